@@ -1,0 +1,110 @@
+-- The lists that everything else is made from: data types, fusions, operations, strategies, archs. They stand here
+-- and nowhere else; the bench's C enums, help, tables and documentation are rendered from them.
+--
+-- How to add a strategy: a row in `strategies` (for a host strategy also the file bench/host/SOURCE.c with a
+-- `const struct strategy strategy_SYMBOL`; see bench/strategy.h). How to add a format: formats.lua.
+local lists = {}
+
+-- `bytes` per element; `aliases` are read in specs and rows, and never written.
+lists.dtypes = {
+  { name = "bfloat16", short = "bf16", bytes = 2, aliases = { "bf16" } },
+  { name = "float16", short = "fp16", bytes = 2, aliases = { "fp16", "half" } },
+  { name = "float32", short = "fp32", bytes = 4, aliases = { "fp32", "float" } },
+}
+
+-- The epilogue. `trtllm` is the index in TensorRT-LLM's table.
+lists.fusions = {
+  { name = "NONE", trtllm = 0 },
+  { name = "RESIDUAL_RMS_NORM", trtllm = 1 },
+  { name = "RESIDUAL_RMS_NORM_QUANT_FP8", trtllm = 2 },
+  { name = "RESIDUAL_RMS_NORM_QUANT_NVFP4", trtllm = 3 },
+}
+
+lists.ops = {
+  { name = "allreduce" },
+  { name = "gemm_allreduce" },
+}
+
+-- How a call was made. Rows of other tools do not say; theirs is `unknown`.
+lists.modes = {
+  { name = "eager" },
+  { name = "graph" },
+  { name = "unknown" },
+}
+
+-- Whether every rank had a core, or a GPU, of its own.
+lists.placements = {
+  { name = "dedicated" },
+  { name = "oversubscribed" },
+  { name = "loopback" },
+  { name = "unknown" },
+}
+
+-- `backend`: who runs it ("host", "cuda"; none: known from rows of other tools only). `candidate = false`: never a
+-- winner. `trtllm`: the number in TensorRT-LLM's AllReduceStrategyType; absent: TensorRT-LLM cannot name it.
+-- `ompi`: the algorithm number of Open MPI's coll/tuned. `accumulate`: how the sum is rounded.
+lists.strategies = {
+  { name = "MPI", backend = "host", source = "mpi", symbol = "mpi", accumulate = "native",
+    help = "MPI_Allreduce as the library decides" },
+  { name = "ONESHOT", backend = "host", source = "oneshot", symbol = "oneshot", accumulate = "fp32", trtllm = 4,
+    help = "every rank reads every other rank's message and reduces all of it" },
+  { name = "TWOSHOT", backend = "host", source = "twoshot", symbol = "twoshot", accumulate = "fp32", trtllm = 5,
+    help = "every rank reduces its slice, then gathers the others'" },
+  { name = "MPI_BASIC_LINEAR", backend = "host", source = "mpi", symbol = "mpi_basic_linear",
+    accumulate = "native", ompi = 1, help = "Open MPI, coll/tuned: reduce to rank 0, then broadcast" },
+  { name = "MPI_NONOVERLAPPING", backend = "host", source = "mpi", symbol = "mpi_nonoverlapping",
+    accumulate = "native", ompi = 2, help = "Open MPI, coll/tuned: tuned reduce, then tuned broadcast" },
+  { name = "MPI_RECURSIVE_DOUBLING", backend = "host", source = "mpi", symbol = "mpi_recursive_doubling",
+    accumulate = "native", ompi = 3, help = "Open MPI, coll/tuned: log2(TP) exchanges of the whole message" },
+  { name = "MPI_RING", backend = "host", source = "mpi", symbol = "mpi_ring", accumulate = "native", ompi = 4,
+    help = "Open MPI, coll/tuned: reduce-scatter and allgather around a ring" },
+  { name = "MPI_SEGMENTED_RING", backend = "host", source = "mpi", symbol = "mpi_segmented_ring",
+    accumulate = "native", ompi = 5, help = "Open MPI, coll/tuned: the ring in segments" },
+  { name = "MPI_RABENSEIFNER", backend = "host", source = "mpi", symbol = "mpi_rabenseifner",
+    accumulate = "native", ompi = 6, help = "Open MPI, coll/tuned: recursive halving, then doubling" },
+  { name = "MPI_SM", backend = "host", source = "mpi", symbol = "mpi_sm", accumulate = "native",
+    help = "Open MPI, coll/sm: the shared-memory component" },
+  { name = "NCCL", trtllm = 0, help = "ncclAllReduce" },
+  { name = "MIN_LATENCY", trtllm = 1, help = "TensorRT-LLM: ONESHOT or TWOSHOT by size" },
+  { name = "UB", trtllm = 2, help = "TensorRT-LLM: user buffers" },
+  { name = "AUTO", trtllm = 3, candidate = false, help = "the call through a lookup; never a winner" },
+  { name = "LOWPRECISION", trtllm = 6, help = "TensorRT-LLM: low precision" },
+  { name = "MNNVL", trtllm = 7, help = "TensorRT-LLM: multi-node NVLink" },
+  { name = "NCCL_SYMMETRIC", trtllm = 8, help = "ncclAllReduce on registered symmetric memory" },
+  { name = "SYMM_MEM", help = "PyTorch symmetric memory" },
+}
+
+-- What a table is for. The first pattern that matches counts. `fallback`: what a reader uses where nothing was
+-- measured. `sm`: TensorRT-LLM's tables may be made for it.
+lists.archs = {
+  { pattern = "^host$", fallback = "MPI" },
+  { pattern = "^host%-[%w_.]+$", fallback = "MPI" },
+  { pattern = "^sm%d+$", fallback = "NCCL_SYMMETRIC", sm = true },
+  { pattern = "^sm%d+%-loopback$", fallback = "NCCL_SYMMETRIC" },
+}
+
+-- The row of lists[kind] with this name or alias, or nil.
+function lists.find(kind, name)
+  for _, row in ipairs(lists[kind]) do
+    if row.name == name then return row end
+    for _, alias in ipairs(row.aliases or {}) do
+      if alias == name then return row end
+    end
+  end
+end
+
+-- The names of lists[kind], in order.
+function lists.names(kind)
+  local names = {}
+  for i, row in ipairs(lists[kind]) do names[i] = row.name end
+  return names
+end
+
+-- The row of `archs` for an arch, or nil where it is none.
+function lists.arch(name)
+  for _, row in ipairs(lists.archs) do
+    if name:find(row.pattern) then return row end
+  end
+end
+
+return lists

@@ -1,0 +1,98 @@
+-- Text with % and ${}: turns a template into a function from a model to text. Also the verb that does so by hand.
+--
+--   % for _, n in ipairs(sizes) do      a line that starts with % is Lua
+--   int size_${n};                      ${...} is a value; nil is an error that names template and line
+--   % end
+--   %% a line of text that starts with one %
+--
+-- Every line of the template becomes one line of Lua, so that Lua's own errors name the template's line too.
+local fail = require "fail"
+
+local template = {}
+
+local base = { ipairs = ipairs, pairs = pairs, math = math, string = string, table = table, tostring = tostring,
+  tonumber = tonumber, select = select, type = type, error = error, assert = assert, require = require }
+
+local function value_of(value, text)
+  if value == nil then error("${" .. text .. "} is nil", 2) end
+  return tostring(value)
+end
+
+local function translate_text(line, newline)
+  local out, at = {}, 1
+  while true do
+    local first, last, body = line:find("%$(%b{})", at)
+    if not first then break end
+    if first > at then out[#out + 1] = ("_out(%q)"):format(line:sub(at, first - 1)) end
+    local expression = body:sub(2, -2)
+    out[#out + 1] = ("_out(_value(%s, %q))"):format(expression, expression)
+    at = last + 1
+  end
+  local rest = line:sub(at)
+  -- The newline is written as an escape, so that the Lua text keeps one line per line of the template.
+  if rest ~= "" or newline ~= "" then
+    out[#out + 1] = ('_out(%q .. "%s")'):format(rest, newline ~= "" and "\\n" or "")
+  end
+  return table.concat(out, " ")
+end
+
+local function translate(text)
+  local out = {}
+  for line, newline in text:gmatch("([^\n]*)(\n?)") do
+    if line:sub(1, 2) == "%%" then
+      out[#out + 1] = translate_text(line:sub(2), newline)
+    elseif line:sub(1, 1) == "%" then
+      out[#out + 1] = line:sub(2)
+    else
+      out[#out + 1] = translate_text(line, newline)
+    end
+  end
+  return table.concat(out, "\n")
+end
+
+-- Compiles template text; `name` stands in errors. Returns function(model) -> text. Raises on a broken template.
+function template.compile(text, name)
+  local environment = {}
+  local code = "local _out, _value = ... " .. translate(text)
+  local chunk, message = load(code, "@" .. name, "t", environment)
+  if not chunk then fail.input("%s", message) end
+  return function(model)
+    setmetatable(environment, { __index = function(_, key)
+      local found = model[key]
+      if found == nil then found = base[key] end
+      return found
+    end })
+    local pieces, count = {}, 0
+    local function out(piece) count = count + 1; pieces[count] = piece end
+    local ok, problem = pcall(chunk, out, value_of)
+    if not ok then fail.input("%s", problem) end
+    return table.concat(pieces)
+  end
+end
+
+-- Reads and compiles the template at `path`. Returns function(model) -> text.
+function template.load(path)
+  local file <close> = fail.unless(io.open(path, "rb"))
+  return template.compile(file:read("a"), path)
+end
+
+template.summary = "Renders one template; each NAME=VALUE is there as a text, beside `lists`."
+template.positional = { name = "TEMPLATE [NAME=VALUE...]", min = 1, max = math.huge }
+template.options = { { name = "out", value = "FILE", help = "where to write", required = true } }
+template.example = "gentables template templates/bench/lists.h.tmpl --out lists.h"
+
+function template.run(args)
+  local model = { lists = require "lists" }
+  for i = 2, #args do
+    local name, value = args[i]:match("^([%w_]+)=(.*)$")
+    if not name then fail.input("%s: not of the form NAME=VALUE", args[i]) end
+    model[name] = value
+  end
+  local text = template.load(args[1])(model)
+  local file = fail.unless(io.open(args.out, "wb"))
+  local written, message = file:write(text)
+  local closed, close_message = file:close()
+  if not (written and closed) then fail.work("%s", message or close_message) end
+end
+
+return template

@@ -1,0 +1,78 @@
+-- The verbs of gentables, one row each: name and one line of help; the file is generator/NAME.lua. Help and
+-- completion are made from this list.
+--
+-- A new verb is a row here and a file that returns { summary, options, positional, example, run }, where
+-- run(args) returns the exit code (nil is 0). See options.lua for how options are declared.
+local fail = require "fail"
+local options = require "options"
+
+local verbs = {}
+
+verbs.list = {
+  { name = "sweep", help = "measure this machine: spec -> rows" },
+  { name = "generate", help = "rows -> table -> artifacts" },
+  { name = "check", help = "say whether what is checked in is what the rows give" },
+  { name = "template", help = "render one template by hand (the build of the bench uses it)" },
+  { name = "lua", help = "run a Lua script with the modules of gentables at hand" },
+}
+
+local function usage()
+  local out = { "usage: gentables VERB [options]\n" }
+  for _, verb in ipairs(verbs.list) do out[#out + 1] = ("  %-12s %s"):format(verb.name, verb.help) end
+  out[#out + 1] = "\ngentables VERB --help shows the options of a verb and an example.\n"
+  return table.concat(out, "\n")
+end
+
+local function find(name)
+  for _, verb in ipairs(verbs.list) do
+    if verb.name == name then return verb end
+  end
+end
+
+local function wants_help(argv)
+  for _, word in ipairs(argv) do
+    if word == "--" then return false end
+    if word == "--help" or word == "-h" then return true end
+  end
+  return false
+end
+
+local function run(name, argv)
+  local verb = find(name)
+  if not verb then fail.input("there is no verb %q; gentables --help lists them", name) end
+  local module = require(verb.name)
+  if wants_help(argv) then
+    io.stdout:write(options.help(module, name))
+    return 0
+  end
+  if module.raw then return module.run(argv) end
+  return module.run(options.parse(module, name, argv))
+end
+
+-- Runs the verb that the command line names; returns the exit code. Errors of use and input are printed here.
+function verbs.main(name, ...)
+  if name == nil then
+    io.stderr:write(usage())
+    return 2
+  elseif name == "--help" or name == "-h" or name == "help" then
+    io.stdout:write(usage())
+    return 0
+  elseif name == "--version" then
+    io.stdout:write("gentables ", gentables.version, "\n")
+    return 0
+  end
+  local argv = { ... }
+  local function report(err)
+    if fail.is_failure(err) then return err end
+    return debug.traceback(tostring(err), 2)
+  end
+  local ok, result = xpcall(run, report, name, argv)
+  if ok then return result or 0 end
+  if fail.is_failure(result) then
+    io.stderr:write("gentables: ", result.message, "\n")
+    return result.code
+  end
+  error(result, 0)
+end
+
+return verbs
