@@ -1,0 +1,160 @@
+# The targets of gentables for a CMake project: gentables_add(), and the umbrella targets over all its calls.
+#
+# The same file serves the source tree, add_subdirectory() and the installed package. It builds nothing itself: it
+# calls the program GenTables::gentables, and where that is missing (no Lua), the committed tables are used.
+include_guard(GLOBAL)
+
+#[==[
+gentables_add(
+  NAME name          the targets are named after it
+  ARCH arch          what the table is for: host, host-NAME, sm90, ...
+  DATA_DIR dir       the folder of the rows, benchmark.tp{N}.{ARCH}.csv
+  [TABLES dir]       the folder of what is made from them and checked in; default: DATA_DIR
+  [SPEC file]        what to sweep; default: DATA_DIR/spec.lua, and without such a file nothing is swept here
+  [FORMATS f...])    what to make; default: every format that the arch has
+
+Adds one table to the project. Relative paths start at the current source folder. It makes
+
+  name          INTERFACE library: its users can #include "allreduce_table.h". The header is rendered from the rows
+                into the build tree; without the program, or without rows, the one in TABLES is used
+  name-render   writes the tables to TABLES, from the rows that are there; touches only what changes
+  name-check    fails, and prints the difference and what mends it, if TABLES is not what the rows give
+  name-sweep    measures what the rows lack (only with a bench and a spec)
+  name-gen      name-sweep, then name-render, in one go
+
+and enters them into render-tables, check-tables, sweep-tables and gen-tables. None of these is part of `all`.
+Nothing measures but name-sweep and name-gen. Make runs them side by side if it is given -j, and Ninja never does:
+give Make no -j when there are several tables to measure.
+
+  find_package(GenTables REQUIRED)
+  gentables_add(NAME allreduce ARCH sm90 DATA_DIR tables/sm90)
+  target_link_libraries(server PRIVATE allreduce)
+]==]
+function(gentables_add)
+  cmake_parse_arguments(PARSE_ARGV 0 arg "" "NAME;ARCH;DATA_DIR;TABLES;SPEC" "FORMATS")
+  _gentables_check_arguments("${arg_UNPARSED_ARGUMENTS}" "${arg_KEYWORDS_MISSING_VALUES}")
+  foreach(required NAME ARCH DATA_DIR)
+    if(NOT DEFINED arg_${required})
+      message(FATAL_ERROR "gentables_add: ${required} is missing; it needs NAME name ARCH arch DATA_DIR dir")
+    endif()
+  endforeach()
+  foreach(folder DATA_DIR TABLES SPEC)
+    if(DEFINED arg_${folder})
+      cmake_path(ABSOLUTE_PATH arg_${folder} BASE_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR} NORMALIZE)
+    endif()
+  endforeach()
+  if(NOT DEFINED arg_TABLES)
+    set(arg_TABLES ${arg_DATA_DIR})
+  endif()
+  if(NOT DEFINED arg_SPEC)
+    set(arg_SPEC ${arg_DATA_DIR}/spec.lua)
+  endif()
+
+  add_library(${arg_NAME} INTERFACE)
+  _gentables_add_header(${arg_NAME} ${arg_ARCH} ${arg_DATA_DIR} ${arg_TABLES})
+  if(TARGET GenTables::gentables)
+    _gentables_add_verbs(${arg_NAME} ${arg_ARCH} ${arg_DATA_DIR} ${arg_TABLES} ${arg_SPEC} "${arg_FORMATS}")
+  endif()
+endfunction()
+
+# Ends with an error if gentables_add was given what it does not know.
+function(_gentables_check_arguments unknown without_value)
+  if(NOT unknown STREQUAL "")
+    list(JOIN unknown " " unknown)
+    message(FATAL_ERROR "gentables_add: unknown: ${unknown}; known are NAME, ARCH, DATA_DIR, TABLES, SPEC, FORMATS")
+  endif()
+  if(NOT without_value STREQUAL "")
+    list(JOIN without_value ", " without_value)
+    message(FATAL_ERROR "gentables_add: without a value: ${without_value}")
+  endif()
+endfunction()
+
+# Gives the INTERFACE library its header: rendered where that is possible, else the committed one.
+function(_gentables_add_header name arch data_dir tables)
+  file(GLOB rows CONFIGURE_DEPENDS ${data_dir}/benchmark.tp*.${arch}.csv)
+  if(rows AND TARGET GenTables::gentables)
+    _gentables_render_header(${name} ${arch} ${data_dir})
+    return()
+  endif()
+  if(rows)
+    set(why "no generator here")
+  else()
+    set(why "no rows for ${arch} in ${data_dir} yet")
+  endif()
+  if(EXISTS ${tables}/allreduce_table.h)
+    message(STATUS "gentables: ${name}: ${why}; uses the committed ${tables}/allreduce_table.h")
+    target_include_directories(${name} INTERFACE ${tables})
+  else()
+    message(STATUS "gentables: ${name}: ${why}, and no ${tables}/allreduce_table.h: it has no header")
+  endif()
+endfunction()
+
+# Renders the header into the build tree. The output is a stamp, because the program leaves a header that does not
+# change as old as it is: Make would render it again in every build, or compile everything again.
+function(_gentables_render_header name arch data_dir)
+  set(folder ${CMAKE_CURRENT_BINARY_DIR}/gentables/${name})
+  set(stamp ${CMAKE_CURRENT_BINARY_DIR}/gentables/${name}.stamp)
+  file(GLOB inputs CONFIGURE_DEPENDS ${data_dir}/benchmark.tp*.${arch}.* ${data_dir}/spec.lua)
+  list(FILTER inputs INCLUDE REGEX "\\.(csv|json|lua)$")
+  _gentables_own_files(own)
+  file(MAKE_DIRECTORY ${folder})
+  add_custom_command(
+    OUTPUT ${stamp}
+    BYPRODUCTS ${folder}/allreduce_table.h
+    COMMAND $<TARGET_FILE:GenTables::gentables> generate
+            --data-dir ${data_dir} --arch ${arch} --out ${folder} --formats c
+    COMMAND ${CMAKE_COMMAND} -E touch ${stamp}
+    DEPENDS GenTables::gentables ${inputs} ${own}
+    COMMENT "Rendering the table ${name} for ${arch}"
+    VERBATIM)
+  add_custom_target(${name}-header DEPENDS ${stamp})
+  target_include_directories(${name} INTERFACE ${folder})
+  add_dependencies(${name} ${name}-header)
+endfunction()
+
+# The Lua files and templates that a table is made with: beside this file's folder in the sources, in
+# share/gentables where it is installed.
+function(_gentables_own_files out)
+  foreach(home .. ../../../share/gentables)
+    set(home ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/${home})
+    if(EXISTS ${home}/generator/lists.lua)
+      file(GLOB files CONFIGURE_DEPENDS ${home}/generator/*.lua ${home}/templates/tables/*)
+      set(${out} ${files} PARENT_SCOPE)
+      return()
+    endif()
+  endforeach()
+  message(FATAL_ERROR "gentables: ${CMAKE_CURRENT_FUNCTION_LIST_FILE} is neither in its sources nor installed")
+endfunction()
+
+# The targets that run a verb for one table, and the umbrellas over them.
+function(_gentables_add_verbs name arch data_dir tables spec formats)
+  set(gentables $<TARGET_FILE:GenTables::gentables>)
+  set(generate ${gentables} generate --data-dir ${data_dir} --arch ${arch} --out ${tables})
+  set(check ${gentables} check --data-dir ${data_dir} --arch ${arch} --tables ${tables})
+  if(formats)
+    list(JOIN formats "," formats)
+    list(APPEND generate --formats ${formats})
+    list(APPEND check --formats ${formats})
+  endif()
+  set(sweep ${gentables} sweep ${spec} --out ${data_dir} --arch ${arch})
+  _gentables_add_target(${name} render GenTables::gentables COMMAND ${generate})
+  _gentables_add_target(${name} check GenTables::gentables COMMAND ${check})
+  if(TARGET GenTables::gentables-bench AND EXISTS ${spec})
+    set(programs GenTables::gentables GenTables::gentables-bench)
+    _gentables_add_target(${name} sweep "${programs}" COMMAND ${sweep} USES_TERMINAL)
+    _gentables_add_target(${name} gen "${programs}" COMMAND ${sweep} COMMAND ${generate} USES_TERMINAL)
+  else()
+    _gentables_add_target(${name} gen GenTables::gentables COMMAND ${generate})
+  endif()
+endfunction()
+
+# _gentables_add_target(name verb programs COMMAND ...): the target NAME-VERB, which needs these programs, below
+# the umbrella VERB-tables, which the first call makes.
+function(_gentables_add_target name verb programs)
+  add_custom_target(${name}-${verb} ${ARGN} VERBATIM)
+  add_dependencies(${name}-${verb} ${programs})
+  if(NOT TARGET ${verb}-tables)
+    add_custom_target(${verb}-tables)
+  endif()
+  add_dependencies(${verb}-tables ${name}-${verb})
+endfunction()

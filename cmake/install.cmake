@@ -1,0 +1,27 @@
+# What is installed: the programs, their Lua files and templates, and the CMake package.
+#
+# The program looks for its files in ../share/gentables, and the package for the program in ../../../bin, so the
+# folders below the prefix are fixed and the installed tree may be moved.
+include(CMakePackageConfigHelpers)
+
+set(programs "")
+foreach(program gentables gentables-bench)
+  if(TARGET ${program})
+    list(APPEND programs ${program})
+  endif()
+endforeach()
+if(programs)
+  install(TARGETS ${programs} EXPORT GenTablesTargets RUNTIME DESTINATION bin)
+  install(EXPORT GenTablesTargets NAMESPACE GenTables:: DESTINATION lib/cmake/GenTables)
+endif()
+install(DIRECTORY generator/ DESTINATION share/gentables/generator FILES_MATCHING PATTERN "*.lua")
+install(DIRECTORY templates/ DESTINATION share/gentables/templates)
+
+configure_package_config_file(
+  cmake/GenTablesConfig.cmake.in ${PROJECT_BINARY_DIR}/GenTablesConfig.cmake INSTALL_DESTINATION lib/cmake/GenTables)
+write_basic_package_version_file(
+  ${PROJECT_BINARY_DIR}/GenTablesConfigVersion.cmake VERSION ${PROJECT_VERSION} COMPATIBILITY SameMinorVersion)
+install(
+  FILES ${PROJECT_BINARY_DIR}/GenTablesConfig.cmake ${PROJECT_BINARY_DIR}/GenTablesConfigVersion.cmake
+        cmake/GenTables.cmake
+  DESTINATION lib/cmake/GenTables)
