@@ -1,0 +1,169 @@
+#!/bin/sh
+# One command for a job on any machine: installs what is missing, configures, builds, does the job.
+#
+#   sh cmake/dev.sh gen-tables      measures this machine and writes its tables
+#   sh cmake/dev.sh test            builds and runs all tests
+#
+# Programs, headers and libraries are looked for first; a package manager is asked only for what is not there, and
+# sudo only by who is not root. It may be called from any folder. The build is that of the preset `default`.
+set -eu
+
+usage() {
+    cat <<'END'
+usage: sh cmake/dev.sh TARGET [ARGUMENT...]
+  gen-tables              measure what is missing here, write the tables
+  test                    build and run all tests; ARGUMENTs go to ctest
+  TARGET                  any other target of the build, such as check-tables; ARGUMENTs go to cmake --build
+  deps [build|test|all]   only install what is missing (default: all)
+END
+}
+
+fail() {
+    printf 'gentables: %s\n' "$1" >&2
+    exit 2
+}
+
+# What is needed: by whom, how it is recognised (see `have`), the packages of apt and of dnf.
+needs() {
+    cat <<'END'
+build program:cc           gcc,libc6-dev   gcc
+build program:c++          g++             gcc-c++
+build cmake                cmake           cmake
+build program:ninja        ninja-build     ninja-build
+build program:pkg-config   pkg-config      pkgconf-pkg-config
+build lua                  liblua5.4-dev   lua-devel
+build library:simdjson     libsimdjson-dev simdjson-devel
+build program:mpirun       openmpi-bin     openmpi
+build mpi                  libopenmpi-dev  openmpi-devel
+test  program:git          git             git
+test  program:make         make            make
+test  program:python3      python3         python3
+test  program:clang        clang           clang
+test  program:clang-format clang-format    clang-tools-extra
+test  program:luacheck     lua-check       luacheck
+test  luaunit              lua-unit        lua-luaunit
+test  library:cmocka       libcmocka-dev   libcmocka-devel
+test  program:shellcheck   shellcheck      ShellCheck
+END
+}
+
+have_cmake() {
+    version=$(cmake --version 2>/dev/null | sed -n '1s/^[^0-9]*\([0-9]*\)\.\([0-9]*\).*/\1 * 1000 + \2/p')
+    [ $((${version:-0})) -ge 3025 ]
+}
+
+have_lua() {
+    pkg-config --exists lua5.4 2>/dev/null || pkg-config --exists lua-5.4 2>/dev/null ||
+        pkg-config --exists 'lua >= 5.4' 'lua < 5.5' 2>/dev/null
+}
+
+have_luaunit() {
+    for folder in /usr/share/lua/5.4 /usr/local/share/lua/5.4; do
+        if [ -f "$folder/luaunit.lua" ]; then return 0; fi
+    done
+    return 1
+}
+
+have() {
+    case $1 in
+    program:*) command -v "${1#program:}" >/dev/null 2>&1 ;;
+    library:*) pkg-config --exists "${1#library:}" 2>/dev/null ;;
+    cmake) have_cmake ;;
+    lua) have_lua ;;
+    luaunit) have_luaunit ;;
+    mpi) printf '#include <mpi.h>\n' | mpicc -E -x c - >/dev/null 2>&1 ;;
+    esac
+}
+
+# missing GROUP COLUMN: column 2 (what) or 3 and 4 (packages of apt, dnf) of every need of this group that is not met.
+missing() {
+    needs | while read -r group what apt dnf; do
+        if [ "$1" != all ] && [ "$1" != "$group" ]; then continue; fi
+        if have "$what"; then continue; fi
+        case $2 in
+        2) printf '%s ' "${what#*:}" ;;
+        3) printf '%s ' "$apt" ;;
+        4) printf '%s ' "$dnf" ;;
+        esac
+    done | tr ',' ' '
+}
+
+as_root() {
+    if [ "$(id -u)" -eq 0 ]; then
+        "$@"
+    elif command -v sudo >/dev/null 2>&1; then
+        sudo "$@"
+    else
+        fail "packages are missing, and neither root nor sudo is at hand; run as root: $*"
+    fi
+}
+
+# Fedora keeps MPI out of PATH, for `module load`.
+find_mpi() {
+    if ! command -v mpicc >/dev/null 2>&1 && [ -x /usr/lib64/openmpi/bin/mpicc ]; then
+        PATH=/usr/lib64/openmpi/bin:$PATH
+        export PATH
+    fi
+}
+
+# install_missing GROUP: installs what the group lacks. What the build needs has to be there afterwards; of what only
+# tests need, it says what is not.
+install_missing() {
+    find_mpi
+    what=$(missing "$1" 2)
+    if [ -z "$what" ]; then return; fi
+    echo "gentables: installing what is missing: $what"
+    if command -v apt-get >/dev/null 2>&1; then
+        as_root apt-get update -q
+        # shellcheck disable=SC2046 # a list of packages
+        as_root env DEBIAN_FRONTEND=noninteractive apt-get install -qy --no-install-recommends $(missing "$1" 3)
+    elif command -v dnf >/dev/null 2>&1; then
+        # shellcheck disable=SC2046
+        as_root dnf install -qy --setopt=install_weak_deps=False --setopt=strict=0 $(missing "$1" 4)
+    else
+        fail "neither apt-get nor dnf is here; install these, or what they are called here: $(missing "$1" 4)"
+    fi
+    find_mpi
+    if [ "$1" != test ] && [ -n "$(missing build 2)" ]; then
+        fail "still missing: $(missing build 2)(CMake has to be 3.25 or newer, Lua 5.4)"
+    fi
+    if [ -n "$(missing "$1" 2)" ]; then
+        echo "gentables: goes on without $(missing "$1" 2)and skips the tests that need it"
+    fi
+}
+
+build() {
+    cmake --preset default
+    cmake --build build "$@"
+}
+
+# From here on every path is the checkout's, wherever the call came from.
+root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
+if [ ! -f "$root/CMakePresets.json" ]; then fail "$0 is not in the cmake/ folder of gentables; call it there"; fi
+cd "$root"
+
+if [ $# -eq 0 ]; then
+    usage >&2
+    exit 2
+fi
+target=$1
+shift
+case $target in
+-h | --help | help) usage ;;
+deps)
+    case ${1:-all} in
+    build | test | all) install_missing "${1:-all}" ;;
+    *) fail "deps takes build, test or all, not '$1'" ;;
+    esac
+    ;;
+test)
+    install_missing all
+    build
+    ctest --preset default -j "$(getconf _NPROCESSORS_ONLN)" "$@"
+    ;;
+-*) fail "there is no option $target; see sh cmake/dev.sh --help" ;;
+*)
+    install_missing build
+    build --target "$target" "$@"
+    ;;
+esac
