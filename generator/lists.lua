@@ -40,6 +40,12 @@ lists.placements = {
   { name = "unknown" },
 }
 
+-- How a strategy rounds its sum: at every step in the data type, or once at the end. Rows of other tools do not say.
+lists.accumulates = {
+  { name = "native" },
+  { name = "fp32" },
+}
+
 -- `backend`: who runs it ("host", "cuda"; none: known from rows of other tools only). `candidate = false`: never a
 -- winner. `trtllm`: the number in TensorRT-LLM's AllReduceStrategyType; absent: TensorRT-LLM cannot name it.
 -- `ompi`: the algorithm number of Open MPI's coll/tuned. `accumulate`: how the sum is rounded.

@@ -1,0 +1,105 @@
+// Names and their indices; see names.h. An open-addressed table of a fixed size: the lists are short, and are asked
+// for four names on every line of a benchmark file.
+#include "names.h"
+
+#include <lauxlib.h>
+#include <lua.h>
+#include <string.h>
+
+static size_t slot_of(const char *text, size_t length) {
+    if (length == 0) return 0;
+    unsigned first = (unsigned char)text[0], middle = (unsigned char)text[length / 2];
+    unsigned last = (unsigned char)text[length - 1];
+    return (first + 7 * middle + 31 * last + 61 * (unsigned)length) % NAMES_SLOTS;
+}
+
+bool names_add(struct names *names, const char *text, size_t index) {
+    size_t length = strlen(text);
+    if (length > UINT8_MAX || index > names->count || index >= NAMES_MAX) return false;
+    if (index == names->count) {
+        names->name[index] = text;
+        names->length[index] = (uint8_t)length;
+        names->count++;
+    }
+    size_t slot = slot_of(text, length);
+    for (size_t tries = 0; names->slot[slot].text != NULL; tries++) {
+        if (tries == NAMES_SLOTS - 1) return false;
+        slot = (slot + 1) % NAMES_SLOTS;
+    }
+    names->slot[slot].text = text;
+    names->slot[slot].length = (uint8_t)length;
+    names->slot[slot].index = (uint8_t)index;
+    return true;
+}
+
+uint8_t names_find(const struct names *names, const char *begin, const char *end) {
+    size_t length = (size_t)(end - begin);
+    for (size_t slot = slot_of(begin, length); names->slot[slot].text != NULL; slot = (slot + 1) % NAMES_SLOTS) {
+        if (names->slot[slot].length == length && memcmp(names->slot[slot].text, begin, length) == 0) {
+            return names->slot[slot].index;
+        }
+    }
+    return NAME_NONE;
+}
+
+// Reads lists[field]; the texts stay alive because package.loaded holds the list. Stack: the lists.
+static void read_names(lua_State *lua, struct names *names, const char *field, const char *what) {
+    names->what = what;
+    if (lua_getfield(lua, -1, field) != LUA_TTABLE) luaL_error(lua, "lists.lua has no list %s", field);
+    lua_Integer rows = luaL_len(lua, -1);
+    for (lua_Integer i = 0; i < rows; i++) {
+        lua_geti(lua, -1, i + 1);
+        lua_getfield(lua, -1, "name");
+        if (!names_add(names, luaL_checkstring(lua, -1), (size_t)i)) luaL_error(lua, "%s is too long", field);
+        lua_pop(lua, 1);
+        if (lua_getfield(lua, -1, "aliases") == LUA_TTABLE) {
+            for (lua_Integer j = 1; lua_geti(lua, -1, j) == LUA_TSTRING; j++) {
+                if (!names_add(names, lua_tostring(lua, -1), (size_t)i)) {
+                    luaL_error(lua, "%s has too many aliases", field);
+                }
+                lua_pop(lua, 1);
+            }
+            lua_pop(lua, 1);
+        }
+        lua_pop(lua, 2);
+    }
+    lua_pop(lua, 1);
+}
+
+// Which strategies may win. Stack: the lists.
+static void read_candidates(lua_State *lua, struct lists *lists) {
+    lua_getfield(lua, -1, "strategies");
+    for (size_t i = 0; i < lists->strategies.count; i++) {
+        lua_geti(lua, -1, (lua_Integer)i + 1);
+        bool said = lua_getfield(lua, -1, "candidate") != LUA_TNIL;
+        lists->candidate[i] = !said || lua_toboolean(lua, -1);
+        lua_pop(lua, 2);
+    }
+    lua_pop(lua, 1);
+}
+
+const struct lists *lists_of(struct lua_State *lua) {
+    static const char key = 0;
+    if (lua_rawgetp(lua, LUA_REGISTRYINDEX, &key) == LUA_TUSERDATA) {
+        const struct lists *known = lua_touserdata(lua, -1);
+        lua_pop(lua, 1);
+        return known;
+    }
+    lua_pop(lua, 1);
+    struct lists *lists = lua_newuserdatauv(lua, sizeof *lists, 0);
+    memset(lists, 0, sizeof *lists);
+    lua_getglobal(lua, "require");
+    lua_pushliteral(lua, "lists");
+    lua_call(lua, 1, 1);
+    read_names(lua, &lists->dtypes, "dtypes", "dtype");
+    read_names(lua, &lists->ops, "ops", "op");
+    read_names(lua, &lists->modes, "modes", "mode");
+    read_names(lua, &lists->fusions, "fusions", "fusion");
+    read_names(lua, &lists->strategies, "strategies", "strategy");
+    read_names(lua, &lists->placements, "placements", "placement");
+    read_names(lua, &lists->accumulates, "accumulates", "accumulate");
+    read_candidates(lua, lists);
+    lua_pop(lua, 1);
+    lua_rawsetp(lua, LUA_REGISTRYINDEX, &key);
+    return lists;
+}

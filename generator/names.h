@@ -1,0 +1,40 @@
+// The lists of generator/lists.lua as the C modules need them: name to index and back. They are read from Lua
+// once, when the first module is loaded; no name stands in C.
+#ifndef GENTABLES_NAMES_H
+#define GENTABLES_NAMES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct lua_State;
+
+enum { NAMES_MAX = 64, NAMES_SLOTS = 256, NAME_NONE = 0xff };
+
+// One list. `name[i]` is what is written; aliases are only in the slots. Texts belong to whoever filled the list.
+struct names {
+    const char *what; // the column that they stand in, for messages
+    const char *name[NAMES_MAX];
+    uint8_t length[NAMES_MAX];
+    uint8_t count;
+    struct {
+        const char *text;
+        uint8_t length, index;
+    } slot[NAMES_SLOTS];
+};
+
+struct lists {
+    struct names dtypes, ops, modes, fusions, strategies, placements, accumulates;
+    bool candidate[NAMES_MAX]; // per strategy: may it win
+};
+
+// Adds a name, or an alias of `index` where that is below the count. False where the list is full.
+bool names_add(struct names *names, const char *text, size_t index);
+
+// The index of [begin, end), or NAME_NONE.
+uint8_t names_find(const struct names *names, const char *begin, const char *end);
+
+// The lists of this Lua state, which owns them. Raises a Lua error where lists.lua cannot be read.
+const struct lists *lists_of(struct lua_State *lua);
+
+#endif

@@ -1,0 +1,142 @@
+// Decimal text to doubles and back; see number.h. The fast way to read: the digits as a 64-bit integer m, then one
+// 128-by-64-bit division by the power of five, which gives 64 bits of quotient and, in the remainder, whether
+// anything follows: all that rounding to 53 bits needs. Whatever does not fit (more than 19 digits, more than 27
+// decimals, an exponent) goes to strtod.
+#include "number.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_DIGITS = 19, MAX_DECIMALS = 27, MAX_TEXT = 128 };
+
+// 5^27 is the largest power of five in 64 bits.
+static const uint64_t powers_of_five[MAX_DECIMALS + 1] = {
+    1ULL,
+    5ULL,
+    25ULL,
+    125ULL,
+    625ULL,
+    3125ULL,
+    15625ULL,
+    78125ULL,
+    390625ULL,
+    1953125ULL,
+    9765625ULL,
+    48828125ULL,
+    244140625ULL,
+    1220703125ULL,
+    6103515625ULL,
+    30517578125ULL,
+    152587890625ULL,
+    762939453125ULL,
+    3814697265625ULL,
+    19073486328125ULL,
+    95367431640625ULL,
+    476837158203125ULL,
+    2384185791015625ULL,
+    11920928955078125ULL,
+    59604644775390625ULL,
+    298023223876953125ULL,
+    1490116119384765625ULL,
+    7450580596923828125ULL,
+};
+
+// m / 10^decimals = (m / 5^decimals) * 2^-decimals, m > 0, rounded to nearest, ties to even.
+static double divide_by_power_of_ten(uint64_t m, int decimals) {
+    uint64_t divisor = powers_of_five[decimals];
+    int m_shift = __builtin_clzll(m), divisor_shift = __builtin_clzll(divisor);
+    m <<= m_shift;
+    divisor <<= divisor_shift;
+    // Both have their top bit set, so that this shift gives a quotient of exactly 64 bits.
+    int shift = m < divisor ? 64 : 63;
+    unsigned __int128 numerator = (unsigned __int128)m << shift;
+    uint64_t quotient = (uint64_t)(numerator / divisor);
+    uint64_t sticky = quotient * divisor != (uint64_t)numerator;
+    double value = (double)(quotient | sticky);
+    // Scale by a power of two: the result is a normal number, so adding to its exponent field is exact.
+    int64_t exponent = divisor_shift - m_shift - decimals - shift;
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    bits += (uint64_t)exponent << 52;
+    memcpy(&value, &bits, sizeof bits);
+    return value;
+}
+
+// The text as strtod reads it. The caller has checked its form.
+static bool parse_slowly(const char *begin, const char *end, double *value) {
+    char text[MAX_TEXT];
+    size_t length = (size_t)(end - begin);
+    if (length >= sizeof text) return false;
+    memcpy(text, begin, length);
+    text[length] = '\0';
+    *value = strtod(text, NULL);
+    return isfinite(*value);
+}
+
+static bool is_digit(char c) { return (unsigned char)(c - '0') < 10; }
+
+bool number_parse(const char *begin, const char *end, double *value) {
+    const char *at = begin;
+    bool negative = at < end && *at == '-';
+    if (negative) at++;
+    const char *digits = at;
+    uint64_t m = 0;
+    while (at < end && is_digit(*at)) m = m * 10 + (uint64_t)(*at++ - '0');
+    int64_t digit_count = at - digits, decimals = 0;
+    if (at < end && *at == '.') {
+        const char *fraction = ++at;
+        while (at < end && is_digit(*at)) m = m * 10 + (uint64_t)(*at++ - '0');
+        decimals = at - fraction;
+        digit_count += decimals;
+    }
+    if (digit_count == 0) return false;
+    if (at < end) {
+        if (*at != 'e' && *at != 'E') return false;
+        at++;
+        if (at < end && (*at == '+' || *at == '-')) at++;
+        if (at == end) return false;
+        while (at < end && is_digit(*at)) at++;
+        return at == end && parse_slowly(begin, end, value);
+    }
+    if (digit_count > MAX_DIGITS || decimals > MAX_DECIMALS) return parse_slowly(begin, end, value);
+    double magnitude = m == 0 ? 0.0 : divide_by_power_of_ten(m, (int)decimals);
+    *value = negative ? -magnitude : magnitude;
+    return true;
+}
+
+bool number_parse_unsigned(const char *begin, const char *end, uint64_t limit, uint64_t *value) {
+    uint64_t result = 0;
+    if (begin == end || end - begin > MAX_DIGITS) return false;
+    for (const char *at = begin; at < end; at++) {
+        if (!is_digit(*at)) return false;
+        result = result * 10 + (uint64_t)(*at - '0');
+    }
+    *value = result;
+    return result <= limit;
+}
+
+char *number_print_unsigned(char *out, uint64_t value) {
+    char reversed[20];
+    int length = 0;
+    do {
+        reversed[length++] = (char)('0' + value % 10);
+        value /= 10;
+    } while (value != 0);
+    while (length > 0) *out++ = reversed[--length];
+    return out;
+}
+
+char *number_print_fixed4(char *out, double value) {
+    if (!(fabs(value) < 1e11) || (value != 0 && fabs(value) < 5e-5)) {
+        return out + snprintf(out, NUMBER_TEXT_SIZE, "%.9g", value);
+    }
+    if (value < 0) *out++ = '-';
+    uint64_t scaled = (uint64_t)llrint(fabs(value) * 1e4);
+    out = number_print_unsigned(out, scaled / 10000);
+    uint64_t decimals = scaled % 10000;
+    *out++ = '.';
+    for (uint64_t unit = 1000; unit > 0; unit /= 10) *out++ = (char)('0' + decimals / unit % 10);
+    return out;
+}
