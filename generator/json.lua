@@ -1,0 +1,88 @@
+-- JSON: decode(text), encode(value). Decoding is simdjson's (json.cpp); encoding is here, deterministic: keys
+-- sorted, two spaces of indent, an array of plain values on one line.
+--
+-- null is json.null. Arrays that were decoded, or made by json.array{...}, stay arrays when they are empty; any
+-- other table is an array if it is a sequence with something in it, and else an object.
+local core = require "core.json"
+
+local json = {}
+
+json.null = setmetatable({}, { __tostring = function() return "null" end, __name = "json.null" })
+
+-- Marks a list as an array, and returns it.
+function json.array(list) return setmetatable(list, core.array) end
+
+-- text -> value | nil, message
+function json.decode(text) return core.decode(text, json.null) end
+
+local escapes = { ['"'] = '\\"', ["\\"] = "\\\\", ["\b"] = "\\b", ["\f"] = "\\f", ["\n"] = "\\n", ["\r"] = "\\r",
+  ["\t"] = "\\t" }
+
+local function encode_text(text)
+  return '"' .. text:gsub('[%c"\\]', function(char)
+    return escapes[char] or (char == "\127" and char) or ("\\u%04x"):format(char:byte())
+  end) .. '"'
+end
+
+-- The shortest text that reads back as the same number.
+local function encode_number(number)
+  if math.type(number) == "integer" then return ("%d"):format(number) end
+  if number ~= number or number == math.huge or number == -math.huge then
+    error("JSON has no " .. tostring(number), 0)
+  end
+  for digits = 15, 17 do
+    local text = ("%." .. digits .. "g"):format(number)
+    if tonumber(text) == number then return text:find("[.e]") and text or text .. ".0" end
+  end
+end
+
+local function is_array(value) return getmetatable(value) == core.array or #value > 0 end
+
+local encode_value
+
+local function sorted_keys(object)
+  local keys = {}
+  for key in pairs(object) do
+    if type(key) ~= "string" then error("JSON has no key of type " .. type(key), 0) end
+    keys[#keys + 1] = key
+  end
+  table.sort(keys)
+  return keys
+end
+
+local function encode_array(array, indent)
+  local items, plain = {}, true
+  for i, item in ipairs(array) do
+    plain = plain and (type(item) ~= "table" or item == json.null)
+    items[i] = encode_value(item, indent .. "  ")
+  end
+  if plain then return "[" .. table.concat(items, ", ") .. "]" end
+  local inner = "\n" .. indent .. "  "
+  return "[" .. inner .. table.concat(items, "," .. inner) .. "\n" .. indent .. "]"
+end
+
+local function encode_object(object, indent)
+  local fields = {}
+  for i, key in ipairs(sorted_keys(object)) do
+    fields[i] = encode_text(key) .. ": " .. encode_value(object[key], indent .. "  ")
+  end
+  if #fields == 0 then return "{}" end
+  local inner = "\n" .. indent .. "  "
+  return "{" .. inner .. table.concat(fields, "," .. inner) .. "\n" .. indent .. "}"
+end
+
+function encode_value(value, indent)
+  local kind = type(value)
+  if value == json.null then return "null" end
+  if kind == "string" then return encode_text(value) end
+  if kind == "number" then return encode_number(value) end
+  if kind == "boolean" then return tostring(value) end
+  if kind ~= "table" then error("JSON has no " .. kind, 0) end
+  if is_array(value) then return encode_array(value, indent) end
+  return encode_object(value, indent)
+end
+
+-- value -> text, without a newline at the end. Raises on what JSON has no word for (NaN, functions, other keys).
+function json.encode(value) return encode_value(value, "") end
+
+return json

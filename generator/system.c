@@ -1,0 +1,66 @@
+// The few things of the system that Lua's own library lacks: syncing and locking files, folders, the
+// terminal. From Lua: require("core.system"); what fails returns nil, message.
+#include <lauxlib.h>
+#include <lua.h>
+#include <stdio.h>
+#include <sys/file.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+enum { USUAL_COLUMNS = 80 };
+
+static int terminal_columns(void) {
+    struct winsize size;
+    if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return USUAL_COLUMNS;
+    return size.ws_col;
+}
+
+// ---- Lua
+// ---------------------------------------------------------------------------------------------------------
+
+static FILE *check_file(lua_State *lua) {
+    luaL_Stream *stream = luaL_checkudata(lua, 1, LUA_FILEHANDLE);
+    luaL_argcheck(lua, stream->closef != NULL, 1, "a closed file");
+    return stream->f;
+}
+
+// sync(file): flushes the file to the disk.
+static int lua_system_sync(lua_State *lua) {
+    FILE *file = check_file(lua);
+    return luaL_fileresult(lua, fflush(file) == 0 && fsync(fileno(file)) == 0, NULL);
+}
+
+// lock(file): locks it against other processes until it is closed; fails at once where another has it.
+static int lua_system_lock(lua_State *lua) {
+    return luaL_fileresult(lua, flock(fileno(check_file(lua)), LOCK_EX | LOCK_NB) == 0, NULL);
+}
+
+// is_terminal(file) -> boolean
+static int lua_system_is_terminal(lua_State *lua) {
+    lua_pushboolean(lua, isatty(fileno(check_file(lua))));
+    return 1;
+}
+
+// columns() -> width of the terminal on stderr
+static int lua_system_columns(lua_State *lua) {
+    lua_pushinteger(lua, terminal_columns());
+    return 1;
+}
+
+static int lua_system_is_root(lua_State *lua) {
+    lua_pushboolean(lua, geteuid() == 0);
+    return 1;
+}
+
+int luaopen_core_system(lua_State *lua) {
+    static const struct luaL_Reg functions[] = {
+        {"sync", lua_system_sync},
+        {"lock", lua_system_lock},
+        {"is_terminal", lua_system_is_terminal},
+        {"columns", lua_system_columns},
+        {"is_root", lua_system_is_root},
+        {NULL, NULL},
+    };
+    luaL_newlib(lua, functions);
+    return 1;
+}
