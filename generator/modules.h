@@ -6,13 +6,17 @@
 #include <lauxlib.h>
 #include <stddef.h>
 
+int luaopen_core_file(lua_State *lua);
 int luaopen_core_json(lua_State *lua);
 int luaopen_core_process(lua_State *lua);
+int luaopen_core_rows(lua_State *lua);
 int luaopen_core_system(lua_State *lua);
 
 static const struct luaL_Reg gentables_modules[] = {
+    {"core.file", luaopen_core_file},
     {"core.json", luaopen_core_json},
     {"core.process", luaopen_core_process},
+    {"core.rows", luaopen_core_rows},
     {"core.system", luaopen_core_system},
     {NULL, NULL},
 };

@@ -1,5 +1,5 @@
-// Names and their indices; see names.h. An open-addressed table of a fixed size: the lists are short, and are asked
-// for four names on every line of a benchmark file.
+// Names and their indices; see names.h. An open-addressed table of a fixed size: the lists are short, and are
+// asked for four names on every line of a benchmark file.
 #include "names.h"
 
 #include <lauxlib.h>
@@ -34,7 +34,8 @@ bool names_add(struct names *names, const char *text, size_t index) {
 
 uint8_t names_find(const struct names *names, const char *begin, const char *end) {
     size_t length = (size_t)(end - begin);
-    for (size_t slot = slot_of(begin, length); names->slot[slot].text != NULL; slot = (slot + 1) % NAMES_SLOTS) {
+    for (size_t slot = slot_of(begin, length); names->slot[slot].text != NULL;
+         slot = (slot + 1) % NAMES_SLOTS) {
         if (names->slot[slot].length == length && memcmp(names->slot[slot].text, begin, length) == 0) {
             return names->slot[slot].index;
         }

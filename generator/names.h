@@ -11,7 +11,8 @@ struct lua_State;
 
 enum { NAMES_MAX = 64, NAMES_SLOTS = 256, NAME_NONE = 0xff };
 
-// One list. `name[i]` is what is written; aliases are only in the slots. Texts belong to whoever filled the list.
+// One list. `name[i]` is what is written; aliases are only in the slots. Texts belong to whoever filled the
+// list.
 struct names {
     const char *what; // the column that they stand in, for messages
     const char *name[NAMES_MAX];

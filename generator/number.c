@@ -1,7 +1,7 @@
-// Decimal text to doubles and back; see number.h. The fast way to read: the digits as a 64-bit integer m, then one
-// 128-by-64-bit division by the power of five, which gives 64 bits of quotient and, in the remainder, whether
-// anything follows: all that rounding to 53 bits needs. Whatever does not fit (more than 19 digits, more than 27
-// decimals, an exponent) goes to strtod.
+// Decimal text to doubles and back; see number.h. The fast way to read: the digits as a 64-bit integer m,
+// then one 128-by-64-bit division by the power of five, which gives 64 bits of quotient and, in the
+// remainder, whether anything follows: all that rounding to 53 bits needs. Whatever does not fit (more than
+// 19 digits, more than 27 decimals, an exponent) goes to strtod.
 #include "number.h"
 
 #include <math.h>
@@ -75,7 +75,9 @@ static bool parse_slowly(const char *begin, const char *end, double *value) {
     return isfinite(*value);
 }
 
-static bool is_digit(char c) { return (unsigned char)(c - '0') < 10; }
+static bool is_digit(char c) {
+    return (unsigned char)(c - '0') < 10;
+}
 
 bool number_parse(const char *begin, const char *end, double *value) {
     const char *at = begin;

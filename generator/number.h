@@ -1,5 +1,5 @@
-// Decimal text to numbers and back, for tables with many of them: correctly rounded, without locale, and without
-// a printf or strtod per cell in the common case.
+// Decimal text to numbers and back, for tables with many of them: correctly rounded, without locale, and
+// without a printf or strtod per cell in the common case.
 #ifndef GENTABLES_NUMBER_H
 #define GENTABLES_NUMBER_H
 
@@ -9,15 +9,16 @@
 // Room that any of the number_print_ functions needs.
 enum { NUMBER_TEXT_SIZE = 32 };
 
-// Reads all of [begin, end) as -?digits[.digits][e[+-]digits]; the double nearest to it goes to `value`. False
-// where the text is anything else (empty, spaces, hexadecimal, nan, inf) or too large for a finite double.
+// Reads all of [begin, end) as -?digits[.digits][e[+-]digits]; the double nearest to it goes to `value`.
+// False where the text is anything else (empty, spaces, hexadecimal, nan, inf) or too large for a finite
+// double.
 bool number_parse(const char *begin, const char *end, double *value);
 
 // Reads all of [begin, end) as a whole number of at most `limit`, digits only. False where it is not one.
 bool number_parse_unsigned(const char *begin, const char *end, uint64_t limit, uint64_t *value);
 
-// Prints `value` with four decimals, as printf's "%.4f" does up to the last digit's rounding; a value that is too
-// large or too small for that as "%.9g". Returns the end of the text (no NUL).
+// Prints `value` with four decimals, as printf's "%.4f" does up to the last digit's rounding; a value that is
+// too large or too small for that as "%.9g". Returns the end of the text (no NUL).
 char *number_print_fixed4(char *out, double value);
 
 // Prints `value` in decimal. Returns the end of the text (no NUL).

@@ -1,0 +1,64 @@
+// Lines and cells of CSV text; see csv.h.
+#include "csv.h"
+
+#include <string.h>
+
+bool csv_begin(struct csv_text *text, struct problem *problem) {
+    size_t size = (size_t)(text->end - text->begin);
+    const unsigned char *bytes = (const unsigned char *)text->begin;
+    if (size >= 3 && bytes[0] == 0xEF && bytes[1] == 0xBB && bytes[2] == 0xBF) {
+        text->begin += 3;
+        return true;
+    }
+    bool marked =
+        size >= 2 && ((bytes[0] == 0xFF && bytes[1] == 0xFE) || (bytes[0] == 0xFE && bytes[1] == 0xFF));
+    bool wide = size >= 2 && (bytes[0] == 0 || bytes[1] == 0);
+    if (marked || wide) return problem_set(problem, "is UTF-16; save it as UTF-8");
+    return true;
+}
+
+bool csv_line(struct csv_text *text, struct csv_text *line) {
+    if (text->begin == text->end) return false;
+    const char *newline = memchr(text->begin, '\n', (size_t)(text->end - text->begin));
+    const char *end = newline == NULL ? text->end : newline;
+    *line = (struct csv_text){text->begin, end};
+    if (newline != NULL && end > text->begin && end[-1] == '\r') line->end--;
+    text->begin = newline == NULL ? text->end : newline + 1;
+    return true;
+}
+
+bool csv_quoted_cell(const char **at, const char *line_end, struct csv_scratch *scratch,
+                     struct csv_text *cell, struct problem *problem) {
+    size_t length = 0;
+    const char *p = *at + 1;
+    for (;; p++) {
+        if (p == line_end)
+            return problem_set(problem, "a quote is opened and not closed; close it, or leave it out");
+        if (*p == '"') {
+            p++;
+            if (p == line_end || *p != '"') break;
+        }
+        if (length == sizeof scratch->text)
+            return problem_set(problem, "a quoted cell is longer than any value");
+        scratch->text[length++] = *p;
+    }
+    if (p != line_end && *p != ',') {
+        return problem_set(problem,
+                           "text after a closing quote; a comma or the end of the line would be right");
+    }
+    *cell = (struct csv_text){scratch->text, scratch->text + length};
+    *at = p;
+    return true;
+}
+
+struct csv_shown csv_show(const struct csv_text *text) {
+    struct csv_shown shown;
+    size_t size = (size_t)(text->end - text->begin), limit = sizeof shown.text - 4;
+    size_t length = size < limit ? size : limit;
+    for (size_t i = 0; i < length; i++) {
+        unsigned char c = (unsigned char)text->begin[i];
+        shown.text[i] = c < ' ' || c == 127 ? '?' : (char)c;
+    }
+    strcpy(shown.text + length, size > limit ? "..." : "");
+    return shown;
+}

@@ -1,0 +1,220 @@
+// Files: mapped to read, replaced atomically, folders listed and made; see file.h. Lua: require "core.file".
+#include "file.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <lauxlib.h>
+#include <limits.h>
+#include <lua.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+bool problem_set(struct problem *problem, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(problem->text, sizeof problem->text, format, arguments);
+    va_end(arguments);
+    return false;
+}
+
+bool file_open(const char *path, struct file_map *map, struct problem *problem) {
+    *map = (struct file_map){NULL, 0};
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    struct stat status;
+    if (file < 0 || fstat(file, &status) != 0) {
+        int reason = errno;
+        if (file >= 0) close(file);
+        return problem_set(problem, "%s: cannot be read: %s", path, strerror(reason));
+    }
+    if (!S_ISREG(status.st_mode)) {
+        close(file);
+        return problem_set(problem, "%s: is not a file", path);
+    }
+    map->size = (size_t)status.st_size;
+    void *data = map->size == 0 ? NULL : mmap(NULL, map->size, PROT_READ, MAP_PRIVATE, file, 0);
+    int reason = errno;
+    close(file);
+    if (data == MAP_FAILED) return problem_set(problem, "%s: cannot be read: %s", path, strerror(reason));
+    map->data = data;
+    return true;
+}
+
+void file_close(struct file_map *map) {
+    if (map->data != NULL) munmap((void *)map->data, map->size);
+    *map = (struct file_map){NULL, 0};
+}
+
+static bool write_all(int file, const char *data, size_t size) {
+    while (size > 0) {
+        ssize_t written = write(file, data, size);
+        if (written < 0 && errno == EINTR) continue;
+        if (written < 0) return false;
+        data += written;
+        size -= (size_t)written;
+    }
+    return true;
+}
+
+// The mode of the file that is replaced, or what a new file gets under the umask.
+static mode_t mode_for(const char *path) {
+    struct stat status;
+    if (stat(path, &status) == 0) return status.st_mode & 0777;
+    mode_t mask = umask(0);
+    umask(mask);
+    return 0666 & ~mask;
+}
+
+// The folder of `path`, synced, so that the rename itself survives a power cut. Best effort: not all file
+// systems can.
+static void sync_folder_of(const char *path) {
+    char folder[PATH_MAX];
+    const char *slash = strrchr(path, '/');
+    int length = slash == NULL ? snprintf(folder, sizeof folder, ".")
+                               : snprintf(folder, sizeof folder, "%.*s", (int)(slash - path + 1), path);
+    if (length < 0 || (size_t)length >= sizeof folder) return;
+    int file = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (file < 0) return;
+    (void)fsync(file);
+    close(file);
+}
+
+bool file_write(const char *path, const char *data, size_t size, bool sync, struct problem *problem) {
+    static const char suffix[] = ".tmp";
+    char temporary[PATH_MAX];
+    int length = snprintf(temporary, sizeof temporary, "%s.XXXXXX%s", path, suffix);
+    if (length < 0 || (size_t)length >= sizeof temporary)
+        return problem_set(problem, "%s: too long a name", path);
+    int file = mkostemps(temporary, (int)strlen(suffix), O_CLOEXEC);
+    if (file < 0) return problem_set(problem, "%s: cannot be written: %s", path, strerror(errno));
+    bool written =
+        write_all(file, data, size) && fchmod(file, mode_for(path)) == 0 && (!sync || fsync(file) == 0);
+    int reason = errno;
+    if (close(file) != 0 && written) {
+        written = false;
+        reason = errno;
+    }
+    if (written && rename(temporary, path) != 0) {
+        written = false;
+        reason = errno;
+    }
+    if (!written) {
+        unlink(temporary);
+        return problem_set(problem, "%s: cannot be written: %s; what was there is unchanged", path,
+                           strerror(reason));
+    }
+    if (sync) sync_folder_of(path);
+    return true;
+}
+
+bool file_holds(const char *path, const char *data, size_t size) {
+    struct file_map map;
+    struct problem ignored;
+    if (!file_open(path, &map, &ignored)) return false;
+    bool same = map.size == size && (size == 0 || memcmp(map.data, data, size) == 0);
+    file_close(&map);
+    return same;
+}
+
+// Lua from here on.
+
+static int fail(lua_State *lua, const struct problem *problem) {
+    lua_pushnil(lua);
+    lua_pushstring(lua, problem->text);
+    return 2;
+}
+
+// read(path) -> text, or nil, message
+static int lua_read(lua_State *lua) {
+    struct file_map map;
+    struct problem problem;
+    if (!file_open(luaL_checkstring(lua, 1), &map, &problem)) return fail(lua, &problem);
+    lua_pushlstring(lua, map.data == NULL ? "" : map.data, map.size);
+    file_close(&map);
+    return 1;
+}
+
+// write(path, text [, sync]) -> true, or nil, message
+static int lua_write(lua_State *lua) {
+    size_t size;
+    const char *path = luaL_checkstring(lua, 1), *text = luaL_checklstring(lua, 2, &size);
+    struct problem problem;
+    if (!file_write(path, text, size, lua_toboolean(lua, 3), &problem)) return fail(lua, &problem);
+    lua_pushboolean(lua, true);
+    return 1;
+}
+
+// holds(path, text) -> whether the file holds exactly this text
+static int lua_holds(lua_State *lua) {
+    size_t size;
+    const char *path = luaL_checkstring(lua, 1), *text = luaL_checklstring(lua, 2, &size);
+    lua_pushboolean(lua, file_holds(path, text, size));
+    return 1;
+}
+
+// exists(path) -> whether anything stands there
+static int lua_exists(lua_State *lua) {
+    lua_pushboolean(lua, access(luaL_checkstring(lua, 1), F_OK) == 0);
+    return 1;
+}
+
+// list(folder) -> its names without . and .., in no order, or nil, message
+static int lua_list(lua_State *lua) {
+    const char *path = luaL_checkstring(lua, 1);
+    struct problem problem;
+    DIR *folder = opendir(path);
+    if (folder == NULL) {
+        problem_set(&problem, "%s: cannot be read as a folder: %s", path, strerror(errno));
+        return fail(lua, &problem);
+    }
+    lua_newtable(lua);
+    lua_Integer count = 0;
+    for (struct dirent *entry; (entry = readdir(folder)) != NULL;) {
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) continue;
+        lua_pushstring(lua, entry->d_name);
+        lua_seti(lua, -2, ++count);
+    }
+    closedir(folder);
+    return 1;
+}
+
+// make_folder(path) -> true, or nil, message; makes those above it too, and is content where it stands
+// already
+static int lua_make_folder(lua_State *lua) {
+    const char *path = luaL_checkstring(lua, 1);
+    struct problem problem;
+    char part[PATH_MAX];
+    int length = snprintf(part, sizeof part, "%s", path);
+    if (length < 0 || (size_t)length >= sizeof part) {
+        problem_set(&problem, "%s: too long a name", path);
+        return fail(lua, &problem);
+    }
+    for (char *at = part + 1; length > 0 && at <= part + length; at++) {
+        if (*at != '/' && *at != '\0') continue;
+        char kept = *at;
+        *at = '\0';
+        struct stat status;
+        if (mkdir(part, 0777) != 0 && !(stat(part, &status) == 0 && S_ISDIR(status.st_mode))) {
+            problem_set(&problem, "%s: the folder cannot be made: %s", part, strerror(errno));
+            return fail(lua, &problem);
+        }
+        *at = kept;
+    }
+    lua_pushboolean(lua, true);
+    return 1;
+}
+
+int luaopen_core_file(lua_State *lua) {
+    static const luaL_Reg functions[] = {
+        {"read", lua_read}, {"write", lua_write},   {"holds", lua_holds},
+        {"list", lua_list}, {"exists", lua_exists}, {"make_folder", lua_make_folder},
+        {NULL, NULL},
+    };
+    luaL_newlib(lua, functions);
+    return 1;
+}

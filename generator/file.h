@@ -1,0 +1,26 @@
+// Files as the generator needs them: mapped to read, written whole or not at all, folders listed and made.
+#ifndef GENTABLES_FILE_H
+#define GENTABLES_FILE_H
+
+#include <stddef.h>
+
+#include "problem.h"
+
+struct file_map {
+    const char *data; // not NUL-terminated; NULL for an empty file
+    size_t size;
+};
+
+// Maps the file at `path` to read. A file that is replaced by rename meanwhile keeps its old content.
+bool file_open(const char *path, struct file_map *map, struct problem *problem);
+void file_close(struct file_map *map);
+
+// Replaces the file at `path` by these bytes: written to a temporary name beside it, then renamed. With
+// `sync` they are on the disk before that. Where it fails, what was there is still there and the temporary
+// file is gone.
+bool file_write(const char *path, const char *data, size_t size, bool sync, struct problem *problem);
+
+// Whether the file at `path` holds exactly these bytes.
+bool file_holds(const char *path, const char *data, size_t size);
+
+#endif

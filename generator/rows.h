@@ -1,0 +1,107 @@
+// The row: one cell and strategy of a benchmark file, with its times. Reads the dialects that are about
+// (TensorRT-LLM's generations C and D, its --benchmark mode, ours) and writes ours.
+//
+// Columns are found by their names. Unknown columns are read over where they stand at the end of a file that
+// has none of our own columns, as other readers do; anywhere else one is a misspelling, and refused.
+#ifndef GENTABLES_ROWS_H
+#define GENTABLES_ROWS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "file.h"
+#include "names.h"
+
+// What a table has one choice for. Names are indices into the lists.
+struct cell_key {
+    uint32_t hidden_size, num_tokens;
+    uint16_t world_size;
+    uint8_t dtype, op, mode, fusion;
+};
+
+struct row {
+    double time_us; // the median, positive
+    uint64_t size_bytes;
+    struct cell_key key;
+    uint32_t line;
+    uint8_t strategy, placement, accumulate; // accumulate may be NAME_NONE
+};
+
+// What only our own files say of a row; NAN, and 0 samples, where a file does not.
+struct row_detail {
+    double low_us, high_us; // the 95% interval of the median
+    double min_us, p95_us, p99_us;
+    double skew_us;  // median of the spread over ranks
+    double bound_us; // the physical bound
+    uint32_t samples;
+};
+
+struct rows_file {
+    char *path;
+    size_t first, count; // its rows in `row`
+    size_t missing;      // 0.0 in --benchmark mode
+};
+
+struct rows {
+    struct row *row;
+    struct row_detail *detail; // parallel to `row`, or NULL where no file has any
+    size_t count;
+    struct rows_file *files;
+    size_t file_count;
+};
+
+// Reads these files. NULL where any of them is not right; nothing is read half. The caller frees the result.
+struct rows *rows_read(const char *const *paths, size_t count, const struct lists *lists,
+                       struct problem *problem);
+void rows_free(struct rows *rows);
+
+// The file that row `index` comes from.
+const struct rows_file *rows_file_of(const struct rows *rows, size_t index);
+
+// The text of a file in our own columns, sorted by world_size, dtype, op, mode, fusion, hidden_size,
+// num_tokens, strategy (names in the order of their lists). NULL where a cell and strategy stands there
+// twice, or memory runs out. The caller frees it.
+char *rows_text(const struct rows *rows, const struct lists *lists, size_t *size, struct problem *problem);
+
+// The columns of our own files, in their order.
+enum column {
+    COLUMN_WORLD_SIZE,
+    COLUMN_DTYPE,
+    COLUMN_SIZE,
+    COLUMN_NUM_TOKENS,
+    COLUMN_HIDDEN_SIZE,
+    COLUMN_STRATEGY,
+    COLUMN_FUSION,
+    COLUMN_OP,
+    COLUMN_TIME,
+    COLUMN_LOW,
+    COLUMN_HIGH,
+    COLUMN_SAMPLES,
+    COLUMN_MIN,
+    COLUMN_P95,
+    COLUMN_P99,
+    COLUMN_SKEW,
+    COLUMN_BOUND,
+    COLUMN_MODE,
+    COLUMN_ACCUMULATE,
+    COLUMN_PLACEMENT,
+    COLUMNS,
+    COLUMN_IGNORED = COLUMNS,
+};
+
+struct column_name {
+    const char *name;
+    const char *benchmark_name; // in TensorRT-LLM's --benchmark mode, where it differs
+    const char *key;            // in a Lua record
+    bool required;
+    bool ours; // only gentables writes it
+};
+extern const struct column_name rows_columns[COLUMNS];
+
+// The double of `detail` that stands in this column (COLUMN_LOW to COLUMN_BOUND), or NULL.
+double *rows_detail_number(struct row_detail *detail, enum column column);
+
+// No detail.
+extern const struct row_detail rows_no_detail;
+
+#endif

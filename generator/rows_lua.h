@@ -1,0 +1,12 @@
+// Rows as Lua holds them, for the C modules that take them.
+#ifndef GENTABLES_ROWS_LUA_H
+#define GENTABLES_ROWS_LUA_H
+
+#include <lua.h>
+
+#include "rows.h"
+
+// The rows at stack place `index`; raises a Lua error where there are none. They live as long as that value.
+const struct rows *rows_check(lua_State *lua, int index);
+
+#endif
