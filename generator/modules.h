@@ -11,6 +11,7 @@ int luaopen_core_json(lua_State *lua);
 int luaopen_core_process(lua_State *lua);
 int luaopen_core_rows(lua_State *lua);
 int luaopen_core_system(lua_State *lua);
+int luaopen_core_table(lua_State *lua);
 
 static const struct luaL_Reg gentables_modules[] = {
     {"core.file", luaopen_core_file},
@@ -18,6 +19,7 @@ static const struct luaL_Reg gentables_modules[] = {
     {"core.process", luaopen_core_process},
     {"core.rows", luaopen_core_rows},
     {"core.system", luaopen_core_system},
+    {"core.table", luaopen_core_table},
     {NULL, NULL},
 };
 

@@ -1,0 +1,162 @@
+// Cells and their numbers; see grid.h.
+#include "grid.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+// More cells than any measurement has: rows whose sizes have nothing to do with each other.
+enum { MAX_CELLS = 1 << 24, FIRST_SLOTS = 64 };
+
+// ---- an axis
+
+static size_t axis_slot(const struct axis *axis, uint32_t value) {
+    size_t slot = (value * 0x9E3779B1u) & (axis->slot_count - 1);
+    while (axis->slots[slot].value != 0 && axis->slots[slot].value != value) {
+        slot = (slot + 1) & (axis->slot_count - 1);
+    }
+    return slot;
+}
+
+static bool axis_grow(struct axis *axis) {
+    struct axis wider = {.slot_count = axis->slot_count == 0 ? FIRST_SLOTS : 2 * axis->slot_count};
+    wider.slots = calloc(wider.slot_count, sizeof *wider.slots);
+    uint32_t *value = realloc(axis->value, wider.slot_count / 2 * sizeof *value);
+    if (value != NULL) axis->value = value;
+    if (value == NULL || wider.slots == NULL) {
+        free(wider.slots);
+        return false;
+    }
+    for (size_t i = 0; i < axis->slot_count; i++) {
+        if (axis->slots[i].value != 0) wider.slots[axis_slot(&wider, axis->slots[i].value)] = axis->slots[i];
+    }
+    free(axis->slots);
+    axis->slots = wider.slots;
+    axis->slot_count = wider.slot_count;
+    axis->capacity = wider.slot_count / 2;
+    return true;
+}
+
+static bool axis_add(struct axis *axis, uint32_t value) {
+    if (axis->count == axis->capacity && !axis_grow(axis)) return false;
+    struct axis_slot *slot = &axis->slots[axis_slot(axis, value)];
+    if (slot->value == value) return true;
+    *slot = (struct axis_slot){value, (uint32_t)axis->count};
+    axis->value[axis->count++] = value;
+    return true;
+}
+
+static int compare_values(const void *a, const void *b) {
+    uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
+    return (left > right) - (left < right);
+}
+
+static void axis_sort(struct axis *axis) {
+    qsort(axis->value, axis->count, sizeof *axis->value, compare_values);
+    for (size_t i = 0; i < axis->count; i++) axis->slots[axis_slot(axis, axis->value[i])].place = (uint32_t)i;
+}
+
+static bool axis_find(const struct axis *axis, uint32_t value, size_t *place) {
+    const struct axis_slot *slot = &axis->slots[axis_slot(axis, value)];
+    *place = slot->place;
+    return slot->value == value && value != 0;
+}
+
+static void axis_free(struct axis *axis) {
+    free(axis->value);
+    free(axis->slots);
+}
+
+// ---- blocks
+
+static bool block_is_of(const struct grid_block *block, const struct cell_key *key) {
+    return block->world_size == key->world_size && block->dtype == key->dtype && block->op == key->op &&
+           block->mode == key->mode;
+}
+
+static struct grid_block *find_block(struct grid *grid, const struct cell_key *key) {
+    if (grid->recent < grid->block_count && block_is_of(&grid->blocks[grid->recent], key)) {
+        return &grid->blocks[grid->recent];
+    }
+    for (size_t i = 0; i < grid->block_count; i++) {
+        if (!block_is_of(&grid->blocks[i], key)) continue;
+        grid->recent = i;
+        return &grid->blocks[i];
+    }
+    return NULL;
+}
+
+static struct grid_block *add_block(struct grid *grid, const struct cell_key *key) {
+    struct grid_block *blocks = realloc(grid->blocks, (grid->block_count + 1) * sizeof *blocks);
+    if (blocks == NULL) return NULL;
+    grid->blocks = blocks;
+    struct grid_block *block = &blocks[grid->block_count++];
+    *block = (struct grid_block){
+        .world_size = key->world_size, .dtype = key->dtype, .op = key->op, .mode = key->mode};
+    memset(block->fusion_place, NAME_NONE, sizeof block->fusion_place);
+    return block;
+}
+
+bool grid_add(struct grid *grid, const struct cell_key *key) {
+    struct grid_block *block = find_block(grid, key);
+    if (block == NULL) block = add_block(grid, key);
+    if (block == NULL) return false;
+    block->fusion_place[key->fusion] = 0; // which place, grid_close says
+    return axis_add(&block->hidden_sizes, key->hidden_size) && axis_add(&block->num_tokens, key->num_tokens);
+}
+
+static int compare_blocks(const void *a, const void *b) {
+    const struct grid_block *left = a, *right = b;
+    if (left->world_size != right->world_size) return left->world_size - right->world_size;
+    if (left->dtype != right->dtype) return left->dtype - right->dtype;
+    if (left->op != right->op) return left->op - right->op;
+    return left->mode - right->mode;
+}
+
+static void place_fusions(struct grid_block *block) {
+    for (size_t fusion = 0; fusion < NAMES_MAX; fusion++) {
+        if (block->fusion_place[fusion] == NAME_NONE) continue;
+        block->fusion_place[fusion] = (uint8_t)block->fusion_count;
+        block->fusion[block->fusion_count++] = (uint8_t)fusion;
+    }
+}
+
+bool grid_close(struct grid *grid, struct problem *problem) {
+    if (grid->block_count > 0) qsort(grid->blocks, grid->block_count, sizeof *grid->blocks, compare_blocks);
+    grid->cell_count = 0;
+    for (size_t i = 0; i < grid->block_count; i++) {
+        struct grid_block *block = &grid->blocks[i];
+        axis_sort(&block->hidden_sizes);
+        axis_sort(&block->num_tokens);
+        place_fusions(block);
+        block->first_cell = grid->cell_count;
+        size_t rows = block->fusion_count * block->hidden_sizes.count;
+        if (block->num_tokens.count > (MAX_CELLS - grid->cell_count) / rows) {
+            return problem_set(
+                problem,
+                "the %zu hidden sizes and %zu token counts of TP %u make more than %d cells; a table "
+                "needs rows on a grid",
+                block->hidden_sizes.count, block->num_tokens.count, block->world_size, MAX_CELLS);
+        }
+        grid->cell_count += rows * block->num_tokens.count;
+    }
+    return true;
+}
+
+size_t grid_find(struct grid *grid, const struct cell_key *key) {
+    const struct grid_block *block = find_block(grid, key);
+    size_t hidden, tokens;
+    if (block == NULL || block->fusion_place[key->fusion] == NAME_NONE) return GRID_NO_CELL;
+    if (!axis_find(&block->hidden_sizes, key->hidden_size, &hidden)) return GRID_NO_CELL;
+    if (!axis_find(&block->num_tokens, key->num_tokens, &tokens)) return GRID_NO_CELL;
+    size_t row = block->fusion_place[key->fusion] * block->hidden_sizes.count + hidden;
+    return block->first_cell + row * block->num_tokens.count + tokens;
+}
+
+void grid_free(struct grid *grid) {
+    for (size_t i = 0; i < grid->block_count; i++) {
+        axis_free(&grid->blocks[i].hidden_sizes);
+        axis_free(&grid->blocks[i].num_tokens);
+    }
+    free(grid->blocks);
+    *grid = (struct grid){NULL, 0, 0, 0};
+}

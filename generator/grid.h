@@ -1,0 +1,52 @@
+// The cells of a table, and their order. A block is what has the same world size, dtype, op and mode; its
+// cells are all of its fusions × hidden sizes × token counts, whether any row has them or not. Cells are
+// numbered by block (world size, then dtype, op, mode, as the lists have them), fusion, hidden size, tokens.
+#ifndef GENTABLES_GRID_H
+#define GENTABLES_GRID_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "problem.h"
+#include "rows.h"
+
+// Different numbers, none of them 0; ascending once the grid is closed.
+struct axis {
+    uint32_t *value;
+    size_t count, capacity;
+    struct axis_slot {
+        uint32_t value, place;
+    } * slots; // open addressing; a power of two of them, at most half of them used
+    size_t slot_count;
+};
+
+struct grid_block {
+    uint16_t world_size;
+    uint8_t dtype, op, mode;
+    uint8_t fusion[NAMES_MAX], fusion_place[NAMES_MAX]; // by place, and back (NAME_NONE: not in the block)
+    size_t fusion_count;
+    struct axis hidden_sizes, num_tokens;
+    size_t first_cell;
+};
+
+struct grid {
+    struct grid_block *blocks;
+    size_t block_count, cell_count;
+    size_t recent; // the block that was asked for last
+};
+
+#define GRID_NO_CELL SIZE_MAX
+
+// A zeroed grid is an empty one. False where memory runs out.
+bool grid_add(struct grid *grid, const struct cell_key *key);
+
+// After the last grid_add: numbers the cells. Fails where they are absurdly many.
+bool grid_close(struct grid *grid, struct problem *problem);
+
+// The number of the cell, or GRID_NO_CELL. Not for several threads at once.
+size_t grid_find(struct grid *grid, const struct cell_key *key);
+
+void grid_free(struct grid *grid);
+
+#endif

@@ -1,0 +1,429 @@
+// The canonical table: selected from rows, written, read back; see table.h. The Lua side is in table_lua.c.
+#include "table.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "csv.h"
+#include "number.h"
+#include "select.h"
+
+static const char table_header[] =
+    "arch,world_size,fusion,dtype,op,mode,hidden_size,num_tokens,strategy,time (us),"
+    "runner_up,margin,confidence,regret";
+static const char unmeasured[] = "unmeasured";
+
+static const struct cell unmeasured_cell = {NAN, NAN, NAN, NAN, NAN, NAME_NONE, NAME_NONE, 0};
+
+// ---- rows to cells
+
+enum { NO_ROW = UINT32_MAX };
+
+// The rows of every cell, as lists: first[cell] is a row, next[row] another one of its cell.
+struct chains {
+    uint32_t *first, *next;
+};
+
+static bool refuse_twice(const struct rows *rows, size_t earlier, size_t later, const struct lists *lists,
+                         struct problem *problem) {
+    const struct row *a = &rows->row[earlier], *b = &rows->row[later];
+    return problem_set(problem,
+                       "%s:%u: the same cell and strategy, %s, as in %s:%u; one time each would be right",
+                       rows_file_of(rows, later)->path, b->line, lists->strategies.name[b->strategy],
+                       rows_file_of(rows, earlier)->path, a->line);
+}
+
+// Enters every row into the list of its cell.
+static bool chain_rows(const struct rows *rows, struct grid *grid, struct chains *chains,
+                       const struct lists *lists, struct problem *problem) {
+    memset(chains->first, 0xff, grid->cell_count * sizeof *chains->first);
+    for (size_t i = 0; i < rows->count; i++) {
+        uint32_t *first = &chains->first[grid_find(grid, &rows->row[i].key)];
+        for (uint32_t other = *first; other != NO_ROW; other = chains->next[other]) {
+            if (rows->row[other].strategy == rows->row[i].strategy) {
+                return refuse_twice(rows, other, i, lists, problem);
+            }
+        }
+        chains->next[i] = *first;
+        *first = (uint32_t)i;
+    }
+    return true;
+}
+
+struct selecting {
+    const struct rows *rows;
+    const struct selection *selection;
+    uint8_t loopback;
+    struct table *table;
+};
+
+// Whether a row competes; counts it if not.
+static bool competes(struct selecting *selecting, const struct row *row) {
+    if (row->placement == selecting->loopback && !selecting->selection->loopback) {
+        selecting->table->loopback_rows++;
+        return false;
+    }
+    if (selecting->selection->may_win[row->strategy]) return true;
+    selecting->table->rows_of_others[row->strategy]++;
+    return false;
+}
+
+static struct cell choose_cell(struct selecting *selecting, const uint32_t *next, uint32_t row) {
+    struct candidate candidates[NAMES_MAX];
+    uint32_t row_of[NAMES_MAX];
+    size_t count = 0;
+    const struct rows *rows = selecting->rows;
+    for (; row != NO_ROW; row = next[row]) {
+        if (!competes(selecting, &rows->row[row])) continue;
+        const struct row_detail *detail = rows->detail == NULL ? &rows_no_detail : &rows->detail[row];
+        row_of[count] = row;
+        candidates[count++] = (struct candidate){rows->row[row].time_us, detail->low_us, detail->high_us,
+                                                 rows->row[row].strategy};
+    }
+    if (count == 0) return unmeasured_cell;
+    struct choice choice = select_choose(candidates, count);
+    uint32_t winner = row_of[choice.winner];
+    return (struct cell){
+        .time_us = rows->row[winner].time_us,
+        .margin = choice.margin,
+        .confidence = choice.confidence,
+        .regret = choice.regret,
+        .bound_us = rows->detail == NULL ? NAN : rows->detail[winner].bound_us,
+        .strategy = rows->row[winner].strategy,
+        .runner_up = choice.runner_up == NO_RUNNER_UP ? NAME_NONE : candidates[choice.runner_up].strategy,
+        .placement = rows->row[winner].placement,
+    };
+}
+
+static bool add_cells(struct grid *grid, const struct rows *rows, const struct selection *selection) {
+    for (size_t i = 0; i < rows->count; i++) {
+        if (!grid_add(grid, &rows->row[i].key)) return false;
+    }
+    for (size_t i = 0; i < selection->more_cell_count; i++) {
+        if (!grid_add(grid, &selection->more_cells[i])) return false;
+    }
+    return true;
+}
+
+static bool select_cells(struct table *table, const struct rows *rows, const struct selection *selection,
+                         const struct lists *lists, struct problem *problem) {
+    static const char loopback[] = "loopback";
+    struct selecting selecting = {rows, selection, 0, table};
+    selecting.loopback = names_find(&lists->placements, loopback, loopback + strlen(loopback));
+    if (!add_cells(&table->grid, rows, selection)) return problem_set(problem, "out of memory");
+    if (!grid_close(&table->grid, problem)) return false;
+    size_t cells = table->grid.cell_count;
+    table->cells = malloc((cells + 1) * sizeof *table->cells);
+    struct chains chains = {malloc((cells + 1) * sizeof(uint32_t)),
+                            malloc((rows->count + 1) * sizeof(uint32_t))};
+    bool ok = table->cells != NULL && chains.first != NULL && chains.next != NULL && rows->count < NO_ROW;
+    if (!ok) problem_set(problem, "out of memory");
+    ok = ok && chain_rows(rows, &table->grid, &chains, lists, problem);
+    for (size_t i = 0; ok && i < cells; i++) {
+        table->cells[i] = choose_cell(&selecting, chains.next, chains.first[i]);
+    }
+    free(chains.first);
+    free(chains.next);
+    return ok;
+}
+
+struct table *table_select(const struct rows *rows, const struct selection *selection,
+                           const struct lists *lists, struct problem *problem) {
+    struct table *table = calloc(1, sizeof *table);
+    if (table == NULL) {
+        problem_set(problem, "out of memory");
+        return NULL;
+    }
+    if (select_cells(table, rows, selection, lists, problem)) return table;
+    table_free(table);
+    return NULL;
+}
+
+void table_free(struct table *table) {
+    if (table == NULL) return;
+    grid_free(&table->grid);
+    free(table->cells);
+    free(table);
+}
+
+const struct cell *table_find(struct table *table, const struct cell_key *key) {
+    size_t index = grid_find(&table->grid, key);
+    return index == GRID_NO_CELL ? NULL : &table->cells[index];
+}
+
+// ---- cells to text
+
+static char *put(char *out, const char *text, size_t length) {
+    memcpy(out, text, length);
+    return out + length;
+}
+
+static char *put_name(char *out, const struct names *names, uint8_t index) {
+    out = put(out, names->name[index], names->length[index]);
+    *out++ = ',';
+    return out;
+}
+
+static char *put_share(char *out, double share) {
+    return isnan(share) ? out : number_print_fixed4(out, share);
+}
+
+// The cell's own fields, from the strategy on.
+static char *put_cell(char *out, const struct cell *cell, const struct lists *lists) {
+    static const char nothing_else[] = ",,,,,\n";
+    if (cell->strategy == NAME_NONE) {
+        out = put(out, unmeasured, strlen(unmeasured));
+        return put(out, nothing_else, strlen(nothing_else));
+    }
+    out = put_name(out, &lists->strategies, cell->strategy);
+    out = number_print_fixed4(out, cell->time_us);
+    *out++ = ',';
+    if (cell->runner_up != NAME_NONE) {
+        out = put(out, lists->strategies.name[cell->runner_up], lists->strategies.length[cell->runner_up]);
+    }
+    const double shares[] = {cell->margin, cell->confidence, cell->regret};
+    for (size_t i = 0; i < sizeof shares / sizeof *shares; i++) {
+        *out++ = ',';
+        out = put_share(out, shares[i]);
+    }
+    *out++ = '\n';
+    return out;
+}
+
+// What all cells of a block and fusion begin with. Returns its length.
+static size_t put_block(char *out, const char *arch, const struct grid_block *block, size_t fusion,
+                        const struct lists *lists) {
+    char *begin = out;
+    out = put(out, arch, strlen(arch));
+    *out++ = ',';
+    out = number_print_unsigned(out, block->world_size);
+    *out++ = ',';
+    out = put_name(out, &lists->fusions, block->fusion[fusion]);
+    out = put_name(out, &lists->dtypes, block->dtype);
+    out = put_name(out, &lists->ops, block->op);
+    out = put_name(out, &lists->modes, block->mode);
+    return (size_t)(out - begin);
+}
+
+static char *put_cells(char *out, const struct table *table, const struct grid_block *block, const char *arch,
+                       size_t fusion, const struct lists *lists) {
+    char beginning[8 * UINT8_MAX];
+    size_t length = put_block(beginning, arch, block, fusion, lists);
+    const struct cell *cell =
+        &table->cells[block->first_cell] + fusion * block->hidden_sizes.count * block->num_tokens.count;
+    for (size_t h = 0; h < block->hidden_sizes.count; h++) {
+        for (size_t t = 0; t < block->num_tokens.count; t++) {
+            out = put(out, beginning, length);
+            out = number_print_unsigned(out, block->hidden_sizes.value[h]);
+            *out++ = ',';
+            out = number_print_unsigned(out, block->num_tokens.value[t]);
+            *out++ = ',';
+            out = put_cell(out, cell++, lists);
+        }
+    }
+    return out;
+}
+
+static size_t longest_name(const struct names *names) {
+    size_t longest = strlen(unmeasured);
+    for (size_t i = 0; i < names->count; i++) {
+        if (names->length[i] > longest) longest = names->length[i];
+    }
+    return longest;
+}
+
+char *table_text(const struct table *table, const char *arch, const struct lists *lists, size_t *size) {
+    enum { NUMBERS_IN_A_LINE = 7 };
+    size_t line = strlen(arch) + longest_name(&lists->fusions) + longest_name(&lists->dtypes) +
+                  longest_name(&lists->ops) + longest_name(&lists->modes) +
+                  2 * longest_name(&lists->strategies) + NUMBERS_IN_A_LINE * NUMBER_TEXT_SIZE +
+                  sizeof table_header;
+    char *text = malloc((table->grid.cell_count + 1) * line), *out = text;
+    if (text == NULL) return NULL;
+    out = put(out, table_header, strlen(table_header));
+    *out++ = '\n';
+    for (size_t i = 0; i < table->grid.block_count; i++) {
+        const struct grid_block *block = &table->grid.blocks[i];
+        for (size_t fusion = 0; fusion < block->fusion_count; fusion++) {
+            out = put_cells(out, table, block, arch, fusion, lists);
+        }
+    }
+    *size = (size_t)(out - text);
+    return text;
+}
+
+// ---- text to cells
+
+enum table_column {
+    TABLE_ARCH,
+    TABLE_WORLD_SIZE,
+    TABLE_FUSION,
+    TABLE_DTYPE,
+    TABLE_OP,
+    TABLE_MODE,
+    TABLE_HIDDEN_SIZE,
+    TABLE_NUM_TOKENS,
+    TABLE_STRATEGY,
+    TABLE_TIME,
+    TABLE_RUNNER_UP,
+    TABLE_MARGIN,
+    TABLE_CONFIDENCE,
+    TABLE_REGRET,
+    TABLE_COLUMNS,
+};
+
+struct table_line {
+    struct cell_key key;
+    struct cell cell;
+};
+
+struct table_reader {
+    const char *path;
+    const struct lists *lists;
+    size_t line_number;
+    struct table_line *lines;
+    size_t count, capacity;
+    char *arch;
+    struct problem *problem;
+};
+
+static bool fail_at(struct table_reader *reader, const char *what) {
+    return problem_set(reader->problem, "%s:%zu: %s", reader->path, reader->line_number, what);
+}
+
+static bool take_name(const struct csv_text *cell, const struct names *names, uint8_t *index) {
+    *index = names_find(names, cell->begin, cell->end);
+    return *index != NAME_NONE;
+}
+
+static bool take_count(const struct csv_text *cell, uint64_t limit, uint32_t *value) {
+    uint64_t count;
+    if (!number_parse_unsigned(cell->begin, cell->end, limit, &count) || count == 0) return false;
+    *value = (uint32_t)count;
+    return true;
+}
+
+static bool take_share(const struct csv_text *cell, double *value) {
+    *value = NAN;
+    return cell->begin == cell->end || number_parse(cell->begin, cell->end, value);
+}
+
+static bool take_arch(struct table_reader *reader, const struct csv_text *cell) {
+    size_t length = (size_t)(cell->end - cell->begin);
+    if (length == 0 || length >= 64) return false;
+    if (reader->arch[0] == '\0') {
+        memcpy(reader->arch, cell->begin, length);
+        reader->arch[length] = '\0';
+    }
+    return strlen(reader->arch) == length && memcmp(reader->arch, cell->begin, length) == 0;
+}
+
+static bool take_cells(struct table_reader *reader, const struct csv_text *cells, struct table_line *line) {
+    const struct lists *lists = reader->lists;
+    const struct csv_text *strategy = &cells[TABLE_STRATEGY], *runner_up = &cells[TABLE_RUNNER_UP];
+    uint32_t world_size = 0;
+    line->cell = unmeasured_cell;
+    if (!take_arch(reader, &cells[TABLE_ARCH]))
+        return fail_at(reader, "another arch; one table is of one arch");
+    bool ok = take_count(&cells[TABLE_WORLD_SIZE], UINT16_MAX, &world_size) &&
+              take_count(&cells[TABLE_HIDDEN_SIZE], INT32_MAX, &line->key.hidden_size) &&
+              take_count(&cells[TABLE_NUM_TOKENS], INT32_MAX, &line->key.num_tokens);
+    if (!ok) return fail_at(reader, "world_size, hidden_size and num_tokens are whole numbers above 0");
+    line->key.world_size = (uint16_t)world_size;
+    ok = take_name(&cells[TABLE_FUSION], &lists->fusions, &line->key.fusion) &&
+         take_name(&cells[TABLE_DTYPE], &lists->dtypes, &line->key.dtype) &&
+         take_name(&cells[TABLE_OP], &lists->ops, &line->key.op) &&
+         take_name(&cells[TABLE_MODE], &lists->modes, &line->key.mode);
+    if (!ok) return fail_at(reader, "unknown fusion, dtype, op or mode");
+    size_t length = (size_t)(strategy->end - strategy->begin);
+    if (length == strlen(unmeasured) && memcmp(strategy->begin, unmeasured, length) == 0) return true;
+    if (!take_name(strategy, &lists->strategies, &line->cell.strategy))
+        return fail_at(reader, "unknown strategy");
+    if (runner_up->begin != runner_up->end &&
+        !take_name(runner_up, &lists->strategies, &line->cell.runner_up)) {
+        return fail_at(reader, "unknown runner_up");
+    }
+    ok = number_parse(cells[TABLE_TIME].begin, cells[TABLE_TIME].end, &line->cell.time_us) &&
+         line->cell.time_us > 0 && take_share(&cells[TABLE_MARGIN], &line->cell.margin) &&
+         take_share(&cells[TABLE_CONFIDENCE], &line->cell.confidence) &&
+         take_share(&cells[TABLE_REGRET], &line->cell.regret);
+    return ok || fail_at(reader, "a broken number; a time above 0, and shares or nothing, would be right");
+}
+
+static bool take_line(struct table_reader *reader, const struct csv_text *text, struct table_line *line) {
+    struct csv_text cells[TABLE_COLUMNS];
+    struct csv_scratch scratch[TABLE_COLUMNS];
+    struct problem detail;
+    const char *at = text->begin;
+    for (size_t i = 0; i < TABLE_COLUMNS; i++, at++) {
+        if (!csv_cell(&at, text->end, &scratch[i], &cells[i], &detail)) return fail_at(reader, detail.text);
+        if ((at == text->end) != (i == TABLE_COLUMNS - 1)) return fail_at(reader, "wrong number of cells");
+    }
+    return take_cells(reader, cells, line);
+}
+
+static bool read_lines(struct table_reader *reader, struct csv_text text) {
+    struct csv_text line;
+    struct problem detail;
+    reader->line_number = 1;
+    if (!csv_begin(&text, &detail)) return fail_at(reader, detail.text);
+    bool there = csv_line(&text, &line);
+    if (!there || (size_t)(line.end - line.begin) != strlen(table_header) ||
+        memcmp(line.begin, table_header, strlen(table_header)) != 0) {
+        return problem_set(reader->problem, "%s:1: is no table; it would begin with %s", reader->path,
+                           table_header);
+    }
+    while (csv_line(&text, &line)) {
+        reader->line_number++;
+        if (reader->count == reader->capacity) {
+            size_t capacity = reader->capacity == 0 ? 1024 : 2 * reader->capacity;
+            struct table_line *lines = realloc(reader->lines, capacity * sizeof *lines);
+            if (lines == NULL) return fail_at(reader, "out of memory");
+            reader->lines = lines;
+            reader->capacity = capacity;
+        }
+        if (!take_line(reader, &line, &reader->lines[reader->count])) return false;
+        reader->count++;
+    }
+    return true;
+}
+
+static bool place_lines(struct table_reader *reader, struct table *table) {
+    for (size_t i = 0; i < reader->count; i++) {
+        if (!grid_add(&table->grid, &reader->lines[i].key)) return fail_at(reader, "out of memory");
+    }
+    if (!grid_close(&table->grid, reader->problem)) return false;
+    size_t cells = table->grid.cell_count;
+    table->cells = malloc((cells + 1) * sizeof *table->cells);
+    uint8_t *taken = calloc(cells + 1, sizeof *taken);
+    bool ok = (table->cells != NULL && taken != NULL) || fail_at(reader, "out of memory");
+    for (size_t i = 0; ok && i < cells; i++) table->cells[i] = unmeasured_cell;
+    for (size_t i = 0; ok && i < reader->count; i++) {
+        size_t index = grid_find(&table->grid, &reader->lines[i].key);
+        reader->line_number = i + 2;
+        ok =
+            !taken[index] || fail_at(reader, "a cell that stands there before; one line each would be right");
+        taken[index] = 1;
+        table->cells[index] = reader->lines[i].cell;
+    }
+    free(taken);
+    return ok;
+}
+
+struct table *table_read(const char *path, const struct lists *lists, char arch[64],
+                         struct problem *problem) {
+    struct file_map map;
+    if (!file_open(path, &map, problem)) return NULL;
+    struct table_reader reader = {.path = path, .lists = lists, .arch = arch, .problem = problem};
+    struct table *table = calloc(1, sizeof *table);
+    arch[0] = '\0';
+    bool ok = table != NULL || problem_set(problem, "out of memory");
+    ok = ok && read_lines(&reader, (struct csv_text){map.data, map.data + map.size}) &&
+         place_lines(&reader, table);
+    free(reader.lines);
+    file_close(&map);
+    if (ok) return table;
+    table_free(table);
+    return NULL;
+}

@@ -1,0 +1,46 @@
+// The canonical table: per cell the winner, its margin over the runner-up, its confidence and regret, or
+// nothing where nothing was measured. Made from rows, written as CSV, read back, looked up.
+#ifndef GENTABLES_TABLE_H
+#define GENTABLES_TABLE_H
+
+#include "grid.h"
+
+// NAN where there is no such number.
+struct cell {
+    double time_us, margin, confidence, regret;
+    double bound_us;             // the physical bound; not in the CSV
+    uint8_t strategy, runner_up; // NAME_NONE: unmeasured; no runner-up
+    uint8_t placement;           // of the winner's row; not in the CSV
+};
+
+struct table {
+    struct grid grid;
+    struct cell *cells; // by the grid's numbers
+    // Rows that did not compete, by the reason.
+    size_t loopback_rows, rows_of_others[NAMES_MAX];
+};
+
+struct selection {
+    bool may_win[NAMES_MAX];           // by strategy
+    bool loopback;                     // whether loopback rows compete
+    const struct cell_key *more_cells; // cells that the table has beside those of the rows
+    size_t more_cell_count;
+};
+
+// The winners of all cells. NULL where a cell and strategy stands in the rows twice, or the cells are too
+// many. The caller frees it.
+struct table *table_select(const struct rows *rows, const struct selection *selection,
+                           const struct lists *lists, struct problem *problem);
+
+// The table as CSV. NULL where memory runs out; the caller frees it.
+char *table_text(const struct table *table, const char *arch, const struct lists *lists, size_t *size);
+
+// Reads what table_text wrote; the arch goes to `arch`. NULL where the file is not right.
+struct table *table_read(const char *path, const struct lists *lists, char arch[64], struct problem *problem);
+
+// The cell, or NULL where the table has none such.
+const struct cell *table_find(struct table *table, const struct cell_key *key);
+
+void table_free(struct table *table);
+
+#endif
