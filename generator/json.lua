@@ -1,8 +1,8 @@
--- JSON: decode(text), encode(value). Decoding is simdjson's (json.cpp); encoding is here, deterministic: keys
--- sorted, two spaces of indent, an array of plain values on one line.
+-- JSON: decode(text), encode(value). Decoding is simdjson's (json.cpp); encoding is here and deterministic:
+-- sorted keys, two spaces of indent, an array of plain values on one line.
 --
--- null is json.null. Arrays that were decoded, or made by json.array{...}, stay arrays when they are empty; any
--- other table is an array if it is a sequence with something in it, and else an object.
+-- null is json.null. Arrays that were decoded, or made by json.array{...}, stay arrays when they are empty;
+-- any other table is an array if it is a sequence with something in it, and else an object.
 local core = require "core.json"
 
 local json = {}
@@ -15,8 +15,8 @@ function json.array(list) return setmetatable(list, core.array) end
 -- text -> value | nil, message
 function json.decode(text) return core.decode(text, json.null) end
 
-local escapes = { ['"'] = '\\"', ["\\"] = "\\\\", ["\b"] = "\\b", ["\f"] = "\\f", ["\n"] = "\\n", ["\r"] = "\\r",
-  ["\t"] = "\\t" }
+local escapes = { ['"'] = '\\"', ["\\"] = "\\\\", ["\b"] = "\\b", ["\f"] = "\\f", ["\n"] = "\\n",
+  ["\r"] = "\\r", ["\t"] = "\\t" }
 
 local function encode_text(text)
   return '"' .. text:gsub('[%c"\\]', function(char)
@@ -82,7 +82,8 @@ function encode_value(value, indent)
   return encode_object(value, indent)
 end
 
--- value -> text, without a newline at the end. Raises on what JSON has no word for (NaN, functions, other keys).
+-- value -> text, without a newline at the end. Raises on what JSON has no word for (NaN, functions, other
+-- keys).
 function json.encode(value) return encode_value(value, "") end
 
 return json

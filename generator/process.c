@@ -115,7 +115,7 @@ static enum wait_result wait_until(struct pollfd *polls, nfds_t count, double de
 }
 
 // ---- start
-// -------------------------------------------------------------------------------------------------------
+// -----------------------------------------------------------------------------------------------
 
 static void close_end(int *end) {
     if (*end >= 0) close(*end);
@@ -194,7 +194,7 @@ static int process_start(struct process *process, char *const argv[], char *cons
 }
 
 // ---- talk
-// --------------------------------------------------------------------------------------------------------
+// -----------------------------------------------------------------------------------------------
 
 static bool text_reserve(struct text *text, size_t more) {
     if (text->length + more <= text->capacity) return true;
@@ -306,7 +306,7 @@ static enum wait_result write_all(struct process *process, const char *data, siz
 }
 
 // ---- end
-// ---------------------------------------------------------------------------------------------------------
+// -----------------------------------------------------------------------------------------------
 
 // The session of process `pid`, from /proc; -1 where there is none.
 static pid_t session_of(const char *pid) {
@@ -383,7 +383,7 @@ static void exit_reason(int status, char *reason, size_t size) {
 }
 
 // ---- Lua
-// ---------------------------------------------------------------------------------------------------------
+// -----------------------------------------------------------------------------------------------
 
 #define PROCESS_TYPE "gentables.process"
 

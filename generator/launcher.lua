@@ -1,0 +1,58 @@
+-- How ranks are started: the command line that comes before the bench's own. Open MPI's and MPICH's mpirun
+-- are told apart by what they say of themselves; any other launcher is given as text, such as `srun
+-- --mpi=pmix -n {ranks}`.
+local fail = require "fail"
+local process = require "core.process"
+local system = require "core.system"
+
+local launcher = {}
+
+local VERSION_PATIENCE = 30 -- seconds for mpirun --version
+
+-- The words of a launcher that was given as text, {ranks} filled in.
+local function from_text(text, ranks)
+  local words = {}
+  for word in text:gmatch("%S+") do words[#words + 1] = (word:gsub("{ranks}", ranks)) end
+  if #words == 0 then fail.input("the launcher is empty; give one such as --launcher 'srun -n {ranks}'") end
+  if not text:find("{ranks}", 1, true) then
+    fail.input("the launcher %q does not say where the number of ranks goes; write {ranks} there", text)
+  end
+  return words
+end
+
+-- What `mpirun --version` says first.
+local function ask_version()
+  local child, message = process.start({ "mpirun", "--version" })
+  if not child then
+    fail.input("no mpirun (%s); install Open MPI or MPICH, or give another launcher with --launcher", message)
+  end
+  local line = child:read_line(VERSION_PATIENCE)
+  child:close(1)
+  return line or ""
+end
+
+-- The bench offers each algorithm of coll/tuned, and coll/sm, in one process: they have to be there, but
+-- must not be the library's own choice. Up to Open MPI 4 the shared-memory transport is called vader.
+local function open_mpi(version, ranks, cores)
+  local major = tonumber(version:match("%)%s*(%d+)")) or 4
+  local words = { "mpirun", "-n", tostring(ranks) }
+  local function add(...) table.move({ ... }, 1, select("#", ...), #words + 1, words) end
+  if system.is_root() then add("--allow-run-as-root") end
+  if ranks > cores then add("--oversubscribe", "--bind-to", "none") else add("--bind-to", "core") end
+  add("--mca", "btl", major >= 5 and "self,sm" or "self,vader")
+  add("--mca", "coll_sm_priority", "1")
+  add("--mca", "coll_tuned_use_dynamic_rules", "1")
+  return words
+end
+
+-- Returns the words that start `ranks` ranks on `cores` cores. `text`: a launcher that the user gave, or nil.
+function launcher.command(ranks, cores, text)
+  if text then return from_text(text, ranks) end
+  local version = ask_version()
+  if version:find("Open MPI", 1, true) or version:find("OpenRTE", 1, true) then
+    return open_mpi(version, ranks, cores)
+  end
+  return { "mpirun", "-n", tostring(ranks) }
+end
+
+return launcher

@@ -1,0 +1,149 @@
+-- Where rows come from: the machine, the bench and the spec, in a JSON file beside the rows
+-- (benchmark.tp{N}.{arch}.json), and the fingerprint that says whether two rows may stand in one file.
+--
+-- The fingerprint covers what changes a time: CPU model, cores, caches, MPI, bench, and the spec's limits on
+-- samples and time. It leaves out what does not: host name, kernel, memory, date.
+local file = require "core.file"
+local json = require "json"
+
+local provenance = {}
+
+local VERSION = 1
+
+-- FNV-1a, 64 bits, as hex text. Tells things apart; protects nothing.
+function provenance.hash(text)
+  local hash = 0xcbf29ce484222325
+  for at = 1, #text do hash = (hash ~ text:byte(at)) * 0x100000001b3 end
+  return ("%016x"):format(hash)
+end
+
+-- ---- the machine ------------------------------------------------------------------------------
+
+-- The first line of a file of /proc or /sys; nil where there is none.
+local function first_line(path)
+  local handle <close> = io.open(path, "r")
+  return handle and handle:read("l")
+end
+
+-- The rest of the first line that starts with `name`, after a colon or equals sign.
+local function field(path, name)
+  local handle <close> = io.open(path, "r")
+  if not handle then return nil end
+  for line in handle:lines() do
+    local found, value = line:match("^([%w_ ]-)%s*[:=]%s*(.-)%s*$")
+    if found == name then return value end
+  end
+end
+
+-- The CPUs that this process may use, from text such as 0-3,8.
+local function allowed_cpus()
+  local cpus = {}
+  local list = field("/proc/self/status", "Cpus_allowed_list") or "0"
+  for from, to in (list .. ","):gmatch("(%d+)%-?(%d*),") do
+    for cpu = tonumber(from), tonumber(to) or tonumber(from) do cpus[#cpus + 1] = cpu end
+  end
+  return cpus
+end
+
+-- How many cores those CPUs belong to; hardware threads of one core count once.
+local function count_cores()
+  local seen, cores = {}, 0
+  for _, cpu in ipairs(allowed_cpus()) do
+    local topology = ("/sys/devices/system/cpu/cpu%d/topology/"):format(cpu)
+    local core = first_line(topology .. "thread_siblings_list") or tostring(cpu)
+    if not seen[core] then seen[core], cores = true, cores + 1 end
+  end
+  return cores
+end
+
+-- The caches that a core reaches: L1d, L2, L3 ... -> size as the system writes it.
+local function caches()
+  local found = {}
+  for index = 0, 9 do
+    local folder = ("/sys/devices/system/cpu/cpu%d/cache/index%d/"):format(allowed_cpus()[1] or 0, index)
+    local level, size = first_line(folder .. "level"), first_line(folder .. "size")
+    local kind = first_line(folder .. "type")
+    if level and size and kind ~= "Instruction" then
+      found["L" .. level .. (kind == "Data" and "d" or "")] = size
+    end
+  end
+  return found
+end
+
+local function cpu_model()
+  return field("/proc/cpuinfo", "model name") or field("/proc/cpuinfo", "Model")
+    or field("/proc/cpuinfo", "CPU part") or "unknown CPU"
+end
+
+-- "Open MPI v4.1.4, package: ..." -> "Open MPI 4.1.4": what follows names the builder and the host.
+local function short_library(library)
+  return (library:match("^[^,;]*"):gsub(" v(%d)", " %1"):gsub("%s+$", ""))
+end
+
+-- The facts about this machine; `library` is what the MPI library says of itself.
+function provenance.machine(library)
+  local memory_kib = tonumber((field("/proc/meminfo", "MemTotal") or ""):match("%d+"))
+  local os_name = field("/etc/os-release", "PRETTY_NAME") or "unknown"
+  return {
+    cpu = cpu_model(),
+    cores = count_cores(),
+    caches = caches(),
+    memory_gib = memory_kib and math.floor(memory_kib / (1 << 20) + 0.5) or 0,
+    os = (os_name:gsub('^"(.*)"$', "%1")),
+    kernel = first_line("/proc/sys/kernel/osrelease") or "unknown",
+    mpi = short_library(library),
+  }
+end
+
+-- Those of its facts that make it another machine.
+local function identity(machine)
+  return { cpu = machine.cpu, cores = machine.cores, caches = machine.caches, mpi = machine.mpi }
+end
+
+-- Whether rows of both may stand in one file, as far as the machine goes.
+function provenance.same_machine(a, b) return json.encode(identity(a)) == json.encode(identity(b)) end
+
+-- The machine in a few words.
+function provenance.describe(machine)
+  local cores = machine.cores == 1 and "1 core" or machine.cores .. " cores"
+  return table.concat({ machine.cpu, cores, machine.mpi }, ", ")
+end
+
+-- ---- fingerprints and the file ----------------------------------------------------------------
+
+-- The fingerprint over machine, bench and limits. The largest message is left out: it adds cells or takes
+-- them away, and changes none.
+function provenance.fingerprint(machine, bench, limits)
+  return provenance.hash(json.encode({
+    machine = identity(machine), bench = bench,
+    limits = { min_samples = limits.min_samples, max_samples = limits.max_samples, cell_us = limits.cell_us },
+  }))
+end
+
+-- The hash of a spec that spec.load returned.
+function provenance.spec_hash(spec) return provenance.hash(json.encode(spec)) end
+
+-- Where the provenance of the rows file at `path` stands.
+function provenance.path_of(path) return (path:gsub("%.csv$", "") .. ".json") end
+
+-- Reads a provenance file. Returns its record | nil, message. A file that is not there is a message too.
+function provenance.read(path)
+  local text, message = file.read(path)
+  if not text then return nil, message end
+  local record, problem = json.decode(text)
+  if not record then return nil, ("%s: is no JSON: %s"):format(path, problem) end
+  if type(record) ~= "table" or record.version ~= VERSION or type(record.fingerprint) ~= "string"
+    or type(record.machine) ~= "table" then
+    return nil, ("%s: is no provenance of version %d; sweep --fresh writes it anew"):format(path, VERSION)
+  end
+  return record
+end
+
+-- Writes a provenance file, atomically and synced. Returns true | nil, message.
+function provenance.write(path, record)
+  record.version = VERSION
+  record.no_time = json.array(record.no_time)
+  return file.write(path, json.encode(record) .. "\n", true)
+end
+
+return provenance

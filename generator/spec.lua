@@ -1,0 +1,229 @@
+-- What to sweep: reads a spec, checks it, fills in what it leaves out.
+--
+-- A spec is a Lua file that returns one table; tables/host/spec.lua is one, with every key explained. It runs
+-- without any functions at hand and not for long. load(path) returns it with canonical names and sorted
+-- numbers; what is wrong raises with file and line. The names themselves stand in lists.lua.
+local fail = require "fail"
+local file = require "core.file"
+local lists = require "lists"
+
+local spec = {}
+
+-- What formats without such axes hold, where nobody said.
+spec.default_table = { dtype = "bfloat16", op = "allreduce", mode = "eager" }
+
+-- Unless the spec says otherwise: messages above `message_bytes` are left out; a strategy is called between
+-- `min_samples` and `max_samples` times per cell, and all strategies of a cell together for about `cell_us`.
+spec.default_limits = { message_bytes = 64 << 20, min_samples = 20, max_samples = 2000, cell_us = 500000 }
+
+local MAX_BYTES, MAX_INSTRUCTIONS = 1024 * 1024, 10000000
+
+-- ---- where things stand in the file, for messages ---------------------------------------------
+
+-- The line on which `key` is set, or 1.
+local function line_of(source, key)
+  local line = 0
+  for text in (source.text .. "\n"):gmatch("(.-)\n") do
+    line = line + 1
+    local code = text:gsub("%-%-.*", "")
+    if code:find("%f[%w_]" .. key .. "%f[^%w_]['\"]?%s*%]?%s*=") then return line end
+  end
+  return 1
+end
+
+local function reject(source, key, message, ...)
+  fail.input("%s:%d: %s", source.path, line_of(source, key), message:format(...))
+end
+
+local function sorted_keys(map)
+  local all = {}
+  for key in pairs(map) do all[#all + 1] = key end
+  table.sort(all)
+  return table.concat(all, ", ")
+end
+
+-- ---- the checks, one per kind of value --------------------------------------------------------
+
+local function check_list(source, key, value)
+  if type(value) ~= "table" then reject(source, key, "%s is no list; write %s = { ... }", key, key) end
+  if #value == 0 then reject(source, key, "%s is empty; name at least one", key) end
+  for index in pairs(value) do
+    if math.type(index) ~= "integer" or index < 1 or index > #value then
+      reject(source, key, "%s is a list and has no %s", key, tostring(index))
+    end
+  end
+end
+
+-- A list of different whole numbers from `low` to `high`; returns it sorted.
+local function integers(low, high)
+  return function(source, key, value)
+    check_list(source, key, value)
+    local sorted = {}
+    for i, number in ipairs(value) do
+      if math.type(number) ~= "integer" or number < low or number > high then
+        reject(source, key, "%s has %s; it takes whole numbers from %d to %d", key, tostring(number), low,
+          high)
+      end
+      sorted[i] = number
+    end
+    table.sort(sorted)
+    for i = 2, #sorted do
+      if sorted[i] == sorted[i - 1] then reject(source, key, "%s has %d twice", key, sorted[i]) end
+    end
+    return sorted
+  end
+end
+
+local function check_name(source, key, kind, name)
+  local row = type(name) == "string" and lists.find(kind, name)
+  if not row then
+    reject(source, key, "%s has %s; it takes %s", key, tostring(name), table.concat(lists.names(kind), ", "))
+  end
+  return row.name
+end
+
+-- A list of different names of lists[kind]; returns the canonical ones in the list's order.
+local function names(kind)
+  return function(source, key, value)
+    check_list(source, key, value)
+    local wanted, ordered = {}, {}
+    for _, name in ipairs(value) do
+      local canonical = check_name(source, key, kind, name)
+      if wanted[canonical] then reject(source, key, "%s has %s twice", key, canonical) end
+      wanted[canonical] = true
+    end
+    for _, row in ipairs(lists[kind]) do
+      if wanted[row.name] then ordered[#ordered + 1] = row.name end
+    end
+    return ordered
+  end
+end
+
+local function check_arch(source, key, value)
+  if type(value) ~= "string" or not lists.arch(value) then
+    reject(source, key, "%s is no arch; it is host, host-NAME, or sm and a number", tostring(value))
+  end
+  return value
+end
+
+local function check_limits(source, key, value)
+  if type(value) ~= "table" then reject(source, key, "limits is no table; write limits = { ... }") end
+  local limits = {}
+  for name, default in pairs(spec.default_limits) do limits[name] = default end
+  for name, limit in pairs(value) do
+    if spec.default_limits[name] == nil then
+      reject(source, tostring(name), "limits has no %s; it takes %s", tostring(name),
+        sorted_keys(spec.default_limits))
+    end
+    if math.type(limit) ~= "integer" or limit < 1 then
+      reject(source, name, "%s is %s; it takes a whole number above 0", name, tostring(limit))
+    end
+    limits[name] = limit
+  end
+  if limits.min_samples > limits.max_samples then
+    reject(source, "min_samples", "min_samples is %d, above max_samples, %d", limits.min_samples,
+      limits.max_samples)
+  end
+  return limits
+end
+
+local function check_table(source, key, value)
+  if type(value) ~= "table" then reject(source, key, "table is no table; write table = { dtype = ... }") end
+  local kinds = { dtype = "dtypes", op = "ops", mode = "modes" }
+  local checked = {}
+  for name, text in pairs(value) do
+    if not kinds[name] then
+      reject(source, tostring(name), "table has no %s; it takes dtype, op, mode", tostring(name))
+    end
+    checked[name] = check_name(source, name, kinds[name], text)
+  end
+  return checked
+end
+
+local keys = {
+  arch = check_arch,
+  tp = integers(2, 16),
+  dtypes = names("dtypes"),
+  fusions = names("fusions"),
+  hidden_sizes = integers(1, 1 << 24),
+  num_tokens = integers(1, 1 << 24),
+  strategies = names("strategies"),
+  limits = check_limits,
+  table = check_table,
+}
+local required = { "arch", "tp", "hidden_sizes", "num_tokens" }
+
+-- ---- reading ----------------------------------------------------------------------------------
+
+-- Runs the spec's text; returns what it returns. It sees no functions; strings have no methods meanwhile.
+local function evaluate(source)
+  local chunk, message = load(source.text, "@" .. source.path, "t", {})
+  if not chunk then fail.input("%s", message) end
+  local strings = getmetatable("")
+  local index = strings.__index
+  strings.__index = nil
+  local function stop() error("it runs on and on; a spec only returns a table", 2) end
+  debug.sethook(stop, "", MAX_INSTRUCTIONS)
+  local ok, value = pcall(chunk)
+  debug.sethook()
+  strings.__index = index
+  if not ok then fail.input("%s", tostring(value)) end
+  if type(value) ~= "table" then
+    fail.input("%s:1: it returns %s; a spec returns a table: return { arch = ... }", source.path, type(value))
+  end
+  return value
+end
+
+local function contains(list, wanted)
+  for _, value in ipairs(list) do
+    if value == wanted then return true end
+  end
+  return false
+end
+
+-- The strategies that a sweep of this arch can ask for.
+local function default_strategies(arch)
+  local chosen = {}
+  local backend = arch:find("^host") and "host" or nil
+  for _, row in ipairs(lists.strategies) do
+    if row.candidate ~= false and row.backend == backend then chosen[#chosen + 1] = row.name end
+  end
+  return chosen
+end
+
+local function fill_in(source, found)
+  found.dtypes = found.dtypes or { spec.default_table.dtype }
+  found.fusions = found.fusions or lists.names("fusions")
+  found.strategies = found.strategies or default_strategies(found.arch)
+  found.limits = found.limits or check_limits(source, "limits", {})
+  local given = found.table or {}
+  local default = spec.default_table
+  local usual = contains(found.dtypes, default.dtype) and default.dtype or found.dtypes[1]
+  found.table = { dtype = given.dtype or usual, op = given.op or default.op,
+    mode = given.mode or default.mode }
+  if not contains(found.dtypes, found.table.dtype) then
+    reject(source, "dtype", "table.dtype is %s, which is not among dtypes", found.table.dtype)
+  end
+end
+
+-- Reads the spec at `path`. Returns { arch, tp, dtypes, fusions, hidden_sizes, num_tokens, strategies,
+-- limits, table }.
+function spec.load(path)
+  local source = { path = path, text = fail.unless(file.read(path)) }
+  if #source.text > MAX_BYTES then fail.input("%s: larger than 1 MiB; a spec is a short table", path) end
+  local found = {}
+  local given = evaluate(source)
+  for key, value in pairs(given) do
+    if not keys[key] then
+      reject(source, tostring(key), "a spec has no %s; it takes %s", tostring(key), sorted_keys(keys))
+    end
+    found[key] = keys[key](source, key, value)
+  end
+  for _, key in ipairs(required) do
+    if found[key] == nil then fail.input("%s:1: %s is missing; tables/host/spec.lua shows one", path, key) end
+  end
+  fill_in(source, found)
+  return found
+end
+
+return spec
