@@ -4,7 +4,9 @@
 // 19 digits, more than 27 decimals, an exponent) goes to strtod.
 #include "number.h"
 
+#include <endian.h>
 #include <math.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -79,17 +81,43 @@ static bool is_digit(char c) {
     return (unsigned char)(c - '0') < 10;
 }
 
+// Eight digits at once: whether these are, and the number that they make.
+static bool are_eight_digits(uint64_t text) {
+    uint64_t above = text + 0x4646464646464646ULL, below = text - 0x3030303030303030ULL;
+    return ((above | below) & 0x8080808080808080ULL) == 0;
+}
+
+static uint64_t eight_digits(uint64_t text) {
+    text -= 0x3030303030303030ULL;
+    text = text * 10 + (text >> 8); // pairs, in every second byte
+    uint64_t fours = (text & 0x000000FF000000FFULL) * (100 + (1000000ULL << 32));
+    return (fours + ((text >> 16) & 0x000000FF000000FFULL) * (1 + (10000ULL << 32))) >> 32;
+}
+
+// Appends the digits from `at` on to m, which may overflow; returns where they end.
+static const char *take_digits(const char *at, const char *end, uint64_t *m) {
+    uint64_t text;
+    for (; end - at >= (ptrdiff_t)sizeof text; at += sizeof text) {
+        memcpy(&text, at, sizeof text);
+        text = le64toh(text);
+        if (!are_eight_digits(text)) break;
+        *m = *m * 100000000 + eight_digits(text);
+    }
+    while (at < end && is_digit(*at)) *m = *m * 10 + (uint64_t)(*at++ - '0');
+    return at;
+}
+
 bool number_parse(const char *begin, const char *end, double *value) {
     const char *at = begin;
     bool negative = at < end && *at == '-';
     if (negative) at++;
     const char *digits = at;
     uint64_t m = 0;
-    while (at < end && is_digit(*at)) m = m * 10 + (uint64_t)(*at++ - '0');
+    at = take_digits(at, end, &m);
     int64_t digit_count = at - digits, decimals = 0;
     if (at < end && *at == '.') {
         const char *fraction = ++at;
-        while (at < end && is_digit(*at)) m = m * 10 + (uint64_t)(*at++ - '0');
+        at = take_digits(at, end, &m);
         decimals = at - fraction;
         digit_count += decimals;
     }

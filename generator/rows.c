@@ -383,9 +383,16 @@ static bool parse_line(struct parser *parser, const struct csv_text *line) {
 
 // ---- a piece
 
+// In blocks that a byte can count, which compilers turn into vector code.
 static void count_lines(struct piece *piece) {
     size_t lines = 0;
-    for (const char *at = piece->text.begin; at < piece->text.end; at++) lines += *at == '\n';
+    const char *at = piece->text.begin, *end = piece->text.end;
+    for (; end - at >= UINT8_MAX; at += UINT8_MAX) {
+        uint8_t block = 0;
+        for (int i = 0; i < UINT8_MAX; i++) block = (uint8_t)(block + (at[i] == '\n'));
+        lines += block;
+    }
+    for (; at < end; at++) lines += *at == '\n';
     if (piece->text.end > piece->text.begin && piece->text.end[-1] != '\n') lines++;
     piece->lines = lines;
 }

@@ -19,6 +19,11 @@ struct cell_key {
     uint8_t dtype, op, mode, fusion;
 };
 
+static inline bool cell_key_equal(const struct cell_key *a, const struct cell_key *b) {
+    return a->num_tokens == b->num_tokens && a->hidden_size == b->hidden_size && a->fusion == b->fusion &&
+           a->world_size == b->world_size && a->dtype == b->dtype && a->op == b->op && a->mode == b->mode;
+}
+
 struct row {
     double time_us; // the median, positive
     uint64_t size_bytes;

@@ -38,8 +38,10 @@ static bool refuse_twice(const struct rows *rows, size_t earlier, size_t later, 
 static bool chain_rows(const struct rows *rows, struct grid *grid, struct chains *chains,
                        const struct lists *lists, struct problem *problem) {
     memset(chains->first, 0xff, grid->cell_count * sizeof *chains->first);
+    uint32_t *first = NULL; // of the cell; the strategies of a cell mostly follow each other
     for (size_t i = 0; i < rows->count; i++) {
-        uint32_t *first = &chains->first[grid_find(grid, &rows->row[i].key)];
+        bool as_before = i > 0 && cell_key_equal(&rows->row[i].key, &rows->row[i - 1].key);
+        if (!as_before) first = &chains->first[grid_find(grid, &rows->row[i].key)];
         for (uint32_t other = *first; other != NO_ROW; other = chains->next[other]) {
             if (rows->row[other].strategy == rows->row[i].strategy) {
                 return refuse_twice(rows, other, i, lists, problem);
@@ -98,7 +100,8 @@ static struct cell choose_cell(struct selecting *selecting, const uint32_t *next
 
 static bool add_cells(struct grid *grid, const struct rows *rows, const struct selection *selection) {
     for (size_t i = 0; i < rows->count; i++) {
-        if (!grid_add(grid, &rows->row[i].key)) return false;
+        bool as_before = i > 0 && cell_key_equal(&rows->row[i].key, &rows->row[i - 1].key);
+        if (!as_before && !grid_add(grid, &rows->row[i].key)) return false;
     }
     for (size_t i = 0; i < selection->more_cell_count; i++) {
         if (!grid_add(grid, &selection->more_cells[i])) return false;
