@@ -60,7 +60,7 @@ end
 
 local function limit_reason(spec, cell)
   if cell.size > spec.limits.message_bytes then
-    return ("message of %d bytes, above the spec's limit of %d"):format(cell.size, spec.limits.message_bytes)
+    return ("its message is above the spec's limit of %d bytes"):format(spec.limits.message_bytes)
   end
 end
 

@@ -1,6 +1,7 @@
 // The few things of the system that Lua's own library lacks: syncing and locking files, folders, the
 // terminal. From Lua: require("core.system"); what fails returns nil, message.
 #include <lauxlib.h>
+#include <limits.h>
 #include <lua.h>
 #include <stdio.h>
 #include <sys/file.h>
@@ -52,6 +53,15 @@ static int lua_system_is_root(lua_State *lua) {
     return 1;
 }
 
+// program() -> path of the program that runs | nil, message
+static int lua_system_program(lua_State *lua) {
+    char path[PATH_MAX];
+    ssize_t length = readlink("/proc/self/exe", path, sizeof path);
+    if (length < 0) return luaL_fileresult(lua, 0, "/proc/self/exe");
+    lua_pushlstring(lua, path, (size_t)length);
+    return 1;
+}
+
 int luaopen_core_system(lua_State *lua) {
     static const struct luaL_Reg functions[] = {
         {"sync", lua_system_sync},
@@ -59,6 +69,7 @@ int luaopen_core_system(lua_State *lua) {
         {"is_terminal", lua_system_is_terminal},
         {"columns", lua_system_columns},
         {"is_root", lua_system_is_root},
+        {"program", lua_system_program},
         {NULL, NULL},
     };
     luaL_newlib(lua, functions);

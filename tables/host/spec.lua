@@ -1,0 +1,37 @@
+-- What `gen-tables` measures on this machine. Change it and run `gen-tables` again: only what is new is measured.
+return {
+  -- Names the rows and the table: host, or host-NAME to keep several machines apart.
+  arch = "host",
+
+  -- How many ranks take part, 2 to 16. Sizes above the number of cores work too; their rows are marked.
+  tp = { 2, 4 },
+
+  -- bfloat16, float16, float32.
+  dtypes = { "bfloat16" },
+
+  -- What is computed on the sum: nothing; residual add and RMSNorm; and then a quantiser.
+  fusions = {
+    "NONE",
+    "RESIDUAL_RMS_NORM",
+    "RESIDUAL_RMS_NORM_QUANT_FP8",
+    "RESIDUAL_RMS_NORM_QUANT_NVFP4",
+  },
+
+  -- A message is hidden size x tokens x bytes of the dtype: here from 2 KiB to 16 MiB.
+  hidden_sizes = { 1024, 2880, 4096, 8192 },
+  num_tokens = { 1, 4, 16, 64, 256, 1024 },
+
+  -- strategies = { "MPI", "ONESHOT", "TWOSHOT" },  -- left out: all that run on the host
+
+  limits = {
+    -- Larger messages are left out; the table says so.
+    message_bytes = 16 * 1024 * 1024,
+    -- Calls per strategy and cell, and the time for all strategies of a cell together, in microseconds.
+    min_samples = 20,
+    max_samples = 1000,
+    cell_us = 400000,
+  },
+
+  -- What formats hold that have no dtype, operation or mode of their own.
+  table = { dtype = "bfloat16", op = "allreduce", mode = "eager" },
+}
