@@ -1,7 +1,8 @@
 # The targets of gentables for a CMake project: gentables_add(), and the umbrella targets over all its calls.
 #
-# The same file serves the source tree, add_subdirectory() and the installed package. It builds nothing itself: it
-# calls the program GenTables::gentables, and where that is missing (no Lua), the committed tables are used.
+# The same file serves the source tree, add_subdirectory() and the installed package. It builds nothing
+# itself: it calls the program GenTables::gentables, and where that is missing (no Lua), the committed tables
+# are used.
 include_guard(GLOBAL)
 
 #[==[
@@ -15,16 +16,16 @@ gentables_add(
 
 Adds one table to the project. Relative paths start at the current source folder. It makes
 
-  name          INTERFACE library: its users can #include "allreduce_table.h". The header is rendered from the rows
-                into the build tree; without the program, or without rows, the one in TABLES is used
+  name          INTERFACE library: its users can #include "allreduce_table.h". The header is rendered from the
+                rows into the build tree; without the program, or without rows, the one in TABLES is used
   name-render   writes the tables to TABLES, from the rows that are there; touches only what changes
   name-check    fails, and prints the difference and what mends it, if TABLES is not what the rows give
   name-sweep    measures what the rows lack (only with a bench and a spec)
   name-gen      name-sweep, then name-render, in one go
 
-and enters them into render-tables, check-tables, sweep-tables and gen-tables. None of these is part of `all`.
-Nothing measures but name-sweep and name-gen. Make runs them side by side if it is given -j, and Ninja never does:
-give Make no -j when there are several tables to measure.
+and enters them into render-tables, check-tables, sweep-tables and gen-tables. None of these is part of `all`;
+nothing but name-sweep and name-gen measures. Ninja measures one table after another. So does Make without -j;
+with -j two sweeps would disturb each other.
 
   find_package(GenTables REQUIRED)
   gentables_add(NAME allreduce ARCH sm90 DATA_DIR tables/sm90)
@@ -61,7 +62,7 @@ endfunction()
 function(_gentables_check_arguments unknown without_value)
   if(NOT unknown STREQUAL "")
     list(JOIN unknown " " unknown)
-    message(FATAL_ERROR "gentables_add: unknown: ${unknown}; known are NAME, ARCH, DATA_DIR, TABLES, SPEC, FORMATS")
+    message(FATAL_ERROR "gentables_add: unknown: ${unknown}; it knows NAME ARCH DATA_DIR TABLES SPEC FORMATS")
   endif()
   if(NOT without_value STREQUAL "")
     list(JOIN without_value ", " without_value)
@@ -89,8 +90,8 @@ function(_gentables_add_header name arch data_dir tables)
   endif()
 endfunction()
 
-# Renders the header into the build tree. The output is a stamp, because the program leaves a header that does not
-# change as old as it is: Make would render it again in every build, or compile everything again.
+# Renders the header into the build tree. The output is a stamp, because the program leaves a header that does
+# not change as old as it is: Make would render it again in every build, or compile everything again.
 function(_gentables_render_header name arch data_dir)
   set(folder ${CMAKE_CURRENT_BINARY_DIR}/gentables/${name})
   set(stamp ${CMAKE_CURRENT_BINARY_DIR}/gentables/${name}.stamp)
@@ -123,7 +124,7 @@ function(_gentables_own_files out)
       return()
     endif()
   endforeach()
-  message(FATAL_ERROR "gentables: ${CMAKE_CURRENT_FUNCTION_LIST_FILE} is neither in its sources nor installed")
+  message(FATAL_ERROR "gentables: ${CMAKE_CURRENT_FUNCTION_LIST_FILE} stands alone; install it with the rest")
 endfunction()
 
 # The targets that run a verb for one table, and the umbrellas over them.
@@ -148,8 +149,8 @@ function(_gentables_add_verbs name arch data_dir tables spec formats)
   endif()
 endfunction()
 
-# _gentables_add_target(name verb programs COMMAND ...): the target NAME-VERB, which needs these programs, below
-# the umbrella VERB-tables, which the first call makes.
+# _gentables_add_target(name verb programs COMMAND ...): the target NAME-VERB, which needs these programs,
+# below the umbrella VERB-tables, which the first call makes.
 function(_gentables_add_target name verb programs)
   add_custom_target(${name}-${verb} ${ARGN} VERBATIM)
   add_dependencies(${name}-${verb} ${programs})

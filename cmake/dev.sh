@@ -4,8 +4,9 @@
 #   sh cmake/dev.sh gen-tables      measures this machine and writes its tables
 #   sh cmake/dev.sh test            builds and runs all tests
 #
-# Programs, headers and libraries are looked for first; a package manager is asked only for what is not there, and
-# sudo only by who is not root. It may be called from any folder. The build is that of the preset `default`.
+# Programs, headers and libraries are looked for first; a package manager is asked only for what is not there,
+# and sudo only by who is not root. It may be called from any folder. The build is that of the preset
+# `default`.
 set -eu
 
 usage() {
@@ -75,7 +76,8 @@ have() {
     esac
 }
 
-# missing GROUP COLUMN: column 2 (what) or 3 and 4 (packages of apt, dnf) of every need of this group that is not met.
+# missing GROUP COLUMN: column 2 (what) or 3 and 4 (packages of apt, dnf) of every need of this group that is
+# not met.
 missing() {
     needs | while read -r group what apt dnf; do
         if [ "$1" != all ] && [ "$1" != "$group" ]; then continue; fi
@@ -106,8 +108,8 @@ find_mpi() {
     fi
 }
 
-# install_missing GROUP: installs what the group lacks. What the build needs has to be there afterwards; of what only
-# tests need, it says what is not.
+# install_missing GROUP: installs what the group lacks. What the build needs has to be there afterwards; of
+# what only tests need, it says what is not.
 install_missing() {
     find_mpi
     what=$(missing "$1" 2)
@@ -120,9 +122,10 @@ install_missing() {
             $(missing "$1" 3)
     elif command -v dnf >/dev/null 2>&1; then
         # shellcheck disable=SC2046
-        as_root dnf install -qy --setopt=install_weak_deps=False --setopt=strict=0 $(missing "$1" 4)
+        as_root dnf install -qy --setopt=install_weak_deps=False --setopt=strict=0 \
+            $(missing "$1" 4)
     else
-        fail "neither apt-get nor dnf is here; install these, or what they are called here: $(missing "$1" 4)"
+        fail "no apt-get or dnf here; install what they call: $(missing "$1" 3)"
     fi
     find_mpi
     if [ "$1" != test ] && [ -n "$(missing build 2)" ]; then
@@ -140,7 +143,7 @@ build() {
 
 # From here on every path is the checkout's, wherever the call came from.
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
-if [ ! -f "$root/CMakePresets.json" ]; then fail "$0 is not in the cmake/ folder of gentables; call it there"; fi
+if [ ! -f "$root/CMakePresets.json" ]; then fail "$root is not gentables; call its own cmake/dev.sh"; fi
 cd "$root"
 
 if [ $# -eq 0 ]; then

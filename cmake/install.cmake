@@ -1,7 +1,7 @@
 # What is installed: the programs, their Lua files and templates, and the CMake package.
 #
-# The program looks for its files in ../share/gentables, and the package for the program in ../../../bin, so the
-# folders below the prefix are fixed and the installed tree may be moved.
+# The program looks for its files in ../share/gentables, and the package for the program in ../../../bin, so
+# the folders below the prefix are fixed and the installed tree may be moved.
 include(CMakePackageConfigHelpers)
 
 set(programs "")
@@ -18,9 +18,11 @@ install(DIRECTORY generator/ DESTINATION share/gentables/generator FILES_MATCHIN
 install(DIRECTORY templates/ DESTINATION share/gentables/templates)
 
 configure_package_config_file(
-  cmake/GenTablesConfig.cmake.in ${PROJECT_BINARY_DIR}/GenTablesConfig.cmake INSTALL_DESTINATION lib/cmake/GenTables)
+  cmake/GenTablesConfig.cmake.in ${PROJECT_BINARY_DIR}/GenTablesConfig.cmake
+  INSTALL_DESTINATION lib/cmake/GenTables)
 write_basic_package_version_file(
-  ${PROJECT_BINARY_DIR}/GenTablesConfigVersion.cmake VERSION ${PROJECT_VERSION} COMPATIBILITY SameMinorVersion)
+  ${PROJECT_BINARY_DIR}/GenTablesConfigVersion.cmake
+  VERSION ${PROJECT_VERSION} COMPATIBILITY SameMinorVersion)
 install(
   FILES ${PROJECT_BINARY_DIR}/GenTablesConfig.cmake ${PROJECT_BINARY_DIR}/GenTablesConfigVersion.cmake
         cmake/GenTables.cmake

@@ -1,12 +1,13 @@
 #!/bin/sh
-# Both commands of README on a machine that has nothing: a clean Debian 12 by debootstrap, with a clean clone of this
-# repository's HEAD in it. Says how each went; ends with 0, 1 (a command failed) or 77 (cannot be done here).
+# Both commands of README on a machine that has nothing: a clean Debian 12 by debootstrap, with a clean clone
+# of this repository's HEAD in it. Says how each went; ends with 0, 1 (a command failed) or 77 (cannot be done
+# here).
 #
 #   sudo sh tests/fresh_machine.sh
 #
-# It needs root, debootstrap, a Debian mirror (the one this machine's apt uses, else debootstrap's own) and about
-# 3 GiB in TMPDIR. Everything runs in mount and process namespaces of its own: whatever ends it, nothing stays
-# mounted or running. Takes minutes, and is therefore no part of ctest.
+# It needs root, debootstrap, a Debian mirror (the one this machine's apt uses, else debootstrap's own) and
+# about 3 GiB in TMPDIR. Everything runs in mount and process namespaces of its own: whatever ends it, nothing
+# stays mounted or running. Takes minutes, and is therefore no part of ctest.
 set -eu
 
 release=bookworm
@@ -18,7 +19,6 @@ skip() {
 
 # The mirror of this machine's own apt sources for the release; empty where there is none.
 find_mirror() {
-    # shellcheck disable=SC2016 # the format is for apt
     apt-get indextargets --format '$(ORIGIN) $(CODENAME) $(REPO_URI)' 'Created-By: Packages' 2>/dev/null |
         sed -n "s/^Debian $release //p" | head -n 1
 }
@@ -27,9 +27,9 @@ find_mirror() {
 in_machine() {
     folder=$1
     shift
-    # shellcheck disable=SC2016 # expanded by the shell in there
-    env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin TERM="${TERM:-dumb}" ${http_proxy:+http_proxy="$http_proxy"} \
-        ${https_proxy:+https_proxy="$https_proxy"} chroot "$machine" sh -c 'cd "$1" && shift && exec "$@"' - "$folder" "$@"
+    env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin TERM="${TERM:-dumb}" \
+        ${http_proxy:+http_proxy="$http_proxy"} ${https_proxy:+https_proxy="$https_proxy"} \
+        chroot "$machine" sh -c 'cd "$1" && shift && exec "$@"' - "$folder" "$@"
 }
 
 # try COMMAND: one command of README in the clone; adds a line to the report.
@@ -47,10 +47,11 @@ inside() {
     mirror=$(find_mirror)
     echo "== a clean Debian $release from ${mirror:-the standard mirror} in $machine"
     # shellcheck disable=SC2086 # no mirror is no argument
-    debootstrap --variant=minbase --include=ca-certificates "$release" "$machine" $mirror >"$machine.log" 2>&1 || {
+    if ! debootstrap --variant=minbase --include=ca-certificates "$release" "$machine" $mirror \
+        >"$machine.log" 2>&1; then
         tail -n 5 "$machine.log"
         skip "debootstrap failed; is there a Debian mirror?"
-    }
+    fi
     mount -t proc proc "$machine/proc"
     mount -t sysfs -o ro sysfs "$machine/sys"
     mkdir -p "$machine/dev/shm" "$machine/dev/pts"

@@ -1,0 +1,13 @@
+#!/bin/sh
+# clean_keeps_committed_files.sh GENERATOR: cleaning removes what the build made, never what is checked in.
+. "$(dirname -- "$0")/lib.sh"
+
+begin "clean_$1"
+configure -G "$1"
+passes cmake --build "$build"
+passes target allreduce-render
+passes target clean
+same_tables
+if [ -e "$build/gentables/allreduce/allreduce_table.h" ]; then die "the rendered header should be gone"; fi
+passes cmake --build "$build"
+passes "$build/server"

@@ -1,0 +1,28 @@
+#!/bin/sh
+# edited_inputs_render_again.sh GENERATOR: after an edit of a row, of a template, and with one more rows file,
+# the next build renders and compiles again. Runs on a copy of the installed package, which may be moved.
+. "$(dirname -- "$0")/lib.sh"
+
+begin "edited_$1"
+prefix=$work/prefix
+cp -R "$GENTABLES_PREFIX" "$prefix"
+configure -G "$1"
+passes cmake --build "$build"
+passes "$build/planner" 2 1024 16
+said TWOSHOT
+
+rows=$project/tables/sm90/benchmark.tp2.sm90.csv
+sed '/TWOSHOT/s/5\.5000/7.7000/' "$rows" >"$work/edited" && cp "$work/edited" "$rows"
+passes cmake --build "$build"
+passes "$build/planner" 2 1024 16
+said ONESHOT
+
+sed '/ONESHOT/d; s/^2,/4,/' "$rows" >"$project/tables/sm90/benchmark.tp4.sm90.csv"
+passes cmake --build "$build"
+passes "$build/planner" 4 1024 1
+said NCCL
+
+template=$(grep -l include "$prefix"/share/gentables/templates/tables/*allreduce_table*)
+echo "/* a line more */" >>"$template"
+passes cmake --build "$build"
+passes grep "a line more" "$build/gentables/allreduce/allreduce_table.h"

@@ -1,0 +1,20 @@
+#!/bin/sh
+# gen-tables in a project that found the installed package: it measures what is missing, renders, and the next
+# time leaves every file alone. 77 where the package has no bench.
+. "$(dirname -- "$0")/lib.sh"
+
+begin gen_tables
+if [ ! -x "$GENTABLES_PREFIX/bin/gentables-bench" ]; then
+    echo "skipped: the package has no bench (no MPI)"
+    exit 77
+fi
+configure -G Ninja
+passes target gen-tables
+for file in benchmark.tp2.host.csv benchmark.tp2.host.json table.csv allreduce_table.h; do
+    if [ ! -s "$project/tables/host/$file" ]; then die "gen-tables should have written tables/host/$file"; fi
+done
+touch "$work/before"
+passes target gen-tables
+find "$project/tables" -newer "$work/before" >"$output"
+if [ -s "$output" ]; then die "with nothing missing, nothing should be written"; fi
+passes target check-tables
