@@ -1,0 +1,30 @@
+// A C program that asks the table: what was measured, what lies between two measured sizes, and what was not
+// measured. Ends with 1 if an answer is not that of tables/sm90.
+#include <stdio.h>
+#include <string.h>
+
+#include "allreduce_table.h"
+
+static int wrong = 0;
+
+static void expect(int tp_size, enum gentables_sm90_fusion fusion, int hidden_size, int num_tokens,
+                   const char *strategy, int is_measured) {
+    enum gentables_sm90_strategy selected = gentables_sm90_select(tp_size, fusion, hidden_size, num_tokens);
+    const char *name = gentables_sm90_strategy_name(selected);
+    if (strcmp(name, strategy) == 0 &&
+        gentables_sm90_is_measured(tp_size, fusion, hidden_size, num_tokens) == is_measured) {
+        return;
+    }
+    printf("TP %d, hidden size %d, %d tokens: %s; expected %s\n", tp_size, hidden_size, num_tokens, name,
+           strategy);
+    wrong = 1;
+}
+
+int main(void) {
+    expect(2, GENTABLES_SM90_FUSION_NONE, 1024, 1, "ONESHOT", 1);
+    expect(2, GENTABLES_SM90_FUSION_NONE, 1024, 16, "TWOSHOT", 1);
+    expect(2, GENTABLES_SM90_FUSION_NONE, 2048, 16, "NCCL", 1);
+    expect(2, GENTABLES_SM90_FUSION_NONE, 1100, 100, "TWOSHOT", 1);
+    expect(8, GENTABLES_SM90_FUSION_NONE, 1024, 1, "NCCL_SYMMETRIC", 0);
+    return wrong;
+}
