@@ -1,0 +1,92 @@
+-- gentables check: whether the tables that are checked in are what the rows give. Writes nothing.
+local file = require "core.file"
+local formats = require "formats"
+local model = require "model"
+local render = require "render"
+
+local SHOWN_LINES = 8
+
+local function lines_of(text)
+  local lines = {}
+  for line in text:gmatch("([^\n]*)\n?") do lines[#lines + 1] = line end
+  if lines[#lines] == "" then lines[#lines] = nil end
+  return lines
+end
+
+-- How many lines two lists begin and end with alike.
+local function alike(old, new)
+  local head, tail, shorter = 0, 0, math.min(#old, #new)
+  while head < shorter and old[head + 1] == new[head + 1] do head = head + 1 end
+  while tail < shorter - head and old[#old - tail] == new[#new - tail] do tail = tail + 1 end
+  return head, tail
+end
+
+local function show(out, mark, lines, first, last)
+  for i = first, math.min(last, first + SHOWN_LINES - 1) do out[#out + 1] = mark .. lines[i] end
+  local more = last - first + 1 - SHOWN_LINES
+  if more > 0 then out[#out + 1] = ("%s ... and %d more lines"):format(mark, more) end
+end
+
+-- The difference of two texts in the manner of diff -u: from the first line that differs to the last.
+local function difference(path, old_text, new_text)
+  local old, new = lines_of(old_text), lines_of(new_text)
+  local head, tail = alike(old, new)
+  local old_count, new_count = #old - tail - head, #new - tail - head
+  local out = { "--- " .. path, "+++ what the rows give",
+    ("@@ -%d,%d +%d,%d @@"):format(head + 1, old_count, head + 1, new_count) }
+  show(out, "-", old, head + 1, #old - tail)
+  show(out, "+", new, head + 1, #new - tail)
+  if old_count == 0 and new_count == 0 then out[#out + 1] = "(the end of the last line differs)" end
+  return table.concat(out, "\n")
+end
+
+local function quoted(word)
+  if word:find("^[%w@%%+=:,./_-]+$") then return word end
+  return "'" .. word:gsub("'", "'\\''") .. "'"
+end
+
+local function mending_command(args, out)
+  local words = { "gentables generate --data-dir", quoted(args.data_dir), "--arch", quoted(args.arch),
+    "--out", quoted(out) }
+  if args.formats then words[#words + 1] = "--formats " .. quoted(args.formats) end
+  return table.concat(words, " ")
+end
+
+-- Compares one artifact with its file; prints the difference. Returns whether they are the same.
+local function compare(path, text)
+  if file.holds(path, text) then return true end
+  if not file.exists(path) then
+    io.stdout:write(path, ": is missing\n")
+  else
+    local old, message = file.read(path)
+    io.stdout:write(old and difference(path, old, text) or message, "\n")
+  end
+  return false
+end
+
+return {
+  difference = difference,
+  summary = "Says whether the tables in a folder are what the rows give; exit code 1 if not.",
+  options = {
+    { name = "data-dir", value = "DIR", help = "folder with benchmark.tp{N}.{arch}.csv", required = true },
+    { name = "arch", value = "ARCH", help = "what the table is for: host, host-NAME, sm90 ...", required = true },
+    { name = "tables", value = "DIR", help = "what is checked in (default: where the rows are)" },
+    { name = "formats", value = "LIST", help = "of " .. table.concat(formats.names(), ",") .. " (default: all)" },
+  },
+  example = "gentables check --data-dir tables/host --arch host --tables tables/host",
+  run = function(args)
+    local source = model.load(args.data_dir, args.arch)
+    local tables = (args.tables or source.data_dir):gsub("(.)/+$", "%1")
+    local chosen, differing = render.formats(args.formats, args.arch), 0
+    for _, format in ipairs(chosen) do
+      if not compare(tables .. "/" .. format.file, render.text(source, format)) then differing = differing + 1 end
+    end
+    if differing == 0 then
+      io.stdout:write(("%s: %d of %d files are what the rows give\n"):format(tables, #chosen, #chosen))
+      return 0
+    end
+    io.stdout:write(("%s: %d of %d files differ; this mends it: %s\n"):format(tables, differing, #chosen,
+      mending_command(args, tables)))
+    return 1
+  end,
+}

@@ -1,0 +1,95 @@
+-- The list of artifacts that are made from rows: a row each, and the one loop over them is in generate.lua and
+-- check.lua.
+--
+-- How to add a format: a template below templates/ (see template.lua for its language, model.lua for what it sees)
+-- and a row here:
+--   name      what --formats calls it
+--   file      its name in the folder of tables
+--   template  the template; or text = function(model) -> text where no template is needed
+--   reader    who reads it, for help and the report
+--   archs     function(row of lists.archs) -> whether such an arch has it; absent: every arch has
+--   why_not   said where it is asked for and the arch has none
+--   plane     it has no axis for dtype, op and mode: it holds those of the spec's `table`
+--   names     function(row of lists.strategies) -> whether it can name the strategy; absent: all. Only these compete
+--   left_out  function(model) -> list of lines: what it leaves out beside that; the report says them
+local formats = {}
+
+-- TensorRT-LLM's grid; its table has these cells and no others.
+formats.trtllm_grid = {
+  tp = { 2, 4, 8 },
+  hidden_sizes = { 128, 256, 512, 1024, 2048, 4096, 8192 },
+  num_tokens = { 1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384 },
+}
+
+local function contains(list, wanted)
+  for _, value in ipairs(list) do
+    if value == wanted then return true end
+  end
+  return false
+end
+
+-- The values of `list` that are not in `known`.
+local function others(list, known)
+  local out = {}
+  for _, value in ipairs(list) do
+    if not contains(known, value) then out[#out + 1] = value end
+  end
+  return out
+end
+
+local function trtllm_leaves_out(model)
+  local grid, lines = formats.trtllm_grid, {}
+  for _, world in ipairs(model.worlds) do
+    if not contains(grid.tp, world.tp) then
+      lines[#lines + 1] = ("TP %d: its table has TP %s"):format(world.tp, table.concat(grid.tp, ", "))
+    else
+      for _, axis in ipairs { { "hidden_sizes", "hidden sizes" }, { "num_tokens", "token counts" } } do
+        local off = others(world[axis[1]], grid[axis[1]])
+        if #off > 0 then
+          lines[#lines + 1] = ("TP %d: %d %s that are not on its grid"):format(world.tp, #off, axis[2])
+        end
+      end
+    end
+  end
+  for _, tp in ipairs(grid.tp) do
+    if not model.world_of[tp] then
+      lines[#lines + 1] = ("TP %d was not measured: every cell reads 8, NCCL_SYMMETRIC"):format(tp)
+    end
+  end
+  return lines
+end
+
+formats.list = {
+  { name = "trtllm", file = "generated_lookup_table.cpp", template = "tables/generated_lookup_table.cpp.tmpl",
+    reader = "TensorRT-LLM: the table in customAllReduceUtils.h",
+    archs = function(arch) return arch.sm end,
+    why_not = "TensorRT-LLM has tables for smXX only",
+    plane = true,
+    names = function(strategy) return strategy.trtllm ~= nil end,
+    left_out = trtllm_leaves_out },
+  { name = "c", file = "allreduce_table.h", template = "tables/allreduce_table.h.tmpl",
+    reader = "any C or C++ program",
+    plane = true },
+  { name = "table", file = "table.csv",
+    text = function(model) return model.canonical:text(model.arch) end,
+    reader = "gentables, spreadsheets: every dtype, op and mode" },
+  { name = "report", file = "report.md", template = "reports/report.md.tmpl",
+    reader = "people" },
+}
+
+function formats.names()
+  local names = {}
+  for i, format in ipairs(formats.list) do names[i] = format.name end
+  return names
+end
+
+function formats.find(name)
+  for _, format in ipairs(formats.list) do
+    if format.name == name then return format end
+  end
+end
+
+-- Whether the arch (a row of lists.archs) has this format.
+function formats.is_for(format, arch) return format.archs == nil or format.archs(arch) == true end
+
+return formats

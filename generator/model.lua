@@ -1,0 +1,218 @@
+-- What a template sees: the rows of one arch, selected, with the facts around them. It renders nothing.
+--
+-- model.load(data_dir, arch) reads the folder: rows, spec and provenance. model.for_format(source, format) gives
+-- the view of one format:
+--   arch, fallback, lists, formats, format
+--   canonical  the canonical table (core.table) of the strategies that the format can name
+--   axes       { dtype, op, mode } that formats without such axes hold
+--   worlds     those TP sizes, ascending, that have cells of `axes`: { tp, block, mode, hidden_sizes, num_tokens,
+--              fusions = { { name, rows = { winners... } } } }; a winner is a row of lists.strategies, or false
+--              where nothing was measured
+--   world_of   TP size -> its row in worlds
+--   strategies the strategies that won a cell of `worlds`, and the fallback, in the list's order
+local fail = require "fail"
+local file = require "core.file"
+local formats = require "formats"
+local lists = require "lists"
+local provenance = require "provenance"
+local rows = require "core.rows"
+local spec = require "spec"
+local tables = require "core.table"
+
+local model = {}
+
+-- ---- the folder -------------------------------------------------------------------------------
+
+-- The benchmark files of the arch, by TP size.
+local function find_files(data_dir, arch)
+  local found = {}
+  for _, name in ipairs(fail.unless(file.list(data_dir))) do
+    local tp, rest = name:match("^benchmark%.tp(%d+)%.(.*)%.csv$")
+    if tp and rest == arch then found[#found + 1] = { tp = tonumber(tp), path = data_dir .. "/" .. name } end
+  end
+  if #found == 0 then
+    fail.input("%s: no benchmark.tp{N}.%s.csv is there; gentables sweep makes them, or copy TensorRT-LLM's there",
+      data_dir, arch)
+  end
+  table.sort(found, function(a, b) return a.tp < b.tp end)
+  return found
+end
+
+local function read_rows(found)
+  local paths = {}
+  for i, entry in ipairs(found) do paths[i] = entry.path end
+  local read = fail.unless(rows.read(paths))
+  for _, missing in ipairs(read:missing()) do
+    io.stderr:write(("gentables: %s: %d times of 0.0 are missing measurements, not fast ones; left out\n"):format(
+      missing.path, missing.count))
+  end
+  if #read == 0 then fail.input("%s: holds no row with a time; measure again", paths[1]) end
+  return read
+end
+
+-- The provenance of each file, where there is one; all of one machine.
+local function read_provenance(found)
+  local first
+  for _, entry in ipairs(found) do
+    local path = provenance.path_of(entry.path)
+    if file.exists(path) then
+      entry.provenance = fail.unless(provenance.read(path))
+      first = first or { path = path, machine = entry.provenance.machine }
+      if not provenance.same_machine(first.machine, entry.provenance.machine) then
+        fail.input("%s: another machine's (%s) than %s (%s); a folder for each would be right", path,
+          provenance.describe(entry.provenance.machine), first.path, provenance.describe(first.machine))
+      end
+    end
+  end
+end
+
+local function read_spec(data_dir)
+  local path = data_dir .. "/spec.lua"
+  return file.exists(path) and spec.load(path) or nil
+end
+
+-- The cells that the spec asks for, so that one without any row shows as unmeasured.
+local function cells_of(wanted)
+  local cells = {}
+  for _, tp in ipairs(wanted and wanted.tp or {}) do
+    for _, dtype in ipairs(wanted.dtypes) do
+      cells[#cells + 1] = { world_size = tp, dtype = dtype, op = wanted.table.op, mode = wanted.table.mode,
+        fusions = wanted.fusions, hidden_sizes = wanted.hidden_sizes, num_tokens = wanted.num_tokens }
+    end
+  end
+  return cells
+end
+
+-- Reads a folder. Wrong or missing input raises.
+function model.load(data_dir, arch)
+  local arch_row = lists.arch(arch)
+  if not arch_row then
+    fail.input("--arch %s: no such arch; host, host-NAME, smNN or smNN-loopback would be right", arch)
+  end
+  data_dir = data_dir:gsub("(.)/+$", "%1")
+  local files = find_files(data_dir, arch)
+  read_provenance(files)
+  local wanted = read_spec(data_dir)
+  return { data_dir = data_dir, arch = arch, arch_row = arch_row, files = files, spec = wanted,
+    rows = read_rows(files), cells = cells_of(wanted), axes = wanted and wanted.table or spec.default_table,
+    loopback = arch:find("%-loopback$") ~= nil, tables = {} }
+end
+
+-- ---- the table --------------------------------------------------------------------------------
+
+-- The strategies that the format can name; nil: all.
+local function candidates_of(format)
+  if not format.names then return nil end
+  local names = {}
+  for _, strategy in ipairs(lists.strategies) do
+    if format.names(strategy) then names[#names + 1] = strategy.name end
+  end
+  return names
+end
+
+-- The table of the strategies in `candidates` (nil: all); made once for each such list.
+local function select_table(source, candidates)
+  local key = candidates and table.concat(candidates, ",") or "*"
+  if not source.tables[key] then
+    source.tables[key] = fail.unless(tables.select(source.rows,
+      { candidates = candidates, loopback = source.loopback, cells = source.cells }))
+  end
+  return source.tables[key]
+end
+
+local function has_winner(table_of, index, block)
+  for fusion = 1, #block.fusions do
+    for hidden = 1, #block.hidden_sizes do
+      for _, place in ipairs(table_of:winners(index, fusion, hidden)) do
+        if place ~= 0 then return true end
+      end
+    end
+  end
+  return false
+end
+
+-- The block of each TP size that `axes` means. Rows of other tools do not say their mode; they stand in where a TP
+-- size has none of the mode that is asked for.
+local function find_blocks(table_of, axes)
+  local exact, unknown, sizes = {}, {}, {}
+  for index, block in ipairs(table_of:blocks()) do
+    if block.dtype == axes.dtype and block.op == axes.op and has_winner(table_of, index, block) then
+      block.index = index
+      if block.mode == axes.mode then
+        exact[block.world_size] = block
+      elseif block.mode == "unknown" then
+        unknown[block.world_size] = block
+      end
+    end
+  end
+  local found = {}
+  for tp in pairs(exact) do sizes[tp] = true end
+  for tp in pairs(unknown) do sizes[tp] = true end
+  for tp in pairs(sizes) do found[#found + 1] = exact[tp] or unknown[tp] end
+  table.sort(found, function(a, b) return a.world_size < b.world_size end)
+  return found
+end
+
+local function world_of(table_of, block)
+  local world = { tp = block.world_size, block = block.index, mode = block.mode, dtype = block.dtype, op = block.op,
+    hidden_sizes = block.hidden_sizes, num_tokens = block.num_tokens, fusions = {} }
+  for f, name in ipairs(block.fusions) do
+    local fusion = { name = name, rows = {} }
+    for h = 1, #block.hidden_sizes do
+      local row = table_of:winners(block.index, f, h)
+      for t, place in ipairs(row) do row[t] = place ~= 0 and lists.strategies[place] end
+      fusion.rows[h] = row
+    end
+    world.fusions[f] = fusion
+  end
+  return world
+end
+
+-- The strategies that occur, and the fallback, in the list's order.
+local function strategies_of(worlds, fallback)
+  local seen, out = { [fallback] = true }, {}
+  for _, world in ipairs(worlds) do
+    for _, fusion in ipairs(world.fusions) do
+      for _, row in ipairs(fusion.rows) do
+        for _, strategy in ipairs(row) do
+          if strategy then seen[strategy.name] = true end
+        end
+      end
+    end
+  end
+  for _, strategy in ipairs(lists.strategies) do
+    if seen[strategy.name] then out[#out + 1] = strategy end
+  end
+  return out
+end
+
+local function blocks_in_words(table_of)
+  local seen, out = {}, {}
+  for _, block in ipairs(table_of:blocks()) do
+    local words = ("%s %s %s"):format(block.dtype, block.op, block.mode)
+    if not seen[words] then
+      seen[words] = true
+      out[#out + 1] = words
+    end
+  end
+  return table.concat(out, "; ")
+end
+
+-- What the template of `format` sees. Raises where the format would hold no measured cell at all.
+function model.for_format(source, format)
+  local view = { arch = source.arch, fallback = source.arch_row.fallback, lists = lists, formats = formats,
+    format = format, source = source, axes = source.axes, world_of = {}, worlds = {} }
+  view.canonical = select_table(source, candidates_of(format))
+  for i, block in ipairs(find_blocks(view.canonical, source.axes)) do
+    view.worlds[i] = world_of(view.canonical, block)
+    view.world_of[block.world_size] = view.worlds[i]
+  end
+  if format.plane and #view.worlds == 0 then
+    fail.input("%s: no row for %s, which holds %s %s %s; the rows are %s; name one of these in spec.lua: table = {...}",
+      source.data_dir, format.file, source.axes.dtype, source.axes.op, source.axes.mode, blocks_in_words(view.canonical))
+  end
+  view.strategies = strategies_of(view.worlds, view.fallback)
+  return view
+end
+
+return model
