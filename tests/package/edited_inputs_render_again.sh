@@ -11,7 +11,20 @@ passes cmake --build "$build"
 passes "$build/planner" 2 1024 16
 said TWOSHOT
 
+# An input that is touched, with nothing changed, renders once and compiles nothing.
 rows=$project/tables/sm90/benchmark.tp2.sm90.csv
+touch "$work/before"
+touch "$rows"
+passes cmake --build "$build"
+find "$build" -newer "$work/before" -name '*.stamp' >"$output"
+said allreduce.stamp
+find "$build" -newer "$work/before" -name '*.o' >"$output"
+if [ -s "$output" ]; then die "nothing should be compiled"; fi
+touch "$work/before"
+passes cmake --build "$build"
+find "$build" -newer "$work/before" -name '*.stamp' >"$output"
+if [ -s "$output" ]; then die "it should be rendered once"; fi
+
 sed '/TWOSHOT/s/5\.5000/7.7000/' "$rows" >"$work/edited" && cp "$work/edited" "$rows"
 passes cmake --build "$build"
 passes "$build/planner" 2 1024 16
