@@ -146,17 +146,17 @@ function(_gentables_add_verbs name arch data_dir tables spec formats)
     set(programs ${program} ${bench})
     set(comment "Measuring what ${name} lacks")
     _gentables_add_target(${name} sweep "${programs}" "${comment}" COMMAND ${sweep} USES_TERMINAL)
-    _gentables_add_target(
-      ${name} gen "${programs}" "${comment}, then rendering" COMMAND ${sweep} COMMAND ${generate} USES_TERMINAL)
+    _gentables_add_target(${name} gen "${programs}" "${comment}, then rendering"
+                          COMMAND ${sweep} COMMAND ${generate} USES_TERMINAL)
   else()
     _gentables_add_target(${name} gen ${program} "Rendering the tables of ${name}" COMMAND ${generate})
   endif()
 endfunction()
 
-# _gentables_add_target(name verb programs COMMAND ...): the target NAME-VERB, which needs these programs,
+# _gentables_add_target(name verb programs comment COMMAND ...): the target NAME-VERB, which needs these programs,
 # below the umbrella VERB-tables, which the first call makes.
-function(_gentables_add_target name verb programs)
-  add_custom_target(${name}-${verb} ${ARGN} VERBATIM)
+function(_gentables_add_target name verb programs comment)
+  add_custom_target(${name}-${verb} ${ARGN} COMMENT ${comment} VERBATIM)
   add_dependencies(${name}-${verb} ${programs})
   if(NOT TARGET ${verb}-tables)
     add_custom_target(${verb}-tables)
