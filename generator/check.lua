@@ -68,10 +68,11 @@ return {
   difference = difference,
   summary = "Says whether the tables in a folder are what the rows give; exit code 1 if not.",
   options = {
-    { name = "data-dir", value = "DIR", help = "folder with benchmark.tp{N}.{arch}.csv", required = true },
-    { name = "arch", value = "ARCH", help = "what the table is for: host, host-NAME, sm90 ...", required = true },
+    { name = "data-dir", value = "DIR", help = "folder of benchmark.tp{N}.{arch}.csv", required = true },
+    { name = "arch", value = "ARCH", help = "what it is for: host, host-NAME, sm90 ...", required = true },
     { name = "tables", value = "DIR", help = "what is checked in (default: where the rows are)" },
-    { name = "formats", value = "LIST", help = "of " .. table.concat(formats.names(), ",") .. " (default: all)" },
+    { name = "formats", value = "LIST",
+      help = "of " .. table.concat(formats.names(), ",") .. " (default: all)" },
   },
   example = "gentables check --data-dir tables/host --arch host --tables tables/host",
   run = function(args)
@@ -79,7 +80,8 @@ return {
     local tables = (args.tables or source.data_dir):gsub("(.)/+$", "%1")
     local chosen, differing = render.formats(args.formats, args.arch), 0
     for _, format in ipairs(chosen) do
-      if not compare(tables .. "/" .. format.file, render.text(source, format)) then differing = differing + 1 end
+      local same = compare(tables .. "/" .. format.file, render.text(source, format))
+      if not same then differing = differing + 1 end
     end
     if differing == 0 then
       io.stdout:write(("%s: %d of %d files are what the rows give\n"):format(tables, #chosen, #chosen))

@@ -1,8 +1,8 @@
--- The list of artifacts that are made from rows: a row each, and the one loop over them is in generate.lua and
--- check.lua.
+-- The list of artifacts that are made from rows: a row each, and the one loop over them is in generate.lua
+-- and check.lua.
 --
--- How to add a format: a template below templates/ (see template.lua for its language, model.lua for what it sees)
--- and a row here:
+-- How to add a format: a template below templates/ (see template.lua for its language, model.lua for what it
+-- sees) and a row here:
 --   name      what --formats calls it
 --   file      its name in the folder of tables
 --   template  the template; or text = function(model) -> text where no template is needed
@@ -10,7 +10,8 @@
 --   archs     function(row of lists.archs) -> whether such an arch has it; absent: every arch has
 --   why_not   said where it is asked for and the arch has none
 --   plane     it has no axis for dtype, op and mode: it holds those of the spec's `table`
---   names     function(row of lists.strategies) -> whether it can name the strategy; absent: all. Only these compete
+--   names     function(row of lists.strategies) -> whether it can name the strategy; absent: all. Only these
+--             compete
 --   left_out  function(model) -> list of lines: what it leaves out beside that; the report says them
 local formats = {}
 

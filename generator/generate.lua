@@ -10,10 +10,11 @@ local function padded(word) return ("%-10s"):format(word) end
 return {
   summary = "Makes the tables of an arch from the rows in a folder: winners by median.",
   options = {
-    { name = "data-dir", value = "DIR", help = "folder with benchmark.tp{N}.{arch}.csv", required = true },
-    { name = "arch", value = "ARCH", help = "what the table is for: host, host-NAME, sm90 ...", required = true },
+    { name = "data-dir", value = "DIR", help = "folder of benchmark.tp{N}.{arch}.csv", required = true },
+    { name = "arch", value = "ARCH", help = "what it is for: host, host-NAME, sm90 ...", required = true },
     { name = "out", value = "DIR", help = "where to write (default: where the rows are)" },
-    { name = "formats", value = "LIST", help = "of " .. table.concat(formats.names(), ",") .. " (default: all)" },
+    { name = "formats", value = "LIST",
+      help = "of " .. table.concat(formats.names(), ",") .. " (default: all)" },
   },
   example = "gentables generate --data-dir tables/host --arch host --out tables/host",
   run = function(args)

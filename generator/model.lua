@@ -1,13 +1,13 @@
 -- What a template sees: the rows of one arch, selected, with the facts around them. It renders nothing.
 --
--- model.load(data_dir, arch) reads the folder: rows, spec and provenance. model.for_format(source, format) gives
--- the view of one format:
+-- model.load(data_dir, arch) reads the folder: rows, spec and provenance. model.for_format(source, format)
+-- gives the view of one format:
 --   arch, fallback, lists, formats, format
 --   canonical  the canonical table (core.table) of the strategies that the format can name
 --   axes       { dtype, op, mode } that formats without such axes hold
---   worlds     those TP sizes, ascending, that have cells of `axes`: { tp, block, mode, hidden_sizes, num_tokens,
---              fusions = { { name, rows = { winners... } } } }; a winner is a row of lists.strategies, or false
---              where nothing was measured
+--   worlds     those TP sizes, ascending, that have cells of `axes`: { tp, block, mode, hidden_sizes,
+--              num_tokens, fusions = { { name, rows = { winners... } } } }; a winner is a row of
+--              lists.strategies, or false where nothing was measured
 --   world_of   TP size -> its row in worlds
 --   strategies the strategies that won a cell of `worlds`, and the fallback, in the list's order
 local fail = require "fail"
@@ -28,10 +28,12 @@ local function find_files(data_dir, arch)
   local found = {}
   for _, name in ipairs(fail.unless(file.list(data_dir))) do
     local tp, rest = name:match("^benchmark%.tp(%d+)%.(.*)%.csv$")
-    if tp and rest == arch then found[#found + 1] = { tp = tonumber(tp), path = data_dir .. "/" .. name } end
+    if tp and rest == arch then
+      found[#found + 1] = { tp = tonumber(tp), path = data_dir .. "/" .. name }
+    end
   end
   if #found == 0 then
-    fail.input("%s: no benchmark.tp{N}.%s.csv is there; gentables sweep makes them, or copy TensorRT-LLM's there",
+    fail.input("%s: no benchmark.tp{N}.%s.csv is there; gentables sweep makes them, or copy TensorRT-LLM's",
       data_dir, arch)
   end
   table.sort(found, function(a, b) return a.tp < b.tp end)
@@ -43,8 +45,8 @@ local function read_rows(found)
   for i, entry in ipairs(found) do paths[i] = entry.path end
   local read = fail.unless(rows.read(paths))
   for _, missing in ipairs(read:missing()) do
-    io.stderr:write(("gentables: %s: %d times of 0.0 are missing measurements, not fast ones; left out\n"):format(
-      missing.path, missing.count))
+    local words = "gentables: %s: %d times of 0.0 are missing measurements, not fast ones; left out\n"
+    io.stderr:write(words:format(missing.path, missing.count))
   end
   if #read == 0 then fail.input("%s: holds no row with a time; measure again", paths[1]) end
   return read
@@ -131,8 +133,8 @@ local function has_winner(table_of, index, block)
   return false
 end
 
--- The block of each TP size that `axes` means. Rows of other tools do not say their mode; they stand in where a TP
--- size has none of the mode that is asked for.
+-- The block of each TP size that `axes` means. Rows of other tools do not say their mode; they stand in
+-- where a TP size has none of the mode that is asked for.
 local function find_blocks(table_of, axes)
   local exact, unknown, sizes = {}, {}, {}
   for index, block in ipairs(table_of:blocks()) do
@@ -154,7 +156,7 @@ local function find_blocks(table_of, axes)
 end
 
 local function world_of(table_of, block)
-  local world = { tp = block.world_size, block = block.index, mode = block.mode, dtype = block.dtype, op = block.op,
+  local world = { tp = block.world_size, block = block.index, mode = block.mode,
     hidden_sizes = block.hidden_sizes, num_tokens = block.num_tokens, fusions = {} }
   for f, name in ipairs(block.fusions) do
     local fusion = { name = name, rows = {} }
@@ -186,7 +188,21 @@ local function strategies_of(worlds, fallback)
   return out
 end
 
-local function blocks_in_words(table_of)
+-- What the template of `format` sees. `worlds` is empty where no row is of `axes`.
+function model.for_format(source, format)
+  local view = { arch = source.arch, fallback = source.arch_row.fallback, lists = lists, formats = formats,
+    format = format, source = source, axes = source.axes, world_of = {}, worlds = {} }
+  view.canonical = select_table(source, candidates_of(format))
+  for i, block in ipairs(find_blocks(view.canonical, source.axes)) do
+    view.worlds[i] = world_of(view.canonical, block)
+    view.world_of[block.world_size] = view.worlds[i]
+  end
+  view.strategies = strategies_of(view.worlds, view.fallback)
+  return view
+end
+
+-- The dtypes, ops and modes of a table, for people.
+function model.blocks_in_words(table_of)
   local seen, out = {}, {}
   for _, block in ipairs(table_of:blocks()) do
     local words = ("%s %s %s"):format(block.dtype, block.op, block.mode)
@@ -196,23 +212,6 @@ local function blocks_in_words(table_of)
     end
   end
   return table.concat(out, "; ")
-end
-
--- What the template of `format` sees. Raises where the format would hold no measured cell at all.
-function model.for_format(source, format)
-  local view = { arch = source.arch, fallback = source.arch_row.fallback, lists = lists, formats = formats,
-    format = format, source = source, axes = source.axes, world_of = {}, worlds = {} }
-  view.canonical = select_table(source, candidates_of(format))
-  for i, block in ipairs(find_blocks(view.canonical, source.axes)) do
-    view.worlds[i] = world_of(view.canonical, block)
-    view.world_of[block.world_size] = view.worlds[i]
-  end
-  if format.plane and #view.worlds == 0 then
-    fail.input("%s: no row for %s, which holds %s %s %s; the rows are %s; name one of these in spec.lua: table = {...}",
-      source.data_dir, format.file, source.axes.dtype, source.axes.op, source.axes.mode, blocks_in_words(view.canonical))
-  end
-  view.strategies = strategies_of(view.worlds, view.fallback)
-  return view
 end
 
 return model

@@ -21,6 +21,8 @@ local function store(args, option, value)
   if option.many then
     args[key] = args[key] or {}
     table.insert(args[key], value)
+  elseif args[key] ~= nil then
+    fail.input("--%s is given twice; once would be right", option.name)
   else
     args[key] = value
   end
@@ -61,6 +63,8 @@ function options.parse(verb, name, argv)
         fail.input("--%s takes no value", key)
       end
       store(args, option, value or true)
+    elseif word:find("^%-.") and not only_positional then
+      fail.input("%s has no option %s; see gentables %s --help", name, word, name)
     else
       table.insert(args, word)
     end

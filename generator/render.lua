@@ -1,4 +1,5 @@
--- Formats to texts, and texts to files: one artifact at a time, reproducible byte for byte (no date, no path).
+-- Formats to texts, and texts to files: one artifact at a time, reproducible byte for byte (no date, no
+-- path).
 local fail = require "fail"
 local file = require "core.file"
 local model = require "model"
@@ -12,9 +13,18 @@ local function banner(arch)
     "cmake --build build --target render-tables"):format(arch)
 end
 
+-- A table without any measured cell would be one long fallback; better none.
+local function refuse_empty(source, format, view)
+  if not format.plane or #view.worlds > 0 then return end
+  local axes = source.axes
+  fail.input("%s: no row for %s, which holds %s %s %s; the rows are %s; name one of these in spec.lua",
+    source.data_dir, format.file, axes.dtype, axes.op, axes.mode, model.blocks_in_words(view.canonical))
+end
+
 -- The text of the artifact that `format` (a row of formats.list) makes of a source (of model.load).
 function render.text(source, format)
   local view = model.for_format(source, format)
+  refuse_empty(source, format, view)
   view.banner = banner(source.arch)
   if format.text then return format.text(view) end
   return template.load(gentables.home .. "/templates/" .. format.template)(view)
@@ -28,8 +38,8 @@ function render.update(path, text)
   return true
 end
 
--- The formats that --formats names (nil: all that the arch has), without those that the arch has not; these are
--- said to be skipped where they were asked for.
+-- The formats that --formats names (nil: all that the arch has), without those that the arch has not; these
+-- are said to be skipped where they were asked for.
 function render.formats(names, arch)
   local formats = require "formats"
   local chosen = {}

@@ -1,4 +1,5 @@
--- Text with % and ${}: turns a template into a function from a model to text. Also the verb that does so by hand.
+-- Text with % and ${}: turns a template into a function from a model to text. Also the verb that does so by
+-- hand.
 --
 --   % for _, n in ipairs(sizes) do      a line that starts with % is Lua
 --   int size_${n};                      ${...} is a value; nil is an error that names template and line
@@ -6,19 +7,22 @@
 --   %% a line of text that starts with one %
 --
 -- Every line of the template becomes one line of Lua, so that Lua's own errors name the template's line too.
+-- Braces within ${...} have to balance.
 local fail = require "fail"
+local file = require "core.file"
 
 local template = {}
 
-local base = { ipairs = ipairs, pairs = pairs, math = math, string = string, table = table, tostring = tostring,
-  tonumber = tonumber, select = select, type = type, error = error, assert = assert, require = require }
+local base = { ipairs = ipairs, pairs = pairs, math = math, string = string, table = table,
+  tostring = tostring, tonumber = tonumber, select = select, type = type, error = error, assert = assert, require = require }
 
 local function value_of(value, text)
   if value == nil then error("${" .. text .. "} is nil", 2) end
   return tostring(value)
 end
 
-local function translate_text(line, newline)
+-- One line of text as Lua; `where` names it in errors.
+local function translate_text(line, newline, where)
   local out, at = {}, 1
   while true do
     local first, last, body = line:find("%$(%b{})", at)
@@ -29,6 +33,9 @@ local function translate_text(line, newline)
     at = last + 1
   end
   local rest = line:sub(at)
+  if rest:find("${", 1, true) then
+    return ("error(%q, 0)"):format(where .. ": ${ is not closed on its line")
+  end
   -- The newline is written as an escape, so that the Lua text keeps one line per line of the template.
   if rest ~= "" or newline ~= "" then
     out[#out + 1] = ('_out(%q .. "%s")'):format(rest, newline ~= "" and "\\n" or "")
@@ -36,27 +43,30 @@ local function translate_text(line, newline)
   return table.concat(out, " ")
 end
 
-local function translate(text)
+local function translate(text, name)
   local out = {}
   for line, newline in text:gmatch("([^\n]*)(\n?)") do
+    local where = ("%s:%d"):format(name, #out + 1)
     if line:sub(1, 2) == "%%" then
-      out[#out + 1] = translate_text(line:sub(2), newline)
+      out[#out + 1] = translate_text(line:sub(2), newline, where)
     elseif line:sub(1, 1) == "%" then
       out[#out + 1] = line:sub(2)
     else
-      out[#out + 1] = translate_text(line, newline)
+      out[#out + 1] = translate_text(line, newline, where)
     end
   end
   return table.concat(out, "\n")
 end
 
--- Compiles template text; `name` stands in errors. Returns function(model) -> text. Raises on a broken template.
+-- Compiles template text; `name` stands in errors. Returns function(model) -> text. Raises on a broken
+-- template.
 function template.compile(text, name)
   local environment = {}
-  local code = "local _out, _value = ... " .. translate(text)
+  local code = "local _out, _value = ... " .. translate(text, name)
   local chunk, message = load(code, "@" .. name, "t", environment)
   if not chunk then fail.input("%s", message) end
   return function(model)
+    for key in pairs(environment) do environment[key] = nil end -- what the last rendering set
     setmetatable(environment, { __index = function(_, key)
       local found = model[key]
       if found == nil then found = base[key] end
@@ -72,8 +82,7 @@ end
 
 -- Reads and compiles the template at `path`. Returns function(model) -> text.
 function template.load(path)
-  local file <close> = fail.unless(io.open(path, "rb"))
-  return template.compile(file:read("a"), path)
+  return template.compile(fail.unless(file.read(path)), path)
 end
 
 template.summary = "Renders one template; each NAME=VALUE is there as a text, beside `lists`."
@@ -89,10 +98,8 @@ function template.run(args)
     model[name] = value
   end
   local text = template.load(args[1])(model)
-  local file = fail.unless(io.open(args.out, "wb"))
-  local written, message = file:write(text)
-  local closed, close_message = file:close()
-  if not (written and closed) then fail.work("%s", message or close_message) end
+  local written, message = file.write(args.out, text)
+  if not written then fail.work("%s", message) end
 end
 
 return template

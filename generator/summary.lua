@@ -1,0 +1,170 @@
+-- What the report says of a table, in numbers: shares of the strategies, margins, doubts, the physical
+-- bound, and what has no time and why. The words are the template's.
+local formats = require "formats"
+local model = require "model"
+
+local summary = {}
+
+-- A choice is in doubt where it is less likely than this to be right or, where rows have no intervals, where
+-- its margin is below this.
+summary.least_confidence = 0.95
+summary.least_margin = 0.05
+
+function summary.is_doubtful(cell)
+  if cell.confidence then return cell.confidence < summary.least_confidence end
+  return cell.margin ~= nil and cell.margin < summary.least_margin
+end
+
+-- The median of a list, which is sorted by that; nil of an empty one.
+local function median(list)
+  table.sort(list)
+  if #list == 0 then return nil end
+  return (list[(#list + 1) // 2] + list[#list // 2 + 1]) / 2
+end
+
+local function new_tally()
+  return { cells = 0, unmeasured = 0, doubtful = 0, oversubscribed = 0, margins = {}, bounds = {}, wins = {} }
+end
+
+-- Enters a cell (nil: unmeasured) into a tally.
+local function enter(tally, cell)
+  tally.cells = tally.cells + 1
+  if not cell then
+    tally.unmeasured = tally.unmeasured + 1
+    return
+  end
+  tally.wins[cell.strategy] = (tally.wins[cell.strategy] or 0) + 1
+  if summary.is_doubtful(cell) then tally.doubtful = tally.doubtful + 1 end
+  if cell.placement == "oversubscribed" then tally.oversubscribed = tally.oversubscribed + 1 end
+  if cell.margin then tally.margins[#tally.margins + 1] = cell.margin end
+  if cell.regret then tally.regret = math.max(tally.regret or 0, cell.regret) end
+  if cell.bound_us then tally.bounds[#tally.bounds + 1] = cell.bound_us / cell.time_us end
+end
+
+-- The strategies of a tally and how many cells each won, most first.
+local function shares(tally)
+  local out = {}
+  for name, count in pairs(tally.wins) do out[#out + 1] = { name = name, count = count } end
+  table.sort(out, function(a, b)
+    if a.count ~= b.count then return a.count > b.count end
+    return a.name < b.name
+  end)
+  return out
+end
+
+local function close(tally)
+  tally.margin = median(tally.margins)
+  tally.least_margin = tally.margins[1]
+  tally.bound = median(tally.bounds)
+  tally.least_bound, tally.most_bound = tally.bounds[1], tally.bounds[#tally.bounds]
+  tally.shares = shares(tally)
+  return tally
+end
+
+-- The blocks of a table (core.table), each with `total` and, per fusion, `cells` [hidden][tokens] and its
+-- tally.
+function summary.blocks(canonical)
+  local blocks = canonical:blocks()
+  for b, block in ipairs(blocks) do
+    block.total, block.by_fusion = new_tally(), {}
+    for f, name in ipairs(block.fusions) do
+      local fusion = { name = name, rows = {}, tally = new_tally() }
+      for h = 1, #block.hidden_sizes do
+        fusion.rows[h] = {}
+        for t = 1, #block.num_tokens do
+          local cell = canonical:cell(b, f, h, t)
+          fusion.rows[h][t] = cell or false
+          enter(fusion.tally, cell)
+          enter(block.total, cell)
+        end
+      end
+      close(fusion.tally)
+      block.by_fusion[f] = fusion
+    end
+    close(block.total)
+  end
+  return blocks
+end
+
+-- A short name for each of these strategies (rows of lists.strategies): the first word, and the initials of
+-- the others, where that is unmistakable.
+function summary.short_names(strategies)
+  local short, taken = {}, {}
+  for _, strategy in ipairs(strategies) do
+    local name = strategy.name
+    local first, others = name:match("^([^_]*)_(.*)$")
+    if #name > 8 and first then name = first .. "-" .. others:gsub("(%a)%a*_?", "%1") end
+    if taken[name] then name = strategy.name end
+    taken[name] = true
+    short[strategy.name] = name
+  end
+  return short
+end
+
+-- What has no time, grouped: { { tp, reason, strategies = { names }, cells = how many } ... } in the files'
+-- order.
+function summary.without_time(files)
+  local groups, known = {}, {}
+  for _, entry in ipairs(files) do
+    for _, cell in ipairs(entry.provenance and entry.provenance.no_time or {}) do
+      local key = entry.tp .. "\0" .. cell.reason
+      local group = known[key]
+      if not group then
+        group = { tp = entry.tp, reason = cell.reason, strategies = {}, cells = 0, seen = {} }
+        known[key] = group
+        groups[#groups + 1] = group
+      end
+      group.cells = group.cells + 1
+      if not group.seen[cell.strategy] then
+        group.seen[cell.strategy] = true
+        table.insert(group.strategies, cell.strategy)
+      end
+    end
+  end
+  return groups
+end
+
+local function axes_of(view) return { view.axes.dtype, view.axes.op, view.axes.mode } end
+
+-- What a format with this view (of model.for_format) leaves out, as lines.
+local function left_out(view)
+  local lines, format = {}, view.format
+  local left = view.canonical:left_out()
+  if left.loopback > 0 then
+    lines[#lines + 1] = ("%d loopback rows: several ranks on one GPU, unreal links"):format(left.loopback)
+  end
+  for _, strategy in ipairs(view.lists.strategies) do
+    local count = left.strategies[strategy.name]
+    if count then
+      local why = strategy.candidate == false and "never a winner" or "it has no name for it"
+      lines[#lines + 1] = ("%d rows of %s: %s"):format(count, strategy.name, why)
+    end
+  end
+  if format.plane then
+    local held = {}
+    for _, world in ipairs(view.worlds) do held[world.block] = true end
+    if #view.worlds == 0 then return { "everything: no row is of " .. table.concat(axes_of(view), " ") } end
+    for index, block in ipairs(view.canonical:blocks()) do
+      if not held[index] then
+        lines[#lines + 1] = ("TP %d %s %s %s: it holds %s"):format(block.world_size, block.dtype, block.op,
+          block.mode, table.concat(axes_of(view), " "))
+      end
+    end
+  end
+  for _, line in ipairs(format.left_out and format.left_out(view) or {}) do lines[#lines + 1] = line end
+  return lines
+end
+
+-- Every format that the arch of `source` (of model.load) has, but the report: { format, lines = what it
+-- leaves out }.
+function summary.formats(source)
+  local out = {}
+  for _, format in ipairs(formats.list) do
+    if format.name ~= "report" and formats.is_for(format, source.arch_row) then
+      out[#out + 1] = { format = format, lines = left_out(model.for_format(source, format)) }
+    end
+  end
+  return out
+end
+
+return summary
