@@ -9,9 +9,9 @@ include_guard(GLOBAL)
 gentables_add(
   NAME name          the targets are named after it
   ARCH arch          what the table is for: host, host-NAME, sm90, ...
-  DATA_DIR dir       the folder of the rows, benchmark.tp{N}.{ARCH}.csv
+  DATA_DIR dir       the folder of the rows, benchmark.tp{N}.{ARCH}.csv, and of spec.lua, which says what to
+                     sweep; without it nothing is swept here
   [TABLES dir]       the folder of what is made from them and checked in; default: DATA_DIR
-  [SPEC file]        what to sweep; default: DATA_DIR/spec.lua, and without such a file nothing is swept here
   [FORMATS f...])    what to make; default: every format that the arch has
 
 Adds one table to the project. Relative paths start at the current source folder. It makes
@@ -32,14 +32,14 @@ with -j two sweeps would disturb each other.
   target_link_libraries(server PRIVATE allreduce)
 ]==]
 function(gentables_add)
-  cmake_parse_arguments(PARSE_ARGV 0 arg "" "NAME;ARCH;DATA_DIR;TABLES;SPEC" "FORMATS")
+  cmake_parse_arguments(PARSE_ARGV 0 arg "" "NAME;ARCH;DATA_DIR;TABLES" "FORMATS")
   _gentables_check_arguments("${arg_UNPARSED_ARGUMENTS}" "${arg_KEYWORDS_MISSING_VALUES}")
   foreach(required NAME ARCH DATA_DIR)
     if(NOT DEFINED arg_${required})
       message(FATAL_ERROR "gentables_add: ${required} is missing; it needs NAME name ARCH arch DATA_DIR dir")
     endif()
   endforeach()
-  foreach(folder DATA_DIR TABLES SPEC)
+  foreach(folder DATA_DIR TABLES)
     if(DEFINED arg_${folder})
       cmake_path(ABSOLUTE_PATH arg_${folder} BASE_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR} NORMALIZE)
     endif()
@@ -47,14 +47,11 @@ function(gentables_add)
   if(NOT DEFINED arg_TABLES)
     set(arg_TABLES ${arg_DATA_DIR})
   endif()
-  if(NOT DEFINED arg_SPEC)
-    set(arg_SPEC ${arg_DATA_DIR}/spec.lua)
-  endif()
 
   add_library(${arg_NAME} INTERFACE)
   _gentables_add_header(${arg_NAME} ${arg_ARCH} ${arg_DATA_DIR} ${arg_TABLES})
   if(TARGET GenTables::gentables)
-    _gentables_add_verbs(${arg_NAME} ${arg_ARCH} ${arg_DATA_DIR} ${arg_TABLES} ${arg_SPEC} "${arg_FORMATS}")
+    _gentables_add_verbs(${arg_NAME} ${arg_ARCH} ${arg_DATA_DIR} ${arg_TABLES} "${arg_FORMATS}")
   endif()
 endfunction()
 
@@ -62,7 +59,7 @@ endfunction()
 function(_gentables_check_arguments unknown without_value)
   if(NOT unknown STREQUAL "")
     list(JOIN unknown " " unknown)
-    message(FATAL_ERROR "gentables_add: unknown: ${unknown}; it knows NAME ARCH DATA_DIR TABLES SPEC FORMATS")
+    message(FATAL_ERROR "gentables_add: unknown: ${unknown}; it knows NAME ARCH DATA_DIR TABLES FORMATS")
   endif()
   if(NOT without_value STREQUAL "")
     list(JOIN without_value ", " without_value)
@@ -128,7 +125,7 @@ function(_gentables_own_files out)
 endfunction()
 
 # The targets that run a verb for one table, and the umbrellas over them.
-function(_gentables_add_verbs name arch data_dir tables spec formats)
+function(_gentables_add_verbs name arch data_dir tables formats)
   set(gentables $<TARGET_FILE:GenTables::gentables>)
   set(generate ${gentables} generate --data-dir ${data_dir} --arch ${arch} --out ${tables})
   set(check ${gentables} check --data-dir ${data_dir} --arch ${arch} --tables ${tables})
@@ -137,6 +134,7 @@ function(_gentables_add_verbs name arch data_dir tables spec formats)
     list(APPEND generate --formats ${formats})
     list(APPEND check --formats ${formats})
   endif()
+  set(spec ${data_dir}/spec.lua)
   set(sweep ${gentables} sweep ${spec} --out ${data_dir} --arch ${arch})
   set(program GenTables::gentables)
   set(bench GenTables::gentables-bench)
@@ -153,8 +151,8 @@ function(_gentables_add_verbs name arch data_dir tables spec formats)
   endif()
 endfunction()
 
-# _gentables_add_target(name verb programs comment COMMAND ...): the target NAME-VERB, which needs these programs,
-# below the umbrella VERB-tables, which the first call makes.
+# _gentables_add_target(name verb programs comment COMMAND ...): the target NAME-VERB, which needs these
+# programs, below the umbrella VERB-tables, which the first call makes.
 function(_gentables_add_target name verb programs comment)
   add_custom_target(${name}-${verb} ${ARGN} COMMENT ${comment} VERBATIM)
   add_dependencies(${name}-${verb} ${programs})
