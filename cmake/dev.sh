@@ -118,8 +118,8 @@ install_missing() {
     if command -v apt-get >/dev/null 2>&1; then
         as_root apt-get -qq update
         # shellcheck disable=SC2046 # a list of packages
-        as_root env DEBIAN_FRONTEND=noninteractive apt-get -qqy -o Dpkg::Use-Pty=0 install --no-install-recommends \
-            $(missing "$1" 3)
+        as_root env DEBIAN_FRONTEND=noninteractive apt-get -qqy -o Dpkg::Use-Pty=0 \
+            install --no-install-recommends $(missing "$1" 3)
     elif command -v dnf >/dev/null 2>&1; then
         # shellcheck disable=SC2046
         as_root dnf install -qy --setopt=install_weak_deps=False --setopt=strict=0 \

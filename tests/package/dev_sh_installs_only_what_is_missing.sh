@@ -1,0 +1,90 @@
+#!/bin/sh
+# cmake/dev.sh deps on machines made up of a few links and stand-ins in PATH: it asks no package manager when
+# nothing is missing, asks apt-get or dnf for what is, and ends with a list where it cannot.
+set -eu
+dev=$(cd "$(dirname -- "$0")/../.." && pwd)/cmake/dev.sh
+work=$GENTABLES_WORK/dev_sh
+output=$work/output
+
+die() {
+    cat "$output"
+    echo "FAILED: $1"
+    exit 1
+}
+
+# machine TOOL...: a PATH with these and what the script itself uses. `log` holds what a stand-in was called with.
+machine() {
+    rm -rf "$work"
+    mkdir -p "$work/bin"
+    for tool in sh cat dirname env id sed tr "$@"; do
+        ln -s "$(command -v "$tool")" "$work/bin/$tool"
+    done
+}
+
+# stand_in NAME [COMMAND]: a program that notes how it was called, and then does this.
+stand_in() {
+    printf '#!/bin/sh\necho "%s $*" >>"%s/log"\n%s\n' "$1" "$work" "${2:-}" >"$work/bin/$1"
+    chmod +x "$work/bin/$1"
+}
+
+# ends CODE: what `dev.sh deps build` ends with.
+ends() {
+    code=0
+    (cd / && PATH=$work/bin sh "$dev" deps build) >"$output" 2>&1 || code=$?
+    [ "$code" -eq "$1" ] || die "exit code $code where $1 was expected"
+}
+
+said() {
+    grep -qF -- "$1" "$2" || die "$2 should hold: $1"
+}
+
+build_tools="cc gcc c++ cmake mpicc mpirun pkg-config"
+for tool in $build_tools ninja; do
+    if ! command -v "$tool" >/dev/null; then
+        echo "skipped: there is no $tool here"
+        exit 77
+    fi
+done
+
+# shellcheck disable=SC2086 # a list
+machine $build_tools ninja
+stand_in apt-get "exit 100"
+ends 0
+if [ -e "$work/log" ]; then die "apt-get was called with nothing missing"; fi
+
+# shellcheck disable=SC2086
+machine $build_tools
+stand_in id "echo 0"
+stand_in apt-get "case \$* in *ninja-build*) ln -s /bin/true '$work/bin/ninja' ;; esac"
+/bin/ln -s "$(command -v ln)" "$work/bin/ln"
+ends 0
+said "apt-get -qq update" "$work/log"
+said "--no-install-recommends ninja-build" "$work/log"
+if grep -q libsimdjson-dev "$work/log"; then die "what is there was installed again"; fi
+
+# shellcheck disable=SC2086
+machine $build_tools
+stand_in dnf
+ends 2
+said "ninja-build" "$work/log"
+said "gentables: still missing: ninja" "$output"
+
+# shellcheck disable=SC2086
+machine $build_tools
+ends 2
+said "gentables: no apt-get or dnf here; install what they call: ninja-build" "$output"
+
+# shellcheck disable=SC2086
+machine $build_tools
+stand_in id "echo 1000"
+stand_in apt-get
+ends 2
+said "neither root nor sudo is at hand; run as root: apt-get" "$output"
+
+# shellcheck disable=SC2086
+machine $build_tools
+stand_in id "echo 1000"
+stand_in apt-get
+stand_in sudo
+ends 2
+said "sudo apt-get -qq update" "$work/log"
