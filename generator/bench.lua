@@ -29,8 +29,8 @@ function bench.identify(program)
     fail.input("%s --version does not say who it is (%s); build it and gentables from the same tree", program,
       line or problem == "end" and reason or problem)
   end
-  return { protocol = math.tointeger(fields.protocol) or 0, hash = fields.bench, isa = fields.isa or "unknown",
-    compiler = fields.compiler or "unknown" }, fields.library
+  return { protocol = math.tointeger(fields.protocol) or 0, hash = fields.bench,
+    isa = fields.isa or "unknown", compiler = fields.compiler or "unknown" }, fields.library
 end
 
 -- ---- failures ---------------------------------------------------------------------------------

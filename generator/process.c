@@ -404,7 +404,8 @@ static char **push_texts(lua_State *lua, int index, size_t more) {
     lua_createtable(lua, (int)count, 0); // keeps the texts alive
     for (size_t i = 0; i < count; i++) {
         lua_rawgeti(lua, index, (lua_Integer)i + 1);
-        texts[i] = (char *)luaL_checkstring(lua, -1);
+        if (lua_type(lua, -1) != LUA_TSTRING) luaL_error(lua, "item %d of a list is no text", (int)i + 1);
+        texts[i] = (char *)lua_tostring(lua, -1);
         lua_rawseti(lua, -2, (lua_Integer)i + 1);
     }
     lua_setiuservalue(lua, -2, 1);

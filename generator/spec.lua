@@ -158,6 +158,9 @@ local required = { "arch", "tp", "hidden_sizes", "num_tokens" }
 -- Runs the spec's text; returns what it returns. It sees no functions; strings have no methods meanwhile.
 local function evaluate(source)
   local chunk, message = load(source.text, "@" .. source.path, "t", {})
+  if not chunk and message:sub(1, #source.path) ~= source.path then
+    message = ("%s:1: %s"):format(source.path, message)
+  end
   if not chunk then fail.input("%s", message) end
   local strings = getmetatable("")
   local index = strings.__index

@@ -95,8 +95,7 @@ local function replaced(old, job)
   if not provenance.same_machine(old.machine, job.machine) then
     return "replaces the rows of " .. provenance.describe(old.machine)
   end
-  if old.bench and old.bench.hash ~= job.identity.hash then return "measures anew: the bench is another now" end
-  return "measures anew: the limits or the bench are others now"
+  return "measures anew: the bench or the spec's limits are others now"
 end
 
 -- Takes the finished rows of this TP size into `world`, where they are of the same machine, bench and limits.
@@ -156,8 +155,9 @@ local function start_bench(job, world)
     job.command = launcher.command(world.size, job.machine.cores, job.launcher)
     job.command_size = world.size
   end
-  local session, failure = bench.start({ command = job.command, program = job.program, world_size = world.size,
-    identity = job.identity, patience = job.patience, strategies = job.spec.strategies })
+  local session, failure = bench.start({ command = job.command, program = job.program,
+    world_size = world.size, identity = job.identity, patience = job.patience,
+    strategies = job.spec.strategies })
   if session then return session end
   fail.work("TP %d: %s%s", world.size, failure.reason, in_brackets(failure.detail))
 end
@@ -394,6 +394,11 @@ local function limits_for(job, count)
   return limits
 end
 
+local function launcher_of_environment()
+  local text = os.getenv("GENTABLES_LAUNCHER")
+  return text ~= "" and text or nil
+end
+
 local function new_job(args)
   local asked = spec.load(args[1] or args.out .. "/spec.lua")
   local program = args.bench or system.program():gsub("[^/]*$", "") .. "gentables-bench"
@@ -403,7 +408,7 @@ local function new_job(args)
     arch = read_arch(args.arch or asked.arch), sizes = read_tp(args.tp, asked),
     budget = args.budget and read_seconds("budget", args.budget),
     patience = read_seconds("patience", args.patience), fresh = args.fresh,
-    launcher = args.launcher or os.getenv("GENTABLES_LAUNCHER"),
+    launcher = args.launcher or launcher_of_environment(),
     program = program, identity = identity, machine = provenance.machine(library),
     asked = 0, failed = 0, failed_in_a_row = 0,
   }

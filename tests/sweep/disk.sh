@@ -1,0 +1,98 @@
+#!/bin/sh
+# A full disk and a read-only folder: one clear line, exit code 1, nothing lost, nothing half-written, and the next
+# sweep goes on. Needs to mount; where it may not, it is skipped.
+#
+#   disk.sh GENTABLES STAND_IN
+set -eu
+
+if [ "${3:-}" != inside ]; then
+    if ! unshare --mount --map-root-user true 2>/dev/null && ! unshare --mount true 2>/dev/null; then
+        echo "skipped: this test needs to mount, which is not permitted here"
+        exit 77
+    fi
+    if [ "$(id -u)" = 0 ]; then exec unshare --mount sh "$0" "$1" "$2" inside; fi
+    exec unshare --mount --map-root-user sh "$0" "$1" "$2" inside
+fi
+
+gentables=$1
+stand_in=$2
+folder=$(mktemp -d)
+trap 'umount "$folder" 2>/dev/null || :; rm -rf "$folder"' EXIT
+
+if ! mount -t tmpfs -o size=64k tmpfs "$folder"; then
+    echo "skipped: no tmpfs can be mounted here"
+    exit 77
+fi
+
+cat >"$folder/spec.lua" <<'SPEC'
+return { arch = "host", tp = { 2 }, fusions = { "NONE", "RESIDUAL_RMS_NORM" }, hidden_sizes = { 64, 128, 256 },
+  num_tokens = { 1, 4, 16, 64, 256 }, strategies = { "MPI", "ONESHOT", "TWOSHOT", "MPI_SM" } }
+SPEC
+
+sweep() {
+    "$gentables" sweep --out "$folder" --bench "$stand_in" --launcher 'env RANKS={ranks}' "$@"
+}
+
+fail() {
+    echo "FAILED: $*"
+    exit 1
+}
+
+# Sweeps and expects exit code 1 and one line on stderr that holds $1.
+expect_failure() {
+    wanted=$1
+    shift
+    code=0
+    message=$(sweep "$@" 2>&1 >/dev/null) || code=$?
+    [ "$code" = 1 ] || fail "exit code $code in place of 1: $message"
+    [ "$(printf '%s\n' "$message" | wc -l)" = 1 ] || fail "more than one line: $message"
+    case $message in
+    gentables:*"$wanted"*) ;;
+    *) fail "$message does not hold: $wanted" ;;
+    esac
+}
+
+rows_of() { cat "$folder/benchmark.tp2.host.csv" "$folder/benchmark.tp2.host.json"; }
+
+unchanged() {
+    [ "$(rows_of)" = "$before" ] || fail "$1 changed the rows"
+    [ -z "$(find "$folder" -name '*.tmp')" ] || fail "$1 left $(find "$folder" -name '*.tmp')"
+}
+
+sweep >/dev/null
+before=$(rows_of)
+
+# Leaves $1 bytes free.
+fill() {
+    rm -f "$folder/ballast"
+    free=$(($(df -k --output=avail "$folder" | tail -1) * 1024))
+    head -c $((free - $1)) /dev/zero >"$folder/ballast"
+}
+
+fill 0
+expect_failure 'No space left on device' --fresh
+unchanged "a disk without room for the journal"
+
+fill 4096
+expect_failure 'No space left on device' --fresh
+unchanged "a disk that fills up meanwhile"
+
+# Room for the journal and not for the rows.
+rm -f "$folder"/*.part
+fill 16384
+expect_failure 'No space left on device; what was there is unchanged; what was measured is kept in' --fresh
+unchanged "a disk without room for the rows"
+
+rm "$folder/ballast"
+output=$(sweep)
+case $output in
+*"cells to measure"*) fail "the journal was lost: $output" ;;
+*"wrote $folder/benchmark.tp2.host.csv"*) ;;
+*) fail "not written: $output" ;;
+esac
+
+before=$(rows_of)
+mount -o remount,ro "$folder"
+expect_failure 'Read-only file system' --fresh
+unchanged "a read-only folder"
+sweep | grep -q 'up to date' || fail "a sweep with nothing to do needs no writing"

@@ -1,0 +1,74 @@
+-- What the tests of the sweep share: scratch folders, running gentables as a person would, the stand-in
+-- bench.
+local file = require "core.file"
+local process = require "core.process"
+local system = require "core.system"
+
+local lib = {}
+
+local TIMEOUT = 60 -- seconds for any one command; a test that takes this long is broken
+
+lib.gentables = system.program()
+lib.stand_in = assert(os.getenv("STAND_IN"), "STAND_IN has to name the stand-in bench")
+
+-- A new folder of its own; lib.clean takes it away.
+function lib.scratch()
+  local path = os.tmpname()
+  os.remove(path)
+  assert(file.make_folder(path))
+  return path
+end
+
+function lib.clean(path) os.execute(("rm -rf '%s'"):format(path)) end
+
+function lib.read(path) return assert(file.read(path)) end
+
+function lib.write(path, text) assert(file.write(path, text)) end
+
+-- Lines of stdout of a child that is on its way, until it closes it.
+local function read_all(child)
+  local lines = {}
+  while true do
+    local line, problem = child:read_line(TIMEOUT)
+    if not line then
+      assert(problem == "end", problem)
+      return table.concat(lines, "\n")
+    end
+    lines[#lines + 1] = line
+  end
+end
+
+-- Runs a command to its end. Returns how it ended ("exit code 0"), its stdout and its stderr.
+function lib.run(argv, environment)
+  local child = assert(process.start(argv, environment))
+  local out = read_all(child)
+  local ended = child:close(TIMEOUT)
+  return ended, out, child:errors()
+end
+
+-- The command that sweeps into `folder` with the stand-in as bench; `...` are further arguments.
+function lib.sweep_command(folder, ...)
+  return { lib.gentables, "sweep", "--out", folder, "--bench", lib.stand_in,
+    "--launcher", "env RANKS={ranks}", ... }
+end
+
+function lib.sweep(folder, environment, ...) return lib.run(lib.sweep_command(folder, ...), environment) end
+
+-- Waits, without sleeping, until `condition` holds; `child` is what the time is spent on reading from.
+function lib.wait_for(child, condition)
+  local deadline = process.now() + TIMEOUT
+  repeat
+    if condition() then return end
+    child:read_line(0.01)
+  until process.now() > deadline
+  error("waited in vain", 2)
+end
+
+-- Whether process `pid` runs; a zombie does not.
+function lib.runs(pid)
+  local handle <close> = io.open(("/proc/%d/stat"):format(pid))
+  local state = handle and handle:read("a"):match("%) (%u)")
+  return state ~= nil and state ~= "Z"
+end
+
+return lib

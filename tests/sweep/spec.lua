@@ -1,0 +1,126 @@
+-- spec.lua: what a spec may say, and that what is wrong is told with file and line.
+local lu = require "luaunit"
+local fail = require "fail"
+local file = require "core.file"
+local spec = require "spec"
+
+local TestSpec = {}
+
+function TestSpec:setUp() self.path = os.tmpname() end
+function TestSpec:tearDown() os.remove(self.path) end
+
+function TestSpec:load(text)
+  assert(file.write(self.path, text))
+  return spec.load(self.path)
+end
+
+-- The message that `text` is refused with, without the file's name.
+function TestSpec:refusal(text)
+  local ok, problem = pcall(self.load, self, text)
+  lu.assertFalse(ok)
+  lu.assertTrue(fail.is_failure(problem), tostring(problem))
+  lu.assertEquals(problem.code, 2)
+  lu.assertEquals(problem.message:sub(1, #self.path + 1), self.path .. ":")
+  return problem.message:sub(#self.path + 2)
+end
+
+local least = 'arch = "host", tp = { 4, 2 }, hidden_sizes = { 1024 }, num_tokens = { 16, 1 }'
+
+function TestSpec:test_what_is_left_out_is_filled_in()
+  local found = self:load("return { " .. least .. " }")
+  lu.assertEquals(found.tp, { 2, 4 })
+  lu.assertEquals(found.num_tokens, { 1, 16 })
+  lu.assertEquals(found.dtypes, { "bfloat16" })
+  lu.assertEquals(#found.fusions, 4)
+  lu.assertEquals(found.strategies[1], "MPI")
+  lu.assertNotStrContains(table.concat(found.strategies, " "), "NCCL")
+  lu.assertEquals(found.limits, spec.default_limits)
+  lu.assertEquals(found.table, spec.default_table)
+end
+
+function TestSpec:test_aliases_become_names_in_the_order_of_the_lists()
+  local found = self:load("return { " .. least .. ', dtypes = { "fp32", "bf16" } }')
+  lu.assertEquals(found.dtypes, { "bfloat16", "float32" })
+end
+
+function TestSpec:test_the_table_takes_a_dtype_that_is_swept()
+  lu.assertEquals(self:load("return { " .. least .. ', dtypes = { "float16" } }').table.dtype, "float16")
+  local refusal = self:refusal("return { " .. least .. ', table = { dtype = "float32" } }')
+  lu.assertStrContains(refusal, "not among dtypes")
+end
+
+function TestSpec.test_the_shipped_spec_is_right()
+  local found = spec.load(gentables.home .. "/generator/../tables/host/spec.lua")
+  lu.assertEquals(found.arch, "host")
+end
+
+function TestSpec:test_an_unknown_key_is_told_with_its_line()
+  lu.assertStrMatches(self:refusal("return {\n  " .. least .. ",\n  hiden_sizes = { 3 },\n}"),
+    "3: a spec has no hiden_sizes; it takes arch, .*")
+  lu.assertStrMatches(self:refusal("return {\n" .. least .. ",\nlimits = {\n  cell_ms = 3 } }"),
+    "4: limits has no cell_ms; .*")
+  lu.assertStrMatches(self:refusal("return {\n" .. least .. ",\n['two words'] = 1 }"),
+    "3: a spec has no two words.*")
+end
+
+function TestSpec:test_a_key_in_a_comment_is_not_its_line()
+  lu.assertStrMatches(self:refusal("-- tp = { 1 }\nreturn {\n tp = { 1 } }"), "3: tp has 1; .*")
+end
+
+function TestSpec:test_wrong_values_are_refused()
+  local base = 'return {\narch = "host", tp = %s, hidden_sizes = %s, num_tokens = %s,\nstrategies = %s }'
+  local good = { "{ 2 }", "{ 64 }", "{ 1 }", '{ "MPI" }' }
+  local cases = {
+    { 1, "{ 1 }", "2: tp has 1; it takes whole numbers from 2 to 16" },
+    { 1, "{ 17 }", "2: tp has 17;" }, { 1, "{ 2.5 }", "2: tp has 2.5;" },
+    { 1, "{ 2, 2 }", "2: tp has 2 twice" },
+    { 1, "{}", "2: tp is empty" }, { 1, "2", "2: tp is no list" }, { 1, '{ "2" }', "2: tp has 2;" },
+    { 1, "{ 2, x = 4 }", "2: tp is a list and has no x" },
+    { 2, "{ 0 }", "2: hidden_sizes has 0;" }, { 3, "{ -4 }", "2: num_tokens has -4;" },
+    { 3, "{ 0/0 }", "2: num_tokens has" },
+    { 4, '{ "ONSHOT" }', "3: strategies has ONSHOT; it takes MPI, ONESHOT" },
+    { 4, "{ 7 }", "3: strategies has 7" },
+    { 4, '{ "MPI", "MPI" }', "3: strategies has MPI twice" },
+  }
+  for _, case in ipairs(cases) do
+    local values = { table.unpack(good) }
+    values[case[1]] = case[2]
+    lu.assertStrContains(self:refusal(base:format(table.unpack(values))), case[3])
+  end
+end
+
+function TestSpec:test_limits_are_whole_and_in_order()
+  local function refusal(limits)
+    return self:refusal("return {\n" .. least .. ",\nlimits = " .. limits .. "}")
+  end
+  lu.assertStrContains(refusal("{ cell_us = 0 }"), "3: cell_us is 0")
+  lu.assertStrContains(refusal("{ min_samples = 9, max_samples = 8 }"), "3: min_samples is 9, above")
+end
+
+function TestSpec:test_missing_keys_are_named()
+  lu.assertStrContains(self:refusal('return { arch = "host" }'), "1: tp is missing")
+  lu.assertStrContains(self:refusal('return { arch = "gpu" }'), "1: gpu is no arch")
+end
+
+function TestSpec:test_a_spec_is_a_table_and_nothing_else()
+  lu.assertStrContains(self:refusal("return 5"), "1: it returns number")
+  lu.assertStrContains(self:refusal(""), "1: it returns nil")
+  lu.assertStrContains(self:refusal("return {\n tp = = }"), "2: unexpected symbol")
+  lu.assertStrContains(self:refusal("\nwhile true do end"), "2: it runs on and on")
+  lu.assertStrContains(self:refusal("os.exit(0)"), "1: attempt to index a nil value")
+  lu.assertStrContains(self:refusal("return ('x'):rep(1 << 40)"), "1: attempt to index a string value")
+  lu.assertStrContains(self:refusal("\27Lua"), "attempt to load a binary chunk")
+end
+
+function TestSpec:test_text_still_has_its_methods_afterwards()
+  pcall(self.load, self, "error()")
+  lu.assertEquals(("x"):rep(2), "xx")
+end
+
+function TestSpec.test_a_missing_file_is_told()
+  local ok, problem = pcall(spec.load, "/nonexistent/spec.lua")
+  lu.assertFalse(ok)
+  lu.assertStrContains(problem.message, "/nonexistent/spec.lua")
+end
+
+return lu.LuaUnit.new():runSuiteByInstances({ { "TestSpec", TestSpec } })

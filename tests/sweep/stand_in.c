@@ -1,0 +1,231 @@
+// A stand-in for gentables-bench: speaks protocol 1, measures nothing, answers at once with times it makes
+// up, and goes wrong as it is told. It is its own launcher's only process; RANKS says how many ranks it
+// plays.
+//
+//   STAND_IN_FAULT    what goes wrong: see faults[] and start_faults[]
+//   STAND_IN_AT       only at requests that hold this text
+//   STAND_IN_ONCE     only if this file does not exist yet; it is made then
+//   STAND_IN_LOG      file to which the process id and every request are appended
+//   STAND_IN_HASH, STAND_IN_LIBRARY   who it says it is
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { LINE_SIZE = 4096 };
+
+static const char *setting(const char *name, const char *otherwise) {
+    const char *value = getenv(name);
+    return value != NULL ? value : otherwise;
+}
+
+static int ranks(void) {
+    return (int)strtol(setting("RANKS", "2"), NULL, 10);
+}
+
+static void log_line(const char *text) {
+    const char *path = getenv("STAND_IN_LOG");
+    FILE *file = path != NULL ? fopen(path, "a") : NULL;
+    if (file == NULL) return;
+    fputs(text, file);
+    fclose(file);
+}
+
+// The value of field `name` in a request; empty where there is none.
+static void field(const char *request, const char *name, char *value, size_t size) {
+    char key[64];
+    snprintf(key, sizeof key, " %s=", name);
+    const char *at = strstr(request, key);
+    size_t length = at != NULL ? strcspn(at + strlen(key), " \n") : 0;
+    if (length >= size) length = size - 1;
+    if (at != NULL) memcpy(value, at + strlen(key), length);
+    value[length] = '\0';
+}
+
+static long number(const char *request, const char *name) {
+    char text[64];
+    field(request, name, text, sizeof text);
+    return strtol(text, NULL, 10);
+}
+
+// ---- answers
+// -----------------------------------------------------------------------------------------------------
+
+static void answer_strategy(const char *request, const char *strategy) {
+    long id = number(request, "id");
+    if (strcmp(strategy, "TWOSHOT") == 0 && number(request, "num_tokens") < ranks()) {
+        printf("none id=%ld strategy=%s reason=fewer tokens than ranks\n", id, strategy);
+        return;
+    }
+    // Longer names are slower, so that ONESHOT and TWOSHOT differ from MPI in a way that is known.
+    double time = (double)strlen(strategy) + 1e-3 * (double)number(request, "num_tokens");
+    printf("row id=%ld strategy=%s time_us=%.4f low_us=%.4f high_us=%.4f samples=20 min_us=%.4f p95_us=%.4f "
+           "p99_us=%.4f skew_us=0.1 bound_us=0.5 mode=eager accumulate=fp32 placement=dedicated\n",
+           id, strategy, time, 0.9 * time, 1.1 * time, 0.8 * time, 1.2 * time, 1.3 * time);
+}
+
+static void answer(const char *request) {
+    char strategies[LINE_SIZE];
+    field(request, "strategies", strategies, sizeof strategies);
+    for (char *name = strtok(strategies, ","); name != NULL; name = strtok(NULL, ",")) {
+        answer_strategy(request, name);
+    }
+    printf("done id=%ld\n", number(request, "id"));
+    fflush(stdout);
+}
+
+// ---- faults
+// ------------------------------------------------------------------------------------------------------
+
+static volatile sig_atomic_t asked_to_end;
+
+static void note_end(int number_of_signal) {
+    asked_to_end = number_of_signal;
+}
+
+static void die(const char *request) {
+    (void)request;
+    fprintf(stderr, "stand-in: first words\nstand-in: last words\n");
+    abort();
+}
+
+static void leave(const char *request) {
+    (void)request;
+    _exit(3);
+}
+
+static void hang(const char *request) {
+    (void)request;
+    for (;;) pause();
+}
+
+// Answers only once it is told to end.
+static void late(const char *request) {
+    signal(SIGTERM, note_end);
+    while (!asked_to_end) pause();
+    answer(request);
+    _exit(0);
+}
+
+static void say(const char *text) {
+    fputs(text, stdout);
+    fflush(stdout);
+}
+
+static void garbage(const char *request) {
+    (void)request;
+    say("Segment ID: 7 \033[31mred\n");
+}
+
+static void no_time(const char *request) {
+    char text[256];
+    snprintf(text, sizeof text,
+             "row id=%ld strategy=MPI time_us=nan low_us=1 high_us=1 samples=1 min_us=1 p95_us=1 p99_us=1 "
+             "skew_us=0 bound_us=0 mode=eager accumulate=fp32 placement=dedicated\n",
+             number(request, "id"));
+    say(text);
+}
+
+static void silent_about_one(const char *request) {
+    printf("done id=%ld\n", number(request, "id"));
+    fflush(stdout);
+}
+
+static void refuse(const char *request) {
+    (void)request;
+    say("error reason=no such fusion\n");
+    _exit(1);
+}
+
+static const struct fault {
+    const char *name;
+    void (*happen)(const char *request);
+} faults[] = {
+    {"die", die},
+    {"leave", leave},
+    {"hang", hang},
+    {"late", late},
+    {"garbage", garbage},
+    {"no_time", no_time},
+    {"silent_about_one", silent_about_one},
+    {"refuse", refuse},
+    {NULL, NULL},
+};
+
+static const char *const start_faults[] = {"die_at_start", "mute_at_start", "other_protocol", "other_bench",
+                                           NULL};
+
+static const struct fault *fault_now(const char *request) {
+    const char *wanted = setting("STAND_IN_FAULT", ""), *once = getenv("STAND_IN_ONCE");
+    if (strstr(request, setting("STAND_IN_AT", "")) == NULL) return NULL;
+    for (const struct fault *fault = faults; fault->name != NULL; fault++) {
+        if (strcmp(fault->name, wanted) != 0) continue;
+        if (once != NULL && open(once, O_CREAT | O_EXCL | O_WRONLY, 0600) < 0) return NULL;
+        return fault;
+    }
+    return NULL;
+}
+
+static int has_start_fault(const char *name) {
+    return strcmp(setting("STAND_IN_FAULT", ""), name) == 0;
+}
+
+// ---- main
+// --------------------------------------------------------------------------------------------------------
+
+static void greet(void) {
+    if (has_start_fault("die_at_start")) die("");
+    if (has_start_fault("mute_at_start")) hang("");
+    printf(
+        "hello protocol=%d bench=%s world_size=%d cores=2 placement=dedicated isa=portable roundtrip_us=0.1 "
+        "compiler=none library=%s\n",
+        has_start_fault("other_protocol") ? 2 : 1,
+        has_start_fault("other_bench") ? "other" : setting("STAND_IN_HASH", "stand-in"), ranks(),
+        setting("STAND_IN_LIBRARY", "Open MPI v4.1.4"));
+    say("strategy name=MPI status=available\nstrategy name=ONESHOT status=available\n"
+        "strategy name=TWOSHOT status=available\nstrategy name=MPI_SM status=unavailable reason=not in "
+        "here\nready\n");
+}
+
+static void serve(void) {
+    char line[LINE_SIZE];
+    snprintf(line, sizeof line, "pid %d\n", (int)getpid());
+    log_line(line);
+    greet();
+    while (fgets(line, sizeof line, stdin) != NULL && strcmp(line, "quit\n") != 0) {
+        log_line(line);
+        const struct fault *fault = fault_now(line);
+        if (fault != NULL) {
+            fault->happen(line);
+        } else {
+            answer(line);
+        }
+    }
+}
+
+static int knows_fault(const char *name) {
+    for (const struct fault *fault = faults; fault->name != NULL; fault++) {
+        if (strcmp(fault->name, name) == 0) return 1;
+    }
+    for (const char *const *known = start_faults; *known != NULL; known++) {
+        if (strcmp(*known, name) == 0) return 1;
+    }
+    return name[0] == '\0';
+}
+
+int main(int argc, char **argv) {
+    if (!knows_fault(setting("STAND_IN_FAULT", ""))) {
+        fprintf(stderr, "stand-in: no such fault\n");
+        return 2;
+    }
+    if (argc > 1 && strcmp(argv[1], "--version") == 0) {
+        printf("gentables-bench protocol=1 bench=%s isa=portable compiler=none library=%s\n",
+               setting("STAND_IN_HASH", "stand-in"),
+               setting("STAND_IN_LIBRARY", "Open MPI v4.1.4, package: Debian"));
+        return 0;
+    }
+    serve();
+    return 0;
+}

@@ -1,0 +1,433 @@
+-- gentables sweep from the outside, with a stand-in bench that goes wrong on demand: what is kept, what is
+-- measured again, what is told, and that nothing is left running.
+package.path = package.path .. ";" .. arg[0]:match("^(.*/)") .. "?.lua"
+local lu = require "luaunit"
+local file = require "core.file"
+local lib = require "lib"
+local process = require "core.process"
+local provenance = require "provenance"
+local rows = require "core.rows"
+
+local SIGHUP, SIGINT, SIGKILL, SIGTERM = 1, 2, 9, 15
+local SOON = 10 -- seconds: more than it can take
+
+local TestSweep = {}
+
+-- Eight cells; MPI_SM is unavailable, TWOSHOT does one token on two ranks not: 20 rows and 12 without a time.
+local small_spec = [[
+return { arch = "host", tp = { 2 }, fusions = { "NONE", "RESIDUAL_RMS_NORM" }, hidden_sizes = { 64, 128 },
+  num_tokens = { 1, 4 }, strategies = { "MPI", "ONESHOT", "TWOSHOT", "MPI_SM" } }
+]]
+
+function TestSweep:setUp()
+  self.folder = lib.scratch()
+  self.log = self.folder .. "/log"
+  self.csv = self.folder .. "/benchmark.tp2.host.csv"
+  self.json = self.folder .. "/benchmark.tp2.host.json"
+  lib.write(self.folder .. "/spec.lua", small_spec)
+end
+
+function TestSweep:tearDown() lib.clean(self.folder) end
+
+function TestSweep:environment(settings)
+  local list = { "STAND_IN_LOG=" .. self.log }
+  for name, value in pairs(settings or {}) do list[#list + 1] = "STAND_IN_" .. name .. "=" .. value end
+  return list
+end
+
+-- Sweeps; returns how it ended, stdout, stderr.
+function TestSweep:sweep(settings, ...) return lib.sweep(self.folder, self:environment(settings), ...) end
+
+-- Sweeps and expects it to be well.
+function TestSweep:sweep_well(settings, ...)
+  local ended, out, err = self:sweep(settings, ...)
+  lu.assertEquals(ended, "exit code 0", err)
+  lu.assertEquals(err, "")
+  return out
+end
+
+-- What the bench was asked since this was called last: the requests.
+function TestSweep:requests()
+  local found = {}
+  if file.exists(self.log) then
+    for line in lib.read(self.log):gmatch("[^\n]+") do
+      if line:find("^measure") then found[#found + 1] = line end
+    end
+    os.remove(self.log)
+  end
+  return found
+end
+
+-- Every process that the bench ran as.
+function TestSweep:pids()
+  local found = {}
+  for pid in (file.read(self.log) or ""):gmatch("pid (%d+)") do found[#found + 1] = math.tointeger(pid) end
+  return found
+end
+
+function TestSweep:leaves_nothing_running()
+  for _, pid in ipairs(self:pids()) do lu.assertFalse(lib.runs(pid)) end
+end
+
+function TestSweep:has_all_rows()
+  lu.assertEquals(#rows.records(self.csv), 20)
+  lu.assertEquals(#provenance.read(self.json).no_time, 12)
+  lu.assertFalse(file.exists(self.csv .. ".part"))
+end
+
+-- ---- what is measured, and what is not --------------------------------------------------------
+
+function TestSweep:test_a_sweep_writes_rows_and_where_they_come_from()
+  local out = self:sweep_well()
+  self:has_all_rows()
+  lu.assertStrContains(out, "TP 2: 8 of 8 cells to measure")
+  lu.assertStrContains(out, "wrote " .. self.csv .. ": 20 rows")
+  lu.assertStrContains(out, "best in 8 of 8 cells")
+  lu.assertStrContains(out, "no time for 8: unavailable: not in here")
+  local record = provenance.read(self.json)
+  lu.assertEquals({ record.world_size, record.arch, record.bench.hash, record.placement },
+    { 2, "host", "stand-in", "dedicated" })
+  lu.assertNotStrContains(lib.read(self.json), self.folder)
+end
+
+function TestSweep:test_a_finished_sweep_starts_no_bench()
+  self:sweep_well()
+  self:requests()
+  local before = lib.read(self.csv) .. lib.read(self.json)
+  local out = self:sweep_well()
+  lu.assertStrContains(out, "up to date, 20 rows")
+  lu.assertEquals(self:pids(), {})
+  lu.assertEquals(lib.read(self.csv) .. lib.read(self.json), before)
+end
+
+function TestSweep:test_a_grown_spec_measures_only_what_is_new()
+  self:sweep_well()
+  self:requests()
+  lib.write(self.folder .. "/spec.lua", (small_spec:gsub("{ 1, 4 }", "{ 1, 4, 16 }")))
+  self:sweep_well()
+  local asked = self:requests()
+  lu.assertEquals(#asked, 4)
+  for _, request in ipairs(asked) do lu.assertStrContains(request, "num_tokens=16 ") end
+  lu.assertEquals(#rows.records(self.csv), 32)
+end
+
+function TestSweep:test_a_new_strategy_is_measured_alone()
+  lib.write(self.folder .. "/spec.lua", (small_spec:gsub('"ONESHOT", ', "")))
+  self:sweep_well()
+  self:requests()
+  lib.write(self.folder .. "/spec.lua", small_spec)
+  self:sweep_well()
+  local asked = self:requests()
+  lu.assertEquals(#asked, 8)
+  for _, request in ipairs(asked) do lu.assertStrMatches(request, ".* strategies=ONESHOT") end
+  self:has_all_rows()
+end
+
+function TestSweep:test_a_smaller_spec_leaves_out_rows_and_measures_nothing()
+  self:sweep_well()
+  self:requests()
+  lib.write(self.folder .. "/spec.lua", (small_spec:gsub("{ 64, 128 }", "{ 64 }")))
+  self:sweep_well()
+  lu.assertEquals(self:requests(), {})
+  lu.assertEquals(#rows.records(self.csv), 10)
+end
+
+function TestSweep:test_cells_beyond_a_limit_have_a_reason_and_are_measured_once_it_grows()
+  local limited = small_spec:gsub("}%s*$", ", limits = { message_bytes = 512 } }")
+  lib.write(self.folder .. "/spec.lua", limited)
+  self:sweep_well()
+  lu.assertEquals(#self:requests(), 6)
+  local skipped = 0
+  for _, entry in ipairs(provenance.read(self.json).no_time) do
+    if entry.reason:find("limit of 512 bytes", 1, true) then skipped = skipped + 1 end
+  end
+  lu.assertEquals(skipped, 8)
+  lib.write(self.folder .. "/spec.lua", (limited:gsub("512", "1024")))
+  self:sweep_well()
+  lu.assertEquals(#self:requests(), 2)
+  self:has_all_rows()
+end
+
+function TestSweep:test_fresh_measures_anew()
+  self:sweep_well()
+  self:requests()
+  self:sweep_well({}, "--fresh")
+  lu.assertEquals(#self:requests(), 8)
+end
+
+function TestSweep:test_an_interrupted_fresh_sweep_stays_fresh()
+  self:sweep_well()
+  self:requests()
+  self:interrupt_at("fusion=RESIDUAL", SIGKILL, "--fresh")
+  self:requests()
+  self:sweep_well()
+  lu.assertEquals(#self:requests(), 4)
+end
+
+function TestSweep:test_a_budget_is_shared_by_the_cells()
+  self:sweep_well({}, "--budget", "2")
+  lu.assertStrContains(self:requests()[1], " budget_us=250000 ")
+end
+
+function TestSweep:test_only_the_tp_sizes_that_are_asked_for()
+  lib.write(self.folder .. "/spec.lua", (small_spec:gsub("tp = { 2 }", "tp = { 2, 4 }")))
+  self:sweep_well({}, "--tp", "4")
+  lu.assertFalse(file.exists(self.csv))
+  lu.assertEquals(rows.records(self.folder .. "/benchmark.tp4.host.csv")[1].world_size, 4)
+  local ended, _, err = self:sweep({}, "--tp", "3")
+  lu.assertEquals(ended, "exit code 2")
+  lu.assertStrContains(err, 'gentables: --tp: "3" is no TP size of the spec, which has 2, 4')
+end
+
+function TestSweep:test_the_rows_of_another_machine_are_replaced_and_it_says_whose()
+  self:sweep_well({ LIBRARY = "Open MPI v4.0.3, package: x" })
+  self:requests()
+  local out = self:sweep_well()
+  local name = self.csv:gsub("%p", "%%%0")
+  lu.assertStrMatches(out, ".*" .. name .. ": replaces the rows of [^\n]*, Open MPI 4.0.3\n.*")
+  lu.assertEquals(#self:requests(), 8)
+end
+
+function TestSweep:test_another_arch_keeps_the_rows_of_another_machine()
+  self:sweep_well({ LIBRARY = "Open MPI v4.0.3" })
+  local before = lib.read(self.csv)
+  self:sweep_well({}, "--arch", "host-here")
+  lu.assertEquals(lib.read(self.csv), before)
+  lu.assertEquals(#rows.records(self.folder .. "/benchmark.tp2.host-here.csv"), 20)
+end
+
+function TestSweep:test_another_bench_measures_anew()
+  self:sweep_well()
+  self:requests()
+  lu.assertStrContains(self:sweep_well({ HASH = "other" }), "measures anew: the bench")
+  lu.assertEquals(#self:requests(), 8)
+end
+
+function TestSweep:test_rows_without_provenance_are_replaced()
+  self:sweep_well()
+  os.remove(self.json)
+  lu.assertStrContains(self:sweep_well(), "replaces rows of an unknown machine")
+  self:has_all_rows()
+end
+
+function TestSweep:test_broken_provenance_is_told_and_fresh_mends_it()
+  self:sweep_well()
+  lib.write(self.json, "{")
+  local ended, _, err = self:sweep()
+  lu.assertEquals(ended, "exit code 2")
+  lu.assertStrContains(err, self.json .. ": is no JSON")
+  self:sweep_well({}, "--fresh")
+  self:has_all_rows()
+end
+
+-- ---- interruptions ----------------------------------------------------------------------------
+
+-- Starts a sweep whose bench hangs at the first request that holds `text`, and sends it a signal there.
+-- Returns how it ended and what it said.
+function TestSweep:interrupt_at(text, signal, ...)
+  local settings = self:environment { FAULT = "hang", AT = text }
+  local child = assert(process.start(lib.sweep_command(self.folder, ...), settings))
+  lib.wait_for(child, function() return (file.read(self.log) or ""):find(text, 1, true) end)
+  child:kill(signal)
+  while child:read_line(SOON) do end
+  return child:close(SOON), child:errors(), child
+end
+
+function TestSweep:test_a_killed_sweep_goes_on_where_it_stopped()
+  local ended = self:interrupt_at("fusion=RESIDUAL_RMS_NORM hidden_size=128 num_tokens=1", SIGKILL)
+  lu.assertStrContains(ended, "killed by SIGKILL")
+  local pids = self:pids()
+  lib.wait_for(assert(process.start({ "cat" })), function() return not lib.runs(pids[1]) end)
+  lu.assertEquals(#self:requests(), 7)
+  lu.assertFalse(file.exists(self.csv))
+  local out = self:sweep_well()
+  lu.assertStrContains(out, "goes on where an interrupted sweep stopped")
+  lu.assertStrContains(out, "TP 2: 2 of 8 cells to measure")
+  lu.assertEquals(#self:requests(), 2)
+  self:has_all_rows()
+end
+
+function TestSweep:test_a_resumed_sweep_ends_with_the_rows_of_one_that_was_not()
+  self:sweep_well()
+  local whole = lib.read(self.csv)
+  os.remove(self.csv)
+  os.remove(self.json)
+  self:requests()
+  self:interrupt_at("fusion=RESIDUAL_RMS_NORM", SIGTERM)
+  self:sweep_well()
+  lu.assertEquals(lib.read(self.csv), whole)
+end
+
+function TestSweep:test_signals_end_it_with_128_and_their_number_and_leave_nothing()
+  for number, name in pairs { [SIGINT] = "SIGINT", [SIGTERM] = "SIGTERM", [SIGHUP] = "SIGHUP" } do
+    local ended, err = self:interrupt_at("num_tokens=4", number, "--fresh")
+    lu.assertEquals(ended, "exit code " .. 128 + number)
+    lu.assertEquals(err, "gentables: interrupted by " .. name
+      .. "; the same command goes on where this one stopped\n")
+    self:leaves_nothing_running()
+    self:requests()
+  end
+end
+
+function TestSweep:test_a_journal_of_another_machine_is_not_taken_up()
+  self:interrupt_at("fusion=RESIDUAL", SIGTERM)
+  self:requests()
+  self:sweep_well({ LIBRARY = "Open MPI v4.0.3" })
+  lu.assertEquals(#self:requests(), 8)
+end
+
+function TestSweep:test_all_tp_sizes_are_finished_before_any_file_is_written()
+  lib.write(self.folder .. "/spec.lua", (small_spec:gsub("tp = { 2 }", "tp = { 2, 4 }")))
+  self:sweep_well({ HASH = "former" })
+  local before = lib.read(self.csv) .. lib.read(self.json)
+  self:requests()
+  self:interrupt_at("id=12 ", SIGTERM)
+  lu.assertEquals(lib.read(self.csv) .. lib.read(self.json), before)
+  lu.assertTrue(file.exists(self.csv .. ".part"))
+  self:requests()
+  self:sweep_well()
+  lu.assertEquals(#self:requests(), 5)
+  lu.assertEquals(provenance.read(self.json).bench.hash, "stand-in")
+end
+
+-- ---- a bench that goes wrong ------------------------------------------------------------------
+
+local faults = {
+  die = "the bench died: killed by SIGABRT (Aborted) (stand-in: first words / stand-in: last words)",
+  leave = "the bench died: exit code 3",
+  hang = "the bench did not answer within 0.6 s",
+  late = "the bench did not answer within 0.6 s",
+  garbage = "the bench answered what protocol 1 does not know: Segment ID: 7 ?[31mred",
+  no_time = "the bench answered nonsense: time_us=nan in: row id=",
+  silent_about_one = "the bench gave no answer for ",
+  refuse = "the bench says: no such fusion",
+}
+local culprit = "fusion=NONE hidden_size=128 num_tokens=4"
+
+function TestSweep:test_a_fault_that_passes_costs_one_more_request()
+  for fault, message in pairs(faults) do
+    local once = self.folder .. "/" .. fault
+    local settings = { FAULT = fault, AT = culprit, ONCE = once }
+    local ended, _, err = self:sweep(settings, "--fresh", "--patience", "0.1")
+    lu.assertEquals(ended, "exit code 0", fault)
+    lu.assertStrContains(err, "gentables: TP 2 bfloat16 NONE, hidden size 128, 4 tokens: " .. message)
+    lu.assertStrMatches(err, "[^\n]*once more, with a fresh bench\n")
+    self:has_all_rows()
+    self:leaves_nothing_running()
+    lu.assertEquals(#self:requests(), 9)
+  end
+end
+
+function TestSweep:test_a_fault_that_stays_costs_its_cell_alone()
+  local ended, out, err = self:sweep { FAULT = "die", AT = culprit }
+  lu.assertEquals(ended, "exit code 1")
+  lu.assertStrContains(err, "it stays without a time")
+  lu.assertStrMatches(err, ".*gentables: 1 cell could not be measured; the next sweep tries them again\n")
+  lu.assertStrContains(out, "wrote " .. self.csv)
+  lu.assertEquals(#rows.records(self.csv), 17)
+  local failed = 0
+  for _, entry in ipairs(provenance.read(self.json).no_time) do
+    if entry.failed then
+      failed = failed + 1
+      lu.assertEquals(entry.reason, "the bench died: killed by SIGABRT (Aborted)")
+    end
+  end
+  lu.assertEquals(failed, 4)
+  self:requests()
+  self:sweep_well()
+  lu.assertEquals(#self:requests(), 1)
+  self:has_all_rows()
+end
+
+function TestSweep:test_a_bench_that_always_fails_is_given_up()
+  local ended, _, err = self:sweep { FAULT = "leave" }
+  lu.assertEquals(ended, "exit code 1")
+  lu.assertStrContains(err, "gentables: 5 cells in a row failed; what was measured is kept")
+  lu.assertEquals(#self:requests(), 10)
+  lu.assertFalse(file.exists(self.csv))
+end
+
+function TestSweep:test_a_bench_that_does_not_start_ends_the_sweep_in_one_line()
+  local messages = {
+    die_at_start = "TP 2: " .. faults.die,
+    mute_at_start = "TP 2: the bench did not answer within 0.1 s",
+    other_protocol = "TP 2: the bench speaks protocol 2, gentables 1; build both from the same tree",
+    other_bench = "TP 2: the launcher started bench other, and not stand-in",
+  }
+  for fault, message in pairs(messages) do
+    local ended, _, err = self:sweep({ FAULT = fault }, "--patience", "0.1")
+    lu.assertEquals(ended, "exit code 1")
+    lu.assertEquals(err, "gentables: " .. message .. "\n")
+    self:leaves_nothing_running()
+  end
+end
+
+function TestSweep:with_launcher(text)
+  local ended, _, err = lib.run({ lib.gentables, "sweep", "--out", self.folder, "--bench", lib.stand_in,
+    "--launcher", text })
+  return ended, err
+end
+
+function TestSweep:test_a_launcher_with_other_ranks_is_told()
+  local ended, err = self:with_launcher("env RANKS=3 NOTE={ranks}")
+  lu.assertEquals(ended, "exit code 1")
+  lu.assertEquals(err, "gentables: TP 2: the launcher started 3 ranks, not 2\n")
+end
+
+function TestSweep:test_a_launcher_has_to_take_the_number_of_ranks()
+  local ended, err = self:with_launcher("env RANKS=2")
+  lu.assertEquals(ended, "exit code 2")
+  lu.assertStrContains(err, "does not say where the number of ranks goes; write {ranks} there")
+end
+
+function TestSweep:test_a_launcher_that_is_not_there_is_told()
+  local ended, err = self:with_launcher("no-such-launcher {ranks}")
+  lu.assertEquals(ended, "exit code 1")
+  lu.assertStrContains(err, "TP 2: cannot be started: no-such-launcher: No such file or directory")
+end
+
+-- ---- what is missing, full or not writable ----------------------------------------------------
+
+function TestSweep:test_no_mpirun_is_told()
+  local ended, _, err = lib.run({ lib.gentables, "sweep", "--out", self.folder, "--bench", lib.stand_in },
+    { "PATH=/nonexistent", "GENTABLES_LAUNCHER=" })
+  lu.assertEquals(ended, "exit code 2")
+  lu.assertStrMatches(err, "gentables: no mpirun [^\n]*; install Open MPI or MPICH, [^\n]*\n")
+end
+
+function TestSweep:test_no_bench_is_told()
+  local ended, _, err = lib.run({ lib.gentables, "sweep", "--out", self.folder, "--bench", "/nonexistent" })
+  lu.assertEquals(ended, "exit code 2")
+  lu.assertStrMatches(err, "gentables: no bench %(/nonexistent: No such file or directory%); [^\n]*\n")
+end
+
+function TestSweep:test_a_misspelt_key_is_told_with_its_line()
+  lib.write(self.folder .. "/spec.lua", (small_spec:gsub("num_tokens", "num_token")))
+  local ended, _, err = self:sweep()
+  lu.assertEquals(ended, "exit code 2")
+  lu.assertStrMatches(err, "gentables: [^\n]*/spec.lua:2: a spec has no num_token; it takes [^\n]*\n")
+end
+
+function TestSweep:test_a_missing_spec_is_told()
+  os.remove(self.folder .. "/spec.lua")
+  local ended, _, err = self:sweep()
+  lu.assertEquals(ended, "exit code 2")
+  lu.assertStrMatches(err, "gentables: [^\n]*/spec.lua: [^\n]*\n")
+end
+
+-- A limit on the size of files stops the journal as a full disk does.
+function TestSweep:test_a_file_that_cannot_grow_loses_nothing()
+  self:sweep_well()
+  local before = lib.read(self.csv) .. lib.read(self.json)
+  local words = {}
+  for i, word in ipairs(lib.sweep_command(self.folder, "--fresh")) do words[i] = "'" .. word .. "'" end
+  local script = "trap '' XFSZ; ulimit -f 2; exec " .. table.concat(words, " ")
+  local ended, _, err = lib.run({ "sh", "-c", script }, self:environment())
+  lu.assertEquals(ended, "exit code 1")
+  lu.assertStrMatches(err, "gentables: [^\n]*%.part: cannot be written: [^\n]*File too large[^\n]*\n")
+  lu.assertEquals(lib.read(self.csv) .. lib.read(self.json), before)
+  self:sweep_well()
+  self:has_all_rows()
+end
+
+return lu.LuaUnit.new():runSuiteByInstances({ { "TestSweep", TestSweep } })
