@@ -12,7 +12,8 @@ die() {
     exit 1
 }
 
-# machine TOOL...: a PATH with these and what the script itself uses. `log` holds what a stand-in was called with.
+# machine TOOL...: a PATH with these and what the script itself uses. `log` holds what a stand-in was called
+# with.
 machine() {
     rm -rf "$work"
     mkdir -p "$work/bin"
@@ -21,8 +22,10 @@ machine() {
     done
 }
 
-# stand_in NAME [COMMAND]: a program that notes how it was called, and then does this.
+# stand_in NAME [COMMAND]: a program that notes how it was called, and then does this. A link of that name goes
+# first: writing through it would write the machine's own program.
 stand_in() {
+    rm -f "$work/bin/$1"
     printf '#!/bin/sh\necho "%s $*" >>"%s/log"\n%s\n' "$1" "$work" "${2:-}" >"$work/bin/$1"
     chmod +x "$work/bin/$1"
 }
