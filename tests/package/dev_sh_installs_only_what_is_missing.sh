@@ -22,8 +22,8 @@ machine() {
     done
 }
 
-# stand_in NAME [COMMAND]: a program that notes how it was called, and then does this. A link of that name goes
-# first: writing through it would write the machine's own program.
+# stand_in NAME [COMMAND]: a program that notes how it was called, and then does this. A link of that name
+# goes first: writing through it would write the machine's own program.
 stand_in() {
     rm -f "$work/bin/$1"
     printf '#!/bin/sh\necho "%s $*" >>"%s/log"\n%s\n' "$1" "$work" "${2:-}" >"$work/bin/$1"

@@ -1,0 +1,12 @@
+#!/bin/sh
+# Where there is no MPI, nothing can be measured, and that is told; tables are rendered and checked all the
+# same.
+. "$(dirname -- "$0")/lib.sh"
+
+begin without_mpi
+configure -G Ninja -DGENTABLES_SOURCE="$GENTABLES_SOURCE" -DCMAKE_DISABLE_FIND_PACKAGE_MPI=ON
+said "gentables: no MPI"
+passes cmake --build "$build"
+passes "$build/server"
+passes target allreduce-check
+fails target sweep-tables
