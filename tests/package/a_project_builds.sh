@@ -10,7 +10,9 @@ subdirectory) configure -G "$2" -DGENTABLES_SOURCE="$GENTABLES_SOURCE" ;;
 esac
 passes cmake --build "$build"
 passes target help
-for made in allreduce-render allreduce-check allreduce-gen render-tables check-tables gen-tables; do said $made; done
+for made in allreduce-render allreduce-check allreduce-gen render-tables check-tables gen-tables; do
+    said $made
+done
 if [ -x "$GENTABLES_PREFIX/bin/gentables-bench" ]; then said allreduce-host-sweep; fi
 passes "$build/server"
 passes "$build/planner" 2 1024 16
