@@ -38,16 +38,19 @@ local function others(list, known)
   return out
 end
 
+-- "1 row", "2 rows"
+function formats.counted(count, noun) return ("%d %s%s"):format(count, noun, count == 1 and "" or "s") end
+
 local function trtllm_leaves_out(model)
   local grid, lines = formats.trtllm_grid, {}
   for _, world in ipairs(model.worlds) do
     if not contains(grid.tp, world.tp) then
       lines[#lines + 1] = ("TP %d: its table has TP %s"):format(world.tp, table.concat(grid.tp, ", "))
     else
-      for _, axis in ipairs { { "hidden_sizes", "hidden sizes" }, { "num_tokens", "token counts" } } do
+      for _, axis in ipairs { { "hidden_sizes", "hidden size" }, { "num_tokens", "token count" } } do
         local off = others(world[axis[1]], grid[axis[1]])
         if #off > 0 then
-          lines[#lines + 1] = ("TP %d: %d %s that are not on its grid"):format(world.tp, #off, axis[2])
+          lines[#lines + 1] = ("TP %d: %s not on its grid"):format(world.tp, formats.counted(#off, axis[2]))
         end
       end
     end

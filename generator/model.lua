@@ -45,7 +45,7 @@ local function read_rows(found)
   for i, entry in ipairs(found) do paths[i] = entry.path end
   local read = fail.unless(rows.read(paths))
   for _, missing in ipairs(read:missing()) do
-    local words = "gentables: %s: %d times of 0.0 are missing measurements, not fast ones; left out\n"
+    local words = "gentables: %s: 0.0 is a missing time, not a fast one: %d left out\n"
     io.stderr:write(words:format(missing.path, missing.count))
   end
   if #read == 0 then fail.input("%s: holds no row with a time; measure again", paths[1]) end

@@ -349,6 +349,22 @@ static bool check_row(struct parser *parser) {
     return true;
 }
 
+// A line with a wrong number of cells mostly has a wrong cell too; how many there are says more.
+static bool fail_count(struct parser *parser, const struct csv_text *line) {
+    const struct layout *layout = &parser->piece->source->layout;
+    size_t count = 0;
+    for (const char *at = line->begin;; at++) {
+        struct csv_scratch scratch;
+        struct csv_text cell;
+        struct problem ignored;
+        count++;
+        if (!csv_cell(&at, line->end, &scratch, &cell, &ignored) || at == line->end) break;
+    }
+    if (count == layout->count) return false;
+    return problem_set(parser->problem, "%s:%zu: %s cells than the header's %zu", parser->piece->source->path,
+                       parser->line, count < layout->count ? "fewer" : "more", layout->count);
+}
+
 static bool parse_line(struct parser *parser, const struct csv_text *line) {
     const struct layout *layout = &parser->piece->source->layout;
     size_t length = (size_t)(line->end - line->begin), column = 0;
@@ -367,15 +383,11 @@ static bool parse_line(struct parser *parser, const struct csv_text *line) {
                                detail.text);
         }
         if (column == layout->count) break;
-        if (!parse_cell(parser, layout->column[column], &cell)) return false;
+        if (!parse_cell(parser, layout->column[column], &cell)) return fail_count(parser, line);
         parser->cell_end[column] = (size_t)(at - line->begin);
         if (at == line->end) break;
     }
-    if (column != layout->count - 1) {
-        return problem_set(parser->problem, "%s:%zu: %s cells than the header's %zu",
-                           parser->piece->source->path, parser->line,
-                           column < layout->count ? "fewer" : "more", layout->count);
-    }
+    if (column != layout->count - 1) return fail_count(parser, line);
     parser->previous = line->begin;
     parser->previous_length = length;
     return check_row(parser);

@@ -131,13 +131,13 @@ local function left_out(view)
   local lines, format = {}, view.format
   local left = view.canonical:left_out()
   if left.loopback > 0 then
-    lines[#lines + 1] = ("%d loopback rows: several ranks on one GPU, unreal links"):format(left.loopback)
+    lines[#lines + 1] = formats.counted(left.loopback, "loopback row") .. ": several ranks on one GPU, unreal links"
   end
   for _, strategy in ipairs(view.lists.strategies) do
     local count = left.strategies[strategy.name]
     if count then
       local why = strategy.candidate == false and "never a winner" or "it has no name for it"
-      lines[#lines + 1] = ("%d rows of %s: %s"):format(count, strategy.name, why)
+      lines[#lines + 1] = ("%s of %s: %s"):format(formats.counted(count, "row"), strategy.name, why)
     end
   end
   if format.plane then

@@ -14,7 +14,8 @@ local file = require "core.file"
 local template = {}
 
 local base = { ipairs = ipairs, pairs = pairs, math = math, string = string, table = table,
-  tostring = tostring, tonumber = tonumber, select = select, type = type, error = error, assert = assert, require = require }
+  tostring = tostring, tonumber = tonumber, select = select, type = type, error = error, assert = assert,
+  require = require }
 
 local function value_of(value, text)
   if value == nil then error("${" .. text .. "} is nil", 2) end

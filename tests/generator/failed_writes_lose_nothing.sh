@@ -1,0 +1,32 @@
+#!/bin/sh
+# A full disk and a read-only folder end in one line, exit code 1, what was there kept and nothing half-written.
+. "$(dirname -- "$0")/lib.sh"
+
+out=$WORK/out
+cp -r "$SOURCE/tests/golden/sm90" "$WORK/data"
+mkdir "$out"
+echo old >"$out/allreduce_table.h"
+
+# A limit on the size of files is as good as a full disk: write() fails half-way. 1 is 512 bytes.
+# shellcheck disable=SC2016
+ends_with 1 sh -c 'trap "" XFSZ; ulimit -f 1; exec "$0" generate --data-dir "$1" --arch sm90 --out "$2"' \
+    "$GENTABLES" "$WORK/data" "$out" </dev/null
+one_line 'generated_lookup_table.cpp: cannot be written: File too large; what was there is unchanged'
+[ "$(ls -A "$out")" = allreduce_table.h ] || die "left behind: $(ls -A "$out")"
+[ "$(cat "$out/allreduce_table.h")" = old ] || die "what was there is gone"
+
+# root writes everywhere, so another user has to try.
+as_other=
+if [ "$(id -u)" = 0 ]; then
+    command -v setpriv >/dev/null || exit 77
+    as_other="setpriv --reuid=65534 --regid=65534 --clear-groups"
+fi
+# shellcheck disable=SC2086
+if ! $as_other test -r "$WORK/data/benchmark.tp2.sm90.csv" || ! $as_other test -x "$GENTABLES"; then exit 77; fi
+chmod 555 "$out"
+# shellcheck disable=SC2086
+ends_with 1 $as_other "$GENTABLES" generate --data-dir "$WORK/data" --arch sm90 --out "$out"
+chmod 755 "$out"
+one_line 'cannot be written: Permission denied'
+[ "$(ls -A "$out")" = allreduce_table.h ] || die "left behind: $(ls -A "$out")"
+[ "$(cat "$out/allreduce_table.h")" = old ] || die "what was there is gone"

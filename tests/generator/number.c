@@ -1,0 +1,163 @@
+// number.c: reading is rounded as strtod rounds, printing reads back as what it prints.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "../../generator/number.h"
+
+static uint64_t next_random(void) {
+    static uint64_t state = 1;
+    state ^= state << 13;
+    state ^= state >> 7;
+    return state ^= state << 17;
+}
+
+static void expect_as_strtod(const char *text) {
+    double value = -1, expected = strtod(text, NULL);
+    if (!number_parse(text, text + strlen(text), &value)) fail_msg("%s is refused", text);
+    if (value != expected) fail_msg("%s gives %.17g, not %.17g", text, value, expected);
+}
+
+static void random_decimals_are_rounded_as_strtod_does(void **state) {
+    (void)state;
+    char text[64];
+    for (int i = 0; i < 200000; i++) {
+        uint64_t whole = next_random() >> (next_random() % 64), part = next_random();
+        int decimals = (int)(next_random() % 20);
+        snprintf(text, sizeof text, "%llu.%0*llu", (unsigned long long)whole, decimals,
+                 (unsigned long long)part);
+        expect_as_strtod(text);
+    }
+}
+
+static void seventeen_digits_come_back_as_the_same_double(void **state) {
+    (void)state;
+    char text[64];
+    for (int i = 0; i < 200000; i++) {
+        double value = (double)(next_random() >> 11) / (double)(1 << (next_random() % 30)), back = 0;
+        snprintf(text, sizeof text, "%.*f", (int)(next_random() % 18), value);
+        expect_as_strtod(text);
+        snprintf(text, sizeof text, "%.17g", value);
+        assert_true(number_parse(text, text + strlen(text), &back));
+        assert_true(back == value);
+    }
+}
+
+static void hard_cases_are_rounded_as_strtod_does(void **state) {
+    (void)state;
+    static const char *const texts[] = {
+        "0",
+        "0.0",
+        "-0",
+        "-1.5",
+        "1",
+        "9007199254740993",
+        "9007199254740992.5",
+        "9007199254740993.5",
+        "9007199254740991.4999",
+        "0.000000000000000000000000001",
+        "0.0000000000000000000000000001",
+        "9999999999999999999",
+        "18446744073709551616",
+        "18446744073709551615.9",
+        "1.7976931348623157e308",
+        "5e-324",
+        "1e-400",
+        "1E5",
+        "1e+5",
+        "00000000000000000000000001.5",
+        "0.1",
+        "0.30000000000000004",
+        ".5",
+        "5.",
+        "8.5",
+        "2.2250738585072011e-308",
+        "6929495644600919.5",
+        "3.0540412E5",
+        "12345678",
+        "123456789.12345678",
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) expect_as_strtod(texts[i]);
+}
+
+static void what_is_no_decimal_number_is_refused(void **state) {
+    (void)state;
+    static const char *const texts[] = {
+        "",     " 1",  "1 ",  "+1",    "-",     ".",   "-.",   "1e",  "1e+", "e5",        "nan",       "inf",
+        "-inf", "0x1", "1,5", "1.2.3", "1e999", "--1", "1e5.", "1_0", "١",   "12345678x", "1.2345678y"};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        double value;
+        if (number_parse(texts[i], texts[i] + strlen(texts[i]), &value)) fail_msg("\"%s\" is read", texts[i]);
+    }
+}
+
+static void only_the_given_range_is_read(void **state) {
+    (void)state;
+    static const char text[] = "12.3456789012345678";
+    double value;
+    assert_true(number_parse(text, text + 4, &value));
+    assert_true(value == 12.3);
+}
+
+static void unsigned_numbers_know_their_limit(void **state) {
+    (void)state;
+    uint64_t value = 0;
+    static const char text[] = "65536";
+    assert_true(number_parse_unsigned(text, text + 5, 65536, &value));
+    assert_int_equal(value, 65536);
+    assert_false(number_parse_unsigned(text, text + 5, 65535, &value));
+    assert_false(number_parse_unsigned(text, text, 65535, &value));
+    static const char *const broken[] = {"-1", "1.0", "1e3", " 1", "99999999999999999999"};
+    for (size_t i = 0; i < sizeof broken / sizeof *broken; i++) {
+        assert_false(number_parse_unsigned(broken[i], broken[i] + strlen(broken[i]), UINT64_MAX, &value));
+    }
+}
+
+static void expect_printed(double value, const char *expected) {
+    char text[NUMBER_TEXT_SIZE];
+    *number_print_fixed4(text, value) = '\0';
+    assert_string_equal(text, expected);
+}
+
+static void four_decimals_are_printed(void **state) {
+    (void)state;
+    expect_printed(0, "0.0000");
+    expect_printed(1.5, "1.5000");
+    expect_printed(19.8018338973403, "19.8018");
+    expect_printed(0.99996, "1.0000");
+    expect_printed(-0.25, "-0.2500");
+    expect_printed(123456789.0625, "123456789.0625");
+    // Never a 0 for what is not 0, and never digits that are not there.
+    expect_printed(0.00001, "1e-05");
+    expect_printed(1e12, "1e+12");
+}
+
+static void random_numbers_print_as_printf_prints_them(void **state) {
+    (void)state;
+    for (int i = 0; i < 100000; i++) {
+        double value = (double)(next_random() % 100000000) / 10000;
+        char expected[64];
+        snprintf(expected, sizeof expected, "%.4f", value);
+        expect_printed(value, expected);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(random_decimals_are_rounded_as_strtod_does),
+        cmocka_unit_test(seventeen_digits_come_back_as_the_same_double),
+        cmocka_unit_test(hard_cases_are_rounded_as_strtod_does),
+        cmocka_unit_test(what_is_no_decimal_number_is_refused),
+        cmocka_unit_test(only_the_given_range_is_read),
+        cmocka_unit_test(unsigned_numbers_know_their_limit),
+        cmocka_unit_test(four_decimals_are_printed),
+        cmocka_unit_test(random_numbers_print_as_printf_prints_them),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

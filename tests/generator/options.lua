@@ -1,0 +1,69 @@
+-- options.lua: what a command line may say.
+local fail = require "fail"
+local luaunit = require "luaunit"
+local options = require "options"
+
+local tests = {}
+
+local verb = {
+  summary = "Does.",
+  options = {
+    { name = "data-dir", value = "DIR", help = "a folder", required = true },
+    { name = "label", value = "L", help = "labels", many = true },
+    { name = "count", value = "N", help = "how many", default = "3" },
+    { name = "fast", help = "a flag" },
+  },
+  positional = { name = "FILE", min = 0, max = 1, help = "a file" },
+  example = "gentables do --data-dir x",
+}
+
+local function parse(...) return options.parse(verb, "do", { ... }) end
+
+local function failure(...)
+  local ok, problem = pcall(parse, ...)
+  luaunit.assertFalse(ok)
+  luaunit.assertTrue(fail.is_failure(problem))
+  luaunit.assertEquals(problem.code, 2)
+  return problem.message
+end
+
+function tests.test_values_come_after_a_space_or_an_equals_sign()
+  luaunit.assertEquals(parse("--data-dir", "a").data_dir, "a")
+  luaunit.assertEquals(parse("--data-dir=a=b").data_dir, "a=b")
+end
+
+function tests.test_underscores_read_as_dashes()
+  luaunit.assertEquals(parse("--data_dir", "a").data_dir, "a")
+end
+
+function tests.test_defaults_flags_and_lists()
+  local args = parse("--data-dir", "a", "--label", "x", "--fast", "--label=y", "file")
+  luaunit.assertEquals(args.count, "3")
+  luaunit.assertTrue(args.fast)
+  luaunit.assertEquals(args.label, { "x", "y" })
+  luaunit.assertEquals(args[1], "file")
+end
+
+function tests.test_two_dashes_end_the_options()
+  luaunit.assertEquals(parse("--data-dir", "a", "--", "--fast")[1], "--fast")
+end
+
+function tests.test_wrong_use_says_what_would_be_right()
+  luaunit.assertStrContains(failure(), "do needs --data-dir DIR")
+  luaunit.assertStrContains(failure("--data-dir"), "--data-dir needs a value: --data-dir DIR")
+  luaunit.assertStrContains(failure("--data-dir", "a", "--slow"), "do has no option --slow")
+  luaunit.assertStrContains(failure("--data-dir", "a", "-f"), "do has no option -f")
+  luaunit.assertStrContains(failure("--data-dir", "a", "--fast=yes"), "--fast takes no value")
+  luaunit.assertStrContains(failure("--data-dir", "a", "--data-dir", "b"), "--data-dir is given twice")
+  luaunit.assertStrContains(failure("--data-dir", "a", "b", "c"), "do takes FILE")
+end
+
+function tests.test_help_names_every_option()
+  local help = options.help(verb, "do")
+  for _, text in ipairs { "usage: gentables do [FILE] [options]", "--data-dir DIR", "(required)",
+    "(default: 3)", "gentables do --data-dir x" } do
+    luaunit.assertStrContains(help, text)
+  end
+end
+
+return luaunit.LuaUnit.new():runSuiteByInstances({ { "options", tests } })

@@ -1,0 +1,183 @@
+-- core.rows and core.table together: rows written and read back, which of them compete, the table read back.
+-- Takes a folder to write to.
+local file = require "core.file"
+local lists = require "lists"
+local luaunit = require "luaunit"
+local rows = require "core.rows"
+local tables = require "core.table"
+
+local folder = arg[1]
+assert(file.make_folder(folder))
+local tests = {}
+
+-- A record of our own files, with these fields changed.
+local function record(changes)
+  local made = { world_size = 2, dtype = "bfloat16", size = 2048, num_tokens = 1, hidden_size = 1024,
+    strategy = "ONESHOT", fusion = "NONE", op = "allreduce", time_us = 4.5, low_us = 4.25, high_us = 4.75,
+    samples = 20, min_us = 4, p95_us = 6, p99_us = 7, skew_us = 0, bound_us = 1.5, mode = "eager",
+    accumulate = "fp32", placement = "dedicated" }
+  for key, value in pairs(changes or {}) do made[key] = value end
+  return made
+end
+
+-- The table of these records.
+local function select(records, options)
+  local path = folder .. "/rows.csv"
+  assert(rows.write(path, records))
+  return tables.select(assert(rows.read { path }), options)
+end
+
+function tests.test_records_come_back_as_they_were_written()
+  local path = folder .. "/records.csv"
+  local plain = record { strategy = "MPI", samples = false, skew_us = false, accumulate = false }
+  for key, value in pairs(plain) do
+    if value == false then plain[key] = nil end
+  end
+  local written = { record(), plain }
+  luaunit.assertTrue(rows.write(path, written))
+  luaunit.assertEquals(rows.records(path), { plain, record() }) -- MPI stands before ONESHOT in the list
+  luaunit.assertEquals(#assert(rows.read { path }), 2)
+end
+
+function tests.test_rows_are_written_in_the_order_of_the_lists()
+  local path, wanted, shuffled = folder .. "/order.csv", {}, {}
+  for _, tp in ipairs { 2, 4 } do
+    for _, fusion in ipairs { "NONE", "RESIDUAL_RMS_NORM_QUANT_FP8" } do
+      for _, hidden in ipairs { 256, 1024 } do
+        for _, strategy in ipairs { "MPI", "ONESHOT", "NCCL" } do
+          local made = record { world_size = tp, fusion = fusion, hidden_size = hidden, strategy = strategy }
+          wanted[#wanted + 1] = made
+          table.insert(shuffled, #shuffled // 2 + 1, made)
+        end
+      end
+    end
+  end
+  luaunit.assertTrue(rows.write(path, shuffled))
+  local written = assert(file.read(path))
+  luaunit.assertTrue(rows.write(path, wanted))
+  luaunit.assertEquals(file.read(path), written)
+  local order = {}
+  for line in written:gmatch("\n(%d[^\n]*)") do
+    local fields = {}
+    for field in line:gmatch("[^,]+") do fields[#fields + 1] = field end
+    order[#order + 1] = table.concat({ fields[1], fields[7], fields[5], fields[6] }, " ")
+  end
+  for i, made in ipairs(wanted) do
+    local expected = { made.world_size, made.fusion, made.hidden_size, made.strategy }
+    luaunit.assertEquals(order[i], table.concat(expected, " "))
+  end
+end
+
+function tests.test_what_is_no_row_is_not_written()
+  local path = folder .. "/kept.csv"
+  assert(file.write(path, "kept"))
+  for _, changes in ipairs { { time_us = 0 }, { time_us = 0 / 0 }, { time_us = 1 / 0 }, { strategy = "BEST" },
+    { num_tokens = 0 }, { num_tokens = 1.5 }, { low_us = -1 }, { mode = false }, { accumulate = "fp64" } } do
+    local done, message = rows.write(path, { record(), record(changes) })
+    luaunit.assertNil(done)
+    luaunit.assertStrContains(message, path .. ": row 2 cannot be written: its " .. next(changes))
+  end
+  local done, message = rows.write(path, { record(), record() })
+  luaunit.assertNil(done)
+  luaunit.assertStrContains(message, "two rows of ONESHOT")
+  luaunit.assertEquals(file.read(path), "kept")
+end
+
+function tests.test_a_cell_without_a_time_is_unmeasured()
+  local made = select { record(), record { hidden_size = 4096, num_tokens = 16, strategy = "MPI" } }
+  luaunit.assertEquals(made:winners(1, 1, 1), { 2, 0 })
+  luaunit.assertEquals(made:winners(1, 1, 2), { 0, 1 })
+  luaunit.assertNil(made:cell(1, 1, 1, 2))
+  luaunit.assertStrContains(made:text("host"),
+    "\nhost,2,NONE,bfloat16,allreduce,eager,1024,16,unmeasured,,,,,\n")
+end
+
+function tests.test_cells_that_were_asked_for_are_there()
+  local made = select({ record() }, { cells = { { world_size = 4, dtype = "float32", op = "allreduce",
+    mode = "eager", fusions = { "NONE", "RESIDUAL_RMS_NORM" }, hidden_sizes = { 512 },
+    num_tokens = { 1, 8, 2 } },
+    { world_size = 2, dtype = "bf16", op = "allreduce", mode = "eager", fusions = { "NONE" },
+      hidden_sizes = { 2048 }, num_tokens = { 1 } } } })
+  local blocks = made:blocks()
+  luaunit.assertEquals(blocks[1].hidden_sizes, { 1024, 2048 })
+  luaunit.assertEquals(blocks[2].world_size, 4)
+  luaunit.assertEquals(blocks[2].fusions, { "NONE", "RESIDUAL_RMS_NORM" })
+  luaunit.assertEquals(blocks[2].num_tokens, { 1, 2, 8 })
+  luaunit.assertEquals(made:winners(2, 2, 1), { 0, 0, 0 })
+end
+
+function tests.test_dtype_op_and_mode_are_part_of_the_cell()
+  local made = select { record { time_us = 4.5 }, record { dtype = "float32", strategy = "MPI" },
+    record { op = "gemm_allreduce", strategy = "MPI" }, record { mode = "graph", strategy = "MPI" } }
+  luaunit.assertEquals(#made:blocks(), 4)
+  local found = made:find { world_size = 2, dtype = "bfloat16", op = "allreduce", mode = "eager",
+    fusion = "NONE", hidden_size = 1024, num_tokens = 1 }
+  luaunit.assertEquals(found.strategy, "ONESHOT")
+  luaunit.assertNil(found.runner_up)
+end
+
+function tests.test_auto_never_wins()
+  local made = select { record { strategy = "AUTO" }, record { strategy = "MPI", time_us = 4.75 } }
+  luaunit.assertEquals(made:cell(1, 1, 1, 1).strategy, "MPI")
+  luaunit.assertNil(made:cell(1, 1, 1, 1).runner_up)
+  luaunit.assertEquals(made:left_out().strategies, { AUTO = 1 })
+  local alone = select { record { strategy = "AUTO" } }
+  luaunit.assertNil(alone:cell(1, 1, 1, 1))
+end
+
+function tests.test_the_runner_up_wins_where_the_winner_cannot_be_named()
+  local records = { record { strategy = "SYMM_MEM" }, record { strategy = "MPI", low_us = 4, time_us = 5,
+    high_us = 6 }, record { strategy = "NCCL", low_us = 7, time_us = 8, high_us = 9 } }
+  local made = select(records, { candidates = { "NCCL", "MPI" } })
+  luaunit.assertEquals(made:cell(1, 1, 1, 1).strategy, "MPI")
+  luaunit.assertEquals(made:cell(1, 1, 1, 1).runner_up, "NCCL")
+  luaunit.assertEquals(made:left_out().strategies, { SYMM_MEM = 1 })
+end
+
+function tests.test_loopback_rows_compete_only_where_they_may()
+  local records = { record { placement = "loopback" }, record { strategy = "NCCL", time_us = 4.75 } }
+  luaunit.assertEquals(select(records):cell(1, 1, 1, 1).strategy, "NCCL")
+  luaunit.assertEquals(select(records):left_out().loopback, 1)
+  luaunit.assertEquals(select(records, { loopback = true }):cell(1, 1, 1, 1).strategy, "ONESHOT")
+end
+
+function tests.test_a_table_reads_back_as_it_was_written()
+  local made = select { record(), record { strategy = "MPI", time_us = 4.75, low_us = 4.5, high_us = 5 },
+    record { num_tokens = 8, hidden_size = 512 }, record { dtype = "float32" } }
+  local path, text = folder .. "/table.csv", made:text("host-x.1")
+  assert(file.write(path, text))
+  local back, arch = tables.read(path)
+  luaunit.assertEquals(arch, "host-x.1")
+  luaunit.assertEquals(back:text(arch), text)
+  luaunit.assertEquals(back:cell(1, 1, 2, 1).runner_up, "MPI")
+end
+
+function tests.test_a_broken_table_is_refused_with_its_line()
+  local path = folder .. "/broken.csv"
+  local text = select({ record(), record { num_tokens = 2 } }):text("host")
+  local function refused(broken, message)
+    assert(file.write(path, broken))
+    local read, problem = tables.read(path)
+    luaunit.assertNil(read)
+    luaunit.assertStrContains(problem, path .. ":" .. message)
+  end
+  refused("", "1: is no table")
+  refused(text:gsub("regret", "regrets"), "1: is no table")
+  refused(text:gsub("ONESHOT", "SLOW", 1), "2: unknown strategy")
+  refused(text:gsub("4.5000", "0.0000", 1), "2: a broken number")
+  refused(text:gsub("host", "sm90", 1), "3: another arch")
+  refused(text:gsub("1024,2", "1024,1"), "3: a cell that stands there before")
+  refused(text .. "host,2\n", "4: wrong number of cells")
+end
+
+function tests.test_every_strategy_fits_the_choice()
+  local records = {}
+  for i, strategy in ipairs(lists.strategies) do
+    local time = 100 - i
+    records[i] = record { strategy = strategy.name, time_us = time, low_us = time, high_us = time }
+  end
+  local made = select(records)
+  luaunit.assertEquals(made:cell(1, 1, 1, 1).strategy, lists.strategies[#lists.strategies].name)
+end
+
+return luaunit.LuaUnit.new():runSuiteByInstances({ { "table", tests } })
