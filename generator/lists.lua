@@ -1,8 +1,8 @@
 -- The lists that everything else is made from: data types, fusions, operations, strategies, archs. They stand here
 -- and nowhere else; the bench's C enums, help, tables and documentation are rendered from them.
 --
--- How to add a strategy: a row in `strategies` (for a host strategy also the file bench/host/SOURCE.c with a
--- `const struct strategy strategy_SYMBOL`; see bench/strategy.h). How to add a format: formats.lua.
+-- How to add a strategy: a row in `strategies` (for a host strategy also the file bench/host/SOURCE.c with
+-- `const struct strategy strategy_SOURCE`; see bench/strategy.h). How to add a format: formats.lua.
 local lists = {}
 
 -- `bytes` per element; `aliases` are read in specs and rows, and never written.
@@ -48,27 +48,27 @@ lists.accumulates = {
 
 -- `backend`: who runs it ("host", "cuda"; none: known from rows of other tools only). `candidate = false`: never a
 -- winner. `trtllm`: the number in TensorRT-LLM's AllReduceStrategyType; absent: TensorRT-LLM cannot name it.
--- `ompi`: the algorithm number of Open MPI's coll/tuned. `accumulate`: how the sum is rounded.
+-- `ompi_algorithm`: the number in Open MPI's coll/tuned; `ompi_component`: another coll component. `accumulate`: how the sum is rounded.
 lists.strategies = {
-  { name = "MPI", backend = "host", source = "mpi", symbol = "mpi", accumulate = "native",
+  { name = "MPI", backend = "host", source = "mpi", accumulate = "native",
     help = "MPI_Allreduce as the library decides" },
-  { name = "ONESHOT", backend = "host", source = "oneshot", symbol = "oneshot", accumulate = "fp32", trtllm = 4,
+  { name = "ONESHOT", backend = "host", source = "oneshot", accumulate = "fp32", trtllm = 4,
     help = "every rank reads every other rank's message and reduces all of it" },
-  { name = "TWOSHOT", backend = "host", source = "twoshot", symbol = "twoshot", accumulate = "fp32", trtllm = 5,
+  { name = "TWOSHOT", backend = "host", source = "twoshot", accumulate = "fp32", trtllm = 5,
     help = "every rank reduces its slice, then gathers the others'" },
-  { name = "MPI_BASIC_LINEAR", backend = "host", source = "mpi", symbol = "mpi_basic_linear",
-    accumulate = "native", ompi = 1, help = "Open MPI, coll/tuned: reduce to rank 0, then broadcast" },
-  { name = "MPI_NONOVERLAPPING", backend = "host", source = "mpi", symbol = "mpi_nonoverlapping",
-    accumulate = "native", ompi = 2, help = "Open MPI, coll/tuned: tuned reduce, then tuned broadcast" },
-  { name = "MPI_RECURSIVE_DOUBLING", backend = "host", source = "mpi", symbol = "mpi_recursive_doubling",
-    accumulate = "native", ompi = 3, help = "Open MPI, coll/tuned: log2(TP) exchanges of the whole message" },
-  { name = "MPI_RING", backend = "host", source = "mpi", symbol = "mpi_ring", accumulate = "native", ompi = 4,
+  { name = "MPI_BASIC_LINEAR", backend = "host", source = "mpi",
+    accumulate = "native", ompi_algorithm = 1, help = "Open MPI, coll/tuned: reduce to rank 0, then broadcast" },
+  { name = "MPI_NONOVERLAPPING", backend = "host", source = "mpi",
+    accumulate = "native", ompi_algorithm = 2, help = "Open MPI, coll/tuned: tuned reduce, then tuned broadcast" },
+  { name = "MPI_RECURSIVE_DOUBLING", backend = "host", source = "mpi",
+    accumulate = "native", ompi_algorithm = 3, help = "Open MPI, coll/tuned: log2(TP) exchanges of the whole message" },
+  { name = "MPI_RING", backend = "host", source = "mpi", accumulate = "native", ompi_algorithm = 4,
     help = "Open MPI, coll/tuned: reduce-scatter and allgather around a ring" },
-  { name = "MPI_SEGMENTED_RING", backend = "host", source = "mpi", symbol = "mpi_segmented_ring",
-    accumulate = "native", ompi = 5, help = "Open MPI, coll/tuned: the ring in segments" },
-  { name = "MPI_RABENSEIFNER", backend = "host", source = "mpi", symbol = "mpi_rabenseifner",
-    accumulate = "native", ompi = 6, help = "Open MPI, coll/tuned: recursive halving, then doubling" },
-  { name = "MPI_SM", backend = "host", source = "mpi", symbol = "mpi_sm", accumulate = "native",
+  { name = "MPI_SEGMENTED_RING", backend = "host", source = "mpi",
+    accumulate = "native", ompi_algorithm = 5, help = "Open MPI, coll/tuned: the ring in segments" },
+  { name = "MPI_RABENSEIFNER", backend = "host", source = "mpi",
+    accumulate = "native", ompi_algorithm = 6, help = "Open MPI, coll/tuned: recursive halving, then doubling" },
+  { name = "MPI_SM", backend = "host", source = "mpi", accumulate = "native", ompi_component = "sm",
     help = "Open MPI, coll/sm: the shared-memory component" },
   { name = "NCCL", trtllm = 0, help = "ncclAllReduce" },
   { name = "MIN_LATENCY", trtllm = 1, help = "TensorRT-LLM: ONESHOT or TWOSHOT by size" },

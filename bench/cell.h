@@ -1,0 +1,57 @@
+// One cell to be measured: its data on one rank, and the truth about the result.
+//
+// Data differ from rank to rank and from call to call: a cell holds a few rows more than a call has, and call
+// n reads its rows from a place that moves with n. The reference is computed once for all these rows, in
+// float64.
+#ifndef BENCH_CELL_H
+#define BENCH_CELL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "strategy.h"
+
+enum { MAX_SHIFTS = 8 };
+
+struct shape {
+    enum dtype dtype;
+    enum fusion fusion;
+    size_t num_tokens;
+    size_t hidden_size;
+};
+
+struct cell {
+    struct shape shape;
+    int ranks;
+    size_t shifts; // calls that differ in their data
+    unsigned char *input, *residual, *gamma;
+    unsigned char *residual_out, *out, *block_scales;
+    size_t residual_out_bytes, out_bytes, block_scales_bytes;
+    double *sum; // over ranks, of all rows
+};
+
+// Why no strategy can do this shape, or NULL.
+const char *shape_refusal(const struct shape *shape);
+
+// Fills the cell for one rank of `ranks`; ranks with equal `seed` fit together. -1: out of memory, and
+// nothing is held.
+int cell_open(struct cell *cell, const struct shape *shape, int rank, int ranks, uint32_t seed);
+void cell_close(struct cell *cell);
+
+// Call number `shift`, below cell->shifts. The call points into the cell.
+struct call cell_call(const struct cell *cell, size_t shift);
+
+// Fills the results with bytes that no right result has.
+void cell_poison(struct cell *cell);
+
+// Whether the results of call `shift` are right, against float64: what was accumulated in fp32 within one
+// rounding (two where sums travel rounded), what was rounded at every step within a bound that grows with the
+// ranks; the norm and the codes against the float64 norm of the residual that was written. Else `what` names
+// the first wrong element.
+bool cell_check(const struct cell *cell, size_t shift, bool accumulates_fp32, char what[], size_t what_size);
+
+// A hash of all results.
+uint64_t cell_hash(const struct cell *cell, uint64_t (*hash)(const void *, size_t));
+
+#endif

@@ -1,0 +1,40 @@
+// Single elements of every type that the bench knows, as doubles and back: the slow and plain truth that the
+// reference and the tests use. The fast conversions are in templates/bench/kernels.c.tmpl.
+#ifndef BENCH_ELEMENT_H
+#define BENCH_ELEMENT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lists.h"
+
+// A small floating-point format. Exponent 0 is subnormal.
+struct minifloat {
+    int mantissa_bits;
+    int bias;
+    unsigned codes;    // codes of one sign that are finite: 0 .. codes-1
+    unsigned sign_bit; // position of the sign
+};
+
+extern const struct minifloat minifloat_e4m3; // 448 at most, no infinity, 0x7f is NaN
+extern const struct minifloat minifloat_e2m1; // 0 0.5 1 1.5 2 3 4 6
+
+// A code's value, and between which values those lie that round to it (to nearest even, saturating); the ends
+// may belong to a neighbour. A code that is not finite has an empty interval.
+struct code_range {
+    double value, low, high;
+};
+
+// Fills ranges[0 .. 2^(sign_bit+1)-1], by code.
+void minifloat_ranges(const struct minifloat *format, struct code_range ranges[]);
+
+// The value of element `index` of an array of `dtype`.
+double element_value(enum dtype dtype, const void *array, size_t index);
+
+// Rounds to nearest even into element `index` of an array of `dtype`.
+void element_store(enum dtype dtype, void *array, size_t index, float value);
+
+// Largest relative error of one rounding to `dtype`.
+double dtype_unit_roundoff(enum dtype dtype);
+
+#endif

@@ -1,0 +1,366 @@
+// Measures cells; see harness.h.
+//
+// A call is timed like this: all ranks arrive at a barrier, and start at one agreed time where each has a
+// core of its own; each notes when it entered and left. The call took the longest that any rank took; the
+// skew is how far apart they entered. No two calls in a row have the same data. A result that was compared
+// with the reference in full leaves its hash; a timed call counts when its result has that hash, or passes
+// the full comparison.
+#include "harness.h"
+
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    ROUNDTRIPS = 32, // per sample of the probe
+    ROUNDTRIP_SAMPLES = 31,
+    BURST_NS = 100000,          // calls of one candidate in a row, about so long
+    WARM_UP_BELOW_NS = 1000000, // longer calls need no untimed call before a burst
+    MOST_TIMED = 8,             // in a burst
+    FEWEST_SAMPLES = 3,         // even when they cost several budgets
+    OVERDRAFT = 4,              // budgets, until fewer samples than asked for must do
+};
+
+// One who is timed: a candidate, or the probe of the physical bound (candidate NULL), which copies input to
+// output.
+struct contender {
+    const struct candidate *candidate;
+    void *state;
+    bool out_of_race;
+    char reason[REASON_SIZE];
+    uint64_t hashes[MAX_SHIFTS];
+    double estimate_ns;
+    size_t count, wrong;
+    double *times_us, *skews_us; // rank 0
+};
+
+struct race {
+    struct harness *harness;
+    struct group *group;
+    const struct request *request;
+    struct cell cell;
+    struct contender contenders[MAX_CANDIDATES + 1];
+    int count;
+    size_t calls; // so far; decides which data the next call has
+};
+
+// The texts of the last request; results point into them.
+static char last_reasons[MAX_CANDIDATES][REASON_SIZE];
+
+static void drop_out(struct contender *contender, const char *reason) {
+    contender->out_of_race = true;
+    snprintf(contender->reason, sizeof contender->reason, "%s", reason);
+}
+
+// ---- one call
+// -------------------------------------------------------------------------------------------------------
+
+static int call_contender(struct race *race, struct contender *contender, const struct call *call) {
+    if (contender->candidate == NULL) {
+        memcpy(call->out, call->input, race->cell.out_bytes);
+        return 0;
+    }
+    return contender->candidate->strategy->run(contender->state, call);
+}
+
+static int timed_call(struct race *race, struct contender *contender, size_t shift, struct stamp *stamp) {
+    struct call call = cell_call(&race->cell, shift);
+    if (!group_start_together(race->group)) return -1;
+    stamp->start_ns = clock_ns();
+    int status = call_contender(race, contender, &call);
+    stamp->end_ns = clock_ns();
+    return status;
+}
+
+static size_t next_shift(struct race *race) {
+    return race->calls++ % race->cell.shifts;
+}
+
+// ---- verification before timing
+// -------------------------------------------------------------------------------------
+
+// Whether all ranks are content; else the text of the first that is not, on all ranks.
+static bool all_right(struct race *race, bool right, char what[], int what_size) {
+    int bad = right ? INT32_MAX : race->group->rank, first_bad;
+    MPI_Allreduce(&bad, &first_bad, 1, MPI_INT, MPI_MIN, race->group->comm);
+    if (first_bad == INT32_MAX) return true;
+    char text[REASON_SIZE];
+    snprintf(text, sizeof text, "wrong result on rank %d: %s", race->group->rank, what);
+    MPI_Bcast(text, sizeof text, MPI_CHAR, first_bad, race->group->comm);
+    snprintf(what, (size_t)what_size, "%s", text);
+    return false;
+}
+
+static bool ranks_agree(struct race *race, uint64_t hash) {
+    uint64_t both[2] = {hash, ~hash}, least[2];
+    MPI_Allreduce(both, least, 2, MPI_UINT64_T, MPI_MIN, race->group->comm);
+    return least[0] == ~least[1];
+}
+
+static int verify_call(struct race *race, struct contender *contender, size_t shift, double *took_ns) {
+    struct stamp stamp;
+    char what[REASON_SIZE] = "";
+    cell_poison(&race->cell);
+    if (timed_call(race, contender, shift, &stamp) != 0) return -1;
+    *took_ns = (double)(stamp.end_ns - stamp.start_ns);
+    if (contender->candidate == NULL) return 0;
+    bool fp32 = contender->candidate->accumulates_fp32;
+    bool right = cell_check(&race->cell, shift, fp32, what, sizeof what);
+    contender->hashes[shift] = cell_hash(&race->cell, race->group->kernels->hash);
+    if (!all_right(race, right, what, sizeof what)) {
+        drop_out(contender, what);
+    } else if (fp32 && !ranks_agree(race, contender->hashes[shift])) {
+        drop_out(contender, "ranks differ in the bits of the result");
+    }
+    return 0;
+}
+
+// Runs every set of data once, in full view of the reference; these calls warm up too.
+static int verify(struct race *race, struct contender *contender) {
+    double took_ns = 0, least_ns = 1e18;
+    for (size_t shift = 0; shift < race->cell.shifts && !contender->out_of_race; shift++) {
+        if (verify_call(race, contender, shift, &took_ns) != 0) return -1;
+        if (took_ns < least_ns) least_ns = took_ns;
+    }
+    MPI_Allreduce(&least_ns, &contender->estimate_ns, 1, MPI_DOUBLE, MPI_MAX, race->group->comm);
+    return 0;
+}
+
+// ---- sampling
+// -------------------------------------------------------------------------------------------------------
+
+// Whether the result that a timed call left is right.
+static bool result_is_right(struct race *race, struct contender *contender, size_t shift) {
+    if (contender->candidate == NULL) return true;
+    if (cell_hash(&race->cell, race->group->kernels->hash) == contender->hashes[shift]) return true;
+    char what[REASON_SIZE];
+    if (contender->candidate->accumulates_fp32) return false; // its bits never change
+    return cell_check(&race->cell, shift, false, what, sizeof what);
+}
+
+static double to_us(uint64_t ns) {
+    return (double)ns / 1000;
+}
+
+// Rank 0: takes over the times of a burst from all ranks.
+static void keep_samples(struct race *race, struct contender *contender, int timed) {
+    struct control *control = race->group->control;
+    for (int i = 0; i < timed; i++) {
+        uint64_t longest = 0, first = UINT64_MAX, last = 0;
+        for (int rank = 0; rank < race->group->size; rank++) {
+            struct stamp stamp = control->stamps[rank][i];
+            if (stamp.end_ns - stamp.start_ns > longest) longest = stamp.end_ns - stamp.start_ns;
+            if (stamp.start_ns < first) first = stamp.start_ns;
+            if (stamp.start_ns > last) last = stamp.start_ns;
+        }
+        contender->times_us[contender->count + (size_t)i] = to_us(longest);
+        contender->skews_us[contender->count + (size_t)i] = to_us(last - first);
+    }
+    for (int rank = 0; rank < race->group->size; rank++) contender->wrong += control->wrong[rank];
+}
+
+// Some calls of one contender in a row, the first of them untimed where calls are short.
+static int burst(struct race *race, struct contender *contender) {
+    struct control *control = race->group->control;
+    int rank = race->group->rank, timed = (int)(BURST_NS / (contender->estimate_ns + 1));
+    timed = timed < 1 ? 1 : timed > MOST_TIMED ? MOST_TIMED : timed;
+    struct stamp unused;
+    uint32_t wrong = 0;
+    if (contender->estimate_ns < WARM_UP_BELOW_NS &&
+        timed_call(race, contender, next_shift(race), &unused) != 0)
+        return -1;
+    for (int i = 0; i < timed; i++) {
+        size_t shift = next_shift(race);
+        if (timed_call(race, contender, shift, &control->stamps[rank][i]) != 0) return -1;
+        wrong += !result_is_right(race, contender, shift);
+    }
+    control->wrong[rank] = wrong;
+    if (!group_barrier(race->group)) return -1;
+    if (rank == 0) keep_samples(race, contender, timed);
+    contender->count += (size_t)timed;
+    return group_barrier(race->group) ? 0 : -1;
+}
+
+static uint32_t next_random(uint32_t *state) {
+    *state ^= *state << 13;
+    *state ^= *state >> 17;
+    return *state ^= *state << 5;
+}
+
+static void shuffle(int order[], int count, uint32_t *random) {
+    for (int i = count - 1; i > 0; i--) {
+        int other = (int)(next_random(random) % (uint32_t)(i + 1)), kept = order[i];
+        order[i] = order[other];
+        order[other] = kept;
+    }
+}
+
+// Rank 0 decides whether to go round once more.
+static bool wants_more(const struct race *race, uint64_t since_ns) {
+    const struct request *request = race->request;
+    size_t fewest = SIZE_MAX;
+    bool all_full = true;
+    for (int i = 0; i < race->count; i++) {
+        const struct contender *contender = &race->contenders[i];
+        if (contender->out_of_race) continue;
+        if (contender->count < fewest) fewest = contender->count;
+        all_full = all_full && contender->count >= request->max_samples;
+    }
+    double elapsed_us = to_us(clock_ns() - since_ns);
+    if (all_full) return false;
+    if (elapsed_us < request->budget_us) return true;
+    return fewest < (elapsed_us < OVERDRAFT * request->budget_us ? request->min_samples : FEWEST_SAMPLES);
+}
+
+static int sample(struct race *race) {
+    int order[MAX_CANDIDATES + 1];
+    uint32_t random = race->request->seed * 2654435761u | 1;
+    uint64_t since_ns = clock_ns();
+    for (int i = 0; i < race->count; i++) order[i] = i;
+    for (;;) {
+        uint32_t more = wants_more(race, since_ns);
+        if (!group_agree(race->group, &more)) return -1;
+        if (!more) return 0;
+        shuffle(order, race->count, &random);
+        for (int i = 0; i < race->count; i++) {
+            struct contender *contender = &race->contenders[order[i]];
+            if (contender->out_of_race || contender->count >= race->request->max_samples) continue;
+            if (burst(race, contender) != 0) return -1;
+        }
+    }
+}
+
+// ---- one request
+// ----------------------------------------------------------------------------------------------------
+
+static void enter(struct race *race, int index) {
+    struct harness *harness = race->harness;
+    struct contender *contender = &race->contenders[race->count++];
+    const struct candidate *candidate = &host_candidates[index];
+    struct call call = cell_call(&race->cell, 0);
+    contender->candidate = candidate;
+    contender->state = harness->states[index];
+    const char *refusal = shape_refusal(&race->request->shape);
+    if (refusal == NULL && !harness->is_set_up[index]) refusal = harness->unavailable[index];
+    if (refusal == NULL) refusal = candidate->strategy->supports(race->group, &call);
+    if (refusal != NULL) drop_out(contender, refusal);
+}
+
+static bool allocate_samples(struct race *race) {
+    size_t most = race->request->max_samples + MOST_TIMED;
+    bool complete = true;
+    for (int i = 0; i < race->count && race->group->rank == 0; i++) {
+        struct contender *contender = &race->contenders[i];
+        contender->times_us = malloc(most * sizeof *contender->times_us);
+        contender->skews_us = malloc(most * sizeof *contender->skews_us);
+        complete = complete && contender->times_us && contender->skews_us;
+    }
+    return complete;
+}
+
+static void close_race(struct race *race) {
+    for (int i = 0; i < race->count; i++) {
+        free(race->contenders[i].times_us);
+        free(race->contenders[i].skews_us);
+    }
+    cell_close(&race->cell);
+}
+
+static void report(struct race *race, struct result results[]) {
+    struct contender *probe = &race->contenders[0];
+    double copy_us = probe->count > 0 ? median(probe->times_us, probe->count) : 0;
+    double bound_us = copy_us > race->harness->roundtrip_us ? copy_us : race->harness->roundtrip_us;
+    for (int i = 1; i < race->count; i++) {
+        struct contender *contender = &race->contenders[i];
+        long index = contender->candidate - host_candidates;
+        struct result *result = &results[index];
+        *result = (struct result){
+            .candidate = contender->candidate, .bound_us = bound_us, .wrong = contender->wrong};
+        if (contender->wrong > 0) {
+            snprintf(contender->reason, sizeof contender->reason, "wrong result in %zu of %zu timed calls",
+                     contender->wrong, contender->count);
+        }
+        if (contender->reason[0] != '\0') {
+            snprintf(last_reasons[index], REASON_SIZE, "%s", contender->reason);
+            result->reason = last_reasons[index];
+            continue;
+        }
+        result->time_us = summarise(contender->times_us, contender->count);
+        result->skew_us = median(contender->skews_us, contender->count);
+    }
+}
+
+static int run_race(struct race *race) {
+    for (int i = 0; i < race->count; i++) {
+        if (!race->contenders[i].out_of_race && verify(race, &race->contenders[i]) != 0) return -1;
+    }
+    return sample(race);
+}
+
+int harness_measure(struct harness *harness, const struct request *request, struct result results[]) {
+    struct race race = {.harness = harness, .group = harness->group, .request = request, .count = 1};
+    struct group *group = harness->group;
+    memset(results, 0, (size_t)host_candidate_count * sizeof *results);
+    int opened = cell_open(&race.cell, &request->shape, group->rank, group->size, request->seed) == 0;
+    for (int i = 0; i < host_candidate_count; i++) {
+        if (request->wanted[i]) enter(&race, i);
+    }
+    int complete = opened && allocate_samples(&race), all_complete;
+    MPI_Allreduce(&complete, &all_complete, 1, MPI_INT, MPI_MIN, group->comm);
+    int status = 0;
+    for (int i = 0; !all_complete && i < race.count; i++) drop_out(&race.contenders[i], "out of memory");
+    if (all_complete) status = run_race(&race);
+    if (status == 0 && group->rank == 0) report(&race, results);
+    close_race(&race);
+    return status;
+}
+
+// ---- the harness
+// ----------------------------------------------------------------------------------------------------
+
+// Median time for a flag to go from rank 0 to `peer` and back.
+static bool roundtrip(struct group *group, int peer, double *result_us) {
+    double samples[ROUNDTRIP_SAMPLES];
+    struct control *control = group->control;
+    uint32_t turn = atomic_load(&control->ping.value);
+    for (int sample_index = 0; sample_index < ROUNDTRIP_SAMPLES; sample_index++) {
+        if (!group_barrier(group)) return false;
+        uint64_t start_ns = clock_ns();
+        for (int i = 0; i < ROUNDTRIPS; i++) {
+            turn++;
+            if (group->rank == 0) {
+                atomic_store_explicit(&control->ping.value, turn, memory_order_release);
+                if (!group_wait(group, &control->pong.value, turn)) return false;
+            } else if (group->rank == peer) {
+                if (!group_wait(group, &control->ping.value, turn)) return false;
+                atomic_store_explicit(&control->pong.value, turn, memory_order_release);
+            }
+        }
+        samples[sample_index] = to_us(clock_ns() - start_ns) / ROUNDTRIPS;
+    }
+    *result_us = median(samples, ROUNDTRIP_SAMPLES);
+    return group_barrier(group);
+}
+
+int harness_open(struct harness *harness, struct group *group) {
+    *harness = (struct harness){.group = group};
+    for (int peer = 1; peer < group->size; peer++) {
+        double time_us;
+        if (!roundtrip(group, peer, &time_us)) return -1;
+        if (time_us > harness->roundtrip_us) harness->roundtrip_us = time_us;
+    }
+    MPI_Bcast(&harness->roundtrip_us, 1, MPI_DOUBLE, 0, group->comm);
+    for (int i = 0; i < host_candidate_count; i++) {
+        const struct candidate *candidate = &host_candidates[i];
+        harness->is_set_up[i] =
+            candidate->strategy->setup(candidate, group, &harness->states[i], harness->unavailable[i]) == 0;
+    }
+    return 0;
+}
+
+void harness_close(struct harness *harness) {
+    for (int i = 0; i < host_candidate_count; i++) {
+        if (harness->is_set_up[i]) host_candidates[i].strategy->teardown(harness->states[i]);
+    }
+}

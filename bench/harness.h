@@ -1,0 +1,51 @@
+// Measures one cell after another with all candidates that apply: verified before they are timed and again on
+// the timed calls, interleaved in random order, started together; the largest time over the ranks counts.
+#ifndef BENCH_HARNESS_H
+#define BENCH_HARNESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cell.h"
+#include "host/group.h"
+#include "statistics.h"
+#include "strategy.h"
+
+enum { MAX_CANDIDATES = 32 };
+
+struct request {
+    uint64_t id;
+    struct shape shape;
+    uint32_t min_samples, max_samples;
+    double budget_us; // of the sampling of all candidates together
+    uint32_t seed;
+    uint8_t wanted[MAX_CANDIDATES]; // by index into host_candidates
+};
+
+// What is known of one candidate after a request, on rank 0. Times are in microseconds.
+struct result {
+    const struct candidate *candidate;
+    const char *reason; // why there is no time, or NULL
+    struct summary time_us;
+    double skew_us;  // median over the calls: last start - first start
+    double bound_us; // the physical bound of this cell
+    size_t wrong;    // timed calls with a wrong result (then there is a reason too)
+};
+
+struct harness {
+    struct group *group;
+    double roundtrip_us; // of a cache line, between the two ranks that are slowest at it
+    void *states[MAX_CANDIDATES];
+    bool is_set_up[MAX_CANDIDATES];
+    char unavailable[MAX_CANDIDATES][REASON_SIZE]; // "" where the set-up went well
+};
+
+// Collective. Sets every candidate up and takes the round trip. -1: see group_failure.
+int harness_open(struct harness *harness, struct group *group);
+void harness_close(struct harness *harness);
+
+// Collective. Measures one cell; `results` has host_candidate_count places and is filled on rank 0, for those
+// that were wanted (others have candidate NULL). Texts in it live until the next call. -1: see group_failure.
+int harness_measure(struct harness *harness, const struct request *request, struct result results[]);
+
+#endif

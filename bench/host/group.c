@@ -1,0 +1,234 @@
+// Ranks, shared memory and waiting; see group.h.
+//
+// Segments are POSIX shared memory under a name with the run's id: created exclusively, filled with real
+// pages (so that a full /dev/shm is an error here and no SIGBUS later), and unlinked as soon as every rank
+// has mapped them.
+#include "host/group.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+    SPINS = 4000,               // some microseconds: longer than a message between idle cores takes
+    SPINS_OVERSUBSCRIBED = 20,  // the peer cannot run before we yield
+    START_AFTER_NS = 1500,      // every rank has seen the release by then
+    POLLS_BETWEEN_CHECKS = 256, // of peers and deadline, once we yield
+};
+
+uint64_t clock_ns(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static inline void relax(void) {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
+
+#define FAILURE_BEING_WRITTEN UINT32_MAX
+
+// ---- failure
+// ----------------------------------------------------------------------------------------------------
+
+// The first failure wins. Its text is complete before anybody can see that there is one.
+static void fail(struct group *group, const char *text) {
+    uint32_t nobody = 0;
+    if (!atomic_compare_exchange_strong(&group->control->failed_rank, &nobody, FAILURE_BEING_WRITTEN)) return;
+    snprintf(group->control->failure, sizeof group->control->failure, "%s", text);
+    atomic_store_explicit(&group->control->failed_rank, (uint32_t)group->rank + 1, memory_order_release);
+}
+
+static bool somebody_failed(const struct group *group) {
+    uint32_t failed = atomic_load_explicit(&group->control->failed_rank, memory_order_acquire);
+    return failed != 0 && failed != FAILURE_BEING_WRITTEN;
+}
+
+const char *group_failure(const struct group *group) {
+    return somebody_failed(group) ? group->control->failure : "a wait ended early";
+}
+
+static bool peers_alive(struct group *group) {
+    for (int rank = 0; rank < group->size; rank++) {
+        if (kill(group->control->pids[rank], 0) != 0 && errno == ESRCH) {
+            char text[FAILURE_SIZE];
+            snprintf(text, sizeof text, "rank %d died", rank);
+            fail(group, text);
+            return false;
+        }
+    }
+    return true;
+}
+
+// ---- waiting
+// ----------------------------------------------------------------------------------------------------
+
+bool group_poll(struct group *group, uint64_t *polls, uint64_t *since_ns) {
+    uint64_t poll = (*polls)++;
+    if (poll < group->spin_limit) {
+        relax();
+        return true;
+    }
+    sched_yield();
+    if ((poll - group->spin_limit) % POLLS_BETWEEN_CHECKS != 0) return true;
+    if (somebody_failed(group)) return false;
+    uint64_t now = clock_ns();
+    if (*since_ns == 0) *since_ns = now;
+    if (now - *since_ns < 2000000) return true;
+    if (!peers_alive(group)) return false;
+    if ((double)(now - *since_ns) * 1e-9 < group->timeout_s) return true;
+    char text[FAILURE_SIZE];
+    snprintf(text, sizeof text, "rank %d waited for %.0f s", group->rank, group->timeout_s);
+    fail(group, text);
+    return false;
+}
+
+bool group_wait_slow(struct group *group, const _Atomic uint32_t *counter, uint32_t target) {
+    uint64_t polls = 0, since_ns = 0;
+    while (!counter_reached(atomic_load_explicit(counter, memory_order_acquire), target)) {
+        if (!group_poll(group, &polls, &since_ns)) return false;
+    }
+    return true;
+}
+
+// All ranks arrive; rank 0 tells them to leave, at `start_after_ns` from then.
+static bool gather_and_release(struct group *group, uint64_t start_after_ns) {
+    struct control *control = group->control;
+    uint32_t turn = atomic_load_explicit(&control->arrived[group->rank].value, memory_order_relaxed) + 1;
+    atomic_store_explicit(&control->arrived[group->rank].value, turn, memory_order_release);
+    if (group->rank != 0) return group_wait(group, &control->released.value, turn);
+    for (int rank = 1; rank < group->size; rank++) {
+        if (!group_wait(group, &control->arrived[rank].value, turn)) return false;
+    }
+    if (start_after_ns > 0) {
+        atomic_store_explicit(&control->start_at_ns, clock_ns() + start_after_ns, memory_order_relaxed);
+    }
+    atomic_store_explicit(&control->released.value, turn, memory_order_release);
+    return true;
+}
+
+bool group_barrier(struct group *group) {
+    return gather_and_release(group, 0);
+}
+
+bool group_start_together(struct group *group) {
+    if (group->oversubscribed)
+        return group_barrier(group); // a rank that does not run cannot keep an appointment
+    if (!gather_and_release(group, START_AFTER_NS)) return false;
+    uint64_t start_at_ns = atomic_load_explicit(&group->control->start_at_ns, memory_order_relaxed);
+    while (clock_ns() < start_at_ns) relax();
+    return true;
+}
+
+bool group_agree(struct group *group, uint32_t *value) {
+    if (!group_barrier(group)) return false; // nobody still reads the last decision
+    if (group->rank == 0) atomic_store_explicit(&group->control->decision, *value, memory_order_relaxed);
+    if (!group_barrier(group)) return false;
+    *value = atomic_load_explicit(&group->control->decision, memory_order_relaxed);
+    return true;
+}
+
+// ---- shared memory
+// ----------------------------------------------------------------------------------------------
+
+static void *map_segment(const char *name, int flags, size_t bytes, int *error) {
+    int file = shm_open(name, flags, 0600);
+    if (file < 0) {
+        *error = errno;
+        return NULL;
+    }
+    void *memory = MAP_FAILED;
+    *error = flags & O_CREAT ? posix_fallocate(file, 0, (off_t)bytes) : 0;
+    if (*error == 0) {
+        memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+        if (memory == MAP_FAILED) *error = errno;
+    }
+    close(file);
+    return memory == MAP_FAILED ? NULL : memory;
+}
+
+void *group_map(struct group *group, size_t bytes, char reason[], size_t reason_size) {
+    char name[64];
+    snprintf(name, sizeof name, "/gentables-%016llx-%u", (unsigned long long)group->run_id,
+             group->segments++);
+    int error = 0;
+    void *memory = NULL;
+    if (group->rank == 0) memory = map_segment(name, O_RDWR | O_CREAT | O_EXCL, bytes, &error);
+    MPI_Bcast(&error, 1, MPI_INT, 0, group->comm);
+    if (error == 0 && group->rank != 0) memory = map_segment(name, O_RDWR, bytes, &error);
+    int worst = error;
+    MPI_Allreduce(&error, &worst, 1, MPI_INT, MPI_MAX, group->comm);
+    if (group->rank == 0) shm_unlink(name);
+    if (worst == 0) return memory;
+    if (memory != NULL) munmap(memory, bytes);
+    snprintf(reason, reason_size, "%zu bytes of shared memory: %s", bytes, strerror(worst));
+    return NULL;
+}
+
+void group_unmap(void *memory, size_t bytes) {
+    if (memory != NULL) munmap(memory, bytes);
+}
+
+// ---- the group
+// --------------------------------------------------------------------------------------------------
+
+// The cores that the ranks together may run on. Bound ranks have one each; the union counts.
+static int count_cores(MPI_Comm comm) {
+    cpu_set_t mine;
+    CPU_ZERO(&mine);
+    sched_getaffinity(0, sizeof mine, &mine);
+    cpu_set_t all;
+    MPI_Allreduce(&mine, &all, (int)sizeof mine, MPI_BYTE, MPI_BOR, comm);
+    return CPU_COUNT(&all);
+}
+
+static uint64_t make_run_id(MPI_Comm comm) {
+    uint64_t id = 0;
+    if (getrandom(&id, sizeof id, 0) != (ssize_t)sizeof id) id = clock_ns() ^ (uint64_t)getpid() << 32;
+    MPI_Bcast(&id, 1, MPI_UINT64_T, 0, comm);
+    return id;
+}
+
+int group_open(struct group *group, MPI_Comm comm, double timeout_s, char reason[], size_t reason_size) {
+    *group = (struct group){.comm = comm, .timeout_s = timeout_s, .kernels = kernels_best()};
+    MPI_Comm_rank(comm, &group->rank);
+    MPI_Comm_size(comm, &group->size);
+    if (group->size < 2 || group->size > MAX_RANKS) {
+        snprintf(reason, reason_size, "%d ranks; 2 to %d are possible", group->size, MAX_RANKS);
+        return -1;
+    }
+    MPI_Comm node;
+    MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
+    int node_size = 0;
+    MPI_Comm_size(node, &node_size);
+    MPI_Comm_free(&node);
+    if (node_size != group->size) {
+        snprintf(reason, reason_size, "the ranks are on several machines; the host backend needs one");
+        return -1;
+    }
+    group->cores = count_cores(comm);
+    group->oversubscribed = group->size > group->cores;
+    group->spin_limit = group->oversubscribed ? SPINS_OVERSUBSCRIBED : SPINS;
+    group->run_id = make_run_id(comm);
+    group->control = group_map(group, sizeof *group->control, reason, reason_size);
+    if (group->control == NULL) return -1;
+    group->control->pids[group->rank] = (int32_t)getpid();
+    MPI_Barrier(comm);
+    return 0;
+}
+
+void group_close(struct group *group) {
+    group_unmap(group->control, sizeof *group->control);
+}

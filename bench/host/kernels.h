@@ -1,0 +1,66 @@
+// The arithmetic of the host strategies, compiled once per instruction set from
+// templates/bench/kernels.c.tmpl and picked at run time. All of it is deterministic: the same input gives the
+// same bits on every rank.
+#ifndef BENCH_HOST_KERNELS_H
+#define BENCH_HOST_KERNELS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lists.h"
+
+enum { MAX_RANKS = 16 };
+
+// One row that is ready to be normalised. Arrays hold `hidden_size` elements of the kernel's dtype.
+struct norm_row {
+    const void *residual; // r, already rounded
+    const void *gamma;    // weight of the norm
+    void *out; // RESIDUAL_RMS_NORM: y; ...QUANT_FP8: codes, a byte each; ...NVFP4: two codes a byte
+    uint8_t *block_scales; // NVFP4: base of the scales, in the swizzled layout
+    size_t row;            // NVFP4: which row this is (the layout interleaves rows)
+    size_t hidden_size;
+    float sum_of_squares; // of r
+    float epsilon;
+    float scale; // FP8: y is divided by it; NVFP4: the global scale
+};
+
+// Sums `n` sources in rank order in fp32, rounds once: out[i] = round(sources[0][i] + sources[1][i] + ...).
+// out may be one of the sources.
+typedef void sum_kernel(void *out, const void *const *sources, int n, size_t count);
+
+// residual_out[i] = round(sum of sources + residual[i]); returns the sum of the squares of what it wrote.
+typedef float sum_residual_kernel(void *residual_out, const void *residual, const void *const *sources, int n,
+                                  size_t count);
+
+typedef void norm_kernel(const struct norm_row *row);
+
+struct kernels {
+    const char *isa;
+    sum_kernel *sum[DTYPES][MAX_RANKS + 1]; // by number of sources
+    sum_residual_kernel *sum_residual[DTYPES][MAX_RANKS + 1];
+    norm_kernel *norm[DTYPES][FUSIONS]; // NULL for FUSION_NONE
+    uint64_t (*hash)(const void *data, size_t bytes);
+    // Asks for cache lines, to own them: a hint that who reads them now will write them next.
+    void (*claim)(const void *memory, size_t bytes);
+};
+
+// The best kernels that this processor runs, or those called `isa` (NULL if it is unknown or cannot run
+// here).
+const struct kernels *kernels_best(void);
+const struct kernels *kernels_find(const char *isa);
+
+// All kernels that were built; ends with NULL. Not all of them may run here.
+extern const struct kernels *const kernels_all[];
+
+// Bytes of the swizzled NVFP4 scales: rows are padded to 128, columns of 16 elements to 4.
+static inline size_t block_scales_bytes(size_t rows, size_t hidden_size) {
+    return (rows + 127) / 128 * 128 * ((hidden_size + 63) / 64 * 4);
+}
+
+// Where the scale of elements column*16 .. column*16+15 of `row` stands (SWIZZLED layout of TensorRT-LLM).
+static inline size_t block_scale_offset(size_t row, size_t column, size_t hidden_size) {
+    size_t tiles = (hidden_size + 63) / 64;
+    return row / 128 * tiles * 512 + column / 4 * 512 + row % 32 * 16 + row % 128 / 32 * 4 + column % 4;
+}
+
+#endif

@@ -1,0 +1,192 @@
+// MPI: MPI_Allreduce, then a separate pass for the epilogue. One family of candidates: the library's own
+// decision, each allreduce algorithm of Open MPI's coll/tuned, and other components of its coll framework,
+// all in one process.
+//
+// An algorithm is chosen per communicator: coll/tuned reads coll_tuned_allreduce_algorithm when a
+// communicator is made, so the control variable is written before MPI_Comm_dup and set back after it. That
+// works only if coll_tuned_use_dynamic_rules is 1 from the start. A component is preferred by the info key
+// ompi_comm_coll_preference, if its priority is at least 1 from the start; that it really took the
+// communicator is seen from what it maps.
+//
+// MPI has no 16-bit floating-point types: these are summed by a commutative operation of our own that rounds
+// at every step.
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "host/epilogue.h"
+#include "host/group.h"
+#include "strategy.h"
+
+struct mpi {
+    struct group *group;
+    MPI_Comm comm;
+    MPI_Datatype types[DTYPES];
+    MPI_Op ops[DTYPES];
+    void *sum; // of calls with an epilogue
+    size_t sum_bytes;
+};
+
+// MPI_Op functions have no argument for a state; the kernels are the same for all communicators.
+static const struct kernels *op_kernels;
+
+static void sum_bfloat16(void *in, void *in_out, int *count, MPI_Datatype *type) {
+    (void)type;
+    op_kernels->sum[DTYPE_BFLOAT16][2](in_out, (const void *const[]){in, in_out}, 2, (size_t)*count);
+}
+
+static void sum_float16(void *in, void *in_out, int *count, MPI_Datatype *type) {
+    (void)type;
+    op_kernels->sum[DTYPE_FLOAT16][2](in_out, (const void *const[]){in, in_out}, 2, (size_t)*count);
+}
+
+static const char *mpi_supports(const struct group *group, const struct call *call) {
+    (void)group;
+    return call_elements(call) > INT32_MAX ? "more elements than MPI counts" : NULL;
+}
+
+// ---- one algorithm of coll/tuned
+// ------------------------------------------------------------------------------------
+
+// Reads or writes an integer control variable of the library; -1 where there is none of that name, or it
+// refuses.
+static int control_variable(const char *name, int (*access)(MPI_T_cvar_handle, void *), int *value) {
+    int provided, index, count, status = -1;
+    MPI_T_cvar_handle handle;
+    if (MPI_T_init_thread(MPI_THREAD_SINGLE, &provided) != MPI_SUCCESS) return -1;
+    if (MPI_T_cvar_get_index(name, &index) == MPI_SUCCESS &&
+        MPI_T_cvar_handle_alloc(index, NULL, &handle, &count) == MPI_SUCCESS) {
+        if (count == 1 && access(handle, value) == MPI_SUCCESS) status = 0;
+        MPI_T_cvar_handle_free(&handle);
+    }
+    MPI_T_finalize();
+    return status;
+}
+
+static int read_variable(MPI_T_cvar_handle handle, void *value) {
+    return MPI_T_cvar_read(handle, value);
+}
+static int write_variable(MPI_T_cvar_handle handle, void *value) {
+    return MPI_T_cvar_write(handle, value);
+}
+
+static int dup_with_algorithm(MPI_Comm from, int algorithm, MPI_Comm *comm, char reason[REASON_SIZE]) {
+    int dynamic = 0, none = 0;
+    if (control_variable("coll_tuned_use_dynamic_rules", read_variable, &dynamic) != 0 || !dynamic) {
+        snprintf(reason, REASON_SIZE, "needs Open MPI with --mca coll_tuned_use_dynamic_rules 1");
+        return -1;
+    }
+    if (control_variable("coll_tuned_allreduce_algorithm", write_variable, &algorithm) != 0) {
+        snprintf(reason, REASON_SIZE, "this MPI has no coll_tuned_allreduce_algorithm %d", algorithm);
+        return -1;
+    }
+    MPI_Comm_dup(from, comm);
+    control_variable("coll_tuned_allreduce_algorithm", write_variable, &none);
+    return 0;
+}
+
+// ---- another component
+// ----------------------------------------------------------------------------------------------
+
+// Whether this process has mapped a file of the component, as coll/sm does on the first collective call.
+static bool component_has_mapped(const char *component) {
+    char needle[64], line[512];
+    snprintf(needle, sizeof needle, "/coll-%s-", component);
+    FILE *maps = fopen("/proc/self/maps", "r");
+    bool found = false;
+    while (maps != NULL && !found && fgets(line, sizeof line, maps) != NULL) {
+        found = strstr(line, needle) != NULL;
+    }
+    if (maps != NULL) fclose(maps);
+    return found;
+}
+
+static int dup_with_component(const struct group *group, const char *component, MPI_Comm *comm,
+                              char reason[REASON_SIZE]) {
+    MPI_Info info;
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "ompi_comm_coll_preference", component);
+    MPI_Comm_dup_with_info(group->comm, info, comm);
+    MPI_Info_free(&info);
+    int mine = 1, sum = 0, taken, all;
+    MPI_Allreduce(&mine, &sum, 1, MPI_INT, MPI_SUM, *comm);
+    taken = component_has_mapped(component);
+    MPI_Allreduce(&taken, &all, 1, MPI_INT, MPI_MIN, group->comm);
+    if (all) return 0;
+    MPI_Comm_free(comm);
+    snprintf(reason, REASON_SIZE,
+             "Open MPI did not choose coll/%s; is it there, with --mca coll_%s_priority 1?", component,
+             component);
+    return -1;
+}
+
+// ---- the struct of functions
+// ----------------------------------------------------------------------------------------
+
+static int mpi_setup(const struct candidate *candidate, struct group *group, void **state,
+                     char reason[REASON_SIZE]) {
+    struct mpi *mpi = calloc(1, sizeof *mpi);
+    mpi->group = group;
+    op_kernels = group->kernels;
+    int status = 0;
+    if (candidate->ompi_algorithm != 0) {
+        status = dup_with_algorithm(group->comm, candidate->ompi_algorithm, &mpi->comm, reason);
+    } else if (candidate->ompi_component[0] != '\0') {
+        status = dup_with_component(group, candidate->ompi_component, &mpi->comm, reason);
+    } else {
+        MPI_Comm_dup(group->comm, &mpi->comm);
+    }
+    if (status != 0) {
+        free(mpi);
+        return -1;
+    }
+    mpi->types[DTYPE_BFLOAT16] = mpi->types[DTYPE_FLOAT16] = MPI_UINT16_T;
+    mpi->types[DTYPE_FLOAT32] = MPI_FLOAT;
+    MPI_Op_create(sum_bfloat16, 1, &mpi->ops[DTYPE_BFLOAT16]);
+    MPI_Op_create(sum_float16, 1, &mpi->ops[DTYPE_FLOAT16]);
+    mpi->ops[DTYPE_FLOAT32] = MPI_SUM;
+    *state = mpi;
+    return 0;
+}
+
+static void *sum_buffer(struct mpi *mpi, const struct call *call) {
+    if (call->fusion == FUSION_NONE) return call->out;
+    if (mpi->sum_bytes < call_bytes(call)) {
+        free(mpi->sum);
+        mpi->sum_bytes = (call_bytes(call) + 4095) / 4096 * 4096;
+        mpi->sum = aligned_alloc(4096, mpi->sum_bytes);
+    }
+    return mpi->sum;
+}
+
+static int mpi_run(void *state, const struct call *call) {
+    struct mpi *mpi = state;
+    void *sum = sum_buffer(mpi, call);
+    int count = (int)call_elements(call);
+    if (MPI_Allreduce(call->input, sum, count, mpi->types[call->dtype], mpi->ops[call->dtype], mpi->comm) !=
+        MPI_SUCCESS) {
+        return -1;
+    }
+    if (call->fusion == FUSION_NONE) return 0;
+    struct epilogue epilogue;
+    epilogue_begin(&epilogue, mpi->group->kernels, call, 0);
+    epilogue_consume(&epilogue, (const void *const[]){sum}, 1, (size_t)count);
+    return 0;
+}
+
+static void mpi_teardown(void *state) {
+    struct mpi *mpi = state;
+    MPI_Op_free(&mpi->ops[DTYPE_BFLOAT16]);
+    MPI_Op_free(&mpi->ops[DTYPE_FLOAT16]);
+    MPI_Comm_free(&mpi->comm);
+    free(mpi->sum);
+    free(mpi);
+}
+
+const struct strategy strategy_mpi = {
+    .supports = mpi_supports,
+    .setup = mpi_setup,
+    .run = mpi_run,
+    .teardown = mpi_teardown,
+};

@@ -1,0 +1,228 @@
+// TWOSHOT: every rank reduces its own slice of the message, in rank order in fp32, and then gathers the other
+// slices.
+//
+// Each pair of ranks has slots of its own. A rank puts its input for an owner there; the owner adds up what
+// all ranks gave it, and leaves the sum in the same slots. So a cache line crosses once each way, and who
+// reads it claims it, because he writes it next. A slot is free for the next input as soon as its writer has
+// taken the sum out of it.
+//
+// It is a pipeline over pieces of the slices: when piece p is reduced, the inputs of p+1 are there already,
+// and the sums of p-1 are gathered after it. Three pieces are under way at most, in four slots.
+//
+// With a fusion, slices are whole rows, so that every rank sums the squares of a row in the same order.
+#include <stdlib.h>
+#include <string.h>
+
+#include "host/epilogue.h"
+#include "host/group.h"
+#include "strategy.h"
+
+enum {
+    SLOTS = 4,
+    ROUND_BYTES = 64 << 10,                 // pieces of all slices together
+    ROUND_BYTES_OVERSUBSCRIBED = 512 << 10, // every round costs two switches between ranks
+    PORTION_BYTES = 1 << 10,                // claimed ahead: what the line fill buffers take
+    ALIGN_ELEMENTS = 64,
+    PAGE = 4096,
+};
+
+// What one rank counts for the others to see.
+struct progress {
+    struct counter copied_in; // pieces
+    struct counter reduced;   // pieces
+};
+
+struct twoshot {
+    struct group *group;
+    unsigned char *shared;  // struct progress of each rank, a page each; then the slots
+    unsigned char *own_sum; // a piece, where it does not go straight to the output
+    size_t piece_bytes;
+    uint32_t pieces; // so far, on every rank
+};
+
+// Which elements each rank owns in one call.
+struct slices {
+    size_t first[MAX_RANKS + 1]; // rank r owns first[r] .. first[r+1]-1
+    size_t piece_elements;
+    size_t pieces; // of the longest slice
+};
+
+static struct progress *progress_of(const struct twoshot *twoshot, int rank) {
+    return (struct progress *)(twoshot->shared + (size_t)rank * PAGE);
+}
+
+// The slot for piece `number` between `writer`, who gives an input, and `owner`, who gives back the sum.
+static unsigned char *slot_of(const struct twoshot *twoshot, int writer, int owner, uint32_t number) {
+    size_t ranks = (size_t)twoshot->group->size;
+    size_t index = ((size_t)writer * ranks + (size_t)owner) * SLOTS + number % SLOTS;
+    return twoshot->shared + ranks * PAGE + index * twoshot->piece_bytes;
+}
+
+static size_t shared_bytes(const struct twoshot *twoshot) {
+    size_t ranks = (size_t)twoshot->group->size;
+    return ranks * PAGE + ranks * ranks * SLOTS * twoshot->piece_bytes;
+}
+
+static const char *twoshot_supports(const struct group *group, const struct call *call) {
+    if (call->fusion != FUSION_NONE && call->num_tokens < (size_t)group->size)
+        return "fewer tokens than ranks";
+    return NULL;
+}
+
+static int twoshot_setup(const struct candidate *candidate, struct group *group, void **state,
+                         char reason[REASON_SIZE]) {
+    (void)candidate;
+    struct twoshot *twoshot = calloc(1, sizeof *twoshot);
+    size_t round_bytes = group->oversubscribed ? ROUND_BYTES_OVERSUBSCRIBED : ROUND_BYTES;
+    twoshot->group = group;
+    twoshot->piece_bytes = round_bytes / (size_t)group->size / PORTION_BYTES * PORTION_BYTES;
+    twoshot->own_sum = aligned_alloc(CACHE_LINE, twoshot->piece_bytes);
+    twoshot->shared = group_map(group, shared_bytes(twoshot), reason, REASON_SIZE);
+    *state = twoshot;
+    if (twoshot->shared != NULL) return 0;
+    free(twoshot->own_sum);
+    free(twoshot);
+    return -1;
+}
+
+// As even as whole units allow: the first ranks have one unit more.
+static struct slices cut(const struct twoshot *twoshot, const struct call *call) {
+    struct slices slices = {.piece_elements = twoshot->piece_bytes / dtype_sizes_bytes[call->dtype]};
+    size_t elements = call_elements(call), ranks = (size_t)twoshot->group->size;
+    size_t unit = call->fusion == FUSION_NONE ? ALIGN_ELEMENTS : call->hidden_size;
+    size_t units = (elements + unit - 1) / unit, longest = 0;
+    for (size_t rank = 0; rank < ranks; rank++) {
+        size_t before = units / ranks * (rank + 1) + (rank + 1 < units % ranks ? rank + 1 : units % ranks);
+        size_t end = before * unit < elements ? before * unit : elements;
+        slices.first[rank + 1] = end;
+        if (end - slices.first[rank] > longest) longest = end - slices.first[rank];
+    }
+    slices.pieces = (longest + slices.piece_elements - 1) / slices.piece_elements;
+    return slices;
+}
+
+// Where piece `piece` of `owner`'s slice begins, and how many elements it has (0: past the end).
+static size_t piece_of(const struct slices *slices, int owner, size_t piece, size_t *first) {
+    size_t end = slices->first[owner + 1];
+    *first = slices->first[owner] + piece * slices->piece_elements;
+    if (*first >= end) return 0;
+    return end - *first < slices->piece_elements ? end - *first : slices->piece_elements;
+}
+
+static void copy_in(struct twoshot *twoshot, const struct call *call, const struct slices *slices,
+                    size_t piece) {
+    int me = twoshot->group->rank;
+    size_t element_bytes = dtype_sizes_bytes[call->dtype];
+    uint32_t number = twoshot->pieces + (uint32_t)piece;
+    for (int step = 1; step < twoshot->group->size; step++) {
+        int owner = (me + step) % twoshot->group->size;
+        size_t first, count = piece_of(slices, owner, piece, &first);
+        memcpy(slot_of(twoshot, me, owner, number), (const char *)call->input + first * element_bytes,
+               count * element_bytes);
+    }
+    atomic_store_explicit(&progress_of(twoshot, me)->copied_in.value, number + 1, memory_order_release);
+}
+
+// Adds up this rank's piece into `sum`, and leaves it in every peer's slot.
+static void reduce_piece(struct twoshot *twoshot, const struct call *call, const void *input,
+                         unsigned char *sum, size_t bytes, uint32_t number) {
+    struct group *group = twoshot->group;
+    const struct kernels *kernels = group->kernels;
+    unsigned char *slots[MAX_RANKS];
+    const void *sources[MAX_RANKS];
+    for (int rank = 0; rank < group->size; rank++) {
+        slots[rank] = slot_of(twoshot, rank, group->rank, number);
+        if (rank != group->rank) kernels->claim(slots[rank], PORTION_BYTES);
+    }
+    for (size_t at = 0; at < bytes; at += PORTION_BYTES) {
+        size_t portion = bytes - at < PORTION_BYTES ? bytes - at : PORTION_BYTES;
+        for (int rank = 0; rank < group->size; rank++) {
+            if (rank != group->rank && at + portion < bytes)
+                kernels->claim(slots[rank] + at + portion, PORTION_BYTES);
+            sources[rank] = rank == group->rank ? (const unsigned char *)input + at : slots[rank] + at;
+        }
+        kernels->sum[call->dtype][group->size](sum + at, sources, group->size,
+                                               portion / dtype_sizes_bytes[call->dtype]);
+        for (int rank = 0; rank < group->size; rank++) {
+            if (rank != group->rank) memcpy(slots[rank] + at, sum + at, portion);
+        }
+    }
+}
+
+static int reduce(struct twoshot *twoshot, const struct call *call, const struct slices *slices, size_t piece,
+                  struct epilogue *epilogue) {
+    struct group *group = twoshot->group;
+    uint32_t number = twoshot->pieces + (uint32_t)piece;
+    size_t element_bytes = dtype_sizes_bytes[call->dtype];
+    size_t first, count = piece_of(slices, group->rank, piece, &first);
+    for (int rank = 0; rank < group->size; rank++) {
+        if (rank == group->rank) continue;
+        if (!group_wait(group, &progress_of(twoshot, rank)->copied_in.value, number + 1)) return -1;
+    }
+    bool straight = call->fusion == FUSION_NONE;
+    unsigned char *sum = straight ? (unsigned char *)call->out + first * element_bytes : twoshot->own_sum;
+    reduce_piece(twoshot, call, (const char *)call->input + first * element_bytes, sum, count * element_bytes,
+                 number);
+    atomic_store_explicit(&progress_of(twoshot, group->rank)->reduced.value, number + 1,
+                          memory_order_release);
+    if (!straight && count > 0) epilogue_consume(epilogue, (const void *const[]){sum}, 1, count);
+    return 0;
+}
+
+// Takes one owner's sums out of a slot, claimed ahead since the next input goes there.
+static void take_sums(const struct kernels *kernels, struct epilogue *epilogue, const unsigned char *sums,
+                      size_t count) {
+    size_t element_bytes = dtype_sizes_bytes[epilogue->call->dtype], bytes = count * element_bytes;
+    kernels->claim(sums, PORTION_BYTES);
+    for (size_t at = 0; at < bytes; at += PORTION_BYTES) {
+        size_t portion = bytes - at < PORTION_BYTES ? bytes - at : PORTION_BYTES;
+        if (at + portion < bytes) kernels->claim(sums + at + portion, PORTION_BYTES);
+        epilogue_consume(epilogue, (const void *const[]){sums + at}, 1, portion / element_bytes);
+    }
+}
+
+static int gather(struct twoshot *twoshot, const struct slices *slices, size_t piece,
+                  struct epilogue epilogues[]) {
+    struct group *group = twoshot->group;
+    uint32_t number = twoshot->pieces + (uint32_t)piece;
+    for (int step = 1; step < group->size; step++) {
+        int owner = (group->rank + step) % group->size;
+        size_t first, count = piece_of(slices, owner, piece, &first);
+        if (!group_wait(group, &progress_of(twoshot, owner)->reduced.value, number + 1)) return -1;
+        take_sums(group->kernels, &epilogues[owner], slot_of(twoshot, group->rank, owner, number), count);
+    }
+    return 0;
+}
+
+static int twoshot_run(void *state, const struct call *call) {
+    struct twoshot *twoshot = state;
+    struct group *group = twoshot->group;
+    struct slices slices = cut(twoshot, call);
+    struct epilogue epilogues[MAX_RANKS];
+    for (int owner = 0; owner < group->size; owner++) {
+        epilogue_begin(&epilogues[owner], group->kernels, call, slices.first[owner]);
+    }
+    copy_in(twoshot, call, &slices, 0);
+    for (size_t piece = 0; piece < slices.pieces; piece++) {
+        if (piece + 1 < slices.pieces) copy_in(twoshot, call, &slices, piece + 1);
+        if (reduce(twoshot, call, &slices, piece, &epilogues[group->rank]) != 0) return -1;
+        if (piece > 0 && gather(twoshot, &slices, piece - 1, epilogues) != 0) return -1;
+    }
+    if (gather(twoshot, &slices, slices.pieces - 1, epilogues) != 0) return -1;
+    twoshot->pieces += (uint32_t)slices.pieces;
+    return 0;
+}
+
+static void twoshot_teardown(void *state) {
+    struct twoshot *twoshot = state;
+    group_unmap(twoshot->shared, shared_bytes(twoshot));
+    free(twoshot->own_sum);
+    free(twoshot);
+}
+
+const struct strategy strategy_twoshot = {
+    .supports = twoshot_supports,
+    .setup = twoshot_setup,
+    .run = twoshot_run,
+    .teardown = twoshot_teardown,
+};

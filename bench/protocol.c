@@ -1,0 +1,156 @@
+// Requests in, rows out; see protocol.h.
+#include "protocol.h"
+
+#include <errno.h>
+#include <mpi.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench_identity.h"
+
+void protocol_write_identity(FILE *out) {
+    char library[MPI_MAX_LIBRARY_VERSION_STRING];
+    int length;
+    MPI_Get_library_version(library, &length);
+    library[strcspn(library, ",\n")] = '\0'; // Open MPI goes on with package and date
+    fprintf(out, "protocol=%d bench=%s isa=%s compiler=%s library=%s\n", PROTOCOL_VERSION, BENCH_HASH,
+            kernels_best()->isa, BENCH_COMPILER, library);
+}
+
+static const char *placement_of(const struct harness *harness) {
+    return harness->group->oversubscribed ? "oversubscribed" : "dedicated";
+}
+
+void protocol_write_hello(FILE *out, const struct harness *harness) {
+    const struct group *group = harness->group;
+    fprintf(out, "hello world_size=%d cores=%d placement=%s roundtrip_us=%.4f ", group->size, group->cores,
+            placement_of(harness), harness->roundtrip_us);
+    protocol_write_identity(out);
+    for (int i = 0; i < host_candidate_count; i++) {
+        fprintf(out, "strategy name=%s status=", host_candidates[i].name);
+        if (harness->is_set_up[i])
+            fprintf(out, "available\n");
+        else
+            fprintf(out, "unavailable reason=%s\n", harness->unavailable[i]);
+    }
+    fprintf(out, "ready\n");
+}
+
+void protocol_write_results(FILE *out, const struct harness *harness, const struct request *request,
+                            const struct result results[]) {
+    unsigned long long id = request->id;
+    for (int i = 0; i < host_candidate_count; i++) {
+        const struct result *result = &results[i];
+        if (result->candidate == NULL) continue;
+        if (result->reason != NULL) {
+            fprintf(out, "none id=%llu strategy=%s reason=%s\n", id, result->candidate->name, result->reason);
+            continue;
+        }
+        const struct summary *time = &result->time_us;
+        fprintf(out,
+                "row id=%llu strategy=%s time_us=%.4f low_us=%.4f high_us=%.4f samples=%zu min_us=%.4f "
+                "p95_us=%.4f "
+                "p99_us=%.4f skew_us=%.4f bound_us=%.4f mode=eager accumulate=%s placement=%s\n",
+                id, result->candidate->name, time->median, time->low, time->high, time->samples, time->min,
+                time->p95, time->p99, result->skew_us, result->bound_us,
+                result->candidate->accumulates_fp32 ? "fp32" : "native", placement_of(harness));
+    }
+    fprintf(out, "done id=%llu\n", id);
+}
+
+int find_name(const char *const names[], int count, const char *name) {
+    for (int i = 0; i < count; i++) {
+        if (strcmp(names[i], name) == 0) return i;
+    }
+    return -1;
+}
+
+int want_strategies(struct request *request, char *list, char reason[], size_t reason_size) {
+    memset(request->wanted, list == NULL, sizeof request->wanted);
+    char *rest = NULL;
+    for (char *name = list ? strtok_r(list, ",", &rest) : NULL; name != NULL;
+         name = strtok_r(NULL, ",", &rest)) {
+        int index = 0;
+        while (index < host_candidate_count && strcmp(host_candidates[index].name, name) != 0) index++;
+        if (index == host_candidate_count) {
+            snprintf(reason, reason_size, "unknown strategy %s", name);
+            return -1;
+        }
+        request->wanted[index] = 1;
+    }
+    return 0;
+}
+
+static int read_number(const char *text, double least, double most, double *number) {
+    char *end;
+    errno = 0;
+    *number = strtod(text, &end);
+    return errno == 0 && end != text && *end == '\0' && *number >= least && *number <= most ? 0 : -1;
+}
+
+// One field of a `measure` line. -1: unknown key or value.
+static int read_field(struct request *request, const char *key, char *value, char reason[],
+                      size_t reason_size) {
+    double number = 0;
+    int index = 0, status = 0;
+    if (strcmp(key, "op") == 0) return strcmp(value, "allreduce") == 0 ? 0 : -1;
+    if (strcmp(key, "mode") == 0) return strcmp(value, "eager") == 0 ? 0 : -1;
+    if (strcmp(key, "strategies") == 0) return want_strategies(request, value, reason, reason_size);
+    if (strcmp(key, "dtype") == 0) {
+        index = find_name(dtype_names, DTYPES, value);
+        request->shape.dtype = (enum dtype)index;
+        return index < 0 ? -1 : 0;
+    }
+    if (strcmp(key, "fusion") == 0) {
+        index = find_name(fusion_names, FUSIONS, value);
+        request->shape.fusion = (enum fusion)index;
+        return index < 0 ? -1 : 0;
+    }
+    if (strcmp(key, "id") == 0) {
+        status = read_number(value, 0, 1e15, &number);
+        request->id = (uint64_t)number;
+    } else if (strcmp(key, "hidden_size") == 0) {
+        status = read_number(value, 1, 1 << 24, &number);
+        request->shape.hidden_size = (size_t)number;
+    } else if (strcmp(key, "num_tokens") == 0) {
+        status = read_number(value, 1, 1 << 24, &number);
+        request->shape.num_tokens = (size_t)number;
+    } else if (strcmp(key, "min_samples") == 0) {
+        status = read_number(value, 1, 1e6, &number);
+        request->min_samples = (uint32_t)number;
+    } else if (strcmp(key, "max_samples") == 0) {
+        status = read_number(value, 1, 1e6, &number);
+        request->max_samples = (uint32_t)number;
+    } else if (strcmp(key, "budget_us") == 0) {
+        status = read_number(value, 0, 1e12, &request->budget_us);
+    } else if (strcmp(key, "seed") == 0) {
+        status = read_number(value, 0, 4294967295.0, &number);
+        request->seed = (uint32_t)number;
+    } else {
+        status = -1;
+    }
+    return status;
+}
+
+enum line_kind protocol_read_request(char *line, struct request *request, char reason[], size_t reason_size) {
+    char *rest = NULL, *word = strtok_r(line, " ", &rest);
+    if (word != NULL && strcmp(word, "quit") == 0) return LINE_QUIT;
+    if (word == NULL || strcmp(word, "measure") != 0) {
+        snprintf(reason, reason_size, "expected `measure` or `quit`, got %s", word ? word : "an empty line");
+        return LINE_WRONG;
+    }
+    *request = (struct request){.min_samples = 20, .max_samples = 200, .budget_us = 100000, .seed = 1};
+    want_strategies(request, NULL, reason, reason_size);
+    for (char *field = strtok_r(NULL, " ", &rest); field != NULL; field = strtok_r(NULL, " ", &rest)) {
+        char *equals = strchr(field, '=');
+        snprintf(reason, reason_size, "cannot read the field %s", field);
+        if (equals == NULL) return LINE_WRONG;
+        *equals = '\0';
+        if (read_field(request, field, equals + 1, reason, reason_size) != 0) return LINE_WRONG;
+    }
+    if (request->shape.hidden_size == 0 || request->shape.num_tokens == 0) {
+        snprintf(reason, reason_size, "a request needs hidden_size and num_tokens");
+        return LINE_WRONG;
+    }
+    return LINE_MEASURE;
+}

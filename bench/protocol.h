@@ -1,0 +1,52 @@
+// The lines that the generator and the bench exchange over standard input and output of rank 0. The contract:
+//
+// Every line is a word and fields `key=value`, one space between them; a field called reason or library comes
+// last and takes the rest of the line. The bench begins with
+//   hello protocol=1 bench=HASH world_size=2 cores=2 placement=dedicated isa=avx512 roundtrip_us=0.1234
+//   compiler=gcc-12.2.0
+//     library=Open MPI v4.1.4        (one line)
+//   strategy name=MPI status=available
+//   strategy name=MPI_SM status=unavailable reason=...
+//   ready
+// It answers each request
+//   measure id=1 op=allreduce dtype=bfloat16 fusion=NONE hidden_size=1024 num_tokens=4 mode=eager
+//   min_samples=20
+//     max_samples=200 budget_us=100000 seed=7 strategies=MPI,ONESHOT        (one line)
+// by one line for each strategy, in any order, and an end:
+//   row id=1 strategy=ONESHOT time_us=1.2 low_us=1.1 high_us=1.3 samples=50 min_us=1.0 p95_us=1.9 p99_us=2.5
+//   skew_us=0.05
+//     bound_us=0.2 mode=eager accumulate=fp32 placement=dedicated        (one line)
+//   none id=1 strategy=TWOSHOT reason=fewer tokens than ranks
+//   done id=1
+// budget_us is for the sampling of all strategies of a request together. A request that cannot be read, or a
+// rank that died, gives `error reason=...` and exit code 1. `quit`, or the end of the input, ends the bench
+// with exit code 0.
+#ifndef BENCH_PROTOCOL_H
+#define BENCH_PROTOCOL_H
+
+#include <stdio.h>
+
+#include "harness.h"
+
+enum { PROTOCOL_VERSION = 1 };
+
+// Who this bench is: hash of its sources, instruction set, compiler, MPI library; for --version and hello.
+void protocol_write_identity(FILE *out);
+
+void protocol_write_hello(FILE *out, const struct harness *harness);
+void protocol_write_results(FILE *out, const struct harness *harness, const struct request *request,
+                            const struct result results[]);
+
+enum line_kind { LINE_MEASURE, LINE_QUIT, LINE_WRONG };
+
+// Reads one line (without its newline; it is changed) of a request. LINE_WRONG with `reason` where it is
+// none.
+enum line_kind protocol_read_request(char *line, struct request *request, char reason[], size_t reason_size);
+
+// Index of a name in a list of `count`, or -1.
+int find_name(const char *const names[], int count, const char *name);
+
+// Marks the candidates of a comma-separated list as wanted (NULL: all). -1 and `reason` for an unknown name.
+int want_strategies(struct request *request, char *list, char reason[], size_t reason_size);
+
+#endif

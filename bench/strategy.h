@@ -1,0 +1,79 @@
+// What a strategy is: a struct of functions, one file each, the same functions in the same order. Read one,
+// know all.
+//
+// How to add one: bench/host/NAME.c with `const struct strategy strategy_NAME`, and a row in
+// generator/lists.lua. The time limit of a call, its check against the reference and its physical bound are
+// the same for all strategies of a backend; they are in harness.c and cell.c.
+#ifndef BENCH_STRATEGY_H
+#define BENCH_STRATEGY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lists.h"
+
+struct group;
+
+// One call, as one rank sees it. Arrays are row-major [num_tokens, hidden_size] of `dtype`; all memory
+// belongs to the caller. The sum over ranks of `input` goes
+//   FUSION_NONE: to `out`;
+//   the others: r = round(sum + residual) to `residual_out`, y = round(r * rsqrt(mean(r^2) + epsilon) *
+//   gamma) of each row to `out`, or, quantised, its codes to `out` (FP8: one byte, y / scale in e4m3; NVFP4:
+//   two codes a byte, with a scale per 16 elements in `block_scales`; `scale` is then the global scale).
+struct call {
+    enum dtype dtype;
+    enum fusion fusion;
+    size_t num_tokens;
+    size_t hidden_size;
+    const void *input;
+    const void *residual;
+    const void *gamma; // [hidden_size]
+    void *residual_out;
+    void *out;
+    uint8_t *block_scales;
+    float epsilon;
+    float scale;
+};
+
+static inline size_t call_elements(const struct call *call) {
+    return call->num_tokens * call->hidden_size;
+}
+
+static inline size_t call_bytes(const struct call *call) {
+    return call_elements(call) * dtype_sizes_bytes[call->dtype];
+}
+
+enum { REASON_SIZE = 160 };
+
+struct candidate;
+
+struct strategy {
+    // Why this call cannot be done, or NULL. Decides alike on all ranks.
+    const char *(*supports)(const struct group *group, const struct call *call);
+    // Collective. Makes the state of one rank; -1: cannot be had here, and `reason` says why, alike on all
+    // ranks.
+    int (*setup)(const struct candidate *candidate, struct group *group, void **state,
+                 char reason[REASON_SIZE]);
+    // Collective; returns when this rank's results are complete. -1: a peer is gone or hangs (the group says
+    // who).
+    int (*run)(void *state, const struct call *call);
+    // Collective. Frees the state.
+    void (*teardown)(void *state);
+};
+
+// A strategy by its name in rows and tables, with its parameters.
+struct candidate {
+    const char *name;
+    const struct strategy *strategy;
+    bool accumulates_fp32; // sums in fp32 in rank order: all ranks agree bit for bit; else rounds at every
+                           // step
+    int ompi_algorithm;
+    const char *ompi_component;
+};
+
+// All candidates of the host backend, in the order of the list.
+extern const struct candidate host_candidates[];
+extern const int host_candidate_count;
+
+#endif
