@@ -1,5 +1,5 @@
--- gentables lua: runs a Lua script with the modules of gentables at hand (require "rows", require "table" ...).
--- For tests, and for people who want a picture or a table by their own script.
+-- gentables lua: runs a Lua script with the modules of gentables at hand (require "rows", require "table"
+-- ...). For tests, and for people who want a picture or a table by their own script.
 local fail = require "fail"
 
 return {
