@@ -365,6 +365,16 @@ static bool fail_count(struct parser *parser, const struct csv_text *line) {
                        parser->line, count < layout->count ? "fewer" : "more", layout->count);
 }
 
+// Whether the cell at `at` is followed by another and reads as that of the line before, which began at
+// `begin`.
+static bool is_as_before(const struct parser *parser, size_t column, size_t begin, const char *at,
+                         const char *end) {
+    if (parser->previous == NULL) return false;
+    size_t length = parser->cell_end[column] - begin;
+    if ((size_t)(end - at) <= length || at[length] != ',') return false;
+    return memcmp(parser->previous + begin, at, length) == 0;
+}
+
 static bool parse_line(struct parser *parser, const struct csv_text *line) {
     const struct layout *layout = &parser->piece->source->layout;
     size_t length = (size_t)(line->end - line->begin), column = 0;
@@ -373,17 +383,25 @@ static bool parse_line(struct parser *parser, const struct csv_text *line) {
         size_t alike = common_prefix(parser->previous, line->begin, limit);
         while (column < layout->count - 1 && parser->cell_end[column] < alike) column++;
     }
-    const char *at = column == 0 ? line->begin : line->begin + parser->cell_end[column - 1] + 1;
+    size_t begin = column == 0 ? 0 : parser->cell_end[column - 1] + 1; // of the cell, in the line before
+    const char *at = line->begin + begin;
     for (;; column++, at++) {
         struct csv_scratch scratch;
         struct csv_text cell;
         struct problem detail;
+        if (column < layout->count && is_as_before(parser, column, begin, at, line->end)) {
+            at += parser->cell_end[column] - begin;
+            begin = parser->cell_end[column] + 1;
+            parser->cell_end[column] = (size_t)(at - line->begin);
+            continue;
+        }
         if (!csv_cell(&at, line->end, &scratch, &cell, &detail)) {
             return problem_set(parser->problem, "%s:%zu: %s", parser->piece->source->path, parser->line,
                                detail.text);
         }
         if (column == layout->count) break;
         if (!parse_cell(parser, layout->column[column], &cell)) return fail_count(parser, line);
+        begin = parser->cell_end[column] + 1;
         parser->cell_end[column] = (size_t)(at - line->begin);
         if (at == line->end) break;
     }

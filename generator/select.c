@@ -29,8 +29,9 @@ static double deviation(const struct candidate *candidate) {
 // P(winner's median < runner-up's), both taken as normal around what was measured.
 static double confidence(const struct candidate *winner, const struct candidate *runner_up) {
     double distance = runner_up->time_us - winner->time_us;
-    double spread = hypot(deviation(winner), deviation(runner_up));
-    if (isnan(spread)) return NAN;
+    double variance = deviation(winner) * deviation(winner) + deviation(runner_up) * deviation(runner_up);
+    if (isnan(variance)) return NAN;
+    double spread = sqrt(variance);
     if (spread == 0) return distance > 0 ? 1 : 0.5;
     return 0.5 * erfc(-distance / spread / sqrt(2));
 }

@@ -131,7 +131,8 @@ local function left_out(view)
   local lines, format = {}, view.format
   local left = view.canonical:left_out()
   if left.loopback > 0 then
-    lines[#lines + 1] = formats.counted(left.loopback, "loopback row") .. ": several ranks on one GPU, unreal links"
+    lines[#lines + 1] = formats.counted(left.loopback, "loopback row")
+      .. ": several ranks on one GPU, unreal links"
   end
   for _, strategy in ipairs(view.lists.strategies) do
     local count = left.strategies[strategy.name]

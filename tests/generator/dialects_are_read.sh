@@ -7,7 +7,7 @@ golden=$SOURCE/tests/golden/sm90
 # same: the artifacts of $WORK/data are the golden ones.
 same() {
     ends_with 0 "$GENTABLES" check --data-dir "$WORK/data" --arch sm90 --tables "$golden" \
-        --formats "${1:-trtllm,c,table,report}"
+        --formats trtllm,c,table,report
 }
 
 fresh() {

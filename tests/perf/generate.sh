@@ -1,0 +1,66 @@
+#!/bin/sh
+# How long `gentables generate` takes, as a multiple of reading the same bytes: prints figures, judges none.
+#
+#   sh tests/perf/generate.sh [GENTABLES]     default: build/bin/gentables; needs python3
+#
+# The rows are make_rows.py's: 3 files of 1,680 rows, and of 168,000 (41 MB). Each figure is the least of some runs.
+set -eu
+here=$(cd "$(dirname -- "$0")" && pwd)
+gentables=${1:-$here/../../build/bin/gentables}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+# least RUNS COMMAND...: the least wall time of so many runs, in microseconds.
+least() {
+    runs=$1
+    shift
+    best=
+    while [ "$runs" -gt 0 ]; do
+        begin=$(date +%s%N)
+        "$@" >/dev/null
+        time=$((($(date +%s%N) - begin) / 1000))
+        if [ -z "$best" ] || [ "$time" -lt "$best" ]; then best=$time; fi
+        runs=$((runs - 1))
+    done
+    echo "$best"
+}
+
+# say NAME MICROSECONDS REFERENCE: one line, with the ratio.
+say() {
+    awk -v name="$1" -v time="$2" -v reference="$3" \
+        'BEGIN { printf "  %-46s %9.2f ms   %6.2f x wc -l\n", name, time / 1000, time / reference }'
+}
+
+cat >"$work/select.lua" <<'END'
+local paths = {}
+for i, tp in ipairs { 2, 4, 8 } do paths[i] = ("%s/benchmark.tp%d.sm90.csv"):format(arg[1], tp) end
+assert(require("core.table").select(assert(require("core.rows").read(paths))))
+END
+cat >"$work/reader.py" <<'END'
+import csv, sys
+best = {}
+for path in sys.argv[1:]:
+    with open(path, newline='') as file:
+        for row in csv.reader(file):
+            key = (row[0], row[6], row[4], row[3], row[1])
+            if key not in best or row[8] < best[key]:
+                best[key] = row[8]
+END
+
+for size in small large; do
+    data=$work/$size
+    python3 "$here/make_rows.py" "$data" "$size"
+    runs=40
+    if [ "$size" = large ]; then runs=8; fi
+    echo "$size: $(cat "$data"/*.csv | wc -lc | awk '{ print $1 - 3 " rows, " $2 " bytes" }')"
+    reference=$(least "$runs" wc -l "$data"/*.csv)
+    say "wc -l" "$reference" "$reference"
+    say "python3's csv reader and a dictionary" "$(least 2 python3 "$work/reader.py" "$data"/*.csv)" "$reference"
+    say "gentables --version" "$(least "$runs" "$gentables" --version)" "$reference"
+    say "rows to the selected table" "$(least "$runs" "$gentables" lua "$work/select.lua" "$data")" "$reference"
+    for formats in table trtllm,c,table; do
+        # Into a new folder each time, so that every file is written.
+        say "generate --formats $formats" "$(least "$runs" sh -c 'rm -rf "$3" && exec "$0" generate --data-dir "$1" \
+            --arch sm90 --formats "$2" --out "$3"' "$gentables" "$data" "$formats" "$work/out")" "$reference"
+    done
+done
