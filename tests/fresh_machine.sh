@@ -52,6 +52,7 @@ inside() {
         tail -n 5 "$machine.log"
         skip "debootstrap failed; is there a Debian mirror?"
     fi
+    mount --bind "$machine" "$machine" # a root that is a mount, so that tests may make namespaces of their own
     mount -t proc proc "$machine/proc"
     mount -t sysfs -o ro sysfs "$machine/sys"
     mkdir -p "$machine/dev/shm" "$machine/dev/pts"
