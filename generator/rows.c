@@ -8,18 +8,16 @@
 #include "rows.h"
 
 #include <math.h>
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "csv.h"
 #include "number.h"
+#include "parallel.h"
 
-enum { MAX_COLUMNS = 64, MAX_THREADS = 8, PIECE_SIZE = 1 << 20, HEADER_LINES = 1 };
+enum { MAX_COLUMNS = 64, PIECE_SIZE = 1 << 20, HEADER_LINES = 1 };
 
 const struct column_name rows_columns[COLUMNS] = {
     [COLUMN_WORLD_SIZE] = {"world_size", NULL, "world_size", true, false},
@@ -462,43 +460,28 @@ static void parse_piece(struct piece *piece, const struct lists *lists, struct r
     }
 }
 
-// ---- all pieces, on as many threads as there are cores
+// ---- all pieces
 
-struct work {
+struct reading {
     struct piece *pieces;
-    size_t count;
-    atomic_size_t next;
     const struct lists *lists;
-    struct rows *rows; // NULL: count the lines
+    struct rows *rows;
 };
 
-static void *work_on(void *argument) {
-    struct work *work = argument;
-    for (;;) {
-        size_t index = atomic_fetch_add(&work->next, 1);
-        if (index >= work->count) return NULL;
-        if (work->rows == NULL) {
-            count_lines(&work->pieces[index]);
-        } else {
-            parse_piece(&work->pieces[index], work->lists, work->rows);
-        }
-    }
+static void count_task(void *context, size_t index) {
+    count_lines(&((struct reading *)context)->pieces[index]);
 }
 
-static void run_work(struct work *work) {
-    long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    size_t threads = cores < 1 ? 1 : (size_t)cores;
-    if (threads > MAX_THREADS) threads = MAX_THREADS;
+static void parse_task(void *context, size_t index) {
+    struct reading *reading = context;
+    parse_piece(&reading->pieces[index], reading->lists, reading->rows);
+}
+
+// How many threads the pieces are worth: small input is not worth a second one.
+static size_t count_threads(const struct piece *pieces, size_t count) {
     size_t size = 0;
-    for (size_t i = 0; i < work->count; i++)
-        size += (size_t)(work->pieces[i].text.end - work->pieces[i].text.begin);
-    if (threads > 1 + size / PIECE_SIZE) threads = 1 + size / PIECE_SIZE; // small input is not worth a thread
-    pthread_t thread[MAX_THREADS];
-    size_t started = 0;
-    atomic_init(&work->next, 0);
-    while (started + 1 < threads && pthread_create(&thread[started], NULL, work_on, work) == 0) started++;
-    work_on(work);
-    for (size_t i = 0; i < started; i++) pthread_join(thread[i], NULL);
+    for (size_t i = 0; i < count; i++) size += (size_t)(pieces[i].text.end - pieces[i].text.begin);
+    return 1 + size / PIECE_SIZE;
 }
 
 // Cuts the bodies of all sources at line ends. Returns the pieces (the caller frees them), or NULL.
@@ -599,18 +582,15 @@ static bool read_pieces(struct rows *rows, const struct source *sources, size_t 
     size_t count;
     struct piece *pieces = cut(sources, source_count, &count);
     if (pieces == NULL) return problem_set(problem, "out of memory");
-    struct work work = {.pieces = pieces, .count = count, .lists = lists};
-    run_work(&work);
+    struct reading reading = {pieces, lists, rows};
+    parallel_run(count, count_threads(pieces, count), count_task, &reading);
     bool ok = allocate_rows(rows, sources, source_count, number_pieces(pieces, count));
-    if (!ok) {
-        problem_set(problem, "out of memory");
-    } else {
-        work.rows = rows;
-        run_work(&work);
-        for (size_t i = 0; i < count && ok; i++) {
-            ok = !pieces[i].failed;
-            if (!ok) *problem = pieces[i].problem;
-        }
+    if (!ok) problem_set(problem, "out of memory");
+    if (ok) parallel_run(count, count_threads(pieces, count), parse_task, &reading);
+    for (size_t i = 0; ok && i < count; i++) {
+        if (!pieces[i].failed) continue;
+        *problem = pieces[i].problem;
+        ok = false;
     }
     if (ok) settle(rows, sources, pieces, count);
     free(pieces);

@@ -7,6 +7,7 @@
 
 #include "csv.h"
 #include "number.h"
+#include "parallel.h"
 #include "select.h"
 
 static const char table_header[] =
@@ -53,31 +54,41 @@ static bool chain_rows(const struct rows *rows, struct grid *grid, struct chains
     return true;
 }
 
+// The cells are chosen in parts, which count for themselves what does not compete.
+enum { CELLS_IN_A_PART = 4096 };
+
+struct part {
+    size_t loopback_rows, rows_of_others[NAMES_MAX];
+};
+
 struct selecting {
     const struct rows *rows;
     const struct selection *selection;
-    uint8_t loopback;
+    uint8_t loopback; // the place of that name in the list of placements
+    struct chains chains;
     struct table *table;
+    struct part *parts;
 };
 
 // Whether a row competes; counts it if not.
-static bool competes(struct selecting *selecting, const struct row *row) {
+static bool competes(const struct selecting *selecting, const struct row *row, struct part *part) {
     if (row->placement == selecting->loopback && !selecting->selection->loopback) {
-        selecting->table->loopback_rows++;
+        part->loopback_rows++;
         return false;
     }
     if (selecting->selection->may_win[row->strategy]) return true;
-    selecting->table->rows_of_others[row->strategy]++;
+    part->rows_of_others[row->strategy]++;
     return false;
 }
 
-static struct cell choose_cell(struct selecting *selecting, const uint32_t *next, uint32_t row) {
+// The cell whose rows are the list that begins with `row`.
+static struct cell choose_cell(const struct selecting *selecting, uint32_t row, struct part *part) {
     struct candidate candidates[NAMES_MAX];
     uint32_t row_of[NAMES_MAX];
     size_t count = 0;
     const struct rows *rows = selecting->rows;
-    for (; row != NO_ROW; row = next[row]) {
-        if (!competes(selecting, &rows->row[row])) continue;
+    for (; row != NO_ROW; row = selecting->chains.next[row]) {
+        if (!competes(selecting, &rows->row[row], part)) continue;
         const struct row_detail *detail = rows->detail == NULL ? &rows_no_detail : &rows->detail[row];
         row_of[count] = row;
         candidates[count++] = (struct candidate){rows->row[row].time_us, detail->low_us, detail->high_us,
@@ -98,6 +109,26 @@ static struct cell choose_cell(struct selecting *selecting, const uint32_t *next
     };
 }
 
+static void choose_part(void *context, size_t index) {
+    const struct selecting *selecting = context;
+    size_t cells = selecting->table->grid.cell_count, first = index * CELLS_IN_A_PART;
+    size_t end = cells - first < CELLS_IN_A_PART ? cells : first + CELLS_IN_A_PART;
+    for (size_t i = first; i < end; i++) {
+        selecting->table->cells[i] =
+            choose_cell(selecting, selecting->chains.first[i], &selecting->parts[index]);
+    }
+}
+
+static void choose_cells(struct selecting *selecting, size_t parts) {
+    struct table *table = selecting->table;
+    parallel_run(parts, parts, choose_part, selecting);
+    for (size_t i = 0; i < parts; i++) {
+        table->loopback_rows += selecting->parts[i].loopback_rows;
+        for (size_t j = 0; j < NAMES_MAX; j++)
+            table->rows_of_others[j] += selecting->parts[i].rows_of_others[j];
+    }
+}
+
 static bool add_cells(struct grid *grid, const struct rows *rows, const struct selection *selection) {
     for (size_t i = 0; i < rows->count; i++) {
         bool as_before = i > 0 && cell_key_equal(&rows->row[i].key, &rows->row[i - 1].key);
@@ -112,22 +143,27 @@ static bool add_cells(struct grid *grid, const struct rows *rows, const struct s
 static bool select_cells(struct table *table, const struct rows *rows, const struct selection *selection,
                          const struct lists *lists, struct problem *problem) {
     static const char loopback[] = "loopback";
-    struct selecting selecting = {rows, selection, 0, table};
-    selecting.loopback = names_find(&lists->placements, loopback, loopback + strlen(loopback));
     if (!add_cells(&table->grid, rows, selection)) return problem_set(problem, "out of memory");
     if (!grid_close(&table->grid, problem)) return false;
-    size_t cells = table->grid.cell_count;
+    size_t cells = table->grid.cell_count, parts = (cells + CELLS_IN_A_PART - 1) / CELLS_IN_A_PART;
     table->cells = malloc((cells + 1) * sizeof *table->cells);
-    struct chains chains = {malloc((cells + 1) * sizeof(uint32_t)),
-                            malloc((rows->count + 1) * sizeof(uint32_t))};
-    bool ok = table->cells != NULL && chains.first != NULL && chains.next != NULL && rows->count < NO_ROW;
+    struct selecting selecting = {
+        .rows = rows,
+        .selection = selection,
+        .loopback = names_find(&lists->placements, loopback, loopback + strlen(loopback)),
+        .chains = {malloc((cells + 1) * sizeof(uint32_t)), malloc((rows->count + 1) * sizeof(uint32_t))},
+        .table = table,
+        .parts = calloc(parts + 1, sizeof(struct part)),
+    };
+    struct chains *chains = &selecting.chains;
+    bool ok = table->cells != NULL && chains->first != NULL && chains->next != NULL &&
+              selecting.parts != NULL && rows->count < NO_ROW;
     if (!ok) problem_set(problem, "out of memory");
-    ok = ok && chain_rows(rows, &table->grid, &chains, lists, problem);
-    for (size_t i = 0; ok && i < cells; i++) {
-        table->cells[i] = choose_cell(&selecting, chains.next, chains.first[i]);
-    }
-    free(chains.first);
-    free(chains.next);
+    ok = ok && chain_rows(rows, &table->grid, chains, lists, problem);
+    if (ok) choose_cells(&selecting, parts);
+    free(chains->first);
+    free(chains->next);
+    free(selecting.parts);
     return ok;
 }
 
