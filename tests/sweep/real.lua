@@ -1,5 +1,5 @@
--- gentables sweep with mpirun and the bench itself: rows come out for ranks with a core each and without, and no
--- rank outlives the sweep, however it ends. Skipped (77) where there is no mpirun.
+-- gentables sweep with mpirun and the bench itself: rows come out for ranks with a core each and without, and
+-- no rank outlives the sweep, however it ends. Skipped (77) where there is no mpirun.
 package.path = package.path .. ";" .. arg[0]:match("^(.*/)") .. "?.lua"
 local lu = require "luaunit"
 local file = require "core.file"
