@@ -60,8 +60,7 @@ void json_free(json_document *document) {
     delete document;
 }
 
-// ---- Lua
-// ---------------------------------------------------------------------------------------------------------
+// ---- Lua --------------------------------------------------------------------------------------
 
 // On the Lua stack while visiting: the containers that are open, each but the root with its key below it.
 namespace {

@@ -48,8 +48,7 @@ struct process {
 enum wait_result { WAIT_ERROR = -2, WAIT_INTERRUPTED = -1, WAIT_TIMEOUT = 0, WAIT_READY = 1 };
 enum read_result { READ_LINE, READ_TIMEOUT, READ_END, READ_INTERRUPTED, READ_TOO_LONG, READ_ERROR };
 
-// ---- signals: caught while a child lives
-// -----------------------------------------------------------------------
+// ---- signals: caught while a child lives ------------------------------------------------------
 
 static const int caught_signals[] = {SIGINT, SIGTERM, SIGHUP};
 enum { CAUGHT = sizeof caught_signals / sizeof caught_signals[0] };
@@ -84,8 +83,7 @@ static void block_signals(sigset_t *former) {
     sigprocmask(SIG_BLOCK, &set, former);
 }
 
-// ---- time and waiting
-// --------------------------------------------------------------------------------------------
+// ---- time and waiting -------------------------------------------------------------------------
 
 // Seconds of the monotonic clock.
 static double now(void) {
@@ -114,8 +112,7 @@ static enum wait_result wait_until(struct pollfd *polls, nfds_t count, double de
     return result;
 }
 
-// ---- start
-// -----------------------------------------------------------------------------------------------
+// ---- start ------------------------------------------------------------------------------------
 
 static void close_end(int *end) {
     if (*end >= 0) close(*end);
@@ -193,8 +190,7 @@ static int process_start(struct process *process, char *const argv[], char *cons
     return 0;
 }
 
-// ---- talk
-// -----------------------------------------------------------------------------------------------
+// ---- talk -------------------------------------------------------------------------------------
 
 static bool text_reserve(struct text *text, size_t more) {
     if (text->length + more <= text->capacity) return true;
@@ -305,8 +301,7 @@ static enum wait_result write_all(struct process *process, const char *data, siz
     return WAIT_READY;
 }
 
-// ---- end
-// -----------------------------------------------------------------------------------------------
+// ---- end --------------------------------------------------------------------------------------
 
 // The session of process `pid`, from /proc; -1 where there is none.
 static pid_t session_of(const char *pid) {
@@ -382,8 +377,7 @@ static void exit_reason(int status, char *reason, size_t size) {
     }
 }
 
-// ---- Lua
-// -----------------------------------------------------------------------------------------------
+// ---- Lua --------------------------------------------------------------------------------------
 
 #define PROCESS_TYPE "gentables.process"
 

@@ -126,14 +126,20 @@ function provenance.spec_hash(spec) return provenance.hash(json.encode(spec)) en
 -- Where the provenance of the rows file at `path` stands.
 function provenance.path_of(path) return (path:gsub("%.csv$", "") .. ".json") end
 
+local function is_provenance(record)
+  local machine = type(record) == "table" and record.version == VERSION and record.machine
+  return type(machine) == "table" and type(machine.cpu) == "string" and type(machine.mpi) == "string"
+    and math.type(machine.cores) == "integer" and type(record.fingerprint) == "string"
+    and type(record.no_time) == "table"
+end
+
 -- Reads a provenance file. Returns its record | nil, message. A file that is not there is a message too.
 function provenance.read(path)
   local text, message = file.read(path)
   if not text then return nil, message end
   local record, problem = json.decode(text)
   if not record then return nil, ("%s: is no JSON: %s"):format(path, problem) end
-  if type(record) ~= "table" or record.version ~= VERSION or type(record.fingerprint) ~= "string"
-    or type(record.machine) ~= "table" then
+  if not is_provenance(record) then
     return nil, ("%s: is no provenance of version %d; sweep --fresh writes it anew"):format(path, VERSION)
   end
   return record

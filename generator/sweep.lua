@@ -112,7 +112,7 @@ local function take_finished(world, job)
     take(world, record)
     world.finished = world.finished + 1
   end
-  for _, entry in ipairs(old.no_time or {}) do
+  for _, entry in ipairs(old.no_time) do
     -- What failed is tried again; what is above a limit, the spec says itself.
     local record = plan.record(entry, entry.strategy, { reason = entry.reason, world_size = world.size })
     if not entry.failed and not entry.skipped then take_reason(world, record) end
@@ -139,6 +139,9 @@ local function load_world(job, size)
   world.fresh = job.fresh or (usable and found.fresh)
   if not world.fresh then take_finished(world, job) end
   if usable then take_journal(world, job, found) end
+  if found and not usable and #found.cells > 0 then
+    world.note = world.note or "begins again: what is unfinished there is of another machine, bench or limits"
+  end
   local done = {}
   for key in pairs(world.known) do done[key] = true end
   for key in pairs(world.why) do done[key] = true end
@@ -274,7 +277,7 @@ end
 local function is_current(world, job, with, without)
   local old = world.old
   return #world.missing == 0 and not world.continues and old ~= nil and world.finished == #with
-    and #(old.no_time or {}) == #without and old.spec ~= nil and old.spec.hash == job.spec_hash
+    and #old.no_time == #without and old.spec ~= nil and old.spec.hash == job.spec_hash
 end
 
 local function provenance_of(world, job, with, without)

@@ -16,8 +16,7 @@ static int terminal_columns(void) {
     return size.ws_col;
 }
 
-// ---- Lua
-// ---------------------------------------------------------------------------------------------------------
+// ---- Lua --------------------------------------------------------------------------------------
 
 static FILE *check_file(lua_State *lua) {
     luaL_Stream *stream = luaL_checkudata(lua, 1, LUA_FILEHANDLE);

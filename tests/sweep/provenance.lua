@@ -64,7 +64,8 @@ end
 
 function TestProvenance.test_what_is_no_provenance_is_told_with_its_file()
   local path = os.tmpname()
-  for _, text in ipairs { "{", "[]", "{}", '{"version": 2, "fingerprint": "x", "machine": {}}', "7" } do
+  for _, text in ipairs { "{", "[]", "{}", '{"version": 2, "fingerprint": "x", "machine": {}}', "7",
+    '{"version": 1, "fingerprint": "x", "machine": {"cpu": 1}}' } do
     lib.write(path, text)
     local record, message = provenance.read(path)
     lu.assertNil(record)

@@ -50,8 +50,7 @@ static long number(const char *request, const char *name) {
     return strtol(text, NULL, 10);
 }
 
-// ---- answers
-// -----------------------------------------------------------------------------------------------------
+// ---- answers ----------------------------------------------------------------------------------
 
 static void answer_strategy(const char *request, const char *strategy) {
     long id = number(request, "id");
@@ -76,8 +75,7 @@ static void answer(const char *request) {
     fflush(stdout);
 }
 
-// ---- faults
-// ------------------------------------------------------------------------------------------------------
+// ---- faults -----------------------------------------------------------------------------------
 
 static volatile sig_atomic_t asked_to_end;
 
@@ -172,8 +170,7 @@ static int has_start_fault(const char *name) {
     return strcmp(setting("STAND_IN_FAULT", ""), name) == 0;
 }
 
-// ---- main
-// --------------------------------------------------------------------------------------------------------
+// ---- main -------------------------------------------------------------------------------------
 
 static void greet(void) {
     if (has_start_fault("die_at_start")) die("");

@@ -272,7 +272,8 @@ end
 function TestSweep:test_a_journal_of_another_machine_is_not_taken_up()
   self:interrupt_at("fusion=RESIDUAL", SIGTERM)
   self:requests()
-  self:sweep_well({ LIBRARY = "Open MPI v4.0.3" })
+  local out = self:sweep_well({ LIBRARY = "Open MPI v4.0.3" })
+  lu.assertStrContains(out, self.csv .. ": begins again: what is unfinished there is of another machine")
   lu.assertEquals(#self:requests(), 8)
 end
 
