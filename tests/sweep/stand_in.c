@@ -131,6 +131,11 @@ static void silent_about_one(const char *request) {
     fflush(stdout);
 }
 
+static void wrong_id(const char *request) {
+    printf("done id=%ld\n", number(request, "id") + 1000);
+    fflush(stdout);
+}
+
 static void refuse(const char *request) {
     (void)request;
     say("error reason=no such fusion\n");
@@ -148,6 +153,7 @@ static const struct fault {
     {"garbage", garbage},
     {"no_time", no_time},
     {"silent_about_one", silent_about_one},
+    {"wrong_id", wrong_id},
     {"refuse", refuse},
     {NULL, NULL},
 };

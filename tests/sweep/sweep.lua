@@ -169,6 +169,18 @@ function TestSweep:test_a_budget_is_shared_by_the_cells()
   lu.assertStrContains(self:requests()[1], " budget_us=250000 ")
 end
 
+-- `script` of util-linux gives the sweep a terminal.
+function TestSweep:test_a_terminal_sees_how_far_it_is()
+  local words = {}
+  for i, word in ipairs(lib.sweep_command(self.folder)) do words[i] = "'" .. word .. "'" end
+  local command = { "script", "-qec", "stty cols 150; exec " .. table.concat(words, " "), "/dev/null" }
+  if not process.start({ "script", "--version" }) then lu.skip("there is no script of util-linux") end
+  local ended, out = lib.run(command, self:environment())
+  lu.assertEquals(ended, "exit code 0")
+  lu.assertStrContains(out, "\r\27[K[....................] 0/8  TP 2 bfloat16 NONE, hidden size 64, 1 token")
+  self:has_all_rows()
+end
+
 function TestSweep:test_only_the_tp_sizes_that_are_asked_for()
   lib.write(self.folder .. "/spec.lua", (small_spec:gsub("tp = { 2 }", "tp = { 2, 4 }")))
   self:sweep_well({}, "--tp", "4")
@@ -301,6 +313,7 @@ local faults = {
   garbage = "the bench answered what protocol 1 does not know: Segment ID: 7 ?[31mred",
   no_time = "the bench answered nonsense: time_us=nan in: row id=",
   silent_about_one = "the bench gave no answer for ",
+  wrong_id = "the bench answered what protocol 1 does not know: done id=10",
   refuse = "the bench says: no such fusion",
 }
 local culprit = "fusion=NONE hidden_size=128 num_tokens=4"
