@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "csv.h"
+#include "large.h"
 #include "number.h"
 #include "parallel.h"
 
@@ -513,8 +514,8 @@ static bool allocate_rows(struct rows *rows, const struct source *sources, size_
                           size_t lines) {
     bool detail = false;
     for (size_t i = 0; i < source_count; i++) detail |= sources[i].layout.ours;
-    rows->row = malloc((lines + 1) * sizeof *rows->row);
-    if (detail) rows->detail = malloc((lines + 1) * sizeof *rows->detail);
+    rows->row = large_allocate((lines + 1) * sizeof *rows->row);
+    if (detail) rows->detail = large_allocate((lines + 1) * sizeof *rows->detail);
     rows->files = calloc(source_count + 1, sizeof *rows->files);
     if (rows->row == NULL || rows->files == NULL || (detail && rows->detail == NULL)) return false;
     for (size_t i = 0; i < source_count; i++) {

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "csv.h"
+#include "large.h"
 #include "number.h"
 #include "parallel.h"
 #include "select.h"
@@ -146,12 +147,13 @@ static bool select_cells(struct table *table, const struct rows *rows, const str
     if (!add_cells(&table->grid, rows, selection)) return problem_set(problem, "out of memory");
     if (!grid_close(&table->grid, problem)) return false;
     size_t cells = table->grid.cell_count, parts = (cells + CELLS_IN_A_PART - 1) / CELLS_IN_A_PART;
-    table->cells = malloc((cells + 1) * sizeof *table->cells);
+    table->cells = large_allocate((cells + 1) * sizeof *table->cells);
     struct selecting selecting = {
         .rows = rows,
         .selection = selection,
         .loopback = names_find(&lists->placements, loopback, loopback + strlen(loopback)),
-        .chains = {malloc((cells + 1) * sizeof(uint32_t)), malloc((rows->count + 1) * sizeof(uint32_t))},
+        .chains = {large_allocate((cells + 1) * sizeof(uint32_t)),
+                   large_allocate((rows->count + 1) * sizeof(uint32_t))},
         .table = table,
         .parts = calloc(parts + 1, sizeof(struct part)),
     };
@@ -278,7 +280,7 @@ char *table_text(const struct table *table, const char *arch, const struct lists
                   longest_name(&lists->ops) + longest_name(&lists->modes) +
                   2 * longest_name(&lists->strategies) + NUMBERS_IN_A_LINE * NUMBER_TEXT_SIZE +
                   sizeof table_header;
-    char *text = malloc((table->grid.cell_count + 1) * line), *out = text;
+    char *text = large_allocate((table->grid.cell_count + 1) * line), *out = text;
     if (text == NULL) return NULL;
     out = put(out, table_header, strlen(table_header));
     *out++ = '\n';

@@ -124,7 +124,8 @@ function tests.test_the_report_tells_machine_doubts_and_what_has_no_time()
   local path = folder("host", { [2] = { record(), record { strategy = "MPI", time_us = 4.5 },
     record { num_tokens = 8, placement = "oversubscribed" } } })
   assert(provenance.write(path .. "/benchmark.tp2.host.json", { world_size = 2, arch = "host",
-    fingerprint = "f", machine = { cpu = "A CPU", cores = 2, mpi = "Open MPI 4.1.4", caches = { L1d = "48K" } },
+    fingerprint = "f",
+    machine = { cpu = "A CPU", cores = 2, mpi = "Open MPI 4.1.4", caches = { L1d = "48K" } },
     bench = { protocol = 1, hash = "h", isa = "avx512", compiler = "gcc-12" }, date = "2020-01-01",
     no_time = { { dtype = "bfloat16", op = "allreduce", mode = "eager", fusion = "NONE", hidden_size = 1024,
       num_tokens = 1, strategy = "TWOSHOT", reason = "fewer tokens | than ranks" } } }))
