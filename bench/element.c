@@ -55,6 +55,7 @@ static uint16_t half_from_float(float value) {
     double magnitude = fabs((double)value);
     if (isnan(value)) return sign | 0x7e00;
     if (magnitude >= 65520) return sign | 0x7c00;
+    if (magnitude == 0) return sign;
     int exponent;
     frexp(magnitude, &exponent); // magnitude = fraction * 2^exponent, fraction in [0.5, 1)
     if (exponent < -13) exponent = -13;

@@ -19,7 +19,7 @@
 
 enum {
     SPINS = 4000,               // some microseconds: longer than a message between idle cores takes
-    SPINS_OVERSUBSCRIBED = 20,  // the peer cannot run before we yield
+    SPINS_OVERSUBSCRIBED = 1,   // the peer cannot run before we yield
     START_AFTER_NS = 1500,      // every rank has seen the release by then
     POLLS_BETWEEN_CHECKS = 256, // of peers and deadline, once we yield
 };

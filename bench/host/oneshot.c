@@ -18,7 +18,7 @@
 enum {
     SLOTS = 4,
     CHUNK_BYTES = 32 << 10,
-    CHUNK_BYTES_OVERSUBSCRIBED = 256 << 10, // every chunk costs a switch between ranks
+    CHUNK_BYTES_OVERSUBSCRIBED = 128 << 10, // every chunk costs a switch between ranks
     PORTION_BYTES = 1 << 10,                // claimed ahead: what the line fill buffers take
     LINE_BYTES = 60,
     LINES_UP_TO_BYTES = 4 << 10,
@@ -62,7 +62,7 @@ static unsigned char *slot_of(const struct oneshot *oneshot, int rank, uint32_t 
 // Where `rank` puts the lines of the call with this tag; two ranks take turns here as well.
 static struct line *lines_of(const struct oneshot *oneshot, int rank, uint32_t tag) {
     if (oneshot->group->size == 2) return mailbox_of(oneshot, rank ^ (int)(tag & 1))->lines[0];
-    return lines_of(oneshot, rank, tag);
+    return mailbox_of(oneshot, rank)->lines[tag & 1];
 }
 
 static const char *oneshot_supports(const struct group *group, const struct call *call) {

@@ -20,7 +20,7 @@
 enum {
     SLOTS = 4,
     ROUND_BYTES = 64 << 10,                 // pieces of all slices together
-    ROUND_BYTES_OVERSUBSCRIBED = 512 << 10, // every round costs two switches between ranks
+    ROUND_BYTES_OVERSUBSCRIBED = 128 << 10, // every round costs two switches between ranks
     PORTION_BYTES = 1 << 10,                // claimed ahead: what the line fill buffers take
     ALIGN_ELEMENTS = 64,
     PAGE = 4096,
@@ -149,6 +149,19 @@ static void reduce_piece(struct twoshot *twoshot, const struct call *call, const
     }
 }
 
+// Takes one owner's sums to the epilogue, in portions that are the same on every rank, as the bits depend on
+// them. Slots are claimed ahead, since the next input goes there.
+static void take_sums(const struct kernels *kernels, struct epilogue *epilogue, const unsigned char *sums,
+                      size_t count) {
+    size_t element_bytes = dtype_sizes_bytes[epilogue->call->dtype], bytes = count * element_bytes;
+    kernels->claim(sums, PORTION_BYTES);
+    for (size_t at = 0; at < bytes; at += PORTION_BYTES) {
+        size_t portion = bytes - at < PORTION_BYTES ? bytes - at : PORTION_BYTES;
+        if (at + portion < bytes) kernels->claim(sums + at + portion, PORTION_BYTES);
+        epilogue_consume(epilogue, (const void *const[]){sums + at}, 1, portion / element_bytes);
+    }
+}
+
 static int reduce(struct twoshot *twoshot, const struct call *call, const struct slices *slices, size_t piece,
                   struct epilogue *epilogue) {
     struct group *group = twoshot->group;
@@ -165,20 +178,8 @@ static int reduce(struct twoshot *twoshot, const struct call *call, const struct
                  number);
     atomic_store_explicit(&progress_of(twoshot, group->rank)->reduced.value, number + 1,
                           memory_order_release);
-    if (!straight && count > 0) epilogue_consume(epilogue, (const void *const[]){sum}, 1, count);
+    if (!straight) take_sums(group->kernels, epilogue, sum, count);
     return 0;
-}
-
-// Takes one owner's sums out of a slot, claimed ahead since the next input goes there.
-static void take_sums(const struct kernels *kernels, struct epilogue *epilogue, const unsigned char *sums,
-                      size_t count) {
-    size_t element_bytes = dtype_sizes_bytes[epilogue->call->dtype], bytes = count * element_bytes;
-    kernels->claim(sums, PORTION_BYTES);
-    for (size_t at = 0; at < bytes; at += PORTION_BYTES) {
-        size_t portion = bytes - at < PORTION_BYTES ? bytes - at : PORTION_BYTES;
-        if (at + portion < bytes) kernels->claim(sums + at + portion, PORTION_BYTES);
-        epilogue_consume(epilogue, (const void *const[]){sums + at}, 1, portion / element_bytes);
-    }
 }
 
 static int gather(struct twoshot *twoshot, const struct slices *slices, size_t piece,

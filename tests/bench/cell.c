@@ -1,0 +1,194 @@
+// The check of results: right ones pass for every data type, fusion and number of ranks; each planted fault
+// is found.
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "cell.h"
+#include "element.h"
+#include "host/epilogue.h"
+
+enum { SEED = 11 };
+
+// What the ranks of one call would do together, in one process: rank 0's cell gets the results.
+struct ranks {
+    struct cell cells[MAX_RANKS];
+    int count;
+};
+
+static void open_ranks(struct ranks *ranks, int count, struct shape shape) {
+    ranks->count = count;
+    for (int rank = 0; rank < count; rank++)
+        assert_int_equal(cell_open(&ranks->cells[rank], &shape, rank, count, SEED), 0);
+}
+
+static void close_ranks(struct ranks *ranks) {
+    for (int rank = 0; rank < ranks->count; rank++) cell_close(&ranks->cells[rank]);
+}
+
+static void run_with(struct ranks *ranks, size_t shift, int sources_used) {
+    const void *sources[MAX_RANKS];
+    struct call call = cell_call(&ranks->cells[0], shift);
+    struct epilogue epilogue;
+    for (int rank = 0; rank < ranks->count; rank++)
+        sources[rank] = cell_call(&ranks->cells[rank], shift).input;
+    cell_poison(&ranks->cells[0]);
+    epilogue_begin(&epilogue, kernels_best(), &call, 0);
+    epilogue_consume(&epilogue, sources, sources_used, call_elements(&call));
+}
+
+static bool right(struct ranks *ranks, size_t shift, bool fp32) {
+    char what[160];
+    return cell_check(&ranks->cells[0], shift, fp32, what, sizeof what);
+}
+
+static void right_results_pass(void **state) {
+    (void)state;
+    const int counts[] = {2, 3, 4, 7, 8, 16};
+    for (int dtype = 0; dtype < DTYPES; dtype++) {
+        for (int fusion = 0; fusion < FUSIONS; fusion++) {
+            for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+                struct ranks ranks;
+                open_ranks(&ranks, counts[i], (struct shape){(enum dtype)dtype, (enum fusion)fusion, 5, 208});
+                for (size_t shift = 0; shift < ranks.cells[0].shifts; shift++) {
+                    char what[160];
+                    run_with(&ranks, shift, counts[i]);
+                    if (!cell_check(&ranks.cells[0], shift, true, what, sizeof what)) {
+                        fail_msg("%s %s, %d ranks: %s", dtype_names[dtype], fusion_names[fusion], counts[i],
+                                 what);
+                    }
+                }
+                close_ranks(&ranks);
+            }
+        }
+    }
+}
+
+static void results_of_other_data_are_wrong(void **state) {
+    (void)state;
+    for (int fusion = 0; fusion < FUSIONS; fusion++) {
+        struct ranks ranks;
+        open_ranks(&ranks, 2, (struct shape){DTYPE_BFLOAT16, (enum fusion)fusion, 3, 64});
+        run_with(&ranks, 0, 2);
+        assert_true(right(&ranks, 0, true));
+        assert_false(right(&ranks, 1, true));
+        close_ranks(&ranks);
+    }
+}
+
+static void a_rank_left_out_is_found(void **state) {
+    (void)state;
+    for (int fusion = 0; fusion < FUSIONS; fusion++) {
+        struct ranks ranks;
+        open_ranks(&ranks, 16, (struct shape){DTYPE_FLOAT16, (enum fusion)fusion, 3, 64});
+        run_with(&ranks, 0, 15);
+        assert_false(right(&ranks, 0, true));
+        assert_false(right(&ranks, 0, false));
+        close_ranks(&ranks);
+    }
+}
+
+static void rounding_at_every_step_is_not_fp32_accumulation(void **state) {
+    (void)state;
+    struct ranks ranks;
+    struct shape shape = {DTYPE_BFLOAT16, FUSION_NONE, 16, 256};
+    open_ranks(&ranks, 8, shape);
+    struct call call = cell_call(&ranks.cells[0], 0);
+    size_t count = call_elements(&call);
+    memcpy(call.out, call.input, call_bytes(&call));
+    for (int rank = 1; rank < 8; rank++) {
+        const void *sources[2] = {call.out, cell_call(&ranks.cells[rank], 0).input};
+        kernels_best()->sum[DTYPE_BFLOAT16][2](call.out, sources, 2, count);
+    }
+    assert_false(right(&ranks, 0, true));
+    assert_true(right(&ranks, 0, false));
+    close_ranks(&ranks);
+}
+
+// Every single byte of a result matters: the last, which kernels like to forget, and one in the middle.
+static void a_single_wrong_element_is_found(void **state) {
+    (void)state;
+    for (int dtype = 0; dtype < DTYPES; dtype++) {
+        for (int fusion = 0; fusion < FUSIONS; fusion++) {
+            struct ranks ranks;
+            open_ranks(&ranks, 3, (struct shape){(enum dtype)dtype, (enum fusion)fusion, 3, 80});
+            struct cell *cell = &ranks.cells[0];
+            const size_t places[] = {cell->out_bytes - 1, cell->out_bytes / 2 + 1};
+            for (size_t i = 0; i < 2; i++) {
+                run_with(&ranks, 0, 3);
+                cell->out[places[i]] ^= 0x60;
+                assert_false(right(&ranks, 0, true));
+            }
+            if (fusion != FUSION_NONE) {
+                run_with(&ranks, 0, 3);
+                cell->residual_out[cell->residual_out_bytes - 1] ^= 0x40;
+                assert_false(right(&ranks, 0, true));
+            }
+            if (fusion == FUSION_RESIDUAL_RMS_NORM_QUANT_NVFP4) {
+                run_with(&ranks, 0, 3);
+                cell->block_scales[block_scale_offset(2, 4, 80)] += 1;
+                assert_false(right(&ranks, 0, true));
+            }
+            close_ranks(&ranks);
+        }
+    }
+}
+
+static void what_was_not_written_is_wrong(void **state) {
+    (void)state;
+    for (int dtype = 0; dtype < DTYPES; dtype++) {
+        for (int fusion = 0; fusion < FUSIONS; fusion++) {
+            struct ranks ranks;
+            open_ranks(&ranks, 2, (struct shape){(enum dtype)dtype, (enum fusion)fusion, 2, 64});
+            cell_poison(&ranks.cells[0]);
+            assert_false(right(&ranks, 0, false));
+            close_ranks(&ranks);
+        }
+    }
+}
+
+static void ranks_and_calls_have_different_data(void **state) {
+    (void)state;
+    struct ranks ranks;
+    open_ranks(&ranks, 4, (struct shape){DTYPE_FLOAT32, FUSION_NONE, 4, 128});
+    for (int a = 0; a < 4; a++) {
+        for (size_t shift = 0; shift < ranks.cells[a].shifts; shift++) {
+            struct call call = cell_call(&ranks.cells[a], shift);
+            for (int b = 0; b < 4; b++) {
+                for (size_t other = 0; other < ranks.cells[b].shifts; other++) {
+                    struct call other_call = cell_call(&ranks.cells[b], other);
+                    bool same = memcmp(call.input, other_call.input, call_bytes(&call)) == 0;
+                    assert_int_equal(same, a == b && shift == other);
+                }
+            }
+        }
+    }
+    close_ranks(&ranks);
+}
+
+static void nvfp4_refuses_odd_hidden_sizes(void **state) {
+    (void)state;
+    struct shape shape = {DTYPE_BFLOAT16, FUSION_RESIDUAL_RMS_NORM_QUANT_NVFP4, 1, 24};
+    assert_non_null(shape_refusal(&shape));
+    shape.hidden_size = 32;
+    assert_null(shape_refusal(&shape));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(right_results_pass),
+        cmocka_unit_test(results_of_other_data_are_wrong),
+        cmocka_unit_test(a_rank_left_out_is_found),
+        cmocka_unit_test(rounding_at_every_step_is_not_fp32_accumulation),
+        cmocka_unit_test(a_single_wrong_element_is_found),
+        cmocka_unit_test(what_was_not_written_is_wrong),
+        cmocka_unit_test(ranks_and_calls_have_different_data),
+        cmocka_unit_test(nvfp4_refuses_odd_hidden_sizes),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,32 @@
+# The protocol: a hello with the version, an end at `quit` and at the end of the input, and an error for what is no
+# request.
+. "$(dirname "$0")/lib.sh"
+
+good="measure id=7 dtype=bfloat16 fusion=NONE num_tokens=2 hidden_size=64 min_samples=2 max_samples=2 budget_us=1"
+
+# answer TEXT: what two ranks answer; the exit code in $status.
+answer() {
+    status=0
+    printf '%s\n' "$1" | run 2 --serve >"$WORK/answer" 2>"$WORK/err" || status=$?
+}
+
+answer "$good strategies=ONESHOT"
+[ "$status" = 0 ] || fail "a good request ended with $status"
+grep -q "^hello .*protocol=1 bench=[0-9a-f]\{16\} " "$WORK/answer" || fail "no hello"
+[ "$(grep -c '^row id=7 strategy=ONESHOT ' "$WORK/answer")" = 1 ] || fail "no row"
+[ "$(grep -c '^row\|^none' "$WORK/answer")" = 1 ] || fail "more than was asked for"
+
+answer "quit"
+[ "$status" = 0 ] || fail "quit ended with $status"
+
+answer "$good colour=red"
+[ "$status" != 0 ] || fail "an unknown field was taken"
+grep -q "^error reason=cannot read the field colour=red" "$WORK/answer" || fail "no error: $(cat "$WORK/answer")"
+
+# One rank alone, and more than are possible.
+status=0
+run 1 --serve </dev/null >"$WORK/answer" 2>"$WORK/err" || status=$?
+[ "$status" = 2 ] || fail "one rank ended with $status"
+grep -q "1 ranks; 2 to 16 are possible" "$WORK/err" || fail "one rank: $(cat "$WORK/err")"
+"$BENCH" --version | grep -q "^gentables-bench protocol=1 bench=[0-9a-f]\{16\} isa=[a-z0-9]* compiler=[^ ]* library=." ||
+    fail "--version"
