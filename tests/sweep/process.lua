@@ -46,6 +46,10 @@ function TestProcess.test_how_it_ended_is_told_in_words()
   lu.assertStrContains(shell("kill -SEGV $$"):close(SOON), "killed by SIGSEGV")
 end
 
+function TestProcess.test_a_child_ends_by_sigpipe_as_usual()
+  lu.assertStrContains(shell("kill -PIPE $$; exit 0"):close(SOON), "killed by SIGPIPE")
+end
+
 function TestProcess.test_the_end_of_stderr_is_kept()
   local child = shell("seq 1 5000 >&2")
   child:close(SOON)
