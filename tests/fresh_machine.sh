@@ -52,7 +52,8 @@ inside() {
         tail -n 5 "$machine.log"
         skip "debootstrap failed; is there a Debian mirror?"
     fi
-    mount --bind "$machine" "$machine" # a root that is a mount, so that tests may make namespaces of their own
+    # A root that is a mount lets tests make namespaces of their own.
+    mount --bind "$machine" "$machine"
     mount -t proc proc "$machine/proc"
     mount -t sysfs -o ro sysfs "$machine/sys"
     mkdir -p "$machine/dev/shm" "$machine/dev/pts"
