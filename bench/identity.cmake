@@ -1,4 +1,4 @@
-# Writes bench_identity.h: a hash over everything that decides what the bench measures, and the compiler's name.
+# Writes bench_identity.h: a hash over all that decides what the bench measures, and the compiler's name.
 # cmake -DOUT=file -DCOMPILER=name -DFLAGS=flags -DROOT=folder -P identity.cmake
 file(GLOB_RECURSE sources RELATIVE ${ROOT} ${ROOT}/bench/*.c ${ROOT}/bench/*.h ${ROOT}/bench/*.txt
      ${ROOT}/templates/bench/*)
@@ -10,4 +10,5 @@ foreach(source IN LISTS sources)
 endforeach()
 string(SHA256 digest "${all}")
 string(SUBSTRING ${digest} 0 16 digest)
-file(CONFIGURE OUTPUT ${OUT} CONTENT "#define BENCH_HASH \"${digest}\"\n#define BENCH_COMPILER \"${COMPILER}\"\n")
+file(CONFIGURE OUTPUT ${OUT} CONTENT 
+  "#define BENCH_HASH \"${digest}\"\n#define BENCH_COMPILER \"${COMPILER}\"\n")

@@ -1,5 +1,5 @@
--- The lists that everything else is made from: data types, fusions, operations, strategies, archs. They stand here
--- and nowhere else; the bench's C enums, help, tables and documentation are rendered from them.
+-- The lists that everything else is made from: data types, fusions, operations, strategies, archs. They
+-- stand here and nowhere else; the bench's C enums, help, tables and documentation are rendered from them.
 --
 -- How to add a strategy: a row in `strategies` (for a host strategy also the file bench/host/SOURCE.c with
 -- `const struct strategy strategy_SOURCE`; see bench/strategy.h). How to add a format: formats.lua.
@@ -40,15 +40,17 @@ lists.placements = {
   { name = "unknown" },
 }
 
--- How a strategy rounds its sum: at every step in the data type, or once at the end. Rows of other tools do not say.
+-- How a strategy rounds its sum: at every step in the data type, or once at the end. Rows of other tools do
+-- not say.
 lists.accumulates = {
   { name = "native" },
   { name = "fp32" },
 }
 
--- `backend`: who runs it ("host", "cuda"; none: known from rows of other tools only). `candidate = false`: never a
--- winner. `trtllm`: the number in TensorRT-LLM's AllReduceStrategyType; absent: TensorRT-LLM cannot name it.
--- `ompi_algorithm`: the number in Open MPI's coll/tuned; `ompi_component`: another coll component. `accumulate`: how the sum is rounded.
+-- `backend`: who runs it ("host", "cuda"; none: known from rows of other tools only). `candidate = false`:
+-- never a winner. `trtllm`: the number in TensorRT-LLM's AllReduceStrategyType; absent: TensorRT-LLM cannot
+-- name it. `ompi_algorithm`: the number in Open MPI's coll/tuned; `ompi_component`: another coll component.
+-- `accumulate`: how the sum is rounded.
 lists.strategies = {
   { name = "MPI", backend = "host", source = "mpi", accumulate = "native",
     help = "MPI_Allreduce as the library decides" },
@@ -56,18 +58,18 @@ lists.strategies = {
     help = "every rank reads every other rank's message and reduces all of it" },
   { name = "TWOSHOT", backend = "host", source = "twoshot", accumulate = "fp32", trtllm = 5,
     help = "every rank reduces its slice, then gathers the others'" },
-  { name = "MPI_BASIC_LINEAR", backend = "host", source = "mpi",
-    accumulate = "native", ompi_algorithm = 1, help = "Open MPI, coll/tuned: reduce to rank 0, then broadcast" },
-  { name = "MPI_NONOVERLAPPING", backend = "host", source = "mpi",
-    accumulate = "native", ompi_algorithm = 2, help = "Open MPI, coll/tuned: tuned reduce, then tuned broadcast" },
-  { name = "MPI_RECURSIVE_DOUBLING", backend = "host", source = "mpi",
-    accumulate = "native", ompi_algorithm = 3, help = "Open MPI, coll/tuned: log2(TP) exchanges of the whole message" },
+  { name = "MPI_BASIC_LINEAR", backend = "host", source = "mpi", accumulate = "native", ompi_algorithm = 1,
+    help = "Open MPI, coll/tuned: reduce to rank 0, then broadcast" },
+  { name = "MPI_NONOVERLAPPING", backend = "host", source = "mpi", accumulate = "native", ompi_algorithm = 2,
+    help = "Open MPI, coll/tuned: tuned reduce, then tuned broadcast" },
+  { name = "MPI_RECURSIVE_DOUBLING", backend = "host", source = "mpi", accumulate = "native",
+    ompi_algorithm = 3, help = "Open MPI, coll/tuned: log2(TP) exchanges of the whole message" },
   { name = "MPI_RING", backend = "host", source = "mpi", accumulate = "native", ompi_algorithm = 4,
     help = "Open MPI, coll/tuned: reduce-scatter and allgather around a ring" },
-  { name = "MPI_SEGMENTED_RING", backend = "host", source = "mpi",
-    accumulate = "native", ompi_algorithm = 5, help = "Open MPI, coll/tuned: the ring in segments" },
-  { name = "MPI_RABENSEIFNER", backend = "host", source = "mpi",
-    accumulate = "native", ompi_algorithm = 6, help = "Open MPI, coll/tuned: recursive halving, then doubling" },
+  { name = "MPI_SEGMENTED_RING", backend = "host", source = "mpi", accumulate = "native", ompi_algorithm = 5,
+    help = "Open MPI, coll/tuned: the ring in segments" },
+  { name = "MPI_RABENSEIFNER", backend = "host", source = "mpi", accumulate = "native", ompi_algorithm = 6,
+    help = "Open MPI, coll/tuned: recursive halving, then doubling" },
   { name = "MPI_SM", backend = "host", source = "mpi", accumulate = "native", ompi_component = "sm",
     help = "Open MPI, coll/sm: the shared-memory component" },
   { name = "NCCL", trtllm = 0, help = "ncclAllReduce" },
@@ -80,8 +82,8 @@ lists.strategies = {
   { name = "SYMM_MEM", help = "PyTorch symmetric memory" },
 }
 
--- What a table is for. The first pattern that matches counts. `fallback`: what a reader uses where nothing was
--- measured. `sm`: TensorRT-LLM's tables may be made for it.
+-- What a table is for. The first pattern that matches counts. `fallback`: what a reader uses where nothing
+-- was measured. `sm`: TensorRT-LLM's tables may be made for it.
 lists.archs = {
   { pattern = "^host$", fallback = "MPI" },
   { pattern = "^host%-[%w_.]+$", fallback = "MPI" },

@@ -1,3 +1,4 @@
+#!/bin/sh
 # A rank that is killed while others wait for it: the bench ends with an error, and leaves no process and no segment.
 . "$(dirname "$0")/lib.sh"
 

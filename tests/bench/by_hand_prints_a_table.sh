@@ -1,3 +1,4 @@
+#!/bin/sh
 # By hand: a table with size, count, type, time, algbw, busbw and #wrong; wrong options end with code 2.
 . "$(dirname "$0")/lib.sh"
 

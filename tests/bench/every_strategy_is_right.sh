@@ -1,3 +1,4 @@
+#!/bin/sh
 # Every strategy, data type and fusion, for TP sizes that are and are not powers of two, in shapes that divide by
 # nothing: no timed call is wrong, nothing is left out but what cannot be done, and for a reason that names it.
 . "$(dirname "$0")/lib.sh"
@@ -23,12 +24,13 @@ for ranks in 2 3 4 5; do
     [ "$(grep -c '^done ' "$WORK/answers.$ranks")" = 50 ] || fail "$ranks ranks: not every request was answered"
     grep -q "wrong result\|differ in the bits" "$WORK/answers.$ranks" &&
         fail "$ranks ranks: $(grep "wrong result\|differ in the bits" "$WORK/answers.$ranks" | head -1)"
-    for strategy in $(sed -n 's/^strategy name=\([^ ]*\) status=available$/\1/p' "$WORK/answers.$ranks"); do
+    sed -n 's/^strategy name=\([^ ]*\) status=available$/\1/p' "$WORK/answers.$ranks" >"$WORK/available"
+    while read -r strategy; do
         have=$(grep -c "^row .* strategy=$strategy " "$WORK/answers.$ranks" || true)
         refused=$(grep -c "^none .* strategy=$strategy reason=\(fewer tokens than ranks\)$" "$WORK/answers.$ranks" || true)
         [ $((have + refused)) = 50 ] || fail "$ranks ranks, $strategy: $have rows and $refused refusals of 50"
         [ "$have" -ge 25 ] || fail "$ranks ranks, $strategy: only $have rows"
-    done
+    done <"$WORK/available"
     for strategy in MPI ONESHOT TWOSHOT; do
         grep -q "^strategy name=$strategy status=available" "$WORK/answers.$ranks" || fail "$strategy is not available"
     done

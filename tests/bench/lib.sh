@@ -1,3 +1,4 @@
+#!/bin/sh
 # What the tests of the bench share: mpirun's flags, and how a test fails. Sourced.
 set -eu
 mkdir -p "$WORK"

@@ -1,3 +1,4 @@
+#!/bin/sh
 # The protocol: a hello with the version, an end at `quit` and at the end of the input, and an error for what is no
 # request.
 . "$(dirname "$0")/lib.sh"
