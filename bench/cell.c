@@ -21,8 +21,7 @@ static const float EPSILON = 1e-5f;
 static const float FP8_SCALE = 1.0f / 128; // a few elements saturate
 static const float NVFP4_SCALE = 128.0f;
 
-// ---- data
-// -----------------------------------------------------------------------------------------------------------
+// ---- data ---------------------------------------------------------------------------------------
 
 static uint32_t mix(uint32_t x) {
     x ^= x >> 16;
@@ -87,8 +86,7 @@ static void sum_over_ranks(struct cell *cell, uint32_t seed) {
     }
 }
 
-// ---- open and close
-// -------------------------------------------------------------------------------------------------
+// ---- open and close -----------------------------------------------------------------------------
 
 const char *shape_refusal(const struct shape *shape) {
     if (shape->fusion == FUSION_RESIDUAL_RMS_NORM_QUANT_NVFP4 && shape->hidden_size % 16 != 0) {
@@ -191,8 +189,7 @@ uint64_t cell_hash(const struct cell *cell, uint64_t (*hash)(const void *, size_
     return total;
 }
 
-// ---- the check
-// ------------------------------------------------------------------------------------------------------
+// ---- the check ----------------------------------------------------------------------------------
 
 // All values of the 16-bit types, since one look-up is faster than one conversion.
 static const float *values_of_16_bits(enum dtype dtype) {
@@ -232,8 +229,8 @@ static double sum_tolerance(const struct cell *cell, bool accumulates_fp32) {
 
 static bool wrong(char what[], size_t what_size, const char *name, size_t index, double is, double should,
                   double at_most) {
-    snprintf(what, what_size, "%s[%zu] is %.9g, should be %.9g within %.2g", name, index, is, should,
-             at_most);
+    snprintf(what, what_size, "wrong result: %s[%zu] is %.9g, should be %.9g within %.2g", name, index, is,
+             should, at_most);
     return false;
 }
 

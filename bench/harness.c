@@ -53,8 +53,7 @@ static void drop_out(struct contender *contender, const char *reason) {
     snprintf(contender->reason, sizeof contender->reason, "%s", reason);
 }
 
-// ---- one call
-// -------------------------------------------------------------------------------------------------------
+// ---- one call -----------------------------------------------------------------------------------
 
 static int call_contender(struct race *race, struct contender *contender, const struct call *call) {
     if (contender->candidate == NULL) {
@@ -77,18 +76,14 @@ static size_t next_shift(struct race *race) {
     return race->calls++ % race->cell.shifts;
 }
 
-// ---- verification before timing
-// -------------------------------------------------------------------------------------
+// ---- verification before timing -----------------------------------------------------------------
 
 // Whether all ranks are content; else the text of the first that is not, on all ranks.
 static bool all_right(struct race *race, bool right, char what[], int what_size) {
     int bad = right ? INT32_MAX : race->group->rank, first_bad;
     MPI_Allreduce(&bad, &first_bad, 1, MPI_INT, MPI_MIN, race->group->comm);
     if (first_bad == INT32_MAX) return true;
-    char text[REASON_SIZE];
-    snprintf(text, sizeof text, "wrong result on rank %d: %s", race->group->rank, what);
-    MPI_Bcast(text, sizeof text, MPI_CHAR, first_bad, race->group->comm);
-    snprintf(what, (size_t)what_size, "%s", text);
+    MPI_Bcast(what, what_size, MPI_CHAR, first_bad, race->group->comm);
     return false;
 }
 
@@ -127,8 +122,7 @@ static int verify(struct race *race, struct contender *contender) {
     return 0;
 }
 
-// ---- sampling
-// -------------------------------------------------------------------------------------------------------
+// ---- sampling -----------------------------------------------------------------------------------
 
 // Whether the result that a timed call left is right.
 static bool result_is_right(struct race *race, struct contender *contender, size_t shift) {
@@ -231,8 +225,7 @@ static int sample(struct race *race) {
     }
 }
 
-// ---- one request
-// ----------------------------------------------------------------------------------------------------
+// ---- one request --------------------------------------------------------------------------------
 
 static void enter(struct race *race, int index) {
     struct harness *harness = race->harness;
@@ -316,8 +309,7 @@ int harness_measure(struct harness *harness, const struct request *request, stru
     return status;
 }
 
-// ---- the harness
-// ----------------------------------------------------------------------------------------------------
+// ---- the harness --------------------------------------------------------------------------------
 
 // Median time for a flag to go from rank 0 to `peer` and back.
 static bool roundtrip(struct group *group, int peer, double *result_us) {

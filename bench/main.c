@@ -43,8 +43,7 @@ static void print_help(void) {
            "  mpirun -n 2 gentables-bench -b 1K -e 1M --strategies MPI,ONESHOT\n");
 }
 
-// ---- options
-// --------------------------------------------------------------------------------------------------------
+// ---- options ------------------------------------------------------------------------------------
 
 // "64", "16K", "16M", "1G"; 0 where it is none.
 static size_t read_size(const char *text) {
@@ -145,8 +144,7 @@ static int read_options(int argc, char **argv, struct options *options) {
     return -1;
 }
 
-// ---- by hand
-// --------------------------------------------------------------------------------------------------------
+// ---- by hand ------------------------------------------------------------------------------------
 
 // A message of about `bytes`: whole tokens.
 static struct shape shape_of(const struct options *options, size_t bytes) {
@@ -199,8 +197,7 @@ static int run_by_hand(struct harness *harness, struct options *options, struct 
     return 0;
 }
 
-// ---- serving
-// --------------------------------------------------------------------------------------------------------
+// ---- serving ------------------------------------------------------------------------------------
 
 // Rank 0's next request, on all ranks.
 static enum line_kind next_request(const struct group *group, struct request *request, char reason[]) {
@@ -242,8 +239,7 @@ static int serve(struct harness *harness, struct result results[]) {
     }
 }
 
-// ---- main
-// -----------------------------------------------------------------------------------------------------------
+// ---- main ---------------------------------------------------------------------------------------
 
 // A rank is gone or hangs: there is no orderly end, so MPI ends them all.
 static void give_up(const struct group *group) {

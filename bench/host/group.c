@@ -40,8 +40,7 @@ static inline void relax(void) {
 
 #define FAILURE_BEING_WRITTEN UINT32_MAX
 
-// ---- failure
-// ----------------------------------------------------------------------------------------------------
+// ---- failure ------------------------------------------------------------------------------------
 
 // The first failure wins. Its text is complete before anybody can see that there is one.
 static void fail(struct group *group, const char *text) {
@@ -72,8 +71,7 @@ static bool peers_alive(struct group *group) {
     return true;
 }
 
-// ---- waiting
-// ----------------------------------------------------------------------------------------------------
+// ---- waiting ------------------------------------------------------------------------------------
 
 bool group_poll(struct group *group, uint64_t *polls, uint64_t *since_ns) {
     uint64_t poll = (*polls)++;
@@ -140,8 +138,7 @@ bool group_agree(struct group *group, uint32_t *value) {
     return true;
 }
 
-// ---- shared memory
-// ----------------------------------------------------------------------------------------------
+// ---- shared memory ------------------------------------------------------------------------------
 
 static void *map_segment(const char *name, int flags, size_t bytes, int *error) {
     int file = shm_open(name, flags, 0600);
@@ -181,8 +178,7 @@ void group_unmap(void *memory, size_t bytes) {
     if (memory != NULL) munmap(memory, bytes);
 }
 
-// ---- the group
-// --------------------------------------------------------------------------------------------------
+// ---- the group ----------------------------------------------------------------------------------
 
 // The cores that the ranks together may run on. Bound ranks have one each; the union counts.
 static int count_cores(MPI_Comm comm) {

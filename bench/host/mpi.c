@@ -46,8 +46,7 @@ static const char *mpi_supports(const struct group *group, const struct call *ca
     return call_elements(call) > INT32_MAX ? "more elements than MPI counts" : NULL;
 }
 
-// ---- one algorithm of coll/tuned
-// ------------------------------------------------------------------------------------
+// ---- one algorithm of coll/tuned ----------------------------------------------------------------
 
 // Reads or writes an integer control variable of the library; -1 where there is none of that name, or it
 // refuses.
@@ -86,8 +85,7 @@ static int dup_with_algorithm(MPI_Comm from, int algorithm, MPI_Comm *comm, char
     return 0;
 }
 
-// ---- another component
-// ----------------------------------------------------------------------------------------------
+// ---- another component --------------------------------------------------------------------------
 
 // Whether this process has mapped a file of the component, as coll/sm does on the first collective call.
 static bool component_has_mapped(const char *component) {
@@ -121,8 +119,7 @@ static int dup_with_component(const struct group *group, const char *component, 
     return -1;
 }
 
-// ---- the struct of functions
-// ----------------------------------------------------------------------------------------
+// ---- the struct of functions --------------------------------------------------------------------
 
 static int mpi_setup(const struct candidate *candidate, struct group *group, void **state,
                      char reason[REASON_SIZE]) {
