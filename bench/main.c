@@ -13,11 +13,13 @@
 #include "harness.h"
 #include "protocol.h"
 
+enum { DEFAULT_HIDDEN_SIZE = 4096 };
+
 struct options {
     bool serve;
     double timeout_s;
     size_t from_bytes, to_bytes, factor;
-    size_t hidden_size; // 0: one row, as long as the message
+    size_t hidden_size; // 0: DEFAULT_HIDDEN_SIZE, or one token with all of a shorter message
     struct request request;
 };
 
@@ -31,7 +33,7 @@ static void print_help(void) {
            "  -f, --stepfactor N        from one size to the next (default: 4)\n"
            "  -d, --dtype NAME          bfloat16, float16 or float32 (default: bfloat16)\n"
            "      --fusion NAME         epilogue (default: NONE)\n"
-           "      --hidden-size N       elements of a token; needed by an epilogue (default: one token)\n"
+           "      --hidden-size N       elements of a token (default: 4096, or one shorter token)\n"
            "      --strategies A,B      which (default: all)\n"
            "      --samples N           samples per strategy and size, at most (default: 200)\n"
            "      --budget SECONDS      per size, all strategies together (default: 0.5)\n"
@@ -146,11 +148,12 @@ static int read_options(int argc, char **argv, struct options *options) {
 
 // ---- by hand ------------------------------------------------------------------------------------
 
-// A message of about `bytes`: whole tokens.
+// A message of about `bytes`: whole tokens, or one short one.
 static struct shape shape_of(const struct options *options, size_t bytes) {
     struct shape shape = options->request.shape;
     size_t elements = bytes / dtype_sizes_bytes[shape.dtype];
-    shape.hidden_size = options->hidden_size > 0 ? options->hidden_size : elements;
+    size_t row = options->hidden_size > 0 ? options->hidden_size : DEFAULT_HIDDEN_SIZE;
+    shape.hidden_size = options->hidden_size > 0 || elements > row ? row : elements;
     shape.num_tokens = elements / shape.hidden_size;
     if (shape.hidden_size == 0) shape.hidden_size = 1;
     if (shape.num_tokens == 0) shape.num_tokens = 1;

@@ -18,10 +18,10 @@
 enum {
     SLOTS = 4,
     CHUNK_BYTES = 32 << 10,
-    CHUNK_BYTES_OVERSUBSCRIBED = 128 << 10, // every chunk costs a switch between ranks
+    CHUNK_BYTES_OVERSUBSCRIBED = 256 << 10, // every chunk costs a switch between ranks
     PORTION_BYTES = 1 << 10,                // claimed ahead: what the line fill buffers take
     LINE_BYTES = 60,
-    LINES_UP_TO_BYTES = 4 << 10,
+    LINES_UP_TO_BYTES = 2 << 10,
     LINES = (LINES_UP_TO_BYTES + LINE_BYTES - 1) / LINE_BYTES,
 };
 
@@ -162,10 +162,12 @@ static void consume_chunk(const struct group *group, struct epilogue *epilogue, 
     if (peer != NULL) group->kernels->claim(peer, PORTION_BYTES);
     for (size_t first = 0; first < count; first += portion) {
         size_t piece = count - first < portion ? count - first : portion;
-        if (peer != NULL && first + portion < count)
-            group->kernels->claim(peer + (first + portion) * element_bytes, PORTION_BYTES);
-        for (int rank = 0; rank < group->size; rank++)
+        if (first + portion < count) {
+            if (peer != NULL) group->kernels->claim(peer + (first + portion) * element_bytes, PORTION_BYTES);
+        }
+        for (int rank = 0; rank < group->size; rank++) {
             sources[rank] = (const char *)chunks[rank] + first * element_bytes;
+        }
         epilogue_consume(epilogue, sources, group->size, piece);
     }
 }

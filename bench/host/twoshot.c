@@ -1,13 +1,15 @@
 // TWOSHOT: every rank reduces its own slice of the message, in rank order in fp32, and then gathers the other
 // slices.
 //
-// Each pair of ranks has slots of its own. A rank puts its input for an owner there; the owner adds up what
-// all ranks gave it, and leaves the sum in the same slots. So a cache line crosses once each way, and who
-// reads it claims it, because he writes it next. A slot is free for the next input as soon as its writer has
-// taken the sum out of it.
+// Each pair of ranks has slots of its own, in which one gives its input to the other, the owner of the slice.
+// The owner leaves the sum in one more slot, for all to read. Two ranks need none: there the sum goes back in
+// the slot that the input came in, so that a cache line crosses once each way, and who reads it claims it,
+// because he writes it next.
 //
 // It is a pipeline over pieces of the slices: when piece p is reduced, the inputs of p+1 are there already,
-// and the sums of p-1 are gathered after it. Three pieces are under way at most, in four slots.
+// and the sums of p-1 are gathered after it. A rank that copies in p+1 has gathered p-2, so its owner has
+// read the inputs of p-2; a rank that reduces p has seen everybody's inputs of p, so all have gathered p-3.
+// Four slots are enough for both.
 //
 // With a fusion, slices are whole rows, so that every rank sums the squares of a row in the same order.
 #include <stdlib.h>
@@ -20,7 +22,7 @@
 enum {
     SLOTS = 4,
     ROUND_BYTES = 64 << 10,                 // pieces of all slices together
-    ROUND_BYTES_OVERSUBSCRIBED = 128 << 10, // every round costs two switches between ranks
+    ROUND_BYTES_OVERSUBSCRIBED = 256 << 10, // every round costs two switches between ranks
     PORTION_BYTES = 1 << 10,                // claimed ahead: what the line fill buffers take
     ALIGN_ELEMENTS = 64,
     PAGE = 4096,
@@ -51,11 +53,17 @@ static struct progress *progress_of(const struct twoshot *twoshot, int rank) {
     return (struct progress *)(twoshot->shared + (size_t)rank * PAGE);
 }
 
-// The slot for piece `number` between `writer`, who gives an input, and `owner`, who gives back the sum.
+// The slot in which `writer` gives its input of piece `number` to `owner`.
 static unsigned char *slot_of(const struct twoshot *twoshot, int writer, int owner, uint32_t number) {
     size_t ranks = (size_t)twoshot->group->size;
     size_t index = ((size_t)writer * ranks + (size_t)owner) * SLOTS + number % SLOTS;
     return twoshot->shared + ranks * PAGE + index * twoshot->piece_bytes;
+}
+
+// The slot in which `owner` leaves the sum of piece `number`. Nobody gives an input to himself: that slot is
+// free.
+static unsigned char *sums_of(const struct twoshot *twoshot, int owner, uint32_t number) {
+    return slot_of(twoshot, twoshot->group->size == 2 ? 1 - owner : owner, owner, number);
 }
 
 static size_t shared_bytes(const struct twoshot *twoshot) {
@@ -123,41 +131,34 @@ static void copy_in(struct twoshot *twoshot, const struct call *call, const stru
     atomic_store_explicit(&progress_of(twoshot, me)->copied_in.value, number + 1, memory_order_release);
 }
 
-// Adds up this rank's piece into `sum`, and leaves it in every peer's slot.
-static void reduce_piece(struct twoshot *twoshot, const struct call *call, const void *input,
+// Adds up this rank's piece into `sum`, and leaves it for the others.
+static void reduce_piece(struct twoshot *twoshot, enum dtype dtype, const unsigned char *input,
                          unsigned char *sum, size_t bytes, uint32_t number) {
     struct group *group = twoshot->group;
     const struct kernels *kernels = group->kernels;
-    unsigned char *slots[MAX_RANKS];
+    unsigned char *shared_sum = sums_of(twoshot, group->rank, number);
+    const unsigned char *inputs[MAX_RANKS];
     const void *sources[MAX_RANKS];
     for (int rank = 0; rank < group->size; rank++) {
-        slots[rank] = slot_of(twoshot, rank, group->rank, number);
-        if (rank != group->rank) kernels->claim(slots[rank], PORTION_BYTES);
+        inputs[rank] = rank == group->rank ? input : slot_of(twoshot, rank, group->rank, number);
     }
     for (size_t at = 0; at < bytes; at += PORTION_BYTES) {
         size_t portion = bytes - at < PORTION_BYTES ? bytes - at : PORTION_BYTES;
-        for (int rank = 0; rank < group->size; rank++) {
-            if (rank != group->rank && at + portion < bytes)
-                kernels->claim(slots[rank] + at + portion, PORTION_BYTES);
-            sources[rank] = rank == group->rank ? (const unsigned char *)input + at : slots[rank] + at;
-        }
-        kernels->sum[call->dtype][group->size](sum + at, sources, group->size,
-                                               portion / dtype_sizes_bytes[call->dtype]);
-        for (int rank = 0; rank < group->size; rank++) {
-            if (rank != group->rank) memcpy(slots[rank] + at, sum + at, portion);
-        }
+        if (group->size == 2) kernels->claim(shared_sum + at + portion, PORTION_BYTES);
+        for (int rank = 0; rank < group->size; rank++) sources[rank] = inputs[rank] + at;
+        kernels->sum[dtype][group->size](sum + at, sources, group->size, portion / dtype_sizes_bytes[dtype]);
+        memcpy(shared_sum + at, sum + at, portion);
     }
 }
 
 // Takes one owner's sums to the epilogue, in portions that are the same on every rank, as the bits depend on
-// them. Slots are claimed ahead, since the next input goes there.
-static void take_sums(const struct kernels *kernels, struct epilogue *epilogue, const unsigned char *sums,
+// them.
+static void take_sums(const struct group *group, struct epilogue *epilogue, const unsigned char *sums,
                       size_t count) {
     size_t element_bytes = dtype_sizes_bytes[epilogue->call->dtype], bytes = count * element_bytes;
-    kernels->claim(sums, PORTION_BYTES);
     for (size_t at = 0; at < bytes; at += PORTION_BYTES) {
         size_t portion = bytes - at < PORTION_BYTES ? bytes - at : PORTION_BYTES;
-        if (at + portion < bytes) kernels->claim(sums + at + portion, PORTION_BYTES);
+        if (group->size == 2) group->kernels->claim(sums + at + portion, PORTION_BYTES);
         epilogue_consume(epilogue, (const void *const[]){sums + at}, 1, portion / element_bytes);
     }
 }
@@ -174,11 +175,11 @@ static int reduce(struct twoshot *twoshot, const struct call *call, const struct
     }
     bool straight = call->fusion == FUSION_NONE;
     unsigned char *sum = straight ? (unsigned char *)call->out + first * element_bytes : twoshot->own_sum;
-    reduce_piece(twoshot, call, (const char *)call->input + first * element_bytes, sum, count * element_bytes,
-                 number);
+    const unsigned char *input = (const unsigned char *)call->input + first * element_bytes;
+    reduce_piece(twoshot, call->dtype, input, sum, count * element_bytes, number);
     atomic_store_explicit(&progress_of(twoshot, group->rank)->reduced.value, number + 1,
                           memory_order_release);
-    if (!straight) take_sums(group->kernels, epilogue, sum, count);
+    if (!straight) take_sums(group, epilogue, sum, count);
     return 0;
 }
 
@@ -190,7 +191,7 @@ static int gather(struct twoshot *twoshot, const struct slices *slices, size_t p
         int owner = (group->rank + step) % group->size;
         size_t first, count = piece_of(slices, owner, piece, &first);
         if (!group_wait(group, &progress_of(twoshot, owner)->reduced.value, number + 1)) return -1;
-        take_sums(group->kernels, &epilogues[owner], slot_of(twoshot, group->rank, owner, number), count);
+        take_sums(group, &epilogues[owner], sums_of(twoshot, owner, number), count);
     }
     return 0;
 }
