@@ -84,31 +84,62 @@ static void sync_folder_of(const char *path) {
     close(file);
 }
 
-bool file_write(const char *path, const char *data, size_t size, bool sync, struct problem *problem) {
+enum { TEMPORARY_SIZE = PATH_MAX };
+
+static bool write_failed(const char *path, int reason, struct problem *problem) {
+    return problem_set(problem, "%s: cannot be written: %s; what was there is unchanged", path,
+                       strerror(reason));
+}
+
+// Writes `file` to a temporary name beside it, which it fills in. Where it fails, none is left.
+static bool stage(const struct file_text *file, bool sync, char temporary[TEMPORARY_SIZE],
+                  struct problem *problem) {
     static const char suffix[] = ".tmp";
-    char temporary[PATH_MAX];
-    int length = snprintf(temporary, sizeof temporary, "%s.XXXXXX%s", path, suffix);
-    if (length < 0 || (size_t)length >= sizeof temporary)
-        return problem_set(problem, "%s: too long a name", path);
-    int file = mkostemps(temporary, (int)strlen(suffix), O_CLOEXEC);
-    if (file < 0) return problem_set(problem, "%s: cannot be written: %s", path, strerror(errno));
-    bool written =
-        write_all(file, data, size) && fchmod(file, mode_for(path)) == 0 && (!sync || fsync(file) == 0);
+    int length = snprintf(temporary, TEMPORARY_SIZE, "%s.XXXXXX%s", file->path, suffix);
+    if (length < 0 || length >= TEMPORARY_SIZE)
+        return problem_set(problem, "%s: too long a name", file->path);
+    int target = mkostemps(temporary, (int)strlen(suffix), O_CLOEXEC);
+    if (target < 0) return problem_set(problem, "%s: cannot be written: %s", file->path, strerror(errno));
+    bool written = write_all(target, file->data, file->size) && fchmod(target, mode_for(file->path)) == 0 &&
+                   (!sync || fsync(target) == 0);
     int reason = errno;
-    if (close(file) != 0 && written) {
+    if (close(target) != 0 && written) {
         written = false;
         reason = errno;
     }
-    if (written && rename(temporary, path) != 0) {
-        written = false;
-        reason = errno;
-    }
-    if (!written) {
-        unlink(temporary);
-        return problem_set(problem, "%s: cannot be written: %s; what was there is unchanged", path,
-                           strerror(reason));
-    }
+    if (written) return true;
+    unlink(temporary);
+    return write_failed(file->path, reason, problem);
+}
+
+static bool place(const char *temporary, const char *path, struct problem *problem) {
+    if (rename(temporary, path) == 0) return true;
+    int reason = errno;
+    unlink(temporary);
+    return write_failed(path, reason, problem);
+}
+
+bool file_write(const char *path, const char *data, size_t size, bool sync, struct problem *problem) {
+    char temporary[TEMPORARY_SIZE];
+    struct file_text file = {path, data, size};
+    if (!stage(&file, sync, temporary, problem) || !place(temporary, path, problem)) return false;
     if (sync) sync_folder_of(path);
+    return true;
+}
+
+bool file_write_pair(const struct file_text pair[2], struct problem *problem) {
+    char first[TEMPORARY_SIZE], second[TEMPORARY_SIZE];
+    if (!stage(&pair[0], true, first, problem)) return false;
+    if (!stage(&pair[1], true, second, problem)) {
+        unlink(first);
+        return false;
+    }
+    if (!place(first, pair[0].path, problem)) {
+        unlink(second);
+        return false;
+    }
+    if (!place(second, pair[1].path, problem)) return false;
+    sync_folder_of(pair[0].path);
     return true;
 }
 
@@ -145,6 +176,19 @@ static int lua_write(lua_State *lua) {
     const char *path = luaL_checkstring(lua, 1), *text = luaL_checklstring(lua, 2, &size);
     struct problem problem;
     if (!file_write(path, text, size, lua_toboolean(lua, 3), &problem)) return fail(lua, &problem);
+    lua_pushboolean(lua, true);
+    return 1;
+}
+
+// write_pair(path, text, path, text) -> true, or nil, message; both synced, in one folder
+static int lua_write_pair(lua_State *lua) {
+    struct file_text pair[2];
+    for (int i = 0; i < 2; i++) {
+        pair[i].path = luaL_checkstring(lua, 2 * i + 1);
+        pair[i].data = luaL_checklstring(lua, 2 * i + 2, &pair[i].size);
+    }
+    struct problem problem;
+    if (!file_write_pair(pair, &problem)) return fail(lua, &problem);
     lua_pushboolean(lua, true);
     return 1;
 }
@@ -211,9 +255,8 @@ static int lua_make_folder(lua_State *lua) {
 
 int luaopen_core_file(lua_State *lua) {
     static const luaL_Reg functions[] = {
-        {"read", lua_read}, {"write", lua_write},   {"holds", lua_holds},
-        {"list", lua_list}, {"exists", lua_exists}, {"make_folder", lua_make_folder},
-        {NULL, NULL},
+        {"read", lua_read}, {"write", lua_write},   {"write_pair", lua_write_pair},   {"holds", lua_holds},
+        {"list", lua_list}, {"exists", lua_exists}, {"make_folder", lua_make_folder}, {NULL, NULL},
     };
     luaL_newlib(lua, functions);
     return 1;

@@ -20,6 +20,15 @@ void file_close(struct file_map *map);
 // file is gone.
 bool file_write(const char *path, const char *data, size_t size, bool sync, struct problem *problem);
 
+struct file_text {
+    const char *path, *data;
+    size_t size;
+};
+
+// Replaces two files of one folder: both are on the disk under temporary names before either takes its place,
+// so that a full disk changes neither. A kill between the two renames can still leave one new and one old.
+bool file_write_pair(const struct file_text pair[2], struct problem *problem);
+
 // Whether the file at `path` holds exactly these bytes.
 bool file_holds(const char *path, const char *data, size_t size);
 

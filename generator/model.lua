@@ -52,6 +52,14 @@ local function read_rows(found)
   return read
 end
 
+-- Raises unless the provenance is of these very rows: a sweep that was killed between its two files, or one
+-- of them copied without the other, would pass one machine's times off as another's.
+local function check_rows(entry, path)
+  if provenance.describes(entry.provenance, fail.unless(file.read(entry.path))) then return end
+  fail.input("%s: tells of other rows than those in %s; sweep again, or remove it if the rows were " ..
+    "changed by hand", path, entry.path)
+end
+
 -- The provenance of each file, where there is one; all of one machine.
 local function read_provenance(found)
   local first
@@ -59,6 +67,7 @@ local function read_provenance(found)
     local path = provenance.path_of(entry.path)
     if file.exists(path) then
       entry.provenance = fail.unless(provenance.read(path))
+      check_rows(entry, path)
       first = first or { path = path, machine = entry.provenance.machine }
       if not provenance.same_machine(first.machine, entry.provenance.machine) then
         fail.input("%s: another machine's (%s) than %s (%s); a folder for each would be right", path,

@@ -5,17 +5,14 @@
 -- samples and time. It leaves out what does not: host name, kernel, memory, date.
 local file = require "core.file"
 local json = require "json"
+local system = require "core.system"
 
 local provenance = {}
 
 local VERSION = 1
 
--- FNV-1a, 64 bits, as hex text. Tells things apart; protects nothing.
-function provenance.hash(text)
-  local hash = 0xcbf29ce484222325
-  for at = 1, #text do hash = (hash ~ text:byte(at)) * 0x100000001b3 end
-  return ("%016x"):format(hash)
-end
+-- text -> 16 hex digits
+provenance.hash = system.hash
 
 -- ---- the machine ------------------------------------------------------------------------------
 
@@ -131,6 +128,7 @@ local function is_provenance(record)
   return type(machine) == "table" and type(machine.cpu) == "string" and type(machine.mpi) == "string"
     and math.type(machine.cores) == "integer" and type(record.fingerprint) == "string"
     and type(record.no_time) == "table"
+    and type(record.rows) == "table" and type(record.rows.hash) == "string"
 end
 
 -- Reads a provenance file. Returns its record | nil, message. A file that is not there is a message too.
@@ -145,11 +143,15 @@ function provenance.read(path)
   return record
 end
 
--- Writes a provenance file, atomically and synced. Returns true | nil, message.
-function provenance.write(path, record)
+-- Whether the record is of these very rows (the text of their file), and not of some that stood there once.
+function provenance.describes(record, rows_text) return record.rows.hash == provenance.hash(rows_text) end
+
+-- Writes the text of a rows file and its provenance: both or neither. Returns true | nil, message.
+function provenance.write(csv, rows_text, record)
   record.version = VERSION
+  record.rows = { hash = provenance.hash(rows_text) }
   record.no_time = json.array(record.no_time)
-  return file.write(path, json.encode(record) .. "\n", true)
+  return file.write_pair(csv, rows_text, provenance.path_of(csv), json.encode(record) .. "\n")
 end
 
 return provenance

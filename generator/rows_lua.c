@@ -1,10 +1,11 @@
 // require "core.rows": benchmark files to rows and back, for Lua.
 //
-//   read(paths)           -> rows: #rows, rows:missing() -> { { path, count }... }, rows:files() -> { { path,
-//   count } } records(path...)      -> { { world_size =, dtype =, ..., time_us =, low_us = ... }... }, the
-//   keys of rows.c write(path, records)  -> true; sorted, synced to the disk before it takes the place of
-//   what was there
-// All give nil, message where a file is not right.
+// - read(paths) gives rows: #rows, rows:files() and rows:missing(), both { { path, count }... }.
+// - records(path...) gives { { world_size =, dtype =, ..., time_us =, low_us = ... }... }; the keys stand in
+//   rows.c.
+// - text(path, records) gives the text of such a file, sorted; the path is for messages alone.
+//
+// All give nil, message where a file or a record is not right.
 #include <lauxlib.h>
 #include <lua.h>
 #include <math.h>
@@ -220,7 +221,7 @@ static bool take_records(lua_State *lua, int index, const char *path, struct pro
     return true;
 }
 
-static int lua_write(lua_State *lua) {
+static int lua_text(lua_State *lua) {
     struct problem problem, reason;
     const char *path = luaL_checkstring(lua, 1);
     luaL_checktype(lua, 2, LUA_TTABLE);
@@ -231,16 +232,14 @@ static int lua_write(lua_State *lua) {
         problem_set(&problem, "%s: cannot be written: %s", path, reason.text);
         return fail(lua, &problem);
     }
-    bool written = file_write(path, text, size, true, &problem);
+    lua_pushlstring(lua, text, size);
     free(text);
-    if (!written) return fail(lua, &problem);
-    lua_pushboolean(lua, true);
     return 1;
 }
 
 int luaopen_core_rows(lua_State *lua) {
     static const luaL_Reg functions[] = {
-        {"read", lua_read}, {"records", lua_records}, {"write", lua_write}, {NULL, NULL}};
+        {"read", lua_read}, {"records", lua_records}, {"text", lua_text}, {NULL, NULL}};
     static const luaL_Reg methods[] = {{"missing", lua_missing}, {"files", lua_files}, {NULL, NULL}};
     luaL_newmetatable(lua, rows_type);
     luaL_newlib(lua, methods);

@@ -107,6 +107,10 @@ local function take_finished(world, job)
     world.note = replaced(old, job)
     return
   end
+  if not provenance.describes(old, fail.unless(file.read(world.csv))) then
+    world.note = ("measures anew: %s tells of other rows"):format(world.json)
+    return
+  end
   world.old = old
   for _, record in ipairs(fail.unless(rows.records(world.csv))) do
     take(world, record)
@@ -304,8 +308,9 @@ local function write_worlds(job)
     world.with, world.without = with, without
     world.current = is_current(world, job, with, without)
     if not world.current then
-      local ok, message = rows.write(world.csv, with)
-      if ok then ok, message = provenance.write(world.json, provenance_of(world, job, with, without)) end
+      local text, message = rows.text(world.csv, with)
+      local ok = text
+      if ok then ok, message = provenance.write(world.csv, text, provenance_of(world, job, with, without)) end
       if not ok then fail.work("%s; what was measured is kept in %s", message, world.part) end
     end
   end

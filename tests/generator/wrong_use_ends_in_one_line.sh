@@ -28,13 +28,22 @@ ends_with 2 "$GENTABLES" generate --data-dir "$WORK/scattered" --arch sm90
 one_line 'a table needs rows on a grid'
 
 # Two machines in one folder.
+# provenance CPU HASH: of the rows with this hash.
 provenance() {
-    echo '{"version":1,"fingerprint":"f","machine":{"cpu":"'"$1"'","cores":2,"mpi":"Open MPI 4.1.4"},"no_time":[]}'
+    cat <<END
+{"version": 1, "fingerprint": "f", "machine": {"cpu": "$1", "cores": 2, "caches": {}, "mpi": "Open MPI 4.1.4"},
+ "bench": {}, "rows": {"hash": "$2"}, "no_time": []}
+END
+}
+hash_of() {
+    # shellcheck disable=SC2016
+    echo 'print(require("provenance").hash(require("core.file").read(arg[1])))' >"$WORK/hash.lua"
+    "$GENTABLES" lua "$WORK/hash.lua" "$1"
 }
 rows "$WORK/two/benchmark.tp2.sm90.csv" "$row"
 rows "$WORK/two/benchmark.tp4.sm90.csv" '4,bfloat16,2048,1,1024,NCCL,NONE,allreduce,9.5'
-provenance one >"$WORK/two/benchmark.tp2.sm90.json"
-provenance other >"$WORK/two/benchmark.tp4.sm90.json"
+provenance one "$(hash_of "$WORK/two/benchmark.tp2.sm90.csv")" >"$WORK/two/benchmark.tp2.sm90.json"
+provenance other "$(hash_of "$WORK/two/benchmark.tp4.sm90.csv")" >"$WORK/two/benchmark.tp4.sm90.json"
 ends_with 2 "$GENTABLES" generate --data-dir "$WORK/two" --arch sm90
 one_line "another machine's \(other, 2 cores"
 echo '{' >"$WORK/two/benchmark.tp4.sm90.json"

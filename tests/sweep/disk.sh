@@ -1,6 +1,6 @@
 #!/bin/sh
-# A full disk and a read-only folder: one clear line, exit code 1, nothing lost, nothing half-written, and the next
-# sweep goes on. Needs to mount; where it may not, it is skipped.
+# A full disk and a read-only folder: one clear line, exit code 1, nothing lost, nothing half-written, and the
+# next sweep goes on. Needs to mount; where it may not, it is skipped.
 #
 #   disk.sh GENTABLES STAND_IN
 set -eu
@@ -25,8 +25,9 @@ if ! mount -t tmpfs -o size=256k tmpfs "$folder"; then
 fi
 
 cat >"$folder/spec.lua" <<'SPEC'
-return { arch = "host", tp = { 2 }, fusions = { "NONE", "RESIDUAL_RMS_NORM" }, hidden_sizes = { 64, 128, 256 },
-  num_tokens = { 1, 4, 16, 64, 256 }, strategies = { "MPI", "ONESHOT", "TWOSHOT", "MPI_SM" } }
+return { arch = "host", tp = { 2 }, fusions = { "NONE", "RESIDUAL_RMS_NORM" },
+  hidden_sizes = { 64, 128, 256 }, num_tokens = { 1, 4, 16, 64, 256 },
+  strategies = { "MPI", "ONESHOT", "TWOSHOT", "MPI_SM" } }
 SPEC
 
 sweep() {
@@ -69,16 +70,27 @@ fill() {
     head -c $((free * 1024 - $1)) /dev/zero >"$folder/ballast"
 }
 
-# With more and more room the journal fails first, and then the rows.
-room=0
-message=
-until [ "${message#*what was measured is kept in}" != "$message" ]; do
-    rm -f "$folder"/*.part
-    fill $room
-    expect_failure 'No space left on device' --fresh
-    unchanged "a disk with $room bytes left"
-    room=$((room + 2048))
-done
+# until_says TEXT OPTION...: sweeps with more and more room; the journal fails first, and then the files.
+until_says() {
+    wanted_last=$1
+    shift
+    room=0
+    message=
+    until [ "${message#*"$wanted_last"}" != "$message" ]; do
+        rm -f "$folder"/*.part
+        fill $room
+        expect_failure 'No space left on device' "$@"
+        unchanged "a disk with $room bytes left"
+        room=$((room + 2048))
+    done
+}
+
+# Rows of another bench: they must not stand beside the provenance of the former ones.
+export STAND_IN_HASH=other
+until_says 'benchmark.tp2.host.json: cannot be written'
+unset STAND_IN_HASH
+
+until_says 'what was measured is kept in' --fresh
 
 # What the journal holds by then outlives that.
 rm "$folder/ballast"

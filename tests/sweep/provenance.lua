@@ -51,13 +51,17 @@ end
 
 function TestProvenance.test_a_record_is_written_and_read_back()
   local folder = lib.scratch()
-  local path = provenance.path_of(folder .. "/benchmark.tp2.host.csv")
+  local csv = folder .. "/benchmark.tp2.host.csv"
+  local path = provenance.path_of(csv)
   lu.assertEquals(path, folder .. "/benchmark.tp2.host.json")
   local record = { world_size = 2, arch = "host", fingerprint = fingerprint(), machine = machine(),
     bench = bench, spec = { hash = "1" }, placement = "dedicated", date = "2026-01-01T00:00:00Z",
     no_time = {} }
-  lu.assertTrue(provenance.write(path, record))
+  lu.assertTrue(provenance.write(csv, "rows", record))
   lu.assertEquals(provenance.read(path), record)
+  lu.assertEquals(lib.read(csv), "rows")
+  lu.assertTrue(provenance.describes(record, "rows"))
+  lu.assertFalse(provenance.describes(record, "others"))
   lu.assertStrContains(lib.read(path), '"no_time": []')
   lib.clean(folder)
 end

@@ -222,6 +222,20 @@ function TestSweep:test_rows_without_provenance_are_replaced()
   self:has_all_rows()
 end
 
+function TestSweep:test_rows_that_the_provenance_does_not_tell_of_are_measured_anew()
+  self:sweep_well()
+  lib.write(self.csv, (lib.read(self.csv):gsub("\n[^\n]*\n$", "\n")))
+  local generate = { lib.gentables, "generate", "--data-dir", self.folder, "--arch", "host" }
+  local ended, _, err = lib.run(generate)
+  lu.assertEquals(ended, "exit code 2")
+  local message = ("%s: tells of other rows than those in %s; sweep again"):format(self.json, self.csv)
+  lu.assertStrContains(err, message)
+  lu.assertStrContains(self:sweep_well(), "measures anew: " .. self.json .. " tells of other rows")
+  self:has_all_rows()
+  ended, _, err = lib.run(generate)
+  lu.assertEquals(ended, "exit code 0", err)
+end
+
 function TestSweep:test_broken_provenance_is_told_and_fresh_mends_it()
   self:sweep_well()
   lib.write(self.json, "{")
