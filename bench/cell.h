@@ -42,7 +42,7 @@ void cell_close(struct cell *cell);
 // Call number `shift`, below cell->shifts. The call points into the cell.
 struct call cell_call(const struct cell *cell, size_t shift);
 
-// Fills the results with bytes that no right result has.
+// Fills the results with ones, which no right result is full of.
 void cell_poison(struct cell *cell);
 
 // Whether the results of call `shift` are right, against float64: what was accumulated in fp32 within one

@@ -7,17 +7,19 @@
 // the full comparison.
 #include "harness.h"
 
+#include <math.h>
 #include <mpi.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum {
     ROUNDTRIPS = 32, // per sample of the probe
     ROUNDTRIP_SAMPLES = 31,
     BURST_NS = 100000,          // calls of one candidate in a row, about so long
     WARM_UP_BELOW_NS = 1000000, // longer calls need no untimed call before a burst
-    MOST_TIMED = 8,             // in a burst
     FEWEST_SAMPLES = 3,         // even when they cost several budgets
     OVERDRAFT = 4,              // budgets, until fewer samples than asked for must do
 };
@@ -53,11 +55,33 @@ static void drop_out(struct contender *contender, const char *reason) {
     snprintf(contender->reason, sizeof contender->reason, "%s", reason);
 }
 
+// ---- deadline ----------------------------------------------------------------------------------
+
+static char deadline_text[96];
+
+// In a signal handler: nothing but write and _exit. mpirun ends the other ranks.
+static void end_hung_rank(int signal_number) {
+    (void)signal_number;
+    if (write(STDERR_FILENO, deadline_text, strlen(deadline_text)) < 0) _exit(1);
+    _exit(1);
+}
+
+// Calls into MPI wait for ever if a peer hangs. So every call has the group's time from here; seconds 0: no
+// more.
+static void set_deadline(const struct group *group, double seconds) {
+    if (deadline_text[0] == '\0') {
+        snprintf(deadline_text, sizeof deadline_text, "gentables-bench: rank %d waited for %g s\n",
+                 group->rank, group->timeout_s);
+        signal(SIGALRM, end_hung_rank);
+    }
+    alarm((unsigned)ceil(seconds));
+}
+
 // ---- one call -----------------------------------------------------------------------------------
 
-static int call_contender(struct race *race, struct contender *contender, const struct call *call) {
+static int call_contender(struct contender *contender, const struct call *call) {
     if (contender->candidate == NULL) {
-        memcpy(call->out, call->input, race->cell.out_bytes);
+        memcpy(call->residual_out ? call->residual_out : call->out, call->input, call_bytes(call));
         return 0;
     }
     return contender->candidate->strategy->run(contender->state, call);
@@ -67,7 +91,7 @@ static int timed_call(struct race *race, struct contender *contender, size_t shi
     struct call call = cell_call(&race->cell, shift);
     if (!group_start_together(race->group)) return -1;
     stamp->start_ns = clock_ns();
-    int status = call_contender(race, contender, &call);
+    int status = call_contender(contender, &call);
     stamp->end_ns = clock_ns();
     return status;
 }
@@ -96,6 +120,7 @@ static bool ranks_agree(struct race *race, uint64_t hash) {
 static int verify_call(struct race *race, struct contender *contender, size_t shift, double *took_ns) {
     struct stamp stamp;
     char what[REASON_SIZE] = "";
+    set_deadline(race->group, race->group->timeout_s);
     cell_poison(&race->cell);
     if (timed_call(race, contender, shift, &stamp) != 0) return -1;
     *took_ns = (double)(stamp.end_ns - stamp.start_ns);
@@ -158,9 +183,12 @@ static void keep_samples(struct race *race, struct contender *contender, int tim
 static int burst(struct race *race, struct contender *contender) {
     struct control *control = race->group->control;
     int rank = race->group->rank, timed = (int)(BURST_NS / (contender->estimate_ns + 1));
-    timed = timed < 1 ? 1 : timed > MOST_TIMED ? MOST_TIMED : timed;
+    size_t left = race->request->max_samples - contender->count;
+    timed = timed < 1 ? 1 : timed > MAX_BURST ? MAX_BURST : timed;
+    if ((size_t)timed > left) timed = (int)left;
     struct stamp unused;
     uint32_t wrong = 0;
+    set_deadline(race->group, race->group->timeout_s);
     if (contender->estimate_ns < WARM_UP_BELOW_NS &&
         timed_call(race, contender, next_shift(race), &unused) != 0)
         return -1;
@@ -241,7 +269,7 @@ static void enter(struct race *race, int index) {
 }
 
 static bool allocate_samples(struct race *race) {
-    size_t most = race->request->max_samples + MOST_TIMED;
+    size_t most = race->request->max_samples;
     bool complete = true;
     for (int i = 0; i < race->count && race->group->rank == 0; i++) {
         struct contender *contender = &race->contenders[i];
@@ -304,6 +332,7 @@ int harness_measure(struct harness *harness, const struct request *request, stru
     int status = 0;
     for (int i = 0; !all_complete && i < race.count; i++) drop_out(&race.contenders[i], "out of memory");
     if (all_complete) status = run_race(&race);
+    set_deadline(group, 0);
     if (status == 0 && group->rank == 0) report(&race, results);
     close_race(&race);
     return status;

@@ -11,8 +11,6 @@
 #include "statistics.h"
 #include "strategy.h"
 
-enum { MAX_CANDIDATES = 32 };
-
 struct request {
     uint64_t id;
     struct shape shape;
@@ -34,7 +32,7 @@ struct result {
 
 struct harness {
     struct group *group;
-    double roundtrip_us; // of a cache line, between the two ranks that are slowest at it
+    double roundtrip_us; // of a cache line, between rank 0 and the rank that is slowest to answer
     void *states[MAX_CANDIDATES];
     bool is_set_up[MAX_CANDIDATES];
     char unavailable[MAX_CANDIDATES][REASON_SIZE]; // "" where the set-up went well

@@ -1,14 +1,19 @@
 # Writes bench_identity.h: a hash over all that decides what the bench measures, and the compiler's name.
-# cmake -DOUT=file -DCOMPILER=name -DFLAGS=flags -DROOT=folder -P identity.cmake
-file(GLOB_RECURSE sources RELATIVE ${ROOT} ${ROOT}/bench/*.c ${ROOT}/bench/*.h ${ROOT}/bench/*.txt
-     ${ROOT}/templates/bench/*)
+# cmake -DOUT=file -DCOMPILER=name -DFLAGS=flags -DROOT=folder of the bench -P identity.cmake
+# What is rendered stands beside OUT: kernels.c and lists.h.
+get_filename_component(rendered ${OUT} DIRECTORY)
+file(GLOB_RECURSE sources RELATIVE ${ROOT} ${ROOT}/*.c ${ROOT}/*.h ${ROOT}/*.txt)
 list(SORT sources)
 set(all "${COMPILER} ${FLAGS}")
 foreach(source IN LISTS sources)
   file(SHA256 ${ROOT}/${source} digest)
   string(APPEND all " ${source} ${digest}")
 endforeach()
+foreach(source kernels.c lists.h)
+  file(SHA256 ${rendered}/${source} digest)
+  string(APPEND all " ${source} ${digest}")
+endforeach()
 string(SHA256 digest "${all}")
 string(SUBSTRING ${digest} 0 16 digest)
-file(CONFIGURE OUTPUT ${OUT} CONTENT 
+file(CONFIGURE OUTPUT ${OUT} CONTENT
   "#define BENCH_HASH \"${digest}\"\n#define BENCH_COMPILER \"${COMPILER}\"\n")

@@ -13,7 +13,7 @@
 #include "harness.h"
 #include "protocol.h"
 
-enum { DEFAULT_HIDDEN_SIZE = 4096 };
+enum { DEFAULT_HIDDEN_SIZE = 4096, MOST_SAMPLES = 1000000 };
 
 struct options {
     bool serve;
@@ -53,7 +53,8 @@ static size_t read_size(const char *text) {
     unsigned long long value = strtoull(text, &end, 10);
     int shift = *end == 'K' ? 10 : *end == 'M' ? 20 : *end == 'G' ? 30 : 0;
     if (shift != 0) end++;
-    return end == text || *end != '\0' || text[0] == '-' ? 0 : (size_t)value << shift;
+    bool wrong = end == text || *end != '\0' || text[0] == '-' || value > SIZE_MAX >> shift;
+    return wrong ? 0 : (size_t)value << shift;
 }
 
 static int wrong_option(const char *option, const char *value) {
@@ -119,6 +120,7 @@ static int read_option(struct options *options, int option, char *value) {
         return status;
     case 'n':
         status = read_size_option("samples", value, &size);
+        if (size > MOST_SAMPLES) return wrong_option("samples", value);
         request->max_samples = (uint32_t)size;
         if (request->min_samples > request->max_samples) request->min_samples = request->max_samples;
         return status;
@@ -152,10 +154,10 @@ static int read_options(int argc, char **argv, struct options *options) {
 static struct shape shape_of(const struct options *options, size_t bytes) {
     struct shape shape = options->request.shape;
     size_t elements = bytes / dtype_sizes_bytes[shape.dtype];
+    if (elements == 0) elements = 1;
     size_t row = options->hidden_size > 0 ? options->hidden_size : DEFAULT_HIDDEN_SIZE;
     shape.hidden_size = options->hidden_size > 0 || elements > row ? row : elements;
     shape.num_tokens = elements / shape.hidden_size;
-    if (shape.hidden_size == 0) shape.hidden_size = 1;
     if (shape.num_tokens == 0) shape.num_tokens = 1;
     return shape;
 }
@@ -196,6 +198,7 @@ static int run_by_hand(struct harness *harness, struct options *options, struct 
         request.shape = shape_of(options, bytes);
         if (harness_measure(harness, &request, results) != 0) return -1;
         if (group->rank == 0) print_results(group, &request, results);
+        if (bytes > options->to_bytes / options->factor) break;
     }
     return 0;
 }
@@ -253,10 +256,17 @@ static void give_up(const struct group *group) {
     MPI_Abort(group->comm, 1);
 }
 
+static int out_of_memory(void) {
+    fprintf(stderr, "gentables-bench: out of memory\n");
+    MPI_Abort(MPI_COMM_WORLD, 1);
+    return 1;
+}
+
 static int run(struct group *group, struct options *options) {
     struct harness harness;
     struct result *results = calloc((size_t)host_candidate_count, sizeof *results);
-    int status = results == NULL ? -1 : harness_open(&harness, group);
+    if (results == NULL) return out_of_memory();
+    int status = harness_open(&harness, group);
     if (status == 0)
         status = options->serve ? serve(&harness, results) : run_by_hand(&harness, options, results);
     if (status < 0) give_up(group);

@@ -2,6 +2,7 @@
 #include "protocol.h"
 
 #include <errno.h>
+#include <math.h>
 #include <mpi.h>
 #include <stdlib.h>
 #include <string.h>
@@ -88,6 +89,11 @@ static int read_number(const char *text, double least, double most, double *numb
     return errno == 0 && end != text && *end == '\0' && *number >= least && *number <= most ? 0 : -1;
 }
 
+static int read_integer(const char *text, double least, double most, double *number) {
+    if (read_number(text, least, most, number) != 0) return -1;
+    return *number == floor(*number) && strspn(text, "0123456789") == strlen(text) ? 0 : -1;
+}
+
 // One field of a `measure` line. -1: unknown key or value.
 static int read_field(struct request *request, const char *key, char *value, char reason[],
                       size_t reason_size) {
@@ -107,24 +113,24 @@ static int read_field(struct request *request, const char *key, char *value, cha
         return index < 0 ? -1 : 0;
     }
     if (strcmp(key, "id") == 0) {
-        status = read_number(value, 0, 1e15, &number);
+        status = read_integer(value, 0, 1e15, &number);
         request->id = (uint64_t)number;
     } else if (strcmp(key, "hidden_size") == 0) {
-        status = read_number(value, 1, 1 << 24, &number);
+        status = read_integer(value, 1, 1 << 24, &number);
         request->shape.hidden_size = (size_t)number;
     } else if (strcmp(key, "num_tokens") == 0) {
-        status = read_number(value, 1, 1 << 24, &number);
+        status = read_integer(value, 1, 1 << 24, &number);
         request->shape.num_tokens = (size_t)number;
     } else if (strcmp(key, "min_samples") == 0) {
-        status = read_number(value, 1, 1e6, &number);
+        status = read_integer(value, 1, 1e6, &number);
         request->min_samples = (uint32_t)number;
     } else if (strcmp(key, "max_samples") == 0) {
-        status = read_number(value, 1, 1e6, &number);
+        status = read_integer(value, 1, 1e6, &number);
         request->max_samples = (uint32_t)number;
     } else if (strcmp(key, "budget_us") == 0) {
         status = read_number(value, 0, 1e12, &request->budget_us);
     } else if (strcmp(key, "seed") == 0) {
-        status = read_number(value, 0, 4294967295.0, &number);
+        status = read_integer(value, 0, 4294967295.0, &number);
         request->seed = (uint32_t)number;
     } else {
         status = -1;

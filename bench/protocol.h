@@ -18,9 +18,9 @@
 //     bound_us=0.2 mode=eager accumulate=fp32 placement=dedicated        (one line)
 //   none id=1 strategy=TWOSHOT reason=fewer tokens than ranks
 //   done id=1
-// budget_us is for the sampling of all strategies of a request together. A request that cannot be read, or a
-// rank that died, gives `error reason=...` and exit code 1. `quit`, or the end of the input, ends the bench
-// with exit code 0.
+// budget_us is for the sampling of all strategies of a request together. A request that cannot be read gives
+// `error reason=...` and exit code 1; so does a rank that died or hangs, where rank 0 can still say so.
+// `quit`, or the end of the input, ends the bench with exit code 0.
 #ifndef BENCH_PROTOCOL_H
 #define BENCH_PROTOCOL_H
 

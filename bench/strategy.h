@@ -2,8 +2,8 @@
 // know all.
 //
 // How to add one: bench/host/NAME.c with `const struct strategy strategy_NAME`, and a row in
-// generator/lists.lua. The time limit of a call, its check against the reference and its physical bound are
-// the same for all strategies of a backend; they are in harness.c and cell.c.
+// generator/lists.lua. The check against the reference and the physical bound are the same for all
+// strategies of a backend; they are in cell.c and harness.c.
 #ifndef BENCH_STRATEGY_H
 #define BENCH_STRATEGY_H
 
@@ -44,7 +44,7 @@ static inline size_t call_bytes(const struct call *call) {
     return call_elements(call) * dtype_sizes_bytes[call->dtype];
 }
 
-enum { REASON_SIZE = 160 };
+enum { REASON_SIZE = 160, MAX_CANDIDATES = 32 };
 
 struct candidate;
 

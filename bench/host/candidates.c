@@ -9,4 +9,5 @@ HOST_CANDIDATES(DECLARE)
 const struct candidate host_candidates[] = {HOST_CANDIDATES(ROW)};
 #undef ROW
 
+_Static_assert(sizeof host_candidates / sizeof *host_candidates <= MAX_CANDIDATES, "raise MAX_CANDIDATES");
 const int host_candidate_count = (int)(sizeof host_candidates / sizeof *host_candidates);

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -88,7 +89,7 @@ bool group_poll(struct group *group, uint64_t *polls, uint64_t *since_ns) {
     if (!peers_alive(group)) return false;
     if ((double)(now - *since_ns) * 1e-9 < group->timeout_s) return true;
     char text[FAILURE_SIZE];
-    snprintf(text, sizeof text, "rank %d waited for %.0f s", group->rank, group->timeout_s);
+    snprintf(text, sizeof text, "rank %d waited for %g s", group->rank, group->timeout_s);
     fail(group, text);
     return false;
 }
@@ -138,7 +139,19 @@ bool group_agree(struct group *group, uint32_t *value) {
     return true;
 }
 
-// ---- shared memory ------------------------------------------------------------------------------
+// ---- memory ------------------------------------------------------------------------------
+
+void *group_allocate(struct group *group, size_t bytes, char reason[], size_t reason_size) {
+    size_t rounded = (bytes + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE;
+    void *memory = aligned_alloc(CACHE_LINE, rounded);
+    int mine = memory != NULL, all;
+    if (memory != NULL) memset(memory, 0, rounded);
+    MPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, group->comm);
+    if (all) return memory;
+    free(memory);
+    snprintf(reason, reason_size, "out of memory");
+    return NULL;
+}
 
 static void *map_segment(const char *name, int flags, size_t bytes, int *error) {
     int file = shm_open(name, flags, 0600);
@@ -180,14 +193,29 @@ void group_unmap(void *memory, size_t bytes) {
 
 // ---- the group ----------------------------------------------------------------------------------
 
+// Whole cores' worth of time that a container's quota allows (cgroup v2); INT_MAX without one.
+static int quota_cores(void) {
+    long long quota, period;
+    FILE *file = fopen("/sys/fs/cgroup/cpu.max", "r");
+    int read =
+        file == NULL ? 0 : fscanf(file, "%lld %lld", &quota, &period); // "max 100000" where there is none
+    if (file != NULL) fclose(file);
+    if (read != 2 || quota <= 0 || period <= 0) return INT_MAX;
+    return quota < period ? 1 : (int)(quota / period);
+}
+
 // The cores that the ranks together may run on. Bound ranks have one each; the union counts.
 static int count_cores(MPI_Comm comm) {
     cpu_set_t mine;
     CPU_ZERO(&mine);
-    sched_getaffinity(0, sizeof mine, &mine);
+    int known = sched_getaffinity(0, sizeof mine, &mine) == 0, all_known;
     cpu_set_t all;
     MPI_Allreduce(&mine, &all, (int)sizeof mine, MPI_BYTE, MPI_BOR, comm);
-    return CPU_COUNT(&all);
+    MPI_Allreduce(&known, &all_known, 1, MPI_INT, MPI_MIN, comm);
+    int cores = all_known ? CPU_COUNT(&all) : (int)sysconf(_SC_NPROCESSORS_ONLN);
+    int quota = quota_cores(), least_quota;
+    MPI_Allreduce(&quota, &least_quota, 1, MPI_INT, MPI_MIN, comm);
+    return cores < least_quota ? cores : least_quota;
 }
 
 static uint64_t make_run_id(MPI_Comm comm) {

@@ -1,7 +1,7 @@
 // The ranks of a host run: who they are, memory that they share, and waiting for each other.
 //
-// A rank that waits notices that a peer died or gave up, and that a deadline passed; the wait then returns
-// false, and group_failure() says why.
+// A rank that waits here notices that a peer died or gave up, and that a deadline passed; the wait then
+// returns false, and group_failure() says why. Calls into MPI have the deadline that the harness sets.
 #ifndef BENCH_HOST_GROUP_H
 #define BENCH_HOST_GROUP_H
 
@@ -13,7 +13,7 @@
 
 #include "host/kernels.h"
 
-enum { CACHE_LINE = 64, MAX_BURST = 16, FAILURE_SIZE = 96 };
+enum { CACHE_LINE = 64, MAX_BURST = 8, FAILURE_SIZE = 96 };
 
 // A counter with a cache line to itself. Counters only grow, and wrap around.
 struct counter {
@@ -43,7 +43,7 @@ struct control {
 struct group {
     MPI_Comm comm;
     int rank, size;
-    int cores;           // that the ranks together may run on
+    int cores;           // that the ranks together may run on, CPU quota included
     bool oversubscribed; // more ranks than cores
     unsigned spin_limit; // polls before the processor is given to somebody else
     double timeout_s;    // of one wait
@@ -56,6 +56,9 @@ struct group {
 // Collective. Opens the group over all ranks of `comm`. -1 with `reason` if this machine cannot.
 int group_open(struct group *group, MPI_Comm comm, double timeout_s, char reason[], size_t reason_size);
 void group_close(struct group *group);
+
+// Collective. Zeroed private memory, on cache lines, for free(); NULL with `reason`, on all ranks alike.
+void *group_allocate(struct group *group, size_t bytes, char reason[], size_t reason_size);
 
 // Collective. Zeroed memory that all ranks map, in whole pages; gone with the last process. NULL with
 // `reason`, on all ranks alike. group_unmap gives it back.

@@ -123,7 +123,8 @@ static int dup_with_component(const struct group *group, const char *component, 
 
 static int mpi_setup(const struct candidate *candidate, struct group *group, void **state,
                      char reason[REASON_SIZE]) {
-    struct mpi *mpi = calloc(1, sizeof *mpi);
+    struct mpi *mpi = group_allocate(group, sizeof *mpi, reason, REASON_SIZE);
+    if (mpi == NULL) return -1;
     mpi->group = group;
     op_kernels = group->kernels;
     int status = 0;
@@ -150,9 +151,10 @@ static int mpi_setup(const struct candidate *candidate, struct group *group, voi
 static void *sum_buffer(struct mpi *mpi, const struct call *call) {
     if (call->fusion == FUSION_NONE) return call->out;
     if (mpi->sum_bytes < call_bytes(call)) {
+        size_t bytes = (call_bytes(call) + 4095) / 4096 * 4096;
         free(mpi->sum);
-        mpi->sum_bytes = (call_bytes(call) + 4095) / 4096 * 4096;
-        mpi->sum = aligned_alloc(4096, mpi->sum_bytes);
+        mpi->sum = aligned_alloc(4096, bytes);
+        mpi->sum_bytes = mpi->sum ? bytes : 0;
     }
     return mpi->sum;
 }
@@ -161,6 +163,7 @@ static int mpi_run(void *state, const struct call *call) {
     struct mpi *mpi = state;
     void *sum = sum_buffer(mpi, call);
     int count = (int)call_elements(call);
+    if (sum == NULL) return -1;
     if (MPI_Allreduce(call->input, sum, count, mpi->types[call->dtype], mpi->ops[call->dtype], mpi->comm) !=
         MPI_SUCCESS) {
         return -1;

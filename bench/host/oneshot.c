@@ -8,6 +8,8 @@
 // Larger ones travel in chunks through four slots per rank; chunk c+1 is copied in before chunk c is waited
 // for. A rank that copies in chunk c has consumed c-2, so all ranks had published c-2, so they had consumed
 // c-4: that slot is free.
+//
+// Two ranks need no such argument: what a rank overwrites there came from the other one, and it has read it.
 #include <stdlib.h>
 #include <string.h>
 
@@ -42,9 +44,9 @@ struct oneshot {
     unsigned char *mailboxes; // one per rank, mailbox_bytes each, shared
     size_t mailbox_bytes;
     size_t chunk_bytes;
-    uint32_t chunks;                    // so far, on every rank
-    uint32_t tag;                       // of the last call with lines
-    unsigned char *received[MAX_RANKS]; // lines put together, one message per peer
+    uint32_t chunks;                                                  // so far, on every rank
+    uint32_t tag;                                                     // of the last call with lines
+    _Alignas(CACHE_LINE) unsigned char received[][LINES_UP_TO_BYTES]; // lines put together, by peer
 };
 
 static struct mailbox *mailbox_of(const struct oneshot *oneshot, int rank) {
@@ -74,17 +76,15 @@ static const char *oneshot_supports(const struct group *group, const struct call
 static int oneshot_setup(const struct candidate *candidate, struct group *group, void **state,
                          char reason[REASON_SIZE]) {
     (void)candidate;
-    struct oneshot *oneshot = calloc(1, sizeof *oneshot);
-    unsigned char *received = aligned_alloc(CACHE_LINE, (size_t)group->size * LINES_UP_TO_BYTES);
+    size_t bytes = sizeof(struct oneshot) + (size_t)group->size * LINES_UP_TO_BYTES;
+    struct oneshot *oneshot = group_allocate(group, bytes, reason, REASON_SIZE);
+    if (oneshot == NULL) return -1;
     oneshot->group = group;
     oneshot->chunk_bytes = group->oversubscribed ? CHUNK_BYTES_OVERSUBSCRIBED : CHUNK_BYTES;
     oneshot->mailbox_bytes = sizeof(struct mailbox) + SLOTS * oneshot->chunk_bytes;
     oneshot->mailboxes = group_map(group, (size_t)group->size * oneshot->mailbox_bytes, reason, REASON_SIZE);
-    for (int rank = 0; rank < group->size; rank++)
-        oneshot->received[rank] = received + rank * LINES_UP_TO_BYTES;
     *state = oneshot;
     if (oneshot->mailboxes != NULL) return 0;
-    free(received);
     free(oneshot);
     return -1;
 }
@@ -123,7 +123,8 @@ static int run_in_lines(struct oneshot *oneshot, const struct call *call, struct
     struct group *group = oneshot->group;
     size_t bytes = call_bytes(call);
     uint32_t tag = ++oneshot->tag;
-    if (tag == 0) tag = ++oneshot->tag; // 0 is the tag of an empty line
+    if (tag == 0)
+        tag = oneshot->tag = 2; // 0 is the tag of an empty line; odd and even tags go on to alternate
     const void *sources[MAX_RANKS];
     send_lines(lines_of(oneshot, group->rank, tag), call->input, bytes, tag);
     for (int rank = 0; rank < group->size; rank++) {
@@ -204,7 +205,6 @@ static int oneshot_run(void *state, const struct call *call) {
 static void oneshot_teardown(void *state) {
     struct oneshot *oneshot = state;
     group_unmap(oneshot->mailboxes, (size_t)oneshot->group->size * oneshot->mailbox_bytes);
-    free(oneshot->received[0]);
     free(oneshot);
 }
 

@@ -21,7 +21,7 @@
 
 enum {
     SLOTS = 4,
-    ROUND_BYTES = 64 << 10,                 // pieces of all slices together
+    ROUND_BYTES = 128 << 10,                // pieces of all slices together
     ROUND_BYTES_OVERSUBSCRIBED = 256 << 10, // every round costs two switches between ranks
     PORTION_BYTES = 1 << 10,                // claimed ahead: what the line fill buffers take
     ALIGN_ELEMENTS = 64,
@@ -36,10 +36,10 @@ struct progress {
 
 struct twoshot {
     struct group *group;
-    unsigned char *shared;  // struct progress of each rank, a page each; then the slots
-    unsigned char *own_sum; // a piece, where it does not go straight to the output
+    unsigned char *shared; // struct progress of each rank, a page each; then the slots
     size_t piece_bytes;
-    uint32_t pieces; // so far, on every rank
+    uint32_t pieces;                              // so far, on every rank
+    _Alignas(CACHE_LINE) unsigned char own_sum[]; // a piece, where it does not go straight to the output
 };
 
 // Which elements each rank owns in one call.
@@ -80,15 +80,15 @@ static const char *twoshot_supports(const struct group *group, const struct call
 static int twoshot_setup(const struct candidate *candidate, struct group *group, void **state,
                          char reason[REASON_SIZE]) {
     (void)candidate;
-    struct twoshot *twoshot = calloc(1, sizeof *twoshot);
     size_t round_bytes = group->oversubscribed ? ROUND_BYTES_OVERSUBSCRIBED : ROUND_BYTES;
+    size_t piece_bytes = round_bytes / (size_t)group->size / PORTION_BYTES * PORTION_BYTES;
+    struct twoshot *twoshot = group_allocate(group, sizeof *twoshot + piece_bytes, reason, REASON_SIZE);
+    if (twoshot == NULL) return -1;
     twoshot->group = group;
-    twoshot->piece_bytes = round_bytes / (size_t)group->size / PORTION_BYTES * PORTION_BYTES;
-    twoshot->own_sum = aligned_alloc(CACHE_LINE, twoshot->piece_bytes);
+    twoshot->piece_bytes = piece_bytes;
     twoshot->shared = group_map(group, shared_bytes(twoshot), reason, REASON_SIZE);
     *state = twoshot;
     if (twoshot->shared != NULL) return 0;
-    free(twoshot->own_sum);
     free(twoshot);
     return -1;
 }
@@ -144,7 +144,8 @@ static void reduce_piece(struct twoshot *twoshot, enum dtype dtype, const unsign
     }
     for (size_t at = 0; at < bytes; at += PORTION_BYTES) {
         size_t portion = bytes - at < PORTION_BYTES ? bytes - at : PORTION_BYTES;
-        if (group->size == 2) kernels->claim(shared_sum + at + portion, PORTION_BYTES);
+        if (group->size == 2 && at + portion < bytes)
+            kernels->claim(shared_sum + at + portion, PORTION_BYTES);
         for (int rank = 0; rank < group->size; rank++) sources[rank] = inputs[rank] + at;
         kernels->sum[dtype][group->size](sum + at, sources, group->size, portion / dtype_sizes_bytes[dtype]);
         memcpy(shared_sum + at, sum + at, portion);
@@ -158,7 +159,9 @@ static void take_sums(const struct group *group, struct epilogue *epilogue, cons
     size_t element_bytes = dtype_sizes_bytes[epilogue->call->dtype], bytes = count * element_bytes;
     for (size_t at = 0; at < bytes; at += PORTION_BYTES) {
         size_t portion = bytes - at < PORTION_BYTES ? bytes - at : PORTION_BYTES;
-        if (group->size == 2) group->kernels->claim(sums + at + portion, PORTION_BYTES);
+        if (group->size == 2 && at + portion < bytes) {
+            group->kernels->claim(sums + at + portion, PORTION_BYTES);
+        }
         epilogue_consume(epilogue, (const void *const[]){sums + at}, 1, portion / element_bytes);
     }
 }
@@ -218,7 +221,6 @@ static int twoshot_run(void *state, const struct call *call) {
 static void twoshot_teardown(void *state) {
     struct twoshot *twoshot = state;
     group_unmap(twoshot->shared, shared_bytes(twoshot));
-    free(twoshot->own_sum);
     free(twoshot);
 }
 

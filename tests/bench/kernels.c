@@ -81,8 +81,7 @@ static void sums_are_rounded_once_in_rank_order(void **state) {
     for_each_isa(check_sums);
 }
 
-// A sum of one float32 source is exact, so what is tested is reading and rounding: of one source of the type
-// itself, and of the residual that brings any float's value near a tie.
+// The sum of one source and a residual of 0 is the source: every kind of element is read and stored.
 static void check_rounding(const struct kernels *kernels) {
     for (int dtype = 0; dtype < DTYPES; dtype++) {
         for (uint32_t i = 0; i < INTERESTING; i++) {

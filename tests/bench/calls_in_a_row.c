@@ -1,0 +1,91 @@
+// Thousands of calls of ONESHOT and TWOSHOT in a row, of all sizes, with no barrier between them and ranks
+// that dawdle at random: whoever overwrote a slot too early would spoil somebody's sum. Run under mpirun.
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "element.h"
+#include "host/group.h"
+#include "strategy.h"
+
+enum { CALLS = 6000, LARGEST = 400000 };
+static const enum dtype DTYPE = DTYPE_BFLOAT16;
+
+static uint32_t next_random(uint32_t *state) {
+    *state ^= *state << 13;
+    *state ^= *state >> 17;
+    return *state ^= *state << 5;
+}
+
+// Elements of call number `call`: mostly small, around the borders of lines and chunks, at times many chunks.
+static size_t elements_of(uint32_t *random) {
+    static const size_t borders[] = {1,    30,    31,    512,   1023,  1024,  1025,
+                                     1026, 16384, 16383, 16385, 65536, 131072};
+    uint32_t draw = next_random(random);
+    if (draw % 64 == 0) return LARGEST - draw / 64 % 1000;
+    size_t border = borders[draw / 64 % (sizeof borders / sizeof *borders)];
+    return draw % 4 == 0 ? 1 + draw / 4096 % 1500 : border;
+}
+
+// A small integer, so that every sum is exact.
+static float value_of(int rank, unsigned call, size_t index) {
+    return (float)(((size_t)rank * 5 + call + index) % 7);
+}
+
+static void fill(void *array, int rank, unsigned call, size_t count) {
+    for (size_t i = 0; i < count; i++) element_store(DTYPE, array, i, value_of(rank, call, i));
+}
+
+static int check(const struct group *group, const char *name, const void *out, unsigned call, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        float sum = 0;
+        for (int rank = 0; rank < group->size; rank++) sum += value_of(rank, call, i);
+        if (element_value(DTYPE, out, i) == (double)sum) continue;
+        fprintf(stderr, "%s, rank %d, call %u of %zu elements: [%zu] is %g, not %g\n", name, group->rank,
+                call, count, i, element_value(DTYPE, out, i), (double)sum);
+        return -1;
+    }
+    return 0;
+}
+
+static int run_candidate(struct group *group, const struct candidate *candidate, void *input, void *out) {
+    void *state;
+    char reason[REASON_SIZE];
+    uint32_t shared = 12345, own = 777 + (uint32_t)group->rank;
+    int status = candidate->strategy->setup(candidate, group, &state, reason);
+    for (unsigned call = 0; status == 0 && call < CALLS; call++) {
+        size_t count = elements_of(&shared);
+        struct call todo = {.dtype = DTYPE,
+                            .fusion = FUSION_NONE,
+                            .num_tokens = 1,
+                            .hidden_size = count,
+                            .input = input,
+                            .out = out};
+        fill(input, group->rank, call, count);
+        for (uint32_t spins = next_random(&own) % 8 == 0 ? next_random(&own) % 20000 : 0; spins > 0;
+             spins--) {
+            atomic_signal_fence(memory_order_seq_cst);
+        }
+        status = candidate->strategy->run(state, &todo);
+        if (status == 0) status = check(group, candidate->name, out, call, count);
+    }
+    return status;
+}
+
+int main(int argc, char **argv) {
+    MPI_Init(&argc, &argv);
+    struct group group;
+    char reason[REASON_SIZE];
+    void *input = malloc(LARGEST * sizeof(float)), *out = malloc(LARGEST * sizeof(float));
+    int status = group_open(&group, MPI_COMM_WORLD, 30, reason, sizeof reason);
+    for (int i = 0; status == 0 && i < host_candidate_count; i++) {
+        if (host_candidates[i].accumulates_fp32)
+            status = run_candidate(&group, &host_candidates[i], input, out);
+    }
+    if (status != 0) MPI_Abort(MPI_COMM_WORLD, 1);
+    free(input);
+    free(out);
+    MPI_Finalize();
+    return 0;
+}
