@@ -1,8 +1,8 @@
 -- Where rows come from: the machine, the bench and the spec, in a JSON file beside the rows
 -- (benchmark.tp{N}.{arch}.json), and the fingerprint that says whether two rows may stand in one file.
 --
--- The fingerprint covers what changes a time: CPU model, cores, caches, MPI, bench, and the spec's limits on
--- samples and time. It leaves out what does not: host name, kernel, memory, date.
+-- The fingerprint covers what changes a time: CPU model, cores, caches, MPI, bench, launcher, and the spec's
+-- limits on samples and time. It leaves out what does not: host name, system, memory, date.
 local file = require "core.file"
 local json = require "json"
 local system = require "core.system"
@@ -87,7 +87,6 @@ function provenance.machine(library)
     caches = caches(),
     memory_gib = memory_kib and math.floor(memory_kib / (1 << 20) + 0.5) or 0,
     os = (os_name:gsub('^"(.*)"$', "%1")),
-    kernel = first_line("/proc/sys/kernel/osrelease") or "unknown",
     mpi = short_library(library),
   }
 end
@@ -108,11 +107,12 @@ end
 
 -- ---- fingerprints and the file ----------------------------------------------------------------
 
--- The fingerprint over machine, bench and limits. The largest message is left out: it adds cells or takes
+-- The fingerprint over machine, bench, limits and launcher: the text that was given in place of mpirun, which
+-- binds and places ranks in its own way; nil for mpirun as launcher.lua starts it. The largest message is left out: it adds cells or takes
 -- them away, and changes none.
-function provenance.fingerprint(machine, bench, limits)
+function provenance.fingerprint(machine, bench, limits, launcher)
   return provenance.hash(json.encode({
-    machine = identity(machine), bench = bench,
+    machine = identity(machine), bench = bench, launcher = launcher,
     limits = { min_samples = limits.min_samples, max_samples = limits.max_samples, cell_us = limits.cell_us },
   }))
 end
@@ -123,12 +123,50 @@ function provenance.spec_hash(spec) return provenance.hash(json.encode(spec)) en
 -- Where the provenance of the rows file at `path` stands.
 function provenance.path_of(path) return (path:gsub("%.csv$", "") .. ".json") end
 
-local function is_provenance(record)
-  local machine = type(record) == "table" and record.version == VERSION and record.machine
-  return type(machine) == "table" and type(machine.cpu) == "string" and type(machine.mpi) == "string"
-    and math.type(machine.cores) == "integer" and type(record.fingerprint) == "string"
-    and type(record.no_time) == "table"
-    and type(record.rows) == "table" and type(record.rows.hash) == "string"
+-- ---- the checks of a file that was read: what a field has to be, by its name -------------------
+
+local function is_text(value) return type(value) == "string" or "text" end
+local function is_integer(value) return math.type(value) == "integer" or "a whole number" end
+local function is_object(value) return type(value) == "table" and value ~= json.null or "an object" end
+local function optional(check)
+  return function(value) return value == nil or check(value) end
+end
+
+local machine_fields = { cpu = is_text, cores = is_integer, mpi = is_text,
+  caches = optional(is_object), os = optional(is_text), memory_gib = optional(is_integer) }
+local no_time_fields = { strategy = is_text, dtype = is_text, op = is_text, mode = is_text, fusion = is_text,
+  hidden_size = is_integer, num_tokens = is_integer, reason = is_text }
+local record_fields = { fingerprint = is_text, machine = is_object, bench = is_object, rows = is_object,
+  spec = optional(is_object), placement = optional(is_text), date = optional(is_text), no_time = is_object }
+
+-- Returns what is wrong with the first field of `value`, by name, that is not as it has to be; or nil.
+local function wrong_field(value, fields, where)
+  local names = {}
+  for name in pairs(fields) do names[#names + 1] = name end
+  table.sort(names)
+  for _, name in ipairs(names) do
+    local wanted = fields[name](value[name])
+    if wanted ~= true then return ("%s%s is not %s"):format(where, name, wanted) end
+  end
+end
+
+local function wrong_entry(entries)
+  for i, entry in ipairs(entries) do
+    local where = ("no_time[%d]"):format(i - 1)
+    if is_object(entry) ~= true then return where .. " is not an object" end
+    local problem = wrong_field(entry, no_time_fields, where .. ".")
+    if problem then return problem end
+  end
+end
+
+local function wrong_record(record)
+  if type(record) ~= "table" or record.version ~= VERSION then
+    return ("is no provenance of version %d"):format(VERSION)
+  end
+  return wrong_field(record, record_fields, "")
+    or wrong_field(record.machine, machine_fields, "machine.")
+    or wrong_field(record.rows, { hash = is_text }, "rows.")
+    or wrong_entry(record.no_time)
 end
 
 -- Reads a provenance file. Returns its record | nil, message. A file that is not there is a message too.
@@ -137,9 +175,8 @@ function provenance.read(path)
   if not text then return nil, message end
   local record, problem = json.decode(text)
   if not record then return nil, ("%s: is no JSON: %s"):format(path, problem) end
-  if not is_provenance(record) then
-    return nil, ("%s: is no provenance of version %d; sweep --fresh writes it anew"):format(path, VERSION)
-  end
+  problem = wrong_record(record)
+  if problem then return nil, ("%s: %s; sweep --fresh writes it anew"):format(path, problem) end
   return record
 end
 

@@ -95,7 +95,7 @@ local function replaced(old, job)
   if not provenance.same_machine(old.machine, job.machine) then
     return "replaces the rows of " .. provenance.describe(old.machine)
   end
-  return "measures anew: the bench or the spec's limits are others now"
+  return "measures anew: the bench, the launcher or the spec's limits are others now"
 end
 
 -- Takes the finished rows of this TP size into `world`, where they are of the same machine, bench and limits.
@@ -420,7 +420,7 @@ local function new_job(args)
     program = program, identity = identity, machine = provenance.machine(library),
     asked = 0, failed = 0, failed_in_a_row = 0,
   }
-  job.fingerprint = provenance.fingerprint(job.machine, identity, asked.limits)
+  job.fingerprint = provenance.fingerprint(job.machine, identity, asked.limits, job.launcher)
   return job
 end
 

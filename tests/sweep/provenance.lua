@@ -1,6 +1,7 @@
 -- provenance.lua: the machine, what its fingerprint covers and what not, and the file.
 package.path = package.path .. ";" .. arg[0]:match("^(.*/)") .. "?.lua"
 local lu = require "luaunit"
+local json = require "json"
 local lib = require "lib"
 local provenance = require "provenance"
 
@@ -8,7 +9,7 @@ local TestProvenance = {}
 
 local function machine(changes)
   local facts = { cpu = "A CPU", cores = 4, caches = { L1d = "32K", L2 = "1M" }, memory_gib = 16,
-    os = "Debian", kernel = "6.1", mpi = "Open MPI 4.1.4" }
+    os = "Debian", mpi = "Open MPI 4.1.4" }
   for key, value in pairs(changes or {}) do facts[key] = value end
   return facts
 end
@@ -31,8 +32,14 @@ function TestProvenance.test_the_fingerprint_covers_what_changes_a_time()
   lu.assertNotEquals(fingerprint({}, bench, { min_samples = 1, max_samples = 2, cell_us = 4 }), same)
 end
 
+function TestProvenance.test_the_fingerprint_covers_a_launcher_that_was_given()
+  local function with(launcher) return provenance.fingerprint(machine(), bench, limits, launcher) end
+  lu.assertNotEquals(with("srun -n {ranks}"), with(nil))
+  lu.assertNotEquals(with("srun -n {ranks}"), with("srun --exclusive -n {ranks}"))
+end
+
 function TestProvenance.test_the_fingerprint_leaves_out_what_does_not()
-  lu.assertEquals(fingerprint { kernel = "6.2", os = "Fedora", memory_gib = 8 }, fingerprint())
+  lu.assertEquals(fingerprint { os = "Fedora", memory_gib = 8 }, fingerprint())
   local larger = { min_samples = 1, max_samples = 2, cell_us = 3, message_bytes = 9 }
   lu.assertEquals(fingerprint({}, bench, larger), fingerprint())
 end
@@ -49,14 +56,20 @@ function TestProvenance.test_the_hash_is_fnv_1a()
   lu.assertEquals(provenance.hash("foobar"), "85944171f73967e8")
 end
 
+local function a_record()
+  return { version = 1, world_size = 2, arch = "host", fingerprint = fingerprint(), machine = machine(),
+    bench = bench, rows = { hash = "1" }, spec = { hash = "1" }, placement = "dedicated",
+    date = "2026-01-01T00:00:00Z", no_time = { { strategy = "MPI", dtype = "bfloat16", op = "allreduce",
+      mode = "eager", fusion = "NONE", hidden_size = 64, num_tokens = 1, reason = "too large" } } }
+end
+
 function TestProvenance.test_a_record_is_written_and_read_back()
   local folder = lib.scratch()
   local csv = folder .. "/benchmark.tp2.host.csv"
   local path = provenance.path_of(csv)
   lu.assertEquals(path, folder .. "/benchmark.tp2.host.json")
-  local record = { world_size = 2, arch = "host", fingerprint = fingerprint(), machine = machine(),
-    bench = bench, spec = { hash = "1" }, placement = "dedicated", date = "2026-01-01T00:00:00Z",
-    no_time = {} }
+  local record = a_record()
+  record.no_time = {}
   lu.assertTrue(provenance.write(csv, "rows", record))
   lu.assertEquals(provenance.read(path), record)
   lu.assertEquals(lib.read(csv), "rows")
@@ -69,12 +82,45 @@ end
 function TestProvenance.test_what_is_no_provenance_is_told_with_its_file()
   local path = os.tmpname()
   for _, text in ipairs { "{", "[]", "{}", '{"version": 2, "fingerprint": "x", "machine": {}}', "7",
-    '{"version": 1, "fingerprint": "x", "machine": {"cpu": 1}}' } do
+    '{"version": null}' } do
     lib.write(path, text)
     local record, message = provenance.read(path)
     lu.assertNil(record)
     lu.assertEquals(message:sub(1, #path + 1), path .. ":")
   end
+  os.remove(path)
+end
+
+-- Every field, replaced by an array and left out: told by its name, or not needed; read never raises.
+function TestProvenance.test_a_field_that_is_not_what_it_has_to_be_is_told_by_name()
+  local path = os.tmpname()
+  local function told(record)
+    lib.write(path, json.encode(record))
+    local read, message = provenance.read(path)
+    return read and "" or message:gsub("^" .. path:gsub("%p", "%%%0") .. ": ", "")
+  end
+  lu.assertEquals(told(a_record()), "")
+  for place, names in pairs { [""] = { "fingerprint", "machine", "bench", "rows", "no_time" },
+    ["machine."] = { "cpu", "cores", "mpi" }, ["rows."] = { "hash" },
+    ["no_time[0]."] = { "strategy", "dtype", "op", "mode", "fusion", "hidden_size", "num_tokens",
+      "reason" } } do
+    for _, name in ipairs(names) do
+      for _, value in ipairs { json.null, 1.5, false } do
+        local record = a_record()
+        local of = place == "" and record or place == "no_time[0]." and record.no_time[1]
+          or record[place:sub(1, -2)]
+        of[name] = value or nil
+        local field = (place .. name):gsub("%p", "%%%0")
+        lu.assertStrMatches(told(record), field .. " is not [%w ]+; sweep %-%-fresh .*")
+      end
+    end
+  end
+  local record = a_record()
+  record.spec = "text"
+  lu.assertEquals(told(record), "spec is not an object; sweep --fresh writes it anew")
+  record = a_record()
+  record.no_time = { "text" }
+  lu.assertEquals(told(record), "no_time[0] is not an object; sweep --fresh writes it anew")
   os.remove(path)
 end
 
