@@ -108,8 +108,8 @@ end
 -- ---- fingerprints and the file ----------------------------------------------------------------
 
 -- The fingerprint over machine, bench, limits and launcher: the text that was given in place of mpirun, which
--- binds and places ranks in its own way; nil for mpirun as launcher.lua starts it. The largest message is left out: it adds cells or takes
--- them away, and changes none.
+-- binds and places ranks in its own way; nil for mpirun as launcher.lua starts it. The largest message
+-- is left out: it adds cells or takes them away, and changes none.
 function provenance.fingerprint(machine, bench, limits, launcher)
   return provenance.hash(json.encode({
     machine = identity(machine), bench = bench, launcher = launcher,
