@@ -6,9 +6,10 @@ local failure = {}
 failure.__index = failure
 failure.__tostring = function(self) return self.message end
 
--- Raises. `message` names what is wrong and what would be right.
+-- Raises. `message` names what is wrong and what would be right; it is one line, whatever it quotes.
 function fail.with(code, message, ...)
   if select("#", ...) > 0 then message = message:format(...) end
+  message = message:gsub("%c", "?")
   error(setmetatable({ code = code, message = message }, failure), 0)
 end
 

@@ -13,6 +13,8 @@
 --   names     function(row of lists.strategies) -> whether it can name the strategy; absent: all. Only these
 --             compete
 --   left_out  function(model) -> list of lines: what it leaves out beside that; the report says them
+local lists = require "lists"
+
 local formats = {}
 
 -- TensorRT-LLM's grid; its table has these cells and no others.
@@ -22,18 +24,11 @@ formats.trtllm_grid = {
   num_tokens = { 1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384 },
 }
 
-local function contains(list, wanted)
-  for _, value in ipairs(list) do
-    if value == wanted then return true end
-  end
-  return false
-end
-
 -- The values of `list` that are not in `known`.
 local function others(list, known)
   local out = {}
   for _, value in ipairs(list) do
-    if not contains(known, value) then out[#out + 1] = value end
+    if not lists.contains(known, value) then out[#out + 1] = value end
   end
   return out
 end
@@ -44,7 +39,7 @@ function formats.counted(count, noun) return ("%d %s%s"):format(count, noun, cou
 local function trtllm_leaves_out(model)
   local grid, lines = formats.trtllm_grid, {}
   for _, world in ipairs(model.worlds) do
-    if not contains(grid.tp, world.tp) then
+    if not lists.contains(grid.tp, world.tp) then
       lines[#lines + 1] = ("TP %d: its table has TP %s"):format(world.tp, table.concat(grid.tp, ", "))
     else
       for _, axis in ipairs { { "hidden_sizes", "hidden size" }, { "num_tokens", "token count" } } do
@@ -81,9 +76,12 @@ formats.list = {
     reader = "people" },
 }
 
-function formats.names()
+-- The names of all formats, or of those that an arch (a row of lists.archs) has.
+function formats.names(arch)
   local names = {}
-  for i, format in ipairs(formats.list) do names[i] = format.name end
+  for _, format in ipairs(formats.list) do
+    if not arch or formats.is_for(format, arch) then names[#names + 1] = format.name end
+  end
   return names
 end
 

@@ -91,6 +91,14 @@ lists.archs = {
   { pattern = "^sm%d+%-loopback$", fallback = "NCCL_SYMMETRIC" },
 }
 
+-- Whether a list, any, has this value.
+function lists.contains(list, wanted)
+  for _, value in ipairs(list) do
+    if value == wanted then return true end
+  end
+  return false
+end
+
 -- The row of lists[kind] with this name or alias, or nil.
 function lists.find(kind, name)
   for _, row in ipairs(lists[kind]) do

@@ -22,11 +22,11 @@ local MAX_BYTES, MAX_INSTRUCTIONS = 1024 * 1024, 10000000
 
 -- The line on which `key` is set, or 1.
 local function line_of(source, key)
-  local line = 0
+  local line, pattern = 0, "%f[%w_]" .. key:gsub("%p", "%%%0") .. "%f[^%w_]['\"]?%s*%]?%s*="
   for text in (source.text .. "\n"):gmatch("(.-)\n") do
     line = line + 1
     local code = text:gsub("%-%-.*", "")
-    if code:find("%f[%w_]" .. key .. "%f[^%w_]['\"]?%s*%]?%s*=") then return line end
+    if code:find(pattern) then return line end
   end
   return 1
 end
@@ -177,13 +177,6 @@ local function evaluate(source)
   return value
 end
 
-local function contains(list, wanted)
-  for _, value in ipairs(list) do
-    if value == wanted then return true end
-  end
-  return false
-end
-
 -- The strategies that a sweep of this arch can ask for.
 local function default_strategies(arch)
   local chosen = {}
@@ -194,24 +187,28 @@ local function default_strategies(arch)
   return chosen
 end
 
+-- The `table` of a spec, its gaps filled in; `dtype` is what it has where it names none.
+local function full_table(given, dtype)
+  local default = spec.default_table
+  given = given or {}
+  return { dtype = given.dtype or dtype, op = given.op or default.op, mode = given.mode or default.mode }
+end
+
 local function fill_in(source, found)
   found.dtypes = found.dtypes or { spec.default_table.dtype }
   found.fusions = found.fusions or lists.names("fusions")
   found.strategies = found.strategies or default_strategies(found.arch)
   found.limits = found.limits or check_limits(source, "limits", {})
-  local given = found.table or {}
   local default = spec.default_table
-  local usual = contains(found.dtypes, default.dtype) and default.dtype or found.dtypes[1]
-  found.table = { dtype = given.dtype or usual, op = given.op or default.op,
-    mode = given.mode or default.mode }
-  if not contains(found.dtypes, found.table.dtype) then
+  local usual = lists.contains(found.dtypes, default.dtype) and default.dtype or found.dtypes[1]
+  found.table = full_table(found.table, usual)
+  if not lists.contains(found.dtypes, found.table.dtype) then
     reject(source, "dtype", "table.dtype is %s, which is not among dtypes", found.table.dtype)
   end
 end
 
--- Reads the spec at `path`. Returns { arch, tp, dtypes, fusions, hidden_sizes, num_tokens, strategies,
--- limits, table }.
-function spec.load(path)
+-- Reads the keys that the spec at `path` gives. Returns them, and the source for further messages.
+local function read(path)
   local source = { path = path, text = fail.unless(file.read(path)) }
   if #source.text > MAX_BYTES then fail.input("%s: larger than 1 MiB; a spec is a short table", path) end
   local found = {}
@@ -222,11 +219,32 @@ function spec.load(path)
     end
     found[key] = keys[key](source, key, value)
   end
+  return found, source
+end
+
+local function complete(found, source)
   for _, key in ipairs(required) do
-    if found[key] == nil then fail.input("%s:1: %s is missing; tables/host/spec.lua shows one", path, key) end
+    if found[key] == nil then
+      fail.input("%s:1: %s is missing; tables/host/spec.lua shows one", source.path, key)
+    end
   end
   fill_in(source, found)
   return found
+end
+
+-- Reads the spec at `path`. Returns { arch, tp, dtypes, fusions, hidden_sizes, num_tokens, strategies,
+-- limits, table }.
+function spec.load(path) return complete(read(path)) end
+
+-- The same for those who measure nothing: beside rows of another tool a spec may have `table` alone, and then
+-- this is all that is returned.
+function spec.load_for_tables(path)
+  local found, source = read(path)
+  local first = next(found)
+  if first == "table" and next(found, first) == nil then
+    return { table = full_table(found.table, spec.default_table.dtype) }
+  end
+  return complete(found, source)
 end
 
 return spec

@@ -41,22 +41,15 @@ sweep.example = "gentables sweep tables/host/spec.lua --out tables/host --tp 2"
 
 -- ---- the command line -------------------------------------------------------------------------
 
-local function contains(list, wanted)
-  for _, value in ipairs(list) do
-    if value == wanted then return true end
-  end
-  return false
-end
-
 local function read_tp(text, asked)
   if not text then return asked.tp end
   local sizes = {}
   for word in (text .. ","):gmatch("([^,]*),") do
     local size = math.tointeger(tonumber(word))
-    if not contains(asked.tp, size) then
+    if not lists.contains(asked.tp, size) then
       fail.input("--tp: %q is no TP size of the spec, which has %s", word, table.concat(asked.tp, ", "))
     end
-    if not contains(sizes, size) then sizes[#sizes + 1] = size end
+    if not lists.contains(sizes, size) then sizes[#sizes + 1] = size end
   end
   table.sort(sizes)
   return sizes
