@@ -44,11 +44,18 @@ local function read_rows(found)
   local paths = {}
   for i, entry in ipairs(found) do paths[i] = entry.path end
   local read = fail.unless(rows.read(paths))
-  for _, missing in ipairs(read:missing()) do
-    local words = "gentables: %s: 0.0 is a missing time, not a fast one: %d left out\n"
-    io.stderr:write(words:format(missing.path, missing.count))
+  local left_out = {}
+  for _, missing in ipairs(read:missing()) do left_out[missing.path] = missing.count end
+  for _, entry in ipairs(read:files()) do
+    if entry.count == 0 and (#read == 0 or not left_out[entry.path]) then
+      fail.input("%s: holds no row with a time; measure again, or remove it", entry.path)
+    end
+    if left_out[entry.path] then
+      local words = "gentables: %s: 0.0 is a missing time, not a fast one: %d left out%s\n"
+      local rest = entry.count == 0 and ", and no other is there" or ""
+      io.stderr:write(words:format(entry.path, left_out[entry.path], rest))
+    end
   end
-  if #read == 0 then fail.input("%s: holds no row with a time; measure again", paths[1]) end
   return read
 end
 
@@ -79,7 +86,7 @@ end
 
 local function read_spec(data_dir)
   local path = data_dir .. "/spec.lua"
-  return file.exists(path) and spec.load(path) or nil
+  return file.exists(path) and spec.load_for_tables(path) or nil
 end
 
 -- The cells that the spec asks for, so that one without any row shows as unmeasured.
@@ -94,6 +101,28 @@ local function cells_of(wanted)
   return cells
 end
 
+-- The table of the strategies in `candidates` (nil: all); made once for each such list.
+local function select_table(source, candidates)
+  local key = candidates and table.concat(candidates, ",") or "*"
+  if not source.tables[key] then
+    source.tables[key] = fail.unless(tables.select(source.rows,
+      { candidates = candidates, loopback = source.loopback, cells = source.cells }))
+  end
+  return source.tables[key]
+end
+
+-- What formats without axes for them hold. The spec says it; without one, the only dtype and op that there
+-- are will be meant.
+local function axes_of(source)
+  if source.spec then return source.spec.table end
+  local default, only = spec.default_table, nil
+  for _, block in ipairs(select_table(source):blocks()) do
+    if only and (only.dtype ~= block.dtype or only.op ~= block.op) then return default end
+    only = block
+  end
+  return { dtype = only.dtype, op = only.op, mode = default.mode }
+end
+
 -- Reads a folder. Wrong or missing input raises.
 function model.load(data_dir, arch)
   local arch_row = lists.arch(arch)
@@ -104,9 +133,11 @@ function model.load(data_dir, arch)
   local files = find_files(data_dir, arch)
   read_provenance(files)
   local wanted = read_spec(data_dir)
-  return { data_dir = data_dir, arch = arch, arch_row = arch_row, files = files, spec = wanted,
-    rows = read_rows(files), cells = cells_of(wanted), axes = wanted and wanted.table or spec.default_table,
-    loopback = arch:find("%-loopback$") ~= nil, tables = {} }
+  local source = { data_dir = data_dir, arch = arch, arch_row = arch_row, files = files, spec = wanted,
+    rows = read_rows(files), cells = cells_of(wanted), loopback = arch:find("%-loopback$") ~= nil,
+    tables = {} }
+  source.axes = axes_of(source)
+  return source
 end
 
 -- ---- the table --------------------------------------------------------------------------------
@@ -119,16 +150,6 @@ local function candidates_of(format)
     if format.names(strategy) then names[#names + 1] = strategy.name end
   end
   return names
-end
-
--- The table of the strategies in `candidates` (nil: all); made once for each such list.
-local function select_table(source, candidates)
-  local key = candidates and table.concat(candidates, ",") or "*"
-  if not source.tables[key] then
-    source.tables[key] = fail.unless(tables.select(source.rows,
-      { candidates = candidates, loopback = source.loopback, cells = source.cells }))
-  end
-  return source.tables[key]
 end
 
 local function has_winner(table_of, index, block)

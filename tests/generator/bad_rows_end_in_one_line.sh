@@ -38,6 +38,9 @@ rmdir "$csv"
 
 bad_bytes 'benchmark.tp2.sm90.csv: is empty' ''
 bad_bytes 'holds no row with a time' "$header\\n"
+rows "$data/benchmark.tp4.sm90.csv" '4,bfloat16,2048,1,1024,NCCL,NONE,allreduce,9.5'
+refuses 'benchmark.tp2.sm90.csv: holds no row with a time; measure again, or remove it'
+rm "$data/benchmark.tp4.sm90.csv"
 bad_bytes ':1: there is no column "world_size"' 'NCCL\n'
 bad_bytes ':1: there is no column "time \(us\)"' 'world_size,dtype,size,num_tokens,hidden_size,strategy,fusion,op\n'
 bad_bytes ':1: .*"fusion", but an unknown one, "fuson"; rename' \

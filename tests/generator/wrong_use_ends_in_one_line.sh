@@ -12,11 +12,14 @@ ends_with 2 "$GENTABLES" generate --data-dir "$golden" --arch sm90 --formats c,e
 one_line 'no format "excel"; there are trtllm,c,table,report|no format "excel"; there are trtllm, c, table, report'
 ends_with 2 "$GENTABLES" check --data-dir "$golden" --arch sm90 --fast
 one_line 'has no option --fast'
+ends_with 2 "$GENTABLES" check --data-dir "$golden" --arch sm90 --formats ,
+one_line '"," names no format of sm90; there are trtllm, c, table, report'
 
 # A table in which nothing was measured would be one long fallback.
-rows "$WORK/other/benchmark.tp2.sm90.csv" '2,float16,2048,1,1024,NCCL,NONE,allreduce,9.5'
+rows "$WORK/other/benchmark.tp2.sm90.csv" '2,float16,2048,1,1024,NCCL,NONE,allreduce,9.5' \
+    '2,float32,2048,1,1024,NCCL,NONE,allreduce,9.5'
 ends_with 2 "$GENTABLES" generate --data-dir "$WORK/other" --arch sm90
-one_line 'holds bfloat16 allreduce eager; the rows are float16 allreduce unknown; name one'
+one_line 'holds bfloat16 allreduce eager; the rows are float16 allreduce unknown; float32'
 
 # Rows on no grid.
 mkdir "$WORK/scattered"
@@ -56,3 +59,6 @@ printf 'return {\n  arch = "sm90", tp = { 2 }, hidden_sizes = { 1024 }, num_toke
     >"$WORK/spec/spec.lua"
 ends_with 2 "$GENTABLES" generate --data-dir "$WORK/spec" --arch sm90
 one_line 'spec.lua:3: a spec has no tokens'
+printf 'return { ["to%%\\nkens"] = 1 }\n' >"$WORK/spec/spec.lua"
+ends_with 2 "$GENTABLES" generate --data-dir "$WORK/spec" --arch sm90
+one_line 'spec.lua:1: a spec has no to%[?]kens'
