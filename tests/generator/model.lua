@@ -25,6 +25,7 @@ end
 local function folder(arch, worlds)
   count = count + 1
   local path = ("%s/%d"):format(root, count)
+  os.execute(("rm -rf '%s'"):format(path)) -- of a former run
   assert(file.make_folder(path))
   for tp, records in pairs(worlds) do
     for _, made in ipairs(records) do made.world_size = tp end
