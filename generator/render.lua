@@ -19,9 +19,10 @@ local function refuse_empty(source, format, view)
   if not format.plane or #view.worlds > 0 then return end
   local axes, first = source.axes, view.canonical:blocks()[1]
   local mode = first.mode == "unknown" and "" or (', mode = "%s"'):format(first.mode)
-  fail.input("%s: no row for %s, which holds %s %s %s; the rows are %s; a spec.lua there " ..
-    'would choose, such as: return { table = { dtype = "%s", op = "%s"%s } }', source.data_dir,
-    format.file, axes.dtype, axes.op, axes.mode, model.blocks_in_words(view.canonical), first.dtype, first.op, mode)
+  local words = "%s: no row for %s, which holds %s %s %s; the rows are %s; a spec.lua there would choose, " ..
+    'such as: return { table = { dtype = "%s", op = "%s"%s } }'
+  fail.input(words, source.data_dir, format.file, axes.dtype, axes.op, axes.mode,
+    model.blocks_in_words(view.canonical), first.dtype, first.op, mode)
 end
 
 -- The text of the artifact that `format` (a row of formats.list) makes of a source (of model.load).
