@@ -81,22 +81,25 @@ local function append(self, text)
   if message then write_failure(self.path, message) end
 end
 
--- Opens the journal at `path` to append to. Unless `continue`, it starts empty. Raises where it cannot be
--- written, or where another sweep has it.
-function journal.open(path, fingerprint, fresh, continue)
+-- Opens the journal at `path`, or makes an empty one, and locks it: what is read from here on is no other
+-- sweep's. Raises where it cannot be written, or where another sweep has it.
+function journal.open(path)
   local handle, message = io.open(path, "ab")
   if not handle then fail.work("%s; the sweep needs to write there", message) end
   if not system.lock(handle) then
     fail.work("%s: another sweep is writing it; wait for that one to end", path)
   end
-  local self = setmetatable({ file = handle, path = path }, journal)
-  if continue then
+  return setmetatable({ file = handle, path = path }, journal)
+end
+
+-- Makes it ready for `add`: it starts anew, or, with `continue`, goes on after what it holds.
+function journal:begin(fingerprint, fresh, continue)
+  if continue and self.file:seek("end") > 0 then
     append(self, "\n") -- ends a line that was cut off
   else
-    fail.unless(io.open(path, "wb")):close()
+    fail.unless(io.open(self.path, "wb")):close()
     append(self, head_of(fingerprint, fresh))
   end
-  return self
 end
 
 -- Appends a finished cell: its records with a time, and those without (reason).
@@ -115,6 +118,13 @@ function journal:add(cell, rows, no_time)
   append(self, table.concat(lines))
 end
 
+-- Closes it; it stays for the next sweep.
 function journal:close() self.file:close() end
+
+-- Takes it away, while it is still locked.
+function journal:remove()
+  os.remove(self.path)
+  self.file:close()
+end
 
 return journal

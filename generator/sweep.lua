@@ -131,7 +131,8 @@ local function load_world(job, size)
   local csv = ("%s/benchmark.tp%d.%s.csv"):format(job.out, size, job.arch)
   local world = { size = size, csv = csv, json = provenance.path_of(csv), part = csv .. ".part", known = {},
     why = {}, finished = 0, cells = plan.cells(job.spec, size) }
-  local found = not job.fresh and journal.read(world.part, size)
+  if file.exists(world.part) then world.journal = journal.open(world.part) end
+  local found = not job.fresh and world.journal and journal.read(world.part, size)
   local usable = found and found.fingerprint == job.fingerprint
   world.fresh = job.fresh or (usable and found.fresh)
   if not world.fresh then take_finished(world, job) end
@@ -308,8 +309,7 @@ local function write_worlds(job)
     end
   end
   for _, world in ipairs(job.worlds) do
-    if world.journal then world.journal:close() end
-    os.remove(world.part)
+    if world.journal then world.journal:remove() end
   end
   process.hold_signals(false)
 end
@@ -426,7 +426,8 @@ end
 
 function sweep.run(args)
   local job = new_job(args)
-  fail.unless(file.make_folder(job.out))
+  local made, message = file.make_folder(job.out)
+  if not made then fail.work("%s", message) end
   job.worlds = {}
   local count = 0
   for i, size in ipairs(job.sizes) do
@@ -438,7 +439,8 @@ function sweep.run(args)
   job.progress = progress.new(count)
   for _, world in ipairs(job.worlds) do
     if #world.missing > 0 then
-      world.journal = journal.open(world.part, job.fingerprint, world.fresh, world.continues)
+      world.journal = world.journal or journal.open(world.part)
+      world.journal:begin(job.fingerprint, world.fresh, world.continues)
     end
   end
   for _, world in ipairs(job.worlds) do

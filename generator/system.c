@@ -1,12 +1,15 @@
 // The few things that Lua's own library lacks, or is too slow for: syncing and locking files, the terminal,
 // a hash. From Lua: require("core.system"); what fails returns nil, message.
+#include <errno.h>
 #include <inttypes.h>
 #include <lauxlib.h>
 #include <limits.h>
 #include <lua.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <sys/file.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { USUAL_COLUMNS = 80 };
@@ -38,9 +41,15 @@ static int lua_system_sync(lua_State *lua) {
     return luaL_fileresult(lua, fflush(file) == 0 && fsync(fileno(file)) == 0, NULL);
 }
 
-// lock(file): locks it against other processes until it is closed; fails at once where another has it.
+// lock(file): locks it against other processes until it is closed; fails at once where another has it, or has
+// removed it before this one came to lock it.
 static int lua_system_lock(lua_State *lua) {
-    return luaL_fileresult(lua, flock(fileno(check_file(lua)), LOCK_EX | LOCK_NB) == 0, NULL);
+    int file = fileno(check_file(lua));
+    if (flock(file, LOCK_EX | LOCK_NB) != 0) return luaL_fileresult(lua, 0, NULL);
+    struct stat status;
+    bool there = fstat(file, &status) == 0 && status.st_nlink > 0;
+    if (!there) errno = ESTALE;
+    return luaL_fileresult(lua, there, NULL);
 }
 
 // is_terminal(file) -> boolean

@@ -2,9 +2,11 @@
 package.path = package.path .. ";" .. arg[0]:match("^(.*/)") .. "?.lua"
 local lu = require "luaunit"
 local fail = require "fail"
+local file = require "core.file"
 local journal = require "journal"
 local lib = require "lib"
 local plan = require "plan"
+local system = require "core.system"
 
 local TestJournal = {}
 
@@ -32,8 +34,14 @@ local function add(into, num_tokens)
   into:add(cell, { row(cell, 1.25) }, { without })
 end
 
+local function begun(path, ...)
+  local into = journal.open(path)
+  into:begin(...)
+  return into
+end
+
 function TestJournal:write(...)
-  local into = journal.open(self.path, "f00d", false, false)
+  local into = begun(self.path, "f00d", false, false)
   for _, num_tokens in ipairs { ... } do add(into, num_tokens) end
   into:close()
 end
@@ -50,11 +58,11 @@ end
 
 function TestJournal:test_a_new_journal_starts_empty_and_a_continued_one_does_not()
   self:write(1)
-  local into = journal.open(self.path, "f00d", false, true)
+  local into = begun(self.path, "f00d", false, true)
   add(into, 4)
   into:close()
   lu.assertEquals(#journal.read(self.path, 2).cells, 2)
-  journal.open(self.path, "beef", true, false):close()
+  begun(self.path, "beef", true, false):close()
   lu.assertEquals(journal.read(self.path, 2), { fingerprint = "beef", fresh = true, cells = {} })
 end
 
@@ -73,7 +81,7 @@ function TestJournal:test_cut_off_at_every_byte_it_keeps_the_whole_cells_before(
       lu.assertEquals(cell.rows, { row(cell_with(i == 1 and 1 or 4), 1.25) }, size)
     end
     if found then
-      local into = journal.open(self.path, "f00d", false, true)
+      local into = begun(self.path, "f00d", false, true)
       add(into, 16)
       into:close()
       local cells = journal.read(self.path, 2).cells
@@ -99,12 +107,27 @@ function TestJournal:test_what_is_no_journal_is_none()
 end
 
 function TestJournal:test_two_sweeps_do_not_write_one_journal()
-  local first = journal.open(self.path, "f00d", false, false)
-  local ok, problem = pcall(journal.open, self.path, "f00d", false, false)
+  local first = begun(self.path, "f00d", false, false)
+  local ok, problem = pcall(journal.open, self.path)
   lu.assertFalse(ok)
   lu.assertTrue(fail.is_failure(problem))
   lu.assertStrContains(problem.message, "another sweep")
   first:close()
+end
+
+function TestJournal:test_one_that_is_empty_gets_its_head()
+  begun(self.path, "f00d", true, true):close()
+  lu.assertEquals(journal.read(self.path, 2), { fingerprint = "f00d", fresh = true, cells = {} })
+end
+
+-- As between the opening and the locking of a sweep that starts while another one ends.
+function TestJournal:test_what_was_removed_meanwhile_is_not_locked()
+  local first = journal.open(self.path)
+  local late <close> = io.open(self.path, "ab")
+  lu.assertNil((system.lock(late)))
+  first:remove()
+  lu.assertNil((system.lock(late)))
+  lu.assertFalse(file.exists(self.path))
 end
 
 return lu.LuaUnit.new():runSuiteByInstances({ { "TestJournal", TestJournal } })
