@@ -330,13 +330,15 @@ static void kill_session(pid_t session) {
     closedir(folder);
 }
 
-// Reads on, so that no full pipe holds the child up, until it has ended or `seconds` have passed.
+// Reads on, so that no full pipe holds the child up, until it has ended or `seconds` have passed. It is not
+// reaped: while it is a zombie, its number stays its own and names its session alone.
 static bool ends_within(struct process *process, double seconds) {
     double deadline = now() + seconds;
     for (;;) {
         read_available(process, false);
-        pid_t got = waitpid(process->pid, &process->status, WNOHANG);
-        if (got == process->pid || (got < 0 && errno != EINTR)) return true;
+        siginfo_t info = {0};
+        int got = waitid(P_PID, (id_t)process->pid, &info, WEXITED | WNOHANG | WNOWAIT);
+        if ((got == 0 && info.si_pid == process->pid) || (got < 0 && errno != EINTR)) return true;
         if (now() >= deadline) return false;
         struct pollfd polls[2];
         poll(polls, pipes_to_read(process, polls), CLOSE_TICK_MS);
@@ -353,12 +355,9 @@ static void process_close(struct process *process, double grace) {
         kill(-process->pid, SIGTERM);
         ended = ends_within(process, grace);
     }
-    // The leader is killed with its group while it is there: its number is its own until it is waited for.
-    if (!ended) {
-        kill(-process->pid, SIGKILL);
-        process->status = wait_for_exit(process->pid);
-    }
+    if (!ended) kill(-process->pid, SIGKILL);
     kill_session(process->pid);
+    process->status = wait_for_exit(process->pid);
     read_available(process, false);
     close_end(&process->from_child);
     close_end(&process->from_stderr);
