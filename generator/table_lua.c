@@ -1,20 +1,18 @@
-// require "core.table": the canonical table for Lua. Indices count from 1.
+// require "core.table": the canonical table for Lua. Indices count from 1; what fails gives nil, message.
 //
-//   select(rows, options) -> table; options: candidates = { names } (nil: all that may win), loopback =
-//   whether
-//                            loopback rows compete, cells = { { world_size =, dtype =, op =, mode =, fusions
-//                            = {}, hidden_sizes = {}, num_tokens = {} }... } that the table has beside those
-//                            of the rows
-//   read(path)            -> table, arch
-//   table:text(arch)      -> the CSV
-//   table:blocks()        -> { { world_size =, dtype =, op =, mode =, fusions = {}, hidden_sizes = {},
-//   num_tokens = {} } } table:winners(block, fusion, hidden) -> the winners of a row of cells, as places in
-//   lists.strategies; 0: unmeasured table:cell(block, fusion, hidden, tokens) -> { strategy =, time_us =,
-//   runner_up =, margin =, confidence =,
-//                            regret =, bound_us =, placement = }, or nil where nothing was measured
-//   table:find{ world_size =, ... } -> the same, by the cell's own values
-//   table:left_out()      -> { loopback = rows, strategies = { NAME = rows } } that did not compete
-// What fails gives nil, message.
+// - select(rows, options) gives a table. Options: candidates = { names } (nil: all that may win); loopback =
+//   whether loopback rows compete; cells = { { world_size =, dtype =, op =, mode =, fusions = {},
+//   hidden_sizes = {}, num_tokens = {} }... }, which the table has beside those of the rows.
+// - read(path) gives a table and its arch.
+// - table:text(arch) gives the CSV.
+// - table:blocks() gives a list of { world_size =, dtype =, op =, mode =, fusions = {}, hidden_sizes = {},
+//   num_tokens = {} }.
+// - table:winners(block, fusion, hidden) gives the winners of a row of cells, as places in lists.strategies;
+//   0: unmeasured.
+// - table:cell(block, fusion, hidden, tokens) gives { strategy =, time_us =, runner_up =, margin =,
+//   confidence =, regret =, bound_us =, placement = }, or nil where nothing was measured.
+// - table:find{ world_size =, ... } gives the same, by the cell's own values.
+// - table:left_out() gives { loopback = rows, strategies = { NAME = rows } } that did not compete.
 #include <lauxlib.h>
 #include <lua.h>
 #include <math.h>
