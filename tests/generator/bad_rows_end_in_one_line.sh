@@ -42,7 +42,8 @@ rows "$data/benchmark.tp4.sm90.csv" '4,bfloat16,2048,1,1024,NCCL,NONE,allreduce,
 refuses 'benchmark.tp2.sm90.csv: holds no row with a time; measure again, or remove it'
 rm "$data/benchmark.tp4.sm90.csv"
 bad_bytes ':1: there is no column "world_size"' 'NCCL\n'
-bad_bytes ':1: there is no column "time \(us\)"' 'world_size,dtype,size,num_tokens,hidden_size,strategy,fusion,op\n'
+bad_bytes ':1: there is no column "time \(us\)"' \
+    'world_size,dtype,size,num_tokens,hidden_size,strategy,fusion,op\n'
 bad_bytes ':1: .*"fusion", but an unknown one, "fuson"; rename' \
     'world_size,dtype,size,num_tokens,hidden_size,strategy,fuson,op,time (us)\n'
 bad_bytes ':1: unknown column "speed"' "speed,$header\\n"
@@ -51,8 +52,10 @@ bad_bytes ':1: there is no column "high \(us\)"' "$header,low (us)\\n"
 bad_bytes ':1: the column "op" stands there twice' "$header,op\\n"
 bad_bytes 'is UTF-16; save it as UTF-8' '\377\376w\000'
 bad_bytes ':1: a lone carriage return' "$header\\r$row\\r"
-bad_bytes ':2: fusion is .* lone carriage return' "$header\\n2,bfloat16,2048,1,1024,NCCL,NO\\rNE,allreduce,9.5\\n"
-bad_bytes ':2: a quote is opened and not closed' "$header\\n2,\"bfloat16,2048,1,1024,NCCL,NONE,allreduce,9.5\\n"
+bad_bytes ':2: fusion is .* lone carriage return' \
+    "$header\\n2,bfloat16,2048,1,1024,NCCL,NO\\rNE,allreduce,9.5\\n"
+bad_bytes ':2: a quote is opened and not closed' \
+    "$header\\n2,\"bfloat16,2048,1,1024,NCCL,NONE,allreduce,9.5\\n"
 bad_bytes ':2: text after a closing quote' "$header\\n2,\"bfloat16\"x,2048,1,1024,NCCL,NONE,allreduce,9.5\\n"
 
 bad ':3: time \(us\) is "fast"; a number' '2,bfloat16,2048,1,1024,ONESHOT,NONE,allreduce,fast'
@@ -73,7 +76,8 @@ bad ':3: dtype is "bf17"; that is not known' '2,bf17,2048,1,1024,ONESHOT,NONE,al
 bad ':3: op is "reduce"; that is not known' '2,bfloat16,2048,1,1024,ONESHOT,NONE,reduce,1.5'
 bad ':3: fewer cells' '2,bfloat16,2048,1,1024,ONESHOT,NONE,1.5'
 bad ':3: more cells' "2,bfloat16,2048,1,1024,ONESHOT,NONE,allreduce,1.5,"
-bad ':3: world_size is 4 in a file of TP 2 \(mixed worlds\)' '4,bfloat16,2048,1,1024,ONESHOT,NONE,allreduce,1.5'
+bad ':3: world_size is 4 in a file of TP 2 \(mixed worlds\)' \
+    '4,bfloat16,2048,1,1024,ONESHOT,NONE,allreduce,1.5'
 bad ':4: the same cell and strategy, NCCL, as in .*csv:2;' \
     '2,bfloat16,2048,1,1024,ONESHOT,NONE,allreduce,1.5' '2,bfloat16,2048,1,1024,NCCL,NONE,allreduce,1.5'
 # The same cell by an alias of its dtype, and with a line between that nobody reads.
@@ -82,6 +86,7 @@ bad ':4: the same cell and strategy, NCCL, as in .*csv:2;' '' '2,bf16,2048,1,102
 header=$header,'low (us),high (us),mode,placement'
 row=$row',9,10,eager,dedicated'
 bad ':3: time \(us\) lies outside' '2,bfloat16,2048,1,1024,ONESHOT,NONE,allreduce,1.5,2,3,eager,dedicated'
-bad ':3: mode is "lazy"; that is not known' '2,bfloat16,2048,1,1024,ONESHOT,NONE,allreduce,1.5,1,2,lazy,dedicated'
+bad ':3: mode is "lazy"; that is not known' \
+    '2,bfloat16,2048,1,1024,ONESHOT,NONE,allreduce,1.5,1,2,lazy,dedicated'
 bad ':3: placement is "here"' '2,bfloat16,2048,1,1024,ONESHOT,NONE,allreduce,1.5,1,2,eager,here'
 bad ':3: low \(us\) is "nan"' '2,bfloat16,2048,1,1024,ONESHOT,NONE,allreduce,1.5,nan,2,eager,dedicated'

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Whatever dialect of CSV, order of columns or order of rows a file comes in, the artifacts are the same bytes.
+# Whatever dialect of CSV, order of columns or order of rows a file comes in, the artifacts are the same
+# bytes.
 . "$(dirname -- "$0")/lib.sh"
 
 golden=$SOURCE/tests/golden/sm90

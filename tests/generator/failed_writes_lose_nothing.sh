@@ -1,5 +1,6 @@
 #!/bin/sh
-# A full disk and a read-only folder end in one line, exit code 1, what was there kept and nothing half-written.
+# A full disk and a read-only folder end in one line, exit code 1, what was there kept and nothing half-
+# written.
 . "$(dirname -- "$0")/lib.sh"
 
 out=$WORK/out
@@ -22,7 +23,9 @@ if [ "$(id -u)" = 0 ]; then
     as_other="setpriv --reuid=65534 --regid=65534 --clear-groups"
 fi
 # shellcheck disable=SC2086
-if ! $as_other test -r "$WORK/data/benchmark.tp2.sm90.csv" || ! $as_other test -x "$GENTABLES"; then exit 77; fi
+if ! $as_other test -r "$WORK/data/benchmark.tp2.sm90.csv" || ! $as_other test -x "$GENTABLES"; then
+    exit 77
+fi
 chmod 555 "$out"
 # shellcheck disable=SC2086
 ends_with 1 $as_other "$GENTABLES" generate --data-dir "$WORK/data" --arch sm90 --out "$out"

@@ -1,6 +1,6 @@
 #!/bin/sh
-# TensorRT-LLM's fragment is, byte for byte, what fragment.py makes of the same CSVs: the golden ones, and made-up
-# ones that fill its grid.
+# TensorRT-LLM's fragment is, byte for byte, what fragment.py makes of the same CSVs: the golden ones, and
+# made-up ones that fill its grid.
 . "$(dirname -- "$0")/lib.sh"
 command -v python3 >/dev/null || exit 77
 

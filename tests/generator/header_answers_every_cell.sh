@@ -1,6 +1,6 @@
 #!/bin/sh
-# The C header compiles without a warning as C and C++, answers every cell of table.csv with that cell's strategy,
-# and everything else as it says: the nearer size, the outermost one, the fallback.
+# The C header compiles without a warning as C and C++, answers every cell of table.csv with that cell's
+# strategy, and everything else as it says: the nearer size, the outermost one, the fallback.
 . "$(dirname -- "$0")/lib.sh"
 
 golden=$SOURCE/tests/golden/sm90
@@ -13,10 +13,12 @@ golden=$SOURCE/tests/golden/sm90
 
 static int wrong;
 
-static void expect(int tp, enum gentables_sm90_fusion fusion, int hidden, int tokens, const char *name, int measured) {
+static void expect(int tp, enum gentables_sm90_fusion fusion, int hidden, int tokens, const char *name,
+                   int measured) {
     const char *got = gentables_sm90_strategy_name(gentables_sm90_select(tp, fusion, hidden, tokens));
     if (strcmp(got, name) == 0 && gentables_sm90_is_measured(tp, fusion, hidden, tokens) == measured) return;
-    printf("TP %d, fusion %d, hidden %d, tokens %d: %s, not %s\n", tp, (int)fusion, hidden, tokens, got, name);
+    printf("TP %d, fusion %d, hidden %d, tokens %d: %s, not %s\n",
+           tp, (int)fusion, hidden, tokens, got, name);
     wrong++;
 }
 
@@ -56,7 +58,8 @@ for compiler in gcc clang cc; do
     compilers=$((compilers + 1))
     for language in "c -std=c99" "c -std=c17" "c++ -std=c++11" "c++ -std=c++17"; do
         # shellcheck disable=SC2086
-        ends_with 0 "$compiler" -x $language -pedantic -Wall -Wextra -Wshadow -Wconversion -Werror -I "$golden" \
+        ends_with 0 "$compiler" -x $language -pedantic \
+            -Wall -Wextra -Wshadow -Wconversion -Werror -I "$golden" \
             "$WORK/ask.c" -o "$WORK/ask"
         ends_with 0 "$WORK/ask"
     done
