@@ -1,7 +1,7 @@
-# What is installed: the programs, their Lua files and templates, and the CMake package.
+# What is installed: the programs, their Lua files and templates, the module core.json, and the CMake package.
 #
-# The program looks for its files in ../share/gentables, and the package for the program in ../../../bin, so
-# the folders below the prefix are fixed and the installed tree may be moved.
+# The program looks for its files in ../share/gentables and ../lib/gentables, and the package for the program
+# in ../../../bin, so the folders below the prefix are fixed and the installed tree may be moved.
 include(CMakePackageConfigHelpers)
 
 set(programs "")
@@ -12,6 +12,7 @@ foreach(program gentables gentables-bench)
 endforeach()
 if(programs)
   install(TARGETS ${programs} EXPORT GenTablesTargets RUNTIME DESTINATION bin)
+  install(TARGETS gentables-json LIBRARY DESTINATION lib/gentables/core)
   install(EXPORT GenTablesTargets NAMESPACE GenTables:: DESTINATION lib/cmake/GenTables)
 endif()
 install(DIRECTORY generator/ DESTINATION share/gentables/generator FILES_MATCHING PATTERN "*.lua")

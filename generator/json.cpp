@@ -66,12 +66,13 @@ void json_free(json_document *document) {
 namespace {
 
 const char *const DOCUMENT_TYPE = "gentables.json_document";
-const char *const ARRAY_TYPE = "gentables.json_array";
+
+// Where decode's arguments lie.
+enum { TEXT = 1, NULL_VALUE, ARRAY };
 
 struct builder {
     lua_State *lua;
     int base; // where the root comes to lie
-    int null; // where json.null lies
 };
 
 lua_State *lua_of(void *state) {
@@ -91,7 +92,7 @@ void store(void *state) {
 }
 
 void push_null(void *state) {
-    lua_pushvalue(lua_of(state), static_cast<builder *>(state)->null);
+    lua_pushvalue(lua_of(state), NULL_VALUE);
     store(state);
 }
 
@@ -123,7 +124,10 @@ void open_container(void *state, int is_array) {
     lua_State *lua = lua_of(state);
     luaL_checkstack(lua, 4, "JSON nested too deeply");
     lua_newtable(lua);
-    if (is_array) luaL_setmetatable(lua, ARRAY_TYPE);
+    if (is_array) {
+        lua_pushvalue(lua, ARRAY);
+        lua_setmetatable(lua, -2);
+    }
 }
 
 void close_container(void *state, int) {
@@ -137,13 +141,14 @@ int collect_document(lua_State *lua) {
     return 0;
 }
 
-// decode(text, null) -> value | nil, message. `null` is what stands for JSON's null. Arrays get the metatable
-// core.json.array, so that an empty one is not taken for an object.
+// decode(text, null, array) -> value | nil, message. `null` is what stands for JSON's null. Arrays get the
+// metatable `array`, so that an empty one is not taken for an object.
 int decode(lua_State *lua) {
     size_t length;
-    const char *text = luaL_checklstring(lua, 1, &length);
-    luaL_checkany(lua, 2);
-    lua_settop(lua, 2);
+    const char *text = luaL_checklstring(lua, TEXT, &length);
+    luaL_checkany(lua, NULL_VALUE);
+    luaL_checktype(lua, ARRAY, LUA_TTABLE);
+    lua_settop(lua, ARRAY);
     auto **held = static_cast<json_document **>(lua_newuserdatauv(lua, sizeof(json_document *), 0));
     *held = nullptr;
     luaL_setmetatable(lua, DOCUMENT_TYPE);
@@ -154,7 +159,7 @@ int decode(lua_State *lua) {
         lua_pushstring(lua, message);
         return 2;
     }
-    builder state = {lua, lua_gettop(lua) + 1, 2};
+    builder state = {lua, lua_gettop(lua) + 1};
     json_visitor visitor = {&state,    push_null, push_boolean,   push_integer,   push_number,
                             push_text, push_key,  open_container, close_container};
     json_visit(*held, &visitor);
@@ -170,7 +175,5 @@ extern "C" int luaopen_core_json(lua_State *lua) {
     lua_setfield(lua, -2, "__gc");
     lua_pop(lua, 1);
     luaL_newlib(lua, functions);
-    luaL_newmetatable(lua, ARRAY_TYPE);
-    lua_setfield(lua, -2, "array");
     return 1;
 }

@@ -3,17 +3,17 @@
 --
 -- null is json.null. Arrays that were decoded, or made by json.array{...}, stay arrays when they are empty;
 -- any other table is an array if it is a sequence with something in it, and else an object.
-local core = require "core.json"
-
 local json = {}
+
+local array_type = { __name = "json.array" }
 
 json.null = setmetatable({}, { __tostring = function() return "null" end, __name = "json.null" })
 
 -- Marks a list as an array, and returns it.
-function json.array(list) return setmetatable(list, core.array) end
+function json.array(list) return setmetatable(list, array_type) end
 
--- text -> value | nil, message
-function json.decode(text) return core.decode(text, json.null) end
+-- text -> value | nil, message. core.json is loaded by the first call: loading it takes a while.
+function json.decode(text) return require("core.json").decode(text, json.null, array_type) end
 
 local escapes = { ['"'] = '\\"', ["\\"] = "\\\\", ["\b"] = "\\b", ["\f"] = "\\f", ["\n"] = "\\n",
   ["\r"] = "\\r", ["\t"] = "\\t" }
@@ -36,7 +36,7 @@ local function encode_number(number)
   end
 end
 
-local function is_array(value) return getmetatable(value) == core.array or #value > 0 end
+local function is_array(value) return getmetatable(value) == array_type or #value > 0 end
 
 local encode_value
 

@@ -1,12 +1,14 @@
 // gentables: starts Lua, hands it the C modules, runs the verb; nothing else.
 //
 // The Lua files and the templates are found beside the program, in ../share/gentables: in an installed tree
-// they are files, in a build tree links to the sources. GENTABLES_HOME overrides that.
+// they are files, in a build tree links to the sources. GENTABLES_HOME overrides that. core.json, the one
+// module that is not in the program, is in ../lib/gentables.
 #include <lauxlib.h>
 #include <limits.h>
 #include <lua.h>
 #include <lualib.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,22 +18,31 @@
 
 enum { EXIT_USAGE = 2 };
 
-// Writes the folder with generator/ and templates/ to `home`. Returns 0, or -1 if it cannot be told.
-static int find_home(char home[PATH_MAX]) {
-    const char *from_environment = getenv("GENTABLES_HOME");
-    if (from_environment != NULL) {
-        int written = snprintf(home, PATH_MAX, "%s", from_environment);
-        return written < PATH_MAX ? 0 : -1;
-    }
+// The folders that the program reads: `home` with generator/ and templates/, `modules` with core/json.so.
+struct folders {
+    char home[PATH_MAX];
+    char modules[PATH_MAX];
+};
+
+// Writes `folder`/`below` to `path`. Returns whether it fits.
+static bool join(char path[PATH_MAX], const char *folder, const char *below) {
+    int written = snprintf(path, PATH_MAX, "%s%s", folder, below);
+    return written >= 0 && written < PATH_MAX;
+}
+
+// Returns false if they cannot be told.
+static bool find_folders(struct folders *folders) {
     char program[PATH_MAX];
     ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
-    if (length < 0) return -1;
+    if (length < 0) return false;
     program[length] = '\0';
     char *slash = strrchr(program, '/');
-    if (slash == NULL) return -1;
+    if (slash == NULL) return false;
     *slash = '\0';
-    int written = snprintf(home, PATH_MAX, "%s/../share/gentables", program);
-    return written < PATH_MAX ? 0 : -1;
+    const char *home = getenv("GENTABLES_HOME");
+    bool told =
+        home != NULL ? join(folders->home, home, "") : join(folders->home, program, "/../share/gentables");
+    return told && join(folders->modules, program, "/../lib/gentables");
 }
 
 static int traceback(lua_State *lua) {
@@ -49,16 +60,22 @@ static void preload_modules(lua_State *lua) {
     lua_pop(lua, 1);
 }
 
-// Sets package.path and the global `gentables = { home, version, program }`.
-static void set_globals(lua_State *lua, const char *home, const char *program) {
+// Puts FOLDER/PATTERN before the others in package[`field`].
+static void search_first(lua_State *lua, const char *field, const char *folder, const char *pattern) {
     lua_getglobal(lua, "package");
-    lua_pushfstring(lua, "%s/generator/?.lua;", home);
-    lua_getfield(lua, -2, "path");
+    lua_pushfstring(lua, "%s/%s;", folder, pattern);
+    lua_getfield(lua, -2, field);
     lua_concat(lua, 2);
-    lua_setfield(lua, -2, "path");
+    lua_setfield(lua, -2, field);
     lua_pop(lua, 1);
+}
+
+// Sets package.path, package.cpath and the global `gentables = { home, version, program }`.
+static void set_globals(lua_State *lua, const struct folders *folders, const char *program) {
+    search_first(lua, "path", folders->home, "generator/?.lua");
+    search_first(lua, "cpath", folders->modules, "?.so");
     lua_createtable(lua, 0, 3);
-    lua_pushstring(lua, home);
+    lua_pushstring(lua, folders->home);
     lua_setfield(lua, -2, "home");
     lua_pushstring(lua, GENTABLES_VERSION);
     lua_setfield(lua, -2, "version");
@@ -83,9 +100,9 @@ static int run_verb(lua_State *lua, int argc, char **argv) {
 
 int main(int argc, char **argv) {
     signal(SIGPIPE, SIG_IGN);
-    char home[PATH_MAX];
-    if (find_home(home) != 0) {
-        fprintf(stderr, "gentables: cannot tell where its own files are; set GENTABLES_HOME\n");
+    struct folders folders;
+    if (!find_folders(&folders)) {
+        fprintf(stderr, "gentables: cannot tell where its own files are: /proc/self/exe is unreadable\n");
         return EXIT_USAGE;
     }
     lua_State *lua = luaL_newstate();
@@ -94,7 +111,7 @@ int main(int argc, char **argv) {
         return EXIT_USAGE;
     }
     preload_modules(lua);
-    set_globals(lua, home, argv[0]);
+    set_globals(lua, &folders, argv[0]);
     int status = run_verb(lua, argc, argv);
     if (status < 0) {
         fprintf(stderr, "gentables: internal error: %s\n", lua_tostring(lua, -1));
