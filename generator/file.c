@@ -25,7 +25,8 @@ bool problem_set(struct problem *problem, const char *format, ...) {
 
 bool file_open(const char *path, struct file_map *map, struct problem *problem) {
     *map = (struct file_map){NULL, 0};
-    int file = open(path, O_RDONLY | O_CLOEXEC);
+    // O_NONBLOCK: a FIFO is told from a file, not waited for.
+    int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     struct stat status;
     if (file < 0 || fstat(file, &status) != 0) {
         int reason = errno;

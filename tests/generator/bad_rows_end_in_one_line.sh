@@ -35,6 +35,11 @@ refuses 'no benchmark.tp\{N\}.sm90.csv is there'
 mkdir "$csv"
 refuses 'benchmark.tp2.sm90.csv: is not a file'
 rmdir "$csv"
+# A FIFO that nobody writes to is refused, not waited for.
+mkfifo "$csv"
+ends_with 2 timeout 10 "$GENTABLES" generate --data-dir "$data" --arch sm90 --out "$out"
+one_line 'benchmark.tp2.sm90.csv: is not a file'
+rm "$csv"
 
 bad_bytes 'benchmark.tp2.sm90.csv: is empty' ''
 bad_bytes 'holds no row with a time' "$header\\n"

@@ -42,3 +42,18 @@ rows() {
     mkdir -p "$(dirname -- "$file")"
     { echo "$header" && for line in "$@"; do printf '%s\n' "$line"; done; } >"$file"
 }
+
+# unprivileged COMMAND...: runs it as a user whom the modes of files hold for. root reads and writes
+# everywhere, so another user has to try.
+unprivileged() {
+    if [ "$(id -u)" = 0 ]; then
+        setpriv --reuid=65534 --regid=65534 --clear-groups "$@"
+    else
+        "$@"
+    fi
+}
+
+# skip_unless_unprivileged_reads FILE: ends the test where there is no such user, or he does not get as far.
+skip_unless_unprivileged_reads() {
+    unprivileged test -r "$1" && unprivileged test -x "$GENTABLES" || exit 77
+}
