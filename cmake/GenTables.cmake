@@ -21,7 +21,8 @@ Adds one table to the project. Relative paths start at the current source folder
   name-render   writes the tables to TABLES, from the rows that are there; touches only what changes
   name-check    fails, and prints the difference and what mends it, if TABLES is not what the rows give
   name-sweep    measures what the rows lack (only with a bench and a spec)
-  name-gen      name-sweep, then name-render, in one go
+  name-gen      name-sweep, then name-render, in one go; where cells could not be measured it renders the
+                others, and fails
 
 and enters them into render-tables, check-tables, sweep-tables and gen-tables. None of these is part of `all`;
 nothing but name-sweep and name-gen measures. Ninja measures one table after another. So does Make without -j;
@@ -127,15 +128,17 @@ endfunction()
 # The targets that run a verb for one table, and the umbrellas over them.
 function(_gentables_add_verbs name arch data_dir tables formats)
   set(gentables $<TARGET_FILE:GenTables::gentables>)
-  set(generate ${gentables} generate --data-dir ${data_dir} --arch ${arch} --out ${tables})
-  set(check ${gentables} check --data-dir ${data_dir} --arch ${arch} --tables ${tables})
+  set(options "")
   if(formats)
     list(JOIN formats "," formats)
-    list(APPEND generate --formats ${formats})
-    list(APPEND check --formats ${formats})
+    set(options --formats ${formats})
   endif()
+  set(generate ${gentables} generate --data-dir ${data_dir} --arch ${arch} --out ${tables} ${options})
+  set(check ${gentables} check --data-dir ${data_dir} --arch ${arch} --tables ${tables} ${options})
   set(spec ${data_dir}/spec.lua)
   set(sweep ${gentables} sweep ${spec} --out ${data_dir} --arch ${arch})
+  set(gen sh ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/sweep_then_generate.sh
+      ${gentables} ${spec} ${data_dir} ${arch} --out ${tables} ${options})
   set(program GenTables::gentables)
   set(bench GenTables::gentables-bench)
   _gentables_add_target(${name} render ${program} "Rendering the tables of ${name}" COMMAND ${generate})
@@ -145,7 +148,7 @@ function(_gentables_add_verbs name arch data_dir tables formats)
     set(comment "Measuring what ${name} lacks")
     _gentables_add_target(${name} sweep "${programs}" "${comment}" COMMAND ${sweep} USES_TERMINAL)
     _gentables_add_target(${name} gen "${programs}" "${comment}, then rendering"
-                          COMMAND ${sweep} COMMAND ${generate} USES_TERMINAL)
+                          COMMAND ${gen} USES_TERMINAL)
   else()
     _gentables_add_target(${name} gen ${program} "Rendering the tables of ${name}" COMMAND ${generate})
   endif()

@@ -26,5 +26,5 @@ write_basic_package_version_file(
   VERSION ${PROJECT_VERSION} COMPATIBILITY SameMinorVersion)
 install(
   FILES ${PROJECT_BINARY_DIR}/GenTablesConfig.cmake ${PROJECT_BINARY_DIR}/GenTablesConfigVersion.cmake
-        cmake/GenTables.cmake
+        cmake/GenTables.cmake cmake/sweep_then_generate.sh
   DESTINATION lib/cmake/GenTables)

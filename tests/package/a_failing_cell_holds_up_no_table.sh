@@ -1,0 +1,30 @@
+#!/bin/sh
+# a_failing_cell_holds_up_no_table.sh STAND_IN GENERATOR: where one cell can never be measured, gen-tables
+# renders the others and fails; once it can, gen-tables passes. 77 where the package has no bench.
+. "$(dirname -- "$0")/lib.sh"
+
+begin "failing_cell_$2"
+if [ ! -x "$GENTABLES_PREFIX/bin/gentables-bench" ]; then
+    echo "skipped: the package has no bench (no MPI)"
+    exit 77
+fi
+prefix=$work/prefix
+cp -R "$GENTABLES_PREFIX" "$prefix"
+cp "$1" "$prefix/bin/gentables-bench"
+table=$project/tables/host/table.csv
+GENTABLES_LAUNCHER='env RANKS={ranks}'
+export GENTABLES_LAUNCHER
+configure -G "$2"
+
+# With no cell at all there is nothing to render, and the sweep's own words are the last.
+fails env STAND_IN_FAULT=die cmake --build "$build" --target allreduce-host-gen
+said '2 cells could not be measured'
+if [ -e "$table" ]; then die "nothing was measured, so there should be no table"; fi
+
+fails env STAND_IN_FAULT=die STAND_IN_AT=num_tokens=16 cmake --build "$build" --target allreduce-host-gen
+said '1 cell could not be measured'
+passes grep -q ',1024,1,MPI,' "$table"
+if grep -q ',1024,16,MPI,' "$table"; then die "a cell without a time has one in the table"; fi
+
+passes target allreduce-host-gen
+passes grep -q ',1024,16,MPI,' "$table"
