@@ -1,5 +1,6 @@
 #!/bin/sh
-# A rank that is killed while others wait for it: the bench ends with an error, and leaves no process and no segment.
+# A rank that is killed while others wait for it: the bench ends with an error, and leaves no process and no
+# segment.
 . "$(dirname "$0")/lib.sh"
 
 count_segments() { find /dev/shm -name 'gentables-*' | wc -l; }
@@ -8,7 +9,8 @@ before=$(count_segments)
 # A long run; the second rank is killed once the first result is there.
 run 3 -b 1M -e 1M -f 2 --samples 100000 --budget 100 --strategies ONESHOT,TWOSHOT >"$WORK/out" 2>"$WORK/err" &
 launcher=$!
-until pids=$(pgrep -f "^$BENCH .*--samples 100000") && [ "$(echo "$pids" | wc -w)" = 3 ] && grep -q '^#' "$WORK/out"; do
+until pids=$(pgrep -f "^$BENCH .*--samples 100000") && [ "$(echo "$pids" | wc -w)" = 3 ] &&
+    grep -q '^#' "$WORK/out"; do
     kill -0 "$launcher" || fail "the bench did not start: $(cat "$WORK/err")"
 done
 victim=$(echo "$pids" | sed -n 2p)
@@ -20,9 +22,11 @@ wait "$launcher" || status=$?
 [ "$(count_segments)" -le "$before" ] || fail "segments are left in /dev/shm"
 
 # A rank that hangs: the others give up at the deadline and say who waited.
-run 2 -b 1M -e 1M -f 2 --samples 100000 --budget 100 --timeout 2 --strategies ONESHOT >"$WORK/out" 2>"$WORK/err" &
+run 2 -b 1M -e 1M -f 2 --samples 100000 --budget 100 --timeout 2 --strategies ONESHOT \
+    >"$WORK/out" 2>"$WORK/err" &
 launcher=$!
-until pids=$(pgrep -f "^$BENCH .*--samples 100000") && [ "$(echo "$pids" | wc -w)" = 2 ] && grep -q '^#' "$WORK/out"; do
+until pids=$(pgrep -f "^$BENCH .*--samples 100000") && [ "$(echo "$pids" | wc -w)" = 2 ] &&
+    grep -q '^#' "$WORK/out"; do
     kill -0 "$launcher" || fail "the bench did not start: $(cat "$WORK/err")"
 done
 kill -STOP "$(echo "$pids" | sed -n 2p)"

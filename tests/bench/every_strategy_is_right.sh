@@ -1,6 +1,7 @@
 #!/bin/sh
-# Every strategy, data type and fusion, for TP sizes that are and are not powers of two, in shapes that divide by
-# nothing: no timed call is wrong, nothing is left out but what cannot be done, and for a reason that names it.
+# Every strategy, data type and fusion, for TP sizes that are and are not powers of two, in shapes that
+# divide by nothing: no timed call is wrong, nothing is left out but what cannot be done, and for a reason
+# that names it.
 . "$(dirname "$0")/lib.sh"
 
 requests() {
@@ -9,30 +10,35 @@ requests() {
         for fusion in NONE RESIDUAL_RMS_NORM RESIDUAL_RMS_NORM_QUANT_FP8 RESIDUAL_RMS_NORM_QUANT_NVFP4; do
             for shape in "1 16" "3 80" "7 2880" "37 4096"; do
                 id=$((id + 1))
-                echo "measure id=$id dtype=$dtype fusion=$fusion num_tokens=${shape% *} hidden_size=${shape#* }" \
-                    "min_samples=2 max_samples=2 budget_us=1000 seed=$id op=allreduce mode=eager"
+                echo "measure id=$id dtype=$dtype fusion=$fusion num_tokens=${shape% *}" \
+                    "hidden_size=${shape#* } min_samples=2 max_samples=2 budget_us=1000" \
+                    "seed=$id op=allreduce mode=eager"
             done
         done
     done
-    echo "measure id=1000 dtype=bfloat16 fusion=NONE num_tokens=1 hidden_size=1 min_samples=2 max_samples=2 budget_us=1"
-    echo "measure id=1001 dtype=float16 fusion=RESIDUAL_RMS_NORM num_tokens=65 hidden_size=16383 min_samples=1 \
-max_samples=1 budget_us=1"
+    echo "measure id=1000 dtype=bfloat16 fusion=NONE num_tokens=1 hidden_size=1" \
+        "min_samples=2 max_samples=2 budget_us=1"
+    echo "measure id=1001 dtype=float16 fusion=RESIDUAL_RMS_NORM num_tokens=65 hidden_size=16383" \
+        "min_samples=1 max_samples=1 budget_us=1"
 }
 
 for ranks in 2 3 4 5; do
     requests | run "$ranks" --serve >"$WORK/answers.$ranks"
-    [ "$(grep -c '^done ' "$WORK/answers.$ranks")" = 50 ] || fail "$ranks ranks: not every request was answered"
+    [ "$(grep -c '^done ' "$WORK/answers.$ranks")" = 50 ] ||
+        fail "$ranks ranks: not every request was answered"
     grep -q "wrong result\|differ in the bits" "$WORK/answers.$ranks" &&
         fail "$ranks ranks: $(grep "wrong result\|differ in the bits" "$WORK/answers.$ranks" | head -1)"
     sed -n 's/^strategy name=\([^ ]*\) status=available$/\1/p' "$WORK/answers.$ranks" >"$WORK/available"
     while read -r strategy; do
         have=$(grep -c "^row .* strategy=$strategy " "$WORK/answers.$ranks" || true)
-        refused=$(grep -c "^none .* strategy=$strategy reason=\(fewer tokens than ranks\)$" "$WORK/answers.$ranks" || true)
+        few="reason=fewer tokens than ranks"
+        refused=$(grep -c "^none .* strategy=$strategy $few\$" "$WORK/answers.$ranks" || true)
         [ $((have + refused)) = 50 ] || fail "$ranks ranks, $strategy: $have rows and $refused refusals of 50"
         [ "$have" -ge 25 ] || fail "$ranks ranks, $strategy: only $have rows"
     done <"$WORK/available"
     for strategy in MPI ONESHOT TWOSHOT; do
-        grep -q "^strategy name=$strategy status=available" "$WORK/answers.$ranks" || fail "$strategy is not available"
+        grep -q "^strategy name=$strategy status=available" "$WORK/answers.$ranks" ||
+            fail "$strategy is not available"
     done
 done
 grep -h -o "accumulate=[a-z0-9]*" "$WORK"/answers.* | sort | uniq -c

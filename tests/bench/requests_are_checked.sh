@@ -1,9 +1,10 @@
 #!/bin/sh
-# The protocol: a hello with the version, an end at `quit` and at the end of the input, and an error for what is no
-# request.
+# The protocol: a hello with the version, an end at `quit` and at the end of the input, and an error for
+# what is no request.
 . "$(dirname "$0")/lib.sh"
 
-good="measure id=7 dtype=bfloat16 fusion=NONE num_tokens=2 hidden_size=64 min_samples=2 max_samples=2 budget_us=1"
+good="measure id=7 dtype=bfloat16 fusion=NONE num_tokens=2 hidden_size=64"
+good="$good min_samples=2 max_samples=2 budget_us=1"
 
 # answer TEXT: what two ranks answer; the exit code in $status.
 answer() {
@@ -22,12 +23,14 @@ answer "quit"
 
 answer "$good colour=red"
 [ "$status" != 0 ] || fail "an unknown field was taken"
-grep -q "^error reason=cannot read the field colour=red" "$WORK/answer" || fail "no error: $(cat "$WORK/answer")"
+grep -q "^error reason=cannot read the field colour=red" "$WORK/answer" ||
+    fail "no error: $(cat "$WORK/answer")"
 
 # One rank alone, and more than are possible.
 status=0
 run 1 --serve </dev/null >"$WORK/answer" 2>"$WORK/err" || status=$?
 [ "$status" = 2 ] || fail "one rank ended with $status"
 grep -q "1 ranks; 2 to 16 are possible" "$WORK/err" || fail "one rank: $(cat "$WORK/err")"
-"$BENCH" --version | grep -q "^gentables-bench protocol=1 bench=[0-9a-f]\{16\} isa=[a-z0-9]* compiler=[^ ]* library=." ||
+"$BENCH" --version |
+    grep -q "^gentables-bench protocol=1 bench=[0-9a-f]\{16\} isa=[a-z0-9]* compiler=[^ ]* library=." ||
     fail "--version"

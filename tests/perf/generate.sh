@@ -3,7 +3,8 @@
 #
 #   sh tests/perf/generate.sh [GENTABLES]     default: build/bin/gentables; needs python3
 #
-# The rows are make_rows.py's: 3 files of 1,680 rows, and of 168,000 (41 MB). Each figure is the least of some runs.
+# The rows are make_rows.py's: 3 files of 1,680 rows, and of 168,000 (41 MB). Each figure is the least of
+# some runs.
 set -eu
 here=$(cd "$(dirname -- "$0")" && pwd)
 gentables=${1:-$here/../../build/bin/gentables}
@@ -55,12 +56,15 @@ for size in small large; do
     echo "$size: $(cat "$data"/*.csv | wc -lc | awk '{ print $1 - 3 " rows, " $2 " bytes" }')"
     reference=$(least "$runs" wc -l "$data"/*.csv)
     say "wc -l" "$reference" "$reference"
-    say "python3's csv reader and a dictionary" "$(least 2 python3 "$work/reader.py" "$data"/*.csv)" "$reference"
+    say "python3's csv reader and a dictionary" \
+        "$(least 2 python3 "$work/reader.py" "$data"/*.csv)" "$reference"
     say "gentables --version" "$(least "$runs" "$gentables" --version)" "$reference"
-    say "rows to the selected table" "$(least "$runs" "$gentables" lua "$work/select.lua" "$data")" "$reference"
+    say "rows to the selected table" \
+        "$(least "$runs" "$gentables" lua "$work/select.lua" "$data")" "$reference"
     for formats in table trtllm,c,table; do
         # Into a new folder each time, so that every file is written.
-        say "generate --formats $formats" "$(least "$runs" sh -c 'rm -rf "$3" && exec "$0" generate --data-dir "$1" \
+        say "generate --formats $formats" \
+            "$(least "$runs" sh -c 'rm -rf "$3" && exec "$0" generate --data-dir "$1" \
             --arch sm90 --formats "$2" --out "$3"' "$gentables" "$data" "$formats" "$work/out")" "$reference"
     done
 done
