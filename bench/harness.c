@@ -323,6 +323,7 @@ int harness_measure(struct harness *harness, const struct request *request, stru
     struct race race = {.harness = harness, .group = harness->group, .request = request, .count = 1};
     struct group *group = harness->group;
     memset(results, 0, (size_t)host_candidate_count * sizeof *results);
+    set_deadline(group, group->timeout_s);
     int opened = cell_open(&race.cell, &request->shape, group->rank, group->size, request->seed) == 0;
     for (int i = 0; i < host_candidate_count; i++) {
         if (request->wanted[i]) enter(&race, i);
