@@ -39,7 +39,10 @@ void epilogue_consume(struct epilogue *epilogue, const void *const *sources, int
     size_t element_bytes = dtype_sizes_bytes[call->dtype];
     if (call->fusion == FUSION_NONE) {
         void *out = (char *)call->out + epilogue->at * element_bytes;
-        kernels->sum[call->dtype][n](out, sources, n, count);
+        if (n == 1 && epilogue->streams)
+            kernels->stream(out, sources[0], count * element_bytes);
+        else
+            kernels->sum[call->dtype][n](out, sources, n, count);
         epilogue->at += count;
         return;
     }

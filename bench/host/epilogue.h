@@ -3,12 +3,15 @@
 #ifndef BENCH_HOST_EPILOGUE_H
 #define BENCH_HOST_EPILOGUE_H
 
+#include <stdbool.h>
+
 #include "host/kernels.h"
 #include "strategy.h"
 
 struct epilogue {
     const struct call *call;
     const struct kernels *kernels;
+    bool streams;         // FUSION_NONE: what one source gives goes past the caches; end with stream_end
     size_t at;            // next element
     size_t column;        // at % hidden_size, kept where rows matter
     float sum_of_squares; // of this row so far

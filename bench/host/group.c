@@ -218,6 +218,21 @@ static int count_cores(MPI_Comm comm) {
     return cores < least_quota ? cores : least_quota;
 }
 
+// As the kernel tells it; what the C library tells is several times too much in some virtual machines.
+static size_t last_level_cache_bytes(void) {
+    size_t kib = 0;
+    for (int index = 0; index < 8; index++) {
+        char path[80];
+        snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu0/cache/index%d/size", index);
+        FILE *file = fopen(path, "r");
+        if (file == NULL) break;
+        size_t size_kib;
+        if (fscanf(file, "%zuK", &size_kib) == 1 && size_kib > kib) kib = size_kib;
+        fclose(file);
+    }
+    return kib << 10;
+}
+
 static uint64_t make_run_id(MPI_Comm comm) {
     uint64_t id = 0;
     if (getrandom(&id, sizeof id, 0) != (ssize_t)sizeof id) id = clock_ns() ^ (uint64_t)getpid() << 32;
@@ -245,6 +260,7 @@ int group_open(struct group *group, MPI_Comm comm, double timeout_s, char reason
     group->cores = count_cores(comm);
     group->oversubscribed = group->size > group->cores;
     group->spin_limit = group->oversubscribed ? SPINS_OVERSUBSCRIBED : SPINS;
+    group->cache_bytes = last_level_cache_bytes();
     group->run_id = make_run_id(comm);
     group->control = group_map(group, sizeof *group->control, reason, reason_size);
     if (group->control == NULL) return -1;

@@ -46,6 +46,7 @@ struct group {
     int cores;           // that the ranks together may run on, CPU quota included
     bool oversubscribed; // more ranks than cores
     unsigned spin_limit; // polls before the processor is given to somebody else
+    size_t cache_bytes;  // of the last level; 0: not known
     double timeout_s;    // of one wait
     const struct kernels *kernels;
     struct control *control;

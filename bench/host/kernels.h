@@ -42,6 +42,9 @@ struct kernels {
     uint64_t (*hash)(const void *data, size_t bytes);
     // Asks for cache lines, to own them: a hint that who reads them now will write them next.
     void (*claim)(const void *memory, size_t bytes);
+    // Copies past the caches, where the processor can. Others see it for sure once stream_end has returned.
+    void (*stream)(void *to, const void *from, size_t bytes);
+    void (*stream_end)(void);
 };
 
 // The best kernels that this processor runs, or those called `isa` (NULL if it is unknown or cannot run

@@ -15,6 +15,7 @@
 
 #include "host/epilogue.h"
 #include "host/group.h"
+#include "host/handover.h"
 #include "strategy.h"
 
 enum {
@@ -46,6 +47,7 @@ struct oneshot {
     size_t chunk_bytes;
     uint32_t chunks;                                                  // so far, on every rank
     uint32_t tag;                                                     // of the last call with lines
+    struct handover to_all;                                           // of chunks
     _Alignas(CACHE_LINE) unsigned char received[][LINES_UP_TO_BYTES]; // lines put together, by peer
 };
 
@@ -80,6 +82,7 @@ static int oneshot_setup(const struct candidate *candidate, struct group *group,
     struct oneshot *oneshot = group_allocate(group, bytes, reason, REASON_SIZE);
     if (oneshot == NULL) return -1;
     oneshot->group = group;
+    handover_begin(&oneshot->to_all, group);
     oneshot->chunk_bytes = group->oversubscribed ? CHUNK_BYTES_OVERSUBSCRIBED : CHUNK_BYTES;
     oneshot->mailbox_bytes = sizeof(struct mailbox) + SLOTS * oneshot->chunk_bytes;
     oneshot->mailboxes = group_map(group, (size_t)group->size * oneshot->mailbox_bytes, reason, REASON_SIZE);
@@ -149,8 +152,8 @@ static void publish_chunk(struct oneshot *oneshot, const struct call *call, size
     struct mailbox *mine = mailbox_of(oneshot, oneshot->group->rank);
     size_t bytes = chunk_size(oneshot, call_bytes(call), chunk);
     uint32_t number = oneshot->chunks + (uint32_t)chunk;
-    memcpy(slot_of(oneshot, oneshot->group->rank, number),
-           (const char *)call->input + chunk * oneshot->chunk_bytes, bytes);
+    handover_copy(&oneshot->to_all, slot_of(oneshot, oneshot->group->rank, number),
+                  (const char *)call->input + chunk * oneshot->chunk_bytes, bytes);
     atomic_store_explicit(&mine->published.value, number + 1, memory_order_release);
 }
 

@@ -17,6 +17,7 @@
 
 #include "host/epilogue.h"
 #include "host/group.h"
+#include "host/handover.h"
 #include "strategy.h"
 
 enum {
@@ -39,6 +40,7 @@ struct twoshot {
     unsigned char *shared; // struct progress of each rank, a page each; then the slots
     size_t piece_bytes;
     uint32_t pieces;                              // so far, on every rank
+    struct handover to[MAX_RANKS];                // inputs to each owner; to[own rank]: sums to all
     _Alignas(CACHE_LINE) unsigned char own_sum[]; // a piece, where it does not go straight to the output
 };
 
@@ -86,6 +88,7 @@ static int twoshot_setup(const struct candidate *candidate, struct group *group,
     if (twoshot == NULL) return -1;
     twoshot->group = group;
     twoshot->piece_bytes = piece_bytes;
+    for (int rank = 0; rank < group->size; rank++) handover_begin(&twoshot->to[rank], group);
     twoshot->shared = group_map(group, shared_bytes(twoshot), reason, REASON_SIZE);
     *state = twoshot;
     if (twoshot->shared != NULL) return 0;
@@ -125,31 +128,41 @@ static void copy_in(struct twoshot *twoshot, const struct call *call, const stru
     for (int step = 1; step < twoshot->group->size; step++) {
         int owner = (me + step) % twoshot->group->size;
         size_t first, count = piece_of(slices, owner, piece, &first);
-        memcpy(slot_of(twoshot, me, owner, number), (const char *)call->input + first * element_bytes,
-               count * element_bytes);
+        handover_copy(&twoshot->to[owner], slot_of(twoshot, me, owner, number),
+                      (const char *)call->input + first * element_bytes, count * element_bytes);
     }
     atomic_store_explicit(&progress_of(twoshot, me)->copied_in.value, number + 1, memory_order_release);
+}
+
+// Adds up two ranks' piece in portions, and puts the sum in the slot that is read here; the next portion of
+// it is claimed meanwhile.
+static void reduce_in_place(struct twoshot *twoshot, enum dtype dtype, const void *const inputs[2],
+                            unsigned char *sum, unsigned char *shared_sum, size_t bytes) {
+    const struct kernels *kernels = twoshot->group->kernels;
+    for (size_t at = 0; at < bytes; at += PORTION_BYTES) {
+        size_t portion = bytes - at < PORTION_BYTES ? bytes - at : PORTION_BYTES;
+        if (at + portion < bytes) kernels->claim(shared_sum + at + portion, PORTION_BYTES);
+        const void *sources[2] = {(const char *)inputs[0] + at, (const char *)inputs[1] + at};
+        kernels->sum[dtype][2](sum + at, sources, 2, portion / dtype_sizes_bytes[dtype]);
+        memcpy(shared_sum + at, sum + at, portion);
+    }
 }
 
 // Adds up this rank's piece into `sum`, and leaves it for the others.
 static void reduce_piece(struct twoshot *twoshot, enum dtype dtype, const unsigned char *input,
                          unsigned char *sum, size_t bytes, uint32_t number) {
     struct group *group = twoshot->group;
-    const struct kernels *kernels = group->kernels;
     unsigned char *shared_sum = sums_of(twoshot, group->rank, number);
-    const unsigned char *inputs[MAX_RANKS];
-    const void *sources[MAX_RANKS];
+    const void *inputs[MAX_RANKS];
     for (int rank = 0; rank < group->size; rank++) {
         inputs[rank] = rank == group->rank ? input : slot_of(twoshot, rank, group->rank, number);
     }
-    for (size_t at = 0; at < bytes; at += PORTION_BYTES) {
-        size_t portion = bytes - at < PORTION_BYTES ? bytes - at : PORTION_BYTES;
-        if (group->size == 2 && at + portion < bytes)
-            kernels->claim(shared_sum + at + portion, PORTION_BYTES);
-        for (int rank = 0; rank < group->size; rank++) sources[rank] = inputs[rank] + at;
-        kernels->sum[dtype][group->size](sum + at, sources, group->size, portion / dtype_sizes_bytes[dtype]);
-        memcpy(shared_sum + at, sum + at, portion);
+    if (group->size == 2) {
+        reduce_in_place(twoshot, dtype, inputs, sum, shared_sum, bytes);
+        return;
     }
+    group->kernels->sum[dtype][group->size](sum, inputs, group->size, bytes / dtype_sizes_bytes[dtype]);
+    handover_copy(&twoshot->to[group->rank], shared_sum, sum, bytes);
 }
 
 // Takes one owner's sums to the epilogue, in portions that are the same on every rank, as the bits depend on
@@ -199,13 +212,22 @@ static int gather(struct twoshot *twoshot, const struct slices *slices, size_t p
     return 0;
 }
 
+// Whether the inputs and outputs of all ranks do not fit the last-level cache together: then an output that
+// is written past it need not be read from memory first. (Ranks on several such caches stream a little
+// early.)
+static bool outgrows_cache(const struct group *group, const struct call *call) {
+    return group->cache_bytes > 0 && 2 * call_bytes(call) * (size_t)group->size >= group->cache_bytes;
+}
+
 static int twoshot_run(void *state, const struct call *call) {
     struct twoshot *twoshot = state;
     struct group *group = twoshot->group;
     struct slices slices = cut(twoshot, call);
     struct epilogue epilogues[MAX_RANKS];
+    bool streams = outgrows_cache(group, call);
     for (int owner = 0; owner < group->size; owner++) {
         epilogue_begin(&epilogues[owner], group->kernels, call, slices.first[owner]);
+        epilogues[owner].streams = streams;
     }
     copy_in(twoshot, call, &slices, 0);
     for (size_t piece = 0; piece < slices.pieces; piece++) {
@@ -214,6 +236,7 @@ static int twoshot_run(void *state, const struct call *call) {
         if (piece > 0 && gather(twoshot, &slices, piece - 1, epilogues) != 0) return -1;
     }
     if (gather(twoshot, &slices, slices.pieces - 1, epilogues) != 0) return -1;
+    if (streams) group->kernels->stream_end();
     twoshot->pieces += (uint32_t)slices.pieces;
     return 0;
 }

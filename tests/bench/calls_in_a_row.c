@@ -67,6 +67,7 @@ static int run_candidate(struct group *group, const struct candidate *candidate,
              spins--) {
             atomic_signal_fence(memory_order_seq_cst);
         }
+        group->cache_bytes = call & 1; // outputs past the cache, and not
         status = candidate->strategy->run(state, &todo);
         if (status == 0) status = check(group, candidate->name, out, call, count);
     }

@@ -231,6 +231,26 @@ static void the_hash_sees_every_byte_and_is_the_same_everywhere(void **state) {
     for_each_isa(check_hash);
 }
 
+static void check_streaming(const struct kernels *kernels) {
+    _Alignas(64) unsigned char from[MOST * 4], to[MOST * 4 + 128];
+    for (size_t i = 0; i < sizeof from; i++) from[i] = (unsigned char)(i * 7 + 1);
+    for (size_t first = 0; first < 64; first += 3) {
+        for (size_t bytes = 0; bytes < sizeof from; bytes += 31) {
+            memset(to, 0x5a, sizeof to);
+            kernels->stream(to + first, from, bytes);
+            kernels->stream_end();
+            assert_memory_equal(to + first, from, bytes);
+            for (size_t i = 0; i < first; i++) assert_int_equal(to[i], 0x5a);
+            for (size_t i = first + bytes; i < sizeof to; i++) assert_int_equal(to[i], 0x5a);
+        }
+    }
+}
+
+static void streaming_copies_all_and_no_more(void **state) {
+    (void)state;
+    for_each_isa(check_streaming);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sums_are_rounded_once_in_rank_order),
@@ -240,6 +260,7 @@ int main(void) {
         cmocka_unit_test(nvfp4_packs_low_nibble_first_and_zero_blocks_are_zero),
         cmocka_unit_test(the_swizzled_layout_is_the_documented_one),
         cmocka_unit_test(the_hash_sees_every_byte_and_is_the_same_everywhere),
+        cmocka_unit_test(streaming_copies_all_and_no_more),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

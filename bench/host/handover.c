@@ -1,0 +1,56 @@
+// Which kind of store is cheaper to hand data over; see handover.h.
+#include "host/handover.h"
+
+#include <string.h>
+
+enum {
+    LEAST_BYTES = 4 << 10, // smaller copies are not worth a clock
+    PROBE_EVERY = 64,      // copies: one by the other kind
+    TIME_EVERY = 8,        // copies: one of the kind in use
+};
+
+// Streaming makes readers go to memory; so much cheaper must the writing be.
+static const double STREAMING_GAIN = 2;
+static const double FORGETTING = 1.25; // how fast an estimate climbs towards what is timed now
+
+void handover_begin(struct handover *handover, const struct group *group) {
+    *handover = (struct handover){.kernels = group->kernels, .tries = group->size > 2};
+}
+
+static bool streaming_is_cheaper(const struct handover *handover) {
+    return handover->ns_per_byte[true] > 0 &&
+           handover->ns_per_byte[false] > STREAMING_GAIN * handover->ns_per_byte[true];
+}
+
+static void copy(const struct handover *handover, bool streaming, void *to, const void *from, size_t bytes) {
+    if (!streaming) {
+        memcpy(to, from, bytes);
+        return;
+    }
+    handover->kernels->stream(to, from, bytes);
+    handover->kernels->stream_end();
+}
+
+// Interruptions only lengthen a copy: what is less than the estimate is taken at once, what is more bit by
+// bit.
+static void learn(double *estimate, double ns_per_byte) {
+    double most = *estimate * FORGETTING;
+    *estimate = *estimate == 0 || ns_per_byte < most ? ns_per_byte : most;
+}
+
+void handover_copy(struct handover *handover, void *to, const void *from, size_t bytes) {
+    if (!handover->tries || bytes < LEAST_BYTES) {
+        memcpy(to, from, bytes);
+        return;
+    }
+    bool streaming = streaming_is_cheaper(handover);
+    unsigned number = handover->copies++;
+    if (number % PROBE_EVERY == 0) streaming = !streaming;
+    if (number % TIME_EVERY != 0) {
+        copy(handover, streaming, to, from, bytes);
+        return;
+    }
+    uint64_t start_ns = clock_ns();
+    copy(handover, streaming, to, from, bytes);
+    learn(&handover->ns_per_byte[streaming], (double)(clock_ns() - start_ns) / (double)bytes);
+}
