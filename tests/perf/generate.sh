@@ -10,13 +10,16 @@ here=$(cd "$(dirname -- "$0")" && pwd)
 gentables=${1:-$here/../../build/bin/gentables}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
+out=$work/out
 
-# least RUNS COMMAND...: the least wall time of so many runs, in microseconds.
+# least RUNS COMMAND...: the least wall time of so many runs, in microseconds. The folder `$out` is removed
+# before each, so that every file is written.
 least() {
     runs=$1
     shift
     best=
     while [ "$runs" -gt 0 ]; do
+        rm -rf "$out"
         begin=$(date +%s%N)
         "$@" >/dev/null
         time=$((($(date +%s%N) - begin) / 1000))
@@ -62,9 +65,7 @@ for size in small large; do
     say "rows to the selected table" \
         "$(least "$runs" "$gentables" lua "$work/select.lua" "$data")" "$reference"
     for formats in table trtllm,c,table; do
-        # Into a new folder each time, so that every file is written.
-        say "generate --formats $formats" \
-            "$(least "$runs" sh -c 'rm -rf "$3" && exec "$0" generate --data-dir "$1" \
-            --arch sm90 --formats "$2" --out "$3"' "$gentables" "$data" "$formats" "$work/out")" "$reference"
+        say "generate --formats $formats" "$(least "$runs" "$gentables" generate --data-dir "$data" \
+            --arch sm90 --formats "$formats" --out "$out")" "$reference"
     done
 done
