@@ -125,8 +125,23 @@ function(_gentables_own_files out)
   message(FATAL_ERROR "gentables: ${CMAKE_CURRENT_FUNCTION_LIST_FILE} stands alone; install it with the rest")
 endfunction()
 
-# The targets that run a verb for one table, and the umbrellas over them.
+# Sets `out` to `path` as seen from the project's sources, where it is among them: what the verbs print is short.
+function(_gentables_shorten out path)
+  file(RELATIVE_PATH short ${CMAKE_SOURCE_DIR} ${path})
+  if(short STREQUAL "" OR short MATCHES "^\\.\\.|^-")
+    set(short ${path})
+  endif()
+  set(${out} ${short} PARENT_SCOPE)
+endfunction()
+
+# The targets that run a verb for one table, in the folder of the sources, and the umbrellas over them.
 function(_gentables_add_verbs name arch data_dir tables formats)
+  set(can_sweep FALSE)
+  if(TARGET GenTables::gentables-bench AND EXISTS ${data_dir}/spec.lua)
+    set(can_sweep TRUE)
+  endif()
+  _gentables_shorten(data_dir ${data_dir})
+  _gentables_shorten(tables ${tables})
   set(gentables $<TARGET_FILE:GenTables::gentables>)
   set(options "")
   if(formats)
@@ -143,7 +158,7 @@ function(_gentables_add_verbs name arch data_dir tables formats)
   set(bench GenTables::gentables-bench)
   _gentables_add_target(${name} render ${program} "Rendering the tables of ${name}" COMMAND ${generate})
   _gentables_add_target(${name} check ${program} "Checking the tables of ${name}" COMMAND ${check})
-  if(TARGET ${bench} AND EXISTS ${spec})
+  if(can_sweep)
     set(programs ${program} ${bench})
     set(comment "Measuring what ${name} lacks")
     _gentables_add_target(${name} sweep "${programs}" "${comment}" COMMAND ${sweep} USES_TERMINAL)
@@ -157,7 +172,11 @@ endfunction()
 # _gentables_add_target(name verb programs comment COMMAND ...): the target NAME-VERB, which needs these
 # programs, below the umbrella VERB-tables, which the first call makes.
 function(_gentables_add_target name verb programs comment)
-  add_custom_target(${name}-${verb} ${ARGN} COMMENT ${comment} VERBATIM)
+  add_custom_target(
+    ${name}-${verb} ${ARGN}
+    WORKING_DIRECTORY ${CMAKE_SOURCE_DIR}
+    COMMENT ${comment}
+    VERBATIM)
   add_dependencies(${name}-${verb} ${programs})
   if(NOT TARGET ${verb}-tables)
     add_custom_target(${verb}-tables)
