@@ -24,7 +24,8 @@ fail() {
     exit 2
 }
 
-# What is needed: by whom, how it is recognised (see `have`), the packages of apt and of dnf.
+# What is needed: by whom (more: metrics and pictures), how it is recognised (see `have`), the packages of apt
+# and of dnf.
 needs() {
     cat <<'END'
 build program:cc           gcc,libc6-dev   gcc
@@ -34,10 +35,14 @@ build program:ninja        ninja-build     ninja-build
 build program:pkg-config   pkg-config      pkgconf-pkg-config
 build lua                  liblua5.4-dev   lua-devel
 build library:simdjson     libsimdjson-dev simdjson-devel
+more  library:yaml-0.1     libyaml-dev     libyaml-devel
+more  library:sqlite3      libsqlite3-dev  sqlite-devel
+more  program:gnuplot      gnuplot-nox     gnuplot
 build program:mpirun       openmpi-bin     openmpi
 build mpi                  libopenmpi-dev  openmpi-devel
 test  program:git          git             git
 test  program:make         make            make
+test  program:sqlite3      sqlite3         sqlite
 test  program:python3      python3         python3
 test  program:clang        clang           clang
 test  program:clang-format clang-format    clang-tools-extra

@@ -1,4 +1,5 @@
-# What is installed: the programs, their Lua files and templates, the module core.json, and the CMake package.
+# What is installed: the programs, their Lua files and templates, the modules that are files of their own, and
+# the CMake package.
 #
 # The program looks for its files in ../share/gentables and ../lib/gentables, and the package for the program
 # in ../../../bin, so the folders below the prefix are fixed and the installed tree may be moved.
@@ -12,7 +13,8 @@ foreach(program gentables gentables-bench)
 endforeach()
 if(programs)
   install(TARGETS ${programs} EXPORT GenTablesTargets RUNTIME DESTINATION bin)
-  install(TARGETS gentables-json LIBRARY DESTINATION lib/gentables/core)
+  get_property(modules GLOBAL PROPERTY GENTABLES_MODULES)
+  install(TARGETS ${modules} LIBRARY DESTINATION lib/gentables/core)
   install(EXPORT GenTablesTargets NAMESPACE GenTables:: DESTINATION lib/cmake/GenTables)
 endif()
 install(DIRECTORY generator/ DESTINATION share/gentables/generator FILES_MATCHING PATTERN "*.lua")

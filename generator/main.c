@@ -1,8 +1,8 @@
 // gentables: starts Lua, hands it the C modules, runs the verb; nothing else.
 //
 // The Lua files and the templates are found beside the program, in ../share/gentables: in an installed tree
-// they are files, in a build tree links to the sources. GENTABLES_HOME overrides that. core.json, the one
-// module that is not in the program, is in ../lib/gentables.
+// they are files, in a build tree links to the sources. GENTABLES_HOME overrides that. Modules that are not
+// in the program, such as core.json, are in ../lib/gentables.
 #include <lauxlib.h>
 #include <limits.h>
 #include <lua.h>

@@ -1,0 +1,129 @@
+// SQLite databases for Lua, read only: core.sqlite.
+//
+//   sqlite.open(path) -> database | nil, message
+//   database:query(sql, each, ...) -> true | nil, message     ... are bound to the ? of sql; each(columns...)
+//                                                             is called for every row
+//   database:close()                                          also done by the collector
+//
+// NULL is nil; text and blobs are texts. An error that `each` raises goes through.
+#include <lauxlib.h>
+#include <lua.h>
+#include <sqlite3.h>
+
+#define DATABASE_TYPE  "gentables.sqlite"
+#define STATEMENT_TYPE "gentables.sqlite_statement"
+
+// query's arguments.
+enum { DATABASE = 1, SQL, EACH, FIRST_BOUND };
+
+static sqlite3 *check_database(lua_State *lua) {
+    sqlite3 **held = luaL_checkudata(lua, DATABASE, DATABASE_TYPE);
+    luaL_argcheck(lua, *held != NULL, DATABASE, "a closed database");
+    return *held;
+}
+
+static int fail_with(lua_State *lua, const char *message) {
+    lua_pushnil(lua);
+    lua_pushstring(lua, message);
+    return 2;
+}
+
+// open(path)
+static int lua_sqlite_open(lua_State *lua) {
+    const char *path = luaL_checkstring(lua, 1);
+    sqlite3 **held = lua_newuserdatauv(lua, sizeof *held, 0);
+    *held = NULL;
+    luaL_setmetatable(lua, DATABASE_TYPE);
+    if (sqlite3_open_v2(path, held, SQLITE_OPEN_READONLY, NULL) != SQLITE_OK ||
+        sqlite3_exec(*held, "SELECT count(*) FROM sqlite_master", NULL, NULL, NULL) != SQLITE_OK) {
+        return fail_with(lua, *held == NULL ? "out of memory" : sqlite3_errmsg(*held));
+    }
+    return 1;
+}
+
+static int lua_sqlite_close(lua_State *lua) {
+    sqlite3 **held = luaL_checkudata(lua, DATABASE, DATABASE_TYPE);
+    sqlite3_close_v2(*held);
+    *held = NULL;
+    return 0;
+}
+
+static int finalize(lua_State *lua) {
+    sqlite3_stmt **held = luaL_checkudata(lua, 1, STATEMENT_TYPE);
+    sqlite3_finalize(*held);
+    *held = NULL;
+    return 0;
+}
+
+static void bind(lua_State *lua, sqlite3_stmt *statement, int place, int argument) {
+    size_t length;
+    switch (lua_type(lua, argument)) {
+    case LUA_TNIL: sqlite3_bind_null(statement, place); break;
+    case LUA_TNUMBER:
+        if (lua_isinteger(lua, argument)) {
+            sqlite3_bind_int64(statement, place, lua_tointeger(lua, argument));
+        } else {
+            sqlite3_bind_double(statement, place, lua_tonumber(lua, argument));
+        }
+        break;
+    default: {
+        const char *text = luaL_checklstring(lua, argument, &length);
+        sqlite3_bind_text(statement, place, text, (int)length, SQLITE_TRANSIENT);
+    }
+    }
+}
+
+static void push_column(lua_State *lua, sqlite3_stmt *statement, int column) {
+    switch (sqlite3_column_type(statement, column)) {
+    case SQLITE_NULL: lua_pushnil(lua); break;
+    case SQLITE_INTEGER: lua_pushinteger(lua, sqlite3_column_int64(statement, column)); break;
+    case SQLITE_FLOAT: lua_pushnumber(lua, sqlite3_column_double(statement, column)); break;
+    default: {
+        const char *bytes = sqlite3_column_blob(statement, column);
+        lua_pushlstring(lua, bytes == NULL ? "" : bytes, (size_t)sqlite3_column_bytes(statement, column));
+    }
+    }
+}
+
+// database:query(sql, each, ...)
+static int lua_sqlite_query(lua_State *lua) {
+    sqlite3 *database = check_database(lua);
+    const char *sql = luaL_checkstring(lua, SQL);
+    luaL_checktype(lua, EACH, LUA_TFUNCTION);
+    int bound = lua_gettop(lua) - EACH;
+    sqlite3_stmt **held = lua_newuserdatauv(lua, sizeof *held, 0);
+    *held = NULL;
+    luaL_setmetatable(lua, STATEMENT_TYPE);
+    int status = sqlite3_prepare_v2(database, sql, -1, held, NULL);
+    if (status != SQLITE_OK) return fail_with(lua, sqlite3_errmsg(database));
+    for (int i = 0; i < bound; i++) bind(lua, *held, i + 1, FIRST_BOUND + i);
+    int columns = sqlite3_column_count(*held);
+    luaL_checkstack(lua, columns + 1, "too many columns");
+    while ((status = sqlite3_step(*held)) == SQLITE_ROW) {
+        lua_pushvalue(lua, EACH);
+        for (int column = 0; column < columns; column++) push_column(lua, *held, column);
+        lua_call(lua, columns, 0);
+    }
+    if (status != SQLITE_DONE) return fail_with(lua, sqlite3_errmsg(database));
+    sqlite3_finalize(*held);
+    *held = NULL;
+    lua_pushboolean(lua, 1);
+    return 1;
+}
+
+int luaopen_core_sqlite(lua_State *lua);
+int luaopen_core_sqlite(lua_State *lua) {
+    static const luaL_Reg methods[] = {
+        {"query", lua_sqlite_query}, {"close", lua_sqlite_close}, {"__gc", lua_sqlite_close}, {NULL, NULL}};
+    static const luaL_Reg functions[] = {{"open", lua_sqlite_open}, {NULL, NULL}};
+    luaL_newmetatable(lua, STATEMENT_TYPE);
+    lua_pushcfunction(lua, finalize);
+    lua_setfield(lua, -2, "__gc");
+    luaL_newmetatable(lua, DATABASE_TYPE);
+    luaL_setfuncs(lua, methods, 0);
+    lua_pushvalue(lua, -1);
+    lua_setfield(lua, -2, "__index");
+    lua_pop(lua, 2);
+    luaL_newlib(lua, functions);
+    return 1;
+}
