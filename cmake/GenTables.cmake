@@ -125,7 +125,8 @@ function(_gentables_own_files out)
   message(FATAL_ERROR "gentables: ${CMAKE_CURRENT_FUNCTION_LIST_FILE} stands alone; install it with the rest")
 endfunction()
 
-# Sets `out` to `path` as seen from the project's sources, where it is among them: so that verbs print short ones.
+# Sets `out` to `path` as seen from the project's sources, where it is among them, so that verbs print short
+# paths.
 function(_gentables_shorten out path)
   file(RELATIVE_PATH short ${CMAKE_SOURCE_DIR} ${path})
   if(short STREQUAL "" OR short MATCHES "^\\.\\.|^-")
