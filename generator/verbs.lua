@@ -12,6 +12,7 @@ verbs.list = {
   { name = "sweep", help = "measure this machine: spec -> rows" },
   { name = "generate", help = "rows -> table -> artifacts" },
   { name = "check", help = "say whether what is checked in is what the rows give" },
+  { name = "metric", help = "one number of a serving run, gate log, kernel summary or profiler file" },
   { name = "template", help = "render one template by hand (the build of the bench uses it)" },
   { name = "lua", help = "run a Lua script with the modules of gentables at hand" },
 }
