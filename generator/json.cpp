@@ -141,14 +141,13 @@ int collect_document(lua_State *lua) {
     return 0;
 }
 
-// decode(text, null, array) -> value | nil, message. `null` is what stands for JSON's null. Arrays get the
-// metatable `array`, so that an empty one is not taken for an object.
-int decode(lua_State *lua) {
+// Parses the text argument; the document stands on the stack until it is collected. nullptr, with nil and a
+// message pushed, where it is no JSON.
+json_document *parse_argument(lua_State *lua) {
     size_t length;
     const char *text = luaL_checklstring(lua, TEXT, &length);
     luaL_checkany(lua, NULL_VALUE);
     luaL_checktype(lua, ARRAY, LUA_TTABLE);
-    lua_settop(lua, ARRAY);
     auto **held = static_cast<json_document **>(lua_newuserdatauv(lua, sizeof(json_document *), 0));
     *held = nullptr;
     luaL_setmetatable(lua, DOCUMENT_TYPE);
@@ -157,19 +156,54 @@ int decode(lua_State *lua) {
     if (*held == nullptr) {
         lua_pushnil(lua);
         lua_pushstring(lua, message);
+    }
+    return *held;
+}
+
+// Pushes a value.
+void push(lua_State *lua, simdjson::dom::element element) {
+    builder state = {lua, lua_gettop(lua) + 1};
+    visit(element, {&state, push_null, push_boolean, push_integer, push_number, push_text, push_key,
+                    open_container, close_container});
+}
+
+// decode(text, null, array) -> value | nil, message. `null` is what stands for JSON's null. Arrays get the
+// metatable `array`, so that an empty one is not taken for an object.
+int decode(lua_State *lua) {
+    lua_settop(lua, ARRAY);
+    const json_document *document = parse_argument(lua);
+    if (document == nullptr) return 2;
+    push(lua, document->root);
+    return 1;
+}
+
+// pick(text, null, array, key...) -> { key = value } of the outermost object | nil, message. The rest of the
+// text is checked, and not turned into values.
+int pick(lua_State *lua) {
+    int keys = lua_gettop(lua);
+    const json_document *document = parse_argument(lua);
+    if (document == nullptr) return 2;
+    simdjson::dom::object object;
+    if (document->root.get(object) != simdjson::SUCCESS) {
+        lua_pushnil(lua);
+        lua_pushstring(lua, "is no object");
         return 2;
     }
-    builder state = {lua, lua_gettop(lua) + 1};
-    json_visitor visitor = {&state,    push_null, push_boolean,   push_integer,   push_number,
-                            push_text, push_key,  open_container, close_container};
-    json_visit(*held, &visitor);
+    lua_newtable(lua);
+    for (int argument = ARRAY + 1; argument <= keys; argument++) {
+        simdjson::dom::element value;
+        if (object.at_key(luaL_checkstring(lua, argument)).get(value) != simdjson::SUCCESS) continue;
+        lua_pushvalue(lua, argument);
+        push(lua, value);
+        lua_rawset(lua, -3);
+    }
     return 1;
 }
 
 } // namespace
 
 extern "C" int luaopen_core_json(lua_State *lua) {
-    static const luaL_Reg functions[] = {{"decode", decode}, {nullptr, nullptr}};
+    static const luaL_Reg functions[] = {{"decode", decode}, {"pick", pick}, {nullptr, nullptr}};
     luaL_newmetatable(lua, DOCUMENT_TYPE);
     lua_pushcfunction(lua, collect_document);
     lua_setfield(lua, -2, "__gc");

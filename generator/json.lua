@@ -1,5 +1,5 @@
--- JSON: decode(text), encode(value). Decoding is simdjson's (json.cpp); encoding is here and deterministic:
--- sorted keys, two spaces of indent, an array of plain values on one line.
+-- JSON: decode(text), pick(text, key...), encode(value). Decoding is simdjson's (json.cpp); encoding is here
+-- and deterministic: sorted keys, two spaces of indent, an array of plain values on one line.
 --
 -- null is json.null. Arrays that were decoded, or made by json.array{...}, stay arrays when they are empty;
 -- any other table is an array if it is a sequence with something in it, and else an object.
@@ -14,6 +14,10 @@ function json.array(list) return setmetatable(list, array_type) end
 
 -- text -> value | nil, message. core.json is loaded by the first call: loading it takes a while.
 function json.decode(text) return require("core.json").decode(text, json.null, array_type) end
+
+-- text, keys... -> { key = value } of the outermost object, the others left out | nil, message. For large
+-- texts of which little is wanted.
+function json.pick(text, ...) return require("core.json").pick(text, json.null, array_type, ...) end
 
 local escapes = { ['"'] = '\\"', ["\\"] = "\\\\", ["\b"] = "\\b", ["\f"] = "\\f", ["\n"] = "\\n",
   ["\r"] = "\\r", ["\t"] = "\\t" }

@@ -1,0 +1,109 @@
+-- Serving metrics: one key of the result files of a run (TTFT, TPOT, ITL, throughputs), as the mean over its
+-- files. Several runs make a table.
+local fail = require "fail"
+local file = require "core.file"
+local json = require "json"
+local refuse = require "metric.refuse"
+local trace_dir = require "metric.trace_dir"
+
+local serving = {}
+
+local function check_phase(dir, row)
+  local card, path = trace_dir.card(dir)
+  local phase = trace_dir.value(card, "workload", "model", "phase")
+  if phase == "inference" then return end
+  local words = "Error: %s metric requires inference phase, found: %s"
+  refuse(words:format(row.label, tostring(phase or "none")),
+    "%s: workload.model.phase: inference would be right", path)
+end
+
+-- The value of the key in one file: a finite number, or nil where the file has no such key.
+local function value_in(path, key)
+  local text, message = file.read(path)
+  if not text then fail.work("%s", message) end
+  local picked, problem = json.pick(text, key)
+  if not picked then fail.work("%s: not a result file: %s", path, problem) end
+  local value = picked[key]
+  if value == nil then return nil end
+  if type(value) ~= "number" then
+    fail.work("%s: %s is %s; a number would be right", path, key, value == json.null and "null" or
+      ("of type " .. (type(value) == "table" and "list or object" or type(value))))
+  end
+  return value + 0.0
+end
+
+local function mean_of(values)
+  local sum = 0.0
+  for _, value in ipairs(values) do sum = sum + value end
+  return sum / #values
+end
+
+-- Of the values as a sample (n - 1); 0 for one value.
+local function deviation_of(values, mean)
+  local squares = 0.0
+  for _, value in ipairs(values) do squares = squares + (value - mean) ^ 2 end
+  return #values < 2 and 0.0 or math.sqrt(squares / (#values - 1))
+end
+
+-- What one can say of at least one value.
+local function summarise(values)
+  local ordered, middle = table.move(values, 1, #values, 1, {}), #values // 2
+  table.sort(ordered)
+  local median = #ordered % 2 == 1 and ordered[middle + 1] or (ordered[middle] + ordered[middle + 1]) / 2
+  local mean = mean_of(values)
+  return { count = #values, mean = mean, median = median, min = ordered[1], max = ordered[#ordered],
+    standard_deviation = deviation_of(values, mean) }
+end
+
+-- Reads a metric of one run: { folder, count, mean, median, min, max, standard_deviation, files }. Files
+-- without the key are counted on stderr and left out; that no file has it is an error. Wrong input raises.
+function serving.read(dir, row)
+  check_phase(dir, row)
+  local values, files = {}, {}
+  local paths = trace_dir.results(dir)
+  for _, path in ipairs(paths) do
+    local value = value_in(path, row.key)
+    if value then
+      values[#values + 1] = value
+      files[#files + 1] = path
+    end
+  end
+  if #values == 0 then
+    fail.work("%s/results_json: none of its %d files has %s, which %s is made of", dir, #paths, row.key,
+      row.name)
+  end
+  if #values < #paths then
+    io.stderr:write(("gentables: %s/results_json: %d of %d files have no %s; left out\n"):format(dir,
+      #paths - #values, #paths, row.key))
+  end
+  local run = summarise(values)
+  run.folder, run.files = dir, json.array(files)
+  return run
+end
+
+local function print_json(row, runs)
+  for _, run in ipairs(runs) do run.metric, run.unit = row.name, row.unit end
+  io.stdout:write(json.encode(#runs == 1 and runs[1] or json.array(runs)), "\n")
+end
+
+local function print_table(row, runs)
+  local cells, width = {}, #row.name
+  for i, run in ipairs(runs) do
+    cells[i] = json.encode(run.mean)
+    width = math.max(width, #cells[i])
+  end
+  io.stdout:write(("%" .. width .. "s  %5s  %s\n"):format(row.name, "files", "folder"))
+  for i, run in ipairs(runs) do
+    io.stdout:write(("%" .. width .. "s  %5d  %s\n"):format(cells[i], run.count, run.folder))
+  end
+end
+
+function serving.run(args, row)
+  local runs = {}
+  for i, dir in ipairs(args.trace) do runs[i] = serving.read(dir:gsub("(.)/+$", "%1"), row) end
+  if args.json then return print_json(row, runs) end
+  if #runs > 1 then return print_table(row, runs) end
+  io.stdout:write(json.encode(runs[1].mean), "\n")
+end
+
+return serving
