@@ -50,7 +50,9 @@ struct race {
 // The texts of the last request; results point into them.
 static char last_reasons[MAX_CANDIDATES][REASON_SIZE];
 
+// The first reason counts.
 static void drop_out(struct contender *contender, const char *reason) {
+    if (contender->out_of_race) return;
     contender->out_of_race = true;
     snprintf(contender->reason, sizeof contender->reason, "%s", reason);
 }
@@ -324,7 +326,8 @@ int harness_measure(struct harness *harness, const struct request *request, stru
     struct group *group = harness->group;
     memset(results, 0, (size_t)host_candidate_count * sizeof *results);
     set_deadline(group, group->timeout_s);
-    int opened = cell_open(&race.cell, &request->shape, group->rank, group->size, request->seed) == 0;
+    int opened = shape_refusal(&request->shape) == NULL &&
+                 cell_open(&race.cell, &request->shape, group->rank, group->size, request->seed) == 0;
     for (int i = 0; i < host_candidate_count; i++) {
         if (request->wanted[i]) enter(&race, i);
     }

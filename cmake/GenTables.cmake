@@ -16,11 +16,12 @@ gentables_add(
 
 Adds one table to the project. Relative paths start at the current source folder. It makes
 
-  name          INTERFACE library: its users can #include "allreduce_table.h". The header is rendered from the
-                rows into the build tree; without the program, or without rows, the one in TABLES is used
+  name          INTERFACE library: its users can #include "allreduce_table.h", or, where one target uses
+                several tables, "name/allreduce_table.h". The header is rendered from the rows into the build
+                tree; without the program, or without rows, the one in TABLES is used
   name-render   writes the tables to TABLES, from the rows that are there; touches only what changes
   name-check    fails, and prints the difference and what mends it, if TABLES is not what the rows give
-  name-sweep    measures what the rows lack (only with a bench and a spec)
+  name-sweep    measures what the rows lack (only for host archs, with a bench and a spec)
   name-gen      name-sweep, then name-render, in one go; where cells could not be measured it renders the
                 others, and fails
 
@@ -82,7 +83,9 @@ function(_gentables_add_header name arch data_dir tables)
   endif()
   if(EXISTS ${tables}/allreduce_table.h)
     message(STATUS "gentables: ${name}: ${why}; uses the committed ${tables}/allreduce_table.h")
-    target_include_directories(${name} INTERFACE ${tables})
+    _gentables_header_folder(folder ${name})
+    configure_file(${tables}/allreduce_table.h ${folder}/allreduce_table.h COPYONLY)
+    target_include_directories(${name} INTERFACE ${folder} ${folder}/..)
   else()
     message(STATUS "gentables: ${name}: ${why}, and no ${tables}/allreduce_table.h: it has no header")
   endif()
@@ -91,10 +94,12 @@ endfunction()
 # Renders the header into the build tree. The output is a stamp, because the program leaves a header that does
 # not change as old as it is: Make would render it again in every build, or compile everything again.
 function(_gentables_render_header name arch data_dir)
-  set(folder ${CMAKE_CURRENT_BINARY_DIR}/gentables/${name})
+  _gentables_header_folder(folder ${name})
   set(stamp ${CMAKE_CURRENT_BINARY_DIR}/gentables/${name}.stamp)
   file(GLOB inputs CONFIGURE_DEPENDS ${data_dir}/benchmark.tp*.${arch}.* ${data_dir}/spec.lua)
   list(FILTER inputs INCLUDE REGEX "\\.(csv|json|lua)$")
+  # An input that went, or came with an old date, changes this list.
+  file(CONFIGURE OUTPUT ${stamp}.inputs CONTENT "${inputs}\n")
   _gentables_own_files(own)
   file(MAKE_DIRECTORY ${folder})
   add_custom_command(
@@ -103,12 +108,17 @@ function(_gentables_render_header name arch data_dir)
     COMMAND $<TARGET_FILE:GenTables::gentables> generate
             --data-dir ${data_dir} --arch ${arch} --out ${folder} --formats c
     COMMAND ${CMAKE_COMMAND} -E touch ${stamp}
-    DEPENDS GenTables::gentables ${inputs} ${own}
+    DEPENDS GenTables::gentables ${stamp}.inputs ${inputs} ${own}
     COMMENT "Rendering the table ${name} for ${arch}"
     VERBATIM)
   add_custom_target(${name}-header DEPENDS ${stamp})
-  target_include_directories(${name} INTERFACE ${folder})
+  target_include_directories(${name} INTERFACE ${folder} ${folder}/..)
   add_dependencies(${name} ${name}-header)
+endfunction()
+
+# Sets `out` to the folder of the header that users of the library `name` see.
+function(_gentables_header_folder out name)
+  set(${out} ${CMAKE_CURRENT_BINARY_DIR}/gentables/${name}-include/${name} PARENT_SCOPE)
 endfunction()
 
 # The Lua files and templates that a table is made with: beside this file's folder in the sources, in
@@ -137,8 +147,9 @@ endfunction()
 
 # The targets that run a verb for one table, in the folder of the sources, and the umbrellas over them.
 function(_gentables_add_verbs name arch data_dir tables formats)
+  # The bench times CPU ranks; rows of GPUs come from other tools.
   set(can_sweep FALSE)
-  if(TARGET GenTables::gentables-bench AND EXISTS ${data_dir}/spec.lua)
+  if(TARGET GenTables::gentables-bench AND EXISTS ${data_dir}/spec.lua AND arch MATCHES "^host(-|$)")
     set(can_sweep TRUE)
   endif()
   _gentables_shorten(data_dir ${data_dir})
@@ -150,7 +161,9 @@ function(_gentables_add_verbs name arch data_dir tables formats)
     set(options --formats ${formats})
   endif()
   set(generate ${gentables} generate --data-dir ${data_dir} --arch ${arch} --out ${tables} ${options})
-  set(check ${gentables} check --data-dir ${data_dir} --arch ${arch} --tables ${tables} ${options})
+  set(mend "cmake --build ${CMAKE_BINARY_DIR} --target ${name}-render")
+  set(check ${gentables} check --data-dir ${data_dir} --arch ${arch} --tables ${tables} ${options}
+      --mend ${mend})
   set(spec ${data_dir}/spec.lua)
   set(sweep ${gentables} sweep ${spec} --out ${data_dir} --arch ${arch})
   set(gen sh ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/sweep_then_generate.sh

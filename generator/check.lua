@@ -46,8 +46,9 @@ local function quoted(word)
 end
 
 local function mending_command(args, out)
-  local words = { "gentables generate --data-dir", quoted(args.data_dir), "--arch", quoted(args.arch),
-    "--out", quoted(out) }
+  if args.mend then return args.mend end
+  local words = { quoted(gentables.program), "generate --data-dir", quoted(args.data_dir),
+    "--arch", quoted(args.arch), "--out", quoted(out) }
   if args.formats then words[#words + 1] = "--formats " .. quoted(args.formats) end
   return table.concat(words, " ")
 end
@@ -73,6 +74,7 @@ return {
     { name = "tables", value = "DIR", help = "what is checked in (default: where the rows are)" },
     { name = "formats", value = "LIST",
       help = "of " .. table.concat(formats.names(), ",") .. " (default: all)" },
+    { name = "mend", value = "COMMAND", help = "what mends a difference, to be printed (default: generate)" },
   },
   example = "gentables check --data-dir tables/host --arch host --tables tables/host",
   run = function(args)

@@ -120,28 +120,24 @@ static bool place(const char *temporary, const char *path, struct problem *probl
     return write_failed(path, reason, problem);
 }
 
-bool file_write(const char *path, const char *data, size_t size, bool sync, struct problem *problem) {
-    char temporary[TEMPORARY_SIZE];
-    struct file_text file = {path, data, size};
-    if (!stage(&file, sync, temporary, problem) || !place(temporary, path, problem)) return false;
-    if (sync) sync_folder_of(path);
-    return true;
+bool file_write_all(const struct file_text files[], size_t count, bool sync, struct problem *problem) {
+    char(*temporaries)[TEMPORARY_SIZE] = malloc(count * sizeof *temporaries);
+    if (temporaries == NULL) return problem_set(problem, "out of memory");
+    size_t staged = 0, placed = 0;
+    while (staged < count && stage(&files[staged], sync, temporaries[staged], problem)) staged++;
+    bool written = staged == count;
+    while (written && placed < count) {
+        written = place(temporaries[placed], files[placed].path, problem);
+        placed++; // where it failed, too, its temporary file is gone
+    }
+    while (placed < staged) unlink(temporaries[placed++]);
+    free(temporaries);
+    if (written && sync && count > 0) sync_folder_of(files[0].path);
+    return written;
 }
 
-bool file_write_pair(const struct file_text pair[2], struct problem *problem) {
-    char first[TEMPORARY_SIZE], second[TEMPORARY_SIZE];
-    if (!stage(&pair[0], true, first, problem)) return false;
-    if (!stage(&pair[1], true, second, problem)) {
-        unlink(first);
-        return false;
-    }
-    if (!place(first, pair[0].path, problem)) {
-        unlink(second);
-        return false;
-    }
-    if (!place(second, pair[1].path, problem)) return false;
-    sync_folder_of(pair[0].path);
-    return true;
+bool file_write(const char *path, const char *data, size_t size, bool sync, struct problem *problem) {
+    return file_write_all(&(struct file_text){path, data, size}, 1, sync, problem);
 }
 
 bool file_holds(const char *path, const char *data, size_t size) {
@@ -181,15 +177,22 @@ static int lua_write(lua_State *lua) {
     return 1;
 }
 
-// write_pair(path, text, path, text) -> true, or nil, message; both synced, in one folder
-static int lua_write_pair(lua_State *lua) {
-    struct file_text pair[2];
-    for (int i = 0; i < 2; i++) {
-        pair[i].path = luaL_checkstring(lua, 2 * i + 1);
-        pair[i].data = luaL_checklstring(lua, 2 * i + 2, &pair[i].size);
+// write_all(list of { path, text } [, sync]) -> true, or nil, message; all in one folder
+static int lua_write_all(lua_State *lua) {
+    struct file_text files[MOST_FILES];
+    luaL_checktype(lua, 1, LUA_TTABLE);
+    size_t count = (size_t)lua_rawlen(lua, 1);
+    luaL_argcheck(lua, count <= MOST_FILES, 1, "too many files");
+    luaL_checkstack(lua, 3 * MOST_FILES, NULL);
+    for (size_t i = 0; i < count; i++) {
+        lua_geti(lua, 1, (lua_Integer)i + 1);
+        lua_geti(lua, -1, 1);
+        lua_geti(lua, -2, 2);
+        files[i].path = luaL_checkstring(lua, -2);
+        files[i].data = luaL_checklstring(lua, -1, &files[i].size);
     }
     struct problem problem;
-    if (!file_write_pair(pair, &problem)) return fail(lua, &problem);
+    if (!file_write_all(files, count, lua_toboolean(lua, 2), &problem)) return fail(lua, &problem);
     lua_pushboolean(lua, true);
     return 1;
 }
@@ -256,7 +259,7 @@ static int lua_make_folder(lua_State *lua) {
 
 int luaopen_core_file(lua_State *lua) {
     static const luaL_Reg functions[] = {
-        {"read", lua_read}, {"write", lua_write},   {"write_pair", lua_write_pair},   {"holds", lua_holds},
+        {"read", lua_read}, {"write", lua_write},   {"write_all", lua_write_all},     {"holds", lua_holds},
         {"list", lua_list}, {"exists", lua_exists}, {"make_folder", lua_make_folder}, {NULL, NULL},
     };
     luaL_newlib(lua, functions);

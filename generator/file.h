@@ -25,9 +25,12 @@ struct file_text {
     size_t size;
 };
 
-// Replaces two files of one folder: both are on the disk under temporary names before either takes its place,
-// so that a full disk changes neither. A kill between the two renames can still leave one new and one old.
-bool file_write_pair(const struct file_text pair[2], struct problem *problem);
+enum { MOST_FILES = 32 };
+
+// Replaces up to MOST_FILES files of one folder: all are whole under temporary names (with `sync` on the
+// disk) before any takes its place, so that a full disk changes none. A kill between two renames can still
+// leave some new and some old.
+bool file_write_all(const struct file_text files[], size_t count, bool sync, struct problem *problem);
 
 // Whether the file at `path` holds exactly these bytes.
 bool file_holds(const char *path, const char *data, size_t size);

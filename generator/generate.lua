@@ -27,9 +27,9 @@ return {
     end
     local made, message = file.make_folder(out)
     if not made then fail.work("%s", message) end
+    local written = render.update(texts)
     for _, artifact in ipairs(texts) do
-      local wrote = render.update(artifact.path, artifact.text)
-      io.stdout:write(padded(wrote and "written" or "unchanged"), artifact.path, "\n")
+      io.stdout:write(padded(written[artifact.path] and "written" or "unchanged"), artifact.path, "\n")
     end
   end,
 }

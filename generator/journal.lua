@@ -19,6 +19,7 @@ local journal = {}
 journal.__index = journal
 
 local VERSION = 1
+local LOCK_PATIENCE = 5 -- seconds; the ranks of a sweep that was killed hold its lock until they are gone
 
 local function head_of(fingerprint, fresh)
   return protocol.line("journal", { { "version", VERSION }, { "fingerprint", fingerprint },
@@ -86,7 +87,7 @@ end
 function journal.open(path)
   local handle, message = io.open(path, "ab")
   if not handle then fail.work("%s; the sweep needs to write there", message) end
-  if not system.lock(handle) then
+  if not system.lock(handle, LOCK_PATIENCE) then
     fail.work("%s: another sweep is writing it; wait for that one to end", path)
   end
   return setmetatable({ file = handle, path = path }, journal)
@@ -116,6 +117,7 @@ function journal:add(cell, rows, no_time)
   end
   lines[#lines + 1] = "done\n"
   append(self, table.concat(lines))
+  self.holds_cells = true
 end
 
 -- Closes it; it stays for the next sweep.

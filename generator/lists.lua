@@ -20,14 +20,15 @@ lists.fusions = {
   { name = "RESIDUAL_RMS_NORM_QUANT_NVFP4", trtllm = 3 },
 }
 
+-- `measured_by`: the backends that can time it.
 lists.ops = {
-  { name = "allreduce" },
+  { name = "allreduce", measured_by = { "host" } },
   { name = "gemm_allreduce" },
 }
 
 -- How a call was made. Rows of other tools do not say; theirs is `unknown`.
 lists.modes = {
-  { name = "eager" },
+  { name = "eager", measured_by = { "host" } },
   { name = "graph" },
   { name = "unknown" },
 }
@@ -82,13 +83,13 @@ lists.strategies = {
   { name = "SYMM_MEM", help = "PyTorch symmetric memory" },
 }
 
--- What a table is for. The first pattern that matches counts. `fallback`: what a reader uses where nothing
--- was measured. `sm`: TensorRT-LLM's tables may be made for it.
+-- What a table is for. The first pattern that matches counts. `backend`: who measures it. `fallback`: what a
+-- reader uses where nothing was measured. `sm`: TensorRT-LLM's tables may be made for it.
 lists.archs = {
-  { pattern = "^host$", fallback = "MPI" },
-  { pattern = "^host%-[%w_.]+$", fallback = "MPI" },
-  { pattern = "^sm%d+$", fallback = "NCCL_SYMMETRIC", sm = true },
-  { pattern = "^sm%d+%-loopback$", fallback = "NCCL_SYMMETRIC" },
+  { pattern = "^host$", backend = "host", fallback = "MPI" },
+  { pattern = "^host%-[%w_.]+$", backend = "host", fallback = "MPI" },
+  { pattern = "^sm%d+$", backend = "cuda", fallback = "NCCL_SYMMETRIC", sm = true },
+  { pattern = "^sm%d+%-loopback$", backend = "cuda", fallback = "NCCL_SYMMETRIC" },
 }
 
 -- Whether a list, any, has this value.
@@ -113,6 +114,16 @@ end
 function lists.names(kind)
   local names = {}
   for i, row in ipairs(lists[kind]) do names[i] = row.name end
+  return names
+end
+
+-- The names of the strategies that a backend runs and a table may choose, in order; none: there is no such
+-- backend yet.
+function lists.strategies_of(backend)
+  local names = {}
+  for _, row in ipairs(lists.strategies) do
+    if row.backend == backend and row.candidate ~= false then names[#names + 1] = row.name end
+  end
   return names
 end
 

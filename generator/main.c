@@ -16,7 +16,7 @@
 
 #include "modules.h"
 
-enum { EXIT_USAGE = 2 };
+enum { EXIT_WORK = 1, EXIT_USAGE = 2 };
 
 // The folders that the program reads: `home` with generator/ and templates/, `modules` with core/json.so.
 struct folders {
@@ -118,5 +118,9 @@ int main(int argc, char **argv) {
         status = EXIT_USAGE;
     }
     lua_close(lua);
+    if ((fflush(stdout) != 0 || ferror(stdout)) && status == 0) {
+        fprintf(stderr, "gentables: standard output cannot be written\n");
+        status = EXIT_WORK;
+    }
     return status;
 }

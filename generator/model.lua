@@ -89,6 +89,23 @@ local function read_spec(data_dir)
   return file.exists(path) and spec.load_for_tables(path) or nil
 end
 
+-- Those of `found` whose TP size the spec asks for; the others are named.
+local function asked_for(found, wanted, data_dir)
+  if not wanted or not wanted.tp then return found end
+  local kept = {}
+  for _, entry in ipairs(found) do
+    if lists.contains(wanted.tp, entry.tp) then
+      kept[#kept + 1] = entry
+    else
+      io.stderr:write(("gentables: %s: left out: spec.lua has no TP %d\n"):format(entry.path, entry.tp))
+    end
+  end
+  if #kept == 0 then
+    fail.input("%s: no rows of TP %s, which spec.lua asks for", data_dir, table.concat(wanted.tp, ", "))
+  end
+  return kept
+end
+
 -- The cells that the spec asks for, so that one without any row shows as unmeasured.
 local function cells_of(wanted)
   local cells = {}
@@ -130,9 +147,9 @@ function model.load(data_dir, arch)
     fail.input("--arch %s: no such arch; host, host-NAME, smNN or smNN-loopback would be right", arch)
   end
   data_dir = data_dir:gsub("(.)/+$", "%1")
-  local files = find_files(data_dir, arch)
-  read_provenance(files)
   local wanted = read_spec(data_dir)
+  local files = asked_for(find_files(data_dir, arch), wanted, data_dir)
+  read_provenance(files)
   local source = { data_dir = data_dir, arch = arch, arch_row = arch_row, files = files, spec = wanted,
     rows = read_rows(files), cells = cells_of(wanted), loopback = arch:find("%-loopback$") ~= nil,
     tables = {} }

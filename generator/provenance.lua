@@ -188,7 +188,8 @@ function provenance.write(csv, rows_text, record)
   record.version = VERSION
   record.rows = { hash = provenance.hash(rows_text) }
   record.no_time = json.array(record.no_time)
-  return file.write_pair(csv, rows_text, provenance.path_of(csv), json.encode(record) .. "\n")
+  local text = json.encode(record) .. "\n"
+  return file.write_all({ { csv, rows_text }, { provenance.path_of(csv), text } }, true)
 end
 
 return provenance

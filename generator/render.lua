@@ -14,10 +14,21 @@ local function banner(arch)
     "cmake --build build --target render-tables"):format(arch)
 end
 
+local function has_block(view, axes)
+  for _, block in ipairs(view.canonical:blocks()) do
+    local mode_fits = block.mode == axes.mode or block.mode == "unknown"
+    if block.dtype == axes.dtype and block.op == axes.op and mode_fits then return true end
+  end
+end
+
 -- A table without any measured cell would be one long fallback; better none.
 local function refuse_empty(source, format, view)
   if not format.plane or #view.worlds > 0 then return end
   local axes, first = source.axes, view.canonical:blocks()[1]
+  if has_block(view, axes) then
+    fail.input("%s: no row that %s can choose: its strategies are AUTO, or such as it cannot name, or ran " ..
+      "in loopback; --formats leaves it out", source.data_dir, format.file)
+  end
   local mode = first.mode == "unknown" and "" or (', mode = "%s"'):format(first.mode)
   local words = "%s: no row for %s, which holds %s %s %s; the rows are %s; a spec.lua there would choose, " ..
     'such as: return { table = { dtype = "%s", op = "%s"%s } }'
@@ -34,12 +45,19 @@ function render.text(source, format)
   return template.load(gentables.home .. "/templates/" .. format.template)(view)
 end
 
--- Writes `text` to `path` unless it stands there already. Returns whether it wrote.
-function render.update(path, text)
-  if file.holds(path, text) then return false end
-  local written, message = file.write(path, text)
-  if not written then fail.work("%s", message) end
-  return true
+-- Writes those of `artifacts` (a list of { path, text }, all in one folder) that do not stand there already:
+-- all of them or none. Returns path -> whether it was written.
+function render.update(artifacts)
+  local changed, written = {}, {}
+  for _, artifact in ipairs(artifacts) do
+    if not file.holds(artifact.path, artifact.text) then
+      changed[#changed + 1] = { artifact.path, artifact.text }
+      written[artifact.path] = true
+    end
+  end
+  local ok, message = file.write_all(changed)
+  if not ok then fail.work("%s", message) end
+  return written
 end
 
 -- The formats that --formats names (nil: all that the arch has), without those that the arch has not; these

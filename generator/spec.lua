@@ -16,6 +16,10 @@ spec.default_table = { dtype = "bfloat16", op = "allreduce", mode = "eager" }
 -- `min_samples` and `max_samples` times per cell, and all strategies of a cell together for about `cell_us`.
 spec.default_limits = { message_bytes = 64 << 20, min_samples = 20, max_samples = 2000, cell_us = 500000 }
 
+-- What the bench takes at most.
+local largest_limits = { message_bytes = 1 << 40, min_samples = 1000000, max_samples = 1000000,
+  cell_us = 1000000000000 }
+
 local MAX_BYTES, MAX_INSTRUCTIONS = 1024 * 1024, 10000000
 
 -- ---- where things stand in the file, for messages ---------------------------------------------
@@ -115,8 +119,9 @@ local function check_limits(source, key, value)
       reject(source, tostring(name), "limits has no %s; it takes %s", tostring(name),
         sorted_keys(spec.default_limits))
     end
-    if math.type(limit) ~= "integer" or limit < 1 then
-      reject(source, name, "%s is %s; it takes a whole number above 0", name, tostring(limit))
+    if math.type(limit) ~= "integer" or limit < 1 or limit > largest_limits[name] then
+      reject(source, name, "%s is %s; it takes a whole number from 1 to %d", name, tostring(limit),
+        largest_limits[name])
     end
     limits[name] = limit
   end
@@ -177,16 +182,6 @@ local function evaluate(source)
   return value
 end
 
--- The strategies that a sweep of this arch can ask for.
-local function default_strategies(arch)
-  local chosen = {}
-  local backend = arch:find("^host") and "host" or nil
-  for _, row in ipairs(lists.strategies) do
-    if row.candidate ~= false and row.backend == backend then chosen[#chosen + 1] = row.name end
-  end
-  return chosen
-end
-
 -- The `table` of a spec, its gaps filled in; `dtype` is what it has where it names none.
 local function full_table(given, dtype)
   local default = spec.default_table
@@ -197,7 +192,7 @@ end
 local function fill_in(source, found)
   found.dtypes = found.dtypes or { spec.default_table.dtype }
   found.fusions = found.fusions or lists.names("fusions")
-  found.strategies = found.strategies or default_strategies(found.arch)
+  found.strategies = found.strategies or lists.strategies_of(lists.arch(found.arch).backend)
   found.limits = found.limits or check_limits(source, "limits", {})
   local default = spec.default_table
   local usual = lists.contains(found.dtypes, default.dtype) and default.dtype or found.dtypes[1]
@@ -232,9 +227,34 @@ local function complete(found, source)
   return found
 end
 
--- Reads the spec at `path`. Returns { arch, tp, dtypes, fusions, hidden_sizes, num_tokens, strategies,
--- limits, table }.
-function spec.load(path) return complete(read(path)) end
+-- Raises unless the backend of the spec's arch can measure what the spec asks for.
+local function check_measurable(found, source)
+  local backend = lists.arch(found.arch).backend
+  local known = lists.strategies_of(backend)
+  if #known == 0 then
+    reject(source, "arch", "%s is measured by the backend %s, which this gentables has not; %s", found.arch,
+      backend, "rows of other tools need no sweep")
+  end
+  for _, name in ipairs(found.strategies) do
+    if not lists.contains(known, name) then
+      reject(source, "strategies", "strategies has %s, which %s does not measure; it takes %s", name,
+        found.arch, table.concat(known, ", "))
+    end
+  end
+  for key, kind in pairs { op = "ops", mode = "modes" } do
+    if not lists.contains(lists.find(kind, found.table[key]).measured_by or {}, backend) then
+      reject(source, key, "%s does not measure the %s %s", found.arch, key, found.table[key])
+    end
+  end
+  return found
+end
+
+-- Reads the spec at `path` for a sweep. Returns { arch, tp, dtypes, fusions, hidden_sizes, num_tokens,
+-- strategies, limits, table }.
+function spec.load(path)
+  local found, source = read(path)
+  return check_measurable(complete(found, source), source)
+end
 
 -- The same for those who measure nothing: beside rows of another tool a spec may have `table` alone, and then
 -- this is all that is returned.

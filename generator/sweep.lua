@@ -63,9 +63,13 @@ local function read_seconds(name, text)
   return seconds
 end
 
-local function read_arch(name)
-  if not lists.arch(name) then
-    fail.input("--arch: %s is no arch; it is host, host-NAME, or sm and a number", name)
+-- The name for the rows: the spec's, or another of the same backend.
+local function read_arch(name, asked)
+  if not name then return asked.arch end
+  local row = lists.arch(name)
+  if not row then fail.input("--arch: %s is no arch; it is host, host-NAME, or sm and a number", name) end
+  if row.backend ~= lists.arch(asked.arch).backend then
+    fail.input("--arch: %s is not what the spec measures, %s; a spec for it would be right", name, asked.arch)
   end
   return name
 end
@@ -84,7 +88,6 @@ end
 
 -- What is wrong with rows that cannot be kept.
 local function replaced(old, job)
-  if not old then return "replaces rows of an unknown machine" end
   if not provenance.same_machine(old.machine, job.machine) then
     return "replaces the rows of " .. provenance.describe(old.machine)
   end
@@ -94,9 +97,13 @@ end
 -- Takes the finished rows of this TP size into `world`, where they are of the same machine, bench and limits.
 local function take_finished(world, job)
   if not file.exists(world.csv) then return end
-  local old
-  if file.exists(world.json) then old = fail.unless(provenance.read(world.json)) end
-  if not old or old.fingerprint ~= job.fingerprint then
+  if not file.exists(world.json) then
+    fail.input("%s: no %s beside it says whose rows these are; --fresh replaces them, --arch host-NAME " ..
+      "keeps them", world.csv, world.json:match("[^/]*$"))
+  end
+  local old, message = provenance.read(world.json)
+  if not old then fail.input("%s; --fresh measures anew", message) end
+  if old.fingerprint ~= job.fingerprint then
     world.note = replaced(old, job)
     return
   end
@@ -151,6 +158,13 @@ end
 
 local function in_brackets(text) return text ~= "" and (" (%s)"):format(text) or "" end
 
+-- Journals that hold nothing go.
+local function drop_empty_journals(job)
+  for _, world in ipairs(job.worlds) do
+    if world.journal and not world.journal.holds_cells and not world.continues then world.journal:remove() end
+  end
+end
+
 local function start_bench(job, world)
   if job.command_size ~= world.size then
     job.command = launcher.command(world.size, job.machine.cores, job.launcher)
@@ -160,6 +174,7 @@ local function start_bench(job, world)
     world_size = world.size, identity = job.identity, patience = job.patience,
     strategies = job.spec.strategies })
   if session then return session end
+  drop_empty_journals(job)
   fail.work("TP %d: %s%s", world.size, failure.reason, in_brackets(failure.detail))
 end
 
@@ -294,14 +309,15 @@ local function provenance_of(world, job, with, without)
 end
 
 -- Writes the files of all TP sizes that have changed; after that the journals go. Should it be cut off
--- between two files, the journals are still there, and the next sweep writes them again.
+-- between two files, the journals are still there, and the next sweep writes them again. Where nothing has a
+-- time, what was there stays.
 local function write_worlds(job)
   process.hold_signals(true)
   for _, world in ipairs(job.worlds) do
     local with, without = outcome(job, world)
     world.with, world.without = with, without
     world.current = is_current(world, job, with, without)
-    if not world.current then
+    if not world.current and #with > 0 then
       local text, message = rows.text(world.csv, with)
       local ok = text
       if ok then ok, message = provenance.write(world.csv, text, provenance_of(world, job, with, without)) end
@@ -368,7 +384,9 @@ end
 local function say_written(job)
   for _, world in ipairs(job.worlds) do
     local count = #world.with == 1 and "1 row" or #world.with .. " rows"
-    if world.current then
+    if #world.with == 0 then
+      print(("%s: not written, for nothing has a time"):format(world.csv))
+    elseif world.current then
       print(("%s: up to date, %s of this machine, spec and bench"):format(world.csv, count))
     else
       print(("wrote %s: %s, and %s"):format(world.csv, count, world.json:match("[^/]*$")))
@@ -406,7 +424,7 @@ local function new_job(args)
   local identity, library = bench.identify(program)
   local job = {
     out = (args.out:gsub("(.)/+$", "%1")), spec = asked, spec_hash = provenance.spec_hash(asked),
-    arch = read_arch(args.arch or asked.arch), sizes = read_tp(args.tp, asked),
+    arch = read_arch(args.arch, asked), sizes = read_tp(args.tp, asked),
     budget = args.budget and read_seconds("budget", args.budget),
     patience = read_seconds("patience", args.patience), fresh = args.fresh,
     launcher = args.launcher or launcher_of_environment(),
@@ -417,7 +435,18 @@ local function new_job(args)
   return job
 end
 
+-- The TP sizes of rows that are there and not asked for.
+local function say_left_out(job)
+  for _, name in ipairs(fail.unless(file.list(job.out))) do
+    local tp, arch = name:match("^benchmark%.tp(%d+)%.(.*)%.csv$")
+    if arch == job.arch and not lists.contains(job.spec.tp, math.tointeger(tp)) then
+      print(("%s/%s: the spec has no TP %s; it stays, and no table has it"):format(job.out, name, tp))
+    end
+  end
+end
+
 local function announce(job)
+  say_left_out(job)
   for _, world in ipairs(job.worlds) do
     if world.note then print(("%s: %s"):format(world.csv, world.note)) end
   end
@@ -452,6 +481,9 @@ function sweep.run(args)
   if job.failed > 0 then
     fail.work("%d cell%s could not be measured; the next sweep tries them again", job.failed,
       job.failed == 1 and "" or "s")
+  end
+  for _, world in ipairs(job.worlds) do
+    if #world.with == 0 then fail.work("TP %d: no cell has a time, so there are no rows", world.size) end
   end
 end
 

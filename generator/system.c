@@ -10,9 +10,10 @@
 #include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
-enum { USUAL_COLUMNS = 80 };
+enum { USUAL_COLUMNS = 80, LOCK_POLL_NS = 50000000 };
 
 static int terminal_columns(void) {
     struct winsize size;
@@ -41,11 +42,16 @@ static int lua_system_sync(lua_State *lua) {
     return luaL_fileresult(lua, fflush(file) == 0 && fsync(fileno(file)) == 0, NULL);
 }
 
-// lock(file): locks it against other processes until it is closed; fails at once where another has it, or has
-// removed it before this one came to lock it.
+// lock(file [, seconds]): locks it against other processes until it and what children inherited of it are
+// closed; fails where another has it for so long, or has removed it before this one came to lock it.
 static int lua_system_lock(lua_State *lua) {
     int file = fileno(check_file(lua));
-    if (flock(file, LOCK_EX | LOCK_NB) != 0) return luaL_fileresult(lua, 0, NULL);
+    double patience = luaL_optnumber(lua, 2, 0);
+    while (flock(file, LOCK_EX | LOCK_NB) != 0) {
+        if (errno != EWOULDBLOCK || patience <= 0) return luaL_fileresult(lua, 0, NULL);
+        nanosleep(&(struct timespec){.tv_nsec = LOCK_POLL_NS}, NULL);
+        patience -= LOCK_POLL_NS / 1e9;
+    }
     struct stat status;
     bool there = fstat(file, &status) == 0 && status.st_nlink > 0;
     if (!there) errno = ESTALE;

@@ -18,6 +18,12 @@ grep -q "^hello .*protocol=1 bench=[0-9a-f]\{16\} " "$WORK/answer" || fail "no h
 [ "$(grep -c '^row id=7 strategy=ONESHOT ' "$WORK/answer")" = 1 ] || fail "no row"
 [ "$(grep -c '^row\|^none' "$WORK/answer")" = 1 ] || fail "more than was asked for"
 
+# A shape that has no memory at all is still refused for what it is.
+answer "measure id=8 dtype=bfloat16 fusion=RESIDUAL_RMS_NORM_QUANT_NVFP4 num_tokens=1 hidden_size=1 \
+min_samples=1 max_samples=1 budget_us=1 strategies=ONESHOT"
+grep -q "^none id=8 strategy=ONESHOT reason=NVFP4 needs a hidden size that is a multiple of 16" \
+    "$WORK/answer" || fail "hidden size 1: $(cat "$WORK/answer")"
+
 answer "quit"
 [ "$status" = 0 ] || fail "quit ended with $status"
 

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "allreduce_table.h"
+#include "allreduce/allreduce_table.h" // by the name of the table, for who has several
 
 static int wrong = 0;
 

@@ -16,6 +16,20 @@ one_line 'generated_lookup_table.cpp: cannot be written: File too large; what wa
 [ "$(ls -A "$out")" = allreduce_table.h ] || die "left behind: $(ls -A "$out")"
 [ "$(cat "$out/allreduce_table.h")" = old ] || die "what was there is gone"
 
+# The second of two files does not fit: the first is not written either.
+# shellcheck disable=SC2016
+ends_with 1 sh -c 'trap "" XFSZ; ulimit -f 8; exec "$0" generate "$@"' "$GENTABLES" \
+    --data-dir "$WORK/data" --arch sm90 --out "$out" --formats table,c </dev/null
+one_line 'allreduce_table.h: cannot be written: File too large'
+[ "$(ls -A "$out")" = allreduce_table.h ] || die "left behind: $(ls -A "$out")"
+
+# What cannot be said is a failure, too.
+code=0
+"$GENTABLES" generate --data-dir "$WORK/data" --arch sm90 --out "$WORK/unsaid" \
+    >/dev/full 2>"$stderr" || code=$?
+[ "$code" = 1 ] || die "exit code $code, not 1, with standard output full"
+one_line 'standard output cannot be written'
+
 skip_unless_unprivileged_reads "$WORK/data/benchmark.tp2.sm90.csv"
 chmod 555 "$out"
 ends_with 1 unprivileged "$GENTABLES" generate --data-dir "$WORK/data" --arch sm90 --out "$out"

@@ -8,6 +8,7 @@ passes cmake --build "$build"
 passes target allreduce-render
 passes target clean
 same_tables
-if [ -e "$build/gentables/allreduce/allreduce_table.h" ]; then die "the rendered header should be gone"; fi
+header=$build/gentables/allreduce-include/allreduce/allreduce_table.h
+if [ -e "$header" ]; then die "the rendered header should be gone"; fi
 passes cmake --build "$build"
 passes "$build/server"

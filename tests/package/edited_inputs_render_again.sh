@@ -35,7 +35,12 @@ passes cmake --build "$build"
 passes "$build/planner" 4 1024 1
 said NCCL
 
+rm "$project/tables/sm90/benchmark.tp4.sm90.csv"
+passes cmake --build "$build"
+passes "$build/planner" 4 1024 1
+said NCCL_SYMMETRIC
+
 template=$(grep -l include "$prefix"/share/gentables/templates/tables/*allreduce_table*)
 echo "/* a line more */" >>"$template"
 passes cmake --build "$build"
-passes grep "a line more" "$build/gentables/allreduce/allreduce_table.h"
+passes grep "a line more" "$build/gentables/allreduce-include/allreduce/allreduce_table.h"

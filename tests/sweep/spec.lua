@@ -26,6 +26,18 @@ end
 
 local least = 'arch = "host", tp = { 4, 2 }, hidden_sizes = { 1024 }, num_tokens = { 16, 1 }'
 
+function TestSpec:test_what_the_bench_cannot_measure_is_refused_with_its_line()
+  local function refused(line, key_and_value, words)
+    local message = self:refusal("return { " .. least .. ",\n" .. key_and_value .. " }")
+    lu.assertStrMatches(message, line .. ": .*" .. words .. ".*")
+  end
+  refused(2, 'strategies = { "NCCL" }', "NCCL, which host does not measure; it takes MPI, ONESHOT")
+  refused(2, 'strategies = { "AUTO" }', "AUTO, which host does not measure")
+  refused(2, 'table = { op = "gemm_allreduce" }', "host does not measure the op gemm_allreduce")
+  refused(2, 'table = { mode = "graph" }', "host does not measure the mode graph")
+  refused(2, "limits = { max_samples = 1 << 62 }", "from 1 to 1000000")
+end
+
 function TestSpec:test_what_is_left_out_is_filled_in()
   local found = self:load("return { " .. least .. " }")
   lu.assertEquals(found.tp, { 2, 4 })

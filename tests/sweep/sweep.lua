@@ -215,11 +215,51 @@ function TestSweep:test_another_bench_measures_anew()
   lu.assertEquals(#self:requests(), 8)
 end
 
-function TestSweep:test_rows_without_provenance_are_replaced()
+function TestSweep:test_rows_of_an_unknown_machine_are_replaced_only_on_purpose()
   self:sweep_well()
+  local before = lib.read(self.csv)
   os.remove(self.json)
-  lu.assertStrContains(self:sweep_well(), "replaces rows of an unknown machine")
+  local ended, _, err = self:sweep()
+  lu.assertEquals(ended, "exit code 2")
+  lu.assertStrMatches(err, "gentables: [^\n]*tp2.host.csv: no [^\n]*whose rows these are; %-%-fresh[^\n]*\n")
+  lu.assertEquals(lib.read(self.csv), before)
+  self:sweep_well({}, "--fresh")
   self:has_all_rows()
+end
+
+function TestSweep:test_the_host_measures_for_no_gpu()
+  local ended, _, err = self:sweep({}, "--arch", "sm90")
+  lu.assertEquals(ended, "exit code 2")
+  lu.assertStrContains(err, "--arch: sm90 is not what the spec measures, host")
+  lib.write(self.folder .. "/spec.lua", (small_spec:gsub('"host"', '"sm90"')))
+  ended, _, err = self:sweep()
+  lu.assertEquals(ended, "exit code 2")
+  lu.assertStrContains(err, "spec.lua:1: sm90 is measured by the backend cuda, which this gentables has not")
+  lu.assertFalse(file.exists(self.folder .. "/benchmark.tp2.sm90.csv"))
+end
+
+function TestSweep:test_where_nothing_has_a_time_the_rows_stay()
+  self:sweep_well()
+  local before = lib.read(self.csv)
+  local limited = small_spec:gsub(" }\n$", ", limits = { message_bytes = 1 } }\n")
+  lib.write(self.folder .. "/spec.lua", limited)
+  local ended, out, err = self:sweep()
+  lu.assertEquals(ended, "exit code 1")
+  lu.assertStrContains(out, "not written, for nothing has a time")
+  lu.assertStrContains(err, "TP 2: no cell has a time, so there are no rows")
+  lu.assertEquals(lib.read(self.csv), before)
+end
+
+function TestSweep:test_a_tp_size_that_the_spec_no_longer_has_is_named_and_in_no_table()
+  lib.write(self.folder .. "/spec.lua", (small_spec:gsub("tp = { 2 }", "tp = { 2, 3 }")))
+  self:sweep_well()
+  lib.write(self.folder .. "/spec.lua", small_spec)
+  lu.assertStrContains(self:sweep_well(), "benchmark.tp3.host.csv: the spec has no TP 3; it stays")
+  local generate = { lib.gentables, "generate", "--data-dir", self.folder, "--arch", "host" }
+  local ended, _, err = lib.run(generate)
+  lu.assertEquals(ended, "exit code 0")
+  lu.assertStrContains(err, "benchmark.tp3.host.csv: left out: spec.lua has no TP 3")
+  lu.assertNotStrContains(lib.read(self.folder .. "/table.csv"), "host,3,")
 end
 
 function TestSweep:test_rows_that_the_provenance_does_not_tell_of_are_measured_anew()
