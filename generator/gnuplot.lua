@@ -1,0 +1,122 @@
+-- Pictures by gnuplot: draw(script, path) runs it on a script and puts the picture at `path`, whole or not at
+-- all. The script sets its terminal, png(width, height) is the one for 300 dpi, and never its output; quote()
+-- makes text safe to stand in a script. What a picture shows is the business of who calls.
+--
+--   gnuplot.draw(gnuplot.png(6, 4) .. "plot " .. gnuplot.quote("a.dat") .. " with lines\n", "a.png")
+local file = require "core.file"
+local process = require "core.process"
+
+local gnuplot = {}
+
+gnuplot.deadline_s = 60 -- for one picture
+
+local GRACE_S = 0.5 -- for one that was told to end
+local DPI = 300
+local POINTS_PER_INCH = 72
+local FONT_POINTS = 9
+
+-- A text as gnuplot reads it, whatever it holds. Within its double quotes backticks would run a command and
+-- a backslash begins an escape, so every sign that could mean something is written as an octal escape.
+function gnuplot.quote(text)
+  return '"' .. text:gsub("[^%w .,:;/()+=<>\128-\255-]", function(sign)
+    return ("\\%03o"):format(sign:byte())
+  end) .. '"'
+end
+
+-- The line that sets the terminal for a PNG of this many inches: 300 dpi, fonts and lines in points. Labels
+-- show literally, without gnuplot's markup.
+function gnuplot.png(width_inches, height_inches)
+  local width, height = math.floor(width_inches * DPI + 0.5), math.floor(height_inches * DPI + 0.5)
+  local scale = DPI / POINTS_PER_INCH
+  local words = 'set terminal pngcairo size %d,%d font "Sans,%d" fontscale %.4f linewidth %.4f noenhanced\n'
+  return words:format(width, height, FONT_POINTS, scale, scale)
+end
+
+-- gnuplot reads an output that starts with | or ~ as something else than a file's name.
+local function plain_name(path)
+  return path:sub(1, 1) == "/" and path or "./" .. path
+end
+
+-- What gnuplot wrote to stderr: the last line, without the script's name, which means nothing to a user.
+local function last_words(child)
+  local last = ""
+  for line in child:errors():gmatch("[^\n]+") do
+    if line:find("%S") then last = line end
+  end
+  return (last:gsub('^"/dev/stdin" ', ""):gsub("%s+", " "))
+end
+
+local function interrupted()
+  local number, name = process.interrupted()
+  return nil, "interrupted by " .. name, 128 + number
+end
+
+-- Waits until the child has read the script and ended. It closes its stdout when it ends, and writes nothing
+-- to it before.
+local function finish(child, text)
+  local deadline = process.now() + gnuplot.deadline_s
+  local sent, problem = child:write(text, gnuplot.deadline_s)
+  if sent or (problem ~= "timeout" and problem ~= "interrupted") then
+    repeat
+      sent, problem = child:read_line(deadline - process.now())
+    until not sent
+  end
+  local how, well = child:close(problem == "end" and GRACE_S or 0)
+  if problem == "interrupted" then return interrupted() end
+  if problem == "timeout" then return nil, ("gnuplot did not end within %g s"):format(gnuplot.deadline_s) end
+  if not well then return nil, ("gnuplot failed (%s): %s"):format(how, last_words(child)) end
+  return true
+end
+
+local png_start, png_end = "\137PNG\r\n\26\n", "\0\0\0\0IEND\174B`\130"
+local png_header_size = #png_start + 25 -- the signature and the first chunk, IHDR
+
+-- The chunk that says how large a PNG's pixels are: 11811 per metre are 300 dpi. The end is its CRC-32.
+local png_density = "\0\0\0\9pHYs" .. (">I4I4B"):pack(11811, 11811, 1) .. (">I4"):pack(0x78a53f76)
+
+-- Whether a picture is whole: gnuplot ends well on a full disk, too.
+local function is_whole(picture)
+  if picture:sub(1, #png_start) == png_start then return picture:sub(-#png_end) == png_end end
+  if picture:find("<svg", 1, true) then return picture:find("</svg>%s*$") ~= nil end
+  return picture ~= ""
+end
+
+local function with_density(picture)
+  if picture:sub(1, #png_start) ~= png_start then return picture end
+  return picture:sub(1, png_header_size) .. png_density .. picture:sub(png_header_size + 1)
+end
+
+local function run(script, output)
+  local child, problem = process.start({ "gnuplot", "-d", "/dev/stdin" }, { "LC_ALL=C.UTF-8" })
+  if not child then
+    return nil, problem .. "; pictures need gnuplot (Debian: gnuplot-nox)"
+  end
+  local text = ("set encoding utf8\nset output %s\n%s\nunset output\nexit\n"):format(
+    gnuplot.quote(plain_name(output)), script)
+  return finish(child, text)
+end
+
+local function take(output)
+  local picture, problem = file.read(output)
+  if not picture then return nil, problem end
+  if not is_whole(picture) then return nil, "gnuplot wrote no whole picture; is the disk full?" end
+  return with_density(picture)
+end
+
+-- Draws what the script says into `path`, which is replaced when the picture is whole. Returns true | nil,
+-- message, and after a signal the exit code that it asks for.
+function gnuplot.draw(script, path)
+  -- A name in the same folder, which tells whether it can be written to before gnuplot does in its own words.
+  local output = ("%s.%x.tmp"):format(path, math.random(0))
+  local made, problem = io.open(output, "wb")
+  if not made then return nil, ("%s: cannot be written: %s"):format(path, problem:match("[^:]*$"):sub(2)) end
+  made:close()
+  local code, picture
+  made, problem, code = run(script, output)
+  if made then picture, problem = take(output) end
+  os.remove(output)
+  if not picture then return nil, ("%s: %s"):format(path, problem), code end
+  return file.write(path, picture)
+end
+
+return gnuplot
