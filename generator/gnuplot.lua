@@ -12,8 +12,8 @@ gnuplot.deadline_s = 60 -- for one picture
 
 local GRACE_S = 0.5 -- for one that was told to end
 local DPI = 300
-local POINTS_PER_INCH = 72
-local FONT_POINTS = 9
+local USUAL_DPI = 96 -- what gnuplot's cairo terminals take fonts and line widths for
+local FONT_POINTS = 10
 
 -- A text as gnuplot reads it, whatever it holds. Within its double quotes backticks would run a command and
 -- a backslash begins an escape, so every sign that could mean something is written as an octal escape.
@@ -23,13 +23,14 @@ function gnuplot.quote(text)
   end) .. '"'
 end
 
--- The line that sets the terminal for a PNG of this many inches: 300 dpi, fonts and lines in points. Labels
--- show literally, without gnuplot's markup.
+-- The line that sets the terminal for a PNG of this many inches: 300 dpi, fonts in points, 10 unless the script
+-- says otherwise, lines of width 1 as 1/96 inch. Labels show literally, without gnuplot's markup.
 function gnuplot.png(width_inches, height_inches)
   local width, height = math.floor(width_inches * DPI + 0.5), math.floor(height_inches * DPI + 0.5)
-  local scale = DPI / POINTS_PER_INCH
-  local words = 'set terminal pngcairo size %d,%d font "Sans,%d" fontscale %.4f linewidth %.4f noenhanced\n'
-  return words:format(width, height, FONT_POINTS, scale, scale)
+  local scale = DPI / USUAL_DPI
+  local words = 'set terminal pngcairo size %d,%d noenhanced font "Sans,%d" fontscale %.4f linewidth %.4f ' ..
+    "pointscale %.4f\n"
+  return words:format(width, height, FONT_POINTS, scale, scale, scale)
 end
 
 -- gnuplot reads an output that starts with | or ~ as something else than a file's name.
