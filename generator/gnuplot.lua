@@ -23,8 +23,8 @@ function gnuplot.quote(text)
   end) .. '"'
 end
 
--- The line that sets the terminal for a PNG of this many inches: 300 dpi, fonts in points, 10 unless the script
--- says otherwise, lines of width 1 as 1/96 inch. Labels show literally, without gnuplot's markup.
+-- The line that sets the terminal for a PNG of this many inches: 300 dpi, fonts in points, 10 unless the
+-- script says otherwise, lines of width 1 as 1/96 inch. Labels show literally, without gnuplot's markup.
 function gnuplot.png(width_inches, height_inches)
   local width, height = math.floor(width_inches * DPI + 0.5), math.floor(height_inches * DPI + 0.5)
   local scale = DPI / USUAL_DPI
