@@ -81,17 +81,10 @@ static bool is_digit(char c) {
     return (unsigned char)(c - '0') < 10;
 }
 
-// Eight digits at once: whether these are, and the number that they make.
+// Whether these are eight digits.
 static bool are_eight_digits(uint64_t text) {
     uint64_t above = text + 0x4646464646464646ULL, below = text - 0x3030303030303030ULL;
     return ((above | below) & 0x8080808080808080ULL) == 0;
-}
-
-static uint64_t eight_digits(uint64_t text) {
-    text -= 0x3030303030303030ULL;
-    text = text * 10 + (text >> 8); // pairs, in every second byte
-    uint64_t fours = (text & 0x000000FF000000FFULL) * (100 + (1000000ULL << 32));
-    return (fours + ((text >> 16) & 0x000000FF000000FFULL) * (1 + (10000ULL << 32))) >> 32;
 }
 
 // Appends the digits from `at` on to m, which may overflow; returns where they end.
@@ -101,7 +94,7 @@ static const char *take_digits(const char *at, const char *end, uint64_t *m) {
         memcpy(&text, at, sizeof text);
         text = le64toh(text);
         if (!are_eight_digits(text)) break;
-        *m = *m * 100000000 + eight_digits(text);
+        *m = *m * 100000000 + number_join_digits(text - 0x3030303030303030ULL);
     }
     while (at < end && is_digit(*at)) *m = *m * 10 + (uint64_t)(*at++ - '0');
     return at;

@@ -17,6 +17,14 @@ bool number_parse(const char *begin, const char *end, double *value);
 // Reads all of [begin, end) as a whole number of at most `limit`, digits only. False where it is not one.
 bool number_parse_unsigned(const char *begin, const char *end, uint64_t limit, uint64_t *value);
 
+// The number that eight decimal digits make: one in each byte (0 to 9, not its character), the first in the
+// lowest.
+static inline uint64_t number_join_digits(uint64_t digits) {
+    digits = digits * 10 + (digits >> 8); // pairs, in every second byte
+    uint64_t fours = (digits & 0x000000FF000000FFULL) * (100 + (1000000ULL << 32));
+    return (fours + ((digits >> 16) & 0x000000FF000000FFULL) * (1 + (10000ULL << 32))) >> 32;
+}
+
 // Prints `value` with four decimals, as printf's "%.4f" does up to the last digit's rounding; a value that is
 // too large or too small for that as "%.9g". Returns the end of the text (no NUL).
 char *number_print_fixed4(char *out, double value);
