@@ -170,9 +170,13 @@ static bool read_long(struct scanner *scanner, double *value) {
 
 // ---- what stands between ----------------------------------------------------------------------
 
+static inline bool is_space(char c) {
+    return c == ' ' || c == '\n' || c == '\r' || c == '\t';
+}
+
 static inline void skip_space(struct scanner *scanner) {
     const char *at = scanner->at;
-    while (*at == ' ' || *at == '\n' || *at == '\r' || *at == '\t') at++;
+    while (is_space(*at)) at++;
     scanner->at = at;
 }
 
@@ -247,11 +251,11 @@ static bool read_numbers(struct scanner *scanner, size_t *count) {
         } else if (!read_long(scanner, value)) {
             return false;
         }
-        if (scanner->gap_length > 0 && is_same_gap(scanner)) {
+        const char *gap = scanner->at;
+        if (scanner->gap_length > 0 && is_same_gap(scanner) && !is_space(gap[scanner->gap_length])) {
             scanner->at += scanner->gap_length;
             continue;
         }
-        const char *gap = scanner->at;
         if (!take_next(scanner, ']', "a comma or the end of the list", &more)) return false;
         if (more) remember_gap(scanner, gap);
     }
