@@ -1,4 +1,5 @@
-// Many gate logs at once, on all cores, and what they say together, for Lua: core.gates. One log is gate_log.h's.
+// Many gate logs at once, on all cores, and what they say together, for Lua: core.gates. One log is
+// gate_log.h's.
 //
 //   gates.read(paths, groups) -> table | nil, message
 //
@@ -6,8 +7,8 @@
 //   experts   how many; 0 where no log has a step
 //   totals    load of each expert
 //   steps     summary: { count, without_load, mean, max, p50, p95, idle_mean, idle_max }
-//   places    the steps that came n-th in their logs: { mean = {...}, max = {...} }; 0 where none had load
-//   groups    { totals = load per expert, steps, mean, max } each
+//   places    the steps that came n-th in their logs: { mean = {...}, max = {...} }; false where none had
+//   load groups    { totals = load per expert, steps, mean, max } each
 // mean, max and the percentiles (linear between neighbours) are those of the coefficient of variation over
 // the experts of one step, of the steps that have load; idle counts experts without load in a step. One log
 // that cannot be read fails the whole; the message names the first of them.
@@ -169,7 +170,8 @@ static bool allocate_results(struct batch *batch, size_t *step_count) {
 
 static int collect_batch(lua_State *lua) {
     struct batch *batch = luaL_checkudata(lua, 1, BATCH_TYPE);
-    for (size_t i = 0; batch->files != NULL && i < batch->file_count; i++) gate_log_free(&batch->files[i].log);
+    for (size_t i = 0; batch->files != NULL && i < batch->file_count; i++)
+        gate_log_free(&batch->files[i].log);
     free(batch->files);
     free(batch->problems);
     free(batch->imbalances);
@@ -222,14 +224,23 @@ static void push_steps(lua_State *lua, struct batch *batch, size_t step_count) {
     set_count(lua, "idle_max", most_idle);
 }
 
+static void push_number_if(lua_State *lua, bool is_known, double value) {
+    if (is_known) {
+        lua_pushnumber(lua, value);
+    } else {
+        lua_pushboolean(lua, false);
+    }
+}
+
 static void push_places(lua_State *lua, const struct batch *batch) {
     lua_createtable(lua, 0, 2);
     lua_createtable(lua, (int)batch->place_count, 0);
     lua_createtable(lua, (int)batch->place_count, 0);
     for (size_t i = 0; i < batch->place_count; i++) {
-        lua_pushnumber(lua, spread_mean(&batch->places[i]));
+        const struct spread *place = &batch->places[i];
+        push_number_if(lua, place->count > 0, spread_mean(place));
         lua_rawseti(lua, -3, (lua_Integer)i + 1);
-        lua_pushnumber(lua, batch->places[i].max);
+        push_number_if(lua, place->count > 0, place->max);
         lua_rawseti(lua, -2, (lua_Integer)i + 1);
     }
     lua_setfield(lua, -3, "max");

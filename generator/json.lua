@@ -2,7 +2,8 @@
 -- and deterministic: sorted keys, two spaces of indent, an array of plain values on one line.
 --
 -- null is json.null. Arrays that were decoded, or made by json.array{...}, stay arrays when they are empty;
--- any other table is an array if it is a sequence with something in it, and else an object.
+-- any other table is an array if it is a sequence with something in it, and else an object. json.object{...}
+-- makes an object that is written in an order of its own.
 local json = {}
 
 local array_type = { __name = "json.array" }
@@ -11,6 +12,18 @@ json.null = setmetatable({}, { __tostring = function() return "null" end, __name
 
 -- Marks a list as an array, and returns it.
 function json.array(list) return setmetatable(list, array_type) end
+
+-- { { key, value }, ... } -> an object that encode writes in this order; a key that it gets later has no place
+-- there and raises. A value that is nil leaves its key out.
+function json.object(fields)
+  local object, order = {}, {}
+  for _, field in ipairs(fields) do
+    local key, value = field[1], field[2]
+    object[key] = value
+    if value ~= nil then order[#order + 1] = key end
+  end
+  return setmetatable(object, { __name = "json.object", order = order })
+end
 
 -- text -> value | nil, message. core.json is loaded by the first call: loading it takes a while.
 function json.decode(text) return require("core.json").decode(text, json.null, array_type) end
@@ -44,11 +57,15 @@ local function is_array(value) return getmetatable(value) == array_type or #valu
 
 local encode_value
 
-local function sorted_keys(object)
-  local keys = {}
+local function keys_in_order(object)
+  local keys, meta = {}, getmetatable(object)
   for key in pairs(object) do
     if type(key) ~= "string" then error("JSON has no key of type " .. type(key), 0) end
     keys[#keys + 1] = key
+  end
+  if meta and meta.order then
+    if #meta.order ~= #keys then error("a JSON object in order has keys that are not in it", 0) end
+    return meta.order
   end
   table.sort(keys)
   return keys
@@ -67,7 +84,7 @@ end
 
 local function encode_object(object, indent)
   local fields = {}
-  for i, key in ipairs(sorted_keys(object)) do
+  for i, key in ipairs(keys_in_order(object)) do
     fields[i] = encode_text(key) .. ": " .. encode_value(object[key], indent .. "  ")
   end
   if #fields == 0 then return "{}" end

@@ -36,6 +36,11 @@ list.metrics = {
   serving("request_throughput", "requests/s", "request_throughput", "more", "Request throughput"),
   serving("output_throughput", "tokens/s", "output_throughput", "more", "Output throughput"),
   serving("input_throughput", "tokens/s", "input_throughput", "more", "Input throughput"),
+  { name = "token_to_expert_assignment", unit = "", takes = "trace", module = "metric.experts",
+    formula = "load per expert over all gate logs, its entropy -sum p log2 p (normalised by log2 of the experts), " ..
+      "coefficient of variation (population deviation / mean), largest / smallest load that is not 0; " ..
+      "the coefficient of variation per step and per layer",
+    source = "gate logs of a mixture-of-experts model: gates_logs_*/gate_logs_LAYER.json" },
 }
 
 -- The row of a metric, or nil.
