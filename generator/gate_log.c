@@ -304,7 +304,7 @@ static bool add_step(struct scanner *scanner) {
         total += loads[i];
         gate_add(&sums[i], &lost[i], loads[i]);
     }
-    if (!all_loads) return fail_at(scanner, "the step that ends here has a load above 1e15 or below 1e-100");
+    if (!all_loads) return fail_at(scanner, "a step with a load above 1e15 or below 1e-100");
     mean = total / (double)log->experts;
     for (size_t i = 0; i < log->experts; i++) squares += (loads[i] - mean) * (loads[i] - mean);
     log->imbalance[log->steps++] = total > 0 ? sqrt(squares / (double)log->experts) / mean : -1;
@@ -313,22 +313,31 @@ static bool add_step(struct scanner *scanner) {
     return true;
 }
 
-static bool read_expert_loads(struct scanner *scanner) {
+// Takes the step whose list of `experts` loads was just read.
+static bool take_step(struct scanner *scanner, size_t experts) {
     struct gate_log *log = scanner->log;
+    if (log->loads == NULL && !start_loads(scanner, experts)) return false;
+    if (experts != log->experts) {
+        return fail_at(scanner, "%zu experts in step %zu of expert_loads, %zu in those before", experts,
+                       log->steps + 1, log->experts);
+    }
+    return grow_steps(scanner) && add_step(scanner);
+}
+
+static bool read_expert_loads(struct scanner *scanner) {
     bool more;
     size_t experts;
     if (!open_list(scanner, &more)) return false;
     for (more = !more; more;) {
+        const char *begin = scanner->at;
         if (!read_numbers(scanner, &experts)) return false;
-        if (log->loads == NULL && !start_loads(scanner, experts)) return false;
-        if (experts != log->experts) {
-            return fail_at(scanner, "%zu experts in step %zu of expert_loads, %zu in those before", experts,
-                           log->steps + 1, log->experts);
-        }
-        if (!grow_steps(scanner) || !add_step(scanner)) return false;
+        const char *end = scanner->at;
+        scanner->at = begin; // what errors name
+        if (!take_step(scanner, experts)) return false;
+        scanner->at = end;
         if (!take_next(scanner, ']', "a comma or the end of expert_loads", &more)) return false;
     }
-    scanner->lengths[EXPERT_LOADS] = log->steps;
+    scanner->lengths[EXPERT_LOADS] = scanner->log->steps;
     return true;
 }
 
@@ -406,7 +415,10 @@ static bool read_field(struct scanner *scanner) {
     if (!take_key(scanner, &name, &length)) return false;
     enum key key = find_key(name, length);
     if (key == KEYS) return skip_value(scanner, 0);
-    if (scanner->seen[key]) return fail_at(scanner, "%s stands there twice", key_names[key]);
+    if (scanner->seen[key]) {
+        scanner->at = name - 1;
+        return fail_at(scanner, "%s stands there twice", key_names[key]);
+    }
     scanner->seen[key] = true;
     scanner->list = key_names[key];
     return key == EXPERT_LOADS ? read_expert_loads(scanner) : read_numbers(scanner, &scanner->lengths[key]);

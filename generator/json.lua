@@ -13,8 +13,8 @@ json.null = setmetatable({}, { __tostring = function() return "null" end, __name
 -- Marks a list as an array, and returns it.
 function json.array(list) return setmetatable(list, array_type) end
 
--- { { key, value }, ... } -> an object that encode writes in this order; a key that it gets later has no place
--- there and raises. A value that is nil leaves its key out.
+-- { { key, value }, ... } -> an object that encode writes in this order; a key that it gets later has no
+-- place there, and raises. A value that is nil leaves its key out.
 function json.object(fields)
   local object, order = {}, {}
   for _, field in ipairs(fields) do

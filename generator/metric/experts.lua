@@ -38,17 +38,18 @@ local function refuse_json(text, dir, way_out, ...)
   refuse('{"error": ' .. json.encode(text .. dir) .. "}", way_out, ...)
 end
 
--- The folder that holds gates_logs_*: `dir`, or the first folder in it by name that is called like it.
-local function find_folder(dir)
+-- The folder that holds gates_logs_*: `dir`, or the first folder in it by name that is called like it; which
+-- one, goes to `notes`.
+local function find_folder(dir, notes)
   if #folders_in(dir, "^gates_logs_") > 0 then return dir end
   local found = folders_in(dir, "gates_logs")
   if #found == 0 then
-    refuse_json("Gates logs directory not found: ", dir, "%s: neither gates_logs_* nor a folder *gates_logs* " ..
-      "in it; gates_logs_*/gate_logs_LAYER.json would be right", dir)
+    refuse_json("Gates logs directory not found: ", dir, "%s: neither gates_logs_* nor a folder " ..
+      "*gates_logs* in it; gates_logs_*/gate_logs_LAYER.json would be right", dir)
   end
   if #found > 1 then
-    io.stderr:write(("gentables: %s: took %s of %s; --trace %s/%s would take the next\n"):format(dir, found[1],
-      table.concat(found, ", "), dir, found[2]))
+    notes[#notes + 1] = ("%s: took %s of %s; --trace %s/%s would take the next"):format(dir, found[1],
+      table.concat(found, ", "), dir, found[2])
   end
   return dir .. "/" .. found[1]
 end
@@ -59,8 +60,9 @@ local function layer_before(a, b)
   return a < b
 end
 
--- The logs below `folder`: their paths, the layer of each, and all layers in order.
-local function find_logs(folder)
+-- The logs below `folder`: their paths, the layer of each, and all layers in order. Folders without any go to
+-- `notes`.
+local function find_logs(folder, notes)
   local paths, layer_of, layers, seen = {}, {}, {}, {}
   for _, name in ipairs(folders_in(folder, "^gates_logs_")) do
     local before = #paths
@@ -74,7 +76,7 @@ local function find_logs(folder)
       end
     end
     if #paths == before then
-      io.stderr:write(("gentables: %s/%s: holds no gate_logs_*.json\n"):format(folder, name))
+      notes[#notes + 1] = ("%s/%s: holds no gate_logs_*.json"):format(folder, name)
     end
   end
   table.sort(layers, layer_before)
@@ -169,12 +171,13 @@ local function report_of(folder, logs, balance, layers, file_count)
   }
 end
 
--- Reads the gate logs of a run. Returns the report as it is printed, and the imbalance over the steps, { mean
--- = {...}, max = {...} }. Wrong input raises.
+-- Reads the gate logs of a run. Returns the report as it is printed, the imbalance over the steps, { mean =
+-- {...}, max = {...} }, and notes for the user. Wrong input raises.
 function experts.read(dir)
   check_card(dir)
-  local folder = find_folder(dir)
-  local paths, layer_of, layers = find_logs(folder)
+  local notes = {}
+  local folder = find_folder(dir, notes)
+  local paths, layer_of, layers = find_logs(folder, notes)
   if #paths == 0 then
     refuse_json("No gate log data found in ", folder,
       "%s: no gates_logs_*/gate_logs_LAYER.json in it", folder)
@@ -189,7 +192,7 @@ function experts.read(dir)
     refuse_json("No gate log data found in ", folder, "%s: no expert has any load in its %d logs of %d steps",
       folder, #paths, logs.steps.count)
   end
-  return report_of(folder, logs, balance, layers, #paths), logs.places
+  return report_of(folder, logs, balance, layers, #paths), logs.places, notes
 end
 
 -- ---- the picture ------------------------------------------------------------------------------
@@ -266,10 +269,13 @@ end
 
 function experts.run(args)
   if args.out and #args.trace > 1 then fail.input("a picture is of one run; --trace is given twice") end
-  local reports, places = {}, nil
+  local reports, all_notes, places = {}, {}, nil
   for i, dir in ipairs(args.trace) do
-    reports[i], places = experts.read((dir:gsub("(.)/+$", "%1")))
+    local notes
+    reports[i], places, notes = experts.read((dir:gsub("(.)/+$", "%1")))
+    table.move(notes, 1, #notes, #all_notes + 1, all_notes)
   end
+  for _, note in ipairs(all_notes) do io.stderr:write("gentables: ", note, "\n") end
   if args.out then draw(reports[1], places, args.out) end
   if #reports > 1 and not args.json then return print_table(reports) end
   io.stdout:write(json.encode(#reports == 1 and reports[1] or json.array(reports)), "\n")

@@ -37,9 +37,9 @@ list.metrics = {
   serving("output_throughput", "tokens/s", "output_throughput", "more", "Output throughput"),
   serving("input_throughput", "tokens/s", "input_throughput", "more", "Input throughput"),
   { name = "token_to_expert_assignment", unit = "", takes = "trace", module = "metric.experts",
-    formula = "load per expert over all gate logs, its entropy -sum p log2 p (normalised by log2 of the experts), " ..
-      "coefficient of variation (population deviation / mean), largest / smallest load that is not 0; " ..
-      "the coefficient of variation per step and per layer",
+    formula = "load per expert over all gate logs, its entropy -sum p log2 p (normalised: / log2 of the " ..
+      "experts), coefficient of variation (population deviation / mean), largest / smallest load that is " ..
+      "not 0; the coefficient of variation per step and per layer too",
     source = "gate logs of a mixture-of-experts model: gates_logs_*/gate_logs_LAYER.json" },
 }
 
