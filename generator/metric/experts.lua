@@ -94,7 +94,8 @@ end
 -- `dir` or, where that is a folder of gate logs within a run, beside it.
 local function check_card(dir)
   trace_dir.check(dir)
-  local card, path = trace_dir.card(trace_dir.find_card(dir) and dir or parent_of(dir))
+  local is_above = not trace_dir.find_card(dir) and trace_dir.find_card(parent_of(dir))
+  local card, path = trace_dir.card(is_above and parent_of(dir) or dir)
   local moe = trace_dir.value(card, "workload", "model", "moe")
   if moe == true then return end
   refuse("Error: token_to_expert_assignment metric requires moe: true, found: " ..

@@ -25,7 +25,7 @@ reads() {
 
 # says KEYS VALUE: what stands in the JSON on stdout below these keys, as python writes it.
 says() {
-    found=$(python3 -c 'import json, sys
+    found=$(python3 -I -S -c 'import json, sys
 value = json.load(open(sys.argv[1]))
 for key in sys.argv[2].split("."):
     value = value[int(key) if isinstance(value, list) else key]

@@ -31,7 +31,7 @@ ends "$WORK/nowhere"
 refused "Error: Trace directory not found: $WORK/nowhere" "$WORK/nowhere"
 mkdir -p "$run/gates_logs_0"
 ends
-refused 'Error: No workload YAML file found in trace directory' ''
+refused 'Error: No workload YAML file found in trace directory' "$run"
 needs='Error: token_to_expert_assignment metric requires moe: true, found:'
 bad_card 'workload: {model: {moe: false}}' "$needs false" 'card.yaml: workload.model.moe: true'
 bad_card 'workload: {model: {moe: "true and more"}}' "$needs true and more" 'moe: true'

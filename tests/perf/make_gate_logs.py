@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Makes a run of a mixture-of-experts model with gate logs: make_gate_logs.py DIR [FOLDERS LAYERS STEPS EXPERTS].
+"""Makes a run of a mixture-of-experts model with gate logs.
 
-By default 50 folders of 32 layers of 250 steps of 8 experts: 1,600 files, 50 MB. The same bytes every time.
+make_gate_logs.py DIR [FOLDERS LAYERS STEPS EXPERTS]; by default 50 folders of 32 layers of 250 steps of 8 experts: 1,600 files, 50 MB. The same bytes every time.
 """
 import json
 import os
@@ -23,5 +23,6 @@ for folder in range(folders):
         for count in num_tokens:
             weights = [random.random() + 0.2 for _ in range(experts)]
             loads.append([float(round(2 * count * weight / sum(weights))) for weight in weights])
-        with open(f"{path}/gate_logs_{layer}.json", "w") as log:
-            json.dump({"step": list(range(steps)), "num_tokens": num_tokens, "expert_loads": loads}, log, indent=2)
+        log = {"step": list(range(steps)), "num_tokens": num_tokens, "expert_loads": loads}
+        with open(f"{path}/gate_logs_{layer}.json", "w") as out:
+            json.dump(log, out, indent=2)
