@@ -157,12 +157,13 @@ static int fail(lua_State *lua, const struct problem *problem) {
     return 2;
 }
 
-// read(path) -> text, or nil, message
+// read(path [, limit]) -> text, at most its first `limit` bytes, or nil, message
 static int lua_read(lua_State *lua) {
     struct file_map map;
     struct problem problem;
+    size_t limit = (size_t)luaL_optinteger(lua, 2, LUA_MAXINTEGER);
     if (!file_open(luaL_checkstring(lua, 1), &map, &problem)) return fail(lua, &problem);
-    lua_pushlstring(lua, map.data == NULL ? "" : map.data, map.size);
+    lua_pushlstring(lua, map.data == NULL ? "" : map.data, map.size < limit ? map.size : limit);
     file_close(&map);
     return 1;
 }
