@@ -8,15 +8,17 @@
 #include <stddef.h>
 
 int luaopen_core_file(lua_State *lua);
+int luaopen_core_kernel_csv(lua_State *lua);
 int luaopen_core_process(lua_State *lua);
 int luaopen_core_rows(lua_State *lua);
 int luaopen_core_system(lua_State *lua);
 int luaopen_core_table(lua_State *lua);
 
 static const struct luaL_Reg gentables_modules[] = {
-    {"core.file", luaopen_core_file},   {"core.process", luaopen_core_process},
-    {"core.rows", luaopen_core_rows},   {"core.system", luaopen_core_system},
-    {"core.table", luaopen_core_table}, {NULL, NULL},
+    {"core.file", luaopen_core_file},       {"core.kernel_csv", luaopen_core_kernel_csv},
+    {"core.process", luaopen_core_process}, {"core.rows", luaopen_core_rows},
+    {"core.system", luaopen_core_system},   {"core.table", luaopen_core_table},
+    {NULL, NULL},
 };
 
 #endif

@@ -2,9 +2,10 @@
 -- what `nsys stats --report cuda_gpu_kern_sum --format csv` writes (the unit in the header).
 -- kernel_summary.lua says what comes out.
 --
--- Lines before the header, and other reports in the same file, are left out. Times are read as decimal
--- fractions and brought to nanoseconds in one step, so that 102.664 s is 102664000000 ns and not a neighbour.
+-- Lines before the header, and other reports in the same file, are left out. Here is which lines and columns
+-- count; kernel_csv.c reads what stands in them.
 local file = require "core.file"
+local kernel_csv = require "core.kernel_csv"
 
 local csv = {}
 
@@ -16,56 +17,14 @@ local columns = { ["time"] = "share", ["total time"] = "total_ns", ["instances"]
 
 local times = { "total_ns", "avg_ns", "med_ns", "min_ns", "max_ns", "std_ns" }
 
+-- What kernel_csv.row makes of a column.
+local kinds = { instances = "count", name = "name", share = "skip", grid = "skip", block = "skip" }
+for _, time in ipairs(times) do kinds[time] = "time" end
+
 local required = { "total_ns", "instances", "avg_ns", "min_ns", "max_ns", "name" }
-
--- Units as the power of ten that makes them nanoseconds. The micro sign is U+00B5 or the Greek letter U+03BC;
--- \xB5 alone is what is left of it in Latin-1.
-local exponents = { ns = 0, nsec = 0, us = 3, usec = 3, ["\u{B5}s"] = 3, ["\u{3BC}s"] = 3, ["\xB5s"] = 3,
-  ms = 6, msec = 6, s = 9, sec = 9 }
-for _, unit in ipairs { "ns", "us", "\u{B5}s", "\u{3BC}s", "ms", "s" } do
-  exponents[" " .. unit] = exponents[unit] -- the usual cell, without a search
-end
-
-local known_units = "ns, us, ms or s would be right"
-
--- A sum of times has to stay within 64 bits.
-local longest_number = 18
-
-local powers = {}
-for i = 0, longest_number do powers[i] = math.tointeger(10 ^ i) end
 
 local no_summary = "%s: there is no CUDA GPU kernel summary in it; right would be the GUI's export of one, "
   .. "nsys stats --report cuda_gpu_kern_sum --format csv, or nsys export --type sqlite"
-
--- Quoted cell that begins at `at` -> text, place after it; or nil where the quote is broken.
-local function quoted_cell(line, at)
-  local last, doubled = line:find('"', at + 1, true), false
-  while last and line:byte(last + 1) == 34 do
-    last, doubled = line:find('"', last + 2, true), true
-  end
-  if not last then return nil end
-  local text = line:sub(at + 1, last - 1)
-  return doubled and text:gsub('""', '"') or text, last + 1
-end
-
--- The cells of a line, or nil where a quote is broken.
-local function split(line)
-  local cells, count, at = {}, 0, 1
-  while true do
-    local text, after
-    if line:byte(at) == 34 then
-      text, after = quoted_cell(line, at)
-      if not text or after <= #line and line:byte(after) ~= 44 then return nil end
-    else
-      after = line:find(",", at, true) or #line + 1
-      text = line:sub(at, after - 1)
-    end
-    count = count + 1
-    cells[count] = text
-    if after > #line then return cells end
-    at = after + 1
-  end
-end
 
 -- "Total Time (ns)" -> what it holds, its unit or nil.
 local function parse_title(title)
@@ -88,96 +47,28 @@ local function parse_titles(cells)
   return places, units
 end
 
--- Which cell of a row holds what: { count, total_ns = 2, ..., exponent = { total_ns = 0, ... } }; nil where
--- the line is no header of a kernel summary; nil, message where it is one that cannot be read.
+-- How to read the rows under this header, { what, kinds, exponents } by column; nil where the line is no
+-- header of a kernel summary; nil, message where it is one that cannot be read.
 local function parse_header(line)
   if not line:find("Total Time", 1, true) then return nil end
-  local cells = split(line)
-  local header, units = parse_titles(cells or {})
-  if not header then return nil end
-  header.count, header.exponent = #cells, {}
+  local cells = kernel_csv.cells(line)
+  local places, units = parse_titles(cells or {})
+  if not places then return nil end
+  local header = { what = {}, kinds = {}, exponents = {}, count_place = places.instances,
+    by_grid = (places.grid or places.block) ~= nil }
   -- Before 2021 only the total said its unit, or none did: all were nanoseconds.
-  local default = units.total_ns or (cells[header.avg_ns]:find("Average", 1, true) and "ns")
-  for _, what in ipairs(times) do
-    local unit = units[what] or default
-    if unit and header[what] then
-      if not exponents[unit] then
-        return nil, ("column %q: its unit is unknown; %s"):format(cells[header[what]], known_units)
+  local default = units.total_ns or (cells[places.avg_ns]:find("Average", 1, true) and "ns")
+  for what, place in pairs(places) do
+    header.what[place], header.kinds[place] = what, kinds[what]
+    local unit = kinds[what] == "time" and (units[what] or default)
+    if unit then
+      header.exponents[place] = kernel_csv.exponent(unit)
+      if not header.exponents[place] then
+        return nil, ("column %q has an unknown unit; ns, us, ms or s would be right"):format(cells[place])
       end
-      header.exponent[what] = exponents[unit]
     end
   end
   return header
-end
-
--- "1,234,567" -> "1234567"; nil where the commas stand elsewhere.
-local function without_thousands(number)
-  local head, groups, rest = number:match("^(%d%d?%d?)([,%d]*)(.*)$")
-  if not head or groups:gsub(",%d%d%d", "") ~= "" then return nil end
-  return head .. groups:gsub(",", "") .. rest
-end
-
--- digits.fraction, as a number of 10^exponent, exact where a number can be.
-local function scale(digits, fraction, exponent)
-  local shift = exponent - #fraction
-  if #digits + #fraction + (shift > 0 and shift or 0) > longest_number then
-    return tonumber(digits .. "." .. fraction) * 10.0 ^ exponent
-  end
-  local mantissa = math.tointeger(digits .. fraction)
-  if shift >= 0 then return mantissa * powers[shift] end
-  local power = powers[-shift]
-  return mantissa % power == 0 and mantissa // power or mantissa / power
-end
-
--- A cell -> nanoseconds, or nil, message. `exponent` is the header's unit; the cell's own goes before it.
-local function parse_time(text, exponent)
-  local digits, fraction, unit = text:match("^(%d+)%.?(%d*)(.*)$")
-  if digits and unit == "" and exponent then return scale(digits, fraction, exponent) end
-  if digits and exponents[unit] then return scale(digits, fraction, exponents[unit]) end
-  -- The unusual: thousands in groups, powers of ten, other spaces.
-  local number
-  number, unit = text:match("^([%d.,]+)(.*)$")
-  number = number and without_thousands(number)
-  if not number then return nil, ("%q is no time"):format(text) end
-  local power, rest = unit:match("^[eE]([+-]?%d%d?)(.*)$")
-  unit = (rest or unit):gsub("\u{A0}", " "):match("^%s*(.-)%s*$")
-  if unit ~= "" then exponent = exponents[unit] end
-  if not exponent then
-    return nil, ("%q: its unit is %s; %s"):format(text, unit == "" and "not told" or "unknown", known_units)
-  end
-  digits, fraction = number:match("^(%d+)%.?(%d*)$")
-  if not digits then return nil, ("%q is no time"):format(text) end
-  if power then return tonumber(number .. "e" .. math.tointeger(power) + exponent) end
-  return scale(digits, fraction, exponent)
-end
-
-local function parse_count(text)
-  if text:find(",", 1, true) then text = without_thousands(text) or text end
-  local count = #text <= longest_number and text:find("^%d+$") and math.tointeger(text)
-  if count and count > 0 then return count end
-  return nil, ("%q is no number of calls"):format(text)
-end
-
--- A line of a kernel summary -> kernel, or nil, message.
-local function parse_row(line, header)
-  local cells = split(line)
-  if not cells then return nil, "a quote is opened and not closed; was the file cut off?" end
-  if #cells ~= header.count then
-    return nil, ("%d cells where the header has %d; was the file cut off?"):format(#cells, header.count)
-  end
-  local instances, message = parse_count(cells[header.instances])
-  if not instances then return nil, message end
-  local kernel = { name = cells[header.name], instances = instances }
-  if kernel.name == "" then return nil, "a kernel without a name" end
-  for i = 1, #times do
-    local what = times[i]
-    local place = header[what]
-    if place then
-      kernel[what], message = parse_time(cells[place], header.exponent[what])
-      if not kernel[what] then return nil, message end
-    end
-  end
-  return kernel
 end
 
 -- The standard deviation of two samples together, from that of each: the squares within and between them.
@@ -209,8 +100,8 @@ end
 
 -- Whether a line has the shape of a row: as many cells, and a number of calls among them.
 local function looks_like_row(line, header)
-  local cells = split(line)
-  return cells and #cells == header.count and parse_count(cells[header.instances])
+  local cells = kernel_csv.cells(line)
+  return cells and #cells == #header.kinds and cells[header.count_place]:find("^%d")
 end
 
 -- Whether a line that cannot be read as a row ends the summary: a notice, another report's header, or after
@@ -244,6 +135,10 @@ local function lines_of(text)
   end
 end
 
+local function read_row(line, header)
+  return kernel_csv.row(line, header.kinds, header.what, header.exponents)
+end
+
 -- All kernel summaries of `text`, { header, line, kernels } each; or nil, message, line.
 local function scan(text)
   local found, current, after_blank, number = {}, nil, false, 0
@@ -256,7 +151,7 @@ local function scan(text)
       found[#found + 1] = current
     elseif current and line ~= "" then
       local kernel
-      kernel, message = parse_row(line, current.header)
+      kernel, message = read_row(line, current.header)
       if kernel then
         add(current, kernel)
       elseif ends_before(line, current.header, after_blank) then
@@ -274,7 +169,7 @@ end
 local function choose(path, found)
   local plain, by_grid = {}, {}
   for _, summary in ipairs(found) do
-    local kind = (summary.header.grid or summary.header.block) and by_grid or plain
+    local kind = summary.header.by_grid and by_grid or plain
     kind[#kind + 1] = summary
   end
   local candidates = #plain > 0 and plain or by_grid
@@ -296,7 +191,9 @@ function csv.read(path)
   local head = text:sub(1, 2)
   if head == "\xFF\xFE" or head == "\xFE\xFF" then return nil, path .. ": is UTF-16; save it as UTF-8" end
   if text:sub(1, 3) == "\xEF\xBB\xBF" then text = text:sub(4) end
+  collectgarbage("stop") -- a summary is small, and collecting takes longer than reading it
   local found, problem, line = scan(text)
+  collectgarbage("restart")
   if not found then return nil, ("%s:%d: %s"):format(path, line, problem) end
   return choose(path, found)
 end

@@ -41,6 +41,9 @@ list.metrics = {
       "experts), coefficient of variation (population deviation / mean), largest / smallest load that is " ..
       "not 0; the coefficient of variation per step and per layer too",
     source = "gate logs of a mixture-of-experts model: gates_logs_*/gate_logs_LAYER.json" },
+  { name = "communicationOverhead", unit = "", takes = "summaries", module = "metric.communication_overhead",
+    formula = "two kernel summaries: NCCL and MoE times, NCCL total / fused_moe total, figures that improved",
+    source = "CUDA GPU kernel summaries of Nsight Systems: GUI exports, nsys stats CSVs, SQLite exports" },
 }
 
 -- The row of a metric, or nil.

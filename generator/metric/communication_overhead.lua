@@ -1,0 +1,181 @@
+-- communicationOverhead: compares the kernels of two runs, without (--csv1) and with (--csv2) load balancing
+-- of experts (EPLB), as text and as kernel_comparison_results.json, which other tools read too.
+--
+-- kernel_kinds.lua says what is what by a kernel's name. Figures of a kind that a run does not have are left
+-- out of the JSON (its counts and sums are 0), and compared is only what both runs have.
+local fail = require "fail"
+local file = require "core.file"
+local json = require "json"
+local kernel_kinds = require "metric.kernel_kinds"
+local kernel_summary = require "metric.kernel_summary"
+local refuse = require "metric.refuse"
+
+local in_ms, in_us = kernel_kinds.in_ms, kernel_kinds.in_us
+local ratio, spread = kernel_kinds.ratio, kernel_kinds.spread
+
+local results_name = "kernel_comparison_results.json"
+
+local runs = { { label = "EPLB OFF", option = "csv1" }, { label = "EPLB ON", option = "csv2" } }
+
+-- Shares of improved figures, of all compared ones, above which a verdict holds.
+local verdicts = { { percent = 60, text = "significant benefit" }, { percent = 40, text = "mixed results" } }
+local otherwise = "overhead may outweigh benefits"
+
+local nothing = {}
+
+local function top_json(top)
+  local list = {}
+  for i, kernel in ipairs(top) do
+    list[i] = json.object { { "name", kernel.name }, { "total_ms", in_ms(kernel.total_ns) },
+      { "pct", kernel.time_pct }, { "instances", kernel.instances } }
+  end
+  return json.array(list)
+end
+
+local function collectives_json(kinds)
+  local fields = {}
+  for i, name in ipairs(kernel_kinds.collectives) do
+    local sum = kinds[name]
+    fields[i] = { name, sum and json.object { { "total_ms", in_ms(sum.total_ns) },
+      { "time_pct", sum.time_pct }, { "instances", sum.instances }, { "avg_us", in_us(sum.avg_ns) },
+      { "min_us", in_us(sum.min_ns) }, { "max_us", in_us(sum.max_ns) } } }
+  end
+  return json.object(fields)
+end
+
+-- One run of the results. After the documented keys come ours.
+local function side_json(label, kinds)
+  local moe, nccl, attention = kinds.moe, kinds.nccl, kinds.attention
+  local fused, to_all = kinds.fused_moe or nothing, kinds.AllToAll or nothing
+  local all_reduce = kinds.AllReduce or nothing
+  return json.object {
+    { "label", label },
+    { "moe_kernels", moe.kernels },
+    { "moe_total_time_ms", in_ms(moe.total_ns) },
+    { "moe_time_pct", moe.time_pct },
+    { "moe_instances", moe.instances },
+    { "fused_moe_total_ms", in_ms(fused.total_ns) },
+    { "fused_moe_avg_us", in_us(fused.avg_ns) },
+    { "fused_moe_med_us", in_us(fused.med_ns) },
+    { "fused_moe_min_us", in_us(fused.min_ns) },
+    { "fused_moe_max_us", in_us(fused.max_ns) },
+    { "fused_moe_std_us", in_us(fused.std_ns) },
+    { "fused_moe_instances", fused.instances },
+    { "fused_moe_cv", ratio(fused.std_ns, fused.avg_ns) },
+    { "fused_moe_max_min_ratio", spread(fused) },
+    { "fused_moe_med_mean_ratio", ratio(fused.med_ns, fused.avg_ns) },
+    { "nccl_kernels", nccl.kernels },
+    { "nccl_total_time_ms", in_ms(nccl.total_ns) },
+    { "nccl_time_pct", nccl.time_pct },
+    { "nccl_instances", nccl.instances },
+    { "alltoall_total_ms", in_ms(to_all.total_ns) },
+    { "alltoall_instances", to_all.instances },
+    { "alltoall_avg_us", in_us(to_all.avg_ns) },
+    { "alltoall_min_us", in_us(to_all.min_ns) },
+    { "alltoall_max_us", in_us(to_all.max_ns) },
+    { "alltoall_max_min_ratio", spread(to_all) },
+    { "allreduce_total_ms", in_ms(all_reduce.total_ns) },
+    { "allreduce_instances", all_reduce.instances },
+    { "attention_total_ms", in_ms(attention.total_ns) },
+    { "attention_time_pct", attention.time_pct },
+    { "top5_kernels", top_json(kinds.top) },
+    { "total_kernel_time_ms", in_ms(kinds.all.total_ns) },
+    { "total_kernel_instances", kinds.all.instances },
+    { "fused_moe_kernels", kinds.fused_moe_kernels },
+    { "communication_compute_ratio", kernel_kinds.communication_per_compute(kinds) },
+    { "collectives", collectives_json(kinds) },
+  }
+end
+
+-- What is compared: the smaller the better. `value` gets the kinds of a run and gives nil where it has none.
+local function of_fused(get)
+  return function(kinds) return kinds.fused_moe and get(kinds.fused_moe) end
+end
+
+local compared = {
+  { name = "fused_moe total (ms)", value = of_fused(function(kernel) return in_ms(kernel.total_ns) end) },
+  { name = "fused_moe average (us)", value = of_fused(function(kernel) return in_us(kernel.avg_ns) end) },
+  { name = "fused_moe maximum (us)", value = of_fused(function(kernel) return in_us(kernel.max_ns) end) },
+  { name = "fused_moe std. deviation (us)",
+    value = of_fused(function(kernel) return in_us(kernel.std_ns) end) },
+  { name = "fused_moe CV (deviation/average)",
+    value = of_fused(function(kernel) return ratio(kernel.std_ns, kernel.avg_ns) end) },
+  { name = "fused_moe maximum/minimum", value = of_fused(spread) },
+  { name = "NCCL total (ms)",
+    value = function(kinds) return kinds.nccl.kernels > 0 and in_ms(kinds.nccl.total_ns) or nil end },
+  { name = "AllToAll total (ms)",
+    value = function(kinds) return in_ms((kinds.AllToAll or nothing).total_ns) end },
+  { name = "AllToAll maximum/minimum", value = function(kinds) return spread(kinds.AllToAll or nothing) end },
+  { name = "AllReduce total (ms)",
+    value = function(kinds) return in_ms((kinds.AllReduce or nothing).total_ns) end },
+}
+
+local function judge(before, after)
+  if after == before then return "unchanged" end
+  return after < before and "improved" or "worse"
+end
+
+local function verdict_of(counts)
+  if counts.total == 0 then return "nothing to compare: the two share no MoE, NCCL or AllReduce kernel" end
+  for _, verdict in ipairs(verdicts) do
+    if counts.improved * 100 > counts.total * verdict.percent then return verdict.text end
+  end
+  return otherwise
+end
+
+-- { rows = { { name, before, after, result }... }, counts, verdict }: what both runs have.
+local function compare(baseline, eplb)
+  local rows, counts = {}, { total = 0, improved = 0, unchanged = 0, worse = 0 }
+  for _, figure in ipairs(compared) do
+    local before, after = figure.value(baseline), figure.value(eplb)
+    if before and after then
+      local result = judge(before, after)
+      rows[#rows + 1] = { name = figure.name, before = before, after = after, result = result }
+      counts.total, counts[result] = counts.total + 1, counts[result] + 1
+    end
+  end
+  return { rows = rows, counts = counts, verdict = verdict_of(counts) }
+end
+
+local function comparison_json(comparison)
+  local figures = {}
+  for i, row in ipairs(comparison.rows) do
+    figures[i] = json.object { { "name", row.name }, { "baseline", row.before }, { "eplb", row.after },
+      { "result", row.result } }
+  end
+  local counts = comparison.counts
+  return json.object { { "improved_count", counts.improved }, { "total_count", counts.total },
+    { "unchanged_count", counts.unchanged }, { "worse_count", counts.worse },
+    { "verdict", comparison.verdict }, { "figures", json.array(figures) } }
+end
+
+local function read(path)
+  if not file.exists(path) then
+    refuse("Error: CSV file not found: " .. path, "%s is not there; a kernel summary would be right", path)
+  end
+  return kernel_kinds.of(fail.unless(kernel_summary.read(path)))
+end
+
+local function write(folder, text)
+  local done, message = file.make_folder(folder)
+  if done then done, message = file.write(folder:gsub("/*$", "", 1) .. "/" .. results_name, text) end
+  if not done then fail.work("%s", message) end
+end
+
+return {
+  run = function(args)
+    local sides = {}
+    for i, run in ipairs(runs) do
+      sides[i] = { label = run.label, path = args[run.option], kinds = read(args[run.option]) }
+    end
+    local comparison = compare(sides[1].kinds, sides[2].kinds)
+    local results = json.encode(json.object {
+      { "baseline", side_json(sides[1].label, sides[1].kinds) },
+      { "eplb", side_json(sides[2].label, sides[2].kinds) },
+      { "comparison", comparison_json(comparison) },
+    }) .. "\n"
+    write(args.out or ".", results)
+    local text = args.json and results or require("metric.communication_overhead_text")(sides, comparison)
+    io.stdout:write(text)
+  end,
+}

@@ -1,0 +1,106 @@
+-- What kernels are, by their names, and what they add up to: MoE, fused MoE, NCCL and which collective,
+-- attention. It reads nothing; kernel_summary.lua does.
+local kernel_kinds = {}
+
+-- Collectives by what NCCL's kernels are called, in any version. The first that fits counts: "reduce" is a
+-- part of other names. "other" is what fits none.
+kernel_kinds.collectives = { "AllReduce", "ReduceScatter", "AllGather", "AllToAll", "SendRecv", "Broadcast",
+  "Reduce", "other" }
+
+local top_count = 5
+
+local words = { moe = { "moe", "expert" }, attention = { "attention", "flash", "attn" } }
+
+-- Whether one of the words is in a text.
+local function holds_any(text, list)
+  for i = 1, #list do
+    if text:find(list[i], 1, true) then return true end
+  end
+  return false
+end
+
+local function collective_of(lower)
+  for _, name in ipairs(kernel_kinds.collectives) do
+    if name == "other" or lower:find(name:lower(), 1, true) then return name end
+  end
+end
+
+-- The kernels of a kind, added up. The average is that of averages, weighted by the calls: they have more
+-- digits than totals.
+local function new_sum()
+  return { kernels = 0, total_ns = 0, instances = 0, time_pct = 0.0, weighted_ns = 0 }
+end
+
+local function add(sum, kernel)
+  sum.kernels = sum.kernels + 1
+  sum.total_ns = sum.total_ns + kernel.total_ns
+  sum.instances = sum.instances + kernel.instances
+  sum.time_pct = sum.time_pct + kernel.time_pct
+  sum.weighted_ns = sum.weighted_ns + kernel.avg_ns * kernel.instances
+  sum.avg_ns = sum.kernels == 1 and kernel.avg_ns or sum.weighted_ns / sum.instances
+  sum.min_ns = math.min(sum.min_ns or kernel.min_ns, kernel.min_ns)
+  sum.max_ns = math.max(sum.max_ns or kernel.max_ns, kernel.max_ns)
+end
+
+-- Adds a kernel to all kinds that it is of.
+local function classify(kinds, kernel)
+  local lower = kernel.name:lower()
+  add(kinds.all, kernel)
+  if holds_any(lower, words.moe) then add(kinds.moe, kernel) end
+  if lower:find("fused_moe", 1, true) then
+    kinds.fused_moe = kinds.fused_moe or kernel
+    kinds.fused_moe_kernels = kinds.fused_moe_kernels + 1
+  end
+  if lower:find("nccl", 1, true) then
+    local name = collective_of(lower)
+    kinds[name] = kinds[name] or new_sum()
+    add(kinds[name], kernel)
+    add(kinds.nccl, kernel)
+  end
+  -- Writing to the key-value cache in flash attention's layout is no attention.
+  if holds_any(lower, words.attention) and not lower:find("reshape_and_cache_flash", 1, true) then
+    add(kinds.attention, kernel)
+  end
+end
+
+-- The largest totals of a summary, of equal ones the first in the file.
+local function largest(kernels)
+  local order = {}
+  for i = 1, #kernels do order[i] = i end
+  table.sort(order, function(a, b)
+    local left, right = kernels[a].total_ns, kernels[b].total_ns
+    if left ~= right then return left > right end
+    return a < b
+  end)
+  local top = {}
+  for i = 1, math.min(top_count, #order) do top[i] = kernels[order[i]] end
+  return top
+end
+
+-- What is known of a run with this kernel_summary: sums by kind (all, moe, nccl, attention; by name each
+-- collective that is there), the first fused MoE kernel and how many there are, the largest kernels.
+function kernel_kinds.of(summary)
+  local kinds = { all = new_sum(), moe = new_sum(), nccl = new_sum(), attention = new_sum(),
+    fused_moe_kernels = 0 }
+  for _, kernel in ipairs(summary.kernels) do classify(kinds, kernel) end
+  kinds.top = largest(summary.kernels)
+  return kinds
+end
+
+function kernel_kinds.in_ms(ns) return ns and ns / 1e6 end
+
+function kernel_kinds.in_us(ns) return ns and ns / 1e3 end
+
+-- a / b, or nil where one is unknown or b is 0.
+function kernel_kinds.ratio(a, b)
+  if not a or not b or b == 0 then return nil end
+  return a / b
+end
+
+function kernel_kinds.spread(kernel) return kernel_kinds.ratio(kernel.max_ns, kernel.min_ns) end
+
+function kernel_kinds.communication_per_compute(kinds)
+  return kinds.fused_moe and kernel_kinds.ratio(kinds.nccl.total_ns, kinds.fused_moe.total_ns)
+end
+
+return kernel_kinds
