@@ -48,6 +48,7 @@ static int fail_with_cell(lua_State *lua, const struct cell *cell, const char *w
     lua_pushnil(lua);
     lua_pushlstring(lua, cell->begin, size < SHOWN ? size : SHOWN);
     lua_pushfstring(lua, "\"%s\"%s", lua_tostring(lua, -1), what);
+    lua_remove(lua, -2);
     return 2;
 }
 

@@ -35,7 +35,7 @@ end
 local function collectives_json(kinds)
   local fields = {}
   for i, name in ipairs(kernel_kinds.collectives) do
-    local sum = kinds[name]
+    local sum = kinds.sums[name]
     fields[i] = { name, sum and json.object { { "total_ms", in_ms(sum.total_ns) },
       { "time_pct", sum.time_pct }, { "instances", sum.instances }, { "avg_us", in_us(sum.avg_ns) },
       { "min_us", in_us(sum.min_ns) }, { "max_us", in_us(sum.max_ns) } } }
@@ -45,9 +45,10 @@ end
 
 -- One run of the results. After the documented keys come ours.
 local function side_json(label, kinds)
-  local moe, nccl, attention = kinds.moe, kinds.nccl, kinds.attention
-  local fused, to_all = kinds.fused_moe or nothing, kinds.AllToAll or nothing
-  local all_reduce = kinds.AllReduce or nothing
+  local sums = kinds.sums
+  local moe, nccl, attention = sums.moe, sums.nccl, sums.attention
+  local fused, to_all = kinds.fused_moe or nothing, sums.AllToAll or nothing
+  local all_reduce = sums.AllReduce or nothing
   return json.object {
     { "label", label },
     { "moe_kernels", moe.kernels },
@@ -79,35 +80,40 @@ local function side_json(label, kinds)
     { "attention_total_ms", in_ms(attention.total_ns) },
     { "attention_time_pct", attention.time_pct },
     { "top5_kernels", top_json(kinds.top) },
-    { "total_kernel_time_ms", in_ms(kinds.all.total_ns) },
-    { "total_kernel_instances", kinds.all.instances },
+    { "total_kernel_time_ms", in_ms(sums.all.total_ns) },
+    { "total_kernel_instances", sums.all.instances },
     { "fused_moe_kernels", kinds.fused_moe_kernels },
     { "communication_compute_ratio", kernel_kinds.communication_per_compute(kinds) },
     { "collectives", collectives_json(kinds) },
   }
 end
 
--- What is compared: the smaller the better. `value` gets the kinds of a run and gives nil where it has none.
-local function of_fused(get)
-  return function(kinds) return kinds.fused_moe and get(kinds.fused_moe) end
+-- What is compared: the less the better. `value` gets the kinds of a run and gives nil where it has none.
+local function of_fused(name, get)
+  return { name = "fused_moe " .. name, value = function(kinds) return get(kinds.fused_moe or nothing) end }
 end
 
+local function of_sum(name, kind, get)
+  local function value(kinds)
+    local sum = kinds.sums[kind]
+    return sum and sum.kernels > 0 and get(sum) or nil
+  end
+  return { name = name, value = value }
+end
+
+local function total_ms(kernels) return in_ms(kernels.total_ns) end
+
 local compared = {
-  { name = "fused_moe total (ms)", value = of_fused(function(kernel) return in_ms(kernel.total_ns) end) },
-  { name = "fused_moe average (us)", value = of_fused(function(kernel) return in_us(kernel.avg_ns) end) },
-  { name = "fused_moe maximum (us)", value = of_fused(function(kernel) return in_us(kernel.max_ns) end) },
-  { name = "fused_moe std. deviation (us)",
-    value = of_fused(function(kernel) return in_us(kernel.std_ns) end) },
-  { name = "fused_moe CV (deviation/average)",
-    value = of_fused(function(kernel) return ratio(kernel.std_ns, kernel.avg_ns) end) },
-  { name = "fused_moe maximum/minimum", value = of_fused(spread) },
-  { name = "NCCL total (ms)",
-    value = function(kinds) return kinds.nccl.kernels > 0 and in_ms(kinds.nccl.total_ns) or nil end },
-  { name = "AllToAll total (ms)",
-    value = function(kinds) return in_ms((kinds.AllToAll or nothing).total_ns) end },
-  { name = "AllToAll maximum/minimum", value = function(kinds) return spread(kinds.AllToAll or nothing) end },
-  { name = "AllReduce total (ms)",
-    value = function(kinds) return in_ms((kinds.AllReduce or nothing).total_ns) end },
+  of_fused("total (ms)", total_ms),
+  of_fused("average (us)", function(kernel) return in_us(kernel.avg_ns) end),
+  of_fused("maximum (us)", function(kernel) return in_us(kernel.max_ns) end),
+  of_fused("std. deviation (us)", function(kernel) return in_us(kernel.std_ns) end),
+  of_fused("CV (deviation/average)", function(kernel) return ratio(kernel.std_ns, kernel.avg_ns) end),
+  of_fused("maximum/minimum", spread),
+  of_sum("NCCL total (ms)", "nccl", total_ms),
+  of_sum("AllToAll total (ms)", "AllToAll", total_ms),
+  of_sum("AllToAll maximum/minimum", "AllToAll", spread),
+  of_sum("AllReduce total (ms)", "AllReduce", total_ms),
 }
 
 local function judge(before, after)
@@ -116,7 +122,7 @@ local function judge(before, after)
 end
 
 local function verdict_of(counts)
-  if counts.total == 0 then return "nothing to compare: the two share no MoE, NCCL or AllReduce kernel" end
+  if counts.total == 0 then return "nothing to compare, for they share no kernel of MoE or NCCL" end
   for _, verdict in ipairs(verdicts) do
     if counts.improved * 100 > counts.total * verdict.percent then return verdict.text end
   end

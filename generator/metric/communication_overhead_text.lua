@@ -15,7 +15,7 @@ local function exact(number)
       return decimals < 2 and ("%.2f"):format(number) or text
     end
   end
-  return ("%.2f"):format(number)
+  return (number < 1 and "%.6f" or "%.2f"):format(number)
 end
 
 local function share(number) return ("%.2f"):format(number) end
@@ -40,11 +40,11 @@ local function append_kinds(out, left, right)
   local function pair(name, format, get)
     out[#out + 1] = line(name, get(left), get(right), format)
   end
-  pair("all kernels: total (ms)", exact, function(kinds) return in_ms(kinds.all.total_ns) end)
-  pair("all kernels: calls", exact, function(kinds) return kinds.all.instances end)
+  pair("all kernels: total (ms)", exact, function(kinds) return in_ms(kinds.sums.all.total_ns) end)
+  pair("all kernels: calls", exact, function(kinds) return kinds.sums.all.instances end)
   for _, kind in ipairs { { "MoE", "moe" }, { "NCCL", "nccl" }, { "attention", "attention" } } do
-    local function get(field) return function(kinds) return kinds[kind[2]][field] end end
-    pair(kind[1] .. ": total (ms)", exact, function(kinds) return in_ms(kinds[kind[2]].total_ns) end)
+    local function get(field) return function(kinds) return kinds.sums[kind[2]][field] end end
+    pair(kind[1] .. ": total (ms)", exact, function(kinds) return in_ms(kinds.sums[kind[2]].total_ns) end)
     pair(kind[1] .. ": share of all (%)", share, get "time_pct")
     pair(kind[1] .. ": calls", exact, get "instances")
   end
@@ -53,7 +53,7 @@ end
 
 local function append_collectives(out, left, right)
   local function append(name)
-    local before, after = left[name] or nothing, right[name] or nothing
+    local before, after = left.sums[name] or nothing, right.sums[name] or nothing
     if before == nothing and after == nothing then return end
     out[#out + 1] = line(name .. ": total (ms)", in_ms(before.total_ns), in_ms(after.total_ns), exact)
     out[#out + 1] = line(name .. ": calls", before.instances, after.instances, exact)
@@ -76,7 +76,7 @@ end
 
 -- Which file it is, and whether "fused_moe" is one of several kernels.
 local function append_head(out, side)
-  out[#out + 1] = ("%-9s %s (%d kernels)"):format(side.label, side.path, side.kinds.all.kernels)
+  out[#out + 1] = ("%-9s %s (%d kernels)"):format(side.label, side.path, side.kinds.sums.all.kernels)
   local count = side.kinds.fused_moe_kernels
   if count > 1 then
     out[#out + 1] = ("%-9s %d kernels have fused_moe in their names; it stands for the first, %s"):format("",

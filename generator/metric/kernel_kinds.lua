@@ -28,14 +28,13 @@ end
 -- The kernels of a kind, added up. The average is that of averages, weighted by the calls: they have more
 -- digits than totals.
 local function new_sum()
-  return { kernels = 0, total_ns = 0, instances = 0, time_pct = 0.0, weighted_ns = 0 }
+  return { kernels = 0, total_ns = 0, instances = 0, weighted_ns = 0 }
 end
 
 local function add(sum, kernel)
   sum.kernels = sum.kernels + 1
   sum.total_ns = sum.total_ns + kernel.total_ns
   sum.instances = sum.instances + kernel.instances
-  sum.time_pct = sum.time_pct + kernel.time_pct
   sum.weighted_ns = sum.weighted_ns + kernel.avg_ns * kernel.instances
   sum.avg_ns = sum.kernels == 1 and kernel.avg_ns or sum.weighted_ns / sum.instances
   sum.min_ns = math.min(sum.min_ns or kernel.min_ns, kernel.min_ns)
@@ -44,22 +43,22 @@ end
 
 -- Adds a kernel to all kinds that it is of.
 local function classify(kinds, kernel)
-  local lower = kernel.name:lower()
-  add(kinds.all, kernel)
-  if holds_any(lower, words.moe) then add(kinds.moe, kernel) end
+  local sums, lower = kinds.sums, kernel.name:lower()
+  add(sums.all, kernel)
+  if holds_any(lower, words.moe) then add(sums.moe, kernel) end
   if lower:find("fused_moe", 1, true) then
     kinds.fused_moe = kinds.fused_moe or kernel
     kinds.fused_moe_kernels = kinds.fused_moe_kernels + 1
   end
   if lower:find("nccl", 1, true) then
     local name = collective_of(lower)
-    kinds[name] = kinds[name] or new_sum()
-    add(kinds[name], kernel)
-    add(kinds.nccl, kernel)
+    sums[name] = sums[name] or new_sum()
+    add(sums[name], kernel)
+    add(sums.nccl, kernel)
   end
   -- Writing to the key-value cache in flash attention's layout is no attention.
   if holds_any(lower, words.attention) and not lower:find("reshape_and_cache_flash", 1, true) then
-    add(kinds.attention, kernel)
+    add(sums.attention, kernel)
   end
 end
 
@@ -77,13 +76,16 @@ local function largest(kernels)
   return top
 end
 
--- What is known of a run with this kernel_summary: sums by kind (all, moe, nccl, attention; by name each
--- collective that is there), the first fused MoE kernel and how many there are, the largest kernels.
+-- What is known of a run with this kernel_summary:
+--   sums                 by kind: all, moe, nccl, attention, and those collectives that are there, by name
+--   fused_moe            the first kernel of that kind, or nil
+--   fused_moe_kernels    how many there are
+--   top                  the largest kernels
 function kernel_kinds.of(summary)
-  local kinds = { all = new_sum(), moe = new_sum(), nccl = new_sum(), attention = new_sum(),
-    fused_moe_kernels = 0 }
+  local sums = { all = new_sum(), moe = new_sum(), nccl = new_sum(), attention = new_sum() }
+  local kinds = { sums = sums, fused_moe_kernels = 0, top = largest(summary.kernels) }
   for _, kernel in ipairs(summary.kernels) do classify(kinds, kernel) end
-  kinds.top = largest(summary.kernels)
+  for _, sum in pairs(sums) do sum.time_pct = sum.total_ns / summary.total_ns * 100 end
   return kinds
 end
 
@@ -100,7 +102,7 @@ end
 function kernel_kinds.spread(kernel) return kernel_kinds.ratio(kernel.max_ns, kernel.min_ns) end
 
 function kernel_kinds.communication_per_compute(kinds)
-  return kinds.fused_moe and kernel_kinds.ratio(kinds.nccl.total_ns, kinds.fused_moe.total_ns)
+  return kinds.fused_moe and kernel_kinds.ratio(kinds.sums.nccl.total_ns, kinds.fused_moe.total_ns)
 end
 
 return kernel_kinds
