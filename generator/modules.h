@@ -15,9 +15,12 @@ int luaopen_core_system(lua_State *lua);
 int luaopen_core_table(lua_State *lua);
 
 static const struct luaL_Reg gentables_modules[] = {
-    {"core.file", luaopen_core_file},       {"core.kernel_csv", luaopen_core_kernel_csv},
-    {"core.process", luaopen_core_process}, {"core.rows", luaopen_core_rows},
-    {"core.system", luaopen_core_system},   {"core.table", luaopen_core_table},
+    {"core.file", luaopen_core_file},
+    {"core.kernel_csv", luaopen_core_kernel_csv},
+    {"core.process", luaopen_core_process},
+    {"core.rows", luaopen_core_rows},
+    {"core.system", luaopen_core_system},
+    {"core.table", luaopen_core_table},
     {NULL, NULL},
 };
 

@@ -27,13 +27,15 @@ local function change(before, after)
   return ("%+.2f %%"):format((after - before) / before * 100)
 end
 
-local function row_text(...)
-  return (("%-34s %19s %19s %11s  %s"):format(...):gsub("%s+$", ""))
+local function row_text(name, left, right, changed, result)
+  local text = ("%-34s %19s %19s"):format(name, left, right)
+  if changed ~= "" then text = ("%s %11s"):format(text, changed) end
+  return result and text .. "  " .. result or text
 end
 
 local function line(name, before, after, format, result)
   return row_text(name, before and format(before) or "-", after and format(after) or "-",
-    change(before, after), result or "")
+    change(before, after), result)
 end
 
 local function append_kinds(out, left, right)
@@ -90,7 +92,7 @@ return function(sides, comparison)
   for _, side in ipairs(sides) do append_head(out, side) end
   local left, right = sides[1].kinds, sides[2].kinds
   local function title(name)
-    out[#out + 1] = "\n" .. row_text(name, sides[1].label, sides[2].label, "change", "")
+    out[#out + 1] = "\n" .. row_text(name, sides[1].label, sides[2].label, "change")
   end
   title "kernel time"
   append_kinds(out, left, right)

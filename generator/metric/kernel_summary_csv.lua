@@ -191,9 +191,7 @@ function csv.read(path)
   local head = text:sub(1, 2)
   if head == "\xFF\xFE" or head == "\xFE\xFF" then return nil, path .. ": is UTF-16; save it as UTF-8" end
   if text:sub(1, 3) == "\xEF\xBB\xBF" then text = text:sub(4) end
-  collectgarbage("stop") -- a summary is small, and collecting takes longer than reading it
   local found, problem, line = scan(text)
-  collectgarbage("restart")
   if not found then return nil, ("%s:%d: %s"):format(path, line, problem) end
   return choose(path, found)
 end

@@ -19,3 +19,9 @@ refused() {
     [ "$(sed -n 1p "$stderr")" = "$1" ] || die "first line is not: $1"
     sed -n 2p "$stderr" | grep -Eq "^gentables: .*$2" || die "no line of gentables with: $2"
 }
+
+# has_sqlite: whether there are both the program that makes databases and the module that reads them.
+has_sqlite() {
+    echo 'os.exit((pcall(require, "core.sqlite")))' >"$WORK/has_sqlite.lua"
+    command -v sqlite3 >/dev/null && "$GENTABLES" lua "$WORK/has_sqlite.lua"
+}

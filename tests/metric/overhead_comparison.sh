@@ -126,7 +126,7 @@ ends_with 1 "$GENTABLES" metric communicationOverhead --csv1 "$WORK/a" --csv2 "$
 one_line 'file: the folder cannot be made'
 
 # SQLite exports as versions of nsys differ, and what none of them is.
-command -v sqlite3 >/dev/null || exit 0
+has_sqlite || exit 0
 
 # database FILE SQL: a database of these statements.
 database() {

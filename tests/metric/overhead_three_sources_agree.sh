@@ -3,7 +3,7 @@
 # the same numbers, to the precision of the file; those of the SQLite export are python's.
 . "$(dirname -- "$0")/lib.sh"
 
-command -v sqlite3 >/dev/null || { echo "skipped: no sqlite3" && exit 77; }
+has_sqlite || { echo "skipped: no SQLite" && exit 77; }
 
 cat >"$WORK/kernels.py" <<'END'
 """Makes kernels of a run: SQL for sqlite3, and from the same durations summaries by python's statistics."""
