@@ -37,6 +37,7 @@ build lua                  liblua5.4-dev   lua-devel
 build library:simdjson     libsimdjson-dev simdjson-devel
 more  library:yaml-0.1     libyaml-dev     libyaml-devel
 more  library:sqlite3      libsqlite3-dev  sqlite-devel
+more  library:zlib         zlib1g-dev      zlib-devel
 more  program:gnuplot      gnuplot-nox     gnuplot
 build program:mpirun       openmpi-bin     openmpi
 build mpi                  libopenmpi-dev  openmpi-devel

@@ -1,0 +1,626 @@
+// GPU activity of torch-profiler traces for Lua: core.activity. Reads a trace once and keeps only what
+// metrics are made of: kernels, copies, memsets, marks of the program, shapes of GEMMs, metadata of
+// collectives.
+//
+//   activity.format(path) -> "json" | "gzip" | "zstd" | "sqlite" | nil, message     by the first bytes
+//   activity.read(path) -> { rank, world_size, kernels, copies, sets, collectives, marks, gemms, left_out }
+//                          | nil, message                                     JSON, or gzip of it
+//
+// kernels, copies and sets are columns { start, stop, name, device, stream, bytes }, by start; times are
+// whole nanoseconds, bytes -1 where not told. metric/activity.lua makes the model of it.
+extern "C" {
+#include "file.h"
+}
+
+#define ZLIB_CONST
+#include <lua.hpp>
+#include <zlib.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <map>
+#include <new>
+#include <simdjson.h>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace {
+
+namespace od = simdjson::ondemand;
+using simdjson::error_code;
+
+constexpr int64_t UNKNOWN = -1;
+constexpr size_t LARGEST = 0xFFFFFFFF; // of a document that simdjson takes
+
+// ---- What is kept -----------------------------------------------------------------------------
+
+struct event {
+    int64_t start, stop; // ns
+    int name;            // in trace::names
+    int64_t device, stream, bytes;
+    int collective;   // in trace::collectives, or UNKNOWN
+    int64_t external; // id of the operation that launched it, or UNKNOWN
+};
+
+struct collective {
+    std::string name, dtype, group;
+    int64_t in_elements = UNKNOWN, out_elements = UNKNOWN, group_size = UNKNOWN;
+    bool told() const { return !name.empty(); }
+};
+
+struct gemm {
+    int name, thread;
+    int64_t start, stop;
+    bool shaped; // every argument has a shape of plain numbers, or none
+    std::vector<std::vector<int64_t>> dims;
+};
+
+enum kind { KERNEL, COPY, SET, KINDS };
+
+struct trace {
+    std::vector<event> events[KINDS];
+    std::vector<event> marks;
+    std::vector<gemm> gemms;
+    std::vector<collective> collectives;
+    std::unordered_map<int64_t, int> collective_of; // external id -> collectives
+    std::vector<std::string> names;
+    std::unordered_map<std::string, int> name_of;
+    std::map<std::pair<std::string, std::string>, int> thread_of; // (pid, tid)
+    int64_t rank = UNKNOWN, world_size = UNKNOWN, left_out = 0;
+    bool has_events = false;
+
+    int intern(std::string_view name) {
+        auto [at, is_new] = name_of.emplace(name, int(names.size()));
+        if (is_new) names.emplace_back(name);
+        return at->second;
+    }
+};
+
+// ---- One event --------------------------------------------------------------------------------
+
+// µs with a fraction to whole ns. What no clock shows is refused.
+bool to_ns(double us, int64_t *ns) {
+    if (!(std::fabs(us) < 9e15)) return false;
+    double whole = std::floor(us);
+    *ns = int64_t(whole) * 1000 + std::llround((us - whole) * 1000);
+    return true;
+}
+
+// ts and dur of a complete event. Returns whether both are numbers that make sense.
+bool read_times(od::object &object, int64_t *start, int64_t *stop) {
+    double ts, dur;
+    int64_t length;
+    if (object.find_field_unordered("ts").get_double().get(ts) != simdjson::SUCCESS) return false;
+    if (object.find_field_unordered("dur").get_double().get(dur) != simdjson::SUCCESS) return false;
+    if (!to_ns(ts, start) || !to_ns(dur, &length) || length < 0) return false;
+    *stop = *start + length;
+    return true;
+}
+
+int64_t integer_or_unknown(simdjson::simdjson_result<od::value> value) {
+    int64_t integer;
+    return value.get_int64().get(integer) == simdjson::SUCCESS ? integer : UNKNOWN;
+}
+
+std::string text_or_empty(simdjson::simdjson_result<od::value> value) {
+    std::string_view text;
+    return value.get_string().get(text) == simdjson::SUCCESS ? std::string(text) : std::string();
+}
+
+// What args of a GPU event, or of record_param_comms, say.
+struct arguments {
+    int64_t device = UNKNOWN, stream = UNKNOWN, bytes = UNKNOWN, external = UNKNOWN;
+    collective comms;
+};
+
+// Takes one of args. Fields that no metric needs are passed over unread.
+error_code take_argument(od::field &field, arguments &to) {
+    od::raw_json_string key = field.key();
+    simdjson::simdjson_result<od::value> value(std::move(field.value()));
+    if (key == "device")
+        to.device = integer_or_unknown(value);
+    else if (key == "stream")
+        to.stream = integer_or_unknown(value);
+    else if (key == "bytes")
+        to.bytes = integer_or_unknown(value);
+    else if (key == "External id" || key == "external id")
+        to.external = integer_or_unknown(value);
+    else if (key == "Collective name")
+        to.comms.name = text_or_empty(value);
+    else if (key == "dtype")
+        to.comms.dtype = text_or_empty(value);
+    else if (key == "Process Group Name")
+        to.comms.group = text_or_empty(value);
+    else if (key == "In msg nelems")
+        to.comms.in_elements = integer_or_unknown(value);
+    else if (key == "Out msg nelems")
+        to.comms.out_elements = integer_or_unknown(value);
+    else if (key == "Group size")
+        to.comms.group_size = integer_or_unknown(value);
+    return simdjson::SUCCESS;
+}
+
+// args are optional; broken JSON is not.
+error_code read_arguments(od::object &object, arguments &to) {
+    od::object args;
+    error_code problem = object.find_field_unordered("args").get_object().get(args);
+    if (problem == simdjson::NO_SUCH_FIELD || problem == simdjson::INCORRECT_TYPE) return simdjson::SUCCESS;
+    if (problem != simdjson::SUCCESS) return problem;
+    for (simdjson::simdjson_result<od::field> entry : args) {
+        od::field field;
+        if ((problem = std::move(entry).get(field)) != simdjson::SUCCESS) return problem;
+        if ((problem = take_argument(field, to)) != simdjson::SUCCESS) return problem;
+    }
+    return simdjson::SUCCESS;
+}
+
+error_code read_gpu_event(od::object &object, kind kind, trace &to) {
+    event event{};
+    std::string_view name;
+    if (object.find_field_unordered("name").get_string().get(name) != simdjson::SUCCESS ||
+        !read_times(object, &event.start, &event.stop)) {
+        to.left_out++;
+        return simdjson::SUCCESS;
+    }
+    event.name = to.intern(name);
+    int64_t pid = integer_or_unknown(object.find_field_unordered("pid"));
+    int64_t tid = integer_or_unknown(object.find_field_unordered("tid"));
+    arguments said;
+    if (error_code problem = read_arguments(object, said)) return problem;
+    event.device = said.device != UNKNOWN ? said.device : pid;
+    event.stream = said.stream != UNKNOWN ? said.stream : tid;
+    event.bytes = said.bytes;
+    event.external = said.external;
+    event.collective = UNKNOWN;
+    if (said.comms.told()) {
+        event.collective = int(to.collectives.size());
+        to.collectives.push_back(std::move(said.comms));
+    }
+    to.events[kind].push_back(event);
+    return simdjson::SUCCESS;
+}
+
+// record_param_comms: what a collective is about, for kernels of the same operation that do not say it.
+error_code read_comms(od::object &object, trace &to) {
+    arguments said;
+    if (error_code problem = read_arguments(object, said)) return problem;
+    if (!said.comms.told() || said.external == UNKNOWN) return simdjson::SUCCESS;
+    to.collective_of[said.external] = int(to.collectives.size());
+    to.collectives.push_back(std::move(said.comms));
+    return simdjson::SUCCESS;
+}
+
+void read_mark(od::object &object, std::string_view name, trace &to) {
+    event event{};
+    if (read_times(object, &event.start, &event.stop)) {
+        event.name = to.intern(name);
+        to.marks.push_back(event);
+    } else {
+        to.left_out++;
+    }
+}
+
+// One shape: a list of plain numbers. Lists of tensors are none.
+bool read_shape(simdjson::simdjson_result<od::value> item, std::vector<int64_t> &shape) {
+    od::array numbers;
+    if (item.get_array().get(numbers) != simdjson::SUCCESS) return false;
+    for (simdjson::simdjson_result<od::value> number : numbers) {
+        int64_t size;
+        if (number.get_int64().get(size) != simdjson::SUCCESS) return false;
+        shape.push_back(size);
+    }
+    return true;
+}
+
+bool read_dims(od::object &object, gemm &to) {
+    od::object args;
+    od::array dims;
+    if (object.find_field_unordered("args").get_object().get(args) != simdjson::SUCCESS) return false;
+    if (args.find_field_unordered("Input Dims").get_array().get(dims) != simdjson::SUCCESS) return false;
+    for (simdjson::simdjson_result<od::value> item : dims) {
+        to.dims.emplace_back();
+        if (!read_shape(item, to.dims.back())) return false;
+    }
+    return true;
+}
+
+std::string token_or_empty(simdjson::simdjson_result<od::value> value) {
+    std::string_view token;
+    if (value.raw_json_token().get(token) != simdjson::SUCCESS) return "";
+    return std::string(token.substr(0, token.find_last_not_of(" \t\r\n") + 1));
+}
+
+void read_gemm(od::object &object, std::string_view name, trace &to) {
+    gemm gemm{};
+    if (!read_times(object, &gemm.start, &gemm.stop)) {
+        to.left_out++;
+        return;
+    }
+    gemm.name = to.intern(name);
+    std::string pid = token_or_empty(object.find_field_unordered("pid"));
+    std::string tid = token_or_empty(object.find_field_unordered("tid"));
+    gemm.thread = to.thread_of.emplace(std::make_pair(pid, tid), int(to.thread_of.size())).first->second;
+    gemm.shaped = read_dims(object, gemm);
+    to.gemms.push_back(std::move(gemm));
+}
+
+bool is_gemm(std::string_view name) {
+    return name == "aten::mm" || name == "aten::addmm" || name == "aten::bmm" || name == "aten::baddbmm" ||
+           name == "aten::_scaled_mm";
+}
+
+// An operation or mark of the host.
+error_code read_host_event(od::object &object, bool is_mark, trace &to) {
+    std::string_view name;
+    if (object.find_field_unordered("name").get_string().get(name) != simdjson::SUCCESS) {
+        return simdjson::SUCCESS;
+    }
+    if (is_mark) {
+        read_mark(object, name, to);
+    } else if (name == "record_param_comms") {
+        return read_comms(object, to);
+    } else if (is_gemm(name)) {
+        read_gemm(object, name, to);
+    }
+    return simdjson::SUCCESS;
+}
+
+error_code read_event(simdjson::simdjson_result<od::value> item, trace &to) {
+    od::object object;
+    error_code problem = item.get_object().get(object);
+    if (problem != simdjson::SUCCESS) return problem;
+    od::raw_json_string cat, ph;
+    if (object.find_field_unordered("ph").get_raw_json_string().get(ph) != simdjson::SUCCESS || ph != "X") {
+        return simdjson::SUCCESS;
+    }
+    if (object.find_field_unordered("cat").get_raw_json_string().get(cat) != simdjson::SUCCESS) {
+        return simdjson::SUCCESS;
+    }
+    // The second names are those of PyTorch before 2.
+    if (cat == "kernel" || cat == "Kernel") return read_gpu_event(object, KERNEL, to);
+    if (cat == "gpu_memcpy" || cat == "Memcpy") return read_gpu_event(object, COPY, to);
+    if (cat == "gpu_memset" || cat == "Memset") return read_gpu_event(object, SET, to);
+    if (cat == "cpu_op" || cat == "Operator") return read_host_event(object, false, to);
+    if (cat == "user_annotation") return read_host_event(object, true, to);
+    return simdjson::SUCCESS;
+}
+
+// ---- The document -----------------------------------------------------------------------------
+
+error_code read_events(od::array events, trace &to) {
+    to.has_events = true;
+    for (simdjson::simdjson_result<od::value> item : events) {
+        if (error_code problem = read_event(item, to)) return problem;
+    }
+    return simdjson::SUCCESS;
+}
+
+void read_distributed(od::object info, trace &to) {
+    to.rank = integer_or_unknown(info.find_field_unordered("rank"));
+    to.world_size = integer_or_unknown(info.find_field_unordered("world_size"));
+}
+
+error_code read_root(od::document &document, trace &to) {
+    od::object root;
+    error_code problem = document.get_object().get(root);
+    if (problem != simdjson::SUCCESS) return problem;
+    for (simdjson::simdjson_result<od::field> entry : root) {
+        od::field field;
+        if ((problem = std::move(entry).get(field)) != simdjson::SUCCESS) return problem;
+        od::raw_json_string key = field.key();
+        if (key == "traceEvents") {
+            od::array events;
+            if ((problem = field.value().get_array().get(events)) != simdjson::SUCCESS) return problem;
+            if ((problem = read_events(events, to)) != simdjson::SUCCESS) return problem;
+        } else if (key == "distributedInfo") {
+            od::object info;
+            if (field.value().get_object().get(info) == simdjson::SUCCESS) read_distributed(info, to);
+        }
+    }
+    const char *left; // behind the root
+    return document.current_location().get(left) == simdjson::SUCCESS ? simdjson::TRAILING_CONTENT
+                                                                      : simdjson::SUCCESS;
+}
+
+error_code parse(od::parser &parser, simdjson::padded_string &text, trace &to) {
+    od::document document;
+    error_code problem = parser.iterate(text).get(document);
+    if (problem != simdjson::SUCCESS) return problem;
+    od::json_type type;
+    if ((problem = document.type().get(type)) != simdjson::SUCCESS) return problem;
+    if (type == od::json_type::object) return read_root(document, to);
+    if (type != od::json_type::array) return simdjson::SUCCESS; // no trace, and has_events stays false
+    od::array events;
+    if ((problem = document.get_array().get(events)) != simdjson::SUCCESS) return problem;
+    return read_events(events, to);
+}
+
+// How many bytes the UTF-8 character at `text` has; 0: it is none.
+size_t character_length(const unsigned char *text, size_t left) {
+    size_t length = text[0] < 0x80 ? 1 : text[0] < 0xC2 ? 0 : text[0] < 0xE0 ? 2 : text[0] < 0xF0 ? 3 : 4;
+    if (length == 0 || text[0] > 0xF4 || length > left) return 0;
+    for (size_t i = 1; i < length; i++) {
+        if ((text[i] & 0xC0) != 0x80) return 0;
+    }
+    bool overlong = (text[0] == 0xE0 && text[1] < 0xA0) || (text[0] == 0xF0 && text[1] < 0x90);
+    bool beyond = (text[0] == 0xED && text[1] > 0x9F) || (text[0] == 0xF4 && text[1] > 0x8F);
+    return overlong || beyond ? 0 : length;
+}
+
+// Profilers write names as the program had them. Control characters become spaces, which JSON takes inside
+// texts and between them, and bytes that are no UTF-8 become question marks.
+void mend(simdjson::padded_string &text) {
+    auto *bytes = reinterpret_cast<unsigned char *>(text.data());
+    for (size_t i = 0; i < text.size();) {
+        size_t length = character_length(bytes + i, text.size() - i);
+        if (length == 0) bytes[i] = '?';
+        if (length == 1 && bytes[i] < 0x20) bytes[i] = ' ';
+        i += length == 0 ? 1 : length;
+    }
+}
+
+// Kernels of an operation whose collective is known take it over. Then everything in order.
+void finish(trace &to) {
+    for (event &kernel : to.events[KERNEL]) {
+        if (kernel.collective != UNKNOWN || kernel.external == UNKNOWN) continue;
+        auto found = to.collective_of.find(kernel.external);
+        if (found != to.collective_of.end()) kernel.collective = found->second;
+    }
+    auto earlier = [](const auto &a, const auto &b) { return a.start < b.start; };
+    for (std::vector<event> &events : to.events) std::stable_sort(events.begin(), events.end(), earlier);
+    std::stable_sort(to.marks.begin(), to.marks.end(), earlier);
+    std::stable_sort(to.gemms.begin(), to.gemms.end(), earlier);
+}
+
+bool read_json(const char *path, simdjson::padded_string &text, trace &to, problem &why) {
+    od::parser parser;
+    error_code problem = parse(parser, text, to);
+    if (problem == simdjson::UNESCAPED_CHARS || problem == simdjson::UTF8_ERROR) {
+        mend(text);
+        to = trace();
+        problem = parse(parser, text, to);
+    }
+    if (problem != simdjson::SUCCESS) {
+        return problem_set(&why, "%s: not JSON, or cut off: %s", path, simdjson::error_message(problem));
+    }
+    if (!to.has_events) {
+        return problem_set(&why, "%s: no profiler trace: there are no traceEvents in it", path);
+    }
+    finish(to);
+    return true;
+}
+
+// ---- Files ------------------------------------------------------------------------------------
+
+bool starts_with(const file_map &map, std::string_view bytes) {
+    return map.size >= bytes.size() && std::memcmp(map.data, bytes.data(), bytes.size()) == 0;
+}
+
+const char *format_of(const file_map &map) {
+    if (starts_with(map, "\x1f\x8b")) return "gzip";
+    if (starts_with(map, "\x28\xb5\x2f\xfd")) return "zstd";
+    if (starts_with(map, "SQLite format 3")) return "sqlite";
+    return "json";
+}
+
+// Inflates all members. Returns what is wrong, or NULL.
+const char *inflate_members(z_stream &stream, std::string &text) {
+    static const char cut_off[] = "the gzip data end too early; is it cut off?";
+    int status = Z_OK;
+    for (;;) {
+        size_t had = text.size();
+        if (had >= LARGEST) return "larger than 4 GiB unpacked, which is more than is read";
+        text.resize(std::min(LARGEST, std::max(had * 2, size_t(1) << 20)));
+        size_t room = text.size() - had;
+        stream.next_out = reinterpret_cast<Bytef *>(text.data() + had);
+        stream.avail_out = uInt(room);
+        status = inflate(&stream, Z_NO_FLUSH);
+        text.resize(text.size() - stream.avail_out);
+        if (status == Z_STREAM_END) {
+            bool more = stream.avail_in >= 2 && stream.next_in[0] == 0x1f && stream.next_in[1] == 0x8b;
+            if (!more) return nullptr;
+            inflateReset(&stream);
+        } else if (status == Z_BUF_ERROR ||
+                   (status == Z_OK && stream.avail_in == 0 && stream.avail_out > 0)) {
+            return cut_off;
+        } else if (status != Z_OK) {
+            return "the gzip data are damaged";
+        }
+    }
+}
+
+bool inflate_file(const char *path, const file_map &map, std::string &text, problem &why) {
+    if (map.size > LARGEST)
+        return problem_set(&why, "%s: larger than 4 GiB, which is more than is read", path);
+    z_stream stream{};
+    if (inflateInit2(&stream, 15 + 16) != Z_OK) return problem_set(&why, "%s: out of memory", path);
+    stream.next_in = reinterpret_cast<const Bytef *>(map.data);
+    stream.avail_in = uInt(map.size);
+    const char *wrong = nullptr;
+    try {
+        text.reserve(map.size * 16);
+        wrong = inflate_members(stream, text);
+    } catch (const std::bad_alloc &) {
+        wrong = "out of memory";
+    }
+    inflateEnd(&stream);
+    return wrong == nullptr || problem_set(&why, "%s: %s", path, wrong);
+}
+
+bool read_map(const char *path, const file_map &map, trace &to, problem &why) {
+    if (std::strcmp(format_of(map), "gzip") == 0) {
+        std::string unpacked;
+        if (!inflate_file(path, map, unpacked, why)) return false;
+        simdjson::padded_string text(unpacked);
+        std::string().swap(unpacked);
+        return read_json(path, text, to, why);
+    }
+    if (map.size > LARGEST)
+        return problem_set(&why, "%s: larger than 4 GiB, which is more than is read", path);
+    simdjson::padded_string text(map.data == nullptr ? "" : map.data, map.size);
+    return read_json(path, text, to, why);
+}
+
+bool read_file(const char *path, trace &to, problem &why) {
+    file_map map;
+    if (!file_open(path, &map, &why)) return false;
+    bool done = false;
+    try {
+        done = read_map(path, map, to, why);
+    } catch (const std::bad_alloc &) {
+        problem_set(&why, "%s: out of memory", path);
+    }
+    file_close(&map);
+    return done;
+}
+
+// ---- Lua --------------------------------------------------------------------------------------
+
+const char *const TRACE_TYPE = "gentables.activity_trace";
+
+void set_integer(lua_State *lua, const char *key, int64_t value) {
+    lua_pushinteger(lua, lua_Integer(value));
+    lua_setfield(lua, -2, key);
+}
+
+void set_text(lua_State *lua, const char *key, const std::string &value) {
+    lua_pushlstring(lua, value.data(), value.size());
+    lua_setfield(lua, -2, key);
+}
+
+// Sets table[key] to the list that `push` pushes an item of, `count` times.
+template <typename Push> void set_list(lua_State *lua, const char *key, size_t count, Push push) {
+    lua_createtable(lua, int(count), 0);
+    for (size_t i = 0; i < count; i++) {
+        push(i);
+        lua_rawseti(lua, -2, lua_Integer(i) + 1);
+    }
+    lua_setfield(lua, -2, key);
+}
+
+// `names`: where on the stack the list of names is.
+void push_events(lua_State *lua, const std::vector<event> &events, int names) {
+    auto column = [&](const char *key, auto member) {
+        set_list(lua, key, events.size(),
+                 [&](size_t i) { lua_pushinteger(lua, lua_Integer(events[i].*member)); });
+    };
+    lua_createtable(lua, 0, 7);
+    column("start", &event::start);
+    column("stop", &event::stop);
+    column("device", &event::device);
+    column("stream", &event::stream);
+    column("bytes", &event::bytes);
+    set_list(lua, "name", events.size(), [&](size_t i) { lua_rawgeti(lua, names, events[i].name + 1); });
+}
+
+// { [index in kernels] = { name, dtype, group, in_elements, out_elements, group_size } }
+void push_collectives(lua_State *lua, const trace &from) {
+    lua_newtable(lua);
+    const std::vector<event> &kernels = from.events[KERNEL];
+    for (size_t i = 0; i < kernels.size(); i++) {
+        if (kernels[i].collective == UNKNOWN) continue;
+        const collective &comms = from.collectives[size_t(kernels[i].collective)];
+        lua_createtable(lua, 0, 6);
+        set_text(lua, "name", comms.name);
+        set_text(lua, "dtype", comms.dtype);
+        set_text(lua, "group", comms.group);
+        set_integer(lua, "in_elements", comms.in_elements);
+        set_integer(lua, "out_elements", comms.out_elements);
+        set_integer(lua, "group_size", comms.group_size);
+        lua_rawseti(lua, -2, lua_Integer(i) + 1);
+    }
+}
+
+void push_gemm(lua_State *lua, const gemm &from, int names) {
+    lua_createtable(lua, 0, 5);
+    lua_rawgeti(lua, names, from.name + 1);
+    lua_setfield(lua, -2, "name");
+    set_integer(lua, "thread", from.thread);
+    set_integer(lua, "start", from.start);
+    set_integer(lua, "stop", from.stop);
+    if (!from.shaped) return;
+    set_list(lua, "dims", from.dims.size(), [&](size_t i) {
+        const std::vector<int64_t> &shape = from.dims[i];
+        lua_createtable(lua, int(shape.size()), 0);
+        for (size_t k = 0; k < shape.size(); k++) {
+            lua_pushinteger(lua, lua_Integer(shape[k]));
+            lua_rawseti(lua, -2, lua_Integer(k) + 1);
+        }
+    });
+}
+
+void push_trace(lua_State *lua, const trace &from) {
+    lua_createtable(lua, int(from.names.size()), 0);
+    int names = lua_gettop(lua);
+    for (size_t i = 0; i < from.names.size(); i++) {
+        lua_pushlstring(lua, from.names[i].data(), from.names[i].size());
+        lua_rawseti(lua, names, lua_Integer(i) + 1);
+    }
+    static const char *const keys[KINDS] = {"kernels", "copies", "sets"};
+    lua_createtable(lua, 0, 9);
+    for (int kind = 0; kind < KINDS; kind++) {
+        push_events(lua, from.events[kind], names);
+        lua_setfield(lua, -2, keys[kind]);
+    }
+    push_events(lua, from.marks, names);
+    lua_setfield(lua, -2, "marks");
+    push_collectives(lua, from);
+    lua_setfield(lua, -2, "collectives");
+    set_list(lua, "gemms", from.gemms.size(), [&](size_t i) { push_gemm(lua, from.gemms[i], names); });
+    if (from.rank != UNKNOWN) set_integer(lua, "rank", from.rank);
+    if (from.world_size != UNKNOWN) set_integer(lua, "world_size", from.world_size);
+    set_integer(lua, "left_out", from.left_out);
+}
+
+int collect_trace(lua_State *lua) {
+    auto **held = static_cast<trace **>(luaL_checkudata(lua, 1, TRACE_TYPE));
+    delete *held;
+    *held = nullptr;
+    return 0;
+}
+
+int fail_with(lua_State *lua, const problem &why) {
+    lua_pushnil(lua);
+    lua_pushstring(lua, why.text);
+    return 2;
+}
+
+// read(path). The trace is held by Lua while tables are made of it, which may raise.
+int lua_read(lua_State *lua) {
+    const char *path = luaL_checkstring(lua, 1);
+    auto **held = static_cast<trace **>(lua_newuserdatauv(lua, sizeof(trace *), 0));
+    *held = nullptr;
+    luaL_setmetatable(lua, TRACE_TYPE);
+    *held = new (std::nothrow) trace;
+    if (*held == nullptr) return luaL_error(lua, "out of memory");
+    problem why;
+    if (!read_file(path, **held, why)) return fail_with(lua, why);
+    push_trace(lua, **held);
+    return 1;
+}
+
+// format(path)
+int lua_format(lua_State *lua) {
+    file_map map;
+    problem why;
+    if (!file_open(luaL_checkstring(lua, 1), &map, &why)) return fail_with(lua, why);
+    lua_pushstring(lua, format_of(map));
+    file_close(&map);
+    return 1;
+}
+
+} // namespace
+
+extern "C" int luaopen_core_activity(lua_State *lua);
+extern "C" int luaopen_core_activity(lua_State *lua) {
+    static const luaL_Reg functions[] = {{"read", lua_read}, {"format", lua_format}, {nullptr, nullptr}};
+    luaL_newmetatable(lua, TRACE_TYPE);
+    lua_pushcfunction(lua, collect_trace);
+    lua_setfield(lua, -2, "__gc");
+    lua_pop(lua, 1);
+    luaL_newlib(lua, functions);
+    return 1;
+}
