@@ -46,7 +46,7 @@ struct event {
 };
 
 struct collective {
-    std::string name, dtype, group;
+    std::string name, dtype, group, ranks;
     int64_t in_elements = UNKNOWN, out_elements = UNKNOWN, group_size = UNKNOWN;
     bool told() const { return !name.empty(); }
 };
@@ -132,6 +132,8 @@ error_code take_argument(od::field &field, arguments &to) {
         to.comms.name = text_or_empty(value);
     else if (key == "dtype")
         to.comms.dtype = text_or_empty(value);
+    else if (key == "Process Group Ranks")
+        to.comms.ranks = text_or_empty(value);
     else if (key == "Process Group Name")
         to.comms.group = text_or_empty(value);
     else if (key == "In msg nelems")
@@ -526,7 +528,7 @@ void push_collectives(lua_State *lua, const trace &from) {
         lua_createtable(lua, 0, 6);
         set_text(lua, "name", comms.name);
         set_text(lua, "dtype", comms.dtype);
-        set_text(lua, "group", comms.group);
+        set_text(lua, "group", comms.group + " " + comms.ranks); // names alone may be those of several
         set_integer(lua, "in_elements", comms.in_elements);
         set_integer(lua, "out_elements", comms.out_elements);
         set_integer(lua, "group_size", comms.group_size);

@@ -16,6 +16,16 @@ local list = {}
 
 local vllm = "result files of vLLM's serving benchmark"
 
+local profiles = "torch-profiler traces, nsys SQLite exports; a rank's number, and over ranks their mean"
+local traced_shapes = "torch-profiler traces with shapes"
+local traced_bytes = "torch-profiler traces with the metadata of collectives"
+
+-- A metric of GPU activity: its file has its name.
+local function activity(name, unit, better, formula, source)
+  return { name = name, unit = unit, takes = "activity", module = "metric." .. name, better = better,
+    formula = formula, source = source or profiles }
+end
+
 local function mean_of(key) return "unweighted mean over the result files of " .. key end
 
 local function serving(name, unit, key, better, label)
@@ -44,6 +54,35 @@ list.metrics = {
   { name = "communicationOverhead", unit = "", takes = "summaries", module = "metric.communication_overhead",
     formula = "two kernel summaries: NCCL and MoE times, NCCL total / fused_moe total, figures that improved",
     source = "CUDA GPU kernel summaries of Nsight Systems: GUI exports, nsys stats CSVs, SQLite exports" },
+  activity("step_time", "ms", "less", "mean of the marks of steps on the host (ProfilerStep#N, NVTX step N)"),
+  activity("total_time", "ms", "less", "last end - first start of kernels, copies and memsets"),
+  activity("kernel_time", "ms", "less", "sum of the kernels' durations"),
+  activity("communication_time", "ms", "less",
+    "sum of the durations of kernels with nccl, rccl or cross_device_reduce in their name"),
+  activity("communication_fraction", "share", "less", "communication_time / kernel_time"),
+  activity("communication_overlap", "share", "more",
+    "time with communication and another kernel / time with communication"),
+  activity("gpu_utilisation", "share", "more", "time with at least one kernel / total_time"),
+  activity("dominant_kernel_share", "share", nil, "largest sum of one kernel name / kernel_time"),
+  activity("moe_share", "share", nil, "sum of kernels with moe or expert in their name / kernel_time"),
+  activity("mfu", "share", "more", "sum of 2*M*N*K over aten::mm, addmm, bmm, baddbmm, _scaled_mm / " ..
+    "(total_time * --peak-tflops)", traced_shapes),
+  activity("memory_bandwidth", "GB/s", "more",
+    "bytes / time of the copies whose bytes are told; not of kernels"),
+  activity("memory_bound_share", "share", nil, "time of kernels below the roofline's ridge / kernel_time",
+    "roofline data; refused without"),
+  activity("load_imbalance", "ratio", "less",
+    "largest / smallest time with at least one kernel, over two or more ranks"),
+  activity("stragglers", "share", "less",
+    "(largest - smallest) / largest communication_time, over two or more ranks"),
+  activity("collective_calls", "", nil, "kernels of each collective over all ranks, and their time"),
+  activity("collective_volume", "", nil,
+    "bytes of each collective over all ranks: Out msg nelems of gathers, else In msg nelems, * size of dtype",
+    traced_bytes),
+  activity("collective_bandwidth", "", "more", "algbw = bytes / time, the shortest over the ranks; busbw = " ..
+    "algbw * 2(n-1)/n (AllReduce), (n-1)/n (ReduceScatter, AllGather, AllToAll), 1 (others)", traced_bytes),
+  activity("hockney", "", nil, "least squares of time = alpha + beta * bytes per collective and ranks, " ..
+    "three or more sizes", traced_bytes),
 }
 
 -- The row of a metric, or nil.

@@ -1,0 +1,34 @@
+-- collective_bandwidth: bytes over time of each collective in GB/s (algbw), and what that means for a link
+-- (busbw). A kernel's time includes its waiting for other ranks; of a call that is found in the files of
+-- several ranks the shortest counts.
+local collective = require "metric.collective"
+local per_collective = require "metric.per_collective"
+local per_rank = require "metric.per_rank"
+
+-- bytes, bytes that a link carries (nil: not known of all calls), time in ns.
+local function sums(calls)
+  local bytes, link_bytes, time_ns = 0, 0, 0
+  for _, call in ipairs(calls) do
+    local factor = collective.bus_factor(call.name, call.group_size)
+    bytes, time_ns = bytes + call.bytes, time_ns + call.stop - call.start
+    link_bytes = link_bytes and factor and link_bytes + call.bytes * factor
+  end
+  return bytes, link_bytes, time_ns
+end
+
+return per_collective.metric {
+  match_ranks = true,
+  columns = { { key = "algbw_gbps", title = "algbw (GB/s)" }, { key = "busbw_gbps", title = "busbw (GB/s)" },
+    { key = "share_of_peak", title = "share of peak" }, { key = "calls", title = "calls" } },
+  check = function(args) per_rank.positive(args, "peak-gbps") end,
+  row = function(calls, args)
+    local sized, without = per_collective.sized(calls)
+    if #sized == 0 then return nil, per_collective.no_bytes end
+    local bytes, link_bytes, time_ns = sums(sized)
+    if time_ns == 0 then return nil, "collectives that take time" end
+    local peak, busbw = per_rank.positive(args, "peak-gbps"), link_bytes and link_bytes / time_ns
+    return { algbw_gbps = bytes / time_ns, busbw_gbps = busbw or nil, calls = #sized,
+      calls_without_bytes = without, bytes = bytes, time_ms = time_ns / 1e6,
+      share_of_peak = peak and busbw and busbw / peak }
+  end,
+}

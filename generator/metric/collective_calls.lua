@@ -1,0 +1,19 @@
+-- collective_calls: how many kernels of each collective there are, and their time in ms.
+local intervals = require "metric.intervals"
+local per_collective = require "metric.per_collective"
+
+-- The calls as intervals.
+local function columns_of(calls)
+  local list = { start = {}, stop = {} }
+  for i, call in ipairs(calls) do list.start[i], list.stop[i] = call.start, call.stop end
+  return list
+end
+
+return per_collective.metric {
+  columns = { { key = "calls", title = "calls" }, { key = "time_ms", title = "time (ms)" },
+    { key = "mean_ms", title = "mean (ms)" } },
+  row = function(calls)
+    local time_ms = intervals.sum(columns_of(calls)) / 1e6
+    return { calls = #calls, time_ms = time_ms, mean_ms = time_ms / #calls }
+  end,
+}

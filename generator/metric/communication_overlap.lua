@@ -1,0 +1,17 @@
+-- communication_overlap: the share of the time with communication in which a kernel computes, too. Copies
+-- hide nothing.
+local intervals = require "metric.intervals"
+local kernels = require "metric.kernels"
+local per_rank = require "metric.per_rank"
+
+return per_rank.metric {
+  value = function(rank)
+    if #rank.collectives == 0 then return nil, kernels.no_communication end
+    local communication = intervals.union(rank.kernels, kernels.communicating(rank))
+    local total = intervals.sum(communication)
+    if total == 0 then return nil, "communication that takes time" end
+    local hidden = intervals.common(communication, intervals.union(rank.kernels, kernels.computing(rank)))
+    return hidden / total, { communication_ms = total / 1e6, hidden_ms = hidden / 1e6,
+      exposed_ms = (total - hidden) / 1e6 }
+  end,
+}

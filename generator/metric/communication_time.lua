@@ -1,0 +1,12 @@
+-- communication_time: the sum of the durations of kernels that communicate, in ms; waiting for other ranks is
+-- part of them.
+local kernels = require "metric.kernels"
+local per_rank = require "metric.per_rank"
+
+return per_rank.metric {
+  value = function(rank)
+    local sum, missing = kernels.communication_time(rank)
+    if not sum then return nil, missing end
+    return sum / 1e6, { calls = #rank.collectives }
+  end,
+}

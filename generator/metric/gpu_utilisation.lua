@@ -1,0 +1,14 @@
+-- gpu_utilisation: the share of total_time in which at least one kernel runs. That a kernel runs does not say
+-- how much of the GPU it uses.
+local intervals = require "metric.intervals"
+local kernels = require "metric.kernels"
+local per_rank = require "metric.per_rank"
+
+return per_rank.metric {
+  value = function(rank)
+    local active, missing = kernels.active_time(rank)
+    if not active then return nil, missing end
+    local span = intervals.span(rank.kernels, rank.copies, rank.sets)
+    return active / span, { active_ms = active / 1e6, total_ms = span / 1e6 }
+  end,
+}

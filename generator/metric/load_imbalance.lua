@@ -1,0 +1,27 @@
+-- load_imbalance: the largest over the smallest time in which a rank's kernels run. Ranks that wait in a
+-- collective count as active, so --json has the same without communication as well.
+local intervals = require "metric.intervals"
+local kernels = require "metric.kernels"
+local per_rank = require "metric.per_rank"
+
+local function ratio(values) return math.max(table.unpack(values)) / math.min(table.unpack(values)) end
+
+local function compute_ms(rank)
+  return intervals.sum(intervals.union(rank.kernels, kernels.computing(rank))) / 1e6
+end
+
+return per_rank.metric {
+  at_least = 2,
+  combined = "active_ms",
+  value = function(rank)
+    local active, missing = kernels.active_time(rank)
+    if not active then return nil, missing end
+    return active / 1e6, { compute_ms = compute_ms(rank) }
+  end,
+  combine = function(active_ms, ranks)
+    local compute = {}
+    for i, rank in ipairs(ranks) do compute[i] = compute_ms(rank) end
+    local without = math.min(table.unpack(compute)) > 0 and ratio(compute) or nil
+    return ratio(active_ms), { load_imbalance_of_compute = without }
+  end,
+}

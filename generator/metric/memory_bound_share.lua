@@ -1,0 +1,10 @@
+-- memory_bound_share: refused. Whether a kernel is bound by memory is read from its measured bytes and FLOPs
+-- (roofline); no trace has them, and how busy the multiprocessors were does not say it.
+local fail = require "fail"
+
+return {
+  run = function(_, row)
+    fail.input("%s needs roofline data, each kernel's bytes and FLOPs as ncu --set roofline measures them; " ..
+      "neither profiler traces nor nsys exports have them", row.name)
+  end,
+}

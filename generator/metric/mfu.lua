@@ -1,0 +1,34 @@
+-- mfu: FLOPs that the program's GEMMs need, over what the GPU could do in total_time. Other operations count
+-- nothing, so it is a lower bound.
+local fail = require "fail"
+local gemm = require "metric.gemm"
+local intervals = require "metric.intervals"
+local per_rank = require "metric.per_rank"
+
+local function tell_what_is_missing(rank, model)
+  if model.without_shapes > 0 then
+    io.stderr:write(("gentables: %s: %d of %d GEMMs have no shapes, and count nothing\n"):format(rank.label,
+      model.without_shapes, model.calls))
+  end
+end
+
+return per_rank.metric {
+  check = function(args)
+    if not per_rank.positive(args, "peak-tflops") then
+      fail.input("mfu needs --peak-tflops N, what the GPU can do in the data type used; no peak, no number")
+    end
+  end,
+  value = function(rank, args)
+    local model = gemm.model(rank.gemms)
+    if rank.siblings > 1 then return nil, "a file of one GPU: which GPU a GEMM ran on is not told" end
+    if model.calls == 0 then return nil, "GEMMs: no aten::mm, addmm, bmm, baddbmm or _scaled_mm in it" end
+    if model.calls == model.without_shapes then
+      return nil, "shapes: no GEMM has Input Dims; the profiler's record_shapes=True records them"
+    end
+    tell_what_is_missing(rank, model)
+    local span_ns = intervals.span(rank.kernels, rank.copies, rank.sets)
+    local tflops = model.flops / span_ns / 1e3
+    return tflops / per_rank.positive(args, "peak-tflops"), { flops = model.flops, gemms = model.calls,
+      gemms_without_shapes = model.without_shapes, total_ms = span_ns / 1e6, tflops = tflops }
+  end,
+}

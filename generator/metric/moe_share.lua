@@ -1,0 +1,24 @@
+-- moe_share: the share of all kernels' time that kernels have whose name holds moe or expert.
+local intervals = require "metric.intervals"
+local kernels = require "metric.kernels"
+local per_rank = require "metric.per_rank"
+
+local function is_moe(name)
+  local small = name:lower()
+  return small:find("moe", 1, true) ~= nil or small:find("expert", 1, true) ~= nil
+end
+
+return per_rank.metric {
+  value = function(rank)
+    local all, missing = kernels.time(rank)
+    if not all then return nil, missing end
+    local count, names = 0, rank.kernels.name
+    local sum = intervals.sum(rank.kernels, function(i)
+      local found = is_moe(names[i])
+      if found then count = count + 1 end
+      return found
+    end)
+    if count == 0 then return nil, "MoE kernels: no kernel with moe or expert in its name" end
+    return sum / all, { moe_ms = sum / 1e6, launches = count }
+  end,
+}

@@ -1,0 +1,23 @@
+-- stragglers: how far the ranks' communication times lie apart, (largest - smallest) / largest. The rank that
+-- the others wait for waits least itself, and has the smallest.
+local kernels = require "metric.kernels"
+local per_rank = require "metric.per_rank"
+
+return per_rank.metric {
+  at_least = 2,
+  combined = "communication_ms",
+  value = function(rank)
+    local sum, missing = kernels.communication_time(rank)
+    if not sum then return nil, missing end
+    if sum == 0 then return nil, "communication that takes time" end
+    return sum / 1e6
+  end,
+  combine = function(communication_ms, ranks)
+    local largest, smallest, straggler = communication_ms[1], communication_ms[1], ranks[1]
+    for i, time in ipairs(communication_ms) do
+      if time < smallest then smallest, straggler = time, ranks[i] end
+      if time > largest then largest = time end
+    end
+    return (largest - smallest) / largest, { straggler = straggler.label }
+  end,
+}

@@ -1,0 +1,7 @@
+-- total_time: from the first start to the last end of GPU activity, in ms.
+local intervals = require "metric.intervals"
+local per_rank = require "metric.per_rank"
+
+return per_rank.metric {
+  value = function(rank) return intervals.span(rank.kernels, rank.copies, rank.sets) / 1e6 end,
+}
