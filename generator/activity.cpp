@@ -385,6 +385,9 @@ bool read_json(const char *path, simdjson::padded_string &text, trace &to, probl
         to = trace();
         problem = parse(parser, text, to);
     }
+    if (problem == simdjson::INCORRECT_TYPE) {
+        return problem_set(&why, "%s: no profiler trace: traceEvents is no list of objects", path);
+    }
     if (problem != simdjson::SUCCESS) {
         return problem_set(&why, "%s: not JSON, or cut off: %s", path, simdjson::error_message(problem));
     }

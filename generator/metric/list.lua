@@ -79,8 +79,9 @@ list.metrics = {
   activity("collective_volume", "", nil,
     "bytes of each collective over all ranks: Out msg nelems of gathers, else In msg nelems, * size of dtype",
     traced_bytes),
-  activity("collective_bandwidth", "", "more", "algbw = bytes / time, the shortest over the ranks; busbw = " ..
-    "algbw * 2(n-1)/n (AllReduce), (n-1)/n (ReduceScatter, AllGather, AllToAll), 1 (others)", traced_bytes),
+  activity("collective_bandwidth", "", "more", "algbw = bytes / time, the shortest over the ranks; " ..
+    "busbw = algbw * 2(n-1)/n (AllReduce), (n-1)/n (ReduceScatter, AllGather, AllToAll), 1 (else)",
+    traced_bytes),
   activity("hockney", "", nil, "least squares of time = alpha + beta * bytes per collective and ranks, " ..
     "three or more sizes", traced_bytes),
 }

@@ -4,7 +4,7 @@ local fail = require "fail"
 
 return {
   run = function(_, row)
-    fail.input("%s needs roofline data, each kernel's bytes and FLOPs as ncu --set roofline measures them; " ..
+    fail.input("%s needs roofline data, a kernel's bytes and FLOPs as ncu --set roofline measures them; " ..
       "neither profiler traces nor nsys exports have them", row.name)
   end,
 }

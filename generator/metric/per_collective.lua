@@ -3,11 +3,11 @@
 --   per_collective.metric {
 --     columns = { { key = "calls", title = "calls" }, ... },
 --     by_group_size = true,           collectives of different numbers of ranks apart; default: together
---     match_ranks = true,             a call that several ranks' files have counts once, with its shortest time
+--     match_ranks = true,             a call that several ranks' files have counts once, its shortest time
 --     row = function(calls, args) -> values by key | nil, what_is_missing
 --     check = function(args) }        raises on wrong options
 --
--- `calls` are those of metric/activity.lua. Plain: a table, "-" where a value is not known, and why on stderr;
+-- `calls` are those of metric/activity.lua. Plain: a table, "-" where a value is not known, why on stderr;
 -- that no collective has a value is an error. --json: the same with names, and all digits.
 local activity = require "metric.activity"
 local fail = require "fail"
@@ -70,7 +70,7 @@ local function rows_of(metric, groups, args)
     local row, reason = metric.row(group.calls, args)
     if not row then
       missing[#missing + 1] = ("%s needs %s"):format(group.name, reason)
-      row = { missing = reason }
+      row = { missing = reason, calls_without_value = #group.calls }
     end
     row.collective, row.group_size = group.name, group.group_size
     rows[#rows + 1] = row
