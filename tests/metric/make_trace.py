@@ -40,6 +40,7 @@ def write(name, events, **top):
 
 
 ALLREDUCE = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)"
+COMMS = comms("allreduce", 1000, 1000, 2)
 rank0 = [
     {"ph": "M", "name": "process_name", "pid": 0, "args": {"name": "python"}},
     event("user_annotation", "ProfilerStep#1", 50, 300, {}, 9, 9),
@@ -48,15 +49,15 @@ rank0 = [
     event("gpu_user_annotation", "ProfilerStep#1", 100, 1, {}),
     event("cpu_op", "aten::mm", 60, 20, {"Input Dims": [[1000, 267], [267, 1500]]}, 9, 9),
     event("cpu_op", "aten::mm", 65, 10, {"Input Dims": [[1000, 267], [267, 1500]]}, 9, 9),  # the same again
-    event("cpu_op", "record_param_comms", 90, 5, {"External id": 5, **comms("allreduce", 1000, 1000, 2)}, 9, 9),
+    event("cpu_op", "record_param_comms", 90, 5, {"External id": 5, **COMMS}, 9, 9),
     kernel("gemm", 280, 40),
     kernel("gemm", 100, 100),
     kernel("fused_moe_kernel", 150, 100, 8),
     kernel(ALLREDUCE, 220, 80, 9, **{"External id": 5}),
-    event("gpu_memcpy", "Memcpy HtoD (Pinned -> Device)", 400, 10, {"device": 0, "stream": 7, "bytes": 20000}),
+    event("gpu_memcpy", "Memcpy HtoD (Pinned -> Device)", 400, 10, {"device": 0, "bytes": 20000}),
     event("gpu_memset", "Memset (Device)", 500, 0.5, {"device": 0, "stream": 7, "bytes": 8}),
 ]
-rank1 = [kernel("gemm", 100, 70), kernel(ALLREDUCE, 260, 40, 9, **comms("allreduce", 1000, 1000, 2))]
+rank1 = [kernel("gemm", 100, 70), kernel(ALLREDUCE, 260, 40, 9, **COMMS)]
 write("rank0.json", rank0, distributedInfo={"backend": "nccl", "rank": 0, "world_size": 2})
 write("rank1.json", rank1, distributedInfo={"backend": "nccl", "rank": 1, "world_size": 2})
 write("sizes.json", [kernel("ncclDevKernel_Generic(x)", 100 * n, 5 + n, 9,
