@@ -327,9 +327,10 @@ error_code read_root(od::document &document, trace &to) {
                                                                       : simdjson::SUCCESS;
 }
 
-error_code parse(od::parser &parser, simdjson::padded_string &text, trace &to) {
+// `text` has room for simdjson's padding; see reserve.
+error_code parse(od::parser &parser, const std::string &text, trace &to) {
     od::document document;
-    error_code problem = parser.iterate(text).get(document);
+    error_code problem = parser.iterate(text.data(), text.size(), text.capacity()).get(document);
     if (problem != simdjson::SUCCESS) return problem;
     od::json_type type;
     if ((problem = document.type().get(type)) != simdjson::SUCCESS) return problem;
@@ -354,7 +355,7 @@ size_t character_length(const unsigned char *text, size_t left) {
 
 // Profilers write names as the program had them. Control characters become spaces, which JSON takes inside
 // texts and between them, and bytes that are no UTF-8 become question marks.
-void mend(simdjson::padded_string &text) {
+void mend(std::string &text) {
     auto *bytes = reinterpret_cast<unsigned char *>(text.data());
     for (size_t i = 0; i < text.size();) {
         size_t length = character_length(bytes + i, text.size() - i);
@@ -377,7 +378,7 @@ void finish(trace &to) {
     std::stable_sort(to.gemms.begin(), to.gemms.end(), earlier);
 }
 
-bool read_json(const char *path, simdjson::padded_string &text, trace &to, problem &why) {
+bool read_json(const char *path, std::string &text, trace &to, problem &why) {
     od::parser parser;
     error_code problem = parse(parser, text, to);
     if (problem == simdjson::UNESCAPED_CHARS || problem == simdjson::UTF8_ERROR) {
@@ -411,25 +412,37 @@ const char *format_of(const file_map &map) {
     return "json";
 }
 
-// Inflates all members. Returns what is wrong, or NULL.
-const char *inflate_members(z_stream &stream, std::string &text) {
+void reserve(std::string &text, size_t size) {
+    text.reserve(size + simdjson::SIMDJSON_PADDING);
+}
+
+// What the last member's end says of its size, where that can be true of the whole.
+size_t guess_unpacked(const file_map &map) {
+    enum { TRAILER = 4, BEST_RATIO = 1100 };
+    if (map.size < TRAILER) return 0;
+    const auto *end = reinterpret_cast<const unsigned char *>(map.data) + map.size - TRAILER;
+    size_t said = end[0] | size_t(end[1]) << 8 | size_t(end[2]) << 16 | size_t(end[3]) << 24;
+    return said / BEST_RATIO <= map.size ? said : 0;
+}
+
+// Inflates all members to `text`, of about `guess` bytes. Returns what is wrong, or NULL.
+const char *inflate_members(z_stream &stream, size_t guess, std::string &text) {
     static const char cut_off[] = "the gzip data end too early; is it cut off?";
-    int status = Z_OK;
     for (;;) {
         size_t had = text.size();
         if (had >= LARGEST) return "larger than 4 GiB unpacked, which is more than is read";
-        text.resize(std::min(LARGEST, std::max(had * 2, size_t(1) << 20)));
-        size_t room = text.size() - had;
+        size_t next = std::min(LARGEST, std::max({had * 2, guess + 1, size_t(1) << 16}));
+        reserve(text, next);
+        text.resize(next);
         stream.next_out = reinterpret_cast<Bytef *>(text.data() + had);
-        stream.avail_out = uInt(room);
-        status = inflate(&stream, Z_NO_FLUSH);
-        text.resize(text.size() - stream.avail_out);
+        stream.avail_out = uInt(next - had);
+        int status = inflate(&stream, Z_NO_FLUSH);
+        text.resize(next - stream.avail_out);
         if (status == Z_STREAM_END) {
             bool more = stream.avail_in >= 2 && stream.next_in[0] == 0x1f && stream.next_in[1] == 0x8b;
             if (!more) return nullptr;
             inflateReset(&stream);
-        } else if (status == Z_BUF_ERROR ||
-                   (status == Z_OK && stream.avail_in == 0 && stream.avail_out > 0)) {
+        } else if (status == Z_BUF_ERROR || (status == Z_OK && stream.avail_out > 0)) {
             return cut_off;
         } else if (status != Z_OK) {
             return "the gzip data are damaged";
@@ -438,16 +451,13 @@ const char *inflate_members(z_stream &stream, std::string &text) {
 }
 
 bool inflate_file(const char *path, const file_map &map, std::string &text, problem &why) {
-    if (map.size > LARGEST)
-        return problem_set(&why, "%s: larger than 4 GiB, which is more than is read", path);
     z_stream stream{};
     if (inflateInit2(&stream, 15 + 16) != Z_OK) return problem_set(&why, "%s: out of memory", path);
     stream.next_in = reinterpret_cast<const Bytef *>(map.data);
     stream.avail_in = uInt(map.size);
     const char *wrong = nullptr;
     try {
-        text.reserve(map.size * 16);
-        wrong = inflate_members(stream, text);
+        wrong = inflate_members(stream, guess_unpacked(map), text);
     } catch (const std::bad_alloc &) {
         wrong = "out of memory";
     }
@@ -455,31 +465,35 @@ bool inflate_file(const char *path, const file_map &map, std::string &text, prob
     return wrong == nullptr || problem_set(&why, "%s: %s", path, wrong);
 }
 
-bool read_map(const char *path, const file_map &map, trace &to, problem &why) {
-    if (std::strcmp(format_of(map), "gzip") == 0) {
-        std::string unpacked;
-        if (!inflate_file(path, map, unpacked, why)) return false;
-        simdjson::padded_string text(unpacked);
-        std::string().swap(unpacked);
-        return read_json(path, text, to, why);
-    }
-    if (map.size > LARGEST)
-        return problem_set(&why, "%s: larger than 4 GiB, which is more than is read", path);
-    simdjson::padded_string text(map.data == nullptr ? "" : map.data, map.size);
-    return read_json(path, text, to, why);
-}
-
-bool read_file(const char *path, trace &to, problem &why) {
+// The file's text, unpacked. The map is closed before it is parsed: memory holds it once.
+bool load_text(const char *path, std::string &text, problem &why) {
     file_map map;
     if (!file_open(path, &map, &why)) return false;
-    bool done = false;
-    try {
-        done = read_map(path, map, to, why);
-    } catch (const std::bad_alloc &) {
-        problem_set(&why, "%s: out of memory", path);
+    bool done = map.size <= LARGEST;
+    if (!done) {
+        problem_set(&why, "%s: larger than 4 GiB, which is more than is read", path);
+    } else if (std::strcmp(format_of(map), "gzip") == 0) {
+        done = inflate_file(path, map, text, why);
+    } else {
+        try {
+            reserve(text, map.size);
+            if (map.data != nullptr) text.assign(map.data, map.size);
+        } catch (const std::bad_alloc &) {
+            done = problem_set(&why, "%s: out of memory", path);
+        }
     }
     file_close(&map);
     return done;
+}
+
+bool read_file(const char *path, trace &to, problem &why) {
+    std::string text;
+    if (!load_text(path, text, why)) return false;
+    try {
+        return read_json(path, text, to, why);
+    } catch (const std::bad_alloc &) {
+        return problem_set(&why, "%s: out of memory", path);
+    }
 }
 
 // ---- Lua --------------------------------------------------------------------------------------
