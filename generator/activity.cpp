@@ -71,6 +71,7 @@ struct trace {
     std::map<std::pair<std::string, std::string>, int> thread_of; // (pid, tid)
     int64_t rank = UNKNOWN, world_size = UNKNOWN, left_out = 0;
     bool has_events = false;
+    error_code broken = simdjson::SUCCESS;
 
     int intern(std::string_view name) {
         auto [at, is_new] = name_of.emplace(name, int(names.size()));
@@ -79,35 +80,65 @@ struct trace {
     }
 };
 
+// ---- Values -----------------------------------------------------------------------------------
+
+// simdjson reads while it goes. Of an error in the document itself nothing may be read any more: it stands in
+// trace::broken, and everything below looks there before it goes on.
+
+using any = simdjson::simdjson_result<od::value>;
+
+// Whether a value could be read. Another type than wanted, or no such field, is no broken document.
+bool is_read(error_code problem, trace &to) {
+    switch (problem) {
+    case simdjson::SUCCESS: return true;
+    case simdjson::NO_SUCH_FIELD:
+    case simdjson::INCORRECT_TYPE:
+    case simdjson::NUMBER_ERROR:
+    case simdjson::STRING_ERROR: return false;
+    default: to.broken = problem; return false;
+    }
+}
+
+any find(od::object &object, std::string_view key, trace &to) {
+    if (to.broken != simdjson::SUCCESS) return any(error_code(to.broken));
+    return object.find_field_unordered(key);
+}
+
+int64_t integer_or_unknown(any value, trace &to) {
+    int64_t integer;
+    return is_read(value.get_int64().get(integer), to) ? integer : UNKNOWN;
+}
+
+std::string text_or_empty(any value, trace &to) {
+    std::string_view text;
+    return is_read(value.get_string().get(text), to) ? std::string(text) : std::string();
+}
+
+std::string token_or_empty(any value, trace &to) {
+    std::string_view token;
+    if (!is_read(value.raw_json_token().get(token), to)) return "";
+    return std::string(token.substr(0, token.find_last_not_of(" \t\r\n") + 1));
+}
+
 // ---- One event --------------------------------------------------------------------------------
 
 // µs with a fraction to whole ns. What no clock shows is refused.
 bool to_ns(double us, int64_t *ns) {
-    if (!(std::fabs(us) < 9e15)) return false;
+    if (!(std::fabs(us) < 4e15)) return false;
     double whole = std::floor(us);
     *ns = int64_t(whole) * 1000 + std::llround((us - whole) * 1000);
     return true;
 }
 
 // ts and dur of a complete event. Returns whether both are numbers that make sense.
-bool read_times(od::object &object, int64_t *start, int64_t *stop) {
+bool read_times(od::object &object, int64_t *start, int64_t *stop, trace &to) {
     double ts, dur;
     int64_t length;
-    if (object.find_field_unordered("ts").get_double().get(ts) != simdjson::SUCCESS) return false;
-    if (object.find_field_unordered("dur").get_double().get(dur) != simdjson::SUCCESS) return false;
+    if (!is_read(find(object, "ts", to).get_double().get(ts), to)) return false;
+    if (!is_read(find(object, "dur", to).get_double().get(dur), to)) return false;
     if (!to_ns(ts, start) || !to_ns(dur, &length) || length < 0) return false;
     *stop = *start + length;
     return true;
-}
-
-int64_t integer_or_unknown(simdjson::simdjson_result<od::value> value) {
-    int64_t integer;
-    return value.get_int64().get(integer) == simdjson::SUCCESS ? integer : UNKNOWN;
-}
-
-std::string text_or_empty(simdjson::simdjson_result<od::value> value) {
-    std::string_view text;
-    return value.get_string().get(text) == simdjson::SUCCESS ? std::string(text) : std::string();
 }
 
 // What args of a GPU event, or of record_param_comms, say.
@@ -117,61 +148,65 @@ struct arguments {
 };
 
 // Takes one of args. Fields that no metric needs are passed over unread.
-error_code take_argument(od::field &field, arguments &to) {
+void take_argument(od::field &field, arguments &said, trace &to) {
+    static const struct {
+        const char *key;
+        int64_t arguments::*value;
+    } numbers[] = {{"device", &arguments::device},
+                   {"stream", &arguments::stream},
+                   {"bytes", &arguments::bytes},
+                   {"External id", &arguments::external},
+                   {"external id", &arguments::external}};
+    static const struct {
+        const char *key;
+        int64_t collective::*value;
+    } counts[] = {{"In msg nelems", &collective::in_elements},
+                  {"Out msg nelems", &collective::out_elements},
+                  {"Group size", &collective::group_size}};
+    static const struct {
+        const char *key;
+        std::string collective::*value;
+    } texts[] = {{"Collective name", &collective::name},
+                 {"dtype", &collective::dtype},
+                 {"Process Group Name", &collective::group},
+                 {"Process Group Ranks", &collective::ranks}};
     od::raw_json_string key = field.key();
-    simdjson::simdjson_result<od::value> value(std::move(field.value()));
-    if (key == "device")
-        to.device = integer_or_unknown(value);
-    else if (key == "stream")
-        to.stream = integer_or_unknown(value);
-    else if (key == "bytes")
-        to.bytes = integer_or_unknown(value);
-    else if (key == "External id" || key == "external id")
-        to.external = integer_or_unknown(value);
-    else if (key == "Collective name")
-        to.comms.name = text_or_empty(value);
-    else if (key == "dtype")
-        to.comms.dtype = text_or_empty(value);
-    else if (key == "Process Group Ranks")
-        to.comms.ranks = text_or_empty(value);
-    else if (key == "Process Group Name")
-        to.comms.group = text_or_empty(value);
-    else if (key == "In msg nelems")
-        to.comms.in_elements = integer_or_unknown(value);
-    else if (key == "Out msg nelems")
-        to.comms.out_elements = integer_or_unknown(value);
-    else if (key == "Group size")
-        to.comms.group_size = integer_or_unknown(value);
-    return simdjson::SUCCESS;
+    for (const auto &known : numbers) {
+        if (key == known.key) said.*known.value = integer_or_unknown(any(std::move(field.value())), to);
+    }
+    for (const auto &known : counts) {
+        if (key == known.key) said.comms.*known.value = integer_or_unknown(any(std::move(field.value())), to);
+    }
+    for (const auto &known : texts) {
+        if (key == known.key) said.comms.*known.value = text_or_empty(any(std::move(field.value())), to);
+    }
 }
 
-// args are optional; broken JSON is not.
-error_code read_arguments(od::object &object, arguments &to) {
+arguments read_arguments(od::object &object, trace &to) {
+    arguments said;
     od::object args;
-    error_code problem = object.find_field_unordered("args").get_object().get(args);
-    if (problem == simdjson::NO_SUCH_FIELD || problem == simdjson::INCORRECT_TYPE) return simdjson::SUCCESS;
-    if (problem != simdjson::SUCCESS) return problem;
+    if (!is_read(find(object, "args", to).get_object().get(args), to)) return said;
     for (simdjson::simdjson_result<od::field> entry : args) {
         od::field field;
-        if ((problem = std::move(entry).get(field)) != simdjson::SUCCESS) return problem;
-        if ((problem = take_argument(field, to)) != simdjson::SUCCESS) return problem;
+        if (!is_read(std::move(entry).get(field), to)) break;
+        take_argument(field, said, to);
+        if (to.broken != simdjson::SUCCESS) break;
     }
-    return simdjson::SUCCESS;
+    return said;
 }
 
-error_code read_gpu_event(od::object &object, kind kind, trace &to) {
+void read_gpu_event(od::object &object, kind kind, trace &to) {
     event event{};
     std::string_view name;
-    if (object.find_field_unordered("name").get_string().get(name) != simdjson::SUCCESS ||
-        !read_times(object, &event.start, &event.stop)) {
+    if (!is_read(find(object, "name", to).get_string().get(name), to) ||
+        !read_times(object, &event.start, &event.stop, to)) {
         to.left_out++;
-        return simdjson::SUCCESS;
+        return;
     }
     event.name = to.intern(name);
-    int64_t pid = integer_or_unknown(object.find_field_unordered("pid"));
-    int64_t tid = integer_or_unknown(object.find_field_unordered("tid"));
-    arguments said;
-    if (error_code problem = read_arguments(object, said)) return problem;
+    int64_t pid = integer_or_unknown(find(object, "pid", to), to);
+    int64_t tid = integer_or_unknown(find(object, "tid", to), to);
+    arguments said = read_arguments(object, to);
     event.device = said.device != UNKNOWN ? said.device : pid;
     event.stream = said.stream != UNKNOWN ? said.stream : tid;
     event.bytes = said.bytes;
@@ -182,22 +217,19 @@ error_code read_gpu_event(od::object &object, kind kind, trace &to) {
         to.collectives.push_back(std::move(said.comms));
     }
     to.events[kind].push_back(event);
-    return simdjson::SUCCESS;
 }
 
 // record_param_comms: what a collective is about, for kernels of the same operation that do not say it.
-error_code read_comms(od::object &object, trace &to) {
-    arguments said;
-    if (error_code problem = read_arguments(object, said)) return problem;
-    if (!said.comms.told() || said.external == UNKNOWN) return simdjson::SUCCESS;
+void read_comms(od::object &object, trace &to) {
+    arguments said = read_arguments(object, to);
+    if (!said.comms.told() || said.external == UNKNOWN) return;
     to.collective_of[said.external] = int(to.collectives.size());
     to.collectives.push_back(std::move(said.comms));
-    return simdjson::SUCCESS;
 }
 
 void read_mark(od::object &object, std::string_view name, trace &to) {
     event event{};
-    if (read_times(object, &event.start, &event.stop)) {
+    if (read_times(object, &event.start, &event.stop, to)) {
         event.name = to.intern(name);
         to.marks.push_back(event);
     } else {
@@ -206,46 +238,40 @@ void read_mark(od::object &object, std::string_view name, trace &to) {
 }
 
 // One shape: a list of plain numbers. Lists of tensors are none.
-bool read_shape(simdjson::simdjson_result<od::value> item, std::vector<int64_t> &shape) {
+bool read_shape(any item, std::vector<int64_t> &shape, trace &to) {
     od::array numbers;
-    if (item.get_array().get(numbers) != simdjson::SUCCESS) return false;
-    for (simdjson::simdjson_result<od::value> number : numbers) {
+    if (!is_read(item.get_array().get(numbers), to)) return false;
+    for (any number : numbers) {
         int64_t size;
-        if (number.get_int64().get(size) != simdjson::SUCCESS) return false;
+        if (!is_read(number.get_int64().get(size), to)) return false;
         shape.push_back(size);
     }
     return true;
 }
 
-bool read_dims(od::object &object, gemm &to) {
+bool read_dims(od::object &object, gemm &gemm, trace &to) {
     od::object args;
     od::array dims;
-    if (object.find_field_unordered("args").get_object().get(args) != simdjson::SUCCESS) return false;
-    if (args.find_field_unordered("Input Dims").get_array().get(dims) != simdjson::SUCCESS) return false;
-    for (simdjson::simdjson_result<od::value> item : dims) {
-        to.dims.emplace_back();
-        if (!read_shape(item, to.dims.back())) return false;
+    if (!is_read(find(object, "args", to).get_object().get(args), to)) return false;
+    if (!is_read(find(args, "Input Dims", to).get_array().get(dims), to)) return false;
+    for (any item : dims) {
+        gemm.dims.emplace_back();
+        if (!read_shape(item, gemm.dims.back(), to)) return false;
     }
     return true;
 }
 
-std::string token_or_empty(simdjson::simdjson_result<od::value> value) {
-    std::string_view token;
-    if (value.raw_json_token().get(token) != simdjson::SUCCESS) return "";
-    return std::string(token.substr(0, token.find_last_not_of(" \t\r\n") + 1));
-}
-
 void read_gemm(od::object &object, std::string_view name, trace &to) {
     gemm gemm{};
-    if (!read_times(object, &gemm.start, &gemm.stop)) {
+    if (!read_times(object, &gemm.start, &gemm.stop, to)) {
         to.left_out++;
         return;
     }
     gemm.name = to.intern(name);
-    std::string pid = token_or_empty(object.find_field_unordered("pid"));
-    std::string tid = token_or_empty(object.find_field_unordered("tid"));
+    std::string pid = token_or_empty(find(object, "pid", to), to);
+    std::string tid = token_or_empty(find(object, "tid", to), to);
     gemm.thread = to.thread_of.emplace(std::make_pair(pid, tid), int(to.thread_of.size())).first->second;
-    gemm.shaped = read_dims(object, gemm);
+    gemm.shaped = read_dims(object, gemm, to);
     to.gemms.push_back(std::move(gemm));
 }
 
@@ -255,76 +281,76 @@ bool is_gemm(std::string_view name) {
 }
 
 // An operation or mark of the host.
-error_code read_host_event(od::object &object, bool is_mark, trace &to) {
+void read_host_event(od::object &object, bool is_mark, trace &to) {
     std::string_view name;
-    if (object.find_field_unordered("name").get_string().get(name) != simdjson::SUCCESS) {
-        return simdjson::SUCCESS;
-    }
+    if (!is_read(find(object, "name", to).get_string().get(name), to)) return;
     if (is_mark) {
         read_mark(object, name, to);
     } else if (name == "record_param_comms") {
-        return read_comms(object, to);
+        read_comms(object, to);
     } else if (is_gemm(name)) {
         read_gemm(object, name, to);
     }
-    return simdjson::SUCCESS;
 }
 
-error_code read_event(simdjson::simdjson_result<od::value> item, trace &to) {
+void read_event(any item, trace &to) {
     od::object object;
-    error_code problem = item.get_object().get(object);
-    if (problem != simdjson::SUCCESS) return problem;
+    if (error_code problem = item.get_object().get(object)) {
+        to.broken = problem;
+        return;
+    }
     od::raw_json_string cat, ph;
-    if (object.find_field_unordered("ph").get_raw_json_string().get(ph) != simdjson::SUCCESS || ph != "X") {
-        return simdjson::SUCCESS;
-    }
-    if (object.find_field_unordered("cat").get_raw_json_string().get(cat) != simdjson::SUCCESS) {
-        return simdjson::SUCCESS;
-    }
+    if (!is_read(find(object, "ph", to).get_raw_json_string().get(ph), to) || ph != "X") return;
+    if (!is_read(find(object, "cat", to).get_raw_json_string().get(cat), to)) return;
     // The second names are those of PyTorch before 2.
-    if (cat == "kernel" || cat == "Kernel") return read_gpu_event(object, KERNEL, to);
-    if (cat == "gpu_memcpy" || cat == "Memcpy") return read_gpu_event(object, COPY, to);
-    if (cat == "gpu_memset" || cat == "Memset") return read_gpu_event(object, SET, to);
-    if (cat == "cpu_op" || cat == "Operator") return read_host_event(object, false, to);
-    if (cat == "user_annotation") return read_host_event(object, true, to);
-    return simdjson::SUCCESS;
+    if (cat == "kernel" || cat == "Kernel") {
+        read_gpu_event(object, KERNEL, to);
+    } else if (cat == "gpu_memcpy" || cat == "Memcpy") {
+        read_gpu_event(object, COPY, to);
+    } else if (cat == "gpu_memset" || cat == "Memset") {
+        read_gpu_event(object, SET, to);
+    } else if (cat == "cpu_op" || cat == "Operator") {
+        read_host_event(object, false, to);
+    } else if (cat == "user_annotation") {
+        read_host_event(object, true, to);
+    }
 }
 
 // ---- The document -----------------------------------------------------------------------------
 
-error_code read_events(od::array events, trace &to) {
+void read_events(simdjson::simdjson_result<od::array> list, trace &to) {
+    od::array events;
+    if ((to.broken = std::move(list).get(events)) != simdjson::SUCCESS) return;
     to.has_events = true;
-    for (simdjson::simdjson_result<od::value> item : events) {
-        if (error_code problem = read_event(item, to)) return problem;
+    for (any item : events) {
+        read_event(item, to);
+        if (to.broken != simdjson::SUCCESS) return;
     }
-    return simdjson::SUCCESS;
 }
 
-void read_distributed(od::object info, trace &to) {
-    to.rank = integer_or_unknown(info.find_field_unordered("rank"));
-    to.world_size = integer_or_unknown(info.find_field_unordered("world_size"));
+void read_distributed(any value, trace &to) {
+    od::object info;
+    if (!is_read(value.get_object().get(info), to)) return;
+    to.rank = integer_or_unknown(find(info, "rank", to), to);
+    to.world_size = integer_or_unknown(find(info, "world_size", to), to);
 }
 
-error_code read_root(od::document &document, trace &to) {
+void read_root(od::document &document, trace &to) {
     od::object root;
-    error_code problem = document.get_object().get(root);
-    if (problem != simdjson::SUCCESS) return problem;
+    if ((to.broken = document.get_object().get(root)) != simdjson::SUCCESS) return;
     for (simdjson::simdjson_result<od::field> entry : root) {
         od::field field;
-        if ((problem = std::move(entry).get(field)) != simdjson::SUCCESS) return problem;
+        if ((to.broken = std::move(entry).get(field)) != simdjson::SUCCESS) return;
         od::raw_json_string key = field.key();
         if (key == "traceEvents") {
-            od::array events;
-            if ((problem = field.value().get_array().get(events)) != simdjson::SUCCESS) return problem;
-            if ((problem = read_events(events, to)) != simdjson::SUCCESS) return problem;
+            read_events(field.value().get_array(), to);
         } else if (key == "distributedInfo") {
-            od::object info;
-            if (field.value().get_object().get(info) == simdjson::SUCCESS) read_distributed(info, to);
+            read_distributed(any(std::move(field.value())), to);
         }
+        if (to.broken != simdjson::SUCCESS) return;
     }
     const char *left; // behind the root
-    return document.current_location().get(left) == simdjson::SUCCESS ? simdjson::TRAILING_CONTENT
-                                                                      : simdjson::SUCCESS;
+    if (document.current_location().get(left) == simdjson::SUCCESS) to.broken = simdjson::TRAILING_CONTENT;
 }
 
 // `text` has room for simdjson's padding; see reserve.
@@ -334,11 +360,9 @@ error_code parse(od::parser &parser, const std::string &text, trace &to) {
     if (problem != simdjson::SUCCESS) return problem;
     od::json_type type;
     if ((problem = document.type().get(type)) != simdjson::SUCCESS) return problem;
-    if (type == od::json_type::object) return read_root(document, to);
-    if (type != od::json_type::array) return simdjson::SUCCESS; // no trace, and has_events stays false
-    od::array events;
-    if ((problem = document.get_array().get(events)) != simdjson::SUCCESS) return problem;
-    return read_events(events, to);
+    if (type == od::json_type::object) read_root(document, to);
+    if (type == od::json_type::array) read_events(document.get_array(), to);
+    return to.broken; // of another type: no trace, and has_events stays false
 }
 
 // How many bytes the UTF-8 character at `text` has; 0: it is none.
