@@ -82,6 +82,8 @@ found = json.load(open(sys.argv[1]))
 assert found["unit"] == "ms" and found["ranks"][0]["steps"] == 2
 assert (found["ranks"][0]["min_ms"], found["ranks"][0]["max_ms"]) == (0.2, 0.3)
 END
+ends_with 0 "$GENTABLES" metric memory_bandwidth --trace "$WORK/rank0.sqlite" --json
+grep -q '"Memcpy HtoD": {' "$stdout" || die "the copy's direction is not named"
 
 # What is missing is said.
 refuses step_time 'rank1.json: step_time needs marks of steps' rank1.json
