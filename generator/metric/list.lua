@@ -16,14 +16,15 @@ local list = {}
 
 local vllm = "result files of vLLM's serving benchmark"
 
-local profiles = "torch-profiler traces, nsys SQLite exports; a rank's number, and over ranks their mean"
+local profiles = "torch-profiler traces, nsys SQLite exports"
+local of_each_rank = profiles .. "; of several ranks the mean"
 local traced_shapes = "torch-profiler traces with shapes"
 local traced_bytes = "torch-profiler traces with the metadata of collectives"
 
 -- A metric of GPU activity: its file has its name.
 local function activity(name, unit, better, formula, source)
   return { name = name, unit = unit, takes = "activity", module = "metric." .. name, better = better,
-    formula = formula, source = source or profiles }
+    formula = formula, source = source or of_each_rank }
 end
 
 local function mean_of(key) return "unweighted mean over the result files of " .. key end
@@ -72,10 +73,11 @@ list.metrics = {
   activity("memory_bound_share", "share", nil, "time of kernels below the roofline's ridge / kernel_time",
     "roofline data; refused without"),
   activity("load_imbalance", "ratio", "less",
-    "largest / smallest time with at least one kernel, over two or more ranks"),
+    "largest / smallest time with at least one kernel, over two or more ranks", profiles),
   activity("stragglers", "share", "less",
-    "(largest - smallest) / largest communication_time, over two or more ranks"),
-  activity("collective_calls", "", nil, "kernels of each collective over all ranks, and their time"),
+    "(largest - smallest) / largest communication_time, over two or more ranks", profiles),
+  activity("collective_calls", "", nil, "kernels of each collective over all ranks, and their time",
+    profiles),
   activity("collective_volume", "", nil,
     "bytes of each collective over all ranks: Out msg nelems of gathers, else In msg nelems, * size of dtype",
     traced_bytes),
