@@ -3,7 +3,7 @@
 # them), from JSON, gzip and nsys exports alike.
 . "$(dirname -- "$0")/lib.sh"
 
-command -v python3 >/dev/null || exit 77
+skip_without_traces
 python3 "$SOURCE/tests/metric/make_trace.py" "$WORK"
 
 # is METRIC VALUE FILE [OPTION...]: prints this one number.

@@ -3,7 +3,7 @@
 # known to write wrongly is read all the same.
 . "$(dirname -- "$0")/lib.sh"
 
-command -v python3 >/dev/null || exit 77
+skip_without_traces
 python3 "$SOURCE/tests/metric/make_trace.py" "$WORK"
 
 # refuses PATTERN FILE: and nothing on stdout.

@@ -3,5 +3,5 @@
 . "$(dirname -- "$0")/lib.sh"
 
 skip_without_data traces
-command -v python3 >/dev/null || exit 77
+skip_without_traces
 python3 "$SOURCE/tests/metric/activity_oracle.py" "$GENTABLES" "$data"

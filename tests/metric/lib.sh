@@ -25,3 +25,13 @@ has_sqlite() {
     echo 'os.exit((pcall(require, "core.sqlite")))' >"$WORK/has_sqlite.lua"
     command -v sqlite3 >/dev/null && "$GENTABLES" lua "$WORK/has_sqlite.lua"
 }
+
+# skip_without_traces: ends the test where this program reads no profiler files (zlib, SQLite), or python3,
+# which makes and checks them, is not here.
+skip_without_traces() {
+    echo 'os.exit((pcall(require, "core.activity")))' >"$WORK/has_activity.lua"
+    if ! command -v python3 >/dev/null || ! "$GENTABLES" lua "$WORK/has_activity.lua" || ! has_sqlite; then
+        echo "skipped: no zlib, no SQLite or no python3"
+        exit 77
+    fi
+}
