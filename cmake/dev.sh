@@ -51,6 +51,7 @@ test  program:luacheck     lua-check       luacheck
 test  luaunit              lua-unit        lua-luaunit
 test  library:cmocka       libcmocka-dev   libcmocka-devel
 test  program:shellcheck   shellcheck      ShellCheck
+test  program:spin         spin            spin
 END
 }
 

@@ -1,0 +1,149 @@
+// The thin layer between kernels and what runs them: on a GPU this file, under test tests/cuda/layer.h, which
+// runs every CUDA thread as a fiber of one CPU thread.
+//
+// Memory that another rank or another launch can see is touched through these functions and in no other way.
+// A communication access of 16 bytes is four relaxed accesses of 32 bits, and may tear between them; flags
+// are released and acquired. Every wait goes through keep_waiting.
+#ifndef BENCH_CUDA_LAYER_H
+#define BENCH_CUDA_LAYER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+// Sixteen bytes, as a thread moves them.
+struct alignas(16) Word4 {
+    uint32_t word[4];
+};
+
+#ifdef __CUDACC__
+
+#define DEVICE_FUNCTION                 static __device__ __forceinline__
+#define DEVICE_MEMBER                   __device__ __forceinline__
+#define SHARED_ARRAY(type, name, count) __shared__ type name[count]
+
+DEVICE_FUNCTION unsigned thread_index() {
+    return threadIdx.x;
+}
+DEVICE_FUNCTION unsigned block_index() {
+    return blockIdx.x;
+}
+DEVICE_FUNCTION unsigned block_size() {
+    return blockDim.x;
+}
+DEVICE_FUNCTION unsigned grid_size() {
+    return gridDim.x;
+}
+// All threads of the block meet; what they wrote before is visible to all after.
+DEVICE_FUNCTION void block_barrier() {
+    __syncthreads();
+}
+// The value of the lane whose number differs in the bits of `mask`; all lanes of the warp take part.
+DEVICE_FUNCTION float shuffle_xor(float value, int mask) {
+    return __shfl_xor_sync(0xffffffffu, value, mask);
+}
+
+DEVICE_FUNCTION Word4 load_relaxed(const Word4 *from) {
+    Word4 value;
+    asm volatile("ld.relaxed.sys.global.v4.u32 {%0,%1,%2,%3}, [%4];"
+                 : "=r"(value.word[0]), "=r"(value.word[1]), "=r"(value.word[2]), "=r"(value.word[3])
+                 : "l"(from)
+                 : "memory");
+    return value;
+}
+DEVICE_FUNCTION void store_relaxed(Word4 *to, Word4 value) {
+    asm volatile("st.relaxed.sys.global.v4.u32 [%0], {%1,%2,%3,%4};" ::"l"(to), "r"(value.word[0]),
+                 "r"(value.word[1]), "r"(value.word[2]), "r"(value.word[3])
+                 : "memory");
+}
+// Plain accesses, ordered by barriers and flags alone.
+DEVICE_FUNCTION Word4 load_plain(const Word4 *from) {
+    return *from;
+}
+DEVICE_FUNCTION void store_plain(Word4 *to, Word4 value) {
+    *to = value;
+}
+DEVICE_FUNCTION void store_byte(uint8_t *to, uint8_t value) {
+    *to = value;
+}
+DEVICE_FUNCTION void store_bytes(void *to, uint64_t value, int bytes) {
+    if (bytes == 8)
+        *static_cast<uint64_t *>(to) = value;
+    else if (bytes == 4)
+        *static_cast<uint32_t *>(to) = static_cast<uint32_t>(value);
+    else
+        *static_cast<uint16_t *>(to) = static_cast<uint16_t>(value);
+}
+
+DEVICE_FUNCTION uint32_t load_acquire(const uint32_t *from) {
+    uint32_t value;
+    asm volatile("ld.acquire.sys.global.u32 %0, [%1];" : "=r"(value) : "l"(from) : "memory");
+    return value;
+}
+DEVICE_FUNCTION void store_release(uint32_t *to, uint32_t value) {
+    asm volatile("st.release.sys.global.u32 [%0], %1;" ::"l"(to), "r"(value) : "memory");
+}
+// Adds within the GPU; what came before is visible to whom this is read by.
+DEVICE_FUNCTION uint32_t fetch_add(uint32_t *to, uint32_t value) {
+    uint32_t old;
+    asm volatile("atom.acq_rel.gpu.global.add.u32 %0, [%1], %2;"
+                 : "=r"(old)
+                 : "l"(to), "r"(value)
+                 : "memory");
+    return old;
+}
+
+enum { POLLS_BEFORE_LOOKING_UP = 1 << 10 }; // about a millisecond of misses
+
+// Between two polls. False: the host has given up, so leave. `polls` begins at 0.
+DEVICE_FUNCTION bool keep_waiting(const uint32_t *give_up, uint32_t *polls) {
+    if (++*polls % POLLS_BEFORE_LOOKING_UP != 0) return true;
+    uint32_t given_up;
+    asm volatile("ld.relaxed.sys.u32 %0, [%1];" : "=r"(given_up) : "l"(give_up) : "memory");
+    return given_up == 0;
+}
+
+DEVICE_FUNCTION float float_of_bits(uint32_t bits) {
+    return __uint_as_float(bits);
+}
+DEVICE_FUNCTION uint32_t bits_of_float(float value) {
+    return __float_as_uint(value);
+}
+DEVICE_FUNCTION float reciprocal_square_root(float value) {
+    return rsqrtf(value);
+}
+
+// Two floats, rounded to nearest even, in one word: `low` in the low half. NaN becomes 0x7fff.
+DEVICE_FUNCTION uint32_t pack_bfloat16(float low, float high) {
+    uint32_t pair;
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
+    return pair;
+}
+DEVICE_FUNCTION uint32_t pack_float16(float low, float high) {
+    uint32_t pair;
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
+    return pair;
+}
+DEVICE_FUNCTION float float_of_float16(uint32_t half) {
+    float value;
+    asm("{ .reg .b16 h; cvt.u16.u32 h, %1; cvt.f32.f16 %0, h; }" : "=f"(value) : "r"(half));
+    return value;
+}
+
+// Programmatic launch: from here on what earlier launches wrote is visible.
+DEVICE_FUNCTION void wait_for_earlier_launches() {
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+// The next launch may begin to start. Only after wait_for_earlier_launches.
+DEVICE_FUNCTION void let_next_launch_start() {
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+
+#else
+#include "layer_on_cpu.h" // tests/cuda
+#endif
+
+#endif

@@ -1,0 +1,130 @@
+// ONESHOT: every rank stores its message into every rank's buffer and adds up all messages itself. No barrier
+// between ranks and no flag: an empty slot holds the bits of -0.0f, and a word that is something else has
+// arrived (Lamport). A message's own -0.0f pairs travel as +0.0f.
+//
+// Three buffers take turns. Launch n writes buffer n, and empties buffer n-1, which it has read to the end in
+// launch n-1. A peer stores into that one again in its launch n+2, which it begins after it has seen this
+// rank's message of launch n+1, stored after this launch has ended.
+#ifndef BENCH_CUDA_ONESHOT_H
+#define BENCH_CUDA_ONESHOT_H
+
+#include "epilogue.h"
+#include "reduce.h"
+
+constexpr uint32_t EMPTY = 0x80000000u;
+constexpr int POLLED_TOGETHER = 8; // ranks; more would cost registers
+
+DEVICE_FUNCTION Word4 without_empty(Word4 value) {
+#ifndef FAULT_KEEP_EMPTY
+    for (int i = 0; i < 4; i++) {
+        if (value.word[i] == EMPTY) value.word[i] = 0;
+    }
+#endif
+    return value;
+}
+
+DEVICE_FUNCTION bool has_arrived(Word4 value) {
+#ifdef FAULT_POLL_ONE_WORD
+    return value.word[0] != EMPTY;
+#else
+    return value.word[0] != EMPTY && value.word[1] != EMPTY && value.word[2] != EMPTY &&
+           value.word[3] != EMPTY;
+#endif
+}
+
+// Puts this rank's token into every rank's buffer.
+template <int tp> DEVICE_FUNCTION void send_token(const Arguments &arguments, size_t buffer, int token) {
+    const Workspace &workspace = arguments.workspace;
+    int width = arguments.call.accesses_per_token;
+#ifdef FAULT_SKIP_LAST_ACCESS
+    width -= 1;
+#endif
+    size_t first = static_cast<size_t>(token) * static_cast<size_t>(arguments.call.accesses_per_token);
+    size_t mine = buffer + static_cast<size_t>(arguments.rank) * workspace.capacity;
+    for (int column = static_cast<int>(thread_index()); column < width;
+         column += static_cast<int>(block_size())) {
+        size_t at = first + static_cast<size_t>(column);
+        Word4 value = without_empty(load_plain(arguments.call.input + at));
+        for (int step = 0; step < tp; step++) {
+            int peer = (arguments.rank + step) % tp;
+            store_relaxed(workspace.slots[peer] + mine + at, value);
+        }
+    }
+}
+
+// Empties what the launch before has filled.
+template <int tp>
+DEVICE_FUNCTION void clear_buffer(const Arguments &arguments, size_t buffer, uint32_t filled) {
+#ifndef FAULT_NO_CLEAR
+    const Workspace &workspace = arguments.workspace;
+    const Word4 empty = {{EMPTY, EMPTY, EMPTY, EMPTY}};
+    for (uint32_t i = block_index() * block_size() + thread_index(); i < filled;
+         i += grid_size() * block_size()) {
+        for (int source = 0; source < tp; source++) {
+            store_relaxed(workspace.slots[arguments.rank] + buffer + static_cast<size_t>(source) * workspace.capacity + i, empty);
+        }
+    }
+#endif
+}
+
+// Waits for one access of `count` ranks from `first_rank` on.
+template <int count>
+DEVICE_FUNCTION void receive(const Workspace &workspace, const Word4 *slots, int first_rank, Word4 *values) {
+    uint32_t polls = 0;
+    bool all, wait = true;
+    do {
+        all = true;
+        for (int i = 0; i < count; i++) {
+            values[i] = load_relaxed(slots + static_cast<size_t>(first_rank + i) * workspace.capacity);
+            all = all && has_arrived(values[i]);
+        }
+        if (!all) wait = keep_waiting(workspace.give_up, &polls);
+    } while (!all && wait);
+    if (!all) workspace.state->gave_up = 1;
+}
+
+template <class Type, Accumulate accumulate, int tp>
+DEVICE_FUNCTION Word4 sum_of_ranks(const Arguments &arguments, size_t buffer, size_t at) {
+    const Workspace &workspace = arguments.workspace;
+    const Word4 *slots = workspace.slots[arguments.rank] + buffer + at;
+    Sum<Type, accumulate> sum;
+    constexpr int together = tp < POLLED_TOGETHER ? tp : POLLED_TOGETHER, rest = tp % together;
+    for (int first = 0; first + together <= tp; first += together) {
+        Word4 values[together];
+        receive<together>(workspace, slots, first, values);
+        if (first == 0) sum.begin(values[0]);
+        for (int i = first == 0 ? 1 : 0; i < together; i++) sum.add(values[i]);
+    }
+    if constexpr (rest > 0) {
+        Word4 values[rest];
+        receive<rest>(workspace, slots, tp - rest, values);
+        for (int i = 0; i < rest; i++) sum.add(values[i]);
+    }
+    return sum.rounded();
+}
+
+template <class Type, Accumulate accumulate, int tp, Fusion fusion>
+DEVICE_FUNCTION void oneshot(const Arguments &arguments) {
+    SHARED_ARRAY(float, partial, MAX_WARPS);
+    const Call &call = arguments.call;
+    const Workspace &workspace = arguments.workspace;
+    wait_for_earlier_launches();
+    uint32_t epoch = workspace.state->epoch, before = (epoch + ROTATION - 1) % ROTATION;
+    uint32_t filled = workspace.state->filled[before];
+    size_t buffer_size = workspace.capacity * tp, buffer = epoch % ROTATION * buffer_size;
+    int first = static_cast<int>(block_index()), stride = static_cast<int>(grid_size());
+    for (int token = first; token < call.num_tokens; token += stride)
+        send_token<tp>(arguments, buffer, token);
+    let_next_launch_start();
+    clear_buffer<tp>(arguments, before * buffer_size, filled);
+    for (int token = first; token < call.num_tokens; token += stride) {
+        size_t at = static_cast<size_t>(token) * static_cast<size_t>(call.accesses_per_token);
+        finish_token<Type, fusion>(call, token, partial, [&](int column) {
+            return sum_of_ranks<Type, accumulate, tp>(arguments, buffer, at + static_cast<size_t>(column));
+        });
+    }
+    end_launch(workspace, epoch,
+               static_cast<uint32_t>(call.num_tokens) * static_cast<uint32_t>(call.accesses_per_token));
+}
+
+#endif

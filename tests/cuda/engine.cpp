@@ -1,0 +1,460 @@
+// The fibers behind engine.h.
+//
+// Compiled without ThreadSanitizer, but tells it, where it is linked, that each fiber is a thread of its own,
+// and that only barriers and the end of launches order them. So nothing here may allocate while a fiber runs,
+// and fibers are made and ended by the first fiber alone: to make one would order the maker before it.
+#include "engine.h"
+
+#include <cstddef>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <sys/mman.h>
+#include <ucontext.h>
+#include <vector>
+
+#if defined(__x86_64__)
+#define OWN_SWITCH 1 // swapcontext asks the kernel twice each time
+#endif
+
+struct EngineThread {
+    unsigned rank, block, thread, block_size, grid_size;
+};
+
+extern "C" {
+__attribute__((weak)) void *__tsan_get_current_fiber(void);
+__attribute__((weak)) void *__tsan_create_fiber(unsigned flags);
+__attribute__((weak)) void __tsan_destroy_fiber(void *fiber);
+__attribute__((weak)) void __tsan_switch_to_fiber(void *fiber, unsigned flags);
+__attribute__((weak)) void __tsan_acquire(void *address);
+__attribute__((weak)) void __tsan_release(void *address);
+}
+
+#ifdef OWN_SWITCH
+// Saves what a callee has to keep, changes the stack, takes back what was saved there.
+extern "C" void engine_switch_stack(void **from, void *to);
+__asm__(".text\n"
+        ".globl engine_switch_stack\n"
+        "engine_switch_stack:\n"
+        "  push %rbp\n  push %rbx\n  push %r12\n  push %r13\n  push %r14\n  push %r15\n"
+        "  mov %rsp, (%rdi)\n"
+        "  mov %rsi, %rsp\n"
+        "  pop %r15\n  pop %r14\n  pop %r13\n  pop %r12\n  pop %rbx\n  pop %rbp\n"
+        "  ret\n");
+#endif
+
+namespace {
+
+constexpr size_t STACK_BYTES = 128 << 10;
+constexpr size_t SHARED_BYTES = 32 << 10;
+constexpr unsigned WARP = 32, SITES = 64, SWITCH_ONE_IN = 4, NO_SYNC = 1;
+
+struct Fiber;
+
+void release(void *address) {
+    if (__tsan_release != nullptr) __tsan_release(address);
+}
+void acquire(void *address) {
+    if (__tsan_acquire != nullptr) __tsan_acquire(address);
+}
+
+struct Barrier {
+    unsigned expected = 0, arrived = 0, generation = 0;
+    std::vector<Fiber *> waiting;
+    char order[2]; // what the sanitizer hangs its order on
+};
+
+struct Warp {
+    Barrier barrier;
+    float values[2][WARP];
+};
+
+struct Block {
+    Barrier barrier;
+    std::vector<Warp> warps;
+    void *shared[SITES];
+    size_t shared_used;
+    alignas(16) char arena[SHARED_BYTES];
+    unsigned running, let_next_start;
+};
+
+struct Launch {
+    EngineLaunch shape;
+    unsigned admitted = 0, ended = 0, let_next_start = 0; // blocks
+    std::vector<Fiber *> waiting_for_end;
+    std::vector<std::unique_ptr<Block>> blocks;
+    char order;
+    bool complete() const { return ended == shape.grid; }
+};
+
+struct Fiber {
+#ifdef OWN_SWITCH
+    void *stack_pointer;
+#else
+    ucontext_t context;
+#endif
+    char *stack = nullptr;
+    EngineThread self;
+    int launch;
+    Block *block;
+    void *sanitizer_fiber;
+};
+
+struct Gpu {
+    unsigned resident = 0;
+};
+
+const EngineRun *run;
+std::vector<std::vector<Launch>> launches; // [rank][launch]
+std::vector<Gpu> gpus;
+std::vector<Fiber *> ready;
+std::vector<std::unique_ptr<Fiber>> fibers;
+std::vector<Fiber *> spare; // fibers with a stack, whose thread has ended
+std::vector<Fiber *> ended; // to be taken down by the first fiber
+Fiber first_fiber;
+Fiber *current;
+uint64_t random_state, switches, idle;
+size_t live;
+bool deadlock, admission_due;
+
+uint64_t next_random() {
+    random_state ^= random_state << 13;
+    random_state ^= random_state >> 7;
+    random_state ^= random_state << 17;
+    return random_state;
+}
+
+void go(Fiber *to) {
+    Fiber *from = current;
+    if (to == from) return;
+    current = to;
+    switches++;
+    if (__tsan_switch_to_fiber != nullptr) __tsan_switch_to_fiber(to->sanitizer_fiber, NO_SYNC);
+#ifdef OWN_SWITCH
+    engine_switch_stack(&from->stack_pointer, to->stack_pointer);
+#else
+    swapcontext(&from->context, &to->context);
+#endif
+}
+
+Fiber *pick() {
+    size_t place = next_random() % ready.size();
+    Fiber *fiber = ready[place];
+    ready[place] = ready.back();
+    ready.pop_back();
+    return fiber;
+}
+
+// Lets somebody else run; the first fiber, where it has to admit blocks.
+void go_on() {
+    if (admission_due || ready.empty()) {
+        go(&first_fiber);
+    } else {
+        go(pick());
+    }
+}
+
+void yield() {
+    ready.push_back(current);
+    go_on();
+}
+
+void progress() {
+    idle = 0;
+}
+
+void wake(std::vector<Fiber *> &waiting) {
+    for (Fiber *fiber : waiting) ready.push_back(fiber);
+    waiting.clear();
+    progress();
+}
+
+void meet(Barrier &barrier, bool orders_memory) {
+    char *order = &barrier.order[barrier.generation % 2];
+    if (orders_memory) release(order);
+    if (++barrier.arrived == barrier.expected) {
+        barrier.arrived = 0;
+        barrier.generation++;
+        wake(barrier.waiting);
+    } else {
+        barrier.waiting.push_back(current);
+        go_on();
+    }
+    if (orders_memory) acquire(order);
+}
+
+Launch &launch_of(const Fiber *fiber) {
+    return launches[fiber->self.rank][static_cast<size_t>(fiber->launch)];
+}
+
+Gpu &gpu_of(unsigned rank) {
+    return gpus[run->one_gpu ? 0 : rank];
+}
+
+// ---- one thread -------------------------------------------------------------------------------
+
+void end_thread() {
+    Launch &launch = launch_of(current);
+    release(&launch.order);
+    progress();
+    if (--current->block->running == 0) {
+        launch.ended++;
+        gpu_of(current->self.rank).resident--;
+        if (launch.complete()) wake(launch.waiting_for_end);
+        admission_due = true;
+    }
+    live--;
+    ended.push_back(current);
+    go(&first_fiber);
+    abort(); // an ended fiber runs no more
+}
+
+void fiber_main() {
+    if (!run->programmatic && current->launch > 0) {
+        acquire(&launches[current->self.rank][static_cast<size_t>(current->launch) - 1].order);
+    }
+    run->body(static_cast<int>(current->self.rank), current->launch);
+    end_thread();
+}
+
+// ---- admission, by the first fiber --------------------------------------------------------------
+
+void set_expected(Barrier &barrier, unsigned expected) {
+    barrier.expected = expected;
+    barrier.waiting.reserve(expected);
+}
+
+std::unique_ptr<Block> make_block(unsigned threads) {
+    auto block = std::make_unique<Block>();
+    set_expected(block->barrier, threads);
+    block->warps = std::vector<Warp>(threads / WARP);
+    for (Warp &warp : block->warps) set_expected(warp.barrier, WARP);
+    std::memset(block->shared, 0, sizeof block->shared);
+    std::memset(block->arena, 0xff, sizeof block->arena); // NaN: shared memory has no first value
+    block->shared_used = 0;
+    block->running = threads;
+    block->let_next_start = 0;
+    return block;
+}
+
+char *make_stack() {
+    int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+    void *stack = mmap(nullptr, STACK_BYTES, PROT_READ | PROT_WRITE, flags, -1, 0);
+    if (stack == MAP_FAILED) {
+        std::perror("engine: a stack");
+        std::exit(2);
+    }
+    return static_cast<char *>(stack);
+}
+
+Fiber *make_fiber() {
+    if (spare.empty()) {
+        fibers.push_back(std::make_unique<Fiber>());
+        spare.push_back(fibers.back().get());
+    }
+    Fiber *fiber = spare.back();
+    spare.pop_back();
+    if (fiber->stack == nullptr) fiber->stack = make_stack();
+    return fiber;
+}
+
+// The thread of a fiber is over. The sanitizer would take the next one's stack for the same memory, and its
+// use for a race: it gets another.
+void take_down(Fiber *fiber) {
+    if (__tsan_destroy_fiber != nullptr) {
+        __tsan_destroy_fiber(fiber->sanitizer_fiber);
+        munmap(fiber->stack, STACK_BYTES);
+        fiber->stack = nullptr;
+    }
+    spare.push_back(fiber);
+}
+
+// The first switch to the fiber calls fiber_main.
+void enter_at_main(Fiber *fiber) {
+#ifdef OWN_SWITCH
+    void **top = reinterpret_cast<void **>(fiber->stack + STACK_BYTES);
+    *--top = nullptr; // nobody to return to; the stack is aligned as after a call
+    *--top = reinterpret_cast<void *>(&fiber_main);
+    for (int saved = 0; saved < 6; saved++) *--top = nullptr;
+    fiber->stack_pointer = top;
+#else
+    getcontext(&fiber->context);
+    fiber->context.uc_stack.ss_sp = fiber->stack;
+    fiber->context.uc_stack.ss_size = STACK_BYTES;
+    fiber->context.uc_link = nullptr;
+    makecontext(&fiber->context, fiber_main, 0);
+#endif
+}
+
+void start_thread(unsigned rank, int launch, unsigned block, unsigned thread) {
+    Launch &of = launches[rank][static_cast<size_t>(launch)];
+    Fiber *fiber = make_fiber();
+    fiber->self = {rank, block, thread, of.shape.block, of.shape.grid};
+    fiber->launch = launch;
+    fiber->block = of.blocks[block].get();
+    enter_at_main(fiber);
+    if (__tsan_create_fiber != nullptr) fiber->sanitizer_fiber = __tsan_create_fiber(0);
+    live++;
+    ready.push_back(fiber);
+}
+
+bool may_start(unsigned rank, size_t number) {
+    if (number == 0) return true;
+    const Launch &before = launches[rank][number - 1];
+    if (!run->programmatic) return before.complete();
+    return before.admitted == before.shape.grid && before.let_next_start == before.shape.grid;
+}
+
+// Admits one block of a rank, if there is one and room for it.
+bool admit_block(unsigned rank) {
+    for (size_t number = 0; number < launches[rank].size(); number++) {
+        Launch &launch = launches[rank][number];
+        if (launch.admitted == launch.shape.grid) continue;
+        Gpu &gpu = gpu_of(rank);
+        if (!may_start(rank, number) || (run->resident != 0 && gpu.resident == run->resident)) return false;
+        unsigned block = launch.admitted++;
+        gpu.resident++;
+        launch.blocks[block] = make_block(launch.shape.block);
+        for (unsigned thread = 0; thread < launch.shape.block; thread++) {
+            start_thread(rank, static_cast<int>(number), block, thread);
+        }
+        return true;
+    }
+    return false;
+}
+
+void take_down_ended() {
+    for (Fiber *fiber : ended) take_down(fiber);
+    ended.clear();
+}
+
+// Ranks take turns, so that ranks that share a GPU share its room.
+void admit() {
+    admission_due = false;
+    unsigned refused = 0;
+    for (unsigned rank = 0; refused < static_cast<unsigned>(run->ranks);
+         rank = (rank + 1) % static_cast<unsigned>(run->ranks)) {
+        refused = admit_block(rank) ? 0 : refused + 1;
+    }
+}
+
+void prepare() {
+    size_t threads = 0;
+    launches.clear();
+    for (int rank = 0; rank < run->ranks; rank++) {
+        launches.emplace_back(static_cast<size_t>(run->launches));
+        for (int number = 0; number < run->launches; number++) {
+            Launch &launch = launches.back()[static_cast<size_t>(number)];
+            launch.shape = run->shape(rank, number);
+            launch.blocks.resize(launch.shape.grid);
+            threads += static_cast<size_t>(launch.shape.grid) * launch.shape.block;
+        }
+    }
+    for (auto &of_rank : launches) {
+        for (Launch &launch : of_rank) launch.waiting_for_end.reserve(threads);
+    }
+    ready.clear();
+    ready.reserve(threads + 1);
+    ended.clear();
+    ended.reserve(threads);
+    spare.reserve(threads);
+    gpus.assign(static_cast<size_t>(run->ranks), Gpu{});
+    random_state = run->seed * 0x9e3779b97f4a7c15ull + 1;
+    switches = idle = 0;
+    live = 0;
+    deadlock = false;
+}
+
+// Threads that wait for what never comes are left where they are.
+void abandon() {
+    for (auto &fiber : fibers) {
+        bool is_spare = false;
+        for (Fiber *other : spare) is_spare = is_spare || other == fiber.get();
+        if (!is_spare) take_down(fiber.get());
+    }
+}
+
+} // namespace
+
+extern "C" {
+
+const EngineThread *engine_thread() {
+    return &current->self;
+}
+
+void engine_block_barrier() {
+    meet(current->block->barrier, true);
+}
+
+// A shuffle orders no memory.
+float engine_shuffle_xor(float value, int mask) {
+    Warp &warp = current->block->warps[current->self.thread / WARP];
+    unsigned lane = current->self.thread % WARP;
+    float *values = warp.values[warp.barrier.generation % 2];
+    values[lane] = value;
+    meet(warp.barrier, false);
+    return values[lane ^ static_cast<unsigned>(mask)];
+}
+
+void *engine_shared_memory(int site, size_t bytes) {
+    Block &block = *current->block;
+    void *&memory = block.shared[site];
+    if (memory == nullptr) {
+        memory = block.arena + block.shared_used;
+        block.shared_used += (bytes + 15) / 16 * 16;
+        if (block.shared_used > SHARED_BYTES) abort();
+    }
+    return memory;
+}
+
+void engine_step(int wrote) {
+    if (wrote != 0) progress();
+    if (next_random() % SWITCH_ONE_IN == 0) yield();
+}
+
+bool engine_keep_waiting() {
+    if (!deadlock && ++idle > 400 * live + 20000) deadlock = true;
+    if (deadlock) return false;
+    yield();
+    return !deadlock;
+}
+
+void engine_wait_for_earlier_launches() {
+    if (!run->programmatic || current->launch == 0) return;
+    Launch &before = launches[current->self.rank][static_cast<size_t>(current->launch) - 1];
+    if (!before.complete()) {
+        before.waiting_for_end.push_back(current);
+        go_on();
+    }
+    acquire(&before.order);
+}
+
+void engine_let_next_launch_start() {
+    if (++current->block->let_next_start != current->self.block_size) return;
+    Launch &launch = launch_of(current);
+    if (++launch.let_next_start == launch.shape.grid) admission_due = true;
+}
+}
+
+EngineResult engine_run(const EngineRun &asked) {
+    run = &asked;
+    prepare();
+    current = &first_fiber;
+    if (__tsan_get_current_fiber != nullptr) first_fiber.sanitizer_fiber = __tsan_get_current_fiber();
+    for (;;) {
+        take_down_ended();
+        admit();
+        if (live == 0) break;
+        if (ready.empty()) { // all wait, in barriers or for launches
+            deadlock = true;
+            break;
+        }
+        go(pick());
+    }
+    if (live > 0) abandon();
+    for (auto &of_rank : launches) {
+        for (Launch &launch : of_rank) acquire(&launch.order);
+    }
+    return {deadlock ? EngineEnd::deadlock : EngineEnd::done, switches};
+}

@@ -1,0 +1,54 @@
+#!/bin/sh
+# The model of flags.pml, for 2 and 3 ranks: all orders of accesses keep rotation and epochs; and with two
+# buffers in place of three, without the clearing, or without the first barrier, they do not. 77: there is no
+# spin.
+set -eu
+if ! command -v spin >/dev/null; then
+    echo "skipped: there is no spin here"
+    exit 77
+fi
+rm -rf "$WORK"
+mkdir -p "$WORK"
+cd "$WORK"
+
+# check FLAG...: prints what the model checker found; 0: nothing wrong in all orders.
+check() {
+    spin -a "$@" "$SOURCE/tests/cuda/flags.pml" >spin.log 2>&1 || { cat spin.log && exit 2; }
+    cc -O2 -DSAFETY -DCOLLAPSE -DMEMLIM=4096 -o pan pan.c
+    ./pan -m200000 >pan.log
+    if ! grep -q "^State-vector" pan.log || grep -q "max search depth too small\|out of memory" pan.log; then
+        cat pan.log
+        exit 2
+    fi
+    grep -q "errors: 0$" pan.log
+}
+
+# holds WHAT FLAG...
+holds() {
+    what=$1
+    shift
+    if ! check "$@"; then
+        echo "FAILED: $what: an order of accesses breaks it" && cat pan.log
+        exit 1
+    fi
+    echo "$what: $(sed -n 's/^ *\([0-9.e+]*\) states, stored.*/\1 states/p' pan.log), all right"
+}
+
+# breaks WHAT FLAG...
+breaks() {
+    what=$1
+    shift
+    if check "$@"; then
+        echo "FAILED: $what: nothing was found"
+        exit 1
+    fi
+    echo "$what: found"
+}
+
+for strategy in ONESHOT TWOSHOT; do
+    holds "$strategy, 2 ranks, 7 launches" "-D$strategy" -DRANKS=2 -DLAUNCHES=7
+    holds "$strategy, 3 ranks, 4 launches" "-D$strategy" -DRANKS=3 -DLAUNCHES=4
+done
+breaks "ONESHOT with two buffers" -DONESHOT -DRANKS=2 -DROTATION=2
+breaks "ONESHOT without clearing" -DONESHOT -DRANKS=2 -DFAULT_NO_CLEAR
+breaks "TWOSHOT without its first barrier" -DTWOSHOT -DRANKS=2 -DFAULT_NO_BARRIER

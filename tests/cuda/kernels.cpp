@@ -1,0 +1,430 @@
+// The kernels of bench/cuda on a CPU: every strategy x fusion x data type x accumulation x TP size, with
+// message and grid sizes that change between launches, against float64. Prints the seed; the same seed runs
+// the same.
+//
+//   test_cuda_kernels [SEED [NAME]]     NAME: only cases whose name holds it; SEED 0: one of today's
+//
+// With more blocks than the GPU holds, every strategy that waits for other blocks must end as a deadlock that
+// is told, and leave by the flag that says so. residual_out is compared with float64; the norm with float64
+// of the kernel's own residual_out; codes bit for bit with what the kernel's own rounded norm gives.
+#include "oneshot.h"
+#include "twoshot.h"
+
+#include "engine.h"
+
+extern "C" {
+#include "element.h"
+}
+
+#include <cstdio>
+#include <cstdlib>
+#include <ctime>
+#include <string>
+#include <vector>
+
+namespace {
+
+constexpr int LAUNCHES = 7;
+constexpr float EPSILON = 1e-5f, FP8_SCALE = 1.0f / 64, NVFP4_SCALE = 96.0f;
+
+struct Shape {
+    int max_tokens, hidden_size, blocks, threads;
+};
+
+// What one rank holds of one launch, as a host would have allocated it.
+struct RankData {
+    std::vector<Word4> input, residual, residual_out, out, norm_out;
+    std::vector<uint8_t> codes, block_scales;
+};
+
+uint32_t mix(uint64_t x) {
+    x ^= x >> 33;
+    x *= 0xff51afd7ed558ccdull;
+    x ^= x >> 33;
+    x *= 0xc4ceb9fe1a85ec53ull;
+    return static_cast<uint32_t>(x >> 32);
+}
+
+double code_value(const minifloat *format, unsigned code) {
+    static code_range e4m3[256], e2m1[16];
+    code_range *ranges = format == &minifloat_e4m3 ? e4m3 : e2m1;
+    if (ranges[1].value == 0) minifloat_ranges(format, ranges);
+    return ranges[code].value;
+}
+
+// The code nearest to a value, to even where two are, saturating: by search.
+uint8_t nearest_code(const minifloat *format, double value) {
+    unsigned best = 0;
+    for (unsigned code = 1; code < format->codes; code++) {
+        double near = std::fabs(code_value(format, best) - std::fabs(value));
+        double other = std::fabs(code_value(format, code) - std::fabs(value));
+        if (other < near || (other == near && code % 2 == 0)) best = code;
+    }
+    return uint8_t(best | (std::signbit(value) ? 1u << format->sign_bit : 0));
+}
+
+struct Case {
+    const char *strategy;
+    const char *accumulate;
+    int dtype; // of lists.h
+    int tp;
+    Fusion fusion;
+    void (*body)(const Arguments &);
+};
+
+const char *const fusion_words[] = {"NONE", "RESIDUAL_RMS_NORM", "FP8", "NVFP4"};
+
+std::string name_of(const Case &c) {
+    return std::string(c.strategy) + " " + dtype_names[c.dtype] + " " + fusion_words[int(c.fusion)] + " " +
+           c.accumulate + " tp" + std::to_string(c.tp);
+}
+
+class Workbench {
+  public:
+    Workbench(const Case &c, const Shape &s, uint64_t seed) : case_(c), shape_(s), seed_(seed) {
+        bytes_ = dtype_sizes_bytes[c.dtype];
+        accesses_ = s.hidden_size * int(bytes_) / 16;
+        capacity_ = size_t(s.max_tokens) * size_t(accesses_);
+        allocate();
+    }
+
+    // Runs all launches; returns how many elements are wrong, -1: deadlock.
+    long run(bool programmatic, unsigned resident, bool one_gpu) {
+        EngineRun engine;
+        engine.ranks = case_.tp;
+        engine.launches = LAUNCHES;
+        engine.seed = seed_;
+        engine.programmatic = programmatic;
+        engine.resident = resident;
+        engine.one_gpu = one_gpu;
+        engine.shape = [this](int, int launch) {
+            return EngineLaunch{unsigned(grid_of(launch)), unsigned(shape_.threads)};
+        };
+        engine.body = [this](int rank, int launch) {
+            case_.body(arguments_[size_t(launch * case_.tp + rank)]);
+        };
+        EngineResult result = engine_run(engine);
+        switches = result.switches;
+        if (result.end == EngineEnd::deadlock) return -1;
+        long wrong = 0;
+        for (int launch = 0; launch < LAUNCHES; launch++) wrong += check(launch);
+        return wrong;
+    }
+
+    // Whether a rank left a wait because nobody had anything to do.
+    bool gave_up() const {
+        bool any = false;
+        for (const RankState &state : states_) any = any || state.gave_up != 0;
+        return any;
+    }
+
+    uint64_t switches = 0;
+
+  private:
+    const Case &case_;
+    Shape shape_;
+    uint64_t seed_;
+    size_t bytes_, capacity_;
+    int accesses_;
+    uint32_t give_up_ = 0;
+    std::vector<std::vector<Word4>> slots_;
+    std::vector<std::vector<uint32_t>> flags_;
+    std::vector<RankState> states_;
+    std::vector<Word4> gamma_;
+    std::vector<RankData> data_;
+    std::vector<Arguments> arguments_;
+
+    dtype type() const { return static_cast<dtype>(case_.dtype); }
+    int tokens_of(int launch) const {
+        return launch % 2 ? shape_.max_tokens : shape_.max_tokens - launch / 2;
+    }
+    int grid_of(int launch) const {
+        int grid = launch % 3 == 2 && shape_.blocks > 1 ? shape_.blocks - 1 : shape_.blocks;
+        return tokens_of(launch) < grid ? tokens_of(launch) : grid;
+    }
+    RankData &data(int launch, int rank) { return data_[size_t(launch * case_.tp + rank)]; }
+
+    // Mostly small numbers; some that trip up: both zeros, what cancels, Inf and NaN in a launch of their
+    // own.
+    float value(int launch, int rank, size_t i) const {
+        uint32_t x =
+            mix(seed_ * 1000003 + uint64_t(launch) * 7919 * 65537 + uint64_t(rank) * 104729 + i * 31);
+        if (i % 64 < 2) return i % 64 == 0 ? 0.0f : -0.0f; // a pair that looks like an empty slot
+        if (i % 64 < 4) return -0.0f;
+        if (i % 64 == 4) return rank == 0 ? 256.0f : rank == 1 ? 1.0f : rank == 2 ? -256.0f : 0.0f; // cancels
+        if (launch == 5 && i % 97 == 50 && rank == 1) return i % 2 ? INFINITY : NAN;
+        return float(int(x % 2001) - 1000) / 256.0f;
+    }
+
+    void allocate() {
+        int tp = case_.tp;
+        bool oneshot = case_.strategy[0] == 'O';
+        Word4 empty = {{EMPTY, EMPTY, EMPTY, EMPTY}};
+        gamma_.resize(size_t(accesses_));
+        for (int i = 0; i < shape_.hidden_size; i++) {
+            element_store(type(), gamma_.data(), size_t(i), 0.5f + float(i % 7) / 4);
+        }
+        for (int rank = 0; rank < tp; rank++) {
+            slots_.emplace_back(oneshot ? ROTATION * size_t(tp) * capacity_ : 2 * capacity_, empty);
+            flags_.emplace_back(size_t(PHASES * tp * shape_.blocks), 0u);
+        }
+        states_.assign(size_t(tp), RankState{});
+        data_.resize(size_t(LAUNCHES * tp));
+        for (int launch = 0; launch < LAUNCHES; launch++) {
+            for (int rank = 0; rank < tp; rank++) fill(launch, rank);
+        }
+        for (int launch = 0; launch < LAUNCHES; launch++) {
+            for (int rank = 0; rank < tp; rank++) arguments_.push_back(make_arguments(launch, rank));
+        }
+    }
+
+    void fill(int launch, int rank) {
+        RankData &d = data(launch, rank);
+        size_t elements = capacity_ * 16 / bytes_;
+        for (auto *array : {&d.input, &d.residual, &d.residual_out, &d.out, &d.norm_out})
+            array->resize(capacity_);
+        d.codes.assign(elements, 0xee);
+        d.block_scales.assign(scale_bytes(), 0xee);
+        for (size_t i = 0; i < elements; i++) {
+            element_store(type(), d.input.data(), i, value(launch, rank, i));
+            element_store(type(), d.residual.data(), i,
+                          float(int(mix(i * 77 + uint64_t(launch))) % 401) / 64.0f);
+        }
+    }
+
+    size_t scale_bytes() const {
+        return size_t((shape_.max_tokens + 127) / 128 * 128) * size_t((shape_.hidden_size + 63) / 64 * 4);
+    }
+
+    Arguments make_arguments(int launch, int rank) {
+        RankData &d = data(launch, rank);
+        Arguments a{};
+        a.rank = rank;
+        a.call = {tokens_of(launch),
+                  accesses_,
+                  d.input.data(),
+                  d.out.data(),
+                  d.residual.data(),
+                  d.residual_out.data(),
+                  gamma_.data(),
+                  d.norm_out.data(),
+                  d.codes.data(),
+                  d.block_scales.data(),
+                  launch % 2 == 1,
+                  EPSILON,
+                  case_.fusion == Fusion::fp8 ? FP8_SCALE : NVFP4_SCALE};
+        for (int peer = 0; peer < case_.tp; peer++) {
+            a.workspace.slots[peer] = slots_[size_t(peer)].data();
+            a.workspace.flags[peer] = flags_[size_t(peer)].data();
+        }
+        a.workspace.capacity = capacity_;
+        a.workspace.max_blocks = shape_.blocks;
+        a.workspace.state = &states_[size_t(rank)];
+        a.workspace.give_up = &give_up_;
+        return a;
+    }
+
+    // ---- the check ----
+
+    static bool near(double value, double expected, double tolerance) {
+        if (std::isnan(expected)) return std::isnan(value);
+        if (std::isinf(expected)) return value == expected;
+        return std::fabs(value - expected) <= tolerance;
+    }
+
+    long check(int launch) {
+        long wrong = 0;
+        for (int rank = 0; rank < case_.tp; rank++) {
+            wrong += states_[size_t(rank)].gave_up;
+            for (int token = 0; token < tokens_of(launch); token++) {
+                wrong += case_.fusion == Fusion::none ? check_sum(launch, rank, token)
+                                                      : check_fused(launch, rank, token);
+            }
+        }
+        return wrong;
+    }
+
+    // The exact sum, and how far from it a right result may be.
+    double exact(int launch, size_t at, double *tolerance) {
+        double sum = 0, sizes = 0;
+        for (int rank = 0; rank < case_.tp; rank++) {
+            double term = element_value(type(), data(launch, rank).input.data(), at);
+            sum += term;
+            sizes += std::fabs(term);
+        }
+        double unit = case_.accumulate[0] == 'n' ? dtype_unit_roundoff(type()) : 0x1p-24;
+        *tolerance = dtype_unit_roundoff(type()) * std::fabs(sum) + unit * sizes * (case_.tp - 1) * 1.01;
+        return sum;
+    }
+
+    long check_sum(int launch, int rank, int token) {
+        long wrong = 0;
+        const Word4 *out = data(launch, rank).out.data(), *first = data(launch, 0).out.data();
+        size_t from = size_t(token) * size_t(shape_.hidden_size);
+        for (size_t at = from; at < from + size_t(shape_.hidden_size); at++) {
+            double tolerance, expected = exact(launch, at, &tolerance);
+            double value = element_value(type(), out, at);
+            wrong += !near(value, expected, tolerance);
+            wrong += std::memcmp(reinterpret_cast<const char *>(out) + at * bytes_,
+                                 reinterpret_cast<const char *>(first) + at * bytes_, bytes_) != 0;
+        }
+        return wrong;
+    }
+
+    long check_fused(int launch, int rank, int token) {
+        long wrong = 0;
+        RankData &d = data(launch, rank);
+        size_t hidden = size_t(shape_.hidden_size), from = size_t(token) * hidden;
+        double squares = 0;
+        for (size_t at = from; at < from + hidden; at++) {
+            double tolerance, expected = exact(launch, at, &tolerance);
+            expected += element_value(type(), d.residual.data(), at);
+            double value = element_value(type(), d.residual_out.data(), at);
+            double unit = dtype_unit_roundoff(type());
+            wrong += !near(value, expected, 1.01 * (tolerance + unit * std::fabs(expected)) + 0x1p-24 * 8);
+            wrong += std::memcmp(d.residual_out.data(), data(launch, 0).residual_out.data(), 16) != 0;
+            squares += value * value;
+        }
+        double factor = 1 / std::sqrt(squares / double(hidden) + double(EPSILON));
+        const Word4 *norm = case_.fusion == Fusion::rms_norm ? d.out.data() : d.norm_out.data();
+        for (size_t at = from; at < from + hidden; at++) {
+            double r = element_value(type(), d.residual_out.data(), at);
+            double expected = r * factor * element_value(type(), gamma_.data(), at - from);
+            double relative = dtype_unit_roundoff(type()) + (double(hidden) / 4 + 16) * 0x1p-24;
+            double value = element_value(type(), norm, at);
+            wrong += !near(value, expected, relative * std::fabs(expected) + 0x1p-24);
+        }
+        if (case_.fusion == Fusion::fp8) wrong += check_fp8(d, from);
+        if (case_.fusion == Fusion::nvfp4) wrong += check_nvfp4(d, launch, token);
+        return wrong;
+    }
+
+    long check_fp8(const RankData &d, size_t from) {
+        long wrong = 0;
+        for (size_t at = from; at < from + size_t(shape_.hidden_size); at++) {
+            float y = float(element_value(type(), d.norm_out.data(), at));
+            if (std::isnan(y)) {
+                wrong += (d.codes[at] & 0x7f) != 0x7f;
+                continue;
+            }
+            wrong += d.codes[at] != nearest_code(&minifloat_e4m3, double(y * (1.0f / FP8_SCALE)));
+        }
+        return wrong;
+    }
+
+    long check_nvfp4(const RankData &d, int launch, int token) {
+        long wrong = 0;
+        size_t hidden = size_t(shape_.hidden_size), from = size_t(token) * hidden;
+        for (size_t column = 0; column < hidden / 16; column++) {
+            float y[16], largest = 0;
+            for (size_t i = 0; i < 16; i++) {
+                y[i] = float(element_value(type(), d.norm_out.data(), from + column * 16 + i));
+                if (std::fabs(y[i]) > largest) largest = std::fabs(y[i]);
+            }
+            if (std::isnan(y[0]) || std::isnan(y[7]) || std::isinf(largest)) continue;
+            uint8_t scale = nearest_code(&minifloat_e4m3, double(NVFP4_SCALE * largest / 6.0f));
+            float inverse = scale == 0 ? 0.0f : NVFP4_SCALE / float(code_value(&minifloat_e4m3, scale));
+            wrong += d.block_scales[scale_offset(launch, size_t(token), column)] != scale;
+            for (size_t i = 0; i < 16; i++) {
+                if (std::isnan(y[i])) continue;
+                uint8_t byte = d.codes[(from + column * 16 + i) / 2], code = i % 2 ? byte >> 4 : byte & 0xf;
+                wrong += code != nearest_code(&minifloat_e2m1, double(y[i] * inverse));
+            }
+        }
+        return wrong;
+    }
+
+    size_t scale_offset(int launch, size_t row, size_t column) const {
+        size_t columns = size_t(shape_.hidden_size) / 16, tiles = (columns + 3) / 4;
+        if (launch % 2 == 1) return row * columns + column;
+        size_t tile = row / 128 * tiles + column / 4, inside = row % 128;
+        return tile * 512 + inside % 32 * 16 + inside / 32 * 4 + column % 4;
+    }
+};
+
+template <class Type, Accumulate accumulate, int tp, Fusion fusion>
+void add_fusion(std::vector<Case> &cases, int dtype) {
+    const char *word = accumulate == Accumulate::native ? "native" : "fp32";
+    cases.push_back({"ONESHOT", word, dtype, tp, fusion,
+                     [](const Arguments &a) { oneshot<Type, accumulate, tp, fusion>(a); }});
+    cases.push_back({"TWOSHOT", word, dtype, tp, fusion,
+                     [](const Arguments &a) { twoshot<Type, accumulate, tp, fusion>(a); }});
+}
+
+template <class Type, Accumulate accumulate, int tp> void add_fusions(std::vector<Case> &cases, int dtype) {
+    add_fusion<Type, accumulate, tp, Fusion::none>(cases, dtype);
+    add_fusion<Type, accumulate, tp, Fusion::rms_norm>(cases, dtype);
+    add_fusion<Type, accumulate, tp, Fusion::fp8>(cases, dtype);
+    add_fusion<Type, accumulate, tp, Fusion::nvfp4>(cases, dtype);
+}
+
+template <int tp> void add_types(std::vector<Case> &cases) {
+    add_fusions<Bfloat16, Accumulate::native, tp>(cases, DTYPE_BFLOAT16);
+    add_fusions<Bfloat16, Accumulate::fp32, tp>(cases, DTYPE_BFLOAT16);
+    add_fusions<Float16, Accumulate::native, tp>(cases, DTYPE_FLOAT16);
+    add_fusions<Float16, Accumulate::fp32, tp>(cases, DTYPE_FLOAT16);
+    add_fusions<Float32, Accumulate::fp32, tp>(cases, DTYPE_FLOAT32);
+}
+
+// Whether blocks that are not all resident are told: the launch hangs, and every waiting thread leaves.
+bool tells_too_large_a_grid(const Case &c, uint64_t seed) {
+    Workbench bench(c, {9, 80, 1, 32}, seed);
+    bool told = bench.run(false, unsigned(c.tp - 1), true) == -1 && bench.gave_up();
+    if (!told) std::printf("FAILED: %s: a grid over the resident limit was not told\n", name_of(c).c_str());
+    return told;
+}
+
+// Runs one case in several surroundings; returns whether it is right in all.
+bool passes(const Case &c, uint64_t seed, uint64_t *switches) {
+    struct {
+        const char *name;
+        bool programmatic, one_gpu;
+        unsigned resident; // blocks
+        Shape shape;
+    } const surroundings[] = {
+        {"one block more than threads need", false, false, 0, {9, 272, 2, 64}},
+        {"programmatic launch, wide rows", true, false, 4, {9, 544, 2, 32}},
+        {"one GPU, all resident", false, true, unsigned(2 * c.tp), {10, 80, 2, 32}},
+    };
+    bool good = true;
+    for (const auto &s : surroundings) {
+        Workbench bench(c, s.shape, seed);
+        long wrong = bench.run(s.programmatic, s.resident, s.one_gpu);
+        *switches += bench.switches;
+        if (wrong == 0) continue;
+        good = false;
+        std::printf("FAILED: %s, %s: ", name_of(c).c_str(), s.name);
+        if (wrong < 0)
+            std::puts("deadlock");
+        else
+            std::printf("%ld wrong elements\n", wrong);
+    }
+    return tells_too_large_a_grid(c, seed) && good;
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+    uint64_t seed = argc > 1 ? std::strtoull(argv[1], nullptr, 0) : 1;
+    if (seed == 0) seed = static_cast<uint64_t>(std::time(nullptr));
+    std::string wanted = argc > 2 ? argv[2] : "";
+    std::vector<Case> cases;
+#ifdef FEW_CASES
+    add_fusions<Bfloat16, Accumulate::fp32, 3>(cases, DTYPE_BFLOAT16);
+#else
+    add_types<2>(cases);
+    add_types<3>(cases);
+    add_types<4>(cases);
+    add_types<8>(cases);
+#endif
+    std::printf("seed %llu\n", static_cast<unsigned long long>(seed));
+    int ran = 0, failed = 0;
+    uint64_t switches = 0;
+    for (const Case &c : cases) {
+        if (name_of(c).find(wanted) == std::string::npos) continue;
+        ran++;
+        failed += !passes(c, seed, &switches);
+    }
+    std::printf("%d cases, %d failed, %.1f million switches\n", ran, failed, double(switches) / 1e6);
+    return failed == 0 && ran > 0 ? 0 : 1;
+}

@@ -1,0 +1,157 @@
+// The layer of bench/cuda/layer.h on a CPU: every CUDA thread is a fiber of engine.cpp. Compiled with
+// whatever sanitizer the test has; the engine is not.
+#ifndef TESTS_CUDA_LAYER_ON_CPU_H
+#define TESTS_CUDA_LAYER_ON_CPU_H
+
+#include <cmath>
+#include <cstring>
+
+#define DEVICE_FUNCTION static inline
+#define DEVICE_MEMBER   inline
+#define SHARED_ARRAY(type, name, count)                                                                      \
+    type *name = static_cast<type *>(engine_shared_memory(__COUNTER__, sizeof(type) * (count)))
+
+struct EngineThread {
+    unsigned rank, block, thread, block_size, grid_size;
+};
+
+extern "C" {
+const EngineThread *engine_thread();
+void engine_block_barrier();
+float engine_shuffle_xor(float value, int mask);
+void *engine_shared_memory(int site, size_t bytes); // the same for all threads of a block
+void engine_step(int wrote);                        // between any two accesses others may run
+bool engine_keep_waiting();                         // nothing to do for now; false: nobody has
+void engine_wait_for_earlier_launches();
+void engine_let_next_launch_start();
+}
+
+DEVICE_FUNCTION unsigned thread_index() {
+    return engine_thread()->thread;
+}
+DEVICE_FUNCTION unsigned block_index() {
+    return engine_thread()->block;
+}
+DEVICE_FUNCTION unsigned block_size() {
+    return engine_thread()->block_size;
+}
+DEVICE_FUNCTION unsigned grid_size() {
+    return engine_thread()->grid_size;
+}
+DEVICE_FUNCTION void block_barrier() {
+    engine_block_barrier();
+}
+DEVICE_FUNCTION float shuffle_xor(float value, int mask) {
+    return engine_shuffle_xor(value, mask);
+}
+
+// Relaxed accesses of 32 bits each, between which others may run.
+DEVICE_FUNCTION Word4 load_relaxed(const Word4 *from) {
+    Word4 value;
+    for (int i = 0; i < 4; i++) {
+        value.word[i] = __atomic_load_n(&from->word[i], __ATOMIC_RELAXED);
+        engine_step(0);
+    }
+    return value;
+}
+DEVICE_FUNCTION void store_relaxed(Word4 *to, Word4 value) {
+    for (int i = 0; i < 4; i++) {
+        __atomic_store_n(&to->word[i], value.word[i], __ATOMIC_RELAXED);
+        engine_step(1);
+    }
+}
+DEVICE_FUNCTION Word4 load_plain(const Word4 *from) {
+    Word4 value = *from;
+    engine_step(0);
+    return value;
+}
+DEVICE_FUNCTION void store_plain(Word4 *to, Word4 value) {
+    *to = value;
+    engine_step(1);
+}
+DEVICE_FUNCTION void store_byte(uint8_t *to, uint8_t value) {
+    *to = value;
+    engine_step(1);
+}
+DEVICE_FUNCTION void store_bytes(void *to, uint64_t value, int bytes) {
+    std::memcpy(to, &value, static_cast<size_t>(bytes));
+    engine_step(1);
+}
+DEVICE_FUNCTION uint32_t load_acquire(const uint32_t *from) {
+    uint32_t value = __atomic_load_n(from, __ATOMIC_ACQUIRE);
+    engine_step(0);
+    return value;
+}
+DEVICE_FUNCTION void store_release(uint32_t *to, uint32_t value) {
+#ifdef FAULT_RELAXED_FLAG
+    __atomic_store_n(to, value, __ATOMIC_RELAXED);
+#else
+    __atomic_store_n(to, value, __ATOMIC_RELEASE);
+#endif
+    engine_step(1);
+}
+DEVICE_FUNCTION uint32_t fetch_add(uint32_t *to, uint32_t value) {
+    uint32_t old = __atomic_fetch_add(to, value, __ATOMIC_ACQ_REL);
+    engine_step(1);
+    return old;
+}
+DEVICE_FUNCTION bool keep_waiting(const uint32_t *give_up, uint32_t *polls) {
+    ++*polls;
+    return engine_keep_waiting() && __atomic_load_n(give_up, __ATOMIC_RELAXED) == 0;
+}
+
+DEVICE_FUNCTION float float_of_bits(uint32_t bits) {
+    float value;
+    std::memcpy(&value, &bits, sizeof value);
+    return value;
+}
+DEVICE_FUNCTION uint32_t bits_of_float(float value) {
+    uint32_t bits;
+    std::memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+DEVICE_FUNCTION float reciprocal_square_root(float value) {
+    return 1.0f / std::sqrt(value);
+}
+
+DEVICE_FUNCTION uint32_t bfloat16_bits(float value) {
+    uint32_t bits = bits_of_float(value);
+    if ((bits & 0x7fffffffu) > 0x7f800000u) return 0x7fff;
+    return (bits + 0x7fffu + (bits >> 16 & 1u)) >> 16;
+}
+DEVICE_FUNCTION uint32_t pack_bfloat16(float low, float high) {
+    return bfloat16_bits(low) | bfloat16_bits(high) << 16;
+}
+
+// Scaling by powers of two does the rounding: into the range of normal floats whose last place is that of the
+// half, and back.
+DEVICE_FUNCTION uint32_t float16_bits(float value) {
+    uint32_t bits = bits_of_float(value), sign = bits >> 16 & 0x8000u, magnitude = bits & 0x7fffffffu;
+    if (magnitude > 0x7f800000u) return 0x7fff;
+    if (magnitude >= 0x477ff000u) return sign | 0x7c00u; // 65520 and above
+    if (magnitude < 0x38800000u) {                       // below 2^-14: in steps of 2^-24
+        float steps = float_of_bits(magnitude) + 0.5f;
+        return sign | (bits_of_float(steps) - 0x3f000000u);
+    }
+    uint32_t odd = magnitude >> 13 & 1u;
+    return sign | ((magnitude + 0xfffu + odd - 0x38000000u) >> 13);
+}
+DEVICE_FUNCTION uint32_t pack_float16(float low, float high) {
+    return float16_bits(low) | float16_bits(high) << 16;
+}
+DEVICE_FUNCTION float float_of_float16(uint32_t half) {
+    uint32_t exponent = half >> 10 & 0x1fu, mantissa = half & 0x3ffu, sign = (half & 0x8000u) << 16;
+    if (exponent == 0x1f) return float_of_bits(sign | 0x7f800000u | mantissa << 13);
+    float magnitude = exponent == 0 ? static_cast<float>(mantissa) * 0x1p-24f
+                                    : float_of_bits((exponent + 112) << 23 | mantissa << 13);
+    return float_of_bits(bits_of_float(magnitude) | sign);
+}
+
+DEVICE_FUNCTION void wait_for_earlier_launches() {
+    engine_wait_for_earlier_launches();
+}
+DEVICE_FUNCTION void let_next_launch_start() {
+    engine_let_next_launch_start();
+}
+
+#endif
