@@ -82,6 +82,10 @@ DEVICE_FUNCTION uint32_t load_acquire(const uint32_t *from) {
 DEVICE_FUNCTION void store_release(uint32_t *to, uint32_t value) {
     asm volatile("st.release.sys.global.u32 [%0], %1;" ::"l"(to), "r"(value) : "memory");
 }
+// Says something that nothing else hangs on.
+DEVICE_FUNCTION void set_flag(uint32_t *flag) {
+    asm volatile("st.relaxed.sys.global.u32 [%0], 1;" ::"l"(flag) : "memory");
+}
 // Adds within the GPU; what came before is visible to whom this is read by.
 DEVICE_FUNCTION uint32_t fetch_add(uint32_t *to, uint32_t value) {
     uint32_t old;

