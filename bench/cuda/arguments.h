@@ -6,7 +6,7 @@
 
 constexpr int MAX_TP = 16;
 constexpr int ROTATION = 3; // buffers of ONESHOT
-constexpr int PHASES = 2;   // barriers of TWOSHOT
+constexpr int PHASES = 2;   // barriers of a launch, at most
 
 enum class Fusion { none, rms_norm, fp8, nvfp4 };
 enum class Accumulate { native, fp32 };
@@ -37,10 +37,14 @@ struct Call {
 };
 
 // Workspaces of all ranks, as this rank addresses them.
+//   ONESHOT       slots: [ROTATION][TP sources][capacity]
+//   TWOSHOT       slots: inputs[capacity], sums[capacity]
+//   NVLS_ONESHOT  slots: [2][capacity], inputs
+//   NVLS_TWOSHOT  slots: inputs[capacity], sums[capacity]
 struct Workspace {
-    Word4 *
-        slots[MAX_TP]; // ONESHOT: [ROTATION][TP sources][capacity]; TWOSHOT: inputs[capacity], sums[capacity]
-    uint32_t *flags[MAX_TP]; // TWOSHOT: [PHASES][TP sources][max_blocks]
+    Word4 *slots[MAX_TP];
+    Word4 *multicast;        // NVLS: all ranks' slots at once
+    uint32_t *flags[MAX_TP]; // all but ONESHOT: [PHASES][TP sources][max_blocks]
     size_t capacity;         // accesses of a message at most
     int max_blocks;
     RankState *state;        // this rank's

@@ -74,6 +74,39 @@ DEVICE_FUNCTION void store_bytes(void *to, uint64_t value, int bytes) {
         *static_cast<uint16_t *>(to) = static_cast<uint16_t>(value);
 }
 
+// The sum over all ranks' memory behind a multicast address, made by the switch in fp32 and rounded once;
+// which order it takes them in is its own. From SM90 on.
+template <class Type> DEVICE_FUNCTION Word4 multicast_load_sum(const Word4 *from) {
+    Word4 value = {};
+#if __CUDA_ARCH__ >= 900
+    if constexpr (Type::per_access == 4) {
+        asm volatile("multimem.ld_reduce.relaxed.sys.global.add.v4.f32 {%0,%1,%2,%3}, [%4];"
+                     : "=r"(value.word[0]), "=r"(value.word[1]), "=r"(value.word[2]), "=r"(value.word[3])
+                     : "l"(from)
+                     : "memory");
+    } else if constexpr (Type::is_bfloat16) {
+        asm volatile("multimem.ld_reduce.relaxed.sys.global.add.acc::f32.v4.bf16x2 {%0,%1,%2,%3}, [%4];"
+                     : "=r"(value.word[0]), "=r"(value.word[1]), "=r"(value.word[2]), "=r"(value.word[3])
+                     : "l"(from)
+                     : "memory");
+    } else {
+        asm volatile("multimem.ld_reduce.relaxed.sys.global.add.acc::f32.v4.f16x2 {%0,%1,%2,%3}, [%4];"
+                     : "=r"(value.word[0]), "=r"(value.word[1]), "=r"(value.word[2]), "=r"(value.word[3])
+                     : "l"(from)
+                     : "memory");
+    }
+#endif
+    return value;
+}
+// Stores into all ranks' memory.
+DEVICE_FUNCTION void multicast_store(Word4 *to, Word4 value) {
+#if __CUDA_ARCH__ >= 900
+    asm volatile("multimem.st.relaxed.sys.global.v4.f32 [%0], {%1,%2,%3,%4};" ::"l"(to), "r"(value.word[0]),
+                 "r"(value.word[1]), "r"(value.word[2]), "r"(value.word[3])
+                 : "memory");
+#endif
+}
+
 DEVICE_FUNCTION uint32_t load_acquire(const uint32_t *from) {
     uint32_t value;
     asm volatile("ld.acquire.sys.global.u32 %0, [%1];" : "=r"(value) : "l"(from) : "memory");

@@ -7,6 +7,7 @@
 
 struct Bfloat16 {
     static constexpr int per_access = 8;
+    static constexpr bool is_bfloat16 = true;
     static DEVICE_MEMBER float low(uint32_t pair) { return float_of_bits(pair << 16); }
     static DEVICE_MEMBER float high(uint32_t pair) { return float_of_bits(pair & 0xffff0000u); }
     static DEVICE_MEMBER uint32_t pack(float low, float high) { return pack_bfloat16(low, high); }
@@ -14,6 +15,7 @@ struct Bfloat16 {
 
 struct Float16 {
     static constexpr int per_access = 8;
+    static constexpr bool is_bfloat16 = false;
     static DEVICE_MEMBER float low(uint32_t pair) { return float_of_float16(pair & 0xffffu); }
     static DEVICE_MEMBER float high(uint32_t pair) { return float_of_float16(pair >> 16); }
     static DEVICE_MEMBER uint32_t pack(float low, float high) { return pack_float16(low, high); }

@@ -7,6 +7,7 @@
 // With more blocks than the GPU holds, every strategy that waits for other blocks must end as a deadlock that
 // is told, and leave by the flag that says so. residual_out is compared with float64; the norm with float64
 // of the kernel's own residual_out; codes bit for bit with what the kernel's own rounded norm gives.
+#include "nvls.h"
 #include "oneshot.h"
 #include "twoshot.h"
 
@@ -21,6 +22,9 @@ extern "C" {
 #include <ctime>
 #include <string>
 #include <vector>
+
+extern "C" EngineMulticast engine_multicast;
+EngineMulticast engine_multicast;
 
 namespace {
 
@@ -168,6 +172,8 @@ class Workbench {
             slots_.emplace_back(oneshot ? ROTATION * size_t(tp) * capacity_ : 2 * capacity_, empty);
             flags_.emplace_back(size_t(PHASES * tp * shape_.blocks), 0u);
         }
+        engine_multicast.ranks = tp;
+        for (int rank = 0; rank < tp; rank++) engine_multicast.base[rank] = slots_[size_t(rank)].data();
         states_.assign(size_t(tp), RankState{});
         data_.resize(size_t(LAUNCHES * tp));
         for (int launch = 0; launch < LAUNCHES; launch++) {
@@ -217,6 +223,7 @@ class Workbench {
             a.workspace.slots[peer] = slots_[size_t(peer)].data();
             a.workspace.flags[peer] = flags_[size_t(peer)].data();
         }
+        a.workspace.multicast = engine_multicast.base[0];
         a.workspace.capacity = capacity_;
         a.workspace.max_blocks = shape_.blocks;
         a.workspace.state = &states_[size_t(rank)];
@@ -349,6 +356,12 @@ void add_fusion(std::vector<Case> &cases, int dtype) {
                      [](const Arguments &a) { oneshot<Type, accumulate, tp, fusion>(a); }});
     cases.push_back({"TWOSHOT", word, dtype, tp, fusion,
                      [](const Arguments &a) { twoshot<Type, accumulate, tp, fusion>(a); }});
+    if constexpr (accumulate == Accumulate::fp32) {
+        cases.push_back({"NVLS_ONESHOT", word, dtype, tp, fusion,
+                         [](const Arguments &a) { nvls_oneshot<Type, accumulate, tp, fusion>(a); }});
+        cases.push_back({"NVLS_TWOSHOT", word, dtype, tp, fusion,
+                         [](const Arguments &a) { nvls_twoshot<Type, accumulate, tp, fusion>(a); }});
+    }
 }
 
 template <class Type, Accumulate accumulate, int tp> void add_fusions(std::vector<Case> &cases, int dtype) {

@@ -77,6 +77,34 @@ DEVICE_FUNCTION void store_bytes(void *to, uint64_t value, int bytes) {
     std::memcpy(to, &value, static_cast<size_t>(bytes));
     engine_step(1);
 }
+// Which memory stands behind a multicast address: that of rank 0 is the address itself.
+extern "C" {
+struct EngineMulticast {
+    int ranks;
+    Word4 *base[16];
+};
+extern EngineMulticast engine_multicast;
+}
+
+// The switch of this engine adds in rank order.
+template <class Type> DEVICE_FUNCTION void unpack(Word4 from, float *values);
+template <class Type> DEVICE_FUNCTION Word4 pack(const float *values);
+template <class Type> DEVICE_FUNCTION Word4 multicast_load_sum(const Word4 *from) {
+    constexpr int n = Type::per_access;
+    float sum[n] = {};
+    for (int rank = 0; rank < engine_multicast.ranks; rank++) {
+        float terms[n];
+        unpack<Type>(load_plain(engine_multicast.base[rank] + (from - engine_multicast.base[0])), terms);
+        for (int i = 0; i < n; i++) sum[i] = rank == 0 ? terms[i] : sum[i] + terms[i];
+    }
+    return pack<Type>(sum);
+}
+DEVICE_FUNCTION void multicast_store(Word4 *to, Word4 value) {
+    for (int rank = 0; rank < engine_multicast.ranks; rank++) {
+        store_plain(engine_multicast.base[rank] + (to - engine_multicast.base[0]), value);
+    }
+}
+
 DEVICE_FUNCTION uint32_t load_acquire(const uint32_t *from) {
     uint32_t value = __atomic_load_n(from, __ATOMIC_ACQUIRE);
     engine_step(0);

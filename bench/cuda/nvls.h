@@ -1,0 +1,57 @@
+// NVLS_ONESHOT and NVLS_TWOSHOT: the switch adds up, through a multicast address of all ranks' workspaces.
+//
+// NVLS_ONESHOT: every rank copies its message in, all meet, and each has the switch add up all of it. Two
+// input buffers take turns, so that no second barrier is needed: a rank overwrites the inputs of launch n in
+// launch n+2, after the barrier of launch n+1, which others reach only when they have ended launch n.
+// NVLS_TWOSHOT: each rank has its range of tokens added up, and stores the sums to all; then all meet again.
+// As in TWOSHOT, block b of every rank handles the same tokens, and all blocks have to be resident together.
+#ifndef BENCH_CUDA_NVLS_H
+#define BENCH_CUDA_NVLS_H
+
+#include "epilogue.h"
+#include "ranks.h"
+#include "reduce.h"
+
+template <class Type, Accumulate accumulate, int tp, Fusion fusion>
+DEVICE_FUNCTION void nvls_oneshot(const Arguments &arguments) {
+    static_assert(accumulate == Accumulate::fp32, "the switch adds in fp32");
+    SHARED_ARRAY(float, partial, MAX_WARPS);
+    const Workspace &workspace = arguments.workspace;
+    wait_for_earlier_launches();
+    uint32_t epoch = workspace.state->epoch;
+    size_t buffer = epoch % 2 * workspace.capacity;
+    copy_in(arguments, tp, workspace.slots[arguments.rank] + buffer);
+#ifndef FAULT_NO_RANKS_BARRIER
+    ranks_barrier<tp>(arguments, 0, epoch + 1);
+#endif
+    let_next_launch_start();
+    finish_tokens<Type, tp, fusion>(arguments.call, partial, [&](size_t at) {
+        return multicast_load_sum<Type>(workspace.multicast + buffer + at);
+    });
+    end_launch(workspace, epoch, 0);
+}
+
+template <class Type, Accumulate accumulate, int tp, Fusion fusion>
+DEVICE_FUNCTION void nvls_twoshot(const Arguments &arguments) {
+    static_assert(accumulate == Accumulate::fp32, "the switch adds in fp32");
+    SHARED_ARRAY(float, partial, MAX_WARPS);
+    const Workspace &workspace = arguments.workspace;
+    wait_for_earlier_launches();
+    uint32_t epoch = workspace.state->epoch;
+    copy_in(arguments, tp, workspace.slots[arguments.rank]);
+#ifndef FAULT_NO_RANKS_BARRIER
+    ranks_barrier<tp>(arguments, 0, epoch + 1);
+#endif
+    Word4 *sums = workspace.multicast + workspace.capacity;
+    for_each_access(arguments.call, tp, arguments.rank, [&](size_t at) {
+        multicast_store(sums + at, multicast_load_sum<Type>(workspace.multicast + at));
+    });
+    ranks_barrier<tp>(arguments, 1, epoch + 1);
+    let_next_launch_start();
+    const Word4 *own_sums = workspace.slots[arguments.rank] + workspace.capacity;
+    finish_tokens<Type, tp, fusion>(arguments.call, partial,
+                                    [&](size_t at) { return load_plain(own_sums + at); });
+    end_launch(workspace, epoch, 0);
+}
+
+#endif
