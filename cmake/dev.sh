@@ -46,6 +46,7 @@ test  program:make         make            make
 test  program:sqlite3      sqlite3         sqlite
 test  program:python3      python3         python3
 test  program:clang        clang           clang
+test  tsan                 libclang-rt-14-dev compiler-rt
 test  program:clang-format clang-format    clang-tools-extra
 test  program:luacheck     lua-check       luacheck
 test  luaunit              lua-unit        lua-luaunit
@@ -79,6 +80,7 @@ have() {
     cmake) have_cmake ;;
     lua) have_lua ;;
     luaunit) have_luaunit ;;
+    tsan) printf 'int main() {}\n' | clang++ -fsanitize=thread -x c++ - -o /dev/null >/dev/null 2>&1 ;;
     mpi) printf '#include <mpi.h>\n' | mpicc -E -x c - >/dev/null 2>&1 ;;
     esac
 }
