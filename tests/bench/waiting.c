@@ -1,0 +1,103 @@
+// Waiting for a peer (bench/host/group.h): what arrives ends the wait; a peer that died, a peer that gave up
+// and a deadline end it, too, and are told by the first who noticed.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "host/group.h"
+
+static struct control *control; // shared with children
+
+static int new_control(void **state) {
+    (void)state;
+    control = mmap(NULL, sizeof *control, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    return control == MAP_FAILED ? -1 : 0;
+}
+
+static int drop_control(void **state) {
+    (void)state;
+    return munmap(control, sizeof *control);
+}
+
+static struct group group_of(int rank, double timeout_s) {
+    return (struct group){
+        .rank = rank, .size = 2, .spin_limit = 1, .timeout_s = timeout_s, .control = control};
+}
+
+// A child that ends when it has done `work`; returns its pid.
+static pid_t start(void (*work)(void)) {
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        work();
+        _exit(0);
+    }
+    return child;
+}
+
+static void ping(void) {
+    atomic_store_explicit(&control->ping.value, 1, memory_order_release);
+}
+
+static void nothing(void) {}
+
+static void give_up(void) {
+    struct group group = group_of(1, 0.01);
+    (void)group_wait(&group, &control->pong.value, 1);
+}
+
+static void what_arrives_ends_the_wait(void **state) {
+    (void)state;
+    struct group group = group_of(0, 60);
+    control->pids[0] = (int32_t)getpid();
+    pid_t child = start(ping);
+    control->pids[1] = (int32_t)child;
+    assert_true(group_wait(&group, &control->ping.value, 1));
+    waitpid(child, NULL, 0);
+}
+
+static void a_peer_that_died_is_told(void **state) {
+    (void)state;
+    struct group group = group_of(0, 60);
+    control->pids[0] = (int32_t)getpid();
+    control->pids[1] = (int32_t)start(nothing);
+    waitpid((pid_t)control->pids[1], NULL, 0);
+    assert_false(group_wait(&group, &control->ping.value, 1));
+    assert_string_equal(group_failure(&group), "rank 1 died");
+}
+
+static void a_deadline_is_told(void **state) {
+    (void)state;
+    struct group group = group_of(0, 0.01);
+    control->pids[0] = control->pids[1] = (int32_t)getpid();
+    assert_false(group_wait(&group, &control->ping.value, 1));
+    assert_string_equal(group_failure(&group), "rank 0 waited for 0.01 s");
+}
+
+static void the_first_failure_is_told_by_all(void **state) {
+    (void)state;
+    struct group group = group_of(0, 60);
+    control->pids[0] = control->pids[1] = (int32_t)getpid();
+    pid_t child = start(give_up);
+    assert_false(group_wait(&group, &control->ping.value, 1));
+    assert_string_equal(group_failure(&group), "rank 1 waited for 0.01 s");
+    waitpid(child, NULL, 0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(what_arrives_ends_the_wait, new_control, drop_control),
+        cmocka_unit_test_setup_teardown(a_peer_that_died_is_told, new_control, drop_control),
+        cmocka_unit_test_setup_teardown(a_deadline_is_told, new_control, drop_control),
+        cmocka_unit_test_setup_teardown(the_first_failure_is_told_by_all, new_control, drop_control),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
