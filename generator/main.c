@@ -7,6 +7,7 @@
 #include <limits.h>
 #include <lua.h>
 #include <lualib.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -98,6 +99,12 @@ static int run_verb(lua_State *lua, int argc, char **argv) {
     return (int)lua_tointeger(lua, -1);
 }
 
+// Whether standard output is a pipe that nobody reads any more, as after `| head`: that is no failure.
+static bool reader_has_left(void) {
+    struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};
+    return poll(&out, 1, 0) == 1 && (out.revents & POLLERR) != 0;
+}
+
 int main(int argc, char **argv) {
     signal(SIGPIPE, SIG_IGN);
     struct folders folders;
@@ -118,7 +125,7 @@ int main(int argc, char **argv) {
         status = EXIT_USAGE;
     }
     lua_close(lua);
-    if ((fflush(stdout) != 0 || ferror(stdout)) && status == 0) {
+    if ((fflush(stdout) != 0 || ferror(stdout)) && status == 0 && !reader_has_left()) {
         fprintf(stderr, "gentables: standard output cannot be written\n");
         status = EXIT_WORK;
     }

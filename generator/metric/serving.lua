@@ -4,6 +4,7 @@ local fail = require "fail"
 local file = require "core.file"
 local json = require "json"
 local refuse = require "metric.refuse"
+local statistics = require "metric.statistics"
 local trace_dir = require "metric.trace_dir"
 
 local serving = {}
@@ -32,29 +33,6 @@ local function value_in(path, key)
   return value + 0.0
 end
 
-local function mean_of(values)
-  local sum = 0.0
-  for _, value in ipairs(values) do sum = sum + value end
-  return sum / #values
-end
-
--- Of the values as a sample (n - 1); 0 for one value.
-local function deviation_of(values, mean)
-  local squares = 0.0
-  for _, value in ipairs(values) do squares = squares + (value - mean) ^ 2 end
-  return #values < 2 and 0.0 or math.sqrt(squares / (#values - 1))
-end
-
--- What one can say of at least one value.
-local function summarise(values)
-  local ordered, middle = table.move(values, 1, #values, 1, {}), #values // 2
-  table.sort(ordered)
-  local median = #ordered % 2 == 1 and ordered[middle + 1] or (ordered[middle] + ordered[middle + 1]) / 2
-  local mean = mean_of(values)
-  return { count = #values, mean = mean, median = median, min = ordered[1], max = ordered[#ordered],
-    standard_deviation = deviation_of(values, mean) }
-end
-
 -- Reads a metric of one run: { folder, count, mean, median, min, max, standard_deviation, files }. Files
 -- without the key are counted on stderr and left out; that no file has it is an error. Wrong input raises.
 function serving.read(dir, row)
@@ -76,7 +54,7 @@ function serving.read(dir, row)
     io.stderr:write(("gentables: %s/results_json: %d of %d files have no %s; left out\n"):format(dir,
       #paths - #values, #paths, row.key))
   end
-  local run = summarise(values)
+  local run = statistics.summarise(values)
   run.folder, run.files = dir, json.array(files)
   return run
 end
