@@ -21,6 +21,7 @@ local largest_limits = { message_bytes = 1 << 40, min_samples = 1000000, max_sam
   cell_us = 1000000000000 }
 
 local MAX_BYTES, MAX_INSTRUCTIONS = 1024 * 1024, 10000000
+local LOOK_EVERY, MAX_KIB = 10, 64 * 1024 -- instructions between two looks; what a spec may take
 
 -- ---- where things stand in the file, for messages ---------------------------------------------
 
@@ -170,8 +171,20 @@ local function evaluate(source)
   local strings = getmetatable("")
   local index = strings.__index
   strings.__index = nil
-  local function stop() error("it runs on and on; a spec only returns a table", 2) end
-  debug.sethook(stop, "", MAX_INSTRUCTIONS)
+  local looks, allowed_kib = 0, collectgarbage("count") + MAX_KIB
+  local function stop(why)
+    debug.sethook()
+    error(why, 3)
+  end
+  local function look()
+    looks = looks + 1
+    if looks * LOOK_EVERY > MAX_INSTRUCTIONS then
+      stop("it runs on and on; a spec only returns a table")
+    elseif collectgarbage("count") > allowed_kib then
+      stop("it takes more than 64 MiB; a spec is a short table")
+    end
+  end
+  debug.sethook(look, "", LOOK_EVERY)
   local ok, value = pcall(chunk)
   debug.sethook()
   strings.__index = index

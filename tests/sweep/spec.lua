@@ -119,6 +119,8 @@ function TestSpec:test_a_spec_is_a_table_and_nothing_else()
   lu.assertStrContains(self:refusal(""), "1: it returns nil")
   lu.assertStrContains(self:refusal("return {\n tp = = }"), "2: unexpected symbol")
   lu.assertStrContains(self:refusal("\nwhile true do end"), "2: it runs on and on")
+  local doubling = "local s = 'x'\nfor _ = 1, 40 do s = s .. s end\nreturn s"
+  lu.assertStrContains(self:refusal(doubling), "2: it takes more than 64 MiB")
   lu.assertStrContains(self:refusal("os.exit(0)"), "1: attempt to index a nil value")
   lu.assertStrContains(self:refusal("return ('x'):rep(1 << 40)"), "1: attempt to index a string value")
   lu.assertStrContains(self:refusal("\27Lua"), "attempt to load a binary chunk")
