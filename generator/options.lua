@@ -74,6 +74,15 @@ function options.parse(verb, name, argv)
   return args
 end
 
+-- Whether the command line asks for help.
+function options.wants_help(argv)
+  for _, word in ipairs(argv) do
+    if word == "--" then return false end
+    if word == "--help" or word == "-h" then return true end
+  end
+  return false
+end
+
 -- The help text of a verb.
 function options.help(verb, name)
   local out = { ("usage: gentables %s"):format(name) }

@@ -2,7 +2,8 @@
 -- completion are made from this list.
 --
 -- A new verb is a row here and a file that returns { summary, options, positional, example, run }, where
--- run(args) returns the exit code (nil is 0). See options.lua for how options are declared.
+-- run(args) returns the exit code (nil is 0). See options.lua for how options are declared. A verb that has
+-- commands of its own returns { commands = list, command = function(argv) } instead: see trace.lua.
 local fail = require "fail"
 local options = require "options"
 
@@ -13,6 +14,7 @@ verbs.list = {
   { name = "generate", help = "rows -> table -> artifacts" },
   { name = "check", help = "say whether what is checked in is what the rows give" },
   { name = "metric", help = "one number of a serving run, gate log, kernel summary or profiler file" },
+  { name = "trace", help = "reports, comparisons and merged timelines of profiler traces" },
   { name = "template", help = "render one template by hand (the build of the bench uses it)" },
   { name = "lua", help = "run a Lua script with the modules of gentables at hand" },
 }
@@ -30,19 +32,21 @@ local function find(name)
   end
 end
 
-local function wants_help(argv)
-  for _, word in ipairs(argv) do
-    if word == "--" then return false end
-    if word == "--help" or word == "-h" then return true end
-  end
-  return false
+-- The commands of a verb: asked for on stdout, missing on stderr.
+local function print_usage(module, asked)
+  (asked and io.stdout or io.stderr):write(module.usage())
+  return asked and 0 or 2
 end
 
 local function run(name, argv)
   local verb = find(name)
   if not verb then fail.input("there is no verb %q; gentables --help lists them", name) end
   local module = require(verb.name)
-  if wants_help(argv) then
+  if module.commands then
+    if #argv == 0 or argv[1] == "--help" or argv[1] == "-h" then return print_usage(module, #argv > 0) end
+    name, module = module.command(argv)
+  end
+  if options.wants_help(argv) then
     io.stdout:write(options.help(module, name))
     return 0
   end
