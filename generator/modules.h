@@ -13,6 +13,7 @@ int luaopen_core_process(lua_State *lua);
 int luaopen_core_rows(lua_State *lua);
 int luaopen_core_system(lua_State *lua);
 int luaopen_core_table(lua_State *lua);
+int luaopen_core_workers(lua_State *lua);
 
 static const struct luaL_Reg gentables_modules[] = {
     {"core.file", luaopen_core_file},
@@ -21,6 +22,7 @@ static const struct luaL_Reg gentables_modules[] = {
     {"core.rows", luaopen_core_rows},
     {"core.system", luaopen_core_system},
     {"core.table", luaopen_core_table},
+    {"core.workers", luaopen_core_workers},
     {NULL, NULL},
 };
 

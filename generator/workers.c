@@ -1,0 +1,372 @@
+// Work on several items at once, each in a child process: a crash takes one item with it, and the memory of
+// an item goes back when it is done. Says nothing of what the work is; workers.lua is what Lua calls.
+//
+// A child leads a process group of its own. It ends with gentables (the kernel sends it SIGTERM), and when
+// SIGINT, SIGTERM or SIGHUP come to gentables; it then finishes the step in C that it is at, so that no file
+// is left half-written, for ALARM_SECONDS at most. From Lua: require("core.workers").map(...).
+#include <errno.h>
+#include <fcntl.h>
+#include <lauxlib.h>
+#include <lua.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+    PIECE = 1 << 16,   // of a pipe, read at once
+    ALARM_SECONDS = 2, // what a child has to end once it is told to
+    GRACE_MS = 3000,   // after which it is killed
+    TICK_MS = 5,       // how often an ending child is looked at
+    MOST_WORKERS = 1024,
+};
+
+struct worker {
+    pid_t pid;
+    int pipe; // -1: not in use
+    lua_Integer item;
+    char *data; // what it has answered so far
+    size_t length, capacity;
+    bool out_of_memory;
+};
+
+// All of one map, at stack index 5 of its Lua function.
+struct work {
+    struct worker *workers; // `jobs` of them
+    struct pollfd *polls;
+    size_t jobs, running;
+    lua_Integer count, next; // items
+};
+
+enum { ARG_COUNT = 1, ARG_JOBS, ARG_RUN, ARG_DONE };
+
+// ---- signals ----------------------------------------------------------------------------------
+
+static const int caught_signals[] = {SIGINT, SIGTERM, SIGHUP};
+enum { CAUGHT = sizeof caught_signals / sizeof caught_signals[0] };
+static struct sigaction former_actions[CAUGHT];
+static volatile sig_atomic_t caught_signal;
+static lua_State *working_lua;            // in a child: what runs the item
+static volatile sig_atomic_t told_to_end; // in a child
+
+static void catch_signal(int number) {
+    caught_signal = number;
+}
+
+static void catch_signals(void) {
+    caught_signal = 0;
+    struct sigaction action = {.sa_handler = catch_signal};
+    sigemptyset(&action.sa_mask);
+    for (int i = 0; i < CAUGHT; i++) {
+        sigaction(caught_signals[i], NULL, &former_actions[i]);
+        // What is ignored from outside (nohup) stays so.
+        if (former_actions[i].sa_handler != SIG_IGN) sigaction(caught_signals[i], &action, NULL);
+    }
+}
+
+static void release_signals(void) {
+    for (int i = 0; i < CAUGHT; i++) sigaction(caught_signals[i], &former_actions[i], NULL);
+}
+
+static void block_signals(sigset_t *former) {
+    sigset_t set;
+    sigemptyset(&set);
+    for (int i = 0; i < CAUGHT; i++) sigaddset(&set, caught_signals[i]);
+    sigprocmask(SIG_BLOCK, &set, former);
+}
+
+static void raise_interrupted(lua_State *lua, lua_Debug *debug) {
+    (void)debug;
+    luaL_error(lua, "interrupted");
+}
+
+// In a child: the item ends at the next step in Lua. Lua's own program does it like this.
+static void end_work(int number) {
+    told_to_end = number;
+    lua_sethook(working_lua, raise_interrupted, LUA_MASKCALL | LUA_MASKRET | LUA_MASKLINE | LUA_MASKCOUNT, 1);
+    alarm(ALARM_SECONDS);
+}
+
+// ---- the child --------------------------------------------------------------------------------
+
+static void write_answer(int pipe, const char *data, size_t length) {
+    while (length > 0) {
+        ssize_t wrote = write(pipe, data, length);
+        if (wrote < 0 && errno == EINTR) continue;
+        if (wrote < 0) _exit(EXIT_FAILURE);
+        data += wrote;
+        length -= (size_t)wrote;
+    }
+}
+
+static void listen_for_the_end(lua_State *lua, pid_t parent) {
+    working_lua = lua;
+    told_to_end = 0;
+    setpgid(0, 0);
+    signal(SIGALRM, SIG_DFL);
+    struct sigaction action = {.sa_handler = end_work};
+    sigemptyset(&action.sa_mask);
+    // Ctrl-C does not come here, where it is another process group; gentables tells.
+    for (int i = 0; i < CAUGHT; i++) sigaction(caught_signals[i], &action, NULL);
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    // The parent may have died before the death signal was asked for.
+    if (prctl(PR_SET_PDEATHSIG, SIGTERM) != 0 || getppid() != parent) _exit(EXIT_FAILURE);
+}
+
+// Runs the item and answers through `pipe`: never returns.
+static void work_on(lua_State *lua, lua_Integer item, int pipe, pid_t parent) {
+    listen_for_the_end(lua, parent);
+    lua_pushvalue(lua, ARG_RUN);
+    lua_pushinteger(lua, item);
+    int status = lua_pcall(lua, 1, 1, 0);
+    size_t length = 0;
+    const char *answer = lua_tolstring(lua, -1, &length);
+    if (told_to_end != 0) _exit(EXIT_FAILURE);
+    if (status != LUA_OK || answer == NULL) {
+        fprintf(stderr, "gentables: internal error: %s\n",
+                answer == NULL ? "an item without answer" : answer);
+        _exit(EXIT_FAILURE);
+    }
+    fflush(NULL);
+    write_answer(pipe, answer, length);
+    _exit(EXIT_SUCCESS);
+}
+
+// ---- the parent -------------------------------------------------------------------------------
+
+static void close_pipes(struct work *work) {
+    for (size_t i = 0; i < work->jobs; i++) {
+        if (work->workers[i].pipe >= 0) close(work->workers[i].pipe);
+    }
+}
+
+// Starts the next item in a place that is free. Returns 0, or an errno value.
+static int start_next(lua_State *lua, struct work *work, struct worker *worker) {
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0) return errno;
+    fflush(NULL); // what is buffered is written once, not by every child
+    sigset_t former;
+    block_signals(&former);
+    pid_t parent = getpid(), pid = fork();
+    if (pid == 0) {
+        close_pipes(work);
+        close(ends[0]);
+        work_on(lua, work->next, ends[1], parent);
+    }
+    int problem = pid < 0 ? errno : 0;
+    close(ends[1]);
+    if (problem != 0) {
+        close(ends[0]);
+    } else {
+        setpgid(pid, pid); // as the child does: whoever comes first
+        *worker = (struct worker){.pid = pid, .pipe = ends[0], .item = work->next++};
+        work->running++;
+    }
+    sigprocmask(SIG_SETMASK, &former, NULL);
+    return problem;
+}
+
+// Starts what there is room for. Returns an errno value where nothing runs and nothing can be started.
+static int start_more(lua_State *lua, struct work *work) {
+    for (size_t i = 0; i < work->jobs && work->next <= work->count; i++) {
+        if (work->workers[i].pipe >= 0) continue;
+        int problem = start_next(lua, work, &work->workers[i]);
+        if (problem != 0) return work->running == 0 ? problem : 0;
+    }
+    return 0;
+}
+
+static bool reserve(struct worker *worker) {
+    if (worker->capacity - worker->length >= PIECE) return true;
+    size_t capacity = 2 * worker->capacity + PIECE;
+    char *data = realloc(worker->data, capacity);
+    if (data == NULL) return false;
+    worker->data = data;
+    worker->capacity = capacity;
+    return true;
+}
+
+// Reads what a worker has to say. Returns whether that was all.
+static bool read_answer(struct worker *worker) {
+    if (!reserve(worker)) {
+        worker->out_of_memory = true;
+        kill(-worker->pid, SIGKILL);
+        return true;
+    }
+    ssize_t got = read(worker->pipe, worker->data + worker->length, PIECE);
+    if (got > 0) worker->length += (size_t)got;
+    return got == 0 || (got < 0 && errno != EINTR);
+}
+
+static int reap(struct worker *worker) {
+    int status = 0;
+    close(worker->pipe);
+    worker->pipe = -1;
+    while (waitpid(worker->pid, &status, 0) < 0 && errno == EINTR) {
+    }
+    return status;
+}
+
+static void push_reason(lua_State *lua, int status) {
+    if (!WIFSIGNALED(status)) {
+        lua_pushfstring(lua, "its process ended with exit code %d", WEXITSTATUS(status));
+        return;
+    }
+    const char *name = sigabbrev_np(WTERMSIG(status)), *text = sigdescr_np(WTERMSIG(status));
+    lua_pushfstring(lua, "its process was killed by SIG%s (%s)", name ? name : "?",
+                    text ? text : "unknown signal");
+}
+
+// Calls done(item, answer | nil, reason). Returns the status of that call, whose error stays on the stack.
+static int hand_over(lua_State *lua, struct work *work, struct worker *worker) {
+    int status = reap(worker);
+    work->running--;
+    lua_pushvalue(lua, ARG_DONE);
+    lua_pushinteger(lua, worker->item);
+    if (status == 0 && !worker->out_of_memory) {
+        lua_pushlstring(lua, worker->data == NULL ? "" : worker->data, worker->length);
+        lua_pushnil(lua);
+    } else {
+        lua_pushnil(lua);
+        if (worker->out_of_memory) {
+            lua_pushliteral(lua, "out of memory");
+        } else {
+            push_reason(lua, status);
+        }
+    }
+    free(worker->data);
+    worker->data = NULL;
+    return lua_pcall(lua, 3, 0, 0);
+}
+
+// Waits until some worker has something to say. Returns false where a signal came.
+static bool wait_for_some(struct work *work) {
+    for (size_t i = 0; i < work->jobs; i++) {
+        work->polls[i] = (struct pollfd){work->workers[i].pipe, POLLIN, 0}; // -1 is passed over
+    }
+    sigset_t former;
+    block_signals(&former);
+    while (caught_signal == 0) {
+        int ready = ppoll(work->polls, work->jobs, NULL, &former);
+        if (ready > 0 || (ready < 0 && errno != EINTR)) break;
+    }
+    sigprocmask(SIG_SETMASK, &former, NULL);
+    return caught_signal == 0;
+}
+
+static bool has_ended(pid_t pid) {
+    siginfo_t info = {0};
+    int got = waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT);
+    return (got == 0 && info.si_pid == pid) || (got < 0 && errno != EINTR);
+}
+
+// Ends every child: told to first, killed with its group where that does not help.
+static void end_all(struct work *work) {
+    for (size_t i = 0; i < work->jobs; i++) {
+        if (work->workers[i].pipe >= 0) kill(-work->workers[i].pid, SIGTERM);
+    }
+    int waited_ms = 0;
+    for (size_t i = 0; i < work->jobs; i++) {
+        struct worker *worker = &work->workers[i];
+        if (worker->pipe < 0) continue;
+        for (; waited_ms < GRACE_MS && !has_ended(worker->pid); waited_ms += TICK_MS) {
+            nanosleep(&(struct timespec){.tv_nsec = TICK_MS * 1000000}, NULL);
+        }
+        kill(-worker->pid, SIGKILL); // not reaped yet: the number is still its own
+        reap(worker);
+        free(worker->data);
+        worker->data = NULL;
+    }
+    work->running = 0;
+}
+
+enum outcome { OUTCOME_DONE, OUTCOME_SIGNAL, OUTCOME_NO_CHILD, OUTCOME_ERROR };
+
+// Works until all items are done. On OUTCOME_ERROR the error is on the stack, on OUTCOME_NO_CHILD errno says
+// why.
+static enum outcome work_through(lua_State *lua, struct work *work) {
+    while (work->next <= work->count || work->running > 0) {
+        int problem = start_more(lua, work);
+        if (problem != 0) {
+            errno = problem;
+            return OUTCOME_NO_CHILD;
+        }
+        if (!wait_for_some(work)) return OUTCOME_SIGNAL;
+        for (size_t i = 0; i < work->jobs; i++) {
+            if (work->polls[i].fd < 0 || work->polls[i].revents == 0) continue;
+            if (!read_answer(&work->workers[i])) continue;
+            if (hand_over(lua, work, &work->workers[i]) != LUA_OK) return OUTCOME_ERROR;
+        }
+    }
+    return OUTCOME_DONE;
+}
+
+static struct work new_work(lua_State *lua) {
+    struct work work = {.count = luaL_checkinteger(lua, ARG_COUNT), .next = 1};
+    lua_Integer jobs = luaL_checkinteger(lua, ARG_JOBS);
+    luaL_argcheck(lua, jobs >= 1, ARG_JOBS, "no worker");
+    if (jobs > work.count) jobs = work.count;
+    if (jobs > MOST_WORKERS) jobs = MOST_WORKERS;
+    work.jobs = jobs < 0 ? 0 : (size_t)jobs;
+    work.workers = lua_newuserdatauv(lua, (work.jobs + 1) * sizeof *work.workers, 0);
+    work.polls = lua_newuserdatauv(lua, (work.jobs + 1) * sizeof *work.polls, 0);
+    for (size_t i = 0; i < work.jobs; i++) work.workers[i] = (struct worker){.pipe = -1};
+    return work;
+}
+
+// map(count, jobs, run, done): for every item 1..count, up to `jobs` at once, run(item) -> text in a child
+// and then done(item, text | nil, reason) here, in the order of ending. Returns true; or nil, the number and
+// the name of the signal that ended it all; or nil, nil, why no child can be started. An error of `done` ends
+// all children before it goes on.
+static int lua_workers_map(lua_State *lua) {
+    luaL_checktype(lua, ARG_RUN, LUA_TFUNCTION);
+    luaL_checktype(lua, ARG_DONE, LUA_TFUNCTION);
+    lua_settop(lua, ARG_DONE);
+    struct work work = new_work(lua);
+    catch_signals();
+    enum outcome outcome = work_through(lua, &work);
+    int problem = errno, number = caught_signal;
+    end_all(&work);
+    release_signals();
+    switch (outcome) {
+    case OUTCOME_DONE: lua_pushboolean(lua, 1); return 1;
+    case OUTCOME_ERROR: return lua_error(lua);
+    case OUTCOME_SIGNAL:
+        lua_pushnil(lua);
+        lua_pushinteger(lua, number);
+        lua_pushfstring(lua, "SIG%s", sigabbrev_np(number));
+        return 3;
+    case OUTCOME_NO_CHILD: break;
+    }
+    lua_pushnil(lua);
+    lua_pushnil(lua);
+    lua_pushstring(lua, strerror(problem));
+    return 3;
+}
+
+// cores() -> how many this process may use
+static int lua_workers_cores(lua_State *lua) {
+    cpu_set_t set;
+    int count = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+    lua_pushinteger(lua, count < 1 ? 1 : count);
+    return 1;
+}
+
+int luaopen_core_workers(lua_State *lua) {
+    static const struct luaL_Reg functions[] = {
+        {"map", lua_workers_map},
+        {"cores", lua_workers_cores},
+        {NULL, NULL},
+    };
+    luaL_newlib(lua, functions);
+    return 1;
+}
