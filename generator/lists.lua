@@ -20,9 +20,11 @@ lists.fusions = {
   { name = "RESIDUAL_RMS_NORM_QUANT_NVFP4", trtllm = 3 },
 }
 
--- `measured_by`: the backends that can time it.
+-- `measured_by`: the backends that can time it. `bus_factor`: busbw / algbw by the number of ranks, as nccl-tests
+-- has it; absent: there is no such thing.
 lists.ops = {
-  { name = "allreduce", measured_by = { "host" } },
+  { name = "allreduce", measured_by = { "host" },
+    bus_factor = function(ranks) return 2 * (ranks - 1) / ranks end },
   { name = "gemm_allreduce" },
 }
 
@@ -51,36 +53,65 @@ lists.accumulates = {
 -- `backend`: who runs it ("host", "cuda"; none: known from rows of other tools only). `candidate = false`:
 -- never a winner. `trtllm`: the number in TensorRT-LLM's AllReduceStrategyType; absent: TensorRT-LLM cannot
 -- name it. `ompi_algorithm`: the number in Open MPI's coll/tuned; `ompi_component`: another coll component.
--- `accumulate`: how the sum is rounded.
+-- `accumulate`: how the sum is rounded. In pictures and pages: `mark`, one or two letters, which tell all apart
+-- in print; `colour`; `hatched`: that colour with white lines. Colours of the same hatch differ for colour-blind
+-- people, too.
 lists.strategies = {
   { name = "MPI", backend = "host", source = "mpi", accumulate = "native",
+    mark = "M", colour = "#4d4d4d",
     help = "MPI_Allreduce as the library decides" },
   { name = "ONESHOT", backend = "host", source = "oneshot", accumulate = "fp32", trtllm = 4,
+    mark = "1S", colour = "#e69f00",
     help = "every rank reads every other rank's message and reduces all of it" },
   { name = "TWOSHOT", backend = "host", source = "twoshot", accumulate = "fp32", trtllm = 5,
+    mark = "2S", colour = "#0072b2",
     help = "every rank reduces its slice, then gathers the others'" },
   { name = "MPI_BASIC_LINEAR", backend = "host", source = "mpi", accumulate = "native", ompi_algorithm = 1,
+    mark = "BL", colour = "#009e73", hatched = true,
     help = "Open MPI, coll/tuned: reduce to rank 0, then broadcast" },
   { name = "MPI_NONOVERLAPPING", backend = "host", source = "mpi", accumulate = "native", ompi_algorithm = 2,
+    mark = "NO", colour = "#882255", hatched = true,
     help = "Open MPI, coll/tuned: tuned reduce, then tuned broadcast" },
   { name = "MPI_RECURSIVE_DOUBLING", backend = "host", source = "mpi", accumulate = "native",
-    ompi_algorithm = 3, help = "Open MPI, coll/tuned: log2(TP) exchanges of the whole message" },
+    ompi_algorithm = 3,
+    mark = "RD", colour = "#56b4e9", hatched = true,
+    help = "Open MPI, coll/tuned: log2(TP) exchanges of the whole message" },
   { name = "MPI_RING", backend = "host", source = "mpi", accumulate = "native", ompi_algorithm = 4,
+    mark = "RI", colour = "#d55e00", hatched = true,
     help = "Open MPI, coll/tuned: reduce-scatter and allgather around a ring" },
   { name = "MPI_SEGMENTED_RING", backend = "host", source = "mpi", accumulate = "native", ompi_algorithm = 5,
+    mark = "SR", colour = "#ddcc77", hatched = true,
     help = "Open MPI, coll/tuned: the ring in segments" },
   { name = "MPI_RABENSEIFNER", backend = "host", source = "mpi", accumulate = "native", ompi_algorithm = 6,
+    mark = "RB", colour = "#999933", hatched = true,
     help = "Open MPI, coll/tuned: recursive halving, then doubling" },
   { name = "MPI_SM", backend = "host", source = "mpi", accumulate = "native", ompi_component = "sm",
+    mark = "SM", colour = "#aa4499", hatched = true,
     help = "Open MPI, coll/sm: the shared-memory component" },
-  { name = "NCCL", trtllm = 0, help = "ncclAllReduce" },
-  { name = "MIN_LATENCY", trtllm = 1, help = "TensorRT-LLM: ONESHOT or TWOSHOT by size" },
-  { name = "UB", trtllm = 2, help = "TensorRT-LLM: user buffers" },
-  { name = "AUTO", trtllm = 3, candidate = false, help = "the call through a lookup; never a winner" },
-  { name = "LOWPRECISION", trtllm = 6, help = "TensorRT-LLM: low precision" },
-  { name = "MNNVL", trtllm = 7, help = "TensorRT-LLM: multi-node NVLink" },
-  { name = "NCCL_SYMMETRIC", trtllm = 8, help = "ncclAllReduce on registered symmetric memory" },
-  { name = "SYMM_MEM", help = "PyTorch symmetric memory" },
+  { name = "NCCL", trtllm = 0,
+    mark = "N", colour = "#3f1a5f",
+    help = "ncclAllReduce" },
+  { name = "MIN_LATENCY", trtllm = 1,
+    mark = "ML", colour = "#009e73",
+    help = "TensorRT-LLM: ONESHOT or TWOSHOT by size" },
+  { name = "UB", trtllm = 2,
+    mark = "UB", colour = "#882255",
+    help = "TensorRT-LLM: user buffers" },
+  { name = "AUTO", trtllm = 3, candidate = false,
+    mark = "A", colour = "#bbbbbb",
+    help = "the call through a lookup; never a winner" },
+  { name = "LOWPRECISION", trtllm = 6,
+    mark = "LP", colour = "#d55e00",
+    help = "TensorRT-LLM: low precision" },
+  { name = "MNNVL", trtllm = 7,
+    mark = "MN", colour = "#56b4e9",
+    help = "TensorRT-LLM: multi-node NVLink" },
+  { name = "NCCL_SYMMETRIC", trtllm = 8,
+    mark = "NS", colour = "#cc79a7",
+    help = "ncclAllReduce on registered symmetric memory" },
+  { name = "SYMM_MEM",
+    mark = "SY", colour = "#999933",
+    help = "PyTorch symmetric memory" },
 }
 
 -- What a table is for. The first pattern that matches counts. `backend`: who measures it. `fallback`: what a
