@@ -38,6 +38,7 @@ build library:simdjson     libsimdjson-dev simdjson-devel
 more  library:yaml-0.1     libyaml-dev     libyaml-devel
 more  library:sqlite3      libsqlite3-dev  sqlite-devel
 more  library:zlib         zlib1g-dev      zlib-devel
+more  library:libzstd      libzstd-dev     libzstd-devel
 more  program:gnuplot      gnuplot-nox     gnuplot
 build program:mpirun       openmpi-bin     openmpi
 build mpi                  libopenmpi-dev  openmpi-devel

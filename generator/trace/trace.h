@@ -20,13 +20,15 @@ extern "C" {
 
 namespace trace {
 
-constexpr uint32_t NONE = UINT32_MAX;      // no event, no arguments, no track
-constexpr int64_t UNKNOWN = INT64_MIN;     // a number that the file does not tell
-constexpr uint32_t EMPTY_TEXT = 0;         // the text ""
+constexpr uint32_t NONE = UINT32_MAX;  // no event, no arguments, no track
+constexpr int64_t UNKNOWN = INT64_MIN; // a number that the file does not tell
+constexpr uint32_t EMPTY_TEXT = 0;     // the text ""
 
 enum class kind : uint8_t { cpu_op, runtime, driver, kernel, memcpy, memset, mark };
 
-inline bool is_gpu(kind kind) { return kind == kind::kernel || kind == kind::memcpy || kind == kind::memset; }
+inline bool is_gpu(kind kind) {
+    return kind == kind::kernel || kind == kind::memcpy || kind == kind::memset;
+}
 
 // A complete event. Of at most 100 bytes per event kept this is the most.
 struct event {
@@ -36,10 +38,10 @@ struct event {
     uint32_t uid;           // 0-based place in traceEvents, all events counted
     uint32_t name;          // text
     uint32_t track;
-    uint32_t arguments;     // cpu_op: argument set; GPU event: metadata of a collective; or NONE
-    uint32_t parent;        // event: host: the op or call around it; GPU: what launched it; or NONE
-    int32_t stream;         // GPU event: args.stream, else tid; -1: not told
-    int32_t sequence;       // cpu_op: Sequence number, or -1
+    uint32_t arguments; // cpu_op: argument set; GPU event: metadata of a collective; or NONE
+    uint32_t parent;    // event: host: the op or call around it; GPU: what launched it; or NONE
+    int32_t stream;     // GPU event: args.stream, else tid; -1: not told
+    int32_t sequence;   // cpu_op: Sequence number, or -1
     trace::kind kind;
 
     double end() const { return start + duration; }
@@ -56,31 +58,48 @@ struct collective {
     int64_t in_elements, out_elements, group_size;
 };
 
+// An arrow between host and GPU (category ac2g): its start at the launch, its finish at the GPU event.
+struct flow {
+    int64_t id;
+    uint32_t track;
+    bool is_finish;
+};
+
 // A pid and tid of the file, with what its metadata events call them ("Unknown" where they do not).
 struct track {
-    uint32_t pid, tid;                                // texts: as written, without quotes
+    uint32_t pid, tid;                                 // texts: as written, without quotes
     uint32_t process_name, process_label, thread_name; // texts
 };
 
-// What was mended, clipped or left out: a report says so. A row of the list in problems.h.
+// What was mended, clipped or left out: a report says so. Their names are in trace_lua.cpp.
 enum class flaw : uint8_t {
-    malformed,     // events without a usable name, ts or dur: left out
-    mended,        // texts with control characters or invalid UTF-8
-    negative,      // durations below zero: taken as zero
-    overlapping,   // host events that overlap without nesting: without parent
-    unlinked,      // GPU events that no launch was found for
+    malformed,   // events without a usable name, ts or dur: left out
+    mended,      // texts with control characters or invalid UTF-8
+    negative,    // durations below zero: taken as zero
+    overlapping, // host events that overlap without nesting: without parent
+    unlinked,    // GPU events that no launch was found for
     count
 };
 
 struct trace {
     std::vector<event> events;  // in order of the file
     std::vector<uint32_t> host; // the host events by start, file order on ties: parents before children
-    texts names;                // every distinct text
+
+    // The tree of the host: `tree` has each host event followed by all host events below it, siblings by
+    // start. What is below the event at place i of `tree` ends at place tree_end[i]. `gpu` has the linked GPU
+    // events, by the place of what launched them, then in order of the file; those of place i begin at
+    // gpu_first[i] and end at gpu_first[i + 1].
+    std::vector<uint32_t> tree, tree_end, gpu, gpu_first;
+    std::vector<uint32_t> tree_place; // of each event: its place in tree, or NONE
+
+    texts names; // every distinct text
     std::vector<argument_set> argument_sets;
     std::vector<collective> collectives;
     std::vector<track> tracks;
+    std::vector<flow> flows; // until they are linked
     std::array<uint64_t, size_t(flaw::count)> flaws{};
-    std::array<uint64_t, size_t(flaw::count)> first_flaw{}; // byte offset in the unpacked file
+    // Of the first of each: byte offset in the unpacked file; of overlapping and unlinked: uid.
+    std::array<uint64_t, size_t(flaw::count)> first_flaw{};
     uint64_t events_in_file = 0;
     int64_t rank = UNKNOWN, world_size = UNKNOWN, base_nanoseconds = 0, devices = 0;
     bool linked_by_correlation = true; // else by External id
@@ -90,8 +109,23 @@ struct trace {
 // the file, the byte offset and what is wrong.
 bool read(const char *path, int workers, trace &to, problem &problem);
 
-// Fills parents, host and the flaws of linking, by the rules of tree.cpp.
+// Fills parents, host, the tree and the flaws of linking, by the rules of tree.cpp.
 void link(trace &trace);
+
+// A stretch of event numbers.
+struct numbers_of_events {
+    const uint32_t *first, *last;
+    const uint32_t *begin() const { return first; }
+    const uint32_t *end() const { return last; }
+    size_t size() const { return size_t(last - first); }
+    bool empty() const { return first == last; }
+};
+
+// Of a host event: the GPU events that it launched itself, those that it or anything below it launched, and
+// the host events below it.
+numbers_of_events gpu_of(const trace &trace, uint32_t event);
+numbers_of_events gpu_below(const trace &trace, uint32_t event);
+numbers_of_events host_below(const trace &trace, uint32_t event);
 
 } // namespace trace
 

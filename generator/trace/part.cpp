@@ -1,0 +1,468 @@
+// One chunk of a trace, event by event, with simdjson. An event's fields are kept as they stand until its
+// category and phase are known; texts are looked up as they are written, and unescaped or shortened only when
+// they are new.
+#include "part.h"
+
+#include <cmath>
+#include <cstring>
+#include <simdjson.h>
+
+namespace trace {
+
+namespace {
+
+namespace od = simdjson::ondemand;
+using simdjson::error_code;
+using any = simdjson::simdjson_result<od::value>;
+
+// ---- What an event says -----------------------------------------------------------------------
+
+enum class category : uint8_t { none, other, kept, flow };
+
+constexpr struct {
+    std::string_view name;
+    ::trace::category category;
+    ::trace::kind kind;
+} CATEGORIES[] = {
+    {"cpu_op", category::kept, kind::cpu_op},
+    {"cuda_runtime", category::kept, kind::runtime},
+    {"cuda_driver", category::kept, kind::driver},
+    {"kernel", category::kept, kind::kernel},
+    {"gpu_memcpy", category::kept, kind::memcpy},
+    {"gpu_memset", category::kept, kind::memset},
+    {"user_annotation", category::kept, kind::mark},
+    {"ac2g", category::flow, kind::mark},
+    // as PyTorch before 2 wrote them
+    {"Operator", category::kept, kind::cpu_op},
+    {"Runtime", category::kept, kind::runtime},
+    {"Kernel", category::kept, kind::kernel},
+    {"Memcpy", category::kept, kind::memcpy},
+    {"Memset", category::kept, kind::memset},
+};
+
+// Numbers of args.
+struct numbers {
+    int64_t correlation = UNKNOWN, external = UNKNOWN, stream = UNKNOWN, sequence = UNKNOWN, bytes = UNKNOWN,
+            in_elements = UNKNOWN, out_elements = UNKNOWN, group_size = UNKNOWN;
+};
+
+// Texts of args, as they are written in the chunk; empty where there are none.
+struct tokens {
+    std::string_view dims, types, strides, concrete, collective, dtype, group, ranks, in_split, out_split,
+        name, labels;
+};
+
+struct fields {
+    std::string_view name, pid, tid;
+    double start = NAN, duration = NAN;
+    int64_t id = UNKNOWN;
+    char phase = 0; // X, s, f, M; else '-'
+    ::trace::category category = category::none;
+    ::trace::kind kind = kind::mark;
+    ::trace::numbers numbers;
+    ::trace::tokens tokens;
+
+    // Whether nothing of this event is kept, whatever follows.
+    bool is_unwanted() const {
+        if (phase == '-' || category == category::other) return true;
+        return phase == 'X' && category == category::flow;
+    }
+};
+
+// The keys of args that are read, each with its closing quote.
+constexpr struct {
+    std::string_view key;
+    int64_t numbers::*number;
+    std::string_view tokens::*token;
+} ARGUMENTS[] = {
+    {"External id\"", &numbers::external, nullptr},
+    {"external id\"", &numbers::external, nullptr},
+    {"correlation\"", &numbers::correlation, nullptr},
+    {"stream\"", &numbers::stream, nullptr},
+    {"Sequence number\"", &numbers::sequence, nullptr},
+    {"bytes\"", &numbers::bytes, nullptr},
+    {"Input Dims\"", nullptr, &tokens::dims},
+    {"Input type\"", nullptr, &tokens::types},
+    {"Input Strides\"", nullptr, &tokens::strides},
+    {"Concrete Inputs\"", nullptr, &tokens::concrete},
+    {"Collective name\"", nullptr, &tokens::collective},
+    {"In msg nelems\"", &numbers::in_elements, nullptr},
+    {"Out msg nelems\"", &numbers::out_elements, nullptr},
+    {"Group size\"", &numbers::group_size, nullptr},
+    {"dtype\"", nullptr, &tokens::dtype},
+    {"Process Group Name\"", nullptr, &tokens::group},
+    {"Process Group Ranks\"", nullptr, &tokens::ranks},
+    {"In split size\"", nullptr, &tokens::in_split},
+    {"Out split size\"", nullptr, &tokens::out_split},
+    {"name\"", nullptr, &tokens::name},
+    {"labels\"", nullptr, &tokens::labels},
+};
+constexpr size_t ARGUMENT_COUNT = sizeof ARGUMENTS / sizeof *ARGUMENTS;
+
+// Which arguments start with which letter: for each letter the first, and for each argument the next.
+struct by_letter {
+    static constexpr uint8_t LAST = UINT8_MAX;
+    uint8_t first[256], next[ARGUMENT_COUNT];
+
+    by_letter() {
+        std::memset(first, LAST, sizeof first);
+        for (size_t i = ARGUMENT_COUNT; i-- > 0;) {
+            auto letter = uint8_t(ARGUMENTS[i].key[0]);
+            next[i] = first[letter];
+            first[letter] = uint8_t(i);
+        }
+    }
+};
+const by_letter LETTERS;
+
+// ---- Texts ------------------------------------------------------------------------------------
+
+bool is_blank(char c) {
+    return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
+
+std::string_view trim(std::string_view text) {
+    while (!text.empty() && is_blank(text.back())) text.remove_suffix(1);
+    return text;
+}
+
+std::string_view without_quotes(std::string_view token) {
+    bool quoted = token.size() >= 2 && token.front() == '"' && token.back() == '"';
+    return quoted ? token.substr(1, token.size() - 2) : token;
+}
+
+// JSON without the blanks between its tokens.
+std::string compact(std::string_view json) {
+    std::string out;
+    out.reserve(json.size());
+    bool in_text = false;
+    for (size_t i = 0; i < json.size(); i++) {
+        if (!in_text && is_blank(json[i])) continue;
+        if (json[i] == '"') in_text = !in_text;
+        out += json[i];
+        if (json[i] == '\\' && in_text && i + 1 < json.size()) out += json[++i];
+    }
+    return out;
+}
+
+} // namespace
+
+// ---- Reading ----------------------------------------------------------------------------------
+
+struct part::reading {
+    explicit reading(part &part) : to(part) {}
+
+    part &to;
+    od::parser parser, unescaper;
+    std::string scratch;
+    texts tokens;                   // as written
+    std::vector<uint32_t> meanings; // of each token: its number in to.names
+    error_code broken = simdjson::SUCCESS;
+
+    void clear() {
+        tokens.clear();
+        meanings.assign(1, EMPTY_TEXT);
+        broken = simdjson::SUCCESS;
+    }
+
+    // Whether a value could be read. Another type than wanted is no broken chunk.
+    bool is_read(error_code problem) {
+        switch (problem) {
+        case simdjson::SUCCESS: return true;
+        case simdjson::NO_SUCH_FIELD:
+        case simdjson::INCORRECT_TYPE:
+        case simdjson::NUMBER_OUT_OF_RANGE:
+        case simdjson::NUMBER_ERROR:
+        case simdjson::STRING_ERROR: return false;
+        default: broken = problem; return false;
+        }
+    }
+
+    // ---- Values: as numbers where they are numbers, or texts that hold one
+
+    double number(any value) {
+        double number;
+        if (value.get_double().get(number) == simdjson::SUCCESS) return number;
+        return is_read(value.get_double_in_string().get(number)) ? number : NAN;
+    }
+
+    int64_t integer(any value) {
+        int64_t integer;
+        if (value.get_int64().get(integer) == simdjson::SUCCESS) return integer;
+        if (value.get_int64_in_string().get(integer) == simdjson::SUCCESS) return integer;
+        double number;
+        if (!is_read(value.get_double().get(number))) return UNKNOWN;
+        constexpr double LARGEST = 9007199254740992; // of the whole numbers that a double has all of
+        return std::fabs(number) <= LARGEST && number == std::floor(number) ? int64_t(number) : UNKNOWN;
+    }
+
+    std::string_view token(any value) {
+        od::json_type type;
+        std::string_view text;
+        if (!is_read(value.type().get(type))) return {};
+        error_code problem;
+        if (type == od::json_type::array) {
+            od::array array;
+            problem = value.get_array().get(array);
+            if (problem == simdjson::SUCCESS) problem = array.raw_json().get(text);
+        } else if (type == od::json_type::object) {
+            od::object object;
+            problem = value.get_object().get(object);
+            if (problem == simdjson::SUCCESS) problem = object.raw_json().get(text);
+        } else {
+            problem = value.raw_json_token().get(text);
+        }
+        if (!is_read(problem) || type == od::json_type::null) return {};
+        return trim(text);
+    }
+
+    // ---- Texts
+
+    // What a token means: a text without its escapes, other JSON without blanks. A text with an escape that
+    // JSON has not means what it is written as.
+    std::string_view meaning(std::string_view token) {
+        if (token.front() != '"') return scratch = compact(token);
+        if (token.find('\\') == token.npos) return without_quotes(token);
+        scratch.assign(token);
+        scratch.resize(token.size() + simdjson::SIMDJSON_PADDING);
+        od::document document;
+        std::string_view text;
+        error_code problem = unescaper.iterate(scratch.data(), token.size(), scratch.size()).get(document);
+        if (problem == simdjson::SUCCESS) problem = document.get_string().get(text);
+        return problem == simdjson::SUCCESS ? text : without_quotes(token);
+    }
+
+    uint32_t text(std::string_view token) {
+        if (token.empty()) return EMPTY_TEXT;
+        uint32_t number = tokens.intern(token);
+        if (number == meanings.size()) meanings.push_back(to.names.intern(meaning(token)));
+        return meanings[number];
+    }
+
+    uint32_t place_of(const fields &event) { return to.places.number_of({text(event.pid), text(event.tid)}); }
+
+    // ---- Fields
+
+    void read_phase(any value, fields &event) {
+        std::string_view phase = without_quotes(token(value));
+        event.phase = phase == "X" || phase == "s" || phase == "f" || phase == "M" ? phase[0] : '-';
+    }
+
+    void read_category(any value, fields &event) {
+        std::string_view name = without_quotes(token(value));
+        event.category = category::other;
+        for (const auto &row : CATEGORIES) {
+            if (row.name != name) continue;
+            event.category = row.category;
+            event.kind = row.kind;
+        }
+    }
+
+    void read_argument(od::field &field, fields &event) {
+        const char *key = field.key().raw();
+        for (uint8_t i = LETTERS.first[uint8_t(*key)]; i != by_letter::LAST; i = LETTERS.next[i]) {
+            const auto &row = ARGUMENTS[i];
+            if (std::memcmp(key, row.key.data(), row.key.size()) != 0) continue;
+            if (row.number != nullptr) event.numbers.*row.number = integer(any(std::move(field.value())));
+            if (row.token != nullptr) event.tokens.*row.token = token(any(std::move(field.value())));
+            return;
+        }
+    }
+
+    void read_arguments(any value, fields &event) {
+        od::object args;
+        if (!is_read(value.get_object().get(args))) return;
+        for (simdjson::simdjson_result<od::field> entry : args) {
+            od::field field;
+            if (!is_read(std::move(entry).get(field))) return;
+            read_argument(field, event);
+            if (broken != simdjson::SUCCESS) return;
+        }
+    }
+
+    void read_field(od::field &field, fields &event) {
+        const char *key = field.key().raw();
+        auto is = [&](std::string_view name) { return std::memcmp(key, name.data(), name.size()) == 0; };
+        any value(std::move(field.value()));
+        switch (*key) {
+        case 'p':
+            if (is("ph\"")) read_phase(value, event);
+            if (is("pid\"")) event.pid = token(value);
+            break;
+        case 'c':
+            if (is("cat\"")) read_category(value, event);
+            break;
+        case 'n':
+            if (is("name\"")) event.name = token(value);
+            break;
+        case 't':
+            if (is("tid\"")) event.tid = token(value);
+            if (is("ts\"")) event.start = number(value);
+            break;
+        case 'd':
+            if (is("dur\"")) event.duration = number(value);
+            break;
+        case 'i':
+            if (is("id\"")) event.id = integer(value);
+            break;
+        case 'a':
+            if (is("args\"")) read_arguments(value, event);
+            break;
+        }
+    }
+
+    // ---- What is kept
+
+    void count(flaw flaw, size_t at) {
+        if (to.flaws[size_t(flaw)]++ == 0) to.first_flaw[size_t(flaw)] = at;
+    }
+
+    uint32_t arguments_of(const fields &from) {
+        const ::trace::tokens &said = from.tokens;
+        if (from.kind == kind::cpu_op) {
+            if (said.dims.empty() && said.types.empty() && said.strides.empty() && said.concrete.empty()) {
+                return NONE;
+            }
+            return to.argument_sets.number_of(
+                {text(said.dims), text(said.types), text(said.strides), text(said.concrete)});
+        }
+        if (!is_gpu(from.kind) || said.collective.empty()) return NONE;
+        return to.collectives.number_of({text(said.collective), text(said.dtype), text(said.group),
+                                         text(said.ranks), text(said.in_split), text(said.out_split),
+                                         from.numbers.in_elements, from.numbers.out_elements,
+                                         from.numbers.group_size});
+    }
+
+    static int32_t small(int64_t number) { return number >= 0 && number <= INT32_MAX ? int32_t(number) : -1; }
+
+    int32_t stream_of(const fields &from) {
+        if (!is_gpu(from.kind)) return -1;
+        if (from.numbers.stream != UNKNOWN) return small(from.numbers.stream);
+        int64_t tid = 0;
+        std::string_view digits = without_quotes(from.tid);
+        for (char digit : digits) {
+            if (digit < '0' || digit > '9' || tid > INT32_MAX) return -1;
+            tid = tid * 10 + (digit - '0');
+        }
+        return digits.empty() ? -1 : small(tid);
+    }
+
+    void keep_event(const fields &from, size_t at) {
+        if (from.name.size() < 2 || from.name.front() != '"' || !std::isfinite(from.start) ||
+            !std::isfinite(from.duration)) {
+            count(flaw::malformed, at);
+            return;
+        }
+        event event{};
+        event.start = from.start;
+        event.duration = from.duration;
+        if (event.duration < 0) {
+            event.duration = 0;
+            count(flaw::negative, at);
+        }
+        event.link = from.numbers.correlation;
+        event.external = from.numbers.external;
+        event.uid = to.events_in_chunk;
+        event.name = text(from.name);
+        event.track = place_of(from);
+        event.arguments = arguments_of(from);
+        event.parent = NONE;
+        event.stream = stream_of(from);
+        event.sequence = from.kind == kind::cpu_op ? small(from.numbers.sequence) : -1;
+        event.kind = from.kind;
+        to.events.push_back(event);
+    }
+
+    void keep_naming(const fields &from) {
+        static constexpr struct {
+            std::string_view name;
+            ::trace::label label;
+            std::string_view tokens::*text;
+        } NAMINGS[] = {
+            {"process_name", label::process_name, &tokens::name},
+            {"process_labels", label::process_label, &tokens::labels},
+            {"thread_name", label::thread_name, &tokens::name},
+        };
+        for (const auto &row : NAMINGS) {
+            std::string_view said = from.tokens.*row.text;
+            if (without_quotes(from.name) != row.name || said.empty()) continue;
+            to.namings.push_back({place_of(from), text(said), row.label});
+        }
+    }
+
+    void keep(const fields &from, size_t at) {
+        if (from.phase == 'X' && from.category == category::kept) keep_event(from, at);
+        if (from.phase == 'M') keep_naming(from);
+        if ((from.phase == 's' || from.phase == 'f') && from.category == category::flow &&
+            from.id != UNKNOWN) {
+            to.flows.push_back({from.id, place_of(from), from.phase == 'f'});
+        }
+    }
+
+    void read_event(any item, const char *chunk) {
+        fields event;
+        od::object object;
+        std::string_view first;
+        if (!is_read(item.raw_json_token().get(first))) return;
+        size_t at = size_t(first.data() - chunk);
+        if (item.get_object().get(object) != simdjson::SUCCESS) {
+            broken = simdjson::INCORRECT_TYPE;
+            return;
+        }
+        for (simdjson::simdjson_result<od::field> entry : object) {
+            od::field field;
+            if (!is_read(std::move(entry).get(field))) return;
+            read_field(field, event);
+            if (broken != simdjson::SUCCESS) return;
+            if (event.is_unwanted()) break;
+        }
+        keep(event, at);
+        to.events_in_chunk++;
+    }
+
+    error_code read(char *chunk, size_t size) {
+        od::document document;
+        error_code problem = parser.iterate(chunk, size, size + simdjson::SIMDJSON_PADDING).get(document);
+        if (problem != simdjson::SUCCESS) return problem;
+        od::array events;
+        if ((problem = document.get_array().get(events)) != simdjson::SUCCESS) return problem;
+        for (any item : events) {
+            read_event(item, chunk);
+            if (broken == simdjson::SUCCESS) continue;
+            const char *where;
+            if (document.current_location().get(where) == simdjson::SUCCESS) {
+                to.damage.at = size_t(where - chunk);
+            }
+            return broken;
+        }
+        return simdjson::SUCCESS;
+    }
+};
+
+part::part() : reading_(new reading(*this)) {}
+part::~part() = default;
+
+bool part::take(char *chunk, size_t size) {
+    names.clear();
+    argument_sets.clear();
+    collectives.clear();
+    places.clear();
+    events.clear();
+    flows.clear();
+    namings.clear();
+    flaws.fill(0);
+    first_flaw.fill(0);
+    events_in_chunk = 0;
+    damage = {};
+    reading_->clear();
+    error_code problem = reading_->read(chunk, size);
+    if (problem == simdjson::MEMALLOC) throw std::bad_alloc();
+    if (problem == simdjson::INCORRECT_TYPE) {
+        damage.what = "traceEvents is no list of objects";
+    } else if (problem != simdjson::SUCCESS) {
+        damage.what = simdjson::error_message(problem);
+    }
+    return problem == simdjson::SUCCESS;
+}
+
+} // namespace trace

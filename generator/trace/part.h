@@ -1,0 +1,60 @@
+// A part of a trace: what one chunk of whole events gives. Its numbers (of texts, argument sets, collectives,
+// tracks, events) are its own; reader.cpp joins the parts in order of the file.
+#ifndef GENTABLES_TRACE_PART_H
+#define GENTABLES_TRACE_PART_H
+
+#include <memory>
+
+#include "distinct.h"
+#include "trace.h"
+
+namespace trace {
+
+// A pid and tid: texts, as written, without quotes.
+struct place {
+    uint32_t pid, tid;
+};
+
+// What a metadata event calls a place.
+enum class label : uint32_t { process_name, process_label, thread_name };
+struct naming {
+    uint32_t place, text;
+    ::trace::label label;
+};
+
+// Why a chunk is no list of events: a text that stays, and where, as an offset in the chunk.
+struct damage {
+    const char *what = nullptr;
+    size_t at = 0;
+};
+
+class part {
+  public:
+    part();
+    ~part();
+
+    // Takes the events of `chunk`, `size` bytes that are a JSON array, with simdjson's padding behind them.
+    // What was taken before is forgotten. Returns whether the chunk is one; else `damage` says why not.
+    // Offsets of flaws are those in the chunk. Throws bad_alloc.
+    bool take(char *chunk, size_t size);
+
+    texts names;
+    distinct<argument_set> argument_sets;
+    distinct<collective> collectives;
+    distinct<place> places;
+    std::vector<event> events; // track is a place, uid counted from the first event of the part
+    std::vector<flow> flows;   // likewise
+    std::vector<naming> namings;
+    std::array<uint64_t, size_t(flaw::count)> flaws;
+    std::array<uint64_t, size_t(flaw::count)> first_flaw;
+    uint32_t events_in_chunk;
+    ::trace::damage damage;
+
+  private:
+    struct reading;
+    std::unique_ptr<reading> reading_;
+};
+
+} // namespace trace
+
+#endif

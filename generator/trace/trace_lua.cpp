@@ -1,0 +1,148 @@
+// Traces for Lua: core.trace.
+//
+//   trace.open(path[, { workers = n }]) -> t | nil, message
+//   t:info() -> { rank, world_size, base_nanoseconds, devices, events, kept_events, gpu_events, linked_by,
+//                 flaws = { { name, count, first_byte | first_uid }... } }     nil where the file does not
+//                 tell
+//   t:close()                                                       gives the memory back before t is
+//   collected
+#include "trace_lua.h"
+
+#include <algorithm>
+#include <new>
+#include <thread>
+
+namespace trace {
+
+namespace {
+
+const char *const TRACE_TYPE = "gentables.trace";
+
+// Names of the flaws, in order of their enum, and whether the first is told by its byte.
+constexpr struct {
+    const char *name;
+    bool has_byte;
+} FLAWS[] = {
+    {"malformed", true}, {"mended", true}, {"negative", true}, {"overlapping", false}, {"unlinked", false}};
+static_assert(sizeof FLAWS / sizeof *FLAWS == size_t(flaw::count));
+
+void set_integer(lua_State *lua, const char *key, uint64_t value) {
+    lua_pushinteger(lua, lua_Integer(value));
+    lua_setfield(lua, -2, key);
+}
+
+void set_known(lua_State *lua, const char *key, int64_t value) {
+    if (value != UNKNOWN) set_integer(lua, key, uint64_t(value));
+}
+
+void push_flaws(lua_State *lua, const trace &from) {
+    lua_newtable(lua);
+    lua_Integer row = 0;
+    for (size_t i = 0; i < size_t(flaw::count); i++) {
+        if (from.flaws[i] == 0) continue;
+        lua_createtable(lua, 0, 3);
+        lua_pushstring(lua, FLAWS[i].name);
+        lua_setfield(lua, -2, "name");
+        set_integer(lua, "count", from.flaws[i]);
+        set_integer(lua, FLAWS[i].has_byte ? "first_byte" : "first_uid", from.first_flaw[i]);
+        lua_rawseti(lua, -2, ++row);
+    }
+}
+
+int info(lua_State *lua) {
+    const trace &from = check_trace(lua, 1);
+    auto gpu_events = std::count_if(from.events.begin(), from.events.end(),
+                                    [](const event &event) { return is_gpu(event.kind); });
+    lua_createtable(lua, 0, 9);
+    set_known(lua, "rank", from.rank);
+    set_known(lua, "world_size", from.world_size);
+    set_integer(lua, "base_nanoseconds", uint64_t(from.base_nanoseconds));
+    set_integer(lua, "devices", uint64_t(from.devices));
+    set_integer(lua, "events", from.events_in_file);
+    set_integer(lua, "kept_events", from.events.size());
+    set_integer(lua, "gpu_events", uint64_t(gpu_events));
+    lua_pushstring(lua, from.linked_by_correlation ? "correlation" : "External id");
+    lua_setfield(lua, -2, "linked_by");
+    push_flaws(lua, from);
+    lua_setfield(lua, -2, "flaws");
+    return 1;
+}
+
+int close(lua_State *lua) {
+    auto **held = static_cast<trace **>(luaL_checkudata(lua, 1, TRACE_TYPE));
+    delete *held;
+    *held = nullptr;
+    return 0;
+}
+
+int workers_of(lua_State *lua) {
+    int workers = int(std::max(1u, std::thread::hardware_concurrency()));
+    if (lua_istable(lua, 2)) {
+        lua_getfield(lua, 2, "workers");
+        workers = int(luaL_optinteger(lua, -1, workers));
+        lua_pop(lua, 1);
+    }
+    return std::max(1, workers);
+}
+
+// open(path[, options]). The trace is Lua's before it is filled, so that nothing is lost when Lua raises.
+int open(lua_State *lua) {
+    const char *path = luaL_checkstring(lua, 1);
+    int workers = workers_of(lua);
+    auto **held = static_cast<trace **>(lua_newuserdatauv(lua, sizeof(trace *), 0));
+    *held = nullptr;
+    luaL_setmetatable(lua, TRACE_TYPE);
+    problem problem{};
+    bool done = false;
+    try {
+        *held = new trace;
+        done = read(path, workers, **held, problem);
+        if (done) link(**held);
+    } catch (const std::bad_alloc &) {
+        done = problem_set(&problem, "%s: out of memory", path);
+    }
+    if (done) return 1;
+    lua_pushnil(lua);
+    lua_pushstring(lua, problem.text);
+    return 2;
+}
+
+// The analyses stand in files of their own.
+const luaL_Reg METHODS[] = {
+    {"info", info},
+    {"close", close},
+    {nullptr, nullptr},
+};
+
+const luaL_Reg FUNCTIONS[] = {
+    {"open", open},
+    {nullptr, nullptr},
+};
+
+} // namespace
+
+trace &check_trace(lua_State *lua, int index) {
+    auto **held = static_cast<trace **>(luaL_checkudata(lua, index, TRACE_TYPE));
+    if (*held == nullptr) luaL_argerror(lua, index, "the trace is closed");
+    return **held;
+}
+
+void push_text(lua_State *lua, const trace &trace, uint32_t text) {
+    std::string_view found = trace.names[text];
+    lua_pushlstring(lua, found.data(), found.size());
+}
+
+} // namespace trace
+
+extern "C" int luaopen_core_trace(lua_State *lua);
+
+int luaopen_core_trace(lua_State *lua) {
+    luaL_newmetatable(lua, trace::TRACE_TYPE);
+    luaL_newlib(lua, trace::METHODS);
+    lua_setfield(lua, -2, "__index");
+    lua_pushcfunction(lua, trace::close);
+    lua_setfield(lua, -2, "__gc");
+    lua_pop(lua, 1);
+    luaL_newlib(lua, trace::FUNCTIONS);
+    return 1;
+}

@@ -1,0 +1,19 @@
+// Traces for Lua: core.trace. An analysis that Lua can call is a function declared here, with a row in the
+// list of methods in trace_lua.cpp; it stands in a file of its own.
+#ifndef GENTABLES_TRACE_LUA_H
+#define GENTABLES_TRACE_LUA_H
+
+#include <lua.hpp>
+
+#include "trace.h"
+
+namespace trace {
+
+// The trace at `index` of the stack; raises where there is none.
+trace &check_trace(lua_State *lua, int index);
+
+void push_text(lua_State *lua, const trace &trace, uint32_t text);
+
+} // namespace trace
+
+#endif

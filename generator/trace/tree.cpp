@@ -1,0 +1,228 @@
+// What hangs below what. The rules:
+//
+// Host: the events of a track by start, file order on ties, and a stack. What ended is popped. An event that
+// ends after the top overlaps it: by less than 1 µs, and with another event below on the stack, the top is
+// popped, too; else the event has no parent and is no parent.
+//
+// GPU: the key that joins is `correlation`, if the first runtime or driver event with "launch" in its name
+// has one, else External id. A launch owns the GPU event that its flow (start and finish with the key as id)
+// leads to: with the finish's track and the key. Graph launches own all GPU events of the key; so does every
+// launch of a trace without flows.
+#include <algorithm>
+#include <cctype>
+
+#include "trace.h"
+
+namespace trace {
+
+namespace {
+
+bool is_call(kind kind) {
+    return kind == kind::runtime || kind == kind::driver;
+}
+bool is_host(kind kind) {
+    return kind == kind::cpu_op || is_call(kind);
+}
+
+// Whether `text` holds `word` (lower case), in any case.
+bool holds(std::string_view text, std::string_view word) {
+    auto same = [](char a, char b) { return std::tolower(static_cast<unsigned char>(a)) == b; };
+    return std::search(text.begin(), text.end(), word.begin(), word.end(), same) != text.end();
+}
+
+void count(trace &trace, flaw flaw, uint32_t uid) {
+    size_t i = size_t(flaw);
+    if (trace.flaws[i]++ == 0) trace.first_flaw[i] = uid;
+}
+
+// ---- GPU events and their launches ------------------------------------------------------------
+
+void choose_key(trace &trace) {
+    for (const event &event : trace.events) {
+        if (!is_call(event.kind) || !holds(trace.names[event.name], "launch")) continue;
+        trace.linked_by_correlation = event.link != UNKNOWN;
+        break;
+    }
+    if (trace.linked_by_correlation) return;
+    for (event &event : trace.events) event.link = event.external;
+}
+
+struct keyed {
+    int64_t key;
+    uint32_t number; // of an event or a flow
+    bool operator<(const keyed &other) const {
+        return key != other.key ? key < other.key : number < other.number;
+    }
+};
+
+// The first with this key, or the end.
+std::vector<keyed>::const_iterator find(const std::vector<keyed> &list, int64_t key) {
+    auto found = std::lower_bound(list.begin(), list.end(), keyed{key, 0});
+    return found != list.end() && found->key == key ? found : list.end();
+}
+
+class launches {
+  public:
+    explicit launches(trace &trace) : trace_(trace) {
+        for (uint32_t i = 0; i < trace.events.size(); i++) {
+            const event &event = trace.events[i];
+            if (is_gpu(event.kind) && event.link != UNKNOWN) gpu_.push_back({event.link, i});
+        }
+        for (uint32_t i = 0; i < trace.flows.size(); i++) {
+            (trace.flows[i].is_finish ? finishes_ : starts_).push_back({trace.flows[i].id, i});
+        }
+        for (auto *list : {&gpu_, &starts_, &finishes_}) std::sort(list->begin(), list->end());
+    }
+
+    void link(uint32_t launch) {
+        const event &event = trace_.events[launch];
+        if (event.link == UNKNOWN) return;
+        std::string_view name = trace_.names[event.name];
+        bool is_graph = name.find("GraphLaunch") != name.npos;
+        if (is_graph || trace_.flows.empty()) {
+            for (auto at = find(gpu_, event.link); at != gpu_.end() && at->key == event.link; ++at) {
+                own(launch, at->number);
+            }
+        } else {
+            follow(launch, event.link);
+        }
+    }
+
+  private:
+    void own(uint32_t launch, uint32_t gpu) {
+        uint32_t &parent = trace_.events[gpu].parent;
+        if (parent == NONE) parent = launch;
+    }
+
+    // Of several finishes with the key, and of several GPU events there, the last counts.
+    void follow(uint32_t launch, int64_t key) {
+        if (find(starts_, key) == starts_.end()) return;
+        auto finish = find(finishes_, key);
+        if (finish == finishes_.end()) return;
+        while (finish + 1 != finishes_.end() && (finish + 1)->key == key) ++finish;
+        uint32_t track = trace_.flows[finish->number].track, found = NONE;
+        for (auto at = find(gpu_, key); at != gpu_.end() && at->key == key; ++at) {
+            if (trace_.events[at->number].track == track) found = at->number;
+        }
+        if (found != NONE) own(launch, found);
+    }
+
+    trace &trace_;
+    std::vector<keyed> gpu_, starts_, finishes_;
+};
+
+void link_gpu(trace &trace) {
+    choose_key(trace);
+    launches launches(trace);
+    for (uint32_t i = 0; i < trace.events.size(); i++) {
+        if (is_call(trace.events[i].kind)) launches.link(i);
+    }
+    for (const event &event : trace.events) {
+        if (is_gpu(event.kind) && event.parent == NONE) count(trace, flaw::unlinked, event.uid);
+    }
+    trace.flows = {};
+}
+
+// ---- The host ---------------------------------------------------------------------------------
+
+void sort_host(trace &trace) {
+    for (uint32_t i = 0; i < trace.events.size(); i++) {
+        if (is_host(trace.events[i].kind)) trace.host.push_back(i);
+    }
+    std::stable_sort(trace.host.begin(), trace.host.end(),
+                     [&](uint32_t a, uint32_t b) { return trace.events[a].start < trace.events[b].start; });
+}
+
+void link_host(trace &trace) {
+    std::vector<std::vector<uint32_t>> stacks(trace.tracks.size());
+    for (uint32_t number : trace.host) {
+        event &event = trace.events[number];
+        std::vector<uint32_t> &stack = stacks[event.track];
+        auto top_end = [&] { return trace.events[stack.back()].end(); };
+        while (!stack.empty() && event.start >= top_end()) stack.pop_back();
+        while (stack.size() >= 2 && event.end() > top_end() && top_end() - event.start < 1) stack.pop_back();
+        if (!stack.empty() && event.end() > top_end()) {
+            count(trace, flaw::overlapping, event.uid);
+            continue;
+        }
+        if (!stack.empty()) event.parent = stack.back();
+        stack.push_back(number);
+    }
+}
+
+// ---- Both in order ----------------------------------------------------------------------------
+
+void order_tree(trace &trace) {
+    size_t size = trace.host.size();
+    trace.tree.resize(size);
+    trace.tree_end.resize(size);
+    trace.tree_place.assign(trace.events.size(), NONE);
+    std::vector<uint32_t> below(trace.events.size()); // how many, itself included; then the next free place
+    for (size_t i = size; i-- > 0;) {
+        uint32_t number = trace.host[i], parent = trace.events[number].parent;
+        below[number]++;
+        if (parent != NONE) below[parent] += below[number];
+    }
+    uint32_t next_root = 0;
+    for (uint32_t number : trace.host) {
+        uint32_t parent = trace.events[number].parent;
+        uint32_t &next = parent == NONE ? next_root : below[parent];
+        uint32_t place = next;
+        next += below[number];
+        trace.tree[place] = number;
+        trace.tree_end[place] = next;
+        trace.tree_place[number] = place;
+        below[number] = place + 1;
+    }
+}
+
+void order_gpu(trace &trace) {
+    trace.gpu_first.assign(trace.tree.size() + 1, 0);
+    auto place_of = [&](const event &event) {
+        return is_gpu(event.kind) && event.parent != NONE ? trace.tree_place[event.parent] : NONE;
+    };
+    for (const event &event : trace.events) {
+        uint32_t place = place_of(event);
+        if (place != NONE) trace.gpu_first[place]++;
+    }
+    uint32_t sum = 0;
+    for (uint32_t &first : trace.gpu_first) sum += first, first = sum; // the end of each, for now
+    trace.gpu.resize(sum);
+    for (uint32_t i = uint32_t(trace.events.size()); i-- > 0;) {
+        uint32_t place = place_of(trace.events[i]);
+        if (place != NONE) trace.gpu[--trace.gpu_first[place]] = i;
+    }
+}
+
+} // namespace
+
+void link(trace &trace) {
+    link_gpu(trace);
+    sort_host(trace);
+    link_host(trace);
+    order_tree(trace);
+    order_gpu(trace);
+}
+
+numbers_of_events gpu_of(const trace &trace, uint32_t event) {
+    uint32_t place = trace.tree_place[event];
+    if (place == NONE) return {nullptr, nullptr};
+    const uint32_t *gpu = trace.gpu.data();
+    return {gpu + trace.gpu_first[place], gpu + trace.gpu_first[place + 1]};
+}
+
+numbers_of_events gpu_below(const trace &trace, uint32_t event) {
+    uint32_t place = trace.tree_place[event];
+    if (place == NONE) return {nullptr, nullptr};
+    const uint32_t *gpu = trace.gpu.data();
+    return {gpu + trace.gpu_first[place], gpu + trace.gpu_first[trace.tree_end[place]]};
+}
+
+numbers_of_events host_below(const trace &trace, uint32_t event) {
+    uint32_t place = trace.tree_place[event];
+    if (place == NONE) return {nullptr, nullptr};
+    const uint32_t *tree = trace.tree.data();
+    return {tree + place + 1, tree + trace.tree_end[place]};
+}
+
+} // namespace trace
