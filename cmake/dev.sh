@@ -37,6 +37,7 @@ build lua                  liblua5.4-dev   lua-devel
 build library:simdjson     libsimdjson-dev simdjson-devel
 more  library:yaml-0.1     libyaml-dev     libyaml-devel
 more  library:sqlite3      libsqlite3-dev  sqlite-devel
+more  library:xlsxwriter libxlsxwriter-dev libxlsxwriter-devel
 more  library:zlib         zlib1g-dev      zlib-devel
 more  library:libzstd      libzstd-dev     libzstd-devel
 more  program:gnuplot      gnuplot-nox     gnuplot
@@ -46,6 +47,7 @@ test  program:git          git             git
 test  program:make         make            make
 test  program:sqlite3      sqlite3         sqlite
 test  program:python3      python3         python3
+test  openpyxl             python3-openpyxl python3-openpyxl
 test  program:clang        clang           clang
 test  tsan                 libclang-rt-14-dev compiler-rt
 test  program:clang-format clang-format    clang-tools-extra
@@ -74,6 +76,14 @@ have_luaunit() {
     return 1
 }
 
+# Debian's package is for its own python3, which need not be the first.
+have_openpyxl() {
+    for python in python3 /usr/bin/python3; do
+        if "$python" -c 'import openpyxl' >/dev/null 2>&1; then return 0; fi
+    done
+    return 1
+}
+
 have() {
     case $1 in
     program:*) command -v "${1#program:}" >/dev/null 2>&1 ;;
@@ -82,6 +92,7 @@ have() {
     lua) have_lua ;;
     luaunit) have_luaunit ;;
     tsan) printf 'int main() {}\n' | clang++ -fsanitize=thread -x c++ - -o /dev/null >/dev/null 2>&1 ;;
+    openpyxl) have_openpyxl ;;
     mpi) printf '#include <mpi.h>\n' | mpicc -E -x c - >/dev/null 2>&1 ;;
     esac
 }

@@ -25,7 +25,7 @@ struct file_text {
     size_t size;
 };
 
-enum { MOST_FILES = 32 };
+enum { MOST_FILES = 512 };
 
 // Replaces up to MOST_FILES files of one folder: all are whole under temporary names (with `sync` on the
 // disk) before any takes its place, so that a full disk changes none. A kill between two renames can still

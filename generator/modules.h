@@ -1,6 +1,6 @@
 // The C modules that Lua can require, one luaopen_ function each. A new module: its .c file, a declaration
 // and a row here, and its file in generator/CMakeLists.txt. Those that stand on a large library (core.json,
-// core.activity, core.trace, core.yaml, core.sqlite) are files that require loads.
+// core.activity, core.trace, core.yaml, core.sqlite, core.xlsx) are files that require loads.
 #ifndef GENTABLES_MODULES_H
 #define GENTABLES_MODULES_H
 
