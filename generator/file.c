@@ -212,6 +212,22 @@ static int lua_exists(lua_State *lua) {
     return 1;
 }
 
+// status(path) -> "file", "folder" or "other", its bytes, and when it was last changed, in ns; or nil,
+// message
+static int lua_status(lua_State *lua) {
+    const char *path = luaL_checkstring(lua, 1);
+    struct problem problem;
+    struct stat status;
+    if (stat(path, &status) != 0) {
+        problem_set(&problem, "%s: cannot be read: %s", path, strerror(errno));
+        return fail(lua, &problem);
+    }
+    lua_pushstring(lua, S_ISREG(status.st_mode) ? "file" : S_ISDIR(status.st_mode) ? "folder" : "other");
+    lua_pushinteger(lua, status.st_size);
+    lua_pushinteger(lua, (lua_Integer)status.st_mtim.tv_sec * 1000000000 + status.st_mtim.tv_nsec);
+    return 3;
+}
+
 // list(folder) -> its names without . and .., in no order, or nil, message
 static int lua_list(lua_State *lua) {
     const char *path = luaL_checkstring(lua, 1);
@@ -261,7 +277,8 @@ static int lua_make_folder(lua_State *lua) {
 int luaopen_core_file(lua_State *lua) {
     static const luaL_Reg functions[] = {
         {"read", lua_read}, {"write", lua_write},   {"write_all", lua_write_all},     {"holds", lua_holds},
-        {"list", lua_list}, {"exists", lua_exists}, {"make_folder", lua_make_folder}, {NULL, NULL},
+        {"list", lua_list}, {"exists", lua_exists}, {"make_folder", lua_make_folder}, {"status", lua_status},
+        {NULL, NULL},
     };
     luaL_newlib(lua, functions);
     return 1;
