@@ -214,7 +214,7 @@ static int lua_exists(lua_State *lua) {
 
 // status(path) -> "file", "folder" or "other", its bytes, and when it was last changed, in ns; or nil,
 // message
-static int lua_status(lua_State *lua) {
+static int lua_file_status(lua_State *lua) {
     const char *path = luaL_checkstring(lua, 1);
     struct problem problem;
     struct stat status;
@@ -276,8 +276,14 @@ static int lua_make_folder(lua_State *lua) {
 
 int luaopen_core_file(lua_State *lua) {
     static const luaL_Reg functions[] = {
-        {"read", lua_read}, {"write", lua_write},   {"write_all", lua_write_all},     {"holds", lua_holds},
-        {"list", lua_list}, {"exists", lua_exists}, {"make_folder", lua_make_folder}, {"status", lua_status},
+        {"read", lua_read},
+        {"write", lua_write},
+        {"write_all", lua_write_all},
+        {"holds", lua_holds},
+        {"list", lua_list},
+        {"exists", lua_exists},
+        {"make_folder", lua_make_folder},
+        {"status", lua_file_status},
         {NULL, NULL},
     };
     luaL_newlib(lua, functions);

@@ -111,6 +111,7 @@ int open(lua_State *lua) {
 const luaL_Reg METHODS[] = {
     {"info", info},
     {"close", close},
+    {"collectives", lua_collectives},
     {nullptr, nullptr},
 };
 

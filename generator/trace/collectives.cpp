@@ -1,0 +1,109 @@
+// The kernels that communicate, with what their args say of the collective. Which of them belong together on
+// different ranks is matching.lua's.
+//
+//   t:collectives() -> { { start, duration (µs), stream, uid, told = k }... }, { [k] = { kernel, name, dtype,
+//                      group, ranks, in_split, out_split, in_elements, out_elements, group_size }... }
+//
+// in order of the file; what is not told is nil.
+#include "collectives.h"
+
+#include <algorithm>
+#include <cctype>
+#include <map>
+#include <utility>
+
+#include "trace_lua.h"
+
+namespace trace {
+
+namespace {
+
+bool holds(std::string_view text, std::string_view part) {
+    auto same = [](char a, char b) { return std::tolower(static_cast<unsigned char>(a)) == b; };
+    return std::search(text.begin(), text.end(), part.begin(), part.end(), same) != text.end();
+}
+
+void set_text(lua_State *lua, const trace &trace, const char *key, uint32_t text) {
+    if (text == EMPTY_TEXT) return;
+    push_text(lua, trace, text);
+    lua_setfield(lua, -2, key);
+}
+
+void set_integer(lua_State *lua, const char *key, int64_t value) {
+    if (value == UNKNOWN) return;
+    lua_pushinteger(lua, value);
+    lua_setfield(lua, -2, key);
+}
+
+void push_told(lua_State *lua, const trace &trace, const event &event) {
+    lua_createtable(lua, 0, 10);
+    set_text(lua, trace, "kernel", event.name);
+    if (event.arguments == NONE) return;
+    const collective &told = trace.collectives[event.arguments];
+    set_text(lua, trace, "name", told.name);
+    set_text(lua, trace, "dtype", told.dtype);
+    set_text(lua, trace, "group", told.group);
+    set_text(lua, trace, "ranks", told.ranks);
+    set_text(lua, trace, "in_split", told.in_split);
+    set_text(lua, trace, "out_split", told.out_split);
+    set_integer(lua, "in_elements", told.in_elements);
+    set_integer(lua, "out_elements", told.out_elements);
+    set_integer(lua, "group_size", told.group_size);
+}
+
+void push_event(lua_State *lua, const event &event, lua_Integer told) {
+    lua_createtable(lua, 0, 5);
+    lua_pushnumber(lua, event.start);
+    lua_setfield(lua, -2, "start");
+    lua_pushnumber(lua, event.duration);
+    lua_setfield(lua, -2, "duration");
+    lua_pushinteger(lua, event.stream);
+    lua_setfield(lua, -2, "stream");
+    lua_pushinteger(lua, event.uid);
+    lua_setfield(lua, -2, "uid");
+    lua_pushinteger(lua, told);
+    lua_setfield(lua, -2, "told");
+}
+
+} // namespace
+
+bool is_communication(std::string_view kernel) {
+    return holds(kernel, "nccl") || holds(kernel, "rccl") || holds(kernel, "cross_device_reduce");
+}
+
+std::vector<uint32_t> communication_kernels(const trace &trace) {
+    enum : char { UNSEEN, NO, YES };
+    std::vector<char> seen; // of each text
+    std::vector<uint32_t> found;
+    for (uint32_t i = 0; i < trace.events.size(); i++) {
+        const event &event = trace.events[i];
+        if (event.kind != kind::kernel) continue;
+        if (event.name >= seen.size()) seen.resize(event.name + 1, UNSEEN);
+        char &is = seen[event.name];
+        if (is == UNSEEN) is = is_communication(trace.names[event.name]) ? YES : NO;
+        if (is == YES) found.push_back(i);
+    }
+    return found;
+}
+
+int lua_collectives(lua_State *lua) {
+    const trace &trace = check_trace(lua, 1);
+    std::map<std::pair<uint32_t, uint32_t>, lua_Integer> places;
+    lua_newtable(lua);
+    lua_newtable(lua);
+    lua_Integer row = 0;
+    for (uint32_t number : communication_kernels(trace)) {
+        const event &event = trace.events[number];
+        auto [place, is_new] =
+            places.try_emplace({event.name, event.arguments}, lua_Integer(places.size() + 1));
+        if (is_new) {
+            push_told(lua, trace, event);
+            lua_rawseti(lua, -2, place->second);
+        }
+        push_event(lua, event, place->second);
+        lua_rawseti(lua, -3, ++row);
+    }
+    return 2;
+}
+
+} // namespace trace
