@@ -163,27 +163,31 @@ class zstd_input : public packed_input {
 
     bool read(char *to, size_t size, size_t *got, problem &problem) override {
         if (stream_ == nullptr) throw std::bad_alloc();
-        ZSTD_outBuffer out{to, size, 0};
         *got = 0;
-        while (out.pos < size) {
+        while (*got < size) {
             if (left == 0 && !refill(problem)) return false;
             if (left == 0 && frame_ends_) break;
-            ZSTD_inBuffer in{next, left, 0};
-            size_t before = out.pos;
-            size_t wanted = ZSTD_decompressStream(stream_, &out, &in);
-            if (ZSTD_isError(wanted)) return damaged(problem, "the zstd data are damaged", unpacked);
-            next += in.pos;
-            unpacked += out.pos - before;
-            if (left == 0 && out.pos == before)
-                return damaged(problem, "the zstd data are cut off", unpacked);
-            left -= in.pos;
-            frame_ends_ = wanted == 0;
+            size_t had = *got, packed = left;
+            if (!unpack_some(to, size, got, problem)) return false;
+            if (packed == 0 && *got == had) return damaged(problem, "the zstd data are cut off", unpacked);
         }
-        *got = out.pos;
         return true;
     }
 
   private:
+    bool unpack_some(char *to, size_t size, size_t *got, problem &problem) {
+        ZSTD_outBuffer out{to, size, *got};
+        ZSTD_inBuffer in{next, left, 0};
+        size_t wanted = ZSTD_decompressStream(stream_, &out, &in);
+        unpacked += out.pos - *got;
+        *got = out.pos;
+        next += in.pos;
+        left -= in.pos;
+        if (ZSTD_isError(wanted)) return damaged(problem, "the zstd data are damaged", unpacked);
+        frame_ends_ = wanted == 0;
+        return true;
+    }
+
     ZSTD_DStream *stream_;
     bool frame_ends_ = true;
 };

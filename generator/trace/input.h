@@ -15,7 +15,8 @@ namespace trace {
 class input {
   public:
     virtual ~input() = default;
-    // Up to `size` bytes, fewer only at the end, 0 behind it. false: they cannot be read, or are damaged.
+    // Up to `size` bytes, fewer only at the end, 0 behind it. false: what follows those that
+    // were got cannot be read.
     virtual bool read(char *to, size_t size, size_t *got, problem &problem) = 0;
     virtual bool is_packed() const = 0;
     // How much of the file is read, of 1.

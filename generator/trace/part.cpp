@@ -7,13 +7,16 @@
 #include <cstring>
 #include <simdjson.h>
 
+#include "mend.h"
+#include "values.h"
+
 namespace trace {
 
 namespace {
 
 namespace od = simdjson::ondemand;
 using simdjson::error_code;
-using any = simdjson::simdjson_result<od::value>;
+using any = any_value;
 
 // ---- What an event says -----------------------------------------------------------------------
 
@@ -42,8 +45,8 @@ constexpr struct {
 
 // Numbers of args.
 struct numbers {
-    int64_t correlation = UNKNOWN, external = UNKNOWN, stream = UNKNOWN, sequence = UNKNOWN, bytes = UNKNOWN,
-            in_elements = UNKNOWN, out_elements = UNKNOWN, group_size = UNKNOWN;
+    int64_t correlation = UNKNOWN, external = UNKNOWN, stream = UNKNOWN, device = UNKNOWN, sequence = UNKNOWN,
+            bytes = UNKNOWN, in_elements = UNKNOWN, out_elements = UNKNOWN, group_size = UNKNOWN;
 };
 
 // Texts of args, as they are written in the chunk; empty where there are none.
@@ -79,6 +82,7 @@ constexpr struct {
     {"external id\"", &numbers::external, nullptr},
     {"correlation\"", &numbers::correlation, nullptr},
     {"stream\"", &numbers::stream, nullptr},
+    {"device\"", &numbers::device, nullptr},
     {"Sequence number\"", &numbers::sequence, nullptr},
     {"bytes\"", &numbers::bytes, nullptr},
     {"Input Dims\"", nullptr, &tokens::dims},
@@ -153,6 +157,7 @@ struct part::reading {
     explicit reading(part &part) : to(part) {}
 
     part &to;
+    const chunk *source = nullptr;
     od::parser parser, unescaper;
     std::string scratch;
     texts tokens;                   // as written
@@ -178,22 +183,16 @@ struct part::reading {
         }
     }
 
-    // ---- Values: as numbers where they are numbers, or texts that hold one
+    // ---- Values
 
     double number(any value) {
         double number;
-        if (value.get_double().get(number) == simdjson::SUCCESS) return number;
-        return is_read(value.get_double_in_string().get(number)) ? number : NAN;
+        return is_read(read_number(value, number)) ? number : NAN;
     }
 
     int64_t integer(any value) {
         int64_t integer;
-        if (value.get_int64().get(integer) == simdjson::SUCCESS) return integer;
-        if (value.get_int64_in_string().get(integer) == simdjson::SUCCESS) return integer;
-        double number;
-        if (!is_read(value.get_double().get(number))) return UNKNOWN;
-        constexpr double LARGEST = 9007199254740992; // of the whole numbers that a double has all of
-        return std::fabs(number) <= LARGEST && number == std::floor(number) ? int64_t(number) : UNKNOWN;
+        return is_read(read_integer(value, integer)) ? integer : UNKNOWN;
     }
 
     std::string_view token(any value) {
@@ -239,7 +238,7 @@ struct part::reading {
         return meanings[number];
     }
 
-    uint32_t place_of(const fields &event) { return to.places.number_of({text(event.pid), text(event.tid)}); }
+    uint32_t place_of(const fields &from) { return to.places.number_of({text(from.pid), text(from.tid)}); }
 
     // ---- Fields
 
@@ -313,7 +312,7 @@ struct part::reading {
 
     // ---- What is kept
 
-    void count(flaw flaw, size_t at) {
+    void count(flaw flaw, uint64_t at) {
         if (to.flaws[size_t(flaw)]++ == 0) to.first_flaw[size_t(flaw)] = at;
     }
 
@@ -326,28 +325,52 @@ struct part::reading {
             return to.argument_sets.number_of(
                 {text(said.dims), text(said.types), text(said.strides), text(said.concrete)});
         }
-        if (!is_gpu(from.kind) || said.collective.empty()) return NONE;
+        return is_gpu(from.kind) ? collective_of(from) : NONE;
+    }
+
+    uint32_t collective_of(const fields &from) {
+        const ::trace::tokens &said = from.tokens;
+        if (said.collective.empty()) return NONE;
         return to.collectives.number_of({text(said.collective), text(said.dtype), text(said.group),
                                          text(said.ranks), text(said.in_split), text(said.out_split),
                                          from.numbers.in_elements, from.numbers.out_elements,
                                          from.numbers.group_size});
     }
 
-    static int32_t small(int64_t number) { return number >= 0 && number <= INT32_MAX ? int32_t(number) : -1; }
-
-    int32_t stream_of(const fields &from) {
-        if (!is_gpu(from.kind)) return -1;
-        if (from.numbers.stream != UNKNOWN) return small(from.numbers.stream);
-        int64_t tid = 0;
-        std::string_view digits = without_quotes(from.tid);
-        for (char digit : digits) {
-            if (digit < '0' || digit > '9' || tid > INT32_MAX) return -1;
-            tid = tid * 10 + (digit - '0');
-        }
-        return digits.empty() ? -1 : small(tid);
+    // What few events say.
+    void keep_extra(const fields &from) {
+        auto event = uint32_t(to.events.size());
+        if (is_gpu(from.kind) && from.numbers.bytes >= 0) to.sizes.push_back({from.numbers.bytes, event});
+        if (from.kind != kind::cpu_op) return;
+        uint32_t collective = collective_of(from);
+        if (collective != NONE) to.announced.push_back({event, collective});
     }
 
-    void keep_event(const fields &from, size_t at) {
+    static int32_t small(int64_t number) { return number >= 0 && number <= INT32_MAX ? int32_t(number) : -1; }
+
+    // A token of digits, or -1.
+    static int32_t small(std::string_view token) {
+        int64_t number = 0;
+        std::string_view digits = without_quotes(token);
+        for (char digit : digits) {
+            if (digit < '0' || digit > '9' || number > INT32_MAX) return -1;
+            number = number * 10 + (digit - '0');
+        }
+        return digits.empty() ? -1 : small(number);
+    }
+
+    static int32_t stream_of(const fields &from) {
+        if (!is_gpu(from.kind)) return -1;
+        return from.numbers.stream != UNKNOWN ? small(from.numbers.stream) : small(from.tid);
+    }
+
+    static int16_t device_of(const fields &from) {
+        if (!is_gpu(from.kind)) return -1;
+        int32_t device = from.numbers.device != UNKNOWN ? small(from.numbers.device) : small(from.pid);
+        return device <= INT16_MAX ? int16_t(device) : int16_t(-1);
+    }
+
+    void keep_event(const fields &from, uint64_t at) {
         if (from.name.size() < 2 || from.name.front() != '"' || !std::isfinite(from.start) ||
             !std::isfinite(from.duration)) {
             count(flaw::malformed, at);
@@ -369,7 +392,9 @@ struct part::reading {
         event.parent = NONE;
         event.stream = stream_of(from);
         event.sequence = from.kind == kind::cpu_op ? small(from.numbers.sequence) : -1;
+        event.device = device_of(from);
         event.kind = from.kind;
+        keep_extra(from);
         to.events.push_back(event);
     }
 
@@ -390,7 +415,7 @@ struct part::reading {
         }
     }
 
-    void keep(const fields &from, size_t at) {
+    void keep(const fields &from, uint64_t at) {
         if (from.phase == 'X' && from.category == category::kept) keep_event(from, at);
         if (from.phase == 'M') keep_naming(from);
         if ((from.phase == 's' || from.phase == 'f') && from.category == category::flow &&
@@ -399,13 +424,14 @@ struct part::reading {
         }
     }
 
-    void read_event(any item, const char *chunk) {
+    void read_event(any item) {
         fields event;
         od::object object;
         std::string_view first;
         if (!is_read(item.raw_json_token().get(first))) return;
-        size_t at = size_t(first.data() - chunk);
+        uint64_t at = source->offset + size_t(first.data() - source->text);
         if (item.get_object().get(object) != simdjson::SUCCESS) {
+            to.damage = {"no profiler trace: traceEvents is no list of objects", at};
             broken = simdjson::INCORRECT_TYPE;
             return;
         }
@@ -420,49 +446,63 @@ struct part::reading {
         to.events_in_chunk++;
     }
 
-    error_code read(char *chunk, size_t size) {
-        od::document document;
-        error_code problem = parser.iterate(chunk, size, size + simdjson::SIMDJSON_PADDING).get(document);
-        if (problem != simdjson::SUCCESS) return problem;
+    error_code read_list(od::document &document) {
         od::array events;
-        if ((problem = document.get_array().get(events)) != simdjson::SUCCESS) return problem;
+        error_code problem = document.get_array().get(events);
+        if (problem != simdjson::SUCCESS) return problem;
         for (any item : events) {
-            read_event(item, chunk);
-            if (broken == simdjson::SUCCESS) continue;
-            const char *where;
-            if (document.current_location().get(where) == simdjson::SUCCESS) {
-                to.damage.at = size_t(where - chunk);
-            }
-            return broken;
+            read_event(item);
+            if (broken != simdjson::SUCCESS) return broken;
         }
         return simdjson::SUCCESS;
+    }
+
+    // Of an error that simdjson tells.
+    void damaged(od::document &document, error_code problem) {
+        if (problem == simdjson::MEMALLOC) throw std::bad_alloc();
+        if (to.damage.what != nullptr) return;
+        const char *where = source->text;
+        if (document.current_location().get(where) != simdjson::SUCCESS) where = source->text;
+        to.damage = {simdjson::error_message(problem), source->offset + size_t(where - source->text)};
+    }
+
+    bool read(chunk &chunk) {
+        source = &chunk;
+        od::document document;
+        size_t room = chunk.size + simdjson::SIMDJSON_PADDING;
+        error_code problem = parser.iterate(chunk.text, chunk.size, room).get(document);
+        if (problem == simdjson::SUCCESS) problem = read_list(document);
+        if (problem != simdjson::SUCCESS) damaged(document, problem);
+        return problem == simdjson::SUCCESS;
+    }
+
+    void mend_texts(chunk &chunk) {
+        mended done = mend(chunk.text, chunk.size);
+        to.flaws[size_t(flaw::mended)] = done.texts;
+        to.first_flaw[size_t(flaw::mended)] = chunk.offset + done.first;
     }
 };
 
 part::part() : reading_(new reading(*this)) {}
 part::~part() = default;
 
-bool part::take(char *chunk, size_t size) {
+bool part::take(chunk &chunk) {
     names.clear();
     argument_sets.clear();
     collectives.clear();
     places.clear();
     events.clear();
     flows.clear();
+    sizes.clear();
+    announced.clear();
     namings.clear();
     flaws.fill(0);
     first_flaw.fill(0);
     events_in_chunk = 0;
     damage = {};
     reading_->clear();
-    error_code problem = reading_->read(chunk, size);
-    if (problem == simdjson::MEMALLOC) throw std::bad_alloc();
-    if (problem == simdjson::INCORRECT_TYPE) {
-        damage.what = "traceEvents is no list of objects";
-    } else if (problem != simdjson::SUCCESS) {
-        damage.what = simdjson::error_message(problem);
-    }
-    return problem == simdjson::SUCCESS;
+    if (chunk.is_dirty) reading_->mend_texts(chunk);
+    return reading_->read(chunk);
 }
 
 } // namespace trace

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "distinct.h"
+#include "splitter.h"
 #include "trace.h"
 
 namespace trace {
@@ -22,10 +23,10 @@ struct naming {
     ::trace::label label;
 };
 
-// Why a chunk is no list of events: a text that stays, and where, as an offset in the chunk.
+// Why a chunk is no list of events: a text that stays, and where in the unpacked file.
 struct damage {
     const char *what = nullptr;
-    size_t at = 0;
+    uint64_t offset = 0;
 };
 
 class part {
@@ -33,10 +34,9 @@ class part {
     part();
     ~part();
 
-    // Takes the events of `chunk`, `size` bytes that are a JSON array, with simdjson's padding behind them.
-    // What was taken before is forgotten. Returns whether the chunk is one; else `damage` says why not.
-    // Offsets of flaws are those in the chunk. Throws bad_alloc.
-    bool take(char *chunk, size_t size);
+    // Takes the events of `chunk`, whose text is mended where it needs it. What was taken before is
+    // forgotten. Returns whether the chunk is JSON; else `damage` says why not. Throws bad_alloc.
+    bool take(chunk &chunk);
 
     texts names;
     distinct<argument_set> argument_sets;
@@ -44,6 +44,8 @@ class part {
     distinct<place> places;
     std::vector<event> events; // track is a place, uid counted from the first event of the part
     std::vector<flow> flows;   // likewise
+    std::vector<event_size> sizes;
+    std::vector<announcement> announced;
     std::vector<naming> namings;
     std::array<uint64_t, size_t(flaw::count)> flaws;
     std::array<uint64_t, size_t(flaw::count)> first_flaw;

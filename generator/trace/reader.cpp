@@ -1,32 +1,44 @@
-// From a file to a trace.
+// From a file to a trace: workers take turns at cutting a chunk off the file, each reads its own, and what
+// they give is joined in order of the file. So a trace is the same for any number of workers and size of
+// chunks.
 #include "trace.h"
 
 #include <algorithm>
+#include <condition_variable>
+#include <map>
+#include <mutex>
 #include <new>
 #include <simdjson.h>
 #include <string>
+#include <system_error>
+#include <thread>
 #include <unordered_map>
 
 #include "input.h"
+#include "mend.h"
 #include "part.h"
+#include "splitter.h"
+#include "values.h"
 
 namespace trace {
 
 namespace {
 
 namespace od = simdjson::ondemand;
+using simdjson::error_code;
 
 // ---- Joining ----------------------------------------------------------------------------------
 
 // Takes parts in order of the file.
 class joiner {
   public:
-    explicit joiner(trace &trace) : to_(trace) {}
+    joiner(trace &trace, const input &input) : to_(trace), input_(input) {}
 
-    // `offset`: of the part's chunk in the file.
-    void join(const part &part, uint64_t offset) {
+    void join(const part &part) {
         map_texts(part);
         join_rows(part);
+        join_extras(part);
+        reserve(part.events.size());
         for (const event &from : part.events) join_event(from);
         for (const flow &from : part.flows) {
             to_.flows.push_back({from.id, places_[from.track], from.is_finish});
@@ -35,7 +47,7 @@ class joiner {
             namings_.push_back({places_[from.place], texts_[from.text], from.label});
         }
         for (size_t i = 0; i < part.flaws.size(); i++) {
-            if (part.flaws[i] > 0 && to_.flaws[i] == 0) to_.first_flaw[i] = offset + part.first_flaw[i];
+            if (part.flaws[i] > 0 && to_.flaws[i] == 0) to_.first_flaw[i] = part.first_flaw[i];
             to_.flaws[i] += part.flaws[i];
         }
         to_.events_in_file += part.events_in_chunk;
@@ -48,6 +60,15 @@ class joiner {
     }
 
   private:
+    // Room for all events of the file, by what was read of it so far: vectors that double take thrice what
+    // they hold while they do.
+    void reserve(size_t count) {
+        size_t needed = to_.events.size() + count;
+        if (needed <= to_.events.capacity()) return;
+        double expected = double(needed) / std::max(input_.share_read(), 0.01) * 1.05;
+        to_.events.reserve(std::max(needed, std::min(size_t(expected), needed * 4)));
+    }
+
     void map_texts(const part &part) {
         texts_.resize(part.names.size());
         for (uint32_t i = 0; i < texts_.size(); i++) texts_[i] = to_.names.intern(part.names[i]);
@@ -71,6 +92,14 @@ class joiner {
         for (const place &row : part.places.rows()) {
             places_.push_back(all_places_.number_of({texts_[row.pid], texts_[row.tid]}));
         }
+    }
+
+    void join_extras(const part &part) {
+        auto before = uint32_t(to_.events.size());
+        for (const announcement &from : part.announced) {
+            to_.announced.push_back({before + from.event, comms_[from.collective]});
+        }
+        for (const event_size &from : part.sizes) to_.sizes.push_back({from.bytes, before + from.event});
     }
 
     void join_event(event from) {
@@ -105,6 +134,7 @@ class joiner {
     }
 
     trace &to_;
+    const input &input_;
     distinct<argument_set> argument_sets_;
     distinct<collective> collectives_;
     distinct<place> all_places_;
@@ -112,80 +142,198 @@ class joiner {
     std::vector<uint32_t> texts_, sets_, comms_, places_; // of the part being joined: its number -> ours
 };
 
-// ---- The whole file ---------------------------------------------------------------------------
+// ---- Workers ----------------------------------------------------------------------------------
 
-bool read_all(input &input, std::string &text, problem &problem) {
-    constexpr size_t STEP = size_t(1) << 22;
-    size_t got = 0, size = 0;
-    do {
-        text.resize(size + STEP);
-        if (!input.read(text.data() + size, STEP, &got, problem)) return false;
-        size += got;
-    } while (got > 0);
-    text.resize(size + simdjson::SIMDJSON_PADDING);
-    text.resize(size);
-    return true;
-}
+// What a thread works on: a chunk, and what it gives.
+struct desk {
+    ::trace::chunk chunk;
+    ::trace::part part;
+    size_t turn = 0;
+    bool is_json = false;
+};
 
-bool read_text(const char *path, std::string &text, trace &to, problem &problem) {
-    od::parser parser;
-    od::document document;
-    std::string_view events;
-    auto error = parser.iterate(text.data(), text.size(), text.capacity()).get(document);
-    od::object root;
-    if (error == simdjson::SUCCESS) error = document.get_object().get(root);
-    if (error != simdjson::SUCCESS) {
-        return problem_set(&problem, "%s: not JSON, or cut off: %s", path, simdjson::error_message(error));
+// Threads that cut, read and join.
+class crew {
+  public:
+    crew(splitter &splitter, joiner &joiner, size_t workers)
+        : splitter_(splitter), joiner_(joiner), workers_(workers), new_desks_(2 * workers) {}
+
+    // Reads all chunks. false: `problem` is the first of the file. Throws bad_alloc.
+    bool read(problem &problem) {
+        std::vector<std::thread> others;
+        others.reserve(workers_);
+        work(&others);
+        for (std::thread &other : others) other.join();
+        if (out_of_memory_) throw std::bad_alloc();
+        if (!is_whole_ || stopped_) problem = problem_;
+        return is_whole_ && !stopped_;
     }
-    for (simdjson::simdjson_result<od::field> entry : root) {
-        od::field field;
-        if (std::move(entry).get(field) != simdjson::SUCCESS) break;
+
+  private:
+    // `others`: where to put further threads, which are hired when the first chunk is not the last.
+    void work(std::vector<std::thread> *others) {
+        try {
+            for (;;) {
+                std::unique_ptr<desk> desk = take_desk();
+                if (!desk || !cut(*desk)) return;
+                if (others != nullptr && !splitter_.at_end()) hire(*others);
+                others = nullptr;
+                desk->is_json = desk->part.take(desk->chunk);
+                hand_in(std::move(desk));
+            }
+        } catch (const std::bad_alloc &) {
+            std::lock_guard<std::mutex> lock(joining_);
+            out_of_memory_ = stopped_ = true;
+            freed_.notify_all();
+        }
+    }
+
+    void hire(std::vector<std::thread> &others) {
+        try {
+            for (size_t i = 1; i < workers_; i++) others.emplace_back([this] { work(nullptr); });
+        } catch (const std::system_error &) { // fewer will do
+        }
+    }
+
+    // A desk that nobody works on; null: work has stopped.
+    std::unique_ptr<desk> take_desk() {
+        std::unique_lock<std::mutex> lock(joining_);
+        freed_.wait(lock, [&] { return stopped_ || !free_.empty() || new_desks_ > 0; });
+        if (stopped_) return nullptr;
+        if (free_.empty()) {
+            new_desks_--;
+            return std::make_unique<desk>();
+        }
+        std::unique_ptr<desk> taken = std::move(free_.back());
+        free_.pop_back();
+        return taken;
+    }
+
+    // Cuts the next chunk off the file. What is wrong there comes behind all chunks.
+    bool cut(desk &desk) {
+        std::lock_guard<std::mutex> lock(cutting_);
+        if (is_cut_) return false;
+        is_cut_ = true; // also if memory is short now
+        problem problem{};
+        splitter::result result = splitter_.next(desk.chunk, problem);
+        is_cut_ = result != splitter::result::chunk;
+        desk.turn = turns_++;
+        if (!is_cut_) return true;
+        std::lock_guard<std::mutex> also(joining_);
+        is_whole_ = result == splitter::result::end;
+        if (!is_whole_ && !stopped_) problem_ = problem;
+        return false;
+    }
+
+    // Joins what is next in the file, and what waits for it.
+    void hand_in(std::unique_ptr<desk> done) {
+        std::lock_guard<std::mutex> lock(joining_);
+        waiting_.emplace(done->turn, std::move(done));
+        while (!stopped_ && !waiting_.empty() && waiting_.begin()->first == joined_) {
+            std::unique_ptr<desk> next = std::move(waiting_.begin()->second);
+            waiting_.erase(waiting_.begin());
+            joined_++;
+            if (next->is_json) {
+                joiner_.join(next->part);
+                free_.push_back(std::move(next));
+            } else {
+                stopped_ = true;
+                splitter_.fail(problem_, next->part.damage.offset, next->part.damage.what);
+            }
+        }
+        freed_.notify_all();
+    }
+
+    splitter &splitter_;
+    joiner &joiner_;
+    size_t workers_;
+
+    std::mutex cutting_; // guards the splitter and
+    bool is_cut_ = false;
+    size_t turns_ = 0;
+
+    std::mutex joining_; // taken within cutting_, never around it; guards the joiner and
+    std::condition_variable freed_;
+    size_t joined_ = 0, new_desks_;
+    std::map<size_t, std::unique_ptr<desk>> waiting_;
+    std::vector<std::unique_ptr<desk>> free_;
+    bool is_whole_ = false, stopped_ = false, out_of_memory_ = false;
+    problem problem_{};
+};
+
+// ---- What stands around the events ------------------------------------------------------------
+
+class root {
+  public:
+    root(splitter &splitter, trace &to) : splitter_(splitter), to_(to) {}
+
+    bool read(problem &problem) {
+        std::string &text = splitter_.rest();
+        mended done = mend(text.data(), text.size());
+        uint64_t &count = to_.flaws[size_t(flaw::mended)], &first = to_.first_flaw[size_t(flaw::mended)];
+        if (done.texts > 0) first = std::min(count > 0 ? first : UINT64_MAX, splitter_.offset_of(done.first));
+        count += done.texts;
+        text.reserve(text.size() + simdjson::SIMDJSON_PADDING);
+        od::document document;
+        error_code error = parser_.iterate(text.data(), text.size(), text.capacity()).get(document);
+        if (error == simdjson::SUCCESS) error = read_fields(document);
+        if (error == simdjson::SUCCESS) return true;
+        if (error == simdjson::MEMALLOC) throw std::bad_alloc();
+        const char *where = text.data();
+        if (document.current_location().get(where) != simdjson::SUCCESS) where = text.data();
+        return splitter_.fail(problem, splitter_.offset_of(size_t(where - text.data())),
+                              simdjson::error_message(error));
+    }
+
+  private:
+    error_code read_fields(od::document &document) {
+        od::json_type type;
+        od::object fields;
+        error_code error = document.type().get(type);
+        if (error != simdjson::SUCCESS || type == od::json_type::array) return error;
+        if ((error = document.get_object().get(fields)) != simdjson::SUCCESS) return error;
+        for (simdjson::simdjson_result<od::field> entry : fields) {
+            od::field field;
+            if ((error = std::move(entry).get(field)) != simdjson::SUCCESS) return error;
+            read_field(field);
+        }
+        return simdjson::SUCCESS;
+    }
+
+    void read_field(od::field &field) {
         od::raw_json_string key = field.key();
-        if (key == "traceEvents") {
-            od::array list;
-            if (field.value().get_array().get(list) != simdjson::SUCCESS) break;
-            if (list.raw_json().get(events) != simdjson::SUCCESS) break;
+        any_value value(std::move(field.value()));
+        if (key == "baseTimeNanoseconds") {
+            read_integer(value, to_.base_nanoseconds);
         } else if (key == "distributedInfo") {
             od::object info;
-            if (field.value().get_object().get(info) != simdjson::SUCCESS) continue;
-            int64_t number;
-            if (info["rank"].get_int64().get(number) == simdjson::SUCCESS) to.rank = number;
-            if (info["world_size"].get_int64().get(number) == simdjson::SUCCESS) to.world_size = number;
-        } else if (key == "baseTimeNanoseconds") {
-            int64_t number;
-            if (field.value().get_int64().get(number) == simdjson::SUCCESS) to.base_nanoseconds = number;
+            if (value.get_object().get(info) != simdjson::SUCCESS) return;
+            read_integer(info.find_field_unordered("rank"), to_.rank);
+            read_integer(info.find_field_unordered("world_size"), to_.world_size);
         } else if (key == "deviceProperties") {
             od::array devices;
             size_t count;
-            if (field.value().get_array().get(devices) != simdjson::SUCCESS) continue;
-            if (devices.count_elements().get(count) == simdjson::SUCCESS) to.devices = int64_t(count);
+            if (value.get_array().get(devices) != simdjson::SUCCESS) return;
+            if (devices.count_elements().get(count) == simdjson::SUCCESS) to_.devices = int64_t(count);
         }
     }
-    if (events.empty()) {
-        return problem_set(&problem, "%s: no profiler trace: there are no traceEvents in it", path);
-    }
-    std::string chunk(events);
-    chunk.reserve(chunk.size() + simdjson::SIMDJSON_PADDING);
-    part part;
-    if (!part.take(chunk.data(), events.size())) {
-        return problem_set(&problem, "%s: byte %llu: %s", path, (unsigned long long)(part.damage.at),
-                           part.damage.what);
-    }
-    joiner joiner(to);
-    joiner.join(part, uint64_t(events.data() - text.data()));
-    joiner.finish();
-    return true;
-}
+
+    splitter &splitter_;
+    trace &to_;
+    od::parser parser_;
+};
 
 } // namespace
 
-bool read(const char *path, int workers, trace &to, problem &problem) {
-    (void)workers;
+bool read(const char *path, const read_options &options, trace &to, problem &problem) {
     try {
         std::unique_ptr<input> input = open_input(path, problem);
-        std::string text;
-        if (!input || !read_all(*input, text, problem)) return false;
-        return read_text(path, text, to, problem);
+        if (!input) return false;
+        splitter splitter(*input, path, options.chunk_size);
+        joiner joiner(to, *input);
+        if (!crew(splitter, joiner, size_t(std::max(1, options.workers))).read(problem)) return false;
+        joiner.finish();
+        return root(splitter, to).read(problem);
     } catch (const std::bad_alloc &) {
         return problem_set(&problem, "%s: out of memory", path);
     }

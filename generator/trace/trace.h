@@ -42,6 +42,7 @@ struct event {
     uint32_t parent;    // event: host: the op or call around it; GPU: what launched it; or NONE
     int32_t stream;     // GPU event: args.stream, else tid; -1: not told
     int32_t sequence;   // cpu_op: Sequence number, or -1
+    int16_t device;     // GPU event: args.device, else pid; -1: not told
     trace::kind kind;
 
     double end() const { return start + duration; }
@@ -56,6 +57,17 @@ struct argument_set {
 struct collective {
     uint32_t name, dtype, group, ranks, in_split, out_split; // texts
     int64_t in_elements, out_elements, group_size;
+};
+
+// A cpu_op that says what a collective is about (record_param_comms).
+struct announcement {
+    uint32_t event, collective;
+};
+
+// How much a GPU event copies or sets, where it says so.
+struct event_size {
+    int64_t bytes;
+    uint32_t event;
 };
 
 // An arrow between host and GPU (category ac2g): its start at the launch, its finish at the GPU event.
@@ -95,6 +107,8 @@ struct trace {
     texts names; // every distinct text
     std::vector<argument_set> argument_sets;
     std::vector<collective> collectives;
+    std::vector<announcement> announced; // in order of the events
+    std::vector<event_size> sizes;       // likewise
     std::vector<track> tracks;
     std::vector<flow> flows; // until they are linked
     std::array<uint64_t, size_t(flaw::count)> flaws{};
@@ -105,9 +119,14 @@ struct trace {
     bool linked_by_correlation = true; // else by External id
 };
 
-// Reads the file at `path`: JSON, or gzip or zstd of it, with `workers` threads. On failure `problem` names
-// the file, the byte offset and what is wrong.
-bool read(const char *path, int workers, trace &to, problem &problem);
+struct read_options {
+    int workers = 1;                     // threads, this one included
+    size_t chunk_size = size_t(1) << 20; // bytes that a thread takes at once
+};
+
+// Reads the file at `path`: JSON, or gzip or zstd of it. The trace is the same for any options. On failure
+// `problem` names the file, the byte offset and what is wrong.
+bool read(const char *path, const read_options &options, trace &to, problem &problem);
 
 // Fills parents, host, the tree and the flaws of linking, by the rules of tree.cpp.
 void link(trace &trace);

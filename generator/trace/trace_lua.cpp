@@ -1,6 +1,6 @@
 // Traces for Lua: core.trace.
 //
-//   trace.open(path[, { workers = n }]) -> t | nil, message
+//   trace.open(path[, { workers = n, chunk_size = bytes }]) -> t | nil, message
 //   t:info() -> { rank, world_size, base_nanoseconds, devices, events, kept_events, gpu_events, linked_by,
 //                 flaws = { { name, count, first_byte | first_uid }... } }     nil where the file does not
 //                 tell
@@ -75,20 +75,27 @@ int close(lua_State *lua) {
     return 0;
 }
 
-int workers_of(lua_State *lua) {
-    int workers = int(std::max(1u, std::thread::hardware_concurrency()));
-    if (lua_istable(lua, 2)) {
-        lua_getfield(lua, 2, "workers");
-        workers = int(luaL_optinteger(lua, -1, workers));
-        lua_pop(lua, 1);
-    }
-    return std::max(1, workers);
+int64_t option(lua_State *lua, const char *key, int64_t otherwise) {
+    if (!lua_istable(lua, 2)) return otherwise;
+    lua_getfield(lua, 2, key);
+    int64_t value = luaL_optinteger(lua, -1, lua_Integer(otherwise));
+    lua_pop(lua, 1);
+    return value;
+}
+
+read_options options_of(lua_State *lua) {
+    enum { MOST_WORKERS = 1024 };
+    read_options options;
+    int64_t workers = option(lua, "workers", std::thread::hardware_concurrency());
+    options.workers = int(std::clamp<int64_t>(workers, 1, MOST_WORKERS));
+    options.chunk_size = size_t(std::max<int64_t>(1, option(lua, "chunk_size", int64_t(options.chunk_size))));
+    return options;
 }
 
 // open(path[, options]). The trace is Lua's before it is filled, so that nothing is lost when Lua raises.
 int open(lua_State *lua) {
     const char *path = luaL_checkstring(lua, 1);
-    int workers = workers_of(lua);
+    read_options options = options_of(lua);
     auto **held = static_cast<trace **>(lua_newuserdatauv(lua, sizeof(trace *), 0));
     *held = nullptr;
     luaL_setmetatable(lua, TRACE_TYPE);
@@ -96,7 +103,7 @@ int open(lua_State *lua) {
     bool done = false;
     try {
         *held = new trace;
-        done = read(path, workers, **held, problem);
+        done = read(path, options, **held, problem);
         if (done) link(**held);
     } catch (const std::bad_alloc &) {
         done = problem_set(&problem, "%s: out of memory", path);

@@ -1,0 +1,373 @@
+// Cuts by quotes and brackets alone. What is between them is for the parser to judge.
+#include "splitter.h"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+#include <simdjson.h>
+#include <string_view>
+
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
+namespace trace {
+
+namespace {
+
+constexpr size_t BLOCK = 64;
+constexpr size_t LARGEST = size_t(1) << 28; // of one event, and of what stands around the events
+static_assert(simdjson::SIMDJSON_PADDING <= BLOCK);
+
+bool is_blank(char c) {
+    return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
+
+bool may_be_dirty(char c) {
+    return static_cast<signed char>(c) < 0x20;
+} // also what is above 0x7F
+
+size_t skip_blanks(const char *text, size_t from, size_t to) {
+    while (from < to && is_blank(text[from])) from++;
+    return from;
+}
+
+// ---- 64 bytes at a time -----------------------------------------------------------------------
+
+// Which of 64 bytes are what, a bit for each.
+struct marks {
+    uint64_t quotes = 0, backslashes = 0, opens = 0, closes = 0, controls = 0, high = 0;
+};
+
+#ifdef __SSE2__
+marks marks_of(const char *block) {
+    marks found;
+    for (int i = 0; i < 4; i++) {
+        __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i *>(block) + i);
+        __m128i folded = _mm_or_si128(bytes, _mm_set1_epi8(0x20)); // [ to {, ] to }
+        auto bits = [i](__m128i mask) { return uint64_t(uint32_t(_mm_movemask_epi8(mask))) << (16 * i); };
+        auto equal = [](__m128i in, char c) { return _mm_cmpeq_epi8(in, _mm_set1_epi8(c)); };
+        found.quotes |= bits(equal(bytes, '"'));
+        found.backslashes |= bits(equal(bytes, '\\'));
+        found.opens |= bits(equal(folded, '{'));
+        found.closes |= bits(equal(folded, '}'));
+        found.high |= bits(bytes);
+        found.controls |= bits(equal(_mm_max_epu8(bytes, _mm_set1_epi8(0x1F)), 0x1F));
+    }
+    return found;
+}
+#else
+marks marks_of(const char *block) {
+    marks found;
+    for (size_t i = 0; i < BLOCK; i++) {
+        auto byte = static_cast<unsigned char>(block[i]);
+        auto bit = [i](bool is) { return uint64_t(is) << i; };
+        found.quotes |= bit(byte == '"');
+        found.backslashes |= bit(byte == '\\');
+        found.opens |= bit((byte | 0x20) == '{');
+        found.closes |= bit((byte | 0x20) == '}');
+        found.high |= bit(byte >= 0x80);
+        found.controls |= bit(byte < 0x20);
+    }
+    return found;
+}
+#endif
+
+size_t lowest(uint64_t bits) {
+    return size_t(__builtin_ctzll(bits));
+}
+
+// How many bits are set; few are.
+int64_t count_bits(uint64_t bits) {
+    bits -= (bits >> 1) & 0x5555555555555555;
+    bits = (bits & 0x3333333333333333) + ((bits >> 2) & 0x3333333333333333);
+    bits = (bits + (bits >> 4)) & 0x0F0F0F0F0F0F0F0F;
+    return int64_t((bits * 0x0101010101010101) >> 56);
+}
+
+// Which bytes follow a backslash that counts. `is_first` is 1 if the first does.
+uint64_t escaped_by(uint64_t backslashes, uint64_t is_first) {
+    uint64_t escaped = is_first;
+    for (; backslashes != 0; backslashes &= backslashes - 1) {
+        size_t at = lowest(backslashes);
+        if (((escaped >> at) & 1) == 0 && at + 1 < BLOCK) escaped |= uint64_t(2) << at;
+    }
+    return escaped;
+}
+
+// Each bit: whether the number of set bits up to it is odd.
+uint64_t parity(uint64_t bits) {
+    for (int shift = 1; shift < 64; shift *= 2) bits ^= bits << shift;
+    return bits;
+}
+
+} // namespace
+
+// Takes the brackets of a block one by one. Returns whether the list goes on.
+bool nesting::take_brackets(uint64_t opens, uint64_t closes, size_t at) {
+    for (uint64_t left = opens | closes; left != 0; left &= left - 1) {
+        uint64_t bit = left & -left;
+        if (bit & opens) {
+            depth++;
+        } else if (--depth == 1) {
+            last_event_end = at + lowest(bit) + 1;
+        } else if (depth == 0) {
+            list_end = at + lowest(bit);
+            return false;
+        }
+    }
+    return true;
+}
+
+// Takes `size` bytes of a block; those behind them are blank.
+void nesting::scan_block(const char *block, size_t at, size_t size) {
+    marks found = marks_of(block);
+    bool last_escapes = false;
+    if ((found.backslashes | is_escaped) != 0) {
+        uint64_t escaped = escaped_by(found.backslashes, is_escaped);
+        found.quotes &= ~escaped;
+        last_escapes = ((found.backslashes & ~escaped) >> (size - 1)) & 1;
+    }
+    is_escaped = last_escapes;
+    uint64_t texts = parity(found.quotes) ^ in_text;
+    in_text = uint64_t(int64_t(texts) >> 63);
+    is_dirty = is_dirty || (found.high | (found.controls & texts)) != 0;
+    uint64_t opens = found.opens & ~texts, closes = found.closes & ~texts;
+    int64_t close_count = count_bits(closes);
+    if (depth - close_count > 1) {
+        depth += count_bits(opens) - close_count; // no event can end in this block
+    } else {
+        take_brackets(opens, closes, at);
+    }
+}
+
+void nesting::scan(const char *text, size_t from, size_t to) {
+    for (; from + BLOCK <= to && list_end == 0; from += BLOCK) scan_block(text + from, from, BLOCK);
+    if (from >= to || list_end != 0) return;
+    char last[BLOCK];
+    std::memset(last, ' ', BLOCK);
+    std::memcpy(last, text + from, to - from);
+    scan_block(last, from, to - from);
+}
+
+// ---- What stands around the events ------------------------------------------------------------
+
+// The byte at `at`, outside of texts.
+outline::found outline::take(const std::string &text) {
+    char c = text[at];
+    if (wants_events && c != '[') return found::no_list;
+    switch (c) {
+    case '"':
+        in_text = true;
+        text_begin = at + 1;
+        break;
+    case ':':
+        wants_events =
+            depth == 1 && std::string_view(text).substr(text_begin, text_end - text_begin) == "traceEvents";
+        if (wants_events && has_events) return found::twice;
+        break;
+    case '{':
+    case '[':
+        depth++;
+        if (!wants_events && !(depth == 1 && c == '[')) break;
+        wants_events = false;
+        has_events = true;
+        return found::events;
+    case '}':
+    case ']':
+        if (--depth <= 0) return found::end;
+        break;
+    }
+    return depth == 0 ? found::no_root : found::nothing;
+}
+
+outline::found outline::scan(const std::string &text) {
+    for (; at < text.size(); at++) {
+        char c = text[at];
+        if (in_text) {
+            if (c == '"' && !is_escaped) {
+                in_text = false;
+                text_end = at;
+            }
+            is_escaped = c == '\\' && !is_escaped;
+        } else if (!is_blank(c)) {
+            found what = take(text);
+            if (what != found::nothing) return what;
+        }
+    }
+    return found::nothing;
+}
+
+// ---- Chunks -----------------------------------------------------------------------------------
+
+void chunk::reserve(size_t room) {
+    if (room <= room_) return;
+    std::unique_ptr<char[]> memory(new char[room + BLOCK]);
+    if (size > 0) std::memcpy(memory.get(), text, size);
+    memory_ = std::move(memory);
+    text = memory_.get();
+    room_ = room;
+}
+
+splitter::splitter(input &input, const char *path, size_t chunk_size)
+    : input_(input), path_(path), chunk_size_(std::max(chunk_size, BLOCK)) {}
+
+bool splitter::fail(problem &problem, uint64_t offset, const char *what) const {
+    return problem_set(&problem, "%s: byte %llu%s: %s", path_, static_cast<unsigned long long>(offset),
+                       input_.is_packed() ? " of the unpacked text" : "", what);
+}
+
+// The text ends where it may not: because it could not be read, or is cut off.
+bool splitter::fail_end(problem &problem, const char *what) const {
+    if (!input_failed_) return fail(problem, read_, what);
+    problem = input_problem_;
+    return false;
+}
+
+// Reads `size` bytes, fewer at the end. A file that cannot be read on ends here; fail_end says why.
+bool splitter::read_more(char *to, size_t size, size_t *got) {
+    *got = 0;
+    if (at_end_) return false;
+    if (!input_.read(to, size, got, input_problem_)) input_failed_ = true;
+    read_ += *got;
+    at_end_ = input_failed_ || *got < size;
+    return *got > 0;
+}
+
+// Appends to the rest.
+bool splitter::read_rest(bool *more, problem &problem) {
+    constexpr size_t STEP = size_t(1) << 16;
+    size_t had = rest_.size(), got = 0;
+    if (had > LARGEST) return fail(problem, read_, "more than 256 MiB and no traceEvents; no profiler trace");
+    rest_.resize(had + STEP);
+    *more = read_more(rest_.data() + had, STEP, &got);
+    rest_.resize(had + got);
+    return true;
+}
+
+bool splitter::fail_outline(outline::found found, problem &problem) const {
+    const char *what = "the text ends here, without traceEvents; no profiler trace, or cut off";
+    if (found == outline::found::nothing) return fail_end(problem, what);
+    if (found == outline::found::no_list) what = "no profiler trace: traceEvents is no list of objects";
+    if (found == outline::found::twice)
+        what = "traceEvents stands here a second time; one list would be right";
+    if (found == outline::found::no_root) what = "no profiler trace: neither { nor [ begins it";
+    if (found == outline::found::end) what = "no profiler trace: there are no traceEvents in it";
+    return fail(problem, offset_of(outline_.at), what);
+}
+
+// Reads up to the bracket that opens the list of events.
+bool splitter::find_events(problem &problem) {
+    auto found = outline::found::nothing;
+    head_ = SIZE_MAX;
+    for (bool more = true; found == outline::found::nothing && more;) {
+        if (!read_rest(&more, problem)) return false;
+        constexpr std::string_view BYTE_ORDER_MARK = "\xEF\xBB\xBF";
+        if (outline_.at == 0 && std::string_view(rest_).substr(0, 3) == BYTE_ORDER_MARK) {
+            rest_.replace(0, BYTE_ORDER_MARK.size(), BYTE_ORDER_MARK.size(), ' ');
+        }
+        found = outline_.scan(rest_);
+    }
+    if (found != outline::found::events) return fail_outline(found, problem);
+    head_ = outline_.at + 1;
+    carry_ = rest_.substr(head_);
+    carry_offset_ = head_;
+    rest_.resize(head_);
+    outline_.at = head_;
+    return true;
+}
+
+// Fills the chunk from what was carried over and read, until an event, the list or the file ends.
+bool splitter::fill(chunk &to, problem &problem) {
+    to.size = 0;
+    to.reserve(std::max(chunk_size_, carry_.size() + 1));
+    to.text[0] = '[';
+    std::memcpy(to.text + 1, carry_.data(), carry_.size());
+    to.size = 1 + carry_.size();
+    to.offset = carry_offset_ - 1;
+    size_t scanned = 1 + carry_scanned_;
+    nesting_.last_event_end = 0;
+    for (;;) {
+        size_t got;
+        read_more(to.text + to.size, to.room() - to.size, &got);
+        to.size += got;
+        nesting_.scan(to.text, scanned, to.size);
+        scanned = to.size;
+        if (nesting_.last_event_end > 0 || nesting_.list_end > 0 || at_end_) return true;
+        if (to.size > LARGEST) {
+            return fail(problem, to.offset + 1,
+                        "from here more than 256 MiB and no event ends; is a text unclosed?");
+        }
+        to.reserve(to.room() * 2);
+    }
+}
+
+// Takes away the comma that the chunk begins with unless it is the first.
+bool splitter::take_comma(chunk &to, bool is_last, problem &problem) {
+    size_t last = to.size - 1, first = skip_blanks(to.text, 1, last);
+    if (is_first_ || (is_last && first == last)) {
+        is_first_ = false;
+        return true;
+    }
+    if (to.text[first] != ',') return fail(problem, to.offset + first, "no JSON: a comma is missing here");
+    to.text[first] = ' ';
+    if (skip_blanks(to.text, first, last) < last) return true;
+    return fail(problem, to.offset + last, "no JSON: an event is missing here");
+}
+
+bool splitter::end_list(chunk &to, problem &problem) {
+    size_t end = nesting_.list_end;
+    head_ = rest_.size();
+    rest_.append(to.text + end, to.size - end);
+    tail_offset_ = to.offset + end;
+    to.size = end + 1;
+    to.text[end] = ']';
+    state_ = state::tail;
+    return take_comma(to, true, problem);
+}
+
+// Cuts behind the last whole event.
+bool splitter::cut(chunk &to, problem &problem) {
+    to.is_dirty = nesting_.is_dirty;
+    if (nesting_.list_end > 0) return end_list(to, problem);
+    size_t end = nesting_.last_event_end;
+    if (end == 0) return fail_end(problem, "the text ends here, within traceEvents; is the file cut off?");
+    carry_.assign(to.text + end, to.size - end);
+    carry_offset_ = to.offset + end;
+    carry_scanned_ = carry_.size();
+    nesting_.is_dirty = nesting_.is_dirty && std::any_of(carry_.begin(), carry_.end(), may_be_dirty);
+    to.text[end] = ']';
+    to.size = end + 1;
+    return take_comma(to, false, problem);
+}
+
+// Reads what stands behind the events.
+bool splitter::finish(problem &problem) {
+    auto found = outline_.scan(rest_);
+    for (bool more = true; found == outline::found::nothing && more;) {
+        if (!read_rest(&more, problem)) return false;
+        found = outline_.scan(rest_);
+    }
+    if (found == outline::found::nothing) {
+        return fail_end(problem, "the text ends here, behind traceEvents; is the file cut off?");
+    }
+    if (found != outline::found::end) return fail_outline(found, problem);
+    size_t end = outline_.at + 1;
+    for (bool more = true; more;) {
+        end = skip_blanks(rest_.data(), end, rest_.size());
+        if (end < rest_.size()) return fail(problem, offset_of(end), "no JSON: the root ended before this");
+        if (!read_rest(&more, problem)) return false;
+    }
+    return !input_failed_ || fail_end(problem, "");
+}
+
+splitter::result splitter::next(chunk &to, problem &problem) {
+    if (state_ == state::head) {
+        if (!find_events(problem)) return result::failed;
+        state_ = state::events;
+    }
+    if (state_ == state::tail) return finish(problem) ? result::end : result::failed;
+    return fill(to, problem) && cut(to, problem) ? result::chunk : result::failed;
+}
+
+} // namespace trace

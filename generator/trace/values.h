@@ -1,0 +1,34 @@
+// Values of a trace: numbers are numbers, or texts that hold one. Each returns simdjson's error; what is no
+// number is INCORRECT_TYPE or NUMBER_ERROR, and the value can be read as something else.
+#ifndef GENTABLES_TRACE_VALUES_H
+#define GENTABLES_TRACE_VALUES_H
+
+#include <cmath>
+#include <cstdint>
+#include <simdjson.h>
+
+namespace trace {
+
+using any_value = simdjson::simdjson_result<simdjson::ondemand::value>;
+
+inline simdjson::error_code read_number(any_value value, double &number) {
+    if (value.get_double().get(number) == simdjson::SUCCESS) return simdjson::SUCCESS;
+    return value.get_double_in_string().get(number);
+}
+
+// Also whole numbers that are written with a fraction or an exponent.
+inline simdjson::error_code read_integer(any_value value, int64_t &integer) {
+    if (value.get_int64().get(integer) == simdjson::SUCCESS) return simdjson::SUCCESS;
+    if (value.get_int64_in_string().get(integer) == simdjson::SUCCESS) return simdjson::SUCCESS;
+    double number;
+    simdjson::error_code problem = value.get_double().get(number);
+    if (problem != simdjson::SUCCESS) return problem;
+    constexpr double LARGEST = 9007199254740992; // of the whole numbers that a double has all of
+    if (!(std::fabs(number) <= LARGEST) || number != std::floor(number)) return simdjson::NUMBER_ERROR;
+    integer = int64_t(number);
+    return simdjson::SUCCESS;
+}
+
+} // namespace trace
+
+#endif
