@@ -85,53 +85,80 @@ static void sync_folder_of(const char *path) {
     close(file);
 }
 
-enum { TEMPORARY_SIZE = PATH_MAX };
-
 static bool write_failed(const char *path, int reason, struct problem *problem) {
     return problem_set(problem, "%s: cannot be written: %s; what was there is unchanged", path,
                        strerror(reason));
 }
 
-// Writes `file` to a temporary name beside it, which it fills in. Where it fails, none is left.
-static bool stage(const struct file_text *file, bool sync, char temporary[TEMPORARY_SIZE],
-                  struct problem *problem) {
-    static const char suffix[] = ".tmp";
-    int length = snprintf(temporary, TEMPORARY_SIZE, "%s.XXXXXX%s", file->path, suffix);
-    if (length < 0 || length >= TEMPORARY_SIZE)
-        return problem_set(problem, "%s: too long a name", file->path);
-    int target = mkostemps(temporary, (int)strlen(suffix), O_CLOEXEC);
-    if (target < 0) return problem_set(problem, "%s: cannot be written: %s", file->path, strerror(errno));
-    bool written = write_all(target, file->data, file->size) && fchmod(target, mode_for(file->path)) == 0 &&
-                   (!sync || fsync(target) == 0);
-    int reason = errno;
-    if (close(target) != 0 && written) {
-        written = false;
-        reason = errno;
-    }
-    if (written) return true;
-    unlink(temporary);
-    return write_failed(file->path, reason, problem);
-}
-
-static bool place(const char *temporary, const char *path, struct problem *problem) {
-    if (rename(temporary, path) == 0) return true;
-    int reason = errno;
-    unlink(temporary);
+// Ends the stage without a file in its place.
+static bool stage_failed(struct file_stage *stage, int reason, struct problem *problem) {
+    const char *path = stage->path;
+    file_stage_drop(stage);
     return write_failed(path, reason, problem);
 }
 
+bool file_stage_open(struct file_stage *stage, const char *path, struct problem *problem) {
+    static const char suffix[] = ".XXXXXX.tmp";
+    *stage = (struct file_stage){.file = -1, .path = path, .temporary = malloc(strlen(path) + sizeof suffix)};
+    if (stage->temporary == NULL) return problem_set(problem, "out of memory");
+    strcpy(stage->temporary, path);
+    strcat(stage->temporary, suffix);
+    stage->file = mkostemps(stage->temporary, (int)strlen(".tmp"), O_CLOEXEC);
+    if (stage->file >= 0) return true;
+    problem_set(problem, "%s: cannot be written: %s", path, strerror(errno));
+    free(stage->temporary);
+    stage->temporary = NULL;
+    return false;
+}
+
+bool file_stage_write(struct file_stage *stage, const char *data, size_t size, struct problem *problem) {
+    return write_all(stage->file, data, size) || stage_failed(stage, errno, problem);
+}
+
+// Makes the file whole; it then waits under its temporary name.
+static bool stage_close(struct file_stage *stage, bool sync, struct problem *problem) {
+    bool whole = fchmod(stage->file, mode_for(stage->path)) == 0 && (!sync || fsync(stage->file) == 0);
+    if (!whole) return stage_failed(stage, errno, problem);
+    int file = stage->file;
+    stage->file = -1;
+    return close(file) == 0 || stage_failed(stage, errno, problem);
+}
+
+static bool stage_place(struct file_stage *stage, struct problem *problem) {
+    if (rename(stage->temporary, stage->path) != 0) return stage_failed(stage, errno, problem);
+    free(stage->temporary);
+    stage->temporary = NULL;
+    return true;
+}
+
+bool file_stage_commit(struct file_stage *stage, bool sync, struct problem *problem) {
+    return stage_close(stage, sync, problem) && stage_place(stage, problem);
+}
+
+void file_stage_drop(struct file_stage *stage) {
+    if (stage->file >= 0) close(stage->file);
+    stage->file = -1;
+    if (stage->temporary != NULL) unlink(stage->temporary);
+    free(stage->temporary);
+    stage->temporary = NULL;
+}
+
+// Stages a whole file.
+static bool stage_text(struct file_stage *stage, const struct file_text *file, bool sync,
+                       struct problem *problem) {
+    return file_stage_open(stage, file->path, problem) &&
+           file_stage_write(stage, file->data, file->size, problem) && stage_close(stage, sync, problem);
+}
+
 bool file_write_all(const struct file_text files[], size_t count, bool sync, struct problem *problem) {
-    char(*temporaries)[TEMPORARY_SIZE] = malloc(count * sizeof *temporaries);
-    if (temporaries == NULL) return problem_set(problem, "out of memory");
+    struct file_stage *stages = calloc(count + 1, sizeof *stages);
+    if (stages == NULL) return problem_set(problem, "out of memory");
     size_t staged = 0, placed = 0;
-    while (staged < count && stage(&files[staged], sync, temporaries[staged], problem)) staged++;
+    while (staged < count && stage_text(&stages[staged], &files[staged], sync, problem)) staged++;
     bool written = staged == count;
-    while (written && placed < count) {
-        written = place(temporaries[placed], files[placed].path, problem);
-        placed++; // where it failed, too, its temporary file is gone
-    }
-    while (placed < staged) unlink(temporaries[placed++]);
-    free(temporaries);
+    while (written && placed < count) written = stage_place(&stages[placed++], problem);
+    while (placed < staged) file_stage_drop(&stages[placed++]);
+    free(stages);
     if (written && sync && count > 0) sync_folder_of(files[0].path);
     return written;
 }

@@ -14,12 +14,10 @@
 #include <lua.h>
 #include <math.h>
 #include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 #include <xlsxwriter.h>
+
+#include "file.h"
 
 static const char book_type[] = "gentables.xlsx";
 
@@ -32,7 +30,8 @@ enum { LEAST_WIDTH = 6, MOST_WIDTH = 60, FILTER_WIDTH = 3, NUMBER_WIDTH = 11 };
 struct book {
     lxw_workbook *workbook; // NULL: closed
     lxw_format *header;
-    char path[PATH_MAX], temporary[PATH_MAX];
+    struct file_stage stage; // the library writes to its temporary name
+    char path[PATH_MAX];
 };
 
 // One sheet while it is written.
@@ -44,9 +43,9 @@ struct sheet {
     lua_Integer cut;      // cells
 };
 
-static int fail(lua_State *lua, const char *path, const char *reason) {
+static int fail(lua_State *lua, const struct problem *problem) {
     lua_pushnil(lua);
-    lua_pushfstring(lua, "%s: cannot be written: %s; what was there is unchanged", path, reason);
+    lua_pushstring(lua, problem->text);
     return 2;
 }
 
@@ -60,8 +59,7 @@ static int drop(lua_State *lua) {
     struct book *book = luaL_checkudata(lua, 1, book_type);
     if (book->workbook != NULL) lxw_workbook_free(book->workbook);
     book->workbook = NULL;
-    if (book->temporary[0] != '\0') unlink(book->temporary);
-    book->temporary[0] = '\0';
+    file_stage_drop(&book->stage);
     return 0;
 }
 
@@ -74,31 +72,22 @@ static void folder_of(const char *path, char folder[PATH_MAX]) {
     folder[length == 0 ? 1 : length] = '\0';
 }
 
-static bool make_temporary(struct book *book) {
-    static const char suffix[] = ".tmp";
-    int length =
-        snprintf(book->temporary, sizeof book->temporary, "%.*s.XXXXXX%s", PATH_MAX - 32, book->path, suffix);
-    int file = length < 0 ? -1 : mkostemps(book->temporary, (int)strlen(suffix), 0);
-    if (file >= 0) return close(file) == 0;
-    book->temporary[0] = '\0';
-    return false;
-}
-
 // open(path)
 static int open_book(lua_State *lua) {
     size_t length;
     const char *path = luaL_checklstring(lua, 1, &length);
-    luaL_argcheck(lua, length < PATH_MAX - 32, 1, "too long a name");
+    luaL_argcheck(lua, length < PATH_MAX, 1, "too long a name");
     struct book *book = lua_newuserdatauv(lua, sizeof *book, 0);
-    *book = (struct book){.workbook = NULL};
+    *book = (struct book){.workbook = NULL, .stage = {.file = -1}};
     luaL_setmetatable(lua, book_type);
     memcpy(book->path, path, length + 1);
-    if (!make_temporary(book)) return fail(lua, path, strerror(errno));
+    struct problem problem;
+    if (!file_stage_open(&book->stage, book->path, &problem)) return fail(lua, &problem);
     char folder[PATH_MAX];
     folder_of(path, folder);
     lxw_workbook_options options = {.constant_memory = LXW_TRUE, .tmpdir = folder, .use_zip64 = LXW_FALSE};
-    book->workbook = workbook_new_opt(book->temporary, &options);
-    if (book->workbook == NULL) return fail(lua, path, "out of memory");
+    book->workbook = workbook_new_opt(book->stage.temporary, &options);
+    if (book->workbook == NULL) return luaL_error(lua, "out of memory");
     lxw_doc_properties properties = {.created = 946684800}; // always the same: 2000-01-01
     workbook_set_properties(book->workbook, &properties);
     book->header = workbook_add_format(book->workbook);
@@ -329,32 +318,20 @@ static int add_sheet(lua_State *lua) {
     return 2;
 }
 
-// The mode of the file that is replaced, or what a new file gets under the umask.
-static mode_t mode_for(const char *path) {
-    struct stat status;
-    if (stat(path, &status) == 0) return status.st_mode & 0777;
-    mode_t mask = umask(0);
-    umask(mask);
-    return 0666 & ~mask;
-}
-
 // book:close()
 static int close_book(lua_State *lua) {
     struct book *book = check_book(lua);
+    struct problem problem;
     errno = 0;
     lxw_error error = workbook_close(book->workbook);
     book->workbook = NULL;
-    int reason = errno;
     if (error != LXW_NO_ERROR) {
+        const char *reason = errno != 0 ? strerror(errno) : lxw_strerror(error);
+        problem_set(&problem, "%s: cannot be written: %s; what was there is unchanged", book->path, reason);
         drop(lua);
-        return fail(lua, book->path, reason != 0 ? strerror(reason) : lxw_strerror(error));
+        return fail(lua, &problem);
     }
-    if (chmod(book->temporary, mode_for(book->path)) != 0 || rename(book->temporary, book->path) != 0) {
-        reason = errno;
-        drop(lua);
-        return fail(lua, book->path, strerror(reason));
-    }
-    book->temporary[0] = '\0';
+    if (!file_stage_commit(&book->stage, false, &problem)) return fail(lua, &problem);
     lua_pushboolean(lua, true);
     return 1;
 }

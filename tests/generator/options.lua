@@ -12,6 +12,8 @@ local verb = {
     { name = "label", value = "L", help = "labels", many = true },
     { name = "count", value = "N", help = "how many", default = "3" },
     { name = "fast", help = "a flag" },
+    { name = "filter", short = "f", value = "TEXT", list = true, help = "texts", default = { "a", "b" } },
+    { name = "quick", short = "q", help = "a flag" },
   },
   positional = { name = "FILE", min = 0, max = 1, help = "a file" },
   example = "gentables do --data-dir x",
@@ -44,6 +46,20 @@ function tests.test_defaults_flags_and_lists()
   luaunit.assertEquals(args[1], "file")
 end
 
+function tests.test_an_option_may_have_a_name_after_one_dash()
+  local args = parse("--data-dir", "a", "-q", "-fx")
+  luaunit.assertTrue(args.quick)
+  luaunit.assertEquals(args.filter, { "x" })
+  luaunit.assertEquals(parse("--data-dir", "a").filter, { "a", "b" })
+end
+
+function tests.test_a_list_takes_the_words_up_to_the_next_option()
+  local args = parse("file", "-f", "x", "y", "--data-dir", "a", "--filter=z")
+  luaunit.assertEquals(args.filter, { "x", "y", "z" })
+  luaunit.assertEquals(args[1], "file")
+  luaunit.assertEquals(parse("-f", "x", "--data-dir", "a", "--", "file")[1], "file")
+end
+
 function tests.test_two_dashes_end_the_options()
   luaunit.assertEquals(parse("--data-dir", "a", "--", "--fast")[1], "--fast")
 end
@@ -52,7 +68,9 @@ function tests.test_wrong_use_says_what_would_be_right()
   luaunit.assertStrContains(failure(), "do needs --data-dir DIR")
   luaunit.assertStrContains(failure("--data-dir"), "--data-dir needs a value: --data-dir DIR")
   luaunit.assertStrContains(failure("--data-dir", "a", "--slow"), "do has no option --slow")
-  luaunit.assertStrContains(failure("--data-dir", "a", "-f"), "do has no option -f")
+  luaunit.assertStrContains(failure("--data-dir", "a", "-x"), "do has no option -x")
+  luaunit.assertStrContains(failure("--data-dir", "a", "-f"), "-f needs a value: -f TEXT")
+  luaunit.assertStrContains(failure("--data-dir", "a", "-qx"), "-q takes no value")
   luaunit.assertStrContains(failure("--data-dir", "a", "--fast=yes"), "--fast takes no value")
   luaunit.assertStrContains(failure("--data-dir", "a", "--data-dir", "b"), "--data-dir is given twice")
   luaunit.assertStrContains(failure("--data-dir", "a", "b", "c"), "do takes FILE")
@@ -61,7 +79,7 @@ end
 function tests.test_help_names_every_option()
   local help = options.help(verb, "do")
   for _, text in ipairs { "usage: gentables do [FILE] [options]", "--data-dir DIR", "(required)",
-    "(default: 3)", "gentables do --data-dir x" } do
+    "(default: 3)", "-f, --filter TEXT...", "(default: a b)", "-q, --quick", "gentables do --data-dir x" } do
     luaunit.assertStrContains(help, text)
   end
 end
