@@ -121,7 +121,7 @@ struct trace {
 
 struct read_options {
     int workers = 1;                     // threads, this one included
-    size_t chunk_size = size_t(1) << 20; // bytes that a thread takes at once
+    size_t chunk_size = size_t(1) << 18; // bytes that a thread takes at once
 };
 
 // Reads the file at `path`: JSON, or gzip or zstd of it. The trace is the same for any options. On failure

@@ -2,10 +2,14 @@
 //
 //   trace.open(path[, { workers = n, chunk_size = bytes }]) -> t | nil, message
 //   t:info() -> { rank, world_size, base_nanoseconds, devices, events, kept_events, gpu_events, linked_by,
-//                 flaws = { { name, count, first_byte | first_uid }... } }     nil where the file does not
-//                 tell
-//   t:close()                                                       gives the memory back before t is
-//   collected
+//                 flaws = { { name, count, first_byte | first_uid }... } }
+//   t:event(i) -> one of the kept events, i from 1: { uid, kind, name, start, duration, pid, tid, link,
+//                 process_name, process_label, thread_name, external, device, stream, sequence, parent (i),
+//                 dims, types, strides, concrete, collective = { name, dtype, group, ranks, in_split,
+//                 out_split, in_elements, out_elements, group_size } }
+//   t:close() gives the memory back before t is collected
+//
+// What the file does not tell is nil. Times are in µs.
 #include "trace_lua.h"
 
 #include <algorithm>
@@ -68,6 +72,76 @@ int info(lua_State *lua) {
     return 1;
 }
 
+void set_text(lua_State *lua, const trace &from, const char *key, uint32_t text) {
+    push_text(lua, from, text);
+    lua_setfield(lua, -2, key);
+}
+
+void set_said(lua_State *lua, const trace &from, const char *key, uint32_t text) {
+    if (text != EMPTY_TEXT) set_text(lua, from, key, text);
+}
+
+void push_collective(lua_State *lua, const trace &from, const collective &said) {
+    lua_createtable(lua, 0, 9);
+    set_said(lua, from, "name", said.name);
+    set_said(lua, from, "dtype", said.dtype);
+    set_said(lua, from, "group", said.group);
+    set_said(lua, from, "ranks", said.ranks);
+    set_said(lua, from, "in_split", said.in_split);
+    set_said(lua, from, "out_split", said.out_split);
+    set_known(lua, "in_elements", said.in_elements);
+    set_known(lua, "out_elements", said.out_elements);
+    set_known(lua, "group_size", said.group_size);
+}
+
+void set_arguments(lua_State *lua, const trace &from, const event &event) {
+    if (event.arguments == NONE) return;
+    if (is_gpu(event.kind)) {
+        push_collective(lua, from, from.collectives[event.arguments]);
+        lua_setfield(lua, -2, "collective");
+        return;
+    }
+    const argument_set &set = from.argument_sets[event.arguments];
+    set_said(lua, from, "dims", set.dims);
+    set_said(lua, from, "types", set.types);
+    set_said(lua, from, "strides", set.strides);
+    set_said(lua, from, "concrete", set.concrete);
+}
+
+void set_track(lua_State *lua, const trace &from, const track &track) {
+    set_text(lua, from, "pid", track.pid);
+    set_text(lua, from, "tid", track.tid);
+    set_text(lua, from, "process_name", track.process_name);
+    set_text(lua, from, "process_label", track.process_label);
+    set_text(lua, from, "thread_name", track.thread_name);
+}
+
+int push_event(lua_State *lua) {
+    static const char *const KINDS[] = {"cpu_op", "runtime", "driver", "kernel", "memcpy", "memset", "mark"};
+    const trace &from = check_trace(lua, 1);
+    lua_Integer number = luaL_checkinteger(lua, 2);
+    luaL_argcheck(lua, number >= 1 && uint64_t(number) <= from.events.size(), 2, "there is no such event");
+    const event &event = from.events[size_t(number) - 1];
+    lua_createtable(lua, 0, 20);
+    set_integer(lua, "uid", event.uid);
+    lua_pushstring(lua, KINDS[size_t(event.kind)]);
+    lua_setfield(lua, -2, "kind");
+    set_text(lua, from, "name", event.name);
+    lua_pushnumber(lua, event.start);
+    lua_setfield(lua, -2, "start");
+    lua_pushnumber(lua, event.duration);
+    lua_setfield(lua, -2, "duration");
+    set_track(lua, from, from.tracks[event.track]);
+    set_known(lua, "link", event.link);
+    set_known(lua, "external", event.external);
+    if (event.device >= 0) set_integer(lua, "device", uint64_t(event.device));
+    if (event.stream >= 0) set_integer(lua, "stream", uint64_t(event.stream));
+    if (event.sequence >= 0) set_integer(lua, "sequence", uint64_t(event.sequence));
+    if (event.parent != NONE) set_integer(lua, "parent", uint64_t(event.parent) + 1);
+    set_arguments(lua, from, event);
+    return 1;
+}
+
 int close(lua_State *lua) {
     auto **held = static_cast<trace **>(luaL_checkudata(lua, 1, TRACE_TYPE));
     delete *held;
@@ -116,9 +190,7 @@ int open(lua_State *lua) {
 
 // The analyses stand in files of their own.
 const luaL_Reg METHODS[] = {
-    {"info", info},
-    {"close", close},
-    {"collectives", lua_collectives},
+    {"info", info},     {"event", push_event}, {"close", close}, {"collectives", lua_collectives},
     {nullptr, nullptr},
 };
 
