@@ -7,6 +7,7 @@
 //                 process_name, process_label, thread_name, external, device, stream, sequence, parent (i),
 //                 dims, types, strides, concrete, collective = { name, dtype, group, ranks, in_split,
 //                 out_split, in_elements, out_elements, group_size } }
+//   t:analysis() -> what reports are made from: analysis_lua.cpp
 //   t:close() gives the memory back before t is collected
 //
 // What the file does not tell is nil. Times are in µs.
@@ -170,7 +171,7 @@ read_options options_of(lua_State *lua) {
 int open(lua_State *lua) {
     const char *path = luaL_checkstring(lua, 1);
     read_options options = options_of(lua);
-    auto **held = static_cast<trace **>(lua_newuserdatauv(lua, sizeof(trace *), 0));
+    auto **held = static_cast<trace **>(lua_newuserdatauv(lua, sizeof(trace *), 1));
     *held = nullptr;
     luaL_setmetatable(lua, TRACE_TYPE);
     problem problem{};
@@ -190,7 +191,11 @@ int open(lua_State *lua) {
 
 // The analyses stand in files of their own.
 const luaL_Reg METHODS[] = {
-    {"info", info},     {"event", push_event}, {"close", close}, {"collectives", lua_collectives},
+    {"info", info},
+    {"event", push_event},
+    {"close", close},
+    {"analysis", lua_analysis},
+    {"collectives", lua_collectives},
     {nullptr, nullptr},
 };
 

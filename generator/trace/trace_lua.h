@@ -14,6 +14,7 @@ trace &check_trace(lua_State *lua, int index);
 
 void push_text(lua_State *lua, const trace &trace, uint32_t text);
 
+int lua_analysis(lua_State *lua);    // analysis_lua.cpp; it is kept as the trace's user value
 int lua_collectives(lua_State *lua); // collectives.cpp
 
 } // namespace trace

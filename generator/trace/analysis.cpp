@@ -1,0 +1,156 @@
+// From a linked trace to GPU events in order, and the timeline of the GPU: see analysis.h.
+#include "analysis.h"
+
+#include <algorithm>
+#include <cctype>
+#include <limits>
+#include <string>
+#include <unordered_map>
+
+#include "intervals.h"
+
+namespace trace {
+
+namespace {
+
+// Clocks of GPUs tick in nanoseconds; at the times of day that some files have, a double is off by up to half
+// of one. An overlap that is no longer is none.
+constexpr double TICK = 0.002; // µs
+
+bool holds(std::string_view text, const char *part) {
+    return text.find(part) != std::string_view::npos;
+}
+
+bool starts(std::string_view text, std::string_view with) {
+    return text.substr(0, with.size()) == with;
+}
+
+uint8_t flags_of(std::string_view name, std::string &lower) {
+    lower.assign(name);
+    for (char &c : lower) c = char(std::tolower(static_cast<unsigned char>(c)));
+    uint8_t flags = 0;
+    if (holds(lower, "nccl") || holds(lower, "rccl") || holds(lower, "cross_device_reduce"))
+        flags |= COMMUNICATION;
+    if (starts(name, "MEMORY_COPY_") || starts(name, "__amd_rocclr_copyBuffer")) flags |= COPY;
+    if (name == "execute") flags |= EXECUTE;
+    if (holds(lower, "graphlaunch") || holds(lower, "cudagraph")) flags |= GRAPH;
+    return flags;
+}
+
+// Flags of the names of events only: the texts of arguments are many and have none.
+void flag_names(analysis &to) {
+    to.name_flags.assign(to.of->names.size(), 0);
+    std::vector<bool> is_done(to.of->names.size());
+    std::string lower;
+    for (const event &one : to.of->events) {
+        if (is_done[one.name]) continue;
+        is_done[one.name] = true;
+        to.name_flags[one.name] = flags_of(to.of->names[one.name], lower);
+    }
+}
+
+void gather(analysis &to) {
+    const trace &of = *to.of;
+    size_t count = 0;
+    for (const event &one : of.events) count += is_gpu(one.kind);
+    to.gpu.reserve(count);
+    for (uint32_t i = 0; i < of.events.size(); i++) {
+        const event &one = of.events[i];
+        if (is_gpu(one.kind)) to.gpu.push_back({one.start, one.end(), one.duration, i});
+    }
+    auto earlier = [](const gpu_event &a, const gpu_event &b) {
+        return a.start != b.start ? a.start < b.start : a.event < b.event;
+    };
+    if (!std::is_sorted(to.gpu.begin(), to.gpu.end(), earlier))
+        std::sort(to.gpu.begin(), to.gpu.end(), earlier);
+}
+
+// A stream does one thing after another: what began too early is moved to the end of what was before it.
+void clip(analysis &to) {
+    std::vector<double> last_end(to.of->tracks.size(), -std::numeric_limits<double>::infinity());
+    for (gpu_event &one : to.gpu) {
+        double &last = last_end[to.at(one).track];
+        if (one.start < last - TICK) {
+            to.overlapping++;
+            to.first_overlapping = std::min(to.first_overlapping, one.event);
+            one.start = std::min(last, one.end);
+            if (one.end < last) one.start = one.end = last;
+            one.duration = one.end - one.start;
+        }
+        last = std::max(last, one.end);
+    }
+    if (to.overlapping == 0) return;
+    std::stable_sort(to.gpu.begin(), to.gpu.end(),
+                     [](const gpu_event &a, const gpu_event &b) { return a.start < b.start; });
+}
+
+void order_by_launch(analysis &to) {
+    for (uint32_t i = 0; i < to.gpu.size(); i++) {
+        if (to.is_linked(to.gpu[i])) to.by_launch.push_back(i);
+    }
+    to.unlinked = to.gpu.size() - to.by_launch.size();
+    std::stable_sort(to.by_launch.begin(), to.by_launch.end(), [&to](uint32_t a, uint32_t b) {
+        return to.at(to.gpu[a]).parent < to.at(to.gpu[b]).parent;
+    });
+}
+
+} // namespace
+
+void analyse(const trace &of, analysis &to) {
+    to.of = &of;
+    flag_names(to);
+    gather(to);
+    clip(to);
+    order_by_launch(to);
+}
+
+uint32_t nearest_op(const trace &of, uint32_t event) {
+    while (event != NONE && of.events[event].kind != kind::cpu_op) event = of.events[event].parent;
+    return event;
+}
+
+// ---- Timeline ---------------------------------------------------------------------------------
+
+namespace {
+
+enum { COMPUTING, COMMUNICATING, COPYING, WHATS };
+
+int what(const analysis &analysis, const gpu_event &one) {
+    const event &event = analysis.at(one);
+    if (event.kind == kind::memcpy || analysis.has(event, COPY)) return COPYING;
+    return analysis.has(event, COMMUNICATION) ? COMMUNICATING : COMPUTING;
+}
+
+// Splits the pauses between busy intervals.
+void split_idle(const std::vector<span> &all, double limit, timeline &to) {
+    for (size_t i = 1; i < all.size(); i++) {
+        double pause = all[i].start - all[i - 1].end;
+        (pause <= limit ? to.micro_idle : to.macro_idle) += pause;
+    }
+}
+
+} // namespace
+
+timeline timeline_of(const analysis &analysis, bool include_unlinked, double micro_idle_limit) {
+    std::vector<span> spans[WHATS], all;
+    timeline result{};
+    for (const gpu_event &one : analysis.gpu) {
+        if (!include_unlinked && !analysis.is_linked(one)) continue;
+        result.events++;
+        merge_span(spans[what(analysis, one)], {one.start, one.end});
+        merge_span(all, {one.start, one.end});
+    }
+    if (all.empty()) return result;
+    result.computation = total_time(spans[COMPUTING]);
+    result.communication = total_time(spans[COMMUNICATING]);
+    result.copies = total_time(spans[COPYING]);
+    result.exposed_communication = time_without(spans[COMMUNICATING], spans[COMPUTING]);
+    result.exposed_copies = time_without(spans[COPYING], united(spans[COMPUTING], spans[COMMUNICATING]));
+    result.busy = total_time(all);
+    result.total = all.back().end - all.front().start;
+    result.idle = result.total - result.busy;
+    split_idle(all, micro_idle_limit, result);
+    return result;
+}
+
+} // namespace trace

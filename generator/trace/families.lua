@@ -1,0 +1,119 @@
+-- The ops that there are sums for, one row each, and what ops are called that have none.
+--
+-- How to add an op: a row with its name and family; where its arguments stand elsewhere than the family's
+-- first op has them, say where. How to add a family: a row in `families` and its sums in perf_model.lua.
+-- Places of arguments are counted from 0, as PyTorch's schemas are read.
+local families = {}
+
+-- `sheet` and `category` are the words of the sheets; `unit`: what computes it.
+families.families = {
+  { name = "gemm", category = "GEMM", sheet = "GEMM", unit = "matrix" },
+  { name = "sdpa", category = "SDPA_fwd", sheet = "SDPA_fwd", unit = "matrix", backward_sheet = "SDPA_bwd" },
+  { name = "convolution", category = "CONV_fwd", sheet = "CONV_fwd", unit = "matrix" },
+  { name = "convolution_backward", category = "CONV_bwd", sheet = "CONV_bwd", unit = "matrix" },
+  { name = "unary", category = "elementwise", sheet = "UnaryElementwise", unit = "vector" },
+  { name = "pad", category = "elementwise", sheet = "UnaryElementwise", unit = "vector" },
+  { name = "upsample", category = "elementwise", sheet = "UnaryElementwise", unit = "vector" },
+  { name = "binary", category = "elementwise", sheet = "BinaryElementwise", unit = "vector" },
+  { name = "reduce", category = "reduce", sheet = "Reduce_fwd", unit = "vector" },
+  { name = "norm", category = "NORM_fwd", sheet = "Normalization", unit = "vector" },
+  { name = "norm_backward", category = "NORM_bwd", sheet = "Normalization", unit = "vector" },
+}
+
+local ops = {}
+local function add(family, names, places)
+  for name in names:gmatch("%S+") do
+    local row = { name = name:find("::", 1, true) and name or "aten::" .. name, family = family }
+    for key, value in pairs(places or {}) do row[key] = value end
+    ops[#ops + 1] = row
+  end
+end
+
+-- a, b: the matrices. layout: "te" where a flag says how each of them lies.
+add("gemm", "mm bmm", { a = 0, b = 1 })
+add("gemm", "addmm baddbmm", { a = 1, b = 2, has_bias = true })
+add("gemm", "_scaled_mm trtllm::cublas_scaled_mm bitsandbytes::int8_linear_matmul",
+  { a = 0, b = 1, is_scaled = true })
+add("gemm", "_C::cutlass_scaled_mm", { a = 1, b = 2, is_scaled = true })
+add("gemm", "tex_ts::te_gemm_ts", { a = 0, b = 5, transposed_a = 4, transposed_b = 9 })
+
+-- dropout, causal: their places. engines: one backward op of autograd's has its sums.
+add("sdpa", "_scaled_dot_product_flash_attention",
+  { dropout = 3, causal = 4, is_flash = true, has_backward = true })
+add("sdpa", "_scaled_dot_product_efficient_attention _scaled_dot_product_cudnn_attention",
+  { dropout = 5, causal = 6, has_backward = true })
+
+-- input: its place; weight and the rest follow as in aten::convolution.
+add("convolution", "convolution", { input = 0, has_backward = true })
+add("convolution_backward", "convolution_backward", { input = 1 })
+
+add("unary", "copy copy_ clamp_min clamp_min_ clamp_max clamp_max_ sigmoid rsqrt silu neg pow")
+add("pad", "replication_pad1d replication_pad2d replication_pad3d")
+add("upsample", "upsample_nearest1d upsample_nearest2d upsample_nearest3d")
+add("binary", "div div_ mul mul_ add add_ sigmoid_backward threshold_backward")
+
+-- dims: the place of the reduced dimensions. is_scan: as many elements come out.
+add("reduce", "sum mean max min std var logsumexp amin amax", { dims = 1 })
+add("reduce", "norm linalg_norm", { dims = 2 })
+add("reduce", "cumsum cumprod", { is_scan = true })
+
+-- weight, bias, training: places; shape: that of normalized_shape.
+add("norm", "batch_norm native_batch_norm miopen_batch_norm cudnn_batch_norm instance_norm",
+  { weight = 1, bias = 2, training = 5 })
+add("norm", "native_instance_norm miopen_instance_norm cudnn_instance_norm",
+  { weight = 1, bias = 2, training = 5 })
+add("norm", "layer_norm native_layer_norm miopen_layer_norm cudnn_layer_norm",
+  { weight = 2, bias = 3, shape = 1 })
+add("norm", "group_norm miopen_group_norm cudnn_group_norm", { weight = 2, bias = 3 })
+add("norm", "native_group_norm", { weight = 1, bias = 2 })
+add("norm", "_fused_rms_norm", { weight = 2, shape = 1, is_rms = true })
+
+-- mask: the place of output_mask. x: that of what was normalised.
+add("norm_backward", "native_batch_norm_backward", { x = 1, weight = 2, training = 7, mask = 9 })
+add("norm_backward", "cudnn_batch_norm_backward miopen_batch_norm_backward", { x = 0, weight = 2 })
+add("norm_backward", "native_layer_norm_backward", { x = 1, weight = 5, bias = 6, shape = 2, mask = 7 })
+add("norm_backward", "native_group_norm_backward", { x = 1, weight = 4, mask = 9 })
+
+-- Ops without sums that are called by a word of their own.
+local categories = {
+  ["aten::miopen_convolution"] = "CONV_fwd",
+  ["aten::cudnn_convolution"] = "CONV_fwd",
+  ["aten::_efficient_attention_forward"] = "SDPA_fwd",
+  ["aten::_efficient_attention_backward"] = "SDPA_bwd",
+  ["record_param_comms"] = "record_param_comms",
+  ["vllm::unified_attention_with_output"] = "InferenceAttention",
+  ["_C_cache_ops::reshape_and_cache_flash"] = "InferenceAttention",
+  ["_C_cache_ops::concat_and_cache_mla"] = "InferenceAttention",
+}
+
+-- By what an op's first kernel holds, where that is one of PyTorch's own.
+local kernel_words = { "elementwise", "reduce", "multi_tensor_apply" }
+
+local family_of, op_of = {}, {}
+for _, family in ipairs(families.families) do family_of[family.name] = family end
+for _, op in ipairs(ops) do op_of[op.name] = op end
+
+families.ops = ops
+
+-- The row of an op by its name, or nil: it has no sums.
+function families.op(name) return op_of[name] end
+
+-- The family of an op's row.
+function families.family(op) return family_of[op.family] end
+
+-- The category of an op, or of a call of the runtime, whose first kernel (a name, or "") is this.
+function families.category(name, first_kernel)
+  local op = op_of[name]
+  if op then return family_of[op.family].category end
+  if categories[name] then return categories[name] end
+  if name:find("^aten::_scaled_dot_product_.*_backward$") then return "SDPA_bwd" end
+  if name:find("^triton") then return "triton" end
+  if first_kernel:find("^void at::native") then
+    for _, word in ipairs(kernel_words) do
+      if first_kernel:find(word, 1, true) then return word end
+    end
+  end
+  return "other"
+end
+
+return families

@@ -1,0 +1,104 @@
+-- Rows of a sheet from combos of a selection: which combos make a row, in which order rows stand, and the
+-- cells that many sheets have.
+local python = require "trace.python"
+
+local grouping = {}
+
+-- Puts combos with the same key together; key_of(combo) may be nil: it is left out.
+-- Returns map (combo → group), how many groups, and the first combo of each.
+function grouping.by(count, key_of)
+  local map, number_of, firsts = {}, {}, {}
+  for combo = 1, count do
+    local key = key_of(combo)
+    if key ~= nil then
+      local number = number_of[key]
+      if not number then
+        number = #firsts + 1
+        number_of[key] = number
+        firsts[number] = combo
+      end
+      map[combo] = number
+    end
+  end
+  return map, #firsts, firsts
+end
+
+-- The numbers 1..count by sums falling, then by uids rising.
+function grouping.order(sums, uids, count)
+  local order = {}
+  for i = 1, count do order[i] = i end
+  table.sort(order, function(a, b)
+    if sums[a] ~= sums[b] then return sums[a] > sums[b] end
+    if uids[a] ~= uids[b] then return uids[a] < uids[b] end
+    return a < b
+  end)
+  return order
+end
+
+function grouping.total(values)
+  local total = 0
+  for _, value in ipairs(values) do total = total + value end
+  return total
+end
+
+-- A number for a cell: nil where there is none.
+function grouping.cell(value)
+  if value ~= value then return nil end
+  return value
+end
+
+function grouping.percent(part, total) return total > 0 and 100 * part / total or 0.0 end
+
+-- Cells of rows: add(value) appends one, also nil; row.n counts them.
+local row_type = {}
+row_type.__index = row_type
+function row_type:add(...)
+  for i = 1, select("#", ...) do
+    self.n = self.n + 1
+    self[self.n] = (select(i, ...))
+  end
+  return self
+end
+function grouping.row() return setmetatable({ n = 0 }, row_type) end
+
+-- ---- Details of kernels ----------------------------------------------------------------------------------
+
+local LONGEST = 64 -- characters of a name
+
+local function shortened(name)
+  local length = utf8.len(name)
+  if (length or #name) <= LONGEST then return name end
+  return name:sub(1, length and utf8.offset(name, LONGEST + 1) - 1 or LONGEST) .. "..."
+end
+
+-- To two digits, halves to even.
+local function rounded(value)
+  local scaled = value * 100
+  local below = math.floor(scaled)
+  local rest = scaled - below
+  if rest > 0.5 or (rest == 0.5 and below % 2 == 1) then below = below + 1 end
+  return below / 100
+end
+
+local DETAIL = "{'name': %s, 'stream': %d, 'count': %d, 'total_duration_us': %s, 'mean_duration_us': %s, "
+  .. "'median_duration_us': %s, 'std_dev_duration_us': %s, 'min_duration_us': %s, 'max_duration_us': %s}"
+
+local function whole(one)
+  local number = python.number
+  return DETAIL:format(python.text(one.name), one.stream, one.count, number(one.sum), number(one.mean),
+    number(one.median), number(one.deviation), number(one.min), number(one.max))
+end
+
+local function short(one)
+  return ("{'name': %s, 'stream': %d, 'mean_duration_us': %s}"):format(python.text(shortened(one.name)),
+    one.stream, python.number(rounded(one.mean)))
+end
+
+-- The two cells that tell of a group's kernels.
+function grouping.kernel_cells(details)
+  local full, brief = {}, {}
+  for i, one in ipairs(details) do full[i], brief[i] = whole(one), short(one) end
+  return "[" .. table.concat(full, ", ") .. "]", "[" .. table.concat(brief, ", ") .. "]"
+end
+
+return grouping

@@ -1,0 +1,132 @@
+// Statistics over instances of ops: see groups.h.
+#include "groups.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace trace {
+
+namespace {
+
+constexpr double NO_VALUE = std::numeric_limits<double>::quiet_NaN();
+
+double median_of(std::vector<double> &values) {
+    size_t middle = values.size() / 2;
+    std::nth_element(values.begin(), values.begin() + long(middle), values.end());
+    double upper = values[middle];
+    if (values.size() % 2 == 1) return upper;
+    return (*std::max_element(values.begin(), values.begin() + long(middle)) + upper) / 2;
+}
+
+double squares(const std::vector<double> &values, double mean) {
+    double sum = 0;
+    for (double value : values) sum += (value - mean) * (value - mean);
+    return sum;
+}
+
+} // namespace
+
+statistics statistics_of(std::vector<double> &values) {
+    statistics result = {NO_VALUE, NO_VALUE, NO_VALUE, NO_VALUE, NO_VALUE, 0, uint32_t(values.size())};
+    if (values.empty()) return result;
+    result.min = result.max = values[0];
+    for (double value : values) {
+        result.sum += value;
+        result.min = std::min(result.min, value);
+        result.max = std::max(result.max, value);
+    }
+    auto count = double(values.size());
+    result.mean = result.sum / count;
+    if (values.size() > 1) result.deviation = std::sqrt(squares(values, result.mean) / (count - 1));
+    result.median = median_of(values);
+    return result;
+}
+
+grouping grouped(const selection &of, const std::vector<uint32_t> &group_of, uint32_t groups) {
+    grouping result;
+    result.first.assign(groups + 1, 0);
+    for (const instance &one : of.instances) {
+        uint32_t group = group_of[one.combo];
+        if (group != NONE) result.first[group + 1]++;
+    }
+    for (size_t i = 1; i < result.first.size(); i++) result.first[i] += result.first[i - 1];
+    result.instances.resize(result.first.back());
+    std::vector<uint32_t> next(result.first.begin(), result.first.end() - 1);
+    for (uint32_t i = 0; i < of.instances.size(); i++) {
+        uint32_t group = group_of[of.instances[i].combo];
+        if (group != NONE) result.instances[next[group]++] = i;
+    }
+    return result;
+}
+
+namespace {
+
+double value_of(const selection &of, const instance &one, measured what) {
+    switch (what) {
+    case measured::time: return one.time;
+    case measured::subtree: return one.subtree;
+    case measured::duration: return of.op(one).duration;
+    }
+    return NO_VALUE;
+}
+
+} // namespace
+
+std::vector<statistics> measure_groups(const selection &of, const grouping &groups, measured what,
+                                       const std::vector<double> &work) {
+    std::vector<statistics> result;
+    std::vector<double> values;
+    for (uint32_t group = 0; group < groups.size(); group++) {
+        values.clear();
+        for (uint32_t i = groups.first[group]; i < groups.first[group + 1]; i++) {
+            const instance &one = of.instances[groups.instances[i]];
+            double value = value_of(of, one, what);
+            if (!work.empty()) value = value > 0 ? work[one.combo] / value : NO_VALUE;
+            if (!std::isnan(value)) values.push_back(value);
+        }
+        result.push_back(statistics_of(values));
+    }
+    return result;
+}
+
+// ---- Details of kernels -----------------------------------------------------------------------
+
+namespace {
+
+// What the kernel at a place within its op did over all instances.
+kernel_detail detail_at(const selection &of, const std::vector<uint32_t> &instances, uint32_t place,
+                        std::vector<double> &durations) {
+    durations.clear();
+    for (uint32_t one : instances) durations.push_back(of.gpu_at(of.first[one] + place).duration);
+    const event &first = of.of->at(of.gpu_at(of.first[instances[0]] + place));
+    kernel_detail result = {first.name, first.stream, statistics_of(durations)};
+    auto count = double(durations.size());
+    result.durations.deviation = std::sqrt(squares(durations, result.durations.mean) / count);
+    return result;
+}
+
+} // namespace
+
+std::vector<kernel_detail> kernel_details(const selection &of, const grouping &groups, uint32_t group) {
+    std::vector<uint32_t> alike;
+    auto count = [&of](uint32_t one) { return of.first[one + 1] - of.first[one]; };
+    uint32_t kernels = 0;
+    for (uint32_t i = groups.first[group]; i < groups.first[group + 1]; i++) {
+        uint32_t one = groups.instances[i];
+        if (alike.empty()) kernels = count(one);
+        if (count(one) == kernels) alike.push_back(one);
+    }
+    std::vector<kernel_detail> result;
+    std::vector<double> durations;
+    for (uint32_t place = 0; place < kernels; place++)
+        result.push_back(detail_at(of, alike, place, durations));
+    const texts &names = of.of->of->names;
+    std::stable_sort(result.begin(), result.end(), [&names](const kernel_detail &a, const kernel_detail &b) {
+        if (a.durations.sum != b.durations.sum) return a.durations.sum < b.durations.sum;
+        return names[a.name] < names[b.name];
+    });
+    return result;
+}
+
+} // namespace trace

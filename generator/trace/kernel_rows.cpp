@@ -1,0 +1,129 @@
+// Kernels by what launched them, and the short ones among them: see groups.h.
+#include <algorithm>
+#include <unordered_map>
+
+#include "groups.h"
+
+namespace trace {
+
+namespace {
+
+struct row_key {
+    uint32_t parent, first_kernel, arguments, kernel;
+    int32_t stream;
+    bool operator==(const row_key &other) const {
+        return parent == other.parent && first_kernel == other.first_kernel && arguments == other.arguments &&
+               kernel == other.kernel && stream == other.stream;
+    }
+};
+
+struct row_hash {
+    size_t operator()(const row_key &key) const {
+        uint64_t hash = 0;
+        for (uint64_t part :
+             {key.parent, key.first_kernel, key.arguments, key.kernel, uint32_t(key.stream)}) {
+            hash = (hash ^ part) * 0x9E3779B97F4A7C15U;
+            hash ^= hash >> 29;
+        }
+        return hash;
+    }
+};
+
+// Adds up GPU events by key.
+class row_list {
+  public:
+    void add(const row_key &key, const gpu_event &one) {
+        auto [at, is_new] = places_.emplace(key, rows_.size());
+        if (is_new)
+            rows_.push_back({key.parent, key.first_kernel, key.arguments, key.kernel, key.stream, one.event,
+                             0, 0, one.duration, one.duration});
+        kernel_row &row = rows_[at->second];
+        row.example = std::min(row.example, one.event);
+        row.count++;
+        row.sum += one.duration;
+        row.min = std::min(row.min, one.duration);
+        row.max = std::max(row.max, one.duration);
+    }
+    std::vector<kernel_row> take() { return std::move(rows_); }
+
+  private:
+    std::vector<kernel_row> rows_;
+    std::unordered_map<row_key, size_t, row_hash> places_;
+};
+
+// The first kernel of each op, by time: a text, or EMPTY_TEXT.
+std::vector<uint32_t> first_kernels(const analysis &of) {
+    std::vector<uint32_t> result(of.of->events.size(), EMPTY_TEXT);
+    for (const gpu_event &one : of.gpu) {
+        uint32_t op = nearest_op(*of.of, of.at(one).parent);
+        if (op != NONE && result[op] == EMPTY_TEXT) result[op] = of.at(one).name;
+    }
+    return result;
+}
+
+// The nearest op, else what launched it.
+uint32_t parent_of(const analysis &of, const gpu_event &one) {
+    uint32_t launch = of.at(one).parent, op = nearest_op(*of.of, launch);
+    return op != NONE ? op : launch;
+}
+
+bool is_kernel(const analysis &of, const gpu_event &one) {
+    return of.at(one).kind == kind::kernel;
+}
+
+} // namespace
+
+std::vector<kernel_row> kernel_rows(const analysis &of) {
+    std::vector<uint32_t> firsts = first_kernels(of);
+    row_list rows;
+    for (const gpu_event &one : of.gpu) {
+        if (!is_kernel(of, one)) continue;
+        uint32_t parent = parent_of(of, one);
+        row_key key = {EMPTY_TEXT, EMPTY_TEXT, NONE, of.at(one).name, of.at(one).stream};
+        if (parent != NONE) {
+            key.parent = of.of->events[parent].name;
+            key.first_kernel = firsts[parent];
+        }
+        rows.add(key, one);
+    }
+    return rows.take();
+}
+
+std::vector<kernel_row> short_kernel_rows(const analysis &of, double limit) {
+    row_list rows;
+    for (const gpu_event &one : of.gpu) {
+        if (!is_kernel(of, one) || !of.is_linked(one) || !(one.duration < limit)) continue;
+        const event &parent = of.of->events[parent_of(of, one)];
+        rows.add({parent.name, EMPTY_TEXT, parent.arguments, of.at(one).name, 0}, one);
+    }
+    return rows.take();
+}
+
+histogram short_kernel_histogram(const analysis &of, double limit, uint32_t bins) {
+    std::vector<double> durations;
+    for (const gpu_event &one : of.gpu) {
+        if (is_kernel(of, one) && one.duration < limit) durations.push_back(one.duration);
+    }
+    histogram result = {0, 0, {}};
+    if (durations.empty()) return result;
+    auto [least, most] = std::minmax_element(durations.begin(), durations.end());
+    result.begin = *least;
+    result.end = *most;
+    if (*least == *most) {
+        result.begin -= 0.5;
+        result.end += 0.5;
+    }
+    result.counts.assign(bins, 0);
+    double width = (result.end - result.begin) / bins;
+    auto edge = [&](uint32_t bin) { return bin == bins ? result.end : result.begin + width * bin; };
+    for (double duration : durations) {
+        auto bin = uint32_t((duration - result.begin) / width);
+        bin = std::min(bin, bins - 1);
+        while (bin > 0 && duration < edge(bin)) bin--; // where the division rounded
+        while (bin + 1 < bins && duration >= edge(bin + 1)) bin++;
+        result.counts[bin]++;
+    }
+    return result;
+}
+
+} // namespace trace

@@ -1,0 +1,58 @@
+-- Values as Python writes them: shapes, types and details of kernels stand in the sheets as Python literals,
+-- because those who read such sheets parse them so.
+--
+-- A value is a Lua number, text or boolean, a list (a table; written as a tuple), or python.none.
+local json = require "json"
+
+local python = {}
+
+python.none = json.null
+
+-- JSON text -> value, or nil where it is none or there is none.
+function python.read(text)
+  if not text then return nil end
+  return (json.decode(text))
+end
+
+-- A list that is written with brackets, not as a tuple.
+local list_type = { __name = "python.list" }
+function python.list(values) return setmetatable(values, list_type) end
+
+local escapes = { ["\n"] = "\\n", ["\r"] = "\\r", ["\t"] = "\\t", ["\\"] = "\\\\" }
+
+function python.text(text)
+  local quote = text:find("'", 1, true) and not text:find('"', 1, true) and '"' or "'"
+  text = text:gsub("[%c\\]", function(char) return escapes[char] or ("\\x%02x"):format(char:byte()) end)
+  if quote == "'" then text = text:gsub("'", "\\'") end
+  return quote .. text .. quote
+end
+
+-- The shortest text that reads back as the same number.
+function python.number(number)
+  if math.type(number) == "integer" then return ("%d"):format(number) end
+  if number ~= number then return "nan" end
+  if number == math.huge or number == -math.huge then return number > 0 and "inf" or "-inf" end
+  for digits = 15, 17 do
+    local text = ("%." .. digits .. "g"):format(number)
+    if tonumber(text) == number then return text:find("[.e]") and text or text .. ".0" end
+  end
+end
+
+local function sequence(values, is_list)
+  local out = {}
+  for i, value in ipairs(values) do out[i] = python.write(value, is_list) end
+  if is_list then return "[" .. table.concat(out, ", ") .. "]" end
+  return "(" .. table.concat(out, ", ") .. (#out == 1 and ",)" or ")")
+end
+
+-- The literal of a value. `as_lists`: lists have brackets, as in the columns named _first.
+function python.write(value, as_lists)
+  local kind = type(value)
+  if kind == "string" then return python.text(value) end
+  if kind == "number" then return python.number(value) end
+  if kind == "boolean" then return value and "True" or "False" end
+  if kind ~= "table" or value == python.none then return "None" end
+  return sequence(value, as_lists or getmetatable(value) == list_type)
+end
+
+return python

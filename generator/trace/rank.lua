@@ -1,0 +1,101 @@
+-- One rank's trace with what its sheets share: arguments and tracks as values, the flags of ops that there
+-- are sums for, selections. Each is made at most once.
+--
+--   rank.open(path[, options]) -> rank | nil, message        options as of core.trace
+--   rank.of(trace) -> the rank of an open trace
+local families = require "trace.families"
+local python = require "trace.python"
+
+local rank = {}
+rank.__index = rank
+
+local known = setmetatable({}, { __mode = "k" })
+
+function rank.of(trace)
+  if not known[trace] then
+    known[trace] = setmetatable({ trace = trace, analysis = trace:analysis(), arguments_of = {},
+      track_of = {}, selections = {} }, rank)
+  end
+  return known[trace]
+end
+
+function rank.open(path, options)
+  local trace, message = require("core.trace").open(path, options)
+  if not trace then return nil, message end
+  local one = rank.of(trace)
+  one.path = path
+  return one
+end
+
+local fields = { "dims", "types", "strides", "concrete" }
+
+-- The arguments with this number (-1: none): lists dims, types, strides, concrete, and text and list of each
+-- as the sheets write them; nil where the trace is silent.
+function rank:arguments(number)
+  local found = self.arguments_of[number]
+  if found then return found end
+  found = { tuple = {}, list = {} }
+  if number >= 0 then
+    local texts = { self.analysis:arguments(number) }
+    for i = 1, #fields do
+      local value = python.read(texts[i])
+      if type(value) == "table" and value ~= python.none then
+        found[fields[i]] = value
+        found.tuple[fields[i]] = python.write(value)
+        found.list[fields[i]] = python.write(value, true)
+      end
+    end
+  end
+  self.arguments_of[number] = found
+  return found
+end
+
+-- { process_name, process_label, thread_name } of a track.
+function rank:track(number)
+  local found = self.track_of[number]
+  if not found then
+    found = { self.analysis:track(number) }
+    self.track_of[number] = found
+  end
+  return found
+end
+
+-- What core.trace is told of each name: whether there are sums for it, and the number of its sheet.
+local function flags_of(analysis)
+  local sheet_numbers, count = {}, 0
+  local flags = {}
+  local numbers, names = analysis:op_names()
+  for i, number in ipairs(numbers) do
+    local op = families.op(names[i])
+    if op then
+      local sheet = families.family(op).sheet
+      if not sheet_numbers[sheet] then
+        count = count + 1
+        sheet_numbers[sheet] = count
+      end
+      flags[number] = 1 + (op.has_backward and 2 or 0) + 4 * sheet_numbers[sheet]
+    end
+  end
+  return flags
+end
+
+-- A selection: "launchers", "modelled", "backward" or "unified"; and its combos.
+function rank:select(kind)
+  local found = self.selections[kind]
+  if not found then
+    self.flags = self.flags or flags_of(self.analysis)
+    local selection = self.analysis:select(kind, self.flags)
+    found = { selection = selection, combos = selection:combos() }
+    self.selections[kind] = found
+  end
+  return found.selection, found.combos
+end
+
+-- What perf_model needs of a combo.
+function rank:call(selection, combos, combo)
+  local arguments = self:arguments(combos.model_arguments[combo])
+  return { dims = arguments.dims, types = arguments.types, strides = arguments.strides,
+    concrete = arguments.concrete, kernels = function() return selection:kernels(combo) end }
+end
+
+return rank

@@ -1,0 +1,95 @@
+-- The sheets kernel_summary, short_kernel_histogram and short_kernels_summary: GPU kernels by what launched
+-- them, and those that are over before the next launch pays off.
+local families = require "trace.families"
+local grouping = require "trace.grouping"
+
+-- The category of a row: of the op that launched it, or what the launch was; nil: nothing did.
+local function category_of(row)
+  if row.parent == "" then return nil end
+  if row.first_kernel ~= "" then return families.category(row.parent, row.first_kernel) end
+  local lower = row.parent:lower()
+  local is_graph = lower:find("graphlaunch", 1, true) or lower:find("cudagraph", 1, true)
+  return is_graph and "graph" or "runtime"
+end
+
+-- Rows with the same category, parent, kernel and stream as one.
+local function joined(rows)
+  local found, result = {}, {}
+  for _, row in ipairs(rows) do
+    row.category = category_of(row)
+    local key = table.concat({ row.category or "", row.parent, row.kernel, row.stream }, "\0")
+    local first = found[key]
+    if not first then
+      found[key] = row
+      result[#result + 1] = row
+    else
+      first.count, first.sum = first.count + row.count, first.sum + row.sum
+      first.min, first.max = math.min(first.min, row.min), math.max(first.max, row.max)
+      first.uid = math.min(first.uid, row.uid)
+    end
+  end
+  return result
+end
+
+local function sort(rows)
+  table.sort(rows, function(a, b)
+    if a.sum ~= b.sum then return a.sum > b.sum end
+    return a.uid < b.uid
+  end)
+end
+
+local function summary(rank, total_us)
+  local rows, all = joined(rank.analysis:kernel_rows()), 0
+  sort(rows)
+  for _, row in ipairs(rows) do all = all + row.sum end
+  local sheet = { name = "kernel_summary", rows = {},
+    columns = { "Parent op category", "Parent cpu_op", "Kernel name", "Kernel stream",
+      "Kernel duration (µs)_sum", "Kernel duration (µs)_count", "Kernel duration (µs)_mean",
+      "Kernel duration (µs)_min", "Kernel duration (µs)_max", "Percent of kernels time (%)",
+      "Percent of total time (%)" } }
+  for i, row in ipairs(rows) do
+    sheet.rows[i] = { row.category, row.parent ~= "" and row.parent or nil, row.kernel, row.stream, row.sum,
+      row.count, row.sum / row.count, row.min, row.max, grouping.percent(row.sum, all),
+      grouping.percent(row.sum, total_us) }
+  end
+  return sheet
+end
+
+local function histogram(rank, limit, bins)
+  local sheet = { name = "short_kernel_histogram", columns = { "bin_start", "bin_end", "count" }, rows = {} }
+  local first, last, counts = rank.analysis:short_kernel_histogram(limit, bins)
+  if not first then return sheet end
+  local width = (last - first) / bins
+  for i, count in ipairs(counts) do
+    sheet.rows[i] = { first + width * (i - 1), i == bins and last or first + width * i, count }
+  end
+  return sheet
+end
+
+local function short_summary(rank, limit, top, total_us)
+  local rows = rank.analysis:short_kernel_rows(limit)
+  sort(rows)
+  local sheet = { name = "short_kernels_summary", rows = {},
+    columns = { "Parent cpu_op", "Input dims", "Input strides", "Concrete Inputs", "Kernel name",
+      "Short Kernel duration (µs) sum", "Short Kernel count", "Short Kernel duration (µs) mean",
+      "Short Kernel duration (µs) percent of total time" } }
+  for i = 1, math.min(#rows, top or #rows) do
+    local row = rows[i]
+    local texts = rank:arguments(row.arguments or -1).tuple
+    sheet.rows[i] = { row.parent, texts.dims, texts.strides, texts.concrete, row.kernel, row.sum, row.count,
+      row.sum / row.count, grouping.percent(row.sum, total_us) }
+  end
+  return sheet
+end
+
+return {
+  -- options: short_limit (µs), bins, top_short (nil: all), kernel_summary (false: without that sheet);
+  -- total_us: the time that shares are of.
+  make = function(rank, options, total_us)
+    local list = {}
+    if options.kernel_summary ~= false then list[1] = summary(rank, total_us) end
+    list[#list + 1] = histogram(rank, options.short_limit, options.bins)
+    list[#list + 1] = short_summary(rank, options.short_limit, options.top_short, total_us)
+    return list
+  end,
+}

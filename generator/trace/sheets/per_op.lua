@@ -1,0 +1,177 @@
+-- A sheet for each family of ops that there are sums for: what was computed and moved, how fast, by name and
+-- parameters. Its rows are every such op that is not below another one of its sheet, launcher or not.
+local families = require "trace.families"
+local grouping = require "trace.grouping"
+local perf_model = require "trace.perf_model"
+local python = require "trace.python"
+
+local per_op = {}
+
+local rates = { "mean", "median", "deviation", "min", "max" }
+local titles = { deviation = "std" }
+
+-- The models of combos, and why combos have none: { [reason] = number of ops }.
+local function models_of(rank, selection, combos, evaluate)
+  local models, left_out = {}, {}
+  for combo, name in ipairs(combos.name) do
+    local op = families.op(name)
+    local model, why = evaluate(op, rank:call(selection, combos, combo))
+    if model then
+      models[combo] = model
+    else
+      local reason = ("%s: %s"):format(name, why)
+      left_out[reason] = (left_out[reason] or 0) + combos.count[combo]
+    end
+  end
+  return models, left_out
+end
+
+local function key_of(sheet, name, model)
+  local parts = { sheet, name }
+  for _, param in ipairs(model.params) do
+    parts[#parts + 1] = param[1] .. "=" .. python.write(param[2])
+  end
+  return table.concat(parts, "\0")
+end
+
+-- Groups of combos, and all that is told of each: a table that rows are written from.
+local function grouped(selection, combos, models, sheet_of)
+  local map, count, firsts = grouping.by(#combos.name, function(combo)
+    return models[combo] and key_of(sheet_of(combos.name[combo]), combos.name[combo], models[combo])
+  end)
+  local flops, bytes = {}, {}
+  for combo, model in pairs(models) do
+    flops[combo] = model.flops / 1e6 -- per µs: TFLOP/s
+    bytes[combo] = model.bytes and model.bytes / 1e6
+  end
+  local groups = selection:group(map, count, { { "time" }, { "time", flops }, { "time", bytes } })
+  return { map = map, count = count, firsts = firsts, groups = groups,
+    details = selection:details(map, count) }
+end
+
+-- The names of all parameters of a sheet, in order of first appearance.
+local function parameters(numbers, at, models)
+  local names, seen = {}, {}
+  for _, group in ipairs(numbers) do
+    for _, param in ipairs(models[at.firsts[group]].params) do
+      if not seen[param[1]] then names[#names + 1] = param[1] end
+      seen[param[1]] = true
+    end
+  end
+  return names
+end
+
+local function columns_of(params)
+  local columns = { "name" }
+  local function add(...)
+    for i = 1, select("#", ...) do columns[#columns + 1] = (select(i, ...)) end
+  end
+  for _, name in ipairs(params) do add("param: " .. name) end
+  add("GFLOPS_first", "Data Moved (MB)_first", "FLOPS/Byte_first")
+  for _, unit in ipairs { "TB/s_", "TFLOPS/s_" } do
+    for _, rate in ipairs(rates) do add(unit .. (titles[rate] or rate)) end
+  end
+  add("process_name_first", "process_label_first", "thread_name_first", "Compute Spec",
+    "kernel_details__summarize_kernel_stats", "trunc_kernel_details", "Input Dims_first", "Input type_first",
+    "Input Strides_first", "Concrete Inputs_first")
+  for _, rate in ipairs(rates) do add("Kernel Time (µs)_" .. (titles[rate] or rate)) end
+  add("Kernel Time (µs)_sum", "name_count", "UID_first")
+  return columns
+end
+
+-- A parameter as a cell: empty where it is None, and nan where only other ops have it.
+local function cell_of(model, name)
+  for _, param in ipairs(model.params) do
+    if param[1] == name then
+      local value = param[2]
+      if value == python.none then return nil end
+      if type(value) == "number" or type(value) == "string" then return value end
+      return python.write(value)
+    end
+  end
+  return "nan"
+end
+
+local function row_of(rank, combos, at, models, params, group)
+  local combo, groups = at.firsts[group], at.groups
+  local model = models[combo]
+  local row = grouping.row():add(combos.name[combo])
+  for _, name in ipairs(params) do row:add(cell_of(model, name)) end
+  local bytes = model.bytes
+  row:add(model.flops / 1e9, bytes and bytes / 2 ^ 20, bytes and bytes > 0 and model.flops / bytes or nil)
+  for _, spec in ipairs { 3, 2 } do
+    for _, rate in ipairs(rates) do row:add(grouping.cell(groups[spec][rate][group])) end
+  end
+  row:add(table.unpack(rank:track(combos.track[combo]), 1, 3))
+  row:add(model.spec)
+  if #at.details[group] > 0 then row:add(grouping.kernel_cells(at.details[group])) else row:add(nil, nil) end
+  local texts = rank:arguments(combos.arguments[combo]).list
+  row:add(texts.dims, texts.types, texts.strides, texts.concrete)
+  for _, rate in ipairs(rates) do row:add(grouping.cell(groups[1][rate][group])) end
+  return row:add(groups[1].sum[group], groups.count[group], groups.uid[group])
+end
+
+-- Appends to `list` a sheet for each name that sheet_of gives.
+local function append(list, rank, combos, at, models, sheet_of)
+  local of_sheet, names = {}, {}
+  for group = 1, at.count do
+    local name = sheet_of(combos.name[at.firsts[group]])
+    if not of_sheet[name] then
+      of_sheet[name] = {}
+      names[#names + 1] = name
+    end
+    table.insert(of_sheet[name], group)
+  end
+  local order = grouping.order(at.groups[1].sum, at.groups.uid, at.count)
+  for _, name in ipairs(names) do
+    local params = parameters(of_sheet[name], at, models)
+    local sheet = { name = name, columns = columns_of(params), rows = {}, groups = {} }
+    for _, group in ipairs(order) do
+      if sheet_of(combos.name[at.firsts[group]]) == name then
+        sheet.rows[#sheet.rows + 1] = row_of(rank, combos, at, models, params, group)
+        table.insert(sheet.groups, group)
+      end
+    end
+    list[#list + 1] = sheet
+  end
+end
+
+local function add_counts(to, from)
+  for reason, count in pairs(from) do to[reason] = (to[reason] or 0) + count end
+end
+
+-- The sheets of one selection; `only` a sheet's name, or nil: all of them. Returns also map and selection,
+-- from which a row's instances can be had: sheet.groups has the group of each row.
+function per_op.of(rank, kind, evaluate, sheet_of, only)
+  local selection, combos = rank:select(kind)
+  local function wanted(name)
+    local sheet = sheet_of(name)
+    return (only == nil or sheet == only) and sheet or nil
+  end
+  local function evaluate_wanted(op, call)
+    if not wanted(op.name) then return nil, false end
+    return evaluate(op, call)
+  end
+  local models, left_out = models_of(rank, selection, combos, evaluate_wanted)
+  local at = grouped(selection, combos, models, wanted)
+  local list = {}
+  append(list, rank, combos, at, models, wanted)
+  return list, left_out, selection, at.map
+end
+
+local function forward_sheet(name) return families.family(families.op(name)).sheet end
+local function backward_sheet(name) return families.family(families.op(name)).backward_sheet end
+
+per_op.forward_sheet = forward_sheet
+
+-- All of them, and what was left out: { [reason] = number of ops }.
+function per_op.make(rank)
+  local list, left_out = per_op.of(rank, "modelled", perf_model.of, forward_sheet)
+  local backward, backward_left_out = per_op.of(rank, "backward", perf_model.backward_of, backward_sheet)
+  table.move(backward, 1, #backward, #list + 1, list)
+  add_counts(left_out, backward_left_out)
+  table.sort(list, function(a, b) return a.name < b.name end)
+  return list, left_out
+end
+
+return per_op

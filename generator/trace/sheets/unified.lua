@@ -1,0 +1,100 @@
+-- The sheet unified_perf_summary: every GPU event but communication once, under the op that says most of it.
+local families = require "trace.families"
+local grouping = require "trace.grouping"
+local perf_model = require "trace.perf_model"
+local python = require "trace.python"
+
+local columns = { "name", "op category", "process_name", "process_label", "thread_name", "Input Dims",
+  "Input type", "Input Strides", "Concrete Inputs", "ex_UID", "operation_count", "total_duration_us",
+  "mean_duration_us", "std_duration_us", "GFLOPS", "Data Moved (MB)", "FLOPS/Byte", "Compute Spec",
+  "TB/s_mean", "TB/s_std", "TFLOPS/s_mean", "TFLOPS/s_std", "Kernel Time (µs)_mean", "Kernel Time (µs)_std",
+  "Kernel Time (µs)_sum", "duration_us_median", "duration_us_min", "duration_us_max", "TB/s_median",
+  "TB/s_min", "TB/s_max", "TFLOPS/s_median", "TFLOPS/s_min", "TFLOPS/s_max", "Kernel Time (µs)_median",
+  "Kernel Time (µs)_min", "Kernel Time (µs)_max", "kernel_details_summary", "trunc_kernel_details",
+  "perf_params", "has_perf_model", "Percentage (%)", "Cumulative Percentage (%)" }
+
+-- The sums of an op, or of the backward of one.
+local function model_of(rank, selection, combos, combo)
+  local name = combos.model_name[combo]
+  local op = families.op(name)
+  if not op or combos.kernel[combo] ~= "" then return nil end
+  local is_backward = name ~= combos.name[combo]
+  local evaluate = is_backward and perf_model.backward_of or perf_model.of
+  return (evaluate(op, rank:call(selection, combos, combo)))
+end
+
+local function name_of(combos, combo)
+  if combos.kernel[combo] == "" then return combos.name[combo] end
+  return ("%s->%s (Synthetic Op)"):format(combos.name[combo], combos.kernel[combo])
+end
+
+-- { 'name': value, … }
+local function dictionary(params)
+  local out = {}
+  for i, param in ipairs(params) do out[i] = python.text(param[1]) .. ": " .. python.write(param[2]) end
+  return "{" .. table.concat(out, ", ") .. "}"
+end
+
+local function key_of(combos, combo, category)
+  return table.concat({ combos.name[combo], combos.kernel[combo], category, combos.track[combo],
+    combos.arguments[combo] }, "\0")
+end
+
+-- The groups with their statistics: duration, time, TB/s, TFLOP/s.
+local function measured(selection, map, count, models)
+  local flops, bytes = {}, {}
+  for combo, model in pairs(models) do
+    flops[combo] = model.flops / 1e6 -- per µs: TFLOP/s
+    bytes[combo] = model.bytes and model.bytes / 1e6
+  end
+  local groups = selection:group(map, count,
+    { { "duration" }, { "time" }, { "time", bytes }, { "time", flops } })
+  return groups, groups[1], groups[2], groups[3], groups[4]
+end
+
+local function row_of(rank, combos, combo, category, model, groups, group, details)
+  local duration, time, bandwidth, speed = groups[1], groups[2], groups[3], groups[4]
+  local cell = grouping.cell
+  local row = grouping.row():add(name_of(combos, combo), category)
+  row:add(table.unpack(rank:track(combos.track[combo]), 1, 3))
+  local texts = rank:arguments(combos.arguments[combo]).tuple
+  row:add(texts.dims, texts.types, texts.strides, texts.concrete, groups.uid[group], groups.count[group])
+  row:add(duration.sum[group], cell(duration.mean[group]), cell(duration.deviation[group]))
+  local bytes = model and model.bytes
+  row:add(model and model.flops / 1e9, bytes and bytes / 2 ^ 20)
+  row:add(bytes and bytes > 0 and model.flops / bytes or nil, model and model.spec)
+  for _, values in ipairs { bandwidth, speed, time } do
+    row:add(cell(values.mean[group]), cell(values.deviation[group]))
+  end
+  row:add(time.sum[group])
+  for _, values in ipairs { duration, bandwidth, speed, time } do
+    row:add(cell(values.median[group]), cell(values.min[group]), cell(values.max[group]))
+  end
+  row:add(grouping.kernel_cells(details))
+  return row:add(model and dictionary(model.params), model and "True" or "False")
+end
+
+return {
+  make = function(rank)
+    local selection, combos = rank:select("unified")
+    local models, categories = {}, {}
+    for combo, name in ipairs(combos.name) do
+      models[combo] = model_of(rank, selection, combos, combo)
+      categories[combo] = families.category(name, combos.first_kernel[combo])
+    end
+    local map, count, firsts = grouping.by(#combos.name, function(combo)
+      return key_of(combos, combo, categories[combo])
+    end)
+    local groups, _, time = measured(selection, map, count, models)
+    local details = selection:details(map, count)
+    local total, up_to, rows = grouping.total(time.sum), 0, {}
+    for _, group in ipairs(grouping.order(time.sum, groups.uid, count)) do
+      local combo = firsts[group]
+      local row = row_of(rank, combos, combo, categories[combo], models[combo], groups, group, details[group])
+      up_to = up_to + time.sum[group]
+      row:add(grouping.percent(time.sum[group], total), grouping.percent(up_to, total))
+      rows[#rows + 1] = row
+    end
+    return { name = "unified_perf_summary", columns = columns, rows = rows }
+  end,
+}
