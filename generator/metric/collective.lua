@@ -19,7 +19,8 @@ collective.unknown = "unknown"
 -- Bytes per element, by PyTorch's names of types.
 local sizes = { Byte = 1, Char = 1, Bool = 1, Short = 2, Int = 4, Long = 8, Half = 2, BFloat16 = 2, Float = 4,
   Double = 8, ComplexHalf = 4, ComplexFloat = 8, ComplexDouble = 16, Float8_e4m3fn = 1, Float8_e5m2 = 1,
-  Float8_e4m3fnuz = 1, Float8_e5m2fnuz = 1 }
+  Float8_e4m3fnuz = 1, Float8_e5m2fnuz = 1, Float8_e8m0fnu = 1, Float4_e2m1fn_x2 = 1, UInt16 = 2,
+  UInt32 = 4, UInt64 = 8 }
 
 -- busbw / algbw by the number of ranks, as nccl-tests has it: what one link carries.
 local bus_factors = {
@@ -53,11 +54,14 @@ local function name_in(text)
   end
 end
 
+-- Bytes of one element of a type as metadata name it; nil: unknown.
+function collective.element_size(dtype) return dtype and sizes[(dtype:gsub("^c10::", ""))] end
+
 -- The full message: what all ranks have after a gather, and else what one rank puts in. nil: not told.
 local function bytes_of(name, told)
   local gathers = name == "AllGather" or name == "Gather"
   local elements = gathers and told.out_elements or told.in_elements
-  local size = sizes[(told.dtype:gsub("^c10::", ""))]
+  local size = collective.element_size(told.dtype)
   return size and elements >= 0 and elements * size or nil
 end
 

@@ -1,4 +1,5 @@
 -- The commands of gentables trace, one row each: name and one line of help; the file is trace/NAME.lua, which
 -- returns what a verb's file returns (see verbs.lua).
 return {
+  { name = "collectives", help = "collectives over ranks: latency, wait, skew, bandwidths, stragglers" },
 }

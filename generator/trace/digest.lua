@@ -1,0 +1,113 @@
+-- Tables as texts, from a child process to its parent: what pack makes of a value, unpack makes into it
+-- again. Values are nil, truth values, numbers, texts, and tables of them without cycles; lists of floats go
+-- fast.
+local digest = {}
+
+local CHUNK = 100 -- floats packed by one call
+local many = ("d"):rep(CHUNK)
+
+local function is_float_list(list)
+  local count = #list
+  if count < 8 or math.type(list[1]) ~= "float" then return false end
+  for i = 1, count do
+    if math.type(list[i]) ~= "float" then return false end
+  end
+  return next(list, count) == nil
+end
+
+local function pack_floats(out, list)
+  out[#out + 1] = string.pack("<c1I8", "D", #list)
+  local i = 1
+  while i + CHUNK - 1 <= #list do
+    out[#out + 1] = string.pack("<" .. many, table.unpack(list, i, i + CHUNK - 1))
+    i = i + CHUNK
+  end
+  for k = i, #list do out[#out + 1] = string.pack("<d", list[k]) end
+end
+
+local pack_value
+
+local function pack_table(out, value)
+  local length = #value
+  out[#out + 1] = string.pack("<c1I8", "T", length)
+  for i = 1, length do pack_value(out, value[i]) end
+  for key, item in pairs(value) do
+    if not (math.type(key) == "integer" and key >= 1 and key <= length) then
+      pack_value(out, key)
+      pack_value(out, item)
+    end
+  end
+  out[#out + 1] = "E"
+end
+
+function pack_value(out, value)
+  local kind = math.type(value) or type(value)
+  if kind == "float" then
+    out[#out + 1] = string.pack("<c1d", "d", value)
+  elseif kind == "integer" then
+    out[#out + 1] = string.pack("<c1i8", "i", value)
+  elseif kind == "string" then
+    out[#out + 1] = string.pack("<c1s8", "s", value)
+  elseif kind == "boolean" then
+    out[#out + 1] = value and "t" or "f"
+  elseif kind == "nil" then
+    out[#out + 1] = "n"
+  elseif kind == "table" then
+    if is_float_list(value) then pack_floats(out, value) else pack_table(out, value) end
+  else
+    error("a digest has no " .. kind, 0)
+  end
+end
+
+-- value -> text
+function digest.pack(value)
+  local out = {}
+  pack_value(out, value)
+  return table.concat(out)
+end
+
+local function unpack_floats(text, at)
+  local count
+  count, at = string.unpack("<I8", text, at)
+  local list, i = {}, 1
+  while i + CHUNK - 1 <= count do
+    local values = { string.unpack("<" .. many, text, at) }
+    at = table.remove(values)
+    table.move(values, 1, CHUNK, i, list)
+    i = i + CHUNK
+  end
+  for k = i, count do list[k], at = string.unpack("<d", text, at) end
+  return list, at
+end
+
+local unpack_value
+
+local function unpack_table(text, at)
+  local value, length = {}, string.unpack("<I8", text, at)
+  at = at + 8
+  for i = 1, length do value[i], at = unpack_value(text, at) end
+  while text:sub(at, at) ~= "E" do
+    local key
+    key, at = unpack_value(text, at)
+    value[key], at = unpack_value(text, at)
+  end
+  return value, at + 1
+end
+
+local readers = {
+  d = function(text, at) return string.unpack("<d", text, at) end,
+  i = function(text, at) return string.unpack("<i8", text, at) end,
+  s = function(text, at) return string.unpack("<s8", text, at) end,
+  t = function(_, at) return true, at end,
+  f = function(_, at) return false, at end,
+  n = function(_, at) return nil, at end,
+  D = unpack_floats,
+  T = unpack_table,
+}
+
+function unpack_value(text, at) return readers[text:sub(at, at)](text, at + 1) end
+
+-- text -> value
+function digest.unpack(text) return (unpack_value(text, 1)) end
+
+return digest
