@@ -1,6 +1,6 @@
 -- Pictures by gnuplot: draw(script, path) runs it on a script and puts the picture at `path`, whole or not at
--- all. The script sets its terminal, png(width, height) is the one for 300 dpi, and never its output; quote()
--- makes text safe to stand in a script. What a picture shows is the business of who calls.
+-- all. The script sets its terminal, png(width, height) for 300 dpi or svg(), and never its output; quote() makes
+-- text safe to stand in a script. What a picture shows is the business of who calls.
 --
 --   gnuplot.draw(gnuplot.png(6, 4) .. "plot " .. gnuplot.quote("a.dat") .. " with lines\n", "a.png")
 local file = require "core.file"
@@ -14,6 +14,7 @@ local GRACE_S = 0.5 -- for one that was told to end
 local DPI = 300
 local USUAL_DPI = 96 -- what gnuplot's cairo terminals take fonts and line widths for
 local FONT_POINTS = 10
+local POINTS = 72 -- per inch
 
 -- A text as gnuplot reads it, whatever it holds. Within its double quotes backticks would run a command and
 -- a backslash begins an escape, so every sign that could mean something is written as an octal escape.
@@ -31,6 +32,14 @@ function gnuplot.png(width_inches, height_inches)
   local words = 'set terminal pngcairo size %d,%d noenhanced font "Sans,%d" fontscale %.4f linewidth %.4f ' ..
     "pointscale %.4f\n"
   return words:format(width, height, FONT_POINTS, scale, scale, scale)
+end
+
+-- The same for an SVG: its units are 1/96 inch.
+function gnuplot.svg(width_inches, height_inches)
+  local words = 'set terminal svg size %d,%d dynamic noenhanced font "Sans,%d" fontscale %.4f ' ..
+    'background "#ffffff"\n'
+  return words:format(math.floor(width_inches * USUAL_DPI + 0.5), math.floor(height_inches * USUAL_DPI + 0.5),
+    FONT_POINTS, USUAL_DPI / POINTS)
 end
 
 -- gnuplot reads an output that starts with | or ~ as something else than a file's name.
@@ -87,11 +96,23 @@ local function with_density(picture)
   return picture:sub(1, png_header_size) .. png_density .. picture:sub(png_header_size + 1)
 end
 
+local function start(...)
+  local child, problem = process.start({ "gnuplot", ... }, { "LC_ALL=C.UTF-8" })
+  if child then return child end
+  return nil, problem .. "; pictures need gnuplot (Debian: gnuplot-nox)"
+end
+
+-- Whether there is a gnuplot: true | nil, message. For who has much to do before the first picture.
+function gnuplot.is_here()
+  local child, problem = start("--version")
+  if not child then return nil, problem end
+  child:close(GRACE_S)
+  return true
+end
+
 local function run(script, output)
-  local child, problem = process.start({ "gnuplot", "-d", "/dev/stdin" }, { "LC_ALL=C.UTF-8" })
-  if not child then
-    return nil, problem .. "; pictures need gnuplot (Debian: gnuplot-nox)"
-  end
+  local child, problem = start("-d", "/dev/stdin")
+  if not child then return nil, problem end
   local text = ("set encoding utf8\nset output %s\n%s\nunset output\nexit\n"):format(
     gnuplot.quote(plain_name(output)), script)
   return finish(child, text)

@@ -20,8 +20,8 @@ lists.fusions = {
   { name = "RESIDUAL_RMS_NORM_QUANT_NVFP4", trtllm = 3 },
 }
 
--- `measured_by`: the backends that can time it. `bus_factor`: busbw / algbw by the number of ranks, as nccl-tests
--- has it; absent: there is no such thing.
+-- `measured_by`: the backends that can time it. `bus_factor`: busbw / algbw by the number of ranks, as
+-- nccl-tests has it; absent: there is no such thing.
 lists.ops = {
   { name = "allreduce", measured_by = { "host" },
     bus_factor = function(ranks) return 2 * (ranks - 1) / ranks end },
@@ -53,9 +53,9 @@ lists.accumulates = {
 -- `backend`: who runs it ("host", "cuda"; none: known from rows of other tools only). `candidate = false`:
 -- never a winner. `trtllm`: the number in TensorRT-LLM's AllReduceStrategyType; absent: TensorRT-LLM cannot
 -- name it. `ompi_algorithm`: the number in Open MPI's coll/tuned; `ompi_component`: another coll component.
--- `accumulate`: how the sum is rounded. In pictures and pages: `mark`, one or two letters, which tell all apart
--- in print; `colour`; `hatched`: that colour with white lines. Colours of the same hatch differ for colour-blind
--- people, too.
+-- `accumulate`: how the sum is rounded. In pictures and pages: `mark`, one or two letters, which tell all
+-- apart in print; `colour`; `hatched`: that colour with white lines. Colours of the same hatch differ for
+-- colour-blind people, too.
 lists.strategies = {
   { name = "MPI", backend = "host", source = "mpi", accumulate = "native",
     mark = "M", colour = "#4d4d4d",

@@ -1,7 +1,7 @@
 -- What a template sees: the rows of one arch, selected, with the facts around them. It renders nothing.
 --
--- model.load(data_dir, arch) reads the folder: rows, spec and provenance. model.for_format(source, format)
--- gives the view of one format:
+-- model.load(data_dir, arch) reads the folder: rows, spec and provenance; model.read does, and chooses nothing.
+-- model.for_format(source, format) gives the view of one format:
 --   arch, fallback, lists, formats, format
 --   canonical  the canonical table (core.table) of the strategies that the format can name
 --   axes       { dtype, op, mode } that formats without such axes hold
@@ -140,8 +140,11 @@ local function axes_of(source)
   return { dtype = only.dtype, op = only.op, mode = default.mode }
 end
 
+-- Reads benchmark files, { { path = }... }; a 0.0 is said. What is not right raises.
+model.read_rows = read_rows
+
 -- Reads a folder. Wrong or missing input raises.
-function model.load(data_dir, arch)
+function model.read(data_dir, arch)
   local arch_row = lists.arch(arch)
   if not arch_row then
     fail.input("--arch %s: no such arch; host, host-NAME, smNN or smNN-loopback would be right", arch)
@@ -150,9 +153,14 @@ function model.load(data_dir, arch)
   local wanted = read_spec(data_dir)
   local files = asked_for(find_files(data_dir, arch), wanted, data_dir)
   read_provenance(files)
-  local source = { data_dir = data_dir, arch = arch, arch_row = arch_row, files = files, spec = wanted,
+  return { data_dir = data_dir, arch = arch, arch_row = arch_row, files = files, spec = wanted,
     rows = read_rows(files), cells = cells_of(wanted), loopback = arch:find("%-loopback$") ~= nil,
     tables = {} }
+end
+
+-- The same, and what formats without axes for them hold.
+function model.load(data_dir, arch)
+  local source = model.read(data_dir, arch)
   source.axes = axes_of(source)
   return source
 end

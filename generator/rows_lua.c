@@ -1,6 +1,7 @@
 // require "core.rows": benchmark files to rows and back, for Lua.
 //
 // - read(paths) gives rows: #rows, rows:files() and rows:missing(), both { { path, count }... }.
+//   rows:slices() and rows:slice(of): see rows_slices.c.
 // - records(path...) gives { { world_size =, dtype =, ..., time_us =, low_us = ... }... }; the keys stand in
 //   rows.c.
 // - text(path, records) gives the text of such a file, sorted; the path is for messages alone.
@@ -240,7 +241,11 @@ static int lua_text(lua_State *lua) {
 int luaopen_core_rows(lua_State *lua) {
     static const luaL_Reg functions[] = {
         {"read", lua_read}, {"records", lua_records}, {"text", lua_text}, {NULL, NULL}};
-    static const luaL_Reg methods[] = {{"missing", lua_missing}, {"files", lua_files}, {NULL, NULL}};
+    static const luaL_Reg methods[] = {{"missing", lua_missing},
+                                       {"files", lua_files},
+                                       {"slices", rows_lua_slices},
+                                       {"slice", rows_lua_slice},
+                                       {NULL, NULL}};
     luaL_newmetatable(lua, rows_type);
     luaL_newlib(lua, methods);
     lua_setfield(lua, -2, "__index");

@@ -9,4 +9,8 @@
 // The rows at stack place `index`; raises a Lua error where there are none. They live as long as that value.
 const struct rows *rows_check(lua_State *lua, int index);
 
+// Methods of rows; see rows_slices.c.
+int rows_lua_slices(lua_State *lua);
+int rows_lua_slice(lua_State *lua);
+
 #endif

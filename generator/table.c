@@ -36,21 +36,30 @@ static bool refuse_twice(const struct rows *rows, size_t earlier, size_t later, 
                        rows_file_of(rows, earlier)->path, a->line);
 }
 
-// Enters every row into the list of its cell.
-static bool chain_rows(const struct rows *rows, struct grid *grid, struct chains *chains,
+// Where the row of this strategy stands in a list of rows, or the list's end.
+static uint32_t *find_strategy(const struct rows *rows, const struct chains *chains, uint32_t *first,
+                               uint8_t strategy) {
+    while (*first != NO_ROW && rows->row[*first].strategy != strategy) first = &chains->next[*first];
+    return first;
+}
+
+// Enters every row into the list of its cell; of repeated ones the least, or none: then they are a problem.
+static bool chain_rows(const struct rows *rows, struct grid *grid, struct chains *chains, bool least,
                        const struct lists *lists, struct problem *problem) {
     memset(chains->first, 0xff, grid->cell_count * sizeof *chains->first);
     uint32_t *first = NULL; // of the cell; the strategies of a cell mostly follow each other
     for (size_t i = 0; i < rows->count; i++) {
         bool as_before = i > 0 && cell_key_equal(&rows->row[i].key, &rows->row[i - 1].key);
         if (!as_before) first = &chains->first[grid_find(grid, &rows->row[i].key)];
-        for (uint32_t other = *first; other != NO_ROW; other = chains->next[other]) {
-            if (rows->row[other].strategy == rows->row[i].strategy) {
-                return refuse_twice(rows, other, i, lists, problem);
-            }
+        uint32_t *other = find_strategy(rows, chains, first, rows->row[i].strategy);
+        if (*other != NO_ROW) {
+            if (!least) return refuse_twice(rows, *other, i, lists, problem);
+            if (rows->row[i].time_us >= rows->row[*other].time_us) continue;
+            chains->next[i] = chains->next[*other];
+        } else {
+            chains->next[i] = NO_ROW;
         }
-        chains->next[i] = *first;
-        *first = (uint32_t)i;
+        *other = (uint32_t)i;
     }
     return true;
 }
@@ -161,7 +170,7 @@ static bool select_cells(struct table *table, const struct rows *rows, const str
     bool ok = table->cells != NULL && chains->first != NULL && chains->next != NULL &&
               selecting.parts != NULL && rows->count < NO_ROW;
     if (!ok) problem_set(problem, "out of memory");
-    ok = ok && chain_rows(rows, &table->grid, chains, lists, problem);
+    ok = ok && chain_rows(rows, &table->grid, chains, selection->least, lists, problem);
     if (ok) choose_cells(&selecting, parts);
     free(chains->first);
     free(chains->next);

@@ -23,12 +23,13 @@ struct table {
 struct selection {
     bool may_win[NAMES_MAX];           // by strategy
     bool loopback;                     // whether loopback rows compete
+    bool least;                        // of repeated rows the least counts; else they are an error
     const struct cell_key *more_cells; // cells that the table has beside those of the rows
     size_t more_cell_count;
 };
 
-// The winners of all cells. NULL where a cell and strategy stands in the rows twice, or the cells are too
-// many. The caller frees it.
+// The winners of all cells. NULL where a cell and strategy stands in the rows twice (but for `least`), or the
+// cells are too many. The caller frees it.
 struct table *table_select(const struct rows *rows, const struct selection *selection,
                            const struct lists *lists, struct problem *problem);
 

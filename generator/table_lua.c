@@ -1,8 +1,9 @@
 // require "core.table": the canonical table for Lua. Indices count from 1; what fails gives nil, message.
 //
 // - select(rows, options) gives a table. Options: candidates = { names } (nil: all that may win); loopback =
-//   whether loopback rows compete; cells = { { world_size =, dtype =, op =, mode =, fusions = {},
-//   hidden_sizes = {}, num_tokens = {} }... }, which the table has beside those of the rows.
+//   whether loopback rows compete; least = whether the least of repeated rows counts, which are refused
+//   otherwise; cells = { { world_size =, dtype =, op =, mode =, fusions = {}, hidden_sizes = {},
+//   num_tokens = {} }... }, which the table has beside those of the rows.
 // - read(path) gives a table and its arch.
 // - table:text(arch) gives the CSV.
 // - table:blocks() gives a list of { world_size =, dtype =, op =, mode =, fusions = {}, hidden_sizes = {},
@@ -164,6 +165,8 @@ static int lua_select(lua_State *lua) {
     take_candidates(lua, lists, &selection);
     lua_getfield(lua, 2, "loopback");
     selection.loopback = lua_toboolean(lua, -1);
+    lua_getfield(lua, 2, "least");
+    selection.least = lua_toboolean(lua, -1);
     take_more_cells(lua, lists, &selection);
     struct table **table = push_table(lua);
     *table = table_select(rows, &selection, lists, &problem);

@@ -1,0 +1,142 @@
+-- Where things stand in a picture, in inches, and what fits: sizes of text, lines of notes, ticks. It knows no
+-- picture. Pictures are laid out here and not by gnuplot, which cuts off what it has not foreseen.
+local layout = {}
+
+-- Points per inch, and how wide a letter is on average, as a share of the font's size: of DejaVu Sans, which is
+-- wide; other fonts then leave some room.
+local POINTS, LETTER = 72, 0.62
+
+layout.font = { title = 12.5, subtitle = 8.5, panel = 9.5, axis = 9, tick = 8, cell = 6.5, legend = 8.5, note = 8 }
+
+-- Lines stand this many times the font's size below each other.
+layout.line = 1.45
+
+function layout.height_of(points) return points * layout.line / POINTS end
+
+-- A text as a picture can show it: one line of valid UTF-8.
+function layout.legible(text)
+  text = text:gsub("%c", "?")
+  if not utf8.len(text) then text = text:gsub("[\128-\255]", "?") end
+  return text
+end
+
+-- How wide a text is, in inches, at most.
+function layout.width_of(text, points) return utf8.len(layout.legible(text)) * points * LETTER / POINTS end
+
+-- A text that is not wider than `width` inches.
+function layout.shorten(text, points, width)
+  text = layout.legible(text)
+  local room = math.max(2, math.floor(width / (points * LETTER / POINTS)))
+  if utf8.len(text) <= room then return text end
+  return text:sub(1, utf8.offset(text, room) - 1) .. "…"
+end
+
+-- A text in lines that are not wider than `width` inches, broken at spaces; words that are too long are
+-- shortened.
+function layout.wrap(text, points, width)
+  local lines, line = {}, nil
+  for word in layout.legible(text):gmatch("%S+") do
+    word = layout.shorten(word, points, width)
+    local longer = line and line .. " " .. word or word
+    if line and layout.width_of(longer, points) > width then
+      lines[#lines + 1] = line
+      longer = word
+    end
+    line = longer
+  end
+  lines[#lines + 1] = line
+  return lines
+end
+
+-- ---- numbers ----------------------------------------------------------------------------------
+
+-- A size in bytes, for people.
+function layout.bytes(size)
+  local units, unit = { "B", "KiB", "MiB", "GiB", "TiB" }, 1
+  while size >= 1024 and unit < #units do size, unit = size / 1024, unit + 1 end
+  return ("%.4g %s"):format(size, units[unit])
+end
+
+-- A number in three digits without an exponent, for cells and ticks.
+function layout.three_digits(value)
+  if value >= 99999.5 then return ("%.0fk"):format(value / 1000) end
+  if value >= 99.95 then return ("%.0f"):format(value) end
+  if value >= 9.995 then return ("%.1f"):format(value) end
+  return ("%.2f"):format(value)
+end
+
+-- At most `most` of a list, at equal distances, the first among them.
+function layout.thin(list, most)
+  local step, out = math.ceil(#list / most), {}
+  for i = 1, #list, step do out[#out + 1] = list[i] end
+  return out
+end
+
+local function ticks_at(steps, low, high)
+  local ticks = {}
+  for decade = math.floor(math.log(low, 10)) - 1, math.ceil(math.log(high, 10)) do
+    for _, step in ipairs(steps) do
+      local value = step * 10.0 ^ decade
+      if value >= low * 0.9999 and value <= high * 1.0001 then
+        ticks[#ticks + 1] = { value = value, text = ("%.6g"):format(value) }
+      end
+    end
+  end
+  return ticks
+end
+
+-- Ticks of a logarithmic axis, { { value, text }... }: 1, 2, 5 of every decade that lie within; fewer where they
+-- would be more than `most`; the ends where hardly any lies within.
+function layout.log_ticks(low, high, most)
+  local ticks = ticks_at({ 1, 2, 5 }, low, high)
+  if #ticks < 2 then
+    ticks = { { value = low, text = ("%.3g"):format(low) } }
+    if high > low then ticks[2] = { value = high, text = ("%.3g"):format(high) } end
+    return ticks
+  end
+  if #ticks > most then ticks = ticks_at({ 1, 3 }, low, high) end
+  if #ticks > most then ticks = ticks_at({ 1 }, low, high) end
+  return layout.thin(ticks, most)
+end
+
+-- Ticks of a logarithmic axis of message sizes, in bytes: powers of two.
+function layout.byte_ticks(low, high, most)
+  local ticks = {}
+  for exponent = math.ceil(math.log(low, 2) - 1e-9), math.floor(math.log(high, 2) + 1e-9) do
+    ticks[#ticks + 1] = { value = 2.0 ^ exponent, text = layout.bytes(2.0 ^ exponent) }
+  end
+  if #ticks == 0 then return { { value = low, text = layout.bytes(low) } } end
+  return layout.thin(ticks, most)
+end
+
+-- ---- panels -----------------------------------------------------------------------------------
+
+-- How many columns `count` panels of this size (with the gaps around each) stand in best on a screen.
+function layout.columns(count, width, height)
+  local WIDE, best, least = 1.65, 1, math.huge
+  for columns = 1, count do
+    local rows = math.ceil(count / columns)
+    local badness = math.abs(math.log(columns * width / (rows * height) / WIDE))
+      + 0.15 * (rows * columns - count) -- empty places
+    if badness < least - 1e-9 then best, least = columns, badness end
+  end
+  return best
+end
+
+-- Entries of a legend, left to right and top to bottom, in at most `width` inches: sets x and y (from the upper
+-- left corner) of each; returns how high all is.
+function layout.place_legend(entries, width)
+  local SAMPLE, GAP = 0.32, 0.3
+  local font, x, y = layout.font.legend, 0, 0
+  local height = layout.height_of(font) * 1.1
+  for _, entry in ipairs(entries) do
+    entry.text = layout.shorten(entry.text, font, width - SAMPLE)
+    local entry_width = SAMPLE + layout.width_of(entry.text, font) + GAP
+    if x > 0 and x + entry_width - GAP > width then x, y = 0, y + height end
+    entry.x, entry.y = x, y + height / 2
+    x = x + entry_width
+  end
+  return #entries > 0 and y + height or 0
+end
+
+return layout

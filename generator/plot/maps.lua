@@ -1,0 +1,218 @@
+-- Maps over tokens x hidden sizes: panels of coloured cells, laid out for templates/plots/maps.gp.tmpl. What the
+-- colours mean is the business of each kind of picture (heatmap.lua ...).
+--
+--   maps.model(slice, { title =, panels = { { title =, cell = function(h, t) -> { colour =, text =, hatched = } or
+--     nil: missing, bar = }... }, bar =, legend =, notes =, scale = "log", borders =, lines =, names = })
+--
+-- A bar is { label =, scale = a scale of colours, low =, high =, log =, ticks = { { value, text }... } }; with
+-- `bar` all panels share one. `scale = "log"` places cells by value, not in rows of equal cells; `borders`, `lines`
+-- and `names` then lie over them, in the same coordinates: see maps.place.
+local colours = require "plot.colours"
+local frames = require "plot.frame"
+local layout = require "plot.layout"
+
+local maps = {}
+
+local LARGEST_CELL, USUAL_CELL, WIDEST_PANEL, HIGHEST_PANEL = 0.56, 0.40, 12, 7
+local NARROWEST_PANEL, LOWEST_PANEL = 2.3, 0.9
+local ROOMY = { cell = 0.6, width = 5.2, height = 1.4 } -- where a picture has a single panel
+local LOG_PANEL = { width = 8.5, height = 4.6 }
+local GAP, OVERLAP = 0.03, -0.004 -- of a cell, on each side
+
+-- ---- cells ------------------------------------------------------------------------------------
+
+-- Where the values of an axis stand, and the edges between them: 1, 2 ... or log2 of the value.
+function maps.place(values, scale)
+  local at, edges = {}, {}
+  for i, value in ipairs(values) do at[i] = scale == "log" and math.log(value, 2) or i end
+  for i = 1, #at + 1 do
+    local before = at[i - 1] or at[i] - (at[i + 1] and at[i + 1] - at[i] or 1)
+    local after = at[i] or at[i - 1] + (at[i - 2] and at[i - 1] - at[i - 2] or 1)
+    edges[i] = (before + after) / 2
+  end
+  return at, edges
+end
+
+-- The cells of a panel: { fills, hatches, missing, texts }, in the axes' coordinates.
+local function cells_of(slice, panel, grid, with_text)
+  local out = { fills = {}, hatches = {}, missing_hatches = {}, texts = {}, count_missing = 0 }
+  for h = 1, #slice.hidden_sizes do
+    for t = 1, #slice.num_tokens do
+      local x, y = grid.x_edges[t], grid.y_edges[h]
+      local width, height = grid.x_edges[t + 1] - x, grid.y_edges[h + 1] - y
+      local cell = panel.cell(h, t)
+      local gap = grid.gap
+      local colour = cell and cell.colour or colours.missing
+      out.fills[#out.fills + 1] = { x + gap * width, x + (1 - gap) * width, y + gap * height,
+        y + (1 - gap) * height, colours.number(colour) }
+      local lines = not cell and out.missing_hatches or cell.hatched and out.hatches
+      if lines then
+        for _, line in ipairs(frames.diagonals(x + gap * width, y + gap * height, (1 - 2 * gap) * width,
+          (1 - 2 * gap) * height)) do
+          lines[#lines + 1] = line
+        end
+      end
+      if not cell then out.count_missing = out.count_missing + 1 end
+      if with_text and cell and cell.text then
+        out.texts[#out.texts + 1] = { grid.x_at[t], grid.y_at[h], cell.text,
+          colours.number(colours.text_on(colour)), cell.hatched and colours.number(colour) or nil }
+      end
+    end
+  end
+  return out
+end
+
+local function longest_text(slice, panels)
+  local longest = 0
+  for _, panel in ipairs(panels) do
+    for h = 1, #slice.hidden_sizes do
+      for t = 1, #slice.num_tokens do
+        local cell = panel.cell(h, t)
+        if cell and cell.text then longest = math.max(longest, utf8.len(cell.text)) end
+      end
+    end
+  end
+  return longest
+end
+
+-- ---- sizes ------------------------------------------------------------------------------------
+
+local function text_width(letters, points) return letters * layout.width_of("0", points) + 0.05 end
+
+local function cell_font(spec) return #spec.panels == 1 and layout.font.legend or layout.font.cell end
+
+-- The size of a panel, and whether its cells have room for their texts.
+local function size_of(slice, spec)
+  if spec.scale == "log" then return LOG_PANEL.width, LOG_PANEL.height, false end
+  local columns, rows, alone = #slice.num_tokens, #slice.hidden_sizes, #spec.panels == 1
+  local needed = text_width(longest_text(slice, spec.panels), cell_font(spec))
+  local cell = math.max(alone and ROOMY.cell or USUAL_CELL, math.min(needed, LARGEST_CELL))
+  local shrunk = math.min(cell, WIDEST_PANEL / columns, HIGHEST_PANEL / rows)
+  local with_text = shrunk >= needed and shrunk >= layout.height_of(cell_font(spec))
+  return math.max(alone and ROOMY.width or NARROWEST_PANEL, shrunk * columns),
+    math.max(alone and ROOMY.height or LOWEST_PANEL, shrunk * rows), with_text
+end
+
+local function ticks(values, at, room, spacing)
+  local all = {}
+  for i, value in ipairs(values) do all[i] = { at = at[i], text = ("%d"):format(value) } end
+  local extent = #at > 1 and at[#at] - at[1] or 1
+  local out, last = {}, -math.huge
+  for _, tick in ipairs(all) do
+    if (tick.at - last) / extent * room >= spacing * 0.98 then
+      out[#out + 1] = tick
+      last = tick.at
+    end
+  end
+  return out
+end
+
+local BAR_WIDTH, BAR_GAP, BAR_LABELS = 0.16, 0.18, 0.75
+
+-- How a bar is drawn: boxes of colour from low to high that overlap, so that no seam shows.
+local function bar_model(bar, x, bottom, top)
+  local STEPS, boxes = 160, {}
+  local function value_at(share)
+    if bar.log then return bar.low * (bar.high / bar.low) ^ share end
+    return bar.low + (bar.high - bar.low) * share
+  end
+  for i = 0, STEPS - 1 do
+    boxes[#boxes + 1] = { value_at(i / STEPS), bar.high,
+      colours.number(colours.at(bar.scale, (i + 0.5) / STEPS)) }
+  end
+  return { left = x, right = x + BAR_WIDTH, bottom = bottom, top = top, boxes = boxes, low = bar.low,
+    high = bar.high, log = bar.log, ticks = bar.ticks, label = bar.label }
+end
+
+-- ---- the model --------------------------------------------------------------------------------
+
+local function grid_of(slice, spec)
+  local grid = { gap = spec.scale == "log" and OVERLAP or GAP }
+  grid.x_at, grid.x_edges = maps.place(slice.num_tokens, spec.scale)
+  grid.y_at, grid.y_edges = maps.place(slice.hidden_sizes, spec.scale)
+  return grid
+end
+
+local function digits(values)
+  local longest = 0
+  for _, value in ipairs(values) do longest = math.max(longest, #tostring(value)) end
+  return longest
+end
+
+-- How far below an axis its ticks reach, which stand at 45 degrees.
+local function tick_depth(values)
+  return (digits(values) + 1) * layout.width_of("0", layout.font.tick) * math.sqrt(0.5) + 0.08
+end
+
+-- Gaps around and between panels, in inches.
+local function gaps_of(slice, spec)
+  return { left = layout.height_of(layout.font.axis) + digits(slice.hidden_sizes) * layout.width_of("0", layout.font.tick) + 0.16,
+    between = spec.bar and 0.3 or BAR_GAP + BAR_WIDTH + BAR_LABELS,
+    right = (spec.bar or spec.panels[1].bar) and BAR_GAP + BAR_WIDTH + BAR_LABELS or 0.2,
+    title = spec.panels[1].title and layout.height_of(layout.font.panel) + 0.08 or 0.1, below = 0.06,
+    label = tick_depth(slice.num_tokens) + 0.12, foot = tick_depth(slice.num_tokens) + 0.26 }
+end
+
+-- Whether nothing stands below panel i.
+local function is_lowest(i, count, columns) return i + columns > count end
+
+local function panel_model(spec, i, place, size, gaps)
+  local panel = spec.panels[i]
+  local left = frames.edge + gaps.left + place.column * (size.width + place.between)
+  local top = place.top - gaps.title - place.row * (size.height + gaps.title + gaps.below)
+  return { title = panel.title and layout.shorten(panel.title, layout.font.panel, size.width + place.between),
+    left = left, right = left + size.width, top = top, bottom = top - size.height,
+    has_x_ticks = is_lowest(i, #spec.panels, place.columns), has_y_ticks = place.column == 0,
+    label = top - size.height - gaps.label,
+    bar = panel.bar and bar_model(panel.bar, left + size.width + BAR_GAP, top - size.height, top) }
+end
+
+-- The model of the template; `slice` as sweep.lua has it.
+function maps.model(slice, spec)
+  local width, height, with_text = size_of(slice, spec)
+  local gaps, grid, count = gaps_of(slice, spec), grid_of(slice, spec), #spec.panels
+  local between = spec.panels[1].bar and gaps.right + 0.1 or gaps.between
+  local columns = layout.columns(count, width + between, height + gaps.title + gaps.below)
+  local rows = math.ceil(count / columns)
+  local notes = { table.unpack(spec.notes or {}) }
+  if not with_text and spec.text_is and longest_text(slice, spec.panels) > 0 then
+    notes[#notes + 1] = ("Too many cells to write %s into them."):format(spec.text_is)
+  end
+  local contents = {}
+  local missing = 0
+  for i, panel in ipairs(spec.panels) do
+    contents[i] = cells_of(slice, panel, grid, with_text)
+    missing = missing + contents[i].count_missing
+  end
+  local legend = { table.unpack(spec.legend or {}) }
+  if missing > 0 then
+    legend[#legend + 1] = { text = spec.missing_is or "no time", missing = true }
+    notes[#notes + 1] = frames.reasons(slice)
+  end
+  local frame = frames.new(slice, spec.title, 2 * frames.edge + gaps.left + columns * width +
+    (columns - 1) * between + gaps.right, legend, notes)
+  local model = frame:close(rows * (height + gaps.title + gaps.below) + gaps.foot)
+  model.panels, model.bars = {}, {}
+  for i in ipairs(spec.panels) do
+    local place = { column = (i - 1) % columns, row = (i - 1) // columns, columns = columns, top = model.top,
+      between = between }
+    local panel = panel_model(spec, i, place, { width = width, height = height }, gaps)
+    for name, value in pairs(contents[i]) do panel[name] = value end
+    model.panels[i] = panel
+    if panel.bar then table.insert(model.bars, panel.bar) end
+  end
+  if spec.bar then
+    local right = frames.edge + gaps.left + columns * width + (columns - 1) * between
+    table.insert(model.bars, bar_model(spec.bar, right + BAR_GAP, model.panels[1].top - math.max(height, 1.6),
+      model.panels[1].top))
+  end
+  model.x_low, model.x_high = grid.x_edges[1], grid.x_edges[#grid.x_edges]
+  model.y_low, model.y_high = grid.y_edges[1], grid.y_edges[#grid.y_edges]
+  model.x_ticks = ticks(slice.num_tokens, grid.x_at, width, 0.17)
+  model.y_ticks = ticks(slice.hidden_sizes, grid.y_at, height, 0.13)
+  model.cell_font = cell_font(spec)
+  model.borders, model.lines, model.names = spec.borders or {}, spec.lines or {}, spec.names or {}
+  return model
+end
+
+return maps

@@ -1,0 +1,160 @@
+// Rows by columns, for Lua: what pictures and pages show is a slice of one TP size, dtype, op, mode and
+// fusion, and a Lua table for each of half a million rows would take half a gigabyte.
+//
+// - rows:slices() gives { { world_size =, dtype =, op =, mode =, fusion =, count = rows }... } in the order
+// in
+//   which they begin.
+// - rows:slice{ world_size =, dtype =, op =, mode =, fusion = } gives { count =, and lists of that length:
+//   num_tokens, hidden_size, size, strategy, placement, time_us, low_us, high_us, bound_us }; false stands
+//   where a row does not say.
+#include <lauxlib.h>
+#include <lua.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "rows_lua.h"
+
+// What tells slices apart.
+struct slice_key {
+    uint16_t world_size;
+    uint8_t dtype, op, mode, fusion;
+};
+
+static struct slice_key key_of(const struct row *row) {
+    return (struct slice_key){row->key.world_size, row->key.dtype, row->key.op, row->key.mode,
+                              row->key.fusion};
+}
+
+static bool key_equal(struct slice_key a, struct slice_key b) {
+    return a.world_size == b.world_size && a.dtype == b.dtype && a.op == b.op && a.mode == b.mode &&
+           a.fusion == b.fusion;
+}
+
+static void set_name(lua_State *lua, const char *field, const struct names *names, uint8_t index) {
+    lua_pushstring(lua, names->name[index]);
+    lua_setfield(lua, -2, field);
+}
+
+static void push_slice(lua_State *lua, struct slice_key key, const struct lists *lists) {
+    lua_createtable(lua, 0, 6);
+    lua_pushinteger(lua, key.world_size);
+    lua_setfield(lua, -2, "world_size");
+    set_name(lua, "dtype", &lists->dtypes, key.dtype);
+    set_name(lua, "op", &lists->ops, key.op);
+    set_name(lua, "mode", &lists->modes, key.mode);
+    set_name(lua, "fusion", &lists->fusions, key.fusion);
+}
+
+int rows_lua_slices(lua_State *lua) {
+    const struct rows *rows = rows_check(lua, 1);
+    struct slice_key *keys = NULL; // few; Lua's memory, so that an error leaks nothing
+    size_t *counts = NULL, found = 0, room = 0, last = 0;
+    for (size_t i = 0; i < rows->count; i++) {
+        struct slice_key key = key_of(&rows->row[i]);
+        if (found == 0 || !key_equal(keys[last], key)) {
+            for (last = 0; last < found && !key_equal(keys[last], key); last++) continue;
+        }
+        if (last == room) {
+            size_t more = 2 * room + 16;
+            struct slice_key *all_keys = lua_newuserdatauv(lua, more * sizeof *keys, 0);
+            size_t *all_counts = lua_newuserdatauv(lua, more * sizeof *counts, 0);
+            if (found > 0) memcpy(all_keys, keys, found * sizeof *keys);
+            if (found > 0) memcpy(all_counts, counts, found * sizeof *counts);
+            keys = all_keys, counts = all_counts, room = more;
+            luaL_checkstack(lua, 4, "too many slices");
+        }
+        if (last == found) keys[found] = key, counts[found++] = 0;
+        counts[last]++;
+    }
+    lua_createtable(lua, (int)found, 0);
+    for (size_t i = 0; i < found; i++) {
+        push_slice(lua, keys[i], lists_of(lua));
+        lua_pushinteger(lua, (lua_Integer)counts[i]);
+        lua_setfield(lua, -2, "count");
+        lua_seti(lua, -2, (lua_Integer)i + 1);
+    }
+    return 1;
+}
+
+static uint8_t take_name(lua_State *lua, const char *field, const struct names *names) {
+    size_t length;
+    lua_getfield(lua, 2, field);
+    const char *text = luaL_checklstring(lua, -1, &length);
+    uint8_t index = names_find(names, text, text + length);
+    if (index == NAME_NONE) luaL_error(lua, "unknown %s %s", names->what, text);
+    lua_pop(lua, 1);
+    return index;
+}
+
+static struct slice_key take_key(lua_State *lua, const struct lists *lists) {
+    luaL_checktype(lua, 2, LUA_TTABLE);
+    lua_getfield(lua, 2, "world_size");
+    struct slice_key key = {.world_size = (uint16_t)luaL_checkinteger(lua, -1)};
+    lua_pop(lua, 1);
+    key.dtype = take_name(lua, "dtype", &lists->dtypes);
+    key.op = take_name(lua, "op", &lists->ops);
+    key.mode = take_name(lua, "mode", &lists->modes);
+    key.fusion = take_name(lua, "fusion", &lists->fusions);
+    return key;
+}
+
+// The columns of a slice, in the order in which their lists lie on the stack.
+enum { TOKENS, HIDDEN, SIZE, STRATEGY, PLACEMENT, TIME, LOW, HIGH, BOUND, SLICE_COLUMNS };
+static const char *const column_names[SLICE_COLUMNS] = {
+    "num_tokens", "hidden_size", "size", "strategy", "placement", "time_us", "low_us", "high_us", "bound_us"};
+
+static void add_integer(lua_State *lua, int list, lua_Integer place, lua_Integer value) {
+    lua_pushinteger(lua, value);
+    lua_seti(lua, list, place);
+}
+
+static void add_number(lua_State *lua, int list, lua_Integer place, double value) {
+    if (isnan(value)) {
+        lua_pushboolean(lua, false);
+    } else {
+        lua_pushnumber(lua, value);
+    }
+    lua_seti(lua, list, place);
+}
+
+static void add_name(lua_State *lua, int list, lua_Integer place, const struct names *names, uint8_t index) {
+    lua_pushlstring(lua, names->name[index], names->length[index]);
+    lua_seti(lua, list, place);
+}
+
+static void add_row(lua_State *lua, int first, lua_Integer place, const struct row *row,
+                    const struct row_detail *detail) {
+    const struct lists *lists = lists_of(lua);
+    add_integer(lua, first + TOKENS, place, row->key.num_tokens);
+    add_integer(lua, first + HIDDEN, place, row->key.hidden_size);
+    add_integer(lua, first + SIZE, place, (lua_Integer)row->size_bytes);
+    add_name(lua, first + STRATEGY, place, &lists->strategies, row->strategy);
+    add_name(lua, first + PLACEMENT, place, &lists->placements, row->placement);
+    add_number(lua, first + TIME, place, row->time_us);
+    add_number(lua, first + LOW, place, detail->low_us);
+    add_number(lua, first + HIGH, place, detail->high_us);
+    add_number(lua, first + BOUND, place, detail->bound_us);
+}
+
+int rows_lua_slice(lua_State *lua) {
+    const struct rows *rows = rows_check(lua, 1);
+    struct slice_key key = take_key(lua, lists_of(lua));
+    int first = lua_gettop(lua) + 1;
+    luaL_checkstack(lua, SLICE_COLUMNS + 4, "a slice");
+    for (int column = 0; column < SLICE_COLUMNS; column++) lua_newtable(lua);
+    lua_Integer count = 0;
+    for (size_t i = 0; i < rows->count; i++) {
+        if (!key_equal(key_of(&rows->row[i]), key)) continue;
+        add_row(lua, first, ++count, &rows->row[i],
+                rows->detail == NULL ? &rows_no_detail : &rows->detail[i]);
+    }
+    lua_createtable(lua, 0, SLICE_COLUMNS + 1);
+    for (int column = 0; column < SLICE_COLUMNS; column++) {
+        lua_pushvalue(lua, first + column);
+        lua_setfield(lua, -2, column_names[column]);
+    }
+    lua_pushinteger(lua, count);
+    lua_setfield(lua, -2, "count");
+    return 1;
+}
