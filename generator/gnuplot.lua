@@ -1,6 +1,7 @@
--- Pictures by gnuplot: draw(script, path) runs it on a script and puts the picture at `path`, whole or not at
--- all. The script sets its terminal, png(width, height) for 300 dpi or svg(), and never its output; quote() makes
--- text safe to stand in a script. What a picture shows is the business of who calls.
+-- Pictures by gnuplot: draw(script, path) runs it on a script and puts the picture at `path`, whole or
+-- not at all. The script sets its terminal, png(width, height) for 300 dpi or svg(), and never its
+-- output; quote() makes text safe to stand in a script. What a picture shows is the business of who
+-- calls.
 --
 --   gnuplot.draw(gnuplot.png(6, 4) .. "plot " .. gnuplot.quote("a.dat") .. " with lines\n", "a.png")
 local file = require "core.file"
@@ -110,6 +111,12 @@ function gnuplot.is_here()
   return true
 end
 
+-- gnuplot writes a font's name and weight as if that were its name, and a name that browsers do not know.
+local function with_plain_fonts(picture)
+  return (picture:gsub('font%-family="Sans:Bold"', 'font-family="sans-serif" font-weight="bold"')
+    :gsub('font%-family="Sans"', 'font-family="sans-serif"'))
+end
+
 local function run(script, output)
   local child, problem = start("-d", "/dev/stdin")
   if not child then return nil, problem end
@@ -122,7 +129,7 @@ local function take(output)
   local picture, problem = file.read(output)
   if not picture then return nil, problem end
   if not is_whole(picture) then return nil, "gnuplot wrote no whole picture; is the disk full?" end
-  return with_density(picture)
+  return picture:find("^[^\n]*<%?xml") and with_plain_fonts(picture) or with_density(picture)
 end
 
 -- Draws what the script says into `path`, which is replaced when the picture is whole. Returns true | nil,

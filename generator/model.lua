@@ -1,7 +1,7 @@
 -- What a template sees: the rows of one arch, selected, with the facts around them. It renders nothing.
 --
--- model.load(data_dir, arch) reads the folder: rows, spec and provenance; model.read does, and chooses nothing.
--- model.for_format(source, format) gives the view of one format:
+-- model.load(data_dir, arch) reads the folder: rows, spec and provenance; model.read does, and chooses
+-- nothing. model.for_format(source, format) gives the view of one format:
 --   arch, fallback, lists, formats, format
 --   canonical  the canonical table (core.table) of the strategies that the format can name
 --   axes       { dtype, op, mode } that formats without such axes hold

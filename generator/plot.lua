@@ -22,7 +22,9 @@ end
 
 local function find_kind(name)
   local kind = kinds.find(name)
-  if not kind then fail.input("there is no picture %q; there are %s", name, table.concat(kinds.names(), ", ")) end
+  if not kind then
+    fail.input("there is no picture %q; there are %s", name, table.concat(kinds.names(), ", "))
+  end
   return kind
 end
 
@@ -67,7 +69,9 @@ local function print_shares(rows)
       for i, entry in ipairs(slice and distribution(slice) or {}) do
         words[i] = ("%s %.1f %%"):format(entry.strategy.name, 100 * entry.share)
       end
-      if #words > 0 then io.stdout:write(("TP %d, %s: %s\n"):format(tp, fusion, table.concat(words, ", "))) end
+      if #words > 0 then
+        io.stdout:write(("TP %d, %s: %s\n"):format(tp, fusion, table.concat(words, ", ")))
+      end
     end
   end
 end
@@ -94,7 +98,8 @@ end
 local function check_fusion(rows, name)
   local fusion = lists.find("fusions", name)
   if not fusion or not lists.contains(rows.fusions, fusion.name) then
-    fail.input("%s: no rows of fusion %s; it has %s", rows.source.data_dir, name, table.concat(rows.fusions, ", "))
+    fail.input("%s: no rows of fusion %s; it has %s", rows.source.data_dir, name,
+      table.concat(rows.fusions, ", "))
   end
   return fusion.name
 end

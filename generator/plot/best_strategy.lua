@@ -1,12 +1,13 @@
--- Which strategy is best where: a cell has its colour, hatch and mark; the legend says in how many cells it wins.
+-- Which strategy is best where: a cell has its colour, hatch and mark; the legend says in how many cells
+-- it wins.
 local lists = require "lists"
 local maps = require "plot.maps"
 local summary = require "summary"
 
 local best_strategy = {}
 
--- The winners of a slice, most first: { { strategy = row of lists.strategies, count =, share = }... }, and how
--- many cells have one.
+-- The winners of a slice, most first: { { strategy = row of lists.strategies, count =, share = }... },
+-- and how many cells have one.
 function best_strategy.distribution(slice)
   local counts, cells, out = {}, 0, {}
   for h = 1, #slice.hidden_sizes do
@@ -17,7 +18,9 @@ function best_strategy.distribution(slice)
   end
   for _, strategy in ipairs(lists.strategies) do
     local count = counts[strategy.name]
-    if count then out[#out + 1] = { strategy = strategy, count = count, share = count / cells, place = #out } end
+    if count then
+      out[#out + 1] = { strategy = strategy, count = count, share = count / cells, place = #out }
+    end
   end
   table.sort(out, function(a, b)
     if a.count ~= b.count then return a.count > b.count end
@@ -52,12 +55,18 @@ function best_strategy.note_of_doubt(slice)
   for h = 1, #slice.hidden_sizes do
     for _, cell in pairs(slice.best[h]) do
       if summary.is_doubtful(cell) then
-        return ("?: in doubt: less than %.0f %% likely to be right%s."):format(100 * summary.least_confidence,
-          slice.has_interval and "" or (", or, as here without intervals, with a margin below %.0f %%"):format(
-            100 * summary.least_margin))
+        return "?: in doubt: " .. best_strategy.doubt_in_words(slice) .. "."
       end
     end
   end
+end
+
+-- When a choice of this slice is in doubt; see summary.lua.
+function best_strategy.doubt_in_words(slice)
+  if slice.has_interval then
+    return ("less than %.0f %% likely to be right"):format(100 * summary.least_confidence)
+  end
+  return ("a margin below %.0f %%, as rows have no intervals"):format(100 * summary.least_margin)
 end
 
 function best_strategy.model(slice)

@@ -13,7 +13,8 @@ local function model(slice)
     title = ("Bus bandwidth, TP %d, %s"):format(slice.tp, slice.fusion),
     y = { label = "busbw (GB/s)", ticks = layout.log_ticks }, better = math.max,
     value = function(row, time_us) return row.size_bytes / time_us * BYTES_PER_US_IN_GBPS * factor end,
-    note = ("busbw = message size / time × %.4g, the factor of %s over %d ranks."):format(factor, slice.op, slice.tp),
+    note = ("busbw = message size / time × %.4g, the factor of %s over %d ranks."):format(factor, slice.op,
+      slice.tp),
   })
 end
 

@@ -1,11 +1,12 @@
--- Colours of pictures: scales from a share to a colour, and what is legible on a colour. A strategy's own colour
--- stands in lists.lua.
+-- Colours of pictures: scales from a share to a colour, and what is legible on a colour. A strategy's own
+-- colour stands in lists.lua.
 local colours = {}
 
--- Each scale is a list of colours at equal distances; between them the mean counts. `time` is perceptually even
--- and legible to colour-blind people (viridis, by S. van der Walt and N. Smith, public domain).
-colours.time = { "#440154", "#482878", "#3e4989", "#31688e", "#26828e", "#1f9e89", "#35b779", "#6ece58", "#b5de2b",
-  "#fde725" }
+-- Each scale is a list of colours at equal distances; between them the mean counts. `time` is
+-- perceptually even and legible to colour-blind people (viridis, by S. van der Walt and N. Smith, public
+-- domain).
+colours.time = { "#440154", "#482878", "#3e4989", "#31688e", "#26828e", "#1f9e89", "#35b779", "#6ece58",
+  "#b5de2b", "#fde725" }
 colours.loss = { "#ffffff", "#fee0d2", "#fcbba1", "#fc9272", "#fb6a4a", "#ef3b2c", "#cb181d", "#99000d" }
 colours.doubt = { "#b35806", "#f1a340", "#fee0b6", "#f7f7f7" } -- from what is shaky to what is sure
 colours.sequence = { "#a9cfe8", "#7ab6da", "#4b98c9", "#1764ab", "#08306b" } -- of lines, by a number

@@ -1,5 +1,6 @@
--- Where the choice is shaky: what the runner-up takes more, and how likely the choice is to be right, where rows
--- have intervals. Orange is in doubt.
+-- Where the choice is shaky: what the runner-up takes more, and how likely the choice is to be right,
+-- where rows have intervals. Orange is in doubt.
+local best_strategy = require "plot.best_strategy"
 local colours = require "plot.colours"
 local lists = require "lists"
 local maps = require "plot.maps"
@@ -7,6 +8,13 @@ local summary = require "summary"
 
 local SURE_MARGIN = 25 -- percent, from which on all is as pale
 local LEAST_CONFIDENCE = 50 -- percent: the toss of a coin
+
+-- Ticks at these values, and at the one where the scale ends.
+local function ticks(values, sign, last)
+  local out = { { value = last, text = sign .. last } }
+  for _, value in ipairs(values) do out[#out + 1] = { value = value, text = tostring(value) } end
+  return out
+end
 
 local function margin_panel(slice)
   return { title = "margin over the runner-up, %", cell = function(h, t)
@@ -16,9 +24,8 @@ local function margin_panel(slice)
     local mark = lists.find("strategies", best.strategy).mark
     return { colour = colours.at(colours.doubt, percent / SURE_MARGIN),
       text = mark .. (percent >= 99.95 and " %.0f" or " %.1f"):format(percent) }
-  end, bar = { label = "margin (%)", scale = colours.doubt, low = 0, high = SURE_MARGIN, ticks = {
-    { value = 0, text = "0" }, { value = 5, text = "5" }, { value = 10, text = "10" }, { value = 15, text = "15" },
-    { value = 20, text = "20" }, { value = 25, text = "≥ 25" } } } }
+  end, bar = { label = "margin (%)", scale = colours.doubt, low = 0, high = SURE_MARGIN,
+    ticks = ticks({ 0, 5, 10, 15, 20 }, "≥ ", SURE_MARGIN) } }
 end
 
 local function confidence_text(percent)
@@ -33,9 +40,8 @@ local function confidence_panel(slice)
     local percent = 100 * best.confidence
     return { colour = colours.at(colours.doubt, (percent - LEAST_CONFIDENCE) / (100 - LEAST_CONFIDENCE)),
       text = confidence_text(percent) }
-  end, bar = { label = "confidence (%)", scale = colours.doubt, low = LEAST_CONFIDENCE, high = 100, ticks = {
-    { value = 50, text = "≤ 50" }, { value = 60, text = "60" }, { value = 70, text = "70" },
-    { value = 80, text = "80" }, { value = 90, text = "90" }, { value = 100, text = "100" } } } }
+  end, bar = { label = "confidence (%)", scale = colours.doubt, low = LEAST_CONFIDENCE, high = 100,
+    ticks = ticks({ 60, 70, 80, 90, 100 }, "≤ ", LEAST_CONFIDENCE) } }
 end
 
 local function count_doubtful(slice)
@@ -51,18 +57,17 @@ end
 
 local function model(slice)
   local panels, doubtful, cells = { margin_panel(slice) }, count_doubtful(slice)
-  local notes = { ("%d of %d choices are in doubt: %s. The letters are the winner's; alone, it has no margin.")
-    :format(doubtful, cells, slice.has_interval
-      and ("less than %.0f %% likely to be right"):format(100 * summary.least_confidence)
-      or ("a margin below %.0f %%"):format(100 * summary.least_margin)) }
+  local notes = { ("%d of %d choices are in doubt: %s."):format(doubtful, cells,
+    best_strategy.doubt_in_words(slice)), "The letters are the winner's; alone, it has no margin." }
   if slice.has_interval then
     panels[2] = confidence_panel(slice)
   else
-    notes[2] = "These rows have no intervals, so how likely a choice is to be right is not known."
+    notes[#notes + 1] = "How likely a choice is to be right is not known without intervals."
   end
   return maps.model(slice, {
     title = ("How sure the choice is, TP %d, %s"):format(slice.tp, slice.fusion),
-    panels = panels, notes = notes, text_is = "numbers", missing_is = "unmeasured, or nothing to compare with",
+    panels = panels, notes = notes, text_is = "numbers",
+    missing_is = "unmeasured, or nothing to compare with",
   })
 end
 

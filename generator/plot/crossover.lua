@@ -7,6 +7,7 @@ local lists = require "lists"
 local maps = require "plot.maps"
 
 local PALE = 0.35 -- the part of white in a region's colour
+local MANY_BORDERS = 400 -- from here on thin ones are drawn
 
 local function winner(slice, h, t)
   local cell = slice.best[h] and slice.best[h][t]
@@ -60,28 +61,32 @@ local function middle_of(region)
   return best[1], best[2]
 end
 
--- A mark for each region; where there are very many, for the larger ones.
-local function names_of(slice, x_at, y_at)
-  local MOST, regions, seen = 60, {}, {}
+-- Whether the cell at (h, t) has room for a mark, as shares of the axes.
+local function has_room(h, t, x_edges, y_edges)
+  local width = (x_edges[t + 1] - x_edges[t]) / (x_edges[#x_edges] - x_edges[1])
+  local height = (y_edges[h + 1] - y_edges[h]) / (y_edges[#y_edges] - y_edges[1])
+  return width > 0.025 and height > 0.035
+end
+
+-- A mark for each region whose middle has room for it.
+local function names_of(slice, x_at, y_at, x_edges, y_edges)
+  local regions, seen, names = {}, {}, {}
   for h = 1, #slice.hidden_sizes do seen[h] = {} end
   for h = 1, #slice.hidden_sizes do
     for t = 1, #slice.num_tokens do
       if winner(slice, h, t) and not seen[h][t] then
         local region, name = region_of(slice, h, t, seen)
-        regions[#regions + 1] = { region = region, name = name, place = #regions }
+        regions[#regions + 1] = { region = region, name = name }
       end
     end
   end
-  table.sort(regions, function(a, b)
-    if #a.region ~= #b.region then return #a.region > #b.region end
-    return a.place < b.place
-  end)
-  local names = {}
-  for i = 1, math.min(#regions, MOST) do
-    local h, t = middle_of(regions[i].region)
-    local strategy = lists.find("strategies", regions[i].name)
-    names[i] = { x = x_at[t], y = y_at[h], text = strategy.mark, points = layout.font.panel, bold = true,
-      colour = colours.text_on(colours.pale(strategy.colour, PALE)) }
+  for _, entry in ipairs(regions) do
+    local h, t = middle_of(entry.region)
+    if has_room(h, t, x_edges, y_edges) then
+      local strategy = lists.find("strategies", entry.name)
+      names[#names + 1] = { x = x_at[t], y = y_at[h], text = strategy.mark, points = layout.font.panel,
+        bold = true, colour = colours.text_on(colours.pale(strategy.colour, PALE)) }
+    end
   end
   return names
 end
@@ -95,7 +100,7 @@ local function size_lines(slice, x_edges, y_edges, lines, names)
   for exponent = first, math.floor(x_high + y_high + bytes), step do
     local sum = exponent - bytes -- of log2 tokens and log2 hidden size
     local x1, x2 = math.max(x_low, sum - y_high), math.min(x_high, sum - y_low)
-    if x2 - x1 > 0.5 then
+    if x2 - x1 > 2 then
       lines[#lines + 1] = { x1, sum - x1, x2, sum - x2 }
       names[#names + 1] = { x = x1 + 0.07 * (x2 - x1), y = sum - x1 - 0.07 * (x2 - x1), boxed = true,
         text = layout.bytes(2.0 ^ exponent), points = 7, colour = "#333333" }
@@ -106,19 +111,20 @@ end
 local function model(slice)
   local x_at, x_edges = maps.place(slice.num_tokens, "log")
   local y_at, y_edges = maps.place(slice.hidden_sizes, "log")
-  local lines, names = {}, names_of(slice, x_at, y_at)
+  local borders, lines = borders_of(slice, x_edges, y_edges), {}
+  local names = names_of(slice, x_at, y_at, x_edges, y_edges)
   size_lines(slice, x_edges, y_edges, lines, names)
   local legend = best_strategy.legend(slice)
   for _, entry in ipairs(legend) do entry.colour = colours.pale(entry.colour, PALE) end
   return maps.model(slice, {
     title = ("Where the best strategy changes, TP %d, %s"):format(slice.tp, slice.fusion),
     scale = "log", legend = legend, missing_is = "unmeasured",
-    notes = { "Thick: borders between measured points whose best strategies differ. Dashed: equal message size." },
+    notes = { "Borders: between measured points whose best strategies differ. Dashed: equal message size." },
     panels = { { cell = function(h, t)
       local cell = best_strategy.cell(slice, h, t)
       return cell and { colour = colours.pale(cell.colour, PALE), hatched = cell.hatched }
     end } },
-    borders = borders_of(slice, x_edges, y_edges), lines = lines, names = names,
+    borders = borders, border_width = #borders > MANY_BORDERS and 0.5 or 2, lines = lines, names = names,
   })
 end
 

@@ -1,9 +1,9 @@
--- What stands around the panels of every picture: title, what was measured and where, legend, notes. Texts and
--- swatches of the legend have places in inches; the templates only write them down.
+-- What stands around the panels of every picture: title, what was measured and where, legend, notes.
+-- Texts and swatches of the legend have places in inches; the templates only write them down.
 --
 --   local frame = frames.new(slice, "Best strategy", width, legend_entries, notes)
---   frame:close(height_of_panels)   -> the model's texts, swatches, hatches, width, height, and top: the panels'
---                                      upper edge
+--   frame:close(height_of_panels)   -> the model: texts, swatches, hatches, width, height; top: the
+--                                      upper edge of the panels
 local layout = require "plot.layout"
 local colours = require "plot.colours"
 
@@ -17,8 +17,8 @@ frames.edge = EDGE
 -- Writes a line at x inches, and moves down.
 function methods:line(text, x, points, colour, bold)
   local height = layout.height_of(points)
-  self.texts[#self.texts + 1] = { x = x, down = self.down + height / 2, text = layout.legible(text), points = points,
-    colour = colour or "#000000", bold = bold }
+  self.texts[#self.texts + 1] = { x = x, down = self.down + height / 2, text = layout.legible(text),
+    points = points, colour = colour or "#000000", bold = bold }
   self.down = self.down + height
 end
 
@@ -36,14 +36,16 @@ function frames.axes_in_words(slice)
 end
 
 local function head(frame, slice, title)
-  frame:line(layout.shorten(title, layout.font.title, frame.width - 2 * EDGE), EDGE, layout.font.title, nil, true)
-  local words = frames.axes_in_words(slice)
+  local font = layout.font.title
+  frame:line(layout.shorten(title, font, frame.width - 2 * EDGE), EDGE, font, nil, true)
+  local words = slice.subtitle or frames.axes_in_words(slice)
   if slice.machine then words = words .. "; measured on " .. slice.machine end
   if slice.oversubscribed then words = words .. "; more ranks than cores" end
   frame:lines(words, layout.font.subtitle, "#555555")
 end
 
--- A title, and room for what follows; `width` in inches, at least what the title needs.
+-- A title, what was measured, and room for what follows. `slice` is one of sweep.lua, or { subtitle = };
+-- `width` in inches, at least what the title needs.
 function frames.new(slice, title, width, legend, notes)
   width = math.max(width, 6.2, layout.width_of(title, layout.font.title) * 1.08 + 2 * EDGE)
   local frame = setmetatable({ width = width, down = EDGE, texts = {}, swatches = {}, hatches = {},
@@ -79,8 +81,8 @@ local function add_swatch(frame, entry)
   if not entry.dash and (entry.hatched or entry.missing) then
     box.hatch = entry.missing and colours.missing_lines or "#ffffff"
   end
-  frame.texts[#frame.texts + 1] = { x = x + SWATCH_WIDTH + 0.08, down = down, text = layout.legible(entry.text),
-    points = layout.font.legend, colour = "#000000" }
+  frame.texts[#frame.texts + 1] = { x = x + SWATCH_WIDTH + 0.08, down = down,
+    text = layout.legible(entry.text), points = layout.font.legend, colour = "#000000" }
 end
 
 -- Ends the picture below the panels; returns its model.
@@ -106,8 +108,8 @@ function methods:close(panels_height)
       end
     end
   end
-  return { texts = self.texts, swatches = self.swatches, hatches = self.hatches, width = self.width, height = height,
-    top = height - self.top }
+  return { texts = self.texts, swatches = self.swatches, hatches = self.hatches, width = self.width,
+    height = height, top = height - self.top }
 end
 
 return frames

@@ -1,12 +1,14 @@
--- Where things stand in a picture, in inches, and what fits: sizes of text, lines of notes, ticks. It knows no
--- picture. Pictures are laid out here and not by gnuplot, which cuts off what it has not foreseen.
+-- Where things stand in a picture, in inches, and what fits: sizes of text, lines of notes, ticks. It
+-- knows no picture. Pictures are laid out here and not by gnuplot, which cuts off what it has not
+-- foreseen.
 local layout = {}
 
--- Points per inch, and how wide a letter is on average, as a share of the font's size: of DejaVu Sans, which is
--- wide; other fonts then leave some room.
+-- Points per inch, and how wide a letter is on average, as a share of the font's size: of DejaVu Sans,
+-- which is wide; other fonts then leave some room.
 local POINTS, LETTER = 72, 0.62
 
-layout.font = { title = 12.5, subtitle = 8.5, panel = 9.5, axis = 9, tick = 8, cell = 6.5, legend = 8.5, note = 8 }
+layout.font = { title = 12.5, subtitle = 8.5, panel = 9.5, axis = 9, tick = 8, cell = 6.5, legend = 8.5,
+  note = 8 }
 
 -- Lines stand this many times the font's size below each other.
 layout.line = 1.45
@@ -85,8 +87,8 @@ local function ticks_at(steps, low, high)
   return ticks
 end
 
--- Ticks of a logarithmic axis, { { value, text }... }: 1, 2, 5 of every decade that lie within; fewer where they
--- would be more than `most`; the ends where hardly any lies within.
+-- Ticks of a logarithmic axis, { { value, text }... }: 1, 2, 5 of every decade that lie within; fewer
+-- where they would be more than `most`; the ends where hardly any lies within.
 function layout.log_ticks(low, high, most)
   local ticks = ticks_at({ 1, 2, 5 }, low, high)
   if #ticks < 2 then
@@ -123,8 +125,8 @@ function layout.columns(count, width, height)
   return best
 end
 
--- Entries of a legend, left to right and top to bottom, in at most `width` inches: sets x and y (from the upper
--- left corner) of each; returns how high all is.
+-- Entries of a legend, left to right and top to bottom, in at most `width` inches: sets x and y (from the
+-- upper left corner) of each; returns how high all is.
 function layout.place_legend(entries, width)
   local SAMPLE, GAP = 0.32, 0.3
   local font, x, y = layout.font.legend, 0, 0

@@ -1,12 +1,14 @@
 -- Lines over logarithmic axes: panels of series with points, bands and plain lines, laid out for
--- templates/plots/lines.gp.tmpl. What they mean is the business of each kind of picture (time_vs_size.lua ...).
+-- templates/plots/lines.gp.tmpl. What they mean is the business of each kind of picture (time_vs_size.lua
+-- ...).
 --
---   lines.model(slice, { title =, x = axis, y = axis, legend =, notes =, panels = { { title =, series = { { colour =,
---     hatched =, point =, points = { { x, y, low, high, text =, text_colour = }... }, band =, plain = }... } }... } })
+--   lines.model(slice, { title =, x = axis, y = axis, legend =, notes =, panels = {
+--     { title =, series = { { colour =, hatched =, point =, band =, plain =, text_points =,
+--       points = { { x, y, low, high, text = }... } }... } }... } })
 --
--- An axis is { label =, ticks = function(low, high, most) -> { { value, text }... }, values = { ... } }: with
--- `values` these alone are ticks. A series that is `plain` is a line without points; `hatched` ones are dashed.
-local colours = require "plot.colours"
+-- An axis is { label =, ticks = function(low, high, most) -> { { value, text }... }, values = { ... } }:
+-- with `values` these alone are ticks. A series that is `plain` is a line without points; `hatched` ones
+-- are dashed.
 local frames = require "plot.frame"
 local layout = require "plot.layout"
 
@@ -84,8 +86,6 @@ function lines.model(slice, spec)
   model.x_ticks = ticks_of(spec.x, model.x_low, model.x_high, size.width, 0.62)
   model.y_ticks = ticks_of(spec.y, model.y_low, model.y_high, size.height, 0.25)
   model.x_label, model.y_label = spec.x.label, spec.y.label
-  model.band_share = 0.75 -- of white in a band
-  model.pale = colours.pale
   return model
 end
 

@@ -1,12 +1,13 @@
--- Maps over tokens x hidden sizes: panels of coloured cells, laid out for templates/plots/maps.gp.tmpl. What the
--- colours mean is the business of each kind of picture (heatmap.lua ...).
+-- Maps over tokens x hidden sizes: panels of coloured cells, laid out for templates/plots/maps.gp.tmpl.
+-- What the colours mean is the business of each kind of picture (heatmap.lua ...).
 --
---   maps.model(slice, { title =, panels = { { title =, cell = function(h, t) -> { colour =, text =, hatched = } or
---     nil: missing, bar = }... }, bar =, legend =, notes =, scale = "log", borders =, lines =, names = })
+--   maps.model(slice, { title =, bar =, legend =, notes =, text_is =, missing_is =, scale = "log", borders =,
+--     border_width =, lines =, names =, panels = { { title =, bar =,
+--       cell = function(h, t) -> { colour =, text =, hatched = }, or nil: missing }... } })
 --
--- A bar is { label =, scale = a scale of colours, low =, high =, log =, ticks = { { value, text }... } }; with
--- `bar` all panels share one. `scale = "log"` places cells by value, not in rows of equal cells; `borders`, `lines`
--- and `names` then lie over them, in the same coordinates: see maps.place.
+-- A bar is { label =, scale = a scale of colours, low =, high =, log =, ticks = { { value, text }... } };
+-- with `bar` all panels share one. `scale = "log"` places cells by value, not in rows of equal cells;
+-- `borders`, `lines` and `names` then lie over them, in the same coordinates: see maps.place.
 local colours = require "plot.colours"
 local frames = require "plot.frame"
 local layout = require "plot.layout"
@@ -17,6 +18,7 @@ local LARGEST_CELL, USUAL_CELL, WIDEST_PANEL, HIGHEST_PANEL = 0.56, 0.40, 12, 7
 local NARROWEST_PANEL, LOWEST_PANEL = 2.3, 0.9
 local ROOMY = { cell = 0.6, width = 5.2, height = 1.4 } -- where a picture has a single panel
 local LOG_PANEL = { width = 8.5, height = 4.6 }
+local BAR_WIDTH, BAR_GAP, BAR_LABELS, LOWEST_BAR = 0.16, 0.18, 0.75, 1.6
 local GAP, OVERLAP = 0.03, -0.004 -- of a cell, on each side
 
 -- ---- cells ------------------------------------------------------------------------------------
@@ -33,26 +35,28 @@ function maps.place(values, scale)
   return at, edges
 end
 
--- The cells of a panel: { fills, hatches, missing, texts }, in the axes' coordinates.
+-- Lines that hatch a cell go to `list`.
+local function hatch(list, x, y, width, height)
+  for _, line in ipairs(frames.diagonals(x, y, width, height)) do list[#list + 1] = line end
+end
+
+-- The cells of a panel, in the axes' coordinates: { fills, hatches, missing_hatches, texts }.
 local function cells_of(slice, panel, grid, with_text)
   local out = { fills = {}, hatches = {}, missing_hatches = {}, texts = {}, count_missing = 0 }
   for h = 1, #slice.hidden_sizes do
     for t = 1, #slice.num_tokens do
-      local x, y = grid.x_edges[t], grid.y_edges[h]
-      local width, height = grid.x_edges[t + 1] - x, grid.y_edges[h + 1] - y
       local cell = panel.cell(h, t)
-      local gap = grid.gap
+      local width, height = grid.x_edges[t + 1] - grid.x_edges[t], grid.y_edges[h + 1] - grid.y_edges[h]
+      local x, y = grid.x_edges[t] + grid.gap * width, grid.y_edges[h] + grid.gap * height
+      width, height = (1 - 2 * grid.gap) * width, (1 - 2 * grid.gap) * height
       local colour = cell and cell.colour or colours.missing
-      out.fills[#out.fills + 1] = { x + gap * width, x + (1 - gap) * width, y + gap * height,
-        y + (1 - gap) * height, colours.number(colour) }
-      local lines = not cell and out.missing_hatches or cell.hatched and out.hatches
-      if lines then
-        for _, line in ipairs(frames.diagonals(x + gap * width, y + gap * height, (1 - 2 * gap) * width,
-          (1 - 2 * gap) * height)) do
-          lines[#lines + 1] = line
-        end
+      out.fills[#out.fills + 1] = { x, x + width, y, y + height, colours.number(colour) }
+      if not cell then
+        out.count_missing = out.count_missing + 1
+        hatch(out.missing_hatches, x, y, width, height)
+      elseif cell.hatched then
+        hatch(out.hatches, x, y, width, height)
       end
-      if not cell then out.count_missing = out.count_missing + 1 end
       if with_text and cell and cell.text then
         out.texts[#out.texts + 1] = { grid.x_at[t], grid.y_at[h], cell.text,
           colours.number(colours.text_on(colour)), cell.hatched and colours.number(colour) or nil }
@@ -107,7 +111,6 @@ local function ticks(values, at, room, spacing)
   return out
 end
 
-local BAR_WIDTH, BAR_GAP, BAR_LABELS = 0.16, 0.18, 0.75
 
 -- How a bar is drawn: boxes of colour from low to high that overlap, so that no seam shows.
 local function bar_model(bar, x, bottom, top)
@@ -146,71 +149,93 @@ end
 
 -- Gaps around and between panels, in inches.
 local function gaps_of(slice, spec)
-  return { left = layout.height_of(layout.font.axis) + digits(slice.hidden_sizes) * layout.width_of("0", layout.font.tick) + 0.16,
+  local tick = digits(slice.hidden_sizes) * layout.width_of("0", layout.font.tick)
+  return { left = layout.height_of(layout.font.axis) + tick + 0.16,
     between = spec.bar and 0.3 or BAR_GAP + BAR_WIDTH + BAR_LABELS,
     right = (spec.bar or spec.panels[1].bar) and BAR_GAP + BAR_WIDTH + BAR_LABELS or 0.2,
     title = spec.panels[1].title and layout.height_of(layout.font.panel) + 0.08 or 0.1, below = 0.06,
     label = tick_depth(slice.num_tokens) + 0.12, foot = tick_depth(slice.num_tokens) + 0.26 }
 end
 
--- Whether nothing stands below panel i.
-local function is_lowest(i, count, columns) return i + columns > count end
-
-local function panel_model(spec, i, place, size, gaps)
-  local panel = spec.panels[i]
-  local left = frames.edge + gaps.left + place.column * (size.width + place.between)
-  local top = place.top - gaps.title - place.row * (size.height + gaps.title + gaps.below)
-  return { title = panel.title and layout.shorten(panel.title, layout.font.panel, size.width + place.between),
-    left = left, right = left + size.width, top = top, bottom = top - size.height,
-    has_x_ticks = is_lowest(i, #spec.panels, place.columns), has_y_ticks = place.column == 0,
-    label = top - size.height - gaps.label,
-    bar = panel.bar and bar_model(panel.bar, left + size.width + BAR_GAP, top - size.height, top) }
+-- Where panel i stands; `places`: columns, width, height, between, top, and the gaps around.
+local function panel_model(spec, i, places, gaps)
+  local panel, column, row = spec.panels[i], (i - 1) % places.columns, (i - 1) // places.columns
+  local left = frames.edge + gaps.left + column * (places.width + places.between)
+  local top = places.top - gaps.title - row * (places.height + gaps.title + gaps.below)
+  local bottom = top - places.height
+  return {
+    title = panel.title and layout.shorten(panel.title, layout.font.panel, places.width + places.between),
+    left = left, right = left + places.width, top = top, bottom = bottom, label = bottom - gaps.label,
+    has_x_ticks = i + places.columns > #spec.panels, -- nothing stands below
+    has_y_ticks = column == 0,
+    bar = panel.bar and bar_model(panel.bar, left + places.width + BAR_GAP, bottom, top) }
 end
 
--- The model of the template; `slice` as sweep.lua has it.
-function maps.model(slice, spec)
-  local width, height, with_text = size_of(slice, spec)
-  local gaps, grid, count = gaps_of(slice, spec), grid_of(slice, spec), #spec.panels
-  local between = spec.panels[1].bar and gaps.right + 0.1 or gaps.between
-  local columns = layout.columns(count, width + between, height + gaps.title + gaps.below)
-  local rows = math.ceil(count / columns)
-  local notes = { table.unpack(spec.notes or {}) }
-  if not with_text and spec.text_is and longest_text(slice, spec.panels) > 0 then
-    notes[#notes + 1] = ("Too many cells to write %s into them."):format(spec.text_is)
-  end
-  local contents = {}
-  local missing = 0
+-- The cells of all panels, and how many are missing.
+local function contents_of(slice, spec, grid, with_text)
+  local contents, missing = {}, 0
   for i, panel in ipairs(spec.panels) do
     contents[i] = cells_of(slice, panel, grid, with_text)
     missing = missing + contents[i].count_missing
   end
-  local legend = { table.unpack(spec.legend or {}) }
+  return contents, missing
+end
+
+-- The legend and the notes, with what missing cells and absent texts ask for.
+local function foot_of(slice, spec, missing, with_text)
+  local legend, notes = { table.unpack(spec.legend or {}) }, { table.unpack(spec.notes or {}) }
+  if not with_text and spec.text_is and longest_text(slice, spec.panels) > 0 then
+    notes[#notes + 1] = ("Too many cells to write %s into them."):format(spec.text_is)
+  end
   if missing > 0 then
     legend[#legend + 1] = { text = spec.missing_is or "no time", missing = true }
     notes[#notes + 1] = frames.reasons(slice)
   end
-  local frame = frames.new(slice, spec.title, 2 * frames.edge + gaps.left + columns * width +
-    (columns - 1) * between + gaps.right, legend, notes)
-  local model = frame:close(rows * (height + gaps.title + gaps.below) + gaps.foot)
+  return legend, notes
+end
+
+local function places_of(slice, spec, gaps)
+  local places = {}
+  places.width, places.height, places.with_text = size_of(slice, spec)
+  places.between = spec.panels[1].bar and gaps.right + 0.1 or gaps.between
+  places.columns = layout.columns(#spec.panels, places.width + places.between,
+    places.height + gaps.title + gaps.below)
+  places.rows = math.ceil(#spec.panels / places.columns)
+  places.right = gaps.left + places.columns * places.width + (places.columns - 1) * places.between
+  return places
+end
+
+local function add_panels(model, spec, contents, places, gaps)
   model.panels, model.bars = {}, {}
   for i in ipairs(spec.panels) do
-    local place = { column = (i - 1) % columns, row = (i - 1) // columns, columns = columns, top = model.top,
-      between = between }
-    local panel = panel_model(spec, i, place, { width = width, height = height }, gaps)
+    local panel = panel_model(spec, i, places, gaps)
     for name, value in pairs(contents[i]) do panel[name] = value end
     model.panels[i] = panel
     if panel.bar then table.insert(model.bars, panel.bar) end
   end
   if spec.bar then
-    local right = frames.edge + gaps.left + columns * width + (columns - 1) * between
-    table.insert(model.bars, bar_model(spec.bar, right + BAR_GAP, model.panels[1].top - math.max(height, 1.6),
-      model.panels[1].top))
+    local top = model.panels[1].top
+    table.insert(model.bars, bar_model(spec.bar, frames.edge + places.right + BAR_GAP,
+      top - math.max(places.height, LOWEST_BAR), top))
   end
+end
+
+-- The model of the template; `slice` as sweep.lua has it.
+function maps.model(slice, spec)
+  local gaps, grid = gaps_of(slice, spec), grid_of(slice, spec)
+  local places = places_of(slice, spec, gaps)
+  local contents, missing = contents_of(slice, spec, grid, places.with_text)
+  local frame = frames.new(slice, spec.title, 2 * frames.edge + places.right + gaps.right,
+    foot_of(slice, spec, missing, places.with_text))
+  local model = frame:close(math.max(spec.bar and LOWEST_BAR or 0,
+    places.rows * (places.height + gaps.title + gaps.below)) + gaps.foot)
+  places.top = model.top
+  add_panels(model, spec, contents, places, gaps)
   model.x_low, model.x_high = grid.x_edges[1], grid.x_edges[#grid.x_edges]
   model.y_low, model.y_high = grid.y_edges[1], grid.y_edges[#grid.y_edges]
-  model.x_ticks = ticks(slice.num_tokens, grid.x_at, width, 0.17)
-  model.y_ticks = ticks(slice.hidden_sizes, grid.y_at, height, 0.13)
-  model.cell_font = cell_font(spec)
+  model.x_ticks = ticks(slice.num_tokens, grid.x_at, places.width, 0.19)
+  model.y_ticks = ticks(slice.hidden_sizes, grid.y_at, places.height, 0.13)
+  model.cell_font, model.border_width = cell_font(spec), spec.border_width or 1
   model.borders, model.lines, model.names = spec.borders or {}, spec.lines or {}, spec.names or {}
   return model
 end

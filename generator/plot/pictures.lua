@@ -1,5 +1,5 @@
--- Pictures of sweeps: one, or all of a folder at once, several gnuplots side by side. What they show is in the
--- files that list.lua names; which rows there are, in sweep.lua.
+-- Pictures of sweeps: one, or all of a folder at once, several gnuplots side by side. What they show is
+-- in the files that list.lua names; which rows there are, in sweep.lua.
 --
 --   local pictures, sweep = require "plot.pictures", require "plot.sweep"
 --   local rows = sweep.of_files { "benchmark.tp2.sm90.csv" }
@@ -28,7 +28,8 @@ local function model_of(kind, rows, of)
 end
 
 -- Draws one picture of `rows` (of sweep.lua): of = { tp =, fusion =, path = that ends in .png or .svg }.
--- Returns true | nil, message, and "empty" where there is nothing to draw, else gnuplot.lua's exit code or nil.
+-- Returns true | nil, message, and "empty" where there is nothing to draw, else gnuplot.lua's exit code
+-- or nil.
 function pictures.draw(kind, rows, of)
   local terminal = pictures.formats[of.path:match("%.(%w+)$") or ""]
   if not terminal then return nil, of.path .. ": neither .png nor .svg" end
@@ -44,8 +45,8 @@ local function path_of(out, rows, kind, tp, fusion, format)
   return ("%s/viz/%s/%s_%s.%s"):format(out, fusion, base, kind, format)
 end
 
--- All pictures of these kinds (rows of list.lua) and formats, as { kind, tp, fusion, path }, those that take longest
--- first; and what has no rows, as lines.
+-- All pictures of these kinds (rows of list.lua) and formats, as { kind, tp, fusion, path }, those that
+-- take longest first; and what has no rows, as lines.
 function pictures.plan(rows, out, kinds, formats)
   local plan, empty = {}, {}
   for _, kind in ipairs(kinds) do
@@ -70,8 +71,8 @@ local function draw_in_child(rows, entry)
   fail.with(code or 1, "%s", problem)
 end
 
--- Draws a plan. Returns how many pictures there are, and what was left out, as lines without repetition. What fails
--- raises, once the others are drawn.
+-- Draws a plan. Returns how many pictures there are, and what was left out, as lines without repetition.
+-- What fails raises, once the others are drawn.
 function pictures.draw_all(rows, plan, progress)
   local folders = {}
   for _, entry in ipairs(plan) do

@@ -1,5 +1,5 @@
--- What more ranks cost: the best strategy's time over TP sizes, a panel for each of a few hidden sizes, a line for
--- each of a few token counts. Unlike the other kinds it takes the slices of all TP sizes.
+-- What more ranks cost: the best strategy's time over TP sizes, a panel for each of a few hidden sizes, a
+-- line for each of a few token counts. Unlike the other kinds it takes the slices of all TP sizes.
 local colours = require "plot.colours"
 local layout = require "plot.layout"
 local lines = require "plot.lines"
@@ -47,7 +47,8 @@ local function series_of(slices, hidden_size, num_tokens, share, place)
   for _, slice in ipairs(slices) do
     local best = best_at(slice, hidden_size, num_tokens)
     if best then
-      table.insert(series.points, { slice.tp, best.time_us, text = lists.find("strategies", best.strategy).mark })
+      table.insert(series.points,
+        { slice.tp, best.time_us, text = lists.find("strategies", best.strategy).mark })
     end
   end
   return series

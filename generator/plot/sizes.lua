@@ -1,5 +1,6 @@
--- Strategies over the message size: what time_vs_size and busbw share. Cells of the same size, such as 4 tokens of
--- 1024 and 1 of 4096, make one point: the median; where sizes are very many, those within a quarter of a doubling do.
+-- Strategies over the message size: what time_vs_size and busbw share. Cells of the same size, such as 4
+-- tokens of 1024 and 1 of 4096, make one point: the median; where sizes are very many, those within a
+-- quarter of a doubling do.
 local layout = require "plot.layout"
 local lines = require "plot.lines"
 
@@ -43,7 +44,8 @@ local function groups_of(slice, grid, is_thinned)
   return groups
 end
 
--- One number of each row: the median over the rows that have it, the least and the most; nil where none has it.
+-- One number of each row: the median over the rows that have it, the least and the most; nil where none
+-- has it.
 local function over(rows, value)
   local list = {}
   for _, row in ipairs(rows) do list[#list + 1] = value(row) end
@@ -52,23 +54,31 @@ local function over(rows, value)
   return median, list[1], list[#list]
 end
 
--- The series of all strategies and, where rows have one, of the bound. `value(row, time_us)` is what y shows of a
--- time. Also returns whether points are put together.
+-- The point of a size, { size, median, low, high }, and its bound, { size, least =, most = } or nil.
+local function point_of(group, value)
+  local function of(name)
+    return over(group.rows, function(row) return row[name] and value(row, row[name]) end)
+  end
+  local _, low_1, low_2 = of("low_us")
+  local _, high_1, high_2 = of("high_us")
+  local point = { group.size, (of("time_us")) }
+  if low_1 and high_1 then point[3], point[4] = math.min(low_1, high_1), math.max(low_2, high_2) end
+  local bound, least, most = of("bound_us")
+  return point, bound and { group.size, least = least, most = most }
+end
+
+-- The series of all strategies, and the bounds that their rows tell. `value(row, time_us)` is what y shows of
+-- a time. Also returns whether points are put together.
 local function series_of(slice, value)
-  local thinned, out = distinct_sizes(slice) > MOST_POINTS, {}
-  local bounds = {}
+  local thinned, out, bounds = distinct_sizes(slice) > MOST_POINTS, {}, {}
   for i, strategy in ipairs(slice.strategies) do
-    local series = { colour = strategy.colour, hatched = strategy.hatched, point = lines.point(i), points = {},
-      text = strategy.mark .. " " .. strategy.name }
-    for _, group in ipairs(groups_of(slice, slice.rows[strategy.name], thinned)) do
-      local middle = over(group.rows, function(row) return value(row, row.time_us) end)
-      local _, a, b = over(group.rows, function(row) return row.low_us and value(row, row.low_us) end)
-      local _, c, d = over(group.rows, function(row) return row.high_us and value(row, row.high_us) end)
-      local low, high = a and c and math.min(a, c), b and d and math.max(b, d)
-      table.insert(series.points, { group.size, middle, low or nil, high or nil })
-      series.band = series.band or low ~= nil
-      local bound, least, most = over(group.rows, function(row) return row.bound_us and value(row, row.bound_us) end)
-      if bound then bounds[#bounds + 1] = { group.size, bound, least = least, most = most } end
+    local series = { colour = strategy.colour, hatched = strategy.hatched, point = lines.point(i),
+      points = {}, text = strategy.mark .. " " .. strategy.name }
+    for p, group in ipairs(groups_of(slice, slice.rows[strategy.name], thinned)) do
+      local point, bound = point_of(group, value)
+      series.points[p] = point
+      series.band = series.band or point[3] ~= nil
+      bounds[#bounds + 1] = bound
     end
     out[i] = series
   end
@@ -87,28 +97,31 @@ local function bound_series(bounds, better)
   return { colour = "#000000", plain = true, points = list, text = "physical bound" }
 end
 
--- The model of a picture over sizes. spec: title, y (see lines.lua), value(row, time_us), better = math.min or
--- math.max, note.
+-- What these rows do not say, so that nobody looks for it; or nil.
+local function what_is_not_there(slice)
+  local missing = {}
+  if not slice.has_interval then missing[#missing + 1] = "intervals" end
+  if not slice.has_bound then missing[#missing + 1] = "physical bounds" end
+  if #missing == 0 then return nil end
+  return ("These rows have no %s, so none is drawn."):format(table.concat(missing, " or "))
+end
+
+-- The model of a picture over sizes. spec: title, y (see lines.lua), value(row, time_us), note, better =
+-- math.min or math.max.
 function sizes.model(slice, spec)
   local series, bounds, thinned = series_of(slice, spec.value)
   local notes = { spec.note }
-  if slice.has_bound then
-    table.insert(series, bound_series(bounds, spec.better))
-  end
+  if slice.has_bound then table.insert(series, bound_series(bounds, spec.better)) end
   local legend = { table.unpack(series) }
   if slice.has_interval then
     legend[#legend + 1] = { text = "95 % interval of the median", colour = "#c8c8c8", box = true }
   end
-  if not slice.has_interval or not slice.has_bound then
-    local missing = not slice.has_interval and not slice.has_bound and "intervals or physical bounds"
-      or not slice.has_interval and "intervals" or "physical bounds"
-    notes[#notes + 1] = ("These rows have no %s, so none is drawn."):format(missing)
-  end
+  notes[#notes + 1] = what_is_not_there(slice)
   notes[#notes + 1] = thinned
     and "A point is the median over the cells whose sizes are within a quarter of a doubling."
     or "A point is the median over the cells of this size."
-  return lines.model(slice, { title = spec.title, panels = { { series = series } }, legend = legend, notes = notes,
-    x = { label = "message size", ticks = layout.byte_ticks }, y = spec.y })
+  return lines.model(slice, { title = spec.title, panels = { { series = series } }, legend = legend,
+    notes = notes, x = { label = "message size", ticks = layout.byte_ticks }, y = spec.y })
 end
 
 return sizes

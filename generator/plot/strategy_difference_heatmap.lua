@@ -1,5 +1,6 @@
--- What every strategy takes more than the best one, in percent: a panel each, from white to red. AUTO and whatever
--- may not be chosen never counts as best; where it is faster its difference is negative, and white.
+-- What every strategy takes more than the best one, in percent: a panel each, from white to red. AUTO and
+-- whatever may not be chosen never counts as best; where it is faster its difference is negative, and
+-- white.
 local colours = require "plot.colours"
 local maps = require "plot.maps"
 

@@ -1,5 +1,5 @@
--- The rows of a folder, or of single files, as pictures see them: slices of one TP size and fusion, each a grid
--- of hidden sizes x token counts. It draws nothing and knows no picture.
+-- The rows of a folder, or of single files, as pictures see them: slices of one TP size and fusion, each
+-- a grid of hidden sizes x token counts. It draws nothing and knows no picture.
 --
 --   local sweep = require("plot.sweep").of_folder("tables/host", "host")
 --   local slice = sweep:slice(2, "NONE")
@@ -52,8 +52,8 @@ local function axes_of(slices, asked, wanted)
   return axes
 end
 
--- The slices of these axes, as [TP size][fusion]. Rows of other tools do not say their mode; they stand in where
--- a TP size has none of the mode that is meant.
+-- The slices of these axes, as [TP size][fusion]. Rows of other tools do not say their mode; they stand
+-- in where a TP size has none of the mode that is meant.
 local function choose(slices, axes)
   local chosen = {}
   for _, mode in ipairs { axes.mode, "unknown" } do
@@ -123,8 +123,8 @@ function sweep.of_files(paths, asked)
     local record = provenance.read(provenance.path_of(path))
     if record then files[i].provenance = record end
   end
-  local source = { data_dir = paths[1], arch = arch or "unknown arch", files = files, rows = model.read_rows(files),
-    loopback = arch ~= nil and arch:find("%-loopback$") ~= nil, cells = {} }
+  local source = { data_dir = paths[1], arch = arch or "unknown arch", files = files,
+    rows = model.read_rows(files), loopback = arch ~= nil and arch:find("%-loopback$") ~= nil, cells = {} }
   return open(source, asked or {})
 end
 
@@ -163,8 +163,8 @@ local function enter_rows(slice, columns, hidden_place, token_place)
     local line, t = grid[hidden_place[columns.hidden_size[i]]], token_place[columns.num_tokens[i]]
     if not line[t] or columns.time_us[i] < line[t].time_us then
       line[t] = { time_us = columns.time_us[i], low_us = columns.low_us[i] or nil,
-        high_us = columns.high_us[i] or nil, bound_us = columns.bound_us[i] or nil, size_bytes = columns.size[i],
-        placement = columns.placement[i] }
+        high_us = columns.high_us[i] or nil, bound_us = columns.bound_us[i] or nil,
+        size_bytes = columns.size[i], placement = columns.placement[i] }
     end
     slice.has_interval = slice.has_interval or columns.low_us[i] ~= false
     slice.has_bound = slice.has_bound or columns.bound_us[i] ~= false
@@ -245,8 +245,8 @@ function methods:slice(tp, fusion)
   slice.num_tokens, token_place = axis(columns.num_tokens, asked.num_tokens)
   enter_rows(slice, columns, hidden_place, token_place)
   slice.strategies = strategies_of(slice)
-  slice.best = best_of(self:table(), slice, { world_size = tp, dtype = key.dtype, op = key.op, mode = key.mode,
-    fusion = fusion })
+  slice.best = best_of(self:table(), slice, { world_size = tp, dtype = key.dtype, op = key.op,
+    mode = key.mode, fusion = fusion })
   slice.reasons = reasons_of(self.source, tp, key)
   return slice
 end

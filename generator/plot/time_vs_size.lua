@@ -1,4 +1,5 @@
--- What a message of a size costs with every strategy, how sure that is, and how far it is from what is possible.
+-- What a message of a size costs with every strategy, how sure that is, and how far it is from what is
+-- possible.
 local layout = require "plot.layout"
 local sizes = require "plot.sizes"
 

@@ -2,4 +2,5 @@
 -- returns what a verb's file returns (see verbs.lua).
 return {
   { name = "collectives", help = "collectives over ranks: latency, wait, skew, bandwidths, stragglers" },
+  { name = "plots", help = "pictures of how much kernel times vary: boxes, violins, interaction" },
 }
