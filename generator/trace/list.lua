@@ -1,6 +1,7 @@
 -- The commands of gentables trace, one row each: name and one line of help; the file is trace/NAME.lua, which
 -- returns what a verb's file returns (see verbs.lua).
 return {
+  { name = "report", help = "what each rank did: time line, ops, kernels, collectives" },
   { name = "collectives", help = "collectives over ranks: latency, wait, skew, bandwidths, stragglers" },
   { name = "plots", help = "pictures of how much kernel times vary: boxes, violins, interaction" },
 }

@@ -5,8 +5,8 @@
 --   local list, notes = per_rank.sheets(rank, { short_limit = 50 })
 --   per_rank.write(list, { folder = "out/x_csvs", xlsx = "out/x.xlsx" })
 --
--- options: include_unlinked, micro_idle (µs), short_limit (µs), bins, top_short, kernel_summary (false:
--- without), by_kernel_count.
+-- options: include_unlinked, micro_idle (µs), short_limit (µs), bins, top_short, kernel_summary and
+-- collectives (false: without), by_kernel_count.
 local sheets = require "sheets"
 
 local per_rank = {}
@@ -54,6 +54,14 @@ local function add_left_out(notes, left_out)
   end
 end
 
+-- What this rank's kernels alone tell of its collectives.
+local function add_collectives(list, trace)
+  local collectives = require "trace.collective_sheets"
+  for _, sheet in ipairs((collectives.make({ collectives.digest(trace, trace:info().rank or 0) }))) do
+    if sheet.name == "nccl_summary_long" then list[#list + 1] = sheet end
+  end
+end
+
 local function with_defaults(options)
   return setmetatable({}, { __index = function(_, key)
     local value = options and options[key]
@@ -77,6 +85,7 @@ function per_rank.sheets(rank, options)
   add_flaws(notes, rank.trace:info())
   add_gaps(notes, rank.analysis, times)
   add_left_out(notes, left_out)
+  if options.collectives ~= false then add_collectives(list, rank.trace) end
   if #notes > 0 then
     list[#list + 1] = { name = "incomplete", columns = { "what", "count", "first", "note" }, rows = notes }
   end
@@ -86,12 +95,16 @@ end
 -- Writes the sheets; paths = { folder, xlsx }, each or both. Raises where that fails.
 function per_rank.write(list, paths) sheets.save(list, paths) end
 
--- The line about what is incomplete for stderr, or nil.
+-- What is incomplete in one line, for stderr; nil: nothing is.
 function per_rank.warning(path, notes)
   if #notes == 0 then return nil end
-  local parts = {}
-  for i, note in ipairs(notes) do parts[i] = ("%s %d"):format(note[1], note[2]) end
-  return ("gentables: %s: incomplete: %s; see the sheet incomplete\n"):format(path, table.concat(parts, ", "))
+  local counts, names = {}, {}
+  for _, note in ipairs(notes) do
+    if not counts[note[1]] then names[#names + 1] = note[1] end
+    counts[note[1]] = (counts[note[1]] or 0) + note[2]
+  end
+  for i, name in ipairs(names) do names[i] = counts[name] > 0 and name .. " " .. counts[name] or name end
+  return ("%s: incomplete: %s; the sheet incomplete says more"):format(path, table.concat(names, ", "))
 end
 
 return per_rank

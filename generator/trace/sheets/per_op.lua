@@ -10,7 +10,8 @@ local per_op = {}
 local rates = { "mean", "median", "deviation", "min", "max" }
 local titles = { deviation = "std" }
 
--- The models of combos, and why combos have none: { [reason] = number of ops }.
+-- The models of combos, and why combos have none: { [reason] = number of ops }; without a reason they are not
+-- asked for.
 local function models_of(rank, selection, combos, evaluate)
   local models, left_out = {}, {}
   for combo, name in ipairs(combos.name) do
@@ -18,7 +19,7 @@ local function models_of(rank, selection, combos, evaluate)
     local model, why = evaluate(op, rank:call(selection, combos, combo))
     if model then
       models[combo] = model
-    else
+    elseif why then
       local reason = ("%s: %s"):format(name, why)
       left_out[reason] = (left_out[reason] or 0) + combos.count[combo]
     end

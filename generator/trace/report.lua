@@ -1,0 +1,172 @@
+-- gentables trace report: what one rank did, from its trace: the GPU's time line, ops, kernels and
+-- collectives, a workbook and a folder of CSVs for each trace. The sheets are made by per_rank.lua.
+local fail = require "fail"
+local job = require "trace.job"
+local per_rank = require "trace.per_rank"
+local progress = require "progress"
+local rank = require "trace.rank"
+local workers = require "workers"
+
+local EXTENSIONS = { "%.json$", "%.json%.gz$", "%.json%.zst$" }
+
+local function number_of(args, name, default)
+  local text = args[name:gsub("-", "_")]
+  if text == nil then return default end
+  local number = tonumber(text)
+  if not number or number < 0 or number ~= number or number == math.huge then
+    fail.input("--%s: %s is no time; microseconds, 0 or more, would be right", name, text)
+  end
+  return number
+end
+
+-- The options of per_rank.lua that the command line asks for.
+local function options_of(args)
+  local bins = job.positive(args.bins, "bins")
+  if bins and bins > 100000 then fail.input("--bins: %d are too many; up to 100000 would be right", bins) end
+  if args.kernel_summary and args.no_kernel_summary then
+    fail.input("--kernel-summary and --no-kernel-summary are both given; one of them would be right")
+  end
+  return { include_unlinked = args.include_unlinked, micro_idle = number_of(args, "micro-idle"),
+    short_limit = number_of(args, "short-limit", per_rank.defaults.short_limit),
+    bins = bins or per_rank.defaults.bins, top_short = job.positive(args.top_short, "top-short"),
+    kernel_summary = not args.no_kernel_summary, collectives = not args.no_collectives,
+    by_kernel_count = args.by_kernel_count }
+end
+
+-- ---- Where reports go ------------------------------------------------------------------------------------
+
+local function base_name(path)
+  local name = path:match("([^/]+)$")
+  for _, extension in ipairs(EXTENSIONS) do name = name:gsub(extension, "") end
+  return name
+end
+
+-- The report's path without its extension: that of a sweep as its tree has it, else the trace's own name.
+local function base_of(entry)
+  if not entry.threads and not entry.channels then return base_name(entry.path) end
+  local name = "perf"
+  if entry.channels then name = ("%s_%dch"):format(name, entry.channels) end
+  if entry.rank then name = ("%s_rank%d"):format(name, entry.rank) end
+  if not entry.threads then return name end
+  return ("%dthread/individual_reports/%s"):format(entry.threads, name)
+end
+
+-- The name with one folder more of the path in front.
+local function longer(path, name)
+  local folders, depth = {}, select(2, name:gsub("__", "")) + 1
+  for part in path:gmatch("[^/]+") do folders[#folders + 1] = part end
+  local folder = folders[#folders - depth]
+  return folder and folder .. "__" .. name
+end
+
+-- Gives each entry a base of its own: traces of the same name are told apart by their folders.
+local function name_all(entries)
+  local clashes = true
+  for _, entry in ipairs(entries) do entry.base = base_of(entry) end
+  while clashes do
+    local of_base = {}
+    clashes = false
+    for _, entry in ipairs(entries) do
+      of_base[entry.base] = of_base[entry.base] or {}
+      table.insert(of_base[entry.base], entry)
+    end
+    for base, same in pairs(of_base) do
+      for _, entry in ipairs(#same > 1 and same or {}) do
+        entry.base = longer(entry.path, base)
+        if not entry.base then fail.input("%s is given twice; once would be right", entry.path) end
+        clashes = true
+      end
+    end
+  end
+end
+
+-- ---- The work --------------------------------------------------------------------------------------------
+
+-- Writes the report of one trace; returns what is to be said of it.
+local function report(path, base, args, options, threads)
+  local one = fail.unless(rank.open(path, { workers = threads }))
+  local list, notes = per_rank.sheets(one, options)
+  local both = not args.csv and not args.xlsx
+  local folder = base:match("^(.*)/[^/]*$")
+  fail.unless(require("core.file").make_folder(folder))
+  per_rank.write(list, { folder = (args.csv or both) and base .. "_csvs",
+    xlsx = (args.xlsx or both) and base .. ".xlsx" })
+  return per_rank.warning(path, notes) or ""
+end
+
+-- The traces to read, and whether a configuration is left out, which is said. Several traces of one rank are
+-- a problem only where the tree has one name for them.
+local function entries_of(args)
+  local entries, is_whole = {}, true
+  for _, configuration in ipairs(job.new(args).configurations) do
+    local files = configuration.files
+    if configuration.problem and (#files == 0 or configuration.threads or configuration.channels) then
+      io.stderr:write("gentables: ", configuration.problem, "\n")
+      is_whole = false
+    else
+      table.move(files, 1, #files, #entries + 1, entries)
+    end
+  end
+  name_all(entries)
+  return entries, is_whole
+end
+
+-- Says what was written, or why not. Returns whether it was.
+local function tell(entry, result, args)
+  if not result.ok then
+    io.stderr:write("gentables: ", result.value, "\n")
+    return false
+  end
+  if result.value ~= "" then io.stderr:write("gentables: ", result.value, "\n") end
+  print(("written   %s/%s"):format(args.out, entry.base))
+  return true
+end
+
+-- One trace is read here, by all threads; of several each in a process of its own.
+local function report_all(entries, args, options)
+  if #entries == 1 then
+    local entry = entries[1]
+    return { { ok = true, value = report(entry.path, args.out .. "/" .. entry.base, args, options) } }
+  end
+  local jobs = job.positive(args.jobs, "jobs") or workers.jobs()
+  local threads = math.max(1, workers.jobs() // math.min(jobs, #entries))
+  local bar = progress.new(#entries)
+  local results = workers.map(entries, function(entry)
+    return report(entry.path, args.out .. "/" .. entry.base, args, options, threads)
+  end, { jobs = jobs, progress = bar, title = "reports" })
+  bar:clear()
+  return results
+end
+
+return {
+  summary = "What each rank did: time line, ops, kernels and collectives, as xlsx and CSV.",
+  positional = job.positional,
+  options = job.options({
+    { name = "out", value = "DIR", required = true,
+      help = "where reports go: NAME.xlsx and NAME_csvs/; those of a sweep as its tree has them" },
+    { name = "include-unlinked", help = "gpu_timeline: also GPU events without a launch" },
+    { name = "micro-idle", value = "US", help = "gpu_timeline: split idle time at pauses of this length" },
+    { name = "short-limit", value = "US", help = "kernels below this are short (default: 10)" },
+    { name = "bins", value = "N", help = "bins of short_kernel_histogram (default: 100)" },
+    { name = "top-short", value = "K", help = "only the first K rows of short_kernels_summary" },
+    { name = "kernel-summary", help = "write the sheet kernel_summary (the default)" },
+    { name = "no-kernel-summary", help = "leave the sheet kernel_summary out" },
+    { name = "no-collectives", help = "leave the sheet nccl_summary_long out" },
+    { name = "by-kernel-count", help = "ops_unique_args: a row for each number of kernels" },
+  }, true),
+  example = "gentables trace report rank0.json.gz rank1.json.gz --out reports",
+  run = function(args)
+    local options = options_of(args)
+    local entries, is_whole = entries_of(args)
+    local written, code = 0, is_whole and 0 or 2
+    for i, result in ipairs(report_all(entries, args, options)) do
+      if tell(entries[i], result, args) then
+        written = written + 1
+      elseif code == 0 then
+        code = result.code or 1
+      end
+    end
+    if written == 0 then return code end
+    return (written < #entries or not is_whole) and 1 or 0
+  end,
+}
