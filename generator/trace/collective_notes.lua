@@ -80,7 +80,7 @@ function incomplete.note(all, timed, ranks, offsets, notes)
   add(count, "%d collectives have more ranks than were found; their latency is the least of those found: %s",
     named)
   count, named = some(all, function(one) return one.count > 1 and one.apart and one.id end)
-  add(count, "%d collectives were on no two ranks at one time, so their times say little: %s", named)
+  add(count, "%d collectives were not on all their ranks at one time, so their times say little: %s", named)
   count, named = some(timed, function(one) return not one.algorithm_bandwidth and one.id end)
   add(count, "%d collectives have no bandwidth: their type or size is not told, or they took no time: %s",
     named)

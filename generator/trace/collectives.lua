@@ -29,7 +29,7 @@ function collectives.sheets(configuration, answers)
       answers[entry].collectives.rank = entry.rank
       ranks[#ranks + 1] = answers[entry].collectives
     elseif not answers[entry] then
-      notes[#notes + 1] = entry.path .. ": could not be read, and is not in this"
+      notes[#notes + 1] = layout.below(configuration, entry.path) .. ": could not be read; it is not in this"
     end
   end
   return collective_sheets.make(ranks, notes)

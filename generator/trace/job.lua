@@ -14,9 +14,9 @@ job.positional = { name = "PATH...", min = 1, max = math.huge,
   help = "a sweep, one configuration's folder, or traces that name their rank" }
 
 local shared = {
-  { name = "threads", value = "N,...", many = true, help = "only these thread counts: 256,512" },
-  { name = "channels", value = "N,...", many = true, help = "only these channel counts" },
-  { name = "ranks", value = "N,...", many = true, help = "only these ranks: 0-3,7" },
+  { name = "threads", value = "N...", list = true, help = "only these thread counts: 256 512" },
+  { name = "channels", value = "N...", list = true, help = "only these channel counts" },
+  { name = "ranks", value = "N...", list = true, help = "only these ranks: 0-3 7" },
   { name = "trace-name", value = "NAME", help = "the file to read in a rank's folder that has several" },
   { name = "jobs", value = "N", help = "how many traces at once (default: one for each core)" },
 }
@@ -67,7 +67,6 @@ end
 
 -- Something that is not whole, of a configuration.
 function job:note(configuration, note)
-  if note:find(configuration.folder, 1, true) == 1 then self:say(note) return end
   self:say(("%s: %s"):format(configuration.folder, note))
 end
 

@@ -332,35 +332,41 @@ local function complete_ranks(files, infos)
   end
 end
 
-local function foreign(files, infos, usual, notes)
+-- A path as notes have it: what follows the configuration's folder.
+local function below(configuration, path)
+  local folder = configuration.folder .. "/"
+  return path:sub(1, #folder) == folder and path:sub(#folder + 1) or base_name(path)
+end
+
+local function foreign(configuration, files, infos, usual, notes)
   local left_out = {}
   for i, entry in ipairs(files) do
     local size = infos[i] and infos[i].world_size
     if size and size ~= usual then
       left_out[i] = true
       notes[#notes + 1] = ("%s: is a rank of %d, the others are of %d; left out of what is compared over "
-        .. "ranks"):format(entry.path, size, usual)
+        .. "ranks"):format(below(configuration, entry.path), size, usual)
     end
   end
   return left_out
 end
 
-local function doubtful_ranks(files, infos, notes)
+local function doubtful_ranks(configuration, files, infos, notes)
   local said = {}
   for i, entry in ipairs(files) do
     local rank = infos[i] and infos[i].rank
     if rank and said[rank] then
       notes[#notes + 1] = ("%s and %s both say in distributedInfo that they are rank %d"):format(
-        said[rank].path, entry.path, rank)
+        below(configuration, said[rank].path), below(configuration, entry.path), rank)
     elseif rank and rank ~= entry.rank then
       notes[#notes + 1] = ("%s: its name says rank %d, its distributedInfo rank %d; the name counts"):format(
-        entry.path, entry.rank, rank)
+        below(configuration, entry.path), entry.rank, rank)
     end
     if rank then said[rank] = said[rank] or entry end
   end
 end
 
-local function missing_ranks(configuration, files, usual, notes)
+local function missing_ranks(files, usual, notes)
   local there, most = {}, -1
   for _, entry in ipairs(files) do
     there[entry.rank] = true
@@ -371,21 +377,23 @@ local function missing_ranks(configuration, files, usual, notes)
     if not there[rank] then missing[#missing + 1] = rank end
   end
   if #missing > 0 then
-    notes[#notes + 1] = ("%s: %s of %s missing: %s"):format(configuration.folder,
-      #missing == 1 and "a rank" or #missing .. " ranks", usual or most + 1 .. " at least", ranges(missing))
+    notes[#notes + 1] = ("%s of %s missing: %s"):format(#missing == 1 and "a rank" or #missing .. " ranks",
+      usual or most + 1 .. " at least", ranges(missing))
   end
 end
 
+layout.below = below
+
 -- Compares a configuration's files with `infos` (infos[i]: what distributedInfo of the i-th file says, {rank,
--- world_size }; nil: not read). Returns notes (texts) and the set of places of files that cannot be
--- compared with the others. Ranks that names do not say are filled in.
+-- world_size }; nil: not read). Returns notes (texts, names in them below its folder) and the set
+-- of places of files that cannot be compared with the others. Ranks that names do not say are filled in.
 function layout.check(configuration, infos)
   local files, notes = configuration.files, {}
   complete_ranks(files, infos)
   local usual = usual_world_size(infos)
-  local left_out = foreign(files, infos, usual, notes)
-  doubtful_ranks(files, infos, notes)
-  missing_ranks(configuration, configuration.all_files or files, usual, notes)
+  local left_out = foreign(configuration, files, infos, usual, notes)
+  doubtful_ranks(configuration, files, infos, notes)
+  missing_ranks(configuration.all_files or files, usual, notes)
   return notes, left_out
 end
 

@@ -2,6 +2,10 @@
 -- returns what a verb's file returns (see verbs.lua).
 return {
   { name = "report", help = "what each rank did: time line, ops, kernels, collectives" },
+  { name = "gemm", help = "the GEMMs of every rank: shapes, times, TFLOP/s" },
+  { name = "variance", help = "the GEMMs whose kernel time varies most" },
+  { name = "timestamps", help = "when their shortest and longest instance began" },
+  { name = "overlap", help = "which collectives overlapped the longest instance" },
   { name = "collectives", help = "collectives over ranks: latency, wait, skew, bandwidths, stragglers" },
   { name = "plots", help = "pictures of how much kernel times vary: boxes, violins, interaction" },
 }

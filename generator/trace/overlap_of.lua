@@ -1,0 +1,63 @@
+-- Which collectives of a rank overlap a stretch of its time. Intervals are clipped to the stretch and merged,
+-- so that collectives that run at once are not counted twice.
+local overlap_of = {}
+
+-- events, told as of t:collectives() -> what overlap_of.stretch asks.
+function overlap_of.index(events, told)
+  local list = {}
+  for i, event in ipairs(events) do
+    list[i] = { start = event.start, stop = event.start + event.duration, uid = event.uid,
+      name = told[event.told].name or told[event.told].kernel }
+  end
+  table.sort(list, function(a, b)
+    if a.start ~= b.start then return a.start < b.start end
+    return a.uid < b.uid
+  end)
+  -- Behind the last one whose like ended by then, none before reaches into a stretch.
+  local latest = -math.huge
+  for _, one in ipairs(list) do
+    latest = math.max(latest, one.stop)
+    one.latest_stop = latest
+  end
+  return list
+end
+
+-- How many of `list` start before `time`.
+local function count_before(list, time)
+  local low, high = 0, #list
+  while low < high do
+    local middle = (low + high + 1) // 2
+    if list[middle].start < time then low = middle else high = middle - 1 end
+  end
+  return low
+end
+
+-- The collectives that reach into start..stop, by their start.
+local function reaching(list, start, stop)
+  local found, i = {}, count_before(list, stop)
+  while i >= 1 and list[i].latest_stop > start do
+    if list[i].stop > start then table.insert(found, 1, list[i]) end
+    i = i - 1
+  end
+  return found
+end
+
+-- start..stop in µs -> { count, names (";"), percentage (of the one that overlaps most), collective (its
+-- name), total_us (merged) }; percentage is 0 and collective nil where nothing overlaps.
+function overlap_of.stretch(list, start, stop)
+  local found = reaching(list, start, stop)
+  local names, most, most_name, total, merged_to = {}, 0, nil, 0, start
+  for i, one in ipairs(found) do
+    local from, to = math.max(one.start, start), math.min(one.stop, stop)
+    names[i] = one.name
+    if to - from > most then most, most_name = to - from, one.name end
+    if to > merged_to then
+      total = total + (to - math.max(from, merged_to))
+      merged_to = to
+    end
+  end
+  return { count = #found, names = table.concat(names, ";"), collective = most_name, total_us = total,
+    percentage = stop > start and 100 * most / (stop - start) or 0 }
+end
+
+return overlap_of
