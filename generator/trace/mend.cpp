@@ -39,7 +39,9 @@ mended mend(char *json, size_t size) {
     auto *bytes = reinterpret_cast<unsigned char *>(json);
     mended done{0, 0};
     for (size_t at = 0; at < size;) {
-        if (bytes[at++] != '"') continue;
+        unsigned char byte = bytes[at++];
+        if (byte >= 0x80) bytes[at - 1] = '?';
+        if (byte != '"') continue;
         size_t first = mend_text(bytes, size, at);
         if (first < size && done.texts++ == 0) done.first = first;
     }

@@ -459,7 +459,6 @@ struct part::reading {
 
     // Of an error that simdjson tells.
     void damaged(od::document &document, error_code problem) {
-        if (problem == simdjson::MEMALLOC) throw std::bad_alloc();
         if (to.damage.what != nullptr) return;
         const char *where = source->text;
         if (document.current_location().get(where) != simdjson::SUCCESS) where = source->text;
@@ -471,7 +470,12 @@ struct part::reading {
         od::document document;
         size_t room = chunk.size + simdjson::SIMDJSON_PADDING;
         error_code problem = parser.iterate(chunk.text, chunk.size, room).get(document);
-        if (problem == simdjson::SUCCESS) problem = read_list(document);
+        if (problem != simdjson::SUCCESS) { // of the whole, so that no place is known
+            if (problem == simdjson::MEMALLOC) throw std::bad_alloc();
+            to.damage = {simdjson::error_message(problem), chunk.offset};
+            return false;
+        }
+        problem = read_list(document);
         if (problem != simdjson::SUCCESS) damaged(document, problem);
         return problem == simdjson::SUCCESS;
     }

@@ -276,16 +276,21 @@ class root {
         text.reserve(text.size() + simdjson::SIMDJSON_PADDING);
         od::document document;
         error_code error = parser_.iterate(text.data(), text.size(), text.capacity()).get(document);
-        if (error == simdjson::SUCCESS) error = read_fields(document);
-        if (error == simdjson::SUCCESS) return true;
-        if (error == simdjson::MEMALLOC) throw std::bad_alloc();
         const char *where = text.data();
+        if (error == simdjson::MEMALLOC) throw std::bad_alloc();
+        if (error != simdjson::SUCCESS) return damaged(problem, where, error);
+        error = read_fields(document);
+        if (error == simdjson::SUCCESS) return true;
         if (document.current_location().get(where) != simdjson::SUCCESS) where = text.data();
-        return splitter_.fail(problem, splitter_.offset_of(size_t(where - text.data())),
-                              simdjson::error_message(error));
+        return damaged(problem, where, error);
     }
 
   private:
+    bool damaged(problem &problem, const char *where, error_code error) {
+        uint64_t offset = splitter_.offset_of(size_t(where - splitter_.rest().data()));
+        return splitter_.fail(problem, offset, simdjson::error_message(error));
+    }
+
     error_code read_fields(od::document &document) {
         od::json_type type;
         od::object fields;
