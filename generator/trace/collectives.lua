@@ -3,9 +3,9 @@ local collective_sheets = require "trace.collective_sheets"
 local job = require "trace.job"
 local layout = require "trace.layout"
 
-local SUMMARY = "nccl_summary_implicit_sync"
-
 local collectives = {}
+
+collectives.SUMMARY = "nccl_summary_implicit_sync"
 
 -- Where a configuration's report goes below `out`, without its extension: those of a sweep as its tree has
 -- them.
@@ -44,9 +44,9 @@ function collectives.across(made)
   local sheet, count = nil, 0
   for _, one in ipairs(made) do
     for _, summary in ipairs(one.sheets) do
-      if summary.name == SUMMARY then
+      if summary.name == collectives.SUMMARY then
         count = count + 1
-        sheet = sheet or { name = SUMMARY, rows = {},
+        sheet = sheet or { name = collectives.SUMMARY, rows = {},
           columns = table.move(summary.columns, 1, #summary.columns, 3, { "threads", "channels" }) }
         for _, row in ipairs(summary.rows) do
           sheet.rows[#sheet.rows + 1] = table.move(row, 1, #summary.columns, 3,

@@ -104,16 +104,16 @@ function job:read(list, fn)
   return answers
 end
 
--- Writes sheets as BASE.xlsx and as CSVs in the folder BASE, as asked for.
+-- Writes sheets as BASE.xlsx and as CSVs in the folder BASE_csvs, as asked for.
 function job:save(list, base)
   local folder = base:match("^(.*)/[^/]*$")
   if folder then
     local made, message = require("core.file").make_folder(folder)
     if not made then fail.work("%s", message) end
   end
-  sheets.save(list, { folder = self.csv and base, xlsx = self.xlsx and base .. ".xlsx" })
+  sheets.save(list, { folder = self.csv and base .. "_csvs", xlsx = self.xlsx and base .. ".xlsx" })
   if self.xlsx then print("written   " .. base .. ".xlsx") end
-  if self.csv then print(("written   %s/: %d CSVs"):format(base, #list)) end
+  if self.csv then print(("written   %s_csvs/: %d CSVs"):format(base, #list)) end
   self.done = self.done + 1
 end
 

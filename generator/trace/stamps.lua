@@ -1,0 +1,66 @@
+-- What is there already, and from what it was made: a stamp for each product of a pipeline, in a folder of
+-- the output tree. A product is current if its stamp is that of today's inputs and options and its files are
+-- there. A stamp is written after the files, so that a run that was cut off leaves none.
+local fail = require "fail"
+local file = require "core.file"
+local system = require "core.system"
+
+local stamps = {}
+stamps.__index = stamps
+
+-- The stamps in this folder, which is made and locked against another run.
+function stamps.open(folder)
+  fail.unless(file.make_folder(folder))
+  local lock, message = io.open(folder .. "/lock", "a")
+  if not lock then fail.input("%s; another --out would be right", message) end
+  if not system.lock(lock) then fail.work("%s: another run is at work here", folder) end
+  return setmetatable({ folder = folder, lock = lock }, stamps)
+end
+
+-- The stamp of what is made from these files and texts: their sizes and times, not their bytes.
+function stamps.of(paths, ...)
+  local parts = { gentables.version, ... }
+  for _, path in ipairs(paths) do
+    local kind, bytes, changed = file.status(path)
+    parts[#parts + 1] = ("%s %s %s %s"):format(path:match("[^/]*$"), kind, bytes, changed)
+  end
+  return system.hash(table.concat(parts, "\0"))
+end
+
+local function all_there(paths)
+  for _, path in ipairs(paths) do
+    if not file.exists(path) then return false end
+  end
+  return true
+end
+
+function stamps:path(name) return ("%s/%s"):format(self.folder, name) end
+
+-- What was kept with the stamp (text, "" if nothing was); nil where the product has to be made. `paths`: the
+-- files that have to be there, or a function of that text that says them.
+function stamps:kept(name, stamp, paths)
+  local text = file.read(self:path(name))
+  if not text or text:sub(1, #stamp + 1) ~= stamp .. "\n" then return nil end
+  local kept = text:sub(#stamp + 2)
+  if type(paths) == "function" then paths = paths(kept) end
+  return all_there(paths) and kept or nil
+end
+
+-- The product is whole: keeps its stamp, and a text with it.
+function stamps:keep(name, stamp, text)
+  local written, message = file.write(self:path(name), stamp .. "\n" .. (text or ""))
+  if not written then fail.work("%s", message) end
+end
+
+-- Removes what a run that was killed has left under temporary names in these folders.
+function stamps.sweep(folders)
+  for _, folder in ipairs(folders) do
+    for _, name in ipairs(file.list(folder) or {}) do
+      if name:find("%.%w%w%w%w%w%w%.tmp$") then os.remove(folder .. "/" .. name) end
+    end
+  end
+end
+
+function stamps:close() self.lock:close() end
+
+return stamps
