@@ -24,8 +24,9 @@ Adds one table to the project. Relative paths start at the current source folder
   name-sweep    measures what the rows lack (only for host archs, with a bench and a spec)
   name-gen      name-sweep, then name-render, in one go; where cells could not be measured it renders the
                 others, and fails
+  name-report   pictures and pages of the rows, for people, in gentables/name-report of the build tree
 
-and enters them into render-tables, check-tables, sweep-tables and gen-tables. None of these is part of `all`;
+and enters them into render-tables, check-tables, sweep-tables, gen-tables and report-tables. None of these is part of `all`;
 nothing but name-sweep and name-gen measures. Ninja measures one table after another. So does Make without -j;
 with -j two sweeps would disturb each other.
 
@@ -172,6 +173,10 @@ function(_gentables_add_verbs name arch data_dir tables formats)
   set(bench GenTables::gentables-bench)
   _gentables_add_target(${name} render ${program} "Rendering the tables of ${name}" COMMAND ${generate})
   _gentables_add_target(${name} check ${program} "Checking the tables of ${name}" COMMAND ${check})
+  set(report ${gentables} plot --data-dir ${data_dir} --arch ${arch} --kinds all
+      --out ${CMAKE_CURRENT_BINARY_DIR}/gentables/${name}-report)
+  _gentables_add_target(${name} report ${program} "Drawing the rows of ${name}"
+                        COMMAND ${report} USES_TERMINAL)
   if(can_sweep)
     set(programs ${program} ${bench})
     set(comment "Measuring what ${name} lacks")

@@ -72,6 +72,9 @@ formats.list = {
   { name = "table", file = "table.csv",
     text = function(model) return model.canonical:text(model.arch) end,
     reader = "gentables, spreadsheets: every dtype, op and mode" },
+  { name = "picture", file = "best_strategy.svg", template = "reports/best_strategy.svg.tmpl",
+    reader = "people: which strategy is best where; report.md shows it",
+    plane = true },
   { name = "report", file = "report.md", template = "reports/report.md.tmpl",
     reader = "people" },
 }
