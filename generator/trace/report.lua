@@ -5,6 +5,7 @@ local job = require "trace.job"
 local per_rank = require "trace.per_rank"
 local progress = require "progress"
 local rank = require "trace.rank"
+local sheets = require "sheets"
 local workers = require "workers"
 
 local EXTENSIONS = { "%.json$", "%.json%.gz$", "%.json%.zst$" }
@@ -80,17 +81,23 @@ local function name_all(entries)
   end
 end
 
+-- Both forms unless one is asked for; without what writes workbooks that is said, and CSVs are written.
+local function choose_forms(args)
+  if args.csv or args.xlsx then return end
+  args.csv = true
+  local has, why = sheets.has_xlsx()
+  args.xlsx = has
+  if not has then io.stderr:write("gentables: no workbook: ", why, "\n") end
+end
+
 -- ---- The work --------------------------------------------------------------------------------------------
 
 -- Writes the report of one trace; returns what is to be said of it.
 local function report(path, base, args, options, threads)
   local one = fail.unless(rank.open(path, { workers = threads }))
   local list, notes = per_rank.sheets(one, options)
-  local both = not args.csv and not args.xlsx
-  local folder = base:match("^(.*)/[^/]*$")
-  fail.unless(require("core.file").make_folder(folder))
-  per_rank.write(list, { folder = (args.csv or both) and base .. "_csvs",
-    xlsx = (args.xlsx or both) and base .. ".xlsx" })
+  fail.unless(require("core.file").make_folder(base:match("^(.*)/[^/]*$")))
+  per_rank.write(list, { folder = args.csv and base .. "_csvs", xlsx = args.xlsx and base .. ".xlsx" })
   return per_rank.warning(path, notes) or ""
 end
 
@@ -157,6 +164,7 @@ return {
   example = "gentables trace report rank0.json.gz rank1.json.gz --out reports",
   run = function(args)
     local options = options_of(args)
+    choose_forms(args)
     local entries, is_whole = entries_of(args)
     local written, code = 0, is_whole and 0 or 2
     for i, result in ipairs(report_all(entries, args, options)) do

@@ -1,3 +1,4 @@
+#!/bin/sh
 # The report of a real trace is that of a widely used analyser, cell by cell, but where report_oracle.py says
 # that the analyser is wrong.
 . "$SOURCE/tests/generator/lib.sh"

@@ -1,3 +1,4 @@
+#!/bin/sh
 # As report_equals_the_oracle, for a trace of an MI300 that holds GPU events without a launch.
 . "$SOURCE/tests/metric/lib.sh"
 skip_without_data traces

@@ -1,3 +1,4 @@
+#!/bin/sh
 # Reports of real traces of all vendors: their sums agree with those that another program makes of the trace.
 . "$SOURCE/tests/metric/lib.sh"
 skip_without_data traces

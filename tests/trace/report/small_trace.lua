@@ -1,0 +1,84 @@
+-- Small traces made by hand, for tests of reports: events one call each, and the sheets that a trace gives.
+--
+--   local trace = small_trace.new()
+--   local mm = trace:op("aten::mm", 10, 20, { dims = {...}, types = {...} })
+--   trace:launch(12, 5)               a call of the runtime at 12 µs, and its kernel that lasts 5
+--   local sheets, notes = trace:sheets("name of a file")
+local file = require "core.file"
+local json = require "json"
+local per_rank = require "trace.per_rank"
+local rank = require "trace.rank"
+
+local small_trace = {}
+small_trace.__index = small_trace
+
+function small_trace.new()
+  return setmetatable({ events = {}, correlation = 0, gpu_at = 1000 }, small_trace)
+end
+
+-- Adds an event as it stands; returns its uid.
+function small_trace:add(event)
+  self.events[#self.events + 1] = event
+  return #self.events - 1
+end
+
+local function texts(list) return list and json.array(list) end
+
+function small_trace:op(name, start, duration, args)
+  args = args or {}
+  return self:add { ph = "X", cat = "cpu_op", name = name, pid = 1, tid = args.tid or 1, ts = start,
+    dur = duration, args = { ["Input Dims"] = texts(args.dims), ["Input type"] = texts(args.types),
+      ["Input Strides"] = texts(args.strides), ["Concrete Inputs"] = texts(args.concrete),
+      ["Sequence number"] = args.sequence } }
+end
+
+function small_trace:kernel(start, duration, args)
+  args = args or {}
+  return self:add { ph = "X", cat = args.cat or "kernel", name = args.kernel or "some_kernel", pid = 0,
+    tid = args.stream or 7, ts = start, dur = duration,
+    args = { correlation = args.correlation, stream = args.stream or 7 } }
+end
+
+-- A launch at `start`, and what it launches: of `duration`, at args.at or one µs after the last one. args:
+-- kernel, runtime (names), cat, tid, stream, without_flow.
+function small_trace:launch(start, duration, args)
+  args = args or {}
+  self.correlation = self.correlation + 1
+  local number, at = self.correlation, args.at or self.gpu_at + 1
+  self.gpu_at = math.max(self.gpu_at, at + duration)
+  self:add { ph = "X", cat = args.launch_cat or "cuda_runtime", name = args.runtime or "cudaLaunchKernel",
+    pid = 1, tid = args.tid or 1, ts = start, dur = 1, args = { correlation = number } }
+  if not args.without_flow then
+    self:add { ph = "s", cat = "ac2g", name = "ac2g", id = number, pid = 1, tid = args.tid or 1, ts = start }
+    self:add { ph = "f", cat = "ac2g", name = "ac2g", id = number, pid = 0, tid = args.stream or 7, ts = at,
+      bp = "e" }
+  end
+  args.correlation = number
+  return self:kernel(at, duration, args)
+end
+
+-- Writes the trace; returns its path.
+function small_trace:write(name)
+  local folder = os.getenv("WORK")
+  assert(file.make_folder(folder))
+  local path = ("%s/%s.json"):format(folder, name)
+  assert(file.write(path, json.encode { traceEvents = json.array(self.events) }))
+  return path
+end
+
+function small_trace:rank(name) return assert(rank.open(self:write(name))) end
+
+-- The sheets by name, each with `cell(row, title)`; and what is incomplete.
+function small_trace:sheets(name, options)
+  local list, notes = per_rank.sheets(self:rank(name), options)
+  local by_name = {}
+  for _, sheet in ipairs(list) do
+    local place = {}
+    for i, title in ipairs(sheet.columns) do place[title] = i end
+    function sheet.cell(row, title) return sheet.rows[row][assert(place[title], title)] end
+    by_name[sheet.name] = sheet
+  end
+  return by_name, notes
+end
+
+return small_trace
