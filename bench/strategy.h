@@ -70,6 +70,7 @@ struct candidate {
                            // step
     int ompi_algorithm;
     const char *ompi_component;
+    const char *mpich_algorithm;
 };
 
 // All candidates of the host backend, in the order of the list.

@@ -52,7 +52,8 @@ lists.accumulates = {
 
 -- `backend`: who runs it ("host", "cuda"; none: known from rows of other tools only). `candidate = false`:
 -- never a winner. `trtllm`: the number in TensorRT-LLM's AllReduceStrategyType; absent: TensorRT-LLM cannot
--- name it. `ompi_algorithm`: the number in Open MPI's coll/tuned; `ompi_component`: another coll component.
+-- name it. `ompi_algorithm`: the number in Open MPI's coll/tuned; `ompi_component`: another coll component;
+-- `mpich_algorithm`: MPICH's name. `optional`: a sweep measures it only where the spec names it.
 -- `accumulate`: how the sum is rounded. In pictures and pages: `mark`, one or two letters, which tell all
 -- apart in print; `colour`; `hatched`: that colour with white lines. Colours of the same hatch differ for
 -- colour-blind people, too.
@@ -88,6 +89,19 @@ lists.strategies = {
   { name = "MPI_SM", backend = "host", source = "mpi", accumulate = "native", ompi_component = "sm",
     mark = "SM", colour = "#aa4499", hatched = true,
     help = "Open MPI, coll/sm: the shared-memory component" },
+  { name = "MPICH_RECURSIVE_DOUBLING", backend = "host", source = "mpi", accumulate = "native",
+    optional = true,
+    mpich_algorithm = "recursive_doubling",
+    mark = "HR", colour = "#56b4e9",
+    help = "MPICH: log2(TP) exchanges of the whole message" },
+  { name = "MPICH_REDUCE_SCATTER_ALLGATHER", backend = "host", source = "mpi", accumulate = "native",
+    optional = true, mpich_algorithm = "reduce_scatter_allgather",
+    mark = "HG", colour = "#999933",
+    help = "MPICH: recursive halving, then doubling" },
+  { name = "MPICH_SMP", backend = "host", source = "mpi", accumulate = "native", optional = true,
+    mpich_algorithm = "smp",
+    mark = "HS", colour = "#aa4499",
+    help = "MPICH: within each node first" },
   { name = "NCCL", trtllm = 0,
     mark = "N", colour = "#3f1a5f",
     help = "ncclAllReduce" },
@@ -113,6 +127,50 @@ lists.strategies = {
     mark = "SY", colour = "#999933",
     help = "PyTorch symmetric memory" },
 }
+
+-- NCCL's algorithms and protocols for an allreduce, and channel counts: each combination is a strategy of its
+-- own, named such as NCCL_RING_LL128_16CH; without channels (NCCL_RING_LL128) NCCL chose their number itself.
+-- `tuner`: the word of a tuner's file. Rows have no other channel counts; how to add one: a number here.
+lists.nccl = {
+  algorithms = {
+    { name = "RING", tuner = "ring", mark = "R", protocols = { "LL", "LL128", "SIMPLE" } },
+    { name = "TREE", tuner = "tree", mark = "T", protocols = { "LL", "LL128", "SIMPLE" } },
+    { name = "COLLNET_DIRECT", tuner = "collnet_direct", mark = "D", protocols = { "SIMPLE" } },
+    { name = "COLLNET_CHAIN", tuner = "collnet_chain", mark = "C", protocols = { "SIMPLE" } },
+    { name = "NVLS", tuner = "nvls", mark = "V", protocols = { "SIMPLE" } },
+    { name = "NVLS_TREE", tuner = "nvls_tree", mark = "W", protocols = { "SIMPLE" } },
+  },
+  protocols = {
+    LL = { tuner = "ll", mark = "L" },
+    LL128 = { tuner = "ll128", mark = "8" },
+    SIMPLE = { tuner = "simple", mark = "S" },
+  },
+  channels = { 1, 2, 4, 6, 8, 10, 12, 16, 20, 24, 32, 48, 64 },
+  -- One for each algorithm and protocol; their channel counts look alike.
+  colours = { "#009e73", "#56b4e9", "#0072b2", "#e69f00", "#d55e00", "#999933", "#cc79a7", "#882255",
+    "#ddcc77", "#4d4d4d" },
+}
+
+local function add_nccl_strategies()
+  local nccl, colour = lists.nccl, 0
+  for _, algorithm in ipairs(nccl.algorithms) do
+    for _, protocol_name in ipairs(algorithm.protocols) do
+      local protocol = nccl.protocols[protocol_name]
+      local name = ("NCCL_%s_%s"):format(algorithm.name, protocol_name)
+      colour = colour + 1
+      for i = 0, #nccl.channels do
+        local channels = nccl.channels[i]
+        lists.strategies[#lists.strategies + 1] = {
+          name = channels and ("%s_%dCH"):format(name, channels) or name,
+          nccl = { algorithm = algorithm.tuner, protocol = protocol.tuner, channels = channels },
+          mark = algorithm.mark .. protocol.mark, colour = nccl.colours[colour], hatched = true,
+          help = "NCCL: this algorithm, protocol and number of channels",
+        }
+      end
+    end
+  end
+end
+add_nccl_strategies()
 
 -- What a table is for. The first pattern that matches counts. `backend`: who measures it. `fallback`: what a
 -- reader uses where nothing was measured. `sm`: TensorRT-LLM's tables may be made for it.
@@ -141,6 +199,17 @@ function lists.find(kind, name)
   end
 end
 
+-- The strategy of NCCL's words: algorithm and protocol as a tuner's file has them, in small letters; channels
+-- nil where NCCL chose them. nil where there is none such.
+function lists.nccl_strategy(algorithm, protocol, channels)
+  for _, row in ipairs(lists.strategies) do
+    local nccl = row.nccl
+    if nccl and nccl.algorithm == algorithm and nccl.protocol == protocol and nccl.channels == channels then
+      return row
+    end
+  end
+end
+
 -- The names of lists[kind], in order.
 function lists.names(kind)
   local names = {}
@@ -149,11 +218,12 @@ function lists.names(kind)
 end
 
 -- The names of the strategies that a backend runs and a table may choose, in order; none: there is no such
--- backend yet.
-function lists.strategies_of(backend)
+-- backend yet. `usual`: without those that are optional.
+function lists.strategies_of(backend, usual)
   local names = {}
   for _, row in ipairs(lists.strategies) do
-    if row.backend == backend and row.candidate ~= false then names[#names + 1] = row.name end
+    local left_out = row.candidate == false or usual and row.optional
+    if row.backend == backend and not left_out then names[#names + 1] = row.name end
   end
   return names
 end

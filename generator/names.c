@@ -9,8 +9,12 @@
 static size_t slot_of(const char *text, size_t length) {
     if (length == 0) return 0;
     unsigned first = (unsigned char)text[0], middle = (unsigned char)text[length / 2];
-    unsigned last = (unsigned char)text[length - 1];
-    return (first + 7 * middle + 31 * last + 61 * (unsigned)length) % NAMES_SLOTS;
+    unsigned last = (unsigned char)text[length - 1], quarter = (unsigned char)text[length / 4];
+    unsigned third_last = (unsigned char)text[length < 3 ? 0 : length - 3];
+    unsigned near_last = (unsigned char)text[length < 5 ? 0 : length - 5];
+    return (first + 7 * middle + 31 * last + 61 * (unsigned)length + 131 * quarter + 191 * third_last +
+            251 * near_last) %
+           NAMES_SLOTS;
 }
 
 bool names_add(struct names *names, const char *text, size_t index) {

@@ -9,7 +9,7 @@
 
 struct lua_State;
 
-enum { NAMES_MAX = 64, NAMES_SLOTS = 256, NAME_NONE = 0xff };
+enum { NAMES_MAX = 192, NAMES_SLOTS = 512, NAME_NONE = 0xff };
 
 // One list. `name[i]` is what is written; aliases are only in the slots. Texts belong to whoever filled the
 // list.

@@ -205,7 +205,7 @@ end
 local function fill_in(source, found)
   found.dtypes = found.dtypes or { spec.default_table.dtype }
   found.fusions = found.fusions or lists.names("fusions")
-  found.strategies = found.strategies or lists.strategies_of(lists.arch(found.arch).backend)
+  found.strategies = found.strategies or lists.strategies_of(lists.arch(found.arch).backend, true)
   found.limits = found.limits or check_limits(source, "limits", {})
   local default = spec.default_table
   local usual = lists.contains(found.dtypes, default.dtype) and default.dtype or found.dtypes[1]

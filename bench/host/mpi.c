@@ -6,7 +6,7 @@
 // communicator is made, so the control variable is written before MPI_Comm_dup and set back after it. That
 // works only if coll_tuned_use_dynamic_rules is 1 from the start. A component is preferred by the info key
 // ompi_comm_coll_preference, if its priority is at least 1 from the start; that it really took the
-// communicator is seen from what it maps.
+// communicator is seen from what it maps. MPICH reads its variable in every call.
 //
 // MPI has no 16-bit floating-point types: these are summed by a commutative operation of our own that rounds
 // at every step.
@@ -21,6 +21,8 @@
 
 struct mpi {
     struct group *group;
+    MPI_T_cvar_handle algorithm; // of MPICH, where one is forced
+    int algorithm_number;
     MPI_Comm comm;
     MPI_Datatype types[DTYPES];
     MPI_Op ops[DTYPES];
@@ -119,6 +121,44 @@ static int dup_with_component(const struct group *group, const char *component, 
     return -1;
 }
 
+// ---- one algorithm of MPICH ---------------------------------------------------------------------
+
+// The number of an algorithm: MPICH numbers them as the variable's description lists them, a line `name -
+// what it does` each. -1: it has no such line.
+static int number_of(const char *description, const char *algorithm) {
+    size_t length = strlen(algorithm);
+    int number = 0;
+    for (const char *line = description; line != NULL; line = strchr(line, '\n')) {
+        line += strspn(line, " \n");
+        size_t word = strcspn(line, " \n");
+        if (strncmp(line + word, " - ", 3) != 0) continue;
+        if (word == length && memcmp(line, algorithm, length) == 0) return number;
+        number++;
+    }
+    return -1;
+}
+
+// Finds the variable, which MPICH reads in every call. The interface stays open until the end of the process.
+static int open_mpich_algorithm(struct mpi *mpi, const char *algorithm, char reason[REASON_SIZE]) {
+    static const char variable[] = "MPIR_CVAR_ALLREDUCE_INTRA_ALGORITHM";
+    char name[64], description[8192];
+    int provided, index, count, verbosity, bind, scope, name_size = sizeof name,
+                                                        description_size = sizeof description;
+    MPI_Datatype type;
+    MPI_T_enum kinds;
+    mpi->algorithm_number = -1;
+    if (MPI_T_init_thread(MPI_THREAD_SINGLE, &provided) == MPI_SUCCESS &&
+        MPI_T_cvar_get_index(variable, &index) == MPI_SUCCESS &&
+        MPI_T_cvar_get_info(index, name, &name_size, &verbosity, &type, &kinds, description,
+                            &description_size, &bind, &scope) == MPI_SUCCESS &&
+        MPI_T_cvar_handle_alloc(index, NULL, &mpi->algorithm, &count) == MPI_SUCCESS) {
+        mpi->algorithm_number = number_of(description, algorithm);
+    }
+    if (mpi->algorithm_number >= 0) return 0;
+    snprintf(reason, REASON_SIZE, "needs a bench built with MPICH, which has %s=%s", variable, algorithm);
+    return -1;
+}
+
 // ---- the struct of functions --------------------------------------------------------------------
 
 static int mpi_setup(const struct candidate *candidate, struct group *group, void **state,
@@ -132,6 +172,9 @@ static int mpi_setup(const struct candidate *candidate, struct group *group, voi
         status = dup_with_algorithm(group->comm, candidate->ompi_algorithm, &mpi->comm, reason);
     } else if (candidate->ompi_component[0] != '\0') {
         status = dup_with_component(group, candidate->ompi_component, &mpi->comm, reason);
+    } else if (candidate->mpich_algorithm[0] != '\0') {
+        status = open_mpich_algorithm(mpi, candidate->mpich_algorithm, reason);
+        if (status == 0) MPI_Comm_dup(group->comm, &mpi->comm);
     } else {
         MPI_Comm_dup(group->comm, &mpi->comm);
     }
@@ -159,19 +202,24 @@ static void *sum_buffer(struct mpi *mpi, const struct call *call) {
     return mpi->sum;
 }
 
+// The sum, by the algorithm that is forced, which other calls do not see.
+static int sum_over_ranks(struct mpi *mpi, const struct call *call, void *sum) {
+    int none = 0, count = (int)call_elements(call);
+    if (mpi->algorithm_number > 0) MPI_T_cvar_write(mpi->algorithm, &mpi->algorithm_number);
+    int status =
+        MPI_Allreduce(call->input, sum, count, mpi->types[call->dtype], mpi->ops[call->dtype], mpi->comm);
+    if (mpi->algorithm_number > 0) MPI_T_cvar_write(mpi->algorithm, &none);
+    return status == MPI_SUCCESS ? 0 : -1;
+}
+
 static int mpi_run(void *state, const struct call *call) {
     struct mpi *mpi = state;
     void *sum = sum_buffer(mpi, call);
-    int count = (int)call_elements(call);
-    if (sum == NULL) return -1;
-    if (MPI_Allreduce(call->input, sum, count, mpi->types[call->dtype], mpi->ops[call->dtype], mpi->comm) !=
-        MPI_SUCCESS) {
-        return -1;
-    }
+    if (sum == NULL || sum_over_ranks(mpi, call, sum) != 0) return -1;
     if (call->fusion == FUSION_NONE) return 0;
     struct epilogue epilogue;
     epilogue_begin(&epilogue, mpi->group->kernels, call, 0);
-    epilogue_consume(&epilogue, (const void *const[]){sum}, 1, (size_t)count);
+    epilogue_consume(&epilogue, (const void *const[]){sum}, 1, call_elements(call));
     return 0;
 }
 
