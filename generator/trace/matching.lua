@@ -10,7 +10,8 @@ local kinds = require "trace.collective_kinds"
 
 local matching = {}
 
-local BAND = 64 -- how many events two ranks may differ by, beyond the difference of their numbers
+local BAND = 64 -- how many events two ranks may differ by within a window
+local WINDOW = 256 -- events that are aligned at once
 local NOISE_FACTOR, LEAST_SPACINGS, MOST_SPACINGS = 10, 0.25, 2
 local SHIFT_SPACINGS = 12 -- what an offset between two clocks has to save, in spacings
 
@@ -138,36 +139,37 @@ local function order_cost(slots, list, offset, penalty)
   return sum
 end
 
--- Places from..to of both, aligned by dynamic programming within a band. Fills matches[place in list] =
--- place in slots, and returns the cost.
-local function align_stretch(slots, list, from, slots_to, list_to, offset, penalty, matches)
-  local rows, columns = list_to - from + 1, slots_to - from + 1
-  local band = math.abs(rows - columns) + BAND
-  local costs, steps = { [0] = {} }, {}
-  for column = 0, math.min(columns, band) do costs[0][column] = column * penalty end
-  for row = 1, rows do
-    local above, line, step = costs[row - 1], {}, {}
-    local item = list[from + row - 1]
-    local signature = item.signature
-    for column = math.max(0, row - band), math.min(columns, row + band) do
+-- The window's `rows` items from `item` on and `columns` slots from `slot` on, aligned by dynamic programming
+-- within a band. Returns how.
+local function align_window(slots, list, window, offset, penalty)
+  local band = math.abs(window.rows - window.columns) + BAND
+  local above, steps = {}, {}
+  for column = 0, math.min(window.columns, band) do above[column] = column * penalty end
+  for row = 1, window.rows do
+    local line, step, item = {}, {}, list[window.item + row - 1]
+    for column = math.max(0, row - band), math.min(window.columns, row + band) do
       local best, way = (above[column] or math.huge) + penalty, "item"
       local left = (line[column - 1] or math.huge) + penalty
       if left < best then best, way = left, "slot" end
-      local slot = slots[from + column - 1]
-      if column > 0 and slot.signature == signature and above[column - 1] then
+      local slot = slots[window.slot + column - 1]
+      if column > 0 and slot.signature == item.signature and above[column - 1] then
         local both = above[column - 1] + match_cost(slot, item, offset, penalty)
         if both <= best then best, way = both, "match" end
       end
       line[column], step[column] = best, way
     end
-    costs[row], steps[row] = line, step
-    costs[row - 1] = row > 1 and {} or costs[row - 1]
+    above, steps[row] = line, step
   end
-  local cost, row, column = costs[rows][columns], rows, columns
+  return steps
+end
+
+-- Follows the steps of a window back: its matches, { item, slot } by place, last first.
+local function matches_of(steps, window)
+  local found, row, column = {}, window.rows, window.columns
   while row > 0 do
     local way = steps[row][column]
     if way == "match" then
-      matches[from + row - 1] = from + column - 1
+      found[#found + 1] = { window.item + row - 1, window.slot + column - 1 }
       row, column = row - 1, column - 1
     elseif way == "slot" then
       column = column - 1
@@ -175,7 +177,7 @@ local function align_stretch(slots, list, from, slots_to, list_to, offset, penal
       row = row - 1
     end
   end
-  return cost
+  return found
 end
 
 -- Whether these two are the same so clearly that no other way through them is cheaper.
@@ -183,30 +185,55 @@ local function clear(slot, item, offset, penalty)
   return slot.signature == item.signature and distance(slot, item, offset) < penalty / 8
 end
 
--- matches[place in list] = place in slots, and the cost. What agrees clearly at both ends is not looked at
--- again.
+-- The cost of these matches, and of all that is left alone.
+local function cost_of(slots, list, matches, offset, penalty)
+  local cost, count = 0, 0
+  for item, slot in pairs(matches) do
+    cost = cost + match_cost(slots[slot], list[item], offset, penalty)
+    count = count + 1
+  end
+  return cost + penalty * (#slots + #list - 2 * count)
+end
+
+-- matches[place in list] = place in slots. What agrees clearly is taken as it comes; elsewhere windows are
+-- aligned, of which all but the last count for their first half only.
+local function align_by_time(slots, list, offset, penalty)
+  local matches, window = {}, { item = 1, slot = 1 }
+  while window.item <= #list and window.slot <= #slots do
+    local slot, item = slots[window.slot], list[window.item]
+    if clear(slot, item, offset, penalty) then
+      matches[window.item] = window.slot
+      window.item, window.slot = window.item + 1, window.slot + 1
+    else
+      window.rows = math.min(WINDOW, #list - window.item + 1)
+      window.columns = math.min(WINDOW, #slots - window.slot + 1)
+      local found = matches_of(align_window(slots, list, window, offset, penalty), window)
+      local is_last = window.rows < WINDOW and window.columns < WINDOW
+      local until_item = is_last and math.huge or window.item + window.rows // 2
+      local next_item, next_slot = window.item + window.rows // 2, window.slot + window.columns // 2
+      for i = #found, 1, -1 do
+        if found[i][1] > until_item then break end
+        matches[found[i][1]] = found[i][2]
+        next_item, next_slot = found[i][1] + 1, found[i][2] + 1
+      end
+      if is_last then break end
+      window.item, window.slot = next_item, next_slot
+    end
+  end
+  return matches
+end
+
+-- matches[place in list] = place in slots, and the cost.
 local function align(slots, list, offset)
-  local matches, penalty = {}, penalty_of(slots, list, offset)
+  local penalty = penalty_of(slots, list, offset)
   local in_order = order_cost(slots, list, offset, penalty)
   if in_order and in_order <= 2 * penalty then
+    local matches = {}
     for i = 1, #list do matches[i] = i end
     return matches, in_order
   end
-  local from, slots_to, list_to, cost = 1, #slots, #list, 0
-  local function take(slot, item)
-    matches[item] = slot
-    cost = cost + distance(slots[slot], list[item], offset)
-  end
-  while from <= slots_to and from <= list_to and clear(slots[from], list[from], offset, penalty) do
-    take(from, from)
-    from = from + 1
-  end
-  while from <= slots_to and from <= list_to and clear(slots[slots_to], list[list_to], offset, penalty) do
-    take(slots_to, list_to)
-    slots_to, list_to = slots_to - 1, list_to - 1
-  end
-  if from > list_to then return matches, cost + (slots_to - from + 1) * penalty end
-  return matches, cost + align_stretch(slots, list, from, slots_to, list_to, offset, penalty, matches)
+  local matches = align_by_time(slots, list, offset, penalty)
+  return matches, cost_of(slots, list, matches, offset, penalty)
 end
 
 -- How much later `list` ends its events than the slots, by the matches or else by order.

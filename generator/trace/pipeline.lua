@@ -204,7 +204,7 @@ local function read_traces(plan, configurations)
     if task.answer then
       local answer = digest.unpack(task.answer)
       answers[task.entry] = answer
-      if answer.warning and not task.was_there then warnings[#warnings + 1] = { task.entry, answer.warning } end
+      if answer.warning and not task.was_there then table.insert(warnings, { task.entry, answer.warning }) end
     end
   end
   say_warnings(plan, warnings)
