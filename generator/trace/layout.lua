@@ -377,8 +377,8 @@ local function missing_ranks(files, usual, notes)
     if not there[rank] then missing[#missing + 1] = rank end
   end
   if #missing > 0 then
-    notes[#notes + 1] = ("%s of %s missing: %s"):format(#missing == 1 and "a rank" or #missing .. " ranks",
-      usual or most + 1 .. " at least", ranges(missing))
+    notes[#notes + 1] = (#missing == 1 and "rank %s of %s is missing" or "ranks %s of %s are missing"):format(
+      ranges(missing), usual or most + 1 .. " at least")
   end
 end
 
