@@ -53,8 +53,8 @@ end
 
 local function is_option(word) return word:find("^%-.") ~= nil end
 
--- Enters the value of an option, or its values: `value` if it stood in the same word, else from the next ones.
--- `shown` is how it was written.
+-- Enters the value of an option, or its values: `value` if it stood in the same word, else from the next
+-- ones. `shown` is how it was written.
 local function enter(line, option, shown, value)
   if not option.value then
     if value then fail.input("%s takes no value", shown) end

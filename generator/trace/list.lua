@@ -8,5 +8,6 @@ return {
   { name = "overlap", help = "which collectives overlapped the longest instance" },
   { name = "collectives", help = "collectives over ranks: latency, wait, skew, bandwidths, stragglers" },
   { name = "plots", help = "pictures of how much kernel times vary: boxes, violins, interaction" },
+  { name = "merge", help = "one trace of all ranks, for Perfetto" },
   { name = "pipeline", help = "all of it for a sweep, in the documented tree" },
 }

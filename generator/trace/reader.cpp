@@ -17,6 +17,7 @@
 #include "input.h"
 #include "mend.h"
 #include "part.h"
+#include "root.h"
 #include "splitter.h"
 #include "values.h"
 
@@ -330,6 +331,8 @@ class root {
 
 } // namespace
 
+bool read_root(splitter &splitter, trace &to, problem &problem) { return root(splitter, to).read(problem); }
+
 bool read(const char *path, const read_options &options, trace &to, problem &problem) {
     try {
         std::unique_ptr<input> input = open_input(path, problem);
@@ -338,7 +341,7 @@ bool read(const char *path, const read_options &options, trace &to, problem &pro
         joiner joiner(to, *input);
         if (!crew(splitter, joiner, size_t(std::max(1, options.workers))).read(problem)) return false;
         joiner.finish();
-        return root(splitter, to).read(problem);
+        return read_root(splitter, to, problem);
     } catch (const std::bad_alloc &) {
         return problem_set(&problem, "%s: out of memory", path);
     }

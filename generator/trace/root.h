@@ -1,0 +1,15 @@
+// What stands around the events of a trace.
+#ifndef GENTABLES_TRACE_ROOT_H
+#define GENTABLES_TRACE_ROOT_H
+
+#include "splitter.h"
+#include "trace.h"
+
+namespace trace {
+
+// Reads rank, world size, base of times and number of devices, once all chunks are cut. Throws bad_alloc.
+bool read_root(splitter &splitter, trace &to, problem &problem);
+
+} // namespace trace
+
+#endif
