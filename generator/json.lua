@@ -1,5 +1,6 @@
--- JSON: decode(text), pick(text, key...), encode(value). Decoding is simdjson's (json.cpp); encoding is here
--- and deterministic: sorted keys, two spaces of indent, an array of plain values on one line.
+-- JSON: decode(text), pick(text, key...), encode(value), compact(value). Decoding is simdjson's (json.cpp);
+-- encoding is here and deterministic: sorted keys, two spaces of indent, an array of plain values on one
+-- line; or, compact, without any space.
 --
 -- null is json.null. Arrays that were decoded, or made by json.array{...}, stay arrays when they are empty;
 -- any other table is an array if it is a sequence with something in it, and else an object. json.object{...}
@@ -75,8 +76,9 @@ local function encode_array(array, indent)
   local items, plain = {}, true
   for i, item in ipairs(array) do
     plain = plain and (type(item) ~= "table" or item == json.null)
-    items[i] = encode_value(item, indent .. "  ")
+    items[i] = encode_value(item, indent and indent .. "  ")
   end
+  if not indent then return "[" .. table.concat(items, ",") .. "]" end
   if plain then return "[" .. table.concat(items, ", ") .. "]" end
   local inner = "\n" .. indent .. "  "
   return "[" .. inner .. table.concat(items, "," .. inner) .. "\n" .. indent .. "]"
@@ -84,14 +86,17 @@ end
 
 local function encode_object(object, indent)
   local fields = {}
+  local colon = indent and ": " or ":"
   for i, key in ipairs(keys_in_order(object)) do
-    fields[i] = encode_text(key) .. ": " .. encode_value(object[key], indent .. "  ")
+    fields[i] = encode_text(key) .. colon .. encode_value(object[key], indent and indent .. "  ")
   end
+  if not indent then return "{" .. table.concat(fields, ",") .. "}" end
   if #fields == 0 then return "{}" end
   local inner = "\n" .. indent .. "  "
   return "{" .. inner .. table.concat(fields, "," .. inner) .. "\n" .. indent .. "}"
 end
 
+-- `indent`: of the line that it begins on; nil: compact.
 function encode_value(value, indent)
   local kind = type(value)
   if value == json.null then return "null" end
@@ -106,5 +111,8 @@ end
 -- value -> text, without a newline at the end. Raises on what JSON has no word for (NaN, functions, other
 -- keys).
 function json.encode(value) return encode_value(value, "") end
+
+-- The same on one line, without spaces: for data that programs read.
+function json.compact(value) return encode_value(value) end
 
 return json
