@@ -7,21 +7,12 @@
 #include <lauxlib.h>
 #include <limits.h>
 #include <lua.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-bool problem_set(struct problem *problem, const char *format, ...) {
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(problem->text, sizeof problem->text, format, arguments);
-    va_end(arguments);
-    return false;
-}
 
 bool file_open(const char *path, struct file_map *map, struct problem *problem) {
     *map = (struct file_map){NULL, 0};

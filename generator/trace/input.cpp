@@ -208,7 +208,7 @@ bool starts_with(const std::string &bytes, std::string_view start) {
 } // namespace
 
 std::unique_ptr<input> open_input(const char *path, problem &problem) {
-    int file = open(path, O_RDONLY | O_CLOEXEC);
+    int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); // a FIFO is told from a file, not waited for
     struct stat status {};
     if (file < 0 || fstat(file, &status) != 0) {
         problem_set(&problem, "%s: cannot be opened: %s", path, strerror(errno));
@@ -216,8 +216,8 @@ std::unique_ptr<input> open_input(const char *path, problem &problem) {
         return nullptr;
     }
     auto plain = std::make_unique<plain_input>(file, path, uint64_t(status.st_size));
-    if (S_ISDIR(status.st_mode)) {
-        problem_set(&problem, "%s: is a folder; a trace is a file", path);
+    if (!S_ISREG(status.st_mode)) {
+        problem_set(&problem, "%s: is not a file", path);
         return nullptr;
     }
     std::string first = plain->peek(4);

@@ -170,17 +170,10 @@ struct part::reading {
         broken = simdjson::SUCCESS;
     }
 
-    // Whether a value could be read. Another type than wanted is no broken chunk.
+    // Whether a value could be read.
     bool is_read(error_code problem) {
-        switch (problem) {
-        case simdjson::SUCCESS: return true;
-        case simdjson::NO_SUCH_FIELD:
-        case simdjson::INCORRECT_TYPE:
-        case simdjson::NUMBER_OUT_OF_RANGE:
-        case simdjson::NUMBER_ERROR:
-        case simdjson::STRING_ERROR: return false;
-        default: broken = problem; return false;
-        }
+        if (is_of_document(problem)) broken = problem;
+        return problem == simdjson::SUCCESS;
     }
 
     // ---- Values
@@ -447,10 +440,10 @@ struct part::reading {
     }
 
     error_code read_list(od::document &document) {
-        od::array events;
-        error_code problem = document.get_array().get(events);
+        od::array list;
+        error_code problem = document.get_array().get(list);
         if (problem != simdjson::SUCCESS) return problem;
-        for (any item : events) {
+        for (any item : list) {
             read_event(item);
             if (broken != simdjson::SUCCESS) return broken;
         }

@@ -301,27 +301,34 @@ class root {
         for (simdjson::simdjson_result<od::field> entry : fields) {
             od::field field;
             if ((error = std::move(entry).get(field)) != simdjson::SUCCESS) return error;
-            read_field(field);
+            if (is_of_document(error = read_field(field))) return error;
         }
         return simdjson::SUCCESS;
     }
 
-    void read_field(od::field &field) {
+    error_code read_field(od::field &field) {
         od::raw_json_string key = field.key();
         any_value value(std::move(field.value()));
-        if (key == "baseTimeNanoseconds") {
-            read_integer(value, to_.base_nanoseconds);
-        } else if (key == "distributedInfo") {
-            od::object info;
-            if (value.get_object().get(info) != simdjson::SUCCESS) return;
-            read_integer(info.find_field_unordered("rank"), to_.rank);
-            read_integer(info.find_field_unordered("world_size"), to_.world_size);
-        } else if (key == "deviceProperties") {
-            od::array devices;
-            size_t count;
-            if (value.get_array().get(devices) != simdjson::SUCCESS) return;
-            if (devices.count_elements().get(count) == simdjson::SUCCESS) to_.devices = int64_t(count);
-        }
+        if (key == "baseTimeNanoseconds") return read_integer(value, to_.base_nanoseconds);
+        if (key == "distributedInfo") return read_distributed(value);
+        return key == "deviceProperties" ? count_devices(value) : simdjson::SUCCESS;
+    }
+
+    error_code read_distributed(any_value value) {
+        od::object info;
+        error_code error = value.get_object().get(info);
+        if (error != simdjson::SUCCESS) return error;
+        if (is_of_document(error = read_integer(info.find_field_unordered("rank"), to_.rank))) return error;
+        return read_integer(info.find_field_unordered("world_size"), to_.world_size);
+    }
+
+    error_code count_devices(any_value value) {
+        od::array devices;
+        size_t count = 0;
+        error_code error = value.get_array().get(devices);
+        if (error == simdjson::SUCCESS) error = devices.count_elements().get(count);
+        if (error == simdjson::SUCCESS) to_.devices = int64_t(count);
+        return error;
     }
 
     splitter &splitter_;

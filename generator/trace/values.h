@@ -11,6 +11,20 @@ namespace trace {
 
 using any_value = simdjson::simdjson_result<simdjson::ondemand::value>;
 
+// Whether an error is one of the document: simdjson reads while it goes, and of such a document nothing may
+// be read any more. Else the value is another than wanted, or there is none.
+inline bool is_of_document(simdjson::error_code problem) {
+    switch (problem) {
+    case simdjson::SUCCESS:
+    case simdjson::NO_SUCH_FIELD:
+    case simdjson::INCORRECT_TYPE:
+    case simdjson::NUMBER_OUT_OF_RANGE:
+    case simdjson::NUMBER_ERROR:
+    case simdjson::STRING_ERROR: return false;
+    default: return true;
+    }
+}
+
 inline simdjson::error_code read_number(any_value value, double &number) {
     if (value.get_double().get(number) == simdjson::SUCCESS) return simdjson::SUCCESS;
     return value.get_double_in_string().get(number);

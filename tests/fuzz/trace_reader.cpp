@@ -1,0 +1,90 @@
+// Fuzzes the reader of traces: whatever a file holds, it is read or refused in one line, and alike for any
+// size of chunks and number of workers. libFuzzer calls LLVMFuzzerTestOneInput; replay.cpp does so for files
+// that are kept.
+//
+//   cmake --preset fuzz && cmake --build --preset fuzz --target fuzz_trace_reader
+//   build-fuzz/tests/fuzz/fuzz_trace_reader -max_total_time=60 CORPUS_FOLDER tests/fuzz/corpus
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "../../generator/trace/trace.h"
+
+namespace {
+
+[[noreturn]] void die(const char *what, const std::string &one, const std::string &other) {
+    fprintf(stderr, "%s:\n%s\n%s\n", what, one.c_str(), other.c_str());
+    abort();
+}
+
+// A file in memory with these bytes, and a path to it.
+class file {
+  public:
+    file(const uint8_t *data, size_t size) : number_(memfd_create("trace", MFD_CLOEXEC)) {
+        if (number_ < 0 || write(number_, data, size) != ssize_t(size)) die("no file in memory", "", "");
+        path_ = "/proc/self/fd/" + std::to_string(number_);
+    }
+    ~file() { close(number_); }
+    file(const file &) = delete;
+    file &operator=(const file &) = delete;
+    const char *path() const { return path_.c_str(); }
+
+  private:
+    int number_;
+    std::string path_;
+};
+
+void add(std::string &to, const void *data, size_t size) {
+    to.append(static_cast<const char *>(data), size);
+}
+
+// All that a trace says, so that two can be compared; walks the tree as analyses do.
+std::string describe(const trace::trace &read) {
+    std::string out;
+    for (uint32_t i = 0; i < read.events.size(); i++) {
+        const trace::event &event = read.events[i];
+        out += read.names[event.name];
+        add(out, &event.start, sizeof event.start);
+        add(out, &event.duration, sizeof event.duration);
+        add(out, &event.uid, sizeof event.uid);
+        add(out, &event.parent, sizeof event.parent);
+        out += read.names[read.tracks[event.track].thread_name];
+        for (uint32_t below : trace::gpu_below(read, i)) add(out, &below, sizeof below);
+        for (uint32_t below : trace::host_below(read, i)) {
+            if (read.events[below].parent == trace::NONE) die("below what is no parent", "", "");
+        }
+        if (event.arguments == trace::NONE || event.kind != trace::kind::cpu_op) continue;
+        out += read.names[read.argument_sets[event.arguments].dims];
+    }
+    add(out, read.flaws.data(), sizeof read.flaws);
+    add(out, read.first_flaw.data(), sizeof read.first_flaw);
+    add(out, &read.events_in_file, sizeof read.events_in_file);
+    return out;
+}
+
+std::string outcome(const char *path, const trace::read_options &options) {
+    trace::trace read;
+    problem problem{};
+    if (!trace::read(path, options, read, problem)) {
+        if (strchr(problem.text, '\n') != nullptr) die("more than a line", problem.text, "");
+        return problem.text;
+    }
+    trace::link(read);
+    return describe(read);
+}
+
+} // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    file file(data, size);
+    std::string whole = outcome(file.path(), {1, size_t(1) << 20});
+    std::string parts = outcome(file.path(), {1, 64});
+    if (whole != parts) die("another outcome in small chunks", whole, parts);
+    std::string together = outcome(file.path(), {3, 200});
+    if (whole != together) die("another outcome with several workers", whole, together);
+    return 0;
+}
