@@ -1,6 +1,7 @@
 -- The GEMMs whose kernel time varies most: found in one trace (variance.of, in the process that has it open),
 -- and as tables over all traces (variance.sheets). Time stamps and overlap are those of the instances
 -- themselves, so that they belong to the right GEMM where one kernel serves several.
+local input_csv = require "trace.input_csv"
 local ops = require "trace.ops"
 local overlap_of = require "trace.overlap_of"
 
@@ -48,22 +49,38 @@ local function all_of(instances, collectives)
   return out
 end
 
+-- The GEMMs that are asked for: { { number, place in the input CSV | nil }... }.
+local function wanted(gemm, options)
+  local out = {}
+  for i, place in ipairs(options.input and options.places or {}) do
+    out[i] = { input_csv.find(options.input, place, gemm), place }
+  end
+  if options.input then return out end
+  for i, number in ipairs(most_varied(gemm, options.top_k)) do out[i] = { number } end
+  return out
+end
+
+local function describe(gemm, number, place, collectives, with_all)
+  local cells, instances = gemm.rows[number], gemm.instances(number)
+  local shortest, longest = extremes(instances)
+  return { cells = cells, place = place, kernel = longest.longest_kernel,
+    least_us = cells[place_of(gemm.columns, LEAST)], most_us = cells[place_of(gemm.columns, MOST)],
+    shortest_at_us = shortest.start_us, longest_at_us = longest.start_us,
+    shortest_us = shortest.time_us, longest_us = longest.time_us,
+    overlap = overlap_of.stretch(collectives, longest.start_us, longest.stop_us),
+    all = with_all and all_of(instances, collectives) or nil }
+end
+
 -- Of an open trace: { columns (of the sheet GEMM), picked = { { cells, kernel, least_us, most_us,
 -- shortest_at_us, longest_at_us, shortest_us, longest_us, overlap (of the longest), all (every instance, if
--- asked for) }... } }. options: top_k, all.
+-- asked for), place (in the input CSV) }... } }. options: all, and top_k or the rows `places` of `input`
+-- (input_csv.read), of which those without a GEMM have none here.
 function variance.of(t, options)
   local gemm, collectives = ops.gemm(t), overlap_of.index(t:collectives())
-  local least, most = place_of(gemm.columns, LEAST), place_of(gemm.columns, MOST)
   local picked = {}
-  for i, number in ipairs(most_varied(gemm, options.top_k)) do
-    local instances = gemm.instances(number)
-    local shortest, longest = extremes(instances)
-    picked[i] = { cells = gemm.rows[number], kernel = longest.longest_kernel,
-      least_us = gemm.rows[number][least], most_us = gemm.rows[number][most],
-      shortest_at_us = shortest.start_us, longest_at_us = longest.start_us,
-      shortest_us = shortest.time_us, longest_us = longest.time_us,
-      overlap = overlap_of.stretch(collectives, longest.start_us, longest.stop_us),
-      all = options.all and all_of(instances, collectives) or nil }
+  for _, one in ipairs(wanted(gemm, options)) do
+    local number, place = one[1], one[2]
+    if number then picked[#picked + 1] = describe(gemm, number, place, collectives, options.all) end
   end
   return { columns = gemm.columns, picked = picked }
 end
@@ -175,6 +192,42 @@ function variance.sheet(kind, found, top_k, all)
     rows = rows_of(found, titles, function(row, at, one)
       append_overlap(row, append_times(row, at, one), one.overlap)
     end) }
+end
+
+-- The columns of an input CSV that are not made here.
+local function kept_columns(input)
+  local made, kept = {}, {}
+  for _, list in ipairs { TIMES, OVERLAP } do
+    for _, title in ipairs(list) do made[title] = true end
+  end
+  for _, column in ipairs(input.columns) do
+    if not made[column] then kept[#kept + 1] = column end
+  end
+  return kept
+end
+
+-- The rows of an input CSV (input_csv.read), with the columns of "timestamps" or "overlap" behind its own,
+-- and how many found no GEMM: those have nothing there.
+function variance.extended(kind, input, found)
+  local by_place, kept, rows, missing = {}, kept_columns(input), {}, 0
+  for _, trace in ipairs(found) do
+    for _, one in ipairs(trace.value.picked) do by_place[one.place] = one end
+  end
+  for place, cells in ipairs(input.rows) do
+    local row, one = {}, by_place[place]
+    for i, column in ipairs(kept) do row[i] = cells[column] end
+    if one then
+      local at = append_times(row, #kept, one)
+      if kind == "overlap" then append_overlap(row, at, one.overlap) end
+    else
+      missing = missing + 1
+    end
+    rows[place] = row
+  end
+  local name = input.path:match("([^/]*)$"):gsub("%.csv$", ""):gsub("_with_timestamps$", "")
+  local is_overlap = kind == "overlap"
+  return { name = name .. (is_overlap and "_with_collective_overlap" or "_with_timestamps"), rows = rows,
+    columns = titles_of(kept, {}, TIMES, is_overlap and OVERLAP or nil) }, missing
 end
 
 return variance

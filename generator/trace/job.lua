@@ -10,7 +10,7 @@ local sheets = require "sheets"
 local job = {}
 job.__index = job
 
-job.positional = { name = "PATH...", min = 1, max = math.huge,
+job.positional = { name = "PATH...", min = 0, max = math.huge,
   help = "a sweep, one configuration's folder, or traces that name their rank" }
 
 local shared = {
@@ -18,6 +18,9 @@ local shared = {
   { name = "channels", value = "N...", list = true, help = "only these channel counts" },
   { name = "ranks", value = "N...", list = true, help = "only these ranks: 0-3 7" },
   { name = "trace-name", value = "NAME", help = "the file to read in a rank's folder that has several" },
+  { name = "base-path", value = "DIR", many = true,
+    help = "the same as PATH; tracelens_analysis/ in a sweep stands for the sweep" },
+  { name = "tracelens-path", value = "DIR", many = true, help = "the same" },
   { name = "jobs", value = "N", help = "how many traces at once (default: one for each core)" },
 }
 
@@ -45,14 +48,36 @@ end
 
 job.positive = positive
 
+-- What is to be read, each path once.
+local function paths_of(args)
+  local paths, seen = {}, {}
+  for _, list in ipairs { args, args.base_path or {}, args.tracelens_path or {} } do
+    for _, given in ipairs(list) do
+      local path = given:gsub("/+tracelens_analysis/*$", "")
+      if not seen[path] then paths[#paths + 1] = path end
+      seen[path] = true
+    end
+  end
+  if #paths > 0 then return paths end
+  fail.input("no trace is named; a sweep, a configuration's folder or traces would be right")
+end
+
+-- Workbooks are written unless only CSV is asked for; where they cannot be, that is told once.
+local function wants_xlsx(args)
+  if args.xlsx or args.csv then return args.xlsx end
+  local can, why = sheets.has_xlsx()
+  if not can then io.stderr:write("gentables: ", why, "\n") end
+  return can
+end
+
 -- args (of the command line) -> the job. Fails where there is nothing to read.
 function job.new(args)
-  local found = layout.select(layout.find(args, { trace_name = args.trace_name }), {
+  local found = layout.select(layout.find(paths_of(args), { trace_name = args.trace_name }), {
     threads = layout.numbers(args.threads, "threads"), channels = layout.numbers(args.channels, "channels"),
     ranks = layout.numbers(args.ranks, "ranks") })
   return setmetatable({ configurations = found.configurations, sweep = found.sweep,
-    jobs = positive(args.jobs, "jobs"), csv = args.csv or not args.xlsx, xlsx = args.xlsx or not args.csv,
-    done = 0, failures = {} }, job)
+    jobs = positive(args.jobs, "jobs"), csv = args.csv or not args.xlsx, xlsx = wants_xlsx(args), done = 0,
+    failures = {} }, job)
 end
 
 function job:say(text)

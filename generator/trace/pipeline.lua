@@ -19,6 +19,9 @@ local workers = require "workers"
 
 local ANALYSIS, SHORT_LIMIT = "tracelens_analysis", 50
 
+-- What --without can leave out.
+local STEPS = { "reports", "collectives", "variance", "plots", "comparisons" }
+
 -- ---- what is to be made ------------------------------------------------------------------------
 
 local function folder_of(path) return path:match("^(.*)/[^/]*$") end
@@ -48,16 +51,23 @@ local function save(plan, list, base)
   sheets.save(list, { folder = plan.csv and base .. "_csvs", xlsx = plan.xlsx and base .. ".xlsx" })
 end
 
+-- Returns what is incomplete.
+local function write_report(plan, one, base)
+  local list, notes = per_rank.sheets(one, plan.report_options)
+  save(plan, list, base)
+  return notes
+end
+
 -- Tasks have: name (of the stamp), stamp, files (that are there when it is done: a list, or a function of
 -- the text that is kept), title, run() -> text that is kept with the stamp. run is called in a child.
 local function trace_task(plan, entry)
   local base = report_base(plan, entry)
-  return { name = base:sub(#plan.analysis + 2):gsub("/", "__"), files = saved(plan, base), entry = entry,
-    stamp = stamps.of({ entry.path }, plan.options_text), title = base,
+  local with_report = not plan.without.reports
+  return { name = base:sub(#plan.analysis + 2):gsub("/", "__"), entry = entry, title = base,
+    files = with_report and saved(plan, base) or {}, stamp = stamps.of({ entry.path }, plan.options_text),
     run = function()
       local one = fail.unless(rank.open(entry.path, { workers = plan.threads_each }))
-      local list, notes = per_rank.sheets(one, plan.report_options)
-      save(plan, list, base)
+      local notes = with_report and write_report(plan, one, base) or {}
       return digest.pack { info = one.trace:info(), collectives = collective_sheets.digest(one.trace),
         variance = variance.of(one.trace, { top_k = plan.top_k }),
         warning = per_rank.warning(entry.path, notes) }
@@ -250,22 +260,39 @@ end
 -- Reports, collectives, tables, pictures: what follows from traces that are read once.
 local function analyse(plan, configurations)
   local answers, found, all, of_configuration = read_traces(plan, configurations)
+  if #found == 0 then return end
   local later, collective = {}, {}
-  for _, configuration in ipairs(configurations) do
+  if not plan.without.plots then later[1] = plot_task(plan, found, all) end
+  for _, configuration in ipairs(plan.without.collectives and {} or configurations) do
     local tasks = of_configuration[configuration]
     collective[#collective + 1] = collective_task(plan, configuration, answers, tasks)
   end
-  later[1] = plot_task(plan, found, all)
   table.move(collective, 1, #collective, #later + 1, later)
-  local tables = gemm_tasks(plan, found, all)
-  table.move(tables, 1, #tables, #later + 1, later)
+  if not plan.without.variance then
+    local tables = gemm_tasks(plan, found, all)
+    table.move(tables, 1, #tables, #later + 1, later)
+    if #tables == 0 then plan.work:say(gemm_command.no_gemm) end
+  end
   do_all(plan, later)
   say_notes(plan, collective)
-  do_all(plan, { across_task(plan, collective) })
-  if #tables == 0 then plan.work:say(gemm_command.no_gemm) end
+  if not plan.without.comparisons then do_all(plan, { across_task(plan, collective) }) end
 end
 
 -- ---- the command -------------------------------------------------------------------------------
+
+local function without_of(args)
+  local without, known = {}, {}
+  for _, step in ipairs(STEPS) do known[step] = true end
+  for _, given in ipairs(args.without or {}) do
+    for step in given:gmatch("[^,]+") do
+      if not known[step] then
+        fail.input("--without: %s is no step; %s would be right", step, table.concat(STEPS, ", "))
+      end
+      without[step] = true
+    end
+  end
+  return without
+end
 
 local function plan_of(args, work)
   local out = args.out or work.sweep or work.configurations[1].folder
@@ -277,6 +304,7 @@ local function plan_of(args, work)
   local top_k = gemm_command.top_k_of(args)
   return { work = work, out = out, analysis = analysis, jobs = jobs, top_k = top_k, csv = work.csv,
     xlsx = work.xlsx, forms = forms, fresh = args.fresh, report_options = options, made = 0, there = 0,
+    without = without_of(args),
     options_text = ("%s %s %s top %d %s"):format(options.include_unlinked, options.micro_idle,
       options.short_limit, top_k, forms),
     threads_each = math.max(1, workers.jobs() // jobs), stamps = stamps.open(analysis .. "/.gentables"),
@@ -323,6 +351,7 @@ return {
     { name = "short-limit", value = "US", help = "kernels below this are short (default: 50)" },
     { name = "micro-idle", value = "US", help = "gpu_timeline: split idle time at pauses of this length" },
     { name = "linked-only", help = "gpu_timeline: without GPU events that no launch was found for" },
+    { name = "without", value = "STEP...", list = true, help = "leave out: " .. table.concat(STEPS, ", ") },
     { name = "fresh", help = "make everything again, also what is there" },
   }, true),
   example = "gentables trace pipeline experiments/sweep_20251124_222204",

@@ -107,6 +107,27 @@ function TestVariance.test_every_instance_on_demand()
   luaunit.assertEquals(rows[1].max_overlap_collective, "")
 end
 
+-- A CSV that the known tools wrote: numbers as floats, another kernel's name, columns of its own.
+function TestVariance.test_an_input_csv_says_which_gemms()
+  plant(0, 0)
+  plant(1, 200)
+  local input = lib.work .. "/mine.csv"
+  assert(file.write(input, "threads,channel,rank,kernel_name,col_name,col_param: M,mine,"
+    .. "max_duration_timestamp_ms\n256,28,1,other,aten::mm,64.0,\"a,b\",77\n"
+    .. "256,28,0,other,aten::mm,512,c,\n256,28,0,other,aten::mm,513,d,\n"))
+  local code, _, errors = lib.run("trace", "overlap", "--base-path", lib.work .. "/sweep/tracelens_analysis",
+    "--tracelens-path", lib.work .. "/sweep/tracelens_analysis", "--input-csv", input)
+  luaunit.assertEquals(code, 1)
+  luaunit.assertStrContains(errors, "mine.csv: 1 rows are of no GEMM")
+  local rows = lib.csv(lib.work .. "/mine_with_collective_overlap.csv")
+  luaunit.assertEquals(#rows, 3)
+  luaunit.assertEquals({ rows[1].kernel_name, rows[1].mine }, { "other", "a,b" })
+  near(rows[1].max_duration_timestamp_ms, 3.2)
+  near(rows[2].max_duration_timestamp_ms, 4)
+  luaunit.assertEquals(rows[2].overlapping_collective_count, "3")
+  luaunit.assertEquals(rows[3].max_duration_timestamp_ms .. rows[3].overlapping_collective_count, "")
+end
+
 function TestVariance.test_filters_and_the_number_of_gemms()
   plant(0, 0)
   plant(1, 0)
