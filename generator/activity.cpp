@@ -1,126 +1,99 @@
-// GPU activity of torch-profiler traces for Lua: core.activity. Reads a trace once and keeps only what
-// metrics are made of: kernels, copies, memsets, marks of the program, shapes of GEMMs, metadata of
+// GPU activity of torch-profiler traces for Lua: core.activity. The trace is read by trace::read; here is
+// what metrics are made of: kernels, copies, memsets, marks of the program, shapes of GEMMs, metadata of
 // collectives.
 //
 //   activity.format(path) -> "json" | "gzip" | "zstd" | "sqlite" | nil, message     by the first bytes
-//   activity.read(path) -> { rank, world_size, kernels, copies, sets, collectives, marks, gemms, left_out }
-//                          | nil, message                                     JSON, or gzip of it
+//   activity.read(path) -> { rank, world_size, kernels, copies, sets, collectives, marks, gemms, left_out,
+//                            negative } | nil, message                       JSON, or gzip or zstd of it
 //
 // kernels, copies and sets are columns { start, stop, name, device, stream, bytes }, by start; times are
-// whole nanoseconds, bytes -1 where not told. metric/activity.lua makes the model of it.
+// whole nanoseconds, bytes -1 where not told. negative: durations that were taken as zero.
+// metric/activity.lua makes the model of it.
 extern "C" {
 #include "file.h"
 }
 
-#define ZLIB_CONST
 #include <lua.hpp>
-#include <zlib.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <cstring>
 #include <map>
 #include <new>
-#include <simdjson.h>
-#include <string>
 #include <string_view>
-#include <unordered_map>
+#include <thread>
 #include <vector>
+
+#include "trace/trace.h"
 
 namespace {
 
-namespace od = simdjson::ondemand;
-using simdjson::error_code;
-
 constexpr int64_t UNKNOWN = -1;
-constexpr size_t LARGEST = 0xFFFFFFFF; // of a document that simdjson takes
+
+// ---- Shapes -----------------------------------------------------------------------------------
+
+using shapes = std::vector<std::vector<int64_t>>;
+
+// Goes through JSON without blanks.
+struct cursor {
+    std::string_view left;
+
+    bool take(char c) {
+        bool is = !left.empty() && left.front() == c;
+        if (is) left.remove_prefix(1);
+        return is;
+    }
+
+    bool take(int64_t &number) {
+        auto [end, error] = std::from_chars(left.data(), left.data() + left.size(), number);
+        if (error != std::errc()) return false;
+        left.remove_prefix(size_t(end - left.data()));
+        return true;
+    }
+};
+
+// One shape: a list of plain numbers.
+bool take_shape(cursor &from, std::vector<int64_t> &shape) {
+    if (!from.take('[')) return false;
+    if (from.take(']')) return true;
+    do {
+        int64_t size;
+        if (!from.take(size)) return false;
+        shape.push_back(size);
+    } while (from.take(','));
+    return from.take(']');
+}
+
+// The shapes of an operation's arguments; empty unless every argument has a shape of plain numbers, or none.
+// Lists of tensors have others.
+shapes shapes_in(std::string_view dims) {
+    shapes all;
+    cursor from{dims};
+    if (!from.take('[')) return {};
+    do {
+        all.emplace_back();
+        if (!take_shape(from, all.back())) return {};
+    } while (from.take(','));
+    return from.take(']') && from.left.empty() ? all : shapes();
+}
 
 // ---- What is kept -----------------------------------------------------------------------------
 
-struct event {
+struct timed {
     int64_t start, stop; // ns
-    int name;            // in trace::names
-    int64_t device, stream, bytes;
-    int collective;   // in trace::collectives, or UNKNOWN
-    int64_t external; // id of the operation that launched it, or UNKNOWN
+    uint32_t event;      // in trace::events
+    uint32_t collective; // in trace::collectives, or NONE
 };
 
-struct collective {
-    std::string name, dtype, group, ranks;
-    int64_t in_elements = UNKNOWN, out_elements = UNKNOWN, group_size = UNKNOWN;
-    bool told() const { return !name.empty(); }
+enum list { KERNELS, COPIES, SETS, MARKS, GEMMS, LISTS };
+
+struct activity {
+    ::trace::trace trace;
+    std::vector<timed> lists[LISTS];
+    std::map<uint32_t, ::shapes> shapes; // of the argument sets of GEMMs
+    uint64_t left_out = 0;
 };
-
-struct gemm {
-    int name, thread;
-    int64_t start, stop;
-    bool shaped; // every argument has a shape of plain numbers, or none
-    std::vector<std::vector<int64_t>> dims;
-};
-
-enum kind { KERNEL, COPY, SET, KINDS };
-
-struct trace {
-    std::vector<event> events[KINDS];
-    std::vector<event> marks;
-    std::vector<gemm> gemms;
-    std::vector<collective> collectives;
-    std::unordered_map<int64_t, int> collective_of; // external id -> collectives
-    std::vector<std::string> names;
-    std::unordered_map<std::string, int> name_of;
-    std::map<std::pair<std::string, std::string>, int> thread_of; // (pid, tid)
-    int64_t rank = UNKNOWN, world_size = UNKNOWN, left_out = 0;
-    bool has_events = false;
-    error_code broken = simdjson::SUCCESS;
-
-    int intern(std::string_view name) {
-        auto [at, is_new] = name_of.emplace(name, int(names.size()));
-        if (is_new) names.emplace_back(name);
-        return at->second;
-    }
-};
-
-// ---- Values -----------------------------------------------------------------------------------
-
-// simdjson reads while it goes. Of an error in the document itself nothing may be read any more: it stands in
-// trace::broken, and everything below looks there before it goes on.
-
-using any = simdjson::simdjson_result<od::value>;
-
-// Whether a value could be read. Another type than wanted, or no such field, is no broken document.
-bool is_read(error_code problem, trace &to) {
-    switch (problem) {
-    case simdjson::SUCCESS: return true;
-    case simdjson::NO_SUCH_FIELD:
-    case simdjson::INCORRECT_TYPE:
-    case simdjson::NUMBER_ERROR:
-    case simdjson::STRING_ERROR: return false;
-    default: to.broken = problem; return false;
-    }
-}
-
-any find(od::object &object, std::string_view key, trace &to) {
-    if (to.broken != simdjson::SUCCESS) return any(error_code(to.broken));
-    return object.find_field_unordered(key);
-}
-
-int64_t integer_or_unknown(any value, trace &to) {
-    int64_t integer;
-    return is_read(value.get_int64().get(integer), to) ? integer : UNKNOWN;
-}
-
-std::string text_or_empty(any value, trace &to) {
-    std::string_view text;
-    return is_read(value.get_string().get(text), to) ? std::string(text) : std::string();
-}
-
-std::string token_or_empty(any value, trace &to) {
-    std::string_view token;
-    if (!is_read(value.raw_json_token().get(token), to)) return "";
-    return std::string(token.substr(0, token.find_last_not_of(" \t\r\n") + 1));
-}
-
-// ---- One event --------------------------------------------------------------------------------
 
 // µs with a fraction to whole ns. What no clock shows is refused.
 bool to_ns(double us, int64_t *ns) {
@@ -130,391 +103,68 @@ bool to_ns(double us, int64_t *ns) {
     return true;
 }
 
-// ts and dur of a complete event. Returns whether both are numbers that make sense.
-bool read_times(od::object &object, int64_t *start, int64_t *stop, trace &to) {
-    double ts, dur;
-    int64_t length;
-    if (!is_read(find(object, "ts", to).get_double().get(ts), to)) return false;
-    if (!is_read(find(object, "dur", to).get_double().get(dur), to)) return false;
-    if (!to_ns(ts, start) || !to_ns(dur, &length) || length < 0) return false;
-    *stop = *start + length;
-    return true;
-}
-
-// What args of a GPU event, or of record_param_comms, say.
-struct arguments {
-    int64_t device = UNKNOWN, stream = UNKNOWN, bytes = UNKNOWN, external = UNKNOWN;
-    collective comms;
-};
-
-// Takes one of args. Fields that no metric needs are passed over unread.
-void take_argument(od::field &field, arguments &said, trace &to) {
-    static const struct {
-        const char *key;
-        int64_t arguments::*value;
-    } numbers[] = {{"device", &arguments::device},
-                   {"stream", &arguments::stream},
-                   {"bytes", &arguments::bytes},
-                   {"External id", &arguments::external},
-                   {"external id", &arguments::external}};
-    static const struct {
-        const char *key;
-        int64_t collective::*value;
-    } counts[] = {{"In msg nelems", &collective::in_elements},
-                  {"Out msg nelems", &collective::out_elements},
-                  {"Group size", &collective::group_size}};
-    static const struct {
-        const char *key;
-        std::string collective::*value;
-    } texts[] = {{"Collective name", &collective::name},
-                 {"dtype", &collective::dtype},
-                 {"Process Group Name", &collective::group},
-                 {"Process Group Ranks", &collective::ranks}};
-    od::raw_json_string key = field.key();
-    for (const auto &known : numbers) {
-        if (key == known.key) said.*known.value = integer_or_unknown(any(std::move(field.value())), to);
-    }
-    for (const auto &known : counts) {
-        if (key == known.key) said.comms.*known.value = integer_or_unknown(any(std::move(field.value())), to);
-    }
-    for (const auto &known : texts) {
-        if (key == known.key) said.comms.*known.value = text_or_empty(any(std::move(field.value())), to);
-    }
-}
-
-arguments read_arguments(od::object &object, trace &to) {
-    arguments said;
-    od::object args;
-    if (!is_read(find(object, "args", to).get_object().get(args), to)) return said;
-    for (simdjson::simdjson_result<od::field> entry : args) {
-        od::field field;
-        if (!is_read(std::move(entry).get(field), to)) break;
-        take_argument(field, said, to);
-        if (to.broken != simdjson::SUCCESS) break;
-    }
-    return said;
-}
-
-void read_gpu_event(od::object &object, kind kind, trace &to) {
-    event event{};
-    std::string_view name;
-    if (!is_read(find(object, "name", to).get_string().get(name), to) ||
-        !read_times(object, &event.start, &event.stop, to)) {
-        to.left_out++;
-        return;
-    }
-    event.name = to.intern(name);
-    int64_t pid = integer_or_unknown(find(object, "pid", to), to);
-    int64_t tid = integer_or_unknown(find(object, "tid", to), to);
-    arguments said = read_arguments(object, to);
-    event.device = said.device != UNKNOWN ? said.device : pid;
-    event.stream = said.stream != UNKNOWN ? said.stream : tid;
-    event.bytes = said.bytes;
-    event.external = said.external;
-    event.collective = UNKNOWN;
-    if (said.comms.told()) {
-        event.collective = int(to.collectives.size());
-        to.collectives.push_back(std::move(said.comms));
-    }
-    to.events[kind].push_back(event);
-}
-
-// record_param_comms: what a collective is about, for kernels of the same operation that do not say it.
-void read_comms(od::object &object, trace &to) {
-    arguments said = read_arguments(object, to);
-    if (!said.comms.told() || said.external == UNKNOWN) return;
-    to.collective_of[said.external] = int(to.collectives.size());
-    to.collectives.push_back(std::move(said.comms));
-}
-
-void read_mark(od::object &object, std::string_view name, trace &to) {
-    event event{};
-    if (read_times(object, &event.start, &event.stop, to)) {
-        event.name = to.intern(name);
-        to.marks.push_back(event);
-    } else {
-        to.left_out++;
-    }
-}
-
-// One shape: a list of plain numbers. Lists of tensors are none.
-bool read_shape(any item, std::vector<int64_t> &shape, trace &to) {
-    od::array numbers;
-    if (!is_read(item.get_array().get(numbers), to)) return false;
-    for (any number : numbers) {
-        int64_t size;
-        if (!is_read(number.get_int64().get(size), to)) return false;
-        shape.push_back(size);
-    }
-    return true;
-}
-
-bool read_dims(od::object &object, gemm &gemm, trace &to) {
-    od::object args;
-    od::array dims;
-    if (!is_read(find(object, "args", to).get_object().get(args), to)) return false;
-    if (!is_read(find(args, "Input Dims", to).get_array().get(dims), to)) return false;
-    for (any item : dims) {
-        gemm.dims.emplace_back();
-        if (!read_shape(item, gemm.dims.back(), to)) return false;
-    }
-    return true;
-}
-
-void read_gemm(od::object &object, std::string_view name, trace &to) {
-    gemm gemm{};
-    if (!read_times(object, &gemm.start, &gemm.stop, to)) {
-        to.left_out++;
-        return;
-    }
-    gemm.name = to.intern(name);
-    std::string pid = token_or_empty(find(object, "pid", to), to);
-    std::string tid = token_or_empty(find(object, "tid", to), to);
-    gemm.thread = to.thread_of.emplace(std::make_pair(pid, tid), int(to.thread_of.size())).first->second;
-    gemm.shaped = read_dims(object, gemm, to);
-    to.gemms.push_back(std::move(gemm));
-}
-
 bool is_gemm(std::string_view name) {
     return name == "aten::mm" || name == "aten::addmm" || name == "aten::bmm" || name == "aten::baddbmm" ||
            name == "aten::_scaled_mm";
 }
 
-// An operation or mark of the host.
-void read_host_event(od::object &object, bool is_mark, trace &to) {
-    std::string_view name;
-    if (!is_read(find(object, "name", to).get_string().get(name), to)) return;
-    if (is_mark) {
-        read_mark(object, name, to);
-    } else if (name == "record_param_comms") {
-        read_comms(object, to);
-    } else if (is_gemm(name)) {
-        read_gemm(object, name, to);
+// The list that an event belongs to, or LISTS.
+list list_of(const trace::trace &trace, const trace::event &event) {
+    switch (event.kind) {
+    case trace::kind::kernel: return KERNELS;
+    case trace::kind::memcpy: return COPIES;
+    case trace::kind::memset: return SETS;
+    case trace::kind::mark: return MARKS;
+    case trace::kind::cpu_op: return is_gemm(trace.names[event.name]) ? GEMMS : LISTS;
+    default: return LISTS;
     }
 }
 
-void read_event(any item, trace &to) {
-    od::object object;
-    if (error_code problem = item.get_object().get(object)) {
-        to.broken = problem;
-        return;
+// record_param_comms says what a collective is about, for kernels of the same operation that do not:
+// External id -> number in trace::collectives.
+std::map<int64_t, uint32_t> announced_in(const trace::trace &trace) {
+    std::map<int64_t, uint32_t> found;
+    for (const trace::announcement &announcement : trace.announced) {
+        const trace::event &event = trace.events[announcement.event];
+        if (event.external == trace::UNKNOWN || trace.names[event.name] != "record_param_comms") continue;
+        found[event.external] = announcement.collective;
     }
-    od::raw_json_string cat, ph;
-    if (!is_read(find(object, "ph", to).get_raw_json_string().get(ph), to) || ph != "X") return;
-    if (!is_read(find(object, "cat", to).get_raw_json_string().get(cat), to)) return;
-    // The second names are those of PyTorch before 2.
-    if (cat == "kernel" || cat == "Kernel") {
-        read_gpu_event(object, KERNEL, to);
-    } else if (cat == "gpu_memcpy" || cat == "Memcpy") {
-        read_gpu_event(object, COPY, to);
-    } else if (cat == "gpu_memset" || cat == "Memset") {
-        read_gpu_event(object, SET, to);
-    } else if (cat == "cpu_op" || cat == "Operator") {
-        read_host_event(object, false, to);
-    } else if (cat == "user_annotation") {
-        read_host_event(object, true, to);
-    }
+    return found;
 }
 
-// ---- The document -----------------------------------------------------------------------------
-
-void read_events(simdjson::simdjson_result<od::array> list, trace &to) {
-    od::array events;
-    if ((to.broken = std::move(list).get(events)) != simdjson::SUCCESS) return;
-    to.has_events = true;
-    for (any item : events) {
-        read_event(item, to);
-        if (to.broken != simdjson::SUCCESS) return;
-    }
-}
-
-void read_distributed(any value, trace &to) {
-    od::object info;
-    if (!is_read(value.get_object().get(info), to)) return;
-    to.rank = integer_or_unknown(find(info, "rank", to), to);
-    to.world_size = integer_or_unknown(find(info, "world_size", to), to);
-}
-
-void read_root(od::document &document, trace &to) {
-    od::object root;
-    if ((to.broken = document.get_object().get(root)) != simdjson::SUCCESS) return;
-    for (simdjson::simdjson_result<od::field> entry : root) {
-        od::field field;
-        if ((to.broken = std::move(entry).get(field)) != simdjson::SUCCESS) return;
-        od::raw_json_string key = field.key();
-        if (key == "traceEvents") {
-            read_events(field.value().get_array(), to);
-        } else if (key == "distributedInfo") {
-            read_distributed(any(std::move(field.value())), to);
+void take_events(activity &to) {
+    const trace::trace &trace = to.trace;
+    std::map<int64_t, uint32_t> announced = announced_in(trace);
+    to.left_out = trace.flaws[size_t(trace::flaw::malformed)];
+    for (uint32_t i = 0; i < trace.events.size(); i++) {
+        const trace::event &event = trace.events[i];
+        list list = list_of(trace, event);
+        int64_t start, length;
+        if (list == LISTS) continue;
+        if (!to_ns(event.start, &start) || !to_ns(event.duration, &length)) {
+            to.left_out++;
+            continue;
         }
-        if (to.broken != simdjson::SUCCESS) return;
+        uint32_t collective = list == KERNELS ? event.arguments : trace::NONE;
+        auto found = collective == trace::NONE ? announced.find(event.external) : announced.end();
+        if (list == KERNELS && found != announced.end()) collective = found->second;
+        to.lists[list].push_back({start, start + length, i, collective});
+        if (list != GEMMS || event.arguments == trace::NONE || to.shapes.count(event.arguments) > 0) continue;
+        to.shapes[event.arguments] = shapes_in(trace.names[trace.argument_sets[event.arguments].dims]);
     }
-    const char *left; // behind the root
-    if (document.current_location().get(left) == simdjson::SUCCESS) to.broken = simdjson::TRAILING_CONTENT;
-}
-
-// `text` has room for simdjson's padding; see reserve.
-error_code parse(od::parser &parser, const std::string &text, trace &to) {
-    od::document document;
-    error_code problem = parser.iterate(text.data(), text.size(), text.capacity()).get(document);
-    if (problem != simdjson::SUCCESS) return problem;
-    od::json_type type;
-    if ((problem = document.type().get(type)) != simdjson::SUCCESS) return problem;
-    if (type == od::json_type::object) read_root(document, to);
-    if (type == od::json_type::array) read_events(document.get_array(), to);
-    return to.broken; // of another type: no trace, and has_events stays false
-}
-
-// How many bytes the UTF-8 character at `text` has; 0: it is none.
-size_t character_length(const unsigned char *text, size_t left) {
-    size_t length = text[0] < 0x80 ? 1 : text[0] < 0xC2 ? 0 : text[0] < 0xE0 ? 2 : text[0] < 0xF0 ? 3 : 4;
-    if (length == 0 || text[0] > 0xF4 || length > left) return 0;
-    for (size_t i = 1; i < length; i++) {
-        if ((text[i] & 0xC0) != 0x80) return 0;
-    }
-    bool overlong = (text[0] == 0xE0 && text[1] < 0xA0) || (text[0] == 0xF0 && text[1] < 0x90);
-    bool beyond = (text[0] == 0xED && text[1] > 0x9F) || (text[0] == 0xF4 && text[1] > 0x8F);
-    return overlong || beyond ? 0 : length;
-}
-
-// Profilers write names as the program had them. Control characters become spaces, which JSON takes inside
-// texts and between them, and bytes that are no UTF-8 become question marks.
-void mend(std::string &text) {
-    auto *bytes = reinterpret_cast<unsigned char *>(text.data());
-    for (size_t i = 0; i < text.size();) {
-        size_t length = character_length(bytes + i, text.size() - i);
-        if (length == 0) bytes[i] = '?';
-        if (length == 1 && bytes[i] < 0x20) bytes[i] = ' ';
-        i += length == 0 ? 1 : length;
+    for (std::vector<timed> &list : to.lists) {
+        std::stable_sort(list.begin(), list.end(),
+                         [](const timed &a, const timed &b) { return a.start < b.start; });
     }
 }
 
-// Kernels of an operation whose collective is known take it over. Then everything in order.
-void finish(trace &to) {
-    for (event &kernel : to.events[KERNEL]) {
-        if (kernel.collective != UNKNOWN || kernel.external == UNKNOWN) continue;
-        auto found = to.collective_of.find(kernel.external);
-        if (found != to.collective_of.end()) kernel.collective = found->second;
-    }
-    auto earlier = [](const auto &a, const auto &b) { return a.start < b.start; };
-    for (std::vector<event> &events : to.events) std::stable_sort(events.begin(), events.end(), earlier);
-    std::stable_sort(to.marks.begin(), to.marks.end(), earlier);
-    std::stable_sort(to.gemms.begin(), to.gemms.end(), earlier);
-}
-
-bool read_json(const char *path, std::string &text, trace &to, problem &why) {
-    od::parser parser;
-    error_code problem = parse(parser, text, to);
-    if (problem == simdjson::UNESCAPED_CHARS || problem == simdjson::UTF8_ERROR) {
-        mend(text);
-        to = trace();
-        problem = parse(parser, text, to);
-    }
-    if (problem == simdjson::INCORRECT_TYPE) {
-        return problem_set(&why, "%s: no profiler trace: traceEvents is no list of objects", path);
-    }
-    if (problem != simdjson::SUCCESS) {
-        return problem_set(&why, "%s: not JSON, or cut off: %s", path, simdjson::error_message(problem));
-    }
-    if (!to.has_events) {
-        return problem_set(&why, "%s: no profiler trace: there are no traceEvents in it", path);
-    }
-    finish(to);
-    return true;
-}
-
-// ---- Files ------------------------------------------------------------------------------------
-
-bool starts_with(const file_map &map, std::string_view bytes) {
-    return map.size >= bytes.size() && std::memcmp(map.data, bytes.data(), bytes.size()) == 0;
-}
-
-const char *format_of(const file_map &map) {
-    if (starts_with(map, "\x1f\x8b")) return "gzip";
-    if (starts_with(map, "\x28\xb5\x2f\xfd")) return "zstd";
-    if (starts_with(map, "SQLite format 3")) return "sqlite";
-    return "json";
-}
-
-void reserve(std::string &text, size_t size) {
-    text.reserve(size + simdjson::SIMDJSON_PADDING);
-}
-
-// What the last member's end says of its size, where that can be true of the whole.
-size_t guess_unpacked(const file_map &map) {
-    enum { TRAILER = 4, BEST_RATIO = 1100 };
-    if (map.size < TRAILER) return 0;
-    const auto *end = reinterpret_cast<const unsigned char *>(map.data) + map.size - TRAILER;
-    size_t said = end[0] | size_t(end[1]) << 8 | size_t(end[2]) << 16 | size_t(end[3]) << 24;
-    return said / BEST_RATIO <= map.size ? said : 0;
-}
-
-// Inflates all members to `text`, of about `guess` bytes. Returns what is wrong, or NULL.
-const char *inflate_members(z_stream &stream, size_t guess, std::string &text) {
-    static const char cut_off[] = "the gzip data end too early; is it cut off?";
-    for (;;) {
-        size_t had = text.size();
-        if (had >= LARGEST) return "larger than 4 GiB unpacked, which is more than is read";
-        size_t next = std::min(LARGEST, std::max({had * 2, guess + 1, size_t(1) << 16}));
-        reserve(text, next);
-        text.resize(next);
-        stream.next_out = reinterpret_cast<Bytef *>(text.data() + had);
-        stream.avail_out = uInt(next - had);
-        int status = inflate(&stream, Z_NO_FLUSH);
-        text.resize(next - stream.avail_out);
-        if (status == Z_STREAM_END) {
-            bool more = stream.avail_in >= 2 && stream.next_in[0] == 0x1f && stream.next_in[1] == 0x8b;
-            if (!more) return nullptr;
-            inflateReset(&stream);
-        } else if (status == Z_BUF_ERROR || (status == Z_OK && stream.avail_out > 0)) {
-            return cut_off;
-        } else if (status != Z_OK) {
-            return "the gzip data are damaged";
-        }
-    }
-}
-
-bool inflate_file(const char *path, const file_map &map, std::string &text, problem &why) {
-    z_stream stream{};
-    if (inflateInit2(&stream, 15 + 16) != Z_OK) return problem_set(&why, "%s: out of memory", path);
-    stream.next_in = reinterpret_cast<const Bytef *>(map.data);
-    stream.avail_in = uInt(map.size);
-    const char *wrong = nullptr;
+bool read_file(const char *path, activity &to, problem &why) {
     try {
-        wrong = inflate_members(stream, guess_unpacked(map), text);
-    } catch (const std::bad_alloc &) {
-        wrong = "out of memory";
-    }
-    inflateEnd(&stream);
-    return wrong == nullptr || problem_set(&why, "%s: %s", path, wrong);
-}
-
-// The file's text, unpacked. The map is closed before it is parsed: memory holds it once.
-bool load_text(const char *path, std::string &text, problem &why) {
-    file_map map;
-    if (!file_open(path, &map, &why)) return false;
-    bool done = map.size <= LARGEST;
-    if (!done) {
-        problem_set(&why, "%s: larger than 4 GiB, which is more than is read", path);
-    } else if (std::strcmp(format_of(map), "gzip") == 0) {
-        done = inflate_file(path, map, text, why);
-    } else {
-        try {
-            reserve(text, map.size);
-            if (map.data != nullptr) text.assign(map.data, map.size);
-        } catch (const std::bad_alloc &) {
-            done = problem_set(&why, "%s: out of memory", path);
-        }
-    }
-    file_close(&map);
-    return done;
-}
-
-bool read_file(const char *path, trace &to, problem &why) {
-    std::string text;
-    if (!load_text(path, text, why)) return false;
-    try {
-        return read_json(path, text, to, why);
+        trace::read_options options;
+        options.workers = int(std::clamp(std::thread::hardware_concurrency(), 1U, 64U));
+        if (!trace::read(path, options, to.trace, why)) return false;
+        take_events(to);
+        return true;
     } catch (const std::bad_alloc &) {
         return problem_set(&why, "%s: out of memory", path);
     }
@@ -522,16 +172,24 @@ bool read_file(const char *path, trace &to, problem &why) {
 
 // ---- Lua --------------------------------------------------------------------------------------
 
-const char *const TRACE_TYPE = "gentables.activity_trace";
+const char *const ACTIVITY_TYPE = "gentables.activity";
 
 void set_integer(lua_State *lua, const char *key, int64_t value) {
     lua_pushinteger(lua, lua_Integer(value));
     lua_setfield(lua, -2, key);
 }
 
-void set_text(lua_State *lua, const char *key, const std::string &value) {
-    lua_pushlstring(lua, value.data(), value.size());
-    lua_setfield(lua, -2, key);
+void push_text(lua_State *lua, std::string_view text) {
+    lua_pushlstring(lua, text.data(), text.size());
+}
+
+// A name that many events have. `names`: where on the stack the table of those is that were pushed before.
+void push_name(lua_State *lua, const trace::trace &trace, uint32_t name, int names) {
+    if (lua_rawgeti(lua, names, name) != LUA_TNIL) return;
+    lua_pop(lua, 1);
+    push_text(lua, trace.names[name]);
+    lua_pushvalue(lua, -1);
+    lua_rawseti(lua, names, name);
 }
 
 // Sets table[key] to the list that `push` pushes an item of, `count` times.
@@ -544,49 +202,68 @@ template <typename Push> void set_list(lua_State *lua, const char *key, size_t c
     lua_setfield(lua, -2, key);
 }
 
-// `names`: where on the stack the list of names is.
-void push_events(lua_State *lua, const std::vector<event> &events, int names) {
-    auto column = [&](const char *key, auto member) {
-        set_list(lua, key, events.size(),
-                 [&](size_t i) { lua_pushinteger(lua, lua_Integer(events[i].*member)); });
+int64_t bytes_of(const trace::trace &trace, uint32_t event) {
+    auto found = std::lower_bound(trace.sizes.begin(), trace.sizes.end(), event,
+                                  [](const trace::event_size &size, uint32_t of) { return size.event < of; });
+    return found != trace.sizes.end() && found->event == event ? found->bytes : UNKNOWN;
+}
+
+void push_events(lua_State *lua, const activity &from, list list, int names) {
+    const std::vector<timed> &rows = from.lists[list];
+    auto column = [&](const char *key, auto value) {
+        set_list(lua, key, rows.size(), [&](size_t i) { lua_pushinteger(lua, lua_Integer(value(rows[i]))); });
     };
+    auto event_of = [&](const timed &row) -> const trace::event & { return from.trace.events[row.event]; };
     lua_createtable(lua, 0, 7);
-    column("start", &event::start);
-    column("stop", &event::stop);
-    column("device", &event::device);
-    column("stream", &event::stream);
-    column("bytes", &event::bytes);
-    set_list(lua, "name", events.size(), [&](size_t i) { lua_rawgeti(lua, names, events[i].name + 1); });
+    column("start", [](const timed &row) { return row.start; });
+    column("stop", [](const timed &row) { return row.stop; });
+    column("device", [&](const timed &row) { return event_of(row).device; });
+    column("stream", [&](const timed &row) { return event_of(row).stream; });
+    column("bytes", [&](const timed &row) { return bytes_of(from.trace, row.event); });
+    set_list(lua, "name", rows.size(),
+             [&](size_t i) { push_name(lua, from.trace, event_of(rows[i]).name, names); });
+}
+
+void push_collective(lua_State *lua, const trace::trace &trace, const trace::collective &said) {
+    auto known = [](int64_t number) { return number == trace::UNKNOWN ? UNKNOWN : number; };
+    lua_createtable(lua, 0, 6);
+    push_text(lua, trace.names[said.name]);
+    lua_setfield(lua, -2, "name");
+    push_text(lua, trace.names[said.dtype]);
+    lua_setfield(lua, -2, "dtype");
+    push_text(lua, trace.names[said.group]); // names alone may be those of several groups
+    lua_pushstring(lua, " ");
+    push_text(lua, trace.names[said.ranks]);
+    lua_concat(lua, 3);
+    lua_setfield(lua, -2, "group");
+    set_integer(lua, "in_elements", known(said.in_elements));
+    set_integer(lua, "out_elements", known(said.out_elements));
+    set_integer(lua, "group_size", known(said.group_size));
 }
 
 // { [index in kernels] = { name, dtype, group, in_elements, out_elements, group_size } }
-void push_collectives(lua_State *lua, const trace &from) {
+void push_collectives(lua_State *lua, const activity &from) {
     lua_newtable(lua);
-    const std::vector<event> &kernels = from.events[KERNEL];
+    const std::vector<timed> &kernels = from.lists[KERNELS];
     for (size_t i = 0; i < kernels.size(); i++) {
-        if (kernels[i].collective == UNKNOWN) continue;
-        const collective &comms = from.collectives[size_t(kernels[i].collective)];
-        lua_createtable(lua, 0, 6);
-        set_text(lua, "name", comms.name);
-        set_text(lua, "dtype", comms.dtype);
-        set_text(lua, "group", comms.group + " " + comms.ranks); // names alone may be those of several
-        set_integer(lua, "in_elements", comms.in_elements);
-        set_integer(lua, "out_elements", comms.out_elements);
-        set_integer(lua, "group_size", comms.group_size);
+        if (kernels[i].collective == trace::NONE) continue;
+        push_collective(lua, from.trace, from.trace.collectives[kernels[i].collective]);
         lua_rawseti(lua, -2, lua_Integer(i) + 1);
     }
 }
 
-void push_gemm(lua_State *lua, const gemm &from, int names) {
+void push_gemm(lua_State *lua, const activity &from, const timed &row, int names) {
+    const trace::event &event = from.trace.events[row.event];
     lua_createtable(lua, 0, 5);
-    lua_rawgeti(lua, names, from.name + 1);
+    push_name(lua, from.trace, event.name, names);
     lua_setfield(lua, -2, "name");
-    set_integer(lua, "thread", from.thread);
-    set_integer(lua, "start", from.start);
-    set_integer(lua, "stop", from.stop);
-    if (!from.shaped) return;
-    set_list(lua, "dims", from.dims.size(), [&](size_t i) {
-        const std::vector<int64_t> &shape = from.dims[i];
+    set_integer(lua, "thread", event.track);
+    set_integer(lua, "start", row.start);
+    set_integer(lua, "stop", row.stop);
+    auto found = from.shapes.find(event.arguments);
+    if (found == from.shapes.end() || found->second.empty()) return;
+    set_list(lua, "dims", found->second.size(), [&](size_t i) {
+        const std::vector<int64_t> &shape = found->second[i];
         lua_createtable(lua, int(shape.size()), 0);
         for (size_t k = 0; k < shape.size(); k++) {
             lua_pushinteger(lua, lua_Integer(shape[k]));
@@ -595,31 +272,30 @@ void push_gemm(lua_State *lua, const gemm &from, int names) {
     });
 }
 
-void push_trace(lua_State *lua, const trace &from) {
-    lua_createtable(lua, int(from.names.size()), 0);
+void push_activity(lua_State *lua, const activity &from) {
+    static const struct {
+        const char *key;
+        ::list list;
+    } COLUMNS[] = {{"kernels", KERNELS}, {"copies", COPIES}, {"sets", SETS}, {"marks", MARKS}};
+    lua_newtable(lua);
     int names = lua_gettop(lua);
-    for (size_t i = 0; i < from.names.size(); i++) {
-        lua_pushlstring(lua, from.names[i].data(), from.names[i].size());
-        lua_rawseti(lua, names, lua_Integer(i) + 1);
+    lua_createtable(lua, 0, 10);
+    for (const auto &row : COLUMNS) {
+        push_events(lua, from, row.list, names);
+        lua_setfield(lua, -2, row.key);
     }
-    static const char *const keys[KINDS] = {"kernels", "copies", "sets"};
-    lua_createtable(lua, 0, 9);
-    for (int kind = 0; kind < KINDS; kind++) {
-        push_events(lua, from.events[kind], names);
-        lua_setfield(lua, -2, keys[kind]);
-    }
-    push_events(lua, from.marks, names);
-    lua_setfield(lua, -2, "marks");
     push_collectives(lua, from);
     lua_setfield(lua, -2, "collectives");
-    set_list(lua, "gemms", from.gemms.size(), [&](size_t i) { push_gemm(lua, from.gemms[i], names); });
-    if (from.rank != UNKNOWN) set_integer(lua, "rank", from.rank);
-    if (from.world_size != UNKNOWN) set_integer(lua, "world_size", from.world_size);
-    set_integer(lua, "left_out", from.left_out);
+    const std::vector<timed> &gemms = from.lists[GEMMS];
+    set_list(lua, "gemms", gemms.size(), [&](size_t i) { push_gemm(lua, from, gemms[i], names); });
+    if (from.trace.rank != trace::UNKNOWN) set_integer(lua, "rank", from.trace.rank);
+    if (from.trace.world_size != trace::UNKNOWN) set_integer(lua, "world_size", from.trace.world_size);
+    set_integer(lua, "left_out", int64_t(from.left_out));
+    set_integer(lua, "negative", int64_t(from.trace.flaws[size_t(trace::flaw::negative)]));
 }
 
-int collect_trace(lua_State *lua) {
-    auto **held = static_cast<trace **>(luaL_checkudata(lua, 1, TRACE_TYPE));
+int collect_activity(lua_State *lua) {
+    auto **held = static_cast<activity **>(luaL_checkudata(lua, 1, ACTIVITY_TYPE));
     delete *held;
     *held = nullptr;
     return 0;
@@ -631,18 +307,29 @@ int fail_with(lua_State *lua, const problem &why) {
     return 2;
 }
 
-// read(path). The trace is held by Lua while tables are made of it, which may raise.
+// read(path). What is read is held by Lua while tables are made of it, which may raise.
 int lua_read(lua_State *lua) {
     const char *path = luaL_checkstring(lua, 1);
-    auto **held = static_cast<trace **>(lua_newuserdatauv(lua, sizeof(trace *), 0));
+    auto **held = static_cast<activity **>(lua_newuserdatauv(lua, sizeof(activity *), 0));
     *held = nullptr;
-    luaL_setmetatable(lua, TRACE_TYPE);
-    *held = new (std::nothrow) trace;
+    luaL_setmetatable(lua, ACTIVITY_TYPE);
+    *held = new (std::nothrow) activity;
     if (*held == nullptr) return luaL_error(lua, "out of memory");
     problem why;
     if (!read_file(path, **held, why)) return fail_with(lua, why);
-    push_trace(lua, **held);
+    push_activity(lua, **held);
     return 1;
+}
+
+bool starts_with(const file_map &map, std::string_view bytes) {
+    return map.size >= bytes.size() && std::memcmp(map.data, bytes.data(), bytes.size()) == 0;
+}
+
+const char *format_of(const file_map &map) {
+    if (starts_with(map, "\x1f\x8b")) return "gzip";
+    if (starts_with(map, "\x28\xb5\x2f\xfd")) return "zstd";
+    if (starts_with(map, "SQLite format 3")) return "sqlite";
+    return "json";
 }
 
 // format(path)
@@ -660,8 +347,8 @@ int lua_format(lua_State *lua) {
 extern "C" int luaopen_core_activity(lua_State *lua);
 extern "C" int luaopen_core_activity(lua_State *lua) {
     static const luaL_Reg functions[] = {{"read", lua_read}, {"format", lua_format}, {nullptr, nullptr}};
-    luaL_newmetatable(lua, TRACE_TYPE);
-    lua_pushcfunction(lua, collect_trace);
+    luaL_newmetatable(lua, ACTIVITY_TYPE);
+    lua_pushcfunction(lua, collect_activity);
     lua_setfield(lua, -2, "__gc");
     lua_pop(lua, 1);
     luaL_newlib(lua, functions);

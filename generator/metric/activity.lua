@@ -28,10 +28,9 @@ local function need(module, library)
 end
 
 local function read_file(path)
-  local reader = need("core.activity", "zlib")
+  local reader = require "core.activity"
   local format, message = reader.format(path)
   if not format then fail.input("%s", message) end
-  if format == "zstd" then fail.input("%s: compressed with zstd; unpack it first: zstd -d", path) end
   if path:find("%.nsys%-rep$") or path:find("%.qdrep$") then
     fail.input("%s: Nsight's own format; nsys export --type sqlite makes a file that can be read", path)
   end
@@ -136,6 +135,9 @@ local function ranks_of(path, out)
   if read.left_out > 0 then
     io.stderr:write(("gentables: %s: %d events without usable times are left out\n"):format(path,
       read.left_out))
+  end
+  if (read.negative or 0) > 0 then
+    io.stderr:write(("gentables: %s: %d durations below zero are taken as zero\n"):format(path, read.negative))
   end
   read.steps = steps_among(read.marks)
   local gpus = gpus_of(#read.kernels.start > 0 and read.kernels or read.copies)

@@ -211,7 +211,7 @@ std::unique_ptr<input> open_input(const char *path, problem &problem) {
     int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); // a FIFO is told from a file, not waited for
     struct stat status {};
     if (file < 0 || fstat(file, &status) != 0) {
-        problem_set(&problem, "%s: cannot be opened: %s", path, strerror(errno));
+        problem_set(&problem, "%s: cannot be read: %s", path, strerror(errno));
         if (file >= 0) close(file);
         return nullptr;
     }

@@ -304,7 +304,7 @@ end
 function TestReader.test_files_that_cannot_be_read_are_refused()
   local core = require "core.trace"
   local _, why = core.open(lib.work_path("nowhere.json"))
-  luaunit.assertStrMatches(why, ".*/nowhere.json: cannot be opened: .*")
+  luaunit.assertStrMatches(why, ".*/nowhere.json: cannot be read: .*")
   _, why = core.open(os.getenv("WORK"))
   luaunit.assertStrMatches(why, ".*: is not a file")
 end
