@@ -137,7 +137,8 @@ local function ranks_of(path, out)
       read.left_out))
   end
   if (read.negative or 0) > 0 then
-    io.stderr:write(("gentables: %s: %d durations below zero are taken as zero\n"):format(path, read.negative))
+    io.stderr:write(("gentables: %s: %d durations below zero are taken as zero\n"):format(path,
+      read.negative))
   end
   read.steps = steps_among(read.marks)
   local gpus = gpus_of(#read.kernels.start > 0 and read.kernels or read.copies)

@@ -338,7 +338,9 @@ class root {
 
 } // namespace
 
-bool read_root(splitter &splitter, trace &to, problem &problem) { return root(splitter, to).read(problem); }
+bool read_root(splitter &splitter, trace &to, problem &problem) {
+    return root(splitter, to).read(problem);
+}
 
 bool read(const char *path, const read_options &options, trace &to, problem &problem) {
     try {
