@@ -16,14 +16,10 @@ int luaopen_core_table(lua_State *lua);
 int luaopen_core_workers(lua_State *lua);
 
 static const struct luaL_Reg gentables_modules[] = {
-    {"core.file", luaopen_core_file},
-    {"core.kernel_csv", luaopen_core_kernel_csv},
-    {"core.process", luaopen_core_process},
-    {"core.rows", luaopen_core_rows},
-    {"core.system", luaopen_core_system},
-    {"core.table", luaopen_core_table},
-    {"core.workers", luaopen_core_workers},
-    {NULL, NULL},
+    {"core.file", luaopen_core_file},       {"core.kernel_csv", luaopen_core_kernel_csv},
+    {"core.process", luaopen_core_process}, {"core.rows", luaopen_core_rows},
+    {"core.system", luaopen_core_system},   {"core.table", luaopen_core_table},
+    {"core.workers", luaopen_core_workers}, {NULL, NULL},
 };
 
 #endif
