@@ -9,5 +9,6 @@ return {
   { name = "collectives", help = "collectives over ranks: latency, wait, skew, bandwidths, stragglers" },
   { name = "plots", help = "pictures of how much kernel times vary: boxes, violins, interaction" },
   { name = "merge", help = "one trace of all ranks, for Perfetto" },
+  { name = "compare", help = "reports side by side: of traces, over threads, channels or sweeps" },
   { name = "pipeline", help = "all of it for a sweep, in the documented tree" },
 }
