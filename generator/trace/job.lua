@@ -77,10 +77,13 @@ function job.new(args)
     ranks = layout.numbers(args.ranks, "ranks") })
   return setmetatable({ configurations = found.configurations, sweep = found.sweep,
     jobs = positive(args.jobs, "jobs"), csv = args.csv or not args.xlsx, xlsx = wants_xlsx(args), done = 0,
-    failures = {} }, job)
+    failures = {}, said = {} }, job)
 end
 
+-- A line on stderr, once.
 function job:say(text)
+  if self.said[text] then return end
+  self.said[text] = true
   if self.bar then self.bar:say("gentables: " .. text) else io.stderr:write("gentables: ", text, "\n") end
 end
 

@@ -52,7 +52,9 @@ local function notes_of_ranks(configuration, found)
     configuration.files[i].rank = one.rank
     infos[i] = { rank = one.told_rank, world_size = one.world_size }
   end
-  return (layout.check(configuration, infos))
+  local notes = layout.check(configuration, infos)
+  for i, note in ipairs(notes) do notes[i] = ("%s: %s"):format(configuration.folder, note) end
+  return notes
 end
 
 local function total(found, count)

@@ -8,6 +8,7 @@ local fail = require "fail"
 local file = require "core.file"
 local gemm_command = require "trace.gemm_command"
 local job = require "trace.job"
+local merging = require "trace.merging"
 local per_rank = require "trace.per_rank"
 local plots = require "trace.plots"
 local progress = require "progress"
@@ -20,7 +21,7 @@ local workers = require "workers"
 local ANALYSIS, SHORT_LIMIT = "tracelens_analysis", 50
 
 -- What --without can leave out.
-local STEPS = { "reports", "collectives", "variance", "plots", "comparisons" }
+local STEPS = { "reports", "collectives", "variance", "plots", "comparisons", "merge" }
 
 -- ---- what is to be made ------------------------------------------------------------------------
 
@@ -71,6 +72,25 @@ local function trace_task(plan, entry)
       return digest.pack { info = one.trace:info(), collectives = collective_sheets.digest(one.trace),
         variance = variance.of(one.trace, { top_k = plan.top_k }),
         warning = per_rank.warning(entry.path, notes) }
+    end }
+end
+
+local function paths_of(configuration)
+  local paths = {}
+  for i, entry in ipairs(configuration.files) do paths[i] = entry.path end
+  return paths
+end
+
+-- One trace of all ranks, for a viewer.
+local function merge_task(plan, configuration)
+  local path = ("%s/merged_traces/%s"):format(plan.out, merging.file_name(configuration, plan.gzip))
+  return { name = path:match("[^/]*$"), files = { path }, title = path, configuration = configuration,
+    stamp = stamps.of(paths_of(configuration), "merge"),
+    run = function()
+      fail.unless(file.make_folder(folder_of(path)))
+      local merged = merging.must_merge(path, configuration,
+        { gzip = plan.gzip, jobs = plan.threads_each })
+      return digest.pack { notes = merged.notes }
     end }
 end
 
@@ -201,14 +221,22 @@ end
 -- The traces of all configurations. Returns answers[entry], found (for tables of GEMMs), and tasks by
 -- configuration.
 local function read_traces(plan, configurations)
-  local all, of_configuration = {}, {}
+  local all, of_configuration, first = {}, {}, {}
   for _, configuration in ipairs(configurations) do
     local tasks = {}
     for i, entry in ipairs(configuration.files) do tasks[i] = trace_task(plan, entry) end
     of_configuration[configuration] = tasks
     table.move(tasks, 1, #tasks, #all + 1, all)
   end
-  do_all(plan, all)
+  -- Merging takes longest, so it begins first.
+  for i, configuration in ipairs(plan.without.merge and {} or configurations) do
+    first[i] = merge_task(plan, configuration)
+  end
+  do_all(plan, table.move(all, 1, #all, #first + 1, first))
+  for _, task in ipairs(first) do
+    local merged = task.configuration and task.answer and not task.was_there and digest.unpack(task.answer)
+    for _, note in ipairs(merged and merged.notes or {}) do plan.work:say(note) end
+  end
   local answers, found, warnings = {}, {}, {}
   for _, task in ipairs(all) do
     if task.answer then
@@ -304,7 +332,7 @@ local function plan_of(args, work)
   local top_k = gemm_command.top_k_of(args)
   return { work = work, out = out, analysis = analysis, jobs = jobs, top_k = top_k, csv = work.csv,
     xlsx = work.xlsx, forms = forms, fresh = args.fresh, report_options = options, made = 0, there = 0,
-    without = without_of(args),
+    without = without_of(args), gzip = args.gzip or false,
     options_text = ("%s %s %s top %d %s"):format(options.include_unlinked, options.micro_idle,
       options.short_limit, top_k, forms),
     threads_each = math.max(1, workers.jobs() // jobs), stamps = stamps.open(analysis .. "/.gentables"),
@@ -343,15 +371,17 @@ local function run(args)
 end
 
 return {
-  summary = "All of it for a sweep: reports, collectives, variance, pictures, in tracelens_analysis/.",
+  summary = "All of it for a sweep: reports, collectives, variance, pictures, comparisons, merged traces.",
   positional = job.positional,
   options = job.options({
-    { name = "out", value = "DIR", help = "where tracelens_analysis/ goes (default: into the sweep)" },
+    { name = "out", value = "DIR",
+      help = "where tracelens_analysis/ and merged_traces/ go (default: into the sweep)" },
     { name = "top-k", value = "K", help = "so many GEMMs of each trace (default: 5)" },
     { name = "short-limit", value = "US", help = "kernels below this are short (default: 50)" },
     { name = "micro-idle", value = "US", help = "gpu_timeline: split idle time at pauses of this length" },
     { name = "linked-only", help = "gpu_timeline: without GPU events that no launch was found for" },
     { name = "without", value = "STEP...", list = true, help = "leave out: " .. table.concat(STEPS, ", ") },
+    { name = "gzip", help = "pack the merged traces" },
     { name = "fresh", help = "make everything again, also what is there" },
   }, true),
   example = "gentables trace pipeline experiments/sweep_20251124_222204",

@@ -73,7 +73,7 @@ function TestPipeline.test_the_tree_is_the_documented_one()
     "512thread/collective_reports/collective_28ch.xlsx", "top5_gemm_kernels_time_variance.csv",
     "top5_gemm_kernels_time_variance_with_timestamps.csv",
     "top5_gemm_kernels_time_variance_with_collective_overlap.csv",
-    "comparisons/collectives_across_configurations.xlsx" } do
+    "comparisons/collectives_across_configurations.xlsx", "../merged_traces/256thread_28ch_merged.json" } do
     luaunit.assertTrue(file.exists(out .. "/" .. path), path)
   end
   if gnuplot.is_here() then
@@ -96,7 +96,7 @@ end
 
 function TestPipeline.test_the_default_place_is_the_sweep()
   luaunit.assertEquals(lib.run("trace", "pipeline", lib.work .. "/sweep/256thread", "--without", "plots",
-    "variance,collectives"), 0)
+    "variance,collectives,merge"), 0)
   luaunit.assertTrue(file.exists(lib.work ..
     "/sweep/tracelens_analysis/256thread/individual_reports/perf_28ch_rank0.xlsx"))
 end
@@ -122,7 +122,8 @@ function TestPipeline.test_what_changed_is_made_again()
   plant(512, 42, 1, 8)
   local _, text = run("--csv")
   local count = made(text)
-  luaunit.assertEquals(count, 6) -- a report, its configuration's collectives, the comparison, three tables
+  -- A report, its configuration's collectives and merged trace, the comparison, three tables.
+  luaunit.assertEquals(count, 7)
   luaunit.assertEquals(#rows_of "512/42", 14)
   local other = made(select(2, run("--csv", "--top-k", "1")))
   luaunit.assertTrue(other > 8)
@@ -148,7 +149,8 @@ function TestPipeline.test_what_fails_does_not_end_the_others()
 end
 
 function TestPipeline.test_steps_that_are_left_out()
-  luaunit.assertEquals(run("reports", "comparisons"), 0)
+  luaunit.assertEquals(run("reports", "comparisons", "merge"), 0)
+  luaunit.assertNil(file.status(lib.work .. "/out/merged_traces"))
   luaunit.assertNil(file.status(out .. "/256thread/individual_reports"))
   luaunit.assertNil(file.status(out .. "/plots"))
   luaunit.assertTrue(file.exists(out .. "/top5_gemm_kernels_time_variance.csv"))
@@ -184,6 +186,7 @@ function TestPipeline.test_a_run_that_is_killed_leaves_nothing_half_written()
       if signal == 2 then luaunit.assertNil(name:find("%.tmp$"), name) end
     end
     luaunit.assertEquals(run("--csv"), 0)
+    luaunit.assertTrue(file.exists(lib.work .. "/out/merged_traces/512thread_42ch_merged.json"))
     local again = tree(out)
     for name, text in pairs(whole) do
       if name:find("%.csv$") then luaunit.assertEquals(again[name], text, name) end
