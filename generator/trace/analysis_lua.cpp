@@ -5,7 +5,8 @@
 //   A:counts() -> { gpu_events, unlinked, overlapping, first_overlapping }
 //   A:timeline(include_unlinked, micro_idle_limit) -> { computation, exposed_communication, ... } µs
 //   A:op_names() -> { number, ... }, { text, ... }                     of every cpu_op
-//   A:arguments(number) -> dims, types, strides, concrete              JSON texts, or nil
+//   A:arguments(number, as_lists) -> dims, types, strides, concrete    Python literals, or nil
+//   A:argument_values(number) -> the same as Lua's values
 //   A:track(number) -> process_name, process_label, thread_name
 //   A:kernel_rows() -> { { parent, first_kernel, kernel, stream, count, sum, min, max, uid }, ... }
 //   A:short_kernel_rows(limit) -> the same with arguments
@@ -32,6 +33,7 @@
 
 #include "analysis.h"
 #include "groups.h"
+#include "literal.h"
 
 namespace trace {
 
@@ -179,17 +181,33 @@ int op_names(lua_State *lua) {
     return 2;
 }
 
-int arguments(lua_State *lua) {
-    const trace &of = *analysis_argument(lua).of;
+const argument_set &set_argument(lua_State *lua, const trace &of) {
     auto number = size_t(luaL_checkinteger(lua, 2));
     luaL_argcheck(lua, number < of.argument_sets.size(), 2, "no such arguments");
-    const argument_set &set = of.argument_sets[number];
-    for (uint32_t text : {set.dims, set.types, set.strides, set.concrete}) {
-        if (text == EMPTY_TEXT) {
-            lua_pushnil(lua);
+    return of.argument_sets[number];
+}
+
+int arguments(lua_State *lua) {
+    const trace &of = *analysis_argument(lua).of;
+    const argument_set &set = set_argument(lua, of);
+    bool as_lists = lua_toboolean(lua, 3);
+    std::string text;
+    for (uint32_t json : {set.dims, set.types, set.strides, set.concrete}) {
+        text.clear();
+        if (json != EMPTY_TEXT && append_python(of.names[json], as_lists, text)) {
+            lua_pushlstring(lua, text.data(), text.size());
         } else {
-            push_text(lua, of, text);
+            lua_pushnil(lua);
         }
+    }
+    return 4;
+}
+
+int argument_values(lua_State *lua) {
+    const trace &of = *analysis_argument(lua).of;
+    const argument_set &set = set_argument(lua, of);
+    for (uint32_t json : {set.dims, set.types, set.strides, set.concrete}) {
+        if (json == EMPTY_TEXT || !push_json(lua, of.names[json])) lua_pushnil(lua);
     }
     return 4;
 }
@@ -400,34 +418,23 @@ int group(lua_State *lua) {
     return 1;
 }
 
-void push_detail(lua_State *lua, const trace &names, const kernel_detail &one) {
-    lua_createtable(lua, 0, 9);
-    set_text(lua, "name", names, one.name);
-    lua_pushinteger(lua, one.stream);
-    lua_setfield(lua, -2, "stream");
-    set_integer(lua, "count", one.durations.count);
-    set_number(lua, "sum", one.durations.sum);
-    set_number(lua, "mean", one.durations.mean);
-    set_number(lua, "median", one.durations.median);
-    set_number(lua, "deviation", one.durations.deviation);
-    set_number(lua, "min", one.durations.min);
-    set_number(lua, "max", one.durations.max);
-}
-
+// Two texts for each group, as the sheets have them.
 int details(lua_State *lua) {
     const selection &of = selection_argument(lua);
     grouping groups = grouping_argument(lua, of);
+    std::string whole, brief;
+    lua_createtable(lua, int(groups.size()), 0);
     lua_createtable(lua, int(groups.size()), 0);
     for (uint32_t i = 0; i < groups.size(); i++) {
-        lua_newtable(lua);
-        lua_Integer count = 0;
-        for (const kernel_detail &one : kernel_details(of, groups, i)) {
-            push_detail(lua, *of.of->of, one);
-            lua_rawseti(lua, -2, ++count);
-        }
+        std::vector<kernel_detail> kernels = kernel_details(of, groups, i);
+        if (kernels.empty()) continue;
+        append_details(*of.of->of, kernels, whole, brief);
+        lua_pushlstring(lua, whole.data(), whole.size());
+        lua_rawseti(lua, -3, lua_Integer(i) + 1);
+        lua_pushlstring(lua, brief.data(), brief.size());
         lua_rawseti(lua, -2, lua_Integer(i) + 1);
     }
-    return 1;
+    return 2;
 }
 
 // Of the GPU events of an instance the one that lasts longest; nullptr: it has none.
@@ -492,6 +499,7 @@ void make_types(lua_State *lua) {
         {"timeline", guarded<push_timeline>},
         {"op_names", guarded<op_names>},
         {"arguments", guarded<arguments>},
+        {"argument_values", guarded<argument_values>},
         {"track", guarded<push_track>},
         {"kernel_rows", guarded<push_all_kernel_rows>},
         {"short_kernel_rows", guarded<push_short_kernel_rows>},

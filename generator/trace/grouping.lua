@@ -1,7 +1,5 @@
 -- Rows of a sheet from combos of a selection: which combos make a row, in which order rows stand, and the
 -- cells that many sheets have.
-local python = require "trace.python"
-
 local grouping = {}
 
 -- Puts combos with the same key together; key_of(combo) may be nil: it is left out.
@@ -60,45 +58,5 @@ function row_type:add(...)
   return self
 end
 function grouping.row() return setmetatable({ n = 0 }, row_type) end
-
--- ---- Details of kernels ----------------------------------------------------------------------------------
-
-local LONGEST = 64 -- characters of a name
-
-local function shortened(name)
-  local length = utf8.len(name)
-  if (length or #name) <= LONGEST then return name end
-  return name:sub(1, length and utf8.offset(name, LONGEST + 1) - 1 or LONGEST) .. "..."
-end
-
--- To two digits, halves to even.
-local function rounded(value)
-  local scaled = value * 100
-  local below = math.floor(scaled)
-  local rest = scaled - below
-  if rest > 0.5 or (rest == 0.5 and below % 2 == 1) then below = below + 1 end
-  return below / 100
-end
-
-local DETAIL = "{'name': %s, 'stream': %d, 'count': %d, 'total_duration_us': %s, 'mean_duration_us': %s, "
-  .. "'median_duration_us': %s, 'std_dev_duration_us': %s, 'min_duration_us': %s, 'max_duration_us': %s}"
-
-local function whole(one)
-  local number = python.number
-  return DETAIL:format(python.text(one.name), one.stream, one.count, number(one.sum), number(one.mean),
-    number(one.median), number(one.deviation), number(one.min), number(one.max))
-end
-
-local function short(one)
-  return ("{'name': %s, 'stream': %d, 'mean_duration_us': %s}"):format(python.text(shortened(one.name)),
-    one.stream, python.number(rounded(one.mean)))
-end
-
--- The two cells that tell of a group's kernels.
-function grouping.kernel_cells(details)
-  local full, brief = {}, {}
-  for i, one in ipairs(details) do full[i], brief[i] = whole(one), short(one) end
-  return "[" .. table.concat(full, ", ") .. "]", "[" .. table.concat(brief, ", ") .. "]"
-end
 
 return grouping

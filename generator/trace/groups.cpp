@@ -90,43 +90,4 @@ std::vector<statistics> measure_groups(const selection &of, const grouping &grou
     return result;
 }
 
-// ---- Details of kernels -----------------------------------------------------------------------
-
-namespace {
-
-// What the kernel at a place within its op did over all instances.
-kernel_detail detail_at(const selection &of, const std::vector<uint32_t> &instances, uint32_t place,
-                        std::vector<double> &durations) {
-    durations.clear();
-    for (uint32_t one : instances) durations.push_back(of.gpu_at(of.first[one] + place).duration);
-    const event &first = of.of->at(of.gpu_at(of.first[instances[0]] + place));
-    kernel_detail result = {first.name, first.stream, statistics_of(durations)};
-    auto count = double(durations.size());
-    result.durations.deviation = std::sqrt(squares(durations, result.durations.mean) / count);
-    return result;
-}
-
-} // namespace
-
-std::vector<kernel_detail> kernel_details(const selection &of, const grouping &groups, uint32_t group) {
-    std::vector<uint32_t> alike;
-    auto count = [&of](uint32_t one) { return of.first[one + 1] - of.first[one]; };
-    uint32_t kernels = 0;
-    for (uint32_t i = groups.first[group]; i < groups.first[group + 1]; i++) {
-        uint32_t one = groups.instances[i];
-        if (alike.empty()) kernels = count(one);
-        if (count(one) == kernels) alike.push_back(one);
-    }
-    std::vector<kernel_detail> result;
-    std::vector<double> durations;
-    for (uint32_t place = 0; place < kernels; place++)
-        result.push_back(detail_at(of, alike, place, durations));
-    const texts &names = of.of->of->names;
-    std::stable_sort(result.begin(), result.end(), [&names](const kernel_detail &a, const kernel_detail &b) {
-        if (a.durations.sum != b.durations.sum) return a.durations.sum < b.durations.sum;
-        return names[a.name] < names[b.name];
-    });
-    return result;
-}
-
 } // namespace trace

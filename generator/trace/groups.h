@@ -3,6 +3,8 @@
 #ifndef GENTABLES_TRACE_GROUPS_H
 #define GENTABLES_TRACE_GROUPS_H
 
+#include <string>
+
 #include "selection.h"
 
 namespace trace {
@@ -41,6 +43,10 @@ struct kernel_detail {
     statistics durations; // deviation has n below
 };
 std::vector<kernel_detail> kernel_details(const selection &of, const grouping &groups, uint32_t group);
+
+// Writes the cells that tell of these kernels, Python literals: all of it, and name, stream and mean alone.
+void append_details(const trace &names, const std::vector<kernel_detail> &kernels, std::string &whole,
+                    std::string &brief);
 
 // GPU events by their kernel and what launched it.
 struct kernel_row {

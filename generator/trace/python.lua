@@ -2,21 +2,9 @@
 -- because those who read such sheets parse them so.
 --
 -- A value is a Lua number, text or boolean, a list (a table; written as a tuple), or python.none.
-local json = require "json"
-
 local python = {}
 
-python.none = json.null
-
--- JSON text -> value, or nil where it is none or there is none.
-function python.read(text)
-  if not text then return nil end
-  return (json.decode(text))
-end
-
--- A list that is written with brackets, not as a tuple.
-local list_type = { __name = "python.list" }
-function python.list(values) return setmetatable(values, list_type) end
+python.none = setmetatable({}, { __name = "python.none" })
 
 local escapes = { ["\n"] = "\\n", ["\r"] = "\\r", ["\t"] = "\\t", ["\\"] = "\\\\" }
 
@@ -52,7 +40,7 @@ function python.write(value, as_lists)
   if kind == "number" then return python.number(value) end
   if kind == "boolean" then return value and "True" or "False" end
   if kind ~= "table" or value == python.none then return "None" end
-  return sequence(value, as_lists or getmetatable(value) == list_type)
+  return sequence(value, as_lists)
 end
 
 return python

@@ -1,10 +1,9 @@
--- One rank's trace with what its sheets share: arguments and tracks as values, the flags of ops that there
--- are sums for, selections. Each is made at most once.
+-- One rank's trace with what its sheets share: arguments and tracks, the flags of ops that there are sums
+-- for, selections, which are made at most once.
 --
 --   rank.open(path[, options]) -> rank | nil, message        options as of core.trace
 --   rank.of(trace) -> the rank of an open trace
 local families = require "trace.families"
-local python = require "trace.python"
 
 local rank = {}
 rank.__index = rank
@@ -13,8 +12,8 @@ local known = setmetatable({}, { __mode = "k" })
 
 function rank.of(trace)
   if not known[trace] then
-    known[trace] = setmetatable({ trace = trace, analysis = trace:analysis(), arguments_of = {},
-      track_of = {}, selections = {} }, rank)
+    known[trace] = setmetatable({ trace = trace, analysis = trace:analysis(), track_of = {},
+      selections = {} }, rank)
   end
   return known[trace]
 end
@@ -27,27 +26,11 @@ function rank.open(path, options)
   return one
 end
 
-local fields = { "dims", "types", "strides", "concrete" }
-
--- The arguments with this number (-1: none): lists dims, types, strides, concrete, and text and list of each
--- as the sheets write them; nil where the trace is silent.
-function rank:arguments(number)
-  local found = self.arguments_of[number]
-  if found then return found end
-  found = { tuple = {}, list = {} }
-  if number >= 0 then
-    local texts = { self.analysis:arguments(number) }
-    for i = 1, #fields do
-      local value = python.read(texts[i])
-      if type(value) == "table" and value ~= python.none then
-        found[fields[i]] = value
-        found.tuple[fields[i]] = python.write(value)
-        found.list[fields[i]] = python.write(value, true)
-      end
-    end
-  end
-  self.arguments_of[number] = found
-  return found
+-- The arguments with this number (-1: none) as the sheets write them: dims, types, strides, concrete; nil
+-- where the trace is silent. Lists have brackets where `as_lists` says so.
+function rank:arguments(number, as_lists)
+  if number < 0 then return nil, nil, nil, nil end
+  return self.analysis:arguments(number, as_lists)
 end
 
 -- { process_name, process_label, thread_name } of a track.
@@ -91,11 +74,16 @@ function rank:select(kind)
   return found.selection, found.combos
 end
 
+-- A list, or nil where it is none.
+local function list(value) return type(value) == "table" and value or nil end
+
 -- What perf_model needs of a combo.
 function rank:call(selection, combos, combo)
-  local arguments = self:arguments(combos.model_arguments[combo])
-  return { dims = arguments.dims, types = arguments.types, strides = arguments.strides,
-    concrete = arguments.concrete, kernels = function() return selection:kernels(combo) end }
+  local number = combos.model_arguments[combo]
+  local dims, types, strides, concrete
+  if number >= 0 then dims, types, strides, concrete = self.analysis:argument_values(number) end
+  return { dims = list(dims), types = list(types), strides = list(strides), concrete = list(concrete),
+    kernels = function() return selection:kernels(combo) end }
 end
 
 return rank

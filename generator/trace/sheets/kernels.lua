@@ -75,8 +75,8 @@ local function short_summary(rank, limit, top, total_us)
       "Short Kernel duration (µs) percent of total time" } }
   for i = 1, math.min(#rows, top or #rows) do
     local row = rows[i]
-    local texts = rank:arguments(row.arguments or -1).tuple
-    sheet.rows[i] = { row.parent, texts.dims, texts.strides, texts.concrete, row.kernel, row.sum, row.count,
+    local dims, _, strides, concrete = rank:arguments(row.arguments or -1)
+    sheet.rows[i] = { row.parent, dims, strides, concrete, row.kernel, row.sum, row.count,
       row.sum / row.count, grouping.percent(row.sum, total_us) }
   end
   return sheet

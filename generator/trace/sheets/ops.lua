@@ -74,17 +74,16 @@ local function by_arguments(rank, selection, combos, categories, by_kernel_count
       by_kernel_count and combos.kernels[combo] or "" }, "\0")
   end)
   local groups = selection:group(map, count, { { "time" }, { "subtree" } })
-  local details = selection:details(map, count)
+  local whole, brief = selection:details(map, count)
   return { name = "ops_unique_args", columns = unique_columns(),
     rows = ranked(groups, count, function(group, row)
       local combo = firsts[group]
-      local texts = rank:arguments(combos.arguments[combo]).tuple
       row:add(combos.name[combo], categories[combo], table.unpack(rank:track(combos.track[combo]), 1, 3))
-      row:add(texts.dims, texts.types, texts.strides, texts.concrete, groups.count[group])
+      row:add(rank:arguments(combos.arguments[combo])):add(groups.count[group])
       for _, statistic in ipairs(statistics) do
         row:add(grouping.cell(groups[1][statistic][group]), grouping.cell(groups[2][statistic][group]))
       end
-      row:add(groups.uid[group], grouping.kernel_cells(details[group]))
+      row:add(groups.uid[group], whole[group], brief[group])
     end) }
 end
 

@@ -46,8 +46,8 @@ local function grouped(selection, combos, models, sheet_of)
     bytes[combo] = model.bytes and model.bytes / 1e6
   end
   local groups = selection:group(map, count, { { "time" }, { "time", flops }, { "time", bytes } })
-  return { map = map, count = count, firsts = firsts, groups = groups,
-    details = selection:details(map, count) }
+  local whole, brief = selection:details(map, count)
+  return { map = map, count = count, firsts = firsts, groups = groups, whole = whole, brief = brief }
 end
 
 -- The names of all parameters of a sheet, in order of first appearance.
@@ -104,10 +104,8 @@ local function row_of(rank, combos, at, models, params, group)
     for _, rate in ipairs(rates) do row:add(grouping.cell(groups[spec][rate][group])) end
   end
   row:add(table.unpack(rank:track(combos.track[combo]), 1, 3))
-  row:add(model.spec)
-  if #at.details[group] > 0 then row:add(grouping.kernel_cells(at.details[group])) else row:add(nil, nil) end
-  local texts = rank:arguments(combos.arguments[combo]).list
-  row:add(texts.dims, texts.types, texts.strides, texts.concrete)
+  row:add(model.spec, at.whole[group], at.brief[group])
+  row:add(rank:arguments(combos.arguments[combo], true))
   for _, rate in ipairs(rates) do row:add(grouping.cell(groups[1][rate][group])) end
   return row:add(groups[1].sum[group], groups.count[group], groups.uid[group])
 end

@@ -52,13 +52,12 @@ local function measured(selection, map, count, models)
   return groups, groups[1], groups[2], groups[3], groups[4]
 end
 
-local function row_of(rank, combos, combo, category, model, groups, group, details)
+local function row_of(rank, combos, combo, category, model, groups, group, whole, brief)
   local duration, time, bandwidth, speed = groups[1], groups[2], groups[3], groups[4]
   local cell = grouping.cell
   local row = grouping.row():add(name_of(combos, combo), category)
   row:add(table.unpack(rank:track(combos.track[combo]), 1, 3))
-  local texts = rank:arguments(combos.arguments[combo]).tuple
-  row:add(texts.dims, texts.types, texts.strides, texts.concrete, groups.uid[group], groups.count[group])
+  row:add(rank:arguments(combos.arguments[combo])):add(groups.uid[group], groups.count[group])
   row:add(duration.sum[group], cell(duration.mean[group]), cell(duration.deviation[group]))
   local bytes = model and model.bytes
   row:add(model and model.flops / 1e9, bytes and bytes / 2 ^ 20)
@@ -70,8 +69,7 @@ local function row_of(rank, combos, combo, category, model, groups, group, detai
   for _, values in ipairs { duration, bandwidth, speed, time } do
     row:add(cell(values.median[group]), cell(values.min[group]), cell(values.max[group]))
   end
-  row:add(grouping.kernel_cells(details))
-  return row:add(model and dictionary(model.params), model and "True" or "False")
+  return row:add(whole, brief,model and dictionary(model.params), model and "True" or "False")
 end
 
 return {
@@ -86,11 +84,12 @@ return {
       return key_of(combos, combo, categories[combo])
     end)
     local groups, _, time = measured(selection, map, count, models)
-    local details = selection:details(map, count)
+    local whole, brief = selection:details(map, count)
     local total, up_to, rows = grouping.total(time.sum), 0, {}
     for _, group in ipairs(grouping.order(time.sum, groups.uid, count)) do
       local combo = firsts[group]
-      local row = row_of(rank, combos, combo, categories[combo], models[combo], groups, group, details[group])
+      local row = row_of(rank, combos, combo, categories[combo], models[combo], groups, group, whole[group],
+        brief[group])
       up_to = up_to + time.sum[group]
       row:add(grouping.percent(time.sum[group], total), grouping.percent(up_to, total))
       rows[#rows + 1] = row

@@ -22,13 +22,19 @@ function small_trace:add(event)
   return #self.events - 1
 end
 
-local function texts(list) return list and json.array(list) end
+-- The list with all lists in it marked as such, so that empty ones are not written as objects.
+local function lists(value)
+  if type(value) ~= "table" then return value end
+  local out = {}
+  for i, one in ipairs(value) do out[i] = lists(one) end
+  return json.array(out)
+end
 
 function small_trace:op(name, start, duration, args)
   args = args or {}
   return self:add { ph = "X", cat = "cpu_op", name = name, pid = 1, tid = args.tid or 1, ts = start,
-    dur = duration, args = { ["Input Dims"] = texts(args.dims), ["Input type"] = texts(args.types),
-      ["Input Strides"] = texts(args.strides), ["Concrete Inputs"] = texts(args.concrete),
+    dur = duration, args = { ["Input Dims"] = lists(args.dims), ["Input type"] = lists(args.types),
+      ["Input Strides"] = lists(args.strides), ["Concrete Inputs"] = lists(args.concrete),
       ["Sequence number"] = args.sequence } }
 end
 
