@@ -2,6 +2,7 @@
 #include "input.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
@@ -64,7 +65,8 @@ class plain_input : public input {
   private:
     int file_;
     std::string path_;
-    uint64_t size_, read_ = 0;
+    uint64_t size_;
+    std::atomic<uint64_t> read_ = 0;
 };
 
 // ---- What is packed ---------------------------------------------------------------------------

@@ -19,7 +19,7 @@ class input {
     // were got cannot be read.
     virtual bool read(char *to, size_t size, size_t *got, problem &problem) = 0;
     virtual bool is_packed() const = 0;
-    // How much of the file is read, of 1.
+    // How much of the file is read, of 1. Another thread may ask.
     virtual double share_read() const = 0;
 };
 

@@ -1,0 +1,38 @@
+// Joins the parts of a trace, in order of the file: their numbers become the trace's.
+#ifndef GENTABLES_TRACE_JOINER_H
+#define GENTABLES_TRACE_JOINER_H
+
+#include "part.h"
+
+namespace trace {
+
+class joiner {
+  public:
+    joiner(trace &trace, const input &input) : to_(trace), input_(input) {}
+
+    // Adds what follows what was joined before. Throws bad_alloc.
+    void join(const part &part);
+    // Once all are joined. Throws bad_alloc.
+    void finish();
+
+  private:
+    void reserve(size_t count);
+    void map_texts(const part &part);
+    void join_rows(const part &part);
+    void join_extras(const part &part);
+    void join_flaws(const part &part);
+    void join_event(event from);
+    void name_tracks();
+
+    trace &to_;
+    const input &input_;
+    distinct<argument_set> argument_sets_;
+    distinct<collective> collectives_;
+    distinct<place> all_places_;
+    std::vector<naming> namings_;
+    std::vector<uint32_t> texts_, sets_, comms_, places_; // of the part being joined: its number -> ours
+};
+
+} // namespace trace
+
+#endif
