@@ -119,7 +119,7 @@ function page:section(title, options)
   options = options or {}
   close_section(self)
   local id = options.id or id_of(self, title)
-  self.menu[#self.menu + 1] = { id = id, title = title }
+  self.menu[#self.menu + 1] = { id = id, title = title, class = options.class or "" }
   self:html(('<section id="%s"%s>\n<h2>%s</h2>\n'):format(escape(id),
     options.class and (' class="%s"'):format(escape(options.class)) or "", escape(title)))
   self.in_section = true

@@ -14,6 +14,7 @@ verbs.list = {
   { name = "generate", help = "rows -> table -> artifacts" },
   { name = "check", help = "say whether what is checked in is what the rows give" },
   { name = "plot", help = "pictures of rows: heat maps, crossovers, confidence, bandwidth, scaling" },
+  { name = "report", help = "one page of what is best where, how sure that is, and all numbers" },
   { name = "metric", help = "one number of a serving run, gate log, kernel summary or profiler file" },
   { name = "trace", help = "reports, comparisons and merged timelines of profiler traces" },
   { name = "template", help = "render one template by hand (the build of the bench uses it)" },

@@ -1,0 +1,26 @@
+-- How readers of the tables find the cell that answers for a shape: the C header by borders, TensorRT-LLM by
+-- the floor of log2. The header's template and the pages take it from here.
+--
+--   lookup.borders{ 64, 256 } -> { 128, 2147483647 }: the largest size that each value answers for
+local lookup = {}
+
+lookup.largest = 2147483647
+
+-- The largest number whose square is at most a * b: what is nearer to a than to b, as a ratio, or as near.
+local function border(a, b)
+  local product = a * b
+  local root = math.tointeger(math.floor(math.sqrt(product)))
+  while root * root > product do root = root - 1 end
+  while (root + 1) * (root + 1) <= product do root = root + 1 end
+  return root
+end
+
+-- The borders of an ascending axis.
+function lookup.borders(axis)
+  local out = {}
+  for i = 1, #axis - 1 do out[i] = border(axis[i], axis[i + 1]) end
+  out[#axis] = lookup.largest
+  return out
+end
+
+return lookup

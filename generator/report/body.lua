@@ -1,0 +1,336 @@
+-- report.html from the top: what is best where, one table with all its times, what the tables answer for a
+-- shape, how sure the choices are, all numbers, the machine. body.page(sources) gives a page (page.lua).
+local colours = require "plot.colours"
+local data = require "report.data"
+local file = require "core.file"
+local formats = require "formats"
+local grid = require "report.grid"
+local lists = require "lists"
+local model = require "model"
+local page = require "page"
+local provenance = require "provenance"
+local summary = require "summary"
+local template = require "template"
+
+local body = {}
+
+local SHAKIEST = 20 -- choices that are listed
+
+local function percent(share, digits)
+  if not share then return nil end
+  return ("%." .. (digits or 1) .. "f %%"):format(100 * share)
+end
+
+local function own_file(name) return gentables.home .. "/templates/reports/" .. name end
+
+-- ---- one arch ---------------------------------------------------------------------------------
+
+-- What all parts of the page see of a source (of model.load).
+local function view_of(source)
+  local canonical = model.for_format(source, formats.find "table").canonical
+  local blocks = summary.blocks(canonical)
+  for _, block in ipairs(blocks) do
+    for _, fusion in ipairs(block.by_fusion) do
+      if source.incumbent then fusion.old = grid.old_choices(block, fusion, source.incumbent) end
+    end
+  end
+  return { source = source, arch = source.arch, blocks = blocks, data = data.of(source, blocks) }
+end
+
+local function words_of(block) return ("%s %s %s"):format(block.dtype, block.op, block.mode) end
+
+-- The rows of the overview: one for each TP size and data type, with the fusions that it has.
+local function overview_of(view, fusions)
+  local rows, several = {}, false
+  for _, block in ipairs(view.blocks) do several = several or words_of(block) ~= words_of(view.blocks[1]) end
+  for _, block in ipairs(view.blocks) do
+    local row = { tp = block.world_size, words = several and words_of(block) or "", pictures = {} }
+    for f, name in ipairs(fusions) do
+      row.pictures[f] = false
+      for _, fusion in ipairs(block.by_fusion) do
+        if fusion.name == name and fusion.tally.unmeasured < fusion.tally.cells then
+          row.pictures[f] = { id = data.id(view.arch, block, name), tally = fusion.tally,
+            svg = grid.small_picture(block, fusion) }
+        end
+      end
+    end
+    rows[#rows + 1] = row
+  end
+  return rows
+end
+
+-- The fusions that any block has, and the spec asks for, in the list's order.
+local function fusions_of(view)
+  local out, spec = {}, view.source.spec
+  for _, fusion in ipairs(lists.fusions) do
+    local found = spec ~= nil and spec.fusions ~= nil and lists.contains(spec.fusions, fusion.name)
+    for _, block in ipairs(view.blocks) do found = found or lists.contains(block.fusions, fusion.name) end
+    if found then out[#out + 1] = fusion.name end
+  end
+  return out
+end
+
+local function title_of(view, block, fusion)
+  local words = ("%s, TP %d, %s, %s"):format(view.arch, block.world_size, fusion.name, words_of(block))
+  if block.total.oversubscribed > 0 then words = words .. "; more ranks than cores" end
+  return words
+end
+
+-- The static tables of an arch: { id, title, new, old } for each fusion of each block.
+local function tables_of(view)
+  local out = {}
+  for _, block in ipairs(view.blocks) do
+    for _, fusion in ipairs(block.by_fusion) do
+      local title = title_of(view, block, fusion)
+      local old = fusion.old
+      out[#out + 1] = { id = data.id(view.arch, block, fusion.name), title = title,
+        empty = fusion.tally.unmeasured == fusion.tally.cells,
+        new = grid.new_table(block, fusion, old and "new" or "", old),
+        old = old and grid.old_table(block, fusion, "incumbent", old) }
+    end
+  end
+  return out
+end
+
+-- The strategies that win, or are the incumbent's, anywhere: name -> true.
+local function shown_names(views)
+  local names = {}
+  for _, strategy in pairs(data.strategies(body.archs(views))) do names[strategy.name] = true end
+  return names
+end
+
+-- The strategies that win somewhere: { row of lists.strategies, cells = how many }, most first.
+local function legend_of(views)
+  local wins = {}
+  for _, view in ipairs(views) do
+    for _, block in ipairs(view.blocks) do
+      for _, won in ipairs(block.total.shares) do wins[won.name] = (wins[won.name] or 0) + won.count end
+    end
+  end
+  local out = {}
+  for _, strategy in ipairs(lists.strategies) do
+    if wins[strategy.name] then out[#out + 1] = { strategy = strategy, cells = wins[strategy.name] } end
+  end
+  table.sort(out, function(a, b)
+    if a.cells ~= b.cells then return a.cells > b.cells end
+    return a.strategy.name < b.strategy.name
+  end)
+  return out
+end
+
+-- ---- how sure ---------------------------------------------------------------------------------
+
+-- Adds a table without those of its columns `may_go` (titles) that say the same in every row.
+local function add_table(p, columns, rows, may_go)
+  local kept = {}
+  for i, title in ipairs(columns) do
+    local same = lists.contains(may_go, title)
+    for _, row in ipairs(rows) do same = same and row[i] == rows[1][i] end
+    if not same then kept[#kept + 1] = i end
+  end
+  local options = { columns = {}, rows = {} }
+  for k, i in ipairs(kept) do options.columns[k] = columns[i] end
+  for r, row in ipairs(rows) do
+    options.rows[r] = {}
+    for k, i in ipairs(kept) do options.rows[r][k] = row[i] end
+  end
+  p:table(options)
+end
+
+local function bound_in_words(tally)
+  if not tally.bound then return nil end
+  return { text = ("%s (%s to %s)"):format(percent(tally.bound, 0), percent(tally.least_bound, 0),
+    percent(tally.most_bound, 0)), value = tally.bound }
+end
+
+local function share(value, digits)
+  return value and { text = percent(value, digits), value = value } or nil
+end
+
+local function sure_rows(views)
+  local rows = {}
+  for _, view in ipairs(views) do
+    for _, block in ipairs(view.blocks) do
+      for _, fusion in ipairs(block.by_fusion) do
+        local tally = fusion.tally
+        rows[#rows + 1] = { view.arch, block.world_size, fusion.name, words_of(block), tally.cells,
+          tally.unmeasured, tally.doubtful, share(tally.margin), share(tally.least_margin),
+          share(tally.regret), bound_in_words(tally) }
+      end
+    end
+  end
+  return rows
+end
+
+-- The choices that are most likely wrong, the worst first.
+local function shakiest(views)
+  local all = {}
+  for _, view in ipairs(views) do
+    for _, block in ipairs(view.blocks) do
+      for _, fusion in ipairs(block.by_fusion) do
+        for h, row in ipairs(fusion.rows) do
+          for t, cell in ipairs(row) do
+            if cell and summary.is_doubtful(cell) then
+              all[#all + 1] = { sure = cell.confidence or 0.5, margin = cell.margin or 0, order = #all,
+                row = { view.arch, block.world_size, fusion.name, words_of(block), block.num_tokens[t],
+                  block.hidden_sizes[h], cell.strategy, cell.runner_up, share(cell.margin, 2),
+                  share(cell.confidence), share(cell.regret) } }
+            end
+          end
+        end
+      end
+    end
+  end
+  table.sort(all, function(a, b)
+    if a.sure ~= b.sure then return a.sure < b.sure end
+    if a.margin ~= b.margin then return a.margin < b.margin end
+    return a.order < b.order
+  end)
+  local rows = {}
+  for i = 1, math.min(SHAKIEST, #all) do rows[i] = all[i].row end
+  return rows, #all
+end
+
+local function add_sureness(p, views)
+  p:section("How sure", { id = "sure", note = "Margin: how much longer the " ..
+    "runner-up takes. Could lose: the most that a choice can lose if the medians lie anywhere in their " ..
+    "intervals. Bound: the part of the best time that memory and links need at least." })
+  add_table(p, { "arch", "TP", "fusion", "data", "cells", "unmeasured", "in doubt", "margin, median",
+    "margin, least", "could lose, most", "bound, median (range)" }, sure_rows(views), { "arch", "data" })
+  local rows, count = shakiest(views)
+  if count == 0 then
+    p:text("No choice is in doubt.")
+  else
+    p:heading(count > #rows and ("The %d shakiest of %d choices in doubt"):format(#rows, count)
+      or ("The %s in doubt"):format(formats.counted(count, "choice")))
+    add_table(p, { "arch", "TP", "fusion", "data", "tokens", "hidden", "best", "runner-up", "margin", "sure",
+      "could lose" }, rows, { "arch", "data" })
+  end
+end
+
+-- ---- machine, and what is not there -----------------------------------------------------------
+
+local function caches_in_words(caches)
+  if not caches then return nil end
+  local out = {}
+  for name, size in pairs(caches) do out[#out + 1] = name .. " " .. tostring(size) end
+  table.sort(out)
+  return table.concat(out, ", ")
+end
+
+-- The provenance of the first file that has one, or nil.
+local function record_of(source)
+  for _, entry in ipairs(source.files) do
+    if entry.provenance then return entry.provenance end
+  end
+end
+
+local function add_machine(p, views)
+  p:section("Machine", { id = "machine" })
+  for _, view in ipairs(views) do
+    if #views > 1 then p:heading(view.arch) end
+    local record = record_of(view.source)
+    if record then
+      local machine, bench = record.machine, record.bench
+      p:facts { { "CPU", machine.cpu }, { "GPU", machine.gpu }, { "Cores", machine.cores },
+        { "Caches", caches_in_words(machine.caches) }, { "Memory, GiB", machine.memory_gib },
+        { "System", machine.os }, { "MPI", machine.mpi },
+        { "Bench", bench.compiler and ("%s, %s"):format(bench.compiler, tostring(bench.isa)) } }
+    else
+      p:text("Unknown: there is no provenance beside the rows, as where another tool measured them.")
+    end
+  end
+end
+
+local function add_missing(p, views)
+  p:section("Left out", { id = "left-out" })
+  for _, view in ipairs(views) do
+    local rows, unmeasured = {}, 0
+    for i, group in ipairs(summary.without_time(view.source.files)) do
+      rows[i] = { view.arch, group.tp, group.cells, table.concat(group.strategies, ", "), group.reason }
+    end
+    for _, block in ipairs(view.blocks) do unmeasured = unmeasured + block.total.unmeasured end
+    if #rows > 0 then
+      add_table(p, { "arch", "TP", "cells × strategies", "strategies", "reason" }, rows,
+        #views == 1 and { "arch" } or {})
+    elseif unmeasured > 0 then
+      p:text(("%s of %s without any time; nothing beside the rows says why."):format(
+        formats.counted(unmeasured, "cell"), view.arch))
+    else
+      p:text(("Every cell of %s that was asked for has a time."):format(view.arch))
+    end
+    local lines = {}
+    for _, entry in ipairs(summary.formats(view.source)) do
+      for _, line in ipairs(entry.lines) do lines[#lines + 1] = { entry.format.file, line } end
+    end
+    if #lines > 0 then p:table { columns = { "file", "leaves out" }, rows = lines } end
+  end
+end
+
+-- ---- the page ---------------------------------------------------------------------------------
+
+local function title_of_page(views)
+  local names = {}
+  for i, view in ipairs(views) do names[i] = view.arch end
+  return "AllReduce on " .. table.concat(names, ", ")
+end
+
+-- What a reader should know first, in a few sentences.
+local function lead_of(views)
+  local total = { cells = 0, unmeasured = 0, doubtful = 0, oversubscribed = 0 }
+  for _, view in ipairs(views) do
+    for _, block in ipairs(view.blocks) do
+      for name in pairs(total) do total[name] = total[name] + block.total[name] end
+    end
+  end
+  local out = { ("%d of %d shapes were measured; the least median time wins."):format(
+    total.cells - total.unmeasured, total.cells) }
+  out[#out + 1] = ("%d %s in doubt: less than %s likely to be right, or, without intervals, less than %s " ..
+    "faster than the next."):format(total.doubtful, total.doubtful == 1 and "choice is" or "choices are",
+    percent(summary.least_confidence, 0), percent(summary.least_margin, 0))
+  if total.oversubscribed > 0 then
+    out[#out + 1] = ("%s had more ranks than cores, and say little of other machines."):format(
+      formats.counted(total.oversubscribed, "shape"))
+  end
+  local record = #views == 1 and record_of(views[1].source)
+  if record then out[#out + 1] = ("Measured on %s."):format(provenance.describe(record.machine)) end
+  return table.concat(out, " ")
+end
+
+-- What the page's script gets of each view.
+function body.archs(views)
+  local out = {}
+  for i, view in ipairs(views) do out[i] = view.data end
+  return out
+end
+
+-- The page (of page.lua) of these sources (of model.load; `incumbent`: a core.table, or nil).
+function body.page(sources)
+  local views = {}
+  for i, source in ipairs(sources) do views[i] = view_of(source) end
+  local names = shown_names(views)
+  local p = page.new(title_of_page(views), { lead = lead_of(views),
+    style = assert(file.read(own_file "report.css")) .. grid.style(names),
+    script = assert(file.read(own_file "report.js")) })
+  local parts = template.load(own_file "report.html.tmpl")
+  local model_of_parts = { views = views, legend = legend_of(views), escape = page.escape, data = data,
+    overview_of = overview_of, fusions_of = fusions_of, tables_of = tables_of, percent = percent }
+  for _, part in ipairs { { "winners", "What is best where" }, { "choice", "One table" },
+    { "lookup", "Ask for a shape", class = "js-only" } } do
+    p:section(part[2], { id = part[1], class = part.class })
+    model_of_parts.part = part[1]
+    p:html(parts(model_of_parts))
+  end
+  add_sureness(p, views)
+  p:section("All numbers", { id = "numbers", class = "js-only" })
+  model_of_parts.part = "numbers"
+  p:html(parts(model_of_parts))
+  add_machine(p, views)
+  add_missing(p, views)
+  p:data("data", { archs = body.archs(views), strategies = data.strategies(body.archs(views)),
+    scales = { time = colours.time, loss = colours.loss, doubt = colours.doubt,
+      sequence = colours.sequence } })
+  return p
+end
+
+return body

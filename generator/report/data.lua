@@ -1,0 +1,215 @@
+-- What the script of report.html reads: all numbers of one arch, by columns. A list of numbers is one text,
+-- with a space between them and nothing where one is missing; a list of strategies is one letter for each
+-- cell, "." where there is none. Cells stand in the order hidden size, then tokens, as in table.csv.
+local formats = require "formats"
+local lists = require "lists"
+local lookup = require "lookup"
+local model = require "model"
+local render = require "render"
+local summary = require "summary"
+
+local data = {}
+
+-- A letter for each strategy, by its place in the list of strategies: a to z, A to Z, then what a script
+-- still takes as one character.
+local letters, place_in_list = {}, {}
+for place, strategy in ipairs(lists.strategies) do
+  local code = place <= 26 and 96 + place or place <= 52 and 38 + place or 0x100 + place
+  letters[strategy.name] = utf8.char(code)
+  place_in_list[strategy.name] = place
+end
+
+-- A number as table.csv has it (four decimals, or nine digits), without zeros at its ends.
+local function short(value)
+  if not value then return "" end
+  if math.abs(value) >= 1e11 or (value ~= 0 and math.abs(value) < 5e-5) then
+    return ("%.9g"):format(value)
+  end
+  local scaled = value * 1e4
+  local whole = math.floor(scaled)
+  local rest = scaled - whole
+  if rest > 0.5 or (rest == 0.5 and whole % 2 == 1) then whole = whole + 1 end
+  whole = math.tointeger(whole)
+  if whole % 10000 == 0 then return tostring(whole // 10000) end
+  local before = whole // 10000
+  return (before > 0 and before or "") .. (".%04d"):format(whole % 10000):gsub("0+$", "")
+end
+
+-- A list of numbers, false or nil where one is missing, as one text; "" where all are.
+local function column(values, count)
+  local out, any = {}, false
+  for i = 1, count do
+    out[i] = short(values[i])
+    any = any or out[i] ~= ""
+  end
+  return any and table.concat(out, " ") or nil
+end
+
+local function place_of(list)
+  local place = {}
+  for i, value in ipairs(list) do place[value] = i end
+  return place
+end
+
+-- ---- the strategies' times --------------------------------------------------------------------
+
+local columns_of_rows = { t = "time_us", l = "low_us", h = "high_us", b = "bound_us" }
+
+-- [letter] = { t =, l =, h =, b = } of one fusion of a block: time, interval, bound.
+local function times_of(source, block, fusion)
+  local rows = source.rows:slice { world_size = block.world_size, dtype = block.dtype, op = block.op,
+    mode = block.mode, fusion = fusion }
+  local hidden, tokens = place_of(block.hidden_sizes), place_of(block.num_tokens)
+  local lists_of, width = {}, #block.num_tokens
+  for i = 1, rows.count do
+    local key = letters[rows.strategy[i]]
+    local of = lists_of[key]
+    if not of then
+      of = { t = {}, l = {}, h = {}, b = {} }
+      lists_of[key] = of
+    end
+    local cell = (hidden[rows.hidden_size[i]] - 1) * width + tokens[rows.num_tokens[i]]
+    for name, from in pairs(columns_of_rows) do of[name][cell] = rows[from][i] end
+  end
+  local out, count = {}, #block.hidden_sizes * width
+  for key, of in pairs(lists_of) do
+    out[key] = {}
+    for name, values in pairs(of) do out[key][name] = column(values, count) end
+  end
+  return out
+end
+
+-- ---- the table --------------------------------------------------------------------------------
+
+-- The cells of a fusion in one list; false where nothing was measured.
+local function cells_of(fusion)
+  local cells = {}
+  for _, row in ipairs(fusion.rows) do
+    for _, cell in ipairs(row) do cells[#cells + 1] = cell end
+  end
+  return cells
+end
+
+local function names_as_letters(cells, field)
+  local out = {}
+  for i, cell in ipairs(cells) do out[i] = cell and letters[cell[field]] or "." end
+  return table.concat(out)
+end
+
+local function field_of(cells, field)
+  local out = {}
+  for i, cell in ipairs(cells) do out[i] = cell and cell[field] or false end
+  return column(out, #cells)
+end
+
+-- The choices of the incumbent ([h][t] = name or false) as letters; nil where there is none.
+local function incumbent(choices)
+  if not choices then return nil end
+  local out = {}
+  for _, row in ipairs(choices) do
+    for _, name in ipairs(row) do out[#out + 1] = name and letters[name] or "." end
+  end
+  return table.concat(out)
+end
+
+local function fusion_of(source, block, fusion)
+  local cells = cells_of(fusion)
+  return { name = fusion.name, best = names_as_letters(cells, "strategy"),
+    second = names_as_letters(cells, "runner_up"), margin = field_of(cells, "margin"),
+    confidence = field_of(cells, "confidence"), regret = field_of(cells, "regret"),
+    old = incumbent(fusion.old), rows = times_of(source, block, fusion.name) }
+end
+
+-- ---- what readers of the tables get -----------------------------------------------------------
+
+-- The C header: borders and cells, as its template has them.
+local function header_of(source)
+  local view = model.for_format(source, formats.find "c")
+  local worlds = {}
+  for i, world in ipairs(view.worlds) do
+    local fusions = {}
+    for _, fusion in ipairs(world.fusions) do
+      local out = {}
+      for _, row in ipairs(fusion.rows) do
+        for _, winner in ipairs(row) do out[#out + 1] = winner and letters[winner.name] or "." end
+      end
+      fusions[fusion.name] = table.concat(out)
+    end
+    worlds[i] = { tp = world.tp, hidden = world.hidden_sizes, tokens = world.num_tokens,
+      hidden_borders = lookup.borders(world.hidden_sizes), token_borders = lookup.borders(world.num_tokens),
+      mode = world.mode, fusions = fusions }
+  end
+  return #worlds > 0 and { worlds = worlds, fallback = letters[view.fallback], axes = source.axes } or nil
+end
+
+-- TensorRT-LLM's table: the numbers of the very file, in its order [tp][fusion][hidden][tokens].
+local function trtllm_of(source)
+  local format = formats.find "trtllm"
+  if not formats.is_for(format, source.arch_row) then return nil end
+  if #model.for_format(source, format).worlds == 0 then return nil end
+  local by_number, cells, fusions = {}, {}, {}
+  for _, strategy in ipairs(lists.strategies) do
+    if strategy.trtllm then by_number[strategy.trtllm] = letters[strategy.name] end
+  end
+  for row in render.text(source, format):gmatch("{([%d,]+)}") do
+    for number in row:gmatch("%d+") do cells[#cells + 1] = by_number[tonumber(number)] end
+  end
+  for _, fusion in ipairs(lists.fusions) do
+    if fusion.trtllm then fusions[fusion.trtllm + 1] = fusion.name end
+  end
+  local grid = formats.trtllm_grid
+  return { tp = grid.tp, fusions = fusions, hidden = grid.hidden_sizes, tokens = grid.num_tokens,
+    cells = table.concat(cells), fallback = letters.NCCL_SYMMETRIC }
+end
+
+-- ---- all of it --------------------------------------------------------------------------------
+
+-- letter -> what is shown of those strategies that have a time or a place in a table of `archs` (of data.of).
+function data.strategies(archs)
+  local used = {}
+  for _, arch in ipairs(archs) do
+    for _, block in ipairs(arch.blocks) do
+      for _, fusion in ipairs(block.fusions) do
+        for letter in pairs(fusion.rows) do used[letter] = true end
+        for _, code in utf8.codes(fusion.old or "") do used[utf8.char(code)] = true end
+      end
+    end
+    if arch.header then used[arch.header.fallback] = true end
+    for _, code in utf8.codes(arch.trtllm and arch.trtllm.cells or "") do used[utf8.char(code)] = true end
+  end
+  local out = {}
+  for place, strategy in ipairs(lists.strategies) do
+    local letter = letters[strategy.name]
+    if used[letter] then
+      out[letter] = { name = strategy.name, mark = strategy.mark, help = strategy.help, place = place,
+        never = strategy.candidate == false or nil }
+    end
+  end
+  return out
+end
+
+-- The class that shows a strategy.
+function data.class(name) return "s" .. place_in_list[name] end
+
+-- The id of a choice on the page, which is also its state there.
+function data.id(arch, block, fusion)
+  return ("arch=%s&tp=%d&fusion=%s&data=%s.%s.%s"):format(arch, block.world_size, fusion, block.dtype,
+    block.op, block.mode)
+end
+
+-- One arch: `source` (of model.load), and its canonical table's `blocks` (of summary.blocks), whose fusions
+-- may have the incumbent's choices as `old`.
+function data.of(source, blocks)
+  local out = {}
+  for i, block in ipairs(blocks) do
+    local fusions = {}
+    for f, fusion in ipairs(block.by_fusion) do fusions[f] = fusion_of(source, block, fusion) end
+    out[i] = { tp = block.world_size, dtype = block.dtype, op = block.op, mode = block.mode,
+      bytes = lists.find("dtypes", block.dtype).bytes, hidden = block.hidden_sizes,
+      tokens = block.num_tokens, fusions = fusions }
+  end
+  return { name = source.arch, blocks = out, header = header_of(source), trtllm = trtllm_of(source),
+    confidence = summary.least_confidence, margin = summary.least_margin }
+end
+
+return data

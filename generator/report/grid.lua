@@ -1,0 +1,145 @@
+-- The static pictures of report.html: a table per fusion, coloured by the winner, and the small pictures
+-- of all of them. Hidden sizes run down, the largest on top, tokens across, as gentables plot draws them.
+local colours = require "plot.colours"
+local data = require "report.data"
+local lists = require "lists"
+local page = require "page"
+local summary = require "summary"
+
+local grid = {}
+
+-- The style of every strategy that `names` has (a set).
+function grid.style(names)
+  local out = {}
+  for _, strategy in ipairs(lists.strategies) do
+    if names[strategy.name] then
+      local colour, hatch = strategy.colour, ""
+      if strategy.hatched then -- the colour around the letters keeps them legible
+        hatch = ";background-image:var(--hatch);text-shadow:" .. ("0 0 2px %s,"):format(colour):rep(4)
+          .. ("0 0 5px %s"):format(colour)
+      end
+      out[#out + 1] = (".%s{background-color:%s;color:%s;fill:%s%s}"):format(data.class(strategy.name),
+        colour, colours.text_on(colour), colour, hatch)
+    end
+  end
+  return table.concat(out, "\n")
+end
+
+-- ---- tables -----------------------------------------------------------------------------------
+
+local function head(num_tokens)
+  local out = {}
+  for i, tokens in ipairs(num_tokens) do out[i] = ('<th scope="col">%d'):format(tokens) end
+  return '<thead><tr><th scope="col">hidden \\ tokens' .. table.concat(out) .. "</thead>"
+end
+
+-- name -> { open = its cell's tag, changed = the same where the incumbent has another strategy, mark }
+local tags = setmetatable({}, { __index = function(self, name)
+  local class = data.class(name)
+  self[name] = { open = ("<td class=%s>"):format(class), changed = ('<td class="%s differs">'):format(class),
+    mark = lists.find("strategies", name).mark }
+  return self[name]
+end })
+
+local function cell_text(name, mark, is_changed)
+  if not name then return is_changed and '<td class="none differs">–' or '<td class="none">–' end
+  local tag = tags[name]
+  return (is_changed and tag.changed or tag.open) .. tag.mark .. mark
+end
+
+-- A table of cells: `get(h, t)` gives the strategy (nil: unmeasured), what stands behind its mark, and
+-- whether the other table has another strategy.
+local function cells_table(block, class, caption, get)
+  local out = { ('<table class="%s"><caption>%s</caption>%s<tbody>'):format(class, page.escape(caption),
+    head(block.num_tokens)) }
+  for h = #block.hidden_sizes, 1, -1 do
+    out[#out + 1] = ('\n<tr><th scope="row">%d'):format(block.hidden_sizes[h])
+    for t = 1, #block.num_tokens do out[#out + 1] = cell_text(get(h, t)) end
+  end
+  out[#out + 1] = "</table>"
+  return table.concat(out)
+end
+
+-- The incumbent's choices for the cells of a fusion, [h][t] = name or false; nil where it has none of them.
+-- `old` is a core.table.
+function grid.old_choices(block, fusion, old)
+  local any, out = false, {}
+  local key = { world_size = block.world_size, dtype = block.dtype, op = block.op, mode = block.mode,
+    fusion = fusion.name }
+  for h, hidden_size in ipairs(block.hidden_sizes) do
+    out[h] = {}
+    for t, num_tokens in ipairs(block.num_tokens) do
+      key.hidden_size, key.num_tokens = hidden_size, num_tokens
+      local cell = old:find(key)
+      out[h][t] = cell and cell.strategy or false
+      any = any or cell ~= nil
+    end
+  end
+  return any and out or nil
+end
+
+local function winner(cell) return cell and cell.strategy or nil end
+
+-- The table of a fusion (of summary.blocks); `old`: of grid.old_choices, or nil. "?": the choice is in doubt.
+function grid.new_table(block, fusion, caption, old)
+  return cells_table(block, "cells new", caption, function(h, t)
+    local cell = fusion.rows[h][t]
+    return winner(cell), cell and summary.is_doubtful(cell) and "?" or "",
+      old ~= nil and (old[h][t] or nil) ~= winner(cell)
+  end)
+end
+
+-- The table of the incumbent's choices.
+function grid.old_table(block, fusion, caption, old)
+  return cells_table(block, "cells old", caption, function(h, t)
+    local name = old[h][t] or nil
+    return name, "", name ~= winner(fusion.rows[h][t])
+  end)
+end
+
+-- ---- small pictures ---------------------------------------------------------------------------
+
+-- The winners as paths, one for each strategy: runs of cells with the same winner, from left to right.
+local function paths(block, fusion)
+  local by_name, last_hidden = {}, #block.hidden_sizes
+  for h, row in ipairs(fusion.rows) do
+    local t, count = 1, #row
+    while t <= count do
+      local first, name = t, row[t] and row[t].strategy
+      while t < count and (row[t + 1] and row[t + 1].strategy) == name do t = t + 1 end
+      if name then
+        local path = by_name[name] or {}
+        by_name[name] = path
+        path[#path + 1] = ("M%d %dh%dv1h-%d"):format(first - 1, last_hidden - h, t - first + 1, t - first + 1)
+      end
+      t = t + 1
+    end
+  end
+  return by_name
+end
+
+-- A small picture of a fusion's winners, as SVG within the page; a white corner is a doubt.
+function grid.small_picture(block, fusion)
+  local out = { ('<svg viewBox="0 0 %d %d" preserveAspectRatio="none" aria-hidden="true">'):format(
+    #block.num_tokens, #block.hidden_sizes) }
+  local by_name = paths(block, fusion)
+  for _, strategy in ipairs(lists.strategies) do
+    local path = by_name[strategy.name]
+    if path then
+      out[#out + 1] = ('<path class="%s" d="%s"/>'):format(data.class(strategy.name), table.concat(path))
+    end
+  end
+  local doubts = {}
+  for h, row in ipairs(fusion.rows) do
+    for t, cell in ipairs(row) do
+      if cell and summary.is_doubtful(cell) then
+        doubts[#doubts + 1] = ("M%d %dv.4l-.4-.4z"):format(t, #block.hidden_sizes - h)
+      end
+    end
+  end
+  if #doubts > 0 then out[#out + 1] = ('<path class="doubts" d="%s"/>'):format(table.concat(doubts)) end
+  out[#out + 1] = "</svg>"
+  return table.concat(out)
+end
+
+return grid
