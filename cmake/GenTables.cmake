@@ -26,9 +26,9 @@ Adds one table to the project. Relative paths start at the current source folder
                 others, and fails
   name-report   pictures and pages of the rows, for people, in gentables/name-report of the build tree
 
-and enters them into render-tables, check-tables, sweep-tables, gen-tables and report-tables. None of these is part of `all`;
-nothing but name-sweep and name-gen measures. Ninja measures one table after another. So does Make without -j;
-with -j two sweeps would disturb each other.
+and enters them into render-tables, check-tables, sweep-tables, gen-tables and report-tables. None of these is
+part of `all`; nothing but name-sweep and name-gen measures. Ninja measures one table after another. So does
+Make without -j; with -j two sweeps would disturb each other.
 
   find_package(GenTables REQUIRED)
   gentables_add(NAME allreduce ARCH sm90 DATA_DIR tables/sm90)

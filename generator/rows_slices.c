@@ -5,8 +5,8 @@
 // in
 //   which they begin.
 // - rows:slice{ world_size =, dtype =, op =, mode =, fusion = } gives { count =, and lists of that length:
-//   num_tokens, hidden_size, size, strategy, placement, time_us, low_us, high_us, bound_us }; false stands
-//   where a row does not say.
+//   num_tokens, hidden_size, size, strategy, placement, accumulate, samples, time_us, low_us, high_us,
+//   min_us, p95_us, p99_us, skew_us, bound_us }; false stands where a row does not say.
 #include <lauxlib.h>
 #include <lua.h>
 #include <math.h>
@@ -100,9 +100,16 @@ static struct slice_key take_key(lua_State *lua, const struct lists *lists) {
 }
 
 // The columns of a slice, in the order in which their lists lie on the stack.
-enum { TOKENS, HIDDEN, SIZE, STRATEGY, PLACEMENT, TIME, LOW, HIGH, BOUND, SLICE_COLUMNS };
-static const char *const column_names[SLICE_COLUMNS] = {
-    "num_tokens", "hidden_size", "size", "strategy", "placement", "time_us", "low_us", "high_us", "bound_us"};
+enum { TOKENS, HIDDEN, SIZE, STRATEGY, PLACEMENT, ACCUMULATE, SAMPLES, TIMES };
+static const enum column time_columns[] = {COLUMN_LOW, COLUMN_HIGH, COLUMN_MIN,  COLUMN_P95,
+                                           COLUMN_P99, COLUMN_SKEW, COLUMN_BOUND};
+enum { DETAILS = sizeof time_columns / sizeof *time_columns, SLICE_COLUMNS = TIMES + 1 + DETAILS };
+static const char *const column_names[TIMES + 1] = {"num_tokens", "hidden_size", "size",    "strategy",
+                                                    "placement",  "accumulate",  "samples", "time_us"};
+
+static const char *column_name(int column) {
+    return column <= TIMES ? column_names[column] : rows_columns[time_columns[column - TIMES - 1]].key;
+}
 
 static void add_integer(lua_State *lua, int list, lua_Integer place, lua_Integer value) {
     lua_pushinteger(lua, value);
@@ -119,22 +126,27 @@ static void add_number(lua_State *lua, int list, lua_Integer place, double value
 }
 
 static void add_name(lua_State *lua, int list, lua_Integer place, const struct names *names, uint8_t index) {
-    lua_pushlstring(lua, names->name[index], names->length[index]);
+    if (index == NAME_NONE) {
+        lua_pushboolean(lua, false);
+    } else {
+        lua_pushlstring(lua, names->name[index], names->length[index]);
+    }
     lua_seti(lua, list, place);
 }
 
 static void add_row(lua_State *lua, int first, lua_Integer place, const struct row *row,
-                    const struct row_detail *detail) {
+                    struct row_detail detail) {
     const struct lists *lists = lists_of(lua);
     add_integer(lua, first + TOKENS, place, row->key.num_tokens);
     add_integer(lua, first + HIDDEN, place, row->key.hidden_size);
     add_integer(lua, first + SIZE, place, (lua_Integer)row->size_bytes);
     add_name(lua, first + STRATEGY, place, &lists->strategies, row->strategy);
     add_name(lua, first + PLACEMENT, place, &lists->placements, row->placement);
-    add_number(lua, first + TIME, place, row->time_us);
-    add_number(lua, first + LOW, place, detail->low_us);
-    add_number(lua, first + HIGH, place, detail->high_us);
-    add_number(lua, first + BOUND, place, detail->bound_us);
+    add_name(lua, first + ACCUMULATE, place, &lists->accumulates, row->accumulate);
+    add_number(lua, first + SAMPLES, place, detail.samples == 0 ? NAN : (double)detail.samples);
+    add_number(lua, first + TIMES, place, row->time_us);
+    for (int i = 0; i < DETAILS; i++)
+        add_number(lua, first + TIMES + 1 + i, place, *rows_detail_number(&detail, time_columns[i]));
 }
 
 int rows_lua_slice(lua_State *lua) {
@@ -146,13 +158,12 @@ int rows_lua_slice(lua_State *lua) {
     lua_Integer count = 0;
     for (size_t i = 0; i < rows->count; i++) {
         if (!key_equal(key_of(&rows->row[i]), key)) continue;
-        add_row(lua, first, ++count, &rows->row[i],
-                rows->detail == NULL ? &rows_no_detail : &rows->detail[i]);
+        add_row(lua, first, ++count, &rows->row[i], rows->detail == NULL ? rows_no_detail : rows->detail[i]);
     }
     lua_createtable(lua, 0, SLICE_COLUMNS + 1);
     for (int column = 0; column < SLICE_COLUMNS; column++) {
         lua_pushvalue(lua, first + column);
-        lua_setfield(lua, -2, column_names[column]);
+        lua_setfield(lua, -2, column_name(column));
     }
     lua_pushinteger(lua, count);
     lua_setfield(lua, -2, "count");

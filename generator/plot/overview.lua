@@ -132,8 +132,8 @@ function overview.model(view)
   local legend, height = legend_of(view.worlds, blocks, width)
   picture.legend, picture.legend_y = legend, y + 6
   picture.width, picture.height, picture.note_y = width, y + height + 30, y + height + 18
-  picture.note = ("Tokens across, hidden size up. A white corner: in doubt, less than %.0f %% likely to be " ..
-    "right, or, without intervals, a margin below %.0f %%."):format(100 * summary.least_confidence,
+  picture.note = ("Tokens across, hidden size up. A white corner: in doubt, less than %.0f %% likely to " ..
+    "be right, or, without intervals, a margin below %.0f %%."):format(100 * summary.least_confidence,
     100 * summary.least_margin)
   picture.note = layout.shorten(picture.note, 8.5, width / 72)
   return picture
