@@ -103,7 +103,7 @@ local function start(...)
   return nil, problem .. "; pictures need gnuplot (Debian: gnuplot-nox)"
 end
 
--- Whether there is a gnuplot: true | nil, message. For who has much to do before the first picture.
+-- Whether gnuplot can be started: true | nil, message. For who has much to do before the first picture.
 function gnuplot.is_here()
   local child, problem = start("--version")
   if not child then return nil, problem end
@@ -146,6 +146,22 @@ function gnuplot.draw(script, path)
   os.remove(output)
   if not picture then return nil, ("%s: %s"):format(path, problem), code end
   return file.write(path, picture)
+end
+
+-- Whether PNGs will have text: true | nil, message. Without a font gnuplot draws none, and says nothing.
+function gnuplot.has_font()
+  local written, blank = os.tmpname(), os.tmpname()
+  local frame = "set terminal pngcairo size 60,40\nunset border\nunset tics\nunset key\n%s\n" ..
+    "plot [0:1] [0:1] NaN\n"
+  local label = frame:format('set label "WORD" at graph 0.1, 0.5')
+  local done, problem = gnuplot.draw(label, written)
+  if done then done, problem = gnuplot.draw(frame:format(""), blank) end
+  local same = done and file.read(written) == file.read(blank)
+  os.remove(written)
+  os.remove(blank)
+  if not done then return nil, problem end
+  if not same then return true end
+  return nil, "there is no font, so pictures would have no text; install one (Debian: fonts-dejavu-core)"
 end
 
 return gnuplot

@@ -47,9 +47,10 @@ local function formats_of(names)
   return out
 end
 
-local function check_gnuplot()
-  local here, message = gnuplot.is_here()
-  if not here then fail.work("%s", message) end
+local function check_gnuplot(formats)
+  local ready, message = gnuplot.is_here()
+  if ready and lists.contains(formats, "png") then ready, message = gnuplot.has_font() end
+  if not ready then fail.work("%s", message) end
 end
 
 local function say_left_out(rows)
@@ -82,7 +83,7 @@ local function plot_folder(args)
     fail.input("--fusion and --tp are for plot KIND FILE; of --data-dir all are drawn")
   end
   local formats, wanted = formats_of(args.format or "png"), kinds_of(args.kinds or documented())
-  check_gnuplot()
+  check_gnuplot(formats)
   local rows = sweep.of_folder(args.data_dir, args.arch, args)
   local out = without_slash(args.out or args.data_dir)
   local plan = pictures.plan(rows, out, wanted, formats)
@@ -122,10 +123,11 @@ local function plot_one(args)
     fail.input("plot %s needs --fusion F and --out PATH; see gentables plot --help", kind.name)
   end
   if args.arch or args.kinds then fail.input("--arch and --kinds are for plot --data-dir") end
-  if not pictures.formats[args.out:match("%.(%w+)$") or ""] then
+  local format = args.out:match("%.(%w+)$")
+  if not pictures.formats[format or ""] then
     fail.input("--out %s: ends in neither .png nor .svg", args.out)
   end
-  check_gnuplot()
+  check_gnuplot({ format })
   local rows = sweep.of_files({ table.unpack(args, 2) }, args)
   local over_tp_sizes = require("plot." .. kind.name).over_tp_sizes
   local of = { fusion = check_fusion(rows, args.fusion), path = args.out,

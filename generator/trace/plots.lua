@@ -173,8 +173,9 @@ end
 -- Draws the five pictures of rows, as read gives them, into a folder, which is made. Raises where one
 -- cannot be drawn. Returns their paths.
 function plots.draw(rows, out)
-  local here, message = gnuplot.is_here()
-  if not here then fail.work("%s", message) end
+  local ready, message = gnuplot.is_here()
+  if ready then ready, message = gnuplot.has_font() end
+  if not ready then fail.work("%s", message) end
   local made, problem = file.make_folder(out)
   if not made then fail.work("%s", problem) end
   local paths = {}
