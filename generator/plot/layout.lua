@@ -125,20 +125,29 @@ function layout.columns(count, width, height)
   return best
 end
 
--- Entries of a legend, left to right and top to bottom, in at most `width` inches: sets x and y (from the
--- upper left corner) of each; returns how high all is.
+local SAMPLE, LEGEND_GAP = 0.32, 0.3
+
+-- Entries of a legend in at most `width` inches, in one line or in columns: sets x and y (from the upper left
+-- corner) of each; returns how high all is.
 function layout.place_legend(entries, width)
-  local SAMPLE, GAP = 0.32, 0.3
-  local font, x, y = layout.font.legend, 0, 0
+  local font, longest, all = layout.font.legend, 0, 0
   local height = layout.height_of(font) * 1.1
   for _, entry in ipairs(entries) do
     entry.text = layout.shorten(entry.text, font, width - SAMPLE)
-    local entry_width = SAMPLE + layout.width_of(entry.text, font) + GAP
-    if x > 0 and x + entry_width - GAP > width then x, y = 0, y + height end
-    entry.x, entry.y = x, y + height / 2
-    x = x + entry_width
+    entry.width = SAMPLE + layout.width_of(entry.text, font) + LEGEND_GAP
+    longest, all = math.max(longest, entry.width), all + entry.width
   end
-  return #entries > 0 and y + height or 0
+  local columns = math.max(1, math.floor((width + LEGEND_GAP) / longest))
+  local x = 0
+  for i, entry in ipairs(entries) do
+    if all - LEGEND_GAP <= width then
+      entry.x, entry.y = x, height / 2
+      x = x + entry.width
+    else
+      entry.x, entry.y = (i - 1) % columns * longest, ((i - 1) // columns + 0.5) * height
+    end
+  end
+  return #entries > 0 and entries[#entries].y + height / 2 or 0
 end
 
 return layout

@@ -16,6 +16,7 @@ local maps = {}
 
 local LARGEST_CELL, USUAL_CELL, WIDEST_PANEL, HIGHEST_PANEL = 0.56, 0.40, 12, 7
 local NARROWEST_PANEL, LOWEST_PANEL = 2.3, 0.9
+local MANY = { panels = 12, cell = 0.2 } -- more panels have cells of this size at most
 local ROOMY = { cell = 0.6, width = 5.2, height = 1.4 } -- where a picture has a single panel
 local LOG_PANEL = { width = 8.5, height = 4.6 }
 local BAR_WIDTH, BAR_GAP, BAR_LABELS, LOWEST_BAR = 0.16, 0.18, 0.75, 1.6
@@ -91,7 +92,8 @@ local function size_of(slice, spec)
   local columns, rows, alone = #slice.num_tokens, #slice.hidden_sizes, #spec.panels == 1
   local needed = text_width(longest_text(slice, spec.panels), cell_font(spec))
   local cell = math.max(alone and ROOMY.cell or USUAL_CELL, math.min(needed, LARGEST_CELL))
-  local shrunk = math.min(cell, WIDEST_PANEL / columns, HIGHEST_PANEL / rows)
+  local shrunk = math.min(cell, WIDEST_PANEL / columns, HIGHEST_PANEL / rows,
+    #spec.panels > MANY.panels and MANY.cell or math.huge)
   local with_text = shrunk >= needed and shrunk >= layout.height_of(cell_font(spec))
   return math.max(alone and ROOMY.width or NARROWEST_PANEL, shrunk * columns),
     math.max(alone and ROOMY.height or LOWEST_PANEL, shrunk * rows), with_text

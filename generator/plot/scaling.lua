@@ -47,8 +47,8 @@ local function series_of(slices, hidden_size, num_tokens, share, place)
   for _, slice in ipairs(slices) do
     local best = best_at(slice, hidden_size, num_tokens)
     if best then
-      table.insert(series.points,
-        { slice.tp, best.time_us, text = lists.find("strategies", best.strategy).mark })
+      local strategy = lists.find("strategies", best.strategy)
+      table.insert(series.points, { slice.tp, best.time_us, text = strategy.mark, strategy = strategy.name })
     end
   end
   return series
@@ -59,11 +59,11 @@ local function marks_in_words(panels)
   local seen, out = {}, {}
   for _, panel in ipairs(panels) do
     for _, series in ipairs(panel.series) do
-      for _, point in ipairs(series.points) do seen[point.text] = true end
+      for _, point in ipairs(series.points) do seen[point.strategy] = true end
     end
   end
   for _, strategy in ipairs(lists.strategies) do
-    if seen[strategy.mark] then out[#out + 1] = strategy.mark .. " " .. strategy.name end
+    if seen[strategy.name] then out[#out + 1] = strategy.mark .. " " .. strategy.name end
   end
   return "The best strategy stands above each point: " .. table.concat(out, ", ") .. "."
 end
