@@ -15,8 +15,8 @@ if not lib.has_gnuplot() then
 end
 
 local DPI = 300
-local of_one_tp_size = { "heatmap", "best_strategy", "strategy_difference_heatmap", "time_vs_size", "crossover",
-  "confidence", "busbw" }
+local of_one_tp_size = { "heatmap", "best_strategy", "strategy_difference_heatmap", "time_vs_size",
+  "crossover", "confidence", "busbw" }
 local TestPictures = {}
 
 local function slice_of(path, fusion) return sweep.of_files({ path }):slice(2, fusion or "NONE") end
