@@ -1,21 +1,13 @@
 -- gentables trace pipeline: everything that is made of a sweep, in the documented tree. Each trace is read
 -- once, in a child process, for its report, its collectives and its GEMMs; what was made before from the
 -- same inputs and options stays. What fails is told, and does not end the rest.
-local collectives = require "trace.collectives"
-local collective_sheets = require "trace.collective_sheets"
 local digest = require "trace.digest"
 local fail = require "fail"
-local file = require "core.file"
 local gemm_command = require "trace.gemm_command"
 local job = require "trace.job"
-local merging = require "trace.merging"
-local per_rank = require "trace.per_rank"
-local plots = require "trace.plots"
 local progress = require "progress"
-local rank = require "trace.rank"
-local sheets = require "sheets"
 local stamps = require "trace.stamps"
-local variance = require "trace.gemm_variance"
+local tasks = require "trace.pipeline_tasks"
 local workers = require "workers"
 
 local ANALYSIS, SHORT_LIMIT = "tracelens_analysis", 50
@@ -23,150 +15,12 @@ local ANALYSIS, SHORT_LIMIT = "tracelens_analysis", 50
 -- What --without can leave out.
 local STEPS = { "reports", "collectives", "variance", "plots", "comparisons", "merge" }
 
--- ---- what is to be made ------------------------------------------------------------------------
-
-local function folder_of(path) return path:match("^(.*)/[^/]*$") end
-
-local function name_of(entry)
-  local name = "perf"
-  if entry.channels then name = ("%s_%dch"):format(name, entry.channels) end
-  if entry.rank then return ("%s_rank%d"):format(name, entry.rank) end
-  return ("%s_%s"):format(name, entry.path:match("[^/]*$"))
-end
-
-local function report_base(plan, entry)
-  local folder = entry.threads and ("%dthread/"):format(entry.threads) or ""
-  return ("%s/%sindividual_reports/%s"):format(plan.analysis, folder, name_of(entry))
-end
-
--- The paths of a list of sheets saved at `base`: at least one of these tells whether it is there.
-local function saved(plan, base)
-  local paths = {}
-  if plan.xlsx then paths[#paths + 1] = base .. ".xlsx" end
-  if plan.csv then paths[#paths + 1] = base .. "_csvs" end
-  return paths
-end
-
-local function save(plan, list, base)
-  fail.unless(file.make_folder(folder_of(base)))
-  sheets.save(list, { folder = plan.csv and base .. "_csvs", xlsx = plan.xlsx and base .. ".xlsx" })
-end
-
--- Returns what is incomplete.
-local function write_report(plan, one, base)
-  local list, notes = per_rank.sheets(one, plan.report_options)
-  save(plan, list, base)
-  return notes
-end
-
--- Tasks have: name (of the stamp), stamp, files (that are there when it is done: a list, or a function of
--- the text that is kept), title, run() -> text that is kept with the stamp. run is called in a child.
-local function trace_task(plan, entry)
-  local base = report_base(plan, entry)
-  local with_report = not plan.without.reports
-  return { name = base:sub(#plan.analysis + 2):gsub("/", "__"), entry = entry, title = base,
-    files = with_report and saved(plan, base) or {}, stamp = stamps.of({ entry.path }, plan.options_text),
-    run = function()
-      local one = fail.unless(rank.open(entry.path, { workers = plan.threads_each }))
-      local notes = with_report and write_report(plan, one, base) or {}
-      return digest.pack { info = one.trace:info(), collectives = collective_sheets.digest(one.trace),
-        variance = variance.of(one.trace, { top_k = plan.top_k }),
-        warning = per_rank.warning(entry.path, notes) }
-    end }
-end
-
-local function paths_of(configuration)
-  local paths = {}
-  for i, entry in ipairs(configuration.files) do paths[i] = entry.path end
-  return paths
-end
-
--- One trace of all ranks, for a viewer.
-local function merge_task(plan, configuration)
-  local path = ("%s/merged_traces/%s"):format(plan.out, merging.file_name(configuration, plan.gzip))
-  return { name = path:match("[^/]*$"), files = { path }, title = path, configuration = configuration,
-    stamp = stamps.of(paths_of(configuration), "merge"),
-    run = function()
-      fail.unless(file.make_folder(folder_of(path)))
-      local merged = merging.must_merge(path, configuration,
-        { gzip = plan.gzip, jobs = plan.threads_each })
-      return digest.pack { notes = merged.notes }
-    end }
-end
-
-local function stamp_of_all(tasks, ...)
-  local parts = { ... }
-  for i, task in ipairs(tasks) do
-    parts[#parts + 1] = ("%d %s %s"):format(i, task.stamp, task.answer and "done" or "failed")
-  end
-  return stamps.of({}, table.concat(parts, "\0"))
-end
-
-local function collective_task(plan, configuration, answers, tasks)
-  local base = collectives.base(plan.analysis, configuration)
-  local function files(kept) return digest.unpack(kept).count > 0 and saved(plan, base) or {} end
-  return { name = base:sub(#plan.analysis + 2):gsub("/", "__"), files = files, title = base,
-    configuration = configuration, stamp = stamp_of_all(tasks, "collectives", plan.forms),
-    run = function()
-      local list, notes = collectives.sheets(configuration, answers)
-      if #list > 0 then save(plan, list, base) end
-      local summary
-      for _, sheet in ipairs(list) do
-        if sheet.name == collectives.SUMMARY then summary = sheet end
-      end
-      return digest.pack { notes = notes, summary = summary, count = #list }
-    end }
-end
-
-local function gemm_tasks(plan, found, tasks)
-  local out, rows = {}, 0
-  for _, one in ipairs(found) do rows = rows + #one.value.picked end
-  if rows == 0 then return out end
-  for _, kind in ipairs { "variance", "timestamps", "overlap" } do
-    local sheet = variance.sheet(kind, found, plan.top_k)
-    local path = ("%s/%s"):format(plan.analysis, sheets.csv_name(sheet))
-    out[#out + 1] = { name = sheet.name, files = { path }, stamp = stamp_of_all(tasks, kind), title = path,
-      run = function()
-        local written, message = file.write(path, sheets.csv(sheet))
-        if not written then fail.work("%s", message) end
-        return ""
-      end }
-  end
-  return out
-end
-
--- The rows that pictures show; none where threads, channels or ranks are not told.
-local function plot_rows(found)
-  local rows = {}
-  for _, trace in ipairs(found) do
-    local entry = trace.entry
-    for _, one in ipairs(trace.value.picked) do
-      if entry.threads and entry.channels then
-        rows[#rows + 1] = { threads = entry.threads, channel = entry.channels, rank = entry.rank,
-          time_diff_us = one.most_us - one.least_us }
-      end
-    end
-  end
-  return rows
-end
-
-local function plot_task(plan, found, tasks)
-  local rows, folder, files = plot_rows(found), plan.analysis .. "/plots", {}
-  if #rows == 0 then return nil end
-  for i, picture in ipairs(plots.list) do files[i] = ("%s/%s.png"):format(folder, picture.name) end
-  return { name = "plots", files = files, stamp = stamp_of_all(tasks, "plots"), title = folder,
-    run = function()
-      plots.draw(rows, folder)
-      return ""
-    end }
-end
-
 -- ---- doing it ----------------------------------------------------------------------------------
 
 -- Splits tasks into those that are to be done and those that are there, whose kept text is taken.
-local function to_do(plan, tasks)
+local function to_do(plan, list)
   local missing = {}
-  for _, task in ipairs(tasks) do
+  for _, task in ipairs(list) do
     local kept = not plan.fresh and plan.stamps:kept(task.name, task.stamp, task.files)
     if kept then
       task.answer, task.was_there = kept, true
@@ -179,8 +33,8 @@ local function to_do(plan, tasks)
 end
 
 -- Does what is missing; task.answer is then what its run returned, nil where it failed.
-local function do_all(plan, tasks)
-  local missing = to_do(plan, tasks)
+local function do_all(plan, list)
+  local missing = to_do(plan, list)
   plan.bar.total = plan.bar.total + #missing
   workers.map(missing, function(task)
     local answer = task.run()
@@ -218,92 +72,72 @@ local function say_warnings(plan, warnings)
   end
 end
 
--- The traces of all configurations. Returns answers[entry], found (for tables of GEMMs), and tasks by
--- configuration.
-local function read_traces(plan, configurations)
-  local all, of_configuration, first = {}, {}, {}
-  for _, configuration in ipairs(configurations) do
-    local tasks = {}
-    for i, entry in ipairs(configuration.files) do tasks[i] = trace_task(plan, entry) end
-    of_configuration[configuration] = tasks
-    table.move(tasks, 1, #tasks, #all + 1, all)
-  end
-  -- Merging takes longest, so it begins first.
-  for i, configuration in ipairs(plan.without.merge and {} or configurations) do
-    first[i] = merge_task(plan, configuration)
-  end
-  do_all(plan, table.move(all, 1, #all, #first + 1, first))
-  for _, task in ipairs(first) do
-    local merged = task.configuration and task.answer and not task.was_there and digest.unpack(task.answer)
-    for _, note in ipairs(merged and merged.notes or {}) do plan.work:say(note) end
-  end
+-- What was read: answers[entry], and { { entry, value = as of variance.of }... }. What is incomplete is told.
+local function answers_of(plan, traces)
   local answers, found, warnings = {}, {}, {}
-  for _, task in ipairs(all) do
-    if task.answer then
-      local answer = digest.unpack(task.answer)
-      answers[task.entry] = answer
-      if answer.warning and not task.was_there then table.insert(warnings, { task.entry, answer.warning }) end
+  for _, task in ipairs(traces) do
+    local answer, entry = task.answer and digest.unpack(task.answer), task.entry
+    if answer then
+      answers[entry] = answer
+      entry.rank = entry.rank or answer.info.rank or task.place - 1
+      found[#found + 1] = { entry = entry, value = answer.variance }
+      if answer.warning and not task.was_there then table.insert(warnings, { entry, answer.warning }) end
     end
   end
   say_warnings(plan, warnings)
-  for _, configuration in ipairs(configurations) do
-    for i, entry in ipairs(configuration.files) do
-      if answers[entry] then
-        entry.rank = entry.rank or answers[entry].info.rank or i - 1
-        found[#found + 1] = { entry = entry, value = answers[entry].variance }
-      end
-    end
-  end
-  return answers, found, all, of_configuration
+  return answers, found
 end
 
--- The summaries of all configurations side by side.
-local function across_task(plan, tasks)
-  local made = {}
-  for _, task in ipairs(tasks) do
-    local answer = task.answer and digest.unpack(task.answer)
-    if answer and answer.summary then
-      made[#made + 1] = { configuration = task.configuration, sheets = { answer.summary } }
-    end
-  end
-  local sheet, base = collectives.across(made), collectives.across_base(plan.analysis)
-  if not sheet then return nil end
-  return { name = "collectives_across_configurations", files = saved(plan, base), title = base,
-    stamp = stamp_of_all(tasks, plan.forms), run = function()
-      save(plan, { sheet }, base)
-      return ""
-    end }
-end
-
-local function say_notes(plan, tasks)
-  for _, task in ipairs(tasks) do
+-- What is not whole in collectives and merged traces.
+local function say_notes(plan, made)
+  for _, task in ipairs(made) do
     local answer = task.answer and not task.was_there and digest.unpack(task.answer)
-    if answer then
-      for _, note in ipairs(answer.notes) do plan.work:note(task.configuration, note) end
-      if answer.count == 0 then plan.work:note(task.configuration, "no collectives, so no report of them") end
-    end
+    for _, note in ipairs(answer and answer.notes or {}) do plan.work:say(note) end
   end
 end
+
+-- Reads the traces of all configurations and merges them. Returns traces (tasks), by_configuration (these),
+-- answers[entry] and found, for tables of GEMMs.
+local function read_traces(plan, configurations)
+  local traces, merges, by_configuration = {}, {}, {}
+  for i, configuration in ipairs(configurations) do
+    by_configuration[configuration] = {}
+    for k, entry in ipairs(configuration.files) do
+      local task = tasks.trace(plan, entry)
+      task.place, by_configuration[configuration][k], traces[#traces + 1] = k, task, task
+    end
+    if not plan.without.merge then merges[i] = tasks.merge(plan, configuration) end
+  end
+  -- Merging takes longest, so it begins first.
+  do_all(plan, table.move(traces, 1, #traces, #merges + 1, table.move(merges, 1, #merges, 1, {})))
+  say_notes(plan, merges)
+  return traces, by_configuration, answers_of(plan, traces)
+end
+
+local function append(list, more) table.move(more, 1, #more, #list + 1, list) end
 
 -- Reports, collectives, tables, pictures: what follows from traces that are read once.
 local function analyse(plan, configurations)
-  local answers, found, all, of_configuration = read_traces(plan, configurations)
+  local traces, by_configuration, answers, found = read_traces(plan, configurations)
   if #found == 0 then return end
   local later, collective = {}, {}
-  if not plan.without.plots then later[1] = plot_task(plan, found, all) end
-  for _, configuration in ipairs(plan.without.collectives and {} or configurations) do
-    local tasks = of_configuration[configuration]
-    collective[#collective + 1] = collective_task(plan, configuration, answers, tasks)
+  if not plan.without.plots then later[1] = tasks.plots(plan, found, traces) end
+  for i, configuration in ipairs(plan.without.collectives and {} or configurations) do
+    collective[i] = tasks.collectives(plan, configuration, answers, by_configuration[configuration])
   end
-  table.move(collective, 1, #collective, #later + 1, later)
+  append(later, collective)
   if not plan.without.variance then
-    local tables = gemm_tasks(plan, found, all)
-    table.move(tables, 1, #tables, #later + 1, later)
+    local tables = tasks.gemm(plan, found, traces)
+    append(later, tables)
     if #tables == 0 then plan.work:say(gemm_command.no_gemm) end
   end
   do_all(plan, later)
   say_notes(plan, collective)
-  if not plan.without.comparisons then do_all(plan, { across_task(plan, collective) }) end
+  if plan.without.comparisons then return end
+  local last = { tasks.across(plan, collective) }
+  append(traces, collective)
+  append(last, tasks.comparisons(plan, traces))
+  do_all(plan, last)
 end
 
 -- ---- the command -------------------------------------------------------------------------------
@@ -328,9 +162,9 @@ local function plan_of(args, work)
   local jobs = work.jobs or workers.jobs()
   local options = { include_unlinked = not args.linked_only, micro_idle = tonumber(args.micro_idle),
     short_limit = tonumber(args.short_limit) or SHORT_LIMIT }
-  local forms = ("csv %s xlsx %s"):format(work.csv, work.xlsx)
+  local forms = work.xlsx and "csv xlsx" or "csv" -- comparisons read CSVs
   local top_k = gemm_command.top_k_of(args)
-  return { work = work, out = out, analysis = analysis, jobs = jobs, top_k = top_k, csv = work.csv,
+  return { work = work, out = out, analysis = analysis, jobs = jobs, top_k = top_k, csv = true,
     xlsx = work.xlsx, forms = forms, fresh = args.fresh, report_options = options, made = 0, there = 0,
     without = without_of(args), gzip = args.gzip or false,
     options_text = ("%s %s %s top %d %s"):format(options.include_unlinked, options.micro_idle,
@@ -339,28 +173,13 @@ local function plan_of(args, work)
     bar = progress.new(0) }
 end
 
-local function output_folders(plan, configurations)
-  local folders, seen = { plan.analysis, plan.analysis .. "/plots", plan.analysis .. "/comparisons",
-    plan.stamps.folder, plan.out .. "/merged_traces" }, {}
-  for _, configuration in ipairs(configurations) do
-    for _, path in ipairs { collectives.base(plan.analysis, configuration),
-      report_base(plan, configuration.files[1]) } do
-      if not seen[path] then
-        seen[path] = true
-        folders[#folders + 1] = folder_of(path)
-      end
-    end
-  end
-  return folders
-end
-
 local function run(args)
   local work = job.new(args)
   local configurations = work:usable()
   if #configurations == 0 then return work:finish() end
   local plan = plan_of(args, work)
   work.bar = plan.bar
-  stamps.sweep(output_folders(plan, configurations))
+  stamps.sweep(tasks.folders(plan, configurations))
   analyse(plan, configurations)
   plan.bar:clear()
   work.bar = nil

@@ -37,8 +37,8 @@ local function run_all(...)
   return lib.run("trace", "pipeline", lib.work .. "/sweep", "--out", lib.work .. "/out", ...)
 end
 
--- Without pictures, which take the longest.
-local function run(...) return run_all("--without", "plots", ...) end
+-- Without what takes the longest.
+local function run(...) return run_all("--without", "plots", "comparisons", "merge", ...) end
 
 local function rows_of(configuration)
   local threads, channels = configuration:match("(%d+)/(%d+)")
@@ -73,7 +73,10 @@ function TestPipeline.test_the_tree_is_the_documented_one()
     "512thread/collective_reports/collective_28ch.xlsx", "top5_gemm_kernels_time_variance.csv",
     "top5_gemm_kernels_time_variance_with_timestamps.csv",
     "top5_gemm_kernels_time_variance_with_collective_overlap.csv",
-    "comparisons/collectives_across_configurations.xlsx", "../merged_traces/256thread_28ch_merged.json" } do
+    "comparisons/collectives_across_configurations.xlsx",
+    "comparisons/compare_28ch_rank1_across_threads.xlsx",
+    "comparisons/compare_256thread_rank0_across_channels.xlsx",
+    "../merged_traces/256thread_28ch_merged.json" } do
     luaunit.assertTrue(file.exists(out .. "/" .. path), path)
   end
   if gnuplot.is_here() then
@@ -86,7 +89,7 @@ function TestPipeline.test_the_tree_is_the_documented_one()
 end
 
 function TestPipeline.test_it_says_what_the_single_commands_say()
-  luaunit.assertEquals(run("--csv"), 0)
+  luaunit.assertEquals(run_all("--csv", "--without", "plots"), 0)
   luaunit.assertEquals(lib.run("trace", "overlap", lib.work .. "/sweep", "--out", lib.work .. "/single"), 0)
   luaunit.assertEquals(lib.run("trace", "collectives", lib.work .. "/sweep", "--out", lib.work .. "/single",
     "--csv"), 0)
@@ -96,7 +99,7 @@ end
 
 function TestPipeline.test_the_default_place_is_the_sweep()
   luaunit.assertEquals(lib.run("trace", "pipeline", lib.work .. "/sweep/256thread", "--without", "plots",
-    "variance,collectives,merge"), 0)
+    "variance,collectives,merge,comparisons"), 0)
   luaunit.assertTrue(file.exists(lib.work ..
     "/sweep/tracelens_analysis/256thread/individual_reports/perf_28ch_rank0.xlsx"))
 end
@@ -118,12 +121,13 @@ function TestPipeline.test_a_second_run_does_what_is_missing()
 end
 
 function TestPipeline.test_what_changed_is_made_again()
-  run("--csv")
+  run_all("--csv", "--without", "plots")
   plant(512, 42, 1, 8)
-  local _, text = run("--csv")
+  local _, text = run_all("--csv", "--without", "plots")
   local count = made(text)
-  -- A report, its configuration's collectives and merged trace, the comparison, three tables.
-  luaunit.assertEquals(count, 7)
+  -- A report, its configuration's collectives and merged trace, four comparisons of these by threads and
+  -- channels and that of all collectives, three tables.
+  luaunit.assertEquals(count, 11)
   luaunit.assertEquals(#rows_of "512/42", 14)
   local other = made(select(2, run("--csv", "--top-k", "1")))
   luaunit.assertTrue(other > 8)
@@ -149,7 +153,7 @@ function TestPipeline.test_what_fails_does_not_end_the_others()
 end
 
 function TestPipeline.test_steps_that_are_left_out()
-  luaunit.assertEquals(run("reports", "comparisons", "merge"), 0)
+  luaunit.assertEquals(run("reports"), 0)
   luaunit.assertNil(file.status(lib.work .. "/out/merged_traces"))
   luaunit.assertNil(file.status(out .. "/256thread/individual_reports"))
   luaunit.assertNil(file.status(out .. "/plots"))
@@ -169,13 +173,13 @@ end
 
 -- Kills it as soon as a report is there, and looks at what is left.
 function TestPipeline.test_a_run_that_is_killed_leaves_nothing_half_written()
-  plant_sweep(300)
+  plant_sweep(40)
   run("--csv")
   local whole = tree(out)
   for _, signal in ipairs { 2, 9 } do
     os.execute(("rm -rf '%s'"):format(lib.work .. "/out"))
     local pipeline = assert(process.start { os.getenv("GENTABLES"), "trace", "pipeline", lib.work .. "/sweep",
-      "--csv", "--out", lib.work .. "/out", "--jobs", "1", "--without", "plots" })
+      "--csv", "--out", lib.work .. "/out", "--jobs", "1", "--without", "plots", "comparisons" })
     local first = out .. "/256thread/individual_reports/perf_28ch_rank0_csvs/gpu_timeline.csv"
     repeat until file.exists(first)
     pipeline:kill(signal)
