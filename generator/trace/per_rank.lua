@@ -45,12 +45,16 @@ local function add_gaps(notes, analysis, times)
   end
 end
 
-local function add_left_out(notes, left_out)
+local function add_left_out(notes, left_out, idle)
   local reasons = {}
   for reason in pairs(left_out) do reasons[#reasons + 1] = reason end
   table.sort(reasons)
   for _, reason in ipairs(reasons) do
     notes[#notes + 1] = { "left out", left_out[reason], nil, reason }
+  end
+  if idle > 0 then
+    notes[#notes + 1] = { "without GPU events", idle, nil,
+      "ops that launched nothing count with a time of 0 in the sheets of their families" }
   end
 end
 
@@ -79,12 +83,12 @@ function per_rank.sheets(rank, options)
   list[#list + 1] = require("trace.sheets.unified").make(rank)
   local kernels = require("trace.sheets.kernels").make(rank, options, times.total)
   table.move(kernels, 1, #kernels, #list + 1, list)
-  local per_op, left_out = require("trace.sheets.per_op").make(rank)
+  local per_op, left_out, idle = require("trace.sheets.per_op").make(rank)
   table.move(per_op, 1, #per_op, #list + 1, list)
   local notes = {}
   add_flaws(notes, rank.trace:info())
   add_gaps(notes, rank.analysis, times)
-  add_left_out(notes, left_out)
+  add_left_out(notes, left_out, idle)
   if options.collectives ~= false then add_collectives(list, rank.trace) end
   if #notes > 0 then
     list[#list + 1] = { name = "incomplete", columns = { "what", "count", "first", "note" }, rows = notes }

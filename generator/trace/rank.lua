@@ -33,11 +33,13 @@ function rank:arguments(number, as_lists)
   return self.analysis:arguments(number, as_lists)
 end
 
--- { process_name, process_label, thread_name } of a track.
+-- { process_name, process_label, thread_name, key } of a track. Those of the same key are one in the sheets:
+-- a trace may name none of its threads.
 function rank:track(number)
   local found = self.track_of[number]
   if not found then
     found = { self.analysis:track(number) }
+    found.key = table.concat(found, "\0")
     self.track_of[number] = found
   end
   return found

@@ -130,6 +130,32 @@ function TestBadInput.test_an_op_whose_kernels_take_no_time_has_no_rate()
   luaunit.assertNil(gemm.cell(1, "TFLOPS/s_mean"))
 end
 
+function TestBadInput.test_ops_that_ran_nothing_on_the_gpu_are_said()
+  local trace = small_trace.new()
+  trace:op("aten::mm", 0, 10, MATRICES)
+  trace:launch(1, 6)
+  trace:op("aten::mm", 20, 10, MATRICES)
+  local sheets, notes = trace:sheets("idle")
+  luaunit.assertEquals(note(notes, "without GPU events"), 1)
+  luaunit.assertEquals(sheets.GEMM.cell(1, "name_count"), 2)
+  luaunit.assertEquals(sheets.GEMM.cell(1, "Kernel Time (µs)_min"), 0.0)
+end
+
+-- Threads that the trace has no name for are one row, as are arguments that differ in what a sheet leaves out.
+function TestBadInput.test_no_two_rows_of_a_sheet_have_the_same_key()
+  local trace = small_trace.new()
+  for i = 0, 3 do
+    local types = i < 2 and { "float", "float" } or { "c10::BFloat16", "float" }
+    trace:op("my::op", 20 * i, 10, { dims = MATRICES.dims, types = types, tid = i % 2 + 1 })
+    trace:launch(20 * i + 1, 5, { tid = i % 2 + 1 })
+  end
+  local sheets = trace:sheets("same_keys")
+  luaunit.assertEquals(#sheets.ops_unique_args.rows, 2)
+  luaunit.assertEquals(#sheets.unified_perf_summary.rows, 2)
+  luaunit.assertEquals(#sheets.short_kernels_summary.rows, 1)
+  luaunit.assertEquals(sheets.short_kernels_summary.cell(1, "Short Kernel count"), 4)
+end
+
 function TestBadInput.test_names_that_need_quotes_are_python_literals()
   local trace = small_trace.new()
   trace:op("my::'op'", 0, 10, { dims = { {} }, types = { "it's" }, concrete = { 'say "it\'s"\n' } })

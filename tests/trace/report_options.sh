@@ -59,6 +59,10 @@ ends_with 2 "$GENTABLES" trace report "$WORK/b/broken.json" --out "$WORK/broken"
 one_line 'b/broken.json: byte '
 [ ! -e "$WORK/broken" ] || die "a report of a trace that cannot be read"
 
+# The same file twice is read once.
+ends_with 0 "$GENTABLES" trace report "$trace" "$trace" --out "$WORK/once" --csv
+[ "$(find "$WORK/once" -name GEMM.csv | wc -l)" = 1 ] || die "not one report"
+
 # A sweep's reports stand as its tree has them.
 mkdir -p "$WORK/sweep_1/256thread/nccl_28channels/torch_profiler/rank3"
 cp "$trace" "$WORK/sweep_1/256thread/nccl_28channels/torch_profiler/rank3/trace.json.gz"
@@ -79,6 +83,4 @@ for wrong in '--bins 0' '--bins many' '--bins 1000000000' '--short-limit -1' '--
     ends_with 2 "$GENTABLES" trace report "$trace" --out "$WORK/refused" $wrong
     one_line "$(echo "$wrong" | cut -d' ' -f1)"
 done
-ends_with 2 "$GENTABLES" trace report "$trace" "$trace" --out "$WORK/refused"
-one_line 'given twice'
 [ ! -e "$WORK/refused" ] || die "something is written that was refused"

@@ -12,12 +12,11 @@ local function category_of(row)
   return is_graph and "graph" or "runtime"
 end
 
--- Rows with the same category, parent, kernel and stream as one.
-local function joined(rows)
+-- Rows with the same key_of(row) as one.
+local function joined(rows, key_of)
   local found, result = {}, {}
   for _, row in ipairs(rows) do
-    row.category = category_of(row)
-    local key = table.concat({ row.category or "", row.parent, row.kernel, row.stream }, "\0")
+    local key = key_of(row)
     local first = found[key]
     if not first then
       found[key] = row
@@ -39,7 +38,11 @@ local function sort(rows)
 end
 
 local function summary(rank, total_us)
-  local rows, all = joined(rank.analysis:kernel_rows()), 0
+  local rows = joined(rank.analysis:kernel_rows(), function(row)
+    row.category = category_of(row)
+    return table.concat({ row.category or "", row.parent, row.kernel, row.stream }, "\0")
+  end)
+  local all = 0
   sort(rows)
   for _, row in ipairs(rows) do all = all + row.sum end
   local sheet = { name = "kernel_summary", rows = {},
@@ -67,7 +70,11 @@ local function histogram(rank, limit, bins)
 end
 
 local function short_summary(rank, limit, top, total_us)
-  local rows = rank.analysis:short_kernel_rows(limit)
+  local rows = joined(rank.analysis:short_kernel_rows(limit), function(row)
+    row.dims, row.types, row.strides, row.concrete = rank:arguments(row.arguments or -1)
+    return table.concat({ row.parent, row.dims or "", row.strides or "", row.concrete or "", row.kernel },
+      "\0")
+  end)
   sort(rows)
   local sheet = { name = "short_kernels_summary", rows = {},
     columns = { "Parent cpu_op", "Input dims", "Input strides", "Concrete Inputs", "Kernel name",
@@ -75,8 +82,7 @@ local function short_summary(rank, limit, top, total_us)
       "Short Kernel duration (µs) percent of total time" } }
   for i = 1, math.min(#rows, top or #rows) do
     local row = rows[i]
-    local dims, _, strides, concrete = rank:arguments(row.arguments or -1)
-    sheet.rows[i] = { row.parent, dims, strides, concrete, row.kernel, row.sum, row.count,
+    sheet.rows[i] = { row.parent, row.dims, row.strides, row.concrete, row.kernel, row.sum, row.count,
       row.sum / row.count, grouping.percent(row.sum, total_us) }
   end
   return sheet

@@ -70,8 +70,8 @@ end
 
 local function by_arguments(rank, selection, combos, categories, by_kernel_count)
   local map, count, firsts = grouping.by(#combos.name, function(combo)
-    return table.concat({ combos.name[combo], categories[combo], combos.track[combo], combos.arguments[combo],
-      by_kernel_count and combos.kernels[combo] or "" }, "\0")
+    return table.concat({ combos.name[combo], categories[combo], rank:track(combos.track[combo]).key,
+      combos.arguments[combo], by_kernel_count and combos.kernels[combo] or "" }, "\0")
   end)
   local groups = selection:group(map, count, { { "time" }, { "subtree" } })
   local whole, brief = selection:details(map, count)

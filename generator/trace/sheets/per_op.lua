@@ -139,8 +139,18 @@ local function add_counts(to, from)
   for reason, count in pairs(from) do to[reason] = (to[reason] or 0) + count end
 end
 
+-- How many of the ops that have a model ran nothing on the GPU.
+local function count_idle(combos, models)
+  local count = 0
+  for combo in pairs(models) do
+    if combos.kernels[combo] == 0 then count = count + combos.count[combo] end
+  end
+  return count
+end
+
 -- The sheets of one selection; `only` a sheet's name, or nil: all of them. Returns also map and selection,
--- from which a row's instances can be had: sheet.groups has the group of each row.
+-- from which a row's instances can be had: sheet.groups has the group of each row; and how many of the ops
+-- ran nothing on the GPU.
 function per_op.of(rank, kind, evaluate, sheet_of, only)
   local selection, combos = rank:select(kind)
   local function wanted(name)
@@ -155,7 +165,7 @@ function per_op.of(rank, kind, evaluate, sheet_of, only)
   local at = grouped(selection, combos, models, wanted)
   local list = {}
   append(list, rank, combos, at, models, wanted)
-  return list, left_out, selection, at.map
+  return list, left_out, selection, at.map, count_idle(combos, models)
 end
 
 local function forward_sheet(name) return families.family(families.op(name)).sheet end
@@ -163,14 +173,14 @@ local function backward_sheet(name) return families.family(families.op(name)).ba
 
 per_op.forward_sheet = forward_sheet
 
--- All of them, and what was left out: { [reason] = number of ops }.
+-- All of them, what was left out: { [reason] = number of ops }, and how many ops ran nothing on the GPU.
 function per_op.make(rank)
-  local list, left_out = per_op.of(rank, "modelled", perf_model.of, forward_sheet)
+  local list, left_out, _, _, idle = per_op.of(rank, "modelled", perf_model.of, forward_sheet)
   local backward, backward_left_out = per_op.of(rank, "backward", perf_model.backward_of, backward_sheet)
   table.move(backward, 1, #backward, #list + 1, list)
   add_counts(left_out, backward_left_out)
   table.sort(list, function(a, b) return a.name < b.name end)
-  return list, left_out
+  return list, left_out, idle
 end
 
 return per_op

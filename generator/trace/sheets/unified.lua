@@ -35,9 +35,9 @@ local function dictionary(params)
   return "{" .. table.concat(out, ", ") .. "}"
 end
 
-local function key_of(combos, combo, category)
-  return table.concat({ combos.name[combo], combos.kernel[combo], category, combos.track[combo],
-    combos.arguments[combo] }, "\0")
+local function key_of(rank, combos, combo, category)
+  return table.concat({ combos.name[combo], combos.kernel[combo], category,
+    rank:track(combos.track[combo]).key, combos.arguments[combo] }, "\0")
 end
 
 -- The groups with their statistics: duration, time, TB/s, TFLOP/s.
@@ -81,7 +81,7 @@ return {
       categories[combo] = families.category(name, combos.first_kernel[combo])
     end
     local map, count, firsts = grouping.by(#combos.name, function(combo)
-      return key_of(combos, combo, categories[combo])
+      return key_of(rank, combos, combo, categories[combo])
     end)
     local groups, _, time = measured(selection, map, count, models)
     local whole, brief = selection:details(map, count)
