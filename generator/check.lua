@@ -70,7 +70,7 @@ return {
   summary = "Says whether the tables in a folder are what the rows give; exit code 1 if not.",
   options = {
     { name = "data-dir", value = "DIR", help = "folder of benchmark.tp{N}.{arch}.csv", required = true },
-    { name = "arch", value = "ARCH", help = "what it is for: host, host-NAME, sm90 ...", required = true },
+    { name = "arch", value = "ARCH", help = "what it is for: host, host-NAME, sm90 ..., or all smXX", required = true },
     { name = "tables", value = "DIR", help = "what is checked in (default: where the rows are)" },
     { name = "formats", value = "LIST",
       help = "of " .. table.concat(formats.names(), ",") .. " (default: all)" },
@@ -80,9 +80,9 @@ return {
   run = function(args)
     local source = model.load(args.data_dir, args.arch)
     local tables = (args.tables or source.data_dir):gsub("(.)/+$", "%1")
-    local chosen, differing = render.formats(args.formats, args.arch), 0
-    for _, format in ipairs(chosen) do
-      local same = compare(tables .. "/" .. format.file, render.text(source, format))
+    local chosen, differing = render.files(source, args.formats), 0
+    for _, made in ipairs(chosen) do
+      local same = compare(tables .. "/" .. made.file, made.text)
       if not same then differing = differing + 1 end
     end
     if differing == 0 then

@@ -10,12 +10,19 @@
 --   archs     function(row of lists.archs) -> whether such an arch has it; absent: every arch has
 --   why_not   said where it is asked for and the arch has none
 --   plane     it has no axis for dtype, op and mode: it holds those of the spec's `table`
+--   scope     "all": made of all SM versions of a folder (--arch all), not of one arch
+--   per_tp    one file for each TP size: `file` has {tp}, the template sees `world`
+--   view      function(source, format) -> what the template sees, in place of model.for_format: { worlds... }
+--   lacks     function(source) -> what has to be measured first, or nil; where it is, the format is left out
 --   names     function(row of lists.strategies) -> whether it can name the strategy; absent: all. Only these
 --             compete
 --   left_out  function(model) -> list of lines: what it leaves out beside that; the report says them
 local lists = require "lists"
 
 local formats = {}
+
+-- What stands for all SM versions of a folder, beside the archs of lists.archs.
+formats.all_archs = { name = "all", scope = "all" }
 
 -- TensorRT-LLM's grid; its table has these cells and no others.
 formats.trtllm_grid = {
@@ -66,6 +73,12 @@ formats.list = {
     plane = true,
     names = function(strategy) return strategy.trtllm ~= nil end,
     left_out = trtllm_leaves_out },
+  { name = "trtllm-header", file = "customAllReduceUtils.h", template = "tables/customAllReduceUtils.h.tmpl",
+    reader = "TensorRT-LLM: cpp/tensorrt_llm/common/customAllReduceUtils.h, whole",
+    scope = "all",
+    why_not = "it is made of all smXX together: --arch all",
+    names = function(strategy) return strategy.trtllm ~= nil end,
+    view = function(...) return require("trtllm").view(...) end },
   { name = "c", file = "allreduce_table.h", template = "tables/allreduce_table.h.tmpl",
     reader = "any C or C++ program",
     plane = true },
@@ -94,7 +107,13 @@ function formats.find(name)
   end
 end
 
--- Whether the arch (a row of lists.archs) has this format.
-function formats.is_for(format, arch) return format.archs == nil or format.archs(arch) == true end
+-- The row of lists.archs, or all_archs.
+function formats.arch(name) return name == formats.all_archs.name and formats.all_archs or lists.arch(name) end
+
+-- Whether the arch (a row of lists.archs, or all_archs) has this format.
+function formats.is_for(format, arch)
+  if format.scope ~= arch.scope then return false end
+  return format.archs == nil or format.archs(arch) == true
+end
 
 return formats

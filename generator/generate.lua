@@ -11,7 +11,7 @@ return {
   summary = "Makes the tables of an arch from the rows in a folder: winners by median.",
   options = {
     { name = "data-dir", value = "DIR", help = "folder of benchmark.tp{N}.{arch}.csv", required = true },
-    { name = "arch", value = "ARCH", help = "what it is for: host, host-NAME, sm90 ...", required = true },
+    { name = "arch", value = "ARCH", help = "what it is for: host, host-NAME, sm90 ..., or all smXX", required = true },
     { name = "out", value = "DIR", help = "where to write (default: where the rows are)" },
     { name = "formats", value = "LIST",
       help = "of " .. table.concat(formats.names(), ",") .. " (default: all)" },
@@ -22,8 +22,8 @@ return {
     local out = (args.out or source.data_dir):gsub("(.)/+$", "%1")
     -- Everything is rendered before anything is written, so that a fault in the input leaves all as it was.
     local texts = {}
-    for i, format in ipairs(render.formats(args.formats, args.arch)) do
-      texts[i] = { path = out .. "/" .. format.file, text = render.text(source, format) }
+    for i, made in ipairs(render.files(source, args.formats)) do
+      texts[i] = { path = out .. "/" .. made.file, text = made.text }
     end
     local made, message = file.make_folder(out)
     if not made then fail.work("%s", message) end

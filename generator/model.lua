@@ -158,14 +158,61 @@ function model.read(data_dir, arch)
     tables = {} }
 end
 
--- The same, and what formats without axes for them hold.
+-- The SM versions whose rows stand in the folder, or in folders named after them in it; loopback is none.
+local function find_parts(data_dir)
+  local folder_of, found = {}, {}
+  local function add(arch, folder)
+    if folder_of[arch] == folder then return end
+    if folder_of[arch] then
+      fail.input("%s: rows of %s stand there and in %s; one of them would be right", folder, arch, folder_of[arch])
+    end
+    folder_of[arch] = folder
+    found[#found + 1] = { sm = math.tointeger(arch:match("%d+")), arch = arch, folder = folder }
+  end
+  for _, name in ipairs(fail.unless(file.list(data_dir))) do
+    local arch = name:match("^benchmark%.tp%d+%.(sm%d+)%.csv$")
+    if arch then add(arch, data_dir) end
+    if name:find("^sm%d+$") then
+      for _, inner in ipairs(file.list(data_dir .. "/" .. name) or {}) do
+        if inner:match("^benchmark%.tp%d+%.(.*)%.csv$") == name then add(name, data_dir .. "/" .. name) end
+      end
+    end
+  end
+  table.sort(found, function(a, b) return a.sm < b.sm end)
+  return found
+end
+
+-- The archs of a folder together; wanted: { sm = true... }, or nil: all.
+local function load_parts(data_dir, wanted)
+  data_dir = data_dir:gsub("(.)/+$", "%1")
+  local source = { data_dir = data_dir, arch = "all", arch_row = formats.all_archs, parts = {}, files = {} }
+  for _, part in ipairs(find_parts(data_dir)) do
+    if not wanted or wanted[part.sm] then
+      table.insert(source.parts, model.load(part.folder, part.arch))
+    end
+  end
+  if #source.parts == 0 then
+    fail.input("%s: no benchmark.tp{N}.smXX.csv is there, nor in a folder smXX of it; host and loopback do not count",
+      data_dir)
+  end
+  return source
+end
+
+-- The same, and what formats without axes for them hold. `all`: see formats.all_archs.
 function model.load(data_dir, arch)
+  if arch == formats.all_archs.name then return load_parts(data_dir) end
   local source = model.read(data_dir, arch)
   source.axes = axes_of(source)
   return source
 end
 
 -- ---- the table --------------------------------------------------------------------------------
+
+-- The strategies that have a row, as { NAME = true }.
+function model.measured(source)
+  source.measured = source.measured or source.rows:strategies()
+  return source.measured
+end
 
 -- The strategies that the format can name; nil: all.
 local function candidates_of(format)

@@ -1,6 +1,7 @@
 // require "core.rows": benchmark files to rows and back, for Lua.
 //
-// - read(paths) gives rows: #rows, rows:files() and rows:missing(), both { { path, count }... }.
+// - read(paths) gives rows: #rows, rows:files() and rows:missing(), both { { path, count }... }, and
+//   rows:strategies(), { NAME = true... } of those that have a row.
 //   rows:slices() and rows:slice(of): see rows_slices.c.
 // - records(path...) gives { { world_size =, dtype =, ..., time_us =, low_us = ... }... }; the keys stand in
 //   rows.c.
@@ -90,6 +91,21 @@ static int lua_missing(lua_State *lua) {
         if (rows->files[i].missing == 0) continue;
         push_file(lua, rows->files[i].path, rows->files[i].missing);
         lua_seti(lua, -2, luaL_len(lua, -2) + 1);
+    }
+    return 1;
+}
+
+// The strategies that have a row, as { NAME = true }.
+static int lua_strategies(lua_State *lua) {
+    const struct rows *rows = rows_check(lua, 1);
+    const struct lists *lists = lists_of(lua);
+    bool seen[NAMES_MAX] = {false};
+    for (size_t i = 0; i < rows->count; i++) seen[rows->row[i].strategy] = true;
+    lua_newtable(lua);
+    for (size_t i = 0; i < lists->strategies.count; i++) {
+        if (!seen[i]) continue;
+        lua_pushboolean(lua, true);
+        lua_setfield(lua, -2, lists->strategies.name[i]);
     }
     return 1;
 }
@@ -243,6 +259,7 @@ int luaopen_core_rows(lua_State *lua) {
         {"read", lua_read}, {"records", lua_records}, {"text", lua_text}, {NULL, NULL}};
     static const luaL_Reg methods[] = {{"missing", lua_missing},
                                        {"files", lua_files},
+                                       {"strategies", lua_strategies},
                                        {"slices", rows_lua_slices},
                                        {"slice", rows_lua_slice},
                                        {NULL, NULL}};
