@@ -16,7 +16,8 @@
 --   lacks     function(source) -> what has to be measured first, or nil; where it is, the format is left out
 --   names     function(row of lists.strategies) -> whether it can name the strategy; absent: all. Only these
 --             compete
---   left_out  function(model) -> list of lines: what it leaves out beside that; the report says them
+--   left_out  function(model) -> list of lines: what it leaves out beside that; the report says them (with
+--             `view`, of an arch, it has to be there, and gets no model)
 local lists = require "lists"
 
 local formats = {}
@@ -65,6 +66,34 @@ local function trtllm_leaves_out(model)
   return lines
 end
 
+-- What a format by message size sees, of the strategies that it can name.
+local function by_size(may_win, more)
+  return function(source)
+    local view = { worlds = require("sizes").worlds(source, may_win), fallback = source.arch_row.fallback }
+    for key, value in pairs(more or {}) do view[key] = value end
+    return view
+  end
+end
+
+-- A format's `lacks`: no row of such a strategy, and what to do about it.
+local function lacks_rows(is_such, words)
+  return function(source)
+    for name in pairs(require("model").measured(source)) do
+      if is_such(lists.find("strategies", name)) then return nil end
+    end
+    return words
+  end
+end
+
+-- What a format by message size leaves out.
+local function all_but_plain_sums() return { "every fusion but NONE: it goes by bytes alone" } end
+
+local function is_host(arch) return arch.backend == "host" end
+local function is_gpu(arch) return arch.backend == "cuda" end
+local function has_channels(strategy) return strategy.nccl ~= nil and strategy.nccl.channels ~= nil end
+local function is_mpich(strategy) return strategy.mpich_algorithm ~= nil end
+local function is_custom(strategy) return strategy.name == "ONESHOT" or strategy.name == "TWOSHOT" end
+
 formats.list = {
   { name = "trtllm", file = "generated_lookup_table.cpp", template = "tables/generated_lookup_table.cpp.tmpl",
     reader = "TensorRT-LLM: the table in customAllReduceUtils.h",
@@ -82,6 +111,50 @@ formats.list = {
   { name = "c", file = "allreduce_table.h", template = "tables/allreduce_table.h.tmpl",
     reader = "any C or C++ program",
     plane = true },
+  { name = "thresholds", file = "thresholds.json", template = "tables/thresholds.json.tmpl",
+    reader = "vLLM, SGLang, FlashInfer and the like: bytes per world size, by python/gentables_thresholds.py",
+    left_out = all_but_plain_sums,
+    view = by_size(function() return true end, { is_custom = is_custom }),
+    lacks = lacks_rows(is_custom, "no row of ONESHOT or TWOSHOT, for which it has thresholds; " ..
+      "measure them: gentables sweep, or TensorRT-LLM's all_reduce.py") },
+  { name = "nccl", file = "nccl_tuner.csv", template = "tables/nccl_tuner.csv.tmpl",
+    reader = "NCCL's tuner plugin: NCCL_TUNER_CONFIG_FILE",
+    archs = is_gpu, why_not = "NCCL runs on GPUs",
+    left_out = all_but_plain_sums,
+    view = by_size(has_channels),
+    lacks = lacks_rows(has_channels, "no row of an algorithm, protocol and number of channels of NCCL's; " ..
+      "measure NCCL_RING_LL128_16CH and others, or import the input of optimize_config.py") },
+  { name = "ompi", file = "ompi_rules.conf", template = "tables/ompi_rules.conf.tmpl",
+    reader = "Open MPI 4.1 and 5.0: coll_tuned_dynamic_rules_filename",
+    archs = is_host, why_not = "MPI ranks are hosts",
+    left_out = all_but_plain_sums,
+    view = function(source) return { worlds = require("ompi").worlds(source) } end,
+    lacks = function(source) return require("ompi").lacks_rules(source) end },
+  { name = "ompi-v2", file = "ompi_rules_v2.conf", template = "tables/ompi_rules_v2.conf.tmpl",
+    reader = "Open MPI 5.0.7 and later: coll_tuned_dynamic_rules_filename",
+    archs = is_host, why_not = "MPI ranks are hosts",
+    left_out = all_but_plain_sums,
+    view = function(source) return { worlds = require("ompi").worlds(source) } end,
+    lacks = function(source) return require("ompi").lacks_rules(source) end },
+  { name = "ompi-json", file = "ompi_rules.json", template = "tables/ompi_rules.json.tmpl",
+    reader = "Open MPI 6.0 and later: coll_tuned_dynamic_rules_filename",
+    archs = is_host, why_not = "MPI ranks are hosts",
+    left_out = all_but_plain_sums,
+    view = function(source) return { worlds = require("ompi").worlds(source) } end,
+    lacks = function(source) return require("ompi").lacks_rules(source) end },
+  { name = "ompi-parameters", file = "ompi_tp{tp}.conf", template = "tables/ompi_tp.conf.tmpl", per_tp = true,
+    reader = "Open MPI: mpirun --tune, for one communicator size each",
+    archs = is_host, why_not = "MPI ranks are hosts",
+    left_out = function() return {} end,
+    view = function(source) return { worlds = require("ompi").searched(source) } end,
+    lacks = function(source) return require("ompi").lacks_search(source) end },
+  { name = "mpich", file = "mpich_selection.json", template = "tables/mpich_selection.json.tmpl",
+    reader = "MPICH: MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE",
+    archs = is_host, why_not = "MPI ranks are hosts",
+    left_out = all_but_plain_sums,
+    view = by_size(is_mpich),
+    lacks = lacks_rows(is_mpich, "no row measured under MPICH; build the bench with it " ..
+      "(-DMPI_C_COMPILER=mpicc.mpich) and name MPICH_RECURSIVE_DOUBLING and others in the spec") },
   { name = "table", file = "table.csv",
     text = function(model) return model.canonical:text(model.arch) end,
     reader = "gentables, spreadsheets: every dtype, op and mode" },
@@ -108,7 +181,9 @@ function formats.find(name)
 end
 
 -- The row of lists.archs, or all_archs.
-function formats.arch(name) return name == formats.all_archs.name and formats.all_archs or lists.arch(name) end
+function formats.arch(name)
+  return name == formats.all_archs.name and formats.all_archs or lists.arch(name)
+end
 
 -- Whether the arch (a row of lists.archs, or all_archs) has this format.
 function formats.is_for(format, arch)

@@ -164,7 +164,8 @@ local function find_parts(data_dir)
   local function add(arch, folder)
     if folder_of[arch] == folder then return end
     if folder_of[arch] then
-      fail.input("%s: rows of %s stand there and in %s; one of them would be right", folder, arch, folder_of[arch])
+      fail.input("%s: rows of %s stand there and in %s; one of them would be right", folder, arch,
+        folder_of[arch])
     end
     folder_of[arch] = folder
     found[#found + 1] = { sm = math.tointeger(arch:match("%d+")), arch = arch, folder = folder }
@@ -182,18 +183,16 @@ local function find_parts(data_dir)
   return found
 end
 
--- The archs of a folder together; wanted: { sm = true... }, or nil: all.
-local function load_parts(data_dir, wanted)
+-- The archs of a folder together.
+local function load_parts(data_dir)
   data_dir = data_dir:gsub("(.)/+$", "%1")
   local source = { data_dir = data_dir, arch = "all", arch_row = formats.all_archs, parts = {}, files = {} }
   for _, part in ipairs(find_parts(data_dir)) do
-    if not wanted or wanted[part.sm] then
-      table.insert(source.parts, model.load(part.folder, part.arch))
-    end
+    table.insert(source.parts, model.load(part.folder, part.arch))
   end
   if #source.parts == 0 then
-    fail.input("%s: no benchmark.tp{N}.smXX.csv is there, nor in a folder smXX of it; host and loopback do not count",
-      data_dir)
+    fail.input("%s: no benchmark.tp{N}.smXX.csv is there, nor in a folder smXX of it; host and loopback do " ..
+      "not count", data_dir)
   end
   return source
 end

@@ -52,7 +52,9 @@ local function view_of(source, format)
   return view
 end
 
-local function template_of(format) return template.load(gentables.home .. "/templates/" .. format.template) end
+local function template_of(format)
+  return template.load(gentables.home .. "/templates/" .. format.template)
+end
 
 -- The files of a format: { { file = name, text } }.
 local function files_of(source, format)
@@ -110,7 +112,8 @@ function render.formats(names, arch)
 end
 
 -- All files that these formats (--formats; nil: all that the arch has) make of a source, in order:
--- { { file = name, text } }. A format whose rows were not measured is left out, and refused where it was named.
+-- { { file = name, text } }. A format whose rows were not measured is left out, and refused where it was
+-- named.
 function render.files(source, names)
   local files = {}
   for _, format in ipairs(render.formats(names, source.arch)) do

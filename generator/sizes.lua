@@ -1,5 +1,5 @@
--- Rows by message size: which strategy for which bytes, for readers that know no shapes (NCCL, Open MPI, MPICH,
--- thresholds). It renders nothing.
+-- Rows by message size: which strategy for which bytes, for readers that know no shapes (NCCL, Open MPI,
+-- MPICH, thresholds). It renders nothing.
 --
 -- sizes.worlds(source, may_win) gives, per TP size: { tp, mode, points, segments }; of the plain sums (fusion
 -- NONE) of source.axes.

@@ -161,8 +161,10 @@ end
 function summary.formats(source)
   local out = {}
   for _, format in ipairs(formats.list) do
-    if format.name ~= "report" and formats.is_for(format, source.arch_row) then
-      out[#out + 1] = { format = format, lines = left_out(model.for_format(source, format)) }
+    local is_made = formats.is_for(format, source.arch_row) and not (format.lacks and format.lacks(source))
+    if format.name ~= "report" and is_made then
+      local lines = format.view and format.left_out() or left_out(model.for_format(source, format))
+      out[#out + 1] = { format = format, lines = lines }
     end
   end
   return out

@@ -1,5 +1,5 @@
--- What TensorRT-LLM's header customAllReduceUtils.h is made from: the tables of all SM versions of a folder. It
--- renders nothing.
+-- What TensorRT-LLM's header customAllReduceUtils.h is made from: the tables of all SM versions of a
+-- folder. It renders nothing.
 --
 -- trtllm.view(source, format) gives { tables, most }; a table, ascending by `sm`:
 --   sm, axes, name       the number; { dtype, op, mode }; AllReduceBestStrategyTableSM{sm}
@@ -71,7 +71,8 @@ local function thresholds_of(part, worlds)
   for _, measured in ipairs(one_or_two) do
     local border, world = border_of(measured.points), world_of[measured.tp]
     if world then
-      out[#out + 1] = { tp = measured.tp, num_tokens = nccl_from(world), elements = border and border // bytes }
+      out[#out + 1] = { tp = measured.tp, num_tokens = nccl_from(world),
+        elements = border and border // bytes }
     end
   end
   return out

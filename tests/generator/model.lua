@@ -119,7 +119,7 @@ end
 function tests.test_formats_that_leave_nothing_to_do_are_refused()
   for _, names in ipairs { "", ",", "trtllm" } do
     luaunit.assertStrContains(failure(render.formats, names, "host"),
-      ("--formats: %q names no format of host; there are c, table, picture, report"):format(names))
+      ("--formats: %q names no format of host; there are c, thresholds, "):format(names))
   end
 end
 
@@ -145,9 +145,10 @@ function tests.test_formats_are_chosen_by_name_and_arch()
     for i, format in ipairs(render.formats(wanted, arch)) do out[i] = format.name end
     return table.concat(out, " ")
   end
-  luaunit.assertEquals(names(nil, "sm90"), "trtllm c table picture report")
-  luaunit.assertEquals(names(nil, "host"), "c table picture report")
-  luaunit.assertEquals(names(nil, "sm90-loopback"), "c table picture report")
+  luaunit.assertEquals(names(nil, "sm90"), "trtllm c thresholds nccl table picture report")
+  luaunit.assertEquals(names(nil, "host"),
+    "c thresholds ompi ompi-v2 ompi-json ompi-parameters mpich table picture report")
+  luaunit.assertEquals(names(nil, "sm90-loopback"), "c thresholds nccl table picture report")
   luaunit.assertEquals(names("table,c", "sm90"), "table c")
 end
 

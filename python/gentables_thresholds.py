@@ -1,0 +1,108 @@
+"""Reads thresholds.json, which gentables generates, and decides by bytes and world size.
+
+    thresholds = Thresholds.load("tables/sm90/thresholds.json")
+    thresholds.strategy(world_size=8, size_bytes=65536)        # "ONESHOT"
+    thresholds.custom_max_bytes(world_size=8)                  # as vLLM's CUSTOM_ALL_REDUCE_MAX_SIZES
+    dispatch = thresholds.dispatcher(8, {"ONESHOT": one_shot, "TWOSHOT": two_shot}, otherwise=nccl)
+    dispatch(tensor)                                           # PyTorch: by the bytes of the tensor
+
+Split points are inclusive: a rule holds up to its max_bytes, that size included. A world size that was not
+measured has no rule, and gets the fallback. Needs nothing but Python 3.8 or later; PyTorch is not imported.
+"""
+
+import bisect
+import json
+
+FORMAT = "gentables thresholds"
+VERSION = 1
+
+
+class ThresholdsError(ValueError):
+    """A file that is not right, or of another version."""
+
+
+def _check(condition, path, message):
+    if not condition:
+        raise ThresholdsError("%s: %s" % (path, message))
+
+
+def _is_size(value):
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def _read_rules(path, world_size, rules):
+    """The ends and strategies of the rules of one world size."""
+    where = "world size %s" % world_size
+    _check(isinstance(rules, list) and rules, path, "%s has no rules" % where)
+    ends, strategies = [], []
+    for place, rule in enumerate(rules):
+        named = isinstance(rule, dict) and isinstance(rule.get("strategy"), str)
+        _check(named, path, "%s: no strategy" % where)
+        end, is_last = rule.get("max_bytes"), place == len(rules) - 1
+        _check((end is None) == is_last, path, "%s: only the last rule has no max_bytes" % where)
+        if not is_last:
+            ascends = _is_size(end) and (not ends or end > ends[-1])
+            _check(ascends, path, "%s: max_bytes has to ascend" % where)
+            ends.append(end)
+        strategies.append(rule["strategy"])
+    return ends, strategies
+
+
+class Thresholds:
+    """The decisions of one machine, data type and operation."""
+
+    def __init__(self, document, path="thresholds"):
+        _check(isinstance(document, dict) and document.get("format") == FORMAT, path,
+               "is no file of thresholds; gentables generate --formats thresholds writes one")
+        _check(document.get("version") == VERSION, path,
+               "has version %s; this module knows %d" % (document.get("version"), VERSION))
+        _check(isinstance(document.get("fallback"), str), path, "has no fallback")
+        worlds = document.get("world_sizes")
+        _check(isinstance(worlds, dict), path, "has no world_sizes")
+        self.capability = document.get("capability")
+        self.arch, self.dtype = document.get("arch"), document.get("dtype")
+        self.fallback = document["fallback"]
+        self._rules, self._custom = {}, {}
+        for name, world in worlds.items():
+            _check(name.isdigit() and isinstance(world, dict), path, "%s is no world size" % name)
+            self._rules[int(name)] = _read_rules(path, name, world.get("rules"))
+            self._custom[int(name)] = world.get("custom_max_bytes", 0)
+            _check(_is_size(self._custom[int(name)]), path, "%s: custom_max_bytes is no size" % name)
+
+    @classmethod
+    def load(cls, path):
+        """Reads a file. Raises ThresholdsError where it is not right."""
+        try:
+            with open(path, encoding="utf-8") as file:
+                return cls(json.load(file), str(path))
+        except (OSError, ValueError) as error:
+            if isinstance(error, ThresholdsError):
+                raise
+            raise ThresholdsError("%s: cannot be read: %s" % (path, error)) from error
+
+    def world_sizes(self):
+        """The world sizes that were measured, ascending."""
+        return sorted(self._rules)
+
+    def strategy(self, world_size, size_bytes):
+        """The name of the strategy for a message of so many bytes on each rank."""
+        if world_size not in self._rules:
+            return self.fallback
+        ends, strategies = self._rules[world_size]
+        return strategies[bisect.bisect_left(ends, size_bytes)]
+
+    def custom_max_bytes(self, world_size):
+        """Up to how many bytes, inclusive, ONESHOT or TWOSHOT is best; 0: not even at the smallest."""
+        return self._custom.get(world_size, 0)
+
+    def dispatcher(self, world_size, functions, otherwise):
+        """A function of one PyTorch tensor that calls functions[strategy](tensor), or otherwise(tensor).
+
+        Every rank has the same shape in an allreduce, so all of them decide alike.
+        """
+
+        def dispatch(tensor):
+            size_bytes = tensor.numel() * tensor.element_size()
+            return functions.get(self.strategy(world_size, size_bytes), otherwise)(tensor)
+
+        return dispatch

@@ -1,0 +1,45 @@
+// Asks TensorRT-LLM's header. On standard input stand questions, `sm tp fusion hidden tokens` with the
+// fusion's number; out come the numbers of the strategies, a line each.
+#include "tensorrt_llm/common/customAllReduceUtils.h"
+
+#include <iostream>
+
+namespace utils = tensorrt_llm::utils::customAllReduceUtils;
+
+static_assert(utils::NUM_POINTERS_PER_RANK == 7, "a constant of TensorRT-LLM's");
+
+// The constants say what the tables hold.
+static bool constants_are_true() {
+    int tp = 0, hidden = 0, tokens = 0;
+    for (auto const &entry : utils::AllReduceTableAxesOf) {
+        tp = std::max(tp, static_cast<int>(entry.second.size()));
+        for (auto const &axes : entry.second) {
+            hidden = std::max(hidden, static_cast<int>(axes.hiddenSizes.size()));
+            tokens = std::max(tokens, static_cast<int>(axes.numTokens.size()));
+        }
+    }
+    for (auto const &entry : utils::AllReduceBestStrategyTable) {
+        for (auto const &fusions : entry.second) {
+            if (static_cast<int>(fusions.size()) != utils::kFusionOpChoice) return false;
+        }
+    }
+    return tp == utils::kTpSizeChoice && hidden == utils::kHiddenSizeChoice &&
+           tokens == utils::kNumTokensChoice;
+}
+
+int main() {
+    if (!constants_are_true()) {
+        std::cout << "a constant is not true\n";
+        return 1;
+    }
+    if (utils::getMaxRequiredWorkspaceSize(8) == 0) return 1;
+    int sm, tp, fusion;
+    std::size_t hidden, tokens;
+    while (std::cin >> sm >> tp >> fusion >> hidden >> tokens) {
+        tensorrt_llm::common::smVersion() = sm;
+        auto const op = static_cast<AllReduceFusionOp>(fusion);
+        std::cout << static_cast<int>(utils::selectStrategyLookUpTable(tokens, hidden, op, tp)) << ' '
+                  << static_cast<int>(utils::SelectStrategyLP(tokens, hidden, tp, op)) << '\n';
+    }
+    return 0;
+}

@@ -1,0 +1,12 @@
+// Stands in for TensorRT-LLM's header: what the generated header asks of it.
+#pragma once
+#include <cstddef>
+
+namespace tensorrt_llm::common {
+inline bool getEnvForceDeterministicAllReduce() {
+    return false;
+}
+inline std::size_t getEnvAllReduceWorkspaceSize() {
+    return 1000;
+}
+} // namespace tensorrt_llm::common
