@@ -24,7 +24,7 @@ Adds one table to the project. Relative paths start at the current source folder
   name-sweep    measures what the rows lack (only for host archs, with a bench and a spec)
   name-gen      name-sweep, then name-render, in one go; where cells could not be measured it renders the
                 others, and fails
-  name-report   pictures and pages of the rows, for people, in gentables/name-report of the build tree
+  name-report   for people: report.html, a workbook and pictures, in gentables/name-report of the build tree
 
 and enters them into render-tables, check-tables, sweep-tables, gen-tables and report-tables. None of these is
 part of `all`; nothing but name-sweep and name-gen measures. Ninja measures one table after another. So does
@@ -173,10 +173,7 @@ function(_gentables_add_verbs name arch data_dir tables formats)
   set(bench GenTables::gentables-bench)
   _gentables_add_target(${name} render ${program} "Rendering the tables of ${name}" COMMAND ${generate})
   _gentables_add_target(${name} check ${program} "Checking the tables of ${name}" COMMAND ${check})
-  set(report ${gentables} plot --data-dir ${data_dir} --arch ${arch} --kinds all
-      --out ${CMAKE_CURRENT_BINARY_DIR}/gentables/${name}-report)
-  _gentables_add_target(${name} report ${program} "Drawing the rows of ${name}"
-                        COMMAND ${report} USES_TERMINAL)
+  _gentables_add_report(${name} ${arch} ${data_dir})
   if(can_sweep)
     set(programs ${program} ${bench})
     set(comment "Measuring what ${name} lacks")
@@ -186,6 +183,21 @@ function(_gentables_add_verbs name arch data_dir tables formats)
   else()
     _gentables_add_target(${name} gen ${program} "Rendering the tables of ${name}" COMMAND ${generate})
   endif()
+endfunction()
+
+# The target NAME-report: a page, a workbook (where the program can write one) and all pictures in the build
+# tree. The pictures come last, because they need gnuplot and the others do not.
+function(_gentables_add_report name arch data_dir)
+  set(xlsx "")
+  if(TARGET gentables-xlsx OR EXISTS ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/../../gentables/core/xlsx.so)
+    set(xlsx --xlsx)
+  endif()
+  set(rows --data-dir ${data_dir} --arch ${arch} --out ${CMAKE_CURRENT_BINARY_DIR}/gentables/${name}-report)
+  _gentables_add_target(
+    ${name} report GenTables::gentables "Reports and pictures of ${name}"
+    COMMAND $<TARGET_FILE:GenTables::gentables> report ${rows} ${xlsx}
+    COMMAND $<TARGET_FILE:GenTables::gentables> plot ${rows} --kinds all
+    USES_TERMINAL)
 endfunction()
 
 # _gentables_add_target(name verb programs comment COMMAND ...): the target NAME-VERB, which needs these

@@ -28,6 +28,23 @@ local function check(args)
   end
 end
 
+-- Raises where no workbook can be written, before anything is.
+local function check_xlsx()
+  local can, why = require("sheets").has_xlsx()
+  if not can then fail.work("--xlsx: %s", why) end
+end
+
+-- Writes report.ARCH.xlsx; what did not fit into it is said.
+local function write_workbook(source, out)
+  local path = ("%s/report.%s.xlsx"):format(out, source.arch)
+  local notes, message = require("workbook").write(source, path)
+  if not notes then fail.work("%s", message) end
+  io.stdout:write("written   ", path, "\n")
+  for _, note in ipairs(notes) do
+    io.stderr:write(("gentables: %s: %s: %s\n"):format(path, note[1], note[2]))
+  end
+end
+
 return {
   summary = "Writes report.html: what is best where, how sure that is, and all numbers behind it.",
   options = {
@@ -38,6 +55,7 @@ return {
     { name = "out", value = "DIR", help = "where to write (default: the first folder of rows)" },
     { name = "against", value = "TABLE", many = true,
       help = "the incumbent, a table.csv: its choices stand beside the new ones" },
+    { name = "xlsx", help = "also report.ARCH.xlsx: summary, table and rows for spreadsheets" },
   },
   example = "gentables report --data-dir tables/host --arch host --out build/report",
   run = function(args)
@@ -50,11 +68,13 @@ return {
       sources[i] = source
     end
     local out = (args.out or args.data_dir[1]):gsub("(.)/+$", "%1")
+    if args.xlsx then check_xlsx() end
     local page = require("report.body").page(sources)
     local made, message = file.make_folder(out)
     if not made then fail.work("%s", message) end
     local written, problem = page:write(out .. "/report.html")
     if not written then fail.work("%s", problem) end
     io.stdout:write("written   ", out, "/report.html\n")
+    for _, source in ipairs(args.xlsx and sources or {}) do write_workbook(source, out) end
   end,
 }

@@ -10,17 +10,13 @@ if [ "$python" = none ]; then
     echo "skipped: no openpyxl for python3"
     exit 77
 fi
-cat >"$WORK/write.lua" <<'LUA'
-if not require("sheets").has_xlsx() then os.exit(77) end
-assert(require("workbook").write(require("model").load(arg[1], arg[2]), arg[3]))
-LUA
 code=0
-"$GENTABLES" lua "$WORK/write.lua" "$SOURCE/tables/host" host "$WORK/host.xlsx" >"$stdout" \
-    2>"$stderr" || code=$?
-[ "$code" = 77 ] && echo "skipped: no libxlsxwriter" && exit 77
+"$GENTABLES" report --data-dir "$SOURCE/tables/host" --arch host --out "$WORK" --xlsx \
+    >"$stdout" 2>"$stderr" || code=$?
+grep -q 'was built without libxlsxwriter' "$stderr" && echo "skipped: no libxlsxwriter" && exit 77
 [ "$code" = 0 ] || die "the workbook is not written"
 
-"$python" - "$WORK/host.xlsx" "$SOURCE/tables/host" <<'PYTHON' || die "another program reads something else"
+"$python" - "$WORK/report.host.xlsx" "$SOURCE/tables/host" <<'PYTHON' || die "another program reads something else"
 import csv
 import glob
 import sys
