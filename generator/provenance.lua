@@ -93,14 +93,20 @@ end
 
 -- Those of its facts that make it another machine.
 local function identity(machine)
-  return { cpu = machine.cpu, cores = machine.cores, caches = machine.caches, mpi = machine.mpi }
+  return { cpu = machine.cpu, cores = machine.cores, caches = machine.caches, mpi = machine.mpi,
+    gpu = machine.gpu, machines = machine.machines }
 end
+
+-- Whether two values say the same.
+function provenance.same(a, b) return json.encode({ a }) == json.encode({ b }) end
 
 -- Whether rows of both may stand in one file, as far as the machine goes.
 function provenance.same_machine(a, b) return json.encode(identity(a)) == json.encode(identity(b)) end
 
--- The machine in a few words.
+-- The machine in a few words. Of imported rows little is known.
 function provenance.describe(machine)
+  if machine.machines then return table.concat(machine.machines, " and ") end
+  if not machine.cpu then return machine.gpu or "an unknown machine" end
   local cores = machine.cores == 1 and "1 core" or machine.cores .. " cores"
   return table.concat({ machine.cpu, cores, machine.mpi }, ", ")
 end
@@ -115,6 +121,26 @@ function provenance.fingerprint(machine, bench, limits, launcher)
     machine = identity(machine), bench = bench, launcher = launcher,
     limits = { min_samples = limits.min_samples, max_samples = limits.max_samples, cell_us = limits.cell_us },
   }))
+end
+
+-- The fingerprint of rows that another program measured: what their files tell of it.
+function provenance.imported_fingerprint(machine, bench)
+  return provenance.hash(json.encode({ machine = machine, bench = bench }))
+end
+
+-- Completes a record of rows from several machines or benches: `sources` are { path =, record = (or nil) }.
+function provenance.merged(record, sources)
+  local machines, prints, seen = {}, {}, {}
+  for i, source in ipairs(sources) do
+    local of = source.record
+    local words = provenance.describe(of and of.machine or {})
+    if not seen[words] then machines[#machines + 1] = words end
+    seen[words] = true
+    prints[i] = of and of.fingerprint or "unknown"
+  end
+  record.machine, record.bench = { machines = json.array(machines) }, { merged = json.array(prints) }
+  record.fingerprint = provenance.hash(json.encode({ record.machine, record.bench }))
+  return record
 end
 
 -- The hash of a spec that spec.load returned.
@@ -134,6 +160,8 @@ end
 
 local machine_fields = { cpu = is_text, cores = is_integer, mpi = is_text,
   caches = optional(is_object), os = optional(is_text), memory_gib = optional(is_integer) }
+-- The machine of rows that were imported, or merged from several machines.
+local foreign_fields = { gpu = optional(is_text), machines = optional(is_object) }
 local no_time_fields = { strategy = is_text, dtype = is_text, op = is_text, mode = is_text, fusion = is_text,
   hidden_size = is_integer, num_tokens = is_integer, reason = is_text }
 local record_fields = { fingerprint = is_text, machine = is_object, bench = is_object, rows = is_object,
@@ -159,12 +187,15 @@ local function wrong_entry(entries)
   end
 end
 
+-- Whether the rows are not, or not all, of one machine that gentables measured.
+local function is_foreign(record) return record.bench.imported ~= nil or record.bench.merged ~= nil end
+
 local function wrong_record(record)
   if type(record) ~= "table" or record.version ~= VERSION then
     return ("is no provenance of version %d"):format(VERSION)
   end
   return wrong_field(record, record_fields, "")
-    or wrong_field(record.machine, machine_fields, "machine.")
+    or wrong_field(record.machine, is_foreign(record) and foreign_fields or machine_fields, "machine.")
     or wrong_field(record.rows, { hash = is_text }, "rows.")
     or wrong_entry(record.no_time)
 end

@@ -43,8 +43,10 @@ const struct column_name rows_columns[COLUMNS] = {
     [COLUMN_PLACEMENT] = {"placement", NULL, "placement", false, true},
 };
 
-// A column of the --benchmark mode that says nothing new.
-static const char benchmark_only_column[] = "algbw_GBps";
+// Columns that say nothing new: of the --benchmark mode, and of generation B.
+static const char *const idle_columns[] = {"algbw_GBps", "version"};
+
+static const char shape_column[] = "shape";
 
 const struct row_detail rows_no_detail = {NAN, NAN, NAN, NAN, NAN, NAN, NAN, 0};
 
@@ -101,7 +103,25 @@ static enum column find_column(const struct csv_text *cell, bool *benchmark_name
         *benchmark_name = row->benchmark_name != NULL && equals(cell, row->benchmark_name);
         if (*benchmark_name || equals(cell, row->name)) return column;
     }
-    return COLUMN_IGNORED;
+    return equals(cell, shape_column) ? COLUMN_SHAPE : COLUMN_IGNORED;
+}
+
+static bool is_idle(const struct csv_text *cell) {
+    for (size_t i = 0; i < sizeof idle_columns / sizeof *idle_columns; i++) {
+        if (equals(cell, idle_columns[i])) return true;
+    }
+    return false;
+}
+
+// Enters a known column into the layout. False: it, or what it says, stands there already.
+static bool enter_column(struct layout *layout, enum column column) {
+    if (column == COLUMN_SHAPE) {
+        return enter_column(layout, COLUMN_NUM_TOKENS) && enter_column(layout, COLUMN_HIDDEN_SIZE);
+    }
+    bool is_new = !layout->has[column];
+    layout->has[column] = true;
+    layout->ours |= rows_columns[column].ours;
+    return is_new;
 }
 
 // The first column of a header that is not known.
@@ -168,15 +188,13 @@ static bool read_header(struct source *source, const struct csv_text *line, stru
         }
         enum column column = find_column(&cell, &benchmark_name);
         if (column != COLUMN_IGNORED) {
-            if (layout->has[column]) {
+            if (!enter_column(layout, column)) {
                 return problem_set(problem, "%s:1: the column \"%s\" stands there twice", source->path,
                                    csv_show(&cell).text);
             }
-            layout->has[column] = true;
-            layout->ours |= rows_columns[column].ours;
             layout->zero_is_missing |= column == COLUMN_TIME && benchmark_name;
             last_known = layout->count;
-        } else if (!equals(&cell, benchmark_only_column) && !unknown.there) {
+        } else if (!is_idle(&cell) && !unknown.there) {
             unknown = (struct unknown_column){true, layout->count, csv_show(&cell)};
         }
         layout->column[layout->count++] = column;
@@ -276,6 +294,24 @@ static bool parse_detail(struct parser *parser, enum column column, const struct
     return fail_cell(parser, column, cell, "a number of microseconds, or nothing, would be right");
 }
 
+// 16x4096: tokens and hidden size.
+static bool parse_shape(struct parser *parser, const struct csv_text *cell) {
+    struct cell_key *key = &parser->row.key;
+    uint64_t num_tokens = 0, hidden_size = 0;
+    const char *x = cell->begin;
+    while (x < cell->end && *x != 'x') x++;
+    if (x == cell->end || !number_parse_unsigned(cell->begin, x, INT32_MAX, &num_tokens) || num_tokens == 0 ||
+        !number_parse_unsigned(x + 1, cell->end, INT32_MAX, &hidden_size) || hidden_size == 0) {
+        return problem_set(parser->problem,
+                           "%s:%zu: %s is \"%s\"; tokens and hidden size, such as 16x4096, "
+                           "would be right",
+                           parser->piece->source->path, parser->line, shape_column, csv_show(cell).text);
+    }
+    key->num_tokens = (uint32_t)num_tokens;
+    key->hidden_size = (uint32_t)hidden_size;
+    return true;
+}
+
 static bool parse_cell(struct parser *parser, enum column column, const struct csv_text *cell) {
     const struct lists *lists = parser->lists;
     struct cell_key *key = &parser->row.key;
@@ -312,6 +348,7 @@ static bool parse_cell(struct parser *parser, enum column column, const struct c
         parser->row.accumulate = NAME_NONE;
         return empty || parse_name(parser, column, cell, &lists->accumulates, &parser->row.accumulate);
     case COLUMN_TIME: return parse_time(parser, cell);
+    case COLUMN_SHAPE: return parse_shape(parser, cell);
     case COLUMN_IGNORED: return true;
     default: return parse_detail(parser, column, cell);
     }

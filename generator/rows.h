@@ -1,5 +1,5 @@
 // The row: one cell and strategy of a benchmark file, with its times. Reads the dialects that are about
-// (TensorRT-LLM's generations C and D, its --benchmark mode, ours) and writes ours.
+// (TensorRT-LLM's generations B, C and D, its --benchmark mode, ours) and writes ours.
 //
 // Columns are found by their names. Unknown columns are read over where they stand at the end of a file that
 // has none of our own columns, as other readers do; anywhere else one is a misspelling, and refused.
@@ -92,6 +92,7 @@ enum column {
     COLUMN_PLACEMENT,
     COLUMNS,
     COLUMN_IGNORED = COLUMNS,
+    COLUMN_SHAPE, // generation B: num_tokens and hidden_size as 16x4096
 };
 
 struct column_name {

@@ -1,8 +1,8 @@
 // require "core.rows": benchmark files to rows and back, for Lua.
 //
-// - read(paths) gives rows: #rows, rows:files() and rows:missing(), both { { path, count }... }, and
-//   rows:strategies(), { NAME = true... } of those that have a row.
-//   rows:slices() and rows:slice(of): see rows_slices.c.
+// - read(paths) gives rows: #rows, rows:files() and rows:missing(), both { { path =, count =, world_size =
+//   }... } (a file without rows has no world_size), and rows:strategies(), { NAME = true... } of those that
+//   have a row. rows:text() gives them as one file. rows:slices() and rows:slice(of): see rows_slices.c.
 // - records(path...) gives { { world_size =, dtype =, ..., time_us =, low_us = ... }... }; the keys stand in
 //   rows.c.
 // - text(path, records) gives the text of such a file, sorted; the path is for messages alone.
@@ -66,9 +66,13 @@ static int lua_count(lua_State *lua) {
     return 1;
 }
 
-static void push_file(lua_State *lua, const char *path, size_t count) {
-    lua_createtable(lua, 0, 2);
-    lua_pushstring(lua, path);
+static void push_file(lua_State *lua, const struct rows *rows, const struct rows_file *file, size_t count) {
+    lua_createtable(lua, 0, 3);
+    if (file->count > 0) {
+        lua_pushinteger(lua, rows->row[file->first].key.world_size);
+        lua_setfield(lua, -2, "world_size");
+    }
+    lua_pushstring(lua, file->path);
     lua_setfield(lua, -2, "path");
     lua_pushinteger(lua, (lua_Integer)count);
     lua_setfield(lua, -2, "count");
@@ -78,7 +82,7 @@ static int lua_files(lua_State *lua) {
     const struct rows *rows = rows_check(lua, 1);
     lua_newtable(lua);
     for (size_t i = 0; i < rows->file_count; i++) {
-        push_file(lua, rows->files[i].path, rows->files[i].count);
+        push_file(lua, rows, &rows->files[i], rows->files[i].count);
         lua_seti(lua, -2, (lua_Integer)i + 1);
     }
     return 1;
@@ -89,7 +93,7 @@ static int lua_missing(lua_State *lua) {
     lua_newtable(lua);
     for (size_t i = 0; i < rows->file_count; i++) {
         if (rows->files[i].missing == 0) continue;
-        push_file(lua, rows->files[i].path, rows->files[i].missing);
+        push_file(lua, rows, &rows->files[i], rows->files[i].missing);
         lua_seti(lua, -2, luaL_len(lua, -2) + 1);
     }
     return 1;
@@ -107,6 +111,16 @@ static int lua_strategies(lua_State *lua) {
         lua_pushboolean(lua, true);
         lua_setfield(lua, -2, lists->strategies.name[i]);
     }
+    return 1;
+}
+
+static int lua_read_text(lua_State *lua) {
+    struct problem problem;
+    size_t size;
+    char *text = rows_text(rows_check(lua, 1), lists_of(lua), &size, &problem);
+    if (text == NULL) return fail(lua, &problem);
+    lua_pushlstring(lua, text, size);
+    free(text);
     return 1;
 }
 
@@ -260,6 +274,7 @@ int luaopen_core_rows(lua_State *lua) {
     static const luaL_Reg methods[] = {{"missing", lua_missing},
                                        {"files", lua_files},
                                        {"strategies", lua_strategies},
+                                       {"text", lua_read_text},
                                        {"slices", rows_lua_slices},
                                        {"slice", rows_lua_slice},
                                        {NULL, NULL}};

@@ -68,11 +68,23 @@ static char *put_header(char *out) {
     return out;
 }
 
+// The same for rows that were read, whose files and lines are known.
+static bool refuse_twice_read(const struct rows *rows, size_t one, size_t other, const struct lists *lists,
+                              struct problem *problem) {
+    size_t first = one < other ? one : other, second = one < other ? other : one;
+    return problem_set(problem,
+                       "%s:%u: the same cell and strategy, %s, as in %s:%u; one time each would be right",
+                       rows_file_of(rows, second)->path, rows->row[second].line,
+                       lists->strategies.name[rows->row[second].strategy], rows_file_of(rows, first)->path,
+                       rows->row[first].line);
+}
+
 static bool refuse_twice(const struct rows *rows, const size_t *order, const struct lists *lists,
                          struct problem *problem) {
     for (size_t i = 1; i < rows->count; i++) {
         const struct row *row = &rows->row[order[i]];
         if (compare_rows(&rows->row[order[i - 1]], row) != 0) continue;
+        if (rows->file_count > 0) return refuse_twice_read(rows, order[i - 1], order[i], lists, problem);
         return problem_set(problem,
                            "two rows of %s at hidden_size %u, num_tokens %u; one time each would be right",
                            lists->strategies.name[row->strategy], row->key.hidden_size, row->key.num_tokens);

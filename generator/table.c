@@ -215,6 +215,7 @@ static char *put_name(char *out, const struct names *names, uint8_t index) {
     return out;
 }
 
+// Nothing where there is no number, as in a table of another program's choices.
 static char *put_share(char *out, double share) {
     return isnan(share) ? out : number_print_fixed4(out, share);
 }
@@ -227,7 +228,7 @@ static char *put_cell(char *out, const struct cell *cell, const struct lists *li
         return put(out, nothing_else, strlen(nothing_else));
     }
     out = put_name(out, &lists->strategies, cell->strategy);
-    out = number_print_fixed4(out, cell->time_us);
+    out = put_share(out, cell->time_us);
     *out++ = ',';
     if (cell->runner_up != NAME_NONE) {
         out = put(out, lists->strategies.name[cell->runner_up], lists->strategies.length[cell->runner_up]);
@@ -394,11 +395,11 @@ static bool take_cells(struct table_reader *reader, const struct csv_text *cells
         !take_name(runner_up, &lists->strategies, &line->cell.runner_up)) {
         return fail_at(reader, "unknown runner_up");
     }
-    ok = number_parse(cells[TABLE_TIME].begin, cells[TABLE_TIME].end, &line->cell.time_us) &&
-         line->cell.time_us > 0 && take_share(&cells[TABLE_MARGIN], &line->cell.margin) &&
+    ok = take_share(&cells[TABLE_TIME], &line->cell.time_us) && !(line->cell.time_us <= 0) &&
+         take_share(&cells[TABLE_MARGIN], &line->cell.margin) &&
          take_share(&cells[TABLE_CONFIDENCE], &line->cell.confidence) &&
          take_share(&cells[TABLE_REGRET], &line->cell.regret);
-    return ok || fail_at(reader, "a broken number; a time above 0, and shares or nothing, would be right");
+    return ok || fail_at(reader, "a broken number; a time above 0 and shares, or nothing, would be right");
 }
 
 static bool take_line(struct table_reader *reader, const struct csv_text *text, struct table_line *line) {

@@ -13,6 +13,8 @@ verbs.list = {
   { name = "sweep", help = "measure this machine: spec -> rows" },
   { name = "generate", help = "rows -> table -> artifacts" },
   { name = "check", help = "say whether what is checked in is what the rows give" },
+  { name = "import", help = "other programs' measurements -> rows; their tables -> table.csv" },
+  { name = "merge", help = "rows of several runs or machines -> one set of rows" },
   { name = "plot", help = "pictures of rows: heat maps, crossovers, confidence, bandwidth, scaling" },
   { name = "report", help = "one page of what is best where, how sure that is, and all numbers" },
   { name = "metric", help = "one number of a serving run, gate log, kernel summary or profiler file" },

@@ -1,0 +1,62 @@
+-- What the table and the JSON of nccl-tests have in common: one message's result as a record.
+local dtypes = { float = "float32", half = "float16", bfloat16 = "bfloat16" }
+
+local nccl_row = {}
+
+local function check(source, line, result)
+  if result.redop ~= "sum" then
+    source:fail(line, "redop is %s; rows are of sums (-o sum)", source.shown(result.redop))
+  end
+  if not dtypes[result.type] then
+    source:fail(line, "type is %s; rows are of float, half and bfloat16 (-d)", source.shown(result.type))
+  end
+end
+
+-- Enters a result { size, count, type, redop, time_us, wrong } (texts or numbers) into `out` = { rows,
+-- no_time }; `run` = { world_size, mode, placement }. One that computed wrong sums has no time.
+function nccl_row.enter(source, line, result, run, out)
+  check(source, line, result)
+  local dtype = dtypes[result.type]
+  local size = source:whole(line, "size", result.size, 0)
+  local count = source:whole(line, "count", result.count, 0)
+  if size ~= count * source.bytes_of(dtype) then
+    source:fail(line, "%d B are not %d elements of %s", size, count, result.type)
+  end
+  if count == 0 then return source:leave_out("a message without elements") end
+  local num_tokens, hidden_size = source:shape(line, count)
+  local record = source.record { line = line, world_size = run.world_size, dtype = dtype, size = size,
+    num_tokens = num_tokens, hidden_size = hidden_size, mode = run.mode, placement = run.placement,
+    strategy = source:name(nil, "strategies", "--strategy", source.options.strategy or "NCCL") }
+  local wrong = tonumber(result.wrong or 0)
+  if wrong and wrong == 0 then
+    record.time_us = source:positive(line, "time", result.time_us)
+    out.rows[#out.rows + 1] = record
+  else
+    record.reason = ("nccl-tests: %s wrong elements"):format(result.wrong)
+    out.no_time[#out.no_time + 1] = record
+  end
+end
+
+-- The devices { { host =, id =, name = }... } as placement and machine.
+function nccl_row.placement(devices)
+  local seen = {}
+  for _, device in ipairs(devices) do
+    local key = device.host .. " " .. device.id
+    if seen[key] then return "loopback" end
+    seen[key] = true
+  end
+  return #devices > 0 and "dedicated" or "unknown"
+end
+
+-- "8 NVIDIA H100 80GB HBM3"; nil where no device is known.
+function nccl_row.machine(devices)
+  local names, counts = {}, {}
+  for _, device in ipairs(devices) do
+    if not counts[device.name] then names[#names + 1] = device.name end
+    counts[device.name] = (counts[device.name] or 0) + 1
+  end
+  for i, name in ipairs(names) do names[i] = ("%d %s"):format(counts[name], name) end
+  return names[1] and table.concat(names, " and ")
+end
+
+return nccl_row

@@ -1,0 +1,74 @@
+-- What osu_allreduce of the OSU micro-benchmarks prints (3 to 7): the mean over ranks of each rank's mean
+-- time. It says neither how many ranks there were (--tp) nor what did the sums (--strategy, else MPI). Up to
+-- version 6 the elements are MPI_FLOAT; later ones say so.
+local dtypes = { MPI_FLOAT = "float32" }
+local LAST_OF_FLOATS = 6
+
+-- The text with the lines of names: "Size", "Avg Latency(us)"... , two spaces apart or more.
+local function columns_of(text)
+  local columns = {}
+  for name in (text:gsub("^#%s*", "") .. "  "):gmatch("(.-)%s%s+") do
+    if name ~= "" then columns[#columns + 1] = name end
+  end
+  return columns
+end
+
+local function dtype_of(source, facts, line)
+  if source.options.dtype then return source:dtype() end
+  local word = facts.datatype
+  if not word and (tonumber(facts.version:match("^%d+")) or math.huge) <= LAST_OF_FLOATS then
+    return dtypes.MPI_FLOAT
+  end
+  if not dtypes[word] then
+    source:fail(line, "is of %s, which is no data type of a table; osu_allreduce -T mpi_float, or --dtype, "
+      .. "would be right", word or "a data type that it does not say")
+  end
+  return dtypes[word]
+end
+
+local function row(source, line, text, columns, facts)
+  local words = source.words(text)
+  if #words ~= #columns then source:fail(line, "%d numbers; the header has %d", #words, #columns) end
+  local dtype, cell = dtype_of(source, facts, line), {}
+  for i, name in ipairs(columns) do cell[name] = words[i] end
+  local size = source:whole(line, "Size", cell.Size)
+  local bytes = source.bytes_of(dtype)
+  if size % bytes ~= 0 then source:fail(line, "%d B are no whole elements of %s", size, dtype) end
+  local num_tokens, hidden_size = source:shape(line, size // bytes)
+  local record = source.record { line = line, world_size = facts.world_size, dtype = dtype, size = size,
+    num_tokens = num_tokens, hidden_size = hidden_size, mode = "eager", strategy = facts.strategy }
+  if cell.Validation and cell.Validation ~= "Pass" then
+    record.reason = "osu_allreduce: validation says " .. cell.Validation
+  else
+    record.time_us = source:positive(line, "Avg Latency(us)", cell["Avg Latency(us)"])
+  end
+  return record
+end
+
+local function read_fact(source, line, text, facts)
+  local title, version = text:match("OSU MPI%S*%s+(.-) Latency Test v?(%S+)")
+  if title and title ~= "Allreduce" then
+    source:fail(line, "is of %s; rows are of Allreduce", title)
+  end
+  facts.version = version or facts.version
+  facts.datatype = text:match("^#%s*Datatype:%s*([%w_]+)") or facts.datatype
+  return title ~= nil
+end
+
+return function(source)
+  local out, columns = { rows = {}, no_time = {} }, nil
+  local facts = { world_size = source:world_size(), version = "",
+    strategy = source:name(nil, "strategies", "--strategy", source.options.strategy or "MPI") }
+  for line, text in source:lines() do
+    if text:find("^#?%s*Size%s+Avg Latency") then
+      columns = columns_of((text:gsub("^%s+", "")))
+    elseif not read_fact(source, line, text, facts) and text:find("^%s*%d") then
+      if not columns then source:fail(line, "a row before the line # Size  Avg Latency(us) ...") end
+      local record = row(source, line, text, columns, facts)
+      table.insert(record.time_us and out.rows or out.no_time, record)
+    end
+  end
+  if not columns then source:fail(nil, "has no line # Size  Avg Latency(us) ...; is it cut off?") end
+  out.facts = { version = facts.version }
+  return out
+end

@@ -1,0 +1,49 @@
+-- Rules over ranges of bytes, of which the first that matches counts, to the cells of a table: a cell for
+-- each message size from which on another rule counts. A table's reader takes the cell at or below its size.
+local ranges = {}
+
+-- The bounds at which another rule may begin to count, ascending, from 0 on.
+local function starts_of(rules)
+  local seen, starts = { [0] = true }, { 0 }
+  for _, rule in ipairs(rules) do
+    for _, start in ipairs { rule.from, rule.to < math.maxinteger and rule.to + 1 or 0 } do
+      if not seen[start] then
+        seen[start] = true
+        starts[#starts + 1] = start
+      end
+    end
+  end
+  table.sort(starts)
+  return starts
+end
+
+local function first_match(rules, bytes)
+  for _, rule in ipairs(rules) do
+    if rule.from <= bytes and bytes <= rule.to then return rule end
+  end
+end
+
+-- rules: { { from =, to = (bytes, inclusive), strategy =, line = }... }. Returns the cells of `world_size`
+-- ranks; without --hidden-size a message is one token. A range that holds no whole message has no cell; one
+-- that no rule covers is unmeasured.
+function ranges.cells(source, rules, world_size)
+  local dtype = source:dtype("bfloat16")
+  local message = source.bytes_of(dtype) * (source.options.hidden_size or 1)
+  local cells, starts, before = {}, starts_of(rules), {}
+  for i, start in ipairs(starts) do
+    local count = math.max(1, start // message + (start % message > 0 and 1 or 0))
+    local size = count * message
+    local rule = first_match(rules, size)
+    local strategy = rule and rule.strategy or false
+    local holds = starts[i + 1] == nil or size < starts[i + 1]
+    if holds and strategy ~= before.strategy then
+      local num_tokens, hidden_size = source:shape(rule and rule.line, size // source.bytes_of(dtype))
+      before = source.record { world_size = world_size, dtype = dtype, num_tokens = num_tokens,
+        hidden_size = hidden_size, strategy = strategy }
+      cells[#cells + 1] = before
+    end
+  end
+  return cells
+end
+
+return ranges

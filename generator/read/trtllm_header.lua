@@ -1,0 +1,243 @@
+-- The tables in TensorRT-LLM's customAllReduceUtils.h of any era that has them: as shipped, wrapped by
+-- clang-format, or as the generator prints one. A table is [tp][fusion][hidden][tokens] = number; an index is
+-- the floor of log2, so that places say TP 2, 4, 8; hidden 128, 256...; tokens 1, 2, 4... Comments that name
+-- them have to agree.
+--
+-- The numbers are those of AllReduceStrategyType. Those of an older enum look alike, so that 1 and 2, which
+-- no generator of today writes, are refused unless --era says what they are.
+local lists = require "lists"
+
+local FIRST_TP, FIRST_HIDDEN, FIRST_TOKENS = 2, 128, 1
+local MOST = { 15, 4, 16, 31 } -- TP sizes, fusions, hidden sizes, token counts
+
+local header = {}
+
+local function todays_numbers()
+  local names = {}
+  for _, strategy in ipairs(lists.strategies) do
+    if strategy.trtllm then names[strategy.trtllm] = strategy.name end
+  end
+  return names
+end
+
+-- How to add an era: its name, what it says for help, and the strategies by number.
+header.eras = {
+  { name = "today", help = "MIN_LATENCY 1, UB 2, ONESHOT 4, TWOSHOT 5", numbers = todays_numbers() },
+  { name = "oneshot1", help = "NCCL 0, ONESHOT 1, TWOSHOT 2, AUTO 3",
+    numbers = { [0] = "NCCL", "ONESHOT", "TWOSHOT", "AUTO" } },
+}
+local AMBIGUOUS = { [1] = true, [2] = true }
+
+-- ---- text to tokens ---------------------------------------------------------------------------
+
+-- The comments in a table say what the list is that they begin: TP=2, Fusion=NONE.
+local function comment_meaning(text)
+  local what, value = text:match("^%s*(%a+)%s*=%s*([%w_]+)")
+  if what == "TP" or what == "Fusion" then return what, value end
+end
+
+-- Skips blanks and comments from `at` on. Returns the next place, its line, and notes what comments say.
+local function skip(source, scan)
+  while true do
+    local blank = scan.text:match("^%s+", scan.at)
+    if blank then
+      scan.line = scan.line + select(2, blank:gsub("\n", ""))
+      scan.at = scan.at + #blank
+    elseif scan.text:find("^//", scan.at) then
+      local comment = scan.text:match("^//([^\n]*)", scan.at)
+      local what, value = comment_meaning(comment)
+      if what then scan.said = { what = what, value = value, line = scan.line } end
+      scan.at = scan.at + 2 + #comment
+    elseif scan.text:find("^/%*", scan.at) then
+      local stop = scan.text:find("*/", scan.at + 2, true)
+      if not stop then source:fail(scan.line, "a comment that does not end; is the file cut off?") end
+      scan.line = scan.line + select(2, scan.text:sub(scan.at, stop):gsub("\n", ""))
+      scan.at = stop + 2
+    else
+      return
+    end
+  end
+end
+
+local function peek(source, scan)
+  skip(source, scan)
+  return scan.text:sub(scan.at, scan.at)
+end
+
+local function take(source, scan, wanted)
+  local char = peek(source, scan)
+  if char == wanted then
+    scan.at = scan.at + 1
+    return
+  end
+  if char == "" then
+    source:fail(scan.line, "the file ends within %s, which begins in line %d", scan.name, scan.first_line)
+  end
+  local word = scan.text:match("^[^%s,{}]*.?", scan.at)
+  source:fail(scan.line, "%s in %s; %s would be right", source.shown(word), scan.name, source.shown(wanted))
+end
+
+-- ---- tokens to a table ------------------------------------------------------------------------
+
+local function number(source, scan)
+  peek(source, scan)
+  local word = scan.text:match("^%-?[%w_:.]+", scan.at) or ""
+  if word == "" then take(source, scan, "a number") end
+  local value = word:find("^%d+$") and math.tointeger(tonumber(word))
+  if not value then
+    source:fail(scan.line, "%s in %s; a number of AllReduceStrategyType would be right", source.shown(word),
+      scan.name)
+  end
+  scan.at = scan.at + #word
+  return { value = value, line = scan.line }
+end
+
+-- { element, element... } of which `depth` more levels are lists. What comments said of a list is its .said.
+local function list(source, scan, depth)
+  take(source, scan, "{")
+  scan.said = nil
+  peek(source, scan)
+  local out = { line = scan.line, said = scan.said }
+  while peek(source, scan) ~= "}" do
+    if #out > 0 then
+      take(source, scan, ",")
+      if peek(source, scan) == "}" then break end
+    end
+    if #out == MOST[5 - depth] then source:fail(scan.line, "%s has too many places", scan.name) end
+    out[#out + 1] = depth == 1 and number(source, scan) or list(source, scan, depth - 1)
+  end
+  take(source, scan, "}")
+  return out
+end
+
+-- Raises unless all lists of a level are of one length: a row that lost a number would shift all behind it.
+local function check_lengths(source, scan, lists_of_level, what)
+  for _, entry in ipairs(lists_of_level) do
+    if #entry ~= #lists_of_level[1] or #entry == 0 then
+      source:fail(entry.line, "%s: %d %s, and %d in line %d", scan.name, #entry, what, #lists_of_level[1],
+        lists_of_level[1].line)
+    end
+  end
+end
+
+local function flatten(nested)
+  local out = {}
+  for _, entry in ipairs(nested) do table.move(entry, 1, #entry, #out + 1, out) end
+  return out
+end
+
+local function check_shape(source, scan, table_of)
+  check_lengths(source, scan, { table_of }, "TP sizes")
+  check_lengths(source, scan, table_of, "fusions")
+  local fusions = flatten(table_of)
+  check_lengths(source, scan, fusions, "hidden sizes")
+  check_lengths(source, scan, flatten(fusions), "token counts")
+end
+
+-- Raises where a comment names another TP size or fusion than the place does.
+local function check_said(source, scan, said, what, value)
+  if said and said.what == what and said.value ~= tostring(value) then
+    source:fail(said.line, "%s: the comment says %s=%s where the place says %s", scan.name, what, said.value,
+      value)
+  end
+end
+
+local function fusion_names()
+  local names = {}
+  for _, fusion in ipairs(lists.fusions) do
+    if fusion.trtllm then names[fusion.trtllm + 1] = fusion.name end
+  end
+  return names
+end
+
+-- ---- numbers to strategies --------------------------------------------------------------------
+
+local function era_of(source)
+  local name = source.options.era
+  if not name then return header.eras[1], true end
+  for _, era in ipairs(header.eras) do
+    if era.name == name then return era end
+  end
+  local names = {}
+  for i, era in ipairs(header.eras) do names[i] = ("%s (%s)"):format(era.name, era.help) end
+  source:fail(nil, "--era %s is none; there are %s", name, table.concat(names, " and "))
+end
+
+local function strategy_of(source, scan, entry)
+  local era, guessed = era_of(source)
+  if guessed and AMBIGUOUS[entry.value] then
+    source:fail(entry.line, "%s holds %d: %s in an older enum, %s in today's; --era oneshot1 or --era today "
+      .. "says which", scan.name, entry.value, header.eras[2].numbers[entry.value], era.numbers[entry.value])
+  end
+  local name = era.numbers[entry.value]
+  if not name then
+    source:fail(entry.line, "%s holds %d, which is no number of the enum of --era %s (%s)", scan.name,
+      entry.value, era.name, era.help)
+  elseif lists.find("strategies", name).candidate == false then
+    source:fail(entry.line, "%s holds %d, %s, which is no choice", scan.name, entry.value, name)
+  end
+  return name
+end
+
+-- The cells of a table, in the order of table.csv.
+local function cells_of(source, scan, table_of)
+  local cells, dtype, names = {}, source:dtype("bfloat16"), fusion_names()
+  for t, world in ipairs(table_of) do
+    local tp = FIRST_TP << (t - 1)
+    check_said(source, scan, world.said, "TP", tp)
+    for f, fusion in ipairs(world) do
+      check_said(source, scan, fusion.said, "Fusion", names[f])
+      for h, hidden in ipairs(fusion) do
+        for n, entry in ipairs(hidden) do
+          cells[#cells + 1] = source.record { world_size = tp, dtype = dtype, fusion = names[f],
+            hidden_size = FIRST_HIDDEN << (h - 1), num_tokens = FIRST_TOKENS << (n - 1),
+            strategy = strategy_of(source, scan, entry) }
+        end
+      end
+    end
+  end
+  return cells
+end
+
+-- ---- the file ---------------------------------------------------------------------------------
+
+local function line_of(text, at) return 1 + select(2, text:sub(1, at - 1):gsub("\n", "")) end
+
+-- The definitions: { { sm =, name =, at =, line = }... }.
+local function definitions(source)
+  local found, seen = {}, {}
+  for at, name, sm, stop in source.text:gmatch("()(AllReduceBestStrategyTableSM(%d+))%s*=%s*(){") do
+    local line = line_of(source.text, at)
+    if seen[sm] then source:fail(line, "%s stands there twice, first in line %d", name, seen[sm]) end
+    seen[sm] = line
+    found[#found + 1] = { sm = sm, name = name, at = stop, line = line }
+  end
+  return found
+end
+
+local function refuse_without(source)
+  if source.text:find("AllReduceBestStrategyTableSM%d*%s*=?%s*$") then
+    source:fail(nil, "ends within the name of a table; is the file cut off?")
+  elseif source.text:find("HeuristicThresholdLP", 1, true) then
+    source:fail(nil, "has thresholds (HeuristicThresholdLP) and no table; an era with "
+      .. "AllReduceBestStrategyTableSM90 would be right")
+  end
+  source:fail(nil, "defines no table AllReduceBestStrategyTableSM...")
+end
+
+local function read(source)
+  local found, tables = definitions(source), {}
+  if #found == 0 then refuse_without(source) end
+  for i, definition in ipairs(found) do
+    local scan = { text = source.text, at = definition.at, line = definition.line,
+      first_line = definition.line, name = definition.name }
+    scan.line = line_of(source.text, definition.at)
+    local table_of = list(source, scan, 4)
+    take(source, scan, ";")
+    check_shape(source, scan, table_of)
+    tables[i] = { arch = "sm" .. definition.sm, cells = cells_of(source, scan, table_of) }
+  end
+  return { tables = tables }
+end
+
+return setmetatable(header, { __call = function(_, source) return read(source) end })

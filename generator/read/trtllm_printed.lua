@@ -1,0 +1,48 @@
+-- What TensorRT-LLM's first all_reduce.py printed (generation A): the size in elements, and the time of the
+-- whole loop in milliseconds, so that --calls has to say how many calls a loop made. Lines without a comma
+-- are other programs' chatter.
+local COLUMNS = { "world_size", "dtype", "message size", "strategy", "fusion", "version", "duration (ms)" }
+
+local function is_header(cells)
+  for i, name in ipairs(COLUMNS) do
+    if cells[i] ~= name then return false end
+  end
+  return #cells == #COLUMNS
+end
+
+-- The row that these cells hold. Fused epilogues need the shape, of which only the product is printed.
+local function row(source, line, cells)
+  local dtype = source:name(line, "dtypes", "dtype", cells[2])
+  local elements = source:whole(line, "message size", cells[3])
+  local fusion = source:name(line, "fusions", "fusion", cells[5])
+  if fusion ~= "NONE" and not source.options.hidden_size then
+    source:fail(line, "%s of a message of which only the size is printed; --hidden-size N says its tokens",
+      fusion)
+  end
+  local num_tokens, hidden_size = source:shape(line, elements)
+  return source.record { line = line, world_size = source:whole(line, "world_size", cells[1], 1, 65535),
+    dtype = dtype, size = elements * source.bytes_of(dtype), num_tokens = num_tokens,
+    hidden_size = hidden_size, fusion = fusion,
+    strategy = source:name(line, "strategies", "strategy", cells[4]),
+    time_us = source:positive(line, "duration (ms)", cells[7]) * 1000 / source.options.calls }
+end
+
+return function(source)
+  if not source.options.calls then
+    source:fail(nil, "has times of whole loops; --calls N says how many calls a loop made")
+  end
+  local records, seen_header = {}, false
+  for line, text in source:lines() do
+    local cells = source.cells(text)
+    if is_header(cells) then
+      seen_header = true
+    elseif seen_header and #cells > 1 then
+      if #cells ~= #COLUMNS then
+        source:fail(line, "%d cells; the header has %d", #cells, #COLUMNS)
+      end
+      records[#records + 1] = row(source, line, cells)
+    end
+  end
+  if not seen_header then source:fail(1, "has no line %s", table.concat(COLUMNS, ", ")) end
+  return { rows = records, no_time = {}, facts = { calls = source.options.calls } }
+end
