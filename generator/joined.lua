@@ -15,7 +15,19 @@ function joined.of_name(path)
   return arch, math.tointeger(tonumber(tp))
 end
 
-local function by_world_size(a, b) return a.world_size < b.world_size end
+-- The group of rows of `size` ranks in a list of groups; made where it is not there.
+local function group_of(groups, size)
+  for _, of_size in ipairs(groups) do
+    if of_size.world_size == size then return of_size end
+  end
+  groups[#groups + 1] = { world_size = size, paths = {}, records = {}, count = 0, missing = 0 }
+  return groups[#groups]
+end
+
+local function sort(groups)
+  table.sort(groups, function(a, b) return a.world_size < b.world_size end)
+  return groups
+end
 
 -- Benchmark files by their number of ranks: { { world_size =, paths =, count =, missing = }... }.
 local function group(paths)
@@ -23,20 +35,13 @@ local function group(paths)
   local groups, missing = {}, {}
   for _, entry in ipairs(read:missing()) do missing[entry.path] = entry.count end
   for _, entry in ipairs(read:files()) do
-    local size = entry.world_size
-    if not size then fail.input("%s: holds no row with a time; leave it out", entry.path) end
-    if not groups[size] then
-      groups[size] = { world_size = size, paths = {}, count = 0, missing = 0 }
-      groups[#groups + 1] = groups[size]
-    end
-    local of_size = groups[size]
+    if not entry.world_size then fail.input("%s: holds no row with a time; leave it out", entry.path) end
+    local of_size = group_of(groups, entry.world_size)
     of_size.paths[#of_size.paths + 1] = entry.path
     of_size.count = of_size.count + entry.count
     of_size.missing = of_size.missing + (missing[entry.path] or 0)
   end
-  local sorted = table.move(groups, 1, #groups, 1, {})
-  table.sort(sorted, by_world_size)
-  return sorted, read
+  return sort(groups), read
 end
 
 -- Reads benchmark files. Returns { { world_size =, paths =, text =, count =, missing = }... }: the text in
@@ -68,20 +73,14 @@ function joined.records(records)
   check_single(records)
   local groups = {}
   for _, record in ipairs(records) do
-    local size = record.world_size
-    if not groups[size] then
-      groups[size] = { world_size = size, records = {}, count = 0, missing = 0 }
-      groups[#groups + 1] = groups[size]
-    end
-    table.insert(groups[size].records, record)
-    groups[size].count = groups[size].count + 1
+    local of_size = group_of(groups, record.world_size)
+    of_size.count = of_size.count + 1
+    of_size.records[of_size.count] = record
   end
-  local sorted = table.move(groups, 1, #groups, 1, {})
-  table.sort(sorted, by_world_size)
-  for _, of_size in ipairs(sorted) do
+  for _, of_size in ipairs(sort(groups)) do
     of_size.text = fail.unless(rows.text(of_size.records[1].where, of_size.records))
   end
-  return sorted
+  return groups
 end
 
 -- Where the rows of each group go: --out is a file where there is one group, or else a folder. Returns paths,

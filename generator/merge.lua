@@ -69,7 +69,7 @@ local function check_machines(files)
   end
 end
 
--- The reasons of all files of one number of ranks, but for what another file has a time for.
+-- What has no time, of all files of one number of ranks.
 local function no_time_of(files, paths)
   local out = {}
   for _, entry in ipairs(files) do
@@ -94,7 +94,7 @@ local function record_of(files, of_size, arch)
   local base = { world_size = of_size.world_size, arch = arch, no_time = no_time_of(files, of_size.paths) }
   if alike and first then
     base.fingerprint, base.machine, base.bench = first.fingerprint, first.machine, first.bench
-    base.placement, base.date = first.placement, first.date
+    base.placement, base.date, base.spec = first.placement, first.date, first.spec
     return base
   end
   return provenance.merged(base, sources)
