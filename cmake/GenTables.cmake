@@ -2,8 +2,9 @@
 #
 # The same file serves the source tree, add_subdirectory() and the installed package. It builds nothing
 # itself: it calls the program GenTables::gentables, and where that is missing (no Lua), the committed tables
-# are used.
+# are used. gentables_trtllm(), for TensorRT-LLM's own build, stands in GenTablesTrtllm.cmake.
 include_guard(GLOBAL)
+include(${CMAKE_CURRENT_LIST_DIR}/GenTablesTrtllm.cmake)
 
 #[==[
 gentables_add(

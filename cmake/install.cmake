@@ -19,6 +19,7 @@ if(programs)
 endif()
 install(DIRECTORY generator/ DESTINATION share/gentables/generator FILES_MATCHING PATTERN "*.lua")
 install(DIRECTORY templates/ DESTINATION share/gentables/templates)
+install(FILES python/gentables_thresholds.py DESTINATION share/gentables/python)
 
 configure_package_config_file(
   cmake/GenTablesConfig.cmake.in ${PROJECT_BINARY_DIR}/GenTablesConfig.cmake
@@ -28,5 +29,5 @@ write_basic_package_version_file(
   VERSION ${PROJECT_VERSION} COMPATIBILITY SameMinorVersion)
 install(
   FILES ${PROJECT_BINARY_DIR}/GenTablesConfig.cmake ${PROJECT_BINARY_DIR}/GenTablesConfigVersion.cmake
-        cmake/GenTables.cmake cmake/sweep_then_generate.sh
+        cmake/GenTables.cmake cmake/GenTablesTrtllm.cmake cmake/sweep_then_generate.sh
   DESTINATION lib/cmake/GenTables)

@@ -12,13 +12,14 @@ return {
   options = {
     { name = "data-dir", value = "DIR", help = "folder of benchmark.tp{N}.{arch}.csv", required = true },
     { name = "arch", value = "ARCH", help = "what it is for: host, host-NAME, sm90 ..., or all smXX", required = true },
+    { name = "sm", value = "N,N...", help = "of all smXX only those that programs built for these use" },
     { name = "out", value = "DIR", help = "where to write (default: where the rows are)" },
     { name = "formats", value = "LIST",
       help = "of " .. table.concat(formats.names(), ",") .. " (default: all)" },
   },
   example = "gentables generate --data-dir tables/host --arch host --out tables/host",
   run = function(args)
-    local source = model.load(args.data_dir, args.arch)
+    local source = model.load(args.data_dir, args.arch, args.sm)
     local out = (args.out or source.data_dir):gsub("(.)/+$", "%1")
     -- Everything is rendered before anything is written, so that a fault in the input leaves all as it was.
     local texts = {}

@@ -183,23 +183,46 @@ local function find_parts(data_dir)
   return found
 end
 
+-- Those of `found` that programs built for these SM versions reach: for each its own, else the nearest older
+-- one, else the oldest. `text`: as --sm has them; nil: all.
+local function reached_by(found, text)
+  if not text then return found end
+  local kept, seen = {}, {}
+  for word in text:gmatch("[^,]+") do
+    local sm = word:find("^%d+$") and math.tointeger(tonumber(word))
+    if not sm then fail.input("--sm %s: %s is no SM version; 80,90,100 would be right", text, word) end
+    local reached = found[1]
+    for _, part in ipairs(found) do
+      if part.sm <= sm then reached = part end
+    end
+    seen[reached] = true
+  end
+  for _, part in ipairs(found) do
+    if seen[part] then kept[#kept + 1] = part end
+  end
+  return kept
+end
+
 -- The archs of a folder together.
-local function load_parts(data_dir)
+local function load_parts(data_dir, sms)
   data_dir = data_dir:gsub("(.)/+$", "%1")
   local source = { data_dir = data_dir, arch = "all", arch_row = formats.all_archs, parts = {}, files = {} }
-  for _, part in ipairs(find_parts(data_dir)) do
-    table.insert(source.parts, model.load(part.folder, part.arch))
-  end
-  if #source.parts == 0 then
+  local found = find_parts(data_dir)
+  if #found == 0 then
     fail.input("%s: no benchmark.tp{N}.smXX.csv is there, nor in a folder smXX of it; host and loopback do " ..
       "not count", data_dir)
+  end
+  for _, part in ipairs(reached_by(found, sms)) do
+    table.insert(source.parts, model.load(part.folder, part.arch))
   end
   return source
 end
 
--- The same, and what formats without axes for them hold. `all`: see formats.all_archs.
-function model.load(data_dir, arch)
-  if arch == formats.all_archs.name then return load_parts(data_dir) end
+-- The same, and what formats without axes for them hold. `all`: see formats.all_archs; `sms`: of these only
+-- what --sm asks for.
+function model.load(data_dir, arch, sms)
+  if arch == formats.all_archs.name then return load_parts(data_dir, sms) end
+  if sms then fail.input("--sm goes with --arch all; %s is one arch", arch) end
   local source = model.read(data_dir, arch)
   source.axes = axes_of(source)
   return source

@@ -1,0 +1,6 @@
+// What the header says in this target.
+#include "tensorrt_llm/common/customAllReduceUtils.h"
+
+int commonTables() {
+    return static_cast<int>(tensorrt_llm::utils::customAllReduceUtils::AllReduceBestStrategyTable.size());
+}
