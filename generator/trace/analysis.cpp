@@ -74,7 +74,6 @@ void clip(analysis &to) {
             to.overlapping++;
             to.first_overlapping = std::min(to.first_overlapping, one.event);
             one.start = std::min(last, one.end);
-            if (one.end < last) one.start = one.end = last;
             one.duration = one.end - one.start;
         }
         last = std::max(last, one.end);

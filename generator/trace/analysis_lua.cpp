@@ -27,6 +27,7 @@
 //       one per instance: its first kernel's start, last one's end, and its longest kernel
 #include "trace_lua.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <new>
@@ -330,9 +331,10 @@ int push_combos(lua_State *lua) {
         uint32_t number = forward(i).arguments;
         lua_pushinteger(lua, number == NONE ? -1 : lua_Integer(number));
     });
-    set_column(lua, "first_kernel", rows, [&](size_t i) {
+    set_column(lua, "first_kernel", rows, [&](size_t i) { // by time, as the places in analysis::gpu are
+        auto earliest = std::min_element(of.gpu.begin() + begin(i), of.gpu.begin() + end(i));
         bool has_one = begin(i) < end(i);
-        push_text(lua, names, has_one ? of.of->at(of.gpu_at(begin(i))).name : EMPTY_TEXT);
+        push_text(lua, names, has_one ? of.of->at(of.of->gpu[*earliest]).name : EMPTY_TEXT);
     });
     set_column(lua, "kernels", rows, [&](size_t i) { lua_pushinteger(lua, lua_Integer(end(i) - begin(i))); });
     set_column(lua, "uid", rows, [&](size_t i) { lua_pushinteger(lua, lua_Integer(first(i).uid)); });

@@ -141,7 +141,7 @@ function TestBadInput.test_ops_that_ran_nothing_on_the_gpu_are_said()
   luaunit.assertEquals(sheets.GEMM.cell(1, "Kernel Time (µs)_min"), 0.0)
 end
 
--- Threads that the trace has no name for are one row, as are arguments that differ in what a sheet leaves out.
+-- Threads that the trace has no name for are one row, as are arguments that differ in what is left out.
 function TestBadInput.test_no_two_rows_of_a_sheet_have_the_same_key()
   local trace = small_trace.new()
   for i = 0, 3 do

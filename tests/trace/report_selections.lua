@@ -67,6 +67,15 @@ function TestLaunchers.test_a_category_comes_from_the_first_kernel_where_no_name
   luaunit.assertEquals(got, { "reduce", "elementwise", "triton", "other" })
 end
 
+function TestLaunchers.test_rows_of_the_same_time_stand_in_the_order_of_the_file()
+  local trace = small_trace.new()
+  for i, name in ipairs { "c", "a", "b" } do
+    trace:op(name, 20 * i, 10)
+    trace:launch(20 * i + 1, 5)
+  end
+  luaunit.assertEquals(names(trace:sheets("ties").ops_summary), { "c", "a", "b" })
+end
+
 local TestPerOp = {}
 
 function TestPerOp.test_gemms_count_all_kernels_below_them_and_busy_time_once()
@@ -155,6 +164,50 @@ function TestUnified.test_what_no_op_says_anything_of_is_a_row_of_its_own()
   luaunit.assertEquals(unified.cell(1, "ex_UID"), #trace.events)
   luaunit.assertEquals(unified.cell(1, "total_duration_us"), 100.0)
   luaunit.assertEquals(unified.cell(2, "Cumulative Percentage (%)"), 100.0)
+end
+
+-- The second launch runs first, on another stream.
+function TestUnified.test_kernels_stand_in_order_of_launch_and_time_is_the_union()
+  local trace = small_trace.new()
+  trace:op("my::op", 0, 50)
+  trace:launch(1, 10, { at = 105, stream = 7, kernel = "launched_first" })
+  trace:launch(3, 10, { at = 100, stream = 8, kernel = "void at::native::reduce_kernel<1>" })
+  local rank = trace:rank("order")
+  local selection = rank:select("unified")
+  luaunit.assertEquals(selection:kernels(1), { "launched_first", "void at::native::reduce_kernel<1>" })
+  luaunit.assertEquals(rank:select("launchers"):kernels(1)[2], "launched_first")
+  local unified = trace:sheets("order").unified_perf_summary
+  luaunit.assertEquals(unified.cell(1, "Kernel Time (µs)_sum"), 15.0)
+  luaunit.assertEquals(unified.cell(1, "op category"), "reduce")
+end
+
+function TestUnified.test_ops_with_other_kernels_are_other_combos_of_one_row()
+  local trace = small_trace.new()
+  for i, kernel in ipairs { "one", "other", "one" } do
+    trace:op("my::op", 20 * i, 10)
+    trace:launch(20 * i + 1, i, { kernel = kernel })
+  end
+  local selection, combos = trace:rank("combos"):select("unified")
+  luaunit.assertEquals(combos.count, { 2, 1 })
+  luaunit.assertEquals(selection:kernels(2), { "other" })
+  local unified = trace:sheets("combos").unified_perf_summary
+  luaunit.assertEquals(unified.cell(1, "operation_count"), 3)
+  luaunit.assertEquals(unified.cell(1, "Kernel Time (µs)_std"), 1.0)
+end
+
+-- Two backwards of one forward op: neither has its sums.
+function TestUnified.test_one_of_several_backwards_has_no_sums()
+  local trace = small_trace.new()
+  add_attention(trace)
+  trace:op("autograd::engine::evaluate_function: OtherBackward0", 300, 50, { sequence = 11, tid = 2 })
+  trace:op("OtherBackward0", 305, 40, { tid = 2, sequence = 11 })
+  trace:launch(310, 20, { tid = 2 })
+  local unified = trace:sheets("two_backwards").unified_perf_summary
+  for row = 1, #unified.rows do
+    local is_forward = unified.cell(row, "name") == "aten::_scaled_dot_product_flash_attention"
+    luaunit.assertEquals(unified.cell(row, "has_perf_model"), is_forward and "True" or "False")
+  end
+  luaunit.assertEquals(#unified.rows, 3)
 end
 
 -- Every linked GPU event but communication stands in one row, and in one only.
