@@ -59,7 +59,7 @@ struct fields {
     std::string_view name, pid, tid;
     double start = NAN, duration = NAN;
     int64_t id = UNKNOWN;
-    char phase = 0; // X, s, f, M; else '-'
+    char phase = 0; // X, B, E, s, f, M; else '-'
     ::trace::category category = category::none;
     ::trace::kind kind = kind::mark;
     ::trace::numbers numbers;
@@ -237,7 +237,8 @@ struct part::reading {
 
     void read_phase(any value, fields &event) {
         std::string_view phase = without_quotes(token(value));
-        event.phase = phase == "X" || phase == "s" || phase == "f" || phase == "M" ? phase[0] : '-';
+        bool is_known = phase.size() == 1 && std::strchr("XBEsfM", phase[0]) != nullptr;
+        event.phase = is_known ? phase[0] : '-';
     }
 
     void read_category(any value, fields &event) {
@@ -410,6 +411,8 @@ struct part::reading {
 
     void keep(const fields &from, uint64_t at) {
         if (from.phase == 'X' && from.category == category::kept) keep_event(from, at);
+        // Halves of events, which no profiler of PyTorch writes.
+        if (from.phase == 'B' && from.category == category::kept) count(flaw::malformed, at);
         if (from.phase == 'M') keep_naming(from);
         if ((from.phase == 's' || from.phase == 'f') && from.category == category::flow &&
             from.id != UNKNOWN) {

@@ -85,7 +85,7 @@ struct track {
 
 // What was mended, clipped or left out: a report says so. Their names are in trace_lua.cpp.
 enum class flaw : uint8_t {
-    malformed,   // events without a usable name, ts or dur: left out
+    malformed,   // events without a usable name, ts or dur, or in halves: left out
     mended,      // texts with control characters or invalid UTF-8
     negative,    // durations below zero: taken as zero
     overlapping, // host events that overlap without nesting: without parent

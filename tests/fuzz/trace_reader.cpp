@@ -4,6 +4,7 @@
 //
 //   cmake --preset fuzz && cmake --build --preset fuzz --target fuzz_trace_reader
 //   build-fuzz/tests/fuzz/fuzz_trace_reader -max_total_time=60 CORPUS_FOLDER tests/fuzz/corpus
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -42,7 +43,24 @@ void add(std::string &to, const void *data, size_t size) {
     to.append(static_cast<const char *>(data), size);
 }
 
-// All that a trace says, so that two can be compared; walks the tree as analyses do.
+bool holds(trace::numbers_of_events list, uint32_t number) {
+    return std::find(list.begin(), list.end(), number) != list.end();
+}
+
+// Whoever has a parent is below it, and below all that the parent is below.
+void check_tree(const trace::trace &read) {
+    for (uint32_t i = 0; i < read.events.size(); i++) {
+        bool is_gpu = trace::is_gpu(read.events[i].kind);
+        uint32_t above = read.events[i].parent;
+        if (is_gpu && above != trace::NONE && !holds(trace::gpu_of(read, above), i)) die("lost", "", "");
+        for (; above != trace::NONE; above = read.events[above].parent) {
+            auto below = is_gpu ? trace::gpu_below(read, above) : trace::host_below(read, above);
+            if (!holds(below, i)) die("not below what is above it", "", "");
+        }
+    }
+}
+
+// All that a trace says, so that two can be compared.
 std::string describe(const trace::trace &read) {
     std::string out;
     for (uint32_t i = 0; i < read.events.size(); i++) {
@@ -54,9 +72,7 @@ std::string describe(const trace::trace &read) {
         add(out, &event.parent, sizeof event.parent);
         out += read.names[read.tracks[event.track].thread_name];
         for (uint32_t below : trace::gpu_below(read, i)) add(out, &below, sizeof below);
-        for (uint32_t below : trace::host_below(read, i)) {
-            if (read.events[below].parent == trace::NONE) die("below what is no parent", "", "");
-        }
+        for (uint32_t below : trace::host_below(read, i)) add(out, &below, sizeof below);
         if (event.arguments == trace::NONE || event.kind != trace::kind::cpu_op) continue;
         out += read.names[read.argument_sets[event.arguments].dims];
     }
@@ -74,6 +90,7 @@ std::string outcome(const char *path, const trace::read_options &options) {
         return problem.text;
     }
     trace::link(read);
+    check_tree(read);
     return describe(read);
 }
 

@@ -221,6 +221,8 @@ function TestReader.test_events_without_usable_times_are_left_out_and_told()
     luaunit.assertEquals({ count, first }, { 1, #FINE + 2 }, dur)
     luaunit.assertEquals(trace:event(2).uid, 2)
   end
+  local halves = FINE:gsub('"X"', '"B"') .. "," .. FINE:gsub('"X"', '"E"')
+  luaunit.assertEquals((flaws_of("[" .. FINE .. "," .. halves .. "]", "malformed")), 1)
   local no_dur = event('"cat":"kernel","name":"k","ts":1')
   luaunit.assertEquals((flaws_of("[" .. no_dur .. "," .. event('"cat":"kernel","ts":1,"dur":1') .. "]",
     "malformed")), 2)
