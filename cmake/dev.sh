@@ -56,6 +56,7 @@ test  luaunit              lua-unit        lua-luaunit
 test  library:cmocka       libcmocka-dev   libcmocka-devel
 test  program:shellcheck   shellcheck      ShellCheck
 test  program:spin         spin            spin
+test  program:chromium     chromium        chromium
 END
 }
 

@@ -65,7 +65,9 @@ function readFragment() {
   for (const part of location.hash.slice(1).split("&")) {
     const at = part.indexOf("=");
     if (at < 0) continue;
-    try { wanted[part.slice(0, at)] = decodeURIComponent(part.slice(at + 1)); } catch { /* no value of ours */ }
+    try {
+      wanted[part.slice(0, at)] = decodeURIComponent(part.slice(at + 1));
+    } catch { /* no value of ours */ }
   }
   return wanted;
 }
@@ -95,12 +97,14 @@ function choicesOf(wanted) {
 function setState(wanted) {
   const chosen = choicesOf(wanted);
   const { arch } = chosen;
-  const block = arch.blocks.find((entry) => String(entry.tp) === chosen.tp && blockData(entry) === chosen.data);
+  const block = arch.blocks.find((entry) =>
+    String(entry.tp) === chosen.tp && blockData(entry) === chosen.data);
   const fusion = block?.fusions.find((entry) => entry.name === chosen.fusion);
   const all = arch.blocks.flatMap((entry) => entry.fusions);
   const views = Object.keys(VIEWS).filter((name) => !VIEWS[name].needs || all.some(VIEWS[name].needs));
   state = { arch: arch.name, tp: chosen.tp, fusion: chosen.fusion, data: chosen.data,
-    view: own(views, wanted.view, "best"), cell: wanted.cell ?? "", scope: own(["choice", "all"], wanted.scope, "choice") };
+    view: own(views, wanted.view, "best"), cell: wanted.cell ?? "",
+    scope: own(["choice", "all"], wanted.scope, "choice") };
   return { ...chosen, views, block, fusion, fusionName: chosen.fusion };
 }
 
@@ -117,7 +121,8 @@ function percent(share, digits) {
 // As table.csv has it.
 function exact(value) {
   if (Number.isNaN(value)) return "";
-  return Math.abs(value) >= 1e11 || (value !== 0 && Math.abs(value) < 5e-5) ? String(value) : value.toFixed(4);
+  if (Math.abs(value) >= 1e11 || (value !== 0 && Math.abs(value) < 5e-5)) return String(value);
+  return value.toFixed(4);
 }
 
 // Four digits of the smallest of them, so that points stand below each other.
@@ -142,13 +147,13 @@ function mix(scale, share) {
   const place = Math.max(0, Math.min(1, share)) * (scale.length - 1);
   const first = Math.min(Math.floor(place), scale.length - 2), part = place - first;
   return "#" + [1, 3, 5].map((at) => {
-    const a = parseInt(scale[first].slice(at, at + 2), 16), b = parseInt(scale[first + 1].slice(at, at + 2), 16);
+    const [a, b] = [scale[first], scale[first + 1]].map((colour) => parseInt(colour.slice(at, at + 2), 16));
     return Math.round(a + (b - a) * part).toString(16).padStart(2, "0");
   }).join("");
 }
 
-// `value` of a cell (NaN: none), its text, and where it lies on the scale from `low` to `high`. `needs`: what a
-// fusion must have.
+// `value` of a cell (NaN: none), its text, and where it lies on the scale from `low` to `high`. `needs`: what
+// a fusion must have.
 const VIEWS = {
   best: { title: "the best strategy" },
   time: { title: "its time (µs)", scale: "time", logarithmic: true, value: (cell) => cell.time,
@@ -156,16 +161,20 @@ const VIEWS = {
     words: "Time of the best strategy, in µs, on a logarithmic scale" },
   margin: { title: "margin over the next", scale: "doubt", low: 0, high: 0.2, value: (cell) => cell.margin,
     text: percent, words: "How much longer the runner-up takes" },
-  confidence: { title: "how sure", needs: (fusion) => fusion.confidence, scale: "doubt", low: 0.5, high: 1, value: (cell) => cell.confidence,
-    text: percent, words: "How likely the choice is to be right" },
-  regret: { title: "what it could lose", needs: (fusion) => fusion.regret, scale: "loss", low: 0, high: 0.2, value: (cell) => cell.regret,
-    text: percent, words: "The most that the choice can lose if the medians lie anywhere in their intervals" },
+  confidence: { title: "how sure", needs: (fusion) => fusion.confidence, scale: "doubt", low: 0.5, high: 1,
+    value: (cell) => cell.confidence, text: percent, words: "How likely the choice is to be right" },
+  regret: { title: "what it could lose", needs: (fusion) => fusion.regret, scale: "loss", low: 0, high: 0.2,
+    value: (cell) => cell.regret, text: percent,
+    words: "The most that the choice can lose if the medians lie anywhere in their intervals" },
   bound: { title: "share of the bound", scale: "sequence",
     needs: (fusion) => Object.values(fusion.rows).some((row) => row.b), low: 0, high: 1,
-    value: (cell) => cell.best === null ? NaN : cell.rows.find((row) => row.letter === cell.best).bound / cell.time,
-    text: (value) => percent(value, 0), words: "The part of the best time that memory and links need at least" },
-  incumbent: { title: "what the incumbent loses", needs: (fusion) => fusion.old, scale: "loss", low: 0, high: 0.2, value: incumbentLoss,
-    text: percent, words: "How much longer the incumbent's choice takes than the best" },
+    value: (cell) => cell.best === null ? NaN
+      : cell.rows.find((row) => row.letter === cell.best).bound / cell.time,
+    text: (value) => percent(value, 0),
+    words: "The part of the best time that memory and links need at least" },
+  incumbent: { title: "what the incumbent loses", needs: (fusion) => fusion.old, scale: "loss", low: 0,
+    high: 0.2, value: incumbentLoss, text: percent,
+    words: "How much longer the incumbent's choice takes than the best" },
 };
 
 function incumbentLoss(cell) {
@@ -247,7 +256,9 @@ function verdict(cell) {
   const words = [`${nameOf(cell.best)} is best.`];
   if (cell.second !== ".") words.push(`${nameOf(cell.second)} takes ${percent(cell.margin)} longer.`);
   else words.push("No other was measured.");
-  if (!Number.isNaN(cell.confidence)) words.push(`The choice is ${sureness(cell.confidence)} likely to be right.`);
+  if (!Number.isNaN(cell.confidence)) {
+    words.push(`The choice is ${sureness(cell.confidence)} likely to be right.`);
+  }
   if (cell.regret > 0) words.push(`It can lose ${percent(cell.regret)} at most.`);
   if (isDoubtful(choice.arch, cell)) words.push("It is in doubt.");
   const loss = incumbentLoss(cell);
@@ -299,10 +310,12 @@ function detailsTable(cell) {
       (row.strategy.never ? " (never chosen)" : row.letter === cell.old ? " (incumbent)" : "")),
       element("td", {}, bar(row, longest)), number(row.time.toFixed(digits)));
     if (has.interval) {
-      tr.append(number(Number.isNaN(row.low) ? "" : `${row.low.toFixed(digits)} to ${row.high.toFixed(digits)}`));
+      tr.append(number(Number.isNaN(row.low) ? ""
+        : `${row.low.toFixed(digits)} to ${row.high.toFixed(digits)}`));
     }
     tr.append(number(row.letter === cell.best ? "best" : percent(row.time / cell.time - 1)));
-    if (has.interval) tr.append(number(percent(row.letter === cell.best ? cell.regret : regretOf(cell.rows, row))));
+    const regret = row.letter === cell.best ? cell.regret : regretOf(cell.rows, row);
+    if (has.interval) tr.append(number(percent(regret)));
     if (has.bound) tr.append(number(percent(row.bound / row.time, 0)));
     return tr;
   });
@@ -402,7 +415,8 @@ function placeByBorders(borders, size) {
 
 function rangeInWords(borders, place) {
   const from = place === 0 ? 1 : borders[place - 1] + 1;
-  return place === borders.length - 1 ? (from === 1 ? "any" : `${from} and more`) : `${from} to ${borders[place]}`;
+  if (place < borders.length - 1) return `${from} to ${borders[place]}`;
+  return from === 1 ? "any" : `${from} and more`;
 }
 
 function axisWords(what, size, values, borders, place) {
@@ -418,7 +432,9 @@ function askHeader(header, ask) {
   const world = header.worlds.find((entry) => entry.tp === tp);
   const otherwise = `the fallback, ${nameOf(header.fallback)}, is taken`;
   if (!world) return { ...answer, why: `TP ${tp} was not measured: ${otherwise}.` };
-  if (!world.fusions[fusion]) return { ...answer, why: `${fusion} was not measured for TP ${tp}: ${otherwise}.` };
+  if (!world.fusions[fusion]) {
+    return { ...answer, why: `${fusion} was not measured for TP ${tp}: ${otherwise}.` };
+  }
   const h = placeByBorders(world.hidden_borders, hidden), t = placeByBorders(world.token_borders, tokens);
   const letter = world.fusions[fusion][h * world.tokens.length + t];
   const why = axisWords("Tokens", tokens, world.tokens, world.token_borders, t) + " " +
@@ -438,7 +454,8 @@ function askTrtllm(table, ask) {
   const p = at(table.tp, ask.tp), h = at(table.hidden, ask.hidden), t = at(table.tokens, ask.tokens);
   const inside = (values, place) => place >= 0 && place < values.length;
   if (fusion < 0 || !inside(table.tp, p) || !inside(table.hidden, h) || !inside(table.tokens, t)) {
-    return { ...answer, why: `That lies outside of its table: the fallback, ${nameOf(table.fallback)}, is taken.` };
+    return { ...answer,
+      why: `That lies outside of its table: the fallback, ${nameOf(table.fallback)}, is taken.` };
   }
   const index = ((p * table.fusions.length + fusion) * table.hidden.length + h) * table.tokens.length + t;
   const rounded = [["TP", ask.tp, table.tp[p]], ["tokens", ask.tokens, table.tokens[t]],
@@ -469,8 +486,11 @@ function answerAsk(ask) {
   const answers = [arch.header && askHeader(arch.header, ask), arch.trtllm && askTrtllm(arch.trtllm, ask)]
     .filter(Boolean);
   out.replaceChildren(element("p", { className: "note" },
-    `TP ${ask.tp}, ${ask.fusion}, ${ask.tokens} tokens × hidden size ${ask.hidden}`), ...answers.map(answerLine));
-  if (answers.length === 0) out.append(element("p", {}, "No table of this arch answers: see the last section."));
+    `TP ${ask.tp}, ${ask.fusion}, ${ask.tokens} tokens × hidden size ${ask.hidden}`),
+  ...answers.map(answerLine));
+  if (answers.length === 0) {
+    out.append(element("p", {}, "No table of this arch answers: see the last section."));
+  }
   const axes = arch.header?.axes;
   if (axes && !state.data.startsWith(`${axes.dtype}.${axes.op}.`)) {
     out.append(element("p", { className: "note" },
@@ -481,8 +501,9 @@ function answerAsk(ask) {
 
 function markAnswer(cell, ask) {
   document.querySelectorAll(".answer").forEach((td) => td.classList.remove("answer"));
-  const { block } = choice;
-  if (!cell || !block || block.tp !== ask.tp || blockData(block) !== blockData({ ...choice.arch.header.axes, mode: cell.mode })) return;
+  const { block, arch } = choice;
+  if (!cell || !block || block.tp !== ask.tp) return;
+  if (blockData(block) !== blockData({ ...arch.header.axes, mode: cell.mode })) return;
   const h = block.hidden.indexOf(cell.hidden), t = block.tokens.indexOf(cell.tokens);
   tdAt(gridOf()?.querySelector("table.new"), h, t)?.classList.add("answer");
 }
@@ -536,11 +557,6 @@ function sortList(rows, columns) {
     .sort((a, b) => compareKeys(a.key, b.key, LIST.direction) || a.place - b.place).map((entry) => entry.row);
 }
 
-function listCell(value) {
-  if (typeof value !== "number") return element("td", {}, value);
-  return element("td", { className: "number" }, Number.isInteger(value) && value >= 1 ? String(value) : exact(value));
-}
-
 function listHead(columns, sample) {
   return element("tr", {}, ...columns.map(([title, value]) => {
     const number = sample !== undefined && typeof value(sample) === "number";
@@ -561,24 +577,34 @@ function textOfValue(value, title) {
   return title === "tokens" || title === "hidden" || title === "TP" ? String(value) : exact(value);
 }
 
+function listRow(row, columns) {
+  return element("tr", {}, ...columns.map(([title, value]) => {
+    const cell = value(row);
+    return element("td", { className: typeof cell === "number" ? "number" : "" }, textOfValue(cell, title));
+  }));
+}
+
+// The list as a spreadsheet takes it.
+function listText(rows, columns) {
+  const lines = [columns.map(([title]) => title),
+    ...rows.map((row) => columns.map(([title, value]) => textOfValue(value(row), title)))];
+  return lines.map((line) => line.join("\t") + "\n").join("");
+}
+
 function showList() {
   const columns = listColumns(state.scope === "all"), rows = sortList(listRows(), columns);
   const shown = LIST.all ? rows : rows.slice(0, MOST_ROWS);
-  const body = shown.map((row) => element("tr", {}, ...columns.map(([title, value]) => {
-    const cell = value(row);
-    return typeof cell === "number" ? element("td", { className: "number" }, textOfValue(cell, title)) : listCell(cell);
-  })));
   const table = element("table", {}, element("thead", {}, listHead(columns, rows[0])),
-    element("tbody", {}, ...body));
-  const parts = [copyButton(() => [columns.map(([title]) => title), ...rows.map((row) =>
-    columns.map(([title, value]) => textOfValue(value(row), title)))].map((line) => line.join("\t") + "\n").join("")),
-  element("div", { className: "table" }, table)];
+    element("tbody", {}, ...shown.map((row) => listRow(row, columns))));
+  const parts = [copyButton(() => listText(rows, columns)), element("div", { className: "table" }, table)];
   if (shown.length < rows.length) {
     const more = element("button", { type: "button" }, `Show all ${rows.length} rows`);
     more.addEventListener("click", () => { LIST.all = true; showList(); });
-    parts.push(element("p", { className: "note" }, `The first ${shown.length} of ${rows.length} rows; copying takes all. `, more));
+    parts.push(element("p", { className: "note" },
+      `The first ${shown.length} of ${rows.length} rows; copying takes all. `, more));
   }
-  byId("list").replaceChildren(...(rows.length > 0 ? parts : [element("p", { className: "missing" }, "missing: no rows")]));
+  if (rows.length === 0) parts.splice(0, 2, element("p", { className: "missing" }, "missing: no rows"));
+  byId("list").replaceChildren(...parts);
 }
 
 // ---- the whole -------------------------------------------------------------------------------
@@ -614,8 +640,9 @@ function showGrid() {
   const grid = gridOf(), table = grid?.querySelector("table.new");
   grid?.classList.add("chosen");
   if (!grid) {
+    const { arch, tp, fusion, data } = state;
     byId("tables").append(element("p", { className: "missing", id: "nothing" },
-      `missing: no rows of ${state.arch}, TP ${state.tp}, ${state.fusion}, ${state.data.replaceAll(".", " ")}`));
+      `missing: no rows of ${arch}, TP ${tp}, ${fusion}, ${data.replaceAll(".", " ")}`));
   }
   if (!table) return;
   showView(table);

@@ -1,0 +1,123 @@
+-- What the tests of pages share: files, the program, and a headless Chromium that drives a page.
+local json = require "json"
+
+local lib = {}
+
+lib.work, lib.source, lib.program = os.getenv "WORK", os.getenv "SOURCE", os.getenv "GENTABLES"
+
+function lib.write(path, text)
+  local handle <close> = assert(io.open(path, "w"))
+  assert(handle:write(text))
+end
+
+function lib.read(path)
+  local handle <close> = assert(io.open(path, "r"))
+  return handle:read("a")
+end
+
+-- Runs a shell command. Returns its exit code and what it printed, stderr included.
+function lib.run(command, ...)
+  if select("#", ...) > 0 then command = command:format(...) end
+  local handle = assert(io.popen(command .. " 2>&1"))
+  local text = handle:read("a")
+  local ok, _, code = handle:close()
+  return ok and 0 or code, text
+end
+
+-- An empty folder below WORK.
+function lib.folder(name)
+  local path = lib.work .. "/" .. name
+  assert(lib.run("rm -rf '%s' && mkdir -p '%s'", path, path) == 0)
+  return path
+end
+
+-- Runs a verb of the program; raises with what it printed where it ends otherwise.
+function lib.gentables(arguments, code)
+  local ended, text = lib.run("'%s' %s", lib.program, arguments)
+  if ended ~= (code or 0) then error(("exit code %d: gentables %s\n%s"):format(ended, arguments, text)) end
+  return text
+end
+
+-- The lines of a CSV without quotes as records by the names in its head.
+function lib.csv(path)
+  local names, records = nil, {}
+  for line in io.lines(path) do
+    local record, fields = {}, {}
+    for field in (line .. ","):gmatch("([^,]*),") do fields[#fields + 1] = field end
+    for i, name in ipairs(names or {}) do record[name] = fields[i] end
+    if names then records[#records + 1] = record end
+    names = names or fields
+  end
+  return records
+end
+
+local function find_browser()
+  for _, name in ipairs { "chromium", "chromium-browser", "google-chrome" } do
+    local code, path = lib.run("command -v %s", name)
+    if code == 0 then return (path:gsub("%s+$", "")) end
+  end
+end
+
+local harness = [[
+<!DOCTYPE html><meta charset="utf-8"><body><pre id="result"></pre><script>
+"use strict";
+const open = (url, sandbox) => new Promise((resolve) => {
+  const frame = document.createElement("iframe");
+  frame.style.cssText = "width: 1200px; height: 900px";
+  if (sandbox) frame.sandbox = "allow-same-origin";
+  frame.addEventListener("load", () => resolve(frame.contentWindow));
+  frame.src = url;
+  document.body.append(frame);
+});
+const go = (page, fragment) => new Promise((resolve) => {
+  page.addEventListener("hashchange", () => resolve(), { once: true });
+  page.location.hash = fragment;
+});
+const texts = (list) => [...list].map((node) => node.textContent);
+(async () => {
+  let result;
+  try { result = await (async () => { %s })(); } catch (error) { result = { error: String(error.stack) }; }
+  document.getElementById("result").textContent = "RESULT" + btoa(unescape(encodeURIComponent(
+    JSON.stringify(result ?? null)))) + "END";
+})();
+</script>]]
+
+local function decode64(text)
+  local out, bits, count = {}, 0, 0
+  local digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+  local value = {}
+  for i = 1, 64 do value[digits:byte(i)] = i - 1 end
+  for i = 1, #text do
+    local digit = value[text:byte(i)]
+    if digit then
+      bits, count = (bits << 6 | digit) & 0xffffff, count + 6
+      if count >= 8 then
+        count = count - 8
+        out[#out + 1] = string.char(bits >> count & 255)
+      end
+    end
+  end
+  return table.concat(out)
+end
+
+-- Runs the body of an async JavaScript function, in a page that stands beside those in `folder`, and returns
+-- what it returns. It has open(url[, without scripts]) -> window, go(window, fragment), and texts(nodes).
+-- Ends the test with 77 where there is no Chromium.
+function lib.browse(folder, script)
+  local browser = find_browser()
+  if not browser then
+    print("skipped: there is no Chromium here")
+    os.exit(77)
+  end
+  lib.write(folder .. "/harness.html", (harness:gsub("%%s", function() return script end)))
+  local code, text = lib.run("timeout 100 '%s' --headless --no-sandbox --disable-gpu " ..
+    "--allow-file-access-from-files --user-data-dir='%s/profile' --virtual-time-budget=60000 --dump-dom " ..
+    "'file://%s/harness.html'", browser, folder, folder)
+  local result = text:match("RESULT([%w+/=]*)END")
+  if not result then error(("no result from it (exit code %d): %s"):format(code, text:sub(1, 2000))) end
+  local value = assert(json.decode(decode64(result)))
+  if type(value) == "table" and value.error then error("in the page: " .. value.error) end
+  return value
+end
+
+return lib
