@@ -8,7 +8,7 @@ command -v gnuplot >/dev/null || {
 }
 
 begin reports
-configure
+configure -DCMAKE_BUILD_TYPE=Release
 passes target allreduce-report
 made=$build/gentables/allreduce-report
 said 'pictures in'

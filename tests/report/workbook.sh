@@ -16,7 +16,7 @@ code=0
 grep -q 'was built without libxlsxwriter' "$stderr" && echo "skipped: no libxlsxwriter" && exit 77
 [ "$code" = 0 ] || die "the workbook is not written"
 
-"$python" - "$WORK/report.host.xlsx" "$SOURCE/tables/host" <<'PYTHON' || die "another program reads something else"
+"$python" - "$WORK/report.host.xlsx" "$SOURCE/tables/host" <<'PYTHON' || die "another program reads otherwise"
 import csv
 import glob
 import sys
