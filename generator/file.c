@@ -246,6 +246,20 @@ static int lua_file_status(lua_State *lua) {
     return 3;
 }
 
+// real_path(path) -> the absolute path without links, or nil, message
+static int lua_real_path(lua_State *lua) {
+    const char *path = luaL_checkstring(lua, 1);
+    struct problem problem;
+    char *found = realpath(path, NULL);
+    if (found == NULL) {
+        problem_set(&problem, "%s: cannot be read: %s", path, strerror(errno));
+        return fail(lua, &problem);
+    }
+    lua_pushstring(lua, found);
+    free(found);
+    return 1;
+}
+
 // list(folder) -> its names without . and .., in no order, or nil, message
 static int lua_list(lua_State *lua) {
     const char *path = luaL_checkstring(lua, 1);
@@ -302,6 +316,7 @@ int luaopen_core_file(lua_State *lua) {
         {"exists", lua_exists},
         {"make_folder", lua_make_folder},
         {"status", lua_file_status},
+        {"real_path", lua_real_path},
         {NULL, NULL},
     };
     luaL_newlib(lua, functions);

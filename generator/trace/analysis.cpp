@@ -32,6 +32,7 @@ uint8_t flags_of(std::string_view name, std::string &lower) {
     if (holds(lower, "nccl") || holds(lower, "rccl") || holds(lower, "cross_device_reduce"))
         flags |= COMMUNICATION;
     if (starts(name, "MEMORY_COPY_") || starts(name, "__amd_rocclr_copyBuffer")) flags |= COPY;
+    if (holds(name, "at::native::direct_copy_kernel_cuda") || holds(name, "transpose_")) flags |= MOVES_DATA;
     if (name == "execute") flags |= EXECUTE;
     if (holds(lower, "graphlaunch") || holds(lower, "cudagraph")) flags |= GRAPH;
     return flags;

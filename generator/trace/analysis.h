@@ -23,6 +23,7 @@ enum : uint8_t {
     COPY = 2,          // a kernel that does nothing but copy memory
     EXECUTE = 4,       // it is "execute", a frame around an op
     GRAPH = 8,         // it launches a graph
+    MOVES_DATA = 16,   // a kernel that copies or transposes
 };
 
 struct analysis {

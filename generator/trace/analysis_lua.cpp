@@ -20,7 +20,7 @@
 //   S:kernels(combo) -> { name, ... }                                  in the order of the selection
 //   S:group(map, groups, specs) -> columns { count, uid, combo }, and at 1, 2, ... for each spec columns
 //       { mean, median, deviation, min, max, sum, count }. map[combo] = group, or nil: left out;
-//       spec = { "time" | "subtree" | "duration", work }, work[combo]: the value is work / time
+//       spec = { "time" | "computing" | "subtree" | "duration", work }, work[combo]: the value is work / time
 //   S:details(map, groups) -> for each group { { name, stream, count, sum, mean, median, deviation, min, max
 //   } } S:instances(map, group) -> columns { uid, start, stop, time, op_start, kernel, kernel_start,
 //   kernel_time },
@@ -386,9 +386,10 @@ void set_statistics(lua_State *lua, const std::vector<statistics> &rows) {
 void measure_spec(lua_State *lua, const selection &of, const grouping &groups) {
     lua_rawgeti(lua, -1, 1);
     const char *what = luaL_checkstring(lua, -1);
-    measured value = std::strcmp(what, "subtree") == 0    ? measured::subtree
-                     : std::strcmp(what, "duration") == 0 ? measured::duration
-                                                          : measured::time;
+    measured value = std::strcmp(what, "subtree") == 0     ? measured::subtree
+                     : std::strcmp(what, "duration") == 0  ? measured::duration
+                     : std::strcmp(what, "computing") == 0 ? measured::computing
+                                                           : measured::time;
     lua_rawgeti(lua, -2, 2);
     std::vector<double> work;
     if (lua_istable(lua, -1)) work = column<double>(lua, -1, of.combos.size(), std::nan(""));
@@ -506,6 +507,9 @@ void make_types(lua_State *lua) {
         {"kernel_rows", guarded<push_all_kernel_rows>},
         {"short_kernel_rows", guarded<push_short_kernel_rows>},
         {"short_kernel_histogram", guarded<push_histogram>},
+        {"event_rows", guarded<lua_event_rows>},
+        {"short_rows", guarded<lua_short_rows>},
+        {"gpu_rows", guarded<lua_gpu_rows>},
         {"select", guarded<select>},
         {nullptr, nullptr},
     };
@@ -529,6 +533,10 @@ int make_analysis(lua_State *lua) {
 }
 
 } // namespace
+
+const analysis &check_analysis(lua_State *lua) {
+    return analysis_argument(lua);
+}
 
 int lua_analysis(lua_State *lua) {
     return guarded<make_analysis>(lua);

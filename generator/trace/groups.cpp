@@ -5,6 +5,8 @@
 #include <cmath>
 #include <limits>
 
+#include "intervals.h"
+
 namespace trace {
 
 namespace {
@@ -62,8 +64,21 @@ grouping grouped(const selection &of, const std::vector<uint32_t> &group_of, uin
 
 namespace {
 
-double value_of(const selection &of, const instance &one, measured what) {
+// The busy time of an instance's own GPU events, which stand in order of time, without those that only move
+// data.
+double computing_time(const selection &of, uint32_t instance) {
+    busy all;
+    for (uint32_t i = of.first[instance]; i < of.first[instance + 1]; i++) {
+        const gpu_event &one = of.gpu_at(i);
+        if (!of.of->has(of.of->at(one), MOVES_DATA)) all.add(one.start, one.end);
+    }
+    return all.total();
+}
+
+double value_of(const selection &of, uint32_t number, measured what) {
+    const instance &one = of.instances[number];
     switch (what) {
+    case measured::computing: return computing_time(of, number);
     case measured::time: return one.time;
     case measured::subtree: return one.subtree;
     case measured::duration: return of.op(one).duration;
@@ -81,7 +96,7 @@ std::vector<statistics> measure_groups(const selection &of, const grouping &grou
         values.clear();
         for (uint32_t i = groups.first[group]; i < groups.first[group + 1]; i++) {
             const instance &one = of.instances[groups.instances[i]];
-            double value = value_of(of, one, what);
+            double value = value_of(of, groups.instances[i], what);
             if (!work.empty()) value = value > 0 ? work[one.combo] / value : NO_VALUE;
             if (!std::isnan(value)) values.push_back(value);
         }

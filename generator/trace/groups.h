@@ -29,7 +29,8 @@ struct grouping {
 // `group_of` says the group of each combo, or NONE where its instances are left out.
 grouping grouped(const selection &of, const std::vector<uint32_t> &group_of, uint32_t groups);
 
-enum class measured { time, subtree, duration };
+// computing: time without the kernels that only move data.
+enum class measured { time, subtree, duration, computing };
 
 // One value per group. `work` (of each combo; or empty) divides: the value is then work / time, and instances
 // without time or without work (NaN) have none.

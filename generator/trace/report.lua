@@ -1,5 +1,6 @@
 -- gentables trace report: what one rank did, from its trace: the GPU's time line, ops, kernels and
--- collectives, a workbook and a folder of CSVs for each trace. The sheets are made by per_rank.lua.
+-- collectives, a workbook and a folder of CSVs for each trace. The sheets are made by per_rank.lua. With -b
+-- one report for each folder of traces, over its ranks: batch.lua.
 local fail = require "fail"
 local job = require "trace.job"
 local per_rank = require "trace.per_rank"
@@ -145,11 +146,49 @@ local function report_all(entries, args, options)
   return results
 end
 
+-- ---- The batch -------------------------------------------------------------------------------------------
+
+-- Options that go with -b, and those that do not.
+local of_batch = { "pattern", "extension", "filter", "dry_run", "all_kernels", "output", "replay" }
+local of_traces = { "out", "include_unlinked", "micro_idle", "short_limit", "bins", "top_short",
+  "kernel_summary", "no_kernel_summary", "no_collectives", "by_kernel_count", "threads", "channels", "ranks",
+  "trace_name" }
+
+local function refuse(args, names, why)
+  for _, name in ipairs(names) do
+    if args[name] ~= nil then fail.input("--%s %s", name:gsub("_", "-"), why) end
+  end
+end
+
+local function run_batch(args)
+  refuse(args, of_traces, "does not go with -b; see gentables trace report --help")
+  if args.replay then
+    fail.input("-r: gentables replay runs the GEMMs and convolutions of a trace again; a report without -r"
+      .. " would be right")
+  end
+  if #args > 0 then fail.input("-b names the traces' folder already, so %s is too much", args[1]) end
+  if args.output and not args.output:find("%.xlsx$") then
+    fail.input("-o: %s: a name that ends in .xlsx would be right", args.output)
+  end
+  choose_forms(args)
+  return require("trace.batch").run { base = args.base, pattern = args.pattern, extension = args.extension,
+    filters = args.filter, dry_run = args.dry_run, all_kernels = args.all_kernels, output = args.output,
+    csv = args.csv, xlsx = args.xlsx, jobs = job.positive(args.jobs, "jobs") }
+end
+
+local function check_traces(args)
+  refuse(args, of_batch, "goes with -b, the folder that holds the traces' folders")
+  if #args == 0 then
+    fail.input("trace report takes PATH..., or -b DIR; see gentables trace report --help")
+  end
+  if not args.out then fail.input("trace report needs --out DIR; see gentables trace report --help") end
+end
+
 return {
   summary = "What each rank did: time line, ops, kernels and collectives, as xlsx and CSV.",
-  positional = job.positional,
+  positional = setmetatable({ min = 0 }, { __index = job.positional }),
   options = job.options({
-    { name = "out", value = "DIR", required = true,
+    { name = "out", value = "DIR",
       help = "where reports go: NAME.xlsx and NAME_csvs/; those of a sweep as its tree has them" },
     { name = "include-unlinked", help = "gpu_timeline: also GPU events without a launch" },
     { name = "micro-idle", value = "US", help = "gpu_timeline: split idle time at pauses of this length" },
@@ -160,9 +199,24 @@ return {
     { name = "no-kernel-summary", help = "leave the sheet kernel_summary out" },
     { name = "no-collectives", help = "leave the sheet nccl_summary_long out" },
     { name = "by-kernel-count", help = "ops_unique_args: a row for each number of kernels" },
+    { name = "base", short = "b", value = "DIR",
+      help = "a report over ranks for each folder of traces below DIR, beside the traces" },
+    { name = "pattern", short = "p", value = "TEXT",
+      help = "-b: what stands before the rank in a file's name (default: rank_)" },
+    { name = "extension", short = "e", value = "json|gz",
+      help = "-b: how traces' names end (default: json)" },
+    { name = "filter", short = "f", value = "TEXT", list = true,
+      help = "-b: texts that a trace's path has to hold (default: rank_0)" },
+    { name = "dry-run", short = "d", help = "-b: only say which traces there are" },
+    { name = "all-kernels", short = "a", help = "-b: every GPU event, sheets kernels_0 ... kernels_n" },
+    { name = "output", short = "o", value = "FILE.xlsx",
+      help = "-b: the report's name, of one configuration" },
+    { name = "replay", short = "r", help = "-b: not here: gentables replay" },
   }, true),
   example = "gentables trace report rank0.json.gz rank1.json.gz --out reports",
   run = function(args)
+    if args.base then return run_batch(args) end
+    check_traces(args)
     local options = options_of(args)
     choose_forms(args)
     local entries, is_whole = entries_of(args)

@@ -71,7 +71,8 @@ for sweep in one two; do
             report "$analysis/${threads}thread/individual_reports/perf_${channels}ch_rank0_csvs" "$time" 1
         done
         mkdir -p "$analysis/${threads}thread/collective_reports/collective_28ch_csvs"
-        summary=$analysis/${threads}thread/collective_reports/collective_28ch_csvs/nccl_summary_implicit_sync.csv
+        summary=$analysis/${threads}thread/collective_reports/collective_28ch_csvs
+        summary=$summary/nccl_summary_implicit_sync.csv
         printf 'Collective name,dtype,In msg nelems,comm_latency_mean,count\n' >"$summary"
         printf 'allreduce,Float,8,%s,3\n' "$threads" >>"$summary"
     done

@@ -1,0 +1,74 @@
+-- The sheet grouped_breakdown: the GPU's time by what it is for, in seconds, the mean over ranks. Each GPU
+-- event is of one group: the first row below that its kernel's or its op's name fits, in lower case.
+local families = require "trace.families"
+
+local rules = {
+  { group = "Comms", kernel = { "nccl", "rccl", "cross_device_reduce" } },
+  { group = "Memcpy", kernel = { "^memcpy", "^memory_copy_", "^__amd_rocclr_copybuffer" } },
+  { group = "Triton", kernel = { "^triton" }, op = { "^triton" } },
+  { group = "MoE", op = { "moe" }, kernel = { "moe" } },
+  { group = "Attention", op = { "attention", "attn", "flash" },
+    kernel = { "fmha", "flash", "attention", "attn" } },
+  { group = "Conv", op = { "conv" } },
+  { group = "GEMM", category = "GEMM", op = { "::linear", "matmul", "gemm" } },
+  { group = "Norm", op = { "norm" } },
+  { group = "UpSample", op = { "upsample" } },
+  { group = "Pad", op = { "_pad", "::pad" } },
+  { group = "Concat", op = { "::cat$", "concat", "::stack" }, kernel = { "catarraybatchedcopy" } },
+  { group = "Conv", kernel = { "conv", "im2col", "winograd" } },
+  { group = "GEMM", kernel = { "gemm", "^cijk_", "^nvjet", "cutlass" } },
+  { group = "Norm", kernel = { "norm" } },
+  { group = "Elemwise", category = "elementwise", kernel = { "elementwise" } },
+}
+
+-- In the order of the sheet; then Total.
+local groups = { "Attention", "GEMM", "Conv", "Norm", "UpSample", "Pad", "Elemwise", "Concat", "MoE",
+  "Triton", "Comms", "Memcpy", "Other" }
+
+local function holds_any(text, patterns)
+  for _, pattern in ipairs(patterns or {}) do
+    if text:find(pattern) then return true end
+  end
+  return false
+end
+
+-- The group of a kernel (its name) that `parent` (an op's name, or "") launched.
+local function group_of(parent, first_kernel, kernel)
+  local op, name = parent:lower(), kernel:lower()
+  local category = parent ~= "" and families.category(parent, first_kernel) or nil
+  for _, rule in ipairs(rules) do
+    local is_category = rule.category ~= nil and rule.category == category
+    if is_category or holds_any(op, rule.op) or holds_any(name, rule.kernel) then return rule.group end
+  end
+  return "Other"
+end
+
+return {
+  field = "breakdown",
+  group_of = group_of,
+
+  collect = function(rank)
+    local out = {}
+    local function add(group, time_us) out[group] = (out[group] or 0.0) + time_us end
+    for _, row in ipairs(rank.analysis:kernel_rows()) do
+      add(group_of(row.parent, row.first_kernel, row.kernel), row.sum)
+    end
+    for _, row in ipairs(rank.analysis:event_rows()) do
+      if row.category == "gpu_memcpy" then add("Memcpy", row.sum) end
+      if row.category == "gpu_memset" then add("Other", row.sum) end
+    end
+    return out
+  end,
+
+  make = function(ranks)
+    local sheet, total = { name = "grouped_breakdown", columns = { "Group", "Time (s)" }, rows = {} }, 0.0
+    for i, group in ipairs(groups) do
+      local sum = 0.0
+      for _, rank in ipairs(ranks) do sum = sum + (rank.breakdown[group] or 0.0) end
+      sheet.rows[i] = { group, sum / #ranks / 1e6 }
+      total = total + sheet.rows[i][2]
+    end
+    sheet.rows[#sheet.rows + 1] = { "Total", total }
+    return { sheet }
+  end,
+}

@@ -1,0 +1,46 @@
+-- The sheet kernel_launchers: what launched GPU events other than communication, over all ranks.
+local families = require "trace.families"
+local grouping = require "trace.grouping"
+local pool = require "trace.batch_sheets.pool"
+
+return {
+  field = "launchers",
+
+  collect = function(rank)
+    local selection, combos = rank:select("launchers")
+    local function category(combo)
+      return families.category(combos.name[combo], combos.first_kernel[combo])
+    end
+    local map, count, firsts = grouping.by(#combos.name, function(combo)
+      return combos.name[combo] .. "\0" .. category(combo)
+    end)
+    local groups, out = selection:group(map, count, { { "time" } }), {}
+    for group = 1, count do
+      local time = groups[1]
+      out[group] = { name = combos.name[firsts[group]], category = category(firsts[group]),
+        count = groups.count[group], sum = time.sum[group], mean = grouping.cell(time.mean[group]),
+        deviation = grouping.cell(time.deviation[group]), min = time.min[group], max = time.max[group] }
+    end
+    return out
+  end,
+
+  make = function(ranks)
+    local rows, total, up_to = {}, 0.0, 0.0
+    for i, entry in ipairs(pool.by_key(pool.lists(ranks, "launchers"), function(row)
+      return row.name .. "\0" .. row.category
+    end)) do
+      rows[i] = pool.together(entry.rows)
+      rows[i].first = entry.rows[1]
+      total = total + rows[i].sum
+    end
+    local sheet = { name = "kernel_launchers", rows = {}, columns = { "name", "op category", "Count",
+      "total_direct_kernel_time_sum", "total_direct_kernel_time_mean", "total_direct_kernel_time_std",
+      "total_direct_kernel_time_ms", "Percentage (%)", "Cumulative Percentage (%)" } }
+    for i, row in ipairs(pool.sort(rows, function(one) return one.sum end)) do
+      up_to = up_to + row.sum
+      sheet.rows[i] = { row.first.name, row.first.category, row.count, row.sum, row.mean, row.deviation,
+        row.sum / 1e3, grouping.percent(row.sum, total), grouping.percent(up_to, total) }
+    end
+    return { sheet }
+  end,
+}

@@ -1,0 +1,196 @@
+-- The sheets gemm, conv, attn, un_elemwise and bin_elemwise: ops by name and parameters, over all ranks;
+-- times with and without the kernels that only move data.
+local families = require "trace.families"
+local grouping = require "trace.grouping"
+local perf_model = require "trace.perf_model"
+local pool = require "trace.batch_sheets.pool"
+local python = require "trace.python"
+
+-- Which families of ops each sheet has, by the names of their own sheets.
+local batch_sheets = {
+  { name = "gemm", of = { GEMM = true } },
+  { name = "conv", of = { CONV_fwd = true, CONV_bwd = true } },
+  { name = "attn", of = { SDPA_fwd = true, SDPA_bwd = true } },
+  { name = "un_elemwise", of = { UnaryElementwise = true } },
+  { name = "bin_elemwise", of = { BinaryElementwise = true } },
+}
+
+local selections = {
+  { kind = "modelled", evaluate = perf_model.of, field = "sheet", suffix = "" },
+  { kind = "backward", evaluate = perf_model.backward_of, field = "backward_sheet", suffix = "_bwd" },
+}
+
+-- What is measured of each instance, and the columns for it.
+local measures = {
+  { title = "TB/s", columns = { "mean", "deviation" } },
+  { title = "TFLOPS/s", columns = { "mean", "deviation" } },
+  { title = "Non-Data-Mov TFLOPS/s", columns = { "mean", "deviation" } },
+  { title = "Kernel Time (µs)", columns = { "mean", "deviation", "sum" } },
+  { title = "Non-Data-Mov Kernel Time (µs)", columns = { "mean", "deviation", "sum" } },
+}
+local titles = { deviation = "std" }
+local TIME = 4 -- the place of the kernel time
+
+local function sheet_of(name, field)
+  local op = families.op(name)
+  local own = op and families.family(op)[field]
+  for _, sheet in ipairs(batch_sheets) do
+    if own and sheet.of[own] then return sheet.name, op end
+  end
+end
+
+-- ---- one rank ----------------------------------------------------------------------------------
+
+-- A parameter as a cell.
+local function cell_of(value)
+  if value == python.none then return nil end
+  if type(value) == "number" or type(value) == "string" then return value end
+  return python.write(value)
+end
+
+local function params_of(model)
+  local out = {}
+  for i, param in ipairs(model.params) do out[i] = { name = param[1], value = cell_of(param[2]) } end
+  return out
+end
+
+local function key_of(sheet, name, model)
+  local parts = { sheet, name }
+  for _, param in ipairs(model.params) do parts[#parts + 1] = param[1] .. "=" .. python.write(param[2]) end
+  return table.concat(parts, "\0")
+end
+
+local function statistics_at(columns, group)
+  local out = { count = math.tointeger(columns.count[group]) or 0 }
+  for _, name in ipairs { "sum", "mean", "deviation", "min", "max" } do
+    out[name] = grouping.cell(columns[name][group])
+  end
+  return out
+end
+
+local function collect_one(rank, how, out)
+  local selection, combos = rank:select(how.kind)
+  local models, sheets_of, flops, bytes = {}, {}, {}, {}
+  for combo, name in ipairs(combos.name) do
+    local sheet, op = sheet_of(name, how.field)
+    local model = sheet and how.evaluate(op, rank:call(selection, combos, combo))
+    if model then
+      models[combo], sheets_of[combo] = model, sheet
+      flops[combo], bytes[combo] = model.flops / 1e6, model.bytes and model.bytes / 1e6
+    end
+  end
+  local map, count, firsts = grouping.by(#combos.name, function(combo)
+    return models[combo] and key_of(sheets_of[combo], combos.name[combo] .. how.suffix, models[combo])
+  end)
+  local groups = selection:group(map, count, { { "time", bytes }, { "time", flops }, { "computing", flops },
+    { "time" }, { "computing" } })
+  for group = 1, count do
+    local combo = firsts[group]
+    local model, measured = models[combo], {}
+    for i = 1, #measures do measured[i] = statistics_at(groups[i], group) end
+    local name = combos.name[combo] .. how.suffix
+    out[#out + 1] = { sheet = sheets_of[combo], key = key_of(sheets_of[combo], name, model), name = name,
+      params = params_of(model), flops = model.flops, bytes = model.bytes, spec = model.spec,
+      count = groups.count[group], uid = groups.uid[group], measured = measured }
+  end
+end
+
+-- ---- all ranks ---------------------------------------------------------------------------------
+
+local function columns_of(params)
+  local columns = { "name" }
+  local function add(...) columns[#columns + 1] = table.concat { ... } end
+  for _, name in ipairs(params) do add("param: ", name) end
+  add "GFLOPS_first"
+  add "Data Moved (MB)_first"
+  add "FLOPS/Byte_first"
+  add "Compute Spec"
+  for _, measure in ipairs(measures) do
+    for _, column in ipairs(measure.columns) do add(measure.title, "_", titles[column] or column) end
+  end
+  add "name_count"
+  add "UID_first"
+  add "kernel_time_sum_cum_pct"
+  return columns
+end
+
+-- The names of all parameters, in order of first appearance.
+local function parameters(rows)
+  local names, seen = {}, {}
+  for _, row in ipairs(rows) do
+    for _, param in ipairs(row.first.params) do
+      if not seen[param.name] then names[#names + 1] = param.name end
+      seen[param.name] = true
+    end
+  end
+  return names
+end
+
+local function param_of(first, name)
+  for _, param in ipairs(first.params) do
+    if param.name == name then return param.value end
+  end
+  return "nan" -- only other ops have it
+end
+
+local function together(entry)
+  local row = { first = entry.rows[1], measured = {}, count = 0 }
+  for _, one in ipairs(entry.rows) do row.count = row.count + one.count end
+  for i = 1, #measures do
+    local parts = {}
+    for k, one in ipairs(entry.rows) do parts[k] = one.measured[i] end
+    row.measured[i] = pool.together(parts)
+  end
+  return row
+end
+
+local function cells_of(row, params)
+  local first, cells = row.first, grouping.row():add(row.first.name)
+  for _, name in ipairs(params) do cells:add(param_of(first, name)) end
+  local bytes = first.bytes
+  cells:add(first.flops / 1e9, bytes and bytes / 2 ^ 20, bytes and bytes > 0 and first.flops / bytes or nil)
+  cells:add(first.spec)
+  for i, measure in ipairs(measures) do
+    for _, column in ipairs(measure.columns) do cells:add(row.measured[i][column]) end
+  end
+  return cells:add(row.count, first.uid)
+end
+
+local function make_one(name, entries)
+  local rows, total, up_to = {}, 0.0, 0.0
+  for i, entry in ipairs(entries) do
+    rows[i] = together(entry)
+    total = total + rows[i].measured[TIME].sum
+  end
+  pool.sort(rows, function(row) return row.measured[TIME].sum end)
+  local params = parameters(rows)
+  local sheet = { name = name, columns = columns_of(params), rows = {},
+    formats = { kernel_time_sum_cum_pct = "0.00%" } }
+  for i, row in ipairs(rows) do
+    up_to = up_to + row.measured[TIME].sum
+    sheet.rows[i] = cells_of(row, params):add(total > 0 and up_to / total or 0.0)
+  end
+  return sheet
+end
+
+return {
+  field = "ops",
+
+  collect = function(rank)
+    local out = {}
+    for _, how in ipairs(selections) do collect_one(rank, how, out) end
+    return out
+  end,
+
+  make = function(ranks)
+    local entries, out = pool.by_key(pool.lists(ranks, "ops"), function(row) return row.key end), {}
+    for i, sheet in ipairs(batch_sheets) do
+      local mine = {}
+      for _, entry in ipairs(entries) do
+        if entry.rows[1].sheet == sheet.name then mine[#mine + 1] = entry end
+      end
+      out[i] = make_one(sheet.name, mine)
+    end
+    return out
+  end,
+}

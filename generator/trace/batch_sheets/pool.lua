@@ -1,0 +1,63 @@
+-- Statistics of several ranks as one: what is told of each part (count, sum, mean, deviation, min, max) is
+-- enough for the whole, without its values.
+local pool = {}
+
+-- The parts' statistics as those of all values together. deviation (n - 1) is nil where there are fewer than
+-- two.
+function pool.together(parts)
+  local all = { count = 0, sum = 0.0 }
+  local squares = 0.0
+  for _, part in ipairs(parts) do
+    if part.count > 0 then
+      all.count, all.sum = all.count + part.count, all.sum + part.sum
+      all.min, all.max = math.min(all.min or part.min, part.min), math.max(all.max or part.max, part.max)
+    end
+  end
+  if all.count == 0 then return all end
+  all.mean = all.sum / all.count
+  for _, part in ipairs(parts) do
+    if part.count > 0 then
+      squares = squares + part.count * (part.mean - all.mean) ^ 2
+      if part.count > 1 then squares = squares + (part.count - 1) * (part.deviation or 0) ^ 2 end
+    end
+  end
+  if all.count > 1 then all.deviation = math.sqrt(squares / (all.count - 1)) end
+  return all
+end
+
+-- Rows of all ranks by key_of(row), in order of first appearance: { key, rows }.
+function pool.by_key(lists, key_of)
+  local found, order = {}, {}
+  for _, list in ipairs(lists) do
+    for _, row in ipairs(list) do
+      local key = key_of(row)
+      if not found[key] then
+        found[key] = { key = key, rows = {} }
+        order[#order + 1] = found[key]
+      end
+      table.insert(found[key].rows, row)
+    end
+  end
+  return order
+end
+
+-- Sorts by number(item) falling; equal ones stay in order.
+function pool.sort(items, number)
+  local place = {}
+  for i, item in ipairs(items) do place[item] = i end
+  table.sort(items, function(a, b)
+    local of_a, of_b = number(a), number(b)
+    if of_a ~= of_b then return of_a > of_b end
+    return place[a] < place[b]
+  end)
+  return items
+end
+
+-- field of every rank's summary.
+function pool.lists(ranks, field)
+  local out = {}
+  for i, rank in ipairs(ranks) do out[i] = rank[field] end
+  return out
+end
+
+return pool

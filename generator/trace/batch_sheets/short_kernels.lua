@@ -1,0 +1,65 @@
+-- The sheets linked_short_kernels and unlinked_short_kernels (those with and without an External id) and
+-- short_cpu_op_counts: which ops launch kernels that are over in less than 10 µs.
+local grouping = require "trace.grouping"
+local pool = require "trace.batch_sheets.pool"
+
+local LIMIT = 10 -- µs
+
+local columns = { "Parent cpu_op", "Kernel name", "Short Kernel count", "Short Kernel duration (µs) sum",
+  "Short Kernel duration (µs) mean", "Short Kernel duration (µs) std", "Short Kernel duration (µs) min",
+  "Short Kernel duration (µs) max", "Short Kernel duration (µs) percent of total time" }
+
+local function key_of(row) return row.parent .. "\0" .. row.kernel end
+
+local function total_time(ranks)
+  local sum = 0
+  for _, rank in ipairs(ranks) do sum = sum + rank.short.total_us end
+  return sum
+end
+
+local function kernel_sheet(name, lists, total_us)
+  local rows = {}
+  for i, entry in ipairs(pool.by_key(lists, key_of)) do
+    rows[i] = pool.together(entry.rows)
+    rows[i].first = entry.rows[1]
+  end
+  local sheet = { name = name, columns = columns, rows = {} }
+  for i, row in ipairs(pool.sort(rows, function(one) return one.sum end)) do
+    local parent = row.first.parent ~= "" and row.first.parent or nil
+    sheet.rows[i] = { parent, row.first.kernel, row.count, row.sum, row.mean, row.deviation, row.min, row.max,
+      grouping.percent(row.sum, total_us) }
+  end
+  return sheet
+end
+
+local function count_sheet(lists)
+  local rows = {}
+  for i, entry in ipairs(pool.by_key(lists, function(row) return row.parent end)) do
+    rows[i] = { entry.key, 0 }
+    for _, row in ipairs(entry.rows) do rows[i][2] = rows[i][2] + row.count end
+  end
+  return { name = "short_cpu_op_counts", columns = { "Parent cpu_op", "Short Kernel count" },
+    rows = pool.sort(rows, function(row) return row[2] end) }
+end
+
+return {
+  field = "short",
+
+  collect = function(rank)
+    return { linked = rank.analysis:short_rows(LIMIT, true),
+      unlinked = rank.analysis:short_rows(LIMIT, false), total_us = rank.analysis:timeline(true, 0).total }
+  end,
+
+  make = function(ranks)
+    local linked, unlinked, launched = {}, {}, {}
+    for i, rank in ipairs(ranks) do
+      linked[i], unlinked[i], launched[i] = rank.short.linked, rank.short.unlinked, {}
+      for _, row in ipairs(rank.short.linked) do
+        if row.parent ~= "" then table.insert(launched[i], row) end
+      end
+    end
+    local total_us = total_time(ranks)
+    return { kernel_sheet("linked_short_kernels", linked, total_us),
+      kernel_sheet("unlinked_short_kernels", unlinked, total_us), count_sheet(launched) }
+  end,
+}

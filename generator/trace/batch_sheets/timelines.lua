@@ -1,0 +1,52 @@
+-- The sheet gpu_timelines: where the time of each rank's GPU goes, and average and std over ranks.
+local pool = require "trace.batch_sheets.pool"
+local timeline = require "trace.sheets.timeline"
+
+-- The statistics of one number of each rank.
+local function over_ranks(values)
+  local parts = {}
+  for i, value in ipairs(values) do
+    parts[i] = { count = 1, sum = value, mean = value, min = value, max = value }
+  end
+  return pool.together(parts)
+end
+
+local units = { "time ms", "percent" }
+
+local function columns_of(ranks)
+  local columns = { "type" }
+  for _, rank in ipairs(ranks) do
+    for _, unit in ipairs(units) do columns[#columns + 1] = ("rank_%d %s"):format(rank.rank, unit) end
+  end
+  for _, unit in ipairs(units) do
+    columns[#columns + 1] = "average " .. unit
+    columns[#columns + 1] = "std " .. unit
+  end
+  return columns
+end
+
+return {
+  field = "timeline",
+
+  collect = function(rank) return (timeline.make(rank, {})).rows end,
+
+  make = function(ranks)
+    local sheet = { name = "gpu_timelines", columns = columns_of(ranks), rows = {} }
+    for place, first in ipairs(ranks[1].timeline) do
+      local row, values = { first[1] }, { {}, {} }
+      for _, rank in ipairs(ranks) do
+        for unit = 1, #units do
+          local value = rank.timeline[place][unit + 1]
+          row[#row + 1] = value
+          table.insert(values[unit], value)
+        end
+      end
+      for unit = 1, #units do
+        local all = over_ranks(values[unit])
+        row[2 * #ranks + 2 * unit], row[2 * #ranks + 2 * unit + 1] = all.mean, all.deviation
+      end
+      sheet.rows[place] = row
+    end
+    return { sheet }
+  end,
+}

@@ -1,0 +1,157 @@
+// Events as rows, for reports over many traces: what ran, by category and name; the short kernels with and
+// without an External id; single GPU events.
+//
+//   A:event_rows() -> { { category, name, count, sum, mean, deviation, min, max }, ... }  kernels, copies and
+//                     calls of the runtime and the driver, by the sum falling
+//   A:short_rows(limit, has_id) -> { { parent, kernel, count, sum, min, max }, ... }      likewise
+//   A:gpu_rows(first, count) -> { { uid, category, name, parent, device, stream, start, duration, link,
+//                     external }, ... }  from the first-th (1: the first) on, by start
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "groups.h"
+#include "trace_lua.h"
+
+namespace trace {
+
+namespace {
+
+const char *category_of(kind kind) {
+    switch (kind) {
+    case kind::kernel: return "kernel";
+    case kind::memcpy: return "gpu_memcpy";
+    case kind::memset: return "gpu_memset";
+    case kind::runtime: return "cuda_runtime";
+    case kind::driver: return "cuda_driver";
+    default: return "";
+    }
+}
+
+// Sums of a row. `squares` are those of the differences from the mean so far.
+struct totals {
+    uint64_t count = 0;
+    double sum = 0, mean = 0, squares = 0, min = 0, max = 0;
+
+    void add(double value) {
+        min = count == 0 ? value : std::min(min, value);
+        max = count == 0 ? value : std::max(max, value);
+        count++;
+        sum += value;
+        double difference = value - mean;
+        mean += difference / double(count);
+        squares += difference * (value - mean);
+    }
+};
+
+// Rows by two numbers; those that sort alike keep the order of the numbers, which is that of the file.
+template <class Key> std::vector<std::pair<Key, totals>> sorted(const std::map<Key, totals> &rows) {
+    std::vector<std::pair<Key, totals>> list(rows.begin(), rows.end());
+    std::stable_sort(list.begin(), list.end(),
+                     [](const auto &a, const auto &b) { return a.second.sum > b.second.sum; });
+    return list;
+}
+
+void set_text(lua_State *lua, const char *key, const trace &of, uint32_t text) {
+    push_text(lua, of, text);
+    lua_setfield(lua, -2, key);
+}
+
+void set_number(lua_State *lua, const char *key, double value) {
+    lua_pushnumber(lua, value);
+    lua_setfield(lua, -2, key);
+}
+
+void set_known(lua_State *lua, const char *key, int64_t value) {
+    if (value == UNKNOWN) return;
+    lua_pushinteger(lua, value);
+    lua_setfield(lua, -2, key);
+}
+
+void set_totals(lua_State *lua, const totals &row) {
+    set_known(lua, "count", int64_t(row.count));
+    set_number(lua, "sum", row.sum);
+    set_number(lua, "mean", row.mean);
+    if (row.count > 1) set_number(lua, "deviation", std::sqrt(row.squares / double(row.count - 1)));
+    set_number(lua, "min", row.min);
+    set_number(lua, "max", row.max);
+}
+
+// The name of the op that launched it, or of the launch; EMPTY_TEXT: nothing did.
+uint32_t parent_name(const analysis &of, const gpu_event &one) {
+    uint32_t launch = of.at(one).parent, op = nearest_op(*of.of, launch);
+    if (op != NONE) return of.of->events[op].name;
+    return launch != NONE ? of.of->events[launch].name : EMPTY_TEXT;
+}
+
+} // namespace
+
+int lua_event_rows(lua_State *lua) {
+    const trace &of = *check_analysis(lua).of;
+    using row_key = std::pair<kind, uint32_t>;
+    std::map<row_key, totals> rows;
+    for (const event &one : of.events) {
+        bool is_call = one.kind == kind::runtime || one.kind == kind::driver;
+        if (is_call || is_gpu(one.kind)) rows[{one.kind, one.name}].add(one.duration);
+    }
+    lua_createtable(lua, int(rows.size()), 0);
+    lua_Integer count = 0;
+    for (const auto &[key, row] : sorted(rows)) {
+        lua_createtable(lua, 0, 8);
+        lua_pushstring(lua, category_of(key.first));
+        lua_setfield(lua, -2, "category");
+        set_text(lua, "name", of, key.second);
+        set_totals(lua, row);
+        lua_rawseti(lua, -2, ++count);
+    }
+    return 1;
+}
+
+int lua_short_rows(lua_State *lua) {
+    const analysis &of = check_analysis(lua);
+    double limit = luaL_checknumber(lua, 2);
+    bool has_id = lua_toboolean(lua, 3) != 0;
+    std::map<std::pair<uint32_t, uint32_t>, totals> rows; // parent, kernel
+    for (const gpu_event &one : of.gpu) {
+        const event &event = of.at(one);
+        if (event.kind != kind::kernel || !(one.duration < limit)) continue;
+        if ((event.external != UNKNOWN) == has_id) rows[{parent_name(of, one), event.name}].add(one.duration);
+    }
+    lua_createtable(lua, int(rows.size()), 0);
+    lua_Integer count = 0;
+    for (const auto &[key, row] : sorted(rows)) {
+        lua_createtable(lua, 0, 8);
+        set_text(lua, "parent", *of.of, key.first);
+        set_text(lua, "kernel", *of.of, key.second);
+        set_totals(lua, row);
+        lua_rawseti(lua, -2, ++count);
+    }
+    return 1;
+}
+
+int lua_gpu_rows(lua_State *lua) {
+    const analysis &of = check_analysis(lua);
+    auto first = size_t(std::max<lua_Integer>(1, luaL_checkinteger(lua, 2)) - 1);
+    auto last = std::min(of.gpu.size(), first + size_t(std::max<lua_Integer>(0, luaL_checkinteger(lua, 3))));
+    lua_newtable(lua);
+    for (size_t i = first; i < last; i++) {
+        const gpu_event &one = of.gpu[i];
+        const event &event = of.at(one);
+        lua_createtable(lua, 0, 10);
+        lua_pushstring(lua, category_of(event.kind));
+        lua_setfield(lua, -2, "category");
+        set_text(lua, "name", *of.of, event.name);
+        set_text(lua, "parent", *of.of, parent_name(of, one));
+        set_known(lua, "uid", event.uid);
+        set_known(lua, "device", event.device);
+        set_known(lua, "stream", event.stream);
+        set_known(lua, "link", event.link);
+        set_known(lua, "external", event.external);
+        set_number(lua, "start", one.start);
+        set_number(lua, "duration", one.duration);
+        lua_rawseti(lua, -2, lua_Integer(i - first) + 1);
+    }
+    return 1;
+}
+
+} // namespace trace
