@@ -1,0 +1,69 @@
+#!/bin/sh
+# How long the reports of traces take as whole processes, and their peak memory: prints figures, judges none.
+#
+#   GENTABLES_DATA=DIR sh tests/perf/trace.sh [GENTABLES [one|big|sweep...]]
+#
+# GENTABLES is build/bin/gentables unless told; needs python3 and, below /tmp or $TMPDIR, 6 GB. The inputs are
+# derived from one real trace by the scripts of DIR/tools: one: 61 MB, 225,618 events; big: 1 GB; sweep: 16 of
+# 61 MB. Beside each figure stands what a widely used analyser, or the scripts around it, took for a set of
+# that size on two cores (-: not measured). Each figure is the least of 5 runs, of big and sweep of 2.
+set -eu
+here=$(cd "$(dirname -- "$0")" && pwd)
+gentables=$here/../../build/bin/gentables
+if [ $# -gt 0 ]; then
+    gentables=$1
+    shift
+fi
+[ $# -gt 0 ] || set -- one big sweep
+data=${GENTABLES_DATA:?is the folder of the real inputs}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+# say NAME RUNS SECONDS MEGABYTES COMMAND...: the least wall and processor time and the peak memory of its
+# runs, and how many times faster than SECONDS that is. The folder $work/out is empty before each run.
+say() {
+    WORK=$work python3 - "$@" <<'END_OF_PROGRAM'
+import os, resource, shutil, subprocess, sys, time
+name, runs, known_seconds, known_megabytes, *command = sys.argv[1:]
+out = os.environ["WORK"] + "/out"
+wall = processor = 1e9
+def used():
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
+for _ in range(int(runs)):
+    shutil.rmtree(out, ignore_errors=True)
+    begin, before = time.perf_counter(), used()
+    subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
+    wall, processor = min(wall, time.perf_counter() - begin), min(processor, used() - before)
+peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
+print(f"  {name:36} {wall:7.3f} s, {processor:7.3f} s on all cores, {peak:6.0f} MB"
+      f"   known: {known_seconds:>5} s, {known_megabytes:>6} MB: {float(known_seconds) / wall:.0f} times")
+END_OF_PROGRAM
+}
+
+base=$data/traces/mi300_resnet_rank0of8.json.gz
+python3 "$data/tools/make_big.py" "$base" "$work/one.json" 4
+for what in "$@"; do
+    case $what in
+    one)
+        echo "one trace of $(du -m "$work/one.json" | cut -f1) MB"
+        say "report, CSV" 5 8.0 816 "$gentables" trace report "$work/one.json" --out "$work/out" --csv
+        say "report, CSV and xlsx" 5 8.0 816 "$gentables" trace report "$work/one.json" --out "$work/out"
+        ;;
+    big)
+        python3 "$data/tools/make_big.py" "$base" "$work/big.json" 66
+        echo "one trace of $(du -m "$work/big.json" | cut -f1) MB"
+        say "report, CSV and xlsx" 2 129 11776 "$gentables" trace report "$work/big.json" --out "$work/out"
+        rm "$work/big.json"
+        ;;
+    sweep)
+        python3 "$data/tools/make_sweep.py" "$work/one.json" "$work/sweep" --threads 256,512 --channels 28 \
+            --ranks 8 --inject-nccl 400
+        echo "a sweep of $(du -sm "$work/sweep" | cut -f1) MB"
+        say "pipeline" 2 220 - "$gentables" trace pipeline "$work/sweep" --out "$work/out"
+        say "merge of 8 ranks" 2 16 962 "$gentables" trace merge \
+            "$work/sweep/256thread/nccl_28channels/torch_profiler" -o "$work/out.json"
+        ;;
+    *) echo "no such input: $what; one, big or sweep would be right" >&2 && exit 2 ;;
+    esac
+done
