@@ -1,5 +1,5 @@
-# TensorRT-LLM's build: gentables_trtllm(), which makes its customAllReduceUtils.h from rows in the build tree.
-# Included by GenTables.cmake, whose private functions it uses.
+# TensorRT-LLM's build: gentables_trtllm(), which makes its customAllReduceUtils.h from rows in the build
+# tree. Included by GenTables.cmake, whose private functions it uses.
 include_guard(GLOBAL)
 
 #[==[
@@ -93,7 +93,7 @@ function(_gentables_trtllm_header out name data_dir header)
     return()
   endif()
   if(NOT rows)
-    message(FATAL_ERROR "gentables: ${name}: no benchmark.tp{N}.smXX.csv in ${data_dir} or folders smXX of it")
+    message(FATAL_ERROR "gentables: ${name}: no benchmark.tp{N}.smXX.csv in ${data_dir}, nor in folders smXX")
   endif()
   _gentables_trtllm_sms(sms)
   set(options "")

@@ -1,8 +1,10 @@
 -- gentables check: whether the tables that are checked in are what the rows give. Writes nothing.
+local changes = require "changes"
 local file = require "core.file"
 local formats = require "formats"
 local model = require "model"
 local render = require "render"
+local tables = require "core.table"
 
 local SHOWN_LINES = 8
 
@@ -53,14 +55,22 @@ local function mending_command(args, out)
   return table.concat(words, " ")
 end
 
+-- What differs in the canonical table, cell by cell; nothing where the old one cannot be read.
+local function sum_of_changes(path, text, rows)
+  local old = tables.read(path)
+  local new = old and tables.parse(path, text)
+  return new and ("%s: %s\n"):format(path, changes.sum(changes.compare(old, new, rows))) or ""
+end
+
 -- Compares one artifact with its file; prints the difference. Returns whether they are the same.
-local function compare(path, text)
+local function compare(path, text, rows)
   if file.holds(path, text) then return true end
   if not file.exists(path) then
     io.stdout:write(path, ": is missing\n")
   else
     local old, message = file.read(path)
     io.stdout:write(old and difference(path, old, text) or message, "\n")
+    if path:find("table%.csv$") then io.stdout:write(sum_of_changes(path, text, rows)) end
   end
   return false
 end
@@ -70,7 +80,8 @@ return {
   summary = "Says whether the tables in a folder are what the rows give; exit code 1 if not.",
   options = {
     { name = "data-dir", value = "DIR", help = "folder of benchmark.tp{N}.{arch}.csv", required = true },
-    { name = "arch", value = "ARCH", help = "what it is for: host, host-NAME, sm90 ..., or all smXX", required = true },
+    { name = "arch", value = "ARCH", required = true,
+      help = "what it is for: host, host-NAME, sm90 ..., or all: every smXX" },
     { name = "tables", value = "DIR", help = "what is checked in (default: where the rows are)" },
     { name = "formats", value = "LIST",
       help = "of " .. table.concat(formats.names(), ",") .. " (default: all)" },
@@ -79,18 +90,18 @@ return {
   example = "gentables check --data-dir tables/host --arch host --tables tables/host",
   run = function(args)
     local source = model.load(args.data_dir, args.arch)
-    local tables = (args.tables or source.data_dir):gsub("(.)/+$", "%1")
+    local folder = (args.tables or source.data_dir):gsub("(.)/+$", "%1")
     local chosen, differing = render.files(source, args.formats), 0
     for _, made in ipairs(chosen) do
-      local same = compare(tables .. "/" .. made.file, made.text)
+      local same = compare(folder .. "/" .. made.file, made.text, source.rows)
       if not same then differing = differing + 1 end
     end
     if differing == 0 then
-      io.stdout:write(("%s: %d of %d files are what the rows give\n"):format(tables, #chosen, #chosen))
+      io.stdout:write(("%s: %d of %d files are what the rows give\n"):format(folder, #chosen, #chosen))
       return 0
     end
-    io.stdout:write(("%s: %d of %d files differ; this mends it: %s\n"):format(tables, differing, #chosen,
-      mending_command(args, tables)))
+    io.stdout:write(("%s: %d of %d files differ; this mends it: %s\n"):format(folder, differing, #chosen,
+      mending_command(args, folder)))
     return 1
   end,
 }

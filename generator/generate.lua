@@ -11,7 +11,8 @@ return {
   summary = "Makes the tables of an arch from the rows in a folder: winners by median.",
   options = {
     { name = "data-dir", value = "DIR", help = "folder of benchmark.tp{N}.{arch}.csv", required = true },
-    { name = "arch", value = "ARCH", help = "what it is for: host, host-NAME, sm90 ..., or all smXX", required = true },
+    { name = "arch", value = "ARCH", required = true,
+      help = "what it is for: host, host-NAME, sm90 ..., or all: every smXX" },
     { name = "sm", value = "N,N...", help = "of all smXX only those that programs built for these use" },
     { name = "out", value = "DIR", help = "where to write (default: where the rows are)" },
     { name = "formats", value = "LIST",

@@ -181,6 +181,8 @@ local function table_text(arch, cells)
   return table.concat(out)
 end
 
+import.table_text = table_text
+
 -- Those tables that --arch asks for: the one of that name, or the only one, which gets it.
 local function choose(tables, options, path)
   if not options.arch then

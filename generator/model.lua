@@ -209,8 +209,8 @@ local function load_parts(data_dir, sms)
   local source = { data_dir = data_dir, arch = "all", arch_row = formats.all_archs, parts = {}, files = {} }
   local found = find_parts(data_dir)
   if #found == 0 then
-    fail.input("%s: no benchmark.tp{N}.smXX.csv is there, nor in a folder smXX of it; host and loopback do " ..
-      "not count", data_dir)
+    fail.input("%s: no benchmark.tp{N}.smXX.csv is there, nor in a folder smXX of it; host and loopback " ..
+      "do not count", data_dir)
   end
   for _, part in ipairs(reached_by(found, sms)) do
     table.insert(source.parts, model.load(part.folder, part.arch))

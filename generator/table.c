@@ -462,19 +462,24 @@ static bool place_lines(struct table_reader *reader, struct table *table) {
     return ok;
 }
 
-struct table *table_read(const char *path, const struct lists *lists, char arch[64],
-                         struct problem *problem) {
-    struct file_map map;
-    if (!file_open(path, &map, problem)) return NULL;
+struct table *table_parse(const char *path, const char *text, size_t size, const struct lists *lists,
+                          char arch[64], struct problem *problem) {
     struct table_reader reader = {.path = path, .lists = lists, .arch = arch, .problem = problem};
     struct table *table = calloc(1, sizeof *table);
     arch[0] = '\0';
     bool ok = table != NULL || problem_set(problem, "out of memory");
-    ok = ok && read_lines(&reader, (struct csv_text){map.data, map.data + map.size}) &&
-         place_lines(&reader, table);
+    ok = ok && read_lines(&reader, (struct csv_text){text, text + size}) && place_lines(&reader, table);
     free(reader.lines);
-    file_close(&map);
     if (ok) return table;
     table_free(table);
     return NULL;
+}
+
+struct table *table_read(const char *path, const struct lists *lists, char arch[64],
+                         struct problem *problem) {
+    struct file_map map;
+    if (!file_open(path, &map, problem)) return NULL;
+    struct table *table = table_parse(path, map.data, map.size, lists, arch, problem);
+    file_close(&map);
+    return table;
 }

@@ -39,6 +39,10 @@ char *table_text(const struct table *table, const char *arch, const struct lists
 // Reads what table_text wrote; the arch goes to `arch`. NULL where the file is not right.
 struct table *table_read(const char *path, const struct lists *lists, char arch[64], struct problem *problem);
 
+// The same of a text; `path` is for messages.
+struct table *table_parse(const char *path, const char *text, size_t size, const struct lists *lists,
+                          char arch[64], struct problem *problem);
+
 // The cell, or NULL where the table has none such.
 const struct cell *table_find(struct table *table, const struct cell_key *key);
 

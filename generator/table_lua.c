@@ -4,7 +4,11 @@
 //   whether loopback rows compete; least = whether the least of repeated rows counts, which are refused
 //   otherwise; cells = { { world_size =, dtype =, op =, mode =, fusions = {}, hidden_sizes = {},
 //   num_tokens = {} }... }, which the table has beside those of the rows.
-// - read(path) gives a table and its arch.
+// - read(path) gives a table and its arch; parse(path, text) the same of a text.
+// - upper_tail(z) gives P(x > z) of a normal distribution.
+// - table:changes(new) gives { { world_size =, dtype =, op =, mode =, fusion =, hidden_size =, num_tokens =,
+//   old = cell or nil, new = cell or nil }... } of the cells whose choices differ, and how many cells have a
+//   choice in both.
 // - table:text(arch) gives the CSV.
 // - table:blocks() gives a list of { world_size =, dtype =, op =, mode =, fusions = {}, hidden_sizes = {},
 //   num_tokens = {} }.
@@ -184,6 +188,18 @@ static int lua_read(lua_State *lua) {
     return 2;
 }
 
+static int lua_parse(lua_State *lua) {
+    struct problem problem;
+    char arch[64];
+    size_t size;
+    const char *path = luaL_checkstring(lua, 1), *text = luaL_checklstring(lua, 2, &size);
+    struct table **table = push_table(lua);
+    *table = table_parse(path, text, size, lists_of(lua), arch, &problem);
+    if (*table == NULL) return fail(lua, &problem);
+    lua_pushstring(lua, arch);
+    return 2;
+}
+
 static int lua_text(lua_State *lua) {
     size_t size;
     char *text = table_text(check_table(lua), luaL_checkstring(lua, 2), lists_of(lua), &size);
@@ -302,6 +318,85 @@ static int lua_find(lua_State *lua) {
     return push_cell(lua, table_find(table, &key));
 }
 
+// ---- the difference of two tables
+
+struct difference {
+    struct table *old, *new;
+    const struct lists *lists;
+    lua_Integer compared,
+        found; // cells that both have with a choice; entries of the list, on top of the stack
+};
+
+static void set_cell(lua_State *lua, const char *field, const struct cell *cell) {
+    push_cell(lua, cell);
+    lua_setfield(lua, -2, field);
+}
+
+// Enters a cell of `table` unless both sides say the same.
+static void compare_cell(lua_State *lua, struct difference *difference, const struct cell_key *key,
+                         const struct cell *old, const struct cell *new) {
+    uint8_t before = old == NULL ? NAME_NONE : old->strategy, after = new == NULL ? NAME_NONE : new->strategy;
+    if (before != NAME_NONE && after != NAME_NONE) difference->compared++;
+    if (before == after) return;
+    const struct lists *lists = difference->lists;
+    lua_createtable(lua, 0, 9);
+    lua_pushinteger(lua, key->world_size);
+    lua_setfield(lua, -2, "world_size");
+    lua_pushinteger(lua, key->hidden_size);
+    lua_setfield(lua, -2, "hidden_size");
+    lua_pushinteger(lua, key->num_tokens);
+    lua_setfield(lua, -2, "num_tokens");
+    set_name(lua, "dtype", &lists->dtypes, key->dtype);
+    set_name(lua, "op", &lists->ops, key->op);
+    set_name(lua, "mode", &lists->modes, key->mode);
+    set_name(lua, "fusion", &lists->fusions, key->fusion);
+    set_cell(lua, "old", old);
+    set_cell(lua, "new", new);
+    lua_seti(lua, -2, ++difference->found);
+}
+
+// Compares the cells of `table`; those that the other one has, too, only where `table` is the old one.
+static void compare_cells(lua_State *lua, struct difference *difference, const struct table *table) {
+    bool is_old = table == difference->old;
+    struct table *other = is_old ? difference->new : difference->old;
+    for (size_t i = 0; i < table->grid.block_count; i++) {
+        const struct grid_block *block = &table->grid.blocks[i];
+        const struct cell *cell = &table->cells[block->first_cell];
+        size_t hidden_sizes = block->hidden_sizes.count, num_tokens = block->num_tokens.count;
+        for (size_t at = 0; at < block->fusion_count * hidden_sizes * num_tokens; at++, cell++) {
+            struct cell_key key = {.world_size = block->world_size,
+                                   .dtype = block->dtype,
+                                   .op = block->op,
+                                   .mode = block->mode,
+                                   .fusion = block->fusion[at / num_tokens / hidden_sizes],
+                                   .hidden_size = block->hidden_sizes.value[at / num_tokens % hidden_sizes],
+                                   .num_tokens = block->num_tokens.value[at % num_tokens]};
+            const struct cell *there = table_find(other, &key);
+            if (is_old) {
+                compare_cell(lua, difference, &key, cell, there);
+            } else if (there == NULL) {
+                compare_cell(lua, difference, &key, NULL, cell);
+            }
+        }
+    }
+}
+
+static int lua_changes(lua_State *lua) {
+    struct table *new = *(struct table **)luaL_checkudata(lua, 2, table_type);
+    struct difference difference = {.old = check_table(lua), .new = new, .lists = lists_of(lua)};
+    lua_newtable(lua);
+    compare_cells(lua, &difference, difference.old);
+    if (difference.old != difference.new) compare_cells(lua, &difference, difference.new);
+    lua_pushinteger(lua, difference.compared);
+    return 2;
+}
+
+// P(x > z) of a normal distribution.
+static int lua_upper_tail(lua_State *lua) {
+    lua_pushnumber(lua, 0.5 * erfc(luaL_checknumber(lua, 1) / sqrt(2)));
+    return 1;
+}
+
 static int lua_left_out(lua_State *lua) {
     const struct table *table = check_table(lua);
     const struct lists *lists = lists_of(lua);
@@ -319,11 +414,14 @@ static int lua_left_out(lua_State *lua) {
 }
 
 int luaopen_core_table(lua_State *lua) {
-    static const luaL_Reg functions[] = {{"select", lua_select}, {"read", lua_read}, {NULL, NULL}};
+    static const luaL_Reg functions[] = {{"select", lua_select},
+                                         {"read", lua_read},
+                                         {"parse", lua_parse},
+                                         {"upper_tail", lua_upper_tail},
+                                         {NULL, NULL}};
     static const luaL_Reg methods[] = {
-        {"text", lua_text}, {"blocks", lua_blocks}, {"winners", lua_winners},
-        {"cell", lua_cell}, {"find", lua_find},     {"left_out", lua_left_out},
-        {NULL, NULL},
+        {"text", lua_text}, {"blocks", lua_blocks},     {"winners", lua_winners}, {"cell", lua_cell},
+        {"find", lua_find}, {"left_out", lua_left_out}, {"changes", lua_changes}, {NULL, NULL},
     };
     luaL_newmetatable(lua, table_type);
     luaL_newlib(lua, methods);

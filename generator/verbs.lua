@@ -13,6 +13,7 @@ verbs.list = {
   { name = "sweep", help = "measure this machine: spec -> rows" },
   { name = "generate", help = "rows -> table -> artifacts" },
   { name = "check", help = "say whether what is checked in is what the rows give" },
+  { name = "diff", help = "what changed between two tables, what it costs, whether the data supports it" },
   { name = "import", help = "other programs' measurements -> rows; their tables -> table.csv" },
   { name = "merge", help = "rows of several runs or machines -> one set of rows" },
   { name = "plot", help = "pictures of rows: heat maps, crossovers, confidence, bandwidth, scaling" },

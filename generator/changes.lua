@@ -1,0 +1,179 @@
+-- What changed between two tables, what that costs, and whether the data supports it. Shared by diff and
+-- check; it prints nothing.
+--
+-- changes.compare(old, new, rows, options) -> { changes, compared, changed, material, tested = whether any
+-- was, alpha, threshold, untested }. A change has the cell's key, old and new (cells of core.table, or
+-- nil), and
+--   lost      the time that the old choice takes more, as a share of the new one's; nil: unknown
+--   p         probability of so large a difference where there is none; nil without intervals
+--   verdict   "better"     the old choice loses time, and the data supports that
+--             "worse"      the new choice does
+--             "noise"      the data does not tell them apart
+--             "unknown"    there are no times of both
+--             "added", "removed"   only one table has a choice
+-- Material are "better" and "worse".
+--
+-- The test: both medians are taken as normal around what was measured, with the standard errors that their
+-- 95% intervals imply; the hypothesis is that neither choice is slower than the other by more than
+-- `threshold`. As the choices were picked among k strategies by these very rows, the probability counts k -
+-- 1 times, and twice for the two directions.
+--
+-- False alarms: among a thousand cells some differ by chance. Holm's method keeps the probability that *any*
+-- cell is called material wrongly below `alpha`. It, and not Benjamini and Hochberg's, because one such cell
+-- fails a build: what matters is whether there is any, not the share of false ones among them; and it holds
+-- for cells that depend on each other, which neighbours of one launch do. The number of tests is that of
+-- all cells which both tables have, not of those that changed: these were found by looking at all.
+--
+-- Rows without intervals (of other tools) cannot be tested: there a loss of `untested` or more is material.
+local tables = require "core.table"
+
+local changes = {}
+
+changes.defaults = { alpha = 0.05, threshold = 0.02, untested = 0.05 }
+local DEVIATIONS_OF_95_PERCENT = 1.959963984540054
+
+-- ---- times of the changed cells ---------------------------------------------------------------
+
+local function shape_key(hidden_size, num_tokens) return num_tokens << 32 | hidden_size end
+
+local function slice_key(of)
+  return ("%d %s %s %s %s"):format(of.world_size, of.dtype, of.op, of.mode, of.fusion)
+end
+
+-- Enters into each change the times { strategy -> { time, low, high } } that `rows` has for its cell. Rows
+-- and tables of other tools do not say their mode; `unknown` stands for any there.
+local function take_times(list, rows)
+  local wanted = {}
+  for _, change in ipairs(list) do
+    for _, mode in ipairs { change.mode, "unknown" } do
+      local key = slice_key { world_size = change.world_size, dtype = change.dtype, op = change.op,
+        mode = mode, fusion = change.fusion }
+      wanted[key] = wanted[key] or {}
+      wanted[key][shape_key(change.hidden_size, change.num_tokens)] = change
+    end
+  end
+  for _, slice in ipairs(rows:slices()) do
+    local cells = wanted[slice_key(slice)]
+    local columns = cells and rows:slice(slice)
+    for i = 1, columns and columns.count or 0 do
+      local change = cells[shape_key(columns.hidden_size[i], columns.num_tokens[i])]
+      if change then
+        change.times = change.times or {}
+        change.times[columns.strategy[i]] = { time = columns.time_us[i], low = columns.low_us[i] or nil,
+          high = columns.high_us[i] or nil }
+      end
+    end
+  end
+end
+
+-- ---- the test ---------------------------------------------------------------------------------
+
+local function deviation(row) return row.high and (row.high - row.low) / (2 * DEVIATIONS_OF_95_PERCENT) end
+
+-- P that `slow` is so much slower than `fast`, by more than the threshold, where it is not.
+local function tail(slow, fast, threshold)
+  local distance = slow.time - (1 + threshold) * fast.time
+  local spread = math.sqrt(deviation(slow) ^ 2 + ((1 + threshold) * deviation(fast)) ^ 2)
+  if spread == 0 then return distance > 0 and 0 or 1 end
+  return tables.upper_tail(distance / spread)
+end
+
+-- From the rows of the cell.
+local function test_by_rows(change, options)
+  local old, new = change.times[change.old.strategy], change.times[change.new.strategy]
+  if not (old and new) then return end
+  change.lost = old.time / new.time - 1
+  if not (deviation(old) and deviation(new)) then return end
+  local others = -1
+  for _ in pairs(change.times) do others = others + 1 end
+  local p = math.min(tail(old, new, options.threshold), tail(new, old, options.threshold))
+  change.p = math.min(1, 2 * math.max(1, others) * p)
+end
+
+-- Without rows: what the new table says of its runner-up, where that was the old choice.
+local function test_by_table(change)
+  if change.new.runner_up ~= change.old.strategy or not change.new.margin then return end
+  change.lost = change.new.margin
+  change.p = change.new.confidence and math.min(1, 2 * (1 - change.new.confidence)) or nil
+end
+
+-- Holm: the smallest probabilities first, each against alpha over the number of tests that are left; the
+-- first that fails ends it. Marks those that pass.
+local function mark_supported(list, tested, alpha)
+  local ordered = {}
+  for _, change in ipairs(list) do
+    if change.p then ordered[#ordered + 1] = change end
+  end
+  table.sort(ordered, function(a, b) return a.p < b.p end)
+  for i, change in ipairs(ordered) do
+    if change.p > alpha / math.max(1, tested - i + 1) then break end
+    change.supported = true
+  end
+end
+
+local function verdict_of(change, options)
+  if not change.old then return "added" end
+  if not change.new then return "removed" end
+  if not change.lost then return "unknown" end
+  local told_apart = change.supported
+  if not change.p then told_apart = math.abs(change.lost) >= options.untested end
+  if not told_apart then return "noise" end
+  return change.lost > 0 and "better" or "worse"
+end
+
+function changes.is_material(change) return change.verdict == "better" or change.verdict == "worse" end
+
+-- See the head of this file. `rows`: core.rows, or a function that gives them where any cell changed, or nil.
+function changes.compare(old, new, rows, options)
+  options = setmetatable(options or {}, { __index = changes.defaults })
+  local list, compared = old:changes(new)
+  local result = { changes = list, compared = compared, changed = #list, material = 0, alpha = options.alpha,
+    threshold = options.threshold, untested = options.untested }
+  if #list > 0 and type(rows) == "function" then rows = rows() end
+  if #list > 0 and rows then take_times(list, rows) end
+  for _, change in ipairs(list) do
+    if change.old and change.new then
+      if change.times then test_by_rows(change, options) else test_by_table(change) end
+    end
+  end
+  mark_supported(list, compared, options.alpha)
+  for _, change in ipairs(list) do
+    change.verdict = verdict_of(change, options)
+    result.tested = result.tested or change.p ~= nil
+    if changes.is_material(change) then result.material = result.material + 1 end
+  end
+  return result
+end
+
+-- ---- in words ---------------------------------------------------------------------------------
+
+changes.words = {
+  better = "the old choice loses time",
+  worse = "the new choice loses time",
+  noise = "not told apart",
+  unknown = "no times of both",
+  added = "had no choice before",
+  removed = "has no choice any more",
+}
+
+function changes.cell_in_words(change)
+  return ("TP %d %s %s %s %s, hidden %d, %d tokens"):format(change.world_size, change.fusion, change.dtype,
+    change.op, change.mode, change.hidden_size, change.num_tokens)
+end
+
+function changes.strategy(cell) return cell and cell.strategy or "unmeasured" end
+
+function changes.percent(share) return share and ("%+.1f%%"):format(100 * share) or "unknown" end
+
+-- What it is in all, in one line.
+function changes.sum(result)
+  local words = ("%d of %d cells differ"):format(result.changed, math.max(result.compared, result.changed))
+  if result.changed == 0 then return words end
+  local sure = ("at most %g%% that any is a false alarm"):format(100 * result.alpha)
+  if not result.tested then
+    sure = ("without intervals of the times a loss of %g%% counts"):format(100 * result.untested)
+  end
+  return ("%s, %d of them materially (%s)"):format(words, result.material, sure)
+end
+
+return changes
