@@ -66,7 +66,7 @@ function TestWorkers.test_a_failure_is_its_item_s_alone()
     if item == 1 then fail.input("x.json: is no trace") end
     if item == 2 then fail.work("the disk is full") end
     if item == 3 then error("a slip") end
-    if item == 4 then os.execute("kill -SEGV $PPID") end
+    if item == 4 then os.execute("kill -ABRT $PPID") end
     if item == 5 then os.execute("kill -KILL $PPID") end
     if item == 6 then return nil end
     return "fine"
@@ -75,7 +75,7 @@ function TestWorkers.test_a_failure_is_its_item_s_alone()
   luaunit.assertEquals(results[2], { ok = false, value = "the disk is full", code = 1 })
   luaunit.assertStrContains(results[3].value, "a slip")
   luaunit.assertEquals(results[4],
-    { ok = false, value = "its process was killed by SIGSEGV (Segmentation fault)", code = 1 })
+    { ok = false, value = "its process was killed by SIGABRT (Aborted)", code = 1 })
   luaunit.assertEquals(results[5],
     { ok = false, value = "its process was killed by SIGKILL (Killed)", code = 1 })
   luaunit.assertStrContains(results[6].value, "it returned no text")
