@@ -2,6 +2,7 @@
 -- plot/list.lua; this file reads the command line.
 local fail = require "fail"
 local file = require "core.file"
+local formats = require "formats"
 local gnuplot = require "gnuplot"
 local kinds = require "plot.list"
 local lists = require "lists"
@@ -37,7 +38,7 @@ local function kinds_of(names)
   return out
 end
 
-local function formats_of(names)
+local function endings_of(names)
   local out = {}
   for name in names:gmatch("[^,]+") do
     if not pictures.formats[name] then fail.input("--format: no format %q; png,svg would be right", name) end
@@ -47,9 +48,9 @@ local function formats_of(names)
   return out
 end
 
-local function check_gnuplot(formats)
+local function check_gnuplot(endings)
   local ready, message = gnuplot.is_here()
-  if ready and lists.contains(formats, "png") then ready, message = gnuplot.has_font() end
+  if ready and lists.contains(endings, "png") then ready, message = gnuplot.has_font() end
   if not ready then fail.work("%s", message) end
 end
 
@@ -82,16 +83,16 @@ local function plot_folder(args)
   if args.fusion or args.tp then
     fail.input("--fusion and --tp are for plot KIND FILE; of --data-dir all are drawn")
   end
-  local formats, wanted = formats_of(args.format or "png"), kinds_of(args.kinds or documented())
-  check_gnuplot(formats)
+  local endings, wanted = endings_of(args.format or "png"), kinds_of(args.kinds or documented())
+  check_gnuplot(endings)
   local rows = sweep.of_folder(args.data_dir, args.arch, args)
   local out = without_slash(args.out or args.data_dir)
-  local plan = pictures.plan(rows, out, wanted, formats)
+  local plan = pictures.plan(rows, out, wanted, endings)
   local count, left_out = pictures.draw_all(rows, plan, true)
   say_left_out(rows)
   for _, line in ipairs(left_out) do say("%s", line) end
   print_shares(rows)
-  io.stdout:write(("%d pictures in %s/viz\n"):format(count, out))
+  io.stdout:write(("%s in %s/viz\n"):format(formats.counted(count, "picture"), out))
 end
 
 -- ---- one picture ------------------------------------------------------------------------------
@@ -123,11 +124,11 @@ local function plot_one(args)
     fail.input("plot %s needs --fusion F and --out PATH; see gentables plot --help", kind.name)
   end
   if args.arch or args.kinds then fail.input("--arch and --kinds are for plot --data-dir") end
-  local format = args.out:match("%.(%w+)$")
-  if not pictures.formats[format or ""] then
+  local ending = args.out:match("%.(%w+)$")
+  if not pictures.formats[ending or ""] then
     fail.input("--out %s: ends in neither .png nor .svg", args.out)
   end
-  check_gnuplot({ format })
+  check_gnuplot({ ending })
   local rows = sweep.of_files({ table.unpack(args, 2) }, args)
   local over_tp_sizes = require("plot." .. kind.name).over_tp_sizes
   local of = { fusion = check_fusion(rows, args.fusion), path = args.out,

@@ -67,10 +67,17 @@ frames.missing_entry = { text = "no time", missing = true }
 
 local SWATCH_WIDTH, SWATCH_HEIGHT = 0.22, 0.13
 
--- Three diagonals through a box, as x1, y1, x2, y2; those of neighbours meet.
-function frames.diagonals(x, y, width, height)
-  return { { x, y, x + width, y + height }, { x, y + height / 2, x + width / 2, y + height },
-    { x + width / 2, y, x + width, y + height / 2 } }
+-- Diagonals through a box, as x1, y1, x2, y2: the one between its corners and count - 1 on each side of
+-- it. Those of neighbours meet.
+function frames.diagonals(x, y, width, height, count)
+  local lines = {}
+  for i = 1 - count, count - 1 do
+    local shift = i / count -- of the line's left end, upwards
+    local x1, x2 = math.max(0, -shift), math.min(1, 1 - shift)
+    lines[#lines + 1] = { x + x1 * width, y + (x1 + shift) * height, x + x2 * width,
+      y + (x2 + shift) * height }
+  end
+  return lines
 end
 
 local function add_swatch(frame, entry)
@@ -102,7 +109,7 @@ function methods:close(panels_height)
   for _, box in ipairs(self.swatches) do
     if box.hatch then
       local y = box.y - box.height / 2
-      for _, line in ipairs(frames.diagonals(box.x, y, box.width, box.height)) do
+      for _, line in ipairs(frames.diagonals(box.x, y, box.width, box.height, 2)) do
         line.colour = box.hatch
         table.insert(self.hatches, line)
       end

@@ -20,6 +20,7 @@ local MANY = { panels = 12, cell = 0.2 } -- more panels have cells of this size 
 local ROOMY = { cell = 0.6, width = 5.2, height = 1.4 } -- where a picture has a single panel
 local LOG_PANEL = { width = 8.5, height = 4.6 }
 local BAR_WIDTH, BAR_GAP, BAR_LABELS, LOWEST_BAR = 0.16, 0.18, 0.75, 1.6
+local HATCH = 0.14 -- between the lines of a hatch
 local GAP, OVERLAP = 0.03, -0.004 -- of a cell, on each side
 
 -- ---- cells ------------------------------------------------------------------------------------
@@ -37,13 +38,23 @@ function maps.place(values, scale)
 end
 
 -- Lines that hatch a cell go to `list`.
-local function hatch(list, x, y, width, height)
-  for _, line in ipairs(frames.diagonals(x, y, width, height)) do list[#list + 1] = line end
+local function hatch(list, grid, x, y, width, height)
+  local count = math.max(1, math.floor(math.max(width * grid.x_inch, height * grid.y_inch) / HATCH + 0.5))
+  for _, line in ipairs(frames.diagonals(x, y, width, height, count)) do list[#list + 1] = line end
 end
 
--- The cells of a panel, in the axes' coordinates: { fills, hatches, missing_hatches, texts }.
+-- What lies below a text, so that the lines of a hatch do not cross it.
+local function patch(grid, t, h, text, colour)
+  local width = layout.width_of(text, grid.font) / grid.x_inch
+  local height = layout.height_of(grid.font) / grid.y_inch
+  local x, y = grid.x_at[t] - width / 2, grid.y_at[h] - height / 2
+  return { x, x + width, y, y + height, colours.number(colour) }
+end
+
+-- The cells of a panel, in the axes' coordinates: { fills, hatches, missing_hatches, patches, texts }.
 local function cells_of(slice, panel, grid, with_text)
-  local out = { fills = {}, hatches = {}, missing_hatches = {}, texts = {}, count_missing = 0 }
+  local out = { fills = {}, hatches = {}, missing_hatches = {}, patches = {}, texts = {},
+    count_missing = 0 }
   for h = 1, #slice.hidden_sizes do
     for t = 1, #slice.num_tokens do
       local cell = panel.cell(h, t)
@@ -54,13 +65,14 @@ local function cells_of(slice, panel, grid, with_text)
       out.fills[#out.fills + 1] = { x, x + width, y, y + height, colours.number(colour) }
       if not cell then
         out.count_missing = out.count_missing + 1
-        hatch(out.missing_hatches, x, y, width, height)
+        hatch(out.missing_hatches, grid, x, y, width, height)
       elseif cell.hatched then
-        hatch(out.hatches, x, y, width, height)
+        hatch(out.hatches, grid, x, y, width, height)
       end
       if with_text and cell and cell.text then
         out.texts[#out.texts + 1] = { grid.x_at[t], grid.y_at[h], cell.text,
-          colours.number(colours.text_on(colour)), cell.hatched and colours.number(colour) or nil }
+          colours.number(colours.text_on(colour)) }
+        if cell.hatched then out.patches[#out.patches + 1] = patch(grid, t, h, cell.text, colour) end
       end
     end
   end
@@ -131,10 +143,12 @@ end
 
 -- ---- the model --------------------------------------------------------------------------------
 
-local function grid_of(slice, spec)
-  local grid = { gap = spec.scale == "log" and OVERLAP or GAP }
+local function grid_of(slice, spec, places)
+  local grid = { gap = spec.scale == "log" and OVERLAP or GAP, font = cell_font(spec) }
   grid.x_at, grid.x_edges = maps.place(slice.num_tokens, spec.scale)
   grid.y_at, grid.y_edges = maps.place(slice.hidden_sizes, spec.scale)
+  grid.x_inch = places.width / (grid.x_edges[#grid.x_edges] - grid.x_edges[1])
+  grid.y_inch = places.height / (grid.y_edges[#grid.y_edges] - grid.y_edges[1])
   return grid
 end
 
@@ -224,8 +238,9 @@ end
 
 -- The model of the template; `slice` as sweep.lua has it.
 function maps.model(slice, spec)
-  local gaps, grid = gaps_of(slice, spec), grid_of(slice, spec)
+  local gaps = gaps_of(slice, spec)
   local places = places_of(slice, spec, gaps)
+  local grid = grid_of(slice, spec, places)
   local contents, missing = contents_of(slice, spec, grid, places.with_text)
   local frame = frames.new(slice, spec.title, 2 * frames.edge + places.right + gaps.right,
     foot_of(slice, spec, missing, places.with_text))

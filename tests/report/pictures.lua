@@ -48,7 +48,7 @@ end
 function TestPictures.test_the_best_strategy_has_its_colour_and_missing_cells_are_grey()
   local path, model = draw("best_strategy", example())
   local found = lib.pixels(path, { place(model, 1, 1, 1, 0.15), place(model, 1, 2, 1, 0.15),
-    place(model, 1, 1, 2, 0.15), place(model, 1, 2, 2, 0.25) })
+    place(model, 1, 1, 2, 0.15), place(model, 1, 2, 2, 0.04) })
   lu.assertEquals(found, { "#e69f00", "#0072b2", "#e69f00", "#e6e6e6" })
 end
 
@@ -81,7 +81,7 @@ function TestPictures.test_times_go_from_dark_to_bright_in_one_scale_for_all_str
     { "ONESHOT", "TWOSHOT", "AUTO" })
   -- 8 is the least and 1000 the most; 20 is at log(2.5) / log(125) = 0.1898 of the ten colours
   local found = lib.pixels(path, { place(model, 3, 1, 1, 0.1), place(model, 1, 1, 2, 0.1),
-    place(model, 2, 2, 1, 0.1), place(model, 2, 1, 2, 0.25) })
+    place(model, 2, 2, 1, 0.1), place(model, 2, 1, 2, 0.04) })
   lu.assertEquals(found, { "#440154", "#fde725", colours.at(colours.time, math.log(2.5) / math.log(125)),
     "#e6e6e6" })
 end
