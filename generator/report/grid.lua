@@ -41,23 +41,29 @@ local tags = setmetatable({}, { __index = function(self, name)
   return self[name]
 end })
 
+-- A cell: its strategy (nil: unmeasured), what stands behind the mark, whether the other table has another.
 local function cell_text(name, mark, is_changed)
   if not name then return is_changed and '<td class="none differs">–' or '<td class="none">–' end
   local tag = tags[name]
   return (is_changed and tag.changed or tag.open) .. tag.mark .. mark
 end
 
--- A table of cells: `get(h, t)` gives the strategy (nil: unmeasured), what stands behind its mark, and
--- whether the other table has another strategy.
-local function cells_table(block, class, caption, get)
+-- A table over the hidden sizes and token counts of `block`: get(h, t) gives a cell with its tag.
+function grid.table(block, class, caption, get)
   local out = { ('<table class="%s"><caption>%s</caption>%s<tbody>'):format(class, page.escape(caption),
     head(block.num_tokens)) }
   for h = #block.hidden_sizes, 1, -1 do
     out[#out + 1] = ('\n<tr><th scope="row">%d'):format(block.hidden_sizes[h])
-    for t = 1, #block.num_tokens do out[#out + 1] = cell_text(get(h, t)) end
+    for t = 1, #block.num_tokens do out[#out + 1] = get(h, t) end
   end
   out[#out + 1] = "</table>"
   return table.concat(out)
+end
+
+-- A strategy in a legend.
+function grid.key(strategy)
+  return ('<li title="%s"><span class="key %s">%s</span> %s</li>'):format(page.escape(strategy.help),
+    data.class(strategy.name), page.escape(strategy.mark), page.escape(strategy.name))
 end
 
 -- The incumbent's choices for the cells of a fusion, [h][t] = name or false; nil where it has none of them.
@@ -82,18 +88,18 @@ local function winner(cell) return cell and cell.strategy or nil end
 
 -- The table of a fusion (of summary.blocks); `old`: of grid.old_choices, or nil. "?": the choice is in doubt.
 function grid.new_table(block, fusion, caption, old)
-  return cells_table(block, "cells new", caption, function(h, t)
+  return grid.table(block, "cells new", caption, function(h, t)
     local cell = fusion.rows[h][t]
-    return winner(cell), cell and summary.is_doubtful(cell) and "?" or "",
-      old ~= nil and (old[h][t] or nil) ~= winner(cell)
+    return cell_text(winner(cell), cell and summary.is_doubtful(cell) and "?" or "",
+      old ~= nil and (old[h][t] or nil) ~= winner(cell))
   end)
 end
 
 -- The table of the incumbent's choices.
 function grid.old_table(block, fusion, caption, old)
-  return cells_table(block, "cells old", caption, function(h, t)
+  return grid.table(block, "cells old", caption, function(h, t)
     local name = old[h][t] or nil
-    return name, "", name ~= winner(fusion.rows[h][t])
+    return cell_text(name, "", name ~= winner(fusion.rows[h][t]))
   end)
 end
 
