@@ -24,9 +24,11 @@ end
 local function arch_of(folder, asked)
   if asked then return asked end
   local archs = archs_in(folder)
-  if #archs == 0 then fail.input("%s: no benchmark.tp{N}.{arch}.csv is there; gentables sweep makes them", folder) end
-  if #archs > 1 then
-    fail.input("%s: has rows of %s; --arch with one of them would be right", folder, table.concat(archs, ", "))
+  if #archs == 0 then
+    fail.input("%s: no benchmark.tp{N}.{arch}.csv is there; gentables sweep makes them", folder)
+  elseif #archs > 1 then
+    fail.input("%s: has rows of %s; --arch with one of them would be right", folder,
+      table.concat(archs, ", "))
   end
   return archs[1]
 end
@@ -42,7 +44,7 @@ local function check(args)
   end
 end
 
--- A name for each sweep: its label, or the last part of its folder, with a number where that is there already.
+-- A name for each sweep: its label, or the last part of its folder; with a number where it is not the first.
 local function labels_of(args, folders)
   local out, seen = {}, {}
   for i, folder in ipairs(folders) do

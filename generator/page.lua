@@ -187,26 +187,48 @@ local function is_numeric(rows, index)
   return false
 end
 
+-- The table without those of its columns that options.may_go names and that say the same in every row.
+local function without_constant(options)
+  local kept, rows = {}, {}
+  for i, column in ipairs(options.columns) do
+    local same = false
+    for _, title in ipairs(options.may_go or {}) do same = same or title == column end
+    for _, row in ipairs(options.rows) do same = same and row[i] == options.rows[1][i] end
+    if not same then kept[#kept + 1] = i end
+  end
+  if #kept == #options.columns then return options.columns, options.rows end
+  local columns = {}
+  for k, i in ipairs(kept) do columns[k] = options.columns[i] end
+  for r, row in ipairs(options.rows) do
+    rows[r] = {}
+    for k, i in ipairs(kept) do rows[r][k] = row[i] end
+  end
+  return columns, rows
+end
+
 -- A table. `options`: caption; columns = { title | { title =, format = of numbers, class =, help = } ... };
 -- rows = { { value... } ... }, where a value is nil (empty), a text, a number (formatted by the column), or
--- { text =, value =, class =, title = }; plain = true: neither sorts nor copies; note. Its first column is
--- the row's name unless names = false. classes that have a style: better, worse, changed, doubt, missing.
+-- { text =, value =, class =, title = }; plain = true: neither sorts nor copies; note; may_go =
+-- { titles }: columns that are left out where all rows say the same. Classes that have a style: better,
+-- worse, changed, doubt, missing.
 function page:table(options)
-  local out, columns = {}, {}
+  local out = {}
   local function add(text) out[#out + 1] = text end
-  for i, column in ipairs(options.columns) do columns[i] = column_of(column) end
+  local kept, rows = without_constant(options)
+  local columns = {}
+  for i, column in ipairs(kept) do columns[i] = column_of(column) end
   add(('<div class="table"><table%s>\n'):format(options.plain and "" or ' class="sortable"'))
   if options.caption then add(("<caption>%s</caption>\n"):format(escape(options.caption))) end
   add("<thead><tr>")
   for i, column in ipairs(columns) do
-    add(('<th scope="col"%s%s>%s</th>'):format(is_numeric(options.rows, i) and ' class="number"' or "",
+    add(('<th scope="col"%s%s>%s</th>'):format(is_numeric(rows, i) and ' class="number"' or "",
       column.help and (' title="%s"'):format(escape(column.help)) or "", escape(column.title)))
   end
   add("</tr></thead>\n<tbody>\n")
-  for _, row in ipairs(options.rows) do
+  for _, row in ipairs(rows) do
     add("<tr>")
     for i, column in ipairs(columns) do add(cell(row[i], column)) end
-    add("\n")
+    add("</tr>\n")
   end
   add("</tbody></table></div>\n")
   if options.note then add(('<p class="note">%s</p>\n'):format(escape(options.note))) end

@@ -120,23 +120,6 @@ end
 
 -- ---- how sure ---------------------------------------------------------------------------------
 
--- Adds a table without those of its columns `may_go` (titles) that say the same in every row.
-local function add_table(p, columns, rows, may_go)
-  local kept = {}
-  for i, title in ipairs(columns) do
-    local same = lists.contains(may_go, title)
-    for _, row in ipairs(rows) do same = same and row[i] == rows[1][i] end
-    if not same then kept[#kept + 1] = i end
-  end
-  local options = { columns = {}, rows = {} }
-  for k, i in ipairs(kept) do options.columns[k] = columns[i] end
-  for r, row in ipairs(rows) do
-    options.rows[r] = {}
-    for k, i in ipairs(kept) do options.rows[r][k] = row[i] end
-  end
-  p:table(options)
-end
-
 local function bound_in_words(tally)
   if not tally.bound then return nil end
   return { text = ("%s (%s to %s)"):format(percent(tally.bound, 0), percent(tally.least_bound, 0),
@@ -195,16 +178,17 @@ local function add_sureness(p, views)
   p:section("How sure", { id = "sure", note = "Margin: how much longer the " ..
     "runner-up takes. Could lose: the most that a choice can lose if the medians lie anywhere in their " ..
     "intervals. Bound: the part of the best time that memory and links need at least." })
-  add_table(p, { "arch", "TP", "fusion", "data", "cells", "unmeasured", "in doubt", "margin, median",
-    "margin, least", "could lose, most", "bound, median (range)" }, sure_rows(views), { "arch", "data" })
+  p:table { columns = { "arch", "TP", "fusion", "data", "cells", "unmeasured", "in doubt", "margin, median",
+    "margin, least", "could lose, most", "bound, median (range)" }, rows = sure_rows(views),
+    may_go = { "arch", "data" } }
   local rows, count = shakiest(views)
   if count == 0 then
     p:text("No choice is in doubt.")
   else
     p:heading(count > #rows and ("The %d shakiest of %d choices in doubt"):format(#rows, count)
       or ("The %s in doubt"):format(formats.counted(count, "choice")))
-    add_table(p, { "arch", "TP", "fusion", "data", "tokens", "hidden", "best", "runner-up", "margin", "sure",
-      "could lose" }, rows, { "arch", "data" })
+    p:table { columns = { "arch", "TP", "fusion", "data", "tokens", "hidden", "best", "runner-up", "margin",
+      "sure", "could lose" }, rows = rows, may_go = { "arch", "data" } }
   end
 end
 
@@ -251,8 +235,8 @@ local function add_missing(p, views)
     end
     for _, block in ipairs(view.blocks) do unmeasured = unmeasured + block.total.unmeasured end
     if #rows > 0 then
-      add_table(p, { "arch", "TP", "cells × strategies", "strategies", "reason" }, rows,
-        #views == 1 and { "arch" } or {})
+      p:table { columns = { "arch", "TP", "cells × strategies", "strategies", "reason" }, rows = rows,
+        may_go = #views == 1 and { "arch" } or {} }
     elseif unmeasured > 0 then
       p:text(("%s of %s without any time; nothing beside the rows says why."):format(
         formats.counted(unmeasured, "cell"), view.arch))

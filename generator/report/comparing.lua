@@ -1,10 +1,10 @@
 -- The numbers of a comparison of sweeps: the first is the base, each other is set against it, cell by cell.
 -- It knows no page.
 --
---   comparing.of(sources) -> { sweeps = { { source, canonical, blocks }... }, groups }, where a group is one TP
---   size, data type, operation, mode and fusion:
---     { tp, words, fusion, hidden_sizes, num_tokens, missing = { sweep -> true }, cells[h][t][sweep] = cell or
---       false, against = { [sweep] = tally } }
+--   comparing.of(sources) -> { sweeps = { { source, canonical, blocks }... }, groups }, where a group is one
+--   TP size, data type, operation, mode and fusion:
+--     { tp, words, fusion, hidden_sizes, num_tokens, missing = { sweep -> true }, cells[h][t][sweep] = cell
+--       or false, against = { [sweep] = tally } }
 local lists = require "lists"
 local model = require "model"
 local formats = require "formats"

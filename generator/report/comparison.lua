@@ -1,5 +1,5 @@
--- The page of gentables compare: what was compared, what changed in a few numbers, maps of every table side by
--- side and as difference, all numbers, and what is missing. The numbers come from comparing.lua.
+-- The page of gentables compare: what changed in a few numbers, what was compared, maps of every table side
+-- by side and as difference, all numbers, and what is missing. The numbers come from comparing.lua.
 local colours = require "plot.colours"
 local comparing = require "report.comparing"
 local file = require "core.file"
@@ -27,7 +27,8 @@ local function style()
   local out = { assert(file.read(gentables.home .. "/templates/reports/report.css")),
     assert(file.read(gentables.home .. "/templates/reports/comparison.css")) }
   for i, colour in ipairs(change_scale) do
-    out[#out + 1] = (".c%d{background:%s;color:%s;fill:%s}"):format(i, colour, colours.text_on(colour), colour)
+    out[#out + 1] = (".c%d{background:%s;color:%s;fill:%s}"):format(i, colour, colours.text_on(colour),
+      colour)
   end
   return table.concat(out, "\n")
 end
@@ -86,7 +87,8 @@ local function fact_row(title, count, get)
   local row = { title }
   for s = 1, count do
     local text = get(s)
-    row[s + 1] = { text = text or "missing", class = not text and "missing" or text ~= get(1) and "changed" or nil }
+    row[s + 1] = text and { text = text, class = text ~= get(1) and "changed" or nil }
+      or { text = "missing", class = "missing" }
   end
   return row
 end
@@ -101,11 +103,16 @@ local function add_sources(p, comparison, labels)
       return records[s] and text_of(records[s][fact.group][fact.name])
     end)
   end
-  rows[#rows + 1] = fact_row("Rows", count, function(s) return tostring(#comparison.sweeps[s].source.rows) end)
-  p:section("What was compared", { id = "compared", note = "What differs from the first, the base, is marked." })
+  rows[#rows + 1] = fact_row("Rows", count, function(s)
+    return tostring(#comparison.sweeps[s].source.rows)
+  end)
+  p:section("What was compared", { id = "compared",
+    note = "What differs from the first, the base, is marked." })
   p:table { columns = { "", table.unpack(labels) }, rows = rows, plain = true }
   for s, label in ipairs(labels) do
-    if not records[s] then p:missing(("what machine and programs measured %s: no provenance"):format(label)) end
+    if not records[s] then
+      p:missing(("what machine and programs measured %s: no provenance"):format(label))
+    end
   end
 end
 
@@ -123,8 +130,9 @@ end
 local function sentence(total, label, base)
   if total.cells == 0 then return ("%s and %s have no shape in common."):format(base, label) end
   local ratio = math.exp(total.log_sum / total.cells)
-  local out = { ("%s: the best times are %.1f %% %s than those of %s (geometric mean over %s)."):format(label,
-    100 * math.abs(ratio - 1), ratio < 1 and "shorter" or "longer", base, formats.counted(total.cells, "shape")) }
+  local out = { ("%s: the best times are %.1f %% %s than those of %s (geometric mean over %s)."):format(
+    label, 100 * math.abs(ratio - 1), ratio < 1 and "shorter" or "longer", base,
+    formats.counted(total.cells, "shape")) }
   out[#out + 1] = ("Clearly faster: %d, clearly slower: %d."):format(total.faster, total.slower)
   out[#out + 1] = ("Another strategy is best in %d."):format(total.changed)
   if total.losses > 0 then
@@ -134,25 +142,30 @@ local function sentence(total, label, base)
   return table.concat(out, " ")
 end
 
-local function add_changes(p, comparison, labels)
-  p:section("What changed", { id = "changed", note = ("Clearly: the 95 %% intervals do not overlap, or, where " ..
-    "there are none, more than %.0f %%. Loses: the mean, and the most, that the base's choices take longer here " ..
-    "than the best does."):format(100 * summary.least_margin) })
-  for s = 2, #labels do
-    p:text(sentence(sum_of(comparison, s), labels[s], labels[1]))
-    local rows = {}
-    for _, group in ipairs(comparison.groups) do
-      local tally = group.against[s]
-      if tally.cells > 0 then
-        rows[#rows + 1] = { group.tp, group.fusion, group.words, tally.cells, change_cell(tally.ratio),
-          tally.faster, tally.slower, tally.changed, tally.mean_loss and { text = percent(tally.mean_loss),
-            value = tally.mean_loss }, { text = percent(tally.most_loss), value = tally.most_loss } }
-      end
+local function change_rows(comparison, s)
+  local rows = {}
+  for _, group in ipairs(comparison.groups) do
+    local tally = group.against[s]
+    if tally.cells > 0 then
+      rows[#rows + 1] = { group.tp, group.fusion, group.words, tally.cells, change_cell(tally.ratio),
+        tally.faster, tally.slower, tally.changed, tally.mean_loss and { text = percent(tally.mean_loss),
+          value = tally.mean_loss }, { text = percent(tally.most_loss), value = tally.most_loss } }
     end
+  end
+  return rows
+end
+
+local function add_changes(p, comparison, labels)
+  p:section("What changed", { id = "changed", note = ("Clearly: the 95 %% intervals do not overlap, or, " ..
+    "where there are none, more than %.0f %%. Loses: the mean, and the most, that the base's choices take " ..
+    "longer here than the best does."):format(100 * summary.least_margin) })
+  for s = 2, #labels do
+    if #labels > 2 then p:text(sentence(sum_of(comparison, s), labels[s], labels[1])) end
+    local rows = change_rows(comparison, s)
     if #rows > 0 then
       p:table { caption = ("%s against %s"):format(labels[s], labels[1]), rows = rows, columns = { "TP",
         "fusion", "data", "shapes", "best time", "clearly faster", "clearly slower", "other choice",
-        "base's choice loses", "at most" } }
+        "base's choice loses", "at most" }, may_go = { "data" } }
     end
   end
 end
@@ -220,8 +233,12 @@ end
 local function add_pictures(p, group, labels)
   local list = {}
   for s, label in ipairs(labels) do
-    list[#list + 1] = group.missing[s] and { title = label, missing = ("no rows of TP %d, %s, %s"):format(group.tp,
-      group.fusion, group.words) } or { title = label, markup = grid.small_picture(group, fusion_of(group, s)) }
+    if group.missing[s] then
+      list[s] = { title = label,
+        missing = ("no rows of TP %d, %s, %s"):format(group.tp, group.fusion, group.words) }
+    else
+      list[s] = { title = label, markup = grid.small_picture(group, fusion_of(group, s)) }
+    end
   end
   for s = 2, #labels do
     if group.against[s].cells > 0 then
@@ -252,6 +269,7 @@ local function add_tables(p, group, labels)
   p:html("</div></details>\n")
 end
 
+-- The strategies that are best anywhere.
 local function legend_of(comparison)
   local out, wins = {}, {}
   for _, sweep in ipairs(comparison.sweeps) do
@@ -263,21 +281,24 @@ local function legend_of(comparison)
     if wins[strategy.name] then out[#out + 1] = grid.key(strategy) end
   end
   out[#out + 1] = '<li><span class="key none">–</span> unmeasured</li>'
-  return '<ul class="legend">' .. table.concat(out) .. "</ul>\n", wins
+  return '<ul class="legend">' .. table.concat(out) .. "</ul>\n"
 end
 
 local function change_legend()
-  local words = { "less than −33 %", "−9 %", "−2 %", "about the same", "+2 %", "+10 %", "+50 % and more" }
+  local words = { "below −33 %", "to −9 %", "to −2 %", "about the same", "from +2 %", "from +10 %",
+    "from +50 %" }
   local out = {}
-  for i, text in ipairs(words) do out[i] = ('<li><span class="key c%d">&nbsp;</span> %s</li>'):format(i, text) end
+  for i, text in ipairs(words) do
+    out[i] = ('<li><span class="key c%d">&nbsp;</span> %s</li>'):format(i, text)
+  end
   return '<ul class="legend">' .. table.concat(out) .. "</ul>\n"
 end
 
 local function add_maps(p, comparison, labels)
-  p:section("Maps", { id = "maps", note = "Tokens to the right, hidden size up. First the best strategies, a " ..
-    "white corner is a choice in doubt; then how the best times differ from the base: blue is faster, brown " ..
-    "slower. In the tables a frame marks another choice than the base's." })
-  p:html((legend_of(comparison))):html(change_legend())
+  p:section("Maps", { id = "maps", note = "Tokens to the right, hidden size up. First the best " ..
+    "strategies, a white corner is a choice in doubt; then how the best times differ from the base: blue is faster, " ..
+    "brown slower. In the tables a frame marks another choice than the base's." })
+  p:html(legend_of(comparison)):html(change_legend())
   for _, group in ipairs(comparison.groups) do
     p:heading(("TP %d, %s, %s"):format(group.tp, group.fusion, group.words))
     add_pictures(p, group, labels)
@@ -289,8 +310,8 @@ end
 
 -- The row of a cell: where it is, then time and strategy of each sweep, then the changes.
 local function number_row(group, h, t, count)
-  local of, row, most = group.cells[h][t], nil, 0
-  row = { group.tp, group.fusion, group.words, group.num_tokens[t], group.hidden_sizes[h] }
+  local of, most = group.cells[h][t], 0
+  local row = { group.tp, group.fusion, group.words, group.num_tokens[t], group.hidden_sizes[h] }
   for s = 1, count do
     row[4 + 2 * s] = of[s] and of[s].time_us or nil
     row[5 + 2 * s] = of[s] and { text = of[s].strategy,
@@ -332,7 +353,7 @@ local function add_numbers(p, comparison, labels)
   for s = 2, count do columns[#columns + 1] = labels[s] .. " against " .. labels[1] end
   p:section("Numbers", { id = "numbers", note = #all > #rows and
     ("The %d largest changes of %d shapes."):format(#rows, #all) or "All shapes, the largest change first." })
-  p:table { columns = columns, rows = rows }
+  p:table { columns = columns, rows = rows, may_go = { "data" } }
 end
 
 -- ---- what is missing --------------------------------------------------------------------------
@@ -382,8 +403,8 @@ function comparison_page.page(sources, labels)
     style = style() .. "\n" .. grid.style(names) })
   add_changes(p, comparison, labels)
   add_strategies(p, comparison, labels)
-  add_maps(p, comparison, labels)
   add_sources(p, comparison, labels)
+  add_maps(p, comparison, labels)
   add_numbers(p, comparison, labels)
   add_missing(p, comparison, labels)
   return p

@@ -55,6 +55,7 @@ function grid.table(block, class, caption, get)
   for h = #block.hidden_sizes, 1, -1 do
     out[#out + 1] = ('\n<tr><th scope="row">%d'):format(block.hidden_sizes[h])
     for t = 1, #block.num_tokens do out[#out + 1] = get(h, t) end
+    out[#out + 1] = "</tr>"
   end
   out[#out + 1] = "</table>"
   return table.concat(out)

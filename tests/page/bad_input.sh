@@ -34,3 +34,23 @@ fi
 ends_with 0 "$GENTABLES" report --data-dir "$host" --arch host --out "$WORK/a"
 ends_with 0 "$GENTABLES" report --data-dir "$host" --arch host --out "$WORK/b"
 cmp -s "$WORK/a/report.html" "$WORK/b/report.html" || die "two reports of the same rows differ"
+
+# compare: two folders at least, labels for all or none, an arch where a folder has several.
+cp "$host"/benchmark.* "$WORK/rows"
+ends_with 2 "$GENTABLES" compare "$host" --out "$WORK/compare.html"
+one_line 'compare takes DIR DIR'
+ends_with 2 "$GENTABLES" compare "$host" "$host"
+one_line 'compare needs --out FILE'
+ends_with 2 "$GENTABLES" compare "$host" "$host" --label one --out "$WORK/compare.html"
+one_line '2 folders and 1 --label'
+ends_with 2 "$GENTABLES" compare "$host" "$WORK/rows" --out "$WORK/compare.html"
+one_line 'rows of host, sm90; --arch'
+ends_with 2 "$GENTABLES" compare "$host" "$WORK/nowhere" --out "$WORK/compare.html"
+one_line 'nowhere'
+ends_with 2 "$GENTABLES" compare "$host" "$SOURCE/cmake" --out "$WORK/compare.html"
+one_line 'cmake: no benchmark'
+ends_with 1 "$GENTABLES" compare "$host" "$host" --out "$WORK/no/such/folder/compare.html"
+one_line 'no/such/folder'
+[ ! -e "$WORK/compare.html" ] || die "a refused comparison left something"
+ends_with 0 "$GENTABLES" compare "$host" "$WORK/rows" --arch host --out "$WORK/compare.html"
+[ -s "$WORK/compare.html" ] || die "no page"
