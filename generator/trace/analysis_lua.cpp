@@ -11,20 +11,20 @@
 //   A:kernel_rows() -> { { parent, first_kernel, kernel, stream, count, sum, min, max, uid }, ... }
 //   A:short_kernel_rows(limit) -> the same with arguments
 //   A:short_kernel_histogram(limit, bins) -> begin, end, { count, ... }; nothing where none is so short
-//   A:select(kind, flags) -> S      "launchers", "modelled", "backward" or "unified"; flags[number of a name]
-//   =
-//                                   1: modelled, 2: and its backward, 3: both
-//   S:combos() -> columns { name, arguments, track, kernel, model_name, model_arguments, first_kernel,
-//   kernels,
-//       uid, count }, one per combo; arguments -1: none; model_…: of the forward op, of a backward one
+//   A:select(kind, flags) -> S
+//       kind: "launchers", "modelled", "backward" or "unified"; flags[number of a name] = 1 there are sums for
+//       it + 2 also for its backward + 4 only the outermost is listed + 8 * number of its sheet
+//   S:combos() -> columns, a row for each combo, and nested, a number
+//       { name, arguments, track, kernel, model_name, model_arguments, first_kernel, kernels, uid, count };
+//       arguments are -1 where there are none; model_...: of the forward op, where this is a backward
 //   S:kernels(combo) -> { name, ... }                                  in the order of the selection
 //   S:group(map, groups, specs) -> columns { count, uid, combo }, and at 1, 2, ... for each spec columns
 //       { mean, median, deviation, min, max, sum, count }. map[combo] = group, or nil: left out;
 //       spec = { "time" | "computing" | "subtree" | "duration", work }, work[combo]: the value is work / time
-//   S:details(map, groups) -> for each group { { name, stream, count, sum, mean, median, deviation, min, max
-//   } } S:instances(map, group) -> columns { uid, start, stop, time, op_start, kernel, kernel_start,
-//   kernel_time },
-//       one per instance: its first kernel's start, last one's end, and its longest kernel
+//   S:details(map, groups) -> columns kernel_details_summary, trunc_kernel_details; nil: no kernels
+//   S:instances(map, group) -> columns, a row for each instance
+//       { uid, start, stop, time, op_start, kernel, kernel_start, kernel_time }: its first kernel's start, its
+//       last one's end, and its longest kernel
 #include "trace_lua.h"
 
 #include <algorithm>
@@ -315,6 +315,7 @@ int push_combos(lua_State *lua) {
     auto begin = [&of](size_t i) { return of.first[of.combos[i].instance]; };
     auto end = [&of](size_t i) { return of.first[of.combos[i].instance + 1]; };
     lua_newtable(lua);
+    set_integer(lua, "nested", of.nested);
     set_column(lua, "name", rows, [&](size_t i) { push_text(lua, names, of.op(first(i)).name); });
     set_column(lua, "arguments", rows, [&](size_t i) {
         uint32_t number = of.op(first(i)).arguments;

@@ -5,7 +5,8 @@
 -- Places of arguments are counted from 0, as PyTorch's schemas are read.
 local families = {}
 
--- `sheet` and `category` are the words of the sheets; `unit`: what computes it.
+-- `sheet` and `category` are the words of the sheets; `unit`: what computes it. outermost: an op below
+-- another of its sheet is not listed, as native_layer_norm in layer_norm: the sheet's times add up.
 families.families = {
   { name = "gemm", category = "GEMM", sheet = "GEMM", unit = "matrix" },
   { name = "sdpa", category = "SDPA_fwd", sheet = "SDPA_fwd", unit = "matrix", backward_sheet = "SDPA_bwd" },
@@ -16,8 +17,9 @@ families.families = {
   { name = "upsample", category = "elementwise", sheet = "UnaryElementwise", unit = "vector" },
   { name = "binary", category = "elementwise", sheet = "BinaryElementwise", unit = "vector" },
   { name = "reduce", category = "reduce", sheet = "Reduce_fwd", unit = "vector" },
-  { name = "norm", category = "NORM_fwd", sheet = "Normalization", unit = "vector" },
-  { name = "norm_backward", category = "NORM_bwd", sheet = "Normalization", unit = "vector" },
+  { name = "norm", category = "NORM_fwd", sheet = "Normalization", unit = "vector", outermost = true },
+  { name = "norm_backward", category = "NORM_bwd", sheet = "Normalization", unit = "vector",
+    outermost = true },
 }
 
 local ops = {}

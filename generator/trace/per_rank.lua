@@ -15,7 +15,7 @@ per_rank.defaults = { short_limit = 10, bins = 100 }
 
 -- What is said of each flaw of a trace, by its name in core.trace.
 local flaws = {
-  malformed = "events without a usable name, ts or dur are left out",
+  malformed = "events without a usable name, ts or dur, or in halves, are left out",
   mended = "texts with control characters or invalid UTF-8 are mended",
   negative = "durations below zero are taken as zero",
   overlapping = "host events that overlap without nesting have no op around them",
@@ -45,7 +45,7 @@ local function add_gaps(notes, analysis, times)
   end
 end
 
-local function add_left_out(notes, left_out, idle)
+local function add_left_out(notes, left_out, idle, nested)
   local reasons = {}
   for reason in pairs(left_out) do reasons[#reasons + 1] = reason end
   table.sort(reasons)
@@ -55,6 +55,10 @@ local function add_left_out(notes, left_out, idle)
   if idle > 0 then
     notes[#notes + 1] = { "without GPU events", idle, nil,
       "ops that launched nothing count with a time of 0 in the sheets of their families" }
+  end
+  if nested > 0 then
+    notes[#notes + 1] = { "nested ops", nested, nil, "ops below another one of their sheet, as div in div: "
+      .. "both are listed, so the times of that sheet add up to more than the GPU worked" }
   end
 end
 
@@ -83,12 +87,12 @@ function per_rank.sheets(rank, options)
   list[#list + 1] = require("trace.sheets.unified").make(rank)
   local kernels = require("trace.sheets.kernels").make(rank, options, times.total)
   table.move(kernels, 1, #kernels, #list + 1, list)
-  local per_op, left_out, idle = require("trace.sheets.per_op").make(rank)
+  local per_op, left_out, idle, nested = require("trace.sheets.per_op").make(rank)
   table.move(per_op, 1, #per_op, #list + 1, list)
   local notes = {}
   add_flaws(notes, rank.trace:info())
   add_gaps(notes, rank.analysis, times)
-  add_left_out(notes, left_out, idle)
+  add_left_out(notes, left_out, idle, nested)
   if options.collectives ~= false then add_collectives(list, rank.trace) end
   if #notes > 0 then
     list[#list + 1] = { name = "incomplete", columns = { "what", "count", "first", "note" }, rows = notes }

@@ -53,12 +53,12 @@ local function flags_of(analysis)
   for i, number in ipairs(numbers) do
     local op = families.op(names[i])
     if op then
-      local sheet = families.family(op).sheet
+      local sheet, is_outermost = families.family(op).sheet, families.family(op).outermost
       if not sheet_numbers[sheet] then
         count = count + 1
         sheet_numbers[sheet] = count
       end
-      flags[number] = 1 + (op.has_backward and 2 or 0) + 4 * sheet_numbers[sheet]
+      flags[number] = 1 + (op.has_backward and 2 or 0) + (is_outermost and 4 or 0) + 8 * sheet_numbers[sheet]
     end
   end
   return flags

@@ -137,7 +137,10 @@ void select_modelled(const analysis &analysis, const model_flags &models, select
     for (uint32_t i = 0; i < events.size(); i++) {
         const event &op = events[i];
         if (op.kind != kind::cpu_op || !(models[op.name] & MODELLED)) continue;
-        if (!is_below_its_like(*analysis.of, models, op)) add_instance(to, slots, i);
+        bool is_nested = is_below_its_like(*analysis.of, models, op);
+        if (is_nested && (models[op.name] & OUTERMOST)) continue;
+        add_instance(to, slots, i);
+        to.nested += is_nested;
     }
     hand_out(to, all_by_time(analysis), above(to, slots));
     measure(to, true);

@@ -32,6 +32,7 @@ struct selection {
     std::vector<uint32_t> first;     // where the GPU events of each begin in gpu; and the end
     std::vector<uint32_t> gpu;       // places in analysis::gpu
     std::vector<combo> combos;       // in order of their first instance
+    uint64_t nested = 0;             // instances below another one of their sheet: its GPU events count twice
 
     const event &op(const instance &one) const { return of->of->events[one.op]; }
     const gpu_event &gpu_at(size_t place) const { return of->gpu[gpu[place]]; }
@@ -41,7 +42,8 @@ struct selection {
 enum : uint8_t {
     MODELLED = 1,      // there are sums for it
     BACKWARD_SUMS = 2, // and for its backward
-    SHEET = 0xFC,      // which sheet lists it, from 1: an op below another one of its sheet is not listed
+    OUTERMOST = 4,     // its sheet does not list it below another op of that sheet
+    SHEET = 0xF8,      // which sheet lists it, from 1
 };
 using model_flags = std::vector<uint8_t>; // of each text
 
@@ -49,7 +51,8 @@ using model_flags = std::vector<uint8_t>; // of each text
 // events: what they launched.
 void select_launchers(const analysis &analysis, selection &to);
 
-// Every modelled cpu_op that is not below another one of its sheet; own GPU events: all below it.
+// Every modelled cpu_op, but those below another one of their sheet where that is not wanted; own GPU events:
+// all below it.
 void select_modelled(const analysis &analysis, const model_flags &models, selection &to);
 
 // Every modelled cpu_op with backward sums and a backward; own GPU events: all below its backward.

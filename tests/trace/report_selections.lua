@@ -103,6 +103,18 @@ function TestPerOp.test_an_op_below_another_of_its_sheet_is_not_listed_again()
   luaunit.assertEquals(names(trace:sheets("norm").Normalization), { "aten::layer_norm" })
 end
 
+function TestPerOp.test_other_ops_below_their_like_are_listed_and_said()
+  local trace = small_trace.new()
+  local args = { dims = { { 8 }, { 8 } }, types = { "float", "float" } }
+  trace:op("aten::div", 0, 50, args)
+  trace:op("aten::div", 10, 30, args)
+  trace:launch(12, 5)
+  local sheets, notes = trace:sheets("div")
+  luaunit.assertEquals(sheets.BinaryElementwise.cell(1, "name_count"), 2)
+  luaunit.assertEquals(sheets.BinaryElementwise.cell(1, "Kernel Time (µs)_sum"), 10.0)
+  luaunit.assertEquals({ notes[1][1], notes[1][2] }, { "nested ops", 1 })
+end
+
 function TestPerOp.test_columns_that_only_other_ops_have_are_nan()
   local trace = small_trace.new()
   trace:op("aten::mm", 0, 10, MATRICES)

@@ -1,5 +1,5 @@
 -- A sheet for each family of ops that there are sums for: what was computed and moved, how fast, by name and
--- parameters. Its rows are every such op that is not below another one of its sheet, launcher or not.
+-- parameters. Its rows are all such ops, launchers or not; of norms the outermost.
 local families = require "trace.families"
 local grouping = require "trace.grouping"
 local perf_model = require "trace.perf_model"
@@ -173,14 +173,16 @@ local function backward_sheet(name) return families.family(families.op(name)).ba
 
 per_op.forward_sheet = forward_sheet
 
--- All of them, what was left out: { [reason] = number of ops }, and how many ops ran nothing on the GPU.
+-- All of them, what was left out: { [reason] = number of ops }, and how many ops ran nothing on the GPU, and
+-- how many stand below another one of their sheet.
 function per_op.make(rank)
   local list, left_out, _, _, idle = per_op.of(rank, "modelled", perf_model.of, forward_sheet)
   local backward, backward_left_out = per_op.of(rank, "backward", perf_model.backward_of, backward_sheet)
   table.move(backward, 1, #backward, #list + 1, list)
   add_counts(left_out, backward_left_out)
   table.sort(list, function(a, b) return a.name < b.name end)
-  return list, left_out, idle
+  local _, combos = rank:select("modelled")
+  return list, left_out, idle, combos.nested
 end
 
 return per_op
