@@ -73,17 +73,15 @@ function incomplete.note(all, timed, ranks, offsets, notes)
     return one.count < one.expected and ("%s (not on rank %s)"):format(one.id,
       table.concat(missing_in(one, ranks), ", "))
   end)
-  add(count, "%d collectives were not found on every rank: %s", named)
+  add(count, "collectives not found on every rank (%d): %s", named)
   count, named = some(timed, function(one)
-    return one.told.group_size and one.count < one.told.group_size and one.id
+    return one.told.group_size and one.expected < one.told.group_size and one.id
   end)
-  add(count, "%d collectives have more ranks than were found; their latency is the least of those found: %s",
-    named)
+  add(count, "collectives with more ranks than are here, whose latency is the least of these (%d): %s", named)
   count, named = some(all, function(one) return one.count > 1 and one.apart and one.id end)
-  add(count, "%d collectives were not on all their ranks at one time, so their times say little: %s", named)
+  add(count, "collectives not on all their ranks at one time, so that times say little (%d): %s", named)
   count, named = some(timed, function(one) return not one.algorithm_bandwidth and one.id end)
-  add(count, "%d collectives have no bandwidth: their type or size is not told, or they took no time: %s",
-    named)
+  add(count, "collectives without bandwidth, as type, size or time is not told (%d): %s", named)
 end
 
 return incomplete

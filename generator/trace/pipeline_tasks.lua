@@ -185,7 +185,8 @@ end
 -- those that wrote them.
 function tasks.comparisons(plan, made_tasks)
   local found, sweep = pcall(compare_sources.find, plan.analysis)
-  if not found then return {} end -- no reports, which was told
+  if not found and not fail.is_failure(sweep) then error(sweep, 0) end
+  if not found or sweep.kind ~= "sweep" then return {} end -- no threads and channels to compare over
   local out, writer = {}, {}
   for _, task in ipairs(made_tasks) do writer[task.title .. "_csvs"] = task end
   for _, field in ipairs { "threads", "channels" } do

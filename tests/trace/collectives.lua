@@ -209,7 +209,7 @@ function TestCollectives.test_an_unknown_type_has_no_bandwidth_and_that_is_told(
   write_sweep(function(trace)
     trace:collective { name = "allreduce", elements = 64, dtype = "Quantum", start = 6000, duration = 5 }
   end)
-  expect(0, "have no bandwidth", "--csv")
+  expect(0, "without bandwidth", "--csv")
   local rows = sheet "nccl_implicit_sync"
   luaunit.assertEquals(rows[3]["algo bw (GB/s)"], "")
   near(rows[3].comm_latency, 5)

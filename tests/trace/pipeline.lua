@@ -104,6 +104,20 @@ function TestPipeline.test_the_default_place_is_the_sweep()
     "/sweep/tracelens_analysis/256thread/individual_reports/perf_28ch_rank0.xlsx"))
 end
 
+function TestPipeline.test_files_that_name_their_rank_are_a_configuration()
+  for rank = 0, 1 do
+    local text = assert(file.read(lib.path("sweep", 256, 28, rank)))
+    assert(file.make_folder(lib.work .. "/run"))
+    assert(file.write(("%s/run/trace_rank_%d_step_8.json"):format(lib.work, rank), text))
+  end
+  luaunit.assertEquals(lib.run("trace", "pipeline", lib.work .. "/run", "--without", "plots"), 0)
+  for _, name in ipairs { "tracelens_analysis/individual_reports/perf_rank1.xlsx",
+    "tracelens_analysis/collective.xlsx", "merged_traces/run_merged.json",
+    "tracelens_analysis/top5_gemm_kernels_time_variance.csv" } do
+    luaunit.assertTrue(file.exists(lib.work .. "/run/" .. name), name)
+  end
+end
+
 function TestPipeline.test_a_second_run_does_what_is_missing()
   local _, first = run()
   local count = made(first)
