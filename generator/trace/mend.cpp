@@ -17,6 +17,11 @@ size_t character_length(const unsigned char *text, size_t left) {
     return overlong || beyond ? 0 : length;
 }
 
+// Whether a backslash before this byte makes it another: a quote that ends no text, or no further backslash.
+bool hides_next(const unsigned char *json, size_t size, size_t at) {
+    return at < size && (json[at] == '"' || json[at] == '\\');
+}
+
 // Mends the text that begins at `at`, behind its quote, and moves `at` behind its end. Returns where the
 // first change is, or `size`.
 size_t mend_text(unsigned char *json, size_t size, size_t &at) {
@@ -27,7 +32,9 @@ size_t mend_text(unsigned char *json, size_t size, size_t &at) {
             if (first == size) first = at;
             json[at] = length == 0 ? '?' : ' ';
         }
-        at += json[at] == '\\' ? 2 : length == 0 ? 1 : length;
+        bool is_escape = json[at] == '\\';
+        at += length == 0 ? 1 : length;
+        if (is_escape && hides_next(json, size, at)) at++;
     }
     at++;
     return first;
@@ -41,6 +48,8 @@ mended mend(char *json, size_t size) {
     for (size_t at = 0; at < size;) {
         unsigned char byte = bytes[at++];
         if (byte >= 0x80) bytes[at - 1] = '?';
+        // A backslash is no JSON here, but the splitter and simdjson take a quote behind it for no quote.
+        if (byte == '\\' && hides_next(bytes, size, at)) at++;
         if (byte != '"') continue;
         size_t first = mend_text(bytes, size, at);
         if (first < size && done.texts++ == 0) done.first = first;

@@ -3,41 +3,15 @@
 // that are kept.
 //
 //   cmake --preset fuzz && cmake --build --preset fuzz --target fuzz_trace_reader
-//   build-fuzz/tests/fuzz/fuzz_trace_reader -max_total_time=60 CORPUS_FOLDER tests/fuzz/corpus
+//   build-fuzz/bin/fuzz_trace_reader -dict=tests/fuzz/trace.dict -max_total_time=60 NEW
+//   tests/fuzz/corpus/trace
 #include <algorithm>
-#include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
-#include <string>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "../../generator/trace/trace.h"
+#include "file_in_memory.h"
 
 namespace {
-
-[[noreturn]] void die(const char *what, const std::string &one, const std::string &other) {
-    fprintf(stderr, "%s:\n%s\n%s\n", what, one.c_str(), other.c_str());
-    abort();
-}
-
-// A file in memory with these bytes, and a path to it.
-class file {
-  public:
-    file(const uint8_t *data, size_t size) : number_(memfd_create("trace", MFD_CLOEXEC)) {
-        if (number_ < 0 || write(number_, data, size) != ssize_t(size)) die("no file in memory", "", "");
-        path_ = "/proc/self/fd/" + std::to_string(number_);
-    }
-    ~file() { close(number_); }
-    file(const file &) = delete;
-    file &operator=(const file &) = delete;
-    const char *path() const { return path_.c_str(); }
-
-  private:
-    int number_;
-    std::string path_;
-};
 
 void add(std::string &to, const void *data, size_t size) {
     to.append(static_cast<const char *>(data), size);
@@ -52,10 +26,10 @@ void check_tree(const trace::trace &read) {
     for (uint32_t i = 0; i < read.events.size(); i++) {
         bool is_gpu = trace::is_gpu(read.events[i].kind);
         uint32_t above = read.events[i].parent;
-        if (is_gpu && above != trace::NONE && !holds(trace::gpu_of(read, above), i)) die("lost", "", "");
+        if (is_gpu && above != trace::NONE && !holds(trace::gpu_of(read, above), i)) die("lost");
         for (; above != trace::NONE; above = read.events[above].parent) {
             auto below = is_gpu ? trace::gpu_below(read, above) : trace::host_below(read, above);
-            if (!holds(below, i)) die("not below what is above it", "", "");
+            if (!holds(below, i)) die("not below what is above it");
         }
     }
 }
@@ -97,11 +71,11 @@ std::string outcome(const char *path, const trace::read_options &options) {
 } // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    file file(data, size);
-    std::string whole = outcome(file.path(), {1, size_t(1) << 20});
-    std::string parts = outcome(file.path(), {1, 64});
+    file_in_memory file(data, size);
+    std::string whole = outcome(file.path().c_str(), {1, size_t(1) << 20});
+    std::string parts = outcome(file.path().c_str(), {1, 64});
     if (whole != parts) die("another outcome in small chunks", whole, parts);
-    std::string together = outcome(file.path(), {3, 200});
+    std::string together = outcome(file.path().c_str(), {3, 200});
     if (whole != together) die("another outcome with several workers", whole, together);
     return 0;
 }

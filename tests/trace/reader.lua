@@ -236,6 +236,7 @@ end
 function TestReader.test_control_characters_and_broken_utf8_are_mended_and_told()
   for broken, mended in pairs { ["a\0b"] = "a b", ["\1\n\t"] = "   ", ["\xFFz"] = "?z", ["\xE4"] = "?",
     ["\xED\xA0\x80"] = "???", ["\xF4\x90\x80\x80"] = "????", ["\xC3"] = "?", ["q\\u0041\x02\\\""] = 'qA "',
+    ["\1C:\\\xC3\x9Cser"] = " C:\\\xC3\x9Cser", ["\\\\\2"] = "\\ ", ["\\\3"] = "\\ ",
   } do
     local text = "[" .. FINE .. "," .. op(broken, 5, 1) .. "," .. op("gr\xC3\xBC\xC3\x9Fe", 7, 1) .. "]"
     local count, first, trace = flaws_of(text, "mended")
