@@ -68,9 +68,7 @@ static void end_hung_rank(int signal_number) {
     _exit(1);
 }
 
-// Calls into MPI wait for ever if a peer hangs. So every call has the group's time from here; seconds 0: no
-// more.
-static void set_deadline(const struct group *group, double seconds) {
+void harness_set_deadline(const struct group *group, double seconds) {
     if (deadline_text[0] == '\0') {
         snprintf(deadline_text, sizeof deadline_text, "gentables-bench: rank %d waited for %g s\n",
                  group->rank, group->timeout_s);
@@ -122,7 +120,7 @@ static bool ranks_agree(struct race *race, uint64_t hash) {
 static int verify_call(struct race *race, struct contender *contender, size_t shift, double *took_ns) {
     struct stamp stamp;
     char what[REASON_SIZE] = "";
-    set_deadline(race->group, race->group->timeout_s);
+    harness_set_deadline(race->group, race->group->timeout_s);
     cell_poison(&race->cell);
     if (timed_call(race, contender, shift, &stamp) != 0) return -1;
     *took_ns = (double)(stamp.end_ns - stamp.start_ns);
@@ -190,7 +188,7 @@ static int burst(struct race *race, struct contender *contender) {
     if ((size_t)timed > left) timed = (int)left;
     struct stamp unused;
     uint32_t wrong = 0;
-    set_deadline(race->group, race->group->timeout_s);
+    harness_set_deadline(race->group, race->group->timeout_s);
     if (contender->estimate_ns < WARM_UP_BELOW_NS &&
         timed_call(race, contender, next_shift(race), &unused) != 0)
         return -1;
@@ -257,6 +255,14 @@ static int sample(struct race *race) {
 
 // ---- one request --------------------------------------------------------------------------------
 
+const char *harness_refusal(const struct harness *harness, int index, const struct shape *shape,
+                            const struct call *call) {
+    const char *refusal = shape_refusal(shape);
+    if (refusal == NULL && !harness->is_set_up[index]) refusal = harness->unavailable[index];
+    if (refusal == NULL) refusal = host_candidates[index].strategy->supports(harness->group, call);
+    return refusal;
+}
+
 static void enter(struct race *race, int index) {
     struct harness *harness = race->harness;
     struct contender *contender = &race->contenders[race->count++];
@@ -264,9 +270,7 @@ static void enter(struct race *race, int index) {
     struct call call = cell_call(&race->cell, 0);
     contender->candidate = candidate;
     contender->state = harness->states[index];
-    const char *refusal = shape_refusal(&race->request->shape);
-    if (refusal == NULL && !harness->is_set_up[index]) refusal = harness->unavailable[index];
-    if (refusal == NULL) refusal = candidate->strategy->supports(race->group, &call);
+    const char *refusal = harness_refusal(harness, index, &race->request->shape, &call);
     if (refusal != NULL) drop_out(contender, refusal);
 }
 
@@ -325,7 +329,7 @@ int harness_measure(struct harness *harness, const struct request *request, stru
     struct race race = {.harness = harness, .group = harness->group, .request = request, .count = 1};
     struct group *group = harness->group;
     memset(results, 0, (size_t)host_candidate_count * sizeof *results);
-    set_deadline(group, group->timeout_s);
+    harness_set_deadline(group, group->timeout_s);
     int opened = shape_refusal(&request->shape) == NULL &&
                  cell_open(&race.cell, &request->shape, group->rank, group->size, request->seed) == 0;
     for (int i = 0; i < host_candidate_count; i++) {
@@ -336,7 +340,7 @@ int harness_measure(struct harness *harness, const struct request *request, stru
     int status = 0;
     for (int i = 0; !all_complete && i < race.count; i++) drop_out(&race.contenders[i], "out of memory");
     if (all_complete) status = run_race(&race);
-    set_deadline(group, 0);
+    harness_set_deadline(group, 0);
     if (status == 0 && group->rank == 0) report(&race, results);
     close_race(&race);
     return status;

@@ -42,6 +42,14 @@ struct harness {
 int harness_open(struct harness *harness, struct group *group);
 void harness_close(struct harness *harness);
 
+// Calls into MPI wait for ever if a peer hangs. So every call has the group's time from here; seconds 0: no
+// more.
+void harness_set_deadline(const struct group *group, double seconds);
+
+// Why a candidate cannot do this shape here, or NULL. Decides alike on all ranks.
+const char *harness_refusal(const struct harness *harness, int index, const struct shape *shape,
+                            const struct call *call);
+
 // Collective. Measures one cell; `results` has host_candidate_count places and is filled on rank 0, for those
 // that were wanted (others have candidate NULL). Texts in it live until the next call. -1: see group_failure.
 int harness_measure(struct harness *harness, const struct request *request, struct result results[]);

@@ -1,40 +1,49 @@
 // gentables-bench: times allreduce strategies over the ranks that mpirun starts.
 //
-//   mpirun -n 2 gentables-bench                      a table, from 256 B to 16 MiB
+//   mpirun -n 2 gentables-bench                      a table, from 256 B to 16 MiB (by_hand.h)
 //   mpirun -n 2 gentables-bench --serve              answers requests (protocol.h); what the generator starts
 //   gentables-bench --version                        who it is, without mpirun
 #include <getopt.h>
-#include <math.h>
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "by_hand.h"
 #include "harness.h"
 #include "protocol.h"
 
-enum { DEFAULT_HIDDEN_SIZE = 4096, MOST_SAMPLES = 1000000 };
+enum { MOST_SAMPLES = 1000000 };
+
+// As nccl-tests has them.
+static const struct in_a_row usual_calls = {.iterations = 20, .warm_up = 1, .check = true};
 
 struct options {
     bool serve;
     double timeout_s;
-    size_t from_bytes, to_bytes, factor;
-    size_t hidden_size; // 0: DEFAULT_HIDDEN_SIZE, or one token with all of a shorter message
-    struct request request;
+    struct by_hand by_hand;
 };
 
 static void print_help(void) {
     printf("usage: mpirun -n RANKS gentables-bench [options]\n"
            "\n"
-           "Times every allreduce strategy, each call verified, and prints a table.\n"
+           "Times every allreduce strategy, each call verified, and prints a table as nccl-tests does.\n"
            "\n"
            "  -b, --minbytes SIZE       smallest message (default: 256)\n"
            "  -e, --maxbytes SIZE       largest message (default: 16M)\n"
            "  -f, --stepfactor N        from one size to the next (default: 4)\n"
+           "  -i, --stepbytes SIZE      or so many bytes more\n"
            "  -d, --dtype NAME          bfloat16, float16 or float32 (default: bfloat16)\n"
            "      --fusion NAME         epilogue (default: NONE)\n"
            "      --hidden-size N       elements of a token (default: 4096, or one shorter token)\n"
            "      --strategies A,B      which (default: all)\n"
+           "  -n, --iters N             N calls in a row, as nccl-tests does, and their mean (with -w or -c: "
+           "20);\n"
+           "                            without these three each call is timed by itself\n"
+           "  -w, --warmup_iters N      calls before that (default: 1)\n"
+           "  -c, --check 0|1           whether results of calls in a row are checked (default: 1)\n"
+           "  -G, --cudagraph 0         graphs are for GPUs; 0 is all there is on the host\n"
+           "  -J, --output_file FILE    JSON, as nccl-tests writes it\n"
            "      --samples N           samples per strategy and size, at most (default: 200)\n"
            "      --budget SECONDS      per size, all strategies together (default: 0.5)\n"
            "      --timeout SECONDS     that a rank waits for another (default: 30)\n"
@@ -82,29 +91,73 @@ static const struct option long_options[] = {
     {"minbytes", required_argument, NULL, 'b'},
     {"maxbytes", required_argument, NULL, 'e'},
     {"stepfactor", required_argument, NULL, 'f'},
+    {"stepbytes", required_argument, NULL, 'i'},
+    {"iters", required_argument, NULL, 'n'},
+    {"warmup_iters", required_argument, NULL, 'w'},
+    {"check", required_argument, NULL, 'c'},
+    {"cudagraph", required_argument, NULL, 'G'},
+    {"output_file", required_argument, NULL, 'J'},
     {"dtype", required_argument, NULL, 'd'},
     {"fusion", required_argument, NULL, 'F'},
     {"hidden-size", required_argument, NULL, 'H'},
     {"strategies", required_argument, NULL, 's'},
-    {"samples", required_argument, NULL, 'n'},
+    {"samples", required_argument, NULL, 'N'},
     {"budget", required_argument, NULL, 'B'},
     {"timeout", required_argument, NULL, 'T'},
     {"serve", no_argument, NULL, 'S'},
     {NULL, 0, NULL, 0},
 };
 
-static int read_option(struct options *options, int option, char *value) {
-    struct request *request = &options->request;
-    char reason[REASON_SIZE];
-    int index, status;
-    size_t size = 0;
-    double seconds;
+// A count of calls; they are in a row from here on.
+static int read_calls(const char *name, const char *text, uint32_t least, struct in_a_row *calls,
+                      uint32_t *count) {
+    char *end;
+    unsigned long value = strtoul(text, &end, 10);
+    bool wrong = end == text || *end != '\0' || text[0] == '-' || value < least || value > MOST_SAMPLES;
+    if (wrong) return wrong_option(name, text);
+    if (calls->iterations == 0) *calls = usual_calls;
+    *count = (uint32_t)value;
+    return 0;
+}
+
+// The options that nccl-tests has; 1: this is none of them.
+static int read_nccl_option(struct by_hand *options, int option, const char *value) {
+    uint32_t number = 0;
+    int status;
     switch (option) {
     case 'b': return read_size_option("minbytes", value, &options->from_bytes);
     case 'e': return read_size_option("maxbytes", value, &options->to_bytes);
     case 'f':
         status = read_size_option("stepfactor", value, &options->factor);
         return status == 0 && options->factor < 2 ? wrong_option("stepfactor", value) : status;
+    case 'i': options->factor = 0; return read_size_option("stepbytes", value, &options->increment);
+    case 'n': return read_calls("iters", value, 1, &options->calls, &options->calls.iterations);
+    case 'w': return read_calls("warmup_iters", value, 0, &options->calls, &options->calls.warm_up);
+    case 'c':
+        status = read_calls("check", value, 0, &options->calls, &number);
+        options->calls.check = number > 0;
+        return status == 0 && number > 1 ? wrong_option("check", value) : status;
+    case 'G':
+        if (strcmp(value, "0") == 0) return 0;
+        fprintf(stderr,
+                "gentables-bench: -G %s: there are no graphs on the host, whose calls are all eager; "
+                "-G 0 would be right\n",
+                value);
+        return -1;
+    case 'J': options->json_path = value; return 0;
+    default: return 1;
+    }
+}
+
+static int read_option(struct options *options, int option, char *value) {
+    struct request *request = &options->by_hand.request;
+    char reason[REASON_SIZE];
+    int index, status;
+    size_t size = 0;
+    double seconds;
+    status = read_nccl_option(&options->by_hand, option, value);
+    if (status != 1) return status;
+    switch (option) {
     case 'd':
         status = read_name("dtype", dtype_names, DTYPES, value, &index);
         request->shape.dtype = (enum dtype)index;
@@ -113,12 +166,12 @@ static int read_option(struct options *options, int option, char *value) {
         status = read_name("fusion", fusion_names, FUSIONS, value, &index);
         request->shape.fusion = (enum fusion)index;
         return status;
-    case 'H': return read_size_option("hidden-size", value, &options->hidden_size);
+    case 'H': return read_size_option("hidden-size", value, &options->by_hand.hidden_size);
     case 's':
         status = want_strategies(request, value, reason, sizeof reason);
         if (status != 0) fprintf(stderr, "gentables-bench: %s; see --help\n", reason);
         return status;
-    case 'n':
+    case 'N':
         status = read_size_option("samples", value, &size);
         if (size > MOST_SAMPLES) return wrong_option("samples", value);
         request->max_samples = (uint32_t)size;
@@ -136,71 +189,18 @@ static int read_option(struct options *options, int option, char *value) {
 
 static int read_options(int argc, char **argv, struct options *options) {
     char reason[REASON_SIZE];
-    *options = (struct options){.timeout_s = 30, .from_bytes = 256, .to_bytes = 16 << 20, .factor = 4};
-    options->request =
+    *options = (struct options){.timeout_s = 30};
+    options->by_hand =
+        (struct by_hand){.from_bytes = 256, .to_bytes = 16 << 20, .factor = 4, .argc = argc, .argv = argv};
+    options->by_hand.request =
         (struct request){.min_samples = 20, .max_samples = 200, .budget_us = 500000, .seed = 1};
-    want_strategies(&options->request, NULL, reason, sizeof reason);
-    for (int option; (option = getopt_long(argc, argv, "b:e:f:d:", long_options, NULL)) != -1;) {
+    want_strategies(&options->by_hand.request, NULL, reason, sizeof reason);
+    for (int option; (option = getopt_long(argc, argv, "b:e:f:i:n:w:c:G:J:d:", long_options, NULL)) != -1;) {
         if (read_option(options, option, optarg) != 0) return -1;
     }
     if (optind == argc) return 0;
     fprintf(stderr, "gentables-bench: %s is no option; see --help\n", argv[optind]);
     return -1;
-}
-
-// ---- by hand ------------------------------------------------------------------------------------
-
-// A message of about `bytes`: whole tokens, or one short one.
-static struct shape shape_of(const struct options *options, size_t bytes) {
-    struct shape shape = options->request.shape;
-    size_t elements = bytes / dtype_sizes_bytes[shape.dtype];
-    if (elements == 0) elements = 1;
-    size_t row = options->hidden_size > 0 ? options->hidden_size : DEFAULT_HIDDEN_SIZE;
-    shape.hidden_size = options->hidden_size > 0 || elements > row ? row : elements;
-    shape.num_tokens = elements / shape.hidden_size;
-    if (shape.num_tokens == 0) shape.num_tokens = 1;
-    return shape;
-}
-
-static void print_results(const struct group *group, const struct request *request,
-                          const struct result results[]) {
-    const struct shape *shape = &request->shape;
-    size_t count = shape->num_tokens * shape->hidden_size, bytes = count * dtype_sizes_bytes[shape->dtype];
-    for (int i = 0; i < host_candidate_count; i++) {
-        const struct result *result = &results[i];
-        if (result->candidate == NULL) continue;
-        printf("%12zu %12zu %9s %6s %-24s", bytes, count, dtype_names[shape->dtype], "sum",
-               result->candidate->name);
-        if (result->reason != NULL) {
-            printf(" # %s\n", result->reason);
-            continue;
-        }
-        double algbw = (double)bytes / result->time_us.median / 1000, ranks = group->size;
-        printf(" %10.2f %8.2f %8.2f %6zu\n", result->time_us.median, algbw, algbw * 2 * (ranks - 1) / ranks,
-               result->wrong);
-    }
-    fflush(stdout);
-}
-
-static int run_by_hand(struct harness *harness, struct options *options, struct result results[]) {
-    struct group *group = harness->group;
-    if (group->rank == 0) {
-        printf("# gentables-bench: %d ranks, %d cores%s, %s, fusion %s\n", group->size, group->cores,
-               group->oversubscribed ? " (oversubscribed)" : "", group->kernels->isa,
-               fusion_names[options->request.shape.fusion]);
-        printf("#%11s %12s %9s %6s %-24s %10s %8s %8s %6s\n", "size", "count", "type", "redop", "strategy",
-               "time", "algbw", "busbw", "#wrong");
-        printf("#%11s %12s %9s %6s %-24s %10s %8s %8s\n", "(B)", "(elements)", "", "", "", "(us)", "(GB/s)",
-               "(GB/s)");
-    }
-    for (size_t bytes = options->from_bytes; bytes <= options->to_bytes; bytes *= options->factor) {
-        struct request request = options->request;
-        request.shape = shape_of(options, bytes);
-        if (harness_measure(harness, &request, results) != 0) return -1;
-        if (group->rank == 0) print_results(group, &request, results);
-        if (bytes > options->to_bytes / options->factor) break;
-    }
-    return 0;
 }
 
 // ---- serving ------------------------------------------------------------------------------------
@@ -268,7 +268,8 @@ static int run(struct group *group, struct options *options) {
     if (results == NULL) return out_of_memory();
     int status = harness_open(&harness, group);
     if (status == 0)
-        status = options->serve ? serve(&harness, results) : run_by_hand(&harness, options, results);
+        status =
+            options->serve ? serve(&harness, results) : by_hand_run(&harness, &options->by_hand, results);
     if (status < 0) give_up(group);
     harness_close(&harness);
     free(results);

@@ -67,7 +67,10 @@ int find_name(const char *const names[], int count, const char *name) {
 }
 
 int want_strategies(struct request *request, char *list, char reason[], size_t reason_size) {
-    memset(request->wanted, list == NULL, sizeof request->wanted);
+    memset(request->wanted, 0, sizeof request->wanted);
+    for (int i = 0; i < host_candidate_count && list == NULL; i++) {
+        request->wanted[i] = host_candidates[i].mpich_algorithm[0] == '\0'; // these are asked for by name
+    }
     char *rest = NULL;
     for (char *name = list ? strtok_r(list, ",", &rest) : NULL; name != NULL;
          name = strtok_r(NULL, ",", &rest)) {

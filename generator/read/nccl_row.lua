@@ -1,5 +1,7 @@
 -- What the table and the JSON of nccl-tests have in common: one message's result as a record.
-local dtypes = { float = "float32", half = "float16", bfloat16 = "bfloat16" }
+-- In the words of nccl-tests, and of gentables-bench.
+local dtypes = { float = "float32", half = "float16", bfloat16 = "bfloat16", float32 = "float32",
+  float16 = "float16" }
 
 local nccl_row = {}
 
@@ -12,8 +14,14 @@ local function check(source, line, result)
   end
 end
 
--- Enters a result { size, count, type, redop, time_us, wrong } (texts or numbers) into `out` = { rows,
--- no_time }; `run` = { world_size, mode, placement }. One that computed wrong sums has no time.
+-- What was measured: gentables-bench names it in each line, else --strategy does.
+local function strategy_of(source, line, result)
+  if result.strategy then return source:name(line, "strategies", "strategy", result.strategy) end
+  return source:name(nil, "strategies", "--strategy", source.options.strategy or "NCCL")
+end
+
+-- Enters a result { size, count, type, redop, time_us, wrong, strategy } (texts or numbers) into `out` = {
+-- rows, no_time }; `run` = { world_size, mode, placement }. One that computed wrong sums has no time.
 function nccl_row.enter(source, line, result, run, out)
   check(source, line, result)
   local dtype = dtypes[result.type]
@@ -26,7 +34,7 @@ function nccl_row.enter(source, line, result, run, out)
   local num_tokens, hidden_size = source:shape(line, count)
   local record = source.record { line = line, world_size = run.world_size, dtype = dtype, size = size,
     num_tokens = num_tokens, hidden_size = hidden_size, mode = run.mode, placement = run.placement,
-    strategy = source:name(nil, "strategies", "--strategy", source.options.strategy or "NCCL") }
+    strategy = strategy_of(source, line, result) }
   local wrong = tonumber(result.wrong or 0)
   if wrong and wrong == 0 then
     record.time_us = source:positive(line, "time", result.time_us)

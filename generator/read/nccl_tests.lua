@@ -44,7 +44,7 @@ local function result_of(source, line, text, columns)
   local wrong = words[columns["#wrong" .. half] or 0]
   return { size = words[columns.size], count = words[columns.count], type = words[columns.type],
     redop = words[columns.redop], time_us = words[columns["time" .. half]],
-    wrong = wrong ~= "N/A" and wrong or nil }
+    wrong = wrong ~= "N/A" and wrong or nil, strategy = words[columns.strategy or 0] }
 end
 
 return function(source)

@@ -42,7 +42,7 @@ local function result_of(source, where, entry)
   if half.cpu_time ~= nil then source:fail(nil, "%s.%s holds a time of the CPU (-C 1)", where, name) end
   local wrong = half.nwrong
   return { size = entry.size, count = entry.count, type = entry.type, redop = entry.redop,
-    time_us = half.time, wrong = wrong ~= json.null and wrong or nil }
+    time_us = half.time, wrong = wrong ~= json.null and wrong or nil, strategy = entry.strategy }
 end
 
 return function(source)

@@ -1,0 +1,214 @@
+// The bench by hand; see by_hand.h. Each strategy has a line of its own, its name where nccl-tests has the
+// root; what has no time is a comment. The table and the JSON can be read back by `gentables import`.
+#include "by_hand.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "protocol.h"
+
+enum { DEFAULT_HIDDEN_SIZE = 4096, HOST_SIZE = 256 };
+
+// What the lines at the end say.
+struct totals {
+    double bus_bandwidth;
+    size_t lines, wrong;
+};
+
+// A message of about `bytes`: whole tokens, or one short one.
+static struct shape shape_of(const struct by_hand *options, size_t bytes) {
+    struct shape shape = options->request.shape;
+    size_t elements = bytes / dtype_sizes_bytes[shape.dtype];
+    if (elements == 0) elements = 1;
+    size_t row = options->hidden_size > 0 ? options->hidden_size : DEFAULT_HIDDEN_SIZE;
+    shape.hidden_size = options->hidden_size > 0 || elements > row ? row : elements;
+    shape.num_tokens = elements / shape.hidden_size;
+    if (shape.num_tokens == 0) shape.num_tokens = 1;
+    return shape;
+}
+
+// ---- the head -----------------------------------------------------------------------------------
+
+static void gather_hosts(const struct group *group, char hosts[][HOST_SIZE]) {
+    char mine[HOST_SIZE] = "";
+    gethostname(mine, sizeof mine - 1);
+    MPI_Gather(mine, HOST_SIZE, MPI_CHAR, hosts, HOST_SIZE, MPI_CHAR, 0, group->comm);
+}
+
+static void print_head(const struct group *group, const struct by_hand *options, char hosts[][HOST_SIZE]) {
+    printf("# gentables-bench: %d ranks, %d cores%s, %s, fusion %s\n", group->size, group->cores,
+           group->oversubscribed ? " (oversubscribed)" : "", group->kernels->isa,
+           fusion_names[options->request.shape.fusion]);
+    bool in_a_row = options->calls.iterations > 0;
+    printf("# %s\n", in_a_row ? "calls in a row, their mean" : "each call by itself, the median");
+    printf("# nThread 1 nGpus 0 minBytes %zu maxBytes %zu step: %zu(%s) warmup iters: %u iters: %u "
+           "agg iters: 1 validation: %d graph: 0\n",
+           options->from_bytes, options->to_bytes, options->factor > 0 ? options->factor : options->increment,
+           options->factor > 0 ? "factor" : "bytes", options->calls.warm_up, options->calls.iterations,
+           !in_a_row || options->calls.check);
+    for (int rank = 0; rank < group->size; rank++) {
+        printf("#  Rank %2d Pid %6d on %s device %2d [%d] CPU\n", rank, (int)group->control->pids[rank],
+               hosts[rank], rank, rank);
+    }
+    printf("#%11s %12s %9s %6s %-30s %10s %8s %8s %6s\n", "size", "count", "type", "redop", "strategy",
+           "time", "algbw", "busbw", "#wrong");
+    printf("#%11s %12s %9s %6s %-30s %10s %8s %8s\n", "(B)", "(elements)", "", "", "", "(us)", "(GB/s)",
+           "(GB/s)");
+}
+
+// A text as JSON has it.
+static void put_text(FILE *json, const char *text) {
+    fputc('"', json);
+    for (; *text != '\0'; text++) {
+        unsigned char byte = (unsigned char)*text;
+        if (byte == '"' || byte == '\\') {
+            fprintf(json, "\\%c", byte);
+        } else if (byte < ' ') {
+            fprintf(json, "\\u%04x", byte);
+        } else {
+            fputc(byte, json);
+        }
+    }
+    fputc('"', json);
+}
+
+static void put_head(FILE *json, const struct group *group, const struct by_hand *options,
+                     char hosts[][HOST_SIZE]) {
+    fprintf(json, "{\"version\":1,\"nccl_version\":\"none\",\"args\":[");
+    for (int i = 0; i < options->argc; i++) {
+        if (i > 0) fputc(',', json);
+        put_text(json, options->argv[i]);
+    }
+    fprintf(json, "],\"config\":{\"nthreads\":1,\"ngpus\":0,\"minimum_bytes\":%zu,\"maximum_bytes\":%zu,",
+            options->from_bytes, options->to_bytes);
+    fprintf(json, "\"warmup_iterations\":%u,\"iterations\":%u,\"validation\":%d,\"graph\":0,\"devices\":[",
+            options->calls.warm_up, options->calls.iterations, options->calls.check);
+    for (int rank = 0; rank < group->size; rank++) {
+        fprintf(json, "%s{\"rank\":%d,\"pid\":%d,\"hostname\":", rank > 0 ? "," : "", rank,
+                (int)group->control->pids[rank]);
+        put_text(json, hosts[rank]);
+        fprintf(json, ",\"device\":%d,\"device_hex\":\"%d\",\"device_info\":\"CPU\"}", rank, rank);
+    }
+    fprintf(json, "]},\"results\":[");
+}
+
+// ---- one line -----------------------------------------------------------------------------------
+
+static void put_result(FILE *json, const struct shape *shape, const struct result *result, double algbw,
+                       double busbw, bool is_checked, bool is_first) {
+    size_t count = shape->num_tokens * shape->hidden_size;
+    fprintf(json, "%s{\"size\":%zu,\"count\":%zu,\"type\":\"%s\",\"redop\":\"sum\",\"root\":\"-1\",",
+            is_first ? "" : ",", count * dtype_sizes_bytes[shape->dtype], count, dtype_names[shape->dtype]);
+    fprintf(json, "\"strategy\":\"%s\",\"out_of_place\":{\"time\":%.4f,\"alg_bw\":%.6f,\"bus_bw\":%.6f,",
+            result->candidate->name, result->time_us.median, algbw, busbw);
+    if (is_checked) {
+        fprintf(json, "\"nwrong\":%zu},\"in_place\":null}", result->wrong);
+    } else {
+        fprintf(json, "\"nwrong\":null},\"in_place\":null}");
+    }
+}
+
+static void print_result(const struct group *group, const struct by_hand *options, const struct shape *shape,
+                         const struct result *result, struct totals *totals, FILE *json) {
+    size_t count = shape->num_tokens * shape->hidden_size, bytes = count * dtype_sizes_bytes[shape->dtype];
+    bool is_checked = options->calls.iterations == 0 || options->calls.check;
+    bool has_time = result->reason == NULL;
+    totals->wrong += result->wrong;
+    printf("%s%*zu %12zu %9s %6s %-30s", has_time ? "" : "#", has_time ? 12 : 11, bytes, count,
+           dtype_names[shape->dtype], "sum", result->candidate->name);
+    if (!has_time) {
+        printf(" %s\n", result->reason);
+        return;
+    }
+    double algbw = (double)bytes / result->time_us.median / 1000, ranks = group->size;
+    double busbw = algbw * 2 * (ranks - 1) / ranks;
+    printf(" %10.2f %8.2f %8.2f ", result->time_us.median, algbw, busbw);
+    if (is_checked) {
+        printf("%6zu\n", result->wrong);
+    } else {
+        printf("%6s\n", "N/A");
+    }
+    if (json != NULL) put_result(json, shape, result, algbw, busbw, is_checked, totals->lines == 0);
+    totals->bus_bandwidth += busbw;
+    totals->lines++;
+}
+
+// ---- the end ------------------------------------------------------------------------------------
+
+static void print_totals(const struct totals *totals) {
+    double mean = totals->lines > 0 ? totals->bus_bandwidth / (double)totals->lines : 0;
+    printf("# Out of bounds values : %zu %s\n", totals->wrong, totals->wrong == 0 ? "OK" : "FAILED");
+    printf("# Avg bus bandwidth    : %g\n", mean);
+}
+
+static void put_totals(FILE *json, const struct totals *totals) {
+    double mean = totals->lines > 0 ? totals->bus_bandwidth / (double)totals->lines : 0;
+    fprintf(json, "],\"out_of_bounds\":{\"count\":%zu,\"okay\":%s},", totals->wrong,
+            totals->wrong == 0 ? "true" : "false");
+    fprintf(json, "\"average_bus_bandwidth\":{\"bandwidth\":%.6f,\"okay\":\"unchecked\"}}\n", mean);
+}
+
+// The whole text under another name first, so that there is all of the file or none.
+static bool write_file(const char *path, const char *text, size_t size) {
+    size_t room = strlen(path) + sizeof ".tmp";
+    char *temporary = malloc(room);
+    if (temporary == NULL) return false;
+    snprintf(temporary, room, "%s.tmp", path);
+    FILE *file = fopen(temporary, "w");
+    bool written = file != NULL && fwrite(text, 1, size, file) == size;
+    if (file != NULL && fclose(file) != 0) written = false;
+    if (written) written = rename(temporary, path) == 0;
+    if (!written && file != NULL) remove(temporary);
+    free(temporary);
+    return written;
+}
+
+// ---- all sizes ----------------------------------------------------------------------------------
+
+static int measure_sizes(struct harness *harness, const struct by_hand *options, struct result results[],
+                         struct totals *totals, FILE *json) {
+    struct group *group = harness->group;
+    for (size_t bytes = options->from_bytes; bytes <= options->to_bytes;) {
+        struct request request = options->request;
+        request.shape = shape_of(options, bytes);
+        int status = options->calls.iterations > 0
+                         ? in_a_row_measure(harness, &request, &options->calls, results)
+                         : harness_measure(harness, &request, results);
+        if (status != 0) return -1;
+        for (int i = 0; i < host_candidate_count && group->rank == 0; i++) {
+            if (results[i].candidate == NULL) continue;
+            print_result(group, options, &request.shape, &results[i], totals, json);
+        }
+        fflush(stdout);
+        size_t next = options->factor > 0 ? bytes * options->factor : bytes + options->increment;
+        if (next / (options->factor > 0 ? options->factor : 1) < bytes) break; // past the largest number
+        bytes = next;
+    }
+    return 0;
+}
+
+int by_hand_run(struct harness *harness, const struct by_hand *options, struct result results[]) {
+    struct group *group = harness->group;
+    char hosts[MAX_RANKS][HOST_SIZE];
+    struct totals totals = {0};
+    char *text = NULL;
+    size_t size = 0;
+    FILE *json = group->rank == 0 && options->json_path != NULL ? open_memstream(&text, &size) : NULL;
+    gather_hosts(group, hosts);
+    if (group->rank == 0) print_head(group, options, hosts);
+    if (json != NULL) put_head(json, group, options, hosts);
+    int status = measure_sizes(harness, options, results, &totals, json);
+    if (group->rank == 0 && status == 0) print_totals(&totals);
+    if (json != NULL) {
+        put_totals(json, &totals);
+        fclose(json);
+        if (status == 0 && !write_file(options->json_path, text, size)) {
+            fprintf(stderr, "gentables-bench: %s: cannot be written\n", options->json_path);
+            status = 1;
+        }
+        free(text);
+    }
+    return status;
+}

@@ -1,0 +1,18 @@
+// Calls in a row, as nccl-tests times them: no waiting for each other in between, one time for all.
+#ifndef BENCH_IN_A_ROW_H
+#define BENCH_IN_A_ROW_H
+
+#include "harness.h"
+
+struct in_a_row {
+    uint32_t iterations, warm_up; // calls
+    bool check;                   // before, and after the last one
+};
+
+// Collective. Measures one cell with every candidate that `request` wants, one after another; `results` is as
+// in harness_measure, but the only time is the mean over the calls, of the slowest rank. -1: see
+// group_failure.
+int in_a_row_measure(struct harness *harness, const struct request *request, const struct in_a_row *how,
+                     struct result results[]);
+
+#endif
