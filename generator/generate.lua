@@ -4,22 +4,29 @@ local file = require "core.file"
 local formats = require "formats"
 local model = require "model"
 local render = require "render"
+local trtllm_generator = require "trtllm_generator"
 
 local function padded(word) return ("%-10s"):format(word) end
 
 return {
   summary = "Makes the tables of an arch from the rows in a folder: winners by median.",
   options = {
-    { name = "data-dir", value = "DIR", help = "folder of benchmark.tp{N}.{arch}.csv", required = true },
-    { name = "arch", value = "ARCH", required = true,
-      help = "what it is for: host, host-NAME, sm90 ..., or all: every smXX" },
+    { name = "data-dir", value = "DIR", help = "folder of benchmark.tp{N}.{arch}.csv" },
+    { name = "arch", value = "ARCH", help = "what it is for: host, host-NAME, sm90 ..., or all: every smXX" },
     { name = "sm", value = "N,N...", help = "of all smXX only those that programs built for these use" },
     { name = "out", value = "DIR", help = "where to write (default: where the rows are)" },
     { name = "formats", value = "LIST",
       help = "of " .. table.concat(formats.names(), ",") .. " (default: all)" },
+    { name = "sm-version", value = "N", help = "as TensorRT-LLM's generator: --arch smN, its table alone, in\n"
+      .. (" "):rep(29) .. "DIR/gen_heuristic_code, after a sweep where no --data-dir is given" },
+    { name = "save-csv-dir", value = "DIR", help = "with --sm-version: where that sweep writes" },
+    { name = "enable-auto", help = "with --sm-version: report AUTO, the incumbent's lookup" },
   },
   example = "gentables generate --data-dir tables/host --arch host --out tables/host",
   run = function(args)
+    trtllm_generator.prepare(args)
+    if not args.data_dir then fail.input("generate needs --data-dir DIR; see gentables generate --help") end
+    if not args.arch then fail.input("generate needs --arch ARCH; see gentables generate --help") end
     local source = model.load(args.data_dir, args.arch, args.sm)
     local out = (args.out or source.data_dir):gsub("(.)/+$", "%1")
     -- Everything is rendered before anything is written, so that a fault in the input leaves all as it was.
@@ -33,5 +40,6 @@ return {
     for _, artifact in ipairs(texts) do
       io.stdout:write(padded(written[artifact.path] and "written" or "unchanged"), artifact.path, "\n")
     end
+    trtllm_generator.report(args, source)
   end,
 }
