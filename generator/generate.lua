@@ -17,8 +17,7 @@ return {
     { name = "out", value = "DIR", help = "where to write (default: where the rows are)" },
     { name = "formats", value = "LIST",
       help = "of " .. table.concat(formats.names(), ",") .. " (default: all)" },
-    { name = "sm-version", value = "N", help = "as TensorRT-LLM's generator: --arch smN, its table alone, in\n"
-      .. (" "):rep(29) .. "DIR/gen_heuristic_code, after a sweep where no --data-dir is given" },
+    { name = "sm-version", value = "N", help = "as TensorRT-LLM's generator does: README" },
     { name = "save-csv-dir", value = "DIR", help = "with --sm-version: where that sweep writes" },
     { name = "enable-auto", help = "with --sm-version: report AUTO, the incumbent's lookup" },
   },

@@ -63,7 +63,8 @@ function tests.test_a_failed_sweep_makes_no_table()
   process.ends_well = true
   luaunit.assertFalse(ok)
   luaunit.assertTrue(fail.is_failure(err))
-  luaunit.assertEquals(err.message, "the sweep of " .. work .. "/rows failed (exit code 1): gentables: it broke")
+  luaunit.assertEquals(err.message,
+    "the sweep of " .. work .. "/rows failed (exit code 1): gentables: it broke")
 end
 
 function tests.test_needs_a_place_for_rows()

@@ -17,6 +17,7 @@ has() {
 
 # ---- what is read
 
+# shellcheck disable=SC2034
 inputs=$SOURCE/tests/formats/inputs
 
 # imports FILE OUT OPTION...: reads it.

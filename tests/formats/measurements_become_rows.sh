@@ -1,8 +1,10 @@
 #!/bin/sh
 # What other programs measured becomes rows: each format is known by its content, and says what it can.
 . "$(dirname -- "$0")/lib.sh"
-ours='world_size,dtype,size,num_tokens,hidden_size,strategy,fusion,op,time (us),low (us),high (us),samples,min (us),p95 (us),p99 (us),skew (us),bound (us),mode,accumulate,placement'
+ours='world_size,dtype,size,num_tokens,hidden_size,strategy,fusion,op,time (us),low (us),high (us),samples,'
+ours=$ours'min (us),p95 (us),p99 (us),skew (us),bound (us),mode,accumulate,placement'
 rows=$WORK/rows.csv
+unknown=unknown,,unknown
 
 # TensorRT-LLM's generations B, C, D and --benchmark mode hold the same; A needs to be told the calls.
 for generation in b.csv c.csv d.csv benchmark.csv; do
@@ -52,7 +54,7 @@ one_line 'flashinfer.md: left out, of operations that no strategy is: 1'
 lines "$rows" 3
 has_lines "$rows" \
     '2,bfloat16,2097152,128,8192,ONESHOT,RESIDUAL_RMS_NORM,allreduce,20.0000,,,,,,,,,unknown,,unknown' \
-    '2,bfloat16,2097152,128,8192,TWOSHOT,RESIDUAL_RMS_NORM_QUANT_FP8,allreduce,30.0000,,,,,,,,,unknown,,unknown'
+    "2,bfloat16,2097152,128,8192,TWOSHOT,RESIDUAL_RMS_NORM_QUANT_FP8,allreduce,30.0000,,,,,,,,,$unknown"
 has_lines "$WORK/rows.json" "      \"reason\": \"FlashInfer's benchmark: FAILED\","
 imports "$inputs/flashinfer.txt" "$rows" --tp 2
 lines "$rows" 2
@@ -66,4 +68,5 @@ has_lines "$WORK/folder/benchmark.tp8.sm90.csv" \
 # What was imported makes tables, and says where it is from.
 ends_with 0 "$GENTABLES" generate --data-dir "$WORK/folder" --arch sm90 --formats nccl,report
 has_lines "$WORK/folder/report.md" '| Imported from | nccl-optimizer |'
-grep -q '^allreduce,.*,ring,ll128,8,-1,8$' "$WORK/folder/nccl_tuner.csv" || die "no rule for the large messages"
+grep -q '^allreduce,.*,ring,ll128,8,-1,8$' "$WORK/folder/nccl_tuner.csv" ||
+    die "no rule for the large messages"

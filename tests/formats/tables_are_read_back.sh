@@ -50,7 +50,7 @@ sm90,8,NONE,bfloat16,allreduce,unknown,2001,1,NCCL_NVLS_SIMPLE_16CH,,,,,
 END
 diff "$WORK/expected" "$WORK/cells" || die "other cells"
 
-# Open MPI's rules: classic, version 2 and JSON say the same; other shapes by --hidden-size, other sizes by --tp.
+# Open MPI's rules: classic, version 2 and JSON say the same; --hidden-size and --tp ask for other cells.
 imports "$inputs/ompi_rules.conf" "$read_table"
 has_lines "$read_table" 'host,4,NONE,bfloat16,allreduce,unknown,1,1,MPI_RECURSIVE_DOUBLING,,,,,' \
     'host,4,NONE,bfloat16,allreduce,unknown,32768,1,MPI_RING,,,,,' \
