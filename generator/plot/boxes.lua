@@ -39,15 +39,18 @@ local function shapes_of(panel, out, values, x, is_log)
   local half = panel.shape == "violin" and THIN_BOX_HALF_WIDTH or BOX_HALF_WIDTH
   if panel.shape == "violin" then
     local line = outline(values, x, is_log)
-    if line then table.insert(out.outlines, line) end
+    if line then
+      table.insert(out.outlines, line)
+      table.insert(out.points, { x, box.median })
+    else
+      half = VIOLIN_HALF_WIDTH / 2 -- a line, where all values are the same
+    end
   end
   table.insert(out.boxes, { x, box.median, x - half, x + half, box.q1, box.q3 })
   table.insert(out.medians, { x - half, box.median, 2 * half, 0 })
   table.insert(out.whiskers, { x, box.q1, 0, box.low - box.q1 })
   table.insert(out.whiskers, { x, box.q3, 0, box.high - box.q3 })
-  if panel.shape == "violin" then
-    table.insert(out.points, { x, box.median })
-  else
+  if panel.shape == "box" then
     for _, value in ipairs(box.outliers) do table.insert(out.points, { x, value }) end
   end
 end
@@ -76,7 +79,11 @@ local function range_of(panels, is_log)
     end
   end
   if is_log then return low / 1.2, high * 1.2 end
-  local margin = high > low and 0.06 * (high - low) or math.max(1, math.abs(high)) * 0.1
+  if high == low then
+    local margin = math.max(1, math.abs(low)) * 0.1
+    return low - margin, low + margin
+  end
+  local margin = 0.06 * (high - low)
   return (low >= 0 and low - margin < 0.25 * high) and 0 or low - margin, high + margin
 end
 

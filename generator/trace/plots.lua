@@ -7,6 +7,7 @@ local csv = require "csv"
 local distributions = require "plot.distributions"
 local fail = require "fail"
 local file = require "core.file"
+local formats = require "formats"
 local gnuplot = require "gnuplot"
 local template = require "template"
 local workers = require "workers"
@@ -111,7 +112,7 @@ end
 local box_note = "Box: quartiles and median. Whiskers: the last values within 1.5 times the quartiles' " ..
   "distance."
 local violin_note = "Width: density (Gaussian kernels, Scott's width), cut at the least and the largest " ..
-  "value. Within: quartiles, median and whiskers. Where all values are the same there is no violin."
+  "value. Within: quartiles, median and whiskers. A line: all values are the same."
 local line_note = "Points: medians; bars: quartiles."
 
 local function boxplot(rows, name)
@@ -130,7 +131,7 @@ end
 -- The lines stand beside each other, so that their bars do not cover each other.
 local function interaction(rows)
   local _, channel_names, channels = groups_of(rows, "channel")
-  local _, thread_names, threads = groups_of(rows, "threads")
+  local _, _, threads = groups_of(rows, "threads")
   local place, lines, legend = {}, {}, {}
   for i, channel in ipairs(channels) do place[channel] = i end
   for i, count in ipairs(threads) do
@@ -138,8 +139,8 @@ local function interaction(rows)
     for _, row in ipairs(rows) do
       if row.threads == count then of_these[#of_these + 1] = row end
     end
-    local line = { colour = line_colours[(i - 1) % #line_colours + 1], points = {},
-      point = line_points[(i - 1) % #line_points + 1], dash = "line", text = thread_names[i] .. " threads" }
+    local line = { colour = line_colours[(i - 1) % #line_colours + 1], points = {}, dash = "line",
+      point = line_points[(i - 1) % #line_points + 1], text = formats.counted(count, "thread") }
     local groups, _, values = groups_of(of_these, "channel")
     for g, list in ipairs(groups) do
       local box = distributions.box(list)
