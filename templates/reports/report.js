@@ -701,6 +701,7 @@ function start() {
   });
   const wanted = readFragment();
   show(wanted);
+  if (Object.keys(wanted).length > 0) byId("choice").scrollIntoView();
   if (wanted.ask) {
     const [tokens, hidden] = wanted.ask.split("x");
     Object.assign(byId("ask").elements.tokens, { value: tokens });
