@@ -185,8 +185,12 @@ function TestVariance.test_overlap_of_many_random_intervals()
     for _ = 1, 5 do
       local start = math.random(0, 300)
       local stop = start + math.random(1, 40)
-      luaunit.assertAlmostEquals(overlap_of.stretch(list, start, stop).total_us,
-        by_counting(events, start, stop), 1e-9)
+      local found, count = overlap_of.stretch(list, start, stop), 0
+      for _, one in ipairs(events) do
+        if one.start < stop and one.start + one.duration > start then count = count + 1 end
+      end
+      luaunit.assertEquals(found.count, count)
+      luaunit.assertAlmostEquals(found.total_us, by_counting(events, start, stop), 1e-9)
     end
   end
 end
