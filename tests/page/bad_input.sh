@@ -11,7 +11,8 @@ ends_with 2 "$GENTABLES" report --data-dir "$WORK/rows" --arch host --out "$WORK
 one_line 'no benchmark.tp\{N\}.host.csv'
 ends_with 2 "$GENTABLES" report --data-dir "$WORK/rows" --data-dir "$host" --arch host --out "$WORK/out"
 one_line '2 --data-dir and 1 --arch'
-ends_with 2 "$GENTABLES" report --data-dir "$WORK/rows" --arch sm90 --against "$host/table.csv" --out "$WORK/out"
+ends_with 2 "$GENTABLES" report --data-dir "$WORK/rows" --arch sm90 --against "$host/table.csv" \
+    --out "$WORK/out"
 one_line 'a table for host; the rows are of sm90'
 ends_with 2 "$GENTABLES" report --data-dir "$host" --arch host --against "$host/spec.lua" --out "$WORK/out"
 one_line 'spec.lua'
