@@ -1,351 +1,713 @@
-// Workbooks by libxlsxwriter, sheet after sheet, each row written as it comes. Nothing stands at the path
-// until the workbook is whole; the same sheets give the same bytes. Which sheets, names and formats is
-// sheets.lua's.
-// Lua: require "core.xlsx":
-//
-// - open(path) gives a book, or nil, message.
-// - book:add{ name =, columns = { titles }, rows = list of rows, or a function that gives the next row,
-//   formats = { [place] = number format }, colours = { [place] = { 0xRRGGBB, ... } of two or three } }
-//   gives cells that were cut to what a cell holds, and rows that no sheet has room for.
-// - book:close() gives true, or nil, message. A book that is not closed leaves nothing.
-#include <errno.h>
-#include <lauxlib.h>
-#include <limits.h>
-#include <lua.h>
-#include <math.h>
-#include <stdbool.h>
-#include <string.h>
-#include <xlsxwriter.h>
+// The script of report.html: one choice of table, seen in several ways, its times, and what the tables answer
+// for a shape. The state is the fragment of the address: #tp=4&fusion=NONE&view=margin&cell=64x4096.
+const DATA = JSON.parse(document.getElementById("data").textContent);
+const byId = (id) => document.getElementById(id);
 
-#include "file.h"
+// element("td", { className: "x" }, child...)
+function element(name, properties, ...children) {
+  const made = Object.assign(document.createElement(name), properties);
+  made.append(...children.filter((child) => child !== null && child !== undefined));
+  return made;
+}
 
-static const char book_type[] = "gentables.xlsx";
+// ---- the data --------------------------------------------------------------------------------
 
-// What a workbook can hold, and how wide a column may get, in characters.
-enum { MOST_ROWS = LXW_ROW_MAX, MOST_COLUMNS = LXW_COL_MAX, MOST_CELL_UNITS = 32767 };
-enum { LEAST_WIDTH = 6, MOST_WIDTH = 60, FILTER_WIDTH = 3, NUMBER_WIDTH = 11 };
-// Doubles, and so cells, hold whole numbers up to this one.
-#define MOST_EXACT (1LL << 53)
+// "1.5  2" -> [1.5, NaN, 2], once
+const unpacked = new Map();
+function numbers(owner, field) {
+  if (owner === undefined || owner[field] === undefined) return null;
+  let fields = unpacked.get(owner);
+  if (!fields) unpacked.set(owner, fields = {});
+  fields[field] ??= owner[field].split(" ").map((text) => text === "" ? NaN : Number(text));
+  return fields[field];
+}
 
-struct book {
-    lxw_workbook *workbook; // NULL: closed
-    lxw_format *header;
-    struct file_stage stage; // the library writes to its temporary name
-    char path[PATH_MAX];
+function numberAt(owner, field, index) {
+  const list = numbers(owner, field);
+  return list === null ? NaN : list[index];
+}
+
+function blockData(block) { return [block.dtype, block.op, block.mode].join("."); }
+
+function dataWords(block) { return [block.dtype, block.op, block.mode].join(" "); }
+
+function cellIndex(block, h, t) { return h * block.tokens.length + t; }
+
+// One cell: its place, the choice, and every strategy's times, the fastest first.
+function cellOf(choice, h, t) {
+  const { block, fusion } = choice, index = cellIndex(block, h, t);
+  const best = fusion.best[index], rows = [];
+  for (const [letter, owner] of Object.entries(fusion.rows)) {
+    const time = numberAt(owner, "t", index);
+    if (Number.isNaN(time)) continue;
+    rows.push({ letter, time, low: numberAt(owner, "l", index), high: numberAt(owner, "h", index),
+      bound: numberAt(owner, "b", index), strategy: DATA.strategies[letter] });
+  }
+  rows.sort((a, b) => a.time - b.time || a.strategy.place - b.strategy.place);
+  return { h, t, index, rows, best: best === "." ? null : best, hidden: block.hidden[h],
+    tokens: block.tokens[t], second: fusion.second[index], margin: numberAt(fusion, "margin", index),
+    confidence: numberAt(fusion, "confidence", index), regret: numberAt(fusion, "regret", index),
+    old: fusion.old && fusion.old[index] !== "." ? fusion.old[index] : null,
+    time: best === "." ? NaN : numberAt(fusion.rows[best], "t", index) };
+}
+
+function isDoubtful(arch, cell) {
+  if (cell.best === null) return false;
+  return Number.isNaN(cell.confidence) ? cell.margin < arch.margin : cell.confidence < arch.confidence;
+}
+
+// ---- the state -------------------------------------------------------------------------------
+
+let state = {};
+
+function readFragment() {
+  const wanted = {};
+  for (const part of location.hash.slice(1).split("&")) {
+    const at = part.indexOf("=");
+    if (at < 0) continue;
+    try {
+      wanted[part.slice(0, at)] = decodeURIComponent(part.slice(at + 1));
+    } catch { /* no value of ours */ }
+  }
+  return wanted;
+}
+
+function writeFragment() {
+  const parts = Object.entries(state).filter(([, value]) => value !== "" && value !== undefined);
+  history.replaceState(null, "", "#" + parts.map(([key, value]) =>
+    key + "=" + encodeURIComponent(value)).join("&"));
+}
+
+const own = (list, value, fallback) => list.includes(value) ? value : fallback;
+const distinct = (list) => [...new Set(list)];
+
+// What can be chosen, given what was; each list begins with what is taken where nothing was.
+function choicesOf(wanted) {
+  const arch = DATA.archs.find((entry) => entry.name === wanted.arch) ?? DATA.archs[0];
+  const tps = distinct(arch.blocks.map((block) => String(block.tp)));
+  const tp = own(tps, wanted.tp, tps[0]);
+  const datas = distinct(arch.blocks.map(blockData));
+  const here = arch.blocks.filter((block) => String(block.tp) === tp).map(blockData);
+  const data = own(datas, wanted.data, here[0]);
+  const fusions = distinct(arch.blocks.flatMap((block) => block.fusions.map((fusion) => fusion.name)));
+  const fusion = own(fusions, wanted.fusion, fusions[0]);
+  return { arch, tps, tp, datas, data, fusions, fusion };
+}
+
+function setState(wanted) {
+  const chosen = choicesOf(wanted);
+  const { arch } = chosen;
+  const block = arch.blocks.find((entry) =>
+    String(entry.tp) === chosen.tp && blockData(entry) === chosen.data);
+  const fusion = block?.fusions.find((entry) => entry.name === chosen.fusion);
+  const all = arch.blocks.flatMap((entry) => entry.fusions);
+  const views = Object.keys(VIEWS).filter((name) => !VIEWS[name].needs || all.some(VIEWS[name].needs));
+  state = { arch: arch.name, tp: chosen.tp, fusion: chosen.fusion, data: chosen.data,
+    view: own(views, wanted.view, "best"), cell: wanted.cell ?? "",
+    scope: own(["choice", "all"], wanted.scope, "choice") };
+  return { ...chosen, views, block, fusion, fusionName: chosen.fusion };
+}
+
+let choice;
+
+// ---- numbers in words ------------------------------------------------------------------------
+
+function percent(share, digits) {
+  if (Number.isNaN(share)) return "";
+  const value = 100 * share;
+  return value.toFixed(digits ?? (Math.abs(value) < 10 ? 1 : 0)) + "\u202f%";
+}
+
+// As table.csv has it.
+function exact(value) {
+  if (Number.isNaN(value)) return "";
+  if (Math.abs(value) >= 1e11 || (value !== 0 && Math.abs(value) < 5e-5)) return String(value);
+  return value.toFixed(4);
+}
+
+// Four digits of the smallest of them, so that points stand below each other.
+function decimalsFor(least) { return Math.min(4, Math.max(0, 3 - Math.floor(Math.log10(least)))); }
+
+function bytesInWords(bytes) {
+  const units = ["B", "KiB", "MiB", "GiB", "TiB"];
+  let at = 0;
+  while (bytes >= 1024 && at < units.length - 1) { bytes /= 1024; at++; }
+  return (Number.isInteger(bytes) ? String(bytes) : bytes.toFixed(1)) + " " + units[at];
+}
+
+// ---- views: what the cells of the chosen table show --------------------------------------------
+
+function luminance(colour) {
+  const linear = [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16) / 255)
+    .map((value) => value <= 0.03928 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4);
+  return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2];
+}
+
+function mix(scale, share) {
+  const place = Math.max(0, Math.min(1, share)) * (scale.length - 1);
+  const first = Math.min(Math.floor(place), scale.length - 2), part = place - first;
+  return "#" + [1, 3, 5].map((at) => {
+    const [a, b] = [scale[first], scale[first + 1]].map((colour) => parseInt(colour.slice(at, at + 2), 16));
+    return Math.round(a + (b - a) * part).toString(16).padStart(2, "0");
+  }).join("");
+}
+
+// `value` of a cell (NaN: none), its text, and where it lies on the scale from `low` to `high`. `needs`: what
+// a fusion must have.
+const VIEWS = {
+  best: { title: "the best strategy" },
+  time: { title: "its time (µs)", scale: "time", logarithmic: true, value: (cell) => cell.time,
+    text: (value) => value >= 1000 ? value.toFixed(0) : value.toPrecision(3),
+    words: "Time of the best strategy, in µs, on a logarithmic scale" },
+  margin: { title: "margin over the next", scale: "doubt", low: 0, high: 0.2, value: (cell) => cell.margin,
+    text: percent, words: "How much longer the runner-up takes" },
+  confidence: { title: "how sure", needs: (fusion) => fusion.confidence, scale: "doubt", low: 0.5, high: 1,
+    value: (cell) => cell.confidence, text: percent, words: "How likely the choice is to be right" },
+  regret: { title: "what it could lose", needs: (fusion) => fusion.regret, scale: "loss", low: 0, high: 0.2,
+    value: (cell) => cell.regret, text: percent,
+    words: "The most that the choice can lose if the medians lie anywhere in their intervals" },
+  bound: { title: "share of the bound", scale: "sequence",
+    needs: (fusion) => Object.values(fusion.rows).some((row) => row.b), low: 0, high: 1,
+    value: (cell) => cell.best === null ? NaN
+      : cell.rows.find((row) => row.letter === cell.best).bound / cell.time,
+    text: (value) => percent(value, 0),
+    words: "The part of the best time that memory and links need at least" },
+  incumbent: { title: "what the incumbent loses", needs: (fusion) => fusion.old, scale: "loss", low: 0,
+    high: 0.2, value: incumbentLoss, text: percent,
+    words: "How much longer the incumbent's choice takes than the best" },
 };
 
-// One sheet while it is written.
-struct sheet {
-    lxw_worksheet *worksheet;
-    int columns;          // at most MOST_COLUMNS
-    lxw_format **formats; // one for each column, NULL: as it comes
-    int *widths;          // in characters
-    lua_Integer cut;      // cells
-};
-
-static int fail(lua_State *lua, const struct problem *problem) {
-    lua_pushnil(lua);
-    lua_pushstring(lua, problem->text);
-    return 2;
+function incumbentLoss(cell) {
+  const row = cell.rows.find((entry) => entry.letter === cell.old);
+  return row && cell.best !== null ? row.time / cell.time - 1 : NaN;
 }
 
-static struct book *check_book(lua_State *lua) {
-    struct book *book = luaL_checkudata(lua, 1, book_type);
-    luaL_argcheck(lua, book->workbook != NULL, 1, "the workbook is closed");
-    return book;
+function gridOf() {
+  return byId(`arch=${state.arch}&tp=${state.tp}&fusion=${state.fusion}&data=${state.data}`);
 }
 
-static int drop(lua_State *lua) {
-    struct book *book = luaL_checkudata(lua, 1, book_type);
-    if (book->workbook != NULL) lxw_workbook_free(book->workbook);
-    book->workbook = NULL;
-    file_stage_drop(&book->stage);
-    return 0;
+// Calls each(td, h, t) for every cell of a table of the page.
+function eachCell(table, each) {
+  const rows = table.tBodies[0].rows;
+  for (let r = 0; r < rows.length; r++) {
+    const cells = rows[r].cells;
+    for (let c = 1; c < cells.length; c++) each(cells[c], rows.length - 1 - r, c - 1);
+  }
 }
 
-// The folder of the file, where the parts are put together, too: a disk that has no room for them has none
-// for the workbook either, and that is noticed.
-static void folder_of(const char *path, char folder[PATH_MAX]) {
-    const char *slash = strrchr(path, '/');
-    size_t length = slash == NULL ? 0 : (size_t)(slash - path) + 1;
-    memcpy(folder, length == 0 ? "." : path, length == 0 ? 1 : length);
-    folder[length == 0 ? 1 : length] = '\0';
+function limitsOf(view, cells) {
+  if (view.low !== undefined) return [view.low, view.high];
+  const values = cells.map(view.value).filter((value) => value > 0);
+  const low = Math.min(...values), high = Math.max(...values);
+  return [low, high > low ? high : 2 * low];
 }
 
-// open(path)
-static int open_book(lua_State *lua) {
-    size_t length;
-    const char *path = luaL_checklstring(lua, 1, &length);
-    luaL_argcheck(lua, length < PATH_MAX, 1, "too long a name");
-    struct book *book = lua_newuserdatauv(lua, sizeof *book, 0);
-    *book = (struct book){.workbook = NULL, .stage = {.file = -1}};
-    luaL_setmetatable(lua, book_type);
-    memcpy(book->path, path, length + 1);
-    struct problem problem;
-    if (!file_stage_open(&book->stage, book->path, &problem)) return fail(lua, &problem);
-    char folder[PATH_MAX];
-    folder_of(path, folder);
-    lxw_workbook_options options = {.constant_memory = LXW_TRUE, .tmpdir = folder, .use_zip64 = LXW_FALSE};
-    book->workbook = workbook_new_opt(book->stage.temporary, &options);
-    if (book->workbook == NULL) return luaL_error(lua, "out of memory");
-    lxw_doc_properties properties = {.created = 946684800}; // always the same: 2000-01-01
-    workbook_set_properties(book->workbook, &properties);
-    book->header = workbook_add_format(book->workbook);
-    format_set_bold(book->header);
-    format_set_bg_color(book->header, 0xE7EBF0);
-    format_set_bottom(book->header, LXW_BORDER_THIN);
-    return 1;
-}
-
-// The length of a UTF-8 sequence at `text` that is well formed and may stand in XML; 0 where there is none.
-static size_t sequence_length(const unsigned char *text, size_t left) {
-    unsigned char first = text[0];
-    if (first < 0x80) return first >= 0x20 || first == '\t' || first == '\n' || first == '\r' ? 1 : 0;
-    size_t length = first >= 0xC2 && first < 0xE0 ? 2 : first >= 0xE0 && first < 0xF0 ? 3 : 4;
-    if (first < 0xC2 || first > 0xF4 || length > left) return 0;
-    for (size_t i = 1; i < length; i++)
-        if ((text[i] & 0xC0) != 0x80) return 0;
-    bool overlong = (first == 0xE0 && text[1] < 0xA0) || (first == 0xF0 && text[1] < 0x90);
-    bool no_character = (first == 0xED && text[1] >= 0xA0) || (first == 0xF4 && text[1] >= 0x90) ||
-                        (first == 0xEF && text[1] == 0xBF && text[2] >= 0xBE);
-    return overlong || no_character ? 0 : length;
-}
-
-// Pushes `text` as a cell can hold it: what is no character of XML becomes U+FFFD, the end is cut.
-static const char *push_cell_text(lua_State *lua, const char *text, size_t size, bool *cut) {
-    luaL_Buffer out;
-    luaL_buffinit(lua, &out);
-    size_t units = 0, at = 0;
-    while (at < size) {
-        size_t length = sequence_length((const unsigned char *)text + at, size - at);
-        units += length == 4 ? 2 : 1;
-        if (units > MOST_CELL_UNITS) break;
-        if (length == 0)
-            luaL_addstring(&out, "\xEF\xBF\xBD");
-        else
-            luaL_addlstring(&out, text + at, length);
-        at += length == 0 ? 1 : length;
+function showView(table) {
+  const view = VIEWS[state.view], { block, fusion, arch } = choice;
+  const cells = [];
+  eachCell(table, (td, h, t) => cells.push({ td, cell: cellOf(choice, h, t) }));
+  const [low, high] = view.scale ? limitsOf(view, cells.map((entry) => entry.cell)) : [0, 1];
+  const place = view.logarithmic ? (value) => Math.log(value / low) / Math.log(high / low)
+    : (value) => (value - low) / (high - low);
+  for (const { td, cell } of cells) {
+    const changed = fusion.old && cell.old !== cell.best ? " differs" : "";
+    const value = view.scale ? view.value(cell) : NaN;
+    const strategy = cell.best !== null ? DATA.strategies[cell.best] : null;
+    if (!view.scale && strategy) {
+      td.className = "s" + strategy.place + changed;
+      td.textContent = strategy.mark + (isDoubtful(arch, cell) ? "?" : "");
+      td.removeAttribute("style");
+      continue;
     }
-    *cut = at < size;
-    luaL_pushresult(&out);
-    return lua_tostring(lua, -1);
+    td.className = (Number.isNaN(value) ? "none" : "") + changed;
+    td.textContent = Number.isNaN(value) ? "–" : view.text(value);
+    const colour = Number.isNaN(value) ? null : mix(DATA.scales[view.scale], place(value));
+    td.style.background = colour ?? "";
+    td.style.color = colour === null ? "" : luminance(colour) > 0.179 ? "#000" : "#fff";
+  }
+  showScale(view, low, high, block);
 }
 
-// Whether `text` can be written as it is.
-static bool is_plain(const char *text, size_t size) {
-    if (size > MOST_CELL_UNITS) return false;
-    for (size_t i = 0; i < size; i++)
-        if ((unsigned char)text[i] < 0x20 || (unsigned char)text[i] > 0x7E) return false;
-    return true;
+function showScale(view, low, high) {
+  const scale = byId("scale");
+  scale.replaceChildren();
+  if (!view.scale) return;
+  const ramp = element("span", { className: "ramp" });
+  ramp.style.background = `linear-gradient(to right, ${DATA.scales[view.scale].join(", ")})`;
+  const open = view.low !== undefined && high !== 1 ? " and more" : "";
+  scale.append(view.words + ": ", view.text(low), ramp, view.text(high) + open);
 }
 
-static void widen(struct sheet *sheet, int column, size_t characters) {
-    int width = characters > MOST_WIDTH ? MOST_WIDTH : (int)characters;
-    if (width > sheet->widths[column]) sheet->widths[column] = width;
+// ---- the details of a cell -------------------------------------------------------------------
+
+function key(letter) {
+  const strategy = DATA.strategies[letter];
+  return element("span", { className: "key s" + strategy.place, title: strategy.help }, strategy.mark);
 }
 
-static void write_text(lua_State *lua, struct sheet *sheet, lxw_row_t row, int column, lxw_format *format) {
-    size_t size;
-    const char *text = lua_tolstring(lua, -1, &size);
-    bool cut = false, plain = is_plain(text, size);
-    widen(sheet, column, size);
-    if (!plain) text = push_cell_text(lua, text, size, &cut);
-    if (cut) sheet->cut++;
-    worksheet_write_string(sheet->worksheet, row, (lxw_col_t)column, text, format);
-    if (!plain) lua_pop(lua, 1);
+const nameOf = (letter) => DATA.strategies[letter]?.name ?? "";
+
+function sureness(share) {
+  return share > 0.9994 ? "more than " + percent(0.999, 1) : percent(share, 1);
 }
 
-static size_t digits_of(double value) {
-    double size = fabs(value);
-    return (value < 0) + (size < 10 ? 1 : (size_t)log10(size) + 1);
+function verdict(cell) {
+  if (cell.best === null) return "Nothing that may win was measured here.";
+  const words = [`${nameOf(cell.best)} is best.`];
+  if (cell.second !== ".") words.push(`${nameOf(cell.second)} takes ${percent(cell.margin)} longer.`);
+  else words.push("No other was measured.");
+  if (!Number.isNaN(cell.confidence)) {
+    words.push(`The choice is ${sureness(cell.confidence)} likely to be right.`);
+  }
+  if (cell.regret > 0) words.push(`It can lose ${percent(cell.regret)} at most.`);
+  if (isDoubtful(choice.arch, cell)) words.push("It is in doubt.");
+  const loss = incumbentLoss(cell);
+  if (cell.old !== null && cell.old !== cell.best) {
+    words.push(`The incumbent, ${nameOf(cell.old)}, ` +
+      (Number.isNaN(loss) ? "was not measured here." : `takes ${percent(loss)} longer.`));
+  } else if (choice.fusion.old && cell.old === null) {
+    words.push("The incumbent has no choice here.");
+  }
+  return words.join(" ");
 }
 
-// Numbers that no cell can hold (infinite, undefined, whole ones too large for a double) are written as text.
-static void write_number(lua_State *lua, struct sheet *sheet, lxw_row_t row, int column) {
-    lxw_format *format = sheet->formats[column];
-    double value = lua_tonumber(lua, -1);
-    bool whole = lua_isinteger(lua, -1);
-    lua_Integer exact = whole ? lua_tointeger(lua, -1) : 0;
-    if (!isfinite(value)) {
-        const char *text = isnan(value) ? "nan" : value < 0 ? "-inf" : "inf";
-        widen(sheet, column, strlen(text));
-        worksheet_write_string(sheet->worksheet, row, (lxw_col_t)column, text, NULL);
-    } else if (exact > MOST_EXACT || exact < -MOST_EXACT) {
-        lua_pushvalue(lua, -1); // the conversion changes the value in place
-        write_text(lua, sheet, row, column, NULL);
-        lua_pop(lua, 1);
-    } else {
-        widen(sheet, column, whole ? digits_of(value) + 1 : format ? digits_of(value) + 6 : NUMBER_WIDTH);
-        worksheet_write_number(sheet->worksheet, row, (lxw_col_t)column, value, format);
+// What choosing this row could lose, at most, as the table says it of the winner.
+function regretOf(rows, row) {
+  const others = rows.filter((other) => other !== row && !other.strategy.never).map((other) => other.low);
+  if (others.length === 0 || others.some(Number.isNaN) || Number.isNaN(row.high)) return NaN;
+  return Math.max(0, row.high / Math.min(...others) - 1);
+}
+
+function bar(row, longest) {
+  const box = element("div", { className: "bar" });
+  const fill = element("div", { className: "s" + row.strategy.place });
+  fill.style.width = 100 * row.time / longest + "%";
+  box.append(fill);
+  if (!Number.isNaN(row.low)) {
+    const interval = element("div", { className: "interval" });
+    interval.style.left = 100 * row.low / longest + "%";
+    interval.style.width = 100 * (row.high - row.low) / longest + "%";
+    box.append(interval);
+  }
+  return box;
+}
+
+function detailsTable(cell) {
+  const longest = Math.max(...cell.rows.map((row) => Number.isNaN(row.high) ? row.time : row.high));
+  const digits = decimalsFor(cell.rows[0].time);
+  const has = { interval: cell.rows.some((row) => !Number.isNaN(row.low)),
+    bound: cell.rows.some((row) => !Number.isNaN(row.bound)) };
+  const columns = [["strategy"], [""], ["time (µs)", "number"]];
+  if (has.interval) columns.push(["95 % interval", "number"]);
+  columns.push(["longer than the best", "number"]);
+  if (has.interval) columns.push(["could lose", "number"]);
+  if (has.bound) columns.push(["share of bound", "number"]);
+  const head = element("tr", {}, ...columns.map(([title, className]) =>
+    element("th", { scope: "col", className: className ?? "" }, title)));
+  const rows = cell.rows.map((row) => {
+    const number = (text) => element("td", { className: "number" }, text);
+    const tr = element("tr", {}, element("td", {}, key(row.letter), " " + row.strategy.name +
+      (row.strategy.never ? " (never chosen)" : row.letter === cell.old ? " (incumbent)" : "")),
+      element("td", {}, bar(row, longest)), number(row.time.toFixed(digits)));
+    if (has.interval) {
+      tr.append(number(Number.isNaN(row.low) ? ""
+        : `${row.low.toFixed(digits)} to ${row.high.toFixed(digits)}`));
     }
+    tr.append(number(row.letter === cell.best ? "best" : percent(row.time / cell.time - 1)));
+    const regret = row.letter === cell.best ? cell.regret : regretOf(cell.rows, row);
+    if (has.interval) tr.append(number(percent(regret)));
+    if (has.bound) tr.append(number(percent(row.bound / row.time, 0)));
+    return tr;
+  });
+  return element("div", { className: "table" },
+    element("table", {}, element("thead", {}, head), element("tbody", {}, ...rows)));
 }
 
-// Writes the value at the top of the stack.
-static void write_cell(lua_State *lua, struct sheet *sheet, lxw_row_t row, int column) {
-    switch (lua_type(lua, -1)) {
-    case LUA_TNIL: break;
-    case LUA_TNUMBER: write_number(lua, sheet, row, column); break;
-    case LUA_TBOOLEAN:
-        widen(sheet, column, 5);
-        worksheet_write_boolean(sheet->worksheet, row, (lxw_col_t)column, lua_toboolean(lua, -1), NULL);
-        break;
-    case LUA_TSTRING: write_text(lua, sheet, row, column, NULL); break;
-    default: luaL_error(lua, "a cell is a %s", luaL_typename(lua, -1));
+function showDetails(h, t) {
+  const { block } = choice, cell = cellOf(choice, h, t);
+  const size = bytesInWords(cell.hidden * cell.tokens * block.bytes);
+  byId("details").replaceChildren(
+    element("h3", {}, `${cell.tokens} tokens × hidden size ${cell.hidden}, a message of ${size}`),
+    element("p", {}, verdict(cell)), cell.rows.length > 0 ? detailsTable(cell) : "");
+}
+
+// ---- moving in the table ---------------------------------------------------------------------
+
+let current = null; // the cell that was chosen, { h, t }
+
+function tdAt(table, h, t) {
+  const rows = table?.tBodies[0].rows;
+  return rows?.[rows.length - 1 - h]?.cells[t + 1];
+}
+
+function placeOf(td) {
+  const table = td.closest("table");
+  return { h: table.tBodies[0].rows.length - td.parentNode.rowIndex, t: td.cellIndex - 1 };
+}
+
+function select(h, t, focus) {
+  const table = gridOf()?.querySelector("table.new");
+  table?.querySelectorAll(".current").forEach((td) => {
+    td.classList.remove("current");
+    td.tabIndex = -1;
+  });
+  current = { h, t };
+  const td = tdAt(table, h, t);
+  if (!td) return;
+  td.classList.add("current");
+  td.tabIndex = 0;
+  if (focus) td.focus();
+  state.cell = `${choice.block.tokens[t]}x${choice.block.hidden[h]}`;
+  showDetails(h, t);
+}
+
+function cellUnder(event) {
+  return choice.fusion ? event.target.closest?.(".grid.chosen .cells td") : null;
+}
+
+const MOVES = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [1, 0], ArrowDown: [-1, 0] };
+
+function onKey(event) {
+  const td = cellUnder(event);
+  if (!td) return;
+  const { h, t } = placeOf(td), { block } = choice;
+  let place = null;
+  if (MOVES[event.key]) place = { h: h + MOVES[event.key][0], t: t + MOVES[event.key][1] };
+  if (event.key === "Home") place = { h, t: 0 };
+  if (event.key === "End") place = { h, t: block.tokens.length - 1 };
+  if (!place) return;
+  event.preventDefault();
+  if (!block.hidden[place.h] || !block.tokens[place.t]) return;
+  select(place.h, place.t, true);
+  writeFragment();
+}
+
+function listen() {
+  const tables = byId("tables");
+  tables.addEventListener("mouseover", (event) => {
+    const td = cellUnder(event);
+    if (td) showDetails(placeOf(td).h, placeOf(td).t);
+  });
+  tables.addEventListener("mouseleave", () => {
+    if (current && choice.fusion) showDetails(current.h, current.t);
+  });
+  tables.addEventListener("click", (event) => {
+    const td = cellUnder(event);
+    if (!td) return;
+    select(placeOf(td).h, placeOf(td).t, td.closest("table").classList.contains("new"));
+    writeFragment();
+  });
+  tables.addEventListener("focusin", (event) => {
+    const td = cellUnder(event);
+    if (td && td.tabIndex === 0) select(placeOf(td).h, placeOf(td).t, false);
+  });
+  tables.addEventListener("keydown", onKey);
+}
+
+// ---- asking for a shape ----------------------------------------------------------------------
+
+// The place of the first border that is not below `size`, as the C header has it.
+function placeByBorders(borders, size) {
+  let place = 0;
+  while (size > borders[place]) place++;
+  return place;
+}
+
+function rangeInWords(borders, place) {
+  const from = place === 0 ? 1 : borders[place - 1] + 1;
+  if (place < borders.length - 1) return `${from} to ${borders[place]}`;
+  return from === 1 ? "any" : `${from} and more`;
+}
+
+function axisWords(what, size, values, borders, place) {
+  if (values[place] === size) return `${what} ${size}: measured.`;
+  return `${what} ${size}: ${values[place]} is the nearest that was measured, as a ratio ` +
+    `(it answers for ${rangeInWords(borders, place)}).`;
+}
+
+// What allreduce_table.h answers, and why.
+function askHeader(header, ask) {
+  const { tp, hidden, tokens, fusion } = ask;
+  const answer = { file: "allreduce_table.h", letter: header.fallback, why: "" };
+  const world = header.worlds.find((entry) => entry.tp === tp);
+  const otherwise = `the fallback, ${nameOf(header.fallback)}, is taken`;
+  if (!world) return { ...answer, why: `TP ${tp} was not measured: ${otherwise}.` };
+  if (!world.fusions[fusion]) {
+    return { ...answer, why: `${fusion} was not measured for TP ${tp}: ${otherwise}.` };
+  }
+  const h = placeByBorders(world.hidden_borders, hidden), t = placeByBorders(world.token_borders, tokens);
+  const letter = world.fusions[fusion][h * world.tokens.length + t];
+  const why = axisWords("Tokens", tokens, world.tokens, world.token_borders, t) + " " +
+    axisWords("Hidden size", hidden, world.hidden, world.hidden_borders, h);
+  const cell = { hidden: world.hidden[h], tokens: world.tokens[t], mode: world.mode };
+  if (letter === ".") return { ...answer, cell, why: `${why} That cell has no time: ${otherwise}.` };
+  return { ...answer, letter, cell, why };
+}
+
+const floorLog2 = (value) => 31 - Math.clz32(value);
+
+// Its tables are indexed by the floor of log2; what lies outside has the fallback.
+function askTrtllm(table, ask) {
+  const answer = { file: "TensorRT-LLM's table", letter: table.fallback };
+  const fusion = table.fusions.indexOf(ask.fusion);
+  const at = (values, size) => floorLog2(size) - floorLog2(values[0]);
+  const p = at(table.tp, ask.tp), h = at(table.hidden, ask.hidden), t = at(table.tokens, ask.tokens);
+  const inside = (values, place) => place >= 0 && place < values.length;
+  if (fusion < 0 || !inside(table.tp, p) || !inside(table.hidden, h) || !inside(table.tokens, t)) {
+    return { ...answer,
+      why: `That lies outside of its table: the fallback, ${nameOf(table.fallback)}, is taken.` };
+  }
+  const index = ((p * table.fusions.length + fusion) * table.hidden.length + h) * table.tokens.length + t;
+  const rounded = [["TP", ask.tp, table.tp[p]], ["tokens", ask.tokens, table.tokens[t]],
+    ["hidden size", ask.hidden, table.hidden[h]]].filter(([, asked, read]) => asked !== read)
+    .map(([what, asked, read]) => `${what} ${asked} reads ${read}`);
+  const why = rounded.length > 0 ? "It rounds down to a power of two: " + rounded.join(", ") + "."
+    : "All three stand in its table.";
+  return { ...answer, letter: table.cells[index], why };
+}
+
+function answerLine(answer) {
+  const line = element("p", {}, answer.file + " answers ", key(answer.letter), " ",
+    element("strong", {}, nameOf(answer.letter)), ". " + answer.why);
+  line.dataset.file = answer.file;
+  line.dataset.strategy = nameOf(answer.letter);
+  return line;
+}
+
+// Says what the tables answer, and shows the cell that does.
+function answerAsk(ask) {
+  const out = byId("answer"), { arch } = choice;
+  const whole = (value) => Number.isInteger(value) && value >= 1 && value <= 2147483647;
+  if (![ask.tp, ask.tokens, ask.hidden].every(whole)) {
+    out.replaceChildren(element("p", { className: "missing" },
+      "TP size, tokens and hidden size are whole numbers from 1 to 2147483647."));
+    return;
+  }
+  const answers = [arch.header && askHeader(arch.header, ask), arch.trtllm && askTrtllm(arch.trtllm, ask)]
+    .filter(Boolean);
+  out.replaceChildren(element("p", { className: "note" },
+    `TP ${ask.tp}, ${ask.fusion}, ${ask.tokens} tokens × hidden size ${ask.hidden}`),
+  ...answers.map(answerLine));
+  if (answers.length === 0) {
+    out.append(element("p", {}, "No table of this arch answers: see the last section."));
+  }
+  const axes = arch.header?.axes;
+  if (axes && !state.data.startsWith(`${axes.dtype}.${axes.op}.`)) {
+    out.append(element("p", { className: "note" },
+      `These tables hold ${axes.dtype} ${axes.op}, and answer so for all data.`));
+  }
+  markAnswer(arch.header && answers[0].cell, ask);
+}
+
+function markAnswer(cell, ask) {
+  document.querySelectorAll(".answer").forEach((td) => td.classList.remove("answer"));
+  const { block, arch } = choice;
+  if (!cell || !block || block.tp !== ask.tp) return;
+  if (blockData(block) !== blockData({ ...arch.header.axes, mode: cell.mode })) return;
+  const h = block.hidden.indexOf(cell.hidden), t = block.tokens.indexOf(cell.tokens);
+  tdAt(gridOf()?.querySelector("table.new"), h, t)?.classList.add("answer");
+}
+
+function readAsk() {
+  const form = byId("ask").elements;
+  const number = (name) => /^\s*\d+\s*$/.test(form[name].value) ? Number(form[name].value) : NaN;
+  return { tp: number("tp"), tokens: number("tokens"), hidden: number("hidden"), fusion: state.fusion };
+}
+
+// ---- all numbers -----------------------------------------------------------------------------
+
+const MOST_ROWS = 1000; // that are drawn at once
+const LIST = { order: null, direction: 1, all: false };
+
+function listColumns(all) {
+  const { arch } = choice, hasOld = arch.blocks.some((block) => block.fusions.some((fusion) => fusion.old));
+  const where = all ? [["TP", (row) => row.block.tp], ["fusion", (row) => row.fusion.name],
+    ["data", (row) => dataWords(row.block)]] : [];
+  return [...where, ["tokens", (row) => row.cell.tokens], ["hidden", (row) => row.cell.hidden],
+    ["strategy", (row) => row.cell.best === null ? "unmeasured" : nameOf(row.cell.best)],
+    ["time (us)", (row) => row.cell.time], ["runner_up", (row) => nameOf(row.cell.second)],
+    ["margin", (row) => row.cell.margin], ["confidence", (row) => row.cell.confidence],
+    ["regret", (row) => row.cell.regret],
+    ...(hasOld ? [["incumbent", (row) => row.cell.old === null ? "" : nameOf(row.cell.old)]] : [])];
+}
+
+function listRows() {
+  const { arch, block, fusion } = choice, rows = [];
+  const add = (one, of) => {
+    for (let h = 0; h < one.hidden.length; h++) {
+      for (let t = 0; t < one.tokens.length; t++) {
+        rows.push({ block: one, fusion: of, cell: cellOf({ block: one, fusion: of }, h, t) });
+      }
     }
+  };
+  if (state.scope === "all") arch.blocks.forEach((one) => one.fusions.forEach((of) => add(one, of)));
+  else if (fusion) add(block, fusion);
+  return rows;
 }
 
-static void write_header(lua_State *lua, struct sheet *sheet, int titles, lxw_format *format) {
-    for (int column = 0; column < sheet->columns; column++) {
-        if (lua_rawgeti(lua, titles, column + 1) != LUA_TSTRING) luaL_error(lua, "a title is no text");
-        write_text(lua, sheet, 0, column, format);
-        sheet->widths[column] += FILTER_WIDTH;
-        lua_pop(lua, 1);
-    }
+function sortList(rows, columns) {
+  const column = columns.find(([title]) => title === LIST.order);
+  if (!column) return rows;
+  const keyOf = (row) => {
+    const value = column[1](row);
+    return typeof value === "number" ? { number: value, text: Number.isNaN(value) ? "" : String(value) }
+      : { number: NaN, text: value };
+  };
+  return rows.map((row, place) => ({ row, place, key: keyOf(row) }))
+    .sort((a, b) => compareKeys(a.key, b.key, LIST.direction) || a.place - b.place).map((entry) => entry.row);
 }
 
-// Pushes the next row of the list or function at `rows`. False, and nothing pushed, after the last one.
-static bool push_row(lua_State *lua, int rows, lua_Integer place) {
-    if (lua_isfunction(lua, rows)) {
-        lua_pushvalue(lua, rows);
-        lua_call(lua, 0, 1);
-    } else {
-        lua_rawgeti(lua, rows, place);
-    }
-    if (lua_istable(lua, -1)) return true;
-    lua_pop(lua, 1);
-    return false;
+function listHead(columns, sample) {
+  return element("tr", {}, ...columns.map(([title, value]) => {
+    const number = sample !== undefined && typeof value(sample) === "number";
+    const button = element("button", { type: "button" }, title);
+    button.addEventListener("click", () => {
+      LIST.direction = LIST.order === title ? -LIST.direction : 1;
+      LIST.order = title;
+      showList();
+    });
+    const head = element("th", { scope: "col", className: number ? "number" : "" }, button);
+    if (LIST.order === title) head.setAttribute("aria-sort", LIST.direction > 0 ? "ascending" : "descending");
+    return head;
+  }));
 }
 
-// Gives the rows that there were.
-static lua_Integer write_rows(lua_State *lua, struct sheet *sheet, int rows) {
-    lua_Integer place = 1;
-    for (; push_row(lua, rows, place); place++) {
-        for (int column = 0; column < sheet->columns && place < MOST_ROWS; column++) {
-            lua_rawgeti(lua, -1, column + 1);
-            write_cell(lua, sheet, (lxw_row_t)place, column);
-            lua_pop(lua, 1);
-        }
-        lua_pop(lua, 1);
-    }
-    return place - 1;
+function textOfValue(value, title) {
+  if (typeof value !== "number") return value;
+  return title === "tokens" || title === "hidden" || title === "TP" ? String(value) : exact(value);
 }
 
-// Fills `sheet->formats` from the table `formats` of the description at place 2.
-static void take_formats(lua_State *lua, const struct book *book, struct sheet *sheet) {
-    if (lua_getfield(lua, 2, "formats") == LUA_TTABLE) {
-        for (int column = 0; column < sheet->columns; column++) {
-            if (lua_rawgeti(lua, -1, column + 1) == LUA_TSTRING) {
-                sheet->formats[column] = workbook_add_format(book->workbook);
-                format_set_num_format(sheet->formats[column], lua_tostring(lua, -1));
-            }
-            lua_pop(lua, 1);
-        }
-    }
-    lua_pop(lua, 1);
+function listRow(row, columns) {
+  return element("tr", {}, ...columns.map(([title, value]) => {
+    const cell = value(row);
+    return element("td", { className: typeof cell === "number" ? "number" : "" }, textOfValue(cell, title));
+  }));
 }
 
-static lxw_color_t colour_at(lua_State *lua, int place) {
-    lua_rawgeti(lua, -1, place);
-    lxw_color_t colour = (lxw_color_t)luaL_checkinteger(lua, -1);
-    lua_pop(lua, 1);
-    return colour;
+// The list as a spreadsheet takes it.
+function listText(rows, columns) {
+  const lines = [columns.map(([title]) => title),
+    ...rows.map((row) => columns.map(([title, value]) => textOfValue(value(row), title)))];
+  return lines.map((line) => line.join("\t") + "\n").join("");
 }
 
-// A scale over one column, of the colours in the list at the top of the stack.
-static void add_scale(lua_State *lua, const struct sheet *sheet, int column, lxw_row_t last_row) {
-    bool three = lua_rawlen(lua, -1) == 3;
-    lxw_conditional_format scale = {.type = three ? LXW_CONDITIONAL_3_COLOR_SCALE
-                                                  : LXW_CONDITIONAL_2_COLOR_SCALE};
-    scale.min_color = colour_at(lua, 1);
-    if (three) scale.mid_color = colour_at(lua, 2);
-    scale.max_color = colour_at(lua, three ? 3 : 2);
-    worksheet_conditional_format_range(sheet->worksheet, 1, (lxw_col_t)column, last_row, (lxw_col_t)column,
-                                       &scale);
+function showList() {
+  const columns = listColumns(state.scope === "all"), rows = sortList(listRows(), columns);
+  const shown = LIST.all ? rows : rows.slice(0, MOST_ROWS);
+  const table = element("table", {}, element("thead", {}, listHead(columns, rows[0])),
+    element("tbody", {}, ...shown.map((row) => listRow(row, columns))));
+  const parts = [copyButton(() => listText(rows, columns)), element("div", { className: "table" }, table)];
+  if (shown.length < rows.length) {
+    const more = element("button", { type: "button" }, `Show all ${rows.length} rows`);
+    more.addEventListener("click", () => { LIST.all = true; showList(); });
+    parts.push(element("p", { className: "note" },
+      `The first ${shown.length} of ${rows.length} rows; copying takes all. `, more));
+  }
+  if (rows.length === 0) parts.splice(0, 2, element("p", { className: "missing" }, "missing: no rows"));
+  byId("list").replaceChildren(...parts);
 }
 
-static void add_colours(lua_State *lua, const struct sheet *sheet, lxw_row_t last_row) {
-    if (lua_getfield(lua, 2, "colours") == LUA_TTABLE && last_row > 0) {
-        for (int column = 0; column < sheet->columns; column++) {
-            if (lua_rawgeti(lua, -1, column + 1) == LUA_TTABLE) add_scale(lua, sheet, column, last_row);
-            lua_pop(lua, 1);
-        }
-    }
-    lua_pop(lua, 1);
+// ---- the whole -------------------------------------------------------------------------------
+
+function selectBox(name, title, values, words) {
+  if (values.length < 2) return null;
+  const box = element("select", { name }, ...values.map((value) =>
+    element("option", { value, selected: state[name] === value }, words ? words(value) : value)));
+  box.addEventListener("change", () => {
+    show({ ...state, [name]: box.value });
+    writeFragment();
+  });
+  return element("label", {}, title, box);
 }
 
-static void lay_out(const struct sheet *sheet, lxw_row_t last_row) {
-    worksheet_freeze_panes(sheet->worksheet, 1, 0);
-    if (sheet->columns > 0)
-        worksheet_autofilter(sheet->worksheet, 0, 0, last_row, (lxw_col_t)(sheet->columns - 1));
-    for (int column = 0; column < sheet->columns; column++) {
-        int width = sheet->widths[column] < LEAST_WIDTH ? LEAST_WIDTH : sheet->widths[column];
-        worksheet_set_column(sheet->worksheet, (lxw_col_t)column, (lxw_col_t)column, width + 1, NULL);
-    }
+function showControls() {
+  const focused = document.activeElement?.name, controls = byId("controls");
+  controls.replaceChildren(...[
+    selectBox("arch", "arch", DATA.archs.map((arch) => arch.name)),
+    selectBox("tp", "TP size", choice.tps),
+    selectBox("fusion", "fusion", choice.fusions),
+    selectBox("data", "data type, operation, mode", choice.datas, (value) => value.replaceAll(".", " ")),
+    selectBox("view", "cells show", choice.views, (value) => VIEWS[value].title),
+  ].filter(Boolean));
+  controls.querySelector(`[name="${focused}"]`)?.focus();
 }
 
-// A zeroed buffer that the stack keeps.
-static void *push_buffer(lua_State *lua, size_t size) {
-    void *buffer = lua_newuserdatauv(lua, size + 1, 0);
-    memset(buffer, 0, size + 1);
-    return buffer;
+function showGrid() {
+  document.querySelectorAll(".grid.chosen").forEach((grid) => grid.classList.remove("chosen"));
+  byId("nothing")?.remove();
+  byId("scale").replaceChildren();
+  byId("details").replaceChildren();
+  const grid = gridOf(), table = grid?.querySelector("table.new");
+  grid?.classList.add("chosen");
+  if (!grid) {
+    const { arch, tp, fusion, data } = state;
+    byId("tables").append(element("p", { className: "missing", id: "nothing" },
+      `missing: no rows of ${arch}, TP ${tp}, ${fusion}, ${data.replaceAll(".", " ")}`));
+  }
+  if (!table) return;
+  showView(table);
+  const [tokens, hidden] = state.cell.split("x").map(Number);
+  const t = choice.block.tokens.indexOf(tokens), h = choice.block.hidden.indexOf(hidden);
+  if (t >= 0 && h >= 0) {
+    select(h, t, false);
+  } else {
+    state.cell = "";
+    current = null;
+    const first = tdAt(table, choice.block.hidden.length - 1, 0);
+    if (first) first.tabIndex = 0;
+  }
 }
 
-// book:add(sheet)
-static int add_sheet(lua_State *lua) {
-    struct book *book = check_book(lua);
-    luaL_checktype(lua, 2, LUA_TTABLE);
-    lua_settop(lua, 2);
-    enum { TITLES = 3, ROWS = 4 };
-    lua_getfield(lua, 2, "columns");
-    lua_getfield(lua, 2, "rows");
-    lua_getfield(lua, 2, "name");
-    luaL_checktype(lua, TITLES, LUA_TTABLE);
-    size_t columns = (size_t)lua_rawlen(lua, TITLES);
-    luaL_argcheck(lua, columns <= MOST_COLUMNS, 2, "too many columns");
-    struct sheet sheet = {.columns = (int)columns, .cut = 0};
-    sheet.worksheet = workbook_add_worksheet(book->workbook, luaL_checkstring(lua, -1));
-    if (sheet.worksheet == NULL) return luaL_error(lua, "no sheet can be called %s", lua_tostring(lua, -1));
-    sheet.formats = push_buffer(lua, columns * sizeof *sheet.formats);
-    sheet.widths = push_buffer(lua, columns * sizeof *sheet.widths);
-    take_formats(lua, book, &sheet);
-    write_header(lua, &sheet, TITLES, book->header);
-    lua_Integer rows = write_rows(lua, &sheet, ROWS);
-    lua_Integer held = rows < MOST_ROWS ? rows : MOST_ROWS - 1;
-    add_colours(lua, &sheet, (lxw_row_t)held);
-    lay_out(&sheet, (lxw_row_t)held);
-    lua_pushinteger(lua, sheet.cut);
-    lua_pushinteger(lua, rows - held);
-    return 2;
+function markOverview() {
+  document.querySelectorAll(".small[aria-current]").forEach((link) => link.removeAttribute("aria-current"));
+  const id = gridOf()?.id;
+  for (const link of document.querySelectorAll(".small")) {
+    if (link.getAttribute("href") === "#" + id) link.setAttribute("aria-current", "true");
+  }
 }
 
-// book:close()
-static int close_book(lua_State *lua) {
-    struct book *book = check_book(lua);
-    struct problem problem;
-    errno = 0;
-    lxw_error error = workbook_close(book->workbook);
-    book->workbook = NULL;
-    if (error != LXW_NO_ERROR) {
-        const char *reason = errno != 0 ? strerror(errno) : lxw_strerror(error);
-        problem_set(&problem, "%s: cannot be written: %s; what was there is unchanged", book->path, reason);
-        drop(lua);
-        return fail(lua, &problem);
-    }
-    if (!file_stage_commit(&book->stage, false, &problem)) return fail(lua, &problem);
-    lua_pushboolean(lua, true);
-    return 1;
+// Shows what `wanted` asks for; what it leaves out is taken from what there is.
+function show(wanted) {
+  choice = setState(wanted);
+  showControls();
+  showGrid();
+  markOverview();
+  LIST.all = false;
+  byId("scope").elements.scope.value = state.scope;
+  showList();
+  const form = byId("ask").elements;
+  if (form.tp.value === "" || form.tp.dataset.own !== "yes") form.tp.value = state.tp;
+  if (byId("answer").childElementCount > 0) answerAsk(readAsk());
 }
 
-int luaopen_core_xlsx(lua_State *lua) {
-    static const luaL_Reg functions[] = {{"open", open_book}, {NULL, NULL}};
-    static const luaL_Reg methods[] = {{"add", add_sheet}, {"close", close_book}, {NULL, NULL}};
-    luaL_newmetatable(lua, book_type);
-    luaL_newlib(lua, methods);
-    lua_setfield(lua, -2, "__index");
-    lua_pushcfunction(lua, drop);
-    lua_setfield(lua, -2, "__gc");
-    lua_pushcfunction(lua, drop);
-    lua_setfield(lua, -2, "__close");
-    luaL_newlib(lua, functions);
-    return 1;
+function start() {
+  listen();
+  byId("controls").addEventListener("submit", (event) => event.preventDefault());
+  byId("scope").elements.scope.addEventListener("change", (event) => {
+    state.scope = event.target.value;
+    showList();
+    writeFragment();
+  });
+  byId("ask").elements.tp.addEventListener("input", (event) => { event.target.dataset.own = "yes"; });
+  byId("ask").addEventListener("submit", (event) => {
+    event.preventDefault();
+    answerAsk(readAsk());
+  });
+  window.addEventListener("hashchange", () => {
+    const wanted = readFragment();
+    if (Object.keys(wanted).length === 0) return; // a section of the page
+    show({ ...state, cell: "", ...wanted });
+    byId("choice").scrollIntoView();
+  });
+  const wanted = readFragment();
+  show(wanted);
+  if (Object.keys(wanted).length > 0) byId("choice").scrollIntoView();
+  if (wanted.ask) {
+    const [tokens, hidden] = wanted.ask.split("x");
+    Object.assign(byId("ask").elements.tokens, { value: tokens });
+    Object.assign(byId("ask").elements.hidden, { value: hidden ?? "" });
+    answerAsk(readAsk());
+  }
 }
+
+start();
