@@ -12,8 +12,8 @@
 //   A:short_kernel_rows(limit) -> the same with arguments
 //   A:short_kernel_histogram(limit, bins) -> begin, end, { count, ... }; nothing where none is so short
 //   A:select(kind, flags) -> S
-//       kind: "launchers", "modelled", "backward" or "unified"; flags[number of a name] = 1 there are sums for
-//       it + 2 also for its backward + 4 only the outermost is listed + 8 * number of its sheet
+//       kind: "launchers", "modelled", "backward" or "unified"; flags[number of a name] = 1 there are sums
+//       for it + 2 also for its backward + 4 only the outermost is listed + 8 * number of its sheet
 //   S:combos() -> columns, a row for each combo, and nested, a number
 //       { name, arguments, track, kernel, model_name, model_arguments, first_kernel, kernels, uid, count };
 //       arguments are -1 where there are none; model_...: of the forward op, where this is a backward
@@ -23,8 +23,8 @@
 //       spec = { "time" | "computing" | "subtree" | "duration", work }, work[combo]: the value is work / time
 //   S:details(map, groups) -> columns kernel_details_summary, trunc_kernel_details; nil: no kernels
 //   S:instances(map, group) -> columns, a row for each instance
-//       { uid, start, stop, time, op_start, kernel, kernel_start, kernel_time }: its first kernel's start, its
-//       last one's end, and its longest kernel
+//       { uid, start, stop, time, op_start, kernel, kernel_start, kernel_time }: its first kernel's start,
+//       its last one's end, and its longest kernel
 #include "trace_lua.h"
 
 #include <algorithm>
