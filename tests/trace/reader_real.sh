@@ -5,15 +5,19 @@
 skip_without_data traces
 skip_without_traces
 mkdir -p "$WORK"
+
+# dump FILE: what the reader makes of it.
+dump() { "$GENTABLES" lua "$SOURCE/tests/trace/reader/dump.lua" "$1"; }
+
 for trace in "$data"/*.json.gz; do
     python3 "$SOURCE/tests/trace/reader/oracle.py" "$trace" >"$WORK/oracle"
-    "$GENTABLES" lua "$SOURCE/tests/trace/reader/dump.lua" "$trace" >"$WORK/dump"
+    dump "$trace" >"$WORK/dump"
     cmp "$WORK/oracle" "$WORK/dump" || die "$trace is read otherwise"
     grep -q parent= "$WORK/dump" || die "nothing was compared"
 done
 gzip -dc "$trace" >"$WORK/plain.json"
-"$GENTABLES" lua "$SOURCE/tests/trace/reader/dump.lua" "$WORK/plain.json" | cmp - "$WORK/oracle" || die "plain"
+dump "$WORK/plain.json" | cmp - "$WORK/oracle" || die "plain"
 if command -v zstd >/dev/null; then
     zstd -qf "$WORK/plain.json" -o "$WORK/packed.zst"
-    "$GENTABLES" lua "$SOURCE/tests/trace/reader/dump.lua" "$WORK/packed.zst" | cmp - "$WORK/oracle" || die "zstd"
+    dump "$WORK/packed.zst" | cmp - "$WORK/oracle" || die "zstd"
 fi
