@@ -14,9 +14,9 @@ job.positional = { name = "PATH...", min = 0, max = math.huge,
   help = "a sweep, one configuration's folder, or traces that name their rank" }
 
 local shared = {
-  { name = "threads", value = "N...", list = true, help = "only these thread counts: 256 512" },
-  { name = "channels", value = "N...", list = true, help = "only these channel counts" },
-  { name = "ranks", value = "N...", list = true, help = "only these ranks: 0-3 7" },
+  { name = "threads", value = "N", list = true, help = "only these thread counts: 256 512" },
+  { name = "channels", value = "N", list = true, help = "only these channel counts" },
+  { name = "ranks", value = "N", list = true, help = "only these ranks: 0-3 7" },
   { name = "trace-name", value = "NAME", help = "the file to read in a rank's folder that has several" },
   { name = "base-path", value = "DIR", many = true,
     help = "the same as PATH; tracelens_analysis/ in a sweep stands for the sweep" },
@@ -47,6 +47,17 @@ local function positive(text, option)
 end
 
 job.positive = positive
+
+-- The microseconds that args say of an option; `default` where they do not.
+function job.microseconds(args, option, default)
+  local text = args[option:gsub("-", "_")]
+  if text == nil then return default end
+  local number = tonumber(text)
+  if not number or number < 0 or number ~= number or number == math.huge then
+    fail.input("--%s: %s is no time; microseconds, 0 or more, would be right", option, text)
+  end
+  return number
+end
 
 -- What is to be read, each path once.
 local function paths_of(args)
@@ -98,8 +109,22 @@ function job:note(configuration, note)
   self:say(("%s: %s"):format(configuration.folder, note))
 end
 
+-- Two sweeps at once would write to the same files.
+local function check_names(configurations)
+  local seen = {}
+  for _, configuration in ipairs(configurations) do
+    local name = ("%s %s"):format(configuration.threads, configuration.channels)
+    if seen[name] then
+      fail.input("%s and %s: two configurations of one name; one sweep at a time would be right",
+        seen[name].folder, configuration.folder)
+    end
+    seen[name] = configuration
+  end
+end
+
 -- The configurations that can be worked on; the others are told.
 function job:usable()
+  check_names(self.configurations)
   local out = {}
   for _, configuration in ipairs(self.configurations) do
     if configuration.problem then

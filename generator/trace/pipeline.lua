@@ -160,8 +160,9 @@ local function plan_of(args, work)
   local out = args.out or work.sweep or work.configurations[1].folder
   local analysis = (out:gsub("(.)/+$", "%1")) .. "/" .. ANALYSIS
   local jobs = work.jobs or workers.jobs()
-  local options = { include_unlinked = not args.linked_only, micro_idle = tonumber(args.micro_idle),
-    short_limit = tonumber(args.short_limit) or SHORT_LIMIT }
+  local options = { include_unlinked = not args.linked_only,
+    micro_idle = job.microseconds(args, "micro-idle"),
+    short_limit = job.microseconds(args, "short-limit", SHORT_LIMIT) }
   local forms = work.xlsx and "csv xlsx" or "csv" -- comparisons read CSVs
   local top_k = gemm_command.top_k_of(args)
   return { work = work, out = out, analysis = analysis, jobs = jobs, top_k = top_k, csv = true,
@@ -199,10 +200,11 @@ return {
     { name = "short-limit", value = "US", help = "kernels below this are short (default: 50)" },
     { name = "micro-idle", value = "US", help = "gpu_timeline: split idle time at pauses of this length" },
     { name = "linked-only", help = "gpu_timeline: without GPU events that no launch was found for" },
-    { name = "without", value = "STEP...", list = true, help = "leave out: " .. table.concat(STEPS, ", ") },
+    { name = "without", value = "STEP", list = true, help = "leave out: " .. table.concat(STEPS, ", ") },
     { name = "gzip", help = "pack the merged traces" },
+    { name = "csv", help = "only CSVs, no workbooks" },
     { name = "fresh", help = "make everything again, also what is there" },
-  }, true),
+  }),
   example = "gentables trace pipeline experiments/sweep_20251124_222204",
   run = run,
 }

@@ -38,7 +38,7 @@ local function run_all(...)
 end
 
 -- Without what takes the longest.
-local function run(...) return run_all("--without", "plots", "comparisons", "merge", ...) end
+local function run(...) return run_all("--without=plots,comparisons,merge", ...) end
 
 local function rows_of(configuration)
   local threads, channels = configuration:match("(%d+)/(%d+)")
@@ -167,12 +167,24 @@ function TestPipeline.test_what_fails_does_not_end_the_others()
 end
 
 function TestPipeline.test_steps_that_are_left_out()
-  luaunit.assertEquals(run("reports"), 0)
+  luaunit.assertEquals(run_all("--without", "plots", "comparisons", "merge", "reports"), 0)
   luaunit.assertNil(file.status(lib.work .. "/out/merged_traces"))
   luaunit.assertNil(file.status(out .. "/256thread/individual_reports"))
   luaunit.assertNil(file.status(out .. "/plots"))
   luaunit.assertTrue(file.exists(out .. "/top5_gemm_kernels_time_variance.csv"))
-  luaunit.assertEquals(run("pictures"), 2)
+end
+
+function TestPipeline.test_wrong_use_ends_in_one_line()
+  for pattern, words in pairs { ["--short-limit: soon is no time"] = { "--short-limit", "soon" },
+    ["--without: pictures is no step"] = { "--without", "pictures" },
+    ["--top-k: 0 is no count"] = { "--top-k", "0" },
+    ["two configurations of one name"] = { "--csv", lib.work .. "/other" } } do
+    os.execute(("cp -r '%s/sweep' '%s/other'"):format(lib.work, lib.work))
+    local code, _, errors = run(table.unpack(words))
+    luaunit.assertEquals(code, 2)
+    luaunit.assertStrContains(errors, pattern)
+    luaunit.assertEquals(select(2, errors:gsub("\n", "")), 1)
+  end
 end
 
 function TestPipeline.test_nothing_that_can_be_read_is_an_error()
