@@ -11,16 +11,6 @@ local workers = require "workers"
 
 local EXTENSIONS = { "%.json$", "%.json%.gz$", "%.json%.zst$" }
 
-local function number_of(args, name, default)
-  local text = args[name:gsub("-", "_")]
-  if text == nil then return default end
-  local number = tonumber(text)
-  if not number or number < 0 or number ~= number or number == math.huge then
-    fail.input("--%s: %s is no time; microseconds, 0 or more, would be right", name, text)
-  end
-  return number
-end
-
 -- The options of per_rank.lua that the command line asks for.
 local function options_of(args)
   local bins = job.positive(args.bins, "bins")
@@ -28,8 +18,8 @@ local function options_of(args)
   if args.kernel_summary and args.no_kernel_summary then
     fail.input("--kernel-summary and --no-kernel-summary are both given; one of them would be right")
   end
-  return { include_unlinked = args.include_unlinked, micro_idle = number_of(args, "micro-idle"),
-    short_limit = number_of(args, "short-limit", per_rank.defaults.short_limit),
+  return { include_unlinked = args.include_unlinked, micro_idle = job.microseconds(args, "micro-idle"),
+    short_limit = job.microseconds(args, "short-limit", per_rank.defaults.short_limit),
     bins = bins or per_rank.defaults.bins, top_short = job.positive(args.top_short, "top-short"),
     kernel_summary = not args.no_kernel_summary, collectives = not args.no_collectives,
     by_kernel_count = args.by_kernel_count }
