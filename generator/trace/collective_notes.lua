@@ -1,5 +1,7 @@
 -- What is not whole in the collectives of several ranks, in words: clocks, events that ranks lack, sizes that
 -- nothing tells. Numbers that are made from such are not wrong in silence.
+local matching = require "trace.matching"
+
 local incomplete = {}
 
 local MOST_NAMED = 5 -- of what a note is about
@@ -30,10 +32,8 @@ end
 
 local function missing_in(one, ranks)
   local missing = {}
-  local listed = one.told.ranks and one.told.ranks:find("%d") and
-    "," .. one.told.ranks:gsub("[%[%]%s]", "") .. ","
   for place, rank in ipairs(ranks) do
-    local is_in = not listed or listed:find("," .. rank.rank .. ",", 1, true)
+    local is_in = matching.names_rank(one.told.ranks, rank.rank) ~= false
     if is_in and not one.items[place] then missing[#missing + 1] = rank.rank end
   end
   return missing

@@ -316,17 +316,18 @@ end
 
 -- ---- all ---------------------------------------------------------------------------------------
 
+-- Whether a group's list of ranks, a text, names this one; nil where it does not tell: long ones are cut.
+function matching.names_rank(list, rank)
+  if not list or not list:find("%d") or list:find("...", 1, true) then return nil end
+  return ("," .. list:gsub("[%[%]%s]", "") .. ","):find("," .. rank .. ",", 1, true) ~= nil
+end
+
 -- How many ranks of those at hand a group has: what its list of ranks says, else those that show it.
 local function expected_of(group, ranks)
-  local listed = group.ranks and group.ranks:find("%d") and "," .. group.ranks:gsub("[%[%]%s]", "") .. ","
   local count = 0
   for place, rank in ipairs(ranks) do
-    local is_in
-    if listed then
-      is_in = listed:find("," .. rank.rank .. ",", 1, true)
-    else
-      is_in = group.lists[place]
-    end
+    local is_in = matching.names_rank(group.ranks, rank.rank)
+    if is_in == nil then is_in = group.lists[place] ~= nil end
     if is_in then count = count + 1 end
   end
   return count

@@ -46,7 +46,7 @@ local function do_all(plan, list)
       if result.ok then
         task.answer = result.value
         plan.made = plan.made + 1
-        plan.bar:show(task.title)
+        plan.bar:show((task.title:gsub("^.*/tracelens_analysis/", "")))
       else
         plan.work:fail(result.value, result.code)
       end

@@ -124,6 +124,17 @@ function TestMatching.test_groups_of_one_name_stay_apart()
   luaunit.assertEquals({ collectives[1].expected, collectives[2].expected }, { 2, 2 })
 end
 
+function TestMatching.test_a_list_of_ranks_that_was_cut_tells_nothing()
+  luaunit.assertTrue(matching.names_rank("[0, 1, 12]", 12))
+  luaunit.assertFalse(matching.names_rank("[0, 1, 12]", 2))
+  luaunit.assertNil(matching.names_rank("[0, 1, 2, ...]", 40))
+  luaunit.assertNil(matching.names_rank(nil, 0))
+  local function list() return { { name = "allreduce", elements = 8, group = "0", ranks = "[0, 1, ...]",
+    start = 10.0, duration = 5.0 } } end
+  local collectives = matching.match { rank_of(0, list()), rank_of(40, list()) }
+  luaunit.assertEquals({ #collectives, collectives[1].expected }, { 1, 2 })
+end
+
 function TestMatching.test_a_send_belongs_to_the_receive_of_the_other_rank()
   local sender, receiver = {}, {}
   for i = 1, 10 do
