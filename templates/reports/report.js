@@ -203,7 +203,7 @@ function limitsOf(view, cells) {
 }
 
 function showView(table) {
-  const view = VIEWS[state.view], { block, fusion, arch } = choice;
+  const view = VIEWS[state.view], { fusion, arch } = choice;
   const cells = [];
   eachCell(table, (td, h, t) => cells.push({ td, cell: cellOf(choice, h, t) }));
   const [low, high] = view.scale ? limitsOf(view, cells.map((entry) => entry.cell)) : [0, 1];
@@ -225,13 +225,21 @@ function showView(table) {
     td.style.background = colour ?? "";
     td.style.color = colour === null ? "" : luminance(colour) > 0.179 ? "#000" : "#fff";
   }
-  showScale(view, low, high, block);
+  if (view.scale) showScale(view, low, high);
+  else showLegend(fusion);
+}
+
+// The names of the strategies that are best in this table, or that the incumbent has in it.
+function showLegend(fusion) {
+  const letters = distinct([...fusion.best, ...(fusion.old ?? "")]).filter((letter) => letter !== ".")
+    .sort((a, b) => DATA.strategies[a].place - DATA.strategies[b].place);
+  byId("scale").replaceChildren(element("ul", { className: "legend" },
+    ...letters.map((letter) => element("li", {}, key(letter), " " + nameOf(letter)))));
 }
 
 function showScale(view, low, high) {
   const scale = byId("scale");
   scale.replaceChildren();
-  if (!view.scale) return;
   const ramp = element("span", { className: "ramp" });
   ramp.style.background = `linear-gradient(to right, ${DATA.scales[view.scale].join(", ")})`;
   const open = view.low !== undefined && high !== 1 ? " and more" : "";
