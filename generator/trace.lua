@@ -1,5 +1,5 @@
--- gentables trace: reports, comparisons and merged timelines of what a profiler wrote. What can be asked for is
--- trace/list.lua; each command is a file of trace/ that looks like a verb's.
+-- gentables trace: reports, comparisons and merged timelines of what a profiler wrote. What can be asked for
+-- is trace/list.lua; each command is a file of trace/ that looks like a verb's.
 local fail = require "fail"
 local list = require "trace.list"
 

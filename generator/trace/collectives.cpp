@@ -1,10 +1,10 @@
 // The kernels that communicate, with what their args say of the collective. Which of them belong together on
 // different ranks is matching.lua's.
 //
-//   t:collectives() -> { { start, duration (µs), stream, uid, told = k }... }, { [k] = { kernel, name, dtype,
+//   t:collectives() -> { { start, duration, stream, uid, told = k }... }, { [k] = { kernel, name, dtype,
 //                      group, ranks, in_split, out_split, in_elements, out_elements, group_size }... }
 //
-// in order of the file; what is not told is nil.
+// in order of the file, times in us; what is not told is nil.
 #include "collectives.h"
 
 #include <algorithm>
