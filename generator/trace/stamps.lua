@@ -8,12 +8,17 @@ local system = require "core.system"
 local stamps = {}
 stamps.__index = stamps
 
+-- Seconds in which the children of a run that was killed have ended.
+local PATIENCE = 4
+
 -- The stamps in this folder, which is made and locked against another run.
 function stamps.open(folder)
-  fail.unless(file.make_folder(folder))
-  local lock, message = io.open(folder .. "/lock", "a")
+  local made, message = file.make_folder(folder)
+  if not made then fail.input("%s; another --out would be right", message) end
+  local lock
+  lock, message = io.open(folder .. "/lock", "a")
   if not lock then fail.input("%s; another --out would be right", message) end
-  if not system.lock(lock) then fail.work("%s: another run is at work here", folder) end
+  if not system.lock(lock, PATIENCE) then fail.work("%s: another run is at work here", folder) end
   return setmetatable({ folder = folder, lock = lock }, stamps)
 end
 
