@@ -154,7 +154,7 @@ local function configurations_of(sweeps)
 end
 
 local function add_time_lines(out, sweeps, labels)
-  out:section("GPU time line by configuration", { note = "ms, mean over ranks" })
+  out:section("GPU time line by configuration", { note = "ms, mean over the ranks of each sweep" })
   local times, rows = {}, {}
   for i, sweep in ipairs(sweeps) do times[i] = times_of(sweep) end
   for _, one in ipairs(configurations_of(sweeps)) do
