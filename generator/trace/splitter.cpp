@@ -279,8 +279,10 @@ bool splitter::find_events(problem &problem) {
 
 // Fills the chunk from what was carried over and read, until an event, the list or the file ends.
 bool splitter::fill(chunk &to, problem &problem) {
+    // Not all that the chunk has room for: where it is cut must not depend on what it held before.
+    size_t room = std::max(chunk_size_, carry_.size() + 1);
     to.size = 0;
-    to.reserve(std::max(chunk_size_, carry_.size() + 1));
+    to.reserve(room);
     to.text[0] = '[';
     std::memcpy(to.text + 1, carry_.data(), carry_.size());
     to.size = 1 + carry_.size();
@@ -289,7 +291,7 @@ bool splitter::fill(chunk &to, problem &problem) {
     nesting_.last_event_end = 0;
     for (;;) {
         size_t got;
-        read_more(to.text + to.size, to.room() - to.size, &got);
+        read_more(to.text + to.size, room - to.size, &got);
         to.size += got;
         nesting_.scan(to.text, scanned, to.size);
         scanned = to.size;
@@ -298,7 +300,8 @@ bool splitter::fill(chunk &to, problem &problem) {
             return fail(problem, to.offset + 1,
                         "from here more than 256 MiB and no event ends; is a text unclosed?");
         }
-        to.reserve(to.room() * 2);
+        room *= 2;
+        to.reserve(room);
     }
 }
 

@@ -15,10 +15,11 @@ cat >"$WORK/write.lua" <<'LUA'
 local sheets = require "sheets"
 if not sheets.has_xlsx() then os.exit(77) end
 local function many() -- more rows than a sheet has
-  local i = 0
+  local i, row = 0, {}
   return function()
     i = i + 1
-    if i <= 1048580 then return { i } end
+    row[1] = i
+    if i <= 1048580 then return row end
   end
 end
 local function write(path, list)
