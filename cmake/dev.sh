@@ -45,6 +45,7 @@ build program:mpirun       openmpi-bin     openmpi
 build mpi                  libopenmpi-dev  openmpi-devel
 test  program:git          git             git
 test  program:make         make            make
+test  program:zstd         zstd            zstd
 test  program:sqlite3      sqlite3         sqlite
 test  program:python3      python3         python3
 test  openpyxl             python3-openpyxl python3-openpyxl
