@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { CALLS_PER_DEADLINE = 256 };
+enum { CALLS_PER_DEADLINE = 256, FEWEST_CALLS = 3 };
 
 static char reasons[MAX_CANDIDATES][REASON_SIZE];
 
@@ -31,15 +31,32 @@ static size_t wrong_ranks(const struct group *group, const struct candidate *can
     return (size_t)all;
 }
 
+// How many calls fit into the budget, on all ranks alike; one is taken to see how long it takes.
+static int fitting_calls(struct harness *harness, int index, const struct cell *cell,
+                         const struct in_a_row *how, uint32_t *count) {
+    *count = how->iterations;
+    if (how->budget_us <= 0) return 0;
+    uint64_t start_ns = clock_ns();
+    if (call_often(harness, index, cell, 0, 1) != 0) return -1;
+    double mine_us = (double)(clock_ns() - start_ns) / 1000, time_us;
+    MPI_Allreduce(&mine_us, &time_us, 1, MPI_DOUBLE, MPI_MAX, harness->group->comm);
+    double fit = how->budget_us / (time_us + 0.01);
+    if (fit < how->iterations) *count = fit < FEWEST_CALLS ? FEWEST_CALLS : (uint32_t)fit;
+    return 0;
+}
+
 // The time of the slowest rank per call, in microseconds.
 static int time_calls(struct harness *harness, int index, const struct cell *cell, const struct in_a_row *how,
-                      double *time_us) {
+                      struct summary *summary) {
+    uint32_t count;
     if (call_often(harness, index, cell, 0, how->warm_up) != 0) return -1;
+    if (fitting_calls(harness, index, cell, how, &count) != 0) return -1;
     if (!group_barrier(harness->group)) return -1;
     uint64_t start_ns = clock_ns();
-    if (call_often(harness, index, cell, 0, how->iterations) != 0) return -1;
-    double mine_us = (double)(clock_ns() - start_ns) / 1000 / how->iterations;
-    MPI_Allreduce(&mine_us, time_us, 1, MPI_DOUBLE, MPI_MAX, harness->group->comm);
+    if (call_often(harness, index, cell, 0, count) != 0) return -1;
+    double mine_us = (double)(clock_ns() - start_ns) / 1000 / count;
+    summary->samples = count;
+    MPI_Allreduce(&mine_us, &summary->median, 1, MPI_DOUBLE, MPI_MAX, harness->group->comm);
     return 0;
 }
 
@@ -47,17 +64,15 @@ static int measure_candidate(struct harness *harness, int index, struct cell *ce
                              const struct in_a_row *how, struct result *result) {
     const struct candidate *candidate = &host_candidates[index];
     struct group *group = harness->group;
-    double time_us = 0;
     cell_poison(cell);
     if (how->check) {
         if (call_often(harness, index, cell, 0, 1) != 0) return -1;
         result->wrong = wrong_ranks(group, candidate, cell, 0);
     }
-    if (result->wrong == 0 && time_calls(harness, index, cell, how, &time_us) != 0) return -1;
+    if (result->wrong == 0 && time_calls(harness, index, cell, how, &result->time_us) != 0) return -1;
     if (how->check && result->wrong == 0) {
-        result->wrong = wrong_ranks(group, candidate, cell, (how->iterations - 1) % cell->shifts);
+        result->wrong = wrong_ranks(group, candidate, cell, (result->time_us.samples - 1) % cell->shifts);
     }
-    result->time_us = (struct summary){.samples = how->iterations, .median = time_us};
     if (result->wrong > 0) {
         snprintf(reasons[index], REASON_SIZE, "wrong result on %zu of %d ranks", result->wrong, group->size);
         result->reason = reasons[index];

@@ -5,7 +5,8 @@
 #include "harness.h"
 
 struct in_a_row {
-    uint32_t iterations, warm_up; // calls
+    uint32_t iterations, warm_up; // calls; iterations at most, where there is a budget
+    double budget_us;             // for the iterations of a candidate; 0: as long as they take
     bool check;                   // before, and after the last one
 };
 

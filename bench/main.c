@@ -25,33 +25,35 @@ struct options {
 };
 
 static void print_help(void) {
-    printf("usage: mpirun -n RANKS gentables-bench [options]\n"
-           "\n"
-           "Times every allreduce strategy, each call verified, and prints a table as nccl-tests does.\n"
-           "\n"
-           "  -b, --minbytes SIZE       smallest message (default: 256)\n"
-           "  -e, --maxbytes SIZE       largest message (default: 16M)\n"
-           "  -f, --stepfactor N        from one size to the next (default: 4)\n"
-           "  -i, --stepbytes SIZE      or so many bytes more\n"
-           "  -d, --dtype NAME          bfloat16, float16 or float32 (default: bfloat16)\n"
-           "      --fusion NAME         epilogue (default: NONE)\n"
-           "      --hidden-size N       elements of a token (default: 4096, or one shorter token)\n"
-           "      --strategies A,B      which (default: all)\n"
-           "  -n, --iters N             N calls in a row, as nccl-tests does, and their mean (with -w or -c: "
-           "20);\n"
-           "                            without these three each call is timed by itself\n"
-           "  -w, --warmup_iters N      calls before that (default: 1)\n"
-           "  -c, --check 0|1           whether results of calls in a row are checked (default: 1)\n"
-           "  -G, --cudagraph 0         graphs are for GPUs; 0 is all there is on the host\n"
-           "  -J, --output_file FILE    JSON, as nccl-tests writes it\n"
-           "      --samples N           samples per strategy and size, at most (default: 200)\n"
-           "      --budget SECONDS      per size, all strategies together (default: 0.5)\n"
-           "      --timeout SECONDS     that a rank waits for another (default: 30)\n"
-           "      --serve               answer requests on standard input\n"
-           "      --version             print protocol, source hash and library\n"
-           "\n"
-           "example:\n"
-           "  mpirun -n 2 gentables-bench -b 1K -e 1M --strategies MPI,ONESHOT\n");
+    printf(
+        "usage: mpirun -n RANKS gentables-bench [options]\n"
+        "\n"
+        "Times every allreduce strategy, each call verified, and prints a table as nccl-tests does.\n"
+        "\n"
+        "  -b, --minbytes SIZE       smallest message (default: 256)\n"
+        "  -e, --maxbytes SIZE       largest message (default: 16M)\n"
+        "  -f, --stepfactor N        from one size to the next (default: 4)\n"
+        "  -i, --stepbytes SIZE      or so many bytes more\n"
+        "  -d, --dtype NAME          bfloat16, float16 or float32 (default: bfloat16)\n"
+        "      --fusion NAME         epilogue (default: NONE)\n"
+        "      --hidden-size N       elements of a token (default: 4096, or one shorter token)\n"
+        "      --strategies A,B      which (default: all)\n"
+        "  -n, --iters N             N calls in a row, as nccl-tests does, and their mean (with -w or -c: "
+        "20);\n"
+        "                            without these three each call is timed by itself\n"
+        "  -w, --warmup_iters N      calls before that (default: 1)\n"
+        "  -c, --check 0|1           whether results of calls in a row are checked (default: 1)\n"
+        "  -G, --cudagraph 0         graphs are for GPUs; 0 is all there is on the host\n"
+        "  -J, --output_file FILE    JSON, as nccl-tests writes it\n"
+        "      --samples N           samples per strategy and size, at most (default: 200)\n"
+        "      --budget SECONDS      per size, all strategies together (default: 0.5); for calls in a row\n"
+        "                            per strategy, with at most N of them (default: no end)\n"
+        "      --timeout SECONDS     that a rank waits for another (default: 30)\n"
+        "      --serve               answer requests on standard input\n"
+        "      --version             print protocol, source hash and library\n"
+        "\n"
+        "example:\n"
+        "  mpirun -n 2 gentables-bench -b 1K -e 1M --strategies MPI,ONESHOT\n");
 }
 
 // ---- options ------------------------------------------------------------------------------------
@@ -115,7 +117,11 @@ static int read_calls(const char *name, const char *text, uint32_t least, struct
     unsigned long value = strtoul(text, &end, 10);
     bool wrong = end == text || *end != '\0' || text[0] == '-' || value < least || value > MOST_SAMPLES;
     if (wrong) return wrong_option(name, text);
-    if (calls->iterations == 0) *calls = usual_calls;
+    if (calls->iterations == 0) {
+        double budget_us = calls->budget_us;
+        *calls = usual_calls;
+        calls->budget_us = budget_us;
+    }
     *count = (uint32_t)value;
     return 0;
 }
@@ -179,7 +185,7 @@ static int read_option(struct options *options, int option, char *value) {
         return status;
     case 'B':
         status = read_seconds("budget", value, &seconds);
-        request->budget_us = seconds * 1e6;
+        request->budget_us = options->by_hand.calls.budget_us = seconds * 1e6;
         return status;
     case 'T': return read_seconds("timeout", value, &options->timeout_s);
     case 'S': options->serve = true; return 0;

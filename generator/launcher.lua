@@ -45,6 +45,22 @@ local function open_mpi(version, ranks, cores)
   return words
 end
 
+-- Open MPI's version, { major, text }; nil where mpirun is another's.
+function launcher.open_mpi_version()
+  local line = ask_version()
+  local text = (line:find("Open MPI", 1, true) or line:find("OpenRTE", 1, true)) and line:match("%)%s*(%S+)")
+  return text and { text = text, major = tonumber(text:match("^%d+")) }
+end
+
+-- The words that start Open MPI's ranks with nothing but where they run: its defaults otherwise.
+function launcher.plain_command(ranks, cores)
+  local words = { "mpirun", "-n", tostring(ranks) }
+  local function add(...) table.move({ ... }, 1, select("#", ...), #words + 1, words) end
+  if system.is_root() then add("--allow-run-as-root") end
+  if ranks > cores then add("--oversubscribe", "--bind-to", "none") else add("--bind-to", "core") end
+  return words
+end
+
 -- Returns the words that start `ranks` ranks on `cores` cores. `text`: a launcher that the user gave, or nil.
 function launcher.command(ranks, cores, text)
   if text then return from_text(text, ranks) end

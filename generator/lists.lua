@@ -172,6 +172,22 @@ local function add_nccl_strategies()
 end
 add_nccl_strategies()
 
+-- What a search of Open MPI's parameters looks at, by major version: families { base, axes }; `component`:
+-- another coll component takes all calls, and there is no algorithm to choose. Up to Open MPI 4 the
+-- shared-memory transport is called vader, and copies in one go by the mechanism that it names.
+function lists.ompi_parameters(major)
+  local btl = major >= 5 and "btl_sm" or "btl_vader"
+  local tuned = { base = {}, axes = {
+    { name = btl .. "_eager_limit", values = { "16384", "32768", "65536" } },
+    { name = btl .. "_max_send_size", values = { "65536", "262144" } },
+  } }
+  if major < 5 then
+    table.insert(tuned.axes, 1, { name = "btl_vader_single_copy_mechanism", values = { "none" } })
+  end
+  return { tuned, { component = "sm", base = { { name = "coll_sm_priority", value = "90" } },
+    axes = { { name = "coll_sm_fragment_size", values = { "16384", "32768", "65536" } } } } }
+end
+
 -- What a table is for. The first pattern that matches counts. `backend`: who measures it. `fallback`: what a
 -- reader uses where nothing was measured. `sm`: TensorRT-LLM's tables may be made for it.
 lists.archs = {

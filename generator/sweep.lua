@@ -32,6 +32,7 @@ sweep.options = {
   { name = "tp", value = "N,N...", help = "only these TP sizes (default: the spec's)" },
   { name = "budget", value = "SECONDS", help = "for all cells together, in place of the spec's cell_us" },
   { name = "fresh", help = "measure anew what is there already" },
+  { name = "transport", help = "search Open MPI's parameters, of the transport and others: transport.tp{N}" },
   { name = "launcher", value = "COMMAND", help = "in place of mpirun, with {ranks}; or GENTABLES_LAUNCHER" },
   { name = "bench", value = "PROGRAM", help = "in place of the gentables-bench beside gentables" },
   { name = "patience", value = "SECONDS", default = 60,
@@ -457,6 +458,10 @@ function sweep.run(args)
   local job = new_job(args)
   local made, message = file.make_folder(job.out)
   if not made then fail.work("%s", message) end
+  if args.transport then
+    if job.budget or args.launcher then fail.input("--transport takes neither --budget nor --launcher") end
+    return require("transport").run(job)
+  end
   job.worlds = {}
   local count = 0
   for i, size in ipairs(job.sizes) do

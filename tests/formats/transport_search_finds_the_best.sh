@@ -1,0 +1,80 @@
+#!/bin/sh
+# sweep --transport goes through families and axes with a stand-in for mpirun whose times are planted: it
+# finds the best parameters, and the files for Open MPI follow from that. Nothing is measured.
+. "$(dirname -- "$0")/lib.sh"
+
+# Times: eager_limit 32768 and no single copy help the ring; 2 ranks are best under coll/sm with 32 KiB
+# fragments.
+mkdir -p "$WORK/bin" "$WORK/data"
+cat >"$WORK/bin/mpirun" <<'END'
+#!/bin/sh
+if [ "$1" = --version ]; then
+    echo "mpirun (Open MPI) 4.1.4"
+    exit
+fi
+printf "%s\n" "$*" >>"$LAUNCHES"
+echo "# the head"
+for size in 256 65536 1048576; do
+    printf "%s\n" "$*" | awk -v size=$size '
+        function flag(name, value) { return index($0, "--mca " name " " value " ") > 0 }
+        {
+            factor = 1
+            if (flag("btl_vader_eager_limit", 32768)) factor *= 0.8
+            if (flag("btl_vader_single_copy_mechanism", "none")) factor *= 0.7
+            if (flag("btl_vader_max_send_size", 65536)) factor *= 1.5
+            if (flag("coll_sm_priority", 90)) factor = /^-n 2 / ? 0.2 : 9
+            if (flag("coll_sm_fragment_size", 32768)) factor *= 0.9
+            print size, size / 2, "bfloat16 sum MPI", (10 + size / 100) * factor, "1 1 0"
+            if (/MPI_RING/) {
+                print size, size / 2, "bfloat16 sum MPI_RING", (14 + size / 200) * factor, "1 1 0"
+                print "# " size, size / 2, "bfloat16 sum MPI_RABENSEIFNER cannot be had"
+            }
+        }'
+done
+END
+cat >"$WORK/bin/bench" <<'END'
+#!/bin/sh
+echo "gentables-bench protocol=1 bench=0123456789abcdef isa=none compiler=none library=Open_MPI_v4.1.4"
+END
+chmod +x "$WORK/bin/mpirun" "$WORK/bin/bench"
+for tp in 2 4; do
+    rows "$WORK/data/benchmark.tp$tp.host.csv" "$tp,bfloat16,2048,1,1024,MPI,NONE,allreduce,9.5"
+done
+cat >"$WORK/data/spec.lua" <<'END'
+return { arch = "host", tp = { 2, 4 }, hidden_sizes = { 1024 }, num_tokens = { 1 } }
+END
+LAUNCHES=$WORK/launches PATH=$WORK/bin:$PATH
+export LAUNCHES PATH
+sweep() {
+    "$GENTABLES" sweep "$WORK/data/spec.lua" --out "$WORK/data" --bench "$WORK/bin/bench" --transport "$@"
+}
+generate() { "$GENTABLES" generate --data-dir "$WORK/data" --arch host --out "$WORK/out" "$@"; }
+ends_with 0 sweep
+has 'TP 2: best of 11 settings: coll_sm_priority=90;coll_sm_fragment_size=32768' "$stdout"
+has 'TP 4: .* btl_vader_single_copy_mechanism=none;btl_vader_eager_limit=32768' "$stdout"
+ends_with 0 sweep
+has 'transport.tp4.host.csv: up to date' "$stdout"
+
+ends_with 0 generate
+has '^coll_sm_priority = 90$' "$WORK/out/ompi_tp2.conf"
+has '^coll_sm_fragment_size = 32768$' "$WORK/out/ompi_tp2.conf"
+if grep -q '^coll_tuned' "$WORK/out/ompi_tp2.conf"; then die "rules beside coll/sm"; fi
+has '^btl_vader_single_copy_mechanism = none$' "$WORK/out/ompi_tp4.conf"
+has '^btl_vader_eager_limit = 32768$' "$WORK/out/ompi_tp4.conf"
+has '^coll_tuned_dynamic_rules_filename = ompi_rules.conf$' "$WORK/out/ompi_tp4.conf"
+if grep -q 'max_send_size' "$WORK/out/ompi_tp4.conf"; then die "took what gains nothing"; fi
+# The rules of 4 ranks: the built-in decision for 256 B, the ring above, and nothing for 5.
+awk '/^4 # ranks/ { on = 1 } /^5 # ranks/ { exit } on && /^[0-9]+ [0-9] 0 0/ { print $2 }' \
+    "$WORK/out/ompi_rules.conf" | tr '\n' ' ' >"$WORK/rules"
+[ "$(cat "$WORK/rules")" = "0 4 " ] || die "rules of 4 ranks: $(cat "$WORK/rules")"
+
+ends_with 2 sweep --budget 5
+one_line '--transport takes neither'
+sed -i '2s/,MPI,/,MPI_NONE,/' "$WORK/data/transport.tp2.host.csv"
+ends_with 2 generate
+one_line 'transport.tp2.host.csv:2: no row of a search'
+rm "$WORK"/data/transport.*
+ends_with 2 generate --formats ompi-parameters
+one_line 'gentables sweep --transport measures'
+ends_with 2 generate --formats ompi
+one_line 'ompi_rules.conf: no row of a single algorithm of Open MPI; measure MPI_RING'
