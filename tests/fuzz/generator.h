@@ -1,0 +1,71 @@
+// What the fuzz targets of the generator share: a Lua state with its modules, files in memory, and the end of
+// it all where something is not as it has to be.
+#ifndef GENTABLES_FUZZ_GENERATOR_H
+#define GENTABLES_FUZZ_GENERATOR_H
+
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <sys/mman.h>
+#include <unistd.h>
+
+extern "C" {
+#include <lauxlib.h>
+#include <lualib.h>
+
+#include "../../generator/modules.h"
+#include "../../generator/names.h"
+}
+
+namespace fuzz {
+
+[[noreturn]] inline void die(const char *what, const std::string &detail) {
+    fprintf(stderr, "%s: %s\n", what, detail.c_str());
+    abort();
+}
+
+// A file in memory with these bytes, and a path to it.
+class file {
+  public:
+    file(const void *data, size_t size) : number_(memfd_create("input", MFD_CLOEXEC)) {
+        if (number_ < 0 || write(number_, data, size) != ssize_t(size)) die("no file in memory", "");
+        path_ = "/proc/self/fd/" + std::to_string(number_);
+    }
+    ~file() { close(number_); }
+    file(const file &) = delete;
+    file &operator=(const file &) = delete;
+    const char *path() const { return path_.c_str(); }
+
+  private:
+    int number_;
+    std::string path_;
+};
+
+// A message has to be one line that says something.
+inline void check_message(const std::string &message) {
+    if (message.empty() || message.find('\n') != std::string::npos) die("no one-line message", message);
+}
+
+// The one Lua state, as main.c makes it.
+inline lua_State *lua() {
+    static lua_State *state = nullptr;
+    if (state != nullptr) return state;
+    state = luaL_newstate();
+    luaL_openlibs(state);
+    luaL_getsubtable(state, LUA_REGISTRYINDEX, LUA_PRELOAD_TABLE);
+    for (const luaL_Reg *module = gentables_modules; module->name != nullptr; module++) {
+        lua_pushcfunction(state, module->func);
+        lua_setfield(state, -2, module->name);
+    }
+    const std::string text = "package.path = '" GENTABLES_HOME "/generator/?.lua;' .. package.path\n"
+                             "package.cpath = '" GENTABLES_MODULES "/?.so;' .. package.cpath\n"
+                             "gentables = { home = '" GENTABLES_HOME "', version = '', program = '' }\n";
+    if (luaL_dostring(state, text.c_str()) != LUA_OK) die("no Lua", lua_tostring(state, -1));
+    return state;
+}
+
+} // namespace fuzz
+
+#endif

@@ -1,0 +1,32 @@
+-- What readers.cpp does with each input: its content chooses the reader, and its length the options; what is
+-- no error of ours is one.
+local fail = require "fail"
+local import = require "import"
+local joined = require "joined"
+local readers = require "readers"
+
+local OPTIONS = {
+  {},
+  { tp = { 2 }, calls = 10, arch = "sm90" },
+  { tp = { 2, 4 }, hidden_size = 2, calls = 3, dtype = "float32", in_place = true },
+  { tp = { 8 }, nodes = 1, era = "oneshot1", hidden_size = 128, calls = 1 },
+}
+
+local function read(data)
+  local reader = readers.of(data:sub(1, readers.HEAD_BYTES)) or readers.list[#data % #readers.list + 1]
+  if reader.file == "benchmark_csv" then return end
+  local result = import.read_text(reader.name, data, "input", OPTIONS[#data % #OPTIONS + 1])
+  if not result.rows then return end
+  for _, record in ipairs(result.rows) do record.where = "input:" .. (record.line or 0) end
+  if #result.rows > 0 then joined.records(result.rows) end
+end
+
+-- Raises where an input does what it may not.
+return function(data)
+  local ok, problem = xpcall(read, function(err)
+    return fail.is_failure(err) and err or debug.traceback(tostring(err), 2)
+  end, data)
+  if ok then return end
+  if not fail.is_failure(problem) then error(problem, 0) end
+  if problem.message == "" or problem.message:find("\n") then error("no one-line message", 0) end
+end
