@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 bool file_open(const char *path, struct file_map *map, struct problem *problem) {
-    *map = (struct file_map){NULL, 0};
+    *map = (struct file_map){"", 0};
     // O_NONBLOCK: a FIFO is told from a file, not waited for.
     int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     struct stat status;
@@ -32,14 +32,17 @@ bool file_open(const char *path, struct file_map *map, struct problem *problem) 
     void *data = map->size == 0 ? NULL : mmap(NULL, map->size, PROT_READ, MAP_PRIVATE, file, 0);
     int reason = errno;
     close(file);
-    if (data == MAP_FAILED) return problem_set(problem, "%s: cannot be read: %s", path, strerror(reason));
-    map->data = data;
+    if (data == MAP_FAILED) {
+        map->size = 0;
+        return problem_set(problem, "%s: cannot be read: %s", path, strerror(reason));
+    }
+    if (data != NULL) map->data = data;
     return true;
 }
 
 void file_close(struct file_map *map) {
-    if (map->data != NULL) munmap((void *)map->data, map->size);
-    *map = (struct file_map){NULL, 0};
+    if (map->size > 0) munmap((void *)map->data, map->size);
+    *map = (struct file_map){"", 0};
 }
 
 static bool write_all(int file, const char *data, size_t size) {
@@ -181,7 +184,7 @@ static int lua_read(lua_State *lua) {
     struct problem problem;
     size_t limit = (size_t)luaL_optinteger(lua, 2, LUA_MAXINTEGER);
     if (!file_open(luaL_checkstring(lua, 1), &map, &problem)) return fail(lua, &problem);
-    lua_pushlstring(lua, map.data == NULL ? "" : map.data, map.size < limit ? map.size : limit);
+    lua_pushlstring(lua, map.data, map.size < limit ? map.size : limit);
     file_close(&map);
     return 1;
 }

@@ -7,7 +7,7 @@
 #include "problem.h"
 
 struct file_map {
-    const char *data; // not NUL-terminated; NULL for an empty file
+    const char *data; // not NUL-terminated
     size_t size;
 };
 
