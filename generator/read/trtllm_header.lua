@@ -1,7 +1,8 @@
 -- The tables in TensorRT-LLM's customAllReduceUtils.h of any era that has them: as shipped, wrapped by
 -- clang-format, or as the generator prints one. A table is [tp][fusion][hidden][tokens] = number; an index is
 -- the floor of log2, so that places say TP 2, 4, 8; hidden 128, 256...; tokens 1, 2, 4... Comments that name
--- them have to agree.
+-- them have to agree. In the header that gentables writes each TP size has axes of its own, which comments
+-- say, and -1 is unmeasured.
 --
 -- The numbers are those of AllReduceStrategyType. Those of an older enum look alike, so that 1 and 2, which
 -- no generator of today writes, are refused unless --era says what they are.
@@ -30,10 +31,15 @@ local AMBIGUOUS = { [1] = true, [2] = true }
 
 -- ---- text to tokens ---------------------------------------------------------------------------
 
--- The comments in a table say what the list is that they begin: TP=2, Fusion=NONE.
+-- What a comment in a table says of the list that it begins: TP=2, Fusion=NONE, Hidden:[128, 256].
 local function comment_meaning(text)
   local what, value = text:match("^%s*(%a+)%s*=%s*([%w_]+)")
   if what == "TP" or what == "Fusion" then return what, value end
+  what, value = text:match("^%s*(%a+)%s*:%s*%[([%d%s,]+)%]")
+  if what ~= "Hidden" and what ~= "Tokens" then return nil end
+  local numbers = {}
+  for number in value:gmatch("%d+") do numbers[#numbers + 1] = math.tointeger(tonumber(number)) or 0 end
+  return what, numbers
 end
 
 -- Skips blanks and comments from `at` on. Returns the next place, its line, and notes what comments say.
@@ -46,7 +52,7 @@ local function skip(source, scan)
     elseif scan.text:find("^//", scan.at) then
       local comment = scan.text:match("^//([^\n]*)", scan.at)
       local what, value = comment_meaning(comment)
-      if what then scan.said = { what = what, value = value, line = scan.line } end
+      if what then scan.said[what] = { value = value, line = scan.line } end
       scan.at = scan.at + 2 + #comment
     elseif scan.text:find("^/%*", scan.at) then
       local stop = scan.text:find("*/", scan.at + 2, true)
@@ -83,7 +89,7 @@ local function number(source, scan)
   peek(source, scan)
   local word = scan.text:match("^%-?[%w_:.]+", scan.at) or ""
   if word == "" then take(source, scan, "a number") end
-  local value = word:find("^%d+$") and math.tointeger(tonumber(word))
+  local value = (word:find("^%d+$") or word == "-1") and math.tointeger(tonumber(word))
   if not value then
     source:fail(scan.line, "%s in %s; a number of AllReduceStrategyType would be right", source.shown(word),
       scan.name)
@@ -95,7 +101,7 @@ end
 -- { element, element... } of which `depth` more levels are lists. What comments said of a list is its .said.
 local function list(source, scan, depth)
   take(source, scan, "{")
-  scan.said = nil
+  scan.said = {}
   peek(source, scan)
   local out = { line = scan.line, said = scan.said }
   while peek(source, scan) ~= "}" do
@@ -126,20 +132,65 @@ local function flatten(nested)
   return out
 end
 
+-- Whether comments give the TP size axes of its own.
+local function has_axes(world) return world.said.Hidden ~= nil and world.said.Tokens ~= nil end
+
 local function check_shape(source, scan, table_of)
   check_lengths(source, scan, { table_of }, "TP sizes")
   check_lengths(source, scan, table_of, "fusions")
-  local fusions = flatten(table_of)
-  check_lengths(source, scan, fusions, "hidden sizes")
-  check_lengths(source, scan, flatten(fusions), "token counts")
+  local groups = { table_of }
+  if has_axes(table_of[1]) then
+    for i, world in ipairs(table_of) do groups[i] = { world } end
+  end
+  for _, worlds in ipairs(groups) do
+    local fusions = flatten(worlds)
+    check_lengths(source, scan, fusions, "hidden sizes")
+    check_lengths(source, scan, flatten(fusions), "token counts")
+  end
 end
 
 -- Raises where a comment names another TP size or fusion than the place does.
-local function check_said(source, scan, said, what, value)
-  if said and said.what == what and said.value ~= tostring(value) then
+local function check_said(source, scan, list_of, what, value)
+  local said = list_of.said[what]
+  if said and said.value ~= tostring(value) then
     source:fail(said.line, "%s: the comment says %s=%s where the place says %s", scan.name, what, said.value,
       value)
   end
+end
+
+-- Raises unless the numbers that a comment says are as many as there are places, ascending.
+local function check_axis(source, scan, said, count, what)
+  local numbers = said.value
+  local right = #numbers == count
+  for i, value in ipairs(numbers) do
+    right = right and value > (numbers[i - 1] or 0) and value <= 0x7fffffff
+  end
+  if not right then
+    source:fail(said.line, "%s: the comment says %d %s, and %d stand there; ascending numbers, one for each, "
+      .. "would be right", scan.name, #numbers, what, count)
+  end
+  return numbers
+end
+
+local function powers(first, count)
+  local numbers = {}
+  for i = 1, count do numbers[i] = first << (i - 1) end
+  return numbers
+end
+
+-- The TP size, hidden sizes and token counts of the list at `place`.
+local function axes_of(source, scan, world, place, before)
+  local tp, count, tokens = FIRST_TP << (place - 1), #world[1], #world[1][1]
+  if not has_axes(world) then
+    check_said(source, scan, world, "TP", tp)
+    return tp, powers(FIRST_HIDDEN, count), powers(FIRST_TOKENS, tokens)
+  end
+  tp = world.said.TP and math.tointeger(tonumber(world.said.TP.value)) or 0
+  if tp <= before or tp > 65535 then
+    source:fail(world.line, "%s: a list with axes of its own, and no TP size above %d", scan.name, before)
+  end
+  return tp, check_axis(source, scan, world.said.Hidden, count, "hidden sizes"),
+    check_axis(source, scan, world.said.Tokens, tokens, "token counts")
 end
 
 local function fusion_names()
@@ -163,8 +214,9 @@ local function era_of(source)
   source:fail(nil, "--era %s is none; there are %s", name, table.concat(names, " and "))
 end
 
-local function strategy_of(source, scan, entry)
+local function strategy_of(source, scan, entry, may_lack)
   local era, guessed = era_of(source)
+  if entry.value == -1 and may_lack then return false end
   if guessed and AMBIGUOUS[entry.value] then
     source:fail(entry.line, "%s holds %d: %s in an older enum, %s in today's; --era oneshot1 or --era today "
       .. "says which", scan.name, entry.value, header.eras[2].numbers[entry.value], era.numbers[entry.value])
@@ -181,17 +233,17 @@ end
 
 -- The cells of a table, in the order of table.csv.
 local function cells_of(source, scan, table_of)
-  local cells, dtype, names = {}, source:dtype("bfloat16"), fusion_names()
+  local cells, dtype, names, tp = {}, source:dtype("bfloat16"), fusion_names(), 0
   for t, world in ipairs(table_of) do
-    local tp = FIRST_TP << (t - 1)
-    check_said(source, scan, world.said, "TP", tp)
+    local hidden_sizes, num_tokens
+    tp, hidden_sizes, num_tokens = axes_of(source, scan, world, t, tp)
     for f, fusion in ipairs(world) do
-      check_said(source, scan, fusion.said, "Fusion", names[f])
+      check_said(source, scan, fusion, "Fusion", names[f])
       for h, hidden in ipairs(fusion) do
         for n, entry in ipairs(hidden) do
           cells[#cells + 1] = source.record { world_size = tp, dtype = dtype, fusion = names[f],
-            hidden_size = FIRST_HIDDEN << (h - 1), num_tokens = FIRST_TOKENS << (n - 1),
-            strategy = strategy_of(source, scan, entry) }
+            hidden_size = hidden_sizes[h], num_tokens = num_tokens[n],
+            strategy = strategy_of(source, scan, entry, has_axes(world)) }
         end
       end
     end
@@ -230,7 +282,7 @@ local function read(source)
   if #found == 0 then refuse_without(source) end
   for i, definition in ipairs(found) do
     local scan = { text = source.text, at = definition.at, line = definition.line,
-      first_line = definition.line, name = definition.name }
+      first_line = definition.line, name = definition.name, said = {} }
     scan.line = line_of(source.text, definition.at)
     local table_of = list(source, scan, 4)
     take(source, scan, ";")

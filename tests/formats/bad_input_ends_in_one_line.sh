@@ -66,7 +66,7 @@ done
 wrong "$header_file" '8s/, [0-9]}/}/' ':8: .*SM90: 14 token counts, and 15 in line 7' --arch sm90
 wrong "$header_file" '7s/}, {/, /' ': [0-9]+ (token counts|hidden sizes), and' --arch sm90
 wrong "$header_file" '10s/{[0-9], /{9, /' ':10: .*SM90 holds 9, which is no number of the enum' --arch sm90
-wrong "$header_file" '10s/{[0-9], /{-1, /' ':10: "-1" in .*; a number of AllReduceStrategyType' --arch sm90
+wrong "$header_file" '10s/{[0-9], /{-1, /' ':10: .*SM90 holds -1, which is no number of the enum' --arch sm90
 wrong "$header_file" '10s/{[0-9], /{3, /' ':10: .*holds 3, AUTO, which is no choice' --arch sm90
 wrong "$header_file" '10s/{[0-9], /{1, /' ':10: .*holds 1: ONESHOT in an older enum, MIN_LATENCY in today' \
     --arch sm90
@@ -77,6 +77,13 @@ wrong "$header_file" 's/TP=4/TP=8/' 'the comment says TP=8 where the place says 
 wrong "$header_file" 's/=RESIDUAL_RMS_NORM$/=NONE/' \
     'the comment says Fusion=NONE where the place says RESID' --arch sm90
 wrong "$header_file" 's/SM100$/SM90/' 'TableSM90 stands there twice, first in line' --arch sm90
+own=$WORK/customAllReduceUtils.h
+mkdir -p "$WORK/tables/sm90"
+cp "$golden"/benchmark.*.csv "$WORK/tables/sm90"
+ends_with 0 "$GENTABLES" generate --data-dir "$WORK/tables" --arch all --out "$WORK"
+wrong "$own" 's/Hidden:.1024, 2880/Hidden:[1024/' 'the comment says 1 hidden sizes, and 2 stand there'
+wrong "$own" 's/Hidden:.1024, 2880/Hidden:[2880, 1024/' 'ascending numbers, one for each'
+wrong "$own" 's/TP=4/TP=2/' 'a list with axes of its own, and no TP size above 2'
 refuses '--era 2024 is none; there are today' "$header_file" --era 2024 --arch sm90
 refuses 'there are tables of sm90, sm100; a folder would be right, or --arch' "$header_file"
 refuses 'has no table of sm89; it has sm90, sm100' "$header_file" --arch sm89
