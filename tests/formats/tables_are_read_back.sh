@@ -56,6 +56,7 @@ cat >"$WORK/tuner.csv" <<END
 broadcast,0,65536,ring,simple,4,-1,-1
 allreduce,0,1000,tree,ll,2,1,8
 allreduce,501,2000,ring,ll128,4,-1,-1,-1,-1
+allreduce,3000,3000,tree,simple,2,-1,8
 allreduce,4001,18446744073709551615,nvls,simple,16,-1,8,-1
 END
 imports "$WORK/tuner.csv" "$read_table" --arch sm90
@@ -64,6 +65,8 @@ cat >"$WORK/expected" <<END
 sm90,8,NONE,bfloat16,allreduce,unknown,1,1,NCCL_TREE_LL_2CH,,,,,
 sm90,8,NONE,bfloat16,allreduce,unknown,501,1,NCCL_RING_LL128_4CH,,,,,
 sm90,8,NONE,bfloat16,allreduce,unknown,1001,1,unmeasured,,,,,
+sm90,8,NONE,bfloat16,allreduce,unknown,1500,1,NCCL_TREE_SIMPLE_2CH,,,,,
+sm90,8,NONE,bfloat16,allreduce,unknown,1501,1,unmeasured,,,,,
 sm90,8,NONE,bfloat16,allreduce,unknown,2001,1,NCCL_NVLS_SIMPLE_16CH,,,,,
 END
 diff "$WORK/expected" "$WORK/cells" || die "other cells"
