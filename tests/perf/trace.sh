@@ -63,6 +63,13 @@ for what in "$@"; do
         say "pipeline" 2 220 - "$gentables" trace pipeline "$work/sweep" --out "$work/out"
         say "merge of 8 ranks" 2 16 962 "$gentables" trace merge \
             "$work/sweep/256thread/nccl_28channels/torch_profiler" -o "$work/out.json"
+        mkdir "$work/batch"
+        for rank in 0 1 2 3 4 5 6 7; do
+            ln "$work/sweep/256thread/nccl_28channels/torch_profiler/rank$rank"/*.json \
+                "$work/batch/rank_$rank.json"
+        done
+        say "batch report of 8 ranks" 2 32.7 1050 "$gentables" trace report -b "$work/batch" -f rank_ \
+            -o "$work/out.xlsx" --xlsx
         ;;
     *) echo "no such input: $what; one, big or sweep would be right" >&2 && exit 2 ;;
     esac

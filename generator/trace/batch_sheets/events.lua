@@ -3,8 +3,8 @@
 local grouping = require "trace.grouping"
 local pool = require "trace.batch_sheets.pool"
 
-local columns = { "category", "name", "count", "duration (µs)_sum", "duration (µs)_mean", "duration (µs)_std",
-  "duration (µs)_min", "duration (µs)_max", "percent of category" }
+local columns = { "category", "name", "count", "duration (µs)_sum", "duration (µs)_mean",
+  "duration (µs)_std", "duration (µs)_min", "duration (µs)_max", "percent of category" }
 
 return {
   field = "events",
