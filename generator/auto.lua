@@ -36,6 +36,7 @@ end
 -- How AUTO did in rows (core.rows) against the best of the strategies that may win and of which `names` (nil:
 -- all) is true: { cells =, mean =, worst =, where = (of the worst, in words) }; nil where no cell has both.
 function auto.compare(rows, names)
+  if not rows:strategies()[NAME] then return nil end
   local may_win, sum, count, worst, where = candidates(names), 0, 0, 0, nil
   for _, key in ipairs(rows:slices()) do
     for _, cell in ipairs(cells_of(rows:slice(key), may_win)) do
