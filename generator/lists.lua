@@ -53,10 +53,10 @@ lists.accumulates = {
 -- `backend`: who runs it ("host", "cuda"; none: known from rows of other tools only). `candidate = false`:
 -- never a winner. `trtllm`: the number in TensorRT-LLM's AllReduceStrategyType; absent: TensorRT-LLM cannot
 -- name it. `ompi_algorithm`: the number in Open MPI's coll/tuned; `ompi_component`: another coll component;
--- `mpich_algorithm`: MPICH's name. `optional`: a sweep measures it only where the spec names it.
--- `accumulate`: how the sum is rounded. In pictures and pages: `mark`, one or two letters, which tell all
--- apart in print; `colour`; `hatched`: that colour with white lines. Colours of the same hatch differ for
--- colour-blind people, too.
+-- `mpich_algorithm`: MPICH's name; `own_operations`: only for MPI's own operations. `optional`: a sweep
+-- measures it only where the spec names it. `accumulate`: how the sum is rounded. In pictures and pages:
+-- `mark`, one or two letters, which tell all apart in print; `colour`; `hatched`: that colour with white
+-- lines. Colours of the same hatch differ for colour-blind people, too.
 lists.strategies = {
   { name = "MPI", backend = "host", source = "mpi", accumulate = "native",
     mark = "M", colour = "#4d4d4d",
@@ -94,14 +94,11 @@ lists.strategies = {
     mpich_algorithm = "recursive_doubling",
     mark = "HR", colour = "#56b4e9",
     help = "MPICH: log2(TP) exchanges of the whole message" },
-  { name = "MPICH_REDUCE_SCATTER_ALLGATHER", backend = "host", source = "mpi", accumulate = "native",
-    optional = true, mpich_algorithm = "reduce_scatter_allgather",
+  -- Only for MPI's own operations, and so not for the bench's 16-bit sums: MPICH would end the program.
+  { name = "MPICH_REDUCE_SCATTER_ALLGATHER", mpich_algorithm = "reduce_scatter_allgather",
+    own_operations = true,
     mark = "HG", colour = "#999933",
     help = "MPICH: recursive halving, then doubling" },
-  { name = "MPICH_SMP", backend = "host", source = "mpi", accumulate = "native", optional = true,
-    mpich_algorithm = "smp",
-    mark = "HS", colour = "#aa4499",
-    help = "MPICH: within each node first" },
   { name = "NCCL", trtllm = 0,
     mark = "N", colour = "#3f1a5f",
     help = "ncclAllReduce" },

@@ -20,8 +20,8 @@ local transport = {}
 
 local LAUNCHES, LAST_LAUNCHES = 3, 5
 local LEAST_GAIN = 1.02
-local SIZES = { "-b", "256", "-e", "4M", "-f", "2" }
-local CALLS = { "-n", "400", "-w", "3", "--budget", "0.006" } -- per algorithm and size
+local SIZES = { "-b", "256", "-e", "4M", "-f", "4" }
+local CALLS = { "-n", "400", "-w", "3", "--budget", "0.005" } -- per algorithm and size
 
 -- ---- one launch -------------------------------------------------------------------------------
 
@@ -106,7 +106,8 @@ end
 local function candidate_of(world, family, parameters)
   local text = setting_text(parameters)
   if not world.candidates[text] then
-    world.candidates[text] = { text = text, family = family, parameters = parameters, times = {}, launches = 0 }
+    world.candidates[text] = { text = text, family = family, parameters = parameters, times = {},
+      launches = 0 }
     table.insert(world.order, world.candidates[text])
   end
   return world.candidates[text]
@@ -214,8 +215,8 @@ local function say(world)
     if not best or cost_of(candidate) < cost_of(best) then best = candidate end
   end
   local default = world.candidates[ompi.default_setting]
-  print(("TP %d: best of %d settings: %s; its best algorithms, against those of the defaults: %.2f times"):format(
-    world.size, #world.order, best.text, cost_of(default) / cost_of(best)))
+  local words = "TP %d: best of %d settings: %s; its best algorithms against those of the defaults: %.2f"
+  print(words:format(world.size, #world.order, best.text, cost_of(default) / cost_of(best)))
 end
 
 -- Searches for each TP size. `job` is sweep's: { out, arch, sizes, program, identity, machine, fingerprint,

@@ -50,18 +50,25 @@ static const char *mpi_supports(const struct group *group, const struct call *ca
 
 // ---- one algorithm of coll/tuned ----------------------------------------------------------------
 
+// Opens the tools interface once, and for good: MPICH has no variables any more once it was closed.
+static bool has_control_variables(void) {
+    static int opened = -1;
+    int provided;
+    if (opened < 0) opened = MPI_T_init_thread(MPI_THREAD_SINGLE, &provided) == MPI_SUCCESS;
+    return opened > 0;
+}
+
 // Reads or writes an integer control variable of the library; -1 where there is none of that name, or it
 // refuses.
 static int control_variable(const char *name, int (*access)(MPI_T_cvar_handle, void *), int *value) {
-    int provided, index, count, status = -1;
+    int index, count, status = -1;
     MPI_T_cvar_handle handle;
-    if (MPI_T_init_thread(MPI_THREAD_SINGLE, &provided) != MPI_SUCCESS) return -1;
+    if (!has_control_variables()) return -1;
     if (MPI_T_cvar_get_index(name, &index) == MPI_SUCCESS &&
         MPI_T_cvar_handle_alloc(index, NULL, &handle, &count) == MPI_SUCCESS) {
         if (count == 1 && access(handle, value) == MPI_SUCCESS) status = 0;
         MPI_T_cvar_handle_free(&handle);
     }
-    MPI_T_finalize();
     return status;
 }
 
@@ -123,32 +130,31 @@ static int dup_with_component(const struct group *group, const char *component, 
 
 // ---- one algorithm of MPICH ---------------------------------------------------------------------
 
-// The number of an algorithm: MPICH numbers them as the variable's description lists them, a line `name -
-// what it does` each. -1: it has no such line.
+// The number of an algorithm: MPICH numbers them as the variable's description lists them, each as `name -
+// what it does`, with nothing in between. -1: it is not there.
 static int number_of(const char *description, const char *algorithm) {
-    size_t length = strlen(algorithm);
-    int number = 0;
-    for (const char *line = description; line != NULL; line = strchr(line, '\n')) {
-        line += strspn(line, " \n");
-        size_t word = strcspn(line, " \n");
-        if (strncmp(line + word, " - ", 3) != 0) continue;
-        if (word == length && memcmp(line, algorithm, length) == 0) return number;
-        number++;
+    for (const char *at = strstr(description, algorithm); at != NULL; at = strstr(at + 1, algorithm)) {
+        const char *end = at + strlen(algorithm), *dash = end + strspn(end, " ");
+        if (dash == end || strncmp(dash, "- ", 2) != 0) continue;
+        int number = 0;
+        for (const char *before = strstr(description, " - "); before != NULL && before < at;
+             before = strstr(before + 1, " - ")) {
+            number++;
+        }
+        return number;
     }
     return -1;
 }
 
-// Finds the variable, which MPICH reads in every call. The interface stays open until the end of the process.
+// Finds the variable, which MPICH reads in every call.
 static int open_mpich_algorithm(struct mpi *mpi, const char *algorithm, char reason[REASON_SIZE]) {
     static const char variable[] = "MPIR_CVAR_ALLREDUCE_INTRA_ALGORITHM";
     char name[64], description[8192];
-    int provided, index, count, verbosity, bind, scope, name_size = sizeof name,
-                                                        description_size = sizeof description;
+    int index, count, verbosity, bind, scope, name_size = sizeof name, description_size = sizeof description;
     MPI_Datatype type;
     MPI_T_enum kinds;
     mpi->algorithm_number = -1;
-    if (MPI_T_init_thread(MPI_THREAD_SINGLE, &provided) == MPI_SUCCESS &&
-        MPI_T_cvar_get_index(variable, &index) == MPI_SUCCESS &&
+    if (has_control_variables() && MPI_T_cvar_get_index(variable, &index) == MPI_SUCCESS &&
         MPI_T_cvar_get_info(index, name, &name_size, &verbosity, &type, &kinds, description,
                             &description_size, &bind, &scope) == MPI_SUCCESS &&
         MPI_T_cvar_handle_alloc(index, NULL, &mpi->algorithm, &count) == MPI_SUCCESS) {

@@ -2,11 +2,11 @@
 # How much faster Open MPI is with the files that gentables made than with its defaults, as ratios of one run.
 #
 # usage: tests/perf/ompi.sh BUILD [RANKS] [TABLES]
-#   TABLES: the folder of ompi_tp{RANKS}.conf and ompi_rules.conf (default: tables/host); where it has none, they
-#   are searched for first, into BUILD/perf_ompi.
-#   Calls in a row, 256 B to 4 MiB; the files and the defaults take turns for LAUNCHES launches each (5), and so
-#   do the defaults against themselves, which says what a launch differs from the next. Per size the median over
-#   the launches counts. Nothing fails on a time.
+#   TABLES: the folder of ompi_tp{RANKS}.conf and ompi_rules.conf (default: tables/host); where it has none,
+#   they are searched for first, into BUILD/perf_ompi.
+#   Calls in a row, 256 B to 4 MiB; the files and the defaults take turns for LAUNCHES launches each (5), and
+#   so do the defaults against themselves, which says what a launch differs from the next. Per size the median
+#   over the launches counts. Nothing fails on a time.
 set -eu
 build=${1:?usage: ompi.sh BUILD [RANKS] [TABLES]}
 ranks=${2:-2}
@@ -18,7 +18,8 @@ if [ ! -e "$tables/ompi_tp$ranks.conf" ]; then
     mkdir -p "$work"
     cp "$here"/tables/host/benchmark.* "$here/tables/host/spec.lua" "$work"
     "$build/bin/gentables" sweep "$work/spec.lua" --out "$work" --transport --tp "$ranks"
-    "$build/bin/gentables" generate --data-dir "$work" --arch host --out "$work" --formats ompi,ompi-parameters
+    "$build/bin/gentables" generate --data-dir "$work" --arch host --out "$work" \
+        --formats ompi,ompi-parameters
     tables=$work
 fi
 root=""
@@ -32,7 +33,8 @@ launch() {
     shift
     # shellcheck disable=SC2086
     mpirun $root $binding -n "$ranks" "$@" "$build/bin/gentables-bench" --strategies MPI -b 256 -e 4M -f 2 \
-        -n "${CALLS:-1000}" -w 10 --budget "${BUDGET:-0.05}" | awk -v name="$name" '!/^#/ { print name, $1, $6 }'
+        -n "${CALLS:-1000}" -w 10 --budget "${BUDGET:-0.05}" |
+        awk -v name="$name" '!/^#/ { print name, $1, $6 }'
 }
 
 cd "$tables"
@@ -53,7 +55,8 @@ done | awk '
     }
     { times[$1, $2] = times[$1, $2] " " $3; if (!($2 in seen)) { seen[$2] = 1; order[++count] = $2 } }
     END {
-        printf "\n%10s %12s %12s %8s %18s\n", "size (B)", "default (us)", "files (us)", "ratio", "default/default"
+        printf "\n%10s %12s %12s %8s %18s\n", "size (B)", "default (us)", "files (us)", "ratio", \
+            "default/default"
         worst = worst_same = 1e9
         for (i = 1; i <= count; i++) {
             s = order[i]
