@@ -1,5 +1,5 @@
-// Fuzzes the reader of benchmark CSVs: whatever a file holds, it is read or refused in one line; what was read
-// is written, and read back as the same.
+// Fuzzes the reader of benchmark CSVs: whatever a file holds, it is read or refused in one line; what was
+// read is written, and read back as the same.
 //
 //   cmake --preset fuzz && cmake --build --preset fuzz --target fuzz_rows
 //   build-fuzz/tests/fuzz/fuzz_rows -max_total_time=60 FOLDER tests/fuzz/corpus/rows
