@@ -48,6 +48,12 @@ end
 
 -- ---- Arguments, by their place from 0 --------------------------------------------------------------------
 
+local function doubles_of(list)
+  local out = {}
+  for i, value in ipairs(list) do out[i] = type(value) == "number" and value + 0.0 or value end
+  return out
+end
+
 -- The shape of an argument: a list of integers, empty for a number; nil: it has none, or it is a list of
 -- tensors.
 local function shape_of(call, place)
@@ -56,7 +62,7 @@ local function shape_of(call, place)
   for _, size in ipairs(shape) do
     if math.type(size) ~= "integer" or size < 0 then return nil end
   end
-  return shape
+  return call.in_doubles and doubles_of(shape) or shape
 end
 
 -- The shape of a tensor with this many dimensions at least.
@@ -82,7 +88,10 @@ local function given(call, place)
   local text = call.concrete and call.concrete[place + 1]
   if type(text) ~= "string" or text == "" then return nil end
   if text == "True" or text == "False" then return text == "True" end
-  if not text:find("^%[") then return tonumber(text) end
+  if not text:find("^%[") then
+    local number = tonumber(text)
+    return number and call.in_doubles and number + 0.0 or number
+  end
   local list = {}
   for item in text:sub(2, -2):gmatch("[^,%s]+") do
     local value = tonumber(item)
@@ -90,7 +99,7 @@ local function given(call, place)
     if value == nil then return nil end
     list[#list + 1] = value
   end
-  return list
+  return call.in_doubles and doubles_of(list) or list
 end
 
 local function product(shape, from)
@@ -401,8 +410,8 @@ local function reduced_size(op, call, shape)
   if type(dims) ~= "table" or #dims == 0 then return 1 end
   local rest = table.move(shape, 1, #shape, 1, {})
   for _, dimension in ipairs(dims) do
-    local place = dimension < 0 and #shape + dimension + 1 or dimension + 1
-    if math.type(place) ~= "integer" or not rest[place] then return nil end
+    local place = math.tointeger(dimension < 0 and #shape + dimension + 1 or dimension + 1)
+    if not place or not rest[place] then return nil end
     rest[place] = 1
   end
   return product(rest)
@@ -499,15 +508,40 @@ local sums = { gemm = gemm, sdpa = sdpa, convolution = convolution,
 
 local backward_sums = { sdpa = sdpa_backward, convolution = backward_of_convolution }
 
+local function no_kernels() return {} end
+
+local function is_near(a, b) return a == b or (a and b and math.abs(a - b) <= 1e-9 * math.abs(b)) or false end
+
+local function is_true_sum(value) return value == nil or (value >= 0 and value < math.huge) end
+
+-- Arguments of another kind than the op's schema has (a text for a number, a list for a text) end in an error
+-- of Lua's: they do not fit. Sums of integers wrap around where shapes are absurd; sums of doubles do not, so
+-- that both tell.
+local function checked(model_of, op, call)
+  local fits, model, why = pcall(model_of, op, call)
+  if not fits then return nil, "the arguments do not fit" end
+  if not model then return nil, why end
+  local in_doubles = setmetatable({ in_doubles = true, kernels = no_kernels }, { __index = call })
+  local again, doubles = pcall(model_of, op, in_doubles)
+  if not again or not doubles or not is_near(model.flops, doubles.flops)
+    or not is_near(model.bytes, doubles.bytes) then
+    return nil, "the shapes are too large to be true"
+  end
+  if not is_true_sum(model.flops) or not is_true_sum(model.bytes) then
+    return nil, "the arguments do not fit"
+  end
+  return model
+end
+
 function perf_model.of(op, call)
   if not call.dims then return nil, "shapes are missing" end
-  return sums[op.family](op, call)
+  return checked(sums[op.family], op, call)
 end
 
 function perf_model.backward_of(op, call)
   local backward = backward_sums[op.family]
   if not backward or not call.dims then return nil, "shapes are missing" end
-  return backward(op, call)
+  return checked(backward, op, call)
 end
 
 return perf_model

@@ -184,6 +184,25 @@ function TestOthers.test_the_backward_of_a_normalisation_counts_what_its_mask_as
   check(model("False", "[True, True, True]"), 4 * e + 3 * c, 2 * (2 * e + c), "vector_bf16")
 end
 
+function TestOthers.test_shapes_too_large_to_be_true_give_no_numbers()
+  local huge = 1 << 62
+  local model, why = of("aten::mm", { { huge, huge }, { huge, huge } }, { BF16, BF16 })
+  luaunit.assertNil(model)
+  luaunit.assertStrContains(why, "too large")
+  luaunit.assertNil((of("aten::add", { { huge, 4 }, { huge, 4 } }, { F32, F32 })))
+  luaunit.assertNotNil(of("aten::mm", { { 1 << 20, 1 << 14 }, { 1 << 14, 1 << 20 } }, { BF16, BF16 }))
+end
+
+function TestOthers.test_arguments_of_another_kind_are_no_error()
+  local dims, types = { { 1, 2, 8, 8 }, { 4, 2, 3, 3 } }, { F32, F32 }
+  local concrete = { "", "", "", "[1, 1]", "[0, 0]", "[1, 1]", "True", "[0, 0]", "[1]" }
+  local model, why = of("aten::convolution", dims, types, concrete)
+  luaunit.assertNil(model)
+  luaunit.assertStrContains(why, "do not fit")
+  concrete[4], concrete[7], concrete[9] = "[0, 0]", "False", "1"
+  luaunit.assertNil((of("aten::convolution", dims, types, concrete)))
+end
+
 local TestList = {}
 
 function TestList.test_every_op_has_a_family_with_sums()
