@@ -93,7 +93,20 @@ sheets.number = text.number
 -- The file name of a sheet.
 function sheets.csv_name(sheet) return (sheet.name:gsub("[/%z]", "_")) .. ".csv" end
 
--- Writes NAME.csv of every sheet into the folder, which is made: all or none. Returns true, or nil, message.
+-- CSVs that an earlier report left in a report's own folder, and that this one does not have: they would tell
+-- of what is no longer so. In a folder of another name they may be someone's.
+local function remove_others(folder, files)
+  if not folder:find("_csvs$") then return end
+  local ours = {}
+  for _, row in ipairs(files) do ours[row[1]] = true end
+  for _, name in ipairs(file.list(folder) or {}) do
+    local path = folder .. "/" .. name
+    if name:find("%.csv$") and not ours[path] then os.remove(path) end
+  end
+end
+
+-- Writes NAME.csv of every sheet into the folder, which is made: all or none. Of a folder NAME_csvs these are
+-- then the only CSVs. Returns true, or nil, message.
 function sheets.write_folder(folder, list)
   local made, message = file.make_folder(folder)
   if not made then return nil, message end
@@ -101,7 +114,11 @@ function sheets.write_folder(folder, list)
   for i, sheet in ipairs(list) do
     files[i] = { folder .. "/" .. sheets.csv_name(sheet), sheets.csv(sheet) }
   end
-  return file.write_all(files)
+  local written
+  written, message = file.write_all(files)
+  if not written then return nil, message end
+  remove_others(folder, files)
+  return true
 end
 
 -- Whether workbooks can be written here: true, or nil and why not.

@@ -69,6 +69,20 @@ function tests.test_a_folder_is_written_whole_or_not_at_all()
   luaunit.assertEquals(file.read(folder .. "/csv/numbers.csv"), "a\n1\n")
 end
 
+function tests.test_what_an_earlier_report_had_does_not_stay_in_its_folder()
+  local report, other = folder .. "/report_csvs", folder .. "/mine"
+  for _, place in ipairs { report, other } do
+    file.make_folder(place)
+    file.write(place .. "/incomplete.csv", "what\nold\n")
+    file.write(place .. "/notes.txt", "mine")
+    luaunit.assertTrue(sheets.write_folder(place, { sheet({ "a" }, { 1 }) }))
+    luaunit.assertTrue(file.exists(place .. "/numbers.csv"))
+    luaunit.assertTrue(file.exists(place .. "/notes.txt"))
+  end
+  luaunit.assertFalse(file.exists(report .. "/incomplete.csv"))
+  luaunit.assertTrue(file.exists(other .. "/incomplete.csv"))
+end
+
 function tests.test_names_of_sheets_stay_apart()
   local taken = {}
   local first = sheets.short_name("unified_perf_summary_only_baseline_512thread", taken)
