@@ -2,6 +2,7 @@
 -- what has to be said about them. What becomes of each event is merge_events.h's.
 local core = require "core.merge"
 local fail = require "fail"
+local file = require "core.file"
 local layout = require "trace.layout"
 local workers = require "workers"
 
@@ -63,12 +64,24 @@ local function total(found, count)
   return sum
 end
 
+-- Inputs are never changed, also where one is named as the output.
+local function is_an_input(path, files)
+  local place = file.real_path(path)
+  for _, entry in ipairs(files) do
+    if place and place == file.real_path(entry.path) then return true end
+  end
+  return false
+end
+
 -- Merges a configuration (of layout.find) to `path`, whole or not at all. `options`: gzip (true, false, or
 -- nil: by the name), keep (further categories), jobs. Returns { ranks, events, lone_flows, notes }, or nil,
 -- message.
 function merging.merge(path, configuration, options)
   options = options or {}
   if configuration.problem then return nil, configuration.problem end
+  if is_an_input(path, configuration.files) then
+    return nil, path .. ": is one of the traces to be merged; another --output would be right"
+  end
   local gzip = options.gzip
   if gzip == nil then gzip = path:find("%.gz$") ~= nil end
   if gzip and not core.can_gzip() then

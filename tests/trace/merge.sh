@@ -164,6 +164,11 @@ echo '{"a": 1}' >"$WORK/other.json"
 bad 2 'other.json: .*no traceEvents' "$WORK/other.json"
 bad 2 'absent.json: ' "$WORK/absent.json"
 bad 2 'num-ranks: x is no number' -n x "$run"
+cp "$WORK/run/rank0/t.json" "$WORK/input.json"
+ln -s input.json "$WORK/link.json"
+ends_with 2 "$GENTABLES" trace merge "$WORK/input.json" -o "$WORK/link.json"
+one_line 'link.json: is one of the traces to be merged; another --output would be right'
+cmp "$WORK/run/rank0/t.json" "$WORK/input.json" || die "an input is changed"
 ends_with 2 "$GENTABLES" trace merge "$run" -o "$WORK/nowhere/m.json"
 one_line 'nowhere/m.json: cannot be written'
 
