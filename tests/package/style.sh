@@ -1,6 +1,6 @@
 #!/bin/sh
 # The layout and hygiene of the sources, one tool per call: clang-format, luacheck, shellcheck or line-length.
-# Golden files and tables are what the program writes, and are judged by other tests.
+# Golden files, tables and corpora are what programs write, and are judged by other tests.
 #
 #   sh tests/package/style.sh clang-format          77: the tool is not here
 set -eu
@@ -12,7 +12,7 @@ longest_line=110
 files() {
     for pattern in "$@"; do
         find CMakeLists.txt bench cmake generator templates tests .ci -name "$pattern" -type f \
-            ! -path 'tests/golden/*' ! -path 'tests/consumer/tables/*'
+            ! -path 'tests/golden/*' ! -path 'tests/consumer/tables/*' ! -path 'tests/fuzz/corpus/*'
     done
 }
 

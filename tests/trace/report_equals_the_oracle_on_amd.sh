@@ -7,5 +7,6 @@ command -v python3 >/dev/null || exit 77
 # shellcheck disable=SC2154
 ends_with 0 "$GENTABLES" trace report "$data/mi300_qwen.json.gz" --out "$WORK/reports" --csv
 one_line 'mi300_qwen.json.gz: incomplete: unlinked 463;'
-ends_with 0 python3 "$SOURCE/tests/trace/report_oracle.py" "$data/mi300_qwen_csvs" "$WORK/reports/mi300_qwen_csvs"
+ends_with 0 python3 "$SOURCE/tests/trace/report_oracle.py" "$data/mi300_qwen_csvs" \
+    "$WORK/reports/mi300_qwen_csvs"
 cat "$stdout"
