@@ -30,7 +30,7 @@ end
 local function save(list, base, args)
   local paths = { folder = args.csv and base .. "_csvs", xlsx = args.xlsx and base .. ".xlsx" }
   sheets.save(list, paths)
-  print("written   " .. base)
+  if args.csv or args.xlsx then print("written   " .. base) end
 end
 
 local function write_page(page, path)
