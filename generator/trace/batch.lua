@@ -208,7 +208,9 @@ local function report(configuration, options)
   if not ranks then fail.input("%s: no report: %s", configuration.folder, message) end
   local list, notes = sheets_of(configuration, ranks, options)
   save(configuration, list, options)
-  for _, note in ipairs(notes) do io.stderr:write("gentables: note: ", note, "\n") end
+  for _, note in ipairs(notes) do
+    io.stderr:write(("gentables: note: %s: %s\n"):format(configuration.folder, note))
+  end
 end
 
 local function show(configuration)
