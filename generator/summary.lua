@@ -15,6 +15,11 @@ function summary.is_doubtful(cell)
   return cell.margin ~= nil and cell.margin < summary.least_margin
 end
 
+-- What a block of a table is of: data type, operation and, where rows say it, mode.
+function summary.words_of(block)
+  return block.dtype .. " " .. block.op .. (block.mode == "unknown" and "" or " " .. block.mode)
+end
+
 -- The median of a list, which is sorted by that; nil of an empty one.
 local function median(list)
   table.sort(list)

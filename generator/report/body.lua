@@ -37,7 +37,7 @@ local function view_of(source)
   return { source = source, arch = source.arch, blocks = blocks, data = data.of(source, blocks) }
 end
 
-local function words_of(block) return ("%s %s %s"):format(block.dtype, block.op, block.mode) end
+local words_of = summary.words_of
 
 -- The rows of the overview: one for each TP size and data type, with the fusions that it has.
 local function overview_of(view, fusions)

@@ -12,7 +12,7 @@ local summary = require "summary"
 
 local comparing = {}
 
-local function words_of(block) return ("%s %s %s"):format(block.dtype, block.op, block.mode) end
+local words_of = summary.words_of
 
 -- ---- one sweep --------------------------------------------------------------------------------
 
@@ -136,7 +136,7 @@ end
 -- The tally of one sweep against the base, over the cells of a group.
 local function tally_of(group, sweeps, s)
   local tally = { cells = 0, only_base = 0, only_other = 0, faster = 0, slower = 0, changed = 0, log_sum = 0,
-    losses = 0, loss = 0, most_loss = 0, at = {} }
+    losses = 0, loss = 0, at = {} }
   local key = group.key
   for h, row in ipairs(group.cells) do
     tally.at[h] = {}
@@ -155,7 +155,7 @@ local function tally_of(group, sweeps, s)
         if cell.changed then tally.changed = tally.changed + 1 end
         if cell.loss then
           tally.losses, tally.loss = tally.losses + 1, tally.loss + cell.loss
-          tally.most_loss = math.max(tally.most_loss, cell.loss)
+          tally.most_loss = math.max(tally.most_loss or 0, cell.loss)
         end
       end
     end

@@ -33,7 +33,14 @@ local function style()
   return table.concat(out, "\n")
 end
 
-local function percent(share, digits) return ("%+." .. (digits or 1) .. "f %%"):format(100 * share) end
+-- With a sign, but for nothing: -0.0 says as little as +0.0.
+local function percent(share, digits)
+  local text = ("%+." .. (digits or 1) .. "f"):format(100 * share)
+  return (tonumber(text) == 0 and text:sub(2) or text) .. " %"
+end
+
+-- A share as a cell of a table; nil where there is none.
+local function share_cell(share) return share and { text = percent(share), value = share } end
 
 -- A change of time as a cell of a table; nil where there is none.
 local function change_cell(ratio, digits)
@@ -130,9 +137,9 @@ end
 local function sentence(total, label, base)
   if total.cells == 0 then return ("%s and %s have no shape in common."):format(base, label) end
   local ratio = math.exp(total.log_sum / total.cells)
-  local out = { ("%s: the best times are %.1f %% %s than those of %s (geometric mean over %s)."):format(
-    label, 100 * math.abs(ratio - 1), ratio < 1 and "shorter" or "longer", base,
-    formats.counted(total.cells, "shape")) }
+  local than = ("%.1f %% %s than"):format(100 * math.abs(ratio - 1), ratio < 1 and "shorter" or "longer")
+  local out = { ("%s: the best times are %s those of %s (geometric mean over %s)."):format(label,
+    than:find("^0%.0 ") and "as long as" or than, base, formats.counted(total.cells, "shape")) }
   out[#out + 1] = ("Clearly faster: %d, clearly slower: %d."):format(total.faster, total.slower)
   out[#out + 1] = ("Another strategy is best in %d."):format(total.changed)
   if total.losses > 0 then
@@ -148,8 +155,7 @@ local function change_rows(comparison, s)
     local tally = group.against[s]
     if tally.cells > 0 then
       rows[#rows + 1] = { group.tp, group.fusion, group.words, tally.cells, change_cell(tally.ratio),
-        tally.faster, tally.slower, tally.changed, tally.mean_loss and { text = percent(tally.mean_loss),
-          value = tally.mean_loss }, { text = percent(tally.most_loss), value = tally.most_loss } }
+        tally.faster, tally.slower, tally.changed, share_cell(tally.mean_loss), share_cell(tally.most_loss) }
     end
   end
   return rows

@@ -29,7 +29,10 @@ function numberAt(owner, field, index) {
 
 function blockData(block) { return [block.dtype, block.op, block.mode].join("."); }
 
-function dataWords(block) { return [block.dtype, block.op, block.mode].join(" "); }
+// The mode is left out where the rows do not say it.
+function wordsOfData(data) { return data.replace(/\.unknown$/, "").replaceAll(".", " "); }
+
+function dataWords(block) { return wordsOfData(blockData(block)); }
 
 function cellIndex(block, h, t) { return h * block.tokens.length + t; }
 
@@ -634,7 +637,7 @@ function showControls() {
     selectBox("arch", "arch", DATA.archs.map((arch) => arch.name)),
     selectBox("tp", "TP size", choice.tps),
     selectBox("fusion", "fusion", choice.fusions),
-    selectBox("data", "data type, operation, mode", choice.datas, (value) => value.replaceAll(".", " ")),
+    selectBox("data", "data type, operation, mode", choice.datas, wordsOfData),
     selectBox("view", "cells show", choice.views, (value) => VIEWS[value].title),
   ].filter(Boolean));
   controls.querySelector(`[name="${focused}"]`)?.focus();
