@@ -4,7 +4,7 @@ local lists = require "lists"
 local maps = require "plot.maps"
 local summary = require "summary"
 
-local best_strategy = {}
+local best_strategy = { needs_best = true }
 
 -- The winners of a slice, most first: { { strategy = row of lists.strategies, count =, share = }... },
 -- and how many cells have one.
@@ -73,7 +73,7 @@ function best_strategy.model(slice)
   return maps.model(slice, {
     title = ("Best strategy, TP %d, %s"):format(slice.tp, slice.fusion),
     panels = { { cell = function(h, t) return best_strategy.cell(slice, h, t) end } },
-    legend = best_strategy.legend(slice), notes = { best_strategy.note_of_doubt(slice) }, text_is = "marks",
+    legend = best_strategy.legend(slice), text_is = "marks", text_note = best_strategy.note_of_doubt(slice),
     missing_is = "unmeasured",
   })
 end

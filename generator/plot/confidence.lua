@@ -58,7 +58,7 @@ end
 local function model(slice)
   local panels, doubtful, cells = { margin_panel(slice) }, count_doubtful(slice)
   local notes = { ("%d of %d choices are in doubt: %s."):format(doubtful, cells,
-    best_strategy.doubt_in_words(slice)), "The letters are the winner's; alone, it has no margin." }
+    best_strategy.doubt_in_words(slice)) }
   if slice.has_interval then
     panels[2] = confidence_panel(slice)
   else
@@ -66,9 +66,9 @@ local function model(slice)
   end
   return maps.model(slice, {
     title = ("How sure the choice is, TP %d, %s"):format(slice.tp, slice.fusion),
-    panels = panels, notes = notes, text_is = "numbers",
+    panels = panels, notes = notes, text_is = "numbers", text_note = "The letters are the winner's.",
     missing_is = "unmeasured, or nothing to compare with",
   })
 end
 
-return { model = model }
+return { model = model, needs_best = true }

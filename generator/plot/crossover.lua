@@ -119,7 +119,8 @@ local function model(slice)
   return maps.model(slice, {
     title = ("Where the best strategy changes, TP %d, %s"):format(slice.tp, slice.fusion),
     scale = "log", legend = legend, missing_is = "unmeasured",
-    notes = { "Borders: between measured points whose best strategies differ. Dashed: equal message size." },
+    notes = { "Borders: between measured points whose best strategies differ." ..
+      (#lines > 0 and " Dashed: equal message size." or "") },
     panels = { { cell = function(h, t)
       local cell = best_strategy.cell(slice, h, t)
       return cell and { colour = colours.pale(cell.colour, PALE), hatched = cell.hatched }
@@ -128,4 +129,4 @@ local function model(slice)
   })
 end
 
-return { model = model }
+return { model = model, needs_best = true }

@@ -1,8 +1,8 @@
 -- Maps over tokens x hidden sizes: panels of coloured cells, laid out for templates/plots/maps.gp.tmpl.
 -- What the colours mean is the business of each kind of picture (heatmap.lua ...).
 --
---   maps.model(slice, { title =, bar =, legend =, notes =, text_is =, missing_is =, scale = "log", borders =,
---     border_width =, lines =, names =, panels = { { title =, bar =,
+--   maps.model(slice, { title =, bar =, legend =, notes =, text_is =, text_note =, missing_is =,
+--     scale = "log", borders =, border_width =, lines =, names =, panels = { { title =, bar =,
 --       cell = function(h, t) -> { colour =, text =, hatched = }, or nil: missing }... } })
 --
 -- A bar is { label =, scale = a scale of colours, low =, high =, log =, ticks = { { value, text }... } };
@@ -200,7 +200,9 @@ end
 -- The legend and the notes, with what missing cells and absent texts ask for.
 local function foot_of(slice, spec, missing, with_text)
   local legend, notes = { table.unpack(spec.legend or {}) }, { table.unpack(spec.notes or {}) }
-  if not with_text and spec.text_is and longest_text(slice, spec.panels) > 0 then
+  local has_text = spec.text_is and longest_text(slice, spec.panels) > 0
+  if with_text and has_text then notes[#notes + 1] = spec.text_note end
+  if not with_text and has_text then
     notes[#notes + 1] = ("Too many cells to write %s into them."):format(spec.text_is)
   end
   if missing > 0 then

@@ -20,10 +20,16 @@ local function model_of(kind, rows, of)
   if not module.over_tp_sizes then
     local slice = rows:slice(of.tp, of.fusion)
     if not slice then return nil, ("TP %d has no rows of %s"):format(of.tp, of.fusion) end
+    if module.needs_best and not slice.has_best then
+      return nil, ("TP %d has no time of a strategy that may be chosen"):format(of.tp)
+    end
     return module.model(slice)
   end
   local slices = {}
-  for _, tp in ipairs(rows.tp_sizes) do slices[#slices + 1] = rows:slice(tp, of.fusion) end
+  for _, tp in ipairs(rows.tp_sizes) do
+    local slice = rows:slice(tp, of.fusion)
+    if slice and slice.has_best then slices[#slices + 1] = slice end
+  end
   return module.model(slices)
 end
 

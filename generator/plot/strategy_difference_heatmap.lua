@@ -36,4 +36,4 @@ local function model(slice)
   })
 end
 
-return { model = model }
+return { model = model, needs_best = true }

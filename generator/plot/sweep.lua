@@ -17,7 +17,9 @@ methods.__index = methods
 
 -- ---- which rows -------------------------------------------------------------------------------
 
-local function in_words(axes) return ("%s %s %s"):format(axes.dtype, axes.op, axes.mode) end
+local function in_words(axes)
+  return ("%s %s %s"):format(axes.dtype, axes.op, axes.mode == "unknown" and "mode unknown" or axes.mode)
+end
 
 local function all_in_words(slices)
   local seen, out = {}, {}
@@ -107,7 +109,7 @@ local function open(source, asked)
   end
   return setmetatable({ source = source, arch = source.arch, axes = axes, chosen = chosen,
     tp_sizes = sorted_keys(chosen), fusions = fusions_of(chosen, source.spec),
-    left_out = left_out(slices, axes) }, methods)
+    shown = in_words(axes), left_out = left_out(slices, axes) }, methods)
 end
 
 -- Reads a folder. `asked`: { dtype, op, mode }, each or nil. Wrong or missing input raises.
@@ -180,6 +182,7 @@ local function best_of(table_of, slice, key)
     for t, num_tokens in ipairs(slice.num_tokens) do
       key.hidden_size, key.num_tokens = hidden_size, num_tokens
       best[h][t] = table_of:find(key)
+      slice.has_best = slice.has_best or best[h][t] ~= nil
     end
   end
   return best
@@ -233,7 +236,7 @@ end
 --   strategies                 rows of lists.strategies that have a time here, in the list's order
 --   rows[name][h][t]           { time_us, low_us, high_us, bound_us, size_bytes, placement }, or nil
 --   best[h][t]                 the winner, a cell of core.table, or nil
---   has_interval, has_bound, oversubscribed, reasons = { { reason, count }... } of what has no time
+--   has_best, has_interval, has_bound, oversubscribed, reasons = { { reason, count }... } of what has no time
 function methods:slice(tp, fusion)
   local key = self.chosen[tp] and self.chosen[tp][fusion]
   if not key then return nil end

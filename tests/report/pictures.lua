@@ -125,6 +125,19 @@ function TestPictures.test_one_cell_of_one_strategy_is_a_picture()
   end
 end
 
+-- AUTO is a call through a table and never the best: of it alone there is no winner to draw.
+function TestPictures.test_of_AUTO_alone_there_is_no_picture_of_the_best()
+  local rows = sweep.of_files({ lib.rows { { 1, 1024, "AUTO", 9 } } })
+  for _, kind in ipairs { "best_strategy", "strategy_difference_heatmap", "crossover", "confidence" } do
+    local path = lib.folder() .. "/picture.png"
+    local drawn, reason, code = pictures.draw(kind, rows, { tp = 2, fusion = "NONE", path = path })
+    lu.assertNil(drawn)
+    lu.assertStrContains(reason, "no time of a strategy that may be chosen")
+    lu.assertEquals(code, "empty")
+    lu.assertNil(file.read(path))
+  end
+end
+
 function TestPictures.test_a_larger_grid_than_fits_has_no_texts_and_says_so()
   local rows = {}
   for t = 1, 60 do
@@ -144,6 +157,24 @@ local function texts_of(model)
   local out = {}
   for _, text in ipairs(model.texts) do out[#out + 1] = text.text end
   return table.concat(out, "\n")
+end
+
+-- A note must not explain what is not there.
+function TestPictures.test_notes_explain_only_what_is_drawn()
+  local few, many = example(), {}
+  for t = 1, 60 do
+    for h = 1, 40 do
+      many[#many + 1] = { t, 64 * h, "NCCL", 100 }
+      many[#many + 1] = { t, 64 * h, "ONESHOT", 101 }
+    end
+  end
+  many = lib.rows(many)
+  local function told(kind, rows) return texts_of(require("plot." .. kind).model(slice_of(rows))) end
+  lu.assertStrContains(told("confidence", few), "letters are the winner's")
+  lu.assertNotStrContains(told("confidence", many), "letters are the winner's")
+  lu.assertNotStrContains(told("best_strategy", many), "?:")
+  lu.assertStrContains(told("crossover", many), "Dashed")
+  lu.assertNotStrContains(told("crossover", few), "Dashed") -- too small for lines of equal size
 end
 
 local function model_of(kind, rows) return assert(require("plot." .. kind).model(slice_of(rows))) end
