@@ -56,8 +56,7 @@ end
 
 local function say_left_out(rows)
   if rows.left_out then
-    say("shows %s %s %s; left out: %s; --dtype, --op and --mode choose", rows.axes.dtype, rows.axes.op,
-      rows.axes.mode, rows.left_out)
+    say("shows %s; left out: %s; --dtype, --op and --mode choose", rows.shown, rows.left_out)
   end
 end
 
@@ -135,15 +134,27 @@ local function plot_one(args)
     tp = not over_tp_sizes and tp_of(rows, args.tp) or nil }
   say_left_out(rows)
   local drawn, message, code = pictures.draw(kind.name, rows, of)
-  if code == "empty" then fail.input("%s: %s; no picture", rows.source.data_dir, message) end
+  if code == "empty" then
+    fail.input("%s: %s; no picture%s", rows.source.data_dir, message,
+      over_tp_sizes and "; a FILE for each of several would be right" or "")
+  end
   if not drawn then fail.with(code or 1, "%s", message) end
   io.stdout:write("written   ", args.out, "\n")
+end
+
+-- The kinds and what they show, in the column of the help.
+local function kinds_in_words()
+  local out = {}
+  for i, kind in ipairs(kinds.kinds) do
+    out[i] = ("%s%s: %s"):format((" "):rep(31), kind.name, kind.help)
+  end
+  return table.concat(out, "\n")
 end
 
 return {
   summary = "Draws pictures of rows: which strategy is best where, by how much, how sure that is.",
   positional = { name = "KIND FILE...", min = 0, max = math.huge,
-    help = "one picture: " .. table.concat(kinds.names(), ", ") },
+    help = "one picture; KIND is one of\n" .. kinds_in_words() },
   options = {
     { name = "data-dir", value = "DIR", help = "all pictures of a folder of benchmark.tp{N}.{arch}.csv" },
     { name = "arch", value = "ARCH", help = "of the folder: host, host-NAME, sm90 ..." },
