@@ -364,9 +364,13 @@ struct part::reading {
         return device <= INT16_MAX ? int16_t(device) : int16_t(-1);
     }
 
+    // Microseconds; beyond what 64 bits of nanoseconds hold a thousand times over no clock counts, and sums
+    // of such times would be infinite.
+    static bool is_time(double time_us) { return std::fabs(time_us) < 1e19; }
+
     void keep_event(const fields &from, uint64_t at) {
-        if (from.name.size() < 2 || from.name.front() != '"' || !std::isfinite(from.start) ||
-            !std::isfinite(from.duration)) {
+        if (from.name.size() < 2 || from.name.front() != '"' || !is_time(from.start) ||
+            !is_time(from.duration)) {
             count(flaw::malformed, at);
             return;
         }

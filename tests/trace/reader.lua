@@ -215,7 +215,7 @@ local function flaws_of(text, name)
 end
 
 function TestReader.test_events_without_usable_times_are_left_out_and_told()
-  for _, dur in ipairs { "null", '"long"', "[1]", "{}", "nan", "true", "1e999", '""', "-" } do
+  for _, dur in ipairs { "null", '"long"', "[1]", "{}", "nan", "true", "1e999", "1e300", '""', "-" } do
     local text = "[" .. FINE .. "," .. op("x", 1, dur) .. "," .. FINE .. "]"
     local count, first, trace = flaws_of(text, "malformed")
     luaunit.assertEquals({ count, first }, { 1, #FINE + 2 }, dur)
