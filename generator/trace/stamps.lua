@@ -57,11 +57,14 @@ function stamps:keep(name, stamp, text)
   if not written then fail.work("%s", message) end
 end
 
--- Removes what a run that was killed has left under temporary names in these folders.
+-- Removes what a run that was killed has left under temporary names in these folders, and in those of CSVs
+-- there.
 function stamps.sweep(folders)
   for _, folder in ipairs(folders) do
     for _, name in ipairs(file.list(folder) or {}) do
-      if name:find("%.%w%w%w%w%w%w%.tmp$") then os.remove(folder .. "/" .. name) end
+      local path = folder .. "/" .. name
+      if name:find("%.%w%w%w%w%w%w%.tmp$") then os.remove(path) end
+      if name:find("_csvs$") then stamps.sweep { path } end
     end
   end
 end

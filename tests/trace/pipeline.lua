@@ -197,6 +197,16 @@ function TestPipeline.test_nothing_that_can_be_read_is_an_error()
   luaunit.assertEquals(code, 2)
 end
 
+function TestPipeline.test_temporary_files_of_a_killed_run_are_removed()
+  run("--csv")
+  local report = out .. "/256thread/individual_reports/perf_28ch_rank0_csvs"
+  local left = { out .. "/x.csv.aB3dE6.tmp", report .. "/GEMM.csv.aB3dE6.tmp" }
+  for _, path in ipairs(left) do assert(file.write(path, "half")) end
+  run("--csv")
+  for _, path in ipairs(left) do luaunit.assertFalse(file.exists(path), path) end
+  luaunit.assertTrue(file.exists(report .. "/GEMM.csv"))
+end
+
 -- Kills it as soon as a report is there, and looks at what is left.
 function TestPipeline.test_a_run_that_is_killed_leaves_nothing_half_written()
   plant_sweep(40)
