@@ -345,7 +345,7 @@ local function foreign(configuration, files, infos, usual, notes)
     if size and size ~= usual then
       left_out[i] = true
       notes[#notes + 1] = ("%s: is a rank of %d, the others are of %d; left out of what is compared over "
-        .. "ranks"):format(below(configuration, entry.path), size, usual)
+        .. "ranks; a merged trace has it"):format(below(configuration, entry.path), size, usual)
     end
   end
   return left_out
