@@ -38,7 +38,7 @@ local function do_all(plan, list)
   plan.bar.total = plan.bar.total + #missing
   workers.map(missing, function(task)
     local answer = task.run()
-    plan.stamps:keep(task.name, task.stamp, answer)
+    plan.stamps:keep(task.name, task.stamp, answer, task.files)
     return answer
   end, { jobs = plan.jobs, progress = plan.bar, title = "",
     each = function(index, result)

@@ -1,6 +1,7 @@
 -- What is there already, and from what it was made: a stamp for each product of a pipeline, in a folder of
 -- the output tree. A product is current if its stamp is that of today's inputs and options and its files are
--- there. A stamp is written after the files, so that a run that was cut off leaves none.
+-- there, those of its folders, too. A stamp is written after the files, so that a run that was cut off leaves
+-- none.
 local fail = require "fail"
 local file = require "core.file"
 local system = require "core.system"
@@ -32,11 +33,24 @@ function stamps.of(paths, ...)
   return system.hash(table.concat(parts, "\0"))
 end
 
-local function all_there(paths)
+-- The files of a product, and the CSVs of its folders, as a text; nil where one of `paths` is missing.
+local function inventory(paths)
+  local found = {}
   for _, path in ipairs(paths) do
-    if not file.exists(path) then return false end
+    if not file.exists(path) then return nil end
+    found[#found + 1] = path:match("[^/]*$")
+    local names = file.list(path) or {}
+    table.sort(names)
+    for _, name in ipairs(names) do
+      if name:find("%.csv$") then found[#found + 1] = name end
+    end
   end
-  return true
+  return system.hash(table.concat(found, "\0"))
+end
+
+-- `paths` as stamps:kept takes them.
+local function paths_of(paths, text)
+  return type(paths) == "function" and paths(text) or paths
 end
 
 function stamps:path(name) return ("%s/%s"):format(self.folder, name) end
@@ -45,15 +59,17 @@ function stamps:path(name) return ("%s/%s"):format(self.folder, name) end
 -- files that have to be there, or a function of that text that says them.
 function stamps:kept(name, stamp, paths)
   local text = file.read(self:path(name))
-  if not text or text:sub(1, #stamp + 1) ~= stamp .. "\n" then return nil end
-  local kept = text:sub(#stamp + 2)
-  if type(paths) == "function" then paths = paths(kept) end
-  return all_there(paths) and kept or nil
+  local of, there, at = (text or ""):match("^(%x+) (%x+)\n()")
+  if of ~= stamp then return nil end
+  local kept = text:sub(at)
+  return inventory(paths_of(paths, kept)) == there and kept or nil
 end
 
--- The product is whole: keeps its stamp, and a text with it.
-function stamps:keep(name, stamp, text)
-  local written, message = file.write(self:path(name), stamp .. "\n" .. (text or ""))
+-- The product is whole: keeps its stamp, what its files are (`paths`, as for kept), and a text.
+function stamps:keep(name, stamp, text, paths)
+  text = text or ""
+  local there = inventory(paths_of(paths, text)) or stamp
+  local written, message = file.write(self:path(name), ("%s %s\n%s"):format(stamp, there, text))
   if not written then fail.work("%s", message) end
 end
 

@@ -127,6 +127,8 @@ function TestPipeline.test_a_second_run_does_what_is_missing()
   os.remove(out .. "/512thread/individual_reports/perf_28ch_rank1.xlsx")
   os.remove(out .. "/top5_gemm_kernels_time_variance.csv")
   luaunit.assertEquals({ made(select(2, run())) }, { 2, count - 2 })
+  os.remove(out .. "/512thread/individual_reports/perf_28ch_rank1_csvs/gpu_timeline.csv")
+  luaunit.assertEquals({ made(select(2, run())) }, { 1, count - 1 })
   luaunit.assertEquals({ made(select(2, run("--fresh"))) }, { count, 0 })
   local after = tree(out)
   for name, text in pairs(before) do
