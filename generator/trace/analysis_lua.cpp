@@ -84,21 +84,6 @@ template <class T> T &push_new(lua_State *lua, const char *type, int keeps) {
 
 // ---- Values -----------------------------------------------------------------------------------
 
-void set_text(lua_State *lua, const char *key, const trace &of, uint32_t text) {
-    push_text(lua, of, text);
-    lua_setfield(lua, -2, key);
-}
-
-void set_number(lua_State *lua, const char *key, double value) {
-    lua_pushnumber(lua, value);
-    lua_setfield(lua, -2, key);
-}
-
-void set_integer(lua_State *lua, const char *key, uint64_t value) {
-    lua_pushinteger(lua, lua_Integer(value));
-    lua_setfield(lua, -2, key);
-}
-
 // A number that names something, or nil.
 void push_number_of(lua_State *lua, uint32_t number) {
     if (number == NONE) {

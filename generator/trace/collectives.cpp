@@ -23,32 +23,10 @@ bool holds(std::string_view text, std::string_view part) {
     return std::search(text.begin(), text.end(), part.begin(), part.end(), same) != text.end();
 }
 
-void set_text(lua_State *lua, const trace &trace, const char *key, uint32_t text) {
-    if (text == EMPTY_TEXT) return;
-    push_text(lua, trace, text);
-    lua_setfield(lua, -2, key);
-}
-
-void set_integer(lua_State *lua, const char *key, int64_t value) {
-    if (value == UNKNOWN) return;
-    lua_pushinteger(lua, value);
-    lua_setfield(lua, -2, key);
-}
-
 void push_told(lua_State *lua, const trace &trace, const event &event) {
     lua_createtable(lua, 0, 10);
-    set_text(lua, trace, "kernel", event.name);
-    if (event.arguments == NONE) return;
-    const collective &told = trace.collectives[event.arguments];
-    set_text(lua, trace, "name", told.name);
-    set_text(lua, trace, "dtype", told.dtype);
-    set_text(lua, trace, "group", told.group);
-    set_text(lua, trace, "ranks", told.ranks);
-    set_text(lua, trace, "in_split", told.in_split);
-    set_text(lua, trace, "out_split", told.out_split);
-    set_integer(lua, "in_elements", told.in_elements);
-    set_integer(lua, "out_elements", told.out_elements);
-    set_integer(lua, "group_size", told.group_size);
+    set_said(lua, "kernel", trace, event.name);
+    if (event.arguments != NONE) set_collective(lua, trace, trace.collectives[event.arguments]);
 }
 
 void push_event(lua_State *lua, const event &event, lua_Integer told) {

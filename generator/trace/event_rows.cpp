@@ -52,22 +52,6 @@ template <class Key> std::vector<std::pair<Key, totals>> sorted(const std::map<K
     return list;
 }
 
-void set_text(lua_State *lua, const char *key, const trace &of, uint32_t text) {
-    push_text(lua, of, text);
-    lua_setfield(lua, -2, key);
-}
-
-void set_number(lua_State *lua, const char *key, double value) {
-    lua_pushnumber(lua, value);
-    lua_setfield(lua, -2, key);
-}
-
-void set_known(lua_State *lua, const char *key, int64_t value) {
-    if (value == UNKNOWN) return;
-    lua_pushinteger(lua, value);
-    lua_setfield(lua, -2, key);
-}
-
 void set_totals(lua_State *lua, const totals &row) {
     set_known(lua, "count", int64_t(row.count));
     set_number(lua, "sum", row.sum);

@@ -10,6 +10,7 @@
 
 #include "merge.h"
 #include "packed.h"
+#include "trace_lua.h"
 
 namespace trace {
 
@@ -77,24 +78,18 @@ void take_options(lua_State *lua, merge_options &options) {
     lua_pop(lua, 4);
 }
 
-void set_integer(lua_State *lua, const char *key, int64_t value) {
-    if (value == UNKNOWN) return;
-    lua_pushinteger(lua, value);
-    lua_setfield(lua, -2, key);
-}
-
 void push_found(lua_State *lua, const merge_found &found, const std::vector<std::string> &categories) {
     lua_createtable(lua, 0, 10);
-    set_integer(lua, "rank", found.rank);
-    set_integer(lua, "told_rank", found.told_rank);
-    set_integer(lua, "world_size", found.world_size);
-    set_integer(lua, "base_nanoseconds", found.base_nanoseconds);
+    set_known(lua, "rank", found.rank);
+    set_known(lua, "told_rank", found.told_rank);
+    set_known(lua, "world_size", found.world_size);
+    set_known(lua, "base_nanoseconds", found.base_nanoseconds);
     for (size_t i = 0; i < size_t(merge_count::count); i++) {
-        set_integer(lua, COUNTS[i], int64_t(found.counts[i]));
+        set_known(lua, COUNTS[i], int64_t(found.counts[i]));
     }
     lua_newtable(lua);
     for (size_t i = 0; i < found.kept.size(); i++) {
-        set_integer(lua, categories[i].c_str(), int64_t(found.kept[i]));
+        set_known(lua, categories[i].c_str(), int64_t(found.kept[i]));
     }
     lua_setfield(lua, -2, "kept");
     lua_newtable(lua);

@@ -31,15 +31,6 @@ constexpr struct {
     {"malformed", true}, {"mended", true}, {"negative", true}, {"overlapping", false}, {"unlinked", false}};
 static_assert(sizeof FLAWS / sizeof *FLAWS == size_t(flaw::count));
 
-void set_integer(lua_State *lua, const char *key, uint64_t value) {
-    lua_pushinteger(lua, lua_Integer(value));
-    lua_setfield(lua, -2, key);
-}
-
-void set_known(lua_State *lua, const char *key, int64_t value) {
-    if (value != UNKNOWN) set_integer(lua, key, uint64_t(value));
-}
-
 void push_flaws(lua_State *lua, const trace &from) {
     lua_newtable(lua);
     lua_Integer row = 0;
@@ -73,48 +64,27 @@ int info(lua_State *lua) {
     return 1;
 }
 
-void set_text(lua_State *lua, const trace &from, const char *key, uint32_t text) {
-    push_text(lua, from, text);
-    lua_setfield(lua, -2, key);
-}
-
-void set_said(lua_State *lua, const trace &from, const char *key, uint32_t text) {
-    if (text != EMPTY_TEXT) set_text(lua, from, key, text);
-}
-
-void push_collective(lua_State *lua, const trace &from, const collective &said) {
-    lua_createtable(lua, 0, 9);
-    set_said(lua, from, "name", said.name);
-    set_said(lua, from, "dtype", said.dtype);
-    set_said(lua, from, "group", said.group);
-    set_said(lua, from, "ranks", said.ranks);
-    set_said(lua, from, "in_split", said.in_split);
-    set_said(lua, from, "out_split", said.out_split);
-    set_known(lua, "in_elements", said.in_elements);
-    set_known(lua, "out_elements", said.out_elements);
-    set_known(lua, "group_size", said.group_size);
-}
-
 void set_arguments(lua_State *lua, const trace &from, const event &event) {
     if (event.arguments == NONE) return;
     if (is_gpu(event.kind)) {
-        push_collective(lua, from, from.collectives[event.arguments]);
+        lua_createtable(lua, 0, 9);
+        set_collective(lua, from, from.collectives[event.arguments]);
         lua_setfield(lua, -2, "collective");
         return;
     }
     const argument_set &set = from.argument_sets[event.arguments];
-    set_said(lua, from, "dims", set.dims);
-    set_said(lua, from, "types", set.types);
-    set_said(lua, from, "strides", set.strides);
-    set_said(lua, from, "concrete", set.concrete);
+    set_said(lua, "dims", from, set.dims);
+    set_said(lua, "types", from, set.types);
+    set_said(lua, "strides", from, set.strides);
+    set_said(lua, "concrete", from, set.concrete);
 }
 
 void set_track(lua_State *lua, const trace &from, const track &track) {
-    set_text(lua, from, "pid", track.pid);
-    set_text(lua, from, "tid", track.tid);
-    set_text(lua, from, "process_name", track.process_name);
-    set_text(lua, from, "process_label", track.process_label);
-    set_text(lua, from, "thread_name", track.thread_name);
+    set_text(lua, "pid", from, track.pid);
+    set_text(lua, "tid", from, track.tid);
+    set_text(lua, "process_name", from, track.process_name);
+    set_text(lua, "process_label", from, track.process_label);
+    set_text(lua, "thread_name", from, track.thread_name);
 }
 
 int push_event(lua_State *lua) {
@@ -127,7 +97,7 @@ int push_event(lua_State *lua) {
     set_integer(lua, "uid", event.uid);
     lua_pushstring(lua, KINDS[size_t(event.kind)]);
     lua_setfield(lua, -2, "kind");
-    set_text(lua, from, "name", event.name);
+    set_text(lua, "name", from, event.name);
     lua_pushnumber(lua, event.start);
     lua_setfield(lua, -2, "start");
     lua_pushnumber(lua, event.duration);
@@ -215,6 +185,18 @@ trace &check_trace(lua_State *lua, int index) {
 void push_text(lua_State *lua, const trace &trace, uint32_t text) {
     std::string_view found = trace.names[text];
     lua_pushlstring(lua, found.data(), found.size());
+}
+
+void set_collective(lua_State *lua, const trace &from, const collective &told) {
+    set_said(lua, "name", from, told.name);
+    set_said(lua, "dtype", from, told.dtype);
+    set_said(lua, "group", from, told.group);
+    set_said(lua, "ranks", from, told.ranks);
+    set_said(lua, "in_split", from, told.in_split);
+    set_said(lua, "out_split", from, told.out_split);
+    set_known(lua, "in_elements", told.in_elements);
+    set_known(lua, "out_elements", told.out_elements);
+    set_known(lua, "group_size", told.group_size);
 }
 
 } // namespace trace
