@@ -51,6 +51,16 @@ local function save(plan, list, base)
   sheets.save(list, { folder = plan.csv and base .. "_csvs", xlsx = plan.xlsx and base .. ".xlsx" })
 end
 
+-- Takes away what an earlier run made, and today's inputs do not give.
+local function remove(plan, base)
+  for _, path in ipairs(saved(plan, base)) do
+    for _, name in ipairs(file.list(path) or {}) do
+      if name:find("%.csv$") then os.remove(path .. "/" .. name) end
+    end
+    os.remove(path)
+  end
+end
+
 -- Returns what is incomplete.
 local function write_report(plan, one, base)
   local list, notes = per_rank.sheets(one, plan.report_options)
@@ -107,7 +117,7 @@ function tasks.collectives(plan, configuration, answers, traces)
     configuration = configuration, stamp = stamp_of_all(traces, "collectives", plan.forms),
     run = function()
       local list, notes = collectives.sheets(configuration, answers)
-      if #list > 0 then save(plan, list, base) end
+      if #list > 0 then save(plan, list, base) else remove(plan, base) end
       local summary
       for _, sheet in ipairs(list) do
         if sheet.name == collectives.SUMMARY then summary = sheet end
