@@ -189,6 +189,42 @@ uint64_t cell_hash(const struct cell *cell, uint64_t (*hash)(const void *, size_
     return total;
 }
 
+static void make_zeros_positive(enum dtype dtype, void *array, size_t count) {
+    if (dtype == DTYPE_FLOAT32) {
+        uint32_t *words = array;
+        for (size_t i = 0; i < count; i++) words[i] = words[i] == 0x80000000u ? 0 : words[i];
+    } else {
+        uint16_t *words = array;
+        for (size_t i = 0; i < count; i++) words[i] = words[i] == 0x8000u ? 0 : words[i];
+    }
+}
+
+// Of FP8 codes the sign is bit 7; of NVFP4, two codes a byte, also bit 3.
+static void make_zero_codes_positive(enum fusion fusion, unsigned char *codes, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        unsigned low = codes[i] & 0xf, high = codes[i] & 0xf0;
+        if (fusion == FUSION_RESIDUAL_RMS_NORM_QUANT_FP8) {
+            codes[i] = codes[i] == 0x80 ? 0 : codes[i];
+        } else {
+            codes[i] = (unsigned char)((low == 0x8 ? 0 : low) | (high == 0x80 ? 0 : high));
+        }
+    }
+}
+
+uint64_t cell_bits(struct cell *cell, uint64_t (*hash)(const void *, size_t)) {
+    const struct shape *shape = &cell->shape;
+    size_t elements = shape->num_tokens * shape->hidden_size;
+    bool are_codes = shape->fusion == FUSION_RESIDUAL_RMS_NORM_QUANT_FP8 ||
+                     shape->fusion == FUSION_RESIDUAL_RMS_NORM_QUANT_NVFP4;
+    if (are_codes) {
+        make_zero_codes_positive(shape->fusion, cell->out, cell->out_bytes);
+    } else {
+        make_zeros_positive(shape->dtype, cell->out, elements);
+    }
+    if (cell->residual_out != NULL) make_zeros_positive(shape->dtype, cell->residual_out, elements);
+    return cell_hash(cell, hash);
+}
+
 // ---- the check ----------------------------------------------------------------------------------
 
 // All values of the 16-bit types, since one look-up is faster than one conversion.

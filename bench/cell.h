@@ -54,4 +54,7 @@ bool cell_check(const struct cell *cell, size_t shift, bool accumulates_fp32, ch
 // A hash of all results.
 uint64_t cell_hash(const struct cell *cell, uint64_t (*hash)(const void *, size_t));
 
+// The same with every -0 as +0, which it makes of them: equal for results that are equal as numbers.
+uint64_t cell_bits(struct cell *cell, uint64_t (*hash)(const void *, size_t));
+
 #endif

@@ -5,6 +5,9 @@
 // skew is how far apart they entered. No two calls in a row have the same data. A result that was compared
 // with the reference in full leaves its hash; a timed call counts when its result has that hash, or passes
 // the full comparison.
+//
+// Sampling ends when it has decided: who is clearly slower than the best is sampled no more, and neither is who
+// is known precisely enough (request.precision). The budget ends it otherwise.
 #include "harness.h"
 
 #include <math.h>
@@ -22,6 +25,7 @@ enum {
     WARM_UP_BELOW_NS = 1000000, // longer calls need no untimed call before a burst
     FEWEST_SAMPLES = 3,         // even when they cost several budgets
     OVERDRAFT = 4,              // budgets, until fewer samples than asked for must do
+    NO_BITS = 0,
 };
 
 // One who is timed: a candidate, or the probe of the physical bound (candidate NULL), which copies input to
@@ -31,7 +35,9 @@ struct contender {
     void *state;
     bool out_of_race;
     char reason[REASON_SIZE];
+    bool settled; // known well enough: sampled no more
     uint64_t hashes[MAX_SHIFTS];
+    uint64_t bits; // of all results, the same on all ranks and in all calls; or NO_BITS
     double estimate_ns;
     size_t count, wrong;
     double *times_us, *skews_us; // rank 0
@@ -117,6 +123,14 @@ static bool ranks_agree(struct race *race, uint64_t hash) {
     return least[0] == ~least[1];
 }
 
+// Takes the bits of one more result into the contender's, as long as all ranks have the same.
+static void take_bits(struct race *race, struct contender *contender, size_t shift) {
+    uint64_t bits = cell_bits(&race->cell, race->group->kernels->hash);
+    if (shift > 0 && contender->bits == NO_BITS) return; // on all ranks alike
+    bool same = ranks_agree(race, bits);
+    contender->bits = same ? (contender->bits * 31 + bits) | 1 : NO_BITS;
+}
+
 static int verify_call(struct race *race, struct contender *contender, size_t shift, double *took_ns) {
     struct stamp stamp;
     char what[REASON_SIZE] = "";
@@ -132,6 +146,8 @@ static int verify_call(struct race *race, struct contender *contender, size_t sh
         drop_out(contender, what);
     } else if (fp32 && !ranks_agree(race, contender->hashes[shift])) {
         drop_out(contender, "ranks differ in the bits of the result");
+    } else {
+        take_bits(race, contender, shift);
     }
     return 0;
 }
@@ -155,6 +171,7 @@ static bool result_is_right(struct race *race, struct contender *contender, size
     if (cell_hash(&race->cell, race->group->kernels->hash) == contender->hashes[shift]) return true;
     char what[REASON_SIZE];
     if (contender->candidate->accumulates_fp32) return false; // its bits never change
+    race->group->control->varied[race->group->rank]++;
     return cell_check(&race->cell, shift, false, what, sizeof what);
 }
 
@@ -176,7 +193,10 @@ static void keep_samples(struct race *race, struct contender *contender, int tim
         contender->times_us[contender->count + (size_t)i] = to_us(longest);
         contender->skews_us[contender->count + (size_t)i] = to_us(last - first);
     }
-    for (int rank = 0; rank < race->group->size; rank++) contender->wrong += control->wrong[rank];
+    for (int rank = 0; rank < race->group->size; rank++) {
+        contender->wrong += control->wrong[rank];
+        if (control->varied[rank] > 0) contender->bits = NO_BITS;
+    }
 }
 
 // Some calls of one contender in a row, the first of them untimed where calls are short.
@@ -188,6 +208,7 @@ static int burst(struct race *race, struct contender *contender) {
     if ((size_t)timed > left) timed = (int)left;
     struct stamp unused;
     uint32_t wrong = 0;
+    control->varied[rank] = 0;
     harness_set_deadline(race->group, race->group->timeout_s);
     if (contender->estimate_ns < WARM_UP_BELOW_NS &&
         timed_call(race, contender, next_shift(race), &unused) != 0)
@@ -218,39 +239,120 @@ static void shuffle(int order[], int count, uint32_t *random) {
     }
 }
 
+static bool is_sampled(const struct race *race, const struct contender *contender) {
+    return !contender->out_of_race && !contender->settled && contender->count < race->request->max_samples;
+}
+
+// Rank 0: settles who is clearly slower than the best, or known precisely enough. The probe goes on as long as
+// anyone does.
+static void settle(struct race *race) {
+    struct summary summaries[MAX_CANDIDATES + 1];
+    double best_high_us = INFINITY;
+    for (int i = 1; i < race->count; i++) {
+        struct contender *contender = &race->contenders[i];
+        if (contender->out_of_race || contender->count < race->request->min_samples) continue;
+        summaries[i] = summarise(contender->times_us, contender->count);
+        best_high_us = fmin(best_high_us, summaries[i].high);
+    }
+    for (int i = 1; i < race->count; i++) {
+        struct contender *contender = &race->contenders[i];
+        if (contender->out_of_race || contender->count < race->request->min_samples) continue;
+        const struct summary *summary = &summaries[i];
+        bool is_precise = summary->high - summary->low <= 2 * race->request->precision * summary->median;
+        contender->settled = summary->low > best_high_us || is_precise;
+    }
+}
+
 // Rank 0 decides whether to go round once more.
 static bool wants_more(const struct race *race, uint64_t since_ns) {
     const struct request *request = race->request;
     size_t fewest = SIZE_MAX;
-    bool all_full = true;
+    bool anyone = false;
     for (int i = 0; i < race->count; i++) {
         const struct contender *contender = &race->contenders[i];
-        if (contender->out_of_race) continue;
+        if (!is_sampled(race, contender)) continue;
         if (contender->count < fewest) fewest = contender->count;
-        all_full = all_full && contender->count >= request->max_samples;
+        anyone = anyone || i > 0;
     }
     double elapsed_us = to_us(clock_ns() - since_ns);
-    if (all_full) return false;
+    if (!anyone) return false;
     if (elapsed_us < request->budget_us) return true;
     return fewest < (elapsed_us < OVERDRAFT * request->budget_us ? request->min_samples : FEWEST_SAMPLES);
+}
+
+// Rank 0's word on who is sampled in this round, one bit each, on all ranks; 0: the race is over.
+static bool agree_on_round(struct race *race, uint64_t since_ns, size_t round, uint64_t *sampled) {
+    *sampled = 0;
+    if (race->group->rank == 0) {
+        if ((round & (round - 1)) == 0) settle(race); // rounds 1, 2, 4, 8...: sorting costs, too
+        bool goes_on = wants_more(race, since_ns);
+        for (int i = 0; goes_on && i < race->count; i++) {
+            if (is_sampled(race, &race->contenders[i])) *sampled |= 1ULL << i;
+        }
+    }
+    return group_agree(race->group, sampled);
 }
 
 static int sample(struct race *race) {
     int order[MAX_CANDIDATES + 1];
     uint32_t random = race->request->seed * 2654435761u | 1;
-    uint64_t since_ns = clock_ns();
+    uint64_t since_ns = clock_ns(), sampled;
     for (int i = 0; i < race->count; i++) order[i] = i;
-    for (;;) {
-        uint32_t more = wants_more(race, since_ns);
-        if (!group_agree(race->group, &more)) return -1;
-        if (!more) return 0;
+    for (size_t round = 1;; round++) {
+        if (!agree_on_round(race, since_ns, round, &sampled)) return -1;
+        if (sampled == 0) return 0;
         shuffle(order, race->count, &random);
         for (int i = 0; i < race->count; i++) {
-            struct contender *contender = &race->contenders[order[i]];
-            if (contender->out_of_race || contender->count >= race->request->max_samples) continue;
-            if (burst(race, contender) != 0) return -1;
+            if (!(sampled >> order[i] & 1)) continue;
+            if (burst(race, &race->contenders[order[i]]) != 0) return -1;
         }
     }
+}
+
+// ---- the regime ---------------------------------------------------------------------------------
+
+// Median time for a flag to go from rank 0 to `peer` and back.
+static bool roundtrip(struct group *group, int peer, double *result_us) {
+    double samples[ROUNDTRIP_SAMPLES];
+    struct control *control = group->control;
+    uint32_t turn = atomic_load(&control->ping.value);
+    for (int sample_index = 0; sample_index < ROUNDTRIP_SAMPLES; sample_index++) {
+        if (!group_barrier(group)) return false;
+        uint64_t start_ns = clock_ns();
+        for (int i = 0; i < ROUNDTRIPS; i++) {
+            turn++;
+            if (group->rank == 0) {
+                atomic_store_explicit(&control->ping.value, turn, memory_order_release);
+                if (!group_wait(group, &control->pong.value, turn)) return false;
+            } else if (group->rank == peer) {
+                if (!group_wait(group, &control->ping.value, turn)) return false;
+                atomic_store_explicit(&control->pong.value, turn, memory_order_release);
+            }
+        }
+        samples[sample_index] = to_us(clock_ns() - start_ns) / ROUNDTRIPS;
+    }
+    *result_us = median(samples, ROUNDTRIP_SAMPLES);
+    return group_barrier(group);
+}
+
+// Takes the round trip between rank 0 and its slowest peer, which the first time is looked for.
+static int probe_roundtrip(struct harness *harness) {
+    struct group *group = harness->group;
+    int first = harness->slowest_peer > 0 ? harness->slowest_peer : 1;
+    int last = harness->slowest_peer > 0 ? harness->slowest_peer : group->size - 1;
+    double slowest_us = 0;
+    for (int peer = first; peer <= last; peer++) {
+        double time_us;
+        if (!roundtrip(group, peer, &time_us)) return -1;
+        if (time_us > slowest_us) {
+            slowest_us = time_us;
+            harness->slowest_peer = peer;
+        }
+    }
+    harness->roundtrip_us = slowest_us;
+    MPI_Bcast(&harness->roundtrip_us, 1, MPI_DOUBLE, 0, group->comm);
+    MPI_Bcast(&harness->slowest_peer, 1, MPI_INT, 0, group->comm);
+    return 0;
 }
 
 // ---- one request --------------------------------------------------------------------------------
@@ -303,7 +405,10 @@ static void report(struct race *race, struct result results[]) {
         long index = contender->candidate - host_candidates;
         struct result *result = &results[index];
         *result = (struct result){
-            .candidate = contender->candidate, .bound_us = bound_us, .wrong = contender->wrong};
+            .candidate = contender->candidate,
+            .bound_us = bound_us,
+            .bits = contender->bits,
+            .wrong = contender->wrong};
         if (contender->wrong > 0) {
             snprintf(contender->reason, sizeof contender->reason, "wrong result in %zu of %zu timed calls",
                      contender->wrong, contender->count);
@@ -340,46 +445,19 @@ int harness_measure(struct harness *harness, const struct request *request, stru
     int status = 0;
     for (int i = 0; !all_complete && i < race.count; i++) drop_out(&race.contenders[i], "out of memory");
     if (all_complete) status = run_race(&race);
-    harness_set_deadline(group, 0);
     if (status == 0 && group->rank == 0) report(&race, results);
+    // Where ranks share cores a round trip tells of the scheduler, and takes long.
+    if (status == 0 && !group->oversubscribed) status = probe_roundtrip(harness);
+    harness_set_deadline(group, 0);
     close_race(&race);
     return status;
 }
 
 // ---- the harness --------------------------------------------------------------------------------
 
-// Median time for a flag to go from rank 0 to `peer` and back.
-static bool roundtrip(struct group *group, int peer, double *result_us) {
-    double samples[ROUNDTRIP_SAMPLES];
-    struct control *control = group->control;
-    uint32_t turn = atomic_load(&control->ping.value);
-    for (int sample_index = 0; sample_index < ROUNDTRIP_SAMPLES; sample_index++) {
-        if (!group_barrier(group)) return false;
-        uint64_t start_ns = clock_ns();
-        for (int i = 0; i < ROUNDTRIPS; i++) {
-            turn++;
-            if (group->rank == 0) {
-                atomic_store_explicit(&control->ping.value, turn, memory_order_release);
-                if (!group_wait(group, &control->pong.value, turn)) return false;
-            } else if (group->rank == peer) {
-                if (!group_wait(group, &control->ping.value, turn)) return false;
-                atomic_store_explicit(&control->pong.value, turn, memory_order_release);
-            }
-        }
-        samples[sample_index] = to_us(clock_ns() - start_ns) / ROUNDTRIPS;
-    }
-    *result_us = median(samples, ROUNDTRIP_SAMPLES);
-    return group_barrier(group);
-}
-
 int harness_open(struct harness *harness, struct group *group) {
     *harness = (struct harness){.group = group};
-    for (int peer = 1; peer < group->size; peer++) {
-        double time_us;
-        if (!roundtrip(group, peer, &time_us)) return -1;
-        if (time_us > harness->roundtrip_us) harness->roundtrip_us = time_us;
-    }
-    MPI_Bcast(&harness->roundtrip_us, 1, MPI_DOUBLE, 0, group->comm);
+    if (probe_roundtrip(harness) != 0) return -1;
     for (int i = 0; i < host_candidate_count; i++) {
         const struct candidate *candidate = &host_candidates[i];
         harness->is_set_up[i] =

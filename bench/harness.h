@@ -16,6 +16,7 @@ struct request {
     struct shape shape;
     uint32_t min_samples, max_samples;
     double budget_us; // of the sampling of all candidates together
+    double precision; // half an interval that is narrow enough, as a share of the median; 0: sample on
     uint32_t seed;
     uint8_t wanted[MAX_CANDIDATES]; // by index into host_candidates
 };
@@ -27,12 +28,16 @@ struct result {
     struct summary time_us;
     double skew_us;  // median over the calls: last start - first start
     double bound_us; // the physical bound of this cell
+    uint64_t bits;   // a hash of the results, -0 as +0; equal of strategies with equal bits. 0: none, for ranks
+                     // or calls differ
     size_t wrong;    // timed calls with a wrong result (then there is a reason too)
 };
 
 struct harness {
     struct group *group;
-    double roundtrip_us; // of a cache line, between rank 0 and the rank that is slowest to answer
+    double roundtrip_us; // of a cache line, between rank 0 and slowest_peer; taken anew after each request, and
+                         // so tells when the machine has changed under the ranks
+    int slowest_peer;    // the rank that was slowest to answer at first
     void *states[MAX_CANDIDATES];
     bool is_set_up[MAX_CANDIDATES];
     char unavailable[MAX_CANDIDATES][REASON_SIZE]; // "" where the set-up went well

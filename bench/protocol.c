@@ -51,12 +51,12 @@ void protocol_write_results(FILE *out, const struct harness *harness, const stru
         fprintf(out,
                 "row id=%llu strategy=%s time_us=%.4f low_us=%.4f high_us=%.4f samples=%zu min_us=%.4f "
                 "p95_us=%.4f "
-                "p99_us=%.4f skew_us=%.4f bound_us=%.4f mode=eager accumulate=%s placement=%s\n",
+                "p99_us=%.4f skew_us=%.4f bound_us=%.4f bits=%016llx mode=eager accumulate=%s placement=%s\n",
                 id, result->candidate->name, time->median, time->low, time->high, time->samples, time->min,
-                time->p95, time->p99, result->skew_us, result->bound_us,
+                time->p95, time->p99, result->skew_us, result->bound_us, (unsigned long long)result->bits,
                 result->candidate->accumulates_fp32 ? "fp32" : "native", placement_of(harness));
     }
-    fprintf(out, "done id=%llu\n", id);
+    fprintf(out, "done id=%llu roundtrip_us=%.4f\n", id, harness->roundtrip_us);
 }
 
 int find_name(const char *const names[], int count, const char *name) {
@@ -132,6 +132,8 @@ static int read_field(struct request *request, const char *key, char *value, cha
         request->max_samples = (uint32_t)number;
     } else if (strcmp(key, "budget_us") == 0) {
         status = read_number(value, 0, 1e12, &request->budget_us);
+    } else if (strcmp(key, "precision") == 0) {
+        status = read_number(value, 0, 1, &request->precision);
     } else if (strcmp(key, "seed") == 0) {
         status = read_integer(value, 0, 4294967295.0, &number);
         request->seed = (uint32_t)number;

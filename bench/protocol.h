@@ -2,7 +2,7 @@
 //
 // Every line is a word and fields `key=value`, one space between them; a field called reason or library comes
 // last and takes the rest of the line. The bench begins with
-//   hello protocol=1 bench=HASH world_size=2 cores=2 placement=dedicated isa=avx512 roundtrip_us=0.1234
+//   hello protocol=2 bench=HASH world_size=2 cores=2 placement=dedicated isa=avx512 roundtrip_us=0.1234
 //   compiler=gcc-12.2.0
 //     library=Open MPI v4.1.4        (one line)
 //   strategy name=MPI status=available
@@ -11,14 +11,17 @@
 // It answers each request
 //   measure id=1 op=allreduce dtype=bfloat16 fusion=NONE hidden_size=1024 num_tokens=4 mode=eager
 //   min_samples=20
-//     max_samples=200 budget_us=100000 seed=7 strategies=MPI,ONESHOT        (one line)
+//     max_samples=200 budget_us=100000 precision=0.01 seed=7 strategies=MPI,ONESHOT        (one line)
 // by one line for each strategy, in any order, and an end:
 //   row id=1 strategy=ONESHOT time_us=1.2 low_us=1.1 high_us=1.3 samples=50 min_us=1.0 p95_us=1.9 p99_us=2.5
 //   skew_us=0.05
-//     bound_us=0.2 mode=eager accumulate=fp32 placement=dedicated        (one line)
+//     bound_us=0.2 bits=0123456789abcdef mode=eager accumulate=fp32 placement=dedicated        (one line)
 //   none id=1 strategy=TWOSHOT reason=fewer tokens than ranks
-//   done id=1
-// budget_us is for the sampling of all strategies of a request together. A request that cannot be read gives
+//   done id=1 roundtrip_us=0.1234
+// budget_us is for the sampling of all strategies of a request together; it ends before that where every
+// strategy is either clearly slower than the best, or its interval within `precision` of its median (0: never).
+// `bits` is a hash of the results, which strategies with equal bits share (0: it differs among ranks or calls).
+// `roundtrip_us` is taken anew after each request. A request that cannot be read gives
 // `error reason=...` and exit code 1; so does a rank that died or hangs, where rank 0 can still say so.
 // `quit`, or the end of the input, ends the bench with exit code 0.
 #ifndef BENCH_PROTOCOL_H
@@ -28,7 +31,7 @@
 
 #include "harness.h"
 
-enum { PROTOCOL_VERSION = 1 };
+enum { PROTOCOL_VERSION = 2 };
 
 // Who this bench is: hash of its sources, instruction set, compiler, MPI library; for --version and hello.
 void protocol_write_identity(FILE *out);

@@ -131,7 +131,7 @@ bool group_start_together(struct group *group) {
     return true;
 }
 
-bool group_agree(struct group *group, uint32_t *value) {
+bool group_agree(struct group *group, uint64_t *value) {
     if (!group_barrier(group)) return false; // nobody still reads the last decision
     if (group->rank == 0) atomic_store_explicit(&group->control->decision, *value, memory_order_relaxed);
     if (!group_barrier(group)) return false;

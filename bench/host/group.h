@@ -32,12 +32,13 @@ struct control {
     struct counter released;           // barriers that are over
     struct counter ping, pong;         // round-trip probe
     _Alignas(CACHE_LINE) _Atomic uint64_t start_at_ns;
-    _Atomic uint32_t decision;
+    _Atomic uint64_t decision;
     _Alignas(CACHE_LINE) _Atomic uint32_t failed_rank; // 0: nobody; else rank + 1
     char failure[FAILURE_SIZE];
     int32_t pids[MAX_RANKS];
     struct stamp stamps[MAX_RANKS][MAX_BURST];
-    uint32_t wrong[MAX_RANKS]; // a rank's result was wrong
+    uint32_t wrong[MAX_RANKS];  // a rank's result was wrong
+    uint32_t varied[MAX_RANKS]; // or right, with other bits than before
 };
 
 struct group {
@@ -89,7 +90,7 @@ bool group_barrier(struct group *group);
 bool group_start_together(struct group *group);
 
 // Rank 0's value, on all ranks; a barrier too.
-bool group_agree(struct group *group, uint32_t *value);
+bool group_agree(struct group *group, uint64_t *value);
 
 // Why a wait returned false. Never empty then.
 const char *group_failure(const struct group *group);
