@@ -163,3 +163,24 @@ char *number_print_fixed4(char *out, double value) {
     for (uint64_t unit = 1000; unit > 0; unit /= 10) *out++ = (char)('0' + decimals / unit % 10);
     return out;
 }
+
+// ---- hexadecimal
+
+enum { HEX_DIGITS = 16 };
+static const char hex_digits[] = "0123456789abcdef";
+
+bool number_parse_hex(const char *begin, const char *end, uint64_t *value) {
+    *value = 0;
+    if (end - begin > HEX_DIGITS) return false;
+    for (const char *at = begin; at < end; at++) {
+        const char *digit = memchr(hex_digits, *at, HEX_DIGITS);
+        if (digit == NULL) return false;
+        *value = *value << 4 | (uint64_t)(digit - hex_digits);
+    }
+    return true;
+}
+
+char *number_print_hex(char *out, uint64_t value) {
+    for (int i = HEX_DIGITS - 1; i >= 0; i--, value >>= 4) out[i] = hex_digits[value & 0xf];
+    return out + HEX_DIGITS;
+}

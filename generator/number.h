@@ -17,6 +17,9 @@ bool number_parse(const char *begin, const char *end, double *value);
 // Reads all of [begin, end) as a whole number of at most `limit`, digits only. False where it is not one.
 bool number_parse_unsigned(const char *begin, const char *end, uint64_t limit, uint64_t *value);
 
+// Reads all of [begin, end) as up to 16 hexadecimal digits; none are 0. False where it is anything else.
+bool number_parse_hex(const char *begin, const char *end, uint64_t *value);
+
 // The number that eight decimal digits make: one in each byte (0 to 9, not its character), the first in the
 // lowest.
 static inline uint64_t number_join_digits(uint64_t digits) {
@@ -31,5 +34,8 @@ char *number_print_fixed4(char *out, double value);
 
 // Prints `value` in decimal. Returns the end of the text (no NUL).
 char *number_print_unsigned(char *out, uint64_t value);
+
+// Prints `value` as 16 hexadecimal digits. Returns the end of the text (no NUL).
+char *number_print_hex(char *out, uint64_t value);
 
 #endif

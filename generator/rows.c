@@ -41,6 +41,8 @@ const struct column_name rows_columns[COLUMNS] = {
     [COLUMN_MODE] = {"mode", NULL, "mode", false, true},
     [COLUMN_ACCUMULATE] = {"accumulate", NULL, "accumulate", false, true},
     [COLUMN_PLACEMENT] = {"placement", NULL, "placement", false, true},
+    [COLUMN_LAUNCHES] = {"launches (us)", NULL, "launches", false, true},
+    [COLUMN_BITS] = {"bits", NULL, "bits", false, true},
 };
 
 // Columns that say nothing new: of the --benchmark mode, and of generation B.
@@ -48,7 +50,15 @@ static const char *const idle_columns[] = {"algbw_GBps", "version"};
 
 static const char shape_column[] = "shape";
 
-const struct row_detail rows_no_detail = {NAN, NAN, NAN, NAN, NAN, NAN, NAN, 0};
+const struct row_detail rows_no_detail = {
+    .low_us = NAN,
+    .high_us = NAN,
+    .min_us = NAN,
+    .p95_us = NAN,
+    .p99_us = NAN,
+    .skew_us = NAN,
+    .bound_us = NAN,
+};
 
 double *rows_detail_number(struct row_detail *detail, enum column column) {
     switch (column) {
@@ -312,6 +322,32 @@ static bool parse_shape(struct parser *parser, const struct csv_text *cell) {
     return true;
 }
 
+// Times with semicolons between them, one for each launch; an empty one: not measured in that launch.
+static bool parse_launches(struct parser *parser, const struct csv_text *cell) {
+    struct row_detail *detail = &parser->detail;
+    detail->launches = 0;
+    const char *at = cell->begin;
+    while (at < cell->end) {
+        const char *separator = memchr(at, ';', (size_t)(cell->end - at));
+        const char *end = separator == NULL ? cell->end : separator;
+        double *time = &detail->launch_us[detail->launches];
+        *time = NAN;
+        bool right = detail->launches < LAUNCHES_MAX && (at == end || (number_parse(at, end, time) && *time > 0));
+        if (!right) {
+            return fail_cell(parser, COLUMN_LAUNCHES, cell,
+                             "up to 16 times in microseconds with semicolons between them would be right");
+        }
+        detail->launches++;
+        at = end + 1;
+    }
+    return true;
+}
+
+static bool parse_bits(struct parser *parser, const struct csv_text *cell) {
+    if (number_parse_hex(cell->begin, cell->end, &parser->detail.bits)) return true;
+    return fail_cell(parser, COLUMN_BITS, cell, "16 hexadecimal digits, or nothing, would be right");
+}
+
 static bool parse_cell(struct parser *parser, enum column column, const struct csv_text *cell) {
     const struct lists *lists = parser->lists;
     struct cell_key *key = &parser->row.key;
@@ -349,6 +385,8 @@ static bool parse_cell(struct parser *parser, enum column column, const struct c
         return empty || parse_name(parser, column, cell, &lists->accumulates, &parser->row.accumulate);
     case COLUMN_TIME: return parse_time(parser, cell);
     case COLUMN_SHAPE: return parse_shape(parser, cell);
+    case COLUMN_LAUNCHES: return parse_launches(parser, cell);
+    case COLUMN_BITS: return parse_bits(parser, cell);
     case COLUMN_IGNORED: return true;
     default: return parse_detail(parser, column, cell);
     }

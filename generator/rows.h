@@ -32,13 +32,17 @@ struct row {
     uint8_t strategy, placement, accumulate; // accumulate may be NAME_NONE
 };
 
-// What only our own files say of a row; NAN, and 0 samples, where a file does not.
+enum { LAUNCHES_MAX = 16 };
+
+// What only our own files say of a row; NAN, and 0 samples, launches and bits, where a file does not.
 struct row_detail {
-    double low_us, high_us; // the 95% interval of the median
+    double low_us, high_us; // the interval of the median, 95% unless README says otherwise
     double min_us, p95_us, p99_us;
     double skew_us;  // median of the spread over ranks
     double bound_us; // the physical bound
-    uint32_t samples;
+    double launch_us[LAUNCHES_MAX]; // the median of each launch of the bench; NAN: not measured in that one
+    uint64_t bits;                  // hash of the results; equal of strategies with equal bits; 0: not told, or they vary
+    uint32_t samples, launches;
 };
 
 struct rows_file {
@@ -90,6 +94,8 @@ enum column {
     COLUMN_MODE,
     COLUMN_ACCUMULATE,
     COLUMN_PLACEMENT,
+    COLUMN_LAUNCHES,
+    COLUMN_BITS,
     COLUMNS,
     COLUMN_IGNORED = COLUMNS,
     COLUMN_SHAPE, // generation B: num_tokens and hidden_size as 16x4096

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "number.h"
 #include "rows_lua.h"
 
 static const char rows_type[] = "gentables.rows";
@@ -150,6 +151,32 @@ static uint8_t *name_in(struct row *row, enum column column) {
     }
 }
 
+// A list of times; false: not measured in that launch. Nil where no launches are told.
+static void push_launches(lua_State *lua, const struct row_detail *detail) {
+    if (detail->launches == 0) {
+        lua_pushnil(lua);
+        return;
+    }
+    lua_createtable(lua, (int)detail->launches, 0);
+    for (size_t i = 0; i < detail->launches; i++) {
+        if (isnan(detail->launch_us[i])) {
+            lua_pushboolean(lua, false);
+        } else {
+            lua_pushnumber(lua, detail->launch_us[i]);
+        }
+        lua_seti(lua, -2, (lua_Integer)i + 1);
+    }
+}
+
+static void push_bits(lua_State *lua, uint64_t bits) {
+    char text[NUMBER_TEXT_SIZE];
+    if (bits == 0) {
+        lua_pushnil(lua);
+    } else {
+        lua_pushlstring(lua, text, (size_t)(number_print_hex(text, bits) - text));
+    }
+}
+
 static void push_number(lua_State *lua, enum column column, const struct row *row,
                         struct row_detail *detail) {
     const double *value = column == COLUMN_TIME ? &row->time_us : rows_detail_number(detail, column);
@@ -162,6 +189,8 @@ static void push_number(lua_State *lua, enum column column, const struct row *ro
         if (detail->samples == 0) break;
         lua_pushinteger(lua, detail->samples);
         return;
+    case COLUMN_LAUNCHES: push_launches(lua, detail); return;
+    case COLUMN_BITS: push_bits(lua, detail->bits); return;
     default:
         if (isnan(*value)) break;
         lua_pushnumber(lua, *value);
@@ -196,6 +225,25 @@ static int lua_records(lua_State *lua) {
     return 1;
 }
 
+// The list on top of the stack, as push_launches has it.
+static bool take_launches(lua_State *lua, struct row_detail *detail) {
+    detail->launches = 0;
+    if (lua_isnil(lua, -1)) return true;
+    if (!lua_istable(lua, -1) || luaL_len(lua, -1) > LAUNCHES_MAX) return false;
+    for (lua_Integer i = 1; i <= luaL_len(lua, -1); i++, lua_pop(lua, 1)) {
+        bool is_number = lua_geti(lua, -1, i) == LUA_TNUMBER;
+        if (is_number && !(lua_tonumber(lua, -1) > 0)) return false;
+        detail->launch_us[detail->launches++] = is_number ? lua_tonumber(lua, -1) : NAN;
+    }
+    return true;
+}
+
+static bool take_bits(lua_State *lua, struct row_detail *detail) {
+    size_t length = 0;
+    const char *text = lua_tolstring(lua, -1, &length);
+    return number_parse_hex(text, text + length, &detail->bits);
+}
+
 // Takes record[key], on top of the stack, into the row. False: it is not what such a row holds.
 static bool take_value(lua_State *lua, enum column column, const struct lists *lists, struct row *row,
                        struct row_detail *detail) {
@@ -216,6 +264,8 @@ static bool take_value(lua_State *lua, enum column column, const struct lists *l
         return lua_isnil(lua, -1) || (is_number && isfinite(number) && number >= 0);
     }
     switch (column) {
+    case COLUMN_LAUNCHES: return take_launches(lua, detail);
+    case COLUMN_BITS: return take_bits(lua, detail);
     case COLUMN_TIME: row->time_us = number; return is_number && isfinite(number) && number > 0;
     case COLUMN_SAMPLES: detail->samples = (uint32_t)whole; return whole >= 0 && whole <= UINT32_MAX;
     case COLUMN_WORLD_SIZE: row->key.world_size = (uint16_t)whole; return whole > 0 && whole <= UINT16_MAX;

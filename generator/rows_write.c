@@ -7,7 +7,7 @@
 #include "rows.h"
 
 // The longest name in any list has to fit beside the numbers.
-enum { LINE_SIZE = COLUMNS * (NUMBER_TEXT_SIZE + 1) + 7 * UINT8_MAX };
+enum { LINE_SIZE = (COLUMNS + LAUNCHES_MAX) * (NUMBER_TEXT_SIZE + 1) + 7 * UINT8_MAX };
 
 static int compare_numbers(uint64_t a, uint64_t b) {
     return (a > b) - (a < b);
@@ -36,6 +36,14 @@ static char *put_name(char *out, const struct names *names, uint8_t index) {
     return out + names->length[index];
 }
 
+static char *put_launches(char *out, const struct row_detail *detail) {
+    for (size_t i = 0; i < detail->launches; i++) {
+        if (i > 0) *out++ = ';';
+        if (!isnan(detail->launch_us[i])) out = number_print_fixed4(out, detail->launch_us[i]);
+    }
+    return out;
+}
+
 static char *put_cell(char *out, enum column column, const struct row *row, struct row_detail detail,
                       const struct lists *lists) {
     switch (column) {
@@ -52,6 +60,8 @@ static char *put_cell(char *out, enum column column, const struct row *row, stru
     case COLUMN_MODE: return put_name(out, &lists->modes, row->key.mode);
     case COLUMN_ACCUMULATE: return put_name(out, &lists->accumulates, row->accumulate);
     case COLUMN_PLACEMENT: return put_name(out, &lists->placements, row->placement);
+    case COLUMN_LAUNCHES: return put_launches(out, &detail);
+    case COLUMN_BITS: return detail.bits == 0 ? out : number_print_hex(out, detail.bits);
     default: break;
     }
     double value = *rows_detail_number(&detail, column);
