@@ -93,7 +93,8 @@ local function check_hello(self, fields, line)
     return failure(self, ("the launcher started %s ranks, not %d"):format(fields.world_size or "?",
       self.world_size))
   end
-  if not fields.placement then return nonsense(self, line) end
+  self.roundtrip_us = tonumber(fields.roundtrip_us)
+  if not fields.placement or not self.roundtrip_us then return nonsense(self, line) end
   self.placement = fields.placement
   return true
 end
@@ -126,8 +127,8 @@ end
 
 -- Starts a bench of `world_size` ranks: { command = the launcher's words, program, world_size, identity (of
 -- bench.identify), patience (seconds to wait for an answer beyond what it was given), strategies (that will
--- be asked for) }. Returns it, with `placement` and `unavailable` (strategy -> reason); or nil and a
--- failure.
+-- be asked for) }. Returns it, with `placement`, `roundtrip_us` and `unavailable` (strategy -> reason); or nil
+-- and a failure.
 function bench.start(options)
   local argv = table.move(options.command, 1, #options.command, 1, {})
   table.move({ options.program, "--serve" }, 1, 2, #argv + 1, argv)
@@ -160,9 +161,9 @@ local function take_answer(result, cell, kind, fields)
   return true
 end
 
--- Measures `strategies` in `cell` with `limits` (min_samples, max_samples, cell_us). Calls on_row(record)
--- as rows come. Returns { rows, no_time }, each strategy in one of them; or nil and a failure, after which
--- this bench has ended.
+-- Measures `strategies` in `cell` with `limits` (min_samples, max_samples, cell_us, precision). Calls
+-- on_row(record) as rows come. Returns { rows, no_time }, each strategy in one of them, and takes the round trip
+-- anew; or nil and a failure, after which this bench has ended.
 function bench:measure(id, cell, strategies, limits, on_row)
   local result = { rows = {}, no_time = {}, open = {} }
   for _, strategy in ipairs(strategies) do result.open[strategy] = true end
@@ -174,7 +175,11 @@ function bench:measure(id, cell, strategies, limits, on_row)
     local kind, fields, line = read(self, seconds)
     if not kind then return nil, fields end
     if fields.id ~= tostring(id) then return nonsense(self, line) end
-    if kind == "done" then break end
+    if kind == "done" then
+      self.roundtrip_us = tonumber(fields.roundtrip_us)
+      if not self.roundtrip_us then return nonsense(self, line) end
+      break
+    end
     if kind ~= "row" and kind ~= "none" then return nonsense(self, line) end
     local taken, wrong = take_answer(result, cell, kind, fields)
     if not taken then return failure(self, ("the bench answered nonsense: %s in: %s"):format(wrong, line)) end

@@ -3,7 +3,8 @@
 -- `benchmark.tp{N}.{arch}.csv.part`.
 --
 -- It is lines in the words of protocol.lua: a head with the fingerprint, then for every finished cell
---   cell op=... dtype=... fusion=... hidden_size=... num_tokens=... mode=...
+--   cell op=... dtype=... fusion=... hidden_size=... num_tokens=... mode=... size=... launch=...
+--     roundtrip_us=...               (one line)
 --   row strategy=... time_us=...      one per strategy with a time
 --   none strategy=... reason=...      one per strategy without
 --   done
@@ -18,7 +19,7 @@ local system = require "core.system"
 local journal = {}
 journal.__index = journal
 
-local VERSION = 1
+local VERSION = 2
 local LOCK_PATIENCE = 5 -- seconds; the ranks of a sweep that was killed hold its lock until they are gone
 
 local function head_of(fingerprint, fresh)
@@ -28,9 +29,9 @@ end
 
 local function cell_of(world_size, fields)
   local hidden_size, num_tokens = math.tointeger(fields.hidden_size), math.tointeger(fields.num_tokens)
-  local size = math.tointeger(fields.size)
-  if not (hidden_size and num_tokens and size and fields.mode) then return nil end
-  return { world_size = world_size, op = fields.op, dtype = fields.dtype, fusion = fields.fusion,
+  local size, launch = math.tointeger(fields.size), math.tointeger(fields.launch)
+  if not (hidden_size and num_tokens and size and launch and fields.mode) then return nil end
+  return launch, tonumber(fields.roundtrip_us), { world_size = world_size, op = fields.op, dtype = fields.dtype, fusion = fields.fusion,
     hidden_size = hidden_size, num_tokens = num_tokens, mode = fields.mode, size = size }
 end
 
@@ -38,8 +39,9 @@ end
 -- complete goes through `finish`.
 local function take(open, world_size, kind, fields, finish)
   if kind == "cell" then
-    local cell = cell_of(world_size, fields)
-    return cell and { cell = cell, rows = {}, no_time = {} }
+    local launch, roundtrip_us, cell = cell_of(world_size, fields)
+    if not roundtrip_us then return nil end
+    return { cell = cell, launch = launch, roundtrip_us = roundtrip_us, rows = {}, no_time = {} }
   elseif open and kind == "row" then
     local record = protocol.row_record(open.cell, fields)
     table.insert(open.rows, record)
@@ -53,8 +55,8 @@ local function take(open, world_size, kind, fields, finish)
   return nil
 end
 
--- Reads the journal at `path`. Returns { fingerprint, fresh, cells = list of { cell, rows, no_time } }, or
--- nil where there is none, or none that can be read.
+-- Reads the journal at `path`. Returns { fingerprint, fresh, cells = list of { cell, launch, roundtrip_us, rows,
+-- no_time } }, or nil where there is none, or none that can be read.
 function journal.read(path, world_size)
   if not file.exists(path) then return nil end
   local text = fail.unless(file.read(path))
@@ -103,11 +105,13 @@ function journal:begin(fingerprint, fresh, continue)
   end
 end
 
--- Appends a finished cell: its records with a time, and those without (reason).
-function journal:add(cell, rows, no_time)
+-- Appends what a launch of a regime ({ launch, roundtrip_us }) said of a cell: its records with a time, and
+-- those without (reason).
+function journal:add(cell, regime, rows, no_time)
   local lines = { protocol.line("cell", { { "op", cell.op }, { "dtype", cell.dtype },
     { "fusion", cell.fusion }, { "hidden_size", cell.hidden_size }, { "num_tokens", cell.num_tokens },
-    { "mode", cell.mode }, { "size", cell.size } }) }
+    { "mode", cell.mode }, { "size", cell.size },
+    { "launch", regime.launch }, { "roundtrip_us", ("%.4f"):format(regime.roundtrip_us) } }) }
   for _, record in ipairs(rows) do
     lines[#lines + 1] = protocol.line("row", protocol.row_fields(record))
   end

@@ -48,9 +48,10 @@ function progress:show(text)
   draw(self)
 end
 
--- One step is done.
-function progress:step()
+-- One step is done; `left`: how many are to come, where that has changed.
+function progress:step(left)
   self.done = self.done + 1
+  if left then self.total = self.done + left end
   draw(self)
 end
 

@@ -1,9 +1,10 @@
--- The words that sweep and bench exchange, protocol 1: a line is a kind and `name=value` fields with one
+-- The words that sweep and bench exchange, protocol 2: a line is a kind and `name=value` fields with one
 -- space between; a field named reason or library comes last and takes the rest of the line. The sweep's
 -- journal is written in the same words. Text only: bench.lua has the process that speaks them.
 local plan = require "plan"
+local system = require "core.system"
 
-local protocol = { version = 1 }
+local protocol = { version = 2 }
 
 local takes_the_rest = { reason = true, library = true }
 
@@ -33,13 +34,17 @@ function protocol.line(kind, fields)
   return table.concat(out, " ") .. "\n"
 end
 
--- The request to measure `strategies` in `cell`. `limits` has min_samples, max_samples and cell_us.
+-- The seed of a cell's data: always the same, so that the bits of results can be compared between launches.
+local function seed_of(cell) return tonumber(system.hash(plan.key(plan.record(cell))):sub(1, 8), 16) end
+
+-- The request to measure `strategies` in `cell`. `limits` has min_samples, max_samples, cell_us and precision.
 function protocol.request(id, cell, strategies, limits)
   return protocol.line("measure", {
     { "id", id }, { "op", cell.op }, { "dtype", cell.dtype }, { "fusion", cell.fusion },
     { "hidden_size", cell.hidden_size }, { "num_tokens", cell.num_tokens }, { "mode", cell.mode },
     { "min_samples", limits.min_samples }, { "max_samples", limits.max_samples },
-    { "budget_us", limits.cell_us }, { "seed", id }, { "strategies", table.concat(strategies, ",") },
+    { "budget_us", limits.cell_us }, { "precision", limits.precision }, { "seed", seed_of(cell) },
+    { "strategies", table.concat(strategies, ",") },
   })
 end
 
@@ -72,6 +77,8 @@ function protocol.row_record(cell, fields)
     record[name] = fields[name]
     if not record[name] then return nil, "no " .. name end
   end
+  if not (fields.bits or ""):find("^%x+$") then return nil, "bits=" .. tostring(fields.bits) end
+  if not fields.bits:find("^0+$") then record.bits = fields.bits end
   if record.mode ~= cell.mode then return nil, "mode=" .. record.mode end
   if record.low_us > record.time_us or record.high_us < record.time_us then
     return nil, "a median outside its interval"
@@ -86,6 +93,7 @@ function protocol.row_fields(record)
     local value = record[form.name]
     fields[#fields + 1] = { form.name, form.whole and value or ("%.4f"):format(value) }
   end
+  fields[#fields + 1] = { "bits", record.bits or "0" }
   for _, name in ipairs(row_names) do fields[#fields + 1] = { name, record[name] } end
   return fields
 end

@@ -12,13 +12,15 @@ local spec = {}
 -- What formats without such axes hold, where nobody said.
 spec.default_table = { dtype = "bfloat16", op = "allreduce", mode = "eager" }
 
--- Unless the spec says otherwise: messages above `message_bytes` are left out; a strategy is called between
--- `min_samples` and `max_samples` times per cell, and all strategies of a cell together for about `cell_us`.
-spec.default_limits = { message_bytes = 64 << 20, min_samples = 20, max_samples = 2000, cell_us = 500000 }
+-- Unless the spec says otherwise: messages above `message_bytes` are left out; in each of `launches` launches
+-- of the bench a strategy is called between `min_samples` and `max_samples` times per cell, and all strategies
+-- of a cell together for about `cell_us`.
+spec.default_limits = { message_bytes = 64 << 20, min_samples = 20, max_samples = 2000, cell_us = 500000,
+  launches = 5 }
 
 -- What the bench takes at most.
 local largest_limits = { message_bytes = 1 << 40, min_samples = 1000000, max_samples = 1000000,
-  cell_us = 1000000000000 }
+  cell_us = 1000000000000, launches = 16 }
 
 local MAX_BYTES, MAX_INSTRUCTIONS = 1024 * 1024, 10000000
 local LOOK_EVERY, MAX_KIB = 10, 64 * 1024 -- instructions between two looks; what a spec may take

@@ -1,0 +1,417 @@
+-- Which point a sweep measures next: everything (--exhaustive), or what is likeliest to change the table.
+--
+-- Otherwise, per TP size, dtype and fusion, a sweep
+--   begins with a few points far apart, with every strategy;
+--   goes on, in its first launches, at the point where the table that it would make now is expected to lose
+--   most: where a strategy that the table would not take may well be faster, as far as the points measured
+--   so far tell (surface.lua). The candidates are the spec's grid and the points halfway between its lines, where
+--   the bins of a lookup end;
+--   visits in further launches, in random order, the points it has, with the strategies that may still win.
+-- It ends where no point is expected to lose more than TOLERANCE, or the budget is spent.
+--
+-- Pure but for options.now: it measures nothing, reads and writes nothing.
+local lists = require "lists"
+local plan = require "plan"
+local surface = require "surface"
+
+local explore = {}
+explore.__index = explore
+
+local TOLERANCE = 0.02        -- expected loss, as a share of the best time, that no visit is worth
+local CONTENDS = 1.25         -- times the best: a strategy up to this far off is measured in every launch
+local LAUNCH_SPREAD = 0.03    -- of one launch's time, in log2, where no more launches tell
+local EXPLORING_LAUNCHES = 2  -- launches in which new points are looked for until there are none
+local EXPLORING_SHARE = 0.4   -- of the budget
+
+-- ---- points -----------------------------------------------------------------------------------
+
+local function log2(number) return math.log(number, 2) end
+
+local function new_point(cell, on_grid)
+  return { cell = cell, on_grid = on_grid, x = log2(cell.num_tokens), y = log2(cell.hidden_size), visits = {},
+    launches = {}, without = {}, finished = {} }
+end
+
+-- The multiple of `step` halfway between two sizes, as a ratio; nil where there is none. Hidden sizes of models
+-- are multiples of 64.
+local function halfway(from, to, step)
+  local middle = math.floor(math.sqrt(from * to) / step + 0.5) * step
+  if middle > from and middle < to then return middle end
+end
+
+-- The values and those halfway between them.
+local function with_halves(values, step)
+  local out = {}
+  for i, value in ipairs(values) do
+    out[#out + 1] = { value = value, on_grid = true }
+    local between = values[i + 1] and halfway(value, values[i + 1], step)
+    if between then out[#out + 1] = { value = between } end
+  end
+  return out
+end
+
+local function off_grid_cell(cell, hidden_size, num_tokens)
+  local copy = {}
+  for name, value in pairs(cell) do copy[name] = value end
+  copy.hidden_size, copy.num_tokens, copy.skip = hidden_size, num_tokens, nil
+  copy.size = hidden_size * num_tokens * lists.find("dtypes", cell.dtype).bytes
+  return copy
+end
+
+-- The points of one dtype and fusion. `grid` has its cells by hidden size and tokens.
+local function add_points(self, plane, grid)
+  local limit = self.spec.limits.message_bytes
+  for _, hidden in ipairs(with_halves(self.spec.hidden_sizes, 64)) do
+    for _, tokens in ipairs(with_halves(self.spec.num_tokens, 1)) do
+      local on_grid = hidden.on_grid and tokens.on_grid
+      local cell = on_grid and grid[hidden.value][tokens.value]
+        or off_grid_cell(plane.any, hidden.value, tokens.value)
+      local is_between = not on_grid
+      if not cell.skip and cell.size <= limit and not (is_between and self.exhaustive) then
+        local point = new_point(cell, on_grid)
+        plane.points[#plane.points + 1] = point
+        self.point_of[plan.key(plan.record(cell))] = point
+      end
+    end
+  end
+end
+
+local function make_planes(self, cells)
+  local planes, by_name = {}, {}
+  for _, cell in ipairs(cells) do
+    local name = cell.dtype .. " " .. cell.fusion
+    local plane = by_name[name]
+    if not plane then
+      plane = { any = cell, points = {}, grid = {} }
+      by_name[name], planes[#planes + 1] = plane, plane
+    end
+    plane.grid[cell.hidden_size] = plane.grid[cell.hidden_size] or {}
+    plane.grid[cell.hidden_size][cell.num_tokens] = cell
+  end
+  for _, plane in ipairs(planes) do add_points(self, plane, plane.grid) end
+  return planes
+end
+
+-- ---- what is known of a point -----------------------------------------------------------------
+
+local function count(map)
+  local total = 0
+  for _ in pairs(map) do total = total + 1 end
+  return total
+end
+
+-- log2 of the median over a strategy's launches, and how far off it may be.
+local function level(visits)
+  local times = {}
+  for _, time in pairs(visits) do times[#times + 1] = log2(time) end
+  table.sort(times)
+  local middle = (times[(#times + 1) // 2] + times[#times // 2 + 1]) / 2
+  local range = times[#times] - times[1]
+  return middle, math.max(range, LAUNCH_SPREAD) / math.sqrt(#times)
+end
+
+-- The strategies of a point with a time, the fastest first: { name, time, spread }.
+local function ranked(point)
+  local out = {}
+  for name, visits in pairs(point.visits) do
+    local time, spread = level(visits)
+    out[#out + 1] = { name = name, time = time, spread = spread }
+  end
+  table.sort(out, function(a, b)
+    if a.time ~= b.time then return a.time < b.time end
+    return a.name < b.name
+  end)
+  return out
+end
+
+-- Those that may still win there, as a set: near the best, and the two best whatever they take.
+local function contenders(point)
+  local out = {}
+  local order = ranked(point)
+  for i, entry in ipairs(order) do
+    if i <= 2 or entry.time - order[1].time <= log2(CONTENDS) then out[entry.name] = true end
+  end
+  return out
+end
+
+local function was_visited(point) return next(point.visits) ~= nil or next(point.without) ~= nil end
+
+-- The strategies to ask for at a point in this launch; empty: none.
+local function wanted(self, point, launch)
+  local out = {}
+  if point.launches[launch] or point.given_up then return out end
+  local contends = contenders(point)
+  for _, name in ipairs(self.spec.strategies) do
+    local visits = point.visits[name]
+    local asks = not visits or ((self.exhaustive or contends[name]) and count(visits) < self.launches)
+    if asks and not point.without[name] and not point.finished[name] then out[#out + 1] = name end
+  end
+  return out
+end
+
+-- ---- expected loss ----------------------------------------------------------------------------
+
+-- Abramowitz and Stegun 7.1.26: the error function, to 1.5e-7.
+local function erf(x)
+  local t = 1 / (1 + 0.3275911 * math.abs(x))
+  local series = t * (0.254829592 + t * (-0.284496736 + t * (1.421413741 + t * (-1.453152027 +
+    t * 1.061405429))))
+  local value = 1 - series * math.exp(-x * x)
+  return x < 0 and -value or value
+end
+
+-- The mean of max(0, d) for a normal d.
+local function expected_excess(mean, spread)
+  if spread <= 0 then return math.max(0, mean) end
+  local z = mean / spread
+  return mean * 0.5 * (1 + erf(z / math.sqrt(2))) + spread * math.exp(-z * z / 2) / math.sqrt(2 * math.pi)
+end
+
+-- strategy -> its measured points in the plane
+local function measured(plane)
+  local points = {}
+  for _, point in ipairs(plane.points) do
+    for name, visits in pairs(point.visits) do
+      local time, spread = level(visits)
+      points[name] = points[name] or {}
+      table.insert(points[name], { x = point.x, y = point.y, time = time, spread = spread })
+    end
+  end
+  return points
+end
+
+-- strategy -> { time, spread } at a point; `without` has those that cannot do it.
+local function predictions(points, point)
+  local out = {}
+  for name, list in pairs(points) do
+    if not point.without[name] then
+      local time, spread = surface.predict(list, point)
+      out[name] = { time = time, spread = spread }
+    end
+  end
+  return out
+end
+
+local function fastest(at)
+  local best
+  for name, entry in pairs(at) do
+    local before = best and at[best].time or math.huge
+    if entry.time < before or (entry.time == before and name < best) then best = name end
+  end
+  return best
+end
+
+-- The point of the grid that a lookup would ask about `point`.
+local function node_of(plane, point)
+  if point.on_grid then return point end
+  local nearest, least
+  for _, node in ipairs(plane.points) do
+    local distance = node.on_grid and surface.distance(node, point)
+    if distance and (not least or distance < least) then nearest, least = node, distance end
+  end
+  return nearest or point
+end
+
+-- What the table would lose at a point, as a share of the best time: the greatest expectation of any strategy
+-- being faster than the one that the table takes there.
+local function expected_loss(plane, points, point)
+  local at = predictions(points, point)
+  local taken = fastest(predictions(points, node_of(plane, point)))
+  local choice, loss = taken and at[taken], 0
+  if not choice then return 1 end -- nothing is known, or the choice cannot do this point
+  for name, entry in pairs(at) do
+    if name ~= taken then
+      local spread = math.sqrt(choice.spread ^ 2 + entry.spread ^ 2)
+      loss = math.max(loss, expected_excess(choice.time - entry.time, spread))
+    end
+  end
+  return loss * math.log(2)
+end
+
+-- ---- what next --------------------------------------------------------------------------------
+
+-- Deterministic, so that a sweep's plan depends on its answers alone.
+local function next_random(self, limit)
+  self.random = (self.random * 6364136223846793005 + 1442695040888963407) & math.maxinteger
+  return (self.random >> 33) % limit + 1
+end
+
+local function shuffle(self, list)
+  for i = #list, 2, -1 do
+    local j = next_random(self, i)
+    list[i], list[j] = list[j], list[i]
+  end
+  return list
+end
+
+-- The points to begin with: the corners of the grid, and its middle columns.
+local function first_points(self)
+  local out = {}
+  local tokens, hidden = self.spec.num_tokens, self.spec.hidden_sizes
+  local function is_edge(list, value) return value == list[1] or value == list[#list] end
+  local middle = tokens[(#tokens + 1) // 2]
+  for _, plane in ipairs(self.planes) do
+    for _, point in ipairs(plane.points) do
+      local cell = point.cell
+      local starts = is_edge(hidden, cell.hidden_size) and (is_edge(tokens, cell.num_tokens) or
+        cell.num_tokens == middle)
+      if point.on_grid and (starts or self.exhaustive) then out[#out + 1] = point end
+    end
+  end
+  return out
+end
+
+-- Points visited before that need more launches.
+local function due_points(self, launch)
+  local out = {}
+  for _, plane in ipairs(self.planes) do
+    for _, point in ipairs(plane.points) do
+      if was_visited(point) and #wanted(self, point, launch) > 0 then out[#out + 1] = point end
+    end
+  end
+  return out
+end
+
+-- Whether this share of the time is over.
+local function has_spent(self, share)
+  return self.now() >= self.began_at + share * (self.ends_at - self.began_at)
+end
+
+local function is_exploring(self)
+  return not self.exhaustive and self.explored < EXPLORING_LAUNCHES and not has_spent(self, EXPLORING_SHARE)
+end
+
+-- The point that is expected to change the table most; nil where none is worth it.
+local function most_doubtful(self, launch)
+  local best, most = nil, TOLERANCE
+  for _, plane in ipairs(self.planes) do
+    if not plane.loss then
+      plane.loss = {}
+      local points = measured(plane)
+      for i, point in ipairs(plane.points) do
+        plane.loss[i] = was_visited(point) and 0 or expected_loss(plane, points, point)
+      end
+    end
+    for i, point in ipairs(plane.points) do
+      if plane.loss[i] > most and #wanted(self, point, launch) > 0 then best, most = point, plane.loss[i] end
+    end
+  end
+  return best
+end
+
+-- The next of this launch's queue that is still wanted.
+local function from_queue(self, launch)
+  while self.queue and #self.queue > 0 do
+    local point = table.remove(self.queue)
+    local strategies = wanted(self, point, launch)
+    if #strategies > 0 then return { cell = point.cell, strategies = strategies } end
+  end
+end
+
+local function fill_queue(self, launch)
+  local list = due_points(self, launch)
+  if not self.begun then
+    for _, point in ipairs(first_points(self)) do
+      if not was_visited(point) and #wanted(self, point, launch) > 0 then list[#list + 1] = point end
+    end
+  end
+  self.queue, self.queue_of, self.begun = shuffle(self, list), launch, true
+end
+
+-- options: { spec, cells (of plan.cells), launches (visits that a point needs), exhaustive, now (a clock in
+-- seconds), ends_at (when on it; nil: whenever it is sure) }
+function explore.new(options)
+  local self = setmetatable({ spec = options.spec, launches = options.launches,
+    exhaustive = options.exhaustive, now = options.now, ends_at = options.ends_at or math.huge,
+    began_at = options.now(), visits = 0, explored = 0, point_of = {}, random = 1 }, explore)
+  self.planes = make_planes(self, options.cells)
+  return self
+end
+
+-- The point of a record's cell; nil where it is none of this plan's.
+local function point_of(self, record) return self.point_of[plan.key(plan.record(record))] end
+
+-- Takes a row of an earlier sweep, which needs no further launches.
+function explore:keep(record)
+  local point = point_of(self, record)
+  if not point then return end
+  point.visits[record.strategy], point.finished[record.strategy] = { record.time_us }, true
+end
+
+-- Takes it that a strategy has no time at a point, for a reason that stays.
+function explore:keep_without(record)
+  local point = point_of(self, record)
+  if point then point.without[record.strategy] = true end
+end
+
+-- A point that cannot be measured: it is not asked for again.
+function explore:give_up(cell)
+  local point = point_of(self, cell)
+  if point then point.given_up = true end
+end
+
+-- Takes what a launch said of a point: its rows, and the strategies without a time.
+function explore:take(cell, launch, rows, no_time)
+  local point = point_of(self, cell)
+  if not point then return end
+  point.launches[launch], self.visits = true, self.visits + 1
+  for _, record in ipairs(rows) do
+    point.visits[record.strategy] = point.visits[record.strategy] or {}
+    point.visits[record.strategy][launch] = record.time_us
+  end
+  for _, record in ipairs(no_time) do point.without[record.strategy] = true end
+  for _, plane in ipairs(self.planes) do
+    if plane.any.fusion == cell.fusion and plane.any.dtype == cell.dtype then plane.loss = nil end
+  end
+end
+
+-- The next task of this launch, { cell, strategies }; nil: the launch is over.
+function explore:next(launch)
+  if has_spent(self, 1) then return nil end
+  if self.queue_of ~= launch then fill_queue(self, launch) end
+  local task = from_queue(self, launch)
+  if task or not is_exploring(self) then return task end
+  local point = most_doubtful(self, launch)
+  if point then return { cell = point.cell, strategies = wanted(self, point, launch) } end
+  self.explored = self.explored + 1
+end
+
+-- Whether a further launch has anything to do.
+function explore:wants(launch)
+  if has_spent(self, 1) then return false end
+  if #due_points(self, launch) > 0 then return true end
+  if not self.begun then
+    for _, point in ipairs(first_points(self)) do
+      if #wanted(self, point, launch) > 0 then return true end
+    end
+  end
+  return is_exploring(self) and most_doubtful(self, launch) ~= nil
+end
+
+-- How many visits it has taken.
+function explore:count_visits() return self.visits end
+
+-- Whether a strategy of the spec has neither a time nor a reason at this cell.
+function explore:is_open(cell)
+  local point = point_of(self, cell)
+  return point ~= nil and #wanted(self, point, 0) > 0
+end
+
+-- How many visits are known to be needed still.
+function explore:outlook()
+  local total = 0
+  local function add(point)
+    if #wanted(self, point, 0) > 0 then total = total + self.launches - count(point.launches) end
+  end
+  for _, plane in ipairs(self.planes) do
+    for _, point in ipairs(plane.points) do
+      if was_visited(point) then add(point) end
+    end
+  end
+  for _, point in ipairs(self.begun and {} or first_points(self)) do
+    if not was_visited(point) then add(point) end
+  end
+  return total
+end
+
+return explore

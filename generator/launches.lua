@@ -1,0 +1,134 @@
+-- The launches of a sweep at one TP size: asks a planner (explore.lua) for tasks and a bench for answers, and
+-- starts the bench anew where it failed.
+--
+-- A machine can change while it is measured: ranks move to cores that share no cache, another guest comes or
+-- goes. The round trip of a flag tells, before and after each visit. A visit during which it changed does not
+-- count. Otherwise each regime of the machine has visits and a planner of its own (world.lua), and the first one
+-- that is finished makes the rows.
+local bench = require "bench"
+local fail = require "fail"
+local launcher = require "launcher"
+local plan = require "plan"
+
+local launches = {}
+
+local ATTEMPTS = 2       -- per task, each with a fresh bench
+local GIVE_UP_AFTER = 5  -- failed tasks in a row
+local LOST_IN_A_ROW = 20 -- visits during which the regime changed; after so many it is no longer looked at
+
+local function in_brackets(text) return text ~= "" and (" (%s)"):format(text) or "" end
+
+-- Starts a bench, whatever regime it is in.
+local function start(job, world)
+  if job.command_size ~= world.size then
+    job.command = launcher.command(world.size, job.machine.cores, job.launcher)
+    job.command_size = world.size
+  end
+  local session, failure = bench.start({ command = job.command, program = job.program,
+    world_size = world.size, identity = job.identity, patience = job.patience,
+    strategies = job.spec.strategies })
+  if session then return session end
+  job:drop_empty_journals()
+  fail.work("TP %d: %s%s", world.size, failure.reason, in_brackets(failure.detail))
+end
+
+local function show(job, cell, best)
+  local text = plan.describe(cell)
+  if best then text = ("%s: %s %.2f us"):format(text, best.strategy, best.time_us) end
+  job.progress:show(text)
+end
+
+-- Asks the bench for one task. Returns { rows, no_time }, or nil and the failure.
+local function ask(job, world, session, task)
+  local wanted, no_time = {}, {}
+  for _, strategy in ipairs(task.strategies) do
+    local reason = session.unavailable[strategy]
+    if reason then
+      no_time[#no_time + 1] = plan.record(task.cell, strategy, { reason = reason })
+    else
+      wanted[#wanted + 1] = strategy
+    end
+  end
+  if #wanted == 0 then return { rows = {}, no_time = no_time } end
+  local best
+  show(job, task.cell)
+  job.asked = job.asked + 1
+  local result, failure = session:measure(job.asked, task.cell, wanted, job.limits, function(record)
+    if not best or record.time_us < best.time_us then best = record end
+    show(job, task.cell, best)
+  end)
+  if not result then return nil, failure end
+  world.placement = session.placement
+  table.move(result.no_time, 1, #result.no_time, #no_time + 1, no_time)
+  return { rows = result.rows, no_time = no_time }
+end
+
+local function report_failure(job, task, failure, last)
+  job.progress:say(("gentables: %s: %s%s; %s"):format(plan.describe(task.cell), failure.reason,
+    in_brackets(failure.detail), last and "it stays without a time" or "once more, with a fresh bench"))
+end
+
+-- Measures one task in a regime. Returns the bench to go on with (nil: none), and its result; nil: it failed, and
+-- `failure` says why; false: the regime changed meanwhile.
+local function measure(job, world, regime, session, task)
+  for attempt = 1, ATTEMPTS do
+    session = session or start(job, world)
+    if world:regime_of(session) ~= regime then return session, false end
+    local result, failure = ask(job, world, session, task)
+    if result and world:regime_of(session) ~= regime then return session, false end
+    if result then return session, result end
+    report_failure(job, task, failure, attempt == ATTEMPTS)
+    if attempt == ATTEMPTS then return nil, nil, failure end
+    session = nil
+  end
+end
+
+local function give_up(job, session)
+  if session then session:stop() end
+  fail.work("%d cells in a row failed; what was measured is kept, and the same command goes on from there",
+    job.failed_in_a_row)
+end
+
+-- Notes that a visit was lost; after too many of them regimes are told apart no more.
+local function lose_visit(job, world)
+  world.lost_in_a_row = (world.lost_in_a_row or 0) + 1
+  if world.lost_in_a_row < LOST_IN_A_ROW then return end
+  world.has_one_regime = true
+  job.progress:say(("gentables: TP %d: the machine changes all the time (a round trip between ranks takes %s us);"
+    .. " rows hold all of it"):format(world.size, world:roundtrips()))
+end
+
+-- The tasks of one launch, as long as the regime stays. Returns the bench, if it goes on.
+local function run_tasks(job, world, regime, session)
+  for task in function() return regime.planner:next(regime.launch) end do
+    local result, failure
+    session, result, failure = measure(job, world, regime, session, task)
+    if result == false then
+      lose_visit(job, world)
+      return session
+    elseif result then
+      world:take_visit(regime, task.cell, result.rows, result.no_time)
+      job.failed_in_a_row, world.lost_in_a_row = 0, 0
+    else
+      world:take_failure(regime, task, failure)
+      job.failed, job.failed_in_a_row = job.failed + 1, job.failed_in_a_row + 1
+    end
+    job.progress:step(regime.planner:outlook())
+    if job.failed_in_a_row == GIVE_UP_AFTER then give_up(job, session) end
+  end
+  return session
+end
+
+-- Runs launches until one regime's planner wants no more. `job` has program, identity, patience, machine,
+-- launcher, limits, progress and counts; `world` is a world.
+function launches.run(job, world)
+  repeat
+    local session = start(job, world)
+    local regime = world:regime_of(session)
+    regime.launch = regime.launch + 1
+    session = run_tasks(job, world, regime, session)
+    if session then session:stop() end
+  until not regime.planner:wants(regime.launch + 1)
+end
+
+return launches

@@ -1,0 +1,88 @@
+-- Launches to rows: what several launches of the bench said of one cell and strategy, as the row of a file.
+--
+-- Launches of one binary differ, by more than the calls within one: pages lie elsewhere, ranks run on other
+-- cores. So the time of a row is the median of the launches' medians, and its interval what the launches
+-- allow: from the lowest end to the highest of the launches' own intervals, and from six launches on the
+-- nonparametric 95% interval of the median over launches. Each launch's median stays in the row, in the
+-- launch's place, so that two strategies can be compared launch by launch: what slows a launch slows both.
+local plan = require "plan"
+
+local visits = {}
+
+visits.MOST_LAUNCHES = 16 -- that a row can tell of
+
+local function median(list)
+  table.sort(list)
+  return (list[(#list + 1) // 2] + list[#list // 2 + 1]) / 2
+end
+
+local function field(records, name)
+  local out = {}
+  for i, record in ipairs(records) do out[i] = record[name] end
+  return out
+end
+
+local function sum(list)
+  local total = 0
+  for _, value in ipairs(list) do total = total + value end
+  return total
+end
+
+-- The interval of the median over the launches; see above.
+local function interval(records)
+  local count = #records
+  if count < 6 then
+    return math.min(table.unpack(field(records, "low_us"))), math.max(table.unpack(field(records, "high_us")))
+  end
+  local sorted = field(records, "time_us")
+  table.sort(sorted)
+  local half_width = 0.98 * math.sqrt(count) -- 1.96 standard deviations of a binomial(count, 1/2)
+  local low = math.max(1, math.floor(count / 2 - half_width))
+  local high = math.min(count, math.ceil(count / 2 + 1 + half_width))
+  return sorted[math.tointeger(low)], sorted[math.tointeger(high)]
+end
+
+-- The bits that all launches agree on; nil where they do not.
+local function common_bits(records)
+  for _, record in ipairs(records) do
+    if record.bits ~= records[1].bits then return nil end
+  end
+  return records[1].bits
+end
+
+-- The median of each launch, false where there is none.
+local function launches(by_launch)
+  local out, last = {}, 0
+  for launch in pairs(by_launch) do last = math.max(last, math.min(launch, visits.MOST_LAUNCHES)) end
+  for launch = 1, last do out[launch] = by_launch[launch] and by_launch[launch].time_us or false end
+  return out
+end
+
+-- The row of one cell and strategy from { [launch] = record }, at least one.
+function visits.row(by_launch)
+  local numbers, records = {}, {}
+  for launch in pairs(by_launch) do numbers[#numbers + 1] = launch end
+  table.sort(numbers)
+  for i, launch in ipairs(numbers) do records[i] = by_launch[launch] end
+  local first = records[1]
+  local low, high = interval(records)
+  local time = median(field(records, "time_us"))
+  return plan.record(first, first.strategy, {
+    size = first.size,
+    time_us = time,
+    low_us = math.min(low, time),
+    high_us = math.max(high, time),
+    samples = sum(field(records, "samples")),
+    min_us = math.min(table.unpack(field(records, "min_us"))),
+    p95_us = median(field(records, "p95_us")),
+    p99_us = median(field(records, "p99_us")),
+    skew_us = median(field(records, "skew_us")),
+    bound_us = median(field(records, "bound_us")),
+    accumulate = first.accumulate,
+    placement = first.placement,
+    launches = launches(by_launch),
+    bits = common_bits(records),
+  })
+end
+
+return visits

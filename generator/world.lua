@@ -1,0 +1,277 @@
+-- One TP size of a sweep: what its rows and an unfinished journal hold already, what launches say, and the
+-- files that are made of it.
+--
+-- What launches say is kept apart by the regime that the machine was in (launches.lua): { roundtrip_us, planner,
+-- visits (key -> { [launch] = row }), why (key -> record without a time), launch (the last one) }.
+local explore = require "explore"
+local fail = require "fail"
+local file = require "core.file"
+local journal = require "journal"
+local lists = require "lists"
+local plan = require "plan"
+local process = require "core.process"
+local provenance = require "provenance"
+local rows = require "core.rows"
+local visits = require "visits"
+
+local world = {}
+world.__index = world
+
+local SURE_WITHOUT = "not measured: the sweep was sure without it"
+local SAME_REGIME = 1.6 -- round trips that differ by less, as a ratio, are of one regime
+
+-- ---- what is there already --------------------------------------------------------------------
+
+-- What is wrong with rows that cannot be kept.
+local function replaced(old, job)
+  if not provenance.same_machine(old.machine, job.machine) then
+    return "replaces the rows of " .. provenance.describe(old.machine)
+  end
+  return "measures anew: the bench, the launcher or the spec's limits are others now"
+end
+
+-- Whether a row is of a shape that the spec has, or lies between two of them.
+local function is_asked_for(spec, record)
+  local function is_within(axis, value) return value >= axis[1] and value <= axis[#axis] end
+  return lists.contains(spec.dtypes, record.dtype) and lists.contains(spec.fusions, record.fusion)
+    and lists.contains(spec.strategies, record.strategy) and record.size <= spec.limits.message_bytes
+    and record.op == spec.table.op and record.mode == spec.table.mode
+    and is_within(spec.hidden_sizes, record.hidden_size) and is_within(spec.num_tokens, record.num_tokens)
+end
+
+-- Takes the finished rows of this TP size, where they are of the same machine, bench and limits.
+function world:take_finished(job)
+  if not file.exists(self.csv) then return end
+  if not file.exists(self.json) then
+    fail.input("%s: no %s beside it says whose rows these are; --fresh replaces them, --arch host-NAME " ..
+      "keeps them", self.csv, self.json:match("[^/]*$"))
+  end
+  local old, message = provenance.read(self.json)
+  if not old then fail.input("%s; --fresh measures anew", message) end
+  if old.fingerprint ~= job.fingerprint then
+    self.note = replaced(old, job)
+    return
+  end
+  if not provenance.describes(old, fail.unless(file.read(self.csv))) then
+    self.note = ("measures anew: %s tells of other rows"):format(self.json)
+    return
+  end
+  self.old = old
+  for _, record in ipairs(fail.unless(rows.records(self.csv))) do
+    self.finished = self.finished + 1
+    if is_asked_for(job.spec, record) then
+      self.known[plan.key(record)] = record
+    end
+  end
+  for _, entry in ipairs(old.no_time) do
+    -- What failed is tried again; what is above a limit, the spec says itself.
+    if not entry.failed and not entry.skipped and entry.reason ~= SURE_WITHOUT then
+      self:take_reason(plan.record(entry, entry.strategy, { reason = entry.reason, world_size = self.size }))
+    end
+  end
+end
+
+function world:take_reason(record) self.why[plan.key(record)] = record end
+
+function world:take_journal(found)
+  self.continues = true
+  for _, cell in ipairs(found.cells) do
+    local regime = self:regime_of { roundtrip_us = cell.roundtrip_us }
+    regime.launch = math.max(regime.launch, cell.launch)
+    self:note_visit(regime, cell.cell, cell.launch, cell.rows, cell.no_time)
+  end
+end
+
+-- ---- regimes ----------------------------------------------------------------------------------
+
+-- A planner that knows what was there already.
+local function new_planner(self)
+  local job = self.job
+  local planner = explore.new { spec = job.spec, cells = self.cells, launches = job.spec.limits.launches,
+    exhaustive = job.exhaustive, now = process.now, ends_at = self.ends_at }
+  for _, record in pairs(self.known) do planner:keep(record) end
+  for _, record in pairs(self.why) do planner:keep_without(record) end
+  return planner
+end
+
+local function add_regime(self, roundtrip_us)
+  local regime = { roundtrip_us = roundtrip_us, visits = {}, why = {}, launch = 0, planner = new_planner(self) }
+  table.insert(self.regimes, regime)
+  return regime
+end
+
+-- The regime that a session, or a journal's entry, is in. Where ranks share cores a round trip tells of the
+-- scheduler, and all is one regime.
+function world:regime_of(session)
+  for _, regime in ipairs(self.regimes) do
+    local ratio = session.roundtrip_us / regime.roundtrip_us
+    local is_same = ratio < SAME_REGIME and ratio > 1 / SAME_REGIME
+    if is_same or self.has_one_regime or session.placement == "oversubscribed" then return regime end
+  end
+  return add_regime(self, session.roundtrip_us)
+end
+
+-- The round trips of all regimes, in words.
+function world:roundtrips()
+  local words = {}
+  for i, regime in ipairs(self.regimes) do words[i] = ("%.2f"):format(regime.roundtrip_us) end
+  return table.concat(words, ", ")
+end
+
+-- Whether the rows that are there are all that the spec, and `exhaustive`, ask for.
+local function is_finished(self, job)
+  local old = self.old
+  if self.continues or not old or not old.spec or old.spec.hash ~= job.spec_hash then return false end
+  if job.exhaustive and not old.exhaustive then return false end
+  for _, entry in ipairs(old.no_time) do
+    if entry.failed then return false end
+  end
+  return true
+end
+
+-- The state of one TP size of a job: size; csv, json, part (its files); cells; known (key -> finished row), why
+-- (key -> record without a time, with its reason); planner (of what is there already); regimes.
+function world.load(job, size)
+  local csv = ("%s/benchmark.tp%d.%s.csv"):format(job.out, size, job.arch)
+  local self = setmetatable({ job = job, size = size, csv = csv, json = provenance.path_of(csv),
+    part = csv .. ".part", known = {}, why = {}, finished = 0, regimes = {},
+    cells = plan.cells(job.spec, size) }, world)
+  if file.exists(self.part) then self.journal = journal.open(self.part) end
+  local found = not job.fresh and self.journal and journal.read(self.part, size)
+  local usable = found and found.fingerprint == job.fingerprint
+  self.fresh = job.fresh or (usable and found.fresh)
+  if not self.fresh then self:take_finished(job) end
+  self.planner = new_planner(self)
+  if usable then self:take_journal(found) end
+  if found and not usable and #found.cells > 0 then
+    self.note = self.note or "begins again: what is unfinished there is of another machine, bench or limits"
+  end
+  self.is_finished = is_finished(self, job)
+  self.taken_up = usable and #found.cells > 0
+  return self
+end
+
+-- Whether anything is to be measured.
+function world:is_open()
+  if self.is_finished then return false end
+  local regime = self:chosen()
+  return regime == nil and self.planner:wants(1) or regime ~= nil and regime.planner:wants(regime.launch + 1)
+end
+
+-- How many of the spec's cells are not known yet, and how many there are.
+function world:count_open()
+  local open = 0
+  for _, cell in ipairs(self.cells) do
+    if not cell.skip and self.planner:is_open(cell) then open = open + 1 end
+  end
+  return open, #self.cells
+end
+
+-- The regime with the most visits, which makes the rows; nil without any.
+function world:chosen()
+  local best, most = nil, -1
+  for _, regime in ipairs(self.regimes) do
+    local visits = regime.planner:count_visits()
+    if visits > most then best, most = regime, visits end
+  end
+  return best
+end
+
+-- ---- measuring --------------------------------------------------------------------------------
+
+function world:note_visit(regime, cell, launch, with, without)
+  for _, record in ipairs(with) do
+    local key = plan.key(record)
+    regime.visits[key] = regime.visits[key] or {}
+    regime.visits[key][launch], regime.why[key] = record, nil
+  end
+  for _, record in ipairs(without) do
+    local key = plan.key(record)
+    if not regime.visits[key] then regime.why[key] = record end
+  end
+  regime.planner:take(cell, launch, with, without)
+end
+
+-- Takes what the regime's launch said of a cell, and journals it.
+function world:take_visit(regime, cell, with, without)
+  self.journal:add(cell, regime, with, without)
+  self:note_visit(regime, cell, regime.launch, with, without)
+end
+
+-- Takes it that a task failed for good: what has no time yet stays without.
+function world:take_failure(regime, task, failure)
+  for _, strategy in ipairs(task.strategies) do
+    local record = plan.record(task.cell, strategy, { reason = failure.reason, failed = true })
+    if not regime.visits[plan.key(record)] then regime.why[plan.key(record)] = record end
+  end
+  regime.planner:give_up(task.cell)
+end
+
+-- From now on it has this much time.
+function world:begin(budget_s)
+  self.ends_at = process.now() + budget_s
+  for _, regime in ipairs(self.regimes) do regime.planner.ends_at = self.ends_at end
+end
+
+-- ---- writing ----------------------------------------------------------------------------------
+
+local no_time_fields = { "dtype", "op", "mode", "fusion", "hidden_size", "num_tokens", "strategy", "reason",
+  "failed", "skipped" }
+
+local function entry_of(record)
+  local entry = {}
+  for _, name in ipairs(no_time_fields) do entry[name] = record[name] end
+  return entry
+end
+
+-- What goes into the files, in order: `with` a time, on the spec's grid or between its lines, and `without`.
+function world:settle(job)
+  local all, regime = {}, self:chosen() or { visits = {}, why = {} }
+  for key, record in pairs(self.known) do all[key] = record end
+  for key, by_launch in pairs(regime.visits) do all[key] = visits.row(by_launch) end
+  self.with, self.without = {}, {}
+  for _, record in pairs(all) do table.insert(self.with, record) end
+  for key, wanted in pairs(plan.wanted(job.spec, self.cells)) do
+    if wanted.skip then
+      wanted.reason, wanted.skipped = wanted.skip, true
+      table.insert(self.without, wanted)
+    elseif not all[key] then
+      wanted.reason = SURE_WITHOUT
+      table.insert(self.without, regime.why[key] or self.why[key] or wanted)
+    end
+  end
+  table.sort(self.with, plan.before)
+  table.sort(self.without, plan.before)
+  for i, record in ipairs(self.without) do self.without[i] = entry_of(record) end
+  self.current = self.is_finished and self.finished == #self.with
+end
+
+function world:provenance(job)
+  local measured = self.placement or self.continues or not self.old
+  local regime = self:chosen()
+  return {
+    world_size = self.size,
+    arch = job.arch,
+    fingerprint = job.fingerprint,
+    machine = job.machine,
+    bench = job.identity,
+    spec = { hash = job.spec_hash },
+    exhaustive = job.exhaustive or nil,
+    launches = regime and regime.launch or self.old and self.old.launches,
+    roundtrip_us = regime and regime.roundtrip_us or self.old and self.old.roundtrip_us,
+    placement = self.with[1] and self.with[1].placement or self.placement or "unknown",
+    date = measured and os.date("!%Y-%m-%dT%H:%M:%SZ") or self.old.date,
+    no_time = self.without,
+  }
+end
+
+-- Writes the rows and their provenance, if they have changed. Where nothing has a time, what was there stays.
+function world:write(job)
+  if self.current or #self.with == 0 then return end
+  local text, message = rows.text(self.csv, self.with)
+  local ok = text
+  if ok then ok, message = provenance.write(self.csv, text, self:provenance(job)) end
+  if not ok then fail.work("%s; what was measured is kept in %s", message, self.part) end
+end
+
+return world
