@@ -142,14 +142,45 @@ bool grid_close(struct grid *grid, struct problem *problem) {
     return true;
 }
 
-size_t grid_find(struct grid *grid, const struct cell_key *key) {
-    const struct grid_block *block = find_block(grid, key);
+size_t grid_place(const struct grid_block *block, size_t fusion, const struct cell_key *key) {
     size_t hidden, tokens;
-    if (block == NULL || block->fusion_place[key->fusion] == NAME_NONE) return GRID_NO_CELL;
     if (!axis_find(&block->hidden_sizes, key->hidden_size, &hidden)) return GRID_NO_CELL;
     if (!axis_find(&block->num_tokens, key->num_tokens, &tokens)) return GRID_NO_CELL;
-    size_t row = block->fusion_place[key->fusion] * block->hidden_sizes.count + hidden;
+    size_t row = fusion * block->hidden_sizes.count + hidden;
     return block->first_cell + row * block->num_tokens.count + tokens;
+}
+
+size_t grid_find(struct grid *grid, const struct cell_key *key) {
+    const struct grid_block *block = find_block(grid, key);
+    if (block == NULL || block->fusion_place[key->fusion] == NAME_NONE) return GRID_NO_CELL;
+    return grid_place(block, block->fusion_place[key->fusion], key);
+}
+
+struct cell_key grid_key(const struct grid *grid, size_t cell) {
+    const struct grid_block *block = grid->blocks + grid->block_count - 1;
+    while (cell < block->first_cell) block--;
+    size_t place = cell - block->first_cell, tokens = block->num_tokens.count;
+    size_t hidden_sizes = block->hidden_sizes.count;
+    return (struct cell_key){
+        .hidden_size = block->hidden_sizes.value[place / tokens % hidden_sizes],
+        .num_tokens = block->num_tokens.value[place % tokens],
+        .world_size = block->world_size,
+        .dtype = block->dtype,
+        .op = block->op,
+        .mode = block->mode,
+        .fusion = block->fusion[place / tokens / hidden_sizes],
+    };
+}
+
+size_t grid_answering(const struct axis *axis, uint32_t value, bool floor) {
+    size_t place = 0;
+    while (place + 1 < axis->count) {
+        uint64_t lower = axis->value[place], upper = axis->value[place + 1];
+        bool is_below = floor ? value < upper : (uint64_t)value * value <= lower * upper;
+        if (is_below) break;
+        place++;
+    }
+    return place;
 }
 
 void grid_free(struct grid *grid) {

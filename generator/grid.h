@@ -47,6 +47,16 @@ bool grid_close(struct grid *grid, struct problem *problem);
 // The number of the cell, or GRID_NO_CELL. Not for several threads at once.
 size_t grid_find(struct grid *grid, const struct cell_key *key);
 
+// The number of the cell of this key in a block, of its fusion at place `fusion`; or GRID_NO_CELL.
+size_t grid_place(const struct grid_block *block, size_t fusion, const struct cell_key *key);
+
+// The key of a cell.
+struct cell_key grid_key(const struct grid *grid, size_t cell);
+
+// The place of the size on an axis that answers for `value`: the nearest as a ratio, the smaller of two that are
+// as near; with `floor` the largest that is not above it, or the first.
+size_t grid_answering(const struct axis *axis, uint32_t value, bool floor);
+
 void grid_free(struct grid *grid);
 
 #endif

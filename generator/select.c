@@ -1,69 +1,182 @@
-// Rows to winners: the choice of one cell.
+// Rows to winners: the choice for the cells of a table.
 //
-// The rule: the least median wins; of equal ones the strategy that stands first in the list of strategies.
-// The median, because single calls are disturbed from above and never from below, so that a mean measures the
-// disturbance, and a minimum the one call that had luck. The list's order, because a choice must not depend
-// on the order of rows.
+// The rule is GMP tuneup's: minimise total badness, the share of time that is lost against the best choice.
+// - A cell answers for a bin of shapes, all those that the reader's lookup sends to it. So a strategy's badness
+//   is its loss against the best one, expected over the bin (bins.c), and not that at the bin's corner alone.
+// - A time is the median, because single calls are disturbed from above and never from below, so that a mean
+//   measures the disturbance, and a minimum the one call that had luck.
+// - Differences within noise decide nothing. Noise is what the launches of the bench differ by, strategy against
+//   strategy within the same launch; where no launches are told, the intervals of the medians.
+// - Among those within noise of the best, the incumbent stays. Without one, the choice is made that changes least
+//   along a row of token counts, since noise makes flips and physics makes borders; then the least badness; then
+//   the order of the list of strategies. Nothing depends on the order of rows.
 //
-// What may win is decided before, by who calls: no strategy that is not a candidate (AUTO is the call through
-// a table), none that the format cannot name, no loopback row in the table of real hardware. Nothing here
-// looks at what won before, or at neighbours; the margin, confidence and regret say how much to trust the
-// choice.
+// What may win is decided before, by who calls: no strategy that is not a candidate (AUTO is the call through a
+// table), none that the format cannot name, none with other bits where numerics matter, no loopback row in the
+// table of real hardware.
 #include "select.h"
 
 #include <math.h>
+#include <stdlib.h>
 
-// The 95% interval of a normal distribution is this many standard deviations wide, on either side.
-static const double DEVIATIONS_OF_95_PERCENT = 1.959963984540054;
+static const double LN_2 = 0.6931471805599453;
 
-static int comes_first(const struct candidate *a, const struct candidate *b) {
-    if (a->time_us != b->time_us) return a->time_us < b->time_us;
+// Where 97.5% of a t distribution lie below, by degrees of freedom from 1; the last is the normal one.
+static const double T_975[] = {12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306,
+                               2.262,  2.228, 2.201, 2.179, 2.160, 2.145, 2.131, 1.960};
+enum { T_COUNT = sizeof T_975 / sizeof *T_975, FEWEST_LAUNCHES = 3 };
+
+// How much slower one strategy is than another at the cell's shape, in log2, with its standard error; `quantile`
+// standard errors are the half of a 95% interval.
+struct difference {
+    double mean, error, quantile;
+};
+
+static bool is_first(const struct candidate *a, const struct candidate *b) {
+    if (a->badness != b->badness) return a->badness < b->badness;
     return a->strategy < b->strategy;
 }
 
-// The standard error of a median, from its interval; NAN without one.
-static double deviation(const struct candidate *candidate) {
-    return (candidate->high_us - candidate->low_us) / (2 * DEVIATIONS_OF_95_PERCENT);
+size_t select_best(const struct candidate *candidates, size_t count) {
+    size_t best = 0;
+    for (size_t i = 1; i < count; i++) {
+        if (is_first(&candidates[i], &candidates[best])) best = i;
+    }
+    return best;
 }
 
-// P(winner's median < runner-up's), both taken as normal around what was measured.
+// ---- noise
+
+// The standard error of a level, from its interval or its spread; NAN where nothing tells.
+static double error_of(const struct candidate *candidate) {
+    if (candidate->spread > 0) return candidate->spread;
+    return (log2(candidate->high_us) - log2(candidate->low_us)) / (2 * T_975[T_COUNT - 1]);
+}
+
+// Launch by launch, which leaves out what slowed both.
+static bool compare_launches(const struct candidate *a, const struct candidate *b, struct difference *found) {
+    size_t launches = a->launches < b->launches ? a->launches : b->launches, count = 0;
+    double sum = 0, squares = 0;
+    for (size_t i = 0; i < launches; i++) {
+        if (isnan(a->launch_us[i]) || isnan(b->launch_us[i])) continue;
+        double slower = log2(b->launch_us[i] / a->launch_us[i]);
+        sum += slower;
+        squares += slower * slower;
+        count++;
+    }
+    if (count < FEWEST_LAUNCHES) return false;
+    double n = (double)count, mean = sum / n;
+    size_t freedom = count - 1 < T_COUNT ? count - 1 : T_COUNT;
+    double variance = fmax(0, (squares - n * mean * mean) / (n - 1));
+    *found = (struct difference){mean, sqrt(variance / n), T_975[freedom - 1]};
+    return true;
+}
+
+static struct difference compare(const struct candidate *a, const struct candidate *b) {
+    struct difference found;
+    if (compare_launches(a, b, &found)) return found;
+    double error = sqrt(error_of(a) * error_of(a) + error_of(b) * error_of(b));
+    return (struct difference){b->level - a->level, error, T_975[T_COUNT - 1]};
+}
+
+bool select_is_within_noise(const struct candidate *best, const struct candidate *other) {
+    double loss = other->badness - best->badness;
+    if (loss <= 0) return true;
+    struct difference found = compare(best, other);
+    return !isnan(found.error) && loss <= found.quantile * found.error * LN_2;
+}
+
+// ---- what is said of a choice
+
 static double confidence(const struct candidate *winner, const struct candidate *runner_up) {
-    double distance = runner_up->time_us - winner->time_us;
-    double variance = deviation(winner) * deviation(winner) + deviation(runner_up) * deviation(runner_up);
-    if (isnan(variance)) return NAN;
-    double spread = sqrt(variance);
-    if (spread == 0) return distance > 0 ? 1 : 0.5;
-    return 0.5 * erfc(-distance / spread / sqrt(2));
+    struct difference found = compare(winner, runner_up);
+    if (isnan(found.error)) return NAN;
+    if (found.error == 0) return found.mean > 0 ? 1 : 0.5;
+    return 0.5 * erfc(-found.mean / found.error / sqrt(2));
 }
 
-// The winner as slow as its interval allows, and the best of the others as fast as theirs allow.
+// At the cell's own shape the winner as slow as its interval allows, and the best of the others as fast as
+// theirs allow; elsewhere in the bin what it loses at worst.
 static double regret(const struct candidate *candidates, size_t count, size_t winner) {
     double least = INFINITY;
     for (size_t i = 0; i < count; i++) {
-        if (i == winner) continue;
-        if (isnan(candidates[i].low_us)) return NAN;
-        least = fmin(least, candidates[i].low_us);
+        if (i != winner && !isnan(candidates[i].low_us)) least = fmin(least, candidates[i].low_us);
+        if (i != winner && isnan(candidates[i].low_us) && !(candidates[i].spread > 0)) return NAN;
     }
     double high = candidates[winner].high_us;
     if (count == 1 || isnan(high) || !(least > 0)) return NAN;
-    return fmax(0, high / least - 1);
+    return fmax(candidates[winner].worst, fmax(0, high / least - 1));
 }
 
-struct choice select_choose(const struct candidate *candidates, size_t count) {
-    struct choice choice = {0, NO_RUNNER_UP, NAN, NAN, NAN};
-    for (size_t i = 1; i < count; i++) {
-        if (comes_first(&candidates[i], &candidates[choice.winner])) choice.winner = i;
-    }
+struct choice select_describe(const struct candidate *candidates, size_t count, size_t winner) {
+    struct choice choice = {NO_RUNNER_UP, NAN, NAN, NAN};
     for (size_t i = 0; i < count; i++) {
-        if (i == choice.winner) continue;
-        if (choice.runner_up == NO_RUNNER_UP || comes_first(&candidates[i], &candidates[choice.runner_up])) {
+        if (i == winner) continue;
+        if (choice.runner_up == NO_RUNNER_UP || is_first(&candidates[i], &candidates[choice.runner_up])) {
             choice.runner_up = (int)i;
         }
     }
     if (choice.runner_up == NO_RUNNER_UP) return choice;
-    const struct candidate *winner = &candidates[choice.winner], *runner_up = &candidates[choice.runner_up];
-    choice.margin = runner_up->time_us / winner->time_us - 1;
-    choice.confidence = confidence(winner, runner_up);
-    choice.regret = regret(candidates, count, choice.winner);
+    choice.margin = candidates[choice.runner_up].badness - candidates[winner].badness;
+    choice.confidence = confidence(&candidates[winner], &candidates[choice.runner_up]);
+    choice.regret = regret(candidates, count, winner);
     return choice;
+}
+
+// ---- a row
+
+// The best way to a candidate: how often the strategy changed, the badness so far, where it came from.
+struct way {
+    size_t changes, from;
+    double badness;
+};
+
+static bool is_better(const struct way *a, const struct way *b) {
+    return a->changes != b->changes ? a->changes < b->changes : a->badness < b->badness;
+}
+
+// The best way to candidate `place` of `cell` from those of the cell before.
+static struct way way_to(const struct select_cell *cell, size_t place, const struct select_cell *before,
+                         const struct way *ways) {
+    const struct candidate *to = &cell->candidates[place];
+    struct way best = {SIZE_MAX, 0, INFINITY};
+    for (size_t i = 0; i < before->count; i++) {
+        if (!before->may_win[i]) continue;
+        bool changes = before->candidates[i].strategy != to->strategy;
+        struct way way = {ways[i].changes + changes, i, ways[i].badness + to->badness};
+        if (is_better(&way, &best)) best = way;
+    }
+    return best;
+}
+
+// Chooses cells[first .. end - 1], which all have candidates. `ways` has `width` places for each cell.
+static void select_run(struct select_cell *cells, size_t first, size_t end, struct way *ways, size_t width) {
+    for (size_t i = first; i < end; i++) {
+        for (size_t j = 0; j < cells[i].count; j++) {
+            struct way begin = {0, 0, cells[i].candidates[j].badness};
+            ways[i * width + j] =
+                i == first ? begin : way_to(&cells[i], j, &cells[i - 1], &ways[(i - 1) * width]);
+        }
+    }
+    size_t winner = SIZE_MAX;
+    const struct select_cell *last = &cells[end - 1];
+    for (size_t j = 0; j < last->count; j++) {
+        if (!last->may_win[j]) continue;
+        const struct way *way = &ways[(end - 1) * width + j];
+        if (winner == SIZE_MAX || is_better(way, &ways[(end - 1) * width + winner])) winner = j;
+    }
+    for (size_t i = end; i-- > first; winner = ways[i * width + winner].from) cells[i].winner = winner;
+}
+
+bool select_row(struct select_cell *cells, size_t count) {
+    size_t width = 1;
+    for (size_t i = 0; i < count; i++) width = cells[i].count > width ? cells[i].count : width;
+    struct way *ways = malloc((count * width + 1) * sizeof *ways);
+    if (ways == NULL) return false;
+    for (size_t first = 0, end; first < count; first = end) {
+        for (end = first + 1; end < count && (cells[end].count > 0) == (cells[first].count > 0);) end++;
+        if (cells[first].count > 0) select_run(cells, first, end, ways, width);
+    }
+    free(ways);
+    return true;
 }

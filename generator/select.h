@@ -1,28 +1,52 @@
-// The choice of one cell: which strategy wins, and how sure that is. See select.c for the rule.
+// The choice: which strategy a cell gets, and how sure that is. See select.c for the rule.
 #ifndef GENTABLES_SELECT_H
 #define GENTABLES_SELECT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-// One strategy's times in a cell: its median and, where the row has one, the median's 95% interval (else
-// NAN).
+// One strategy in a cell. Levels are log2 of microseconds.
 struct candidate {
-    double time_us, low_us, high_us;
-    uint8_t strategy; // its place in the list of strategies
+    double level;             // at the cell's own shape
+    double low_us, high_us;   // the interval of its median; NAN: none
+    const double *launch_us;  // the medians of its launches, NAN where there is none
+    size_t launches;          // 0: not told
+    double spread;            // of a level that was not measured but derived: its standard deviation; else 0
+    double badness;           // the share of the best time that it loses, expected over the cell's bin
+    double worst;             // the same at the bin's worst shape
+    uint8_t strategy;         // its place in the list of strategies
 };
 
 enum { NO_RUNNER_UP = -1 };
 
 struct choice {
-    size_t winner;     // places among the candidates
-    int runner_up;     // or NO_RUNNER_UP
-    double margin;     // what the runner-up takes more, as a share of the winner's time; NAN without one
-    double confidence; // probability that the winner's median is below the runner-up's; NAN without intervals
-    double regret;     // the most that the choice can lose, as a share of the best; NAN without intervals
+    int runner_up;     // the place of the best other candidate, or NO_RUNNER_UP
+    double margin;     // what the runner-up's badness is more than the winner's; NAN without one
+    double confidence; // probability that the winner is faster than the runner-up; NAN where nothing tells
+    double regret;     // the most that the choice can lose, as a share of the best; NAN where nothing tells
 };
 
-// Chooses among `count` candidates, at least one, each of another strategy. Their order does not matter.
-struct choice select_choose(const struct candidate *candidates, size_t count);
+// The place of the candidate with the least badness, of at least one; of equal ones that of the strategy that
+// stands first in the list.
+size_t select_best(const struct candidate *candidates, size_t count);
+
+// Whether the data allow that `other` loses no more than `best`: their difference is within its noise.
+bool select_is_within_noise(const struct candidate *best, const struct candidate *other);
+
+// What is said of the choice of candidates[winner].
+struct choice select_describe(const struct candidate *candidates, size_t count, size_t winner);
+
+// A row of cells, of ascending token counts: chooses the candidates' places so that the strategy changes as
+// seldom as possible, and of such choices the one with the least badness. `may_win` says which candidates of a
+// cell are within noise of its best.
+struct select_cell {
+    const struct candidate *candidates;
+    const bool *may_win;
+    size_t count;  // 0: nothing was measured, nothing is chosen, and the next cell begins anew
+    size_t winner; // out
+};
+// False: out of memory.
+bool select_row(struct select_cell *cells, size_t count);
 
 #endif

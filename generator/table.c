@@ -1,4 +1,5 @@
-// The canonical table: selected from rows, written, read back; see table.h. The Lua side is in table_lua.c.
+// The canonical table: written, read back, looked up; see table.h. It is selected from rows in choose.c, and its
+// Lua side is in table_lua.c.
 #include "table.h"
 
 #include <math.h>
@@ -8,187 +9,13 @@
 #include "csv.h"
 #include "large.h"
 #include "number.h"
-#include "parallel.h"
-#include "select.h"
 
 static const char table_header[] =
     "arch,world_size,fusion,dtype,op,mode,hidden_size,num_tokens,strategy,time (us),"
     "runner_up,margin,confidence,regret";
 static const char unmeasured[] = "unmeasured";
 
-static const struct cell unmeasured_cell = {NAN, NAN, NAN, NAN, NAN, NAME_NONE, NAME_NONE, 0};
-
-// ---- rows to cells
-
-enum { NO_ROW = UINT32_MAX };
-
-// The rows of every cell, as lists: first[cell] is a row, next[row] another one of its cell.
-struct chains {
-    uint32_t *first, *next;
-};
-
-static bool refuse_twice(const struct rows *rows, size_t earlier, size_t later, const struct lists *lists,
-                         struct problem *problem) {
-    const struct row *a = &rows->row[earlier], *b = &rows->row[later];
-    return problem_set(problem,
-                       "%s:%u: the same cell and strategy, %s, as in %s:%u; one time each would be right",
-                       rows_file_of(rows, later)->path, b->line, lists->strategies.name[b->strategy],
-                       rows_file_of(rows, earlier)->path, a->line);
-}
-
-// Where the row of this strategy stands in a list of rows, or the list's end.
-static uint32_t *find_strategy(const struct rows *rows, const struct chains *chains, uint32_t *first,
-                               uint8_t strategy) {
-    while (*first != NO_ROW && rows->row[*first].strategy != strategy) first = &chains->next[*first];
-    return first;
-}
-
-// Enters every row into the list of its cell; of repeated ones the least, or none: then they are a problem.
-static bool chain_rows(const struct rows *rows, struct grid *grid, struct chains *chains, bool least,
-                       const struct lists *lists, struct problem *problem) {
-    memset(chains->first, 0xff, grid->cell_count * sizeof *chains->first);
-    uint32_t *first = NULL; // of the cell; the strategies of a cell mostly follow each other
-    for (size_t i = 0; i < rows->count; i++) {
-        bool as_before = i > 0 && cell_key_equal(&rows->row[i].key, &rows->row[i - 1].key);
-        if (!as_before) first = &chains->first[grid_find(grid, &rows->row[i].key)];
-        uint32_t *other = find_strategy(rows, chains, first, rows->row[i].strategy);
-        if (*other != NO_ROW) {
-            if (!least) return refuse_twice(rows, *other, i, lists, problem);
-            if (rows->row[i].time_us >= rows->row[*other].time_us) continue;
-            chains->next[i] = chains->next[*other];
-        } else {
-            chains->next[i] = NO_ROW;
-        }
-        *other = (uint32_t)i;
-    }
-    return true;
-}
-
-// The cells are chosen in parts, which count for themselves what does not compete.
-enum { CELLS_IN_A_PART = 4096 };
-
-struct part {
-    size_t loopback_rows, rows_of_others[NAMES_MAX];
-};
-
-struct selecting {
-    const struct rows *rows;
-    const struct selection *selection;
-    uint8_t loopback; // the place of that name in the list of placements
-    struct chains chains;
-    struct table *table;
-    struct part *parts;
-};
-
-// Whether a row competes; counts it if not.
-static bool competes(const struct selecting *selecting, const struct row *row, struct part *part) {
-    if (row->placement == selecting->loopback && !selecting->selection->loopback) {
-        part->loopback_rows++;
-        return false;
-    }
-    if (selecting->selection->may_win[row->strategy]) return true;
-    part->rows_of_others[row->strategy]++;
-    return false;
-}
-
-// The cell whose rows are the list that begins with `row`.
-static struct cell choose_cell(const struct selecting *selecting, uint32_t row, struct part *part) {
-    struct candidate candidates[NAMES_MAX];
-    uint32_t row_of[NAMES_MAX];
-    size_t count = 0;
-    const struct rows *rows = selecting->rows;
-    for (; row != NO_ROW; row = selecting->chains.next[row]) {
-        if (!competes(selecting, &rows->row[row], part)) continue;
-        const struct row_detail *detail = rows->detail == NULL ? &rows_no_detail : &rows->detail[row];
-        row_of[count] = row;
-        candidates[count++] = (struct candidate){rows->row[row].time_us, detail->low_us, detail->high_us,
-                                                 rows->row[row].strategy};
-    }
-    if (count == 0) return unmeasured_cell;
-    struct choice choice = select_choose(candidates, count);
-    uint32_t winner = row_of[choice.winner];
-    return (struct cell){
-        .time_us = rows->row[winner].time_us,
-        .margin = choice.margin,
-        .confidence = choice.confidence,
-        .regret = choice.regret,
-        .bound_us = rows->detail == NULL ? NAN : rows->detail[winner].bound_us,
-        .strategy = rows->row[winner].strategy,
-        .runner_up = choice.runner_up == NO_RUNNER_UP ? NAME_NONE : candidates[choice.runner_up].strategy,
-        .placement = rows->row[winner].placement,
-    };
-}
-
-static void choose_part(void *context, size_t index) {
-    const struct selecting *selecting = context;
-    size_t cells = selecting->table->grid.cell_count, first = index * CELLS_IN_A_PART;
-    size_t end = cells - first < CELLS_IN_A_PART ? cells : first + CELLS_IN_A_PART;
-    for (size_t i = first; i < end; i++) {
-        selecting->table->cells[i] =
-            choose_cell(selecting, selecting->chains.first[i], &selecting->parts[index]);
-    }
-}
-
-static void choose_cells(struct selecting *selecting, size_t parts) {
-    struct table *table = selecting->table;
-    parallel_run(parts, parts, choose_part, selecting);
-    for (size_t i = 0; i < parts; i++) {
-        table->loopback_rows += selecting->parts[i].loopback_rows;
-        for (size_t j = 0; j < NAMES_MAX; j++)
-            table->rows_of_others[j] += selecting->parts[i].rows_of_others[j];
-    }
-}
-
-static bool add_cells(struct grid *grid, const struct rows *rows, const struct selection *selection) {
-    for (size_t i = 0; i < rows->count; i++) {
-        bool as_before = i > 0 && cell_key_equal(&rows->row[i].key, &rows->row[i - 1].key);
-        if (!as_before && !grid_add(grid, &rows->row[i].key)) return false;
-    }
-    for (size_t i = 0; i < selection->more_cell_count; i++) {
-        if (!grid_add(grid, &selection->more_cells[i])) return false;
-    }
-    return true;
-}
-
-static bool select_cells(struct table *table, const struct rows *rows, const struct selection *selection,
-                         const struct lists *lists, struct problem *problem) {
-    static const char loopback[] = "loopback";
-    if (!add_cells(&table->grid, rows, selection)) return problem_set(problem, "out of memory");
-    if (!grid_close(&table->grid, problem)) return false;
-    size_t cells = table->grid.cell_count, parts = (cells + CELLS_IN_A_PART - 1) / CELLS_IN_A_PART;
-    table->cells = large_allocate((cells + 1) * sizeof *table->cells);
-    struct selecting selecting = {
-        .rows = rows,
-        .selection = selection,
-        .loopback = names_find(&lists->placements, loopback, loopback + strlen(loopback)),
-        .chains = {large_allocate((cells + 1) * sizeof(uint32_t)),
-                   large_allocate((rows->count + 1) * sizeof(uint32_t))},
-        .table = table,
-        .parts = calloc(parts + 1, sizeof(struct part)),
-    };
-    struct chains *chains = &selecting.chains;
-    bool ok = table->cells != NULL && chains->first != NULL && chains->next != NULL &&
-              selecting.parts != NULL && rows->count < NO_ROW;
-    if (!ok) problem_set(problem, "out of memory");
-    ok = ok && chain_rows(rows, &table->grid, chains, selection->least, lists, problem);
-    if (ok) choose_cells(&selecting, parts);
-    free(chains->first);
-    free(chains->next);
-    free(selecting.parts);
-    return ok;
-}
-
-struct table *table_select(const struct rows *rows, const struct selection *selection,
-                           const struct lists *lists, struct problem *problem) {
-    struct table *table = calloc(1, sizeof *table);
-    if (table == NULL) {
-        problem_set(problem, "out of memory");
-        return NULL;
-    }
-    if (select_cells(table, rows, selection, lists, problem)) return table;
-    table_free(table);
-    return NULL;
-}
+const struct cell table_unmeasured = {NAN, NAN, NAN, NAN, NAN, NAME_NONE, NAME_NONE, 0, false};
 
 void table_free(struct table *table) {
     if (table == NULL) return;
@@ -374,7 +201,7 @@ static bool take_cells(struct table_reader *reader, const struct csv_text *cells
     const struct lists *lists = reader->lists;
     const struct csv_text *strategy = &cells[TABLE_STRATEGY], *runner_up = &cells[TABLE_RUNNER_UP];
     uint32_t world_size = 0;
-    line->cell = unmeasured_cell;
+    line->cell = table_unmeasured;
     if (!take_arch(reader, &cells[TABLE_ARCH]))
         return fail_at(reader, "another arch; one table is of one arch");
     bool ok = take_count(&cells[TABLE_WORLD_SIZE], UINT16_MAX, &world_size) &&
@@ -449,7 +276,7 @@ static bool place_lines(struct table_reader *reader, struct table *table) {
     table->cells = malloc((cells + 1) * sizeof *table->cells);
     uint8_t *taken = calloc(cells + 1, sizeof *taken);
     bool ok = (table->cells != NULL && taken != NULL) || fail_at(reader, "out of memory");
-    for (size_t i = 0; ok && i < cells; i++) table->cells[i] = unmeasured_cell;
+    for (size_t i = 0; ok && i < cells; i++) table->cells[i] = table_unmeasured;
     for (size_t i = 0; ok && i < reader->count; i++) {
         size_t index = grid_find(&table->grid, &reader->lines[i].key);
         reader->line_number = i + 2;

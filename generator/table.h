@@ -3,6 +3,7 @@
 #ifndef GENTABLES_TABLE_H
 #define GENTABLES_TABLE_H
 
+#include "bins.h"
 #include "grid.h"
 
 // NAN where there is no such number.
@@ -11,7 +12,10 @@ struct cell {
     double bound_us;             // the physical bound; not in the CSV
     uint8_t strategy, runner_up; // NAME_NONE: unmeasured; no runner-up
     uint8_t placement;           // of the winner's row; not in the CSV
+    bool derived;                // the winner was not measured here: its time is from shapes around it
 };
+
+extern const struct cell table_unmeasured;
 
 struct table {
     struct grid grid;
@@ -20,16 +24,29 @@ struct table {
     size_t loopback_rows, rows_of_others[NAMES_MAX];
 };
 
+// A time that was not measured, but follows from others; `spread` is its standard error, in log2.
+struct derived_time {
+    struct cell_key key;
+    double time_us, spread;
+    uint8_t strategy;
+};
+
 struct selection {
     bool may_win[NAMES_MAX];           // by strategy
     bool loopback;                     // whether loopback rows compete
     bool least;                        // of repeated rows the least counts; else they are an error
+    enum lookup lookup;                // how the reader finds a cell
+    uint8_t same_bits_as;              // only strategies with the bits of this one may win; NAME_NONE: any
+    struct table *incumbent;           // whose choices stay within noise; NULL: none
     const struct cell_key *more_cells; // cells that the table has beside those of the rows
     size_t more_cell_count;
+    bool only_more_cells;              // or those alone: rows of other shapes count for the bins they lie in
+    const struct derived_time *derived;
+    size_t derived_count;
 };
 
 // The winners of all cells. NULL where a cell and strategy stands in the rows twice (but for `least`), or the
-// cells are too many. The caller frees it.
+// cells are too many. The caller frees it. In choose.c.
 struct table *table_select(const struct rows *rows, const struct selection *selection,
                            const struct lists *lists, struct problem *problem);
 

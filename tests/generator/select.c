@@ -1,4 +1,4 @@
-// select.c: who wins a cell, and what is said of the choice.
+// select.c: who wins a cell, what is said of the choice, and that noise makes no flips.
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,69 +13,168 @@ static void expect_near(double value, double expected) {
     if (!(fabs(value - expected) < 1e-6)) fail_msg("%.9g, not %.9g", value, expected);
 }
 
-static void the_least_median_wins(void **state) {
+// A strategy with this time at the cell's shape and nowhere else; `best_us` is the best of the cell.
+static struct candidate with_time(uint8_t strategy, double time_us, double best_us) {
+    double loss = time_us / best_us - 1;
+    return (struct candidate){.level = log2(time_us),
+                              .low_us = NAN,
+                              .high_us = NAN,
+                              .badness = loss,
+                              .worst = loss,
+                              .strategy = strategy};
+}
+
+static struct candidate with_interval(uint8_t strategy, double time_us, double best_us, double low_us,
+                                      double high_us) {
+    struct candidate candidate = with_time(strategy, time_us, best_us);
+    candidate.low_us = low_us;
+    candidate.high_us = high_us;
+    return candidate;
+}
+
+static void the_least_badness_wins(void **state) {
     (void)state;
-    const struct candidate candidates[] = {{8, NAN, NAN, 0}, {5, NAN, NAN, 1}, {6, NAN, NAN, 2}};
-    struct choice choice = select_choose(candidates, 3);
-    assert_int_equal(choice.winner, 1);
+    const struct candidate candidates[] = {with_time(0, 8, 5), with_time(1, 5, 5), with_time(2, 6, 5)};
+    assert_int_equal(select_best(candidates, 3), 1);
+    struct choice choice = select_describe(candidates, 3, 1);
     assert_int_equal(choice.runner_up, 2);
     expect_near(choice.margin, 0.2);
     assert_true(isnan(choice.confidence));
     assert_true(isnan(choice.regret));
 }
 
-static void equal_medians_keep_the_order_of_the_list(void **state) {
+static void equal_ones_keep_the_order_of_the_list(void **state) {
     (void)state;
-    const struct candidate candidates[] = {{5, NAN, NAN, 7}, {5, NAN, NAN, 2}, {5, NAN, NAN, 4}};
-    struct choice choice = select_choose(candidates, 3);
-    assert_int_equal(choice.winner, 1);
+    const struct candidate candidates[] = {with_time(7, 5, 5), with_time(2, 5, 5), with_time(4, 5, 5)};
+    assert_int_equal(select_best(candidates, 3), 1);
+    struct choice choice = select_describe(candidates, 3, 1);
     assert_int_equal(choice.runner_up, 2);
     expect_near(choice.margin, 0);
 }
 
 static void a_single_candidate_has_nothing_to_compare(void **state) {
     (void)state;
-    const struct candidate candidates[] = {{5, 4, 6, 7}};
-    struct choice choice = select_choose(candidates, 1);
-    assert_int_equal(choice.winner, 0);
+    const struct candidate candidates[] = {with_interval(7, 5, 5, 4, 6)};
+    struct choice choice = select_describe(candidates, 1, 0);
     assert_int_equal(choice.runner_up, NO_RUNNER_UP);
     assert_true(isnan(choice.margin) && isnan(choice.confidence) && isnan(choice.regret));
 }
 
 static void confidence_is_the_chance_that_the_order_is_right(void **state) {
     (void)state;
-    // Intervals of ±1.96 are standard deviations of 1; medians √2 apart are one deviation of their
-    // difference.
-    const struct candidate apart[] = {
-        {10, 10 - 1.959963985, 10 + 1.959963985, 0},
-        {10 + sqrt(2), 10 + sqrt(2) - 1.959963985, 10 + sqrt(2) + 1.959963985, 1}};
-    expect_near(select_choose(apart, 2).confidence, 0.8413447);
-    const struct candidate alike[] = {{10, 9, 11, 0}, {10, 9, 11, 1}};
-    expect_near(select_choose(alike, 2).confidence, 0.5);
-    const struct candidate exact[] = {{10, 10, 10, 0}, {11, 11, 11, 1}};
-    expect_near(select_choose(exact, 2).confidence, 1);
-    const struct candidate half_known[] = {{10, 9, 11, 0}, {11, NAN, NAN, 1}};
-    assert_true(isnan(select_choose(half_known, 2).confidence));
+    // Intervals whose ends are a factor 2^1.96 away have a standard error of 1 in log2; levels sqrt(2) apart are
+    // one standard error of their difference.
+    double wide = exp2(1.96), apart = exp2(sqrt(2));
+    const struct candidate unsure[] = {with_interval(0, 10, 10, 10 / wide, 10 * wide),
+                                       with_interval(1, 10 * apart, 10, 10 * apart / wide, 10 * apart * wide)};
+    expect_near(select_describe(unsure, 2, 0).confidence, 0.8413447460685429);
+    const struct candidate half_known[] = {with_interval(0, 10, 10, 9, 11), with_time(1, 11, 10)};
+    assert_true(isnan(select_describe(half_known, 2, 0).confidence));
 }
 
-static void regret_is_the_most_that_the_choice_can_lose(void **state) {
+// Launches differ by a factor of two, and yet the second strategy is 5% slower in each of them.
+static void launches_are_compared_with_each_other(void **state) {
     (void)state;
-    // The third has the lowest low, though the second is the runner-up.
-    const struct candidate candidates[] = {{10, 9, 12, 0}, {11, 10, 12, 1}, {13, 8, 20, 2}};
-    struct choice choice = select_choose(candidates, 3);
-    assert_int_equal(choice.runner_up, 1);
-    expect_near(choice.regret, 0.5);
-    const struct candidate clear[] = {{10, 9, 11, 0}, {20, 19, 21, 1}};
-    expect_near(select_choose(clear, 2).regret, 0);
+    const double fast[] = {10, 20, 10, 15, 20}, slow[] = {10.5, 21, 10.5, 15.75, 21.1};
+    struct candidate candidates[] = {with_interval(0, 15, 15, 10, 20), with_interval(1, 15.75, 15, 10.5, 21.1)};
+    assert_true(select_is_within_noise(&candidates[0], &candidates[1]));
+    candidates[0].launch_us = fast;
+    candidates[1].launch_us = slow;
+    candidates[0].launches = candidates[1].launches = 5;
+    assert_false(select_is_within_noise(&candidates[0], &candidates[1]));
+    assert_true(select_describe(candidates, 2, 0).confidence > 0.999);
+}
+
+static void launches_that_disagree_are_noise(void **state) {
+    (void)state;
+    const double one[] = {10, 10, 10, 10, 10}, other[] = {11, 9, 12, 9.5, 10.5};
+    struct candidate candidates[] = {with_time(0, 10, 10), with_time(1, 10.5, 10)};
+    assert_false(select_is_within_noise(&candidates[0], &candidates[1]));
+    candidates[0].launch_us = one;
+    candidates[1].launch_us = other;
+    candidates[0].launches = candidates[1].launches = 5;
+    assert_true(select_is_within_noise(&candidates[0], &candidates[1]));
+}
+
+static void regret_is_the_most_that_the_intervals_allow(void **state) {
+    (void)state;
+    const struct candidate candidates[] = {with_interval(0, 10, 10, 9, 12), with_interval(1, 11, 10, 10, 13),
+                                           with_interval(2, 20, 10, 8, 30)};
+    expect_near(select_describe(candidates, 3, 0).regret, 0.5);
+    const struct candidate clear[] = {with_interval(0, 10, 10, 9, 11), with_interval(1, 20, 10, 19, 21)};
+    expect_near(select_describe(clear, 2, 0).regret, 0);
+}
+
+// ---- rows of cells
+
+enum { TOKENS = 5, STRATEGIES = 2 };
+
+// A row in which strategy 0 or 1 is best by `losses` of the other, as may_win says.
+static void choose_row(const double losses[TOKENS][STRATEGIES], bool within_noise, size_t winners[TOKENS]) {
+    struct candidate candidates[TOKENS][STRATEGIES];
+    bool may_win[TOKENS][STRATEGIES];
+    struct select_cell cells[TOKENS];
+    for (size_t t = 0; t < TOKENS; t++) {
+        for (uint8_t s = 0; s < STRATEGIES; s++) {
+            candidates[t][s] = with_time(s, 10 * (1 + losses[t][s]), 10);
+            may_win[t][s] = within_noise || losses[t][s] == 0;
+        }
+        cells[t] = (struct select_cell){candidates[t], may_win[t], STRATEGIES, 0};
+    }
+    assert_true(select_row(cells, TOKENS));
+    for (size_t t = 0; t < TOKENS; t++) winners[t] = cells[t].winner;
+}
+
+static const double flip[TOKENS][STRATEGIES] = {{0, 0.5}, {0, 0.3}, {0.01, 0}, {0, 0.2}, {0, 0.1}};
+
+static void a_flip_that_the_data_supports_stays(void **state) {
+    (void)state;
+    size_t winners[TOKENS];
+    choose_row(flip, false, winners);
+    const size_t expected[TOKENS] = {0, 0, 1, 0, 0};
+    assert_memory_equal(winners, expected, sizeof expected);
+}
+
+static void a_flip_within_noise_is_none(void **state) {
+    (void)state;
+    size_t winners[TOKENS];
+    choose_row(flip, true, winners);
+    const size_t expected[TOKENS] = {0, 0, 0, 0, 0};
+    assert_memory_equal(winners, expected, sizeof expected);
+}
+
+static void of_equally_steady_choices_the_least_bad_is_made(void **state) {
+    (void)state;
+    const double losses[TOKENS][STRATEGIES] = {{0.02, 0}, {0, 0.01}, {0.03, 0}, {0, 0.01}, {0.01, 0}};
+    size_t winners[TOKENS];
+    choose_row(losses, true, winners);
+    const size_t expected[TOKENS] = {1, 1, 1, 1, 1};
+    assert_memory_equal(winners, expected, sizeof expected);
+}
+
+static void cells_without_candidates_part_a_row(void **state) {
+    (void)state;
+    struct candidate candidates[] = {with_time(0, 10, 10), with_time(1, 11, 10)};
+    const bool may_win[] = {true, true};
+    struct select_cell cells[] = {{candidates, may_win, 2, 9}, {NULL, NULL, 0, 9}, {candidates, may_win, 2, 9}};
+    assert_true(select_row(cells, 3));
+    assert_int_equal(cells[0].winner, 0);
+    assert_int_equal(cells[2].winner, 0);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_least_median_wins),
-        cmocka_unit_test(equal_medians_keep_the_order_of_the_list),
+        cmocka_unit_test(the_least_badness_wins),
+        cmocka_unit_test(equal_ones_keep_the_order_of_the_list),
         cmocka_unit_test(a_single_candidate_has_nothing_to_compare),
         cmocka_unit_test(confidence_is_the_chance_that_the_order_is_right),
-        cmocka_unit_test(regret_is_the_most_that_the_choice_can_lose),
+        cmocka_unit_test(launches_are_compared_with_each_other),
+        cmocka_unit_test(launches_that_disagree_are_noise),
+        cmocka_unit_test(regret_is_the_most_that_the_intervals_allow),
+        cmocka_unit_test(a_flip_that_the_data_supports_stays),
+        cmocka_unit_test(a_flip_within_noise_is_none),
+        cmocka_unit_test(of_equally_steady_choices_the_least_bad_is_made),
+        cmocka_unit_test(cells_without_candidates_part_a_row),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

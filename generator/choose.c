@@ -1,0 +1,485 @@
+// Rows to the cells of a table; see table.h, and select.c for the rule.
+//
+// A plane (one block and fusion) is chosen at a time: the levels of all its strategies are laid out as one array,
+// what was measured beside what is derived; every cell gets the losses of its bin; then each row of token counts
+// is chosen together.
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "large.h"
+#include "parallel.h"
+#include "select.h"
+#include "table.h"
+
+enum { NO_ROW = UINT32_MAX };
+
+// The rows of every cell, as lists: first[cell] is a row, next[row] another one of its cell. Rows of shapes that
+// are no cell are in `elsewhere`, in their own order.
+struct chains {
+    uint32_t *first, *next, *elsewhere;
+    size_t elsewhere_count;
+};
+
+// What did not compete.
+struct left_out {
+    size_t loopback_rows, rows_of_others[NAMES_MAX];
+};
+
+struct choosing {
+    const struct rows *rows;
+    const struct selection *selection;
+    uint8_t loopback; // the place of that name in the list of placements
+    struct chains chains;
+    struct table *table;
+    uint8_t *incumbents; // by cell; NAME_NONE: none. NULL: no table was there
+    struct plane_place {
+        size_t block, fusion;
+        struct left_out left_out;
+        bool failed; // out of memory
+    } * places;
+    size_t place_count;
+};
+
+// One plane while it is chosen.
+struct choosing_plane {
+    const struct choosing *choosing;
+    const struct grid_block *block;
+    size_t fusion, first_cell, cells;
+    uint8_t strategies[NAMES_MAX], place_of[NAMES_MAX];
+    size_t strategy_count;
+    double *levels, *spreads; // [strategy][cell]; spread 0: measured
+    uint32_t *row_of;         // [strategy][cell], or NO_ROW
+    struct shape_levels *extra;
+    double *extra_levels;
+    size_t extra_count;
+};
+
+// ---- rows to their cells
+
+static bool refuse_twice(const struct rows *rows, size_t earlier, size_t later, const struct lists *lists,
+                         struct problem *problem) {
+    const struct row *a = &rows->row[earlier], *b = &rows->row[later];
+    return problem_set(problem,
+                       "%s:%u: the same cell and strategy, %s, as in %s:%u; one time each would be right",
+                       rows_file_of(rows, later)->path, b->line, lists->strategies.name[b->strategy],
+                       rows_file_of(rows, earlier)->path, a->line);
+}
+
+// Where the row of this strategy stands in a list of rows, or the list's end.
+static uint32_t *find_strategy(const struct rows *rows, const struct chains *chains, uint32_t *first,
+                               uint8_t strategy) {
+    while (*first != NO_ROW && rows->row[*first].strategy != strategy) first = &chains->next[*first];
+    return first;
+}
+
+// Enters every row into the list of its cell; of repeated ones the least, or none: then they are a problem.
+static bool chain_rows(const struct rows *rows, struct grid *grid, struct chains *chains, bool least,
+                       const struct lists *lists, struct problem *problem) {
+    memset(chains->first, 0xff, (grid->cell_count + 1) * sizeof *chains->first);
+    uint32_t *first = NULL; // of the cell; the strategies of a cell mostly follow each other
+    for (size_t i = 0; i < rows->count; i++) {
+        bool as_before = i > 0 && cell_key_equal(&rows->row[i].key, &rows->row[i - 1].key);
+        if (!as_before) {
+            size_t cell = grid_find(grid, &rows->row[i].key);
+            first = cell == GRID_NO_CELL ? NULL : &chains->first[cell];
+        }
+        if (first == NULL) {
+            chains->elsewhere[chains->elsewhere_count++] = (uint32_t)i;
+            continue;
+        }
+        uint32_t *other = find_strategy(rows, chains, first, rows->row[i].strategy);
+        if (*other != NO_ROW) {
+            if (!least) return refuse_twice(rows, *other, i, lists, problem);
+            if (rows->row[i].time_us >= rows->row[*other].time_us) continue;
+            chains->next[i] = chains->next[*other];
+        } else {
+            chains->next[i] = NO_ROW;
+        }
+        *other = (uint32_t)i;
+    }
+    return true;
+}
+
+static bool is_barred_loopback(const struct choosing *choosing, const struct row *row) {
+    return row->placement == choosing->loopback && !choosing->selection->loopback;
+}
+
+static bool competes(const struct choosing *choosing, const struct row *row) {
+    return !is_barred_loopback(choosing, row) && choosing->selection->may_win[row->strategy];
+}
+
+// ---- a plane's levels
+
+static bool is_in_plane(const struct choosing_plane *plane, const struct cell_key *key) {
+    const struct grid_block *block = plane->block;
+    return key->world_size == block->world_size && key->dtype == block->dtype && key->op == block->op &&
+           key->mode == block->mode && key->fusion == block->fusion[plane->fusion];
+}
+
+static void add_strategy(struct choosing_plane *plane, uint8_t strategy) {
+    if (plane->place_of[strategy] != NAME_NONE) return;
+    plane->place_of[strategy] = (uint8_t)plane->strategy_count;
+    plane->strategies[plane->strategy_count++] = strategy;
+}
+
+// The strategies that have a time in the plane and may win; counts the rows of others.
+static void find_strategies(struct choosing_plane *plane, struct left_out *left_out) {
+    const struct choosing *choosing = plane->choosing;
+    memset(plane->place_of, NAME_NONE, sizeof plane->place_of);
+    for (size_t cell = plane->first_cell; cell < plane->first_cell + plane->cells; cell++) {
+        uint32_t row = choosing->chains.first[cell];
+        for (; row != NO_ROW; row = choosing->chains.next[row]) {
+            const struct row *of = &choosing->rows->row[row];
+            if (competes(choosing, of)) {
+                add_strategy(plane, of->strategy);
+            } else if (is_barred_loopback(choosing, of)) {
+                left_out->loopback_rows++;
+            } else {
+                left_out->rows_of_others[of->strategy]++;
+            }
+        }
+    }
+}
+
+static bool allocate_plane(struct choosing_plane *plane) {
+    size_t levels = plane->strategy_count * plane->cells;
+    plane->levels = malloc((levels + 1) * sizeof *plane->levels);
+    plane->spreads = calloc(levels + 1, sizeof *plane->spreads);
+    plane->row_of = malloc((levels + 1) * sizeof *plane->row_of);
+    if (plane->levels == NULL || plane->spreads == NULL || plane->row_of == NULL) return false;
+    memset(plane->row_of, 0xff, (levels + 1) * sizeof *plane->row_of);
+    for (size_t i = 0; i < levels; i++) plane->levels[i] = NAN;
+    return true;
+}
+
+static void lay_out_rows(struct choosing_plane *plane) {
+    const struct choosing *choosing = plane->choosing;
+    for (size_t cell = 0; cell < plane->cells; cell++) {
+        uint32_t row = choosing->chains.first[plane->first_cell + cell];
+        for (; row != NO_ROW; row = choosing->chains.next[row]) {
+            const struct row *of = &choosing->rows->row[row];
+            if (!competes(choosing, of)) continue;
+            size_t at = plane->place_of[of->strategy] * plane->cells + cell;
+            plane->levels[at] = log2(of->time_us);
+            plane->row_of[at] = row;
+        }
+    }
+}
+
+// What was not measured, and follows from what was.
+static void lay_out_derived(struct choosing_plane *plane) {
+    const struct selection *selection = plane->choosing->selection;
+    for (size_t i = 0; i < selection->derived_count; i++) {
+        const struct derived_time *derived = &selection->derived[i];
+        if (!is_in_plane(plane, &derived->key) || plane->place_of[derived->strategy] == NAME_NONE) continue;
+        size_t cell = grid_place(plane->block, plane->fusion, &derived->key);
+        if (cell == GRID_NO_CELL) continue;
+        size_t at = plane->place_of[derived->strategy] * plane->cells + cell - plane->first_cell;
+        if (plane->row_of[at] != NO_ROW) continue;
+        plane->levels[at] = log2(derived->time_us);
+        plane->spreads[at] = derived->spread;
+    }
+}
+
+// Rows of shapes that are no cell, gathered by shape.
+static bool lay_out_elsewhere(struct choosing_plane *plane) {
+    const struct choosing *choosing = plane->choosing;
+    const struct chains *chains = &choosing->chains;
+    const struct cell_key *last = NULL;
+    for (size_t i = 0; i < chains->elsewhere_count; i++) {
+        const struct row *row = &choosing->rows->row[chains->elsewhere[i]];
+        if (!is_in_plane(plane, &row->key) || plane->place_of[row->strategy] == NAME_NONE ||
+            !competes(choosing, row)) {
+            continue;
+        }
+        if (last == NULL || !cell_key_equal(last, &row->key)) {
+            size_t count = plane->extra_count, width = plane->strategy_count;
+            struct shape_levels *extra = realloc(plane->extra, (count + 1) * sizeof *extra);
+            if (extra != NULL) plane->extra = extra;
+            double *levels = realloc(plane->extra_levels, (count + 1) * width * sizeof *levels);
+            if (levels != NULL) plane->extra_levels = levels;
+            if (extra == NULL || levels == NULL) return false;
+            for (size_t s = 0; s < width; s++) levels[count * width + s] = NAN;
+            extra[count].hidden = grid_answering(&plane->block->hidden_sizes, row->key.hidden_size,
+                                                 choosing->selection->lookup == LOOKUP_FLOOR);
+            extra[count].tokens = grid_answering(&plane->block->num_tokens, row->key.num_tokens,
+                                                 choosing->selection->lookup == LOOKUP_FLOOR);
+            plane->extra_count++;
+            last = &row->key;
+        }
+        size_t at = (plane->extra_count - 1) * plane->strategy_count + plane->place_of[row->strategy];
+        plane->extra_levels[at] = log2(row->time_us);
+    }
+    for (size_t i = 0; i < plane->extra_count; i++) {
+        plane->extra[i].levels = plane->extra_levels + i * plane->strategy_count;
+    }
+    return true;
+}
+
+static void free_plane(struct choosing_plane *plane) {
+    free(plane->levels);
+    free(plane->spreads);
+    free(plane->row_of);
+    free(plane->extra);
+    free(plane->extra_levels);
+}
+
+// ---- numerics
+
+static uint64_t bits_of(const struct choosing_plane *plane, size_t strategy, size_t cell) {
+    uint32_t row = plane->row_of[strategy * plane->cells + cell];
+    const struct rows *rows = plane->choosing->rows;
+    return row == NO_ROW || rows->detail == NULL ? 0 : rows->detail[row].bits;
+}
+
+// Whether two strategies have equal bits wherever both are known, and somewhere are.
+static bool have_equal_bits(const struct choosing_plane *plane, size_t a, size_t b) {
+    bool seen = false;
+    for (size_t cell = 0; cell < plane->cells; cell++) {
+        uint64_t left = bits_of(plane, a, cell), right = bits_of(plane, b, cell);
+        if (left == 0 || right == 0) continue;
+        if (left != right) return false;
+        seen = true;
+    }
+    return seen;
+}
+
+// Takes the levels of strategies with other bits than the one that is wanted.
+static void drop_other_bits(struct choosing_plane *plane) {
+    uint8_t wanted = plane->choosing->selection->same_bits_as;
+    if (wanted == NAME_NONE) return;
+    uint8_t reference = plane->place_of[wanted];
+    for (size_t s = 0; s < plane->strategy_count; s++) {
+        if (s == reference) continue;
+        if (reference != NAME_NONE && have_equal_bits(plane, s, reference)) continue;
+        for (size_t cell = 0; cell < plane->cells; cell++) plane->levels[s * plane->cells + cell] = NAN;
+    }
+}
+
+// ---- choosing a row
+
+struct row_of_cells {
+    struct select_cell *cells;
+    struct candidate *candidates; // [cell][strategy]
+    bool *may_win;
+    struct loss *losses;
+};
+
+static bool allocate_row(struct row_of_cells *row, size_t tokens, size_t strategies) {
+    row->cells = calloc(tokens + 1, sizeof *row->cells);
+    row->candidates = malloc((tokens * strategies + 1) * sizeof *row->candidates);
+    row->may_win = malloc(tokens * strategies + 1);
+    row->losses = malloc((strategies + 1) * sizeof *row->losses);
+    return row->cells != NULL && row->candidates != NULL && row->may_win != NULL && row->losses != NULL;
+}
+
+static void free_row(struct row_of_cells *row) {
+    free(row->cells);
+    free(row->candidates);
+    free(row->may_win);
+    free(row->losses);
+}
+
+static struct candidate candidate_of(const struct choosing_plane *plane, size_t strategy, size_t cell,
+                                     const struct loss *loss) {
+    const struct rows *rows = plane->choosing->rows;
+    size_t at = strategy * plane->cells + cell;
+    uint32_t row = plane->row_of[at];
+    const struct row_detail *detail =
+        row == NO_ROW || rows->detail == NULL ? &rows_no_detail : &rows->detail[row];
+    return (struct candidate){
+        .level = plane->levels[at],
+        .low_us = detail->low_us,
+        .high_us = detail->high_us,
+        .launch_us = detail->launch_us,
+        .launches = detail->launches,
+        .spread = plane->spreads[at],
+        .badness = loss->expected,
+        .worst = loss->worst,
+        .strategy = plane->strategies[strategy],
+    };
+}
+
+// Who is within noise of the cell's best; where the incumbent is among them, it alone.
+static void find_who_may_win(const struct choosing *choosing, size_t cell, struct select_cell *of, bool *may_win) {
+    size_t best = select_best(of->candidates, of->count);
+    uint8_t incumbent = choosing->incumbents == NULL ? NAME_NONE : choosing->incumbents[cell];
+    bool stays = false;
+    for (size_t i = 0; i < of->count; i++) {
+        may_win[i] = i == best || select_is_within_noise(&of->candidates[best], &of->candidates[i]);
+        stays = stays || (may_win[i] && of->candidates[i].strategy == incumbent);
+    }
+    for (size_t i = 0; stays && i < of->count; i++) may_win[i] = of->candidates[i].strategy == incumbent;
+    of->may_win = may_win;
+}
+
+static void fill_cell(struct choosing_plane *plane, struct row_of_cells *row, size_t hidden, size_t tokens) {
+    const struct choosing *choosing = plane->choosing;
+    size_t cell = hidden * plane->block->num_tokens.count + tokens, width = plane->strategy_count;
+    const struct plane levels = {plane->levels, width, plane->block->hidden_sizes.count,
+                                 plane->block->num_tokens.count};
+    struct candidate *candidates = row->candidates + tokens * width;
+    size_t count = 0;
+    bins_losses(&levels, choosing->selection->lookup, hidden, tokens, plane->extra, plane->extra_count,
+                row->losses);
+    for (size_t s = 0; s < width; s++) {
+        if (!isinf(row->losses[s].expected)) candidates[count++] = candidate_of(plane, s, cell, &row->losses[s]);
+    }
+    row->cells[tokens] = (struct select_cell){.candidates = candidates, .count = count};
+    if (count == 0) return;
+    find_who_may_win(choosing, plane->first_cell + cell, &row->cells[tokens], row->may_win + tokens * width);
+}
+
+static struct cell cell_of(const struct choosing_plane *plane, const struct select_cell *of, size_t cell) {
+    const struct rows *rows = plane->choosing->rows;
+    if (of->count == 0) return table_unmeasured;
+    const struct candidate *winner = &of->candidates[of->winner];
+    struct choice choice = select_describe(of->candidates, of->count, of->winner);
+    uint32_t row = plane->row_of[plane->place_of[winner->strategy] * plane->cells + cell];
+    return (struct cell){
+        .time_us = row == NO_ROW ? exp2(winner->level) : rows->row[row].time_us,
+        .margin = choice.margin,
+        .confidence = choice.confidence,
+        .regret = choice.regret,
+        .bound_us = row == NO_ROW || rows->detail == NULL ? NAN : rows->detail[row].bound_us,
+        .strategy = winner->strategy,
+        .runner_up = choice.runner_up == NO_RUNNER_UP ? NAME_NONE : of->candidates[choice.runner_up].strategy,
+        .placement = row == NO_ROW ? NAME_NONE : rows->row[row].placement,
+        .derived = row == NO_ROW,
+    };
+}
+
+static bool choose_rows(struct choosing_plane *plane) {
+    size_t tokens = plane->block->num_tokens.count, hidden_sizes = plane->block->hidden_sizes.count;
+    struct row_of_cells row = {NULL, NULL, NULL, NULL};
+    bool ok = allocate_row(&row, tokens, plane->strategy_count);
+    for (size_t h = 0; ok && h < hidden_sizes; h++) {
+        for (size_t t = 0; t < tokens; t++) fill_cell(plane, &row, h, t);
+        ok = select_row(row.cells, tokens);
+        struct cell *cells = plane->choosing->table->cells + plane->first_cell + h * tokens;
+        for (size_t t = 0; ok && t < tokens; t++) cells[t] = cell_of(plane, &row.cells[t], h * tokens + t);
+    }
+    free_row(&row);
+    return ok;
+}
+
+static void choose_plane(void *context, size_t index) {
+    const struct choosing *choosing = context;
+    struct plane_place *place = &choosing->places[index];
+    const struct grid_block *block = &choosing->table->grid.blocks[place->block];
+    struct choosing_plane plane = {
+        .choosing = choosing,
+        .block = block,
+        .fusion = place->fusion,
+        .cells = block->hidden_sizes.count * block->num_tokens.count,
+    };
+    plane.first_cell = block->first_cell + place->fusion * plane.cells;
+    find_strategies(&plane, &place->left_out);
+    bool ok = allocate_plane(&plane);
+    if (ok) {
+        lay_out_rows(&plane);
+        lay_out_derived(&plane);
+        ok = lay_out_elsewhere(&plane);
+    }
+    if (ok) drop_other_bits(&plane);
+    ok = ok && choose_rows(&plane);
+    free_plane(&plane);
+    place->failed = !ok;
+}
+
+// ---- all planes
+
+static bool list_planes(struct choosing *choosing) {
+    const struct grid *grid = &choosing->table->grid;
+    for (size_t i = 0; i < grid->block_count; i++) choosing->place_count += grid->blocks[i].fusion_count;
+    choosing->places = calloc(choosing->place_count + 1, sizeof *choosing->places);
+    if (choosing->places == NULL) return false;
+    size_t count = 0;
+    for (size_t i = 0; i < grid->block_count; i++) {
+        for (size_t fusion = 0; fusion < grid->blocks[i].fusion_count; fusion++) {
+            choosing->places[count].block = i;
+            choosing->places[count++].fusion = fusion;
+        }
+    }
+    return true;
+}
+
+// What the table that was there has for each cell.
+static bool find_incumbents(struct choosing *choosing) {
+    struct table *incumbent = choosing->selection->incumbent;
+    const struct grid *grid = &choosing->table->grid;
+    if (incumbent == NULL) return true;
+    choosing->incumbents = malloc(grid->cell_count + 1);
+    if (choosing->incumbents == NULL) return false;
+    for (size_t i = 0; i < grid->cell_count; i++) {
+        struct cell_key key = grid_key(grid, i);
+        const struct cell *cell = table_find(incumbent, &key);
+        choosing->incumbents[i] = cell == NULL ? NAME_NONE : cell->strategy;
+    }
+    return true;
+}
+
+// Small tables are not worth a second thread.
+static bool choose_planes(struct choosing *choosing) {
+    enum { CELLS_FOR_A_THREAD = 4096 };
+    struct table *table = choosing->table;
+    parallel_run(choosing->place_count, 1 + table->grid.cell_count / CELLS_FOR_A_THREAD, choose_plane, choosing);
+    bool ok = true;
+    for (size_t i = 0; i < choosing->place_count; i++) {
+        const struct plane_place *place = &choosing->places[i];
+        ok = ok && !place->failed;
+        table->loopback_rows += place->left_out.loopback_rows;
+        for (size_t j = 0; j < NAMES_MAX; j++) table->rows_of_others[j] += place->left_out.rows_of_others[j];
+    }
+    return ok;
+}
+
+static bool add_cells(struct grid *grid, const struct rows *rows, const struct selection *selection) {
+    for (size_t i = 0; i < rows->count && !selection->only_more_cells; i++) {
+        bool as_before = i > 0 && cell_key_equal(&rows->row[i].key, &rows->row[i - 1].key);
+        if (!as_before && !grid_add(grid, &rows->row[i].key)) return false;
+    }
+    for (size_t i = 0; i < selection->more_cell_count; i++) {
+        if (!grid_add(grid, &selection->more_cells[i])) return false;
+    }
+    return true;
+}
+
+static bool choose(struct choosing *choosing, const struct lists *lists, struct problem *problem) {
+    struct table *table = choosing->table;
+    struct chains *chains = &choosing->chains;
+    size_t cells = table->grid.cell_count, rows = choosing->rows->count;
+    table->cells = large_allocate((cells + 1) * sizeof *table->cells);
+    chains->first = large_allocate((cells + 1) * sizeof *chains->first);
+    chains->next = large_allocate((rows + 1) * sizeof *chains->next);
+    chains->elsewhere = malloc((choosing->selection->only_more_cells ? rows + 1 : 1) * sizeof *chains->elsewhere);
+    if (table->cells == NULL || chains->first == NULL || chains->next == NULL || chains->elsewhere == NULL ||
+        rows >= NO_ROW || !list_planes(choosing) || !find_incumbents(choosing)) {
+        return problem_set(problem, "out of memory");
+    }
+    if (!chain_rows(choosing->rows, &table->grid, chains, choosing->selection->least, lists, problem)) return false;
+    return choose_planes(choosing) || problem_set(problem, "out of memory");
+}
+
+struct table *table_select(const struct rows *rows, const struct selection *selection,
+                           const struct lists *lists, struct problem *problem) {
+    static const char loopback[] = "loopback";
+    struct table *table = calloc(1, sizeof *table);
+    struct choosing choosing = {
+        .rows = rows,
+        .selection = selection,
+        .loopback = names_find(&lists->placements, loopback, loopback + strlen(loopback)),
+        .table = table,
+    };
+    bool ok = (table != NULL && add_cells(&table->grid, rows, selection)) || problem_set(problem, "out of memory");
+    ok = ok && grid_close(&table->grid, problem) && choose(&choosing, lists, problem);
+    free(choosing.chains.first);
+    free(choosing.chains.next);
+    free(choosing.chains.elsewhere);
+    free(choosing.incumbents);
+    free(choosing.places);
+    if (ok) return table;
+    table_free(table);
+    return NULL;
+}
