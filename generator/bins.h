@@ -25,14 +25,31 @@ struct shape_levels {
     size_t hidden, tokens; // the cell that answers for it
 };
 
+// A shape that is asked for, and how often: which cell answers, and how far it lies from that cell's own sizes
+// towards their neighbours: -0.5 is halfway to the smaller size, 1 the larger one.
+struct bin_shape {
+    size_t hidden, tokens;
+    double hidden_share, tokens_share, weight;
+};
+
 struct loss {
     double expected, worst; // as shares of the best time; INFINITY where the strategy cannot do the cell's shape
 };
 
+// What is known of the bins of a plane beside its levels.
+struct bins {
+    enum lookup lookup;
+    const struct shape_levels *extra; // measured shapes that are no cell
+    size_t extra_count;
+    const struct bin_shape *workload; // what is asked for; none: all shapes of a bin alike
+    size_t workload_count;
+};
+
 // What each strategy loses in the cell, into losses[strategy]. The levels between two sizes are those of a line
-// in log2 time over log2 size; where a neighbour has no time, the cell's own count. All shapes of a bin count
-// alike, as a ratio: the trapezoid rule over its middle and borders. Shapes of `extra` count as its corners do.
-void bins_losses(const struct plane *plane, enum lookup lookup, size_t hidden, size_t tokens,
-                 const struct shape_levels *extra, size_t extra_count, struct loss *losses);
+// in log2 time over log2 size; where a neighbour has no time, the cell's own count. The shapes that a workload
+// has in the bin count by their weight; without any, all shapes of the bin alike, as a ratio: the trapezoid rule
+// over its middle and borders, and measured shapes inside as much as its corners.
+void bins_losses(const struct plane *plane, const struct bins *bins, size_t hidden, size_t tokens,
+                 struct loss *losses);
 
 #endif

@@ -1,8 +1,10 @@
 -- gentables check: whether the tables that are checked in are what the rows give. Writes nothing.
 local changes = require "changes"
+local choice = require "choice"
 local file = require "core.file"
 local formats = require "formats"
 local model = require "model"
+local options = require "options"
 local render = require "render"
 local tables = require "core.table"
 
@@ -51,7 +53,9 @@ local function mending_command(args, out)
   if args.mend then return args.mend end
   local words = { quoted(gentables.program), "generate --data-dir", quoted(args.data_dir),
     "--arch", quoted(args.arch), "--out", quoted(out) }
-  if args.formats then words[#words + 1] = "--formats " .. quoted(args.formats) end
+  for _, name in ipairs { "formats", "against", "numerics", "workload", "choose" } do
+    if args[name] then words[#words + 1] = ("--%s %s"):format(name, quoted(args[name])) end
+  end
   return table.concat(words, " ")
 end
 
@@ -78,7 +82,7 @@ end
 return {
   difference = difference,
   summary = "Says whether the tables in a folder are what the rows give; exit code 1 if not.",
-  options = {
+  options = options.with(choice.options, {
     { name = "data-dir", value = "DIR", help = "folder of benchmark.tp{N}.{arch}.csv", required = true },
     { name = "arch", value = "ARCH", required = true,
       help = "what it is for: host, host-NAME, sm90 ..., or all: every smXX" },
@@ -86,11 +90,11 @@ return {
     { name = "formats", value = "LIST",
       help = "of " .. table.concat(formats.names(), ",") .. " (default: all)" },
     { name = "mend", value = "COMMAND", help = "what mends a difference, to be printed (default: generate)" },
-  },
+  }),
   example = "gentables check --data-dir tables/host --arch host --tables tables/host",
   run = function(args)
-    local source = model.load(args.data_dir, args.arch)
-    local folder = (args.tables or source.data_dir):gsub("(.)/+$", "%1")
+    local folder = (args.tables or args.data_dir):gsub("(.)/+$", "%1")
+    local source = model.load(args.data_dir, args.arch, args, folder)
     local chosen, differing = render.files(source, args.formats), 0
     for _, made in ipairs(chosen) do
       local same = compare(folder .. "/" .. made.file, made.text, source.rows)

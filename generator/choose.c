@@ -52,7 +52,8 @@ struct choosing_plane {
     uint32_t *row_of;         // [strategy][cell], or NO_ROW
     struct shape_levels *extra;
     double *extra_levels;
-    size_t extra_count;
+    struct bin_shape *workload;
+    struct bins bins;
 };
 
 // ---- rows to their cells
@@ -194,7 +195,7 @@ static bool lay_out_elsewhere(struct choosing_plane *plane) {
             continue;
         }
         if (last == NULL || !cell_key_equal(last, &row->key)) {
-            size_t count = plane->extra_count, width = plane->strategy_count;
+            size_t count = plane->bins.extra_count, width = plane->strategy_count;
             struct shape_levels *extra = realloc(plane->extra, (count + 1) * sizeof *extra);
             if (extra != NULL) plane->extra = extra;
             double *levels = realloc(plane->extra_levels, (count + 1) * width * sizeof *levels);
@@ -205,15 +206,42 @@ static bool lay_out_elsewhere(struct choosing_plane *plane) {
                                                  choosing->selection->lookup == LOOKUP_FLOOR);
             extra[count].tokens = grid_answering(&plane->block->num_tokens, row->key.num_tokens,
                                                  choosing->selection->lookup == LOOKUP_FLOOR);
-            plane->extra_count++;
+            plane->bins.extra_count++;
             last = &row->key;
         }
-        size_t at = (plane->extra_count - 1) * plane->strategy_count + plane->place_of[row->strategy];
+        size_t at = (plane->bins.extra_count - 1) * plane->strategy_count + plane->place_of[row->strategy];
         plane->extra_levels[at] = log2(row->time_us);
     }
-    for (size_t i = 0; i < plane->extra_count; i++) {
+    for (size_t i = 0; i < plane->bins.extra_count; i++) {
         plane->extra[i].levels = plane->extra_levels + i * plane->strategy_count;
     }
+    plane->bins.extra = plane->extra;
+    return true;
+}
+
+// How far `value` lies from the size at `place` of an axis towards its neighbour, as in struct bin_shape.
+static double share_of(const struct axis *axis, size_t place, uint32_t value) {
+    double own = log2(axis->value[place]), asked = log2(value);
+    if (asked < own) return place == 0 ? 0 : (asked - own) / (own - log2(axis->value[place - 1]));
+    return place + 1 == axis->count ? 0 : (asked - own) / (log2(axis->value[place + 1]) - own);
+}
+
+// The shapes that the workload asks for, by the cells that answer.
+static bool lay_out_workload(struct choosing_plane *plane) {
+    const struct selection *selection = plane->choosing->selection;
+    const struct axis *hidden_sizes = &plane->block->hidden_sizes, *num_tokens = &plane->block->num_tokens;
+    bool floor = selection->lookup == LOOKUP_FLOOR;
+    plane->workload = malloc((selection->workload_count + 1) * sizeof *plane->workload);
+    if (plane->workload == NULL) return false;
+    for (size_t i = 0; i < selection->workload_count; i++) {
+        const struct workload_shape *shape = &selection->workload[i];
+        size_t hidden = grid_answering(hidden_sizes, shape->hidden_size, floor);
+        size_t tokens = grid_answering(num_tokens, shape->num_tokens, floor);
+        plane->workload[i] = (struct bin_shape){hidden, tokens, share_of(hidden_sizes, hidden, shape->hidden_size),
+                                                share_of(num_tokens, tokens, shape->num_tokens), shape->weight};
+    }
+    plane->bins.workload = plane->workload;
+    plane->bins.workload_count = selection->workload_count;
     return true;
 }
 
@@ -223,6 +251,7 @@ static void free_plane(struct choosing_plane *plane) {
     free(plane->row_of);
     free(plane->extra);
     free(plane->extra_levels);
+    free(plane->workload);
 }
 
 // ---- numerics
@@ -321,8 +350,7 @@ static void fill_cell(struct choosing_plane *plane, struct row_of_cells *row, si
                                  plane->block->num_tokens.count};
     struct candidate *candidates = row->candidates + tokens * width;
     size_t count = 0;
-    bins_losses(&levels, choosing->selection->lookup, hidden, tokens, plane->extra, plane->extra_count,
-                row->losses);
+    bins_losses(&levels, &plane->bins, hidden, tokens, row->losses);
     for (size_t s = 0; s < width; s++) {
         if (!isinf(row->losses[s].expected)) candidates[count++] = candidate_of(plane, s, cell, &row->losses[s]);
     }
@@ -373,6 +401,7 @@ static void choose_plane(void *context, size_t index) {
         .block = block,
         .fusion = place->fusion,
         .cells = block->hidden_sizes.count * block->num_tokens.count,
+        .bins.lookup = choosing->selection->lookup,
     };
     plane.first_cell = block->first_cell + place->fusion * plane.cells;
     find_strategies(&plane, &place->left_out);
@@ -380,7 +409,7 @@ static void choose_plane(void *context, size_t index) {
     if (ok) {
         lay_out_rows(&plane);
         lay_out_derived(&plane);
-        ok = lay_out_elsewhere(&plane);
+        ok = lay_out_elsewhere(&plane) && lay_out_workload(&plane);
     }
     if (ok) drop_other_bits(&plane);
     ok = ok && choose_rows(&plane);
@@ -436,12 +465,15 @@ static bool choose_planes(struct choosing *choosing) {
 }
 
 static bool add_cells(struct grid *grid, const struct rows *rows, const struct selection *selection) {
-    for (size_t i = 0; i < rows->count && !selection->only_more_cells; i++) {
-        bool as_before = i > 0 && cell_key_equal(&rows->row[i].key, &rows->row[i - 1].key);
-        if (!as_before && !grid_add(grid, &rows->row[i].key)) return false;
-    }
     for (size_t i = 0; i < selection->more_cell_count; i++) {
         if (!grid_add(grid, &selection->more_cells[i])) return false;
+    }
+    size_t closed_blocks = selection->only_more_cells ? grid->block_count : 0;
+    for (size_t i = 0; i < rows->count; i++) {
+        const struct cell_key *key = &rows->row[i].key;
+        bool as_before = i > 0 && cell_key_equal(key, &rows->row[i - 1].key);
+        if (as_before || grid_block_of(grid, key) < closed_blocks) continue;
+        if (!grid_add(grid, key)) return false;
     }
     return true;
 }

@@ -9,6 +9,7 @@
 --   reader    who reads it, for help and the report
 --   archs     function(row of lists.archs) -> whether such an arch has it; absent: every arch has
 --   why_not   said where it is asked for and the arch has none
+--   lookup    how its reader finds the cell of a shape: "floor" (of log2), or, if absent, the nearest size
 --   plane     it has no axis for dtype, op and mode: it holds those of the spec's `table`
 --   scope     "all": made of all SM versions of a folder (--arch all), not of one arch
 --   per_tp    one file for each TP size: `file` has {tp}, the template sees `world`
@@ -100,6 +101,7 @@ formats.list = {
     archs = function(arch) return arch.sm end,
     why_not = "TensorRT-LLM has tables for smXX only",
     plane = true,
+    lookup = "floor",
     names = function(strategy) return strategy.trtllm ~= nil end,
     left_out = trtllm_leaves_out },
   { name = "trtllm-header", file = "customAllReduceUtils.h", template = "tables/customAllReduceUtils.h.tmpl",

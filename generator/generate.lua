@@ -1,8 +1,10 @@
 -- gentables generate: rows -> table -> artifacts. Measures nothing; touches only files that change.
+local choice = require "choice"
 local fail = require "fail"
 local file = require "core.file"
 local formats = require "formats"
 local model = require "model"
+local options = require "options"
 local render = require "render"
 local trtllm_generator = require "trtllm_generator"
 
@@ -10,7 +12,7 @@ local function padded(word) return ("%-10s"):format(word) end
 
 return {
   summary = "Makes the tables of an arch from the rows in a folder: winners by median.",
-  options = {
+  options = options.with(choice.options, {
     { name = "data-dir", value = "DIR", help = "folder of benchmark.tp{N}.{arch}.csv" },
     { name = "arch", value = "ARCH", help = "what it is for: host, host-NAME, sm90 ..., or all: every smXX" },
     { name = "sm", value = "N,N...", help = "of all smXX only those that programs built for these use" },
@@ -20,14 +22,14 @@ return {
     { name = "sm-version", value = "N", help = "as TensorRT-LLM's generator does: README" },
     { name = "save-csv-dir", value = "DIR", help = "with --sm-version: where that sweep writes" },
     { name = "enable-auto", help = "with --sm-version: report AUTO, the incumbent's lookup" },
-  },
+  }),
   example = "gentables generate --data-dir tables/host --arch host --out tables/host",
   run = function(args)
     trtllm_generator.prepare(args)
     if not args.data_dir then fail.input("generate needs --data-dir DIR; see gentables generate --help") end
     if not args.arch then fail.input("generate needs --arch ARCH; see gentables generate --help") end
-    local source = model.load(args.data_dir, args.arch, args.sm)
-    local out = (args.out or source.data_dir):gsub("(.)/+$", "%1")
+    local out = (args.out or args.data_dir):gsub("(.)/+$", "%1")
+    local source = model.load(args.data_dir, args.arch, args, out)
     -- Everything is rendered before anything is written, so that a fault in the input leaves all as it was.
     local texts = {}
     for i, made in ipairs(render.files(source, args.formats)) do

@@ -104,6 +104,11 @@ bool grid_add(struct grid *grid, const struct cell_key *key) {
     return axis_add(&block->hidden_sizes, key->hidden_size) && axis_add(&block->num_tokens, key->num_tokens);
 }
 
+size_t grid_block_of(struct grid *grid, const struct cell_key *key) {
+    const struct grid_block *block = find_block(grid, key);
+    return block == NULL ? grid->block_count : (size_t)(block - grid->blocks);
+}
+
 static int compare_blocks(const void *a, const void *b) {
     const struct grid_block *left = a, *right = b;
     if (left->world_size != right->world_size) return left->world_size - right->world_size;

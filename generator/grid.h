@@ -41,6 +41,9 @@ struct grid {
 // A zeroed grid is an empty one. False where memory runs out.
 bool grid_add(struct grid *grid, const struct cell_key *key);
 
+// The place of the block of this key, or the number of blocks; before grid_close.
+size_t grid_block_of(struct grid *grid, const struct cell_key *key);
+
 // After the last grid_add: numbers the cells. Fails where they are absurdly many.
 bool grid_close(struct grid *grid, struct problem *problem);
 

@@ -10,6 +10,8 @@
 --              lists.strategies, or false where nothing was measured
 --   world_of   TP size -> its row in worlds
 --   strategies the strategies that won a cell of `worlds`, and the fallback, in the list's order
+local choice = require "choice"
+local derive = require "derive"
 local fail = require "fail"
 local file = require "core.file"
 local formats = require "formats"
@@ -118,12 +120,31 @@ local function cells_of(wanted)
   return cells
 end
 
--- The table of the strategies in `candidates` (nil: all); made once for each such list.
-local function select_table(source, candidates)
-  local key = candidates and table.concat(candidates, ",") or "*"
+-- The times that the sweep did without.
+local function derived_times(source)
+  local out = {}
+  for _, entry in ipairs(source.spec and source.files or {}) do
+    local record = entry.provenance
+    if record and record.derived then
+      local measured = fail.unless(rows.records(entry.path))
+      local times = derive.times(source.spec, entry.tp, measured, record.no_time)
+      table.move(times, 1, #times, #out + 1, out)
+    end
+  end
+  return out
+end
+
+-- The table of the strategies in `candidates` (nil: all) for a reader with this lookup (of core.table); made
+-- once for each. What is there already has been chosen for the nearest size, and stays only there.
+local function select_table(source, candidates, lookup)
+  lookup = source.corner and "exact" or lookup or "nearest"
+  local key = (candidates and table.concat(candidates, ",") or "*") .. " " .. lookup
   if not source.tables[key] then
-    source.tables[key] = fail.unless(tables.select(source.rows,
-      { candidates = candidates, loopback = source.loopback, cells = source.cells }))
+    source.derived = source.derived or derived_times(source)
+    source.tables[key] = fail.unless(tables.select(source.rows, { candidates = candidates,
+      loopback = source.loopback, cells = source.cells, only_cells = #source.cells > 0, lookup = lookup,
+      derived = source.derived, same_bits_as = source.same_bits_as, workload = source.workload,
+      incumbent = lookup == "nearest" and source.stays or nil }))
   end
   return source.tables[key]
 end
@@ -204,7 +225,7 @@ local function reached_by(found, text)
 end
 
 -- The archs of a folder together.
-local function load_parts(data_dir, sms)
+local function load_parts(data_dir, args)
   data_dir = data_dir:gsub("(.)/+$", "%1")
   local source = { data_dir = data_dir, arch = "all", arch_row = formats.all_archs, parts = {}, files = {} }
   local found = find_parts(data_dir)
@@ -212,19 +233,25 @@ local function load_parts(data_dir, sms)
     fail.input("%s: no benchmark.tp{N}.smXX.csv is there, nor in a folder smXX of it; host and loopback " ..
       "do not count", data_dir)
   end
-  for _, part in ipairs(reached_by(found, sms)) do
-    table.insert(source.parts, model.load(part.folder, part.arch))
+  for _, part in ipairs(reached_by(found, args.sm)) do
+    local of_part = setmetatable({ sm = false }, { __index = args })
+    table.insert(source.parts, model.load(part.folder, part.arch, of_part))
   end
   return source
 end
 
--- The same, and what formats without axes for them hold. `all`: see formats.all_archs; `sms`: of these only
--- what --sm asks for.
-function model.load(data_dir, arch, sms)
-  if arch == formats.all_archs.name then return load_parts(data_dir, sms) end
-  if sms then fail.input("--sm goes with --arch all; %s is one arch", arch) end
+-- The same, chosen as `args` say (those of choice.options; nil: none), for tables in `folder` (nil: there). `all`:
+-- see formats.all_archs; args.sm: of these only what --sm asks for.
+function model.load(data_dir, arch, args, folder)
+  args = args or {}
+  if arch == formats.all_archs.name then return load_parts(data_dir, args) end
+  if args.sm then fail.input("--sm goes with --arch all; %s is one arch", arch) end
   local source = model.read(data_dir, arch)
+  choice.apply(source, args, folder or source.data_dir)
   source.axes = axes_of(source)
+  if source.workload then
+    choice.check_workload(source.workload_path, source.workload, select_table(source):blocks())
+  end
   return source
 end
 
@@ -316,7 +343,7 @@ end
 function model.for_format(source, format)
   local view = { arch = source.arch, fallback = source.arch_row.fallback, lists = lists, formats = formats,
     format = format, source = source, axes = source.axes, world_of = {}, worlds = {} }
-  view.canonical = select_table(source, candidates_of(format))
+  view.canonical = select_table(source, candidates_of(format), format.lookup)
   for i, block in ipairs(find_blocks(view.canonical, source.axes)) do
     view.worlds[i] = world_of(view.canonical, block)
     view.world_of[block.world_size] = view.worlds[i]

@@ -11,6 +11,12 @@ local fail = require "fail"
 
 local options = {}
 
+-- A verb's own options, and then those that several verbs share.
+function options.with(shared, own)
+  local all = table.move(own, 1, #own, 1, {})
+  return table.move(shared, 1, #shared, #all + 1, all)
+end
+
 -- The option whose `field` (name, short) is this text.
 local function find(verb, field, text)
   for _, option in ipairs(verb.options or {}) do

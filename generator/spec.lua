@@ -148,6 +148,21 @@ local function check_table(source, key, value)
   return checked
 end
 
+-- What it says is checked where a table is chosen; see choice.lua.
+local function check_choice(source, key, value)
+  local known = { numerics = true, workload = true, at = true }
+  if type(value) ~= "table" then
+    reject(source, key, "choice is no table; write choice = { numerics = ... }")
+  end
+  for name, text in pairs(value) do
+    if not known[name] then
+      reject(source, tostring(name), "choice has no %s; it takes %s", tostring(name), sorted_keys(known))
+    end
+    if type(text) ~= "string" then reject(source, name, "%s is %s; it takes a text", name, tostring(text)) end
+  end
+  return value
+end
+
 local keys = {
   arch = check_arch,
   tp = integers(2, 16),
@@ -158,6 +173,7 @@ local keys = {
   strategies = names("strategies"),
   limits = check_limits,
   table = check_table,
+  choice = check_choice,
 }
 local required = { "arch", "tp", "hidden_sizes", "num_tokens" }
 

@@ -151,6 +151,9 @@ local function say_without(world)
     counts[entry.reason] = (counts[entry.reason] or 0) + 1
   end
   for _, reason in ipairs(reasons) do print(("      no time for %d: %s"):format(counts[reason], reason)) end
+  if world.derived then
+    print(("      not measured: %d, which follow from what was; --exhaustive measures them"):format(world.derived))
+  end
 end
 
 local function say_written(job)

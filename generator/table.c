@@ -12,7 +12,9 @@
 
 static const char table_header[] =
     "arch,world_size,fusion,dtype,op,mode,hidden_size,num_tokens,strategy,time (us),"
-    "runner_up,margin,confidence,regret";
+    "runner_up,margin,confidence,regret,basis";
+// What a choice rests on: the cell's own shape was measured, or follows from shapes around it.
+static const char measured[] = "measured", derived[] = "derived";
 static const char unmeasured[] = "unmeasured";
 
 const struct cell table_unmeasured = {NAN, NAN, NAN, NAN, NAN, NAME_NONE, NAME_NONE, 0, false};
@@ -49,7 +51,7 @@ static char *put_share(char *out, double share) {
 
 // The cell's own fields, from the strategy on.
 static char *put_cell(char *out, const struct cell *cell, const struct lists *lists) {
-    static const char nothing_else[] = ",,,,,\n";
+    static const char nothing_else[] = ",,,,,,\n";
     if (cell->strategy == NAME_NONE) {
         out = put(out, unmeasured, strlen(unmeasured));
         return put(out, nothing_else, strlen(nothing_else));
@@ -65,6 +67,8 @@ static char *put_cell(char *out, const struct cell *cell, const struct lists *li
         *out++ = ',';
         out = put_share(out, shares[i]);
     }
+    *out++ = ',';
+    out = cell->derived ? put(out, derived, strlen(derived)) : put(out, measured, strlen(measured));
     *out++ = '\n';
     return out;
 }
@@ -148,6 +152,7 @@ enum table_column {
     TABLE_MARGIN,
     TABLE_CONFIDENCE,
     TABLE_REGRET,
+    TABLE_BASIS,
     TABLE_COLUMNS,
 };
 
@@ -161,13 +166,18 @@ struct table_reader {
     const struct lists *lists;
     size_t line_number;
     struct table_line *lines;
-    size_t count, capacity;
+    size_t count, capacity, columns;
     char *arch;
     struct problem *problem;
 };
 
 static bool fail_at(struct table_reader *reader, const char *what) {
     return problem_set(reader->problem, "%s:%zu: %s", reader->path, reader->line_number, what);
+}
+
+static bool equals(const struct csv_text *cell, const char *word) {
+    size_t length = (size_t)(cell->end - cell->begin);
+    return length == strlen(word) && memcmp(cell->begin, word, length) == 0;
 }
 
 static bool take_name(const struct csv_text *cell, const struct names *names, uint8_t *index) {
@@ -214,8 +224,7 @@ static bool take_cells(struct table_reader *reader, const struct csv_text *cells
          take_name(&cells[TABLE_OP], &lists->ops, &line->key.op) &&
          take_name(&cells[TABLE_MODE], &lists->modes, &line->key.mode);
     if (!ok) return fail_at(reader, "unknown fusion, dtype, op or mode");
-    size_t length = (size_t)(strategy->end - strategy->begin);
-    if (length == strlen(unmeasured) && memcmp(strategy->begin, unmeasured, length) == 0) return true;
+    if (equals(strategy, unmeasured)) return true;
     if (!take_name(strategy, &lists->strategies, &line->cell.strategy))
         return fail_at(reader, "unknown strategy");
     if (runner_up->begin != runner_up->end &&
@@ -226,17 +235,20 @@ static bool take_cells(struct table_reader *reader, const struct csv_text *cells
          take_share(&cells[TABLE_MARGIN], &line->cell.margin) &&
          take_share(&cells[TABLE_CONFIDENCE], &line->cell.confidence) &&
          take_share(&cells[TABLE_REGRET], &line->cell.regret);
-    return ok || fail_at(reader, "a broken number; a time above 0 and shares, or nothing, would be right");
+    if (!ok) return fail_at(reader, "a broken number; a time above 0 and shares, or nothing, would be right");
+    line->cell.derived = equals(&cells[TABLE_BASIS], derived);
+    return line->cell.derived || equals(&cells[TABLE_BASIS], measured) || cells[TABLE_BASIS].begin == NULL ||
+           fail_at(reader, "a basis is measured or derived");
 }
 
 static bool take_line(struct table_reader *reader, const struct csv_text *text, struct table_line *line) {
-    struct csv_text cells[TABLE_COLUMNS];
+    struct csv_text cells[TABLE_COLUMNS] = {{NULL, NULL}};
     struct csv_scratch scratch[TABLE_COLUMNS];
     struct problem detail;
     const char *at = text->begin;
-    for (size_t i = 0; i < TABLE_COLUMNS; i++, at++) {
+    for (size_t i = 0; i < reader->columns; i++, at++) {
         if (!csv_cell(&at, text->end, &scratch[i], &cells[i], &detail)) return fail_at(reader, detail.text);
-        if ((at == text->end) != (i == TABLE_COLUMNS - 1)) return fail_at(reader, "wrong number of cells");
+        if ((at == text->end) != (i == reader->columns - 1)) return fail_at(reader, "wrong number of cells");
     }
     return take_cells(reader, cells, line);
 }
@@ -247,8 +259,11 @@ static bool read_lines(struct table_reader *reader, struct csv_text text) {
     reader->line_number = 1;
     if (!csv_begin(&text, &detail)) return fail_at(reader, detail.text);
     bool there = csv_line(&text, &line);
-    if (!there || (size_t)(line.end - line.begin) != strlen(table_header) ||
-        memcmp(line.begin, table_header, strlen(table_header)) != 0) {
+    // Tables of version 0.1.0 have no basis.
+    size_t length = there ? (size_t)(line.end - line.begin) : 0;
+    bool is_old = length == strlen(table_header) - strlen(",basis");
+    reader->columns = is_old ? TABLE_BASIS : TABLE_COLUMNS;
+    if (!(length == strlen(table_header) || is_old) || memcmp(line.begin, table_header, length) != 0) {
         return problem_set(reader->problem, "%s:1: is no table; it would begin with %s", reader->path,
                            table_header);
     }

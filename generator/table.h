@@ -31,6 +31,12 @@ struct derived_time {
     uint8_t strategy;
 };
 
+// A shape that is asked for, and how often, in any unit.
+struct workload_shape {
+    uint32_t hidden_size, num_tokens;
+    double weight;
+};
+
 struct selection {
     bool may_win[NAMES_MAX];           // by strategy
     bool loopback;                     // whether loopback rows compete
@@ -40,9 +46,11 @@ struct selection {
     struct table *incumbent;           // whose choices stay within noise; NULL: none
     const struct cell_key *more_cells; // cells that the table has beside those of the rows
     size_t more_cell_count;
-    bool only_more_cells;              // or those alone: rows of other shapes count for the bins they lie in
+    bool only_more_cells;              // in their blocks, those alone: other rows count for bins they lie in
     const struct derived_time *derived;
     size_t derived_count;
+    const struct workload_shape *workload; // none: all shapes alike
+    size_t workload_count;
 };
 
 // The winners of all cells. NULL where a cell and strategy stands in the rows twice (but for `least`), or the

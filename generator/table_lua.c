@@ -2,8 +2,13 @@
 //
 // - select(rows, options) gives a table. Options: candidates = { names } (nil: all that may win); loopback =
 //   whether loopback rows compete; least = whether the least of repeated rows counts, which are refused
-//   otherwise; cells = { { world_size =, dtype =, op =, mode =, fusions = {}, hidden_sizes = {},
-//   num_tokens = {} }... }, which the table has beside those of the rows.
+//   otherwise; lookup = "nearest", "floor" or "exact" (the default): the reader's, which makes the bins;
+//   cells = { { world_size =, dtype =, op =, mode =, fusions = {}, hidden_sizes = {}, num_tokens = {} }... },
+//   which the table has beside those of the rows, or, with only_cells, alone: rows elsewhere count for the
+//   bins that they lie in; workload = { { hidden_size =, num_tokens =, weight = }... }; derived =
+//   { { world_size =, ..., num_tokens =, strategy =, time_us =, spread = }... }, times that were not measured;
+//   incumbent = a table whose choices stay within noise; same_bits_as = a
+//   strategy: only those with its bits may win.
 // - read(path) gives a table and its arch; parse(path, text) the same of a text.
 // - upper_tail(z) gives P(x > z) of a normal distribution.
 // - table:changes(new) gives { { world_size =, dtype =, op =, mode =, fusion =, hidden_size =, num_tokens =,
@@ -15,7 +20,7 @@
 // - table:winners(block, fusion, hidden) gives the winners of a row of cells, as places in lists.strategies;
 //   0: unmeasured.
 // - table:cell(block, fusion, hidden, tokens) gives { strategy =, time_us =, runner_up =, margin =,
-//   confidence =, regret =, bound_us =, placement = }, or nil where nothing was measured.
+//   confidence =, regret =, bound_us =, placement =, derived = }, or nil where nothing was measured.
 // - table:find{ world_size =, ... } gives the same, by the cell's own values.
 // - table:left_out() gives { loopback = rows, strategies = { NAME = rows } } that did not compete.
 #include <lauxlib.h>
@@ -66,6 +71,13 @@ static uint8_t pop_name(lua_State *lua, const struct names *names) {
 static lua_Integer field_integer(lua_State *lua, int index, const char *name) {
     lua_getfield(lua, index, name);
     lua_Integer value = luaL_checkinteger(lua, -1);
+    lua_pop(lua, 1);
+    return value;
+}
+
+static double field_number(lua_State *lua, int index, const char *name) {
+    lua_getfield(lua, index, name);
+    double value = luaL_checknumber(lua, -1);
     lua_pop(lua, 1);
     return value;
 }
@@ -156,6 +168,68 @@ static void take_candidates(lua_State *lua, const struct lists *lists, struct se
     lua_pop(lua, 1);
 }
 
+static void take_lookup(lua_State *lua, struct selection *selection) {
+    static const char *const names[] = {
+        [LOOKUP_NEAREST] = "nearest", [LOOKUP_FLOOR] = "floor", [LOOKUP_EXACT] = "exact", NULL};
+    lua_getfield(lua, 2, "lookup");
+    selection->lookup = (enum lookup)luaL_checkoption(lua, -1, "exact", names);
+    lua_pop(lua, 1);
+}
+
+// Reads options.derived into a buffer that the stack keeps.
+static void take_derived(lua_State *lua, const struct lists *lists, struct selection *selection) {
+    if (lua_getfield(lua, 2, "derived") != LUA_TTABLE) return;
+    int list = lua_gettop(lua);
+    size_t count = (size_t)luaL_len(lua, list);
+    struct derived_time *derived = lua_newuserdatauv(lua, (count + 1) * sizeof *derived, 0);
+    for (size_t i = 0; i < count; i++, lua_pop(lua, 1)) {
+        lua_geti(lua, list, (lua_Integer)i + 1);
+        int item = lua_gettop(lua);
+        derived[i] = (struct derived_time){.key = block_key(lua, item, lists)};
+        derived[i].key.fusion = field_name(lua, item, "fusion", &lists->fusions);
+        derived[i].key.hidden_size = (uint32_t)field_integer(lua, item, "hidden_size");
+        derived[i].key.num_tokens = (uint32_t)field_integer(lua, item, "num_tokens");
+        derived[i].strategy = field_name(lua, item, "strategy", &lists->strategies);
+        derived[i].time_us = field_number(lua, item, "time_us");
+        derived[i].spread = field_number(lua, item, "spread");
+    }
+    selection->derived = derived;
+    selection->derived_count = count;
+}
+
+// Reads options.workload into a buffer that the stack keeps.
+static void take_workload(lua_State *lua, struct selection *selection) {
+    if (lua_getfield(lua, 2, "workload") != LUA_TTABLE) return;
+    int list = lua_gettop(lua);
+    size_t count = (size_t)luaL_len(lua, list);
+    struct workload_shape *shapes = lua_newuserdatauv(lua, (count + 1) * sizeof *shapes, 0);
+    for (size_t i = 0; i < count; i++, lua_pop(lua, 1)) {
+        lua_geti(lua, list, (lua_Integer)i + 1);
+        int item = lua_gettop(lua);
+        shapes[i].hidden_size = (uint32_t)field_integer(lua, item, "hidden_size");
+        shapes[i].num_tokens = (uint32_t)field_integer(lua, item, "num_tokens");
+        shapes[i].weight = field_number(lua, item, "weight");
+    }
+    selection->workload = shapes;
+    selection->workload_count = count;
+}
+
+static void take_incumbent(lua_State *lua, struct selection *selection) {
+    if (lua_getfield(lua, 2, "incumbent") != LUA_TNIL) {
+        selection->incumbent = *(struct table **)luaL_checkudata(lua, -1, table_type);
+    }
+    lua_pop(lua, 1);
+}
+
+static void take_same_bits(lua_State *lua, const struct lists *lists, struct selection *selection) {
+    selection->same_bits_as = NAME_NONE;
+    if (lua_getfield(lua, 2, "same_bits_as") == LUA_TNIL) {
+        lua_pop(lua, 1);
+    } else {
+        selection->same_bits_as = pop_name(lua, &lists->strategies);
+    }
+}
+
 static int lua_select(lua_State *lua) {
     const struct rows *rows = rows_check(lua, 1);
     const struct lists *lists = lists_of(lua);
@@ -171,7 +245,14 @@ static int lua_select(lua_State *lua) {
     selection.loopback = lua_toboolean(lua, -1);
     lua_getfield(lua, 2, "least");
     selection.least = lua_toboolean(lua, -1);
+    lua_getfield(lua, 2, "only_cells");
+    selection.only_more_cells = lua_toboolean(lua, -1);
+    take_lookup(lua, &selection);
+    take_incumbent(lua, &selection);
+    take_same_bits(lua, lists, &selection);
     take_more_cells(lua, lists, &selection);
+    take_derived(lua, lists, &selection);
+    take_workload(lua, &selection);
     struct table **table = push_table(lua);
     *table = table_select(rows, &selection, lists, &problem);
     return *table == NULL ? fail(lua, &problem) : 1;
@@ -298,6 +379,8 @@ static int push_cell(lua_State *lua, const struct cell *cell) {
     set_number(lua, "confidence", cell->confidence);
     set_number(lua, "regret", cell->regret);
     set_number(lua, "bound_us", cell->bound_us);
+    lua_pushboolean(lua, cell->derived);
+    lua_setfield(lua, -2, "derived");
     return 1;
 }
 

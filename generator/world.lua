@@ -17,7 +17,6 @@ local visits = require "visits"
 local world = {}
 world.__index = world
 
-local SURE_WITHOUT = "not measured: the sweep was sure without it"
 local SAME_REGIME = 1.6 -- round trips that differ by less, as a ratio, are of one regime
 
 -- ---- what is there already --------------------------------------------------------------------
@@ -65,7 +64,7 @@ function world:take_finished(job)
   end
   for _, entry in ipairs(old.no_time) do
     -- What failed is tried again; what is above a limit, the spec says itself.
-    if not entry.failed and not entry.skipped and entry.reason ~= SURE_WITHOUT then
+    if not entry.failed and not entry.skipped then
       self:take_reason(plan.record(entry, entry.strategy, { reason = entry.reason, world_size = self.size }))
     end
   end
@@ -225,6 +224,7 @@ local function entry_of(record)
 end
 
 -- What goes into the files, in order: `with` a time, on the spec's grid or between its lines, and `without`.
+-- `derived`: how many times of the grid were not measured, for the sweep was sure without them.
 function world:settle(job)
   local all, regime = {}, self:chosen() or { visits = {}, why = {} }
   for key, record in pairs(self.known) do all[key] = record end
@@ -236,8 +236,8 @@ function world:settle(job)
       wanted.reason, wanted.skipped = wanted.skip, true
       table.insert(self.without, wanted)
     elseif not all[key] then
-      wanted.reason = SURE_WITHOUT
-      table.insert(self.without, regime.why[key] or self.why[key] or wanted)
+      local why = regime.why[key] or self.why[key]
+      if why then table.insert(self.without, why) else self.derived = (self.derived or 0) + 1 end
     end
   end
   table.sort(self.with, plan.before)
@@ -257,6 +257,7 @@ function world:provenance(job)
     bench = job.identity,
     spec = { hash = job.spec_hash },
     exhaustive = job.exhaustive or nil,
+    derived = self.derived,
     launches = regime and regime.launch or self.old and self.old.launches,
     roundtrip_us = regime and regime.roundtrip_us or self.old and self.old.roundtrip_us,
     placement = self.with[1] and self.with[1].placement or self.placement or "unknown",

@@ -87,7 +87,7 @@ function tests.test_a_cell_without_a_time_is_unmeasured()
   luaunit.assertEquals(made:winners(1, 1, 2), { 0, 1 })
   luaunit.assertNil(made:cell(1, 1, 1, 2))
   luaunit.assertStrContains(made:text("host"),
-    "\nhost,2,NONE,bfloat16,allreduce,eager,1024,16,unmeasured,,,,,\n")
+    "\nhost,2,NONE,bfloat16,allreduce,eager,1024,16,unmeasured,,,,,,\n")
 end
 
 function tests.test_cells_that_were_asked_for_are_there()

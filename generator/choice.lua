@@ -1,0 +1,129 @@
+-- How a table is to be chosen, as the command line or the spec says it: among which strategies, for which shapes,
+-- against which table. What it means stands in select.c.
+--
+-- A spec says it as choice = { numerics = "same-as=MPI", workload = "workload.csv", at = "corner" }.
+local fail = require "fail"
+local file = require "core.file"
+local lists = require "lists"
+local tables = require "core.table"
+
+local choice = {}
+
+choice.options = {
+  { name = "against", value = "TABLE",
+    help = "table.csv whose choices stay within noise, or none (default: the one that is there)" },
+  { name = "numerics", value = "CLASS",
+    help = "same-as=STRATEGY (or bitwise-class=STRATEGY): only those with its bits; any (default)" },
+  { name = "workload", value = "FILE", help = "shapes that count, as tokens,hidden_size,weight (default: all)" },
+  { name = "choose", value = "WHAT",
+    help = "bin: for all shapes that a lookup sends to a cell; corner: for the cell's own (default: bin)" },
+}
+
+-- ---- numerics ---------------------------------------------------------------------------------
+
+-- The strategy whose bits are wanted; nil: any. `where` for messages.
+function choice.numerics(text, where)
+  if text == nil or text == "any" then return nil end
+  local name = text:match("^same%-as=(.+)$") or text:match("^bitwise%-class=(.+)$")
+  local row = name and lists.find("strategies", name)
+  if not row then
+    fail.input("%s: %s is no class; same-as=NCCL, bitwise-class=ONESHOT or any would be right", where, text)
+  end
+  return row.name
+end
+
+-- ---- a workload -------------------------------------------------------------------------------
+
+local header = "tokens,hidden_size,weight"
+
+local function read_line(path, number, line)
+  local tokens, hidden_size, weight = line:match("^%s*(%d+)%s*,%s*(%d+)%s*,%s*([%d.eE+-]+)%s*$")
+  tokens, hidden_size, weight = math.tointeger(tokens), math.tointeger(hidden_size), tonumber(weight)
+  if not (tokens and hidden_size and weight) or tokens < 1 or hidden_size < 1 then
+    fail.input("%s:%d: %s is no shape; such as 128,4096,0.25 would be right", path, number, line)
+  end
+  if weight < 0 or weight == math.huge then
+    fail.input("%s:%d: a weight of %g; a number from 0 on would be right", path, number, weight)
+  end
+  return { num_tokens = tokens, hidden_size = hidden_size, weight = weight }
+end
+
+-- Reads a workload file: { { num_tokens, hidden_size, weight, line }... }.
+function choice.read_workload(path)
+  local text, out, number, total = fail.unless(file.read(path)), {}, 0, 0
+  for line in (text:gsub("\r\n", "\n") .. "\n"):gmatch("([^\n]*)\n") do
+    number = number + 1
+    if number == 1 then
+      if line:gsub("%s", "") ~= header then
+        fail.input("%s:1: %s; a workload begins with %s", path, line == "" and "it is empty" or line, header)
+      end
+    elseif line:find("%S") then
+      local shape = read_line(path, number, line)
+      shape.line, total = number, total + shape.weight
+      out[#out + 1] = shape
+    end
+  end
+  if total <= 0 then fail.input("%s: no shape has a weight above 0", path) end
+  return out
+end
+
+local function is_within(axis, value) return value >= axis[1] and value <= axis[#axis] end
+
+-- Raises unless each shape of a workload lies within what some block of a table (of core.table) has.
+function choice.check_workload(path, shapes, blocks)
+  for _, shape in ipairs(shapes) do
+    local known = false
+    for _, block in ipairs(blocks) do
+      known = known or (is_within(block.hidden_sizes, shape.hidden_size)
+        and is_within(block.num_tokens, shape.num_tokens))
+    end
+    if not known then
+      fail.input("%s:%d: %d tokens of hidden size %d were not measured, nor anything around them", path, shape.line,
+        shape.num_tokens, shape.hidden_size)
+    end
+  end
+end
+
+-- ---- all of it --------------------------------------------------------------------------------
+
+-- The table at `path`, if it is of this arch; nil where there is none.
+local function incumbent_of(path, arch, asked)
+  if not asked and not file.exists(path) then return nil end
+  local table_of, of_arch = tables.read(path)
+  if not table_of then
+    -- What is there and cannot be read is about to be replaced; what was asked for is an error.
+    if asked then fail.input("%s", of_arch) end
+    return nil
+  end
+  if of_arch ~= arch then
+    if asked then fail.input("%s: is of %s, not %s", path, of_arch, arch) end
+    return nil
+  end
+  return table_of
+end
+
+local function at_corner(text, where)
+  if text == nil or text == "bin" then return false end
+  if text ~= "corner" then fail.input("%s: %s; bin or corner would be right", where, text) end
+  return true
+end
+
+-- The file that a spec beside the rows names.
+local function beside(data_dir, path)
+  return path and (path:sub(1, 1) == "/" and path or data_dir .. "/" .. path)
+end
+
+-- What the command line says, and where it is silent the spec, into `source` (of model.read). `folder` is where
+-- the tables are that this makes or checks.
+function choice.apply(source, args, folder)
+  local said = source.spec and source.spec.choice or {}
+  local against = args.against ~= "none" and (args.against or folder .. "/table.csv") or nil
+  source.same_bits_as = choice.numerics(args.numerics or said.numerics,
+    args.numerics and "--numerics" or "the spec's numerics")
+  source.corner = at_corner(args.choose or said.at, args.choose and "--choose" or "the spec's choice at")
+  source.workload_path = args.workload or beside(source.data_dir, said.workload)
+  source.workload = source.workload_path and choice.read_workload(source.workload_path)
+  source.stays = against and incumbent_of(against, source.arch, args.against ~= nil)
+end
+
+return choice
