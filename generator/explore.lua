@@ -310,12 +310,10 @@ end
 
 local function fill_queue(self, launch)
   local list = due_points(self, launch)
-  if not self.begun then
-    for _, point in ipairs(first_points(self)) do
-      if not was_visited(point) and #wanted(self, point, launch) > 0 then list[#list + 1] = point end
-    end
+  for _, point in ipairs(first_points(self)) do
+    if not was_visited(point) and #wanted(self, point, launch) > 0 then list[#list + 1] = point end
   end
-  self.queue, self.queue_of, self.begun = shuffle(self, list), launch, true
+  self.queue, self.queue_of = shuffle(self, list), launch
 end
 
 -- options: { spec, cells (of plan.cells), launches (visits that a point needs), exhaustive, now (a clock in
@@ -380,10 +378,8 @@ end
 function explore:wants(launch)
   if has_spent(self, 1) then return false end
   if #due_points(self, launch) > 0 then return true end
-  if not self.begun then
-    for _, point in ipairs(first_points(self)) do
-      if #wanted(self, point, launch) > 0 then return true end
-    end
+  for _, point in ipairs(first_points(self)) do
+    if #wanted(self, point, launch) > 0 then return true end
   end
   return is_exploring(self) and most_doubtful(self, launch) ~= nil
 end
@@ -408,7 +404,7 @@ function explore:outlook()
       if was_visited(point) then add(point) end
     end
   end
-  for _, point in ipairs(self.begun and {} or first_points(self)) do
+  for _, point in ipairs(first_points(self)) do
     if not was_visited(point) then add(point) end
   end
   return total

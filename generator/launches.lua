@@ -110,7 +110,7 @@ local function run_tasks(job, world, regime, session)
       world:take_visit(regime, task.cell, result.rows, result.no_time)
       job.failed_in_a_row, world.lost_in_a_row = 0, 0
     else
-      world:take_failure(regime, task, failure)
+      world.take_failure(regime, task, failure)
       job.failed, job.failed_in_a_row = job.failed + 1, job.failed_in_a_row + 1
     end
     job.progress:step(regime.planner:outlook())

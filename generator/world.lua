@@ -72,12 +72,26 @@ end
 
 function world:take_reason(record) self.why[plan.key(record)] = record end
 
+-- Takes what a launch said of a cell.
+local function note_visit(regime, cell, launch, with, without)
+  for _, record in ipairs(with) do
+    local key = plan.key(record)
+    regime.visits[key] = regime.visits[key] or {}
+    regime.visits[key][launch], regime.why[key] = record, nil
+  end
+  for _, record in ipairs(without) do
+    local key = plan.key(record)
+    if not regime.visits[key] then regime.why[key] = record end
+  end
+  regime.planner:take(cell, launch, with, without)
+end
+
 function world:take_journal(found)
   self.continues = true
   for _, cell in ipairs(found.cells) do
     local regime = self:regime_of { roundtrip_us = cell.roundtrip_us }
     regime.launch = math.max(regime.launch, cell.launch)
-    self:note_visit(regime, cell.cell, cell.launch, cell.rows, cell.no_time)
+    note_visit(regime, cell.cell, cell.launch, cell.rows, cell.no_time)
   end
 end
 
@@ -159,9 +173,9 @@ end
 
 -- How many of the spec's cells are not known yet, and how many there are.
 function world:count_open()
-  local open = 0
+  local open, planner = 0, (self:chosen() or self).planner
   for _, cell in ipairs(self.cells) do
-    if not cell.skip and self.planner:is_open(cell) then open = open + 1 end
+    if not cell.skip and planner:is_open(cell) then open = open + 1 end
   end
   return open, #self.cells
 end
@@ -170,35 +184,22 @@ end
 function world:chosen()
   local best, most = nil, -1
   for _, regime in ipairs(self.regimes) do
-    local visits = regime.planner:count_visits()
-    if visits > most then best, most = regime, visits end
+    local count = regime.planner:count_visits()
+    if count > most then best, most = regime, count end
   end
   return best
 end
 
 -- ---- measuring --------------------------------------------------------------------------------
 
-function world:note_visit(regime, cell, launch, with, without)
-  for _, record in ipairs(with) do
-    local key = plan.key(record)
-    regime.visits[key] = regime.visits[key] or {}
-    regime.visits[key][launch], regime.why[key] = record, nil
-  end
-  for _, record in ipairs(without) do
-    local key = plan.key(record)
-    if not regime.visits[key] then regime.why[key] = record end
-  end
-  regime.planner:take(cell, launch, with, without)
-end
-
 -- Takes what the regime's launch said of a cell, and journals it.
 function world:take_visit(regime, cell, with, without)
   self.journal:add(cell, regime, with, without)
-  self:note_visit(regime, cell, regime.launch, with, without)
+  note_visit(regime, cell, regime.launch, with, without)
 end
 
 -- Takes it that a task failed for good: what has no time yet stays without.
-function world:take_failure(regime, task, failure)
+function world.take_failure(regime, task, failure)
   for _, strategy in ipairs(task.strategies) do
     local record = plan.record(task.cell, strategy, { reason = failure.reason, failed = true })
     if not regime.visits[plan.key(record)] then regime.why[plan.key(record)] = record end

@@ -31,7 +31,7 @@ end
 local function add(into, num_tokens)
   local cell = cell_with(num_tokens)
   local without = plan.record(cell, "TWOSHOT", { reason = "fewer tokens than ranks" })
-  into:add(cell, { row(cell, 1.25) }, { without })
+  into:add(cell, { launch = 1, roundtrip_us = 0.25 }, { row(cell, 1.25) }, { without })
 end
 
 local function begun(path, ...)

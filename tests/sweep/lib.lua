@@ -46,10 +46,10 @@ function lib.run(argv, environment)
   return ended, out, child:errors()
 end
 
--- The command that sweeps into `folder` with the stand-in as bench; `...` are further arguments.
+-- The command that sweeps all cells into `folder` with the stand-in as bench; `...` are further arguments.
 function lib.sweep_command(folder, ...)
   return { lib.gentables, "sweep", "--out", folder, "--bench", lib.stand_in,
-    "--launcher", "env RANKS={ranks}", ... }
+    "--launcher", "env RANKS={ranks}", "--exhaustive", ... }
 end
 
 function lib.sweep(folder, environment, ...) return lib.run(lib.sweep_command(folder, ...), environment) end

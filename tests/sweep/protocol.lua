@@ -7,7 +7,7 @@ local TestProtocol = {}
 local cell = { world_size = 2, op = "allreduce", dtype = "bfloat16", fusion = "NONE", hidden_size = 64,
   num_tokens = 4, mode = "eager", size = 512 }
 local row = "row id=1 strategy=MPI time_us=1.5 low_us=1.2 high_us=1.75 samples=50 min_us=1.1 p95_us=1.9 "
-  .. "p99_us=2.5 skew_us=0.05 bound_us=0 mode=eager accumulate=fp32 placement=dedicated"
+  .. "p99_us=2.5 skew_us=0.05 bound_us=0 bits=00f mode=eager accumulate=fp32 placement=dedicated"
 
 function TestProtocol.test_fields_are_read()
   local kind, fields = protocol.parse("none id=1 strategy=TWOSHOT reason=fewer tokens than ranks = 2")
@@ -23,10 +23,18 @@ function TestProtocol.test_what_is_no_line_is_refused()
 end
 
 function TestProtocol.test_a_request_says_everything()
-  local limits = { min_samples = 1, max_samples = 2, cell_us = 3 }
+  local limits = { min_samples = 1, max_samples = 2, cell_us = 3, precision = 0.02 }
   local text = protocol.request(7, cell, { "MPI", "ONESHOT" }, limits)
   lu.assertEquals(text, "measure id=7 op=allreduce dtype=bfloat16 fusion=NONE hidden_size=64 num_tokens=4 "
-    .. "mode=eager min_samples=1 max_samples=2 budget_us=3 seed=7 strategies=MPI,ONESHOT\n")
+    .. "mode=eager min_samples=1 max_samples=2 budget_us=3 precision=0.02 seed=1284007620 "
+    .. "strategies=MPI,ONESHOT\n")
+end
+
+-- The bits of results can be compared between launches only if the data are the same.
+function TestProtocol.test_the_data_of_a_cell_are_always_the_same()
+  local limits = { min_samples = 1, max_samples = 2, cell_us = 3, precision = 0 }
+  local function seed(id, strategies) return protocol.request(id, cell, strategies, limits):match(" seed=%d+") end
+  lu.assertEquals(seed(1, { "MPI" }), seed(2, { "ONESHOT", "MPI" }))
 end
 
 function TestProtocol.test_a_row_becomes_a_record_and_back()
@@ -39,7 +47,7 @@ end
 
 function TestProtocol.test_numbers_that_are_none_are_refused()
   local wrong = { "time_us=nan", "time_us=0", "time_us=-1", "time_us=inf", "time_us=0x10", "samples=1.5",
-    "samples=0", "time_us=1.3 ", "low_us=1.6", "high_us=1.4", "p99_us=-1", "mode=graph" }
+    "samples=0", "bits=xyz", "time_us=1.3 ", "low_us=1.6", "high_us=1.4", "p99_us=-1", "mode=graph" }
   for _, change in ipairs(wrong) do
     local name = change:match("^[^=]*")
     local _, fields = protocol.parse((row:gsub(name .. "=%S*", (change:gsub(" ", "x")))))

@@ -33,7 +33,7 @@ function TestReal:tearDown() lib.clean(self.folder) end
 function TestReal:spec(tp, num_tokens, cell_us)
   lib.write(self.folder .. "/spec.lua", ([[
     return { arch = "host", tp = { %s }, fusions = { "NONE", "RESIDUAL_RMS_NORM" }, hidden_sizes = { 1024 },
-      num_tokens = { %s }, limits = { cell_us = %d } }]]):format(tp, num_tokens, cell_us))
+      num_tokens = { %s }, limits = { cell_us = %d, launches = 2 } }]]):format(tp, num_tokens, cell_us))
 end
 
 function TestReal:command(...)
@@ -53,7 +53,7 @@ end
 
 function TestReal:test_every_tp_size_gets_its_rows()
   self:spec("2, 4", "1, 64", 20000)
-  local ended, out, err = lib.run(self:command())
+  local ended, out, err = lib.run(self:command("--exhaustive"))
   lu.assertEquals(ended, "exit code 0", err)
   lu.assertStrContains(out, "TP 4: 4 of 4 cells to measure")
   for _, size in ipairs { 2, 4 } do
@@ -84,7 +84,7 @@ function TestReal:test_an_interrupted_sweep_leaves_no_rank_and_goes_on()
   lu.assertEquals(ended, "exit code 130", err)
   self:spec("2", "1, 4, 16, 64, 256", 300000)
   local out
-  ended, out, err = lib.run(self:command("--budget", "0.5"))
+  ended, out, err = lib.run(self:command("--budget", "5"))
   lu.assertEquals(ended, "exit code 0", err)
   lu.assertStrContains(out, "goes on where an interrupted sweep stopped")
   lu.assertEquals(self:processes(), {})

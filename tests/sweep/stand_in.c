@@ -1,4 +1,4 @@
-// A stand-in for gentables-bench: speaks protocol 1, measures nothing, answers at once with times it makes
+// A stand-in for gentables-bench: speaks protocol 2, measures nothing, answers at once with times it makes
 // up, and goes wrong as it is told. It is its own launcher's only process; RANKS says how many ranks it
 // plays.
 //
@@ -7,6 +7,8 @@
 //   STAND_IN_ONCE     only if this file does not exist yet; it is made then
 //   STAND_IN_LOG      file to which the process id and every request are appended
 //   STAND_IN_HASH, STAND_IN_LIBRARY   who it says it is
+//   STAND_IN_ROUNDTRIPS   round trips in microseconds, such as 0.1,0.4: one for each answer and greeting, over all
+//                     processes that append to STAND_IN_LOG, the last one from then on
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -61,8 +63,25 @@ static void answer_strategy(const char *request, const char *strategy) {
     // Longer names are slower, so that ONESHOT and TWOSHOT differ from MPI in a way that is known.
     double time = (double)strlen(strategy) + 1e-3 * (double)number(request, "num_tokens");
     printf("row id=%ld strategy=%s time_us=%.4f low_us=%.4f high_us=%.4f samples=20 min_us=%.4f p95_us=%.4f "
-           "p99_us=%.4f skew_us=0.1 bound_us=0.5 mode=eager accumulate=fp32 placement=dedicated\n",
-           id, strategy, time, 0.9 * time, 1.1 * time, 0.8 * time, 1.2 * time, 1.3 * time);
+           "p99_us=%.4f skew_us=0.1 bound_us=0.5 bits=%016x mode=eager accumulate=fp32 placement=dedicated\n",
+           id, strategy, time, 0.9 * time, 1.1 * time, 0.8 * time, 1.2 * time, 1.3 * time,
+           strcmp(strategy, "MPI") == 0 ? 7u : 9u);
+}
+
+// The place of this answer or greeting among all that the log tells of.
+static int answers_before(void) {
+    const char *path = getenv("STAND_IN_LOG");
+    FILE *file = path != NULL ? fopen(path, "r") : NULL;
+    int count = -1; // this one stands there already
+    for (int byte; file != NULL && (byte = getc(file)) != EOF;) count += byte == '\n';
+    if (file != NULL) fclose(file);
+    return count < 0 ? 0 : count;
+}
+
+static double roundtrip(void) {
+    const char *at = setting("STAND_IN_ROUNDTRIPS", "0.1");
+    for (int left = answers_before(); left > 0 && strchr(at, ',') != NULL; left--) at = strchr(at, ',') + 1;
+    return strtod(at, NULL);
 }
 
 static void answer(const char *request) {
@@ -71,7 +90,7 @@ static void answer(const char *request) {
     for (char *name = strtok(strategies, ","); name != NULL; name = strtok(NULL, ",")) {
         answer_strategy(request, name);
     }
-    printf("done id=%ld\n", number(request, "id"));
+    printf("done id=%ld roundtrip_us=%.4f\n", number(request, "id"), roundtrip());
     fflush(stdout);
 }
 
@@ -121,18 +140,18 @@ static void no_time(const char *request) {
     char text[256];
     snprintf(text, sizeof text,
              "row id=%ld strategy=MPI time_us=nan low_us=1 high_us=1 samples=1 min_us=1 p95_us=1 p99_us=1 "
-             "skew_us=0 bound_us=0 mode=eager accumulate=fp32 placement=dedicated\n",
+             "skew_us=0 bound_us=0 bits=0 mode=eager accumulate=fp32 placement=dedicated\n",
              number(request, "id"));
     say(text);
 }
 
 static void silent_about_one(const char *request) {
-    printf("done id=%ld\n", number(request, "id"));
+    printf("done id=%ld roundtrip_us=0.1\n", number(request, "id"));
     fflush(stdout);
 }
 
 static void wrong_id(const char *request) {
-    printf("done id=%ld\n", number(request, "id") + 1000);
+    printf("done id=%ld roundtrip_us=0.1\n", number(request, "id") + 1000);
     fflush(stdout);
 }
 
@@ -182,10 +201,10 @@ static void greet(void) {
     if (has_start_fault("die_at_start")) die("");
     if (has_start_fault("mute_at_start")) hang("");
     printf(
-        "hello protocol=%d bench=%s world_size=%d cores=2 placement=dedicated isa=portable roundtrip_us=0.1 "
+        "hello protocol=%d bench=%s world_size=%d cores=2 placement=dedicated isa=portable roundtrip_us=%.4f "
         "compiler=none library=%s\n",
-        has_start_fault("other_protocol") ? 2 : 1,
-        has_start_fault("other_bench") ? "other" : setting("STAND_IN_HASH", "stand-in"), ranks(),
+        has_start_fault("other_protocol") ? 3 : 2,
+        has_start_fault("other_bench") ? "other" : setting("STAND_IN_HASH", "stand-in"), ranks(), roundtrip(),
         setting("STAND_IN_LIBRARY", "Open MPI v4.1.4"));
     say("strategy name=MPI status=available\nstrategy name=ONESHOT status=available\n"
         "strategy name=TWOSHOT status=available\nstrategy name=MPI_SM status=unavailable reason=not in "
@@ -224,7 +243,7 @@ int main(int argc, char **argv) {
         return 2;
     }
     if (argc > 1 && strcmp(argv[1], "--version") == 0) {
-        printf("gentables-bench protocol=1 bench=%s isa=portable compiler=none library=%s\n",
+        printf("gentables-bench protocol=2 bench=%s isa=portable compiler=none library=%s\n",
                setting("STAND_IN_HASH", "stand-in"),
                setting("STAND_IN_LIBRARY", "Open MPI v4.1.4, package: Debian"));
         return 0;
