@@ -6,8 +6,8 @@
 // with the reference in full leaves its hash; a timed call counts when its result has that hash, or passes
 // the full comparison.
 //
-// Sampling ends when it has decided: who is clearly slower than the best is sampled no more, and neither is who
-// is known precisely enough (request.precision). The budget ends it otherwise.
+// Sampling ends when it has decided: who is clearly slower than the best is sampled no more, and neither is
+// who is known precisely enough (request.precision). The budget ends it otherwise.
 #include "harness.h"
 
 #include <math.h>
@@ -243,8 +243,8 @@ static bool is_sampled(const struct race *race, const struct contender *contende
     return !contender->out_of_race && !contender->settled && contender->count < race->request->max_samples;
 }
 
-// Rank 0: settles who is clearly slower than the best, or known precisely enough. The probe goes on as long as
-// anyone does.
+// Rank 0: settles who is clearly slower than the best, or known precisely enough. The probe goes on as long
+// as anyone does.
 static void settle(struct race *race) {
     struct summary summaries[MAX_CANDIDATES + 1];
     double best_high_us = INFINITY;
@@ -404,11 +404,10 @@ static void report(struct race *race, struct result results[]) {
         struct contender *contender = &race->contenders[i];
         long index = contender->candidate - host_candidates;
         struct result *result = &results[index];
-        *result = (struct result){
-            .candidate = contender->candidate,
-            .bound_us = bound_us,
-            .bits = contender->bits,
-            .wrong = contender->wrong};
+        *result = (struct result){.candidate = contender->candidate,
+                                  .bound_us = bound_us,
+                                  .bits = contender->bits,
+                                  .wrong = contender->wrong};
         if (contender->wrong > 0) {
             snprintf(contender->reason, sizeof contender->reason, "wrong result in %zu of %zu timed calls",
                      contender->wrong, contender->count);

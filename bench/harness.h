@@ -28,15 +28,15 @@ struct result {
     struct summary time_us;
     double skew_us;  // median over the calls: last start - first start
     double bound_us; // the physical bound of this cell
-    uint64_t bits;   // a hash of the results, -0 as +0; equal of strategies with equal bits. 0: none, for ranks
-                     // or calls differ
-    size_t wrong;    // timed calls with a wrong result (then there is a reason too)
+    uint64_t bits; // a hash of the results, -0 as +0; equal of strategies with equal bits. 0: none, for ranks
+                   // or calls differ
+    size_t wrong;  // timed calls with a wrong result (then there is a reason too)
 };
 
 struct harness {
     struct group *group;
-    double roundtrip_us; // of a cache line, between rank 0 and slowest_peer; taken anew after each request, and
-                         // so tells when the machine has changed under the ranks
+    double roundtrip_us; // of a cache line, between rank 0 and slowest_peer; taken anew after each request,
+                         // and so tells when the machine has changed under the ranks
     int slowest_peer;    // the rank that was slowest to answer at first
     void *states[MAX_CANDIDATES];
     bool is_set_up[MAX_CANDIDATES];

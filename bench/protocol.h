@@ -19,11 +19,11 @@
 //   none id=1 strategy=TWOSHOT reason=fewer tokens than ranks
 //   done id=1 roundtrip_us=0.1234
 // budget_us is for the sampling of all strategies of a request together; it ends before that where every
-// strategy is either clearly slower than the best, or its interval within `precision` of its median (0: never).
-// `bits` is a hash of the results, which strategies with equal bits share (0: it differs among ranks or calls).
-// `roundtrip_us` is taken anew after each request. A request that cannot be read gives
-// `error reason=...` and exit code 1; so does a rank that died or hangs, where rank 0 can still say so.
-// `quit`, or the end of the input, ends the bench with exit code 0.
+// strategy is either clearly slower than the best, or its interval within `precision` of its median (0:
+// never). `bits` is a hash of the results, which strategies with equal bits share (0: it differs among ranks
+// or calls). `roundtrip_us` is taken anew after each request. A request that cannot be read gives `error
+// reason=...` and exit code 1; so does a rank that died or hangs, where rank 0 can still say so. `quit`, or
+// the end of the input, ends the bench with exit code 0.
 #ifndef BENCH_PROTOCOL_H
 #define BENCH_PROTOCOL_H
 

@@ -39,7 +39,8 @@ static size_t neighbour_of(size_t at, double share, size_t count) {
 static double level_at(const struct plane *plane, const double *levels, const struct bin_shape *shape) {
     size_t tokens = neighbour_of(shape->tokens, shape->tokens_share, plane->num_tokens);
     size_t hidden = neighbour_of(shape->hidden, shape->hidden_share, plane->hidden_sizes);
-    const double *row = levels + shape->hidden * plane->num_tokens, *other = levels + hidden * plane->num_tokens;
+    const double *row = levels + shape->hidden * plane->num_tokens,
+                 *other = levels + hidden * plane->num_tokens;
     double own = moved(row[shape->tokens], row[tokens], shape->tokens_share);
     if (shape->hidden_share == 0) return own;
     return moved(own, moved(other[shape->tokens], other[tokens], shape->tokens_share), shape->hidden_share);

@@ -21,19 +21,20 @@ struct plane {
 // One more shape of which all strategies' levels are known: where it lies in the grid's numbers, such as 1.5
 // for halfway between the second and third size.
 struct shape_levels {
-    const double *levels; // by strategy
+    const double *levels;  // by strategy
     size_t hidden, tokens; // the cell that answers for it
 };
 
-// A shape that is asked for, and how often: which cell answers, and how far it lies from that cell's own sizes
-// towards their neighbours: -0.5 is halfway to the smaller size, 1 the larger one.
+// A shape that is asked for, and how often: which cell answers, and how far it lies from that cell's own
+// sizes towards their neighbours: -0.5 is halfway to the smaller size, 1 the larger one.
 struct bin_shape {
     size_t hidden, tokens;
     double hidden_share, tokens_share, weight;
 };
 
 struct loss {
-    double expected, worst; // as shares of the best time; INFINITY where the strategy cannot do the cell's shape
+    double expected,
+        worst; // as shares of the best time; INFINITY where the strategy cannot do the cell's shape
 };
 
 // What is known of the bins of a plane beside its levels.
@@ -45,10 +46,10 @@ struct bins {
     size_t workload_count;
 };
 
-// What each strategy loses in the cell, into losses[strategy]. The levels between two sizes are those of a line
-// in log2 time over log2 size; where a neighbour has no time, the cell's own count. The shapes that a workload
-// has in the bin count by their weight; without any, all shapes of the bin alike, as a ratio: the trapezoid rule
-// over its middle and borders, and measured shapes inside as much as its corners.
+// What each strategy loses in the cell, into losses[strategy]. The levels between two sizes are those of a
+// line in log2 time over log2 size; where a neighbour has no time, the cell's own count. The shapes that a
+// workload has in the bin count by their weight; without any, all shapes of the bin alike, as a ratio: the
+// trapezoid rule over its middle and borders, and measured shapes inside as much as its corners.
 void bins_losses(const struct plane *plane, const struct bins *bins, size_t hidden, size_t tokens,
                  struct loss *losses);
 

@@ -1,8 +1,8 @@
 // Rows to the cells of a table; see table.h, and select.c for the rule.
 //
-// A plane (one block and fusion) is chosen at a time: the levels of all its strategies are laid out as one array,
-// what was measured beside what is derived; every cell gets the losses of its bin; then each row of token counts
-// is chosen together.
+// A plane (one block and fusion) is chosen at a time: the levels of all its strategies are laid out as one
+// array, what was measured beside what is derived; every cell gets the losses of its bin; then each row of
+// token counts is chosen together.
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,8 +14,8 @@
 
 enum { NO_ROW = UINT32_MAX };
 
-// The rows of every cell, as lists: first[cell] is a row, next[row] another one of its cell. Rows of shapes that
-// are no cell are in `elsewhere`, in their own order.
+// The rows of every cell, as lists: first[cell] is a row, next[row] another one of its cell. Rows of shapes
+// that are no cell are in `elsewhere`, in their own order.
 struct chains {
     uint32_t *first, *next, *elsewhere;
     size_t elsewhere_count;
@@ -237,8 +237,9 @@ static bool lay_out_workload(struct choosing_plane *plane) {
         const struct workload_shape *shape = &selection->workload[i];
         size_t hidden = grid_answering(hidden_sizes, shape->hidden_size, floor);
         size_t tokens = grid_answering(num_tokens, shape->num_tokens, floor);
-        plane->workload[i] = (struct bin_shape){hidden, tokens, share_of(hidden_sizes, hidden, shape->hidden_size),
-                                                share_of(num_tokens, tokens, shape->num_tokens), shape->weight};
+        plane->workload[i] =
+            (struct bin_shape){hidden, tokens, share_of(hidden_sizes, hidden, shape->hidden_size),
+                               share_of(num_tokens, tokens, shape->num_tokens), shape->weight};
     }
     plane->bins.workload = plane->workload;
     plane->bins.workload_count = selection->workload_count;
@@ -331,7 +332,8 @@ static struct candidate candidate_of(const struct choosing_plane *plane, size_t 
 }
 
 // Who is within noise of the cell's best; where the incumbent is among them, it alone.
-static void find_who_may_win(const struct choosing *choosing, size_t cell, struct select_cell *of, bool *may_win) {
+static void find_who_may_win(const struct choosing *choosing, size_t cell, struct select_cell *of,
+                             bool *may_win) {
     size_t best = select_best(of->candidates, of->count);
     uint8_t incumbent = choosing->incumbents == NULL ? NAME_NONE : choosing->incumbents[cell];
     bool stays = false;
@@ -352,7 +354,8 @@ static void fill_cell(struct choosing_plane *plane, struct row_of_cells *row, si
     size_t count = 0;
     bins_losses(&levels, &plane->bins, hidden, tokens, row->losses);
     for (size_t s = 0; s < width; s++) {
-        if (!isinf(row->losses[s].expected)) candidates[count++] = candidate_of(plane, s, cell, &row->losses[s]);
+        if (!isinf(row->losses[s].expected))
+            candidates[count++] = candidate_of(plane, s, cell, &row->losses[s]);
     }
     row->cells[tokens] = (struct select_cell){.candidates = candidates, .count = count};
     if (count == 0) return;
@@ -453,7 +456,8 @@ static bool find_incumbents(struct choosing *choosing) {
 static bool choose_planes(struct choosing *choosing) {
     enum { CELLS_FOR_A_THREAD = 4096 };
     struct table *table = choosing->table;
-    parallel_run(choosing->place_count, 1 + table->grid.cell_count / CELLS_FOR_A_THREAD, choose_plane, choosing);
+    parallel_run(choosing->place_count, 1 + table->grid.cell_count / CELLS_FOR_A_THREAD, choose_plane,
+                 choosing);
     bool ok = true;
     for (size_t i = 0; i < choosing->place_count; i++) {
         const struct plane_place *place = &choosing->places[i];
@@ -485,12 +489,14 @@ static bool choose(struct choosing *choosing, const struct lists *lists, struct 
     table->cells = large_allocate((cells + 1) * sizeof *table->cells);
     chains->first = large_allocate((cells + 1) * sizeof *chains->first);
     chains->next = large_allocate((rows + 1) * sizeof *chains->next);
-    chains->elsewhere = malloc((choosing->selection->only_more_cells ? rows + 1 : 1) * sizeof *chains->elsewhere);
+    chains->elsewhere =
+        malloc((choosing->selection->only_more_cells ? rows + 1 : 1) * sizeof *chains->elsewhere);
     if (table->cells == NULL || chains->first == NULL || chains->next == NULL || chains->elsewhere == NULL ||
         rows >= NO_ROW || !list_planes(choosing) || !find_incumbents(choosing)) {
         return problem_set(problem, "out of memory");
     }
-    if (!chain_rows(choosing->rows, &table->grid, chains, choosing->selection->least, lists, problem)) return false;
+    if (!chain_rows(choosing->rows, &table->grid, chains, choosing->selection->least, lists, problem))
+        return false;
     return choose_planes(choosing) || problem_set(problem, "out of memory");
 }
 
@@ -504,7 +510,8 @@ struct table *table_select(const struct rows *rows, const struct selection *sele
         .loopback = names_find(&lists->placements, loopback, loopback + strlen(loopback)),
         .table = table,
     };
-    bool ok = (table != NULL && add_cells(&table->grid, rows, selection)) || problem_set(problem, "out of memory");
+    bool ok =
+        (table != NULL && add_cells(&table->grid, rows, selection)) || problem_set(problem, "out of memory");
     ok = ok && grid_close(&table->grid, problem) && choose(&choosing, lists, problem);
     free(choosing.chains.first);
     free(choosing.chains.next);

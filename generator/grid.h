@@ -56,8 +56,8 @@ size_t grid_place(const struct grid_block *block, size_t fusion, const struct ce
 // The key of a cell.
 struct cell_key grid_key(const struct grid *grid, size_t cell);
 
-// The place of the size on an axis that answers for `value`: the nearest as a ratio, the smaller of two that are
-// as near; with `floor` the largest that is not above it, or the first.
+// The place of the size on an axis that answers for `value`: the nearest as a ratio, the smaller of two that
+// are as near; with `floor` the largest that is not above it, or the first.
 size_t grid_answering(const struct axis *axis, uint32_t value, bool floor);
 
 void grid_free(struct grid *grid);

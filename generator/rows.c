@@ -332,7 +332,8 @@ static bool parse_launches(struct parser *parser, const struct csv_text *cell) {
         const char *end = separator == NULL ? cell->end : separator;
         double *time = &detail->launch_us[detail->launches];
         *time = NAN;
-        bool right = detail->launches < LAUNCHES_MAX && (at == end || (number_parse(at, end, time) && *time > 0));
+        bool right =
+            detail->launches < LAUNCHES_MAX && (at == end || (number_parse(at, end, time) && *time > 0));
         if (!right) {
             return fail_cell(parser, COLUMN_LAUNCHES, cell,
                              "up to 16 times in microseconds with semicolons between them would be right");

@@ -38,10 +38,10 @@ enum { LAUNCHES_MAX = 16 };
 struct row_detail {
     double low_us, high_us; // the interval of the median, 95% unless README says otherwise
     double min_us, p95_us, p99_us;
-    double skew_us;  // median of the spread over ranks
-    double bound_us; // the physical bound
+    double skew_us;                 // median of the spread over ranks
+    double bound_us;                // the physical bound
     double launch_us[LAUNCHES_MAX]; // the median of each launch of the bench; NAN: not measured in that one
-    uint64_t bits;                  // hash of the results; equal of strategies with equal bits; 0: not told, or they vary
+    uint64_t bits; // hash of the results; equal of strategies with equal bits; 0: not told, or they vary
     uint32_t samples, launches;
 };
 

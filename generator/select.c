@@ -1,19 +1,22 @@
 // Rows to winners: the choice for the cells of a table.
 //
 // The rule is GMP tuneup's: minimise total badness, the share of time that is lost against the best choice.
-// - A cell answers for a bin of shapes, all those that the reader's lookup sends to it. So a strategy's badness
+// - A cell answers for a bin of shapes, all those that the reader's lookup sends to it. So a strategy's
+// badness
 //   is its loss against the best one, expected over the bin (bins.c), and not that at the bin's corner alone.
 // - A time is the median, because single calls are disturbed from above and never from below, so that a mean
 //   measures the disturbance, and a minimum the one call that had luck.
-// - Differences within noise decide nothing. Noise is what the launches of the bench differ by, strategy against
+// - Differences within noise decide nothing. Noise is what the launches of the bench differ by, strategy
+// against
 //   strategy within the same launch; where no launches are told, the intervals of the medians.
-// - Among those within noise of the best, the incumbent stays. Without one, the choice is made that changes least
-//   along a row of token counts, since noise makes flips and physics makes borders; then the least badness; then
-//   the order of the list of strategies. Nothing depends on the order of rows.
+// - Among those within noise of the best, the incumbent stays. Without one, the choice is made that changes
+// least
+//   along a row of token counts, since noise makes flips and physics makes borders; then the least badness;
+//   then the order of the list of strategies. Nothing depends on the order of rows.
 //
-// What may win is decided before, by who calls: no strategy that is not a candidate (AUTO is the call through a
-// table), none that the format cannot name, none with other bits where numerics matter, no loopback row in the
-// table of real hardware.
+// What may win is decided before, by who calls: no strategy that is not a candidate (AUTO is the call through
+// a table), none that the format cannot name, none with other bits where numerics matter, no loopback row in
+// the table of real hardware.
 #include "select.h"
 
 #include <math.h>
@@ -26,8 +29,8 @@ static const double T_975[] = {12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365,
                                2.262,  2.228, 2.201, 2.179, 2.160, 2.145, 2.131, 1.960};
 enum { T_COUNT = sizeof T_975 / sizeof *T_975, FEWEST_LAUNCHES = 3 };
 
-// How much slower one strategy is than another at the cell's shape, in log2, with its standard error; `quantile`
-// standard errors are the half of a 95% interval.
+// How much slower one strategy is than another at the cell's shape, in log2, with its standard error;
+// `quantile` standard errors are the half of a 95% interval.
 struct difference {
     double mean, error, quantile;
 };

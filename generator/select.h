@@ -8,14 +8,14 @@
 
 // One strategy in a cell. Levels are log2 of microseconds.
 struct candidate {
-    double level;             // at the cell's own shape
-    double low_us, high_us;   // the interval of its median; NAN: none
-    const double *launch_us;  // the medians of its launches, NAN where there is none
-    size_t launches;          // 0: not told
-    double spread;            // of a level that was not measured but derived: its standard deviation; else 0
-    double badness;           // the share of the best time that it loses, expected over the cell's bin
-    double worst;             // the same at the bin's worst shape
-    uint8_t strategy;         // its place in the list of strategies
+    double level;            // at the cell's own shape
+    double low_us, high_us;  // the interval of its median; NAN: none
+    const double *launch_us; // the medians of its launches, NAN where there is none
+    size_t launches;         // 0: not told
+    double spread;           // of a level that was not measured but derived: its standard deviation; else 0
+    double badness;          // the share of the best time that it loses, expected over the cell's bin
+    double worst;            // the same at the bin's worst shape
+    uint8_t strategy;        // its place in the list of strategies
 };
 
 enum { NO_RUNNER_UP = -1 };
@@ -38,8 +38,8 @@ bool select_is_within_noise(const struct candidate *best, const struct candidate
 struct choice select_describe(const struct candidate *candidates, size_t count, size_t winner);
 
 // A row of cells, of ascending token counts: chooses the candidates' places so that the strategy changes as
-// seldom as possible, and of such choices the one with the least badness. `may_win` says which candidates of a
-// cell are within noise of its best.
+// seldom as possible, and of such choices the one with the least badness. `may_win` says which candidates of
+// a cell are within noise of its best.
 struct select_cell {
     const struct candidate *candidates;
     const bool *may_win;

@@ -1,5 +1,5 @@
-// The canonical table: written, read back, looked up; see table.h. It is selected from rows in choose.c, and its
-// Lua side is in table_lua.c.
+// The canonical table: written, read back, looked up; see table.h. It is selected from rows in choose.c, and
+// its Lua side is in table_lua.c.
 #include "table.h"
 
 #include <math.h>

@@ -6,9 +6,9 @@
 //   cells = { { world_size =, dtype =, op =, mode =, fusions = {}, hidden_sizes = {}, num_tokens = {} }... },
 //   which the table has beside those of the rows, or, with only_cells, alone: rows elsewhere count for the
 //   bins that they lie in; workload = { { hidden_size =, num_tokens =, weight = }... }; derived =
-//   { { world_size =, ..., num_tokens =, strategy =, time_us =, spread = }... }, times that were not measured;
-//   incumbent = a table whose choices stay within noise; same_bits_as = a
-//   strategy: only those with its bits may win.
+//   { { world_size =, ..., num_tokens =, strategy =, time_us =, spread = }... }, times that were not
+//   measured; incumbent = a table whose choices stay within noise; same_bits_as = a strategy: only those with
+//   its bits may win.
 // - read(path) gives a table and its arch; parse(path, text) the same of a text.
 // - upper_tail(z) gives P(x > z) of a normal distribution.
 // - table:changes(new) gives { { world_size =, dtype =, op =, mode =, fusion =, hidden_size =, num_tokens =,

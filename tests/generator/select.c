@@ -62,11 +62,12 @@ static void a_single_candidate_has_nothing_to_compare(void **state) {
 
 static void confidence_is_the_chance_that_the_order_is_right(void **state) {
     (void)state;
-    // Intervals whose ends are a factor 2^1.96 away have a standard error of 1 in log2; levels sqrt(2) apart are
-    // one standard error of their difference.
+    // Intervals whose ends are a factor 2^1.96 away have a standard error of 1 in log2; levels sqrt(2) apart
+    // are one standard error of their difference.
     double wide = exp2(1.96), apart = exp2(sqrt(2));
-    const struct candidate unsure[] = {with_interval(0, 10, 10, 10 / wide, 10 * wide),
-                                       with_interval(1, 10 * apart, 10, 10 * apart / wide, 10 * apart * wide)};
+    const struct candidate unsure[] = {
+        with_interval(0, 10, 10, 10 / wide, 10 * wide),
+        with_interval(1, 10 * apart, 10, 10 * apart / wide, 10 * apart * wide)};
     expect_near(select_describe(unsure, 2, 0).confidence, 0.8413447460685429);
     const struct candidate half_known[] = {with_interval(0, 10, 10, 9, 11), with_time(1, 11, 10)};
     assert_true(isnan(select_describe(half_known, 2, 0).confidence));
@@ -76,7 +77,8 @@ static void confidence_is_the_chance_that_the_order_is_right(void **state) {
 static void launches_are_compared_with_each_other(void **state) {
     (void)state;
     const double fast[] = {10, 20, 10, 15, 20}, slow[] = {10.5, 21, 10.5, 15.75, 21.1};
-    struct candidate candidates[] = {with_interval(0, 15, 15, 10, 20), with_interval(1, 15.75, 15, 10.5, 21.1)};
+    struct candidate candidates[] = {with_interval(0, 15, 15, 10, 20),
+                                     with_interval(1, 15.75, 15, 10.5, 21.1)};
     assert_true(select_is_within_noise(&candidates[0], &candidates[1]));
     candidates[0].launch_us = fast;
     candidates[1].launch_us = slow;
@@ -156,7 +158,8 @@ static void cells_without_candidates_part_a_row(void **state) {
     (void)state;
     struct candidate candidates[] = {with_time(0, 10, 10), with_time(1, 11, 10)};
     const bool may_win[] = {true, true};
-    struct select_cell cells[] = {{candidates, may_win, 2, 9}, {NULL, NULL, 0, 9}, {candidates, may_win, 2, 9}};
+    struct select_cell cells[] = {
+        {candidates, may_win, 2, 9}, {NULL, NULL, 0, 9}, {candidates, may_win, 2, 9}};
     assert_true(select_row(cells, 3));
     assert_int_equal(cells[0].winner, 0);
     assert_int_equal(cells[2].winner, 0);

@@ -7,7 +7,8 @@
 //   STAND_IN_ONCE     only if this file does not exist yet; it is made then
 //   STAND_IN_LOG      file to which the process id and every request are appended
 //   STAND_IN_HASH, STAND_IN_LIBRARY   who it says it is
-//   STAND_IN_ROUNDTRIPS   round trips in microseconds, such as 0.1,0.4: one for each answer and greeting, over all
+//   STAND_IN_ROUNDTRIPS   round trips in microseconds, such as 0.1,0.4: one for each answer and greeting,
+//   over all
 //                     processes that append to STAND_IN_LOG, the last one from then on
 #include <fcntl.h>
 #include <signal.h>
