@@ -29,7 +29,6 @@ local function run(argv, input, seconds)
   local child, problem = process.start(argv)
   if not child then return nil, problem end
   if input ~= "" then child:write(input, seconds) end
-  child:end_input()
   local lines, deadline = {}, process.now() + seconds
   local line
   repeat
@@ -68,6 +67,7 @@ local function input_of(shapes)
     lines[i] = ("%d %d %d %d\n"):format(shape.world_size, place[shape.fusion], shape.hidden_size,
       shape.num_tokens)
   end
+  lines[#lines + 1] = "0 0 0 0\n"
   return table.concat(lines)
 end
 

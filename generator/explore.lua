@@ -124,12 +124,12 @@ local function ranked(point)
   return out
 end
 
--- Those that may still win there, as a set: near the best, and the two best whatever they take.
+-- Those that may still win there, as a set: the best, and what is near it.
 local function contenders(point)
   local out = {}
   local order = ranked(point)
-  for i, entry in ipairs(order) do
-    if i <= 2 or entry.time - order[1].time <= log2(CONTENDS) then out[entry.name] = true end
+  for _, entry in ipairs(order) do
+    if entry.time - order[1].time <= log2(CONTENDS) then out[entry.name] = true end
   end
   return out
 end

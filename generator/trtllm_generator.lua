@@ -52,7 +52,8 @@ local function sweep(folder, text)
   local made, message = file.make_folder(folder)
   if made and not file.exists(path) then made, message = file.write(path, text) end
   if not made then fail.work("%s", message) end
-  local child, problem = process.start { system.program(), "sweep", path, "--out", folder }
+  local child, problem = process.start { system.program(), "sweep", path, "--out", folder,
+    "--exhaustive" }
   if not child then fail.work("the sweep did not start: %s", problem) end
   for line in function() return child:read_line(LINE_PATIENCE) end do
     io.stdout:write(line, "\n")
@@ -90,6 +91,7 @@ function trtllm_generator.prepare(args)
   end
   args.out = args.out or args.data_dir:gsub("(.)/+$", "%1") .. "/" .. FOLDER
   args.formats = args.formats or FORMAT
+  args.choose = args.choose or "corner" -- as that generator does
 end
 
 -- What there is to say once the table is made: TP sizes that have no rows, and how AUTO did.

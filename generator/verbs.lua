@@ -19,6 +19,7 @@ verbs.list = {
   { name = "plot", help = "pictures of rows: heat maps, crossovers, confidence, bandwidth, scaling" },
   { name = "report", help = "one page of what is best where, how sure that is, and all numbers" },
   { name = "compare", help = "sweeps side by side in one page: what is faster, what is chosen differently" },
+  { name = "regret", help = "what a table's choices lose on fresh rows" },
   { name = "metric", help = "one number of a serving run, gate log, kernel summary or profiler file" },
   { name = "trace", help = "reports, comparisons and merged timelines of profiler traces" },
   { name = "template", help = "render one template by hand (the build of the bench uses it)" },

@@ -1,0 +1,124 @@
+-- explore.lua: which points a sweep visits, played against times that are known everywhere.
+local lu = require "luaunit"
+local explore = require "explore"
+local plan = require "plan"
+
+local TestExplore = {}
+
+local function spec_with(changes)
+  local spec = { dtypes = { "bfloat16" }, fusions = { "NONE" }, hidden_sizes = { 1024, 2048, 4096, 8192 },
+    num_tokens = { 1, 4, 16, 64, 256, 1024 }, strategies = { "MPI", "ONESHOT", "TWOSHOT" },
+    limits = { message_bytes = 1 << 30 }, table = { op = "allreduce", mode = "eager" } }
+  for key, value in pairs(changes or {}) do spec[key] = value end
+  return spec
+end
+
+-- ONESHOT up to about 256 KiB, TWOSHOT beyond; MPI never.
+local function time_of(strategy, cell)
+  local bytes = cell.size
+  if strategy == "MPI" then return 20 + bytes / 1000 end
+  if strategy == "ONESHOT" then return 1 + bytes / 4000 end
+  return 33 + bytes / 8000
+end
+
+-- Plays the planner to its end. Returns the visits, { cell, launch, strategies }.
+local function play(options, time)
+  local now = 0
+  local spec = options.spec or spec_with()
+  local planner = explore.new { spec = spec, cells = plan.cells(spec, 2), launches = options.launches or 5,
+    exhaustive = options.exhaustive, now = function() return now end, ends_at = options.ends_at }
+  local visits, launch = {}, 0
+  while planner:wants(launch + 1) do
+    launch = launch + 1
+    for task in function() return planner:next(launch) end do
+      now = now + 1
+      local rows = {}
+      for _, strategy in ipairs(task.strategies) do
+        rows[#rows + 1] = plan.record(task.cell, strategy, { time_us = (time or time_of)(strategy, task.cell) })
+      end
+      visits[#visits + 1] = { cell = task.cell, launch = launch, strategies = task.strategies }
+      planner:take(task.cell, launch, rows, {})
+    end
+    lu.assertTrue(launch < 20)
+  end
+  return visits, planner
+end
+
+local function cells_of(visits)
+  local seen, count = {}, 0
+  for _, visit in ipairs(visits) do
+    local key = plan.key(plan.record(visit.cell))
+    if not seen[key] then seen[key], count = 0, count + 1 end
+    seen[key] = seen[key] + 1
+  end
+  return seen, count
+end
+
+function TestExplore.test_exhaustive_visits_every_cell_with_all_in_every_launch()
+  local visits = play { exhaustive = true, launches = 3 }
+  local seen, count = cells_of(visits)
+  lu.assertEquals({ count, #visits }, { 24, 72 })
+  for _, times in pairs(seen) do lu.assertEquals(times, 3) end
+  for _, visit in ipairs(visits) do lu.assertEquals(#visit.strategies, 3) end
+end
+
+function TestExplore.test_what_is_clear_is_visited_at_few_points()
+  local function one_wins(strategy, cell) return (strategy == "ONESHOT" and 1 or 5) * cell.size end
+  local _, count = cells_of((play({}, one_wins)))
+  lu.assertTrue(count < 24 // 2, count)
+end
+
+function TestExplore.test_a_clearly_slower_strategy_is_measured_once_a_point()
+  for _, visit in ipairs((play {})) do
+    local has_mpi = table.concat(visit.strategies, " "):find("MPI", 1, true) ~= nil
+    if visit.launch > 2 then lu.assertFalse(has_mpi) end
+  end
+end
+
+-- Where the strategies cross, the planner looks; far from there it does not.
+function TestExplore.test_points_crowd_where_strategies_cross()
+  local near, far = 0, 0
+  local seen = {}
+  for _, visit in ipairs((play {})) do
+    local key = plan.key(plan.record(visit.cell))
+    if not seen[key] then
+      seen[key] = true
+      local distance = math.abs(math.log(visit.cell.size / 256000, 2))
+      if distance < 3 then near = near + 1 else far = far + 1 end
+    end
+  end
+  lu.assertTrue(near > far, ("%d near, %d far"):format(near, far))
+end
+
+function TestExplore.test_every_point_that_was_visited_gets_its_launches()
+  for _, times in pairs((cells_of((play { launches = 5 })))) do lu.assertTrue(times >= 5) end
+end
+
+function TestExplore.test_a_budget_ends_it()
+  local visits = play { exhaustive = true, ends_at = 10 }
+  lu.assertEquals(#visits, 10)
+end
+
+function TestExplore.test_the_same_answers_give_the_same_plan()
+  local function keys(visits)
+    local out = {}
+    for i, visit in ipairs(visits) do out[i] = plan.key(plan.record(visit.cell)) .. " " .. visit.launch end
+    return out
+  end
+  lu.assertEquals(keys((play {})), keys((play {})))
+end
+
+function TestExplore.test_rows_that_are_kept_are_not_asked_for()
+  local spec = spec_with()
+  local planner = explore.new { spec = spec, cells = plan.cells(spec, 2), launches = 2, exhaustive = true,
+    now = function() return 0 end }
+  for _, cell in ipairs(plan.cells(spec, 2)) do
+    for _, strategy in ipairs { "MPI", "ONESHOT" } do
+      planner:keep(plan.record(cell, strategy, { time_us = time_of(strategy, cell) }))
+    end
+  end
+  local task = planner:next(1)
+  lu.assertEquals(task.strategies, { "TWOSHOT" })
+end
+
+return lu.LuaUnit.new():runSuiteByInstances({ { "TestExplore", TestExplore } })

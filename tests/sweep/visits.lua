@@ -1,0 +1,91 @@
+-- visits.lua, surface.lua and derive.lua: launches become a row, and points tell of what lies between them.
+local lu = require "luaunit"
+local derive = require "derive"
+local plan = require "plan"
+local surface = require "surface"
+local visits = require "visits"
+
+local TestVisits = {}
+
+local cell = { world_size = 2, dtype = "bfloat16", op = "allreduce", mode = "eager", fusion = "NONE",
+  hidden_size = 1024, num_tokens = 4, size = 8192 }
+
+local function record(time_us, changes)
+  local made = plan.record(cell, "ONESHOT", { size = 8192, time_us = time_us, low_us = time_us * 0.9,
+    high_us = time_us * 1.1, samples = 20, min_us = time_us / 2, p95_us = 2.0 * time_us, p99_us = 3.0 * time_us,
+    skew_us = 0.1, bound_us = 0.5, accumulate = "fp32",
+    placement = "dedicated", bits = "ab" })
+  for key, value in pairs(changes or {}) do made[key] = value end
+  return made
+end
+
+function TestVisits.test_the_time_is_the_median_of_the_launches()
+  local row = visits.row { record(10), record(30), record(11), record(9), record(12) }
+  lu.assertEquals({ row.time_us, row.samples, row.bits }, { 11, 100, "ab" })
+  lu.assertEquals(row.launches, { 10, 30, 11, 9, 12 })
+  lu.assertAlmostEquals(row.low_us, 8.1, 1e-9)
+  lu.assertAlmostEquals(row.high_us, 33, 1e-9)
+end
+
+function TestVisits.test_of_many_launches_one_that_is_off_does_not_widen_the_interval()
+  local launches = {}
+  for launch = 1, 12 do launches[launch] = record(launch == 3 and 90 or 9 + launch % 4) end
+  lu.assertTrue(visits.row(launches).high_us <= 12)
+end
+
+function TestVisits.test_a_launch_that_left_it_out_has_its_place()
+  local row = visits.row { [1] = record(10), [4] = record(12) }
+  lu.assertEquals(row.launches, { 10, false, false, 12 })
+end
+
+function TestVisits.test_bits_that_differ_between_launches_are_none()
+  lu.assertNil(visits.row({ record(10), record(10, { bits = "cd" }) }).bits)
+end
+
+-- Time proportional to bytes, but for a fixed part.
+local function points()
+  local out = {}
+  for x = 0, 10, 2 do
+    for y = 10, 13 do
+      out[#out + 1] = { x = x, y = y, time = math.log(1 + 2 ^ (x + y) / 4096, 2), spread = 0.01 }
+    end
+  end
+  return out
+end
+
+function TestVisits.test_what_was_measured_is_met()
+  for _, point in ipairs(points()) do
+    local time, spread = surface.predict(points(), point)
+    lu.assertEquals({ time, spread }, { point.time, 0.01 })
+  end
+end
+
+function TestVisits.test_between_points_it_is_near_and_less_sure()
+  local time, spread = surface.predict(points(), { x = 5, y = 11.5 })
+  lu.assertAlmostEquals(time, math.log(1 + 2 ^ 16.5 / 4096, 2), 0.15)
+  lu.assertTrue(spread > 0.01)
+  lu.assertNil(surface.predict({}, { x = 1, y = 1 }))
+end
+
+function TestVisits.test_only_what_has_neither_time_nor_reason_is_derived()
+  local spec = { dtypes = { "bfloat16" }, fusions = { "NONE" }, hidden_sizes = { 1024 },
+    num_tokens = { 1, 4, 16, 64 }, strategies = { "ONESHOT", "TWOSHOT" },
+    limits = { message_bytes = 1 << 20 }, table = { op = "allreduce", mode = "eager" } }
+  local with, without = {}, {}
+  for _, num_tokens in ipairs { 1, 4, 64 } do
+    local made = plan.record(cell, "ONESHOT", { time_us = 1.0 + num_tokens })
+    made.num_tokens = num_tokens
+    with[#with + 1] = made
+  end
+  for _, num_tokens in ipairs { 1, 4, 16, 64 } do
+    local made = plan.record(cell, "TWOSHOT", { reason = "fewer tokens than ranks" })
+    made.num_tokens = num_tokens
+    without[#without + 1] = made
+  end
+  local derived = derive.times(spec, 2, with, without)
+  lu.assertEquals(#derived, 1)
+  lu.assertEquals({ derived[1].strategy, derived[1].num_tokens }, { "ONESHOT", 16 })
+  lu.assertTrue(derived[1].time_us > 5 and derived[1].time_us < 65)
+end
+
+return lu.LuaUnit.new():runSuiteByInstances({ { "TestVisits", TestVisits } })
