@@ -1,10 +1,10 @@
--- What an artifact answers: compiles the header or table as its users do and asks its own lookup; a table.csv is
--- looked up as the C header looks it up, by the nearest size.
+-- What an artifact answers: compiles the header or table as its users do and asks its own lookup; a table.csv
+-- is looked up as the C header looks it up, by the nearest size.
 --
 --   local answers = ask.artifact("tables/host/allreduce_table.h", shapes)
 --
--- shapes are { world_size =, fusion =, hidden_size =, num_tokens = }; answers[i] is { strategy =, measured = }, the
--- strategy nil where the artifact has no answer.
+-- shapes are { world_size =, fusion =, hidden_size =, num_tokens = }; answers[i] is { strategy =,
+-- measured = }, the strategy nil where the artifact has no answer.
 local fail = require "fail"
 local file = require "core.file"
 local lists = require "lists"
@@ -37,7 +37,8 @@ local function run(argv, input, seconds)
   until not line
   local how, well = child:close(problem == "end" and 1 or 0)
   if problem ~= "end" then return nil, ("did not end within %d s"):format(seconds) end
-  if not well then return nil, ("%s: %s"):format(how, child:errors():match("[^\n]*error[^\n]*") or child:errors()) end
+  local errors = child:errors()
+  if not well then return nil, ("%s: %s"):format(how, errors:match("[^\n]*error[^\n]*") or errors) end
   return lines
 end
 
@@ -112,12 +113,14 @@ local function ask_table(path, shapes)
   local table_of, problem = tables.read(path)
   if not table_of then fail.input("%s", problem) end
   local blocks, answers = {}, {}
-  for _, block in ipairs(table_of:blocks()) do blocks[block.world_size] = blocks[block.world_size] or block end
+  for _, block in ipairs(table_of:blocks()) do
+    blocks[block.world_size] = blocks[block.world_size] or block
+  end
   for i, shape in ipairs(shapes) do
     local block = blocks[shape.world_size]
     local cell = block and lists.contains(block.fusions, shape.fusion) and table_of:find {
-      world_size = block.world_size, dtype = block.dtype, op = block.op, mode = block.mode, fusion = shape.fusion,
-      hidden_size = nearest(block.hidden_sizes, shape.hidden_size),
+      world_size = block.world_size, dtype = block.dtype, op = block.op, mode = block.mode,
+      fusion = shape.fusion, hidden_size = nearest(block.hidden_sizes, shape.hidden_size),
       num_tokens = nearest(block.num_tokens, shape.num_tokens) }
     answers[i] = { strategy = cell and cell.strategy or nil, measured = cell ~= nil and cell ~= false }
   end

@@ -127,8 +127,8 @@ end
 
 -- Starts a bench of `world_size` ranks: { command = the launcher's words, program, world_size, identity (of
 -- bench.identify), patience (seconds to wait for an answer beyond what it was given), strategies (that will
--- be asked for) }. Returns it, with `placement`, `roundtrip_us` and `unavailable` (strategy -> reason); or nil
--- and a failure.
+-- be asked for) }. Returns it, with `placement`, `roundtrip_us` and `unavailable` (strategy -> reason); or
+-- nil and a failure.
 function bench.start(options)
   local argv = table.move(options.command, 1, #options.command, 1, {})
   table.move({ options.program, "--serve" }, 1, 2, #argv + 1, argv)
@@ -162,8 +162,8 @@ local function take_answer(result, cell, kind, fields)
 end
 
 -- Measures `strategies` in `cell` with `limits` (min_samples, max_samples, cell_us, precision). Calls
--- on_row(record) as rows come. Returns { rows, no_time }, each strategy in one of them, and takes the round trip
--- anew; or nil and a failure, after which this bench has ended.
+-- on_row(record) as rows come. Returns { rows, no_time }, each strategy in one of them, and takes the round
+-- trip anew; or nil and a failure, after which this bench has ended.
 function bench:measure(id, cell, strategies, limits, on_row)
   local result = { rows = {}, no_time = {}, open = {} }
   for _, strategy in ipairs(strategies) do result.open[strategy] = true end

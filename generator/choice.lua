@@ -1,5 +1,5 @@
--- How a table is to be chosen, as the command line or the spec says it: among which strategies, for which shapes,
--- against which table. What it means stands in select.c.
+-- How a table is to be chosen, as the command line or the spec says it: among which strategies, for which
+-- shapes, against which table. What it means stands in select.c.
 --
 -- A spec says it as choice = { numerics = "same-as=MPI", workload = "workload.csv", at = "corner" }.
 local fail = require "fail"
@@ -14,7 +14,8 @@ choice.options = {
     help = "table.csv whose choices stay within noise, or none (default: the one that is there)" },
   { name = "numerics", value = "CLASS",
     help = "same-as=STRATEGY (or bitwise-class=STRATEGY): only those with its bits; any (default)" },
-  { name = "workload", value = "FILE", help = "shapes that count, as tokens,hidden_size,weight (default: all)" },
+  { name = "workload", value = "FILE",
+    help = "shapes that count, as tokens,hidden_size,weight (default: all)" },
   { name = "choose", value = "WHAT",
     help = "bin: for all shapes that a lookup sends to a cell; corner: for the cell's own (default: bin)" },
 }
@@ -78,8 +79,8 @@ function choice.check_workload(path, shapes, blocks)
         and is_within(block.num_tokens, shape.num_tokens))
     end
     if not known then
-      fail.input("%s:%d: %d tokens of hidden size %d were not measured, nor anything around them", path, shape.line,
-        shape.num_tokens, shape.hidden_size)
+      fail.input("%s:%d: %d tokens of hidden size %d were not measured, nor anything around them", path,
+        shape.line, shape.num_tokens, shape.hidden_size)
     end
   end
 end
@@ -113,8 +114,8 @@ local function beside(data_dir, path)
   return path and (path:sub(1, 1) == "/" and path or data_dir .. "/" .. path)
 end
 
--- What the command line says, and where it is silent the spec, into `source` (of model.read). `folder` is where
--- the tables are that this makes or checks.
+-- What the command line says, and where it is silent the spec, into `source` (of model.read). `folder` is
+-- where the tables are that this makes or checks.
 function choice.apply(source, args, folder)
   local said = source.spec and source.spec.choice or {}
   local against = args.against ~= "none" and (args.against or folder .. "/table.csv") or nil

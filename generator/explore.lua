@@ -4,8 +4,8 @@
 --   begins with a few points far apart, with every strategy;
 --   goes on, in its first launches, at the point where the table that it would make now is expected to lose
 --   most: where a strategy that the table would not take may well be faster, as far as the points measured
---   so far tell (surface.lua). The candidates are the spec's grid and the points halfway between its lines, where
---   the bins of a lookup end;
+--   so far tell (surface.lua). The candidates are the spec's grid and the points halfway between its lines,
+--   where the bins of a lookup end;
 --   visits in further launches, in random order, the points it has, with the strategies that may still win.
 -- It ends where no point is expected to lose more than TOLERANCE, or the budget is spent.
 --
@@ -32,8 +32,8 @@ local function new_point(cell, on_grid)
     launches = {}, without = {}, finished = {} }
 end
 
--- The multiple of `step` halfway between two sizes, as a ratio; nil where there is none. Hidden sizes of models
--- are multiples of 64.
+-- The multiple of `step` halfway between two sizes, as a ratio; nil where there is none. Hidden sizes of
+-- models are multiples of 64.
 local function halfway(from, to, step)
   local middle = math.floor(math.sqrt(from * to) / step + 0.5) * step
   if middle > from and middle < to then return middle end

@@ -31,7 +31,8 @@ local function cell_of(world_size, fields)
   local hidden_size, num_tokens = math.tointeger(fields.hidden_size), math.tointeger(fields.num_tokens)
   local size, launch = math.tointeger(fields.size), math.tointeger(fields.launch)
   if not (hidden_size and num_tokens and size and launch and fields.mode) then return nil end
-  return launch, tonumber(fields.roundtrip_us), { world_size = world_size, op = fields.op, dtype = fields.dtype, fusion = fields.fusion,
+  return launch, tonumber(fields.roundtrip_us), { world_size = world_size, op = fields.op,
+    dtype = fields.dtype, fusion = fields.fusion,
     hidden_size = hidden_size, num_tokens = num_tokens, mode = fields.mode, size = size }
 end
 
@@ -55,8 +56,8 @@ local function take(open, world_size, kind, fields, finish)
   return nil
 end
 
--- Reads the journal at `path`. Returns { fingerprint, fresh, cells = list of { cell, launch, roundtrip_us, rows,
--- no_time } }, or nil where there is none, or none that can be read.
+-- Reads the journal at `path`. Returns { fingerprint, fresh, cells = list of { cell, launch, roundtrip_us,
+-- rows, no_time } }, or nil where there is none, or none that can be read.
 function journal.read(path, world_size)
   if not file.exists(path) then return nil end
   local text = fail.unless(file.read(path))

@@ -3,8 +3,8 @@
 --
 -- A machine can change while it is measured: ranks move to cores that share no cache, another guest comes or
 -- goes. The round trip of a flag tells, before and after each visit. A visit during which it changed does not
--- count. Otherwise each regime of the machine has visits and a planner of its own (world.lua), and the first one
--- that is finished makes the rows.
+-- count. Otherwise each regime of the machine has visits and a planner of its own (world.lua), and the first
+-- one that is finished makes the rows.
 local bench = require "bench"
 local fail = require "fail"
 local launcher = require "launcher"
@@ -68,8 +68,8 @@ local function report_failure(job, task, failure, last)
     in_brackets(failure.detail), last and "it stays without a time" or "once more, with a fresh bench"))
 end
 
--- Measures one task in a regime. Returns the bench to go on with (nil: none), and its result; nil: it failed, and
--- `failure` says why; false: the regime changed meanwhile.
+-- Measures one task in a regime. Returns the bench to go on with (nil: none), and its result; nil: it failed,
+-- and `failure` says why; false: the regime changed meanwhile.
 local function measure(job, world, regime, session, task)
   for attempt = 1, ATTEMPTS do
     session = session or start(job, world)
@@ -94,8 +94,8 @@ local function lose_visit(job, world)
   world.lost_in_a_row = (world.lost_in_a_row or 0) + 1
   if world.lost_in_a_row < LOST_IN_A_ROW then return end
   world.has_one_regime = true
-  job.progress:say(("gentables: TP %d: the machine changes all the time (a round trip between ranks takes %s us);"
-    .. " rows hold all of it"):format(world.size, world:roundtrips()))
+  job.progress:say(("gentables: TP %d: the machine changes all the time (a round trip between ranks takes "
+    .. "%s us); rows hold all of it"):format(world.size, world:roundtrips()))
 end
 
 -- The tasks of one launch, as long as the regime stays. Returns the bench, if it goes on.

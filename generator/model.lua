@@ -240,8 +240,8 @@ local function load_parts(data_dir, args)
   return source
 end
 
--- The same, chosen as `args` say (those of choice.options; nil: none), for tables in `folder` (nil: there). `all`:
--- see formats.all_archs; args.sm: of these only what --sm asks for.
+-- The same, chosen as `args` say (those of choice.options; nil: none), for tables in `folder` (nil: there).
+-- `all`: see formats.all_archs; args.sm: of these only what --sm asks for.
 function model.load(data_dir, arch, args, folder)
   args = args or {}
   if arch == formats.all_archs.name then return load_parts(data_dir, args) end

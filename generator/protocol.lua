@@ -37,7 +37,8 @@ end
 -- The seed of a cell's data: always the same, so that the bits of results can be compared between launches.
 local function seed_of(cell) return tonumber(system.hash(plan.key(plan.record(cell))):sub(1, 8), 16) end
 
--- The request to measure `strategies` in `cell`. `limits` has min_samples, max_samples, cell_us and precision.
+-- The request to measure `strategies` in `cell`. `limits` has min_samples, max_samples, cell_us and
+-- precision.
 function protocol.request(id, cell, strategies, limits)
   return protocol.line("measure", {
     { "id", id }, { "op", cell.op }, { "dtype", cell.dtype }, { "fusion", cell.fusion },

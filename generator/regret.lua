@@ -1,5 +1,5 @@
--- gentables regret: what an artifact's choices lose on rows that it was not made from. Asks the artifact's own lookup
--- (ask.lua), so that what is judged is what its users get, bins and fallbacks included.
+-- gentables regret: what an artifact's choices lose on rows that it was not made from. Asks the artifact's
+-- own lookup (ask.lua), so that what is judged is what its users get, bins and fallbacks included.
 local ask = require "ask"
 local fail = require "fail"
 local json = require "json"
@@ -72,8 +72,8 @@ local function judge(shapes, answers)
     if not answer.measured then found.unmeasured = found.unmeasured + 1 end
     if as_measured then
       raw[#raw + 1], certain[#certain + 1] = as_measured, sure
-      losses[#losses + 1] = { shape = shape, strategy = answer.strategy, best = best_of(shape), raw = as_measured,
-        certain = sure }
+      losses[#losses + 1] = { shape = shape, strategy = answer.strategy, best = best_of(shape),
+        raw = as_measured, certain = sure }
     else
       found.unanswered = found.unanswered + 1
     end
@@ -93,7 +93,9 @@ local function percent(share) return ("%.2f %%"):format(100 * share) end
 
 local function say(path, found)
   print(("%s: %d shapes asked"):format(path, found.shapes))
-  if found.unmeasured > 0 then print(("  %d answered by the fallback: not measured"):format(found.unmeasured)) end
+  if found.unmeasured > 0 then
+    print(("  %d answered by the fallback: not measured"):format(found.unmeasured))
+  end
   if found.unanswered > 0 then
     print(("  %d have no row of the strategy that was answered, and are not judged"):format(found.unanswered))
   end

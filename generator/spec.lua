@@ -13,8 +13,8 @@ local spec = {}
 spec.default_table = { dtype = "bfloat16", op = "allreduce", mode = "eager" }
 
 -- Unless the spec says otherwise: messages above `message_bytes` are left out; in each of `launches` launches
--- of the bench a strategy is called between `min_samples` and `max_samples` times per cell, and all strategies
--- of a cell together for about `cell_us`.
+-- of the bench a strategy is called between `min_samples` and `max_samples` times per cell, and all
+-- strategies of a cell together for about `cell_us`.
 spec.default_limits = { message_bytes = 64 << 20, min_samples = 20, max_samples = 2000, cell_us = 500000,
   launches = 5 }
 

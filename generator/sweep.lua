@@ -2,9 +2,9 @@
 -- come from.
 --
 -- For each TP size (world.lua): what the rows and an unfinished journal hold for the same machine, bench and
--- limits is kept; of the rest, a planner (explore.lua) says which points to measure, in several launches of the
--- bench (launches.lua), and each answer is journaled. Only when all TP sizes are finished the rows files are
--- written and the journals removed, so that a table is never made from half a sweep.
+-- limits is kept; of the rest, a planner (explore.lua) says which points to measure, in several launches of
+-- the bench (launches.lua), and each answer is journaled. Only when all TP sizes are finished the rows files
+-- are written and the journals removed, so that a table is never made from half a sweep.
 local bench = require "bench"
 local fail = require "fail"
 local file = require "core.file"
@@ -152,7 +152,8 @@ local function say_without(world)
   end
   for _, reason in ipairs(reasons) do print(("      no time for %d: %s"):format(counts[reason], reason)) end
   if world.derived then
-    print(("      not measured: %d, which follow from what was; --exhaustive measures them"):format(world.derived))
+    local words = "      not measured: %d, which follow from what was; --exhaustive measures them"
+    print(words:format(world.derived))
   end
 end
 
@@ -236,8 +237,8 @@ local function check_budget(job, open)
     least = least + job.spec.limits.launches * START_S + world.planner:outlook() * MIN_CELL_US / 1e6
   end
   if job.budget_s >= least then return end
-  fail.input("--budget %g is too small for one sample per cell and launch; %d seconds would do, or fewer TP sizes",
-    job.budget_s, math.ceil(least))
+  fail.input("--budget %g is too small for one sample per cell and launch; %d seconds would do, or fewer "
+    .. "TP sizes", job.budget_s, math.ceil(least))
 end
 
 local function limits_of(job)

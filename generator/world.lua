@@ -1,8 +1,8 @@
 -- One TP size of a sweep: what its rows and an unfinished journal hold already, what launches say, and the
 -- files that are made of it.
 --
--- What launches say is kept apart by the regime that the machine was in (launches.lua): { roundtrip_us, planner,
--- visits (key -> { [launch] = row }), why (key -> record without a time), launch (the last one) }.
+-- What launches say is kept apart by the regime that the machine was in (launches.lua): { roundtrip_us,
+-- planner, visits (key -> { [launch] = row }), why (key -> record without a time), launch (the last one) }.
 local explore = require "explore"
 local fail = require "fail"
 local file = require "core.file"
@@ -108,7 +108,8 @@ local function new_planner(self)
 end
 
 local function add_regime(self, roundtrip_us)
-  local regime = { roundtrip_us = roundtrip_us, visits = {}, why = {}, launch = 0, planner = new_planner(self) }
+  local regime = { roundtrip_us = roundtrip_us, visits = {}, why = {}, launch = 0,
+    planner = new_planner(self) }
   table.insert(self.regimes, regime)
   return regime
 end
@@ -142,8 +143,8 @@ local function is_finished(self, job)
   return true
 end
 
--- The state of one TP size of a job: size; csv, json, part (its files); cells; known (key -> finished row), why
--- (key -> record without a time, with its reason); planner (of what is there already); regimes.
+-- The state of one TP size of a job: size; csv, json, part (its files); cells; known (key -> finished row),
+-- why (key -> record without a time, with its reason); planner (of what is there already); regimes.
 function world.load(job, size)
   local csv = ("%s/benchmark.tp%d.%s.csv"):format(job.out, size, job.arch)
   local self = setmetatable({ job = job, size = size, csv = csv, json = provenance.path_of(csv),

@@ -34,7 +34,8 @@ local function play(options, time)
       now = now + 1
       local rows = {}
       for _, strategy in ipairs(task.strategies) do
-        rows[#rows + 1] = plan.record(task.cell, strategy, { time_us = (time or time_of)(strategy, task.cell) })
+        local time_us = (time or time_of)(strategy, task.cell)
+        rows[#rows + 1] = plan.record(task.cell, strategy, { time_us = time_us })
       end
       visits[#visits + 1] = { cell = task.cell, launch = launch, strategies = task.strategies }
       planner:take(task.cell, launch, rows, {})

@@ -33,7 +33,9 @@ end
 -- The bits of results can be compared between launches only if the data are the same.
 function TestProtocol.test_the_data_of_a_cell_are_always_the_same()
   local limits = { min_samples = 1, max_samples = 2, cell_us = 3, precision = 0 }
-  local function seed(id, strategies) return protocol.request(id, cell, strategies, limits):match(" seed=%d+") end
+  local function seed(id, strategies)
+    return protocol.request(id, cell, strategies, limits):match(" seed=%d+")
+  end
   lu.assertEquals(seed(1, { "MPI" }), seed(2, { "ONESHOT", "MPI" }))
 end
 

@@ -173,7 +173,7 @@ end
 function TestSweep:test_a_budget_that_is_too_small_says_what_would_do()
   local ended, _, err = self:sweep({}, "--budget", "0.5")
   lu.assertEquals(ended, "exit code 2")
-  lu.assertStrContains(err, "--budget 0.5 is too small for one sample per cell and launch; 2 seconds would do")
+  lu.assertStrContains(err, "--budget 0.5 is too small for one sample per cell and launch; 2 seconds")
 end
 
 -- `script` of util-linux gives the sweep a terminal.

@@ -12,7 +12,8 @@ local cell = { world_size = 2, dtype = "bfloat16", op = "allreduce", mode = "eag
 
 local function record(time_us, changes)
   local made = plan.record(cell, "ONESHOT", { size = 8192, time_us = time_us, low_us = time_us * 0.9,
-    high_us = time_us * 1.1, samples = 20, min_us = time_us / 2, p95_us = 2.0 * time_us, p99_us = 3.0 * time_us,
+    high_us = time_us * 1.1, samples = 20, min_us = time_us / 2, p95_us = 2.0 * time_us,
+    p99_us = 3.0 * time_us,
     skew_us = 0.1, bound_us = 0.5, accumulate = "fp32",
     placement = "dedicated", bits = "ab" })
   for key, value in pairs(changes or {}) do made[key] = value end
