@@ -468,18 +468,45 @@ static bool choose_planes(struct choosing *choosing) {
     return ok;
 }
 
+struct span {
+    uint32_t least, most;
+};
+
+static struct span span_of(const struct axis *axis) {
+    struct span span = {UINT32_MAX, 0};
+    for (size_t i = 0; i < axis->count; i++) {
+        if (axis->value[i] < span.least) span.least = axis->value[i];
+        if (axis->value[i] > span.most) span.most = axis->value[i];
+    }
+    return span;
+}
+
+static bool is_in(const struct span *span, uint32_t value) {
+    return value >= span->least && value <= span->most;
+}
+
 static bool add_cells(struct grid *grid, const struct rows *rows, const struct selection *selection) {
     for (size_t i = 0; i < selection->more_cell_count; i++) {
         if (!grid_add(grid, &selection->more_cells[i])) return false;
     }
-    size_t closed_blocks = selection->only_more_cells ? grid->block_count : 0;
-    for (size_t i = 0; i < rows->count; i++) {
-        const struct cell_key *key = &rows->row[i].key;
-        bool as_before = i > 0 && cell_key_equal(key, &rows->row[i - 1].key);
-        if (as_before || grid_block_of(grid, key) < closed_blocks) continue;
-        if (!grid_add(grid, key)) return false;
+    size_t block_count = selection->only_more_cells ? grid->block_count : 0;
+    struct span *spans = malloc((2 * block_count + 1) * sizeof *spans);
+    if (spans == NULL) return false;
+    for (size_t i = 0; i < block_count; i++) {
+        spans[2 * i] = span_of(&grid->blocks[i].hidden_sizes);
+        spans[2 * i + 1] = span_of(&grid->blocks[i].num_tokens);
     }
-    return true;
+    bool ok = true;
+    for (size_t i = 0; ok && i < rows->count; i++) {
+        const struct cell_key *key = &rows->row[i].key;
+        if (i > 0 && cell_key_equal(key, &rows->row[i - 1].key)) continue;
+        size_t block = grid_block_of(grid, key);
+        bool lies_between = block < block_count && is_in(&spans[2 * block], key->hidden_size) &&
+                            is_in(&spans[2 * block + 1], key->num_tokens);
+        ok = lies_between || grid_add(grid, key);
+    }
+    free(spans);
+    return ok;
 }
 
 static bool choose(struct choosing *choosing, const struct lists *lists, struct problem *problem) {

@@ -11,7 +11,7 @@ local source = require "read.source"
 local import = {}
 
 local TABLE_HEADER = "arch,world_size,fusion,dtype,op,mode,hidden_size,num_tokens,strategy,time (us)," ..
-  "runner_up,margin,confidence,regret\n"
+  "runner_up,margin,confidence,regret,basis\n"
 
 import.summary = "Reads other programs' measurements as rows, and other programs' tables as table.csv."
 import.positional = { name = "FILE...", min = 1, max = math.huge, help = "what they are, their content says" }
@@ -175,7 +175,7 @@ end
 local function table_text(arch, cells)
   local out = { TABLE_HEADER }
   for _, cell in ipairs(cells) do
-    out[#out + 1] = ("%s,%d,%s,%s,%s,%s,%d,%d,%s,,,,,\n"):format(arch, cell.world_size, cell.fusion,
+    out[#out + 1] = ("%s,%d,%s,%s,%s,%s,%d,%d,%s,,,,,,\n"):format(arch, cell.world_size, cell.fusion,
       cell.dtype, cell.op, cell.mode, cell.hidden_size, cell.num_tokens, cell.strategy or "unmeasured")
   end
   return table.concat(out)

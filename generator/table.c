@@ -68,7 +68,11 @@ static char *put_cell(char *out, const struct cell *cell, const struct lists *li
         out = put_share(out, shares[i]);
     }
     *out++ = ',';
-    out = cell->derived ? put(out, derived, strlen(derived)) : put(out, measured, strlen(measured));
+    if (cell->derived) {
+        out = put(out, derived, strlen(derived));
+    } else if (!isnan(cell->time_us)) { // a table of another program tells no times
+        out = put(out, measured, strlen(measured));
+    }
     *out++ = '\n';
     return out;
 }
@@ -237,7 +241,7 @@ static bool take_cells(struct table_reader *reader, const struct csv_text *cells
          take_share(&cells[TABLE_REGRET], &line->cell.regret);
     if (!ok) return fail_at(reader, "a broken number; a time above 0 and shares, or nothing, would be right");
     line->cell.derived = equals(&cells[TABLE_BASIS], derived);
-    return line->cell.derived || equals(&cells[TABLE_BASIS], measured) || cells[TABLE_BASIS].begin == NULL ||
+    return line->cell.derived || equals(&cells[TABLE_BASIS], measured) || equals(&cells[TABLE_BASIS], "") ||
            fail_at(reader, "a basis is measured or derived");
 }
 

@@ -46,7 +46,7 @@ struct selection {
     struct table *incumbent;           // whose choices stay within noise; NULL: none
     const struct cell_key *more_cells; // cells that the table has beside those of the rows
     size_t more_cell_count;
-    bool only_more_cells; // in their blocks, those alone: other rows count for bins they lie in
+    bool only_more_cells; // between these, no others: rows there count for the bins that they lie in
     const struct derived_time *derived;
     size_t derived_count;
     const struct workload_shape *workload; // none: all shapes alike

@@ -4,8 +4,8 @@
 //   whether loopback rows compete; least = whether the least of repeated rows counts, which are refused
 //   otherwise; lookup = "nearest", "floor" or "exact" (the default): the reader's, which makes the bins;
 //   cells = { { world_size =, dtype =, op =, mode =, fusions = {}, hidden_sizes = {}, num_tokens = {} }... },
-//   which the table has beside those of the rows, or, with only_cells, alone: rows elsewhere count for the
-//   bins that they lie in; workload = { { hidden_size =, num_tokens =, weight = }... }; derived =
+//   which the table has beside those of the rows; with only_cells, rows between these are no cells, but count
+//   for the bins that they lie in; workload = { { hidden_size =, num_tokens =, weight = }... }; derived =
 //   { { world_size =, ..., num_tokens =, strategy =, time_us =, spread = }... }, times that were not
 //   measured; incumbent = a table whose choices stay within noise; same_bits_as = a strategy: only those with
 //   its bits may win.

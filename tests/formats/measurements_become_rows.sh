@@ -2,26 +2,26 @@
 # What other programs measured becomes rows: each format is known by its content, and says what it can.
 . "$(dirname -- "$0")/lib.sh"
 ours='world_size,dtype,size,num_tokens,hidden_size,strategy,fusion,op,time (us),low (us),high (us),samples,'
-ours=$ours'min (us),p95 (us),p99 (us),skew (us),bound (us),mode,accumulate,placement'
+ours=$ours'min (us),p95 (us),p99 (us),skew (us),bound (us),mode,accumulate,placement,launches (us),bits'
 rows=$WORK/rows.csv
-unknown=unknown,,unknown
+unknown=unknown,,unknown,,
 
 # TensorRT-LLM's generations B, C, D and --benchmark mode hold the same; A needs to be told the calls.
 for generation in b.csv c.csv d.csv benchmark.csv; do
     imports "$inputs/trtllm_$generation" "$rows"
     lines "$rows" 3
     has_lines "$rows" "$ours" \
-        '2,bfloat16,2048,1,1024,ONESHOT,NONE,allreduce,8.5000,,,,,,,,,unknown,,unknown' \
-        '2,bfloat16,2048,1,1024,NCCL,NONE,allreduce,9.5000,,,,,,,,,unknown,,unknown'
+        '2,bfloat16,2048,1,1024,ONESHOT,NONE,allreduce,8.5000,,,,,,,,,unknown,,unknown,,' \
+        '2,bfloat16,2048,1,1024,NCCL,NONE,allreduce,9.5000,,,,,,,,,unknown,,unknown,,'
 done
 grep -q '2 rows, 1 without a time left out' "$stdout" || die "a 0.0 is not said"
 has_lines "$WORK/rows.json" '    "imported": "benchmark-csv"'
 imports "$rows" "$WORK/again.csv"
 cmp "$rows" "$WORK/again.csv" || die "our own rows change"
 imports "$inputs/trtllm_a.txt" "$rows" --calls 1000
-has_lines "$rows" '2,bfloat16,16384,1,8192,ONESHOT,NONE,allreduce,12.5000,,,,,,,,,unknown,,unknown'
+has_lines "$rows" '2,bfloat16,16384,1,8192,ONESHOT,NONE,allreduce,12.5000,,,,,,,,,unknown,,unknown,,'
 imports "$inputs/trtllm_a.txt" "$rows" --calls 1000 --hidden-size 4096
-has_lines "$rows" '2,bfloat16,16384,2,4096,NCCL,NONE,allreduce,14.5000,,,,,,,,,unknown,,unknown'
+has_lines "$rows" '2,bfloat16,16384,2,4096,NCCL,NONE,allreduce,14.5000,,,,,,,,,unknown,,unknown,,'
 
 # nccl-tests: ranks, mode and placement from its own lines; what computed wrong sums has no time.
 imports "$inputs/nccl_tests.txt" "$rows"
@@ -53,7 +53,7 @@ imports "$inputs/flashinfer.md" "$rows"
 one_line 'flashinfer.md: left out, of operations that no strategy is: 1'
 lines "$rows" 3
 has_lines "$rows" \
-    '2,bfloat16,2097152,128,8192,ONESHOT,RESIDUAL_RMS_NORM,allreduce,20.0000,,,,,,,,,unknown,,unknown' \
+    '2,bfloat16,2097152,128,8192,ONESHOT,RESIDUAL_RMS_NORM,allreduce,20.0000,,,,,,,,,unknown,,unknown,,' \
     "2,bfloat16,2097152,128,8192,TWOSHOT,RESIDUAL_RMS_NORM_QUANT_FP8,allreduce,30.0000,,,,,,,,,$unknown"
 has_lines "$WORK/rows.json" "      \"reason\": \"FlashInfer's benchmark: FAILED\","
 imports "$inputs/flashinfer.txt" "$rows" --tp 2
@@ -63,7 +63,7 @@ lines "$rows" 2
 imports "$inputs/nccl_optimizer.csv" "$WORK/folder" --arch sm90
 one_line 'left out, of other collectives than allreduce: 1'
 has_lines "$WORK/folder/benchmark.tp8.sm90.csv" \
-    '8,bfloat16,32768,1,16384,NCCL_RING_LL128_8CH,NONE,allreduce,16.2000,,,,,,,,,unknown,,unknown'
+    '8,bfloat16,32768,1,16384,NCCL_RING_LL128_8CH,NONE,allreduce,16.2000,,,,,,,,,unknown,,unknown,,'
 
 # What was imported makes tables, and says where it is from.
 ends_with 0 "$GENTABLES" generate --data-dir "$WORK/folder" --arch sm90 --formats nccl,report

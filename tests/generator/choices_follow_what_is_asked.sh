@@ -1,6 +1,6 @@
 #!/bin/sh
-# What a table is chosen for: all shapes of a bin or its corner, a workload, one class of numerics, the incumbent
-# within noise. And gentables regret, which asks the artifact itself.
+# What a table is chosen for: all shapes of a bin or its corner, a workload, one class of numerics, the
+# incumbent within noise. And gentables regret, which asks the artifact itself.
 . "$(dirname -- "$0")/lib.sh"
 
 data=$WORK/rows
