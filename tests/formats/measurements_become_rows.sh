@@ -26,27 +26,27 @@ has_lines "$rows" '2,bfloat16,16384,2,4096,NCCL,NONE,allreduce,14.5000,,,,,,,,,u
 # nccl-tests: ranks, mode and placement from its own lines; what computed wrong sums has no time.
 imports "$inputs/nccl_tests.txt" "$rows"
 lines "$rows" 3
-has_lines "$rows" '2,bfloat16,8,1,4,NCCL,NONE,allreduce,11.2000,,,,,,,,,eager,,dedicated'
+has_lines "$rows" '2,bfloat16,8,1,4,NCCL,NONE,allreduce,11.2000,,,,,,,,,eager,,dedicated,,'
 has_lines "$WORK/rows.json" '    "gpu": "2 NVIDIA H100 80GB HBM3"' '    "imported": "nccl-tests"' \
     '      "reason": "nccl-tests: 3 wrong elements",'
 imports "$inputs/nccl_tests.txt" "$rows" --in-place --strategy NCCL_SYMMETRIC
 lines "$rows" 4
-has_lines "$rows" '2,bfloat16,8,1,4,NCCL_SYMMETRIC,NONE,allreduce,11.0000,,,,,,,,,eager,,dedicated'
+has_lines "$rows" '2,bfloat16,8,1,4,NCCL_SYMMETRIC,NONE,allreduce,11.0000,,,,,,,,,eager,,dedicated,,'
 imports "$inputs/nccl_tests_2.10.txt" "$rows"
 has_lines "$rows" '2,float32,2048,1,512,NCCL,NONE,allreduce,1234.5000,,,,,,,,,graph,,loopback'
 grep -v Rank "$inputs/nccl_tests.txt" >"$WORK/pasted.txt"
 imports "$WORK/pasted.txt" "$rows" --tp 4
-has_lines "$rows" '4,bfloat16,8,1,4,NCCL,NONE,allreduce,11.2000,,,,,,,,,eager,,unknown'
+has_lines "$rows" '4,bfloat16,8,1,4,NCCL,NONE,allreduce,11.2000,,,,,,,,,eager,,unknown,,'
 imports "$inputs/nccl_tests.json" "$rows"
-has_lines "$rows" '2,bfloat16,8,1,4,NCCL,NONE,allreduce,11.2000,,,,,,,,,eager,,dedicated'
+has_lines "$rows" '2,bfloat16,8,1,4,NCCL,NONE,allreduce,11.2000,,,,,,,,,eager,,dedicated,,'
 
 # OSU, of the versions that say their data type and of those that always had floats.
 for version in 5 7; do
     imports "$inputs/osu_$version.txt" "$rows" --tp 4
-    has_lines "$rows" '4,float32,4,1,1,MPI,NONE,allreduce,1.3500,,,,,,,,,eager,,unknown'
+    has_lines "$rows" '4,float32,4,1,1,MPI,NONE,allreduce,1.3500,,,,,,,,,eager,,unknown,,'
 done
 imports "$inputs/osu_7.txt" "$rows" --tp 4 --strategy MPI_RING
-has_lines "$rows" '4,float32,8,1,2,MPI_RING,NONE,allreduce,1.3000,,,,,,,,,eager,,unknown'
+has_lines "$rows" '4,float32,8,1,2,MPI_RING,NONE,allreduce,1.3000,,,,,,,,,eager,,unknown,,'
 
 # FlashInfer's benchmark, in Markdown and as printed.
 imports "$inputs/flashinfer.md" "$rows"
