@@ -24,6 +24,8 @@ enum {
     BURST_NS = 100000,          // calls of one candidate in a row, about so long
     WARM_UP_BELOW_NS = 1000000, // longer calls need no untimed call before a burst
     FEWEST_SAMPLES = 3,         // even when they cost several budgets
+    SLOWER_SAMPLES = 5,         // of both, when one is dropped because all of its samples are slower
+    SETTLED_EVERY_ROUND = 8,    // up to this one, then in each power of two: sorting costs, too
     OVERDRAFT = 4,              // budgets, until fewer samples than asked for must do
     NO_BITS = 0,
 };
@@ -43,6 +45,12 @@ struct contender {
     double *times_us, *skews_us; // rank 0
 };
 
+// A result that passed the full comparison: its hash, and how strict the comparison was.
+struct right_result {
+    uint64_t hash;
+    bool of_fp32_sums;
+};
+
 struct race {
     struct harness *harness;
     struct group *group;
@@ -51,6 +59,8 @@ struct race {
     struct contender contenders[MAX_CANDIDATES + 1];
     int count;
     size_t calls; // so far; decides which data the next call has
+    struct right_result right[MAX_SHIFTS][MAX_CANDIDATES];
+    int right_count[MAX_SHIFTS];
 };
 
 // The texts of the last request; results point into them.
@@ -131,6 +141,19 @@ static void take_bits(struct race *race, struct contender *contender, size_t shi
     contender->bits = same ? (contender->bits * 31 + bits) | 1 : NO_BITS;
 }
 
+// Compares a result with the reference. Strategies often agree in every bit; what has the hash of a result
+// that passed as strict a comparison is right without another.
+static bool result_passes(struct race *race, size_t shift, bool fp32, uint64_t hash, char what[],
+                          size_t what_size) {
+    struct right_result *right = race->right[shift];
+    for (int i = 0; i < race->right_count[shift]; i++) {
+        if (right[i].hash == hash && (right[i].of_fp32_sums || !fp32)) return true;
+    }
+    if (!cell_check(&race->cell, shift, fp32, what, what_size)) return false;
+    right[race->right_count[shift]++] = (struct right_result){.hash = hash, .of_fp32_sums = fp32};
+    return true;
+}
+
 static int verify_call(struct race *race, struct contender *contender, size_t shift, double *took_ns) {
     struct stamp stamp;
     char what[REASON_SIZE] = "";
@@ -140,8 +163,8 @@ static int verify_call(struct race *race, struct contender *contender, size_t sh
     *took_ns = (double)(stamp.end_ns - stamp.start_ns);
     if (contender->candidate == NULL) return 0;
     bool fp32 = contender->candidate->accumulates_fp32;
-    bool right = cell_check(&race->cell, shift, fp32, what, sizeof what);
     contender->hashes[shift] = cell_hash(&race->cell, race->group->kernels->hash);
+    bool right = result_passes(race, shift, fp32, contender->hashes[shift], what, sizeof what);
     if (!all_right(race, right, what, sizeof what)) {
         drop_out(contender, what);
     } else if (fp32 && !ranks_agree(race, contender->hashes[shift])) {
@@ -250,15 +273,16 @@ static void settle(struct race *race) {
     double best_high_us = INFINITY;
     for (int i = 1; i < race->count; i++) {
         struct contender *contender = &race->contenders[i];
-        if (contender->out_of_race || contender->count < race->request->min_samples) continue;
+        if (contender->out_of_race || contender->count < SLOWER_SAMPLES) continue;
         summaries[i] = summarise(contender->times_us, contender->count);
         best_high_us = fmin(best_high_us, summaries[i].high);
     }
     for (int i = 1; i < race->count; i++) {
         struct contender *contender = &race->contenders[i];
-        if (contender->out_of_race || contender->count < race->request->min_samples) continue;
+        if (contender->out_of_race || contender->count < SLOWER_SAMPLES) continue;
         const struct summary *summary = &summaries[i];
-        bool is_precise = summary->high - summary->low <= 2 * race->request->precision * summary->median;
+        bool is_precise = contender->count >= race->request->min_samples &&
+                          summary->high - summary->low <= 2 * race->request->precision * summary->median;
         contender->settled = summary->low > best_high_us || is_precise;
     }
 }
@@ -284,7 +308,7 @@ static bool wants_more(const struct race *race, uint64_t since_ns) {
 static bool agree_on_round(struct race *race, uint64_t since_ns, size_t round, uint64_t *sampled) {
     *sampled = 0;
     if (race->group->rank == 0) {
-        if ((round & (round - 1)) == 0) settle(race); // rounds 1, 2, 4, 8...: sorting costs, too
+        if (round <= SETTLED_EVERY_ROUND || (round & (round - 1)) == 0) settle(race);
         bool goes_on = wants_more(race, since_ns);
         for (int i = 0; goes_on && i < race->count; i++) {
             if (is_sampled(race, &race->contenders[i])) *sampled |= 1ULL << i;
