@@ -5,8 +5,9 @@ local surface = require "surface"
 
 local derive = {}
 
-local FEWEST_POINTS = 3   -- of a strategy in a plane, to tell anything
-local LEAST_SPREAD = 0.02 -- of a derived time, in log2, beside a point that is sure
+local FEWEST_POINTS = 3        -- of a strategy in a plane, to tell anything
+local LEAST_SPREAD = 0.02      -- of a derived time, in log2, beside a point that is sure
+local SPREAD_PER_OCTAVE = 0.06 -- more of it, for each doubling from the nearest point
 
 local function log2(number) return math.log(number, 2) end
 
@@ -17,7 +18,7 @@ local function measured_points(records)
     local key = table.concat({ record.dtype, record.fusion, record.strategy }, " ")
     planes[key] = planes[key] or {}
     table.insert(planes[key], { x = log2(record.num_tokens), y = log2(record.hidden_size),
-      time = log2(record.time_us), spread = LEAST_SPREAD })
+      time = log2(record.time_us) })
   end
   return planes
 end
@@ -34,9 +35,10 @@ function derive.times(spec, world_size, records, no_time)
   for key, record in pairs(plan.wanted(spec, plan.cells(spec, world_size))) do
     local plane = points[table.concat({ record.dtype, record.fusion, record.strategy }, " ")]
     if not known[key] and not record.skip and plane and #plane >= FEWEST_POINTS then
-      local time, spread = surface.predict(plane,
+      local time, _, distance = surface.predict(plane,
         { x = log2(record.num_tokens), y = log2(record.hidden_size) })
-      record.time_us, record.spread = 2 ^ time, spread
+      record.time_us = 2 ^ time
+      record.spread = math.sqrt(LEAST_SPREAD ^ 2 + (SPREAD_PER_OCTAVE * distance) ^ 2)
       out[#out + 1] = record
     end
   end

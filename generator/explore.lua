@@ -6,8 +6,10 @@
 --   most: where a strategy that the table would not take may well be faster, as far as the points measured
 --   so far tell (surface.lua). The candidates are the spec's grid and the points halfway between its lines,
 --   where the bins of a lookup end;
---   visits in further launches, in random order, the points it has, with the strategies that may still win.
--- It ends where no point is expected to lose more than TOLERANCE, or the budget is spent.
+--   visits the points it has in further launches, in random order, with the strategies that may still win:
+--   the first ones in each launch, the others until their choice is sure, at least twice.
+-- It ends where no point is expected to lose more than TOLERANCE, or the budget is spent. How far strategies
+-- differ from launch to launch, and how well points tell of each other, it learns as it goes.
 --
 -- Pure but for options.now: it measures nothing, reads and writes nothing.
 local lists = require "lists"
@@ -19,7 +21,11 @@ explore.__index = explore
 
 local TOLERANCE = 0.02        -- expected loss, as a share of the best time, that no visit is worth
 local CONTENDS = 1.25         -- times the best: a strategy up to this far off is measured in every launch
-local LAUNCH_SPREAD = 0.03    -- of one launch's time, in log2, where no more launches tell
+local SURE = 0.01             -- expected loss at a point that no further launch is worth
+local FEWEST_VISITS = 2       -- of a point, in as many launches
+local LAUNCH_SPREAD = 0.03    -- of how two strategies compare in one launch, in log2, before launches tell
+local DOUBT_PER_OCTAVE = 0.05 -- of how they compare a doubling away from a point, before points tell
+local PRIOR_WEIGHT = 8        -- observations that the two numbers above count as
 local EXPLORING_LAUNCHES = 2  -- launches in which new points are looked for until there are none
 local EXPLORING_SHARE = 0.4   -- of the budget
 
@@ -27,9 +33,10 @@ local EXPLORING_SHARE = 0.4   -- of the budget
 
 local function log2(number) return math.log(number, 2) end
 
-local function new_point(cell, on_grid)
-  return { cell = cell, on_grid = on_grid, x = log2(cell.num_tokens), y = log2(cell.hidden_size), visits = {},
-    launches = {}, without = {}, finished = {} }
+local function new_point(plane, cell, on_grid)
+  return { plane = plane, cell = cell, on_grid = on_grid,
+    x = log2(cell.num_tokens), y = log2(cell.hidden_size),
+    visits = {}, launches = {}, without = {}, finished = {} }
 end
 
 -- The multiple of `step` halfway between two sizes, as a ratio; nil where there is none. Hidden sizes of
@@ -68,7 +75,7 @@ local function add_points(self, plane, grid)
         or off_grid_cell(plane.any, hidden.value, tokens.value)
       local is_between = not on_grid
       if not cell.skip and cell.size <= limit and not (is_between and self.exhaustive) then
-        local point = new_point(cell, on_grid)
+        local point = new_point(plane, cell, on_grid)
         plane.points[#plane.points + 1] = point
         self.point_of[plan.key(plan.record(cell))] = point
       end
@@ -100,53 +107,59 @@ local function count(map)
   return total
 end
 
--- log2 of the median over a strategy's launches, and how far off it may be.
+-- log2 of the median over a strategy's launches.
 local function level(visits)
   local times = {}
   for _, time in pairs(visits) do times[#times + 1] = log2(time) end
   table.sort(times)
-  local middle = (times[(#times + 1) // 2] + times[#times // 2 + 1]) / 2
-  local range = times[#times] - times[1]
-  return middle, math.max(range, LAUNCH_SPREAD) / math.sqrt(#times)
+  return (times[(#times + 1) // 2] + times[#times // 2 + 1]) / 2
 end
 
--- The strategies of a point with a time, the fastest first: { name, time, spread }.
+-- The strategies of a point with a time, the fastest first: { name, time }.
 local function ranked(point)
-  local out = {}
-  for name, visits in pairs(point.visits) do
-    local time, spread = level(visits)
-    out[#out + 1] = { name = name, time = time, spread = spread }
+  if not point.ranked then
+    local out = {}
+    for name, visits in pairs(point.visits) do out[#out + 1] = { name = name, time = level(visits) } end
+    table.sort(out, function(a, b)
+      if a.time ~= b.time then return a.time < b.time end
+      return a.name < b.name
+    end)
+    point.ranked = out
   end
-  table.sort(out, function(a, b)
-    if a.time ~= b.time then return a.time < b.time end
-    return a.name < b.name
-  end)
+  return point.ranked
+end
+
+-- Those that may still win there beside the best: { name, time }.
+local function rivals(point)
+  local order, out = ranked(point), {}
+  for i = 2, #order do
+    if order[i].time - order[1].time <= log2(CONTENDS) then out[#out + 1] = order[i] end
+  end
   return out
 end
 
--- Those that may still win there, as a set: the best, and what is near it.
+-- The best and its rivals, as a set.
 local function contenders(point)
-  local out = {}
-  local order = ranked(point)
-  for _, entry in ipairs(order) do
-    if entry.time - order[1].time <= log2(CONTENDS) then out[entry.name] = true end
-  end
+  local out, best = {}, ranked(point)[1]
+  if best then out[best.name] = true end
+  for _, entry in ipairs(rivals(point)) do out[entry.name] = true end
   return out
 end
 
 local function was_visited(point) return next(point.visits) ~= nil or next(point.without) ~= nil end
 
--- The strategies to ask for at a point in this launch; empty: none.
-local function wanted(self, point, launch)
-  local out = {}
-  if point.launches[launch] or point.given_up then return out end
-  local contends = contenders(point)
-  for _, name in ipairs(self.spec.strategies) do
-    local visits = point.visits[name]
-    local asks = not visits or ((self.exhaustive or contends[name]) and count(visits) < self.launches)
-    if asks and not point.without[name] and not point.finished[name] then out[#out + 1] = name end
+-- How two strategies compare at a point, launch by launch, which leaves out what slowed both: the sum of the
+-- squares of what the launches differ by, in log2, and how many launches have both.
+local function scatter(point, name, other)
+  local sum, squares, both = 0, 0, 0
+  for launch, time in pairs(point.visits[name]) do
+    local of_other = point.visits[other][launch]
+    if of_other then
+      local slower = log2(time / of_other)
+      sum, squares, both = sum + slower, squares + slower * slower, both + 1
+    end
   end
-  return out
+  return both > 0 and math.max(0, squares - sum * sum / both) or 0, both
 end
 
 -- ---- expected loss ----------------------------------------------------------------------------
@@ -171,22 +184,94 @@ end
 local function measured(plane)
   local points = {}
   for _, point in ipairs(plane.points) do
-    for name, visits in pairs(point.visits) do
-      local time, spread = level(visits)
-      points[name] = points[name] or {}
-      table.insert(points[name], { x = point.x, y = point.y, time = time, spread = spread })
+    for _, entry in ipairs(ranked(point)) do
+      local list = points[entry.name] or {}
+      points[entry.name] = list
+      list[#list + 1] = { x = point.x, y = point.y, time = entry.time, of = point }
     end
   end
   return points
 end
 
--- strategy -> { time, spread } at a point; `without` has those that cannot do it.
+-- Learns self.noise, how far one launch's comparison of two strategies is off, in log2.
+local function learn_noise(self)
+  local squares, freedom = PRIOR_WEIGHT * LAUNCH_SPREAD ^ 2, PRIOR_WEIGHT
+  for _, plane in ipairs(self.planes) do
+    for _, point in ipairs(plane.points) do
+      for _, rival in ipairs(rivals(point)) do
+        local sum, both = scatter(point, rival.name, ranked(point)[1].name)
+        if both > 1 then squares, freedom = squares + sum, freedom + both - 1 end
+      end
+    end
+  end
+  self.noise = math.sqrt(squares / freedom)
+end
+
+-- The point of a list that is of `point`.
+local function entry_of(list, point)
+  for _, entry in ipairs(list) do
+    if entry.of == point then return entry end
+  end
+end
+
+-- How far the others' word on a rival at a point is off, squared, and from how far they speak; nil without
+-- others.
+local function missed(points, point, rival)
+  local best = ranked(point)[1]
+  local function predict(name) return surface.predict(points[name], point, entry_of(points[name], point)) end
+  local time_of_best, _, distance = predict(best.name)
+  local time_of_rival = predict(rival.name)
+  if not time_of_best or not time_of_rival then return nil end
+  return ((time_of_rival - time_of_best) - (rival.time - best.time)) ^ 2, distance
+end
+
+-- Learns self.doubt, how far a comparison of two strategies is off a doubling away from where it was made.
+local function learn_doubt(self)
+  local squares, freedom = PRIOR_WEIGHT * DOUBT_PER_OCTAVE ^ 2, PRIOR_WEIGHT
+  for _, plane in ipairs(self.planes) do
+    for _, point in ipairs(plane.points) do
+      for _, rival in ipairs(rivals(point)) do
+        local square, distance = missed(plane.measured, point, rival)
+        if square then
+          squares = squares + math.max(0, square - 2 * self.noise ^ 2) / distance ^ 2
+          freedom = freedom + 1
+        end
+      end
+    end
+  end
+  self.doubt = math.sqrt(squares / freedom)
+end
+
+local function learn(self)
+  if not self.stale then return end
+  for _, plane in ipairs(self.planes) do
+    if not plane.measured then plane.measured = measured(plane) end
+  end
+  learn_noise(self)
+  learn_doubt(self)
+  self.stale = false
+end
+
+-- What choosing the best at a visited point is expected to lose, as a share of the best time: the greatest
+-- expectation of any rival being faster after all.
+local function loss_at(self, point)
+  local best, loss = ranked(point)[1], 0
+  for _, rival in ipairs(rivals(point)) do
+    local squares, both = scatter(point, rival.name, best.name)
+    local freedom = PRIOR_WEIGHT + math.max(0, both - 1)
+    local noise = math.sqrt((PRIOR_WEIGHT * self.noise ^ 2 + squares) / freedom)
+    loss = math.max(loss, expected_excess(best.time - rival.time, noise / math.sqrt(math.max(1, both))))
+  end
+  return loss * math.log(2)
+end
+
+-- strategy -> { time, nearest, distance } at a point, but for those that cannot do it.
 local function predictions(points, point)
   local out = {}
   for name, list in pairs(points) do
     if not point.without[name] then
-      local time, spread = surface.predict(list, point)
-      out[name] = { time = time, spread = spread }
+      local time, nearest, distance = surface.predict(list, point)
+      out[name] = { time = time, nearest = nearest, distance = distance }
     end
   end
   return out
@@ -212,20 +297,45 @@ local function node_of(plane, point)
   return nearest or point
 end
 
--- What the table would lose at a point, as a share of the best time: the greatest expectation of any strategy
--- being faster than the one that the table takes there.
-local function expected_loss(plane, points, point)
-  local at = predictions(points, point)
-  local taken = fastest(predictions(points, node_of(plane, point)))
+-- What the table would lose at a point that was not visited, as a share of the best time: the greatest
+-- expectation of any strategy being faster than the one that the table takes there.
+local function expected_loss(self, plane, point)
+  local at = predictions(plane.measured, point)
+  local taken = fastest(predictions(plane.measured, node_of(plane, point)))
   local choice, loss = taken and at[taken], 0
   if not choice then return 1 end -- nothing is known, or the choice cannot do this point
   for name, entry in pairs(at) do
     if name ~= taken then
-      local spread = math.sqrt(choice.spread ^ 2 + entry.spread ^ 2)
+      local launches = count(entry.nearest.of.visits[name])
+      local spread = math.sqrt(self.noise ^ 2 / launches + (self.doubt * entry.distance) ^ 2)
       loss = math.max(loss, expected_excess(choice.time - entry.time, spread))
     end
   end
   return loss * math.log(2)
+end
+
+-- ---- which strategies -------------------------------------------------------------------------
+
+-- Whether further launches at a visited point would tell more.
+local function is_unsure(self, point)
+  local visits = count(point.launches)
+  if visits >= self.launches then return false end
+  if self.exhaustive or point.is_first or visits < FEWEST_VISITS then return true end
+  learn(self)
+  return loss_at(self, point) > SURE
+end
+
+-- The strategies to ask for at a point in this launch; empty: none.
+local function wanted(self, point, launch)
+  local out = {}
+  if point.launches[launch] or point.given_up then return out end
+  local contends = contenders(point)
+  local goes_on = was_visited(point) and is_unsure(self, point)
+  for _, name in ipairs(self.spec.strategies) do
+    local is_wanted = not point.visits[name] or (goes_on and (self.exhaustive or contends[name]))
+    if is_wanted and not point.without[name] and not point.finished[name] then out[#out + 1] = name end
+  end
+  return out
 end
 
 -- ---- what next --------------------------------------------------------------------------------
@@ -244,8 +354,9 @@ local function shuffle(self, list)
   return list
 end
 
--- The points to begin with: the corners of the grid, and its middle columns.
-local function first_points(self)
+-- The points to begin with, which are visited in every launch: the corners of the grid, and its middle
+-- columns.
+local function mark_first_points(self)
   local out = {}
   local tokens, hidden = self.spec.num_tokens, self.spec.hidden_sizes
   local function is_edge(list, value) return value == list[1] or value == list[#list] end
@@ -255,7 +366,9 @@ local function first_points(self)
       local cell = point.cell
       local starts = is_edge(hidden, cell.hidden_size) and (is_edge(tokens, cell.num_tokens) or
         cell.num_tokens == middle)
-      if point.on_grid and (starts or self.exhaustive) then out[#out + 1] = point end
+      if point.on_grid and (starts or self.exhaustive) then
+        point.is_first, out[#out + 1] = true, point
+      end
     end
   end
   return out
@@ -287,9 +400,9 @@ local function most_doubtful(self, launch)
   for _, plane in ipairs(self.planes) do
     if not plane.loss then
       plane.loss = {}
-      local points = measured(plane)
+      learn(self)
       for i, point in ipairs(plane.points) do
-        plane.loss[i] = was_visited(point) and 0 or expected_loss(plane, points, point)
+        plane.loss[i] = was_visited(point) and 0 or expected_loss(self, plane, point)
       end
     end
     for i, point in ipairs(plane.points) do
@@ -310,7 +423,7 @@ end
 
 local function fill_queue(self, launch)
   local list = due_points(self, launch)
-  for _, point in ipairs(first_points(self)) do
+  for _, point in ipairs(self.first) do
     if not was_visited(point) and #wanted(self, point, launch) > 0 then list[#list + 1] = point end
   end
   self.queue, self.queue_of = shuffle(self, list), launch
@@ -323,17 +436,25 @@ function explore.new(options)
     exhaustive = options.exhaustive, now = options.now, ends_at = options.ends_at or math.huge,
     began_at = options.now(), visits = 0, explored = 0, point_of = {}, random = 1 }, explore)
   self.planes = make_planes(self, options.cells)
+  self.first, self.stale = mark_first_points(self), true
   return self
 end
 
 -- The point of a record's cell; nil where it is none of this plan's.
 local function point_of(self, record) return self.point_of[plan.key(plan.record(record))] end
 
+-- What was learned without this point's news.
+local function forget(self, point)
+  point.ranked, self.stale = nil, true
+  point.plane.measured, point.plane.loss = nil, nil
+end
+
 -- Takes a row of an earlier sweep, which needs no further launches.
 function explore:keep(record)
   local point = point_of(self, record)
   if not point then return end
   point.visits[record.strategy], point.finished[record.strategy] = { record.time_us }, true
+  forget(self, point)
 end
 
 -- Takes it that a strategy has no time at a point, for a reason that stays.
@@ -358,9 +479,7 @@ function explore:take(cell, launch, rows, no_time)
     point.visits[record.strategy][launch] = record.time_us
   end
   for _, record in ipairs(no_time) do point.without[record.strategy] = true end
-  for _, plane in ipairs(self.planes) do
-    if plane.any.fusion == cell.fusion and plane.any.dtype == cell.dtype then plane.loss = nil end
-  end
+  forget(self, point)
 end
 
 -- The next task of this launch, { cell, strategies }; nil: the launch is over.
@@ -378,7 +497,7 @@ end
 function explore:wants(launch)
   if has_spent(self, 1) then return false end
   if #due_points(self, launch) > 0 then return true end
-  for _, point in ipairs(first_points(self)) do
+  for _, point in ipairs(self.first) do
     if #wanted(self, point, launch) > 0 then return true end
   end
   return is_exploring(self) and most_doubtful(self, launch) ~= nil
@@ -404,7 +523,7 @@ function explore:outlook()
       if was_visited(point) then add(point) end
     end
   end
-  for _, point in ipairs(first_points(self)) do
+  for _, point in ipairs(self.first) do
     if not was_visited(point) then add(point) end
   end
   return total
