@@ -11,39 +11,40 @@ struct place {
 
 enum { PLACES_MAX = 3 };
 
-// The middle and borders of the bin on an axis of `count` sizes.
-static size_t places_of(enum lookup lookup, size_t at, size_t count, struct place places[PLACES_MAX]) {
+// The middle and borders of the bin on an axis of `count` sizes. Larger sizes than the largest go to it, too:
+// its bin is taken to reach as far up as down. `below`: so do smaller ones than the smallest.
+static size_t places_of(enum lookup lookup, size_t at, size_t count, bool below,
+                        struct place places[PLACES_MAX]) {
     size_t found = 0;
     places[found++] = (struct place){0, lookup == LOOKUP_NEAREST ? 2 : 1};
-    if (lookup == LOOKUP_NEAREST && at > 0) places[found++] = (struct place){-0.5, 1};
-    if (lookup == LOOKUP_NEAREST && at + 1 < count) places[found++] = (struct place){0.5, 1};
-    if (lookup == LOOKUP_FLOOR && at + 1 < count) {
+    if (count == 1 || lookup == LOOKUP_EXACT) return found;
+    if (lookup == LOOKUP_FLOOR) {
         places[found++] = (struct place){0.5, 2};
         places[found++] = (struct place){1, 1};
+    } else {
+        if (at > 0 || below) places[found++] = (struct place){-0.5, 1};
+        places[found++] = (struct place){0.5, 1};
     }
     return found;
 }
 
-// The level `share` of the way from `own` to its neighbour.
-static double moved(double own, double neighbour, double share) {
-    return share == 0 || isnan(neighbour) ? own : own + fabs(share) * (neighbour - own);
+// The level at `share` of the way to the next of `count` levels, `stride` apart: on the line to it or, beyond
+// the last, on the line from the one before. Where there is no such line, `own` counts.
+static double moved(const double *own, size_t at, size_t count, size_t stride, double share) {
+    if (share == 0 || count == 1) return *own;
+    bool is_beyond = share > 0 ? at + 1 == count : at == 0;
+    bool goes_up = share > 0 ? !is_beyond : is_beyond;
+    double neighbour = goes_up ? own[stride] : own[-(ptrdiff_t)stride];
+    if (isnan(neighbour)) return *own;
+    return *own + (is_beyond ? -1 : 1) * fabs(share) * (neighbour - *own);
 }
 
-// The place that lies in the direction of `share`, where the axis goes on there.
-static size_t neighbour_of(size_t at, double share, size_t count) {
-    if (share > 0 && at + 1 < count) return at + 1;
-    return share < 0 && at > 0 ? at - 1 : at;
-}
-
-// The level of a strategy at a shape of the bin: first along the tokens, then along the hidden sizes.
+// The level of a strategy at a shape of the bin, as far as either axis moves it.
 static double level_at(const struct plane *plane, const double *levels, const struct bin_shape *shape) {
-    size_t tokens = neighbour_of(shape->tokens, shape->tokens_share, plane->num_tokens);
-    size_t hidden = neighbour_of(shape->hidden, shape->hidden_share, plane->hidden_sizes);
-    const double *row = levels + shape->hidden * plane->num_tokens,
-                 *other = levels + hidden * plane->num_tokens;
-    double own = moved(row[shape->tokens], row[tokens], shape->tokens_share);
-    if (shape->hidden_share == 0) return own;
-    return moved(own, moved(other[shape->tokens], other[tokens], shape->tokens_share), shape->hidden_share);
+    const double *own = levels + shape->hidden * plane->num_tokens + shape->tokens;
+    double along = moved(own, shape->tokens, plane->num_tokens, 1, shape->tokens_share);
+    double across = moved(own, shape->hidden, plane->hidden_sizes, plane->num_tokens, shape->hidden_share);
+    return along + across - *own;
 }
 
 // Losses that are being summed up.
@@ -86,8 +87,8 @@ static void add_workload(struct tally *tally, const struct bins *bins, size_t hi
 
 static void add_uniformly(struct tally *tally, const struct bins *bins, size_t hidden, size_t tokens) {
     struct place across[PLACES_MAX], along[PLACES_MAX];
-    size_t across_count = places_of(bins->lookup, hidden, tally->plane->hidden_sizes, across);
-    size_t along_count = places_of(bins->lookup, tokens, tally->plane->num_tokens, along);
+    size_t across_count = places_of(bins->lookup, hidden, tally->plane->hidden_sizes, true, across);
+    size_t along_count = places_of(bins->lookup, tokens, tally->plane->num_tokens, false, along);
     for (size_t i = 0; i < across_count; i++) {
         for (size_t j = 0; j < along_count; j++) {
             const struct bin_shape shape = {hidden, tokens, across[i].share, along[j].share,

@@ -11,7 +11,7 @@ local choice = {}
 
 choice.options = {
   { name = "against", value = "TABLE",
-    help = "table.csv whose choices stay within noise, or none (default: the one that is there)" },
+    help = "table.csv whose choices stay within noise, or none (default: that of --out, else of the rows)" },
   { name = "numerics", value = "CLASS",
     help = "same-as=STRATEGY (or bitwise-class=STRATEGY): only those with its bits; any (default)" },
   { name = "workload", value = "FILE",
@@ -114,11 +114,17 @@ local function beside(data_dir, path)
   return path and (path:sub(1, 1) == "/" and path or data_dir .. "/" .. path)
 end
 
+-- The table whose choices stay within noise: the one that is replaced, else the one beside the rows.
+local function find_incumbent(source, folder)
+  local replaced = folder .. "/table.csv"
+  return file.exists(replaced) and replaced or source.data_dir .. "/table.csv"
+end
+
 -- What the command line says, and where it is silent the spec, into `source` (of model.read). `folder` is
 -- where the tables are that this makes or checks.
 function choice.apply(source, args, folder)
   local said = source.spec and source.spec.choice or {}
-  local against = args.against ~= "none" and (args.against or folder .. "/table.csv") or nil
+  local against = args.against ~= "none" and (args.against or find_incumbent(source, folder)) or nil
   source.same_bits_as = choice.numerics(args.numerics or said.numerics,
     args.numerics and "--numerics" or "the spec's numerics")
   source.corner = at_corner(args.choose or said.at, args.choose and "--choose" or "the spec's choice at")

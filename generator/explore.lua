@@ -26,6 +26,7 @@ local FEWEST_VISITS = 2       -- of a point, in as many launches
 local LAUNCH_SPREAD = 0.03    -- of how two strategies compare in one launch, in log2, before launches tell
 local DOUBT_PER_OCTAVE = 0.05 -- of how they compare a doubling away from a point, before points tell
 local PRIOR_WEIGHT = 8        -- observations that the two numbers above count as
+local DEVIATIONS = 1.4826     -- of a normal distribution, a standard deviation over the median deviation
 local EXPLORING_LAUNCHES = 2  -- launches in which new points are looked for until there are none
 local EXPLORING_SHARE = 0.4   -- of the budget
 
@@ -214,32 +215,29 @@ local function entry_of(list, point)
   end
 end
 
--- How far the others' word on a rival at a point is off, squared, and from how far they speak; nil without
--- others.
+-- How far the others' word on a rival at a point is off, in log2 for each doubling from where they speak; nil
+-- without others. What is nearer than a doubling tells of noise.
 local function missed(points, point, rival)
   local best = ranked(point)[1]
   local function predict(name) return surface.predict(points[name], point, entry_of(points[name], point)) end
   local time_of_best, _, distance = predict(best.name)
   local time_of_rival = predict(rival.name)
   if not time_of_best or not time_of_rival then return nil end
-  return ((time_of_rival - time_of_best) - (rival.time - best.time)) ^ 2, distance
+  return math.abs((time_of_rival - time_of_best) - (rival.time - best.time)) / math.max(1, distance)
 end
 
--- Learns self.doubt, how far a comparison of two strategies is off a doubling away from where it was made.
+-- Learns self.doubt, how far a comparison of two strategies is off a doubling away from where it was made:
+-- from the median, since a few points lie beyond a kink, and near those it looks anyway.
 local function learn_doubt(self)
-  local squares, freedom = PRIOR_WEIGHT * DOUBT_PER_OCTAVE ^ 2, PRIOR_WEIGHT
+  local all = {}
+  for i = 1, PRIOR_WEIGHT do all[i] = DOUBT_PER_OCTAVE / DEVIATIONS end
   for _, plane in ipairs(self.planes) do
     for _, point in ipairs(plane.points) do
-      for _, rival in ipairs(rivals(point)) do
-        local square, distance = missed(plane.measured, point, rival)
-        if square then
-          squares = squares + math.max(0, square - 2 * self.noise ^ 2) / distance ^ 2
-          freedom = freedom + 1
-        end
-      end
+      for _, rival in ipairs(rivals(point)) do all[#all + 1] = missed(plane.measured, point, rival) end
     end
   end
-  self.doubt = math.sqrt(squares / freedom)
+  table.sort(all)
+  self.doubt = DEVIATIONS * all[(#all + 1) // 2]
 end
 
 local function learn(self)

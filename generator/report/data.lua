@@ -20,11 +20,13 @@ for place, strategy in ipairs(lists.strategies) do
 end
 
 -- A number as table.csv has it (four decimals, or nine digits), without zeros at its ends.
-local function short(value)
+local short -- (value)
+function short(value)
   if not value then return "" end
   if math.abs(value) >= 1e11 or (value ~= 0 and math.abs(value) < 5e-5) then
     return ("%.9g"):format(value)
   end
+  if value < 0 then return "-" .. short(-value) end
   local scaled = value * 1e4
   local whole = math.floor(scaled)
   local rest = scaled - whole
@@ -63,13 +65,15 @@ local function times_of(source, block, fusion)
   local lists_of, width = {}, #block.num_tokens
   for i = 1, rows.count do
     local key = letters[rows.strategy[i]]
+    local h, t = hidden[rows.hidden_size[i]], tokens[rows.num_tokens[i]] -- nil between the grid's lines
     local of = lists_of[key]
     if not of then
       of = { t = {}, l = {}, h = {}, b = {} }
       lists_of[key] = of
     end
-    local cell = (hidden[rows.hidden_size[i]] - 1) * width + tokens[rows.num_tokens[i]]
-    for name, from in pairs(columns_of_rows) do of[name][cell] = rows[from][i] end
+    for name, from in pairs(h and t and columns_of_rows or {}) do
+      of[name][(h - 1) * width + t] = rows[from][i]
+    end
   end
   local out, count = {}, #block.hidden_sizes * width
   for key, of in pairs(lists_of) do

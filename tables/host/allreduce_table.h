@@ -44,7 +44,7 @@ static const unsigned char gentables_host_tp2[4][4][6] = {
     { /* NONE */
         {  2,   1,   2,   2,   2,   2}, /* 1024 */
         {  1,   1,   2,   2,   2,   2}, /* 2880 */
-        {  1,   2,   2,   2,   2,   2}, /* 4096 */
+        {  1,   1,   2,   2,   2,   2}, /* 4096 */
         {  1,   2,   2,   2,   2, 255}, /* 8192; unmeasured at 1024: MPI */
     },
     { /* RESIDUAL_RMS_NORM */

@@ -33,7 +33,7 @@ imports "$inputs/nccl_tests.txt" "$rows" --in-place --strategy NCCL_SYMMETRIC
 lines "$rows" 4
 has_lines "$rows" '2,bfloat16,8,1,4,NCCL_SYMMETRIC,NONE,allreduce,11.0000,,,,,,,,,eager,,dedicated,,'
 imports "$inputs/nccl_tests_2.10.txt" "$rows"
-has_lines "$rows" '2,float32,2048,1,512,NCCL,NONE,allreduce,1234.5000,,,,,,,,,graph,,loopback'
+has_lines "$rows" '2,float32,2048,1,512,NCCL,NONE,allreduce,1234.5000,,,,,,,,,graph,,loopback,,'
 grep -v Rank "$inputs/nccl_tests.txt" >"$WORK/pasted.txt"
 imports "$WORK/pasted.txt" "$rows" --tp 4
 has_lines "$rows" '4,bfloat16,8,1,4,NCCL,NONE,allreduce,11.2000,,,,,,,,,eager,,unknown,,'

@@ -16,9 +16,10 @@ GENTABLES_LAUNCHER='env RANKS={ranks}'
 export GENTABLES_LAUNCHER
 configure -G "$2"
 
-# With no cell at all there is nothing to render, and the sweep's own words are the last.
+# With no cell at all there is nothing to render, and the sweep's own words are the last. It asks for the
+# spec's two cells and for the one between them.
 fails env STAND_IN_FAULT=die cmake --build "$build" --target allreduce-host-gen
-said '2 cells could not be measured'
+said '3 cells could not be measured'
 if [ -e "$table" ]; then die "nothing was measured, so there should be no table"; fi
 
 fails env STAND_IN_FAULT=die STAND_IN_AT=num_tokens=16 cmake --build "$build" --target allreduce-host-gen
