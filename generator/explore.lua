@@ -2,14 +2,15 @@
 --
 -- Otherwise, per TP size, dtype and fusion, a sweep
 --   begins with a few points far apart, with every strategy;
---   goes on, in its first launches, at the point where the table that it would make now is expected to lose
---   most: where a strategy that the table would not take may well be faster, as far as the points measured
+--   goes on, in its first launches, at the point that is expected to gain the table most: where a visit may
+--   well show that a strategy is faster than the one that the table would take, as far as the points measured
 --   so far tell (surface.lua). The candidates are the spec's grid and the points halfway between its lines,
 --   where the bins of a lookup end;
 --   visits the points it has in further launches, in random order, with the strategies that may still win:
---   the first ones in each launch, the others until their choice is sure, at least twice.
--- It ends where no point is expected to lose more than TOLERANCE, or the budget is spent. How far strategies
--- differ from launch to launch, and how well points tell of each other, it learns as it goes.
+--   the first ones in each launch, the others at least twice, and for as long as that is expected to gain.
+-- It ends where no visit is expected to gain more than TOLERANCE, or the budget is spent. How far strategies
+-- differ from launch to launch, and how well points tell of each other, it learns as it goes. (The expected
+-- gain is the knowledge gradient of optimal learning: Frazier, Powell, Dayanik, 2008.)
 --
 -- Pure but for options.now: it measures nothing, reads and writes nothing.
 local lists = require "lists"
@@ -19,12 +20,11 @@ local surface = require "surface"
 local explore = {}
 explore.__index = explore
 
-local TOLERANCE = 0.02        -- expected loss, as a share of the best time, that no visit is worth
+local TOLERANCE = 0.02        -- expected gain, as a share of the best time, that no visit is worth
 local CONTENDS = 1.25         -- times the best: a strategy up to this far off is measured in every launch
-local SURE = 0.01             -- expected loss at a point that no further launch is worth
 local FEWEST_VISITS = 2       -- of a point, in as many launches
 local LAUNCH_SPREAD = 0.03    -- of how two strategies compare in one launch, in log2, before launches tell
-local DOUBT_PER_OCTAVE = 0.05 -- of how they compare a doubling away from a point, before points tell
+local DOUBT_PER_OCTAVE = 0.1  -- of how they compare a doubling away from a point, before points tell
 local PRIOR_WEIGHT = 8        -- observations that the two numbers above count as
 local DEVIATIONS = 1.4826     -- of a normal distribution, a standard deviation over the median deviation
 local EXPLORING_LAUNCHES = 2  -- launches in which new points are looked for until there are none
@@ -163,8 +163,6 @@ local function scatter(point, name, other)
   return both > 0 and math.max(0, squares - sum * sum / both) or 0, both
 end
 
--- ---- expected loss ----------------------------------------------------------------------------
-
 -- Abramowitz and Stegun 7.1.26: the error function, to 1.5e-7.
 local function erf(x)
   local t = 1 / (1 + 0.3275911 * math.abs(x))
@@ -174,11 +172,21 @@ local function erf(x)
   return x < 0 and -value or value
 end
 
+-- ---- expected gain ----------------------------------------------------------------------------
+
 -- The mean of max(0, d) for a normal d.
 local function expected_excess(mean, spread)
   if spread <= 0 then return math.max(0, mean) end
   local z = mean / spread
   return mean * 0.5 * (1 + erf(z / math.sqrt(2))) + spread * math.exp(-z * z / 2) / math.sqrt(2 * math.pi)
+end
+
+-- What one more comparison of two strategies is expected to gain, as a share of the best time. The choice
+-- is thought to be `slower` than the other, in log2, give or take `spread`; the comparison will be off by
+-- `noise`.
+local function expected_gain(slower, spread, noise)
+  local moves = spread * spread / math.sqrt(spread * spread + noise * noise) -- the thought, by as much
+  return math.log(2) * (expected_excess(slower, moves) - math.max(0, slower))
 end
 
 -- strategy -> its measured points in the plane
@@ -250,17 +258,17 @@ local function learn(self)
   self.stale = false
 end
 
--- What choosing the best at a visited point is expected to lose, as a share of the best time: the greatest
--- expectation of any rival being faster after all.
-local function loss_at(self, point)
-  local best, loss = ranked(point)[1], 0
+-- What one more visit of a visited point is expected to gain: the most of any rival.
+local function gain_at(self, point)
+  local best, gain = ranked(point)[1], 0
   for _, rival in ipairs(rivals(point)) do
     local squares, both = scatter(point, rival.name, best.name)
     local freedom = PRIOR_WEIGHT + math.max(0, both - 1)
     local noise = math.sqrt((PRIOR_WEIGHT * self.noise ^ 2 + squares) / freedom)
-    loss = math.max(loss, expected_excess(best.time - rival.time, noise / math.sqrt(math.max(1, both))))
+    local spread = noise / math.sqrt(math.max(1, both))
+    gain = math.max(gain, expected_gain(best.time - rival.time, spread, noise))
   end
-  return loss * math.log(2)
+  return gain
 end
 
 -- strategy -> { time, nearest, distance } at a point, but for those that cannot do it.
@@ -295,21 +303,21 @@ local function node_of(plane, point)
   return nearest or point
 end
 
--- What the table would lose at a point that was not visited, as a share of the best time: the greatest
--- expectation of any strategy being faster than the one that the table takes there.
-local function expected_loss(self, plane, point)
+-- What the first visit of a point is expected to gain the table: the most of any strategy that the table does
+-- not take there.
+local function gain_of_first_visit(self, plane, point)
   local at = predictions(plane.measured, point)
   local taken = fastest(predictions(plane.measured, node_of(plane, point)))
-  local choice, loss = taken and at[taken], 0
+  local choice, gain = taken and at[taken], 0
   if not choice then return 1 end -- nothing is known, or the choice cannot do this point
   for name, entry in pairs(at) do
     if name ~= taken then
       local launches = count(entry.nearest.of.visits[name])
       local spread = math.sqrt(self.noise ^ 2 / launches + (self.doubt * entry.distance) ^ 2)
-      loss = math.max(loss, expected_excess(choice.time - entry.time, spread))
+      gain = math.max(gain, expected_gain(choice.time - entry.time, spread, self.noise))
     end
   end
-  return loss * math.log(2)
+  return gain
 end
 
 -- ---- which strategies -------------------------------------------------------------------------
@@ -320,7 +328,7 @@ local function is_unsure(self, point)
   if visits >= self.launches then return false end
   if self.exhaustive or point.is_first or visits < FEWEST_VISITS then return true end
   learn(self)
-  return loss_at(self, point) > SURE
+  return gain_at(self, point) > TOLERANCE
 end
 
 -- The strategies to ask for at a point in this launch; empty: none.
@@ -392,19 +400,19 @@ local function is_exploring(self)
   return not self.exhaustive and self.explored < EXPLORING_LAUNCHES and not has_spent(self, EXPLORING_SHARE)
 end
 
--- The point that is expected to change the table most; nil where none is worth it.
+-- The point that is expected to gain the table most; nil where none is worth a visit.
 local function most_doubtful(self, launch)
   local best, most = nil, TOLERANCE
   for _, plane in ipairs(self.planes) do
-    if not plane.loss then
-      plane.loss = {}
+    if not plane.gain then
+      plane.gain = {}
       learn(self)
       for i, point in ipairs(plane.points) do
-        plane.loss[i] = was_visited(point) and 0 or expected_loss(self, plane, point)
+        plane.gain[i] = was_visited(point) and 0 or gain_of_first_visit(self, plane, point)
       end
     end
     for i, point in ipairs(plane.points) do
-      if plane.loss[i] > most and #wanted(self, point, launch) > 0 then best, most = point, plane.loss[i] end
+      if plane.gain[i] > most and #wanted(self, point, launch) > 0 then best, most = point, plane.gain[i] end
     end
   end
   return best
@@ -444,7 +452,7 @@ local function point_of(self, record) return self.point_of[plan.key(plan.record(
 -- What was learned without this point's news.
 local function forget(self, point)
   point.ranked, self.stale = nil, true
-  point.plane.measured, point.plane.loss = nil, nil
+  point.plane.measured, point.plane.gain = nil, nil
 end
 
 -- Takes a row of an earlier sweep, which needs no further launches.

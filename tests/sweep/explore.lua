@@ -76,19 +76,19 @@ function TestExplore.test_a_clearly_slower_strategy_is_measured_once_a_point()
   end
 end
 
--- Where the strategies cross, the planner looks; far from there it does not.
+-- Where the strategies cross, the planner looks; far from there it does not, but for the first points.
 function TestExplore.test_points_crowd_where_strategies_cross()
-  local near, far = 0, 0
-  local seen = {}
+  local times = cells_of((play {}))
+  local near = 0
   for _, visit in ipairs((play {})) do
     local key = plan.key(plan.record(visit.cell))
-    if not seen[key] then
-      seen[key] = true
-      local distance = math.abs(math.log(visit.cell.size / 256000, 2))
-      if distance < 3 then near = near + 1 else far = far + 1 end
+    local is_first = times[key] == 5
+    if not is_first then
+      near = near + 1
+      lu.assertTrue(math.abs(math.log(visit.cell.size / 256000, 2)) < 3, plan.describe(visit.cell))
     end
   end
-  lu.assertTrue(near > far, ("%d near, %d far"):format(near, far))
+  lu.assertTrue(near > 0)
 end
 
 function TestExplore.test_what_is_sure_after_two_launches_is_visited_twice_but_for_the_first_points()
@@ -109,9 +109,9 @@ function TestExplore.test_what_launches_disagree_about_is_visited_in_more_of_the
     random = random * 48271 % 0x7fffffff
     return (strategy == "MPI" and 3 or 0.8 + 0.4 * random / 0x7fffffff) * cell.size
   end
-  local most = 0
-  for _, visits in pairs((cells_of((play({}, noisy))))) do most = most + (visits > 2 and 1 or 0) end
-  lu.assertTrue(most > 8, most)
+  local more = 0
+  for _, visits in pairs((cells_of((play({}, noisy))))) do more = more + (visits > 2 and 1 or 0) end
+  lu.assertTrue(more > 6, more) -- the first points are, anyway
 end
 
 function TestExplore.test_a_budget_ends_it()
