@@ -92,6 +92,10 @@ local function record_of(files, of_size, arch)
   for _, entry in ipairs(sources) do alike = alike and not difference(sources[1], entry) end
   local first = sources[1].record
   local base = { world_size = of_size.world_size, arch = arch, no_time = no_time_of(files, of_size.paths) }
+  for _, entry in ipairs(sources) do
+    local derived = entry.record and entry.record.derived
+    if derived then base.derived = math.min(base.derived or derived, derived) end
+  end
   if alike and first then
     base.fingerprint, base.machine, base.bench = first.fingerprint, first.machine, first.bench
     base.placement, base.date, base.spec = first.placement, first.date, first.spec

@@ -120,8 +120,9 @@ local function cells_of(wanted)
   return cells
 end
 
--- The times that the sweep did without.
+-- The times that the sweep did without, once.
 local function derived_times(source)
+  if source.derived then return source.derived end
   local out = {}
   for _, entry in ipairs(source.spec and source.files or {}) do
     local record = entry.provenance
@@ -131,6 +132,7 @@ local function derived_times(source)
       table.move(times, 1, #times, #out + 1, out)
     end
   end
+  source.derived = out
   return out
 end
 
@@ -140,10 +142,9 @@ local function select_table(source, candidates, lookup)
   lookup = source.corner and "exact" or lookup or "nearest"
   local key = (candidates and table.concat(candidates, ",") or "*") .. " " .. lookup
   if not source.tables[key] then
-    source.derived = source.derived or derived_times(source)
     source.tables[key] = fail.unless(tables.select(source.rows, { candidates = candidates,
       loopback = source.loopback, cells = source.cells, only_cells = #source.cells > 0, lookup = lookup,
-      derived = source.derived, same_bits_as = source.same_bits_as, workload = source.workload,
+      derived = derived_times(source), same_bits_as = source.same_bits_as, workload = source.workload,
       incumbent = lookup == "nearest" and source.stays or nil }))
   end
   return source.tables[key]
@@ -163,6 +164,9 @@ end
 
 -- Reads benchmark files, { { path = }... }; a 0.0 is said. What is not right raises.
 model.read_rows = read_rows
+
+-- The times of a source (of model.load) that follow from those around them (derive.times); none: {}.
+model.derived = derived_times
 
 -- Reads a folder. Wrong or missing input raises.
 function model.read(data_dir, arch)

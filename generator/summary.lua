@@ -28,7 +28,8 @@ local function median(list)
 end
 
 local function new_tally()
-  return { cells = 0, unmeasured = 0, doubtful = 0, oversubscribed = 0, margins = {}, bounds = {}, wins = {} }
+  return { cells = 0, unmeasured = 0, derived = 0, doubtful = 0, oversubscribed = 0, margins = {},
+    bounds = {}, wins = {} }
 end
 
 -- Enters a cell (nil: unmeasured) into a tally.
@@ -39,6 +40,7 @@ local function enter(tally, cell)
     return
   end
   tally.wins[cell.strategy] = (tally.wins[cell.strategy] or 0) + 1
+  if cell.derived then tally.derived = tally.derived + 1 end
   if summary.is_doubtful(cell) then tally.doubtful = tally.doubtful + 1 end
   if cell.placement == "oversubscribed" then tally.oversubscribed = tally.oversubscribed + 1 end
   if cell.margin then tally.margins[#tally.margins + 1] = cell.margin end

@@ -261,14 +261,15 @@ end
 
 -- What a reader should know first, in a few sentences.
 local function lead_of(views)
-  local total = { cells = 0, unmeasured = 0, doubtful = 0, oversubscribed = 0 }
+  local total = { cells = 0, unmeasured = 0, derived = 0, doubtful = 0, oversubscribed = 0 }
   for _, view in ipairs(views) do
     for _, block in ipairs(view.blocks) do
       for name in pairs(total) do total[name] = total[name] + block.total[name] end
     end
   end
-  local out = { ("%d of %d shapes were measured; the least median time wins."):format(
-    total.cells - total.unmeasured, total.cells) }
+  local out = { ("%d of %d shapes were measured%s. A choice is what is expected to lose least over all shapes "
+    .. "that a lookup sends to a cell."):format(total.cells - total.unmeasured - total.derived,
+    total.cells, total.derived > 0 and (", %d follow from those around them"):format(total.derived) or "") }
   out[#out + 1] = ("%d %s in doubt: less than %s likely to be right, or, without intervals, less than %s " ..
     "faster than the next."):format(total.doubtful, total.doubtful == 1 and "choice is" or "choices are",
     percent(summary.least_confidence, 0), percent(summary.least_margin, 0))

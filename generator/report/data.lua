@@ -57,26 +57,40 @@ end
 
 local columns_of_rows = { t = "time_us", l = "low_us", h = "high_us", b = "bound_us" }
 
--- [letter] = { t =, l =, h =, b = } of one fusion of a block: time, interval, bound.
+-- The lists of a strategy, made when it is first asked for.
+local function lists_of(all, strategy)
+  local key = letters[strategy]
+  all[key] = all[key] or { t = {}, l = {}, h = {}, b = {} }
+  return all[key]
+end
+
+-- Whether a record of derived times (model.derived) is of this fusion of a block.
+local function is_of(record, block, fusion)
+  return record.fusion == fusion and record.world_size == block.world_size and record.dtype == block.dtype
+    and record.op == block.op and record.mode == block.mode
+end
+
+-- [letter] = { t =, l =, h =, b = } of one fusion of a block: time, interval, bound. A time without an
+-- interval may be a derived one.
 local function times_of(source, block, fusion)
   local rows = source.rows:slice { world_size = block.world_size, dtype = block.dtype, op = block.op,
     mode = block.mode, fusion = fusion }
   local hidden, tokens = place_of(block.hidden_sizes), place_of(block.num_tokens)
-  local lists_of, width = {}, #block.num_tokens
+  local all, width = {}, #block.num_tokens
+  local function index_of(hidden_size, num_tokens) -- nil between the grid's lines
+    local h, t = hidden[hidden_size], tokens[num_tokens]
+    return h and t and (h - 1) * width + t
+  end
   for i = 1, rows.count do
-    local key = letters[rows.strategy[i]]
-    local h, t = hidden[rows.hidden_size[i]], tokens[rows.num_tokens[i]] -- nil between the grid's lines
-    local of = lists_of[key]
-    if not of then
-      of = { t = {}, l = {}, h = {}, b = {} }
-      lists_of[key] = of
-    end
-    for name, from in pairs(h and t and columns_of_rows or {}) do
-      of[name][(h - 1) * width + t] = rows[from][i]
-    end
+    local of, at = lists_of(all, rows.strategy[i]), index_of(rows.hidden_size[i], rows.num_tokens[i])
+    for name, from in pairs(at and columns_of_rows or {}) do of[name][at] = rows[from][i] end
+  end
+  for _, record in ipairs(model.derived(source)) do
+    local at = is_of(record, block, fusion) and index_of(record.hidden_size, record.num_tokens)
+    if at then lists_of(all, record.strategy).t[at] = record.time_us end
   end
   local out, count = {}, #block.hidden_sizes * width
-  for key, of in pairs(lists_of) do
+  for key, of in pairs(all) do
     out[key] = {}
     for name, values in pairs(of) do out[key][name] = column(values, count) end
   end

@@ -15,7 +15,7 @@ folder() {
                 set -- $strategy
                 echo "$tokens $1 $2 $half $3"
             done
-        done | awk '{ printf "2,bfloat16,%d,%d,1024,%s,NONE,allreduce,%s,%.4f,%.4f,%s,%s,dedicated\n",
+        done | awk '{ printf "2,bfloat16,%d,%d,1024,%s,NONE,allreduce,%s,%.4f,%.4f,%s,%s,dedicated,,\n",
             2048 * $1, $1, $2, $3, $3 - $4, $3 + $4, "100,1,9,9,0.1,0.5,eager", $5 }'
     } >"$WORK/$1/benchmark.tp2.host.csv"
 }

@@ -43,7 +43,7 @@ merges "$host"/benchmark.tp*.csv
 for tp in 2 4; do
     cmp "$host/benchmark.tp$tp.host.csv" "$WORK/out/benchmark.tp$tp.host.csv" || die "rows of TP $tp changed"
 done
-cp "$host/spec.lua" "$WORK/out"
+cp "$host/spec.lua" "$WORK/out" # which says what follows from the rows, where a cell has none
 ends_with 0 "$GENTABLES" check --data-dir "$WORK/out" --arch host --tables "$host" --formats table,c
 
 # Another machine, run or bench; rows of which nobody knows whose they are.

