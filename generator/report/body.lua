@@ -267,8 +267,8 @@ local function lead_of(views)
       for name in pairs(total) do total[name] = total[name] + block.total[name] end
     end
   end
-  local out = { ("%d of %d shapes were measured%s. A choice is what is expected to lose least over all shapes "
-    .. "that a lookup sends to a cell."):format(total.cells - total.unmeasured - total.derived,
+  local out = { ("%d of %d shapes were measured%s. A choice is what is expected to lose least over all "
+    .. "shapes that a lookup sends to a cell."):format(total.cells - total.unmeasured - total.derived,
     total.cells, total.derived > 0 and (", %d follow from those around them"):format(total.derived) or "") }
   out[#out + 1] = ("%d %s in doubt: less than %s likely to be right, or, without intervals, less than %s " ..
     "faster than the next."):format(total.doubtful, total.doubtful == 1 and "choice is" or "choices are",
