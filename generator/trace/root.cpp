@@ -63,7 +63,7 @@ class root {
         any_value value(std::move(field.value()));
         if (key == "baseTimeNanoseconds") return read_integer(value, to_.base_nanoseconds);
         if (key == "distributedInfo") return read_distributed(value);
-        return key == "deviceProperties" ? count_devices(value) : simdjson::SUCCESS;
+        return key == "deviceProperties" ? read_devices(value) : simdjson::SUCCESS;
     }
 
     error_code read_distributed(any_value value) {
@@ -74,13 +74,24 @@ class root {
         return read_integer(info.find_field_unordered("world_size"), to_.world_size);
     }
 
-    error_code count_devices(any_value value) {
+    // Their number, and the name of the first: those of a node are alike.
+    error_code read_devices(any_value value) {
         od::array devices;
-        size_t count = 0;
         error_code error = value.get_array().get(devices);
-        if (error == simdjson::SUCCESS) error = devices.count_elements().get(count);
-        if (error == simdjson::SUCCESS) to_.devices = int64_t(count);
-        return error;
+        if (error != simdjson::SUCCESS) return error;
+        to_.devices = 0;
+        for (simdjson::simdjson_result<od::value> entry : devices) {
+            od::object device;
+            std::string_view name;
+            if ((error = entry.error()) != simdjson::SUCCESS) return error;
+            if (to_.devices++ > 0) continue;
+            error = entry.get_object().get(device);
+            if (error == simdjson::SUCCESS)
+                error = device.find_field_unordered("name").get_string().get(name);
+            if (is_of_document(error)) return error;
+            if (error == simdjson::SUCCESS) to_.device_name = name;
+        }
+        return simdjson::SUCCESS;
     }
 
     splitter &splitter_;

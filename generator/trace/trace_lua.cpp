@@ -1,8 +1,8 @@
 // Traces for Lua: core.trace.
 //
 //   trace.open(path[, { workers = n, chunk_size = bytes }]) -> t | nil, message
-//   t:info() -> { rank, world_size, base_nanoseconds, devices, events, kept_events, gpu_events, linked_by,
-//                 flaws = { { name, count, first_byte | first_uid }... } }
+//   t:info() -> { rank, world_size, base_nanoseconds, devices, device_name, events, kept_events, gpu_events,
+//                 linked_by, flaws = { { name, count, first_byte | first_uid }... } }
 //   t:event(i) -> one of the kept events, i from 1: { uid, kind, name, start, duration, pid, tid, link,
 //                 process_name, process_label, thread_name, external, device, stream, sequence, parent (i),
 //                 dims, types, strides, concrete, collective = { name, dtype, group, ranks, in_split,
@@ -49,11 +49,15 @@ int info(lua_State *lua) {
     const trace &from = check_trace(lua, 1);
     auto gpu_events = std::count_if(from.events.begin(), from.events.end(),
                                     [](const event &event) { return is_gpu(event.kind); });
-    lua_createtable(lua, 0, 9);
+    lua_createtable(lua, 0, 10);
     set_known(lua, "rank", from.rank);
     set_known(lua, "world_size", from.world_size);
     set_integer(lua, "base_nanoseconds", uint64_t(from.base_nanoseconds));
     set_integer(lua, "devices", uint64_t(from.devices));
+    if (!from.device_name.empty()) {
+        lua_pushlstring(lua, from.device_name.data(), from.device_name.size());
+        lua_setfield(lua, -2, "device_name");
+    }
     set_integer(lua, "events", from.events_in_file);
     set_integer(lua, "kept_events", from.events.size());
     set_integer(lua, "gpu_events", uint64_t(gpu_events));
