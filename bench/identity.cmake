@@ -3,6 +3,7 @@
 # What is rendered stands beside OUT: kernels.c and lists.h.
 get_filename_component(rendered ${OUT} DIRECTORY)
 file(GLOB_RECURSE sources RELATIVE ${ROOT} ${ROOT}/*.c ${ROOT}/*.h ${ROOT}/*.txt)
+list(FILTER sources EXCLUDE REGEX "^(workload/|replay/|blas\\.)") # other programs
 list(SORT sources)
 set(all "${COMPILER} ${FLAGS}")
 foreach(source IN LISTS sources)

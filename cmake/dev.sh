@@ -41,6 +41,8 @@ more  library:xlsxwriter libxlsxwriter-dev libxlsxwriter-devel
 more  library:zlib         zlib1g-dev      zlib-devel
 more  library:libzstd      libzstd-dev     libzstd-devel
 more  program:gnuplot      gnuplot-nox     gnuplot
+more  openblas             libopenblas0-pthread openblas-threads
+more  onednn               libdnnl-dev     onednn-devel
 build program:mpirun       openmpi-bin     openmpi
 build mpi                  libopenmpi-dev  openmpi-devel
 test  program:git          git             git
@@ -86,6 +88,16 @@ have_openpyxl() {
     return 1
 }
 
+# Loaded at run time by this name; no headers are needed.
+have_openblas() {
+    for folder in /usr/lib /usr/lib64 /lib /usr/local/lib /usr/lib/*-linux-gnu; do
+        for name in libopenblas.so.0 libopenblasp.so.0; do
+            if [ -e "$folder/$name" ]; then return 0; fi
+        done
+    done
+    return 1
+}
+
 have() {
     case $1 in
     program:*) command -v "${1#program:}" >/dev/null 2>&1 ;;
@@ -95,6 +107,8 @@ have() {
     luaunit) have_luaunit ;;
     tsan) printf 'int main() {}\n' | clang++ -fsanitize=thread -x c++ - -o /dev/null >/dev/null 2>&1 ;;
     openpyxl) have_openpyxl ;;
+    openblas) have_openblas ;;
+    onednn) printf '#include <dnnl.h>\n' | cc -E -x c - >/dev/null 2>&1 ;;
     mpi) printf '#include <mpi.h>\n' | mpicc -E -x c - >/dev/null 2>&1 ;;
     esac
 }
