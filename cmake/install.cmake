@@ -6,7 +6,7 @@
 include(CMakePackageConfigHelpers)
 
 set(programs "")
-foreach(program gentables gentables-bench)
+foreach(program gentables gentables-bench gentables-replay)
   if(TARGET ${program})
     list(APPEND programs ${program})
   endif()

@@ -1,0 +1,236 @@
+// Checks convolutions; see check.h. One is linear in its input and in its filters: with signs s of the images
+// and t of the output channels of a group, the sum of s * t * out is what the sum of s * input gives with the
+// sum of t * filters, one image and one channel. Where even that is much, only some places are checked.
+#include "check_parts.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static const double MOST_WORK = 1e8; // multiplications
+
+enum { X = MOST_SPATIAL }; // extents are read as { outer, inner, ... }
+
+// Steps of a tensor [outer][inner][space], in elements.
+struct steps {
+    size_t outer, inner, place; // place: from one place in space to the next, in row-major order
+};
+
+static size_t product_of(const int64_t sizes[X]) {
+    return (size_t)(sizes[0] * sizes[1] * sizes[2]);
+}
+
+static struct steps steps_of(size_t inner, size_t places, bool channels_last) {
+    if (channels_last) return (struct steps){inner * places, 1, inner};
+    return (struct steps){inner * places, places, 1};
+}
+
+// What is needed again and again.
+struct shape {
+    const struct convolution *at;
+    const struct operands *operands;
+    size_t inputs, filters, outputs;  // places in space
+    size_t in_of_group, out_of_group; // channels
+    struct steps input_steps, filter_steps, output_steps;
+    double error;
+};
+
+static struct shape shape_of(const struct convolution *at, const struct operands *operands) {
+    struct shape of = {.at = at,
+                       .operands = operands,
+                       .inputs = product_of(at->input),
+                       .filters = product_of(at->filter),
+                       .outputs = product_of(at->output),
+                       .in_of_group = (size_t)(at->in_channels / at->groups),
+                       .out_of_group = (size_t)(at->out_channels / at->groups),
+                       .error = data_type_error(operands->out.type)};
+    of.input_steps = steps_of((size_t)at->in_channels, of.inputs, at->input_channels_last);
+    of.output_steps = steps_of((size_t)at->out_channels, of.outputs, at->input_channels_last);
+    of.filter_steps =
+        steps_of(at->transposed ? of.out_of_group : of.in_of_group, of.filters, at->filter_channels_last);
+    return of;
+}
+
+// Where the filter of a group's channels begins.
+static size_t filter_at(const struct shape *of, size_t group, size_t in, size_t out) {
+    if (of->at->transposed) {
+        size_t outer = group * of->in_of_group + in;
+        return outer * of->filter_steps.outer + out * of->filter_steps.inner;
+    }
+    size_t outer = group * of->out_of_group + out;
+    return outer * of->filter_steps.outer + in * of->filter_steps.inner;
+}
+
+static void split(size_t place, const int64_t sizes[X], int64_t to[X]) {
+    for (int i = X - 1; i >= 0; i--) {
+        to[i] = (int64_t)(place % (size_t)sizes[i]);
+        place /= (size_t)sizes[i];
+    }
+}
+
+// The input's place that meets the output's through the filter's; -1: none, or only padding.
+static int64_t meet(const struct convolution *at, const int64_t out[X], size_t filter_place) {
+    int64_t tap[X], place = 0;
+    split(filter_place, at->filter, tap);
+    for (int i = 0; i < X; i++) {
+        int64_t in = out[i] * at->stride[i] - at->padding[i] + tap[i] * at->dilation[i];
+        if (at->transposed) {
+            in = out[i] + at->padding[i] - tap[i] * at->dilation[i];
+            if (in % at->stride[i] != 0) return -1;
+            in /= at->stride[i];
+        }
+        if (in < 0 || in >= at->input[i]) return -1;
+        place = place * at->input[i] + in;
+    }
+    return place;
+}
+
+// ---- all at once ----------------------------------------------------------------------------------------
+
+struct sums {
+    double *images, *channels; // signs
+    double *input;             // [in_channels][inputs], summed over images
+    double *filter;            // [groups][in_of_group][filters], summed over a group's output channels
+    double *bias;              // [groups]
+};
+
+static void sum_inputs(const struct shape *of, struct sums *to, double line[]) {
+    size_t channels = (size_t)of->at->in_channels;
+    for (size_t image = 0; image < (size_t)of->at->batch; image++) {
+        for (size_t channel = 0; channel < channels; channel++) {
+            size_t from = image * of->input_steps.outer + channel * of->input_steps.inner;
+            double *sum = to->input + channel * of->inputs;
+            tensor_load(&of->operands->a, from, of->input_steps.place, of->inputs, line);
+            for (size_t i = 0; i < of->inputs; i++) sum[i] += to->images[image] * line[i];
+        }
+    }
+}
+
+static void sum_filters(const struct shape *of, struct sums *to, double line[]) {
+    double images = 0;
+    for (int64_t i = 0; i < of->at->batch; i++) images += to->images[i];
+    for (size_t group = 0; group < (size_t)of->at->groups; group++) {
+        for (size_t out = 0; out < of->out_of_group; out++) {
+            size_t channel = group * of->out_of_group + out;
+            double sign = to->channels[channel];
+            if (of->at->has_bias) to->bias[group] += images * sign * tensor_value(&of->operands->c, channel);
+            for (size_t in = 0; in < of->in_of_group; in++) {
+                double *sum = to->filter + (group * of->in_of_group + in) * of->filters;
+                tensor_load(&of->operands->b, filter_at(of, group, in, out), of->filter_steps.place,
+                            of->filters, line);
+                for (size_t i = 0; i < of->filters; i++) sum[i] += sign * line[i];
+            }
+        }
+    }
+}
+
+// What the sums give at a place.
+static double wanted(const struct shape *of, const struct sums *sums, size_t group, size_t place) {
+    int64_t out[X];
+    double total = sums->bias[group];
+    split(place, of->at->output, out);
+    for (size_t tap = 0; tap < of->filters; tap++) {
+        int64_t met = meet(of->at, out, tap);
+        if (met < 0) continue;
+        const double *input = sums->input + group * of->in_of_group * of->inputs + (size_t)met;
+        const double *filter = sums->filter + group * of->in_of_group * of->filters + tap;
+        for (size_t in = 0; in < of->in_of_group; in++) {
+            total += input[in * of->inputs] * filter[in * of->filters];
+        }
+    }
+    return total;
+}
+
+static int wrong_place(const struct shape *of, const struct sums *sums, size_t group, size_t place,
+                       char reason[]) {
+    double got = 0, squares = 0;
+    for (size_t image = 0; image < (size_t)of->at->batch; image++) {
+        for (size_t k = 0; k < of->out_of_group; k++) {
+            size_t channel = group * of->out_of_group + k;
+            double value = tensor_value(&of->operands->out, image * of->output_steps.outer +
+                                                                channel * of->output_steps.inner +
+                                                                place * of->output_steps.place);
+            got += sums->images[image] * sums->channels[channel] * value;
+            squares += value * value;
+        }
+    }
+    double want = wanted(of, sums, group, place);
+    double bound = SURE * of->error * sqrt(squares);
+    return fabs(got - want) <= bound ? 0 : tell_wrong("a sum over channels", got, want, reason);
+}
+
+static int wrong_sums(const struct shape *of, struct sums *sums, double line[], uint64_t *random,
+                      char reason[]) {
+    size_t groups = (size_t)of->at->groups, places = of->outputs;
+    double each =
+        (double)of->filters * (double)of->in_of_group + (double)of->at->batch * (double)of->out_of_group;
+    bool is_all = (double)groups * (double)places * each <= MOST_WORK;
+    size_t picks = is_all ? groups * places : (size_t)(MOST_WORK / each) + 1;
+    fill_signs(sums->images, (size_t)of->at->batch, random);
+    fill_signs(sums->channels, (size_t)of->at->out_channels, random);
+    sum_inputs(of, sums, line);
+    sum_filters(of, sums, line);
+    for (size_t i = 0; i < picks; i++) {
+        size_t pick = is_all ? i : next_random(random) % (groups * places);
+        if (wrong_place(of, sums, pick / places, pick % places, reason) != 0) return -1;
+    }
+    return 0;
+}
+
+// ---- single elements ------------------------------------------------------------------------------------
+
+static double element_wanted(const struct shape *of, size_t image, size_t group, size_t k, size_t place) {
+    int64_t out[X];
+    const struct operands *from = of->operands;
+    double total = of->at->has_bias ? tensor_value(&from->c, group * of->out_of_group + k) : 0;
+    split(place, of->at->output, out);
+    for (size_t tap = 0; tap < of->filters; tap++) {
+        int64_t met = meet(of->at, out, tap);
+        if (met < 0) continue;
+        for (size_t in = 0; in < of->in_of_group; in++) {
+            size_t channel = group * of->in_of_group + in;
+            size_t input = image * of->input_steps.outer + channel * of->input_steps.inner +
+                           (size_t)met * of->input_steps.place;
+            size_t filter = filter_at(of, group, in, k) + tap * of->filter_steps.place;
+            total += tensor_value(&from->a, input) * tensor_value(&from->b, filter);
+        }
+    }
+    return total;
+}
+
+static int wrong_elements(const struct shape *of, uint64_t *random, char reason[]) {
+    for (int i = 0; i < SINGLE_ELEMENTS; i++) {
+        size_t image = next_random(random) % (uint64_t)of->at->batch;
+        size_t channel = next_random(random) % (uint64_t)of->at->out_channels;
+        size_t place = next_random(random) % of->outputs;
+        double got = tensor_value(&of->operands->out, image * of->output_steps.outer +
+                                                          channel * of->output_steps.inner +
+                                                          place * of->output_steps.place);
+        double want =
+            element_wanted(of, image, channel / of->out_of_group, channel % of->out_of_group, place);
+        if (!(fabs(got - want) <= of->error * fabs(want))) return tell_wrong("an element", got, want, reason);
+    }
+    return 0;
+}
+
+int check_convolution(const struct convolution *at, const struct operands *operands, char reason[]) {
+    struct shape of = shape_of(at, operands);
+    size_t images = (size_t)at->batch, channels = (size_t)at->out_channels, groups = (size_t)at->groups;
+    size_t inputs = (size_t)at->in_channels * of.inputs, filters = (size_t)at->in_channels * of.filters;
+    size_t longest = of.inputs > of.filters ? of.inputs : of.filters;
+    double *room = calloc(images + channels + inputs + filters + groups + longest, sizeof *room);
+    if (room == NULL) return tell_no_memory(reason);
+    struct sums sums = {.images = room, .channels = room + images};
+    sums.input = sums.channels + channels;
+    sums.filter = sums.input + inputs;
+    sums.bias = sums.filter + filters;
+    uint64_t random = 7;
+    int status = wrong_sums(&of, &sums, sums.bias + groups, &random, reason);
+    free(room);
+    return status;
+}
+
+int check_convolution_elements(const struct convolution *at, const struct operands *operands, char reason[]) {
+    struct shape of = shape_of(at, operands);
+    uint64_t random = 9;
+    return wrong_elements(&of, &random, reason);
+}

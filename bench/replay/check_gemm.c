@@ -1,0 +1,190 @@
+// Checks matrix products; see check.h.
+#include "check_parts.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "spread.h"
+
+// A matrix in a tensor: element (row, column) stands at from + row * row_step + column * column_step.
+struct view {
+    const struct tensor *tensor;
+    size_t from, rows, columns, row_step, column_step;
+};
+
+// to = view * x. `squares`, where it is wanted: for each row the sum of (|element| + widening)².
+struct times {
+    const struct view *view;
+    const double *x;
+    double *to, *squares, widening;
+};
+
+enum { PIECE = 512 }; // elements as doubles at once: they stay in the nearest cache
+
+static double sum_of_squares(size_t count, const double line[], double widening) {
+    double sum = 0;
+    for (size_t i = 0; i < count; i++) sum += (fabs(line[i]) + widening) * (fabs(line[i]) + widening);
+    return sum;
+}
+
+static void multiply_rows(void *context, size_t from, size_t to) {
+    const struct times *at = context;
+    const struct view *view = at->view;
+    double line[PIECE];
+    for (size_t row = from; row < to; row++) {
+        double sum = 0, squares = 0;
+        for (size_t i = 0; i < view->columns; i += PIECE) {
+            size_t count = view->columns - i < PIECE ? view->columns - i : PIECE;
+            size_t first = view->from + row * view->row_step + i * view->column_step;
+            tensor_load(view->tensor, first, view->column_step, count, line);
+            sum += dot(count, line, at->x + i);
+            if (at->squares != NULL) squares += sum_of_squares(count, line, at->widening);
+        }
+        at->to[row] = sum;
+        if (at->squares != NULL) at->squares[row] = squares;
+    }
+}
+
+// The rows from .. to of a matrix that lies in columns.
+static void multiply_columns(void *context, size_t from, size_t to) {
+    const struct times *at = context;
+    const struct view *view = at->view;
+    double line[PIECE];
+    for (size_t row = from; row < to; row += PIECE) {
+        size_t count = to - row < PIECE ? to - row : PIECE;
+        for (size_t k = 0; k < count; k++) at->to[row + k] = 0;
+        for (size_t i = 0; i < view->columns; i++) {
+            size_t first = view->from + row * view->row_step + i * view->column_step;
+            tensor_load(view->tensor, first, view->row_step, count, line);
+            for (size_t k = 0; k < count; k++) at->to[row + k] += line[k] * at->x[i];
+        }
+    }
+}
+
+static void multiply(const struct times *times, int threads) {
+    enum { WORTH_A_THREAD = 1 << 20 }; // elements
+    const struct view *view = times->view;
+    struct times at = *times;
+    bool by_rows = view->column_step <= view->row_step || at.squares != NULL;
+    if (view->rows * view->columns < WORTH_A_THREAD) threads = 1;
+    spread(threads, view->rows, by_rows ? multiply_rows : multiply_columns, &at);
+}
+
+// The parts of product `b` of the batch.
+struct parts {
+    struct view a, b, c, out;
+};
+
+static struct parts parts_of(const struct gemm *gemm, const struct operands *operands, size_t b) {
+    size_t m = (size_t)gemm->m, n = (size_t)gemm->n, k = (size_t)gemm->k;
+    size_t lda = (size_t)gemm->lda, ldb = (size_t)gemm->ldb;
+    bool has_matrix = gemm->addend == ADD_MATRIX;
+    return (struct parts){
+        .a = {&operands->a, b * (size_t)gemm->stride_a, m, k, gemm->trans_a ? 1 : lda,
+              gemm->trans_a ? lda : 1},
+        .b = {&operands->b, b * (size_t)gemm->stride_b, k, n, gemm->trans_b ? 1 : ldb,
+              gemm->trans_b ? ldb : 1},
+        .c = {&operands->c, has_matrix ? b * m * n : 0, m, n, has_matrix ? n : 0, 1},
+        .out = {&operands->out, b * m * n, m, n, n, 1},
+    };
+}
+
+struct scratch {
+    double *x, *product, *want, *got, *added, *squares;
+};
+
+static int wrong_rows(const struct gemm *gemm, const struct parts *parts, const struct scratch *at,
+                      int threads, char reason[]) {
+    double error = data_type_error(parts->out.tensor->type), widening = 2 * LARGEST_VALUE * fabs(gemm->beta);
+    multiply(&(struct times){&parts->b, at->x, at->product, NULL, 0}, threads);
+    multiply(&(struct times){&parts->a, at->product, at->want, NULL, 0}, threads);
+    multiply(&(struct times){&parts->out, at->x, at->got, at->squares, widening}, threads);
+    if (gemm->addend != ADD_NOTHING) multiply(&(struct times){&parts->c, at->x, at->added, NULL, 0}, threads);
+    for (int64_t i = 0; i < gemm->m; i++) {
+        double want = gemm->alpha * at->want[i];
+        if (gemm->addend != ADD_NOTHING) want += gemm->beta * at->added[i];
+        double bound = SURE * error * sqrt(at->squares[i]);
+        if (!(fabs(at->got[i] - want) <= bound)) return tell_wrong("a row", at->got[i], want, reason);
+    }
+    return 0;
+}
+
+static double element(const struct view *view, size_t row, size_t column) {
+    return tensor_value(view->tensor, view->from + row * view->row_step + column * view->column_step);
+}
+
+static int wrong_element(const struct gemm *gemm, const struct parts *parts, uint64_t *random,
+                         char reason[]) {
+    size_t i = next_random(random) % (uint64_t)gemm->m, k = (size_t)gemm->k;
+    size_t j = next_random(random) % (uint64_t)gemm->n;
+    double want = 0, got = element(&parts->out, i, j), widening = 2 * LARGEST_VALUE * fabs(gemm->beta);
+    for (size_t l = 0; l < k; l++) want += element(&parts->a, i, l) * element(&parts->b, l, j);
+    want *= gemm->alpha;
+    if (gemm->addend != ADD_NOTHING) want += gemm->beta * element(&parts->c, i, j);
+    double bound = data_type_error(parts->out.tensor->type) * (fabs(want) + widening);
+    return fabs(got - want) <= bound ? 0 : tell_wrong("an element", got, want, reason);
+}
+
+// ---- a batch --------------------------------------------------------------------------------------------
+
+// What checks some products of a batch; the first that is wrong is told.
+struct checking {
+    const struct gemm *gemm;
+    const struct operands *operands;
+    int threads; // for each product
+    pthread_mutex_t mutex;
+    int status;
+    char *reason;
+};
+
+static void end_checking(struct checking *at, int status, const char *reason) {
+    pthread_mutex_lock(&at->mutex);
+    if (status != 0 && at->status == 0) {
+        at->status = status;
+        snprintf(at->reason, REASON_SIZE, "%s", reason);
+    }
+    pthread_mutex_unlock(&at->mutex);
+}
+
+static void check_some(void *context, size_t from, size_t to) {
+    struct checking *at = context;
+    const struct gemm *gemm = at->gemm;
+    size_t m = (size_t)gemm->m, n = (size_t)gemm->n, k = (size_t)gemm->k;
+    char reason[REASON_SIZE];
+    uint64_t random = 5 + from;
+    double *room = malloc((n + k + 4 * m) * sizeof *room);
+    int status = room != NULL ? 0 : tell_no_memory(reason);
+    struct scratch scratch = {.x = room, .product = room + n, .want = room + n + k};
+    scratch.got = scratch.want + m;
+    scratch.added = scratch.got + m;
+    scratch.squares = scratch.added + m;
+    for (size_t b = from; b < to && status == 0; b++) {
+        struct parts parts = parts_of(gemm, at->operands, b);
+        fill_signs(scratch.x, n, &random);
+        status = wrong_rows(gemm, &parts, &scratch, at->threads, reason);
+    }
+    end_checking(at, status, reason);
+    free(room);
+}
+
+int check_gemm(const struct gemm *gemm, const struct operands *operands, int threads, char reason[]) {
+    size_t batch = (size_t)gemm->batch;
+    bool is_large = operands->out.count * (size_t)gemm->k > 1 << 22;
+    struct checking at = {
+        .gemm = gemm, .operands = operands, .threads = batch > 1 ? 1 : threads, .reason = reason};
+    pthread_mutex_init(&at.mutex, NULL);
+    spread(is_large ? threads : 1, batch, check_some, &at);
+    pthread_mutex_destroy(&at.mutex);
+    return at.status;
+}
+
+int check_gemm_elements(const struct gemm *gemm, const struct operands *operands, char reason[]) {
+    uint64_t random = 6;
+    for (int i = 0; i < SINGLE_ELEMENTS; i++) {
+        struct parts parts = parts_of(gemm, operands, next_random(&random) % (uint64_t)gemm->batch);
+        if (wrong_element(gemm, &parts, &random, reason) != 0) return -1;
+    }
+    return 0;
+}

@@ -1,0 +1,103 @@
+// Cold caches; see cold.h.
+#include "cold.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "spread.h"
+
+enum { LINE = 64, WORTH_A_THREAD = 4 << 20 };
+
+// ---- other memory, read ---------------------------------------------------------------------------------
+
+// Several times the largest cache.
+static size_t size_of_other(void) {
+    enum { OTHERWISE = 64 << 20, TIMES = 4 };
+    long cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
+    return (cache > 0 ? (size_t)cache : OTHERWISE) * TIMES;
+}
+
+static void read_some(void *context, size_t from, size_t to) {
+    static volatile uint64_t sink;
+    const char *data = context;
+    uint64_t total = 0;
+    for (size_t i = from * LINE; i < to * LINE; i += LINE) {
+        uint64_t word;
+        memcpy(&word, data + i, sizeof word);
+        total += word;
+    }
+    sink = total;
+}
+
+static void read_other(int threads) {
+    static char *other;
+    size_t size = size_of_other();
+    if (other == NULL) {
+        other = malloc(size);
+        if (other == NULL) return;
+        memset(other, 1, size);
+    }
+    spread(threads, size / LINE, read_some, other);
+}
+
+// ---- line by line ---------------------------------------------------------------------------------------
+
+#if defined __x86_64__
+
+#include <immintrin.h>
+
+__attribute__((target("clflushopt"))) static void flush_lines(const char *data, size_t bytes) {
+    for (size_t i = 0; i < bytes; i += LINE) _mm_clflushopt((void *)(uintptr_t)(data + i));
+}
+
+static void flush_lines_in_order(const char *data, size_t bytes) {
+    for (size_t i = 0; i < bytes; i += LINE) _mm_clflush(data + i);
+}
+
+// CPUID leaf 7, EBX bit 23.
+static bool has_clflushopt(void) {
+    unsigned a, b, c, d;
+    __asm__("cpuid" : "=a"(a), "=b"(b), "=c"(c), "=d"(d) : "a"(7), "c"(0));
+    return (b & (1u << 23)) != 0;
+}
+
+static void flush_some(void *context, size_t from, size_t to) {
+    const struct range *range = context;
+    const char *data = (const char *)range->data + from * LINE;
+    size_t bytes = to * LINE < range->bytes ? (to - from) * LINE : range->bytes - from * LINE;
+    if (has_clflushopt())
+        flush_lines(data, bytes);
+    else
+        flush_lines_in_order(data, bytes);
+    _mm_mfence();
+}
+
+static bool flush(const struct range *range, int threads) {
+    struct range whole = *range;
+    size_t lines = (range->bytes + LINE - 1) / LINE;
+    spread(range->bytes < WORTH_A_THREAD ? 1 : threads, lines, flush_some, &whole);
+    return true;
+}
+
+#else
+
+static bool flush(const struct range *range, int threads) {
+    (void)range;
+    (void)threads;
+    return false;
+}
+
+#endif
+
+void cold_forget(const struct range ranges[], size_t count, int threads) {
+    size_t bytes = 0;
+    for (size_t i = 0; i < count; i++) bytes += ranges[i].bytes;
+    bool flushed = bytes <= size_of_other(); // of more than that most is in no cache anyway
+    for (size_t i = 0; i < count && flushed; i++) {
+        if (ranges[i].bytes > 0) flushed = flush(&ranges[i], threads);
+    }
+    if (!flushed) read_other(threads);
+}

@@ -1,0 +1,198 @@
+// Operands in memory; see data.h.
+#include "data.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const double MOST_OF_MEMORY = 0.8; // of what is available
+
+size_t data_type_size(enum data_type type) {
+    static const size_t sizes[DATA_TYPES] = {4, 8, 2, 2, 1, 1, 1, 1};
+    return sizes[type];
+}
+
+double data_type_error(enum data_type type) {
+    return type == FLOAT64 ? 0x1p-51 : type == FLOAT32 ? 0x1p-22 : 0x1p-8;
+}
+
+// ---- bfloat16: the upper half of a float ----------------------------------------------------------------
+
+static float widened(uint16_t half) {
+    uint32_t bits = (uint32_t)half << 16;
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+// Exact for the integers here, whose lower halves are zero.
+static uint16_t narrowed(float value) {
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return (uint16_t)(bits >> 16);
+}
+
+// ---- values ---------------------------------------------------------------------------------------------
+
+// splitmix64.
+uint64_t next_random(uint64_t *state) {
+    uint64_t bits = *state += 0x9E3779B97F4A7C15u;
+    bits = (bits ^ (bits >> 30)) * 0xBF58476D1CE4E5B9u;
+    bits = (bits ^ (bits >> 27)) * 0x94D049BB133111EBu;
+    return bits ^ (bits >> 31);
+}
+
+static void store(struct tensor *tensor, size_t index, int value) {
+    if (tensor->type == FLOAT32)
+        ((float *)tensor->data)[index] = (float)value;
+    else if (tensor->type == FLOAT64)
+        ((double *)tensor->data)[index] = value;
+    else
+        ((uint16_t *)tensor->data)[index] = narrowed((float)value);
+}
+
+// Random numbers that repeat after a prime number of elements: no row of a matrix is as another one near it.
+// The first `known` elements are filled already.
+static void fill(struct tensor *tensor, size_t known) {
+    enum { PERIOD = 65521, VALUES = 2 * LARGEST_VALUE + 1 };
+    size_t drawn = tensor->count < PERIOD ? tensor->count : PERIOD, width = data_type_size(tensor->type);
+    uint64_t seed = 1;
+    for (size_t i = 0; i < drawn; i++) store(tensor, i, (int)(next_random(&seed) % VALUES) - LARGEST_VALUE);
+    for (size_t i = drawn + known / PERIOD * PERIOD; i < tensor->count; i += PERIOD) {
+        size_t count = tensor->count - i < PERIOD ? tensor->count - i : PERIOD;
+        memcpy((char *)tensor->data + i * width, tensor->data, count * width);
+    }
+}
+
+void tensor_forget(struct tensor *tensor) {
+    memset(tensor->data, 0xFF, tensor->count * data_type_size(tensor->type));
+}
+
+double tensor_value(const struct tensor *tensor, size_t index) {
+    if (tensor->type == FLOAT32) return ((const float *)tensor->data)[index];
+    if (tensor->type == FLOAT64) return ((const double *)tensor->data)[index];
+    return widened(((const uint16_t *)tensor->data)[index]);
+}
+
+void tensor_load(const struct tensor *tensor, size_t from, size_t step, size_t count, double to[]) {
+    if (tensor->type == FLOAT32) {
+        const float *data = (const float *)tensor->data + from;
+        for (size_t i = 0; i < count; i++) to[i] = data[i * step];
+    } else if (tensor->type == FLOAT64) {
+        const double *data = (const double *)tensor->data + from;
+        for (size_t i = 0; i < count; i++) to[i] = data[i * step];
+    } else {
+        const uint16_t *data = (const uint16_t *)tensor->data + from;
+        for (size_t i = 0; i < count; i++) to[i] = widened(data[i * step]);
+    }
+}
+
+// ---- sizes and memory -----------------------------------------------------------------------------------
+
+struct sizes {
+    double a, b, c, out; // in elements; doubles, for they may be absurd
+};
+
+static struct sizes sizes_of_gemm(const struct gemm *gemm) {
+    double batch = (double)gemm->batch, product = (double)gemm->m * (double)gemm->n;
+    double last_a = (double)gemm->lda * (double)((gemm->trans_a ? gemm->k : gemm->m) - 1);
+    double last_b = (double)gemm->ldb * (double)((gemm->trans_b ? gemm->n : gemm->k) - 1);
+    struct sizes sizes = {
+        .a = (batch - 1) * (double)gemm->stride_a + last_a + (double)(gemm->trans_a ? gemm->m : gemm->k),
+        .b = (batch - 1) * (double)gemm->stride_b + last_b + (double)(gemm->trans_b ? gemm->k : gemm->n),
+        .out = batch * product,
+    };
+    if (gemm->addend == ADD_ROW) sizes.c = (double)gemm->n;
+    if (gemm->addend == ADD_MATRIX) sizes.c = sizes.out;
+    return sizes;
+}
+
+static struct sizes sizes_of_convolution(const struct convolution *at) {
+    double input = 1, filter = 1, output = 1;
+    for (int i = 0; i < MOST_SPATIAL; i++) {
+        input *= (double)at->input[i];
+        filter *= (double)at->filter[i];
+        output *= (double)at->output[i];
+    }
+    double batch = (double)at->batch, in = (double)at->in_channels, out = (double)at->out_channels;
+    return (struct sizes){.a = batch * in * input,
+                          .b = in * out / (double)at->groups * filter,
+                          .c = at->has_bias ? out : 0,
+                          .out = batch * out * output};
+}
+
+// What a new process could have without others being swapped out; 0: not told.
+static double available_bytes(void) {
+    FILE *file = fopen("/proc/meminfo", "r");
+    double kilobytes = 0;
+    char line[128];
+    while (file != NULL && fgets(line, sizeof line, file) != NULL) {
+        if (sscanf(line, "MemAvailable: %lf", &kilobytes) == 1) break;
+    }
+    if (file != NULL) fclose(file);
+    return kilobytes * 1024;
+}
+
+// The room that a tensor takes: whole lines of the caches.
+static size_t padded(double count, enum data_type type) {
+    enum { LINE = 128 };
+    return ((size_t)count * data_type_size(type) + LINE - 1) / LINE * LINE;
+}
+
+// Memory that one op after the other uses: fresh memory costs as much as filling it.
+struct room {
+    char *data;
+    size_t size;
+    struct tensor values; // what it is filled with: the numbers that all operands are cut from
+};
+
+static bool reserve(struct room *room, size_t bytes) {
+    enum { ALIGNMENT = 4096 };
+    if (bytes <= room->size) return true;
+    free(room->data);
+    size_t size = (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    *room = (struct room){.data = aligned_alloc(ALIGNMENT, size), .size = size};
+    if (room->data == NULL) room->size = 0;
+    return room->data != NULL;
+}
+
+// Sees to values of this type in the first `bytes`.
+static void provide(struct room *room, enum data_type type, size_t bytes) {
+    size_t count = bytes / data_type_size(type), known = room->values.count;
+    if (room->values.type == type && known >= count) return;
+    if (room->values.type != type) known = 0;
+    room->values = (struct tensor){.type = type, .count = count, .data = room->data};
+    fill(&room->values, known);
+}
+
+// Cuts a tensor off the memory at `*at`.
+static void cut(struct tensor *tensor, enum data_type type, double count, char **at) {
+    *tensor = (struct tensor){.type = type, .count = (size_t)count, .data = *at};
+    *at += padded(count, type);
+    if (tensor->count == 0) tensor->data = NULL;
+}
+
+int operands_make(const struct op *op, enum data_type type, struct operands *operands, char reason[]) {
+    struct sizes sizes =
+        op->kind == OP_GEMM ? sizes_of_gemm(&op->gemm) : sizes_of_convolution(&op->convolution);
+    double bytes = (sizes.a + sizes.b + sizes.c + sizes.out) * (double)data_type_size(type);
+    double available = available_bytes();
+    if (available > 0 && bytes > MOST_OF_MEMORY * available) {
+        snprintf(reason, REASON_SIZE, "takes %.1f GB of memory, and %.1f GB are available", bytes / 1e9,
+                 available / 1e9);
+        return -1;
+    }
+    static struct room inputs, output; // nothing but a fill writes to the first
+    size_t input_bytes = padded(sizes.a, type) + padded(sizes.b, type) + padded(sizes.c, type);
+    if (!reserve(&inputs, input_bytes) || !reserve(&output, padded(sizes.out, type))) {
+        snprintf(reason, REASON_SIZE, "out of memory: takes %.1f GB", bytes / 1e9);
+        return -1;
+    }
+    provide(&inputs, type, input_bytes);
+    char *at = inputs.data, *result = output.data;
+    cut(&operands->a, type, sizes.a, &at);
+    cut(&operands->b, type, sizes.b, &at);
+    cut(&operands->c, type, sizes.c, &at);
+    cut(&operands->out, type, sizes.out, &result);
+    return 0;
+}

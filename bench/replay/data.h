@@ -1,0 +1,41 @@
+// The numbers that a replay computes with: small integers, so that every product and sum of them is exact in
+// all types here and what a library returns can be told right from wrong.
+#ifndef REPLAY_DATA_H
+#define REPLAY_DATA_H
+
+#include "op.h"
+
+enum { LARGEST_VALUE = 2 }; // values are -2 .. 2
+
+struct tensor {
+    enum data_type type;
+    size_t count; // 0: there is none
+    void *data;
+};
+
+// A and B are multiplied, or the input and its filters convolved; C: what is added, or the bias.
+struct operands {
+    struct tensor a, b, c, out;
+};
+
+size_t data_type_size(enum data_type type);
+
+// Largest relative error of a result of this type.
+double data_type_error(enum data_type type);
+
+// Room for the op's operands in this type (float32, float64 or bfloat16), and values. -1, with a reason:
+// there is not enough memory. The memory is kept for the next op: there is one op at a time.
+int operands_make(const struct op *op, enum data_type type, struct operands *operands, char reason[]);
+
+// Fills with NaN, so that what is not written is seen.
+void tensor_forget(struct tensor *tensor);
+
+double tensor_value(const struct tensor *tensor, size_t index);
+
+// `count` elements, `step` apart, as doubles.
+void tensor_load(const struct tensor *tensor, size_t from, size_t step, size_t count, double to[]);
+
+// A generator of random numbers: the next one, from and to `state`.
+uint64_t next_random(uint64_t *state);
+
+#endif

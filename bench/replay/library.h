@@ -1,0 +1,33 @@
+// The libraries that compute, behind one interface. A library prepares a call of an op for operands that are
+// there; what a call does is what PyTorch's op does: operands as they lie in memory -> a result as it lies in
+// memory.
+#ifndef REPLAY_LIBRARY_H
+#define REPLAY_LIBRARY_H
+
+#include "data.h"
+
+// A prepared op.
+struct call {
+    int (*run)(void *state); // 0, or -1: the library refused
+    void (*end)(void *state);
+    void *state;
+    char kernel[96]; // what the library says it runs: "jit:avx512_core_bf16"
+    char note[160];  // what a reader of its times has to know; "": nothing
+};
+
+struct library {
+    const char *name; // "openblas"
+    // Loads it for so many threads; once. -1, with a reason: it is not there.
+    int (*open)(int threads, char reason[REASON_SIZE]);
+    // Writes name=value words of what was loaded.
+    void (*describe)(char text[], size_t size);
+    // Whether it computes this kind of op in this type, fast enough that one would want it to.
+    bool (*can)(enum op_kind kind, enum data_type type);
+    // -1, with a reason: it refuses this op.
+    int (*prepare)(const struct op *op, const struct operands *operands, struct call *call,
+                   char reason[REASON_SIZE]);
+};
+
+extern const struct library library_openblas, library_onednn;
+
+#endif

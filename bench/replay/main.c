@@ -1,0 +1,186 @@
+// gentables-replay: computes matrix products and convolutions again that a trace told of, and times them.
+//
+//   gentables-replay FILE...      ops that were saved, one a line: a table of their times
+//   gentables-replay --serve      answers lines (op.h) on standard input; what the generator starts
+//
+// It knows nothing of traces and sheets.
+#include <getopt.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "replay.h"
+
+enum { PROTOCOL_VERSION = 1, MOST_THREADS = 1024 };
+
+// ---- serving --------------------------------------------------------------------------------------------
+
+// What the processor calls itself; as the profiler's deviceProperties have it for a GPU.
+static void print_device(void) {
+    FILE *file = fopen("/proc/cpuinfo", "r");
+    char line[256], name[200] = "CPU";
+    while (file != NULL && fgets(line, sizeof line, file) != NULL) {
+        if (sscanf(line, "model name : %199[^\n]", name) == 1) break;
+    }
+    if (file != NULL) fclose(file);
+    printf("%s\n", name);
+}
+
+static void print_hello(const struct host *host) {
+    printf("hello protocol=%d threads=%d device=", PROTOCOL_VERSION, host->threads);
+    print_device();
+    for (int i = 0; i < LIBRARIES; i++) {
+        char text[128];
+        const char *name = host->libraries[i]->name;
+        if (!host->is_open[i]) {
+            printf("absent name=%s reason=%s\n", name, host->absent[i]);
+            continue;
+        }
+        host->libraries[i]->describe(text, sizeof text);
+        printf("present name=%s %s\n", name, text);
+    }
+    printf("ready\n");
+}
+
+static void print_timed(const char *name, const struct timed *timed) {
+    const struct summary *us = &timed->us;
+    printf(" %s_mean_us=%.3f %s_median_us=%.3f %s_low_us=%.3f %s_high_us=%.3f %s_samples=%zu", name,
+           timed->mean_us, name, us->median, name, us->low, name, us->high, name, us->samples);
+}
+
+static void print_answer(const struct op *op, const struct replayed *replayed) {
+    printf("replayed id=%s by=%s computed=%s kernel=%s", op->id, replayed->library,
+           data_type_names[replayed->computed], replayed->kernel);
+    print_timed("warm", &replayed->warm);
+    print_timed("cold", &replayed->cold);
+    printf(" note=%s\n", replayed->note);
+}
+
+static int serve(const struct host *host) {
+    char *line = NULL, reason[REASON_SIZE] = "";
+    size_t room = 0;
+    int status = 0;
+    print_hello(host);
+    fflush(stdout);
+    while (status == 0 && getline(&line, &room, stdin) > 0) {
+        struct op op;
+        struct replayed replayed;
+        line[strcspn(line, "\r\n")] = '\0';
+        if (strcmp(line, "quit") == 0) break;
+        if (op_read(line, &op, reason) != 0) {
+            printf("error reason=%s\n", reason);
+            status = 1;
+        } else if (replay_op(host, &op, &replayed, reason) == 0) {
+            print_answer(&op, &replayed);
+        } else {
+            printf("none id=%s reason=%s\n", op.id, reason);
+        }
+        fflush(stdout);
+    }
+    free(line);
+    return status;
+}
+
+// ---- by hand --------------------------------------------------------------------------------------------
+
+static void print_row(const struct op *op, const struct replayed *at) {
+    printf("%-20s %-9s %-9s %12.2f %12.2f %10.1f  %s%s%s\n", op->id, at->library,
+           data_type_names[at->computed], at->warm.us.median, at->cold.us.median,
+           op_flops(op) / at->warm.us.median / 1e3, at->kernel, at->note[0] != '\0' ? "; " : "", at->note);
+}
+
+// Replays the lines of a file; returns the exit code.
+static int replay_file(const struct host *host, const char *path) {
+    FILE *file = fopen(path, "r");
+    char *line = NULL, reason[REASON_SIZE];
+    size_t room = 0;
+    int status = 0;
+    if (file == NULL) {
+        fprintf(stderr, "gentables-replay: %s: cannot be read\n", path);
+        return 2;
+    }
+    for (int number = 1; getline(&line, &room, file) > 0; number++) {
+        struct op op;
+        struct replayed replayed;
+        line[strcspn(line, "\r\n")] = '\0';
+        if (line[0] == '\0') continue;
+        if (op_read(line, &op, reason) != 0) {
+            fprintf(stderr, "gentables-replay: %s:%d: %s\n", path, number, reason);
+            status = 2;
+        } else if (replay_op(host, &op, &replayed, reason) == 0) {
+            print_row(&op, &replayed);
+        } else {
+            printf("%-20s no time: %s\n", op.id, reason);
+            if (status == 0) status = 1;
+        }
+    }
+    free(line);
+    fclose(file);
+    return status;
+}
+
+static int replay_files(const struct host *host, int count, char **paths) {
+    int status = 0;
+    for (int i = 0; i < LIBRARIES; i++) {
+        if (!host->is_open[i]) fprintf(stderr, "gentables-replay: %s\n", host->absent[i]);
+    }
+    printf("%-20s %-9s %-9s %12s %12s %10s  %s\n", "op", "by", "in", "warm (us)", "cold (us)", "GFLOP/s",
+           "kernel");
+    for (int i = 0; i < count; i++) {
+        int of_file = replay_file(host, paths[i]);
+        if (of_file > status) status = of_file;
+    }
+    return status;
+}
+
+// ---- main -----------------------------------------------------------------------------------------------
+
+static void print_help(void) {
+    printf("usage: gentables-replay [--threads N] FILE... | --serve\n"
+           "\n"
+           "Computes the ops in FILE again, as gentables replay saved them, each result checked, and prints\n"
+           "their times with warm and with cold caches: medians.\n"
+           "\n"
+           "  -t, --threads N     threads of a call (default: one for each core)\n"
+           "      --serve         answer lines on standard input\n"
+           "\n"
+           "example:\n"
+           "  gentables-replay replay/ops/gemm_001.op\n");
+}
+
+static int cores(void) {
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof set, &set) == 0) return CPU_COUNT(&set);
+    long online = sysconf(_SC_NPROCESSORS_ONLN);
+    return online < 1 ? 1 : (int)online;
+}
+
+int main(int argc, char **argv) {
+    static const struct option options[] = {{"threads", required_argument, NULL, 't'},
+                                            {"serve", no_argument, NULL, 's'},
+                                            {"help", no_argument, NULL, 'h'},
+                                            {NULL, 0, NULL, 0}};
+    struct host host;
+    bool serves = false;
+    int threads = cores();
+    for (int option; (option = getopt_long(argc, argv, "t:h", options, NULL)) != -1;) {
+        if (option == 'h') {
+            print_help();
+            return 0;
+        }
+        if (option == 's') serves = true;
+        if (option == 't') threads = atoi(optarg);
+        if (option == '?' || threads < 1 || threads > MOST_THREADS) {
+            fprintf(stderr, "gentables-replay: wrong use; see --help\n");
+            return 2;
+        }
+    }
+    if (serves == (optind < argc)) {
+        fprintf(stderr, "gentables-replay: takes files, or --serve; see --help\n");
+        return 2;
+    }
+    host_open(&host, threads);
+    return serves ? serve(&host) : replay_files(&host, argc - optind, argv + optind);
+}

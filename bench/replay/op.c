@@ -1,0 +1,251 @@
+// Reads the lines that ask for replays; see op.h.
+#include "op.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *const data_type_names[DATA_TYPES] = {"float32",         "float64",        "bfloat16",
+                                                 "float16",         "float8_e4m3fn",  "float8_e5m2",
+                                                 "float8_e4m3fnuz", "float8_e5m2fnuz"};
+const char *const scaling_names[SCALINGS] = {"none", "tensor", "row", "block"};
+const char *const addend_names[ADDENDS] = {"none", "row", "matrix"};
+
+static const double LARGEST = 1e15; // sizes and steps; far below what an int64_t holds
+
+// ---- fields ---------------------------------------------------------------------------------------------
+
+enum { MOST_FIELDS = 40 };
+
+// The words `name=value` of a line; a field is used once read.
+struct fields {
+    const char *names[MOST_FIELDS], *values[MOST_FIELDS];
+    bool used[MOST_FIELDS];
+    int count;
+    const char *wrong; // the first field that is missing or cannot be read
+};
+
+static const char *take(struct fields *fields, const char *name) {
+    for (int i = 0; i < fields->count; i++) {
+        if (strcmp(fields->names[i], name) != 0) continue;
+        fields->used[i] = true;
+        return fields->values[i];
+    }
+    return NULL;
+}
+
+static void complain(struct fields *fields, const char *name) {
+    if (fields->wrong == NULL) fields->wrong = name;
+}
+
+// As many integers as there are in "2,2"; each from `least` on. Returns how many there are; 0: it is none.
+static int read_integers(const char *text, int64_t least, int most, int64_t numbers[]) {
+    for (int count = 0; count < most; count++) {
+        char *end;
+        errno = 0;
+        long long number = strtoll(text, &end, 10);
+        if (end == text || errno != 0 || number < least || (double)number > LARGEST) return 0;
+        numbers[count] = number;
+        if (*end == '\0') return count + 1;
+        if (*end != ',') return 0;
+        text = end + 1;
+    }
+    return 0;
+}
+
+static int64_t take_integer(struct fields *fields, const char *name, int64_t least) {
+    int64_t number = least;
+    const char *text = take(fields, name);
+    if (text == NULL || read_integers(text, least, 1, &number) != 1) complain(fields, name);
+    return number;
+}
+
+static double take_number(struct fields *fields, const char *name, double otherwise) {
+    const char *text = take(fields, name);
+    if (text == NULL) return otherwise;
+    char *end;
+    double number = strtod(text, &end);
+    if (end == text || *end != '\0' || !isfinite(number)) complain(fields, name);
+    return number;
+}
+
+static int take_name(struct fields *fields, const char *name, const char *const names[], int count) {
+    const char *text = take(fields, name);
+    for (int i = 0; i < count; i++) {
+        if (text != NULL && strcmp(names[i], text) == 0) return i;
+    }
+    complain(fields, name);
+    return 0;
+}
+
+static bool take_flag(struct fields *fields, const char *name) {
+    static const char *const flags[] = {"0", "1"};
+    return take_name(fields, name, flags, 2) == 1;
+}
+
+// One number for each dimension in space; the places beyond stay as they are.
+static void take_spatial(struct fields *fields, const char *name, int64_t least, int spatial,
+                         int64_t numbers[MOST_SPATIAL]) {
+    const char *text = take(fields, name);
+    int64_t read[MOST_SPATIAL];
+    if (text == NULL || read_integers(text, least, MOST_SPATIAL, read) != spatial)
+        complain(fields, name);
+    else
+        memcpy(numbers, read, (size_t)spatial * sizeof *numbers);
+}
+
+// ---- the two kinds --------------------------------------------------------------------------------------
+
+static int refuse(char reason[], const char *why) {
+    snprintf(reason, REASON_SIZE, "%s", why);
+    return -1;
+}
+
+// Fields that only scaled products have.
+static void read_scaling(struct fields *fields, struct gemm *gemm) {
+    if (take(fields, "scaling") == NULL) return;
+    gemm->scaling = (enum scaling)take_name(fields, "scaling", scaling_names, SCALINGS);
+    gemm->out_type = (enum data_type)take_name(fields, "out_dtype", data_type_names, DATA_TYPES);
+    gemm->fast_accumulation = take_flag(fields, "fast_accumulation");
+}
+
+static int read_gemm(struct fields *fields, struct gemm *gemm, char reason[]) {
+    gemm->batch = take_integer(fields, "batch", 1);
+    gemm->m = take_integer(fields, "m", 1);
+    gemm->n = take_integer(fields, "n", 1);
+    gemm->k = take_integer(fields, "k", 1);
+    gemm->trans_a = take_flag(fields, "trans_a");
+    gemm->trans_b = take_flag(fields, "trans_b");
+    gemm->lda = take_integer(fields, "lda", 1);
+    gemm->ldb = take_integer(fields, "ldb", 1);
+    gemm->stride_a = take_integer(fields, "stride_a", 0);
+    gemm->stride_b = take_integer(fields, "stride_b", 0);
+    gemm->addend = (enum addend)take_name(fields, "addend", addend_names, ADDENDS);
+    gemm->alpha = take_number(fields, "alpha", 1);
+    gemm->beta = take_number(fields, "beta", 1);
+    read_scaling(fields, gemm);
+    if (fields->wrong != NULL) return 0; // told by the caller
+    if (gemm->lda < (gemm->trans_a ? gemm->m : gemm->k)) return refuse(reason, "lda is below A's width");
+    if (gemm->ldb < (gemm->trans_b ? gemm->k : gemm->n)) return refuse(reason, "ldb is below B's width");
+    return 0;
+}
+
+// The sizes of what comes out; false where there is none.
+static bool find_output(struct convolution *at) {
+    for (int i = 0; i < MOST_SPATIAL; i++) {
+        int64_t reach = at->dilation[i] * (at->filter[i] - 1) + 1;
+        int64_t room = at->input[i] + 2 * at->padding[i] - reach;
+        at->output[i] = room < 0 ? 0 : room / at->stride[i] + 1;
+        if (at->transposed) {
+            at->output[i] = (at->input[i] - 1) * at->stride[i] - 2 * at->padding[i] + reach;
+            at->output[i] += at->output_padding[i];
+        }
+        if (at->output[i] < 1) return false;
+    }
+    return true;
+}
+
+static int read_convolution(struct fields *fields, struct convolution *at, char reason[]) {
+    for (int i = 0; i < MOST_SPATIAL; i++) {
+        at->input[i] = at->filter[i] = at->stride[i] = at->dilation[i] = 1;
+        at->padding[i] = at->output_padding[i] = 0;
+    }
+    at->spatial = (int)take_integer(fields, "spatial", 1);
+    if (at->spatial > MOST_SPATIAL) return refuse(reason, "spatial is above 3");
+    at->batch = take_integer(fields, "batch", 1);
+    at->in_channels = take_integer(fields, "in_channels", 1);
+    at->out_channels = take_integer(fields, "out_channels", 1);
+    at->groups = take_integer(fields, "groups", 1);
+    take_spatial(fields, "input", 1, at->spatial, at->input);
+    take_spatial(fields, "filter", 1, at->spatial, at->filter);
+    take_spatial(fields, "stride", 1, at->spatial, at->stride);
+    take_spatial(fields, "padding", 0, at->spatial, at->padding);
+    take_spatial(fields, "dilation", 1, at->spatial, at->dilation);
+    take_spatial(fields, "output_padding", 0, at->spatial, at->output_padding);
+    at->transposed = take_flag(fields, "transposed");
+    at->has_bias = take_flag(fields, "bias");
+    at->input_channels_last = take_flag(fields, "input_channels_last");
+    at->filter_channels_last = take_flag(fields, "filter_channels_last");
+    if (fields->wrong != NULL) return 0;
+    if (at->in_channels % at->groups != 0 || at->out_channels % at->groups != 0)
+        return refuse(reason, "channels are no multiple of groups");
+    return find_output(at) ? 0 : refuse(reason, "the filter is larger than the input");
+}
+
+// ---- lines ----------------------------------------------------------------------------------------------
+
+// Cuts the line into fields. -1: a word is no field.
+static int cut(char *words, struct fields *fields, char reason[]) {
+    char *rest = NULL;
+    *fields = (struct fields){.count = 0};
+    for (char *word = strtok_r(words, " ", &rest); word != NULL; word = strtok_r(NULL, " ", &rest)) {
+        char *equals = strchr(word, '=');
+        if (equals == NULL || fields->count == MOST_FIELDS) {
+            snprintf(reason, REASON_SIZE, "%.60s is no field name=value", word);
+            return -1;
+        }
+        *equals = '\0';
+        fields->names[fields->count] = word;
+        fields->values[fields->count++] = equals + 1;
+    }
+    return 0;
+}
+
+static int check_fields(const struct fields *fields, char reason[]) {
+    if (fields->wrong != NULL) {
+        snprintf(reason, REASON_SIZE, "the field %s is missing or wrong", fields->wrong);
+        return -1;
+    }
+    for (int i = 0; i < fields->count; i++) {
+        if (fields->used[i]) continue;
+        snprintf(reason, REASON_SIZE, "there is no field %.60s", fields->names[i]);
+        return -1;
+    }
+    return 0;
+}
+
+int op_read(char *line, struct op *op, char reason[REASON_SIZE]) {
+    struct fields fields;
+    size_t length = strcspn(line, " ");
+    bool is_gemm = length == 4 && strncmp(line, "gemm", length) == 0;
+    bool is_convolution = length == 11 && strncmp(line, "convolution", length) == 0;
+    if (!is_gemm && !is_convolution) {
+        snprintf(reason, REASON_SIZE, "%.*s is neither gemm nor convolution",
+                 (int)(length < 40 ? length : 40), line);
+        return -1;
+    }
+    if (cut(line + length, &fields, reason) != 0) return -1;
+    *op = (struct op){.kind = is_gemm ? OP_GEMM : OP_CONVOLUTION};
+    const char *id = take(&fields, "id");
+    snprintf(op->id, sizeof op->id, "%s", id != NULL ? id : "op");
+    op->type = (enum data_type)take_name(&fields, "dtype", data_type_names, DATA_TYPES);
+    op->sampling_us = take_number(&fields, "sampling_us", 20000);
+    op->limit_us = take_number(&fields, "limit_us", 0);
+    double least = take_number(&fields, "min_samples", 5), most = take_number(&fields, "max_samples", 50);
+    if (!(least >= 1 && most >= least && most <= MOST_SAMPLES))
+        return refuse(reason, "min_samples and max_samples have to be 1 to 1000000, rising");
+    op->min_samples = (size_t)least;
+    op->max_samples = (size_t)most;
+    int status =
+        is_gemm ? read_gemm(&fields, &op->gemm, reason) : read_convolution(&fields, &op->convolution, reason);
+    return status != 0 ? status : check_fields(&fields, reason);
+}
+
+double op_flops(const struct op *op) {
+    if (op->kind == OP_GEMM) {
+        const struct gemm *gemm = &op->gemm;
+        double products = (double)gemm->m * (double)gemm->n * (double)gemm->batch;
+        return products * (2 * (double)gemm->k + (gemm->addend != ADD_NOTHING ? 1 : 0));
+    }
+    const struct convolution *at = &op->convolution;
+    double places =
+        (double)at->batch * (double)at->in_channels * (double)at->out_channels / (double)at->groups;
+    double out = (double)at->batch * (double)at->out_channels;
+    for (int i = 0; i < MOST_SPATIAL; i++) {
+        places *= (double)(at->transposed ? at->input[i] : at->output[i]) * (double)at->filter[i];
+        out *= (double)at->output[i];
+    }
+    return 2 * places + (at->has_bias ? out : 0);
+}
