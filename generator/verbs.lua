@@ -22,6 +22,7 @@ verbs.list = {
   { name = "regret", help = "what a table's choices lose on fresh rows" },
   { name = "metric", help = "one number of a serving run, gate log, kernel summary or profiler file" },
   { name = "trace", help = "reports, comparisons and merged timelines of profiler traces" },
+  { name = "replay", help = "the GEMMs and convolutions of a trace that mattered, run again here" },
   { name = "template", help = "render one template by hand (the build of the bench uses it)" },
   { name = "lua", help = "run a Lua script with the modules of gentables at hand" },
 }

@@ -3,7 +3,7 @@
 -- stays until the new report is whole.
 --
 --   batch.run { base, pattern, extension, filters = { text... }, dry_run, all_kernels, output, csv, xlsx,
---               jobs }
+--               jobs, replay = options of replay/session.lua, or nil }
 local digest = require "trace.digest"
 local fail = require "fail"
 local file = require "core.file"
@@ -123,6 +123,7 @@ local function modules(options)
   local out = {}
   for i, name in ipairs(parts) do out[i] = require("trace.batch_sheets." .. name) end
   if options.all_kernels then out[#out + 1] = require "trace.batch_sheets.kernels" end
+  if options.replay then out[#out + 1] = require "trace.replay_ops" end
   return out
 end
 
@@ -201,6 +202,24 @@ local function save(configuration, list, options)
   print(("written   %s: %d rank%s"):format(options.xlsx and path or csvs, count, count > 1 and "s" or ""))
 end
 
+-- The replay's report stands beside the other, and the ops' files beside it.
+local function replay(configuration, ranks, options)
+  local replay_ops = require "trace.replay_ops"
+  local path = configuration.output:gsub("_performance_report%.xlsx$", ""):gsub("%.xlsx$", "")
+    .. "_node_replay_report"
+  local lists = {}
+  for i, rank in ipairs(ranks) do lists[i] = rank[replay_ops.field] end
+  local chosen = replay_ops.choose(lists)
+  if #chosen.gemm + #chosen.conv == 0 then
+    fail.input("%s", replay_ops.nothing(configuration.folder, chosen))
+  end
+  local how = setmetatable({ name = configuration.folder, ops_folder = path .. "_ops" },
+    { __index = options.replay })
+  local list, summary = require("replay.session").run(chosen, how)
+  sheets.save(list, { folder = options.csv and path .. "_csvs", xlsx = options.xlsx and path .. ".xlsx" })
+  require("replay.session").tell(summary, options.xlsx and path .. ".xlsx" or path .. "_csvs")
+end
+
 local function report(configuration, options)
   if configuration.problem then fail.input("%s", configuration.problem) end
   options = setmetatable({ several = #configuration.files > 1 }, { __index = options })
@@ -211,6 +230,7 @@ local function report(configuration, options)
   for _, note in ipairs(notes) do
     io.stderr:write(("gentables: note: %s: %s\n"):format(configuration.folder, note))
   end
+  if options.replay then replay(configuration, ranks, options) end
 end
 
 local function show(configuration)

@@ -139,7 +139,7 @@ end
 -- ---- The batch -------------------------------------------------------------------------------------------
 
 -- Options that go with -b, and those that do not.
-local of_batch = { "pattern", "extension", "filter", "dry_run", "all_kernels", "output", "replay" }
+local of_batch = { "pattern", "extension", "filter", "dry_run", "all_kernels", "output", "replay", "budget" }
 local of_traces = { "out", "include_unlinked", "micro_idle", "short_limit", "bins", "top_short",
   "kernel_summary", "no_kernel_summary", "no_collectives", "by_kernel_count", "threads", "channels", "ranks",
   "trace_name" }
@@ -152,10 +152,7 @@ end
 
 local function run_batch(args)
   refuse(args, of_traces, "does not go with -b; see gentables trace report --help")
-  if args.replay then
-    fail.input("-r: gentables replay runs the GEMMs and convolutions of a trace again; a report without -r"
-      .. " would be right")
-  end
+  if args.budget and not args.replay then fail.input("--budget goes with -r, the replay") end
   if #args > 0 then fail.input("-b names the traces' folder already, so %s is too much", args[1]) end
   if args.output and not args.output:find("%.xlsx$") then
     fail.input("-o: %s: a name that ends in .xlsx would be right", args.output)
@@ -163,7 +160,8 @@ local function run_batch(args)
   choose_forms(args)
   return require("trace.batch").run { base = args.base, pattern = args.pattern, extension = args.extension,
     filters = args.filter, dry_run = args.dry_run, all_kernels = args.all_kernels, output = args.output,
-    csv = args.csv, xlsx = args.xlsx, jobs = job.positive(args.jobs, "jobs") }
+    csv = args.csv, xlsx = args.xlsx, jobs = job.positive(args.jobs, "jobs"),
+    replay = args.replay and require("replay.session").options(args) }
 end
 
 local function check_traces(args)
@@ -201,7 +199,9 @@ return {
     { name = "all-kernels", short = "a", help = "-b: every GPU event, sheets kernels_0 ... kernels_n" },
     { name = "output", short = "o", value = "FILE.xlsx",
       help = "-b: the report's name, of one configuration" },
-    { name = "replay", short = "r", help = "-b: not here: gentables replay" },
+    { name = "replay", short = "r",
+      help = "-b: also run the GEMMs and convolutions that mattered again: a report of its own" },
+    { name = "budget", value = "SECONDS", help = "-b -r: so long in all; what is not reached says so" },
   }, true),
   example = "gentables trace report rank0.json.gz rank1.json.gz --out reports",
   run = function(args)

@@ -160,7 +160,6 @@ bad() { # PATTERN ARGUMENT...
     ends_with 2 "$GENTABLES" trace report "$@"
     one_line "$pattern"
 }
-bad '^gentables: -r: gentables replay' -b "$base" -r
 bad 'no file below ends in .json and has absent in its path' -b "$base" -f absent
 bad 'none has "step-" and a number in its name; -p says' -b "$base" -f step_8 -p step-
 bad '-o names one report, and there are 3 configurations' -b "$base" -o "$WORK/x.xlsx" -f rank_0

@@ -1,0 +1,125 @@
+-- The sheets gemm_node_replay, conv_node_replay and node_replay of replayed ops. The first columns are those
+-- that such reports have had; then the op's parameters; then what was measured, and how.
+local grouping = require "trace.grouping"
+
+local node_sheets = {}
+
+local kinds = {
+  { key = "gemm", name = "gemm_node_replay", word = "gemm" },
+  { key = "conv", name = "conv_node_replay", word = "conv" },
+}
+
+-- A difference and its share in percent; empty where one of them is not known.
+local function difference(time, profile)
+  if not time or not profile or profile <= 0 then return nil, nil end
+  return time - profile, 100 * (time - profile) / profile
+end
+
+-- ---- columns: title, and what of a row stands there ----------------------------------------------------
+
+local function documented(word)
+  local bench = word .. "-bench"
+  return {
+    { word .. " no.", function(row) return row.number end },
+    { ("Avg. %s time (us)"):format(bench), function(row) return row.bench_us end },
+    { "Avg. replay time (us)", function(row) return row.answer and row.answer.warm.mean end },
+    { "Avg. profile time (us)", function(row) return row.op.time and row.op.time.mean end },
+    { "Diff profile vs. replay (us)", function(row)
+      return (difference(row.comparable_us, row.profile_us))
+    end },
+    { "Diff profile vs. replay (pct)", function(row)
+      return (select(2, difference(row.comparable_us, row.profile_us)))
+    end },
+    { ("Diff profile vs. %s (us)"):format(bench), function(row)
+      return (difference(row.comparable_bench_us, row.profile_us))
+    end },
+    { ("Diff profile vs. %s (pct)"):format(bench), function(row)
+      return (select(2, difference(row.comparable_bench_us, row.profile_us)))
+    end },
+  }
+end
+
+-- TFLOP/s of the warm calls' median.
+local function rate(row)
+  local answer, flops = row.answer, row.op.flops
+  return answer and flops and answer.warm.median > 0 and flops / answer.warm.median / 1e6 or nil
+end
+
+local function of_answer(key) return function(row) return row.answer and row.answer[key] end end
+
+local function measured()
+  local columns = {
+    { "profile count", function(row) return row.op.time and row.op.time.count end },
+    { "profile time sum (us)", function(row) return row.op.time and row.op.time.sum end },
+    { "profile_time_sum_cum_pct", function(row) return row.op.share end, "0.00%" },
+  }
+  for _, kind in ipairs { "warm", "cold" } do
+    for _, key in ipairs { "median", "low", "high" } do
+      local title = key == "median" and ("%s median (us)"):format(kind)
+        or ("%s median, 95%% %s (us)"):format(kind, key)
+      columns[#columns + 1] = { title, function(row) return row.answer and row.answer[kind][key] end }
+    end
+    columns[#columns + 1] = { kind .. " samples", function(row)
+      return row.answer and row.answer[kind].samples
+    end }
+  end
+  for _, column in ipairs {
+    { "replay TFLOP/s", rate }, { "replay device", function(row) return row.answer and row.device end },
+    { "library", of_answer "by" }, { "kernel", of_answer "kernel" }, { "computed in", of_answer "computed" },
+    { "file", function(row) return row.file end },
+    { "note", function(row) return row.note ~= "" and row.note or nil end },
+  } do
+    columns[#columns + 1] = column
+  end
+  return columns
+end
+
+-- ---- sheets --------------------------------------------------------------------------------------------
+
+local function parameter_columns(rows)
+  local columns, seen = { { "name", function(row) return row.op.name end } }, {}
+  for _, row in ipairs(rows) do
+    for _, param in ipairs(row.op.params) do
+      local name = param.name
+      if not seen[name] then
+        seen[name] = true
+        columns[#columns + 1] = { "param: " .. name, function(of)
+          for _, other in ipairs(of.op.params) do
+            if other.name == name then return other.value end
+          end
+        end }
+      end
+    end
+  end
+  return columns
+end
+
+local function sheet_of(kind, rows)
+  local columns, sheet = documented(kind.word), { name = kind.name, columns = {}, rows = {}, formats = {} }
+  for _, more in ipairs { parameter_columns(rows), measured() } do
+    table.move(more, 1, #more, #columns + 1, columns)
+  end
+  for i, column in ipairs(columns) do
+    sheet.columns[i] = column[1]
+    if column[3] then sheet.formats[column[1]] = column[3] end
+    if column[1]:find("%(us%)$") then sheet.formats[column[1]] = "#,##0.000" end
+  end
+  for i, row in ipairs(rows) do
+    local cells = grouping.row()
+    for _, column in ipairs(columns) do cells:add(column[2](row)) end
+    sheet.rows[i] = cells
+  end
+  return sheet
+end
+
+-- rows = { gemm = { row... }, conv = { row... } }, about = { { what, value }... } -> sheets
+function node_sheets.make(rows, about)
+  local out = {}
+  for _, kind in ipairs(kinds) do
+    if #rows[kind.key] > 0 then out[#out + 1] = sheet_of(kind, rows[kind.key]) end
+  end
+  out[#out + 1] = { name = "node_replay", columns = { "what", "value" }, rows = about }
+  return out
+end
+
+return node_sheets

@@ -1,0 +1,246 @@
+-- What is asked of gentables-replay: an op of a trace, from its arguments, as a line (bench/replay/op.h).
+--
+--   request.of(op, call, model) -> { kind, fields = { { name, value }... }, notes = { text... } } | nil, why
+--   request.line(one, id[, limits]) -> the line, without its newline
+--   request.value(one, name) -> the value of a field
+--   request.read(line) -> the request of such a line, its id | nil, why
+--
+-- `op` is a row of families.lua, `call` its arguments, `model` what perf_model.lua makes of them.
+local python = require "trace.python"
+
+local request = {}
+
+-- How a type is called in a trace, without c10:: and in lower case -> in a line.
+local types = {
+  float = "float32", double = "float64", bfloat16 = "bfloat16", half = "float16",
+  float8_e4m3fn = "float8_e4m3fn", float8_e5m2 = "float8_e5m2",
+  float8_e4m3fnuz = "float8_e4m3fnuz", float8_e5m2fnuz = "float8_e5m2fnuz",
+}
+
+-- PyTorch's numbers of types, as Concrete Inputs have them.
+local numbered = { [5] = "float16", [6] = "float32", [7] = "float64", [15] = "bfloat16" }
+
+local function type_of(call, place)
+  local name = call.types and call.types[place + 1]
+  if type(name) ~= "string" or name == "" then return nil, "its type is not in the trace" end
+  local plain = name:gsub("^c10::", "")
+  local known = types[plain:lower()]
+  if not known then return nil, "there is no replay in " .. plain end
+  return known
+end
+
+local function shape_of(call, place)
+  local shape = call.dims and call.dims[place + 1]
+  return type(shape) == "table" and shape or {}
+end
+
+local function strides_of(call, place)
+  local strides = call.strides and call.strides[place + 1]
+  return type(strides) == "table" and #strides > 0 and strides or nil
+end
+
+-- The number that was given for an argument; nil: it is not told.
+local function number_at(call, place)
+  local text = call.concrete and call.concrete[place + 1]
+  return type(text) == "string" and tonumber(text) or nil
+end
+
+-- ---- matrices ------------------------------------------------------------------------------------------
+
+-- How a matrix of `rows` × `columns` with these last two strides lies: transposed or not, and its leading
+-- dimension; nil: in neither way. Along a dimension of 1 any stride will do.
+local function lie(rows, columns, row_stride, column_stride)
+  if column_stride == 1 or columns == 1 then
+    local leading = rows == 1 and math.max(row_stride, columns) or row_stride
+    if leading >= columns then return false, leading end
+  end
+  if row_stride == 1 or rows == 1 then
+    local leading = columns == 1 and math.max(column_stride, rows) or column_stride
+    if leading >= rows then return true, leading end
+  end
+end
+
+-- { transposed, leading, batch } of an argument [B,]rows,columns; adds to `notes` what is not as it was.
+local function matrix(call, place, name, notes)
+  local shape, strides = shape_of(call, place), strides_of(call, place)
+  local rows, columns, batch = shape[#shape - 1], shape[#shape], #shape == 3 and shape[1] or 1
+  local packed = { transposed = false, leading = columns, batch = batch > 1 and rows * columns or 0 }
+  if not strides then
+    notes.strides = "strides are not in the trace: taken as contiguous"
+    return packed
+  end
+  local transposed, leading = lie(rows, columns, strides[#strides - 1], strides[#strides])
+  if transposed == nil then
+    notes[#notes + 1] = ("%s has strides %s: copied first, and the copy not timed"):format(name,
+      python.write(strides))
+    return packed
+  end
+  return { transposed = transposed, leading = leading, batch = batch > 1 and strides[1] or 0 }
+end
+
+-- What is added: none, row or matrix.
+local function addend_of(op, call, size, notes)
+  if not op.has_bias then return "none" end
+  local shape = shape_of(call, 0)
+  local elements, wanted = 1, size.batch * size.m * size.n
+  for _, extent in ipairs(shape) do elements = elements * extent end
+  if elements == size.n and (#shape == 1 or shape[#shape] == size.n) and (size.m > 1 or #shape == 1) then
+    return "row"
+  end
+  if elements ~= wanted then notes[#notes + 1] = "what is added is expanded first, and that not timed" end
+  return "matrix"
+end
+
+local function is_of_scaled(op) return op.is_scaled or false end
+
+-- The fields of scaled products: the scales' kind, the type of the result.
+local function scaled_fields(call, size, fields)
+  local elements = 1
+  for _, extent in ipairs(shape_of(call, 2)) do elements = elements * extent end
+  local kind = elements <= 1 and "tensor" or elements == size.m and "row" or "block"
+  local fast = call.concrete and call.concrete[8] == "True"
+  table.insert(fields, { "scaling", kind })
+  table.insert(fields, { "out_dtype", numbered[number_at(call, 6)] or "bfloat16" })
+  table.insert(fields, { "fast_accumulation", fast and 1 or 0 })
+end
+
+local function parameters(model)
+  local out = {}
+  for _, param in ipairs(model.params) do out[param[1]] = param[2] end
+  return out
+end
+
+-- alpha and beta, of ops that add; Concrete Inputs have beta first.
+local function factors(op, call, notes)
+  if not op.has_bias then return 1, 1 end
+  local beta, alpha = number_at(call, 3), number_at(call, 4)
+  if not beta or not alpha then notes.factors = "alpha and beta are not in the trace: taken as 1" end
+  return alpha or 1, beta or 1
+end
+
+local function flag(value) return value and 1 or 0 end
+
+local function list_of(notes)
+  local out = table.move(notes, 1, #notes, 1, {})
+  out[#out + 1] = notes.strides
+  out[#out + 1] = notes.factors
+  return out
+end
+
+local function gemm(op, call, model)
+  if op.transposed_a then return nil, "the layouts of Transformer Engine's products are not replayed" end
+  local dtype, why = type_of(call, op.a)
+  if not dtype then return nil, why end
+  local other = type_of(call, op.b)
+  if other ~= dtype and not is_of_scaled(op) then return nil, "A and B are of different types" end
+  local at, notes = parameters(model), {}
+  local size = { batch = at.B or 1, m = at.M, n = at.N, k = at.K }
+  local a, b = matrix(call, op.a, "A", notes), matrix(call, op.b, "B", notes)
+  local alpha, beta = factors(op, call, notes)
+  local fields = { { "dtype", dtype }, { "batch", size.batch }, { "m", size.m }, { "n", size.n },
+    { "k", size.k }, { "trans_a", flag(a.transposed) }, { "lda", a.leading }, { "stride_a", a.batch },
+    { "trans_b", flag(b.transposed) }, { "ldb", b.leading }, { "stride_b", b.batch },
+    { "addend", addend_of(op, call, size, notes) }, { "alpha", alpha }, { "beta", beta } }
+  if is_of_scaled(op) then scaled_fields(call, size, fields) end
+  return { kind = "gemm", fields = fields, notes = list_of(notes) }
+end
+
+-- ---- convolutions --------------------------------------------------------------------------------------
+
+-- Whether strides are those of a tensor whose dimensions lie in this order, the innermost last; those of
+-- dimensions of 1 say nothing.
+local function lies_in_order(shape, strides, order)
+  local step = 1
+  for i = #order, 1, -1 do
+    local place = order[i]
+    if shape[place] > 1 and strides[place] ~= step then return false end
+    step = step * shape[place]
+  end
+  return true
+end
+
+-- Whether a tensor lies with its channels last.
+local function channels_last(shape, strides, name, notes)
+  if type(strides) ~= "table" or #strides ~= #shape then
+    notes.strides = "strides are not in the trace: taken as contiguous"
+    return false
+  end
+  local plain, last = {}, { 1 }
+  for i = 1, #shape do plain[i] = i end
+  for i = 3, #shape do last[#last + 1] = i end
+  last[#last + 1] = 2
+  if lies_in_order(shape, strides, plain) then return false end
+  if lies_in_order(shape, strides, last) then return true end
+  notes[#notes + 1] = ("%s has strides %s: copied first, and the copy not timed"):format(name,
+    python.write(strides))
+  return false
+end
+
+local function joined(list, from) return table.concat(list, ",", from or 1) end
+
+local function as_integers(list)
+  local out = {}
+  for i, value in ipairs(list) do out[i] = math.tointeger(value) end
+  return out
+end
+
+local function convolution(op, call, model)
+  local dtype, why = type_of(call, op.input)
+  if not dtype then return nil, why end
+  if type_of(call, op.input + 1) ~= dtype then return nil, "input and filter are of different types" end
+  local at, notes = parameters(model), {}
+  local input, filter, transposed = at.input_shape, at.filter_shape, at.transposed_conv
+  local groups = math.tointeger(at.groups)
+  local fields = { { "dtype", dtype }, { "spatial", #input - 2 }, { "batch", input[1] },
+    { "in_channels", input[2] }, { "out_channels", transposed and filter[2] * groups or filter[1] },
+    { "groups", groups }, { "input", joined(input, 3) }, { "filter", joined(filter, 3) } }
+  for _, name in ipairs { "stride", "padding", "dilation", "output_padding" } do
+    fields[#fields + 1] = { name, joined(as_integers(at[name])) }
+  end
+  local function add(name, value) fields[#fields + 1] = { name, flag(value) } end
+  add("transposed", transposed)
+  add("bias", at.bias)
+  add("input_channels_last", channels_last(input, at.input_stride, "the input", notes))
+  add("filter_channels_last", channels_last(filter, at.weight_stride, "the filter", notes))
+  return { kind = "convolution", fields = fields, notes = list_of(notes) }
+end
+
+-- ---- lines ---------------------------------------------------------------------------------------------
+
+local makers = { gemm = gemm, convolution = convolution }
+
+function request.of(op, call, model) return makers[op.family](op, call, model) end
+
+local function text_of(value)
+  return math.type(value) == "float" and ("%.17g"):format(value) or tostring(value)
+end
+
+-- limits = { { name, value }... }: further fields.
+function request.line(one, id, limits)
+  local words = { one.kind, "id=" .. id }
+  for _, list in ipairs { one.fields, limits or {} } do
+    for _, field in ipairs(list) do words[#words + 1] = field[1] .. "=" .. text_of(field[2]) end
+  end
+  return table.concat(words, " ")
+end
+
+function request.value(one, name)
+  for _, field in ipairs(one.fields) do
+    if field[1] == name then return field[2] end
+  end
+end
+
+function request.read(line)
+  local kind = line:match("^(%l+) ")
+  if not makers[kind] then return nil, "it begins with neither gemm nor convolution" end
+  local one, id = { kind = kind, fields = {}, notes = {} }, nil
+  for word in line:sub(#kind + 1):gmatch("%S+") do
+    local name, value = word:match("^([%l_]+)=(.+)$")
+    if not name then return nil, ("%s is no field name=value"):format(word) end
+    if name == "id" then id = value else one.fields[#one.fields + 1] = { name, tonumber(value) or value } end
+  end
+  if not id then return nil, "it has no id" end
+  return one, id
+end
+
+return request

@@ -1,0 +1,123 @@
+-- Talks with gentables-replay, which computes and times: starts it, asks for ops one by one, starts it again
+-- where an op ended it.
+--
+--   runner.start({ program, threads }) -> runner | nil, why not
+--   runner.device, runner.threads, runner.libraries = { { name, version... }... },
+--     runner.absent = { text... }
+--   runner:replay(line, seconds) -> { by, kernel, computed, note, warm, cold } | nil, why it has no time
+--   runner:stop()
+local fail = require "fail"
+local process = require "core.process"
+local protocol = require "protocol"
+
+local runner = {}
+runner.__index = runner
+
+local PROTOCOL, START_PATIENCE, WRITE_PATIENCE, GRACE = 1, 60, 10, 1
+
+local function raise_if_interrupted(self)
+  local number, name = process.interrupted()
+  if not number then return end
+  self.child:close(GRACE)
+  fail.with(128 + number, "interrupted by %s", name)
+end
+
+-- The next line as kind, fields; or nil, what happened.
+local function read(self, seconds)
+  local line, problem = self.child:read_line(seconds)
+  raise_if_interrupted(self)
+  if not line then return nil, problem end
+  local kind, fields = protocol.parse(line)
+  if not kind then return nil, "nonsense: " .. line end
+  return kind, fields
+end
+
+local function greet(self)
+  local kind, fields = read(self, START_PATIENCE)
+  if kind ~= "hello" or tonumber(fields.protocol) ~= PROTOCOL then
+    return nil, "it is not of this version; build it and gentables from the same tree"
+  end
+  self.device, self.threads, self.libraries, self.absent = fields.device, fields.threads, {}, {}
+  while true do
+    kind, fields = read(self, START_PATIENCE)
+    if kind == "ready" then return self end
+    if kind == "present" then
+      self.libraries[#self.libraries + 1] = fields
+    elseif kind == "absent" then
+      self.absent[#self.absent + 1] = fields.reason
+    else
+      return nil, "it greets in other words: " .. tostring(fields)
+    end
+  end
+end
+
+local function launch(self)
+  local argv = { self.program, "--serve" }
+  if self.wanted_threads then table.move({ "--threads", self.wanted_threads }, 1, 2, #argv + 1, argv) end
+  local child, message = process.start(argv)
+  if not child then return nil, message end
+  self.child = child
+  local greeted, why = greet(self)
+  if not greeted then child:close(GRACE) end
+  return greeted, why
+end
+
+function runner.start(options)
+  local self = setmetatable({ program = options.program, wanted_threads = options.threads }, runner)
+  local started, why = launch(self)
+  if not started then return nil, ("%s: %s"):format(options.program, why) end
+  return self
+end
+
+local function summary_of(fields, name)
+  local out = { samples = math.tointeger(tonumber(fields[name .. "_samples"])) }
+  for _, key in ipairs { "mean", "median", "low", "high" } do
+    out[key] = tonumber(fields[("%s_%s_us"):format(name, key)])
+    if not out[key] then return nil end
+  end
+  return out.samples and out
+end
+
+local function answer_of(fields)
+  local warm, cold = summary_of(fields, "warm"), summary_of(fields, "cold")
+  if not warm or not cold or not fields.by then return nil, "gentables-replay answered nonsense" end
+  return { by = fields.by, kernel = fields.kernel, computed = fields.computed, note = fields.note,
+    warm = warm, cold = cold }
+end
+
+-- Ends a child that does not answer any more; the next op gets a new one.
+local function give_up(self, problem, seconds)
+  if problem == "timeout" then self.child:kill(9) end
+  local ended = self.child:close(GRACE)
+  self.child = nil
+  if problem == "timeout" then return nil, ("no answer within %.0f s"):format(seconds) end
+  if problem == "end" then return nil, "the library ended the process: " .. ended end
+  return nil, problem
+end
+
+function runner:replay(line, seconds)
+  if not self.child then
+    local started, why = launch(self)
+    if not started then return nil, "gentables-replay cannot be started again: " .. why end
+  end
+  local written, problem = self.child:write(line .. "\n", WRITE_PATIENCE)
+  raise_if_interrupted(self)
+  if not written then return give_up(self, problem == "timeout" and problem or "end", WRITE_PATIENCE) end
+  local kind, fields = read(self, seconds)
+  if kind == "replayed" then return answer_of(fields) end
+  if kind == "none" then return nil, fields.reason end
+  if kind == "error" then
+    give_up(self, "end", 0)
+    return nil, "gentables-replay does not understand: " .. fields.reason
+  end
+  return give_up(self, fields, seconds)
+end
+
+function runner:stop()
+  if not self.child then return end
+  self.child:write("quit\n", WRITE_PATIENCE)
+  self.child:close(GRACE)
+  self.child = nil
+end
+
+return runner

@@ -1,0 +1,234 @@
+-- Replays chosen ops: saves each to files of its own, has them computed and timed, asks AMD's programs where
+-- a trace is theirs and they are there, and makes the sheets.
+--
+--   session.options(args) -> what the command line says of how to replay
+--   session.run(chosen, { name, ops_folder, program, threads, budget, samples }) -> sheets, summary
+--   session.tell(summary, where)
+--
+-- `chosen` is what trace/replay_ops.lua gives; summary = { ops, timed, rows, problem, absent }.
+local amd = require "replay.amd"
+local fail = require "fail"
+local file = require "core.file"
+local job = require "trace.job"
+local node_sheets = require "replay.node_sheets"
+local process = require "core.process"
+local progress = require "progress"
+local request = require "replay.request"
+local runner = require "replay.runner"
+local system = require "core.system"
+local tunableop = require "replay.tunableop"
+
+local session = {}
+
+-- Seconds that an op may take where no budget says less: a call of minutes is an answer, too.
+local LONGEST, BENCH_LONGEST, LATE = 900, 120, 30
+
+-- ---- files ---------------------------------------------------------------------------------------------
+
+-- What is saved of an op beside its line, by the ending of the file.
+local function texts_of(row)
+  local one, out = row.op.request, {}
+  if not one then return out end
+  out[#out + 1] = { ".op", request.line(one, row.id) .. "\n" }
+  local line = tunableop.line(one)
+  if line then out[#out + 1] = { ".tunableop.csv", line .. "\n" } end
+  if row.is_amd then
+    local argv = amd.command(one)
+    if argv then out[#out + 1] = { "." .. argv[1] .. ".txt", amd.text(argv) .. "\n" } end
+  end
+  return out
+end
+
+-- Writes the files of all rows: all or none.
+local function save(rows, folder)
+  local files, lines = {}, {}
+  fail.unless(file.make_folder(folder))
+  for _, row in ipairs(rows) do
+    for _, text in ipairs(texts_of(row)) do
+      files[#files + 1] = { ("%s/%s%s"):format(folder, row.id, text[1]), text[2] }
+      if text[1] == ".op" then row.file = row.id .. text[1] end
+      if text[1] == ".tunableop.csv" then lines[#lines + 1] = text[2] end
+    end
+  end
+  if #lines > 0 then files[#files + 1] = { folder .. "/tunableop_untuned0.csv", table.concat(lines) } end
+  local written, message = file.write_all(files)
+  if not written then fail.work("%s", message) end
+end
+
+-- ---- rows ----------------------------------------------------------------------------------------------
+
+local function add_note(row, text)
+  if not text or text == "" then return end
+  row.note = row.note == "" and text or row.note .. "; " .. text
+end
+
+local function has_amd_name(name)
+  return (name:find("AMD Instinct", 1, true) or name:find("AMD Radeon", 1, true)) ~= nil
+end
+
+local function rows_of(chosen)
+  local rows, device = { gemm = {}, conv = {}, all = {} }, chosen.devices[1]
+  local from_amd = device and has_amd_name(device)
+  for _, kind in ipairs { "gemm", "conv" } do
+    for number, op in ipairs(chosen[kind]) do
+      local row = { op = op, number = number, id = op.id or ("%s_%03d"):format(kind, number), note = "",
+        profile_us = op.time and op.time.mean }
+      row.is_amd = from_amd or (not device and op.is_amd)
+      for _, note in ipairs(op.request and op.request.notes or {}) do add_note(row, note) end
+      rows[kind][number] = row
+      rows.all[#rows.all + 1] = row
+    end
+  end
+  return rows
+end
+
+-- ---- replaying -----------------------------------------------------------------------------------------
+
+-- What a request adds to its op: how many samples, and how long.
+local function limits_of(options, left)
+  local out = {}
+  if options.samples then
+    out[1], out[2] = { "min_samples", options.samples }, { "max_samples", options.samples }
+  end
+  if left then out[#out + 1] = { "limit_us", math.max(1, left * 1e6) } end
+  return out
+end
+
+local function replay_row(row, at, options)
+  if not row.op.request then return add_note(row, "not replayed: " .. row.op.reason) end
+  if not at.runner then return add_note(row, "not replayed: " .. at.problem) end
+  local left = options.budget and options.budget - (process.now() - at.began)
+  if left and left <= 0 then
+    return add_note(row, ("not replayed: the budget of %g s was used up before"):format(options.budget))
+  end
+  local line = request.line(row.op.request, row.id, limits_of(options, left))
+  local answer, why = at.runner:replay(line, left and left + LATE or LONGEST)
+  if not answer then return add_note(row, "not replayed: " .. why) end
+  row.answer, row.device = answer, at.runner.device
+  if at.is_same then row.comparable_us = answer.warm.mean end
+  add_note(row, answer.note)
+end
+
+-- The first failure of a program that is not there stands in the about sheet, not in each row.
+local function bench_row(row, at)
+  if not row.is_amd or not row.op.request then return end
+  local argv, why = amd.command(row.op.request)
+  if not argv then return add_note(row, why) end
+  if at.absent[argv[1]] then return end
+  local us, problem = amd.run(argv, BENCH_LONGEST)
+  if us then
+    row.bench_us = us
+    if at.is_bench_same then row.comparable_bench_us = us end
+  elseif problem:find("No such file", 1, true) then
+    at.absent[argv[1]] = true
+  else
+    add_note(row, problem)
+  end
+end
+
+local function replay_all(rows, at, options)
+  local bar = progress.new(#rows.all)
+  bar:show(options.name)
+  for _, row in ipairs(rows.all) do
+    replay_row(row, at, options)
+    bench_row(row, at)
+    bar:step()
+  end
+  bar:clear()
+end
+
+-- ---- what is said --------------------------------------------------------------------------------------
+
+local function describe_libraries(at, add)
+  for _, library in ipairs(at.runner and at.runner.libraries or {}) do
+    local words = {}
+    for _, key in ipairs { "version", "core", "bfloat16" } do
+      if library[key] then words[#words + 1] = key .. " " .. library[key] end
+    end
+    add(library.name, table.concat(words, ", "))
+  end
+  for _, why in ipairs(at.runner and at.runner.absent or { at.problem }) do add("not here", why) end
+  for program in pairs(at.absent) do
+    add("not here", program .. "; its command lines are in the ops' files")
+  end
+end
+
+local function about_differences(chosen, at)
+  local traced, here = table.concat(chosen.devices, ", "), at.runner and at.runner.device or "nothing"
+  if at.is_same then return "traced and replayed on the same device" end
+  if not chosen.is_traced then return "empty: no trace, so nothing to compare with" end
+  if traced == "" then traced = "a device that the trace does not name" end
+  return ("empty: traced on %s, replayed on %s"):format(traced, here)
+end
+
+local function about_of(chosen, at, summary, options)
+  local about = {}
+  local function add(what, value) about[#about + 1] = { what, value } end
+  add("traced on", #chosen.devices > 0 and table.concat(chosen.devices, ", ") or "not told")
+  local here = at.runner
+  add("replayed on", here and ("%s, %s threads"):format(here.device, here.threads) or "nothing")
+  add("Diff columns", about_differences(chosen, at))
+  describe_libraries(at, add)
+  add("ops", ("%d of %d have a time"):format(summary.timed, summary.ops))
+  if options.budget then add("budget", ("%g s"):format(options.budget)) end
+  for _, note in ipairs(chosen.notes) do add("note", note) end
+  return about
+end
+
+-- ---- all of it -----------------------------------------------------------------------------------------
+
+local function any(list, holds)
+  for _, item in ipairs(list) do
+    if holds(item) then return true end
+  end
+  return false
+end
+
+local function start(chosen, rows, options)
+  local at = { began = process.now(), absent = {} }
+  at.runner, at.problem = runner.start { program = options.program, threads = options.threads }
+  at.is_same = at.runner and #chosen.devices == 1 and chosen.devices[1] == at.runner.device or false
+  local function is_amd(row) return row.is_amd end
+  if any(rows.all, is_amd) then
+    local device = amd.device()
+    at.is_bench_same = device ~= nil and device == chosen.devices[1]
+  end
+  return at
+end
+
+function session.options(args)
+  local budget = args.budget and tonumber(args.budget)
+  if args.budget and not (budget and budget > 0 and budget < math.huge) then
+    fail.input("--budget: %s is no time; seconds above 0 would be right", args.budget)
+  end
+  local threads = job.positive(args.threads_per_call, "threads-per-call")
+  return { budget = budget, samples = job.positive(args.samples, "samples"),
+    threads = threads and tostring(threads),
+    program = args.program or system.program():gsub("[^/]*$", "") .. "gentables-replay" }
+end
+
+-- Says what is missing, and what was done.
+function session.tell(summary, where)
+  for _, why in ipairs(summary.absent) do io.stderr:write("gentables: ", why, "\n") end
+  if summary.problem then
+    io.stderr:write("gentables: ", summary.problem, "; the ops are saved, and none is replayed\n")
+  end
+  print(("replayed  %s: %d of %d ops have a time"):format(where, summary.timed, summary.ops))
+end
+
+function session.run(chosen, options)
+  local rows = rows_of(chosen)
+  if options.ops_folder then save(rows.all, options.ops_folder) end
+  local at = start(chosen, rows, options)
+  replay_all(rows, at, options)
+  if at.runner then at.runner:stop() end
+  local summary = { ops = #rows.all, timed = 0, rows = rows, problem = at.problem,
+    absent = at.runner and at.runner.absent or {} }
+  for _, row in ipairs(rows.all) do
+    if row.answer then summary.timed = summary.timed + 1 end
+  end
+  local about = about_of(chosen, at, summary, options)
+  return node_sheets.make(rows, about), summary
+end
+
+return session

@@ -1,0 +1,137 @@
+-- gentables replay: which ops are chosen, what the sheets and the files say, and that nothing is compared
+-- that cannot be.
+package.path = os.getenv("SOURCE") .. "/tests/replay/?.lua;" .. package.path
+local file = require "core.file"
+local lib = require "lib"
+local luaunit = require "luaunit"
+
+local device = lib.need("openblas", "onednn")
+
+-- GEMMs of 600, 300, 80, 18 and 2 µs: the fourth crosses 99%; and a convolution.
+local function trace()
+  local one = lib.trace()
+  one:run("aten::mm", 300, lib.mm(32, 24, 16))
+  one:run("aten::addmm", 80, lib.addmm(20, 30, 40, { 30 }, "c10::BFloat16"))
+  one:run("aten::mm", 18, lib.mm(16, 8, 4, { strides = { { 1, 16 }, { 0, 1 } } }))
+  one:run("aten::mm", 2, lib.mm(7, 7, 7))
+  one:run("aten::bmm", 600, { dims = { { 3, 8, 6 }, { 3, 6, 5 } }, types = { "double", "double" },
+    strides = { { 48, 6, 1 }, { 30, 1, 6 } }, concrete = { "", "" } })
+  one:run("aten::convolution", 70, lib.convolution(2, 4, 9, "float"))
+  return one
+end
+
+local function replay(name, header, ...)
+  lib.clean()
+  local path, out = lib.save(trace(), "t.json", header), lib.work .. "/" .. name
+  local code, said, errors = lib.run("replay", path, "--out", out, "--samples", "3", ...)
+  luaunit.assertEquals(errors, "")
+  luaunit.assertEquals(code, 0)
+  return out .. "/node_replay_report_csvs", said
+end
+
+local TestReports = {}
+
+function TestReports.test_the_ops_that_make_99_percent_are_timed()
+  local folder, said = replay("out", { device = "NVIDIA H100" }, "--csv")
+  local rows = lib.rows(folder, "gemm_node_replay")
+  luaunit.assertEquals(#rows, 4)
+  local times = {}
+  for i, row in ipairs(rows) do
+    times[i] = tonumber(row["Avg. profile time (us)"])
+    luaunit.assertEquals(row["gemm no."], tostring(i))
+    luaunit.assertEquals(row["warm samples"], "3")
+    luaunit.assertEquals(row["cold samples"], "3")
+    luaunit.assertTrue(tonumber(row["Avg. replay time (us)"]) > 0)
+    luaunit.assertTrue(tonumber(row["warm median, 95% low (us)"]) <= tonumber(row["warm median (us)"]))
+    luaunit.assertEquals(row["replay device"], device)
+  end
+  luaunit.assertEquals(times, { 600, 300, 80, 18 })
+  luaunit.assertEquals(#lib.rows(folder, "conv_node_replay"), 1)
+  luaunit.assertStrContains(said, "5 of 5 ops have a time")
+end
+
+function TestReports.test_a_row_says_what_was_computed()
+  local folder = replay("out", nil, "--csv")
+  local rows = lib.rows(folder, "gemm_node_replay")
+  luaunit.assertEquals(rows[1]["computed in"], "float64")
+  luaunit.assertEquals(rows[1].library, "openblas")
+  luaunit.assertStrContains(rows[1].note, "batch")
+  luaunit.assertTrue(rows[3]["computed in"] == "bfloat16" and rows[3].library == "onednn"
+    or rows[3].note:find("computed in float32", 1, true) ~= nil)
+  luaunit.assertStrContains(rows[4].note, "B has strides (0, 1): copied first")
+  luaunit.assertEquals(lib.rows(folder, "conv_node_replay")[1].library, "onednn")
+end
+
+function TestReports.test_nothing_is_compared_between_devices()
+  for _, name in ipairs { "NVIDIA H100", "none" } do
+    local folder = replay("out", name ~= "none" and { device = name } or nil, "--csv")
+    for _, row in ipairs(lib.rows(folder, "gemm_node_replay")) do
+      luaunit.assertEquals(row["Diff profile vs. replay (us)"], "")
+      luaunit.assertEquals(row["Diff profile vs. replay (pct)"], "")
+    end
+    luaunit.assertStrContains(lib.about(folder, "Diff columns"), "empty: traced on")
+  end
+end
+
+function TestReports.test_the_same_device_is_compared()
+  local folder = replay("out", { device = device }, "--csv")
+  for _, row in ipairs(lib.rows(folder, "gemm_node_replay")) do
+    local time, profile = tonumber(row["Avg. replay time (us)"]), tonumber(row["Avg. profile time (us)"])
+    local difference, percent = time - profile, 100 * (time - profile) / profile
+    luaunit.assertAlmostEquals(tonumber(row["Diff profile vs. replay (us)"]), difference, 1e-6)
+    luaunit.assertAlmostEquals(tonumber(row["Diff profile vs. replay (pct)"]), percent, 1e-6)
+  end
+end
+
+function TestReports.test_a_saved_op_is_replayed_alone()
+  replay("out", nil, "--csv")
+  local op = lib.work .. "/out/node_replay_report_ops/gemm_001.op"
+  local code, said = lib.run("replay", op)
+  luaunit.assertEquals(code, 0)
+  luaunit.assertStrContains(said, "gemm_001")
+  luaunit.assertEquals((os.execute(("'%s' '%s' >'%s/by_hand'"):format(lib.replay, op, lib.work))), true)
+  luaunit.assertStrContains(file.read(lib.work .. "/by_hand"), "openblas")
+end
+
+function TestReports.test_products_are_written_for_tunableop()
+  replay("out", nil, "--csv")
+  local folder = lib.work .. "/out/node_replay_report_ops/"
+  luaunit.assertEquals(file.read(folder .. "gemm_001.tunableop.csv"),
+    "GemmStridedBatchedTunableOp_double_TN,tn_5_8_6_B_3_ld_6_6_5\n")
+  luaunit.assertEquals(file.read(folder .. "gemm_003.tunableop.csv"),
+    "GemmAndBiasTunableOp_BFloat16_TN,tn_30_20_40_ld_40_40_30\n")
+  luaunit.assertStrContains(file.read(folder .. "tunableop_untuned0.csv"),
+    "GemmTunableOp_float_NN,nn_24_32_16_ld_24_16_24\n")
+end
+
+-- Ranks are one run: the times of an op are of all of them.
+function TestReports.test_ranks_are_put_together()
+  lib.clean()
+  local names = {}
+  for rank = 0, 1 do
+    local one = lib.trace()
+    one:run("aten::mm", 100 + 100 * rank, lib.mm(32, 24, 16))
+    names[rank + 1] = lib.save(one, ("run/t_rank_%d.json"):format(rank), { rank = rank, world_size = 2 })
+  end
+  local code = lib.run("replay", names[1], names[2], "--out", lib.work .. "/out", "--csv", "--samples", "1")
+  luaunit.assertEquals(code, 0)
+  local rows = lib.rows(lib.work .. "/out/node_replay_report_csvs", "gemm_node_replay")
+  luaunit.assertEquals(#rows, 1)
+  luaunit.assertEquals(rows[1]["profile count"], "2")
+  luaunit.assertEquals(tonumber(rows[1]["Avg. profile time (us)"]), 150)
+end
+
+function TestReports.test_the_batch_report_replays_too()
+  lib.clean()
+  lib.save(trace(), "runs/a/t_rank_0.json")
+  local code, said, errors = lib.run("trace", "report", "-b", lib.work .. "/runs", "-r", "--csv")
+  luaunit.assertEquals(errors, "")
+  luaunit.assertEquals(code, 0)
+  luaunit.assertStrContains(said, "5 of 5 ops have a time")
+  local base = lib.work .. "/runs/a/a_rank_0_node_replay_report"
+  luaunit.assertEquals(#lib.rows(base .. "_csvs", "gemm_node_replay"), 4)
+  luaunit.assertNotNil(file.read(base .. "_ops/conv_001.op"))
+  luaunit.assertEquals(#lib.rows(lib.work .. "/runs/a/a_rank_0_performance_report_csvs", "gemm"), 5)
+end
+
+return luaunit.LuaUnit.new():runSuiteByInstances({ { "TestReports", TestReports } })
