@@ -1,0 +1,122 @@
+-- Ops of a trace as requests: how operands lie, what is added, and what is said of what cannot be as it was.
+local families = require "trace.families"
+local luaunit = require "luaunit"
+local perf_model = require "trace.perf_model"
+local request = require "replay.request"
+
+local function no_kernels() return {} end
+
+-- The request of an op, and why there is none.
+local function of(name, call)
+  call.kernels = no_kernels
+  local op = families.op(name)
+  return request.of(op, call, assert(perf_model.of(op, call)))
+end
+
+local function mm(dims, strides, dtype)
+  local types = { dtype or "float", dtype or "float" }
+  return assert(of("aten::mm", { dims = dims, strides = strides, types = types }))
+end
+
+local function values(one, ...)
+  local out = {}
+  for i, name in ipairs { ... } do out[i] = request.value(one, name) end
+  return out
+end
+
+local TestRequests = {}
+
+function TestRequests.test_strides_tell_how_a_matrix_lies()
+  local cases = { -- of A, 4 × 8: transposed, leading dimension
+    { { 8, 1 }, 0, 8 }, { { 1, 4 }, 1, 4 }, { { 11, 1 }, 0, 11 }, { { 1, 9 }, 1, 9 }, { { 0, 1 }, 0, 8 },
+    { { 2, 16 }, 0, 8 },
+  }
+  for _, case in ipairs(cases) do
+    local one = mm({ { 4, 8 }, { 8, 2 } }, { case[1], { 2, 1 } })
+    luaunit.assertEquals(values(one, "trans_a", "lda"), { case[2], case[3] })
+  end
+end
+
+function TestRequests.test_a_dimension_of_one_fits_any_stride()
+  local one = mm({ { 1, 8 }, { 8, 1 } }, { { 99, 1 }, { 1, 77 } })
+  luaunit.assertEquals(values(one, "trans_a", "trans_b", "ldb"), { 0, 0, 1 })
+  luaunit.assertEquals(one.notes, {})
+  one = mm({ { 1, 8 }, { 8, 2 } }, { { 1, 5 }, { 2, 1 } }) -- every fifth element of a column
+  luaunit.assertEquals(values(one, "trans_a", "lda"), { 1, 5 })
+end
+
+function TestRequests.test_what_lies_in_neither_way_is_copied_and_said()
+  local one = mm({ { 4, 8 }, { 8, 2 } }, { { 0, 1 }, { 2, 1 } })
+  luaunit.assertEquals(one.notes, { "A has strides (0, 1): copied first, and the copy not timed" })
+end
+
+function TestRequests.test_batches_keep_their_strides()
+  local one = assert(of("aten::bmm", { dims = { { 3, 4, 8 }, { 3, 8, 2 } }, types = { "float", "float" },
+    strides = { { 0, 8, 1 }, { 16, 1, 8 } } }))
+  luaunit.assertEquals(values(one, "batch", "stride_a", "trans_b", "ldb", "stride_b"), { 3, 0, 1, 8, 16 })
+end
+
+local function addmm(added, concrete)
+  return assert(of("aten::addmm", { dims = { added, { 4, 8 }, { 8, 2 }, {}, {} }, concrete = concrete,
+    types = { "float", "float", "float", "Scalar", "Scalar" },
+    strides = { {}, { 8, 1 }, { 2, 1 }, {}, {} } }))
+end
+
+function TestRequests.test_what_is_added_is_a_row_or_a_matrix()
+  local concrete = { "", "", "", "0.5", "2" }
+  luaunit.assertEquals(values(addmm({ 2 }, concrete), "addend", "beta", "alpha"), { "row", 0.5, 2 })
+  luaunit.assertEquals(values(addmm({ 1, 2 }, concrete), "addend"), { "row" })
+  luaunit.assertEquals(values(addmm({ 4, 2 }, concrete), "addend"), { "matrix" })
+  luaunit.assertEquals(addmm({ 4, 2 }, concrete).notes, {})
+  luaunit.assertEquals(addmm({ 4, 1 }, concrete).notes,
+    { "what is added is expanded first, and that not timed" })
+  luaunit.assertEquals(addmm({ 2 }).notes, { "alpha and beta are not in the trace: taken as 1" })
+end
+
+function TestRequests.test_scaled_products_keep_their_scales_and_types()
+  local call = { dims = { { 16, 32 }, { 32, 16 }, {}, {}, {}, {}, {}, {} },
+    types = { "c10::Float8_e4m3fn", "c10::Float8_e4m3fn", "float", "float", "", "", "Scalar", "Scalar" },
+    strides = { { 32, 1 }, { 1, 32 }, {}, {}, {}, {}, {}, {} },
+    concrete = { "", "", "", "", "", "", "15", "True" } }
+  local one = assert(of("aten::_scaled_mm", call))
+  luaunit.assertEquals(values(one, "dtype", "out_dtype", "scaling", "fast_accumulation", "trans_b"),
+    { "float8_e4m3fn", "bfloat16", "tensor", 1, 1 })
+  call.dims[3], call.dims[4] = { 16, 1 }, { 1, 16 }
+  luaunit.assertEquals(values(assert(of("aten::_scaled_mm", call)), "scaling"), { "row" })
+end
+
+local function convolution(input_strides, filter_strides)
+  return assert(of("aten::convolution", { dims = { { 2, 4, 5, 6 }, { 8, 2, 3, 3 }, { 8 } },
+    types = { "c10::BFloat16", "c10::BFloat16", "c10::BFloat16" },
+    strides = { input_strides, filter_strides },
+    concrete = { "", "", "", "[2]", "[1, 0]", "[1, 1]", "False", "[0, 0]", "2" } }))
+end
+
+function TestRequests.test_convolutions_say_where_channels_lie()
+  local one = convolution({ 120, 30, 6, 1 }, { 18, 9, 3, 1 })
+  luaunit.assertEquals(values(one, "spatial", "stride", "padding", "groups", "bias", "out_channels", "input"),
+    { 2, "2,2", "1,0", 2, 1, 8, "5,6" })
+  luaunit.assertEquals(values(one, "input_channels_last", "filter_channels_last"), { 0, 0 })
+  one = convolution({ 120, 1, 24, 4 }, { 18, 1, 6, 2 })
+  luaunit.assertEquals(values(one, "input_channels_last", "filter_channels_last"), { 1, 1 })
+  luaunit.assertEquals(convolution({ 240, 60, 12, 2 }, { 18, 9, 3, 1 }).notes,
+    { "the input has strides (240, 60, 12, 2): copied first, and the copy not timed" })
+end
+
+function TestRequests.test_a_line_reads_back_as_the_same_request()
+  for _, one in ipairs { addmm({ 2 }, { "", "", "", "0.1", "1" }), convolution({ 120, 30, 6, 1 },
+    { 18, 9, 3, 1 }) } do
+    local line = request.line(one, "x")
+    local again, id = request.read(line)
+    luaunit.assertEquals(id, "x")
+    luaunit.assertEquals(request.line(again, "x"), line)
+  end
+end
+
+function TestRequests.test_types_that_are_not_known_are_said()
+  local one, why = of("aten::mm", { dims = { { 4, 8 }, { 8, 2 } }, types = { "long int", "long int" } })
+  luaunit.assertNil(one)
+  luaunit.assertEquals(why, "there is no replay in long int")
+end
+
+return luaunit.LuaUnit.new():runSuiteByInstances({ { "TestRequests", TestRequests } })
