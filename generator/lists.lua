@@ -94,11 +94,11 @@ lists.strategies = {
     mpich_algorithm = "recursive_doubling",
     mark = "HR", colour = "#56b4e9",
     help = "MPICH: log2(TP) exchanges of the whole message" },
-  -- Only for MPI's own operations, and so not for the bench's 16-bit sums: MPICH would end the program.
-  { name = "MPICH_REDUCE_SCATTER_ALLGATHER", mpich_algorithm = "reduce_scatter_allgather",
-    own_operations = true,
+  { name = "MPICH_REDUCE_SCATTER_ALLGATHER", backend = "host", source = "mpi_own", accumulate = "native",
+    optional = true,
+    mpich_algorithm = "reduce_scatter_allgather", own_operations = true,
     mark = "HG", colour = "#999933",
-    help = "MPICH: recursive halving, then doubling" },
+    help = "MPICH: recursive halving, then doubling; float32, for it takes MPI's own operations only" },
   { name = "NCCL", trtllm = 0,
     mark = "N", colour = "#3f1a5f",
     help = "ncclAllReduce" },
@@ -169,20 +169,28 @@ local function add_nccl_strategies()
 end
 add_nccl_strategies()
 
--- What a search of Open MPI's parameters looks at, by major version: families { base, axes }; `component`:
--- another coll component takes all calls, and there is no algorithm to choose. Up to Open MPI 4 the
--- shared-memory transport is called vader, and copies in one go by the mechanism that it names.
+-- What a search of Open MPI's parameters looks at, by major version: families of settings { base, axes }. A
+-- setting is its family's base and one text of each axis: parameters joined by ";", "" where all stay as they
+-- are. `component`: another coll component takes all calls, and there is no algorithm to choose. Up to Open
+-- MPI 4 the shared-memory transport is called vader, and copies in one go by the mechanism that it names.
+--
+-- coll/sm passes a message through segments, a fragment per rank each, in as many sets as it has flags for
+-- those in use: with more sets ranks wait less for one another. Its control blocks lie a page apart, and its
+-- fragments a power of two, unless told: all of them then meet in a few sets of a cache.
 function lists.ompi_parameters(major)
   local btl = major >= 5 and "btl_sm" or "btl_vader"
-  local tuned = { base = {}, axes = {
-    { name = btl .. "_eager_limit", values = { "16384", "32768", "65536" } },
-    { name = btl .. "_max_send_size", values = { "65536", "262144" } },
-  } }
-  if major < 5 then
-    table.insert(tuned.axes, 1, { name = "btl_vader_single_copy_mechanism", values = { "none" } })
+  local copies, eager = { "" }, {}
+  for _, most in ipairs { 65536, 262144 } do
+    local one_copy = major < 5 and "btl_vader_single_copy_mechanism=none;" or ""
+    copies[#copies + 1] = ("%s%s_max_send_size=%d"):format(one_copy, btl, most)
   end
-  return { tuned, { component = "sm", base = { { name = "coll_sm_priority", value = "90" } },
-    axes = { { name = "coll_sm_fragment_size", values = { "16384", "32768", "65536" } } } } }
+  for i, limit in ipairs { 32768, 65536, 262144 } do eager[i] = ("%s_eager_limit=%d"):format(btl, limit) end
+  local fragments = { "coll_sm_fragment_size=16448", "coll_sm_fragment_size=32832",
+    "coll_sm_fragment_size=65600" }
+  local segments = { "coll_sm_comm_num_segments=32;coll_sm_comm_in_use_flags=8",
+    "coll_sm_comm_num_segments=64;coll_sm_comm_in_use_flags=16" }
+  return { { axes = { copies, eager } },
+    { component = "sm", base = "coll_sm_priority=90;coll_sm_control_size=64", axes = { fragments, segments } } }
 end
 
 -- What a table is for. The first pattern that matches counts. `backend`: who measures it. `fallback`: what a

@@ -9,7 +9,7 @@
 // communicator is seen from what it maps. MPICH reads its variable in every call.
 //
 // MPI has no 16-bit floating-point types: these are summed by a commutative operation of our own that rounds
-// at every step.
+// at every step. Algorithms that MPICH has for MPI's own operations alone are a strategy of float32.
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,6 +46,16 @@ static void sum_float16(void *in, void *in_out, int *count, MPI_Datatype *type) 
 static const char *mpi_supports(const struct group *group, const struct call *call) {
     (void)group;
     return call_elements(call) > INT32_MAX ? "more elements than MPI counts" : NULL;
+}
+
+// MPICH ends the program where an algorithm for its own operations is forced upon another, or upon fewer
+// elements than it can scatter.
+static const char *mpi_own_supports(const struct group *group, const struct call *call) {
+    if (call->dtype != DTYPE_FLOAT32) {
+        return "MPICH has this algorithm for MPI's own operations only: float32, not 16-bit sums";
+    }
+    if (call_elements(call) < (size_t)group->size) return "fewer elements than ranks";
+    return mpi_supports(group, call);
 }
 
 // ---- one algorithm of coll/tuned ----------------------------------------------------------------
@@ -240,6 +250,14 @@ static void mpi_teardown(void *state) {
 
 const struct strategy strategy_mpi = {
     .supports = mpi_supports,
+    .setup = mpi_setup,
+    .run = mpi_run,
+    .teardown = mpi_teardown,
+};
+
+// The same of algorithms that take MPI's own operations and no others.
+const struct strategy strategy_mpi_own = {
+    .supports = mpi_own_supports,
     .setup = mpi_setup,
     .run = mpi_run,
     .teardown = mpi_teardown,
