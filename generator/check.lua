@@ -100,6 +100,11 @@ return {
       local same = compare(folder .. "/" .. made.file, made.text, source.rows)
       if not same then differing = differing + 1 end
     end
+    local stale = render.stale(source, args.formats, chosen, folder)
+    for _, left in ipairs(stale) do
+      io.stdout:write(("%s/%s: is of no rows here; remove it (%s)\n"):format(folder, left.file, left.why))
+    end
+    if differing == 0 and #stale > 0 then return 1 end
     if differing == 0 then
       io.stdout:write(("%s: %d of %d files are what the rows give\n"):format(folder, #chosen, #chosen))
       return 0

@@ -95,6 +95,16 @@ local function has_channels(strategy) return strategy.nccl ~= nil and strategy.n
 local function is_mpich(strategy) return strategy.mpich_algorithm ~= nil end
 local function is_custom(strategy) return strategy.name == "ONESHOT" or strategy.name == "TWOSHOT" end
 
+local function ompi_rules(source) return { worlds = require("ompi").worlds(source) } end
+
+-- A format's `lacks`, for rules that Open MPI reads from version `least` on (nil: any).
+local function lacks_ompi_rules(least)
+  return function(source)
+    local ompi = require "ompi"
+    return ompi.lacks_rules(source) or least and ompi.too_old(source, least)
+  end
+end
+
 formats.list = {
   { name = "trtllm", file = "generated_lookup_table.cpp", template = "tables/generated_lookup_table.cpp.tmpl",
     reader = "TensorRT-LLM: the table in customAllReduceUtils.h",
@@ -130,20 +140,20 @@ formats.list = {
     reader = "Open MPI 4.1 and 5.0: coll_tuned_dynamic_rules_filename",
     archs = is_host, why_not = "MPI ranks are hosts",
     left_out = all_but_plain_sums,
-    view = function(source) return { worlds = require("ompi").worlds(source) } end,
-    lacks = function(source) return require("ompi").lacks_rules(source) end },
+    view = ompi_rules,
+    lacks = lacks_ompi_rules() },
   { name = "ompi-v2", file = "ompi_rules_v2.conf", template = "tables/ompi_rules_v2.conf.tmpl",
     reader = "Open MPI 5.0.7 and later: coll_tuned_dynamic_rules_filename",
     archs = is_host, why_not = "MPI ranks are hosts",
     left_out = all_but_plain_sums,
-    view = function(source) return { worlds = require("ompi").worlds(source) } end,
-    lacks = function(source) return require("ompi").lacks_rules(source) end },
+    view = ompi_rules,
+    lacks = lacks_ompi_rules("5.0.7") },
   { name = "ompi-json", file = "ompi_rules.json", template = "tables/ompi_rules.json.tmpl",
     reader = "Open MPI 6.0 and later: coll_tuned_dynamic_rules_filename",
     archs = is_host, why_not = "MPI ranks are hosts",
     left_out = all_but_plain_sums,
-    view = function(source) return { worlds = require("ompi").worlds(source) } end,
-    lacks = function(source) return require("ompi").lacks_rules(source) end },
+    view = ompi_rules,
+    lacks = lacks_ompi_rules("6.0") },
   { name = "ompi-parameters", file = "ompi_tp{tp}.conf", template = "tables/ompi_tp.conf.tmpl", per_tp = true,
     reader = "Open MPI: mpirun --tune, for one communicator size each",
     archs = is_host, why_not = "MPI ranks are hosts",

@@ -6,8 +6,12 @@
 -- that size are those of its best setting, for an algorithm's time depends on the transport; else they are
 -- of the benchmark rows.
 --
--- ompi.worlds(source) gives { tp, segments, points, search }, for rules; ompi.searched(source) those with a
--- `search`: { setting, parameters, gain, sizes, library }.
+-- The best setting is the one with the greatest gain over the defaults, as a geometric mean over the sizes,
+-- of those that reached the last round and are at no size slower than the defaults by more than MAY_LOSE and
+-- what the defaults differ from themselves.
+--
+-- ompi.worlds(source) gives { tp, segments, points }, for rules; ompi.searched(source) { tp, parameters,
+-- setting, gain, worst, spread, sizes, library } of each search.
 local fail = require "fail"
 local file = require "core.file"
 local lists = require "lists"
@@ -17,7 +21,9 @@ local ompi = {}
 
 ompi.columns = { "world_size", "library", "setting", "strategy", "size", "time (us)", "low (us)", "high (us)",
   "launches" }
-ompi.default_setting = "default"
+ompi.default_setting, ompi.default_again = "default", "default again"
+
+local MAY_LOSE = 0.05 -- of the defaults' time, at one size
 
 function ompi.can_name(strategy) return strategy.ompi_algorithm ~= nil or strategy.name == "MPI" end
 
@@ -31,16 +37,19 @@ local function read_line(path, number, line)
   local fields = {}
   for field in (line .. ","):gmatch("([^,]*),") do fields[#fields + 1] = field end
   local size, time = math.tointeger(tonumber(fields[5])), tonumber(fields[6])
-  local good = #fields == #ompi.columns and size and size > 0 and time and time > 0
+  local launches = math.tointeger(tonumber(fields[9]))
+  local good = #fields == #ompi.columns and size and size > 0 and time and time > 0 and launches
   if not (good and lists.find("strategies", fields[4])) then
     fail.input("%s:%d: no row of a search of parameters; sweep --transport writes them", path, number)
   end
-  return { library = fields[2], setting = fields[3], strategy = fields[4], size = size, time_us = time }
+  return { library = fields[2], setting = fields[3], strategy = fields[4], size = size, time_us = time,
+    launches = launches }
 end
 
--- Reads a search: { library, settings = { name -> size -> strategy -> time }, order = { names } }.
+-- Reads a search: { library, settings = { name -> size -> strategy -> time }, launches = { name -> count },
+-- order = { names } }.
 local function read_search(path)
-  local search, number = { settings = {}, order = {} }, 0
+  local search, number = { settings = {}, launches = {}, order = {} }, 0
   for line in fail.unless(file.read(path)):gmatch("[^\n]+") do
     number = number + 1
     if number == 1 and line ~= table.concat(ompi.columns, ",") then
@@ -50,7 +59,7 @@ local function read_search(path)
       local row = read_line(path, number, line)
       search.library = row.library
       if not search.settings[row.setting] then
-        search.settings[row.setting] = {}
+        search.settings[row.setting], search.launches[row.setting] = {}, row.launches
         table.insert(search.order, row.setting)
       end
       local by_size = search.settings[row.setting]
@@ -77,18 +86,35 @@ local function points_of(by_size)
   return points
 end
 
--- How many times faster than the default's own decision: a geometric mean over the sizes that both have.
-function ompi.gain(segments, default)
-  local sum, count = 0, 0
+-- ---- the best setting -------------------------------------------------------------------------
+
+-- The most that the defaults differ from themselves at a size, as a ratio above 1; 1: that was not measured.
+local function spread_of(search)
+  local again, spread = search.settings[ompi.default_again], 1
+  for size, times in pairs(search.settings[ompi.default_setting]) do
+    local other = again and again[size] and again[size].MPI
+    if other and times.MPI then
+      spread = math.max(spread, times.MPI / other, other / times.MPI)
+    end
+  end
+  return spread
+end
+
+-- How many times faster segments are than the defaults' own decision: the geometric mean over the sizes that
+-- both have, the least of them, and how many these are.
+local function gain_of(segments, default)
+  local sum, count, worst = 0, 0, math.huge
   for _, segment in ipairs(segments) do
     for _, point in ipairs(segment.points) do
       local before = default[point.size] and default[point.size].MPI
       if before then
-        sum, count = sum + math.log(before / point.times[segment.strategy.name]), count + 1
+        local gain = before / point.times[segment.strategy.name]
+        sum, count, worst = sum + math.log(gain), count + 1, math.min(worst, gain)
       end
     end
   end
-  return count > 0 and math.exp(sum / count) or 0, count
+  if count == 0 then return 0, 0, 0 end
+  return math.exp(sum / count), worst, count
 end
 
 -- "a=1;b=2" as { { name, value } ... }.
@@ -123,20 +149,27 @@ local function has_rules(by_size)
   end
 end
 
--- The best setting of a search, its segments, and the segments of the best one that has rules.
+-- The best setting of a search, and the best one that has rules.
 local function choose(search)
-  local default, best, ruled = search.settings[ompi.default_setting], nil, nil
+  local default, spread = search.settings[ompi.default_setting], spread_of(search)
+  local best, ruled
   for _, setting in ipairs(search.order) do
     local by_size = search.settings[setting]
     local segments = sizes.segments(points_of(by_size))
-    local gain, count = ompi.gain(segments, default)
-    local entry = { setting = setting, segments = segments, gain = gain, sizes = count,
-      library = search.library }
-    if not best or gain > best.gain then best = entry end
-    if has_rules(by_size) and (not ruled or gain > ruled.gain) then ruled = entry end
+    local gain, worst, count = gain_of(segments, default)
+    local entry = { setting = setting, segments = segments, gain = gain, worst = worst, spread = spread,
+      sizes = count, library = search.library, parameters = with_rules(setting, segments) }
+    local in_last_round = search.launches[setting] >= (search.launches[ompi.default_again] or 0)
+    if in_last_round and worst * spread * (1 + MAY_LOSE) >= 1 then
+      if not best or gain > best.gain then best = entry end
+      if has_rules(by_size) and (not ruled or gain > ruled.gain) then ruled = entry end
+    end
   end
-  return best, ruled or best
+  return best, ruled
 end
+
+-- The best setting of the search in a file: { setting, parameters, gain, worst, spread, ... }.
+function ompi.best(path) return (choose(read_search(path))) end
 
 -- ---- worlds -----------------------------------------------------------------------------------
 
@@ -148,7 +181,6 @@ local function searches_of(source)
     local path = ompi.search_path(source.data_dir, entry.tp, source.arch)
     if file.exists(path) then
       local best, ruled = choose(read_search(path))
-      best.parameters = with_rules(best.setting, best.segments)
       source.searches[entry.tp] = { best = best, ruled = ruled }
     end
   end
@@ -174,8 +206,8 @@ function ompi.searched(source)
   local worlds = {}
   for tp, search in pairs(searches_of(source)) do
     local best = search.best
-    worlds[#worlds + 1] = { tp = tp, parameters = best.parameters, gain = best.gain, sizes = best.sizes,
-      library = best.library }
+    best.tp = tp
+    worlds[#worlds + 1] = best
   end
   table.sort(worlds, function(a, b) return a.tp < b.tp end)
   return worlds
@@ -222,6 +254,44 @@ function ompi.lacks_rules(source)
   end
   return "no row of a single algorithm of Open MPI; measure MPI_RING and the others: gentables sweep, " ..
     "with Open MPI"
+end
+
+-- "5.0.7" as { 5, 0, 7 }.
+local function numbers_of(version)
+  local numbers = {}
+  for number in version:gmatch("%d+") do numbers[#numbers + 1] = math.tointeger(number) end
+  return numbers
+end
+
+local function is_below(version, least)
+  local is, wanted = numbers_of(version), numbers_of(least)
+  for i, number in ipairs(wanted) do
+    if (is[i] or 0) ~= number then return (is[i] or 0) < number end
+  end
+  return false
+end
+
+-- The versions of Open MPI that the rows and searches of a source are of, as far as they say.
+local function versions_of(source)
+  local versions = {}
+  for _, entry in ipairs(source.files) do
+    local machine = entry.provenance and entry.provenance.machine
+    versions[#versions + 1] = machine and machine.mpi and machine.mpi:match("^Open MPI (%d[%d.]*)")
+  end
+  for _, search in pairs(searches_of(source)) do
+    versions[#versions + 1] = search.best.library:match("^%d[%d.]*")
+  end
+  return versions
+end
+
+-- What is amiss where a rules file needs Open MPI `least` and was measured under an older one; nil: nothing.
+function ompi.too_old(source, least)
+  for _, version in ipairs(versions_of(source)) do
+    if is_below(version, least) then
+      return ("Open MPI %s and later read it, and the rows are of Open MPI %s; ompi_rules.conf " ..
+        "(--formats ompi) is for that, or rows of a newer one"):format(least, version)
+    end
+  end
 end
 
 function ompi.lacks_search(source)

@@ -111,6 +111,25 @@ function render.formats(names, arch)
   return chosen
 end
 
+-- The files in a folder (names) that formats of the arch once made, and do not make of what was measured:
+-- { { file = name, why } }. `made`: of render.files.
+function render.stale(source, names, made, folder)
+  local is_made, stale = {}, {}
+  for _, file_made in ipairs(made) do is_made[file_made.file] = true end
+  local there = file.list(folder) or {}
+  table.sort(there)
+  for _, format in ipairs(render.formats(names, source.arch)) do
+    local pattern = "^" .. format.file:gsub("%p", "%%%0"):gsub("%%{tp%%}", "%%d+") .. "$"
+    for _, name in ipairs(format.lacks and there or {}) do
+      if name:find(pattern) and not is_made[name] then
+        local why = format.lacks(source) or "nothing of that TP size was measured"
+        stale[#stale + 1] = { file = name, why = why }
+      end
+    end
+  end
+  return stale
+end
+
 -- All files that these formats (--formats; nil: all that the arch has) make of a source, in order:
 -- { { file = name, text } }. A format whose rows were not measured is left out, and refused where it was
 -- named.

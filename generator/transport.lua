@@ -2,11 +2,15 @@
 -- transport and component, beside which algorithm, makes calls in a row fastest. ompi.lua makes files of
 -- what it finds.
 --
--- The space is lists.ompi_parameters: families, each with a base and axes. From its base a family goes axis
--- by axis; a value is taken where it is better by more than LEAST_GAIN. All values of an axis, and what
--- stands so far, take turns for LAUNCHES launches each, for launches differ among each other, and drift
--- hits all alike. In the end the best of each family and the defaults take turns again. Better is: a
--- smaller geometric mean over the sizes of the best algorithm's median over the launches.
+-- The space is lists.ompi_parameters: families of settings. A race: all settings take turns, in random
+-- order, for ROUND_LAUNCHES launches each; then the slower half of each family leaves, but for FINALISTS; and
+-- so for ROUNDS rounds. What is left takes turns for LAST_LAUNCHES more. Faster is: a smaller geometric mean
+-- over the sizes of the best algorithm's mean over the launches.
+--
+-- A machine can change by a factor of three from one half minute to the next, so that a launch is compared
+-- with launches of the defaults close by: BLOCK launches stand between two of these, and count as shares of
+-- their mean. Where the two differ by CHANGED or more, the block is launched again. The defaults also run as
+-- one more setting, which tells how far that comparison goes.
 local fail = require "fail"
 local file = require "core.file"
 local launcher = require "launcher"
@@ -18,19 +22,12 @@ local provenance = require "provenance"
 
 local transport = {}
 
-local LAUNCHES, LAST_LAUNCHES = 3, 5
-local LEAST_GAIN = 1.02
-local SIZES = { "-b", "256", "-e", "4M", "-f", "4" }
-local CALLS = { "-n", "400", "-w", "3", "--budget", "0.005" } -- per algorithm and size
+local ROUNDS, ROUND_LAUNCHES, FINALISTS, LAST_LAUNCHES = 2, 3, 2, 9
+local BLOCK, CHANGED, ATTEMPTS = 3, 1.5, 3
+local SIZES = { "-b", "256", "-e", "4M", "-f", "2" }
+local CALLS = { "-n", "4000", "-w", "3", "--budget", "0.003" } -- per algorithm and size
 
 -- ---- one launch -------------------------------------------------------------------------------
-
-local function setting_text(parameters)
-  if #parameters == 0 then return ompi.default_setting end
-  local out = {}
-  for i, parameter in ipairs(parameters) do out[i] = parameter.name .. "=" .. parameter.value end
-  return table.concat(out, ";")
-end
 
 -- The strategies that are worth a time under a family: a component leaves nothing to choose.
 local function strategies_of(family)
@@ -45,7 +42,9 @@ end
 local function command_of(job, size, candidate)
   local words = launcher.plain_command(size, job.machine.cores)
   local function add(...) table.move({ ... }, 1, select("#", ...), #words + 1, words) end
-  for _, parameter in ipairs(candidate.parameters) do add("--mca", parameter.name, parameter.value) end
+  for _, parameter in ipairs(ompi.parameters_of(candidate.text)) do
+    add("--mca", parameter.name, parameter.value)
+  end
   if not candidate.family.component then add("--mca", "coll_tuned_use_dynamic_rules", "1") end
   add(job.program, "--strategies", strategies_of(candidate.family))
   add(table.unpack(SIZES))
@@ -53,141 +52,227 @@ local function command_of(job, size, candidate)
   return words
 end
 
--- Enters the times of one launch into the candidate: times[size][strategy] = { one per launch }.
-local function launch(job, size, candidate)
-  local child, message = process.start(command_of(job, size, candidate))
+-- The times of one launch: size -> strategy -> microseconds.
+local function launch(job, world, candidate)
+  job.progress:show(("TP %d: %s"):format(world.size, candidate.text))
+  local child, message = process.start(command_of(job, world.size, candidate))
   if not child then fail.input("no mpirun (%s); install Open MPI", message) end
-  local rows = 0
+  local times = {}
   while true do
     local line, problem = child:read_line(job.patience)
     if not line then
       local reason, clean = child:close(problem == "timeout" and 0 or 5)
       if process.interrupted() then fail.with(130, "interrupted; nothing was written") end
-      if problem == "timeout" or not clean or rows == 0 then
-        fail.work("TP %d, %s: the bench failed: %s", size, candidate.text,
+      if problem == "timeout" or not clean or not next(times) then
+        fail.work("TP %d, %s: the bench failed: %s", world.size, candidate.text,
           problem == "timeout" and "no answer in time" or reason)
       end
-      break
+      return times
     end
     local bytes, strategy, time = line:match("^%s*(%d+)%s+%d+%s+%S+%s+sum%s+(%S+)%s+([%d.]+)%s")
     if bytes and tonumber(time) > 0 then
-      rows = rows + 1
-      local by_size = candidate.times[tonumber(bytes)] or {}
-      candidate.times[tonumber(bytes)] = by_size
-      by_size[strategy] = by_size[strategy] or {}
-      table.insert(by_size[strategy], tonumber(time))
+      local size = tonumber(bytes)
+      times[size] = times[size] or {}
+      times[size][strategy] = tonumber(time)
     end
   end
-  candidate.launches = candidate.launches + 1
 end
 
 -- ---- how good a setting is --------------------------------------------------------------------
 
-local function median(list)
+-- The middle, the least and the most of positive numbers. The middle is their geometric mean, of five or more
+-- without the least and the most: a machine that is now in one state and now in another makes two heaps, of
+-- which a median would tell one alone.
+local function middle_of(list)
   local sorted = table.move(list, 1, #list, 1, {})
   table.sort(sorted)
-  return (sorted[(#sorted + 1) // 2] + sorted[#sorted // 2 + 1]) / 2, sorted[1], sorted[#sorted]
+  local cut = #sorted >= 5 and 1 or 0
+  local sum = 0
+  for i = 1 + cut, #sorted - cut do sum = sum + math.log(sorted[i]) end
+  return math.exp(sum / (#sorted - 2 * cut)), sorted[1], sorted[#sorted]
 end
 
--- The geometric mean over the sizes of the best algorithm's median.
+-- The geometric mean over the sizes of the best algorithm's share of the defaults' time.
 local function cost_of(candidate)
   local sum, count = 0, 0
-  for _, by_strategy in pairs(candidate.times) do
+  for _, by_strategy in pairs(candidate.shares) do
     local best = math.huge
-    for _, times in pairs(by_strategy) do best = math.min(best, (median(times))) end
+    for _, shares in pairs(by_strategy) do best = math.min(best, (middle_of(shares))) end
     sum, count = sum + math.log(best), count + 1
   end
   return math.exp(sum / count)
 end
 
--- ---- the search -------------------------------------------------------------------------------
+-- ---- blocks -----------------------------------------------------------------------------------
 
--- The candidate of these parameters; the same one where they were tried before.
-local function candidate_of(world, family, parameters)
-  local text = setting_text(parameters)
-  if not world.candidates[text] then
-    world.candidates[text] = { text = text, family = family, parameters = parameters, times = {},
-      launches = 0 }
-    table.insert(world.order, world.candidates[text])
+local function push(lists_of, size, strategy, value)
+  lists_of[size] = lists_of[size] or {}
+  lists_of[size][strategy] = lists_of[size][strategy] or {}
+  table.insert(lists_of[size][strategy], value)
+end
+
+-- A launch of the defaults: size -> microseconds.
+local function launch_reference(job, world)
+  local reference = {}
+  for size, times in pairs(launch(job, world, world.reference)) do
+    if not times.MPI then fail.work("TP %d: the bench has no time for MPI at %d bytes", world.size, size) end
+    reference[size] = times.MPI
+    push(world.reference.times, size, "MPI", times.MPI)
   end
-  return world.candidates[text]
+  world.reference.launches = world.reference.launches + 1
+  return reference
 end
 
--- All of them take turns until each has so many launches more than the one with the fewest had.
-local function take_turns(job, world, candidates, launches)
-  for _ = 1, launches do
-    for _, candidate in ipairs(candidates) do
-      job.progress:show(("TP %d: %s"):format(world.size, candidate.text))
-      launch(job, world.size, candidate)
-      job.progress:step()
-    end
+-- By how much, as a ratio, two launches of the defaults differ: the geometric mean over the sizes.
+local function change_between(before, after)
+  local sum, count = 0, 0
+  for size, time in pairs(before) do sum, count = sum + math.log(time / after[size]), count + 1 end
+  return math.exp(math.abs(sum / count))
+end
+
+-- Enters the times of one launch of a candidate as shares of the two references beside it.
+local function take(candidate, times, before, after)
+  for size, by_strategy in pairs(times) do
+    local reference = math.sqrt(before[size] * after[size])
+    for strategy, time in pairs(by_strategy) do push(candidate.shares, size, strategy, time / reference) end
   end
+  candidate.launches = candidate.launches + 1
 end
 
-local function with(parameters, name, value)
-  local out = table.move(parameters, 1, #parameters, 1, {})
-  out[#out + 1] = { name = name, value = value }
-  return out
+-- Launches a few candidates, between two launches of the defaults.
+local function run_block(job, world, block)
+  local before, after, times
+  for attempt = 1, ATTEMPTS do
+    before = attempt == 1 and world.last_reference or launch_reference(job, world)
+    times = {}
+    for i, candidate in ipairs(block) do times[i] = launch(job, world, candidate) end
+    after = launch_reference(job, world)
+    if change_between(before, after) < CHANGED then break end
+  end
+  for i, candidate in ipairs(block) do take(candidate, times[i], before, after) end
+  world.last_reference = after
 end
 
--- Goes along the axes of a family. Returns its best candidate.
-local function search_family(job, world, family)
-  local best = candidate_of(world, family, family.base)
-  if best.launches == 0 then take_turns(job, world, { best }, LAUNCHES) end
+-- ---- the race ---------------------------------------------------------------------------------
+
+local function new_candidate(world, family, text)
+  local candidate = { text = text, family = family, shares = {}, launches = 0 }
+  table.insert(world.order, candidate)
+  return candidate
+end
+
+-- All combinations of one text of each axis, behind the family's base: parameters joined by ";".
+local function settings_of(family)
+  local texts = { family.base or "" }
   for _, axis in ipairs(family.axes) do
-    local tried = { best }
-    for _, value in ipairs(axis.values) do
-      tried[#tried + 1] = candidate_of(world, family, with(best.parameters, axis.name, value))
+    local longer = {}
+    for _, text in ipairs(texts) do
+      for _, more in ipairs(axis) do
+        longer[#longer + 1] = text .. (text ~= "" and more ~= "" and ";" or "") .. more
+      end
     end
-    take_turns(job, world, tried, LAUNCHES)
-    local stands = best
-    for i = 2, #tried do
-      local gains = cost_of(tried[i]) * LEAST_GAIN < cost_of(stands)
-      if gains and cost_of(tried[i]) < cost_of(best) then best = tried[i] end
-    end
+    texts = longer
   end
-  return best
+  return texts
 end
 
-local function launches_of(families)
-  local count = 0
+-- Everything that is in the race, and the defaults, which stay in it to the end.
+local function enter(world, families)
+  local again, others = new_candidate(world, families[1], ompi.default_again), {}
   for _, family in ipairs(families) do
-    count = count + LAUNCHES + LAST_LAUNCHES
-    for _, axis in ipairs(family.axes) do count = count + LAUNCHES * (#axis.values + 1) end
+    for _, text in ipairs(settings_of(family)) do
+      if text ~= "" then others[#others + 1] = new_candidate(world, family, text) end
+    end
   end
-  return count + LAST_LAUNCHES
+  return again, others
 end
 
-local function search(job, world, families)
-  local finalists, seen = { candidate_of(world, families[1], {}) }, {}
-  take_turns(job, world, finalists, LAUNCHES)
-  seen[finalists[1]] = true
-  for _, family in ipairs(families) do
-    local best = search_family(job, world, family)
-    if not seen[best] then finalists[#finalists + 1] = best end
-    seen[best] = true
+local function shuffle(list)
+  for i = #list, 2, -1 do
+    local j = math.random(i)
+    list[i], list[j] = list[j], list[i]
   end
-  take_turns(job, world, finalists, LAST_LAUNCHES)
+end
+
+-- All of them take turns, so many times; `also` as one of them.
+local function take_turns(job, world, candidates, also, launches)
+  local order = table.move(candidates, 1, #candidates, 2, { also })
+  for _ = 1, launches do
+    shuffle(order)
+    for first = 1, #order, BLOCK do
+      local block = table.move(order, first, math.min(first + BLOCK - 1, #order), 1, {})
+      run_block(job, world, block)
+      for _ = 1, #block do job.progress:step() end
+    end
+  end
+end
+
+-- The faster half of one family's, but no fewer than its finalists.
+local function faster_half(candidates)
+  local cost = {}
+  for _, candidate in ipairs(candidates) do cost[candidate] = cost_of(candidate) end
+  table.sort(candidates, function(a, b)
+    return cost[a] < cost[b] or cost[a] == cost[b] and a.text < b.text
+  end)
+  return table.move(candidates, 1, math.min(#candidates, math.max(FINALISTS, (#candidates + 1) // 2)), 1, {})
+end
+
+-- The faster half of each family: what is best but for some size leaves room for what is better there.
+local function faster_halves(candidates)
+  local by_family, families, kept = {}, {}, {}
+  for _, candidate in ipairs(candidates) do
+    local family = candidate.family
+    if not by_family[family] then by_family[family], families[#families + 1] = {}, family end
+    table.insert(by_family[family], candidate)
+  end
+  for _, family in ipairs(families) do
+    for _, candidate in ipairs(faster_half(by_family[family])) do kept[#kept + 1] = candidate end
+  end
+  return kept
+end
+
+local function race(job, world, families)
+  world.reference = { text = ompi.default_setting, family = { component = "none" }, times = {}, launches = 0 }
+  local again, candidates = enter(world, families)
+  job.progress = progress.new(0)
+  world.last_reference = launch_reference(job, world)
+  for round = 1, ROUNDS do
+    job.progress.total = job.progress.done + (ROUNDS - round + 1) * ROUND_LAUNCHES * (#candidates + 1)
+    take_turns(job, world, candidates, again, ROUND_LAUNCHES)
+    candidates = faster_halves(candidates)
+  end
+  job.progress.total = job.progress.done + LAST_LAUNCHES * (#candidates + 1)
+  take_turns(job, world, candidates, again, LAST_LAUNCHES)
+  job.progress:clear()
 end
 
 -- ---- what is written --------------------------------------------------------------------------
 
-local function text_of(job, world)
-  local out = { table.concat(ompi.columns, ",") }
-  for _, candidate in ipairs(world.order) do
-    local sizes = {}
-    for size in pairs(candidate.times) do sizes[#sizes + 1] = size end
-    table.sort(sizes)
-    for _, size in ipairs(sizes) do
-      for _, strategy in ipairs(lists.names("strategies")) do
-        local times = candidate.times[size][strategy]
-        if times then
-          local middle, low, high = median(times)
-          out[#out + 1] = ("%d,%s,%s,%s,%d,%.4f,%.4f,%.4f,%d"):format(world.size, job.library, candidate.text,
-            strategy, size, middle, low, high, #times)
-        end
+-- The rows of a candidate: the middle, the least and the most of `lists_of`, size -> strategy -> numbers, in
+-- units of `unit(size)`.
+local function add_rows(out, job, world, candidate, lists_of, unit)
+  local sizes = {}
+  for size in pairs(lists_of) do sizes[#sizes + 1] = size end
+  table.sort(sizes)
+  for _, size in ipairs(sizes) do
+    for _, strategy in ipairs(lists.names("strategies")) do
+      local numbers = lists_of[size][strategy]
+      if numbers then
+        local middle, low, high = middle_of(numbers)
+        out[#out + 1] = ("%d,%s,%s,%s,%d,%.4f,%.4f,%.4f,%d"):format(world.size, job.library, candidate.text,
+          strategy, size, middle * unit(size), low * unit(size), high * unit(size), #numbers)
       end
     end
+  end
+end
+
+-- Times are shares of the defaults' times close by, in units of what these took in all.
+local function text_of(job, world)
+  local out, reference = { table.concat(ompi.columns, ",") }, world.reference
+  add_rows(out, job, world, reference, reference.times, function() return 1 end)
+  local function unit(size) return (middle_of(reference.times[size].MPI)) end
+  for _, candidate in ipairs(world.order) do
+    add_rows(out, job, world, candidate, candidate.shares, unit)
   end
   return table.concat(out, "\n") .. "\n"
 end
@@ -210,13 +295,10 @@ local function is_current(job, world)
 end
 
 local function say(world)
-  local best
-  for _, candidate in ipairs(world.order) do
-    if not best or cost_of(candidate) < cost_of(best) then best = candidate end
-  end
-  local default = world.candidates[ompi.default_setting]
-  local words = "TP %d: best of %d settings: %s; its best algorithms against those of the defaults: %.2f"
-  print(words:format(world.size, #world.order, best.text, cost_of(default) / cost_of(best)))
+  local best = ompi.best(world.path)
+  print(("TP %d: best of %d settings: %s: %.2f times faster than the defaults, %.2f where it is least " ..
+    "(the defaults against themselves: %.2f)"):format(world.size, #world.order, best.setting, best.gain,
+    best.worst, best.spread))
 end
 
 -- Searches for each TP size. `job` is sweep's: { out, arch, sizes, program, identity, machine, fingerprint,
@@ -230,14 +312,11 @@ function transport.run(job)
   job.library = version.text
   job.fingerprint = job.fingerprint .. " transport"
   for _, size in ipairs(job.sizes) do
-    local world = { size = size, candidates = {}, order = {},
-      path = ompi.search_path(job.out, size, job.arch) }
+    local world = { size = size, order = {}, path = ompi.search_path(job.out, size, job.arch) }
     if is_current(job, world) then
       print(("%s: up to date, of this machine and bench"):format(world.path))
     else
-      job.progress = progress.new(launches_of(families))
-      search(job, world, families)
-      job.progress:clear()
+      race(job, world, families)
       write(job, world)
       say(world)
       print(("wrote %s"):format(world.path))

@@ -54,7 +54,26 @@ tuned=$(calls --tune ompi_tp2.conf)
 timeout 60 mpirun $root -n 1 --tune ompi_tp2.conf ompi_info --param btl vader --level 9 --parsable >"$stdout"
 has '^mca:btl:vader:param:btl_vader_eager_limit:value:12345$' "$stdout"
 has '^mca:btl:vader:param:btl_vader_single_copy_mechanism:value:none$' "$stdout"
-# Version 2 is the same with another head, and JSON that is read as such.
+# A search that Open MPI 4.1.4 was measured by makes no files for newer ones, and says so.
+[ ! -e ompi_rules_v2.conf ] && [ ! -e ompi_rules.json ] || die "4.1.4 reads neither"
+ends_with 2 "$GENTABLES" generate --data-dir "$WORK/data" --arch host --out "$WORK/out" --formats ompi-v2
+one_line 'ompi_rules_v2.conf: Open MPI 5.0.7 and later read it, and the rows are of Open MPI 4.1.4; ompi_rules'
+ends_with 2 "$GENTABLES" generate --data-dir "$WORK/data" --arch host --out "$WORK/out" --formats ompi-json
+one_line 'ompi_rules.json: Open MPI 6.0 and later read it, and the rows are of Open MPI 4.1.4'
+sed -i 's/^2,4.1.4,/2,5.0.7,/' "$WORK/data/transport.tp2.host.csv"
+ends_with 2 "$GENTABLES" generate --data-dir "$WORK/data" --arch host --out "$WORK/out" --formats ompi-json
+one_line 'Open MPI 6.0 and later read it, and the rows are of Open MPI 5.0.7'
+# check sees a file whose search is of other times, or is gone.
+ends_with 0 "$GENTABLES" generate --data-dir "$WORK/data" --arch host --out "$WORK/out"
+ends_with 0 "$GENTABLES" check --data-dir "$WORK/data" --arch host --tables "$WORK/out"
+sed -i 's/12345/23456/' "$WORK/data/transport.tp2.host.csv"
+ends_with 1 "$GENTABLES" check --data-dir "$WORK/data" --arch host --tables "$WORK/out"
+has '^-btl_vader_eager_limit = 12345$' "$stdout"
+rm "$WORK/data/transport.tp2.host.csv"
+ends_with 1 "$GENTABLES" check --data-dir "$WORK/data" --arch host --tables "$WORK/out"
+has 'out/ompi_tp2.conf: is of no rows here; remove it .no transport.tp' "$stdout"
+# Version 2 is the same with another head, and JSON that is read as such. These rows do not say their library.
+ends_with 0 "$GENTABLES" generate --data-dir "$WORK/data" --arch host --out "$WORK/out"
 [ "$(head -1 ompi_rules_v2.conf)" = rule-file-version-2 ] || die "version 2 begins with its version"
 sed 's/ *#.*//; s/^\([0-9]* [0-9] 0 0\) 0$/\1/' ompi_rules_v2.conf | grep '^[0-9]' >"$WORK/v2"
 sed 's/ *#.*//' ompi_rules.conf | grep '^[0-9]' >"$WORK/v1"
