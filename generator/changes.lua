@@ -36,32 +36,55 @@ local DEVIATIONS_OF_95_PERCENT = 1.959963984540054
 
 local function shape_key(hidden_size, num_tokens) return num_tokens << 32 | hidden_size end
 
-local function slice_key(of)
-  return ("%d %s %s %s %s"):format(of.world_size, of.dtype, of.op, of.mode, of.fusion)
+local function slice_key(of, mode)
+  return ("%d %s %s %s %s"):format(of.world_size, of.dtype, of.op, mode, of.fusion)
 end
 
--- Enters into each change the times { strategy -> { time, low, high } } that `rows` has for its cell. Rows
--- and tables of other tools do not say their mode; `unknown` stands for any there.
-local function take_times(list, rows)
-  local wanted = {}
+local function same_slice(a, b)
+  return a.fusion == b.fusion and a.world_size == b.world_size and a.mode == b.mode and a.dtype == b.dtype
+    and a.op == b.op
+end
+
+-- slice key -> shape -> change. Changes of one slice follow each other. Rows and tables of other tools do not
+-- say their mode; `unknown` stands for any there.
+local function by_slice(list)
+  local wanted, last, own, any = {}, nil, nil, nil
   for _, change in ipairs(list) do
-    for _, mode in ipairs { change.mode, "unknown" } do
-      local key = slice_key { world_size = change.world_size, dtype = change.dtype, op = change.op,
-        mode = mode, fusion = change.fusion }
-      wanted[key] = wanted[key] or {}
-      wanted[key][shape_key(change.hidden_size, change.num_tokens)] = change
+    if not (last and same_slice(last, change)) then
+      local key, any_key = slice_key(change, change.mode), slice_key(change, "unknown")
+      wanted[key], wanted[any_key] = wanted[key] or {}, wanted[any_key] or {}
+      last, own, any = change, wanted[key], wanted[any_key]
     end
+    local shape = shape_key(change.hidden_size, change.num_tokens)
+    own[shape], any[shape] = change, change
   end
+  return wanted
+end
+
+-- A row of a changed cell: counts it, and takes its times if it is of the old or the new choice.
+local function take_row(change, columns, i)
+  change.rivals = (change.rivals or 0) + 1
+  local strategy = columns.strategy[i]
+  local is_old = change.old and change.old.strategy == strategy
+  local is_new = change.new and change.new.strategy == strategy
+  if not (is_old or is_new) then return end
+  local times = { time = columns.time_us[i], low = columns.low_us[i] or nil,
+    high = columns.high_us[i] or nil }
+  if is_old then change.old_times = times end
+  if is_new then change.new_times = times end
+end
+
+-- What the rows say of cells: how many strategies have a time (rivals), and those of the two choices.
+local TIMES = { "num_tokens", "hidden_size", "strategy", "time_us", "low_us", "high_us" }
+
+local function take_times(list, rows)
+  local wanted = by_slice(list)
   for _, slice in ipairs(rows:slices()) do
-    local cells = wanted[slice_key(slice)]
-    local columns = cells and rows:slice(slice)
+    local cells = wanted[slice_key(slice, slice.mode)]
+    local columns = cells and rows:slice(slice, TIMES)
     for i = 1, columns and columns.count or 0 do
-      local change = cells[shape_key(columns.hidden_size[i], columns.num_tokens[i])]
-      if change then
-        change.times = change.times or {}
-        change.times[columns.strategy[i]] = { time = columns.time_us[i], low = columns.low_us[i] or nil,
-          high = columns.high_us[i] or nil }
-      end
+      local change = cells[columns.num_tokens[i] << 32 | columns.hidden_size[i]]
+      if change then take_row(change, columns, i) end
     end
   end
 end
@@ -80,14 +103,12 @@ end
 
 -- From the rows of the cell.
 local function test_by_rows(change, options)
-  local old, new = change.times[change.old.strategy], change.times[change.new.strategy]
+  local old, new = change.old_times, change.new_times
   if not (old and new) then return end
   change.lost = old.time / new.time - 1
   if not (deviation(old) and deviation(new)) then return end
-  local others = -1
-  for _ in pairs(change.times) do others = others + 1 end
   local p = math.min(tail(old, new, options.threshold), tail(new, old, options.threshold))
-  change.p = math.min(1, 2 * math.max(1, others) * p)
+  change.p = math.min(1, 2 * math.max(1, change.rivals - 1) * p)
 end
 
 -- Without rows: what the new table says of its runner-up, where that was the old choice.
@@ -133,7 +154,7 @@ function changes.compare(old, new, rows, options)
   if #list > 0 and rows then take_times(list, rows) end
   for _, change in ipairs(list) do
     if change.old and change.new then
-      if change.times then test_by_rows(change, options) else test_by_table(change) end
+      if change.rivals then test_by_rows(change, options) else test_by_table(change) end
     end
   end
   mark_supported(list, compared, options.alpha)

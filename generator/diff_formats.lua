@@ -6,10 +6,9 @@ local formats = {}
 -- ---- text -------------------------------------------------------------------------------------
 
 local function line_of(change)
-  local words = ("%s: %s -> %s: %s"):format(changes.cell_in_words(change), changes.strategy(change.old),
-    changes.strategy(change.new), changes.words[change.verdict])
-  if change.lost then words = ("%s (the old takes %s)"):format(words, changes.percent(change.lost)) end
-  return words
+  local lost = change.lost and (" (the old takes %+.1f%%)"):format(100 * change.lost) or ""
+  return ("%s: %s -> %s: %s%s"):format(changes.cell_in_words(change), changes.strategy(change.old),
+    changes.strategy(change.new), changes.words[change.verdict], lost)
 end
 
 local function text(result)

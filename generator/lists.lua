@@ -190,7 +190,8 @@ function lists.ompi_parameters(major)
   local segments = { "coll_sm_comm_num_segments=32;coll_sm_comm_in_use_flags=8",
     "coll_sm_comm_num_segments=64;coll_sm_comm_in_use_flags=16" }
   return { { axes = { copies, eager } },
-    { component = "sm", base = "coll_sm_priority=90;coll_sm_control_size=64", axes = { fragments, segments } } }
+    { component = "sm", base = "coll_sm_priority=90;coll_sm_control_size=64",
+      axes = { fragments, segments } } }
 end
 
 -- What a table is for. The first pattern that matches counts. `backend`: who measures it. `fallback`: what a

@@ -2,11 +2,11 @@
 // fusion, and a Lua table for each of half a million rows would take half a gigabyte.
 //
 // - rows:slices() gives { { world_size =, dtype =, op =, mode =, fusion =, count = rows }... } in the order
-// in
-//   which they begin.
-// - rows:slice{ world_size =, dtype =, op =, mode =, fusion = } gives { count =, and lists of that length:
-//   num_tokens, hidden_size, size, strategy, placement, accumulate, samples, time_us, low_us, high_us,
-//   min_us, p95_us, p99_us, skew_us, bound_us }; false stands where a row does not say.
+//   in which they begin.
+// - rows:slice({ world_size =, dtype =, op =, mode =, fusion = } [, names]) gives { count =, and lists of
+//   that length: num_tokens, hidden_size, size, strategy, placement, accumulate, samples, time_us, low_us,
+//   high_us, min_us, p95_us, p99_us, skew_us, bound_us, or those that are named }; false stands where a row
+//   does not say.
 #include <lauxlib.h>
 #include <lua.h>
 #include <math.h>
@@ -111,59 +111,76 @@ static const char *column_name(int column) {
     return column <= TIMES ? column_names[column] : rows_columns[time_columns[column - TIMES - 1]].key;
 }
 
-static void add_integer(lua_State *lua, int list, lua_Integer place, lua_Integer value) {
-    lua_pushinteger(lua, value);
-    lua_seti(lua, list, place);
-}
-
-static void add_number(lua_State *lua, int list, lua_Integer place, double value) {
+static void push_number(lua_State *lua, double value) {
     if (isnan(value)) {
         lua_pushboolean(lua, false);
     } else {
         lua_pushnumber(lua, value);
     }
-    lua_seti(lua, list, place);
 }
 
-static void add_name(lua_State *lua, int list, lua_Integer place, const struct names *names, uint8_t index) {
+static void push_name(lua_State *lua, const struct names *names, uint8_t index) {
     if (index == NAME_NONE) {
         lua_pushboolean(lua, false);
     } else {
         lua_pushlstring(lua, names->name[index], names->length[index]);
     }
-    lua_seti(lua, list, place);
 }
 
-static void add_row(lua_State *lua, int first, lua_Integer place, const struct row *row,
-                    struct row_detail detail) {
+static void push_value(lua_State *lua, int column, const struct row *row, struct row_detail *detail) {
     const struct lists *lists = lists_of(lua);
-    add_integer(lua, first + TOKENS, place, row->key.num_tokens);
-    add_integer(lua, first + HIDDEN, place, row->key.hidden_size);
-    add_integer(lua, first + SIZE, place, (lua_Integer)row->size_bytes);
-    add_name(lua, first + STRATEGY, place, &lists->strategies, row->strategy);
-    add_name(lua, first + PLACEMENT, place, &lists->placements, row->placement);
-    add_name(lua, first + ACCUMULATE, place, &lists->accumulates, row->accumulate);
-    add_number(lua, first + SAMPLES, place, detail.samples == 0 ? NAN : (double)detail.samples);
-    add_number(lua, first + TIMES, place, row->time_us);
-    for (int i = 0; i < DETAILS; i++)
-        add_number(lua, first + TIMES + 1 + i, place, *rows_detail_number(&detail, time_columns[i]));
+    switch (column) {
+    case TOKENS: lua_pushinteger(lua, row->key.num_tokens); break;
+    case HIDDEN: lua_pushinteger(lua, row->key.hidden_size); break;
+    case SIZE: lua_pushinteger(lua, (lua_Integer)row->size_bytes); break;
+    case STRATEGY: push_name(lua, &lists->strategies, row->strategy); break;
+    case PLACEMENT: push_name(lua, &lists->placements, row->placement); break;
+    case ACCUMULATE: push_name(lua, &lists->accumulates, row->accumulate); break;
+    case SAMPLES: push_number(lua, detail->samples == 0 ? NAN : (double)detail->samples); break;
+    case TIMES: push_number(lua, row->time_us); break;
+    default: push_number(lua, *rows_detail_number(detail, time_columns[column - TIMES - 1]));
+    }
+}
+
+// Which columns are wanted: those in the list at stack place 3, or all. Gives their number.
+static int take_columns(lua_State *lua, int columns[SLICE_COLUMNS]) {
+    int count = 0;
+    bool all = lua_isnoneornil(lua, 3);
+    lua_Integer named = all ? 0 : luaL_len(lua, 3);
+    for (int column = 0; column < SLICE_COLUMNS; column++) {
+        bool is_wanted = all;
+        for (lua_Integer i = 1; i <= named && !is_wanted; i++) {
+            lua_geti(lua, 3, i);
+            is_wanted = strcmp(luaL_checkstring(lua, -1), column_name(column)) == 0;
+            lua_pop(lua, 1);
+        }
+        if (is_wanted) columns[count++] = column;
+    }
+    if (!all && count != named) luaL_error(lua, "a column that rows do not have");
+    return count;
 }
 
 int rows_lua_slice(lua_State *lua) {
     const struct rows *rows = rows_check(lua, 1);
     struct slice_key key = take_key(lua, lists_of(lua));
+    int columns[SLICE_COLUMNS], column_count = take_columns(lua, columns);
     int first = lua_gettop(lua) + 1;
     luaL_checkstack(lua, SLICE_COLUMNS + 4, "a slice");
-    for (int column = 0; column < SLICE_COLUMNS; column++) lua_newtable(lua);
+    for (int i = 0; i < column_count; i++) lua_newtable(lua);
     lua_Integer count = 0;
     for (size_t i = 0; i < rows->count; i++) {
         if (!key_equal(key_of(&rows->row[i]), key)) continue;
-        add_row(lua, first, ++count, &rows->row[i], rows->detail == NULL ? rows_no_detail : rows->detail[i]);
+        struct row_detail detail = rows->detail == NULL ? rows_no_detail : rows->detail[i];
+        count++;
+        for (int j = 0; j < column_count; j++) {
+            push_value(lua, columns[j], &rows->row[i], &detail);
+            lua_seti(lua, first + j, count);
+        }
     }
-    lua_createtable(lua, 0, SLICE_COLUMNS + 1);
-    for (int column = 0; column < SLICE_COLUMNS; column++) {
-        lua_pushvalue(lua, first + column);
-        lua_setfield(lua, -2, column_name(column));
+    lua_createtable(lua, 0, column_count + 1);
+    for (int i = 0; i < column_count; i++) {
+        lua_pushvalue(lua, first + i);
+        lua_setfield(lua, -2, column_name(columns[i]));
     }
     lua_pushinteger(lua, count);
     lua_setfield(lua, -2, "count");

@@ -22,8 +22,8 @@ local provenance = require "provenance"
 
 local transport = {}
 
-local ROUNDS, ROUND_LAUNCHES, FINALISTS, LAST_LAUNCHES = 2, 3, 2, 9
-local BLOCK, CHANGED, ATTEMPTS = 3, 1.5, 3
+local ROUNDS, ROUND_LAUNCHES, FINALISTS, LAST_LAUNCHES = 2, 3, 2, 7
+local BLOCK, CHANGED, ATTEMPTS = 3, 1.5, 2
 local SIZES = { "-b", "256", "-e", "4M", "-f", "2" }
 local CALLS = { "-n", "4000", "-w", "3", "--budget", "0.003" } -- per algorithm and size
 

@@ -55,9 +55,9 @@ timeout 60 mpirun $root -n 1 --tune ompi_tp2.conf ompi_info --param btl vader --
 has '^mca:btl:vader:param:btl_vader_eager_limit:value:12345$' "$stdout"
 has '^mca:btl:vader:param:btl_vader_single_copy_mechanism:value:none$' "$stdout"
 # A search that Open MPI 4.1.4 was measured by makes no files for newer ones, and says so.
-[ ! -e ompi_rules_v2.conf ] && [ ! -e ompi_rules.json ] || die "4.1.4 reads neither"
+if [ -e ompi_rules_v2.conf ] || [ -e ompi_rules.json ]; then die "4.1.4 reads neither"; fi
 ends_with 2 "$GENTABLES" generate --data-dir "$WORK/data" --arch host --out "$WORK/out" --formats ompi-v2
-one_line 'ompi_rules_v2.conf: Open MPI 5.0.7 and later read it, and the rows are of Open MPI 4.1.4; ompi_rules'
+one_line 'ompi_rules_v2.conf: Open MPI 5.0.7 and later read it, and the rows are of Open MPI 4.1.4'
 ends_with 2 "$GENTABLES" generate --data-dir "$WORK/data" --arch host --out "$WORK/out" --formats ompi-json
 one_line 'ompi_rules.json: Open MPI 6.0 and later read it, and the rows are of Open MPI 4.1.4'
 sed -i 's/^2,4.1.4,/2,5.0.7,/' "$WORK/data/transport.tp2.host.csv"

@@ -83,7 +83,9 @@ imports "$inputs/ompi_rules.conf" "$read_table" --tp 6 --hidden-size 128 --dtype
 has_lines "$read_table" 'host,6,NONE,float32,allreduce,unknown,128,128,MPI_RING,,,,,,'
 imports "$inputs/ompi_rules.json" "$read_table"
 lines "$read_table" 3
-ends_with 0 "$GENTABLES" generate --data-dir "$SOURCE/tables/host" --arch host --out "$WORK/rules" \
+mkdir "$WORK/host" # rows that do not say of which Open MPI they are
+cp "$SOURCE"/tables/host/benchmark.*.csv "$WORK/host"
+ends_with 0 "$GENTABLES" generate --data-dir "$WORK/host" --arch host --out "$WORK/rules" \
     --formats ompi,ompi-v2,ompi-json
 for rules in ompi_rules.conf ompi_rules_v2.conf ompi_rules.json; do
     imports "$WORK/rules/$rules" "$WORK/$rules.csv" --tp 2,4

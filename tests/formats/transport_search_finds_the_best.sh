@@ -5,10 +5,9 @@
 . "$(dirname -- "$0")/lib.sh"
 
 # Times: eager_limit 32768 and no single copy help the ring; 2 ranks are best under coll/sm with fragments of
-# 32 KiB, 4 ranks would be but for small messages. From launch to launch the pace changes, by up to five times,
-# every ninth launch.
+# 32 KiB, 4 ranks would be but for small messages. Every ninth launch the pace changes, by up to five times.
 mkdir -p "$WORK/bin" "$WORK/data"
-cat >"$WORK/bin/mpirun" <<'END'
+cat >"$WORK/bin/mpirun" <<'MPIRUN'
 #!/bin/sh
 if [ "$1" = --version ]; then
     echo "mpirun (Open MPI) 4.1.4"
@@ -33,7 +32,7 @@ awk '
         }
     }
     END { say(256); say(65536); say(1048576) }' "$LAUNCHES"
-END
+MPIRUN
 cat >"$WORK/bin/bench" <<'END'
 #!/bin/sh
 echo "gentables-bench protocol=2 bench=0123456789abcdef isa=none compiler=none library=Open_MPI_v4.1.4"
