@@ -12,11 +12,9 @@
 
 #include <math.h>
 #include <mpi.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum {
     ROUNDTRIPS = 32, // per sample of the probe
@@ -73,24 +71,8 @@ static void drop_out(struct contender *contender, const char *reason) {
     snprintf(contender->reason, sizeof contender->reason, "%s", reason);
 }
 
-// ---- deadline ----------------------------------------------------------------------------------
-
-static char deadline_text[96];
-
-// In a signal handler: nothing but write and _exit. mpirun ends the other ranks.
-static void end_hung_rank(int signal_number) {
-    (void)signal_number;
-    if (write(STDERR_FILENO, deadline_text, strlen(deadline_text)) < 0) _exit(1);
-    _exit(1);
-}
-
-void harness_set_deadline(const struct group *group, double seconds) {
-    if (deadline_text[0] == '\0') {
-        snprintf(deadline_text, sizeof deadline_text, "gentables-bench: rank %d waited for %g s\n",
-                 group->rank, group->timeout_s);
-        signal(SIGALRM, end_hung_rank);
-    }
-    alarm((unsigned)ceil(seconds));
+static const char *name_of(const struct contender *contender) {
+    return contender->candidate != NULL ? contender->candidate->name : "";
 }
 
 // ---- one call -----------------------------------------------------------------------------------
@@ -157,7 +139,7 @@ static bool result_passes(struct race *race, size_t shift, bool fp32, uint64_t h
 static int verify_call(struct race *race, struct contender *contender, size_t shift, double *took_ns) {
     struct stamp stamp;
     char what[REASON_SIZE] = "";
-    harness_set_deadline(race->group, race->group->timeout_s);
+    watch_step(PHASE_WARM_UP, name_of(contender));
     cell_poison(&race->cell);
     if (timed_call(race, contender, shift, &stamp) != 0) return -1;
     *took_ns = (double)(stamp.end_ns - stamp.start_ns);
@@ -232,7 +214,7 @@ static int burst(struct race *race, struct contender *contender) {
     struct stamp unused;
     uint32_t wrong = 0;
     control->varied[rank] = 0;
-    harness_set_deadline(race->group, race->group->timeout_s);
+    watch_step(PHASE_TIMED, name_of(contender));
     if (contender->estimate_ns < WARM_UP_BELOW_NS &&
         timed_call(race, contender, next_shift(race), &unused) != 0)
         return -1;
@@ -457,7 +439,7 @@ int harness_measure(struct harness *harness, const struct request *request, stru
     struct race race = {.harness = harness, .group = harness->group, .request = request, .count = 1};
     struct group *group = harness->group;
     memset(results, 0, (size_t)host_candidate_count * sizeof *results);
-    harness_set_deadline(group, group->timeout_s);
+    watch_step(PHASE_WARM_UP, "");
     int opened = shape_refusal(&request->shape) == NULL &&
                  cell_open(&race.cell, &request->shape, group->rank, group->size, request->seed) == 0;
     for (int i = 0; i < host_candidate_count; i++) {
@@ -471,7 +453,7 @@ int harness_measure(struct harness *harness, const struct request *request, stru
     if (status == 0 && group->rank == 0) report(&race, results);
     // Where ranks share cores a round trip tells of the scheduler, and takes long.
     if (status == 0 && !group->oversubscribed) status = probe_roundtrip(harness);
-    harness_set_deadline(group, 0);
+    watch_rest();
     close_race(&race);
     return status;
 }
@@ -480,9 +462,11 @@ int harness_measure(struct harness *harness, const struct request *request, stru
 
 int harness_open(struct harness *harness, struct group *group) {
     *harness = (struct harness){.group = group};
+    watch_step(PHASE_SET_UP, "");
     if (probe_roundtrip(harness) != 0) return -1;
     for (int i = 0; i < host_candidate_count; i++) {
         const struct candidate *candidate = &host_candidates[i];
+        watch_step(PHASE_SET_UP, candidate->name);
         harness->is_set_up[i] =
             candidate->strategy->setup(candidate, group, &harness->states[i], harness->unavailable[i]) == 0;
     }
@@ -491,6 +475,8 @@ int harness_open(struct harness *harness, struct group *group) {
 
 void harness_close(struct harness *harness) {
     for (int i = 0; i < host_candidate_count; i++) {
-        if (harness->is_set_up[i]) host_candidates[i].strategy->teardown(harness->states[i]);
+        if (!harness->is_set_up[i]) continue;
+        watch_step(PHASE_TEARDOWN, host_candidates[i].name);
+        host_candidates[i].strategy->teardown(harness->states[i]);
     }
 }

@@ -47,10 +47,6 @@ struct harness {
 int harness_open(struct harness *harness, struct group *group);
 void harness_close(struct harness *harness);
 
-// Calls into MPI wait for ever if a peer hangs. So every call has the group's time from here; seconds 0: no
-// more.
-void harness_set_deadline(const struct group *group, double seconds);
-
 // Why a candidate cannot do this shape here, or NULL. Decides alike on all ranks.
 const char *harness_refusal(const struct harness *harness, int index, const struct shape *shape,
                             const struct call *call);

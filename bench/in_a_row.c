@@ -14,9 +14,7 @@ static int call_often(struct harness *harness, int index, const struct cell *cel
                       size_t count) {
     for (size_t i = 0; i < count; i++) {
         struct call call = cell_call(cell, (first + i) % cell->shifts);
-        if (i % CALLS_PER_DEADLINE == 0) {
-            harness_set_deadline(harness->group, harness->group->timeout_s);
-        }
+        if (i % CALLS_PER_DEADLINE == 0) watch_step(PHASE_TIMED, host_candidates[index].name);
         if (host_candidates[index].strategy->run(harness->states[index], &call) != 0) return -1;
     }
     return 0;
@@ -88,7 +86,7 @@ int in_a_row_measure(struct harness *harness, const struct request *request, con
                  cell_open(&cell, &request->shape, group->rank, group->size, request->seed) == 0;
     int all_opened, status = 0;
     memset(results, 0, (size_t)host_candidate_count * sizeof *results);
-    harness_set_deadline(group, group->timeout_s);
+    watch_step(PHASE_WARM_UP, "");
     MPI_Allreduce(&opened, &all_opened, 1, MPI_INT, MPI_MIN, group->comm);
     for (int i = 0; i < host_candidate_count && status == 0; i++) {
         if (!request->wanted[i]) continue;
@@ -98,7 +96,7 @@ int in_a_row_measure(struct harness *harness, const struct request *request, con
         if (results[i].reason == NULL && !all_opened) results[i].reason = "out of memory";
         if (results[i].reason == NULL) status = measure_candidate(harness, i, &cell, how, &results[i]);
     }
-    harness_set_deadline(group, 0);
+    watch_rest();
     cell_close(&cell);
     return status;
 }

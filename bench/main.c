@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "alike.h"
 #include "by_hand.h"
 #include "harness.h"
 #include "protocol.h"
@@ -217,6 +218,7 @@ static enum line_kind next_request(const struct group *group, struct request *re
         enum line_kind kind;
         struct request request;
     } message = {.kind = LINE_QUIT};
+    watch_rest();
     if (group->rank == 0) {
         char *line = NULL;
         size_t room = 0;
@@ -256,10 +258,22 @@ static int serve(struct harness *harness, struct result results[]) {
 // A rank is gone or hangs: there is no orderly end, so MPI ends them all.
 static void give_up(const struct group *group) {
     const char *failure = group_failure(group);
-    fprintf(stderr, "gentables-bench: %s\n", failure);
+    if (failure == NULL) {
+        failure = "a call of MPI failed";
+        fprintf(stderr, "gentables-bench: rank %d: %s\n", group->rank, failure);
+    }
     if (group->rank == 0) printf("error reason=%s\n", failure);
     fflush(stdout);
     MPI_Abort(group->comm, 1);
+}
+
+// Rank 0 says why these ranks cannot work together.
+static void refuse(const char *reason) {
+    int rank;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    if (rank != 0) return;
+    fprintf(stderr, "gentables-bench: %s\n", reason);
+    printf("error reason=%s\n", reason);
 }
 
 static int out_of_memory(void) {
@@ -277,6 +291,7 @@ static int run(struct group *group, struct options *options) {
         status =
             options->serve ? serve(&harness, results) : by_hand_run(&harness, &options->by_hand, results);
     if (status < 0) give_up(group);
+    watch_step(PHASE_TEARDOWN, "");
     harness_close(&harness);
     free(results);
     return status;
@@ -296,20 +311,18 @@ int main(int argc, char **argv) {
     }
     struct options options;
     if (read_options(argc, argv, &options) != 0) return 2;
-    MPI_Init(&argc, &argv);
+    watch_begin(options.timeout_s);
+    int provided;
+    MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided); // the watch is a thread
     struct group group;
-    char reason[REASON_SIZE];
+    char reason[ALIKE_REASON_SIZE];
     int status = 2;
-    if (group_open(&group, MPI_COMM_WORLD, options.timeout_s, reason, sizeof reason) == 0) {
+    if (alike_check(MPI_COMM_WORLD, argc, argv, reason, sizeof reason) == 0 &&
+        group_open(&group, MPI_COMM_WORLD, options.timeout_s, reason, sizeof reason) == 0) {
         status = run(&group, &options);
         group_close(&group);
     } else {
-        int rank;
-        MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-        if (rank == 0) {
-            fprintf(stderr, "gentables-bench: %s; start it by mpirun -n RANKS gentables-bench\n", reason);
-            printf("error reason=%s\n", reason);
-        }
+        refuse(reason);
     }
     MPI_Finalize();
     return status;

@@ -35,13 +35,18 @@ end
 
 -- ---- failures ---------------------------------------------------------------------------------
 
--- The last lines of stderr in one, without rules and blank lines.
+-- What stderr says of it, in one line: the bench's own words; or else the launcher's about a rank; or else the
+-- last lines, without rules and blank ones.
 local function last_words(child)
-  local lines = {}
+  local lines, of_rank = {}, nil
   for line in child:errors():gmatch("[^\n]+") do
-    if line:find("%w") then lines[#lines + 1] = (line:gsub("%c", " ")) end
+    line = line:gsub("%c", " ")
+    local own = line:match("^gentables%-bench: (.+)")
+    if own then return own end
+    of_rank = of_rank or line:find("process rank %d") and line
+    if line:find("%w") then lines[#lines + 1] = line end
   end
-  return table.concat(lines, " / ", math.max(1, #lines - 2))
+  return of_rank or table.concat(lines, " / ", math.max(1, #lines - 2))
 end
 
 local function raise_if_interrupted(self)
@@ -54,12 +59,13 @@ end
 -- Ends the bench and says what happened to it.
 local function failure(self, problem)
   raise_if_interrupted(self)
+  local stopped = problem == "timeout" and self.child:stopped()
   local ended = self:abort(problem == "end")
   local reasons = {
     ["end"] = ("the bench died: %s"):format(ended),
     timeout = ("the bench did not answer within %g s"):format(self.waited),
   }
-  return nil, { reason = reasons[problem] or problem, detail = last_words(self.child) }
+  return nil, { reason = reasons[problem] or problem, detail = stopped or last_words(self.child) }
 end
 
 local function nonsense(self, line)
@@ -126,12 +132,13 @@ local function greet(self)
 end
 
 -- Starts a bench of `world_size` ranks: { command = the launcher's words, program, world_size, identity (of
--- bench.identify), patience (seconds to wait for an answer beyond what it was given), strategies (that will
--- be asked for) }. Returns it, with `placement`, `roundtrip_us` and `unavailable` (strategy -> reason); or
+-- bench.identify), patience (seconds to wait for an answer beyond what it was given; its ranks wait half as
+-- long for each other, and so can say who it is that does not answer), strategies (that will be asked for) }. Returns it, with `placement`, `roundtrip_us` and `unavailable` (strategy -> reason); or
 -- nil and a failure.
 function bench.start(options)
   local argv = table.move(options.command, 1, #options.command, 1, {})
-  table.move({ options.program, "--serve" }, 1, 2, #argv + 1, argv)
+  local timeout = ("%.17g"):format(options.patience / 2)
+  table.move({ options.program, "--serve", "--timeout", timeout }, 1, 4, #argv + 1, argv)
   local child, message = process.start(argv)
   if not child then return nil, { reason = "cannot be started: " .. message, detail = "" } end
   local self = setmetatable({ child = child, world_size = options.world_size, identity = options.identity,
@@ -192,11 +199,17 @@ end
 
 -- ---- end --------------------------------------------------------------------------------------
 
--- Ends a bench that has nothing to do any more.
+-- Ends a bench that has nothing to do any more. Returns true; or nil and a failure, if it did not end well,
+-- which what it has measured does not suffer from.
 function bench:stop()
   self.child:write("quit\n", GRACE)
-  self.child:close(GRACE)
+  local in_time = self.child:ends_within(GRACE)
+  local stopped = not in_time and self.child:stopped()
+  local ended, clean = self.child:close(GRACE)
   raise_if_interrupted(self)
+  if in_time and clean then return true end
+  return nil, { reason = in_time and ended or ("it did not within %g s"):format(GRACE),
+    detail = stopped or last_words(self.child) }
 end
 
 -- Ends a bench whatever it does; `ending`: it is about to end by itself. Returns how it ended.

@@ -83,8 +83,17 @@ local function measure(job, world, regime, session, task)
   end
 end
 
-local function give_up(job, session)
-  if session then session:stop() end
+-- Ends a bench, or says that it did not end well.
+local function stop(job, world, session)
+  if not session then return end
+  local ended, failure = session:stop()
+  if ended then return end
+  job.progress:say(("gentables: TP %d: the bench did not end well: %s%s; what it measured counts"):format(
+    world.size, failure.reason, in_brackets(failure.detail)))
+end
+
+local function give_up(job, world, session)
+  stop(job, world, session)
   fail.work("%d cells in a row failed; what was measured is kept, and the same command goes on from there",
     job.failed_in_a_row)
 end
@@ -114,7 +123,7 @@ local function run_tasks(job, world, regime, session)
       job.failed, job.failed_in_a_row = job.failed + 1, job.failed_in_a_row + 1
     end
     job.progress:step(regime.planner:outlook())
-    if job.failed_in_a_row == GIVE_UP_AFTER then give_up(job, session) end
+    if job.failed_in_a_row == GIVE_UP_AFTER then give_up(job, world, session) end
   end
   return session
 end
@@ -127,7 +136,7 @@ function launches.run(job, world)
     local regime = world:regime_of(session)
     regime.launch = regime.launch + 1
     session = run_tasks(job, world, regime, session)
-    if session then session:stop() end
+    stop(job, world, session)
   until not regime.planner:wants(regime.launch + 1)
 end
 

@@ -5,8 +5,6 @@
 // SIGTERM and SIGHUP do not end gentables but the wait they arrive in ("interrupted"): the caller closes the
 // child and ends with 128 + the signal's number. From Lua: local child = require("core.process").start({
 // "mpirun", ... }).
-#include <ctype.h>
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <lauxlib.h>
@@ -21,6 +19,8 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "session.h"
 
 enum {
     LINE_LIMIT = 1 << 20, // a longer line is an error: the child talks something else
@@ -303,33 +303,6 @@ static enum wait_result write_all(struct process *process, const char *data, siz
 
 // ---- end --------------------------------------------------------------------------------------
 
-// The session of process `pid`, from /proc; -1 where there is none.
-static pid_t session_of(const char *pid) {
-    char path[64], line[512];
-    snprintf(path, sizeof path, "/proc/%.20s/stat", pid);
-    FILE *file = fopen(path, "re");
-    if (file == NULL) return -1;
-    size_t got = fread(line, 1, sizeof line - 1, file);
-    fclose(file);
-    line[got] = '\0';
-    // pid (name) state ppid pgrp session: the name may hold anything, so count from its last bracket.
-    const char *after_name = strrchr(line, ')');
-    int session = -1;
-    if (after_name == NULL || sscanf(after_name + 1, " %*c %*d %*d %d", &session) != 1) return -1;
-    return session;
-}
-
-// Kills everything that the child has started and that still runs: groups of their own do not hide it.
-static void kill_session(pid_t session) {
-    DIR *folder = opendir("/proc");
-    if (folder == NULL) return;
-    for (struct dirent *entry; (entry = readdir(folder)) != NULL;) {
-        if (!isdigit((unsigned char)entry->d_name[0])) continue;
-        if (session_of(entry->d_name) == session) kill((pid_t)strtol(entry->d_name, NULL, 10), SIGKILL);
-    }
-    closedir(folder);
-}
-
 // Reads on, so that no full pipe holds the child up, until it has ended or `seconds` have passed. It is not
 // reaped: while it is a zombie, its number stays its own and names its session alone.
 static bool ends_within(struct process *process, double seconds) {
@@ -356,7 +329,7 @@ static void process_close(struct process *process, double grace) {
         ended = ends_within(process, grace);
     }
     if (!ended) kill(-process->pid, SIGKILL);
-    kill_session(process->pid);
+    session_kill(process->pid);
     process->status = wait_for_exit(process->pid);
     read_available(process, false);
     close_end(&process->from_child);
@@ -494,6 +467,24 @@ static int lua_process_close(lua_State *lua) {
     return 2;
 }
 
+// process:ends_within(seconds) -> whether it has ended by then; it is still to be closed.
+static int lua_process_ends_within(lua_State *lua) {
+    struct process *process = check_process(lua);
+    double seconds = luaL_checknumber(lua, 2);
+    lua_pushboolean(lua, !process->running || ends_within(process, seconds));
+    return 1;
+}
+
+// process:stopped() -> which processes of its session are stopped, in words | nil
+static int lua_process_stopped(lua_State *lua) {
+    struct process *process = check_process(lua);
+    char text[256] = "";
+    if (process->running) session_stopped(process->pid, text, sizeof text);
+    if (text[0] == '\0') return 0;
+    lua_pushstring(lua, text);
+    return 1;
+}
+
 // process:kill(number): sends the signal to the child alone.
 static int lua_process_kill(lua_State *lua) {
     struct process *process = check_process(lua);
@@ -550,6 +541,8 @@ int luaopen_core_process(lua_State *lua) {
         {"read_line", lua_process_read_line},
         {"write", lua_process_write},
         {"close", lua_process_close},
+        {"ends_within", lua_process_ends_within},
+        {"stopped", lua_process_stopped},
         {"kill", lua_process_kill},
         {"errors", lua_process_errors},
         {"pid", lua_process_pid},

@@ -1,8 +1,8 @@
 // Ranks, shared memory and waiting; see group.h.
 //
-// Segments are POSIX shared memory under a name with the run's id: created exclusively, filled with real
-// pages (so that a full /dev/shm is an error here and no SIGBUS later), and unlinked as soon as every rank
-// has mapped them.
+// Segments are files in /dev/shm that never have a name, so that nothing is left of them however a rank ends:
+// rank 0 makes them, of real pages (so that a full /dev/shm is an error here and no SIGBUS later), and the
+// others open them through /proc.
 #include "host/group.h"
 
 #include <errno.h>
@@ -14,7 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/random.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -43,11 +42,12 @@ static inline void relax(void) {
 
 // ---- failure ------------------------------------------------------------------------------------
 
-// The first failure wins. Its text is complete before anybody can see that there is one.
-static void fail(struct group *group, const char *text) {
+// The first failure wins. It is told before anybody can see that there is one, and then ends the ranks.
+static void fail(const struct group *group, const char *text) {
     uint32_t nobody = 0;
     if (!atomic_compare_exchange_strong(&group->control->failed_rank, &nobody, FAILURE_BEING_WRITTEN)) return;
     snprintf(group->control->failure, sizeof group->control->failure, "%s", text);
+    fprintf(stderr, "gentables-bench: %s\n", text);
     atomic_store_explicit(&group->control->failed_rank, (uint32_t)group->rank + 1, memory_order_release);
 }
 
@@ -57,19 +57,25 @@ static bool somebody_failed(const struct group *group) {
 }
 
 const char *group_failure(const struct group *group) {
-    return somebody_failed(group) ? group->control->failure : "a wait ended early";
+    return somebody_failed(group) ? group->control->failure : NULL;
 }
 
-static bool peers_alive(struct group *group) {
+static bool peers_alive(const struct group *group) {
     for (int rank = 0; rank < group->size; rank++) {
-        if (kill(group->control->pids[rank], 0) != 0 && errno == ESRCH) {
-            char text[FAILURE_SIZE];
-            snprintf(text, sizeof text, "rank %d died", rank);
-            fail(group, text);
-            return false;
-        }
+        if (kill(group->control->pids[rank], 0) != 0 && errno == ESRCH) return false;
     }
     return true;
+}
+
+void group_blame(const struct group *group) {
+    char culprit[FAILURE_SIZE / 2], text[FAILURE_SIZE];
+    int rank = watch_culprit(group, group->rank, culprit, sizeof culprit);
+    if (rank == group->rank) {
+        snprintf(text, sizeof text, "%s, for %g s", culprit, group->timeout_s);
+    } else {
+        snprintf(text, sizeof text, "%s; rank %d waited for %g s", culprit, group->rank, group->timeout_s);
+    }
+    fail(group, text);
 }
 
 // ---- waiting ------------------------------------------------------------------------------------
@@ -86,11 +92,14 @@ bool group_poll(struct group *group, uint64_t *polls, uint64_t *since_ns) {
     uint64_t now = clock_ns();
     if (*since_ns == 0) *since_ns = now;
     if (now - *since_ns < 2000000) return true;
-    if (!peers_alive(group)) return false;
+    if (!peers_alive(group)) {
+        char culprit[FAILURE_SIZE];
+        watch_culprit(group, group->rank, culprit, sizeof culprit);
+        fail(group, culprit);
+        return false;
+    }
     if ((double)(now - *since_ns) * 1e-9 < group->timeout_s) return true;
-    char text[FAILURE_SIZE];
-    snprintf(text, sizeof text, "rank %d waited for %g s", group->rank, group->timeout_s);
-    fail(group, text);
+    group_blame(group);
     return false;
 }
 
@@ -153,36 +162,43 @@ void *group_allocate(struct group *group, size_t bytes, char reason[], size_t re
     return NULL;
 }
 
-static void *map_segment(const char *name, int flags, size_t bytes, int *error) {
-    int file = shm_open(name, flags, 0600);
-    if (file < 0) {
-        *error = errno;
-        return NULL;
-    }
-    void *memory = MAP_FAILED;
-    *error = flags & O_CREAT ? posix_fallocate(file, 0, (off_t)bytes) : 0;
-    if (*error == 0) {
-        memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-        if (memory == MAP_FAILED) *error = errno;
-    }
-    close(file);
-    return memory == MAP_FAILED ? NULL : memory;
+// Maps `bytes` of an open file. NULL, and *error, where that cannot be.
+static void *map_file(int file, size_t bytes, int *error) {
+    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    if (memory != MAP_FAILED) return memory;
+    *error = errno;
+    return NULL;
+}
+
+// Rank 0: a file without a name; -1 and *error.
+static int make_segment(size_t bytes, int *error) {
+    int file = open("/dev/shm", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    *error = file < 0 ? errno : posix_fallocate(file, 0, (off_t)bytes);
+    return file;
+}
+
+// The others: the file that the process has under this number; -1 and *error.
+static int open_segment(int pid, int number, int *error) {
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/fd/%d", pid, number);
+    int file = open(path, O_RDWR | O_CLOEXEC);
+    *error = file < 0 ? errno : 0;
+    return file;
 }
 
 void *group_map(struct group *group, size_t bytes, char reason[], size_t reason_size) {
-    char name[64];
-    snprintf(name, sizeof name, "/gentables-%016llx-%u", (unsigned long long)group->run_id,
-             group->segments++);
-    int error = 0;
+    int error = 0, worst, file = -1;
     void *memory = NULL;
-    if (group->rank == 0) memory = map_segment(name, O_RDWR | O_CREAT | O_EXCL, bytes, &error);
-    MPI_Bcast(&error, 1, MPI_INT, 0, group->comm);
-    if (error == 0 && group->rank != 0) memory = map_segment(name, O_RDWR, bytes, &error);
-    int worst = error;
-    MPI_Allreduce(&error, &worst, 1, MPI_INT, MPI_MAX, group->comm);
-    if (group->rank == 0) shm_unlink(name);
+    if (group->rank == 0) file = make_segment(bytes, &error);
+    int place[3] = {(int)getpid(), file, error};
+    MPI_Bcast(place, 3, MPI_INT, 0, group->comm);
+    error = place[2];
+    if (error == 0 && group->rank != 0) file = open_segment(place[0], place[1], &error);
+    if (error == 0) memory = map_file(file, bytes, &error);
+    MPI_Allreduce(&error, &worst, 1, MPI_INT, MPI_MAX, group->comm); // rank 0 keeps it open until then
+    if (file >= 0) close(file);
     if (worst == 0) return memory;
-    if (memory != NULL) munmap(memory, bytes);
+    group_unmap(memory, bytes);
     snprintf(reason, reason_size, "%zu bytes of shared memory: %s", bytes, strerror(worst));
     return NULL;
 }
@@ -233,19 +249,13 @@ static size_t last_level_cache_bytes(void) {
     return kib << 10;
 }
 
-static uint64_t make_run_id(MPI_Comm comm) {
-    uint64_t id = 0;
-    if (getrandom(&id, sizeof id, 0) != (ssize_t)sizeof id) id = clock_ns() ^ (uint64_t)getpid() << 32;
-    MPI_Bcast(&id, 1, MPI_UINT64_T, 0, comm);
-    return id;
-}
-
 int group_open(struct group *group, MPI_Comm comm, double timeout_s, char reason[], size_t reason_size) {
     *group = (struct group){.comm = comm, .timeout_s = timeout_s, .kernels = kernels_best()};
     MPI_Comm_rank(comm, &group->rank);
     MPI_Comm_size(comm, &group->size);
     if (group->size < 2 || group->size > MAX_RANKS) {
-        snprintf(reason, reason_size, "%d ranks; 2 to %d are possible", group->size, MAX_RANKS);
+        snprintf(reason, reason_size, "%d ranks; 2 to %d are possible: mpirun -n RANKS gentables-bench",
+                 group->size, MAX_RANKS);
         return -1;
     }
     MPI_Comm node;
@@ -261,14 +271,15 @@ int group_open(struct group *group, MPI_Comm comm, double timeout_s, char reason
     group->oversubscribed = group->size > group->cores;
     group->spin_limit = group->oversubscribed ? SPINS_OVERSUBSCRIBED : SPINS;
     group->cache_bytes = last_level_cache_bytes();
-    group->run_id = make_run_id(comm);
     group->control = group_map(group, sizeof *group->control, reason, reason_size);
     if (group->control == NULL) return -1;
     group->control->pids[group->rank] = (int32_t)getpid();
     MPI_Barrier(comm);
+    watch_ranks(group);
     return 0;
 }
 
 void group_close(struct group *group) {
+    watch_ranks(NULL);
     group_unmap(group->control, sizeof *group->control);
 }

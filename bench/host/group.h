@@ -1,7 +1,7 @@
 // The ranks of a host run: who they are, memory that they share, and waiting for each other.
 //
 // A rank that waits here notices that a peer died or gave up, and that a deadline passed; the wait then
-// returns false, and group_failure() says why. Calls into MPI have the deadline that the harness sets.
+// returns false, and group_failure() says why. Calls into MPI have the deadline of watch.h.
 #ifndef BENCH_HOST_GROUP_H
 #define BENCH_HOST_GROUP_H
 
@@ -12,8 +12,9 @@
 #include <stdint.h>
 
 #include "host/kernels.h"
+#include "host/watch.h"
 
-enum { CACHE_LINE = 64, MAX_BURST = 8, FAILURE_SIZE = 96 };
+enum { CACHE_LINE = 64, MAX_BURST = 8, FAILURE_SIZE = 192 };
 
 // A counter with a cache line to itself. Counters only grow, and wrap around.
 struct counter {
@@ -36,6 +37,7 @@ struct control {
     _Alignas(CACHE_LINE) _Atomic uint32_t failed_rank; // 0: nobody; else rank + 1
     char failure[FAILURE_SIZE];
     int32_t pids[MAX_RANKS];
+    struct activity activities[MAX_RANKS];
     struct stamp stamps[MAX_RANKS][MAX_BURST];
     uint32_t wrong[MAX_RANKS];  // a rank's result was wrong
     uint32_t varied[MAX_RANKS]; // or right, with other bits than before
@@ -51,8 +53,6 @@ struct group {
     double timeout_s;    // of one wait
     const struct kernels *kernels;
     struct control *control;
-    uint64_t run_id;
-    unsigned segments; // made so far
 };
 
 // Collective. Opens the group over all ranks of `comm`. -1 with `reason` if this machine cannot.
@@ -92,7 +92,11 @@ bool group_start_together(struct group *group);
 // Rank 0's value, on all ranks; a barrier too.
 bool group_agree(struct group *group, uint64_t *value);
 
-// Why a wait returned false. Never empty then.
+// A deadline has passed: says in group_failure() who held this rank up. False: a failure stands there
+// already.
+void group_blame(const struct group *group);
+
+// Why a wait returned false, which has been told on stderr; NULL: nothing failed.
 const char *group_failure(const struct group *group);
 
 // Nanoseconds on a clock that all ranks of this machine share.

@@ -33,6 +33,6 @@ kill -STOP "$(echo "$pids" | sed -n 2p)"
 status=0
 wait "$launcher" || status=$?
 [ "$status" -ne 0 ] || fail "a hung rank went unnoticed"
-grep -q "waited for 2 s" "$WORK/err" || fail "the deadline is not named: $(cat "$WORK/err")"
+grep -q "rank 1 is stopped, in timed calls of ONESHOT; rank 0 waited for 2 s" "$WORK/err" || fail "the deadline is not named: $(cat "$WORK/err")"
 ! pgrep -f "^$BENCH .*--samples 100000" >"$WORK/left" || fail "processes are left: $(cat "$WORK/left")"
 [ "$(count_segments)" -le "$before" ] || fail "segments are left in /dev/shm"

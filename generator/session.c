@@ -1,0 +1,104 @@
+// The processes of a session; see session.h.
+#include "session.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { MOST_PASSES = 500, PASS_NS = 2000000 }; // a process that is killed takes a moment to end
+
+struct entry {
+    pid_t pid, session;
+    char state;    // R, S, T...
+    char name[32]; // of the program
+};
+
+// The process that /proc has under this name; false where there is none.
+static bool read_entry(const char *name, struct entry *entry) {
+    char path[64], line[512];
+    if (!isdigit((unsigned char)name[0])) return false;
+    snprintf(path, sizeof path, "/proc/%.20s/stat", name);
+    FILE *file = fopen(path, "re");
+    if (file == NULL) return false;
+    size_t got = fread(line, 1, sizeof line - 1, file);
+    fclose(file);
+    line[got] = '\0';
+    // pid (name) state ppid pgrp session: the name may hold anything, so count from its last bracket.
+    const char *start = strchr(line, '('), *end = strrchr(line, ')');
+    int session;
+    if (start == NULL || end == NULL || sscanf(end + 1, " %c %*d %*d %d", &entry->state, &session) != 2) {
+        return false;
+    }
+    entry->pid = (pid_t)strtol(name, NULL, 10);
+    entry->session = session;
+    snprintf(entry->name, sizeof entry->name, "%.*s", (int)(end - start - 1), start + 1);
+    return true;
+}
+
+// The next process of the session; false at the end.
+static bool next_of(DIR *folder, pid_t session, struct entry *entry) {
+    for (struct dirent *found; folder != NULL && (found = readdir(folder)) != NULL;) {
+        if (read_entry(found->d_name, entry) && entry->session == session) return true;
+    }
+    return false;
+}
+
+// Kills what there is; returns whether anything was, zombies left out.
+static bool kill_once(pid_t session) {
+    DIR *folder = opendir("/proc");
+    bool found = false;
+    for (struct entry entry; next_of(folder, session, &entry);) {
+        if (entry.state == 'Z' || entry.state == 'X') continue;
+        kill(entry.pid, SIGKILL);
+        found = true;
+    }
+    if (folder != NULL) closedir(folder);
+    return found;
+}
+
+void session_kill(pid_t session) {
+    for (int i = 0; i < MOST_PASSES && kill_once(session); i++) {
+        nanosleep(&(struct timespec){.tv_nsec = PASS_NS}, NULL);
+    }
+}
+
+// The number that its launcher gave a process; -1: none.
+static long rank_of(pid_t pid) {
+    static const char *const names[] = {"OMPI_COMM_WORLD_RANK=", "PMIX_RANK=", "PMI_RANK=", "SLURM_PROCID="};
+    char path[64], *setting = NULL;
+    size_t room = 0;
+    long rank = -1;
+    snprintf(path, sizeof path, "/proc/%d/environ", (int)pid);
+    FILE *file = fopen(path, "re");
+    while (file != NULL && rank < 0 && getdelim(&setting, &room, '\0', file) > 0) {
+        for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+            size_t length = strlen(names[i]);
+            if (strncmp(setting, names[i], length) == 0) rank = strtol(setting + length, NULL, 10);
+        }
+    }
+    free(setting);
+    if (file != NULL) fclose(file);
+    return rank;
+}
+
+void session_stopped(pid_t session, char text[], size_t size) {
+    DIR *folder = opendir("/proc");
+    text[0] = '\0';
+    for (struct entry entry; next_of(folder, session, &entry);) {
+        if (entry.state != 'T' && entry.state != 't') continue;
+        size_t used = strlen(text);
+        long rank = rank_of(entry.pid);
+        const char *comma = used > 0 ? ", " : "";
+        if (rank >= 0) {
+            snprintf(text + used, size - used, "%srank %ld is stopped", comma, rank);
+        } else {
+            snprintf(text + used, size - used, "%s%s is stopped", comma, entry.name);
+        }
+    }
+    if (folder != NULL) closedir(folder);
+}
