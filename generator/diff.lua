@@ -118,6 +118,7 @@ local function rows_of(args, old, new)
       paths[#paths + 1] = { path = path }
     end
   end
+  model.read_provenance(paths)
   return model.read_rows(paths)
 end
 

@@ -3,6 +3,7 @@
 local fail = require "fail"
 local file = require "core.file"
 local joined = require "joined"
+local lists = require "lists"
 local provenance = require "provenance"
 
 local merge = {}
@@ -81,27 +82,23 @@ local function no_time_of(files, paths)
   return out
 end
 
--- The provenance of rows from these files: that of the first where all are alike, or else a list of them.
+-- The provenance of the rows of one number of ranks: that of the first file where all are alike; or else a list
+-- of the machines of all files, so that what was merged on purpose belongs together.
 local function record_of(files, of_size, arch)
-  local sources, alike = {}, true
+  local alike, first = true, nil
+  local base = { world_size = of_size.world_size, arch = arch, no_time = no_time_of(files, of_size.paths) }
   for _, entry in ipairs(files) do
-    for _, path in ipairs(of_size.paths) do
-      if path == entry.path then sources[#sources + 1] = entry end
+    alike = alike and not difference(files[1], entry)
+    if lists.contains(of_size.paths, entry.path) and entry.record then
+      local derived = entry.record.derived
+      if derived then base.derived = math.min(base.derived or derived, derived) end
+      first = first or entry.record
     end
   end
-  for _, entry in ipairs(sources) do alike = alike and not difference(sources[1], entry) end
-  local first = sources[1].record
-  local base = { world_size = of_size.world_size, arch = arch, no_time = no_time_of(files, of_size.paths) }
-  for _, entry in ipairs(sources) do
-    local derived = entry.record and entry.record.derived
-    if derived then base.derived = math.min(base.derived or derived, derived) end
-  end
-  if alike and first then
-    base.fingerprint, base.machine, base.bench = first.fingerprint, first.machine, first.bench
-    base.placement, base.date, base.spec = first.placement, first.date, first.spec
-    return base
-  end
-  return provenance.merged(base, sources)
+  if not alike or not first then return provenance.merged(base, files) end
+  base.fingerprint, base.machine, base.bench = first.fingerprint, first.machine, first.bench
+  base.placement, base.date, base.spec = first.placement, first.date, first.spec
+  return base
 end
 
 function merge.run(args)

@@ -69,8 +69,9 @@ local function check_rows(entry, path)
     "changed by hand", path, entry.path)
 end
 
--- The provenance of each file, where there is one; all of one machine.
-local function read_provenance(found)
+-- Reads the provenance of benchmark files, { { path = }... }, where there is one, into them. Raises where they
+-- are of several machines, unless all were merged on purpose, or where it tells of other rows.
+function model.read_provenance(found)
   local first
   for _, entry in ipairs(found) do
     local path = provenance.path_of(entry.path)
@@ -79,8 +80,9 @@ local function read_provenance(found)
       check_rows(entry, path)
       first = first or { path = path, machine = entry.provenance.machine }
       if not provenance.same_machine(first.machine, entry.provenance.machine) then
-        fail.input("%s: another machine's (%s) than %s (%s); a folder for each would be right", path,
-          provenance.describe(entry.provenance.machine), first.path, provenance.describe(first.machine))
+        fail.input("%s: another machine's (%s) than %s (%s); a folder for each would be right, or gentables " ..
+          "merge --across-machines", path, provenance.describe(entry.provenance.machine), first.path,
+          provenance.describe(first.machine))
       end
     end
   end
@@ -177,7 +179,7 @@ function model.read(data_dir, arch)
   data_dir = data_dir:gsub("(.)/+$", "%1")
   local wanted = read_spec(data_dir)
   local files = asked_for(find_files(data_dir, arch), wanted, data_dir)
-  read_provenance(files)
+  model.read_provenance(files)
   return { data_dir = data_dir, arch = arch, arch_row = arch_row, files = files, spec = wanted,
     rows = read_rows(files), cells = cells_of(wanted), loopback = arch:find("%-loopback$") ~= nil,
     tables = {} }

@@ -4,6 +4,7 @@ local ask = require "ask"
 local fail = require "fail"
 local json = require "json"
 local lists = require "lists"
+local model = require "model"
 local plan = require "plan"
 local rows = require "core.rows"
 
@@ -11,9 +12,12 @@ local DEFAULT_WORST = 5
 
 -- ---- the rows ---------------------------------------------------------------------------------
 
--- The shapes of the rows, in order: { world_size, fusion, ..., rows = { strategy -> record } }.
+-- The shapes of the rows, in order: { world_size, fusion, ..., rows = { strategy -> record } }. All rows have to
+-- be of one machine.
 local function shapes_of(paths)
-  local by_key, shapes = {}, {}
+  local by_key, shapes, files = {}, {}, {}
+  for i, path in ipairs(paths) do files[i] = { path = path } end
+  model.read_provenance(files)
   for _, path in ipairs(paths) do
     for _, record in ipairs(fail.unless(rows.records(path))) do
       local key = plan.key(plan.record(record))
