@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { MOST_PASSES = 500, PASS_NS = 2000000 }; // a process that is killed takes a moment to end
 
@@ -48,12 +49,54 @@ static bool next_of(DIR *folder, pid_t session, struct entry *entry) {
     return false;
 }
 
+// ---- segments that a launcher which is killed cannot take away -------------------------------------
+
+// Paths, each with its 0, one after the other.
+struct paths {
+    char *text;
+    size_t size;
+};
+
+static bool is_known(const struct paths *paths, const char *path) {
+    for (size_t at = 0; at < paths->size; at += strlen(paths->text + at) + 1) {
+        if (strcmp(paths->text + at, path) == 0) return true;
+    }
+    return false;
+}
+
+static void add_path(struct paths *paths, const char *path) {
+    size_t length = strlen(path) + 1;
+    char *text = is_known(paths, path) ? NULL : realloc(paths->text, paths->size + length);
+    if (text == NULL) return;
+    memcpy(text + paths->size, path, length);
+    *paths = (struct paths){text, paths->size + length};
+}
+
+// Adds the segments of Open MPI's shared-memory transport that the process has mapped.
+static void add_segments(pid_t pid, struct paths *paths) {
+    char name[64], *line = NULL;
+    size_t room = 0;
+    snprintf(name, sizeof name, "/proc/%d/maps", (int)pid);
+    FILE *file = fopen(name, "re");
+    while (file != NULL && getline(&line, &room, file) > 0) {
+        char *path = strchr(line, '/');
+        if (path == NULL || (!strstr(path, "/vader_segment.") && !strstr(path, "/sm_segment."))) continue;
+        path[strcspn(path, "\n")] = '\0';
+        add_path(paths, path);
+    }
+    free(line);
+    if (file != NULL) fclose(file);
+}
+
+// ---- the end -----------------------------------------------------------------------------------------
+
 // Kills what there is; returns whether anything was, zombies left out.
-static bool kill_once(pid_t session) {
+static bool kill_once(pid_t session, struct paths *segments) {
     DIR *folder = opendir("/proc");
     bool found = false;
     for (struct entry entry; next_of(folder, session, &entry);) {
         if (entry.state == 'Z' || entry.state == 'X') continue;
+        add_segments(entry.pid, segments);
         kill(entry.pid, SIGKILL);
         found = true;
     }
@@ -62,10 +105,15 @@ static bool kill_once(pid_t session) {
 }
 
 void session_kill(pid_t session) {
-    for (int i = 0; i < MOST_PASSES && kill_once(session); i++) {
+    struct paths segments = {NULL, 0};
+    for (int i = 0; i < MOST_PASSES && kill_once(session, &segments); i++) {
         nanosleep(&(struct timespec){.tv_nsec = PASS_NS}, NULL);
     }
+    for (size_t at = 0; at < segments.size; at += strlen(segments.text + at) + 1) unlink(segments.text + at);
+    free(segments.text);
 }
+
+// ---- who is stopped ------------------------------------------------------------------------------------
 
 // The number that its launcher gave a process; -1: none.
 static long rank_of(pid_t pid) {

@@ -7,7 +7,7 @@
 #include <sys/types.h>
 
 // Kills all of them, and waits until they have ended: groups of their own do not hide them, nor do they start
-// others meanwhile.
+// others meanwhile. The segments of Open MPI that they had mapped go, too.
 void session_kill(pid_t session);
 
 // Writes which of them are stopped, such as `rank 1 is stopped`, by the numbers that launchers give to ranks.

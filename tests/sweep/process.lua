@@ -21,6 +21,23 @@ function TestProcess.test_lines_go_both_ways()
   lu.assertEquals({ child:close(SOON) }, { "exit code 0", true })
 end
 
+function TestProcess.test_one_that_has_ended_in_time_is_still_to_be_closed()
+  local child = shell("read line; exit 3")
+  lu.assertFalse(child:ends_within(0))
+  lu.assertTrue(child:write("go\n", SOON))
+  lu.assertTrue(child:ends_within(SOON))
+  lu.assertEquals(child:close(SOON), "exit code 3")
+end
+
+function TestProcess.test_who_is_stopped_is_named_by_its_rank()
+  local child = shell("PMI_RANK=7 sh -c 'echo; kill -STOP $$' & wait")
+  child:read_line(SOON)
+  lib.wait_for(child, function() return child:stopped() end)
+  lu.assertEquals(child:stopped(), "rank 7 is stopped")
+  child:close(0)
+  lu.assertNil(child:stopped())
+end
+
 function TestProcess.test_much_text_blocks_neither_side()
   local child = shell("cat; cat /dev/zero | head -c 300000 >&2")
   local line = ("x"):rep(500000)

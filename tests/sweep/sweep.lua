@@ -554,6 +554,7 @@ end
 -- A limit on the size of files stops the journal as a full disk does.
 function TestSweep:test_a_file_that_cannot_grow_loses_nothing()
   self:sweep_well()
+  self:requests()
   local before = lib.read(self.csv) .. lib.read(self.json)
   local words = {}
   for i, word in ipairs(lib.sweep_command(self.folder, "--fresh")) do words[i] = "'" .. word .. "'" end
@@ -562,7 +563,10 @@ function TestSweep:test_a_file_that_cannot_grow_loses_nothing()
   lu.assertEquals(ended, "exit code 1")
   lu.assertStrMatches(err, "gentables: [^\n]*%.part: cannot be written: [^\n]*File too large[^\n]*\n")
   lu.assertEquals(lib.read(self.csv) .. lib.read(self.json), before)
+  local asked = #self:requests()
+  lu.assertTrue(asked > 1 and asked < 8)
   self:sweep_well()
+  lu.assertEquals(#self:requests(), 8 - (asked - 1)) -- but the last one's answer found no room
   self:has_all_rows()
 end
 

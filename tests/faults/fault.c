@@ -1,0 +1,119 @@
+// Makes a rank of the bench go wrong at a known place: preloaded into the ranks, it stands before MPI's
+// functions (the profiling interface). Signals are raised by the rank itself, so that no test has to hit a
+// moment.
+//
+//   FAULT        KILL, STOP, HANG (in the call); CANDIDATES, PROTOCOL (says that it is of others); or none
+//   FAULT_AT     start, connected, set-up, idle (before a request), warm-up, second (the same,
+//                of the second request), timed, teardown, finalize
+//   FAULT_RANK   who
+//   FAULT_ONCE   a file that is made then; where it is there already, nothing goes wrong
+//   FAULT_LOG    a file to which rank 0 appends a line for each request that is begun
+#include <fcntl.h>
+#include <mpi.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+// Up to there a small cell is verified, once for each of its sets of data (MAX_SHIFTS of bench/cell.h).
+enum { FIRST_TIMED_CALL = 9, TRAIT_PROTOCOL = 0, TRAIT_CANDIDATES = 2 };
+
+static int requests, calls; // so far; and calls of a strategy since the last request
+
+static const char *setting(const char *name) {
+    const char *value = getenv(name);
+    return value != NULL ? value : "";
+}
+
+static int rank(void) {
+    return (int)strtol(setting("OMPI_COMM_WORLD_RANK"), NULL, 10);
+}
+
+// Whether it is this rank's turn, which comes once.
+static bool is_due(void) {
+    if (rank() != (int)strtol(setting("FAULT_RANK"), NULL, 10)) return false;
+    const char *once = getenv("FAULT_ONCE");
+    if (once == NULL) return true;
+    int file = open(once, O_CREAT | O_EXCL | O_WRONLY, 0600);
+    if (file >= 0) close(file);
+    return file >= 0;
+}
+
+static void log_request(void) {
+    FILE *log = rank() == 0 && getenv("FAULT_LOG") != NULL ? fopen(getenv("FAULT_LOG"), "a") : NULL;
+    if (log == NULL) return;
+    fprintf(log, "request %d\n", requests);
+    fclose(log);
+}
+
+static void reach(const char *place) {
+    const char *fault = setting("FAULT");
+    if (strcmp(setting("FAULT_AT"), place) != 0 || !is_due()) return;
+    if (strcmp(fault, "KILL") == 0) raise(SIGKILL);
+    if (strcmp(fault, "STOP") == 0) raise(SIGSTOP);
+    while (strcmp(fault, "HANG") == 0) pause();
+}
+
+int MPI_Init_thread(int *argc, char ***argv, int required, int *provided) {
+    reach("start");
+    int status = PMPI_Init_thread(argc, argv, required, provided);
+    reach("connected");
+    return status;
+}
+
+// The first that ranks do together: what each says of itself.
+int MPI_Allgather(const void *from, int count, MPI_Datatype type, void *to, int to_count,
+                  MPI_Datatype to_type, MPI_Comm comm) {
+    const char *fault = setting("FAULT");
+    int trait = strcmp(fault, "CANDIDATES") == 0 ? TRAIT_CANDIDATES
+                : strcmp(fault, "PROTOCOL") == 0 ? TRAIT_PROTOCOL
+                                                 : -1;
+    uint64_t traits[8];
+    if (trait < 0 || type != MPI_UINT64_T || count > 8 || !is_due()) {
+        return PMPI_Allgather(from, count, type, to, to_count, to_type, comm);
+    }
+    memcpy(traits, from, (size_t)count * sizeof *traits);
+    traits[trait]++;
+    return PMPI_Allgather(traits, count, type, to, to_count, to_type, comm);
+}
+
+int MPI_Comm_dup(MPI_Comm from, MPI_Comm *to) {
+    reach("set-up");
+    return PMPI_Comm_dup(from, to);
+}
+
+// A request comes as bytes.
+int MPI_Bcast(void *data, int count, MPI_Datatype type, int root, MPI_Comm comm) {
+    if (type == MPI_BYTE) reach("idle");
+    int status = PMPI_Bcast(data, count, type, root, comm);
+    if (type != MPI_BYTE) return status;
+    requests++;
+    calls = 0;
+    return status;
+}
+
+// A strategy has a communicator of its own.
+int MPI_Allreduce(const void *from, void *to, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm) {
+    if (requests > 0 && comm != MPI_COMM_WORLD) {
+        if (++calls == 1) {
+            log_request();
+            reach("warm-up");
+            if (requests == 2) reach("second");
+        }
+        if (calls == FIRST_TIMED_CALL) reach("timed");
+    }
+    return PMPI_Allreduce(from, to, count, type, op, comm);
+}
+
+int MPI_Op_free(MPI_Op *op) {
+    reach("teardown");
+    return PMPI_Op_free(op);
+}
+
+int MPI_Finalize(void) {
+    reach("finalize");
+    return PMPI_Finalize();
+}

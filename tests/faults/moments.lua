@@ -1,0 +1,158 @@
+-- A kill at random moments: of a sweep with a stand-in bench, 50 times, so that each write of its files is hit;
+-- and of a sweep under mpirun, or of a rank, some times. Whatever was cut off, rows are whole,
+-- the next sweep goes on after what the journal has, and the table is the one of a sweep that nothing happened
+-- to.
+--
+-- FAULTS_SEED repeats a run, FAULTS_MOMENTS is how many kills under mpirun there are.
+package.path = package.path .. ";" .. arg[0]:match("^(.*/)") .. "?.lua"
+local lu = require "luaunit"
+local file = require "core.file"
+local lib = require "lib"
+local process = require "core.process"
+local rows = require "core.rows"
+
+local SIGKILL = 9
+local KILLS = 50
+local KILLS_UNDER_MPIRUN = tonumber(os.getenv("FAULTS_MOMENTS") or "6")
+
+local seed = tonumber(os.getenv("FAULTS_SEED")) or os.time()
+print("FAULTS_SEED=" .. seed)
+math.randomseed(seed)
+
+local spec = [[
+return { arch = "host", tp = { 2, 4 }, fusions = { "NONE", "RESIDUAL_RMS_NORM" }, hidden_sizes = { 64, 128 },
+  num_tokens = { 4, 8, 16 }, strategies = { "MPI", "ONESHOT", "TWOSHOT" }, limits = { launches = 1 } }
+]]
+local CELLS, ROWS = 24, 36 -- cells of both TP sizes; rows of each
+
+-- ---- what has to hold after each kill ------------------------------------------------------------------------
+
+local function text_of(path) return file.exists(path) and lib.read(path) or "" end
+
+-- The cells that journals have whole.
+local function journaled(folder)
+  local count = 0
+  for _, name in ipairs(assert(file.list(folder))) do
+    if name:find("%.part$") then
+      count = count + select(2, lib.read(folder .. "/" .. name):gsub("\ndone%f[\n]", ""))
+    end
+  end
+  return count
+end
+
+local function rows_are_whole(folder, count, what)
+  for _, name in ipairs(assert(file.list(folder))) do
+    if name:find("%.csv$") then lu.assertEquals(#assert(rows.records(folder .. "/" .. name)), count, what) end
+  end
+end
+
+local function table_of(folder)
+  local ended, _, err = lib.run { lib.gentables, "generate", "--data-dir", folder, "--arch", "host", "--out",
+    folder .. "/tables", "--against", "none" }
+  lu.assertEquals(ended, "exit code 0", err)
+  return lib.read(folder .. "/tables/table.csv")
+end
+
+local function remove_results(folder)
+  for _, name in ipairs(assert(file.list(folder))) do
+    if name:find("^benchmark") then os.remove(folder .. "/" .. name) end
+  end
+end
+
+-- Reads what it says until `seconds` have passed. Returns whether it still runs.
+local function runs_after(child, seconds)
+  local deadline = process.now() + seconds
+  while process.now() < deadline do
+    local _, problem = child:read_line(deadline - process.now())
+    if problem == "end" then return false end
+  end
+  return true
+end
+
+-- ---- with a stand-in ----------------------------------------------------------------------------------------
+
+local TestMoments = {}
+
+local function stand_in_sweep(folder)
+  return assert(process.start(lib.sweep_command(folder), { "STAND_IN_LOG=" .. folder .. "/log" }))
+end
+
+local function requests(folder) return select(2, text_of(folder .. "/log"):gsub("measure id", "")) end
+
+function TestMoments.test_a_sweep_that_is_killed_at_any_moment_goes_on()
+  local whole, folder = lib.scratch(), lib.scratch()
+  lib.write(whole .. "/spec.lua", spec)
+  lib.write(folder .. "/spec.lua", spec)
+  local started = process.now()
+  runs_after(stand_in_sweep(whole), 60)
+  local takes_s, wanted = process.now() - started, table_of(whole)
+  local kept, kills, asked, sweeps = 0, 0, 0, 0
+  while kills < KILLS do
+    local child = stand_in_sweep(folder)
+    local what = ("kill %d, seed %d"):format(kills + 1, seed)
+    if runs_after(child, math.random() * takes_s) then
+      child:kill(SIGKILL)
+      kills, asked = kills + 1, asked + 1
+    end
+    runs_after(child, 60)
+    child:close(60)
+    rows_are_whole(folder, ROWS, what)
+    local has = journaled(folder)
+    -- Less than before only where the files have been written.
+    lu.assertTrue(has >= kept or file.exists(folder .. "/benchmark.tp4.host.csv"), what)
+    kept = has
+    if has == 0 and file.exists(folder .. "/benchmark.tp4.host.csv") then
+      lu.assertEquals(table_of(folder), wanted, what)
+      sweeps = sweeps + 1
+      remove_results(folder)
+    end
+  end
+  local child = stand_in_sweep(folder)
+  lu.assertFalse(runs_after(child, 60))
+  lu.assertEquals(table_of(folder), wanted)
+  -- Each kill cost one cell at most.
+  lu.assertTrue(requests(folder) <= (sweeps + 1) * CELLS + asked)
+  lib.clean(whole)
+  lib.clean(folder)
+end
+
+-- ---- under mpirun -------------------------------------------------------------------------------------------
+
+-- Who may be killed, while a case runs: the sweep itself, or a rank. Nil where there is no rank. (mpirun, killed
+-- by others, cannot take its own files away.)
+local function pick_victim(case)
+  if math.random(0, 2) == 0 then return case.child:pid() end
+  local ranks = case:ranks()
+  return math.tointeger(tonumber(ranks[math.random(1, 2)]))
+end
+
+local function kill(pid) return os.execute(("kill -KILL %d 2>/dev/null"):format(pid)) end
+
+function TestMoments.test_whoever_is_killed_under_mpirun()
+  if lib.skip_without_mpirun() then lu.skip("no mpirun of Open MPI") end
+  local case = lib.new_case()
+  local started = process.now()
+  lu.assertEquals(case:run(), "exit code 0")
+  local takes_s = process.now() - started
+  case:is_finished("before")
+  remove_results(case.folder)
+  for i = 1, KILLS_UNDER_MPIRUN do
+    local what = ("kill %d under mpirun, seed %d"):format(i, seed)
+    case:requests()
+    local kept = journaled(case.folder)
+    case:start()
+    local victim = runs_after(case.child, math.random() * takes_s) and pick_victim(case)
+    if victim then kill(victim) end
+    case:finish()
+    lib.wait_for(assert(process.start({ "cat" })), function() return #case:processes() == 0 end)
+    case:leaves_nothing(what)
+    rows_are_whole(case.folder, 2, what)
+    lu.assertTrue(case:requests() <= 2 - kept + 1, what)
+    if file.exists(case.csv) then remove_results(case.folder) end
+  end
+  lu.assertEquals(case:run(), "exit code 0")
+  case:is_finished("after")
+  case:clean()
+end
+
+return lu.LuaUnit.new():runSuiteByInstances({ { "TestMoments", TestMoments } })
