@@ -35,8 +35,8 @@ end
 
 -- ---- failures ---------------------------------------------------------------------------------
 
--- What stderr says of it, in one line: the bench's own words; or else the launcher's about a rank; or else the
--- last lines, without rules and blank ones.
+-- What stderr says of it, in one line: the bench's own words; or else the launcher's about a rank; or else
+-- the last lines, without rules and blank ones.
 local function last_words(child)
   local lines, of_rank = {}, nil
   for line in child:errors():gmatch("[^\n]+") do
@@ -133,8 +133,8 @@ end
 
 -- Starts a bench of `world_size` ranks: { command = the launcher's words, program, world_size, identity (of
 -- bench.identify), patience (seconds to wait for an answer beyond what it was given; its ranks wait half as
--- long for each other, and so can say who it is that does not answer), strategies (that will be asked for) }. Returns it, with `placement`, `roundtrip_us` and `unavailable` (strategy -> reason); or
--- nil and a failure.
+-- long for each other, and so can say who it is that does not answer), strategies (that will be asked for) }.
+-- Returns it, with `placement`, `roundtrip_us` and `unavailable` (strategy -> reason); or nil and a failure.
 function bench.start(options)
   local argv = table.move(options.command, 1, #options.command, 1, {})
   local timeout = ("%.17g"):format(options.patience / 2)

@@ -82,8 +82,8 @@ local function no_time_of(files, paths)
   return out
 end
 
--- The provenance of the rows of one number of ranks: that of the first file where all are alike; or else a list
--- of the machines of all files, so that what was merged on purpose belongs together.
+-- The provenance of the rows of one number of ranks: that of the first file where all are alike; or else a
+-- list of the machines of all files, so that what was merged on purpose belongs together.
 local function record_of(files, of_size, arch)
   local alike, first = true, nil
   local base = { world_size = of_size.world_size, arch = arch, no_time = no_time_of(files, of_size.paths) }

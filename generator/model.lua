@@ -69,8 +69,8 @@ local function check_rows(entry, path)
     "changed by hand", path, entry.path)
 end
 
--- Reads the provenance of benchmark files, { { path = }... }, where there is one, into them. Raises where they
--- are of several machines, unless all were merged on purpose, or where it tells of other rows.
+-- Reads the provenance of benchmark files, { { path = }... }, where there is one, into them. Raises where
+-- they are of several machines, unless all were merged on purpose, or where it tells of other rows.
 function model.read_provenance(found)
   local first
   for _, entry in ipairs(found) do
@@ -80,9 +80,9 @@ function model.read_provenance(found)
       check_rows(entry, path)
       first = first or { path = path, machine = entry.provenance.machine }
       if not provenance.same_machine(first.machine, entry.provenance.machine) then
-        fail.input("%s: another machine's (%s) than %s (%s); a folder for each would be right, or gentables " ..
-          "merge --across-machines", path, provenance.describe(entry.provenance.machine), first.path,
-          provenance.describe(first.machine))
+        fail.input("%s: another machine's (%s) than %s (%s); a folder for each would be right, or " ..
+          "gentables merge --across-machines", path, provenance.describe(entry.provenance.machine),
+          first.path, provenance.describe(first.machine))
       end
     end
   end

@@ -12,8 +12,8 @@ local DEFAULT_WORST = 5
 
 -- ---- the rows ---------------------------------------------------------------------------------
 
--- The shapes of the rows, in order: { world_size, fusion, ..., rows = { strategy -> record } }. All rows have to
--- be of one machine.
+-- The shapes of the rows, in order: { world_size, fusion, ..., rows = { strategy -> record } }. All rows have
+-- to be of one machine.
 local function shapes_of(paths)
   local by_key, shapes, files = {}, {}, {}
   for i, path in ipairs(paths) do files[i] = { path = path } end

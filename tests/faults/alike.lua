@@ -1,5 +1,5 @@
--- Ranks that are not one bench are named before anything is measured: another binary, other candidates, another
--- protocol, other options.
+-- Ranks that are not one bench are named before anything is measured: another binary, other candidates,
+-- another protocol, other options.
 package.path = package.path .. ";" .. arg[0]:match("^(.*/)") .. "?.lua"
 local lu = require "luaunit"
 local file = require "core.file"

@@ -1,5 +1,5 @@
--- What the tests of faults share: a sweep of two cells under mpirun, in folders of its own, whose ranks go wrong
--- as fault.c is told, and what has to hold afterwards.
+-- What the tests of faults share: a sweep of two cells under mpirun, in folders of its own, whose ranks go
+-- wrong as fault.c is told, and what has to hold afterwards.
 local here = arg[0]:match("^(.*/)")
 package.path = ("%s;%s../sweep/?.lua"):format(package.path, here)
 local lu = require "luaunit"
@@ -135,8 +135,8 @@ function case:leaves_nothing(what)
 end
 
 local function text_of_tables(self, out)
-  local ended, _, err = lib.run { lib.gentables, "generate", "--data-dir", self.folder, "--arch", "host", "--out",
-    out, "--against", "none" }
+  local ended, _, err = lib.run { lib.gentables, "generate", "--data-dir", self.folder, "--arch", "host",
+    "--out", out, "--against", "none" }
   lu.assertEquals(ended, "exit code 0", err)
   local texts = {}
   for _, name in ipairs(assert(file.list(out))) do texts[name] = lib.read(out .. "/" .. name) end
@@ -150,7 +150,8 @@ function case:is_finished(what)
   local ended, out, err = self:run()
   lu.assertEquals(ended, "exit code 0", err)
   lu.assertStrContains(out, "up to date, 2 rows")
-  lu.assertEquals(text_of_tables(self, self.folder .. "/one"), text_of_tables(self, self.folder .. "/other"), what)
+  local one = text_of_tables(self, self.folder .. "/one")
+  lu.assertEquals(text_of_tables(self, self.folder .. "/other"), one, what)
 end
 
 function case:clean() lib.clean(self.folder) end

@@ -1,7 +1,6 @@
--- A kill at random moments: of a sweep with a stand-in bench, 50 times, so that each write of its files is hit;
--- and of a sweep under mpirun, or of a rank, some times. Whatever was cut off, rows are whole,
--- the next sweep goes on after what the journal has, and the table is the one of a sweep that nothing happened
--- to.
+-- A kill at random moments: of a sweep with a stand-in bench, 50 times, so that each write of its files is
+-- hit; and of a sweep under mpirun, or of a rank, some times. Whatever was cut off, rows are whole, the next
+-- sweep goes on after what the journal has, and the table is the one of a sweep that nothing happened to.
 --
 -- FAULTS_SEED repeats a run, FAULTS_MOMENTS is how many kills under mpirun there are.
 package.path = package.path .. ";" .. arg[0]:match("^(.*/)") .. "?.lua"
@@ -25,7 +24,7 @@ return { arch = "host", tp = { 2, 4 }, fusions = { "NONE", "RESIDUAL_RMS_NORM" }
 ]]
 local CELLS, ROWS = 24, 36 -- cells of both TP sizes; rows of each
 
--- ---- what has to hold after each kill ------------------------------------------------------------------------
+-- ---- what has to hold after each kill ---------------------------------------------------------
 
 local function text_of(path) return file.exists(path) and lib.read(path) or "" end
 
@@ -69,7 +68,7 @@ local function runs_after(child, seconds)
   return true
 end
 
--- ---- with a stand-in ----------------------------------------------------------------------------------------
+-- ---- with a stand-in --------------------------------------------------------------------------
 
 local TestMoments = {}
 
@@ -116,10 +115,10 @@ function TestMoments.test_a_sweep_that_is_killed_at_any_moment_goes_on()
   lib.clean(folder)
 end
 
--- ---- under mpirun -------------------------------------------------------------------------------------------
+-- ---- under mpirun -----------------------------------------------------------------------------
 
--- Who may be killed, while a case runs: the sweep itself, or a rank. Nil where there is no rank. (mpirun, killed
--- by others, cannot take its own files away.)
+-- Who may be killed, while a case runs: the sweep itself, or a rank. Nil where there is no rank. (mpirun,
+-- killed by others, cannot take its own files away.)
 local function pick_victim(case)
   if math.random(0, 2) == 0 then return case.child:pid() end
   local ranks = case:ranks()

@@ -1,5 +1,5 @@
--- A rank that is killed, stopped or hangs, whichever it is and wherever it happens: it is named, nothing is left
--- of it, what was measured is whole, and only the cell in flight is measured again.
+-- A rank that is killed, stopped or hangs, whichever it is and wherever it happens: it is named, nothing is
+-- left of it, what was measured is whole, and only the cell in flight is measured again.
 package.path = package.path .. ";" .. arg[0]:match("^(.*/)") .. "?.lua"
 local lu = require "luaunit"
 local lib = require "lib"
@@ -20,8 +20,9 @@ local places = {
   finalize = { when = after_cells },
 }
 local phases = { "start", "set-up", "warm-up", "timed", "teardown" }
-if os.getenv("FAULTS_EVERYWHERE") then phases = { "start", "connected", "set-up", "warm-up", "timed", "teardown",
-  "finalize" } end
+if os.getenv("FAULTS_EVERYWHERE") then
+  phases = { "start", "connected", "set-up", "warm-up", "timed", "teardown", "finalize" }
+end
 
 local verbs = { STOP = "is stopped", HANG = "hangs" }
 

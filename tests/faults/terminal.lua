@@ -1,5 +1,5 @@
--- Ctrl-C at a terminal, wherever the sweep is: it ends with 130 and one line, leaves nothing, and the next one
--- goes on. `script` of util-linux makes the terminal.
+-- Ctrl-C at a terminal, wherever the sweep is: it ends with 130 and one line, leaves nothing, and the next
+-- one goes on. `script` of util-linux makes the terminal.
 package.path = package.path .. ";" .. arg[0]:match("^(.*/)") .. "?.lua"
 local lu = require "luaunit"
 local file = require "core.file"
@@ -20,8 +20,7 @@ function TestTerminal:setUp() self.case = lib.new_case() end
 
 function TestTerminal:tearDown() self.case:clean() end
 
--- Sweeps at a terminal and presses Ctrl-C once `is_due`. Returns what the terminal showed; its first line is the
--- exit code.
+-- Sweeps at a terminal and presses Ctrl-C once `is_due`. Returns the exit code and what the terminal showed.
 function TestTerminal:press_when(is_due, environment)
   local words = {}
   for i, word in ipairs(self.case:command()) do words[i] = "'" .. word .. "'" end
@@ -46,7 +45,7 @@ end
 function TestTerminal:is_interrupted(is_due, environment)
   local status, shown = self:press_when(is_due, environment)
   lu.assertEquals(status, "130", shown)
-  lu.assertStrContains(shown, "gentables: interrupted by SIGINT; the same command goes on where this one stopped")
+  lu.assertStrContains(shown, "gentables: interrupted by SIGINT; the same command goes on where this one")
   lu.assertEquals(select(2, shown:gsub("gentables: ", "")), 1, shown)
   self.case:leaves_nothing(shown)
 end

@@ -12,7 +12,7 @@ sed 's/"cpu": "[^"]*"/"cpu": "another CPU"/' "$host/benchmark.tp4.host.json" >"$
 # refused COMMAND...: one line names the file and both machines.
 refused() {
     ends_with 2 "$GENTABLES" "$@"
-    one_line "$data/benchmark.tp4.host.json: another machine's \(another CPU, .*\) than $data/benchmark.tp2.host.json"
+    one_line "tp4.host.json: another machine's \(another CPU, .*\) than $data/benchmark.tp2.host.json"
     one_line "or gentables merge --across-machines"
 }
 rows="--rows $data/benchmark.tp2.host.csv --rows $data/benchmark.tp4.host.csv"
@@ -21,7 +21,8 @@ refused generate --data-dir "$data" --arch host --out "$WORK/out"
 refused check --data-dir "$data" --arch host --tables "$host"
 # shellcheck disable=SC2086
 refused regret --table "$host/table.csv" $rows
-awk -F, -v OFS=, 'NR == 2 { kept = $9; $9 = $11; $11 = kept } { print }' "$host/table.csv" >"$WORK/changed.csv"
+awk -F, -v OFS=, 'NR == 2 { kept = $9; $9 = $11; $11 = kept } { print }' "$host/table.csv" \
+    >"$WORK/changed.csv"
 # shellcheck disable=SC2086
 refused diff "$host/table.csv" "$WORK/changed.csv" $rows
 
