@@ -1,5 +1,6 @@
 #!/bin/sh
-# How long `gentables generate` takes, as a multiple of reading the same bytes: prints figures, judges none.
+# How long `gentables generate` and `gentables diff` take, as a multiple of reading the same bytes: prints
+# figures, judges none.
 #
 #   sh tests/perf/generate.sh [GENTABLES]     default: build/bin/gentables; needs python3
 #
@@ -67,5 +68,15 @@ for size in small large; do
     for formats in table trtllm,c,table; do
         say "generate --formats $formats" "$(least "$runs" "$gentables" generate --data-dir "$data" \
             --arch sm90 --formats "$formats" --out "$out")" "$reference"
+    done
+    say "generate, all formats" "$(least "$runs" "$gentables" generate --data-dir "$data" \
+        --arch sm90 --out "$out")" "$reference"
+    # Against the table of other rows, of which most cells differ, and against itself.
+    python3 "$here/make_rows.py" "$work/other" "$size" 2
+    "$gentables" generate --data-dir "$work/other" --arch sm90 --formats table --out "$work/old" >/dev/null
+    "$gentables" generate --data-dir "$data" --arch sm90 --formats table --out "$work/new" >/dev/null
+    for old in old new; do
+        say "diff --rows, against the $old one" "$(least "$runs" sh -c '"$@" || [ $? = 1 ]' sh \
+            "$gentables" diff "$work/$old/table.csv" "$work/new/table.csv" --rows "$data")" "$reference"
     done
 done
