@@ -1,13 +1,18 @@
--- What an artifact answers: compiles the header or table as its users do and asks its own lookup; a table.csv
--- is looked up as the C header looks it up, by the nearest size.
+-- What an artifact answers: compiles the header or table as its users do and asks its own lookup. A table.csv
+-- is looked up as the C header looks it up, by the nearest size; thresholds.json by bytes.
 --
---   local answers = ask.artifact("tables/host/allreduce_table.h", shapes)
+--   local answers, facts = ask.artifact("tables/host/allreduce_table.h", shapes, { sm = 90 })
 --
--- shapes are { world_size =, fusion =, hidden_size =, num_tokens = }; answers[i] is { strategy =,
--- measured = }, the strategy nil where the artifact has no answer.
+-- shapes are { world_size =, dtype =, op =, mode =, fusion =, hidden_size =, num_tokens = }. answers[i] is
+-- { strategy =, measured =, cell = }: the strategy nil where the artifact has no answer; the cell a text that
+-- shapes share where one choice was made for them, nil where none was or nothing tells. facts: { cells = whether
+-- answers have cells, dtype =, op =, fusion = of all that it holds, or nil }. sm is for headers that hold several.
 local fail = require "fail"
 local file = require "core.file"
+local json = require "json"
 local lists = require "lists"
+local lookup = require "lookup"
+local plan = require "plan"
 local process = require "core.process"
 local tables = require "core.table"
 local template = require "template"
@@ -42,20 +47,35 @@ local function run(argv, input, seconds)
   return lines
 end
 
--- The lines that a program made of `source` answers to `input`.
-local function compile_and_run(path, compiler, suffix, source, input)
+local function remove_all(made)
+  for i = #made, 1, -1 do os.remove(made[i]) end
+end
+
+-- The lines that a program made of `source` answers to `input`. `others`: { { folder } or
+-- { path, text }... } of files that it includes; nil: none.
+local function compile_and_run(path, compiler, suffix, source, input, others)
   local folder = os.tmpname()
   os.remove(folder)
   fail.unless(file.make_folder(folder))
   local code, program = folder .. "/ask." .. suffix, folder .. "/ask"
+  local made = { folder, code, program }
+  for _, other in ipairs(others or {}) do
+    made[#made + 1] = folder .. "/" .. (other.folder or other.path)
+    if other.folder then
+      fail.unless(file.make_folder(made[#made]))
+    else
+      fail.unless(file.write(made[#made], other.text))
+    end
+  end
   fail.unless(file.write(code, source))
-  local lines, problem = run({ compiler, "-O1", "-o", program, code }, "", COMPILE_S)
+  table.move({ code, program }, 1, 2, #made + 1, made)
+  local lines, problem = run({ compiler, "-O1", "-I", folder, "-o", program, code }, "", COMPILE_S)
   local what = "does not compile with " .. compiler
   if lines then
     lines, problem = run({ program }, input, ANSWER_S)
     what = "its lookup did not answer"
   end
-  for _, made in ipairs { code, program, folder } do os.remove(made) end
+  remove_all(made)
   if not lines then fail.input("%s: %s (%s)", path, what, problem) end
   return lines
 end
@@ -76,68 +96,156 @@ local function render(name, model)
   return fail.unless(template.load(gentables.home .. "/templates/regret/" .. name .. ".tmpl"))(model)
 end
 
-local function ask_header(path, prefix, shapes)
-  local source = render("c", { path = absolute(path), prefix = prefix })
+-- The data type and operation that the first lines of a C header say it is of.
+local function said_of(text)
+  local dtype, op = text:match("should take: ([%w_]+), ([%w_]+), TP ")
+  return { cells = true, dtype = dtype, op = op }
+end
+
+local function ask_header(path, text, prefix, shapes)
+  local facts = said_of(text)
+  facts.cells = text:find("struct " .. prefix .. "_row", 1, true) ~= nil
+  local source = render("c", { path = absolute(path), prefix = prefix, tells_cells = facts.cells })
   local answers = compile_and_run(path, os.getenv("CC") or "cc", "c", source, input_of(shapes))
   for i, line in ipairs(answers) do
-    local name, measured = line:match("^(%S+) ([01])$")
-    answers[i] = { strategy = name, measured = measured == "1" }
+    local name, measured, cell = line:match("^(%S+) ([01]) (%S+)$")
+    local is_cell = cell ~= "-" and cell ~= "-1"
+    answers[i] = { strategy = name, measured = measured == "1", cell = is_cell and cell or nil }
+  end
+  return answers, facts
+end
+
+local strategy_by_number = {}
+for _, strategy in ipairs(lists.strategies) do
+  if strategy.trtllm then strategy_by_number[strategy.trtllm] = strategy.name end
+end
+
+-- Lines of a number and a cell to answers.
+local function numbers_to_answers(lines)
+  local answers = {}
+  for i, line in ipairs(lines) do
+    local number, cell = line:match("^(%S+) (%S+)$")
+    answers[i] = { strategy = strategy_by_number[tonumber(number)], measured = cell ~= "-1",
+      cell = cell ~= "-1" and cell or nil }
   end
   return answers
 end
 
-local function ask_trtllm(path, name, shapes)
-  local by_number = {}
-  for _, strategy in ipairs(lists.strategies) do
-    if strategy.trtllm then by_number[strategy.trtllm] = strategy.name end
-  end
+local function ask_fragment(path, name, shapes)
   local source = render("trtllm", { path = absolute(path), name = name })
-  local answers = compile_and_run(path, os.getenv("CXX") or "c++", "cpp", source, input_of(shapes))
-  for i, line in ipairs(answers) do
-    answers[i] = { strategy = by_number[tonumber(line)], measured = tonumber(line) ~= -1 }
+  local lines = compile_and_run(path, os.getenv("CXX") or "c++", "cpp", source, input_of(shapes))
+  return numbers_to_answers(lines), { cells = true }
+end
+
+-- What stands in for the headers of TensorRT-LLM that its customAllReduceUtils.h includes.
+local function trtllm_world(text, sm)
+  local strategies = {}
+  for _, strategy in ipairs(lists.strategies) do
+    if strategy.trtllm then strategies[#strategies + 1] = strategy end
   end
-  return answers
+  local others = { { path = "trtllm_world.h",
+    text = render("trtllm_world.h", { sm = sm, strategies = strategies }) } }
+  local folders = {}
+  for name in text:gmatch('#include "([%w_/]+%.h)"') do
+    local folder = ""
+    for part in name:gmatch("([%w_]+)/") do
+      folder = folder .. (folder == "" and "" or "/") .. part
+      if not folders[folder] then others[#others + 1] = { folder = folder } end
+      folders[folder] = true
+    end
+    others[#others + 1] = { path = name, text = '#include "trtllm_world.h"\n' }
+  end
+  table.sort(others, function(a, b) -- folders first, and parents before what is in them
+    if (a.folder ~= nil) ~= (b.folder ~= nil) then return a.folder ~= nil end
+    return (a.folder or a.path) < (b.folder or b.path)
+  end)
+  return others
+end
+
+local function ask_trtllm_header(path, text, shapes, sm)
+  if not sm then
+    fail.input("%s: holds several SM versions, and no file of rows is named after one; --sm 90 would say " ..
+      "which is asked", path)
+  end
+  local has_axes = text:find("AllReduceTableAxesOf", 1, true) ~= nil
+  local source = render("trtllm_header", { path = absolute(path), sm = sm, has_axes = has_axes,
+    fusions = lists.fusions })
+  local lines = compile_and_run(path, os.getenv("CXX") or "c++", "cpp", source, input_of(shapes),
+    trtllm_world(text, sm))
+  return numbers_to_answers(lines), { cells = true }
 end
 
 -- ---- loaded -----------------------------------------------------------------------------------
 
--- The value of an ascending axis that is nearest as a ratio, the smaller of two that are as near.
-local function nearest(axis, value)
-  for i = 1, #axis - 1 do
-    if value * value <= axis[i] * axis[i + 1] then return axis[i] end
+-- The block of a table that answers for a shape: its own; else one of its TP size, as other formats hold.
+local function block_for(blocks, shape)
+  local other
+  for _, block in ipairs(blocks) do
+    if block.world_size == shape.world_size and lists.contains(block.fusions, shape.fusion) then
+      local same = block.dtype == shape.dtype and block.op == shape.op
+      if same and block.mode == shape.mode then return block end
+      if same then other = other or block end
+    end
   end
-  return axis[#axis]
+  return other
 end
 
 local function ask_table(path, shapes)
   local table_of, problem = tables.read(path)
   if not table_of then fail.input("%s", problem) end
-  local blocks, answers = {}, {}
-  for _, block in ipairs(table_of:blocks()) do
-    blocks[block.world_size] = blocks[block.world_size] or block
-  end
+  local blocks, answers = table_of:blocks(), {}
   for i, shape in ipairs(shapes) do
-    local block = blocks[shape.world_size]
-    local cell = block and lists.contains(block.fusions, shape.fusion) and table_of:find {
-      world_size = block.world_size, dtype = block.dtype, op = block.op, mode = block.mode,
-      fusion = shape.fusion, hidden_size = nearest(block.hidden_sizes, shape.hidden_size),
-      num_tokens = nearest(block.num_tokens, shape.num_tokens) }
-    answers[i] = { strategy = cell and cell.strategy or nil, measured = cell ~= nil and cell ~= false }
+    local block = block_for(blocks, shape)
+    local at = block and { world_size = block.world_size, dtype = block.dtype, op = block.op, mode = block.mode,
+      fusion = shape.fusion,
+      hidden_size = block.hidden_sizes[lookup.nearest(block.hidden_sizes, shape.hidden_size)],
+      num_tokens = block.num_tokens[lookup.nearest(block.num_tokens, shape.num_tokens)] }
+    local cell = at and table_of:find(at)
+    answers[i] = { strategy = cell and cell.strategy, measured = cell ~= nil,
+      cell = cell and plan.key(at) }
   end
-  return answers
+  return answers, { cells = true }
+end
+
+-- The rules of a world size, or nil, and the place of the one that holds a size: up to max_bytes, inclusive.
+local function rule_of(document, world_size, size_bytes)
+  local world = document.world_sizes[tostring(world_size)]
+  for place, rule in ipairs(world and world.rules or {}) do
+    if type(rule.max_bytes) ~= "number" or size_bytes <= rule.max_bytes then return rule, place end
+  end
+end
+
+local function ask_thresholds(path, text, shapes)
+  local document = json.decode(text)
+  if type(document) ~= "table" or type(document.world_sizes) ~= "table" then
+    fail.input("%s: is no file of thresholds; gentables generate --formats thresholds writes one", path)
+  end
+  local answers = {}
+  for i, shape in ipairs(shapes) do
+    local bytes = shape.hidden_size * shape.num_tokens * lists.find("dtypes", shape.dtype).bytes
+    local rule, place = rule_of(document, shape.world_size, bytes)
+    answers[i] = { strategy = rule and rule.strategy or document.fallback, measured = rule ~= nil,
+      cell = rule and shape.world_size .. " " .. place }
+  end
+  return answers, { cells = true, dtype = document.dtype, op = document.op, fusion = "NONE" }
 end
 
 -- ---- which ------------------------------------------------------------------------------------
 
 -- Asks the artifact at `path`, told by what it holds. Raises where it is none.
-function ask.artifact(path, shapes)
+function ask.artifact(path, shapes, options)
   local text = fail.unless(file.read(path))
   local prefix = text:match("static inline enum ([%w_]+)_strategy [%w_]+_select%(")
-  if prefix then return ask_header(path, prefix, shapes) end
+  if prefix then return ask_header(path, text, prefix, shapes) end
+  if text:find("selectStrategyLookUpTable", 1, true) then
+    return ask_trtllm_header(path, text, shapes, options and options.sm)
+  end
   local name = text:match("AllReduceBestStrategyTableType%s+(AllReduceBestStrategyTableSM%d+)%s*=")
-  if name then return ask_trtllm(path, name, shapes) end
+  if name then return ask_fragment(path, name, shapes) end
   if text:find("^arch,world_size,") then return ask_table(path, shapes) end
-  fail.input("%s: is none of allreduce_table.h, generated_lookup_table.cpp and table.csv", path)
+  if text:find('"gentables thresholds"', 1, true) then return ask_thresholds(path, text, shapes) end
+  fail.input("%s: is none of allreduce_table.h, customAllReduceUtils.h, generated_lookup_table.cpp, " ..
+    "thresholds.json and table.csv", path)
 end
 
 return ask

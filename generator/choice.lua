@@ -1,7 +1,8 @@
 -- How a table is to be chosen, as the command line or the spec says it: among which strategies, for which
 -- shapes, against which table. What it means stands in select.c.
 --
--- A spec says it as choice = { numerics = "same-as=MPI", workload = "workload.csv", at = "corner" }.
+-- A spec says it as choice = { numerics = "same-as=MPI", workload = "workload.csv", at = "corner",
+-- regret = 0.01 }.
 local fail = require "fail"
 local file = require "core.file"
 local lists = require "lists"
@@ -18,6 +19,8 @@ choice.options = {
     help = "shapes that count, as tokens,hidden_size,weight (default: all)" },
   { name = "choose", value = "WHAT",
     help = "bin: for all shapes that a lookup sends to a cell; corner: for the cell's own (default: bin)" },
+  { name = "regret", value = "SHARE",
+    help = "what a cell may lose for fewer thresholds, beside noise (default: 0; formats by bytes 0.02)" },
 }
 
 -- ---- numerics ---------------------------------------------------------------------------------
@@ -109,6 +112,17 @@ local function at_corner(text, where)
   return true
 end
 
+-- What a cell may lose for the sake of fewer thresholds; nil: not said.
+local function regret_of(value, where)
+  if value == nil then return nil end
+  local share = tonumber(value)
+  if not share or share < 0 or share ~= share or share == math.huge then
+    fail.input("%s: %s is no share of time; a number from 0 on, such as 0.01, would be right", where,
+      tostring(value))
+  end
+  return share
+end
+
 -- The file that a spec beside the rows names.
 local function beside(data_dir, path)
   return path and (path:sub(1, 1) == "/" and path or data_dir .. "/" .. path)
@@ -128,6 +142,7 @@ function choice.apply(source, args, folder)
   source.same_bits_as = choice.numerics(args.numerics or said.numerics,
     args.numerics and "--numerics" or "the spec's numerics")
   source.corner = at_corner(args.choose or said.at, args.choose and "--choose" or "the spec's choice at")
+  source.regret = regret_of(args.regret or said.regret, args.regret and "--regret" or "the spec's regret")
   source.workload_path = args.workload or beside(source.data_dir, said.workload)
   source.workload = source.workload_path and choice.read_workload(source.workload_path)
   source.stays = against and incumbent_of(against, source.arch, args.against ~= nil)

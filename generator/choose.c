@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "borders.h"
 #include "large.h"
 #include "parallel.h"
 #include "select.h"
@@ -290,24 +291,24 @@ static void drop_other_bits(struct choosing_plane *plane) {
 // ---- choosing a row
 
 struct row_of_cells {
-    struct select_cell *cells;
-    struct candidate *candidates; // [cell][strategy]
-    bool *may_win;
+    struct border_point *points;   // by cell; its options stand in the order of its candidates
+    struct candidate *candidates;  // [cell][strategy]
+    struct border_option *options; // the same
     struct loss *losses;
 };
 
 static bool allocate_row(struct row_of_cells *row, size_t tokens, size_t strategies) {
-    row->cells = calloc(tokens + 1, sizeof *row->cells);
+    row->points = calloc(tokens + 1, sizeof *row->points);
     row->candidates = malloc((tokens * strategies + 1) * sizeof *row->candidates);
-    row->may_win = malloc(tokens * strategies + 1);
+    row->options = malloc((tokens * strategies + 1) * sizeof *row->options);
     row->losses = malloc((strategies + 1) * sizeof *row->losses);
-    return row->cells != NULL && row->candidates != NULL && row->may_win != NULL && row->losses != NULL;
+    return row->points != NULL && row->candidates != NULL && row->options != NULL && row->losses != NULL;
 }
 
 static void free_row(struct row_of_cells *row) {
-    free(row->cells);
+    free(row->points);
     free(row->candidates);
-    free(row->may_win);
+    free(row->options);
     free(row->losses);
 }
 
@@ -331,18 +332,23 @@ static struct candidate candidate_of(const struct choosing_plane *plane, size_t 
     };
 }
 
-// Who is within noise of the cell's best; where the incumbent is among them, it alone.
-static void find_who_may_win(const struct choosing *choosing, size_t cell, struct select_cell *of,
-                             bool *may_win) {
-    size_t best = select_best(of->candidates, of->count);
+// Who may win a cell: those within noise of its best, or where the incumbent is among them, it alone; and
+// those that lose no more than may be lost for the sake of fewer borders.
+static void find_who_may_win(const struct choosing *choosing, size_t cell, const struct candidate *candidates,
+                             size_t count, struct border_option *options) {
+    const struct candidate *best = &candidates[select_best(candidates, count)];
     uint8_t incumbent = choosing->incumbents == NULL ? NAME_NONE : choosing->incumbents[cell];
+    double regret = choosing->selection->regret;
     bool stays = false;
-    for (size_t i = 0; i < of->count; i++) {
-        may_win[i] = i == best || select_is_within_noise(&of->candidates[best], &of->candidates[i]);
-        stays = stays || (may_win[i] && of->candidates[i].strategy == incumbent);
+    for (size_t i = 0; i < count; i++) {
+        bool within = &candidates[i] == best || select_is_within_noise(best, &candidates[i]);
+        options[i] = (struct border_option){candidates[i].badness, candidates[i].strategy, within};
+        stays = stays || (within && candidates[i].strategy == incumbent);
     }
-    for (size_t i = 0; stays && i < of->count; i++) may_win[i] = of->candidates[i].strategy == incumbent;
-    of->may_win = may_win;
+    for (size_t i = 0; i < count; i++) {
+        if (stays) options[i].allowed = options[i].strategy == incumbent;
+        if (regret > 0 && options[i].badness - best->badness <= regret) options[i].allowed = true;
+    }
 }
 
 static void fill_cell(struct choosing_plane *plane, struct row_of_cells *row, size_t hidden, size_t tokens) {
@@ -351,22 +357,26 @@ static void fill_cell(struct choosing_plane *plane, struct row_of_cells *row, si
     const struct plane levels = {plane->levels, width, plane->block->hidden_sizes.count,
                                  plane->block->num_tokens.count};
     struct candidate *candidates = row->candidates + tokens * width;
+    struct border_option *options = row->options + tokens * width;
     size_t count = 0;
     bins_losses(&levels, &plane->bins, hidden, tokens, row->losses);
     for (size_t s = 0; s < width; s++) {
         if (!isinf(row->losses[s].expected))
             candidates[count++] = candidate_of(plane, s, cell, &row->losses[s]);
     }
-    row->cells[tokens] = (struct select_cell){.candidates = candidates, .count = count};
-    if (count == 0) return;
-    find_who_may_win(choosing, plane->first_cell + cell, &row->cells[tokens], row->may_win + tokens * width);
+    row->points[tokens] = (struct border_point){.options = options, .count = count};
+    if (count > 0) find_who_may_win(choosing, plane->first_cell + cell, candidates, count, options);
 }
 
-static struct cell cell_of(const struct choosing_plane *plane, const struct select_cell *of, size_t cell) {
+static struct cell cell_of(const struct choosing_plane *plane, const struct row_of_cells *of, size_t hidden,
+                           size_t tokens) {
     const struct rows *rows = plane->choosing->rows;
-    if (of->count == 0) return table_unmeasured;
-    const struct candidate *winner = &of->candidates[of->winner];
-    struct choice choice = select_describe(of->candidates, of->count, of->winner);
+    const struct border_point *point = &of->points[tokens];
+    const struct candidate *candidates = of->candidates + tokens * plane->strategy_count;
+    if (point->chosen == BORDER_NONE) return table_unmeasured;
+    const struct candidate *winner = &candidates[point->chosen];
+    struct choice choice = select_describe(candidates, point->count, point->chosen);
+    size_t cell = hidden * plane->block->num_tokens.count + tokens;
     uint32_t row = plane->row_of[plane->place_of[winner->strategy] * plane->cells + cell];
     return (struct cell){
         .time_us = row == NO_ROW ? exp2(winner->level) : rows->row[row].time_us,
@@ -375,7 +385,7 @@ static struct cell cell_of(const struct choosing_plane *plane, const struct sele
         .regret = choice.regret,
         .bound_us = row == NO_ROW || rows->detail == NULL ? NAN : rows->detail[row].bound_us,
         .strategy = winner->strategy,
-        .runner_up = choice.runner_up == NO_RUNNER_UP ? NAME_NONE : of->candidates[choice.runner_up].strategy,
+        .runner_up = choice.runner_up == NO_RUNNER_UP ? NAME_NONE : candidates[choice.runner_up].strategy,
         .placement = row == NO_ROW ? NAME_NONE : rows->row[row].placement,
         .derived = row == NO_ROW,
     };
@@ -387,9 +397,9 @@ static bool choose_rows(struct choosing_plane *plane) {
     bool ok = allocate_row(&row, tokens, plane->strategy_count);
     for (size_t h = 0; ok && h < hidden_sizes; h++) {
         for (size_t t = 0; t < tokens; t++) fill_cell(plane, &row, h, t);
-        ok = select_row(row.cells, tokens);
+        ok = borders_choose(row.points, tokens);
         struct cell *cells = plane->choosing->table->cells + plane->first_cell + h * tokens;
-        for (size_t t = 0; ok && t < tokens; t++) cells[t] = cell_of(plane, &row.cells[t], h * tokens + t);
+        for (size_t t = 0; ok && t < tokens; t++) cells[t] = cell_of(plane, &row, h, t);
     }
     free_row(&row);
     return ok;

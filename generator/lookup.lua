@@ -2,6 +2,8 @@
 -- the floor of log2. The header's template and the pages take it from here.
 --
 --   lookup.borders{ 64, 256 } -> { 128, 2147483647 }: the largest size that each value answers for
+--   lookup.nearest({ 64, 256 }, 100) -> 1: the place of the value that answers, by these borders
+--   lookup.floor({ 64, 256 }, 100) -> 1: the place of the largest that is not above it; nil below all
 local lookup = {}
 
 lookup.largest = 2147483647
@@ -21,6 +23,19 @@ function lookup.borders(axis)
   for i = 1, #axis - 1 do out[i] = border(axis[i], axis[i + 1]) end
   out[#axis] = lookup.largest
   return out
+end
+
+function lookup.nearest(axis, value)
+  for i = 1, #axis - 1 do
+    if value * value <= axis[i] * axis[i + 1] then return i end
+  end
+  return #axis
+end
+
+function lookup.floor(axis, value)
+  for i = #axis, 1, -1 do
+    if axis[i] <= value then return i end
+  end
 end
 
 return lookup

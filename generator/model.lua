@@ -147,6 +147,7 @@ local function select_table(source, candidates, lookup)
     source.tables[key] = fail.unless(tables.select(source.rows, { candidates = candidates,
       loopback = source.loopback, cells = source.cells, only_cells = #source.cells > 0, lookup = lookup,
       derived = derived_times(source), same_bits_as = source.same_bits_as, workload = source.workload,
+      regret = source.regret,
       incumbent = lookup == "nearest" and source.stays or nil }))
   end
   return source.tables[key]

@@ -7,6 +7,7 @@
 #include <lauxlib.h>
 #include <stddef.h>
 
+int luaopen_core_borders(lua_State *lua);
 int luaopen_core_file(lua_State *lua);
 int luaopen_core_kernel_csv(lua_State *lua);
 int luaopen_core_process(lua_State *lua);
@@ -16,10 +17,15 @@ int luaopen_core_table(lua_State *lua);
 int luaopen_core_workers(lua_State *lua);
 
 static const struct luaL_Reg gentables_modules[] = {
-    {"core.file", luaopen_core_file},       {"core.kernel_csv", luaopen_core_kernel_csv},
-    {"core.process", luaopen_core_process}, {"core.rows", luaopen_core_rows},
-    {"core.system", luaopen_core_system},   {"core.table", luaopen_core_table},
-    {"core.workers", luaopen_core_workers}, {NULL, NULL},
+    {"core.borders", luaopen_core_borders},
+    {"core.file", luaopen_core_file},
+    {"core.kernel_csv", luaopen_core_kernel_csv},
+    {"core.process", luaopen_core_process},
+    {"core.rows", luaopen_core_rows},
+    {"core.system", luaopen_core_system},
+    {"core.table", luaopen_core_table},
+    {"core.workers", luaopen_core_workers},
+    {NULL, NULL},
 };
 
 #endif

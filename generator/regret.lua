@@ -1,5 +1,6 @@
 -- gentables regret: what an artifact's choices lose on rows that it was not made from. Asks the artifact's
--- own lookup (ask.lua), so that what is judged is what its users get, bins and fallbacks included.
+-- own lookup (ask.lua), so that what is judged is what its users get, bins and fallbacks included; and beside
+-- it, of the same choices, the lookup by the floor of log2 that TensorRT-LLM has.
 local ask = require "ask"
 local fail = require "fail"
 local json = require "json"
@@ -91,23 +92,151 @@ local function judge(shapes, answers)
   return found
 end
 
+-- ---- cells that answer for several shapes ------------------------------------------------------
+
+-- The least that one choice for all shapes of a cell loses at its worst of them, and certainly; nil where no
+-- strategy has a row at each.
+local function least_loss(shapes)
+  local least
+  for name in pairs(shapes[1].rows) do
+    local most = 0
+    for _, shape in ipairs(shapes) do
+      local _, certain = regret_at(shape, name)
+      most = certain and most and math.max(most, certain)
+    end
+    if most and (not least or most < least) then least = most end
+  end
+  return least
+end
+
+-- Different shapes that the lookup sends to one cell: { cells, shapes, torn = cells for all of whose shapes no
+-- one choice is right, loss = the most that such a cell loses at least }; nil where nothing tells the cells.
+local function aliased(shapes, answers, facts)
+  if not facts.cells then return nil end
+  local by_cell, order = {}, {}
+  for i, answer in ipairs(answers) do
+    if answer.cell then
+      if not by_cell[answer.cell] then
+        by_cell[answer.cell] = {}
+        order[#order + 1] = by_cell[answer.cell]
+      end
+      table.insert(by_cell[answer.cell], shapes[i])
+    end
+  end
+  local found = { cells = 0, shapes = 0, torn = 0, loss = 0 }
+  for _, of_cell in ipairs(order) do
+    if #of_cell > 1 then
+      local loss = least_loss(of_cell) or 0
+      found.cells, found.shapes = found.cells + 1, found.shapes + #of_cell
+      if loss > 0 then found.torn, found.loss = found.torn + 1, math.max(found.loss, loss) end
+    end
+  end
+  return found
+end
+
+-- ---- two lookups ------------------------------------------------------------------------------
+
+local function floor_of(value)
+  local power = 1
+  while 2 * power <= value do power = 2 * power end
+  return power
+end
+
+-- The shape that TensorRT-LLM's lookup takes for this one: TP 3 reads the row of TP 2, 2880 that of 2048.
+local function floored(shape)
+  local out = plan.record(shape)
+  for _, axis in ipairs { "world_size", "hidden_size", "num_tokens" } do out[axis] = floor_of(shape[axis]) end
+  return out
+end
+
+-- The SM version that the rows' files are named after; nil: none, or several.
+local function sm_of(paths)
+  local found
+  for _, path in ipairs(paths) do
+    local sm = path:match("benchmark%.tp%d+%.sm(%d+)[^/]*%.csv$")
+    if not sm or found and found ~= sm then return nil end
+    found = sm
+  end
+  return math.tointeger(tonumber(found))
+end
+
+-- What the artifact answers, by its own lookup and by the floor of log2: { answers, floored, facts }.
+local function ask_both(path, shapes, sm)
+  local asked = table.move(shapes, 1, #shapes, 1, {})
+  for i, shape in ipairs(shapes) do asked[#shapes + i] = floored(shape) end
+  local answers, facts = ask.artifact(path, asked, { sm = sm })
+  local by_floor = table.move(answers, #shapes + 1, 2 * #shapes, 1, {})
+  for i, answer in ipairs(by_floor) do
+    by_floor[i] = { strategy = answer.strategy, measured = answer.measured,
+      cell = answer.measured and plan.key(asked[#shapes + i]) or nil }
+  end
+  return { answers = table.move(answers, 1, #shapes, 1, {}), floored = by_floor, facts = facts }
+end
+
+-- The shapes that the artifact is about, where it says so, and how many it is not about.
+local function kept(shapes, answers, facts)
+  local kept_shapes, kept_answers = {}, {}
+  for i, shape in ipairs(shapes) do
+    local is_of = true
+    for _, axis in ipairs { "dtype", "op", "fusion" } do
+      is_of = is_of and (facts[axis] or shape[axis]) == shape[axis]
+    end
+    if is_of then
+      kept_shapes[#kept_shapes + 1], kept_answers[#kept_answers + 1] = shape, answers[i]
+    end
+  end
+  return kept_shapes, kept_answers, #shapes - #kept_shapes
+end
+
+-- All that is found of one lookup.
+local function judge_lookup(shapes, answers, facts)
+  local of, given, others = kept(shapes, answers, facts)
+  local found = judge(of, given)
+  found.others, found.aliased = others, aliased(of, given, facts)
+  return found
+end
+
 -- ---- what to say ------------------------------------------------------------------------------
 
 local function percent(share) return ("%.2f %%"):format(100 * share) end
 
-local function say(path, found)
-  print(("%s: %d shapes asked"):format(path, found.shapes))
-  if found.unmeasured > 0 then
-    print(("  %d answered by the fallback: not measured"):format(found.unmeasured))
+local function counted(count, noun) return ("%d %s%s"):format(count, noun, count == 1 and "" or "s") end
+
+local function say_aliased(found)
+  if not found then
+    print("  which shapes share a cell: its lookup does not tell")
+  elseif found.cells == 0 then
+    print("  no cell answers for several of the shapes")
+  else
+    print(("  %s for several shapes, %d in all; for %d of them no one choice is right at each%s"):format(
+      found.cells == 1 and "1 cell answers" or counted(found.cells, "cell") .. " answer", found.shapes,
+      found.torn, found.torn > 0 and (", at a loss of up to " .. percent(found.loss)) or ""))
   end
-  if found.unanswered > 0 then
-    print(("  %d have no row of the strategy that was answered, and are not judged"):format(found.unanswered))
-  end
-  print(("  %-34s %10s %10s %10s"):format("regret", "mean", "p99", "worst"))
+end
+
+local function say_lookup(title, found)
+  print(("  %-36s %10s %10s %10s"):format(title, "mean", "p99", "worst"))
   for _, line in ipairs { { "outside the rows' intervals", found.certain }, { "as measured", found.raw } } do
-    print(("  %-34s %10s %10s %10s"):format(line[1], percent(line[2].mean), percent(line[2].p99),
+    print(("    %-34s %10s %10s %10s"):format(line[1], percent(line[2].mean), percent(line[2].p99),
       percent(line[2].worst)))
   end
+  if found.unmeasured > 0 then
+    print(("  %s answered by the fallback: not measured"):format(counted(found.unmeasured, "shape")))
+  end
+  if found.unanswered > 0 then
+    print(("  %s without a row of the strategy that was answered, not judged"):format(
+      counted(found.unanswered, "shape")))
+  end
+  say_aliased(found.aliased)
+end
+
+local function say(path, found, by_floor)
+  print(("%s: %s asked"):format(path, counted(found.shapes, "shape")))
+  if found.others > 0 then
+    print(("  %s of another data type, operation or fusion left out"):format(counted(found.others, "shape")))
+  end
+  say_lookup("regret", found)
+  say_lookup("by the floor of log2 (TensorRT-LLM)", by_floor)
 end
 
 local function say_worst(found, count)
@@ -119,7 +248,7 @@ local function say_worst(found, count)
   end
 end
 
-local function print_json(path, found)
+local function worst_of(found)
   local worst = {}
   for i, loss in ipairs(found.worst) do
     if i > DEFAULT_WORST or loss.raw <= 0 then break end
@@ -127,8 +256,23 @@ local function print_json(path, found)
       hidden_size = loss.shape.hidden_size, num_tokens = loss.shape.num_tokens, strategy = loss.strategy,
       best = loss.best.strategy, raw = loss.raw, certain = loss.certain }
   end
-  print(json.encode { table = path, shapes = found.shapes, unanswered = found.unanswered,
-    unmeasured = found.unmeasured, certain = found.certain, raw = found.raw, worst = json.array(worst) })
+  return json.array(worst)
+end
+
+local function print_json(path, found, by_floor)
+  local function of(lookup)
+    return { unanswered = lookup.unanswered, unmeasured = lookup.unmeasured, aliased = lookup.aliased,
+      certain = lookup.certain, raw = lookup.raw, worst = worst_of(lookup) }
+  end
+  local out = of(found)
+  out.table, out.shapes, out.others, out.flooring = path, found.shapes, found.others, of(by_floor)
+  print(json.encode(out))
+end
+
+local function read_sm(text)
+  local sm = text and math.tointeger(tonumber(text))
+  if text and not sm then fail.input("--sm %s: is no SM version; 90 would be right", text) end
+  return sm
 end
 
 local function read_bound(text)
@@ -141,9 +285,12 @@ return {
   summary = "Says what an artifact's choices lose on fresh rows, by asking its own lookup.",
   options = {
     { name = "table", value = "FILE", required = true,
-      help = "allreduce_table.h, generated_lookup_table.cpp or table.csv" },
+      help = "allreduce_table.h, customAllReduceUtils.h (TensorRT-LLM's own, too), generated_lookup_table.cpp, "
+        .. "thresholds.json or table.csv" },
     { name = "rows", value = "FILE", many = true, required = true,
       help = "benchmark.tp{N}.{arch}.csv that the table was not made from; again for more" },
+    { name = "sm", value = "N",
+      help = "which table of a header that holds several (default: that of the rows' file names)" },
     { name = "most", value = "SHARE", help = "exit code 1 if the mean regret is above this" },
     { name = "json", help = "for programs" },
   },
@@ -151,11 +298,14 @@ return {
   run = function(args)
     local bound = args.most and read_bound(args.most)
     local shapes = shapes_of(args.rows)
-    local found = judge(shapes, ask.artifact(args.table, shapes))
+    local both = ask_both(args.table, shapes, read_sm(args.sm) or sm_of(args.rows))
+    local found = judge_lookup(shapes, both.answers, both.facts)
+    local flooring = setmetatable({ cells = true }, { __index = both.facts })
+    local by_floor = judge_lookup(shapes, both.floored, flooring)
     if args.json then
-      print_json(args.table, found)
+      print_json(args.table, found, by_floor)
     else
-      say(args.table, found)
+      say(args.table, found, by_floor)
       say_worst(found, DEFAULT_WORST)
     end
     if #found.worst == 0 then fail.work("no shape could be judged: the rows have none of the answers") end

@@ -15,18 +15,12 @@
 
 #include "rows_lua.h"
 
-// What tells slices apart.
-struct slice_key {
-    uint16_t world_size;
-    uint8_t dtype, op, mode, fusion;
-};
-
-static struct slice_key key_of(const struct row *row) {
+struct slice_key slice_key_of(const struct row *row) {
     return (struct slice_key){row->key.world_size, row->key.dtype, row->key.op, row->key.mode,
                               row->key.fusion};
 }
 
-static bool key_equal(struct slice_key a, struct slice_key b) {
+bool slice_key_equal(struct slice_key a, struct slice_key b) {
     return a.world_size == b.world_size && a.dtype == b.dtype && a.op == b.op && a.mode == b.mode &&
            a.fusion == b.fusion;
 }
@@ -51,9 +45,9 @@ int rows_lua_slices(lua_State *lua) {
     struct slice_key *keys = NULL; // few; Lua's memory, so that an error leaks nothing
     size_t *counts = NULL, found = 0, room = 0, last = 0;
     for (size_t i = 0; i < rows->count; i++) {
-        struct slice_key key = key_of(&rows->row[i]);
-        if (found == 0 || !key_equal(keys[last], key)) {
-            for (last = 0; last < found && !key_equal(keys[last], key); last++) continue;
+        struct slice_key key = slice_key_of(&rows->row[i]);
+        if (found == 0 || !slice_key_equal(keys[last], key)) {
+            for (last = 0; last < found && !slice_key_equal(keys[last], key); last++) continue;
         }
         if (last == room) {
             size_t more = 2 * room + 16;
@@ -87,7 +81,8 @@ static uint8_t take_name(lua_State *lua, const char *field, const struct names *
     return index;
 }
 
-static struct slice_key take_key(lua_State *lua, const struct lists *lists) {
+struct slice_key slice_key_take(lua_State *lua) {
+    const struct lists *lists = lists_of(lua);
     luaL_checktype(lua, 2, LUA_TTABLE);
     lua_getfield(lua, 2, "world_size");
     struct slice_key key = {.world_size = (uint16_t)luaL_checkinteger(lua, -1)};
@@ -162,14 +157,14 @@ static int take_columns(lua_State *lua, int columns[SLICE_COLUMNS]) {
 
 int rows_lua_slice(lua_State *lua) {
     const struct rows *rows = rows_check(lua, 1);
-    struct slice_key key = take_key(lua, lists_of(lua));
+    struct slice_key key = slice_key_take(lua);
     int columns[SLICE_COLUMNS], column_count = take_columns(lua, columns);
     int first = lua_gettop(lua) + 1;
     luaL_checkstack(lua, SLICE_COLUMNS + 4, "a slice");
     for (int i = 0; i < column_count; i++) lua_newtable(lua);
     lua_Integer count = 0;
     for (size_t i = 0; i < rows->count; i++) {
-        if (!key_equal(key_of(&rows->row[i]), key)) continue;
+        if (!slice_key_equal(slice_key_of(&rows->row[i]), key)) continue;
         struct row_detail detail = rows->detail == NULL ? rows_no_detail : rows->detail[i];
         count++;
         for (int j = 0; j < column_count; j++) {

@@ -7,12 +7,11 @@
 // - A time is the median, because single calls are disturbed from above and never from below, so that a mean
 //   measures the disturbance, and a minimum the one call that had luck.
 // - Differences within noise decide nothing. Noise is what the launches of the bench differ by, strategy
-// against
-//   strategy within the same launch; where no launches are told, the intervals of the medians.
+//   against strategy within the same launch; where no launches are told, the intervals of the medians.
 // - Among those within noise of the best, the incumbent stays. Without one, the choice is made that changes
-// least
-//   along a row of token counts, since noise makes flips and physics makes borders; then the least badness;
-//   then the order of the list of strategies. Nothing depends on the order of rows.
+//   least along a row of token counts (borders.c), since noise makes flips and physics makes borders; then
+//   the least badness; then the order of the list of strategies. Nothing depends on the order of rows.
+// - Who asks for fewer borders yet may say what a cell may lose for them, beside what is within noise.
 //
 // What may win is decided before, by who calls: no strategy that is not a candidate (AUTO is the call through
 // a table), none that the format cannot name, none with other bits where numerics matter, no loopback row in
@@ -20,7 +19,6 @@
 #include "select.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 static const double LN_2 = 0.6931471805599453;
 
@@ -124,62 +122,4 @@ struct choice select_describe(const struct candidate *candidates, size_t count, 
     choice.confidence = confidence(&candidates[winner], &candidates[choice.runner_up]);
     choice.regret = regret(candidates, count, winner);
     return choice;
-}
-
-// ---- a row
-
-// The best way to a candidate: how often the strategy changed, the badness so far, where it came from.
-struct way {
-    size_t changes, from;
-    double badness;
-};
-
-static bool is_better(const struct way *a, const struct way *b) {
-    return a->changes != b->changes ? a->changes < b->changes : a->badness < b->badness;
-}
-
-// The best way to candidate `place` of `cell` from those of the cell before.
-static struct way way_to(const struct select_cell *cell, size_t place, const struct select_cell *before,
-                         const struct way *ways) {
-    const struct candidate *to = &cell->candidates[place];
-    struct way best = {SIZE_MAX, 0, INFINITY};
-    for (size_t i = 0; i < before->count; i++) {
-        if (!before->may_win[i]) continue;
-        bool changes = before->candidates[i].strategy != to->strategy;
-        struct way way = {ways[i].changes + changes, i, ways[i].badness + to->badness};
-        if (is_better(&way, &best)) best = way;
-    }
-    return best;
-}
-
-// Chooses cells[first .. end - 1], which all have candidates. `ways` has `width` places for each cell.
-static void select_run(struct select_cell *cells, size_t first, size_t end, struct way *ways, size_t width) {
-    for (size_t i = first; i < end; i++) {
-        for (size_t j = 0; j < cells[i].count; j++) {
-            struct way begin = {0, 0, cells[i].candidates[j].badness};
-            ways[i * width + j] =
-                i == first ? begin : way_to(&cells[i], j, &cells[i - 1], &ways[(i - 1) * width]);
-        }
-    }
-    size_t winner = SIZE_MAX;
-    const struct select_cell *last = &cells[end - 1];
-    for (size_t j = 0; j < last->count; j++) {
-        if (!last->may_win[j]) continue;
-        const struct way *way = &ways[(end - 1) * width + j];
-        if (winner == SIZE_MAX || is_better(way, &ways[(end - 1) * width + winner])) winner = j;
-    }
-    for (size_t i = end; i-- > first; winner = ways[i * width + winner].from) cells[i].winner = winner;
-}
-
-bool select_row(struct select_cell *cells, size_t count) {
-    size_t width = 1;
-    for (size_t i = 0; i < count; i++) width = cells[i].count > width ? cells[i].count : width;
-    struct way *ways = malloc((count * width + 1) * sizeof *ways);
-    if (ways == NULL) return false;
-    for (size_t first = 0, end; first < count; first = end) {
-        for (end = first + 1; end < count && (cells[end].count > 0) == (cells[first].count > 0);) end++;
-        if (cells[first].count > 0) select_run(cells, first, end, ways, width);
-    }
-    free(ways);
-    return true;
 }

@@ -37,16 +37,4 @@ bool select_is_within_noise(const struct candidate *best, const struct candidate
 // What is said of the choice of candidates[winner].
 struct choice select_describe(const struct candidate *candidates, size_t count, size_t winner);
 
-// A row of cells, of ascending token counts: chooses the candidates' places so that the strategy changes as
-// seldom as possible, and of such choices the one with the least badness. `may_win` says which candidates of
-// a cell are within noise of its best.
-struct select_cell {
-    const struct candidate *candidates;
-    const bool *may_win;
-    size_t count;  // 0: nothing was measured, nothing is chosen, and the next cell begins anew
-    size_t winner; // out
-};
-// False: out of memory.
-bool select_row(struct select_cell *cells, size_t count);
-
 #endif

@@ -1,22 +1,24 @@
 -- Rows by message size: which strategy for which bytes, for readers that know no shapes (NCCL, Open MPI,
 -- MPICH, thresholds). It renders nothing.
 --
--- sizes.worlds(source, may_win) gives, per TP size: { tp, mode, points, segments }; of the plain sums (fusion
--- NONE) of source.axes.
---   points    ascending { size, badness = { strategy -> share lost }, best }
+-- sizes.worlds(source, may_win, fusion) gives, per TP size: { tp, mode, points, segments }; of the rows of
+-- `fusion` (nil: NONE, the plain sums) of source.axes.
+--   points    ascending { size, badness = { strategy -> share lost }, allowed = { strategy -> true }, best }
 --   segments  ascending { first, last = bytes, both inclusive, strategy = row of lists.strategies, points };
 --             the first starts at 0, the last has no `last`
 --
 -- The rule: shapes of equal bytes count alike; at each size a strategy's badness is the share of time that it
--- loses against the best there, as a mean over the shapes. The segments are those of the least total badness,
--- where every border costs as much as BORDER_COST lost at one size: a table follows what was measured, and
--- not its noise. A strategy that has no time for some shape of a size is not chosen there. Between two sizes
--- the border is their geometric mean: what is nearer to one, as a ratio, does as that one.
+-- loses against the best there, as a mean over the shapes. The segments are the fewest that lose at no size
+-- more than source.regret (sizes.REGRET, where nobody says), but what may be noise, by the intervals of both
+-- times; of these, those of the least total badness (borders.c). A strategy that has no time for some
+-- shape of a size is not chosen there. Between two sizes the border is their geometric mean: what is nearer
+-- to one, as a ratio, does as that one.
+local borders = require "core.borders"
 local lists = require "lists"
 
 local sizes = {}
 
-sizes.BORDER_COST = 0.02
+sizes.REGRET = 0.02 -- a table follows what was measured, and not its noise
 
 -- The largest number whose square is at most a * b.
 local function geometric_mean(a, b)
@@ -27,11 +29,11 @@ local function geometric_mean(a, b)
 end
 
 -- The slice of each TP size that has the axes; rows of other tools do not say their mode and stand in.
-local function find_slices(source)
+local function find_slices(source, fusion)
   local found = {}
   for _, slice in ipairs(source.rows:slices()) do
     local axes = source.axes
-    if slice.dtype == axes.dtype and slice.op == axes.op and slice.fusion == "NONE" then
+    if slice.dtype == axes.dtype and slice.op == axes.op and slice.fusion == fusion then
       if slice.mode == axes.mode or slice.mode == "unknown" and not found[slice.world_size] then
         found[slice.world_size] = slice
       end
@@ -43,68 +45,74 @@ local function find_slices(source)
   return ordered
 end
 
--- size -> shape -> strategy -> time, of the strategies that may win.
+-- size -> shape -> strategy -> { time, low, high }, of the strategies that may win; low and high are the
+-- time's interval, or the time itself.
 local function times_of(rows, slice, may_win, loopback)
   local columns, by_size = rows:slice(slice), {}
   for i = 1, columns.count do
     local name = columns.strategy[i]
     if may_win[name] and (loopback or columns.placement[i] ~= "loopback") then
       local size, shape = columns.size[i], columns.num_tokens[i] << 32 | columns.hidden_size[i]
+      local time = columns.time_us[i]
       by_size[size] = by_size[size] or {}
       by_size[size][shape] = by_size[size][shape] or {}
-      by_size[size][shape][name] = columns.time_us[i]
+      by_size[size][shape][name] = { time = time, low = columns.low_us[i] or time,
+        high = columns.high_us[i] or time }
     end
   end
   return by_size
 end
 
--- strategy -> mean share lost over the shapes, of the strategies that have a time for each.
-local function badness_of(shapes)
-  local sum, seen, count = {}, {}, 0
-  for _, times in pairs(shapes) do
-    local best = math.huge
-    for _, time in pairs(times) do best = math.min(best, time) end
-    for name, time in pairs(times) do
-      sum[name], seen[name] = (sum[name] or 0) + time / best - 1, (seen[name] or 0) + 1
-    end
-    count = count + 1
-  end
-  local badness = {}
-  for name, total in pairs(sum) do
-    if seen[name] == count then badness[name] = total / count end
-  end
-  return badness
-end
-
--- The first of `ordered` with the least cost; nil where none has one.
-local function cheapest(cost, ordered)
+local function fastest(times)
   local best
-  for _, name in ipairs(ordered) do
-    if cost[name] and (not best or cost[name] < cost[best]) then best = name end
+  for name, entry in pairs(times) do
+    local is_first = not best or entry.time < best.time or entry.time == best.time and name < best.name
+    if is_first then best = { name = name, time = entry.time, low = entry.low, high = entry.high } end
   end
   return best
 end
 
--- The strategy of each point, by the rule above: the cheapest way through all points, from left to right.
-local function choose(points, ordered)
-  local cost, came_from = {}, {}
-  for i, point in ipairs(points) do
-    local before, next_cost = i > 1 and cheapest(cost, ordered), {}
-    came_from[i] = {}
-    for name, badness in pairs(point.badness) do
-      local stays, changes = cost[name] or math.huge, before and cost[before] + sizes.BORDER_COST or 0
-      came_from[i][name] = stays <= changes and name or before
-      next_cost[name] = badness + (i == 1 and 0 or math.min(stays, changes))
+-- What of a loss is certain: what is beyond the noise of both times, as half their intervals in the logarithm.
+local function beyond_noise(loss, entry, best)
+  local own, other = math.log(entry.high / entry.low) / 2, math.log(best.high / best.low) / 2
+  return math.max(0, loss - math.sqrt(own * own + other * other))
+end
+
+-- strategy -> mean share lost over the shapes, and the same of what is certain, of the strategies that have a
+-- time for each.
+local function badness_of(shapes)
+  local sum, sure, seen, count = {}, {}, {}, 0
+  for _, times in pairs(shapes) do
+    local best = fastest(times)
+    for name, entry in pairs(times) do
+      local loss = entry.time / best.time - 1
+      sum[name] = (sum[name] or 0) + loss
+      sure[name] = (sure[name] or 0) + beyond_noise(loss, entry, best)
+      seen[name] = (seen[name] or 0) + 1
     end
-    cost = next_cost
+    count = count + 1
   end
-  local chosen = {}
-  local name = cheapest(cost, ordered)
-  for i = #points, 1, -1 do
-    chosen[i] = name
-    name = came_from[i][name]
+  local badness, certain = {}, {}
+  for name, total in pairs(sum) do
+    if seen[name] == count then badness[name], certain[name] = total / count, sure[name] / count end
   end
-  return chosen
+  return badness, certain
+end
+
+local function least(values)
+  local found = math.huge
+  for _, value in pairs(values) do found = math.min(found, value) end
+  return found
+end
+
+-- Which strategies a point may have: name -> true.
+local function allowed_of(badness, certain, regret)
+  local allowed, least_badness, least_certain = {}, least(badness), least(certain or {})
+  for name, loss in pairs(badness) do
+    local is_noise = certain and certain[name] <= least_certain
+    if loss - least_badness <= regret or is_noise then allowed[name] = true end
+  end
+  return allowed
 end
 
 local function segments_of(points, chosen)
@@ -121,35 +129,61 @@ local function segments_of(points, chosen)
   return segments
 end
 
--- The points of { size -> shape -> strategy -> time }.
+-- The points of { size -> shape -> strategy -> entry }.
 local function points_of(by_size)
   local points = {}
   for size, shapes in pairs(by_size) do
-    local badness = badness_of(shapes)
-    if next(badness) then points[#points + 1] = { size = size, badness = badness } end
+    local badness, certain = badness_of(shapes)
+    if next(badness) then points[#points + 1] = { size = size, badness = badness, certain = certain } end
   end
   table.sort(points, function(a, b) return a.size < b.size end)
   return points
 end
 
--- The segments of points { size, badness }, ascending.
-function sizes.segments(points)
-  local ordered = lists.names("strategies")
-  for _, point in ipairs(points) do point.best = cheapest(point.badness, ordered) end
-  return segments_of(points, choose(points, ordered))
+-- The first of `ordered` with the least badness.
+local function best_of(badness, ordered)
+  local best
+  for _, name in ipairs(ordered) do
+    if badness[name] and (not best or badness[name] < badness[best]) then best = name end
+  end
+  return best
 end
 
--- See the head of this file; may_win(row of lists.strategies). Worlds without any such row are left out.
-function sizes.worlds(source, may_win)
-  local allowed, worlds = {}, {}
+-- The segments of points { size, badness, certain (or nil) }, ascending, that lose no more than `regret`.
+function sizes.segments(points, regret)
+  local ordered = lists.names("strategies")
+  for _, point in ipairs(points) do
+    point.best = best_of(point.badness, ordered)
+    point.allowed = allowed_of(point.badness, point.certain, regret or sizes.REGRET)
+  end
+  return segments_of(points, borders.choose(points, ordered))
+end
+
+-- The strategies that may win a slice: name -> true. Where numerics matter, those with the wanted bits.
+local function winners_of(source, slice, may_win)
+  local allowed = {}
   for _, strategy in ipairs(lists.strategies) do
     allowed[strategy.name] = strategy.candidate ~= false and may_win(strategy) or nil
   end
-  for _, slice in ipairs(find_slices(source)) do
+  if not source.same_bits_as then return allowed end
+  local class, same = source.rows:classes(slice, { first = source.same_bits_as })[1], {}
+  if class and class.names[1] == source.same_bits_as then
+    for _, name in ipairs(class.names) do same[name] = allowed[name] end
+  else
+    same[source.same_bits_as] = allowed[source.same_bits_as]
+  end
+  return same
+end
+
+-- See the head of this file; may_win(row of lists.strategies). Worlds without any such row are left out.
+function sizes.worlds(source, may_win, fusion)
+  local worlds = {}
+  for _, slice in ipairs(find_slices(source, fusion or "NONE")) do
+    local allowed = winners_of(source, slice, may_win)
     local points = points_of(times_of(source.rows, slice, allowed, source.loopback))
     if #points > 0 then
       worlds[#worlds + 1] = { tp = slice.world_size, mode = slice.mode, points = points,
-        segments = sizes.segments(points) }
+        segments = sizes.segments(points, source.regret) }
     end
   end
   return worlds

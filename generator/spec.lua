@@ -150,7 +150,7 @@ end
 
 -- What it says is checked where a table is chosen; see choice.lua.
 local function check_choice(source, key, value)
-  local known = { numerics = true, workload = true, at = true }
+  local known = { numerics = "string", workload = "string", at = "string", regret = "number" }
   if type(value) ~= "table" then
     reject(source, key, "choice is no table; write choice = { numerics = ... }")
   end
@@ -158,7 +158,10 @@ local function check_choice(source, key, value)
     if not known[name] then
       reject(source, tostring(name), "choice has no %s; it takes %s", tostring(name), sorted_keys(known))
     end
-    if type(text) ~= "string" then reject(source, name, "%s is %s; it takes a text", name, tostring(text)) end
+    if type(text) ~= known[name] then
+      reject(source, name, "%s is %s; it takes a %s", name, tostring(text),
+        known[name] == "string" and "text" or "number")
+    end
   end
   return value
 end

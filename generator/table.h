@@ -42,6 +42,7 @@ struct selection {
     bool loopback;                     // whether loopback rows compete
     bool least;                        // of repeated rows the least counts; else they are an error
     enum lookup lookup;                // how the reader finds a cell
+    double regret;                     // what a cell may lose for the sake of fewer borders, as a share
     uint8_t same_bits_as;              // only strategies with the bits of this one may win; NAME_NONE: any
     struct table *incumbent;           // whose choices stay within noise; NULL: none
     const struct cell_key *more_cells; // cells that the table has beside those of the rows

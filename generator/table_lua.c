@@ -8,7 +8,7 @@
 //   for the bins that they lie in; workload = { { hidden_size =, num_tokens =, weight = }... }; derived =
 //   { { world_size =, ..., num_tokens =, strategy =, time_us =, spread = }... }, times that were not
 //   measured; incumbent = a table whose choices stay within noise; same_bits_as = a strategy: only those with
-//   its bits may win.
+//   its bits may win; regret = what a cell may lose for the sake of fewer borders, as a share (default: 0).
 // - read(path) gives a table and its arch; parse(path, text) the same of a text.
 // - upper_tail(z) gives P(x > z) of a normal distribution.
 // - table:changes(new) gives { { world_size =, dtype =, op =, mode =, fusion =, hidden_size =, num_tokens =,
@@ -19,6 +19,10 @@
 //   num_tokens = {} }.
 // - table:winners(block, fusion, hidden) gives the winners of a row of cells, as places in lists.strategies;
 //   0: unmeasured.
+// - table:segments(block, fusion, hidden) gives the runs of cells with the same winner in such a row, { {
+// first
+//   =, last = token counts by place, strategy = a place in the list or 0, margin =, confidence = the least of
+//   its cells, regret = the most }... }; a number that no cell has is missing.
 // - table:cell(block, fusion, hidden, tokens) gives { strategy =, time_us =, runner_up =, margin =,
 //   confidence =, regret =, bound_us =, placement =, derived = }, or nil where nothing was measured.
 // - table:find{ world_size =, ... } gives the same, by the cell's own values.
@@ -247,6 +251,8 @@ static int lua_select(lua_State *lua) {
     selection.least = lua_toboolean(lua, -1);
     lua_getfield(lua, 2, "only_cells");
     selection.only_more_cells = lua_toboolean(lua, -1);
+    lua_getfield(lua, 2, "regret");
+    selection.regret = luaL_optnumber(lua, -1, 0);
     take_lookup(lua, &selection);
     take_incumbent(lua, &selection);
     take_same_bits(lua, lists, &selection);
@@ -384,6 +390,49 @@ static int push_cell(lua_State *lua, const struct cell *cell) {
     return 1;
 }
 
+// The lesser of two, of which one may be NAN.
+static double least(double a, double b) {
+    return isnan(a) || b < a ? b : a;
+}
+
+static double most(double a, double b) {
+    return isnan(a) || b > a ? b : a;
+}
+
+static void push_segment(lua_State *lua, const struct cell *cells, size_t first, size_t last) {
+    double margin = NAN, confidence = NAN, regret = NAN;
+    for (size_t i = first; i <= last; i++) {
+        margin = least(margin, cells[i].margin);
+        confidence = least(confidence, cells[i].confidence);
+        regret = most(regret, cells[i].regret);
+    }
+    lua_createtable(lua, 0, 6);
+    lua_pushinteger(lua, (lua_Integer)first + 1);
+    lua_setfield(lua, -2, "first");
+    lua_pushinteger(lua, (lua_Integer)last + 1);
+    lua_setfield(lua, -2, "last");
+    lua_pushinteger(lua, cells[first].strategy == NAME_NONE ? 0 : cells[first].strategy + 1);
+    lua_setfield(lua, -2, "strategy");
+    set_number(lua, "margin", margin);
+    set_number(lua, "confidence", confidence);
+    set_number(lua, "regret", regret);
+}
+
+static int lua_segments(lua_State *lua) {
+    const struct grid_block *block;
+    const struct cell *cells = check_row(lua, check_table(lua), &block);
+    lua_Integer found = 0;
+    lua_newtable(lua);
+    for (size_t first = 0, last; first < block->num_tokens.count; first = last + 1) {
+        last = first;
+        while (last + 1 < block->num_tokens.count && cells[last + 1].strategy == cells[first].strategy)
+            last++;
+        push_segment(lua, cells, first, last);
+        lua_seti(lua, -2, ++found);
+    }
+    return 1;
+}
+
 static int lua_cell(lua_State *lua) {
     const struct grid_block *block;
     const struct cell *cells = check_row(lua, check_table(lua), &block);
@@ -503,8 +552,9 @@ int luaopen_core_table(lua_State *lua) {
                                          {"upper_tail", lua_upper_tail},
                                          {NULL, NULL}};
     static const luaL_Reg methods[] = {
-        {"text", lua_text}, {"blocks", lua_blocks},     {"winners", lua_winners}, {"cell", lua_cell},
-        {"find", lua_find}, {"left_out", lua_left_out}, {"changes", lua_changes}, {NULL, NULL},
+        {"text", lua_text},       {"blocks", lua_blocks},     {"winners", lua_winners},
+        {"cell", lua_cell},       {"find", lua_find},         {"left_out", lua_left_out},
+        {"changes", lua_changes}, {"segments", lua_segments}, {NULL, NULL},
     };
     luaL_newmetatable(lua, table_type);
     luaL_newlib(lua, methods);

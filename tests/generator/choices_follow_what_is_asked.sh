@@ -88,12 +88,37 @@ says "190.00 %" # 29 against 10
 says "200.00 %" # 30 against 10
 ends_with 1 "$GENTABLES" regret --table "$data/table.csv" --rows "$WORK/benchmark.tp2.host.csv" --most 0.01
 
+# Fewer thresholds within a given regret: at 16 tokens TWOSHOT is 3 % better, and that alone.
+begin
+for tokens in 1 256; do
+    time_of $tokens ONESHOT 10 9.99 10.01 "" ""
+    time_of $tokens TWOSHOT 12 11.99 12.01 "" ""
+done
+time_of 16 ONESHOT 10.3 10.29 10.31 "" ""
+time_of 16 TWOSHOT 10 9.99 10.01 "" ""
+generate --choose corner --against none
+same TWOSHOT "$(winner 16)"
+generate --choose corner --against none --regret 0.02
+same TWOSHOT "$(winner 16)"
+generate --choose corner --against none --regret 0.05
+same ONESHOT "$(winner 16)"
+grep -q '{[0-9]*}}, .* 1024: ONESHOT' "$data/allreduce_table.h" || die "the header has more than one strategy"
+echo 'return { arch = "host", tp = { 2 }, dtypes = { "bfloat16" }, hidden_sizes = { 1024 }, num_tokens = { 1, 16, 256 }, fusions = { "NONE" },
+  choice = { at = "corner", regret = 0.05 } }' >"$data/spec.lua"
+generate --against none
+same ONESHOT "$(winner 16 | grep -v unmeasured)" # the spec's mode has no row
+rm "$data/spec.lua"
+
 # Bad input: one line each, and nothing guessed.
 refused() {
     ends_with 2 "$GENTABLES" generate --data-dir "$data" --arch host "$@"
 }
 refused --numerics nonsense
 one_line "nonsense is no class"
+refused --regret -1
+one_line "regret: -1 is no share of time"
+refused --regret much
+one_line "regret: much is no share of time"
 refused --choose middle
 one_line "bin or corner would be right"
 printf 'tokens,hidden_size,weight\n1,1024,-1\n' >"$WORK/workload.csv"

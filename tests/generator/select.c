@@ -1,4 +1,4 @@
-// select.c: who wins a cell, what is said of the choice, and that noise makes no flips.
+// select.c: who wins a cell, what is noise, and what is said of the choice.
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -107,64 +107,6 @@ static void regret_is_the_most_that_the_intervals_allow(void **state) {
     expect_near(select_describe(clear, 2, 0).regret, 0);
 }
 
-// ---- rows of cells
-
-enum { TOKENS = 5, STRATEGIES = 2 };
-
-// A row in which strategy 0 or 1 is best by `losses` of the other, as may_win says.
-static void choose_row(const double losses[TOKENS][STRATEGIES], bool within_noise, size_t winners[TOKENS]) {
-    struct candidate candidates[TOKENS][STRATEGIES];
-    bool may_win[TOKENS][STRATEGIES];
-    struct select_cell cells[TOKENS];
-    for (size_t t = 0; t < TOKENS; t++) {
-        for (uint8_t s = 0; s < STRATEGIES; s++) {
-            candidates[t][s] = with_time(s, 10 * (1 + losses[t][s]), 10);
-            may_win[t][s] = within_noise || losses[t][s] == 0;
-        }
-        cells[t] = (struct select_cell){candidates[t], may_win[t], STRATEGIES, 0};
-    }
-    assert_true(select_row(cells, TOKENS));
-    for (size_t t = 0; t < TOKENS; t++) winners[t] = cells[t].winner;
-}
-
-static const double flip[TOKENS][STRATEGIES] = {{0, 0.5}, {0, 0.3}, {0.01, 0}, {0, 0.2}, {0, 0.1}};
-
-static void a_flip_that_the_data_supports_stays(void **state) {
-    (void)state;
-    size_t winners[TOKENS];
-    choose_row(flip, false, winners);
-    const size_t expected[TOKENS] = {0, 0, 1, 0, 0};
-    assert_memory_equal(winners, expected, sizeof expected);
-}
-
-static void a_flip_within_noise_is_none(void **state) {
-    (void)state;
-    size_t winners[TOKENS];
-    choose_row(flip, true, winners);
-    const size_t expected[TOKENS] = {0, 0, 0, 0, 0};
-    assert_memory_equal(winners, expected, sizeof expected);
-}
-
-static void of_equally_steady_choices_the_least_bad_is_made(void **state) {
-    (void)state;
-    const double losses[TOKENS][STRATEGIES] = {{0.02, 0}, {0, 0.01}, {0.03, 0}, {0, 0.01}, {0.01, 0}};
-    size_t winners[TOKENS];
-    choose_row(losses, true, winners);
-    const size_t expected[TOKENS] = {1, 1, 1, 1, 1};
-    assert_memory_equal(winners, expected, sizeof expected);
-}
-
-static void cells_without_candidates_part_a_row(void **state) {
-    (void)state;
-    struct candidate candidates[] = {with_time(0, 10, 10), with_time(1, 11, 10)};
-    const bool may_win[] = {true, true};
-    struct select_cell cells[] = {
-        {candidates, may_win, 2, 9}, {NULL, NULL, 0, 9}, {candidates, may_win, 2, 9}};
-    assert_true(select_row(cells, 3));
-    assert_int_equal(cells[0].winner, 0);
-    assert_int_equal(cells[2].winner, 0);
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_least_badness_wins),
@@ -174,10 +116,6 @@ int main(void) {
         cmocka_unit_test(launches_are_compared_with_each_other),
         cmocka_unit_test(launches_that_disagree_are_noise),
         cmocka_unit_test(regret_is_the_most_that_the_intervals_allow),
-        cmocka_unit_test(a_flip_that_the_data_supports_stays),
-        cmocka_unit_test(a_flip_within_noise_is_none),
-        cmocka_unit_test(of_equally_steady_choices_the_least_bad_is_made),
-        cmocka_unit_test(cells_without_candidates_part_a_row),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

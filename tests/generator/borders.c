@@ -1,0 +1,152 @@
+// borders.c: the fewest borders, and of those the least badness, as trying all choices finds them.
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "../../generator/borders.h"
+
+enum { POINTS = 6, STRATEGIES = 3 };
+
+static size_t borders_of(const struct border_point *points, const size_t *chosen, size_t count) {
+    size_t borders = 0;
+    for (size_t i = 1; i < count; i++) {
+        borders += points[i].options[chosen[i]].strategy != points[i - 1].options[chosen[i - 1]].strategy;
+    }
+    return borders;
+}
+
+static double badness_of(const struct border_point *points, const size_t *chosen, size_t count) {
+    double badness = 0;
+    for (size_t i = 0; i < count; i++) badness += points[i].options[chosen[i]].badness;
+    return badness;
+}
+
+// The next of all choices; false after the last.
+static bool next_choice(const struct border_point *points, size_t *chosen, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        if (++chosen[i] < points[i].count) return true;
+        chosen[i] = 0;
+    }
+    return false;
+}
+
+static bool is_allowed(const struct border_point *points, const size_t *chosen, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        if (!points[i].options[chosen[i]].allowed) return false;
+    }
+    return true;
+}
+
+// Tries all choices.
+static void expect_the_best(const struct border_point *points, size_t count) {
+    size_t chosen[POINTS] = {0}, given[POINTS], least = SIZE_MAX;
+    double least_badness = INFINITY;
+    do {
+        if (!is_allowed(points, chosen, count)) continue;
+        size_t borders = borders_of(points, chosen, count);
+        double badness = badness_of(points, chosen, count);
+        if (borders > least || (borders == least && badness >= least_badness)) continue;
+        least = borders;
+        least_badness = badness;
+    } while (next_choice(points, chosen, count));
+    for (size_t i = 0; i < count; i++) given[i] = points[i].chosen;
+    assert_true(is_allowed(points, given, count));
+    assert_int_equal(borders_of(points, given, count), least);
+    if (fabs(badness_of(points, given, count) - least_badness) > 1e-9) {
+        fail_msg("badness %g, not %g", badness_of(points, given, count), least_badness);
+    }
+}
+
+static void no_other_choice_is_better(void **state) {
+    (void)state;
+    srand(1);
+    for (int round = 0; round < 3000; round++) {
+        struct border_option options[POINTS][STRATEGIES];
+        struct border_point points[POINTS];
+        for (size_t i = 0; i < POINTS; i++) {
+            size_t count = 0;
+            for (uint8_t s = 0; s < STRATEGIES; s++) {
+                if (rand() % 5 == 0) continue; // some strategies have no time at some points
+                options[i][count++] = (struct border_option){rand() % 100 / 100.0, s, rand() % 2 == 0};
+            }
+            if (count == 0) options[i][count++] = (struct border_option){0, 0, true};
+            options[i][(size_t)rand() % count].allowed = true;
+            points[i] = (struct border_point){options[i], count, 0};
+        }
+        assert_true(borders_choose(points, POINTS));
+        expect_the_best(points, POINTS);
+    }
+}
+
+// Staying with the strategy that goes farthest finds as few borders, but a worse choice for the middle.
+static void going_as_far_as_possible_is_not_enough(void **state) {
+    (void)state;
+    const struct border_option left[] = {{0, 0, true}, {0.9, 1, false}};
+    const struct border_option middle[] = {{0.3, 0, true}, {0, 1, true}};
+    const struct border_option right[] = {{0.9, 0, false}, {0, 1, true}};
+    struct border_point points[] = {{left, 2, 9}, {middle, 2, 9}, {right, 2, 9}};
+    assert_true(borders_choose(points, 3));
+    assert_int_equal(points[0].chosen, 0);
+    assert_int_equal(points[1].chosen, 1);
+    assert_int_equal(points[2].chosen, 1);
+}
+
+static void a_flip_that_must_not_be_lost_stays(void **state) {
+    (void)state;
+    const struct border_option usual[] = {{0, 0, true}, {0.4, 1, false}};
+    const struct border_option other[] = {{0.2, 0, false}, {0, 1, true}};
+    struct border_point points[] = {{usual, 2, 9}, {other, 2, 9}, {usual, 2, 9}};
+    assert_true(borders_choose(points, 3));
+    assert_int_equal(points[0].chosen, 0);
+    assert_int_equal(points[1].chosen, 1);
+    assert_int_equal(points[2].chosen, 0);
+}
+
+static void a_flip_that_may_be_lost_is_none(void **state) {
+    (void)state;
+    const struct border_option usual[] = {{0, 0, true}, {0.4, 1, false}};
+    const struct border_option other[] = {{0.01, 0, true}, {0, 1, true}};
+    struct border_point points[] = {{usual, 2, 9}, {other, 2, 9}, {usual, 2, 9}};
+    assert_true(borders_choose(points, 3));
+    assert_int_equal(points[1].chosen, 0);
+}
+
+static void of_equal_ones_the_first_wins(void **state) {
+    (void)state;
+    const struct border_option options[] = {{0.1, 7, true}, {0.1, 3, true}};
+    struct border_point points[] = {{options, 2, 9}, {options, 2, 9}};
+    assert_true(borders_choose(points, 2));
+    assert_int_equal(points[0].chosen, 0);
+    assert_int_equal(points[1].chosen, 0);
+}
+
+static void points_without_an_option_part_the_axis(void **state) {
+    (void)state;
+    const struct border_option left[] = {{0, 0, true}, {0.01, 1, true}};
+    const struct border_option right[] = {{0.01, 0, true}, {0, 1, true}};
+    const struct border_option forbidden[] = {{0, 0, false}};
+    struct border_point points[] = {{left, 2, 9}, {NULL, 0, 9}, {right, 2, 9}, {forbidden, 1, 9}};
+    assert_true(borders_choose(points, 4));
+    assert_int_equal(points[0].chosen, 0);
+    assert_true(points[1].chosen == BORDER_NONE);
+    assert_int_equal(points[2].chosen, 1);
+    assert_true(points[3].chosen == BORDER_NONE);
+    assert_true(borders_choose(points, 0));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(no_other_choice_is_better),
+        cmocka_unit_test(going_as_far_as_possible_is_not_enough),
+        cmocka_unit_test(a_flip_that_must_not_be_lost_stays),
+        cmocka_unit_test(a_flip_that_may_be_lost_is_none),
+        cmocka_unit_test(of_equal_ones_the_first_wins),
+        cmocka_unit_test(points_without_an_option_part_the_axis),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
