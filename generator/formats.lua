@@ -17,6 +17,7 @@
 --   lacks     function(source) -> what has to be measured first, or nil; where it is, the format is left out
 --   names     function(row of lists.strategies) -> whether it can name the strategy; absent: all. Only these
 --             compete
+--   elsewhere what its reader does where nothing was measured; {fallback} is the arch's
 --   left_out  function(model) -> list of lines: what it leaves out beside that; the report says them (with
 --             `view`, of an arch, it has to be there, and gets no model)
 local lists = require "lists"
@@ -105,9 +106,16 @@ local function lacks_ompi_rules(least)
   end
 end
 
+local OMPI_ELSEWHERE = "a communicator size that was not measured, and every other collective, gets Open " ..
+  "MPI's built-in decision; beyond the measured sizes the outermost rule"
+local NEARER = "between two measured sizes the nearer one, as a ratio, answers; beyond them the outermost one; "
+
 formats.list = {
   { name = "trtllm", file = "generated_lookup_table.cpp", template = "tables/generated_lookup_table.cpp.tmpl",
     reader = "TensorRT-LLM: the table in customAllReduceUtils.h",
+    elsewhere = "the floor of log2 answers: TP 3 reads the row of TP 2, hidden size 2880 that of 2048, 255 " ..
+      "tokens that of 128; a cell that was not measured reads 8, NCCL_SYMMETRIC; beyond the table " ..
+      "NCCL_SYMMETRIC, in the newest versions NCCL; messages above the workspace go to NCCL before that",
     archs = function(arch) return arch.sm end,
     why_not = "TensorRT-LLM has tables for smXX only",
     plane = true,
@@ -122,15 +130,19 @@ formats.list = {
     view = function(...) return require("trtllm").view(...) end },
   { name = "c", file = "allreduce_table.h", template = "tables/allreduce_table.h.tmpl",
     reader = "any C or C++ program",
+    elsewhere = NEARER .. "a TP size, fusion or cell that was not measured gets {fallback}: no TP size answers for another",
     plane = true },
   { name = "thresholds", file = "thresholds.json", template = "tables/thresholds.json.tmpl",
     reader = "vLLM, SGLang, FlashInfer and the like: bytes per world size, by python/gentables_thresholds.py",
+    elsewhere = NEARER .. "a world size that was not measured gets {fallback}; fusions are not told apart",
     left_out = all_but_plain_sums,
     view = by_size(function() return true end, { is_custom = is_custom }),
     lacks = lacks_rows(is_custom, "no row of ONESHOT or TWOSHOT, for which it has thresholds; " ..
       "measure them: gentables sweep, or TensorRT-LLM's all_reduce.py") },
   { name = "nccl", file = "nccl_tuner.csv", template = "tables/nccl_tuner.csv.tmpl",
     reader = "NCCL's tuner plugin: NCCL_TUNER_CONFIG_FILE",
+    elsewhere = "NCCL's example plugin gives one channel to every call that no line names: other numbers of " ..
+      "ranks, other collectives",
     archs = is_gpu, why_not = "NCCL runs on GPUs",
     left_out = all_but_plain_sums,
     view = by_size(has_channels),
@@ -138,30 +150,36 @@ formats.list = {
       "measure NCCL_RING_LL128_16CH and others, or import the input of optimize_config.py") },
   { name = "ompi", file = "ompi_rules.conf", template = "tables/ompi_rules.conf.tmpl",
     reader = "Open MPI 4.1 and 5.0: coll_tuned_dynamic_rules_filename",
+    elsewhere = OMPI_ELSEWHERE,
     archs = is_host, why_not = "MPI ranks are hosts",
     left_out = all_but_plain_sums,
     view = ompi_rules,
     lacks = lacks_ompi_rules() },
   { name = "ompi-v2", file = "ompi_rules_v2.conf", template = "tables/ompi_rules_v2.conf.tmpl",
     reader = "Open MPI 5.0.7 and later: coll_tuned_dynamic_rules_filename",
+    elsewhere = OMPI_ELSEWHERE,
     archs = is_host, why_not = "MPI ranks are hosts",
     left_out = all_but_plain_sums,
     view = ompi_rules,
     lacks = lacks_ompi_rules("5.0.7") },
   { name = "ompi-json", file = "ompi_rules.json", template = "tables/ompi_rules.json.tmpl",
     reader = "Open MPI 6.0 and later: coll_tuned_dynamic_rules_filename",
+    elsewhere = OMPI_ELSEWHERE,
     archs = is_host, why_not = "MPI ranks are hosts",
     left_out = all_but_plain_sums,
     view = ompi_rules,
     lacks = lacks_ompi_rules("6.0") },
   { name = "ompi-parameters", file = "ompi_tp{tp}.conf", template = "tables/ompi_tp.conf.tmpl", per_tp = true,
     reader = "Open MPI: mpirun --tune, for one communicator size each",
+    elsewhere = "it holds for the one communicator size that it is named after",
     archs = is_host, why_not = "MPI ranks are hosts",
     left_out = function() return {} end,
     view = function(source) return { worlds = require("ompi").searched(source) } end,
     lacks = function(source) return require("ompi").lacks_search(source) end },
   { name = "mpich", file = "mpich_selection.json", template = "tables/mpich_selection.json.tmpl",
     reader = "MPICH: MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE",
+    elsewhere = "a communicator size that was not measured gets recursive doubling; beyond the measured sizes the " ..
+      "outermost entry",
     archs = is_host, why_not = "MPI ranks are hosts",
     left_out = all_but_plain_sums,
     view = by_size(is_mpich),
@@ -169,7 +187,8 @@ formats.list = {
       "(-DMPI_C_COMPILER=mpicc.mpich) and name MPICH_RECURSIVE_DOUBLING and others in the spec") },
   { name = "table", file = "table.csv",
     text = function(model) return model.canonical:text(model.arch) end,
-    reader = "gentables, spreadsheets: every dtype, op and mode" },
+    reader = "gentables, spreadsheets: every dtype, op and mode",
+    elsewhere = "such a cell says unmeasured, and nothing else" },
   { name = "picture", file = "best_strategy.svg", template = "reports/best_strategy.svg.tmpl",
     reader = "people: which strategy is best where; report.md shows it",
     plane = true },

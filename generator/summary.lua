@@ -177,4 +177,32 @@ function summary.formats(source)
   return out
 end
 
+-- What readers do where nothing was measured: { { format, text } ... } of the formats that are made.
+function summary.elsewhere(source)
+  local out = {}
+  for _, format in ipairs(formats.list) do
+    local is_made = formats.is_for(format, source.arch_row) and not (format.lacks and format.lacks(source))
+    if is_made and format.elsewhere then
+      out[#out + 1] = { format = format, text = (format.elsewhere:gsub("{fallback}", source.arch_row.fallback)) }
+    end
+  end
+  return out
+end
+
+-- The classes of equal bits of a source's rows, and what keeping to one costs: { { slice, names, shapes, of =
+-- shapes in all, cost, worst = shares of time } ... }, and { { slice, names } ... } of strategies whose bits
+-- are not told, or vary, beside some that are.
+function summary.numerics(source)
+  local classes, unknown = {}, {}
+  for _, slice in ipairs(source.rows:slices()) do
+    local found, shapes, untold = source.rows:classes(slice, { loopback = source.loopback })
+    for _, class in ipairs(found) do
+      class.slice, class.of = slice, shapes
+      classes[#classes + 1] = class
+    end
+    if #found > 0 and #untold > 0 then unknown[#unknown + 1] = { slice = slice, names = untold } end
+  end
+  return classes, unknown
+end
+
 return summary

@@ -134,11 +134,27 @@ local function missing_sheet(source)
     columns = { "TP", "cells × strategies", "strategies", "reason" } }
 end
 
+-- The classes of equal bits, or nil where no row tells bits.
+local function numerics_sheet(source)
+  local rows = {}
+  for i, class in ipairs((summary.numerics(source))) do
+    local of = class.slice
+    rows[i] = { source.arch, of.world_size, of.dtype, of.op, of.mode, of.fusion, table.concat(class.names, ", "),
+      class.shapes, class.of, class.cost, class.worst }
+  end
+  if #rows == 0 then return nil end
+  return { name = "numerics", rows = rows, columns = { "arch", "TP", "dtype", "op", "mode", "fusion",
+    "class of equal bits", "shapes", "of", "costs, mean", "costs, at worst" },
+    formats = { ["costs, mean"] = PERCENT, ["costs, at worst"] = PERCENT, shapes = COUNT, of = COUNT },
+    colours = { ["costs, mean"] = { FAST, SLOW } } }
+end
+
 -- The sheets of a source, as model.load gives it.
 function workbook.sheets(source)
   local canonical = model.for_format(source, formats.find("table")).canonical
   local blocks = summary.blocks(canonical)
   local list = { summary_sheet(source, blocks), table_sheet(source, blocks), rows_sheet(source) }
+  list[#list + 1] = numerics_sheet(source)
   list[#list + 1] = missing_sheet(source)
   return list
 end

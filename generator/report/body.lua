@@ -192,6 +192,39 @@ local function add_sureness(p, views)
   end
 end
 
+-- ---- numerics ---------------------------------------------------------------------------------
+
+local function add_numerics(p, views)
+  p:section("Numerics", { id = "numerics", note = "Strategies whose results have equal bits are a class. Costs: " ..
+    "what the best of a class takes more than the best of all, at the shapes that it has a time for; that is " ..
+    "what --numerics same-as=NAME costs. --numerics any costs nothing." })
+  local rows, untold = {}, {}
+  for _, view in ipairs(views) do
+    local classes, unknown = summary.numerics(view.source)
+    for _, class in ipairs(classes) do
+      rows[#rows + 1] = { view.arch, class.slice.world_size, class.slice.fusion, words_of(class.slice),
+        table.concat(class.names, ", "), class.shapes, class.of, share(class.cost, 2), share(class.worst, 2) }
+    end
+    for _, entry in ipairs(unknown) do
+      untold[#untold + 1] = { view.arch, entry.slice.world_size, entry.slice.fusion,
+        table.concat(entry.names, ", ") }
+    end
+    if view.source.same_bits_as then
+      p:text(("The tables of %s keep to the bits of %s."):format(view.arch, view.source.same_bits_as))
+    end
+  end
+  if #rows == 0 then
+    p:text("The rows tell no bits; what gentables sweep measures does.")
+  else
+    p:table { columns = { "arch", "TP", "fusion", "data", "class", "shapes", "of", "costs, mean",
+      "costs, at worst" }, rows = rows, may_go = { "arch", "data" } }
+  end
+  if #untold > 0 then
+    p:table { columns = { "arch", "TP", "fusion", "bits not told, or not the same each time" }, rows = untold,
+      may_go = { "arch" } }
+  end
+end
+
 -- ---- machine, and what is not there -----------------------------------------------------------
 
 local function caches_in_words(caches)
@@ -248,6 +281,11 @@ local function add_missing(p, views)
       for _, line in ipairs(entry.lines) do lines[#lines + 1] = { entry.format.file, line } end
     end
     if #lines > 0 then p:table { columns = { "file", "leaves out" }, rows = lines } end
+    local elsewhere = {}
+    for i, entry in ipairs(summary.elsewhere(view.source)) do
+      elsewhere[i] = { entry.format.file, entry.text }
+    end
+    p:table { columns = { "file", "where nothing was measured" }, rows = elsewhere, plain = true }
   end
 end
 
@@ -310,6 +348,7 @@ function body.page(sources)
   p:section("All numbers", { id = "numbers", class = "js-only" })
   model_of_parts.part = "numbers"
   p:html(parts(model_of_parts))
+  add_numerics(p, views)
   add_machine(p, views)
   add_missing(p, views)
   p:data("data", { archs = body.archs(views), strategies = data.strategies(body.archs(views)),

@@ -6,12 +6,15 @@
  *   gentables_host_select(tp_size, fusion, hidden_size, num_tokens)        the strategy to take
  *   gentables_host_is_measured(tp_size, fusion, hidden_size, num_tokens)   whether that was measured
  *   gentables_host_strategy_name(strategy)                                 its name
+ *   gentables_host_cell(tp_size, fusion, hidden_size, num_tokens)          which threshold answers: a number that
+ *       shapes share where one choice was made for them; -1 where there is none
  *
  * Any arguments have an answer. On the measured grid it is exact; between two measured sizes that of the nearer one, as
  * a ratio (the borders below are the geometric means, rounded down); beyond them that of the outermost one. Where
- * nothing was measured (a TP size or fusion that is not below, a cell of 255) it is the fallback, MPI, and
- * gentables_host_is_measured says 0. The numbers of the strategies are this header's own; other programs and other
- * versions of it have others: go by name. No allocation, no state; C99 or later, C++11 or later.
+ * nothing was measured (a TP size or fusion that is not below, a number from 128 on in a row) it is the fallback, MPI, and
+ * gentables_host_is_measured says 0: no TP size answers for another one. The numbers of the strategies are this header's
+ * own; other programs and other versions of it have others: go by name. No allocation, no state; C99 or later, C++11 or
+ * later.
  *
  * Mode of the measurement: TP 2: eager, TP 4: eager.
  */
@@ -31,121 +34,126 @@ enum gentables_host_fusion {
     GENTABLES_HOST_FUSION_RESIDUAL_RMS_NORM_QUANT_NVFP4 = 3
 };
 
-enum { GENTABLES_HOST_FALLBACK = 0, /* MPI */ GENTABLES_HOST_UNMEASURED = 255 };
+/* GENTABLES_HOST_UNMEASURED is added to the fallback's number where nothing was measured. */
+enum { GENTABLES_HOST_FALLBACK = 0, /* MPI */ GENTABLES_HOST_UNMEASURED = 128 };
 
-/* TP 2. Hidden sizes 1024, 2880, 4096, 8192;
- * token counts 1, 4, 16, 64, 256, 1024.
- * The borders: the largest size that each of them answers for. */
-static const int gentables_host_tp2_hidden_borders[4] = {1717, 3434, 5792, 2147483647};
-static const int gentables_host_tp2_tokens_borders[6] = {2, 8, 32, 128, 512, 2147483647};
+/* The places of a row, and of the hidden sizes of a block; powers of two. */
+enum { GENTABLES_HOST_SEGMENTS = 4, GENTABLES_HOST_HIDDEN = 4 };
 
-/* [fusion][hidden size][tokens] */
-static const unsigned char gentables_host_tp2[4][4][6] = {
-    { /* NONE */
-        {  2,   1,   2,   2,   2,   2}, /* 1024 */
-        {  1,   1,   2,   2,   2,   2}, /* 2880 */
-        {  1,   1,   2,   2,   2,   2}, /* 4096 */
-        {  1,   2,   2,   2,   2, 255}, /* 8192; unmeasured at 1024: MPI */
-    },
-    { /* RESIDUAL_RMS_NORM */
-        {  1,   1,   1,   1,   1,   1}, /* 1024 */
-        {  1,   1,   1,   1,   1,   1}, /* 2880 */
-        {  1,   1,   1,   1,   1,   1}, /* 4096 */
-        {  1,   1,   1,   1,   1, 255}, /* 8192; unmeasured at 1024: MPI */
-    },
-    { /* RESIDUAL_RMS_NORM_QUANT_FP8 */
-        {  1,   1,   1,   1,   1,   1}, /* 1024 */
-        {  1,   1,   1,   1,   1,   1}, /* 2880 */
-        {  1,   1,   1,   1,   1,   1}, /* 4096 */
-        {  1,   1,   1,   1,   2, 255}, /* 8192; unmeasured at 1024: MPI */
-    },
-    { /* RESIDUAL_RMS_NORM_QUANT_NVFP4 */
-        {  1,   1,   1,   1,   1,   1}, /* 1024 */
-        {  1,   1,   1,   1,   1,   1}, /* 2880 */
-        {  1,   1,   1,   1,   1,   1}, /* 4096 */
-        {  1,   1,   1,   1,   1, 255}, /* 8192; unmeasured at 1024: MPI */
-    },
+/* A row: its strategies, and the last token count of each but the last; 2147483647: none is left. */
+struct gentables_host_row {
+    int last[GENTABLES_HOST_SEGMENTS - 1];
+    unsigned char strategy[GENTABLES_HOST_SEGMENTS];
 };
 
-/* TP 4. Hidden sizes 1024, 2880, 4096, 8192;
- * token counts 1, 4, 16, 64, 256, 1024.
- * The borders: the largest size that each of them answers for. */
-static const int gentables_host_tp4_hidden_borders[4] = {1717, 3434, 5792, 2147483647};
-static const int gentables_host_tp4_tokens_borders[6] = {2, 8, 32, 128, 512, 2147483647};
-
-/* [fusion][hidden size][tokens] */
-static const unsigned char gentables_host_tp4[4][4][6] = {
-    { /* NONE */
-        {  1,   1,   2,   2,   2,   2}, /* 1024 */
-        {  1,   1,   2,   2,   2,   2}, /* 2880 */
-        {  1,   1,   2,   2,   2,   2}, /* 4096 */
-        {  1,   2,   2,   2,   2, 255}, /* 8192; unmeasured at 1024: MPI */
-    },
-    { /* RESIDUAL_RMS_NORM */
-        {  1,   1,   1,   2,   2,   2}, /* 1024 */
-        {  1,   1,   2,   2,   2,   2}, /* 2880 */
-        {  1,   1,   2,   2,   2,   2}, /* 4096 */
-        {  1,   1,   2,   2,   2, 255}, /* 8192; unmeasured at 1024: MPI */
-    },
-    { /* RESIDUAL_RMS_NORM_QUANT_FP8 */
-        {  1,   1,   1,   2,   2,   2}, /* 1024 */
-        {  1,   1,   2,   2,   2,   2}, /* 2880 */
-        {  1,   1,   2,   2,   2,   2}, /* 4096 */
-        {  1,   1,   2,   2,   1, 255}, /* 8192; unmeasured at 1024: MPI */
-    },
-    { /* RESIDUAL_RMS_NORM_QUANT_NVFP4 */
-        {  1,   1,   1,   2,   2,   2}, /* 1024 */
-        {  1,   1,   2,   2,   2,   2}, /* 2880 */
-        {  1,   1,   2,   2,   1,   2}, /* 4096 */
-        {  1,   1,   2,   2,   2, 255}, /* 8192; unmeasured at 1024: MPI */
-    },
+/* The last hidden size of each row but the last, of a TP size and fusion. */
+static const int gentables_host_hidden_last[2][GENTABLES_HOST_HIDDEN - 1] = {
+    {1717, 3434, 5792}, /* TP 2: 1024, 2880, 4096, 8192 */
+    {1717, 3434, 5792}, /* TP 4: 1024, 2880, 4096, 8192 */
 };
 
-/* The place of the first border that is not below size; the last border is above every size. */
-static inline int gentables_host_place(const int *borders, int size) {
-    int place = 0;
-    while (size > borders[place]) place++;
+/* The first row of a TP size and fusion; -1: not measured. In this order:
+ * NONE, RESIDUAL_RMS_NORM, RESIDUAL_RMS_NORM_QUANT_FP8, RESIDUAL_RMS_NORM_QUANT_NVFP4. */
+static const int gentables_host_first_row[2][4] = {
+    {0, 4, 8, 12}, /* TP 2 */
+    {16, 20, 24, 28}, /* TP 4 */
+};
+
+/* Beside a row: its hidden size; then for each strategy the least margin over the runner-up, the least confidence that
+ * it is faster, and the most that it can lose, of the cells that it stands for (those of each cell are in table.csv). */
+static const struct gentables_host_row gentables_host_rows[32] = {
+    /* TP 2, NONE */
+    {{2, 8, 2147483647}, {2, 1, 2}}, /* 1024: TWOSHOT -3.6 % 0.14 50.7 %; ONESHOT 9.82 % 0.99; TWOSHOT 13.8 % 0.96 13 % */
+    {{8, 2147483647, 2147483647}, {1, 2}}, /* 2880: ONESHOT -1.29 % 0.10; TWOSHOT 18.1 % 0.95 */
+    {{8, 2147483647, 2147483647}, {1, 2}}, /* 4096: ONESHOT -9.43 % 0.05; TWOSHOT 19.8 % 0.96 */
+    {{2, 512, 2147483647}, {1, 2, 128}}, /* 8192: ONESHOT -4.31 % 0.03 29.3 %; TWOSHOT 20.2 % 0.94 22.5 %; unmeasured, MPI */
+    /* TP 2, RESIDUAL_RMS_NORM */
+    {{2147483647, 2147483647, 2147483647}, {1}}, /* 1024: ONESHOT -0.434 % 0.77 40.8 % */
+    {{2147483647, 2147483647, 2147483647}, {1}}, /* 2880: ONESHOT 1.42 % 0.56 */
+    {{2147483647, 2147483647, 2147483647}, {1}}, /* 4096: ONESHOT 2.64 % 0.62 */
+    {{512, 2147483647, 2147483647}, {1, 128}}, /* 8192: ONESHOT 3.75 % 0.69 26.8 %; unmeasured, MPI */
+    /* TP 2, RESIDUAL_RMS_NORM_QUANT_FP8 */
+    {{2147483647, 2147483647, 2147483647}, {1}}, /* 1024: ONESHOT 1.15 % 0.77 15.5 % */
+    {{2147483647, 2147483647, 2147483647}, {1}}, /* 2880: ONESHOT -1.14 % 0.29 */
+    {{2147483647, 2147483647, 2147483647}, {1}}, /* 4096: ONESHOT -1.9 % 0.21 0 % */
+    {{128, 512, 2147483647}, {1, 2, 128}}, /* 8192: ONESHOT 1.34 % 0.55 4.69 %; TWOSHOT -2.71 % 0.19; unmeasured, MPI */
+    /* TP 2, RESIDUAL_RMS_NORM_QUANT_NVFP4 */
+    {{2147483647, 2147483647, 2147483647}, {1}}, /* 1024: ONESHOT 0.215 % 0.54 30.4 % */
+    {{2147483647, 2147483647, 2147483647}, {1}}, /* 2880: ONESHOT 1.84 % 0.54 */
+    {{2147483647, 2147483647, 2147483647}, {1}}, /* 4096: ONESHOT -7.9 % 0.52 420 % */
+    {{512, 2147483647, 2147483647}, {1, 128}}, /* 8192: ONESHOT 1.99 % 0.60 32.3 %; unmeasured, MPI */
+    /* TP 4, NONE */
+    {{8, 2147483647, 2147483647}, {1, 2}}, /* 1024: ONESHOT 44.8 % 0.89 73.2 %; TWOSHOT -10.7 % 0.00 59.7 % */
+    {{8, 2147483647, 2147483647}, {1, 2}}, /* 2880: ONESHOT 48.8 % 0.99; TWOSHOT 6.82 % 0.99 */
+    {{8, 2147483647, 2147483647}, {1, 2}}, /* 4096: ONESHOT 20.1 % 0.92 9.52 %; TWOSHOT 25.4 % 0.99 */
+    {{2, 512, 2147483647}, {1, 2, 128}}, /* 8192: ONESHOT -0.681 % 0.47 191 %; TWOSHOT -9.86 % 0.37 71.4 %; unmeasured, MPI */
+    /* TP 4, RESIDUAL_RMS_NORM */
+    {{32, 2147483647, 2147483647}, {1, 2}}, /* 1024: ONESHOT 62.5 % 0.97 10.3 %; TWOSHOT 3.78 % 0.85 47.1 % */
+    {{8, 2147483647, 2147483647}, {1, 2}}, /* 2880: ONESHOT -0.231 % 0.00 0 %; TWOSHOT 11.8 % 0.81 67.3 % */
+    {{8, 2147483647, 2147483647}, {1, 2}}, /* 4096: ONESHOT 14 % 0.68 58.3 %; TWOSHOT 11.6 % 0.99 11.2 % */
+    {{8, 512, 2147483647}, {1, 2, 128}}, /* 8192: ONESHOT 39.3 % 0.99 0 %; TWOSHOT -5.82 % 0.58 275 %; unmeasured, MPI */
+    /* TP 4, RESIDUAL_RMS_NORM_QUANT_FP8 */
+    {{32, 2147483647, 2147483647}, {1, 2}}, /* 1024: ONESHOT 12.3 % 0.98 69.8 %; TWOSHOT 7.03 % 0.98 68.8 % */
+    {{8, 2147483647, 2147483647}, {1, 2}}, /* 2880: ONESHOT 33.3 % 0.99; TWOSHOT 4.98 % 0.74 50.2 % */
+    {{8, 2147483647, 2147483647}, {1, 2}}, /* 4096: ONESHOT 30.1 % 0.99; TWOSHOT 4.95 % 0.56 264 % */
+    {{8, 128, 512}, {1, 2, 1, 128}}, /* 8192: ONESHOT 46.4 % 0.99 0 %; TWOSHOT 7.37 % 0.96 60.2 %; ONESHOT -15.1 % 0.03 179 %; unmeasured, MPI */
+    /* TP 4, RESIDUAL_RMS_NORM_QUANT_NVFP4 */
+    {{32, 2147483647, 2147483647}, {1, 2}}, /* 1024: ONESHOT 19.6 % 0.93 31.3 %; TWOSHOT 0.12 % 0.86 85.3 % */
+    {{8, 2147483647, 2147483647}, {1, 2}}, /* 2880: ONESHOT 33.8 % 0.62 4.17 %; TWOSHOT -1.73 % 0.65 150 % */
+    {{8, 128, 512}, {1, 2, 1, 2}}, /* 4096: ONESHOT 15.1 % 0.55 68.4 %; TWOSHOT -1.7 % 0.17 64.7 %; ONESHOT -7.51 % 0.31 89.1 %; TWOSHOT 4.61 % 0.95 73.6 % */
+    {{8, 512, 2147483647}, {1, 2, 128}}, /* 8192: ONESHOT 26.7 % 0.98 121 %; TWOSHOT 5.66 % 0.96 107 %; unmeasured, MPI */
+};
+
+/* How many of these 3 ascending borders are below size: a binary search without branches. */
+static inline unsigned gentables_host_place_of_4(const int *last, int size) {
+    unsigned place = 2u * (unsigned)(size > last[1]);
+    place += (unsigned)(size > last[place]);
     return place;
 }
 
-/* The cell that answers: a strategy, or GENTABLES_HOST_UNMEASURED. */
-static inline int gentables_host_cell(int tp_size, enum gentables_host_fusion fusion, int hidden_size, int num_tokens) {
-    int hidden, tokens, row;
+/* The row that answers; NULL where TP size or fusion was not measured. */
+static inline const struct gentables_host_row *gentables_host_row_of(int tp_size, enum gentables_host_fusion fusion,
+                                                     int hidden_size) {
+    int world, of, row;
     switch (tp_size) {
-    case 2:
-        switch (fusion) {
-        case GENTABLES_HOST_FUSION_NONE: row = 0; break;
-        case GENTABLES_HOST_FUSION_RESIDUAL_RMS_NORM: row = 1; break;
-        case GENTABLES_HOST_FUSION_RESIDUAL_RMS_NORM_QUANT_FP8: row = 2; break;
-        case GENTABLES_HOST_FUSION_RESIDUAL_RMS_NORM_QUANT_NVFP4: row = 3; break;
-        default: return GENTABLES_HOST_UNMEASURED;
-        }
-        hidden = gentables_host_place(gentables_host_tp2_hidden_borders, hidden_size);
-        tokens = gentables_host_place(gentables_host_tp2_tokens_borders, num_tokens);
-        return gentables_host_tp2[row][hidden][tokens];
-    case 4:
-        switch (fusion) {
-        case GENTABLES_HOST_FUSION_NONE: row = 0; break;
-        case GENTABLES_HOST_FUSION_RESIDUAL_RMS_NORM: row = 1; break;
-        case GENTABLES_HOST_FUSION_RESIDUAL_RMS_NORM_QUANT_FP8: row = 2; break;
-        case GENTABLES_HOST_FUSION_RESIDUAL_RMS_NORM_QUANT_NVFP4: row = 3; break;
-        default: return GENTABLES_HOST_UNMEASURED;
-        }
-        hidden = gentables_host_place(gentables_host_tp4_hidden_borders, hidden_size);
-        tokens = gentables_host_place(gentables_host_tp4_tokens_borders, num_tokens);
-        return gentables_host_tp4[row][hidden][tokens];
-    default: return GENTABLES_HOST_UNMEASURED;
+    case 2: world = 0; break;
+    case 4: world = 1; break;
+    default: return 0;
     }
+    switch (fusion) {
+    case GENTABLES_HOST_FUSION_NONE: of = 0; break;
+    case GENTABLES_HOST_FUSION_RESIDUAL_RMS_NORM: of = 1; break;
+    case GENTABLES_HOST_FUSION_RESIDUAL_RMS_NORM_QUANT_FP8: of = 2; break;
+    case GENTABLES_HOST_FUSION_RESIDUAL_RMS_NORM_QUANT_NVFP4: of = 3; break;
+    default: return 0;
+    }
+    row = gentables_host_first_row[world][of];
+    if (row < 0) return 0;
+    return &gentables_host_rows[(unsigned)row + gentables_host_place_of_4(gentables_host_hidden_last[world], hidden_size)];
+}
+
+/* The strategy's number, and GENTABLES_HOST_UNMEASURED where that is the fallback's. */
+static inline unsigned gentables_host_number_at(int tp_size, enum gentables_host_fusion fusion, int hidden_size, int num_tokens) {
+    const struct gentables_host_row *row = gentables_host_row_of(tp_size, fusion, hidden_size);
+    if (!row) return GENTABLES_HOST_UNMEASURED + GENTABLES_HOST_FALLBACK;
+    return row->strategy[gentables_host_place_of_4(row->last, num_tokens)];
 }
 
 static inline enum gentables_host_strategy gentables_host_select(int tp_size, enum gentables_host_fusion fusion, int hidden_size,
                                                   int num_tokens) {
-    int cell = gentables_host_cell(tp_size, fusion, hidden_size, num_tokens);
-    return (enum gentables_host_strategy)(cell == GENTABLES_HOST_UNMEASURED ? GENTABLES_HOST_FALLBACK : cell);
+    unsigned number = gentables_host_number_at(tp_size, fusion, hidden_size, num_tokens);
+    return (enum gentables_host_strategy)(number & (GENTABLES_HOST_UNMEASURED - 1u));
 }
 
 static inline int gentables_host_is_measured(int tp_size, enum gentables_host_fusion fusion, int hidden_size, int num_tokens) {
-    return gentables_host_cell(tp_size, fusion, hidden_size, num_tokens) != GENTABLES_HOST_UNMEASURED;
+    return gentables_host_number_at(tp_size, fusion, hidden_size, num_tokens) < GENTABLES_HOST_UNMEASURED;
+}
+
+static inline int gentables_host_cell(int tp_size, enum gentables_host_fusion fusion, int hidden_size, int num_tokens) {
+    const struct gentables_host_row *row = gentables_host_row_of(tp_size, fusion, hidden_size);
+    unsigned place = row ? gentables_host_place_of_4(row->last, num_tokens) : 0u;
+    if (!row || row->strategy[place] >= GENTABLES_HOST_UNMEASURED) return -1;
+    return (int)(row - gentables_host_rows) * GENTABLES_HOST_SEGMENTS + (int)place;
 }
 
 static inline const char *gentables_host_strategy_name(enum gentables_host_strategy strategy) {
