@@ -5,8 +5,9 @@
 --
 -- shapes are { world_size =, dtype =, op =, mode =, fusion =, hidden_size =, num_tokens = }. answers[i] is
 -- { strategy =, measured =, cell = }: the strategy nil where the artifact has no answer; the cell a text that
--- shapes share where one choice was made for them, nil where none was or nothing tells. facts: { cells = whether
--- answers have cells, dtype =, op =, fusion = of all that it holds, or nil }. sm is for headers that hold several.
+-- shapes share where one choice was made for them, nil where none was or nothing tells. facts: { cells =
+-- whether answers have cells, dtype =, op =, fusion = of all that it holds, or nil }. sm is for headers that
+-- hold several.
 local fail = require "fail"
 local file = require "core.file"
 local json = require "json"
@@ -196,8 +197,8 @@ local function ask_table(path, shapes)
   local blocks, answers = table_of:blocks(), {}
   for i, shape in ipairs(shapes) do
     local block = block_for(blocks, shape)
-    local at = block and { world_size = block.world_size, dtype = block.dtype, op = block.op, mode = block.mode,
-      fusion = shape.fusion,
+    local at = block and { world_size = block.world_size, dtype = block.dtype, op = block.op,
+      mode = block.mode, fusion = shape.fusion,
       hidden_size = block.hidden_sizes[lookup.nearest(block.hidden_sizes, shape.hidden_size)],
       num_tokens = block.num_tokens[lookup.nearest(block.num_tokens, shape.num_tokens)] }
     local cell = at and table_of:find(at)

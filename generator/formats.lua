@@ -108,14 +108,14 @@ end
 
 local OMPI_ELSEWHERE = "a communicator size that was not measured, and every other collective, gets Open " ..
   "MPI's built-in decision; beyond the measured sizes the outermost rule"
-local NEARER = "between two measured sizes the nearer one, as a ratio, answers; beyond them the outermost one; "
+local NEARER = "between two measured sizes the nearer one, as a ratio, answers; beyond them the outermost; "
 
 formats.list = {
   { name = "trtllm", file = "generated_lookup_table.cpp", template = "tables/generated_lookup_table.cpp.tmpl",
     reader = "TensorRT-LLM: the table in customAllReduceUtils.h",
-    elsewhere = "the floor of log2 answers: TP 3 reads the row of TP 2, hidden size 2880 that of 2048, 255 " ..
-      "tokens that of 128; a cell that was not measured reads 8, NCCL_SYMMETRIC; beyond the table " ..
-      "NCCL_SYMMETRIC, in the newest versions NCCL; messages above the workspace go to NCCL before that",
+    elsewhere = "the floor of log2 answers: TP 3 reads the row of TP 2, hidden size 2880 that of 2048, " ..
+      "255 tokens that of 128; a cell that was not measured reads 8, NCCL_SYMMETRIC; beyond the table " ..
+      "NCCL_SYMMETRIC, in the newest versions NCCL; messages above the workspace go to NCCL at once",
     archs = function(arch) return arch.sm end,
     why_not = "TensorRT-LLM has tables for smXX only",
     plane = true,
@@ -130,7 +130,8 @@ formats.list = {
     view = function(...) return require("trtllm").view(...) end },
   { name = "c", file = "allreduce_table.h", template = "tables/allreduce_table.h.tmpl",
     reader = "any C or C++ program",
-    elsewhere = NEARER .. "a TP size, fusion or cell that was not measured gets {fallback}: no TP size answers for another",
+    elsewhere = NEARER .. "a TP size, fusion or cell that was not measured gets {fallback}: no TP size " ..
+      "answers for another",
     plane = true },
   { name = "thresholds", file = "thresholds.json", template = "tables/thresholds.json.tmpl",
     reader = "vLLM, SGLang, FlashInfer and the like: bytes per world size, by python/gentables_thresholds.py",
@@ -141,8 +142,8 @@ formats.list = {
       "measure them: gentables sweep, or TensorRT-LLM's all_reduce.py") },
   { name = "nccl", file = "nccl_tuner.csv", template = "tables/nccl_tuner.csv.tmpl",
     reader = "NCCL's tuner plugin: NCCL_TUNER_CONFIG_FILE",
-    elsewhere = "NCCL's example plugin gives one channel to every call that no line names: other numbers of " ..
-      "ranks, other collectives",
+    elsewhere = "NCCL's example plugin gives one channel to every call that no line names: other numbers " ..
+      "of ranks, other collectives",
     archs = is_gpu, why_not = "NCCL runs on GPUs",
     left_out = all_but_plain_sums,
     view = by_size(has_channels),
@@ -178,8 +179,8 @@ formats.list = {
     lacks = function(source) return require("ompi").lacks_search(source) end },
   { name = "mpich", file = "mpich_selection.json", template = "tables/mpich_selection.json.tmpl",
     reader = "MPICH: MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE",
-    elsewhere = "a communicator size that was not measured gets recursive doubling; beyond the measured sizes the " ..
-      "outermost entry",
+    elsewhere = "a communicator size that was not measured gets recursive doubling; beyond the measured " ..
+      "sizes the outermost entry",
     archs = is_host, why_not = "MPI ranks are hosts",
     left_out = all_but_plain_sums,
     view = by_size(is_mpich),

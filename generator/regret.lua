@@ -109,8 +109,8 @@ local function least_loss(shapes)
   return least
 end
 
--- Different shapes that the lookup sends to one cell: { cells, shapes, torn = cells for all of whose shapes no
--- one choice is right, loss = the most that such a cell loses at least }; nil where nothing tells the cells.
+-- Different shapes that the lookup sends to one cell: { cells, shapes, torn = cells for all of whose shapes
+-- no one choice is right, loss = the most that such a cell loses at least }; nil where nothing tells cells.
 local function aliased(shapes, answers, facts)
   if not facts.cells then return nil end
   local by_cell, order = {}, {}
@@ -285,8 +285,8 @@ return {
   summary = "Says what an artifact's choices lose on fresh rows, by asking its own lookup.",
   options = {
     { name = "table", value = "FILE", required = true,
-      help = "allreduce_table.h, customAllReduceUtils.h (TensorRT-LLM's own, too), generated_lookup_table.cpp, "
-        .. "thresholds.json or table.csv" },
+      help = "allreduce_table.h, customAllReduceUtils.h (TensorRT-LLM's own, too), thresholds.json, "
+        .. "generated_lookup_table.cpp or table.csv" },
     { name = "rows", value = "FILE", many = true, required = true,
       help = "benchmark.tp{N}.{arch}.csv that the table was not made from; again for more" },
     { name = "sm", value = "N",

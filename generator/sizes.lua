@@ -72,7 +72,7 @@ local function fastest(times)
   return best
 end
 
--- What of a loss is certain: what is beyond the noise of both times, as half their intervals in the logarithm.
+-- What of a loss is certain: what is beyond the noise of both times, half their intervals in the logarithm.
 local function beyond_noise(loss, entry, best)
   local own, other = math.log(entry.high / entry.low) / 2, math.log(best.high / best.low) / 2
   return math.max(0, loss - math.sqrt(own * own + other * other))

@@ -183,7 +183,8 @@ function summary.elsewhere(source)
   for _, format in ipairs(formats.list) do
     local is_made = formats.is_for(format, source.arch_row) and not (format.lacks and format.lacks(source))
     if is_made and format.elsewhere then
-      out[#out + 1] = { format = format, text = (format.elsewhere:gsub("{fallback}", source.arch_row.fallback)) }
+      local text = format.elsewhere:gsub("{fallback}", source.arch_row.fallback)
+      out[#out + 1] = { format = format, text = text }
     end
   end
   return out

@@ -139,8 +139,8 @@ local function numerics_sheet(source)
   local rows = {}
   for i, class in ipairs((summary.numerics(source))) do
     local of = class.slice
-    rows[i] = { source.arch, of.world_size, of.dtype, of.op, of.mode, of.fusion, table.concat(class.names, ", "),
-      class.shapes, class.of, class.cost, class.worst }
+    rows[i] = { source.arch, of.world_size, of.dtype, of.op, of.mode, of.fusion,
+      table.concat(class.names, ", "), class.shapes, class.of, class.cost, class.worst }
   end
   if #rows == 0 then return nil end
   return { name = "numerics", rows = rows, columns = { "arch", "TP", "dtype", "op", "mode", "fusion",

@@ -195,9 +195,9 @@ end
 -- ---- numerics ---------------------------------------------------------------------------------
 
 local function add_numerics(p, views)
-  p:section("Numerics", { id = "numerics", note = "Strategies whose results have equal bits are a class. Costs: " ..
-    "what the best of a class takes more than the best of all, at the shapes that it has a time for; that is " ..
-    "what --numerics same-as=NAME costs. --numerics any costs nothing." })
+  p:section("Numerics", { id = "numerics", note = "Strategies whose results have equal bits are a class. " ..
+    "Costs: what the best of a class takes more than the best of all, at the shapes that it has a time " ..
+    "for; that is what --numerics same-as=NAME costs. --numerics any costs nothing." })
   local rows, untold = {}, {}
   for _, view in ipairs(views) do
     local classes, unknown = summary.numerics(view.source)

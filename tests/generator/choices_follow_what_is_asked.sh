@@ -103,7 +103,8 @@ same TWOSHOT "$(winner 16)"
 generate --choose corner --against none --regret 0.05
 same ONESHOT "$(winner 16)"
 grep -q '{[0-9]*}}, .* 1024: ONESHOT' "$data/allreduce_table.h" || die "the header has more than one strategy"
-echo 'return { arch = "host", tp = { 2 }, dtypes = { "bfloat16" }, hidden_sizes = { 1024 }, num_tokens = { 1, 16, 256 }, fusions = { "NONE" },
+echo 'return { arch = "host", tp = { 2 }, dtypes = { "bfloat16" }, hidden_sizes = { 1024 },
+  num_tokens = { 1, 16, 256 }, fusions = { "NONE" },
   choice = { at = "corner", regret = 0.05 } }' >"$data/spec.lua"
 generate --against none
 same ONESHOT "$(winner 16 | grep -v unmeasured)" # the spec's mode has no row

@@ -1,6 +1,6 @@
 #!/bin/sh
-# gentables regret: what an artifact's own lookup loses on fresh rows, outside their intervals and as measured;
-# what was not measured; shapes that share a cell; TensorRT-LLM's flooring beside it; headers of others.
+# gentables regret: what an artifact's own lookup loses on fresh rows, outside their intervals and as
+# measured; what was not measured; shapes that share a cell; TensorRT-LLM's flooring; headers of others.
 . "$(dirname -- "$0")/lib.sh"
 
 columns="$header,low (us),high (us)"

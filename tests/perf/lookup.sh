@@ -4,8 +4,8 @@
 #
 #   sh tests/perf/lookup.sh [GENTABLES]       default: build/bin/gentables; needs python3 and a C++ compiler
 #
-# Tables: tables/host, which was measured; and make_rows.py's on TensorRT-LLM's grid, whose winners are noise, so
-# that nearly every cell has a border. The nested vectors hold, at powers of two, what the header answers there.
+# Tables: tables/host, which was measured; and make_rows.py's on TensorRT-LLM's grid, whose winners are noise,
+# so that nearly every cell has a border. The nested vectors hold what the header answers at powers of two.
 # Shapes are drawn uniformly in log space. Two ways to ask: as a server does, whose TP size, fusion and hidden
 # size are fixed; and anything at random, where the processor can foresee nothing. Rounds of the two lookups
 # alternate; each figure is the least of all rounds.
@@ -39,7 +39,7 @@ struct Shape {
     int tp, fusion, hidden, tokens;
 };
 
-// As TensorRT-LLM has it: indices by the floor of log2, the fusion's by a map, and the table of the SM version
+// As TensorRT-LLM has it: indices by the floor of log2, the fusion's by a map, the table of the SM version
 // by a map that is asked anew for each bound and for the answer.
 using Table = std::vector<std::vector<std::vector<std::vector<int>>>>;
 static std::unordered_map<int, Table> table_of;
@@ -54,7 +54,8 @@ static int nested(Shape const &shape) {
     auto const tokens = static_cast<size_t>(std::log2(shape.tokens));
     auto const hidden = static_cast<size_t>(std::log2(shape.hidden) - 7);
     if (table_of.find(sm) == table_of.end() || tp >= table_of.at(sm).size()) return -1;
-    if (fusion >= table_of.at(sm).at(tp).size() || hidden >= table_of.at(sm).at(tp).at(fusion).size()) return -1;
+    if (fusion >= table_of.at(sm).at(tp).size()) return -1;
+    if (hidden >= table_of.at(sm).at(tp).at(fusion).size()) return -1;
     if (tokens >= table_of.at(sm).at(tp).at(fusion).at(hidden).size()) return -1;
     return table_of.at(sm)[tp][fusion][hidden][tokens];
 }
@@ -81,7 +82,8 @@ template <typename Lookup> static double nanoseconds(std::vector<Shape> const &s
     for (auto const &shape : shapes) sum += lookup(shape);
     auto const end = std::chrono::steady_clock::now();
     sink += sum;
-    return std::chrono::duration<double, std::nano>(end - begin).count() / static_cast<double>(shapes.size());
+    std::chrono::duration<double, std::nano> const taken = end - begin;
+    return taken.count() / static_cast<double>(shapes.size());
 }
 
 static void compare(char const *name, std::vector<Shape> const &shapes) {
@@ -90,7 +92,8 @@ static void compare(char const *name, std::vector<Shape> const &shapes) {
         theirs = std::min(theirs, nanoseconds(shapes, nested));
         ours = std::min(ours, nanoseconds(shapes, header));
     }
-    std::printf("  %-20s nested vectors %6.2f ns   header %5.2f ns   %5.1f x\n", name, theirs, ours, theirs / ours);
+    std::printf("  %-20s nested vectors %6.2f ns   header %5.2f ns   %5.1f x\n", name, theirs, ours,
+                theirs / ours);
 }
 
 int main() {
@@ -113,10 +116,12 @@ for table in host noise; do
     prefix=gentables_host most_tp=2 # TP 2 and 4 were measured
     if [ "$table" = noise ]; then prefix=gentables_sm90 most_tp=3; fi
     folder=$work/$table
-    echo "$table: up to$(sed -n 's/.*_SEGMENTS = \([0-9]*\),.*/ \1/p' "$folder/allreduce_table.h") strategies in a row"
+    places=$(sed -n 's/.*_SEGMENTS = \([0-9]*\),.*/\1/p' "$folder/allreduce_table.h")
+    echo "$table: rows with places for $places strategies"
     for compiler in g++ clang++; do
         command -v "$compiler" >/dev/null || continue
-        "$compiler" -std=c++17 -O2 -DPREFIX=$prefix -DMOST_TP=$most_tp -I "$folder" -o "$work/lookup" "$work/lookup.cpp"
+        "$compiler" -std=c++17 -O2 -DPREFIX=$prefix -DMOST_TP=$most_tp -I "$folder" -o "$work/lookup" \
+            "$work/lookup.cpp"
         echo " $compiler -O2"
         "$work/lookup"
     done

@@ -24,7 +24,7 @@ import sys
 import openpyxl
 
 book, folder = openpyxl.load_workbook(sys.argv[1]), sys.argv[2]
-assert book.sheetnames == ["summary", "table", "rows", "without time"], book.sheetnames
+assert book.sheetnames == ["summary", "table", "rows", "numerics", "without time"], book.sheetnames
 for sheet in book:
     assert sheet.freeze_panes == "A2" and sheet.auto_filter.ref == sheet.dimensions, sheet.title
 
