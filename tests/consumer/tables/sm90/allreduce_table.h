@@ -6,12 +6,15 @@
  *   gentables_sm90_select(tp_size, fusion, hidden_size, num_tokens)        the strategy to take
  *   gentables_sm90_is_measured(tp_size, fusion, hidden_size, num_tokens)   whether that was measured
  *   gentables_sm90_strategy_name(strategy)                                 its name
+ *   gentables_sm90_cell(tp_size, fusion, hidden_size, num_tokens)          which threshold answers: a number that
+ *       shapes share where one choice was made for them; -1 where there is none
  *
  * Any arguments have an answer. On the measured grid it is exact; between two measured sizes that of the nearer one, as
  * a ratio (the borders below are the geometric means, rounded down); beyond them that of the outermost one. Where
- * nothing was measured (a TP size or fusion that is not below, a cell of 255) it is the fallback, NCCL_SYMMETRIC, and
- * gentables_sm90_is_measured says 0. The numbers of the strategies are this header's own; other programs and other
- * versions of it have others: go by name. No allocation, no state; C99 or later, C++11 or later.
+ * nothing was measured (a TP size or fusion that is not below, a number from 128 on in a row) it is the fallback, NCCL_SYMMETRIC, and
+ * gentables_sm90_is_measured says 0: no TP size answers for another one. The numbers of the strategies are this header's
+ * own; other programs and other versions of it have others: go by name. No allocation, no state; C99 or later, C++11 or
+ * later.
  *
  * Mode of the measurement: TP 2: unknown.
  */
@@ -32,53 +35,82 @@ enum gentables_sm90_fusion {
     GENTABLES_SM90_FUSION_RESIDUAL_RMS_NORM_QUANT_NVFP4 = 3
 };
 
-enum { GENTABLES_SM90_FALLBACK = 3, /* NCCL_SYMMETRIC */ GENTABLES_SM90_UNMEASURED = 255 };
+/* GENTABLES_SM90_UNMEASURED is added to the fallback's number where nothing was measured. */
+enum { GENTABLES_SM90_FALLBACK = 3, /* NCCL_SYMMETRIC */ GENTABLES_SM90_UNMEASURED = 128 };
 
-/* TP 2. Hidden sizes 1024, 2048;
- * token counts 1, 16.
- * The borders: the largest size that each of them answers for. */
-static const int gentables_sm90_tp2_hidden_borders[2] = {1448, 2147483647};
-static const int gentables_sm90_tp2_tokens_borders[2] = {4, 2147483647};
+/* The places of a row, and of the hidden sizes of a block; powers of two. */
+enum { GENTABLES_SM90_SEGMENTS = 2, GENTABLES_SM90_HIDDEN = 2 };
 
-/* [fusion][hidden size][tokens] */
-static const unsigned char gentables_sm90_tp2[1][2][2] = {
-    { /* NONE */
-        {0, 1}, /* 1024 */
-        {0, 2}, /* 2048 */
-    },
+/* A row: its strategies, and the last token count of each but the last; 2147483647: none is left. */
+struct gentables_sm90_row {
+    int last[GENTABLES_SM90_SEGMENTS - 1];
+    unsigned char strategy[GENTABLES_SM90_SEGMENTS];
 };
 
-/* The place of the first border that is not below size; the last border is above every size. */
-static inline int gentables_sm90_place(const int *borders, int size) {
-    int place = 0;
-    while (size > borders[place]) place++;
+/* The last hidden size of each row but the last, of a TP size and fusion. */
+static const int gentables_sm90_hidden_last[1][GENTABLES_SM90_HIDDEN - 1] = {
+    {1448}, /* TP 2: 1024, 2048 */
+};
+
+/* The first row of a TP size and fusion; -1: not measured. In this order:
+ * NONE. */
+static const int gentables_sm90_first_row[1][1] = {
+    {0}, /* TP 2 */
+};
+
+/* Beside a row: its hidden size; then for each strategy the least margin over the runner-up, the least confidence that
+ * it is faster, and the most that it can lose, of the cells that it stands for (those of each cell are in table.csv). */
+static const struct gentables_sm90_row gentables_sm90_rows[2] = {
+    /* TP 2, NONE */
+    {{4}, {0, 1}}, /* 1024: ONESHOT 107 %; TWOSHOT 9.8 % */
+    {{4}, {0, 2}}, /* 2048: ONESHOT 86.2 %; NCCL 19.5 % */
+};
+
+/* How many of these 1 ascending borders are below size: a binary search without branches. */
+static inline unsigned gentables_sm90_place_of_2(const int *last, int size) {
+    unsigned place = 1u * (unsigned)(size > last[0]);
     return place;
 }
 
-/* The cell that answers: a strategy, or GENTABLES_SM90_UNMEASURED. */
-static inline int gentables_sm90_cell(int tp_size, enum gentables_sm90_fusion fusion, int hidden_size, int num_tokens) {
-    int hidden, tokens, row;
+/* The row that answers; NULL where TP size or fusion was not measured. */
+static inline const struct gentables_sm90_row *gentables_sm90_row_of(int tp_size, enum gentables_sm90_fusion fusion,
+                                                     int hidden_size) {
+    int world, of, row;
     switch (tp_size) {
-    case 2:
-        switch (fusion) {
-        case GENTABLES_SM90_FUSION_NONE: row = 0; break;
-        default: return GENTABLES_SM90_UNMEASURED;
-        }
-        hidden = gentables_sm90_place(gentables_sm90_tp2_hidden_borders, hidden_size);
-        tokens = gentables_sm90_place(gentables_sm90_tp2_tokens_borders, num_tokens);
-        return gentables_sm90_tp2[row][hidden][tokens];
-    default: return GENTABLES_SM90_UNMEASURED;
+    case 2: world = 0; break;
+    default: return 0;
     }
+    switch (fusion) {
+    case GENTABLES_SM90_FUSION_NONE: of = 0; break;
+    default: return 0;
+    }
+    row = gentables_sm90_first_row[world][of];
+    if (row < 0) return 0;
+    return &gentables_sm90_rows[(unsigned)row + gentables_sm90_place_of_2(gentables_sm90_hidden_last[world], hidden_size)];
+}
+
+/* The strategy's number, and GENTABLES_SM90_UNMEASURED where that is the fallback's. */
+static inline unsigned gentables_sm90_number_at(int tp_size, enum gentables_sm90_fusion fusion, int hidden_size, int num_tokens) {
+    const struct gentables_sm90_row *row = gentables_sm90_row_of(tp_size, fusion, hidden_size);
+    if (!row) return GENTABLES_SM90_UNMEASURED + GENTABLES_SM90_FALLBACK;
+    return row->strategy[gentables_sm90_place_of_2(row->last, num_tokens)];
 }
 
 static inline enum gentables_sm90_strategy gentables_sm90_select(int tp_size, enum gentables_sm90_fusion fusion, int hidden_size,
                                                   int num_tokens) {
-    int cell = gentables_sm90_cell(tp_size, fusion, hidden_size, num_tokens);
-    return (enum gentables_sm90_strategy)(cell == GENTABLES_SM90_UNMEASURED ? GENTABLES_SM90_FALLBACK : cell);
+    unsigned number = gentables_sm90_number_at(tp_size, fusion, hidden_size, num_tokens);
+    return (enum gentables_sm90_strategy)(number & (GENTABLES_SM90_UNMEASURED - 1u));
 }
 
 static inline int gentables_sm90_is_measured(int tp_size, enum gentables_sm90_fusion fusion, int hidden_size, int num_tokens) {
-    return gentables_sm90_cell(tp_size, fusion, hidden_size, num_tokens) != GENTABLES_SM90_UNMEASURED;
+    return gentables_sm90_number_at(tp_size, fusion, hidden_size, num_tokens) < GENTABLES_SM90_UNMEASURED;
+}
+
+static inline int gentables_sm90_cell(int tp_size, enum gentables_sm90_fusion fusion, int hidden_size, int num_tokens) {
+    const struct gentables_sm90_row *row = gentables_sm90_row_of(tp_size, fusion, hidden_size);
+    unsigned place = row ? gentables_sm90_place_of_2(row->last, num_tokens) : 0u;
+    if (!row || row->strategy[place] >= GENTABLES_SM90_UNMEASURED) return -1;
+    return (int)(row - gentables_sm90_rows) * GENTABLES_SM90_SEGMENTS + (int)place;
 }
 
 static inline const char *gentables_sm90_strategy_name(enum gentables_sm90_strategy strategy) {
