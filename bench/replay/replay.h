@@ -1,5 +1,5 @@
-// Replays an op: chooses what computes it, computes it once, checks the result, and times calls with cold and
-// with warm caches.
+// Replays an op: has every library that can compute it once, checks the results, and times calls of the
+// fastest one with cold and with warm caches.
 #ifndef REPLAY_REPLAY_H
 #define REPLAY_REPLAY_H
 
@@ -11,7 +11,7 @@ enum { LIBRARIES = 2, NOTE_SIZE = 512 };
 // What can compute here.
 struct host {
     int threads;
-    const struct library *libraries[LIBRARIES]; // best first
+    const struct library *libraries[LIBRARIES];
     bool is_open[LIBRARIES];
     char absent[LIBRARIES][REASON_SIZE]; // why one is not open
 };

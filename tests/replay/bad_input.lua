@@ -62,7 +62,7 @@ end
 
 function TestBadInput.test_strides_that_are_not_told()
   luaunit.assertEquals((replay("env", two_ops { strides = {} })), 0)
-  luaunit.assertEquals(notes()[1], "strides are not in the trace: taken as contiguous")
+  luaunit.assertStrContains(notes()[1], "strides are not in the trace: taken as contiguous")
 end
 
 function TestBadInput.test_without_openblas_onednn_computes()
