@@ -119,6 +119,7 @@ return {
     { name = "out", value = "DIR", help = "where the report and the ops' files go" },
     { name = "budget", value = "SECONDS", help = "so long in all; what is not reached says so" },
     { name = "samples", value = "N", help = "so many warm and cold calls of each (default: 5 to 50)" },
+    { name = "try-all", help = "of several libraries time the fastest; the row says by how much" },
     { name = "threads-per-call", value = "N", help = "threads of a call (default: one for each core)" },
     { name = "program", value = "PROGRAM", help = "in place of the gentables-replay beside gentables" },
   }, true),

@@ -13,9 +13,9 @@ enum { LINE = 64, WORTH_A_THREAD = 4 << 20 };
 
 // ---- other memory, read ---------------------------------------------------------------------------------
 
-// Several times the largest cache.
+// Twice the largest cache.
 static size_t size_of_other(void) {
-    enum { OTHERWISE = 64 << 20, TIMES = 4 };
+    enum { OTHERWISE = 64 << 20, TIMES = 2 };
     long cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
     return (cache > 0 ? (size_t)cache : OTHERWISE) * TIMES;
 }

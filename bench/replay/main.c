@@ -144,6 +144,7 @@ static void print_help(void) {
            "their times with warm and with cold caches: medians.\n"
            "\n"
            "  -t, --threads N     threads of a call (default: one for each core)\n"
+           "      --try-all       of several libraries time the fastest, not the first\n"
            "      --serve         answer lines on standard input\n"
            "\n"
            "example:\n"
@@ -160,10 +161,11 @@ static int cores(void) {
 int main(int argc, char **argv) {
     static const struct option options[] = {{"threads", required_argument, NULL, 't'},
                                             {"serve", no_argument, NULL, 's'},
+                                            {"try-all", no_argument, NULL, 'a'},
                                             {"help", no_argument, NULL, 'h'},
                                             {NULL, 0, NULL, 0}};
     struct host host;
-    bool serves = false;
+    bool serves = false, tries_all = false;
     int threads = cores();
     for (int option; (option = getopt_long(argc, argv, "t:h", options, NULL)) != -1;) {
         if (option == 'h') {
@@ -171,6 +173,7 @@ int main(int argc, char **argv) {
             return 0;
         }
         if (option == 's') serves = true;
+        if (option == 'a') tries_all = true;
         if (option == 't') threads = atoi(optarg);
         if (option == '?' || threads < 1 || threads > MOST_THREADS) {
             fprintf(stderr, "gentables-replay: wrong use; see --help\n");
@@ -181,6 +184,6 @@ int main(int argc, char **argv) {
         fprintf(stderr, "gentables-replay: takes files, or --serve; see --help\n");
         return 2;
     }
-    host_open(&host, threads);
+    host_open(&host, threads, tries_all);
     return serves ? serve(&host) : replay_files(&host, argc - optind, argv + optind);
 }

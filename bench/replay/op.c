@@ -221,7 +221,7 @@ int op_read(char *line, struct op *op, char reason[REASON_SIZE]) {
     const char *id = take(&fields, "id");
     snprintf(op->id, sizeof op->id, "%s", id != NULL ? id : "op");
     op->type = (enum data_type)take_name(&fields, "dtype", data_type_names, DATA_TYPES);
-    op->sampling_us = take_number(&fields, "sampling_us", 20000);
+    op->sampling_us = take_number(&fields, "sampling_us", 10000);
     op->limit_us = take_number(&fields, "limit_us", 0);
     double least = take_number(&fields, "min_samples", 5), most = take_number(&fields, "max_samples", 50);
     if (!(least >= 1 && most >= least && most <= MOST_SAMPLES))

@@ -1,5 +1,5 @@
-// Replays an op: has every library that can compute it once, checks the results, and times calls of the
-// fastest one with cold and with warm caches.
+// Replays an op: has a library compute it, or all that can, checks the result, and times calls with cold and
+// with warm caches.
 #ifndef REPLAY_REPLAY_H
 #define REPLAY_REPLAY_H
 
@@ -11,13 +11,14 @@ enum { LIBRARIES = 2, NOTE_SIZE = 512 };
 // What can compute here.
 struct host {
     int threads;
+    bool tries_all; // of several libraries the fastest is timed; else the first
     const struct library *libraries[LIBRARIES];
     bool is_open[LIBRARIES];
     char absent[LIBRARIES][REASON_SIZE]; // why one is not open
 };
 
 // Loads what there is. Call it before there are threads.
-void host_open(struct host *host, int threads);
+void host_open(struct host *host, int threads, bool tries_all);
 
 // Calls of one kind. The mean is what the known tools tell; the interval is that of the median.
 struct timed {

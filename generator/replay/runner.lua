@@ -1,7 +1,7 @@
 -- Talks with gentables-replay, which computes and times: starts it, asks for ops one by one, starts it again
 -- where an op ended it.
 --
---   runner.start({ program, threads }) -> runner | nil, why not
+--   runner.start({ program, threads, tries_all }) -> runner | nil, why not
 --   runner.device, runner.threads, runner.libraries = { { name, version... }... },
 --     runner.absent = { text... }
 --   runner:replay(line, seconds) -> { by, kernel, computed, note, warm, cold } | nil, why it has no time
@@ -53,6 +53,7 @@ end
 
 local function launch(self)
   local argv = { self.program, "--serve" }
+  if self.tries_all then argv[#argv + 1] = "--try-all" end
   if self.wanted_threads then table.move({ "--threads", self.wanted_threads }, 1, 2, #argv + 1, argv) end
   local child, message = process.start(argv)
   if not child then return nil, message end
@@ -63,7 +64,8 @@ local function launch(self)
 end
 
 function runner.start(options)
-  local self = setmetatable({ program = options.program, wanted_threads = options.threads }, runner)
+  local self = setmetatable({ program = options.program, wanted_threads = options.threads,
+    tries_all = options.tries_all }, runner)
   local started, why = launch(self)
   if not started then return nil, ("%s: %s"):format(options.program, why) end
   return self

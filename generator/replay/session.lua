@@ -186,7 +186,8 @@ end
 
 local function start(chosen, rows, options)
   local at = { began = process.now(), absent = {} }
-  at.runner, at.problem = runner.start { program = options.program, threads = options.threads }
+  at.runner, at.problem = runner.start { program = options.program, threads = options.threads,
+    tries_all = options.tries_all }
   at.is_same = at.runner and #chosen.devices == 1 and chosen.devices[1] == at.runner.device or false
   local function is_amd(row) return row.is_amd end
   if any(rows.all, is_amd) then
@@ -203,7 +204,7 @@ function session.options(args)
   end
   local threads = job.positive(args.threads_per_call, "threads-per-call")
   return { budget = budget, samples = job.positive(args.samples, "samples"),
-    threads = threads and tostring(threads),
+    threads = threads and tostring(threads), tries_all = args.try_all,
     program = args.program or system.program():gsub("[^/]*$", "") .. "gentables-replay" }
 end
 

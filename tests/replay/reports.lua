@@ -104,6 +104,13 @@ function TestReports.test_products_are_written_for_tunableop()
     "GemmTunableOp_float_NN,nn_24_32_16_ld_24_16_24\n")
 end
 
+function TestReports.test_all_libraries_are_tried_where_that_is_asked()
+  local folder = replay("out", nil, "--csv", "--try-all")
+  local rows = lib.rows(folder, "gemm_node_replay")
+  luaunit.assertStrContains(rows[2].note, "by a first trial")
+  luaunit.assertNotStrContains(rows[1].note, "by a first trial") -- in float64 there is one alone
+end
+
 -- Ranks are one run: the times of an op are of all of them.
 function TestReports.test_ranks_are_put_together()
   lib.clean()
