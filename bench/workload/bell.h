@@ -1,0 +1,48 @@
+// How a thread waits until somebody has something for it, on its own rank or on another: it looks at its
+// bell, then for work, and where there is none it waits until the bell has rung since. Rings are never lost.
+//
+// A thread that waits by spinning keeps its core from the thread that computes there. By yielding it lets
+// that run, and comes back when the scheduler says so. On a futex it sleeps, and who rings wakes it.
+#ifndef BENCH_WORKLOAD_BELL_H
+#define BENCH_WORKLOAD_BELL_H
+
+#include <limits.h>
+#include <linux/futex.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+enum wait { WAIT_FUTEX, WAIT_YIELD, WAIT_SPIN, WAITS };
+
+// In memory that all who ring it map. Zeroed is ready.
+struct bell {
+    _Alignas(64) _Atomic uint32_t rings;
+    _Atomic uint32_t sleeping;
+};
+
+static inline uint32_t bell_seen(struct bell *bell) {
+    return atomic_load_explicit(&bell->rings, memory_order_acquire);
+}
+
+static inline void bell_ring(struct bell *bell) {
+    atomic_fetch_add(&bell->rings, 1);
+    if (atomic_load(&bell->sleeping) != 0)
+        syscall(SYS_futex, &bell->rings, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
+// Waits a little, or until the bell has rung since `seen`; the caller looks again then.
+static inline void bell_wait(struct bell *bell, uint32_t seen, enum wait wait) {
+    if (wait == WAIT_YIELD) {
+        sched_yield();
+    } else if (wait == WAIT_FUTEX) {
+        const struct timespec a_while = {.tv_sec = 1};
+        atomic_store(&bell->sleeping, 1);
+        syscall(SYS_futex, &bell->rings, FUTEX_WAIT, seen, &a_while, NULL, 0);
+        atomic_store(&bell->sleeping, 0);
+    }
+}
+
+#endif

@@ -1,0 +1,155 @@
+// gentables-workload: runs steps of GEMMs and collectives over the ranks that mpirun starts, and measures how
+// much of the communication the computation hides. What the generator starts; it reads requests on standard
+// input, a line each, and answers on standard output:
+//
+//   begin ... end                            the program of a step (program.h)
+//   run channels=2 threads=1 steps=20 warm_up=3 wait=futex transport=own path=out/rank%r/trace_step19.json
+//   quit
+//
+// Answers: hello, program, accepted, progress, round, time, ratio, rank and done; or error, which ends it.
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "workload/fields.h"
+#include "workload/measure.h"
+#include "workload_identity.h"
+
+enum { PROTOCOL = 1, LONGEST_LINE = 1 << 16 };
+
+static const double TIMEOUT_S = 120; // that a rank waits for another
+
+struct session {
+    struct group *group;
+    struct blas blas;
+    struct program program;
+    bool whole; // the program
+};
+
+// Rank 0's next line, on all ranks. False: there is none.
+static bool next_line(const struct session *session, char line[LONGEST_LINE]) {
+    int length = -1;
+    if (session->group->rank == 0 && fgets(line, LONGEST_LINE, stdin) != NULL) {
+        length = (int)strcspn(line, "\r\n");
+        line[length] = '\0';
+    }
+    MPI_Bcast(&length, 1, MPI_INT, 0, session->group->comm);
+    if (length < 0) return false;
+    MPI_Bcast(line, length + 1, MPI_CHAR, 0, session->group->comm);
+    return true;
+}
+
+// The status of all ranks together; where it is below 0, with one of their reasons.
+static int agree(const struct session *session, int status, char reason[PROGRAM_REASON]) {
+    struct {
+        int value, rank;
+    } mine = {status, session->group->rank}, worst = mine;
+    MPI_Allreduce(&mine, &worst, 1, MPI_2INT, MPI_MINLOC, session->group->comm);
+    if (worst.value < 0) MPI_Bcast(reason, PROGRAM_REASON, MPI_CHAR, worst.rank, session->group->comm);
+    return worst.value;
+}
+
+static int read_program(struct session *session, const char *line, char reason[]) {
+    if (session->whole) {
+        snprintf(reason, PROGRAM_REASON, "one program for each start");
+        return -1;
+    }
+    session->program.rank = session->group->rank;
+    session->program.ranks = session->group->size;
+    int status = agree(session, program_read(&session->program, line, reason), reason);
+    session->whole = status == 0;
+    return status < 0 ? -1 : 0;
+}
+
+static int run(struct session *session, const char *line, char reason[]) {
+    struct measurement measurement;
+    if (!session->whole) {
+        snprintf(reason, PROGRAM_REASON, "run comes after a whole program");
+        return -1;
+    }
+    if (measurement_read(&measurement, line, reason) != 0) return -1;
+    int status = measure(&measurement, &session->program, session->group, &session->blas, reason);
+    if (status == 0 && session->group->rank == 0) printf("done\n");
+    return status;
+}
+
+static int answer(struct session *session, char reason[]) {
+    char *line = malloc(LONGEST_LINE);
+    int status = line == NULL ? -1 : 0;
+    if (line == NULL) snprintf(reason, PROGRAM_REASON, "out of memory");
+    while (status == 0 && next_line(session, line) && !line_is(line, "quit")) {
+        status = line_is(line, "run") ? run(session, line, reason) : read_program(session, line, reason);
+        fflush(stdout);
+    }
+    free(line);
+    return status;
+}
+
+static void say_hello(const struct session *session) {
+    const struct group *group = session->group;
+    if (group->rank != 0) return;
+    printf("hello protocol=%d program=%s world_size=%d cores=%d isa=%s core=%s library=%s\n", PROTOCOL,
+           WORKLOAD_HASH, group->size, group->cores, group->kernels->isa, session->blas.core,
+           session->blas.version);
+    fflush(stdout);
+}
+
+// What went wrong, to the generator and to the log. Ranks that wait for one that is gone are ended by MPI.
+static int give_up(const struct group *group, const char *reason) {
+    if (group->rank == 0) {
+        printf("error reason=%s\n", reason);
+        fflush(stdout);
+        fprintf(stderr, "gentables-workload: %s\n", reason);
+    }
+    if (atomic_load(&group->control->failed_rank) != 0) MPI_Abort(group->comm, 1);
+    return 1;
+}
+
+static int serve(struct group *group) {
+    struct session session = {.group = group};
+    char reason[PROGRAM_REASON] = "";
+    int status = agree(&session, blas_open(&session.blas, 1, reason, sizeof reason), reason);
+    if (status == 0) {
+        say_hello(&session);
+        status = answer(&session, reason);
+    }
+    program_free(&session.program);
+    return status == 0 ? 0 : give_up(group, reason);
+}
+
+static int print_version(void) {
+    printf("gentables-workload protocol=%d program=%s\n", PROTOCOL, WORKLOAD_HASH);
+    return 0;
+}
+
+static int print_help(void) {
+    printf("usage: mpirun -n RANKS gentables-workload\n\n"
+           "What gentables workload starts: reads requests, answers how long steps of GEMMs and collectives\n"
+           "took. --version says which it is. By hand: gentables workload run --help\n");
+    return 0;
+}
+
+int main(int argc, char **argv) {
+    if (argc == 2 && strcmp(argv[1], "--version") == 0) return print_version();
+    if (argc == 2 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) return print_help();
+    if (argc > 1) {
+        fprintf(stderr, "gentables-workload: %s is no option; see --help\n", argv[1]);
+        return 2;
+    }
+    int level;
+    MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &level);
+    struct group group;
+    char reason[PROGRAM_REASON];
+    int status = 2, rank;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    if (group_open(&group, MPI_COMM_WORLD, TIMEOUT_S, reason, sizeof reason) == 0) {
+        status = serve(&group);
+        group_close(&group);
+    } else if (rank == 0) {
+        printf("error reason=%s\n", reason);
+        fprintf(stderr, "gentables-workload: %s; start it by mpirun -n RANKS\n", reason);
+    }
+    MPI_Finalize();
+    return status;
+}

@@ -1,0 +1,384 @@
+// Rounds of steps, and what is said of them; see measure.h.
+#include "workload/measure.h"
+
+#include <math.h>
+#include <mpi.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "statistics.h"
+#include "workload/fields.h"
+#include "workload/trace.h"
+#include "workload/verify.h"
+
+static const char *const mode_names[STEP_MODES] = {"gemms", "serial", "overlapped", "traced"};
+static const char *const wait_names[WAITS] = {"futex", "yield", "spin"};
+
+// What one rank spent on its traced steps, in microseconds, as medians over them.
+enum share { GEMM_US, GEMM_CPU_US, COMMUNICATION_US, COMMUNICATION_CPU_US, AWAIT_US, SHARES };
+static const char *const share_names[SHARES] = {"gemm_us", "gemm_cpu_us", "communication_us",
+                                                "communication_cpu_us", "await_us"};
+
+struct run {
+    const struct measurement *asked;
+    struct program *program;
+    struct group *group;
+    const struct blas *blas;
+    struct transport transport;
+    struct crew crew;
+    struct step_notes *notes; // of each step
+    struct note *all_notes;
+    struct span *all_spans;
+    double *times_us; // [mode][step], this rank's
+    double *worst_us; // likewise, the largest over the ranks
+};
+
+// ---- request ------------------------------------------------------------------------------------
+
+static int index_of(const char *const names[], int count, const char *name) {
+    for (int i = 0; i < count; i++) {
+        if (strcmp(names[i], name) == 0) return i;
+    }
+    return -1;
+}
+
+int measurement_read(struct measurement *measurement, const char *line, char reason[PROGRAM_REASON]) {
+    char transport[NAME_SIZE] = "", wait[NAME_SIZE] = "";
+    *measurement = (struct measurement){0};
+    if (!field_number(line, "channels", 1, MAX_CHANNELS, &measurement->channels))
+        snprintf(reason, PROGRAM_REASON, "no such channel count; 1 to %d are possible", MAX_CHANNELS);
+    else if (!field_number(line, "threads", 1, MAX_THREADS, &measurement->threads))
+        snprintf(reason, PROGRAM_REASON, "no such thread count; 1 to %d are possible", MAX_THREADS);
+    else if (!field_number(line, "steps", 1, MOST_STEPS, &measurement->steps) ||
+             !field_number(line, "warm_up", 0, MOST_STEPS, &measurement->warm_up))
+        snprintf(reason, PROGRAM_REASON, "no such number of steps; 1 to %d are possible", MOST_STEPS);
+    else {
+        field_text(line, "path", measurement->path, PATH_SIZE);
+        field_text(line, "transport", transport, sizeof transport);
+        field_text(line, "wait", wait, sizeof wait);
+        int kind = index_of(wait_names, WAITS, wait);
+        measurement->wait = kind < 0 ? WAIT_FUTEX : (enum wait)kind;
+        measurement->transport = strcmp(transport, "own") == 0   ? &transport_own
+                                 : strcmp(transport, "mpi") == 0 ? &transport_mpi
+                                                                 : NULL;
+        if (kind >= 0 && measurement->transport != NULL) return 0;
+        snprintf(reason, PROGRAM_REASON, "no such %s: %s", kind < 0 ? "wait" : "transport",
+                 kind < 0 ? wait : transport);
+    }
+    return -1;
+}
+
+// ---- set-up -------------------------------------------------------------------------------------
+
+// Whether it went well on all ranks.
+static bool all_well(const struct run *run, bool well) {
+    int mine = well, all = 0;
+    MPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, run->group->comm);
+    return all != 0;
+}
+
+static int refuse(char reason[], const char *text) {
+    snprintf(reason, PROGRAM_REASON, "%s", text);
+    return -1;
+}
+
+static int open_transport(struct run *run, char reason[]) {
+    const struct measurement *asked = run->asked;
+    size_t threads = asked->threads < asked->channels ? asked->threads : asked->channels;
+    struct transport *transport = &run->transport;
+    int level = MPI_THREAD_SINGLE;
+    *transport = (struct transport){.kind = asked->transport,
+                                    .group = run->group,
+                                    .channels = (int)asked->channels,
+                                    .threads = (int)threads};
+    MPI_Query_thread(&level);
+    if (level < transport->kind->thread_level(transport->threads))
+        return refuse(reason, "this MPI lets too few threads call it (no MPI_THREAD_MULTIPLE)");
+    transport->bells =
+        group_map(run->group, sizeof(struct bell) * MAX_RANKS * MAX_THREADS, reason, TRANSPORT_REASON);
+    if (transport->bells == NULL) return -1;
+    if (transport->kind->open(transport, reason) == 0) return 0;
+    group_unmap(transport->bells, sizeof(struct bell) * MAX_RANKS * MAX_THREADS);
+    return -1;
+}
+
+static void close_transport(struct run *run) {
+    run->transport.kind->close(&run->transport);
+    group_unmap(run->transport.bells, sizeof(struct bell) * MAX_RANKS * MAX_THREADS);
+}
+
+// Memory for all that is noted, written once so that no page is new while something is timed.
+static bool allocate(struct run *run) {
+    size_t steps = run->asked->steps, actions = run->program->action_count;
+    size_t spans = run->program->collective_count * MAX_THREADS;
+    run->notes = calloc(steps, sizeof *run->notes);
+    run->all_notes = malloc(steps * actions * sizeof *run->all_notes);
+    run->all_spans = malloc((steps * spans + 1) * sizeof *run->all_spans);
+    run->times_us = calloc(STEP_MODES * steps, sizeof *run->times_us);
+    run->worst_us = calloc(STEP_MODES * steps, sizeof *run->worst_us);
+    if (run->notes == NULL || run->all_notes == NULL || run->all_spans == NULL || run->times_us == NULL ||
+        run->worst_us == NULL)
+        return false;
+    memset(run->all_notes, 0xff, steps * actions * sizeof *run->all_notes);
+    memset(run->all_spans, 0xff, steps * spans * sizeof *run->all_spans);
+    for (size_t i = 0; i < steps; i++) {
+        run->notes[i].notes = run->all_notes + i * actions;
+        run->notes[i].spans = run->all_spans + i * spans;
+    }
+    return true;
+}
+
+static void release(struct run *run) {
+    free(run->notes);
+    free(run->all_notes);
+    free(run->all_spans);
+    free(run->times_us);
+    free(run->worst_us);
+}
+
+// ---- steps --------------------------------------------------------------------------------------
+
+static int one_step(struct run *run, enum step_mode mode, size_t number) {
+    if (!group_start_together(run->group)) return -1;
+    uint64_t ns = step_run(run->program, run->blas, &run->crew, mode, &run->notes[number]);
+    run->times_us[(size_t)mode * run->asked->steps + number] = (double)ns * 1e-3;
+    return 0;
+}
+
+// One step of this kind from poisoned arrays, verified. -1 with `reason`, alike on all ranks.
+static int verified_step(struct run *run, enum step_mode mode, char reason[]) {
+    char first[PROGRAM_REASON] = "";
+    program_poison(run->program);
+    if (one_step(run, mode, 0) != 0) return refuse(reason, group_failure(run->group));
+    if (!group_barrier(run->group)) return refuse(reason, group_failure(run->group));
+    int wrong = verify(run->program, run->group->comm, first), ranks = run->group->size;
+    int wrongs[MAX_RANKS];
+    char firsts[MAX_RANKS][PROGRAM_REASON];
+    MPI_Allgather(&wrong, 1, MPI_INT, wrongs, 1, MPI_INT, run->group->comm);
+    MPI_Allgather(first, PROGRAM_REASON, MPI_CHAR, firsts, PROGRAM_REASON, MPI_CHAR, run->group->comm);
+    for (int rank = 0; rank < ranks; rank++) {
+        if (wrongs[rank] == 0) continue;
+        snprintf(reason, PROGRAM_REASON, "rank %d, %s step: wrong results: %d, first %.100s", rank,
+                 mode_names[mode], wrongs[rank], wrongs[rank] < 0 ? "memory" : firsts[rank]);
+        return -1;
+    }
+    return 0;
+}
+
+// One step of each kind. Overlapped and traced ones are neighbours, each as often first; the three places
+// change round.
+static int one_round(struct run *run, size_t number) {
+    enum step_mode pair = number % 2 == 0 ? STEP_OVERLAPPED : STEP_TRACED;
+    enum step_mode other = number % 2 == 0 ? STEP_TRACED : STEP_OVERLAPPED;
+    for (size_t place = 0; place < 3; place++) {
+        size_t turn = (place + number) % 3;
+        int status = 0;
+        if (turn == 0)
+            status = one_step(run, STEP_GEMMS, number);
+        else if (turn == 1)
+            status = one_step(run, STEP_SERIAL, number);
+        else if ((status = one_step(run, pair, number)) == 0)
+            status = one_step(run, other, number);
+        if (status != 0) return -1;
+    }
+    return 0;
+}
+
+static void say_progress(const struct run *run, size_t done) {
+    if (run->group->rank != 0) return;
+    printf("progress done=%zu of=%zu\n", done, run->asked->warm_up + run->asked->steps);
+    fflush(stdout);
+}
+
+static int all_rounds(struct run *run, char reason[]) {
+    size_t warm_up = run->asked->warm_up, steps = run->asked->steps;
+    if (verified_step(run, STEP_SERIAL, reason) != 0 || verified_step(run, STEP_OVERLAPPED, reason) != 0)
+        return -1;
+    for (size_t i = 0; i < warm_up + steps; i++) {
+        if (one_round(run, i < warm_up ? i % steps : i - warm_up) != 0)
+            return refuse(reason, group_failure(run->group));
+        say_progress(run, i + 1);
+    }
+    MPI_Reduce(run->times_us, run->worst_us, (int)(STEP_MODES * steps), MPI_DOUBLE, MPI_MAX, 0,
+               run->group->comm);
+    double *kept = run->times_us; // the last check is no sample
+    run->times_us = calloc(STEP_MODES * steps, sizeof *kept);
+    int status = all_well(run, run->times_us != NULL) ? verified_step(run, STEP_OVERLAPPED, reason)
+                                                      : refuse(reason, "out of memory");
+    free(kept);
+    return status;
+}
+
+// ---- what they say ------------------------------------------------------------------------------
+
+static void print_summary(const char *kind, const char *name, double *numbers, size_t count) {
+    struct summary all = summarise(numbers, count);
+    printf("%s name=%s median=%.6g low=%.6g high=%.6g min=%.6g samples=%zu\n", kind, name, all.median,
+           all.low, all.high, all.min, all.samples);
+}
+
+// hidden = (S - O) / (S - G); exposed = S - G; gain = S / O; tracing = T / O - 1, for each round.
+static void print_ratios(const struct run *run, double *room) {
+    size_t steps = run->asked->steps;
+    const double *gemms = run->worst_us, *serial = gemms + steps, *overlapped = serial + steps,
+                 *traced = overlapped + steps;
+    for (size_t i = 0; i < steps; i++) room[i] = serial[i] - gemms[i];
+    print_summary("time", "exposed", room, steps);
+    for (size_t i = 0; i < steps; i++) room[i] = overlapped[i] - gemms[i];
+    print_summary("time", "left", room, steps);
+    for (size_t i = 0; i < steps; i++) {
+        double exposed = serial[i] - gemms[i];
+        room[i] = fabs(exposed) > 0 ? (serial[i] - overlapped[i]) / exposed : 0;
+    }
+    print_summary("ratio", "hidden", room, steps);
+    for (size_t i = 0; i < steps; i++) room[i] = overlapped[i] / serial[i];
+    print_summary("ratio", "overlapped_to_serial", room, steps);
+    for (size_t i = 0; i < steps; i++) room[i] = overlapped[i] / gemms[i];
+    print_summary("ratio", "overlapped_to_gemms", room, steps);
+    for (size_t i = 0; i < steps; i++) room[i] = traced[i] / overlapped[i] - 1;
+    print_summary("ratio", "tracing", room, steps);
+}
+
+static void print_times(const struct run *run) {
+    size_t steps = run->asked->steps;
+    double *room = malloc(steps * sizeof *room);
+    if (room == NULL) return;
+    for (size_t i = 0; i < steps; i++) {
+        printf("round number=%zu", i);
+        for (size_t mode = 0; mode < STEP_MODES; mode++)
+            printf(" %s_us=%.3f", mode_names[mode], run->worst_us[mode * steps + i]);
+        printf("\n");
+    }
+    for (size_t mode = 0; mode < STEP_MODES; mode++) {
+        memcpy(room, run->worst_us + mode * steps, steps * sizeof *room);
+        print_summary("time", mode_names[mode], room, steps);
+    }
+    print_ratios(run, room);
+    free(room);
+}
+
+// What this rank spent on a traced step.
+static void shares_of(const struct run *run, size_t number, double shares[SHARES]) {
+    const struct step_notes *step = &run->notes[number];
+    uint64_t ns[SHARES] = {0};
+    for (size_t i = 0; i < run->program->action_count; i++) {
+        const struct note *note = &step->notes[i];
+        if (run->program->actions[i].kind == DO_GEMM) {
+            ns[GEMM_US] += note->work_end_ns - note->work_ns;
+            ns[GEMM_CPU_US] += note->cpu_ns;
+        } else if (run->program->actions[i].kind == DO_AWAIT) {
+            ns[AWAIT_US] += note->end_ns - note->begin_ns;
+        }
+    }
+    for (size_t i = 0; i < run->program->collective_count; i++) {
+        for (int thread = 0; thread < run->crew.size; thread++) {
+            const struct span *span = &step->spans[i * MAX_THREADS + (size_t)thread];
+            ns[COMMUNICATION_US] += span->end_ns - span->begin_ns;
+            ns[COMMUNICATION_CPU_US] += span->cpu_ns;
+        }
+    }
+    for (int share = 0; share < SHARES; share++) shares[share] = (double)ns[share] * 1e-3;
+}
+
+// Collective.
+static void print_shares(const struct run *run) {
+    size_t steps = run->asked->steps;
+    double mine[SHARES] = {0}, all[MAX_RANKS][SHARES], *room = malloc(SHARES * steps * sizeof *room);
+    for (size_t i = 0; room != NULL && i < steps; i++) {
+        double shares[SHARES];
+        shares_of(run, i, shares);
+        for (size_t share = 0; share < SHARES; share++) room[share * steps + i] = shares[share];
+    }
+    for (size_t share = 0; room != NULL && share < SHARES; share++)
+        mine[share] = median(room + share * steps, steps);
+    free(room);
+    MPI_Gather(mine, SHARES, MPI_DOUBLE, all, SHARES, MPI_DOUBLE, 0, run->group->comm);
+    for (int rank = 0; run->group->rank == 0 && rank < run->group->size; rank++) {
+        printf("rank number=%d", rank);
+        for (int share = 0; share < SHARES; share++) printf(" %s=%.3f", share_names[share], all[rank][share]);
+        printf("\n");
+    }
+}
+
+// ---- trace --------------------------------------------------------------------------------------
+
+// Where rank `rank`'s trace goes: %r in `pattern` is its number.
+static void trace_path(const char *pattern, int rank, char path[], size_t size) {
+    const char *mark = strstr(pattern, "%r");
+    if (mark == NULL)
+        snprintf(path, size, "%s", pattern);
+    else
+        snprintf(path, size, "%.*s%d%s", (int)(mark - pattern), pattern, rank, mark + 2);
+}
+
+// The clock's beginning and the time of day then, the same on all ranks.
+static void take_base(const struct run *run, uint64_t base[2]) {
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    base[0] = clock_ns();
+    base[1] = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+    MPI_Bcast(base, 2, MPI_UINT64_T, 0, run->group->comm);
+}
+
+static int write_trace(const struct run *run, const uint64_t base[2], char reason[]) {
+    char path[PATH_SIZE + 16];
+    if (run->asked->path[0] == '\0') return 0;
+    trace_path(run->asked->path, run->group->rank, path, sizeof path);
+    struct trace trace = {
+        .program = run->program,
+        .crew = &run->crew,
+        .blas = run->blas,
+        .transport_kernel = run->transport.kind->kernel,
+        .wait = wait_names[run->asked->wait],
+        .pid = (int)getpid(),
+        .tid = (int)gettid(),
+        .channels = run->transport.channels,
+        .threads = run->crew.size,
+        .oversubscribed = run->group->size * (1 + run->crew.size) > run->group->cores,
+        .base_ns = base[0],
+        .base_unix_ns = base[1],
+        .steps = run->notes,
+        .step_count = run->asked->steps,
+    };
+    int problem = trace_write(&trace, path), worst = 0;
+    MPI_Allreduce(&problem, &worst, 1, MPI_INT, MPI_MAX, run->group->comm);
+    if (worst == 0) return 0;
+    snprintf(reason, PROGRAM_REASON, "a trace cannot be written: %s", strerror(worst));
+    return -1;
+}
+
+// ---- public -------------------------------------------------------------------------------------
+
+static int measure_opened(struct run *run, char reason[]) {
+    uint64_t base[2];
+    take_base(run, base);
+    bool started = crew_start(&run->crew, &run->transport, run->program, run->asked->wait) == 0;
+    if (!all_well(run, started && allocate(run))) {
+        if (started) crew_end(&run->crew);
+        return refuse(reason, "out of memory or of threads");
+    }
+    if (run->group->rank == 0)
+        printf("accepted channels=%d threads=%d bytes=%zu\n", run->transport.channels, run->crew.size,
+               run->program->bytes);
+    int status = all_rounds(run, reason);
+    if (status == 0) {
+        if (run->group->rank == 0) print_times(run);
+        print_shares(run);
+        status = write_trace(run, base, reason);
+    }
+    crew_end(&run->crew);
+    return status;
+}
+
+int measure(const struct measurement *measurement, struct program *program, struct group *group,
+            const struct blas *blas, char reason[PROGRAM_REASON]) {
+    struct run run = {.asked = measurement, .program = program, .group = group, .blas = blas};
+    if (open_transport(&run, reason) != 0) return -1;
+    int status = measure_opened(&run, reason);
+    MPI_Barrier(group->comm);
+    close_transport(&run);
+    release(&run);
+    return status;
+}

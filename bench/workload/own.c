@@ -1,0 +1,284 @@
+// The transport through shared memory; see transport.h.
+//
+// Between each two ranks every channel has two lanes each way, of a few slots: what is to be reduced or only
+// moved goes through the first, sums go through the second. Who writes counts the slots that are written, who
+// reads those that are read; both only grow. A slice is over when all its lanes are.
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "workload/transport.h"
+
+enum { SLOTS = 4, SLOT_BYTES = 64 << 10, LANES = 2, SLOT_FLOATS = SLOT_BYTES / 4, UNIT = 64 };
+
+// One direction of one lane between two ranks: what its ends count.
+struct ends {
+    struct counter written, read;
+};
+
+// What one slice has to move through one lane to and from one peer, and has moved.
+struct flow {
+    const float *from;
+    float *to;
+    size_t send, sent, receive, received;
+};
+
+struct channel {
+    struct flow flows[LANES][MAX_RANKS];
+    uint32_t written[LANES][MAX_RANKS], read[LANES][MAX_RANKS]; // slots, so far
+    bool reduces;                                               // the first lane is added up
+    const float *addend;                                        // this rank's own
+    float *sum;
+    size_t reduced, to_reduce;
+};
+
+struct own {
+    struct ends *ends;    // shared: [channel][lane][writer][reader]
+    unsigned char *slots; // shared, likewise, SLOTS each
+    size_t shared_bytes;
+    struct channel channels[MAX_CHANNELS];
+};
+
+static size_t index_of(const struct transport *transport, int channel, int lane, int writer, int reader) {
+    size_t ranks = (size_t)transport->group->size;
+    return (((size_t)channel * LANES + (size_t)lane) * ranks + (size_t)writer) * ranks + (size_t)reader;
+}
+
+static float *slot_at(const struct own *own, size_t index, uint32_t number) {
+    return (float *)(void *)(own->slots + (index * SLOTS + number % SLOTS) * SLOT_BYTES);
+}
+
+static int own_level(int threads) {
+    (void)threads;
+    return MPI_THREAD_FUNNELED;
+}
+
+static int own_open(struct transport *transport, char reason[TRANSPORT_REASON]) {
+    struct group *group = transport->group;
+    size_t pairs = index_of(transport, transport->channels, 0, 0, 0);
+    struct own *own = group_allocate(group, sizeof *own, reason, TRANSPORT_REASON);
+    if (own == NULL) return -1;
+    own->shared_bytes = pairs * (sizeof(struct ends) + (size_t)SLOTS * SLOT_BYTES);
+    own->slots = group_map(group, own->shared_bytes, reason, TRANSPORT_REASON);
+    if (own->slots == NULL) {
+        free(own);
+        return -1;
+    }
+    own->ends = (struct ends *)(void *)(own->slots + pairs * SLOTS * SLOT_BYTES);
+    transport->state = own;
+    return 0;
+}
+
+static void own_close(struct transport *transport) {
+    struct own *own = transport->state;
+    group_unmap(own->slots, own->shared_bytes);
+    free(own);
+}
+
+// ---- what a slice has to move -------------------------------------------------------------------
+
+static void flow(struct channel *channel, int lane, int peer, const float *from, size_t send, float *to,
+                 size_t receive) {
+    channel->flows[lane][peer] = (struct flow){.from = from, .to = to, .send = send, .receive = receive};
+}
+
+static void begin_all_to_all(struct channel *channel, const struct collective *collective, size_t slices,
+                             size_t index, int me, int ranks) {
+    const float *from = collective->in;
+    float *to = collective->out;
+    for (int peer = 0; peer < ranks; peer++) {
+        struct part send = part_of(collective->send[peer], UNIT, slices, index);
+        struct part receive = part_of(collective->receive[peer], UNIT, slices, index);
+        if (peer == me)
+            memcpy(to + send.first, from + send.first, send.count * sizeof *to);
+        else
+            flow(channel, 0, peer, from + send.first, send.count, to + receive.first, receive.count);
+        from += collective->send[peer];
+        to += collective->receive[peer];
+    }
+}
+
+static void begin_all_gather(struct channel *channel, const struct collective *collective, size_t slices,
+                             size_t index, int me, int ranks) {
+    struct part part = part_of(collective->elements, UNIT, slices, index);
+    for (int peer = 0; peer < ranks; peer++) {
+        float *to = collective->out + (size_t)peer * collective->elements + part.first;
+        if (peer == me)
+            memcpy(to, collective->in + part.first, part.count * sizeof *to);
+        else
+            flow(channel, 0, peer, collective->in + part.first, part.count, to, part.count);
+    }
+}
+
+// The first lane brings what this rank adds up: `mine` of its own input, and as much from each peer.
+static void begin_reduction(struct channel *channel, const float *addend, float *sum, size_t count) {
+    channel->reduces = true;
+    channel->addend = addend;
+    channel->sum = sum;
+    channel->to_reduce = count;
+}
+
+static void begin_reduce_scatter(struct channel *channel, const struct collective *collective, size_t slices,
+                                 size_t index, int me, int ranks) {
+    struct part part = part_of(collective->elements, UNIT, slices, index);
+    const float *in = collective->in + part.first;
+    for (int peer = 0; peer < ranks; peer++) {
+        if (peer != me)
+            flow(channel, 0, peer, in + (size_t)peer * collective->elements, part.count, NULL, part.count);
+    }
+    begin_reduction(channel, in + (size_t)me * collective->elements, collective->out + part.first,
+                    part.count);
+}
+
+static void begin_allreduce(struct channel *channel, const struct collective *collective, size_t slices,
+                            size_t index, int me, int ranks) {
+    struct part slice = part_of(collective->elements, UNIT, slices, index);
+    struct part mine = part_of(slice.count, UNIT, (size_t)ranks, (size_t)me);
+    const float *in = collective->in + slice.first;
+    float *out = collective->out + slice.first;
+    for (int peer = 0; peer < ranks; peer++) {
+        if (peer == me) continue;
+        struct part theirs = part_of(slice.count, UNIT, (size_t)ranks, (size_t)peer);
+        flow(channel, 0, peer, in + theirs.first, theirs.count, NULL, mine.count);
+        flow(channel, 1, peer, out + mine.first, mine.count, out + theirs.first, theirs.count);
+    }
+    begin_reduction(channel, in + mine.first, out + mine.first, mine.count);
+}
+
+static void own_begin(struct slice *slice) {
+    static void (*const begin[COLLECTIVE_KINDS])(struct channel *, const struct collective *, size_t, size_t,
+                                                 int, int) = {
+        [ALLREDUCE] = begin_allreduce,
+        [ALL_GATHER] = begin_all_gather,
+        [REDUCE_SCATTER] = begin_reduce_scatter,
+        [ALL_TO_ALL] = begin_all_to_all,
+    };
+    struct transport *transport = slice->transport;
+    struct channel *channel = &((struct own *)transport->state)->channels[slice->channel];
+    memset(channel->flows, 0, sizeof channel->flows);
+    channel->reduces = false;
+    channel->reduced = channel->to_reduce = 0;
+    begin[slice->collective->kind](channel, slice->collective, (size_t)transport->channels,
+                                   (size_t)slice->channel, transport->group->rank, transport->group->size);
+    slice->active = true;
+}
+
+// ---- moving it ----------------------------------------------------------------------------------
+
+static size_t piece(size_t moved, size_t all) {
+    return all - moved < SLOT_FLOATS ? all - moved : SLOT_FLOATS;
+}
+
+// Sends the next piece, where there is a free slot. Sums are sent once they are there.
+static bool send_piece(struct transport *transport, int number, int lane, int peer) {
+    struct own *own = transport->state;
+    struct channel *channel = &own->channels[number];
+    struct flow *flow = &channel->flows[lane][peer];
+    size_t count = piece(flow->sent, flow->send);
+    if (count == 0 || (lane == 1 && flow->sent + count > channel->reduced)) return false;
+    size_t index = index_of(transport, number, lane, transport->group->rank, peer);
+    uint32_t *written = &channel->written[lane][peer];
+    if (*written - atomic_load_explicit(&own->ends[index].read.value, memory_order_acquire) == SLOTS)
+        return false;
+    memcpy(slot_at(own, index, *written), flow->from + flow->sent, count * sizeof(float));
+    flow->sent += count;
+    atomic_store_explicit(&own->ends[index].written.value, ++*written, memory_order_release);
+    return true;
+}
+
+// Where the next piece from a peer is; NULL where it has not come.
+static const float *next_slot(const struct transport *transport, int number, int lane, int peer) {
+    const struct own *own = transport->state;
+    size_t index = index_of(transport, number, lane, peer, transport->group->rank);
+    uint32_t read = own->channels[number].read[lane][peer];
+    uint32_t written = atomic_load_explicit(&own->ends[index].written.value, memory_order_acquire);
+    return written == read ? NULL : slot_at(own, index, read);
+}
+
+static void give_back_slot(struct transport *transport, int number, int lane, int peer) {
+    struct own *own = transport->state;
+    size_t index = index_of(transport, number, lane, peer, transport->group->rank);
+    uint32_t read = ++own->channels[number].read[lane][peer];
+    atomic_store_explicit(&own->ends[index].read.value, read, memory_order_release);
+}
+
+static bool receive_piece(struct transport *transport, int number, int lane, int peer) {
+    struct own *own = transport->state;
+    struct flow *flow = &own->channels[number].flows[lane][peer];
+    size_t count = piece(flow->received, flow->receive);
+    if (count == 0) return false;
+    const float *slot = next_slot(transport, number, lane, peer);
+    if (slot == NULL) return false;
+    memcpy(flow->to + flow->received, slot, count * sizeof(float));
+    flow->received += count;
+    give_back_slot(transport, number, lane, peer);
+    return true;
+}
+
+// Adds up the next piece, where all peers' is there.
+static bool reduce_piece(struct transport *transport, int number) {
+    struct group *group = transport->group;
+    struct channel *channel = &((struct own *)transport->state)->channels[number];
+    size_t count = piece(channel->reduced, channel->to_reduce);
+    const void *addends[MAX_RANKS];
+    if (count == 0) return false;
+    for (int rank = 0; rank < group->size; rank++) {
+        addends[rank] =
+            rank == group->rank ? channel->addend + channel->reduced : next_slot(transport, number, 0, rank);
+        if (addends[rank] == NULL) return false;
+    }
+    group->kernels->sum[DTYPE_FLOAT32][group->size](channel->sum + channel->reduced, addends, group->size,
+                                                    count);
+    channel->reduced += count;
+    for (int rank = 0; rank < group->size; rank++) {
+        if (rank == group->rank) continue;
+        channel->flows[0][rank].received += count;
+        give_back_slot(transport, number, 0, rank);
+    }
+    return true;
+}
+
+static bool is_over(const struct channel *channel, int ranks) {
+    if (channel->reduced < channel->to_reduce) return false;
+    for (int lane = 0; lane < LANES; lane++) {
+        for (int peer = 0; peer < ranks; peer++) {
+            const struct flow *flow = &channel->flows[lane][peer];
+            if (flow->sent < flow->send || flow->received < flow->receive) return false;
+        }
+    }
+    return true;
+}
+
+static bool own_progress(struct slice *slice) {
+    struct transport *transport = slice->transport;
+    struct channel *channel = &((struct own *)transport->state)->channels[slice->channel];
+    int me = transport->group->rank, ranks = transport->group->size, number = slice->channel;
+    bool any = false, moved[MAX_RANKS] = {false};
+    bool reduced = channel->reduces && reduce_piece(transport, number);
+    for (int step = 1; step < ranks; step++) {
+        int peer = (me + step) % ranks;
+        for (int lane = 0; lane < LANES; lane++) {
+            bool takes = lane == 1 || !channel->reduces;
+            moved[peer] |= send_piece(transport, number, lane, peer);
+            moved[peer] |= takes && receive_piece(transport, number, lane, peer);
+        }
+        if (reduced || moved[peer]) bell_ring(bell_of(transport, peer, number % transport->threads));
+        any = any || reduced || moved[peer];
+    }
+    if (!any && is_over(channel, ranks)) {
+        slice->active = false;
+        return true;
+    }
+    return any;
+}
+
+const struct transport_kind transport_own = {
+    .name = "own",
+    .kernel = "TWOSHOT",
+    .thread_level = own_level,
+    .open = own_open,
+    .close = own_close,
+    .begin = own_begin,
+    .progress = own_progress,
+};

@@ -1,0 +1,262 @@
+// Reads a workload's program and makes its arrays; see program.h.
+#include "workload/program.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "workload/fields.h"
+
+enum {
+    MOST = 100000,     // of anything
+    LONGEST = 1 << 20, // m, n or k
+    ALIGNMENT = 64,    // of arrays
+    LARGEST_INPUT = 2, // inputs are -2 .. 2
+    EXACT = 1 << 24,   // whole numbers below are exact in a float
+};
+
+static const char *const kind_names[COLLECTIVE_KINDS] = {"allreduce", "all_gather", "reduce_scatter",
+                                                         "all_to_all"};
+
+static int wrong(char reason[], const char *line, const char *what) {
+    snprintf(reason, PROGRAM_REASON, "%s: %.120s", what, line);
+    return -1;
+}
+
+// ---- lines --------------------------------------------------------------------------------------
+
+static int read_begin(struct program *program, const char *line, char reason[]) {
+    size_t seed;
+    bool well = field_text(line, "name", program->name, sizeof program->name) &&
+                field_number(line, "gemms", 1, MOST, &program->gemms_to_come) &&
+                field_number(line, "collectives", 0, MOST, &program->collectives_to_come) &&
+                field_number(line, "actions", 1, MOST, &program->actions_to_come) &&
+                field_number(line, "seed", 0, UINT32_MAX, &seed);
+    if (!well || program->gemms != NULL) return wrong(reason, line, "no such beginning");
+    program->seed = seed;
+    program->gemms = calloc(program->gemms_to_come, sizeof *program->gemms);
+    program->collectives = calloc(program->collectives_to_come + 1, sizeof *program->collectives);
+    program->actions = calloc(program->actions_to_come, sizeof *program->actions);
+    program->arrays =
+        calloc(3 * program->gemms_to_come + 2 * program->collectives_to_come + 1, sizeof *program->arrays);
+    if (program->gemms == NULL || program->collectives == NULL || program->actions == NULL ||
+        program->arrays == NULL)
+        return wrong(reason, line, "out of memory");
+    return 1;
+}
+
+static bool read_all_to_all(const struct program *program, const char *line, struct collective *collective) {
+    size_t matrix[MAX_RANKS * MAX_RANKS], ranks = (size_t)program->ranks, me = (size_t)program->rank;
+    if (!field_numbers(line, "matrix", 0, SIZE_MAX / 64, ranks * ranks, matrix)) return false;
+    collective->even = true;
+    for (size_t i = 0; i < ranks * ranks; i++) collective->even = collective->even && matrix[i] == matrix[0];
+    for (size_t peer = 0; peer < ranks; peer++) {
+        collective->send[peer] = matrix[me * ranks + peer];
+        collective->receive[peer] = matrix[peer * ranks + me];
+        collective->in_elements += collective->send[peer];
+        collective->out_elements += collective->receive[peer];
+    }
+    return true;
+}
+
+static int read_collective(struct program *program, const char *line, char reason[]) {
+    if (program->collective_count == program->collectives_to_come)
+        return wrong(reason, line, "one collective too many");
+    struct collective *collective = &program->collectives[program->collective_count];
+    char kind[NAME_SIZE];
+    int index = 0;
+    if (!field_text(line, "name", collective->name, NAME_SIZE) || !field_text(line, "kind", kind, NAME_SIZE))
+        return wrong(reason, line, "a collective without name or kind");
+    while (index < COLLECTIVE_KINDS && strcmp(kind, kind_names[index]) != 0) index++;
+    if (index == COLLECTIVE_KINDS) return wrong(reason, line, "no such collective");
+    collective->kind = (enum collective_kind)index;
+    bool well = collective->kind == ALL_TO_ALL
+                    ? read_all_to_all(program, line, collective)
+                    : field_number(line, "elements", 1, SIZE_MAX / 1024, &collective->elements);
+    if (!well) return wrong(reason, line, "a collective of no size");
+    size_t all = collective->elements * (size_t)program->ranks;
+    if (collective->kind != ALL_TO_ALL) {
+        collective->in_elements = collective->kind == REDUCE_SCATTER ? all : collective->elements;
+        collective->out_elements = collective->kind == ALL_GATHER ? all : collective->elements;
+    }
+    program->collective_count++;
+    return 1;
+}
+
+// A field COLLECTIVE@OFFSET; `elements` have to fit behind the offset. *from stays -1 without the field.
+static bool read_place(const struct program *program, const char *line, const char *name, bool sent,
+                       size_t elements, int *from, size_t *offset) {
+    char text[NAME_SIZE], *end;
+    *from = -1;
+    if (!field_text(line, name, text, sizeof text)) return true;
+    unsigned long index = strtoul(text, &end, 10);
+    if (end == text || *end != '@' || index >= program->collective_count) return false;
+    const struct collective *collective = &program->collectives[index];
+    size_t room = sent ? collective->in_elements : collective->out_elements;
+    const char *digits = end + 1;
+    *offset = strtoull(digits, &end, 10);
+    *from = (int)index;
+    return end != digits && *end == '\0' && *offset <= room && elements <= room - *offset;
+}
+
+static bool read_layout(const char *line, struct gemm *gemm) {
+    char layout[3], phase[NAME_SIZE];
+    if (!field_text(line, "layout", layout, sizeof layout) || strlen(layout) != 2) return false;
+    if (!field_text(line, "phase", phase, sizeof phase)) return false;
+    gemm->trans_a = layout[0] == 'T';
+    gemm->trans_b = layout[1] == 'T';
+    gemm->backward = strcmp(phase, "backward") == 0;
+    return strspn(layout, "NT") == 2 && (gemm->backward || strcmp(phase, "forward") == 0);
+}
+
+static int read_gemm(struct program *program, const char *line, char reason[]) {
+    if (program->gemm_count == program->gemms_to_come) return wrong(reason, line, "one GEMM too many");
+    struct gemm *gemm = &program->gemms[program->gemm_count];
+    size_t m[MAX_RANKS], accumulate = 0;
+    bool well = field_text(line, "name", gemm->name, NAME_SIZE) &&
+                field_numbers(line, "m", 1, LONGEST, (size_t)program->ranks, m) &&
+                field_number(line, "n", 1, LONGEST, &gemm->n) &&
+                field_number(line, "k", 1, LONGEST, &gemm->k) &&
+                field_number(line, "sequence", 0, MOST, &gemm->sequence) && read_layout(line, gemm);
+    if (!well) return wrong(reason, line, "an impossible GEMM");
+    gemm->m = m[program->rank];
+    field_number(line, "accumulate", 0, 1, &accumulate);
+    gemm->accumulate = accumulate == 1;
+    well = read_place(program, line, "a", false, gemm->m * gemm->k, &gemm->a_from, &gemm->a_offset) &&
+           read_place(program, line, "b", false, gemm->k * gemm->n, &gemm->b_from, &gemm->b_offset) &&
+           read_place(program, line, "into", true, gemm->m * gemm->n, &gemm->into, &gemm->c_offset);
+    if (!well) return wrong(reason, line, "a GEMM that does not fit its collective");
+    if (gemm->k * LARGEST_INPUT * LARGEST_INPUT * (size_t)program->ranks >= EXACT)
+        return wrong(reason, line, "a GEMM whose sums a float does not hold exactly");
+    program->gemm_count++;
+    return 1;
+}
+
+static int read_action(struct program *program, const char *line, char reason[]) {
+    static const char *const kinds[] = {"gemm", "post", "await"};
+    if (program->action_count == program->actions_to_come) return wrong(reason, line, "one action too many");
+    for (int kind = DO_GEMM; kind <= DO_AWAIT; kind++) {
+        size_t count = kind == DO_GEMM ? program->gemm_count : program->collective_count, index;
+        if (count == 0 || !field_number(line, kinds[kind], 0, count - 1, &index)) continue;
+        struct action action = {.kind = (enum action_kind)kind, .index = (int)index};
+        program->actions[program->action_count++] = action;
+        return 1;
+    }
+    return wrong(reason, line, "no such action");
+}
+
+// ---- arrays -------------------------------------------------------------------------------------
+
+// Whole numbers from -2 to 2; splitmix64.
+static void fill(float *array, size_t count, uint64_t seed) {
+    for (size_t i = 0; i < count; i++) {
+        uint64_t z = (seed += 0x9e3779b97f4a7c15u);
+        z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+        z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+        array[i] = (float)((z ^ z >> 31) % (2 * LARGEST_INPUT + 1)) - LARGEST_INPUT;
+    }
+}
+
+static void poison(float *array, size_t count) {
+    for (size_t i = 0; i < count; i++) array[i] = NAN;
+}
+
+// A new filled array; NULL where memory is short. Rank and place decide what is in it.
+static float *new_array(struct program *program, size_t count) {
+    size_t bytes = (count * sizeof(float) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    float *array = aligned_alloc(ALIGNMENT, bytes > 0 ? bytes : ALIGNMENT);
+    if (array == NULL) return NULL;
+    program->arrays[program->array_count++] = array;
+    fill(array, count, program->seed ^ (uint64_t)program->rank << 56 ^ (uint64_t)program->array_count << 32);
+    return array;
+}
+
+static size_t bytes_needed(const struct program *program) {
+    size_t elements = 0;
+    for (size_t i = 0; i < program->collective_count; i++) {
+        elements += program->collectives[i].in_elements + program->collectives[i].out_elements;
+    }
+    for (size_t i = 0; i < program->gemm_count; i++) {
+        const struct gemm *gemm = &program->gemms[i];
+        if (gemm->a_from < 0) elements += gemm->m * gemm->k;
+        if (gemm->b_from < 0) elements += gemm->k * gemm->n;
+        if (gemm->into < 0) elements += gemm->m * gemm->n;
+    }
+    return elements * sizeof(float);
+}
+
+// Whether all ranks' arrays fit what is free now; /proc knows what is easily made free, too.
+static bool fits_memory(const struct program *program) {
+    unsigned long long free_kib = 0;
+    FILE *file = fopen("/proc/meminfo", "r");
+    char line[128];
+    while (file != NULL && fgets(line, sizeof line, file) != NULL) {
+        if (sscanf(line, "MemAvailable: %llu", &free_kib) == 1) break;
+    }
+    if (file != NULL) fclose(file);
+    return free_kib == 0 || program->bytes / 1024 * (size_t)program->ranks < free_kib;
+}
+
+static float *place(struct program *program, int from, bool sent, size_t offset, size_t count) {
+    if (from < 0) return new_array(program, count);
+    struct collective *collective = &program->collectives[from];
+    return (sent ? collective->in : collective->out) + offset;
+}
+
+static int make_arrays(struct program *program, char reason[]) {
+    program->bytes = bytes_needed(program);
+    bool well = fits_memory(program);
+    for (size_t i = 0; well && i < program->collective_count; i++) {
+        struct collective *collective = &program->collectives[i];
+        collective->in = new_array(program, collective->in_elements);
+        collective->out = new_array(program, collective->out_elements);
+        well = collective->in != NULL && collective->out != NULL;
+        // What a step that does not communicate reads here are numbers, too.
+    }
+    for (size_t i = 0; well && i < program->gemm_count; i++) {
+        struct gemm *gemm = &program->gemms[i];
+        gemm->a = place(program, gemm->a_from, false, gemm->a_offset, gemm->m * gemm->k);
+        gemm->b = place(program, gemm->b_from, false, gemm->b_offset, gemm->k * gemm->n);
+        gemm->c = place(program, gemm->into, true, gemm->c_offset, gemm->m * gemm->n);
+        well = gemm->a != NULL && gemm->b != NULL && gemm->c != NULL;
+    }
+    if (well) return 0;
+    snprintf(reason, PROGRAM_REASON, "%.1f GB of arrays for each of %d ranks: more than is free",
+             (double)program->bytes * 1e-9, program->ranks);
+    return -1;
+}
+
+// ---- public -------------------------------------------------------------------------------------
+
+int program_read(struct program *program, const char *line, char reason[PROGRAM_REASON]) {
+    if (line_is(line, "begin")) return read_begin(program, line, reason);
+    if (program->gemms == NULL) return wrong(reason, line, "a program begins with begin");
+    if (line_is(line, "collective")) return read_collective(program, line, reason);
+    if (line_is(line, "gemm")) return read_gemm(program, line, reason);
+    if (line_is(line, "do")) return read_action(program, line, reason);
+    if (!line_is(line, "end")) return wrong(reason, line, "unknown to a program");
+    if (program->gemm_count < program->gemms_to_come || program->action_count < program->actions_to_come ||
+        program->collective_count < program->collectives_to_come)
+        return wrong(reason, line, "less than was announced before");
+    return make_arrays(program, reason);
+}
+
+void program_poison(struct program *program) {
+    for (size_t i = 0; i < program->collective_count; i++) {
+        poison(program->collectives[i].out, program->collectives[i].out_elements);
+    }
+    for (size_t i = 0; i < program->gemm_count; i++) {
+        poison(program->gemms[i].c, program->gemms[i].m * program->gemms[i].n);
+    }
+}
+
+void program_free(struct program *program) {
+    for (size_t i = 0; i < program->array_count; i++) free(program->arrays[i]);
+    free(program->arrays);
+    free(program->gemms);
+    free(program->collectives);
+    free(program->actions);
+    *program = (struct program){0};
+}

@@ -1,0 +1,85 @@
+// What one rank does in a step of a workload: GEMMs, collectives, and in which order they are computed,
+// handed to the communication threads and waited for. Read from request lines, a line each; the arrays that
+// they work on are made here. Elements are floats.
+//
+//   begin name=dense gemms=2 collectives=1 actions=5 seed=1
+//   collective name=bucket0 kind=allreduce elements=4096
+//   gemm name=ffn.up m=64 n=64 k=64 layout=NT phase=forward sequence=0
+//   gemm name=ffn.up m=64 n=64 k=64 layout=TN phase=backward sequence=0 into=0@0
+//   do gemm=0
+//   do gemm=1
+//   do post=0
+//   do await=0
+//   end
+//
+// m may differ between ranks (m=64,128). A collective's `elements` are of the whole message for allreduce, of
+// one rank's part for all_gather and reduce_scatter; all_to_all has `matrix`, what rank 0 sends to 0, to 1,
+// ... then rank 1. A GEMM's operands are a, b and into: COLLECTIVE@OFFSET stands for what that collective
+// gave (a, b) or is going to send (into); without them a GEMM has arrays of its own. accumulate=1 adds to
+// what is there.
+#ifndef BENCH_WORKLOAD_PROGRAM_H
+#define BENCH_WORKLOAD_PROGRAM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "host/kernels.h"
+
+enum { NAME_SIZE = 64, PROGRAM_REASON = 200 };
+
+enum collective_kind { ALLREDUCE, ALL_GATHER, REDUCE_SCATTER, ALL_TO_ALL, COLLECTIVE_KINDS };
+
+struct collective {
+    enum collective_kind kind;
+    char name[NAME_SIZE];
+    size_t elements;
+    size_t send[MAX_RANKS], receive[MAX_RANKS]; // all_to_all: of each peer
+    bool even;                                  // all_to_all: the same between all ranks
+    size_t in_elements, out_elements;
+    float *in, *out;
+};
+
+// c[m, n] = a[m, k] * b[k, n], with floats of small whole numbers, so that the result is exact.
+struct gemm {
+    char name[NAME_SIZE];
+    size_t m, n, k;
+    bool trans_a, trans_b; // stored as [k, m] and [n, k]
+    bool accumulate, backward;
+    size_t sequence; // a backward GEMM has its forward one's
+    int a_from, b_from, into;
+    size_t a_offset, b_offset, c_offset;
+    float *a, *b, *c;
+};
+
+enum action_kind { DO_GEMM, DO_POST, DO_AWAIT };
+
+struct action {
+    enum action_kind kind;
+    int index;
+};
+
+struct program {
+    char name[NAME_SIZE];
+    int rank, ranks;
+    uint64_t seed;
+    struct gemm *gemms;
+    struct collective *collectives;
+    struct action *actions;
+    size_t gemm_count, collective_count, action_count;          // read so far
+    size_t gemms_to_come, collectives_to_come, actions_to_come; // announced
+    float **arrays;                                             // all that was allocated
+    size_t array_count;
+    size_t bytes;
+};
+
+// Reads one line. 1: more belongs to the program; 0: it is whole, and has its arrays, filled; -1: `reason`
+// says what is wrong. The first line is `begin`, to a zeroed program with rank and ranks.
+int program_read(struct program *program, const char *line, char reason[PROGRAM_REASON]);
+
+// Fills what a step writes with NaN, so that nothing stale passes for a result.
+void program_poison(struct program *program);
+
+void program_free(struct program *program);
+
+#endif

@@ -1,0 +1,29 @@
+// Writes what a rank noted of its steps as a trace that readers of profiler traces take: Kineto's events,
+// with the rank as the device, and a stream for each thread that computes or communicates. Times are the
+// threads' own clock, which all ranks of a machine share, and so the trace says.
+#ifndef BENCH_WORKLOAD_TRACE_H
+#define BENCH_WORKLOAD_TRACE_H
+
+#include "workload/step.h"
+
+enum { COMPUTE_STREAM = 7, COMMUNICATION_STREAM = 20 }; // and one more for each further thread
+
+struct trace {
+    const struct program *program;
+    const struct crew *crew;
+    const struct blas *blas;
+    const char *transport_kernel; // "TWOSHOT", "MPI"
+    const char *wait;
+    int pid, tid; // of this rank's process and of the thread that computes
+    int channels, threads;
+    bool oversubscribed; // threads share cores
+    uint64_t base_ns;    // on the clock of the notes: where times count from, the same for all ranks
+    uint64_t base_unix_ns;
+    const struct step_notes *steps;
+    size_t step_count;
+};
+
+// Writes the file whole or not at all. 0, or an errno value.
+int trace_write(const struct trace *trace, const char *path);
+
+#endif
