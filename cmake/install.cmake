@@ -6,7 +6,7 @@
 include(CMakePackageConfigHelpers)
 
 set(programs "")
-foreach(program gentables gentables-bench gentables-replay)
+foreach(program gentables gentables-bench gentables-replay gentables-workload)
   if(TARGET ${program})
     list(APPEND programs ${program})
   endif()
@@ -19,6 +19,7 @@ if(programs)
 endif()
 install(DIRECTORY generator/ DESTINATION share/gentables/generator FILES_MATCHING PATTERN "*.lua")
 install(DIRECTORY templates/ DESTINATION share/gentables/templates)
+install(DIRECTORY workloads/ DESTINATION share/gentables/workloads)
 install(FILES python/gentables_thresholds.py DESTINATION share/gentables/python)
 
 configure_package_config_file(

@@ -23,6 +23,7 @@ verbs.list = {
   { name = "metric", help = "one number of a serving run, gate log, kernel summary or profiler file" },
   { name = "trace", help = "reports, comparisons and merged timelines of profiler traces" },
   { name = "replay", help = "the GEMMs and convolutions of a trace that mattered, run again here" },
+  { name = "workload", help = "steps of GEMMs and collectives that overlap: measured, traced, analysed" },
   { name = "template", help = "render one template by hand (the build of the bench uses it)" },
   { name = "lua", help = "run a Lua script with the modules of gentables at hand" },
 }

@@ -114,14 +114,14 @@ static bool read_layout(const char *line, struct gemm *gemm) {
 static int read_gemm(struct program *program, const char *line, char reason[]) {
     if (program->gemm_count == program->gemms_to_come) return wrong(reason, line, "one GEMM too many");
     struct gemm *gemm = &program->gemms[program->gemm_count];
-    size_t m[MAX_RANKS], accumulate = 0;
-    bool well = field_text(line, "name", gemm->name, NAME_SIZE) &&
-                field_numbers(line, "m", 1, LONGEST, (size_t)program->ranks, m) &&
-                field_number(line, "n", 1, LONGEST, &gemm->n) &&
-                field_number(line, "k", 1, LONGEST, &gemm->k) &&
-                field_number(line, "sequence", 0, MOST, &gemm->sequence) && read_layout(line, gemm);
+    size_t m[MAX_RANKS], k[MAX_RANKS], accumulate = 0, ranks = (size_t)program->ranks;
+    bool well =
+        field_text(line, "name", gemm->name, NAME_SIZE) && field_numbers(line, "m", 1, LONGEST, ranks, m) &&
+        field_numbers(line, "k", 1, LONGEST, ranks, k) && field_number(line, "n", 1, LONGEST, &gemm->n) &&
+        field_number(line, "sequence", 0, MOST, &gemm->sequence) && read_layout(line, gemm);
     if (!well) return wrong(reason, line, "an impossible GEMM");
     gemm->m = m[program->rank];
+    gemm->k = k[program->rank];
     field_number(line, "accumulate", 0, 1, &accumulate);
     gemm->accumulate = accumulate == 1;
     well = read_place(program, line, "a", false, gemm->m * gemm->k, &gemm->a_from, &gemm->a_offset) &&
@@ -213,7 +213,6 @@ static int make_arrays(struct program *program, char reason[]) {
         collective->in = new_array(program, collective->in_elements);
         collective->out = new_array(program, collective->out_elements);
         well = collective->in != NULL && collective->out != NULL;
-        // What a step that does not communicate reads here are numbers, too.
     }
     for (size_t i = 0; well && i < program->gemm_count; i++) {
         struct gemm *gemm = &program->gemms[i];

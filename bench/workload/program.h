@@ -12,8 +12,9 @@
 //   do await=0
 //   end
 //
-// m may differ between ranks (m=64,128). A collective's `elements` are of the whole message for allreduce, of
-// one rank's part for all_gather and reduce_scatter; all_to_all has `matrix`, what rank 0 sends to 0, to 1,
+// m and k may differ between ranks (m=64,128). A collective's `elements` are of the whole message for
+// allreduce, of one rank's part for all_gather and reduce_scatter; all_to_all has `matrix`, what rank 0 sends
+// to 0, to 1,
 // ... then rank 1. A GEMM's operands are a, b and into: COLLECTIVE@OFFSET stands for what that collective
 // gave (a, b) or is going to send (into); without them a GEMM has arrays of its own. accumulate=1 adds to
 // what is there.

@@ -1,0 +1,105 @@
+-- The options that the commands which measure have in common, and what they say: counts, ranks, the workload.
+local fail = require "fail"
+local model = require "workload.model"
+local session = require "workload.session"
+local steps = require "workload.steps"
+local workers = require "workers"
+
+local asked = {}
+
+local MOST_CHANNELS, MOST_THREADS, MOST_RANKS, MOST_STEPS = 32, 16, 16, 100000
+local WAITS = { futex = true, yield = true, spin = true }
+local TRANSPORTS = { own = true, mpi = true }
+
+asked.options = {
+  { name = "config", short = "f", value = "FILE", required = true,
+    help = "the workload: a Lua file, or " .. table.concat(model.shipped, ", ") },
+  { name = "ranks", short = "p", value = "N", help = "how many ranks (default: one for each core, 2 to 8)" },
+  { name = "steps", value = "N", help = "steps that are measured (default: the workload's, 20)" },
+  { name = "warm-up", value = "N", help = "steps before these (default: the workload's, 3)" },
+  { name = "wait", value = "HOW", default = "futex",
+    help = "how communication threads wait: futex, yield or spin" },
+  { name = "transport", value = "NAME", default = "own",
+    help = "who moves data: own (shared memory), or mpi (its non-blocking collectives)" },
+  { name = "backend", value = "NAME", default = "host", help = "where it runs: host" },
+  { name = "launcher", value = "COMMAND", help = "in place of mpirun, with {ranks}; or GENTABLES_LAUNCHER" },
+  { name = "program", value = "FILE", help = "in place of the gentables-workload beside gentables" },
+  { name = "patience", value = "SECONDS", default = 120, help = "how long it may be silent" },
+}
+
+local function whole(text, option, least, most)
+  local number = math.tointeger(tonumber(text))
+  if not number or number < least or number > most then
+    fail.input("--%s: %s is impossible; a whole number from %d to %d would be right", option, text, least,
+      most)
+  end
+  return number
+end
+
+local function one_of(text, option, known)
+  if known[text] then return text end
+  local names = {}
+  for name in pairs(known) do names[#names + 1] = name end
+  table.sort(names)
+  fail.input("--%s: there is no %s; %s would be right", option, text, table.concat(names, " or "))
+end
+
+-- "1,2,4" -> { 1, 2, 4 }, each once, in their order.
+local function counts(text, option, most)
+  local out, seen = {}, {}
+  for word in (text .. ","):gmatch("([^,]*),") do
+    local number = whole(word, option, 1, most)
+    if not seen[number] then out[#out + 1] = number end
+    seen[number] = true
+  end
+  return out
+end
+
+function asked.channels(text) return counts(text, "channels", MOST_CHANNELS) end
+function asked.threads(text) return counts(text, "threads", MOST_THREADS) end
+
+function asked.ranks(text) return whole(text, "ranks", 2, MOST_RANKS) end
+
+local function seconds(text)
+  local number = tonumber(text)
+  if number and number > 0 and number < 1e9 then return number end
+  fail.input("--patience: %s is no number of seconds", text)
+end
+
+-- Only the host is measured; GPUs are named so that the refusal says what is missing.
+local function check_backend(name)
+  if name == "host" then return end
+  if name == "cuda" then
+    fail.input("--backend cuda: this build measures workloads on the host alone; --backend host would be right")
+  end
+  fail.input("--backend: there is no %s; host would be right", name)
+end
+
+-- What is to be measured, all but channels and threads.
+function asked.read(args)
+  check_backend(args.backend)
+  local workload = model.load(args.config)
+  model.dtype_on(workload, args.backend)
+  local ranks = args.ranks and asked.ranks(args.ranks)
+    or math.max(2, math.min(8, workers.jobs()))
+  local program, identity = session.identify(args.program)
+  return { workload = workload, ranks = ranks, program = program, identity = identity,
+    text = steps.text(steps.of(workload, ranks)),
+    steps = args.steps and whole(args.steps, "steps", 1, MOST_STEPS) or workload.steps,
+    warm_up = args.warm_up and whole(args.warm_up, "warm-up", 0, MOST_STEPS) or workload.warm_up,
+    wait = one_of(args.wait, "wait", WAITS), transport = one_of(args.transport, "transport", TRANSPORTS),
+    launcher = args.launcher or os.getenv("GENTABLES_LAUNCHER"), patience = seconds(args.patience) }
+end
+
+-- The options of session.measure for one configuration.
+function asked.session(job, channels, threads, more)
+  local options = { channels = channels, threads = threads }
+  for _, name in ipairs { "program", "launcher", "ranks", "text", "steps", "warm_up", "wait", "transport",
+    "patience" } do
+    options[name] = job[name]
+  end
+  for name, value in pairs(more or {}) do options[name] = value end
+  return options
+end
+
+return asked

@@ -1,0 +1,221 @@
+-- A workload as its file has it: read, checked, and filled in. workloads/small.lua explains every key.
+--
+--   model.load(text) -> workload: text is a path, or the name of one that is shipped. Wrong input raises with
+--   the file, the key and what would be right.
+local fail = require "fail"
+local file = require "core.file"
+
+local model = {}
+
+local MAX_BYTES, MAX_INSTRUCTIONS = 1 << 20, 10000000
+local MOST, LONGEST = 100000, 1 << 20 -- of a count; of m, n, k and tokens
+local BUCKET_BYTES = 4 << 20
+
+local COLLECTIVES = { allreduce = true, reduce_scatter = true, none = true }
+
+-- The workloads that come along.
+model.shipped = { "small", "dense", "moe" }
+
+-- ---- checks ------------------------------------------------------------------------------------
+
+local function reject(at, message, ...)
+  fail.input("%s: %s: %s", at.path, at.key, message:format(...))
+end
+
+local function below(at, key)
+  key = math.type(key) and ("[%d]"):format(key) or (at.key == "workload" and key or "." .. key)
+  return { path = at.path, key = (at.key == "workload" and "" or at.key) .. key }
+end
+
+local function names_of(known)
+  local names = {}
+  for name in pairs(known) do names[#names + 1] = name end
+  table.sort(names)
+  return table.concat(names, ", ")
+end
+
+local function check_keys(at, value, known)
+  if type(value) ~= "table" then reject(at, "a table { ... } would be right") end
+  local keys = {}
+  for key in pairs(value) do keys[#keys + 1] = tostring(key) end
+  table.sort(keys)
+  for _, key in ipairs(keys) do
+    if not known[key] then reject(at, "there is no key %s; %s are", key, names_of(known)) end
+  end
+end
+
+local function whole(at, value, default, most, least)
+  if value == nil then value = default end
+  if value == nil then reject(at, "is missing; a whole number would be right") end
+  if math.type(value) ~= "integer" or value < (least or 1) or value > most then
+    reject(at, "%s is impossible; a whole number from %d to %d would be right", tostring(value), least or 1,
+      most)
+  end
+  return value
+end
+
+local function name_of(at, value)
+  if value == nil then reject(at, "is missing; a name would be right") end
+  if type(value) ~= "string" or not value:find("^[%w._-]+$") or #value > 40 then
+    reject(at, "%s is no name; letters, digits, '.', '_' and '-', 40 at most, would be right",
+      tostring(value))
+  end
+  return value
+end
+
+local function list(at, value)
+  if type(value) ~= "table" or #value == 0 then reject(at, "a list with something in it would be right") end
+  for index in pairs(value) do
+    if math.type(index) ~= "integer" or index < 1 or index > #value then
+      reject(at, "is a list and has no key %s", tostring(index))
+    end
+  end
+  return value
+end
+
+-- ---- parts -------------------------------------------------------------------------------------
+
+local gemm_keys = { name = true, m = true, n = true, k = true, backward = true }
+
+local function gemm(at, value, rows)
+  check_keys(at, value, gemm_keys)
+  if value.backward ~= nil and type(value.backward) ~= "boolean" then
+    reject(below(at, "backward"), "true or false would be right")
+  end
+  return { name = name_of(below(at, "name"), value.name), backward = value.backward ~= false,
+    m = rows and whole(below(at, "m"), value.m, rows, LONGEST) or nil,
+    n = whole(below(at, "n"), value.n, nil, LONGEST), k = whole(below(at, "k"), value.k, nil, LONGEST) }
+end
+
+local expert_keys = { load = true, top_k = true }
+
+local function experts(at, value)
+  if value == nil then return nil end
+  check_keys(at, value, expert_keys)
+  local out = { load = {}, top_k = whole(below(at, "top_k"), value.top_k, 1, 64) }
+  for i, weight in ipairs(list(below(at, "load"), value.load)) do
+    out.load[i] = whole(below(below(at, "load"), i), weight, nil, 1000)
+  end
+  return out
+end
+
+local layer_keys = { name = true, copies = true, gemms = true, experts = true }
+
+-- The layer as often as it has copies, appended to `out`.
+local function add_layer(out, at, value, rows)
+  check_keys(at, value, layer_keys)
+  local name = name_of(below(at, "name"), value.name)
+  local copies = whole(below(at, "copies"), value.copies, 1, 1000)
+  local with = experts(below(at, "experts"), value.experts)
+  local gemms = {}
+  for i, one in ipairs(list(below(at, "gemms"), value.gemms)) do
+    local place = below(below(at, "gemms"), i)
+    if with and type(one) == "table" and one.m ~= nil then
+      reject(below(place, "m"), "experts take what the router sends; load and tokens would be right")
+    end
+    gemms[i] = gemm(place, one, not with and rows)
+  end
+  for copy = 1, copies do
+    out[#out + 1] = { name = copies > 1 and name .. copy or name, gemms = gemms, experts = with }
+  end
+end
+
+local gradient_keys = { collective = true, bucket_bytes = true }
+
+local function gradients(at, value)
+  value = value or {}
+  check_keys(at, value, gradient_keys)
+  local collective = value.collective or "allreduce"
+  if not COLLECTIVES[collective] then
+    reject(below(at, "collective"), "there is no %s; %s are", tostring(collective), names_of(COLLECTIVES))
+  end
+  return { collective = collective,
+    bucket_bytes = whole(below(at, "bucket_bytes"), value.bucket_bytes, BUCKET_BYTES, 1 << 30) }
+end
+
+local dtypes = { host = { float32 = true }, cuda = { bfloat16 = true, float16 = true, float32 = true } }
+
+-- dtype for each backend; one that a backend lacks is told when it is asked for.
+local function dtype(at, value)
+  if value == nil then value = "float32" end
+  if type(value) == "string" then value = { host = value, cuda = value } end
+  check_keys(at, value, dtypes)
+  for backend, name in pairs(value) do
+    if not dtypes.cuda[name] then
+      reject(below(at, backend), "there is no %s; %s are", tostring(name), names_of(dtypes.cuda))
+    end
+  end
+  return value
+end
+
+local workload_keys = { name = true, dtype = true, tokens = true, micro_batches = true, layers = true,
+  gradients = true, steps = true, warm_up = true }
+
+local function check(path, value)
+  local at = { path = path, key = "workload" }
+  check_keys(at, value, workload_keys)
+  local out = { path = path, name = name_of(below(at, "name"), value.name),
+    dtype = dtype(below(at, "dtype"), value.dtype),
+    tokens = whole(below(at, "tokens"), value.tokens, nil, LONGEST),
+    micro_batches = whole(below(at, "micro_batches"), value.micro_batches, 1, 64),
+    gradients = gradients(below(at, "gradients"), value.gradients),
+    steps = whole(below(at, "steps"), value.steps, 20, MOST),
+    warm_up = whole(below(at, "warm_up"), value.warm_up, 3, MOST, 0), layers = {} }
+  if out.tokens % out.micro_batches ~= 0 then
+    reject(below(at, "tokens"), "%d is no multiple of %d micro-batches", out.tokens, out.micro_batches)
+  end
+  for i, layer in ipairs(list(below(at, "layers"), value.layers)) do
+    add_layer(out.layers, below(below(at, "layers"), i), layer, out.tokens // out.micro_batches)
+  end
+  return out
+end
+
+-- ---- files -------------------------------------------------------------------------------------
+
+-- Runs the file without functions at hand, and not for long.
+local function run(path, text)
+  local chunk, message = load(text, "=" .. path, "t", {})
+  if not chunk then fail.input("%s", message) end
+  local thread = coroutine.create(chunk)
+  debug.sethook(thread, function() error("it takes too long", 0) end, "", MAX_INSTRUCTIONS)
+  local ok, value = coroutine.resume(thread)
+  if not ok then fail.input("%s", tostring(value):find(path, 1, true) and value or path .. ": " .. value) end
+  if type(value) ~= "table" then fail.input("%s: returns no table; return { ... } would be right", path) end
+  return value
+end
+
+local function path_of(text)
+  for _, name in ipairs(model.shipped) do
+    if text == name then return ("%s/workloads/%s.lua"):format(gentables.home, name) end
+  end
+  return text
+end
+
+-- Checks the text of a file; `path` is for messages.
+function model.parse(text, path)
+  if #text > MAX_BYTES then fail.input("%s: %d bytes are no workload", path, #text) end
+  local out = check(path, run(path, text))
+  out.text = text
+  return out
+end
+
+function model.load(text)
+  local path = path_of(text)
+  if not file.exists(path) then
+    fail.input("%s: no such file, and no workload that comes along; those are %s", text,
+      table.concat(model.shipped, ", "))
+  end
+  return model.parse(fail.unless(file.read(path)), path)
+end
+
+-- What elements are on this backend; raises where it cannot.
+function model.dtype_on(workload, backend)
+  local name = workload.dtype[backend]
+  if not name or not dtypes[backend][name] then
+    fail.input("%s: dtype: %s does not go on %s; %s would be right", workload.path, name or "none",
+      backend, names_of(dtypes[backend]))
+  end
+  return name
+end
+
+return model

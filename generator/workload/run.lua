@@ -1,0 +1,76 @@
+-- gentables workload run: measures one configuration and prints what it found.
+local asked = require "workload.asked"
+local fail = require "fail"
+local json = require "json"
+local options = require "options"
+local progress = require "progress"
+local session = require "workload.session"
+local words = require "workload.words"
+
+local function one(list, option)
+  if #list == 1 then return list[1] end
+  fail.input("--%s: one configuration is run; gentables workload sweep takes several", option)
+end
+
+local ROWS = {
+  { "gemms", "GEMMs alone" }, { "serial", "each collective waited for" }, { "overlapped", "overlapped" },
+  { "traced", "overlapped, traced" },
+}
+
+local function print_table(result)
+  print(("%-28s %10s %10s %10s %10s"):format("step (ms)", "median", "low", "high", "min"))
+  for _, row in ipairs(ROWS) do
+    local time = result.times[row[1]]
+    print(("%-28s %10.3f %10.3f %10.3f %10.3f"):format(row[2], time.median / 1e3, time.low / 1e3,
+      time.high / 1e3, time.min / 1e3))
+  end
+  print(("\n%-5s %12s %12s %14s %14s %12s"):format("rank", "GEMMs (ms)", "on a core", "communication",
+    "on a core", "waiting"))
+  for i, rank in ipairs(result.ranks) do
+    print(("%-5d %12.3f %12.3f %14.3f %14.3f %12.3f"):format(i - 1, rank.gemm_us / 1e3,
+      rank.gemm_cpu_us / 1e3, rank.communication_us / 1e3, rank.communication_cpu_us / 1e3,
+      rank.await_us / 1e3))
+  end
+end
+
+local function print_words(entry, ranks)
+  print()
+  for _, text in ipairs { words.hidden(entry.result), words.cost(entry.result),
+    words.why(entry.result, ranks), words.tracing(entry.result), words.used(entry) } do
+    print(text)
+  end
+end
+
+return {
+  summary = "Measures one configuration of a workload: steps of GEMMs alone, serial, overlapped and traced.",
+  options = options.with(asked.options, {
+    { name = "channels", short = "c", value = "N", default = "2", help = "slices in flight" },
+    { name = "threads", short = "t", value = "N", default = "1", help = "communication threads" },
+    { name = "trace", value = "FILE", help = "write the traces here; %r stands for the rank" },
+    { name = "json", help = "print what was measured as JSON" },
+  }),
+  example = "gentables workload run -f small -c 2 -t 1",
+  run = function(args)
+    local channels = one(asked.channels(args.channels), "channels")
+    local threads = one(asked.threads(args.threads), "threads")
+    if args.trace and not args.trace:find("%r", 1, true) then
+      fail.input("--trace: %s is one file for all ranks; a name with %%r would be right", args.trace)
+    end
+    local job = asked.read(args)
+    local bar = progress.new(job.warm_up + job.steps)
+    local result, failure = session.measure(asked.session(job, channels, threads, { path = args.trace,
+      progress = function()
+        bar:show("rounds of steps")
+        bar:step()
+      end }))
+    bar:clear()
+    if not result then fail.work("%s: %s", job.workload.path, failure.reason) end
+    result.log = nil
+    if args.json then
+      io.stdout:write(json.encode(result), "\n")
+      return
+    end
+    print_table(result)
+    print_words({ result = result, channels = channels, threads = threads }, job.ranks)
+  end,
+}

@@ -1,0 +1,169 @@
+-- One configuration: starts gentables-workload under a launcher, in processes of its own, tells it the step and
+-- reads what it measured. All that is said goes to a log.
+--
+--   local result, failure = session.measure { program =, launcher =, ranks =, text = (steps.text), channels =,
+--     threads =, steps =, warm_up =, wait =, transport =, path = (of traces), patience =, progress = function }
+--
+-- `failure` is { reason, log }: one line, and the words. A signal to gentables ends what was started here and
+-- raises with 128 + its number.
+local fail = require "fail"
+local launcher = require "launcher"
+local process = require "core.process"
+local protocol = require "protocol"
+local system = require "core.system"
+local workers = require "workers"
+
+local session = {}
+session.__index = session
+
+local PROTOCOL = "1"
+local VERSION_PATIENCE, GRACE = 30, 3 -- seconds
+
+-- ---- who is started ----------------------------------------------------------------------------
+
+-- The program beside gentables, or `given`; and what it says it is.
+function session.identify(given)
+  local program = given or (system.program():gsub("[^/]*$", "gentables-workload"))
+  local child, message = process.start({ program, "--version" })
+  if not child then
+    fail.input("no gentables-workload (%s); it is built where MPI is found: install Open MPI, build again",
+      message)
+  end
+  local line = child:read_line(VERSION_PATIENCE) or ""
+  child:close(1)
+  local spoken, hash = line:match("^gentables%-workload protocol=(%S+) program=(%S+)")
+  if spoken ~= PROTOCOL then
+    fail.input("%s --version does not say protocol %s; build it and gentables from the same tree", program,
+      PROTOCOL)
+  end
+  return program, hash
+end
+
+-- The launcher's words. A rank is bound to a core of its own; where there are cores enough, its threads get
+-- theirs, too.
+local function command(options)
+  local cores = workers.jobs()
+  local words = launcher.command(options.ranks, cores, options.launcher)
+  if cores < options.ranks * (1 + math.min(options.threads, options.channels)) then return words end
+  for i = 1, #words - 1 do
+    if words[i] == "--bind-to" and words[i + 1] == "core" then words[i + 1] = "none" end
+  end
+  return words
+end
+
+-- ---- talk --------------------------------------------------------------------------------------
+
+local function note(self, text) self.log[#self.log + 1] = text end
+
+local function raise_if_interrupted(self)
+  local number, name = process.interrupted()
+  if not number then return end
+  self.child:kill(15)
+  self.child:close(GRACE)
+  fail.with(128 + number, "interrupted by %s; the same command goes on where this one stopped", name)
+end
+
+-- The child's last words, without rules and blank lines, for the log.
+local function note_errors(self)
+  for line in self.child:errors():gmatch("[^\n]+") do
+    if line:find("%w") then note(self, "stderr: " .. line) end
+  end
+end
+
+local function failed(self, problem)
+  raise_if_interrupted(self)
+  if problem ~= "end" then self.child:kill(15) end
+  local ended = self.child:close(GRACE)
+  note_errors(self)
+  local reasons = { ["end"] = "it died: " .. ended,
+    timeout = ("it was silent for %g s"):format(self.patience) }
+  local reason = reasons[problem] or problem
+  note(self, "failed: " .. reason)
+  return nil, { reason = (reason:gsub("%c", " ")), log = self.log }
+end
+
+-- The next line as kind and fields; or nil and what is wrong.
+local function read(self)
+  local line, problem = self.child:read_line(self.patience)
+  if not line then return nil, problem end
+  local kind, fields = protocol.parse(line)
+  if kind ~= "progress" then note(self, line) end
+  if not kind then return nil, "it says what is not known: " .. line:sub(1, 100) end
+  if kind == "error" then return nil, fields.reason or "error" end
+  return kind, fields
+end
+
+-- ---- answers -----------------------------------------------------------------------------------
+
+local function numbers(fields)
+  local out = {}
+  for name, text in pairs(fields) do
+    if name ~= "name" and name ~= "number" then out[name] = tonumber(text) end
+  end
+  return out
+end
+
+-- What each kind of line adds to the result.
+local takes = {
+  hello = function(result, fields)
+    result.machine = { cores = tonumber(fields.cores), isa = fields.isa, core = fields.core,
+      library = fields.library }
+  end,
+  accepted = function(result, fields)
+    result.used = { channels = tonumber(fields.channels), threads = tonumber(fields.threads) }
+    result.bytes = tonumber(fields.bytes)
+  end,
+  round = function(result, fields) table.insert(result.rounds, numbers(fields)) end,
+  time = function(result, fields) result.times[fields.name] = numbers(fields) end,
+  ratio = function(result, fields) result.ratios[fields.name] = numbers(fields) end,
+  rank = function(result, fields) table.insert(result.ranks, numbers(fields)) end,
+}
+
+local function listen(self, options)
+  local result = { times = {}, ratios = {}, ranks = {}, rounds = {} }
+  while true do
+    local kind, fields = read(self)
+    if not kind then return nil, fields end
+    if kind == "done" then return result end
+    if kind == "progress" then
+      if options.progress then options.progress(tonumber(fields.done), tonumber(fields.of)) end
+    elseif takes[kind] then
+      takes[kind](result, fields)
+    else
+      return nil, "it says what is not known: " .. kind
+    end
+    raise_if_interrupted(self)
+  end
+end
+
+local function request(options)
+  return protocol.line("run", { { "channels", options.channels }, { "threads", options.threads },
+    { "steps", options.steps }, { "warm_up", options.warm_up }, { "wait", options.wait },
+    { "transport", options.transport }, { "path", options.path or "" } }) .. "quit\n"
+end
+
+function session.measure(options)
+  local words = command(options)
+  words[#words + 1] = options.program
+  local self = setmetatable({ log = { "$ " .. table.concat(words, " ") }, patience = options.patience },
+    session)
+  local began, problem = process.now(), nil
+  self.child, problem = process.start(words)
+  if not self.child then
+    note(self, "failed: " .. problem)
+    return nil, { reason = "it cannot be started: " .. problem, log = self.log }
+  end
+  local asked = request(options)
+  note(self, "> " .. asked:match("[^\n]*"))
+  local written, result
+  written, problem = self.child:write(options.text .. asked, self.patience)
+  if written or problem == "closed" then result, problem = listen(self, options) end
+  if not result then return failed(self, problem) end
+  self.child:close(GRACE)
+  raise_if_interrupted(self)
+  note_errors(self)
+  result.seconds, result.log = process.now() - began, self.log
+  return result
+end
+
+return session

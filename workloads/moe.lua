@@ -1,0 +1,45 @@
+-- Two mixture-of-experts blocks, hidden size 512: attention, then experts on every rank, to which an all_to_all
+-- brings the tokens and another brings them back. The router is uneven: of two ranks one gets a third of the
+-- tokens, the other two thirds, and they change places from call to call. Two micro-batches, so that one is
+-- computed while the other is on its way. Keys: see small.lua.
+local hidden = 512
+
+return {
+  name = "moe",
+  dtype = { host = "float32", cuda = "bfloat16" },
+  tokens = 384,
+  micro_batches = 2,
+  layers = {
+    {
+      name = "attention",
+      gemms = {
+        { name = "attention.qkv", n = 3 * hidden, k = hidden },
+        { name = "attention.out", n = hidden, k = hidden },
+      },
+    },
+    {
+      name = "experts",
+      experts = { load = { 1, 2 }, top_k = 1 },
+      gemms = {
+        { name = "expert.up", n = 4 * hidden, k = hidden },
+        { name = "expert.down", n = hidden, k = 4 * hidden },
+      },
+    },
+    {
+      name = "attention2",
+      gemms = {
+        { name = "attention.qkv", n = 3 * hidden, k = hidden },
+        { name = "attention.out", n = hidden, k = hidden },
+      },
+    },
+    {
+      name = "experts2",
+      experts = { load = { 1, 2 }, top_k = 1 },
+      gemms = {
+        { name = "expert.up", n = 4 * hidden, k = hidden },
+        { name = "expert.down", n = hidden, k = 4 * hidden },
+      },
+    },
+  },
+  gradients = { collective = "allreduce", bucket_bytes = 1024 * 1024 },
+}

@@ -1,0 +1,31 @@
+-- A small step that runs anywhere: four layers of one GEMM each, gradients all-reduced in buckets while the
+-- backward GEMMs go on. A fraction of a second for 20 steps.
+--
+-- A workload is a Lua file that returns a table; it runs without any functions at hand. For each GEMM of the
+-- forward pass, y[m, n] = x[m, k] * w[n, k] transposed, the backward pass has two: dx[m, k] = dy * w, and the
+-- gradient dw[n, k] = dy transposed * x.
+--   name                      what it is called
+--   dtype                     of GEMMs and messages: float32 on the host; or { host = ..., cuda = ... }
+--   tokens                    rows of a rank's input, m of its GEMMs
+--   micro_batches (1)         a step goes through the layers in so many parts, and gradients add up over them
+--   layers                    in order, each:
+--     name, copies (1)        so many of it, one after another
+--     gemms                   { { name =, n =, k =, m = (tokens / micro_batches), backward = (true) }... }
+--     experts                 { load = { 1, 2 }, top_k = 1 }: its GEMMs work on tokens of all ranks, which an
+--                             all_to_all brings there and another brings back. Rank r gets load[r + i] of each
+--                             i-th time that experts are called, so that loads go round; they have no common
+--                             gradients
+--   gradients                 { collective = "allreduce", bucket_bytes = 4 MiB }: in buckets, as they are ready;
+--                             or "reduce_scatter": weights are spread over the ranks, gathered before each
+--                             layer (all_gather, one layer ahead), and their gradients scattered after it; or
+--                             "none"
+--   steps (20), warm_up (3)   how many are measured, and come before
+return {
+  name = "small",
+  dtype = { host = "float32", cuda = "bfloat16" },
+  tokens = 256,
+  layers = {
+    { name = "layer", copies = 4, gemms = { { name = "linear", n = 256, k = 256 } } },
+  },
+  gradients = { collective = "allreduce", bucket_bytes = 256 * 1024 },
+}
