@@ -248,10 +248,12 @@ local function add_missing(out, sweeps, labels)
   end
 end
 
--- The page of sweeps (of compare_sources.lua) under these labels.
-function compare_page.of_sweeps(sweeps, labels)
+-- The page of sweeps (of compare_sources.lua) under these labels. `before`, where it is given, adds to the page
+-- what comes first.
+function compare_page.of_sweeps(sweeps, labels, before)
   local out = page.new("Comparison of sweeps: " .. table.concat(labels, ", "),
     { lead = ("Against %s; a positive difference is more time."):format(labels[1]) })
+  if before then before(out) end
   add_missing(out, sweeps, labels)
   add_pictures(out, sweeps, labels)
   add_variances(out, sweeps, labels)

@@ -1,0 +1,67 @@
+-- A drawing of the steps of each configuration, as SVG: a row each, and on it GEMMs alone, serial and
+-- overlapped as a median with its interval, on one scale from 0.
+local chart = {}
+
+local WIDTH, LEFT, RIGHT, ROW, TOP = 720, 150, 16, 34, 26
+local KINDS = {
+  { "gemms", "GEMMs alone", "#4477aa" }, { "serial", "serial", "#cc6677" },
+  { "overlapped", "overlapped", "#228833" },
+}
+
+-- A round number of which a few reach `most`.
+local function tick_of(most)
+  local tick = 10 ^ math.floor(math.log(most, 10))
+  for _, factor in ipairs { 0.1, 0.2, 0.5, 1 } do
+    if most / (tick * factor) <= 6 then return tick * factor end
+  end
+  return tick
+end
+
+local function largest(entries)
+  local most = 0
+  for _, entry in ipairs(entries) do
+    for _, kind in ipairs(KINDS) do most = math.max(most, entry.result.times[kind[1]].high) end
+  end
+  return most / 1e3
+end
+
+local function add_axis(add, most, x, bottom)
+  local tick = tick_of(most)
+  for i = 0, math.floor(most / tick) do
+    add('<line x1="%.1f" x2="%.1f" y1="%d" y2="%d" stroke="currentColor" opacity="0.15"/>', x(i * tick),
+      x(i * tick), TOP, bottom)
+    add('<text x="%.1f" y="%d" text-anchor="middle">%g</text>', x(i * tick), bottom + 14, i * tick)
+  end
+end
+
+local function add_entry(add, entry, x, top)
+  add('<text x="%d" y="%d" text-anchor="end">%d threads, %d channels</text>', LEFT - 8, top + ROW // 2 + 4,
+    entry.threads, entry.channels)
+  for i, kind in ipairs(KINDS) do
+    local time, y = entry.result.times[kind[1]], top + 8 * i
+    add('<line x1="%.1f" x2="%.1f" y1="%d" y2="%d" stroke="%s" stroke-width="2"/>', x(time.low / 1e3),
+      x(time.high / 1e3), y, y, kind[3])
+    add('<circle cx="%.1f" cy="%d" r="3.5" fill="%s"><title>%s: %.3f ms</title></circle>',
+      x(time.median / 1e3), y, kind[3], kind[2], time.median / 1e3)
+  end
+end
+
+-- The steps of measured entries, as markup.
+function chart.steps(entries)
+  local out, most = {}, largest(entries)
+  local bottom = TOP + ROW * #entries
+  local function add(format, ...) out[#out + 1] = format:format(...) end
+  local function x(ms) return LEFT + (WIDTH - LEFT - RIGHT) * ms / most end
+  add('<svg viewBox="0 0 %d %d" role="img" font-family="sans-serif" font-size="11" fill="currentColor">', WIDTH,
+    bottom + 20)
+  for i, kind in ipairs(KINDS) do
+    add('<circle cx="%d" cy="12" r="4" fill="%s"/><text x="%d" y="16">%s</text>', LEFT + 120 * (i - 1), kind[3],
+      LEFT + 8 + 120 * (i - 1), kind[2])
+  end
+  add_axis(add, most, x, bottom)
+  for i, entry in ipairs(entries) do add_entry(add, entry, x, TOP + ROW * (i - 1)) end
+  add("</svg>")
+  return table.concat(out, "\n")
+end
+
+return chart

@@ -1,0 +1,196 @@
+-- gentables workload compare: sweeps side by side in one page: steps of each configuration and what differs
+-- beyond noise, then what trace compare shows of their traces. The first is the baseline.
+local compare_page = require "trace.compare_page"
+local fail = require "fail"
+local file = require "core.file"
+local page = require "page"
+local sources = require "trace.compare_sources"
+local store = require "workload.store"
+
+local function labels_of(sweeps, args)
+  local labels, seen = {}, {}
+  if args.label and #args.label ~= #sweeps then
+    fail.input("--label is given %d times for %d sweeps; once for each, in their order, would be right",
+      #args.label, #sweeps)
+  end
+  for i, sweep in ipairs(sweeps) do
+    local label = args.label and args.label[i] or sweep.folder:match("[^/]*$")
+    if seen[label] then label = sweep.folder end
+    if label == "" or seen[label] then
+      fail.input("two sweeps are called %q; --label L for each would tell them apart", label)
+    end
+    seen[label], labels[i] = true, label
+  end
+  return labels
+end
+
+local function key_of(entry) return ("%d threads, %d channels"):format(entry.threads, entry.channels) end
+
+-- The configurations of any sweep, in order: { key, threads, channels, [i] = the i-th sweep's result }.
+local function configurations_of(sweeps)
+  local list, by_key = {}, {}
+  for i, sweep in ipairs(sweeps) do
+    for _, entry in ipairs(sweep:measured()) do
+      local key = key_of(entry)
+      if not by_key[key] then
+        by_key[key] = { key = key, threads = entry.threads, channels = entry.channels }
+        list[#list + 1] = by_key[key]
+      end
+      by_key[key][i] = entry.result
+    end
+  end
+  table.sort(list, function(a, b)
+    if a.threads ~= b.threads then return a.threads < b.threads end
+    return a.channels < b.channels
+  end)
+  return list
+end
+
+-- Whether b's time surely differs: "shorter", "longer", or nil where the intervals meet.
+local function verdict(a, b)
+  if b.high < a.low then return "shorter" end
+  if b.low > a.high then return "longer" end
+end
+
+local function percent_of(a, b) return 100 * (b.median / a.median - 1) end
+
+-- One sentence for each other sweep.
+local function sentence(configurations, labels, i)
+  local counts, compared, worst = { shorter = 0, longer = 0 }, 0, nil
+  for _, one in ipairs(configurations) do
+    if one[1] and one[i] then
+      local a, b = one[1].times.overlapped, one[i].times.overlapped
+      local what = verdict(a, b)
+      compared = compared + 1
+      if what then
+        counts[what] = counts[what] + 1
+        if not worst or math.abs(percent_of(a, b)) > math.abs(worst[2]) then
+          worst = { one.key, percent_of(a, b) }
+        end
+      end
+    end
+  end
+  if compared == 0 then return ("%s and %s have no configuration in common."):format(labels[1], labels[i]) end
+  local text = ("Of %d configurations that %s and %s have in common, overlapped steps are surely shorter in %d"
+    .. " of %s, surely longer in %d; in the others the intervals meet."):format(compared, labels[1], labels[i],
+    counts.shorter, labels[i], counts.longer)
+  return worst and text .. (" The most: %s, %+.1f %%."):format(worst[1], worst[2]) or text
+end
+
+local KINDS = { { "gemms", "GEMMs alone" }, { "serial", "serial" }, { "overlapped", "overlapped" } }
+
+local function interval(time) return ("%.2f to %.2f"):format(time.low / 1e3, time.high / 1e3) end
+
+local function row_of(one, kind, count)
+  local row = { one.threads, one.channels, kind[2] }
+  for i = 1, count do
+    local time = one[i] and one[i].times[kind[1]]
+    row[2 + 2 * i], row[3 + 2 * i] = time and time.median / 1e3 or nil, time and interval(time) or nil
+  end
+  local at = 3 + 2 * count
+  for i = 2, count do
+    local a, b = one[1] and one[1].times[kind[1]], one[i] and one[i].times[kind[1]]
+    if a and b then
+      local what = verdict(a, b)
+      row[at + i - 1] = { text = ("%+.1f %%%s"):format(percent_of(a, b), what and "" or " (not sure)"),
+        value = percent_of(a, b), class = what == "shorter" and "better" or what == "longer" and "worse" or nil }
+    end
+  end
+  return row
+end
+
+local function add_steps(out, configurations, labels)
+  local columns, rows = { "threads", "channels", "step" }, {}
+  for _, label in ipairs(labels) do
+    columns[#columns + 1] = { title = label, format = "%.2f" }
+    columns[#columns + 1] = label .. ": interval"
+  end
+  for i = 2, #labels do columns[#columns + 1] = ("%s against %s"):format(labels[i], labels[1]) end
+  for _, one in ipairs(configurations) do
+    for _, kind in ipairs(KINDS) do rows[#rows + 1] = row_of(one, kind, #labels) end
+  end
+  out:section("Steps", { note = "ms, medians with 95 % intervals; where those of two sweeps meet, a difference is"
+    .. " not sure" })
+  out:table { columns = columns, rows = rows }
+end
+
+local function add_hidden(out, configurations, labels)
+  local columns, rows = { "threads", "channels" }, {}
+  for _, label in ipairs(labels) do
+    columns[#columns + 1] = { title = label, format = "%.0f" }
+    columns[#columns + 1] = label .. ": interval"
+  end
+  for _, one in ipairs(configurations) do
+    local row = { one.threads, one.channels }
+    for i = 1, #labels do
+      local hides = one[i] and one[i].times.exposed.low > 0 and one[i].ratios.hidden
+      row[1 + 2 * i] = hides and 100 * hides.median or nil
+      row[2 + 2 * i] = hides and ("%.0f to %.0f"):format(100 * hides.low, 100 * hides.high) or nil
+    end
+    rows[#rows + 1] = row
+  end
+  out:section("Hidden communication", { note = "% of what the collectives add to a step" })
+  out:table { columns = columns, rows = rows }
+end
+
+local function add_differences(out, sweeps, labels)
+  local titles = { name = "workload", workload = "step", ranks = "ranks", transport = "transport",
+    wait = "waiting", steps = "steps", program = "gentables-workload" }
+  for field, title in pairs(titles) do
+    for i = 2, #sweeps do
+      if sweeps[i].settings[field] ~= sweeps[1].settings[field] then
+        out:note(("%s and %s differ in: %s (%s, %s)"):format(labels[1], labels[i], title,
+          sweeps[1].settings[field], sweeps[i].settings[field]))
+      end
+    end
+  end
+end
+
+local function add_all(out, sweeps, labels)
+  local configurations = configurations_of(sweeps)
+  out:section("What the numbers say")
+  for i = 2, #sweeps do out:text(sentence(configurations, labels, i)) end
+  add_differences(out, sweeps, labels)
+  add_steps(out, configurations, labels)
+  add_hidden(out, configurations, labels)
+end
+
+-- The analyses of all sweeps; nil where one has none, and that is told.
+local function analyses_of(sweeps)
+  local out = {}
+  for i, sweep in ipairs(sweeps) do
+    if file.status(sweep.folder .. "/tracelens_analysis") ~= "folder" then
+      return nil, sweep.folder .. ": not analysed yet; gentables workload report does that"
+    end
+    out[i] = sources.find(sweep.folder)
+  end
+  return out
+end
+
+return {
+  summary = "Compares sweeps: their steps, what was hidden, and their traces, in one page.",
+  positional = { name = "A B...", min = 2, max = math.huge, help = "sweeps; the first is the baseline" },
+  options = {
+    { name = "out", short = "o", value = "FILE.html", default = "sweep_comparison.html",
+      help = "where the page goes" },
+    { name = "label", value = "L", many = true, help = "what a sweep is called; once for each, in their order" },
+  },
+  example = "gentables workload compare experiments/sweep_a experiments/sweep_b --label a --label b",
+  run = function(args)
+    local sweeps = {}
+    for i, folder in ipairs(args) do sweeps[i] = store.read(folder) end
+    local labels = labels_of(sweeps, args)
+    local analyses, why = analyses_of(sweeps)
+    local out
+    if analyses then
+      out = compare_page.of_sweeps(analyses, labels, function(begun) add_all(begun, sweeps, labels) end)
+    else
+      out = page.new("Comparison of sweeps: " .. table.concat(labels, ", "))
+      add_all(out, sweeps, labels)
+      out:missing(why)
+    end
+    local written, message = out:write(args.out)
+    if not written then fail.work("%s", message) end
+    print("written   " .. args.out)
+  end,
+}

@@ -1,0 +1,58 @@
+-- gentables workload report: everything that a sweep says: trace pipeline's reports, variance, time stamps,
+-- overlap, pictures and merged traces, and a page that puts it in words. What is there stays.
+local fail = require "fail"
+local options = require "options"
+local pipeline = require "trace.pipeline"
+local store = require "workload.store"
+local sweep_page = require "workload.page"
+
+local report = {}
+
+local PAGE = "workload.html"
+
+report.summary = "Says what a sweep says: variance, time stamps, overlap, pictures, merged traces, a page."
+report.positional = { name = "DIR", min = 1, max = 1, help = "a sweep of gentables workload sweep" }
+report.options = {
+  { name = "top-k", value = "K", help = "so many GEMMs of each trace (default: 5)" },
+  { name = "without", value = "STEP", list = true, help = "leave out steps of trace pipeline" },
+  { name = "csv", help = "only CSVs, no workbooks" },
+  { name = "gzip", help = "pack the merged traces" },
+}
+report.example = "gentables workload report experiments/sweep_dense"
+
+-- The command line of trace pipeline for this sweep.
+local function pipeline_words(folder, args)
+  local out = { folder }
+  if args.top_k then table.move({ "--top-k", args.top_k }, 1, 2, #out + 1, out) end
+  for _, step in ipairs(args.without or {}) do table.move({ "--without", step }, 1, 2, #out + 1, out) end
+  for _, flag in ipairs { "csv", "gzip" } do
+    if args[flag] then out[#out + 1] = "--" .. flag end
+  end
+  return out
+end
+
+-- trace pipeline's exit code; what it refuses is told, and the page is made all the same.
+local function analyse(folder, args)
+  local ok, result = pcall(function()
+    return pipeline.run(options.parse(pipeline, "trace pipeline", pipeline_words(folder, args)))
+  end)
+  if ok then return result or 0 end
+  if not fail.is_failure(result) or result.code > 2 then error(result, 0) end
+  io.stderr:write("gentables: ", result.message, "\n")
+  return result.code
+end
+
+-- Analyses the sweep in this folder and writes its page. Returns the exit code.
+function report.make(folder, args)
+  local sweep = store.read(folder)
+  local code = #sweep:measured() > 0 and analyse(sweep.folder, args) or 1
+  local path = sweep.folder .. "/" .. PAGE
+  local written, message = sweep_page.of(sweep):write(path)
+  if not written then fail.work("%s", message) end
+  print("written   " .. path)
+  return code
+end
+
+function report.run(args) return report.make(args[1], args) end
+
+return report
