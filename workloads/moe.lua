@@ -1,7 +1,7 @@
--- Two mixture-of-experts blocks, hidden size 512: attention, then experts on every rank, to which an all_to_all
--- brings the tokens and another brings them back. The router is uneven: of two ranks one gets a third of the
--- tokens, the other two thirds, and they change places from call to call. Two micro-batches, so that one is
--- computed while the other is on its way. Keys: see small.lua.
+-- Two mixture-of-experts blocks, hidden size 512: attention, then experts on every rank, to which an
+-- all_to_all brings the tokens and another brings them back. The router is uneven: of two ranks one gets a
+-- third of the tokens, the other two thirds, and they change places from call to call. Two micro-batches, so
+-- that one is computed while the other is on its way. Keys: see small.lua.
 local hidden = 512
 
 return {

@@ -12,13 +12,13 @@
 --     name, copies (1)        so many of it, one after another
 --     gemms                   { { name =, n =, k =, m = (tokens / micro_batches), backward = (true) }... }
 --     experts                 { load = { 1, 2 }, top_k = 1 }: its GEMMs work on tokens of all ranks, which an
---                             all_to_all brings there and another brings back. Rank r gets load[r + i] of each
---                             i-th time that experts are called, so that loads go round; they have no common
---                             gradients
---   gradients                 { collective = "allreduce", bucket_bytes = 4 MiB }: in buckets, as they are ready;
---                             or "reduce_scatter": weights are spread over the ranks, gathered before each
---                             layer (all_gather, one layer ahead), and their gradients scattered after it; or
---                             "none"
+--                             all_to_all brings there and another brings back. The i-th time that experts are
+--                             called, rank r gets load[r + i] of them, so that loads go round; experts have
+--                             no gradients in common
+--   gradients                 { collective = "allreduce", bucket_bytes = 4 MiB }: in buckets, as they get
+--                             ready; or "reduce_scatter": weights are spread over the ranks, gathered before
+--                             each layer (all_gather, one layer ahead), and their gradients scattered after
+--                             it; or "none"
 --   steps (20), warm_up (3)   how many are measured, and come before
 return {
   name = "small",

@@ -248,8 +248,8 @@ local function add_missing(out, sweeps, labels)
   end
 end
 
--- The page of sweeps (of compare_sources.lua) under these labels. `before`, where it is given, adds to the page
--- what comes first.
+-- The page of sweeps (of compare_sources.lua) under these labels. `before`, where it is given, adds to the
+-- page what comes first.
 function compare_page.of_sweeps(sweeps, labels, before)
   local out = page.new("Comparison of sweeps: " .. table.concat(labels, ", "),
     { lead = ("Against %s; a positive difference is more time."):format(labels[1]) })

@@ -70,7 +70,7 @@ end
 local function check_backend(name)
   if name == "host" then return end
   if name == "cuda" then
-    fail.input("--backend cuda: this build measures workloads on the host alone; --backend host would be right")
+    fail.input("--backend cuda: workloads are measured on the host alone; --backend host would be right")
   end
   fail.input("--backend: there is no %s; host would be right", name)
 end

@@ -1,5 +1,7 @@
 -- A drawing of the steps of each configuration, as SVG: a row each, and on it GEMMs alone, serial and
 -- overlapped as a median with its interval, on one scale from 0.
+local words = require "workload.words"
+
 local chart = {}
 
 local WIDTH, LEFT, RIGHT, ROW, TOP = 720, 150, 16, 34, 26
@@ -35,8 +37,7 @@ local function add_axis(add, most, x, bottom)
 end
 
 local function add_entry(add, entry, x, top)
-  add('<text x="%d" y="%d" text-anchor="end">%d threads, %d channels</text>', LEFT - 8, top + ROW // 2 + 4,
-    entry.threads, entry.channels)
+  add('<text x="%d" y="%d" text-anchor="end">%s</text>', LEFT - 8, top + ROW // 2 + 4, words.name(entry))
   for i, kind in ipairs(KINDS) do
     local time, y = entry.result.times[kind[1]], top + 8 * i
     add('<line x1="%.1f" x2="%.1f" y1="%d" y2="%d" stroke="%s" stroke-width="2"/>', x(time.low / 1e3),
@@ -52,11 +53,12 @@ function chart.steps(entries)
   local bottom = TOP + ROW * #entries
   local function add(format, ...) out[#out + 1] = format:format(...) end
   local function x(ms) return LEFT + (WIDTH - LEFT - RIGHT) * ms / most end
-  add('<svg viewBox="0 0 %d %d" role="img" font-family="sans-serif" font-size="11" fill="currentColor">', WIDTH,
-    bottom + 20)
+  add('<svg viewBox="0 0 %d %d" role="img" font-family="sans-serif" font-size="11" fill="currentColor">',
+    WIDTH, bottom + 20)
   for i, kind in ipairs(KINDS) do
-    add('<circle cx="%d" cy="12" r="4" fill="%s"/><text x="%d" y="16">%s</text>', LEFT + 120 * (i - 1), kind[3],
-      LEFT + 8 + 120 * (i - 1), kind[2])
+    local left = LEFT + 120 * (i - 1)
+    add('<circle cx="%d" cy="12" r="4" fill="%s"/><text x="%d" y="16">%s</text>', left, kind[3], left + 8,
+      kind[2])
   end
   add_axis(add, most, x, bottom)
   for i, entry in ipairs(entries) do add_entry(add, entry, x, TOP + ROW * (i - 1)) end

@@ -6,6 +6,7 @@ local file = require "core.file"
 local page = require "page"
 local sources = require "trace.compare_sources"
 local store = require "workload.store"
+local words = require "workload.words"
 
 local function labels_of(sweeps, args)
   local labels, seen = {}, {}
@@ -24,14 +25,12 @@ local function labels_of(sweeps, args)
   return labels
 end
 
-local function key_of(entry) return ("%d threads, %d channels"):format(entry.threads, entry.channels) end
-
 -- The configurations of any sweep, in order: { key, threads, channels, [i] = the i-th sweep's result }.
 local function configurations_of(sweeps)
   local list, by_key = {}, {}
   for i, sweep in ipairs(sweeps) do
     for _, entry in ipairs(sweep:measured()) do
-      local key = key_of(entry)
+      local key = words.name(entry)
       if not by_key[key] then
         by_key[key] = { key = key, threads = entry.threads, channels = entry.channels }
         list[#list + 1] = by_key[key]
@@ -71,13 +70,15 @@ local function sentence(configurations, labels, i)
     end
   end
   if compared == 0 then return ("%s and %s have no configuration in common."):format(labels[1], labels[i]) end
-  local text = ("Of %d configurations that %s and %s have in common, overlapped steps are surely shorter in %d"
-    .. " of %s, surely longer in %d; in the others the intervals meet."):format(compared, labels[1], labels[i],
-    counts.shorter, labels[i], counts.longer)
+  local text = ("%s and %s have %d configurations in common. Of %s overlapped steps are surely shorter in %d,"
+    .. " surely longer in %d; in the others the intervals meet."):format(labels[1], labels[i], compared,
+    labels[i], counts.shorter, counts.longer)
   return worst and text .. (" The most: %s, %+.1f %%."):format(worst[1], worst[2]) or text
 end
 
 local KINDS = { { "gemms", "GEMMs alone" }, { "serial", "serial" }, { "overlapped", "overlapped" } }
+
+local CLASSES = { shorter = "better", longer = "worse" }
 
 local function interval(time) return ("%.2f to %.2f"):format(time.low / 1e3, time.high / 1e3) end
 
@@ -93,7 +94,7 @@ local function row_of(one, kind, count)
     if a and b then
       local what = verdict(a, b)
       row[at + i - 1] = { text = ("%+.1f %%%s"):format(percent_of(a, b), what and "" or " (not sure)"),
-        value = percent_of(a, b), class = what == "shorter" and "better" or what == "longer" and "worse" or nil }
+        value = percent_of(a, b), class = CLASSES[what or "unsure"] }
     end
   end
   return row
@@ -109,8 +110,8 @@ local function add_steps(out, configurations, labels)
   for _, one in ipairs(configurations) do
     for _, kind in ipairs(KINDS) do rows[#rows + 1] = row_of(one, kind, #labels) end
   end
-  out:section("Steps", { note = "ms, medians with 95 % intervals; where those of two sweeps meet, a difference is"
-    .. " not sure" })
+  out:section("Steps", { note = "ms, medians with 95 % intervals; where those of two sweeps meet, a"
+    .. " difference is not sure" })
   out:table { columns = columns, rows = rows }
 end
 
@@ -133,14 +134,15 @@ local function add_hidden(out, configurations, labels)
   out:table { columns = columns, rows = rows }
 end
 
+local SETTINGS = { { "name", "workload" }, { "workload", "step" }, { "ranks", "ranks" },
+  { "transport", "transport" }, { "wait", "waiting" }, { "steps", "steps" }, { "program", "program" } }
+
 local function add_differences(out, sweeps, labels)
-  local titles = { name = "workload", workload = "step", ranks = "ranks", transport = "transport",
-    wait = "waiting", steps = "steps", program = "gentables-workload" }
-  for field, title in pairs(titles) do
+  for _, row in ipairs(SETTINGS) do
     for i = 2, #sweeps do
-      if sweeps[i].settings[field] ~= sweeps[1].settings[field] then
-        out:note(("%s and %s differ in: %s (%s, %s)"):format(labels[1], labels[i], title,
-          sweeps[1].settings[field], sweeps[i].settings[field]))
+      local a, b = sweeps[1].settings[row[1]], sweeps[i].settings[row[1]]
+      if a ~= b then
+        out:note(("%s and %s differ in their %s: %s, %s"):format(labels[1], labels[i], row[2], a, b))
       end
     end
   end
@@ -173,7 +175,8 @@ return {
   options = {
     { name = "out", short = "o", value = "FILE.html", default = "sweep_comparison.html",
       help = "where the page goes" },
-    { name = "label", value = "L", many = true, help = "what a sweep is called; once for each, in their order" },
+    { name = "label", value = "L", many = true,
+      help = "what a sweep is called; once for each, in their order" },
   },
   example = "gentables workload compare experiments/sweep_a experiments/sweep_b --label a --label b",
   run = function(args)

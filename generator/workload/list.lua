@@ -3,7 +3,7 @@
 return {
   { name = "run", help = "one configuration, as a table" },
   { name = "sweep", help = "over channels and threads, traced, in the documented tree" },
-  { name = "report", help = "what a sweep says: variance, time stamps, overlap, pictures, merged traces, a page" },
+  { name = "report", help = "what a sweep says: variance, overlap, pictures, merged traces, a page" },
   { name = "pipeline", help = "sweep, and then report" },
   { name = "compare", help = "two sweeps or more in one page" },
   { name = "show", help = "what a workload does in a step, without measuring" },

@@ -12,8 +12,6 @@ local sweep_page = {}
 local ANALYSIS = "tracelens_analysis"
 local MOST_ROWS = 20 -- of GEMMs that vary
 
-local function name(entry) return ("%d threads, %d channels"):format(entry.threads, entry.channels) end
-
 -- ---- words -------------------------------------------------------------------------------------
 
 local function add_words(out, sweep, measured)
@@ -22,7 +20,7 @@ local function add_words(out, sweep, measured)
   out:text(words.why(measured[1].result, sweep.settings.ranks))
   for _, entry in ipairs(measured) do
     local result = entry.result
-    out:heading(name(entry))
+    out:heading(words.name(entry))
     out:text(words.times(result))
     out:text(words.hidden(result))
     out:text(words.cost(result) .. " " .. words.tracing(result))
@@ -33,7 +31,7 @@ end
 
 local function add_failures(out, sweep)
   for _, entry in ipairs(sweep.entries) do
-    if not entry.result then out:missing(("%s: %s"):format(name(entry), entry.reason)) end
+    if not entry.result then out:missing(("%s: %s"):format(words.name(entry), entry.reason)) end
   end
 end
 
@@ -56,8 +54,8 @@ local function add_steps(out, measured)
       ratios.overlapped_to_serial.median, 100 * ratios.tracing.median, result.times.overlapped.samples }
   end
   out:section("Steps", { note = "ms, medians of the slowest rank of each step; 95 % intervals of medians."
-    .. " hidden = (serial − overlapped) / (serial − GEMMs alone), of steps that follow each other; empty where"
-    .. " serial and GEMMs alone cannot be told apart" })
+    .. " hidden = (serial − overlapped) / (serial − GEMMs alone), of steps that follow each other; empty"
+    .. " where serial and GEMMs alone cannot be told apart" })
   out:figures { { title = "A step: GEMMs alone, each collective waited for, overlapped (ms, 95 % intervals)",
     markup = chart.steps(measured) } }
   out:table { columns = { "threads", "channels", "threads used", "channels used",
@@ -76,9 +74,9 @@ local function add_ranks(out, measured)
     end
   end
   local function ms(title) return { title = title, format = "%.3f" } end
-  out:section("Ranks", { note = "ms of an overlapped step, medians: intervals, and how much of them the thread"
-    .. " ran on a processor. What waits has an interval, too; only the difference of steps says what was"
-    .. " hidden" })
+  out:section("Ranks", { note = "ms of an overlapped step, medians: intervals, and how much of them the"
+    .. " thread ran on a processor. What waits has an interval, too; only the difference of steps says"
+    .. " what was hidden" })
   out:table { columns = { "threads", "channels", "rank", ms "GEMMs", ms "on a processor", ms "communication",
     ms "on a processor", ms "waiting" }, rows = rows }
 end
@@ -112,15 +110,15 @@ local function overlap_csv(analysis)
 end
 
 local function add_variance(out, analysis)
-  out:section("GEMMs that vary", { note = "kernel times in µs: shortest and longest instance, and how much of"
-    .. " the longest a collective was under way" })
+  out:section("GEMMs that vary", { note = "kernel times in µs: shortest and longest instance, and how much"
+    .. " of the longest a collective was under way" })
   local path = overlap_csv(analysis)
   if not path then return out:missing("the table of GEMMs; gentables workload report makes it") end
   local rows, count = variance_rows(path)
   local function us(title) return { title = title, format = "%.1f" } end
   out:table { columns = { "threads", "channels", "rank", "kernel", "shapes", us "shortest", us "longest",
     us "difference", { title = "overlapped (%)", format = "%.0f" }, "collectives" }, rows = rows,
-    note = count > #rows and ("the first %d of %d; all: %s"):format(#rows, count, path:match("[^/]*$")) or nil }
+    note = ("the first %d of %d; all: %s"):format(#rows, count, path:match("[^/]*$")) }
 end
 
 local function add_pictures(out, analysis)

@@ -1,8 +1,9 @@
--- One configuration: starts gentables-workload under a launcher, in processes of its own, tells it the step and
--- reads what it measured. All that is said goes to a log.
+-- One configuration: starts gentables-workload under a launcher, in processes of its own, tells it the step
+-- and reads what it measured. All that is said goes to a log.
 --
---   local result, failure = session.measure { program =, launcher =, ranks =, text = (steps.text), channels =,
---     threads =, steps =, warm_up =, wait =, transport =, path = (of traces), patience =, progress = function }
+--   local result, failure = session.measure { program =, launcher =, ranks =, text = (steps.text),
+--     channels =, threads =, steps =, warm_up =, wait =, transport =, path = (of traces), patience =,
+--     progress = function(done, of) }
 --
 -- `failure` is { reason, log }: one line, and the words. A signal to gentables ends what was started here and
 -- raises with 128 + its number.

@@ -10,7 +10,9 @@ local function flops_of(program, ranks)
   for _, gemm in ipairs(program.gemms) do
     local function value(name, rank)
       local list = {}
-      for number in gemm:match(" " .. name .. "=(%S+)"):gmatch("%d+") do list[#list + 1] = tonumber(number) end
+      for number in gemm:match(" " .. name .. "=(%S+)"):gmatch("%d+") do
+        list[#list + 1] = tonumber(number)
+      end
       return list[rank] or list[1]
     end
     for rank = 1, ranks do

@@ -41,7 +41,9 @@ function builder:await(number)
 end
 
 -- A number, or one for each rank.
-local function by_rank(value) return type(value) == "table" and table.concat(value, ",") or tostring(value) end
+local function by_rank(value)
+  return type(value) == "table" and table.concat(value, ",") or tostring(value)
+end
 
 -- One of the three GEMMs that a layer's GEMM stands for. `places`: { a =, b =, into = } as words.
 function builder:gemm(one, phase, rows, places, accumulate)
@@ -105,7 +107,8 @@ function builder:exchange(name, sent, width, back)
       matrix[#matrix + 1] = (back and sent[from] or sent[to]) * width
     end
   end
-  return self:collective { { "name", name }, { "kind", "all_to_all" }, { "matrix", table.concat(matrix, ",") } }
+  return self:collective { { "name", name }, { "kind", "all_to_all" },
+    { "matrix", table.concat(matrix, ",") } }
 end
 
 -- The four exchanges of each micro-batch of an experts' layer.

@@ -18,7 +18,7 @@ local LOCK_PATIENCE = 4 -- seconds in which the children of a run that was kille
 
 -- What has to be the same when a sweep is gone on with, and how that is called.
 local same = {
-  { "workload", "workload" }, { "ranks", "number of ranks" }, { "steps", "number of steps" },
+  { "ranks", "number of ranks" }, { "workload", "workload" }, { "steps", "number of steps" },
   { "warm_up", "warm-up" }, { "wait", "way to wait" }, { "transport", "transport" },
   { "program", "gentables-workload" },
 }
@@ -128,7 +128,8 @@ function store.read(folder)
   local self = setmetatable({ folder = (folder:gsub("(.)/+$", "%1")) }, store)
   self.settings = read_json(self.folder .. "/" .. SETTINGS)
   if not self.settings then
-    fail.input("%s: no %s in it; a folder that gentables workload sweep wrote would be right", folder, SETTINGS)
+    fail.input("%s: no %s in it; a folder that gentables workload sweep wrote would be right", folder,
+      SETTINGS)
   end
   self.entries = {}
   for _, thread_name in ipairs(fail.unless(file.list(self.folder))) do

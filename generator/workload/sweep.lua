@@ -1,6 +1,6 @@
--- gentables workload sweep: measures a workload over channels and threads, each configuration in processes of
--- its own, and leaves traces, logs and a summary in the documented tree (store.lua). On a folder that is there
--- it does what is missing or failed. What fails is told and does not end the rest.
+-- gentables workload sweep: measures a workload over channels and threads, each configuration in processes
+-- of its own, and leaves traces, logs and a summary in the documented tree (store.lua). On a folder that is
+-- there it does what is missing or failed. What fails is told and does not end the rest.
 local asked = require "workload.asked"
 local fail = require "fail"
 local file = require "core.file"
@@ -80,7 +80,7 @@ end
 
 -- Measures one configuration; returns whether that went well.
 local function measure(job, threads, channels, bar)
-  local name = ("%d threads, %d channels"):format(threads, channels)
+  local name = words.name { threads = threads, channels = channels }
   local began = process.now()
   say(job, "%s: begins", name)
   job.store:prepare(threads, channels)
@@ -112,7 +112,7 @@ local function measure_all(job, threads, channels)
   end
   local bar = progress.new(#missing)
   for _, one in ipairs(missing) do
-    bar:show(("%d threads, %d channels"):format(one[1], one[2]))
+    bar:show(words.name { threads = one[1], channels = one[2] })
     if measure(job, one[1], one[2], bar) then made = made + 1 else failed = failed + 1 end
     bar:step()
   end
@@ -129,8 +129,8 @@ function sweep.measure(args)
   job.folder = (args.out or default_folder()):gsub("(.)/+$", "%1")
   job.store = store.open(job.folder, job, args.fresh)
   job.stamp = stamp_of(job.folder)
-  local log_path, message = ("%s/nccl_thread_sweep_%s.log"):format(job.folder, job.stamp), nil
-  job.log, message = io.open(log_path, "a")
+  local message
+  job.log, message = io.open(("%s/nccl_thread_sweep_%s.log"):format(job.folder, job.stamp), "a")
   if not job.log then fail.work("%s", message) end
   say(job, "workload %s, %d ranks: threads %s, channels %s", job.workload.name, job.ranks,
     table.concat(threads, ","), table.concat(channels, ","))

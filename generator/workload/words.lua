@@ -1,6 +1,13 @@
 -- What the numbers of a configuration say, in words; each sentence says how sure it is. `result` is what
--- session.lua returned: medians over the measured steps with 95 % intervals, of the slowest rank of each step.
+-- session.lua returned: medians over the measured steps with 95 % intervals, of the slowest rank of each.
 local words = {}
+
+local function several(count, what) return ("%d %s%s"):format(count, what, count == 1 and "" or "s") end
+
+-- How a configuration, { threads =, channels = }, is called.
+function words.name(entry)
+  return several(entry.threads, "thread") .. ", " .. several(entry.channels, "channel")
+end
 
 -- Milliseconds of a time, with its interval.
 local function ms(time)
@@ -12,8 +19,8 @@ local function percent(share) return ("%.0f %%"):format(100 * share) end
 -- "GEMMs alone take ..., with each collective waited for ..., overlapped ..."
 function words.times(result)
   local times = result.times
-  return ("A step takes %s of GEMMs alone, %s where each collective is waited for at once, and %s overlapped."):
-    format(ms(times.gemms), ms(times.serial), ms(times.overlapped))
+  return ("A step takes %s of GEMMs alone, %s where each collective is waited for at once, and %s"
+    .. " overlapped."):format(ms(times.gemms), ms(times.serial), ms(times.overlapped))
 end
 
 -- Whether there is anything to hide: the collectives' time is told from noise.
@@ -23,13 +30,13 @@ function words.has_exposed(result) return result.times.exposed.low > 0 end
 function words.hidden(result)
   local hidden, exposed = result.ratios.hidden, result.times.exposed
   if not words.has_exposed(result) then
-    return ("What the collectives add to a step, %s, cannot be told from noise: there is no saying how much was"
-      .. " hidden."):format(ms(exposed))
+    return ("What the collectives add to a step, %s, cannot be told from noise: there is no saying how much"
+      .. " was hidden."):format(ms(exposed))
   end
   local sure = hidden.low > 0 and "surely some" or hidden.high < 0 and "surely none: overlapping costs time"
     or "it may be none"
-  return ("The collectives add %s to a step, and overlapping hides %s of that (95 %% interval %s to %s; %s)."):
-    format(ms(exposed), percent(hidden.median), percent(hidden.low), percent(hidden.high), sure)
+  return ("The collectives add %s to a step, and overlapping hides %s of that (95 %% interval %s to %s;"
+    .. " %s)."):format(ms(exposed), percent(hidden.median), percent(hidden.low), percent(hidden.high), sure)
 end
 
 -- What communication at the same time cost the GEMMs: their intervals against their processor time and
@@ -42,9 +49,9 @@ function words.cost(result)
     communication = math.max(communication, rank.communication_cpu_us)
   end
   local alone = result.times.gemms.median
-  return ("Overlapped GEMMs take %.2f ms of a step, %+.0f %% against %.2f ms alone; %.2f ms of that they run on"
-    .. " a processor. Moving data runs for %.2f ms."):format(wall / 1e3, 100 * (wall / alone - 1), alone / 1e3,
-    cpu / 1e3, communication / 1e3)
+  return ("Overlapped GEMMs take %.2f ms of a step, %+.0f %% against %.2f ms alone; %.2f ms of that they run"
+    .. " on a processor. Moving data runs for %.2f ms."):format(wall / 1e3, 100 * (wall / alone - 1),
+    alone / 1e3, cpu / 1e3, communication / 1e3)
 end
 
 -- Why, on the host.
@@ -68,12 +75,8 @@ end
 function words.used(entry)
   local used = entry.result.used
   if used.channels == entry.channels and used.threads == entry.threads then return nil end
-  return ("%d threads and %d channels were asked for; %d and %d were used: a thread without a channel has"
-    .. " nothing to do."):format(entry.threads, entry.channels, used.threads, used.channels)
-end
-
-local function name(entry)
-  return ("%d threads, %d channels"):format(entry.threads, entry.channels)
+  return ("%s were asked for; %s were used: a thread without a channel has nothing to do."):format(
+    words.name(entry), words.name(used))
 end
 
 -- Which configuration had the shortest overlapped step, and how sure that is. `entries`: those with a result.
@@ -84,11 +87,13 @@ function words.best(entries)
   end)
   local best, close = order[1], {}
   local time = best.result.times.overlapped
-  if #order == 1 then return ("One configuration is measured: %s, %s a step."):format(name(best), ms(time)) end
-  for i = 2, #order do
-    if order[i].result.times.overlapped.low <= time.high then close[#close + 1] = name(order[i]) end
+  if #order == 1 then
+    return ("One configuration is measured: %s, %s a step."):format(words.name(best), ms(time))
   end
-  local text = ("The shortest step is that of %s: %s."):format(name(best), ms(time))
+  for i = 2, #order do
+    if order[i].result.times.overlapped.low <= time.high then close[#close + 1] = words.name(order[i]) end
+  end
+  local text = ("The shortest step is that of %s: %s."):format(words.name(best), ms(time))
   if #close == 0 then return text .. " No other interval reaches it: that is sure." end
   return text .. (" That is not sure: the intervals of %s reach it."):format(table.concat(close, "; "))
 end

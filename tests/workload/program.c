@@ -1,0 +1,87 @@
+// Programs of a step: a whole one has its arrays where its GEMMs look for them; what does not fit is refused.
+#include "workload/program.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <string.h>
+// cmocka needs the above first.
+#include <cmocka.h>
+
+// Reads lines until one is no more part of a program; its status.
+static int read_all(struct program *program, const char *const lines[], char reason[PROGRAM_REASON]) {
+    int status = 1;
+    for (size_t i = 0; lines[i] != NULL && status == 1; i++) {
+        status = program_read(program, lines[i], reason);
+    }
+    return status;
+}
+
+static void gemms_find_the_arrays_of_collectives(void **state) {
+    (void)state;
+    static const char *const lines[] = {
+        "begin name=x gemms=2 collectives=2 actions=4 seed=1",
+        "collective name=there kind=all_to_all matrix=6,12,6,12",
+        "collective name=sum kind=allreduce elements=40",
+        "gemm name=a m=2,4 n=5 k=6 layout=NT phase=forward sequence=0 a=0@0",
+        "gemm name=a m=5 n=6 k=2,4 layout=TN phase=backward sequence=0 into=1@10",
+        "do post=0",
+        "do await=0",
+        "do gemm=0",
+        "do gemm=1",
+        "end",
+        NULL,
+    };
+    char reason[PROGRAM_REASON] = "";
+    struct program program = {.rank = 1, .ranks = 2};
+    assert_int_equal(read_all(&program, lines, reason), 0);
+    assert_int_equal(program.collectives[0].in_elements, 18);
+    assert_int_equal(program.collectives[0].out_elements, 24);
+    assert_false(program.collectives[0].even);
+    assert_int_equal(program.gemms[0].m, 4);
+    assert_int_equal(program.gemms[1].k, 4);
+    assert_ptr_equal(program.gemms[0].a, program.collectives[0].out);
+    assert_ptr_equal(program.gemms[1].c, program.collectives[1].in + 10);
+    program_poison(&program);
+    assert_false(program.gemms[1].c[0] == program.gemms[1].c[0]); // NaN
+    assert_true(program.gemms[0].b[0] == program.gemms[0].b[0]);
+    program_free(&program);
+}
+
+static void refuses(const char *line, const char *why) {
+    char reason[PROGRAM_REASON] = "";
+    struct program program = {.rank = 0, .ranks = 4};
+    assert_int_equal(program_read(&program, "begin name=x gemms=2 collectives=2 actions=1 seed=1", reason),
+                     1);
+    assert_int_equal(program_read(&program, "collective name=c kind=allreduce elements=10", reason), 1);
+    assert_int_equal(program_read(&program, line, reason), -1);
+    assert_non_null(strstr(reason, why));
+    program_free(&program);
+}
+
+static void what_does_not_fit_is_refused(void **state) {
+    (void)state;
+    refuses("gemm name=g m=0 n=1 k=1 layout=NT phase=forward sequence=0", "impossible GEMM");
+    refuses("gemm name=g m=1 n=1 k=1 layout=NX phase=forward sequence=0", "impossible GEMM");
+    refuses("gemm name=g m=1,2,3 n=1 k=1 layout=NT phase=forward sequence=0", "impossible GEMM");
+    refuses("gemm name=g m=4 n=4 k=4 layout=NT phase=forward sequence=0 into=0@0", "does not fit");
+    refuses("gemm name=g m=1 n=1 k=1 layout=NT phase=forward sequence=0 into=0@10", "does not fit");
+    refuses("gemm name=g m=1 n=1 k=1 layout=NT phase=forward sequence=0 a=1@0", "does not fit");
+    refuses("gemm name=g m=1 n=1 k=1048576 layout=NT phase=forward sequence=0", "exactly");
+    refuses("collective name=c kind=gossip elements=1", "no such collective");
+    refuses("collective name=c kind=allreduce elements=0", "of no size");
+    refuses("collective name=c kind=all_to_all matrix=1,2,3", "of no size");
+    refuses("do gemm=0", "no such action");
+    refuses("do post=1", "no such action");
+    refuses("dance", "unknown");
+    refuses("end", "less than was announced");
+    refuses("begin name=y gemms=1 collectives=0 actions=1 seed=1", "no such beginning");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(gemms_find_the_arrays_of_collectives),
+        cmocka_unit_test(what_does_not_fit_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

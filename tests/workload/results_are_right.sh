@@ -1,0 +1,62 @@
+#!/bin/sh
+# Every GEMM and every collective of every kind of workload is right, on several ranks, by both transports, over
+# channels and threads and ways to wait: the program checks each before and after it measures, and ends with an
+# error otherwise. Sizes are odd, so that no part is as large as another.
+# shellcheck source=tests/workload/lib.sh
+. "$SOURCE/tests/workload/lib.sh"
+needs_blas
+
+# right RANKS FILE OPTION...
+right() {
+    ranks=$1
+    file=$2
+    shift 2
+    ends_with 0 "$GENTABLES" workload run -f "$file" -p "$ranks" --steps 2 --warm-up 0 "$@"
+}
+
+reduced=$(workload reduced <<'END'
+return { name = "reduced", tokens = 6, micro_batches = 2,
+  layers = { { name = "a", copies = 3, gemms = { { name = "g", n = 37, k = 91 }, { name = "h", n = 5, k = 3 } } } },
+  gradients = { collective = "allreduce", bucket_bytes = 1000 } }
+END
+)
+spread=$(workload spread <<'END'
+return { name = "spread", tokens = 7,
+  layers = { { name = "a", copies = 3, gemms = { { name = "g", n = 37, k = 91 }, { name = "h", n = 5, k = 3 } } } },
+  gradients = { collective = "reduce_scatter" } }
+END
+)
+routed=$(workload routed <<'END'
+return { name = "routed", tokens = 60, micro_batches = 2,
+  layers = {
+    { name = "e", experts = { load = { 1, 2, 4 }, top_k = 2 }, gemms = { { name = "up", n = 33, k = 17 },
+      { name = "down", n = 17, k = 33 } } },
+    { name = "f", experts = { load = { 3, 1 } }, gemms = { { name = "one", n = 9, k = 17 } } },
+    { name = "a", gemms = { { name = "g", n = 12, k = 9 } } },
+    { name = "h", experts = { load = { 1 } }, gemms = { { name = "one", n = 9, k = 12 } } },
+  } }
+END
+)
+# Larger than the slots of shared memory, so that they are gone through several times.
+large=$(workload large <<'END'
+return { name = "large", tokens = 16, layers = { { name = "a", gemms = { { name = "g", n = 1001, k = 511 } } } } }
+END
+)
+for transport in own mpi; do
+    for file in "$reduced" "$spread" "$routed"; do
+        right 2 "$file" --transport "$transport" -c 3 -t 2
+        right 3 "$file" --transport "$transport" -c 1 -t 1
+    done
+    right 2 "$large" --transport "$transport" -c 2 -t 1
+done
+right 4 "$spread" -c 2 -t 2 --wait yield
+right 4 "$routed" -c 4 -t 1 --wait yield
+right 3 "$large" -c 4 -t 3
+right 2 "$reduced" -c 1 -t 1 --wait spin
+none=$(workload none <<'END'
+return { name = "none", tokens = 5, layers = { { name = "a", gemms = { { name = "g", n = 7, k = 6 } } } },
+  gradients = { collective = "none" } }
+END
+)
+right 2 "$none"
+grep -q 'cannot be told from noise' "$stdout" || die "where nothing is communicated nothing is hidden"

@@ -1,0 +1,116 @@
+#!/bin/sh
+# A sweep from one command: the documented tree, traces that keep the rules, what trace pipeline makes of them, a
+# page in words. Run again it does what is missing or failed, and one that fails does not end the rest. Ctrl-C
+# ends what it started, and nothing else.
+# shellcheck source=tests/workload/lib.sh
+. "$SOURCE/tests/workload/lib.sh"
+needs_blas
+
+tiny=$(workload tiny <<'END'
+return { name = "tiny", tokens = 16, steps = 20, warm_up = 1,
+  layers = {
+    { name = "a", gemms = { { name = "g", n = 24, k = 32 } } },
+    { name = "e", experts = { load = { 1, 2 } }, gemms = { { name = "up", n = 40, k = 24 } } },
+  } }
+END
+)
+sweep=$WORK/sweep_20260102_030405
+
+# ---- one that fails does not end the rest ----
+# A launcher that fails where BREAK says: the request is on standard input, the launcher sees only counts.
+cat >"$WORK/launch" <<'END'
+#!/bin/sh
+echo launched >>"$(dirname "$0")/launches"
+if [ "$(wc -l <"$(dirname "$0")/launches")" = 2 ]; then
+    echo "the fabric is on fire" >&2
+    exit 3
+fi
+shift
+exec mpirun $ROOT --oversubscribe --bind-to none --mca btl self,vader -n 2 "$@"
+END
+chmod +x "$WORK/launch"
+ROOT=""
+[ "$(id -u)" -ne 0 ] || ROOT=--allow-run-as-root
+export ROOT
+ends_with 1 "$GENTABLES" workload sweep -f "$tiny" -p 2 -c 1,3 -t 1,2 -o "$sweep" --launcher "$WORK/launch {ranks}"
+one_line '1 thread, 3 channels: failed after .* s: it died: exit code 3'
+summary=$sweep/nccl_thread_sweep_summary_20260102_030405.txt
+grep -Eq '^1 +3 +failed +[0-9.]+ .*it died: exit code 3' "$summary" || die "the summary does not tell the failure"
+[ "$(grep -c ' ok ' "$summary")" = 3 ] || die "three of four are not there"
+grep -Eq '^2 +1 +ok +[0-9.]+ +1 +1 ' "$summary" || die "a thread without a channel is not told"
+grep -q 'stderr: the fabric is on fire' "$sweep/1thread/nccl_3channels/run_output.log" || die "the log lacks why"
+[ ! -e "$sweep/1thread/nccl_3channels/torch_profiler/rank0/trace_step19.json" ] || die "a failure left a trace"
+[ -s "$sweep/nccl_thread_sweep_20260102_030405.log" ] || die "no log of the sweep"
+
+# ---- again: only what failed, or is gone ----
+rm "$sweep/2thread/nccl_1channels/torch_profiler/rank1/trace_step19.json"
+kept=$(cksum "$sweep/1thread/nccl_1channels/result.json")
+ends_with 0 "$GENTABLES" workload pipeline -f "$tiny" -p 2 -c 1,3 -t 1,2 -o "$sweep" --csv
+grep -q '2 measured, 2 there already, 0 failed' "$stdout" || die "it measured what was there"
+[ "$kept" = "$(cksum "$sweep/1thread/nccl_1channels/result.json")" ] || die "a finished result was touched"
+ends_with 2 "$GENTABLES" workload sweep -f "$tiny" -p 3 -o "$sweep"
+one_line 'was measured with another number of ranks; another --out, or --fresh'
+ends_with 2 "$GENTABLES" workload sweep -f small -p 2 -o "$sweep"
+one_line 'was measured with another workload'
+
+# ---- what there is then ----
+"$GENTABLES" lua "$SOURCE/tests/workload/check_trace.lua" "$sweep"/*thread/*/torch_profiler/rank*/*.json ||
+    die "traces break the rules"
+analysis=$sweep/tracelens_analysis
+for name in 1thread/individual_reports/perf_3ch_rank1_csvs/GEMM.csv 2thread/collective_reports \
+    top5_gemm_kernels_time_variance.csv top5_gemm_kernels_time_variance_with_timestamps.csv \
+    top5_gemm_kernels_time_variance_with_collective_overlap.csv comparisons; do
+    [ -e "$analysis/$name" ] || die "no $name"
+done
+[ "$(find "$sweep/merged_traces" -name '*_merged.json' | wc -l)" = 4 ] || die "not four merged traces"
+grep -q 'all_to_allv' "$analysis/1thread/collective_reports/collective_1ch_csvs/nccl_long.csv" ||
+    die "the collectives of the experts are not found"
+for text in 'The shortest step is that of' 'what moves data' 'hides\|cannot be told from noise' \
+    'Tracing costs' 'Overlapped GEMMs take' 'a thread without a channel'; do
+    grep -q "$text" "$sweep/workload.html" || die "the page does not say: $text"
+done
+
+# ---- two sweeps in one page ----
+ends_with 0 "$GENTABLES" workload sweep -f "$tiny" -p 2 -c 1,2 -t 1 -o "$WORK/other" --transport mpi
+ends_with 0 "$GENTABLES" workload compare "$sweep" "$WORK/other" --label ours --label '<mpi>' -o "$WORK/c.html"
+for text in 'ours and &lt;mpi&gt; have 1 configurations in common' 'differ in their transport: own, mpi' \
+    'not analysed yet'; do
+    grep -q "$text" "$WORK/c.html" || die "the comparison does not say: $text"
+done
+ends_with 2 "$GENTABLES" workload compare "$sweep" "$WORK/other" --label one
+one_line 'given 1 times for 2 sweeps'
+
+# ---- Ctrl-C ----
+# Another's process of the same name lives on; what the sweep started does not.
+cat >"$WORK/slow" <<'END'
+#!/bin/sh
+cd "$(dirname "$0")" || exit 1
+echo $$ >launched
+: >begun
+exec "$SLEEPER" 600
+END
+chmod +x "$WORK/slow"
+cp /bin/sleep "$WORK/sleeper"
+SLEEPER=$WORK/sleeper
+export SLEEPER
+"$SLEEPER" 600 &
+other=$!
+mkfifo "$WORK/said"
+# A shell has what it starts behind itself ignore Ctrl-C; a terminal does not.
+env --default-signal=INT "$GENTABLES" workload sweep -f "$tiny" -p 2 -c 1 -t 1 -o "$WORK/cut" --launcher \
+    "$WORK/slow {ranks}" \
+    >"$stdout" 2>"$WORK/said" &
+pid=$!
+exec 3<"$WORK/said"
+until [ -e "$WORK/begun" ]; do :; done
+kill -INT "$pid"
+cat <&3 >"$stderr"
+code=0
+wait "$pid" || code=$?
+child=$(cat "$WORK/launched")
+kill -0 "$other" || die "another's process was ended"
+kill "$other"
+[ "$code" = 130 ] || die "exit code $code, not 130"
+one_line 'interrupted by SIGINT; the same command goes on'
+if kill -0 "$child" 2>/dev/null; then die "a child lives on"; fi
+[ ! -e "$WORK/cut/1thread/nccl_1channels/result.json" ] || die "a run that was cut off has a result"

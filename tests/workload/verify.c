@@ -1,0 +1,89 @@
+// A wrong number in any GEMM's or collective's result is found, wherever it stands; right results pass. One
+// rank, by plain loops and MPI's own collectives.
+#include "workload/verify.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <string.h>
+// cmocka needs the above first.
+#include <cmocka.h>
+
+static const char *const lines[] = {
+    "begin name=x gemms=4 collectives=3 actions=1 seed=7",
+    "collective name=sum kind=allreduce elements=42",
+    "collective name=gather kind=all_gather elements=13",
+    "collective name=there kind=all_to_all matrix=30",
+    "gemm name=forward m=5 n=6 k=7 layout=NT phase=forward sequence=0",
+    "gemm name=input m=5 n=7 k=6 layout=NN phase=backward sequence=0",
+    "gemm name=weight m=6 n=7 k=5 layout=TN phase=backward sequence=0 into=0@0",
+    "gemm name=weight m=6 n=7 k=3 layout=TN phase=backward sequence=0 into=0@0 accumulate=1",
+    "do gemm=0",
+    "end",
+};
+
+static void multiply(const struct gemm *gemm) {
+    for (size_t i = 0; i < gemm->m; i++) {
+        for (size_t j = 0; j < gemm->n; j++) {
+            float sum = gemm->accumulate ? gemm->c[i * gemm->n + j] : 0;
+            for (size_t p = 0; p < gemm->k; p++) {
+                float a = gemm->a[gemm->trans_a ? p * gemm->m + i : i * gemm->k + p];
+                float b = gemm->b[gemm->trans_b ? j * gemm->k + p : p * gemm->n + j];
+                sum += a * b;
+            }
+            gemm->c[i * gemm->n + j] = sum;
+        }
+    }
+}
+
+// A step of one rank, right in all.
+static void do_step(struct program *program) {
+    for (size_t i = 0; i < program->gemm_count; i++) multiply(&program->gemms[i]);
+    for (size_t i = 0; i < program->collective_count; i++) {
+        const struct collective *collective = &program->collectives[i];
+        memcpy(collective->out, collective->in, collective->out_elements * sizeof(float));
+    }
+}
+
+static int wrong_results(const struct program *program, char first[PROGRAM_REASON]) {
+    first[0] = '\0';
+    return verify(program, MPI_COMM_SELF, first);
+}
+
+static void every_wrong_number_is_found(void **state) {
+    struct program program = {.rank = 0, .ranks = 1};
+    char first[PROGRAM_REASON];
+    (void)state;
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+        assert_int_equal(program_read(&program, lines[i], first), i + 1 < sizeof lines / sizeof lines[0]);
+    }
+    do_step(&program);
+    assert_int_equal(wrong_results(&program, first), 0);
+    for (size_t g = 0; g < 2; g++) {
+        for (size_t i = 0; i < program.gemms[g].m * program.gemms[g].n; i++) {
+            program.gemms[g].c[i] += 1;
+            assert_int_equal(wrong_results(&program, first), 1);
+            assert_non_null(strstr(first, program.gemms[g].name));
+            program.gemms[g].c[i] -= 1;
+        }
+    }
+    for (size_t c = 0; c < program.collective_count; c++) {
+        for (size_t i = 0; i < program.collectives[c].out_elements; i++) {
+            program.collectives[c].out[i] += 1;
+            assert_int_equal(wrong_results(&program, first), 1);
+            assert_non_null(strstr(first, program.collectives[c].name));
+            program.collectives[c].out[i] -= 1;
+        }
+    }
+    program_poison(&program); // a step that did nothing is wrong everywhere, but NaNs add up to NaNs
+    assert_int_equal(wrong_results(&program, first), 6);
+    program_free(&program);
+}
+
+int main(int argc, char **argv) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(every_wrong_number_is_found)};
+    MPI_Init(&argc, &argv);
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    MPI_Finalize();
+    return failed;
+}
