@@ -13,7 +13,8 @@ refused() {
 
 step='layers = { { name = "l", gemms = { { name = "g", n = 8, k = 8 } } } }'
 
-echo "return { name = 'x', tokens = 8, colour = 1, $step }" | refused 'workload: there is no key colour; .*tokens'
+echo "return { name = 'x', tokens = 8, colour = 1, $step }" |
+    refused 'workload: there is no key colour; .*tokens'
 echo "return { name = 'x', $step }" | refused 'tokens: is missing'
 echo "return { name = 'x', tokens = 0, $step }" | refused 'tokens: 0 is impossible; .* from 1'
 echo "return { name = 'x', tokens = 2.5, $step }" | refused 'tokens: 2.5 is impossible'
@@ -22,9 +23,11 @@ echo "return { name = 'a b', tokens = 8, $step }" | refused 'name: a b is no nam
 echo "return { tokens = 8, $step }" | refused 'name: is missing'
 echo "return { name = 'x', tokens = 8 }" | refused 'layers: a list'
 echo "return { name = 'x', tokens = 8, layers = {} }" | refused 'layers: a list'
-echo "return { name = 'x', tokens = 8, layers = { { name = 'l', gemms = { { name = 'g', n = -8, k = 8 } } } } }" |
+echo "return { name = 'x', tokens = 8,
+    layers = { { name = 'l', gemms = { { name = 'g', n = -8, k = 8 } } } } }" |
     refused 'layers\[1\].gemms\[1\].n: -8 is impossible'
-echo "return { name = 'x', tokens = 8, layers = { { name = 'l', gemms = { { name = 'g', n = 8, kk = 8 } } } } }" |
+echo "return { name = 'x', tokens = 8,
+    layers = { { name = 'l', gemms = { { name = 'g', n = 8, kk = 8 } } } } }" |
     refused 'layers\[1\].gemms\[1\]: there is no key kk'
 echo "return { name = 'x', tokens = 8, layers = { { name = 'l', experts = { load = { 0 } },
     gemms = { { name = 'g', n = 8, k = 8 } } } } }" | refused '.*experts.load\[1\]: 0 is impossible'

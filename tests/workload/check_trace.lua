@@ -21,7 +21,9 @@ local function check_root(root, wrong)
   for _, group in ipairs(info.pg_config) do
     if group.pg_size ~= #group.ranks or not is_text(group.pg_name) then wrong("pg_config") end
   end
-  if root.gentables.backend ~= "host" or root.gentables.clock ~= "host_thread" then wrong("no mark of the clock") end
+  if root.gentables.backend ~= "host" or root.gentables.clock ~= "host_thread" then
+    wrong("no mark of the clock")
+  end
   if type(root.gentables.oversubscribed) ~= "boolean" then wrong("oversubscribed") end
 end
 
@@ -39,12 +41,17 @@ local function check_operation(event, wrong)
   for _, key in ipairs { "Input Dims", "Input type", "Input Strides", "Concrete Inputs" } do
     if not args[key] or #args[key] ~= count then wrong(event.name .. ": " .. key) end
   end
-  if args["Record function id"] ~= 0 or not is_integer(args["Ev Idx"]) then wrong("Record function id, Ev Idx") end
-  if event.name ~= "record_param_comms" and not is_integer(args["Sequence number"]) then wrong("Sequence number") end
+  if args["Record function id"] ~= 0 or not is_integer(args["Ev Idx"]) then
+    wrong("Record function id, Ev Idx")
+  end
+  if event.name ~= "record_param_comms" and not is_integer(args["Sequence number"]) then
+    wrong("Sequence number")
+  end
 end
 
 local function check_collective(args, wrong)
-  if not COLLECTIVES[args["Collective name"]] then wrong("Collective name " .. tostring(args["Collective name"])) end
+  local name = tostring(args["Collective name"])
+  if not COLLECTIVES[name] then wrong("Collective name " .. name) end
   for _, key in ipairs { "In msg nelems", "Out msg nelems", "Group size" } do
     if not is_integer(args[key]) then wrong(key) end
   end
@@ -59,9 +66,13 @@ local function check_kernel(event, at, wrong)
   local args = event.args
   local launch, op = at.launches[args.correlation], at.operations[args["External id"]]
   if not launch then return wrong("a kernel without a launch") end
-  if not op or launch.args["External id"] ~= args["External id"] then return wrong("a kernel without an op") end
+  if not op or launch.args["External id"] ~= args["External id"] then
+    return wrong("a kernel without an op")
+  end
   if event.ts < launch.ts then wrong("a kernel before its launch") end
-  if event.pid ~= args.device or event.tid ~= args.stream or event.pid ~= at.rank then wrong("device, stream") end
+  if event.pid ~= args.device or event.tid ~= args.stream or event.pid ~= at.rank then
+    wrong("device, stream")
+  end
   if #args.grid ~= 3 or #args.block ~= 3 or not args.context then wrong("grid, block, context") end
   if type(args["cpu time (us)"]) ~= "number" then wrong("cpu time (us)") end
   if op.name == "record_param_comms" then
@@ -72,7 +83,9 @@ local function check_kernel(event, at, wrong)
   end
   local flow = at.flows[args.correlation]
   if not flow or not flow.s or not flow.f then return wrong("a kernel without its arrow") end
-  if flow.s.ts ~= launch.ts or flow.s.pid ~= launch.pid or flow.s.tid ~= launch.tid then wrong("an arrow's tail") end
+  if flow.s.ts ~= launch.ts or flow.s.pid ~= launch.pid or flow.s.tid ~= launch.tid then
+    wrong("an arrow's tail")
+  end
   if flow.f.ts ~= event.ts or flow.f.pid ~= event.pid or flow.f.tid ~= event.tid or flow.f.bp ~= "e" then
     wrong("an arrow's head")
   end
@@ -111,7 +124,9 @@ local function check_streams(at, wrong)
     table.sort(kernels, function(a, b) return a.ts < b.ts end)
     for i = 2, #kernels do
       local before = kernels[i - 1]
-      if before.ts + before.dur > kernels[i].ts + 0.0005 then wrong("kernels overlap on stream " .. stream) end
+      if before.ts + before.dur > kernels[i].ts + 0.0005 then
+        wrong("kernels overlap on stream " .. stream)
+      end
     end
     if not at.named[("thread_name %s %s"):format(at.rank, stream)] then wrong("a stream without a name") end
   end
@@ -123,10 +138,14 @@ end
 local function check_steps(at, wrong)
   local seen = {}
   for _, event in ipairs(at.annotations) do
-    if event.name:find("^ProfilerStep#%d+$") then seen[("%s %s %s"):format(event.cat, event.name, event.tid)] = true end
+    if event.name:find("^ProfilerStep#%d+$") then
+      seen[("%s %s %s"):format(event.cat, event.name, event.tid)] = true
+    end
   end
   for stream in pairs(at.streams) do
-    if not seen[("gpu_user_annotation ProfilerStep#0 %s"):format(stream)] then wrong("a stream without steps") end
+    if not seen[("gpu_user_annotation ProfilerStep#0 %s"):format(stream)] then
+      wrong("a stream without steps")
+    end
   end
 end
 
@@ -140,7 +159,8 @@ local function check(path)
   for _, op in pairs(at.operations) do check_operation(op, wrong) end
   for _, launch in pairs(at.launches) do
     local op = at.operations[launch.args["External id"]]
-    if not op or launch.pid ~= op.pid or launch.tid ~= op.tid or launch.ts < op.ts or launch.ts > op.ts + op.dur then
+    if not op or launch.pid ~= op.pid or launch.tid ~= op.tid or launch.ts < op.ts or
+      launch.ts > op.ts + op.dur then
       wrong("a launch outside its op")
     end
   end

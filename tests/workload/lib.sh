@@ -1,5 +1,5 @@
-# What the shell tests of workloads share. Sourced; GENTABLES (the program), SOURCE (the source tree) and WORK (a
-# folder of this test's own) come from CMakeLists.txt.
+# What the shell tests of workloads share. Sourced; GENTABLES (the program), SOURCE (the source tree) and WORK
+# (a folder of this test's own) come from CMakeLists.txt.
 # shellcheck shell=sh
 set -eu
 LC_ALL=C

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Every GEMM and every collective of every kind of workload is right, on several ranks, by both transports, over
-# channels and threads and ways to wait: the program checks each before and after it measures, and ends with an
-# error otherwise. Sizes are odd, so that no part is as large as another.
+# Every GEMM and every collective of every kind of workload is right, on several ranks, by both transports,
+# over channels and threads and ways to wait: the program checks each before and after it measures, and ends
+# with an error otherwise. Sizes are odd, so that no part is as large as another.
 # shellcheck source=tests/workload/lib.sh
 . "$SOURCE/tests/workload/lib.sh"
 needs_blas
@@ -16,13 +16,15 @@ right() {
 
 reduced=$(workload reduced <<'END'
 return { name = "reduced", tokens = 6, micro_batches = 2,
-  layers = { { name = "a", copies = 3, gemms = { { name = "g", n = 37, k = 91 }, { name = "h", n = 5, k = 3 } } } },
+  layers = { { name = "a", copies = 3,
+    gemms = { { name = "g", n = 37, k = 91 }, { name = "h", n = 5, k = 3 } } } },
   gradients = { collective = "allreduce", bucket_bytes = 1000 } }
 END
 )
 spread=$(workload spread <<'END'
 return { name = "spread", tokens = 7,
-  layers = { { name = "a", copies = 3, gemms = { { name = "g", n = 37, k = 91 }, { name = "h", n = 5, k = 3 } } } },
+  layers = { { name = "a", copies = 3,
+    gemms = { { name = "g", n = 37, k = 91 }, { name = "h", n = 5, k = 3 } } } },
   gradients = { collective = "reduce_scatter" } }
 END
 )
@@ -39,7 +41,8 @@ END
 )
 # Larger than the slots of shared memory, so that they are gone through several times.
 large=$(workload large <<'END'
-return { name = "large", tokens = 16, layers = { { name = "a", gemms = { { name = "g", n = 1001, k = 511 } } } } }
+return { name = "large", tokens = 16,
+  layers = { { name = "a", gemms = { { name = "g", n = 1001, k = 511 } } } } }
 END
 )
 for transport in own mpi; do

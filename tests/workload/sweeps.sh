@@ -1,7 +1,7 @@
 #!/bin/sh
-# A sweep from one command: the documented tree, traces that keep the rules, what trace pipeline makes of them, a
-# page in words. Run again it does what is missing or failed, and one that fails does not end the rest. Ctrl-C
-# ends what it started, and nothing else.
+# A sweep from one command: the documented tree, traces that keep the rules, what trace pipeline makes of
+# them, a page in words. Run again it does what is missing or failed, and one that fails does not end the rest.
+# Ctrl-C ends what it started, and nothing else.
 # shellcheck source=tests/workload/lib.sh
 . "$SOURCE/tests/workload/lib.sh"
 needs_blas
@@ -32,14 +32,16 @@ chmod +x "$WORK/launch"
 ROOT=""
 [ "$(id -u)" -ne 0 ] || ROOT=--allow-run-as-root
 export ROOT
-ends_with 1 "$GENTABLES" workload sweep -f "$tiny" -p 2 -c 1,3 -t 1,2 -o "$sweep" --launcher "$WORK/launch {ranks}"
+ends_with 1 "$GENTABLES" workload sweep -f "$tiny" -p 2 -c 1,3 -t 1,2 -o "$sweep" --launcher \
+    "$WORK/launch {ranks}"
 one_line '1 thread, 3 channels: failed after .* s: it died: exit code 3'
 summary=$sweep/nccl_thread_sweep_summary_20260102_030405.txt
-grep -Eq '^1 +3 +failed +[0-9.]+ .*it died: exit code 3' "$summary" || die "the summary does not tell the failure"
+grep -Eq '^1 +3 +failed +[0-9.]+ .*it died: exit code 3' "$summary" || die "the summary lacks the failure"
 [ "$(grep -c ' ok ' "$summary")" = 3 ] || die "three of four are not there"
 grep -Eq '^2 +1 +ok +[0-9.]+ +1 +1 ' "$summary" || die "a thread without a channel is not told"
-grep -q 'stderr: the fabric is on fire' "$sweep/1thread/nccl_3channels/run_output.log" || die "the log lacks why"
-[ ! -e "$sweep/1thread/nccl_3channels/torch_profiler/rank0/trace_step19.json" ] || die "a failure left a trace"
+failed=$sweep/1thread/nccl_3channels
+grep -q 'stderr: the fabric is on fire' "$failed/run_output.log" || die "the log lacks why"
+[ ! -e "$failed/torch_profiler/rank0/trace_step19.json" ] || die "a failure left a trace"
 [ -s "$sweep/nccl_thread_sweep_20260102_030405.log" ] || die "no log of the sweep"
 
 # ---- again: only what failed, or is gone ----
@@ -72,7 +74,8 @@ done
 
 # ---- two sweeps in one page ----
 ends_with 0 "$GENTABLES" workload sweep -f "$tiny" -p 2 -c 1,2 -t 1 -o "$WORK/other" --transport mpi
-ends_with 0 "$GENTABLES" workload compare "$sweep" "$WORK/other" --label ours --label '<mpi>' -o "$WORK/c.html"
+ends_with 0 "$GENTABLES" workload compare "$sweep" "$WORK/other" --label ours --label '<mpi>' -o \
+    "$WORK/c.html"
 for text in 'ours and &lt;mpi&gt; have 1 configurations in common' 'differ in their transport: own, mpi' \
     'not analysed yet'; do
     grep -q "$text" "$WORK/c.html" || die "the comparison does not say: $text"

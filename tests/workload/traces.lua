@@ -1,5 +1,5 @@
--- What the workload's program writes as a trace: it keeps the rules (check_trace.lua), our reader takes all of
--- it, and every time comes back as the nanoseconds that were noted.
+-- What the workload's program writes as a trace: it keeps the rules (check_trace.lua), our reader takes all
+-- of it, and every time comes back as the nanoseconds that were noted.
 local file = require "core.file"
 local luaunit = require "luaunit"
 
@@ -43,7 +43,8 @@ function TestTraces.test_the_checker_sees_what_is_broken()
   planted()
   luaunit.assertEquals(check(path), {})
   for _, flaw in ipairs {
-    { '"correlation":2', '"correlation":1' }, { '"bp":"e"', '"bp":"x"' }, { "gentablesLaunch", "gentablesLnch" },
+    { '"correlation":2', '"correlation":1' }, { '"bp":"e"', '"bp":"x"' },
+    { "gentablesLaunch", "gentablesLnch" },
     { '"name":"nccl', '"name":"mccl' }, { '"Collective name":"allreduce"', '"Collective name":"AllReduce"' },
     { '"Sequence number":0', '"Sequence":0' }, { '"ts":(%d+)%.(%d%d%d)', '"ts":%1.%21' },
     { '"stream":7', '"stream":8' }, { '"In msg nelems":%d+', '"In msg nelems":"1"' },

@@ -1,0 +1,138 @@
+-- What a workload's step is made of: for the shipped ones and for others, on several numbers of ranks,
+-- nothing is sent before it is computed, nothing is read before it has come, and the backward pass is twice
+-- the forward one.
+local luaunit = require "luaunit"
+local model = require "workload.model"
+local steps = require "workload.steps"
+
+local function fields_of(line)
+  local fields = {}
+  for name, value in line:gmatch(" (%w+)=(%S+)") do fields[name] = value end
+  return fields
+end
+
+local function sum(list) -- of "1,2,3", which stand for one rank each; a single one for all
+  local total, count = 0, 0
+  for number in list:gmatch("%d+") do total, count = total + tonumber(number), count + 1 end
+  return total, count
+end
+
+-- Goes through the actions as a rank would, and asserts that each is possible there.
+local function walk(program)
+  local posted, done, written = {}, {}, {}
+  local needs = {} -- collective -> GEMMs that fill what it sends
+  for i, line in ipairs(program.gemms) do
+    local into = fields_of(line).into
+    if into then
+      local number = into:match("^%d+")
+      needs[number] = needs[number] or {}
+      table.insert(needs[number], tostring(i - 1))
+    end
+  end
+  for _, line in ipairs(program.actions) do
+    local action = fields_of(line)
+    if action.post then
+      luaunit.assertNil(posted[action.post], line)
+      for _, gemm in ipairs(needs[action.post] or {}) do luaunit.assertTrue(written[gemm], line) end
+      posted[action.post] = true
+    elseif action.await then
+      luaunit.assertTrue(posted[action.await], line)
+      done[action.await] = true
+    else
+      local gemm = fields_of(program.gemms[tonumber(action.gemm) + 1])
+      for _, place in ipairs { gemm.a or "", gemm.b or "" } do
+        local number = place:match("^%d+")
+        if number then luaunit.assertTrue(done[number], line) end
+      end
+      if gemm.into then luaunit.assertNil(posted[gemm.into:match("^%d+")], line) end
+      written[action.gemm] = true
+    end
+  end
+  for i, line in ipairs(program.collectives) do luaunit.assertTrue(posted[tostring(i - 1)], line) end
+  for i, line in ipairs(program.gemms) do luaunit.assertTrue(written[tostring(i - 1)], line) end
+end
+
+-- FLOPs of a phase over all ranks.
+local function flops(program, phase, ranks)
+  local total = 0
+  for _, line in ipairs(program.gemms) do
+    local gemm = fields_of(line)
+    if gemm.phase == phase then
+      local m, counted = sum(gemm.m)
+      local k, k_counted = sum(gemm.k)
+      local times = (counted == 1 and k_counted == 1) and ranks or 1
+      total = total + 2 * m * tonumber(gemm.n) * k * times
+    end
+  end
+  return total
+end
+
+local function parsed(text) return model.parse("return " .. text, "test.lua") end
+
+local TestSteps = {}
+
+function TestSteps.test_shipped_workloads_are_possible_on_any_ranks()
+  for _, name in ipairs(model.shipped) do
+    local workload = model.load(name)
+    luaunit.assertEquals(workload.steps, 20)
+    for _, ranks in ipairs { 2, 3, 4, 8 } do
+      local program = steps.of(workload, ranks)
+      walk(program)
+      luaunit.assertEquals(flops(program, "backward", ranks), 2 * flops(program, "forward", ranks), name)
+    end
+  end
+end
+
+function TestSteps.test_loads_go_round_and_all_tokens_arrive()
+  local program = steps.of(model.load("moe"), 2)
+  local seen = {}
+  for _, line in ipairs(program.gemms) do
+    local gemm = fields_of(line)
+    if gemm.name:find("expert.up") and gemm.phase == "forward" then seen[#seen + 1] = gemm.m end
+  end
+  luaunit.assertEquals(seen, { "128,256", "256,128", "128,256", "256,128" })
+  for _, line in ipairs(program.collectives) do
+    local collective = fields_of(line)
+    if collective.kind == "all_to_all" then
+      luaunit.assertEquals(sum(collective.matrix), 2 * 192 * 512, collective.name)
+    end
+  end
+end
+
+function TestSteps.test_tokens_that_do_not_divide_are_all_sent()
+  local program = steps.of(parsed [[{ name = "x", tokens = 10, layers = { { name = "e",
+    experts = { load = { 1, 1, 1 } }, gemms = { { name = "g", n = 4, k = 1 } } } } }]], 3)
+  luaunit.assertEquals(fields_of(program.collectives[1]).matrix, "4,3,3,4,3,3,4,3,3")
+  luaunit.assertEquals(fields_of(program.collectives[2]).matrix, "16,16,16,12,12,12,12,12,12")
+  luaunit.assertEquals(fields_of(program.gemms[1]).m, "12,9,9")
+end
+
+function TestSteps.test_buckets_close_when_they_are_full_and_are_sent_at_once()
+  local program = steps.of(parsed [[{ name = "x", tokens = 8, gradients = { bucket_bytes = 300 },
+    layers = { { name = "l", copies = 3, gemms = { { name = "g", n = 8, k = 5 } } } } }]], 2)
+  luaunit.assertEquals(#program.collectives, 2)
+  luaunit.assertEquals(fields_of(program.collectives[1]).elements, "80")
+  luaunit.assertEquals(fields_of(program.collectives[2]).elements, "40")
+  luaunit.assertEquals(table.concat(program.actions, "; "), "do gemm=0; do gemm=1; do gemm=2; do gemm=3; "
+    .. "do gemm=4; do gemm=5; do gemm=6; do post=0; do gemm=7; do gemm=8; do post=1")
+end
+
+function TestSteps.test_spread_weights_are_gathered_one_layer_ahead()
+  local program = steps.of(parsed [[{ name = "x", tokens = 8, gradients = { collective = "reduce_scatter" },
+    layers = { { name = "l", copies = 2, gemms = { { name = "g", n = 3, k = 5 } } } } }]], 2)
+  walk(program)
+  luaunit.assertEquals(fields_of(program.collectives[1]).elements, "8") -- 15 elements over 2 ranks
+  luaunit.assertEquals(table.concat(program.actions, "; ", 1, 6),
+    "do post=0; do post=3; do await=0; do gemm=0; do await=3; do gemm=1")
+end
+
+function TestSteps.test_gradients_add_up_over_micro_batches()
+  local program = steps.of(parsed [[{ name = "x", tokens = 8, micro_batches = 2,
+    layers = { { name = "l", gemms = { { name = "g", n = 3, k = 5 } } } } }]], 2)
+  walk(program)
+  local accumulating = {}
+  for i, line in ipairs(program.gemms) do accumulating[i] = fields_of(line).accumulate or "0" end
+  luaunit.assertEquals(table.concat(accumulating), "000001")
+end
+
+return luaunit.LuaUnit.new():runSuiteByInstances({ { "TestSteps", TestSteps } })
