@@ -148,9 +148,10 @@ function session.measure(options)
   words[#words + 1] = options.program
   local self = setmetatable({ log = { "$ " .. table.concat(words, " ") }, patience = options.patience },
     session)
-  local began, problem = process.now(), nil
-  self.child, problem = process.start(words)
-  if not self.child then
+  local began = process.now()
+  local child, problem = process.start(words)
+  self.child = child
+  if not child then
     note(self, "failed: " .. problem)
     return nil, { reason = "it cannot be started: " .. problem, log = self.log }
   end

@@ -52,8 +52,8 @@ function builder:gemm(one, phase, rows, places, accumulate)
     input = { m = rows, n = one.k, k = one.n, layout = "NN" },
     weight = { m = one.n, n = one.k, k = rows, layout = "TN" },
   }
-  local form, fields = forms[phase], nil
-  fields = { { "name", one.label }, { "m", by_rank(form.m) }, { "n", form.n }, { "k", by_rank(form.k) },
+  local form = forms[phase]
+  local fields = { { "name", one.label }, { "m", by_rank(form.m) }, { "n", form.n }, { "k", by_rank(form.k) },
     { "layout", form.layout }, { "phase", phase == "forward" and "forward" or "backward" },
     { "sequence", one.sequence } }
   for _, place in ipairs { "a", "b", "into" } do
