@@ -159,7 +159,9 @@ function session.measure(options)
   note(self, "> " .. asked:match("[^\n]*"))
   local written, result
   written, problem = self.child:write(options.text .. asked, self.patience)
-  if written or problem == "closed" then result, problem = listen(self, options) end
+  -- One that died early takes no more; what it said comes first.
+  local takes_none = problem ~= "timeout" and problem ~= "interrupted"
+  if written or takes_none then result, problem = listen(self, options) end
   if not result then return failed(self, problem) end
   self.child:close(GRACE)
   raise_if_interrupted(self)

@@ -1,7 +1,7 @@
 #!/bin/sh
 # A sweep from one command: the documented tree, traces that keep the rules, what trace pipeline makes of
-# them, a page in words. Run again it does what is missing or failed, and one that fails does not end the rest.
-# Ctrl-C ends what it started, and nothing else.
+# them, a page in words. Run again it does what is missing or failed, and one that fails does not end the
+# rest. Ctrl-C ends what it started, and nothing else.
 # shellcheck source=tests/workload/lib.sh
 . "$SOURCE/tests/workload/lib.sh"
 needs_blas
