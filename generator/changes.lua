@@ -14,9 +14,9 @@
 -- Material are "better" and "worse".
 --
 -- The test: both medians are taken as normal around what was measured, with the standard errors that their
--- 95% intervals imply; the hypothesis is that neither choice is slower than the other by more than
--- `threshold`. As the choices were picked among k strategies by these very rows, the probability counts k -
--- 1 times, and twice for the two directions.
+-- 95% intervals imply, or that are typical for the changed cells if that is more; the hypothesis is that
+-- neither choice is slower than the other by more than `threshold`. As the choices were picked among k
+-- strategies by these very rows, the probability counts k - 1 times, and twice for the two directions.
 --
 -- False alarms: among a thousand cells some differ by chance. Holm's method keeps the probability that *any*
 -- cell is called material wrongly below `alpha`. It, and not Benjamini and Hochberg's, because one such cell
@@ -91,12 +91,35 @@ end
 
 -- ---- the test ---------------------------------------------------------------------------------
 
-local function deviation(row) return row.high and (row.high - row.low) / (2 * DEVIATIONS_OF_95_PERCENT) end
+local function own_deviation(row)
+  return row.high and (row.high - row.low) / (2 * DEVIATIONS_OF_95_PERCENT)
+end
+
+-- The median over the changed cells' rows of the standard error, as a share of the time. Some of many
+-- intervals are too narrow by chance, and just those would give false alarms.
+local function typical_share(list)
+  local shares = {}
+  for _, change in ipairs(list) do
+    for _, row in pairs { change.old_times, change.new_times } do
+      local own = own_deviation(row)
+      if own then shares[#shares + 1] = own / row.time end
+    end
+  end
+  table.sort(shares)
+  return shares[(#shares + 1) // 2] or 0
+end
+
+local function deviation(row, typical)
+  local own = own_deviation(row)
+  return own and math.max(own, typical * row.time)
+end
 
 -- P that `slow` is so much slower than `fast`, by more than the threshold, where it is not.
-local function tail(slow, fast, threshold)
-  local distance = slow.time - (1 + threshold) * fast.time
-  local spread = math.sqrt(deviation(slow) ^ 2 + ((1 + threshold) * deviation(fast)) ^ 2)
+local function tail(slow, fast, options)
+  local factor = 1 + options.threshold
+  local distance = slow.time - factor * fast.time
+  local spread = math.sqrt(deviation(slow, options.typical) ^ 2
+    + (factor * deviation(fast, options.typical)) ^ 2)
   if spread == 0 then return distance > 0 and 0 or 1 end
   return tables.upper_tail(distance / spread)
 end
@@ -106,8 +129,8 @@ local function test_by_rows(change, options)
   local old, new = change.old_times, change.new_times
   if not (old and new) then return end
   change.lost = old.time / new.time - 1
-  if not (deviation(old) and deviation(new)) then return end
-  local p = math.min(tail(old, new, options.threshold), tail(new, old, options.threshold))
+  if not (old.high and new.high) then return end
+  local p = math.min(tail(old, new, options), tail(new, old, options))
   change.p = math.min(1, 2 * math.max(1, change.rivals - 1) * p)
 end
 
@@ -152,9 +175,10 @@ function changes.compare(old, new, rows, options)
     threshold = options.threshold, untested = options.untested }
   if #list > 0 and type(rows) == "function" then rows = rows() end
   if #list > 0 and rows then take_times(list, rows) end
+  local test = { threshold = options.threshold, typical = typical_share(list) }
   for _, change in ipairs(list) do
     if change.old and change.new then
-      if change.rivals then test_by_rows(change, options) else test_by_table(change) end
+      if change.rivals then test_by_rows(change, test) else test_by_table(change) end
     end
   end
   mark_supported(list, compared, options.alpha)
@@ -185,6 +209,22 @@ end
 function changes.strategy(cell) return cell and cell.strategy or "unmeasured" end
 
 function changes.percent(share) return share and ("%+.1f%%"):format(100 * share) or "unknown" end
+
+-- The strategies that became slower or faster as a whole (shifts.lua), those that became slower first.
+function changes.shifted(result)
+  local out = {}
+  for _, verdict in ipairs { "slower", "faster" } do
+    for _, entry in ipairs(result.strategies or {}) do
+      if entry.verdict == verdict then out[#out + 1] = entry end
+    end
+  end
+  return out
+end
+
+function changes.shift_in_words(entry)
+  return ("%s: %.1f%% %s than the other strategies became, over %d cells"):format(entry.strategy,
+    100 * math.abs(entry.shift), entry.verdict, entry.cells)
+end
 
 -- What it is in all, in one line.
 function changes.sum(result)

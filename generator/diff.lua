@@ -3,8 +3,11 @@
 local changes = require "changes"
 local fail = require "fail"
 local file = require "core.file"
+local formats = require "formats"
 local model = require "model"
 local render = require "diff_formats"
+local rows = require "core.rows"
+local shifts = require "shifts"
 local tables = require "core.table"
 
 -- ---- reading ----------------------------------------------------------------------------------
@@ -38,9 +41,12 @@ local function of_folder(path, wanted)
     return { table = fail.unless(read, arch), arch = arch, path = path .. "/table.csv", folder = path }
   end
   local source = model.load(path, only_arch(path, wanted))
-  local whole = fail.unless(tables.select(source.rows, { loopback = source.loopback, cells = source.cells }))
+  local whole = model.for_format(source, formats.find "table").canonical
   return { table = whole, arch = source.arch, path = path, folder = path, rows = source.rows }
 end
+
+-- The benchmark files of a side that is a folder; {} where there are none.
+local function files_of(side) return side.folder and model.find_files(side.folder, side.arch) or {} end
 
 -- Those dtype, op and mode that a header is compared as: what the other side's cells have most of.
 local function axes_of(other)
@@ -104,10 +110,14 @@ local function read_sides(paths, wanted)
   return sides[1], sides[2]
 end
 
--- The rows that the times come from: --rows, or those of the new folder, or of the old one.
+-- The rows that the times come from: --rows, or those of the new folder, or of the old one; nil: none.
 local function rows_of(args, old, new)
-  if not args.rows then return new.rows or old.rows end
   local paths = {}
+  for _, side in ipairs(args.rows and {} or { new, old }) do
+    if side.rows then return side.rows end
+    if #paths == 0 then paths = files_of(side) end
+  end
+  if not args.rows then return #paths > 0 and model.read_rows(paths) or nil end
   for _, path in ipairs(args.rows) do
     path = path:gsub("(.)/+$", "%1")
     if is_folder(path) then
@@ -137,6 +147,26 @@ local function drop_what_headers_lack(result, old, new)
     if not (silent or unmeasured) then kept[#kept + 1] = change end
   end
   result.changes, result.changed = kept, #kept
+end
+
+-- The records of a folder's rows; nil where it is none, or has none.
+local function records_of(side)
+  local out = {}
+  for _, entry in ipairs(files_of(side)) do
+    local records = fail.unless(rows.records(entry.path))
+    table.move(records, 1, #records, #out + 1, out)
+  end
+  return #out > 0 and out or nil
+end
+
+-- Enters into the result which strategies became slower as a whole; needs the rows of both sides.
+local function add_shifts(result, old, new)
+  local before, after = records_of(old), records_of(new)
+  if not before or not after then return end
+  result.strategies = shifts.compare(before, after, result)
+  for _, entry in ipairs(result.strategies or {}) do
+    if entry.verdict == "slower" then result.material = result.material + 1 end
+  end
 end
 
 local function share_option(name, text, most)
@@ -178,10 +208,11 @@ return {
       fail.input("%s is of %s, %s of %s; tables of one arch would be right", args[1], old.arch, args[2],
         new.arch)
     end
-    local function rows() return rows_of(args, old, new) end
-    local result = changes.compare(old.table, new.table, rows, options)
+    local function rows_of_both() return rows_of(args, old, new) end
+    local result = changes.compare(old.table, new.table, rows_of_both, options)
     if old.is_header or new.is_header then drop_what_headers_lack(result, old, new) end
     result.arch, result.old, result.new = new.arch, args[1], args[2]
+    add_shifts(result, old, new)
     local text = write(result)
     if args.out then
       local written, message = file.write(args.out, text)
@@ -189,7 +220,7 @@ return {
     else
       io.stdout:write(text)
     end
-    local count = args.fail_on == "material" and result.material or result.changed
-    return count > 0 and 1 or 0
+    local count = args.fail_on == "material" and 0 or result.changed
+    return result.material + count > 0 and 1 or 0
   end,
 }

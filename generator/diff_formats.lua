@@ -16,6 +16,9 @@ local function text(result)
   for i, change in ipairs(result.changes) do
     out[i] = (changes.is_material(change) and "! " or "  ") .. line_of(change)
   end
+  for _, entry in ipairs(changes.shifted(result)) do
+    out[#out + 1] = (entry.verdict == "slower" and "! " or "  ") .. changes.shift_in_words(entry)
+  end
   out[#out + 1] = ("%s: %s"):format(result.arch, changes.sum(result))
   return table.concat(out, "\n") .. "\n"
 end
@@ -56,6 +59,9 @@ local function markdown(result)
       change.num_tokens, changes.strategy(change.old), changes.strategy(change.new),
       changes.percent(change.lost), mark, changes.words[change.verdict], mark)
   end
+  local shifted = changes.shifted(result)
+  if #shifted > 0 then out[#out + 1] = "" end
+  for _, entry in ipairs(shifted) do add("- %s", changes.shift_in_words(entry)) end
   return table.concat(out, "\n") .. "\n"
 end
 
@@ -70,10 +76,15 @@ local function json(result)
       old = change.old and change.old.strategy, new = change.new and change.new.strategy, lost = change.lost,
       p = change.p, verdict = change.verdict, material = changes.is_material(change) }
   end
+  local strategies = result.strategies and writer.array {}
+  for i, entry in ipairs(result.strategies or {}) do
+    strategies[i] = { strategy = entry.strategy, shift = entry.shift, cells = entry.cells, p = entry.p,
+      verdict = entry.verdict or "noise" }
+  end
   return writer.encode({ format = "gentables diff", version = 1, arch = result.arch,
     compared = result.compared,
     changed = result.changed, material = result.material, method = "holm", alpha = result.alpha,
-    threshold = result.threshold, changes = list }) .. "\n"
+    threshold = result.threshold, changes = list, strategies = strategies }) .. "\n"
 end
 
 local function xml(value)
@@ -83,10 +94,10 @@ end
 
 -- A test for each cell that changed, and one for all others; a material change is a failure.
 local function junit(result)
-  local same = math.max(0, result.compared - result.changed)
+  local same, shifted = math.max(0, result.compared - result.changed), changes.shifted(result)
   local out = { '<?xml version="1.0" encoding="UTF-8"?>',
     ('<testsuite name="gentables diff %s" tests="%d" failures="%d" errors="0" skipped="0">'):format(
-      xml(result.arch), result.changed + 1, result.material),
+      xml(result.arch), result.changed + 1 + #shifted, result.material),
     ('  <testcase classname="%s" name="%d cells are as they were"/>'):format(xml(result.arch), same) }
   for _, change in ipairs(result.changes) do
     out[#out + 1] = ('  <testcase classname="%s" name="%s">'):format(xml(result.arch),
@@ -95,6 +106,11 @@ local function junit(result)
     local attribute = kind == "failure" and (' message="%s"'):format(xml(changes.words[change.verdict])) or ""
     out[#out + 1] = ("    <%s%s>%s</%s>"):format(kind, attribute, xml(line_of(change)), kind)
     out[#out + 1] = "  </testcase>"
+  end
+  for _, entry in ipairs(shifted) do
+    local kind, words = entry.verdict == "slower" and "failure" or "system-out", changes.shift_in_words(entry)
+    out[#out + 1] = ('  <testcase classname="%s" name="%s as a whole"><%s>%s</%s></testcase>'):format(
+      xml(result.arch), xml(entry.strategy), kind, xml(words), kind)
   end
   out[#out + 1] = "</testsuite>"
   return table.concat(out, "\n") .. "\n"
@@ -117,6 +133,9 @@ local function github(result)
   end
   for _, change in ipairs(by_weight(result.changes)) do
     if changes.is_material(change) then add("error", line_of(change)) end
+  end
+  for _, entry in ipairs(changes.shifted(result)) do
+    add(entry.verdict == "slower" and "error" or "notice", changes.shift_in_words(entry))
   end
   if result.changed > 0 then add(result.material > 0 and "warning" or "notice", changes.sum(result)) end
   return #out > 0 and table.concat(out, "\n") .. "\n" or ""

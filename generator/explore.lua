@@ -20,7 +20,7 @@ local surface = require "surface"
 local explore = {}
 explore.__index = explore
 
-local TOLERANCE = 0.02        -- expected gain, as a share of the best time, that no visit is worth
+local TOLERANCE = 0.01        -- expected gain, as a share of the best time, that no visit is worth
 local CONTENDS = 1.25         -- times the best: a strategy up to this far off is measured in every launch
 local FEWEST_VISITS = 2       -- of a point, in as many launches
 local LAUNCH_SPREAD = 0.03    -- of how two strategies compare in one launch, in log2, before launches tell

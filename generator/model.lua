@@ -25,8 +25,8 @@ local model = {}
 
 -- ---- the folder -------------------------------------------------------------------------------
 
--- The benchmark files of the arch, by TP size.
-local function find_files(data_dir, arch)
+-- The benchmark files of the arch, by TP size; {} where there is none.
+local function list_files(data_dir, arch)
   local found = {}
   for _, name in ipairs(fail.unless(file.list(data_dir))) do
     local tp, rest = name:match("^benchmark%.tp(%d+)%.(.*)%.csv$")
@@ -34,11 +34,16 @@ local function find_files(data_dir, arch)
       found[#found + 1] = { tp = tonumber(tp), path = data_dir .. "/" .. name }
     end
   end
+  table.sort(found, function(a, b) return a.tp < b.tp end)
+  return found
+end
+
+local function find_files(data_dir, arch)
+  local found = list_files(data_dir, arch)
   if #found == 0 then
     fail.input("%s: no benchmark.tp{N}.%s.csv is there; gentables sweep makes them, or copy TensorRT-LLM's",
       data_dir, arch)
   end
-  table.sort(found, function(a, b) return a.tp < b.tp end)
   return found
 end
 
@@ -167,6 +172,9 @@ end
 
 -- Reads benchmark files, { { path = }... }; a 0.0 is said. What is not right raises.
 model.read_rows = read_rows
+
+-- The benchmark files of an arch in a folder, by TP size: { path, tp }; {} where there is none.
+model.find_files = list_files
 
 -- The times of a source (of model.load) that follow from those around them (derive.times); none: {}.
 model.derived = derived_times

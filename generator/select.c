@@ -1,9 +1,8 @@
 // Rows to winners: the choice for the cells of a table.
 //
 // The rule is GMP tuneup's: minimise total badness, the share of time that is lost against the best choice.
-// - A cell answers for a bin of shapes, all those that the reader's lookup sends to it. So a strategy's
-// badness
-//   is its loss against the best one, expected over the bin (bins.c), and not that at the bin's corner alone.
+// - A cell answers for a bin of shapes, all those that the reader's lookup sends to it. So what a strategy
+//   loses against the best one is expected over the bin (bins.c), and not that at the bin's corner alone.
 // - A time is the median, because single calls are disturbed from above and never from below, so that a mean
 //   measures the disturbance, and a minimum the one call that had luck.
 // - Differences within noise decide nothing. Noise is what the launches of the bench differ by, strategy
@@ -31,6 +30,7 @@ enum { T_COUNT = sizeof T_975 / sizeof *T_975, FEWEST_LAUNCHES = 3 };
 // `quantile` standard errors are the half of a 95% interval.
 struct difference {
     double mean, error, quantile;
+    size_t freedom; // degrees of it, of the error's estimate; 0: it is taken as known
 };
 
 static bool is_first(const struct candidate *a, const struct candidate *b) {
@@ -69,7 +69,7 @@ static bool compare_launches(const struct candidate *a, const struct candidate *
     double n = (double)count, mean = sum / n;
     size_t freedom = count - 1 < T_COUNT ? count - 1 : T_COUNT;
     double variance = fmax(0, (squares - n * mean * mean) / (n - 1));
-    *found = (struct difference){mean, sqrt(variance / n), T_975[freedom - 1]};
+    *found = (struct difference){mean, sqrt(variance / n), T_975[freedom - 1], count - 1};
     return true;
 }
 
@@ -77,7 +77,7 @@ static struct difference compare(const struct candidate *a, const struct candida
     struct difference found;
     if (compare_launches(a, b, &found)) return found;
     double error = sqrt(error_of(a) * error_of(a) + error_of(b) * error_of(b));
-    return (struct difference){b->level - a->level, error, T_975[T_COUNT - 1]};
+    return (struct difference){b->level - a->level, error, T_975[T_COUNT - 1], 0};
 }
 
 bool select_is_within_noise(const struct candidate *best, const struct candidate *other) {
@@ -89,11 +89,26 @@ bool select_is_within_noise(const struct candidate *best, const struct candidate
 
 // ---- what is said of a choice
 
+// The probability that Student's t with so many degrees of freedom is below t: the finite series of
+// Abramowitz and Stegun 26.7.3 and 26.7.4. Without any: that of the normal distribution.
+static double student_below(double t, size_t freedom) {
+    if (freedom == 0) return 0.5 * erfc(-t / sqrt(2));
+    double angle = atan(t / sqrt((double)freedom)), cosine = cos(angle);
+    bool is_odd = freedom % 2 == 1;
+    double term = is_odd ? cosine : 1, sum = freedom == 1 ? 0 : term;
+    for (size_t i = is_odd ? 3 : 2; i + 2 <= freedom; i += 2) {
+        term *= (double)(i - 1) / (double)i * cosine * cosine;
+        sum += term;
+    }
+    double between = is_odd ? 2 / acos(-1) * (angle + sin(angle) * sum) : sin(angle) * sum;
+    return 0.5 * (1 + between);
+}
+
 static double confidence(const struct candidate *winner, const struct candidate *runner_up) {
     struct difference found = compare(winner, runner_up);
     if (isnan(found.error)) return NAN;
     if (found.error == 0) return found.mean > 0 ? 1 : 0.5;
-    return 0.5 * erfc(-found.mean / found.error / sqrt(2));
+    return student_below(found.mean / found.error, found.freedom);
 }
 
 // At the cell's own shape the winner as slow as its interval allows, and the best of the others as fast as

@@ -1,0 +1,133 @@
+-- Recorded rows: one TP size, with ten launches of the bench a point, from which sweeps of five launches
+-- can be made up. See README.md here for where they come from. Shared by the tests of this folder and by
+-- tests/perf/planner.lua.
+local fail = require "fail"
+local file = require "core.file"
+local plan = require "plan"
+local provenance = require "provenance"
+local rows = require "core.rows"
+local visits = require "visits"
+
+local lib = {}
+
+lib.LAUNCHES = 5 -- of a sweep
+
+-- Hidden sizes that no sweep here has on its grid.
+lib.off_grid = { [1472] = true, [3584] = true, [5120] = true, [5824] = true, [7168] = true }
+
+local function sorted_keys(set)
+  local out = {}
+  for value in pairs(set) do out[#out + 1] = value end
+  table.sort(out)
+  return out
+end
+
+-- { world_size, hidden_sizes, num_tokens, fusions, strategies, of[cell key] = { strategy -> record } }
+function lib.read(path)
+  local seen = { hidden_size = {}, num_tokens = {}, fusion = {}, strategy = {} }
+  local recording = { of = {}, provenance = fail.unless(provenance.read(provenance.path_of(path))) }
+  for _, record in ipairs(fail.unless(rows.records(path))) do
+    for name, values in pairs(seen) do values[record[name]] = true end
+    local key = plan.key(plan.record(record))
+    recording.of[key] = recording.of[key] or {}
+    recording.of[key][record.strategy] = record
+    recording.world_size, recording.any = record.world_size, record
+  end
+  recording.hidden_sizes, recording.num_tokens = sorted_keys(seen.hidden_size), sorted_keys(seen.num_tokens)
+  recording.fusions, recording.strategies = sorted_keys(seen.fusion), sorted_keys(seen.strategy)
+  return recording
+end
+
+-- A spec of one fusion, or of all.
+function lib.spec(recording, fusion)
+  local hidden_sizes = {}
+  for _, hidden in ipairs(recording.hidden_sizes) do
+    if not lib.off_grid[hidden] then hidden_sizes[#hidden_sizes + 1] = hidden end
+  end
+  return { arch = "host", tp = { recording.world_size }, dtypes = { recording.any.dtype },
+    fusions = fusion and { fusion } or recording.fusions, hidden_sizes = hidden_sizes,
+    num_tokens = recording.num_tokens,
+    strategies = recording.strategies, limits = { message_bytes = 1 << 40, launches = lib.LAUNCHES },
+    table = { dtype = recording.any.dtype, op = recording.any.op, mode = recording.any.mode } }
+end
+
+-- A record of one launch, as a bench would have told it; nil without one. `slower`: strategy -> factor on its
+-- times.
+function lib.record_of(recorded, launch, slower)
+  local time_us = recorded.launches[launch]
+  if not time_us then return nil end
+  time_us = time_us * (slower and slower[recorded.strategy] or 1)
+  local record = {}
+  for name, value in pairs(recorded) do record[name] = value end
+  record.launches, record.time_us, record.min_us = nil, time_us, time_us
+  record.low_us, record.high_us = time_us, time_us
+  return record
+end
+
+-- What a command says, and whether it ended with 0.
+function lib.shell(command)
+  local pipe = assert(io.popen(command))
+  local text = pipe:read("a")
+  return text, pipe:close() == true
+end
+
+local function spec_text(spec)
+  local function list(values)
+    local words = {}
+    for i, value in ipairs(values) do words[i] = type(value) == "string" and ("%q"):format(value) or value end
+    return "{ " .. table.concat(words, ", ") .. " }"
+  end
+  return ("return { arch = 'host', tp = %s, dtypes = %s, fusions = %s, hidden_sizes = %s, num_tokens = %s, "
+    .. "strategies = %s, table = { dtype = %q, op = %q, mode = %q } }\n"):format(list(spec.tp),
+    list(spec.dtypes), list(spec.fusions), list(spec.hidden_sizes), list(spec.num_tokens),
+    list(spec.strategies), spec.table.dtype, spec.table.op, spec.table.mode)
+end
+
+-- Writes rows ({ cell and strategy -> { [launch] = record } }) as a sweep does, with the spec. Returns the
+-- path of the file.
+function lib.write_rows(folder, recording, spec, found)
+  local with = {}
+  for _, by_launch in pairs(found) do with[#with + 1] = visits.row(by_launch) end
+  table.sort(with, plan.before)
+  fail.unless(file.make_folder(folder))
+  local size = spec.tp[1]
+  local csv = ("%s/benchmark.tp%d.host.csv"):format(folder, size)
+  fail.unless(file.write(folder .. "/spec.lua", spec_text(spec)))
+  fail.unless(provenance.write(csv, fail.unless(rows.text(csv, with)), { world_size = size, arch = "host",
+    fingerprint = "recorded", machine = recording.provenance.machine,
+    bench = recording.provenance.bench, spec = { hash = "recorded" }, derived = 1,
+    no_time = {} }))
+  return csv
+end
+
+-- The rows of a sweep in the launches of `order` from `first` on, at all points or, `on_grid`, at those of
+-- the spec. `slower`: strategy -> factor on its times.
+function lib.sweep(recording, order, first, options)
+  local found = {}
+  for _, of in pairs(recording.of) do
+    for strategy, recorded in pairs(of) do
+      local by_launch = {}
+      for launch = 1, lib.LAUNCHES do
+        by_launch[launch] = lib.record_of(recorded, order[first + launch - 1], options.slower)
+      end
+      local is_asked = not (options.on_grid and lib.off_grid[recorded.hidden_size])
+        and (not options.fusion or recorded.fusion == options.fusion)
+      if is_asked and next(by_launch) then found[plan.key(recorded) .. strategy] = by_launch end
+    end
+  end
+  return found
+end
+
+-- A random order of 1 to `count`, the same for the same seed.
+function lib.shuffled(count, seed)
+  local order = {}
+  for i = 1, count do order[i] = i end
+  math.randomseed(seed)
+  for i = count, 2, -1 do
+    local j = math.random(i)
+    order[i], order[j] = order[j], order[i]
+  end
+  return order
+end
+
+return lib
