@@ -48,15 +48,15 @@ end
 -- slice key -> shape -> change. Changes of one slice follow each other. Rows and tables of other tools do not
 -- say their mode; `unknown` stands for any there.
 local function by_slice(list)
-  local wanted, last, own, any = {}, nil, nil, nil
+  local wanted, last = {}, nil
   for _, change in ipairs(list) do
-    if not (last and same_slice(last, change)) then
+    if not (last and same_slice(last.change, change)) then
       local key, any_key = slice_key(change, change.mode), slice_key(change, "unknown")
       wanted[key], wanted[any_key] = wanted[key] or {}, wanted[any_key] or {}
-      last, own, any = change, wanted[key], wanted[any_key]
+      last = { change = change, own = wanted[key], any = wanted[any_key] }
     end
     local shape = shape_key(change.hidden_size, change.num_tokens)
-    own[shape], any[shape] = change, change
+    last.own[shape], last.any[shape] = change, change
   end
   return wanted
 end
