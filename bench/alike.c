@@ -49,7 +49,7 @@ static uint64_t hash_of_candidates(void) {
         const struct candidate *candidate = &host_candidates[i];
         hash = hash_text(hash, candidate->name);
         hash = hash_bytes(hash, &candidate->accumulates_fp32, sizeof candidate->accumulates_fp32);
-        hash = hash_bytes(hash, &candidate->ompi_algorithm, sizeof candidate->ompi_algorithm);
+        hash = hash_bytes(hash, candidate->ompi_algorithms, sizeof candidate->ompi_algorithms);
         hash = hash_text(hash_text(hash, candidate->ompi_component), candidate->mpich_algorithm);
     }
     return hash;

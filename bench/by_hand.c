@@ -17,11 +17,18 @@ struct totals {
     size_t lines, wrong;
 };
 
-// A message of about `bytes`: whole tokens, or one short one.
-static struct shape shape_of(const struct by_hand *options, size_t bytes) {
+// A message of about `bytes`: whole tokens, or one short one; of ops but the allreduce, whole shares of all
+// ranks.
+static struct shape shape_of(const struct by_hand *options, size_t bytes, int ranks) {
     struct shape shape = options->request.shape;
     size_t elements = bytes / dtype_sizes_bytes[shape.dtype];
-    if (elements == 0) elements = 1;
+    size_t unit = traffic_unit(shape.op, shape.splits, ranks);
+    elements = elements < unit ? unit : elements / unit * unit;
+    if (shape.op != OP_ALLREDUCE) {
+        shape.num_tokens = 1;
+        shape.hidden_size = elements;
+        return shape;
+    }
     size_t row = options->hidden_size > 0 ? options->hidden_size : DEFAULT_HIDDEN_SIZE;
     shape.hidden_size = options->hidden_size > 0 || elements > row ? row : elements;
     shape.num_tokens = elements / shape.hidden_size;
@@ -42,6 +49,9 @@ static void print_head(const struct group *group, const struct by_hand *options,
            group->oversubscribed ? " (oversubscribed)" : "", group->kernels->isa,
            fusion_names[options->request.shape.fusion]);
     bool in_a_row = options->calls.iterations > 0;
+    char splits[SPLITS_TEXT];
+    splits_print(options->request.shape.splits, splits);
+    printf("# %s%s%s\n", op_names[options->request.shape.op], splits[0] != '\0' ? ", splits " : "", splits);
     printf("# %s\n", in_a_row ? "calls in a row, their mean" : "each call by itself, the median");
     printf("# nThread 1 nGpus 0 minBytes %zu maxBytes %zu step: %zu(%s) warmup iters: %u iters: %u "
            "agg iters: 1 validation: %d graph: 0\n",
@@ -96,11 +106,16 @@ static void put_head(FILE *json, const struct group *group, const struct by_hand
 
 // ---- one line -----------------------------------------------------------------------------------
 
+static const char *redop_of(const struct shape *shape) {
+    return shape->op == OP_ALLREDUCE || shape->op == OP_REDUCESCATTER ? "sum" : "none";
+}
+
 static void put_result(FILE *json, const struct shape *shape, const struct result *result, double algbw,
                        double busbw, bool is_checked, bool is_first) {
     size_t count = shape->num_tokens * shape->hidden_size;
-    fprintf(json, "%s{\"size\":%zu,\"count\":%zu,\"type\":\"%s\",\"redop\":\"sum\",\"root\":\"-1\",",
-            is_first ? "" : ",", count * dtype_sizes_bytes[shape->dtype], count, dtype_names[shape->dtype]);
+    fprintf(json, "%s{\"size\":%zu,\"count\":%zu,\"type\":\"%s\",\"redop\":\"%s\",\"root\":\"%d\",",
+            is_first ? "" : ",", count * dtype_sizes_bytes[shape->dtype], count, dtype_names[shape->dtype],
+            redop_of(shape), shape->op == OP_BROADCAST ? 0 : -1);
     fprintf(json, "\"strategy\":\"%s\",\"out_of_place\":{\"time\":%.4f,\"alg_bw\":%.6f,\"bus_bw\":%.6f,",
             result->candidate->name, result->time_us.median, algbw, busbw);
     if (is_checked) {
@@ -117,13 +132,13 @@ static void print_result(const struct group *group, const struct by_hand *option
     bool has_time = result->reason == NULL;
     totals->wrong += result->wrong;
     printf("%s%*zu %12zu %9s %6s %-30s", has_time ? "" : "#", has_time ? 12 : 11, bytes, count,
-           dtype_names[shape->dtype], "sum", result->candidate->name);
+           dtype_names[shape->dtype], redop_of(shape), result->candidate->name);
     if (!has_time) {
         printf(" %s\n", result->reason);
         return;
     }
-    double algbw = (double)bytes / result->time_us.median / 1000, ranks = group->size;
-    double busbw = algbw * 2 * (ranks - 1) / ranks;
+    double algbw = (double)bytes / result->time_us.median / 1000;
+    double busbw = algbw * op_bus_factors[shape->op][group->size];
     printf(" %10.2f %8.2f %8.2f ", result->time_us.median, algbw, busbw);
     if (is_checked) {
         printf("%6zu\n", result->wrong);
@@ -172,7 +187,7 @@ static int measure_sizes(struct harness *harness, const struct by_hand *options,
     struct group *group = harness->group;
     for (size_t bytes = options->from_bytes; bytes <= options->to_bytes;) {
         struct request request = options->request;
-        request.shape = shape_of(options, bytes);
+        request.shape = shape_of(options, bytes, group->size);
         int status = options->calls.iterations > 0
                          ? in_a_row_measure(harness, &request, &options->calls, results)
                          : harness_measure(harness, &request, results);

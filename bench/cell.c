@@ -13,7 +13,8 @@ enum {
     PAGE = 4096,
     MANY_SHIFTS_UP_TO_BYTES = 256 << 10, // larger cells have fewer shifts: each is checked once per strategy
     FEW_SHIFTS = 3,
-    WHO_RESIDUAL = 1000, // seeds beside those of the ranks
+    STRIDE_ELEMENTS = 64, // between the data of calls, where there are no rows
+    WHO_RESIDUAL = 1000,  // seeds beside those of the ranks
     WHO_GAMMA = 1001,
 };
 
@@ -72,17 +73,19 @@ static void fill_gamma(enum dtype dtype, void *to, size_t count, uint32_t seed) 
     for (size_t i = 0; i < count; i++) element_store(dtype, to, i, 1 + value_at(seed, i, 6) / 2);
 }
 
-static size_t rows_of(const struct cell *cell) {
-    return cell->shape.num_tokens + cell->shifts - 1;
+// Elements that all calls of a cell read together, if one reads `elements`.
+static size_t with_shifts(const struct cell *cell, size_t elements) {
+    return elements + (cell->shifts - 1) * cell->stride;
 }
 
-static void sum_over_ranks(struct cell *cell, uint32_t seed) {
+// What this rank gets of the sum begins where its share of every input does.
+static void sum_over_ranks(struct cell *cell) {
     int bits = significand_bits(cell->shape.dtype);
-    size_t count = rows_of(cell) * cell->shape.hidden_size;
+    size_t count = with_shifts(cell, cell->out_elements), first = cell->traffic.send_at[cell->rank];
     for (size_t i = 0; i < count; i++) cell->sum[i] = 0;
     for (int rank = 0; rank < cell->ranks; rank++) {
-        uint32_t rank_seed = seed_of(seed, rank);
-        for (size_t i = 0; i < count; i++) cell->sum[i] += (double)value_at(rank_seed, i, bits);
+        uint32_t rank_seed = seed_of(cell->seed, rank);
+        for (size_t i = 0; i < count; i++) cell->sum[i] += (double)value_at(rank_seed, first + i, bits);
     }
 }
 
@@ -92,17 +95,34 @@ const char *shape_refusal(const struct shape *shape) {
     if (shape->fusion == FUSION_RESIDUAL_RMS_NORM_QUANT_NVFP4 && shape->hidden_size % 16 != 0) {
         return "NVFP4 needs a hidden size that is a multiple of 16";
     }
+    if (shape->fusion != FUSION_NONE && shape->op != OP_ALLREDUCE) return "only an allreduce has an epilogue";
     return NULL;
+}
+
+const char *shape_refusal_of_ranks(const struct shape *shape, int ranks) {
+    size_t elements = shape->num_tokens * shape->hidden_size;
+    if (elements % traffic_unit(shape->op, shape->splits, ranks) != 0) {
+        return "the elements do not divide among the ranks";
+    }
+    return shape_refusal(shape);
 }
 
 static void *pages(size_t bytes) {
     return bytes == 0 ? NULL : aligned_alloc(PAGE, (bytes + PAGE - 1) / PAGE * PAGE);
 }
 
-static void set_result_sizes(struct cell *cell) {
+static void set_sizes(struct cell *cell) {
     const struct shape *shape = &cell->shape;
-    size_t elements = shape->num_tokens * shape->hidden_size,
-           bytes = elements * dtype_sizes_bytes[shape->dtype];
+    size_t elements = shape->num_tokens * shape->hidden_size;
+    cell->input_elements = cell->out_elements = elements;
+    cell->stride = shape->hidden_size;
+    if (shape->op != OP_ALLREDUCE) {
+        traffic_of(shape->op, shape->splits, elements, cell->rank, cell->ranks, 0, &cell->traffic);
+        cell->input_elements = cell->traffic.send_elements;
+        cell->out_elements = cell->traffic.receive_elements;
+        cell->stride = STRIDE_ELEMENTS;
+    }
+    size_t bytes = cell->out_elements * dtype_sizes_bytes[shape->dtype];
     cell->out_bytes = bytes;
     cell->residual_out_bytes = shape->fusion == FUSION_NONE ? 0 : bytes;
     cell->block_scales_bytes = 0;
@@ -113,22 +133,26 @@ static void set_result_sizes(struct cell *cell) {
     }
 }
 
+static bool has_sum(const struct shape *shape) {
+    return shape->op == OP_ALLREDUCE || shape->op == OP_REDUCESCATTER;
+}
+
 int cell_open(struct cell *cell, const struct shape *shape, int rank, int ranks, uint32_t seed) {
     size_t element_bytes = dtype_sizes_bytes[shape->dtype];
     size_t bytes = shape->num_tokens * shape->hidden_size * element_bytes;
-    *cell = (struct cell){.shape = *shape, .ranks = ranks};
+    *cell = (struct cell){.shape = *shape, .rank = rank, .ranks = ranks, .seed = seed};
     cell->shifts = bytes <= MANY_SHIFTS_UP_TO_BYTES ? MAX_SHIFTS : FEW_SHIFTS;
-    set_result_sizes(cell);
-    size_t elements = rows_of(cell) * shape->hidden_size;
+    set_sizes(cell);
+    size_t elements = with_shifts(cell, cell->input_elements);
     bool fused = shape->fusion != FUSION_NONE;
     cell->input = pages(elements * element_bytes);
-    cell->sum = pages(elements * sizeof *cell->sum);
+    cell->sum = pages(has_sum(shape) ? with_shifts(cell, cell->out_elements) * sizeof *cell->sum : 0);
     cell->out = pages(cell->out_bytes);
     cell->residual = pages(fused ? elements * element_bytes : 0);
     cell->gamma = pages(fused ? shape->hidden_size * element_bytes : 0);
     cell->residual_out = pages(cell->residual_out_bytes);
     cell->block_scales = pages(cell->block_scales_bytes);
-    bool complete = cell->input && cell->sum && cell->out &&
+    bool complete = cell->input && (cell->sum || !has_sum(shape)) && cell->out &&
                     (!fused || (cell->residual && cell->gamma && cell->residual_out)) &&
                     (cell->block_scales_bytes == 0 || cell->block_scales);
     if (!complete) {
@@ -141,7 +165,7 @@ int cell_open(struct cell *cell, const struct shape *shape, int rank, int ranks,
         fill(shape->dtype, cell->residual, elements, seed_of(seed, WHO_RESIDUAL));
         fill_gamma(shape->dtype, cell->gamma, shape->hidden_size, seed_of(seed, WHO_GAMMA));
     }
-    sum_over_ranks(cell, seed);
+    if (has_sum(shape)) sum_over_ranks(cell);
     return 0;
 }
 
@@ -158,8 +182,10 @@ void cell_close(struct cell *cell) {
 
 struct call cell_call(const struct cell *cell, size_t shift) {
     const struct shape *shape = &cell->shape;
-    size_t offset = shift * shape->hidden_size * dtype_sizes_bytes[shape->dtype];
+    size_t offset = shift * cell->stride * dtype_sizes_bytes[shape->dtype];
     return (struct call){
+        .op = shape->op,
+        .traffic = shape->op == OP_ALLREDUCE ? NULL : &cell->traffic,
         .dtype = shape->dtype,
         .fusion = shape->fusion,
         .num_tokens = shape->num_tokens,
@@ -213,7 +239,7 @@ static void make_zero_codes_positive(enum fusion fusion, unsigned char *codes, s
 
 uint64_t cell_bits(struct cell *cell, uint64_t (*hash)(const void *, size_t)) {
     const struct shape *shape = &cell->shape;
-    size_t elements = shape->num_tokens * shape->hidden_size;
+    size_t elements = cell->out_elements;
     bool are_codes = shape->fusion == FUSION_RESIDUAL_RMS_NORM_QUANT_FP8 ||
                      shape->fusion == FUSION_RESIDUAL_RMS_NORM_QUANT_NVFP4;
     if (are_codes) {
@@ -272,8 +298,8 @@ static bool wrong(char what[], size_t what_size, const char *name, size_t index,
 
 static bool check_sum(const struct cell *cell, size_t shift, bool accumulates_fp32, char what[],
                       size_t what_size) {
-    size_t count = cell->shape.num_tokens * cell->shape.hidden_size;
-    const double *expected = cell->sum + shift * cell->shape.hidden_size;
+    size_t count = cell->out_elements;
+    const double *expected = cell->sum + shift * cell->stride;
     struct reader out = reader_of(cell->shape.dtype, cell->out);
     double unit = dtype_unit_roundoff(cell->shape.dtype),
            absolute = sum_tolerance(cell, accumulates_fp32) + 0x1p-40;
@@ -400,7 +426,26 @@ static bool check_row(const struct cell *cell, size_t row, double y[], double to
     }
 }
 
+// What is moved, is moved as it is.
+static bool check_moved(const struct cell *cell, size_t shift, char what[], size_t what_size) {
+    const struct traffic *traffic = &cell->traffic;
+    struct reader out = reader_of(cell->shape.dtype, cell->out);
+    int bits = significand_bits(cell->shape.dtype);
+    size_t first = traffic->send_at[cell->rank] + shift * cell->stride;
+    for (int rank = 0; rank < cell->ranks; rank++) {
+        uint32_t rank_seed = seed_of(cell->seed, rank);
+        for (size_t i = 0; i < traffic->received[rank]; i++) {
+            double expected = (double)value_at(rank_seed, first + i, bits);
+            double value = read_at(out, traffic->receive_at[rank] + i);
+            if (value != expected)
+                return wrong(what, what_size, "out", traffic->receive_at[rank] + i, value, expected, 0);
+        }
+    }
+    return true;
+}
+
 bool cell_check(const struct cell *cell, size_t shift, bool accumulates_fp32, char what[], size_t what_size) {
+    if (!has_sum(&cell->shape)) return check_moved(cell, shift, what, what_size);
     if (cell->shape.fusion == FUSION_NONE) return check_sum(cell, shift, accumulates_fp32, what, what_size);
     double *y = malloc(2 * cell->shape.hidden_size * sizeof *y);
     if (y == NULL) {

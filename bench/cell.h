@@ -11,28 +11,39 @@
 #include <stdint.h>
 
 #include "strategy.h"
+#include "traffic.h"
 
 enum { MAX_SHIFTS = 8 };
 
+// num_tokens * hidden_size elements are those of the larger one of a rank's input and output; see traffic.h.
 struct shape {
     enum dtype dtype;
     enum fusion fusion;
     size_t num_tokens;
-    size_t hidden_size;
+    size_t hidden_size; // of a size without tokens: all of its elements, and one token
+    enum op op;
+    uint64_t splits; // of an alltoallv; see traffic.h
 };
 
 struct cell {
     struct shape shape;
-    int ranks;
-    size_t shifts; // calls that differ in their data
+    int rank, ranks;
+    uint32_t seed;
+    struct traffic traffic;              // of ops but the allreduce
+    size_t input_elements, out_elements; // of one call
+    size_t shifts;                       // calls that differ in their data
+    size_t stride;                       // elements from one call's data to the next one's
     unsigned char *input, *residual, *gamma;
     unsigned char *residual_out, *out, *block_scales;
     size_t residual_out_bytes, out_bytes, block_scales_bytes;
-    double *sum; // over ranks, of all rows
+    double *sum; // over ranks, of all that this rank gets of it; NULL for ops without a sum
 };
 
 // Why no strategy can do this shape, or NULL.
 const char *shape_refusal(const struct shape *shape);
+
+// The same for so many ranks.
+const char *shape_refusal_of_ranks(const struct shape *shape, int ranks);
 
 // Fills the cell for one rank of `ranks`; ranks with equal `seed` fit together. -1: out of memory, and
 // nothing is held.
@@ -45,10 +56,10 @@ struct call cell_call(const struct cell *cell, size_t shift);
 // Fills the results with ones, which no right result is full of.
 void cell_poison(struct cell *cell);
 
-// Whether the results of call `shift` are right, against float64: what was accumulated in fp32 within one
-// rounding (two where sums travel rounded), what was rounded at every step within a bound that grows with the
-// ranks; the norm and the codes against the float64 norm of the residual that was written. Else `what` names
-// the first wrong element.
+// Whether the results of call `shift` are right: what was moved bit by bit; sums against float64: what was
+// accumulated in fp32 within one rounding (two where sums travel rounded), what was rounded at every step
+// within a bound that grows with the ranks; the norm and the codes against the float64 norm of the residual
+// that was written. Else `what` names the first wrong element.
 bool cell_check(const struct cell *cell, size_t shift, bool accumulates_fp32, char what[], size_t what_size);
 
 // A hash of all results.

@@ -16,6 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "plugins.h"
+
 enum {
     ROUNDTRIPS = 32, // per sample of the probe
     ROUNDTRIP_SAMPLES = 31,
@@ -77,9 +79,24 @@ static const char *name_of(const struct contender *contender) {
 
 // ---- one call -----------------------------------------------------------------------------------
 
+// What every way to do it has to do at least: write the output, from what was read.
+static void copy_input(const struct call *call) {
+    if (call->traffic == NULL) {
+        memcpy(call->residual_out ? call->residual_out : call->out, call->input, call_bytes(call));
+        return;
+    }
+    size_t element_bytes = dtype_sizes_bytes[call->dtype];
+    size_t left = call->traffic->receive_elements * element_bytes, piece;
+    size_t most = call->traffic->send_elements * element_bytes;
+    for (char *to = call->out; left > 0; left -= piece, to += piece) {
+        piece = left < most ? left : most;
+        memcpy(to, call->input, piece);
+    }
+}
+
 static int call_contender(struct contender *contender, const struct call *call) {
     if (contender->candidate == NULL) {
-        memcpy(call->residual_out ? call->residual_out : call->out, call->input, call_bytes(call));
+        copy_input(call);
         return 0;
     }
     return contender->candidate->strategy->run(contender->state, call);
@@ -115,11 +132,19 @@ static bool ranks_agree(struct race *race, uint64_t hash) {
     return least[0] == ~least[1];
 }
 
+static bool ranks_share_result(const struct race *race) {
+    return race->request->shape.op == OP_ALLREDUCE || race->request->shape.op == OP_BROADCAST;
+}
+
 // Takes the bits of one more result into the contender's, as long as all ranks have the same.
 static void take_bits(struct race *race, struct contender *contender, size_t shift) {
-    uint64_t bits = cell_bits(&race->cell, race->group->kernels->hash);
+    uint64_t bits = cell_bits(&race->cell, race->group->kernels->hash), mine;
     if (shift > 0 && contender->bits == NO_BITS) return; // on all ranks alike
-    bool same = ranks_agree(race, bits);
+    bool same = !ranks_share_result(race) || ranks_agree(race, bits);
+    if (!ranks_share_result(race)) { // then it is of all of them together
+        mine = bits * (2 * (uint64_t)race->group->rank + 1);
+        MPI_Allreduce(&mine, &bits, 1, MPI_UINT64_T, MPI_SUM, race->group->comm);
+    }
     contender->bits = same ? (contender->bits * 31 + bits) | 1 : NO_BITS;
 }
 
@@ -149,7 +174,7 @@ static int verify_call(struct race *race, struct contender *contender, size_t sh
     bool right = result_passes(race, shift, fp32, contender->hashes[shift], what, sizeof what);
     if (!all_right(race, right, what, sizeof what)) {
         drop_out(contender, what);
-    } else if (fp32 && !ranks_agree(race, contender->hashes[shift])) {
+    } else if (fp32 && ranks_share_result(race) && !ranks_agree(race, contender->hashes[shift])) {
         drop_out(contender, "ranks differ in the bits of the result");
     } else {
         take_bits(race, contender, shift);
@@ -365,8 +390,16 @@ static int probe_roundtrip(struct harness *harness) {
 
 const char *harness_refusal(const struct harness *harness, int index, const struct shape *shape,
                             const struct call *call) {
-    const char *refusal = shape_refusal(shape);
+    const char *refusal = shape_refusal_of_ranks(shape, harness->group->size);
+    if (refusal == NULL && !candidate_does(&host_candidates[index], shape->op)) {
+        refusal = "does not do this op";
+    }
     if (refusal == NULL && !harness->is_set_up[index]) refusal = harness->unavailable[index];
+    if (refusal == NULL && host_candidates[index].plugin != NULL) {
+        refusal = plugins_refusal(&host_candidates[index], harness->group, call);
+        if (refusal == NULL && !plugins_takes_place(&host_candidates[index], false))
+            refusal = "works in place";
+    }
     if (refusal == NULL) refusal = host_candidates[index].strategy->supports(harness->group, call);
     return refusal;
 }
@@ -440,7 +473,7 @@ int harness_measure(struct harness *harness, const struct request *request, stru
     struct group *group = harness->group;
     memset(results, 0, (size_t)host_candidate_count * sizeof *results);
     watch_step(PHASE_WARM_UP, "");
-    int opened = shape_refusal(&request->shape) == NULL &&
+    int opened = shape_refusal_of_ranks(&request->shape, group->size) == NULL &&
                  cell_open(&race.cell, &request->shape, group->rank, group->size, request->seed) == 0;
     for (int i = 0; i < host_candidate_count; i++) {
         if (request->wanted[i]) enter(&race, i);

@@ -82,7 +82,7 @@ int in_a_row_measure(struct harness *harness, const struct request *request, con
                      struct result results[]) {
     struct group *group = harness->group;
     struct cell cell = {.shifts = 0};
-    int opened = shape_refusal(&request->shape) == NULL &&
+    int opened = shape_refusal_of_ranks(&request->shape, group->size) == NULL &&
                  cell_open(&cell, &request->shape, group->rank, group->size, request->seed) == 0;
     int all_opened, status = 0;
     memset(results, 0, (size_t)host_candidate_count * sizeof *results);

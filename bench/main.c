@@ -1,7 +1,9 @@
-// gentables-bench: times allreduce strategies over the ranks that mpirun starts.
+// gentables-bench: times strategies of collectives over the ranks that mpirun starts.
 //
 //   mpirun -n 2 gentables-bench                      a table, from 256 B to 16 MiB (by_hand.h)
 //   mpirun -n 2 gentables-bench --serve              answers requests (protocol.h); what the generator starts
+//   mpirun -n 2 gentables-bench --tune PLAN          one pass over many ops (tune.h)
+//   mpirun -n 2 gentables-bench --trial PLAN --plugin ./mine.so    whether a plug-in behaves (trial.h)
 //   gentables-bench --version                        who it is, without mpirun
 #include <getopt.h>
 #include <mpi.h>
@@ -10,9 +12,13 @@
 #include <string.h>
 
 #include "alike.h"
+#include "blame.h"
 #include "by_hand.h"
 #include "harness.h"
+#include "plugins.h"
 #include "protocol.h"
+#include "trial.h"
+#include "tune.h"
 
 enum { MOST_SAMPLES = 1000000 };
 
@@ -21,6 +27,8 @@ static const struct in_a_row usual_calls = {.iterations = 20, .warm_up = 1, .che
 
 struct options {
     bool serve;
+    const char *tune_path, *trial_path;
+    bool lists_candidates;
     double timeout_s;
     struct by_hand by_hand;
 };
@@ -29,12 +37,15 @@ static void print_help(void) {
     printf(
         "usage: mpirun -n RANKS gentables-bench [options]\n"
         "\n"
-        "Times every allreduce strategy, each call verified, and prints a table as nccl-tests does.\n"
+        "Times every strategy of a collective, each call verified, and prints a table as nccl-tests does.\n"
         "\n"
         "  -b, --minbytes SIZE       smallest message (default: 256)\n"
         "  -e, --maxbytes SIZE       largest message (default: 16M)\n"
         "  -f, --stepfactor N        from one size to the next (default: 4)\n"
         "  -i, --stepbytes SIZE      or so many bytes more\n"
+        "      --op NAME             allreduce, allgather, reducescatter, alltoall, alltoallv, broadcast\n"
+        "                            (default: allreduce)\n"
+        "      --splits A:B...       uneven shares of the destinations of an alltoallv (default: 2:1)\n"
         "  -d, --dtype NAME          bfloat16, float16 or float32 (default: bfloat16)\n"
         "      --fusion NAME         epilogue (default: NONE)\n"
         "      --hidden-size N       elements of a token (default: 4096, or one shorter token)\n"
@@ -51,6 +62,11 @@ static void print_help(void) {
         "                            per strategy, with at most N of them (default: no end)\n"
         "      --timeout SECONDS     that a rank waits for another (default: 30)\n"
         "      --serve               answer requests on standard input\n"
+        "      --plugin ./LIB.so     strategies of a shared library beside ours (plugin.h); several are "
+        "possible\n"
+        "      --candidates          list the strategies and what they do, without mpirun\n"
+        "      --tune PLAN           measure a plan in one pass (tune_plan.h)\n"
+        "      --trial PLAN          try plug-ins with the sizes of a plan (trial.h)\n"
         "      --version             print protocol, source hash and library\n"
         "\n"
         "example:\n"
@@ -100,6 +116,8 @@ static const struct option long_options[] = {
     {"check", required_argument, NULL, 'c'},
     {"cudagraph", required_argument, NULL, 'G'},
     {"output_file", required_argument, NULL, 'J'},
+    {"op", required_argument, NULL, 'o'},
+    {"splits", required_argument, NULL, 'p'},
     {"dtype", required_argument, NULL, 'd'},
     {"fusion", required_argument, NULL, 'F'},
     {"hidden-size", required_argument, NULL, 'H'},
@@ -108,6 +126,10 @@ static const struct option long_options[] = {
     {"budget", required_argument, NULL, 'B'},
     {"timeout", required_argument, NULL, 'T'},
     {"serve", no_argument, NULL, 'S'},
+    {"plugin", required_argument, NULL, 'P'},
+    {"candidates", no_argument, NULL, 'C'},
+    {"tune", required_argument, NULL, 'U'},
+    {"trial", required_argument, NULL, 'R'},
     {NULL, 0, NULL, 0},
 };
 
@@ -156,6 +178,13 @@ static int read_nccl_option(struct by_hand *options, int option, const char *val
     }
 }
 
+static int load_plugin(const char *path) {
+    char reason[PLUGIN_REASON_SIZE];
+    if (plugins_load(path, reason) == 0) return 0;
+    fprintf(stderr, "gentables-bench: %s\n", reason);
+    return -1;
+}
+
 static int read_option(struct options *options, int option, char *value) {
     struct request *request = &options->by_hand.request;
     char reason[REASON_SIZE];
@@ -165,6 +194,11 @@ static int read_option(struct options *options, int option, char *value) {
     status = read_nccl_option(&options->by_hand, option, value);
     if (status != 1) return status;
     switch (option) {
+    case 'o':
+        status = read_name("op", op_names, OPS, value, &index);
+        request->shape.op = (enum op)index;
+        return status;
+    case 'p': return splits_read(value, &request->shape.splits) ? 0 : wrong_option("splits", value);
     case 'd':
         status = read_name("dtype", dtype_names, DTYPES, value, &index);
         request->shape.dtype = (enum dtype)index;
@@ -190,22 +224,42 @@ static int read_option(struct options *options, int option, char *value) {
         return status;
     case 'T': return read_seconds("timeout", value, &options->timeout_s);
     case 'S': options->serve = true; return 0;
+    case 'U': options->tune_path = value; return 0;
+    case 'R': options->trial_path = value; return 0;
+    case 'P': return load_plugin(value);
+    case 'C': options->lists_candidates = true; return 0;
     default: fprintf(stderr, "gentables-bench: see --help\n"); return -1;
     }
 }
 
+// What depends on several options.
+static int complete_options(struct request *request) {
+    static const uint64_t usual_splits = 0x12; // 2:1
+    if (request->shape.op == OP_ALLTOALLV && request->shape.splits == 0) request->shape.splits = usual_splits;
+    if (request->shape.op != OP_ALLTOALLV && request->shape.splits != 0) {
+        fprintf(stderr, "gentables-bench: --splits goes with --op alltoallv\n");
+        return -1;
+    }
+    const char *refusal =
+        shape_refusal(&(struct shape){.op = request->shape.op, .fusion = request->shape.fusion});
+    if (refusal != NULL) {
+        fprintf(stderr, "gentables-bench: %s\n", refusal);
+        return -1;
+    }
+    want_usual(request);
+    return 0;
+}
+
 static int read_options(int argc, char **argv, struct options *options) {
-    char reason[REASON_SIZE];
     *options = (struct options){.timeout_s = 30};
     options->by_hand =
         (struct by_hand){.from_bytes = 256, .to_bytes = 16 << 20, .factor = 4, .argc = argc, .argv = argv};
     options->by_hand.request =
         (struct request){.min_samples = 20, .max_samples = 200, .budget_us = 500000, .seed = 1};
-    want_strategies(&options->by_hand.request, NULL, reason, sizeof reason);
     for (int option; (option = getopt_long(argc, argv, "b:e:f:i:n:w:c:G:J:d:", long_options, NULL)) != -1;) {
         if (read_option(options, option, optarg) != 0) return -1;
     }
-    if (optind == argc) return 0;
+    if (optind == argc) return complete_options(&options->by_hand.request);
     fprintf(stderr, "gentables-bench: %s is no option; see --help\n", argv[optind]);
     return -1;
 }
@@ -282,8 +336,46 @@ static int out_of_memory(void) {
     return 1;
 }
 
+// Reads a plan, agrees on it with all ranks, sets up, and does what is asked. 1: there is no such plan, or no
+// agreement.
+static int run_plan(struct group *group, const struct options *options) {
+    struct tune_plan plan;
+    struct harness harness;
+    char reason[REASON_SIZE] = "";
+    bool is_trial = options->trial_path != NULL;
+    watch_rest(); // here deadlines are of single candidates, and a little shorter than those of waits for
+                  // them
+    blame_begin(group->rank, 0.9 * group->timeout_s);
+    blame_work("agreement");
+    int status =
+        tune_plan_read(&plan, is_trial ? options->trial_path : options->tune_path, group->comm, reason);
+    if (status == 0 && (status = tune_plan_agree(&plan, group, reason)) != 0) tune_plan_free(&plan);
+    if (status != 0) {
+        if (group->rank == 0) fprintf(stderr, "gentables-bench: agreement: %s\n", reason);
+        blame_end();
+        return 1;
+    }
+    blame_work("start");
+    if (is_trial) {
+        status = trial_run(group, &plan, stdout);
+    } else {
+        status = harness_open(&harness, group);
+        watch_rest();
+        blame_work(NULL);
+        if (status == 0) status = tune_run(&harness, &plan, stdout);
+        if (status < 0) give_up(group);
+        blame_work("end");
+        harness_close(&harness);
+    }
+    if (status < 0) give_up(group);
+    blame_end();
+    tune_plan_free(&plan);
+    return status;
+}
+
 static int run(struct group *group, struct options *options) {
     struct harness harness;
+    if (options->tune_path != NULL || options->trial_path != NULL) return run_plan(group, options);
     struct result *results = calloc((size_t)host_candidate_count, sizeof *results);
     if (results == NULL) return out_of_memory();
     int status = harness_open(&harness, group);
@@ -311,6 +403,10 @@ int main(int argc, char **argv) {
     }
     struct options options;
     if (read_options(argc, argv, &options) != 0) return 2;
+    if (options.lists_candidates) {
+        protocol_write_candidates(stdout);
+        return 0;
+    }
     watch_begin(options.timeout_s);
     int provided;
     MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided); // the watch is a thread

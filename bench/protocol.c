@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "bench_identity.h"
+#include "plugins.h"
 
 void protocol_write_identity(FILE *out) {
     char library[MPI_MAX_LIBRARY_VERSION_STRING];
@@ -59,6 +60,22 @@ void protocol_write_results(FILE *out, const struct harness *harness, const stru
     fprintf(out, "done id=%llu roundtrip_us=%.4f\n", id, harness->roundtrip_us);
 }
 
+void protocol_write_candidates(FILE *out) {
+    for (int i = 0; i < host_candidate_count; i++) {
+        const struct candidate *candidate = &host_candidates[i];
+        fprintf(out, "candidate name=%s plugin=%d usual=%d ops=", candidate->name, candidate->plugin != NULL,
+                candidate->mpich_algorithm[0] == '\0');
+        const char *comma = "";
+        for (int op = 0; op < OPS; op++) {
+            if (!candidate_does(candidate, (enum op)op)) continue;
+            fprintf(out, "%s%s", comma, op_names[op]);
+            comma = ",";
+        }
+        fprintf(out, " reason=%s\n", plugins_parameters(candidate)); // the field that takes the rest
+    }
+    fprintf(out, "libraries hash=%016llx\n", (unsigned long long)plugins_hash());
+}
+
 int find_name(const char *const names[], int count, const char *name) {
     for (int i = 0; i < count; i++) {
         if (strcmp(names[i], name) == 0) return i;
@@ -66,14 +83,21 @@ int find_name(const char *const names[], int count, const char *name) {
     return -1;
 }
 
+void want_usual(struct request *request) {
+    for (int i = 0; i < host_candidate_count; i++) {
+        if (request->wanted[i]) return;
+    }
+    for (int i = 0; i < host_candidate_count; i++) {
+        // Those of MPICH are asked for by name.
+        request->wanted[i] = host_candidates[i].mpich_algorithm[0] == '\0' &&
+                             candidate_does(&host_candidates[i], request->shape.op);
+    }
+}
+
 int want_strategies(struct request *request, char *list, char reason[], size_t reason_size) {
     memset(request->wanted, 0, sizeof request->wanted);
-    for (int i = 0; i < host_candidate_count && list == NULL; i++) {
-        request->wanted[i] = host_candidates[i].mpich_algorithm[0] == '\0'; // these are asked for by name
-    }
     char *rest = NULL;
-    for (char *name = list ? strtok_r(list, ",", &rest) : NULL; name != NULL;
-         name = strtok_r(NULL, ",", &rest)) {
+    for (char *name = strtok_r(list, ",", &rest); name != NULL; name = strtok_r(NULL, ",", &rest)) {
         int index = 0;
         while (index < host_candidate_count && strcmp(host_candidates[index].name, name) != 0) index++;
         if (index == host_candidate_count) {
@@ -102,7 +126,12 @@ static int read_field(struct request *request, const char *key, char *value, cha
                       size_t reason_size) {
     double number = 0;
     int index = 0, status = 0;
-    if (strcmp(key, "op") == 0) return strcmp(value, "allreduce") == 0 ? 0 : -1;
+    if (strcmp(key, "op") == 0) {
+        index = find_name(op_names, OPS, value);
+        request->shape.op = (enum op)index;
+        return index < 0 ? -1 : 0;
+    }
+    if (strcmp(key, "splits") == 0) return splits_read(value, &request->shape.splits) ? 0 : -1;
     if (strcmp(key, "mode") == 0) return strcmp(value, "eager") == 0 ? 0 : -1;
     if (strcmp(key, "strategies") == 0) return want_strategies(request, value, reason, reason_size);
     if (strcmp(key, "dtype") == 0) {
@@ -121,6 +150,10 @@ static int read_field(struct request *request, const char *key, char *value, cha
     } else if (strcmp(key, "hidden_size") == 0) {
         status = read_integer(value, 1, 1 << 24, &number);
         request->shape.hidden_size = (size_t)number;
+    } else if (strcmp(key, "count") == 0) { // a size without tokens
+        status = read_integer(value, 1, 1ULL << 40, &number);
+        request->shape.hidden_size = (size_t)number;
+        request->shape.num_tokens = 1;
     } else if (strcmp(key, "num_tokens") == 0) {
         status = read_integer(value, 1, 1 << 24, &number);
         request->shape.num_tokens = (size_t)number;
@@ -151,7 +184,6 @@ enum line_kind protocol_read_request(char *line, struct request *request, char r
         return LINE_WRONG;
     }
     *request = (struct request){.min_samples = 20, .max_samples = 200, .budget_us = 100000, .seed = 1};
-    want_strategies(request, NULL, reason, reason_size);
     for (char *field = strtok_r(NULL, " ", &rest); field != NULL; field = strtok_r(NULL, " ", &rest)) {
         char *equals = strchr(field, '=');
         snprintf(reason, reason_size, "cannot read the field %s", field);
@@ -160,8 +192,13 @@ enum line_kind protocol_read_request(char *line, struct request *request, char r
         if (read_field(request, field, equals + 1, reason, reason_size) != 0) return LINE_WRONG;
     }
     if (request->shape.hidden_size == 0 || request->shape.num_tokens == 0) {
-        snprintf(reason, reason_size, "a request needs hidden_size and num_tokens");
+        snprintf(reason, reason_size, "a request needs hidden_size and num_tokens, or count");
         return LINE_WRONG;
     }
+    if ((request->shape.splits != 0) != (request->shape.op == OP_ALLTOALLV)) {
+        snprintf(reason, reason_size, "an alltoallv needs splits, and no other op has them");
+        return LINE_WRONG;
+    }
+    want_usual(request);
     return LINE_MEASURE;
 }

@@ -12,6 +12,8 @@
 //   measure id=1 op=allreduce dtype=bfloat16 fusion=NONE hidden_size=1024 num_tokens=4 mode=eager
 //   min_samples=20
 //     max_samples=200 budget_us=100000 precision=0.01 seed=7 strategies=MPI,ONESHOT        (one line)
+// (or count=N in place of hidden_size and num_tokens; an alltoallv has splits=3:1, the weights of its
+// destinations)
 // by one line for each strategy, in any order, and an end:
 //   row id=1 strategy=ONESHOT time_us=1.2 low_us=1.1 high_us=1.3 samples=50 min_us=1.0 p95_us=1.9 p99_us=2.5
 //   skew_us=0.05
@@ -36,6 +38,9 @@ enum { PROTOCOL_VERSION = 2 };
 // Who this bench is: hash of its sources, instruction set, compiler, MPI library; for --version and hello.
 void protocol_write_identity(FILE *out);
 
+// Every candidate, what it does, and its parameters (as `reason`); then a hash of the libraries of plug-ins.
+void protocol_write_candidates(FILE *out);
+
 void protocol_write_hello(FILE *out, const struct harness *harness);
 void protocol_write_results(FILE *out, const struct harness *harness, const struct request *request,
                             const struct result results[]);
@@ -49,7 +54,10 @@ enum line_kind protocol_read_request(char *line, struct request *request, char r
 // Index of a name in a list of `count`, or -1.
 int find_name(const char *const names[], int count, const char *name);
 
-// Marks the candidates of a comma-separated list as wanted (NULL: all). -1 and `reason` for an unknown name.
+// Marks the candidates of a comma-separated list as wanted. -1 and `reason` for an unknown name.
 int want_strategies(struct request *request, char *list, char reason[], size_t reason_size);
+
+// Where none is wanted yet: marks those that are measured unless others are named, and do the request's op.
+void want_usual(struct request *request);
 
 #endif

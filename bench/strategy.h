@@ -13,15 +13,34 @@
 
 #include "lists.h"
 
+enum { MAX_RANKS = 16 };
+
 struct group;
 
-// One call, as one rank sees it. Arrays are row-major [num_tokens, hidden_size] of `dtype`; all memory
-// belongs to the caller. The sum over ranks of `input` goes
+// How much goes from where to where, in elements: `sent[rank]` to that rank, from `send_at[rank]` of the
+// input; `received[rank]` from it, to `receive_at[rank]` of the output. `largest` is the most that any rank
+// sends any other. Alike on all ranks as far as they are the same.
+struct traffic {
+    size_t send_elements, receive_elements; // all of the input and of the output
+    size_t sent[MAX_RANKS], send_at[MAX_RANKS], received[MAX_RANKS], receive_at[MAX_RANKS];
+    size_t largest;
+};
+
+// One call, as one rank sees it. All memory belongs to the caller. Ops but the allreduce move or add what
+// `traffic` says, of `dtype`, and have no fusion: an allgather sends all of the input to every rank, a
+// broadcast that of rank `root`; a reducescatter adds what is received from all ranks, which goes to the
+// beginning of the output.
+//
+// Of an allreduce, arrays are row-major [num_tokens, hidden_size]. The sum over ranks of `input` goes
 //   FUSION_NONE: to `out`;
 //   the others: r = round(sum + residual) to `residual_out`, y = round(r * rsqrt(mean(r^2) + epsilon) *
 //   gamma) of each row to `out`, or, quantised, its codes to `out` (FP8: one byte, y / scale in e4m3; NVFP4:
 //   two codes a byte, with a scale per 16 elements in `block_scales`; `scale` is then the global scale).
 struct call {
+    enum op op;
+    const struct traffic *traffic; // NULL for an allreduce
+    int root;
+    void **plan; // where a strategy may keep what it prepared for this shape; NULL: nowhere
     enum dtype dtype;
     enum fusion fusion;
     size_t num_tokens;
@@ -36,6 +55,7 @@ struct call {
     float scale;
 };
 
+// Of the larger one of this rank's input and output.
 static inline size_t call_elements(const struct call *call) {
     return call->num_tokens * call->hidden_size;
 }
@@ -44,7 +64,7 @@ static inline size_t call_bytes(const struct call *call) {
     return call_elements(call) * dtype_sizes_bytes[call->dtype];
 }
 
-enum { REASON_SIZE = 160, MAX_CANDIDATES = 32 };
+enum { REASON_SIZE = 160, MAX_CANDIDATES = 60 };
 
 struct candidate;
 
@@ -66,15 +86,21 @@ struct strategy {
 struct candidate {
     const char *name;
     const struct strategy *strategy;
-    bool accumulates_fp32; // sums in fp32 in rank order: all ranks agree bit for bit; else rounds at every
-                           // step
-    int ompi_algorithm;
+    bool accumulates_fp32;    // sums in fp32 in rank order: all ranks agree bit for bit; else rounds at every
+                              // step
+    unsigned ops;             // one bit each
+    int ompi_algorithms[OPS]; // 0: the library's choice
     const char *ompi_component;
     const char *mpich_algorithm;
+    const struct plugin_candidate *plugin; // NULL: one of ours; see plugins.h
 };
 
-// All candidates of the host backend, in the order of the list.
-extern const struct candidate host_candidates[];
-extern const int host_candidate_count;
+static inline bool candidate_does(const struct candidate *candidate, enum op op) {
+    return (candidate->ops >> op & 1) != 0;
+}
+
+// All candidates of the host backend, in the order of the list, then those of plug-ins.
+extern struct candidate host_candidates[MAX_CANDIDATES];
+extern int host_candidate_count;
 
 #endif

@@ -51,6 +51,7 @@ test  program:zstd         zstd            zstd
 test  program:sqlite3      sqlite3         sqlite
 test  program:python3      python3         python3
 test  openpyxl             python3-openpyxl python3-openpyxl
+test  torch    python3-torch    python3-torch
 test  program:clang        clang           clang
 test  tsan                 libclang-rt-14-dev compiler-rt
 test  program:clang-format clang-format    clang-tools-extra
@@ -80,10 +81,10 @@ have_luaunit() {
     return 1
 }
 
-# Debian's package is for its own python3, which need not be the first.
-have_openpyxl() {
+# have_python MODULE. Debian's packages are for its own python3, which need not be the first.
+have_python() {
     for python in python3 /usr/bin/python3; do
-        if "$python" -c 'import openpyxl' >/dev/null 2>&1; then return 0; fi
+        if "$python" -c "import $1" >/dev/null 2>&1; then return 0; fi
     done
     return 1
 }
@@ -106,7 +107,7 @@ have() {
     lua) have_lua ;;
     luaunit) have_luaunit ;;
     tsan) printf 'int main() {}\n' | clang++ -fsanitize=thread -x c++ - -o /dev/null >/dev/null 2>&1 ;;
-    openpyxl) have_openpyxl ;;
+    openpyxl | torch) have_python "$1" ;;
     openblas) have_openblas ;;
     onednn) printf '#include <dnnl.h>\n' | cc -E -x c - >/dev/null 2>&1 ;;
     mpi) printf '#include <mpi.h>\n' | mpicc -E -x c - >/dev/null 2>&1 ;;

@@ -70,7 +70,8 @@ static void axis_free(struct axis *axis) {
 
 static bool block_is_of(const struct grid_block *block, const struct cell_key *key) {
     return block->world_size == key->world_size && block->dtype == key->dtype && block->op == key->op &&
-           block->mode == key->mode;
+           block->mode == key->mode && block->splits == key->splits &&
+           block->has_no_shape == (key->hidden_size == HIDDEN_SIZE_NONE);
 }
 
 static struct grid_block *find_block(struct grid *grid, const struct cell_key *key) {
@@ -90,8 +91,12 @@ static struct grid_block *add_block(struct grid *grid, const struct cell_key *ke
     if (blocks == NULL) return NULL;
     grid->blocks = blocks;
     struct grid_block *block = &blocks[grid->block_count++];
-    *block = (struct grid_block){
-        .world_size = key->world_size, .dtype = key->dtype, .op = key->op, .mode = key->mode};
+    *block = (struct grid_block){.world_size = key->world_size,
+                                 .dtype = key->dtype,
+                                 .op = key->op,
+                                 .mode = key->mode,
+                                 .splits = key->splits,
+                                 .has_no_shape = key->hidden_size == HIDDEN_SIZE_NONE};
     memset(block->fusion_place, NAME_NONE, sizeof block->fusion_place);
     return block;
 }
@@ -114,7 +119,9 @@ static int compare_blocks(const void *a, const void *b) {
     if (left->world_size != right->world_size) return left->world_size - right->world_size;
     if (left->dtype != right->dtype) return left->dtype - right->dtype;
     if (left->op != right->op) return left->op - right->op;
-    return left->mode - right->mode;
+    if (left->mode != right->mode) return left->mode - right->mode;
+    if (left->splits != right->splits) return left->splits < right->splits ? -1 : 1;
+    return left->has_no_shape - right->has_no_shape;
 }
 
 static void place_fusions(struct grid_block *block) {
@@ -173,6 +180,7 @@ struct cell_key grid_key(const struct grid *grid, size_t cell) {
         .dtype = block->dtype,
         .op = block->op,
         .mode = block->mode,
+        .splits = block->splits,
         .fusion = block->fusion[place / tokens / hidden_sizes],
     };
 }

@@ -1,6 +1,7 @@
 // The cells of a table, and their order. A block is what has the same world size, dtype, op and mode; its
 // cells are all of its fusions × hidden sizes × token counts, whether any row has them or not. Cells are
-// numbered by block (world size, then dtype, op, mode, as the lists have them), fusion, hidden size, tokens.
+// numbered by block (world size, then dtype, op, mode, as the lists have them, splits, shapes before sizes
+// without a shape), fusion, hidden size, tokens.
 #ifndef GENTABLES_GRID_H
 #define GENTABLES_GRID_H
 
@@ -22,8 +23,10 @@ struct axis {
 };
 
 struct grid_block {
+    uint64_t splits;
     uint16_t world_size;
     uint8_t dtype, op, mode;
+    bool has_no_shape;                                  // sizes alone; see HIDDEN_SIZE_NONE
     uint8_t fusion[NAMES_MAX], fusion_place[NAMES_MAX]; // by place, and back (NAME_NONE: not in the block)
     size_t fusion_count;
     struct axis hidden_sizes, num_tokens;

@@ -33,7 +33,8 @@ local function cell_of(world_size, fields)
   if not (hidden_size and num_tokens and size and launch and fields.mode) then return nil end
   return launch, tonumber(fields.roundtrip_us), { world_size = world_size, op = fields.op,
     dtype = fields.dtype, fusion = fields.fusion,
-    hidden_size = hidden_size, num_tokens = num_tokens, mode = fields.mode, size = size }
+    hidden_size = hidden_size, num_tokens = num_tokens, mode = fields.mode, size = size,
+    splits = fields.splits }
 end
 
 -- Takes one line into the cell that is open; returns the cell that is open after it. A cell that is
@@ -109,10 +110,12 @@ end
 -- Appends what a launch of a regime ({ launch, roundtrip_us }) said of a cell: its records with a time, and
 -- those without (reason).
 function journal:add(cell, regime, rows, no_time)
-  local lines = { protocol.line("cell", { { "op", cell.op }, { "dtype", cell.dtype },
+  local head = { { "op", cell.op }, { "dtype", cell.dtype },
     { "fusion", cell.fusion }, { "hidden_size", cell.hidden_size }, { "num_tokens", cell.num_tokens },
     { "mode", cell.mode }, { "size", cell.size },
-    { "launch", regime.launch }, { "roundtrip_us", ("%.4f"):format(regime.roundtrip_us) } }) }
+    { "launch", regime.launch }, { "roundtrip_us", ("%.4f"):format(regime.roundtrip_us) } }
+  if cell.splits then head[#head + 1] = { "splits", cell.splits } end
+  local lines = { protocol.line("cell", head) }
   for _, record in ipairs(rows) do
     lines[#lines + 1] = protocol.line("row", protocol.row_fields(record))
   end

@@ -20,12 +20,27 @@ lists.fusions = {
   { name = "RESIDUAL_RMS_NORM_QUANT_NVFP4", trtllm = 3 },
 }
 
+local function share_of_others(ranks) return (ranks - 1) / ranks end
+
 -- `measured_by`: the backends that can time it. `bus_factor`: busbw / algbw by the number of ranks, as
--- nccl-tests has it; absent: there is no such thing.
+-- nccl-tests has it; absent: there is no such thing. `aliases`: among them PyTorch's names. `sums`: results
+-- are rounded; those of the others are the very bits that were sent. `splits`: ranks get uneven shares, which
+-- a row tells. `ompi`: what Open MPI's variable coll_tuned_NAME_algorithm calls it.
 lists.ops = {
-  { name = "allreduce", measured_by = { "host" },
-    bus_factor = function(ranks) return 2 * (ranks - 1) / ranks end },
+  { name = "allreduce", measured_by = { "host" }, sums = true, ompi = "allreduce",
+    aliases = { "all_reduce", "all_reduce_" },
+    bus_factor = function(ranks) return 2 * share_of_others(ranks) end },
   { name = "gemm_allreduce" },
+  { name = "allgather", measured_by = { "host" }, bus_factor = share_of_others, ompi = "allgather",
+    aliases = { "all_gather", "all_gather_into_tensor" } },
+  { name = "reducescatter", measured_by = { "host" }, bus_factor = share_of_others, sums = true,
+    ompi = "reduce_scatter_block", aliases = { "reduce_scatter", "reduce_scatter_tensor" } },
+  { name = "alltoall", measured_by = { "host" }, bus_factor = share_of_others, ompi = "alltoall",
+    aliases = { "all_to_all", "all_to_all_single" } },
+  { name = "alltoallv", measured_by = { "host" }, bus_factor = share_of_others, ompi = "alltoallv",
+    splits = true },
+  { name = "broadcast", measured_by = { "host" }, bus_factor = function() return 1 end, ompi = "bcast",
+    aliases = { "bcast", "broadcast_" } },
 }
 
 -- How a call was made. Rows of other tools do not say; theirs is `unknown`.
@@ -51,23 +66,33 @@ lists.accumulates = {
 }
 
 -- `backend`: who runs it ("host", "cuda"; none: known from rows of other tools only). `candidate = false`:
--- never a winner. `trtllm`: the number in TensorRT-LLM's AllReduceStrategyType; absent: TensorRT-LLM cannot
--- name it. `ompi_algorithm`: the number in Open MPI's coll/tuned; `ompi_component`: another coll component;
--- `mpich_algorithm`: MPICH's name; `own_operations`: only for MPI's own operations. `optional`: a sweep
--- measures it only where the spec names it. `accumulate`: how the sum is rounded. In pictures and pages:
--- `mark`, one or two letters, which tell all apart in print; `colour`; `hatched`: that colour with white
--- lines. Colours of the same hatch differ for colour-blind people, too.
+-- never a winner. `ops`: what it does; nil: an allreduce. `trtllm`: the number in TensorRT-LLM's
+-- AllReduceStrategyType; absent: TensorRT-LLM cannot name it. `ompi_algorithm`: the number in Open MPI's
+-- coll/tuned for an allreduce; `ompi_algorithms`: those of other ops; `ompi_component`: another coll
+-- component; `mpich_algorithm`: MPICH's name; `own_operations`: only for MPI's own operations. `optional`: a
+-- sweep measures it only where the spec names it. `accumulate`: how the sum is rounded. In pictures and
+-- pages: `mark`, one or two letters, which tell all apart in print; `colour`; `hatched`: that colour with
+-- white lines. Colours of the same hatch differ for colour-blind people, too; where no op is done by both,
+-- they may
+-- be the same.
 lists.strategies = {
   { name = "MPI", backend = "host", source = "mpi", accumulate = "native",
+    ops = { "allreduce", "allgather", "reducescatter", "alltoall", "alltoallv", "broadcast" },
     mark = "M", colour = "#4d4d4d",
-    help = "MPI_Allreduce as the library decides" },
+    help = "MPI's own call, as the library decides" },
   { name = "ONESHOT", backend = "host", source = "oneshot", accumulate = "fp32", trtllm = 4,
     mark = "1S", colour = "#e69f00",
     help = "every rank reads every other rank's message and reduces all of it" },
   { name = "TWOSHOT", backend = "host", source = "twoshot", accumulate = "fp32", trtllm = 5,
     mark = "2S", colour = "#0072b2",
     help = "every rank reduces its slice, then gathers the others'" },
+  { name = "DIRECT", backend = "host", source = "direct", accumulate = "fp32",
+    ops = { "allgather", "reducescatter", "alltoall", "alltoallv", "broadcast" },
+    mark = "D", colour = "#cc79a7",
+    help = "every rank takes what is its own out of every other rank's shared memory" },
   { name = "MPI_BASIC_LINEAR", backend = "host", source = "mpi", accumulate = "native", ompi_algorithm = 1,
+    ops = { "allreduce", "allgather", "reducescatter", "alltoall", "alltoallv", "broadcast" },
+    ompi_algorithms = { allgather = 1, reducescatter = 1, alltoall = 1, alltoallv = 1, broadcast = 1 },
     mark = "BL", colour = "#009e73", hatched = true,
     help = "Open MPI, coll/tuned: reduce to rank 0, then broadcast" },
   { name = "MPI_NONOVERLAPPING", backend = "host", source = "mpi", accumulate = "native", ompi_algorithm = 2,
@@ -75,9 +100,13 @@ lists.strategies = {
     help = "Open MPI, coll/tuned: tuned reduce, then tuned broadcast" },
   { name = "MPI_RECURSIVE_DOUBLING", backend = "host", source = "mpi", accumulate = "native",
     ompi_algorithm = 3,
+    ops = { "allreduce", "allgather", "reducescatter" },
+    ompi_algorithms = { allgather = 3, reducescatter = 2 },
     mark = "RD", colour = "#56b4e9", hatched = true,
     help = "Open MPI, coll/tuned: log2(TP) exchanges of the whole message" },
   { name = "MPI_RING", backend = "host", source = "mpi", accumulate = "native", ompi_algorithm = 4,
+    ops = { "allreduce", "allgather" },
+    ompi_algorithms = { allgather = 4 },
     mark = "RI", colour = "#d55e00", hatched = true,
     help = "Open MPI, coll/tuned: reduce-scatter and allgather around a ring" },
   { name = "MPI_SEGMENTED_RING", backend = "host", source = "mpi", accumulate = "native", ompi_algorithm = 5,
@@ -87,8 +116,29 @@ lists.strategies = {
     mark = "RB", colour = "#999933", hatched = true,
     help = "Open MPI, coll/tuned: recursive halving, then doubling" },
   { name = "MPI_SM", backend = "host", source = "mpi", accumulate = "native", ompi_component = "sm",
+    ops = { "allreduce", "broadcast" },
     mark = "SM", colour = "#aa4499", hatched = true,
     help = "Open MPI, coll/sm: the shared-memory component" },
+  { name = "MPI_BRUCK", backend = "host", source = "mpi", accumulate = "native",
+    ops = { "allgather", "alltoall" }, ompi_algorithms = { allgather = 2, alltoall = 3 },
+    mark = "BR", colour = "#ddcc77", hatched = true,
+    help = "Open MPI, coll/tuned: log2(TP) exchanges of ever larger messages" },
+  { name = "MPI_PAIRWISE", backend = "host", source = "mpi", accumulate = "native",
+    ops = { "alltoall", "alltoallv" }, ompi_algorithms = { alltoall = 2, alltoallv = 2 },
+    mark = "PW", colour = "#999933", hatched = true,
+    help = "Open MPI, coll/tuned: one pair of ranks after another" },
+  { name = "MPI_RECURSIVE_HALVING", backend = "host", source = "mpi", accumulate = "native",
+    ops = { "reducescatter" }, ompi_algorithms = { reducescatter = 3 },
+    mark = "RH", colour = "#999933", hatched = true,
+    help = "Open MPI, coll/tuned: log2(TP) exchanges of ever smaller messages" },
+  { name = "MPI_PIPELINE", backend = "host", source = "mpi", accumulate = "native",
+    ops = { "broadcast" }, ompi_algorithms = { broadcast = 3 },
+    mark = "PL", colour = "#ddcc77", hatched = true,
+    help = "Open MPI, coll/tuned: segments from one rank to the next" },
+  { name = "MPI_BINOMIAL", backend = "host", source = "mpi", accumulate = "native",
+    ops = { "broadcast" }, ompi_algorithms = { broadcast = 6 },
+    mark = "BI", colour = "#882255", hatched = true,
+    help = "Open MPI, coll/tuned: down a binomial tree" },
   { name = "MPICH_RECURSIVE_DOUBLING", backend = "host", source = "mpi", accumulate = "native",
     optional = true,
     mpich_algorithm = "recursive_doubling",
@@ -239,12 +289,18 @@ function lists.names(kind)
   return names
 end
 
+-- Whether a strategy does this op.
+function lists.does(strategy, op)
+  if strategy.ops then return lists.contains(strategy.ops, op) end
+  return op == "allreduce" or op == "gemm_allreduce"
+end
+
 -- The names of the strategies that a backend runs and a table may choose, in order; none: there is no such
--- backend yet. `usual`: without those that are optional.
-function lists.strategies_of(backend, usual)
+-- backend yet. `usual`: without those that are optional. `op`: only those that do it.
+function lists.strategies_of(backend, usual, op)
   local names = {}
   for _, row in ipairs(lists.strategies) do
-    local left_out = row.candidate == false or usual and row.optional
+    local left_out = row.candidate == false or usual and row.optional or op and not lists.does(row, op)
     if row.backend == backend and not left_out then names[#names + 1] = row.name end
   end
   return names

@@ -121,6 +121,7 @@ local function cells_of(wanted)
   for _, tp in ipairs(wanted and wanted.tp or {}) do
     for _, dtype in ipairs(wanted.dtypes) do
       cells[#cells + 1] = { world_size = tp, dtype = dtype, op = wanted.table.op, mode = wanted.table.mode,
+        splits = wanted.splits,
         fusions = wanted.fusions, hidden_sizes = wanted.hidden_sizes, num_tokens = wanted.num_tokens }
     end
   end
@@ -304,7 +305,9 @@ end
 local function find_blocks(table_of, axes)
   local exact, unknown, sizes = {}, {}, {}
   for index, block in ipairs(table_of:blocks()) do
-    if block.dtype == axes.dtype and block.op == axes.op and has_winner(table_of, index, block) then
+    local has_shapes = not block.sizes_only and not block.splits -- what formats have an axis for
+    local is_meant = has_shapes and block.dtype == axes.dtype and block.op == axes.op
+    if is_meant and has_winner(table_of, index, block) then
       block.index = index
       if block.mode == axes.mode then
         exact[block.world_size] = block

@@ -41,13 +41,15 @@ end
 function plan.key(record)
   local parts = {}
   for i, axis in ipairs(axes) do parts[i] = tostring(record[axis.name]) end
+  parts[#parts + 1] = record.splits -- of an alltoallv alone
   return table.concat(parts, " ")
 end
 
 -- The fields of a cell with a strategy and `extra` beside them: what rows and lines of `no_time` start from.
 function plan.record(cell, strategy, extra)
   local record = { world_size = cell.world_size, dtype = cell.dtype, op = cell.op, mode = cell.mode,
-    fusion = cell.fusion, hidden_size = cell.hidden_size, num_tokens = cell.num_tokens, strategy = strategy }
+    fusion = cell.fusion, hidden_size = cell.hidden_size, num_tokens = cell.num_tokens, strategy = strategy,
+    splits = cell.splits }
   for key, value in pairs(extra or {}) do record[key] = value end
   return record
 end
@@ -75,7 +77,7 @@ function plan.cells(spec, world_size)
       for _, hidden_size in ipairs(spec.hidden_sizes) do
         for _, num_tokens in ipairs(spec.num_tokens) do
           local cell = { world_size = world_size, dtype = dtype, op = spec.table.op, mode = spec.table.mode,
-            fusion = fusion, hidden_size = hidden_size, num_tokens = num_tokens,
+            fusion = fusion, hidden_size = hidden_size, num_tokens = num_tokens, splits = spec.splits,
             size = hidden_size * num_tokens * bytes }
           cell.skip = limit_reason(spec, cell)
           cells[#cells + 1] = cell

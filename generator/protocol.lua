@@ -40,13 +40,15 @@ local function seed_of(cell) return tonumber(system.hash(plan.key(plan.record(ce
 -- The request to measure `strategies` in `cell`. `limits` has min_samples, max_samples, cell_us and
 -- precision.
 function protocol.request(id, cell, strategies, limits)
-  return protocol.line("measure", {
+  local fields = {
     { "id", id }, { "op", cell.op }, { "dtype", cell.dtype }, { "fusion", cell.fusion },
     { "hidden_size", cell.hidden_size }, { "num_tokens", cell.num_tokens }, { "mode", cell.mode },
     { "min_samples", limits.min_samples }, { "max_samples", limits.max_samples },
     { "budget_us", limits.cell_us }, { "precision", limits.precision }, { "seed", seed_of(cell) },
     { "strategies", table.concat(strategies, ",") },
-  })
+  }
+  if cell.splits then table.insert(fields, 3, { "splits", cell.splits }) end
+  return protocol.line("measure", fields)
 end
 
 -- What a row has beside its cell and strategy. `least`: no number may be below; `above`: each has to be

@@ -43,6 +43,7 @@ const struct column_name rows_columns[COLUMNS] = {
     [COLUMN_PLACEMENT] = {"placement", NULL, "placement", false, true},
     [COLUMN_LAUNCHES] = {"launches (us)", NULL, "launches", false, true},
     [COLUMN_BITS] = {"bits", NULL, "bits", false, true},
+    [COLUMN_SPLITS] = {"splits", NULL, "splits", false, true},
 };
 
 // Columns that say nothing new: of the --benchmark mode, and of generation B.
@@ -59,6 +60,28 @@ const struct row_detail rows_no_detail = {
     .skew_us = NAN,
     .bound_us = NAN,
 };
+
+char *splits_print(char *out, uint64_t splits) {
+    for (const char *begin = out; splits != 0; splits >>= 4) {
+        if (out != begin) *out++ = ':';
+        out = number_print_unsigned(out, splits & 15);
+    }
+    return out;
+}
+
+bool splits_parse(const char *begin, const char *end, uint64_t *splits) {
+    *splits = 0;
+    for (unsigned shift = 0; begin < end; shift += 4) {
+        const char *colon = memchr(begin, ':', (size_t)(end - begin));
+        const char *stop = colon == NULL ? end : colon;
+        uint64_t weight;
+        if (shift == 64 || !number_parse_unsigned(begin, stop, 15, &weight) || weight == 0) return false;
+        *splits |= weight << shift;
+        if (colon != NULL && colon + 1 == end) return false;
+        begin = stop + 1;
+    }
+    return true;
+}
 
 double *rows_detail_number(struct row_detail *detail, enum column column) {
     switch (column) {
@@ -250,6 +273,7 @@ struct parser {
     const char *previous;
     size_t previous_length;
     size_t cell_end[MAX_COLUMNS];
+    bool no_tokens, no_hidden_size; // empty
     struct row row;
     struct row_detail detail;
 };
@@ -361,10 +385,14 @@ static bool parse_cell(struct parser *parser, enum column column, const struct c
         return true;
     case COLUMN_SIZE: return parse_count(parser, column, cell, INT64_MAX, &parser->row.size_bytes);
     case COLUMN_NUM_TOKENS:
+        parser->no_tokens = empty;
+        if (empty) return true;
         if (!parse_count(parser, column, cell, INT32_MAX, &count)) return false;
         key->num_tokens = (uint32_t)count;
         return true;
     case COLUMN_HIDDEN_SIZE:
+        parser->no_hidden_size = empty;
+        if (empty) return true;
         if (!parse_count(parser, column, cell, INT32_MAX, &count)) return false;
         key->hidden_size = (uint32_t)count;
         return true;
@@ -388,6 +416,10 @@ static bool parse_cell(struct parser *parser, enum column column, const struct c
     case COLUMN_SHAPE: return parse_shape(parser, cell);
     case COLUMN_LAUNCHES: return parse_launches(parser, cell);
     case COLUMN_BITS: return parse_bits(parser, cell);
+    case COLUMN_SPLITS:
+        if (splits_parse(cell->begin, cell->end, &key->splits)) return true;
+        return fail_cell(parser, column, cell,
+                         "weights from 1 to 15 such as 3:1, or nothing, would be right");
     case COLUMN_IGNORED: return true;
     default: return parse_detail(parser, column, cell);
     }
@@ -406,10 +438,27 @@ static size_t common_prefix(const char *a, const char *b, size_t limit) {
     return length;
 }
 
+// A size without tokens and hidden size.
+static bool complete_shape(struct parser *parser) {
+    struct row *row = &parser->row;
+    if (!parser->no_tokens && !parser->no_hidden_size) return true;
+    if (parser->no_tokens != parser->no_hidden_size || row->size_bytes >= HIDDEN_SIZE_NONE) {
+        return problem_set(
+            parser->problem,
+            "%s:%zu: num_tokens and hidden_size are whole numbers above 0, or both empty, for a "
+            "size below 4 GiB",
+            parser->piece->source->path, parser->line);
+    }
+    row->key.hidden_size = HIDDEN_SIZE_NONE;
+    row->key.num_tokens = (uint32_t)row->size_bytes;
+    return true;
+}
+
 // What holds of a row as a whole.
 static bool check_row(struct parser *parser) {
     const struct source *source = parser->piece->source;
     const struct row *row = &parser->row;
+    if (!complete_shape(parser)) return false;
     if (source->world_size != 0 && row->key.world_size != source->world_size) {
         return problem_set(
             parser->problem,

@@ -12,8 +12,13 @@
 #include "file.h"
 #include "names.h"
 
+// A row that tells a size alone, without tokens and hidden size: they are empty in files. In memory its
+// hidden size is this, and its tokens are its bytes.
+#define HIDDEN_SIZE_NONE UINT32_MAX
+
 // What a table has one choice for. Names are indices into the lists.
 struct cell_key {
+    uint64_t splits; // of an alltoallv: weights of the destinations, four bits each, first lowest; 0: none
     uint32_t hidden_size, num_tokens;
     uint16_t world_size;
     uint8_t dtype, op, mode, fusion;
@@ -21,7 +26,8 @@ struct cell_key {
 
 static inline bool cell_key_equal(const struct cell_key *a, const struct cell_key *b) {
     return a->num_tokens == b->num_tokens && a->hidden_size == b->hidden_size && a->fusion == b->fusion &&
-           a->world_size == b->world_size && a->dtype == b->dtype && a->op == b->op && a->mode == b->mode;
+           a->world_size == b->world_size && a->dtype == b->dtype && a->op == b->op && a->mode == b->mode &&
+           a->splits == b->splits;
 }
 
 struct row {
@@ -96,6 +102,7 @@ enum column {
     COLUMN_PLACEMENT,
     COLUMN_LAUNCHES,
     COLUMN_BITS,
+    COLUMN_SPLITS, // only in files that have any
     COLUMNS,
     COLUMN_IGNORED = COLUMNS,
     COLUMN_SHAPE, // generation B: num_tokens and hidden_size as 16x4096
@@ -109,6 +116,11 @@ struct column_name {
     bool ours; // only gentables writes it
 };
 extern const struct column_name rows_columns[COLUMNS];
+
+// Splits as text, such as 3:1, and back; nothing is 0. False: it is none.
+enum { SPLITS_TEXT_SIZE = 16 * 3 };
+char *splits_print(char *out, uint64_t splits);
+bool splits_parse(const char *begin, const char *end, uint64_t *splits);
 
 // The double of `detail` that stands in this column (COLUMN_LOW to COLUMN_BOUND), or NULL.
 double *rows_detail_number(struct row_detail *detail, enum column column);

@@ -178,14 +178,33 @@ static void push_bits(lua_State *lua, uint64_t bits) {
     }
 }
 
+// Tokens or hidden size; nil for a size without them.
+static void push_shape(lua_State *lua, const struct row *row, uint32_t value) {
+    if (row->key.hidden_size == HIDDEN_SIZE_NONE) {
+        lua_pushnil(lua);
+    } else {
+        lua_pushinteger(lua, value);
+    }
+}
+
+static void push_splits(lua_State *lua, uint64_t splits) {
+    char text[SPLITS_TEXT_SIZE];
+    if (splits == 0) {
+        lua_pushnil(lua);
+    } else {
+        lua_pushlstring(lua, text, (size_t)(splits_print(text, splits) - text));
+    }
+}
+
 static void push_number(lua_State *lua, enum column column, const struct row *row,
                         struct row_detail *detail) {
     const double *value = column == COLUMN_TIME ? &row->time_us : rows_detail_number(detail, column);
     switch (column) {
     case COLUMN_WORLD_SIZE: lua_pushinteger(lua, row->key.world_size); return;
     case COLUMN_SIZE: lua_pushinteger(lua, (lua_Integer)row->size_bytes); return;
-    case COLUMN_NUM_TOKENS: lua_pushinteger(lua, row->key.num_tokens); return;
-    case COLUMN_HIDDEN_SIZE: lua_pushinteger(lua, row->key.hidden_size); return;
+    case COLUMN_NUM_TOKENS: push_shape(lua, row, row->key.num_tokens); return;
+    case COLUMN_HIDDEN_SIZE: push_shape(lua, row, row->key.hidden_size); return;
+    case COLUMN_SPLITS: push_splits(lua, row->key.splits); return;
     case COLUMN_SAMPLES:
         if (detail->samples == 0) break;
         lua_pushinteger(lua, detail->samples);
@@ -245,6 +264,28 @@ static bool take_bits(lua_State *lua, struct row_detail *detail) {
     return number_parse_hex(text, text + length, &detail->bits);
 }
 
+static bool take_splits(lua_State *lua, struct row *row) {
+    size_t length = 0;
+    const char *text = lua_tolstring(lua, -1, &length);
+    return splits_parse(text, text + length, &row->key.splits);
+}
+
+// Tokens or hidden size, on top of the stack; nil: 0.
+static bool take_shape(lua_State *lua, uint32_t *value) {
+    lua_Integer whole = lua_tointeger(lua, -1);
+    *value = (uint32_t)whole;
+    return lua_isnil(lua, -1) || (whole > 0 && whole <= INT32_MAX);
+}
+
+// A size without tokens and hidden size is known by its bytes. False: one of them is there.
+static bool complete_shape(struct row *row) {
+    if (row->key.num_tokens != 0 && row->key.hidden_size != 0) return true;
+    if (row->key.num_tokens != 0 || row->key.hidden_size != 0) return false;
+    row->key.hidden_size = HIDDEN_SIZE_NONE;
+    row->key.num_tokens = (uint32_t)row->size_bytes;
+    return row->size_bytes < HIDDEN_SIZE_NONE;
+}
+
 // Takes record[key], on top of the stack, into the row. False: it is not what such a row holds.
 static bool take_value(lua_State *lua, enum column column, const struct lists *lists, struct row *row,
                        struct row_detail *detail) {
@@ -270,8 +311,9 @@ static bool take_value(lua_State *lua, enum column column, const struct lists *l
     case COLUMN_TIME: row->time_us = number; return is_number && isfinite(number) && number > 0;
     case COLUMN_SAMPLES: detail->samples = (uint32_t)whole; return whole >= 0 && whole <= UINT32_MAX;
     case COLUMN_WORLD_SIZE: row->key.world_size = (uint16_t)whole; return whole > 0 && whole <= UINT16_MAX;
-    case COLUMN_NUM_TOKENS: row->key.num_tokens = (uint32_t)whole; return whole > 0 && whole <= INT32_MAX;
-    case COLUMN_HIDDEN_SIZE: row->key.hidden_size = (uint32_t)whole; return whole > 0 && whole <= INT32_MAX;
+    case COLUMN_NUM_TOKENS: return take_shape(lua, &row->key.num_tokens);
+    case COLUMN_HIDDEN_SIZE: return take_shape(lua, &row->key.hidden_size);
+    case COLUMN_SPLITS: return take_splits(lua, row);
     default: row->size_bytes = (uint64_t)whole; return whole > 0;
     }
 }
@@ -297,6 +339,10 @@ static bool take_records(lua_State *lua, int index, const char *path, struct pro
                                    rows->count + 1, rows_columns[column].key, luaL_tolstring(lua, -1, NULL));
             }
             lua_pop(lua, 1);
+        }
+        if (!complete_shape(row)) {
+            return problem_set(problem, "%s: row %zu cannot be written: it has tokens or a hidden size alone",
+                               path, rows->count + 1);
         }
         lua_pop(lua, 1);
     }

@@ -12,8 +12,10 @@ const struct rows *rows_check(lua_State *lua, int index);
 
 // What tells slices of rows apart.
 struct slice_key {
+    uint64_t splits;
     uint16_t world_size;
     uint8_t dtype, op, mode, fusion;
+    bool sizes_only; // no tokens and hidden sizes
 };
 struct slice_key slice_key_of(const struct row *row);
 bool slice_key_equal(struct slice_key a, struct slice_key b);

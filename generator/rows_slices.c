@@ -1,12 +1,11 @@
 // Rows by columns, for Lua: what pictures and pages show is a slice of one TP size, dtype, op, mode and
 // fusion, and a Lua table for each of half a million rows would take half a gigabyte.
 //
-// - rows:slices() gives { { world_size =, dtype =, op =, mode =, fusion =, count = rows }... } in the order
-//   in which they begin.
-// - rows:slice({ world_size =, dtype =, op =, mode =, fusion = } [, names]) gives { count =, and lists of
-//   that length: num_tokens, hidden_size, size, strategy, placement, accumulate, samples, time_us, low_us,
-//   high_us, min_us, p95_us, p99_us, skew_us, bound_us, or those that are named }; false stands where a row
-//   does not say.
+// - rows:slices() gives { { world_size =, dtype =, op =, mode =, fusion =, splits =, sizes_only =,
+//   count = rows }... } in the order in which they begin.
+// - rows:slice(one of these [, names]) gives { count =, and lists of that length: num_tokens, hidden_size,
+//   size, strategy, placement, accumulate, samples, time_us, low_us, high_us, min_us, p95_us, p99_us,
+//   skew_us, bound_us, or those that are named }; false stands where a row does not say.
 #include <lauxlib.h>
 #include <lua.h>
 #include <math.h>
@@ -16,13 +15,19 @@
 #include "rows_lua.h"
 
 struct slice_key slice_key_of(const struct row *row) {
-    return (struct slice_key){row->key.world_size, row->key.dtype, row->key.op, row->key.mode,
-                              row->key.fusion};
+    const struct cell_key *key = &row->key;
+    return (struct slice_key){key->splits,
+                              key->world_size,
+                              key->dtype,
+                              key->op,
+                              key->mode,
+                              key->fusion,
+                              key->hidden_size == HIDDEN_SIZE_NONE};
 }
 
 bool slice_key_equal(struct slice_key a, struct slice_key b) {
     return a.world_size == b.world_size && a.dtype == b.dtype && a.op == b.op && a.mode == b.mode &&
-           a.fusion == b.fusion;
+           a.fusion == b.fusion && a.splits == b.splits && a.sizes_only == b.sizes_only;
 }
 
 static void set_name(lua_State *lua, const char *field, const struct names *names, uint8_t index) {
@@ -38,6 +43,11 @@ static void push_slice(lua_State *lua, struct slice_key key, const struct lists 
     set_name(lua, "op", &lists->ops, key.op);
     set_name(lua, "mode", &lists->modes, key.mode);
     set_name(lua, "fusion", &lists->fusions, key.fusion);
+    char splits[SPLITS_TEXT_SIZE];
+    lua_pushlstring(lua, splits, (size_t)(splits_print(splits, key.splits) - splits));
+    lua_setfield(lua, -2, "splits");
+    lua_pushboolean(lua, key.sizes_only);
+    lua_setfield(lua, -2, "sizes_only");
 }
 
 int rows_lua_slices(lua_State *lua) {
@@ -91,6 +101,13 @@ struct slice_key slice_key_take(lua_State *lua) {
     key.op = take_name(lua, "op", &lists->ops);
     key.mode = take_name(lua, "mode", &lists->modes);
     key.fusion = take_name(lua, "fusion", &lists->fusions);
+    size_t length = 0;
+    lua_getfield(lua, 2, "splits");
+    const char *splits = lua_tolstring(lua, -1, &length);
+    if (!splits_parse(splits, splits + length, &key.splits)) luaL_error(lua, "%s is no splits", splits);
+    lua_getfield(lua, 2, "sizes_only");
+    key.sizes_only = lua_toboolean(lua, -1);
+    lua_pop(lua, 2);
     return key;
 }
 

@@ -7,7 +7,7 @@
 #include "rows.h"
 
 // The longest name in any list has to fit beside the numbers.
-enum { LINE_SIZE = (COLUMNS + LAUNCHES_MAX) * (NUMBER_TEXT_SIZE + 1) + 7 * UINT8_MAX };
+enum { LINE_SIZE = (COLUMNS + LAUNCHES_MAX) * (NUMBER_TEXT_SIZE + 1) + SPLITS_TEXT_SIZE + 7 * UINT8_MAX };
 
 static int compare_numbers(uint64_t a, uint64_t b) {
     return (a > b) - (a < b);
@@ -18,6 +18,7 @@ static int compare_rows(const struct row *a, const struct row *b) {
     if (order == 0) order = compare_numbers(a->key.dtype, b->key.dtype);
     if (order == 0) order = compare_numbers(a->key.op, b->key.op);
     if (order == 0) order = compare_numbers(a->key.mode, b->key.mode);
+    if (order == 0) order = compare_numbers(a->key.splits, b->key.splits);
     if (order == 0) order = compare_numbers(a->key.fusion, b->key.fusion);
     if (order == 0) order = compare_numbers(a->key.hidden_size, b->key.hidden_size);
     if (order == 0) order = compare_numbers(a->key.num_tokens, b->key.num_tokens);
@@ -50,8 +51,12 @@ static char *put_cell(char *out, enum column column, const struct row *row, stru
     case COLUMN_WORLD_SIZE: return number_print_unsigned(out, row->key.world_size);
     case COLUMN_DTYPE: return put_name(out, &lists->dtypes, row->key.dtype);
     case COLUMN_SIZE: return number_print_unsigned(out, row->size_bytes);
-    case COLUMN_NUM_TOKENS: return number_print_unsigned(out, row->key.num_tokens);
-    case COLUMN_HIDDEN_SIZE: return number_print_unsigned(out, row->key.hidden_size);
+    case COLUMN_NUM_TOKENS:
+        if (row->key.hidden_size == HIDDEN_SIZE_NONE) return out;
+        return number_print_unsigned(out, row->key.num_tokens);
+    case COLUMN_HIDDEN_SIZE:
+        if (row->key.hidden_size == HIDDEN_SIZE_NONE) return out;
+        return number_print_unsigned(out, row->key.hidden_size);
     case COLUMN_STRATEGY: return put_name(out, &lists->strategies, row->strategy);
     case COLUMN_FUSION: return put_name(out, &lists->fusions, row->key.fusion);
     case COLUMN_OP: return put_name(out, &lists->ops, row->key.op);
@@ -62,18 +67,27 @@ static char *put_cell(char *out, enum column column, const struct row *row, stru
     case COLUMN_PLACEMENT: return put_name(out, &lists->placements, row->placement);
     case COLUMN_LAUNCHES: return put_launches(out, &detail);
     case COLUMN_BITS: return detail.bits == 0 ? out : number_print_hex(out, detail.bits);
+    case COLUMN_SPLITS: return splits_print(out, row->key.splits);
     default: break;
     }
     double value = *rows_detail_number(&detail, column);
     return isnan(value) ? out : number_print_fixed4(out, value);
 }
 
-static char *put_header(char *out) {
-    for (enum column column = 0; column < COLUMNS; column++) {
+// How many columns the file has: the last one only where any row needs it.
+static enum column columns_of(const struct rows *rows) {
+    for (size_t i = 0; i < rows->count; i++) {
+        if (rows->row[i].key.splits != 0) return COLUMNS;
+    }
+    return COLUMN_SPLITS;
+}
+
+static char *put_header(char *out, enum column columns) {
+    for (enum column column = 0; column < columns; column++) {
         size_t length = strlen(rows_columns[column].name);
         memcpy(out, rows_columns[column].name, length);
         out += length;
-        *out++ = column + 1 < COLUMNS ? ',' : '\n';
+        *out++ = column + 1 < columns ? ',' : '\n';
     }
     return out;
 }
@@ -113,12 +127,13 @@ char *rows_text(const struct rows *rows, const struct lists *lists, size_t *size
     }
     for (size_t i = 0; i < rows->count; i++) order[i] = i;
     qsort_r(order, rows->count, sizeof *order, compare_indices, (void *)rows);
-    out = put_header(out);
+    enum column columns = columns_of(rows);
+    out = put_header(out, columns);
     for (size_t i = 0; i < rows->count; i++) {
         const struct row_detail *detail = rows->detail == NULL ? &rows_no_detail : &rows->detail[order[i]];
-        for (enum column column = 0; column < COLUMNS; column++) {
+        for (enum column column = 0; column < columns; column++) {
             out = put_cell(out, column, &rows->row[order[i]], *detail, lists);
-            *out++ = column + 1 < COLUMNS ? ',' : '\n';
+            *out++ = column + 1 < columns ? ',' : '\n';
         }
     }
     bool single = refuse_twice(rows, order, lists, problem);

@@ -166,7 +166,22 @@ local function check_choice(source, key, value)
   return value
 end
 
+-- Weights of the destinations of an alltoallv.
+local function check_splits(source, key, value)
+  local count = 0
+  for weight in (tostring(value) .. ":"):gmatch("([^:]*):") do
+    local number = weight:find("^%d+$") and math.tointeger(tonumber(weight))
+    count = count + 1
+    if not number or number < 1 or number > 15 or count > 16 then
+      reject(source, key, "splits is %s; up to 16 weights from 1 to 15 such as \"3:1\" would be right",
+        tostring(value))
+    end
+  end
+  return value
+end
+
 local keys = {
+  splits = check_splits,
   arch = check_arch,
   tp = integers(2, 16),
   dtypes = names("dtypes"),
@@ -225,12 +240,17 @@ end
 
 local function fill_in(source, found)
   found.dtypes = found.dtypes or { spec.default_table.dtype }
-  found.fusions = found.fusions or lists.names("fusions")
-  found.strategies = found.strategies or lists.strategies_of(lists.arch(found.arch).backend, true)
   found.limits = found.limits or check_limits(source, "limits", {})
   local default = spec.default_table
   local usual = lists.contains(found.dtypes, default.dtype) and default.dtype or found.dtypes[1]
   found.table = full_table(found.table, usual)
+  found.fusions = found.fusions or
+    (found.table.op == spec.default_table.op and lists.names("fusions") or { "NONE" })
+  found.strategies = found.strategies or
+    lists.strategies_of(lists.arch(found.arch).backend, true, found.table.op)
+  if (found.splits ~= nil) ~= (lists.find("ops", found.table.op).splits == true) then
+    reject(source, "splits", "an alltoallv needs splits, such as splits = \"3:1\", and no other op has them")
+  end
   if not lists.contains(found.dtypes, found.table.dtype) then
     reject(source, "dtype", "table.dtype is %s, which is not among dtypes", found.table.dtype)
   end
@@ -264,7 +284,7 @@ end
 -- Raises unless the backend of the spec's arch can measure what the spec asks for.
 local function check_measurable(found, source)
   local backend = lists.arch(found.arch).backend
-  local known = lists.strategies_of(backend)
+  local known = lists.strategies_of(backend, false, found.table.op)
   if #known == 0 then
     reject(source, "arch", "%s is measured by the backend %s, which this gentables has not; %s", found.arch,
       backend, "rows of other tools need no sweep")

@@ -13,6 +13,8 @@
 static const char table_header[] =
     "arch,world_size,fusion,dtype,op,mode,hidden_size,num_tokens,strategy,time (us),"
     "runner_up,margin,confidence,regret,basis";
+// Beside these, in tables that have sizes without tokens and hidden size, or splits.
+static const char more_header[] = ",size,splits";
 // What a choice rests on: the cell's own shape was measured, or follows from shapes around it.
 static const char measured[] = "measured", derived[] = "derived";
 static const char unmeasured[] = "unmeasured";
@@ -51,7 +53,7 @@ static char *put_share(char *out, double share) {
 
 // The cell's own fields, from the strategy on.
 static char *put_cell(char *out, const struct cell *cell, const struct lists *lists) {
-    static const char nothing_else[] = ",,,,,,\n";
+    static const char nothing_else[] = ",,,,,,";
     if (cell->strategy == NAME_NONE) {
         out = put(out, unmeasured, strlen(unmeasured));
         return put(out, nothing_else, strlen(nothing_else));
@@ -73,8 +75,34 @@ static char *put_cell(char *out, const struct cell *cell, const struct lists *li
     } else if (!isnan(cell->time_us)) { // a table of another program tells no times
         out = put(out, measured, strlen(measured));
     }
-    *out++ = '\n';
     return out;
+}
+
+static bool block_needs_more(const struct grid_block *block) {
+    return block->has_no_shape || block->splits != 0;
+}
+
+static bool needs_more(const struct table *table) {
+    for (size_t i = 0; i < table->grid.block_count; i++) {
+        if (block_needs_more(&table->grid.blocks[i])) return true;
+    }
+    return false;
+}
+
+// Tokens and hidden size, each with a comma; nothing but the commas of a size without them.
+static char *put_shape(char *out, const struct grid_block *block, uint32_t hidden_size, uint32_t tokens) {
+    if (!block->has_no_shape) out = number_print_unsigned(out, hidden_size);
+    *out++ = ',';
+    if (!block->has_no_shape) out = number_print_unsigned(out, tokens);
+    *out++ = ',';
+    return out;
+}
+
+static char *put_more(char *out, const struct grid_block *block, uint32_t size_bytes) {
+    *out++ = ',';
+    if (block->has_no_shape) out = number_print_unsigned(out, size_bytes);
+    *out++ = ',';
+    return splits_print(out, block->splits);
 }
 
 // What all cells of a block and fusion begin with. Returns its length.
@@ -93,7 +121,7 @@ static size_t put_block(char *out, const char *arch, const struct grid_block *bl
 }
 
 static char *put_cells(char *out, const struct table *table, const struct grid_block *block, const char *arch,
-                       size_t fusion, const struct lists *lists) {
+                       size_t fusion, const struct lists *lists, bool more) {
     char beginning[8 * UINT8_MAX];
     size_t length = put_block(beginning, arch, block, fusion, lists);
     const struct cell *cell =
@@ -101,11 +129,10 @@ static char *put_cells(char *out, const struct table *table, const struct grid_b
     for (size_t h = 0; h < block->hidden_sizes.count; h++) {
         for (size_t t = 0; t < block->num_tokens.count; t++) {
             out = put(out, beginning, length);
-            out = number_print_unsigned(out, block->hidden_sizes.value[h]);
-            *out++ = ',';
-            out = number_print_unsigned(out, block->num_tokens.value[t]);
-            *out++ = ',';
+            out = put_shape(out, block, block->hidden_sizes.value[h], block->num_tokens.value[t]);
             out = put_cell(out, cell++, lists);
+            if (more) out = put_more(out, block, block->num_tokens.value[t]);
+            *out++ = '\n';
         }
     }
     return out;
@@ -120,19 +147,21 @@ static size_t longest_name(const struct names *names) {
 }
 
 char *table_text(const struct table *table, const char *arch, const struct lists *lists, size_t *size) {
-    enum { NUMBERS_IN_A_LINE = 7 };
+    enum { NUMBERS_IN_A_LINE = 8 };
+    bool more = needs_more(table);
     size_t line = strlen(arch) + longest_name(&lists->fusions) + longest_name(&lists->dtypes) +
                   longest_name(&lists->ops) + longest_name(&lists->modes) +
                   2 * longest_name(&lists->strategies) + NUMBERS_IN_A_LINE * NUMBER_TEXT_SIZE +
-                  sizeof table_header;
+                  sizeof table_header + SPLITS_TEXT_SIZE;
     char *text = large_allocate((table->grid.cell_count + 1) * line), *out = text;
     if (text == NULL) return NULL;
     out = put(out, table_header, strlen(table_header));
+    if (more) out = put(out, more_header, strlen(more_header));
     *out++ = '\n';
     for (size_t i = 0; i < table->grid.block_count; i++) {
         const struct grid_block *block = &table->grid.blocks[i];
         for (size_t fusion = 0; fusion < block->fusion_count; fusion++) {
-            out = put_cells(out, table, block, arch, fusion, lists);
+            out = put_cells(out, table, block, arch, fusion, lists, more);
         }
     }
     *size = (size_t)(out - text);
@@ -157,6 +186,8 @@ enum table_column {
     TABLE_CONFIDENCE,
     TABLE_REGRET,
     TABLE_BASIS,
+    TABLE_SIZE,
+    TABLE_SPLITS,
     TABLE_COLUMNS,
 };
 
@@ -211,6 +242,18 @@ static bool take_arch(struct table_reader *reader, const struct csv_text *cell) 
     return strlen(reader->arch) == length && memcmp(reader->arch, cell->begin, length) == 0;
 }
 
+// Tokens and hidden size, or neither and a size.
+static bool take_shape(const struct csv_text *cells, struct cell_key *key) {
+    const struct csv_text *hidden_size = &cells[TABLE_HIDDEN_SIZE], *tokens = &cells[TABLE_NUM_TOKENS];
+    const struct csv_text *size = &cells[TABLE_SIZE];
+    if (hidden_size->begin != hidden_size->end || tokens->begin != tokens->end) {
+        return take_count(hidden_size, INT32_MAX, &key->hidden_size) &&
+               take_count(tokens, INT32_MAX, &key->num_tokens);
+    }
+    key->hidden_size = HIDDEN_SIZE_NONE;
+    return take_count(size, HIDDEN_SIZE_NONE - 1, &key->num_tokens);
+}
+
 static bool take_cells(struct table_reader *reader, const struct csv_text *cells, struct table_line *line) {
     const struct lists *lists = reader->lists;
     const struct csv_text *strategy = &cells[TABLE_STRATEGY], *runner_up = &cells[TABLE_RUNNER_UP];
@@ -218,9 +261,7 @@ static bool take_cells(struct table_reader *reader, const struct csv_text *cells
     line->cell = table_unmeasured;
     if (!take_arch(reader, &cells[TABLE_ARCH]))
         return fail_at(reader, "another arch; one table is of one arch");
-    bool ok = take_count(&cells[TABLE_WORLD_SIZE], UINT16_MAX, &world_size) &&
-              take_count(&cells[TABLE_HIDDEN_SIZE], INT32_MAX, &line->key.hidden_size) &&
-              take_count(&cells[TABLE_NUM_TOKENS], INT32_MAX, &line->key.num_tokens);
+    bool ok = take_count(&cells[TABLE_WORLD_SIZE], UINT16_MAX, &world_size) && take_shape(cells, &line->key);
     if (!ok) return fail_at(reader, "world_size, hidden_size and num_tokens are whole numbers above 0");
     line->key.world_size = (uint16_t)world_size;
     ok = take_name(&cells[TABLE_FUSION], &lists->fusions, &line->key.fusion) &&
@@ -228,6 +269,9 @@ static bool take_cells(struct table_reader *reader, const struct csv_text *cells
          take_name(&cells[TABLE_OP], &lists->ops, &line->key.op) &&
          take_name(&cells[TABLE_MODE], &lists->modes, &line->key.mode);
     if (!ok) return fail_at(reader, "unknown fusion, dtype, op or mode");
+    if (!splits_parse(cells[TABLE_SPLITS].begin, cells[TABLE_SPLITS].end, &line->key.splits)) {
+        return fail_at(reader, "splits are weights from 1 to 15 such as 3:1");
+    }
     if (equals(strategy, unmeasured)) return true;
     if (!take_name(strategy, &lists->strategies, &line->cell.strategy))
         return fail_at(reader, "unknown strategy");
@@ -257,17 +301,29 @@ static bool take_line(struct table_reader *reader, const struct csv_text *text, 
     return take_cells(reader, cells, line);
 }
 
+// Tables of version 0.1.0 have no basis; most have no sizes alone, and no splits.
+static bool read_table_header(struct table_reader *reader, const struct csv_text *line) {
+    size_t length = (size_t)(line->end - line->begin), usual = strlen(table_header);
+    size_t more = usual + strlen(more_header);
+    if (length == usual - strlen(",basis")) {
+        reader->columns = TABLE_BASIS;
+    } else if (length == usual) {
+        reader->columns = TABLE_SIZE;
+    } else if (length == more && memcmp(line->begin + usual, more_header, strlen(more_header)) == 0) {
+        reader->columns = TABLE_COLUMNS;
+    } else {
+        return false;
+    }
+    return memcmp(line->begin, table_header, length < usual ? length : usual) == 0;
+}
+
 static bool read_lines(struct table_reader *reader, struct csv_text text) {
     struct csv_text line;
     struct problem detail;
     reader->line_number = 1;
     if (!csv_begin(&text, &detail)) return fail_at(reader, detail.text);
     bool there = csv_line(&text, &line);
-    // Tables of version 0.1.0 have no basis.
-    size_t length = there ? (size_t)(line.end - line.begin) : 0;
-    bool is_old = length == strlen(table_header) - strlen(",basis");
-    reader->columns = is_old ? TABLE_BASIS : TABLE_COLUMNS;
-    if (!(length == strlen(table_header) || is_old) || memcmp(line.begin, table_header, length) != 0) {
+    if (!there || !read_table_header(reader, &line)) {
         return problem_set(reader->problem, "%s:1: is no table; it would begin with %s", reader->path,
                            table_header);
     }

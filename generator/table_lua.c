@@ -16,7 +16,7 @@
 //   choice in both.
 // - table:text(arch) gives the CSV.
 // - table:blocks() gives a list of { world_size =, dtype =, op =, mode =, fusions = {}, hidden_sizes = {},
-//   num_tokens = {} }.
+//   num_tokens = {}, splits (nil: none), sizes_only (bytes in place of num_tokens, and no hidden size) }.
 // - table:winners(block, fusion, hidden) gives the winners of a row of cells, as places in lists.strategies;
 //   0: unmeasured.
 // - table:segments(block, fusion, hidden) gives the runs of cells with the same winner in such a row, { {
@@ -91,9 +91,21 @@ static uint8_t field_name(lua_State *lua, int index, const char *name, const str
     return pop_name(lua, names);
 }
 
-// world_size, dtype, op and mode of the table at `index`.
+// The splits of the table at `index`, or 0.
+static uint64_t field_splits(lua_State *lua, int index) {
+    size_t length = 0;
+    uint64_t splits;
+    lua_getfield(lua, index, "splits");
+    const char *text = lua_tolstring(lua, -1, &length);
+    if (!splits_parse(text, text + length, &splits)) luaL_error(lua, "%s is no splits", text);
+    lua_pop(lua, 1);
+    return splits;
+}
+
+// world_size, dtype, op, mode and splits of the table at `index`.
 static struct cell_key block_key(lua_State *lua, int index, const struct lists *lists) {
     return (struct cell_key){
+        .splits = field_splits(lua, index),
         .world_size = (uint16_t)field_integer(lua, index, "world_size"),
         .dtype = field_name(lua, index, "dtype", &lists->dtypes),
         .op = field_name(lua, index, "op", &lists->ops),
@@ -309,6 +321,14 @@ static void set_name(lua_State *lua, const char *field, const struct names *name
     lua_setfield(lua, -2, field);
 }
 
+// Absent where there are none.
+static void set_splits(lua_State *lua, uint64_t splits) {
+    char text[SPLITS_TEXT_SIZE];
+    if (splits == 0) return;
+    lua_pushlstring(lua, text, (size_t)(splits_print(text, splits) - text));
+    lua_setfield(lua, -2, "splits");
+}
+
 static int lua_blocks(lua_State *lua) {
     const struct table *table = check_table(lua);
     const struct lists *lists = lists_of(lua);
@@ -321,6 +341,9 @@ static int lua_blocks(lua_State *lua) {
         set_name(lua, "dtype", &lists->dtypes, block->dtype);
         set_name(lua, "op", &lists->ops, block->op);
         set_name(lua, "mode", &lists->modes, block->mode);
+        set_splits(lua, block->splits);
+        lua_pushboolean(lua, block->has_no_shape);
+        lua_setfield(lua, -2, "sizes_only");
         push_axis(lua, &block->hidden_sizes);
         lua_setfield(lua, -2, "hidden_sizes");
         push_axis(lua, &block->num_tokens);
@@ -481,6 +504,7 @@ static void compare_cell(lua_State *lua, struct difference *difference, const st
     set_name(lua, "dtype", &lists->dtypes, key->dtype);
     set_name(lua, "op", &lists->ops, key->op);
     set_name(lua, "mode", &lists->modes, key->mode);
+    set_splits(lua, key->splits);
     set_name(lua, "fusion", &lists->fusions, key->fusion);
     set_cell(lua, "old", old);
     set_cell(lua, "new", new);
@@ -496,7 +520,8 @@ static void compare_cells(lua_State *lua, struct difference *difference, const s
         const struct cell *cell = &table->cells[block->first_cell];
         size_t hidden_sizes = block->hidden_sizes.count, num_tokens = block->num_tokens.count;
         for (size_t at = 0; at < block->fusion_count * hidden_sizes * num_tokens; at++, cell++) {
-            struct cell_key key = {.world_size = block->world_size,
+            struct cell_key key = {.splits = block->splits,
+                                   .world_size = block->world_size,
                                    .dtype = block->dtype,
                                    .op = block->op,
                                    .mode = block->mode,

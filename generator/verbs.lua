@@ -11,6 +11,7 @@ local verbs = {}
 
 verbs.list = {
   { name = "sweep", help = "measure this machine: spec -> rows" },
+  { name = "tune", help = "any collective, anyone's implementation: which is best at which size" },
   { name = "generate", help = "rows -> table -> artifacts" },
   { name = "check", help = "say whether what is checked in is what the rows give" },
   { name = "diff", help = "what changed between two tables, what it costs, whether the data supports it" },

@@ -35,6 +35,7 @@ local function is_asked_for(spec, record)
   return lists.contains(spec.dtypes, record.dtype) and lists.contains(spec.fusions, record.fusion)
     and lists.contains(spec.strategies, record.strategy) and record.size <= spec.limits.message_bytes
     and record.op == spec.table.op and record.mode == spec.table.mode
+    and record.num_tokens and record.splits == spec.splits
     and is_within(spec.hidden_sizes, record.hidden_size) and is_within(spec.num_tokens, record.num_tokens)
 end
 

@@ -43,7 +43,7 @@ static inline void relax(void) {
 // ---- failure ------------------------------------------------------------------------------------
 
 // The first failure wins. It is told before anybody can see that there is one, and then ends the ranks.
-static void fail(const struct group *group, const char *text) {
+void group_fail(const struct group *group, const char *text) {
     uint32_t nobody = 0;
     if (!atomic_compare_exchange_strong(&group->control->failed_rank, &nobody, FAILURE_BEING_WRITTEN)) return;
     snprintf(group->control->failure, sizeof group->control->failure, "%s", text);
@@ -75,7 +75,7 @@ void group_blame(const struct group *group) {
     } else {
         snprintf(text, sizeof text, "%s; rank %d waited for %g s", culprit, group->rank, group->timeout_s);
     }
-    fail(group, text);
+    group_fail(group, text);
 }
 
 // ---- waiting ------------------------------------------------------------------------------------
@@ -95,7 +95,7 @@ bool group_poll(struct group *group, uint64_t *polls, uint64_t *since_ns) {
     if (!peers_alive(group)) {
         char culprit[FAILURE_SIZE];
         watch_culprit(group, group->rank, culprit, sizeof culprit);
-        fail(group, culprit);
+        group_fail(group, culprit);
         return false;
     }
     if ((double)(now - *since_ns) * 1e-9 < group->timeout_s) return true;

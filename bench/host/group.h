@@ -14,7 +14,7 @@
 #include "host/kernels.h"
 #include "host/watch.h"
 
-enum { CACHE_LINE = 64, MAX_BURST = 8, FAILURE_SIZE = 192 };
+enum { CACHE_LINE = 64, MAX_BURST = 8, PAGE_BYTES = 4096, FAILURE_SIZE = 192 };
 
 // A counter with a cache line to itself. Counters only grow, and wrap around.
 struct counter {
@@ -95,6 +95,9 @@ bool group_agree(struct group *group, uint64_t *value);
 // A deadline has passed: says in group_failure() who held this rank up. False: a failure stands there
 // already.
 void group_blame(const struct group *group);
+
+// Gives up for all ranks: their waits return false. The first text counts.
+void group_fail(const struct group *group, const char *text);
 
 // Why a wait returned false, which has been told on stderr; NULL: nothing failed.
 const char *group_failure(const struct group *group);

@@ -7,9 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "lists.h"
-
-enum { MAX_RANKS = 16 };
+#include "strategy.h"
 
 // One row that is ready to be normalised. Arrays hold `hidden_size` elements of the kernel's dtype.
 struct norm_row {

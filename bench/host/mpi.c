@@ -1,8 +1,8 @@
-// MPI: MPI_Allreduce, then a separate pass for the epilogue. One family of candidates: the library's own
-// decision, each allreduce algorithm of Open MPI's coll/tuned, and other components of its coll framework,
-// all in one process.
+// MPI: the library's own call for each op; an allreduce with an epilogue has a separate pass for that. One
+// family of candidates: the library's own decision, the algorithms of Open MPI's coll/tuned, and other
+// components of its coll framework, all in one process.
 //
-// An algorithm is chosen per communicator: coll/tuned reads coll_tuned_allreduce_algorithm when a
+// An algorithm is chosen per communicator: coll/tuned reads coll_tuned_OP_algorithm when a
 // communicator is made, so the control variable is written before MPI_Comm_dup and set back after it. That
 // works only if coll_tuned_use_dynamic_rules is 1 from the start. A component is preferred by the info key
 // ompi_comm_coll_preference, if its priority is at least 1 from the start; that it really took the
@@ -89,19 +89,39 @@ static int write_variable(MPI_T_cvar_handle handle, void *value) {
     return MPI_T_cvar_write(handle, value);
 }
 
-static int dup_with_algorithm(MPI_Comm from, int algorithm, MPI_Comm *comm, char reason[REASON_SIZE]) {
-    int dynamic = 0, none = 0;
+// Writes the variable of each op that this candidate forces; `back`: to the library's choice.
+static int force_algorithms(const struct candidate *candidate, bool back, char reason[REASON_SIZE]) {
+    for (int op = 0; op < OPS; op++) {
+        int algorithm = back ? 0 : candidate->ompi_algorithms[op];
+        char name[80];
+        snprintf(name, sizeof name, "coll_tuned_%s_algorithm", op_ompi_names[op]);
+        if (candidate->ompi_algorithms[op] == 0) continue;
+        if (control_variable(name, write_variable, &algorithm) == 0) continue;
+        snprintf(reason, REASON_SIZE, "this MPI has no %s %d", name, algorithm);
+        return -1;
+    }
+    return 0;
+}
+
+static int dup_with_algorithms(MPI_Comm from, const struct candidate *candidate, MPI_Comm *comm,
+                               char reason[REASON_SIZE]) {
+    int dynamic = 0;
+    char ignored[REASON_SIZE];
     if (control_variable("coll_tuned_use_dynamic_rules", read_variable, &dynamic) != 0 || !dynamic) {
         snprintf(reason, REASON_SIZE, "needs Open MPI with --mca coll_tuned_use_dynamic_rules 1");
         return -1;
     }
-    if (control_variable("coll_tuned_allreduce_algorithm", write_variable, &algorithm) != 0) {
-        snprintf(reason, REASON_SIZE, "this MPI has no coll_tuned_allreduce_algorithm %d", algorithm);
-        return -1;
+    int status = force_algorithms(candidate, false, reason);
+    if (status == 0) MPI_Comm_dup(from, comm);
+    force_algorithms(candidate, true, ignored);
+    return status;
+}
+
+static bool forces_algorithms(const struct candidate *candidate) {
+    for (int op = 0; op < OPS; op++) {
+        if (candidate->ompi_algorithms[op] != 0) return true;
     }
-    MPI_Comm_dup(from, comm);
-    control_variable("coll_tuned_allreduce_algorithm", write_variable, &none);
-    return 0;
+    return false;
 }
 
 // ---- another component --------------------------------------------------------------------------
@@ -184,8 +204,8 @@ static int mpi_setup(const struct candidate *candidate, struct group *group, voi
     mpi->group = group;
     op_kernels = group->kernels;
     int status = 0;
-    if (candidate->ompi_algorithm != 0) {
-        status = dup_with_algorithm(group->comm, candidate->ompi_algorithm, &mpi->comm, reason);
+    if (forces_algorithms(candidate)) {
+        status = dup_with_algorithms(group->comm, candidate, &mpi->comm, reason);
     } else if (candidate->ompi_component[0] != '\0') {
         status = dup_with_component(group, candidate->ompi_component, &mpi->comm, reason);
     } else if (candidate->mpich_algorithm[0] != '\0') {
@@ -222,14 +242,61 @@ static void *sum_buffer(struct mpi *mpi, const struct call *call) {
 static int sum_over_ranks(struct mpi *mpi, const struct call *call, void *sum) {
     int none = 0, count = (int)call_elements(call);
     if (mpi->algorithm_number > 0) MPI_T_cvar_write(mpi->algorithm, &mpi->algorithm_number);
-    int status =
-        MPI_Allreduce(call->input, sum, count, mpi->types[call->dtype], mpi->ops[call->dtype], mpi->comm);
+    const void *input = call->input == sum ? MPI_IN_PLACE : call->input;
+    int status = MPI_Allreduce(input, sum, count, mpi->types[call->dtype], mpi->ops[call->dtype], mpi->comm);
     if (mpi->algorithm_number > 0) MPI_T_cvar_write(mpi->algorithm, &none);
     return status == MPI_SUCCESS ? 0 : -1;
 }
 
+static int broadcast(const struct mpi *mpi, const struct call *call, MPI_Datatype type) {
+    size_t count = call->traffic->receive_elements;
+    bool is_root = mpi->group->rank == call->root;
+    void *buffer = is_root ? (void *)(uintptr_t)call->input : call->out; // the root's is only read
+    int status = MPI_Bcast(buffer, (int)count, type, call->root, mpi->comm);
+    if (is_root && buffer != call->out) memcpy(call->out, buffer, count * dtype_sizes_bytes[call->dtype]);
+    return status;
+}
+
+static int all_to_all_uneven(const struct mpi *mpi, const struct call *call, MPI_Datatype type) {
+    const struct traffic *traffic = call->traffic;
+    int sent[MAX_RANKS], send_at[MAX_RANKS], received[MAX_RANKS], receive_at[MAX_RANKS];
+    for (int rank = 0; rank < mpi->group->size; rank++) {
+        sent[rank] = (int)traffic->sent[rank];
+        send_at[rank] = (int)traffic->send_at[rank];
+        received[rank] = (int)traffic->received[rank];
+        receive_at[rank] = (int)traffic->receive_at[rank];
+    }
+    return MPI_Alltoallv(call->input, sent, send_at, type, call->out, received, receive_at, type, mpi->comm);
+}
+
+// In place where the input is where MPI wants it then.
+static const void *input_of(const struct mpi *mpi, const struct call *call, size_t share) {
+    const char *place = (const char *)call->out + (size_t)mpi->group->rank * share;
+    return call->input == (const void *)place ? MPI_IN_PLACE : call->input;
+}
+
+static int move(const struct mpi *mpi, const struct call *call) {
+    const struct traffic *traffic = call->traffic;
+    MPI_Datatype type = mpi->types[call->dtype];
+    int share = (int)traffic->largest;
+    size_t share_bytes = traffic->largest * dtype_sizes_bytes[call->dtype];
+    switch (call->op) {
+    case OP_ALLGATHER:
+        return MPI_Allgather(input_of(mpi, call, share_bytes), share, type, call->out, share, type,
+                             mpi->comm);
+    case OP_REDUCESCATTER:
+        return MPI_Reduce_scatter_block(call->input, call->out, share, type, mpi->ops[call->dtype],
+                                        mpi->comm);
+    case OP_ALLTOALL: return MPI_Alltoall(call->input, share, type, call->out, share, type, mpi->comm);
+    case OP_ALLTOALLV: return all_to_all_uneven(mpi, call, type);
+    case OP_BROADCAST: return broadcast(mpi, call, type);
+    default: return MPI_ERR_OP;
+    }
+}
+
 static int mpi_run(void *state, const struct call *call) {
     struct mpi *mpi = state;
+    if (call->op != OP_ALLREDUCE) return move(mpi, call) == MPI_SUCCESS ? 0 : -1;
     void *sum = sum_buffer(mpi, call);
     if (sum == NULL || sum_over_ranks(mpi, call, sum) != 0) return -1;
     if (call->fusion == FUSION_NONE) return 0;

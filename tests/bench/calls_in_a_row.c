@@ -81,7 +81,7 @@ int main(int argc, char **argv) {
     void *input = malloc(LARGEST * sizeof(float)), *out = malloc(LARGEST * sizeof(float));
     int status = group_open(&group, MPI_COMM_WORLD, 30, reason, sizeof reason);
     for (int i = 0; status == 0 && i < host_candidate_count; i++) {
-        if (host_candidates[i].accumulates_fp32)
+        if (host_candidates[i].accumulates_fp32 && candidate_does(&host_candidates[i], OP_ALLREDUCE))
             status = run_candidate(&group, &host_candidates[i], input, out);
     }
     if (status != 0) MPI_Abort(MPI_COMM_WORLD, 1);

@@ -21,6 +21,11 @@ struct ranks {
     int count;
 };
 
+static struct shape shape_of(enum dtype dtype, enum fusion fusion, size_t num_tokens, size_t hidden_size) {
+    return (struct shape){
+        .dtype = dtype, .fusion = fusion, .num_tokens = num_tokens, .hidden_size = hidden_size};
+}
+
 static void open_ranks(struct ranks *ranks, int count, struct shape shape) {
     ranks->count = count;
     for (int rank = 0; rank < count; rank++)
@@ -55,7 +60,7 @@ static void check_right_results(void) {
         for (int fusion = 0; fusion < FUSIONS; fusion++) {
             for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
                 struct ranks ranks;
-                open_ranks(&ranks, counts[i], (struct shape){(enum dtype)dtype, (enum fusion)fusion, 5, 208});
+                open_ranks(&ranks, counts[i], shape_of((enum dtype)dtype, (enum fusion)fusion, 5, 208));
                 for (size_t shift = 0; shift < ranks.cells[0].shifts; shift++) {
                     char what[160];
                     run_with(&ranks, shift, counts[i]);
@@ -86,7 +91,7 @@ static void results_of_other_data_are_wrong(void **state) {
     (void)state;
     for (int fusion = 0; fusion < FUSIONS; fusion++) {
         struct ranks ranks;
-        open_ranks(&ranks, 2, (struct shape){DTYPE_BFLOAT16, (enum fusion)fusion, 3, 64});
+        open_ranks(&ranks, 2, shape_of(DTYPE_BFLOAT16, (enum fusion)fusion, 3, 64));
         run_with(&ranks, 0, 2);
         assert_true(right(&ranks, 0, true));
         assert_false(right(&ranks, 1, true));
@@ -98,7 +103,7 @@ static void a_rank_left_out_is_found(void **state) {
     (void)state;
     for (int fusion = 0; fusion < FUSIONS; fusion++) {
         struct ranks ranks;
-        open_ranks(&ranks, 16, (struct shape){DTYPE_FLOAT16, (enum fusion)fusion, 3, 64});
+        open_ranks(&ranks, 16, shape_of(DTYPE_FLOAT16, (enum fusion)fusion, 3, 64));
         run_with(&ranks, 0, 15);
         assert_false(right(&ranks, 0, true));
         assert_false(right(&ranks, 0, false));
@@ -109,7 +114,7 @@ static void a_rank_left_out_is_found(void **state) {
 static void rounding_at_every_step_is_not_fp32_accumulation(void **state) {
     (void)state;
     struct ranks ranks;
-    struct shape shape = {DTYPE_BFLOAT16, FUSION_NONE, 16, 256};
+    struct shape shape = shape_of(DTYPE_BFLOAT16, FUSION_NONE, 16, 256);
     open_ranks(&ranks, 8, shape);
     struct call call = cell_call(&ranks.cells[0], 0);
     size_t count = call_elements(&call);
@@ -129,7 +134,7 @@ static void a_single_wrong_element_is_found(void **state) {
     for (int dtype = 0; dtype < DTYPES; dtype++) {
         for (int fusion = 0; fusion < FUSIONS; fusion++) {
             struct ranks ranks;
-            open_ranks(&ranks, 3, (struct shape){(enum dtype)dtype, (enum fusion)fusion, 3, 80});
+            open_ranks(&ranks, 3, shape_of((enum dtype)dtype, (enum fusion)fusion, 3, 80));
             struct cell *cell = &ranks.cells[0];
             const size_t places[] = {cell->out_bytes - 1, cell->out_bytes / 2 + 1};
             for (size_t i = 0; i < 2; i++) {
@@ -157,7 +162,7 @@ static void what_was_not_written_is_wrong(void **state) {
     for (int dtype = 0; dtype < DTYPES; dtype++) {
         for (int fusion = 0; fusion < FUSIONS; fusion++) {
             struct ranks ranks;
-            open_ranks(&ranks, 2, (struct shape){(enum dtype)dtype, (enum fusion)fusion, 2, 64});
+            open_ranks(&ranks, 2, shape_of((enum dtype)dtype, (enum fusion)fusion, 2, 64));
             cell_poison(&ranks.cells[0]);
             assert_false(right(&ranks, 0, false));
             close_ranks(&ranks);
@@ -168,7 +173,7 @@ static void what_was_not_written_is_wrong(void **state) {
 static void ranks_and_calls_have_different_data(void **state) {
     (void)state;
     struct ranks ranks;
-    open_ranks(&ranks, 4, (struct shape){DTYPE_FLOAT32, FUSION_NONE, 4, 128});
+    open_ranks(&ranks, 4, shape_of(DTYPE_FLOAT32, FUSION_NONE, 4, 128));
     for (int a = 0; a < 4; a++) {
         for (size_t shift = 0; shift < ranks.cells[a].shifts; shift++) {
             struct call call = cell_call(&ranks.cells[a], shift);
@@ -186,7 +191,7 @@ static void ranks_and_calls_have_different_data(void **state) {
 
 static void nvfp4_refuses_odd_hidden_sizes(void **state) {
     (void)state;
-    struct shape shape = {DTYPE_BFLOAT16, FUSION_RESIDUAL_RMS_NORM_QUANT_NVFP4, 1, 24};
+    struct shape shape = shape_of(DTYPE_BFLOAT16, FUSION_RESIDUAL_RMS_NORM_QUANT_NVFP4, 1, 24);
     assert_non_null(shape_refusal(&shape));
     shape.hidden_size = 32;
     assert_null(shape_refusal(&shape));

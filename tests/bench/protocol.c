@@ -54,7 +54,7 @@ static void quit_is_no_request(void **state) {
 static void nothing_else_is_taken_for_a_request(void **state) {
     (void)state;
     const char *endings[] = {
-        " nonsense",      " colour=red",     " dtype=int8",      " fusion=SOFTMAX",  " op=broadcast",
+        " nonsense",      " colour=red",     " dtype=int8",      " fusion=SOFTMAX",  " op=gather",
         " num_tokens=0",  " num_tokens=x",   " hidden_size=-4",  " strategies=NCCL", " mode=graph",
         " seed=1e99",     " min_samples=",   " max_samples=0",   " id=-1",           " num_tokens=nan",
         " budget_us=inf", " num_tokens=2.7", " hidden_size=0x10"};

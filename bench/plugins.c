@@ -1,0 +1,545 @@
+// Plug-ins: loaded, checked, adapted; see plugins.h.
+#include "plugins.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "plugin.h"
+
+enum { LARGEST_ALIGNMENT = 4096, PLANS_KEPT = 512 };
+
+_Static_assert((int)GT_OP_ALLREDUCE == OP_ALLREDUCE && (int)GT_OP_ALLGATHER == OP_ALLGATHER &&
+                   (int)GT_OP_REDUCESCATTER == OP_REDUCESCATTER && (int)GT_OP_ALLTOALL == OP_ALLTOALL &&
+                   (int)GT_OP_ALLTOALLV == OP_ALLTOALLV && (int)GT_OP_BROADCAST == OP_BROADCAST,
+               "the ops of the interface are those of the list");
+_Static_assert((int)GT_BFLOAT16 == DTYPE_BFLOAT16 && (int)GT_FLOAT16 == DTYPE_FLOAT16 &&
+                   (int)GT_FLOAT32 == DTYPE_FLOAT32,
+               "so are the data types");
+_Static_assert((int)GT_FUSION_NONE == FUSION_NONE &&
+                   (int)GT_FUSION_RESIDUAL_RMS_NORM_QUANT_NVFP4 == FUSION_RESIDUAL_RMS_NORM_QUANT_NVFP4,
+               "so are the fusions");
+
+struct plugin_candidate {
+    struct plugin *plugin;
+    uint32_t index;
+    gt_candidate says;
+};
+
+struct plugin {
+    char path[256];
+    uint64_t hash;
+    gt_plugin functions;
+    struct plugin_candidate *candidates;
+    struct instance *instance; // while any candidate is set up
+    int users;
+};
+
+// One rank's state of a plug-in, and what its callbacks need.
+struct instance {
+    struct group *group;
+    MPI_Comm comm;
+    gt_host host;
+    gt_rank rank;
+    char library[MPI_MAX_LIBRARY_VERSION_STRING];
+    volatile int32_t cancel;
+    bool in_run; // of one that has not declared collective calls there
+    void *state;
+    struct allocation {
+        void *memory;
+        size_t shared_bytes; // 0: private
+        struct allocation *next;
+    } * allocations;
+};
+
+// A prepared shape of one candidate.
+struct plan {
+    struct plugin_candidate *candidate;
+    void *plan;
+    void *workspace;
+    size_t workspace_bytes;
+};
+
+struct kept_plan {
+    struct call call; // its shape; pointers in it mean nothing
+    size_t largest;
+    bool in_place;
+    struct plan *plan;
+};
+
+struct plugin_state {
+    struct plugin_candidate *candidate;
+    struct instance *instance;
+    struct kept_plan *kept;
+    size_t kept_count;
+};
+
+static struct plugin plugins[PLUGINS_MAX];
+static int plugin_count;
+
+// ---- what a library says ------------------------------------------------------------------------
+
+// A struct of which the writer knew `size` bytes: the rest is zero.
+static void take_struct(void *to, size_t room, const void *from) {
+    size_t size;
+    memcpy(&size, from, sizeof size);
+    memset(to, 0, room);
+    memcpy(to, from, size < room ? size : room);
+}
+
+static bool is_name(const char *name) {
+    size_t length = strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_");
+    return length > 0 && length <= 60 && name[length] == '\0';
+}
+
+static bool is_taken(const char *name) {
+    for (int i = 0; i < host_candidate_count; i++) {
+        if (strcmp(host_candidates[i].name, name) == 0) return true;
+    }
+    return false;
+}
+
+static int refuse(char reason[], const char *path, const char *what) {
+    snprintf(reason, PLUGIN_REASON_SIZE, "%s: %s", path, what);
+    return -1;
+}
+
+static int refuse_candidate(char reason[], const char *path, const char *name, const char *what) {
+    snprintf(reason, PLUGIN_REASON_SIZE, "%s: candidate %.60s: %s", path, name, what);
+    return -1;
+}
+
+static int check_candidate(const struct plugin *plugin, const gt_candidate *says, char reason[]) {
+    const char *path = plugin->path, *name = says->name;
+    if (name == NULL || !is_name(name)) {
+        return refuse_candidate(reason, path, name ? name : "?",
+                                "a name is letters, digits and _, 60 at most");
+    }
+    if (is_taken(name)) return refuse_candidate(reason, path, name, "there is another of this name");
+    if (says->ops == 0 || says->ops >> OPS != 0)
+        return refuse_candidate(reason, path, name, "has an op that this gentables does not know");
+    if (says->dtypes == 0 || says->dtypes >> DTYPES != 0)
+        return refuse_candidate(reason, path, name, "has a data type that this gentables does not know");
+    if (says->fusions >> FUSIONS != 0)
+        return refuse_candidate(reason, path, name, "has a fusion that this gentables does not know");
+    if ((says->memory & GT_MEMORY_HOST) == 0)
+        return refuse_candidate(reason, path, name,
+                                "does not work on host memory, which is all there is here");
+    if (says->comm != GT_COMM_NONE && says->comm != GT_COMM_MPI)
+        return refuse_candidate(reason, path, name, "needs a communicator that there is not; MPI's there is");
+    if ((says->places & (GT_PLACE_OUT | GT_PLACE_IN)) == 0)
+        return refuse_candidate(reason, path, name, "works neither in place nor out of place");
+    if (says->alignment > LARGEST_ALIGNMENT || (says->alignment & (says->alignment - 1)) != 0)
+        return refuse_candidate(reason, path, name, "an alignment is a power of two, 4096 at most");
+    if (says->max_bytes != 0 && says->min_bytes > says->max_bytes)
+        return refuse_candidate(reason, path, name, "its smallest size is above its largest");
+    return 0;
+}
+
+static int add_candidates(struct plugin *plugin, char reason[]) {
+    uint32_t count = plugin->functions.candidate_count;
+    if (count == 0) return refuse(reason, plugin->path, "has no candidate");
+    if (count > (uint32_t)(MAX_CANDIDATES - host_candidate_count)) {
+        return refuse(reason, plugin->path, "has more candidates than there is room for");
+    }
+    plugin->candidates = calloc(count, sizeof *plugin->candidates);
+    if (plugin->candidates == NULL) return refuse(reason, plugin->path, "out of memory");
+    for (uint32_t i = 0; i < count; i++) {
+        struct plugin_candidate *candidate = &plugin->candidates[i];
+        extern const struct strategy strategy_plugin;
+        candidate->plugin = plugin;
+        candidate->index = i;
+        take_struct(&candidate->says, sizeof candidate->says, plugin->functions.candidates[i]);
+        if (check_candidate(plugin, &candidate->says, reason) != 0) return -1;
+        host_candidates[host_candidate_count++] = (struct candidate){
+            .name = candidate->says.name,
+            .strategy = &strategy_plugin,
+            .accumulates_fp32 = (candidate->says.flags & GT_FLAG_FP32) != 0,
+            .ops = candidate->says.ops,
+            .ompi_component = "",
+            .mpich_algorithm = "",
+            .plugin = candidate,
+        };
+    }
+    return 0;
+}
+
+static int check_functions(const struct plugin *plugin, char reason[]) {
+    const gt_plugin *functions = &plugin->functions;
+    if (GENTABLES_PLUGIN_MAJOR_OF(functions->abi) != GENTABLES_PLUGIN_MAJOR) {
+        return refuse(reason, plugin->path, "is of another version of the interface; this is version 1");
+    }
+    if (functions->init == NULL || functions->prepare == NULL || functions->run == NULL ||
+        functions->release == NULL || functions->fini == NULL || functions->error == NULL ||
+        functions->candidates == NULL) {
+        return refuse(reason, plugin->path,
+                      "lacks a function; init, prepare, run, release, fini and error it is");
+    }
+    return 0;
+}
+
+static uint64_t hash_file(const char *path) {
+    uint64_t hash = 0xcbf29ce484222325u;
+    FILE *file = fopen(path, "rb");
+    for (int byte; file != NULL && (byte = getc(file)) != EOF;)
+        hash = (hash ^ (uint64_t)byte) * 0x100000001b3u;
+    if (file != NULL) fclose(file);
+    return hash;
+}
+
+int plugins_load(const char *path, char reason[PLUGIN_REASON_SIZE]) {
+    typedef const gt_plugin *entry(uint32_t abi);
+    if (strchr(path, '/') == NULL) return refuse(reason, path, "a path has a slash, such as ./mine.so");
+    if (plugin_count == PLUGINS_MAX) return refuse(reason, path, "one plug-in too many");
+    struct plugin *plugin = &plugins[plugin_count];
+    *plugin = (struct plugin){.hash = hash_file(path)};
+    snprintf(plugin->path, sizeof plugin->path, "%s", path);
+    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (library == NULL) {
+        snprintf(reason, PLUGIN_REASON_SIZE, "%s: cannot be loaded: %s", path, dlerror());
+        return -1;
+    }
+    void *symbol = dlsym(library, "gentables_plugin");
+    entry *of_library;
+    memcpy(&of_library, &symbol, sizeof of_library);
+    if (symbol == NULL) return refuse(reason, path, "exports no gentables_plugin; see bench/plugin.h");
+    const gt_plugin *says = of_library(GENTABLES_PLUGIN_ABI);
+    if (says == NULL)
+        return refuse(reason, path, "knows another version of the interface; this is version 1");
+    take_struct(&plugin->functions, sizeof plugin->functions, says);
+    if (check_functions(plugin, reason) != 0) return -1;
+    plugin_count++;
+    return add_candidates(plugin, reason);
+}
+
+uint64_t plugins_hash(void) {
+    uint64_t hash = (uint64_t)plugin_count;
+    for (int i = 0; i < plugin_count; i++) hash = hash * 0x9e3779b97f4a7c15u ^ plugins[i].hash;
+    return hash;
+}
+
+const char *plugins_parameters(const struct candidate *candidate) {
+    const struct plugin_candidate *plugin = candidate->plugin;
+    return plugin == NULL || plugin->says.parameters == NULL ? "" : plugin->says.parameters;
+}
+
+bool plugins_takes_place(const struct candidate *candidate, bool in_place) {
+    if (candidate->plugin == NULL) return !in_place;
+    return (candidate->plugin->says.places & (in_place ? GT_PLACE_IN : GT_PLACE_OUT)) != 0;
+}
+
+bool call_is_in_place(const struct call *call, int rank) {
+    size_t element_bytes = dtype_sizes_bytes[call->dtype];
+    const char *in = call->input, *out = call->out;
+    switch (call->op) {
+    case OP_ALLREDUCE:
+    case OP_BROADCAST: return in == out;
+    case OP_ALLGATHER: return in == out + call->traffic->receive_at[rank] * element_bytes;
+    case OP_REDUCESCATTER: return out == in + call->traffic->send_at[rank] * element_bytes;
+    default: return false;
+    }
+}
+
+const char *plugins_refusal(const struct candidate *candidate, const struct group *group,
+                            const struct call *call) {
+    const gt_candidate *says = &candidate->plugin->says;
+    size_t bytes = call_bytes(call);
+    if ((says->dtypes >> call->dtype & 1) == 0) return "does not do this data type";
+    if (call->fusion != FUSION_NONE && (says->fusions >> call->fusion & 1) == 0) return "has no such fusion";
+    if (says->world_sizes != 0 && (says->world_sizes >> group->size & 1) == 0)
+        return "does not do this number of ranks";
+    if (bytes < says->min_bytes) return "does not do so small a size";
+    if (says->max_bytes != 0 && bytes > says->max_bytes) return "does not do so large a size";
+    if (says->count_multiple > 1 && call_elements(call) % says->count_multiple != 0)
+        return "does not do a number of elements that is no multiple of its own";
+    bool has_rows = call->op == OP_ALLREDUCE && call->plan == NULL;
+    if (has_rows && says->alignment > 1 &&
+        call->hidden_size * dtype_sizes_bytes[call->dtype] % says->alignment != 0)
+        return "needs rows of a better alignment";
+    return NULL;
+}
+
+// ---- callbacks ----------------------------------------------------------------------------------
+
+// Collective calls in a run have to be declared.
+static bool may_call(struct instance *instance) {
+    if (!instance->in_run) return true;
+    group_fail(instance->group, "a collective callback in run, which was not declared");
+    return false;
+}
+
+static int host_allgather(void *context, const void *in, void *out, size_t bytes) {
+    struct instance *instance = context;
+    if (!may_call(instance) || bytes > INT32_MAX) return -1;
+    return MPI_Allgather(in, (int)bytes, MPI_BYTE, out, (int)bytes, MPI_BYTE, instance->comm) == MPI_SUCCESS
+               ? 0
+               : -1;
+}
+
+static int host_barrier(void *context) {
+    struct instance *instance = context;
+    return may_call(instance) && MPI_Barrier(instance->comm) == MPI_SUCCESS ? 0 : -1;
+}
+
+static void *host_allocate(void *context, size_t bytes, int shared) {
+    struct instance *instance = context;
+    char reason[REASON_SIZE];
+    if (shared && !may_call(instance)) return NULL;
+    struct allocation *allocation = calloc(1, sizeof *allocation);
+    if (allocation == NULL) return NULL;
+    size_t rounded = (bytes + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE;
+    allocation->shared_bytes = shared ? rounded : 0;
+    allocation->memory = shared ? group_map(instance->group, rounded, reason, sizeof reason)
+                                : aligned_alloc(CACHE_LINE, rounded);
+    if (allocation->memory == NULL) {
+        free(allocation);
+        return NULL;
+    }
+    if (!shared) memset(allocation->memory, 0, rounded);
+    allocation->next = instance->allocations;
+    instance->allocations = allocation;
+    return allocation->memory;
+}
+
+static void host_free(void *context, void *memory) {
+    struct instance *instance = context;
+    for (struct allocation **at = &instance->allocations; *at != NULL; at = &(*at)->next) {
+        struct allocation *found = *at;
+        if (found->memory != memory) continue;
+        *at = found->next;
+        if (found->shared_bytes > 0)
+            group_unmap(memory, found->shared_bytes);
+        else
+            free(memory);
+        free(found);
+        return;
+    }
+}
+
+static void host_log(void *context, const char *line) {
+    const struct instance *instance = context;
+    fprintf(stderr, "gentables-bench: rank %d: %s\n", instance->group->rank, line);
+}
+
+// ---- one rank's state ---------------------------------------------------------------------------
+
+static const char *error_of(const struct plugin *plugin, void *state) {
+    const char *text = plugin->functions.error(state);
+    return text == NULL || text[0] == '\0' ? "it does not say why" : text;
+}
+
+static void fill_rank(struct instance *instance) {
+    int length;
+    MPI_Get_library_version(instance->library, &length);
+    instance->library[strcspn(instance->library, ",\n")] = '\0';
+    instance->host = (gt_host){.size = sizeof instance->host,
+                               .context = instance,
+                               .allgather = host_allgather,
+                               .barrier = host_barrier,
+                               .allocate = host_allocate,
+                               .free = host_free,
+                               .log = host_log,
+                               .cancel = &instance->cancel};
+    instance->rank = (gt_rank){.size = sizeof instance->rank,
+                               .rank = instance->group->rank,
+                               .world_size = instance->group->size,
+                               .local_rank = instance->group->rank, // the host backend is of one machine
+                               .local_size = instance->group->size,
+                               .device = -1,
+                               .comm_kind = GT_COMM_MPI,
+                               .comm = &instance->comm,
+                               .comm_library = instance->library,
+                               .host = &instance->host};
+}
+
+static void close_instance(struct instance *instance) {
+    if (instance->comm != MPI_COMM_NULL) MPI_Comm_free(&instance->comm);
+    free(instance);
+}
+
+// Collective, as init is. The first candidate of a plug-in makes it, the others share it.
+static struct instance *open_instance(struct plugin *plugin, struct group *group, char reason[REASON_SIZE]) {
+    if (plugin->users++ > 0) return plugin->instance;
+    struct instance *instance = calloc(1, sizeof *instance);
+    int done = 0, all;
+    if (instance != NULL) {
+        instance->group = group;
+        MPI_Comm_dup(group->comm, &instance->comm);
+        fill_rank(instance);
+        done = plugin->functions.init(&instance->rank, &instance->state) == GT_OK;
+        if (!done) snprintf(reason, REASON_SIZE, "its init failed: %s", error_of(plugin, NULL));
+    }
+    MPI_Allreduce(&done, &all, 1, MPI_INT, MPI_MIN, group->comm);
+    if (all) return plugin->instance = instance;
+    if (done) snprintf(reason, REASON_SIZE, "its init failed on another rank");
+    if (instance != NULL && !done) close_instance(instance);
+    plugin->users = 0;
+    return NULL;
+}
+
+static int plugin_setup(const struct candidate *candidate, struct group *group, void **state,
+                        char reason[REASON_SIZE]) {
+    struct plugin_candidate *own = (struct plugin_candidate *)(uintptr_t)candidate->plugin;
+    struct instance *instance = open_instance(own->plugin, group, reason);
+    if (instance == NULL) return -1;
+    struct plugin_state *made = calloc(1, sizeof *made);
+    *state = made;
+    if (made == NULL) return -1;
+    *made = (struct plugin_state){.candidate = own, .instance = instance};
+    return 0;
+}
+
+// ---- plans --------------------------------------------------------------------------------------
+
+// What a plug-in sees of a call's shape. The arrays live in `counts`.
+static gt_call shape_of(const struct call *call, const struct group *group, uint64_t counts[4][MAX_RANKS]) {
+    gt_call shape = {.size = sizeof shape,
+                     .op = (int32_t)call->op,
+                     .dtype = (int32_t)call->dtype,
+                     .reduce_op = GT_SUM,
+                     .fusion = (int32_t)call->fusion,
+                     .place = call_is_in_place(call, group->rank) ? GT_PLACE_IN : GT_PLACE_OUT,
+                     .root = call->root,
+                     .send_counts = counts[0],
+                     .send_offsets = counts[1],
+                     .receive_counts = counts[2],
+                     .receive_offsets = counts[3],
+                     .hidden_size = (uint32_t)call->hidden_size,
+                     .epsilon = call->epsilon,
+                     .scale = call->scale};
+    const struct traffic *traffic = call->traffic;
+    for (int rank = 0; rank < group->size; rank++) {
+        counts[0][rank] = traffic ? traffic->sent[rank] : call_elements(call);
+        counts[1][rank] = traffic ? traffic->send_at[rank] : 0;
+        counts[2][rank] = traffic ? traffic->received[rank] : call_elements(call);
+        counts[3][rank] = traffic ? traffic->receive_at[rank] : 0;
+    }
+    shape.count = traffic ? traffic->largest : call_elements(call);
+    shape.send_elements = traffic ? traffic->send_elements : call_elements(call);
+    shape.receive_elements = traffic ? traffic->receive_elements : call_elements(call);
+    return shape;
+}
+
+static void fail_candidate(const struct plugin_state *state, const char *what, const char *why) {
+    char text[FAILURE_SIZE];
+    snprintf(text, sizeof text, "strategy %s: %s: %s", state->candidate->says.name, what, why);
+    group_fail(state->instance->group, text);
+}
+
+// Collective.
+static struct plan *prepare(struct plugin_state *state, const struct call *call) {
+    const gt_plugin *functions = &state->candidate->plugin->functions;
+    uint64_t counts[4][MAX_RANKS];
+    gt_call shape = shape_of(call, state->instance->group, counts);
+    struct plan *made = calloc(1, sizeof *made);
+    if (made == NULL) {
+        fail_candidate(state, "prepare", "out of memory");
+        return NULL;
+    }
+    made->candidate = state->candidate;
+    gt_status status = functions->prepare(state->instance->state, state->candidate->index, &shape,
+                                          &made->workspace_bytes, &made->plan);
+    if (status == GT_OK && made->workspace_bytes > 0) {
+        made->workspace =
+            aligned_alloc(PAGE_BYTES, (made->workspace_bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES);
+    }
+    bool complete = status == GT_OK && (made->workspace_bytes == 0 || made->workspace != NULL);
+    if (complete) return made;
+    fail_candidate(state, "prepare", error_of(state->candidate->plugin, state->instance->state));
+    free(made);
+    return NULL;
+}
+
+void plugins_release(const struct candidate *candidate, void *plan) {
+    struct plan *old = plan;
+    if (candidate->plugin == NULL || old == NULL) return;
+    old->candidate->plugin->functions.release(old->plan);
+    free(old->workspace);
+    free(old);
+}
+
+static bool is_of(const struct kept_plan *kept, const struct call *call, size_t largest, bool in_place) {
+    const struct call *of = &kept->call;
+    return of->op == call->op && of->dtype == call->dtype && of->fusion == call->fusion &&
+           of->num_tokens == call->num_tokens && of->hidden_size == call->hidden_size &&
+           of->root == call->root && kept->largest == largest && kept->in_place == in_place;
+}
+
+// The plan of this call's shape, where the caller keeps none.
+static struct plan *kept_plan(struct plugin_state *state, const struct call *call) {
+    size_t largest = call->traffic ? call->traffic->largest : 0;
+    bool in_place = call_is_in_place(call, state->instance->group->rank);
+    for (size_t i = state->kept_count; i-- > 0;) {
+        if (is_of(&state->kept[i], call, largest, in_place)) return state->kept[i].plan;
+    }
+    struct kept_plan *more = realloc(state->kept, (state->kept_count + 1) * sizeof *more);
+    if (more == NULL) return NULL;
+    state->kept = more;
+    struct plan *plan = prepare(state, call);
+    if (plan != NULL) more[state->kept_count++] = (struct kept_plan){*call, largest, in_place, plan};
+    return plan;
+}
+
+static struct plan *plan_of(struct plugin_state *state, const struct call *call) {
+    if (call->plan == NULL) return kept_plan(state, call);
+    if (*call->plan == NULL) *call->plan = prepare(state, call);
+    return *call->plan;
+}
+
+// ---- the struct of functions --------------------------------------------------------------------
+
+static const char *plugin_supports(const struct group *group, const struct call *call) {
+    (void)group;
+    (void)call;
+    return NULL; // plugins_refusal has the candidate that it takes to say so
+}
+
+static int plugin_run(void *state, const struct call *call) {
+    struct plugin_state *own = state;
+    struct plan *plan = plan_of(own, call);
+    if (plan == NULL) return -1;
+    bool is_fused = call->fusion != FUSION_NONE;
+    bool has_codes = call->fusion == FUSION_RESIDUAL_RMS_NORM_QUANT_FP8 ||
+                     call->fusion == FUSION_RESIDUAL_RMS_NORM_QUANT_NVFP4;
+    gt_buffers buffers = {.size = sizeof buffers,
+                          .send = call->input,
+                          .receive = is_fused ? NULL : call->out,
+                          .workspace = plan->workspace,
+                          .workspace_bytes = plan->workspace_bytes,
+                          .residual_in = call->residual,
+                          .norm_weight = call->gamma,
+                          .residual_out = call->residual_out,
+                          .norm_out = is_fused && !has_codes ? call->out : NULL,
+                          .quant_out = has_codes ? call->out : NULL,
+                          .scale_out = call->block_scales};
+    own->instance->in_run = (own->candidate->says.flags & GT_FLAG_COLLECTIVE_RUN) == 0;
+    gt_status status = own->candidate->plugin->functions.run(plan->plan, &buffers, NULL);
+    own->instance->in_run = false;
+    if (status == GT_OK) return 0;
+    fail_candidate(own, "run", error_of(own->candidate->plugin, own->instance->state));
+    return -1;
+}
+
+static void plugin_teardown(void *state) {
+    struct plugin_state *own = state;
+    struct plugin *plugin = own->candidate->plugin;
+    for (size_t i = 0; i < own->kept_count; i++) {
+        plugin->functions.release(own->kept[i].plan->plan);
+        free(own->kept[i].plan->workspace);
+        free(own->kept[i].plan);
+    }
+    if (--plugin->users == 0) {
+        plugin->functions.fini(own->instance->state);
+        close_instance(own->instance);
+    }
+    free(own->kept);
+    free(own);
+}
+
+const struct strategy strategy_plugin = {
+    .supports = plugin_supports,
+    .setup = plugin_setup,
+    .run = plugin_run,
+    .teardown = plugin_teardown,
+};

@@ -1,0 +1,36 @@
+// Plug-ins as candidates: loads shared libraries (plugin.h), checks what they say, and adapts them to
+// strategy.h.
+#ifndef BENCH_PLUGINS_H
+#define BENCH_PLUGINS_H
+
+#include <stdint.h>
+
+#include "host/group.h"
+#include "strategy.h"
+
+enum { PLUGINS_MAX = 16, PLUGIN_REASON_SIZE = 512 };
+
+// Loads a library and appends its candidates to host_candidates; before harnesses are opened. -1 and `reason`
+// where it is none, or anything it says is not known.
+int plugins_load(const char *path, char reason[PLUGIN_REASON_SIZE]);
+
+// A hash of the files of all libraries that are loaded.
+uint64_t plugins_hash(void);
+
+// Why a candidate of a plug-in cannot do this call, or NULL. Alike on all ranks.
+const char *plugins_refusal(const struct candidate *candidate, const struct group *group,
+                            const struct call *call);
+
+// Its parameters, for people; "" where it has none, or is one of ours.
+const char *plugins_parameters(const struct candidate *candidate);
+
+// Whether it can be called with input and output apart; and in the same place.
+bool plugins_takes_place(const struct candidate *candidate, bool in_place);
+
+// Frees a plan that a strategy left in call.plan.
+void plugins_release(const struct candidate *candidate, void *plan);
+
+// Whether input and output of the call are in place, as NCCL defines it.
+bool call_is_in_place(const struct call *call, int rank);
+
+#endif

@@ -1,0 +1,17 @@
+// The trial of plug-ins, before they are timed beside others, in processes of its own: each candidate in each
+// shape of a plan, out of place and in place, on buffers that end, and in another round begin, at unmapped
+// pages, with canaries in the gaps; results compared bit by bit at return, and what is written after that
+// found out; threads, open files, shared memory and mapped bytes counted over several init-run-fini.
+#ifndef BENCH_TRIAL_H
+#define BENCH_TRIAL_H
+
+#include <stdio.h>
+
+#include "tune_plan.h"
+
+// Collective. Prints on rank 0, for each candidate of a plug-in that the plan wants, `trial strategy=NAME
+// status=passed` or `status=failed reason=...`. A candidate that crashes or hangs ends the process, and is
+// told by blame.h. -1: see group_failure.
+int trial_run(struct group *group, const struct tune_plan *plan, FILE *out);
+
+#endif

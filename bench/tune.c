@@ -1,0 +1,493 @@
+// The pass; see tune.h.
+//
+// An allreduce with an epilogue is timed in three ways: fused, as the candidate does it; alone, without the
+// epilogue; and separate, the allreduce and then a pass over its result. So the choice is of the pair.
+#include "tune.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "blame.h"
+#include "host/epilogue.h"
+#include "plugins.h"
+#include "pool.h"
+#include "protocol.h"
+
+enum { PROBES = 3 };
+
+enum epilogue_kind { EPILOGUE_NONE, EPILOGUE_FUSED, EPILOGUE_SEPARATE, EPILOGUE_ALONE, EPILOGUE_KINDS };
+static const char *const epilogue_names[] = {"none", "fused", "separate", "alone"};
+
+struct contender {
+    size_t cell;
+    int candidate;
+    enum epilogue_kind kind;
+    bool in_place;
+    void *plan;
+    char work[80];                  // its name, for the watch
+    size_t calls;                   // so far in this pass
+    uint32_t wrong, wrong_anywhere; // calls of this rank; of all, on rank 0
+    uint64_t hashes[MAX_SHIFTS];    // of results with an epilogue that were right
+    struct stamp *stamps;           // of the samples
+    struct summary per_op;          // rank 0, where each op was synchronised by itself
+};
+
+// One op of the plan.
+struct op_cell {
+    const struct request *request;
+    struct traffic traffic;
+    struct cell with_epilogue; // if it has one
+    const char *refusal;
+    double bound_us;
+};
+
+struct tune {
+    struct harness *harness;
+    struct group *group;
+    const struct tune_plan *plan;
+    struct op_cell *cells;
+    struct contender *contenders;
+    size_t count;
+    struct stamp *stamps; // of all contenders
+    struct pool pools[DTYPES];
+    unsigned char *out, *sum; // of the largest call
+    size_t largest_bytes, calls;
+    double calls_us, reduce_us;
+};
+
+// ---- preparation --------------------------------------------------------------------------------
+
+static size_t elements_of(const struct request *request) {
+    return request->shape.num_tokens * request->shape.hidden_size;
+}
+
+static void open_cell(struct tune *tune, size_t index) {
+    struct op_cell *cell = &tune->cells[index];
+    struct group *group = tune->group;
+    cell->request = &tune->plan->cells[index];
+    const struct shape *shape = &cell->request->shape;
+    cell->refusal = shape_refusal_of_ranks(shape, group->size);
+    if (cell->refusal != NULL) return;
+    if (shape->op != OP_ALLREDUCE) {
+        traffic_of(shape->op, shape->splits, elements_of(cell->request), group->rank, group->size, 0,
+                   &cell->traffic);
+    }
+    if (shape->fusion != FUSION_NONE &&
+        cell_open(&cell->with_epilogue, shape, group->rank, group->size, tune->plan->seed) != 0)
+        cell->refusal = "out of memory";
+}
+
+static int open_data(struct tune *tune) {
+    size_t elements[DTYPES] = {0};
+    for (size_t i = 0; i < tune->plan->count; i++) {
+        const struct shape *shape = &tune->plan->cells[i].shape;
+        size_t count = elements_of(&tune->plan->cells[i]), bytes = count * dtype_sizes_bytes[shape->dtype];
+        if (count > elements[shape->dtype]) elements[shape->dtype] = count;
+        if (bytes > tune->largest_bytes) tune->largest_bytes = bytes;
+    }
+    int complete = 1, all;
+    size_t room = (tune->largest_bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
+    for (int dtype = 0; dtype < DTYPES; dtype++) {
+        if (elements[dtype] == 0) continue;
+        complete = complete && pool_open(&tune->pools[dtype], (enum dtype)dtype, elements[dtype],
+                                         tune->group->size, tune->group->kernels) == 0;
+    }
+    tune->out = aligned_alloc(PAGE_BYTES, room);
+    tune->sum = aligned_alloc(PAGE_BYTES, room);
+    tune->cells = calloc(tune->plan->count, sizeof *tune->cells);
+    complete = complete && tune->out && tune->sum && tune->cells;
+    MPI_Allreduce(&complete, &all, 1, MPI_INT, MPI_MIN, tune->group->comm);
+    for (size_t i = 0; all && i < tune->plan->count; i++) open_cell(tune, i);
+    return all ? 0 : -1;
+}
+
+static void close_tune(struct tune *tune) {
+    for (size_t i = 0; i < tune->count; i++) {
+        plugins_release(&host_candidates[tune->contenders[i].candidate], tune->contenders[i].plan);
+    }
+    for (size_t i = 0; tune->cells != NULL && i < tune->plan->count; i++) {
+        cell_close(&tune->cells[i].with_epilogue);
+    }
+    for (int dtype = 0; dtype < DTYPES; dtype++) pool_close(&tune->pools[dtype]);
+    free(tune->cells);
+    free(tune->contenders);
+    free(tune->stamps);
+    free(tune->out);
+    free(tune->sum);
+}
+
+// ---- one call -----------------------------------------------------------------------------------
+
+// Puts the input of an in-place call where the output goes.
+static void move_in_place(struct tune *tune, struct call *call) {
+    size_t element_bytes = dtype_sizes_bytes[call->dtype], at = 0, out_at = 0;
+    size_t elements = call->traffic ? call->traffic->send_elements : call_elements(call);
+    if (call->op == OP_ALLGATHER) at = call->traffic->receive_at[tune->group->rank] * element_bytes;
+    if (call->op == OP_REDUCESCATTER) out_at = call->traffic->send_at[tune->group->rank] * element_bytes;
+    memcpy(tune->out + at, call->input, elements * element_bytes);
+    call->input = tune->out + at;
+    call->out = tune->out + out_at;
+}
+
+// Ones, which no right result has, in the first line of each page, and in the last bytes: enough to tell that
+// nothing was written there. What is older than that is of other data.
+static void poison(unsigned char *out, size_t bytes) {
+    for (size_t at = 0; at < bytes; at += PAGE_BYTES) {
+        memset(out + at, 0xff, bytes - at < CACHE_LINE ? bytes - at : CACHE_LINE);
+    }
+    size_t last = bytes < CACHE_LINE ? bytes : CACHE_LINE;
+    memset(out + bytes - last, 0xff, last);
+}
+
+static struct call call_of(struct tune *tune, struct contender *contender, size_t shift) {
+    struct op_cell *cell = &tune->cells[contender->cell];
+    const struct shape *shape = &cell->request->shape;
+    if (contender->kind == EPILOGUE_FUSED || contender->kind == EPILOGUE_SEPARATE) {
+        struct call call = cell_call(&cell->with_epilogue, shift % cell->with_epilogue.shifts);
+        call.plan = &contender->plan;
+        cell_poison(&cell->with_epilogue);
+        return call;
+    }
+    struct call call = {.op = shape->op,
+                        .traffic = shape->op == OP_ALLREDUCE ? NULL : &cell->traffic,
+                        .plan = &contender->plan,
+                        .dtype = shape->dtype,
+                        .num_tokens = shape->num_tokens,
+                        .hidden_size = shape->hidden_size,
+                        .input = pool_input(&tune->pools[shape->dtype], tune->group->rank, shift),
+                        .out = tune->out};
+    poison(tune->out, call_bytes(&call));
+    if (contender->in_place) move_in_place(tune, &call);
+    return call;
+}
+
+static int run_separately(struct tune *tune, const struct contender *contender, const struct call *call) {
+    const struct candidate *candidate = &host_candidates[contender->candidate];
+    struct call alone = *call;
+    struct epilogue epilogue;
+    alone.fusion = FUSION_NONE;
+    alone.out = tune->sum;
+    int status = candidate->strategy->run(tune->harness->states[contender->candidate], &alone);
+    epilogue_begin(&epilogue, tune->group->kernels, call, 0);
+    epilogue_consume(&epilogue, (const void *const[]){tune->sum}, 1, call_elements(call));
+    return status;
+}
+
+static bool is_right(struct tune *tune, struct contender *contender, const struct call *call, size_t shift) {
+    struct op_cell *cell = &tune->cells[contender->cell];
+    if (contender->kind == EPILOGUE_NONE || contender->kind == EPILOGUE_ALONE) {
+        return pool_is_right(&tune->pools[call->dtype], call, tune->group->rank, shift);
+    }
+    char what[REASON_SIZE];
+    bool fp32 = contender->kind == EPILOGUE_FUSED && host_candidates[contender->candidate].accumulates_fp32;
+    shift %= cell->with_epilogue.shifts;
+    uint64_t hash = cell_hash(&cell->with_epilogue, tune->group->kernels->hash);
+    if (hash == contender->hashes[shift]) return true;
+    if (!cell_check(&cell->with_epilogue, shift, fp32, what, sizeof what)) return false;
+    contender->hashes[shift] = hash;
+    return true;
+}
+
+static int take_call(struct tune *tune, struct contender *contender) {
+    size_t shift = tune->calls++ % POOL_SHIFTS;
+    struct stamp unused, *stamp = &unused;
+    if (contender->calls >= tune->plan->warm_up) {
+        stamp = &contender->stamps[contender->calls - tune->plan->warm_up];
+    }
+    struct call call = call_of(tune, contender, shift);
+    if (!group_start_together(tune->group)) return -1;
+    blame_work(contender->work); // not before: who waits for others is not to blame
+    stamp->start_ns = clock_ns();
+    int status = contender->kind == EPILOGUE_SEPARATE
+                     ? run_separately(tune, contender, &call)
+                     : host_candidates[contender->candidate].strategy->run(
+                           tune->harness->states[contender->candidate], &call);
+    stamp->end_ns = clock_ns();
+    blame_work(NULL);
+    if (status != 0) return -1;
+    tune->calls_us += (double)(stamp->end_ns - stamp->start_ns) / 1000;
+    contender->calls++;
+    contender->wrong += !is_right(tune, contender, &call, shift);
+    return 0;
+}
+
+// ---- contenders ---------------------------------------------------------------------------------
+
+static const char *refusal_of(struct tune *tune, size_t cell, int index, enum epilogue_kind kind) {
+    const struct candidate *candidate = &host_candidates[index];
+    const struct request *request = tune->cells[cell].request;
+    void *no_plan = NULL;
+    if (tune->cells[cell].refusal != NULL) return tune->cells[cell].refusal;
+    struct call call = {.op = request->shape.op,
+                        .traffic = request->shape.op == OP_ALLREDUCE ? NULL : &tune->cells[cell].traffic,
+                        .plan = &no_plan,
+                        .dtype = request->shape.dtype,
+                        .fusion = kind == EPILOGUE_FUSED ? request->shape.fusion : FUSION_NONE,
+                        .num_tokens = request->shape.num_tokens,
+                        .hidden_size = request->shape.hidden_size};
+    if (!candidate_does(candidate, request->shape.op)) return "does not do this op";
+    if (!tune->harness->is_set_up[index]) return tune->harness->unavailable[index];
+    if (candidate->plugin != NULL) return plugins_refusal(candidate, tune->group, &call);
+    return candidate->strategy->supports(tune->group, &call);
+}
+
+static void print_none(const struct tune *tune, FILE *out, size_t cell, int candidate,
+                       enum epilogue_kind kind, const char *reason) {
+    if (tune->group->rank != 0) return;
+    fprintf(out, "none id=%zu strategy=%s epilogue=%s reason=%s\n", cell + 1, host_candidates[candidate].name,
+            epilogue_names[kind], reason);
+}
+
+static void enter(struct tune *tune, FILE *out, size_t cell, int candidate, enum epilogue_kind kind) {
+    const char *refusal = refusal_of(tune, cell, candidate, kind);
+    if (refusal != NULL) {
+        print_none(tune, out, cell, candidate, kind, refusal);
+        return;
+    }
+    struct contender *contender = &tune->contenders[tune->count++];
+    *contender = (struct contender){.cell = cell,
+                                    .candidate = candidate,
+                                    .kind = kind,
+                                    .in_place = !plugins_takes_place(&host_candidates[candidate], false)};
+    snprintf(contender->work, sizeof contender->work, "strategy %s", host_candidates[candidate].name);
+}
+
+static int enter_all(struct tune *tune, FILE *out) {
+    size_t most = tune->plan->count * (size_t)host_candidate_count * EPILOGUE_KINDS;
+    tune->contenders = calloc(most, sizeof *tune->contenders);
+    if (tune->contenders == NULL) return -1;
+    for (size_t cell = 0; cell < tune->plan->count; cell++) {
+        bool fused = tune->plan->cells[cell].shape.fusion != FUSION_NONE;
+        for (int i = 0; i < host_candidate_count; i++) {
+            if (!tune->plan->cells[cell].wanted[i]) continue;
+            if (!fused) enter(tune, out, cell, i, EPILOGUE_NONE);
+            for (int kind = EPILOGUE_FUSED; fused && kind < EPILOGUE_KINDS; kind++) {
+                enter(tune, out, cell, i, (enum epilogue_kind)kind);
+            }
+        }
+    }
+    tune->stamps = calloc(tune->count * tune->plan->samples + 1, sizeof *tune->stamps);
+    for (size_t i = 0; tune->stamps != NULL && i < tune->count; i++) {
+        tune->contenders[i].stamps = tune->stamps + i * tune->plan->samples;
+    }
+    return tune->stamps == NULL ? -1 : 0;
+}
+
+// ---- order --------------------------------------------------------------------------------------
+
+static uint32_t next_random(uint32_t *state) {
+    *state ^= *state << 13;
+    *state ^= *state >> 17;
+    return *state ^= *state << 5;
+}
+
+// All calls of the contenders from `first` up to `end`, in random order.
+static int run_in_random_order(struct tune *tune, size_t first, size_t end, uint32_t *random) {
+    size_t each = tune->plan->warm_up + tune->plan->samples, count = (end - first) * each;
+    uint32_t *order = malloc((count + 1) * sizeof *order);
+    if (order == NULL) {
+        group_fail(tune->group, "out of memory");
+        return -1;
+    }
+    for (size_t i = 0; i < count; i++) order[i] = (uint32_t)(first + i / each);
+    for (size_t i = count; i > 1; i--) {
+        size_t other = next_random(random) % i;
+        uint32_t kept = order[i - 1];
+        order[i - 1] = order[other];
+        order[other] = kept;
+    }
+    int status = 0;
+    for (size_t i = 0; status == 0 && i < count; i++) status = take_call(tune, &tune->contenders[order[i]]);
+    free(order);
+    return status;
+}
+
+// ---- reduction ----------------------------------------------------------------------------------
+
+// What all ranks together say of a contender's calls.
+struct reduced {
+    struct summary time_us;
+    double skew_us, mean_of_max_us, max_of_means_us, mean_us;
+};
+
+static double microseconds(struct stamp stamp) {
+    return (double)(stamp.end_ns - stamp.start_ns) / 1000;
+}
+
+// `all` holds the stamps of rank 0, then those of rank 1...; `stride` is how many each has.
+static struct reduced reduce(const struct stamp *all, size_t stride, size_t first, size_t samples, int ranks,
+                             double *scratch) {
+    struct reduced reduced = {0};
+    double means[MAX_RANKS] = {0}, *longest = scratch, *skews = scratch + samples;
+    for (size_t i = 0; i < samples; i++) {
+        uint64_t earliest = UINT64_MAX, latest = 0;
+        longest[i] = 0;
+        for (int rank = 0; rank < ranks; rank++) {
+            struct stamp stamp = all[(size_t)rank * stride + first + i];
+            longest[i] = fmax(longest[i], microseconds(stamp));
+            means[rank] += microseconds(stamp) / (double)samples;
+            if (stamp.start_ns < earliest) earliest = stamp.start_ns;
+            if (stamp.start_ns > latest) latest = stamp.start_ns;
+        }
+        skews[i] = (double)(latest - earliest) / 1000;
+        reduced.mean_of_max_us += longest[i] / (double)samples;
+    }
+    for (int rank = 0; rank < ranks; rank++) {
+        reduced.max_of_means_us = fmax(reduced.max_of_means_us, means[rank]);
+        reduced.mean_us += means[rank] / ranks;
+    }
+    reduced.skew_us = median(skews, samples);
+    reduced.time_us = summarise(longest, samples);
+    return reduced;
+}
+
+static void gather_wrong(struct tune *tune, size_t first, size_t end) {
+    uint32_t *mine = calloc(2 * (end - first) + 1, sizeof *mine), *all = mine + (end - first);
+    if (mine == NULL) return;
+    for (size_t i = first; i < end; i++) mine[i - first] = tune->contenders[i].wrong;
+    MPI_Reduce(mine, all, (int)(end - first), MPI_UINT32_T, MPI_SUM, 0, tune->group->comm);
+    for (size_t i = first; i < end; i++) tune->contenders[i].wrong_anywhere = all[i - first];
+    free(mine);
+}
+
+// Collective: the stamps of contenders `first` up to `end` of all ranks, on rank 0, for free().
+static struct stamp *gather(struct tune *tune, size_t first, size_t end) {
+    size_t stride = (end - first) * tune->plan->samples;
+    struct stamp *all = NULL;
+    uint64_t since_ns = clock_ns();
+    if (tune->group->rank == 0) all = malloc(((size_t)tune->group->size * stride + 1) * sizeof *all);
+    blame_work("reduction");
+    MPI_Gather(tune->contenders[first].stamps, (int)(stride * sizeof *all), MPI_BYTE, all,
+               (int)(stride * sizeof *all), MPI_BYTE, 0, tune->group->comm);
+    gather_wrong(tune, first, end);
+    blame_work(NULL);
+    tune->reduce_us += (double)(clock_ns() - since_ns) / 1000;
+    return all;
+}
+
+// ---- the two ways to synchronise ----------------------------------------------------------------
+
+static void reset(struct tune *tune, size_t first, size_t end) {
+    for (size_t i = first; i < end; i++) tune->contenders[i].calls = 0;
+}
+
+// One synchronisation per op: its agreement, its calls, its reduction.
+static int run_per_op(struct tune *tune, uint32_t *random) {
+    double *scratch = malloc(2 * tune->plan->samples * sizeof *scratch);
+    char reason[REASON_SIZE];
+    for (size_t first = 0, end; first < tune->count; first = end) {
+        for (end = first; end < tune->count && tune->contenders[end].cell == tune->contenders[first].cell;)
+            end++;
+        blame_work("agreement");
+        if (tune_plan_agree(tune->plan, tune->group, reason) != 0) group_fail(tune->group, reason);
+        blame_work(NULL);
+        reset(tune, first, end);
+        if (scratch == NULL || run_in_random_order(tune, first, end, random) != 0) return -1;
+        struct stamp *all = gather(tune, first, end);
+        for (size_t i = first; all != NULL && i < end; i++) {
+            tune->contenders[i].per_op =
+                reduce(all, (end - first) * tune->plan->samples, (i - first) * tune->plan->samples,
+                       tune->plan->samples, tune->group->size, scratch)
+                    .time_us;
+        }
+        free(all);
+    }
+    free(scratch);
+    return 0;
+}
+
+// What every way to do it has to do at least, on this rank: write its output.
+static void probe_bound(struct tune *tune, struct op_cell *cell) {
+    if (cell->refusal != NULL) return;
+    const struct shape *shape = &cell->request->shape;
+    size_t elements = shape->op == OP_ALLREDUCE ? elements_of(cell->request) : cell->traffic.receive_elements;
+    double times_us[PROBES];
+    for (int i = 0; i < PROBES; i++) {
+        uint64_t since_ns = clock_ns();
+        memcpy(tune->out, pool_input(&tune->pools[shape->dtype], tune->group->rank, (size_t)i),
+               elements * dtype_sizes_bytes[shape->dtype]);
+        times_us[i] = (double)(clock_ns() - since_ns) / 1000;
+    }
+    cell->bound_us = fmax(median(times_us, PROBES), tune->harness->roundtrip_us);
+}
+
+// ---- answers ------------------------------------------------------------------------------------
+
+static void print_row(const struct tune *tune, FILE *out, const struct contender *contender,
+                      const struct reduced *reduced) {
+    const struct candidate *candidate = &host_candidates[contender->candidate];
+    const struct summary *time = &reduced->time_us;
+    fprintf(
+        out,
+        "row id=%zu strategy=%s time_us=%.4f low_us=%.4f high_us=%.4f samples=%zu min_us=%.4f p95_us=%.4f "
+        "p99_us=%.4f skew_us=%.4f bound_us=%.4f bits=0 mode=eager accumulate=%s placement=%s epilogue=%s "
+        "mean_of_max_us=%.4f max_of_means_us=%.4f mean_us=%.4f op_us=%.4f\n",
+        contender->cell + 1, candidate->name, time->median, time->low, time->high, time->samples, time->min,
+        time->p95, time->p99, reduced->skew_us, tune->cells[contender->cell].bound_us,
+        candidate->accumulates_fp32 ? "fp32" : "native",
+        tune->group->oversubscribed ? "oversubscribed" : "dedicated", epilogue_names[contender->kind],
+        reduced->mean_of_max_us, reduced->max_of_means_us, reduced->mean_us, contender->per_op.median);
+}
+
+static void print_rows(const struct tune *tune, FILE *out, const struct stamp *all) {
+    size_t samples = tune->plan->samples;
+    double *scratch = malloc(2 * samples * sizeof *scratch);
+    for (size_t i = 0; scratch != NULL && i < tune->count; i++) {
+        const struct contender *contender = &tune->contenders[i];
+        char reason[REASON_SIZE];
+        if (contender->wrong_anywhere > 0) {
+            snprintf(reason, sizeof reason, "wrong result in %u calls, over all ranks",
+                     contender->wrong_anywhere);
+            print_none(tune, out, contender->cell, contender->candidate, contender->kind, reason);
+            continue;
+        }
+        struct reduced reduced =
+            reduce(all, tune->count * samples, i * samples, samples, tune->group->size, scratch);
+        print_row(tune, out, contender, &reduced);
+    }
+    free(scratch);
+}
+
+static double elapsed_us(uint64_t since_ns) {
+    return (double)(clock_ns() - since_ns) / 1000;
+}
+
+static int measure(struct tune *tune, FILE *out) {
+    uint32_t random = tune->plan->seed * 2654435761u | 1;
+    double per_op_us = 0, per_op_calls_us = 0;
+    uint64_t since_ns = clock_ns();
+    for (size_t i = 0; i < tune->plan->count; i++) probe_bound(tune, &tune->cells[i]);
+    if (tune->plan->sync != SYNC_PASS) {
+        if (run_per_op(tune, &random) != 0) return -1;
+        per_op_us = elapsed_us(since_ns);
+        per_op_calls_us = tune->calls_us;
+        tune->calls_us = 0;
+        since_ns = clock_ns();
+    }
+    // Where only this way is asked for, its samples are those of the rows, too.
+    if (tune->plan->sync != SYNC_OP) {
+        reset(tune, 0, tune->count);
+        if (run_in_random_order(tune, 0, tune->count, &random) != 0) return -1;
+    }
+    struct stamp *all = gather(tune, 0, tune->count);
+    double pass_us = tune->plan->sync == SYNC_OP ? 0 : elapsed_us(since_ns);
+    if (tune->group->rank == 0) {
+        print_rows(tune, out, all);
+        fprintf(out, "pass total_us=%.1f calls_us=%.1f reduce_us=%.1f op_total_us=%.1f op_calls_us=%.1f\n",
+                pass_us, tune->calls_us, tune->reduce_us, per_op_us, per_op_calls_us);
+    }
+    free(all);
+    return 0;
+}
+
+int tune_run(struct harness *harness, const struct tune_plan *plan, FILE *out) {
+    struct tune tune = {.harness = harness, .group = harness->group, .plan = plan};
+    int ready = open_data(&tune) == 0 && enter_all(&tune, out) == 0, all;
+    MPI_Allreduce(&ready, &all, 1, MPI_INT, MPI_MIN, tune.group->comm);
+    if (!all) group_fail(tune.group, "out of memory");
+    int status = all ? 0 : -1;
+    if (status == 0 && tune.count > 0) status = measure(&tune, out);
+    if (status == 0) close_tune(&tune);
+    return status;
+}

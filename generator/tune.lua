@@ -1,0 +1,111 @@
+-- gentables tune: any collective, anyone's implementation: which candidate is best at which size, for a
+-- program
+-- to use.
+--
+-- What is asked for (tune_plan.lua) is measured in one group of ranks, all candidates interleaved
+-- (tune_bench.lua); plug-ins are tried in processes of their own before that. What was measured before by the
+-- same machine, bench and libraries is kept (tune_cache.lua). Then the choice is made, told and written
+-- (tune_choice.lua, tune_write.lua).
+local bench = require "bench"
+local cache = require "tune_cache"
+local choice = require "tune_choice"
+local fail = require "fail"
+local group = require "tune_bench"
+local plan = require "tune_plan"
+local progress = require "progress"
+local provenance = require "provenance"
+local system = require "core.system"
+local write = require "tune_write"
+
+local tune = {}
+
+tune.summary = "Measures candidates of any collective on this machine and says which is best at which size."
+tune.options = {
+  { name = "op", value = "OP,OP...", required = true,
+    help = "allreduce, allgather, reducescatter, alltoall, alltoallv, broadcast; or PyTorch's names" },
+  { name = "sizes", value = "A:B[:F]", default = "1K:1M:4",
+    help = "bytes of the larger buffer of a rank, from A to B, each F times the one before (2); or A,B,C" },
+  { name = "dtype", value = "NAME", default = "bfloat16", help = "bfloat16, float16 or float32" },
+  { name = "tp", value = "N,N...", default = "2", help = "numbers of ranks" },
+  { name = "splits", value = "A:B...", help = "of an alltoallv: weights of the destinations, as 3:1" },
+  { name = "fusion", value = "NAME", help = "of an allreduce: time it with this epilogue, too" },
+  { name = "hidden-size", value = "N", default = "4096", help = "of an epilogue" },
+  { name = "plugin", value = "LIB.so", many = true, help = "candidates of a shared library beside ours" },
+  { name = "strategies", value = "A,B...", help = "only these candidates" },
+  { name = "default", value = "NAME", default = "MPI", help = "what to take where nothing can be measured" },
+  { name = "samples", value = "N", default = "20", help = "calls per candidate and size that are timed" },
+  { name = "warm-up", value = "N", default = "5", help = "calls before these" },
+  { name = "launches", value = "N", default = "1", help = "of the ranks; 5 for rows of tables" },
+  { name = "sync", value = "HOW", default = "pass",
+    help = "pass: one order for all; op: op by op; both: and what that costs and changes" },
+  { name = "timeout", value = "SECONDS", default = "30", help = "that a candidate, or a rank, may take" },
+  { name = "out", value = "DIR", help = "where tuned.json, gentables_tuned.py and rows go" },
+  { name = "cache", value = "FILE", help = "what was measured before (default: below ~/.cache)" },
+  { name = "fresh", help = "measure anew what the cache has" },
+  { name = "json", help = "print JSON" },
+  { name = "bench", value = "PROGRAM", help = "in place of the gentables-bench beside gentables" },
+  { name = "launcher", value = "COMMAND", help = "in place of mpirun, with {ranks}" },
+}
+tune.example = "gentables tune --op allgather --sizes 1K:64K --plugin ./mine.so"
+
+local function whole(args, name, least, most)
+  local number = math.tointeger(tonumber(args[name:gsub("-", "_")]))
+  if not number or number < least or number > most then
+    fail.input("--%s: %s is no whole number from %d to %d", name, args[name:gsub("-", "_")], least, most)
+  end
+  return number
+end
+
+local function new_job(args)
+  local program = args.bench or system.program():gsub("[^/]*$", "") .. "gentables-bench"
+  local identity, library = bench.identify(program)
+  local timeout = tonumber(args.timeout)
+  if not timeout or not (timeout > 0 and timeout < 1e6) then
+    fail.input("--timeout: %s is no number of seconds", args.timeout)
+  end
+  if not ({ pass = true, op = true, both = true })[args.sync] then
+    fail.input("--sync: %s; pass, op or both would be right", args.sync)
+  end
+  local job = { program = program, identity = identity, machine = provenance.machine(library),
+    library = library, plugins = args.plugin or {}, samples = whole(args, "samples", 1, 100000),
+    warm_up = whole(args, "warm-up", 0, 100000), launches = whole(args, "launches", 1, 16),
+    sync = args.sync, timeout = timeout, default = args.default, launcher = args.launcher, excluded = {},
+    progress = progress.new(0) }
+  job.candidates, job.libraries = group.candidates(job)
+  job.ops = plan.read_ops(args)
+  job.sizes = plan.read_sizes(args.sizes)
+  job.worlds = plan.read_ranks(args.tp)
+  job.cells = plan.cells(job, args)
+  plan.check_default(job)
+  return job
+end
+
+-- Measures what the cache does not have. Returns whether all went well; `reason` else.
+local function measure(job, kept)
+  for _, world_size in ipairs(job.worlds) do
+    local cells = kept:missing(job, world_size)
+    if #cells > 0 then
+      local problem = group.measure(job, world_size, cells)
+      if problem then return false, problem end
+    end
+  end
+  return true
+end
+
+function tune.run(args)
+  local job = new_job(args)
+  local kept = cache.open(args.cache, args.fresh)
+  kept:take(job)
+  local done, problem = measure(job, kept)
+  job.progress:clear()
+  if not done then choice.take_default(job, problem) end
+  if done then kept:save(job) end
+  choice.make(job)
+  if args.out then write.all(job, args.out) end
+  if args.json then print(write.json(job)) else choice.report(job) end
+  if not done then
+    fail.work("%s; every op takes its default, %s", problem, job.default)
+  end
+end
+
+return tune

@@ -1,0 +1,205 @@
+-- The launches of `gentables tune`: asks the bench for its candidates, tries plug-ins in processes of their
+-- own,
+-- then measures all candidates together; one that fails there is left out, and the group starts again without
+-- it and without that launch's times.
+local fail = require "fail"
+local file = require "core.file"
+local launcher = require "launcher"
+local plan = require "tune_plan"
+local process = require "core.process"
+local protocol = require "protocol"
+
+local group = {}
+
+local GRACE, START_S = 3, 60 -- seconds; what a launch takes beyond its calls
+
+local function with_plugins(argv, plugins)
+  for _, path in ipairs(plugins) do table.move({ "--plugin", path }, 1, 2, #argv + 1, argv) end
+  return argv
+end
+
+-- Reads all lines of a child: on_line(kind, fields). Returns how it ended: nil: well; else a reason, and its
+-- last words.
+local function follow(argv, seconds, on_line)
+  local child, message = process.start(argv)
+  if not child then return "cannot be started: " .. message, "" end
+  local line, problem = child:read_line(seconds)
+  while line do
+    local kind, fields = protocol.parse(line)
+    if kind then on_line(kind, fields) end
+    line, problem = child:read_line(seconds)
+  end
+  local number, name = process.interrupted()
+  if problem ~= "end" then child:kill(15) end
+  local reason, clean = child:close(GRACE)
+  if number then fail.with(128 + number, "interrupted by %s", name) end
+  if problem ~= "end" then return ("no answer within %g s"):format(seconds), child:errors() end
+  if not clean then return reason, child:errors() end
+end
+
+-- ---- candidates -------------------------------------------------------------------------------
+
+-- Every candidate that there is, by name and in order, { name, plugin, usual, ops, parameters }; and a hash
+-- of
+-- the libraries. What a plug-in says wrongly ends here, in one line.
+function group.candidates(job)
+  local candidates, hash = {}, nil
+  local reason, words = follow(with_plugins({ job.program, "--candidates" }, job.plugins), START_S,
+    function(kind, fields)
+      if kind == "libraries" then hash = fields.hash end
+      if kind ~= "candidate" then return end
+      local row = { name = fields.name, plugin = fields.plugin == "1", usual = fields.usual == "1", ops = {},
+        parameters = fields.reason }
+      for op in fields.ops:gmatch("[^,]+") do row.ops[op] = true end
+      candidates[#candidates + 1], candidates[fields.name] = row, row
+    end)
+  if reason then
+    local said = words:match("gentables%-bench: ([^\n]+)")
+    fail.input("%s", said or ("%s --candidates: %s"):format(job.program, reason))
+  end
+  return candidates, hash
+end
+
+-- ---- failures ---------------------------------------------------------------------------------
+
+-- Whom the last words of ranks name: a candidate and what it did. One that crashed says more than those that
+-- wait for it in vain.
+local function culprit(words)
+  local name, what
+  for found, did in words:gmatch("strategy ([%w_]+): ([^\n]+)") do
+    local waits = did:find("in time", 1, true)
+    if not name or not waits then name, what = found, did end
+    if not waits then break end
+  end
+  return name, what
+end
+
+local function last_words(words)
+  return words:match("gentables%-bench: ([^\n]+)") or "no word of why"
+end
+
+-- Leaves a candidate out from here on, and says so.
+local function exclude(job, name, reason)
+  job.excluded[name] = reason
+  job.progress:say(("gentables: %s: %s; it is left out"):format(name, reason))
+end
+
+-- ---- launches ---------------------------------------------------------------------------------
+
+-- The candidates of a cell that are still in, and of this kind (all: nil).
+local function ask(job, cells, only)
+  local asked = {}
+  for _, cell in ipairs(cells) do
+    cell.asked = {}
+    for _, name in ipairs(cell.candidates) do
+      if not job.excluded[name] and (not only or only[name]) then cell.asked[#cell.asked + 1] = name end
+    end
+    if #cell.asked > 0 then asked[#asked + 1] = cell end
+  end
+  return asked
+end
+
+local function launch(job, world_size, kind, cells, plugins, seed, on_line)
+  local path = os.tmpname()
+  fail.unless(file.write(path, plan.text(job, cells, seed)))
+  local argv = launcher.command(world_size, job.machine.cores, job.launcher)
+  argv = table.move(argv, 1, #argv, 1, {})
+  table.move({ job.program, "--" .. kind, path, "--timeout", tostring(job.timeout) }, 1, 5, #argv + 1, argv)
+  local reason, words = follow(with_plugins(argv, plugins), job.timeout + START_S, on_line)
+  os.remove(path)
+  return reason, words
+end
+
+-- Tries the plug-in at `path`, which has these candidates, until those that are left pass.
+local function try_plugin(job, world_size, cells, path, names)
+  while true do
+    local asked = ask(job, cells, names)
+    if #asked == 0 then return end
+    local failed = {}
+    job.progress:show("trial of " .. path)
+    local reason, words = launch(job, world_size, "trial", asked, { path }, 1, function(kind, fields)
+      if kind == "trial" and fields.status == "failed" then failed[fields.strategy] = fields.reason end
+    end)
+    for name, why in pairs(failed) do exclude(job, name, why) end
+    if not reason then return end
+    local name, what = culprit(words)
+    if not name or job.excluded[name] then
+      for each in pairs(names) do
+        local why = ("its trial ended: %s"):format(last_words(words))
+        if not job.excluded[each] then exclude(job, each, why) end
+      end
+      return
+    end
+    exclude(job, name, what)
+  end
+end
+
+-- The candidates of each plug-in alone, as { path -> { name -> true } }.
+local function of_plugins(job)
+  local owned = {}
+  for _, path in ipairs(job.plugins) do
+    owned[path] = {}
+    for _, row in ipairs((group.candidates { program = job.program, plugins = { path } })) do
+      if row.plugin then owned[path][row.name] = true end
+    end
+  end
+  return owned
+end
+
+local function number_of(fields, name) return tonumber(fields[name]) end
+
+-- Takes an answer into its cell.
+local function take(cells, kind, fields)
+  local cell = cells[math.tointeger(tonumber(fields.id))]
+  if not cell then return end
+  if kind == "none" then
+    cell.no_time[#cell.no_time + 1] = { strategy = fields.strategy, epilogue = fields.epilogue,
+      reason = fields.reason }
+    return
+  end
+  cell.fresh[#cell.fresh + 1] = { strategy = fields.strategy, epilogue = fields.epilogue,
+    time_us = number_of(fields, "time_us"), low_us = number_of(fields, "low_us"),
+    high_us = number_of(fields, "high_us"), samples = math.tointeger(number_of(fields, "samples")),
+    min_us = number_of(fields, "min_us"), p95_us = number_of(fields, "p95_us"),
+    p99_us = number_of(fields, "p99_us"), skew_us = number_of(fields, "skew_us"),
+    bound_us = number_of(fields, "bound_us"), accumulate = fields.accumulate, placement = fields.placement,
+    mean_of_max_us = number_of(fields, "mean_of_max_us"),
+    max_of_means_us = number_of(fields, "max_of_means_us"), mean_us = number_of(fields, "mean_us"),
+    op_us = number_of(fields, "op_us") }
+end
+
+-- One launch of the group; once more without a candidate that fails there. Returns nil, or why nothing can be
+-- measured at all.
+local function run_group(job, world_size, cells, seed)
+  while true do
+    local asked, cost = ask(job, cells), nil
+    if #asked == 0 then return "no candidate is left" end
+    for _, cell in ipairs(asked) do cell.fresh, cell.no_time = {}, {} end
+    local reason, words = launch(job, world_size, "tune", asked, job.plugins, seed, function(kind, fields)
+      if kind == "row" or kind == "none" then take(asked, kind, fields) end
+      if kind == "pass" then cost = fields end
+    end)
+    if not reason then
+      job.cost = cost
+      for _, cell in ipairs(asked) do
+        for _, result in ipairs(cell.fresh) do cell.results[#cell.results + 1] = result end
+      end
+      return nil
+    end
+    local name, what = culprit(words)
+    if not name or job.excluded[name] then return ("the group failed: %s"):format(last_words(words)) end
+    exclude(job, name, what)
+  end
+end
+
+-- Measures cells at one number of ranks. Returns nil, or why nothing could be measured.
+function group.measure(job, world_size, cells)
+  for path, names in pairs(of_plugins(job)) do try_plugin(job, world_size, cells, path, names) end
+  for number = 1, job.launches do
+    job.progress:show(("TP %d: launch %d of %d"):format(world_size, number, job.launches))
+    local problem = run_group(job, world_size, cells, number)
+    if problem then return problem end
+  end
+end
+
+return group

@@ -1,0 +1,32 @@
+#!/bin/sh
+# Wrong use of tune: exit 2 and one line that says what would be right; and a group that cannot start gives
+# every
+# op its default, exit 1.
+. "$(dirname "$0")/lib.sh"
+
+refused() {
+    pattern=$1
+    shift
+    tune "$@"
+    [ "$status" = 2 ] || fail "$* ended with $status"
+    [ "$(wc -l <"$WORK/err")" = 1 ] || fail "$*: not one line: $(cat "$WORK/err")"
+    said err "$pattern"
+}
+refused "is no op that is measured here" --op gather
+refused "one rank alone" --op allgather --tp 1
+refused "is no number of ranks" --op allgather --tp 17
+refused "is no size" --op allgather --sizes 1Q
+refused "A not above B" --op allgather --sizes 2K:1K
+refused "float32 would be right" --op allgather --dtype int8
+refused "goes with --op alltoallv" --op allgather --splits 3:1
+refused "weights from 1 to 15" --op alltoallv --splits 0:1
+refused "there is no WRONG" --op allgather --strategies WRONG
+refused "does no allgather" --op allgather --default ONESHOT
+refused "no size is left" --op allgather --sizes 1
+refused "is no number of seconds" --op allgather --timeout never
+refused "pass, op or both" --op allgather --sync never
+
+tune --op all_to_all_single --sizes 1K --launcher "false {ranks}" --fresh
+[ "$status" = 1 ] || fail "a group that does not start ended with $status"
+said err "every op takes its default, MPI"
+said out "1 KiB *MPI$"
