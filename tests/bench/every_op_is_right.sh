@@ -10,27 +10,27 @@ requests() {
         splits=""
         [ $op != alltoallv ] || splits=splits=3:1
         for dtype in bfloat16 float16 float32; do
-            for shares in 1 7 1001 40003; do
+            for shares in 1 1001 40003; do
                 id=$((id + 1))
                 echo "measure id=$id op=$op dtype=$dtype count=$((shares * $1 * 3))" \
                     "min_samples=3 max_samples=3 budget_us=1000 seed=$id $splits"
             done
         done
     done
-    echo "measure id=61 op=allgather dtype=float32 count=$(($1 + 1)) min_samples=1 max_samples=1"
+    echo "measure id=46 op=allgather dtype=float32 count=$(($1 + 1)) min_samples=1 max_samples=1"
 }
 
-for ranks in 2 3 4 5; do
+for ranks in 2 3 5; do
     requests "$ranks" | run "$ranks" --serve >"$WORK/answers.$ranks"
-    [ "$(grep -c '^done ' "$WORK/answers.$ranks")" = 61 ] ||
+    [ "$(grep -c '^done ' "$WORK/answers.$ranks")" = 46 ] ||
         fail "$ranks ranks: not every request was answered"
-    grep '^none ' "$WORK/answers.$ranks" | grep -v '^none id=61 ' &&
+    grep '^none ' "$WORK/answers.$ranks" | grep -v '^none id=46 ' &&
         fail "$ranks ranks: something has no time"
-    grep -q '^none id=61 strategy=DIRECT reason=the elements do not divide among the ranks$' \
+    grep -q '^none id=46 strategy=DIRECT reason=the elements do not divide among the ranks$' \
         "$WORK/answers.$ranks" || fail "$ranks ranks: what does not divide is measured"
-    [ "$(grep -c "strategy=DIRECT .*bits=0*[1-9a-f]" "$WORK/answers.$ranks")" = 60 ] ||
+    [ "$(grep -c "strategy=DIRECT .*bits=0*[1-9a-f]" "$WORK/answers.$ranks")" = 45 ] ||
         fail "$ranks ranks: DIRECT varies"
-    [ "$(grep -c '^row .* strategy=MPI ' "$WORK/answers.$ranks")" = 60 ] ||
+    [ "$(grep -c '^row .* strategy=MPI ' "$WORK/answers.$ranks")" = 45 ] ||
         fail "$ranks ranks: MPI does not do every op"
 done
 
