@@ -45,19 +45,23 @@ local function find_slices(source, fusion)
   return ordered
 end
 
--- size -> shape -> strategy -> { time, low, high }, of the strategies that may win; low and high are the
--- time's interval, or the time itself.
+-- size -> shape -> { times = { strategy -> time }, noise = { strategy -> half of its interval, a logarithm },
+-- nil where no row has one }, of the strategies that may win.
 local function times_of(rows, slice, may_win, loopback)
-  local columns, by_size = rows:slice(slice), {}
+  local names = { "num_tokens", "hidden_size", "size", "strategy", "placement", "time_us", "low_us", "high_us" }
+  local columns, by_size = rows:slice(slice, names), {}
   for i = 1, columns.count do
     local name = columns.strategy[i]
     if may_win[name] and (loopback or columns.placement[i] ~= "loopback") then
       local size, shape = columns.size[i], columns.num_tokens[i] << 32 | columns.hidden_size[i]
-      local time = columns.time_us[i]
-      by_size[size] = by_size[size] or {}
-      by_size[size][shape] = by_size[size][shape] or {}
-      by_size[size][shape][name] = { time = time, low = columns.low_us[i] or time,
-        high = columns.high_us[i] or time }
+      local of_size = by_size[size] or {}
+      local of = of_size[shape] or { times = {} }
+      by_size[size], of_size[shape] = of_size, of
+      of.times[name] = columns.time_us[i]
+      if columns.low_us[i] and columns.high_us[i] then
+        of.noise = of.noise or {}
+        of.noise[name] = math.log(columns.high_us[i] / columns.low_us[i]) / 2
+      end
     end
   end
   return by_size
@@ -65,16 +69,15 @@ end
 
 local function fastest(times)
   local best
-  for name, entry in pairs(times) do
-    local is_first = not best or entry.time < best.time or entry.time == best.time and name < best.name
-    if is_first then best = { name = name, time = entry.time, low = entry.low, high = entry.high } end
+  for name, time in pairs(times) do
+    if not best or time < times[best] or time == times[best] and name < best then best = name end
   end
   return best
 end
 
--- What of a loss is certain: what is beyond the noise of both times, half their intervals in the logarithm.
-local function beyond_noise(loss, entry, best)
-  local own, other = math.log(entry.high / entry.low) / 2, math.log(best.high / best.low) / 2
+-- What of a loss is certain: what is beyond the noise of both times.
+local function beyond_noise(loss, noise, name, best)
+  local own, other = noise and noise[name] or 0, noise and noise[best] or 0
   return math.max(0, loss - math.sqrt(own * own + other * other))
 end
 
@@ -82,12 +85,12 @@ end
 -- time for each.
 local function badness_of(shapes)
   local sum, sure, seen, count = {}, {}, {}, 0
-  for _, times in pairs(shapes) do
-    local best = fastest(times)
-    for name, entry in pairs(times) do
-      local loss = entry.time / best.time - 1
+  for _, of in pairs(shapes) do
+    local best = fastest(of.times)
+    for name, time in pairs(of.times) do
+      local loss = time / of.times[best] - 1
       sum[name] = (sum[name] or 0) + loss
-      sure[name] = (sure[name] or 0) + beyond_noise(loss, entry, best)
+      sure[name] = (sure[name] or 0) + beyond_noise(loss, of.noise, name, best)
       seen[name] = (seen[name] or 0) + 1
     end
     count = count + 1
@@ -129,7 +132,7 @@ local function segments_of(points, chosen)
   return segments
 end
 
--- The points of { size -> shape -> strategy -> entry }.
+-- The points of what times_of gives.
 local function points_of(by_size)
   local points = {}
   for size, shapes in pairs(by_size) do
