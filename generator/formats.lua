@@ -126,6 +126,7 @@ formats.list = {
     reader = "TensorRT-LLM: cpp/tensorrt_llm/common/customAllReduceUtils.h, whole",
     scope = "all",
     why_not = "it is made of all smXX together: --arch all",
+    lookup = "floor",
     names = function(strategy) return strategy.trtllm ~= nil end,
     view = function(...) return require("trtllm").view(...) end },
   { name = "c", file = "allreduce_table.h", template = "tables/allreduce_table.h.tmpl",

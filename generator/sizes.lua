@@ -48,7 +48,8 @@ end
 -- size -> shape -> { times = { strategy -> time }, noise = { strategy -> half of its interval, a logarithm },
 -- nil where no row has one }, of the strategies that may win.
 local function times_of(rows, slice, may_win, loopback)
-  local names = { "num_tokens", "hidden_size", "size", "strategy", "placement", "time_us", "low_us", "high_us" }
+  local names = { "num_tokens", "hidden_size", "size", "strategy", "placement", "time_us", "low_us",
+    "high_us" }
   local columns, by_size = rows:slice(slice, names), {}
   for i = 1, columns.count do
     local name = columns.strategy[i]

@@ -6,6 +6,9 @@
 --   worlds               as in model.lua, with `fusions` in the enum's order: { name, rows }, rows nil where
 --                        none was measured
 --   thresholds           { tp, num_tokens, elements }: see `threshold_of`
+--   by_tokens            { tp, fusions = { { index from 0, rows = { { hidden_size, steps } } } } }; a step is
+--                        { from = tokens, strategy = number }: the fewest within what may be lost (borders.c)
+--   by_bytes             { tp, fusions = { { index, steps } } }: the same over all hidden sizes, from = bytes
 -- most: the most values that any table has along each axis.
 local lists = require "lists"
 local model = require "model"
@@ -78,12 +81,64 @@ local function thresholds_of(part, worlds)
   return out
 end
 
+-- ---- the fewest thresholds --------------------------------------------------------------------
+
+local function number_of(strategy) return strategy and strategy.trtllm end
+
+-- A row's thresholds; what was not measured is a strategy of -1.
+local function steps_of_row(world, segments)
+  local steps = {}
+  for i, segment in ipairs(segments) do
+    local strategy = lists.strategies[segment.strategy]
+    steps[i] = { from = i > 1 and world.num_tokens[segment.first] or 0, strategy = number_of(strategy) or -1 }
+  end
+  return steps
+end
+
+local function by_tokens(view)
+  local out = {}
+  for i, world in ipairs(view.worlds) do
+    out[i] = { tp = world.tp, fusions = {} }
+    for f, fusion in ipairs(world.fusions) do
+      local rows = {}
+      for h, hidden_size in ipairs(world.hidden_sizes) do
+        rows[h] = { hidden_size = hidden_size,
+          steps = steps_of_row(world, view.canonical:segments(world.block, f, h)) }
+      end
+      local index = lists.find("fusions", fusion.name).trtllm
+      if index then table.insert(out[i].fusions, { index = index, rows = rows }) end
+    end
+  end
+  return out
+end
+
+local function by_bytes(part)
+  local out, of_tp = {}, {}
+  for _, fusion in ipairs(trtllm.fusions()) do
+    local function may_win(strategy) return strategy.trtllm ~= nil end
+    for _, world in ipairs(sizes.worlds(part, may_win, fusion.name)) do
+      local steps = {}
+      for i, segment in ipairs(world.segments) do
+        steps[i] = { from = segment.first, strategy = number_of(segment.strategy) }
+      end
+      if not of_tp[world.tp] then
+        of_tp[world.tp] = { tp = world.tp, fusions = {} }
+        out[#out + 1] = of_tp[world.tp]
+      end
+      table.insert(of_tp[world.tp].fusions, { index = fusion.trtllm, steps = steps })
+    end
+  end
+  table.sort(out, function(a, b) return a.tp < b.tp end)
+  return out
+end
+
 local function table_of(part, format)
   local view, worlds = model.for_format(part, format), {}
   for i, world in ipairs(view.worlds) do worlds[i] = with_all_fusions(world) end
   local sm = math.tointeger(part.arch:match("^sm(%d+)$"))
   return { sm = sm, axes = view.axes, worlds = worlds, name = "AllReduceBestStrategyTableSM" .. sm,
-    thresholds = thresholds_of(part, worlds), data_dir = part.data_dir }
+    thresholds = thresholds_of(part, worlds), by_tokens = by_tokens(view), by_bytes = by_bytes(part),
+    data_dir = part.data_dir }
 end
 
 local function widen(most, made)

@@ -85,6 +85,10 @@ ends_with 0 "$GENTABLES" generate --data-dir "$WORK/rows" --arch all --out "$WOR
 regret "$WORK/rows/customAllReduceUtils.h" "$fresh"
 says '3 shapes asked'
 says 'as measured'
+# Its thresholds: from 256 tokens on TWOSHOT, 5; by bytes from above the geometric mean of 32 and 512 KiB.
+whole=$WORK/rows/customAllReduceUtils.h
+grep -Eq '\{1024, \{\{0, 4\}, \{256, 5\}\}\}' "$whole" || die "no thresholds by tokens"
+grep -Eq '\{0, \{\{0, 4\}, \{131073, 5\}\}\}' "$whole" || die "no thresholds by bytes"
 cat >"$WORK/theirs.h" <<'END'
 #pragma once
 #include "tensorrt_llm/common/cudaUtils.h"

@@ -1,5 +1,6 @@
 // Asks TensorRT-LLM's header. On standard input stand questions, `sm tp fusion hidden tokens` with the
-// fusion's number; out come the numbers of the strategies, a line each.
+// fusion's number; out come the numbers of the strategies, a line each: by the table, by SelectStrategyLP, by
+// tokens, and by bytes, of which an element has two.
 #include "tensorrt_llm/common/customAllReduceUtils.h"
 
 #include <iostream>
@@ -39,7 +40,9 @@ int main() {
         tensorrt_llm::common::smVersion() = sm;
         auto const op = static_cast<AllReduceFusionOp>(fusion);
         std::cout << static_cast<int>(utils::selectStrategyLookUpTable(tokens, hidden, op, tp)) << ' '
-                  << static_cast<int>(utils::SelectStrategyLP(tokens, hidden, tp, op)) << '\n';
+                  << static_cast<int>(utils::SelectStrategyLP(tokens, hidden, tp, op)) << ' '
+                  << static_cast<int>(utils::selectStrategyByTokens(tokens, hidden, op, tp)) << ' '
+                  << static_cast<int>(utils::selectStrategyByBytes(2 * tokens * hidden, op, tp)) << '\n';
     }
     return 0;
 }
