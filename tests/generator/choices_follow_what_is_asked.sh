@@ -48,10 +48,29 @@ generate --workload "$WORK/workload.csv"
 same TWOSHOT "$(winner 1)"
 
 # Numerics: only those with the bits of ONESHOT.
+class_of() { # STRATEGIES SHAPES MEAN WORST: the report has this class
+    grep -Fq "| NONE | $1 | $2 | $3 % | $4 % |" "$data/report.md" || die "no such class: $*"
+}
 generate --numerics same-as=ONESHOT
 same ONESHOT "$(winner 16)"
+grep -q 'keep to the bits of ONESHOT' "$data/report.md" || die "the report does not say so"
+if grep -q TWOSHOT "$data/thresholds.json"; then die "thresholds have other bits"; fi
 generate --numerics any
 same TWOSHOT "$(winner 16)"
+grep -q TWOSHOT "$data/thresholds.json" || die "thresholds lack what is best"
+class_of ONESHOT "2 of 2" 50.0 100.0
+class_of TWOSHOT "2 of 2" 2.5 5.0
+# Equal bits wherever both are told make one class, which then costs nothing; bits of one size differ: two.
+begin
+time_of 1 ONESHOT 10 9.9 10.1 "" "0a"
+time_of 1 TWOSHOT 20 19 21 "" "0a"
+time_of 16 ONESHOT 40 39 41 "" "0b"
+time_of 16 TWOSHOT 20 19 21 "" ""
+generate --against none
+class_of "ONESHOT, TWOSHOT" "2 of 2" 0.0 0.0
+sed -i 's/^\(.*TWOSHOT.*,19,21,,\)$/\10c/' "$data/benchmark.tp2.host.csv"
+generate --against none
+class_of ONESHOT "2 of 2" 50.0 100.0
 
 # The incumbent stays within noise, and only there; without it the least badness wins.
 begin

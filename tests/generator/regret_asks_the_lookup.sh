@@ -54,6 +54,7 @@ says '1 cell answers for several shapes, 2 in all; for 1 of them no one choice i
 says 'by the floor of log2'
 [ "$(sed -n '/floor of log2/,$p' "$stdout" | grep -Ec 'intervals +0\.00 % +0\.00 % +0\.00 %')" = 1 ] ||
     die "flooring reads ONESHOT at 100 tokens, which is right"
+if sed -n '/floor of log2/,$p' "$stdout" | grep -q 'fallback'; then die "flooring left the table"; fi
 says '100 tokens: TWOSHOT takes 15.00 us, ONESHOT 10.00 \(50.00 %\)'
 regret "$WORK/rows/allreduce_table.h" "$fresh" --json
 says '"torn": 1'
