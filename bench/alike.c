@@ -6,8 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "backend.h"
 #include "protocol.h"
-#include "strategy.h"
 
 enum { SHOWN_SIZE = 256 };
 
@@ -45,8 +45,8 @@ static uint64_t hash_of_binary(void) {
 
 static uint64_t hash_of_candidates(void) {
     uint64_t hash = NO_HASH;
-    for (int i = 0; i < host_candidate_count; i++) {
-        const struct candidate *candidate = &host_candidates[i];
+    for (int i = 0; i < candidate_count(); i++) {
+        const struct candidate *candidate = &backend->candidates[i];
         hash = hash_text(hash, candidate->name);
         hash = hash_bytes(hash, &candidate->accumulates_fp32, sizeof candidate->accumulates_fp32);
         hash = hash_bytes(hash, candidate->ompi_algorithms, sizeof candidate->ompi_algorithms);
@@ -95,7 +95,7 @@ static void show_trait(enum trait trait, int argc, char **argv, char shown[SHOWN
     case TRAIT_BINARY:
         if (readlink("/proc/self/exe", shown, SHOWN_SIZE - 1) < 0) snprintf(shown, SHOWN_SIZE, "?");
         return;
-    case TRAIT_CANDIDATES: snprintf(shown, SHOWN_SIZE, "%d of them", host_candidate_count); return;
+    case TRAIT_CANDIDATES: snprintf(shown, SHOWN_SIZE, "%d of them", candidate_count()); return;
     default: break;
     }
     for (int i = 1; i < argc; i++) {

@@ -38,13 +38,20 @@ static struct shape shape_of(const struct by_hand *options, size_t bytes, int ra
 
 // ---- the head -----------------------------------------------------------------------------------
 
-static void gather_hosts(const struct group *group, char hosts[][HOST_SIZE]) {
-    char mine[HOST_SIZE] = "";
-    gethostname(mine, sizeof mine - 1);
-    MPI_Gather(mine, HOST_SIZE, MPI_CHAR, hosts, HOST_SIZE, MPI_CHAR, 0, group->comm);
+// Where each rank runs, and on what.
+struct seat {
+    char host[HOST_SIZE];
+    char device[HOST_SIZE];
+};
+
+static void gather_seats(struct group *group, struct seat seats[]) {
+    struct seat mine = {0};
+    gethostname(mine.host, sizeof mine.host - 1);
+    backend->describe_rank(group, mine.device, sizeof mine.device);
+    group_exchange(group, &mine, sizeof mine, seats);
 }
 
-static void print_head(const struct group *group, const struct by_hand *options, char hosts[][HOST_SIZE]) {
+static void print_head(const struct group *group, const struct by_hand *options, const struct seat seats[]) {
     printf("# gentables-bench: %d ranks, %d cores%s, %s, fusion %s\n", group->size, group->cores,
            group->oversubscribed ? " (oversubscribed)" : "", group->kernels->isa,
            fusion_names[options->request.shape.fusion]);
@@ -59,8 +66,8 @@ static void print_head(const struct group *group, const struct by_hand *options,
            options->factor > 0 ? "factor" : "bytes", options->calls.warm_up, options->calls.iterations,
            !in_a_row || options->calls.check);
     for (int rank = 0; rank < group->size; rank++) {
-        printf("#  Rank %2d Pid %6d on %s device %2d [%d] CPU\n", rank, (int)group->control->pids[rank],
-               hosts[rank], rank, rank);
+        printf("#  Rank %2d Pid %6d on %s %s\n", rank, (int)group->control->pids[rank], seats[rank].host,
+               seats[rank].device);
     }
     printf("#%11s %12s %9s %6s %-30s %10s %8s %8s %6s\n", "size", "count", "type", "redop", "strategy",
            "time", "algbw", "busbw", "#wrong");
@@ -85,7 +92,7 @@ static void put_text(FILE *json, const char *text) {
 }
 
 static void put_head(FILE *json, const struct group *group, const struct by_hand *options,
-                     char hosts[][HOST_SIZE]) {
+                     const struct seat seats[]) {
     fprintf(json, "{\"version\":1,\"nccl_version\":\"none\",\"args\":[");
     for (int i = 0; i < options->argc; i++) {
         if (i > 0) fputc(',', json);
@@ -98,7 +105,7 @@ static void put_head(FILE *json, const struct group *group, const struct by_hand
     for (int rank = 0; rank < group->size; rank++) {
         fprintf(json, "%s{\"rank\":%d,\"pid\":%d,\"hostname\":", rank > 0 ? "," : "", rank,
                 (int)group->control->pids[rank]);
-        put_text(json, hosts[rank]);
+        put_text(json, seats[rank].host);
         fprintf(json, ",\"device\":%d,\"device_hex\":\"%d\",\"device_info\":\"CPU\"}", rank, rank);
     }
     fprintf(json, "]},\"results\":[");
@@ -192,7 +199,7 @@ static int measure_sizes(struct harness *harness, const struct by_hand *options,
                          ? in_a_row_measure(harness, &request, &options->calls, results)
                          : harness_measure(harness, &request, results);
         if (status != 0) return -1;
-        for (int i = 0; i < host_candidate_count && group->rank == 0; i++) {
+        for (int i = 0; i < candidate_count() && group->rank == 0; i++) {
             if (results[i].candidate == NULL) continue;
             print_result(group, options, &request.shape, &results[i], totals, json);
         }
@@ -206,14 +213,14 @@ static int measure_sizes(struct harness *harness, const struct by_hand *options,
 
 int by_hand_run(struct harness *harness, const struct by_hand *options, struct result results[]) {
     struct group *group = harness->group;
-    char hosts[MAX_RANKS][HOST_SIZE];
+    struct seat seats[MAX_RANKS];
     struct totals totals = {0};
     char *text = NULL;
     size_t size = 0;
     FILE *json = group->rank == 0 && options->json_path != NULL ? open_memstream(&text, &size) : NULL;
-    gather_hosts(group, hosts);
-    if (group->rank == 0) print_head(group, options, hosts);
-    if (json != NULL) put_head(json, group, options, hosts);
+    gather_seats(group, seats);
+    if (group->rank == 0) print_head(group, options, seats);
+    if (json != NULL) put_head(json, group, options, seats);
     int status = measure_sizes(harness, options, results, &totals, json);
     if (group->rank == 0 && status == 0) print_totals(&totals);
     if (json != NULL) {

@@ -36,7 +36,8 @@ struct cell {
     unsigned char *input, *residual, *gamma;
     unsigned char *residual_out, *out, *block_scales;
     size_t residual_out_bytes, out_bytes, block_scales_bytes;
-    double *sum; // over ranks, of all that this rank gets of it; NULL for ops without a sum
+    double *sum;    // over ranks, of all that this rank gets of it; NULL for ops without a sum
+    void *norm_out; // the rounded norm that was quantised, where a backend has it, and frees it; else NULL
 };
 
 // Why no strategy can do this shape, or NULL.

@@ -11,16 +11,11 @@
 #include "harness.h"
 
 #include <math.h>
-#include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "plugins.h"
-
 enum {
-    ROUNDTRIPS = 32, // per sample of the probe
-    ROUNDTRIP_SAMPLES = 31,
     BURST_NS = 100000,          // calls of one candidate in a row, about so long
     WARM_UP_BELOW_NS = 1000000, // longer calls need no untimed call before a burst
     FEWEST_SAMPLES = 3,         // even when they cost several budgets
@@ -40,7 +35,7 @@ struct contender {
     bool settled; // known well enough: sampled no more
     uint64_t hashes[MAX_SHIFTS];
     uint64_t bits; // of all results, the same on all ranks and in all calls; or NO_BITS
-    double estimate_ns;
+    double estimate_ns, floor_us;
     size_t count, wrong;
     double *times_us, *skews_us; // rank 0
 };
@@ -56,15 +51,13 @@ struct race {
     struct group *group;
     const struct request *request;
     struct cell cell;
-    struct contender contenders[MAX_CANDIDATES + 1];
+    void *place; // of the cell; NULL: there is none
+    struct contender contenders[MAX_IN_A_REQUEST + 1];
     int count;
     size_t calls; // so far; decides which data the next call has
     struct right_result right[MAX_SHIFTS][MAX_CANDIDATES];
     int right_count[MAX_SHIFTS];
 };
-
-// The texts of the last request; results point into them.
-static char last_reasons[MAX_CANDIDATES][REASON_SIZE];
 
 // The first reason counts.
 static void drop_out(struct contender *contender, const char *reason) {
@@ -79,36 +72,8 @@ static const char *name_of(const struct contender *contender) {
 
 // ---- one call -----------------------------------------------------------------------------------
 
-// What every way to do it has to do at least: write the output, from what was read.
-static void copy_input(const struct call *call) {
-    if (call->traffic == NULL) {
-        memcpy(call->residual_out ? call->residual_out : call->out, call->input, call_bytes(call));
-        return;
-    }
-    size_t element_bytes = dtype_sizes_bytes[call->dtype];
-    size_t left = call->traffic->receive_elements * element_bytes, piece;
-    size_t most = call->traffic->send_elements * element_bytes;
-    for (char *to = call->out; left > 0; left -= piece, to += piece) {
-        piece = left < most ? left : most;
-        memcpy(to, call->input, piece);
-    }
-}
-
-static int call_contender(struct contender *contender, const struct call *call) {
-    if (contender->candidate == NULL) {
-        copy_input(call);
-        return 0;
-    }
-    return contender->candidate->strategy->run(contender->state, call);
-}
-
 static int timed_call(struct race *race, struct contender *contender, size_t shift, struct stamp *stamp) {
-    struct call call = cell_call(&race->cell, shift);
-    if (!group_start_together(race->group)) return -1;
-    stamp->start_ns = clock_ns();
-    int status = call_contender(contender, &call);
-    stamp->end_ns = clock_ns();
-    return status;
+    return backend->sample(race->place, contender->candidate, contender->state, shift, stamp);
 }
 
 static size_t next_shift(struct race *race) {
@@ -118,18 +83,22 @@ static size_t next_shift(struct race *race) {
 // ---- verification before timing -----------------------------------------------------------------
 
 // Whether all ranks are content; else the text of the first that is not, on all ranks.
-static bool all_right(struct race *race, bool right, char what[], int what_size) {
-    int bad = right ? INT32_MAX : race->group->rank, first_bad;
-    MPI_Allreduce(&bad, &first_bad, 1, MPI_INT, MPI_MIN, race->group->comm);
+static bool all_right(struct race *race, bool right, char what[], size_t what_size) {
+    long first_bad = group_min(race->group, right ? INT32_MAX : race->group->rank);
     if (first_bad == INT32_MAX) return true;
-    MPI_Bcast(what, what_size, MPI_CHAR, first_bad, race->group->comm);
+    group_broadcast(race->group, (int)first_bad, what, what_size);
     return false;
 }
 
 static bool ranks_agree(struct race *race, uint64_t hash) {
-    uint64_t both[2] = {hash, ~hash}, least[2];
-    MPI_Allreduce(both, least, 2, MPI_UINT64_T, MPI_MIN, race->group->comm);
-    return least[0] == ~least[1];
+    uint64_t first = hash;
+    group_broadcast(race->group, 0, &first, sizeof first);
+    return group_min(race->group, first == hash) != 0;
+}
+
+// Whether its results have the same bits on all ranks and in all calls.
+static bool repeats_bits(const struct contender *contender) {
+    return contender->candidate->accumulates_fp32 && !contender->candidate->bits_may_vary;
 }
 
 static bool ranks_share_result(const struct race *race) {
@@ -138,12 +107,11 @@ static bool ranks_share_result(const struct race *race) {
 
 // Takes the bits of one more result into the contender's, as long as all ranks have the same.
 static void take_bits(struct race *race, struct contender *contender, size_t shift) {
-    uint64_t bits = cell_bits(&race->cell, race->group->kernels->hash), mine;
+    uint64_t bits = cell_bits(&race->cell, race->group->kernels->hash);
     if (shift > 0 && contender->bits == NO_BITS) return; // on all ranks alike
     bool same = !ranks_share_result(race) || ranks_agree(race, bits);
     if (!ranks_share_result(race)) { // then it is of all of them together
-        mine = bits * (2 * (uint64_t)race->group->rank + 1);
-        MPI_Allreduce(&mine, &bits, 1, MPI_UINT64_T, MPI_SUM, race->group->comm);
+        bits = (uint64_t)group_sum(race->group, (long)(bits * (2 * (uint64_t)race->group->rank + 1)));
     }
     contender->bits = same ? (contender->bits * 31 + bits) | 1 : NO_BITS;
 }
@@ -165,16 +133,18 @@ static int verify_call(struct race *race, struct contender *contender, size_t sh
     struct stamp stamp;
     char what[REASON_SIZE] = "";
     watch_step(PHASE_WARM_UP, name_of(contender));
-    cell_poison(&race->cell);
+    if (backend->poison(race->place) != 0) return -1;
     if (timed_call(race, contender, shift, &stamp) != 0) return -1;
     *took_ns = (double)(stamp.end_ns - stamp.start_ns);
     if (contender->candidate == NULL) return 0;
     bool fp32 = contender->candidate->accumulates_fp32;
-    contender->hashes[shift] = cell_hash(&race->cell, race->group->kernels->hash);
+    if (backend->fetch(race->place, 0) != 0) return -1;
+    contender->hashes[shift] = backend->hash(race->place, 0);
     bool right = result_passes(race, shift, fp32, contender->hashes[shift], what, sizeof what);
     if (!all_right(race, right, what, sizeof what)) {
         drop_out(contender, what);
-    } else if (fp32 && ranks_share_result(race) && !ranks_agree(race, contender->hashes[shift])) {
+    } else if (repeats_bits(contender) && ranks_share_result(race) &&
+               !ranks_agree(race, contender->hashes[shift])) {
         drop_out(contender, "ranks differ in the bits of the result");
     } else {
         take_bits(race, contender, shift);
@@ -189,20 +159,29 @@ static int verify(struct race *race, struct contender *contender) {
         if (verify_call(race, contender, shift, &took_ns) != 0) return -1;
         if (took_ns < least_ns) least_ns = took_ns;
     }
-    MPI_Allreduce(&least_ns, &contender->estimate_ns, 1, MPI_DOUBLE, MPI_MAX, race->group->comm);
+    contender->estimate_ns = group_max(race->group, least_ns);
     return 0;
 }
 
 // ---- sampling -----------------------------------------------------------------------------------
 
-// Whether the result that a timed call left is right.
-static bool result_is_right(struct race *race, struct contender *contender, size_t shift) {
-    if (contender->candidate == NULL) return true;
-    if (cell_hash(&race->cell, race->group->kernels->hash) == contender->hashes[shift]) return true;
+static bool slot_is_right(struct race *race, struct contender *contender, size_t shift, int slot) {
+    if (backend->hash(race->place, slot) == contender->hashes[shift]) return true;
     char what[REASON_SIZE];
-    if (contender->candidate->accumulates_fp32) return false; // its bits never change
+    if (repeats_bits(contender)) return false;
     race->group->control->varied[race->group->rank]++;
-    return cell_check(&race->cell, shift, false, what, sizeof what);
+    return backend->fetch(race->place, slot) == 0 &&
+           cell_check(&race->cell, shift, contender->candidate->accumulates_fp32, what, sizeof what);
+}
+
+// Whether the results that a sample left, whose first call had data set `shift`, are all right.
+static bool results_are_right(struct race *race, struct contender *contender, size_t shift) {
+    if (contender->candidate == NULL) return true;
+    bool right = true;
+    for (int slot = 0; slot < backend->slots(race->place); slot++) {
+        right = slot_is_right(race, contender, (shift + (size_t)slot) % race->cell.shifts, slot) && right;
+    }
+    return right;
 }
 
 static double to_us(uint64_t ns) {
@@ -246,7 +225,7 @@ static int burst(struct race *race, struct contender *contender) {
     for (int i = 0; i < timed; i++) {
         size_t shift = next_shift(race);
         if (timed_call(race, contender, shift, &control->stamps[rank][i]) != 0) return -1;
-        wrong += !result_is_right(race, contender, shift);
+        wrong += !results_are_right(race, contender, shift);
     }
     control->wrong[rank] = wrong;
     if (!group_barrier(race->group)) return -1;
@@ -276,7 +255,7 @@ static bool is_sampled(const struct race *race, const struct contender *contende
 // Rank 0: settles who is clearly slower than the best, or known precisely enough. The probe goes on as long
 // as anyone does.
 static void settle(struct race *race) {
-    struct summary summaries[MAX_CANDIDATES + 1];
+    struct summary summaries[MAX_IN_A_REQUEST + 1];
     double best_high_us = INFINITY;
     for (int i = 1; i < race->count; i++) {
         struct contender *contender = &race->contenders[i];
@@ -325,7 +304,7 @@ static bool agree_on_round(struct race *race, uint64_t since_ns, size_t round, u
 }
 
 static int sample(struct race *race) {
-    int order[MAX_CANDIDATES + 1];
+    int order[MAX_IN_A_REQUEST + 1];
     uint32_t random = race->request->seed * 2654435761u | 1;
     uint64_t since_ns = clock_ns(), sampled;
     for (int i = 0; i < race->count; i++) order[i] = i;
@@ -340,74 +319,23 @@ static int sample(struct race *race) {
     }
 }
 
-// ---- the regime ---------------------------------------------------------------------------------
-
-// Median time for a flag to go from rank 0 to `peer` and back.
-static bool roundtrip(struct group *group, int peer, double *result_us) {
-    double samples[ROUNDTRIP_SAMPLES];
-    struct control *control = group->control;
-    uint32_t turn = atomic_load(&control->ping.value);
-    for (int sample_index = 0; sample_index < ROUNDTRIP_SAMPLES; sample_index++) {
-        if (!group_barrier(group)) return false;
-        uint64_t start_ns = clock_ns();
-        for (int i = 0; i < ROUNDTRIPS; i++) {
-            turn++;
-            if (group->rank == 0) {
-                atomic_store_explicit(&control->ping.value, turn, memory_order_release);
-                if (!group_wait(group, &control->pong.value, turn)) return false;
-            } else if (group->rank == peer) {
-                if (!group_wait(group, &control->ping.value, turn)) return false;
-                atomic_store_explicit(&control->pong.value, turn, memory_order_release);
-            }
-        }
-        samples[sample_index] = to_us(clock_ns() - start_ns) / ROUNDTRIPS;
-    }
-    *result_us = median(samples, ROUNDTRIP_SAMPLES);
-    return group_barrier(group);
-}
-
-// Takes the round trip between rank 0 and its slowest peer, which the first time is looked for.
-static int probe_roundtrip(struct harness *harness) {
-    struct group *group = harness->group;
-    int first = harness->slowest_peer > 0 ? harness->slowest_peer : 1;
-    int last = harness->slowest_peer > 0 ? harness->slowest_peer : group->size - 1;
-    double slowest_us = 0;
-    for (int peer = first; peer <= last; peer++) {
-        double time_us;
-        if (!roundtrip(group, peer, &time_us)) return -1;
-        if (time_us > slowest_us) {
-            slowest_us = time_us;
-            harness->slowest_peer = peer;
-        }
-    }
-    harness->roundtrip_us = slowest_us;
-    MPI_Bcast(&harness->roundtrip_us, 1, MPI_DOUBLE, 0, group->comm);
-    MPI_Bcast(&harness->slowest_peer, 1, MPI_INT, 0, group->comm);
-    return 0;
-}
-
 // ---- one request --------------------------------------------------------------------------------
 
 const char *harness_refusal(const struct harness *harness, int index, const struct shape *shape,
                             const struct call *call) {
     const char *refusal = shape_refusal_of_ranks(shape, harness->group->size);
-    if (refusal == NULL && !candidate_does(&host_candidates[index], shape->op)) {
+    if (refusal == NULL && !candidate_does(&backend->candidates[index], shape->op)) {
         refusal = "does not do this op";
     }
     if (refusal == NULL && !harness->is_set_up[index]) refusal = harness->unavailable[index];
-    if (refusal == NULL && host_candidates[index].plugin != NULL) {
-        refusal = plugins_refusal(&host_candidates[index], harness->group, call);
-        if (refusal == NULL && !plugins_takes_place(&host_candidates[index], false))
-            refusal = "works in place";
-    }
-    if (refusal == NULL) refusal = host_candidates[index].strategy->supports(harness->group, call);
+    if (refusal == NULL) refusal = backend->refusal(&backend->candidates[index], harness->group, call);
     return refusal;
 }
 
 static void enter(struct race *race, int index) {
     struct harness *harness = race->harness;
     struct contender *contender = &race->contenders[race->count++];
-    const struct candidate *candidate = &host_candidates[index];
+    const struct candidate *candidate = &backend->candidates[index];
     struct call call = cell_call(&race->cell, 0);
     contender->candidate = candidate;
     contender->state = harness->states[index];
@@ -432,19 +360,23 @@ static void close_race(struct race *race) {
         free(race->contenders[i].times_us);
         free(race->contenders[i].skews_us);
     }
+    if (race->place != NULL) backend->displace(race->place);
     cell_close(&race->cell);
 }
 
 static void report(struct race *race, struct result results[]) {
     struct contender *probe = &race->contenders[0];
     double copy_us = probe->count > 0 ? median(probe->times_us, probe->count) : 0;
-    double bound_us = copy_us > race->harness->roundtrip_us ? copy_us : race->harness->roundtrip_us;
+    struct call call = cell_call(&race->cell, 0);
+    double bound_us = fmax(fmax(copy_us, race->harness->roundtrip_us), backend->link_us(race->group, &call));
     for (int i = 1; i < race->count; i++) {
         struct contender *contender = &race->contenders[i];
-        long index = contender->candidate - host_candidates;
+        long index = contender->candidate - backend->candidates;
         struct result *result = &results[index];
         *result = (struct result){.candidate = contender->candidate,
                                   .bound_us = bound_us,
+                                  .floor_us = contender->floor_us,
+                                  .calls = race->place ? backend->slots(race->place) : 0,
                                   .bits = contender->bits,
                                   .wrong = contender->wrong};
         if (contender->wrong > 0) {
@@ -452,8 +384,8 @@ static void report(struct race *race, struct result results[]) {
                      contender->wrong, contender->count);
         }
         if (contender->reason[0] != '\0') {
-            snprintf(last_reasons[index], REASON_SIZE, "%s", contender->reason);
-            result->reason = last_reasons[index];
+            snprintf(race->harness->reasons[index], REASON_SIZE, "%s", contender->reason);
+            result->reason = race->harness->reasons[index];
             continue;
         }
         result->time_us = summarise(contender->times_us, contender->count);
@@ -461,31 +393,56 @@ static void report(struct race *race, struct result results[]) {
     }
 }
 
+// Prepares, verifies, and takes the floor under the times to come. -1: see group_failure.
+static int admit(struct race *race, struct contender *contender) {
+    char reason[REASON_SIZE];
+    const struct strategy *strategy = contender->candidate ? contender->candidate->strategy : NULL;
+    struct call call = backend->call(race->place, 0, 0);
+    watch_step(PHASE_SET_UP, name_of(contender));
+    if (strategy != NULL && strategy->prepare != NULL &&
+        strategy->prepare(contender->state, &call, reason) != 0) {
+        drop_out(contender, reason);
+        return 0;
+    }
+    if (verify(race, contender) != 0) return -1;
+    if (contender->out_of_race || contender->candidate == NULL) return 0;
+    return backend->floor(race->place, contender->candidate, contender->state, &contender->floor_us);
+}
+
 static int run_race(struct race *race) {
     for (int i = 0; i < race->count; i++) {
-        if (!race->contenders[i].out_of_race && verify(race, &race->contenders[i]) != 0) return -1;
+        if (!race->contenders[i].out_of_race && admit(race, &race->contenders[i]) != 0) return -1;
     }
     return sample(race);
+}
+
+// Whether all ranks have a cell and its place; otherwise nobody races, and is told why.
+static bool open_race(struct race *race) {
+    struct group *group = race->group;
+    const struct request *request = race->request;
+    char reason[REASON_SIZE] = "out of memory";
+    bool complete = shape_refusal(&request->shape) == NULL &&
+                    cell_open(&race->cell, &request->shape, group->rank, group->size, request->seed) == 0 &&
+                    backend->place(group, &race->cell, request->mode, &race->place, reason) == 0;
+    for (int i = 0; i < candidate_count(); i++) {
+        if (request->wanted[i]) enter(race, i);
+    }
+    complete = allocate_samples(race) && complete;
+    if (all_right(race, complete, reason, sizeof reason)) return true;
+    for (int i = 0; i < race->count; i++) drop_out(&race->contenders[i], reason);
+    return false;
 }
 
 int harness_measure(struct harness *harness, const struct request *request, struct result results[]) {
     struct race race = {.harness = harness, .group = harness->group, .request = request, .count = 1};
     struct group *group = harness->group;
-    memset(results, 0, (size_t)host_candidate_count * sizeof *results);
+    memset(results, 0, (size_t)candidate_count() * sizeof *results);
     watch_step(PHASE_WARM_UP, "");
-    int opened = shape_refusal_of_ranks(&request->shape, group->size) == NULL &&
-                 cell_open(&race.cell, &request->shape, group->rank, group->size, request->seed) == 0;
-    for (int i = 0; i < host_candidate_count; i++) {
-        if (request->wanted[i]) enter(&race, i);
-    }
-    int complete = opened && allocate_samples(&race), all_complete;
-    MPI_Allreduce(&complete, &all_complete, 1, MPI_INT, MPI_MIN, group->comm);
     int status = 0;
-    for (int i = 0; !all_complete && i < race.count; i++) drop_out(&race.contenders[i], "out of memory");
-    if (all_complete) status = run_race(&race);
+    if (open_race(&race)) status = run_race(&race);
     if (status == 0 && group->rank == 0) report(&race, results);
     // Where ranks share cores a round trip tells of the scheduler, and takes long.
-    if (status == 0 && !group->oversubscribed) status = probe_roundtrip(harness);
+    if (status == 0 && !group->oversubscribed) status = backend->round_trip(group, &harness->roundtrip_us);
     watch_rest();
     close_race(&race);
     return status;
@@ -496,9 +453,9 @@ int harness_measure(struct harness *harness, const struct request *request, stru
 int harness_open(struct harness *harness, struct group *group) {
     *harness = (struct harness){.group = group};
     watch_step(PHASE_SET_UP, "");
-    if (probe_roundtrip(harness) != 0) return -1;
-    for (int i = 0; i < host_candidate_count; i++) {
-        const struct candidate *candidate = &host_candidates[i];
+    if (backend->round_trip(group, &harness->roundtrip_us) != 0) return -1;
+    for (int i = 0; i < candidate_count(); i++) {
+        const struct candidate *candidate = &backend->candidates[i];
         watch_step(PHASE_SET_UP, candidate->name);
         harness->is_set_up[i] =
             candidate->strategy->setup(candidate, group, &harness->states[i], harness->unavailable[i]) == 0;
@@ -507,9 +464,9 @@ int harness_open(struct harness *harness, struct group *group) {
 }
 
 void harness_close(struct harness *harness) {
-    for (int i = 0; i < host_candidate_count; i++) {
+    for (int i = 0; i < candidate_count(); i++) {
         if (!harness->is_set_up[i]) continue;
-        watch_step(PHASE_TEARDOWN, host_candidates[i].name);
-        host_candidates[i].strategy->teardown(harness->states[i]);
+        watch_step(PHASE_TEARDOWN, backend->candidates[i].name);
+        backend->candidates[i].strategy->teardown(harness->states[i]);
     }
 }

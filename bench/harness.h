@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "backend.h"
 #include "cell.h"
 #include "host/group.h"
 #include "statistics.h"
@@ -14,11 +15,12 @@
 struct request {
     uint64_t id;
     struct shape shape;
+    enum mode mode;
     uint32_t min_samples, max_samples;
     double budget_us; // of the sampling of all candidates together
     double precision; // half an interval that is narrow enough, as a share of the median; 0: sample on
     uint32_t seed;
-    uint8_t wanted[MAX_CANDIDATES]; // by index into host_candidates
+    uint8_t wanted[MAX_CANDIDATES]; // by index into backend->candidates
 };
 
 // What is known of one candidate after a request, on rank 0. Times are in microseconds.
@@ -28,6 +30,8 @@ struct result {
     struct summary time_us;
     double skew_us;  // median over the calls: last start - first start
     double bound_us; // the physical bound of this cell
+    double floor_us; // what a call that does nothing takes, launched in the same way; 0: not told
+    int calls;       // in a sample
     uint64_t bits; // a hash of the results, -0 as +0; equal of strategies with equal bits. 0: none, for ranks
                    // or calls differ
     size_t wrong;  // timed calls with a wrong result (then there is a reason too)
@@ -35,9 +39,9 @@ struct result {
 
 struct harness {
     struct group *group;
-    double roundtrip_us; // of a cache line, between rank 0 and slowest_peer; taken anew after each request,
-                         // and so tells when the machine has changed under the ranks
-    int slowest_peer;    // the rank that was slowest to answer at first
+    double roundtrip_us; // between two ranks, taken anew after each request: tells when the machine has
+                         // changed under the ranks
+    char reasons[MAX_CANDIDATES][REASON_SIZE]; // of the last request; results point into them
     void *states[MAX_CANDIDATES];
     bool is_set_up[MAX_CANDIDATES];
     char unavailable[MAX_CANDIDATES][REASON_SIZE]; // "" where the set-up went well
@@ -51,8 +55,9 @@ void harness_close(struct harness *harness);
 const char *harness_refusal(const struct harness *harness, int index, const struct shape *shape,
                             const struct call *call);
 
-// Collective. Measures one cell; `results` has host_candidate_count places and is filled on rank 0, for those
-// that were wanted (others have candidate NULL). Texts in it live until the next call. -1: see group_failure.
+// Collective. Measures one cell; `results` has candidate_count() places and is filled on rank 0, for
+// those that were wanted (others have candidate NULL). Texts in it live until the next call. -1: see
+// group_failure.
 int harness_measure(struct harness *harness, const struct request *request, struct result results[]);
 
 #endif

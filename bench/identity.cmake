@@ -1,18 +1,19 @@
 # Writes bench_identity.h: a hash over all that decides what the bench measures, and the compiler's name.
-# cmake -DOUT=file -DCOMPILER=name -DFLAGS=flags -DROOT=folder of the bench -P identity.cmake
-# What is rendered stands beside OUT: kernels.c and lists.h.
-get_filename_component(rendered ${OUT} DIRECTORY)
+# cmake -DOUT=file -DCOMPILER=name -DFLAGS=flags -DROOT=folder of the bench -DLEAVE_OUT=folder in it
+#   -DRENDERED=files -P identity.cmake
 file(GLOB_RECURSE sources RELATIVE ${ROOT} ${ROOT}/*.c ${ROOT}/*.h ${ROOT}/*.txt)
 list(FILTER sources EXCLUDE REGEX "^(workload/|replay/|blas\\.)") # other programs
+list(FILTER sources EXCLUDE REGEX "^${LEAVE_OUT}/")
 list(SORT sources)
 set(all "${COMPILER} ${FLAGS}")
 foreach(source IN LISTS sources)
   file(SHA256 ${ROOT}/${source} digest)
   string(APPEND all " ${source} ${digest}")
 endforeach()
-foreach(source kernels.c lists.h)
-  file(SHA256 ${rendered}/${source} digest)
-  string(APPEND all " ${source} ${digest}")
+foreach(source IN LISTS RENDERED)
+  file(SHA256 ${source} digest)
+  cmake_path(GET source FILENAME name)
+  string(APPEND all " ${name} ${digest}")
 endforeach()
 string(SHA256 digest "${all}")
 string(SUBSTRING ${digest} 0 16 digest)

@@ -1,4 +1,4 @@
-// gentables-bench: times strategies of collectives over the ranks that mpirun starts.
+// gentables-bench, on CPUs, and gentables-bench-cuda, on GPUs: times strategies of collectives over ranks.
 //
 //   mpirun -n 2 gentables-bench                      a table, from 256 B to 16 MiB (by_hand.h)
 //   mpirun -n 2 gentables-bench --serve              answers requests (protocol.h); what the generator starts
@@ -6,19 +6,15 @@
 //   mpirun -n 2 gentables-bench --trial PLAN --plugin ./mine.so    whether a plug-in behaves (trial.h)
 //   gentables-bench --version                        who it is, without mpirun
 #include <getopt.h>
-#include <mpi.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "alike.h"
-#include "blame.h"
 #include "by_hand.h"
 #include "harness.h"
-#include "plugins.h"
+#include "launch.h"
 #include "protocol.h"
-#include "trial.h"
-#include "tune.h"
 
 enum { MOST_SAMPLES = 1000000 };
 
@@ -30,12 +26,15 @@ struct options {
     const char *tune_path, *trial_path;
     bool lists_candidates;
     double timeout_s;
+    int ranks; // 0: the launcher says
+    struct device_options device;
     struct by_hand by_hand;
 };
 
 static void print_help(void) {
     printf(
         "usage: mpirun -n RANKS gentables-bench [options]\n"
+        "       gentables-bench-cuda --ranks N [options]\n"
         "\n"
         "Times every strategy of a collective, each call verified, and prints a table as nccl-tests does.\n"
         "\n"
@@ -55,12 +54,19 @@ static void print_help(void) {
         "                            without these three each call is timed by itself\n"
         "  -w, --warmup_iters N      calls before that (default: 1)\n"
         "  -c, --check 0|1           whether results of calls in a row are checked (default: 1)\n"
-        "  -G, --cudagraph 0         graphs are for GPUs; 0 is all there is on the host\n"
+        "  -G, --cudagraph 0|1       whether calls are those of a graph, on GPUs (as --mode graph)\n"
         "  -J, --output_file FILE    JSON, as nccl-tests writes it\n"
         "      --samples N           samples per strategy and size, at most (default: 200)\n"
         "      --budget SECONDS      per size, all strategies together (default: 0.5); for calls in a row\n"
         "                            per strategy, with at most N of them (default: no end)\n"
         "      --timeout SECONDS     that a rank waits for another (default: 30)\n"
+        "      --mode NAME           eager, graph (a chain of calls in one) or cold (caches flushed before)\n"
+        "      --ranks N             of gentables-bench-cuda: ranks that are threads, a GPU each (default: "
+        "2)\n"
+        "      --loopback            all on one GPU, in one launch for all: real kernels, unreal links\n"
+        "      --streams             the same, with a launch for each rank\n"
+        "      --workspace SIZE      largest message of GPU kernels (default: 64M)\n"
+        "      --emulate-nvfp4       on GPUs before sm_100, too\n"
         "      --serve               answer requests on standard input\n"
         "      --plugin ./LIB.so     strategies of a shared library beside ours (plugin.h); several are "
         "possible\n"
@@ -130,6 +136,12 @@ static const struct option long_options[] = {
     {"candidates", no_argument, NULL, 'C'},
     {"tune", required_argument, NULL, 'U'},
     {"trial", required_argument, NULL, 'R'},
+    {"ranks", required_argument, NULL, 'K'},
+    {"mode", required_argument, NULL, 'M'},
+    {"loopback", no_argument, NULL, 'L'},
+    {"streams", no_argument, NULL, 'Z'},
+    {"workspace", required_argument, NULL, 'W'},
+    {"emulate-nvfp4", no_argument, NULL, 'E'},
     {NULL, 0, NULL, 0},
 };
 
@@ -147,6 +159,12 @@ static int read_calls(const char *name, const char *text, uint32_t least, struct
     }
     *count = (uint32_t)value;
     return 0;
+}
+
+static int read_mode(const char *text, enum mode *mode) {
+    int index, status = read_name("mode", call_mode_names, MODES, text, &index);
+    *mode = (enum mode)index;
+    return status == 0 && !backend->modes[index] ? wrong_option("mode", text) : status;
 }
 
 // The options that nccl-tests has; 1: this is none of them.
@@ -168,6 +186,7 @@ static int read_nccl_option(struct by_hand *options, int option, const char *val
         return status == 0 && number > 1 ? wrong_option("check", value) : status;
     case 'G':
         if (strcmp(value, "0") == 0) return 0;
+        if (backend->modes[MODE_GRAPH]) return read_mode("graph", &options->request.mode);
         fprintf(stderr,
                 "gentables-bench: -G %s: there are no graphs on the host, whose calls are all eager; "
                 "-G 0 would be right\n",
@@ -179,10 +198,17 @@ static int read_nccl_option(struct by_hand *options, int option, const char *val
 }
 
 static int load_plugin(const char *path) {
-    char reason[PLUGIN_REASON_SIZE];
-    if (plugins_load(path, reason) == 0) return 0;
+    char reason[2 * REASON_SIZE] = "there are no plug-ins for GPUs";
+    if (backend->load_plugin != NULL && backend->load_plugin(path, reason, sizeof reason) == 0) return 0;
     fprintf(stderr, "gentables-bench: %s\n", reason);
     return -1;
+}
+
+static int read_ranks(const char *text, int *ranks) {
+    char *end;
+    long value = strtol(text, &end, 10);
+    *ranks = (int)value;
+    return end == text || *end != '\0' || value < 1 || value > MAX_RANKS ? wrong_option("ranks", text) : 0;
 }
 
 static int read_option(struct options *options, int option, char *value) {
@@ -228,6 +254,12 @@ static int read_option(struct options *options, int option, char *value) {
     case 'R': options->trial_path = value; return 0;
     case 'P': return load_plugin(value);
     case 'C': options->lists_candidates = true; return 0;
+    case 'K': return read_ranks(value, &options->ranks);
+    case 'M': return read_mode(value, &request->mode);
+    case 'L': options->device.loopback = true; return 0;
+    case 'Z': options->device.loopback = options->device.streams = true; return 0;
+    case 'W': return read_size_option("workspace", value, &options->device.workspace_bytes);
+    case 'E': options->device.emulate_nvfp4 = true; return 0;
     default: fprintf(stderr, "gentables-bench: see --help\n"); return -1;
     }
 }
@@ -267,7 +299,7 @@ static int read_options(int argc, char **argv, struct options *options) {
 // ---- serving ------------------------------------------------------------------------------------
 
 // Rank 0's next request, on all ranks.
-static enum line_kind next_request(const struct group *group, struct request *request, char reason[]) {
+static enum line_kind next_request(struct group *group, struct request *request, char reason[]) {
     struct {
         enum line_kind kind;
         struct request request;
@@ -282,14 +314,18 @@ static enum line_kind next_request(const struct group *group, struct request *re
             message.kind = protocol_read_request(line, &message.request, reason, REASON_SIZE);
         }
         free(line);
+        watch_step(PHASE_WARM_UP, "");
     }
-    MPI_Bcast(&message, (int)sizeof message, MPI_BYTE, 0, group->comm);
+    double timeout_s = group->timeout_s;
+    if (group->rank > 0) group->timeout_s = INFINITY; // whoever asks takes the time that he needs
+    group_broadcast(group, 0, &message, sizeof message);
+    group->timeout_s = timeout_s;
     *request = message.request;
     return message.kind;
 }
 
 static int serve(struct harness *harness, struct result results[]) {
-    const struct group *group = harness->group;
+    struct group *group = harness->group;
     char reason[REASON_SIZE] = "";
     if (group->rank == 0) protocol_write_hello(stdout, harness);
     for (;;) {
@@ -309,7 +345,7 @@ static int serve(struct harness *harness, struct result results[]) {
 
 // ---- main ---------------------------------------------------------------------------------------
 
-// A rank is gone or hangs: there is no orderly end, so MPI ends them all.
+// Says why, and ends all ranks.
 static void give_up(const struct group *group) {
     const char *failure = group_failure(group);
     if (failure == NULL) {
@@ -317,75 +353,50 @@ static void give_up(const struct group *group) {
         fprintf(stderr, "gentables-bench: rank %d: %s\n", group->rank, failure);
     }
     if (group->rank == 0) printf("error reason=%s\n", failure);
-    fflush(stdout);
-    MPI_Abort(group->comm, 1);
+    launch_abort();
 }
 
-// Rank 0 says why these ranks cannot work together.
-static void refuse(const char *reason) {
-    int rank;
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    if (rank != 0) return;
-    fprintf(stderr, "gentables-bench: %s\n", reason);
-    printf("error reason=%s\n", reason);
-}
-
-static int out_of_memory(void) {
-    fprintf(stderr, "gentables-bench: out of memory\n");
-    MPI_Abort(MPI_COMM_WORLD, 1);
-    return 1;
-}
-
-// Reads a plan, agrees on it with all ranks, sets up, and does what is asked. 1: there is no such plan, or no
-// agreement.
-static int run_plan(struct group *group, const struct options *options) {
-    struct tune_plan plan;
-    struct harness harness;
-    char reason[REASON_SIZE] = "";
-    bool is_trial = options->trial_path != NULL;
-    watch_rest(); // here deadlines are of single candidates, and a little shorter than those of waits for
-                  // them
-    blame_begin(group->rank, 0.9 * group->timeout_s);
-    blame_work("agreement");
-    int status =
-        tune_plan_read(&plan, is_trial ? options->trial_path : options->tune_path, group->comm, reason);
-    if (status == 0 && (status = tune_plan_agree(&plan, group, reason)) != 0) tune_plan_free(&plan);
-    if (status != 0) {
-        if (group->rank == 0) fprintf(stderr, "gentables-bench: agreement: %s\n", reason);
-        blame_end();
-        return 1;
+static int measure(struct group *group, struct options *options) {
+    struct harness *harness = calloc(1, sizeof *harness);
+    struct result *results = calloc((size_t)candidate_count(), sizeof *results);
+    if (harness == NULL || results == NULL) {
+        fprintf(stderr, "gentables-bench: out of memory\n");
+        launch_abort();
     }
-    blame_work("start");
-    if (is_trial) {
-        status = trial_run(group, &plan, stdout);
-    } else {
-        status = harness_open(&harness, group);
-        watch_rest();
-        blame_work(NULL);
-        if (status == 0) status = tune_run(&harness, &plan, stdout);
-        if (status < 0) give_up(group);
-        blame_work("end");
-        harness_close(&harness);
-    }
+    int status = harness_open(harness, group);
+    if (status == 0)
+        status = options->serve ? serve(harness, results) : by_hand_run(harness, &options->by_hand, results);
     if (status < 0) give_up(group);
-    blame_end();
-    tune_plan_free(&plan);
+    watch_step(PHASE_TEARDOWN, "");
+    harness_close(harness);
+    free(results);
+    free(harness);
     return status;
 }
 
-static int run(struct group *group, struct options *options) {
-    struct harness harness;
-    if (options->tune_path != NULL || options->trial_path != NULL) return run_plan(group, options);
-    struct result *results = calloc((size_t)host_candidate_count, sizeof *results);
-    if (results == NULL) return out_of_memory();
-    int status = harness_open(&harness, group);
-    if (status == 0)
-        status =
-            options->serve ? serve(&harness, results) : by_hand_run(&harness, &options->by_hand, results);
+// What every rank does.
+static int run(struct group *group, void *argument) {
+    struct options *options = argument;
+    char reason[REASON_SIZE];
+    if (backend->open(group, &options->device, reason) != 0) {
+        if (group->rank == 0) {
+            fprintf(stderr, "gentables-bench: %s\n", reason);
+            printf("error reason=%s\n", reason);
+        }
+        return 2;
+    }
+    const char *plan = options->trial_path != NULL ? options->trial_path : options->tune_path;
+    int status;
+    if (plan == NULL) {
+        status = measure(group, options);
+    } else if (backend->run_plan != NULL) {
+        status = backend->run_plan(group, plan, options->trial_path != NULL);
+    } else {
+        status = 2;
+        fprintf(stderr, "gentables-bench: GPUs have no plans\n");
+    }
     if (status < 0) give_up(group);
-    watch_step(PHASE_TEARDOWN, "");
-    harness_close(&harness);
-    free(results);
+    backend->close(group);
     return status;
 }
 
@@ -407,19 +418,5 @@ int main(int argc, char **argv) {
         protocol_write_candidates(stdout);
         return 0;
     }
-    watch_begin(options.timeout_s);
-    int provided;
-    MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided); // the watch is a thread
-    struct group group;
-    char reason[ALIKE_REASON_SIZE];
-    int status = 2;
-    if (alike_check(MPI_COMM_WORLD, argc, argv, reason, sizeof reason) == 0 &&
-        group_open(&group, MPI_COMM_WORLD, options.timeout_s, reason, sizeof reason) == 0) {
-        status = run(&group, &options);
-        group_close(&group);
-    } else {
-        refuse(reason);
-    }
-    MPI_Finalize();
-    return status;
+    return launch(&argc, &argv, options.ranks, options.timeout_s, run, &options);
 }

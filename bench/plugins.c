@@ -1,5 +1,6 @@
 // Plug-ins: loaded, checked, adapted; see plugins.h.
 #include "plugins.h"
+#include "host/group_mpi.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
@@ -365,12 +366,12 @@ static struct instance *open_instance(struct plugin *plugin, struct group *group
     int done = 0, all;
     if (instance != NULL) {
         instance->group = group;
-        MPI_Comm_dup(group->comm, &instance->comm);
+        MPI_Comm_dup(group_comm(group), &instance->comm);
         fill_rank(instance);
         done = plugin->functions.init(&instance->rank, &instance->state) == GT_OK;
         if (!done) snprintf(reason, REASON_SIZE, "its init failed: %s", error_of(plugin, NULL));
     }
-    MPI_Allreduce(&done, &all, 1, MPI_INT, MPI_MIN, group->comm);
+    MPI_Allreduce(&done, &all, 1, MPI_INT, MPI_MIN, group_comm(group));
     if (all) return plugin->instance = instance;
     if (done) snprintf(reason, REASON_SIZE, "its init failed on another rank");
     if (instance != NULL && !done) close_instance(instance);

@@ -3,33 +3,26 @@
 
 #include <errno.h>
 #include <math.h>
-#include <mpi.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "bench_identity.h"
-#include "plugins.h"
 
 void protocol_write_identity(FILE *out) {
-    char library[MPI_MAX_LIBRARY_VERSION_STRING];
-    int length;
-    MPI_Get_library_version(library, &length);
-    library[strcspn(library, ",\n")] = '\0'; // Open MPI goes on with package and date
-    fprintf(out, "protocol=%d bench=%s isa=%s compiler=%s library=%s\n", PROTOCOL_VERSION, BENCH_HASH,
-            kernels_best()->isa, BENCH_COMPILER, library);
-}
-
-static const char *placement_of(const struct harness *harness) {
-    return harness->group->oversubscribed ? "oversubscribed" : "dedicated";
+    char library[512], isa[32];
+    backend->describe(library, sizeof library, isa, sizeof isa);
+    fprintf(out, "protocol=%d bench=%s isa=%s compiler=%s library=%s\n", PROTOCOL_VERSION, BENCH_HASH, isa,
+            BENCH_COMPILER, library);
 }
 
 void protocol_write_hello(FILE *out, const struct harness *harness) {
     const struct group *group = harness->group;
     fprintf(out, "hello world_size=%d cores=%d placement=%s roundtrip_us=%.4f ", group->size, group->cores,
-            placement_of(harness), harness->roundtrip_us);
+            backend->placement(harness->group), harness->roundtrip_us);
     protocol_write_identity(out);
-    for (int i = 0; i < host_candidate_count; i++) {
-        fprintf(out, "strategy name=%s status=", host_candidates[i].name);
+    backend->write_devices(group, out);
+    for (int i = 0; i < candidate_count(); i++) {
+        fprintf(out, "strategy name=%s status=", backend->candidates[i].name);
         if (harness->is_set_up[i])
             fprintf(out, "available\n");
         else
@@ -41,7 +34,7 @@ void protocol_write_hello(FILE *out, const struct harness *harness) {
 void protocol_write_results(FILE *out, const struct harness *harness, const struct request *request,
                             const struct result results[]) {
     unsigned long long id = request->id;
-    for (int i = 0; i < host_candidate_count; i++) {
+    for (int i = 0; i < candidate_count(); i++) {
         const struct result *result = &results[i];
         if (result->candidate == NULL) continue;
         if (result->reason != NULL) {
@@ -52,28 +45,32 @@ void protocol_write_results(FILE *out, const struct harness *harness, const stru
         fprintf(out,
                 "row id=%llu strategy=%s time_us=%.4f low_us=%.4f high_us=%.4f samples=%zu min_us=%.4f "
                 "p95_us=%.4f "
-                "p99_us=%.4f skew_us=%.4f bound_us=%.4f bits=%016llx mode=eager accumulate=%s placement=%s\n",
+                "p99_us=%.4f bound_us=%.4f bits=%016llx mode=%s accumulate=%s placement=%s",
                 id, result->candidate->name, time->median, time->low, time->high, time->samples, time->min,
-                time->p95, time->p99, result->skew_us, result->bound_us, (unsigned long long)result->bits,
-                result->candidate->accumulates_fp32 ? "fp32" : "native", placement_of(harness));
+                time->p95, time->p99, result->bound_us, (unsigned long long)result->bits,
+                call_mode_names[request->mode], result->candidate->accumulates_fp32 ? "fp32" : "native",
+                backend->placement(harness->group));
+        if (backend->tells_skew) fprintf(out, " skew_us=%.4f", result->skew_us);
+        if (result->floor_us > 0) fprintf(out, " floor_us=%.4f calls=%d", result->floor_us, result->calls);
+        fputc('\n', out);
     }
     fprintf(out, "done id=%llu roundtrip_us=%.4f\n", id, harness->roundtrip_us);
 }
 
 void protocol_write_candidates(FILE *out) {
-    for (int i = 0; i < host_candidate_count; i++) {
-        const struct candidate *candidate = &host_candidates[i];
+    for (int i = 0; i < candidate_count(); i++) {
+        const struct candidate *candidate = &backend->candidates[i];
         fprintf(out, "candidate name=%s plugin=%d usual=%d ops=", candidate->name, candidate->plugin != NULL,
-                candidate->mpich_algorithm[0] == '\0');
+                !candidate->is_optional);
         const char *comma = "";
         for (int op = 0; op < OPS; op++) {
             if (!candidate_does(candidate, (enum op)op)) continue;
             fprintf(out, "%s%s", comma, op_names[op]);
             comma = ",";
         }
-        fprintf(out, " reason=%s\n", plugins_parameters(candidate)); // the field that takes the rest
+        fprintf(out, " reason=%s\n", backend->parameters(candidate)); // the field that takes the rest
     }
-    fprintf(out, "libraries hash=%016llx\n", (unsigned long long)plugins_hash());
+    fprintf(out, "libraries hash=%016llx\n", (unsigned long long)backend->libraries_hash());
 }
 
 int find_name(const char *const names[], int count, const char *name) {
@@ -84,27 +81,32 @@ int find_name(const char *const names[], int count, const char *name) {
 }
 
 void want_usual(struct request *request) {
-    for (int i = 0; i < host_candidate_count; i++) {
+    for (int i = 0; i < candidate_count(); i++) {
         if (request->wanted[i]) return;
     }
-    for (int i = 0; i < host_candidate_count; i++) {
-        // Those of MPICH are asked for by name.
-        request->wanted[i] = host_candidates[i].mpich_algorithm[0] == '\0' &&
-                             candidate_does(&host_candidates[i], request->shape.op);
+    for (int i = 0; i < candidate_count(); i++) {
+        request->wanted[i] =
+            !backend->candidates[i].is_optional && candidate_does(&backend->candidates[i], request->shape.op);
     }
 }
 
 int want_strategies(struct request *request, char *list, char reason[], size_t reason_size) {
     memset(request->wanted, 0, sizeof request->wanted);
     char *rest = NULL;
+    int wanted = 0;
     for (char *name = strtok_r(list, ",", &rest); name != NULL; name = strtok_r(NULL, ",", &rest)) {
         int index = 0;
-        while (index < host_candidate_count && strcmp(host_candidates[index].name, name) != 0) index++;
-        if (index == host_candidate_count) {
+        while (index < candidate_count() && strcmp(backend->candidates[index].name, name) != 0) index++;
+        if (index == candidate_count()) {
             snprintf(reason, reason_size, "unknown strategy %s", name);
             return -1;
         }
         request->wanted[index] = 1;
+        wanted++;
+    }
+    if (wanted > MAX_IN_A_REQUEST) {
+        snprintf(reason, reason_size, "more than %d strategies at once", MAX_IN_A_REQUEST);
+        return -1;
     }
     return 0;
 }
@@ -132,7 +134,11 @@ static int read_field(struct request *request, const char *key, char *value, cha
         return index < 0 ? -1 : 0;
     }
     if (strcmp(key, "splits") == 0) return splits_read(value, &request->shape.splits) ? 0 : -1;
-    if (strcmp(key, "mode") == 0) return strcmp(value, "eager") == 0 ? 0 : -1;
+    if (strcmp(key, "mode") == 0) {
+        index = find_name(call_mode_names, MODES, value);
+        request->mode = (enum mode)index;
+        return index < 0 || !backend->modes[index] ? -1 : 0;
+    }
     if (strcmp(key, "strategies") == 0) return want_strategies(request, value, reason, reason_size);
     if (strcmp(key, "dtype") == 0) {
         index = find_name(dtype_names, DTYPES, value);

@@ -7,6 +7,7 @@
 //     library=Open MPI v4.1.4        (one line)
 //   strategy name=MPI status=available
 //   strategy name=MPI_SM status=unavailable reason=...
+//   device rank=0 gpu=0 sm=90 ...        (where ranks have one: facts for the provenance, one line each)
 //   ready
 // It answers each request
 //   measure id=1 op=allreduce dtype=bfloat16 fusion=NONE hidden_size=1024 num_tokens=4 mode=eager
@@ -17,9 +18,11 @@
 // by one line for each strategy, in any order, and an end:
 //   row id=1 strategy=ONESHOT time_us=1.2 low_us=1.1 high_us=1.3 samples=50 min_us=1.0 p95_us=1.9 p99_us=2.5
 //   skew_us=0.05
-//     bound_us=0.2 bits=0123456789abcdef mode=eager accumulate=fp32 placement=dedicated        (one line)
+//     bound_us=0.2 floor_us=1.1 calls=32 bits=0123456789abcdef mode=eager accumulate=fp32 placement=dedicated
+//     (one line)
 //   none id=1 strategy=TWOSHOT reason=fewer tokens than ranks
 //   done id=1 roundtrip_us=0.1234
+// skew_us, floor_us and calls stand there where the backend tells them.
 // budget_us is for the sampling of all strategies of a request together; it ends before that where every
 // strategy is either clearly slower than the best, or its interval within `precision` of its median (0:
 // never). `bits` is a hash of the results, which strategies with equal bits share (0: it differs among ranks

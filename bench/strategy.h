@@ -51,6 +51,8 @@ struct call {
     void *residual_out;
     void *out;
     uint8_t *block_scales;
+    void *norm_out;  // room for the rounded norm that is quantised; NULL: there is none
+    bool tells_norm; // it is wanted there, for the check
     float epsilon;
     float scale;
 };
@@ -64,7 +66,7 @@ static inline size_t call_bytes(const struct call *call) {
     return call_elements(call) * dtype_sizes_bytes[call->dtype];
 }
 
-enum { REASON_SIZE = 160, MAX_CANDIDATES = 60 };
+enum { REASON_SIZE = 160, MAX_CANDIDATES = 192, MAX_IN_A_REQUEST = 62 };
 
 struct candidate;
 
@@ -75,11 +77,14 @@ struct strategy {
     // ranks.
     int (*setup)(const struct candidate *candidate, struct group *group, void **state,
                  char reason[REASON_SIZE]);
-    // Collective; returns when this rank's results are complete. -1: a peer is gone or hangs (the group says
-    // who).
+    // Collective; returns when this rank's results are complete, or, on a GPU, will be once its stream is
+    // through. -1: a peer is gone or hangs (the group says who).
     int (*run)(void *state, const struct call *call);
     // Collective. Frees the state.
     void (*teardown)(void *state);
+    // Collective, before the first call of a cell; NULL: there is nothing to prepare. -1: `reason`, alike on
+    // all ranks.
+    int (*prepare)(void *state, const struct call *call, char reason[REASON_SIZE]);
 };
 
 // A strategy by its name in rows and tables, with its parameters.
@@ -93,6 +98,9 @@ struct candidate {
     const char *ompi_component;
     const char *mpich_algorithm;
     const struct plugin_candidate *plugin; // NULL: one of ours; see plugins.h
+    bool bits_may_vary;                    // although it sums in fp32, who adds first is not told
+    bool is_optional;                      // runs where it is asked for by name
+    const void *detail;                    // what else its backend has to know
 };
 
 static inline bool candidate_does(const struct candidate *candidate, enum op op) {

@@ -1,5 +1,6 @@
 // The trial; see trial.h.
 #include "trial.h"
+#include "host/group_mpi.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -148,9 +149,9 @@ static void fail_candidate(struct trial *trial, int index, const char *reason) {
 // What one rank has against a candidate, on all ranks.
 static void share_reason(struct trial *trial, int index) {
     int bad = trial->reasons[index][0] == '\0' ? INT32_MAX : trial->group->rank, first;
-    MPI_Allreduce(&bad, &first, 1, MPI_INT, MPI_MIN, trial->group->comm);
+    MPI_Allreduce(&bad, &first, 1, MPI_INT, MPI_MIN, group_comm(trial->group));
     if (first != INT32_MAX)
-        MPI_Bcast(trial->reasons[index], REASON_SIZE, MPI_CHAR, first, trial->group->comm);
+        MPI_Bcast(trial->reasons[index], REASON_SIZE, MPI_CHAR, first, group_comm(trial->group));
 }
 
 // One shape with its buffers.
@@ -249,7 +250,7 @@ static int try_shape(struct trial *trial, int index, const struct shape *shape, 
     int status = 0, ready, all;
     snprintf(work, sizeof work, "strategy %s", host_candidates[index].name);
     ready = open_probe(trial, &probe, shape, in_place) == 0;
-    MPI_Allreduce(&ready, &all, 1, MPI_INT, MPI_MIN, trial->group->comm);
+    MPI_Allreduce(&ready, &all, 1, MPI_INT, MPI_MIN, group_comm(trial->group));
     for (size_t shift = 0; all && shift < CALLS && status == 0; shift++) {
         status = call_once(trial, index, &probe, shift, work);
     }
@@ -324,7 +325,7 @@ static int run_round(struct trial *trial) {
         host_candidates[i].strategy->teardown(trial->states[i]);
         blame_work(NULL);
     }
-    MPI_Barrier(trial->group->comm);
+    MPI_Barrier(group_comm(trial->group));
     return status;
 }
 
@@ -335,7 +336,7 @@ static const char *growth(struct trial *trial, const struct held *before, const 
         long least = i == HELD_BYTES ? LEAST_LEAK_BYTES : 1;
         if (after->count[i] - before->count[i] >= least) mine = i;
     }
-    MPI_Allreduce(&mine, &first, 1, MPI_INT, MPI_MIN, trial->group->comm);
+    MPI_Allreduce(&mine, &first, 1, MPI_INT, MPI_MIN, group_comm(trial->group));
     return first == HELD ? NULL : held_names[first];
 }
 
@@ -367,7 +368,7 @@ static int open_pools(struct trial *trial) {
         complete = complete && pool_open(&trial->pools[dtype], (enum dtype)dtype, LARGEST_BYTES / 2,
                                          trial->group->size, trial->group->kernels) == 0;
     }
-    MPI_Allreduce(&complete, &all, 1, MPI_INT, MPI_MIN, trial->group->comm);
+    MPI_Allreduce(&complete, &all, 1, MPI_INT, MPI_MIN, group_comm(trial->group));
     return all ? 0 : -1;
 }
 

@@ -3,6 +3,7 @@
 // An allreduce with an epilogue is timed in three ways: fused, as the candidate does it; alone, without the
 // epilogue; and separate, the allreduce and then a pass over its result. So the choice is of the pair.
 #include "tune.h"
+#include "host/group_mpi.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -97,7 +98,7 @@ static int open_data(struct tune *tune) {
     tune->sum = aligned_alloc(PAGE_BYTES, room);
     tune->cells = calloc(tune->plan->count, sizeof *tune->cells);
     complete = complete && tune->out && tune->sum && tune->cells;
-    MPI_Allreduce(&complete, &all, 1, MPI_INT, MPI_MIN, tune->group->comm);
+    MPI_Allreduce(&complete, &all, 1, MPI_INT, MPI_MIN, group_comm(tune->group));
     for (size_t i = 0; all && i < tune->plan->count; i++) open_cell(tune, i);
     return all ? 0 : -1;
 }
@@ -346,7 +347,7 @@ static void gather_wrong(struct tune *tune, size_t first, size_t end) {
     uint32_t *mine = calloc(2 * (end - first) + 1, sizeof *mine), *all = mine + (end - first);
     if (mine == NULL) return;
     for (size_t i = first; i < end; i++) mine[i - first] = tune->contenders[i].wrong;
-    MPI_Reduce(mine, all, (int)(end - first), MPI_UINT32_T, MPI_SUM, 0, tune->group->comm);
+    MPI_Reduce(mine, all, (int)(end - first), MPI_UINT32_T, MPI_SUM, 0, group_comm(tune->group));
     for (size_t i = first; i < end; i++) tune->contenders[i].wrong_anywhere = all[i - first];
     free(mine);
 }
@@ -359,7 +360,7 @@ static struct stamp *gather(struct tune *tune, size_t first, size_t end) {
     if (tune->group->rank == 0) all = malloc(((size_t)tune->group->size * stride + 1) * sizeof *all);
     blame_work("reduction");
     MPI_Gather(tune->contenders[first].stamps, (int)(stride * sizeof *all), MPI_BYTE, all,
-               (int)(stride * sizeof *all), MPI_BYTE, 0, tune->group->comm);
+               (int)(stride * sizeof *all), MPI_BYTE, 0, group_comm(tune->group));
     gather_wrong(tune, first, end);
     blame_work(NULL);
     tune->reduce_us += (double)(clock_ns() - since_ns) / 1000;
@@ -484,7 +485,7 @@ static int measure(struct tune *tune, FILE *out) {
 int tune_run(struct harness *harness, const struct tune_plan *plan, FILE *out) {
     struct tune tune = {.harness = harness, .group = harness->group, .plan = plan};
     int ready = open_data(&tune) == 0 && enter_all(&tune, out) == 0, all;
-    MPI_Allreduce(&ready, &all, 1, MPI_INT, MPI_MIN, tune.group->comm);
+    MPI_Allreduce(&ready, &all, 1, MPI_INT, MPI_MIN, group_comm(tune.group));
     if (!all) group_fail(tune.group, "out of memory");
     int status = all ? 0 : -1;
     if (status == 0 && tune.count > 0) status = measure(&tune, out);

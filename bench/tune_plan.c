@@ -1,5 +1,6 @@
 // The plan of a pass; see tune_plan.h.
 #include "tune_plan.h"
+#include "host/group_mpi.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -98,7 +99,7 @@ int tune_plan_agree(const struct tune_plan *plan, struct group *group, char reas
         hash = hash_text(hash, host_candidates[i].name);
         hash = hash_text(hash, plugins_parameters(&host_candidates[i]));
     }
-    MPI_Allgather(&hash, 1, MPI_UINT64_T, all, 1, MPI_UINT64_T, group->comm);
+    MPI_Allgather(&hash, 1, MPI_UINT64_T, all, 1, MPI_UINT64_T, group_comm(group));
     for (int rank = 1; rank < group->size; rank++) {
         if (all[rank] == all[0]) continue;
         snprintf(reason, REASON_SIZE, "rank %d has other candidates, or another bench, than rank 0", rank);

@@ -6,6 +6,8 @@
 #ifndef BENCH_TUNE_PLAN_H
 #define BENCH_TUNE_PLAN_H
 
+#include <mpi.h>
+
 #include "harness.h"
 
 enum sync { SYNC_PASS, SYNC_OP, SYNC_BOTH };

@@ -3,22 +3,12 @@
 #define BENCH_CUDA_ARGUMENTS_H
 
 #include "layer.h"
+#include "parameters.h"
 
-constexpr int MAX_TP = 16;
-constexpr int ROTATION = 3; // buffers of ONESHOT
-constexpr int PHASES = 2;   // barriers of a launch, at most
+constexpr int PHASES = 2; // barriers of a launch, at most
 
 enum class Fusion { none, rms_norm, fp8, nvfp4 };
 enum class Accumulate { native, fp32 };
-
-// One rank's state, in device memory, since a captured graph replays with the parameters that it had. All
-// zeros at first, and again after a launch that gave up.
-struct RankState {
-    uint32_t epoch;            // launches so far
-    uint32_t blocks_done;      // of the launch at hand
-    uint32_t filled[ROTATION]; // accesses, per source rank, that lie in each buffer of ONESHOT
-    uint32_t gave_up;          // a wait was left: results are worthless, and so is the workspace
-};
 
 struct Call {
     int num_tokens;
@@ -42,10 +32,10 @@ struct Call {
 //   NVLS_ONESHOT  slots: [2][capacity], inputs
 //   NVLS_TWOSHOT  slots: inputs[capacity], sums[capacity]
 struct Workspace {
-    Word4 *slots[MAX_TP];
-    Word4 *multicast;        // NVLS: all ranks' slots at once
-    uint32_t *flags[MAX_TP]; // all but ONESHOT: [PHASES][TP sources][max_blocks]
-    size_t capacity;         // accesses of a message at most
+    Word4 *const *slots;    // of each rank
+    Word4 *multicast;       // NVLS: all ranks' slots at once
+    uint32_t *const *flags; // of each rank; all but ONESHOT: [PHASES][TP sources][max_blocks]
+    size_t capacity;        // accesses of a message at most
     int max_blocks;
     RankState *state;        // this rank's
     const uint32_t *give_up; // set by the host; device or pinned memory
@@ -56,5 +46,38 @@ struct Arguments {
     Call call;
     Workspace workspace;
 };
+
+// What a kernel of TP ranks is launched with; see parameters.h.
+template <int tp> struct Launch {
+    CallParameters call;
+    Word4 *slots[tp];
+    uint32_t *flags[tp];
+    RankParameters ranks[tp];
+};
+
+DEVICE_FUNCTION Call call_of(const CallParameters &call, const RankParameters &rank) {
+    return {call.num_tokens,
+            call.accesses_per_token,
+            static_cast<const Word4 *>(rank.input),
+            static_cast<Word4 *>(rank.out),
+            static_cast<const Word4 *>(rank.residual),
+            static_cast<Word4 *>(rank.residual_out),
+            static_cast<const Word4 *>(call.gamma),
+            static_cast<Word4 *>(rank.norm_out),
+            static_cast<uint8_t *>(rank.out),
+            static_cast<uint8_t *>(rank.block_scales),
+            call.linear_scales != 0,
+            call.epsilon,
+            call.scale};
+}
+
+// This block's rank, as it finds it in a launch.
+template <int tp> DEVICE_FUNCTION Arguments arguments_of(const Launch<tp> &launch) {
+    const RankParameters &mine = launch.ranks[rank_index()];
+    return {static_cast<int>(mine.rank),
+            call_of(launch.call, mine),
+            {launch.slots, static_cast<Word4 *>(launch.call.multicast), launch.flags, launch.call.capacity,
+             launch.call.max_blocks, mine.state, launch.call.give_up}};
+}
 
 #endif

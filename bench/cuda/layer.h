@@ -20,6 +20,8 @@ struct alignas(16) Word4 {
 #define DEVICE_FUNCTION                 static __device__ __forceinline__
 #define DEVICE_MEMBER                   __device__ __forceinline__
 #define SHARED_ARRAY(type, name, count) __shared__ type name[count]
+#define KERNEL(threads, name, type)                                                                          \
+    extern "C" __global__ void __launch_bounds__(threads, 1) name(const __grid_constant__ type parameters)
 
 DEVICE_FUNCTION unsigned thread_index() {
     return threadIdx.x;
@@ -32,6 +34,10 @@ DEVICE_FUNCTION unsigned block_size() {
 }
 DEVICE_FUNCTION unsigned grid_size() {
     return gridDim.x;
+}
+// Which of a launch's ranks this block works for.
+DEVICE_FUNCTION unsigned rank_index() {
+    return blockIdx.y;
 }
 // All threads of the block meet; what they wrote before is visible to all after.
 DEVICE_FUNCTION void block_barrier() {
@@ -127,6 +133,16 @@ DEVICE_FUNCTION uint32_t fetch_add(uint32_t *to, uint32_t value) {
                  : "l"(to), "r"(value)
                  : "memory");
     return old;
+}
+
+DEVICE_FUNCTION void add_to_hash(uint64_t *hash, uint64_t value) {
+    atomicAdd(reinterpret_cast<unsigned long long *>(hash), static_cast<unsigned long long>(value));
+}
+// Of a clock that goes on at any frequency of the GPU.
+DEVICE_FUNCTION uint64_t nanoseconds() {
+    uint64_t now;
+    asm volatile("mov.u64 %0, %globaltimer;" : "=l"(now));
+    return now;
 }
 
 enum { POLLS_BEFORE_LOOKING_UP = 1 << 10 }; // about a millisecond of misses

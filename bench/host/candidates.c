@@ -6,8 +6,15 @@
 HOST_CANDIDATES(DECLARE)
 #undef DECLARE
 
-#define ROW(source, name, fp32, ops, algorithms, component, mpich)                                           \
-    {name, &strategy_##source, fp32, ops, algorithms, component, mpich, NULL},
+#define ROW(source, its_name, fp32, its_ops, algorithms, component, mpich)                                   \
+    {.name = its_name,                                                                                       \
+     .strategy = &strategy_##source,                                                                         \
+     .accumulates_fp32 = fp32,                                                                               \
+     .ops = its_ops,                                                                                         \
+     .ompi_algorithms = algorithms,                                                                          \
+     .ompi_component = component,                                                                            \
+     .mpich_algorithm = mpich,                                                                               \
+     .is_optional = sizeof mpich > 1},
 struct candidate host_candidates[MAX_CANDIDATES] = {HOST_CANDIDATES(ROW)};
 #undef ROW
 

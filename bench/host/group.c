@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <math.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -22,6 +23,7 @@ enum {
     SPINS_OVERSUBSCRIBED = 1,   // the peer cannot run before we yield
     START_AFTER_NS = 1500,      // every rank has seen the release by then
     POLLS_BETWEEN_CHECKS = 256, // of peers and deadline, once we yield
+    IDLE_US = 50,               // who may wait for ever leaves the processor to others
 };
 
 uint64_t clock_ns(void) {
@@ -69,6 +71,11 @@ static bool peers_alive(const struct group *group) {
 
 void group_blame(const struct group *group) {
     char culprit[FAILURE_SIZE / 2], text[FAILURE_SIZE];
+    if (group->shares_process) { // of threads the kernel tells nothing
+        snprintf(text, sizeof text, "rank %d waited for %g s", group->rank, group->timeout_s);
+        group_fail(group, text);
+        return;
+    }
     int rank = watch_culprit(group, group->rank, culprit, sizeof culprit);
     if (rank == group->rank) {
         snprintf(text, sizeof text, "%s, for %g s", culprit, group->timeout_s);
@@ -92,6 +99,7 @@ bool group_poll(struct group *group, uint64_t *polls, uint64_t *since_ns) {
     uint64_t now = clock_ns();
     if (*since_ns == 0) *since_ns = now;
     if (now - *since_ns < 2000000) return true;
+    if (isinf(group->timeout_s)) usleep(IDLE_US);
     if (!peers_alive(group)) {
         char culprit[FAILURE_SIZE];
         watch_culprit(group, group->rank, culprit, sizeof culprit);
@@ -148,37 +156,73 @@ bool group_agree(struct group *group, uint64_t *value) {
     return true;
 }
 
+// ---- telling each other ------------------------------------------------------------------------
+
+bool group_exchange(struct group *group, const void *mine, size_t bytes, void *all) {
+    struct control *control = group->control;
+    memcpy(control->exchange[group->rank], mine, bytes);
+    if (!group_barrier(group)) return false;
+    for (int rank = 0; rank < group->size; rank++) {
+        memcpy((char *)all + (size_t)rank * bytes, control->exchange[rank], bytes);
+    }
+    return group_barrier(group); // all have read, before anybody writes again
+}
+
+bool group_broadcast(struct group *group, int root, void *data, size_t bytes) {
+    struct control *control = group->control;
+    if (group->rank == root) memcpy(control->exchange[root], data, bytes);
+    if (!group_barrier(group)) return false;
+    if (group->rank != root) memcpy(data, control->exchange[root], bytes);
+    return group_barrier(group);
+}
+
+double group_max(struct group *group, double mine) {
+    double all[MAX_RANKS], most = mine;
+    if (!group_exchange(group, &mine, sizeof mine, all)) return mine;
+    for (int rank = 0; rank < group->size; rank++) most = all[rank] > most ? all[rank] : most;
+    return most;
+}
+
+long group_min(struct group *group, long mine) {
+    long all[MAX_RANKS], least = mine;
+    if (!group_exchange(group, &mine, sizeof mine, all)) return mine;
+    for (int rank = 0; rank < group->size; rank++) least = all[rank] < least ? all[rank] : least;
+    return least;
+}
+
+long group_sum(struct group *group, long mine) {
+    long all[MAX_RANKS], sum = 0;
+    if (!group_exchange(group, &mine, sizeof mine, all)) return mine;
+    for (int rank = 0; rank < group->size; rank++) sum += all[rank];
+    return sum;
+}
+
 // ---- memory ------------------------------------------------------------------------------
 
 void *group_allocate(struct group *group, size_t bytes, char reason[], size_t reason_size) {
     size_t rounded = (bytes + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE;
     void *memory = aligned_alloc(CACHE_LINE, rounded);
-    int mine = memory != NULL, all;
     if (memory != NULL) memset(memory, 0, rounded);
-    MPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, group->comm);
-    if (all) return memory;
+    if (group_min(group, memory != NULL)) return memory;
     free(memory);
     snprintf(reason, reason_size, "out of memory");
     return NULL;
 }
 
-// Maps `bytes` of an open file. NULL, and *error, where that cannot be.
-static void *map_file(int file, size_t bytes, int *error) {
+void *group_map_segment(int file, size_t bytes, int *error) {
     void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
     if (memory != MAP_FAILED) return memory;
     *error = errno;
     return NULL;
 }
 
-// Rank 0: a file without a name; -1 and *error.
-static int make_segment(size_t bytes, int *error) {
+int group_make_segment(size_t bytes, int *error) {
     int file = open("/dev/shm", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
     *error = file < 0 ? errno : posix_fallocate(file, 0, (off_t)bytes);
     return file;
 }
 
-// The others: the file that the process has under this number; -1 and *error.
-static int open_segment(int pid, int number, int *error) {
+int group_open_segment(int pid, int number, int *error) {
     char path[64];
     snprintf(path, sizeof path, "/proc/%d/fd/%d", pid, number);
     int file = open(path, O_RDWR | O_CLOEXEC);
@@ -187,15 +231,15 @@ static int open_segment(int pid, int number, int *error) {
 }
 
 void *group_map(struct group *group, size_t bytes, char reason[], size_t reason_size) {
-    int error = 0, worst, file = -1;
+    int error = 0, file = -1;
     void *memory = NULL;
-    if (group->rank == 0) file = make_segment(bytes, &error);
+    if (group->rank == 0) file = group_make_segment(bytes, &error);
     int place[3] = {(int)getpid(), file, error};
-    MPI_Bcast(place, 3, MPI_INT, 0, group->comm);
+    group_broadcast(group, 0, place, sizeof place);
     error = place[2];
-    if (error == 0 && group->rank != 0) file = open_segment(place[0], place[1], &error);
-    if (error == 0) memory = map_file(file, bytes, &error);
-    MPI_Allreduce(&error, &worst, 1, MPI_INT, MPI_MAX, group->comm); // rank 0 keeps it open until then
+    if (error == 0 && group->rank != 0) file = group_open_segment(place[0], place[1], &error);
+    if (error == 0) memory = group_map_segment(file, bytes, &error);
+    int worst = (int)group_max(group, error); // rank 0 keeps it open until then
     if (file >= 0) close(file);
     if (worst == 0) return memory;
     group_unmap(memory, bytes);
@@ -221,17 +265,15 @@ static int quota_cores(void) {
 }
 
 // The cores that the ranks together may run on. Bound ranks have one each; the union counts.
-static int count_cores(MPI_Comm comm) {
-    cpu_set_t mine;
+static int count_cores(struct group *group) {
+    cpu_set_t mine, all[MAX_RANKS];
     CPU_ZERO(&mine);
-    int known = sched_getaffinity(0, sizeof mine, &mine) == 0, all_known;
-    cpu_set_t all;
-    MPI_Allreduce(&mine, &all, (int)sizeof mine, MPI_BYTE, MPI_BOR, comm);
-    MPI_Allreduce(&known, &all_known, 1, MPI_INT, MPI_MIN, comm);
-    int cores = all_known ? CPU_COUNT(&all) : (int)sysconf(_SC_NPROCESSORS_ONLN);
-    int quota = quota_cores(), least_quota;
-    MPI_Allreduce(&quota, &least_quota, 1, MPI_INT, MPI_MIN, comm);
-    return cores < least_quota ? cores : least_quota;
+    bool known = sched_getaffinity(0, sizeof mine, &mine) == 0;
+    bool exchanged = group_exchange(group, &mine, sizeof mine, all);
+    for (int rank = 0; exchanged && rank < group->size; rank++) CPU_OR(&mine, &mine, &all[rank]);
+    long cores = group_min(group, known) ? CPU_COUNT(&mine) : sysconf(_SC_NPROCESSORS_ONLN);
+    long quota = group_min(group, quota_cores());
+    return (int)(cores < quota ? cores : quota);
 }
 
 // As the kernel tells it; what the C library tells is several times too much in some virtual machines.
@@ -249,37 +291,33 @@ static size_t last_level_cache_bytes(void) {
     return kib << 10;
 }
 
-int group_open(struct group *group, MPI_Comm comm, double timeout_s, char reason[], size_t reason_size) {
-    *group = (struct group){.comm = comm, .timeout_s = timeout_s, .kernels = kernels_best()};
-    MPI_Comm_rank(comm, &group->rank);
-    MPI_Comm_size(comm, &group->size);
-    if (group->size < 2 || group->size > MAX_RANKS) {
-        snprintf(reason, reason_size, "%d ranks; 2 to %d are possible: mpirun -n RANKS gentables-bench",
-                 group->size, MAX_RANKS);
-        return -1;
-    }
-    MPI_Comm node;
-    MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
-    int node_size = 0;
-    MPI_Comm_size(node, &node_size);
-    MPI_Comm_free(&node);
-    if (node_size != group->size) {
-        snprintf(reason, reason_size, "the ranks are on several machines; the host backend needs one");
-        return -1;
-    }
-    group->cores = count_cores(comm);
+bool group_size_is_possible(int size) {
+    return size >= 1 && size <= MAX_RANKS;
+}
+
+// Of threads the first one stands for all.
+static bool is_watched(const struct group *group) {
+    return group->rank == 0 || !group->shares_process;
+}
+
+void group_begin(struct group *group) {
+    group->kernels = kernels_best();
+    group->spin_limit = SPINS_OVERSUBSCRIBED; // until it is known how many cores there are
+    group->control->pids[group->rank] = (int32_t)getpid();
+    group->cores = count_cores(group);
     group->oversubscribed = group->size > group->cores;
     group->spin_limit = group->oversubscribed ? SPINS_OVERSUBSCRIBED : SPINS;
     group->cache_bytes = last_level_cache_bytes();
-    group->control = group_map(group, sizeof *group->control, reason, reason_size);
-    if (group->control == NULL) return -1;
-    group->control->pids[group->rank] = (int32_t)getpid();
-    MPI_Barrier(comm);
-    watch_ranks(group);
-    return 0;
+    if (is_watched(group)) watch_ranks(group);
+}
+
+void group_open_thread(struct group *group, struct control *control, int rank, int size, double timeout_s) {
+    *group = (struct group){
+        .rank = rank, .size = size, .timeout_s = timeout_s, .control = control, .shares_process = true};
+    group_begin(group);
 }
 
 void group_close(struct group *group) {
-    watch_ranks(NULL);
-    group_unmap(group->control, sizeof *group->control);
+    if (is_watched(group)) watch_ranks(NULL);
+    if (!group->shares_process) group_unmap(group->control, sizeof *group->control);
 }

@@ -1,11 +1,12 @@
-// The ranks of a host run: who they are, memory that they share, and waiting for each other.
+// The ranks of a run: who they are, memory that they share, waiting for each other, and telling each other
+// small things. They are processes that MPI started (group_open, group_mpi.c), or threads of this one
+// (group_open_thread); all on one machine.
 //
 // A rank that waits here notices that a peer died or gave up, and that a deadline passed; the wait then
 // returns false, and group_failure() says why. Calls into MPI have the deadline of watch.h.
 #ifndef BENCH_HOST_GROUP_H
 #define BENCH_HOST_GROUP_H
 
-#include <mpi.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -14,7 +15,7 @@
 #include "host/kernels.h"
 #include "host/watch.h"
 
-enum { CACHE_LINE = 64, MAX_BURST = 8, PAGE_BYTES = 4096, FAILURE_SIZE = 192 };
+enum { CACHE_LINE = 64, MAX_BURST = 8, PAGE_BYTES = 4096, FAILURE_SIZE = 192, EXCHANGE_SIZE = 1024 };
 
 // A counter with a cache line to itself. Counters only grow, and wrap around.
 struct counter {
@@ -41,10 +42,13 @@ struct control {
     struct stamp stamps[MAX_RANKS][MAX_BURST];
     uint32_t wrong[MAX_RANKS];  // a rank's result was wrong
     uint32_t varied[MAX_RANKS]; // or right, with other bits than before
+    _Alignas(CACHE_LINE) unsigned char exchange[MAX_RANKS][EXCHANGE_SIZE];
 };
 
 struct group {
-    MPI_Comm comm;
+    unsigned char comm[8]; // of MPI's ranks: their communicator (group_mpi.h), which not all programs know
+    bool shares_process;   // ranks are threads of one process
+    void *device;          // what this rank runs on, as its backend knows it
     int rank, size;
     int cores;           // that the ranks together may run on, CPU quota included
     bool oversubscribed; // more ranks than cores
@@ -53,11 +57,21 @@ struct group {
     double timeout_s;    // of one wait
     const struct kernels *kernels;
     struct control *control;
+    uint64_t run_id;  // of MPI's ranks: tells their sockets from those of other runs
+    int slowest_peer; // the rank that was slowest to answer rank 0 at first
 };
 
-// Collective. Opens the group over all ranks of `comm`. -1 with `reason` if this machine cannot.
-int group_open(struct group *group, MPI_Comm comm, double timeout_s, char reason[], size_t reason_size);
+// Leaves the group; group_mpi.h opens that of MPI's ranks.
 void group_close(struct group *group);
+
+// Collective. Opens that of `size` threads that share `control`, zeroed and the caller's.
+void group_open_thread(struct group *group, struct control *control, int rank, int size, double timeout_s);
+
+// Collective. What both have in common, once there is a control.
+void group_begin(struct group *group);
+
+// Whether so many ranks are possible.
+bool group_size_is_possible(int size);
 
 // Collective. Zeroed private memory, on cache lines, for free(); NULL with `reason`, on all ranks alike.
 void *group_allocate(struct group *group, size_t bytes, char reason[], size_t reason_size);
@@ -66,6 +80,12 @@ void *group_allocate(struct group *group, size_t bytes, char reason[], size_t re
 // `reason`, on all ranks alike. group_unmap gives it back.
 void *group_map(struct group *group, size_t bytes, char reason[], size_t reason_size);
 void group_unmap(void *memory, size_t bytes);
+
+// The parts of that. Rank 0: a file without a name. The others: the file that the process has under this
+// number. Both: maps it. -1 or NULL, and *error, where that cannot be.
+int group_make_segment(size_t bytes, int *error);
+int group_open_segment(int pid, int number, int *error);
+void *group_map_segment(int file, size_t bytes, int *error);
 
 // Waits until *counter has reached `target` (counting modulo 2^32), with acquire order. False: see
 // group_failure.
@@ -92,12 +112,20 @@ bool group_start_together(struct group *group);
 // Rank 0's value, on all ranks; a barrier too.
 bool group_agree(struct group *group, uint64_t *value);
 
-// A deadline has passed: says in group_failure() who held this rank up. False: a failure stands there
+// Collective. Every rank's `mine`, of at most EXCHANGE_SIZE bytes, into `all`, in rank order. False: see
+// group_failure. The functions that stand on it return this rank's own value then, and the next wait false.
+bool group_exchange(struct group *group, const void *mine, size_t bytes, void *all);
+bool group_broadcast(struct group *group, int root, void *data, size_t bytes); // at most EXCHANGE_SIZE
+double group_max(struct group *group, double mine);
+long group_min(struct group *group, long mine);
+long group_sum(struct group *group, long mine);
+
+// Ends all waits of all ranks, and says why on stderr: this rank cannot go on. The first reason counts.
+void group_fail(const struct group *group, const char *reason);
+
+// A deadline has passed: says in group_failure() who held this rank up, unless a failure stands there
 // already.
 void group_blame(const struct group *group);
-
-// Gives up for all ranks: their waits return false. The first text counts.
-void group_fail(const struct group *group, const char *text);
 
 // Why a wait returned false, which has been told on stderr; NULL: nothing failed.
 const char *group_failure(const struct group *group);

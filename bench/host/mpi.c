@@ -16,7 +16,7 @@
 #include <string.h>
 
 #include "host/epilogue.h"
-#include "host/group.h"
+#include "host/group_mpi.h"
 #include "strategy.h"
 
 struct mpi {
@@ -144,12 +144,12 @@ static int dup_with_component(const struct group *group, const char *component, 
     MPI_Info info;
     MPI_Info_create(&info);
     MPI_Info_set(info, "ompi_comm_coll_preference", component);
-    MPI_Comm_dup_with_info(group->comm, info, comm);
+    MPI_Comm_dup_with_info(group_comm(group), info, comm);
     MPI_Info_free(&info);
     int mine = 1, sum = 0, taken, all;
     MPI_Allreduce(&mine, &sum, 1, MPI_INT, MPI_SUM, *comm);
     taken = component_has_mapped(component);
-    MPI_Allreduce(&taken, &all, 1, MPI_INT, MPI_MIN, group->comm);
+    MPI_Allreduce(&taken, &all, 1, MPI_INT, MPI_MIN, group_comm(group));
     if (all) return 0;
     MPI_Comm_free(comm);
     snprintf(reason, REASON_SIZE,
@@ -205,14 +205,14 @@ static int mpi_setup(const struct candidate *candidate, struct group *group, voi
     op_kernels = group->kernels;
     int status = 0;
     if (forces_algorithms(candidate)) {
-        status = dup_with_algorithms(group->comm, candidate, &mpi->comm, reason);
+        status = dup_with_algorithms(group_comm(group), candidate, &mpi->comm, reason);
     } else if (candidate->ompi_component[0] != '\0') {
         status = dup_with_component(group, candidate->ompi_component, &mpi->comm, reason);
     } else if (candidate->mpich_algorithm[0] != '\0') {
         status = open_mpich_algorithm(mpi, candidate->mpich_algorithm, reason);
-        if (status == 0) MPI_Comm_dup(group->comm, &mpi->comm);
+        if (status == 0) MPI_Comm_dup(group_comm(group), &mpi->comm);
     } else {
-        MPI_Comm_dup(group->comm, &mpi->comm);
+        MPI_Comm_dup(group_comm(group), &mpi->comm);
     }
     if (status != 0) {
         free(mpi);

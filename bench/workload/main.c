@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "host/group_mpi.h"
 #include "workload/fields.h"
 #include "workload/measure.h"
 #include "workload_identity.h"
@@ -34,9 +35,9 @@ static bool next_line(const struct session *session, char line[LONGEST_LINE]) {
         length = (int)strcspn(line, "\r\n");
         line[length] = '\0';
     }
-    MPI_Bcast(&length, 1, MPI_INT, 0, session->group->comm);
+    MPI_Bcast(&length, 1, MPI_INT, 0, group_comm(session->group));
     if (length < 0) return false;
-    MPI_Bcast(line, length + 1, MPI_CHAR, 0, session->group->comm);
+    MPI_Bcast(line, length + 1, MPI_CHAR, 0, group_comm(session->group));
     return true;
 }
 
@@ -45,8 +46,8 @@ static int agree(const struct session *session, int status, char reason[PROGRAM_
     struct {
         int value, rank;
     } mine = {status, session->group->rank}, worst = mine;
-    MPI_Allreduce(&mine, &worst, 1, MPI_2INT, MPI_MINLOC, session->group->comm);
-    if (worst.value < 0) MPI_Bcast(reason, PROGRAM_REASON, MPI_CHAR, worst.rank, session->group->comm);
+    MPI_Allreduce(&mine, &worst, 1, MPI_2INT, MPI_MINLOC, group_comm(session->group));
+    if (worst.value < 0) MPI_Bcast(reason, PROGRAM_REASON, MPI_CHAR, worst.rank, group_comm(session->group));
     return worst.value;
 }
 
@@ -102,7 +103,7 @@ static int give_up(const struct group *group, const char *reason) {
         fflush(stdout);
         fprintf(stderr, "gentables-workload: %s\n", reason);
     }
-    if (atomic_load(&group->control->failed_rank) != 0) MPI_Abort(group->comm, 1);
+    if (atomic_load(&group->control->failed_rank) != 0) MPI_Abort(group_comm(group), 1);
     return 1;
 }
 

@@ -1,5 +1,6 @@
 // Rounds of steps, and what is said of them; see measure.h.
 #include "workload/measure.h"
+#include "host/group_mpi.h"
 
 #include <math.h>
 #include <mpi.h>
@@ -13,7 +14,7 @@
 #include "workload/trace.h"
 #include "workload/verify.h"
 
-static const char *const mode_names[STEP_MODES] = {"gemms", "serial", "overlapped", "traced"};
+static const char *const step_mode_names[STEP_MODES] = {"gemms", "serial", "overlapped", "traced"};
 static const char *const wait_names[WAITS] = {"futex", "yield", "spin"};
 
 // What one rank spent on its traced steps, in microseconds, as medians over them.
@@ -75,7 +76,7 @@ int measurement_read(struct measurement *measurement, const char *line, char rea
 // Whether it went well on all ranks.
 static bool all_well(const struct run *run, bool well) {
     int mine = well, all = 0;
-    MPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, run->group->comm);
+    MPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, group_comm(run->group));
     return all != 0;
 }
 
@@ -153,15 +154,15 @@ static int verified_step(struct run *run, enum step_mode mode, char reason[]) {
     program_poison(run->program);
     if (one_step(run, mode, 0) != 0) return refuse(reason, group_failure(run->group));
     if (!group_barrier(run->group)) return refuse(reason, group_failure(run->group));
-    int wrong = verify(run->program, run->group->comm, first), ranks = run->group->size;
+    int wrong = verify(run->program, group_comm(run->group), first), ranks = run->group->size;
     int wrongs[MAX_RANKS];
     char firsts[MAX_RANKS][PROGRAM_REASON];
-    MPI_Allgather(&wrong, 1, MPI_INT, wrongs, 1, MPI_INT, run->group->comm);
-    MPI_Allgather(first, PROGRAM_REASON, MPI_CHAR, firsts, PROGRAM_REASON, MPI_CHAR, run->group->comm);
+    MPI_Allgather(&wrong, 1, MPI_INT, wrongs, 1, MPI_INT, group_comm(run->group));
+    MPI_Allgather(first, PROGRAM_REASON, MPI_CHAR, firsts, PROGRAM_REASON, MPI_CHAR, group_comm(run->group));
     for (int rank = 0; rank < ranks; rank++) {
         if (wrongs[rank] == 0) continue;
         snprintf(reason, PROGRAM_REASON, "rank %d, %s step: wrong results: %d, first %.100s", rank,
-                 mode_names[mode], wrongs[rank], wrongs[rank] < 0 ? "memory" : firsts[rank]);
+                 step_mode_names[mode], wrongs[rank], wrongs[rank] < 0 ? "memory" : firsts[rank]);
         return -1;
     }
     return 0;
@@ -202,7 +203,7 @@ static int all_rounds(struct run *run, char reason[]) {
         say_progress(run, i + 1);
     }
     MPI_Reduce(run->times_us, run->worst_us, (int)(STEP_MODES * steps), MPI_DOUBLE, MPI_MAX, 0,
-               run->group->comm);
+               group_comm(run->group));
     double *kept = run->times_us; // the last check is no sample
     run->times_us = calloc(STEP_MODES * steps, sizeof *kept);
     int status = all_well(run, run->times_us != NULL) ? verified_step(run, STEP_OVERLAPPED, reason)
@@ -248,12 +249,12 @@ static void print_times(const struct run *run) {
     for (size_t i = 0; i < steps; i++) {
         printf("round number=%zu", i);
         for (size_t mode = 0; mode < STEP_MODES; mode++)
-            printf(" %s_us=%.3f", mode_names[mode], run->worst_us[mode * steps + i]);
+            printf(" %s_us=%.3f", step_mode_names[mode], run->worst_us[mode * steps + i]);
         printf("\n");
     }
     for (size_t mode = 0; mode < STEP_MODES; mode++) {
         memcpy(room, run->worst_us + mode * steps, steps * sizeof *room);
-        print_summary("time", mode_names[mode], room, steps);
+        print_summary("time", step_mode_names[mode], room, steps);
     }
     print_ratios(run, room);
     free(room);
@@ -294,7 +295,7 @@ static void print_shares(const struct run *run) {
     for (size_t share = 0; room != NULL && share < SHARES; share++)
         mine[share] = median(room + share * steps, steps);
     free(room);
-    MPI_Gather(mine, SHARES, MPI_DOUBLE, all, SHARES, MPI_DOUBLE, 0, run->group->comm);
+    MPI_Gather(mine, SHARES, MPI_DOUBLE, all, SHARES, MPI_DOUBLE, 0, group_comm(run->group));
     for (int rank = 0; run->group->rank == 0 && rank < run->group->size; rank++) {
         printf("rank number=%d", rank);
         for (int share = 0; share < SHARES; share++) printf(" %s=%.3f", share_names[share], all[rank][share]);
@@ -319,7 +320,7 @@ static void take_base(const struct run *run, uint64_t base[2]) {
     clock_gettime(CLOCK_REALTIME, &now);
     base[0] = clock_ns();
     base[1] = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-    MPI_Bcast(base, 2, MPI_UINT64_T, 0, run->group->comm);
+    MPI_Bcast(base, 2, MPI_UINT64_T, 0, group_comm(run->group));
 }
 
 static int write_trace(const struct run *run, const uint64_t base[2], char reason[]) {
@@ -343,7 +344,7 @@ static int write_trace(const struct run *run, const uint64_t base[2], char reaso
         .step_count = run->asked->steps,
     };
     int problem = trace_write(&trace, path), worst = 0;
-    MPI_Allreduce(&problem, &worst, 1, MPI_INT, MPI_MAX, run->group->comm);
+    MPI_Allreduce(&problem, &worst, 1, MPI_INT, MPI_MAX, group_comm(run->group));
     if (worst == 0) return 0;
     snprintf(reason, PROGRAM_REASON, "a trace cannot be written: %s", strerror(worst));
     return -1;
@@ -377,7 +378,7 @@ int measure(const struct measurement *measurement, struct program *program, stru
     struct run run = {.asked = measurement, .program = program, .group = group, .blas = blas};
     if (open_transport(&run, reason) != 0) return -1;
     int status = measure_opened(&run, reason);
-    MPI_Barrier(group->comm);
+    MPI_Barrier(group_comm(group));
     close_transport(&run);
     release(&run);
     return status;

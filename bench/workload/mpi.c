@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "host/group_mpi.h"
 #include "workload/transport.h"
 
 enum { UNIT = 64 };
@@ -22,7 +23,8 @@ static int mpi_level(int threads) {
 static int mpi_open(struct transport *transport, char reason[TRANSPORT_REASON]) {
     struct by_mpi *state = group_allocate(transport->group, sizeof *state, reason, TRANSPORT_REASON);
     if (state == NULL) return -1;
-    for (int i = 0; i < transport->channels; i++) MPI_Comm_dup(transport->group->comm, &state->comms[i]);
+    for (int i = 0; i < transport->channels; i++)
+        MPI_Comm_dup(group_comm(transport->group), &state->comms[i]);
     transport->state = state;
     return 0;
 }

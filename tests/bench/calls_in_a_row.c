@@ -5,8 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "backend.h"
 #include "element.h"
-#include "host/group.h"
+#include "host/group_mpi.h"
 #include "strategy.h"
 
 enum { CALLS = 6000, LARGEST = 400000 };

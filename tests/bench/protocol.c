@@ -35,10 +35,10 @@ static void a_request_is_read_whole(void **state) {
     assert_int_equal((int)(request.budget_us * 10), 15005);
     assert_int_equal(request.seed, 9);
     int wanted = 0;
-    for (int i = 0; i < host_candidate_count; i++) {
+    for (int i = 0; i < candidate_count(); i++) {
         wanted += request.wanted[i];
-        bool named =
-            strcmp(host_candidates[i].name, "MPI") == 0 || strcmp(host_candidates[i].name, "ONESHOT") == 0;
+        bool named = strcmp(backend->candidates[i].name, "MPI") == 0 ||
+                     strcmp(backend->candidates[i].name, "ONESHOT") == 0;
         assert_int_equal(request.wanted[i], named);
     }
     assert_int_equal(wanted, 2);

@@ -23,8 +23,11 @@ extern "C" {
 #include <string>
 #include <vector>
 
-extern "C" EngineMulticast engine_multicast;
-EngineMulticast engine_multicast;
+static EngineMulticast engine_multicast;
+const EngineMulticast &engine_multicast_at(const Word4 *) {
+    return engine_multicast;
+}
+bool engine_joint = false;
 
 namespace {
 
@@ -133,6 +136,8 @@ class Workbench {
     uint32_t give_up_ = 0;
     std::vector<std::vector<Word4>> slots_;
     std::vector<std::vector<uint32_t>> flags_;
+    Word4 *slot_of_[MAX_TP];
+    uint32_t *flag_of_[MAX_TP];
     std::vector<RankState> states_;
     std::vector<Word4> gamma_;
     std::vector<RankData> data_;
@@ -220,9 +225,11 @@ class Workbench {
                   EPSILON,
                   case_.fusion == Fusion::fp8 ? FP8_SCALE : NVFP4_SCALE};
         for (int peer = 0; peer < case_.tp; peer++) {
-            a.workspace.slots[peer] = slots_[size_t(peer)].data();
-            a.workspace.flags[peer] = flags_[size_t(peer)].data();
+            slot_of_[peer] = slots_[size_t(peer)].data();
+            flag_of_[peer] = flags_[size_t(peer)].data();
         }
+        a.workspace.slots = slot_of_;
+        a.workspace.flags = flag_of_;
         a.workspace.multicast = engine_multicast.base[0];
         a.workspace.capacity = capacity_;
         a.workspace.max_blocks = shape_.blocks;

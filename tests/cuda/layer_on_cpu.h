@@ -10,6 +10,7 @@
 #define DEVICE_MEMBER   inline
 #define SHARED_ARRAY(type, name, count)                                                                      \
     type *name = static_cast<type *>(engine_shared_memory(__COUNTER__, sizeof(type) * (count)))
+#define KERNEL(threads, name, type) extern "C" void name(const type &parameters)
 
 struct EngineThread {
     unsigned rank, block, thread, block_size, grid_size;
@@ -37,6 +38,11 @@ DEVICE_FUNCTION unsigned block_size() {
 }
 DEVICE_FUNCTION unsigned grid_size() {
     return engine_thread()->grid_size;
+}
+// Of a launch for all ranks, or of one for each, as engine_joint says.
+extern "C" bool engine_joint;
+DEVICE_FUNCTION unsigned rank_index() {
+    return engine_joint ? engine_thread()->rank : 0;
 }
 DEVICE_FUNCTION void block_barrier() {
     engine_block_barrier();
@@ -78,31 +84,29 @@ DEVICE_FUNCTION void store_bytes(void *to, uint64_t value, int bytes) {
     engine_step(1);
 }
 // Which memory stands behind a multicast address: that of rank 0 is the address itself.
-extern "C" {
 struct EngineMulticast {
     int ranks;
     Word4 *base[16];
 };
-extern EngineMulticast engine_multicast;
-}
+const EngineMulticast &engine_multicast_at(const Word4 *address);
 
 // The switch of this engine adds in rank order.
 template <class Type> DEVICE_FUNCTION void unpack(Word4 from, float *values);
 template <class Type> DEVICE_FUNCTION Word4 pack(const float *values);
 template <class Type> DEVICE_FUNCTION Word4 multicast_load_sum(const Word4 *from) {
     constexpr int n = Type::per_access;
+    const EngineMulticast &team = engine_multicast_at(from);
     float sum[n] = {};
-    for (int rank = 0; rank < engine_multicast.ranks; rank++) {
+    for (int rank = 0; rank < team.ranks; rank++) {
         float terms[n];
-        unpack<Type>(load_plain(engine_multicast.base[rank] + (from - engine_multicast.base[0])), terms);
+        unpack<Type>(load_plain(team.base[rank] + (from - team.base[0])), terms);
         for (int i = 0; i < n; i++) sum[i] = rank == 0 ? terms[i] : sum[i] + terms[i];
     }
     return pack<Type>(sum);
 }
 DEVICE_FUNCTION void multicast_store(Word4 *to, Word4 value) {
-    for (int rank = 0; rank < engine_multicast.ranks; rank++) {
-        store_plain(engine_multicast.base[rank] + (to - engine_multicast.base[0]), value);
-    }
+    const EngineMulticast &team = engine_multicast_at(to);
+    for (int rank = 0; rank < team.ranks; rank++) store_plain(team.base[rank] + (to - team.base[0]), value);
 }
 
 DEVICE_FUNCTION uint32_t load_acquire(const uint32_t *from) {
@@ -130,6 +134,16 @@ DEVICE_FUNCTION uint32_t fetch_add(uint32_t *to, uint32_t value) {
 DEVICE_FUNCTION bool keep_waiting(const uint32_t *give_up, uint32_t *polls) {
     ++*polls;
     return engine_keep_waiting() && __atomic_load_n(give_up, __ATOMIC_RELAXED) == 0;
+}
+
+DEVICE_FUNCTION void add_to_hash(uint64_t *hash, uint64_t value) {
+    __atomic_fetch_add(hash, value, __ATOMIC_RELAXED);
+    engine_step(1);
+}
+// A clock that has always gone on far enough.
+DEVICE_FUNCTION uint64_t nanoseconds() {
+    static uint64_t now;
+    return now += 1000000000;
 }
 
 DEVICE_FUNCTION float float_of_bits(uint32_t bits) {

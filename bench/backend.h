@@ -1,0 +1,99 @@
+// What a backend is: where the data of calls live, how a call is timed, which candidates there are. A struct
+// of functions: host/backend.c has the one for CPUs, cuda/backend.c the one for GPUs. A program has one of
+// them; who uses it knows no other.
+//
+// A cell (cell.h) holds the data and the truth in the host's memory. Its place is where candidates find the
+// data: the cell itself on the host, a copy in device memory on a GPU. One sample times one call there, or a
+// chain of calls, each with results of its own in a slot of the place; all of them are checked.
+#ifndef BENCH_BACKEND_H
+#define BENCH_BACKEND_H
+
+#include <stdio.h>
+
+#include "cell.h"
+#include "host/group.h"
+#include "strategy.h"
+
+// What a command line says of devices; the host has nothing to choose.
+struct device_options {
+    bool loopback;          // all ranks on one device
+    bool streams;           // there, one launch for each rank, and not one for all
+    bool emulate_nvfp4;     // on GPUs that have no instructions for it
+    size_t workspace_bytes; // the largest message; 0: the usual one
+};
+
+struct backend {
+    const char *name;
+    const struct candidate *candidates;
+    const int *candidate_count; // plug-ins may add to them
+    bool modes[MODES];          // how it can time calls
+    bool tells_skew;            // by a clock that all ranks share
+    int last_resort;            // times the group's patience, until a rank that does not come back is ended
+
+    // Why a candidate cannot do a call, or NULL. Alike on all ranks.
+    const char *(*refusal)(const struct candidate *candidate, const struct group *group,
+                           const struct call *call);
+
+    // Of candidates that come from libraries: what they are parametrised with ("": nothing), and a hash of
+    // all the libraries. Loads one; runs a plan of candidates, collectively. NULL: there is no such thing.
+    const char *(*parameters)(const struct candidate *candidate);
+    uint64_t (*libraries_hash)(void);
+    int (*load_plugin)(const char *path, char reason[], size_t reason_size);
+    int (*run_plan)(struct group *group, const char *path, bool is_trial);
+
+    // Which libraries and devices there are, as `library=` of the protocol; and the instruction set of its
+    // kernels. Needs no group.
+    void (*describe)(char library[], size_t library_size, char isa[], size_t isa_size);
+
+    // Collective. Takes what this rank runs on. -1: `reason`, alike on all ranks, and nothing is held.
+    int (*open)(struct group *group, const struct device_options *options, char reason[REASON_SIZE]);
+    void (*close)(struct group *group);
+
+    // This rank's device, as a line of the table by hand has it; and, by rank 0, what the protocol says of
+    // all ranks' devices, in lines of their own.
+    void (*describe_rank)(const struct group *group, char words[], size_t words_size);
+    void (*write_devices)(const struct group *group, FILE *out);
+    const char *(*placement)(const struct group *group); // a name of lists.placements
+
+    // Collective. How long two ranks take to tell each other something, in microseconds: the regime that the
+    // machine is in, and a bound of every call. -1: see group_failure.
+    int (*round_trip)(struct group *group, double *time_us);
+
+    // Collective. Places a cell for calls of `mode`. -1: `reason`, maybe not on all ranks.
+    int (*place)(struct group *group, struct cell *cell, enum mode mode, void **place,
+                 char reason[REASON_SIZE]);
+    void (*displace)(void *place);
+
+    // The call of data set `shift` whose results go to `slot`, for a strategy.
+    struct call (*call)(void *place, size_t shift, int slot);
+    int (*slots)(const void *place); // calls of a sample
+
+    // The results of all slots become ones, which no right result is full of.
+    int (*poison)(void *place);
+
+    // Collective. Times one sample of a candidate (NULL: the copy that bounds it), whose first call has data
+    // set `shift`, and each further one the next. The stamp is of one call. -1: see group_failure.
+    int (*sample)(void *place, const struct candidate *candidate, void *state, size_t shift,
+                  struct stamp *stamp);
+
+    // Collective. Waits until all that was called is complete. -1: see group_failure.
+    int (*finish)(void *place);
+
+    // Brings the results of a slot into the cell; and their hash, wherever they are.
+    int (*fetch)(void *place, int slot);
+    uint64_t (*hash)(void *place, int slot);
+
+    // What a call takes at least on the links between ranks; and what the last sample's calls would have
+    // taken had they done nothing. Microseconds; 0: no such thing.
+    double (*link_us)(const struct group *group, const struct call *call);
+    int (*floor)(void *place, const struct candidate *candidate, void *state, double *time_us);
+};
+
+// The one of this program.
+extern const struct backend *const backend;
+
+static inline int candidate_count(void) {
+    return *backend->candidate_count;
+}
+
+#endif

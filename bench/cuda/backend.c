@@ -1,0 +1,100 @@
+// The backend of GPUs: a rank has a device (device.h), or in loopback all ranks share one; a cell's place is
+// in its memory (place.h). See backend.h.
+#include "backend.h"
+
+#include <stdio.h>
+
+#include "cuda/candidate.h"
+#include "cuda/place.h"
+
+#include "statistics.h"
+
+enum { ROUNDS = 200, ROUND_SAMPLES = 9 }; // of a barrier on the GPUs
+
+static void describe_rank(const struct group *group, char words[], size_t words_size) {
+    const struct device *device = group->device;
+    snprintf(words, words_size, "device %2d [%s] %s", device->ordinal, device->bus, device->name);
+}
+
+static const char *placement(const struct group *group) {
+    return device_of(group)->options.loopback ? "loopback" : "dedicated";
+}
+
+// One barrier of the ranks on their GPUs, of many in one launch.
+static int round_trip(struct group *group, double *time_us) {
+    struct device *device = device_of(group);
+    double samples[ROUND_SAMPLES];
+    *time_us = 0;
+    if (device->reach == REACH_NONE || group->size == 1) return 0;
+    for (int i = 0; i < ROUND_SAMPLES; i++) {
+        float ms = 0;
+        if (!group_barrier(group)) return -1;
+        if (device_enqueues(device)) {
+            const struct cuda_driver *driver = device->driver;
+            if (!device_barrier(device, 1) ||
+                !device_ok(device, driver->cuEventRecord(device->before, device->stream), "an event") ||
+                !device_barrier(device, ROUNDS) || !device_finish(device) ||
+                !device_ok(device, driver->cuEventElapsedTime(&ms, device->before, device->after), "a time"))
+                return -1;
+        }
+        samples[i] = group_max(group, (double)ms * 1000 / ROUNDS);
+    }
+    *time_us = median(samples, ROUND_SAMPLES);
+    return 0;
+}
+
+// What has to leave each rank at least, over the bandwidth of its links.
+static double link_us(const struct group *group, const struct call *call) {
+    const struct device *device = group->device;
+    double ranks = group->size;
+    if (device->link_bytes_per_us <= 0) return 0;
+    return 2 * (ranks - 1) / ranks * (double)call_bytes(call) / device->link_bytes_per_us;
+}
+
+#define ONE_MORE(...) +1
+static const int count = 0 CUDA_KERNEL_CANDIDATES(ONE_MORE) CUDA_NCCL_CANDIDATES(ONE_MORE);
+
+static const char *refusal_of(const struct candidate *candidate, const struct group *group,
+                              const struct call *call) {
+    return candidate->strategy->supports(group, call);
+}
+
+static const char *no_parameters(const struct candidate *candidate) {
+    (void)candidate;
+    return "";
+}
+
+static uint64_t no_libraries(void) {
+    return 0;
+}
+
+static const struct backend cuda_backend = {
+    .name = "cuda",
+    .candidates = cuda_candidates,
+    .candidate_count = &count,
+    .modes = {[MODE_EAGER] = true, [MODE_GRAPH] = true, [MODE_COLD] = true},
+    .last_resort = 8, // GPUs and NCCL have deadlines of their own, before that of the group
+    .refusal = refusal_of,
+    .parameters = no_parameters,
+    .libraries_hash = no_libraries,
+    .describe = detect_describe,
+    .open = device_open,
+    .close = device_close,
+    .describe_rank = describe_rank,
+    .write_devices = detect_write,
+    .placement = placement,
+    .round_trip = round_trip,
+    .place = place_open,
+    .displace = place_close,
+    .call = place_call,
+    .slots = place_slots,
+    .poison = place_poison,
+    .sample = place_sample,
+    .finish = place_finish,
+    .fetch = place_fetch,
+    .hash = place_hash,
+    .link_us = link_us,
+    .floor = place_floor,
+};
+
+const struct backend *const backend = &cuda_backend;

@@ -1,0 +1,36 @@
+// What the GPU backend knows of a candidate beside its name.
+#ifndef BENCH_CUDA_CANDIDATE_H
+#define BENCH_CUDA_CANDIDATE_H
+
+#include "cuda/device.h"
+
+// One of our own kernels (kernels_strategy.c).
+struct kernel_detail {
+    const char *kernel; // as kernels are named: oneshot, twoshot, nvls_oneshot, nvls_twoshot
+    enum workspace_kind workspace;
+};
+
+// One of NCCL's (nccl.c).
+struct nccl_detail {
+    bool symmetric, separate;
+    const char *algorithm, *protocol; // "": as NCCL chooses
+    int channels;                     // 0: the same
+};
+
+extern const struct strategy strategy_cuda_kernel, strategy_cuda_nccl;
+
+extern const struct candidate cuda_candidates[];
+
+// What of a call the kernels are told. `accesses_per_token`: of 16 bytes.
+struct CallParameters call_parameters(const struct device *device, const struct call *call);
+struct RankParameters rank_parameters(int rank, const struct call *call);
+
+// Threads for a row of a call, and how many blocks are useful for `rows` of them.
+unsigned row_threads(const struct call *call, unsigned most);
+
+// Whether the kernels can do this call at all, whoever adds up; NULL or why not.
+const char *call_refusal(const struct device *device, const struct call *call);
+
+extern const char *const fusion_words[FUSIONS], *const dtype_words[DTYPES];
+
+#endif

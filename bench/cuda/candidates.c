@@ -1,0 +1,85 @@
+// The candidates of the GPU backend, from the list (generator/lists.lua), and what they share.
+#include "cuda/candidate.h"
+
+enum { ACCESS_BYTES = 16, WARP_THREADS = 32, NVFP4_FROM_SM = 100 };
+
+const char *const fusion_words[FUSIONS] = {
+    [FUSION_NONE] = "none",
+    [FUSION_RESIDUAL_RMS_NORM] = "rms_norm",
+    [FUSION_RESIDUAL_RMS_NORM_QUANT_FP8] = "fp8",
+    [FUSION_RESIDUAL_RMS_NORM_QUANT_NVFP4] = "nvfp4",
+};
+const char *const dtype_words[DTYPES] = {
+    [DTYPE_BFLOAT16] = "bf16",
+    [DTYPE_FLOAT16] = "fp16",
+    [DTYPE_FLOAT32] = "fp32",
+};
+
+#define KERNEL_ROW(its_name, its_kernel, its_workspace, fp32, varies)                                        \
+    {.name = its_name,                                                                                       \
+     .strategy = &strategy_cuda_kernel,                                                                      \
+     .accumulates_fp32 = fp32,                                                                               \
+     .bits_may_vary = varies,                                                                                \
+     .ops = 1u << OP_ALLREDUCE,                                                                              \
+     .ompi_component = "",                                                                                   \
+     .mpich_algorithm = "",                                                                                  \
+     .detail = &(const struct kernel_detail){its_kernel, its_workspace}},
+
+#define NCCL_ROW(its_name, optional, is_symmetric, is_separate, its_algorithm, its_protocol, its_channels)   \
+    {.name = its_name,                                                                                       \
+     .strategy = &strategy_cuda_nccl,                                                                        \
+     .ops = 1u << OP_ALLREDUCE,                                                                              \
+     .ompi_component = "",                                                                                   \
+     .mpich_algorithm = "",                                                                                  \
+     .is_optional = optional,                                                                                \
+     .bits_may_vary = true,                                                                                  \
+     .detail =                                                                                               \
+         &(const struct nccl_detail){is_symmetric, is_separate, its_algorithm, its_protocol, its_channels}},
+
+const struct candidate cuda_candidates[] = {CUDA_KERNEL_CANDIDATES(KERNEL_ROW)
+                                                CUDA_NCCL_CANDIDATES(NCCL_ROW)};
+
+_Static_assert(sizeof cuda_candidates / sizeof *cuda_candidates <= MAX_CANDIDATES, "raise MAX_CANDIDATES");
+
+struct CallParameters call_parameters(const struct device *device, const struct call *call) {
+    size_t row_bytes = call->hidden_size * dtype_sizes_bytes[call->dtype];
+    return (struct CallParameters){
+        .num_tokens = (int32_t)call->num_tokens,
+        .accesses_per_token = (int32_t)(row_bytes / ACCESS_BYTES),
+        .gamma = call->gamma,
+        .epsilon = call->epsilon,
+        .scale = call->scale,
+        .max_blocks = RESIDENT_BLOCKS_MOST,
+        .capacity = device->workspace_bytes / ACCESS_BYTES,
+        .give_up = (const uint32_t *)device->give_up_address,
+    };
+}
+
+struct RankParameters rank_parameters(int rank, const struct call *call) {
+    return (struct RankParameters){
+        .rank = rank,
+        .input = call->input,
+        .out = call->out,
+        .residual = call->residual,
+        .residual_out = call->residual_out,
+        .norm_out = call->tells_norm ? call->norm_out : NULL,
+        .block_scales = call->block_scales,
+    };
+}
+
+unsigned row_threads(const struct call *call, unsigned most) {
+    size_t accesses = call->hidden_size * dtype_sizes_bytes[call->dtype] / ACCESS_BYTES;
+    size_t threads = (accesses + WARP_THREADS - 1) / WARP_THREADS * WARP_THREADS;
+    return threads < most ? (unsigned)threads : most;
+}
+
+const char *call_refusal(const struct device *device, const struct call *call) {
+    if (call->hidden_size * dtype_sizes_bytes[call->dtype] % ACCESS_BYTES != 0) {
+        return "hidden size x element size is no multiple of 16 bytes";
+    }
+    if (call->fusion == FUSION_RESIDUAL_RMS_NORM_QUANT_NVFP4 && device->sm < NVFP4_FROM_SM &&
+        !device->options.emulate_nvfp4) {
+        return "NVFP4 needs sm_100; --emulate-nvfp4 does it without its instructions";
+    }
+    return NULL;
+}

@@ -1,0 +1,133 @@
+// What this machine's GPUs, links and libraries are, as the protocol and people are told. What NVML alone
+// knows is left out where it is not there.
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cuda/device.h"
+#include "cuda/nccl_library.h"
+
+// ---- NVML
+// ---------------------------------------------------------------------------------------------------
+
+enum { NVML_CLOCK_SM = 1, NVML_CLOCK_MEMORY = 2, NVML_DONE = 0, MOST_LINKS = 18, NVML_TEXT = 96 };
+
+// Its functions as nvml.h declares them; the header is not needed.
+static struct {
+    int (*init)(void);
+    int (*driver_version)(char *version, unsigned length);
+    int (*by_bus)(const char *bus, void **device);
+    int (*clock)(void *device, int which, unsigned *mhz);
+    int (*throttle_reasons)(void *device, unsigned long long *reasons);
+    int (*link_state)(void *device, unsigned link, int *is_active);
+    bool is_ready;
+} nvml;
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void load_nvml(void) {
+    void *library = dlopen("libnvidia-ml.so.1", RTLD_NOW);
+    if (library == NULL) return;
+    *(void **)&nvml.init = dlsym(library, "nvmlInit_v2");
+    *(void **)&nvml.driver_version = dlsym(library, "nvmlSystemGetDriverVersion");
+    *(void **)&nvml.by_bus = dlsym(library, "nvmlDeviceGetHandleByPciBusId_v2");
+    *(void **)&nvml.clock = dlsym(library, "nvmlDeviceGetClockInfo");
+    *(void **)&nvml.throttle_reasons = dlsym(library, "nvmlDeviceGetCurrentClocksThrottleReasons");
+    *(void **)&nvml.link_state = dlsym(library, "nvmlDeviceGetNvLinkState");
+    nvml.is_ready = nvml.init != NULL && nvml.driver_version != NULL && nvml.by_bus != NULL &&
+                    nvml.clock != NULL && nvml.throttle_reasons != NULL && nvml.link_state != NULL &&
+                    nvml.init() == NVML_DONE;
+}
+
+static bool has_nvml(void) {
+    pthread_once(&once, load_nvml);
+    return nvml.is_ready;
+}
+
+static int active_links(void *handle) {
+    int count = 0;
+    for (unsigned link = 0; link < MOST_LINKS; link++) {
+        int is_active = 0;
+        if (nvml.link_state(handle, link, &is_active) == NVML_DONE && is_active) count++;
+    }
+    return count;
+}
+
+// Clocks, why they are held back (as bits, 0: nothing), and links, as fields.
+static void describe_state(const struct device *device, char words[], size_t words_size) {
+    void *handle = NULL;
+    unsigned clock_mhz = 0, memory_mhz = 0;
+    unsigned long long reasons = 0;
+    words[0] = '\0';
+    if (!has_nvml() || nvml.by_bus(device->bus, &handle) != NVML_DONE) return;
+    nvml.clock(handle, NVML_CLOCK_SM, &clock_mhz);
+    nvml.clock(handle, NVML_CLOCK_MEMORY, &memory_mhz);
+    nvml.throttle_reasons(handle, &reasons);
+    int links = active_links(handle);
+    snprintf(words, words_size, " clock_mhz=%u memory_clock_mhz=%u throttle=0x%llx nvlinks=%d", clock_mhz,
+             memory_mhz, reasons, links);
+}
+
+// ---- for the protocol
+// -----------------------------------------------------------------------------------------
+
+static void without_spaces(char *words) {
+    for (; *words != '\0'; words++) {
+        if (*words == ' ') *words = '_';
+    }
+}
+
+void detect_line(const struct device *device, char line[], size_t line_size) {
+    char state[160], name[CUDA_NAME_SIZE];
+    describe_state(device, state, sizeof state);
+    snprintf(name, sizeof name, "%s", device->name);
+    without_spaces(name);
+    snprintf(line, line_size,
+             "device rank=%d gpu=%d bus=%s sm=%d multiprocessors=%d l2_bytes=%zu reach=%s multicast=%s "
+             "link_gb_per_s=%.1f%s name=%s",
+             device->group->rank, device->ordinal, device->bus, device->sm, device->multiprocessors,
+             device->l2_bytes, reach_names[device->reach], device->can_multicast ? "yes" : "no",
+             device->link_bytes_per_us / 1000, state, name);
+}
+
+void detect_write(const struct group *group, FILE *out) {
+    const struct device *device = group->device;
+    for (int rank = 0; rank < group->size; rank++) fprintf(out, "%s\n", device->lines[rank]);
+}
+
+// ---- without a group
+// --------------------------------------------------------------------------------------------
+
+// The first GPU's name and SM version, and how many there are.
+static int look_at_gpus(char name[CUDA_NAME_SIZE], int *sm) {
+    char reason[REASON_SIZE];
+    const struct cuda_driver *driver = driver_load(reason, sizeof reason);
+    int count = 0, major = 0, minor = 0;
+    CUdevice first;
+    if (driver == NULL || driver->cuDeviceGetCount(&count) != CUDA_SUCCESS || count == 0 ||
+        driver->cuDeviceGet(&first, 0) != CUDA_SUCCESS)
+        return 0;
+    driver->cuDeviceGetName(name, CUDA_NAME_SIZE, first);
+    driver->cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, first);
+    driver->cuDeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, first);
+    *sm = 10 * major + minor;
+    return count;
+}
+
+void detect_describe(char library[], size_t library_size, char isa[], size_t isa_size) {
+    char name[CUDA_NAME_SIZE] = "", driver[NVML_TEXT] = "", nccl[32] = "no NCCL";
+    int sm = 0, count = look_at_gpus(name, &sm), version = driver_version(), of_nccl = nccl_version();
+    if (has_nvml()) nvml.driver_version(driver, sizeof driver);
+    if (of_nccl > 0) {
+        snprintf(nccl, sizeof nccl, "NCCL %d.%d.%d", of_nccl / 10000, of_nccl / 100 % 100, of_nccl % 100);
+    }
+    if (sm > 0) {
+        snprintf(isa, isa_size, "sm_%d", sm);
+    } else {
+        snprintf(isa, isa_size, "none");
+    }
+    snprintf(library, library_size, "CUDA %d.%d with driver %s%s%d.%d and %s on %d x %s", CUDA_VERSION / 1000,
+             CUDA_VERSION % 1000 / 10, driver, driver[0] ? " for " : "", version / 1000, version % 1000 / 10,
+             nccl, count, count > 0 ? name : "GPU");
+}

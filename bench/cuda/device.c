@@ -1,0 +1,383 @@
+// The GPU of one rank; see device.h.
+#include "cuda/device.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+    DEFAULT_WORKSPACE_BYTES = 64 << 20,
+    ARENA_MESSAGES = 8, // of the largest size, that the data of calls have room for
+    ARENA_LEAST_BYTES = 64 << 20,
+    AFTER_GIVING_UP_S = 2,
+    GROUP_PATIENCE = 4, // times that of a GPU, so that who hangs is told, and not who waits for him
+    BANDWIDTH_REPEATS = 4,
+};
+
+const char *const reach_names[] = {"loopback", "process", "fabric", "file", "ipc", "none"};
+
+// ---- small things ---------------------------------------------------------------------------------
+
+bool device_is_joint(const struct device *device) {
+    return device->options.loopback && !device->options.streams;
+}
+
+bool device_enqueues(const struct device *device) {
+    return !device_is_joint(device) || device->group->rank == 0;
+}
+
+bool device_ok(struct device *device, CUresult result, const char *what) {
+    if (driver_ok(device->driver, result, what, device->problem, sizeof device->problem)) return true;
+    group_fail(device->group, device->problem);
+    return false;
+}
+
+static int attribute(const struct device *device, CUdevice_attribute which) {
+    int value = 0;
+    device->driver->cuDeviceGetAttribute(&value, which, device->id);
+    return value;
+}
+
+// ---- which GPU --------------------------------------------------------------------------------------
+
+// Collective. Says the first rank's problem on all ranks; whether there was none.
+static bool all_fine(struct group *group, char reason[REASON_SIZE]) {
+    long first_bad = group_min(group, reason[0] == '\0' ? INT32_MAX : group->rank);
+    if (first_bad == INT32_MAX) return true;
+    group_broadcast(group, (int)first_bad, reason, REASON_SIZE);
+    return false;
+}
+
+// Rank r takes GPU r, in loopback GPU 0.
+static void choose(struct device *device, char reason[REASON_SIZE]) {
+    int count = 0, ranks = device->group->size;
+    device->driver->cuDeviceGetCount(&count);
+    device->ordinal = device->options.loopback ? 0 : device->group->rank;
+    if (device->options.loopback && !device->group->shares_process) {
+        snprintf(reason, REASON_SIZE,
+                 "unavailable: shared GPU: several processes on one; ranks that are threads would be right");
+    } else if (!device->options.loopback && count < ranks) {
+        snprintf(reason, REASON_SIZE,
+                 "%d ranks need %d GPUs, and here %s %d; --loopback puts all ranks on one", ranks, ranks,
+                 count == 1 ? "is" : "are", count);
+    }
+}
+
+static void describe(struct device *device) {
+    const struct cuda_driver *driver = device->driver;
+    size_t bytes = 0;
+    driver->cuDeviceGetName(device->name, sizeof device->name, device->id);
+    driver->cuDeviceGetPCIBusId(device->bus, sizeof device->bus, device->id);
+    driver->cuDeviceTotalMem(&bytes, device->id);
+    device->sm = 10 * attribute(device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) +
+                 attribute(device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
+    device->multiprocessors = attribute(device, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+    device->l2_bytes = (size_t)attribute(device, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE);
+    device->can_fabric = attribute(device, CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_FABRIC_SUPPORTED) != 0;
+    device->can_file =
+        attribute(device, CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED) != 0;
+    device->can_multicast = attribute(device, CU_DEVICE_ATTRIBUTE_MULTICAST_SUPPORTED) != 0;
+}
+
+// Takes the GPU, its context and the modules.
+static void take(struct device *device, char reason[REASON_SIZE]) {
+    const struct cuda_driver *driver = device->driver;
+    CUresult result = driver->cuDeviceGet(&device->id, device->ordinal);
+    if (result == CUDA_SUCCESS) result = driver->cuDevicePrimaryCtxRetain(&device->context, device->id);
+    if (result == CUDA_SUCCESS) result = driver->cuCtxSetCurrent(device->context);
+    if (!driver_ok(driver, result, "taking a GPU", reason, REASON_SIZE)) return;
+    describe(device);
+    result = driver->cuModuleLoadData(&device->modules[0], cuda_kernels(0));
+    if (result == CUDA_ERROR_NO_BINARY_FOR_GPU) {
+        snprintf(reason, REASON_SIZE,
+                 "kernels were built for %s, and this GPU is sm_%d; `cmake --preset cuda-all` builds for all",
+                 cuda_architectures, device->sm);
+        return;
+    }
+    const void *image = cuda_kernels(device->group->size);
+    if (result == CUDA_SUCCESS && image != NULL)
+        result = driver->cuModuleLoadData(&device->modules[1], image);
+    driver_ok(driver, result, "loading kernels", reason, REASON_SIZE);
+}
+
+// What every rank tells the others of its GPU.
+struct card {
+    int sm, ordinal;
+    int can_fabric, can_file, can_multicast;
+    char bus[32];
+};
+
+// Whether all ranks have GPUs of one kind; a multicast team, and handles, are all ranks' or nobody's.
+static void compare_cards(struct device *device, char reason[REASON_SIZE]) {
+    struct card mine = {device->sm,       device->ordinal,       device->can_fabric,
+                        device->can_file, device->can_multicast, ""},
+                all[MAX_TP];
+    snprintf(mine.bus, sizeof mine.bus, "%s", device->bus);
+    if (!group_exchange(device->group, &mine, sizeof mine, all)) {
+        snprintf(reason, REASON_SIZE, "%s", group_failure(device->group));
+        return;
+    }
+    device->all_peers = true;
+    for (int rank = 0; rank < device->group->size; rank++) {
+        int can = 1;
+        if (all[rank].sm != mine.sm && reason[0] == '\0') {
+            snprintf(reason, REASON_SIZE,
+                     "GPUs of several kinds: rank %d has sm_%d, rank %d sm_%d; CUDA_VISIBLE_DEVICES chooses",
+                     device->group->rank, mine.sm, rank, all[rank].sm);
+        }
+        device->can_fabric = device->can_fabric && all[rank].can_fabric;
+        device->can_file = device->can_file && all[rank].can_file;
+        device->can_multicast = device->can_multicast && all[rank].can_multicast;
+        if (all[rank].ordinal == mine.ordinal) continue;
+        device->driver->cuDeviceCanAccessPeer(&can, device->id, all[rank].ordinal);
+        device->all_peers = device->all_peers && can != 0;
+    }
+    if (device->options.loopback) device->can_multicast = false; // a team is of different GPUs
+}
+
+// Whether this rank may make memory with a fabric handle: that the hardware can is not enough.
+static bool fabric_works(struct device *device) {
+    const struct cuda_driver *driver = device->driver;
+    CUmemAllocationProp wanted = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                  .requestedHandleTypes = CU_MEM_HANDLE_TYPE_FABRIC,
+                                  .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = device->ordinal}};
+    CUmemGenericAllocationHandle handle;
+    CUmemFabricHandle ticket;
+    size_t bytes = 0;
+    if (driver->cuMemGetAllocationGranularity(&bytes, &wanted, CU_MEM_ALLOC_GRANULARITY_MINIMUM) !=
+            CUDA_SUCCESS ||
+        driver->cuMemCreate(&handle, bytes, &wanted, 0) != CUDA_SUCCESS)
+        return false;
+    bool works =
+        driver->cuMemExportToShareableHandle(&ticket, handle, CU_MEM_HANDLE_TYPE_FABRIC, 0) == CUDA_SUCCESS;
+    driver->cuMemRelease(handle);
+    return works;
+}
+
+static void choose_reach(struct device *device) {
+    device->can_fabric = group_min(device->group, device->can_fabric && fabric_works(device)) != 0;
+    bool all_peers = group_min(device->group, device->all_peers) != 0;
+    device->all_peers = all_peers;
+    device->reach = device->options.loopback        ? REACH_LOOPBACK
+                    : !all_peers                    ? REACH_NONE
+                    : device->group->shares_process ? REACH_PROCESS
+                    : device->can_fabric            ? REACH_FABRIC
+                    : device->can_file              ? REACH_FILE
+                                                    : REACH_IPC;
+}
+
+// ---- launches and waiting -----------------------------------------------------------------------------
+
+CUfunction device_kernel(struct device *device, const char *name) {
+    CUfunction kernel = NULL;
+    for (int i = 0; i < 2 && kernel == NULL; i++) {
+        if (device->modules[i] == NULL) continue;
+        if (device->driver->cuModuleGetFunction(&kernel, device->modules[i], name) != CUDA_SUCCESS)
+            kernel = NULL;
+    }
+    return kernel;
+}
+
+bool device_launch(struct device *device, CUfunction kernel, struct grid grid, const void *parameters,
+                   size_t bytes, bool programmatic) {
+    CUlaunchAttribute attribute_of_launch = {.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
+                                             .value.programmaticStreamSerializationAllowed = 1};
+    CUlaunchConfig config = {.gridDimX = grid.blocks,
+                             .gridDimY = grid.ranks,
+                             .gridDimZ = 1,
+                             .blockDimX = grid.threads,
+                             .blockDimY = 1,
+                             .blockDimZ = 1,
+                             .hStream = device->stream,
+                             .attrs = &attribute_of_launch,
+                             .numAttrs = programmatic && device->sm >= 90 ? 1 : 0};
+    void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, (void *)(uintptr_t)parameters,
+                     CU_LAUNCH_PARAM_BUFFER_SIZE, &bytes, CU_LAUNCH_PARAM_END};
+    return device_ok(device, device->driver->cuLaunchKernelEx(&config, kernel, NULL, extra), "a launch");
+}
+
+unsigned device_resident_blocks(struct device *device, CUfunction kernel, unsigned threads,
+                                bool programmatic) {
+    int per_multiprocessor = 0;
+    device->driver->cuOccupancyMaxActiveBlocksPerMultiprocessor(&per_multiprocessor, kernel, (int)threads, 0);
+    unsigned sharers = device->options.loopback ? (unsigned)device->group->size : 1;
+    unsigned launches = programmatic ? 2 : 1; // the next one is there already
+    unsigned blocks = (unsigned)(per_multiprocessor * device->multiprocessors) / (sharers * launches);
+    return blocks > RESIDENT_BLOCKS_MOST ? RESIDENT_BLOCKS_MOST : blocks;
+}
+
+// Kernels leave their waits; whether the event comes then.
+static bool give_up(struct device *device, CUevent event) {
+    __atomic_store_n(device->give_up, 1, __ATOMIC_RELAXED);
+    if (device->abort != NULL) device->abort(device->abort_argument);
+    uint64_t until_ns = clock_ns() + AFTER_GIVING_UP_S * 1000000000ull;
+    while (clock_ns() < until_ns) {
+        if (device->driver->cuEventQuery(event) != CUDA_ERROR_NOT_READY) return true;
+        usleep(1000);
+    }
+    return false;
+}
+
+bool device_wait(struct device *device, CUevent event) {
+    uint64_t since_ns = clock_ns(), polls = 0;
+    for (;;) {
+        CUresult result = device->driver->cuEventQuery(event);
+        if (result == CUDA_SUCCESS) return true;
+        if (result != CUDA_ERROR_NOT_READY) return device_ok(device, result, "a kernel");
+        if (++polls % 64 != 0) continue;
+        if (device->group->oversubscribed) usleep(20);
+        if ((double)(clock_ns() - since_ns) * 1e-9 < device->deadline_s) continue;
+        bool left = give_up(device, event);
+        snprintf(device->problem, sizeof device->problem, "rank %d's GPU hung for %g s%s",
+                 device->group->rank, device->deadline_s,
+                 left ? "; its kernels gave up" : ", and did not give up");
+        group_fail(device->group, device->problem);
+        return false;
+    }
+}
+
+bool device_finish(struct device *device) {
+    return device_ok(device, device->driver->cuEventRecord(device->after, device->stream), "an event") &&
+           device_wait(device, device->after);
+}
+
+bool device_barrier(struct device *device, int times) {
+    struct group *group = device->group;
+    bool joint = device_is_joint(device);
+    struct BarrierParameters parameters = {.give_up = (const uint32_t *)device->give_up_address,
+                                           .tp = group->size,
+                                           .rank = joint ? 0 : group->rank,
+                                           .times = times};
+    for (int rank = 0; rank < group->size; rank++) {
+        parameters.flags[rank] = (uint32_t *)device->meeting.of[rank];
+        int of = joint ? rank : group->rank;
+        parameters.epochs[rank] = (uint32_t *)device->meeting.of[of] + MAX_TP;
+    }
+    CUfunction kernel = device_kernel(device, "gentables_barrier");
+    struct grid grid = {.blocks = 1, .ranks = joint ? (unsigned)group->size : 1, .threads = 32};
+    return device_launch(device, kernel, grid, &parameters, sizeof parameters, false);
+}
+
+bool device_delay(struct device *device, uint64_t nanoseconds) {
+    struct DelayParameters parameters = {.nanoseconds = nanoseconds};
+    struct grid grid = {.blocks = 1, .ranks = 1, .threads = 32};
+    return device_launch(device, device_kernel(device, "gentables_delay"), grid, &parameters,
+                         sizeof parameters, false);
+}
+
+// ---- what a rank holds ----------------------------------------------------------------------------------
+
+// Every rank copies to the next one at once; bytes per microsecond of the slowest. 0 without links.
+static double measure_links(struct device *device) {
+    const struct cuda_driver *driver = device->driver;
+    struct group *group = device->group;
+    if (device->reach == REACH_LOOPBACK || device->reach == REACH_NONE) return 0;
+    size_t bytes = device->arena.bytes / 2 < (64u << 20) ? device->arena.bytes / 2 : 64u << 20;
+    CUdeviceptr from = device->arena.of[group->rank],
+                to = device->arena.of[(group->rank + 1) % group->size] + bytes;
+    float best_ms = 0;
+    for (int i = 0; i <= BANDWIDTH_REPEATS; i++) {
+        float ms = 0;
+        if (!group_barrier(group)) return 0;
+        driver->cuEventRecord(device->before, device->stream);
+        driver->cuMemcpyDtoDAsync(to, from, bytes, device->stream);
+        if (!device_finish(device)) return 0;
+        driver->cuEventElapsedTime(&ms, device->before, device->after);
+        if (i > 0 && (best_ms <= 0 || ms < best_ms)) best_ms = ms;
+    }
+    double slowest_us = group_max(group, (double)best_ms * 1000);
+    return slowest_us > 0 ? (double)bytes / slowest_us : 0;
+}
+
+static void make_stream(struct device *device, char reason[REASON_SIZE]) {
+    const struct cuda_driver *driver = device->driver;
+    void *flag = NULL;
+    CUresult result = driver->cuStreamCreate(&device->stream, CU_STREAM_NON_BLOCKING);
+    if (result == CUDA_SUCCESS) result = driver->cuEventCreate(&device->before, CU_EVENT_DEFAULT);
+    if (result == CUDA_SUCCESS) result = driver->cuEventCreate(&device->between, CU_EVENT_DEFAULT);
+    if (result == CUDA_SUCCESS) result = driver->cuEventCreate(&device->after, CU_EVENT_DEFAULT);
+    if (result == CUDA_SUCCESS) {
+        result = driver->cuMemHostAlloc(&flag, sizeof(uint32_t),
+                                        CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_PORTABLE);
+    }
+    if (result == CUDA_SUCCESS) {
+        device->give_up = flag;
+        *device->give_up = 0;
+        result = driver->cuMemHostGetDevicePointer(&device->give_up_address, flag, 0);
+    }
+    if (result == CUDA_SUCCESS) result = driver->cuMemAlloc(&device->states, 4096);
+    if (result == CUDA_SUCCESS) result = driver->cuMemAlloc(&device->flush, 2 * device->l2_bytes + 4096);
+    driver_ok(driver, result, "preparing a GPU", reason, REASON_SIZE);
+}
+
+// Collective. What ranks meet by, the data of calls, and the workspace of our own kernels.
+static int make_memory(struct device *device, char reason[REASON_SIZE]) {
+    size_t message = device->options.workspace_bytes;
+    device->workspace_bytes = message > 0 ? message : DEFAULT_WORKSPACE_BYTES;
+    size_t arena = ARENA_MESSAGES * device->workspace_bytes;
+    if (arena < ARENA_LEAST_BYTES) arena = ARENA_LEAST_BYTES;
+    if (shared_memory_open(device, arena, false, &device->arena, reason) != 0) return -1;
+    if (device->reach == REACH_NONE) return 0;
+    return shared_memory_open(device, 4096, false, &device->meeting, reason);
+}
+
+// Collective. Rank 0's, which all threads see.
+static int open_joint(struct device *device, char reason[REASON_SIZE]) {
+    if (!device_is_joint(device)) return 0;
+    if (device->group->rank == 0) device->joint = calloc(1, sizeof *device->joint);
+    group_broadcast(device->group, 0, &device->joint, sizeof device->joint);
+    if (device->joint == NULL) {
+        snprintf(reason, REASON_SIZE, "out of memory");
+        return -1;
+    }
+    device->joint->states[device->group->rank] = device->states;
+    return group_barrier(device->group) ? 0 : -1;
+}
+
+int device_open(struct group *group, const struct device_options *options, char reason[REASON_SIZE]) {
+    struct device *device = calloc(1, sizeof *device);
+    reason[0] = '\0';
+    group->device = device;
+    if (device == NULL) snprintf(reason, REASON_SIZE, "out of memory");
+    if (!all_fine(group, reason)) return -1;
+    *device = (struct device){.group = group, .options = *options, .deadline_s = group->timeout_s};
+    group->timeout_s *= GROUP_PATIENCE;
+    device->driver = driver_load(reason, REASON_SIZE);
+    if (reason[0] == '\0') choose(device, reason);
+    if (!all_fine(group, reason)) return -1;
+    take(device, reason);
+    if (!all_fine(group, reason)) return -1;
+    compare_cards(device, reason);
+    if (!all_fine(group, reason)) return -1;
+    choose_reach(device);
+    make_stream(device, reason);
+    if (!all_fine(group, reason)) return -1;
+    if (make_memory(device, reason) != 0) return -1;
+    device->link_bytes_per_us = measure_links(device);
+    if (open_joint(device, reason) != 0) return -1;
+    char line[LINE_SIZE];
+    detect_line(device, line, sizeof line);
+    return group_exchange(group, line, sizeof line, device->lines) ? 0 : -1;
+}
+
+void device_close(struct group *group) {
+    struct device *device = device_of(group);
+    const struct cuda_driver *driver = device->driver;
+    shared_memory_close(device, &device->meeting);
+    shared_memory_close(device, &device->arena);
+    driver->cuMemFree(device->flush);
+    driver->cuMemFree(device->states);
+    driver->cuMemFreeHost(device->give_up);
+    driver->cuEventDestroy(device->before);
+    driver->cuEventDestroy(device->between);
+    driver->cuEventDestroy(device->after);
+    driver->cuStreamDestroy(device->stream);
+    for (int i = 0; i < 2; i++) {
+        if (device->modules[i] != NULL) driver->cuModuleUnload(device->modules[i]);
+    }
+    driver->cuDevicePrimaryCtxRelease(device->id);
+    if (group->rank == 0) free(device->joint);
+    free(device);
+    group->device = NULL;
+}

@@ -1,0 +1,139 @@
+// The GPU of one rank: which one it is, its kernels, its stream, and waiting for it. In loopback all ranks,
+// threads of one process, have the same one.
+#ifndef BENCH_CUDA_DEVICE_H
+#define BENCH_CUDA_DEVICE_H
+
+#include "backend.h"
+#include "cuda/driver.h"
+#include "cuda/parameters.h"
+
+enum {
+    RESIDENT_BLOCKS_MOST = 1024, // of a rank, in a launch whose blocks wait for each other
+    CUDA_NAME_SIZE = 96,
+    LINE_SIZE = 512,
+};
+
+// How ranks reach each other's memory.
+enum reach { REACH_LOOPBACK, REACH_PROCESS, REACH_FABRIC, REACH_FILE, REACH_IPC, REACH_NONE };
+extern const char *const reach_names[];
+
+// Memory of all ranks, as this one addresses it.
+struct shared_memory {
+    size_t bytes; // of each rank, rounded up
+    CUdeviceptr of[MAX_TP];
+    CUdeviceptr multicast; // all ranks' at once; 0: there is no such address
+    CUmemGenericAllocationHandle handles[MAX_TP], team;
+    bool is_mapped[MAX_TP];
+};
+
+enum { MAX_SLOTS = 32 }; // calls of a chain
+
+// What the threads of a joint launch tell rank 0: the calls of a sample.
+struct joint {
+    struct call calls[MAX_TP][MAX_SLOTS];
+    CUdeviceptr states[MAX_TP];
+};
+
+// The kinds of workspace: strategies of one kind share it, and its state.
+enum workspace_kind {
+    WORKSPACE_ONESHOT,
+    WORKSPACE_TWOSHOT,
+    WORKSPACE_NVLS_ONESHOT,
+    WORKSPACE_NVLS_TWOSHOT,
+    WORKSPACE_KINDS
+};
+
+// The shape of a launch.
+struct grid {
+    unsigned blocks, ranks, threads;
+};
+
+struct device {
+    const struct cuda_driver *driver;
+    struct group *group;
+    struct device_options options;
+    int ordinal;
+    CUdevice id;
+    CUcontext context;
+    CUstream stream;
+    CUevent before, between, after;
+    CUmodule modules[2]; // helpers; the kernels of this TP, where they were built
+    double deadline_s;   // of one wait for the GPU, or for NCCL
+    int multiprocessors, sm;
+    size_t l2_bytes;
+    char name[CUDA_NAME_SIZE], bus[32];
+    bool can_fabric, can_file, can_multicast;
+    bool all_peers; // reach each other
+    enum reach reach;
+    uint32_t *give_up; // pinned; not zero: kernels leave their waits
+    CUdeviceptr give_up_address;
+    struct shared_memory meeting; // flags and epochs of barriers between ranks, ours
+    struct shared_memory workspaces[WORKSPACE_KINDS];
+    int users[WORKSPACE_KINDS];
+    size_t workspace_bytes;     // the largest message
+    CUdeviceptr states;         // a RankState for each kind of workspace
+    struct shared_memory arena; // data of calls
+    struct joint *joint;        // rank 0's; NULL where each rank launches for itself
+    bool is_published;          // the calls of a sample are in `joint`
+    int slot;                   // of the call at hand
+    CUdeviceptr flush;
+    double link_bytes_per_us;      // measured; 0: there are no links
+    struct grid last;              // launch of a candidate
+    void (*abort)(void *argument); // what else to end when the GPU hangs; NULL: nothing
+    void *abort_argument;
+    char lines[MAX_TP][LINE_SIZE]; // what the protocol says of each rank's
+    char problem[REASON_SIZE];
+};
+
+static inline struct device *device_of(const struct group *group) {
+    return group->device;
+}
+
+// Whether one launch is for all ranks.
+bool device_is_joint(const struct device *device);
+
+// Whether this rank enqueues what is for all: every rank where each has a stream, else rank 0.
+bool device_enqueues(const struct device *device);
+
+int device_open(struct group *group, const struct device_options *options, char reason[REASON_SIZE]);
+void device_close(struct group *group);
+
+// False, and the group has failed, if a call of the driver did.
+bool device_ok(struct device *device, CUresult result, const char *what);
+
+// Which kernels there are: NULL where this name is not built in.
+CUfunction device_kernel(struct device *device, const char *name);
+
+// Enqueues a kernel. `programmatic`: it may start before the launch ahead has ended, and waits by itself.
+bool device_launch(struct device *device, CUfunction kernel, struct grid grid, const void *parameters,
+                   size_t bytes, bool programmatic);
+
+// Blocks of this kernel that the GPU holds at once, for one rank.
+unsigned device_resident_blocks(struct device *device, CUfunction kernel, unsigned threads,
+                                bool programmatic);
+
+// Waits for an event until the group's time is over; then kernels give up and the group fails.
+bool device_wait(struct device *device, CUevent event);
+bool device_finish(struct device *device); // all that is in the stream
+
+// Ranks meet `times` times, on their GPUs.
+bool device_barrier(struct device *device, int times);
+bool device_delay(struct device *device, uint64_t nanoseconds);
+
+// Collective, memory.c. Zeroed memory that all ranks reach, and with `multicast` by one address, too, where
+// the hardware can. -1: `reason`, alike on all ranks.
+int shared_memory_open(struct device *device, size_t bytes, bool multicast, struct shared_memory *memory,
+                       char reason[REASON_SIZE]);
+void shared_memory_close(struct device *device, struct shared_memory *memory);
+
+// detect.c: what this machine's GPUs and links are, for people and for provenance.
+void detect_describe(char library[], size_t library_size, char isa[], size_t isa_size);
+void detect_write(const struct group *group, FILE *out);
+void detect_line(const struct device *device, char line[], size_t line_size);
+
+// images.c, made by the build: the compiled kernels of helpers (tp 0) and of a TP size; NULL: not built.
+const void *cuda_kernels(int tp);
+extern const char cuda_kernel_sizes[];  // such as "2, 4, 8"
+extern const char cuda_architectures[]; // such as "sm_90"
+
+#endif

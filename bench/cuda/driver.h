@@ -1,0 +1,90 @@
+// The CUDA driver, loaded when it is asked for: a program with this starts where there is none. Only the
+// driver's own interface is used, and no runtime library, so that nothing else has to be there, and what it
+// answers is looked up by the names that its version has.
+#ifndef BENCH_CUDA_DRIVER_H
+#define BENCH_CUDA_DRIVER_H
+
+#include <cuda.h>
+#include <stdbool.h>
+
+// FUNCTION(name): every function of the driver that is called. cuda.h turns names into those of a version.
+#define CUDA_DRIVER_FUNCTIONS(FUNCTION)                                                                      \
+    FUNCTION(cuInit)                                                                                         \
+    FUNCTION(cuDriverGetVersion)                                                                             \
+    FUNCTION(cuGetErrorName)                                                                                 \
+    FUNCTION(cuGetErrorString)                                                                               \
+    FUNCTION(cuDeviceGetCount)                                                                               \
+    FUNCTION(cuDeviceGet)                                                                                    \
+    FUNCTION(cuDeviceGetName)                                                                                \
+    FUNCTION(cuDeviceGetAttribute)                                                                           \
+    FUNCTION(cuDeviceGetPCIBusId)                                                                            \
+    FUNCTION(cuDeviceTotalMem)                                                                               \
+    FUNCTION(cuDeviceCanAccessPeer)                                                                          \
+    FUNCTION(cuDevicePrimaryCtxRetain)                                                                       \
+    FUNCTION(cuDevicePrimaryCtxRelease)                                                                      \
+    FUNCTION(cuCtxSetCurrent)                                                                                \
+    FUNCTION(cuCtxEnablePeerAccess)                                                                          \
+    FUNCTION(cuModuleLoadData)                                                                               \
+    FUNCTION(cuModuleUnload)                                                                                 \
+    FUNCTION(cuModuleGetFunction)                                                                            \
+    FUNCTION(cuOccupancyMaxActiveBlocksPerMultiprocessor)                                                    \
+    FUNCTION(cuLaunchKernelEx)                                                                               \
+    FUNCTION(cuStreamCreate)                                                                                 \
+    FUNCTION(cuStreamDestroy)                                                                                \
+    FUNCTION(cuStreamBeginCapture)                                                                           \
+    FUNCTION(cuStreamEndCapture)                                                                             \
+    FUNCTION(cuGraphInstantiate)                                                                             \
+    FUNCTION(cuGraphLaunch)                                                                                  \
+    FUNCTION(cuGraphDestroy)                                                                                 \
+    FUNCTION(cuGraphExecDestroy)                                                                             \
+    FUNCTION(cuEventCreate)                                                                                  \
+    FUNCTION(cuEventDestroy)                                                                                 \
+    FUNCTION(cuEventRecord)                                                                                  \
+    FUNCTION(cuEventQuery)                                                                                   \
+    FUNCTION(cuEventElapsedTime)                                                                             \
+    FUNCTION(cuMemHostAlloc)                                                                                 \
+    FUNCTION(cuMemHostGetDevicePointer)                                                                      \
+    FUNCTION(cuMemFreeHost)                                                                                  \
+    FUNCTION(cuMemAlloc)                                                                                     \
+    FUNCTION(cuMemFree)                                                                                      \
+    FUNCTION(cuMemcpyHtoDAsync)                                                                              \
+    FUNCTION(cuMemcpyDtoHAsync)                                                                              \
+    FUNCTION(cuMemcpyDtoDAsync)                                                                              \
+    FUNCTION(cuMemsetD8Async)                                                                                \
+    FUNCTION(cuMemsetD32Async)                                                                               \
+    FUNCTION(cuMemGetAllocationGranularity)                                                                  \
+    FUNCTION(cuMemCreate)                                                                                    \
+    FUNCTION(cuMemRelease)                                                                                   \
+    FUNCTION(cuMemAddressReserve)                                                                            \
+    FUNCTION(cuMemAddressFree)                                                                               \
+    FUNCTION(cuMemMap)                                                                                       \
+    FUNCTION(cuMemUnmap)                                                                                     \
+    FUNCTION(cuMemSetAccess)                                                                                 \
+    FUNCTION(cuMemExportToShareableHandle)                                                                   \
+    FUNCTION(cuMemImportFromShareableHandle)                                                                 \
+    FUNCTION(cuMulticastCreate)                                                                              \
+    FUNCTION(cuMulticastAddDevice)                                                                           \
+    FUNCTION(cuMulticastBindMem)                                                                             \
+    FUNCTION(cuMulticastGetGranularity)                                                                      \
+    FUNCTION(cuIpcGetMemHandle)                                                                              \
+    FUNCTION(cuIpcOpenMemHandle)                                                                             \
+    FUNCTION(cuIpcCloseMemHandle)
+
+struct cuda_driver {
+#define FUNCTION(name) __typeof__(&(name)) name;
+    CUDA_DRIVER_FUNCTIONS(FUNCTION)
+#undef FUNCTION
+    int version; // 13000 is 13.0
+};
+
+// Loads the driver and starts it, once per process. NULL: `reason` says why, and what would be right.
+const struct cuda_driver *driver_load(char reason[], size_t reason_size);
+
+// The version of the driver, without starting it; 0: there is none.
+int driver_version(void);
+
+// Whether a call went well; else `reason` becomes "WHAT: the driver's words".
+bool driver_ok(const struct cuda_driver *driver, CUresult result, const char *what, char reason[],
+               size_t reason_size);
+
+#endif

@@ -1,0 +1,137 @@
+// What is launched around the strategies' kernels: a delay and a barrier before a call, copies for the bound,
+// hashes for the checks, an empty kernel for the floor; and the epilogue of an allreduce that is not ours, as
+// one kernel or as three.
+#ifndef BENCH_CUDA_HELPERS_H
+#define BENCH_CUDA_HELPERS_H
+
+#include "epilogue.h"
+
+// Holds the stream until the host has enqueued what comes after.
+DEVICE_FUNCTION void delay(const DelayParameters &parameters) {
+    uint64_t since = nanoseconds();
+    while (nanoseconds() - since < parameters.nanoseconds) {
+    }
+}
+
+// Ranks meet some times: thread p tells rank p and waits for it. One block a rank.
+DEVICE_FUNCTION void meet_ranks(const BarrierParameters &parameters) {
+    uint32_t *epoch_of_rank = parameters.epochs[rank_index()];
+    int rank = parameters.rank + static_cast<int>(rank_index()), peer = static_cast<int>(thread_index());
+    uint32_t epoch = *epoch_of_rank;
+    block_barrier(); // all have read it
+    for (int time = 0; time < parameters.times; time++) {
+        epoch++;
+        if (peer < parameters.tp) {
+            uint32_t polls = 0;
+            store_release(parameters.flags[peer] + rank, epoch);
+            while (static_cast<int32_t>(load_acquire(parameters.flags[rank] + peer) - epoch) < 0 &&
+                   keep_waiting(parameters.give_up, &polls)) {
+            }
+        }
+        block_barrier();
+    }
+    if (peer == 0) *epoch_of_rank = epoch;
+}
+
+DEVICE_FUNCTION void copy_array(const ArrayParameters &parameters) {
+    const Word4 *from = static_cast<const Word4 *>(parameters.from[rank_index()]);
+    Word4 *to = static_cast<Word4 *>(parameters.to[rank_index()]);
+    uint64_t stride = static_cast<uint64_t>(grid_size()) * block_size();
+    for (uint64_t i = static_cast<uint64_t>(block_index()) * block_size() + thread_index();
+         i < parameters.words; i += stride) {
+        store_plain(to + i, load_plain(from + i));
+    }
+}
+
+DEVICE_FUNCTION uint64_t mixed(uint64_t x) {
+    x ^= x >> 33;
+    x *= 0xff51afd7ed558ccdull;
+    x ^= x >> 33;
+    x *= 0xc4ceb9fe1a85ec53ull;
+    return x ^ x >> 33;
+}
+
+// Adds up what each word and its place give, in any order.
+DEVICE_FUNCTION void hash_array(const ArrayParameters &parameters) {
+    const Word4 *from = static_cast<const Word4 *>(parameters.from[0]);
+    uint64_t stride = static_cast<uint64_t>(grid_size()) * block_size(), sum = 0;
+    for (uint64_t i = static_cast<uint64_t>(block_index()) * block_size() + thread_index();
+         i < parameters.words; i += stride) {
+        Word4 word = load_plain(from + i);
+        for (unsigned part = 0; part < 4; part++) {
+            sum += mixed(mixed(parameters.salt + 4 * i + part) ^ word.word[part]);
+        }
+    }
+    add_to_hash(static_cast<uint64_t *>(parameters.to[0]), sum);
+}
+
+// All of an epilogue, from sums that lie in memory.
+template <class Type, Fusion fusion> DEVICE_FUNCTION void finish_sums(const EpilogueParameters &parameters) {
+    SHARED_ARRAY(float, partial, MAX_WARPS);
+    Call call = call_of(parameters.call, parameters.rank);
+    for (int token = static_cast<int>(block_index()); token < call.num_tokens;
+         token += static_cast<int>(grid_size())) {
+        const Word4 *sums =
+            call.input + static_cast<size_t>(token) * static_cast<size_t>(call.accesses_per_token);
+        finish_token<Type, fusion>(call, token, partial,
+                                   [&](int column) { return load_plain(sums + column); });
+    }
+}
+
+// The same in three: r, from sum and residual; y, from r; codes, from y. Each reads what the one before
+// wrote.
+template <class Type> DEVICE_FUNCTION void add_residuals(const EpilogueParameters &parameters) {
+    Call call = call_of(parameters.call, parameters.rank);
+    float squares = 0;
+    size_t count = static_cast<size_t>(call.num_tokens) * static_cast<size_t>(call.accesses_per_token);
+    for (size_t at = static_cast<size_t>(block_index()) * block_size() + thread_index(); at < count;
+         at += static_cast<size_t>(grid_size()) * block_size()) {
+        add_residual<Type>(call, at, load_plain(call.input + at), &squares);
+    }
+}
+
+template <class Type> DEVICE_FUNCTION void normalise(const EpilogueParameters &parameters) {
+    SHARED_ARRAY(float, partial, MAX_WARPS);
+    Call call = call_of(parameters.call, parameters.rank);
+    int block = static_cast<int>(block_size());
+    for (int token = static_cast<int>(block_index()); token < call.num_tokens;
+         token += static_cast<int>(grid_size())) {
+        size_t first = static_cast<size_t>(token) * static_cast<size_t>(call.accesses_per_token);
+        float squares = 0, values[Type::per_access];
+        for (int column = static_cast<int>(thread_index()); column < call.accesses_per_token;
+             column += block) {
+            unpack<Type>(load_plain(call.residual_out + first + static_cast<size_t>(column)), values);
+            for (int i = 0; i < Type::per_access; i++) squares += values[i] * values[i];
+        }
+        float elements = static_cast<float>(call.accesses_per_token * Type::per_access);
+        float factor = reciprocal_square_root(block_sum(squares, partial) / elements + call.epsilon);
+        for (int column = static_cast<int>(thread_index()); column < call.accesses_per_token;
+             column += block) {
+            Word4 r = load_plain(call.residual_out + first + static_cast<size_t>(column));
+            store_norm<Type, Fusion::rms_norm>(call, static_cast<size_t>(token), column, true, r, factor);
+        }
+    }
+}
+
+// y is the input. All threads of a warp take part, for a block of NVFP4 lies across some of them.
+template <class Type, Fusion fusion> DEVICE_FUNCTION void quantise(const EpilogueParameters &parameters) {
+    Call call = call_of(parameters.call, parameters.rank);
+    int rounds = rounds_of(call), block = static_cast<int>(block_size());
+    for (int token = static_cast<int>(block_index()); token < call.num_tokens;
+         token += static_cast<int>(grid_size())) {
+        size_t first = static_cast<size_t>(token) * static_cast<size_t>(call.accesses_per_token);
+        for (int round = 0; round < rounds; round++) {
+            int column = round * block + static_cast<int>(thread_index());
+            bool active = column < call.accesses_per_token;
+            float norm[Type::per_access] = {};
+            if (active) unpack<Type>(load_plain(call.input + first + static_cast<size_t>(column)), norm);
+            if constexpr (fusion == Fusion::fp8) {
+                if (active) store_fp8<Type>(call, first + static_cast<size_t>(column), norm);
+            } else {
+                store_nvfp4<Type>(call, static_cast<size_t>(token), column, active, norm);
+            }
+        }
+    }
+}
+
+#endif

@@ -1,0 +1,243 @@
+// The strategies that are kernels of our own: ONESHOT, TWOSHOT and those of the switch, with their epilogues.
+// Strategies of one kind share a workspace and its state; a call is one launch, on a shared GPU for all
+// ranks.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cuda/candidate.h"
+
+enum { PHASES = 2, EMPTY_SLOT = (int)0x80000000, NAME_SIZE = 96, MOST_THREADS = 1024 };
+
+struct own {
+    const struct candidate *candidate;
+    const struct kernel_detail *detail;
+    struct device *device;
+    CUfunction kernels[DTYPES][FUSIONS];
+};
+
+// A launch's parameters, as parameters.h lays them out.
+struct parameters {
+    _Alignas(8) unsigned char bytes[sizeof(struct CallParameters) +
+                                    MAX_TP * (2 * sizeof(void *) + sizeof(struct RankParameters))];
+    size_t used;
+};
+
+// ---- the workspace ----------------------------------------------------------------------------------------
+
+// Messages of the largest size that a workspace holds on each rank.
+static size_t messages_of(enum workspace_kind kind, int ranks) {
+    switch (kind) {
+    case WORKSPACE_ONESHOT: return (size_t)ROTATION * (size_t)ranks;
+    case WORKSPACE_NVLS_ONESHOT: return 3;
+    default: return 2;
+    }
+}
+
+static size_t flags_offset(const struct device *device, enum workspace_kind kind) {
+    return messages_of(kind, device->group->size) * device->workspace_bytes;
+}
+
+// Empty slots, no flags, state at its beginning.
+static bool clear_workspace(struct device *device, enum workspace_kind kind) {
+    const struct cuda_driver *driver = device->driver;
+    const struct shared_memory *memory = &device->workspaces[kind];
+    CUdeviceptr own = memory->of[device->group->rank];
+    size_t flags_at = flags_offset(device, kind);
+    unsigned empty = kind == WORKSPACE_ONESHOT ? (unsigned)EMPTY_SLOT : 0;
+    CUdeviceptr state = device->states + (size_t)kind * sizeof(struct RankState);
+    CUresult result = driver->cuMemsetD32Async(own, empty, flags_at / 4, device->stream);
+    if (result == CUDA_SUCCESS) {
+        result = driver->cuMemsetD8Async(own + flags_at, 0, memory->bytes - flags_at, device->stream);
+    }
+    if (result == CUDA_SUCCESS)
+        result = driver->cuMemsetD8Async(state, 0, sizeof(struct RankState), device->stream);
+    return device_ok(device, result, "clearing a workspace") && device_finish(device);
+}
+
+static int open_workspace(struct device *device, enum workspace_kind kind, char reason[REASON_SIZE]) {
+    size_t flags = (size_t)PHASES * (size_t)device->group->size * RESIDENT_BLOCKS_MOST * sizeof(uint32_t);
+    bool multicast = kind == WORKSPACE_NVLS_ONESHOT || kind == WORKSPACE_NVLS_TWOSHOT;
+    if (device->users[kind] == 0) {
+        size_t bytes = flags_offset(device, kind) + flags;
+        if (shared_memory_open(device, bytes, multicast, &device->workspaces[kind], reason) != 0) return -1;
+        if (!clear_workspace(device, kind) || !group_barrier(device->group)) {
+            snprintf(reason, REASON_SIZE, "%s", group_failure(device->group));
+            return -1;
+        }
+    }
+    device->users[kind]++;
+    return 0;
+}
+
+static void close_workspace(struct device *device, enum workspace_kind kind) {
+    if (--device->users[kind] == 0) shared_memory_close(device, &device->workspaces[kind]);
+}
+
+// ---- set-up
+// -------------------------------------------------------------------------------------------------
+
+static void find_kernels(struct own *own) {
+    struct device *device = own->device;
+    char name[NAME_SIZE];
+    int tp = device->group->size;
+    for (int dtype = 0; dtype < DTYPES; dtype++) {
+        bool fp32 = own->candidate->accumulates_fp32 || dtype == DTYPE_FLOAT32; // there it is the same
+        for (int fusion = 0; fusion < FUSIONS; fusion++) {
+            snprintf(name, sizeof name, "gentables_%s_%s_%s_%s_tp%d", own->detail->kernel, dtype_words[dtype],
+                     fp32 ? "fp32" : "native", fusion_words[fusion], tp);
+            own->kernels[dtype][fusion] = device_kernel(device, name);
+        }
+    }
+}
+
+// Why none of its calls can be done here, or nothing.
+static void check_device(const struct own *own, char reason[REASON_SIZE]) {
+    const struct device *device = own->device;
+    bool needs_switch = own->detail->workspace >= WORKSPACE_NVLS_ONESHOT;
+    reason[0] = '\0';
+    if (own->kernels[DTYPE_FLOAT32][FUSION_NONE] == NULL) {
+        snprintf(reason, REASON_SIZE, "kernels are built for TP %s; -DGENTABLES_CUDA_TP=... builds others",
+                 cuda_kernel_sizes);
+    } else if (device->reach == REACH_NONE) {
+        snprintf(reason, REASON_SIZE, "no peer access between the GPUs");
+    } else if (needs_switch && device->options.loopback) {
+        snprintf(reason, REASON_SIZE, "a multicast team needs a GPU for each rank");
+    } else if (needs_switch && !device->can_multicast) {
+        snprintf(reason, REASON_SIZE, "the hardware has no multicast");
+    }
+}
+
+static void own_teardown(void *state) {
+    struct own *own = state;
+    close_workspace(own->device, own->detail->workspace);
+    free(own);
+}
+
+static int own_setup(const struct candidate *candidate, struct group *group, void **state,
+                     char reason[REASON_SIZE]) {
+    struct own *own = calloc(1, sizeof *own);
+    if (group_min(group, own != NULL) == 0) {
+        snprintf(reason, REASON_SIZE, "out of memory");
+        free(own);
+        return -1;
+    }
+    own->candidate = candidate;
+    own->detail = candidate->detail;
+    own->device = device_of(group);
+    find_kernels(own);
+    check_device(own, reason);
+    if (reason[0] != '\0' || open_workspace(own->device, own->detail->workspace, reason) != 0) {
+        free(own);
+        return -1;
+    }
+    if (own->detail->workspace >= WORKSPACE_NVLS_ONESHOT &&
+        own->device->workspaces[own->detail->workspace].multicast == 0) {
+        snprintf(reason, REASON_SIZE, "the driver gives no multicast address");
+        own_teardown(own);
+        return -1;
+    }
+    *state = own;
+    return 0;
+}
+
+static const char *own_supports(const struct group *group, const struct call *call) {
+    const struct device *device = group->device;
+    const char *refusal = call_refusal(device, call);
+    if (refusal != NULL) return refusal;
+    if (call_bytes(call) > device->workspace_bytes)
+        return "its message is above the workspace; see --workspace";
+    return NULL;
+}
+
+// What a strategy itself asks of a call; supports knows no strategy.
+static int own_prepare(void *state, const struct call *call, char reason[REASON_SIZE]) {
+    const struct own *own = state;
+    enum workspace_kind kind = own->detail->workspace;
+    bool deals_out = kind == WORKSPACE_TWOSHOT || kind == WORKSPACE_NVLS_TWOSHOT;
+    if (!deals_out || call->num_tokens >= (size_t)own->device->group->size) return 0;
+    snprintf(reason, REASON_SIZE, "fewer tokens than ranks");
+    return -1;
+}
+
+// ---- calls
+// ----------------------------------------------------------------------------------------------------
+
+static void append(struct parameters *parameters, const void *bytes, size_t count) {
+    memcpy(parameters->bytes + parameters->used, bytes, count);
+    parameters->used += count;
+}
+
+// For the ranks of this launch: all that share the GPU, or this one.
+static void fill_parameters(const struct own *own, const struct call *call, struct parameters *parameters) {
+    struct device *device = own->device;
+    enum workspace_kind kind = own->detail->workspace;
+    const struct shared_memory *workspace = &device->workspaces[kind];
+    int ranks = device->group->size;
+    struct CallParameters shared = call_parameters(device, call);
+    size_t flags_at = flags_offset(device, kind);
+    parameters->used = 0;
+    shared.multicast = (void *)workspace->multicast;
+    append(parameters, &shared, sizeof shared);
+    for (int rank = 0; rank < ranks; rank++) append(parameters, &workspace->of[rank], sizeof(CUdeviceptr));
+    for (int rank = 0; rank < ranks; rank++) {
+        CUdeviceptr flags = workspace->of[rank] + flags_at;
+        append(parameters, &flags, sizeof flags);
+    }
+    for (int place = 0; place < ranks; place++) {
+        int rank = device->joint != NULL ? place : device->group->rank;
+        const struct call *of = device->joint != NULL ? &device->joint->calls[rank][device->slot] : call;
+        struct RankParameters mine = rank_parameters(rank, of);
+        CUdeviceptr states = device->joint != NULL ? device->joint->states[rank] : device->states;
+        mine.state = (struct RankState *)(states + (size_t)kind * sizeof(struct RankState));
+        append(parameters, &mine, sizeof mine);
+    }
+}
+
+// As many blocks as there are rows for, and as the GPU holds at once.
+static struct grid grid_of(struct own *own, const struct call *call, CUfunction kernel) {
+    struct device *device = own->device;
+    enum workspace_kind kind = own->detail->workspace;
+    size_t rows = call->num_tokens, ranks = (size_t)device->group->size;
+    if (kind == WORKSPACE_TWOSHOT || kind == WORKSPACE_NVLS_TWOSHOT) rows = (rows + ranks - 1) / ranks;
+    unsigned threads = row_threads(call, ranks > 8 ? MOST_THREADS / 2 : MOST_THREADS);
+    unsigned resident = device_resident_blocks(device, kernel, threads, !device_is_joint(device));
+    return (struct grid){.blocks = rows < resident ? (unsigned)rows : resident,
+                         .ranks = device->joint != NULL ? (unsigned)ranks : 1,
+                         .threads = threads};
+}
+
+static int own_run(void *state, const struct call *call) {
+    struct own *own = state;
+    struct device *device = own->device;
+    struct group *group = device->group;
+    struct parameters parameters;
+    bool tells = device->joint != NULL && !device->is_published;
+    if (tells) {
+        device->slot = 0;
+        device->joint->calls[group->rank][0] = *call;
+        if (!group_barrier(group)) return -1;
+    }
+    CUfunction kernel = own->kernels[call->dtype][call->fusion];
+    device->last = grid_of(own, call, kernel);
+    bool launched = true;
+    if (device->last.blocks == 0) {
+        group_fail(group, "the GPU cannot hold a block of each rank");
+        return -1;
+    }
+    if (device_enqueues(device)) {
+        fill_parameters(own, call, &parameters);
+        launched = device_launch(device, kernel, device->last, parameters.bytes, parameters.used,
+                                 device->joint == NULL);
+    }
+    if (tells && !group_barrier(group)) return -1;
+    return launched ? 0 : -1;
+}
+
+const struct strategy strategy_cuda_kernel = {
+    .supports = own_supports,
+    .setup = own_setup,
+    .run = own_run,
+    .teardown = own_teardown,
+    .prepare = own_prepare,
+};

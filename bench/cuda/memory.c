@@ -1,0 +1,361 @@
+// Memory that all ranks reach; see device.h. Each rank makes physical memory on its GPU and maps it; the
+// others map it, too:
+//   loopback, process   addresses are the same for all threads of a process, and access is granted to their
+//   GPUs fabric              a handle that any process may import file                a file descriptor, sent
+//   over a UNIX socket ipc                 where none of these is there: memory of cuMemAlloc, and its handle
+// With multicast, a team of all GPUs binds the same memory, and one address reaches all of it.
+#include "cuda/device.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+// What a rank gives to the others, so that they can map its memory.
+union ticket {
+    CUdeviceptr address;
+    CUmemFabricHandle fabric;
+    CUipcMemHandle ipc;
+};
+
+static bool fine(struct device *device, CUresult result, const char *what, char reason[REASON_SIZE]) {
+    return driver_ok(device->driver, result, what, reason, REASON_SIZE);
+}
+
+// Collective. Says the first rank's problem on all ranks; whether there was none.
+static bool all_fine(struct group *group, char reason[REASON_SIZE]) {
+    long first_bad = group_min(group, reason[0] == '\0' ? INT32_MAX : group->rank);
+    if (first_bad == INT32_MAX) return true;
+    group_broadcast(group, (int)first_bad, reason, REASON_SIZE);
+    return false;
+}
+
+static CUmemAllocationHandleType handle_type(const struct device *device) {
+    return device->reach == REACH_FABRIC ? CU_MEM_HANDLE_TYPE_FABRIC
+           : device->can_file            ? CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR
+                                         : CU_MEM_HANDLE_TYPE_NONE;
+}
+
+static CUmemAllocationProp properties(const struct device *device) {
+    return (CUmemAllocationProp){.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                 .requestedHandleTypes = handle_type(device),
+                                 .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = device->ordinal},
+                                 .allocFlags.gpuDirectRDMACapable = 0};
+}
+
+// ---- file descriptors ---------------------------------------------------------------------------------
+
+// The abstract address of a rank's socket.
+static socklen_t socket_address(const struct group *group, int rank, struct sockaddr_un *address) {
+    *address = (struct sockaddr_un){.sun_family = AF_UNIX};
+    int length = snprintf(address->sun_path + 1, sizeof address->sun_path - 1, "gentables-%016llx-%d",
+                          (unsigned long long)group->run_id, rank);
+    return (socklen_t)(sizeof address->sun_family + 1 + (size_t)length);
+}
+
+static bool send_file(const struct group *group, int from, int to_rank, int file) {
+    struct sockaddr_un address;
+    union {
+        struct cmsghdr header;
+        char room[CMSG_SPACE(sizeof(int))];
+    } control = {0};
+    int rank = group->rank;
+    struct iovec data = {.iov_base = &rank, .iov_len = sizeof rank};
+    struct msghdr message = {.msg_name = &address,
+                             .msg_iov = &data,
+                             .msg_iovlen = 1,
+                             .msg_control = &control,
+                             .msg_controllen = sizeof control};
+    message.msg_namelen = socket_address(group, to_rank, &address);
+    struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(sizeof file);
+    memcpy(CMSG_DATA(header), &file, sizeof file);
+    return sendmsg(from, &message, 0) == (ssize_t)sizeof rank;
+}
+
+// One peer's descriptor into its place.
+static bool receive_file(int socket_of_rank, int files[]) {
+    union {
+        struct cmsghdr header;
+        char room[CMSG_SPACE(sizeof(int))];
+    } control;
+    int rank = -1;
+    struct iovec data = {.iov_base = &rank, .iov_len = sizeof rank};
+    struct msghdr message = {
+        .msg_iov = &data, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
+    if (recvmsg(socket_of_rank, &message, 0) != (ssize_t)sizeof rank || rank < 0 || rank >= MAX_TP)
+        return false;
+    struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+    if (header == NULL || header->cmsg_type != SCM_RIGHTS) return false;
+    memcpy(&files[rank], CMSG_DATA(header), sizeof(int));
+    return true;
+}
+
+static int open_socket(const struct group *group) {
+    struct sockaddr_un address;
+    socklen_t length = socket_address(group, group->rank, &address);
+    struct timeval patience = {.tv_sec = (time_t)group->timeout_s + 1};
+    int made = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (made < 0) return -1;
+    setsockopt(made, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+    if (bind(made, (struct sockaddr *)&address, length) == 0) return made;
+    close(made);
+    return -1;
+}
+
+// Collective. Every rank's descriptor, as this process has it; files[] begins with -1 everywhere.
+static bool exchange_files(struct group *group, int mine, int files[]) {
+    int own = open_socket(group);
+    bool right = group_min(group, own >= 0) != 0;
+    for (int peer = 0; right && peer < group->size; peer++) {
+        if (peer != group->rank) right = send_file(group, own, peer, mine);
+    }
+    for (int peer = 1; right && peer < group->size; peer++) right = receive_file(own, files);
+    right = group_min(group, right) != 0;
+    if (own >= 0) close(own);
+    return right;
+}
+
+// ---- mapping ----------------------------------------------------------------------------------------
+
+// Grants access to the GPUs whose ranks use this address.
+static CUresult grant(struct device *device, CUdeviceptr address, size_t bytes) {
+    CUmemAccessDesc access[MAX_TP];
+    size_t count = 0;
+    bool for_all = device->reach == REACH_PROCESS;
+    for (int ordinal = 0; ordinal < (for_all ? device->group->size : 1); ordinal++) {
+        access[count++] = (CUmemAccessDesc){
+            .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = for_all ? ordinal : device->ordinal},
+            .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+    }
+    return device->driver->cuMemSetAccess(address, bytes, access, count);
+}
+
+static CUdeviceptr map_handle(struct device *device, CUmemGenericAllocationHandle handle, size_t bytes,
+                              size_t alignment, char reason[REASON_SIZE]) {
+    const struct cuda_driver *driver = device->driver;
+    CUdeviceptr address = 0;
+    CUresult result = driver->cuMemAddressReserve(&address, bytes, alignment, 0, 0);
+    if (result == CUDA_SUCCESS) result = driver->cuMemMap(address, bytes, 0, handle, 0);
+    if (result == CUDA_SUCCESS) result = grant(device, address, bytes);
+    if (fine(device, result, "mapping memory", reason)) return address;
+    if (address != 0) driver->cuMemAddressFree(address, bytes);
+    return 0;
+}
+
+// This rank's memory, zeroed.
+static void make_own(struct device *device, struct shared_memory *memory, char reason[REASON_SIZE]) {
+    const struct cuda_driver *driver = device->driver;
+    int rank = device->group->rank;
+    CUdeviceptr *own = &memory->of[rank];
+    if (device->reach == REACH_IPC) {
+        if (!fine(device, driver->cuMemAlloc(own, memory->bytes), "taking memory", reason)) return;
+    } else {
+        CUmemAllocationProp wanted = properties(device);
+        CUresult result = driver->cuMemCreate(&memory->handles[rank], memory->bytes, &wanted, 0);
+        if (result == CUDA_ERROR_OUT_OF_MEMORY) {
+            snprintf(reason, REASON_SIZE,
+                     "out of memory on GPU %d: %zu KiB of it; a smaller --workspace would be right",
+                     device->ordinal, memory->bytes >> 10);
+            return;
+        }
+        if (!fine(device, result, "taking memory", reason)) return;
+        *own = map_handle(device, memory->handles[rank], memory->bytes, 0, reason);
+        if (*own == 0) return;
+    }
+    memory->is_mapped[rank] = true;
+    if (fine(device, driver->cuMemsetD8Async(*own, 0, memory->bytes, device->stream), "clearing memory",
+             reason) &&
+        !device_finish(device)) {
+        snprintf(reason, REASON_SIZE, "%s", group_failure(device->group));
+    }
+}
+
+// What the others need; `file` is made where that is a descriptor.
+static void make_ticket(struct device *device, const struct shared_memory *memory, union ticket *ticket,
+                        int *file, char reason[REASON_SIZE]) {
+    const struct cuda_driver *driver = device->driver;
+    CUmemGenericAllocationHandle handle = memory->handles[device->group->rank];
+    CUdeviceptr own = memory->of[device->group->rank];
+    CUresult result = CUDA_SUCCESS;
+    *ticket = (union ticket){.address = own};
+    if (device->reach == REACH_FABRIC) {
+        result = driver->cuMemExportToShareableHandle(&ticket->fabric, handle, CU_MEM_HANDLE_TYPE_FABRIC, 0);
+    } else if (device->reach == REACH_FILE) {
+        result =
+            driver->cuMemExportToShareableHandle(file, handle, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0);
+    } else if (device->reach == REACH_IPC) {
+        result = driver->cuIpcGetMemHandle(&ticket->ipc, own);
+    }
+    fine(device, result, "sharing memory", reason);
+}
+
+static void map_peer(struct device *device, struct shared_memory *memory, int peer, union ticket *ticket,
+                     int file, char reason[REASON_SIZE]) {
+    const struct cuda_driver *driver = device->driver;
+    CUmemGenericAllocationHandle *handle = &memory->handles[peer];
+    CUresult result = CUDA_SUCCESS;
+    switch (device->reach) {
+    case REACH_FABRIC:
+        result = driver->cuMemImportFromShareableHandle(handle, &ticket->fabric, CU_MEM_HANDLE_TYPE_FABRIC);
+        break;
+    case REACH_FILE:
+        result = driver->cuMemImportFromShareableHandle(handle, (void *)(intptr_t)file,
+                                                        CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR);
+        break;
+    case REACH_IPC:
+        result =
+            driver->cuIpcOpenMemHandle(&memory->of[peer], ticket->ipc, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS);
+        memory->is_mapped[peer] = fine(device, result, "opening a peer's memory", reason);
+        return;
+    default: memory->of[peer] = ticket->address; return;
+    }
+    if (!fine(device, result, "importing a peer's memory", reason)) return;
+    memory->of[peer] = map_handle(device, *handle, memory->bytes, 0, reason);
+    memory->is_mapped[peer] = memory->of[peer] != 0;
+}
+
+// Collective. Gives every rank every other's memory.
+static bool map_peers(struct device *device, struct shared_memory *memory, char reason[REASON_SIZE]) {
+    struct group *group = device->group;
+    union ticket mine, tickets[MAX_TP];
+    int file = -1, files[MAX_TP];
+    memset(files, -1, sizeof files);
+    make_ticket(device, memory, &mine, &file, reason);
+    if (!all_fine(group, reason)) return false;
+    bool exchanged = group_exchange(group, &mine, sizeof mine, tickets);
+    if (exchanged && device->reach == REACH_FILE) exchanged = exchange_files(group, file, files);
+    if (!exchanged)
+        snprintf(reason, REASON_SIZE, "memory handles do not get to the other ranks: %s", strerror(errno));
+    for (int peer = 0; peer < group->size && exchanged && reason[0] == '\0'; peer++) {
+        if (peer != group->rank) map_peer(device, memory, peer, &tickets[peer], files[peer], reason);
+    }
+    for (int peer = 0; peer < group->size; peer++) {
+        if (files[peer] >= 0) close(files[peer]);
+    }
+    if (file >= 0) close(file);
+    return all_fine(group, reason);
+}
+
+// ---- multicast ----------------------------------------------------------------------------------------
+
+static CUmulticastObjectProp team_properties(const struct device *device, size_t bytes) {
+    return (CUmulticastObjectProp){.numDevices = (unsigned)device->group->size,
+                                   .size = bytes,
+                                   .handleTypes = handle_type(device),
+                                   .flags = 0};
+}
+
+// Collective. Rank 0's team on all ranks.
+static void join_team(struct device *device, struct shared_memory *memory, char reason[REASON_SIZE]) {
+    const struct cuda_driver *driver = device->driver;
+    struct group *group = device->group;
+    union {
+        CUmemGenericAllocationHandle handle;
+        CUmemFabricHandle fabric;
+    } ticket = {0};
+    int file = -1, files[MAX_TP];
+    CUresult result = CUDA_SUCCESS;
+    CUmemAllocationHandleType type = handle_type(device);
+    memset(files, -1, sizeof files);
+    if (group->rank == 0) {
+        CUmulticastObjectProp team = team_properties(device, memory->bytes);
+        result = driver->cuMulticastCreate(&memory->team, &team);
+        void *to = type == CU_MEM_HANDLE_TYPE_FABRIC ? (void *)&ticket.fabric : (void *)&file;
+        if (result == CUDA_SUCCESS && !group->shares_process) {
+            result = driver->cuMemExportToShareableHandle(to, memory->team, type, 0);
+        } else if (result == CUDA_SUCCESS) {
+            ticket.handle = memory->team;
+        }
+    }
+    fine(device, result, "a multicast team", reason);
+    if (!all_fine(group, reason)) return;
+    group_broadcast(group, 0, &ticket, sizeof ticket);
+    if (device->reach == REACH_FILE) exchange_files(group, group->rank == 0 ? file : STDIN_FILENO, files);
+    if (group->rank != 0 && group->shares_process) memory->team = ticket.handle;
+    if (group->rank != 0 && !group->shares_process) {
+        void *from = device->reach == REACH_FABRIC ? (void *)&ticket.fabric : (void *)(intptr_t)files[0];
+        result = driver->cuMemImportFromShareableHandle(&memory->team, from, type);
+    }
+    if (result == CUDA_SUCCESS) result = driver->cuMulticastAddDevice(memory->team, device->id);
+    for (int peer = 0; peer < group->size; peer++) {
+        if (files[peer] >= 0) close(files[peer]);
+    }
+    if (file >= 0) close(file);
+    fine(device, result, "joining a multicast team", reason);
+}
+
+// Collective. Without an address for all, strategies that need one are unavailable, and no more.
+static void open_multicast(struct device *device, struct shared_memory *memory) {
+    char reason[REASON_SIZE] = "";
+    int rank = device->group->rank;
+    join_team(device, memory, reason);
+    if (!all_fine(device->group, reason)) return; // all have joined before any binds
+    CUresult result =
+        device->driver->cuMulticastBindMem(memory->team, 0, memory->handles[rank], 0, memory->bytes, 0);
+    fine(device, result, "binding memory to a multicast team", reason);
+    if (!all_fine(device->group, reason)) return;
+    memory->multicast = map_handle(device, memory->team, memory->bytes, 0, reason);
+    if (!all_fine(device->group, reason)) memory->multicast = 0;
+}
+
+// ---- open and close -----------------------------------------------------------------------------------
+
+static size_t rounded_bytes(struct device *device, size_t bytes, bool multicast) {
+    CUmemAllocationProp wanted = properties(device);
+    size_t granularity = 2 << 20, of_team = 0;
+    device->driver->cuMemGetAllocationGranularity(&granularity, &wanted,
+                                                  CU_MEM_ALLOC_GRANULARITY_RECOMMENDED);
+    if (multicast) {
+        CUmulticastObjectProp team = team_properties(device, bytes);
+        device->driver->cuMulticastGetGranularity(&of_team, &team, CU_MULTICAST_GRANULARITY_RECOMMENDED);
+    }
+    if (of_team > granularity) granularity = of_team;
+    return (bytes + granularity - 1) / granularity * granularity;
+}
+
+int shared_memory_open(struct device *device, size_t bytes, bool multicast, struct shared_memory *memory,
+                       char reason[REASON_SIZE]) {
+    multicast = multicast && device->can_multicast && device->reach < REACH_IPC;
+    *memory = (struct shared_memory){.bytes = rounded_bytes(device, bytes, multicast)};
+    reason[0] = '\0';
+    make_own(device, memory, reason);
+    bool made = all_fine(device->group, reason);
+    if (made && device->reach != REACH_NONE) made = map_peers(device, memory, reason);
+    if (!made) {
+        shared_memory_close(device, memory);
+        return -1;
+    }
+    if (multicast) open_multicast(device, memory);
+    return 0;
+}
+
+void shared_memory_close(struct device *device, struct shared_memory *memory) {
+    const struct cuda_driver *driver = device->driver;
+    group_barrier(device->group); // nobody uses it any more
+    if (memory->multicast != 0) {
+        driver->cuMemUnmap(memory->multicast, memory->bytes);
+        driver->cuMemAddressFree(memory->multicast, memory->bytes);
+    }
+    for (int rank = 0; rank < device->group->size; rank++) {
+        bool own = rank == device->group->rank;
+        if (!memory->is_mapped[rank]) continue;
+        if (device->reach == REACH_IPC) {
+            if (own) driver->cuMemFree(memory->of[rank]);
+            if (!own) driver->cuIpcCloseMemHandle(memory->of[rank]);
+            continue;
+        }
+        driver->cuMemUnmap(memory->of[rank], memory->bytes);
+        driver->cuMemAddressFree(memory->of[rank], memory->bytes);
+    }
+    for (int rank = 0; rank < device->group->size; rank++) {
+        if (memory->handles[rank] != 0) driver->cuMemRelease(memory->handles[rank]);
+    }
+    bool owns_team = device->group->rank == 0 || !device->group->shares_process;
+    if (memory->team != 0 && owns_team) driver->cuMemRelease(memory->team);
+    *memory = (struct shared_memory){.bytes = 0};
+}

@@ -1,0 +1,420 @@
+// NCCL's allreduce, and then an epilogue of our own: one kernel, or, as a strategy of its own, one for each
+// step. One family of candidates: as NCCL decides, on symmetric memory, and each algorithm x protocol x
+// channels.
+//
+// The library is loaded at run time. Communicators do not block: every call may answer that it is in
+// progress, and then what it gives is there when the communicator says so, or never, by the deadline. A
+// communicator is made when a candidate is first called for. NCCL takes what it cannot do for something else
+// in silence: that the kernel for symmetric memory has run is read in its own log.
+#include <dlfcn.h>
+#include <nccl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cuda/candidate.h"
+#include "cuda/nccl_library.h"
+
+enum {
+    SYMMETRIC_FROM = 22700,  // version
+    MULTI_RANK_FROM = 23000, // several ranks on a GPU, where the environment allows it
+    POLL_US = 50,
+    MOST_THREADS = 1024,
+};
+
+// ---- the library
+// --------------------------------------------------------------------------------------------
+
+#define NCCL_FUNCTIONS(FUNCTION)                                                                             \
+    FUNCTION(ncclGetVersion)                                                                                 \
+    FUNCTION(ncclGetErrorString)                                                                             \
+    FUNCTION(ncclGetUniqueId)                                                                                \
+    FUNCTION(ncclCommInitRankConfig)                                                                         \
+    FUNCTION(ncclCommGetAsyncError)                                                                          \
+    FUNCTION(ncclCommAbort)                                                                                  \
+    FUNCTION(ncclCommFinalize)                                                                               \
+    FUNCTION(ncclCommDestroy)                                                                                \
+    FUNCTION(ncclAllReduce)                                                                                  \
+    FUNCTION(ncclGroupStart)                                                                                 \
+    FUNCTION(ncclGroupEnd)
+
+// Newer than some libraries that are about; NULL there.
+#define NCCL_WINDOW_FUNCTIONS(FUNCTION)                                                                      \
+    FUNCTION(ncclCommWindowRegister)                                                                         \
+    FUNCTION(ncclCommWindowDeregister)
+
+static struct {
+#define FUNCTION(name) __typeof__(&(name)) name;
+    NCCL_FUNCTIONS(FUNCTION)
+    NCCL_WINDOW_FUNCTIONS(FUNCTION)
+#undef FUNCTION
+    int version;
+    char log_path[64]; // what NCCL says of its choices; "": somebody else reads that
+} nccl;
+
+static char refusal[REASON_SIZE];
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void remove_log(void) {
+    unlink(nccl.log_path);
+}
+
+// NCCL reads its environment once, when it starts.
+static void ask_for_log(void) {
+    if (getenv("NCCL_DEBUG") != NULL || getenv("NCCL_DEBUG_FILE") != NULL) return;
+    const char *folder = getenv("TMPDIR");
+    int length =
+        snprintf(nccl.log_path, sizeof nccl.log_path, "%s/gentables-nccl-XXXXXX", folder ? folder : "/tmp");
+    int file = length < (int)sizeof nccl.log_path ? mkstemp(nccl.log_path) : -1;
+    if (file < 0) {
+        nccl.log_path[0] = '\0';
+        return;
+    }
+    close(file);
+    atexit(remove_log);
+    setenv("NCCL_DEBUG", "INFO", 1);
+    setenv("NCCL_DEBUG_SUBSYS", "TUNING", 1);
+    setenv("NCCL_DEBUG_FILE", nccl.log_path, 1);
+}
+
+static const char *look_up_functions(void *library) {
+#define FUNCTION(name)                                                                                       \
+    *(void **)&nccl.name = dlsym(library, #name);                                                            \
+    if (nccl.name == NULL) return #name;
+    NCCL_FUNCTIONS(FUNCTION)
+#undef FUNCTION
+#define FUNCTION(name) *(void **)&nccl.name = dlsym(library, #name);
+    NCCL_WINDOW_FUNCTIONS(FUNCTION)
+#undef FUNCTION
+    return NULL;
+}
+
+static void load(void) {
+    ask_for_log();
+    void *library = dlopen("libnccl.so.2", RTLD_NOW);
+    if (library == NULL) {
+        snprintf(refusal, sizeof refusal, "NCCL is not here (libnccl.so.2)");
+        return;
+    }
+    const char *missing = look_up_functions(library);
+    if (missing != NULL) {
+        snprintf(refusal, sizeof refusal, "NCCL is too old: it has no %s", missing);
+    } else if (nccl.ncclGetVersion(&nccl.version) != ncclSuccess) {
+        snprintf(refusal, sizeof refusal, "NCCL does not say its version");
+    }
+}
+
+int nccl_version(void) {
+    pthread_once(&once, load);
+    return refusal[0] == '\0' ? nccl.version : 0;
+}
+
+// ---- a communicator
+// -------------------------------------------------------------------------------------------
+
+struct channel {
+    const struct nccl_detail *detail;
+    struct device *device;
+    ncclComm_t comm;
+    ncclWindow_t window;
+    bool is_tried; // to make it
+    char problem[REASON_SIZE];
+};
+
+// What an answer comes to, once NCCL is no longer at it. ncclInProgress: not before the deadline.
+static ncclResult_t settle(const struct channel *channel, ncclResult_t result) {
+    uint64_t since_ns = clock_ns();
+    while (result == ncclInProgress) {
+        if ((double)(clock_ns() - since_ns) * 1e-9 > channel->device->deadline_s) return ncclInProgress;
+        if (channel->comm == NULL || nccl.ncclCommGetAsyncError(channel->comm, &result) != ncclSuccess) break;
+        if (result == ncclInProgress) usleep(POLL_US);
+    }
+    return result;
+}
+
+static void abort_channel(void *argument) {
+    struct channel *channel = argument;
+    if (channel->comm != NULL) nccl.ncclCommAbort(channel->comm);
+    channel->comm = NULL;
+    channel->window = NULL;
+}
+
+// Whether it went well; else the channel says what did not, and its communicator is gone.
+static bool settled(struct channel *channel, ncclResult_t result, const char *what) {
+    result = settle(channel, result);
+    if (result == ncclSuccess) return true;
+    if (result == ncclInProgress) {
+        snprintf(channel->problem, REASON_SIZE, "NCCL, %s: no answer within %g s", what,
+                 channel->device->deadline_s);
+    } else {
+        snprintf(channel->problem, REASON_SIZE, "NCCL, %s: %s", what, nccl.ncclGetErrorString(result));
+    }
+    abort_channel(channel);
+    return false;
+}
+
+// A word of a tuner's file as NCCL's environment has it: without _.
+static void set_choice(const char *variable, const char *word) {
+    char value[32];
+    size_t length = 0;
+    if (word[0] == '\0') return;
+    for (; *word != '\0' && length + 1 < sizeof value; word++) {
+        if (*word != '_') value[length++] = *word;
+    }
+    value[length] = '\0';
+    setenv(variable, value, 1);
+}
+
+// Collective. An algorithm and a protocol are chosen by the environment in which a communicator is made; of
+// threads, one sets it for all.
+static void set_environment(const struct channel *channel, bool set) {
+    struct group *group = channel->device->group;
+    bool mine = group->rank == 0 || !group->shares_process;
+    if (channel->detail->algorithm[0] == '\0') return;
+    group_barrier(group);
+    if (mine && set) {
+        set_choice("NCCL_ALGO", channel->detail->algorithm);
+        set_choice("NCCL_PROTO", channel->detail->protocol);
+    } else if (mine) {
+        unsetenv("NCCL_ALGO");
+        unsetenv("NCCL_PROTO");
+    }
+    group_barrier(group);
+}
+
+// Collective.
+static bool make_communicator(struct channel *channel) {
+    struct group *group = channel->device->group;
+    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+    ncclUniqueId id = {{0}};
+    config.blocking = 0;
+    if (channel->detail->channels > 0) config.minCTAs = config.maxCTAs = channel->detail->channels;
+    long status = group->rank == 0 ? (long)nccl.ncclGetUniqueId(&id) : (long)ncclSuccess;
+    if (group_max(group, (double)status) > 0) {
+        snprintf(channel->problem, REASON_SIZE, "NCCL does not find its ranks an address");
+        return false;
+    }
+    group_broadcast(group, 0, &id, sizeof id);
+    set_environment(channel, true);
+    ncclResult_t result = nccl.ncclCommInitRankConfig(&channel->comm, group->size, id, group->rank, &config);
+    bool made = settled(channel, result, "making a communicator");
+    set_environment(channel, false);
+    return made;
+}
+
+// ---- symmetric memory
+// ---------------------------------------------------------------------------------------------
+
+// Where the log ends now.
+static long log_end(void) {
+    FILE *log = fopen(nccl.log_path, "r");
+    long end = 0;
+    if (log == NULL) return 0;
+    if (fseek(log, 0, SEEK_END) == 0) end = ftell(log);
+    fclose(log);
+    return end;
+}
+
+// Whether NCCL says, from there on, that it took a kernel for symmetric memory.
+static bool log_has_symmetric_kernel(long from) {
+    char line[512];
+    bool found = false;
+    FILE *log = fopen(nccl.log_path, "r");
+    if (log == NULL) return false;
+    if (fseek(log, from, SEEK_SET) == 0) {
+        while (!found && fgets(line, sizeof line, log) != NULL) {
+            found = strstr(line, "[Symmetric]") != NULL && strstr(line, "Kernel") != NULL;
+        }
+    }
+    fclose(log);
+    return found;
+}
+
+// Collective. Registers all data of calls, which lie alike on all ranks.
+static bool register_window(struct channel *channel) {
+    struct device *device = channel->device;
+    void *arena = (void *)device->arena.of[device->group->rank];
+    nccl.ncclGroupStart();
+    ncclResult_t result = nccl.ncclCommWindowRegister(channel->comm, arena, device->arena.bytes,
+                                                      &channel->window, NCCL_WIN_COLL_SYMMETRIC);
+    ncclResult_t ended = nccl.ncclGroupEnd();
+    if (result == ncclSuccess) result = ended;
+    if (!settled(channel, result, "registering a window")) return false;
+    if (channel->window != NULL) return true;
+    snprintf(channel->problem, REASON_SIZE, "NCCL has no symmetric windows here");
+    return false;
+}
+
+static const ncclDataType_t nccl_types[DTYPES] = {
+    [DTYPE_BFLOAT16] = ncclBfloat16,
+    [DTYPE_FLOAT16] = ncclFloat16,
+    [DTYPE_FLOAT32] = ncclFloat32,
+};
+
+static bool allreduce(struct channel *channel, const struct call *call) {
+    void *to = call->fusion == FUSION_NONE ? call->out : call->residual_out;
+    ncclResult_t result = nccl.ncclAllReduce(call->input, to, call_elements(call), nccl_types[call->dtype],
+                                             ncclSum, channel->comm, channel->device->stream);
+    return settled(channel, result, "an allreduce");
+}
+
+// Collective. One call, and what rank 0, who logs for all, then finds in the log.
+static bool prove_symmetric(struct channel *channel, const struct call *call) {
+    struct device *device = channel->device;
+    long from = log_end();
+    if (group_min(device->group, nccl.log_path[0] != '\0') == 0) {
+        snprintf(channel->problem, REASON_SIZE,
+                 "NCCL's log, which tells whether it fell back, is somebody else's; unset NCCL_DEBUG");
+        return false;
+    }
+    if (!allreduce(channel, call)) return false;
+    if (!device_finish(device)) {
+        snprintf(channel->problem, REASON_SIZE, "%s", group_failure(device->group));
+        return false;
+    }
+    uint64_t proven = log_has_symmetric_kernel(from);
+    group_broadcast(device->group, 0, &proven, sizeof proven);
+    if (!proven)
+        snprintf(channel->problem, REASON_SIZE, "NCCL fell back: it took no kernel for symmetric memory");
+    return proven != 0;
+}
+
+// ---- the functions of a strategy
+// -------------------------------------------------------------------------------------
+
+static const char *nccl_supports(const struct group *group, const struct call *call) {
+    return call_refusal(group->device, call);
+}
+
+// Why there can be no communicator, or NULL.
+static const char *why_not(const struct device *device, const struct nccl_detail *detail) {
+    if (nccl_version() == 0) return refusal;
+    bool shared = device->options.loopback && device->group->size > 1;
+    if (shared && nccl.version < MULTI_RANK_FROM) return "duplicate GPU: NCCL wants one for each rank";
+    if (shared && getenv("NCCL_MULTI_RANK_GPU_ENABLE") == NULL) {
+        return "duplicate GPU: NCCL takes one for several ranks with NCCL_MULTI_RANK_GPU_ENABLE=1";
+    }
+    if (shared && device->joint != NULL) return "NCCL launches for each rank: --streams would be right";
+    bool has_windows = nccl.version >= SYMMETRIC_FROM && nccl.ncclCommWindowRegister != NULL;
+    if (detail->symmetric && !has_windows)
+        return "NCCL has no symmetric windows; 2.27 or later would be right";
+    return NULL;
+}
+
+static int nccl_setup(const struct candidate *candidate, struct group *group, void **state,
+                      char reason[REASON_SIZE]) {
+    struct channel *channel = calloc(1, sizeof *channel);
+    const char *why = channel == NULL ? "out of memory" : why_not(device_of(group), candidate->detail);
+    if (why != NULL) snprintf(reason, REASON_SIZE, "%s", why);
+    if (group_min(group, why == NULL) == 0) {
+        if (why == NULL) snprintf(reason, REASON_SIZE, "another rank has no NCCL for it");
+        free(channel);
+        return -1;
+    }
+    channel->detail = candidate->detail;
+    channel->device = device_of(group);
+    *state = channel;
+    return 0;
+}
+
+static void nccl_teardown(void *state) {
+    struct channel *channel = state;
+    if (channel->window != NULL) nccl.ncclCommWindowDeregister(channel->comm, channel->window);
+    if (channel->comm != NULL && settled(channel, nccl.ncclCommFinalize(channel->comm), "the end")) {
+        nccl.ncclCommDestroy(channel->comm);
+    }
+    free(channel);
+}
+
+// Collective. Whether it went well on all ranks.
+static bool all_are(struct channel *channel, bool right) {
+    if (group_min(channel->device->group, right) != 0) return true;
+    if (right) snprintf(channel->problem, REASON_SIZE, "NCCL failed on another rank");
+    return false;
+}
+
+// Collective. The communicator, and, on symmetric memory, the window and the proof of it.
+static void connect(struct channel *channel, const struct call *call) {
+    if (!all_are(channel, make_communicator(channel)) || !channel->detail->symmetric) return;
+    if (all_are(channel, register_window(channel))) all_are(channel, prove_symmetric(channel, call));
+}
+
+static int nccl_prepare(void *state, const struct call *call, char reason[REASON_SIZE]) {
+    struct channel *channel = state;
+    if (channel->detail->separate && call->fusion == FUSION_NONE) {
+        snprintf(reason, REASON_SIZE, "there is no epilogue to separate");
+        return -1;
+    }
+    if (!channel->is_tried) {
+        connect(channel, call);
+        channel->is_tried = true;
+    }
+    channel->device->abort = abort_channel;
+    channel->device->abort_argument = channel;
+    if (channel->problem[0] == '\0') return 0;
+    snprintf(reason, REASON_SIZE, "unavailable: %.140s", channel->problem);
+    abort_channel(channel);
+    return -1;
+}
+
+// ---- epilogues
+// ---------------------------------------------------------------------------------------------------------
+
+static bool launch_step(struct channel *channel, const char *name, const struct call *call,
+                        const void *input) {
+    struct device *device = channel->device;
+    CUfunction kernel = device_kernel(device, name);
+    struct EpilogueParameters parameters = {.call = call_parameters(device, call),
+                                            .rank = rank_parameters(device->group->rank, call)};
+    parameters.rank.input = input;
+    size_t rows = call->num_tokens, most = (size_t)device->multiprocessors * 2;
+    device->last = (struct grid){.blocks = (unsigned)(rows < most ? rows : most),
+                                 .ranks = 1,
+                                 .threads = row_threads(call, MOST_THREADS)};
+    return device_launch(device, kernel, device->last, &parameters, sizeof parameters, false);
+}
+
+// One kernel, which reads the sum where it then writes residual_out.
+static bool finish_fused(struct channel *channel, const struct call *call) {
+    char name[96];
+    snprintf(name, sizeof name, "gentables_epilogue_%s_%s", dtype_words[call->dtype],
+             fusion_words[call->fusion]);
+    return launch_step(channel, name, call, call->residual_out);
+}
+
+static bool finish_separately(struct channel *channel, const struct call *call) {
+    char name[96];
+    const char *dtype = dtype_words[call->dtype];
+    bool quantised = call->fusion != FUSION_RESIDUAL_RMS_NORM;
+    struct call norm = *call;
+    if (quantised) norm.out = call->norm_out;
+    snprintf(name, sizeof name, "gentables_add_%s", dtype);
+    if (!launch_step(channel, name, call, call->residual_out)) return false;
+    snprintf(name, sizeof name, "gentables_norm_%s", dtype);
+    if (!launch_step(channel, name, &norm, NULL)) return false;
+    snprintf(name, sizeof name, "gentables_quantise_%s_%s", dtype, fusion_words[call->fusion]);
+    return !quantised || launch_step(channel, name, call, call->norm_out);
+}
+
+static int nccl_run(void *state, const struct call *call) {
+    struct channel *channel = state;
+    struct device *device = channel->device;
+    device->last =
+        (struct grid){.blocks = 1, .ranks = 1, .threads = 32}; // what NCCL launches it does not say
+    bool done = allreduce(channel, call);
+    if (done && call->fusion != FUSION_NONE) {
+        done = channel->detail->separate ? finish_separately(channel, call) : finish_fused(channel, call);
+    }
+    if (!done) group_fail(device->group, channel->problem[0] ? channel->problem : device->problem);
+    return done ? 0 : -1;
+}
+
+const struct strategy strategy_cuda_nccl = {
+    .supports = nccl_supports,
+    .setup = nccl_setup,
+    .run = nccl_run,
+    .teardown = nccl_teardown,
+    .prepare = nccl_prepare,
+};

@@ -1,0 +1,26 @@
+// In place of nccl.c, where NCCL's header was not found when this was built.
+#include <stdio.h>
+
+#include "cuda/candidate.h"
+#include "cuda/nccl_library.h"
+
+int nccl_version(void) {
+    return 0;
+}
+
+static const char *no_supports(const struct group *group, const struct call *call) {
+    (void)group;
+    (void)call;
+    return "built without NCCL";
+}
+
+static int no_setup(const struct candidate *candidate, struct group *group, void **state,
+                    char reason[REASON_SIZE]) {
+    (void)candidate;
+    (void)group;
+    (void)state;
+    snprintf(reason, REASON_SIZE, "built without NCCL, whose header was not found");
+    return -1;
+}
+
+const struct strategy strategy_cuda_nccl = {.supports = no_supports, .setup = no_setup};

@@ -1,0 +1,473 @@
+// Cells on a GPU; see place.h. How a call is timed:
+//
+//   eager   a delay holds the stream until the host has enqueued all, ranks meet on their GPUs, and events
+//           stand right before and after the call
+//   cold    the same, and caches are flushed before ranks meet
+//   graph   two captured chains of calls, a long one and a short one, each launched like that; a call took
+//   the
+//           difference of their times by the difference of their lengths, so that what a launch of a graph
+//           costs cancels. Each call of a chain has results of its own
+//
+// Where one launch is for all ranks, rank 0 alone enqueues, and the others say what their calls are.
+#include "cuda/place.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "statistics.h"
+
+enum {
+    ALIGNMENT = 4096, // of arrays: what a window of NCCL asks for
+    DELAY_NS = 100000,
+    SHORT_CHAIN = 4, // times shorter than the long one
+    FLOOR_SAMPLES = 9,
+    TRIES = 3, // for a difference of times above zero
+    COPY_BLOCKS_PER_MULTIPROCESSOR = 2,
+    COPY_THREADS = 1024,
+    HASH_BLOCKS = 128,
+    HASH_THREADS = 256,
+    MOST_GRAPHS = 1024,
+};
+
+// What is timed: a candidate; or, without one, a copy of the input, or a launch of `empty` shape.
+struct work {
+    const struct candidate *candidate;
+    void *state;
+    const struct grid *empty;
+    bool tells_norm; // for the check, which costs time
+};
+
+struct graph {
+    struct work work;
+    size_t shift;
+    int calls;
+    CUgraphExec exec;
+};
+
+// Where arrays lie in the arena, alike on all ranks.
+struct layout {
+    size_t input, residual, gamma, slots;             // offsets
+    size_t out, residual_out, norm_out, block_scales; // within a slot
+    size_t slot_bytes, norm_bytes;
+};
+
+struct place {
+    struct device *device;
+    struct cell *cell;
+    enum mode mode;
+    struct layout layout;
+    CUdeviceptr base;
+    int slots;
+    CUdeviceptr hashes;
+    void *norm;                // of a slot, for the check
+    bool tells_norm, has_norm; // the next sample; the last one
+    uint64_t known_hashes[MAX_SLOTS];
+    bool hashes_are_known;
+    struct grid grid_of_floor;
+    int graph_count;
+    struct graph graphs[MOST_GRAPHS];
+};
+
+// ---- where things are ---------------------------------------------------------------------------------
+
+static size_t aligned(size_t bytes) {
+    return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+}
+
+static bool is_quantised(enum fusion fusion) {
+    return fusion == FUSION_RESIDUAL_RMS_NORM_QUANT_FP8 || fusion == FUSION_RESIDUAL_RMS_NORM_QUANT_NVFP4;
+}
+
+static size_t row_bytes(const struct cell *cell) {
+    return cell->shape.hidden_size * dtype_sizes_bytes[cell->shape.dtype];
+}
+
+// Bytes that all calls read together, where one reads `elements`.
+static size_t read_bytes(const struct cell *cell, size_t elements) {
+    return (elements + (cell->shifts - 1) * cell->stride) * dtype_sizes_bytes[cell->shape.dtype];
+}
+
+static struct layout layout_of(const struct cell *cell) {
+    bool fused = cell->shape.fusion != FUSION_NONE;
+    size_t rows = aligned(read_bytes(cell, cell->input_elements));
+    struct layout layout = {.residual = rows};
+    layout.norm_bytes = is_quantised(cell->shape.fusion) ? cell->shape.num_tokens * row_bytes(cell) : 0;
+    layout.gamma = layout.residual + (fused ? rows : 0);
+    layout.slots = layout.gamma + (fused ? aligned(row_bytes(cell)) : 0);
+    layout.residual_out = aligned(cell->out_bytes);
+    layout.norm_out = layout.residual_out + aligned(cell->residual_out_bytes);
+    layout.block_scales = layout.norm_out + aligned(layout.norm_bytes);
+    layout.slot_bytes = layout.block_scales + aligned(cell->block_scales_bytes);
+    return layout;
+}
+
+static CUdeviceptr slot_address(const struct place *place, int slot) {
+    return place->base + place->layout.slots + (size_t)slot * place->layout.slot_bytes;
+}
+
+static void *pointer(CUdeviceptr address) {
+    return (void *)(uintptr_t)address;
+}
+
+struct call place_call(void *of, size_t shift, int slot) {
+    struct place *place = of;
+    const struct layout *layout = &place->layout;
+    struct call call = cell_call(place->cell, shift);
+    size_t offset = shift * place->cell->stride * dtype_sizes_bytes[call.dtype];
+    CUdeviceptr results = slot_address(place, slot);
+    bool fused = call.fusion != FUSION_NONE;
+    call.input = pointer(place->base + layout->input + offset);
+    call.residual = fused ? pointer(place->base + layout->residual + offset) : NULL;
+    call.gamma = fused ? pointer(place->base + layout->gamma) : NULL;
+    call.out = pointer(results + layout->out);
+    call.residual_out = fused ? pointer(results + layout->residual_out) : NULL;
+    call.norm_out = layout->norm_bytes > 0 ? pointer(results + layout->norm_out) : NULL;
+    call.tells_norm = call.norm_out != NULL && place->tells_norm;
+    call.block_scales = place->cell->block_scales_bytes > 0 ? pointer(results + layout->block_scales) : NULL;
+    return call;
+}
+
+// ---- open and close -----------------------------------------------------------------------------------
+
+static bool upload(struct place *place, CUdeviceptr to, const void *from, size_t bytes) {
+    struct device *device = place->device;
+    if (from == NULL || bytes == 0) return true;
+    return device_ok(device, device->driver->cuMemcpyHtoDAsync(to, from, bytes, device->stream), "a copy") &&
+           device_finish(device);
+}
+
+int place_open(struct group *group, struct cell *cell, enum mode mode, void **place_made,
+               char reason[REASON_SIZE]) {
+    struct device *device = device_of(group);
+    struct place *place = calloc(1, sizeof *place);
+    if (place == NULL) {
+        snprintf(reason, REASON_SIZE, "out of memory");
+        return -1;
+    }
+    *place = (struct place){.device = device, .cell = cell, .mode = mode, .layout = layout_of(cell)};
+    *place_made = place;
+    place->base = device->arena.of[group->rank];
+    size_t room = device->arena.bytes;
+    if (place->layout.slots + place->layout.slot_bytes > room) {
+        snprintf(reason, REASON_SIZE,
+                 "its data need %zu MiB, above the %zu there are; a larger --workspace would be right",
+                 (place->layout.slots + place->layout.slot_bytes) >> 20, room >> 20);
+        return -1;
+    }
+    size_t fitting = (room - place->layout.slots) / place->layout.slot_bytes;
+    place->slots = mode != MODE_GRAPH ? 1 : fitting < MAX_SLOTS ? (int)fitting : MAX_SLOTS;
+    if (place->layout.norm_bytes > 0) {
+        place->norm = malloc(place->layout.norm_bytes);
+        if (place->norm == NULL) {
+            snprintf(reason, REASON_SIZE, "out of memory");
+            return -1;
+        }
+    }
+    CUresult result = device->driver->cuMemAlloc(&place->hashes, MAX_SLOTS * sizeof(uint64_t));
+    if (!driver_ok(device->driver, result, "taking memory", reason, REASON_SIZE)) return -1;
+    bool uploaded = upload(place, place->base + place->layout.input, cell->input,
+                           read_bytes(cell, cell->input_elements)) &&
+                    upload(place, place->base + place->layout.residual, cell->residual,
+                           read_bytes(cell, cell->input_elements)) &&
+                    upload(place, place->base + place->layout.gamma, cell->gamma, row_bytes(cell));
+    if (!uploaded) snprintf(reason, REASON_SIZE, "%s", group_failure(group));
+    return uploaded ? 0 : -1;
+}
+
+void place_close(void *of) {
+    struct place *place = of;
+    const struct cuda_driver *driver = place->device->driver;
+    for (int i = 0; i < place->graph_count; i++) driver->cuGraphExecDestroy(place->graphs[i].exec);
+    if (place->hashes != 0) driver->cuMemFree(place->hashes);
+    place->cell->norm_out = NULL;
+    free(place->norm);
+    free(place);
+}
+
+int place_slots(const void *of) {
+    return ((const struct place *)of)->slots;
+}
+
+int place_poison(void *of) {
+    struct place *place = of;
+    struct device *device = place->device;
+    size_t bytes = (size_t)place->slots * place->layout.slot_bytes;
+    place->hashes_are_known = false;
+    place->tells_norm = true; // what comes is verified in full
+    CUresult result = device->driver->cuMemsetD8Async(slot_address(place, 0), 0xff, bytes, device->stream);
+    return device_ok(device, result, "clearing results") && device_finish(device) ? 0 : -1;
+}
+
+int place_finish(void *of) {
+    struct place *place = of;
+    if (device_enqueues(place->device) && !device_finish(place->device)) return -1;
+    place->hashes_are_known = place->tells_norm = place->has_norm = false;
+    return group_barrier(place->device->group) ? 0 : -1;
+}
+
+// ---- one call -----------------------------------------------------------------------------------------
+
+// As many blocks as the GPU holds, for all ranks that share it, or as there is something for.
+static struct grid grid_of_copy(const struct device *device, size_t words) {
+    unsigned ranks = device_is_joint(device) ? (unsigned)device->group->size : 1;
+    size_t useful = (words + COPY_THREADS - 1) / COPY_THREADS;
+    size_t blocks = (unsigned)(device->multiprocessors * COPY_BLOCKS_PER_MULTIPROCESSOR) / ranks;
+    if (blocks == 0) blocks = 1;
+    return (struct grid){
+        .blocks = (unsigned)(useful < blocks ? useful : blocks), .ranks = ranks, .threads = COPY_THREADS};
+}
+
+// What any way to do the call has to do: read the input, write as much.
+static bool enqueue_copy(struct place *place, const struct call *call) {
+    struct device *device = place->device;
+    struct ArrayParameters parameters = {.words = call_bytes(call) / 16};
+    struct grid grid = grid_of_copy(device, parameters.words);
+    for (unsigned rank = 0; rank < grid.ranks; rank++) {
+        const struct call *of = grid.ranks > 1 ? &device->joint->calls[rank][device->slot] : call;
+        parameters.from[rank] = of->input;
+        parameters.to[rank] = of->residual_out ? of->residual_out : of->out;
+    }
+    return device_launch(device, device_kernel(device, "gentables_copy"), grid, &parameters,
+                         sizeof parameters, false);
+}
+
+static bool enqueue(struct place *place, const struct work *work, size_t shift, int slot) {
+    struct device *device = place->device;
+    struct call call = place_call(place, shift % place->cell->shifts, slot);
+    struct DelayParameters none = {.nanoseconds = 0};
+    device->slot = slot;
+    if (work->candidate != NULL) return work->candidate->strategy->run(work->state, &call) == 0;
+    if (!device_enqueues(device)) return true;
+    if (work->empty == NULL) return enqueue_copy(place, &call);
+    return device_launch(device, device_kernel(device, "gentables_empty"), *work->empty, &none, sizeof none,
+                         false);
+}
+
+// Says what this rank's calls are, where rank 0 makes them.
+static bool publish(struct place *place, size_t shift, int calls) {
+    struct device *device = place->device;
+    if (device->joint == NULL) return true;
+    for (int slot = 0; slot < calls; slot++) {
+        device->joint->calls[device->group->rank][slot] =
+            place_call(place, (shift + (size_t)slot) % place->cell->shifts, slot);
+    }
+    device->is_published = true;
+    return group_barrier(device->group);
+}
+
+// Holds the stream, flushes where asked to, has ranks meet, and marks the beginning.
+static bool begin(struct place *place) {
+    struct device *device = place->device;
+    const struct cuda_driver *driver = device->driver;
+    if (!device_delay(device, DELAY_NS)) return false;
+    if (place->mode == MODE_COLD &&
+        !device_ok(device, driver->cuMemsetD8Async(device->flush, 0, 2 * device->l2_bytes, device->stream),
+                   "a flush"))
+        return false;
+    if (device->reach != REACH_NONE && device->group->size > 1 && !device_barrier(device, 1)) return false;
+    return device_ok(device, driver->cuEventRecord(device->before, device->stream), "an event");
+}
+
+// Waits for the end, and says how long it took.
+static bool end(struct place *place, double *time_us) {
+    struct device *device = place->device;
+    float ms = 0;
+    if (!device_finish(device)) return false;
+    CUresult result = device->driver->cuEventElapsedTime(&ms, device->before, device->after);
+    *time_us = (double)ms * 1000;
+    return device_ok(device, result, "a time");
+}
+
+// ---- eager ----------------------------------------------------------------------------------------------
+
+static bool time_eager(struct place *place, const struct work *work, size_t shift, double *time_us) {
+    struct device *device = place->device;
+    bool enqueues = device_enqueues(device);
+    *time_us = 0;
+    if (!publish(place, shift, 1) || !group_barrier(device->group)) return false;
+    if (enqueues && !begin(place)) return false;
+    if (!enqueue(place, work, shift, 0)) return false;
+    return !enqueues || end(place, time_us);
+}
+
+// ---- graphs -----------------------------------------------------------------------------------------------
+
+static bool same_work(const struct work *a, const struct work *b) {
+    return a->candidate == b->candidate && a->state == b->state && a->empty == b->empty &&
+           a->tells_norm == b->tells_norm;
+}
+
+// Captures a chain, whose calls other ranks have published.
+static bool capture(struct place *place, struct graph *graph) {
+    struct device *device = place->device;
+    const struct cuda_driver *driver = device->driver;
+    CUgraph captured = NULL;
+    CUresult result = driver->cuStreamBeginCapture(device->stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
+    if (!device_ok(device, result, "a capture")) return false;
+    bool enqueued = true;
+    for (int slot = 0; slot < graph->calls && enqueued; slot++) {
+        enqueued = enqueue(place, &graph->work, graph->shift + (size_t)slot, slot);
+    }
+    result = driver->cuStreamEndCapture(device->stream, &captured);
+    if (enqueued && result == CUDA_SUCCESS) result = driver->cuGraphInstantiate(&graph->exec, captured, 0);
+    if (captured != NULL) driver->cuGraphDestroy(captured);
+    return enqueued && device_ok(device, result, "a graph");
+}
+
+// The chain of so many calls, captured once; NULL: it cannot be.
+static struct graph *find_graph(struct place *place, const struct work *work, size_t shift, int calls) {
+    for (int i = 0; i < place->graph_count; i++) {
+        struct graph *graph = &place->graphs[i];
+        if (same_work(&graph->work, work) && graph->shift == shift && graph->calls == calls) return graph;
+    }
+    if (place->graph_count == MOST_GRAPHS) { // those of the first ones make room, and come again
+        for (int i = 0; i < MOST_GRAPHS; i++)
+            place->device->driver->cuGraphExecDestroy(place->graphs[i].exec);
+        place->graph_count = 0;
+    }
+    struct graph *graph = &place->graphs[place->graph_count];
+    *graph = (struct graph){.work = *work, .shift = shift, .calls = calls};
+    if (!capture(place, graph)) return NULL;
+    place->graph_count++;
+    return graph;
+}
+
+// A chain of no calls is a barrier, and no graph.
+static bool time_chain(struct place *place, const struct work *work, size_t shift, int calls,
+                       double *time_us) {
+    struct device *device = place->device;
+    struct graph *graph = NULL;
+    *time_us = 0;
+    if (device_enqueues(device) && calls > 0) {
+        graph = find_graph(place, work, shift, calls); // made while no rank's kernels wait for another's
+        if (graph == NULL) return false;
+    }
+    if (!group_barrier(device->group)) return false;
+    if (!device_enqueues(device)) return true;
+    if (!begin(place)) return false;
+    if (graph != NULL &&
+        !device_ok(device, device->driver->cuGraphLaunch(graph->exec, device->stream), "launching a graph"))
+        return false;
+    return end(place, time_us);
+}
+
+static bool time_graphs(struct place *place, const struct work *work, size_t shift, double *time_us) {
+    int calls = place->slots, fewer = calls / SHORT_CHAIN;
+    double of_fewer_us = 0, of_all_us = 0;
+    if (!publish(place, shift, calls)) return false;
+    for (int i = 0; i < TRIES; i++) {
+        if (!time_chain(place, work, shift, fewer, &of_fewer_us)) return false;
+        if (!time_chain(place, work, shift, calls, &of_all_us)) return false;
+        *time_us = (of_all_us - of_fewer_us) / (calls - fewer);
+        bool is_enough = *time_us > 0 || !device_enqueues(place->device);
+        if (group_min(place->device->group, is_enough) != 0) return true;
+    }
+    *time_us = of_all_us / calls; // no more than that
+    return true;
+}
+
+// ---- samples ----------------------------------------------------------------------------------------------
+
+static bool time_work(struct place *place, const struct work *work, size_t shift, double *time_us) {
+    struct device *device = place->device;
+    place->hashes_are_known = false;
+    bool timed = place->mode == MODE_GRAPH ? time_graphs(place, work, shift, time_us)
+                                           : time_eager(place, work, shift, time_us);
+    device->is_published = false;
+    return timed && group_barrier(device->group);
+}
+
+int place_sample(void *of, const struct candidate *candidate, void *state, size_t shift,
+                 struct stamp *stamp) {
+    struct place *place = of;
+    struct work work = {.candidate = candidate, .state = state, .tells_norm = place->tells_norm};
+    double time_us;
+    if (!time_work(place, &work, shift, &time_us)) return -1;
+    place->has_norm = place->tells_norm;
+    place->tells_norm = false;
+    *stamp = (struct stamp){.start_ns = 0, .end_ns = (uint64_t)(time_us * 1000 + 0.5)};
+    return 0;
+}
+
+int place_floor(void *of, const struct candidate *candidate, void *state, double *time_us) {
+    struct place *place = of;
+    double samples[FLOOR_SAMPLES], mine_us;
+    (void)candidate;
+    (void)state;
+    place->grid_of_floor = place->device->last;
+    struct work work = {.empty = &place->grid_of_floor};
+    for (int i = 0; i < FLOOR_SAMPLES; i++) {
+        if (!time_work(place, &work, 0, &mine_us)) return -1;
+        samples[i] = group_max(place->device->group, mine_us);
+    }
+    *time_us = median(samples, FLOOR_SAMPLES);
+    // The next floor is of another shape, and its graphs are others.
+    for (int i = 0; i < place->graph_count;) {
+        if (place->graphs[i].work.empty == NULL) {
+            i++;
+            continue;
+        }
+        place->device->driver->cuGraphExecDestroy(place->graphs[i].exec);
+        place->graphs[i] = place->graphs[--place->graph_count];
+    }
+    return 0;
+}
+
+// ---- results
+// ------------------------------------------------------------------------------------------------
+
+static bool download(struct place *place, void *to, CUdeviceptr from, size_t bytes) {
+    struct device *device = place->device;
+    if (to == NULL || bytes == 0) return true;
+    return device_ok(device, device->driver->cuMemcpyDtoHAsync(to, from, bytes, device->stream), "a copy");
+}
+
+int place_fetch(void *of, int slot) {
+    struct place *place = of;
+    struct cell *cell = place->cell;
+    CUdeviceptr results = slot_address(place, slot);
+    cell->norm_out = place->has_norm ? place->norm : NULL;
+    bool fetched =
+        download(place, cell->out, results + place->layout.out, cell->out_bytes) &&
+        download(place, place->norm, results + place->layout.norm_out, place->layout.norm_bytes) &&
+        download(place, cell->residual_out, results + place->layout.residual_out, cell->residual_out_bytes) &&
+        download(place, cell->block_scales, results + place->layout.block_scales, cell->block_scales_bytes);
+    return fetched && device_finish(place->device) ? 0 : -1;
+}
+
+// Adds an array to the hash of a slot; what fills up its last 16 bytes is always the same.
+static bool hash_more(struct place *place, int slot, CUdeviceptr array, size_t bytes, uint64_t salt) {
+    if (bytes == 0) return true;
+    struct device *device = place->device;
+    struct ArrayParameters parameters = {.words = (bytes + 15) / 16, .salt = salt << 40};
+    parameters.from[0] = pointer(array);
+    parameters.to[0] = pointer(place->hashes + (size_t)slot * sizeof(uint64_t));
+    uint64_t blocks = (parameters.words + HASH_THREADS - 1) / HASH_THREADS;
+    struct grid grid = {
+        .blocks = blocks < HASH_BLOCKS ? (unsigned)blocks : HASH_BLOCKS, .ranks = 1, .threads = HASH_THREADS};
+    return device_launch(device, device_kernel(device, "gentables_hash"), grid, &parameters,
+                         sizeof parameters, false);
+}
+
+// All slots at once, for each costs a wait.
+static bool hash_slots(struct place *place) {
+    struct device *device = place->device;
+    const struct cell *cell = place->cell;
+    size_t bytes = (size_t)place->slots * sizeof(uint64_t);
+    CUresult result = device->driver->cuMemsetD8Async(place->hashes, 0, bytes, device->stream);
+    bool right = device_ok(device, result, "a hash");
+    for (int slot = 0; right && slot < place->slots; slot++) {
+        CUdeviceptr at = slot_address(place, slot);
+        right = hash_more(place, slot, at + place->layout.out, cell->out_bytes, 1) &&
+                hash_more(place, slot, at + place->layout.residual_out, cell->residual_out_bytes, 2) &&
+                hash_more(place, slot, at + place->layout.block_scales, cell->block_scales_bytes, 3);
+    }
+    return right && download(place, place->known_hashes, place->hashes, bytes) && device_finish(device);
+}
+
+uint64_t place_hash(void *of, int slot) {
+    struct place *place = of;
+    if (!place->hashes_are_known) place->hashes_are_known = hash_slots(place);
+    return place->known_hashes[slot];
+}

@@ -1,0 +1,21 @@
+// Cells on a GPU: their data, calls that are timed there, and hashes of what these leave.
+#ifndef BENCH_CUDA_PLACE_H
+#define BENCH_CUDA_PLACE_H
+
+#include "cuda/device.h"
+
+// The functions of struct backend that go by a place.
+int place_open(struct group *group, struct cell *cell, enum mode mode, void **place,
+               char reason[REASON_SIZE]);
+void place_close(void *place);
+struct call place_call(void *place, size_t shift, int slot);
+int place_slots(const void *place);
+int place_poison(void *place);
+int place_sample(void *place, const struct candidate *candidate, void *state, size_t shift,
+                 struct stamp *stamp);
+int place_floor(void *place, const struct candidate *candidate, void *state, double *time_us);
+int place_finish(void *place);
+int place_fetch(void *place, int slot);
+uint64_t place_hash(void *place, int slot);
+
+#endif

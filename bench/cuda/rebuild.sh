@@ -1,0 +1,25 @@
+#!/bin/sh
+# Builds gentables-bench-cuda from the sources that travel with it, where the one that was built elsewhere
+# does not start: sh rebuild.sh FOLDER. Needs cc and nvcc, and NCCL's header where there is one.
+set -eu
+folder=${1:?usage: sh rebuild.sh FOLDER}
+source=$folder/source
+nvcc=$(command -v nvcc || ls /usr/local/cuda/bin/nvcc)
+include=$(dirname "$(dirname "$(readlink -f "$nvcc")")")/include
+for unit in "$source"/generated/*.cu; do
+    "$nvcc" -std=c++17 -O3 -arch=native -I "$source/bench/cuda" -fatbin -o "${unit%.cu}.fatbin" "$unit"
+done
+nccl=$source/bench/cuda/no_nccl.c
+for place in "$include" /usr/include; do
+    if [ -f "$place/nccl.h" ]; then nccl=$source/bench/cuda/nccl.c; fi
+done
+set -- "${CC:-cc}" -std=gnu17 -O3 -D_GNU_SOURCE '-DBUILT_KERNELS=KERNELS(portable)' \
+    -DKERNELS_SYMBOL=kernels_portable '-DKERNELS_ISA="portable"' -ffp-contract=off "-Wa,-I$source/generated" \
+    -I "$source/bench" -I "$source/generated" -isystem "$include"
+for unit in "$source"/bench/*.c "$source"/bench/host/*.c "$source"/bench/cuda/*.c "$source"/generated/*.c; do
+    case $unit in
+    */nccl.c | */no_nccl.c) ;;
+    *) set -- "$@" "$unit" ;;
+    esac
+done
+"$@" "$nccl" -o "$folder/gentables-bench-cuda" -lm -ldl -lpthread -lrt

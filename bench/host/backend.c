@@ -1,0 +1,249 @@
+// The backend of CPU ranks: a cell's place is the cell itself, and a call is timed by the clock of its rank,
+// from one agreed time where each rank has a core of its own.
+#include "backend.h"
+
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "host/plans.h"
+#include "plugins.h"
+#include "statistics.h"
+
+enum { ROUNDTRIPS = 32, ROUNDTRIP_SAMPLES = 31 }; // flags in a sample
+
+static void describe(char library[], size_t library_size, char isa[], size_t isa_size) {
+    char version[MPI_MAX_LIBRARY_VERSION_STRING];
+    int length;
+    MPI_Get_library_version(version, &length);
+    version[strcspn(version, ",\n")] = '\0'; // Open MPI goes on with package and date
+    snprintf(library, library_size, "%s", version);
+    snprintf(isa, isa_size, "%s", kernels_best()->isa);
+}
+
+static int open_nothing(struct group *group, const struct device_options *options, char reason[REASON_SIZE]) {
+    (void)options;
+    if (group->size > 1) return 0;
+    snprintf(reason, REASON_SIZE, "1 ranks; 2 to %d are possible: mpirun -n RANKS gentables-bench",
+             MAX_RANKS);
+    return -1;
+}
+
+static void close_nothing(struct group *group) {
+    (void)group;
+}
+
+static void describe_rank(const struct group *group, char words[], size_t words_size) {
+    snprintf(words, words_size, "device %2d [%d] CPU", group->rank, group->rank);
+}
+
+static void write_devices(const struct group *group, FILE *out) {
+    (void)group;
+    (void)out;
+}
+
+static const char *placement(const struct group *group) {
+    return group->oversubscribed ? "oversubscribed" : "dedicated";
+}
+
+// ---- the regime ---------------------------------------------------------------------------------
+
+// Median time for a flag to go from rank 0 to `peer` and back.
+static bool flag_round_trip(struct group *group, int peer, double *result_us) {
+    double samples[ROUNDTRIP_SAMPLES];
+    struct control *control = group->control;
+    uint32_t turn = atomic_load(&control->ping.value);
+    for (int sample_index = 0; sample_index < ROUNDTRIP_SAMPLES; sample_index++) {
+        if (!group_barrier(group)) return false;
+        uint64_t start_ns = clock_ns();
+        for (int i = 0; i < ROUNDTRIPS; i++) {
+            turn++;
+            if (group->rank == 0) {
+                atomic_store_explicit(&control->ping.value, turn, memory_order_release);
+                if (!group_wait(group, &control->pong.value, turn)) return false;
+            } else if (group->rank == peer) {
+                if (!group_wait(group, &control->ping.value, turn)) return false;
+                atomic_store_explicit(&control->pong.value, turn, memory_order_release);
+            }
+        }
+        samples[sample_index] = (double)(clock_ns() - start_ns) / 1000 / ROUNDTRIPS;
+    }
+    *result_us = median(samples, ROUNDTRIP_SAMPLES);
+    return group_barrier(group);
+}
+
+// Between rank 0 and the peer that was slowest the first time.
+static int round_trip(struct group *group, double *time_us) {
+    int known = group->slowest_peer, slowest = known;
+    double slowest_us = 0;
+    for (int peer = known > 0 ? known : 1; peer <= (known > 0 ? known : group->size - 1); peer++) {
+        if (!flag_round_trip(group, peer, time_us)) return -1;
+        if (*time_us > slowest_us) {
+            slowest_us = *time_us;
+            slowest = peer;
+        }
+    }
+    *time_us = slowest_us;
+    group_broadcast(group, 0, time_us, sizeof *time_us);
+    group_broadcast(group, 0, &slowest, sizeof slowest);
+    group->slowest_peer = slowest;
+    return 0;
+}
+
+// ---- calls ----------------------------------------------------------------------------------------
+
+// A cell, and the group whose calls it is for.
+struct place {
+    struct group *group;
+    struct cell *cell;
+};
+
+static int place_cell(struct group *group, struct cell *cell, enum mode mode, void **place,
+                      char reason[REASON_SIZE]) {
+    struct place *made = malloc(sizeof *made);
+    (void)mode;
+    if (made == NULL) {
+        snprintf(reason, REASON_SIZE, "out of memory");
+        return -1;
+    }
+    *made = (struct place){.group = group, .cell = cell};
+    *place = made;
+    return 0;
+}
+
+static void displace(void *place) {
+    free(place);
+}
+
+static struct call call_at(void *place, size_t shift, int slot) {
+    (void)slot;
+    return cell_call(((struct place *)place)->cell, shift);
+}
+
+static int one_slot(const void *place) {
+    (void)place;
+    return 1;
+}
+
+static int poison(void *place) {
+    cell_poison(((struct place *)place)->cell);
+    return 0;
+}
+
+// What every way to do it has to do at least: write the output, from what was read.
+static void copy_input(const struct call *call) {
+    if (call->traffic == NULL) {
+        memcpy(call->residual_out ? call->residual_out : call->out, call->input, call_bytes(call));
+        return;
+    }
+    size_t element_bytes = dtype_sizes_bytes[call->dtype];
+    size_t left = call->traffic->receive_elements * element_bytes, piece;
+    size_t most = call->traffic->send_elements * element_bytes;
+    for (char *to = call->out; left > 0; left -= piece, to += piece) {
+        piece = left < most ? left : most;
+        memcpy(to, call->input, piece);
+    }
+}
+
+static int sample(void *place, const struct candidate *candidate, void *state, size_t shift,
+                  struct stamp *stamp) {
+    struct place *of = place;
+    struct call call = cell_call(of->cell, shift);
+    int status = 0;
+    if (!group_start_together(of->group)) return -1;
+    stamp->start_ns = clock_ns();
+    if (candidate != NULL) {
+        status = candidate->strategy->run(state, &call);
+    } else {
+        copy_input(&call);
+    }
+    stamp->end_ns = clock_ns();
+    return status;
+}
+
+static int finish(void *place) {
+    (void)place;
+    return 0;
+}
+
+static int fetch(void *place, int slot) {
+    (void)place;
+    (void)slot;
+    return 0;
+}
+
+static uint64_t hash(void *place, int slot) {
+    struct place *of = place;
+    (void)slot;
+    return cell_hash(of->cell, of->group->kernels->hash);
+}
+
+static double no_link(const struct group *group, const struct call *call) {
+    (void)group;
+    (void)call;
+    return 0;
+}
+
+static int no_floor(void *place, const struct candidate *candidate, void *state, double *time_us) {
+    (void)place;
+    (void)candidate;
+    (void)state;
+    *time_us = 0;
+    return 0;
+}
+
+// ---- plug-ins -------------------------------------------------------------------------------------
+
+static const char *refusal_of(const struct candidate *candidate, const struct group *group,
+                              const struct call *call) {
+    const char *refusal = NULL;
+    if (candidate->plugin != NULL) {
+        refusal = plugins_refusal(candidate, group, call);
+        if (refusal == NULL && !plugins_takes_place(candidate, false)) refusal = "works in place";
+    }
+    return refusal != NULL ? refusal : candidate->strategy->supports(group, call);
+}
+
+static int load_plugin(const char *path, char reason[], size_t reason_size) {
+    char words[PLUGIN_REASON_SIZE];
+    int status = plugins_load(path, words);
+    if (status != 0) snprintf(reason, reason_size, "%s", words);
+    return status;
+}
+
+// ---- the backend ----------------------------------------------------------------------------------
+
+static const struct backend host_backend = {
+    .name = "host",
+    .candidates = host_candidates,
+    .candidate_count = &host_candidate_count,
+    .modes = {[MODE_EAGER] = true},
+    .tells_skew = true,
+    .last_resort = 1,
+    .refusal = refusal_of,
+    .parameters = plugins_parameters,
+    .libraries_hash = plugins_hash,
+    .load_plugin = load_plugin,
+    .run_plan = plans_run,
+    .describe = describe,
+    .open = open_nothing,
+    .close = close_nothing,
+    .describe_rank = describe_rank,
+    .write_devices = write_devices,
+    .placement = placement,
+    .round_trip = round_trip,
+    .place = place_cell,
+    .displace = displace,
+    .call = call_at,
+    .slots = one_slot,
+    .poison = poison,
+    .sample = sample,
+    .finish = finish,
+    .fetch = fetch,
+    .hash = hash,
+    .link_us = no_link,
+    .floor = no_floor,
+};
+
+const struct backend *const backend = &host_backend;

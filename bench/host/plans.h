@@ -1,0 +1,13 @@
+// Plans of candidates to try, as a program that tunes writes them.
+#ifndef BENCH_HOST_PLANS_H
+#define BENCH_HOST_PLANS_H
+
+#include <stdbool.h>
+
+struct group;
+
+// Collective. Reads a plan, agrees on it with all ranks, sets up, and does what is asked. 1: there is no such
+// plan, or no agreement, which is said; -1: see group_failure.
+int plans_run(struct group *group, const char *path, bool is_trial);
+
+#endif

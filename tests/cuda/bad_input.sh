@@ -1,0 +1,60 @@
+#!/bin/sh
+# What a GPU bench says where something is not there or does not fit: one clear line, and exit code 2; and
+# where only some strategies cannot be had, that the others go on.
+. "$(dirname "$0")/lib_stand_in.sh"
+
+# refused SETTINGS TEXT OPTION...: exit code 2, and one line that says this.
+refused() {
+    wanted=$2
+    settings=$1
+    shift 2
+    bench "$settings" "$@"
+    [ "$status" = 2 ] || fail "$wanted: exit code $status"
+    [ "$(grep -c . "$WORK/err")" = 1 ] || fail "$wanted: more than one line"
+    grep -qF "gentables-bench: $wanted" "$WORK/err" || fail "$wanted: not said"
+}
+
+# without STRATEGY SETTINGS TEXT OPTION...: it has no time, for this reason, and ONESHOT or NCCL has one.
+without() {
+    strategy=$1 settings=$2 wanted=$3
+    shift 3
+    bench "$settings" -b 256 -e 256 --samples 2 --budget 0.1 "$@"
+    [ "$status" = 0 ] || fail "$strategy, $wanted: exit code $status"
+    grep "^# .* $strategy  *" "$WORK/out" | grep -qF "$wanted" || fail "$strategy: not said: $wanted"
+    grep -q "^  *256 .* sum  *[A-Z_]*  *[0-9.]* " "$WORK/out" ||
+        fail "$strategy, $wanted: nobody else has a time"
+}
+
+only
+refused "" "no CUDA driver (libcuda.so.1)"
+only cuda nvidia-ml
+refused "driver=0" "no CUDA driver: its library says version 0"
+refused "driver=11080" "the CUDA driver is for 11.8, older than this program's CUDA 1"
+refused "gpus=0" "no GPU: the driver sees none"
+refused "gpus=1" "2 ranks need 2 GPUs, and here is 1; --loopback puts all ranks on one"
+refused "gpus=4" "8 ranks need 8 GPUs, and here are 4; --loopback puts all ranks on one" --ranks 8
+refused "sm=90,80" "GPUs of several kinds: rank 0 has sm_90, rank 1 sm_80"
+refused "sm=75 no_binary" "kernels were built for sm_"
+refused "memory_mib=70" "out of memory on GPU"
+without NCCL "" "NCCL is not here (libnccl.so.2)"
+without ONESHOT "memory_mib=129" "out of memory on GPU" --hidden-size 64
+
+only cuda nccl nvidia-ml
+without ONESHOT "no_peers" "no peer access between the GPUs"
+without NCCL "gpus=1" "duplicate GPU" --loopback
+without NCCL_SYMMETRIC "nccl=22600" "NCCL has no symmetric windows; 2.27 or later would be right"
+without NCCL_SYMMETRIC "nccl_without_windows" "NCCL has no symmetric windows here"
+without NCCL_SYMMETRIC "nccl_falls_back" "NCCL fell back"
+without NVLS_TWOSHOT "" "the hardware has no multicast"
+without NCCL "nccl_never_answers" "NCCL, making a communicator: no answer within 1 s" --timeout 1
+
+# A driver that fails for good ends the bench, which says so; whoever started it starts another.
+bench "sticky" -b 256 -e 256
+[ "$status" = 1 ] || fail "a sticky error: exit code $status"
+grep -q "gentables-bench: a launch: an error of the stand-in" "$WORK/err" || fail "a sticky error: not said"
+# So does a GPU that hangs: its kernels are told to give up, and the time is over.
+bench "hang" -b 256 -e 256 --timeout 1
+[ "$status" = 1 ] || fail "a GPU that hangs: exit code $status"
+grep -q "gentables-bench: rank [01]'s GPU hung for 1 s" "$WORK/err" || fail "a GPU that hangs: not said"
+
+"$BENCH" --help | grep -q -- --loopback || fail "help without a driver"

@@ -1,0 +1,34 @@
+#!/bin/sh
+# Runs gentables-bench-cuda with stand-ins for the driver, NCCL and NVML, which the loader finds by its path.
+# BENCH: the program; STAND_INS: their folder; WORK: a folder of this test's own.
+set -eu
+rm -rf "$WORK"
+mkdir -p "$WORK"
+
+fail() {
+    echo "FAILED: $1"
+    for file in out err; do
+        if [ -f "$WORK/$file" ]; then sed "s/^/$file: /" "$WORK/$file" | tail -n 30; fi
+    done
+    exit 1
+}
+
+# only NAME...: a folder with these libraries alone; in place of the others, which this machine may have, are
+# files that cannot be loaded.
+only() {
+    folder=$WORK/libraries
+    rm -rf "$folder"
+    mkdir -p "$folder"
+    for absent in libcuda.so.1 libnccl.so.2 libnvidia-ml.so.1; do : >"$folder/$absent"; done
+    for library in "$@"; do cp "$STAND_INS"/lib"$library".so.* "$folder"; done
+}
+
+# bench SETTINGS OPTION...: its output in $WORK/out and $WORK/err, its exit code in $status.
+bench() {
+    settings=$1
+    shift
+    status=0 # what the tests look at
+    export status
+    STAND_IN=$settings LD_LIBRARY_PATH=$folder timeout 100 "$BENCH" --workspace 64K "$@" \
+        >"$WORK/out" 2>"$WORK/err" || status=$?
+}

@@ -1,0 +1,76 @@
+#!/bin/sh
+# The whole way of a GPU bench, with kernels that run on a CPU: ranks on a GPU each, and all on one in one
+# launch or in a launch each; eager, cold, and as chains of a graph; every strategy and epilogue verified;
+# devices told; and rows that gentables sweeps and makes a table of, which only says loopback is a real one
+# where it is asked to.
+. "$(dirname "$0")/lib_stand_in.sh"
+only cuda nccl nvidia-ml
+
+# timed NAME STRATEGY...: each has a time in the output.
+timed() {
+    name=$1
+    shift
+    [ "$status" = 0 ] || fail "$name: exit code $status"
+    for strategy in "$@"; do
+        grep -q "^  *[0-9].* sum  *$strategy  *[0-9.]* .* 0\$" "$WORK/out" ||
+            fail "$name: $strategy has no time"
+    done
+    grep -q "^# Out of bounds values : 0 OK" "$WORK/out" || fail "$name: something is wrong"
+}
+
+small="-b 512 -e 512 --hidden-size 64 --samples 4 --budget 0.2 --emulate-nvfp4"
+own="ONESHOT TWOSHOT ONESHOT_NATIVE TWOSHOT_NATIVE"
+for fusion in NONE RESIDUAL_RMS_NORM RESIDUAL_RMS_NORM_QUANT_FP8 RESIDUAL_RMS_NORM_QUANT_NVFP4; do
+    separate=$([ "$fusion" = NONE ] || echo NCCL_SEPARATE)
+    # shellcheck disable=SC2086
+    bench "" $small --fusion "$fusion"
+    # shellcheck disable=SC2086
+    timed "$fusion, a GPU each" $own NCCL NCCL_SYMMETRIC $separate
+done
+# shellcheck disable=SC2086
+{
+    bench "gpus=1" $small --loopback --fusion RESIDUAL_RMS_NORM
+    timed "one launch for all" $own
+    bench "gpus=1" $small --streams
+    timed "a launch each" $own
+    bench "" $small --mode graph --fusion RESIDUAL_RMS_NORM_QUANT_FP8
+    timed "graph" $own NCCL NCCL_SEPARATE
+    bench "gpus=1" $small --mode graph --loopback
+    timed "graph, one launch for all" $own
+    bench "" $small --mode cold --dtype float32
+    timed "cold" $own NCCL
+    bench "" $small --strategies NCCL_RING_LL_4CH,NCCL_TREE_SIMPLE
+    timed "chosen algorithms" NCCL_RING_LL_4CH NCCL_TREE_SIMPLE
+    bench "multicast" $small --fusion RESIDUAL_RMS_NORM --strategies NVLS_ONESHOT,NVLS_TWOSHOT
+    timed "the switch" NVLS_ONESHOT NVLS_TWOSHOT
+    bench "" $small -n 3
+    timed "calls in a row" ONESHOT NCCL
+    bench "gpus=1" --ranks 1 $small
+    timed "one rank" NCCL NCCL_SYMMETRIC
+}
+
+printf 'quit\n' | STAND_IN="" LD_LIBRARY_PATH=$folder "$BENCH" --serve --workspace 64K \
+    >"$WORK/out" 2>"$WORK/err" || fail "serving"
+grep -q "^hello .*isa=sm_90 .*library=CUDA .* driver 999.1 for .* NCCL .* on 2 x stand-in GPU" "$WORK/out" ||
+    fail "hello"
+grep -q "^device rank=1 gpu=1 bus=0000:01:00.0 sm=90 .*clock_mhz=1980 .*throttle=0x4 nvlinks=4 " \
+    "$WORK/out" || fail "devices"
+
+cat >"$WORK/spec.lua" <<'END'
+return { arch = "gpu-loopback", tp = { 2 }, hidden_sizes = { 64 }, num_tokens = { 1, 4 },
+  fusions = { "NONE" }, strategies = { "ONESHOT", "TWOSHOT", "NCCL" },
+  limits = { min_samples = 3, max_samples = 4, cell_us = 100000, message_bytes = 65536, launches = 1 },
+  table = { mode = "graph" } }
+END
+sweep() {
+    STAND_IN="gpus=1" LD_LIBRARY_PATH=$folder "$GENTABLES" sweep "$WORK/spec.lua" --out "$WORK" \
+        --bench "$BENCH" "$@" >"$WORK/out" 2>"$WORK/err"
+}
+sweep || fail "a sweep"
+rows=$WORK/benchmark.tp2.sm90-loopback.csv
+grep -q "floor (us),calls\$" "$rows" || fail "the floor is not in the rows"
+grep -q ",ONESHOT,NONE,allreduce,.*,graph,fp32,loopback,.*,[0-9.]*,32\$" "$rows" || fail "the rows"
+grep -q '"sm": *"90"' "$WORK/benchmark.tp2.sm90-loopback.json" || fail "the provenance does not know the GPU"
+grep -q "duplicate GPU" "$WORK/benchmark.tp2.sm90-loopback.json" || fail "why NCCL has no time"
+if sweep --arch sm100-loopback; then fail "rows of another SM version"; fi
+grep -q "this GPU is sm_90" "$WORK/err" || fail "another SM version is not told"

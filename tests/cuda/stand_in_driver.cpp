@@ -1,0 +1,606 @@
+// A stand-in for libcuda.so.1, for machines without a GPU: memory is the host's, and kernels, which are
+// compiled into it, run on the engine of fibers (engine.h), so that what launches and times them can be
+// tried. Its times are those of a counter, and say nothing.
+//
+// Streams are queues. A launch whose kernel waits for other ranks (_tpN, or the barrier) runs when all ranks'
+// streams have come to one, all together; anything else runs as soon as it is first. STAND_IN says what is
+// there, in words: gpus=2 sm=90,80 driver=13000 no_peers memory_mib=100 no_binary hang sticky multicast
+// has_fabric (and fabric: that it may be used) no_files.
+#include "engine.h"
+
+#include "arguments.h"
+#include "parameters.h"
+
+#include <cuda.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <vector>
+
+extern "C" bool engine_joint;
+bool engine_joint;
+
+namespace {
+
+struct Op {
+    std::function<void()> run;                // alone
+    void (*kernel)(const void *) = nullptr;   // or a kernel,
+    std::shared_ptr<std::vector<char>> bytes; // with its parameters
+    unsigned blocks = 1, ranks = 1, threads = 1;
+    int meets = 0; // how many launches, one of each stream, have to meet; 0: it runs alone
+    void (*together)(void **arguments, int count) = nullptr; // once for all of them, in place of a kernel
+    void *argument = nullptr;
+};
+
+struct Stream {
+    std::deque<Op> queue;
+    std::vector<Op> *capture = nullptr;
+};
+struct Event {
+    bool done = true;
+    float at_ms = 0;
+};
+struct Module {
+    bool is_there;
+};
+// Memory that other processes can map: of a file without a name.
+struct Memory {
+    void *address;
+    size_t bytes;
+    int file;
+};
+struct Team {
+    EngineMulticast ranks;
+    size_t bytes;
+};
+
+std::mutex lock;
+std::vector<Stream *> streams;
+std::vector<Memory *> memories;
+std::vector<Team *> teams;
+float clock_ms = 0;
+size_t used_bytes = 0;
+thread_local int current_gpu = 0;
+
+// The value of a word of STAND_IN; "" for a word without one; NULL: it is not there.
+const char *setting(const char *name) {
+    static thread_local char value[64];
+    const char *text = std::getenv("STAND_IN");
+    size_t length = std::strlen(name);
+    for (const char *at = text ? text : ""; *at != '\0';) {
+        size_t word = std::strcspn(at, " ");
+        if (std::strncmp(at, name, length) == 0 && (word == length || at[length] == '=')) {
+            std::snprintf(value, sizeof value, "%.*s", int(word > length ? word - length - 1 : 0),
+                          word > length ? at + length + 1 : "");
+            return value;
+        }
+        at += word + (at[word] == ' ');
+    }
+    return nullptr;
+}
+
+int number(const char *name, int otherwise) {
+    const char *value = setting(name);
+    return value ? std::atoi(value) : otherwise;
+}
+
+// The n-th of the numbers of a setting, or the last one.
+int number_of(const char *name, int n, int otherwise) {
+    const char *value = setting(name);
+    if (!value) return otherwise;
+    std::string rest = value;
+    int found = otherwise;
+    for (int i = 0; i <= n && !rest.empty(); i++) {
+        found = std::atoi(rest.c_str());
+        size_t comma = rest.find(',');
+        rest = comma == std::string::npos ? "" : rest.substr(comma + 1);
+    }
+    return found;
+}
+
+// ---- running ----------------------------------------------------------------------------------------------
+
+// Runs launches that meet each other together, or one alone.
+void run_together(const std::vector<Op *> &ops) {
+    EngineRun run;
+    bool joint = ops[0]->ranks > 1;
+    run.ranks = joint ? int(ops[0]->ranks) : int(ops.size());
+    run.launches = 1;
+    run.seed = 1 + uint64_t(clock_ms);
+    run.programmatic = false;
+    run.resident = 0;
+    run.one_gpu = false;
+    run.shape = [&](int rank, int) {
+        const Op *op = joint ? ops[0] : ops[size_t(rank)];
+        return EngineLaunch{op->blocks, op->threads};
+    };
+    run.body = [&](int rank, int) {
+        const Op *op = joint ? ops[0] : ops[size_t(rank)];
+        op->kernel(op->bytes->data());
+    };
+    engine_joint = joint;
+    if (engine_run(run).end == EngineEnd::deadlock) std::fprintf(stderr, "stand-in: kernels wait for ever\n");
+    clock_ms += 0.001f;
+}
+
+void pop(Stream *stream) {
+    stream->queue.pop_front();
+    clock_ms += 0.001f;
+}
+
+// Runs whatever can run.
+void pump() {
+    for (bool moved = true; moved;) {
+        moved = false;
+        std::vector<Stream *> waiting;
+        for (Stream *stream : streams) {
+            while (!stream->queue.empty() && stream->queue.front().meets <= 1) {
+                Op &op = stream->queue.front();
+                if (op.together) {
+                    op.together(&op.argument, 1);
+                } else if (op.kernel) {
+                    run_together({&op});
+                } else {
+                    op.run();
+                }
+                pop(stream);
+                moved = true;
+            }
+            if (!stream->queue.empty()) waiting.push_back(stream);
+        }
+        if (waiting.empty() || waiting.size() < size_t(waiting[0]->queue.front().meets) || setting("hang"))
+            continue;
+        std::vector<Op *> ops;
+        std::vector<void *> arguments;
+        for (Stream *stream : waiting) ops.push_back(&stream->queue.front());
+        for (Op *op : ops) arguments.push_back(op->argument);
+        if (ops[0]->together) {
+            ops[0]->together(arguments.data(), int(arguments.size()));
+        } else {
+            run_together(ops);
+        }
+        for (Stream *stream : waiting) pop(stream);
+        moved = true;
+    }
+}
+
+CUresult enqueue(CUstream of, Op op) {
+    std::lock_guard<std::mutex> guard(lock);
+    Stream *stream = reinterpret_cast<Stream *>(of);
+    if (stream->capture) {
+        stream->capture->push_back(op);
+    } else {
+        stream->queue.push_back(op);
+    }
+    return CUDA_SUCCESS;
+}
+
+CUresult enqueue(CUstream of, std::function<void()> run) {
+    Op op;
+    op.run = run;
+    return enqueue(of, op);
+}
+
+// ---- memory
+// ---------------------------------------------------------------------------------------------------
+
+Memory *map_file(int file, size_t bytes) {
+    void *address = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    if (address == MAP_FAILED) return nullptr;
+    memories.push_back(new Memory{address, bytes, file});
+    return memories.back();
+}
+
+Memory *make_memory(size_t bytes) {
+    size_t limit = size_t(number("memory_mib", 4096)) << 20;
+    if (used_bytes + bytes > limit) return nullptr;
+    int file = memfd_create("stand-in", MFD_CLOEXEC);
+    if (file < 0 || ftruncate(file, off_t(bytes)) != 0) return nullptr;
+    used_bytes += bytes;
+    return map_file(file, bytes);
+}
+
+void drop_memory(Memory *memory) {
+    for (size_t i = 0; i < memories.size(); i++) {
+        if (memories[i] == memory) memories.erase(memories.begin() + long(i));
+    }
+    munmap(memory->address, memory->bytes);
+    close(memory->file);
+    used_bytes -= memory->bytes < used_bytes ? memory->bytes : used_bytes;
+    delete memory;
+}
+
+Memory *memory_at(CUdeviceptr address) {
+    for (Memory *memory : memories) {
+        if (CUdeviceptr(memory->address) == address) return memory;
+    }
+    return nullptr;
+}
+
+// Where another process finds it.
+void put_path(char *path, const Memory *memory) {
+    std::snprintf(path, 64, "/proc/%d/fd/%d", int(getpid()), memory->file);
+}
+
+Memory *open_path(const char *path) {
+    struct stat info;
+    int file = open(path, O_RDWR | O_CLOEXEC);
+    return file < 0 || fstat(file, &info) != 0 ? nullptr : map_file(file, size_t(info.st_size));
+}
+
+bool is_team(CUmemGenericAllocationHandle handle) {
+    bool found = false;
+    for (Team *team : teams) found = found || CUmemGenericAllocationHandle(team) == handle;
+    return found;
+}
+
+} // namespace
+
+const EngineMulticast &engine_multicast_at(const Word4 *address) {
+    static const EngineMulticast none = {};
+    for (Team *team : teams) {
+        const Word4 *first = team->ranks.base[0];
+        if (address >= first && address < first + team->bytes / sizeof(Word4)) return team->ranks;
+    }
+    return none;
+}
+
+// ---- the driver
+// ---------------------------------------------------------------------------------------------
+
+extern "C" {
+
+CUresult cuDriverGetVersion(int *version) {
+    *version = number("driver", CUDA_VERSION);
+    return CUDA_SUCCESS;
+}
+CUresult cuInit(unsigned) {
+    return number("gpus", 2) == 0 ? CUDA_ERROR_NO_DEVICE : CUDA_SUCCESS;
+}
+CUresult cuGetErrorName(CUresult error, const char **name) {
+    *name = error == CUDA_ERROR_OUT_OF_MEMORY ? "CUDA_ERROR_OUT_OF_MEMORY" : "CUDA_ERROR";
+    return CUDA_SUCCESS;
+}
+CUresult cuGetErrorString(CUresult error, const char **words) {
+    *words = error == CUDA_ERROR_OUT_OF_MEMORY ? "out of memory" : "an error of the stand-in";
+    return CUDA_SUCCESS;
+}
+CUresult cuDeviceGetCount(int *count) {
+    *count = number("gpus", 2);
+    return CUDA_SUCCESS;
+}
+CUresult cuDeviceGet(CUdevice *device, int ordinal) {
+    *device = ordinal;
+    return ordinal < number("gpus", 2) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
+}
+CUresult cuDeviceGetName(char *name, int length, CUdevice) {
+    std::snprintf(name, size_t(length), "stand-in GPU");
+    return CUDA_SUCCESS;
+}
+CUresult cuDeviceGetPCIBusId(char *bus, int length, CUdevice device) {
+    std::snprintf(bus, size_t(length), "0000:%02x:00.0", device);
+    return CUDA_SUCCESS;
+}
+CUresult cuDeviceTotalMem(size_t *bytes, CUdevice) {
+    *bytes = size_t(number("memory_mib", 4096)) << 20;
+    return CUDA_SUCCESS;
+}
+CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute which, CUdevice device) {
+    int sm = number_of("sm", device, 90);
+    switch (which) {
+    case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR: *value = sm / 10; break;
+    case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR: *value = sm % 10; break;
+    case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT: *value = 8; break;
+    case CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE: *value = 1 << 16; break;
+    case CU_DEVICE_ATTRIBUTE_MULTICAST_SUPPORTED: *value = setting("multicast") != nullptr; break;
+    case CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_FABRIC_SUPPORTED: *value = setting("has_fabric") != nullptr; break;
+    case CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED:
+        *value = setting("no_files") == nullptr;
+        break;
+    default: *value = 0;
+    }
+    return CUDA_SUCCESS;
+}
+CUresult cuDeviceCanAccessPeer(int *can, CUdevice, CUdevice) {
+    *can = setting("no_peers") == nullptr;
+    return CUDA_SUCCESS;
+}
+CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device) {
+    *context = reinterpret_cast<CUcontext>(intptr_t(device) + 1);
+    return CUDA_SUCCESS;
+}
+CUresult cuDevicePrimaryCtxRelease(CUdevice) {
+    return CUDA_SUCCESS;
+}
+CUresult cuCtxSetCurrent(CUcontext context) {
+    current_gpu = int(reinterpret_cast<intptr_t>(context) - 1);
+    return CUDA_SUCCESS;
+}
+CUresult cuCtxEnablePeerAccess(CUcontext, unsigned) {
+    return CUDA_SUCCESS;
+}
+
+// ---- kernels ----
+
+CUresult cuModuleLoadData(CUmodule *module, const void *) {
+    if (setting("no_binary")) return CUDA_ERROR_NO_BINARY_FOR_GPU;
+    static Module there{true};
+    *module = reinterpret_cast<CUmodule>(&there);
+    return CUDA_SUCCESS;
+}
+CUresult cuModuleUnload(CUmodule) {
+    return CUDA_SUCCESS;
+}
+CUresult cuModuleGetFunction(CUfunction *function, CUmodule, const char *name) {
+    Dl_info self;
+    dladdr(reinterpret_cast<void *>(&cuModuleUnload), &self);
+    void *library = dlopen(self.dli_fname, RTLD_NOW | RTLD_NOLOAD);
+    *function = reinterpret_cast<CUfunction>(dlsym(library, name));
+    return *function ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
+}
+CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfunction, int, size_t) {
+    *blocks = 2;
+    return CUDA_SUCCESS;
+}
+
+CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, void **, void **extra) {
+    Op op;
+    Dl_info what;
+    const char *bytes = static_cast<const char *>(extra[1]);
+    size_t count = *static_cast<size_t *>(extra[3]);
+    op.kernel = reinterpret_cast<void (*)(const void *)>(function);
+    op.bytes = std::make_shared<std::vector<char>>(bytes, bytes + count);
+    op.blocks = config->gridDimX;
+    op.ranks = config->gridDimY;
+    op.threads = config->blockDimX;
+    if (setting("sticky")) return CUDA_ERROR_ILLEGAL_ADDRESS;
+    if (dladdr(reinterpret_cast<void *>(function), &what) && what.dli_sname && op.ranks == 1) {
+        const char *tp = std::strstr(what.dli_sname, "_tp");
+        if (tp) op.meets = std::atoi(tp + 3);
+        if (std::strstr(what.dli_sname, "_barrier")) {
+            op.meets = reinterpret_cast<const BarrierParameters *>(op.bytes->data())->tp;
+        }
+    }
+    return enqueue(config->hStream, op);
+}
+
+// For the stand-in of NCCL: what `ranks` streams do together.
+void stand_in_meet(CUstream stream, int ranks, void (*together)(void **, int), void *argument) {
+    Op op;
+    op.meets = ranks;
+    op.together = together;
+    op.argument = argument;
+    enqueue(stream, op);
+}
+
+// ---- streams, events, graphs ----
+
+CUresult cuStreamCreate(CUstream *stream, unsigned) {
+    std::lock_guard<std::mutex> guard(lock);
+    Stream *made = new Stream;
+    streams.push_back(made);
+    *stream = reinterpret_cast<CUstream>(made);
+    return CUDA_SUCCESS;
+}
+CUresult cuStreamDestroy(CUstream of) {
+    std::lock_guard<std::mutex> guard(lock);
+    for (size_t i = 0; i < streams.size(); i++) {
+        if (streams[i] == reinterpret_cast<Stream *>(of)) streams.erase(streams.begin() + long(i));
+    }
+    delete reinterpret_cast<Stream *>(of);
+    return CUDA_SUCCESS;
+}
+CUresult cuStreamBeginCapture(CUstream of, CUstreamCaptureMode) {
+    reinterpret_cast<Stream *>(of)->capture = new std::vector<Op>;
+    return CUDA_SUCCESS;
+}
+CUresult cuStreamEndCapture(CUstream of, CUgraph *graph) {
+    Stream *stream = reinterpret_cast<Stream *>(of);
+    *graph = reinterpret_cast<CUgraph>(stream->capture);
+    stream->capture = nullptr;
+    return CUDA_SUCCESS;
+}
+CUresult cuGraphInstantiate(CUgraphExec *exec, CUgraph graph, unsigned long long) {
+    *exec = reinterpret_cast<CUgraphExec>(new std::vector<Op>(*reinterpret_cast<std::vector<Op> *>(graph)));
+    return CUDA_SUCCESS;
+}
+CUresult cuGraphLaunch(CUgraphExec exec, CUstream of) {
+    for (const Op &op : *reinterpret_cast<std::vector<Op> *>(exec)) enqueue(of, op);
+    return CUDA_SUCCESS;
+}
+CUresult cuGraphDestroy(CUgraph graph) {
+    delete reinterpret_cast<std::vector<Op> *>(graph);
+    return CUDA_SUCCESS;
+}
+CUresult cuGraphExecDestroy(CUgraphExec exec) {
+    delete reinterpret_cast<std::vector<Op> *>(exec);
+    return CUDA_SUCCESS;
+}
+CUresult cuEventCreate(CUevent *event, unsigned) {
+    *event = reinterpret_cast<CUevent>(new Event);
+    return CUDA_SUCCESS;
+}
+CUresult cuEventDestroy(CUevent event) {
+    delete reinterpret_cast<Event *>(event);
+    return CUDA_SUCCESS;
+}
+CUresult cuEventRecord(CUevent of, CUstream stream) {
+    Event *event = reinterpret_cast<Event *>(of);
+    event->done = false;
+    return enqueue(stream, [event] {
+        event->done = true;
+        event->at_ms = clock_ms;
+    });
+}
+CUresult cuEventQuery(CUevent of) {
+    std::lock_guard<std::mutex> guard(lock);
+    pump();
+    return reinterpret_cast<Event *>(of)->done ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+}
+CUresult cuEventElapsedTime(float *ms, CUevent from, CUevent to) {
+    *ms = reinterpret_cast<Event *>(to)->at_ms - reinterpret_cast<Event *>(from)->at_ms;
+    return CUDA_SUCCESS;
+}
+
+// ---- memory ----
+
+CUresult cuMemHostAlloc(void **memory, size_t bytes, unsigned) {
+    *memory = std::calloc(1, bytes);
+    return CUDA_SUCCESS;
+}
+CUresult cuMemHostGetDevicePointer(CUdeviceptr *address, void *memory, unsigned) {
+    *address = reinterpret_cast<CUdeviceptr>(memory);
+    return CUDA_SUCCESS;
+}
+CUresult cuMemFreeHost(void *memory) {
+    std::free(memory);
+    return CUDA_SUCCESS;
+}
+CUresult cuMemAlloc(CUdeviceptr *address, size_t bytes) {
+    std::lock_guard<std::mutex> guard(lock);
+    Memory *memory = make_memory(bytes);
+    if (memory == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
+    *address = CUdeviceptr(memory->address);
+    return CUDA_SUCCESS;
+}
+CUresult cuMemFree(CUdeviceptr address) {
+    std::lock_guard<std::mutex> guard(lock);
+    Memory *memory = memory_at(address);
+    if (memory == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    drop_memory(memory);
+    return CUDA_SUCCESS;
+}
+CUresult cuMemcpyHtoDAsync(CUdeviceptr to, const void *from, size_t bytes, CUstream stream) {
+    return enqueue(stream, [=] { std::memcpy(reinterpret_cast<void *>(to), from, bytes); });
+}
+CUresult cuMemcpyDtoHAsync(void *to, CUdeviceptr from, size_t bytes, CUstream stream) {
+    return enqueue(stream, [=] { std::memcpy(to, reinterpret_cast<void *>(from), bytes); });
+}
+CUresult cuMemcpyDtoDAsync(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream) {
+    return enqueue(stream,
+                   [=] { std::memcpy(reinterpret_cast<void *>(to), reinterpret_cast<void *>(from), bytes); });
+}
+CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char value, size_t count, CUstream stream) {
+    return enqueue(stream, [=] { std::memset(reinterpret_cast<void *>(to), value, count); });
+}
+CUresult cuMemsetD32Async(CUdeviceptr to, unsigned value, size_t count, CUstream stream) {
+    return enqueue(stream, [=] {
+        for (size_t i = 0; i < count; i++) reinterpret_cast<unsigned *>(to)[i] = value;
+    });
+}
+CUresult cuMemGetAllocationGranularity(size_t *bytes, const CUmemAllocationProp *,
+                                       CUmemAllocationGranularity_flags) {
+    *bytes = 4096;
+    return CUDA_SUCCESS;
+}
+
+CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t bytes, const CUmemAllocationProp *wanted,
+                     unsigned long long) {
+    std::lock_guard<std::mutex> guard(lock);
+    if (wanted->requestedHandleTypes == CU_MEM_HANDLE_TYPE_FABRIC && !setting("fabric")) {
+        return CUDA_ERROR_NOT_PERMITTED;
+    }
+    Memory *memory = make_memory(bytes);
+    *handle = CUmemGenericAllocationHandle(memory);
+    return memory == nullptr ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
+}
+CUresult cuMemRelease(CUmemGenericAllocationHandle handle) {
+    std::lock_guard<std::mutex> guard(lock);
+    for (size_t i = 0; i < teams.size(); i++) {
+        if (CUmemGenericAllocationHandle(teams[i]) != handle) continue;
+        delete teams[i];
+        teams.erase(teams.begin() + long(i));
+        return CUDA_SUCCESS;
+    }
+    drop_memory(reinterpret_cast<Memory *>(handle));
+    return CUDA_SUCCESS;
+}
+CUresult cuMulticastCreate(CUmemGenericAllocationHandle *team, const CUmulticastObjectProp *wanted) {
+    std::lock_guard<std::mutex> guard(lock);
+    teams.push_back(new Team{{int(wanted->numDevices), {}}, wanted->size});
+    *team = CUmemGenericAllocationHandle(teams.back());
+    return CUDA_SUCCESS;
+}
+CUresult cuMulticastAddDevice(CUmemGenericAllocationHandle, CUdevice) {
+    return CUDA_SUCCESS;
+}
+CUresult cuMulticastBindMem(CUmemGenericAllocationHandle team, size_t, CUmemGenericAllocationHandle memory,
+                            size_t, size_t, unsigned long long) {
+    std::lock_guard<std::mutex> guard(lock);
+    void *address = reinterpret_cast<Memory *>(memory)->address;
+    reinterpret_cast<Team *>(team)->ranks.base[current_gpu] = static_cast<Word4 *>(address);
+    return CUDA_SUCCESS;
+}
+CUresult cuMulticastGetGranularity(size_t *bytes, const CUmulticastObjectProp *,
+                                   CUmulticastGranularity_flags) {
+    *bytes = 4096;
+    return CUDA_SUCCESS;
+}
+// Addresses are those of the handles; to reserve one comes first, so that it is filled in when it is mapped.
+static thread_local CUdeviceptr *reserved;
+CUresult cuMemAddressReserve(CUdeviceptr *address, size_t, size_t, CUdeviceptr, unsigned long long) {
+    reserved = address;
+    *address = 1;
+    return CUDA_SUCCESS;
+}
+CUresult cuMemAddressFree(CUdeviceptr, size_t) {
+    return CUDA_SUCCESS;
+}
+CUresult cuMemMap(CUdeviceptr, size_t, size_t, CUmemGenericAllocationHandle handle, unsigned long long) {
+    std::lock_guard<std::mutex> guard(lock);
+    *reserved = is_team(handle) ? CUdeviceptr(reinterpret_cast<Team *>(handle)->ranks.base[0])
+                                : CUdeviceptr(reinterpret_cast<Memory *>(handle)->address);
+    return CUDA_SUCCESS;
+}
+CUresult cuMemUnmap(CUdeviceptr, size_t) {
+    return CUDA_SUCCESS;
+}
+CUresult cuMemSetAccess(CUdeviceptr, size_t, const CUmemAccessDesc *, size_t) {
+    return CUDA_SUCCESS;
+}
+CUresult cuMemExportToShareableHandle(void *to, CUmemGenericAllocationHandle handle,
+                                      CUmemAllocationHandleType type, unsigned long long) {
+    Memory *memory = reinterpret_cast<Memory *>(handle);
+    if (type == CU_MEM_HANDLE_TYPE_FABRIC) {
+        put_path(static_cast<char *>(to), memory);
+    } else {
+        *static_cast<int *>(to) = dup(memory->file);
+    }
+    return CUDA_SUCCESS;
+}
+CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *handle, void *from,
+                                        CUmemAllocationHandleType type) {
+    std::lock_guard<std::mutex> guard(lock);
+    char path[64];
+    std::snprintf(path, sizeof path, "/proc/self/fd/%d", int(reinterpret_cast<intptr_t>(from)));
+    Memory *memory = open_path(type == CU_MEM_HANDLE_TYPE_FABRIC ? static_cast<char *>(from) : path);
+    *handle = CUmemGenericAllocationHandle(memory);
+    return memory == nullptr ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+}
+CUresult cuIpcGetMemHandle(CUipcMemHandle *handle, CUdeviceptr address) {
+    std::lock_guard<std::mutex> guard(lock);
+    put_path(handle->reserved, memory_at(address));
+    return CUDA_SUCCESS;
+}
+CUresult cuIpcOpenMemHandle(CUdeviceptr *address, CUipcMemHandle handle, unsigned) {
+    std::lock_guard<std::mutex> guard(lock);
+    Memory *memory = open_path(handle.reserved);
+    if (memory == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    *address = CUdeviceptr(memory->address);
+    return CUDA_SUCCESS;
+}
+CUresult cuIpcCloseMemHandle(CUdeviceptr address) {
+    return cuMemFree(address);
+}
+}
