@@ -21,6 +21,8 @@ choice.options = {
     help = "bin: for all shapes that a lookup sends to a cell; corner: for the cell's own (default: bin)" },
   { name = "regret", value = "SHARE",
     help = "what a cell may lose for fewer thresholds, beside noise (default: 0; formats by bytes 0.02)" },
+  { name = "allow-loopback",
+    help = "rows of several ranks on one GPU may make a table of smNN, too, which then says so" },
 }
 
 -- ---- numerics ---------------------------------------------------------------------------------

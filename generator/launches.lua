@@ -7,7 +7,6 @@
 -- one that is finished makes the rows.
 local bench = require "bench"
 local fail = require "fail"
-local launcher = require "launcher"
 local plan = require "plan"
 
 local launches = {}
@@ -21,13 +20,17 @@ local function in_brackets(text) return text ~= "" and (" (%s)"):format(text) or
 -- Starts a bench, whatever regime it is in.
 local function start(job, world)
   if job.command_size ~= world.size then
-    job.command = launcher.command(world.size, job.machine.cores, job.launcher)
+    job.command = job.backend.command(job, world.size)
+    job.arguments = job.backend.arguments(job, world.size)
     job.command_size = world.size
   end
   local session, failure = bench.start({ command = job.command, program = job.program,
-    world_size = world.size, identity = job.identity, patience = job.patience,
+    arguments = job.arguments, world_size = world.size, identity = job.identity, patience = job.patience,
     strategies = job.spec.strategies })
-  if session then return session end
+  if session then
+    world.devices = session.devices
+    return session
+  end
   job:drop_empty_journals()
   fail.work("TP %d: %s%s", world.size, failure.reason, in_brackets(failure.detail))
 end

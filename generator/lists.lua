@@ -27,7 +27,7 @@ local function share_of_others(ranks) return (ranks - 1) / ranks end
 -- are rounded; those of the others are the very bits that were sent. `splits`: ranks get uneven shares, which
 -- a row tells. `ompi`: what Open MPI's variable coll_tuned_NAME_algorithm calls it.
 lists.ops = {
-  { name = "allreduce", measured_by = { "host" }, sums = true, ompi = "allreduce",
+  { name = "allreduce", measured_by = { "host", "cuda" }, sums = true, ompi = "allreduce",
     aliases = { "all_reduce", "all_reduce_" },
     bus_factor = function(ranks) return 2 * share_of_others(ranks) end },
   { name = "gemm_allreduce" },
@@ -45,8 +45,9 @@ lists.ops = {
 
 -- How a call was made. Rows of other tools do not say; theirs is `unknown`.
 lists.modes = {
-  { name = "eager", measured_by = { "host" } },
-  { name = "graph" },
+  { name = "eager", measured_by = { "host", "cuda" } },
+  { name = "graph", measured_by = { "cuda" } },
+  { name = "cold", measured_by = { "cuda" } }, -- eager, and caches are flushed before each call
   { name = "unknown" },
 }
 
@@ -65,25 +66,27 @@ lists.accumulates = {
   { name = "fp32" },
 }
 
--- `backend`: who runs it ("host", "cuda"; none: known from rows of other tools only). `candidate = false`:
--- never a winner. `ops`: what it does; nil: an allreduce. `trtllm`: the number in TensorRT-LLM's
--- AllReduceStrategyType; absent: TensorRT-LLM cannot name it. `ompi_algorithm`: the number in Open MPI's
--- coll/tuned for an allreduce; `ompi_algorithms`: those of other ops; `ompi_component`: another coll
--- component; `mpich_algorithm`: MPICH's name; `own_operations`: only for MPI's own operations. `optional`: a
--- sweep measures it only where the spec names it. `accumulate`: how the sum is rounded. In pictures and
--- pages: `mark`, one or two letters, which tell all apart in print; `colour`; `hatched`: that colour with
--- white lines. Colours of the same hatch differ for colour-blind people, too; where no op is done by both,
--- they may
--- be the same.
+-- `backend`: who runs it ("host", "cuda"; none: known from rows of other tools only); where a GPU runs it
+-- (too), `cuda` says how: `kernel`, of bench/cuda, or `nccl` = { symmetric, separate }, and `needs`, for
+-- people: the hardware and libraries that it wants. `candidate = false`: never a winner. `ops`: what it does;
+-- nil: an allreduce. `trtllm`: the number in TensorRT-LLM's AllReduceStrategyType; absent: TensorRT-LLM
+-- cannot name it. `ompi_algorithm`: the number in Open MPI's coll/tuned for an allreduce; `ompi_algorithms`:
+-- those of other ops; `ompi_component`: another coll component; `mpich_algorithm`: MPICH's name;
+-- `own_operations`: only for MPI's own operations. `optional`: a sweep measures it only where the spec names
+-- it. `accumulate`: how the sum is rounded. In pictures and pages: `mark`, one or two letters, which tell all
+-- apart in print; `colour`; `hatched`: that colour with white lines. Colours of the same hatch differ for
+-- colour-blind people, too; where no op is done by both, they may be the same.
 lists.strategies = {
   { name = "MPI", backend = "host", source = "mpi", accumulate = "native",
     ops = { "allreduce", "allgather", "reducescatter", "alltoall", "alltoallv", "broadcast" },
     mark = "M", colour = "#4d4d4d",
     help = "MPI's own call, as the library decides" },
   { name = "ONESHOT", backend = "host", source = "oneshot", accumulate = "fp32", trtllm = 4,
+    cuda = { kernel = "oneshot", needs = "P2P" },
     mark = "1S", colour = "#e69f00",
     help = "every rank reads every other rank's message and reduces all of it" },
   { name = "TWOSHOT", backend = "host", source = "twoshot", accumulate = "fp32", trtllm = 5,
+    cuda = { kernel = "twoshot", needs = "P2P, tokens >= TP" },
     mark = "2S", colour = "#0072b2",
     help = "every rank reduces its slice, then gathers the others'" },
   { name = "DIRECT", backend = "host", source = "direct", accumulate = "fp32",
@@ -149,9 +152,30 @@ lists.strategies = {
     mpich_algorithm = "reduce_scatter_allgather", own_operations = true,
     mark = "HG", colour = "#999933",
     help = "MPICH: recursive halving, then doubling; float32, for it takes MPI's own operations only" },
-  { name = "NCCL", trtllm = 0,
+  { name = "ONESHOT_NATIVE", backend = "cuda", accumulate = "native",
+    cuda = { kernel = "oneshot", needs = "P2P" },
+    mark = "1N", colour = "#e69f00", hatched = true,
+    help = "ONESHOT that rounds to the data type at every step" },
+  { name = "TWOSHOT_NATIVE", backend = "cuda", accumulate = "native",
+    cuda = { kernel = "twoshot", needs = "P2P, tokens >= TP" },
+    mark = "2N", colour = "#0072b2", hatched = true,
+    help = "TWOSHOT that rounds to the data type at every step" },
+  { name = "NVLS_ONESHOT", backend = "cuda", accumulate = "fp32",
+    cuda = { kernel = "nvls_oneshot", needs = "multicast (NVSwitch, SM90)" },
+    mark = "V1", colour = "#009e73", hatched = true,
+    help = "every rank has the switch add up all of the message" },
+  { name = "NVLS_TWOSHOT", backend = "cuda", accumulate = "fp32",
+    cuda = { kernel = "nvls_twoshot", needs = "multicast (NVSwitch, SM90), tokens >= TP" },
+    mark = "V2", colour = "#cc79a7", hatched = true,
+    help = "every rank has the switch add up its slice, and stores that to all" },
+  { name = "NCCL", backend = "cuda", accumulate = "native", trtllm = 0,
+    cuda = { nccl = {}, needs = "NCCL" },
     mark = "N", colour = "#3f1a5f",
-    help = "ncclAllReduce" },
+    help = "ncclAllReduce, then one kernel for the epilogue" },
+  { name = "NCCL_SEPARATE", backend = "cuda", accumulate = "native",
+    cuda = { nccl = { separate = true }, needs = "NCCL" },
+    mark = "N3", colour = "#3f1a5f", hatched = true,
+    help = "ncclAllReduce, then kernels that add, normalise and quantise" },
   { name = "MIN_LATENCY", trtllm = 1,
     mark = "ML", colour = "#009e73",
     help = "TensorRT-LLM: ONESHOT or TWOSHOT by size" },
@@ -167,7 +191,8 @@ lists.strategies = {
   { name = "MNNVL", trtllm = 7,
     mark = "MN", colour = "#56b4e9",
     help = "TensorRT-LLM: multi-node NVLink" },
-  { name = "NCCL_SYMMETRIC", trtllm = 8,
+  { name = "NCCL_SYMMETRIC", backend = "cuda", accumulate = "native", trtllm = 8,
+    cuda = { nccl = { symmetric = true }, needs = "NCCL 2.27 with symmetric windows" },
     mark = "NS", colour = "#cc79a7",
     help = "ncclAllReduce on registered symmetric memory" },
   { name = "SYMM_MEM",
@@ -209,6 +234,8 @@ local function add_nccl_strategies()
         local channels = nccl.channels[i]
         lists.strategies[#lists.strategies + 1] = {
           name = channels and ("%s_%dCH"):format(name, channels) or name,
+          backend = "cuda", accumulate = "native", optional = true,
+          cuda = { nccl = {}, needs = "NCCL" },
           nccl = { algorithm = algorithm.tuner, protocol = protocol.tuner, channels = channels },
           mark = algorithm.mark .. protocol.mark, colour = nccl.colours[colour], hatched = true,
           help = "NCCL: this algorithm, protocol and number of channels",
@@ -251,6 +278,8 @@ lists.archs = {
   { pattern = "^host%-[%w_.]+$", backend = "host", fallback = "MPI" },
   { pattern = "^sm%d+$", backend = "cuda", fallback = "NCCL_SYMMETRIC", sm = true },
   { pattern = "^sm%d+%-loopback$", backend = "cuda", fallback = "NCCL_SYMMETRIC" },
+  { pattern = "^gpu$", backend = "cuda", fallback = "NCCL_SYMMETRIC" }, -- a sweep puts its own there
+  { pattern = "^gpu%-loopback$", backend = "cuda", fallback = "NCCL_SYMMETRIC" },
 }
 
 -- Whether a list, any, has this value.
@@ -295,13 +324,18 @@ function lists.does(strategy, op)
   return op == "allreduce" or op == "gemm_allreduce"
 end
 
+-- Whether a backend runs the strategy of this row.
+function lists.runs_on(row, backend)
+  return row.backend == backend or backend == "cuda" and row.cuda ~= nil
+end
+
 -- The names of the strategies that a backend runs and a table may choose, in order; none: there is no such
 -- backend yet. `usual`: without those that are optional. `op`: only those that do it.
 function lists.strategies_of(backend, usual, op)
   local names = {}
   for _, row in ipairs(lists.strategies) do
     local left_out = row.candidate == false or usual and row.optional or op and not lists.does(row, op)
-    if row.backend == backend and not left_out then names[#names + 1] = row.name end
+    if lists.runs_on(row, backend) and not left_out then names[#names + 1] = row.name end
   end
   return names
 end

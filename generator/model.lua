@@ -25,12 +25,20 @@ local model = {}
 
 -- ---- the folder -------------------------------------------------------------------------------
 
--- The benchmark files of the arch, by TP size; {} where there is none.
-local function list_files(data_dir, arch)
-  local found = {}
+-- The benchmark files of the arch, by TP size; {} where there is none. With `allow_loopback` those of ranks
+-- on one GPU stand in where a TP size has no others.
+local function list_files(data_dir, arch, allow_loopback)
+  local found, has = {}, {}
   for _, name in ipairs(fail.unless(file.list(data_dir))) do
     local tp, rest = name:match("^benchmark%.tp(%d+)%.(.*)%.csv$")
     if tp and rest == arch then
+      found[#found + 1] = { tp = tonumber(tp), path = data_dir .. "/" .. name }
+      has[tp] = true
+    end
+  end
+  for _, name in ipairs(allow_loopback and file.list(data_dir) or {}) do
+    local tp, rest = name:match("^benchmark%.tp(%d+)%.(.*)%.csv$")
+    if tp and rest == arch .. "-loopback" and not has[tp] then
       found[#found + 1] = { tp = tonumber(tp), path = data_dir .. "/" .. name }
     end
   end
@@ -38,8 +46,8 @@ local function list_files(data_dir, arch)
   return found
 end
 
-local function find_files(data_dir, arch)
-  local found = list_files(data_dir, arch)
+local function find_files(data_dir, arch, allow_loopback)
+  local found = list_files(data_dir, arch, allow_loopback)
   if #found == 0 then
     fail.input("%s: no benchmark.tp{N}.%s.csv is there; gentables sweep makes them, or copy TensorRT-LLM's",
       data_dir, arch)
@@ -181,18 +189,18 @@ model.find_files = list_files
 model.derived = derived_times
 
 -- Reads a folder. Wrong or missing input raises.
-function model.read(data_dir, arch)
+function model.read(data_dir, arch, allow_loopback)
   local arch_row = lists.arch(arch)
   if not arch_row then
     fail.input("--arch %s: no such arch; host, host-NAME, smNN or smNN-loopback would be right", arch)
   end
   data_dir = data_dir:gsub("(.)/+$", "%1")
   local wanted = read_spec(data_dir)
-  local files = asked_for(find_files(data_dir, arch), wanted, data_dir)
+  local files = asked_for(find_files(data_dir, arch, allow_loopback), wanted, data_dir)
   model.read_provenance(files)
   return { data_dir = data_dir, arch = arch, arch_row = arch_row, files = files, spec = wanted,
-    rows = read_rows(files), cells = cells_of(wanted), loopback = arch:find("%-loopback$") ~= nil,
-    tables = {} }
+    rows = read_rows(files), cells = cells_of(wanted), tables = {},
+    loopback = allow_loopback or arch:find("%-loopback$") ~= nil }
 end
 
 -- The SM versions whose rows stand in the folder, or in folders named after them in it; loopback is none.
@@ -262,7 +270,7 @@ function model.load(data_dir, arch, args, folder)
   args = args or {}
   if arch == formats.all_archs.name then return load_parts(data_dir, args) end
   if args.sm then fail.input("--sm goes with --arch all; %s is one arch", arch) end
-  local source = model.read(data_dir, arch)
+  local source = model.read(data_dir, arch, args.allow_loopback)
   choice.apply(source, args, folder or source.data_dir)
   source.axes = axes_of(source)
   if source.workload then

@@ -51,13 +51,15 @@ function protocol.request(id, cell, strategies, limits)
   return protocol.line("measure", fields)
 end
 
--- What a row has beside its cell and strategy. `least`: no number may be below; `above`: each has to be
--- above.
+-- What a row has beside its cell and strategy, `optional` where a backend does not tell it. `least`: no
+-- number may be below; `above`: each has to be above.
 local row_numbers = {
   { name = "time_us", above = 0 }, { name = "low_us", least = 0 }, { name = "high_us", least = 0 },
   { name = "samples", least = 1, whole = true }, { name = "min_us", least = 0 },
-  { name = "p95_us", least = 0 }, { name = "p99_us", least = 0 }, { name = "skew_us", least = 0 },
-  { name = "bound_us", least = 0 },
+  { name = "p95_us", least = 0 }, { name = "p99_us", least = 0 },
+  { name = "skew_us", least = 0, optional = true }, { name = "bound_us", least = 0 },
+  { name = "floor_us", least = 0, optional = true },
+  { name = "calls", least = 1, whole = true, optional = true },
 }
 local row_names = { "mode", "accumulate", "placement" }
 
@@ -74,7 +76,10 @@ function protocol.row_record(cell, fields)
   local record = plan.record(cell, fields.strategy, { size = cell.size })
   for _, form in ipairs(row_numbers) do
     record[form.name] = read_number(form, fields[form.name])
-    if not record[form.name] then return nil, ("%s=%s"):format(form.name, tostring(fields[form.name])) end
+    local is_left_out = form.optional and fields[form.name] == nil
+    if not record[form.name] and not is_left_out then
+      return nil, ("%s=%s"):format(form.name, tostring(fields[form.name]))
+    end
   end
   for _, name in ipairs(row_names) do
     record[name] = fields[name]
@@ -94,7 +99,7 @@ function protocol.row_fields(record)
   local fields = { { "strategy", record.strategy } }
   for _, form in ipairs(row_numbers) do
     local value = record[form.name]
-    fields[#fields + 1] = { form.name, form.whole and value or ("%.4f"):format(value) }
+    if value then fields[#fields + 1] = { form.name, form.whole and value or ("%.4f"):format(value) } end
   end
   fields[#fields + 1] = { "bits", record.bits or "0" }
   for _, name in ipairs(row_names) do fields[#fields + 1] = { name, record[name] } end

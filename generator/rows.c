@@ -44,6 +44,8 @@ const struct column_name rows_columns[COLUMNS] = {
     [COLUMN_LAUNCHES] = {"launches (us)", NULL, "launches", false, true},
     [COLUMN_BITS] = {"bits", NULL, "bits", false, true},
     [COLUMN_SPLITS] = {"splits", NULL, "splits", false, true},
+    [COLUMN_FLOOR] = {"floor (us)", NULL, "floor_us", false, true},
+    [COLUMN_CALLS] = {"calls", NULL, "calls", false, true},
 };
 
 // Columns that say nothing new: of the --benchmark mode, and of generation B.
@@ -59,6 +61,8 @@ const struct row_detail rows_no_detail = {
     .p99_us = NAN,
     .skew_us = NAN,
     .bound_us = NAN,
+    .floor_us = NAN,
+    .calls = NAN,
 };
 
 char *splits_print(char *out, uint64_t splits) {
@@ -92,6 +96,8 @@ double *rows_detail_number(struct row_detail *detail, enum column column) {
     case COLUMN_P99: return &detail->p99_us;
     case COLUMN_SKEW: return &detail->skew_us;
     case COLUMN_BOUND: return &detail->bound_us;
+    case COLUMN_FLOOR: return &detail->floor_us;
+    case COLUMN_CALLS: return &detail->calls;
     default: return NULL;
     }
 }

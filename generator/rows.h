@@ -46,6 +46,8 @@ struct row_detail {
     double min_us, p95_us, p99_us;
     double skew_us;                 // median of the spread over ranks
     double bound_us;                // the physical bound
+    double floor_us;                // of a launch that does nothing, on a GPU
+    double calls;                   // of a sample there
     double launch_us[LAUNCHES_MAX]; // the median of each launch of the bench; NAN: not measured in that one
     uint64_t bits; // hash of the results; equal of strategies with equal bits; 0: not told, or they vary
     uint32_t samples, launches;
@@ -102,7 +104,9 @@ enum column {
     COLUMN_PLACEMENT,
     COLUMN_LAUNCHES,
     COLUMN_BITS,
-    COLUMN_SPLITS, // only in files that have any
+    COLUMN_SPLITS, // these only in files that have any, or any of those after them
+    COLUMN_FLOOR,
+    COLUMN_CALLS,
     COLUMNS,
     COLUMN_IGNORED = COLUMNS,
     COLUMN_SHAPE, // generation B: num_tokens and hidden_size as 16x4096

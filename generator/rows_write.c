@@ -68,18 +68,21 @@ static char *put_cell(char *out, enum column column, const struct row *row, stru
     case COLUMN_LAUNCHES: return put_launches(out, &detail);
     case COLUMN_BITS: return detail.bits == 0 ? out : number_print_hex(out, detail.bits);
     case COLUMN_SPLITS: return splits_print(out, row->key.splits);
+    case COLUMN_CALLS: return isnan(detail.calls) ? out : number_print_unsigned(out, (uint64_t)detail.calls);
     default: break;
     }
     double value = *rows_detail_number(&detail, column);
     return isnan(value) ? out : number_print_fixed4(out, value);
 }
 
-// How many columns the file has: the last one only where any row needs it.
+// How many columns the file has: the last ones only where any row needs them.
 static enum column columns_of(const struct rows *rows) {
+    enum column columns = COLUMN_SPLITS;
     for (size_t i = 0; i < rows->count; i++) {
-        if (rows->row[i].key.splits != 0) return COLUMNS;
+        if (rows->row[i].key.splits != 0) columns = COLUMN_FLOOR;
+        if (rows->detail != NULL && !isnan(rows->detail[i].floor_us)) return COLUMNS;
     }
-    return COLUMN_SPLITS;
+    return columns;
 }
 
 static char *put_header(char *out, enum column columns) {

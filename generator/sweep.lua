@@ -5,6 +5,7 @@
 -- limits is kept; of the rest, a planner (explore.lua) says which points to measure, in several launches of
 -- the bench (launches.lua), and each answer is journaled. Only when all TP sizes are finished the rows files
 -- are written and the journals removed, so that a table is never made from half a sweep.
+local backends = require "backends"
 local bench = require "bench"
 local fail = require "fail"
 local file = require "core.file"
@@ -31,6 +32,7 @@ sweep.positional = { name = "SPEC", min = 0, max = 1, help = "what to sweep (def
 sweep.options = {
   { name = "out", value = "DIR", help = "where the rows are and go", required = true },
   { name = "arch", value = "A", help = "name for this machine's rows (default: the spec's)" },
+  { name = "sm-version", value = "N", help = "the rows are for this SM version, whatever GPU this is" },
   { name = "tp", value = "N,N...", help = "only these TP sizes (default: the spec's)" },
   { name = "budget", value = "SECONDS", help = "that measuring may take (default: until it is sure)" },
   { name = "exhaustive", help = "measure every cell, not only where it matters" },
@@ -71,7 +73,9 @@ end
 local function read_arch(name, asked)
   if not name then return asked.arch end
   local row = lists.arch(name)
-  if not row then fail.input("--arch: %s is no arch; it is host, host-NAME, or sm and a number", name) end
+  if not row then
+    fail.input("--arch: %s is no arch; it is host, host-NAME, sm and a number, or gpu for what is here", name)
+  end
   if row.backend ~= lists.arch(asked.arch).backend then
     fail.input("--arch: %s is not what the spec measures, %s; a spec for it would be right", name, asked.arch)
   end
@@ -185,17 +189,26 @@ end
 
 local function new_job(args)
   local asked = spec.load(args[1] or args.out .. "/spec.lua")
-  local program = args.bench or system.program():gsub("[^/]*$", "") .. "gentables-bench"
+  local given_launcher = args.launcher or launcher_of_environment()
+  local backend = backends[lists.arch(asked.arch).backend]
+  local name = given_launcher and backend.program_of_launcher or backend.program
+  local program = args.bench or system.program():gsub("[^/]*$", "") .. name
   local identity, library = bench.identify(program)
+  local sm_version = args.sm_version
+  if sm_version and not sm_version:find("^%d+$") then
+    fail.input("--sm-version: %s is no number", sm_version)
+  end
+  local arch = backend.arch(read_arch(args.arch, asked), identity, sm_version)
   local job = {
     out = (args.out:gsub("(.)/+$", "%1")), spec = asked, spec_hash = provenance.spec_hash(asked),
-    arch = read_arch(args.arch, asked), sizes = read_tp(args.tp, asked),
+    arch = arch, backend = backend, sizes = read_tp(args.tp, asked),
     budget_s = args.budget and read_seconds("budget", args.budget), exhaustive = args.exhaustive,
     patience = read_seconds("patience", args.patience), fresh = args.fresh,
-    launcher = args.launcher or launcher_of_environment(),
+    launcher = given_launcher,
     program = program, identity = identity, machine = provenance.machine(library),
     asked = 0, failed = 0, failed_in_a_row = 0, drop_empty_journals = drop_empty_journals,
   }
+  job.machine.gpu = backend == backends.cuda and backends.gpu(library) or nil
   job.fingerprint = provenance.fingerprint(job.machine, identity, asked.limits, job.launcher)
   return job
 end

@@ -32,7 +32,10 @@ end
 -- What a sweep for the arch measures; raises where nothing here can measure it.
 local function strategies_of(arch, with_auto)
   local backend = lists.arch(arch).backend
-  local strategies = lists.strategies_of(backend, true)
+  local strategies = {} -- that its table can name
+  for _, name in ipairs(lists.strategies_of(backend, true)) do
+    if lists.find("strategies", name).trtllm then strategies[#strategies + 1] = name end
+  end
   if #strategies == 0 then
     fail.input("no --data_dir, and this gentables cannot measure %s (no backend %s); --data_dir DIR with " ..
       "benchmark.tp{2,4,8}.%s.csv would be right", arch, backend, arch)

@@ -22,6 +22,13 @@ local function field(records, name)
   return out
 end
 
+-- The median of a number that not every backend tells; nil where none does.
+local function median_told(records, name)
+  local told = {}
+  for _, record in ipairs(records) do told[#told + 1] = record[name] end
+  return #told > 0 and median(told) or nil
+end
+
 local function sum(list)
   local total = 0
   for _, value in ipairs(list) do total = total + value end
@@ -76,8 +83,10 @@ function visits.row(by_launch)
     min_us = math.min(table.unpack(field(records, "min_us"))),
     p95_us = median(field(records, "p95_us")),
     p99_us = median(field(records, "p99_us")),
-    skew_us = median(field(records, "skew_us")),
+    skew_us = median_told(records, "skew_us"),
     bound_us = median(field(records, "bound_us")),
+    floor_us = median_told(records, "floor_us"),
+    calls = median_told(records, "calls"),
     accumulate = first.accumulate,
     placement = first.placement,
     launches = launches(by_launch),

@@ -120,7 +120,8 @@ end
 function world:regime_of(session)
   for _, regime in ipairs(self.regimes) do
     local ratio = session.roundtrip_us / regime.roundtrip_us
-    local is_same = ratio < SAME_REGIME and ratio > 1 / SAME_REGIME
+    local is_same = session.roundtrip_us == regime.roundtrip_us -- which may be none: 0
+      or ratio < SAME_REGIME and ratio > 1 / SAME_REGIME
     if is_same or self.has_one_regime or session.placement == "oversubscribed" then return regime end
   end
   return add_regime(self, session.roundtrip_us)
@@ -263,6 +264,7 @@ function world:provenance(job)
     derived = self.derived,
     launches = regime and regime.launch or self.old and self.old.launches,
     roundtrip_us = regime and regime.roundtrip_us or self.old and self.old.roundtrip_us,
+    devices = self.devices and #self.devices > 0 and self.devices or self.old and self.old.devices,
     placement = self.with[1] and self.with[1].placement or self.placement or "unknown",
     date = measured and os.date("!%Y-%m-%dT%H:%M:%SZ") or self.old.date,
     no_time = self.without,

@@ -27,7 +27,8 @@ end
 
 package.loaded["core.process"] = process
 local trtllm_generator = require "trtllm_generator"
-for _, name in ipairs { "NCCL", "ONESHOT", "AUTO" } do lists.find("strategies", name).backend = "cuda" end
+lists.find("strategies", "AUTO").backend = "cuda"
+local named = { "ONESHOT", "TWOSHOT", "NCCL", "NCCL_SYMMETRIC" }
 
 local function prepared(options)
   os.remove(work .. "/rows/spec.lua")
@@ -47,14 +48,14 @@ function tests.test_sweeps_the_grid_and_writes_beside_it()
   luaunit.assertEquals(spec.arch, "sm89")
   luaunit.assertEquals(spec.tp, { 2, 4, 8 })
   luaunit.assertEquals(spec.num_tokens, formats.trtllm_grid.num_tokens)
-  luaunit.assertEquals(spec.strategies, { "ONESHOT", "NCCL" })
+  luaunit.assertEquals(spec.strategies, named)
   luaunit.assertEquals({ args.data_dir, args.out, args.formats, args.arch },
     { work .. "/rows", work .. "/rows/gen_heuristic_code", "trtllm", "sm89" })
 end
 
 function tests.test_measures_auto_only_if_asked_for()
   local _, text = prepared { enable_auto = true }
-  luaunit.assertEquals(assert(load(text))().strategies, { "ONESHOT", "NCCL", "AUTO" })
+  luaunit.assertEquals(assert(load(text))().strategies, { named[1], named[2], named[3], named[4], "AUTO" })
 end
 
 function tests.test_a_failed_sweep_makes_no_table()

@@ -111,7 +111,7 @@ end
 
 function TestSpec:test_missing_keys_are_named()
   lu.assertStrContains(self:refusal('return { arch = "host" }'), "1: tp is missing")
-  lu.assertStrContains(self:refusal('return { arch = "gpu" }'), "1: gpu is no arch")
+  lu.assertStrContains(self:refusal('return { arch = "tpu" }'), "1: tpu is no arch")
 end
 
 function TestSpec:test_a_spec_is_a_table_and_nothing_else()

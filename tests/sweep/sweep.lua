@@ -241,7 +241,7 @@ function TestSweep:test_the_host_measures_for_no_gpu()
   lib.write(self.folder .. "/spec.lua", (small_spec:gsub('"host"', '"sm90"')))
   ended, _, err = self:sweep()
   lu.assertEquals(ended, "exit code 2")
-  lu.assertStrContains(err, "spec.lua:1: sm90 is measured by the backend cuda, which this gentables has not")
+  lu.assertStrContains(err, "spec.lua:2: strategies has MPI, which sm90 does not measure; it takes ONESHOT, ")
   lu.assertFalse(file.exists(self.folder .. "/benchmark.tp2.sm90.csv"))
 end
 
