@@ -4,42 +4,26 @@
 -- that one is computed while the other is on its way. Keys: see small.lua.
 local hidden = 512
 
+local attention = {
+  { name = "attention.qkv", n = 3 * hidden, k = hidden },
+  { name = "attention.out", n = hidden, k = hidden },
+}
+local expert = {
+  { name = "expert.up", n = 4 * hidden, k = hidden },
+  { name = "expert.down", n = hidden, k = 4 * hidden },
+}
+local uneven = { load = { 1, 2 }, top_k = 1 }
+
 return {
   name = "moe",
   dtype = { host = "float32", cuda = "bfloat16" },
   tokens = 384,
   micro_batches = 2,
   layers = {
-    {
-      name = "attention",
-      gemms = {
-        { name = "attention.qkv", n = 3 * hidden, k = hidden },
-        { name = "attention.out", n = hidden, k = hidden },
-      },
-    },
-    {
-      name = "experts",
-      experts = { load = { 1, 2 }, top_k = 1 },
-      gemms = {
-        { name = "expert.up", n = 4 * hidden, k = hidden },
-        { name = "expert.down", n = hidden, k = 4 * hidden },
-      },
-    },
-    {
-      name = "attention2",
-      gemms = {
-        { name = "attention.qkv", n = 3 * hidden, k = hidden },
-        { name = "attention.out", n = hidden, k = hidden },
-      },
-    },
-    {
-      name = "experts2",
-      experts = { load = { 1, 2 }, top_k = 1 },
-      gemms = {
-        { name = "expert.up", n = 4 * hidden, k = hidden },
-        { name = "expert.down", n = hidden, k = 4 * hidden },
-      },
-    },
+    { name = "attention1", gemms = attention },
+    { name = "experts1", gemms = expert, experts = uneven },
+    { name = "attention2", gemms = attention },
+    { name = "experts2", gemms = expert, experts = uneven },
   },
   gradients = { collective = "allreduce", bucket_bytes = 1024 * 1024 },
 }

@@ -5,27 +5,10 @@ local comparing = require "trace.comparing"
 local comparisons = require "trace.comparisons"
 local fail = require "fail"
 local file = require "core.file"
+local labels = require "labels"
 local sheets = require "sheets"
 local sources = require "trace.compare_sources"
 local workers = require "workers"
-
--- Labels told apart: those that --label gives, else the sources' own with as much of the path as it takes.
-local function labels_of(found, args)
-  local labels, seen = {}, {}
-  if args.label and #args.label ~= #found then
-    fail.input("--label is given %d times for %d inputs; once for each, in their order, would be right",
-      #args.label, #found)
-  end
-  for i, source in ipairs(found) do
-    local label = args.label and args.label[i] or source.label
-    if seen[label] and not args.label then label = source.path end
-    if label == "" or seen[label] then
-      fail.input("two inputs are called %q; --label L for each would tell them apart", label)
-    end
-    seen[label], labels[i] = true, label
-  end
-  return labels
-end
 
 local function save(list, base, args)
   local paths = { folder = args.csv and base .. "_csvs", xlsx = args.xlsx and base .. ".xlsx" }
@@ -41,10 +24,10 @@ end
 
 -- ---- of reports and traces ---------------------------------------------------------------------
 
-local function compare_reports(found, labels, args, out)
+local function compare_reports(found, names, args, out)
   local reports = {}
   for i, source in ipairs(found) do
-    reports[i] = sources.read(source.path, labels[i])
+    reports[i] = sources.read(source.path, names[i])
     if reports[i].warning then io.stderr:write("gentables: ", reports[i].warning, "\n") end
   end
   if not out.page_only then save(comparing.sheets(reports), out.folder .. "/compare", args) end
@@ -85,14 +68,14 @@ local function compare_within(sweep, args, out)
   compare_all(list, args, out)
 end
 
-local function compare_sweeps(found, labels, args, out)
-  local list = comparisons.of_sweeps(found, labels)
+local function compare_sweeps(found, names, args, out)
+  local list = comparisons.of_sweeps(found, names)
   if #list == 0 then
     fail.input("%s and %s: no configuration and rank has reports in both", found[1].analysis,
       found[2].analysis)
   end
   if not out.page_only then compare_all(list, args, out) end
-  if args.html then write_page(compare_page.of_sweeps(found, labels), out.page) end
+  if args.html then write_page(compare_page.of_sweeps(found, names), out.page) end
 end
 
 -- ---- the command -------------------------------------------------------------------------------
@@ -157,10 +140,10 @@ return {
       fail.input("%s: a second report to compare it with is missing", args[1])
     end
     if #found == 1 and args.label then fail.input("--label: one sweep is compared by its own counts") end
-    local labels = labels_of(found, args)
+    local names = labels.of(found, args.label)
     choose_forms(args)
     local out = out_of(args)
     if #found == 1 then return compare_within(found[1], args, out) end
-    return (kind == "sweep" and compare_sweeps or compare_reports)(found, labels, args, out)
+    return (kind == "sweep" and compare_sweeps or compare_reports)(found, names, args, out)
   end,
 }

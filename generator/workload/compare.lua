@@ -3,27 +3,11 @@
 local compare_page = require "trace.compare_page"
 local fail = require "fail"
 local file = require "core.file"
+local labels = require "labels"
 local page = require "page"
 local sources = require "trace.compare_sources"
 local store = require "workload.store"
 local words = require "workload.words"
-
-local function labels_of(sweeps, args)
-  local labels, seen = {}, {}
-  if args.label and #args.label ~= #sweeps then
-    fail.input("--label is given %d times for %d sweeps; once for each, in their order, would be right",
-      #args.label, #sweeps)
-  end
-  for i, sweep in ipairs(sweeps) do
-    local label = args.label and args.label[i] or sweep.folder:match("[^/]*$")
-    if seen[label] then label = sweep.folder end
-    if label == "" or seen[label] then
-      fail.input("two sweeps are called %q; --label L for each would tell them apart", label)
-    end
-    seen[label], labels[i] = true, label
-  end
-  return labels
-end
 
 -- The configurations of any sweep, in order: { key, threads, channels, [i] = the i-th sweep's result }.
 local function configurations_of(sweeps)
@@ -54,7 +38,7 @@ end
 local function percent_of(a, b) return 100 * (b.median / a.median - 1) end
 
 -- One sentence for each other sweep.
-local function sentence(configurations, labels, i)
+local function sentence(configurations, names, i)
   local counts, compared, worst = { shorter = 0, longer = 0 }, 0, nil
   for _, one in ipairs(configurations) do
     if one[1] and one[i] then
@@ -69,10 +53,10 @@ local function sentence(configurations, labels, i)
       end
     end
   end
-  if compared == 0 then return ("%s and %s have no configuration in common."):format(labels[1], labels[i]) end
+  if compared == 0 then return ("%s and %s have no configuration in common."):format(names[1], names[i]) end
   local text = ("%s and %s have %d configurations in common. Of %s overlapped steps are surely shorter in %d,"
-    .. " surely longer in %d; in the others the intervals meet."):format(labels[1], labels[i], compared,
-    labels[i], counts.shorter, counts.longer)
+    .. " surely longer in %d; in the others the intervals meet."):format(names[1], names[i], compared,
+    names[i], counts.shorter, counts.longer)
   return worst and text .. (" The most: %s, %+.1f %%."):format(worst[1], worst[2]) or text
 end
 
@@ -100,30 +84,30 @@ local function row_of(one, kind, count)
   return row
 end
 
-local function add_steps(out, configurations, labels)
+local function add_steps(out, configurations, names)
   local columns, rows = { "threads", "channels", "step" }, {}
-  for _, label in ipairs(labels) do
+  for _, label in ipairs(names) do
     columns[#columns + 1] = { title = label, format = "%.2f" }
     columns[#columns + 1] = label .. ": interval"
   end
-  for i = 2, #labels do columns[#columns + 1] = ("%s against %s"):format(labels[i], labels[1]) end
+  for i = 2, #names do columns[#columns + 1] = ("%s against %s"):format(names[i], names[1]) end
   for _, one in ipairs(configurations) do
-    for _, kind in ipairs(KINDS) do rows[#rows + 1] = row_of(one, kind, #labels) end
+    for _, kind in ipairs(KINDS) do rows[#rows + 1] = row_of(one, kind, #names) end
   end
   out:section("Steps", { note = "ms, medians with 95 % intervals; where those of two sweeps meet, a"
     .. " difference is not sure" })
   out:table { columns = columns, rows = rows }
 end
 
-local function add_hidden(out, configurations, labels)
+local function add_hidden(out, configurations, names)
   local columns, rows = { "threads", "channels" }, {}
-  for _, label in ipairs(labels) do
+  for _, label in ipairs(names) do
     columns[#columns + 1] = { title = label, format = "%.0f" }
     columns[#columns + 1] = label .. ": interval"
   end
   for _, one in ipairs(configurations) do
     local row = { one.threads, one.channels }
-    for i = 1, #labels do
+    for i = 1, #names do
       local hides = one[i] and one[i].times.exposed.low > 0 and one[i].ratios.hidden
       row[1 + 2 * i] = hides and 100 * hides.median or nil
       row[2 + 2 * i] = hides and ("%.0f to %.0f"):format(100 * hides.low, 100 * hides.high) or nil
@@ -137,24 +121,24 @@ end
 local SETTINGS = { { "name", "workload" }, { "workload", "step" }, { "ranks", "ranks" },
   { "transport", "transport" }, { "wait", "waiting" }, { "steps", "steps" }, { "program", "program" } }
 
-local function add_differences(out, sweeps, labels)
+local function add_differences(out, sweeps, names)
   for _, row in ipairs(SETTINGS) do
     for i = 2, #sweeps do
       local a, b = sweeps[1].settings[row[1]], sweeps[i].settings[row[1]]
       if a ~= b then
-        out:note(("%s and %s differ in their %s: %s, %s"):format(labels[1], labels[i], row[2], a, b))
+        out:note(("%s and %s differ in their %s: %s, %s"):format(names[1], names[i], row[2], a, b))
       end
     end
   end
 end
 
-local function add_all(out, sweeps, labels)
+local function add_all(out, sweeps, names)
   local configurations = configurations_of(sweeps)
   out:section("What the numbers say")
-  for i = 2, #sweeps do out:text(sentence(configurations, labels, i)) end
-  add_differences(out, sweeps, labels)
-  add_steps(out, configurations, labels)
-  add_hidden(out, configurations, labels)
+  for i = 2, #sweeps do out:text(sentence(configurations, names, i)) end
+  add_differences(out, sweeps, names)
+  add_steps(out, configurations, names)
+  add_hidden(out, configurations, names)
 end
 
 -- The analyses of all sweeps; nil where one has none, and that is told.
@@ -181,15 +165,18 @@ return {
   example = "gentables workload compare experiments/sweep_a experiments/sweep_b --label a --label b",
   run = function(args)
     local sweeps = {}
-    for i, folder in ipairs(args) do sweeps[i] = store.read(folder) end
-    local labels = labels_of(sweeps, args)
+    for i, folder in ipairs(args) do
+      sweeps[i] = store.read(folder)
+      sweeps[i].path, sweeps[i].label = sweeps[i].folder, sweeps[i].folder:match("[^/]*$")
+    end
+    local names = labels.of(sweeps, args.label)
     local analyses, why = analyses_of(sweeps)
     local out
     if analyses then
-      out = compare_page.of_sweeps(analyses, labels, function(begun) add_all(begun, sweeps, labels) end)
+      out = compare_page.of_sweeps(analyses, names, function(begun) add_all(begun, sweeps, names) end)
     else
-      out = page.new("Comparison of sweeps: " .. table.concat(labels, ", "))
-      add_all(out, sweeps, labels)
+      out = page.new("Comparison of sweeps: " .. table.concat(names, ", "))
+      add_all(out, sweeps, names)
       out:missing(why)
     end
     local written, message = out:write(args.out)

@@ -81,7 +81,7 @@ for text in 'ours and &lt;mpi&gt; have 1 configurations in common' 'differ in th
     grep -q "$text" "$WORK/c.html" || die "the comparison does not say: $text"
 done
 ends_with 2 "$GENTABLES" workload compare "$sweep" "$WORK/other" --label one
-one_line 'given 1 times for 2 sweeps'
+one_line 'given 1 times for 2 inputs'
 
 # ---- Ctrl-C ----
 # Another's process of the same name lives on; what the sweep started does not.
