@@ -174,12 +174,18 @@ end
 
 -- Runs the file without functions at hand, and not for long.
 local function run(path, text)
-  local chunk, message = load(text, "=" .. path, "t", {})
-  if not chunk then fail.input("%s", message) end
+  -- Lua cuts long names off, so that it gets none of the path.
+  local function with_path(message)
+    local place, what = tostring(message):match("^workload:(%d+): (.*)$")
+    if place then fail.input("%s:%s: %s", path, place, what) end
+    fail.input("%s: %s", path, message)
+  end
+  local chunk, message = load(text, "=workload", "t", {})
+  if not chunk then with_path(message) end
   local thread = coroutine.create(chunk)
   debug.sethook(thread, function() error("it takes too long", 0) end, "", MAX_INSTRUCTIONS)
   local ok, value = coroutine.resume(thread)
-  if not ok then fail.input("%s", tostring(value):find(path, 1, true) and value or path .. ": " .. value) end
+  if not ok then with_path(value) end
   if type(value) ~= "table" then fail.input("%s: returns no table; return { ... } would be right", path) end
   return value
 end
