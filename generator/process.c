@@ -167,6 +167,7 @@ static int process_start(struct process *process, char *const argv[], char *cons
     }
     const int standard[3] = {ends[0], ends[3], ends[5]};
     pid_t parent = getpid();
+    add_living_child(); // before it can be seen: who sees it may signal us
     pid_t pid = fork();
     if (pid == 0) become(argv, environment, standard, ends[7], parent);
     int problem = pid < 0 ? errno : 0;
@@ -174,6 +175,7 @@ static int process_start(struct process *process, char *const argv[], char *cons
     if (problem == 0) problem = exec_problem(ends[6]);
     if (problem != 0) {
         if (pid > 0) wait_for_exit(pid);
+        remove_living_child();
         close_all(ends, 8);
         return problem;
     }
@@ -186,7 +188,6 @@ static int process_start(struct process *process, char *const argv[], char *cons
     fcntl(process->to_child, F_SETFL, O_NONBLOCK);
     fcntl(process->from_child, F_SETFL, O_NONBLOCK);
     fcntl(process->from_stderr, F_SETFL, O_NONBLOCK);
-    add_living_child();
     return 0;
 }
 
