@@ -13,6 +13,9 @@ extern const char *const launch_prefix, *const launch_suffix;
 int launch(int *argc, char ***argv, int ranks, double timeout_s, int (*rank_main)(struct group *, void *),
            void *argument);
 
+// Collective. Rank 0's bytes on all ranks, however long rank 0 takes to come.
+void launch_share(struct group *group, void *data, size_t bytes);
+
 // A rank is gone or hangs: there is no orderly end, so all ranks are ended. Does not return.
 _Noreturn void launch_abort(void);
 

@@ -47,6 +47,10 @@ int launch(int *argc, char ***argv, int ranks, double timeout_s, int (*rank_main
     return status;
 }
 
+void launch_share(struct group *group, void *data, size_t bytes) {
+    MPI_Bcast(data, (int)bytes, MPI_BYTE, 0, group_comm(group));
+}
+
 _Noreturn void launch_abort(void) {
     fflush(stdout);
     MPI_Abort(world, 1);

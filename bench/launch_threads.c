@@ -1,6 +1,7 @@
 // Ranks that are threads of this process, without MPI; see launch.h.
 #include "launch.h"
 
+#include <math.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -62,6 +63,13 @@ int launch(int *argc, char ***argv, int ranks, double timeout_s, int (*rank_main
     }
     free(control);
     return status;
+}
+
+void launch_share(struct group *group, void *data, size_t bytes) {
+    double timeout_s = group->timeout_s;
+    group->timeout_s = INFINITY;
+    group_broadcast(group, 0, data, bytes);
+    group->timeout_s = timeout_s;
 }
 
 _Noreturn void launch_abort(void) {

@@ -6,7 +6,6 @@
 //   mpirun -n 2 gentables-bench --trial PLAN --plugin ./mine.so    whether a plug-in behaves (trial.h)
 //   gentables-bench --version                        who it is, without mpirun
 #include <getopt.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -314,12 +313,8 @@ static enum line_kind next_request(struct group *group, struct request *request,
             message.kind = protocol_read_request(line, &message.request, reason, REASON_SIZE);
         }
         free(line);
-        watch_step(PHASE_WARM_UP, "");
     }
-    double timeout_s = group->timeout_s;
-    if (group->rank > 0) group->timeout_s = INFINITY; // whoever asks takes the time that he needs
-    group_broadcast(group, 0, &message, sizeof message);
-    group->timeout_s = timeout_s;
+    launch_share(group, &message, sizeof message);
     *request = message.request;
     return message.kind;
 }

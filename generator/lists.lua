@@ -172,7 +172,7 @@ lists.strategies = {
     cuda = { nccl = {}, needs = "NCCL" },
     mark = "N", colour = "#3f1a5f",
     help = "ncclAllReduce, then one kernel for the epilogue" },
-  { name = "NCCL_SEPARATE", backend = "cuda", accumulate = "native",
+  { name = "NCCL_UNFUSED", backend = "cuda", accumulate = "native",
     cuda = { nccl = { separate = true }, needs = "NCCL" },
     mark = "N3", colour = "#3f1a5f", hatched = true,
     help = "ncclAllReduce, then kernels that add, normalise and quantise" },

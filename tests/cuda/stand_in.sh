@@ -21,7 +21,7 @@ timed() {
 small="-b 512 -e 512 --hidden-size 64 --samples 4 --budget 0.2 --emulate-nvfp4"
 own="ONESHOT TWOSHOT ONESHOT_NATIVE TWOSHOT_NATIVE"
 for fusion in NONE RESIDUAL_RMS_NORM RESIDUAL_RMS_NORM_QUANT_FP8 RESIDUAL_RMS_NORM_QUANT_NVFP4; do
-    separate=$([ "$fusion" = NONE ] || echo NCCL_SEPARATE)
+    separate=$([ "$fusion" = NONE ] || echo NCCL_UNFUSED)
     # shellcheck disable=SC2086
     bench "" $small --fusion "$fusion"
     # shellcheck disable=SC2086
@@ -34,7 +34,7 @@ done
     bench "gpus=1" $small --streams
     timed "a launch each" $own
     bench "" $small --mode graph --fusion RESIDUAL_RMS_NORM_QUANT_FP8
-    timed "graph" $own NCCL NCCL_SEPARATE
+    timed "graph" $own NCCL NCCL_UNFUSED
     bench "gpus=1" $small --mode graph --loopback
     timed "graph, one launch for all" $own
     bench "" $small --mode cold --dtype float32
