@@ -1,6 +1,6 @@
 // Makes a rank of the bench go wrong at a known place: preloaded into the ranks, it stands before MPI's
-// functions (the profiling interface). Signals are raised by the rank itself, so that no test has to hit a
-// moment.
+// functions (the profiling interface), and before those by which a request is read and its data is made.
+// Signals are raised by the rank itself, so that no test has to hit a moment.
 //
 //   FAULT        KILL, STOP, HANG (in the call); CANDIDATES, PROTOCOL (says that it is of others); or none
 //   FAULT_AT     start, connected, set-up, idle (before a request), warm-up, second (the same,
@@ -8,6 +8,7 @@
 //   FAULT_RANK   who
 //   FAULT_ONCE   a file that is made then; where it is there already, nothing goes wrong
 //   FAULT_LOG    a file to which rank 0 appends a line for each request that is begun
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <mpi.h>
 #include <signal.h>
@@ -19,7 +20,7 @@
 #include <unistd.h>
 
 // Up to there a small cell is verified, once for each of its sets of data (MAX_SHIFTS of bench/cell.h).
-enum { FIRST_TIMED_CALL = 9, TRAIT_PROTOCOL = 0, TRAIT_CANDIDATES = 2 };
+enum { PAGE = 4096, FIRST_TIMED_CALL = 9, TRAIT_PROTOCOL = 0, TRAIT_CANDIDATES = 2 };
 
 static int requests, calls; // so far; and calls of a strategy since the last request
 
@@ -85,14 +86,27 @@ int MPI_Comm_dup(MPI_Comm from, MPI_Comm *to) {
     return PMPI_Comm_dup(from, to);
 }
 
-// A request comes as bytes.
-int MPI_Bcast(void *data, int count, MPI_Datatype type, int root, MPI_Comm comm) {
-    if (type == MPI_BYTE) reach("idle");
-    int status = PMPI_Bcast(data, count, type, root, comm);
-    if (type != MPI_BYTE) return status;
-    requests++;
-    calls = 0;
-    return status;
+// Rank 0 reads a request.
+ssize_t __getdelim(char **line, size_t *room, int end, FILE *file) { // NOLINT: what getline is in glibc
+    ssize_t (*next)(char **, size_t *, int, FILE *);
+    *(void **)&next = dlsym(RTLD_NEXT, "__getdelim");
+    if (file == stdin) reach("idle");
+    return next(line, room, end, file);
+}
+
+ssize_t getline(char **line, size_t *room, FILE *file) {
+    return __getdelim(line, room, '\n', file);
+}
+
+// Data of whole pages is made when a request begins.
+void *aligned_alloc(size_t alignment, size_t size) {
+    void *(*next)(size_t, size_t);
+    *(void **)&next = dlsym(RTLD_NEXT, "aligned_alloc");
+    if (alignment == PAGE && (requests == 0 || calls > 0)) {
+        requests++;
+        calls = 0;
+    }
+    return next(alignment, size);
 }
 
 // A strategy has a communicator of its own.
