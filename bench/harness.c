@@ -111,7 +111,7 @@ static void take_bits(struct race *race, struct contender *contender, size_t shi
     if (shift > 0 && contender->bits == NO_BITS) return; // on all ranks alike
     bool same = !ranks_share_result(race) || ranks_agree(race, bits);
     if (!ranks_share_result(race)) { // then it is of all of them together
-        bits = (uint64_t)group_sum(race->group, (long)(bits * (2 * (uint64_t)race->group->rank + 1)));
+        bits = group_sum(race->group, bits * (2 * (uint64_t)race->group->rank + 1));
     }
     contender->bits = same ? (contender->bits * 31 + bits) | 1 : NO_BITS;
 }

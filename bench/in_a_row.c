@@ -28,9 +28,9 @@ static int call_often(struct harness *harness, int index, const struct site *sit
 static size_t wrong_ranks(struct group *group, const struct candidate *candidate, const struct site *site,
                           size_t shift) {
     char what[REASON_SIZE];
-    int wrong = backend->fetch(site->place, 0) != 0 ||
-                !cell_check(&site->cell, shift, candidate->accumulates_fp32, what, sizeof what);
-    return (size_t)group_sum(group, wrong);
+    bool wrong = backend->fetch(site->place, 0) != 0 ||
+                 !cell_check(&site->cell, shift, candidate->accumulates_fp32, what, sizeof what);
+    return group_sum(group, wrong);
 }
 
 // How many calls fit into the budget, on all ranks alike; one is taken to see how long it takes.

@@ -104,6 +104,7 @@ static void add_uniformly(struct tally *tally, const struct bins *bins, size_t h
 
 void bins_losses(const struct plane *plane, const struct bins *bins, size_t hidden, size_t tokens,
                  struct loss *losses) {
+    if (plane->strategies == 0) return;
     size_t cells = plane->hidden_sizes * plane->num_tokens;
     struct tally tally = {plane, losses, 0};
     for (size_t s = 0; s < plane->strategies; s++) {

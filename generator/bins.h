@@ -48,9 +48,9 @@ struct bins {
 
 // What each strategy loses in the cell, into losses[strategy]. The levels between two sizes are those of a
 // line in log2 time over log2 size, which goes on beyond the last; where a neighbour has no time, the cell's
-// own counts. The shapes that a
-// workload has in the bin count by their weight; without any, all shapes of the bin alike, as a ratio: the
-// trapezoid rule over its middle and borders, and measured shapes inside as much as its corners.
+// own counts. The shapes that a workload has in the bin count by their weight; without any, all shapes of the
+// bin alike, as a ratio: the trapezoid rule over its middle and borders, and measured shapes inside as much
+// as its corners.
 void bins_losses(const struct plane *plane, const struct bins *bins, size_t hidden, size_t tokens,
                  struct loss *losses);
 

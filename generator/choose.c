@@ -50,7 +50,8 @@ struct choosing_plane {
     uint8_t strategies[NAMES_MAX], place_of[NAMES_MAX];
     size_t strategy_count;
     double *levels, *spreads; // [strategy][cell]; spread 0: measured
-    uint32_t *row_of;         // [strategy][cell], or NO_ROW
+    uint8_t derived_placement;
+    uint32_t *row_of; // [strategy][cell], or NO_ROW
     struct shape_levels *extra;
     double *extra_levels;
     struct bin_shape *workload;
@@ -103,12 +104,12 @@ static bool chain_rows(const struct rows *rows, struct grid *grid, struct chains
     return true;
 }
 
-static bool is_barred_loopback(const struct choosing *choosing, const struct row *row) {
-    return row->placement == choosing->loopback && !choosing->selection->loopback;
+static bool is_barred_loopback(const struct choosing *choosing, uint8_t placement) {
+    return placement == choosing->loopback && !choosing->selection->loopback;
 }
 
 static bool competes(const struct choosing *choosing, const struct row *row) {
-    return !is_barred_loopback(choosing, row) && choosing->selection->may_win[row->strategy];
+    return !is_barred_loopback(choosing, row->placement) && choosing->selection->may_win[row->strategy];
 }
 
 // ---- a plane's levels
@@ -135,7 +136,7 @@ static void find_strategies(struct choosing_plane *plane, struct left_out *left_
             const struct row *of = &choosing->rows->row[row];
             if (competes(choosing, of)) {
                 add_strategy(plane, of->strategy);
-            } else if (is_barred_loopback(choosing, of)) {
+            } else if (is_barred_loopback(choosing, of->placement)) {
                 left_out->loopback_rows++;
             } else {
                 left_out->rows_of_others[of->strategy]++;
@@ -175,12 +176,14 @@ static void lay_out_derived(struct choosing_plane *plane) {
     for (size_t i = 0; i < selection->derived_count; i++) {
         const struct derived_time *derived = &selection->derived[i];
         if (!is_in_plane(plane, &derived->key) || plane->place_of[derived->strategy] == NAME_NONE) continue;
+        if (is_barred_loopback(plane->choosing, derived->placement)) continue;
         size_t cell = grid_place(plane->block, plane->fusion, &derived->key);
         if (cell == GRID_NO_CELL) continue;
         size_t at = plane->place_of[derived->strategy] * plane->cells + cell - plane->first_cell;
         if (plane->row_of[at] != NO_ROW) continue;
         plane->levels[at] = log2(derived->time_us);
         plane->spreads[at] = derived->spread;
+        plane->derived_placement = derived->placement;
     }
 }
 
@@ -386,7 +389,7 @@ static struct cell cell_of(const struct choosing_plane *plane, const struct row_
         .bound_us = row == NO_ROW || rows->detail == NULL ? NAN : rows->detail[row].bound_us,
         .strategy = winner->strategy,
         .runner_up = choice.runner_up == NO_RUNNER_UP ? NAME_NONE : candidates[choice.runner_up].strategy,
-        .placement = row == NO_ROW ? NAME_NONE : rows->row[row].placement,
+        .placement = row == NO_ROW ? plane->derived_placement : rows->row[row].placement,
         .derived = row == NO_ROW,
     };
 }

@@ -25,7 +25,7 @@ end
 
 -- The times of one TP size that are neither in `records` (rows with a time) nor in `no_time` (records with a
 -- reason), of all that the spec asks for: { world_size, dtype, op, mode, fusion, hidden_size, num_tokens,
--- strategy, time_us, spread }, in order.
+-- strategy, time_us, spread, placement }, in order.
 function derive.times(spec, world_size, records, no_time)
   local known, points, out = {}, measured_points(records), {}
   for _, record in ipairs(records) do known[plan.key(record)] = true end
@@ -37,7 +37,7 @@ function derive.times(spec, world_size, records, no_time)
     if not known[key] and not record.skip and plane and #plane >= FEWEST_POINTS then
       local time, _, distance = surface.predict(plane,
         { x = log2(record.num_tokens), y = log2(record.hidden_size) })
-      record.time_us = 2 ^ time
+      record.time_us, record.placement = 2 ^ time, records[1].placement
       record.spread = math.sqrt(LEAST_SPREAD ^ 2 + (SPREAD_PER_OCTAVE * distance) ^ 2)
       out[#out + 1] = record
     end

@@ -212,7 +212,7 @@ static bool fail_at(struct table_reader *reader, const char *what) {
 
 static bool equals(const struct csv_text *cell, const char *word) {
     size_t length = (size_t)(cell->end - cell->begin);
-    return length == strlen(word) && memcmp(cell->begin, word, length) == 0;
+    return length == strlen(word) && (length == 0 || memcmp(cell->begin, word, length) == 0);
 }
 
 static bool take_name(const struct csv_text *cell, const struct names *names, uint8_t *index) {

@@ -24,11 +24,12 @@ struct table {
     size_t loopback_rows, rows_of_others[NAMES_MAX];
 };
 
-// A time that was not measured, but follows from others; `spread` is its standard error, in log2.
+// A time that was not measured, but follows from others; `spread` is its standard error, in log2, `placement`
+// that of the others.
 struct derived_time {
     struct cell_key key;
     double time_us, spread;
-    uint8_t strategy;
+    uint8_t strategy, placement;
 };
 
 // A shape that is asked for, and how often, in any unit.

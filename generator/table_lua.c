@@ -206,6 +206,7 @@ static void take_derived(lua_State *lua, const struct lists *lists, struct selec
         derived[i].key.hidden_size = (uint32_t)field_integer(lua, item, "hidden_size");
         derived[i].key.num_tokens = (uint32_t)field_integer(lua, item, "num_tokens");
         derived[i].strategy = field_name(lua, item, "strategy", &lists->strategies);
+        derived[i].placement = field_name(lua, item, "placement", &lists->placements);
         derived[i].time_us = field_number(lua, item, "time_us");
         derived[i].spread = field_number(lua, item, "spread");
     }

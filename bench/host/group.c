@@ -190,8 +190,8 @@ long group_min(struct group *group, long mine) {
     return least;
 }
 
-long group_sum(struct group *group, long mine) {
-    long all[MAX_RANKS], sum = 0;
+uint64_t group_sum(struct group *group, uint64_t mine) {
+    uint64_t all[MAX_RANKS], sum = 0;
     if (!group_exchange(group, &mine, sizeof mine, all)) return mine;
     for (int rank = 0; rank < group->size; rank++) sum += all[rank];
     return sum;

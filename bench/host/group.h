@@ -118,7 +118,7 @@ bool group_exchange(struct group *group, const void *mine, size_t bytes, void *a
 bool group_broadcast(struct group *group, int root, void *data, size_t bytes); // at most EXCHANGE_SIZE
 double group_max(struct group *group, double mine);
 long group_min(struct group *group, long mine);
-long group_sum(struct group *group, long mine);
+uint64_t group_sum(struct group *group, uint64_t mine); // modulo 2^64
 
 // Ends all waits of all ranks, and says why on stderr: this rank cannot go on. The first reason counts.
 void group_fail(const struct group *group, const char *reason);

@@ -139,6 +139,20 @@ function tests.test_loopback_rows_compete_only_where_they_may()
   luaunit.assertEquals(select(records, { loopback = true }):cell(1, 1, 1, 1).strategy, "ONESHOT")
 end
 
+function tests.test_a_derived_time_is_of_the_placement_it_follows_from()
+  local function select_with(placement, options)
+    local derived = record { num_tokens = 16, placement = placement, spread = 0.1 }
+    options.derived = { derived }
+    options.cells = { { world_size = 2, dtype = "bfloat16", op = "allreduce", mode = "eager",
+      fusions = { "NONE" }, hidden_sizes = { 1024 }, num_tokens = { 1, 16 } } }
+    return select({ record { placement = "oversubscribed" } }, options):cell(1, 1, 1, 2)
+  end
+  local cell = select_with("oversubscribed", {})
+  luaunit.assertEquals({ cell.strategy, cell.placement, cell.derived }, { "ONESHOT", "oversubscribed", true })
+  luaunit.assertNil(select_with("loopback", {}))
+  luaunit.assertEquals(select_with("loopback", { loopback = true }).placement, "loopback")
+end
+
 function tests.test_a_table_reads_back_as_it_was_written()
   local made = select { record(), record { strategy = "MPI", time_us = 4.75, low_us = 4.5, high_us = 5 },
     record { num_tokens = 8, hidden_size = 512 }, record { dtype = "float32" } }

@@ -76,7 +76,7 @@ function TestVisits.test_only_what_has_neither_time_nor_reason_is_derived()
     limits = { message_bytes = 1 << 20 }, table = { op = "allreduce", mode = "eager" } }
   local with, without = {}, {}
   for _, num_tokens in ipairs { 1, 4, 64 } do
-    local made = plan.record(cell, "ONESHOT", { time_us = 1.0 + num_tokens })
+    local made = plan.record(cell, "ONESHOT", { time_us = 1.0 + num_tokens, placement = "dedicated" })
     made.num_tokens = num_tokens
     with[#with + 1] = made
   end
@@ -87,7 +87,8 @@ function TestVisits.test_only_what_has_neither_time_nor_reason_is_derived()
   end
   local derived = derive.times(spec, 2, with, without)
   lu.assertEquals(#derived, 1)
-  lu.assertEquals({ derived[1].strategy, derived[1].num_tokens }, { "ONESHOT", 16 })
+  lu.assertEquals({ derived[1].strategy, derived[1].num_tokens, derived[1].placement },
+    { "ONESHOT", 16, "dedicated" })
   lu.assertTrue(derived[1].time_us > 5 and derived[1].time_us < 65)
 end
 
