@@ -8,6 +8,7 @@
 local bench = require "bench"
 local fail = require "fail"
 local plan = require "plan"
+local process = require "core.process"
 
 local launches = {}
 
@@ -56,10 +57,12 @@ local function ask(job, world, session, task)
   local best
   show(job, task.cell)
   job.asked = job.asked + 1
+  local began = process.now()
   local result, failure = session:measure(job.asked, task.cell, wanted, job.limits, function(record)
     if not best or record.time_us < best.time_us then best = record end
     show(job, task.cell, best)
   end)
+  world.measured_s = world.measured_s + process.now() - began
   if not result then return nil, failure end
   world.placement = session.placement
   table.move(result.no_time, 1, #result.no_time, #no_time + 1, no_time)
@@ -138,6 +141,7 @@ function launches.run(job, world)
     local session = start(job, world)
     local regime = world:regime_of(session)
     regime.launch = regime.launch + 1
+    world.launches = world.launches + 1
     session = run_tasks(job, world, regime, session)
     stop(job, world, session)
   until not regime.planner:wants(regime.launch + 1)

@@ -148,6 +148,11 @@ local function say_best(world)
   end
 end
 
+local function say_effort(world)
+  if world.launches == 0 then return end
+  print(("      measured for %.1f s, in %d launches of the bench"):format(world.measured_s, world.launches))
+end
+
 local function say_without(world)
   local counts, reasons = {}, {}
   for _, entry in ipairs(world.without) do
@@ -176,6 +181,7 @@ local function say_written(job)
     if not world.current then
       say_best(world)
       say_without(world)
+      say_effort(world)
     end
   end
 end

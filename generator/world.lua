@@ -146,11 +146,13 @@ local function is_finished(self, job)
 end
 
 -- The state of one TP size of a job: size; csv, json, part (its files); cells; known (key -> finished row),
--- why (key -> record without a time, with its reason); planner (of what is there already); regimes.
+-- why (key -> record without a time, with its reason); planner (of what is there already); regimes; launches
+-- and measured_s (how often a bench was started for it, and how long one measured, lost visits included).
 function world.load(job, size)
   local csv = ("%s/benchmark.tp%d.%s.csv"):format(job.out, size, job.arch)
   local self = setmetatable({ job = job, size = size, csv = csv, json = provenance.path_of(csv),
     part = csv .. ".part", known = {}, why = {}, finished = 0, regimes = {},
+    launches = 0, measured_s = 0,
     cells = plan.cells(job.spec, size) }, world)
   if file.exists(self.part) then self.journal = journal.open(self.part) end
   local found = not job.fresh and self.journal and journal.read(self.part, size)

@@ -4,7 +4,7 @@
 #
 #   sh tests/perf/lookup.sh [GENTABLES]       default: build/bin/gentables; needs python3 and a C++ compiler
 #
-# Tables: tables/host, which was measured; and make_rows.py's on TensorRT-LLM's grid, whose winners are noise,
+# Tables: the header of tables/host, which was measured; and make_rows.py's on TensorRT-LLM's grid, whose winners are noise,
 # so that nearly every cell has a border. The nested vectors hold what the header answers at powers of two.
 # Shapes are drawn uniformly in log space. Two ways to ask: as a server does, whose TP size, fusion and hidden
 # size are fixed; and anything at random, where the processor can foresee nothing. Rounds of the two lookups
@@ -16,8 +16,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
 mkdir "$work/host" "$work/noise"
-cp "$here"/../../tables/host/benchmark.*.csv "$here"/../../tables/host/spec.lua "$work/host"
-"$gentables" generate --data-dir "$work/host" --arch host --formats c >/dev/null
+cp "$here/../../tables/host/allreduce_table.h" "$work/host"
 python3 "$here/make_rows.py" "$work/noise" small
 "$gentables" generate --data-dir "$work/noise" --arch sm90 --formats c >/dev/null
 cat >"$work/lookup.cpp" <<'END'
