@@ -116,11 +116,15 @@ local function level(visits)
   return (times[(#times + 1) // 2] + times[#times // 2 + 1]) / 2
 end
 
--- The strategies of a point with a time, the fastest first: { name, time }.
+local function may_win(name) return lists.find("strategies", name).candidate ~= false end
+
+-- The strategies of a point that have a time and may win, the fastest first: { name, time }.
 local function ranked(point)
   if not point.ranked then
     local out = {}
-    for name, visits in pairs(point.visits) do out[#out + 1] = { name = name, time = level(visits) } end
+    for name, visits in pairs(point.visits) do
+      if may_win(name) then out[#out + 1] = { name = name, time = level(visits) } end
+    end
     table.sort(out, function(a, b)
       if a.time ~= b.time then return a.time < b.time end
       return a.name < b.name
@@ -331,14 +335,16 @@ local function is_unsure(self, point)
   return gain_at(self, point) > TOLERANCE
 end
 
--- The strategies to ask for at a point in this launch; empty: none.
+-- The strategies to ask for at a point in this launch; empty: none. What is never chosen steers nothing and
+-- comes along, so that it has as many launches as the best, to which it is compared.
 local function wanted(self, point, launch)
   local out = {}
   if point.launches[launch] or point.given_up then return out end
   local contends = contenders(point)
   local goes_on = was_visited(point) and is_unsure(self, point)
   for _, name in ipairs(self.spec.strategies) do
-    local is_wanted = not point.visits[name] or (goes_on and (self.exhaustive or contends[name]))
+    local again = self.exhaustive or contends[name] or not may_win(name)
+    local is_wanted = not point.visits[name] or (goes_on and again)
     if is_wanted and not point.without[name] and not point.finished[name] then out[#out + 1] = name end
   end
   return out

@@ -182,9 +182,10 @@ lists.strategies = {
   { name = "UB", trtllm = 2,
     mark = "UB", colour = "#882255",
     help = "TensorRT-LLM: user buffers" },
-  { name = "AUTO", trtllm = 3, candidate = false,
+  { name = "AUTO", backend = "host", source = "auto", accumulate = "native", trtllm = 3, candidate = false,
+    optional = true,
     mark = "A", colour = "#bbbbbb",
-    help = "the call through a lookup; never a winner" },
+    help = "the call through the lookup of the table that is there; never a winner" },
   { name = "LOWPRECISION", trtllm = 6,
     mark = "LP", colour = "#d55e00",
     help = "TensorRT-LLM: low precision" },
@@ -329,12 +330,12 @@ function lists.runs_on(row, backend)
   return row.backend == backend or backend == "cuda" and row.cuda ~= nil
 end
 
--- The names of the strategies that a backend runs and a table may choose, in order; none: there is no such
--- backend yet. `usual`: without those that are optional. `op`: only those that do it.
+-- The names of the strategies that a backend runs, in order; none: there is no such backend yet. `usual`:
+-- without those that are optional. `op`: only those that do it.
 function lists.strategies_of(backend, usual, op)
   local names = {}
   for _, row in ipairs(lists.strategies) do
-    local left_out = row.candidate == false or usual and row.optional or op and not lists.does(row, op)
+    local left_out = usual and row.optional or op and not lists.does(row, op)
     if lists.runs_on(row, backend) and not left_out then names[#names + 1] = row.name end
   end
   return names

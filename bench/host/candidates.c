@@ -1,12 +1,12 @@
 // The candidates of the host backend, made from the list (generator/lists.lua); plug-ins append theirs.
 #include "strategy.h"
 
-#define DECLARE(source, name, fp32, ops, algorithms, component, mpich)                                       \
+#define DECLARE(source, name, fp32, ops, algorithms, component, mpich, optional)                             \
     extern const struct strategy strategy_##source;
 HOST_CANDIDATES(DECLARE)
 #undef DECLARE
 
-#define ROW(source, its_name, fp32, its_ops, algorithms, component, mpich)                                   \
+#define ROW(source, its_name, fp32, its_ops, algorithms, component, mpich, optional)                         \
     {.name = its_name,                                                                                       \
      .strategy = &strategy_##source,                                                                         \
      .accumulates_fp32 = fp32,                                                                               \
@@ -14,10 +14,10 @@ HOST_CANDIDATES(DECLARE)
      .ompi_algorithms = algorithms,                                                                          \
      .ompi_component = component,                                                                            \
      .mpich_algorithm = mpich,                                                                               \
-     .is_optional = sizeof mpich > 1},
+     .is_optional = optional},
 struct candidate host_candidates[MAX_CANDIDATES] = {HOST_CANDIDATES(ROW)};
 #undef ROW
 
-#define COUNT(source, name, fp32, ops, algorithms, component, mpich) +1
+#define COUNT(source, name, fp32, ops, algorithms, component, mpich, optional) +1
 int host_candidate_count = 0 HOST_CANDIDATES(COUNT);
 #undef COUNT

@@ -76,6 +76,23 @@ function TestExplore.test_a_clearly_slower_strategy_is_measured_once_a_point()
   end
 end
 
+-- AUTO is never chosen: it steers nothing, however fast, and has as many launches as the best.
+function TestExplore.test_AUTO_comes_along_and_steers_nothing()
+  local function names(visits, left_out)
+    local lines = {}
+    for i, visit in ipairs(visits) do
+      local asked = table.concat(visit.strategies, " "):gsub(left_out, "")
+      lines[i] = ("%d %s %s"):format(visit.launch, plan.describe(visit.cell), asked)
+    end
+    return lines
+  end
+  local without = play {}
+  local with = play({ spec = spec_with { strategies = { "MPI", "ONESHOT", "TWOSHOT", "AUTO" } } },
+    function(strategy, cell) return strategy == "AUTO" and 0.001 or time_of(strategy, cell) end)
+  lu.assertEquals(names(with, " AUTO"), names(without, " AUTO"))
+  for _, visit in ipairs(with) do lu.assertEquals(visit.strategies[#visit.strategies], "AUTO") end
+end
+
 -- Where the strategies cross, the planner looks; far from there it does not, but for the first points.
 function TestExplore.test_points_crowd_where_strategies_cross()
   local times = cells_of((play {}))

@@ -32,7 +32,6 @@ function TestSpec:test_what_the_bench_cannot_measure_is_refused_with_its_line()
     lu.assertStrMatches(message, line .. ": .*" .. words .. ".*")
   end
   refused(2, 'strategies = { "NCCL" }', "NCCL, which host does not measure; it takes MPI, ONESHOT")
-  refused(2, 'strategies = { "AUTO" }', "AUTO, which host does not measure")
   refused(2, 'table = { op = "gemm_allreduce" }', "host does not measure the op gemm_allreduce")
   refused(2, 'table = { mode = "graph" }', "host does not measure the mode graph")
   refused(2, "limits = { max_samples = 1 << 62 }", "from 1 to 1000000")

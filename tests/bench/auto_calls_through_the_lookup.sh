@@ -1,0 +1,45 @@
+#!/bin/sh
+# AUTO asks the lookup of the table that is there and does what it says; where that cannot be done it falls
+# back. Without a table, or with one of strategies that are not here, it has no time and says why.
+. "$(dirname "$0")/lib.sh"
+command -v cc >"$WORK/cc" || exit 77
+
+# module NAME: one whose lookup takes the second strategy from 1024 elements a token on, and says so.
+module() {
+    cat >"$WORK/lookup.c" <<END
+#include <stdio.h>
+int incumbent_choose(int tp_size, int fusion, int hidden_size, int num_tokens) {
+    static int asked;
+    if (!asked++) fprintf(stderr, "asked: %d %d %d %d\n", tp_size, fusion, hidden_size, num_tokens);
+    return hidden_size >= 1024;
+}
+const char *incumbent_name(int strategy) {
+    static const char *const names[] = {"MPI", "$1"};
+    return strategy == 0 || strategy == 1 ? names[strategy] : "unknown";
+}
+END
+    cc -shared -fPIC "$WORK/lookup.c" -o "$WORK/lookup.so" || fail "no module"
+}
+GENTABLES_INCUMBENT=$WORK/lookup.so
+export GENTABLES_INCUMBENT
+
+module TWOSHOT
+for tokens in 1 4; do # one token for two ranks is nothing that TWOSHOT can do
+    run 2 -b $((tokens * 2048)) -e $((tokens * 2048)) --hidden-size 1024 --samples 3 --strategies AUTO,MPI \
+        >"$WORK/out" 2>"$WORK/err" || fail "$tokens tokens: $(cat "$WORK/out" "$WORK/err")"
+    awk '!/^#/ && $5 == "AUTO" && $6 > 0 && $9 == 0 { found = 1 } END { exit !found }' "$WORK/out" ||
+        fail "AUTO has no time: $(cat "$WORK/out")"
+    grep -q "^asked: 2 0 1024 $tokens" "$WORK/err" || fail "the lookup was not asked: $(cat "$WORK/err")"
+done
+for name in NOSUCH AUTO; do
+    module $name
+    run 2 -b 2K -e 2K --samples 1 --strategies AUTO >"$WORK/out" || fail "a strategy that is not here"
+    grep -q "AUTO .*the incumbent's table has $name, which is not here" "$WORK/out" ||
+        fail "$(cat "$WORK/out")"
+done
+GENTABLES_INCUMBENT=$WORK/none.so
+run 2 -b 2K -e 2K --samples 1 --strategies AUTO >"$WORK/out" || fail "no incumbent"
+grep -q "AUTO .*no incumbent" "$WORK/out" || fail "$(cat "$WORK/out")"
+# It is measured only where it is named.
+run 2 -b 2K -e 2K --samples 1 >"$WORK/out" || fail "all strategies"
+if grep -q AUTO "$WORK/out"; then fail "AUTO was not asked for"; fi
