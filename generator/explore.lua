@@ -116,14 +116,12 @@ local function level(visits)
   return (times[(#times + 1) // 2] + times[#times // 2 + 1]) / 2
 end
 
-local function may_win(name) return lists.find("strategies", name).candidate ~= false end
-
 -- The strategies of a point that have a time and may win, the fastest first: { name, time }.
 local function ranked(point)
   if not point.ranked then
     local out = {}
     for name, visits in pairs(point.visits) do
-      if may_win(name) then out[#out + 1] = { name = name, time = level(visits) } end
+      if lists.may_win(name) then out[#out + 1] = { name = name, time = level(visits) } end
     end
     table.sort(out, function(a, b)
       if a.time ~= b.time then return a.time < b.time end
@@ -343,7 +341,7 @@ local function wanted(self, point, launch)
   local contends = contenders(point)
   local goes_on = was_visited(point) and is_unsure(self, point)
   for _, name in ipairs(self.spec.strategies) do
-    local again = self.exhaustive or contends[name] or not may_win(name)
+    local again = self.exhaustive or contends[name] or not lists.may_win(name)
     local is_wanted = not point.visits[name] or (goes_on and again)
     if is_wanted and not point.without[name] and not point.finished[name] then out[#out + 1] = name end
   end

@@ -325,6 +325,9 @@ function lists.does(strategy, op)
   return op == "allreduce" or op == "gemm_allreduce"
 end
 
+-- Whether a table may choose the strategy of this name.
+function lists.may_win(name) return lists.find("strategies", name).candidate ~= false end
+
 -- Whether a backend runs the strategy of this row.
 function lists.runs_on(row, backend)
   return row.backend == backend or backend == "cuda" and row.cuda ~= nil

@@ -119,7 +119,8 @@ local function winners(with)
   local best = {}
   for _, record in ipairs(with) do
     local cell = plan.key(plan.record(record))
-    if not best[cell] or record.time_us < best[cell].time_us then best[cell] = record end
+    local is_better = not best[cell] or record.time_us < best[cell].time_us
+    if is_better and lists.may_win(record.strategy) then best[cell] = record end
   end
   local tally, ranked, count = {}, {}, 0
   for _, record in pairs(best) do

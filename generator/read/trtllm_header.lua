@@ -225,7 +225,7 @@ local function strategy_of(source, scan, entry, may_lack)
   if not name then
     source:fail(entry.line, "%s holds %d, which is no number of the enum of --era %s (%s)", scan.name,
       entry.value, era.name, era.help)
-  elseif lists.find("strategies", name).candidate == false then
+  elseif not lists.may_win(name) then
     source:fail(entry.line, "%s holds %d, %s, which is no choice", scan.name, entry.value, name)
   end
   return name

@@ -208,7 +208,8 @@ static void greet(void) {
         has_start_fault("other_bench") ? "other" : setting("STAND_IN_HASH", "stand-in"), ranks(), roundtrip(),
         setting("STAND_IN_LIBRARY", "Open MPI v4.1.4"));
     say("strategy name=MPI status=available\nstrategy name=ONESHOT status=available\n"
-        "strategy name=TWOSHOT status=available\nstrategy name=MPI_SM status=unavailable reason=not in "
+        "strategy name=TWOSHOT status=available\nstrategy name=AUTO status=available\nstrategy name=MPI_SM "
+        "status=unavailable reason=not in "
         "here\nready\n");
 }
 

@@ -91,6 +91,15 @@ function TestSweep:test_a_sweep_writes_rows_and_where_they_come_from()
   lu.assertNotStrContains(lib.read(self.json), self.folder)
 end
 
+-- Here AUTO is faster, but no table may choose it.
+function TestSweep:test_what_is_never_chosen_is_never_called_the_best()
+  lib.write(self.folder .. "/spec.lua", (small_spec:gsub('"MPI", "ONESHOT"', '"AUTO", "ONESHOT"')))
+  local out = self:sweep_well()
+  lu.assertStrContains(lib.read(self.csv), ",AUTO,")
+  lu.assertStrContains(out, "best in 8 of 8 cells")
+  lu.assertNotStrContains(out, "AUTO")
+end
+
 function TestSweep:test_a_finished_sweep_starts_no_bench()
   self:sweep_well()
   self:requests()
