@@ -34,7 +34,8 @@ sweep.options = {
   { name = "arch", value = "A", help = "name for this machine's rows (default: the spec's)" },
   { name = "sm-version", value = "N", help = "the rows are for this SM version, whatever GPU this is" },
   { name = "tp", value = "N,N...", help = "only these TP sizes (default: the spec's)" },
-  { name = "budget", value = "SECONDS", help = "that measuring may take (default: until it is sure)" },
+  { name = "budget", value = "SECONDS",
+    help = "that measuring may take (default: until it is sure; with --transport 240 for each TP size)" },
   { name = "exhaustive", help = "measure every cell, not only where it matters" },
   { name = "fresh", help = "measure anew what is there already" },
   { name = "transport", help = "search Open MPI's parameters, of the transport and others: transport.tp{N}" },
@@ -311,7 +312,7 @@ function sweep.run(args)
   local made, message = file.make_folder(job.out)
   if not made then fail.work("%s", message) end
   if args.transport then
-    if job.budget_s or args.launcher then fail.input("--transport takes neither --budget nor --launcher") end
+    if args.launcher then fail.input("--transport takes no --launcher: it starts Open MPI's mpirun") end
     return require("transport").run(job)
   end
   job.worlds = {}

@@ -2,15 +2,15 @@
 -- transport and component, beside which algorithm, makes calls in a row fastest. ompi.lua makes files of
 -- what it finds.
 --
--- The space is lists.ompi_parameters: families of settings. A race: all settings take turns, in random
--- order, for ROUND_LAUNCHES launches each; then the slower half of each family leaves, but for FINALISTS; and
--- so for ROUNDS rounds. What is left takes turns for LAST_LAUNCHES more. Faster is: a smaller geometric mean
--- over the sizes of the best algorithm's mean over the launches.
+-- The space is lists.ompi_parameters: families of settings. A race within a budget: in a turn every setting
+-- that is left is launched once, in random order, and the defaults twice, as two settings, which tells how
+-- far a comparison goes. After HEAT turns, and as often again, the slower half of each family leaves, but for
+-- FINALISTS; these take turns until the budget ends, LAST_TURNS at most. What it could not finish is said.
+-- Faster is: a smaller geometric mean over the sizes of the best algorithm's middle time over the launches.
 --
--- A machine can change by a factor of three from one half minute to the next, so that a launch is compared
--- with launches of the defaults close by: BLOCK launches stand between two of these, and count as shares of
--- their mean. Where the two differ by CHANGED or more, the block is launched again. The defaults also run as
--- one more setting, which tells how far that comparison goes.
+-- A machine can change by a factor of three from one second to the next. So every launch also times a
+-- control, which no parameter of Open MPI changes, at every size; a time counts if that took about what it
+-- takes in the middle.
 local fail = require "fail"
 local file = require "core.file"
 local launcher = require "launcher"
@@ -22,8 +22,12 @@ local provenance = require "provenance"
 
 local transport = {}
 
-local ROUNDS, ROUND_LAUNCHES, FINALISTS, LAST_LAUNCHES = 2, 3, 2, 7
-local BLOCK, CHANGED, ATTEMPTS = 3, 1.5, 2
+local BUDGET_S = 240 -- for each TP size
+local HEATS, HEAT, FINALISTS, LAST_TURNS = 2, 2, 3, 20
+local LAST_SHARE = 0.4 -- of the budget, for the finalists
+local LAUNCH_SHARE = 1 / 6 -- of the patience, for a launch; what takes longer is left out
+local HOPELESS = 2 -- times the defaults' time
+local CONTROL, CHANGED = "ONESHOT", 1.5
 local SIZES = { "-b", "256", "-e", "4M", "-f", "2" }
 local CALLS = { "-n", "4000", "-w", "3", "--budget", "0.003" } -- per algorithm and size
 
@@ -31,8 +35,8 @@ local CALLS = { "-n", "4000", "-w", "3", "--budget", "0.003" } -- per algorithm 
 
 -- The strategies that are worth a time under a family: a component leaves nothing to choose.
 local function strategies_of(family)
-  if family.component then return "MPI" end
-  local names = { "MPI" }
+  local names = { "MPI", CONTROL }
+  if family.component then return table.concat(names, ",") end
   for _, row in ipairs(lists.strategies) do
     if row.ompi_algorithm then names[#names + 1] = row.name end
   end
@@ -52,21 +56,16 @@ local function command_of(job, size, candidate)
   return words
 end
 
--- The times of one launch: size -> strategy -> microseconds.
-local function launch(job, world, candidate)
-  job.progress:show(("TP %d: %s"):format(world.size, candidate.text))
-  local child, message = process.start(command_of(job, world.size, candidate))
-  if not child then fail.input("no mpirun (%s); install Open MPI", message) end
-  local times = {}
+-- The times that the bench prints: size -> strategy -> microseconds; or nil and what is wrong.
+local function read_times(child, limit_s)
+  local times, ends_at = {}, process.now() + limit_s
   while true do
-    local line, problem = child:read_line(job.patience)
+    local line, problem = child:read_line(math.max(0, ends_at - process.now()))
     if not line then
       local reason, clean = child:close(problem == "timeout" and 0 or 5)
       if process.interrupted() then fail.with(130, "interrupted; nothing was written") end
-      if problem == "timeout" or not clean or not next(times) then
-        fail.work("TP %d, %s: the bench failed: %s", world.size, candidate.text,
-          problem == "timeout" and "no answer in time" or reason)
-      end
+      if problem == "timeout" then return nil, ("a launch takes more than %g s"):format(limit_s) end
+      if not clean or not next(times) then return nil, "the bench failed: " .. reason end
       return times
     end
     local bytes, strategy, time = line:match("^%s*(%d+)%s+%d+%s+%S+%s+sum%s+(%S+)%s+([%d.]+)%s")
@@ -78,85 +77,83 @@ local function launch(job, world, candidate)
   end
 end
 
--- ---- how good a setting is --------------------------------------------------------------------
-
--- The middle, the least and the most of positive numbers. The middle is their geometric mean, of five or more
--- without the least and the most: a machine that is now in one state and now in another makes two heaps, of
--- which a median would tell one alone.
-local function middle_of(list)
-  local sorted = table.move(list, 1, #list, 1, {})
-  table.sort(sorted)
-  local cut = #sorted >= 5 and 1 or 0
-  local sum = 0
-  for i = 1 + cut, #sorted - cut do sum = sum + math.log(sorted[i]) end
-  return math.exp(sum / (#sorted - 2 * cut)), sorted[1], sorted[#sorted]
+local function push(list_of, key, value)
+  list_of[key] = list_of[key] or {}
+  table.insert(list_of[key], value)
 end
 
--- The geometric mean over the sizes of the best algorithm's share of the defaults' time.
-local function cost_of(candidate)
-  local sum, count = 0, 0
-  for _, by_strategy in pairs(candidate.shares) do
-    local best = math.huge
-    for _, shares in pairs(by_strategy) do best = math.min(best, (middle_of(shares))) end
-    sum, count = sum + math.log(best), count + 1
+-- Launches a setting once, and enters its times with the control's beside them.
+local function launch(job, world, candidate)
+  job.progress:show(("TP %d: %s"):format(world.size, candidate.text))
+  local child, message = process.start(command_of(job, world.size, candidate))
+  if not child then fail.input("no mpirun (%s); install Open MPI", message) end
+  local times, problem = read_times(child, job.patience * LAUNCH_SHARE)
+  job.progress:step()
+  if not times then
+    if lists.contains(world.defaults, candidate) then
+      fail.work("TP %d, the defaults: %s", world.size, problem)
+    end
+    candidate.left_out = problem
+    return
   end
-  return math.exp(sum / count)
-end
-
--- ---- blocks -----------------------------------------------------------------------------------
-
-local function push(lists_of, size, strategy, value)
-  lists_of[size] = lists_of[size] or {}
-  lists_of[size][strategy] = lists_of[size][strategy] or {}
-  table.insert(lists_of[size][strategy], value)
-end
-
--- A launch of the defaults: size -> microseconds.
-local function launch_reference(job, world)
-  local reference = {}
-  for size, times in pairs(launch(job, world, world.reference)) do
-    if not times.MPI then fail.work("TP %d: the bench has no time for MPI at %d bytes", world.size, size) end
-    reference[size] = times.MPI
-    push(world.reference.times, size, "MPI", times.MPI)
-  end
-  world.reference.launches = world.reference.launches + 1
-  return reference
-end
-
--- By how much, as a ratio, two launches of the defaults differ: the geometric mean over the sizes.
-local function change_between(before, after)
-  local sum, count = 0, 0
-  for size, time in pairs(before) do sum, count = sum + math.log(time / after[size]), count + 1 end
-  return math.exp(math.abs(sum / count))
-end
-
--- Enters the times of one launch of a candidate as shares of the two references beside it.
-local function take(candidate, times, before, after)
   for size, by_strategy in pairs(times) do
-    local reference = math.sqrt(before[size] * after[size])
-    for strategy, time in pairs(by_strategy) do push(candidate.shares, size, strategy, time / reference) end
+    local control = by_strategy[CONTROL]
+    if control then push(world.controls, size, control) end
+    candidate.times[size] = candidate.times[size] or {}
+    by_strategy[CONTROL] = nil
+    for strategy, time in pairs(by_strategy) do
+      push(candidate.times[size], strategy, { time = time, control = control })
+    end
   end
   candidate.launches = candidate.launches + 1
 end
 
--- Launches a few candidates, between two launches of the defaults.
-local function run_block(job, world, block)
-  local before, after, times
-  for attempt = 1, ATTEMPTS do
-    before = attempt == 1 and world.last_reference or launch_reference(job, world)
-    times = {}
-    for i, candidate in ipairs(block) do times[i] = launch(job, world, candidate) end
-    after = launch_reference(job, world)
-    if change_between(before, after) < CHANGED then break end
+-- ---- how good a setting is --------------------------------------------------------------------
+
+local function median_of(list)
+  local sorted = table.move(list, 1, #list, 1, {})
+  table.sort(sorted)
+  return (sorted[(#sorted + 1) // 2] + sorted[#sorted // 2 + 1]) / 2
+end
+
+-- Of the times of launches, those that count: all of them where none does.
+local function counted(entries, middle)
+  local kept, all = {}, {}
+  for i, entry in ipairs(entries) do
+    all[i] = entry.time
+    local change = entry.control and middle and entry.control / middle or 1
+    if change < CHANGED and change > 1 / CHANGED then kept[#kept + 1] = entry.time end
   end
-  for i, candidate in ipairs(block) do take(candidate, times[i], before, after) end
-  world.last_reference = after
+  return #kept > 0 and kept or all
+end
+
+-- The times that count of a setting: size -> strategy -> microseconds.
+local function times_of(world, candidate)
+  local out = {}
+  for size, by_strategy in pairs(candidate.times) do
+    local controls = world.controls[size]
+    local middle = controls and median_of(controls)
+    out[size] = {}
+    for strategy, entries in pairs(by_strategy) do out[size][strategy] = counted(entries, middle) end
+  end
+  return out
+end
+
+-- The geometric mean over the sizes of the best algorithm's time, as its logarithm.
+local function cost_of(world, candidate)
+  local sum, count = 0, 0
+  for _, by_strategy in pairs(times_of(world, candidate)) do
+    local best = math.huge
+    for _, times in pairs(by_strategy) do best = math.min(best, median_of(times)) end
+    sum, count = sum + math.log(best), count + 1
+  end
+  return count > 0 and sum / count or math.huge
 end
 
 -- ---- the race ---------------------------------------------------------------------------------
 
 local function new_candidate(world, family, text)
-  local candidate = { text = text, family = family, shares = {}, launches = 0 }
+  local candidate = { text = text, family = family, times = {}, launches = 0 }
   table.insert(world.order, candidate)
   return candidate
 end
@@ -178,13 +175,15 @@ end
 
 -- Everything that is in the race, and the defaults, which stay in it to the end.
 local function enter(world, families)
-  local again, others = new_candidate(world, families[1], ompi.default_again), {}
+  local others = {}
+  world.defaults = { new_candidate(world, { component = "none" }, ompi.default_setting),
+    new_candidate(world, families[1], ompi.default_again) }
   for _, family in ipairs(families) do
     for _, text in ipairs(settings_of(family)) do
       if text ~= "" then others[#others + 1] = new_candidate(world, family, text) end
     end
   end
-  return again, others
+  return others
 end
 
 local function shuffle(list)
@@ -194,31 +193,44 @@ local function shuffle(list)
   end
 end
 
--- All of them take turns, so many times; `also` as one of them.
-local function take_turns(job, world, candidates, also, launches)
-  local order = table.move(candidates, 1, #candidates, 2, { also })
-  for _ = 1, launches do
-    shuffle(order)
-    for first = 1, #order, BLOCK do
-      local block = table.move(order, first, math.min(first + BLOCK - 1, #order), 1, {})
-      run_block(job, world, block)
-      for _ = 1, #block do job.progress:step() end
-    end
+-- What is left of a list: without what failed or takes too long.
+local function remaining(candidates)
+  local out = {}
+  for _, candidate in ipairs(candidates) do
+    if not candidate.left_out then out[#out + 1] = candidate end
   end
+  return out
 end
 
--- The faster half of one family's, but no fewer than its finalists.
-local function faster_half(candidates)
-  local cost = {}
-  for _, candidate in ipairs(candidates) do cost[candidate] = cost_of(candidate) end
+-- Launches each once, in random order, until the time is up; the defaults last, for who has as many launches
+-- as they have is comparable, and in the first turn at first. Returns whether all of it was done.
+local function take_turn(job, world, candidates, ends_at)
+  local order = table.move(candidates, 1, #candidates, 1, {})
+  shuffle(order)
+  local place = world.defaults[1].launches == 0 and 1 or #order + 1
+  for i, default in ipairs(world.defaults) do table.insert(order, place + i - 1, default) end
+  for _, candidate in ipairs(order) do
+    if process.now() >= ends_at then return false end
+    launch(job, world, candidate)
+  end
+  return true
+end
+
+-- The faster half of one family's, but no fewer than its finalists, without what is hopeless.
+local function faster_half(world, candidates)
+  local cost, hopeless, kept = {}, cost_of(world, world.defaults[1]) + math.log(HOPELESS), {}
+  for _, candidate in ipairs(candidates) do cost[candidate] = cost_of(world, candidate) end
   table.sort(candidates, function(a, b)
     return cost[a] < cost[b] or cost[a] == cost[b] and a.text < b.text
   end)
-  return table.move(candidates, 1, math.min(#candidates, math.max(FINALISTS, (#candidates + 1) // 2)), 1, {})
+  for i = 1, math.min(#candidates, math.max(FINALISTS, (#candidates + 1) // 2)) do
+    if cost[candidates[i]] < hopeless then kept[#kept + 1] = candidates[i] end
+  end
+  return kept
 end
 
 -- The faster half of each family: what is best but for some size leaves room for what is better there.
-local function faster_halves(candidates)
+local function faster_halves(world, candidates)
   local by_family, families, kept = {}, {}, {}
   for _, candidate in ipairs(candidates) do
     local family = candidate.family
@@ -226,53 +238,63 @@ local function faster_halves(candidates)
     table.insert(by_family[family], candidate)
   end
   for _, family in ipairs(families) do
-    for _, candidate in ipairs(faster_half(by_family[family])) do kept[#kept + 1] = candidate end
+    for _, candidate in ipairs(faster_half(world, by_family[family])) do kept[#kept + 1] = candidate end
   end
   return kept
 end
 
-local function race(job, world, families)
-  world.reference = { text = ompi.default_setting, family = { component = "none" }, times = {}, launches = 0 }
-  local again, candidates = enter(world, families)
-  job.progress = progress.new(0)
-  world.last_reference = launch_reference(job, world)
-  for round = 1, ROUNDS do
-    job.progress.total = job.progress.done + (ROUNDS - round + 1) * ROUND_LAUNCHES * (#candidates + 1)
-    take_turns(job, world, candidates, again, ROUND_LAUNCHES)
-    candidates = faster_halves(candidates)
+-- Heats, until their share of the budget is spent. Returns the finalists.
+local function run_heats(job, world, candidates, ends_at)
+  for heat = 1, HEATS do
+    for turn = 1, HEAT do
+      job.progress.total = job.progress.done + (HEATS - heat + 1) * HEAT * (#candidates + #world.defaults)
+      if not take_turn(job, world, candidates, ends_at) then
+        world.unfinished = ("heat %d of %d, turn %d of %d"):format(heat, HEATS, turn, HEAT)
+        return remaining(candidates)
+      end
+      candidates = remaining(candidates)
+    end
+    candidates = faster_halves(world, candidates)
   end
-  job.progress.total = job.progress.done + LAST_LAUNCHES * (#candidates + 1)
-  take_turns(job, world, candidates, again, LAST_LAUNCHES)
+  return candidates
+end
+
+local function race(job, world, families)
+  local candidates, started = enter(world, families), process.now()
+  job.progress = progress.new(0)
+  local finalists = run_heats(job, world, candidates, started + job.budget_s * (1 - LAST_SHARE))
+  for turn = 1, LAST_TURNS do
+    job.progress.total = job.progress.done + (LAST_TURNS - turn + 1) * (#finalists + #world.defaults)
+    if not take_turn(job, world, finalists, started + job.budget_s) then break end
+    finalists = remaining(finalists)
+  end
+  world.finalists = finalists
   job.progress:clear()
 end
 
 -- ---- what is written --------------------------------------------------------------------------
 
--- The rows of a candidate: the middle, the least and the most of `lists_of`, size -> strategy -> numbers, in
--- units of `unit(size)`.
-local function add_rows(out, job, world, candidate, lists_of, unit)
-  local sizes = {}
-  for size in pairs(lists_of) do sizes[#sizes + 1] = size end
+-- The rows of a candidate: the middle, the least and the most of its times that count.
+local function add_rows(out, job, world, candidate)
+  local times, sizes = times_of(world, candidate), {}
+  for size in pairs(times) do sizes[#sizes + 1] = size end
   table.sort(sizes)
   for _, size in ipairs(sizes) do
     for _, strategy in ipairs(lists.names("strategies")) do
-      local numbers = lists_of[size][strategy]
-      if numbers then
-        local middle, low, high = middle_of(numbers)
+      local of = times[size][strategy]
+      if of then
         out[#out + 1] = ("%d,%s,%s,%s,%d,%.4f,%.4f,%.4f,%d"):format(world.size, job.library, candidate.text,
-          strategy, size, middle * unit(size), low * unit(size), high * unit(size), #numbers)
+          strategy, size, median_of(of), math.min(table.unpack(of)), math.max(table.unpack(of)),
+          candidate.launches)
       end
     end
   end
 end
 
--- Times are shares of the defaults' times close by, in units of what these took in all.
 local function text_of(job, world)
-  local out, reference = { table.concat(ompi.columns, ",") }, world.reference
-  add_rows(out, job, world, reference, reference.times, function() return 1 end)
-  local function unit(size) return (middle_of(reference.times[size].MPI)) end
+  local out = { table.concat(ompi.columns, ",") }
   for _, candidate in ipairs(world.order) do
-    add_rows(out, job, world, candidate, candidate.shares, unit)
+    if not candidate.left_out then add_rows(out, job, world, candidate) end
   end
   return table.concat(out, "\n") .. "\n"
 end
@@ -294,15 +316,30 @@ local function is_current(job, world)
   return old and old.fingerprint == job.fingerprint
 end
 
-local function say(world)
+local function say_unfinished(job, world)
+  local out, reasons = {}, {}
+  for _, candidate in ipairs(world.order) do
+    local reason = candidate.left_out
+    if reason and not out[reason] then out[reason], reasons[#reasons + 1] = 0, reason end
+    if reason then out[reason] = out[reason] + 1 end
+  end
+  for _, reason in ipairs(reasons) do print(("      left out: %d, %s"):format(out[reason], reason)) end
+  if world.unfinished then
+    print(("      not finished in %g s: %s was cut off, with %d settings left; a larger --budget would do")
+      :format(job.budget_s, world.unfinished, #world.finalists))
+  end
+end
+
+local function say(job, world)
   local best = ompi.best(world.path)
   print(("TP %d: best of %d settings: %s: %.2f times faster than the defaults, %.2f where it is least " ..
     "(the defaults against themselves: %.2f)"):format(world.size, #world.order, best.setting, best.gain,
     best.worst, best.spread))
+  say_unfinished(job, world)
 end
 
 -- Searches for each TP size. `job` is sweep's: { out, arch, sizes, program, identity, machine, fingerprint,
--- patience, fresh }.
+-- patience, fresh, budget_s (nil: the usual one) }.
 function transport.run(job)
   local version = launcher.open_mpi_version()
   if not version then
@@ -311,14 +348,15 @@ function transport.run(job)
   local families = lists.ompi_parameters(version.major)
   job.library = version.text
   job.fingerprint = job.fingerprint .. " transport"
+  job.budget_s = job.budget_s and job.budget_s / #job.sizes or BUDGET_S
   for _, size in ipairs(job.sizes) do
-    local world = { size = size, order = {}, path = ompi.search_path(job.out, size, job.arch) }
+    local world = { size = size, order = {}, controls = {}, path = ompi.search_path(job.out, size, job.arch) }
     if is_current(job, world) then
       print(("%s: up to date, of this machine and bench"):format(world.path))
     else
       race(job, world, families)
       write(job, world)
-      say(world)
+      say(job, world)
       print(("wrote %s"):format(world.path))
     end
   end
