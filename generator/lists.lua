@@ -252,21 +252,21 @@ add_nccl_strategies()
 -- are. `component`: another coll component takes all calls, and there is no algorithm to choose. Up to Open
 -- MPI 4 the shared-memory transport is called vader, and copies in one go by the mechanism that it names.
 --
+-- Without single copies a message goes in pieces, of which more may be under way than the usual three.
 -- coll/sm passes a message through segments, a fragment per rank each, in as many sets as it has flags for
--- those in use: with more sets ranks wait less for one another. Its control blocks lie a page apart, and its
--- fragments a power of two, unless told: all of them then meet in a few sets of a cache.
+-- those in use: with more of them ranks wait less for one another. Its control blocks lie a page apart, and
+-- its fragments a power of two, unless told: all of them then meet in a few sets of a cache.
 function lists.ompi_parameters(major)
   local btl = major >= 5 and "btl_sm" or "btl_vader"
-  local copies, eager = { "" }, {}
-  for _, most in ipairs { 65536, 262144 } do
-    local one_copy = major < 5 and "btl_vader_single_copy_mechanism=none;" or ""
-    copies[#copies + 1] = ("%s%s_max_send_size=%d"):format(one_copy, btl, most)
+  local one_copy = major < 5 and "btl_vader_single_copy_mechanism=none;" or ""
+  local copies = { "", ("%s%s_max_send_size=65536;pml_ob1_send_pipeline_depth=16"):format(one_copy, btl),
+    ("%s%s_max_send_size=262144"):format(one_copy, btl) }
+  local eager, fragments, segments = {}, {}, {}
+  for i, limit in ipairs { 32768, 65536 } do eager[i] = ("%s_eager_limit=%d"):format(btl, limit) end
+  for i, size in ipairs { 8256, 16448, 32832 } do fragments[i] = ("coll_sm_fragment_size=%d"):format(size) end
+  for i, sets in ipairs { { 64, 8 }, { 128, 8 }, { 256, 8 }, { 256, 16 } } do
+    segments[i] = ("coll_sm_comm_num_segments=%d;coll_sm_comm_in_use_flags=%d"):format(sets[1], sets[2])
   end
-  for i, limit in ipairs { 32768, 65536, 262144 } do eager[i] = ("%s_eager_limit=%d"):format(btl, limit) end
-  local fragments = { "coll_sm_fragment_size=16448", "coll_sm_fragment_size=32832",
-    "coll_sm_fragment_size=65600" }
-  local segments = { "coll_sm_comm_num_segments=32;coll_sm_comm_in_use_flags=8",
-    "coll_sm_comm_num_segments=64;coll_sm_comm_in_use_flags=16" }
   return { { axes = { copies, eager } },
     { component = "sm", base = "coll_sm_priority=90;coll_sm_control_size=64",
       axes = { fragments, segments } } }

@@ -7,6 +7,7 @@
 -- far a comparison goes. After HEAT turns, and as often again, the slower half of each family leaves, but for
 -- FINALISTS; these take turns until the budget ends, LAST_TURNS at most. What it could not finish is said.
 -- Faster is: a smaller geometric mean over the sizes of the best algorithm's middle time over the launches.
+-- Calls are of float32, which Open MPI adds up itself.
 --
 -- A machine can change by a factor of three from one second to the next. So every launch also times a
 -- control, which no parameter of Open MPI changes, at every size; a time counts if that took about what it
@@ -29,7 +30,7 @@ local LAUNCH_SHARE = 1 / 6 -- of the patience, for a launch; what takes longer i
 local HOPELESS = 2 -- times the defaults' time
 local CONTROL, CHANGED = "ONESHOT", 1.5
 local SIZES = { "-b", "256", "-e", "4M", "-f", "2" }
-local CALLS = { "-n", "4000", "-w", "3", "--budget", "0.003" } -- per algorithm and size
+local CALLS = { "-d", "float32", "-n", "4000", "-w", "3", "--budget", "0.003" } -- per algorithm and size
 
 -- ---- one launch -------------------------------------------------------------------------------
 

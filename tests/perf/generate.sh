@@ -2,7 +2,7 @@
 # How long `gentables generate` and `gentables diff` take, as a multiple of reading the same bytes: prints
 # figures, judges none.
 #
-#   sh tests/perf/generate.sh [GENTABLES]     default: build/bin/gentables; needs python3
+#   sh tests/perf/generate.sh [GENTABLES [SIZES]]     default: build/bin/gentables "small large"; needs python3
 #
 # The rows are make_rows.py's: 3 files of 1,680 rows, and of 168,000 (41 MB). Each figure is the least of
 # some runs.
@@ -52,7 +52,7 @@ for path in sys.argv[1:]:
                 best[key] = row[8]
 END
 
-for size in small large; do
+for size in ${2:-small large}; do
     data=$work/$size
     python3 "$here/make_rows.py" "$data" "$size"
     runs=40
@@ -76,6 +76,8 @@ for size in small large; do
     "$gentables" generate --data-dir "$work/other" --arch sm90 --formats table --out "$work/old" >/dev/null
     "$gentables" generate --data-dir "$data" --arch sm90 --formats table --out "$work/new" >/dev/null
     for old in old new; do
+        say "diff, against the $old one" "$(least "$runs" sh -c '"$@" || [ $? = 1 ]' sh \
+            "$gentables" diff "$work/$old/table.csv" "$work/new/table.csv")" "$reference"
         say "diff --rows, against the $old one" "$(least "$runs" sh -c '"$@" || [ $? = 1 ]' sh \
             "$gentables" diff "$work/$old/table.csv" "$work/new/table.csv" --rows "$data")" "$reference"
     done
