@@ -264,7 +264,7 @@ function lists.ompi_parameters(major)
   local eager, fragments, segments = {}, {}, {}
   for i, limit in ipairs { 32768, 65536 } do eager[i] = ("%s_eager_limit=%d"):format(btl, limit) end
   for i, size in ipairs { 8256, 16448, 32832 } do fragments[i] = ("coll_sm_fragment_size=%d"):format(size) end
-  for i, sets in ipairs { { 64, 8 }, { 128, 8 }, { 256, 8 }, { 256, 16 } } do
+  for i, sets in ipairs { { 32, 8 }, { 64, 8 }, { 128, 8 } } do
     segments[i] = ("coll_sm_comm_num_segments=%d;coll_sm_comm_in_use_flags=%d"):format(sets[1], sets[2])
   end
   return { { axes = { copies, eager } },

@@ -111,44 +111,49 @@ end
 
 -- ---- how good a setting is --------------------------------------------------------------------
 
+-- The one in the middle; the lower one of two.
 local function median_of(list)
   local sorted = table.move(list, 1, #list, 1, {})
   table.sort(sorted)
-  return (sorted[(#sorted + 1) // 2] + sorted[#sorted // 2 + 1]) / 2
+  return sorted[(#sorted + 1) // 2]
 end
 
--- Of the times of launches, those that count: all of them where none does.
-local function counted(entries, middle)
+-- Of the times of launches, those that count; where none does, none, or, if `need` be, all.
+local function counted(entries, middle, need)
   local kept, all = {}, {}
   for i, entry in ipairs(entries) do
     all[i] = entry.time
     local change = entry.control and middle and entry.control / middle or 1
     if change < CHANGED and change > 1 / CHANGED then kept[#kept + 1] = entry.time end
   end
-  return #kept > 0 and kept or all
+  return (#kept > 0 and kept) or (need and all) or nil
 end
 
--- The times that count of a setting: size -> strategy -> microseconds.
+-- The times that count of a setting: size -> strategy -> microseconds. The defaults, to which the others
+-- compare, have some at every size.
 local function times_of(world, candidate)
-  local out = {}
+  local out, need = {}, lists.contains(world.defaults, candidate)
   for size, by_strategy in pairs(candidate.times) do
     local controls = world.controls[size]
     local middle = controls and median_of(controls)
     out[size] = {}
-    for strategy, entries in pairs(by_strategy) do out[size][strategy] = counted(entries, middle) end
+    for strategy, entries in pairs(by_strategy) do out[size][strategy] = counted(entries, middle, need) end
   end
   return out
 end
 
--- The geometric mean over the sizes of the best algorithm's time, as its logarithm.
+-- The geometric mean of the best algorithm's time, as a share of the defaults' and a logarithm, over the
+-- sizes at which it has one that counts.
 local function cost_of(world, candidate)
-  local sum, count = 0, 0
-  for _, by_strategy in pairs(times_of(world, candidate)) do
+  local sum, count, defaults = 0, 0, times_of(world, world.defaults[1])
+  for size, by_strategy in pairs(times_of(world, candidate)) do
     local best = math.huge
     for _, times in pairs(by_strategy) do best = math.min(best, median_of(times)) end
-    sum, count = sum + math.log(best), count + 1
+    if best < math.huge then
+      sum, count = sum + math.log(best / median_of(defaults[size].MPI)), count + 1
+    end
   end
-  return count > 0 and sum / count or math.huge
+  return count > 0 and sum / count or 0
 end
 
 -- ---- the race ---------------------------------------------------------------------------------
@@ -219,13 +224,13 @@ end
 
 -- The faster half of one family's, but no fewer than its finalists, without what is hopeless.
 local function faster_half(world, candidates)
-  local cost, hopeless, kept = {}, cost_of(world, world.defaults[1]) + math.log(HOPELESS), {}
+  local cost, kept = {}, {}
   for _, candidate in ipairs(candidates) do cost[candidate] = cost_of(world, candidate) end
   table.sort(candidates, function(a, b)
     return cost[a] < cost[b] or cost[a] == cost[b] and a.text < b.text
   end)
   for i = 1, math.min(#candidates, math.max(FINALISTS, (#candidates + 1) // 2)) do
-    if cost[candidates[i]] < hopeless then kept[#kept + 1] = candidates[i] end
+    if cost[candidates[i]] < math.log(HOPELESS) then kept[#kept + 1] = candidates[i] end
   end
   return kept
 end
