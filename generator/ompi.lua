@@ -21,7 +21,7 @@ local ompi = {}
 
 ompi.columns = { "world_size", "library", "setting", "strategy", "size", "time (us)", "low (us)", "high (us)",
   "launches" }
-ompi.default_setting, ompi.default_again = "default", "default again"
+ompi.default_setting, ompi.default_again, ompi.rules_alone = "default", "default again", "rules alone"
 
 local MAY_LOSE = 0.05 -- of the defaults' time, at one size
 
@@ -191,11 +191,13 @@ function ompi.worlds(source)
   local worlds, searches, seen = {}, searches_of(source), {}
   for _, world in ipairs(sizes.worlds(source, ompi.can_name)) do
     local search = searches[world.tp]
-    if search then world.segments = search.ruled.segments end
+    if search and search.ruled then world.segments = search.ruled.segments end
     worlds[#worlds + 1], seen[world.tp] = world, true
   end
   for tp, search in pairs(searches) do
-    if not seen[tp] then worlds[#worlds + 1] = { tp = tp, segments = search.ruled.segments } end
+    if not seen[tp] and search.ruled then
+      worlds[#worlds + 1] = { tp = tp, segments = search.ruled.segments }
+    end
   end
   table.sort(worlds, function(a, b) return a.tp < b.tp end)
   return worlds

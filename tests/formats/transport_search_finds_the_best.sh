@@ -59,9 +59,9 @@ sweep() {
 generate() { "$GENTABLES" generate --data-dir "$WORK/data" --arch host --out "$WORK/out" "$@"; }
 ends_with 0 sweep
 best='coll_sm_priority=90;coll_sm_control_size=64;coll_sm_fragment_size=32832;coll_sm_comm_num_segments=128'
-has "TP 2: best of 17 settings: $best" "$stdout"
+has "TP 2: best of 18 settings: $best" "$stdout"
 best='btl_vader_single_copy_mechanism=none;btl_vader_max_send_size=262144;btl_vader_eager_limit=32768'
-has "TP 4: best of 17 settings: $best" "$stdout"
+has "TP 4: best of 18 settings: $best" "$stdout"
 has 'left out: 3, the bench failed: exit code 1' "$stdout"
 has 'left out: 1, a launch takes more than 0.5 s' "$stdout"
 ends_with 0 sweep
@@ -83,7 +83,7 @@ awk '/^4 # ranks/ { on = 1 } /^5 # ranks/ { exit } on && /^[0-9]+ [0-9] 0 0/ { p
 
 # What a budget does not hold is said; what there is by then counts.
 ends_with 0 sweep --fresh --tp 4 --budget 0.1
-has 'TP 4: best of 17 settings: ' "$stdout"
+has 'TP 4: best of 18 settings: ' "$stdout"
 has 'not finished in 0.1 s: heat 1 of 2, turn 1 of 2 was cut off, with [0-9]* settings left' "$stdout"
 ends_with 2 sweep --launcher 'srun -n {ranks}'
 one_line '--transport takes no --launcher'
