@@ -54,7 +54,8 @@ END
 LAUNCHES=$WORK/launches PATH=$WORK/bin:$PATH
 export LAUNCHES PATH
 sweep() {
-    "$GENTABLES" sweep "$WORK/data/spec.lua" --out "$WORK/data" --bench "$WORK/bin/bench" --patience 3 --transport "$@"
+    "$GENTABLES" sweep "$WORK/data/spec.lua" --out "$WORK/data" --bench "$WORK/bin/bench" --patience 3 \
+        --transport "$@"
 }
 generate() { "$GENTABLES" generate --data-dir "$WORK/data" --arch host --out "$WORK/out" "$@"; }
 ends_with 0 sweep

@@ -2,7 +2,7 @@
 # How long `gentables generate` and `gentables diff` take, as a multiple of reading the same bytes: prints
 # figures, judges none.
 #
-#   sh tests/perf/generate.sh [GENTABLES [SIZES]]     default: build/bin/gentables "small large"; needs python3
+#   sh tests/perf/generate.sh [GENTABLES [SIZES]]   default: build/bin/gentables "small large"; needs python3
 #
 # The rows are make_rows.py's: 3 files of 1,680 rows, and of 168,000 (41 MB). Each figure is the least of
 # some runs.
