@@ -48,6 +48,7 @@ lists.modes = {
   { name = "eager", measured_by = { "host", "cuda" } },
   { name = "graph", measured_by = { "cuda" } },
   { name = "cold", measured_by = { "cuda" } }, -- eager, and caches are flushed before each call
+  { name = "cold_graph", measured_by = { "cuda" } }, -- of a graph, and the same
   { name = "unknown" },
 }
 

@@ -72,7 +72,7 @@ static const struct backend cuda_backend = {
     .name = "cuda",
     .candidates = cuda_candidates,
     .candidate_count = &count,
-    .modes = {[MODE_EAGER] = true, [MODE_GRAPH] = true, [MODE_COLD] = true},
+    .modes = {[MODE_EAGER] = true, [MODE_GRAPH] = true, [MODE_COLD] = true, [MODE_COLD_GRAPH] = true},
     .last_resort = 8, // GPUs and NCCL have deadlines of their own, before that of the group
     .refusal = refusal_of,
     .parameters = no_parameters,

@@ -13,6 +13,7 @@ enum {
     AFTER_GIVING_UP_S = 2,
     GROUP_PATIENCE = 4, // times that of a GPU, so that who hangs is told, and not who waits for him
     BANDWIDTH_REPEATS = 4,
+    DELAY_NS = 100000, // at first
 };
 
 const char *const reach_names[] = {"loopback", "process", "fabric", "file", "ipc", "none"};
@@ -33,6 +34,13 @@ bool device_ok(struct device *device, CUresult result, const char *what) {
     return false;
 }
 
+bool ranks_are_fine(struct group *group, char reason[REASON_SIZE]) {
+    long first_bad = group_min(group, reason[0] == '\0' ? INT32_MAX : group->rank);
+    if (first_bad == INT32_MAX) return true;
+    group_broadcast(group, (int)first_bad, reason, REASON_SIZE);
+    return false;
+}
+
 static int attribute(const struct device *device, CUdevice_attribute which) {
     int value = 0;
     device->driver->cuDeviceGetAttribute(&value, which, device->id);
@@ -40,14 +48,6 @@ static int attribute(const struct device *device, CUdevice_attribute which) {
 }
 
 // ---- which GPU --------------------------------------------------------------------------------------
-
-// Collective. Says the first rank's problem on all ranks; whether there was none.
-static bool all_fine(struct group *group, char reason[REASON_SIZE]) {
-    long first_bad = group_min(group, reason[0] == '\0' ? INT32_MAX : group->rank);
-    if (first_bad == INT32_MAX) return true;
-    group_broadcast(group, (int)first_bad, reason, REASON_SIZE);
-    return false;
-}
 
 // Rank r takes GPU r, in loopback GPU 0.
 static void choose(struct device *device, char reason[REASON_SIZE]) {
@@ -180,7 +180,7 @@ CUfunction device_kernel(struct device *device, const char *name) {
 }
 
 bool device_launch(struct device *device, CUfunction kernel, struct grid grid, const void *parameters,
-                   size_t bytes, bool programmatic) {
+                   size_t bytes) {
     CUlaunchAttribute attribute_of_launch = {.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
                                              .value.programmaticStreamSerializationAllowed = 1};
     CUlaunchConfig config = {.gridDimX = grid.blocks,
@@ -191,7 +191,7 @@ bool device_launch(struct device *device, CUfunction kernel, struct grid grid, c
                              .blockDimZ = 1,
                              .hStream = device->stream,
                              .attrs = &attribute_of_launch,
-                             .numAttrs = programmatic && device->sm >= 90 ? 1 : 0};
+                             .numAttrs = grid.programmatic && device->sm >= 90 ? 1 : 0};
     void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, (void *)(uintptr_t)parameters,
                      CU_LAUNCH_PARAM_BUFFER_SIZE, &bytes, CU_LAUNCH_PARAM_END};
     return device_ok(device, device->driver->cuLaunchKernelEx(&config, kernel, NULL, extra), "a launch");
@@ -256,14 +256,14 @@ bool device_barrier(struct device *device, int times) {
     }
     CUfunction kernel = device_kernel(device, "gentables_barrier");
     struct grid grid = {.blocks = 1, .ranks = joint ? (unsigned)group->size : 1, .threads = 32};
-    return device_launch(device, kernel, grid, &parameters, sizeof parameters, false);
+    return device_launch(device, kernel, grid, &parameters, sizeof parameters);
 }
 
 bool device_delay(struct device *device, uint64_t nanoseconds) {
     struct DelayParameters parameters = {.nanoseconds = nanoseconds};
     struct grid grid = {.blocks = 1, .ranks = 1, .threads = 32};
     return device_launch(device, device_kernel(device, "gentables_delay"), grid, &parameters,
-                         sizeof parameters, false);
+                         sizeof parameters);
 }
 
 // ---- what a rank holds ----------------------------------------------------------------------------------
@@ -272,7 +272,7 @@ bool device_delay(struct device *device, uint64_t nanoseconds) {
 static double measure_links(struct device *device) {
     const struct cuda_driver *driver = device->driver;
     struct group *group = device->group;
-    if (device->reach == REACH_LOOPBACK || device->reach == REACH_NONE) return 0;
+    if (device->reach == REACH_LOOPBACK || device->reach == REACH_NONE || group->size == 1) return 0;
     size_t bytes = device->arena.bytes / 2 < (64u << 20) ? device->arena.bytes / 2 : 64u << 20;
     CUdeviceptr from = device->arena.of[group->rank],
                 to = device->arena.of[(group->rank + 1) % group->size] + bytes;
@@ -340,19 +340,20 @@ int device_open(struct group *group, const struct device_options *options, char 
     reason[0] = '\0';
     group->device = device;
     if (device == NULL) snprintf(reason, REASON_SIZE, "out of memory");
-    if (!all_fine(group, reason)) return -1;
-    *device = (struct device){.group = group, .options = *options, .deadline_s = group->timeout_s};
+    if (!ranks_are_fine(group, reason)) return -1;
+    *device = (struct device){
+        .group = group, .options = *options, .deadline_s = group->timeout_s, .delay_ns = DELAY_NS};
     group->timeout_s *= GROUP_PATIENCE;
     device->driver = driver_load(reason, REASON_SIZE);
     if (reason[0] == '\0') choose(device, reason);
-    if (!all_fine(group, reason)) return -1;
+    if (!ranks_are_fine(group, reason)) return -1;
     take(device, reason);
-    if (!all_fine(group, reason)) return -1;
+    if (!ranks_are_fine(group, reason)) return -1;
     compare_cards(device, reason);
-    if (!all_fine(group, reason)) return -1;
+    if (!ranks_are_fine(group, reason)) return -1;
     choose_reach(device);
     make_stream(device, reason);
-    if (!all_fine(group, reason)) return -1;
+    if (!ranks_are_fine(group, reason)) return -1;
     if (make_memory(device, reason) != 0) return -1;
     device->link_bytes_per_us = measure_links(device);
     if (open_joint(device, reason) != 0) return -1;

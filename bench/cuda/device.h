@@ -43,9 +43,10 @@ enum workspace_kind {
     WORKSPACE_KINDS
 };
 
-// The shape of a launch.
+// The shape of a launch. `programmatic`: it may start before the launch ahead has ended, and waits by itself.
 struct grid {
     unsigned blocks, ranks, threads;
+    bool programmatic;
 };
 
 struct device {
@@ -59,6 +60,7 @@ struct device {
     CUevent before, between, after;
     CUmodule modules[2]; // helpers; the kernels of this TP, where they were built
     double deadline_s;   // of one wait for the GPU, or for NCCL
+    uint64_t delay_ns;   // that GPUs wait for their hosts before a call; alike on all ranks
     int multiprocessors, sm;
     size_t l2_bytes;
     char name[CUDA_NAME_SIZE], bus[32];
@@ -101,12 +103,15 @@ void device_close(struct group *group);
 // False, and the group has failed, if a call of the driver did.
 bool device_ok(struct device *device, CUresult result, const char *what);
 
+// Collective. Says the first rank's problem, if any has one, on all ranks; whether there was none.
+bool ranks_are_fine(struct group *group, char reason[REASON_SIZE]);
+
 // Which kernels there are: NULL where this name is not built in.
 CUfunction device_kernel(struct device *device, const char *name);
 
-// Enqueues a kernel. `programmatic`: it may start before the launch ahead has ended, and waits by itself.
+// Enqueues a kernel.
 bool device_launch(struct device *device, CUfunction kernel, struct grid grid, const void *parameters,
-                   size_t bytes, bool programmatic);
+                   size_t bytes);
 
 // Blocks of this kernel that the GPU holds at once, for one rank.
 unsigned device_resident_blocks(struct device *device, CUfunction kernel, unsigned threads,

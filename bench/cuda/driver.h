@@ -23,7 +23,6 @@
     FUNCTION(cuDevicePrimaryCtxRetain)                                                                       \
     FUNCTION(cuDevicePrimaryCtxRelease)                                                                      \
     FUNCTION(cuCtxSetCurrent)                                                                                \
-    FUNCTION(cuCtxEnablePeerAccess)                                                                          \
     FUNCTION(cuModuleLoadData)                                                                               \
     FUNCTION(cuModuleUnload)                                                                                 \
     FUNCTION(cuModuleGetFunction)                                                                            \
@@ -34,6 +33,7 @@
     FUNCTION(cuStreamBeginCapture)                                                                           \
     FUNCTION(cuStreamEndCapture)                                                                             \
     FUNCTION(cuGraphInstantiate)                                                                             \
+    FUNCTION(cuGraphUpload)                                                                                  \
     FUNCTION(cuGraphLaunch)                                                                                  \
     FUNCTION(cuGraphDestroy)                                                                                 \
     FUNCTION(cuGraphExecDestroy)                                                                             \

@@ -13,6 +13,12 @@ DEVICE_FUNCTION void delay(const DelayParameters &parameters) {
     }
 }
 
+// What any launch does, as the next one in a chain sees it.
+DEVICE_FUNCTION void empty(const DelayParameters &) {
+    wait_for_earlier_launches();
+    let_next_launch_start();
+}
+
 // Ranks meet some times: thread p tells rank p and waits for it. One block a rank.
 DEVICE_FUNCTION void meet_ranks(const BarrierParameters &parameters) {
     uint32_t *epoch_of_rank = parameters.epochs[rank_index()];

@@ -201,10 +201,12 @@ static struct grid grid_of(struct own *own, const struct call *call, CUfunction 
     size_t rows = call->num_tokens, ranks = (size_t)device->group->size;
     if (kind == WORKSPACE_TWOSHOT || kind == WORKSPACE_NVLS_TWOSHOT) rows = (rows + ranks - 1) / ranks;
     unsigned threads = row_threads(call, ranks > 8 ? MOST_THREADS / 2 : MOST_THREADS);
-    unsigned resident = device_resident_blocks(device, kernel, threads, !device_is_joint(device));
+    bool programmatic = !device_is_joint(device);
+    unsigned resident = device_resident_blocks(device, kernel, threads, programmatic);
     return (struct grid){.blocks = rows < resident ? (unsigned)rows : resident,
                          .ranks = device->joint != NULL ? (unsigned)ranks : 1,
-                         .threads = threads};
+                         .threads = threads,
+                         .programmatic = programmatic};
 }
 
 static int own_run(void *state, const struct call *call) {
@@ -227,8 +229,7 @@ static int own_run(void *state, const struct call *call) {
     }
     if (device_enqueues(device)) {
         fill_parameters(own, call, &parameters);
-        launched = device_launch(device, kernel, device->last, parameters.bytes, parameters.used,
-                                 device->joint == NULL);
+        launched = device_launch(device, kernel, device->last, parameters.bytes, parameters.used);
     }
     if (tells && !group_barrier(group)) return -1;
     return launched ? 0 : -1;

@@ -104,6 +104,11 @@ template <class Type> DEVICE_FUNCTION Word4 multicast_load_sum(const Word4 *from
 #endif
     return value;
 }
+// A multicast address and a rank's own are two names of the same memory: what was done by one is ordered
+// before what is done by the other only where this stands on the way between them (PTX: proxies).
+DEVICE_FUNCTION void order_multicast() {
+    asm volatile("fence.proxy.alias;" ::: "memory");
+}
 // Stores into all ranks' memory.
 DEVICE_FUNCTION void multicast_store(Word4 *to, Word4 value) {
 #if __CUDA_ARCH__ >= 900
@@ -145,7 +150,7 @@ DEVICE_FUNCTION uint64_t nanoseconds() {
     return now;
 }
 
-enum { POLLS_BEFORE_LOOKING_UP = 1 << 10 }; // about a millisecond of misses
+enum { POLLS_BEFORE_LOOKING_UP = 1 << 12 }; // about a millisecond: a poll is some 250 ns
 
 // Between two polls. False: the host has given up, so leave. `polls` begins at 0.
 DEVICE_FUNCTION bool keep_waiting(const uint32_t *give_up, uint32_t *polls) {

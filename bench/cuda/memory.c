@@ -24,23 +24,23 @@ static bool fine(struct device *device, CUresult result, const char *what, char 
     return driver_ok(device->driver, result, what, reason, REASON_SIZE);
 }
 
-// Collective. Says the first rank's problem on all ranks; whether there was none.
-static bool all_fine(struct group *group, char reason[REASON_SIZE]) {
-    long first_bad = group_min(group, reason[0] == '\0' ? INT32_MAX : group->rank);
-    if (first_bad == INT32_MAX) return true;
-    group_broadcast(group, (int)first_bad, reason, REASON_SIZE);
-    return false;
-}
-
 static CUmemAllocationHandleType handle_type(const struct device *device) {
     return device->reach == REACH_FABRIC ? CU_MEM_HANDLE_TYPE_FABRIC
            : device->can_file            ? CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR
                                          : CU_MEM_HANDLE_TYPE_NONE;
 }
 
+// What memory is made with. NCCL, which maps it once more for its symmetric windows, wants descriptors beside
+// handles of the fabric.
+static CUmemAllocationHandleType handle_types(const struct device *device) {
+    unsigned types = (unsigned)handle_type(device);
+    if (device->reach == REACH_FABRIC && device->can_file) types |= CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+    return (CUmemAllocationHandleType)types;
+}
+
 static CUmemAllocationProp properties(const struct device *device) {
     return (CUmemAllocationProp){.type = CU_MEM_ALLOCATION_TYPE_PINNED,
-                                 .requestedHandleTypes = handle_type(device),
+                                 .requestedHandleTypes = handle_types(device),
                                  .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = device->ordinal},
                                  .allocFlags.gpuDirectRDMACapable = 0};
 }
@@ -226,7 +226,7 @@ static bool map_peers(struct device *device, struct shared_memory *memory, char 
     int file = -1, files[MAX_TP];
     memset(files, -1, sizeof files);
     make_ticket(device, memory, &mine, &file, reason);
-    if (!all_fine(group, reason)) return false;
+    if (!ranks_are_fine(group, reason)) return false;
     bool exchanged = group_exchange(group, &mine, sizeof mine, tickets);
     if (exchanged && device->reach == REACH_FILE) exchanged = exchange_files(group, file, files);
     if (!exchanged)
@@ -238,7 +238,7 @@ static bool map_peers(struct device *device, struct shared_memory *memory, char 
         if (files[peer] >= 0) close(files[peer]);
     }
     if (file >= 0) close(file);
-    return all_fine(group, reason);
+    return ranks_are_fine(group, reason);
 }
 
 // ---- multicast ----------------------------------------------------------------------------------------
@@ -273,7 +273,7 @@ static void join_team(struct device *device, struct shared_memory *memory, char 
         }
     }
     fine(device, result, "a multicast team", reason);
-    if (!all_fine(group, reason)) return;
+    if (!ranks_are_fine(group, reason)) return;
     group_broadcast(group, 0, &ticket, sizeof ticket);
     if (device->reach == REACH_FILE) exchange_files(group, group->rank == 0 ? file : STDIN_FILENO, files);
     if (group->rank != 0 && group->shares_process) memory->team = ticket.handle;
@@ -294,27 +294,29 @@ static void open_multicast(struct device *device, struct shared_memory *memory) 
     char reason[REASON_SIZE] = "";
     int rank = device->group->rank;
     join_team(device, memory, reason);
-    if (!all_fine(device->group, reason)) return; // all have joined before any binds
+    if (!ranks_are_fine(device->group, reason)) return; // all have joined before any binds
     CUresult result =
         device->driver->cuMulticastBindMem(memory->team, 0, memory->handles[rank], 0, memory->bytes, 0);
     fine(device, result, "binding memory to a multicast team", reason);
-    if (!all_fine(device->group, reason)) return;
+    if (!ranks_are_fine(device->group, reason)) return;
     memory->multicast = map_handle(device, memory->team, memory->bytes, 0, reason);
-    if (!all_fine(device->group, reason)) memory->multicast = 0;
+    if (!ranks_are_fine(device->group, reason)) memory->multicast = 0;
 }
 
 // ---- open and close -----------------------------------------------------------------------------------
 
+// Large memory is of a size that a team can bind, too: NCCL makes teams of its own for its windows.
 static size_t rounded_bytes(struct device *device, size_t bytes, bool multicast) {
     CUmemAllocationProp wanted = properties(device);
     size_t granularity = 2 << 20, of_team = 0;
     device->driver->cuMemGetAllocationGranularity(&granularity, &wanted,
                                                   CU_MEM_ALLOC_GRANULARITY_RECOMMENDED);
-    if (multicast) {
-        CUmulticastObjectProp team = team_properties(device, bytes);
+    if (device->can_multicast) {
+        CUmulticastObjectProp team =
+            team_properties(device, (bytes + granularity - 1) / granularity * granularity);
         device->driver->cuMulticastGetGranularity(&of_team, &team, CU_MULTICAST_GRANULARITY_RECOMMENDED);
     }
-    if (of_team > granularity) granularity = of_team;
+    if (of_team > granularity && (multicast || bytes >= of_team)) granularity = of_team;
     return (bytes + granularity - 1) / granularity * granularity;
 }
 
@@ -324,7 +326,7 @@ int shared_memory_open(struct device *device, size_t bytes, bool multicast, stru
     *memory = (struct shared_memory){.bytes = rounded_bytes(device, bytes, multicast)};
     reason[0] = '\0';
     make_own(device, memory, reason);
-    bool made = all_fine(device->group, reason);
+    bool made = ranks_are_fine(device->group, reason);
     if (made && device->reach != REACH_NONE) made = map_peers(device, memory, reason);
     if (!made) {
         shared_memory_close(device, memory);

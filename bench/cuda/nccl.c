@@ -21,6 +21,7 @@ enum {
     SYMMETRIC_FROM = 22700,  // version
     MULTI_RANK_FROM = 23000, // several ranks on a GPU, where the environment allows it
     POLL_US = 50,
+    POLL_HARD_NS = 5000000, // what a call in a stream takes; a communicator takes longer
     MOST_THREADS = 1024,
 };
 
@@ -127,9 +128,10 @@ struct channel {
 static ncclResult_t settle(const struct channel *channel, ncclResult_t result) {
     uint64_t since_ns = clock_ns();
     while (result == ncclInProgress) {
-        if ((double)(clock_ns() - since_ns) * 1e-9 > channel->device->deadline_s) return ncclInProgress;
+        uint64_t waited_ns = clock_ns() - since_ns;
+        if ((double)waited_ns * 1e-9 > channel->device->deadline_s) return ncclInProgress;
         if (channel->comm == NULL || nccl.ncclCommGetAsyncError(channel->comm, &result) != ncclSuccess) break;
-        if (result == ncclInProgress) usleep(POLL_US);
+        if (result == ncclInProgress && waited_ns > POLL_HARD_NS) usleep(POLL_US);
     }
     return result;
 }
@@ -255,29 +257,27 @@ static const ncclDataType_t nccl_types[DTYPES] = {
 
 static bool allreduce(struct channel *channel, const struct call *call) {
     void *to = call->fusion == FUSION_NONE ? call->out : call->residual_out;
+    channel->device->abort = abort_channel; // should it hang
+    channel->device->abort_argument = channel;
     ncclResult_t result = nccl.ncclAllReduce(call->input, to, call_elements(call), nccl_types[call->dtype],
                                              ncclSum, channel->comm, channel->device->stream);
     return settled(channel, result, "an allreduce");
 }
 
-// Collective. One call, and what rank 0, who logs for all, then finds in the log.
-static bool prove_symmetric(struct channel *channel, const struct call *call) {
+// Collective. The first call of a shape, which is neither timed nor captured: NCCL may connect in it.
+static bool call_first(struct channel *channel, const struct call *call) {
     struct device *device = channel->device;
-    long from = log_end();
-    if (group_min(device->group, nccl.log_path[0] != '\0') == 0) {
-        snprintf(channel->problem, REASON_SIZE,
-                 "NCCL's log, which tells whether it fell back, is somebody else's; unset NCCL_DEBUG");
-        return false;
-    }
     if (!allreduce(channel, call)) return false;
-    if (!device_finish(device)) {
-        snprintf(channel->problem, REASON_SIZE, "%s", group_failure(device->group));
-        return false;
-    }
+    if (device_finish(device)) return true;
+    snprintf(channel->problem, REASON_SIZE, "%s", group_failure(device->group));
+    return false;
+}
+
+// Collective. Whether rank 0, who logs for all, finds in the log that this call was what it was to be: NCCL
+// decides that anew for each shape.
+static bool is_symmetric(struct channel *channel, long from) {
     uint64_t proven = log_has_symmetric_kernel(from);
-    group_broadcast(device->group, 0, &proven, sizeof proven);
-    if (!proven)
-        snprintf(channel->problem, REASON_SIZE, "NCCL fell back: it took no kernel for symmetric memory");
+    group_broadcast(channel->device->group, 0, &proven, sizeof proven);
     return proven != 0;
 }
 
@@ -321,7 +321,9 @@ static int nccl_setup(const struct candidate *candidate, struct group *group, vo
 
 static void nccl_teardown(void *state) {
     struct channel *channel = state;
-    if (channel->window != NULL) nccl.ncclCommWindowDeregister(channel->comm, channel->window);
+    if (channel->window != NULL) {
+        settled(channel, nccl.ncclCommWindowDeregister(channel->comm, channel->window), "the window's end");
+    }
     if (channel->comm != NULL && settled(channel, nccl.ncclCommFinalize(channel->comm), "the end")) {
         nccl.ncclCommDestroy(channel->comm);
     }
@@ -335,10 +337,13 @@ static bool all_are(struct channel *channel, bool right) {
     return false;
 }
 
-// Collective. The communicator, and, on symmetric memory, the window and the proof of it.
-static void connect(struct channel *channel, const struct call *call) {
+// Collective. The communicator, and, on symmetric memory, the window.
+static void connect(struct channel *channel) {
+    channel->is_tried = true;
     if (!all_are(channel, make_communicator(channel)) || !channel->detail->symmetric) return;
-    if (all_are(channel, register_window(channel))) all_are(channel, prove_symmetric(channel, call));
+    if (!all_are(channel, register_window(channel)) || all_are(channel, nccl.log_path[0] != '\0')) return;
+    snprintf(channel->problem, REASON_SIZE,
+             "NCCL's log, which tells whether it fell back, is somebody else's; unset NCCL_DEBUG");
 }
 
 static int nccl_prepare(void *state, const struct call *call, char reason[REASON_SIZE]) {
@@ -347,15 +352,16 @@ static int nccl_prepare(void *state, const struct call *call, char reason[REASON
         snprintf(reason, REASON_SIZE, "there is no epilogue to separate");
         return -1;
     }
-    if (!channel->is_tried) {
-        connect(channel, call);
-        channel->is_tried = true;
+    if (!channel->is_tried) connect(channel);
+    long from = log_end();
+    if (channel->problem[0] == '\0') all_are(channel, call_first(channel, call));
+    if (channel->problem[0] != '\0') {
+        snprintf(reason, REASON_SIZE, "unavailable: %.140s", channel->problem);
+        abort_channel(channel);
+        return -1;
     }
-    channel->device->abort = abort_channel;
-    channel->device->abort_argument = channel;
-    if (channel->problem[0] == '\0') return 0;
-    snprintf(reason, REASON_SIZE, "unavailable: %.140s", channel->problem);
-    abort_channel(channel);
+    if (!channel->detail->symmetric || is_symmetric(channel, from)) return 0;
+    snprintf(reason, REASON_SIZE, "unavailable: NCCL fell back: it took no kernel for symmetric memory");
     return -1;
 }
 
@@ -373,7 +379,7 @@ static bool launch_step(struct channel *channel, const char *name, const struct 
     device->last = (struct grid){.blocks = (unsigned)(rows < most ? rows : most),
                                  .ranks = 1,
                                  .threads = row_threads(call, MOST_THREADS)};
-    return device_launch(device, kernel, device->last, &parameters, sizeof parameters, false);
+    return device_launch(device, kernel, device->last, &parameters, sizeof parameters);
 }
 
 // One kernel, which reads the sum where it then writes residual_out.

@@ -24,6 +24,7 @@ DEVICE_FUNCTION void nvls_oneshot(const Arguments &arguments) {
 #ifndef FAULT_NO_RANKS_BARRIER
     ranks_barrier<tp>(arguments, 0, epoch + 1);
 #endif
+    order_multicast();
     let_next_launch_start();
     finish_tokens<Type, tp, fusion>(arguments.call, partial, [&](size_t at) {
         return multicast_load_sum<Type>(workspace.multicast + buffer + at);
@@ -42,11 +43,13 @@ DEVICE_FUNCTION void nvls_twoshot(const Arguments &arguments) {
 #ifndef FAULT_NO_RANKS_BARRIER
     ranks_barrier<tp>(arguments, 0, epoch + 1);
 #endif
+    order_multicast();
     Word4 *sums = workspace.multicast + workspace.capacity;
     for_each_access(arguments.call, tp, arguments.rank, [&](size_t at) {
         multicast_store(sums + at, multicast_load_sum<Type>(workspace.multicast + at));
     });
     ranks_barrier<tp>(arguments, 1, epoch + 1);
+    order_multicast();
     let_next_launch_start();
     const Word4 *own_sums = workspace.slots[arguments.rank] + workspace.capacity;
     finish_tokens<Type, tp, fusion>(arguments.call, partial,

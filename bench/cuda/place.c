@@ -1,12 +1,15 @@
 // Cells on a GPU; see place.h. How a call is timed:
 //
-//   eager   a delay holds the stream until the host has enqueued all, ranks meet on their GPUs, and events
-//           stand right before and after the call
-//   cold    the same, and caches are flushed before ranks meet
-//   graph   two captured chains of calls, a long one and a short one, each launched like that; a call took
-//   the
-//           difference of their times by the difference of their lengths, so that what a launch of a graph
-//           costs cancels. Each call of a chain has results of its own
+//   eager       a delay holds the stream until the host has enqueued all, ranks meet on their GPUs, and
+//               events stand right before and after the call
+//   cold        the same, and caches are flushed before ranks meet
+//   graph       two captured chains of calls, a long one and a short one, each launched like that; a call
+//               took the difference of their times by the difference of their lengths, so that what a
+//               launch of a graph costs cancels. Each call of a chain has results of its own
+//   cold_graph  the same, with a flush before each call; what a chain of flushes alone takes is taken off
+//
+// A time counts where the host was early enough: else it is the host's, the delay is made longer, and the
+// same is timed once more.
 //
 // Where one launch is for all ranks, rank 0 alone enqueues, and the others say what their calls are.
 #include "cuda/place.h"
@@ -19,7 +22,8 @@
 
 enum {
     ALIGNMENT = 4096, // of arrays: what a window of NCCL asks for
-    DELAY_NS = 100000,
+    LONGEST_DELAY_NS = 10000000,
+    MOST_TRIES_IN_TIME = 12,
     SHORT_CHAIN = 4, // times shorter than the long one
     FLOOR_SAMPLES = 9,
     TRIES = 3, // for a difference of times above zero
@@ -30,11 +34,12 @@ enum {
     MOST_GRAPHS = 1024,
 };
 
-// What is timed: a candidate; or, without one, a copy of the input, or a launch of `empty` shape.
+// What is timed: a candidate; or, without one, a copy of the input, a launch of `empty` shape, or nothing.
 struct work {
     const struct candidate *candidate;
     void *state;
     const struct grid *empty;
+    bool is_nothing;
     bool tells_norm; // for the check, which costs time
 };
 
@@ -65,6 +70,8 @@ struct place {
     uint64_t known_hashes[MAX_SLOTS];
     bool hashes_are_known;
     struct grid grid_of_floor;
+    uint64_t begun_ns; // when the host began to enqueue what is timed
+    bool is_late;      // it took longer than the delay
     int graph_count;
     struct graph graphs[MOST_GRAPHS];
 };
@@ -128,6 +135,10 @@ struct call place_call(void *of, size_t shift, int slot) {
     return call;
 }
 
+static bool is_chain(enum mode mode) {
+    return mode == MODE_GRAPH || mode == MODE_COLD_GRAPH;
+}
+
 // ---- open and close -----------------------------------------------------------------------------------
 
 static bool upload(struct place *place, CUdeviceptr to, const void *from, size_t bytes) {
@@ -156,7 +167,7 @@ int place_open(struct group *group, struct cell *cell, enum mode mode, void **pl
         return -1;
     }
     size_t fitting = (room - place->layout.slots) / place->layout.slot_bytes;
-    place->slots = mode != MODE_GRAPH ? 1 : fitting < MAX_SLOTS ? (int)fitting : MAX_SLOTS;
+    place->slots = !is_chain(mode) ? 1 : fitting < MAX_SLOTS ? (int)fitting : MAX_SLOTS;
     if (place->layout.norm_bytes > 0) {
         place->norm = malloc(place->layout.norm_bytes);
         if (place->norm == NULL) {
@@ -229,7 +240,7 @@ static bool enqueue_copy(struct place *place, const struct call *call) {
         parameters.to[rank] = of->residual_out ? of->residual_out : of->out;
     }
     return device_launch(device, device_kernel(device, "gentables_copy"), grid, &parameters,
-                         sizeof parameters, false);
+                         sizeof parameters);
 }
 
 static bool enqueue(struct place *place, const struct work *work, size_t shift, int slot) {
@@ -237,11 +248,11 @@ static bool enqueue(struct place *place, const struct work *work, size_t shift, 
     struct call call = place_call(place, shift % place->cell->shifts, slot);
     struct DelayParameters none = {.nanoseconds = 0};
     device->slot = slot;
+    if (work->is_nothing) return true;
     if (work->candidate != NULL) return work->candidate->strategy->run(work->state, &call) == 0;
     if (!device_enqueues(device)) return true;
     if (work->empty == NULL) return enqueue_copy(place, &call);
-    return device_launch(device, device_kernel(device, "gentables_empty"), *work->empty, &none, sizeof none,
-                         false);
+    return device_launch(device, device_kernel(device, "gentables_empty"), *work->empty, &none, sizeof none);
 }
 
 // Says what this rank's calls are, where rank 0 makes them.
@@ -256,15 +267,19 @@ static bool publish(struct place *place, size_t shift, int calls) {
     return group_barrier(device->group);
 }
 
+// Leaves nothing of the data in the caches.
+static bool flush(struct device *device) {
+    CUresult result = device->driver->cuMemsetD8Async(device->flush, 0, 2 * device->l2_bytes, device->stream);
+    return device_ok(device, result, "a flush");
+}
+
 // Holds the stream, flushes where asked to, has ranks meet, and marks the beginning.
 static bool begin(struct place *place) {
     struct device *device = place->device;
     const struct cuda_driver *driver = device->driver;
-    if (!device_delay(device, DELAY_NS)) return false;
-    if (place->mode == MODE_COLD &&
-        !device_ok(device, driver->cuMemsetD8Async(device->flush, 0, 2 * device->l2_bytes, device->stream),
-                   "a flush"))
-        return false;
+    place->begun_ns = clock_ns();
+    if (!device_delay(device, device->delay_ns)) return false;
+    if (place->mode == MODE_COLD && !flush(device)) return false;
     if (device->reach != REACH_NONE && device->group->size > 1 && !device_barrier(device, 1)) return false;
     return device_ok(device, driver->cuEventRecord(device->before, device->stream), "an event");
 }
@@ -272,30 +287,55 @@ static bool begin(struct place *place) {
 // Waits for the end, and says how long it took.
 static bool end(struct place *place, double *time_us) {
     struct device *device = place->device;
+    const struct cuda_driver *driver = device->driver;
     float ms = 0;
-    if (!device_finish(device)) return false;
-    CUresult result = device->driver->cuEventElapsedTime(&ms, device->before, device->after);
+    if (!device_ok(device, driver->cuEventRecord(device->after, device->stream), "an event")) return false;
+    place->is_late = clock_ns() - place->begun_ns > device->delay_ns;
+    if (!device_wait(device, device->after)) return false;
+    CUresult result = driver->cuEventElapsedTime(&ms, device->before, device->after);
     *time_us = (double)ms * 1000;
     return device_ok(device, result, "a time");
 }
 
+// Times `calls` calls once. All ranks have published them.
+typedef bool timing(struct place *place, const struct work *work, size_t shift, int calls, double *time_us);
+
+// Collective. Times until no host was late; one that was held up once needs no longer delay.
+static bool time_in_time(struct place *place, timing *once, const struct work *work, size_t shift, int calls,
+                         double *time_us) {
+    struct device *device = place->device;
+    for (int tries = 1;; tries++) {
+        *time_us = 0;
+        place->is_late = false;
+        if (!once(place, work, shift, calls, time_us)) return false;
+        bool all_early = group_min(device->group, !place->is_late) != 0;
+        if (all_early || tries == MOST_TRIES_IN_TIME) return true;
+        if (tries > 1 && device->delay_ns < LONGEST_DELAY_NS) device->delay_ns *= 2;
+    }
+}
+
 // ---- eager ----------------------------------------------------------------------------------------------
 
-static bool time_eager(struct place *place, const struct work *work, size_t shift, double *time_us) {
+static bool time_call(struct place *place, const struct work *work, size_t shift, int calls,
+                      double *time_us) {
     struct device *device = place->device;
     bool enqueues = device_enqueues(device);
-    *time_us = 0;
-    if (!publish(place, shift, 1) || !group_barrier(device->group)) return false;
+    (void)calls;
+    if (!group_barrier(device->group)) return false;
     if (enqueues && !begin(place)) return false;
     if (!enqueue(place, work, shift, 0)) return false;
     return !enqueues || end(place, time_us);
+}
+
+static bool time_eager(struct place *place, const struct work *work, size_t shift, double *time_us) {
+    return publish(place, shift, 1) && time_in_time(place, time_call, work, shift, 1, time_us);
 }
 
 // ---- graphs -----------------------------------------------------------------------------------------------
 
 static bool same_work(const struct work *a, const struct work *b) {
     return a->candidate == b->candidate && a->state == b->state && a->empty == b->empty &&
-           a->tells_norm == b->tells_norm;
+           a->tells_norm == b->tells_norm && a->is_nothing == b->is_nothing;
 }
 
 // Captures a chain, whose calls other ranks have published.
@@ -307,12 +347,14 @@ static bool capture(struct place *place, struct graph *graph) {
     if (!device_ok(device, result, "a capture")) return false;
     bool enqueued = true;
     for (int slot = 0; slot < graph->calls && enqueued; slot++) {
-        enqueued = enqueue(place, &graph->work, graph->shift + (size_t)slot, slot);
+        enqueued = (place->mode != MODE_COLD_GRAPH || flush(device)) &&
+                   enqueue(place, &graph->work, graph->shift + (size_t)slot, slot);
     }
     result = driver->cuStreamEndCapture(device->stream, &captured);
     if (enqueued && result == CUDA_SUCCESS) result = driver->cuGraphInstantiate(&graph->exec, captured, 0);
     if (captured != NULL) driver->cuGraphDestroy(captured);
-    return enqueued && device_ok(device, result, "a graph");
+    if (enqueued && result == CUDA_SUCCESS) result = driver->cuGraphUpload(graph->exec, device->stream);
+    return enqueued && device_ok(device, result, "a graph") && device_finish(device);
 }
 
 // The chain of so many calls, captured once; NULL: it cannot be.
@@ -338,7 +380,6 @@ static bool time_chain(struct place *place, const struct work *work, size_t shif
                        double *time_us) {
     struct device *device = place->device;
     struct graph *graph = NULL;
-    *time_us = 0;
     if (device_enqueues(device) && calls > 0) {
         graph = find_graph(place, work, shift, calls); // made while no rank's kernels wait for another's
         if (graph == NULL) return false;
@@ -352,18 +393,31 @@ static bool time_chain(struct place *place, const struct work *work, size_t shif
     return end(place, time_us);
 }
 
-static bool time_graphs(struct place *place, const struct work *work, size_t shift, double *time_us) {
+// One call of a long chain, by what it takes longer than a short one; and what it takes at most.
+static bool time_slope(struct place *place, const struct work *work, size_t shift, double *time_us,
+                       double *most_us) {
     int calls = place->slots, fewer = calls / SHORT_CHAIN;
     double of_fewer_us = 0, of_all_us = 0;
-    if (!publish(place, shift, calls)) return false;
+    if (!time_in_time(place, time_chain, work, shift, fewer, &of_fewer_us)) return false;
+    if (!time_in_time(place, time_chain, work, shift, calls, &of_all_us)) return false;
+    *time_us = (of_all_us - of_fewer_us) / (calls - fewer);
+    *most_us = of_all_us / calls;
+    return true;
+}
+
+static bool time_graphs(struct place *place, const struct work *work, size_t shift, double *time_us) {
+    const struct work nothing = {.is_nothing = true};
+    double flush_us = 0, most_us = 0;
+    if (!publish(place, shift, place->slots)) return false;
     for (int i = 0; i < TRIES; i++) {
-        if (!time_chain(place, work, shift, fewer, &of_fewer_us)) return false;
-        if (!time_chain(place, work, shift, calls, &of_all_us)) return false;
-        *time_us = (of_all_us - of_fewer_us) / (calls - fewer);
+        if (place->mode == MODE_COLD_GRAPH && !time_slope(place, &nothing, 0, &flush_us, &most_us))
+            return false;
+        if (!time_slope(place, work, shift, time_us, &most_us)) return false;
+        *time_us -= flush_us;
         bool is_enough = *time_us > 0 || !device_enqueues(place->device);
         if (group_min(place->device->group, is_enough) != 0) return true;
     }
-    *time_us = of_all_us / calls; // no more than that
+    *time_us = most_us;
     return true;
 }
 
@@ -372,8 +426,8 @@ static bool time_graphs(struct place *place, const struct work *work, size_t shi
 static bool time_work(struct place *place, const struct work *work, size_t shift, double *time_us) {
     struct device *device = place->device;
     place->hashes_are_known = false;
-    bool timed = place->mode == MODE_GRAPH ? time_graphs(place, work, shift, time_us)
-                                           : time_eager(place, work, shift, time_us);
+    bool timed = is_chain(place->mode) ? time_graphs(place, work, shift, time_us)
+                                       : time_eager(place, work, shift, time_us);
     device->is_published = false;
     return timed && group_barrier(device->group);
 }
@@ -447,7 +501,7 @@ static bool hash_more(struct place *place, int slot, CUdeviceptr array, size_t b
     struct grid grid = {
         .blocks = blocks < HASH_BLOCKS ? (unsigned)blocks : HASH_BLOCKS, .ranks = 1, .threads = HASH_THREADS};
     return device_launch(device, device_kernel(device, "gentables_hash"), grid, &parameters,
-                         sizeof parameters, false);
+                         sizeof parameters);
 }
 
 // All slots at once, for each costs a wait.

@@ -104,6 +104,7 @@ template <class Type> DEVICE_FUNCTION Word4 multicast_load_sum(const Word4 *from
     }
     return pack<Type>(sum);
 }
+DEVICE_FUNCTION void order_multicast() {}
 DEVICE_FUNCTION void multicast_store(Word4 *to, Word4 value) {
     const EngineMulticast &team = engine_multicast_at(to);
     for (int rank = 0; rank < team.ranks; rank++) store_plain(team.base[rank] + (to - team.base[0]), value);

@@ -327,9 +327,6 @@ CUresult cuCtxSetCurrent(CUcontext context) {
     current_gpu = int(reinterpret_cast<intptr_t>(context) - 1);
     return CUDA_SUCCESS;
 }
-CUresult cuCtxEnablePeerAccess(CUcontext, unsigned) {
-    return CUDA_SUCCESS;
-}
 
 // ---- kernels ----
 
@@ -413,6 +410,9 @@ CUresult cuStreamEndCapture(CUstream of, CUgraph *graph) {
 }
 CUresult cuGraphInstantiate(CUgraphExec *exec, CUgraph graph, unsigned long long) {
     *exec = reinterpret_cast<CUgraphExec>(new std::vector<Op>(*reinterpret_cast<std::vector<Op> *>(graph)));
+    return CUDA_SUCCESS;
+}
+CUresult cuGraphUpload(CUgraphExec, CUstream) {
     return CUDA_SUCCESS;
 }
 CUresult cuGraphLaunch(CUgraphExec exec, CUstream of) {
@@ -508,7 +508,7 @@ CUresult cuMemGetAllocationGranularity(size_t *bytes, const CUmemAllocationProp 
 CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t bytes, const CUmemAllocationProp *wanted,
                      unsigned long long) {
     std::lock_guard<std::mutex> guard(lock);
-    if (wanted->requestedHandleTypes == CU_MEM_HANDLE_TYPE_FABRIC && !setting("fabric")) {
+    if ((wanted->requestedHandleTypes & CU_MEM_HANDLE_TYPE_FABRIC) != 0 && !setting("fabric")) {
         return CUDA_ERROR_NOT_PERMITTED;
     }
     Memory *memory = make_memory(bytes);
