@@ -105,7 +105,8 @@ end
 local no_time_fields = { "dtype", "op", "mode", "fusion", "hidden_size", "num_tokens", "strategy", "reason" }
 
 -- What says where imported rows come from. What the files do not tell, such as the CPU, is not there.
-local function record_of(of_size, arch, facts, no_time)
+-- `devices`: of each number of ranks, where files tell of them.
+local function record_of(of_size, arch, facts, no_time, devices)
   local entries, placement = {}, nil
   for _, entry in ipairs(no_time) do
     if entry.world_size == of_size.world_size then
@@ -121,7 +122,8 @@ local function record_of(of_size, arch, facts, no_time)
   return { world_size = of_size.world_size, arch = arch, placement = placement or "unknown",
     machine = { gpu = facts.machine }, bench = { imported = facts.from, facts = facts.bench },
     fingerprint = provenance.imported_fingerprint({ gpu = facts.machine },
-      { imported = facts.from, facts = facts.bench }), no_time = entries }
+      { imported = facts.from, facts = facts.bench }), no_time = entries,
+    devices = devices and devices[of_size.world_size] }
 end
 
 -- The facts of one file, without the machine.
@@ -135,7 +137,7 @@ end
 
 -- Reads all files as records, each with its place.
 local function read_records(args, reader, options)
-  local records, no_time, facts = {}, {}, { from = reader.name }
+  local records, no_time, facts, devices = {}, {}, { from = reader.name }, {}
   for i, path in ipairs(args) do
     local result = read(path, reader, options)
     local bench = bench_facts(result)
@@ -150,22 +152,23 @@ local function read_records(args, reader, options)
       records[#records + 1] = record
     end
     table.move(result.no_time, 1, #result.no_time, #no_time + 1, no_time)
+    if result.devices then devices[result.world_size] = result.devices end
   end
   if #records == 0 then fail.input("%s: holds no row with a time", args[1]) end
-  return joined.records(records), facts, no_time
+  return joined.records(records), facts, no_time, devices
 end
 
 local function import_rows(args, reader, options)
-  local groups, facts, no_time
+  local groups, facts, no_time, devices
   if reader.file == "benchmark_csv" then
     groups, facts, no_time = joined.files(args), { from = reader.name }, {}
   else
-    groups, facts, no_time = read_records(args, reader, options)
+    groups, facts, no_time, devices = read_records(args, reader, options)
   end
   local paths, arch = joined.places(groups, args.out, options.arch)
   joined.make_folder(args.out)
   for i, of_size in ipairs(groups) do
-    joined.write(paths[i], of_size, record_of(of_size, arch, facts, no_time))
+    joined.write(paths[i], of_size, record_of(of_size, arch, facts, no_time, devices))
   end
 end
 

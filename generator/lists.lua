@@ -68,8 +68,9 @@ lists.accumulates = {
 }
 
 -- `backend`: who runs it ("host", "cuda"; none: known from rows of other tools only); where a GPU runs it
--- (too), `cuda` says how: `kernel`, of bench/cuda, or `nccl` = { symmetric, separate }, and `needs`, for
--- people: the hardware and libraries that it wants. `candidate = false`: never a winner. `ops`: what it does;
+-- (too), `cuda` says how: `kernel`, of bench/cuda, and where not in that, its `epilogue` ("one" kernel, or
+-- "separate"); or `nccl` = { symmetric, separate }; and `needs`, for people: the hardware and libraries that
+-- it wants. `candidate = false`: never a winner. `ops`: what it does;
 -- nil: an allreduce. `trtllm`: the number in TensorRT-LLM's AllReduceStrategyType; absent: TensorRT-LLM
 -- cannot name it. `ompi_algorithm`: the number in Open MPI's coll/tuned for an allreduce; `ompi_algorithms`:
 -- those of other ops; `ompi_component`: another coll component; `mpich_algorithm`: MPICH's name;
@@ -161,6 +162,14 @@ lists.strategies = {
     cuda = { kernel = "twoshot", needs = "P2P, tokens >= TP" },
     mark = "2N", colour = "#0072b2", hatched = true,
     help = "TWOSHOT that rounds to the data type at every step" },
+  { name = "ONESHOT_EPILOGUE", backend = "cuda", accumulate = "fp32", optional = true,
+    cuda = { kernel = "oneshot", epilogue = "one", needs = "P2P" },
+    mark = "1E", colour = "#d55e00", hatched = true,
+    help = "ONESHOT, then one kernel for the epilogue: what fusing saves" },
+  { name = "ONESHOT_UNFUSED", backend = "cuda", accumulate = "fp32", optional = true,
+    cuda = { kernel = "oneshot", epilogue = "separate", needs = "P2P" },
+    mark = "1U", colour = "#999933", hatched = true,
+    help = "ONESHOT, then kernels that add, normalise and quantise" },
   { name = "NVLS_ONESHOT", backend = "cuda", accumulate = "fp32",
     cuda = { kernel = "nvls_oneshot", needs = "multicast (NVSwitch, SM90)" },
     mark = "V1", colour = "#009e73", hatched = true,

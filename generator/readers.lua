@@ -58,6 +58,9 @@ readers.list = {
   { name = "benchmark-csv", file = "benchmark_csv", gives = "rows",
     is = function(head) return header(head).world_size ~= nil end,
     help = "TensorRT-LLM's benchmark CSV, generations B to D and --benchmark mode; ours" },
+  { name = "bench-rows", file = "bench_rows", gives = "rows",
+    is = function(head) return has_line(head, "hello [^\n]*protocol=%d") end,
+    help = "what gentables-bench --serve was asked and answered; what verify.sh brings along" },
   { name = "nccl-tests-json", file = "nccl_tests_json", gives = "rows",
     is = function(head)
       return is_json(head) and head:find('"nccl_version"', 1, true) ~= nil

@@ -4,15 +4,20 @@
 
 #include "cuda/device.h"
 
-// One of our own kernels (kernels_strategy.c).
+// Where the epilogue is: in the kernel that adds up, in one kernel after it, or in one for each step.
+enum epilogue { EPILOGUE_FUSED, EPILOGUE_ONE, EPILOGUE_SEPARATE };
+
+// One of our own kernels (kernels.c).
 struct kernel_detail {
     const char *kernel; // as kernels are named: oneshot, twoshot, nvls_oneshot, nvls_twoshot
     enum workspace_kind workspace;
+    enum epilogue epilogue;
 };
 
 // One of NCCL's (nccl.c).
 struct nccl_detail {
-    bool symmetric, separate;
+    bool symmetric;
+    enum epilogue epilogue;
     const char *algorithm, *protocol; // "": as NCCL chooses
     int channels;                     // 0: the same
 };
@@ -30,6 +35,9 @@ unsigned row_threads(const struct call *call, unsigned most);
 
 // Whether the kernels can do this call at all, whoever adds up; NULL or why not.
 const char *call_refusal(const struct device *device, const struct call *call);
+
+// epilogues.c: the epilogue of a call after its sum, which lies where residual_out goes. Nothing for NONE.
+bool epilogue_launch(struct device *device, enum epilogue epilogue, const struct call *call);
 
 extern const char *const fusion_words[FUSIONS], *const dtype_words[DTYPES];
 

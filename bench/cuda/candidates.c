@@ -15,17 +15,18 @@ const char *const dtype_words[DTYPES] = {
     [DTYPE_FLOAT32] = "fp32",
 };
 
-#define KERNEL_ROW(its_name, its_kernel, its_workspace, fp32, varies)                                        \
+#define KERNEL_ROW(its_name, optional, its_kernel, its_workspace, its_epilogue, fp32, varies)                \
     {.name = its_name,                                                                                       \
      .strategy = &strategy_cuda_kernel,                                                                      \
      .accumulates_fp32 = fp32,                                                                               \
      .bits_may_vary = varies,                                                                                \
+     .is_optional = optional,                                                                                \
      .ops = 1u << OP_ALLREDUCE,                                                                              \
      .ompi_component = "",                                                                                   \
      .mpich_algorithm = "",                                                                                  \
-     .detail = &(const struct kernel_detail){its_kernel, its_workspace}},
+     .detail = &(const struct kernel_detail){its_kernel, its_workspace, its_epilogue}},
 
-#define NCCL_ROW(its_name, optional, is_symmetric, is_separate, its_algorithm, its_protocol, its_channels)   \
+#define NCCL_ROW(its_name, optional, is_symmetric, its_epilogue, its_algorithm, its_protocol, its_channels)  \
     {.name = its_name,                                                                                       \
      .strategy = &strategy_cuda_nccl,                                                                        \
      .ops = 1u << OP_ALLREDUCE,                                                                              \
@@ -33,8 +34,8 @@ const char *const dtype_words[DTYPES] = {
      .mpich_algorithm = "",                                                                                  \
      .is_optional = optional,                                                                                \
      .bits_may_vary = true,                                                                                  \
-     .detail =                                                                                               \
-         &(const struct nccl_detail){is_symmetric, is_separate, its_algorithm, its_protocol, its_channels}},
+     .detail = &(const struct nccl_detail){is_symmetric, its_epilogue, its_algorithm, its_protocol,          \
+                                           its_channels}},
 
 const struct candidate cuda_candidates[] = {CUDA_KERNEL_CANDIDATES(KERNEL_ROW)
                                                 CUDA_NCCL_CANDIDATES(NCCL_ROW)};

@@ -74,7 +74,7 @@ DEVICE_FUNCTION void hash_array(const ArrayParameters &parameters) {
 // All of an epilogue, from sums that lie in memory.
 template <class Type, Fusion fusion> DEVICE_FUNCTION void finish_sums(const EpilogueParameters &parameters) {
     SHARED_ARRAY(float, partial, MAX_WARPS);
-    Call call = call_of(parameters.call, parameters.rank);
+    Call call = call_of(parameters.call, parameters.ranks[rank_index()]);
     for (int token = static_cast<int>(block_index()); token < call.num_tokens;
          token += static_cast<int>(grid_size())) {
         const Word4 *sums =
@@ -87,7 +87,7 @@ template <class Type, Fusion fusion> DEVICE_FUNCTION void finish_sums(const Epil
 // The same in three: r, from sum and residual; y, from r; codes, from y. Each reads what the one before
 // wrote.
 template <class Type> DEVICE_FUNCTION void add_residuals(const EpilogueParameters &parameters) {
-    Call call = call_of(parameters.call, parameters.rank);
+    Call call = call_of(parameters.call, parameters.ranks[rank_index()]);
     float squares = 0;
     size_t count = static_cast<size_t>(call.num_tokens) * static_cast<size_t>(call.accesses_per_token);
     for (size_t at = static_cast<size_t>(block_index()) * block_size() + thread_index(); at < count;
@@ -98,7 +98,7 @@ template <class Type> DEVICE_FUNCTION void add_residuals(const EpilogueParameter
 
 template <class Type> DEVICE_FUNCTION void normalise(const EpilogueParameters &parameters) {
     SHARED_ARRAY(float, partial, MAX_WARPS);
-    Call call = call_of(parameters.call, parameters.rank);
+    Call call = call_of(parameters.call, parameters.ranks[rank_index()]);
     int block = static_cast<int>(block_size());
     for (int token = static_cast<int>(block_index()); token < call.num_tokens;
          token += static_cast<int>(grid_size())) {
@@ -121,7 +121,7 @@ template <class Type> DEVICE_FUNCTION void normalise(const EpilogueParameters &p
 
 // y is the input. All threads of a warp take part, for a block of NVFP4 lies across some of them.
 template <class Type, Fusion fusion> DEVICE_FUNCTION void quantise(const EpilogueParameters &parameters) {
-    Call call = call_of(parameters.call, parameters.rank);
+    Call call = call_of(parameters.call, parameters.ranks[rank_index()]);
     int rounds = rounds_of(call), block = static_cast<int>(block_size());
     for (int token = static_cast<int>(block_index()); token < call.num_tokens;
          token += static_cast<int>(grid_size())) {

@@ -155,8 +155,12 @@ static int own_prepare(void *state, const struct call *call, char reason[REASON_
     const struct own *own = state;
     enum workspace_kind kind = own->detail->workspace;
     bool deals_out = kind == WORKSPACE_TWOSHOT || kind == WORKSPACE_NVLS_TWOSHOT;
-    if (!deals_out || call->num_tokens >= (size_t)own->device->group->size) return 0;
-    snprintf(reason, REASON_SIZE, "fewer tokens than ranks");
+    const char *refused = NULL;
+    if (deals_out && call->num_tokens < (size_t)own->device->group->size) refused = "fewer tokens than ranks";
+    if (own->detail->epilogue != EPILOGUE_FUSED && call->fusion == FUSION_NONE)
+        refused = "there is no epilogue to separate";
+    if (refused == NULL) return 0;
+    snprintf(reason, REASON_SIZE, "%s", refused);
     return -1;
 }
 
@@ -189,6 +193,7 @@ static void fill_parameters(const struct own *own, const struct call *call, stru
         const struct call *of = device->joint != NULL ? &device->joint->calls[rank][device->slot] : call;
         struct RankParameters mine = rank_parameters(rank, of);
         CUdeviceptr states = device->joint != NULL ? device->joint->states[rank] : device->states;
+        if (own->detail->epilogue != EPILOGUE_FUSED) mine.out = of->residual_out; // the sum
         mine.state = (struct RankState *)(states + (size_t)kind * sizeof(struct RankState));
         append(parameters, &mine, sizeof mine);
     }
@@ -220,7 +225,8 @@ static int own_run(void *state, const struct call *call) {
         device->joint->calls[group->rank][0] = *call;
         if (!group_barrier(group)) return -1;
     }
-    CUfunction kernel = own->kernels[call->dtype][call->fusion];
+    enum fusion in_kernel = own->detail->epilogue == EPILOGUE_FUSED ? call->fusion : FUSION_NONE;
+    CUfunction kernel = own->kernels[call->dtype][in_kernel];
     device->last = grid_of(own, call, kernel);
     bool launched = true;
     if (device->last.blocks == 0) {
@@ -231,6 +237,8 @@ static int own_run(void *state, const struct call *call) {
         fill_parameters(own, call, &parameters);
         launched = device_launch(device, kernel, device->last, parameters.bytes, parameters.used);
     }
+    if (launched && own->detail->epilogue != EPILOGUE_FUSED)
+        launched = epilogue_launch(device, own->detail->epilogue, call);
     if (tells && !group_barrier(group)) return -1;
     return launched ? 0 : -1;
 }

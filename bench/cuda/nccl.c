@@ -22,7 +22,6 @@ enum {
     MULTI_RANK_FROM = 23000, // several ranks on a GPU, where the environment allows it
     POLL_US = 50,
     POLL_HARD_NS = 5000000, // what a call in a stream takes; a communicator takes longer
-    MOST_THREADS = 1024,
 };
 
 // ---- the library
@@ -348,7 +347,7 @@ static void connect(struct channel *channel) {
 
 static int nccl_prepare(void *state, const struct call *call, char reason[REASON_SIZE]) {
     struct channel *channel = state;
-    if (channel->detail->separate && call->fusion == FUSION_NONE) {
+    if (channel->detail->epilogue == EPILOGUE_SEPARATE && call->fusion == FUSION_NONE) {
         snprintf(reason, REASON_SIZE, "there is no epilogue to separate");
         return -1;
     }
@@ -365,54 +364,14 @@ static int nccl_prepare(void *state, const struct call *call, char reason[REASON
     return -1;
 }
 
-// ---- epilogues
-// ---------------------------------------------------------------------------------------------------------
-
-static bool launch_step(struct channel *channel, const char *name, const struct call *call,
-                        const void *input) {
-    struct device *device = channel->device;
-    CUfunction kernel = device_kernel(device, name);
-    struct EpilogueParameters parameters = {.call = call_parameters(device, call),
-                                            .rank = rank_parameters(device->group->rank, call)};
-    parameters.rank.input = input;
-    size_t rows = call->num_tokens, most = (size_t)device->multiprocessors * 2;
-    device->last = (struct grid){.blocks = (unsigned)(rows < most ? rows : most),
-                                 .ranks = 1,
-                                 .threads = row_threads(call, MOST_THREADS)};
-    return device_launch(device, kernel, device->last, &parameters, sizeof parameters);
-}
-
-// One kernel, which reads the sum where it then writes residual_out.
-static bool finish_fused(struct channel *channel, const struct call *call) {
-    char name[96];
-    snprintf(name, sizeof name, "gentables_epilogue_%s_%s", dtype_words[call->dtype],
-             fusion_words[call->fusion]);
-    return launch_step(channel, name, call, call->residual_out);
-}
-
-static bool finish_separately(struct channel *channel, const struct call *call) {
-    char name[96];
-    const char *dtype = dtype_words[call->dtype];
-    bool quantised = call->fusion != FUSION_RESIDUAL_RMS_NORM;
-    struct call norm = *call;
-    if (quantised) norm.out = call->norm_out;
-    snprintf(name, sizeof name, "gentables_add_%s", dtype);
-    if (!launch_step(channel, name, call, call->residual_out)) return false;
-    snprintf(name, sizeof name, "gentables_norm_%s", dtype);
-    if (!launch_step(channel, name, &norm, NULL)) return false;
-    snprintf(name, sizeof name, "gentables_quantise_%s_%s", dtype, fusion_words[call->fusion]);
-    return !quantised || launch_step(channel, name, call, call->norm_out);
-}
+// ---- calls -------------------------------------------------------------------------------------------
 
 static int nccl_run(void *state, const struct call *call) {
     struct channel *channel = state;
     struct device *device = channel->device;
     device->last =
         (struct grid){.blocks = 1, .ranks = 1, .threads = 32}; // what NCCL launches it does not say
-    bool done = allreduce(channel, call);
-    if (done && call->fusion != FUSION_NONE) {
-        done = channel->detail->separate ? finish_separately(channel, call) : finish_fused(channel, call);
-    }
+    bool done = allreduce(channel, call) && epilogue_launch(device, channel->detail->epilogue, call);
     if (!done) group_fail(device->group, channel->problem[0] ? channel->problem : device->problem);
     return done ? 0 : -1;
 }

@@ -60,7 +60,7 @@ struct ArrayParameters { // copies; or adds the hash of an array of 16-byte word
 };
 struct EpilogueParameters { // from the sum of all ranks to the results
     struct CallParameters call;
-    struct RankParameters rank; // input: the sum
+    struct RankParameters ranks[MAX_TP]; // by grid.y; input: the sum
 };
 
 #endif

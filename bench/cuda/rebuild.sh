@@ -1,14 +1,19 @@
 #!/bin/sh
 # Builds gentables-bench-cuda from the sources that travel with it, where the one that was built elsewhere
-# does not start: sh rebuild.sh FOLDER. Needs cc and nvcc, and NCCL's header where there is one.
+# does not run: sh rebuild.sh FOLDER. Needs cc and nvcc, and NCCL's header where there is one. Kernels are for
+# the GPU that is here, or for GENTABLES_CUDA_ARCH, such as sm_90.
 set -eu
 folder=${1:?usage: sh rebuild.sh FOLDER}
 source=$folder/source
 nvcc=$(command -v nvcc || ls /usr/local/cuda/bin/nvcc)
 include=$(dirname "$(dirname "$(readlink -f "$nvcc")")")/include
+running=
 for unit in "$source"/generated/*.cu; do
-    "$nvcc" -std=c++17 -O3 -arch=native -I "$source/bench/cuda" -fatbin -o "${unit%.cu}.fatbin" "$unit"
+    "$nvcc" -std=c++17 -O3 -arch="${GENTABLES_CUDA_ARCH:-native}" -I "$source/bench/cuda" -fatbin \
+        -o "${unit%.cu}.fatbin" "$unit" &
+    running="$running $!"
 done
+for one in $running; do wait "$one"; done
 nccl=$source/bench/cuda/no_nccl.c
 for place in "$include" /usr/include; do
     if [ -f "$place/nccl.h" ]; then nccl=$source/bench/cuda/nccl.c; fi
@@ -22,4 +27,5 @@ for unit in "$source"/bench/*.c "$source"/bench/host/*.c "$source"/bench/cuda/*.
     *) set -- "$@" "$unit" ;;
     esac
 done
-"$@" "$nccl" -o "$folder/gentables-bench-cuda" -lm -ldl -lpthread -lrt
+"$@" "$nccl" -o "$folder/built" -lm -ldl -lpthread -lrt
+mv "$folder/built" "$folder/gentables-bench-cuda"

@@ -3,89 +3,198 @@
 #
 #   sh verify.sh FOLDER [OUT]   gentables-bench-cuda is in FOLDER; rows and logs go to OUT, or FOLDER/verified
 #
-# Every strategy and epilogue on this GPU, verified on every call; the same under compute-sanitizer, where
-# that is there, on small sizes; then a sweep in loopback at TP 2, 4 and 8, whose rows are written as they
-# come (rows.tpN.txt, in the words of bench/protocol.h); a short table last. Where there are several GPUs,
-# also with a GPU for each rank. `gentables` makes tables of it elsewhere. 77: there is no GPU.
+# Every strategy and epilogue on this GPU, verified on every call; a sweep in loopback at TP 2, 4 and 8, whose
+# rows are written as they come (rows.tpN.txt, what the bench was asked and answered; bench/protocol.h); the
+# other modes; then compute-sanitizer, where that is there, on small sizes; a short table last. What time does
+# not allow is said. tables.sh makes tables of the rows elsewhere. 77: there is no GPU.
 set -u
 folder=${1:?usage: sh verify.sh FOLDER-OF-gentables-bench-cuda [OUT]}
 bench=$folder/gentables-bench-cuda
 out=${2:-$folder/verified}
+# A smaller call, for a try.
 ends=$(($(date +%s) + ${GENTABLES_VERIFY_SECONDS:-450}))
+sizes=${GENTABLES_VERIFY_TP:-2 4 8}
+hidden=${GENTABLES_VERIFY_HIDDEN:-7168}
+some_tokens=${GENTABLES_VERIFY_TOKENS:-1 2 4 8 16 64 256 1024}
+check_tokens=${GENTABLES_VERIFY_CHECK_TOKENS:-3 70}
+most_tokens=${GENTABLES_VERIFY_MOST_TOKENS:-4681} # with the hidden size above 64 MiB of bfloat16
+most_rows=${GENTABLES_VERIFY_ROWS:-16} # of what is run by hand
+samples=${GENTABLES_VERIFY_SAMPLES:-10}
+workspace=${GENTABLES_VERIFY_WORKSPACE:-64M}
+fusions="NONE RESIDUAL_RMS_NORM RESIDUAL_RMS_NORM_QUANT_FP8 RESIDUAL_RMS_NORM_QUANT_NVFP4"
 failed=0
 mkdir -p "$out"
 
-# Seconds that are left, of at most $1.
+# Seconds that are left, of at most $1; 0: none.
 left() {
-    now=$(date +%s)
-    seconds=$((ends - now))
+    seconds=$((ends - $(date +%s)))
     if [ "$seconds" -gt "$1" ]; then seconds=$1; fi
-    if [ "$seconds" -lt 1 ]; then seconds=1; fi
+    if [ "$seconds" -lt 0 ]; then seconds=0; fi
     echo "$seconds"
 }
 
-# run NAME SECONDS COMMAND...: says how it went; its output is in a log.
+# has_time NAME: or says that there is none.
+has_time() {
+    [ "$(left 1)" -gt 0 ] && return 0
+    echo "not run, for time is over: $1"
+    failed=1
+    return 1
+}
+
+# judge NAME STATUS: says how it went.
+judge() {
+    case $2 in
+    0) echo "ok      $1" ;;
+    124 | 137) echo "cut     $1, for its time was over; what it had is there" ;;
+    *)
+        echo "FAILED  $1: exit code $2: $(tail -n 1 "$out/$1.err")"
+        failed=1
+        ;;
+    esac
+}
+
+# run NAME SECONDS COMMAND...: its output is in a log.
 run() {
     name=$1 most=$2
     shift 2
-    if [ "$(date +%s)" -ge "$ends" ]; then
-        echo "not run, for time is over: $name"
-        failed=1
-        return
-    fi
-    if timeout -k 5 "$(left "$most")" "$@" >"$out/$name.txt" 2>"$out/$name.err"; then
-        echo "ok      $name"
-    else
-        echo "FAILED  $name: exit code $?: $(tail -n 1 "$out/$name.err")"
-        failed=1
-    fi
+    has_time "$name" || return
+    timeout -k 5 "$(left "$most")" "$@" >"$out/$name.txt" 2>"$out/$name.err"
+    judge "$name" $?
 }
 
-if ! "$bench" --version >"$out/version.txt" 2>&1 && [ -d "$folder/source" ]; then
+# ---- a program that runs here --------------------------------------------------------------------
+
+# Why the bench cannot run here, in one line; nothing: it can.
+why_not() {
+    "$bench" --ranks 2 --loopback -b 256 -e 256 --hidden-size 128 --strategies ONESHOT --samples 1 \
+        --workspace 1M >"$out/try.txt" 2>"$out/try.err" || head -n 1 "$out/try.err"
+}
+
+reason=$(why_not)
+case $reason in
+"" | *"no CUDA driver"* | *"no GPU"*) ;;
+*)
+    echo "built anew, for: $reason"
     sh "$folder/rebuild.sh" "$folder" >"$out/rebuild.txt" 2>&1 || tail -n 3 "$out/rebuild.txt"
-fi
-if ! "$bench" --version >"$out/version.txt" 2>&1; then
-    echo "gentables-bench-cuda does not start: $(cat "$out/version.txt")"
-    exit 1
-fi
-cat "$out/version.txt"
-if grep -q " isa=none " "$out/version.txt"; then
-    "$bench" --ranks 1 -b 256 -e 256 2>&1 | head -n 1
+    reason=$(why_not)
+    ;;
+esac
+case $reason in
+"") ;;
+*"no CUDA driver"* | *"no GPU"*)
+    echo "$reason"
     exit 77
+    ;;
+*)
+    echo "gentables-bench-cuda does not run: $reason"
+    exit 1
+    ;;
+esac
+if "$bench" --version | grep -q "no NCCL"; then # Python's packages bring one along
+    nccl=$(timeout 20 find / -xdev -name libnccl.so.2 -print -quit 2>/dev/null)
+    if [ -n "$nccl" ]; then
+        LD_LIBRARY_PATH=$(dirname "$nccl"):${LD_LIBRARY_PATH:-}
+        export LD_LIBRARY_PATH
+    fi
 fi
+"$bench" --version | tee "$out/version.txt"
 gpus=$(sed 's/.* on \([0-9]*\) x .*/\1/' "$out/version.txt")
 
-# ---- verify all ----------------------------------------------------------------------------------
+# ---- what is asked -------------------------------------------------------------------------------
 
-fusions="NONE RESIDUAL_RMS_NORM RESIDUAL_RMS_NORM_QUANT_FP8 RESIDUAL_RMS_NORM_QUANT_NVFP4"
-quick="--samples 3 --budget 0.05 --emulate-nvfp4 --workspace 16M"
-for tp in 2 4 8; do
+# ask DTYPE FUSION HIDDEN TOKENS MODE SAMPLES BUDGET: one request.
+id=0
+ask() {
+    id=$((id + 1))
+    echo "measure id=$id op=allreduce dtype=$1 fusion=$2 hidden_size=$3 num_tokens=$4 mode=$5" \
+        "min_samples=$6 max_samples=$(($6 * 10)) budget_us=$7 precision=0.01 seed=$id"
+}
+
+# Every type and epilogue, of a row that is no power of two: in the token counts that fill no block, and many.
+checks() {
     for dtype in bfloat16 float16 float32; do
         for fusion in $fusions; do
-            # shellcheck disable=SC2086
-            run "verify-tp$tp-$dtype-$fusion" 20 "$bench" --ranks "$tp" --loopback --dtype "$dtype" \
-                --fusion "$fusion" --hidden-size 2880 -b 64K -e 4M -f 8 $quick
+            for tokens in $check_tokens; do
+                ask $dtype "$fusion" $((hidden * 2 / 5 / 32 * 32)) "$tokens" eager 3 20000
+            done
         done
     done
-done
-wide="--hidden-size 7168 -b 16K -e 1M $quick"
-# shellcheck disable=SC2086
-{
-    run verify-streams 20 "$bench" --ranks 4 --streams --fusion RESIDUAL_RMS_NORM $wide
-    run verify-graph 20 "$bench" --ranks 2 --loopback --mode graph \
-        --fusion RESIDUAL_RMS_NORM_QUANT_FP8 $wide
-    run verify-cold 20 "$bench" --ranks 2 --loopback --mode cold $wide
-    run verify-nccl-one-rank 30 "$bench" --ranks 1 --fusion RESIDUAL_RMS_NORM $wide
-    if [ "$gpus" -gt 1 ]; then
-        run verify-gpu-each 60 "$bench" --ranks "$gpus" --fusion RESIDUAL_RMS_NORM $wide
+}
+
+# The sweep: from small to large, since what is large takes the host longest to verify.
+sweep() {
+    for tokens in $some_tokens; do
+        for fusion in $fusions; do ask bfloat16 "$fusion" "$hidden" "$tokens" graph "$samples" 200000; done
+    done
+    for fusion in $fusions; do
+        ask bfloat16 "$fusion" "$hidden" "$most_tokens" graph "$((samples / 2))" 200000
+    done
+}
+
+# unanswered REQUESTS ANSWERS: the requests after the one at which the bench ended.
+unanswered() {
+    awk '
+        FILENAME == ARGV[1] { if ($1 == "done") done[$2] = 1; next }
+        $2 in done { next }
+        !dropped { dropped = 1; next }
+        { print }' "$2" "$1"
+}
+
+# serve NAME SECONDS TP REQUESTS OPTION...: asks; where the bench ends over one request, another goes on after
+# it. Questions and answers are in NAME.txt.
+serve() {
+    name=$1 most=$2 tp=$3 requests=$4
+    shift 4
+    has_time "$name" || return
+    until=$(($(date +%s) + $(left "$most")))
+    cp "$requests" "$out/$name.txt"
+    cp "$requests" "$out/asked"
+    : >"$out/$name.err"
+    for start in first second third; do
+        seconds=$((until - $(date +%s)))
+        [ "$seconds" -gt 0 ] || break
+        timeout -k 5 "$seconds" "$bench" --serve --ranks "$tp" --workspace "$workspace" --emulate-nvfp4 "$@" \
+            <"$out/asked" >>"$out/$name.txt" 2>>"$out/$name.err"
+        status=$?
+        case $status in 0 | 124 | 137) break ;; esac
+        judge "$name" "$status"
+        echo "        that was its $start start"
+        unanswered "$requests" "$out/$name.txt" >"$out/asked.next"
+        mv "$out/asked.next" "$out/asked"
+        [ -s "$out/asked" ] || break
+    done
+    case $status in 0 | 124 | 137) judge "$name" "$status" ;; esac
+    rm -f "$out/asked"
+    wrong=$(grep "^none .* reason=.*\(wrong\|differ\|gave up\)" "$out/$name.txt" | head -n 3)
+    if [ -n "$wrong" ]; then
+        echo "FAILED  $name: $wrong"
+        failed=1
     fi
 }
 
-# ---- compute-sanitizer ---------------------------------------------------------------------------
+# ---- everything ----------------------------------------------------------------------------------
+
+checks >"$out/checks.txt"
+sweep >"$out/requests.txt"
+for tp in $sizes; do
+    serve "checked.tp$tp" 40 "$tp" "$out/checks.txt" --loopback
+    serve "rows.tp$tp" 85 "$tp" "$out/requests.txt" --loopback
+done
+row_bytes=$((hidden * 2))
+set -- --fusion RESIDUAL_RMS_NORM --hidden-size "$hidden" -b $row_bytes -e $((row_bytes * most_rows)) -f 4 \
+    --samples "$((samples * 2))" --budget 0.2 --workspace "$workspace"
+run streams 20 "$bench" --ranks "${sizes%% *}" --streams "$@"
+run eager 20 "$bench" --ranks "${sizes%% *}" --loopback "$@"
+run cold 20 "$bench" --ranks "${sizes%% *}" --loopback --mode cold "$@"
+run cold_graph 20 "$bench" --ranks "${sizes%% *}" --loopback --mode cold_graph "$@"
+run unfused 20 "$bench" --ranks "${sizes%% *}" --loopback --mode graph \
+    --strategies ONESHOT,ONESHOT_EPILOGUE,ONESHOT_UNFUSED "$@"
+run one_rank 40 "$bench" --ranks 1 --mode graph "$@"
+if [ "$gpus" -gt 1 ]; then run gpu_each 60 "$bench" --ranks "$gpus" --mode graph "$@"; fi
 
 if command -v compute-sanitizer >/dev/null; then
     for tool in memcheck racecheck synccheck initcheck; do
-        run "sanitize-$tool" 30 compute-sanitizer --tool "$tool" --error-exitcode 1 "$bench" --ranks 2 \
+        run "sanitize-$tool" 40 compute-sanitizer --tool "$tool" --error-exitcode 1 "$bench" --ranks 2 \
             --loopback --strategies ONESHOT,TWOSHOT --fusion RESIDUAL_RMS_NORM --hidden-size 256 \
             -b 2K -e 2K --samples 2 --budget 0.01 --workspace 1M
     done
@@ -93,39 +202,21 @@ else
     echo "not run, for it is not here: compute-sanitizer"
 fi
 
-# ---- a sweep in loopback -------------------------------------------------------------------------
-
-# requests MODE: 7168 wide, bf16, from one token to 64 MiB.
-requests() {
-    id=0
-    for fusion in $fusions; do
-        for tokens in 1 2 4 8 16 64 256 1024 4681; do
-            id=$((id + 1))
-            echo "measure id=$id op=allreduce dtype=bfloat16 fusion=$fusion hidden_size=7168" \
-                "num_tokens=$tokens mode=$1 min_samples=10 max_samples=100 budget_us=300000" \
-                "precision=0.01 seed=$id"
-        done
-    done
-    echo quit
-}
-requests graph >"$out/requests.txt"
-for tp in 2 4 8; do
-    # shellcheck disable=SC2016 # for the inner shell
-    run "rows.tp$tp" 90 sh -c 'exec "$1" --serve --ranks "$2" --loopback --emulate-nvfp4 <"$3"' \
-        sh "$bench" "$tp" "$out/requests.txt"
-done
-
 # ---- a short table -------------------------------------------------------------------------------
 
 echo
-echo "loopback, bf16 x 7168, graph, us (floor): the fastest of each"
-for tp in 2 4 8; do
+echo "loopback, bf16 x $hidden, graph, us (floor): the fastest of each"
+for tp in $sizes; do
+    [ -f "$out/rows.tp$tp.txt" ] || continue
     awk -v tp="$tp" '
         function value(name) {
             if (!match($0, " " name "=[^ ]*")) return ""
             return substr($0, RSTART + length(name) + 2, RLENGTH - length(name) - 2)
         }
-        $1 == "measure" { shape[value("id")] = value("fusion") " " value("num_tokens") }
+        $1 == "measure" {
+            ids[++count] = value("id")
+            shape[value("id")] = value("fusion") " " value("num_tokens")
+        }
         $1 == "row" {
             id = value("id")
             time = value("time_us") + 0
@@ -136,12 +227,14 @@ for tp in 2 4 8; do
         }
         $1 == "none" { reasons[substr($0, index($0, "reason=") + 7)]++ }
         END {
-            for (i = 1; i in shape; i++) {
-                if (!(i in best)) continue
-                printf "TP %d  %-44s %9.2f (%.2f)  %s\n", tp, shape[i], best[i], floor[i], who[i]
+            for (i = 1; i <= count; i++) {
+                id = ids[i]
+                if (!(id in best)) continue
+                printf "TP %d  %-44s %9.2f (%.2f)  %s\n", tp, shape[id], best[id], floor[id], who[id]
             }
             for (reason in reasons) printf "TP %d  no time for %d: %s\n", tp, reasons[reason], reason
-        }' "$out/requests.txt" "$out/rows.tp$tp.txt"
+        }' "$out/rows.tp$tp.txt"
 done
+grep -hs "^ *[0-9]* .* sum " "$out/unfused.txt" | awk '{ print "TP 2, one or several kernels: " $0 }'
 if [ "$failed" = 0 ]; then echo "verified"; else echo "something failed; see $out"; fi
 exit "$failed"

@@ -1,9 +1,10 @@
-/* The order of ONESHOT's buffers and TWOSHOT's flags, for RANKS ranks of one block each, over LAUNCHES launches.
- * Every access is a step of its own, and all orders are tried. What memory may do out of order is not modelled;
- * that is ThreadSanitizer's part.
+/* The order of ONESHOT's buffers and TWOSHOT's flags, for RANKS ranks of one block each, over LAUNCHES
+ * launches. Every access is a step of its own, and all orders are tried. What memory may do out of order is not
+ * modelled; that is ThreadSanitizer's part.
  *
- * -DONESHOT: buffer n % ROTATION of a rank has a slot per source; a slot holds the launch that wrote it, or
- * EMPTY. Receiving takes only this launch's message, finds no other, and a launch empties the buffer before.
+ * -DONESHOT: buffer n % ROTATION of a rank has slots per source; a slot holds the launch that wrote it, or
+ * EMPTY. Receiving takes only this launch's message, finds no other, and a launch empties of the buffer before
+ * as much as was filled. Messages are of 1 to SIZES slots, of another size in each launch, all sizes tried.
  * -DTWOSHOT: inputs, sums and flags hold the launch that wrote them. */
 #ifndef RANKS
 #define RANKS 3
@@ -14,42 +15,66 @@
 #ifndef ROTATION
 #define ROTATION 3
 #endif
+#ifndef SIZES
+#define SIZES 1
+#endif
 #define EMPTY 0
 
 #ifdef ONESHOT
-byte slot[RANKS * ROTATION * RANKS]; /* [rank][buffer][source] */
-#define SLOT(rank, buffer, source) slot[((rank) * ROTATION + (buffer)) * RANKS + (source)]
+byte slot[RANKS * ROTATION * RANKS * SIZES]; /* [rank][buffer][source][access] */
+byte filled[RANKS * ROTATION];
+byte size[LAUNCHES + 1]; /* of the messages of a launch; chosen before all */
+#define SLOT(rank, buffer, source, at) slot[(((rank) * ROTATION + (buffer)) * RANKS + (source)) * SIZES + (at)]
+#define BEFORE ((launch + ROTATION - 1) % ROTATION)
+#ifdef FAULT_SIZE_OF_NOW
+#define TO_CLEAR size[launch]
+#else
+#define TO_CLEAR filled[me * ROTATION + BEFORE]
+#endif
 
 proctype rank_of(byte me) {
-    byte launch = 1, peer;
+    byte launch = 1, peer, at;
     do
     :: launch <= LAUNCHES ->
         peer = 0;
+        at = 0;
         do
-        :: peer < RANKS ->
-            assert(SLOT(peer, launch % ROTATION, me) == EMPTY); /* else a message would be lost */
-            SLOT(peer, launch % ROTATION, me) = launch;
-            peer++
+        :: peer < RANKS && at < size[launch] ->
+            atomic {
+                assert(SLOT(peer, launch % ROTATION, me, at) == EMPTY); /* else a message would be lost */
+                SLOT(peer, launch % ROTATION, me, at) = launch;
+                at++
+            }
+        :: peer < RANKS && at == size[launch] -> at = 0; peer++
         :: else -> break
         od;
 #ifndef FAULT_NO_CLEAR
-        peer = 0;
-        do
-        :: peer < RANKS ->
-            SLOT(me, (launch + ROTATION - 1) % ROTATION, peer) = EMPTY;
-            peer++
-        :: else -> break
-        od;
+        /* One step: a peer that may write between two of these may do so before the first, where it fails. */
+        atomic {
+            peer = 0;
+            at = 0;
+            do
+            :: peer < RANKS && at < TO_CLEAR -> SLOT(me, BEFORE, peer, at) = EMPTY; at++
+            :: peer < RANKS && at >= TO_CLEAR -> at = 0; peer++
+            :: else -> break
+            od;
+            peer = 0;
+            at = 0
+        };
 #endif
         peer = 0;
+        at = 0;
         do
-        :: peer < RANKS ->
-            SLOT(me, launch % ROTATION, peer) != EMPTY;
-            assert(SLOT(me, launch % ROTATION, peer) == launch);
-            peer++
+        :: peer < RANKS && at < size[launch] ->
+            atomic {
+                SLOT(me, launch % ROTATION, peer, at) != EMPTY;
+                assert(SLOT(me, launch % ROTATION, peer, at) == launch);
+                at++
+            }
+        :: peer < RANKS && at == size[launch] -> at = 0; peer++
         :: else -> break
         od;
-        launch++
+        atomic { filled[me * ROTATION + launch % ROTATION] = size[launch]; launch++ }
     :: else -> break
     od
 }
@@ -105,6 +130,13 @@ proctype rank_of(byte me) {
 init {
     byte rank = 0;
     atomic {
+#ifdef ONESHOT
+        byte number = 1, chosen;
+        do
+        :: number <= LAUNCHES -> select(chosen : 1 .. SIZES); size[number] = chosen; number++
+        :: else -> break
+        od;
+#endif
         do
         :: rank < RANKS -> run rank_of(rank); rank++
         :: else -> break

@@ -1,7 +1,7 @@
 #!/bin/sh
-# The model of flags.pml, for 2 and 3 ranks: all orders of accesses keep rotation and epochs; and with two
-# buffers in place of three, without the clearing, or without the first barrier, they do not. 77: there is no
-# spin.
+# The model of flags.pml, for 2 to 4 ranks: all orders of accesses, and of sizes, keep rotation and epochs;
+# and with two buffers in place of three, without the clearing, with as much cleared as this launch fills, or
+# without the first barrier, they do not. 77: there is no spin.
 set -eu
 if ! command -v spin >/dev/null; then
     echo "skipped: there is no spin here"
@@ -46,9 +46,11 @@ breaks() {
 }
 
 for strategy in ONESHOT TWOSHOT; do
-    holds "$strategy, 2 ranks, 7 launches" "-D$strategy" -DRANKS=2 -DLAUNCHES=7
+    holds "$strategy, 2 ranks, 7 launches" "-D$strategy" -DRANKS=2 -DLAUNCHES=7 -DSIZES=2
     holds "$strategy, 3 ranks, 4 launches" "-D$strategy" -DRANKS=3 -DLAUNCHES=4
+    holds "$strategy, 4 ranks, 2 launches" "-D$strategy" -DRANKS=4 -DLAUNCHES=2
 done
+breaks "ONESHOT that clears what it fills now" -DONESHOT -DRANKS=2 -DSIZES=2 -DFAULT_SIZE_OF_NOW
 breaks "ONESHOT with two buffers" -DONESHOT -DRANKS=2 -DROTATION=2
 breaks "ONESHOT without clearing" -DONESHOT -DRANKS=2 -DFAULT_NO_CLEAR
 breaks "TWOSHOT without its first barrier" -DTWOSHOT -DRANKS=2 -DFAULT_NO_BARRIER

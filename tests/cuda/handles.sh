@@ -1,11 +1,18 @@
 #!/bin/sh
 # Ranks that are processes share memory by fabric handles, where these work; else by file descriptors; else
-# by CUDA IPC.
+# by CUDA IPC. A GPU they do not share.
 . "$(dirname "$0")/lib_stand_in.sh"
 only cuda
+root=$([ "$(id -u)" != 0 ] || echo --allow-run-as-root)
+# shellcheck disable=SC2086
+if STAND_IN="gpus=1" LD_LIBRARY_PATH=$folder:${LD_LIBRARY_PATH:-} timeout 60 mpirun $root --oversubscribe \
+    --bind-to none -n 2 "$BENCH-mpi" --loopback -b 256 -e 256 >"$WORK/out" 2>"$WORK/err"; then
+    fail "processes that share a GPU"
+fi
+grep -q "gentables-bench: unavailable: shared GPU" "$WORK/err" || fail "a shared GPU is not told"
+
 for setting in "has_fabric fabric:fabric" "has_fabric:file" ":file" "no_files:ipc"; do
     settings=${setting%:*} wanted=${setting#*:}
-    root=$([ "$(id -u)" != 0 ] || echo --allow-run-as-root)
     # shellcheck disable=SC2086
     STAND_IN="gpus=3 $settings" LD_LIBRARY_PATH=$folder:${LD_LIBRARY_PATH:-} timeout 60 mpirun $root \
         --oversubscribe --bind-to none -n 3 "$HANDLES" >"$WORK/out" 2>"$WORK/err" || fail "$setting"

@@ -39,6 +39,17 @@ done
     timed "graph, one launch for all" $own
     bench "" $small --mode cold --dtype float32
     timed "cold" $own NCCL
+    bench "" $small --mode cold_graph
+    timed "cold graph" $own NCCL
+    bench "gpus=1" $small --mode cold_graph --loopback
+    timed "cold graph, one launch for all" $own
+    bench "slow_host" $small --strategies ONESHOT --samples 2
+    timed "a host that is later than the GPUs' delay" ONESHOT
+    for fusion in RESIDUAL_RMS_NORM RESIDUAL_RMS_NORM_QUANT_FP8 RESIDUAL_RMS_NORM_QUANT_NVFP4; do
+        bench "gpus=1" $small --loopback --mode graph --fusion $fusion \
+            --strategies ONESHOT,ONESHOT_EPILOGUE,ONESHOT_UNFUSED
+        timed "$fusion in several kernels" ONESHOT ONESHOT_EPILOGUE ONESHOT_UNFUSED
+    done
     bench "" $small --strategies NCCL_RING_LL_4CH,NCCL_TREE_SIMPLE
     timed "chosen algorithms" NCCL_RING_LL_4CH NCCL_TREE_SIMPLE
     bench "multicast" $small --fusion RESIDUAL_RMS_NORM --strategies NVLS_ONESHOT,NVLS_TWOSHOT
@@ -72,5 +83,13 @@ grep -q "floor (us),calls\$" "$rows" || fail "the floor is not in the rows"
 grep -q ",ONESHOT,NONE,allreduce,.*,graph,fp32,loopback,.*,[0-9.]*,32\$" "$rows" || fail "the rows"
 grep -q '"sm": *"90"' "$WORK/benchmark.tp2.sm90-loopback.json" || fail "the provenance does not know the GPU"
 grep -q "duplicate GPU" "$WORK/benchmark.tp2.sm90-loopback.json" || fail "why NCCL has no time"
+# A kernel that hangs costs its cell the time; the sweep goes on, and says why.
+if STAND_IN="gpus=1 hang_on=twoshot" LD_LIBRARY_PATH=$folder timeout 100 "$GENTABLES" sweep "$WORK/spec.lua" \
+    --out "$WORK/hang" --bench "$BENCH" --patience 8 >"$WORK/out" 2>"$WORK/err"; then
+    fail "a sweep with a hang ends as if there was none"
+fi
+grep -q ",1,64,ONESHOT," "$WORK/hang/benchmark.tp2.sm90-loopback.csv" || fail "who does not hang has no rows"
+grep -A1 '"reason": ".*GPU hung' "$WORK/hang/benchmark.tp2.sm90-loopback.json" | grep -q TWOSHOT ||
+    fail "the row does not say that it hung"
 if sweep --arch sm100-loopback; then fail "rows of another SM version"; fi
 grep -q "this GPU is sm_90" "$WORK/err" || fail "another SM version is not told"

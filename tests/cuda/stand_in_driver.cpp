@@ -5,7 +5,8 @@
 // Streams are queues. A launch whose kernel waits for other ranks (_tpN, or the barrier) runs when all ranks'
 // streams have come to one, all together; anything else runs as soon as it is first. STAND_IN says what is
 // there, in words: gpus=2 sm=90,80 driver=13000 no_peers memory_mib=100 no_binary hang sticky multicast
-// has_fabric (and fabric: that it may be used) no_files.
+// has_fabric (and fabric: that it may be used) no_files hang_on=twoshot sticky_on=twoshot slow_host (launches
+// take their time).
 #include "engine.h"
 
 #include "arguments.h"
@@ -139,6 +140,18 @@ void pop(Stream *stream) {
     clock_ms += 0.001f;
 }
 
+// Whether the name of a kernel has the word of a setting in it.
+template <class Kernel> bool is_named(Kernel kernel, const char *name) {
+    Dl_info what;
+    const char *word = setting(name);
+    void *address = reinterpret_cast<void *>(kernel);
+    return word && address && dladdr(address, &what) && what.dli_sname && std::strstr(what.dli_sname, word);
+}
+
+bool hangs(const Op &op) {
+    return is_named(op.kernel, "hang_on");
+}
+
 // Runs whatever can run.
 void pump() {
     for (bool moved = true; moved;) {
@@ -147,6 +160,7 @@ void pump() {
         for (Stream *stream : streams) {
             while (!stream->queue.empty() && stream->queue.front().meets <= 1) {
                 Op &op = stream->queue.front();
+                if (hangs(op)) break;
                 if (op.together) {
                     op.together(&op.argument, 1);
                 } else if (op.kernel) {
@@ -157,7 +171,7 @@ void pump() {
                 pop(stream);
                 moved = true;
             }
-            if (!stream->queue.empty()) waiting.push_back(stream);
+            if (!stream->queue.empty() && !hangs(stream->queue.front())) waiting.push_back(stream);
         }
         if (waiting.empty() || waiting.size() < size_t(waiting[0]->queue.front().meets) || setting("hang"))
             continue;
@@ -362,6 +376,8 @@ CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, voi
     op.ranks = config->gridDimY;
     op.threads = config->blockDimX;
     if (setting("sticky")) return CUDA_ERROR_ILLEGAL_ADDRESS;
+    if (setting("slow_host")) usleep(200);
+    if (is_named(function, "sticky_on")) return CUDA_ERROR_ILLEGAL_ADDRESS;
     if (dladdr(reinterpret_cast<void *>(function), &what) && what.dli_sname && op.ranks == 1) {
         const char *tp = std::strstr(what.dli_sname, "_tp");
         if (tp) op.meets = std::atoi(tp + 3);

@@ -1,0 +1,47 @@
+#!/bin/sh
+# What is taken to a machine with a GPU, as if it were there, by stand-ins: verify.sh goes through everything,
+# on small sizes; what it brings becomes tables and a report by one command; over what the bench stumbles, it
+# goes on; and without a GPU it says so and ends with 77.
+. "$(dirname "$0")/lib_stand_in.sh"
+small="GENTABLES_VERIFY_TP=2 GENTABLES_VERIFY_HIDDEN=160 GENTABLES_VERIFY_MOST_TOKENS=8"
+small="$small GENTABLES_VERIFY_ROWS=1 GENTABLES_VERIFY_SAMPLES=2 GENTABLES_VERIFY_CHECK_TOKENS=3"
+small="$small GENTABLES_VERIFY_WORKSPACE=256K GENTABLES_VERIFY_SECONDS=100"
+
+# verify SETTINGS NAME=VALUE...: its exit code in $status.
+verify() {
+    settings=$1
+    shift
+    status=0
+    # shellcheck disable=SC2086
+    env $small "$@" STAND_IN="$settings" LD_LIBRARY_PATH="$folder" timeout 120 sh "$VERIFY/verify.sh" \
+        "$VERIFY" "$WORK/verified" >"$WORK/out" 2>"$WORK/err" || status=$?
+}
+
+only nvidia-ml
+verify ""
+[ "$status" = 77 ] || fail "without a GPU: exit code $status"
+[ "$(grep -c . "$WORK/out")" = 1 ] || fail "without a GPU: more than one line"
+grep -q "no CUDA driver" "$WORK/out" || fail "without a GPU: not said"
+
+only cuda nccl nvidia-ml
+verify "gpus=1" GENTABLES_VERIFY_TOKENS=4
+if [ "$status" != 0 ] && ! grep -q "^FAILED  sanitize-" "$WORK/out"; then
+    fail "verify.sh: exit code $status"
+fi
+for name in checked.tp2 rows.tp2 streams eager cold cold_graph unfused one_rank; do
+    grep -qx "ok      $name" "$WORK/out" || fail "verify.sh: $name"
+done
+grep -q "^TP 2  NONE 4 .* [0-9.]* ([0-9.]*)  [A-Z]" "$WORK/out" || fail "verify.sh: its table"
+GENTABLES=$GENTABLES sh "$SOURCE/bench/cuda/tables.sh" "$WORK/verified" "$WORK/tables" >"$WORK/out" \
+    2>"$WORK/err" || fail "tables.sh"
+for file in spec.lua table.csv allreduce_table.h report.md; do
+    [ -s "$WORK/tables/$file" ] || fail "tables.sh wrote no $file"
+done
+grep -q "from loopback rows" "$WORK/tables/allreduce_table.h" || fail "the table does not say what it is of"
+
+# TWOSHOT ends the bench at each request that it is in; another bench goes on after it.
+verify "gpus=1 sticky_on=twoshot" GENTABLES_VERIFY_TOKENS=1
+[ "$status" = 1 ] || fail "an error: exit code $status"
+grep -q "^FAILED  rows.tp2: exit code 1: gentables-bench: a launch" "$WORK/out" || fail "an error is not told"
+[ "$(grep -c "^hello" "$WORK/verified/rows.tp2.txt")" = 3 ] || fail "no other bench went on"
+grep -q "^row .*ONESHOT" "$WORK/verified/rows.tp2.txt" || fail "nobody has rows where one fails"
