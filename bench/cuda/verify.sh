@@ -21,6 +21,7 @@ most_tokens=${GENTABLES_VERIFY_MOST_TOKENS:-4681} # with the hidden size above 6
 most_rows=${GENTABLES_VERIFY_ROWS:-16} # of what is run by hand
 samples=${GENTABLES_VERIFY_SAMPLES:-10}
 workspace=${GENTABLES_VERIFY_WORKSPACE:-64M}
+patience=${GENTABLES_VERIFY_PATIENCE:-1} # times, of what each part may take
 fusions="NONE RESIDUAL_RMS_NORM RESIDUAL_RMS_NORM_QUANT_FP8 RESIDUAL_RMS_NORM_QUANT_NVFP4"
 failed=0
 mkdir -p "$out"
@@ -55,7 +56,7 @@ judge() {
 
 # run NAME SECONDS COMMAND...: its output is in a log.
 run() {
-    name=$1 most=$2
+    name=$1 most=$(($2 * patience))
     shift 2
     has_time "$name" || return
     timeout -k 5 "$(left "$most")" "$@" >"$out/$name.txt" 2>"$out/$name.err"
@@ -143,7 +144,7 @@ unanswered() {
 # serve NAME SECONDS TP REQUESTS OPTION...: asks; where the bench ends over one request, another goes on after
 # it. Questions and answers are in NAME.txt.
 serve() {
-    name=$1 most=$2 tp=$3 requests=$4
+    name=$1 most=$(($2 * patience)) tp=$3 requests=$4
     shift 4
     has_time "$name" || return
     until=$(($(date +%s) + $(left "$most")))
