@@ -14,7 +14,9 @@ local records = fail.unless(rows.records(path))
 for _, record in ipairs(records) do
   if record.strategy == strategy then
     for _, name in ipairs(TIMES) do record[name] = record[name] and record[name] * factor end
-    for launch, time_us in pairs(record.launches or {}) do record.launches[launch] = time_us and time_us * factor end
+    for launch, time_us in pairs(record.launches or {}) do
+      record.launches[launch] = time_us and time_us * factor
+    end
   end
 end
 fail.unless(file.make_folder(folder))
