@@ -1,6 +1,7 @@
 -- The page of a comparison: the time line and the ops of reports beside each other; of sweeps the variance of
 -- their GEMMs too, and the five pictures. Only shows: comparing.lua and trace pipeline have the numbers.
 local comparing = require "trace.comparing"
+local configurations = require "trace.configurations"
 local csv = require "csv"
 local file = require "core.file"
 local page = require "page"
@@ -121,7 +122,7 @@ end
 local function times_of(sweep)
   local out = {}
   for _, entry in ipairs(sweep.reports) do
-    local key = ("%d\0%d"):format(entry.threads, entry.channels)
+    local key = configurations.key(entry)
     out[key] = out[key] or { ranks = 0 }
     local found, mine = csv.read(entry.path .. "/gpu_timeline.csv"), out[key]
     if found then
@@ -136,21 +137,9 @@ end
 
 -- The configurations of any sweep, in order.
 local function configurations_of(sweeps)
-  local list, seen = {}, {}
-  for _, sweep in ipairs(sweeps) do
-    for _, entry in ipairs(sweep.reports) do
-      local key = ("%d\0%d"):format(entry.threads, entry.channels)
-      if not seen[key] then
-        seen[key] = true
-        list[#list + 1] = { key = key, threads = entry.threads, channels = entry.channels }
-      end
-    end
-  end
-  table.sort(list, function(a, b)
-    if a.threads ~= b.threads then return a.threads < b.threads end
-    return a.channels < b.channels
-  end)
-  return list
+  local lists = {}
+  for i, sweep in ipairs(sweeps) do lists[i] = sweep.reports end
+  return configurations.of(lists)
 end
 
 local function add_time_lines(out, sweeps, labels)
@@ -176,7 +165,7 @@ local function variances_of(sweep)
     if name:find("^top%d+_gemm_kernels_time_variance%.csv$") then
       local found, out = csv.read(sweep.analysis .. "/" .. name), {}
       for _, row in ipairs(found and found.rows or {}) do
-        local key = ("%s\0%s"):format(row.threads, row.channel)
+        local key = configurations.key { threads = row.threads, channels = row.channel }
         out[key] = out[key] or {}
         table.insert(out[key], tonumber(row.time_diff_us))
       end

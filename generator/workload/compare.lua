@@ -1,6 +1,7 @@
 -- gentables workload compare: sweeps side by side in one page: steps of each configuration and what differs
 -- beyond noise, then what trace compare shows of their traces. The first is the baseline.
 local compare_page = require "trace.compare_page"
+local configurations = require "trace.configurations"
 local fail = require "fail"
 local file = require "core.file"
 local labels = require "labels"
@@ -9,23 +10,15 @@ local sources = require "trace.compare_sources"
 local store = require "workload.store"
 local words = require "workload.words"
 
--- The configurations of any sweep, in order: { key, threads, channels, [i] = the i-th sweep's result }.
-local function configurations_of(sweeps)
-  local list, by_key = {}, {}
-  for i, sweep in ipairs(sweeps) do
-    for _, entry in ipairs(sweep:measured()) do
-      local key = words.name(entry)
-      if not by_key[key] then
-        by_key[key] = { key = key, threads = entry.threads, channels = entry.channels }
-        list[#list + 1] = by_key[key]
-      end
-      by_key[key][i] = entry.result
-    end
+-- The configurations of any sweep, in order: { name, threads, channels, [i] = the i-th sweep's result }.
+local function results_of(sweeps)
+  local lists = {}
+  for i, sweep in ipairs(sweeps) do lists[i] = sweep:measured() end
+  local list = configurations.of(lists)
+  for _, one in ipairs(list) do
+    one.name = words.name(one)
+    for i = 1, #sweeps do one[i] = one[i] and one[i].result end
   end
-  table.sort(list, function(a, b)
-    if a.threads ~= b.threads then return a.threads < b.threads end
-    return a.channels < b.channels
-  end)
   return list
 end
 
@@ -38,9 +31,9 @@ end
 local function percent_of(a, b) return 100 * (b.median / a.median - 1) end
 
 -- One sentence for each other sweep.
-local function sentence(configurations, names, i)
+local function sentence(results, names, i)
   local counts, compared, worst = { shorter = 0, longer = 0 }, 0, nil
-  for _, one in ipairs(configurations) do
+  for _, one in ipairs(results) do
     if one[1] and one[i] then
       local a, b = one[1].times.overlapped, one[i].times.overlapped
       local what = verdict(a, b)
@@ -48,7 +41,7 @@ local function sentence(configurations, names, i)
       if what then
         counts[what] = counts[what] + 1
         if not worst or math.abs(percent_of(a, b)) > math.abs(worst[2]) then
-          worst = { one.key, percent_of(a, b) }
+          worst = { one.name, percent_of(a, b) }
         end
       end
     end
@@ -84,14 +77,14 @@ local function row_of(one, kind, count)
   return row
 end
 
-local function add_steps(out, configurations, names)
+local function add_steps(out, results, names)
   local columns, rows = { "threads", "channels", "step" }, {}
   for _, label in ipairs(names) do
     columns[#columns + 1] = { title = label, format = "%.2f" }
     columns[#columns + 1] = label .. ": interval"
   end
   for i = 2, #names do columns[#columns + 1] = ("%s against %s"):format(names[i], names[1]) end
-  for _, one in ipairs(configurations) do
+  for _, one in ipairs(results) do
     for _, kind in ipairs(KINDS) do rows[#rows + 1] = row_of(one, kind, #names) end
   end
   out:section("Steps", { note = "ms, medians with 95 % intervals; where those of two sweeps meet, a"
@@ -99,13 +92,13 @@ local function add_steps(out, configurations, names)
   out:table { columns = columns, rows = rows }
 end
 
-local function add_hidden(out, configurations, names)
+local function add_hidden(out, results, names)
   local columns, rows = { "threads", "channels" }, {}
   for _, label in ipairs(names) do
     columns[#columns + 1] = { title = label, format = "%.0f" }
     columns[#columns + 1] = label .. ": interval"
   end
-  for _, one in ipairs(configurations) do
+  for _, one in ipairs(results) do
     local row = { one.threads, one.channels }
     for i = 1, #names do
       local hides = one[i] and one[i].times.exposed.low > 0 and one[i].ratios.hidden
@@ -133,12 +126,12 @@ local function add_differences(out, sweeps, names)
 end
 
 local function add_all(out, sweeps, names)
-  local configurations = configurations_of(sweeps)
+  local results = results_of(sweeps)
   out:section("What the numbers say")
-  for i = 2, #sweeps do out:text(sentence(configurations, names, i)) end
+  for i = 2, #sweeps do out:text(sentence(results, names, i)) end
   add_differences(out, sweeps, names)
-  add_steps(out, configurations, names)
-  add_hidden(out, configurations, names)
+  add_steps(out, results, names)
+  add_hidden(out, results, names)
 end
 
 -- The analyses of all sweeps; nil where one has none, and that is told.

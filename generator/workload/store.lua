@@ -5,6 +5,7 @@
 --                               /run_output.log             what was said
 --                               /torch_profiler/rank{R}/trace_step{N}.json
 --     nccl_thread_sweep_*.log, nccl_thread_sweep_summary_*.txt
+local configurations = require "trace.configurations"
 local fail = require "fail"
 local file = require "core.file"
 local json = require "json"
@@ -143,10 +144,7 @@ function store.read(folder)
       end
     end
   end
-  table.sort(self.entries, function(a, b)
-    if a.threads ~= b.threads then return a.threads < b.threads end
-    return a.channels < b.channels
-  end)
+  table.sort(self.entries, configurations.before)
   return self
 end
 
