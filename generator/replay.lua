@@ -117,6 +117,7 @@ return {
     help = "a trace of each rank, a sweep, a configuration's folder; or ops that were saved (.op)" },
   options = job.options({
     { name = "out", value = "DIR", help = "where the report and the ops' files go" },
+    { name = "device", value = "NAME", help = "host or cuda (default: cuda where there is a GPU)" },
     { name = "budget", value = "SECONDS", help = "so long in all; what is not reached says so" },
     { name = "samples", value = "N", help = "so many warm and cold calls of each (default: 5 to 50)" },
     { name = "try-all", help = "of several libraries time the fastest; the row says by how much" },

@@ -5,11 +5,12 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "spread.h"
 
-enum { LINE = 64, WORTH_A_THREAD = 4 << 20 };
+enum { LINE = 64, WORTH_A_THREAD = 4 << 20, ALIGNMENT = 2 << 20 };
 
 // ---- other memory, read ---------------------------------------------------------------------------------
 
@@ -35,8 +36,9 @@ static void read_other(int threads) {
     static char *other;
     size_t size = size_of_other();
     if (other == NULL) {
-        other = malloc(size);
+        other = aligned_alloc(ALIGNMENT, (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT);
         if (other == NULL) return;
+        madvise(other, size, MADV_HUGEPAGE);
         memset(other, 1, size);
     }
     spread(threads, size / LINE, read_some, other);

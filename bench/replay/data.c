@@ -1,9 +1,13 @@
 // Operands in memory; see data.h.
 #include "data.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+
+#include "spread.h"
 
 static const double MOST_OF_MEMORY = 0.8; // of what is available
 
@@ -13,7 +17,12 @@ size_t data_type_size(enum data_type type) {
 }
 
 double data_type_error(enum data_type type) {
-    return type == FLOAT64 ? 0x1p-51 : type == FLOAT32 ? 0x1p-22 : 0x1p-8;
+    return type == FLOAT64 ? 0x1p-51 : type == FLOAT32 ? 0x1p-22 : type == FLOAT16 ? 0x1p-10 : 0x1p-8;
+}
+
+// The type of what comes out of an op that is computed in `type`.
+static enum data_type result_type(const struct op *op, enum data_type type) {
+    return op->kind == OP_GEMM && op->gemm.scaling != SCALE_NOTHING ? op->gemm.out_type : type;
 }
 
 // ---- bfloat16: the upper half of a float ----------------------------------------------------------------
@@ -32,6 +41,34 @@ static uint16_t narrowed(float value) {
     return (uint16_t)(bits >> 16);
 }
 
+// ---- smaller types --------------------------------------------------------------------------------------
+
+// A number of this many bits of mantissa, whose exponents are counted from `bias` on.
+static double decoded(unsigned bits, int mantissa_bits, int exponent_bits, int bias) {
+    int exponent = (int)(bits >> mantissa_bits & ((1u << exponent_bits) - 1));
+    unsigned mantissa = bits & ((1u << mantissa_bits) - 1);
+    double sign = bits >> (mantissa_bits + exponent_bits) != 0 ? -1 : 1;
+    if (exponent == 0) return sign * ldexp(mantissa, 1 - bias - mantissa_bits);
+    return sign * ldexp(mantissa + (1u << mantissa_bits), exponent - bias - mantissa_bits);
+}
+
+static double half_value(uint16_t bits) {
+    if ((bits & 0x7C00) == 0x7C00)
+        return (bits & 0x3FF) != 0 ? (double)NAN : (bits >> 15) != 0 ? -INFINITY : INFINITY;
+    return decoded(bits, 10, 5, 15);
+}
+
+// E4M3 has no infinity, and one NaN of either sign.
+static double e4m3_value(uint8_t bits) {
+    return (bits & 0x7F) == 0x7F ? (double)NAN : decoded(bits, 3, 4, 7);
+}
+
+// What -2 .. 2 are in a type of `one` and `two` with this sign bit.
+static unsigned small_code(int value, unsigned one, unsigned two, unsigned sign) {
+    unsigned code = value == 0 ? 0 : abs(value) == 1 ? one : two;
+    return value < 0 ? code | sign : code;
+}
+
 // ---- values ---------------------------------------------------------------------------------------------
 
 // splitmix64.
@@ -43,12 +80,16 @@ uint64_t next_random(uint64_t *state) {
 }
 
 static void store(struct tensor *tensor, size_t index, int value) {
-    if (tensor->type == FLOAT32)
-        ((float *)tensor->data)[index] = (float)value;
-    else if (tensor->type == FLOAT64)
-        ((double *)tensor->data)[index] = value;
-    else
-        ((uint16_t *)tensor->data)[index] = narrowed((float)value);
+    switch (tensor->type) {
+    case FLOAT32: ((float *)tensor->data)[index] = (float)value; break;
+    case FLOAT64: ((double *)tensor->data)[index] = value; break;
+    case BFLOAT16: ((uint16_t *)tensor->data)[index] = narrowed((float)value); break;
+    case FLOAT16:
+        ((uint16_t *)tensor->data)[index] = (uint16_t)small_code(value, 0x3C00, 0x4000, 0x8000);
+        break;
+    case FLOAT8_E5M2: ((uint8_t *)tensor->data)[index] = (uint8_t)small_code(value, 0x3C, 0x40, 0x80); break;
+    default: ((uint8_t *)tensor->data)[index] = (uint8_t)small_code(value, 0x38, 0x40, 0x80); break;
+    }
 }
 
 // Random numbers that repeat after a prime number of elements: no row of a matrix is as another one near it.
@@ -64,14 +105,25 @@ static void fill(struct tensor *tensor, size_t known) {
     }
 }
 
-void tensor_forget(struct tensor *tensor) {
-    memset(tensor->data, 0xFF, tensor->count * data_type_size(tensor->type));
+static void forget_some(void *context, size_t from, size_t to) {
+    memset((char *)context + from, 0xFF, to - from);
+}
+
+void tensor_forget(const struct tensor *tensor, int threads) {
+    enum { WORTH_A_THREAD = 1 << 20 };
+    size_t bytes = tensor->count * data_type_size(tensor->type);
+    spread(bytes < WORTH_A_THREAD ? 1 : threads, bytes, forget_some, tensor->data);
 }
 
 double tensor_value(const struct tensor *tensor, size_t index) {
-    if (tensor->type == FLOAT32) return ((const float *)tensor->data)[index];
-    if (tensor->type == FLOAT64) return ((const double *)tensor->data)[index];
-    return widened(((const uint16_t *)tensor->data)[index]);
+    switch (tensor->type) {
+    case FLOAT32: return ((const float *)tensor->data)[index];
+    case FLOAT64: return ((const double *)tensor->data)[index];
+    case BFLOAT16: return widened(((const uint16_t *)tensor->data)[index]);
+    case FLOAT16: return half_value(((const uint16_t *)tensor->data)[index]);
+    case FLOAT8_E5M2: return half_value((uint16_t)(((const uint8_t *)tensor->data)[index] << 8));
+    default: return e4m3_value(((const uint8_t *)tensor->data)[index]);
+    }
 }
 
 void tensor_load(const struct tensor *tensor, size_t from, size_t step, size_t count, double to[]) {
@@ -81,9 +133,11 @@ void tensor_load(const struct tensor *tensor, size_t from, size_t step, size_t c
     } else if (tensor->type == FLOAT64) {
         const double *data = (const double *)tensor->data + from;
         for (size_t i = 0; i < count; i++) to[i] = data[i * step];
-    } else {
+    } else if (tensor->type == BFLOAT16) {
         const uint16_t *data = (const uint16_t *)tensor->data + from;
         for (size_t i = 0; i < count; i++) to[i] = widened(data[i * step]);
+    } else {
+        for (size_t i = 0; i < count; i++) to[i] = tensor_value(tensor, from + i * step);
     }
 }
 
@@ -147,12 +201,13 @@ struct room {
 };
 
 static bool reserve(struct room *room, size_t bytes) {
-    enum { ALIGNMENT = 4096 };
+    enum { ALIGNMENT = 2 << 20 }; // of the pages that are asked for
     if (bytes <= room->size) return true;
     free(room->data);
     size_t size = (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     *room = (struct room){.data = aligned_alloc(ALIGNMENT, size), .size = size};
     if (room->data == NULL) room->size = 0;
+    if (room->data != NULL) madvise(room->data, size, MADV_HUGEPAGE); // where there are none, small ones do
     return room->data != NULL;
 }
 
@@ -175,24 +230,28 @@ static void cut(struct tensor *tensor, enum data_type type, double count, char *
 int operands_make(const struct op *op, enum data_type type, struct operands *operands, char reason[]) {
     struct sizes sizes =
         op->kind == OP_GEMM ? sizes_of_gemm(&op->gemm) : sizes_of_convolution(&op->convolution);
-    double bytes = (sizes.a + sizes.b + sizes.c + sizes.out) * (double)data_type_size(type);
+    enum data_type result = result_type(op, type);
+    double bytes = (sizes.a + sizes.b) * (double)data_type_size(type) +
+                   (sizes.c + sizes.out) * (double)data_type_size(result);
     double available = available_bytes();
     if (available > 0 && bytes > MOST_OF_MEMORY * available) {
         snprintf(reason, REASON_SIZE, "takes %.1f GB of memory, and %.1f GB are available", bytes / 1e9,
                  available / 1e9);
         return -1;
     }
-    static struct room inputs, output; // nothing but a fill writes to the first
-    size_t input_bytes = padded(sizes.a, type) + padded(sizes.b, type) + padded(sizes.c, type);
-    if (!reserve(&inputs, input_bytes) || !reserve(&output, padded(sizes.out, type))) {
+    static struct room inputs, addend, output; // nothing but a fill writes to the first two
+    size_t input_bytes = padded(sizes.a, type) + padded(sizes.b, type), added_bytes = padded(sizes.c, result);
+    if (!reserve(&inputs, input_bytes) || !reserve(&addend, added_bytes) ||
+        !reserve(&output, padded(sizes.out, result))) {
         snprintf(reason, REASON_SIZE, "out of memory: takes %.1f GB", bytes / 1e9);
         return -1;
     }
     provide(&inputs, type, input_bytes);
-    char *at = inputs.data, *result = output.data;
+    provide(&addend, result, added_bytes);
+    char *at = inputs.data, *added = addend.data, *out = output.data;
     cut(&operands->a, type, sizes.a, &at);
     cut(&operands->b, type, sizes.b, &at);
-    cut(&operands->c, type, sizes.c, &at);
-    cut(&operands->out, type, sizes.out, &result);
+    cut(&operands->c, result, sizes.c, &added);
+    cut(&operands->out, result, sizes.out, &out);
     return 0;
 }

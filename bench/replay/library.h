@@ -13,21 +13,25 @@ struct call {
     void *state;
     char kernel[96]; // what the library says it runs: "jit:avx512_core_bf16"
     char note[160];  // what a reader of its times has to know; "": nothing
+    // Algorithms that the library offers, in its own order; run has the first one. 0: it offers none.
+    int algorithms;
+    int (*choose)(void *state, int algorithm); // that run is to have. -1: the library refused
 };
 
 struct library {
-    const char *name; // "openblas"
+    const char *name;      // "openblas"
+    unsigned kinds, types; // what it computes: bits 1 << OP_..., 1 << FLOAT...
     // Loads it for so many threads; once. -1, with a reason: it is not there.
     int (*open)(int threads, char reason[REASON_SIZE]);
     // Writes name=value words of what was loaded.
     void (*describe)(char text[], size_t size);
-    // Whether it computes this kind of op in this type, fast enough that one would want it to.
-    bool (*can)(enum op_kind kind, enum data_type type);
+    // Whether it computes in this type fast enough that one would want it to; NULL: in all of its types.
+    bool (*is_fast)(enum data_type type);
     // -1, with a reason: it refuses this op.
     int (*prepare)(const struct op *op, const struct operands *operands, struct call *call,
                    char reason[REASON_SIZE]);
 };
 
-extern const struct library library_openblas, library_onednn;
+extern const struct library library_openblas, library_onednn, library_cublaslt, library_cudnn;
 
 #endif

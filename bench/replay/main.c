@@ -17,21 +17,12 @@ enum { PROTOCOL_VERSION = 1, MOST_THREADS = 1024 };
 
 // ---- serving --------------------------------------------------------------------------------------------
 
-// What the processor calls itself; as the profiler's deviceProperties have it for a GPU.
-static void print_device(void) {
-    FILE *file = fopen("/proc/cpuinfo", "r");
-    char line[256], name[200] = "CPU";
-    while (file != NULL && fgets(line, sizeof line, file) != NULL) {
-        if (sscanf(line, "model name : %199[^\n]", name) == 1) break;
-    }
-    if (file != NULL) fclose(file);
-    printf("%s\n", name);
-}
-
 static void print_hello(const struct host *host) {
-    printf("hello protocol=%d threads=%d device=", PROTOCOL_VERSION, host->threads);
-    print_device();
-    for (int i = 0; i < LIBRARIES; i++) {
+    char device[200];
+    host->machine->describe(device, sizeof device);
+    printf("hello protocol=%d threads=%d machine=%s device=%s\n", PROTOCOL_VERSION, host->threads,
+           host->machine->name, device);
+    for (int i = 0; i < host->library_count; i++) {
         char text[128];
         const char *name = host->libraries[i]->name;
         if (!host->is_open[i]) {
@@ -55,6 +46,10 @@ static void print_answer(const struct op *op, const struct replayed *replayed) {
            data_type_names[replayed->computed], replayed->kernel);
     print_timed("warm", &replayed->warm);
     print_timed("cold", &replayed->cold);
+    if (replayed->algorithms > 0)
+        printf(" algorithms=%d fastest=%d gain_median=%.6g gain_low=%.6g gain_high=%.6g",
+               replayed->algorithms, replayed->fastest, replayed->gain.median, replayed->gain.low,
+               replayed->gain.high);
     printf(" note=%s\n", replayed->note);
 }
 
@@ -75,7 +70,9 @@ static int serve(const struct host *host) {
         } else if (replay_op(host, &op, &replayed, reason) == 0) {
             print_answer(&op, &replayed);
         } else {
-            printf("none id=%s reason=%s\n", op.id, reason);
+            bool is_lost = host->machine->is_lost();
+            printf("none id=%s lost=%d reason=%s\n", op.id, is_lost, reason);
+            if (is_lost) break;
         }
         fflush(stdout);
     }
@@ -114,6 +111,7 @@ static int replay_file(const struct host *host, const char *path) {
         } else {
             printf("%-20s no time: %s\n", op.id, reason);
             if (status == 0) status = 1;
+            if (host->machine->is_lost()) break;
         }
     }
     free(line);
@@ -123,7 +121,7 @@ static int replay_file(const struct host *host, const char *path) {
 
 static int replay_files(const struct host *host, int count, char **paths) {
     int status = 0;
-    for (int i = 0; i < LIBRARIES; i++) {
+    for (int i = 0; i < host->library_count; i++) {
         if (!host->is_open[i]) fprintf(stderr, "gentables-replay: %s\n", host->absent[i]);
     }
     printf("%-20s %-9s %-9s %12s %12s %10s  %s\n", "op", "by", "in", "warm (us)", "cold (us)", "GFLOP/s",
@@ -138,12 +136,13 @@ static int replay_files(const struct host *host, int count, char **paths) {
 // ---- main -----------------------------------------------------------------------------------------------
 
 static void print_help(void) {
-    printf("usage: gentables-replay [--threads N] FILE... | --serve\n"
+    printf("usage: gentables-replay [--device NAME] [--threads N] FILE... | --serve\n"
            "\n"
            "Computes the ops in FILE again, as gentables replay saved them, each result checked, and prints\n"
            "their times with warm and with cold caches: medians.\n"
            "\n"
-           "  -t, --threads N     threads of a call (default: one for each core)\n"
+           "  -d, --device NAME   host or cuda (default: cuda where there is a GPU)\n"
+           "  -t, --threads N     threads of a call on the host (default: one for each core)\n"
            "      --try-all       of several libraries time the fastest, not the first\n"
            "      --serve         answer lines on standard input\n"
            "\n"
@@ -158,32 +157,61 @@ static int cores(void) {
     return online < 1 ? 1 : (int)online;
 }
 
-int main(int argc, char **argv) {
-    static const struct option options[] = {{"threads", required_argument, NULL, 't'},
-                                            {"serve", no_argument, NULL, 's'},
-                                            {"try-all", no_argument, NULL, 'a'},
-                                            {"help", no_argument, NULL, 'h'},
-                                            {NULL, 0, NULL, 0}};
-    struct host host;
-    bool serves = false, tries_all = false;
-    int threads = cores();
-    for (int option; (option = getopt_long(argc, argv, "t:h", options, NULL)) != -1;) {
+struct choices {
+    const char *device; // NULL: none is asked for
+    int threads;
+    bool serves, tries_all;
+};
+
+// Returns the exit code, or -1: go on.
+static int read_options(int argc, char **argv, struct choices *choices) {
+    static const struct option options[] = {
+        {"device", required_argument, NULL, 'd'}, {"threads", required_argument, NULL, 't'},
+        {"serve", no_argument, NULL, 's'},        {"try-all", no_argument, NULL, 'a'},
+        {"help", no_argument, NULL, 'h'},         {NULL, 0, NULL, 0}};
+    *choices = (struct choices){.threads = cores()};
+    for (int option; (option = getopt_long(argc, argv, "d:t:h", options, NULL)) != -1;) {
         if (option == 'h') {
             print_help();
             return 0;
         }
-        if (option == 's') serves = true;
-        if (option == 'a') tries_all = true;
-        if (option == 't') threads = atoi(optarg);
-        if (option == '?' || threads < 1 || threads > MOST_THREADS) {
+        if (option == 'd') choices->device = optarg;
+        if (option == 's') choices->serves = true;
+        if (option == 'a') choices->tries_all = true;
+        if (option == 't') choices->threads = atoi(optarg);
+        if (option == '?' || choices->threads < 1 || choices->threads > MOST_THREADS) {
             fprintf(stderr, "gentables-replay: wrong use; see --help\n");
             return 2;
         }
     }
-    if (serves == (optind < argc)) {
-        fprintf(stderr, "gentables-replay: takes files, or --serve; see --help\n");
+    if (choices->serves != (optind < argc)) return -1;
+    fprintf(stderr, "gentables-replay: takes files, or --serve; see --help\n");
+    return 2;
+}
+
+// Opens the device that was asked for, or else a GPU where there is one. -1, with a reason.
+static int open_device(const struct choices *choices, struct host *host, char reason[REASON_SIZE]) {
+    static const struct machine *const machines[] = {&machine_cuda, &machine_host};
+    snprintf(reason, REASON_SIZE, "--device: there is no %s; host or cuda would be right",
+             choices->device != NULL ? choices->device : "device");
+    for (int i = 0; i < 2; i++) {
+        bool is_asked = choices->device != NULL && strcmp(choices->device, machines[i]->name) == 0;
+        if (!is_asked && choices->device != NULL) continue;
+        if (host_open(host, machines[i], choices->threads, choices->tries_all, reason) == 0) return 0;
+    }
+    return -1;
+}
+
+int main(int argc, char **argv) {
+    struct choices choices;
+    struct host host;
+    char reason[REASON_SIZE];
+    int status = read_options(argc, argv, &choices);
+    if (status >= 0) return status;
+    if (open_device(&choices, &host, reason) != 0) {
+        if (choices.serves) printf("error reason=%s\n", reason);
+        fprintf(stderr, "gentables-replay: %s\n", reason);
         return 2;
     }
-    host_open(&host, threads, tries_all);
-    return serves ? serve(&host) : replay_files(&host, argc - optind, argv + optind);
+    return choices.serves ? serve(&host) : replay_files(&host, argc - optind, argv + optind);
 }

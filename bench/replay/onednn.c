@@ -29,9 +29,8 @@ static void describe(char text[], size_t size) {
              version->patch, has_bfloat16() ? "native" : "none", open_threads);
 }
 
-static bool can(enum op_kind kind, enum data_type type) {
-    (void)kind;
-    return type == FLOAT32 || (type == BFLOAT16 && has_bfloat16());
+static bool is_fast(enum data_type type) {
+    return type != BFLOAT16 || has_bfloat16();
 }
 
 // ---- a call: primitives one after the other -------------------------------------------------------------
@@ -326,4 +325,12 @@ static int prepare(const struct op *op, const struct operands *operands, struct 
     return -1;
 }
 
-const struct library library_onednn = {"onednn", open_onednn, describe, can, prepare};
+const struct library library_onednn = {
+    .name = "onednn",
+    .kinds = 1 << OP_GEMM | 1 << OP_CONVOLUTION,
+    .types = 1 << FLOAT32 | 1 << BFLOAT16,
+    .open = open_onednn,
+    .describe = describe,
+    .is_fast = is_fast,
+    .prepare = prepare,
+};

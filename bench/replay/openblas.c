@@ -21,10 +21,6 @@ static void describe(char text[], size_t size) {
              blas.core, blas.threads);
 }
 
-static bool can(enum op_kind kind, enum data_type type) {
-    return kind == OP_GEMM && (type == FLOAT32 || type == FLOAT64);
-}
-
 struct state {
     struct gemm gemm;
     struct operands operands;
@@ -91,4 +87,11 @@ static int prepare(const struct op *op, const struct operands *operands, struct 
     return 0;
 }
 
-const struct library library_openblas = {"openblas", open_blas, describe, can, prepare};
+const struct library library_openblas = {
+    .name = "openblas",
+    .kinds = 1 << OP_GEMM,
+    .types = 1 << FLOAT32 | 1 << FLOAT64,
+    .open = open_blas,
+    .describe = describe,
+    .prepare = prepare,
+};

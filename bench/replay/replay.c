@@ -6,38 +6,41 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "check.h"
-#include "cold.h"
 
 // A call above this gets no more samples than that; and above this the first one is among them.
 static const double LONG_US = 1e6, FIRST_COUNTS_US = 5e3;
 enum { SAMPLES_OF_LONG = 3 };
 
-// Whether oneDNN's products in float32 are made for this processor; elsewhere OpenBLAS's are faster.
-static bool prefers_onednn(void) {
-#if defined __x86_64__
-    return __builtin_cpu_supports("avx512f");
-#else
-    return false;
-#endif
-}
-
-void host_open(struct host *host, int threads, bool tries_all) {
-    *host = (struct host){.threads = threads, .tries_all = tries_all};
-    host->libraries[0] = prefers_onednn() ? &library_onednn : &library_openblas;
-    host->libraries[1] = prefers_onednn() ? &library_openblas : &library_onednn;
-    for (int i = 0; i < LIBRARIES; i++) {
+int host_open(struct host *host, const struct machine *machine, int threads, bool tries_all,
+              char reason[REASON_SIZE]) {
+    *host = (struct host){.machine = machine, .threads = threads, .tries_all = tries_all};
+    if (machine->open(threads, reason) != 0) return -1;
+    for (int i = 0; i < MOST_LIBRARIES && machine->library(i) != NULL; i++) {
+        host->libraries[i] = machine->library(i);
         host->is_open[i] = host->libraries[i]->open(threads, host->absent[i]) == 0;
+        host->library_count = i + 1;
     }
+    return 0;
 }
 
 // ---- what computes --------------------------------------------------------------------------------------
 
+// Whether it would, were it there.
+static bool knows(const struct library *library, enum op_kind kind, enum data_type type) {
+    return (library->kinds >> kind & library->types >> type & 1) != 0;
+}
+
+static bool can(const struct host *host, int i, enum op_kind kind, enum data_type type) {
+    const struct library *library = host->libraries[i];
+    return host->is_open[i] && knows(library, kind, type) &&
+           (library->is_fast == NULL || library->is_fast(type));
+}
+
 static bool computes(const struct host *host, enum op_kind kind, enum data_type type) {
-    for (int i = 0; i < LIBRARIES; i++) {
-        if (host->is_open[i] && host->libraries[i]->can(kind, type)) return true;
+    for (int i = 0; i < host->library_count; i++) {
+        if (can(host, i, kind, type)) return true;
     }
     return false;
 }
@@ -52,9 +55,8 @@ static int choose_type(const struct host *host, const struct op *op, enum data_t
     const char *kind = op->kind == OP_GEMM ? "matrix product" : "convolution";
     int length =
         snprintf(reason, REASON_SIZE, "nothing here computes a %s in %s", kind, data_type_names[op->type]);
-    for (int i = 0; i < LIBRARIES && length < REASON_SIZE; i++) {
-        bool would = op->type <= BFLOAT16 && (host->libraries[i] == &library_onednn || op->kind == OP_GEMM);
-        if (!host->is_open[i] && would)
+    for (int i = 0; i < host->library_count && length < REASON_SIZE; i++) {
+        if (!host->is_open[i] && knows(host->libraries[i], op->kind, op->type))
             length += snprintf(reason + length, (size_t)(REASON_SIZE - length), "; %s", host->absent[i]);
     }
     return -1;
@@ -73,12 +75,6 @@ static void add_note(struct replayed *to, const char *format, ...) {
 
 // ---- timing ---------------------------------------------------------------------------------------------
 
-static double now_us(void) {
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec * 1e6 + (double)time.tv_nsec / 1e3;
-}
-
 // The samples of one kind of calls.
 struct samples {
     double *us;
@@ -86,8 +82,9 @@ struct samples {
 };
 
 struct run {
+    const struct machine *machine;
     const struct op *op;
-    struct operands *operands;
+    const struct operands *operands, *placed;
     const struct call *call;
     double began_us; // the whole op
     size_t least;    // samples of each kind
@@ -95,32 +92,23 @@ struct run {
     double half_us; // for the samples of one kind beyond the least
 };
 
-static void make_cold(const struct operands *operands, int threads) {
-    const struct tensor *const tensors[] = {&operands->a, &operands->b, &operands->c, &operands->out};
-    enum { TENSORS = sizeof tensors / sizeof tensors[0] };
-    struct range ranges[TENSORS];
-    for (int i = 0; i < TENSORS; i++) {
-        ranges[i] = (struct range){tensors[i]->data, tensors[i]->count * data_type_size(tensors[i]->type)};
-    }
-    cold_forget(ranges, TENSORS, threads);
+static bool is_late(const struct run *run) {
+    return run->op->limit_us > 0 && now_us() - run->began_us > run->op->limit_us;
 }
 
 static bool wants_more(const struct run *run, const struct samples *samples, double kind_began_us) {
-    double now = now_us();
     if (samples->count == 0) return true;
-    if (run->op->limit_us > 0 && now - run->began_us > run->op->limit_us) return false;
+    if (is_late(run)) return false;
     if (samples->count < run->least) return true;
-    return samples->count < run->op->max_samples && now - kind_began_us < run->half_us;
+    return samples->count < run->op->max_samples && now_us() - kind_began_us < run->half_us;
 }
 
 // Times calls until there are enough, those that `to` has included. -1: the library failed.
 static int sample(struct run *run, bool is_cold, struct samples *to) {
     double began = now_us();
     while (wants_more(run, to, began)) {
-        if (is_cold) make_cold(run->operands, run->threads);
-        double from = now_us();
-        if (run->call->run(run->call->state) != 0) return -1;
-        double us = now_us() - from;
+        double us;
+        if (run->machine->time(run->call, run->placed, is_cold, &us) != 0) return -1;
         to->us[to->count++] = us;
         if (us > LONG_US && run->least > SAMPLES_OF_LONG) run->least = SAMPLES_OF_LONG;
     }
@@ -140,7 +128,7 @@ static struct timed timed_of(const struct samples *samples) {
     return (struct timed){total / (double)samples->count, summarise(samples->us, samples->count)};
 }
 
-// ---- an op ----------------------------------------------------------------------------------------------
+// ---- a library ------------------------------------------------------------------------------------------
 
 // A library that may compute an op, and how long its first call took and the shorter of its first two.
 struct candidate {
@@ -154,39 +142,49 @@ static void end_candidate(struct candidate *candidate) {
     candidate->library = NULL;
 }
 
-// The first call, checked in full; and another one, where it is wanted and the first may have done much
-// besides.
-static int prove(const struct op *op, struct operands *operands, int threads, bool with_another,
-                 struct candidate *candidate, char reason[]) {
+// A call from cold caches, whose result is checked in full. -1, with a reason: it is wrong.
+static int checked_call(const struct machine *machine, const struct op *op, const struct operands *operands,
+                        const struct operands *placed, int threads, const struct call *call, double *us,
+                        char reason[]) {
+    snprintf(reason, REASON_SIZE, "the library failed");
+    if (machine->forget(placed) != 0 || machine->time(call, placed, true, us) != 0 ||
+        machine->fetch(placed, operands) != 0)
+        return -1;
+    return check_result(op, operands, threads, reason);
+}
+
+// The first call; and another one, where it is wanted and the first may have done much besides.
+static int prove(const struct host *host, const struct op *op, const struct operands *operands,
+                 const struct operands *placed, struct candidate *candidate, char reason[]) {
     const struct call *call = &candidate->call;
-    tensor_forget(&operands->out);
-    make_cold(operands, threads);
-    double from = now_us();
-    int status = call->run(call->state);
-    candidate->first_us = candidate->shorter_us = now_us() - from;
-    if (status == 0 && check_result(op, operands, threads, reason) != 0) return -1;
-    if (status == 0 && with_another && candidate->first_us < FIRST_COUNTS_US) {
-        from = now_us();
-        status = call->run(call->state);
-        candidate->shorter_us = fmin(candidate->first_us, now_us() - from);
+    if (checked_call(host->machine, op, operands, placed, host->threads, call, &candidate->first_us,
+                     reason) != 0)
+        return -1;
+    candidate->shorter_us = candidate->first_us;
+    if (!host->tries_all || candidate->first_us >= FIRST_COUNTS_US) return 0;
+    double us;
+    if (host->machine->time(call, placed, false, &us) != 0) {
+        snprintf(reason, REASON_SIZE, "the library failed");
+        return -1;
     }
-    if (status != 0) snprintf(reason, REASON_SIZE, "the library failed");
-    return status;
+    candidate->shorter_us = fmin(candidate->first_us, us);
+    return 0;
 }
 
 // The first library that computes the op, or the fastest of all; the note says what the others did. -1, with
 // a reason: none gives the right result.
-static int choose_library(const struct host *host, const struct op *op, struct operands *operands,
-                          struct candidate *best, struct replayed *to, char reason[]) {
+static int choose_library(const struct host *host, const struct op *op, const struct operands *operands,
+                          const struct operands *placed, struct candidate *best, struct replayed *to,
+                          char reason[]) {
     best->library = NULL;
-    for (int i = 0; i < LIBRARIES; i++) {
+    for (int i = 0; i < host->library_count; i++) {
         const struct library *library = host->libraries[i];
         struct candidate candidate = {.library = library};
-        if (!host->is_open[i] || !library->can(op->kind, to->computed)) continue;
+        if (!can(host, i, op->kind, to->computed)) continue;
         if (best->library != NULL && !host->tries_all) continue;
-        int status = library->prepare(op, operands, &candidate.call, reason);
+        int status = library->prepare(op, placed, &candidate.call, reason);
         if (status != 0) candidate.library = NULL; // nothing to end
-        if (status == 0) status = prove(op, operands, host->threads, host->tries_all, &candidate, reason);
+        if (status == 0) status = prove(host, op, operands, placed, &candidate, reason);
         if (status == 0 && (best->library == NULL || candidate.shorter_us < best->shorter_us)) {
             struct candidate slower = *best;
             *best = candidate;
@@ -208,8 +206,8 @@ static int measure(struct run *run, double first_us, double *room, struct replay
     struct samples cold = {room, 0}, warm = {room + run->op->max_samples, 0};
     if (first_us > FIRST_COUNTS_US) cold.us[cold.count++] = first_us;
     if (first_us > LONG_US && run->least > SAMPLES_OF_LONG) run->least = SAMPLES_OF_LONG;
-    tensor_forget(&run->operands->out);
-    if (sample(run, true, &cold) != 0 || sample(run, false, &warm) != 0) {
+    if (run->machine->forget(run->placed) != 0 || sample(run, true, &cold) != 0 ||
+        sample(run, false, &warm) != 0 || run->machine->fetch(run->placed, run->operands) != 0) {
         snprintf(reason, REASON_SIZE, "the library failed in a later call");
         return -1;
     }
@@ -220,12 +218,74 @@ static int measure(struct run *run, double first_us, double *room, struct replay
     return 0;
 }
 
-static int time_calls(const struct op *op, struct operands *operands, const struct candidate *by, int threads,
-                      double began_us, struct replayed *to, char reason[]) {
-    struct run run = {.op = op,
+// ---- other algorithms of a library ----------------------------------------------------------------------
+
+enum { TRIALS = 3, MOST_ALGORITHMS = 64, FEWEST_TURNS = 10 };
+
+// The shortest of a few warm calls of an algorithm; infinite: it fails.
+static double trial_of(const struct run *run, int algorithm) {
+    double shortest = INFINITY, us;
+    if (run->call->choose(run->call->state, algorithm) != 0) return INFINITY;
+    for (int i = 0; i < TRIALS && !is_late(run); i++) {
+        if (run->machine->time(run->call, run->placed, false, &us) != 0) return INFINITY;
+        shortest = fmin(shortest, us);
+    }
+    return shortest;
+}
+
+// The fastest of them by a few calls each, whose result is right; 0 is the library's own choice.
+static int fastest_of(const struct run *run, struct replayed *to) {
+    double trials[MOST_ALGORITHMS], us;
+    int count = run->call->algorithms < MOST_ALGORITHMS ? run->call->algorithms : MOST_ALGORITHMS;
+    for (int i = 0; i < count; i++) trials[i] = trial_of(run, i);
+    while (true) {
+        char reason[REASON_SIZE];
+        int best = 0;
+        for (int i = 1; i < count; i++) {
+            if (trials[i] < trials[best]) best = i;
+        }
+        if (best == 0) return 0;
+        if (run->call->choose(run->call->state, best) == 0 &&
+            checked_call(run->machine, run->op, run->operands, run->placed, run->threads, run->call, &us,
+                         reason) == 0)
+            return best;
+        add_note(to, "algorithm %d: %s", best, reason);
+        trials[best] = INFINITY;
+    }
+}
+
+// How many times as fast as the library's choice the fastest is: both in turns, since a GPU's clock drifts.
+static void compare_algorithms(const struct run *run, struct replayed *to) {
+    size_t turns = 2 * run->op->min_samples > FEWEST_TURNS ? 2 * run->op->min_samples : FEWEST_TURNS;
+    double *ratios = malloc(turns * sizeof *ratios);
+    const struct call *call = run->call;
+    size_t done = 0;
+    to->algorithms = call->algorithms;
+    to->fastest = fastest_of(run, to);
+    to->gain = (struct summary){.median = 1, .low = 1, .high = 1};
+    for (; ratios != NULL && to->fastest > 0 && done < turns && !is_late(run); done++) {
+        double first, other;
+        if (call->choose(call->state, 0) != 0 || run->machine->time(call, run->placed, false, &first) != 0 ||
+            call->choose(call->state, to->fastest) != 0 ||
+            run->machine->time(call, run->placed, false, &other) != 0)
+            break;
+        ratios[done] = other > 0 ? first / other : 1;
+    }
+    if (done > 0) to->gain = summarise(ratios, done);
+    free(ratios);
+}
+
+// ---- an op ----------------------------------------------------------------------------------------------
+
+static int time_calls(const struct host *host, const struct op *op, const struct operands *operands,
+                      const struct operands *placed, const struct candidate *by, double began_us,
+                      struct replayed *to, char reason[]) {
+    struct run run = {.machine = host->machine,
+                      .op = op,
                       .operands = operands,
+                      .placed = placed,
                       .call = &by->call,
-                      .threads = threads,
+                      .threads = host->threads,
                       .began_us = began_us,
                       .least = op->min_samples,
                       .half_us = op->sampling_us / 2};
@@ -236,25 +296,27 @@ static int time_calls(const struct op *op, struct operands *operands, const stru
     }
     int status = measure(&run, by->first_us, room, to, reason);
     free(room);
+    if (status == 0 && by->call.algorithms > 1) compare_algorithms(&run, to);
     return status;
 }
 
 int replay_op(const struct host *host, const struct op *op, struct replayed *to, char reason[REASON_SIZE]) {
     double began = now_us();
-    struct operands operands;
+    struct operands operands, placed;
     struct candidate best;
     *to = (struct replayed){.library = NULL};
     if (choose_type(host, op, &to->computed, reason) != 0 ||
-        operands_make(op, to->computed, &operands, reason) != 0)
+        operands_make(op, to->computed, &operands, reason) != 0 ||
+        host->machine->place(&operands, &placed, reason) != 0)
         return -1;
     if (to->computed != op->type)
         add_note(to, "computed in %s, for there is no fast %s here", data_type_names[to->computed],
                  data_type_names[op->type]);
-    if (choose_library(host, op, &operands, &best, to, reason) != 0) return -1;
+    if (choose_library(host, op, &operands, &placed, &best, to, reason) != 0) return -1;
     to->library = best.library->name;
     snprintf(to->kernel, sizeof to->kernel, "%s", best.call.kernel);
     if (best.call.note[0] != '\0') add_note(to, "%s", best.call.note);
-    int status = time_calls(op, &operands, &best, host->threads, began, to, reason);
+    int status = time_calls(host, op, &operands, &placed, &best, began, to, reason);
     end_candidate(&best);
     return status;
 }

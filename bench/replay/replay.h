@@ -3,22 +3,26 @@
 #ifndef REPLAY_REPLAY_H
 #define REPLAY_REPLAY_H
 
-#include "library.h"
+#include "machine.h"
 #include "statistics.h"
 
-enum { LIBRARIES = 2, NOTE_SIZE = 512 };
+enum { NOTE_SIZE = 512 };
 
 // What can compute here.
 struct host {
+    const struct machine *machine;
     int threads;
     bool tries_all; // of several libraries the fastest is timed; else the first
-    const struct library *libraries[LIBRARIES];
-    bool is_open[LIBRARIES];
-    char absent[LIBRARIES][REASON_SIZE]; // why one is not open
+    int library_count;
+    const struct library *libraries[MOST_LIBRARIES];
+    bool is_open[MOST_LIBRARIES];
+    char absent[MOST_LIBRARIES][REASON_SIZE]; // why one is not open
 };
 
-// Loads what there is. Call it before there are threads.
-void host_open(struct host *host, int threads, bool tries_all);
+// Loads what there is on a machine. Call it before there are threads. -1, with a reason: the machine is not
+// there.
+int host_open(struct host *host, const struct machine *machine, int threads, bool tries_all,
+              char reason[REASON_SIZE]);
 
 // Calls of one kind. The mean is what the known tools tell; the interval is that of the median.
 struct timed {
@@ -31,6 +35,10 @@ struct replayed {
     enum data_type computed; // the type that was computed in
     char kernel[96];
     struct timed warm, cold;
+    // Of the algorithms that the library offers the fastest, and how many times as fast as the library's own
+    // choice it is, in turns with it. Times are of that choice.
+    int algorithms, fastest;
+    struct summary gain;
     char note[NOTE_SIZE]; // what has to be known of the times; "": nothing
 };
 

@@ -9,4 +9,7 @@ static int refuse(int threads, char reason[REASON_SIZE]) {
     return -1;
 }
 
-const struct library library_onednn = {.name = "onednn", .open = refuse};
+const struct library library_onednn = {.name = "onednn",
+                                       .kinds = 1 << OP_GEMM | 1 << OP_CONVOLUTION,
+                                       .types = 1 << FLOAT32 | 1 << BFLOAT16,
+                                       .open = refuse};

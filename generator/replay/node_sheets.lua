@@ -47,7 +47,23 @@ end
 
 local function of_answer(key) return function(row) return row.answer and row.answer[key] end end
 
-local function measured()
+local function gain(key)
+  return function(row) return row.answer and row.answer.gain and 100 * (row.answer.gain[key] - 1) end
+end
+
+-- What a library's other algorithms would do; none of it where no library offers any.
+local function algorithm_columns(rows)
+  for _, row in ipairs(rows) do
+    if row.answer and row.answer.algorithms then
+      return { { "algorithms", of_answer "algorithms" }, { "fastest algorithm", of_answer "fastest" },
+        { "gain over its choice (pct)", gain "median" }, { "gain, 95% low (pct)", gain "low" },
+        { "gain, 95% high (pct)", gain "high" } }
+    end
+  end
+  return {}
+end
+
+local function measured(rows)
   local columns = {
     { "profile count", function(row) return row.op.time and row.op.time.count end },
     { "profile time sum (us)", function(row) return row.op.time and row.op.time.sum end },
@@ -66,6 +82,11 @@ local function measured()
   for _, column in ipairs {
     { "replay TFLOP/s", rate }, { "replay device", function(row) return row.answer and row.device end },
     { "library", of_answer "by" }, { "kernel", of_answer "kernel" }, { "computed in", of_answer "computed" },
+    table.unpack(algorithm_columns(rows)),
+  } do
+    columns[#columns + 1] = column
+  end
+  for _, column in ipairs {
     { "file", function(row) return row.file end },
     { "note", function(row) return row.note ~= "" and row.note or nil end },
   } do
@@ -96,7 +117,7 @@ end
 
 local function sheet_of(kind, rows)
   local columns, sheet = documented(kind.word), { name = kind.name, columns = {}, rows = {}, formats = {} }
-  for _, more in ipairs { parameter_columns(rows), measured() } do
+  for _, more in ipairs { parameter_columns(rows), measured(rows) } do
     table.move(more, 1, #more, #columns + 1, columns)
   end
   for i, column in ipairs(columns) do

@@ -1,10 +1,11 @@
 -- Talks with gentables-replay, which computes and times: starts it, asks for ops one by one, starts it again
 -- where an op ended it.
 --
---   runner.start({ program, threads, tries_all }) -> runner | nil, why not
---   runner.device, runner.threads, runner.libraries = { { name, version... }... },
+--   runner.start({ program, machine (host, cuda or nil), threads, tries_all }) -> runner | nil, why not
+--   runner.machine, runner.device, runner.threads, runner.libraries = { { name, version... }... },
 --     runner.absent = { text... }
---   runner:replay(line, seconds) -> { by, kernel, computed, note, warm, cold } | nil, why it has no time
+--   runner:replay(line, seconds) -> { by, kernel, computed, note, warm, cold, algorithms, fastest, gain = {
+--     median, low, high } } | nil, why it has no time; the last three where the library offers algorithms
 --   runner:stop()
 local fail = require "fail"
 local process = require "core.process"
@@ -34,10 +35,12 @@ end
 
 local function greet(self)
   local kind, fields = read(self, START_PATIENCE)
+  if kind == "error" then return nil, fields.reason end
   if kind ~= "hello" or tonumber(fields.protocol) ~= PROTOCOL then
     return nil, "it is not of this version; build it and gentables from the same tree"
   end
-  self.device, self.threads, self.libraries, self.absent = fields.device, fields.threads, {}, {}
+  self.machine, self.device, self.threads = fields.machine, fields.device, fields.threads
+  self.libraries, self.absent = {}, {}
   while true do
     kind, fields = read(self, START_PATIENCE)
     if kind == "ready" then return self end
@@ -54,6 +57,7 @@ end
 local function launch(self)
   local argv = { self.program, "--serve" }
   if self.tries_all then argv[#argv + 1] = "--try-all" end
+  if self.wanted_machine then table.move({ "--device", self.wanted_machine }, 1, 2, #argv + 1, argv) end
   if self.wanted_threads then table.move({ "--threads", self.wanted_threads }, 1, 2, #argv + 1, argv) end
   local child, message = process.start(argv)
   if not child then return nil, message end
@@ -65,7 +69,7 @@ end
 
 function runner.start(options)
   local self = setmetatable({ program = options.program, wanted_threads = options.threads,
-    tries_all = options.tries_all }, runner)
+    wanted_machine = options.machine, tries_all = options.tries_all }, runner)
   local started, why = launch(self)
   if not started then return nil, ("%s: %s"):format(options.program, why) end
   return self
@@ -80,11 +84,20 @@ local function summary_of(fields, name)
   return out.samples and out
 end
 
+-- What the fastest of a library's algorithms gains over its own choice.
+local function gain_of(fields)
+  local algorithms, out = math.tointeger(tonumber(fields.algorithms)), {}
+  for _, key in ipairs { "median", "low", "high" } do out[key] = tonumber(fields["gain_" .. key]) end
+  if not algorithms or not (out.median and out.low and out.high) then return nil end
+  return algorithms, math.tointeger(tonumber(fields.fastest)), out
+end
+
 local function answer_of(fields)
   local warm, cold = summary_of(fields, "warm"), summary_of(fields, "cold")
   if not warm or not cold or not fields.by then return nil, "gentables-replay answered nonsense" end
+  local algorithms, fastest, gain = gain_of(fields)
   return { by = fields.by, kernel = fields.kernel, computed = fields.computed, note = fields.note,
-    warm = warm, cold = cold }
+    warm = warm, cold = cold, algorithms = algorithms, fastest = fastest, gain = gain }
 end
 
 -- Ends a child that does not answer any more; the next op gets a new one.
@@ -107,7 +120,10 @@ function runner:replay(line, seconds)
   if not written then return give_up(self, problem == "timeout" and problem or "end", WRITE_PATIENCE) end
   local kind, fields = read(self, seconds)
   if kind == "replayed" then return answer_of(fields) end
-  if kind == "none" then return nil, fields.reason end
+  if kind == "none" then
+    if fields.lost == "1" then give_up(self, "end", 0) end -- the next op gets a new process
+    return nil, fields.reason
+  end
   if kind == "error" then
     give_up(self, "end", 0)
     return nil, "gentables-replay does not understand: " .. fields.reason

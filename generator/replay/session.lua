@@ -23,6 +23,8 @@ local session = {}
 -- Seconds that an op may take where no budget says less: a call of minutes is an answer, too.
 local LONGEST, BENCH_LONGEST, LATE = 900, 120, 30
 
+local machines = { host = true, cuda = true }
+
 -- ---- files ---------------------------------------------------------------------------------------------
 
 -- What is saved of an op beside its line, by the ending of the file.
@@ -142,7 +144,7 @@ end
 local function describe_libraries(at, add)
   for _, library in ipairs(at.runner and at.runner.libraries or {}) do
     local words = {}
-    for _, key in ipairs { "version", "core", "bfloat16" } do
+    for _, key in ipairs { "version", "core", "bfloat16", "workspace_mib" } do
       if library[key] then words[#words + 1] = key .. " " .. library[key] end
     end
     add(library.name, table.concat(words, ", "))
@@ -166,7 +168,8 @@ local function about_of(chosen, at, summary, options)
   local function add(what, value) about[#about + 1] = { what, value } end
   add("traced on", #chosen.devices > 0 and table.concat(chosen.devices, ", ") or "not told")
   local here = at.runner
-  add("replayed on", here and ("%s, %s threads"):format(here.device, here.threads) or "nothing")
+  local with = here and here.machine == "host" and (", %s threads"):format(here.threads) or ""
+  add("replayed on", here and here.device .. with or "nothing")
   add("Diff columns", about_differences(chosen, at))
   describe_libraries(at, add)
   add("ops", ("%d of %d have a time"):format(summary.timed, summary.ops))
@@ -186,8 +189,8 @@ end
 
 local function start(chosen, rows, options)
   local at = { began = process.now(), absent = {} }
-  at.runner, at.problem = runner.start { program = options.program, threads = options.threads,
-    tries_all = options.tries_all }
+  at.runner, at.problem = runner.start { program = options.program, machine = options.machine,
+    threads = options.threads, tries_all = options.tries_all }
   at.is_same = at.runner and #chosen.devices == 1 and chosen.devices[1] == at.runner.device or false
   local function is_amd(row) return row.is_amd end
   if any(rows.all, is_amd) then
@@ -203,9 +206,12 @@ function session.options(args)
     fail.input("--budget: %s is no time; seconds above 0 would be right", args.budget)
   end
   local threads = job.positive(args.threads_per_call, "threads-per-call")
+  if args.device and not machines[args.device] then
+    fail.input("--device: there is no %s; host or cuda would be right", args.device)
+  end
   return { budget = budget, samples = job.positive(args.samples, "samples"),
     threads = threads and tostring(threads), tries_all = args.try_all,
-    program = args.program or system.program():gsub("[^/]*$", "") .. "gentables-replay" }
+    machine = args.device, program = args.program or system.program():gsub("[^/]*$", "") .. "gentables-replay" }
 end
 
 -- Says what is missing, and what was done.

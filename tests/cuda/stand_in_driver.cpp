@@ -72,6 +72,7 @@ std::vector<Memory *> memories;
 std::vector<Team *> teams;
 float clock_ms = 0;
 size_t used_bytes = 0;
+bool is_broken = false; // for good, by a kernel
 thread_local int current_gpu = 0;
 
 // The value of a word of STAND_IN; "" for a word without one; NULL: it is not there.
@@ -397,6 +398,24 @@ void stand_in_meet(CUstream stream, int ranks, void (*together)(void **, int), v
     enqueue(stream, op);
 }
 
+// For those of libraries: what a call takes; that it broke the GPU; and the n-th number of a word of
+// STAND_IN, 1 for a word without one: there is none beyond the last.
+void stand_in_pass(float ms) {
+    clock_ms += ms;
+}
+void stand_in_break(void) {
+    is_broken = true;
+}
+int stand_in_number(const char *name, int n, int otherwise) {
+    const char *value = setting(name);
+    std::string rest = value ? value : "";
+    for (; n > 0 && !rest.empty(); n--) {
+        size_t comma = rest.find(',');
+        rest = comma == std::string::npos ? "" : rest.substr(comma + 1);
+    }
+    return value && rest.empty() && *value == '\0' ? 1 : rest.empty() ? otherwise : std::atoi(rest.c_str());
+}
+
 // ---- streams, events, graphs ----
 
 CUresult cuStreamCreate(CUstream *stream, unsigned) {
@@ -462,6 +481,7 @@ CUresult cuEventRecord(CUevent of, CUstream stream) {
 CUresult cuEventQuery(CUevent of) {
     std::lock_guard<std::mutex> guard(lock);
     pump();
+    if (is_broken) return CUDA_ERROR_ILLEGAL_ADDRESS;
     return reinterpret_cast<Event *>(of)->done ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
 }
 CUresult cuEventElapsedTime(float *ms, CUevent from, CUevent to) {

@@ -184,7 +184,7 @@ static void forget_elements(int number, const struct op *op, struct operands *op
     size_t width = data_type_size(out->type);
     memset((char *)out->data + (out->count - 1) * width, 0xFF, width);
     if (passes(op, operands)) fail_msg("line %d, the last element", number);
-    tensor_forget(out);
+    tensor_forget(out, 1);
     if (passes(op, operands)) fail_msg("line %d, all elements", number);
 }
 

@@ -1,0 +1,259 @@
+// A stand-in for libcublasLt.so beside that of the driver: multiplies in the host's memory, by plain loops,
+// in columns as the library counts. STAND_IN: algorithms_us=50,20,80 (how many it names, and what each takes)
+// wrong=1 (the one that is wrong by one) broken=2 (the one that cannot run) refuses no_start illegal=13 (a
+// result with so many columns breaks the GPU).
+#include <cublasLt.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "data.h"
+
+struct CUstream_st;
+void stand_in_meet(struct CUstream_st *stream, int ranks, void (*together)(void **, int), void *argument);
+void stand_in_pass(float ms);
+void stand_in_break(void);
+int stand_in_number(const char *name, int n, int otherwise);
+void stand_in_store(int bytes, int is_brain, void *array, size_t index, double value);
+
+struct layout {
+    cudaDataType type;
+    uint64_t rows, columns;
+    int64_t leading, stride;
+    int32_t batch;
+};
+
+struct product {
+    cublasComputeType_t compute;
+    cudaDataType_t scale;
+    cublasOperation_t on_a, on_b;
+    cublasLtEpilogue_t epilogue;
+    const void *bias;
+    cudaDataType_t bias_type;
+    const float *a_scales, *b_scales;
+};
+
+// One call.
+struct task {
+    struct product product;
+    struct layout a, b, c, d;
+    double alpha, beta;
+    const void *a_data, *b_data, *c_data;
+    void *d_data;
+    int algorithm;
+};
+
+cublasStatus_t cublasLtCreate(cublasLtHandle_t *handle) {
+    static int there;
+    *handle = (cublasLtHandle_t)(void *)&there;
+    return stand_in_number("no_start", 0, 0) != 0 ? CUBLAS_STATUS_NOT_INITIALIZED : CUBLAS_STATUS_SUCCESS;
+}
+
+size_t cublasLtGetVersion(void) {
+    return CUBLAS_VERSION;
+}
+
+const char *cublasLtGetStatusName(cublasStatus_t status) {
+    return status == CUBLAS_STATUS_NOT_SUPPORTED ? "CUBLAS_STATUS_NOT_SUPPORTED" : "CUBLAS_STATUS_OTHER";
+}
+
+// ---- descriptions ---------------------------------------------------------------------------------------
+
+cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t *made, cublasComputeType_t compute,
+                                        cudaDataType_t scale) {
+    struct product *product = calloc(1, sizeof *product);
+    *product = (struct product){.compute = compute, .scale = scale, .epilogue = CUBLASLT_EPILOGUE_DEFAULT};
+    *made = (cublasLtMatmulDesc_t)(void *)product;
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmulDescDestroy(cublasLtMatmulDesc_t product) {
+    free((void *)product);
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t of, cublasLtMatmulDescAttributes_t name,
+                                              const void *value, size_t size) {
+    struct product *product = (struct product *)(void *)of;
+    switch (name) {
+    case CUBLASLT_MATMUL_DESC_TRANSA: memcpy(&product->on_a, value, size); break;
+    case CUBLASLT_MATMUL_DESC_TRANSB: memcpy(&product->on_b, value, size); break;
+    case CUBLASLT_MATMUL_DESC_EPILOGUE: memcpy(&product->epilogue, value, size); break;
+    case CUBLASLT_MATMUL_DESC_BIAS_POINTER: memcpy(&product->bias, value, size); break;
+    case CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE: memcpy(&product->bias_type, value, size); break;
+    case CUBLASLT_MATMUL_DESC_A_SCALE_POINTER: memcpy(&product->a_scales, value, size); break;
+    case CUBLASLT_MATMUL_DESC_B_SCALE_POINTER: memcpy(&product->b_scales, value, size); break;
+    case CUBLASLT_MATMUL_DESC_FAST_ACCUM:
+    case CUBLASLT_MATMUL_DESC_A_SCALE_MODE:
+    case CUBLASLT_MATMUL_DESC_B_SCALE_MODE: break;
+    default: return CUBLAS_STATUS_INVALID_VALUE;
+    }
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t *made, cudaDataType type, uint64_t rows,
+                                          uint64_t columns, int64_t leading) {
+    struct layout *layout = calloc(1, sizeof *layout);
+    *layout = (struct layout){type, rows, columns, leading, 0, 1};
+    *made = (cublasLtMatrixLayout_t)(void *)layout;
+    return (uint64_t)leading < rows ? CUBLAS_STATUS_INVALID_VALUE : CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatrixLayoutDestroy(cublasLtMatrixLayout_t layout) {
+    free((void *)layout);
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t of,
+                                                cublasLtMatrixLayoutAttribute_t name, const void *value,
+                                                size_t size) {
+    struct layout *layout = (struct layout *)(void *)of;
+    if (name == CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT && size == sizeof layout->batch)
+        memcpy(&layout->batch, value, size);
+    else if (name == CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET && size == sizeof layout->stride)
+        memcpy(&layout->stride, value, size);
+    else
+        return CUBLAS_STATUS_INVALID_VALUE;
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t *made) {
+    static int there;
+    *made = (cublasLtMatmulPreference_t)(void *)&there;
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t preference) {
+    (void)preference;
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t of,
+                                                    cublasLtMatmulPreferenceAttributes_t name,
+                                                    const void *value, size_t size) {
+    (void)of;
+    (void)value;
+    return name == CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES && size == sizeof(size_t)
+               ? CUBLAS_STATUS_SUCCESS
+               : CUBLAS_STATUS_INVALID_VALUE;
+}
+
+// Products of 8 bits are there with the first operand transposed only, as on a real one.
+cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtMatmulDesc_t of,
+                                              cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
+                                              cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d,
+                                              cublasLtMatmulPreference_t preference, int most,
+                                              cublasLtMatmulHeuristicResult_t results[], int *count) {
+    (void)handle;
+    (void)b;
+    (void)c;
+    (void)d;
+    (void)preference;
+    const struct product *product = (const struct product *)(void *)of;
+    const struct layout *first = (const struct layout *)(void *)a;
+    bool is_small = first->type == CUDA_R_8F_E4M3 || first->type == CUDA_R_8F_E5M2;
+    *count = 0;
+    if (stand_in_number("refuses", 0, 0) != 0 ||
+        (is_small && (product->on_a != CUBLAS_OP_T || product->on_b != CUBLAS_OP_N)))
+        return CUBLAS_STATUS_NOT_SUPPORTED;
+    for (int i = 0; i < most && (i == 0 || stand_in_number("algorithms_us", i, -1) >= 0); i++) {
+        memset(&results[i], 0, sizeof results[i]);
+        results[i].algo.data[0] = (uint64_t)i;
+        results[i].state =
+            stand_in_number("broken", 0, -1) == i ? CUBLAS_STATUS_NOT_SUPPORTED : CUBLAS_STATUS_SUCCESS;
+        *count = i + 1;
+    }
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmulAlgoConfigGetAttribute(const cublasLtMatmulAlgo_t *algorithm,
+                                                    cublasLtMatmulAlgoConfigAttributes_t name, void *value,
+                                                    size_t size, size_t *written) {
+    uint32_t number = name == CUBLASLT_ALGO_CONFIG_ID ? (uint32_t)algorithm->data[0] + 60 : 1;
+    if (size != sizeof number) return CUBLAS_STATUS_INVALID_VALUE;
+    memcpy(value, &number, size);
+    *written = size;
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+// ---- calls ----------------------------------------------------------------------------------------------
+
+static double value_at(cudaDataType_t type, const void *data, int64_t index) {
+    enum data_type own = type == CUDA_R_64F       ? FLOAT64
+                         : type == CUDA_R_16BF    ? BFLOAT16
+                         : type == CUDA_R_16F     ? FLOAT16
+                         : type == CUDA_R_8F_E4M3 ? FLOAT8_E4M3FN
+                         : type == CUDA_R_8F_E5M2 ? FLOAT8_E5M2
+                                                  : FLOAT32;
+    return tensor_value(&(struct tensor){.type = own, .data = (void *)(uintptr_t)data}, (size_t)index);
+}
+
+static void store_at(cudaDataType_t type, void *data, int64_t index, double value) {
+    int bytes = type == CUDA_R_64F ? 8 : type == CUDA_R_32F ? 4 : 2;
+    stand_in_store(bytes, type == CUDA_R_16BF, data, (size_t)index, value);
+}
+
+// Element (row, column) of what an operand becomes.
+static double operand_at(const struct layout *layout, const void *data, cublasOperation_t on, int64_t batch,
+                         int64_t row, int64_t column) {
+    int64_t place = on == CUBLAS_OP_N ? column * layout->leading + row : row * layout->leading + column;
+    return value_at(layout->type, data, batch * layout->stride + place);
+}
+
+static void multiply(void **arguments, int count) {
+    (void)count;
+    struct task *at = arguments[0];
+    const struct product *product = &at->product;
+    int64_t k = (int64_t)(product->on_a == CUBLAS_OP_N ? at->a.columns : at->a.rows);
+    int64_t m = (int64_t)at->d.rows, n = (int64_t)at->d.columns;
+    double scale = product->a_scales != NULL ? (double)*product->a_scales * (double)*product->b_scales : 1;
+    for (int64_t place = 0; place < at->d.batch * m * n; place++) {
+        int64_t batch = place / (m * n), j = place / m % n, i = place % m;
+        int64_t c_place = batch * at->d.stride + j * at->d.leading + i;
+        double sum = 0;
+        for (int64_t l = 0; l < k; l++)
+            sum += operand_at(&at->a, at->a_data, product->on_a, batch, i, l) *
+                   operand_at(&at->b, at->b_data, product->on_b, batch, l, j);
+        sum *= at->alpha * scale;
+        if (at->beta < 0 || at->beta > 0) sum += at->beta * value_at(at->c.type, at->c_data, c_place);
+        if (product->epilogue == CUBLASLT_EPILOGUE_BIAS)
+            sum += value_at(product->bias_type, product->bias, i);
+        if (stand_in_number("wrong", 0, -1) == at->algorithm && place == 0) sum += 1;
+        store_at(at->d.type, at->d_data, c_place, sum);
+    }
+    if (stand_in_number("illegal", 0, -1) == n) stand_in_break();
+    stand_in_pass((float)stand_in_number("algorithms_us", at->algorithm, 5) / 1000);
+    free(at);
+}
+
+static struct layout layout_of(cublasLtMatrixLayout_t layout) {
+    return *(const struct layout *)(void *)layout;
+}
+
+cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t of, const void *alpha,
+                              const void *a_data, cublasLtMatrixLayout_t a, const void *b_data,
+                              cublasLtMatrixLayout_t b, const void *beta, const void *c_data,
+                              cublasLtMatrixLayout_t c, void *d_data, cublasLtMatrixLayout_t d,
+                              const cublasLtMatmulAlgo_t *algorithm, void *workspace, size_t bytes,
+                              cudaStream_t stream) {
+    (void)handle;
+    (void)workspace;
+    (void)bytes;
+    struct task *task = malloc(sizeof *task);
+    *task = (struct task){.product = *(const struct product *)(void *)of,
+                          .a = layout_of(a),
+                          .b = layout_of(b),
+                          .c = layout_of(c),
+                          .d = layout_of(d),
+                          .a_data = a_data,
+                          .b_data = b_data,
+                          .c_data = c_data,
+                          .d_data = d_data,
+                          .algorithm = algorithm != NULL ? (int)algorithm->data[0] : 0};
+    bool is_double = task->product.scale == CUDA_R_64F;
+    task->alpha = is_double ? *(const double *)alpha : (double)*(const float *)alpha;
+    task->beta = is_double ? *(const double *)beta : (double)*(const float *)beta;
+    stand_in_meet((struct CUstream_st *)stream, 1, multiply, task);
+    return CUBLAS_STATUS_SUCCESS;
+}
