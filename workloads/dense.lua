@@ -4,7 +4,7 @@ local hidden = 512
 
 return {
   name = "dense",
-  dtype = { host = "float32", cuda = "bfloat16" },
+  dtype = "float32",
   tokens = 512,
   layers = {
     {

@@ -5,7 +5,7 @@
 -- forward pass, y[m, n] = x[m, k] * w[n, k] transposed, the backward pass has two: dx[m, k] = dy * w, and the
 -- gradient dw[n, k] = dy transposed * x.
 --   name                      what it is called
---   dtype                     of GEMMs and messages: float32 on the host; or { host = ..., cuda = ... }
+--   dtype                     of GEMMs and messages: float32; or { host = ..., cuda = ... }
 --   tokens                    rows of a rank's input, m of its GEMMs
 --   micro_batches (1)         a step goes through the layers in so many parts, and gradients add up over them
 --   layers                    in order, each:
@@ -22,7 +22,7 @@
 --   steps (20), warm_up (3)   how many are measured, and come before
 return {
   name = "small",
-  dtype = { host = "float32", cuda = "bfloat16" },
+  dtype = "float32",
   tokens = 256,
   layers = {
     { name = "layer", copies = 4, gemms = { { name = "linear", n = 256, k = 256 } } },

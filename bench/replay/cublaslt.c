@@ -49,7 +49,7 @@ static int open_library(int threads, char reason[REASON_SIZE]) {
     (void)threads;
     char name[32];
     snprintf(name, sizeof name, "libcublasLt.so.%d", CUBLAS_VER_MAJOR);
-    void *library = gpu_library("GENTABLES_CUBLASLT", name, reason);
+    void *library = gpu_library("GENTABLES_CUBLASLT", name, reason, REASON_SIZE);
     if (library == NULL) return -1;
     const char *missing = look_up_functions(library);
     if (missing != NULL) {

@@ -23,13 +23,13 @@ CUdeviceptr gpu_address(const void *data) {
     return (CUdeviceptr)(uintptr_t)data;
 }
 
-void *gpu_library(const char *variable, const char *name, char reason[REASON_SIZE]) {
+void *gpu_library(const char *variable, const char *name, char reason[], size_t reason_size) {
     const char *asked = getenv(variable);
     bool is_asked = asked != NULL && *asked != '\0';
     void *library = dlopen(is_asked ? asked : name, RTLD_NOW | RTLD_LOCAL);
-    if (library == NULL && is_asked) snprintf(reason, REASON_SIZE, "%s: %s", variable, dlerror());
+    if (library == NULL && is_asked) snprintf(reason, reason_size, "%s: %s", variable, dlerror());
     if (library == NULL && !is_asked)
-        snprintf(reason, REASON_SIZE, "%s is not here; its folder in LD_LIBRARY_PATH, or %s=FILE", name,
+        snprintf(reason, reason_size, "%s is not here; its folder in LD_LIBRARY_PATH, or %s=FILE", name,
                  variable);
     return library;
 }
@@ -58,12 +58,12 @@ static bool reserve(const struct cuda_driver *driver, CUdevice device, char reas
            ok(driver->cuMemsetD32Async(gpu.ones, one, ONES, gpu.stream), "scales", reason) && finish(reason);
 }
 
-static int open_gpu(int threads, char reason[REASON_SIZE]) {
-    (void)threads;
+int gpu_open(int number, char words[], size_t words_size) {
+    char reason[REASON_SIZE] = "";
     CUdevice device;
     CUcontext context;
     const struct cuda_driver *driver = gpu.driver = driver_load(reason, REASON_SIZE);
-    bool is_open = driver != NULL && ok(driver->cuDeviceGet(&device, 0), "the first GPU", reason) &&
+    bool is_open = driver != NULL && ok(driver->cuDeviceGet(&device, number), "the GPU", reason) &&
                    ok(driver->cuDeviceGetName(here.name, sizeof here.name, device), "its name", reason) &&
                    ok(driver->cuDevicePrimaryCtxRetain(&context, device), "its context", reason) &&
                    ok(driver->cuCtxSetCurrent(context), "its context", reason) &&
@@ -71,7 +71,13 @@ static int open_gpu(int threads, char reason[REASON_SIZE]) {
                    ok(driver->cuEventCreate(&here.from, CU_EVENT_DEFAULT), "an event", reason) &&
                    ok(driver->cuEventCreate(&here.to, CU_EVENT_DEFAULT), "an event", reason) &&
                    reserve(driver, device, reason);
+    if (!is_open) snprintf(words, words_size, "%s", reason);
     return is_open ? 0 : -1;
+}
+
+static int open_gpu(int threads, char reason[REASON_SIZE]) {
+    (void)threads;
+    return gpu_open(0, reason, REASON_SIZE);
 }
 
 static void describe(char name[], size_t size) {

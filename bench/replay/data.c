@@ -193,7 +193,8 @@ static size_t padded(double count, enum data_type type) {
     return ((size_t)count * data_type_size(type) + LINE - 1) / LINE * LINE;
 }
 
-// Memory that one op after the other uses: fresh memory costs as much as filling it.
+// Memory that one op after the other uses: addresses for all that could be had, whose pages come when they
+// are first written, which costs as much as filling them.
 struct room {
     char *data;
     size_t size;
@@ -201,14 +202,15 @@ struct room {
 };
 
 static bool reserve(struct room *room, size_t bytes) {
-    enum { ALIGNMENT = 2 << 20 }; // of the pages that are asked for
     if (bytes <= room->size) return true;
-    free(room->data);
-    size_t size = (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-    *room = (struct room){.data = aligned_alloc(ALIGNMENT, size), .size = size};
-    if (room->data == NULL) room->size = 0;
-    if (room->data != NULL) madvise(room->data, size, MADV_HUGEPAGE); // where there are none, small ones do
-    return room->data != NULL;
+    double available = available_bytes();
+    size_t size = available > (double)bytes ? (size_t)available : bytes;
+    if (room->data != NULL) munmap(room->data, room->size);
+    void *data = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    bool is_there = data != MAP_FAILED; // NOLINT
+    *room = (struct room){.data = is_there ? data : NULL, .size = is_there ? size : 0};
+    if (is_there) madvise(data, size, MADV_HUGEPAGE); // where there are none, small ones do
+    return is_there;
 }
 
 // Sees to values of this type in the first `bytes`.

@@ -3,7 +3,6 @@
 #define REPLAY_GPU_H
 
 #include "cuda/driver.h"
-#include "op.h"
 
 // What a call may use besides its operands.
 enum { WORKSPACE_BYTES = 64 << 20 };
@@ -18,8 +17,11 @@ enum { ONES = 1 << 20 };
 
 extern struct gpu gpu;
 
+// Opens the GPU with this number for the calling thread; once in a process. -1, with a reason.
+int gpu_open(int number, char reason[], size_t reason_size);
+
 // Loads a library by the environment's word for it or by its name. NULL, with a reason.
-void *gpu_library(const char *variable, const char *name, char reason[REASON_SIZE]);
+void *gpu_library(const char *variable, const char *name, char reason[], size_t reason_size);
 
 // The address of memory that was placed.
 CUdeviceptr gpu_address(const void *data);

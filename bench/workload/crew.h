@@ -8,7 +8,7 @@
 
 #include "workload/transport.h"
 
-// When a thread did something, and how much of that time it ran on a processor.
+// When a thread did something, and how much of that time it ran on a processor; UINT64_MAX: it is a GPU's.
 struct span {
     uint64_t begin_ns, end_ns, cpu_ns;
 };

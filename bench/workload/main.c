@@ -24,6 +24,7 @@ static const double TIMEOUT_S = 120; // that a rank waits for another
 struct session {
     struct group *group;
     struct blas blas;
+    char no_blas[PROGRAM_REASON]; // why there is none on some rank
     struct program program;
     bool whole; // the program
 };
@@ -70,6 +71,10 @@ static int run(struct session *session, const char *line, char reason[]) {
         return -1;
     }
     if (measurement_read(&measurement, line, reason) != 0) return -1;
+    if (measurement.engine->needs_blas && session->blas.sgemm == NULL) {
+        snprintf(reason, PROGRAM_REASON, "%.190s", session->no_blas);
+        return -1;
+    }
     int status = measure(&measurement, &session->program, session->group, &session->blas, reason);
     if (status == 0 && session->group->rank == 0) printf("done\n");
     return status;
@@ -110,11 +115,10 @@ static int give_up(const struct group *group, const char *reason) {
 static int serve(struct group *group) {
     struct session session = {.group = group};
     char reason[PROGRAM_REASON] = "";
-    int status = agree(&session, blas_open(&session.blas, 1, reason, sizeof reason), reason);
-    if (status == 0) {
-        say_hello(&session);
-        status = answer(&session, reason);
-    }
+    int status = blas_open(&session.blas, 1, session.no_blas, sizeof session.no_blas);
+    if (agree(&session, status, session.no_blas) != 0) session.blas = (struct blas){.sgemm = NULL};
+    say_hello(&session);
+    status = answer(&session, reason);
     program_free(&session.program);
     return status == 0 ? 0 : give_up(group, reason);
 }

@@ -14,6 +14,8 @@
 #include "workload/trace.h"
 #include "workload/verify.h"
 
+enum { MOST_CHANNELS = 128, MOST_BLOCK = 1024 }; // of a library of GPUs, which knows better
+
 static const char *const step_mode_names[STEP_MODES] = {"gemms", "serial", "overlapped", "traced"};
 static const char *const wait_names[WAITS] = {"futex", "yield", "spin"};
 
@@ -26,9 +28,9 @@ struct run {
     const struct measurement *asked;
     struct program *program;
     struct group *group;
-    const struct blas *blas;
-    struct transport transport;
-    struct crew crew;
+    const struct engine *engine;
+    void *state; // the engine's
+    struct engine_words words;
     struct step_notes *notes; // of each step
     struct note *all_notes;
     struct span *all_spans;
@@ -45,29 +47,47 @@ static int index_of(const char *const names[], int count, const char *name) {
     return -1;
 }
 
+static int unknown(char reason[], const char *what, const char *name) {
+    snprintf(reason, PROGRAM_REASON, "no such %s: %s", what, name);
+    return -1;
+}
+
+// By whom: the engine, its transport, how threads wait. What is not said is the host's.
+static int read_names(struct measurement *measurement, const char *line, char reason[]) {
+    char backend[NAME_SIZE] = "host", transport[NAME_SIZE] = "", wait[NAME_SIZE] = "";
+    field_text(line, "backend", backend, sizeof backend);
+    field_text(line, "transport", transport, sizeof transport);
+    field_text(line, "wait", wait, sizeof wait);
+    int kind = index_of(wait_names, WAITS, wait);
+    measurement->wait = kind < 0 ? WAIT_FUTEX : (enum wait)kind;
+    if (strcmp(backend, engine_cuda.name) == 0) {
+        measurement->engine = &engine_cuda;
+        return strcmp(transport, "nccl") == 0 ? 0 : unknown(reason, "transport", transport);
+    }
+    measurement->engine = &engine_host;
+    measurement->transport = strcmp(transport, "own") == 0   ? &transport_own
+                             : strcmp(transport, "mpi") == 0 ? &transport_mpi
+                                                             : NULL;
+    if (strcmp(backend, engine_host.name) != 0) return unknown(reason, "backend", backend);
+    if (kind < 0) return unknown(reason, "wait", wait);
+    return measurement->transport != NULL ? 0 : unknown(reason, "transport", transport);
+}
+
 int measurement_read(struct measurement *measurement, const char *line, char reason[PROGRAM_REASON]) {
-    char transport[NAME_SIZE] = "", wait[NAME_SIZE] = "";
     *measurement = (struct measurement){0};
-    if (!field_number(line, "channels", 1, MAX_CHANNELS, &measurement->channels))
-        snprintf(reason, PROGRAM_REASON, "no such channel count; 1 to %d are possible", MAX_CHANNELS);
-    else if (!field_number(line, "threads", 1, MAX_THREADS, &measurement->threads))
-        snprintf(reason, PROGRAM_REASON, "no such thread count; 1 to %d are possible", MAX_THREADS);
+    if (read_names(measurement, line, reason) != 0) return -1;
+    bool is_host = measurement->engine == &engine_host;
+    size_t channels = is_host ? MAX_CHANNELS : MOST_CHANNELS, threads = is_host ? MAX_THREADS : MOST_BLOCK;
+    field_text(line, "path", measurement->path, PATH_SIZE);
+    if (!field_number(line, "channels", 1, channels, &measurement->channels))
+        snprintf(reason, PROGRAM_REASON, "no such channel count; 1 to %zu are possible", channels);
+    else if (!field_number(line, "threads", 1, threads, &measurement->threads))
+        snprintf(reason, PROGRAM_REASON, "no such thread count; 1 to %zu are possible", threads);
     else if (!field_number(line, "steps", 1, MOST_STEPS, &measurement->steps) ||
              !field_number(line, "warm_up", 0, MOST_STEPS, &measurement->warm_up))
         snprintf(reason, PROGRAM_REASON, "no such number of steps; 1 to %d are possible", MOST_STEPS);
-    else {
-        field_text(line, "path", measurement->path, PATH_SIZE);
-        field_text(line, "transport", transport, sizeof transport);
-        field_text(line, "wait", wait, sizeof wait);
-        int kind = index_of(wait_names, WAITS, wait);
-        measurement->wait = kind < 0 ? WAIT_FUTEX : (enum wait)kind;
-        measurement->transport = strcmp(transport, "own") == 0   ? &transport_own
-                                 : strcmp(transport, "mpi") == 0 ? &transport_mpi
-                                                                 : NULL;
-        if (kind >= 0 && measurement->transport != NULL) return 0;
-        snprintf(reason, PROGRAM_REASON, "no such %s: %s", kind < 0 ? "wait" : "transport",
-                 kind < 0 ? wait : transport);
-    }
+    else
+        return 0;
     return -1;
 }
 
@@ -83,31 +103,6 @@ static bool all_well(const struct run *run, bool well) {
 static int refuse(char reason[], const char *text) {
     snprintf(reason, PROGRAM_REASON, "%s", text);
     return -1;
-}
-
-static int open_transport(struct run *run, char reason[]) {
-    const struct measurement *asked = run->asked;
-    size_t threads = asked->threads < asked->channels ? asked->threads : asked->channels;
-    struct transport *transport = &run->transport;
-    int level = MPI_THREAD_SINGLE;
-    *transport = (struct transport){.kind = asked->transport,
-                                    .group = run->group,
-                                    .channels = (int)asked->channels,
-                                    .threads = (int)threads};
-    MPI_Query_thread(&level);
-    if (level < transport->kind->thread_level(transport->threads))
-        return refuse(reason, "this MPI lets too few threads call it (no MPI_THREAD_MULTIPLE)");
-    transport->bells =
-        group_map(run->group, sizeof(struct bell) * MAX_RANKS * MAX_THREADS, reason, TRANSPORT_REASON);
-    if (transport->bells == NULL) return -1;
-    if (transport->kind->open(transport, reason) == 0) return 0;
-    group_unmap(transport->bells, sizeof(struct bell) * MAX_RANKS * MAX_THREADS);
-    return -1;
-}
-
-static void close_transport(struct run *run) {
-    run->transport.kind->close(&run->transport);
-    group_unmap(run->transport.bells, sizeof(struct bell) * MAX_RANKS * MAX_THREADS);
 }
 
 // Memory for all that is noted, written once so that no page is new while something is timed.
@@ -143,16 +138,25 @@ static void release(struct run *run) {
 
 static int one_step(struct run *run, enum step_mode mode, size_t number) {
     if (!group_start_together(run->group)) return -1;
-    uint64_t ns = step_run(run->program, run->blas, &run->crew, mode, &run->notes[number]);
+    uint64_t ns = run->engine->step(run->state, mode, &run->notes[number]);
+    if (ns == 0) return -1;
     run->times_us[(size_t)mode * run->asked->steps + number] = (double)ns * 1e-3;
     return 0;
+}
+
+// Why a step failed: the engine, or another rank.
+static const char *failure(const struct run *run) {
+    const char *problem = run->engine->problem(run->state);
+    return problem[0] != '\0' ? problem : group_failure(run->group);
 }
 
 // One step of this kind from poisoned arrays, verified. -1 with `reason`, alike on all ranks.
 static int verified_step(struct run *run, enum step_mode mode, char reason[]) {
     char first[PROGRAM_REASON] = "";
     program_poison(run->program);
-    if (one_step(run, mode, 0) != 0) return refuse(reason, group_failure(run->group));
+    bool well = run->engine->give(run->state) == 0 && one_step(run, mode, 0) == 0 &&
+                run->engine->take(run->state) == 0;
+    if (!well) return refuse(reason, failure(run));
     if (!group_barrier(run->group)) return refuse(reason, group_failure(run->group));
     int wrong = verify(run->program, group_comm(run->group), first), ranks = run->group->size;
     int wrongs[MAX_RANKS];
@@ -198,8 +202,7 @@ static int all_rounds(struct run *run, char reason[]) {
     if (verified_step(run, STEP_SERIAL, reason) != 0 || verified_step(run, STEP_OVERLAPPED, reason) != 0)
         return -1;
     for (size_t i = 0; i < warm_up + steps; i++) {
-        if (one_round(run, i < warm_up ? i % steps : i - warm_up) != 0)
-            return refuse(reason, group_failure(run->group));
+        if (one_round(run, i < warm_up ? i % steps : i - warm_up) != 0) return refuse(reason, failure(run));
         say_progress(run, i + 1);
     }
     MPI_Reduce(run->times_us, run->worst_us, (int)(STEP_MODES * steps), MPI_DOUBLE, MPI_MAX, 0,
@@ -268,16 +271,16 @@ static void shares_of(const struct run *run, size_t number, double shares[SHARES
         const struct note *note = &step->notes[i];
         if (run->program->actions[i].kind == DO_GEMM) {
             ns[GEMM_US] += note->work_end_ns - note->work_ns;
-            ns[GEMM_CPU_US] += note->cpu_ns;
+            if (note->cpu_ns != NO_CPU) ns[GEMM_CPU_US] += note->cpu_ns;
         } else if (run->program->actions[i].kind == DO_AWAIT) {
             ns[AWAIT_US] += note->end_ns - note->begin_ns;
         }
     }
     for (size_t i = 0; i < run->program->collective_count; i++) {
-        for (int thread = 0; thread < run->crew.size; thread++) {
+        for (int thread = 0; thread < run->words.streams; thread++) {
             const struct span *span = &step->spans[i * MAX_THREADS + (size_t)thread];
             ns[COMMUNICATION_US] += span->end_ns - span->begin_ns;
-            ns[COMMUNICATION_CPU_US] += span->cpu_ns;
+            if (span->cpu_ns != NO_CPU) ns[COMMUNICATION_CPU_US] += span->cpu_ns;
         }
     }
     for (int share = 0; share < SHARES; share++) shares[share] = (double)ns[share] * 1e-3;
@@ -327,17 +330,14 @@ static int write_trace(const struct run *run, const uint64_t base[2], char reaso
     char path[PATH_SIZE + 16];
     if (run->asked->path[0] == '\0') return 0;
     trace_path(run->asked->path, run->group->rank, path, sizeof path);
+    bool is_host = run->engine == &engine_host;
     struct trace trace = {
         .program = run->program,
-        .crew = &run->crew,
-        .blas = run->blas,
-        .transport_kernel = run->transport.kind->kernel,
+        .words = &run->words,
         .wait = wait_names[run->asked->wait],
         .pid = (int)getpid(),
         .tid = (int)gettid(),
-        .channels = run->transport.channels,
-        .threads = run->crew.size,
-        .oversubscribed = run->group->size * (1 + run->crew.size) > run->group->cores,
+        .oversubscribed = is_host && run->group->size * (1 + run->words.threads) > run->group->cores,
         .base_ns = base[0],
         .base_unix_ns = base[1],
         .steps = run->notes,
@@ -355,31 +355,34 @@ static int write_trace(const struct run *run, const uint64_t base[2], char reaso
 static int measure_opened(struct run *run, char reason[]) {
     uint64_t base[2];
     take_base(run, base);
-    bool started = crew_start(&run->crew, &run->transport, run->program, run->asked->wait) == 0;
-    if (!all_well(run, started && allocate(run))) {
-        if (started) crew_end(&run->crew);
-        return refuse(reason, "out of memory or of threads");
-    }
+    if (!all_well(run, allocate(run))) return refuse(reason, "out of memory");
+    run->engine->describe(run->state, &run->words);
     if (run->group->rank == 0)
-        printf("accepted channels=%d threads=%d bytes=%zu\n", run->transport.channels, run->crew.size,
-               run->program->bytes);
+        printf("accepted channels=%d threads=%d bytes=%zu backend=%s clock=%s note=%s\n", run->words.channels,
+               run->words.threads, run->program->bytes, run->engine->name, run->words.clock, run->words.note);
     int status = all_rounds(run, reason);
     if (status == 0) {
         if (run->group->rank == 0) print_times(run);
         print_shares(run);
         status = write_trace(run, base, reason);
     }
-    crew_end(&run->crew);
     return status;
 }
 
 int measure(const struct measurement *measurement, struct program *program, struct group *group,
             const struct blas *blas, char reason[PROGRAM_REASON]) {
-    struct run run = {.asked = measurement, .program = program, .group = group, .blas = blas};
-    if (open_transport(&run, reason) != 0) return -1;
+    struct run run = {
+        .asked = measurement, .program = program, .group = group, .engine = measurement->engine};
+    const struct engine_setup setup = {.program = program,
+                                       .group = group,
+                                       .blas = blas,
+                                       .transport = measurement->transport,
+                                       .channels = measurement->channels,
+                                       .threads = measurement->threads,
+                                       .wait = measurement->wait};
+    if (run.engine->open(&setup, &run.state, reason) != 0) return -1;
     int status = measure_opened(&run, reason);
-    MPI_Barrier(group_comm(group));
-    close_transport(&run);
+    run.engine->close(run.state);
     release(&run);
     return status;
 }

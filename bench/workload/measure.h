@@ -5,15 +5,16 @@
 
 #include <stdio.h>
 
-#include "workload/step.h"
+#include "workload/engine.h"
 
 enum { PATH_SIZE = 3000, MOST_STEPS = 100000 };
 
 struct measurement {
     size_t channels, threads, steps, warm_up;
     enum wait wait;
-    const struct transport_kind *transport;
-    char path[PATH_SIZE]; // rank r's trace is PATH with %r for its number; "": no trace
+    const struct engine *engine;
+    const struct transport_kind *transport; // of the host
+    char path[PATH_SIZE];                   // rank r's trace is PATH with %r for its number; "": no trace
 };
 
 // Reads a `run` line. -1: `reason` says what is wrong.

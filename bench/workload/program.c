@@ -168,7 +168,7 @@ static float *new_array(struct program *program, size_t count) {
     size_t bytes = (count * sizeof(float) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     float *array = aligned_alloc(ALIGNMENT, bytes > 0 ? bytes : ALIGNMENT);
     if (array == NULL) return NULL;
-    program->arrays[program->array_count++] = array;
+    program->arrays[program->array_count++] = (struct array){array, count};
     fill(array, count, program->seed ^ (uint64_t)program->rank << 56 ^ (uint64_t)program->array_count << 32);
     return array;
 }
@@ -252,7 +252,7 @@ void program_poison(struct program *program) {
 }
 
 void program_free(struct program *program) {
-    for (size_t i = 0; i < program->array_count; i++) free(program->arrays[i]);
+    for (size_t i = 0; i < program->array_count; i++) free(program->arrays[i].data);
     free(program->arrays);
     free(program->gemms);
     free(program->collectives);

@@ -60,6 +60,11 @@ struct action {
     int index;
 };
 
+struct array {
+    float *data;
+    size_t count;
+};
+
 struct program {
     char name[NAME_SIZE];
     int rank, ranks;
@@ -69,7 +74,7 @@ struct program {
     struct action *actions;
     size_t gemm_count, collective_count, action_count;          // read so far
     size_t gemms_to_come, collectives_to_come, actions_to_come; // announced
-    float **arrays;                                             // all that was allocated
+    struct array *arrays;                                       // all that was allocated
     size_t array_count;
     size_t bytes;
 };

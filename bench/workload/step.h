@@ -11,14 +11,18 @@
 
 enum step_mode { STEP_GEMMS, STEP_SERIAL, STEP_OVERLAPPED, STEP_TRACED, STEP_MODES };
 
+#define NO_CPU UINT64_MAX // nobody's processor time
+
 // What the computing thread noted of one action.
 struct note {
     uint64_t begin_ns;    // of the action
-    uint64_t launch_ns;   // hands its work over, to itself or to another thread
-    uint64_t work_ns;     // the GEMM begins, or the hand-over is done
+    uint64_t launch_ns;   // hands its work over, to itself, to another thread or to a GPU
+    uint64_t launched_ns; // that is done
+    uint64_t work_ns;     // the GEMM begins
     uint64_t work_end_ns; // it ends
     uint64_t end_ns;
-    uint64_t cpu_ns; // of the GEMM
+    uint64_t cpu_ns;    // of the GEMM, or NO_CPU
+    const char *kernel; // what ran, where a profiler told; NULL: who writes the trace says
 };
 
 // What was noted of one step.

@@ -81,7 +81,7 @@ static void write_names(struct writer *writer) {
     const struct trace *trace = writer->trace;
     char text[TEXT], sort_index[16];
     int rank = trace->program->rank;
-    snprintf(text, sizeof text, "rank %d (host)", rank);
+    snprintf(text, sizeof text, "rank %d (%s)", rank, trace->words->backend);
     snprintf(sort_index, sizeof sort_index, "%d", 5000000 + rank);
     write_process(writer, trace->pid, trace->program->name, "CPU", "0");
     write_process(writer, rank, trace->program->name, text, sort_index);
@@ -89,9 +89,11 @@ static void write_names(struct writer *writer) {
     metadata(writer, "thread_name", trace->pid, trace->tid, "name", text);
     snprintf(text, sizeof text, "stream %d (compute)", COMPUTE_STREAM);
     metadata(writer, "thread_name", rank, COMPUTE_STREAM, "name", text);
-    for (int i = 0; i < trace->crew->size; i++) {
+    for (int i = 0; i < trace->words->streams; i++) {
         snprintf(text, sizeof text, "stream %d (communication, thread %d)", COMMUNICATION_STREAM + i,
-                 trace->crew->members[i].tid);
+                 trace->words->tids[i]);
+        if (trace->words->tids[i] == 0)
+            snprintf(text, sizeof text, "stream %d (communication)", COMMUNICATION_STREAM + i);
         metadata(writer, "thread_name", rank, COMMUNICATION_STREAM + i, "name", text);
     }
 }
@@ -108,13 +110,14 @@ static void write_header(struct writer *writer) {
     int ranks = trace->program->ranks;
     fprintf(file, "{\"schemaVersion\":1,\n\"deviceProperties\":[");
     for (int rank = 0; rank < ranks; rank++) {
-        fprintf(file, "%s{\"id\":%d,\"name\":\"host core\",\"totalGlobalMem\":0,\"numSms\":1}",
-                rank > 0 ? "," : "", rank);
+        fprintf(file, "%s{\"id\":%d,\"name\":", rank > 0 ? "," : "", rank);
+        quote(writer, trace->words->device);
+        fprintf(file, ",\"totalGlobalMem\":0,\"numSms\":%d}", trace->words->multiprocessors);
     }
-    fprintf(file, "],\n\"gentables\":{\"backend\":\"host\",\"clock\":\"host_thread\",\"oversubscribed\":%s,",
-            trace->oversubscribed ? "true" : "false");
-    fprintf(file, "\"channels\":%d,\"threads\":%d,\"wait\":\"%s\",\"gemm\":\"%s on %s\"},\n", trace->channels,
-            trace->threads, trace->wait, trace->blas->version, trace->blas->core);
+    fprintf(file, "],\n\"gentables\":{\"backend\":\"%s\",\"clock\":\"%s\",\"oversubscribed\":%s,",
+            trace->words->backend, trace->words->clock, trace->oversubscribed ? "true" : "false");
+    fprintf(file, "\"channels\":%d,\"threads\":%d,\"wait\":\"%s\",\"gemm\":\"%s\"},\n",
+            trace->words->channels, trace->words->threads, trace->wait, trace->words->library);
     fprintf(file,
             "\"distributedInfo\":{\"backend\":\"gentables\",\"rank\":%d,\"world_size\":%d,\"pg_count\":1,"
             "\"pg_config\":[{\"pg_name\":\"0\",\"pg_desc\":\"default_pg\",\"backend_config\":\"gentables\","
@@ -145,7 +148,7 @@ static void write_launch(struct writer *writer, unsigned id, const struct note *
     const struct trace *trace = writer->trace;
     unsigned correlation = ++writer->correlation;
     begin_complete(writer, "cuda_runtime", "gentablesLaunch", trace->pid, trace->tid, note->launch_ns,
-                   note->launch_ns > note->work_ns ? note->launch_ns : note->work_ns);
+                   note->launch_ns > note->launched_ns ? note->launch_ns : note->launched_ns);
     fprintf(writer->file, ",\"args\":{\"External id\":%u,\"cbid\":0,\"correlation\":%u}}", id, correlation);
     begin_event(writer, "s");
     fprintf(writer->file, ",\"id\":%u,\"pid\":%d,\"tid\":%d", correlation, trace->pid, trace->tid);
@@ -166,7 +169,7 @@ static void begin_kernel(struct writer *writer, const char *name, unsigned id, i
             ",\"args\":{\"External id\":%u,\"device\":%d,\"context\":0,\"stream\":%d,\"correlation\":%u,"
             "\"grid\":[1,1,1],\"block\":[1,1,1]",
             id, rank, stream, writer->correlation);
-    print_us(writer, "cpu time (us)", cpu_ns);
+    if (cpu_ns != NO_CPU) print_us(writer, "cpu time (us)", cpu_ns);
 }
 
 static void write_shapes(const struct writer *writer, const struct gemm *gemm) {
@@ -194,9 +197,10 @@ static void write_gemm(struct writer *writer, const struct gemm *gemm, const str
     quote(writer, gemm->name);
     fputs(",\"written by\":\"gentables\"}}", writer->file);
     write_launch(writer, id, note, COMPUTE_STREAM, note->work_ns);
-    snprintf(kernel, sizeof kernel, "openblas_%s_sgemm_%c%c", writer->trace->blas->core,
-             gemm->trans_a ? 'T' : 'N', gemm->trans_b ? 'T' : 'N');
-    begin_kernel(writer, kernel, id, COMPUTE_STREAM, note->work_ns, note->work_end_ns, note->cpu_ns);
+    snprintf(kernel, sizeof kernel, "%s_%c%c", writer->trace->words->gemm_kernel, gemm->trans_a ? 'T' : 'N',
+             gemm->trans_b ? 'T' : 'N');
+    begin_kernel(writer, note->kernel != NULL ? note->kernel : kernel, id, COMPUTE_STREAM, note->work_ns,
+                 note->work_end_ns, note->cpu_ns);
     fputs("}}", writer->file);
 }
 
@@ -238,22 +242,23 @@ static void write_collective_arguments(const struct writer *writer, const struct
 static void kernel_name(const struct writer *writer, const struct collective *collective, char name[TEXT]) {
     static const char *const kinds[COLLECTIVE_KINDS] = {"ALLREDUCE", "ALL_GATHER", "REDUCE_SCATTER",
                                                         "ALL_TO_ALL"};
-    const char *transport = writer->trace->transport_kernel;
-    bool by_mpi = strcmp(transport, "MPI") == 0;
-    if (!by_mpi && collective->kind == ALLREDUCE)
+    const char *transport = writer->trace->words->transport_kernel;
+    bool by_library = strcmp(transport, "MPI") == 0 || strcmp(transport, "NCCL") == 0;
+    if (!by_library && collective->kind == ALLREDUCE)
         snprintf(name, TEXT, "ncclGentables_%s_f32", transport);
     else
-        snprintf(name, TEXT, "ncclGentables_%s%s_f32", by_mpi ? "MPI_" : "", kinds[collective->kind]);
+        snprintf(name, TEXT, "ncclGentables_%s%s%s_f32", by_library ? transport : "", by_library ? "_" : "",
+                 kinds[collective->kind]);
 }
 
 // From when the first thread began to when the last was done. Threads go on to the next collective while
 // others are at this one; on one stream it then begins when this one is over.
 static struct span whole_span(struct writer *writer, const struct span *spans) {
     struct span whole = spans[0];
-    for (int i = 1; i < writer->trace->crew->size; i++) {
+    for (int i = 1; i < writer->trace->words->streams; i++) {
         if (spans[i].begin_ns < whole.begin_ns) whole.begin_ns = spans[i].begin_ns;
         if (spans[i].end_ns > whole.end_ns) whole.end_ns = spans[i].end_ns;
-        whole.cpu_ns += spans[i].cpu_ns;
+        if (whole.cpu_ns != NO_CPU) whole.cpu_ns += spans[i].cpu_ns;
     }
     if (whole.begin_ns < writer->communicated_ns) whole.begin_ns = writer->communicated_ns;
     if (whole.end_ns < whole.begin_ns) whole.end_ns = whole.begin_ns;
@@ -276,10 +281,12 @@ static void write_post(struct writer *writer, int index, const struct note *note
     struct span whole = whole_span(writer, spans);
     write_launch(writer, id, note, COMMUNICATION_STREAM, whole.begin_ns);
     kernel_name(writer, collective, kernel);
-    begin_kernel(writer, kernel, id, COMMUNICATION_STREAM, whole.begin_ns, whole.end_ns, whole.cpu_ns);
+    bool has_name = note->kernel != NULL && strncmp(note->kernel, "nccl", 4) == 0;
+    begin_kernel(writer, has_name ? note->kernel : kernel, id, COMMUNICATION_STREAM, whole.begin_ns,
+                 whole.end_ns, whole.cpu_ns);
     write_collective_arguments(writer, collective);
     fputs("}}", writer->file);
-    for (int i = 1; i < writer->trace->crew->size; i++) { // what further threads did of it
+    for (int i = 1; i < writer->trace->words->streams; i++) { // what further threads did of it
         begin_complete(writer, "gpu_user_annotation", collective->name, writer->trace->program->rank,
                        COMMUNICATION_STREAM + i, spans[i].begin_ns, spans[i].end_ns);
         fprintf(writer->file, ",\"args\":{\"External id\":%u", id);
@@ -308,7 +315,7 @@ static void write_step(struct writer *writer, size_t number) {
     unsigned id = ++writer->events;
     fprintf(writer->file, ",\"args\":{\"External id\":%u,\"Record function id\":0,\"Ev Idx\":%u}}", id,
             id - 1);
-    for (int stream = 0; stream <= trace->crew->size; stream++) {
+    for (int stream = 0; stream <= trace->words->streams; stream++) {
         begin_complete(writer, "gpu_user_annotation", name, trace->program->rank,
                        stream == 0 ? COMPUTE_STREAM : COMMUNICATION_STREAM + stream - 1, step->begin_ns,
                        step->end_ns);

@@ -4,18 +4,15 @@
 #ifndef BENCH_WORKLOAD_TRACE_H
 #define BENCH_WORKLOAD_TRACE_H
 
-#include "workload/step.h"
+#include "workload/engine.h"
 
 enum { COMPUTE_STREAM = 7, COMMUNICATION_STREAM = 20 }; // and one more for each further thread
 
 struct trace {
     const struct program *program;
-    const struct crew *crew;
-    const struct blas *blas;
-    const char *transport_kernel; // "TWOSHOT", "MPI"
+    const struct engine_words *words;
     const char *wait;
-    int pid, tid; // of this rank's process and of the thread that computes
-    int channels, threads;
+    int pid, tid;        // of this rank's process and of the thread that computes
     bool oversubscribed; // threads share cores
     uint64_t base_ns;    // on the clock of the notes: where times count from, the same for all ranks
     uint64_t base_unix_ns;

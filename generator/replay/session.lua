@@ -211,7 +211,8 @@ function session.options(args)
   end
   return { budget = budget, samples = job.positive(args.samples, "samples"),
     threads = threads and tostring(threads), tries_all = args.try_all,
-    machine = args.device, program = args.program or system.program():gsub("[^/]*$", "") .. "gentables-replay" }
+    machine = args.device,
+    program = args.program or system.program():gsub("[^/]*$", "") .. "gentables-replay" }
 end
 
 -- Says what is missing, and what was done.

@@ -7,9 +7,17 @@ local workers = require "workers"
 
 local asked = {}
 
-local MOST_CHANNELS, MOST_THREADS, MOST_RANKS, MOST_STEPS = 32, 16, 16, 100000
+local MOST_RANKS, MOST_STEPS = 16, 100000
 local WAITS = { futex = true, yield = true, spin = true }
-local TRANSPORTS = { own = true, mpi = true }
+
+-- Where steps run: how much of each there can be, what a sweep and a single run have unless told, and who
+-- moves data, the first of them unless told.
+local backends = {
+  host = { channels = 32, threads = 16, sweep = { channels = "1,2,4", threads = "1,2" },
+    run = { channels = "2", threads = "1" }, transports = { "own", "mpi" } },
+  cuda = { channels = 128, threads = 1024, sweep = { channels = "28,42,56,70", threads = "256,512" },
+    run = { channels = "28", threads = "512" }, transports = { "nccl" } },
+}
 
 asked.options = {
   { name = "config", short = "f", value = "FILE", required = true,
@@ -19,9 +27,10 @@ asked.options = {
   { name = "warm-up", value = "N", help = "steps before these (default: the workload's, 3)" },
   { name = "wait", value = "HOW", default = "futex",
     help = "how communication threads wait: futex, yield or spin" },
-  { name = "transport", value = "NAME", default = "own",
-    help = "who moves data: own (shared memory), or mpi (its non-blocking collectives)" },
-  { name = "backend", value = "NAME", default = "host", help = "where it runs: host" },
+  { name = "transport", value = "NAME",
+    help = "who moves data: own (shared memory) or mpi (its non-blocking collectives); on GPUs nccl" },
+  { name = "backend", value = "NAME", default = "host",
+    help = "where it runs: host, or cuda, with a GPU for each rank" },
   { name = "launcher", value = "COMMAND", help = "in place of mpirun, with {ranks}; or GENTABLES_LAUNCHER" },
   { name = "program", value = "FILE", help = "in place of the gentables-workload beside gentables" },
   { name = "patience", value = "SECONDS", default = 120, help = "how long it may be silent" },
@@ -55,8 +64,18 @@ local function counts(text, option, most)
   return out
 end
 
-function asked.channels(text) return counts(text, "channels", MOST_CHANNELS) end
-function asked.threads(text) return counts(text, "threads", MOST_THREADS) end
+-- The channels and the threads that args ask for; `kind`: sweep or run.
+function asked.counts(args, kind)
+  local backend = backends[one_of(args.backend, "backend", backends)]
+  return counts(args.channels or backend[kind].channels, "channels", backend.channels),
+    counts(args.threads or backend[kind].threads, "threads", backend.threads)
+end
+
+local function transport_of(args)
+  local names, known = backends[args.backend].transports, {}
+  for _, name in ipairs(names) do known[name] = true end
+  return one_of(args.transport or names[1], "transport", known)
+end
 
 function asked.ranks(text) return whole(text, "ranks", 2, MOST_RANKS) end
 
@@ -66,18 +85,9 @@ local function seconds(text)
   fail.input("--patience: %s is no number of seconds", text)
 end
 
--- Only the host is measured; GPUs are named so that the refusal says what is missing.
-local function check_backend(name)
-  if name == "host" then return end
-  if name == "cuda" then
-    fail.input("--backend cuda: workloads are measured on the host alone; --backend host would be right")
-  end
-  fail.input("--backend: there is no %s; host would be right", name)
-end
-
 -- What is to be measured, all but channels and threads.
 function asked.read(args)
-  check_backend(args.backend)
+  one_of(args.backend, "backend", backends)
   local workload = model.load(args.config)
   model.dtype_on(workload, args.backend)
   local ranks = args.ranks and asked.ranks(args.ranks)
@@ -87,7 +97,7 @@ function asked.read(args)
     text = steps.text(steps.of(workload, ranks)),
     steps = args.steps and whole(args.steps, "steps", 1, MOST_STEPS) or workload.steps,
     warm_up = args.warm_up and whole(args.warm_up, "warm-up", 0, MOST_STEPS) or workload.warm_up,
-    wait = one_of(args.wait, "wait", WAITS), transport = one_of(args.transport, "transport", TRANSPORTS),
+    wait = one_of(args.wait, "wait", WAITS), transport = transport_of(args), backend = args.backend,
     launcher = args.launcher or os.getenv("GENTABLES_LAUNCHER"), patience = seconds(args.patience) }
 end
 
@@ -95,7 +105,7 @@ end
 function asked.session(job, channels, threads, more)
   local options = { channels = channels, threads = threads }
   for _, name in ipairs { "program", "launcher", "ranks", "text", "steps", "warm_up", "wait", "transport",
-    "patience" } do
+    "backend", "patience" } do
     options[name] = job[name]
   end
   for name, value in pairs(more or {}) do options[name] = value end

@@ -44,15 +44,17 @@ end
 return {
   summary = "Measures one configuration of a workload: steps of GEMMs alone, serial, overlapped and traced.",
   options = options.with(asked.options, {
-    { name = "channels", short = "c", value = "N", default = "2", help = "slices in flight" },
-    { name = "threads", short = "t", value = "N", default = "1", help = "communication threads" },
+    { name = "channels", short = "c", value = "N",
+      help = "slices in flight (default: 2), or NCCL's channels (28)" },
+    { name = "threads", short = "t", value = "N",
+      help = "communication threads (default: 1), or those of NCCL's blocks (512)" },
     { name = "trace", value = "FILE", help = "write the traces here; %r stands for the rank" },
     { name = "json", help = "print what was measured as JSON" },
   }),
   example = "gentables workload run -f small -c 2 -t 1",
   run = function(args)
-    local channels = one(asked.channels(args.channels), "channels")
-    local threads = one(asked.threads(args.threads), "threads")
+    local all_channels, all_threads = asked.counts(args, "run")
+    local channels, threads = one(all_channels, "channels"), one(all_threads, "threads")
     if args.trace and not args.trace:find("%r", 1, true) then
       fail.input("--trace: %s is one file for all ranks; a name with %%r would be right", args.trace)
     end

@@ -2,7 +2,8 @@
 -- and reads what it measured. All that is said goes to a log.
 --
 --   local result, failure = session.measure { program =, launcher =, ranks =, text = (steps.text),
---     channels =, threads =, steps =, warm_up =, wait =, transport =, path = (of traces), patience =,
+--     channels =, threads =, steps =, warm_up =, wait =, backend =, transport =, patience =,
+--     path = (of traces),
 --     progress = function(done, of) }
 --
 -- `failure` is { reason, log }: one line, and the words. A signal to gentables ends what was started here and
@@ -45,7 +46,8 @@ end
 local function command(options)
   local cores = workers.jobs()
   local words = launcher.command(options.ranks, cores, options.launcher)
-  if cores < options.ranks * (1 + math.min(options.threads, options.channels)) then return words end
+  local threads = options.backend == "host" and math.min(options.threads, options.channels) or 0
+  if cores < options.ranks * (1 + threads) then return words end
   for i = 1, #words - 1 do
     if words[i] == "--bind-to" and words[i + 1] == "core" then words[i + 1] = "none" end
   end
@@ -112,7 +114,8 @@ local takes = {
   end,
   accepted = function(result, fields)
     result.used = { channels = tonumber(fields.channels), threads = tonumber(fields.threads) }
-    result.bytes = tonumber(fields.bytes)
+    result.bytes, result.backend, result.clock = tonumber(fields.bytes), fields.backend, fields.clock
+    if fields.note and fields.note ~= "" then result.note = fields.note end
   end,
   round = function(result, fields) table.insert(result.rounds, numbers(fields)) end,
   time = function(result, fields) result.times[fields.name] = numbers(fields) end,
@@ -140,7 +143,8 @@ end
 local function request(options)
   return protocol.line("run", { { "channels", options.channels }, { "threads", options.threads },
     { "steps", options.steps }, { "warm_up", options.warm_up }, { "wait", options.wait },
-    { "transport", options.transport }, { "path", options.path or "" } }) .. "quit\n"
+    { "backend", options.backend }, { "transport", options.transport },
+    { "path", options.path or "" } }) .. "quit\n"
 end
 
 function session.measure(options)

@@ -15,8 +15,10 @@ local sweep = {}
 
 sweep.summary = "Measures a workload over channels and threads: times, traces, logs, in the documented tree."
 sweep.options = options.with(asked.options, {
-  { name = "channels", short = "c", value = "N,N...", default = "1,2,4", help = "slices in flight" },
-  { name = "threads", short = "t", value = "N,N...", default = "1,2", help = "communication threads" },
+  { name = "channels", short = "c", value = "N,N...",
+    help = "slices in flight (default: 1,2,4), or NCCL's channels (28,42,56,70)" },
+  { name = "threads", short = "t", value = "N,N...",
+    help = "communication threads (default: 1,2), or those of NCCL's blocks (256,512)" },
   { name = "out", short = "o", value = "DIR",
     help = "the sweep's folder (default: experiments/sweep_YYYYMMDD_HHMMSS); what is there is gone on with" },
   { name = "fresh", help = "measure anew what is there already" },
@@ -124,7 +126,7 @@ local function default_folder() return "experiments/sweep_" .. os.date("%Y%m%d_%
 
 -- Measures what args ask for. Returns the sweep's folder, and how many configurations failed.
 function sweep.measure(args)
-  local channels, threads = asked.channels(args.channels), asked.threads(args.threads)
+  local channels, threads = asked.counts(args, "sweep")
   local job = asked.read(args)
   job.folder = (args.out or default_folder()):gsub("(.)/+$", "%1")
   job.store = store.open(job.folder, job, args.fresh)

@@ -49,13 +49,21 @@ function words.cost(result)
     communication = math.max(communication, rank.communication_cpu_us)
   end
   local alone = result.times.gemms.median
+  if result.backend == "cuda" then
+    return ("Overlapped GEMMs take %.2f ms of a step, %+.0f %% against %.2f ms alone: multiprocessors that"
+      .. " move data do not multiply."):format(wall / 1e3, 100 * (wall / alone - 1), alone / 1e3)
+  end
   return ("Overlapped GEMMs take %.2f ms of a step, %+.0f %% against %.2f ms alone; %.2f ms of that they run"
     .. " on a processor. Moving data runs for %.2f ms."):format(wall / 1e3, 100 * (wall / alone - 1),
     alone / 1e3, cpu / 1e3, communication / 1e3)
 end
 
--- Why, on the host.
+-- Why; on a GPU, how its time line was taken.
 function words.why(result, ranks)
+  if result.backend == "cuda" then
+    return result.clock == "cupti" and "Kernels are told of by CUPTI."
+      or "Kernels are timed by events around them, which costs more than CUPTI does."
+  end
   local threads = ranks * (1 + result.used.threads)
   if threads <= result.machine.cores then
     return ("%d threads have %d cores: what moves data has cores of its own."):format(threads,
@@ -74,7 +82,11 @@ end
 -- What was asked for and what there was.
 function words.used(entry)
   local used = entry.result.used
-  if used.channels == entry.channels and used.threads == entry.threads then return nil end
+  if used.channels == entry.channels and used.threads == entry.threads then return entry.result.note end
+  if entry.result.backend == "cuda" then
+    return ("%s were asked for; NCCL's log says %s%s"):format(words.name(entry), words.name(used),
+      entry.result.note and "; " .. entry.result.note or ".")
+  end
   return ("%s were asked for; %s were used: a thread without a channel has nothing to do."):format(
     words.name(entry), words.name(used))
 end

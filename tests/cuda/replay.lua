@@ -15,7 +15,9 @@ local function libraries(names)
   assert(file.make_folder(folder))
   for _, name in ipairs(file.list(os.getenv("STAND_INS"))) do
     local is_wanted = false
-    for _, wanted in ipairs(names) do is_wanted = is_wanted or name:find("lib" .. wanted .. ".so", 1, true) end
+    for _, wanted in ipairs(names) do
+      is_wanted = is_wanted or name:find("lib" .. wanted .. ".so", 1, true)
+    end
     local text = is_wanted and assert(file.read(os.getenv("STAND_INS") .. "/" .. name)) or ""
     assert(file.write(folder .. "/" .. name, text))
   end
@@ -189,7 +191,8 @@ end
 function TestReplay.test_what_a_library_refuses_is_told()
   luaunit.assertEquals((replay({ gemm "one", convolution "two" }, "refuses")), 1)
   luaunit.assertStrContains(gemms()[1].note, "cuBLASLt does not compute this (CUBLAS_STATUS_NOT_SUPPORTED)")
-  luaunit.assertStrContains(convolutions()[1].note, "cuDNN does not compute this (CUDNN_STATUS_NOT_SUPPORTED)")
+  luaunit.assertStrContains(convolutions()[1].note,
+    "cuDNN does not compute this (CUDNN_STATUS_NOT_SUPPORTED)")
   luaunit.assertEquals((replay({ convolution "two" }, "no_engine")), 1)
   luaunit.assertStrContains(convolutions()[1].note, "it names no engine")
   luaunit.assertEquals((replay({ fp8("one", { trans_b = 0, ldb = 32 }), fp8("two", { scaling = "block" }),

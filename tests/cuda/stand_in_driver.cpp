@@ -17,6 +17,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <deque>
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -34,23 +35,26 @@ bool engine_joint;
 
 namespace {
 
+struct Event {
+    bool done = true;
+    float at_ms = 0;
+};
+
 struct Op {
     std::function<void()> run;                // alone
+    Event *awaits = nullptr;                  // not before this one is there
     void (*kernel)(const void *) = nullptr;   // or a kernel,
     std::shared_ptr<std::vector<char>> bytes; // with its parameters
     unsigned blocks = 1, ranks = 1, threads = 1;
     int meets = 0; // how many launches, one of each stream, have to meet; 0: it runs alone
     void (*together)(void **arguments, int count) = nullptr; // once for all of them, in place of a kernel
     void *argument = nullptr;
+    unsigned correlation = 0; // of a launch that somebody watches
 };
 
 struct Stream {
     std::deque<Op> queue;
     std::vector<Op> *capture = nullptr;
-};
-struct Event {
-    bool done = true;
-    float at_ms = 0;
 };
 struct Module {
     bool is_there;
@@ -72,7 +76,15 @@ std::vector<Memory *> memories;
 std::vector<Team *> teams;
 float clock_ms = 0;
 size_t used_bytes = 0;
-bool is_broken = false; // for good, by a kernel
+bool is_broken = false;           // for good, by a kernel
+unsigned (*launched)() = nullptr; // who watches launches, and what ran
+void (*ran)(unsigned correlation, unsigned long long from_ns, unsigned long long to_ns) = nullptr;
+
+unsigned long long now_ns() {
+    timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (unsigned long long)now.tv_sec * 1000000000u + (unsigned long long)now.tv_nsec;
+}
 thread_local int current_gpu = 0;
 
 // The value of a word of STAND_IN; "" for a word without one; NULL: it is not there.
@@ -162,8 +174,13 @@ void pump() {
             while (!stream->queue.empty() && stream->queue.front().meets <= 1) {
                 Op &op = stream->queue.front();
                 if (hangs(op)) break;
-                if (op.together) {
+                if (op.awaits && !op.awaits->done) break;
+                if (op.awaits) {
+                    // it is there
+                } else if (op.together) {
+                    unsigned long long from_ns = now_ns();
                     op.together(&op.argument, 1);
+                    if (ran && op.correlation) ran(op.correlation, from_ns, now_ns());
                 } else if (op.kernel) {
                     run_together({&op});
                 } else {
@@ -172,7 +189,8 @@ void pump() {
                 pop(stream);
                 moved = true;
             }
-            if (!stream->queue.empty() && !hangs(stream->queue.front())) waiting.push_back(stream);
+            if (!stream->queue.empty() && !stream->queue.front().awaits && !hangs(stream->queue.front()))
+                waiting.push_back(stream);
         }
         if (waiting.empty() || waiting.size() < size_t(waiting[0]->queue.front().meets) || setting("hang"))
             continue;
@@ -395,7 +413,15 @@ void stand_in_meet(CUstream stream, int ranks, void (*together)(void **, int), v
     op.meets = ranks;
     op.together = together;
     op.argument = argument;
+    if (launched) op.correlation = launched();
     enqueue(stream, op);
+}
+
+// For the stand-in of CUPTI.
+void stand_in_watch(unsigned (*on_launch)(),
+                    void (*on_end)(unsigned, unsigned long long, unsigned long long)) {
+    launched = on_launch;
+    ran = on_end;
 }
 
 // For those of libraries: what a call takes; that it broke the GPU; and the n-th number of a word of
@@ -424,6 +450,19 @@ CUresult cuStreamCreate(CUstream *stream, unsigned) {
     streams.push_back(made);
     *stream = reinterpret_cast<CUstream>(made);
     return CUDA_SUCCESS;
+}
+CUresult cuCtxGetStreamPriorityRange(int *least, int *greatest) {
+    *least = 0;
+    *greatest = -5;
+    return CUDA_SUCCESS;
+}
+CUresult cuStreamCreateWithPriority(CUstream *stream, unsigned flags, int priority) {
+    return priority < -5 || priority > 0 ? CUDA_ERROR_INVALID_VALUE : cuStreamCreate(stream, flags);
+}
+CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned) {
+    Op op;
+    op.awaits = reinterpret_cast<Event *>(event);
+    return op.awaits->done ? CUDA_SUCCESS : enqueue(stream, op);
 }
 CUresult cuStreamDestroy(CUstream of) {
     std::lock_guard<std::mutex> guard(lock);

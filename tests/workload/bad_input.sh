@@ -54,8 +54,10 @@ run -p 1 && one_line -- '--ranks: 1 is impossible'
 run -p 99 && one_line -- '--ranks: 99 is impossible'
 run --wait long && one_line -- '--wait: there is no long; futex or spin or yield'
 run --transport pigeon && one_line -- '--transport: there is no pigeon; mpi or own'
-run --backend cuda && one_line 'cuda: .*host'
-run --backend tpu && one_line 'there is no tpu'
+run --backend cuda --transport own && one_line -- '--transport: there is no own; nccl would be right'
+run --backend cuda -c 129 && one_line -- '--channels: 129 is impossible; .* 1 to 128'
+run --backend cuda -t 1025 && one_line -- '--threads: 1025 is impossible; .* 1 to 1024'
+run --backend tpu && one_line 'there is no tpu; cuda or host would be right'
 run --steps 0 && one_line -- '--steps: 0 is impossible'
 run --patience -1 && one_line -- '--patience'
 run --program "$WORK/none" && one_line 'no gentables-workload'
@@ -65,6 +67,8 @@ run --trace out.json && one_line '%r'
 bf16=$(echo "return { name = 'x', tokens = 8, dtype = 'bfloat16', $step }" | workload bf16)
 ends_with 2 "$GENTABLES" workload run -f "$bf16"
 one_line 'dtype: bfloat16 does not go on host; float32'
+ends_with 2 "$GENTABLES" workload run --backend cuda -f "$bf16"
+one_line 'dtype: bfloat16 does not go on cuda; float32 would be right'
 ends_with 2 "$GENTABLES" workload report "$WORK"
 one_line 'no workload.json in it'
 ends_with 2 "$GENTABLES" workload compare "$WORK" "$WORK"
@@ -81,6 +85,13 @@ ends_with 1 "$GENTABLES" workload run -f small --launcher "$WORK/none -n {ranks}
 one_line 'it cannot be started'
 ends_with 1 "$GENTABLES" workload run -f small --launcher 'false {ranks}'
 one_line 'it died: exit code 1'
+
+
+# Where there is no GPU, or no CUDA to build with.
+if ! nvidia-smi >/dev/null 2>&1; then
+    ends_with 1 "$GENTABLES" workload run -f small -p 2 --backend cuda
+    one_line 'no CUDA driver|no GPU|the CUDA driver|built without CUDA'
+fi
 
 needs_blas
 huge=$(echo "return { name = 'x', tokens = 1000000, layers = { { name = 'l', copies = 50,

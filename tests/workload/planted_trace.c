@@ -33,7 +33,12 @@ static struct step_notes steps[STEPS];
 static void plant_step(size_t step, uint64_t at, uint64_t odd) {
     for (size_t i = 0; i < ACTIONS; i++) {
         uint64_t begin = at + 100003 * i, work = begin + 41 + odd;
-        notes[step][i] = (struct note){begin, begin + 20, work, work + 7001 * i + odd, 0, 999 * i};
+        notes[step][i] = (struct note){.begin_ns = begin,
+                                       .launch_ns = begin + 20,
+                                       .launched_ns = work,
+                                       .work_ns = work,
+                                       .work_end_ns = work + 7001 * i + odd,
+                                       .cpu_ns = 999 * i};
         notes[step][i].end_ns = notes[step][i].work_end_ns + 17;
     }
     spans[step][0][0] = (struct span){at + 1001, at + 90007 + odd, 4001};
@@ -72,8 +77,17 @@ static void print_step(size_t step) {
 
 int main(int argc, char **argv) {
     struct program program = {.rank = 1, .ranks = 2};
-    struct crew crew = {.size = 2};
-    struct blas blas = {.core = "Core", .version = "OpenBLAS 0.0"};
+    const struct engine_words words = {.backend = "host",
+                                       .clock = "host_thread",
+                                       .transport_kernel = "TWOSHOT",
+                                       .device = "host core",
+                                       .library = "OpenBLAS 0.0 on Core",
+                                       .gemm_kernel = "openblas_Core_sgemm",
+                                       .channels = 2,
+                                       .threads = 2,
+                                       .multiprocessors = 1,
+                                       .streams = 2,
+                                       .tids = {4323, 4324}};
     char reason[PROGRAM_REASON];
     if (argc != 2) return 2;
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
@@ -84,14 +98,10 @@ int main(int argc, char **argv) {
         print_step(step);
     }
     struct trace trace = {.program = &program,
-                          .crew = &crew,
-                          .blas = &blas,
-                          .transport_kernel = "TWOSHOT",
+                          .words = &words,
                           .wait = "futex",
                           .pid = 4321,
                           .tid = 4322,
-                          .channels = 2,
-                          .threads = 2,
                           .oversubscribed = true,
                           .base_ns = base_ns,
                           .base_unix_ns = 1767189312000000007,

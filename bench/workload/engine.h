@@ -1,0 +1,50 @@
+// What runs the steps of a program: the threads of a processor, or the streams of a GPU.
+#ifndef BENCH_WORKLOAD_ENGINE_H
+#define BENCH_WORKLOAD_ENGINE_H
+
+#include "workload/step.h"
+
+enum { WORDS_SIZE = 160 };
+
+// What is to be run, and by whom. `transport` is the host's own; others have theirs.
+struct engine_setup {
+    struct program *program;
+    struct group *group;
+    const struct blas *blas;
+    const struct transport_kind *transport;
+    size_t channels, threads;
+    enum wait wait;
+};
+
+// What is known once it is open.
+struct engine_words {
+    const char *backend;          // "host", "cuda"
+    const char *clock;            // of traces: "host_thread", "cupti", "event"
+    const char *transport_kernel; // in names of kernels: "TWOSHOT", "MPI", "NCCL"
+    char device[WORDS_SIZE], library[WORDS_SIZE], gemm_kernel[WORDS_SIZE];
+    char note[WORDS_SIZE]; // what has to be known of the times and traces; "": nothing
+    int channels, threads; // that are used
+    int multiprocessors;
+    int streams;           // of communication
+    int tids[MAX_THREADS]; // of their threads; 0: it is no thread
+};
+
+struct engine {
+    const char *name;
+    bool needs_blas;
+    // Collective. -1 with `reason`, alike on all ranks.
+    int (*open)(const struct engine_setup *setup, void **state, char reason[PROGRAM_REASON]);
+    void (*close)(void *state);
+    void (*describe)(const void *state, struct engine_words *words);
+    // Runs a step; `notes` for STEP_TRACED. Returns how long it took, in nanoseconds; 0: it failed, and
+    // `problem` says why.
+    uint64_t (*step)(void *state, enum step_mode mode, struct step_notes *notes);
+    const char *(*problem)(const void *state);
+    // The program's arrays, to where steps work on them, and back. -1: it failed.
+    int (*give)(void *state);
+    int (*take)(void *state);
+};
+
+extern const struct engine engine_host, engine_cuda;
+
+#endif

@@ -1,0 +1,458 @@
+// Steps on GPUs, one for each rank: GEMMs by cuBLASLt on one stream, collectives by NCCL on another of higher
+// priority, ordered by events. A step is timed by events, from when it begins on an idle GPU until both
+// streams are done. Traced ones are told of by CUPTI; where that cannot be had, by events around every GEMM
+// and every collective.
+#include <dlfcn.h>
+#include <mpi.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "host/group_mpi.h"
+#include "workload/engine.h"
+#include "workload/gpu_activity.h"
+#include "workload/gpu_gemms.h"
+#include "workload/gpu_nccl.h"
+
+enum { ALIGNMENT = 256 };
+
+// What of the driver only steps call.
+#define STREAM_FUNCTIONS(X)                                                                                  \
+    X(cuCtxGetStreamPriorityRange)                                                                           \
+    X(cuStreamCreateWithPriority)                                                                            \
+    X(cuStreamWaitEvent)
+
+static struct {
+#define MEMBER(name) __typeof__(&(name)) name;
+    STREAM_FUNCTIONS(MEMBER)
+#undef MEMBER
+} streams;
+
+// The events around a GEMM or a collective; `end` is waited for, too.
+struct pair {
+    CUevent begin, end;
+};
+
+struct state {
+    const struct engine_setup *setup;
+    const struct cuda_driver *driver;
+    CUstream compute, communication;
+    CUdeviceptr memory, *arrays; // the program's, each by its number
+    struct gpu_gemm **gemms;
+    struct pair *by_action, *by_collective, step;
+    CUevent ready; // of a collective's input
+    bool by_cupti;
+    int channels, threads, multiprocessors;
+    uint64_t begin_ns; // of the step, on the host's clock
+    char device[100], gemm_library[WORDS_SIZE], library[WORDS_SIZE], note[WORDS_SIZE];
+    char problem[PROGRAM_REASON];
+};
+
+static bool ok(struct state *state, CUresult result, const char *what) {
+    return driver_ok(state->driver, result, what, state->problem, sizeof state->problem);
+}
+
+// Whether it went well on all ranks; else one of their reasons is everybody's.
+static bool all_well(struct state *state, bool well, char reason[PROGRAM_REASON]) {
+    MPI_Comm comm = group_comm(state->setup->group);
+    struct {
+        int value, rank;
+    } mine = {well, state->setup->group->rank}, worst = mine;
+    MPI_Allreduce(&mine, &worst, 1, MPI_2INT, MPI_MINLOC, comm);
+    if (worst.value) return true;
+    snprintf(reason, PROGRAM_REASON, "%s", state->problem);
+    MPI_Bcast(reason, PROGRAM_REASON, MPI_CHAR, worst.rank, comm);
+    return false;
+}
+
+// ---- opening --------------------------------------------------------------------------------------------
+
+static bool look_up_streams(struct state *state) {
+    const char *missing = NULL;
+    void *library = dlopen("libcuda.so.1", RTLD_NOW); // which is there already
+#define LOOK_UP(name)                                                                                        \
+    *(void **)&streams.name = library != NULL ? dlsym(library, #name) : NULL;                                \
+    if (streams.name == NULL) missing = #name;
+    STREAM_FUNCTIONS(LOOK_UP)
+#undef LOOK_UP
+    if (missing != NULL)
+        snprintf(state->problem, sizeof state->problem, "the CUDA driver has no %s", missing);
+    return missing == NULL;
+}
+
+// A GPU for each rank of this machine.
+static bool enough_gpus(struct state *state) {
+    const struct cuda_driver *driver = driver_load(state->problem, sizeof state->problem);
+    int count = 0, ranks = state->setup->group->size;
+    state->driver = driver;
+    if (driver == NULL || !ok(state, driver->cuDeviceGetCount(&count), "the number of GPUs")) return false;
+    if (count >= ranks) return true;
+    snprintf(state->problem, sizeof state->problem,
+             "%d ranks and %d GPU%s: a GPU for each rank would be right, by --ranks", ranks, count,
+             count == 1 ? "" : "s");
+    return false;
+}
+
+static bool open_gpu(struct state *state) {
+    int number = state->setup->group->rank, least = 0, greatest = 0;
+    CUdevice device;
+    const struct cuda_driver *driver =
+        gpu_gemms_open(number, &state->compute, state->gemm_library, sizeof state->gemm_library,
+                       state->problem, sizeof state->problem);
+    return driver != NULL && look_up_streams(state) &&
+           ok(state, driver->cuDeviceGet(&device, number), "the GPU") &&
+           ok(state, driver->cuDeviceGetName(state->device, sizeof state->device, device), "its name") &&
+           ok(state,
+              driver->cuDeviceGetAttribute(&state->multiprocessors, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT,
+                                           device),
+              "its multiprocessors") &&
+           ok(state, streams.cuCtxGetStreamPriorityRange(&least, &greatest), "priorities") &&
+           ok(state,
+              streams.cuStreamCreateWithPriority(&state->communication, CU_STREAM_NON_BLOCKING, greatest),
+              "a stream");
+}
+
+// Where the GPU has what stands at `data`.
+static CUdeviceptr address_of(const struct state *state, const float *data) {
+    const struct program *program = state->setup->program;
+    for (size_t i = 0; i < program->array_count; i++) {
+        const struct array *array = &program->arrays[i];
+        if (data >= array->data && data < array->data + array->count)
+            return state->arrays[i] + (CUdeviceptr)(data - array->data) * sizeof(float);
+    }
+    return 0;
+}
+
+static bool make_arrays(struct state *state) {
+    const struct program *program = state->setup->program;
+    size_t bytes = 0;
+    char what[64];
+    state->arrays = calloc(program->array_count, sizeof *state->arrays);
+    if (state->arrays == NULL) return ok(state, CUDA_ERROR_OUT_OF_MEMORY, "arrays");
+    for (size_t i = 0; i < program->array_count; i++) {
+        state->arrays[i] = bytes;
+        bytes += (program->arrays[i].count * sizeof(float) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    }
+    snprintf(what, sizeof what, "%.1f GB of arrays for a rank", (double)bytes * 1e-9);
+    if (!ok(state, state->driver->cuMemAlloc(&state->memory, bytes), what)) return false;
+    for (size_t i = 0; i < program->array_count; i++) state->arrays[i] += state->memory;
+    return true;
+}
+
+static bool make_gemms(struct state *state) {
+    const struct program *program = state->setup->program;
+    state->gemms = calloc(program->gemm_count, sizeof *state->gemms);
+    if (state->gemms == NULL) return ok(state, CUDA_ERROR_OUT_OF_MEMORY, "GEMMs");
+    for (size_t i = 0; i < program->gemm_count; i++) {
+        const struct gemm *gemm = &program->gemms[i];
+        const struct gpu_gemm_shape shape = {.m = gemm->m,
+                                             .n = gemm->n,
+                                             .k = gemm->k,
+                                             .trans_a = gemm->trans_a,
+                                             .trans_b = gemm->trans_b,
+                                             .accumulate = gemm->accumulate,
+                                             .a = address_of(state, gemm->a),
+                                             .b = address_of(state, gemm->b),
+                                             .c = address_of(state, gemm->c)};
+        state->gemms[i] = gpu_gemm_make(&shape, state->problem, sizeof state->problem);
+        if (state->gemms[i] == NULL) return false;
+    }
+    return true;
+}
+
+static bool make_pairs(struct state *state, struct pair **pairs, size_t count) {
+    *pairs = calloc(count + 1, sizeof **pairs);
+    if (*pairs == NULL) return ok(state, CUDA_ERROR_OUT_OF_MEMORY, "events");
+    for (size_t i = 0; i < count; i++) {
+        if (!ok(state, state->driver->cuEventCreate(&(*pairs)[i].begin, CU_EVENT_DEFAULT), "an event") ||
+            !ok(state, state->driver->cuEventCreate(&(*pairs)[i].end, CU_EVENT_DEFAULT), "an event"))
+            return false;
+    }
+    return true;
+}
+
+static bool make_events(struct state *state) {
+    const struct program *program = state->setup->program;
+    const struct cuda_driver *driver = state->driver;
+    return make_pairs(state, &state->by_action, program->action_count) &&
+           make_pairs(state, &state->by_collective, program->collective_count) &&
+           ok(state, driver->cuEventCreate(&state->step.begin, CU_EVENT_DEFAULT), "an event") &&
+           ok(state, driver->cuEventCreate(&state->step.end, CU_EVENT_DEFAULT), "an event") &&
+           ok(state, driver->cuEventCreate(&state->ready, CU_EVENT_DISABLE_TIMING), "an event");
+}
+
+// Without CUPTI on one rank no rank has it, so that all traces are of one clock.
+static void open_activity(struct state *state) {
+    char why[WORDS_SIZE] = "another rank has no CUPTI", reason[PROGRAM_REASON];
+    bool mine = gpu_activity_open(why, sizeof why);
+    snprintf(state->problem, sizeof state->problem, "%s", why);
+    state->by_cupti = all_well(state, mine, reason);
+    if (mine && !state->by_cupti) gpu_activity_close();
+    if (!state->by_cupti)
+        snprintf(state->note, sizeof state->note, "traces are timed by events: %.100s", reason);
+    state->problem[0] = '\0';
+}
+
+static int open_nccl(struct state *state, char reason[PROGRAM_REASON]) {
+    const struct engine_setup *setup = state->setup;
+    char nccl[40] = "";
+    state->channels = (int)setup->channels;
+    state->threads = (int)setup->threads;
+    if (gpu_nccl_open(setup->group, &state->channels, &state->threads, nccl, sizeof nccl, state->problem) !=
+        0) {
+        all_well(state, state->problem[0] == '\0', reason);
+        return -1;
+    }
+    snprintf(state->library, sizeof state->library, "%.100s, %s", state->gemm_library, nccl);
+    if (state->channels > 0 && state->threads > 0) return 0;
+    snprintf(state->note, sizeof state->note, "NCCL's log does not say its channels and threads");
+    return 0;
+}
+
+static void close_engine(void *of) {
+    struct state *state = of;
+    if (state->by_cupti) gpu_activity_close();
+    for (size_t i = 0; state->gemms != NULL && i < state->setup->program->gemm_count; i++)
+        gpu_gemm_end(state->gemms[i]);
+    gpu_nccl_close();
+    free(state->gemms);
+    free(state->arrays);
+    free(state->by_action);
+    free(state->by_collective);
+    free(state);
+}
+
+static int open_engine(const struct engine_setup *setup, void **to, char reason[PROGRAM_REASON]) {
+    struct state *state = calloc(1, sizeof *state);
+    if (state == NULL) MPI_Abort(group_comm(setup->group), 1);
+    state->setup = setup;
+    bool well = all_well(state, enough_gpus(state), reason) && all_well(state, open_gpu(state), reason) &&
+                all_well(state, make_arrays(state) && make_gemms(state) && make_events(state), reason) &&
+                open_nccl(state, reason) == 0;
+    if (!well) {
+        close_engine(state);
+        return -1;
+    }
+    open_activity(state);
+    *to = state;
+    return 0;
+}
+
+static void describe(const void *of, struct engine_words *words) {
+    const struct state *state = of;
+    *words = (struct engine_words){.backend = "cuda",
+                                   .clock = state->by_cupti ? "cupti" : "event",
+                                   .transport_kernel = "NCCL",
+                                   .gemm_kernel = "cublasLt_sgemm",
+                                   .channels = state->channels,
+                                   .threads = state->threads,
+                                   .multiprocessors = state->multiprocessors,
+                                   .streams = 1};
+    snprintf(words->device, WORDS_SIZE, "%s", state->device);
+    snprintf(words->library, WORDS_SIZE, "%s", state->library);
+    snprintf(words->note, WORDS_SIZE, "%s", state->note);
+}
+
+static const char *problem(const void *of) {
+    return ((const struct state *)of)->problem;
+}
+
+// ---- arrays ---------------------------------------------------------------------------------------------
+
+static bool finish(struct state *state, CUevent event) {
+    CUresult result;
+    while ((result = state->driver->cuEventQuery(event)) == CUDA_ERROR_NOT_READY) sched_yield();
+    return ok(state, result, "the GPU");
+}
+
+static bool record(struct state *state, CUevent event, CUstream stream) {
+    return ok(state, state->driver->cuEventRecord(event, stream), "an event");
+}
+
+static int move_arrays(struct state *state, bool to_gpu) {
+    const struct program *program = state->setup->program;
+    const struct cuda_driver *driver = state->driver;
+    for (size_t i = 0; i < program->array_count; i++) {
+        const struct array *array = &program->arrays[i];
+        size_t bytes = array->count * sizeof(float);
+        CUresult result =
+            bytes == 0 ? CUDA_SUCCESS
+            : to_gpu   ? driver->cuMemcpyHtoDAsync(state->arrays[i], array->data, bytes, state->compute)
+                       : driver->cuMemcpyDtoHAsync(array->data, state->arrays[i], bytes, state->compute);
+        if (!ok(state, result, "a copy")) return -1;
+    }
+    return record(state, state->step.end, state->compute) && finish(state, state->step.end) ? 0 : -1;
+}
+
+static int give(void *of) {
+    return move_arrays(of, true);
+}
+
+static int take(void *of) {
+    return move_arrays(of, false);
+}
+
+// ---- a step ---------------------------------------------------------------------------------------------
+
+// A collective after what the computing stream has done so far.
+static bool post(struct state *state, int index, bool is_noted) {
+    const struct collective *collective = &state->setup->program->collectives[index];
+    struct pair *pair = &state->by_collective[index];
+    if (!record(state, state->ready, state->compute) ||
+        !ok(state, streams.cuStreamWaitEvent(state->communication, state->ready, 0), "a wait") ||
+        (is_noted && !record(state, pair->begin, state->communication)))
+        return false;
+    if (gpu_nccl_enqueue(collective, address_of(state, collective->in), address_of(state, collective->out),
+                         state->communication) != 0) {
+        snprintf(state->problem, sizeof state->problem, "%s", gpu_nccl_problem());
+        return false;
+    }
+    return record(state, pair->end, state->communication);
+}
+
+static bool await(struct state *state, int index) {
+    return ok(state, streams.cuStreamWaitEvent(state->compute, state->by_collective[index].end, 0), "a wait");
+}
+
+static bool multiply(struct state *state, size_t number, int index, bool is_noted) {
+    const struct pair *pair = &state->by_action[number];
+    if (is_noted && !record(state, pair->begin, state->compute)) return false;
+    if (!gpu_gemm_enqueue(state->gemms[index])) {
+        snprintf(state->problem, sizeof state->problem, "cuBLASLt refuses a GEMM that it took before");
+        return false;
+    }
+    return !is_noted || record(state, pair->end, state->compute);
+}
+
+// `is_noted`: with events around it.
+static bool act(struct state *state, enum step_mode mode, size_t number, bool is_noted) {
+    struct action action = state->setup->program->actions[number];
+    if (action.kind == DO_GEMM) return multiply(state, number, action.index, is_noted);
+    if (mode == STEP_GEMMS) return true;
+    if (action.kind == DO_AWAIT) return await(state, action.index);
+    return post(state, action.index, is_noted) && (mode != STEP_SERIAL || await(state, action.index));
+}
+
+static bool act_and_note(struct state *state, size_t number, struct note *note) {
+    *note = (struct note){.begin_ns = clock_ns(), .cpu_ns = NO_CPU};
+    note->launch_ns = note->begin_ns;
+    if (state->by_cupti) gpu_activity_enter(number + 1);
+    bool well = act(state, STEP_TRACED, number, !state->by_cupti);
+    if (state->by_cupti) gpu_activity_leave();
+    note->launched_ns = note->end_ns = clock_ns();
+    note->work_ns = note->work_end_ns = note->end_ns; // until it is known
+    return well;
+}
+
+static bool enqueue_all(struct state *state, enum step_mode mode, struct step_notes *notes) {
+    const struct program *program = state->setup->program;
+    for (size_t i = 0; i < program->action_count; i++) {
+        bool well =
+            mode == STEP_TRACED ? act_and_note(state, i, &notes->notes[i]) : act(state, mode, i, false);
+        if (!well) return false;
+    }
+    for (int i = 0; mode != STEP_GEMMS && i < (int)program->collective_count; i++) {
+        if (!await(state, i)) return false;
+    }
+    return record(state, state->step.end, state->compute);
+}
+
+// ---- what was noted -------------------------------------------------------------------------------------
+
+// Kernels of one action: from the first one's beginning to the last one's end.
+struct telling {
+    struct state *state;
+    struct step_notes *notes;
+};
+
+static void widen(uint64_t *begin, uint64_t *end, bool is_first, uint64_t from, uint64_t to) {
+    if (is_first || from < *begin) *begin = from;
+    if (is_first || to > *end) *end = to;
+}
+
+static void take_activity(void *context, const struct gpu_activity *activity) {
+    const struct telling *telling = context;
+    const struct program *program = telling->state->setup->program;
+    if (activity->id > program->action_count) return;
+    struct action action = program->actions[activity->id - 1];
+    struct note *note = &telling->notes->notes[activity->id - 1];
+    bool is_first = note->kernel == NULL;
+    if (is_first) note->kernel = activity->kernel;
+    if (action.kind == DO_GEMM) {
+        widen(&note->work_ns, &note->work_end_ns, is_first, activity->begin_ns, activity->end_ns);
+    } else if (action.kind == DO_POST) {
+        struct span *span = &telling->notes->spans[action.index * MAX_THREADS];
+        widen(&span->begin_ns, &span->end_ns, is_first, activity->begin_ns, activity->end_ns);
+    }
+}
+
+// When an event was, on the host's clock.
+static uint64_t time_of(struct state *state, CUevent event) {
+    float ms = 0;
+    state->driver->cuEventElapsedTime(&ms, state->step.begin, event);
+    return state->begin_ns + (uint64_t)((double)ms * 1e6);
+}
+
+static void take_events(struct state *state, struct step_notes *notes) {
+    const struct program *program = state->setup->program;
+    for (size_t i = 0; i < program->action_count; i++) {
+        struct action action = program->actions[i];
+        if (action.kind == DO_GEMM) {
+            notes->notes[i].work_ns = time_of(state, state->by_action[i].begin);
+            notes->notes[i].work_end_ns = time_of(state, state->by_action[i].end);
+        } else if (action.kind == DO_POST) {
+            struct span *span = &notes->spans[action.index * MAX_THREADS];
+            span->begin_ns = time_of(state, state->by_collective[action.index].begin);
+            span->end_ns = time_of(state, state->by_collective[action.index].end);
+        }
+    }
+}
+
+static bool tell(struct state *state, struct step_notes *notes) {
+    const struct program *program = state->setup->program;
+    for (size_t i = 0; i < program->collective_count; i++) {
+        notes->spans[i * MAX_THREADS] =
+            (struct span){.begin_ns = state->begin_ns, .end_ns = state->begin_ns, .cpu_ns = NO_CPU};
+    }
+    notes->begin_ns = state->begin_ns;
+    notes->end_ns = time_of(state, state->step.end);
+    if (!state->by_cupti) {
+        take_events(state, notes);
+        return true;
+    }
+    struct telling telling = {state, notes};
+    gpu_activity_each(take_activity, &telling);
+    return true;
+}
+
+// The step begins on an idle GPU: then its clock and the host's are read together.
+static uint64_t step(void *of, enum step_mode mode, struct step_notes *notes) {
+    struct state *state = of;
+    bool records = mode == STEP_TRACED && state->by_cupti;
+    float ms = 0;
+    if (records && !gpu_activity_begin()) {
+        snprintf(state->problem, sizeof state->problem, "CUPTI does not record any more");
+        return 0;
+    }
+    if (!record(state, state->step.begin, state->compute) || !finish(state, state->step.begin)) return 0;
+    state->begin_ns = clock_ns();
+    if (!enqueue_all(state, mode, notes) || !finish(state, state->step.end) ||
+        !ok(state, state->driver->cuEventElapsedTime(&ms, state->step.begin, state->step.end), "a time"))
+        return 0;
+    if (records && !gpu_activity_end()) {
+        snprintf(state->problem, sizeof state->problem, "CUPTI lost records");
+        return 0;
+    }
+    if (mode == STEP_TRACED && !tell(state, notes)) return 0;
+    return (uint64_t)((double)ms * 1e6) + 1;
+}
+
+const struct engine engine_cuda = {.name = "cuda",
+                                   .open = open_engine,
+                                   .close = close_engine,
+                                   .describe = describe,
+                                   .step = step,
+                                   .problem = problem,
+                                   .give = give,
+                                   .take = take};

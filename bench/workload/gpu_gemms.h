@@ -1,0 +1,28 @@
+// GEMMs on a GPU by cuBLASLt, as replays have them (bench/replay): what names they share with programs stays
+// out of sight here.
+#ifndef BENCH_WORKLOAD_GPU_GEMMS_H
+#define BENCH_WORKLOAD_GPU_GEMMS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "cuda/driver.h"
+
+// Opens the GPU with this number and loads cuBLASLt. NULL with `reason`. `stream` becomes that of the GEMMs,
+// `library` the words for it.
+const struct cuda_driver *gpu_gemms_open(int number, CUstream *stream, char library[], size_t library_size,
+                                         char reason[], size_t reason_size);
+
+// c[m, n] = a * b, or added to it; float32, addresses of the GPU, stored as in program.h.
+struct gpu_gemm_shape {
+    size_t m, n, k;
+    bool trans_a, trans_b, accumulate;
+    CUdeviceptr a, b, c;
+};
+
+struct gpu_gemm;
+struct gpu_gemm *gpu_gemm_make(const struct gpu_gemm_shape *shape, char reason[], size_t reason_size);
+bool gpu_gemm_enqueue(struct gpu_gemm *gemm);
+void gpu_gemm_end(struct gpu_gemm *gemm); // NULL: nothing happens
+
+#endif

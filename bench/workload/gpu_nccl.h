@@ -1,0 +1,22 @@
+// Collectives of a program by NCCL, which is loaded when they are asked for. It reads its environment once:
+// how many channels and threads it is to have is said before that, by NCCL_MIN_NCHANNELS, NCCL_MAX_NCHANNELS,
+// NCCL_NTHREADS and, for RCCL, RCCL_THREADS_PER_BLOCK; how many it has is read in its log.
+#ifndef BENCH_WORKLOAD_GPU_NCCL_H
+#define BENCH_WORKLOAD_GPU_NCCL_H
+
+#include <cuda.h>
+
+#include "host/group.h"
+#include "workload/program.h"
+
+// Collective. -1 with `reason`. `channels` and `threads` become what the log says; 0: it does not.
+int gpu_nccl_open(struct group *group, int *channels, int *threads, char library[], size_t library_size,
+                  char reason[PROGRAM_REASON]);
+
+// Enqueues a collective. -1, and gpu_nccl_problem says why.
+int gpu_nccl_enqueue(const struct collective *collective, CUdeviceptr in, CUdeviceptr out, CUstream stream);
+const char *gpu_nccl_problem(void);
+
+void gpu_nccl_close(void);
+
+#endif

@@ -1,0 +1,15 @@
+// Stands for engine_cuda.c where this was built without CUDA's headers: says so.
+#include <stdio.h>
+
+#include "workload/engine.h"
+
+static int refuse(const struct engine_setup *setup, void **state, char reason[PROGRAM_REASON]) {
+    (void)setup;
+    (void)state;
+    snprintf(
+        reason, PROGRAM_REASON,
+        "this gentables-workload was built without CUDA: the headers of 12.8 or later, cuBLASLt and NCCL");
+    return -1;
+}
+
+const struct engine engine_cuda = {.name = "cuda", .open = refuse};

@@ -1,0 +1,30 @@
+// Stands for gpu_activity.c where this was built without CUPTI's headers: says so.
+#include <stdio.h>
+
+#include "workload/gpu_activity.h"
+
+bool gpu_activity_open(char reason[], size_t reason_size) {
+    snprintf(reason, reason_size, "built without CUPTI");
+    return false;
+}
+
+void gpu_activity_close(void) {}
+
+bool gpu_activity_begin(void) {
+    return false;
+}
+
+bool gpu_activity_end(void) {
+    return false;
+}
+
+void gpu_activity_enter(uint64_t id) {
+    (void)id;
+}
+
+void gpu_activity_leave(void) {}
+
+void gpu_activity_each(void (*take)(void *context, const struct gpu_activity *activity), void *context) {
+    (void)take;
+    (void)context;
+}

@@ -1,0 +1,109 @@
+#!/bin/sh
+# Workloads on GPUs, with stand-ins for the driver, cuBLASLt and NCCL that compute on the CPU: every kind of
+# collective and GEMM is right, traces keep the rules, NCCL gets what was asked for and its log is believed,
+# and what is missing ends in one clear line.
+# shellcheck source=tests/workload/lib.sh
+. "$SOURCE/tests/workload/lib.sh"
+
+# only NAME...: these libraries alone; in place of the others are files that cannot be loaded.
+folder=$WORK/libraries
+only() {
+    rm -rf "$folder"
+    mkdir -p "$folder"
+    for file in "$STAND_INS"/* "$STAND_INS_PROCESSES"/*; do : >"$folder/$(basename "$file")"; done
+    for major in 12 13; do : >"$folder/libcupti.so.$major"; done
+    for name in "$@"; do
+        cp "$STAND_INS/lib$name".so.* "$folder" 2>/dev/null || :
+    done
+    case " $* " in
+    *" nccl "*) cp "$STAND_INS_PROCESSES"/libnccl.so.2 "$folder" ;;
+    esac
+}
+
+# gpus SETTINGS CODE COMMAND...: gentables with these stand-ins.
+gpus() {
+    settings=$1
+    wanted_code=$2
+    shift 2
+    ends_with "$wanted_code" env STAND_IN="$settings" LD_LIBRARY_PATH="$folder" "$GENTABLES" "$@"
+}
+only cuda cublasLt nccl
+
+reduced=$(workload reduced <<'END'
+return { name = "reduced", tokens = 6, micro_batches = 2,
+  layers = { { name = "a", copies = 2,
+    gemms = { { name = "g", n = 13, k = 21 }, { name = "h", n = 5, k = 3 } } } },
+  gradients = { collective = "allreduce", bucket_bytes = 1000 } }
+END
+)
+spread=$(workload spread <<'END'
+return { name = "spread", tokens = 7,
+  layers = { { name = "a", copies = 2,
+    gemms = { { name = "g", n = 13, k = 21 }, { name = "h", n = 5, k = 3 } } } },
+  gradients = { collective = "reduce_scatter" } }
+END
+)
+routed=$(workload routed <<'END'
+return { name = "routed", tokens = 12,
+  layers = {
+    { name = "e", experts = { load = { 1, 2 } }, gemms = { { name = "up", n = 9, k = 7 },
+      { name = "down", n = 7, k = 9 } } },
+    { name = "a", gemms = { { name = "g", n = 12, k = 9 } } } } }
+END
+)
+
+# ---- right, on two GPUs and more ----
+for file in "$reduced" "$spread" "$routed"; do
+    gpus "" 0 workload run --backend cuda -f "$file" -p 2 -c 28 -t 512 --steps 2 --warm-up 0
+done
+gpus "gpus=3" 0 workload run --backend cuda -f "$spread" -p 3 --steps 1 --warm-up 0 \
+    --trace "$WORK/rank%r.json"
+"$GENTABLES" lua "$SOURCE/tests/workload/check_trace.lua" "$WORK"/rank[012].json ||
+    die "traces break the rules"
+grep -q '"clock":"event"' "$WORK/rank0.json" || die "the trace does not say its clock"
+grep -q '"name":"stand-in GPU"' "$WORK/rank0.json" || die "the trace does not name the GPU"
+
+# ---- a sweep: what NCCL's log says stands in the summary ----
+gpus "most_channels=32" 0 workload sweep --backend cuda -f "$reduced" -p 2 -c 28,42 -t 256 --steps 2 \
+    --warm-up 0 -o "$WORK/sweep_20260102_030405"
+summary=$WORK/sweep_20260102_030405/nccl_thread_sweep_summary_20260102_030405.txt
+grep -Eq '^256 +28 +ok +[0-9.]+ +256 +28 ' "$summary" || die "NCCL's own counts are not told"
+grep -Eq '^256 +42 +ok +[0-9.]+ +256 +32 ' "$summary" || die "what NCCL made of it is not told"
+log=$WORK/sweep_20260102_030405/256thread/nccl_28channels/run_output.log
+grep -q 'traces are timed by events: no CUPTI' "$log" || die "the log does not say why by events"
+
+# ---- CUPTI ----
+if [ -e "$STAND_INS"/libcupti.so.1[0-9] ]; then
+    only cuda cublasLt nccl cupti
+    gpus "" 0 workload run --backend cuda -f "$routed" -p 2 --steps 2 --warm-up 1 --trace "$WORK/c%r.json"
+    "$GENTABLES" lua "$SOURCE/tests/workload/check_trace.lua" "$WORK"/c[01].json ||
+        die "traces break the rules"
+    grep -q '"clock":"cupti"' "$WORK/c0.json" || die "the trace is not CUPTI's"
+    grep -q '"name":"stand_in_kernel"' "$WORK/c0.json" || die "a kernel has not CUPTI's name"
+    gpus cupti_old 0 workload run --backend cuda -f "$reduced" -p 2 --steps 1 --warm-up 0
+    grep -q 'traces are timed by events: CUPTI is too old: version 120000' "$stdout" || die "an old CUPTI"
+    gpus cupti_held 0 workload run --backend cuda -f "$reduced" -p 2 --steps 1 --warm-up 0
+    grep -q 'traces are timed by events: CUPTI is held by another' "$stdout" || die "a CUPTI that is held"
+fi
+
+# ---- what is missing ----
+run() { gpus "$1" 1 workload run --backend cuda -f "$reduced" -p 2 --steps 1 --warm-up 0; }
+run gpus=1
+one_line '2 ranks and 1 GPU: a GPU for each rank would be right'
+run gpus=0
+one_line 'no GPU: the driver sees none'
+run memory_mib=100
+one_line 'out of memory'
+run nccl_refuses
+one_line 'NCCL makes no communicator: invalid usage; no such thing'
+run refuses
+one_line 'cuBLASLt does not compute this'
+only cuda cublasLt
+run ""
+one_line 'NCCL is not here'
+only cuda nccl
+run ""
+one_line 'libcublasLt.so'
+only
+run ""
+one_line 'no CUDA driver'
