@@ -6,7 +6,7 @@
 // streams have come to one, all together; anything else runs as soon as it is first. STAND_IN says what is
 // there, in words: gpus=2 sm=90,80 driver=13000 no_peers memory_mib=100 no_binary hang sticky multicast
 // has_fabric (and fabric: that it may be used) no_files hang_on=twoshot sticky_on=twoshot slow_host (launches
-// take their time).
+// take their time) real_clock (times are those of the host).
 #include "engine.h"
 
 #include "arguments.h"
@@ -513,8 +513,9 @@ CUresult cuEventRecord(CUevent of, CUstream stream) {
     Event *event = reinterpret_cast<Event *>(of);
     event->done = false;
     return enqueue(stream, [event] {
+        static const unsigned long long since_ns = now_ns();
         event->done = true;
-        event->at_ms = clock_ms;
+        event->at_ms = setting("real_clock") ? float(double(now_ns() - since_ns) / 1e6) : clock_ms;
     });
 }
 CUresult cuEventQuery(CUevent of) {

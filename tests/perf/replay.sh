@@ -11,7 +11,7 @@ trace=${GENTABLES_DATA:?names the folder of real inputs}/traces/sampled_rank-0.j
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 began=$(date +%s.%N)
-"$gentables" replay "$trace" --out "$work" --csv
+"$gentables" replay "$trace" --device host --out "$work" --csv
 ended=$(date +%s.%N)
 cat >"$work/sum.lua" <<'LUA'
 local path, began, ended = ...
