@@ -73,7 +73,7 @@ log=$WORK/sweep_20260102_030405/256thread/nccl_28channels/run_output.log
 grep -q 'traces are timed by events: no CUPTI' "$log" || die "the log does not say why by events"
 
 # ---- CUPTI ----
-if ls "$STAND_INS" | grep -q libcupti; then
+if [ -n "$(find "$STAND_INS" -name 'libcupti*')" ]; then
     only cuda cublasLt nccl cupti
     gpus real_clock 0 workload run --backend cuda -f "$routed" -p 2 --steps 2 --warm-up 1 \
         --trace "$WORK/c%r.json"
