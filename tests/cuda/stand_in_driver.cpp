@@ -36,13 +36,14 @@ bool engine_joint;
 namespace {
 
 struct Event {
-    bool done = true;
+    int recorded = 0, reached = 0; // how often; it is done when all are
     float at_ms = 0;
 };
 
 struct Op {
     std::function<void()> run;                // alone
-    Event *awaits = nullptr;                  // not before this one is there
+    Event *awaits = nullptr;                  // not before this one is there,
+    int awaited = 0;                          // recorded so often
     void (*kernel)(const void *) = nullptr;   // or a kernel,
     std::shared_ptr<std::vector<char>> bytes; // with its parameters
     unsigned blocks = 1, ranks = 1, threads = 1;
@@ -174,7 +175,7 @@ void pump() {
             while (!stream->queue.empty() && stream->queue.front().meets <= 1) {
                 Op &op = stream->queue.front();
                 if (hangs(op)) break;
-                if (op.awaits && !op.awaits->done) break;
+                if (op.awaits && op.awaits->reached < op.awaited) break;
                 if (op.awaits) {
                     // it is there
                 } else if (op.together) {
@@ -462,7 +463,8 @@ CUresult cuStreamCreateWithPriority(CUstream *stream, unsigned flags, int priori
 CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned) {
     Op op;
     op.awaits = reinterpret_cast<Event *>(event);
-    return op.awaits->done ? CUDA_SUCCESS : enqueue(stream, op);
+    op.awaited = op.awaits->recorded;
+    return enqueue(stream, op);
 }
 CUresult cuStreamDestroy(CUstream of) {
     std::lock_guard<std::mutex> guard(lock);
@@ -511,10 +513,10 @@ CUresult cuEventDestroy(CUevent event) {
 }
 CUresult cuEventRecord(CUevent of, CUstream stream) {
     Event *event = reinterpret_cast<Event *>(of);
-    event->done = false;
-    return enqueue(stream, [event] {
+    int number = ++event->recorded;
+    return enqueue(stream, [event, number] {
         static const unsigned long long since_ns = now_ns();
-        event->done = true;
+        event->reached = number;
         event->at_ms = setting("real_clock") ? float(double(now_ns() - since_ns) / 1e6) : clock_ms;
     });
 }
@@ -522,7 +524,8 @@ CUresult cuEventQuery(CUevent of) {
     std::lock_guard<std::mutex> guard(lock);
     pump();
     if (is_broken) return CUDA_ERROR_ILLEGAL_ADDRESS;
-    return reinterpret_cast<Event *>(of)->done ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+    const Event *event = reinterpret_cast<Event *>(of);
+    return event->reached == event->recorded ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
 }
 CUresult cuEventElapsedTime(float *ms, CUevent from, CUevent to) {
     *ms = reinterpret_cast<Event *>(to)->at_ms - reinterpret_cast<Event *>(from)->at_ms;
