@@ -2,7 +2,7 @@
 //
 //   mpirun -n 2 gentables-bench                      a table, from 256 B to 16 MiB (by_hand.h)
 //   mpirun -n 2 gentables-bench --serve              answers requests (protocol.h); what the generator starts
-//   mpirun -n 2 gentables-bench --tune PLAN          one pass over many ops (tune.h)
+//   mpirun -n 2 gentables-bench --pass PLAN          one pass over many ops (tune.h)
 //   mpirun -n 2 gentables-bench --trial PLAN --plugin ./mine.so    whether a plug-in behaves (trial.h)
 //   gentables-bench --version                        who it is, without mpirun
 #include <getopt.h>
@@ -71,7 +71,7 @@ static void print_help(void) {
         "      --plugin ./LIB.so     strategies of a shared library beside ours (plugin.h); several are "
         "possible\n"
         "      --candidates          list the strategies and what they do, without mpirun\n"
-        "      --tune PLAN           measure a plan in one pass (tune_plan.h)\n"
+        "      --pass PLAN           measure a plan in one pass (tune_plan.h)\n"
         "      --trial PLAN          try plug-ins with the sizes of a plan (trial.h)\n"
         "      --version             print protocol, source hash and library\n"
         "\n"
@@ -134,7 +134,7 @@ static const struct option long_options[] = {
     {"serve", no_argument, NULL, 'S'},
     {"plugin", required_argument, NULL, 'P'},
     {"candidates", no_argument, NULL, 'C'},
-    {"tune", required_argument, NULL, 'U'},
+    {"pass", required_argument, NULL, 'U'},
     {"trial", required_argument, NULL, 'R'},
     {"ranks", required_argument, NULL, 'K'},
     {"mode", required_argument, NULL, 'M'},

@@ -2,17 +2,15 @@
 #include "trial.h"
 #include "host/group_mpi.h"
 
-#include <dirent.h>
-#include <fcntl.h>
-#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "blame.h"
+#include "cell.h"
+#include "held.h"
 #include "plugins.h"
 #include "pool.h"
 
@@ -21,7 +19,6 @@ enum {
     MORE_ROUNDS = 2, // then it has to go on growing
     CALLS = 3,       // of one shape
     LARGEST_BYTES = 4 << 20,
-    LEAST_LEAK_BYTES = 128 << 10, // in each round; below that it may be the heap of anybody
     CANARY = 0xc3,
     OVERWRITTEN = 0xa5,
     LATE_MS = 2, // until a late write is looked for
@@ -72,62 +69,6 @@ static void fence_close(struct fence *fence) {
     blame_guard(fence->guard + 1, NULL, NULL);
     if (fence->map != NULL) munmap(fence->map, fence->map_bytes);
     *fence = (struct fence){0};
-}
-
-// ---- what a process holds -----------------------------------------------------------------------
-
-enum { HELD_THREADS, HELD_FILES, HELD_SHARED, HELD_BYTES, HELD };
-static const char *const held_names[HELD] = {"threads", "open files", "files in /dev/shm", "mapped bytes"};
-
-struct held {
-    long count[HELD];
-};
-
-static long entries_of(const char *folder) {
-    long count = 0;
-    DIR *list = opendir(folder);
-    for (const struct dirent *entry; list != NULL && (entry = readdir(list)) != NULL;) {
-        count += entry->d_name[0] != '.';
-    }
-    if (list != NULL) closedir(list);
-    return count;
-}
-
-// Files of this user that came during the trial. The MPI library's own are named after it.
-static long shared_files(time_t since) {
-    long count = 0;
-    DIR *list = opendir("/dev/shm");
-    for (const struct dirent *entry; list != NULL && (entry = readdir(list)) != NULL;) {
-        struct stat facts;
-        bool is_ours = strncmp(entry->d_name, "gentables-", 10) == 0 ||
-                       strncmp(entry->d_name, "vader_segment.", 14) == 0 ||
-                       strncmp(entry->d_name, "sm_segment.", 11) == 0;
-        if (entry->d_name[0] == '.' || is_ours) continue;
-        if (fstatat(dirfd(list), entry->d_name, &facts, AT_SYMLINK_NOFOLLOW) != 0) continue;
-        count += facts.st_uid == geteuid() && facts.st_ctime >= since;
-    }
-    if (list != NULL) closedir(list);
-    return count;
-}
-
-// Bytes that are mapped, but for Open MPI's own files, some of which stay after their communicator.
-static long mapped_bytes(void) {
-    char line[512];
-    unsigned long begin, end, bytes = 0;
-    malloc_trim(0);
-    FILE *maps = fopen("/proc/self/maps", "r");
-    while (maps != NULL && fgets(line, sizeof line, maps) != NULL) {
-        bool is_of_mpi = strstr(line, "ompi") != NULL || strstr(line, "vader_segment") != NULL;
-        if (!is_of_mpi && sscanf(line, "%lx-%lx", &begin, &end) == 2) bytes += end - begin;
-    }
-    if (maps != NULL) fclose(maps);
-    return (long)bytes;
-}
-
-static struct held hold(time_t since) {
-    long bytes = mapped_bytes();
-    return (struct held){
-        {entries_of("/proc/self/task"), entries_of("/proc/self/fd"), shared_files(since), bytes}};
 }
 
 // ---- one candidate ------------------------------------------------------------------------------
@@ -244,6 +185,86 @@ static int call_once(struct trial *trial, int index, struct probe *probe, size_t
     return 0;
 }
 
+// ---- sums that are rounded ------------------------------------------------------------------------
+
+// Whether all ranks have these bits. Collective.
+static bool has_same_bits(struct group *group, const void *data, size_t bytes) {
+    uint64_t mine[2], all[2];
+    mine[0] = group->kernels->hash(data, bytes);
+    mine[1] = ~mine[0];
+    MPI_Allreduce(mine, all, 2, MPI_UINT64_T, MPI_MAX, group_comm(group));
+    return all[0] == ~all[1];
+}
+
+// Checks what a call left against the float64 sums of its cell, as near as the candidate says it rounds.
+static void check_rounding(struct trial *trial, int index, const struct probe *probe, struct cell *cell,
+                           size_t shift) {
+    bool fp32 = host_candidates[index].accumulates_fp32;
+    char what[REASON_SIZE / 2], reason[REASON_SIZE];
+    memcpy(cell->out, probe->call.out, cell->out_bytes);
+    bool is_same =
+        !fp32 || cell->shape.op != OP_ALLREDUCE || has_same_bits(trial->group, cell->out, cell->out_bytes);
+    if (!cell_check(cell, shift, fp32, what, sizeof what)) {
+        snprintf(reason, sizeof reason, "%s%s", what, fp32 ? ", for sums in fp32" : "");
+        fail_candidate(trial, index, reason);
+    }
+    if (!is_same) fail_candidate(trial, index, "its sums in fp32 have other bits on another rank");
+}
+
+// Calls with data whose sums have to be rounded: exact sums do not tell how.
+static int call_with_rounding(struct trial *trial, int index, struct probe *probe, const char *work) {
+    struct cell cell;
+    const struct call *of = &probe->call;
+    struct shape shape = {
+        .op = of->op, .dtype = of->dtype, .num_tokens = of->num_tokens, .hidden_size = of->hidden_size};
+    int ready = cell_open(&cell, &shape, trial->group->rank, trial->group->size, 1) == 0, all, status = 0;
+    MPI_Allreduce(&ready, &all, 1, MPI_INT, MPI_MIN, group_comm(trial->group));
+    if (!all) fail_candidate(trial, index, "out of memory for its trial");
+    for (size_t shift = 0; all && shift < cell.shifts && status == 0; shift++) {
+        struct call call = cell_call(&cell, shift);
+        memcpy(probe->in_place ? (void *)(uintptr_t)of->input : probe->send.data, call.input,
+               send_bytes(probe));
+        if (!group_barrier(trial->group)) status = -1;
+        blame_work(work);
+        if (status == 0) status = host_candidates[index].strategy->run(trial->states[index], of);
+        blame_work(NULL);
+        if (status == 0) check_rounding(trial, index, probe, &cell, shift);
+    }
+    cell_close(&cell);
+    nanosleep(&(struct timespec){.tv_nsec = LATE_MS * 1000000}, NULL); // the buffers are about to go
+    return status;
+}
+
+// ---- epilogues ------------------------------------------------------------------------------------
+
+// Calls with the epilogue of a shape, on buffers of the cell's own.
+static int try_fused(struct trial *trial, int index, const struct shape *shape) {
+    struct cell cell;
+    void *plan = NULL;
+    char work[80], what[REASON_SIZE];
+    bool fp32 = host_candidates[index].accumulates_fp32;
+    int ready = cell_open(&cell, shape, trial->group->rank, trial->group->size, 1) == 0, all, status = 0;
+    snprintf(work, sizeof work, "strategy %s", host_candidates[index].name);
+    MPI_Allreduce(&ready, &all, 1, MPI_INT, MPI_MIN, group_comm(trial->group));
+    if (!all) fail_candidate(trial, index, "out of memory for its trial");
+    for (size_t shift = 0; all && shift < cell.shifts && status == 0; shift++) {
+        struct call call = cell_call(&cell, shift);
+        call.plan = &plan;
+        cell_poison(&cell);
+        if (!group_barrier(trial->group)) status = -1;
+        blame_work(work);
+        if (status == 0) status = host_candidates[index].strategy->run(trial->states[index], &call);
+        blame_work(NULL);
+        if (status == 0 && !cell_check(&cell, shift, fp32, what, sizeof what))
+            fail_candidate(trial, index, what);
+    }
+    if (status == 0) plugins_release(&host_candidates[index], plan);
+    cell_close(&cell);
+    return status;
+}
+
+// ---- all calls of a candidate -----------------------------------------------------------------------
+
 static int try_shape(struct trial *trial, int index, const struct shape *shape, bool in_place) {
     struct probe probe;
     char work[80];
@@ -254,6 +275,10 @@ static int try_shape(struct trial *trial, int index, const struct shape *shape, 
     for (size_t shift = 0; all && shift < CALLS && status == 0; shift++) {
         status = call_once(trial, index, &probe, shift, work);
     }
+    bool has_sums = shape->op == OP_ALLREDUCE || shape->op == OP_REDUCESCATTER;
+    if (status == 0) share_reason(trial, index); // what is wrong on any rank ends it
+    bool is_right = trial->reasons[index][0] == '\0';
+    if (all && status == 0 && has_sums && is_right) status = call_with_rounding(trial, index, &probe, work);
     if (status == 0) plugins_release(&host_candidates[index], probe.plan);
     fence_close(&probe.send);
     fence_close(&probe.receive);
@@ -279,10 +304,29 @@ static bool is_tried(struct trial *trial, int index, const struct request *reque
            plugins_refusal(&host_candidates[index], trial->group, &call) == NULL;
 }
 
+// Whether it is tried with the epilogue of a cell, too.
+static bool is_tried_fused(struct trial *trial, int index, const struct shape *shape) {
+    void *no_plan = NULL;
+    struct call call = {.op = shape->op,
+                        .plan = &no_plan,
+                        .dtype = shape->dtype,
+                        .fusion = shape->fusion,
+                        .num_tokens = shape->num_tokens,
+                        .hidden_size = shape->hidden_size};
+    return shape->fusion != FUSION_NONE && plugins_takes_place(&host_candidates[index], false) &&
+           shape_refusal(shape) == NULL &&
+           plugins_refusal(&host_candidates[index], trial->group, &call) == NULL;
+}
+
 static int try_candidate(struct trial *trial, int index) {
     for (size_t i = 0; i < trial->plan->count; i++) {
         const struct request *request = &trial->plan->cells[i];
         if (!is_tried(trial, index, request)) continue;
+        if (is_tried_fused(trial, index, &request->shape)) {
+            if (try_fused(trial, index, &request->shape) != 0) return -1;
+            share_reason(trial, index);
+            if (trial->reasons[index][0] != '\0') return 0;
+        }
         for (int in_place = 0; in_place < 2; in_place++) {
             if (!plugins_takes_place(&host_candidates[index], in_place)) continue;
             if (in_place && (request->shape.op == OP_ALLTOALL || request->shape.op == OP_ALLTOALLV)) continue;
@@ -331,13 +375,9 @@ static int run_round(struct trial *trial) {
 
 // Names what grew, on all ranks; NULL: nothing did, anywhere.
 static const char *growth(struct trial *trial, const struct held *before, const struct held *after) {
-    int mine = HELD, first;
-    for (int i = HELD; i-- > 0;) {
-        long least = i == HELD_BYTES ? LEAST_LEAK_BYTES : 1;
-        if (after->count[i] - before->count[i] >= least) mine = i;
-    }
+    int mine = held_more(before, after), first;
     MPI_Allreduce(&mine, &first, 1, MPI_INT, MPI_MIN, group_comm(trial->group));
-    return first == HELD ? NULL : held_names[first];
+    return first == HELD_KINDS ? NULL : held_names[first];
 }
 
 // The rounds. What holds more after each of the last ones than after the one before, leaks.
@@ -347,7 +387,7 @@ static int run_rounds(struct trial *trial) {
     const char *grown = NULL;
     for (trial->round = 0; trial->round < ROUNDS + MORE_ROUNDS; trial->round++) {
         if (run_round(trial) != 0) return -1;
-        struct held after = hold(since);
+        struct held after = held_now(since);
         if (trial->round >= ROUNDS - 1) {
             grown = growth(trial, &before, &after);
             if (grown == NULL) return 0;

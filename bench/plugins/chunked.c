@@ -2,7 +2,7 @@
 // rank copies a chunk where all can read it, waits for the others' chunks, and adds all up in rank order.
 //
 //   cc -O2 -shared -fPIC -I bench bench/plugins/chunked.c -o chunked.so
-//   gentables tune --op allreduce --sizes 1K:1M --plugin ./chunked.so
+//   build/bin/gentables tune --op allreduce --sizes 1K:1M --dtype float32 --plugin ./chunked.so
 #include "plugin.h"
 
 #include <sched.h>

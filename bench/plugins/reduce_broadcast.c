@@ -2,7 +2,7 @@
 // communicator that it is given, and an allgather by MPI_Allgather. Built with mpicc, or with MPI's flags.
 //
 //   mpicc -O2 -shared -fPIC -I bench bench/plugins/reduce_broadcast.c -o reduce_broadcast.so
-//   gentables tune --op allreduce,allgather --sizes 1K:1M --plugin ./reduce_broadcast.so
+//   build/bin/gentables tune --op allreduce,allgather --dtype float32 --plugin ./reduce_broadcast.so
 #include "plugin.h"
 
 #include <mpi.h>

@@ -39,7 +39,7 @@ passes() {
     plan "$@" >"$work/plan"
     # shellcheck disable=SC2086
     mpirun $root --mca btl self,vader --bind-to core --mca coll_tuned_use_dynamic_rules 1 -n 2 "$bench" \
-        --tune "$work/plan" | sed -n 's/^pass //p' | tr ' ' '\n' >"$work/cost"
+        --pass "$work/plan" | sed -n 's/^pass //p' | tr ' ' '\n' >"$work/cost"
     of() { sed -n "s/^$1=//p" "$work/cost"; }
     awk -v name="$name" -v most="$most" -v total="$(of total_us)" -v calls="$(of calls_us)" \
         -v op_total="$(of op_total_us)" -v op_calls="$(of op_calls_us)" 'BEGIN {

@@ -3,8 +3,11 @@
 #include "plugin.h"
 
 #include <fcntl.h>
+#include <math.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -23,6 +26,13 @@ struct plan {
     float *all;
 };
 
+#ifdef BAD_LEAK_THREAD
+static void *wait_for_ever(void *unused) {
+    for (;;) pause();
+    return unused;
+}
+#endif
+
 static gt_status bad_init(const gt_rank *rank, void **state) {
     struct state *made = calloc(1, sizeof *made);
     if (made == NULL) return GT_FAILED;
@@ -31,6 +41,24 @@ static gt_status bad_init(const gt_rank *rank, void **state) {
     *state = made;
 #ifdef BAD_LEAK
     if (open("/dev/null", O_RDONLY) < 0) return GT_FAILED;
+#endif
+#ifdef BAD_LEAK_SHM
+    static int number;
+    char name[64];
+    snprintf(name, sizeof name, "/bad-plugin-%d-%d", (int)getpid(), number++);
+    int file = shm_open(name, O_CREAT | O_RDWR, 0600);
+    if (file < 0 || close(file) != 0) return GT_FAILED;
+#endif
+#ifdef BAD_LEAK_MAP
+    void *map = mmap(NULL, 1 << 20, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (map == MAP_FAILED) return GT_FAILED;
+#endif
+#ifdef BAD_LEAK_THREAD
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, wait_for_ever, NULL) != 0) return GT_FAILED;
+#endif
+#ifdef BAD_START
+    while (getenv("BAD_START_HANGS") != NULL) pause();
 #endif
     return GT_OK;
 }
@@ -62,10 +90,26 @@ static void *write_late(void *late) {
 }
 #endif
 
+// The faults that come later: more calls than there are in a trial.
+enum { LATER = 80 };
+
+// A value that is exact with so few bits stays as it is.
+static float rounded_to(int bits, float value) {
+    uint32_t word;
+    memcpy(&word, &value, sizeof word);
+    word &= UINT32_MAX << (24 - bits);
+    memcpy(&value, &word, sizeof value);
+    return value;
+}
+
 // What the faulty candidate does beside, or in place of, what is right.
 static void misbehave(const struct plan *plan, float *receive) {
+    static int calls;
+    bool is_later = ++calls > LATER;
     (void)plan;
     (void)receive;
+    (void)is_later;
+    (void)rounded_to;
 #if defined BAD_BEYOND
     receive[plan->call.receive_elements] = 1;
 #elif defined BAD_LATE
@@ -78,11 +122,43 @@ static void misbehave(const struct plan *plan, float *receive) {
     if (plan->state->rank.rank == 1) receive[0] += 1;
 #elif defined BAD_CRASH
     raise(SIGSEGV);
+#elif defined BAD_LATER_CRASH
+    if (is_later) raise(SIGSEGV);
+#elif defined BAD_LATER_HANG
+    while (is_later) pause();
+#elif defined BAD_LATER_WRONG
+    if (is_later) receive[0] += 1;
+#elif defined BAD_HEAP
+    if (malloc(24) == NULL) receive[0] += 1;
+#elif defined BAD_ROUNDS
+    for (size_t i = 0; i < plan->call.receive_elements; i++) receive[i] = rounded_to(8, receive[i]);
+#elif defined BAD_BITS
+    if (plan->state->rank.rank == 1) receive[0] = rounded_to(23, receive[0]);
 #elif defined BAD_HANG
     for (;;) pause();
 #elif defined BAD_LEAVE
     exit(0);
 #endif
+}
+
+// r = sum + residual; r / rms(r) * weight, which the faulty one forgets.
+static void fused(const struct plan *plan, const gt_buffers *buffers, const float *all) {
+    size_t hidden = plan->call.hidden_size, count = (size_t)plan->call.count;
+    const float *residual = buffers->residual_in, *weight = buffers->norm_weight;
+    float *sum = buffers->residual_out, *norm = buffers->norm_out;
+    for (size_t first = 0; first < count; first += hidden) {
+        float squares = 0;
+        for (size_t i = first; i < first + hidden; i++) {
+            sum[i] = all[i];
+            for (int rank = 1; rank < plan->state->rank.world_size; rank++)
+                sum[i] += all[(size_t)rank * count + i];
+            sum[i] += residual[i];
+            squares += sum[i] * sum[i];
+        }
+        float factor = 1 / sqrtf(squares / (float)hidden + plan->call.epsilon);
+        for (size_t i = 0; i < hidden; i++)
+            norm[first + i] = sum[first + i] * factor * (plan->candidate == 1 ? 1 : weight[i]);
+    }
 }
 
 static gt_status bad_run(void *plan, const gt_buffers *buffers, void *stream) {
@@ -95,6 +171,10 @@ static gt_status bad_run(void *plan, const gt_buffers *buffers, void *stream) {
     if (host->allgather(host->context, buffers->send, all, count * sizeof(float)) != 0) {
         todo->state->error = "no allgather";
         return GT_FAILED;
+    }
+    if (todo->call.fusion != GT_FUSION_NONE) {
+        fused(todo, buffers, all);
+        return GT_OK;
     }
     for (size_t i = 0; todo->call.op == GT_OP_ALLREDUCE && i < count; i++) {
         receive[i] = all[i];
@@ -120,12 +200,18 @@ static const char *bad_error(void *state) {
 #define CANDIDATE(the_name, the_ops, the_dtypes, multiple)                                                   \
     {                                                                                                        \
         .size = sizeof(gt_candidate), .name = the_name, .ops = the_ops, .dtypes = the_dtypes,                \
-        .reduce_ops = 1u << GT_SUM, .fusions = 1u << GT_FUSION_NONE, .memory = GT_MEMORY_HOST,               \
-        .places = GT_PLACE_OUT, .flags = GT_FLAG_COLLECTIVE_RUN, .count_multiple = multiple                  \
+        .reduce_ops = 1u << GT_SUM, .fusions = FUSIONS, .memory = GT_MEMORY_HOST, .places = GT_PLACE_OUT,    \
+        .flags = GT_FLAG_COLLECTIVE_RUN | GT_FLAG_FP32, .count_multiple = multiple                           \
     }
 #define OPS    (1u << GT_OP_ALLREDUCE | 1u << GT_OP_ALLGATHER)
 #define FLOATS (1u << GT_FLOAT32)
+#ifdef BAD_FUSED
+#define FUSIONS (1u << GT_FUSION_NONE | 1u << GT_FUSION_RESIDUAL_RMS_NORM)
+#else
+#define FUSIONS (1u << GT_FUSION_NONE)
+#endif
 
+// Sums are in rank order.
 static const gt_candidate good = CANDIDATE("GOOD", OPS, FLOATS, 1);
 #if defined BAD_TWICE
 static const gt_candidate faulty = CANDIDATE("GOOD", OPS, FLOATS, 1);
@@ -133,6 +219,18 @@ static const gt_candidate faulty = CANDIDATE("GOOD", OPS, FLOATS, 1);
 static const gt_candidate faulty = CANDIDATE("FAULTY", 1u << 20, FLOATS, 1);
 #elif defined BAD_DTYPE
 static const gt_candidate faulty = CANDIDATE("FAULTY", OPS, 1u << 20, 1);
+#elif defined BAD_SHORT // no fault: of a writer who did not know alignments yet; what follows is not read
+static const gt_candidate faulty = {.size = offsetof(gt_candidate, alignment),
+                                    .name = "FAULTY",
+                                    .ops = OPS,
+                                    .dtypes = FLOATS,
+                                    .reduce_ops = 1u << GT_SUM,
+                                    .fusions = 1u << GT_FUSION_NONE,
+                                    .memory = GT_MEMORY_HOST,
+                                    .places = GT_PLACE_OUT,
+                                    .flags = GT_FLAG_COLLECTIVE_RUN | GT_FLAG_FP32,
+                                    .alignment = 3,
+                                    .world_sizes = 1};
 #elif defined BAD_MULTIPLE
 static const gt_candidate faulty = CANDIDATE("FAULTY", OPS, FLOATS, 48);
 #else

@@ -12,10 +12,10 @@ fail() {
     exit 1
 }
 
-# tune ARGUMENT...: exit code in $status, what it says in $WORK/out and $WORK/err.
+# tune ARGUMENT...: `samples` samples (5); exit code in $status, what it says in $WORK/out and $WORK/err.
 tune() {
     status=0
-    "$GENTABLES" tune --bench "$BENCH" --samples 5 --warm-up 1 "$@" >"$WORK/out" \
+    "$GENTABLES" tune --bench "$BENCH" --samples "${samples:-5}" --warm-up 1 "$@" >"$WORK/out" \
         2>"$WORK/err" || status=$?
 }
 

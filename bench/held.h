@@ -1,0 +1,21 @@
+// What a process holds, to be compared: threads, open files, shared and mapped memory, the heap.
+#ifndef BENCH_HELD_H
+#define BENCH_HELD_H
+
+#include <time.h>
+
+enum { HELD_THREADS, HELD_FILES, HELD_SHARED, HELD_BYTES, HELD_HEAP, HELD_KINDS };
+extern const char *const held_names[HELD_KINDS];
+
+struct held {
+    long count[HELD_KINDS];
+};
+
+// Now. Files in /dev/shm count from `since` on. The heap is counted to the byte, or, where that cannot be
+// (held.c), not at all.
+struct held held_now(time_t since);
+
+// The first kind of which there is more after than before, as far as that tells; HELD_KINDS: none.
+int held_more(const struct held *before, const struct held *after);
+
+#endif

@@ -1,0 +1,71 @@
+#!/bin/sh
+# A candidate that fails in the group, after it has passed its trial: the group is killed, that launch's
+# samples are dropped, and it starts again without it; all others are measured as often as was asked for. What
+# the whole group fails at, before any candidate's turn, gives every op its default.
+. "$(dirname "$0")/lib.sh"
+
+# A launcher that notes what it starts; with HANG_IN_GROUP bad_start hangs there, and not in the trial.
+cat >"$WORK/launcher" <<'END'
+#!/bin/sh
+ranks=$1
+shift
+case " $* " in
+*" --pass "*) echo group >>"$LAUNCHES"; [ -z "${HANG_IN_GROUP:-}" ] || export BAD_START_HANGS=1 ;;
+*) echo trial >>"$LAUNCHES" ;;
+esac
+root=""
+[ "$(id -u)" -ne 0 ] || root=--allow-run-as-root
+exec mpirun $root --oversubscribe --bind-to none --mca btl self,vader --mca coll_tuned_use_dynamic_rules 1 \
+    -n "$ranks" "$@"
+END
+chmod +x "$WORK/launcher"
+LAUNCHES=$WORK/launches
+export LAUNCHES
+
+# later FAULT TIMEOUT: two launches, of which the first is lost.
+samples=120
+later() {
+    rm -f "$LAUNCHES"
+    tune --op allreduce,allgather --sizes 1K --dtype float32 --plugin "$PLUGINS/bad_$1.so" --launches 2 \
+        --fresh --strategies MPI,GOOD,FAULTY --timeout "$2" --launcher "$WORK/launcher {ranks}" --json
+    [ "$status" = 0 ] || fail "$1 ended with $status: $(cat "$WORK/err")"
+}
+
+# launched WORDS: what was started, in this order.
+launched() {
+    [ "$(tr '\n' ' ' <"$LAUNCHES")" = "$1" ] || fail "launches: $(cat "$LAUNCHES")"
+}
+
+# All candidates with a time, as NAME LAUNCHES, one a line.
+each() {
+    "$GENTABLES" lua "$(dirname "$0")/results.lua" "$WORK/out"
+}
+
+for fault in "later_crash 10 crashed" "later_hang 5 did.not.come.back.in.time"; do
+    # shellcheck disable=SC2086
+    set -- $fault
+    later "$1" "$2"
+    said err "FAULTY: $3.*; it is left out"
+    [ "$(wc -l <"$WORK/err")" = 1 ] || fail "$1: more than a line: $(cat "$WORK/err")"
+    launched "trial group group group "
+    each >"$WORK/each"
+    printf '%s\n' "allgather GOOD 2" "allgather MPI 2" "allreduce GOOD 2" "allreduce MPI 2" >"$WORK/right"
+    LC_ALL=C sort "$WORK/each" | cmp -s - "$WORK/right" || fail "$1: $(cat "$WORK/each")"
+done
+
+# A result that is wrong now and then ends nothing: it has no time, and says so.
+later later_wrong 10
+[ ! -s "$WORK/err" ] || fail "later_wrong: $(cat "$WORK/err")"
+launched "trial group group "
+each | grep -q FAULTY && fail "a wrong candidate has a time"
+each | grep -q "allreduce GOOD 2" || fail "later_wrong: no GOOD: $(each)"
+said out "wrong result in"
+
+rm -f "$LAUNCHES"
+HANG_IN_GROUP=1
+export HANG_IN_GROUP
+tune --op allreduce --sizes 1K --dtype float32 --plugin "$PLUGINS/bad_start.so" --fresh --timeout 5 \
+    --launcher "$WORK/launcher {ranks}"
+[ "$status" = 1 ] || fail "a start that hangs ended with $status: $(cat "$WORK/err")"
+said err "start: did not come back in time; every op takes its default, MPI"
+said out "1 KiB *MPI$"

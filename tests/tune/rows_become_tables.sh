@@ -1,0 +1,40 @@
+#!/bin/sh
+# Rows of several launches make tables: ops of any kind by bytes, splits and candidates of plug-ins in
+# table.csv, in the report and in the C header, whose answers are those of table.csv; and what a fusion gains
+# stands in the row.
+. "$(dirname "$0")/lib.sh"
+here=$(dirname "$0")
+
+tune --op allreduce,allgather,alltoallv,broadcast --splits 3:1 --sizes 2K:32K:4 --dtype float32 --launches 2 \
+    --strategies CHUNKED_8192,CHUNKED_65536,DIRECT --plugin "$PLUGINS/chunked.so" --out "$WORK/rows"
+[ "$status" = 0 ] || fail "ended with $status: $(cat "$WORK/err")"
+rows=$WORK/rows/benchmark.tp2.host
+grep -q ",PLUGIN_CHUNKED_8192,NONE,allreduce," "$rows.csv" || fail "no row of the plug-in"
+grep -q '"strategy": *"PLUGIN_CHUNKED_8192"' "$rows.json" || fail "not said what it was"
+
+"$GENTABLES" generate --data-dir "$WORK/rows" --arch host >"$WORK/out" 2>"$WORK/err" ||
+    fail "generate: $(cat "$WORK/err")"
+[ -f "$WORK/rows/allreduce_table.h" ] || fail "no C header: $(cat "$WORK/out")"
+grep -q "alltoallv 3:1, by bytes" "$WORK/rows/report.md" || fail "no alltoallv in the report"
+grep -q "4294967295" "$WORK/rows/report.md" && fail "a size alone has a hidden size in the report"
+"$GENTABLES" check --data-dir "$WORK/rows" --arch host --tables "$WORK/rows" >"$WORK/out" 2>&1 ||
+    fail "check: $(cat "$WORK/out")"
+
+# The header's answers, in C and in C++.
+"$GENTABLES" lua "$here/header_asks.lua" "$WORK/rows/table.csv" >"$WORK/asks.c"
+grep -q "PLUGIN_" "$WORK/asks.c" || fail "no candidate of a plug-in stands in table.csv"
+cp "$WORK/asks.c" "$WORK/asks.cpp"
+${CC:-cc} -std=c99 -Wall -Wextra -Wconversion -Werror -I "$WORK/rows" "$WORK/asks.c" -o "$WORK/asks" ||
+    fail "the header is no C99"
+"$WORK/asks" || fail "the header answers otherwise than table.csv"
+${CXX:-c++} -std=c++11 -Wall -Wextra -Werror -I "$WORK/rows" "$WORK/asks.cpp" -o "$WORK/asks" ||
+    fail "the header is no C++11"
+"$WORK/asks" || fail "the header answers otherwise in C++"
+
+tune --op allreduce --fusion RESIDUAL_RMS_NORM --hidden-size 1024 --sizes 8K --dtype float32 --launches 2 \
+    --strategies MPI,ONESHOT,CHUNKED_8192 --plugin "$PLUGINS/chunked.so" --out "$WORK/fused"
+[ "$status" = 0 ] || fail "fused: $(cat "$WORK/err")"
+"$GENTABLES" lua "$here/fusion_rows.lua" "$WORK/fused/benchmark.tp2.host.csv" || fail "rows of a fusion"
+"$GENTABLES" merge "$WORK/fused/benchmark.tp2.host.csv" --out "$WORK/again.csv" >/dev/null 2>"$WORK/err" ||
+    fail "merge: $(cat "$WORK/err")"
+cmp -s "$WORK/fused/benchmark.tp2.host.csv" "$WORK/again.csv" || fail "merge changes what fusion gains"
