@@ -31,15 +31,16 @@ lists.ops = {
     aliases = { "all_reduce", "all_reduce_" },
     bus_factor = function(ranks) return 2 * share_of_others(ranks) end },
   { name = "gemm_allreduce" },
-  { name = "allgather", measured_by = { "host" }, bus_factor = share_of_others, ompi = "allgather",
+  { name = "allgather", measured_by = { "host", "cuda" }, bus_factor = share_of_others, ompi = "allgather",
     aliases = { "all_gather", "all_gather_into_tensor" } },
-  { name = "reducescatter", measured_by = { "host" }, bus_factor = share_of_others, sums = true,
+  { name = "reducescatter", measured_by = { "host", "cuda" }, bus_factor = share_of_others, sums = true,
     ompi = "reduce_scatter_block", aliases = { "reduce_scatter", "reduce_scatter_tensor" } },
-  { name = "alltoall", measured_by = { "host" }, bus_factor = share_of_others, ompi = "alltoall",
+  { name = "alltoall", measured_by = { "host", "cuda" }, bus_factor = share_of_others, ompi = "alltoall",
     aliases = { "all_to_all", "all_to_all_single" } },
-  { name = "alltoallv", measured_by = { "host" }, bus_factor = share_of_others, ompi = "alltoallv",
+  { name = "alltoallv", measured_by = { "host", "cuda" }, bus_factor = share_of_others, ompi = "alltoallv",
     splits = true },
-  { name = "broadcast", measured_by = { "host" }, bus_factor = function() return 1 end, ompi = "bcast",
+  { name = "broadcast", measured_by = { "host", "cuda" }, bus_factor = function() return 1 end,
+    ompi = "bcast",
     aliases = { "bcast", "broadcast_" } },
 }
 
@@ -180,8 +181,9 @@ lists.strategies = {
     help = "every rank has the switch add up its slice, and stores that to all" },
   { name = "NCCL", backend = "cuda", accumulate = "native", trtllm = 0,
     cuda = { nccl = {}, needs = "NCCL" },
+    ops = { "allreduce", "allgather", "reducescatter", "alltoall", "alltoallv", "broadcast" },
     mark = "N", colour = "#3f1a5f",
-    help = "ncclAllReduce, then one kernel for the epilogue" },
+    help = "NCCL's own call (grouped sends and receives for an alltoall), then one kernel for the epilogue" },
   { name = "NCCL_UNFUSED", backend = "cuda", accumulate = "native",
     cuda = { nccl = { separate = true }, needs = "NCCL" },
     mark = "N3", colour = "#3f1a5f", hatched = true,
@@ -256,6 +258,23 @@ local function add_nccl_strategies()
   end
 end
 add_nccl_strategies()
+
+-- Candidates of plug-ins, as rows and tables name them: nobody could list them, so they join the strategies
+-- where a file, or a measurement, names them first. They may win like others; their own name comes after the
+-- prefix.
+lists.plugin_prefix = "PLUGIN_"
+
+-- Adds one by its name in rows, which is returned. What else a row of it tells is made up from how many there
+-- are.
+function lists.add_plugin(name)
+  local number, colours = 1, lists.nccl.colours
+  for _, row in ipairs(lists.strategies) do
+    if row.plugin then number = number + 1 end
+  end
+  table.insert(lists.strategies, { name = name, plugin = true, optional = true, mark = "p" .. number,
+    colour = colours[(number - 1) % #colours + 1], hatched = true, help = "a candidate of a plug-in" })
+  return name
+end
 
 -- What a search of Open MPI's parameters looks at, by major version: families of settings { base, axes }. A
 -- setting is its family's base and one text of each axis: parameters joined by ";", "" where all stay as they

@@ -37,16 +37,20 @@ end
 -- The seed of a cell's data: always the same, so that the bits of results can be compared between launches.
 local function seed_of(cell) return tonumber(system.hash(plan.key(plan.record(cell))):sub(1, 8), 16) end
 
--- The request to measure `strategies` in `cell`. `limits` has min_samples, max_samples, cell_us and
+-- The request to measure `strategies` in `cell`, which has a hidden size and tokens, or a count of elements
+-- (of the larger buffer) alone. `limits` has min_samples, max_samples, cell_us and
 -- precision.
 function protocol.request(id, cell, strategies, limits)
+  local by_bytes = cell.count and { "count", cell.count }
   local fields = {
     { "id", id }, { "op", cell.op }, { "dtype", cell.dtype }, { "fusion", cell.fusion },
-    { "hidden_size", cell.hidden_size }, { "num_tokens", cell.num_tokens }, { "mode", cell.mode },
+    by_bytes or { "hidden_size", cell.hidden_size }, not by_bytes and { "num_tokens", cell.num_tokens },
+    { "mode", cell.mode },
     { "min_samples", limits.min_samples }, { "max_samples", limits.max_samples },
     { "budget_us", limits.cell_us }, { "precision", limits.precision }, { "seed", seed_of(cell) },
     { "strategies", table.concat(strategies, ",") },
   }
+  if by_bytes then table.remove(fields, 6) end
   if cell.splits then table.insert(fields, 3, { "splits", cell.splits }) end
   return protocol.line("measure", fields)
 end

@@ -6,6 +6,7 @@
 -- (tune_bench.lua); plug-ins are tried in processes of their own before that. What was measured before by the
 -- same machine, bench and libraries is kept (tune_cache.lua). Then the choice is made, told and written
 -- (tune_choice.lua, tune_write.lua).
+local backends = require "backends"
 local bench = require "bench"
 local cache = require "tune_cache"
 local choice = require "tune_choice"
@@ -14,6 +15,7 @@ local group = require "tune_bench"
 local plan = require "tune_plan"
 local progress = require "progress"
 local provenance = require "provenance"
+local serve = require "tune_serve"
 local system = require "core.system"
 local write = require "tune_write"
 
@@ -32,9 +34,13 @@ tune.options = {
   { name = "hidden-size", value = "N", default = "4096", help = "of an epilogue" },
   { name = "plugin", value = "LIB.so", many = true, help = "candidates of a shared library beside ours" },
   { name = "strategies", value = "A,B...", help = "only these candidates" },
-  { name = "default", value = "NAME", default = "MPI", help = "what to take where nothing can be measured" },
+  { name = "default", value = "NAME",
+    help = "what to take where nothing can be measured (MPI; on GPUs NCCL)" },
   { name = "samples", value = "N", default = "20", help = "calls per candidate and size that are timed" },
   { name = "warm-up", value = "N", default = "5", help = "calls before these" },
+  { name = "backend", value = "NAME", default = "host",
+    help = "host, or cuda: ops of our own on GPUs, without plug-ins and epilogues" },
+  { name = "loopback", help = "with --backend cuda: all ranks on one GPU" },
   { name = "launches", value = "N", default = "1", help = "of the ranks; 5 for rows of tables" },
   { name = "sync", value = "HOW", default = "pass",
     help = "pass: one order for all; op: op by op; both: and what that costs and changes" },
@@ -56,8 +62,37 @@ local function whole(args, name, least, most)
   return number
 end
 
+-- What a backend cannot do is said before anything is started.
+local function check_backend(args)
+  if not backends[args.backend] or args.backend == "gpu" then
+    fail.input("--backend: %s; host or cuda would be right", args.backend)
+  end
+  if args.backend == "host" then
+    if args.loopback then fail.input("--loopback goes with --backend cuda") end
+    return
+  end
+  if args.plugin then fail.input("--plugin: there are no plug-ins on GPUs; --backend host would be right") end
+  if args.fusion then
+    fail.input("--fusion: gentables sweep measures epilogues on GPUs; --backend host times the pair here")
+  end
+  if args.sync ~= "pass" then fail.input("--sync goes with --backend host") end
+end
+
+-- The program of the backend, and the arch of its rows.
+local function program_of(args)
+  local backend = backends[args.backend]
+  local name = args.launcher and backend.program_of_launcher or backend.program
+  return args.bench or system.program():gsub("[^/]*$", "") .. name
+end
+
+local function arch_of(args, identity)
+  if args.backend == "host" then return "host" end
+  return backends.cuda.arch(args.loopback and "gpu-loopback" or "gpu", identity)
+end
+
 local function new_job(args)
-  local program = args.bench or system.program():gsub("[^/]*$", "") .. "gentables-bench"
+  check_backend(args)
+  local program = program_of(args)
   local identity, library = bench.identify(program)
   local timeout = tonumber(args.timeout)
   if not timeout or not (timeout > 0 and timeout < 1e6) then
@@ -69,10 +104,12 @@ local function new_job(args)
   local job = { program = program, identity = identity, machine = provenance.machine(library),
     library = library, plugins = args.plugin or {}, samples = whole(args, "samples", 1, 100000),
     warm_up = whole(args, "warm-up", 0, 100000), launches = whole(args, "launches", 1, 16),
-    sync = args.sync, timeout = timeout, default = args.default, launcher = args.launcher, excluded = {},
-    progress = progress.new(0) }
+    sync = args.sync, timeout = timeout, launcher = args.launcher, excluded = {},
+    default = args.default or args.backend == "host" and "MPI" or "NCCL",
+    backend = args.backend, arch = arch_of(args, identity), progress = progress.new(0) }
+  if args.backend == "cuda" then job.machine.gpu = backends.gpu(library) end
   job.candidates, job.libraries = group.candidates(job)
-  job.ops = plan.read_ops(args)
+  job.ops = plan.read_ops(args, job.backend)
   job.sizes = plan.read_sizes(args.sizes)
   job.worlds = plan.read_ranks(args.tp)
   job.cells = plan.cells(job, args)
@@ -85,7 +122,8 @@ local function measure(job, kept)
   for _, world_size in ipairs(job.worlds) do
     local cells = kept:missing(job, world_size)
     if #cells > 0 then
-      local problem = group.measure(job, world_size, cells)
+      local by = job.backend == "host" and group or serve
+      local problem = by.measure(job, world_size, cells)
       if problem then return false, problem end
     end
   end

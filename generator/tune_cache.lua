@@ -38,7 +38,7 @@ end
 local function key_of(job, cell, name, epilogue)
   local candidate = job.candidates[name]
   return table.concat({ job.print, cell.op, cell.dtype, tostring(cell.size), "tp" .. cell.world_size,
-    "nodes1", "host", cell.splits or "", cell.fusion or "", tostring(cell.hidden_size or ""), name,
+    "nodes1", job.arch, cell.splits or "", cell.fusion or "", tostring(cell.hidden_size or ""), name,
     epilogue, candidate and candidate.plugin and job.libraries or "" }, " ")
 end
 

@@ -19,13 +19,13 @@ local function plain_name(text)
     :gsub("^.*::", ""):gsub("_$", ""))
 end
 
--- The ops of --op, in the order given.
-function plan.read_ops(args)
+-- The ops of --op that the backend measures, in the order given.
+function plan.read_ops(args, backend)
   local ops, seen = {}, {}
   for word in args.op:gmatch("[^,]+") do
     local row = lists.find("ops", word) or lists.find("ops", plain_name(word))
     if row and row.name == "alltoall" and args.splits then row = lists.find("ops", "alltoallv") end
-    if not row or not lists.contains(row.measured_by or {}, "host") then
+    if not row or not lists.contains(row.measured_by or {}, backend) then
       fail.input("--op: %s is no op that is measured here; allreduce, allgather, reducescatter, alltoall, "
         .. "alltoallv and broadcast are", word)
     end

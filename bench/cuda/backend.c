@@ -46,9 +46,8 @@ static int round_trip(struct group *group, double *time_us) {
 // What has to leave each rank at least, over the bandwidth of its links.
 static double link_us(const struct group *group, const struct call *call) {
     const struct device *device = group->device;
-    double ranks = group->size;
     if (device->link_bytes_per_us <= 0) return 0;
-    return 2 * (ranks - 1) / ranks * (double)call_bytes(call) / device->link_bytes_per_us;
+    return op_bus_factors[call->op][group->size] * (double)call_bytes(call) / device->link_bytes_per_us;
 }
 
 #define ONE_MORE(...) +1

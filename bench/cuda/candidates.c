@@ -26,10 +26,11 @@ const char *const dtype_words[DTYPES] = {
      .mpich_algorithm = "",                                                                                  \
      .detail = &(const struct kernel_detail){its_kernel, its_workspace, its_epilogue}},
 
-#define NCCL_ROW(its_name, optional, is_symmetric, its_epilogue, its_algorithm, its_protocol, its_channels)  \
+#define NCCL_ROW(its_name, its_ops, optional, is_symmetric, its_epilogue, its_algorithm, its_protocol,       \
+                 its_channels)                                                                               \
     {.name = its_name,                                                                                       \
      .strategy = &strategy_cuda_nccl,                                                                        \
-     .ops = 1u << OP_ALLREDUCE,                                                                              \
+     .ops = its_ops,                                                                                         \
      .ompi_component = "",                                                                                   \
      .mpich_algorithm = "",                                                                                  \
      .is_optional = optional,                                                                                \

@@ -1,6 +1,7 @@
 // NCCL's allreduce, and then an epilogue of our own: one kernel, or, as a strategy of its own, one for each
 // step. One family of candidates: as NCCL decides, on symmetric memory, and each algorithm x protocol x
-// channels.
+// channels. As NCCL decides, also the other ops: its own calls, and for what it has none (an alltoall)
+// grouped sends and receives.
 //
 // The library is loaded at run time. Communicators do not block: every call may answer that it is in
 // progress, and then what it gives is there when the communicator says so, or never, by the deadline. A
@@ -37,6 +38,11 @@ enum {
     FUNCTION(ncclCommFinalize)                                                                               \
     FUNCTION(ncclCommDestroy)                                                                                \
     FUNCTION(ncclAllReduce)                                                                                  \
+    FUNCTION(ncclAllGather)                                                                                  \
+    FUNCTION(ncclReduceScatter)                                                                              \
+    FUNCTION(ncclBroadcast)                                                                                  \
+    FUNCTION(ncclSend)                                                                                       \
+    FUNCTION(ncclRecv)                                                                                       \
     FUNCTION(ncclGroupStart)                                                                                 \
     FUNCTION(ncclGroupEnd)
 
@@ -263,10 +269,63 @@ static bool allreduce(struct channel *channel, const struct call *call) {
     return settled(channel, result, "an allreduce");
 }
 
+// The part of the buffer at `from` that begins `elements` farther on.
+static void *part_at(const void *from, size_t elements, enum dtype dtype) {
+    return (void *)((uintptr_t)from + elements * dtype_sizes_bytes[dtype]);
+}
+
+// Every rank's part to every rank, all in one group.
+static ncclResult_t exchange(struct channel *channel, const struct call *call) {
+    const struct traffic *traffic = call->traffic;
+    ncclDataType_t type = nccl_types[call->dtype];
+    ncclResult_t first = nccl.ncclGroupStart();
+    for (int peer = 0; peer < channel->device->group->size; peer++) {
+        ncclResult_t sent =
+            nccl.ncclSend(part_at(call->input, traffic->send_at[peer], call->dtype), traffic->sent[peer],
+                          type, peer, channel->comm, channel->device->stream);
+        ncclResult_t received =
+            nccl.ncclRecv(part_at(call->out, traffic->receive_at[peer], call->dtype), traffic->received[peer],
+                          type, peer, channel->comm, channel->device->stream);
+        if (first == ncclSuccess || first == ncclInProgress) first = sent;
+        if (first == ncclSuccess || first == ncclInProgress) first = received;
+    }
+    ncclResult_t ended = nccl.ncclGroupEnd();
+    return first == ncclSuccess || first == ncclInProgress ? ended : first;
+}
+
+// Any op but an allreduce.
+static bool move(struct channel *channel, const struct call *call) {
+    const struct traffic *traffic = call->traffic;
+    ncclDataType_t type = nccl_types[call->dtype];
+    ncclComm_t comm = channel->comm;
+    CUstream stream = channel->device->stream;
+    switch (call->op) {
+    case OP_ALLGATHER:
+        return settled(channel,
+                       nccl.ncclAllGather(call->input, call->out, traffic->send_elements, type, comm, stream),
+                       "an allgather");
+    case OP_REDUCESCATTER:
+        return settled(channel,
+                       nccl.ncclReduceScatter(call->input, call->out, traffic->receive_elements, type,
+                                              ncclSum, comm, stream),
+                       "a reduce-scatter");
+    case OP_BROADCAST:
+        return settled(channel,
+                       nccl.ncclBroadcast(call->input, call->out, traffic->receive_elements, type, call->root,
+                                          comm, stream),
+                       "a broadcast");
+    default: return settled(channel, exchange(channel, call), "sends and receives");
+    }
+}
+
+static bool enqueue_op(struct channel *channel, const struct call *call) {
+    return call->op == OP_ALLREDUCE ? allreduce(channel, call) : move(channel, call);
+}
+
 // Collective. The first call of a shape, which is neither timed nor captured: NCCL may connect in it.
 static bool call_first(struct channel *channel, const struct call *call) {
     struct device *device = channel->device;
-    if (!allreduce(channel, call)) return false;
+    if (!enqueue_op(channel, call)) return false;
     if (device_finish(device)) return true;
     snprintf(channel->problem, REASON_SIZE, "%s", group_failure(device->group));
     return false;
@@ -284,7 +343,7 @@ static bool is_symmetric(struct channel *channel, long from) {
 // -------------------------------------------------------------------------------------
 
 static const char *nccl_supports(const struct group *group, const struct call *call) {
-    return call_refusal(group->device, call);
+    return call->op == OP_ALLREDUCE ? call_refusal(group->device, call) : NULL;
 }
 
 // Why there can be no communicator, or NULL.
@@ -371,7 +430,7 @@ static int nccl_run(void *state, const struct call *call) {
     struct device *device = channel->device;
     device->last =
         (struct grid){.blocks = 1, .ranks = 1, .threads = 32}; // what NCCL launches it does not say
-    bool done = allreduce(channel, call) && epilogue_launch(device, channel->detail->epilogue, call);
+    bool done = enqueue_op(channel, call) && epilogue_launch(device, channel->detail->epilogue, call);
     if (!done) group_fail(device->group, channel->problem[0] ? channel->problem : device->problem);
     return done ? 0 : -1;
 }

@@ -229,10 +229,18 @@ static struct grid grid_of_copy(const struct device *device, size_t words) {
         .blocks = (unsigned)(useful < blocks ? useful : blocks), .ranks = ranks, .threads = COPY_THREADS};
 }
 
+// Bytes that every way to do the call has to read, and to write: of the smaller buffer.
+static size_t least_bytes(const struct call *call) {
+    const struct traffic *traffic = call->traffic;
+    if (traffic == NULL) return call_bytes(call);
+    size_t sent = traffic->send_elements, received = traffic->receive_elements;
+    return (sent < received ? sent : received) * dtype_sizes_bytes[call->dtype];
+}
+
 // What any way to do the call has to do: read the input, write as much.
 static bool enqueue_copy(struct place *place, const struct call *call) {
     struct device *device = place->device;
-    struct ArrayParameters parameters = {.words = call_bytes(call) / 16};
+    struct ArrayParameters parameters = {.words = least_bytes(call) / 16};
     struct grid grid = grid_of_copy(device, parameters.words);
     for (unsigned rank = 0; rank < grid.ranks; rank++) {
         const struct call *of = grid.ranks > 1 ? &device->joint->calls[rank][device->slot] : call;

@@ -60,6 +60,33 @@ done
     timed "one rank" NCCL NCCL_SYMMETRIC
 }
 
+# The other ops, by NCCL's calls.
+for op in allgather reducescatter alltoall alltoallv broadcast; do
+    # shellcheck disable=SC2086
+    bench "" $small --op $op --dtype float32 --strategies NCCL
+    [ "$status" = 0 ] || fail "$op: exit code $status"
+    grep -q "^  *[0-9].* float32  *[a-z]*  *NCCL  *[0-9.]* .* 0\$" "$WORK/out" || fail "$op: NCCL has no time"
+    grep -q "^# Out of bounds values : 0 OK" "$WORK/out" || fail "$op: something is wrong"
+done
+# shellcheck disable=SC2086
+bench "" $small --op alltoall --mode graph --strategies NCCL
+[ "$status" = 0 ] || fail "alltoall in a graph: exit code $status"
+
+# gentables tune on GPUs: ops by bytes, rows of this SM version, and a table of them.
+STAND_IN="" LD_LIBRARY_PATH=$folder "$GENTABLES" tune --backend cuda --bench "$BENCH" --fresh --samples 3 \
+    --op allreduce,allgather,reducescatter,alltoallv,broadcast --splits 3:1 --sizes 512:4K:8 --launches 2 \
+    --cache "$WORK/tune.json" --out "$WORK/tuned" >"$WORK/out" 2>"$WORK/err" || fail "tune"
+grep -q "^alltoallv, TP 2, bfloat16, splits 3:1" "$WORK/out" || fail "what tune says"
+grep -q "^2,bfloat16,4096,,,NCCL,NONE,allgather," "$WORK/tuned/benchmark.tp2.sm90.csv" || fail "rows of tune"
+"$GENTABLES" generate --data-dir "$WORK/tuned" --arch sm90 --formats c,table,report >"$WORK/out" \
+    2>"$WORK/err" || fail "a table of what tune measured"
+grep -q "GENTABLES_SM90_OP_ALLGATHER" "$WORK/tuned/allreduce_table.h" || fail "the C header"
+if STAND_IN="hang" LD_LIBRARY_PATH=$folder "$GENTABLES" tune --backend cuda --bench "$BENCH" --fresh \
+    --op allgather --sizes 512 --timeout 2 --cache "$WORK/tune.json" >"$WORK/out" 2>"$WORK/err"; then
+    fail "a GPU that hangs"
+fi
+grep -q "every op takes its default, NCCL" "$WORK/err" || fail "the default of a GPU"
+
 printf 'quit\n' | STAND_IN="" LD_LIBRARY_PATH=$folder "$BENCH" --serve --workspace 64K \
     >"$WORK/out" 2>"$WORK/err" || fail "serving"
 grep -q "^hello .*isa=sm_90 .*library=CUDA .* driver 999.1 for .* NCCL .* on 2 x stand-in GPU" "$WORK/out" ||

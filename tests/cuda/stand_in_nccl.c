@@ -1,6 +1,7 @@
 // A stand-in for libnccl.so.2 beside that of the driver: adds up in the host's memory, in rank order and in
-// fp32, when all ranks' streams have come to the call. It answers ncclInProgress first, as a communicator
-// that does not block may. STAND_IN: nccl=VERSION nccl_without_windows nccl_falls_back nccl_never_answers.
+// fp32, or moves there, when all ranks' streams have come to the call. It answers ncclInProgress first, as a
+// communicator that does not block may. STAND_IN: nccl=VERSION nccl_without_windows nccl_falls_back
+// nccl_never_answers.
 #include <nccl.h>
 #include <pthread.h>
 #include <stdint.h>
@@ -17,13 +18,14 @@ struct ncclComm {
     int rank, ranks, polls, has_window;
 };
 
-// One rank's part of an allreduce; kept, for a graph may come again.
+// One rank's part of a call, of `count` elements; kept, for a graph may come again.
 struct part {
     struct ncclComm *comm;
     const void *from;
     void *to;
     size_t count;
     enum dtype dtype;
+    int root;
 };
 
 static const char *setting(const char *name) {
@@ -77,14 +79,6 @@ ncclResult_t ncclCommFinalize(ncclComm_t comm) {
     return ncclInProgress;
 }
 
-ncclResult_t ncclGroupStart(void) {
-    return ncclSuccess;
-}
-
-ncclResult_t ncclGroupEnd(void) {
-    return ncclSuccess;
-}
-
 ncclResult_t ncclCommWindowRegister(ncclComm_t comm, void *memory, size_t bytes, ncclWindow_t *window,
                                     int flags) {
     if ((uintptr_t)memory % NCCL_WIN_REQUIRED_ALIGNMENT != 0 || bytes == 0) return ncclInvalidArgument;
@@ -99,6 +93,84 @@ ncclResult_t ncclCommWindowDeregister(ncclComm_t comm, ncclWindow_t window) {
     (void)window;
     comm->has_window = 0;
     return ncclSuccess;
+}
+
+static enum dtype dtype_of(ncclDataType_t type) {
+    return type == ncclBfloat16 ? DTYPE_BFLOAT16 : type == ncclFloat16 ? DTYPE_FLOAT16 : DTYPE_FLOAT32;
+}
+
+// What a rank sends to `peer`, or receives from it; lists, in the order of the calls.
+struct message {
+    const void *from;
+    void *to;
+    size_t bytes;
+    int peer;
+    struct message *next;
+};
+
+// A group of calls of one rank.
+struct messages {
+    struct ncclComm *comm;
+    struct CUstream_st *stream;
+    struct message *sends, *receives;
+};
+
+static _Thread_local struct messages *open_group;
+
+// Each receive gets the first message that its peer has for this rank.
+static void deliver(void **arguments, int count) {
+    struct messages **groups = (struct messages **)arguments;
+    for (int of = 0; of < count; of++) {
+        for (struct message *to = groups[of]->receives; to != NULL; to = to->next) {
+            for (int other = 0; other < count; other++) {
+                struct message *from = groups[other]->sends;
+                if (groups[other]->comm->rank != to->peer) continue;
+                while (from != NULL && from->peer != groups[of]->comm->rank) from = from->next;
+                if (from == NULL || from->bytes != to->bytes) abort(); // a real one would hang
+                memcpy(to->to, from->from, to->bytes);
+            }
+        }
+    }
+}
+
+ncclResult_t ncclGroupStart(void) {
+    open_group = calloc(1, sizeof *open_group);
+    return ncclSuccess;
+}
+
+ncclResult_t ncclGroupEnd(void) {
+    struct messages *group = open_group;
+    open_group = NULL;
+    if (group->comm == NULL) { // of calls that need none
+        free(group);
+        return ncclSuccess;
+    }
+    stand_in_meet(group->stream, group->comm->ranks, deliver, group);
+    group->comm->polls = 2;
+    return ncclInProgress;
+}
+
+static ncclResult_t add_message(struct message **list, struct message message, ncclComm_t comm,
+                                struct CUstream_st *stream) {
+    if (open_group == NULL || comm->polls > 0) return ncclInvalidUsage;
+    while (*list != NULL) list = &(*list)->next;
+    *list = malloc(sizeof **list);
+    **list = message;
+    open_group->comm = comm;
+    open_group->stream = stream;
+    return ncclSuccess;
+}
+
+ncclResult_t ncclSend(const void *from, size_t count, ncclDataType_t type, int peer, ncclComm_t comm,
+                      struct CUstream_st *stream) {
+    struct message message = {.from = from, .bytes = count * dtype_sizes_bytes[dtype_of(type)], .peer = peer};
+    return open_group == NULL ? ncclInvalidUsage : add_message(&open_group->sends, message, comm, stream);
+}
+
+ncclResult_t ncclRecv(void *to, size_t count, ncclDataType_t type, int peer, ncclComm_t comm,
+                      struct CUstream_st *stream) {
+    struct message message = {.to = to, .bytes = count * dtype_sizes_bytes[dtype_of(type)], .peer = peer};
+    return open_group == NULL ? ncclInvalidUsage : add_message(&open_group->receives, message, comm, stream);
 }
 
 static void add_up(void **arguments, int count) {
@@ -130,13 +202,74 @@ static void log_kernel(const struct ncclComm *comm, size_t bytes) {
 ncclResult_t ncclAllReduce(const void *from, void *to, size_t count, ncclDataType_t type, ncclRedOp_t op,
                            ncclComm_t comm, struct CUstream_st *stream) {
     struct part *part = malloc(sizeof *part);
-    enum dtype dtype = type == ncclBfloat16  ? DTYPE_BFLOAT16
-                       : type == ncclFloat16 ? DTYPE_FLOAT16
-                                             : DTYPE_FLOAT32;
+    enum dtype dtype = dtype_of(type);
     if (op != ncclSum || comm->polls > 0) return ncclInvalidArgument;
     *part = (struct part){.comm = comm, .from = from, .to = to, .count = count, .dtype = dtype};
     log_kernel(comm, count * dtype_sizes_bytes[dtype]);
     stand_in_meet(stream, comm->ranks, add_up, part);
     comm->polls = 2;
     return ncclInProgress;
+}
+
+// The part of rank `rank`.
+static struct part *part_of(struct part **parts, int count, int rank) {
+    int of = 0;
+    while (of < count - 1 && parts[of]->comm->rank != rank) of++;
+    return parts[of];
+}
+
+static void gather(void **arguments, int count) {
+    struct part **parts = (struct part **)arguments;
+    size_t bytes = parts[0]->count * dtype_sizes_bytes[parts[0]->dtype];
+    for (int of = 0; of < count; of++) {
+        for (int rank = 0; rank < count; rank++) {
+            memmove((char *)parts[of]->to + (size_t)rank * bytes, part_of(parts, count, rank)->from, bytes);
+        }
+    }
+}
+
+static void add_up_slices(void **arguments, int count) {
+    struct part **parts = (struct part **)arguments;
+    for (int of = 0; of < count; of++) {
+        size_t first = (size_t)parts[of]->comm->rank * parts[of]->count;
+        for (size_t i = 0; i < parts[of]->count; i++) {
+            float sum = 0;
+            for (int rank = 0; rank < count; rank++) {
+                sum += (float)element_value(parts[of]->dtype, part_of(parts, count, rank)->from, first + i);
+            }
+            element_store(parts[of]->dtype, parts[of]->to, i, sum);
+        }
+    }
+}
+
+static void copy_from_root(void **arguments, int count) {
+    struct part **parts = (struct part **)arguments;
+    size_t bytes = parts[0]->count * dtype_sizes_bytes[parts[0]->dtype];
+    const void *from = part_of(parts, count, parts[0]->root)->from;
+    for (int of = 0; of < count; of++) memmove(parts[of]->to, from, bytes);
+}
+
+static ncclResult_t meet(struct part part, void (*together)(void **, int), struct CUstream_st *stream) {
+    struct part *kept = malloc(sizeof *kept);
+    if (part.comm->polls > 0) return ncclInvalidUsage;
+    *kept = part;
+    stand_in_meet(stream, part.comm->ranks, together, kept);
+    part.comm->polls = 2;
+    return ncclInProgress;
+}
+
+ncclResult_t ncclAllGather(const void *from, void *to, size_t count, ncclDataType_t type, ncclComm_t comm,
+                           struct CUstream_st *stream) {
+    return meet((struct part){comm, from, to, count, dtype_of(type), 0}, gather, stream);
+}
+
+ncclResult_t ncclReduceScatter(const void *from, void *to, size_t count, ncclDataType_t type, ncclRedOp_t op,
+                               ncclComm_t comm, struct CUstream_st *stream) {
+    if (op != ncclSum) return ncclInvalidArgument;
+    return meet((struct part){comm, from, to, count, dtype_of(type), 0}, add_up_slices, stream);
+}
+
+ncclResult_t ncclBroadcast(const void *from, void *to, size_t count, ncclDataType_t type, int root,
+                           ncclComm_t comm, struct CUstream_st *stream) {
+    return meet((struct part){comm, from, to, count, dtype_of(type), root}, copy_from_root, stream);
 }
