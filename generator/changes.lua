@@ -30,6 +30,7 @@ local tables = require "core.table"
 local changes = {}
 
 changes.defaults = { alpha = 0.05, threshold = 0.02, untested = 0.05 }
+local SIZES_ONLY = 0xffffffff -- in place of a hidden size; the tokens are bytes then
 local DEVIATIONS_OF_95_PERCENT = 1.959963984540054
 
 -- ---- times of the changed cells ---------------------------------------------------------------
@@ -202,8 +203,11 @@ changes.words = {
 }
 
 function changes.cell_in_words(change)
-  return ("TP %d %s %s %s %s, hidden %d, %d tokens"):format(change.world_size, change.fusion, change.dtype,
-    change.op, change.mode, change.hidden_size, change.num_tokens)
+  local by_bytes = change.hidden_size == SIZES_ONLY
+  local shape = by_bytes and ("%d bytes"):format(change.num_tokens)
+    or ("hidden %d, %d tokens"):format(change.hidden_size, change.num_tokens)
+  return ("TP %d %s %s %s%s %s, %s"):format(change.world_size, change.fusion, change.dtype,
+    change.op, change.splits and " " .. change.splits or "", change.mode, shape)
 end
 
 function changes.strategy(cell) return cell and cell.strategy or "unmeasured" end

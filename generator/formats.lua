@@ -11,6 +11,7 @@
 --   why_not   said where it is asked for and the arch has none
 --   lookup    how its reader finds the cell of a shape: "floor" (of log2), or, if absent, the nearest size
 --   plane     it has no axis for dtype, op and mode: it holds those of the spec's `table`
+--   by_bytes  beside that plane it holds what was measured by bytes alone, of every op
 --   scope     "all": made of all SM versions of a folder (--arch all), not of one arch
 --   per_tp    one file for each TP size: `file` has {tp}, the template sees `world`
 --   view      function(source, format) -> what the template sees, in place of model.for_format: { worlds... }
@@ -133,7 +134,8 @@ formats.list = {
     reader = "any C or C++ program",
     elsewhere = NEARER .. "a TP size, fusion or cell that was not measured gets {fallback}: no TP size " ..
       "answers for another",
-    plane = true },
+    plane = true,
+    by_bytes = true },
   { name = "thresholds", file = "thresholds.json", template = "tables/thresholds.json.tmpl",
     reader = "vLLM, SGLang, FlashInfer and the like: bytes per world size, by python/gentables_thresholds.py",
     elsewhere = NEARER .. "a world size that was not measured gets {fallback}; fusions are not told apart",
@@ -193,7 +195,11 @@ formats.list = {
     elsewhere = "such a cell says unmeasured, and nothing else" },
   { name = "picture", file = "best_strategy.svg", template = "reports/best_strategy.svg.tmpl",
     reader = "people: which strategy is best where; report.md shows it",
-    plane = true },
+    plane = true,
+    lacks = function(source)
+      if not require("model").is_by_bytes(source) then return nil end
+      return "no row has tokens and a hidden size, over which it is drawn; a sweep's have"
+    end },
   { name = "report", file = "report.md", template = "reports/report.md.tmpl",
     reader = "people" },
 }

@@ -9,11 +9,12 @@ local lookup = {}
 lookup.largest = 2147483647
 
 -- The largest number whose square is at most a * b: what is nearer to a than to b, as a ratio, or as near.
+-- Both are below 2^32; products are compared as numbers without a sign.
 local function border(a, b)
   local product = a * b
-  local root = math.tointeger(math.floor(math.sqrt(product)))
-  while root * root > product do root = root - 1 end
-  while (root + 1) * (root + 1) <= product do root = root + 1 end
+  local root = math.tointeger(math.floor(math.sqrt(a) * math.sqrt(b)))
+  while math.ult(product, root * root) do root = root - 1 end
+  while not math.ult(product, (root + 1) * (root + 1)) do root = root + 1 end
   return root
 end
 

@@ -9,7 +9,10 @@
 --              num_tokens, fusions = { { name, rows = { winners... } } } }; a winner is a row of
 --              lists.strategies, or false where nothing was measured
 --   world_of   TP size -> its row in worlds
---   strategies the strategies that won a cell of `worlds`, and the fallback, in the list's order
+--   by_bytes   what was measured by bytes alone, of every op: { { tp, op, splits (nil: none), block, mode,
+--              bytes, winners }... } in the table's order
+--   strategies the strategies that won a cell of `worlds` or `by_bytes`, and the fallback, in the list's
+--              order
 local choice = require "choice"
 local derive = require "derive"
 local fail = require "fail"
@@ -171,12 +174,13 @@ end
 -- are will be meant.
 local function axes_of(source)
   if source.spec then return source.spec.table end
-  local default, only = spec.default_table, nil
-  for _, block in ipairs(select_table(source):blocks()) do
-    if only and (only.dtype ~= block.dtype or only.op ~= block.op) then return default end
-    only = block
+  local default, blocks = spec.default_table, select_table(source):blocks()
+  local dtype, op = blocks[1].dtype, blocks[1].op
+  for _, block in ipairs(blocks) do
+    if block.dtype ~= dtype then dtype = default.dtype end
+    if block.op ~= op then op = default.op end
   end
-  return { dtype = only.dtype, op = only.op, mode = default.mode }
+  return { dtype = dtype, op = op, mode = default.mode }
 end
 
 -- Reads benchmark files, { { path = }... }; a 0.0 is said. What is not right raises.
@@ -332,24 +336,47 @@ local function find_blocks(table_of, axes)
   return found
 end
 
+-- The winners of a row of cells, as rows of lists.strategies; false: unmeasured.
+local function winners_of(table_of, index, fusion, hidden)
+  local row = table_of:winners(index, fusion, hidden)
+  for t, place in ipairs(row) do row[t] = place ~= 0 and lists.strategies[place] end
+  return row
+end
+
 local function world_of(table_of, block)
   local world = { tp = block.world_size, block = block.index, mode = block.mode,
     hidden_sizes = block.hidden_sizes, num_tokens = block.num_tokens, fusions = {} }
   for f, name in ipairs(block.fusions) do
     local fusion = { name = name, rows = {} }
-    for h = 1, #block.hidden_sizes do
-      local row = table_of:winners(block.index, f, h)
-      for t, place in ipairs(row) do row[t] = place ~= 0 and lists.strategies[place] end
-      fusion.rows[h] = row
-    end
+    for h = 1, #block.hidden_sizes do fusion.rows[h] = winners_of(table_of, block.index, f, h) end
     world.fusions[f] = fusion
   end
   return world
 end
 
+-- The blocks without shapes of a data type. Where rows of several modes are there, those of `axes` count.
+local function blocks_by_bytes(table_of, axes)
+  local out, place_of = {}, {}
+  for index, block in ipairs(table_of:blocks()) do
+    if block.sizes_only and block.dtype == axes.dtype and has_winner(table_of, index, block) then
+      local key = ("%d %s %s"):format(block.world_size, block.op, block.splits or "")
+      local found = { tp = block.world_size, op = block.op, splits = block.splits, block = index,
+        mode = block.mode, bytes = block.num_tokens, winners = winners_of(table_of, index, 1, 1) }
+      local place = place_of[key] or #out + 1
+      if not place_of[key] or block.mode == axes.mode then out[place], place_of[key] = found, place end
+    end
+  end
+  return out
+end
+
 -- The strategies that occur, and the fallback, in the list's order.
-local function strategies_of(worlds, fallback)
+local function strategies_of(worlds, by_bytes, fallback)
   local seen, out = { [fallback] = true }, {}
+  for _, of in ipairs(by_bytes) do
+    for _, strategy in ipairs(of.winners) do
+      if strategy then seen[strategy.name] = true end
+    end
+  end
   for _, world in ipairs(worlds) do
     for _, fusion in ipairs(world.fusions) do
       for _, row in ipairs(fusion.rows) do
@@ -374,8 +401,17 @@ function model.for_format(source, format)
     view.worlds[i] = world_of(view.canonical, block)
     view.world_of[block.world_size] = view.worlds[i]
   end
-  view.strategies = strategies_of(view.worlds, view.fallback)
+  view.by_bytes = blocks_by_bytes(view.canonical, source.axes)
+  view.strategies = strategies_of(view.worlds, view.by_bytes, view.fallback)
   return view
+end
+
+-- Whether no row of a source has tokens and a hidden size.
+function model.is_by_bytes(source)
+  for _, slice in ipairs(source.rows:slices()) do
+    if not slice.sizes_only then return false end
+  end
+  return true
 end
 
 -- The dtypes, ops and modes of a table, for people.

@@ -2,9 +2,12 @@
 // asked for four names on every line of a benchmark file.
 #include "names.h"
 
+#include <ctype.h>
 #include <lauxlib.h>
 #include <lua.h>
 #include <string.h>
+
+#include "file.h"
 
 static size_t slot_of(const char *text, size_t length) {
     if (length == 0) return 0;
@@ -107,4 +110,51 @@ const struct lists *lists_of(struct lua_State *lua) {
     lua_pop(lua, 1);
     lua_rawsetp(lua, LUA_REGISTRYINDEX, &key);
     return lists;
+}
+
+// Adds a strategy that is not there: to the list in Lua, which keeps its text, and here. Stack: the lists.
+static bool learn_name(lua_State *lua, struct lists *lists, const char *name, size_t length) {
+    if (names_find(&lists->strategies, name, name + length) != NAME_NONE) return false;
+    if (lists->strategies.count == NAMES_MAX || length > UINT8_MAX) return false;
+    lua_getfield(lua, -1, "add_plugin");
+    lua_pushlstring(lua, name, length);
+    lua_call(lua, 1, 1);
+    size_t index = lists->strategies.count;
+    bool added = names_add(&lists->strategies, lua_tostring(lua, -1), index);
+    lists->candidate[index] = added;
+    lua_pop(lua, 1);
+    return added;
+}
+
+bool lists_learn(struct lua_State *lua, const char *text, size_t size) {
+    struct lists *lists = (struct lists *)(uintptr_t)lists_of(lua);
+    const char *end = text + size, *begin = text;
+    bool learned = false;
+    lua_getglobal(lua, "require");
+    lua_pushliteral(lua, "lists");
+    lua_call(lua, 1, 1);
+    lua_getfield(lua, -1, "plugin_prefix");
+    size_t prefix_length;
+    const char *prefix = luaL_checklstring(lua, -1, &prefix_length);
+    while ((begin = memchr(begin, prefix[0], (size_t)(end - begin))) != NULL) {
+        const char *after = begin;
+        while (after < end && (isalnum((unsigned char)*after) || *after == '_')) after++;
+        size_t length = (size_t)(after - begin);
+        lua_pushvalue(lua, -2);
+        if (length > prefix_length && memcmp(begin, prefix, prefix_length) == 0)
+            learned |= learn_name(lua, lists, begin, length);
+        lua_pop(lua, 1);
+        begin = after;
+    }
+    lua_pop(lua, 2);
+    return learned;
+}
+
+bool lists_learn_file(struct lua_State *lua, const char *path) {
+    struct file_map map;
+    struct problem problem;
+    if (!file_open(path, &map, &problem)) return false;
+    bool learned = lists_learn(lua, map.data, map.size);
+    file_close(&map);
+    return learned;
 }

@@ -1,5 +1,6 @@
 // The lists of generator/lists.lua as the C modules need them: name to index and back. They are read from Lua
-// once, when the first module is loaded; no name stands in C.
+// once, when the first module is loaded; no name stands in C. Only candidates of plug-ins, which nobody could
+// list, are added when they are met: their names tell what they are.
 #ifndef GENTABLES_NAMES_H
 #define GENTABLES_NAMES_H
 
@@ -9,7 +10,7 @@
 
 struct lua_State;
 
-enum { NAMES_MAX = 192, NAMES_SLOTS = 512, NAME_NONE = 0xff };
+enum { NAMES_MAX = 240, NAMES_SLOTS = 512, NAME_NONE = 0xff };
 
 // One list. `name[i]` is what is written; aliases are only in the slots. Texts belong to whoever filled the
 // list.
@@ -37,5 +38,12 @@ uint8_t names_find(const struct names *names, const char *begin, const char *end
 
 // The lists of this Lua state, which owns them. Raises a Lua error where lists.lua cannot be read.
 const struct lists *lists_of(struct lua_State *lua);
+
+// Adds the candidates of plug-ins that a text names (lists.plugin_prefix), and the list of strategies has
+// not, as long as there is room for them. Returns whether there were any.
+bool lists_learn(struct lua_State *lua, const char *text, size_t size);
+
+// The same of the text of a file, if it can be read.
+bool lists_learn_file(struct lua_State *lua, const char *path);
 
 #endif

@@ -26,7 +26,7 @@ end
 
 -- A table without any measured cell would be one long fallback; better none.
 local function refuse_empty(source, format, view)
-  if not format.plane or #view.worlds > 0 then return end
+  if not format.plane or #view.worlds > 0 or format.by_bytes and #view.by_bytes > 0 then return end
   local axes, first = source.axes, view.canonical:blocks()[1]
   if has_block(view, axes) then
     fail.input("%s: no row that %s can choose: its strategies are AUTO, or such as it cannot name, or ran " ..

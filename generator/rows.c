@@ -46,6 +46,8 @@ const struct column_name rows_columns[COLUMNS] = {
     [COLUMN_SPLITS] = {"splits", NULL, "splits", false, true},
     [COLUMN_FLOOR] = {"floor (us)", NULL, "floor_us", false, true},
     [COLUMN_CALLS] = {"calls", NULL, "calls", false, true},
+    [COLUMN_SEPARATE] = {"separate (us)", NULL, "separate_us", false, true},
+    [COLUMN_ALONE] = {"alone (us)", NULL, "alone_us", false, true},
 };
 
 // Columns that say nothing new: of the --benchmark mode, and of generation B.
@@ -63,6 +65,8 @@ const struct row_detail rows_no_detail = {
     .bound_us = NAN,
     .floor_us = NAN,
     .calls = NAN,
+    .separate_us = NAN,
+    .alone_us = NAN,
 };
 
 char *splits_print(char *out, uint64_t splits) {
@@ -98,6 +102,8 @@ double *rows_detail_number(struct row_detail *detail, enum column column) {
     case COLUMN_BOUND: return &detail->bound_us;
     case COLUMN_FLOOR: return &detail->floor_us;
     case COLUMN_CALLS: return &detail->calls;
+    case COLUMN_SEPARATE: return &detail->separate_us;
+    case COLUMN_ALONE: return &detail->alone_us;
     default: return NULL;
     }
 }

@@ -44,10 +44,13 @@ enum { LAUNCHES_MAX = 16 };
 struct row_detail {
     double low_us, high_us; // the interval of the median, 95% unless README says otherwise
     double min_us, p95_us, p99_us;
-    double skew_us;                 // median of the spread over ranks
-    double bound_us;                // the physical bound
-    double floor_us;                // of a launch that does nothing, on a GPU
-    double calls;                   // of a sample there
+    double skew_us;     // median of the spread over ranks
+    double bound_us;    // the physical bound
+    double floor_us;    // of a launch that does nothing, on a GPU
+    double calls;       // of a sample there
+    double separate_us; // of a row with an epilogue: the same, the epilogue in a pass of its own; what the
+                        // fusion gains is what this is more than the time
+    double alone_us;    // and without the epilogue
     double launch_us[LAUNCHES_MAX]; // the median of each launch of the bench; NAN: not measured in that one
     uint64_t bits; // hash of the results; equal of strategies with equal bits; 0: not told, or they vary
     uint32_t samples, launches;
@@ -107,6 +110,8 @@ enum column {
     COLUMN_SPLITS, // these only in files that have any, or any of those after them
     COLUMN_FLOOR,
     COLUMN_CALLS,
+    COLUMN_SEPARATE,
+    COLUMN_ALONE,
     COLUMNS,
     COLUMN_IGNORED = COLUMNS,
     COLUMN_SHAPE, // generation B: num_tokens and hidden_size as 16x4096

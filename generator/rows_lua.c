@@ -51,6 +51,9 @@ static bool read_stack(lua_State *lua, int first, int count, struct problem *pro
     for (int i = 0; i < count; i++) paths[i] = luaL_checkstring(lua, first + i);
     struct rows **rows = push_rows(lua);
     *rows = rows_read(paths, (size_t)count, lists_of(lua), problem);
+    bool learned = false; // what cannot be read may name candidates of plug-ins that were not met before
+    for (int i = 0; i < count && *rows == NULL; i++) learned |= lists_learn_file(lua, paths[i]);
+    if (learned) *rows = rows_read(paths, (size_t)count, lists_of(lua), problem);
     return *rows != NULL;
 }
 
@@ -294,6 +297,7 @@ static bool take_value(lua_State *lua, enum column column, const struct lists *l
         size_t length;
         const char *text = lua_tolstring(lua, -1, &length);
         uint8_t *index = name_in(row, column);
+        if (text != NULL && column == COLUMN_STRATEGY) lists_learn(lua, text, length);
         *index = text == NULL ? NAME_NONE : names_find(names, text, text + length);
         return *index != NAME_NONE || (text == NULL && column == COLUMN_ACCUMULATE);
     }

@@ -79,8 +79,10 @@ static char *put_cell(char *out, enum column column, const struct row *row, stru
 static enum column columns_of(const struct rows *rows) {
     enum column columns = COLUMN_SPLITS;
     for (size_t i = 0; i < rows->count; i++) {
-        if (rows->row[i].key.splits != 0) columns = COLUMN_FLOOR;
-        if (rows->detail != NULL && !isnan(rows->detail[i].floor_us)) return COLUMNS;
+        const struct row_detail *detail = rows->detail == NULL ? &rows_no_detail : &rows->detail[i];
+        if (!isnan(detail->separate_us) || !isnan(detail->alone_us)) return COLUMNS;
+        if (!isnan(detail->floor_us)) columns = COLUMN_SEPARATE;
+        if (rows->row[i].key.splits != 0 && columns < COLUMN_FLOOR) columns = COLUMN_FLOOR;
     }
     return columns;
 }

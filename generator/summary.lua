@@ -15,9 +15,11 @@ function summary.is_doubtful(cell)
   return cell.margin ~= nil and cell.margin < summary.least_margin
 end
 
--- What a block of a table is of: data type, operation and, where rows say it, mode.
+-- What a block of a table is of: data type, operation with its splits and, where rows say it, mode.
 function summary.words_of(block)
-  return block.dtype .. " " .. block.op .. (block.mode == "unknown" and "" or " " .. block.mode)
+  local has_splits = block.splits and block.splits ~= ""
+  return block.dtype .. " " .. block.op .. (has_splits and " " .. block.splits or "")
+    .. (block.sizes_only and " by bytes" or "") .. (block.mode == "unknown" and "" or " " .. block.mode)
 end
 
 -- The median of a list, which is sorted by that; nil of an empty one.
@@ -151,11 +153,12 @@ local function left_out(view)
   if format.plane then
     local held = {}
     for _, world in ipairs(view.worlds) do held[world.block] = true end
-    if #view.worlds == 0 then return { "everything: no row is of " .. table.concat(axes_of(view), " ") } end
+    for _, of in ipairs(format.by_bytes and view.by_bytes or {}) do held[of.block] = true end
+    if not next(held) then return { "everything: no row is of " .. table.concat(axes_of(view), " ") } end
     for index, block in ipairs(view.canonical:blocks()) do
       if not held[index] then
-        lines[#lines + 1] = ("TP %d %s %s %s: it holds %s"):format(block.world_size, block.dtype, block.op,
-          block.mode, table.concat(axes_of(view), " "))
+        lines[#lines + 1] = ("TP %d %s%s: it holds %s"):format(block.world_size, summary.words_of(block),
+          block.mode == "unknown" and " unknown" or "", table.concat(axes_of(view), " "))
       end
     end
   end

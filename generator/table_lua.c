@@ -283,6 +283,8 @@ static int lua_read(lua_State *lua) {
     const char *path = luaL_checkstring(lua, 1);
     struct table **table = push_table(lua);
     *table = table_read(path, lists_of(lua), arch, &problem);
+    if (*table == NULL && lists_learn_file(lua, path))
+        *table = table_read(path, lists_of(lua), arch, &problem);
     if (*table == NULL) return fail(lua, &problem);
     lua_pushstring(lua, arch);
     return 2;
@@ -295,6 +297,8 @@ static int lua_parse(lua_State *lua) {
     const char *path = luaL_checkstring(lua, 1), *text = luaL_checklstring(lua, 2, &size);
     struct table **table = push_table(lua);
     *table = table_parse(path, text, size, lists_of(lua), arch, &problem);
+    if (*table == NULL && lists_learn(lua, text, size))
+        *table = table_parse(path, text, size, lists_of(lua), arch, &problem);
     if (*table == NULL) return fail(lua, &problem);
     lua_pushstring(lua, arch);
     return 2;

@@ -6,6 +6,7 @@ local fail = require "fail"
 local file = require "core.file"
 local json = require "json"
 local lists = require "lists"
+local provenance = require "provenance"
 local rows = require "core.rows"
 local template = require "template"
 
@@ -92,25 +93,76 @@ end
 
 -- ---- rows -------------------------------------------------------------------------------------
 
--- The rows of one number of ranks. Tables know our own strategies; those of plug-ins are in the JSON.
+-- How rows and tables name a candidate.
+local function row_name(job, name)
+  return (job.candidates[name].plugin and lists.plugin_prefix or "") .. name
+end
+
+-- The entries of a cell that are rows: each candidate without an epilogue, and with it fused, or where it has
+-- no such thing, in a pass of its own.
+local function entries_of(cell)
+  local by_kind, entries = {}, {}
+  for _, entry in ipairs(cell.ranked) do by_kind[entry.strategy .. " " .. entry.epilogue] = entry end
+  for _, entry in ipairs(cell.ranked) do
+    local has_better = entry.epilogue == "separate" and by_kind[entry.strategy .. " fused"]
+    if not has_better then entries[#entries + 1] = entry end
+  end
+  return entries, by_kind
+end
+
+local function record_of(job, cell, entry, by_kind)
+  local first = entry.first
+  local separate = entry.epilogue == "fused" and by_kind[entry.strategy .. " separate"]
+  local has_epilogue = entry.epilogue == "fused" or entry.epilogue == "separate"
+  local alone = has_epilogue and by_kind[entry.strategy .. " alone"]
+  return { world_size = cell.world_size, dtype = cell.dtype, size = cell.size,
+    op = cell.op, num_tokens = cell.num_tokens, hidden_size = cell.num_tokens and cell.hidden_size,
+    strategy = row_name(job, entry.strategy), fusion = has_epilogue and cell.fusion or "NONE",
+    time_us = entry.time_us, low_us = entry.low_us, high_us = entry.high_us, samples = first.samples,
+    min_us = first.min_us, p95_us = first.p95_us, p99_us = first.p99_us, skew_us = first.skew_us,
+    bound_us = first.bound_us, floor_us = first.floor_us, calls = first.calls,
+    mode = "eager", accumulate = first.accumulate, placement = first.placement,
+    launches = entry.launches, splits = cell.splits,
+    separate_us = separate and separate.time_us or nil, alone_us = alone and alone.time_us or nil }
+end
+
+-- The rows of one number of ranks.
 local function records_of(job, world_size)
   local records = {}
   for _, cell in ipairs(job.cells) do
-    for _, entry in ipairs(cell.world_size == world_size and cell.ranked or {}) do
-      local first = entry.first
-      local counts = entry.epilogue == "none" or entry.epilogue == "fused"
-      if counts and not job.candidates[entry.strategy].plugin then
-        records[#records + 1] = { world_size = world_size, dtype = cell.dtype, size = cell.size,
-          op = cell.op, num_tokens = cell.num_tokens, hidden_size = cell.num_tokens and cell.hidden_size,
-          strategy = entry.strategy, fusion = cell.fusion or "NONE", time_us = entry.time_us,
-          low_us = entry.low_us, high_us = entry.high_us, samples = first.samples, min_us = first.min_us,
-          p95_us = first.p95_us, p99_us = first.p99_us, skew_us = first.skew_us, bound_us = first.bound_us,
-          mode = "eager", accumulate = first.accumulate, placement = first.placement,
-          launches = entry.launches, splits = cell.splits }
+    if cell.world_size == world_size then
+      local entries, by_kind = entries_of(cell)
+      for _, entry in ipairs(entries) do
+        records[#records + 1] = record_of(job, cell, entry, by_kind)
       end
     end
   end
   return records
+end
+
+-- Whose rows these are, as a sweep says it; and of plug-ins what they were.
+local function provenance_of(job, world_size, records)
+  local plugins = json.array {}
+  for _, candidate in ipairs(job.candidates) do
+    if candidate.plugin then
+      plugins[#plugins + 1] = { strategy = row_name(job, candidate.name), parameters = candidate.parameters }
+    end
+  end
+  local limits = { min_samples = job.samples, max_samples = job.samples, cell_us = 0 }
+  return { world_size = world_size, arch = job.arch, machine = job.machine, bench = job.identity,
+    fingerprint = provenance.fingerprint(job.machine, { bench = job.identity, plugins = job.libraries },
+      limits, job.launcher),
+    launches = job.launches, placement = records[1].placement, date = os.date("!%Y-%m-%dT%H:%M:%SZ"),
+    plugins = #plugins > 0 and { libraries = job.libraries, candidates = plugins } or nil, no_time = {} }
+end
+
+local function write_rows(job, folder, world_size)
+  local records = records_of(job, world_size)
+  local path = ("%s/benchmark.tp%d.%s.csv"):format(folder, world_size, job.arch)
+  if #records == 0 then return end
+  local text = fail.unless(rows.text(path, records))
+  local written, message = provenance.write(path, text, provenance_of(job, world_size, records))
+  if not written then fail.work("%s", message) end
 end
 
 local function put(path, text)
@@ -124,9 +176,7 @@ function write.all(job, folder)
   put(folder .. "/tuned.json", write.json(job) .. "\n")
   put(folder .. "/gentables_tuned.py", python(job))
   for _, world_size in ipairs(job.launches > 1 and job.worlds or {}) do
-    local records = records_of(job, world_size)
-    local path = ("%s/benchmark.tp%d.host.csv"):format(folder, world_size)
-    if #records > 0 then put(path, fail.unless(rows.text(path, records))) end
+    write_rows(job, folder, world_size)
   end
 end
 
