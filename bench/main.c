@@ -414,5 +414,6 @@ int main(int argc, char **argv) {
         protocol_write_candidates(stdout);
         return 0;
     }
+    if (options.serve) protocol_write_segments(stdout);
     return launch(&argc, &argv, options.ranks, options.timeout_s, run, &options);
 }

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "bench_identity.h"
 
@@ -13,6 +14,17 @@ void protocol_write_identity(FILE *out) {
     backend->describe(library, sizeof library, isa, sizeof isa);
     fprintf(out, "protocol=%d bench=%s isa=%s compiler=%s library=%s\n", PROTOCOL_VERSION, BENCH_HASH, isa,
             BENCH_COMPILER, library);
+}
+
+void protocol_write_segments(FILE *out) {
+    const char *rank = getenv("OMPI_COMM_WORLD_RANK"), *job = getenv("PMIX_NAMESPACE");
+    const char *folder = getenv("OMPI_MCA_btl_vader_backing_directory");
+    char *end = NULL;
+    unsigned long number = job != NULL ? strtoul(job, &end, 10) : 0;
+    if (rank == NULL || strcmp(rank, "0") != 0 || number == 0 || *end != '\0') return;
+    fprintf(out, "segments uid=%u job=%lx folder=%s\n", (unsigned)getuid(), number,
+            folder != NULL ? folder : "/dev/shm");
+    fflush(out);
 }
 
 void protocol_write_hello(FILE *out, const struct harness *harness) {

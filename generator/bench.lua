@@ -5,6 +5,7 @@
 -- `detail` (its last words) is for the person who looks on. A signal to gentables ends the bench and raises
 -- with 128 + its number. The words are protocol.lua's.
 local fail = require "fail"
+local file = require "core.file"
 local plan = require "plan"
 local process = require "core.process"
 local protocol = require "protocol"
@@ -47,6 +48,23 @@ local function last_words(child)
     if line:find("%w") then lines[#lines + 1] = line end
   end
   return of_rank or table.concat(lines, " / ", math.max(1, #lines - 2))
+end
+
+-- Removes the segments of Open MPI's shared-memory transport that a rank left which was killed while it made
+-- them: mpirun does not know of them yet. Only when all processes have ended.
+local function remove_segments(self)
+  local of = self.segments
+  for _, name in ipairs(of and file.list(of.folder) or {}) do
+    local uid, job = name:match("^vader_segment%..*%.(%d+)%.(%x+)%.%d+$")
+    if uid == of.uid and job == of.job then os.remove(of.folder .. "/" .. name) end
+  end
+end
+
+-- Waits for the end of all its processes. Returns how it ended, and whether well.
+local function close(self)
+  local ended, clean = self.child:close(GRACE)
+  remove_segments(self)
+  return ended, clean
 end
 
 local function raise_if_interrupted(self)
@@ -118,6 +136,10 @@ end
 
 local function greet(self)
   local kind, fields, line = read(self, self.patience)
+  if kind == "segments" then
+    self.segments = fields
+    kind, fields, line = read(self, self.patience)
+  end
   if not kind then return nil, fields end
   if kind ~= "hello" then return nonsense(self, line) end
   local ok, problem = check_hello(self, fields, line)
@@ -213,7 +235,7 @@ function bench:stop()
   self.child:write("quit\n", GRACE)
   local in_time = self.child:ends_within(GRACE)
   local stopped = not in_time and self.child:stopped()
-  local ended, clean = self.child:close(GRACE)
+  local ended, clean = close(self)
   raise_if_interrupted(self)
   if in_time and clean then return true end
   return nil, { reason = in_time and ended or ("it did not within %g s"):format(GRACE),
@@ -223,7 +245,7 @@ end
 -- Ends a bench whatever it does; `ending`: it is about to end by itself. Returns how it ended.
 function bench:abort(ending)
   if not ending then self.child:kill(SIGTERM) end
-  return (self.child:close(GRACE))
+  return (close(self))
 end
 
 return bench

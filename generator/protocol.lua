@@ -1,12 +1,13 @@
 -- The words that sweep and bench exchange, protocol 2: a line is a kind and `name=value` fields with one
--- space between; a field named reason, library, device or note comes last and takes the rest of the line.
--- The sweep's journal is written in the same words. Text only: bench.lua has the process that speaks them.
+-- space between; a field named reason, library, device, note or folder comes last and takes the rest of the
+-- line. The sweep's journal is written in the same words. Text only: bench.lua has the process that speaks them.
 local plan = require "plan"
 local system = require "core.system"
 
 local protocol = { version = 2 }
 
-local takes_the_rest = { reason = true, library = true, device = true, note = true }
+local takes_the_rest = { reason = true, library = true, device = true, note = true,
+  folder = true }
 
 -- line -> kind, fields (texts); or nil where it is not of that form.
 function protocol.parse(line)

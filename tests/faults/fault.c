@@ -3,8 +3,9 @@
 // Signals are raised by the rank itself, so that no test has to hit a moment.
 //
 //   FAULT        KILL, STOP, HANG (in the call); CANDIDATES, PROTOCOL (says that it is of others); or none
-//   FAULT_AT     start, connected, set-up, idle (before a request), warm-up, second (the same,
-//                of the second request), timed, teardown, finalize
+//   FAULT_AT     start, segment (has made one that mpirun does not know), connected, set-up, idle
+//                (before a request), warm-up, second (the same, of the second request), timed, teardown,
+//                finalize
 //   FAULT_RANK   who
 //   FAULT_ONCE   a file that is made then; where it is there already, nothing goes wrong
 //   FAULT_LOG    a file to which rank 0 appends a line for each request that is begun
@@ -63,6 +64,22 @@ int MPI_Init_thread(int *argc, char ***argv, int required, int *provided) {
     int status = PMPI_Init_thread(argc, argv, required, provided);
     reach("connected");
     return status;
+}
+
+// Open MPI's shared-memory transport has made its file, and gives it a size. A second name stands for a file
+// that is made when mpirun, for another rank has died, has looked for such files already.
+int ftruncate(int file, off_t length) {
+    char self[64], path[4096] = "";
+    int (*next)(int, off_t);
+    *(void **)&next = dlsym(RTLD_NEXT, "ftruncate");
+    snprintf(self, sizeof self, "/proc/self/fd/%d", file);
+    if (readlink(self, path, sizeof path - 1) > 0 && strstr(path, "/vader_segment.") != NULL) {
+        char other[sizeof path + 1];
+        snprintf(other, sizeof other, "%s9", path);
+        if (strcmp(setting("FAULT_AT"), "segment") == 0 && link(path, other) != 0) return -1;
+        reach("segment");
+    }
+    return next(file, length);
 }
 
 // The first that ranks do together: what each says of itself.

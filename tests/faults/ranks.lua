@@ -12,6 +12,7 @@ local before_cells, in_cell, after_cells = "before", "in", "after"
 -- Where it happens, and in what words the bench says so.
 local places = {
   start = { when = before_cells, words = "at the start" },
+  segment = { when = before_cells, words = "at the start" },
   connected = { when = before_cells, words = "at the start" },
   ["set-up"] = { when = before_cells, words = "in the set-up of MPI" },
   ["warm-up"] = { when = in_cell, words = "in the warm-up of MPI" },
@@ -19,9 +20,9 @@ local places = {
   teardown = { when = after_cells },
   finalize = { when = after_cells },
 }
-local phases = { "start", "set-up", "warm-up", "timed", "teardown" }
+local phases = { "start", "segment", "set-up", "warm-up", "timed", "teardown" }
 if os.getenv("FAULTS_EVERYWHERE") then
-  phases = { "start", "connected", "set-up", "warm-up", "timed", "teardown", "finalize" }
+  phases = { "start", "segment", "connected", "set-up", "warm-up", "timed", "teardown", "finalize" }
 end
 
 local verbs = { STOP = "is stopped", HANG = "hangs" }
