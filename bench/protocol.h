@@ -44,8 +44,8 @@ void protocol_write_identity(FILE *out);
 // Every candidate, what it does, and its parameters (as `reason`); then a hash of the libraries of plug-ins.
 void protocol_write_candidates(FILE *out);
 
-// Before rank 0 meets the others under Open MPI's mpirun: whose and what job's the segments of its shared-memory
-// transport will be, and where. A rank that is killed while it makes one leaves it behind.
+// Before rank 0 meets the others under Open MPI's mpirun: whose and what job's the segments of its
+// shared-memory transport will be, and where. A rank that is killed while it makes one leaves it behind.
 void protocol_write_segments(FILE *out);
 
 void protocol_write_hello(FILE *out, const struct harness *harness);

@@ -70,6 +70,10 @@ static void add_levels(struct tally *tally, const double *levels, double weight)
 static void add_shape(struct tally *tally, const struct bin_shape *shape) {
     const struct plane *plane = tally->plane;
     size_t cells = plane->hidden_sizes * plane->num_tokens;
+    if (shape->levels != NULL) {
+        add_levels(tally, shape->levels, shape->weight);
+        return;
+    }
     double levels[plane->strategies];
     for (size_t s = 0; s < plane->strategies; s++) {
         bool does = !isinf(tally->losses[s].expected);
@@ -91,8 +95,8 @@ static void add_uniformly(struct tally *tally, const struct bins *bins, size_t h
     size_t along_count = places_of(bins->lookup, tokens, tally->plane->num_tokens, false, along);
     for (size_t i = 0; i < across_count; i++) {
         for (size_t j = 0; j < along_count; j++) {
-            const struct bin_shape shape = {hidden, tokens, across[i].share, along[j].share,
-                                            across[i].weight * along[j].weight};
+            const struct bin_shape shape = {
+                hidden, tokens, across[i].share, along[j].share, across[i].weight * along[j].weight, NULL};
             add_shape(tally, &shape);
         }
     }

@@ -3,6 +3,7 @@
 #define GENTABLES_BINS_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 // How a reader finds the cell of a shape, on either axis.
 enum lookup {
@@ -23,6 +24,7 @@ struct plane {
 struct shape_levels {
     const double *levels;  // by strategy
     size_t hidden, tokens; // the cell that answers for it
+    uint32_t hidden_size, num_tokens;
 };
 
 // A shape that is asked for, and how often: which cell answers, and how far it lies from that cell's own
@@ -30,6 +32,7 @@ struct shape_levels {
 struct bin_shape {
     size_t hidden, tokens;
     double hidden_share, tokens_share, weight;
+    const double *levels; // by strategy, where the shape was measured; NULL: between those of cells
 };
 
 struct loss {

@@ -53,7 +53,8 @@ struct choosing_plane {
     uint8_t derived_placement;
     uint32_t *row_of; // [strategy][cell], or NO_ROW
     struct shape_levels *extra;
-    double *extra_levels;
+    double *extra_levels; // [extra][strategy]
+    uint32_t *extra_rows; // the same; NO_ROW: none
     struct bin_shape *workload;
     struct bins bins;
 };
@@ -204,8 +205,15 @@ static bool lay_out_elsewhere(struct choosing_plane *plane) {
             if (extra != NULL) plane->extra = extra;
             double *levels = realloc(plane->extra_levels, (count + 1) * width * sizeof *levels);
             if (levels != NULL) plane->extra_levels = levels;
-            if (extra == NULL || levels == NULL) return false;
-            for (size_t s = 0; s < width; s++) levels[count * width + s] = NAN;
+            uint32_t *of = realloc(plane->extra_rows, (count + 1) * width * sizeof *of);
+            if (of != NULL) plane->extra_rows = of;
+            if (extra == NULL || levels == NULL || of == NULL) return false;
+            for (size_t s = 0; s < width; s++) {
+                levels[count * width + s] = NAN;
+                of[count * width + s] = NO_ROW;
+            }
+            extra[count].hidden_size = row->key.hidden_size;
+            extra[count].num_tokens = row->key.num_tokens;
             extra[count].hidden = grid_answering(&plane->block->hidden_sizes, row->key.hidden_size,
                                                  choosing->selection->lookup == LOOKUP_FLOOR);
             extra[count].tokens = grid_answering(&plane->block->num_tokens, row->key.num_tokens,
@@ -215,6 +223,7 @@ static bool lay_out_elsewhere(struct choosing_plane *plane) {
         }
         size_t at = (plane->bins.extra_count - 1) * plane->strategy_count + plane->place_of[row->strategy];
         plane->extra_levels[at] = log2(row->time_us);
+        plane->extra_rows[at] = chains->elsewhere[i];
     }
     for (size_t i = 0; i < plane->bins.extra_count; i++) {
         plane->extra[i].levels = plane->extra_levels + i * plane->strategy_count;
@@ -230,6 +239,17 @@ static double share_of(const struct axis *axis, size_t place, uint32_t value) {
     return place + 1 == axis->count ? 0 : (asked - own) / (log2(axis->value[place + 1]) - own);
 }
 
+// The levels of a shape that is no cell, if it was measured; else NULL.
+static const double *measured_levels(const struct choosing_plane *plane, const struct workload_shape *shape) {
+    for (size_t i = 0; i < plane->bins.extra_count; i++) {
+        const struct shape_levels *extra = &plane->extra[i];
+        if (extra->hidden_size == shape->hidden_size && extra->num_tokens == shape->num_tokens) {
+            return extra->levels;
+        }
+    }
+    return NULL;
+}
+
 // The shapes that the workload asks for, by the cells that answer.
 static bool lay_out_workload(struct choosing_plane *plane) {
     const struct selection *selection = plane->choosing->selection;
@@ -241,9 +261,12 @@ static bool lay_out_workload(struct choosing_plane *plane) {
         const struct workload_shape *shape = &selection->workload[i];
         size_t hidden = grid_answering(hidden_sizes, shape->hidden_size, floor);
         size_t tokens = grid_answering(num_tokens, shape->num_tokens, floor);
-        plane->workload[i] =
-            (struct bin_shape){hidden, tokens, share_of(hidden_sizes, hidden, shape->hidden_size),
-                               share_of(num_tokens, tokens, shape->num_tokens), shape->weight};
+        plane->workload[i] = (struct bin_shape){hidden,
+                                                tokens,
+                                                share_of(hidden_sizes, hidden, shape->hidden_size),
+                                                share_of(num_tokens, tokens, shape->num_tokens),
+                                                shape->weight,
+                                                measured_levels(plane, shape)};
     }
     plane->bins.workload = plane->workload;
     plane->bins.workload_count = selection->workload_count;
@@ -256,6 +279,7 @@ static void free_plane(struct choosing_plane *plane) {
     free(plane->row_of);
     free(plane->extra);
     free(plane->extra_levels);
+    free(plane->extra_rows);
     free(plane->workload);
 }
 
@@ -335,16 +359,40 @@ static struct candidate candidate_of(const struct choosing_plane *plane, size_t 
     };
 }
 
+// Whether a strategy is slower than another one, beyond both intervals, at a measured shape of the cell's
+// bin.
+static bool is_slower_beside(const struct choosing_plane *plane, size_t strategy, size_t hidden,
+                             size_t tokens) {
+    const struct row_detail *detail = plane->choosing->rows->detail;
+    size_t width = plane->strategy_count;
+    for (size_t i = 0; detail != NULL && i < plane->bins.extra_count; i++) {
+        const uint32_t *of = plane->extra_rows + i * width;
+        if (plane->extra[i].hidden != hidden || plane->extra[i].tokens != tokens || of[strategy] == NO_ROW) {
+            continue;
+        }
+        for (size_t s = 0; s < width; s++) {
+            if (of[s] != NO_ROW && detail[of[strategy]].low_us > detail[of[s]].high_us) return true;
+        }
+    }
+    return false;
+}
+
 // Who may win a cell: those within noise of its best, or where the incumbent is among them, it alone; and
-// those that lose no more than may be lost for the sake of fewer borders.
-static void find_who_may_win(const struct choosing *choosing, size_t cell, const struct candidate *candidates,
-                             size_t count, struct border_option *options) {
+// those that lose no more than may be lost for the sake of fewer borders. Within noise is nobody who is
+// slower at a measured shape of the bin.
+static void find_who_may_win(const struct choosing_plane *plane, size_t hidden, size_t tokens,
+                             const struct candidate *candidates, size_t count,
+                             struct border_option *options) {
+    const struct choosing *choosing = plane->choosing;
     const struct candidate *best = &candidates[select_best(candidates, count)];
+    size_t cell = plane->first_cell + hidden * plane->block->num_tokens.count + tokens;
     uint8_t incumbent = choosing->incumbents == NULL ? NAME_NONE : choosing->incumbents[cell];
     double regret = choosing->selection->regret;
     bool stays = false;
     for (size_t i = 0; i < count; i++) {
-        bool within = &candidates[i] == best || select_is_within_noise(best, &candidates[i]);
+        bool within = &candidates[i] == best ||
+                      (select_is_within_noise(best, &candidates[i]) &&
+                       !is_slower_beside(plane, plane->place_of[candidates[i].strategy], hidden, tokens));
         options[i] = (struct border_option){candidates[i].badness, candidates[i].strategy, within};
         stays = stays || (within && candidates[i].strategy == incumbent);
     }
@@ -355,7 +403,6 @@ static void find_who_may_win(const struct choosing *choosing, size_t cell, const
 }
 
 static void fill_cell(struct choosing_plane *plane, struct row_of_cells *row, size_t hidden, size_t tokens) {
-    const struct choosing *choosing = plane->choosing;
     size_t cell = hidden * plane->block->num_tokens.count + tokens, width = plane->strategy_count;
     const struct plane levels = {plane->levels, width, plane->block->hidden_sizes.count,
                                  plane->block->num_tokens.count};
@@ -368,7 +415,7 @@ static void fill_cell(struct choosing_plane *plane, struct row_of_cells *row, si
             candidates[count++] = candidate_of(plane, s, cell, &row->losses[s]);
     }
     row->points[tokens] = (struct border_point){.options = options, .count = count};
-    if (count > 0) find_who_may_win(choosing, plane->first_cell + cell, candidates, count, options);
+    if (count > 0) find_who_may_win(plane, hidden, tokens, candidates, count, options);
 }
 
 static struct cell cell_of(const struct choosing_plane *plane, const struct row_of_cells *of, size_t hidden,

@@ -33,27 +33,36 @@ local function shapes_of(paths)
   return shapes
 end
 
+local function may_win(record) return lists.may_win(record.strategy) end
+
 -- The fastest row of what a table may choose.
 local function best_of(shape)
   local best
-  for name, record in pairs(shape.rows) do
+  for _, record in pairs(shape.rows) do
     local is_first = not best or record.time_us < best.time_us
       or (record.time_us == best.time_us and record.strategy < best.strategy)
-    if lists.may_win(name) and is_first then best = record end
+    if may_win(record) and is_first then best = record end
   end
   return best
 end
 
 -- ---- regret -----------------------------------------------------------------------------------
 
--- What a choice loses at a shape, as a share of the best time: as measured, and what is certain, for it lies
--- outside both intervals. Nil where the shape has no row of the choice.
+-- What a choice loses at a shape: as measured, as a share of the best time; and what is certain, the most
+-- that its interval lies above that of another strategy, as a share of where that one ends. Nil where the
+-- shape has no row of the choice.
 local function regret_at(shape, strategy)
   local chosen, best = shape.rows[strategy], best_of(shape)
   if not chosen or not best then return nil end
   local raw = chosen.time_us / best.time_us - 1
   if not chosen.low_us or not best.high_us then return raw, raw end
-  return raw, math.max(0, chosen.low_us / best.high_us - 1)
+  local certain = 0
+  for _, record in pairs(shape.rows) do
+    if record.high_us and may_win(record) then
+      certain = math.max(certain, chosen.low_us / record.high_us - 1)
+    end
+  end
+  return raw, certain
 end
 
 local function percentile(sorted, share) return sorted[math.max(1, math.ceil(share * #sorted))] or 0 end

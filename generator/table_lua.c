@@ -22,7 +22,8 @@
 // - table:segments(block, fusion, hidden) gives the runs of cells with the same winner in such a row, { {
 // first
 //   =, last = token counts by place, strategy = a place in the list or 0, margin =, confidence = the least of
-//   its cells, regret = the most }... }; a number that no cell has is missing.
+//   its cells, regret = the most, derived = whether any of them is }... }; a number that no cell has is
+//   missing.
 // - table:cell(block, fusion, hidden, tokens) gives { strategy =, time_us =, runner_up =, margin =,
 //   confidence =, regret =, bound_us =, placement =, derived = }, or nil where nothing was measured.
 // - table:find{ world_size =, ... } gives the same, by the cell's own values.
@@ -429,12 +430,14 @@ static double most(double a, double b) {
 
 static void push_segment(lua_State *lua, const struct cell *cells, size_t first, size_t last) {
     double margin = NAN, confidence = NAN, regret = NAN;
+    bool derived = false;
     for (size_t i = first; i <= last; i++) {
         margin = least(margin, cells[i].margin);
         confidence = least(confidence, cells[i].confidence);
         regret = most(regret, cells[i].regret);
+        derived = derived || cells[i].derived;
     }
-    lua_createtable(lua, 0, 6);
+    lua_createtable(lua, 0, 7);
     lua_pushinteger(lua, (lua_Integer)first + 1);
     lua_setfield(lua, -2, "first");
     lua_pushinteger(lua, (lua_Integer)last + 1);
@@ -444,6 +447,8 @@ static void push_segment(lua_State *lua, const struct cell *cells, size_t first,
     set_number(lua, "margin", margin);
     set_number(lua, "confidence", confidence);
     set_number(lua, "regret", regret);
+    lua_pushboolean(lua, derived);
+    lua_setfield(lua, -2, "derived");
 }
 
 static int lua_segments(lua_State *lua) {

@@ -4,12 +4,13 @@
  * cmake --build build --target render-tables
  *
  *   gentables_host_select(tp_size, fusion, hidden_size, num_tokens)        the strategy to take
- *   gentables_host_is_measured(tp_size, fusion, hidden_size, num_tokens)   whether that was measured
+ *   gentables_host_is_measured(tp_size, fusion, hidden_size, num_tokens)   whether that was measured, or follows from
+ *       what was (`derived` in table.csv, and below beside a row in which any cell is)
  *   gentables_host_strategy_name(strategy)                                 its name
  *   gentables_host_cell(tp_size, fusion, hidden_size, num_tokens)          which threshold answers: a number that
  *       shapes share where one choice was made for them; -1 where there is none
  *
- * Any arguments have an answer. On the measured grid it is exact; between two measured sizes that of the nearer one, as
+ * Any arguments have an answer. At the sizes below it is table.csv's; between two of them that of the nearer one, as
  * a ratio (the borders below are the geometric means, rounded down); beyond them that of the outermost one. Where
  * nothing was measured (a TP size or fusion that is not below, a number from 128 on in a row) it is the fallback, MPI, and
  * gentables_host_is_measured says 0: no TP size answers for another one. The numbers of the strategies are this header's
@@ -60,48 +61,49 @@ static const int gentables_host_first_row[2][4] = {
 };
 
 /* Beside a row: its hidden size; then for each strategy the least margin over the runner-up, the least confidence that
- * it is faster, and the most that it can lose, of the cells that it stands for (those of each cell are in table.csv). */
+ * it is faster, and the most that it can lose, of the cells that it stands for (those of each cell are in table.csv);
+ * `derived` where the times of some of them follow from those around. */
 static const struct gentables_host_row gentables_host_rows[32] = {
     /* TP 2, NONE */
-    {{2, 8, 2147483647}, {2, 1, 2}}, /* 1024: TWOSHOT -3.6 % 0.17 50.7 %; ONESHOT 9.82 % 0.99; TWOSHOT 13.8 % 0.96 13 % */
-    {{8, 2147483647, 2147483647}, {1, 2}}, /* 2880: ONESHOT -1.29 % 0.10; TWOSHOT 18.1 % 0.95 */
-    {{8, 2147483647, 2147483647}, {1, 2}}, /* 4096: ONESHOT -9.43 % 0.05; TWOSHOT 19.8 % 0.96 */
-    {{2, 512, 2147483647}, {1, 2, 128}}, /* 8192: ONESHOT -4.31 % 0.06 29.3 %; TWOSHOT 20.2 % 0.94 22.5 %; unmeasured, MPI */
+    {{8, 2147483647, 2147483647}, {1, 2}}, /* 1024: ONESHOT 3.6 % 0.82 24.2 % derived; TWOSHOT 13.8 % 0.96 13 % derived */
+    {{8, 2147483647, 2147483647}, {1, 2}}, /* 2880: ONESHOT -1.29 % 0.10 derived; TWOSHOT 18.1 % 0.95 derived */
+    {{8, 2147483647, 2147483647}, {1, 2}}, /* 4096: ONESHOT -9.43 % 0.05 derived; TWOSHOT 19.8 % 0.96 derived */
+    {{2, 512, 2147483647}, {1, 2, 128}}, /* 8192: ONESHOT -4.31 % 0.06 29.3 %; TWOSHOT 20.2 % 0.94 22.5 % derived; unmeasured, MPI */
     /* TP 2, RESIDUAL_RMS_NORM */
-    {{2147483647, 2147483647, 2147483647}, {1}}, /* 1024: ONESHOT -0.434 % 0.77 40.8 % */
-    {{2147483647, 2147483647, 2147483647}, {1}}, /* 2880: ONESHOT 1.42 % 0.56 */
-    {{2147483647, 2147483647, 2147483647}, {1}}, /* 4096: ONESHOT 2.64 % 0.62 */
-    {{512, 2147483647, 2147483647}, {1, 128}}, /* 8192: ONESHOT 3.75 % 0.69 26.8 %; unmeasured, MPI */
+    {{2147483647, 2147483647, 2147483647}, {1}}, /* 1024: ONESHOT -0.434 % 0.77 40.8 % derived */
+    {{2147483647, 2147483647, 2147483647}, {1}}, /* 2880: ONESHOT 1.42 % 0.56 derived */
+    {{2147483647, 2147483647, 2147483647}, {1}}, /* 4096: ONESHOT 2.64 % 0.62 derived */
+    {{512, 2147483647, 2147483647}, {1, 128}}, /* 8192: ONESHOT 3.75 % 0.69 26.8 % derived; unmeasured, MPI */
     /* TP 2, RESIDUAL_RMS_NORM_QUANT_FP8 */
-    {{2147483647, 2147483647, 2147483647}, {1}}, /* 1024: ONESHOT 1.15 % 0.77 15.5 % */
-    {{2147483647, 2147483647, 2147483647}, {1}}, /* 2880: ONESHOT -1.14 % 0.29 */
-    {{2147483647, 2147483647, 2147483647}, {1}}, /* 4096: ONESHOT -1.9 % 0.21 0 % */
-    {{128, 512, 2147483647}, {1, 2, 128}}, /* 8192: ONESHOT 1.34 % 0.55 4.69 %; TWOSHOT -2.71 % 0.19; unmeasured, MPI */
+    {{2147483647, 2147483647, 2147483647}, {1}}, /* 1024: ONESHOT 1.15 % 0.77 15.5 % derived */
+    {{2147483647, 2147483647, 2147483647}, {1}}, /* 2880: ONESHOT -1.14 % 0.29 derived */
+    {{2147483647, 2147483647, 2147483647}, {1}}, /* 4096: ONESHOT -1.9 % 0.21 0 % derived */
+    {{128, 512, 2147483647}, {1, 2, 128}}, /* 8192: ONESHOT 1.34 % 0.55 4.69 % derived; TWOSHOT -2.71 % 0.19 derived; unmeasured, MPI */
     /* TP 2, RESIDUAL_RMS_NORM_QUANT_NVFP4 */
-    {{2147483647, 2147483647, 2147483647}, {1}}, /* 1024: ONESHOT 0.215 % 0.54 30.4 % */
-    {{2147483647, 2147483647, 2147483647}, {1}}, /* 2880: ONESHOT 1.84 % 0.54 */
-    {{2147483647, 2147483647, 2147483647}, {1}}, /* 4096: ONESHOT -7.9 % 0.52 420 % */
-    {{512, 2147483647, 2147483647}, {1, 128}}, /* 8192: ONESHOT 1.99 % 0.60 32.3 %; unmeasured, MPI */
+    {{2147483647, 2147483647, 2147483647}, {1}}, /* 1024: ONESHOT 0.215 % 0.54 30.4 % derived */
+    {{2147483647, 2147483647, 2147483647}, {1}}, /* 2880: ONESHOT 1.84 % 0.57 derived */
+    {{2147483647, 2147483647, 2147483647}, {1}}, /* 4096: ONESHOT 1.94 % 0.52 420 % derived */
+    {{512, 2147483647, 2147483647}, {1, 128}}, /* 8192: ONESHOT 1.99 % 0.60 32.3 % derived; unmeasured, MPI */
     /* TP 4, NONE */
-    {{8, 2147483647, 2147483647}, {1, 2}}, /* 1024: ONESHOT 44.8 % 0.89 73.2 %; TWOSHOT -10.7 % 0.02 59.7 % */
-    {{8, 2147483647, 2147483647}, {1, 2}}, /* 2880: ONESHOT 48.8 % 0.99; TWOSHOT 6.82 % 0.99 */
-    {{8, 2147483647, 2147483647}, {1, 2}}, /* 4096: ONESHOT 20.1 % 0.92 9.52 %; TWOSHOT 25.4 % 0.99 */
-    {{2, 512, 2147483647}, {1, 2, 128}}, /* 8192: ONESHOT -0.681 % 0.47 191 %; TWOSHOT -9.86 % 0.39 71.4 %; unmeasured, MPI */
+    {{8, 2147483647, 2147483647}, {1, 2}}, /* 1024: ONESHOT 44.8 % 0.89 73.2 % derived; TWOSHOT -10.7 % 0.02 59.7 % derived */
+    {{8, 2147483647, 2147483647}, {1, 2}}, /* 2880: ONESHOT 48.8 % 0.99 derived; TWOSHOT 6.82 % 0.99 derived */
+    {{8, 2147483647, 2147483647}, {1, 2}}, /* 4096: ONESHOT 20.1 % 0.92 9.52 % derived; TWOSHOT 25.4 % 0.99 derived */
+    {{8, 512, 2147483647}, {1, 2, 128}}, /* 8192: ONESHOT -0.681 % 0.47 191 %; TWOSHOT 11.3 % 0.90 26.9 % derived; unmeasured, MPI */
     /* TP 4, RESIDUAL_RMS_NORM */
-    {{32, 2147483647, 2147483647}, {1, 2}}, /* 1024: ONESHOT 62.5 % 0.97 10.3 %; TWOSHOT 3.78 % 0.85 47.1 % */
-    {{8, 2147483647, 2147483647}, {1, 2}}, /* 2880: ONESHOT -0.231 % 0.00 0 %; TWOSHOT 11.8 % 0.81 67.3 % */
-    {{8, 2147483647, 2147483647}, {1, 2}}, /* 4096: ONESHOT 14 % 0.68 58.3 %; TWOSHOT 11.6 % 0.99 11.2 % */
-    {{8, 512, 2147483647}, {1, 2, 128}}, /* 8192: ONESHOT 39.3 % 0.99 0 %; TWOSHOT -5.82 % 0.58 275 %; unmeasured, MPI */
+    {{32, 2147483647, 2147483647}, {1, 2}}, /* 1024: ONESHOT 62.5 % 0.97 10.3 %; TWOSHOT 3.78 % 0.85 47.1 % derived */
+    {{8, 2147483647, 2147483647}, {1, 2}}, /* 2880: ONESHOT -0.231 % 0.00 0 % derived; TWOSHOT 11.8 % 0.81 67.3 % derived */
+    {{8, 2147483647, 2147483647}, {1, 2}}, /* 4096: ONESHOT 14 % 0.68 58.3 %; TWOSHOT 11.6 % 0.99 11.2 % derived */
+    {{8, 512, 2147483647}, {1, 2, 128}}, /* 8192: ONESHOT 39.3 % 0.99 0 % derived; TWOSHOT -5.82 % 0.58 275 % derived; unmeasured, MPI */
     /* TP 4, RESIDUAL_RMS_NORM_QUANT_FP8 */
     {{32, 2147483647, 2147483647}, {1, 2}}, /* 1024: ONESHOT 12.3 % 0.94 69.8 %; TWOSHOT 7.03 % 0.95 68.8 % */
-    {{8, 2147483647, 2147483647}, {1, 2}}, /* 2880: ONESHOT 33.3 % 0.99; TWOSHOT 4.98 % 0.74 50.2 % */
-    {{8, 2147483647, 2147483647}, {1, 2}}, /* 4096: ONESHOT 30.1 % 0.99; TWOSHOT 4.95 % 0.56 264 % */
-    {{8, 128, 512}, {1, 2, 1, 128}}, /* 8192: ONESHOT 46.4 % 0.99 0 %; TWOSHOT 7.37 % 0.96 60.2 %; ONESHOT -15.1 % 0.08 179 %; unmeasured, MPI */
+    {{8, 2147483647, 2147483647}, {1, 2}}, /* 2880: ONESHOT 55.8 % 0.99 derived; TWOSHOT 4.98 % 0.74 50.2 % derived */
+    {{8, 2147483647, 2147483647}, {1, 2}}, /* 4096: ONESHOT 54 % 1.00 derived; TWOSHOT 4.95 % 0.56 264 % derived */
+    {{8, 128, 512}, {1, 2, 1, 128}}, /* 8192: ONESHOT 46.4 % 0.99 0 % derived; TWOSHOT 7.37 % 0.96 60.2 %; ONESHOT -15.1 % 0.08 179 %; unmeasured, MPI */
     /* TP 4, RESIDUAL_RMS_NORM_QUANT_NVFP4 */
     {{32, 2147483647, 2147483647}, {1, 2}}, /* 1024: ONESHOT 19.6 % 0.89 31.3 %; TWOSHOT 0.12 % 0.82 85.3 % */
-    {{8, 2147483647, 2147483647}, {1, 2}}, /* 2880: ONESHOT 33.8 % 0.62 4.17 %; TWOSHOT -1.73 % 0.64 150 % */
+    {{32, 2147483647, 2147483647}, {1, 2}}, /* 2880: ONESHOT 1.73 % 0.12 53.2 %; TWOSHOT 1.3 % 0.64 150 % */
     {{8, 128, 512}, {1, 2, 1, 2}}, /* 4096: ONESHOT 15.1 % 0.55 68.4 %; TWOSHOT -1.7 % 0.21 64.7 %; ONESHOT -7.51 % 0.32 89.1 %; TWOSHOT 4.61 % 0.90 73.6 % */
-    {{8, 512, 2147483647}, {1, 2, 128}}, /* 8192: ONESHOT 26.7 % 0.91 121 %; TWOSHOT 5.66 % 0.93 107 %; unmeasured, MPI */
+    {{8, 512, 2147483647}, {1, 2, 128}}, /* 8192: ONESHOT 26.7 % 0.91 121 %; TWOSHOT 5.66 % 0.93 107 % derived; unmeasured, MPI */
 };
 
 /* How many of these 3 ascending borders are below size: a binary search without branches. */

@@ -148,9 +148,46 @@ function tests.test_a_derived_time_is_of_the_placement_it_follows_from()
     return select({ record { placement = "oversubscribed" } }, options):cell(1, 1, 1, 2)
   end
   local cell = select_with("oversubscribed", {})
-  luaunit.assertEquals({ cell.strategy, cell.placement, cell.derived }, { "ONESHOT", "oversubscribed", true })
+  luaunit.assertEquals({ cell.strategy, cell.placement, cell.derived },
+    { "ONESHOT", "oversubscribed", true })
   luaunit.assertNil(select_with("loopback", {}))
   luaunit.assertEquals(select_with("loopback", { loopback = true }).placement, "loopback")
+end
+
+-- The choice of 1024 at 16 tokens in a grid of 1, 16 and 256, with these records between its lines, too.
+local function with_records_beside(beside, options)
+  local records = {}
+  for _, num_tokens in ipairs { 1, 16, 256 } do
+    for strategy, time_us in pairs { ONESHOT = 10, TWOSHOT = 10.2 } do
+      records[#records + 1] = record { strategy = strategy, num_tokens = num_tokens, time_us = time_us,
+        low_us = time_us - 1, high_us = time_us + 1, size = 2048 * num_tokens }
+    end
+  end
+  table.move(beside, 1, #beside, #records + 1, records)
+  options.only_cells, options.cells = true, { { world_size = 2, dtype = "bfloat16", op = "allreduce",
+    mode = "eager", fusions = { "NONE" }, hidden_sizes = { 1024 }, num_tokens = { 1, 16, 256 } } }
+  return select(records, options):cell(1, 1, 1, 2).strategy
+end
+
+local function beside(strategy, time_us)
+  return record { strategy = strategy, num_tokens = 24, time_us = time_us, low_us = time_us - 0.5,
+    high_us = time_us + 0.5, size = 2048 * 24 }
+end
+
+function tests.test_who_is_slower_at_a_shape_of_the_bin_is_not_within_noise()
+  local old = folder .. "/old.csv"
+  local sixteen = record { strategy = "TWOSHOT", num_tokens = 16, size = 32768 }
+  assert(file.write(old, select { sixteen }:text("host")))
+  local incumbent = assert(tables.read(old))
+  luaunit.assertEquals(with_records_beside({}, { incumbent = incumbent }), "TWOSHOT")
+  luaunit.assertEquals(with_records_beside({ beside("ONESHOT", 10), beside("TWOSHOT", 14) },
+    { incumbent = incumbent }), "ONESHOT")
+end
+
+function tests.test_a_shape_of_the_workload_that_was_measured_counts_as_it_was()
+  local shapes = { { num_tokens = 24, hidden_size = 1024, weight = 1 } }
+  luaunit.assertEquals(with_records_beside({ beside("ONESHOT", 30), beside("TWOSHOT", 11) },
+    { workload = shapes }), "TWOSHOT")
 end
 
 function tests.test_a_table_reads_back_as_it_was_written()

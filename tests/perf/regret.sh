@@ -5,8 +5,8 @@
 #
 # usage: tests/perf/regret.sh BUILD [TP [SWEEPS]]
 #   At one TP size (2): SWEEPS (5) adaptive sweeps and two exhaustive ones over the same grid, of five
-#   launches each, and a fresh exhaustive one that also has hidden sizes between the grid's lines. Nothing fails on a
-#   figure. Some five minutes; the machine should have nothing else to do.
+#   launches each, and a fresh exhaustive one that also has hidden sizes between the grid's lines. Nothing
+#   fails on a figure. Some five minutes; the machine should have nothing else to do.
 set -eu
 build=${1:?usage: regret.sh BUILD [TP [SWEEPS]]}
 ranks=${2:-2}

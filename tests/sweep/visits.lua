@@ -92,4 +92,41 @@ function TestVisits.test_only_what_has_neither_time_nor_reason_is_derived()
   lu.assertTrue(derived[1].time_us > 5 and derived[1].time_us < 65)
 end
 
+-- The derived points of a strategy that was measured at some and refused at others,
+-- "tokens x hidden" -> true
+local function derived_around(measured, refused)
+  local spec = { dtypes = { "bfloat16" }, fusions = { "NONE" }, hidden_sizes = { 1024, 2048, 4096 },
+    num_tokens = { 1, 4, 16, 64 }, strategies = { "TWOSHOT" },
+    limits = { message_bytes = 1 << 20 }, table = { op = "allreduce", mode = "eager" } }
+  local function records(points, outcome)
+    local out = {}
+    for i, point in ipairs(points) do
+      out[i] = plan.record(cell, "TWOSHOT", outcome)
+      out[i].num_tokens, out[i].hidden_size = point[1], point[2]
+    end
+    return out
+  end
+  local found = {}
+  for _, record in ipairs(derive.times(spec, 4, records(measured, { time_us = 5, placement = "dedicated" }),
+    records(refused, { reason = "fewer tokens than ranks" }))) do
+    found[("%d x %d"):format(record.num_tokens, record.hidden_size)] = true
+  end
+  return found
+end
+
+function TestVisits.test_where_the_bench_refused_a_neighbour_nothing_is_derived()
+  local found = derived_around({ { 4, 1024 }, { 64, 1024 }, { 64, 4096 }, { 16, 2048 } },
+    { { 1, 1024 }, { 1, 4096 } })
+  lu.assertTrue(found["16 x 1024"])
+  lu.assertTrue(found["64 x 2048"])
+  lu.assertNil(found["1 x 2048"]) -- between two that were refused
+end
+
+function TestVisits.test_beyond_what_was_measured_nothing_is_derived()
+  local found = derived_around({ { 4, 1024 }, { 64, 1024 }, { 64, 2048 }, { 16, 2048 } }, {})
+  lu.assertTrue(found["16 x 1024"])
+  lu.assertNil(found["16 x 4096"])
+  lu.assertNil(found["1 x 1024"])
+end
+
 return lu.LuaUnit.new():runSuiteByInstances({ { "TestVisits", TestVisits } })
