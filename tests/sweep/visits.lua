@@ -98,18 +98,18 @@ local function derived_around(measured, refused)
   local spec = { dtypes = { "bfloat16" }, fusions = { "NONE" }, hidden_sizes = { 1024, 2048, 4096 },
     num_tokens = { 1, 4, 16, 64 }, strategies = { "TWOSHOT" },
     limits = { message_bytes = 1 << 20 }, table = { op = "allreduce", mode = "eager" } }
-  local function records(points, outcome)
+  local function records(places, outcome)
     local out = {}
-    for i, point in ipairs(points) do
+    for i, point in ipairs(places) do
       out[i] = plan.record(cell, "TWOSHOT", outcome)
       out[i].num_tokens, out[i].hidden_size = point[1], point[2]
     end
     return out
   end
   local found = {}
-  for _, record in ipairs(derive.times(spec, 4, records(measured, { time_us = 5, placement = "dedicated" }),
+  for _, of in ipairs(derive.times(spec, 4, records(measured, { time_us = 5, placement = "dedicated" }),
     records(refused, { reason = "fewer tokens than ranks" }))) do
-    found[("%d x %d"):format(record.num_tokens, record.hidden_size)] = true
+    found[("%d x %d"):format(of.num_tokens, of.hidden_size)] = true
   end
   return found
 end
