@@ -32,7 +32,7 @@ function choice.numerics(text, where)
   if text == nil or text == "any" then return nil end
   local name = text:match("^same%-as=(.+)$") or text:match("^bitwise%-class=(.+)$")
   local row = name and lists.find("strategies", name)
-  if not row then
+  if not row or row.candidate == false then
     fail.input("%s: %s is no class; same-as=NCCL, bitwise-class=ONESHOT or any would be right", where, text)
   end
   return row.name

@@ -9,6 +9,7 @@
 
 #include "borders.h"
 #include "large.h"
+#include "numerics.h"
 #include "parallel.h"
 #include "select.h"
 #include "table.h"
@@ -30,6 +31,7 @@ struct left_out {
 struct choosing {
     const struct rows *rows;
     const struct selection *selection;
+    const struct lists *lists;
     uint8_t loopback; // the place of that name in the list of placements
     struct chains chains;
     struct table *table;
@@ -285,34 +287,33 @@ static void free_plane(struct choosing_plane *plane) {
 
 // ---- numerics
 
-static uint64_t bits_of(const struct choosing_plane *plane, size_t strategy, size_t cell) {
-    uint32_t row = plane->row_of[strategy * plane->cells + cell];
-    const struct rows *rows = plane->choosing->rows;
-    return row == NO_ROW || rows->detail == NULL ? 0 : rows->detail[row].bits;
+static void drop_strategy(struct choosing_plane *plane, size_t strategy) {
+    for (size_t cell = 0; cell < plane->cells; cell++) plane->levels[strategy * plane->cells + cell] = NAN;
+    for (size_t i = 0; i < plane->bins.extra_count; i++) {
+        plane->extra_levels[i * plane->strategy_count + strategy] = NAN;
+    }
 }
 
-// Whether two strategies have equal bits wherever both are known, and somewhere are.
-static bool have_equal_bits(const struct choosing_plane *plane, size_t a, size_t b) {
-    bool seen = false;
-    for (size_t cell = 0; cell < plane->cells; cell++) {
-        uint64_t left = bits_of(plane, a, cell), right = bits_of(plane, b, cell);
-        if (left == 0 || right == 0) continue;
-        if (left != right) return false;
-        seen = true;
+// Takes the levels, derived ones too, of strategies with other bits than the one that is wanted. That one
+// stays, even where its bits are not told or vary. False: out of memory.
+static bool drop_other_bits(struct choosing_plane *plane) {
+    const struct choosing *choosing = plane->choosing;
+    const struct grid_block *block = plane->block;
+    uint8_t wanted = choosing->selection->same_bits_as;
+    if (wanted == NAME_NONE) return true;
+    const struct slice_key slice = {block->splits,      block->world_size, block->dtype,
+                                    block->op,          block->mode,       block->fusion[plane->fusion],
+                                    block->has_no_shape};
+    struct numerics *numerics = malloc(sizeof *numerics);
+    uint8_t barred = choosing->selection->loopback ? NAME_NONE : choosing->loopback;
+    bool ok = numerics != NULL && numerics_relate(choosing->rows, slice, barred, choosing->lists, numerics);
+    for (size_t s = 0; ok && s < plane->strategy_count; s++) {
+        uint8_t strategy = plane->strategies[s];
+        if (strategy == wanted || numerics->relation[wanted][strategy] == BITS_EQUAL) continue;
+        drop_strategy(plane, s);
     }
-    return seen;
-}
-
-// Takes the levels of strategies with other bits than the one that is wanted.
-static void drop_other_bits(struct choosing_plane *plane) {
-    uint8_t wanted = plane->choosing->selection->same_bits_as;
-    if (wanted == NAME_NONE) return;
-    uint8_t reference = plane->place_of[wanted];
-    for (size_t s = 0; s < plane->strategy_count; s++) {
-        if (s == reference) continue;
-        if (reference != NAME_NONE && have_equal_bits(plane, s, reference)) continue;
-        for (size_t cell = 0; cell < plane->cells; cell++) plane->levels[s * plane->cells + cell] = NAN;
-    }
+    free(numerics);
+    return ok;
 }
 
 // ---- choosing a row
@@ -474,8 +475,7 @@ static void choose_plane(void *context, size_t index) {
         lay_out_derived(&plane);
         ok = lay_out_elsewhere(&plane) && lay_out_workload(&plane);
     }
-    if (ok) drop_other_bits(&plane);
-    ok = ok && choose_rows(&plane);
+    ok = ok && drop_other_bits(&plane) && choose_rows(&plane);
     free_plane(&plane);
     place->failed = !ok;
 }
@@ -594,6 +594,7 @@ struct table *table_select(const struct rows *rows, const struct selection *sele
     struct choosing choosing = {
         .rows = rows,
         .selection = selection,
+        .lists = lists,
         .loopback = names_find(&lists->placements, loopback, loopback + strlen(loopback)),
         .table = table,
     };

@@ -18,7 +18,8 @@
 --   lacks     function(source) -> what has to be measured first, or nil; where it is, the format is left out
 --   names     function(row of lists.strategies) -> whether it can name the strategy; absent: all. Only these
 --             compete
---   elsewhere what its reader does where nothing was measured; {fallback} is the arch's
+--   elsewhere what its reader does where nothing was measured; {fallback} is model.fallback's
+--   mute      it has no room to say which bits it keeps to
 --   left_out  function(model) -> list of lines: what it leaves out beside that; the report says them (with
 --             `view`, of an arch, it has to be there, and gets no model)
 local lists = require "lists"
@@ -42,6 +43,11 @@ local function others(list, known)
     if not lists.contains(known, value) then out[#out + 1] = value end
   end
   return out
+end
+
+-- Whether its reader, where nothing was measured, goes by a rule that knows nothing of bits.
+function formats.may_leave_bits(format)
+  return format.names ~= nil or format.elsewhere ~= nil and not format.elsewhere:find("{fallback}", 1, true)
 end
 
 -- "1 row", "2 rows"
@@ -72,7 +78,8 @@ end
 -- What a format by message size sees, of the strategies that it can name.
 local function by_size(may_win, more)
   return function(source)
-    local view = { worlds = require("sizes").worlds(source, may_win), fallback = source.arch_row.fallback }
+    local view = { worlds = require("sizes").worlds(source, may_win), numerics = source.same_bits_as,
+      fallback = require("model").fallback(source) }
     for key, value in pairs(more or {}) do view[key] = value end
     return view
   end
@@ -122,7 +129,8 @@ formats.list = {
     plane = true,
     lookup = "floor",
     names = function(strategy) return strategy.trtllm ~= nil end,
-    left_out = trtllm_leaves_out },
+    left_out = trtllm_leaves_out,
+    mute = true },
   { name = "trtllm-header", file = "customAllReduceUtils.h", template = "tables/customAllReduceUtils.h.tmpl",
     reader = "TensorRT-LLM: cpp/tensorrt_llm/common/customAllReduceUtils.h, whole",
     scope = "all",
@@ -172,6 +180,7 @@ formats.list = {
     archs = is_host, why_not = "MPI ranks are hosts",
     left_out = all_but_plain_sums,
     view = ompi_rules,
+    mute = true,
     lacks = lacks_ompi_rules("6.0") },
   { name = "ompi-parameters", file = "ompi_tp{tp}.conf", template = "tables/ompi_tp.conf.tmpl", per_tp = true,
     reader = "Open MPI: mpirun --tune, for one communicator size each",
@@ -187,11 +196,13 @@ formats.list = {
     archs = is_host, why_not = "MPI ranks are hosts",
     left_out = all_but_plain_sums,
     view = by_size(is_mpich),
+    mute = true,
     lacks = lacks_rows(is_mpich, "no row measured under MPICH; build the bench with it " ..
       "(-DMPI_C_COMPILER=mpicc.mpich) and name MPICH_RECURSIVE_DOUBLING and others in the spec") },
   { name = "table", file = "table.csv",
     text = function(model) return model.canonical:text(model.arch) end,
     reader = "gentables, spreadsheets: every dtype, op and mode",
+    mute = true,
     elsewhere = "such a cell says unmeasured, and nothing else" },
   { name = "picture", file = "best_strategy.svg", template = "reports/best_strategy.svg.tmpl",
     reader = "people: which strategy is best where; report.md shows it",

@@ -12,12 +12,13 @@ lists.dtypes = {
   { name = "float32", short = "fp32", bytes = 4, aliases = { "fp32", "float" } },
 }
 
--- The epilogue. `trtllm` is the index in TensorRT-LLM's table.
+-- The epilogue. `trtllm` is the index in TensorRT-LLM's table. `quantises`: the fusion whose result it rounds
+-- further, so that results which differ there may have equal bits here.
 lists.fusions = {
   { name = "NONE", trtllm = 0 },
   { name = "RESIDUAL_RMS_NORM", trtllm = 1 },
-  { name = "RESIDUAL_RMS_NORM_QUANT_FP8", trtllm = 2 },
-  { name = "RESIDUAL_RMS_NORM_QUANT_NVFP4", trtllm = 3 },
+  { name = "RESIDUAL_RMS_NORM_QUANT_FP8", trtllm = 2, quantises = "RESIDUAL_RMS_NORM" },
+  { name = "RESIDUAL_RMS_NORM_QUANT_NVFP4", trtllm = 3, quantises = "RESIDUAL_RMS_NORM" },
 }
 
 local function share_of_others(ranks) return (ranks - 1) / ranks end

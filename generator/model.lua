@@ -392,10 +392,17 @@ local function strategies_of(worlds, by_bytes, fallback)
   return out
 end
 
+-- What readers of `format` (nil: of one that names every strategy) get where nothing was measured. A table
+-- that keeps to the bits of one strategy falls back on that; not where the format's reader has its own rule.
+function model.fallback(source, format)
+  local has_own_rule = format and format.names
+  return not has_own_rule and source.same_bits_as or source.arch_row.fallback
+end
+
 -- What the template of `format` sees. `worlds` is empty where no row is of `axes`.
 function model.for_format(source, format)
-  local view = { arch = source.arch, fallback = source.arch_row.fallback, lists = lists, formats = formats,
-    format = format, source = source, axes = source.axes, world_of = {}, worlds = {} }
+  local view = { arch = source.arch, fallback = model.fallback(source, format), lists = lists,
+    formats = formats, format = format, source = source, axes = source.axes, world_of = {}, worlds = {} }
   view.canonical = select_table(source, candidates_of(format), format.lookup)
   for i, block in ipairs(find_blocks(view.canonical, source.axes)) do
     view.worlds[i] = world_of(view.canonical, block)

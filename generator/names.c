@@ -86,6 +86,22 @@ static void read_candidates(lua_State *lua, struct lists *lists) {
     lua_pop(lua, 1);
 }
 
+// Which fusion each one quantises. Stack: the lists.
+static void read_quantised(lua_State *lua, struct lists *lists) {
+    memset(lists->quantises, NAME_NONE, sizeof lists->quantises);
+    lua_getfield(lua, -1, "fusions");
+    for (size_t i = 0; i < lists->fusions.count; i++) {
+        size_t length;
+        lua_geti(lua, -1, (lua_Integer)i + 1);
+        if (lua_getfield(lua, -1, "quantises") == LUA_TSTRING) {
+            const char *name = lua_tolstring(lua, -1, &length);
+            lists->quantises[i] = names_find(&lists->fusions, name, name + length);
+        }
+        lua_pop(lua, 2);
+    }
+    lua_pop(lua, 1);
+}
+
 const struct lists *lists_of(struct lua_State *lua) {
     static const char key = 0;
     if (lua_rawgetp(lua, LUA_REGISTRYINDEX, &key) == LUA_TUSERDATA) {
@@ -107,6 +123,7 @@ const struct lists *lists_of(struct lua_State *lua) {
     read_names(lua, &lists->placements, "placements", "placement");
     read_names(lua, &lists->accumulates, "accumulates", "accumulate");
     read_candidates(lua, lists);
+    read_quantised(lua, lists);
     lua_pop(lua, 1);
     lua_rawsetp(lua, LUA_REGISTRYINDEX, &key);
     return lists;

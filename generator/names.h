@@ -27,7 +27,8 @@ struct names {
 
 struct lists {
     struct names dtypes, ops, modes, fusions, strategies, placements, accumulates;
-    bool candidate[NAMES_MAX]; // per strategy: may it win
+    bool candidate[NAMES_MAX];    // per strategy: may it win
+    uint8_t quantises[NAMES_MAX]; // per fusion: the one whose result it rounds further; NAME_NONE: none
 };
 
 // Adds a name, or an alias of `index` where that is below the count. False where the list is full.

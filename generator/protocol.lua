@@ -92,7 +92,7 @@ function protocol.row_record(cell, fields)
     if not record[name] then return nil, "no " .. name end
   end
   if not (fields.bits or ""):find("^%x+$") then return nil, "bits=" .. tostring(fields.bits) end
-  if not fields.bits:find("^0+$") then record.bits = fields.bits end
+  record.bits = fields.bits:find("^0+$") and "varies" or fields.bits
   if record.mode ~= cell.mode then return nil, "mode=" .. record.mode end
   if record.low_us > record.time_us or record.high_us < record.time_us then
     return nil, "a median outside its interval"
@@ -107,7 +107,7 @@ function protocol.row_fields(record)
     local value = record[form.name]
     if value then fields[#fields + 1] = { form.name, form.whole and value or ("%.4f"):format(value) } end
   end
-  fields[#fields + 1] = { "bits", record.bits or "0" }
+  fields[#fields + 1] = { "bits", record.bits ~= "varies" and record.bits or "0" }
   for _, name in ipairs(row_names) do fields[#fields + 1] = { name, record[name] } end
   return fields
 end

@@ -17,6 +17,15 @@ local function banner(arch, has_loopback)
     (has_loopback and "\nfrom loopback rows: several ranks on one GPU, unreal links" or "")):format(arch)
 end
 
+-- One line more of a table of one class of numerics: which, and where its reader may leave it. Nil: of any.
+local function numerics_line(source, format)
+  local wanted = source.same_bits_as or source.parts and source.parts[1].same_bits_as
+  if not wanted then return nil end
+  return ("numerics same-as=%s: only strategies with the bits of %s%s"):format(wanted, wanted,
+    formats.may_leave_bits(format) and
+    "; what was not measured is up to the reader's own rule, and may have other bits" or "")
+end
+
 local function has_block(view, axes)
   for _, block in ipairs(view.canonical:blocks()) do
     local mode_fits = block.mode == axes.mode or block.mode == "unknown"
@@ -50,6 +59,8 @@ local function view_of(source, format)
     refuse_empty(source, format, view)
   end
   view.banner = banner(source.arch, source.loopback)
+  local line = numerics_line(source, format)
+  if line then view.banner = view.banner .. "\n" .. line end
   return view
 end
 

@@ -69,6 +69,24 @@ const struct row_detail rows_no_detail = {
     .alone_us = NAN,
 };
 
+const char rows_bits_vary[] = "varies";
+
+struct slice_key slice_key_of(const struct row *row) {
+    const struct cell_key *key = &row->key;
+    return (struct slice_key){key->splits,
+                              key->world_size,
+                              key->dtype,
+                              key->op,
+                              key->mode,
+                              key->fusion,
+                              key->hidden_size == HIDDEN_SIZE_NONE};
+}
+
+bool slice_key_equal(struct slice_key a, struct slice_key b) {
+    return a.world_size == b.world_size && a.dtype == b.dtype && a.op == b.op && a.mode == b.mode &&
+           a.fusion == b.fusion && a.splits == b.splits && a.sizes_only == b.sizes_only;
+}
+
 char *splits_print(char *out, uint64_t splits) {
     for (const char *begin = out; splits != 0; splits >>= 4) {
         if (out != begin) *out++ = ':';
@@ -381,8 +399,11 @@ static bool parse_launches(struct parser *parser, const struct csv_text *cell) {
 }
 
 static bool parse_bits(struct parser *parser, const struct csv_text *cell) {
+    parser->detail.bits = 0;
+    parser->detail.bits_vary = equals(cell, rows_bits_vary);
+    if (parser->detail.bits_vary) return true;
     if (number_parse_hex(cell->begin, cell->end, &parser->detail.bits)) return true;
-    return fail_cell(parser, COLUMN_BITS, cell, "16 hexadecimal digits, or nothing, would be right");
+    return fail_cell(parser, COLUMN_BITS, cell, "16 hexadecimal digits, varies or nothing would be right");
 }
 
 static bool parse_cell(struct parser *parser, enum column column, const struct csv_text *cell) {

@@ -54,6 +54,7 @@ struct row_detail {
     double launch_us[LAUNCHES_MAX]; // the median of each launch of the bench; NAN: not measured in that one
     uint64_t bits; // hash of the results; equal of strategies with equal bits; 0: not told, or they vary
     uint32_t samples, launches;
+    bool bits_vary; // from rank to rank, call to call or launch to launch: no bits are theirs
 };
 
 struct rows_file {
@@ -133,6 +134,19 @@ bool splits_parse(const char *begin, const char *end, uint64_t *splits);
 
 // The double of `detail` that stands in this column (COLUMN_LOW to COLUMN_BOUND), or NULL.
 double *rows_detail_number(struct row_detail *detail, enum column column);
+
+// What tells slices of rows apart.
+struct slice_key {
+    uint64_t splits;
+    uint16_t world_size;
+    uint8_t dtype, op, mode, fusion;
+    bool sizes_only; // no tokens and hidden sizes
+};
+struct slice_key slice_key_of(const struct row *row);
+bool slice_key_equal(struct slice_key a, struct slice_key b);
+
+// What a file says in place of bits that vary.
+extern const char rows_bits_vary[];
 
 // No detail.
 extern const struct row_detail rows_no_detail;

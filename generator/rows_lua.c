@@ -172,12 +172,14 @@ static void push_launches(lua_State *lua, const struct row_detail *detail) {
     }
 }
 
-static void push_bits(lua_State *lua, uint64_t bits) {
+static void push_bits(lua_State *lua, const struct row_detail *detail) {
     char text[NUMBER_TEXT_SIZE];
-    if (bits == 0) {
+    if (detail->bits_vary) {
+        lua_pushstring(lua, rows_bits_vary);
+    } else if (detail->bits == 0) {
         lua_pushnil(lua);
     } else {
-        lua_pushlstring(lua, text, (size_t)(number_print_hex(text, bits) - text));
+        lua_pushlstring(lua, text, (size_t)(number_print_hex(text, detail->bits) - text));
     }
 }
 
@@ -213,7 +215,7 @@ static void push_number(lua_State *lua, enum column column, const struct row *ro
         lua_pushinteger(lua, detail->samples);
         return;
     case COLUMN_LAUNCHES: push_launches(lua, detail); return;
-    case COLUMN_BITS: push_bits(lua, detail->bits); return;
+    case COLUMN_BITS: push_bits(lua, detail); return;
     default:
         if (isnan(*value)) break;
         lua_pushnumber(lua, *value);
@@ -264,7 +266,9 @@ static bool take_launches(lua_State *lua, struct row_detail *detail) {
 static bool take_bits(lua_State *lua, struct row_detail *detail) {
     size_t length = 0;
     const char *text = lua_tolstring(lua, -1, &length);
-    return number_parse_hex(text, text + length, &detail->bits);
+    detail->bits = 0;
+    detail->bits_vary = text != NULL && strcmp(text, rows_bits_vary) == 0;
+    return detail->bits_vary || number_parse_hex(text, text + length, &detail->bits);
 }
 
 static bool take_splits(lua_State *lua, struct row *row) {

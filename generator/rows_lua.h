@@ -10,16 +10,7 @@
 // The rows at stack place `index`; raises a Lua error where there are none. They live as long as that value.
 const struct rows *rows_check(lua_State *lua, int index);
 
-// What tells slices of rows apart.
-struct slice_key {
-    uint64_t splits;
-    uint16_t world_size;
-    uint8_t dtype, op, mode, fusion;
-    bool sizes_only; // no tokens and hidden sizes
-};
-struct slice_key slice_key_of(const struct row *row);
-bool slice_key_equal(struct slice_key a, struct slice_key b);
-// That of the table at stack place 2; raises where it is none.
+// The slice that the table at stack place 2 names; raises where it is none.
 struct slice_key slice_key_take(lua_State *lua);
 
 // Methods of rows; see rows_slices.c and rows_classes.c.

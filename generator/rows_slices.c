@@ -14,22 +14,6 @@
 
 #include "rows_lua.h"
 
-struct slice_key slice_key_of(const struct row *row) {
-    const struct cell_key *key = &row->key;
-    return (struct slice_key){key->splits,
-                              key->world_size,
-                              key->dtype,
-                              key->op,
-                              key->mode,
-                              key->fusion,
-                              key->hidden_size == HIDDEN_SIZE_NONE};
-}
-
-bool slice_key_equal(struct slice_key a, struct slice_key b) {
-    return a.world_size == b.world_size && a.dtype == b.dtype && a.op == b.op && a.mode == b.mode &&
-           a.fusion == b.fusion && a.splits == b.splits && a.sizes_only == b.sizes_only;
-}
-
 static void set_name(lua_State *lua, const char *field, const struct names *names, uint8_t index) {
     lua_pushstring(lua, names->name[index]);
     lua_setfield(lua, -2, field);

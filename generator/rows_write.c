@@ -45,6 +45,11 @@ static char *put_launches(char *out, const struct row_detail *detail) {
     return out;
 }
 
+static char *put_bits(char *out, const struct row_detail *detail) {
+    if (detail->bits_vary) return stpcpy(out, rows_bits_vary);
+    return detail->bits == 0 ? out : number_print_hex(out, detail->bits);
+}
+
 static char *put_cell(char *out, enum column column, const struct row *row, struct row_detail detail,
                       const struct lists *lists) {
     switch (column) {
@@ -66,7 +71,7 @@ static char *put_cell(char *out, enum column column, const struct row *row, stru
     case COLUMN_ACCUMULATE: return put_name(out, &lists->accumulates, row->accumulate);
     case COLUMN_PLACEMENT: return put_name(out, &lists->placements, row->placement);
     case COLUMN_LAUNCHES: return put_launches(out, &detail);
-    case COLUMN_BITS: return detail.bits == 0 ? out : number_print_hex(out, detail.bits);
+    case COLUMN_BITS: return put_bits(out, &detail);
     case COLUMN_SPLITS: return splits_print(out, row->key.splits);
     case COLUMN_CALLS: return isnan(detail.calls) ? out : number_print_unsigned(out, (uint64_t)detail.calls);
     default: break;

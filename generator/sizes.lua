@@ -170,7 +170,8 @@ local function winners_of(source, slice, may_win)
     allowed[strategy.name] = strategy.candidate ~= false and may_win(strategy) or nil
   end
   if not source.same_bits_as then return allowed end
-  local class, same = source.rows:classes(slice, { first = source.same_bits_as })[1], {}
+  local options = { first = source.same_bits_as, loopback = source.loopback }
+  local class, same = source.rows:classes(slice, options)[1], {}
   if class and class.names[1] == source.same_bits_as then
     for _, name in ipairs(class.names) do same[name] = allowed[name] end
   else

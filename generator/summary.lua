@@ -186,7 +186,10 @@ function summary.elsewhere(source)
   for _, format in ipairs(formats.list) do
     local is_made = formats.is_for(format, source.arch_row) and not (format.lacks and format.lacks(source))
     if is_made and format.elsewhere then
-      local text = format.elsewhere:gsub("{fallback}", source.arch_row.fallback)
+      local text = format.elsewhere:gsub("{fallback}", model.fallback(source, format))
+      if source.same_bits_as and formats.may_leave_bits(format) and format.name ~= "table" then
+        text = ("%s; what answers then may have other bits than %s"):format(text, source.same_bits_as)
+      end
       out[#out + 1] = { format = format, text = text }
     end
   end
@@ -195,18 +198,32 @@ end
 
 -- The classes of equal bits of a source's rows, and what keeping to one costs: { { slice, names, shapes, of =
 -- shapes in all, cost, worst = shares of time } ... }, and { { slice, names } ... } of strategies whose bits
--- are not told, or vary, beside some that are.
+-- are not told, beside some that are; with `varies`, of those whose bits are not the same each time.
 function summary.numerics(source)
   local classes, unknown = {}, {}
   for _, slice in ipairs(source.rows:slices()) do
-    local found, shapes, untold = source.rows:classes(slice, { loopback = source.loopback })
+    local found, shapes, untold, varying = source.rows:classes(slice, { loopback = source.loopback,
+      first = source.same_bits_as })
     for _, class in ipairs(found) do
       class.slice, class.of = slice, shapes
       classes[#classes + 1] = class
     end
     if #found > 0 and #untold > 0 then unknown[#unknown + 1] = { slice = slice, names = untold } end
+    if #varying > 0 then unknown[#unknown + 1] = { slice = slice, names = varying, varies = true } end
   end
   return classes, unknown
+end
+
+-- In a line, which bits the tables of a source keep to, and the files that have no room to say so; nil: any.
+function summary.restriction(source)
+  if not source.same_bits_as then return nil end
+  local mute = {}
+  for _, entry in ipairs(summary.formats(source)) do
+    if entry.format.mute then mute[#mute + 1] = entry.format.file end
+  end
+  local words = "These tables keep to the bits of %s, which is what programs get where nothing was " ..
+    "measured, too, unless their own rule says otherwise (see there). %s cannot say so in the file."
+  return words:format(source.same_bits_as, table.concat(mute, ", "))
 end
 
 return summary

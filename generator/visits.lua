@@ -49,10 +49,10 @@ local function interval(records)
   return sorted[math.tointeger(low)], sorted[math.tointeger(high)]
 end
 
--- The bits that all launches agree on; nil where they do not.
+-- The bits that all launches agree on; else that they vary.
 local function common_bits(records)
   for _, record in ipairs(records) do
-    if record.bits ~= records[1].bits then return nil end
+    if record.bits ~= records[1].bits then return "varies" end
   end
   return records[1].bits
 end

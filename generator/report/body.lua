@@ -207,20 +207,20 @@ local function add_numerics(p, views)
     end
     for _, entry in ipairs(unknown) do
       untold[#untold + 1] = { view.arch, entry.slice.world_size, entry.slice.fusion,
-        table.concat(entry.names, ", ") }
+        table.concat(entry.names, ", "), entry.varies and "not the same each time" or "not told" }
     end
     if view.source.same_bits_as then
-      p:text(("The tables of %s keep to the bits of %s."):format(view.arch, view.source.same_bits_as))
+      p:text(("%s: %s"):format(view.arch, summary.restriction(view.source)))
     end
   end
-  if #rows == 0 then
+  if #rows == 0 and #untold == 0 then
     p:text("The rows tell no bits; what gentables sweep measures does.")
   else
     p:table { columns = { "arch", "TP", "fusion", "data", "class", "shapes", "of", "costs, mean",
       "costs, at worst" }, rows = rows, may_go = { "arch", "data" } }
   end
   if #untold > 0 then
-    p:table { columns = { "arch", "TP", "fusion", "bits not told, or not the same each time" }, rows = untold,
+    p:table { columns = { "arch", "TP", "fusion", "strategies of no class", "their bits" }, rows = untold,
       may_go = { "arch" } }
   end
 end

@@ -41,6 +41,14 @@ function tests.test_records_come_back_as_they_were_written()
   luaunit.assertEquals(#assert(rows.read { path }), 2)
 end
 
+function tests.test_bits_that_vary_are_told_apart_from_none()
+  local path, hash = folder .. "/bits.csv", "000000000000000a"
+  local written = { record { num_tokens = 1, bits = hash }, record { num_tokens = 2, bits = "varies" },
+    record { num_tokens = 3 } }
+  write(path, written)
+  luaunit.assertEquals(rows.records(path), written)
+end
+
 function tests.test_rows_are_written_in_the_order_of_the_lists()
   local path, wanted, shuffled = folder .. "/order.csv", {}, {}
   for _, tp in ipairs { 2, 4 } do
@@ -188,6 +196,18 @@ function tests.test_a_shape_of_the_workload_that_was_measured_counts_as_it_was()
   local shapes = { { num_tokens = 24, hidden_size = 1024, weight = 1 } }
   luaunit.assertEquals(with_records_beside({ beside("ONESHOT", 30), beside("TWOSHOT", 11) },
     { workload = shapes }), "TWOSHOT")
+end
+
+function tests.test_derived_times_have_the_bits_of_their_plane()
+  local function select_with(bits)
+    return select({ record { time_us = 4.5, bits = "0a" }, record { strategy = "MPI", bits = bits,
+      time_us = 2, low_us = 2, high_us = 2 }, record { num_tokens = 16, bits = "0a" } },
+      { same_bits_as = "ONESHOT", derived = { record { strategy = "MPI", num_tokens = 16, time_us = 2,
+        spread = 0.01 } } }):cell(1, 1, 1, 2)
+  end
+  luaunit.assertEquals(select_with("0b").strategy, "ONESHOT")
+  local cell = select_with("0a")
+  luaunit.assertEquals({ cell.strategy, cell.derived }, { "MPI", true })
 end
 
 function tests.test_a_table_reads_back_as_it_was_written()

@@ -25,7 +25,7 @@ end
 local function row(cell, time_us)
   return plan.record(cell, "MPI", { size = cell.size, time_us = time_us, low_us = time_us, high_us = time_us,
     samples = 9, min_us = 0.5, p95_us = 2.0, p99_us = 3.0, skew_us = 0.0, bound_us = 0.25,
-    accumulate = "native", placement = "dedicated" })
+    accumulate = "native", placement = "dedicated", bits = "0b" })
 end
 
 local function add(into, num_tokens)

@@ -47,6 +47,13 @@ function TestProtocol.test_a_row_becomes_a_record_and_back()
   lu.assertEquals(protocol.row_record(cell, again), record)
 end
 
+function TestProtocol.test_no_bits_are_bits_that_vary()
+  local _, fields = protocol.parse((row:gsub("bits=00f", "bits=0000")))
+  local record = protocol.row_record(cell, fields)
+  lu.assertEquals(record.bits, "varies")
+  lu.assertStrContains(protocol.line("row", protocol.row_fields(record)), " bits=0 ")
+end
+
 function TestProtocol.test_numbers_that_are_none_are_refused()
   local wrong = { "time_us=nan", "time_us=0", "time_us=-1", "time_us=inf", "time_us=0x10", "samples=1.5",
     "samples=0", "bits=xyz", "time_us=1.3 ", "low_us=1.6", "high_us=1.4", "p99_us=-1", "mode=graph" }
