@@ -7,7 +7,8 @@
 // the full comparison.
 //
 // Sampling ends when it has decided: who is clearly slower than the best is sampled no more, and neither is
-// who is known precisely enough (request.precision). The budget ends it otherwise.
+// who is known precisely enough (request.precision). The budget ends it otherwise; and request.left_us ends
+// it wherever it is, between two calls.
 #include "harness.h"
 
 #include <math.h>
@@ -22,8 +23,11 @@ enum {
     SLOWER_SAMPLES = 5,         // of both, when one is dropped because all of its samples are slower
     SETTLED_EVERY_ROUND = 8,    // up to this one, then in each power of two: sorting costs, too
     OVERDRAFT = 4,              // budgets, until fewer samples than asked for must do
+    LONG_CALL_NS = 10000000,    // of these no two are made without a look at the time that is left
     NO_BITS = 0,
 };
+
+static const char budget_spent[] = "budget spent";
 
 // One who is timed: a candidate, or the probe of the physical bound (candidate NULL), which copies input to
 // output.
@@ -54,7 +58,9 @@ struct race {
     void *place; // of the cell; NULL: there is none
     struct contender contenders[MAX_IN_A_REQUEST + 1];
     int count;
-    size_t calls; // so far; decides which data the next call has
+    size_t calls;      // so far; decides which data the next call has
+    uint64_t since_ns; // when the request came
+    bool is_late;      // all of its time is over
     struct right_result right[MAX_SHIFTS][MAX_CANDIDATES];
     int right_count[MAX_SHIFTS];
 };
@@ -68,6 +74,15 @@ static void drop_out(struct contender *contender, const char *reason) {
 
 static const char *name_of(const struct contender *contender) {
     return contender->candidate != NULL ? contender->candidate->name : "";
+}
+
+// Whether all of the request's time is over: rank 0's word, on all ranks. -1: see group_failure.
+static int look_at_time(struct race *race) {
+    if (race->request->left_us <= 0 || race->is_late) return 0;
+    uint64_t is_late = (double)(clock_ns() - race->since_ns) / 1000 >= race->request->left_us;
+    if (!group_agree(race->group, &is_late)) return -1;
+    race->is_late = is_late != 0;
+    return 0;
 }
 
 // ---- one call -----------------------------------------------------------------------------------
@@ -156,6 +171,8 @@ static int verify_call(struct race *race, struct contender *contender, size_t sh
 static int verify(struct race *race, struct contender *contender) {
     double took_ns = 0, least_ns = 1e18;
     for (size_t shift = 0; shift < race->cell.shifts && !contender->out_of_race; shift++) {
+        if (look_at_time(race) != 0) return -1;
+        if (race->is_late) return 0;
         if (verify_call(race, contender, shift, &took_ns) != 0) return -1;
         if (took_ns < least_ns) least_ns = took_ns;
     }
@@ -286,6 +303,7 @@ static bool wants_more(const struct race *race, uint64_t since_ns) {
     }
     double elapsed_us = to_us(clock_ns() - since_ns);
     if (!anyone) return false;
+    if (request->left_us > 0 && to_us(clock_ns() - race->since_ns) >= request->left_us) return false;
     if (elapsed_us < request->budget_us) return true;
     return fewest < (elapsed_us < OVERDRAFT * request->budget_us ? request->min_samples : FEWEST_SAMPLES);
 }
@@ -313,8 +331,11 @@ static int sample(struct race *race) {
         if (sampled == 0) return 0;
         shuffle(order, race->count, &random);
         for (int i = 0; i < race->count; i++) {
+            struct contender *contender = &race->contenders[order[i]];
             if (!(sampled >> order[i] & 1)) continue;
-            if (burst(race, &race->contenders[order[i]]) != 0) return -1;
+            if (contender->estimate_ns > LONG_CALL_NS && look_at_time(race) != 0) return -1;
+            if (race->is_late) return 0;
+            if (burst(race, contender) != 0) return -1;
         }
     }
 }
@@ -405,15 +426,22 @@ static int admit(struct race *race, struct contender *contender) {
         return 0;
     }
     if (verify(race, contender) != 0) return -1;
-    if (contender->out_of_race || contender->candidate == NULL) return 0;
+    if (contender->out_of_race || contender->candidate == NULL || race->is_late) return 0;
     return backend->floor(race->place, contender->candidate, contender->state, &contender->floor_us);
 }
 
+// Nobody is sampled unless there was time to admit everyone: a race with some says nothing of who is best.
 static int run_race(struct race *race) {
     for (int i = 0; i < race->count; i++) {
+        if (look_at_time(race) != 0) return -1;
+        if (race->is_late) break;
         if (!race->contenders[i].out_of_race && admit(race, &race->contenders[i]) != 0) return -1;
     }
-    return sample(race);
+    if (!race->is_late && sample(race) != 0) return -1;
+    for (int i = 1; i < race->count; i++) {
+        if (race->contenders[i].count == 0) drop_out(&race->contenders[i], budget_spent);
+    }
+    return 0;
 }
 
 // Whether all ranks have a cell and its place; otherwise nobody races, and is told why.
@@ -434,7 +462,8 @@ static bool open_race(struct race *race) {
 }
 
 int harness_measure(struct harness *harness, const struct request *request, struct result results[]) {
-    struct race race = {.harness = harness, .group = harness->group, .request = request, .count = 1};
+    struct race race = {
+        .harness = harness, .group = harness->group, .request = request, .count = 1, .since_ns = clock_ns()};
     struct group *group = harness->group;
     memset(results, 0, (size_t)candidate_count() * sizeof *results);
     watch_step(PHASE_WARM_UP, "");

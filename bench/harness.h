@@ -18,6 +18,7 @@ struct request {
     enum mode mode;
     uint32_t min_samples, max_samples;
     double budget_us; // of the sampling of all candidates together
+    double left_us;   // for all of the request; what has no time by then has none. 0: as long as it takes
     double precision; // half an interval that is narrow enough, as a share of the median; 0: sample on
     uint32_t seed;
     uint8_t wanted[MAX_CANDIDATES]; // by index into backend->candidates

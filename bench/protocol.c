@@ -183,6 +183,8 @@ static int read_field(struct request *request, const char *key, char *value, cha
         request->max_samples = (uint32_t)number;
     } else if (strcmp(key, "budget_us") == 0) {
         status = read_number(value, 0, 1e12, &request->budget_us);
+    } else if (strcmp(key, "left_us") == 0) {
+        status = read_number(value, 1, 1e15, &request->left_us);
     } else if (strcmp(key, "precision") == 0) {
         status = read_number(value, 0, 1, &request->precision);
     } else if (strcmp(key, "seed") == 0) {

@@ -25,7 +25,9 @@
 // skew_us, floor_us and calls stand there where the backend tells them.
 // budget_us is for the sampling of all strategies of a request together; it ends before that where every
 // strategy is either clearly slower than the best, or its interval within `precision` of its median (0:
-// never). `bits` is a hash of the results, which strategies with equal bits share (0: it differs among ranks
+// never). `left_us`, where it stands there, is all that may pass from the request to its answer: what is not
+// sampled by then is `none ... reason=budget spent`, and rows may have fewer samples than min_samples.
+// `bits` is a hash of the results, which strategies with equal bits share (0: it differs among ranks
 // or calls). `roundtrip_us` is taken anew after each request. A request that cannot be read gives `error
 // reason=...` and exit code 1; so does a rank that died or hangs, where rank 0 can still say so. `quit`, or
 // the end of the input, ends the bench with exit code 0.

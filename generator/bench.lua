@@ -198,7 +198,7 @@ local function take_answer(result, cell, kind, fields)
   return true
 end
 
--- Measures `strategies` in `cell` with `limits` (min_samples, max_samples, cell_us, precision). Calls
+-- Measures `strategies` in `cell` with `limits` (of protocol.request). Calls
 -- on_row(record) as rows come. Returns { rows, no_time }, each strategy in one of them, and takes the round
 -- trip anew; or nil and a failure, after which this bench has ended.
 function bench:measure(id, cell, strategies, limits, on_row)

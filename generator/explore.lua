@@ -8,11 +8,12 @@
 --   where the bins of a lookup end;
 --   visits the points it has in further launches, in random order, with the strategies that may still win:
 --   the first ones in each launch, the others at least twice, and for as long as that is expected to gain.
--- It ends where no visit is expected to gain more than TOLERANCE, or the budget is spent. How far strategies
+-- It ends where no visit is expected to gain more than TOLERANCE, or the budget is spent; a visit that is not
+-- expected to fit into what is left of it is not asked for. How far strategies
 -- differ from launch to launch, and how well points tell of each other, it learns as it goes. (The expected
 -- gain is the knowledge gradient of optimal learning: Frazier, Powell, Dayanik, 2008.)
 --
--- Pure but for options.now: it measures nothing, reads and writes nothing.
+-- Pure but for options.now and options.fits: it measures nothing, reads and writes nothing.
 local lists = require "lists"
 local plan = require "plan"
 local surface = require "surface"
@@ -348,6 +349,14 @@ local function wanted(self, point, launch)
   return out
 end
 
+-- The task that a launch has at a point; nil where it has none, or none that fits.
+local function task_at(self, point, launch)
+  local strategies = wanted(self, point, launch)
+  if #strategies > 0 and self.fits(point.cell, #strategies) then
+    return { cell = point.cell, strategies = strategies }
+  end
+end
+
 -- ---- what next --------------------------------------------------------------------------------
 
 -- Deterministic, so that a sweep's plan depends on its answers alone.
@@ -404,19 +413,26 @@ local function is_exploring(self)
   return not self.exhaustive and self.explored < EXPLORING_LAUNCHES and not has_spent(self, EXPLORING_SHARE)
 end
 
--- The point that is expected to gain the table most; nil where none is worth a visit.
+-- point -> what its first visit is expected to gain the table
+local function gains(self, plane)
+  if not plane.gain then
+    plane.gain = {}
+    learn(self)
+    for _, point in ipairs(plane.points) do
+      plane.gain[point] = was_visited(point) and 0 or gain_of_first_visit(self, plane, point)
+    end
+  end
+  return plane.gain
+end
+
+-- The task at the point that is expected to gain the table most; nil where none is worth a visit.
 local function most_doubtful(self, launch)
   local best, most = nil, TOLERANCE
   for _, plane in ipairs(self.planes) do
-    if not plane.gain then
-      plane.gain = {}
-      learn(self)
-      for i, point in ipairs(plane.points) do
-        plane.gain[i] = was_visited(point) and 0 or gain_of_first_visit(self, plane, point)
-      end
-    end
-    for i, point in ipairs(plane.points) do
-      if plane.gain[i] > most and #wanted(self, point, launch) > 0 then best, most = point, plane.gain[i] end
+    local gain = gains(self, plane)
+    for _, point in ipairs(plane.points) do
+      local task = gain[point] > most and task_at(self, point, launch)
+      if task then best, most = task, gain[point] end
     end
   end
   return best
@@ -425,9 +441,8 @@ end
 -- The next of this launch's queue that is still wanted.
 local function from_queue(self, launch)
   while self.queue and #self.queue > 0 do
-    local point = table.remove(self.queue)
-    local strategies = wanted(self, point, launch)
-    if #strategies > 0 then return { cell = point.cell, strategies = strategies } end
+    local task = task_at(self, table.remove(self.queue), launch)
+    if task then return task end
   end
 end
 
@@ -440,10 +455,12 @@ local function fill_queue(self, launch)
 end
 
 -- options: { spec, cells (of plan.cells), launches (visits that a point needs), exhaustive, now (a clock in
--- seconds), ends_at (when on it; nil: whenever it is sure) }
+-- seconds), ends_at (when on it; nil: whenever it is sure), fits (whether a visit of a cell with so many
+-- strategies can be over by then; nil: any can) }
 function explore.new(options)
   local self = setmetatable({ spec = options.spec, launches = options.launches,
     exhaustive = options.exhaustive, now = options.now, ends_at = options.ends_at or math.huge,
+    fits = options.fits or function() return true end,
     began_at = options.now(), visits = 0, explored = 0, point_of = {}, random = 1 }, explore)
   self.planes = make_planes(self, options.cells)
   self.first, self.stale = mark_first_points(self), true
@@ -498,19 +515,27 @@ function explore:next(launch)
   if self.queue_of ~= launch then fill_queue(self, launch) end
   local task = from_queue(self, launch)
   if task or not is_exploring(self) then return task end
-  local point = most_doubtful(self, launch)
-  if point then return { cell = point.cell, strategies = wanted(self, point, launch) } end
-  self.explored = self.explored + 1
+  task = most_doubtful(self, launch)
+  if not task then self.explored = self.explored + 1 end
+  return task
 end
 
 -- Whether a further launch has anything to do.
 function explore:wants(launch)
   if has_spent(self, 1) then return false end
-  if #due_points(self, launch) > 0 then return true end
-  for _, point in ipairs(self.first) do
-    if #wanted(self, point, launch) > 0 then return true end
+  for _, list in ipairs { due_points(self, launch), self.first } do
+    for _, point in ipairs(list) do
+      if task_at(self, point, launch) then return true end
+    end
   end
   return is_exploring(self) and most_doubtful(self, launch) ~= nil
+end
+
+-- Whether a further launch would have anything to do if there were no end: nothing but the time has ended it.
+-- From here on it has none.
+function explore:is_cut_off(launch)
+  self.ends_at, self.fits = math.huge, function() return true end
+  return self:wants(launch)
 end
 
 -- How many visits it has taken.
@@ -522,11 +547,24 @@ function explore:is_open(cell)
   return point ~= nil and #wanted(self, point, 0) > 0
 end
 
--- How many visits are known to be needed still.
-function explore:outlook()
-  local total = 0
+-- Whether it would go on to a cell that has a strategy with neither a time nor a reason: what is unknown
+-- there does not follow from what is known.
+function explore:is_unreached(cell)
+  local point, unknown = point_of(self, cell), false
+  if not point or point.given_up then return false end
+  for _, name in ipairs(self.spec.strategies) do
+    unknown = unknown or not (point.visits[name] or point.without[name])
+  end
+  if not unknown or was_visited(point) or point.is_first then return unknown end
+  return gains(self, point.plane)[point] > TOLERANCE
+end
+
+-- The visits that are known to be needed still, as calls of visit(cell, strategies, launches): how many
+-- strategies, in how many launches.
+local function each_needed(self, visit)
   local function add(point)
-    if #wanted(self, point, 0) > 0 then total = total + self.launches - count(point.launches) end
+    local strategies = #wanted(self, point, 0)
+    if strategies > 0 then visit(point.cell, strategies, self.launches - count(point.launches)) end
   end
   for _, plane in ipairs(self.planes) do
     for _, point in ipairs(plane.points) do
@@ -536,6 +574,19 @@ function explore:outlook()
   for _, point in ipairs(self.first) do
     if not was_visited(point) then add(point) end
   end
+end
+
+-- How many visits are known to be needed still.
+function explore:outlook()
+  local total = 0
+  each_needed(self, function(_, _, launches) total = total + launches end)
+  return total
+end
+
+-- What one visit of each cell that needs some costs, by cost(cell, strategies).
+function explore:cost_of_a_round(cost)
+  local total = 0
+  each_needed(self, function(cell, strategies) total = total + cost(cell, strategies) end)
   return total
 end
 

@@ -9,6 +9,7 @@ local bench = require "bench"
 local fail = require "fail"
 local plan = require "plan"
 local process = require "core.process"
+local protocol = require "protocol"
 
 local launches = {}
 
@@ -25,11 +26,12 @@ local function start(job, world)
     job.arguments = job.backend.arguments(job, world.size)
     job.command_size = world.size
   end
+  local began = process.now()
   local session, failure = bench.start({ command = job.command, program = job.program,
     arguments = job.arguments, world_size = world.size, identity = job.identity, patience = job.patience,
     strategies = job.spec.strategies })
   if session then
-    world.devices = session.devices
+    world.devices, world.start_s = session.devices, process.now() - began
     return session
   end
   job:drop_empty_journals()
@@ -42,7 +44,27 @@ local function show(job, cell, best)
   job.progress:show(text)
 end
 
--- Asks the bench for one task. Returns { rows, no_time }, or nil and the failure.
+-- The limits of a request that is made now.
+local function limits_now(job, world)
+  if not world.ends_at then return job.limits end
+  local limits = { left_us = math.max(1, math.floor((world.ends_at - process.now()) * 1e6)) }
+  for name, limit in pairs(job.limits) do limits[name] = limit end
+  return limits
+end
+
+-- Takes out of an answer what the bench had no time for. Returns whether there was any.
+local function drop_unreached(result)
+  local kept = {}
+  for _, record in ipairs(result.no_time) do
+    if record.reason ~= protocol.BUDGET_SPENT then kept[#kept + 1] = record end
+  end
+  local is_late = #kept < #result.no_time
+  result.no_time = kept
+  return is_late
+end
+
+-- Asks the bench for one task. Returns { rows, no_time, is_late }, or nil and the failure. `is_late`: time
+-- was over before all strategies had one.
 local function ask(job, world, session, task)
   local wanted, no_time = {}, {}
   for _, strategy in ipairs(task.strategies) do
@@ -58,15 +80,19 @@ local function ask(job, world, session, task)
   show(job, task.cell)
   job.asked = job.asked + 1
   local began = process.now()
-  local result, failure = session:measure(job.asked, task.cell, wanted, job.limits, function(record)
+  local limits = limits_now(job, world)
+  local result, failure = session:measure(job.asked, task.cell, wanted, limits, function(record)
     if not best or record.time_us < best.time_us then best = record end
     show(job, task.cell, best)
   end)
-  world.measured_s = world.measured_s + process.now() - began
+  local took = process.now() - began
+  world.measured_s = world.measured_s + took
   if not result then return nil, failure end
+  local is_late = drop_unreached(result)
+  if not is_late then world.pace:take(task.cell, #wanted, took) end
   world.placement = session.placement
   table.move(result.no_time, 1, #result.no_time, #no_time + 1, no_time)
-  return { rows = result.rows, no_time = no_time }
+  return { rows = result.rows, no_time = no_time, is_late = is_late }
 end
 
 local function report_failure(job, task, failure, last)
@@ -122,7 +148,10 @@ local function run_tasks(job, world, regime, session)
       lose_visit(job, world)
       return session
     elseif result then
-      world:take_visit(regime, task.cell, result.rows, result.no_time)
+      if result.is_late then world:end_budget() end
+      if #result.rows + #result.no_time > 0 then
+        world:take_visit(regime, task.cell, result.rows, result.no_time)
+      end
       job.failed_in_a_row, world.lost_in_a_row = 0, 0
     else
       world.take_failure(regime, task, failure)
@@ -134,17 +163,19 @@ local function run_tasks(job, world, regime, session)
   return session
 end
 
--- Runs launches until one regime's planner wants no more. `job` has program, identity, patience, machine,
--- launcher, limits, progress and counts; `world` is a world.
+-- Runs launches until one regime's planner wants no more, or the time is over. `job` has program, identity,
+-- patience, machine, launcher, limits, progress and counts; `world` is a world.
 function launches.run(job, world)
+  local regime
   repeat
     local session = start(job, world)
-    local regime = world:regime_of(session)
+    regime = world:regime_of(session)
     regime.launch = regime.launch + 1
     world.launches = world.launches + 1
     session = run_tasks(job, world, regime, session)
     stop(job, world, session)
-  until not regime.planner:wants(regime.launch + 1)
+  until not (world:can_start() and regime.planner:wants(regime.launch + 1))
+  world.cut_off = world.ends_at ~= nil and regime.planner:is_cut_off(regime.launch + 1)
 end
 
 return launches

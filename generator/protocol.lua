@@ -39,9 +39,12 @@ end
 -- The seed of a cell's data: always the same, so that the bits of results can be compared between launches.
 local function seed_of(cell) return tonumber(system.hash(plan.key(plan.record(cell))):sub(1, 8), 16) end
 
+-- The reason of what had no time before a request's left_us were over.
+protocol.BUDGET_SPENT = "budget spent"
+
 -- The request to measure `strategies` in `cell`, which has a hidden size and tokens, or a count of elements
--- (of the larger buffer) alone. `limits` has min_samples, max_samples, cell_us and
--- precision.
+-- (of the larger buffer) alone. `limits` has min_samples, max_samples, cell_us and precision, and left_us
+-- where there is a budget: all that may pass until the answer.
 function protocol.request(id, cell, strategies, limits)
   local by_bytes = cell.count and { "count", cell.count }
   local fields = {
@@ -54,6 +57,7 @@ function protocol.request(id, cell, strategies, limits)
   }
   if by_bytes then table.remove(fields, 6) end
   if cell.splits then table.insert(fields, 3, { "splits", cell.splits }) end
+  if limits.left_us then table.insert(fields, #fields, { "left_us", limits.left_us }) end
   return protocol.line("measure", fields)
 end
 

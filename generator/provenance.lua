@@ -153,6 +153,7 @@ function provenance.path_of(path) return (path:gsub("%.csv$", "") .. ".json") en
 
 local function is_text(value) return type(value) == "string" or "text" end
 local function is_integer(value) return math.type(value) == "integer" or "a whole number" end
+local function is_flag(value) return type(value) == "boolean" or "true or false" end
 local function is_object(value) return type(value) == "table" and value ~= json.null or "an object" end
 local function optional(check)
   return function(value) return value == nil or check(value) end
@@ -165,6 +166,7 @@ local foreign_fields = { gpu = optional(is_text), machines = optional(is_object)
 local no_time_fields = { strategy = is_text, dtype = is_text, op = is_text, mode = is_text, fusion = is_text,
   hidden_size = is_integer, num_tokens = is_integer, reason = is_text }
 local record_fields = { fingerprint = is_text, machine = is_object, bench = is_object, rows = is_object,
+  complete = optional(is_flag),
   spec = optional(is_object), placement = optional(is_text), date = optional(is_text), no_time = is_object }
 
 -- Returns what is wrong with the first field of `value`, by name, that is not as it has to be; or nil.

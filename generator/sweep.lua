@@ -12,6 +12,7 @@ local file = require "core.file"
 local journal = require "journal"
 local launches = require "launches"
 local lists = require "lists"
+local pace = require "pace"
 local plan = require "plan"
 local process = require "core.process"
 local progress = require "progress"
@@ -26,6 +27,8 @@ local MIN_CELL_US = 1000      -- for one task, however small the budget
 local TASKS_IN_A_BUDGET = 100 -- at least, so that one does not overrun it
 local PRECISION = 0.02        -- half an interval that is narrow enough, as a share of the median
 local START_S = 1             -- that a launch takes to start, for what a budget has to hold at least
+local STOP_S = 0.5            -- of a budget, that is kept for the end of a TP size's last launch
+local WRITE_SHARE = 0.02      -- of a budget, that is kept for what comes before and after measuring
 
 sweep.summary = "Measures what a spec asks for and is not there yet: spec -> rows."
 sweep.positional = { name = "SPEC", min = 0, max = 1, help = "what to sweep (default: DIR/spec.lua)" }
@@ -155,6 +158,14 @@ local function say_effort(world)
   print(("      measured for %.1f s, in %d launches of the bench"):format(world.measured_s, world.launches))
 end
 
+local function say_cut_off(job, world)
+  if not world.cut_off then return end
+  local regime = world:chosen()
+  print(("TP %d: budget spent: %d of %d launches, %d cell%s not reached; the next sweep goes on"):format(
+    world.size, regime and regime.launch or 0, job.spec.limits.launches, world.unreached,
+    world.unreached == 1 and "" or "s"))
+end
+
 local function say_without(world)
   local counts, reasons = {}, {}
   for _, entry in ipairs(world.without) do
@@ -181,6 +192,7 @@ local function say_written(job)
   end
   for _, world in ipairs(job.worlds) do
     if not world.current then
+      say_cut_off(job, world)
       say_best(world)
       say_without(world)
       say_effort(world)
@@ -250,16 +262,18 @@ local function open_worlds(job)
   return open
 end
 
--- A budget has to hold a start of each launch, and one visit of every first point.
+-- A budget has to hold a start of each launch, and one sample of every first point, by its bytes.
 local function check_budget(job, open)
   if not job.budget_s then return end
   local least = 0
   for _, world in ipairs(open) do
-    least = least + job.spec.limits.launches * START_S + world.planner:outlook() * MIN_CELL_US / 1e6
+    local planner = (world:chosen() or world).planner
+    least = least + job.spec.limits.launches * START_S + STOP_S + planner:cost_of_a_round(pace.least)
   end
+  least = least / (1 - WRITE_SHARE)
   if job.budget_s >= least then return end
-  fail.input("--budget %g is too small for one sample per cell and launch; %d seconds would do, or fewer "
-    .. "TP sizes", job.budget_s, math.ceil(least))
+  fail.input("--budget %g is too small for one sample per cell; %d seconds would do, as far as the bytes of "
+    .. "the messages tell, or fewer TP sizes", job.budget_s, math.ceil(least))
 end
 
 local function limits_of(job)
@@ -285,13 +299,14 @@ end
 
 -- Measures at all TP sizes, each with its share of what is left of the budget.
 local function measure(job, open)
-  local started = process.now()
   for i, world in ipairs(open) do
     say_what_is_measured(job, world)
+    local share
     if job.budget_s then
-      local left = math.max(0, job.budget_s - (process.now() - started))
-      world:begin(left / (#open - i + 1))
+      local left = job.budget_s * (1 - WRITE_SHARE) - (process.now() - job.began_at)
+      share = math.max(0, left / (#open - i + 1) - STOP_S)
     end
+    world:begin(job.limits.cell_us / 1e6, share)
     launches.run(job, world)
   end
   job.progress:clear()
@@ -308,7 +323,9 @@ local function say_failures(job)
 end
 
 function sweep.run(args)
+  local began_at = process.now()
   local job = new_job(args)
+  job.began_at = began_at
   local made, message = file.make_folder(job.out)
   if not made then fail.work("%s", message) end
   if args.transport then

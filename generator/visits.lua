@@ -94,4 +94,24 @@ function visits.row(by_launch)
   })
 end
 
+-- The other way round: { [launch] = record } of a row. Each launch has its own median; what a row tells of
+-- all launches alone, each has the same of, and its share of the samples.
+function visits.split(row)
+  local times, count = row.launches or { row.time_us }, 0
+  for _, time in ipairs(times) do count = count + (time and 1 or 0) end
+  local out, left = {}, row.samples
+  for launch, time in ipairs(times) do
+    if time then
+      local samples = math.max(1, left // count)
+      local record = plan.record(row, row.strategy, { time_us = time, samples = samples })
+      for name, value in pairs(row) do
+        if record[name] == nil and name ~= "launches" then record[name] = value end
+      end
+      record.low_us, record.high_us = math.min(row.low_us, time), math.max(row.high_us, time)
+      out[launch], left, count = record, left - samples, count - 1
+    end
+  end
+  return out
+end
+
 return visits

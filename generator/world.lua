@@ -8,6 +8,7 @@ local fail = require "fail"
 local file = require "core.file"
 local journal = require "journal"
 local lists = require "lists"
+local pace = require "pace"
 local plan = require "plan"
 local process = require "core.process"
 local provenance = require "provenance"
@@ -60,7 +61,11 @@ function world:take_finished(job)
   for _, record in ipairs(fail.unless(rows.records(self.csv))) do
     self.finished = self.finished + 1
     if is_asked_for(job.spec, record) then
-      self.known[plan.key(record)] = record
+      if old.complete == false then
+        table.insert(self.begun, record)
+      else
+        self.known[plan.key(record)] = record
+      end
     end
   end
   for _, entry in ipairs(old.no_time) do
@@ -87,6 +92,31 @@ local function note_visit(regime, cell, launch, with, without)
   regime.planner:take(cell, launch, with, without)
 end
 
+-- Takes the rows of a sweep that its budget cut off as what they were: visits in launches, of which more may
+-- follow.
+function world:take_begun()
+  if #self.begun == 0 then return end
+  self.note = "goes on where the budget of an earlier sweep was spent"
+  local regime = self:regime_of { roundtrip_us = self.old.roundtrip_us or 0, placement = self.old.placement }
+  local cells = {} -- key -> { cell, launches = { [launch] = records } }
+  for _, row in ipairs(self.begun) do
+    local cell = plan.record(row)
+    local key = plan.key(cell)
+    cells[key] = cells[key] or { cell = cell, launches = {} }
+    for launch, record in pairs(visits.split(row)) do
+      local of = cells[key].launches
+      of[launch] = of[launch] or {}
+      table.insert(of[launch], record)
+    end
+  end
+  for _, entry in pairs(cells) do
+    for launch, records in pairs(entry.launches) do
+      regime.launch = math.max(regime.launch, launch)
+      note_visit(regime, entry.cell, launch, records, {})
+    end
+  end
+end
+
 function world:take_journal(found)
   self.continues = true
   for _, cell in ipairs(found.cells) do
@@ -102,7 +132,8 @@ end
 local function new_planner(self)
   local job = self.job
   local planner = explore.new { spec = job.spec, cells = self.cells, launches = job.spec.limits.launches,
-    exhaustive = job.exhaustive, now = process.now, ends_at = self.ends_at }
+    exhaustive = job.exhaustive, now = process.now, ends_at = self.ends_at,
+    fits = function(cell, strategies) return self:fits(cell, strategies) end }
   for _, record in pairs(self.known) do planner:keep(record) end
   for _, record in pairs(self.why) do planner:keep_without(record) end
   return planner
@@ -138,7 +169,7 @@ end
 local function is_finished(self, job)
   local old = self.old
   if self.continues or not old or not old.spec or old.spec.hash ~= job.spec_hash then return false end
-  if job.exhaustive and not old.exhaustive then return false end
+  if old.complete == false or job.exhaustive and not old.exhaustive then return false end
   for _, entry in ipairs(old.no_time) do
     if entry.failed then return false end
   end
@@ -151,7 +182,7 @@ end
 function world.load(job, size)
   local csv = ("%s/benchmark.tp%d.%s.csv"):format(job.out, size, job.arch)
   local self = setmetatable({ job = job, size = size, csv = csv, json = provenance.path_of(csv),
-    part = csv .. ".part", known = {}, why = {}, finished = 0, regimes = {},
+    part = csv .. ".part", known = {}, why = {}, begun = {}, finished = 0, regimes = {},
     launches = 0, measured_s = 0,
     cells = plan.cells(job.spec, size) }, world)
   if file.exists(self.part) then self.journal = journal.open(self.part) end
@@ -160,6 +191,7 @@ function world.load(job, size)
   self.fresh = job.fresh or (usable and found.fresh)
   if not self.fresh then self:take_finished(job) end
   self.planner = new_planner(self)
+  self:take_begun()
   if usable then self:take_journal(found) end
   if found and not usable and #found.cells > 0 then
     self.note = self.note or "begins again: what is unfinished there is of another machine, bench or limits"
@@ -212,11 +244,27 @@ function world.take_failure(regime, task, failure)
   regime.planner:give_up(task.cell)
 end
 
--- From now on it has this much time.
-function world:begin(budget_s)
+-- From now on it measures, each visit's sampling with so much time; with a budget, for so long in all.
+function world:begin(cell_s, budget_s)
+  self.pace = pace.new(cell_s)
+  if not budget_s then return end
   self.ends_at = process.now() + budget_s
   for _, regime in ipairs(self.regimes) do regime.planner.ends_at = self.ends_at end
 end
+
+-- The time is over.
+function world:end_budget()
+  self.ends_at = process.now()
+  for _, regime in ipairs(self.regimes) do regime.planner.ends_at = self.ends_at end
+end
+
+-- Whether a visit can be over in time.
+function world:fits(cell, strategies)
+  return not self.ends_at or process.now() + self.pace:expect(cell, strategies) <= self.ends_at
+end
+
+-- Whether a launch can start in time, if it starts as the last one did.
+function world:can_start() return not self.ends_at or process.now() + self.start_s < self.ends_at end
 
 -- ---- writing ----------------------------------------------------------------------------------
 
@@ -229,13 +277,27 @@ local function entry_of(record)
   return entry
 end
 
+-- The cells of the grid that the budget did not reach, as a set of their keys.
+function world:unreached_cells()
+  local set, planner = {}, (self:chosen() or self).planner
+  self.unreached = 0
+  for _, cell in ipairs(self.cut_off and self.cells or {}) do
+    if not cell.skip and planner:is_unreached(cell) then
+      set[plan.key(plan.record(cell))], self.unreached = true, self.unreached + 1
+    end
+  end
+  return set
+end
+
 -- What goes into the files, in order: `with` a time, on the spec's grid or between its lines, and `without`.
--- `derived`: how many times of the grid were not measured, for the sweep was sure without them.
+-- `derived`: how many times of the grid were not measured, for the sweep was sure without them. `unreached`:
+-- how many cells its budget did not reach, in whole or in part.
 function world:settle(job)
   local all, regime = {}, self:chosen() or { visits = {}, why = {} }
   for key, record in pairs(self.known) do all[key] = record end
   for key, by_launch in pairs(regime.visits) do all[key] = visits.row(by_launch) end
   self.with, self.without = {}, {}
+  local unreached = self:unreached_cells()
   for _, record in pairs(all) do table.insert(self.with, record) end
   for key, wanted in pairs(plan.wanted(job.spec, self.cells)) do
     if wanted.skip then
@@ -243,7 +305,11 @@ function world:settle(job)
       table.insert(self.without, wanted)
     elseif not all[key] then
       local why = regime.why[key] or self.why[key]
-      if why then table.insert(self.without, why) else self.derived = (self.derived or 0) + 1 end
+      if why then
+        table.insert(self.without, why)
+      elseif not unreached[plan.key(plan.record(wanted))] then
+        self.derived = (self.derived or 0) + 1
+      end
     end
   end
   table.sort(self.with, plan.before)
@@ -254,8 +320,10 @@ end
 
 function world:provenance(job)
   local measured = self.placement or self.continues or not self.old
-  local regime = self:chosen()
+  local regime, complete = self:chosen(), nil
+  if self.cut_off then complete = false end
   return {
+    complete = complete, -- only where it is not
     world_size = self.size,
     arch = job.arch,
     fingerprint = job.fingerprint,

@@ -34,6 +34,7 @@ static void a_request_is_read_whole(void **state) {
     assert_int_equal(request.max_samples, 50);
     assert_int_equal((int)(request.budget_us * 10), 15005);
     assert_int_equal(request.seed, 9);
+    assert_true(request.left_us == 0);
     int wanted = 0;
     for (int i = 0; i < candidate_count(); i++) {
         wanted += request.wanted[i];

@@ -24,6 +24,20 @@ min_samples=1 max_samples=1 budget_us=1 strategies=ONESHOT"
 grep -q "^none id=8 strategy=ONESHOT reason=NVFP4 needs a hidden size that is a multiple of 16" \
     "$WORK/answer" || fail "hidden size 1: $(cat "$WORK/answer")"
 
+# What is to be over already has no time, and says why; with time enough it is sampled.
+answer "$good left_us=1 strategies=ONESHOT,MPI"
+[ "$(grep -c '^none id=7 strategy=.* reason=budget spent$' "$WORK/answer")" = 2 ] ||
+    fail "no time left: $(cat "$WORK/answer")"
+grep -q "^done id=7 " "$WORK/answer" || fail "no time left: no end"
+answer "$good left_us=1e9 strategies=ONESHOT"
+grep -q '^row id=7 strategy=ONESHOT .* samples=2 ' "$WORK/answer" || fail "time left: $(cat "$WORK/answer")"
+
+# Calls that go on for ever end when the time is over, with fewer samples than were asked for.
+answer "measure id=9 dtype=float32 fusion=NONE num_tokens=64 hidden_size=4096 min_samples=1000000 \
+max_samples=1000000 budget_us=1e12 left_us=2e6 strategies=ONESHOT"
+grep -q '^row id=9 strategy=ONESHOT ' "$WORK/answer" || fail "for ever: $(cat "$WORK/answer")"
+! grep -q ' samples=1000000 ' "$WORK/answer" || fail "for ever: it made all samples"
+
 answer "quit"
 [ "$status" = 0 ] || fail "quit ended with $status"
 

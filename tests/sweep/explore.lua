@@ -26,7 +26,8 @@ local function play(options, time)
   local now = 0
   local spec = options.spec or spec_with()
   local planner = explore.new { spec = spec, cells = plan.cells(spec, 2), launches = options.launches or 5,
-    exhaustive = options.exhaustive, now = function() return now end, ends_at = options.ends_at }
+    exhaustive = options.exhaustive, now = function() return now end, ends_at = options.ends_at,
+    fits = options.fits }
   local visits, launch = {}, 0
   while planner:wants(launch + 1) do
     launch = launch + 1
@@ -133,6 +134,32 @@ end
 function TestExplore.test_a_budget_ends_it()
   local visits = play { exhaustive = true, ends_at = 10 }
   lu.assertEquals(#visits, 10)
+end
+
+local function small_enough(cell) return cell.size <= 1 << 20 end
+
+function TestExplore.test_what_does_not_fit_is_not_asked_for_and_is_unreached()
+  for _, exhaustive in ipairs { true, false } do
+    local visits, planner = play { exhaustive = exhaustive, launches = 2, fits = small_enough }
+    for _, visit in ipairs(visits) do lu.assertTrue(small_enough(visit.cell)) end
+    lu.assertTrue(#visits > 0)
+    lu.assertTrue(planner:is_cut_off(3))
+    local largest, smallest = {}, {}
+    for _, cell in ipairs(plan.cells(spec_with(), 2)) do
+      if cell.hidden_size == 8192 and cell.num_tokens == 1024 then largest = cell end
+      if cell.hidden_size == 1024 and cell.num_tokens == 1 then smallest = cell end
+    end
+    lu.assertTrue(planner:is_unreached(largest))
+    lu.assertFalse(planner:is_unreached(smallest))
+  end
+end
+
+function TestExplore.test_what_ended_by_itself_is_not_cut_off()
+  for _, exhaustive in ipairs { true, false } do
+    local visits, planner = play { exhaustive = exhaustive, ends_at = 1000 }
+    lu.assertFalse(planner:is_cut_off(visits[#visits].launch + 1))
+    for _, cell in ipairs(plan.cells(spec_with(), 2)) do lu.assertFalse(planner:is_unreached(cell)) end
+  end
 end
 
 function TestExplore.test_the_same_answers_give_the_same_plan()

@@ -30,6 +30,11 @@ function TestProtocol.test_a_request_says_everything()
     .. "strategies=MPI,ONESHOT\n")
 end
 
+function TestProtocol.test_a_request_with_a_budget_says_what_is_left_of_it()
+  local limits = { min_samples = 1, max_samples = 2, cell_us = 3, precision = 0.02, left_us = 70 }
+  lu.assertStrContains(protocol.request(7, cell, { "MPI" }, limits), " left_us=70 strategies=MPI\n")
+end
+
 -- The bits of results can be compared between launches only if the data are the same.
 function TestProtocol.test_the_data_of_a_cell_are_always_the_same()
   local limits = { min_samples = 1, max_samples = 2, cell_us = 3, precision = 0 }

@@ -156,6 +156,17 @@ static void wrong_id(const char *request) {
     fflush(stdout);
 }
 
+// It ran out of time.
+static void spent(const char *request) {
+    char strategies[LINE_SIZE];
+    field(request, "strategies", strategies, sizeof strategies);
+    for (char *name = strtok(strategies, ","); name != NULL; name = strtok(NULL, ",")) {
+        printf("none id=%ld strategy=%s reason=budget spent\n", number(request, "id"), name);
+    }
+    printf("done id=%ld roundtrip_us=0.1\n", number(request, "id"));
+    fflush(stdout);
+}
+
 static void refuse(const char *request) {
     (void)request;
     say("error reason=no such fusion\n");
@@ -175,6 +186,7 @@ static const struct fault {
     {"silent_about_one", silent_about_one},
     {"wrong_id", wrong_id},
     {"refuse", refuse},
+    {"spent", spent},
     {NULL, NULL},
 };
 

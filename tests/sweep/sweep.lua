@@ -182,7 +182,78 @@ end
 function TestSweep:test_a_budget_that_is_too_small_says_what_would_do()
   local ended, _, err = self:sweep({}, "--budget", "0.5")
   lu.assertEquals(ended, "exit code 2")
-  lu.assertStrContains(err, "--budget 0.5 is too small for one sample per cell and launch; 2 seconds")
+  lu.assertStrContains(err, "--budget 0.5 is too small for one sample per cell; 2 seconds")
+end
+
+-- One cell of 1 GiB: what it needs is told from its bytes, before any bench is asked.
+function TestSweep:test_a_budget_that_is_hopeless_for_such_messages_is_refused()
+  lib.write(self.folder .. "/spec.lua", [[return { arch = "host", tp = { 2 }, dtypes = { "float32" },
+    fusions = { "NONE" }, hidden_sizes = { 8192 }, num_tokens = { 32768 }, strategies = { "MPI", "ONESHOT" },
+    limits = { launches = 1, message_bytes = 1 << 30 } }]])
+  local ended, _, err = self:sweep({}, "--budget", "10")
+  lu.assertEquals(ended, "exit code 2")
+  local seconds = tonumber(err:match("too small for one sample per cell; (%d+) seconds would do, as far as"))
+  lu.assertTrue(seconds and seconds > 20 and seconds < 200, err)
+  lu.assertEquals(self:requests(), {})
+  self:sweep_well({}, "--budget", tostring(4 * seconds))
+end
+
+-- What is kept for the end is not the bench's, and without a budget it has all the time it needs.
+function TestSweep:test_a_request_says_how_much_of_the_budget_is_left()
+  self:sweep_well({}, "--budget", "20")
+  local before = 19.2e6
+  for _, request in ipairs(self:requests()) do
+    local left = tonumber(request:match(" left_us=(%d+) "))
+    lu.assertTrue(left and left < before, request)
+    before = left
+  end
+  self:sweep_well({}, "--fresh")
+  lu.assertNotStrContains(self:requests()[1], "left_us")
+end
+
+-- Ends a sweep of two launches by its budget at one of its requests.
+function TestSweep:cut_off_at(id, ...)
+  lib.write(self.folder .. "/spec.lua", (small_spec:gsub("launches = 1", "launches = 2")))
+  local out = self:sweep_well({ FAULT = "spent", AT = ("id=%d "):format(id) }, "--budget", "20", ...)
+  lu.assertEquals(#self:requests(), id)
+  lu.assertFalse(provenance.read(self.json).complete)
+  return out
+end
+
+function TestSweep:test_a_sweep_that_its_budget_cut_off_is_no_finished_one_and_goes_on()
+  local out = self:cut_off_at(4)
+  lu.assertStrContains(out, "TP 2: budget spent: 1 of 2 launches, 5 cells not reached; the next sweep goes")
+  lu.assertNotStrContains(out, "follow from what was")
+  lu.assertNil(provenance.read(self.json).derived)
+  out = self:sweep_well()
+  lu.assertStrContains(out, "goes on where the budget of an earlier sweep was spent")
+  lu.assertStrContains(out, "TP 2: 8 of 8 cells to measure")
+  lu.assertEquals(#self:requests(), 16 - 3)
+  self:has_all_rows()
+  lu.assertNil(provenance.read(self.json).complete)
+  for _, record in ipairs(rows.records(self.csv)) do lu.assertEquals(record.samples, 40) end
+  lu.assertStrContains(self:sweep_well(), "up to date, 20 rows")
+  lu.assertEquals(self:requests(), {})
+end
+
+function TestSweep:test_launches_that_a_point_lacks_are_made_up()
+  lu.assertStrContains(self:cut_off_at(11), "budget spent: 2 of 2 launches, 0 cells not reached")
+  lu.assertEquals(#rows.records(self.csv), 20)
+  self:sweep_well()
+  lu.assertEquals(#self:requests(), 6)
+  for _, record in ipairs(rows.records(self.csv)) do
+    local count = 0
+    for _, time in ipairs(record.launches) do count = count + (time and 1 or 0) end
+    lu.assertEquals({ count, record.samples }, { 2, 40 })
+  end
+end
+
+function TestSweep:test_a_sweep_can_be_cut_off_twice_and_keeps_what_was_measured()
+  self:cut_off_at(4)
+  self:cut_off_at(3)
+  self:sweep_well()
+  lu.assertEquals(#self:requests(), 16 - 3 - 2)
+  self:has_all_rows()
 end
 
 -- `script` of util-linux gives the sweep a terminal.

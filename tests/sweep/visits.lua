@@ -70,6 +70,16 @@ function TestVisits.test_between_points_it_is_near()
   lu.assertNil(surface.predict({}, { x = 1, y = 1 }))
 end
 
+function TestVisits.test_a_row_is_split_into_its_launches_and_makes_the_same_row_again()
+  local row = plan.record(cell, "ONESHOT", { size = 8, time_us = 3.0, low_us = 1.0, high_us = 9.0,
+    samples = 25, min_us = 0.5, p95_us = 7.0, p99_us = 8.0, skew_us = 0.1, bound_us = 0.2,
+    accumulate = "fp32", placement = "dedicated", launches = { 2.0, false, 4.0 }, bits = "0f" })
+  local by_launch = visits.split(row)
+  lu.assertEquals({ by_launch[1].time_us, by_launch[2], by_launch[3].time_us }, { 2.0, nil, 4.0 })
+  lu.assertEquals({ by_launch[1].samples, by_launch[3].samples }, { 12, 13 })
+  lu.assertEquals(visits.row(by_launch), row)
+end
+
 function TestVisits.test_only_what_has_neither_time_nor_reason_is_derived()
   local spec = { dtypes = { "bfloat16" }, fusions = { "NONE" }, hidden_sizes = { 1024 },
     num_tokens = { 1, 4, 16, 64 }, strategies = { "ONESHOT", "TWOSHOT" },
