@@ -352,7 +352,7 @@ end
 -- The task that a launch has at a point; nil where it has none, or none that fits.
 local function task_at(self, point, launch)
   local strategies = wanted(self, point, launch)
-  if #strategies > 0 and self.fits(point.cell, #strategies) then
+  if #strategies > 0 and self.fits(point.cell, strategies) then
     return { cell = point.cell, strategies = strategies }
   end
 end
@@ -455,8 +455,8 @@ local function fill_queue(self, launch)
 end
 
 -- options: { spec, cells (of plan.cells), launches (visits that a point needs), exhaustive, now (a clock in
--- seconds), ends_at (when on it; nil: whenever it is sure), fits (whether a visit of a cell with so many
--- strategies can be over by then; nil: any can) }
+-- seconds), ends_at (when on it; nil: whenever it is sure), fits (whether a visit of a cell with a list
+-- of strategies can be over by then; nil: any can) }
 function explore.new(options)
   local self = setmetatable({ spec = options.spec, launches = options.launches,
     exhaustive = options.exhaustive, now = options.now, ends_at = options.ends_at or math.huge,

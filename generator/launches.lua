@@ -31,7 +31,8 @@ local function start(job, world)
     arguments = job.arguments, world_size = world.size, identity = job.identity, patience = job.patience,
     strategies = job.spec.strategies })
   if session then
-    world.devices, world.start_s = session.devices, process.now() - began
+    world.devices, world.unavailable = session.devices, session.unavailable
+    world.start_s = process.now() - began
     return session
   end
   job:drop_empty_journals()

@@ -9,7 +9,7 @@ local plan = require "plan"
 local pace = {}
 pace.__index = pace
 
-local BYTE_S = 15e-9         -- of one strategy's message: prepared, verified, called once; before any tells
+local BYTE_S = 5e-9          -- of one strategy's message: prepared, verified, called once; before any tells
 local BYTE_WEIGHT = 32 << 20 -- bytes that this guess counts as
 local LEAST_S = 1e-3         -- for a visit, however small
 local BESIDE_S = 0.02        -- of a visit, that is neither sampling nor goes with its bytes

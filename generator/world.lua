@@ -182,7 +182,7 @@ end
 function world.load(job, size)
   local csv = ("%s/benchmark.tp%d.%s.csv"):format(job.out, size, job.arch)
   local self = setmetatable({ job = job, size = size, csv = csv, json = provenance.path_of(csv),
-    part = csv .. ".part", known = {}, why = {}, begun = {}, finished = 0, regimes = {},
+    part = csv .. ".part", known = {}, why = {}, begun = {}, unavailable = {}, finished = 0, regimes = {},
     launches = 0, measured_s = 0,
     cells = plan.cells(job.spec, size) }, world)
   if file.exists(self.part) then self.journal = journal.open(self.part) end
@@ -260,7 +260,10 @@ end
 
 -- Whether a visit can be over in time.
 function world:fits(cell, strategies)
-  return not self.ends_at or process.now() + self.pace:expect(cell, strategies) <= self.ends_at
+  if not self.ends_at then return true end
+  local count = 0
+  for _, name in ipairs(strategies) do count = count + (self.unavailable[name] and 0 or 1) end
+  return process.now() + self.pace:expect(cell, count) <= self.ends_at
 end
 
 -- Whether a launch can start in time, if it starts as the last one did.
