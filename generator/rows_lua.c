@@ -263,17 +263,23 @@ static bool take_launches(lua_State *lua, struct row_detail *detail) {
     return true;
 }
 
+// The text on top of the stack; nothing there: an empty one, for adding to no pointer is undefined.
+static const char *text_on_top(lua_State *lua, size_t *length) {
+    const char *text = lua_tolstring(lua, -1, length);
+    return text != NULL ? text : "";
+}
+
 static bool take_bits(lua_State *lua, struct row_detail *detail) {
     size_t length = 0;
-    const char *text = lua_tolstring(lua, -1, &length);
+    const char *text = text_on_top(lua, &length);
     detail->bits = 0;
-    detail->bits_vary = text != NULL && strcmp(text, rows_bits_vary) == 0;
+    detail->bits_vary = strcmp(text, rows_bits_vary) == 0;
     return detail->bits_vary || number_parse_hex(text, text + length, &detail->bits);
 }
 
 static bool take_splits(lua_State *lua, struct row *row) {
     size_t length = 0;
-    const char *text = lua_tolstring(lua, -1, &length);
+    const char *text = text_on_top(lua, &length);
     return splits_parse(text, text + length, &row->key.splits);
 }
 
