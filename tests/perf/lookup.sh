@@ -5,10 +5,10 @@
 #   sh tests/perf/lookup.sh [GENTABLES]       default: build/bin/gentables; needs python3 and a C++ compiler
 #
 # Tables: the header of tables/host, which was measured; and make_rows.py's on TensorRT-LLM's grid, whose
-# winners are noise, so that nearly every cell has a border. The nested vectors hold what the header answers at
-# powers of two. Shapes are drawn uniformly in log space. Two ways to ask: as a server does, whose TP size,
-# fusion and hidden size are fixed; and anything at random, where the processor can foresee nothing. Rounds of
-# the two lookups alternate; each figure is the least of all rounds.
+# winners are noise, so that nearly every cell has a border. The nested vectors hold what the header answers
+# at powers of two. Shapes are drawn uniformly in log space. Two ways to ask: as a server does, whose TP size,
+# fusion and hidden size are fixed; and anything at random, where the processor can foresee nothing. Rounds
+# of the two lookups alternate; each figure is the least of all rounds.
 set -eu
 here=$(cd "$(dirname -- "$0")" && pwd)
 gentables=${1:-$here/../../build/bin/gentables}
