@@ -4,12 +4,13 @@
  * cmake --build build --target render-tables
  *
  *   gentables_sm90_select(tp_size, fusion, hidden_size, num_tokens)        the strategy to take
- *   gentables_sm90_is_measured(tp_size, fusion, hidden_size, num_tokens)   whether that was measured
+ *   gentables_sm90_is_measured(tp_size, fusion, hidden_size, num_tokens)   whether that was measured, or follows from
+ *       what was (`derived` in table.csv, and below beside a row in which any cell is)
  *   gentables_sm90_strategy_name(strategy)                                 its name
  *   gentables_sm90_cell(tp_size, fusion, hidden_size, num_tokens)          which threshold answers: a number that
  *       shapes share where one choice was made for them; -1 where there is none
  *
- * Any arguments have an answer. On the measured grid it is exact; between two measured sizes that of the nearer one, as
+ * Any arguments have an answer. At the sizes below it is table.csv's; between two of them that of the nearer one, as
  * a ratio (the borders below are the geometric means, rounded down); beyond them that of the outermost one. Where
  * nothing was measured (a TP size or fusion that is not below, a number from 128 on in a row) it is the fallback, NCCL_SYMMETRIC, and
  * gentables_sm90_is_measured says 0: no TP size answers for another one. The numbers of the strategies are this header's
@@ -59,7 +60,8 @@ static const int gentables_sm90_first_row[1][1] = {
 };
 
 /* Beside a row: its hidden size; then for each strategy the least margin over the runner-up, the least confidence that
- * it is faster, and the most that it can lose, of the cells that it stands for (those of each cell are in table.csv). */
+ * it is faster, and the most that it can lose, of the cells that it stands for (those of each cell are in table.csv);
+ * `derived` where the times of some of them follow from those around. */
 static const struct gentables_sm90_row gentables_sm90_rows[2] = {
     /* TP 2, NONE */
     {{4}, {0, 1}}, /* 1024: ONESHOT 107 %; TWOSHOT 9.8 % */
