@@ -3,8 +3,8 @@
 --
 -- A machine can change while it is measured: ranks move to cores that share no cache, another guest comes or
 -- goes. The round trip of a flag tells, before and after each visit. A visit during which it changed does not
--- count. Otherwise each regime of the machine has visits and a planner of its own (world.lua), and the first
--- one that is finished makes the rows.
+-- count. Otherwise each regime of the machine has visits and a planner of its own (world.lua). A sweep ends
+-- with the first one that is finished; the one with the most visits makes the rows.
 local bench = require "bench"
 local fail = require "fail"
 local plan = require "plan"
