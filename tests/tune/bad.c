@@ -129,7 +129,8 @@ static void misbehave(const struct plan *plan, float *receive) {
 #elif defined BAD_LATER_WRONG
     if (is_later) receive[0] += 1;
 #elif defined BAD_HEAP
-    if (malloc(24) == NULL) receive[0] += 1;
+    void *volatile leaked = malloc(24); // volatile: a compiler may leave out what is not used
+    if (leaked == NULL) receive[0] += 1;
 #elif defined BAD_ROUNDS
     for (size_t i = 0; i < plan->call.receive_elements; i++) receive[i] = rounded_to(8, receive[i]);
 #elif defined BAD_BITS
