@@ -86,7 +86,10 @@ static void write_log(int rank) {
 
 ncclResult_t ncclCommInitRank(ncclComm_t *comm, int ranks, ncclUniqueId id, int rank) {
     write_log(rank);
-    if (stand_in_number("nccl_refuses", 0, 0) != 0) return ncclInvalidUsage;
+    if (stand_in_number("nccl_refuses", 0, 0) != 0) {
+        if (rank == 0) shm_unlink(id.internal);
+        return ncclInvalidUsage;
+    }
     int file = shm_open(id.internal, O_RDWR, 0600);
     *comm = calloc(1, sizeof **comm);
     **comm = (struct ncclComm){rank, ranks, NULL};
