@@ -130,6 +130,10 @@ function TestVisits.test_where_the_bench_refused_a_neighbour_nothing_is_derived(
   lu.assertTrue(found["16 x 1024"])
   lu.assertTrue(found["64 x 2048"])
   lu.assertNil(found["1 x 2048"]) -- between two that were refused
+  found = derived_around({ { 1, 1024 }, { 64, 1024 }, { 1, 4096 }, { 64, 4096 } },
+    { { 1, 2048 }, { 64, 2048 } })
+  lu.assertTrue(found["16 x 4096"])
+  lu.assertNil(found["16 x 2048"]) -- of a hidden size that is refused, between two that are not
 end
 
 function TestVisits.test_beyond_what_was_measured_nothing_is_derived()
