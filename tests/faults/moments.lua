@@ -108,6 +108,7 @@ function TestMoments.test_a_sweep_that_is_killed_at_any_moment_goes_on()
   end
   local child = stand_in_sweep(folder)
   lu.assertFalse(runs_after(child, 60))
+  lu.assertEquals(child:close(60), "exit code 0", child:errors())
   lu.assertEquals(table_of(folder), wanted)
   -- Each kill cost one cell at most.
   lu.assertTrue(requests(folder) <= (sweeps + 1) * CELLS + asked)
