@@ -6,6 +6,8 @@
 //   mpirun -n 2 gentables-bench --trial PLAN --plugin ./mine.so    whether a plug-in behaves (trial.h)
 //   gentables-bench --version                        who it is, without mpirun
 #include <getopt.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -348,7 +350,9 @@ static void give_up(const struct group *group) {
         failure = "a call of MPI failed";
         fprintf(stderr, "gentables-bench: rank %d: %s\n", group->rank, failure);
     }
-    if (group->rank == 0) printf("error reason=%s\n", failure);
+    static atomic_flag ending = ATOMIC_FLAG_INIT; // ranks that are threads: one speaks and ends the process
+    while (atomic_flag_test_and_set(&ending)) sched_yield();
+    if (group->rank == 0 || group->shares_process) printf("error reason=%s\n", failure);
     launch_abort();
 }
 

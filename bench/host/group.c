@@ -19,11 +19,12 @@
 #include <unistd.h>
 
 enum {
-    SPINS = 4000,               // some microseconds: longer than a message between idle cores takes
-    SPINS_OVERSUBSCRIBED = 1,   // the peer cannot run before we yield
-    START_AFTER_NS = 1500,      // every rank has seen the release by then
-    POLLS_BETWEEN_CHECKS = 256, // of peers and deadline, once we yield
-    IDLE_US = 50,               // who may wait for ever leaves the processor to others
+    SPINS = 4000,                    // some microseconds: longer than a message between idle cores takes
+    SPINS_OVERSUBSCRIBED = 1,        // the peer cannot run before we yield
+    START_AFTER_NS = 1500,           // every rank has seen the release by then
+    POLLS_BETWEEN_CHECKS = 256,      // of peers and deadline, once we yield
+    IDLE_US = 50,                    // who may wait for ever leaves the processor to others
+    FAILURE_WRITTEN_NS = 1000000000, // for a line: long, even where the writer has lost its processor
 };
 
 uint64_t clock_ns(void) {
@@ -58,7 +59,12 @@ static bool somebody_failed(const struct group *group) {
     return failed != 0 && failed != FAILURE_BEING_WRITTEN;
 }
 
+// Who asks cannot go on, perhaps because another rank failed at the same moment: that rank's reason is waited
+// for. One that was killed while it wrote leaves none.
 const char *group_failure(const struct group *group) {
+    uint64_t until_ns = clock_ns() + FAILURE_WRITTEN_NS;
+    while (atomic_load(&group->control->failed_rank) == FAILURE_BEING_WRITTEN && clock_ns() < until_ns)
+        sched_yield();
     return somebody_failed(group) ? group->control->failure : NULL;
 }
 
