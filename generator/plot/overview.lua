@@ -28,7 +28,7 @@ local function runs_of(row)
 end
 
 local function panel_of(block, fusion, x, y, width, height)
-  local panel = { title = fusion.name, x = x, y = y, boxes = {}, marks = {}, doubts = {} }
+  local panel = { title = fusion.name, x = x, y = y, boxes = {}, marks = {}, doubts = {}, derived = {} }
   local rows = #block.hidden_sizes
   for h, row in ipairs(fusion.rows) do
     local top = y + (rows - h) * height -- the largest hidden size on top
@@ -46,6 +46,9 @@ local function panel_of(block, fusion, x, y, width, height)
       if cell and summary.is_doubtful(cell) then
         panel.doubts[#panel.doubts + 1] = { x = x + t * width, y = top, size = math.min(7, width, height) }
       end
+      if cell and cell.derived then
+        panel.derived[#panel.derived + 1] = { x = x + (t - 1) * width + 4, y = top + height - 4 }
+      end
     end
   end
   return panel
@@ -62,7 +65,7 @@ local function widest(values) return math.ceil(#tostring(values[#values]) * LETT
 
 -- In place of panels that would be too large.
 local function row_of_words(world, block, y)
-  return { tp = world.tp, panels = {}, y_ticks = {}, x_ticks = {}, bottom = y, right = 0,
+  return { panels = {}, y_ticks = {}, x_ticks = {}, bottom = y, right = 0,
     words = { x = EDGE, y = y + TITLE - 6, text = ("TP %d: %d token counts x %d hidden sizes are too many " ..
       "for a picture here; gentables plot draws them."):format(world.tp, #block.num_tokens,
       #block.hidden_sizes) } }
@@ -76,7 +79,8 @@ local function row_of(world, block, y, columns)
   local room = (WIDTH - EDGE - columns * (LEFT + GAP)) // columns
   local width = math.min(LARGEST_CELL, room // #block.num_tokens)
   local height = HIGHEST_CELL
-  local row = { tp = world.tp, panels = {}, y_ticks = {}, x_ticks = {} }
+  local row = { panels = {}, y_ticks = {}, x_ticks = {} }
+  row.name = ("TP %d%s"):format(world.tp, block.total.oversubscribed > 0 and "*" or "")
   local step = math.max(NARROWEST_PANEL, #block.num_tokens * width) + LEFT + GAP
   for f, fusion in ipairs(block.by_fusion) do
     row.panels[f] = panel_of(block, fusion, EDGE + LEFT + (f - 1) * step, y + TITLE, width, height)
@@ -116,6 +120,22 @@ local function legend_of(worlds, blocks, width)
   return entries, y + 18
 end
 
+-- What the marks say, a line each: of those alone that are somewhere in the picture.
+local function notes_of(worlds, blocks, width)
+  local derived, oversubscribed
+  for _, world in ipairs(worlds) do
+    local total = blocks[world.block].total
+    derived, oversubscribed = derived or total.derived > 0, oversubscribed or total.oversubscribed > 0
+  end
+  local notes = { ("Tokens across, hidden size up. A white corner: in doubt, less than %.0f %% likely to " ..
+    "be right, or, without intervals, a margin below %.0f %%."):format(100 * summary.least_confidence,
+    100 * summary.least_margin) }
+  if derived then notes[#notes + 1] = "A white dot: not measured, derived from cells around it." end
+  if oversubscribed then notes[#notes + 1] = "*: more ranks than cores." end
+  for i, note in ipairs(notes) do notes[i] = layout.shorten(note, 8.5, width / 72) end
+  return notes
+end
+
 -- `view` as model.for_format gives it; what the template sees beside it.
 function overview.model(view)
   local blocks = summary.blocks(view.canonical)
@@ -131,11 +151,9 @@ function overview.model(view)
     view.axes.mode)
   local legend, height = legend_of(view.worlds, blocks, width)
   picture.legend, picture.legend_y = legend, y + 6
-  picture.width, picture.height, picture.note_y = width, y + height + 30, y + height + 18
-  picture.note = ("Tokens across, hidden size up. A white corner: in doubt, less than %.0f %% likely to " ..
-    "be right, or, without intervals, a margin below %.0f %%."):format(100 * summary.least_confidence,
-    100 * summary.least_margin)
-  picture.note = layout.shorten(picture.note, 8.5, width / 72)
+  picture.notes = notes_of(view.worlds, blocks, width)
+  picture.notes_y, picture.note_line = y + height + 18, 13
+  picture.width, picture.height = width, picture.notes_y + picture.note_line * #picture.notes - 1
   return picture
 end
 

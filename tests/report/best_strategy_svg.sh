@@ -1,6 +1,6 @@
 #!/bin/sh
 # best_strategy.svg, which report.md shows, is table.csv as a picture: every box is the winner of its cells,
-# those in doubt are marked, and the same rows give the same bytes.
+# those in doubt and those not measured are marked, and the same rows give the same bytes.
 . "$SOURCE/tests/generator/lib.sh"
 
 python3 "$SOURCE/tests/perf/make_rows.py" "$WORK/rows" small
@@ -44,6 +44,34 @@ for group in xml.parse(sys.argv[1] + "/best_strategy.svg").iter(svg + "g"):
 assert seen == set(wanted) and len(seen) == 12, seen
 assert "unmeasured" in wanted["TP 2, NONE"].values()
 END
+
+# Cells that nobody measured have a dot, and TP sizes of more ranks than cores a star, as in report.md.
+ends_with 0 "$GENTABLES" generate --data-dir "$SOURCE/tests/report/derived" --arch host --out "$WORK/derived"
+python3 - "$WORK/derived" >"$stdout" 2>"$stderr" <<'END' || die "what was not measured is not marked"
+import collections, csv, re, sys
+import xml.etree.ElementTree as xml
+
+svg = "{http://www.w3.org/2000/svg}"
+report = open(sys.argv[1] + "/report.md").read()
+stars = {size: "*" * (ranks == "oversubscribed") for size, ranks in
+         re.findall(r"^\| (\d+) \| bfloat16 \|.* \| *(\w*) *\|$", report, re.M)}
+assert sorted(stars.values()) == ["", "*"], stars
+wanted = collections.Counter()
+for line in csv.DictReader(open(sys.argv[1] + "/table.csv")):
+    size = line["world_size"]
+    wanted[f"TP {size}{stars[size]}, {line['fusion']}"] += line["basis"] == "derived"
+picture = xml.parse(sys.argv[1] + "/best_strategy.svg")
+got = {}
+for group in picture.iter(svg + "g"):
+    got[group.find(svg + "text").text] = len(group.findall(svg + "circle"))
+assert got == wanted and sum(got.values()) > 0, (got, wanted)
+dot, star = [text.text for text in picture.iter(svg + "text")][-2:]
+assert dot == "A white dot: not measured, derived from cells around it.", dot
+assert star == "*: more ranks than cores.", star
+END
+if grep -q 'derived\|ranks than cores' "$WORK/one/best_strategy.svg"; then
+    die "a note on what is not there"
+fi
 
 # A grid that is too large for a difference of lines is said, and not drawn.
 rows "$WORK/many/benchmark.tp2.sm90.csv" '2,bfloat16,2048,1,1024,NCCL,NONE,allreduce,9.5'
