@@ -32,6 +32,10 @@ static void read_some(void *context, size_t from, size_t to) {
     __asm__ volatile("" : : "r"(total)); // or nothing would be read
 }
 
+static void write_some(void *context, size_t from, size_t to) {
+    memset((char *)context + from * LINE, 1, (to - from) * LINE);
+}
+
 static void read_other(int threads) {
     static char *other;
     size_t size = size_of_other();
@@ -39,7 +43,7 @@ static void read_other(int threads) {
         other = aligned_alloc(ALIGNMENT, (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT);
         if (other == NULL) return;
         madvise(other, size, MADV_HUGEPAGE);
-        memset(other, 1, size);
+        spread(threads, size / LINE, write_some, other);
     }
     spread(threads, size / LINE, read_some, other);
 }
@@ -94,9 +98,7 @@ static bool flush(const struct range *range, int threads) {
 #endif
 
 void cold_forget(const struct range ranges[], size_t count, int threads) {
-    size_t bytes = 0;
-    for (size_t i = 0; i < count; i++) bytes += ranges[i].bytes;
-    bool flushed = bytes <= size_of_other(); // of more than that most is in no cache anyway
+    bool flushed = true;
     for (size_t i = 0; i < count && flushed; i++) {
         if (ranges[i].bytes > 0) flushed = flush(&ranges[i], threads);
     }

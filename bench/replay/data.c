@@ -92,17 +92,36 @@ static void store(struct tensor *tensor, size_t index, int value) {
     }
 }
 
-// Random numbers that repeat after a prime number of elements: no row of a matrix is as another one near it.
-// The first `known` elements are filled already.
-static void fill(struct tensor *tensor, size_t known) {
-    enum { PERIOD = 65521, VALUES = 2 * LARGEST_VALUE + 1 };
-    size_t drawn = tensor->count < PERIOD ? tensor->count : PERIOD, width = data_type_size(tensor->type);
-    uint64_t seed = 1;
-    for (size_t i = 0; i < drawn; i++) store(tensor, i, (int)(next_random(&seed) % VALUES) - LARGEST_VALUE);
-    for (size_t i = drawn + known / PERIOD * PERIOD; i < tensor->count; i += PERIOD) {
+enum { PERIOD = 65521 }; // a prime number of elements, so that no row of a matrix is as another one near it
+
+// What is filled from `first` on, with copies of the first PERIOD elements.
+struct filling {
+    struct tensor *tensor;
+    size_t first;
+};
+
+static void repeat_some(void *context, size_t from, size_t to) {
+    const struct filling *at = context;
+    struct tensor *tensor = at->tensor;
+    size_t width = data_type_size(tensor->type);
+    for (size_t period = from; period < to; period++) {
+        size_t i = at->first + period * PERIOD;
         size_t count = tensor->count - i < PERIOD ? tensor->count - i : PERIOD;
         memcpy((char *)tensor->data + i * width, tensor->data, count * width);
     }
+}
+
+// Random numbers that repeat. The first `known` elements are filled already. A page that is new is cleared by
+// whoever writes it first, which threads do side by side.
+static void fill(struct tensor *tensor, size_t known, int threads) {
+    enum { VALUES = 2 * LARGEST_VALUE + 1 };
+    size_t drawn = tensor->count < PERIOD ? tensor->count : PERIOD;
+    uint64_t seed = 1;
+    for (size_t i = 0; i < drawn; i++) store(tensor, i, (int)(next_random(&seed) % VALUES) - LARGEST_VALUE);
+    size_t whole = known / PERIOD * PERIOD; // a period that is known in part is filled again
+    struct filling rest = {tensor, whole > drawn ? whole : drawn};
+    if (rest.first < tensor->count)
+        spread(threads, (tensor->count - rest.first + PERIOD - 1) / PERIOD, repeat_some, &rest);
 }
 
 static void forget_some(void *context, size_t from, size_t to) {
@@ -214,12 +233,12 @@ static bool reserve(struct room *room, size_t bytes) {
 }
 
 // Sees to values of this type in the first `bytes`.
-static void provide(struct room *room, enum data_type type, size_t bytes) {
+static void provide(struct room *room, enum data_type type, size_t bytes, int threads) {
     size_t count = bytes / data_type_size(type), known = room->values.count;
     if (room->values.type == type && known >= count) return;
     if (room->values.type != type) known = 0;
     room->values = (struct tensor){.type = type, .count = count, .data = room->data};
-    fill(&room->values, known);
+    fill(&room->values, known, threads);
 }
 
 // Cuts a tensor off the memory at `*at`.
@@ -229,7 +248,8 @@ static void cut(struct tensor *tensor, enum data_type type, double count, char *
     if (tensor->count == 0) tensor->data = NULL;
 }
 
-int operands_make(const struct op *op, enum data_type type, struct operands *operands, char reason[]) {
+int operands_make(const struct op *op, enum data_type type, int threads, struct operands *operands,
+                  char reason[]) {
     struct sizes sizes =
         op->kind == OP_GEMM ? sizes_of_gemm(&op->gemm) : sizes_of_convolution(&op->convolution);
     enum data_type result = result_type(op, type);
@@ -241,16 +261,16 @@ int operands_make(const struct op *op, enum data_type type, struct operands *ope
                  available / 1e9);
         return -1;
     }
-    static struct room inputs, addend, output; // nothing but a fill writes to the first two
+    static struct room inputs, addend; // the result stands behind the inputs
     size_t input_bytes = padded(sizes.a, type) + padded(sizes.b, type), added_bytes = padded(sizes.c, result);
-    if (!reserve(&inputs, input_bytes) || !reserve(&addend, added_bytes) ||
-        !reserve(&output, padded(sizes.out, result))) {
+    if (!reserve(&inputs, input_bytes + padded(sizes.out, result)) || !reserve(&addend, added_bytes)) {
         snprintf(reason, REASON_SIZE, "out of memory: takes %.1f GB", bytes / 1e9);
         return -1;
     }
-    provide(&inputs, type, input_bytes);
-    provide(&addend, result, added_bytes);
-    char *at = inputs.data, *added = addend.data, *out = output.data;
+    provide(&inputs, type, input_bytes, threads);
+    provide(&addend, result, added_bytes, threads);
+    inputs.values.count = input_bytes / data_type_size(type); // what was beyond is going to be written
+    char *at = inputs.data, *added = addend.data, *out = inputs.data + input_bytes;
     cut(&operands->a, type, sizes.a, &at);
     cut(&operands->b, type, sizes.b, &at);
     cut(&operands->c, result, sizes.c, &added);

@@ -24,9 +24,10 @@ size_t data_type_size(enum data_type type);
 double data_type_error(enum data_type type);
 
 // Room for the op's operands in this type, and values; what is added and the result are of a scaled product's
-// own type. -1, with a reason: there is not enough memory. The memory is kept for the next op: there is one
-// op at a time.
-int operands_make(const struct op *op, enum data_type type, struct operands *operands, char reason[]);
+// own type. `threads` fill it. -1, with a reason: there is not enough memory. The memory is kept for the next
+// op: there is one op at a time.
+int operands_make(const struct op *op, enum data_type type, int threads, struct operands *operands,
+                  char reason[]);
 
 // Fills with NaN, so that what is not written is seen.
 void tensor_forget(const struct tensor *tensor, int threads);

@@ -306,7 +306,7 @@ int replay_op(const struct host *host, const struct op *op, struct replayed *to,
     struct candidate best;
     *to = (struct replayed){.library = NULL};
     if (choose_type(host, op, &to->computed, reason) != 0 ||
-        operands_make(op, to->computed, &operands, reason) != 0 ||
+        operands_make(op, to->computed, host->threads, &operands, reason) != 0 ||
         host->machine->place(&operands, &placed, reason) != 0)
         return -1;
     if (to->computed != op->type)

@@ -1,5 +1,6 @@
 // A result that is right is taken for right, and any other is found: one element, one row, one channel, what
 // was not written. Results are computed here, by loops that have nothing in common with the check's.
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -132,7 +133,7 @@ static void make(int number, struct op *op, struct operands *operands) {
     char line[512], reason[REASON_SIZE];
     snprintf(line, sizeof line, "%s", lines[number]);
     assert_int_equal(op_read(line, op, reason), 0);
-    assert_int_equal(operands_make(op, op->type, operands, reason), 0);
+    assert_int_equal(operands_make(op, op->type, 2, operands, reason), 0);
     if (op->kind == OP_GEMM)
         multiply(&op->gemm, operands);
     else
@@ -203,8 +204,30 @@ static void zeros_are_found(void **state) {
     with_all(clear);
 }
 
+// The room for operands grows from op to op, and is filled by threads.
+static void operands_are_filled_to_the_last_element(void **state) {
+    static const int rows[] = {1, 150, 151, 700, 80, 2000};
+    enum { PERIOD = 65521, COLUMNS = 977 };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct op op = {.kind = OP_GEMM, .type = FLOAT32};
+        struct operands operands;
+        char reason[REASON_SIZE];
+        op.gemm = (struct gemm){.batch = 1, .m = rows[i], .n = 50, .k = COLUMNS, .lda = COLUMNS, .ldb = 50};
+        assert_int_equal(operands_make(&op, FLOAT32, 3, &operands, reason), 0);
+        for (size_t at = 0; at < operands.a.count; at++) {
+            double want = tensor_value(&operands.a, at % PERIOD), got = tensor_value(&operands.a, at);
+            if (!(fabs(got - want) <= 0)) // or it is NaN
+                fail_msg("%d rows, element %zu: %g, not %g", rows[i], at, got, want);
+        }
+        tensor_forget(&operands.out, 1); // as a call writes it
+        assert_false(tensor_value(&operands.a, 0) == 0 && tensor_value(&operands.a, 1) == 0);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(operands_are_filled_to_the_last_element),
         cmocka_unit_test(what_is_right_passes),
         cmocka_unit_test(one_wrong_element_is_found),
         cmocka_unit_test(what_was_not_written_is_found),
