@@ -47,63 +47,92 @@ struct gentables_host_row {
     unsigned char strategy[GENTABLES_HOST_SEGMENTS];
 };
 
-/* The last hidden size of each row but the last, of a TP size and fusion. */
-static const int gentables_host_hidden_last[2][GENTABLES_HOST_HIDDEN - 1] = {
-    {1717, 3434, 5792}, /* TP 2: 1024, 2880, 4096, 8192 */
-    {1717, 3434, 5792}, /* TP 4: 1024, 2880, 4096, 8192 */
+/* A TP size and fusion: its rows, a hidden size each, and the last hidden size of each row but the last. */
+struct gentables_host_block {
+    int last[GENTABLES_HOST_HIDDEN - 1];
+    struct gentables_host_row row[GENTABLES_HOST_HIDDEN];
 };
 
-/* The first row of a TP size and fusion; -1: not measured. In this order:
- * NONE, RESIDUAL_RMS_NORM, RESIDUAL_RMS_NORM_QUANT_FP8, RESIDUAL_RMS_NORM_QUANT_NVFP4. */
-static const int gentables_host_first_row[2][4] = {
-    {0, 4, 8, 12}, /* TP 2 */
-    {16, 20, 24, 28}, /* TP 4 */
-};
+/* The first block of a TP size, which has one for each fusion; 0: that of the sizes that were not measured. */
+enum { GENTABLES_HOST_FUSIONS = 4, GENTABLES_HOST_LARGEST_TP = 4 };
+static const unsigned short gentables_host_first_block[GENTABLES_HOST_LARGEST_TP + 1] = {0, 0, 4, 0, 8};
 
 /* Beside a row: its hidden size; then for each strategy the least margin over the runner-up, the least confidence that
  * it is faster, and the most that it can lose, of the cells that it stands for (those of each cell are in table.csv);
  * `derived` where the times of some of them follow from those around. */
-static const struct gentables_host_row gentables_host_rows[32] = {
+static const struct gentables_host_block gentables_host_blocks[12] = {
+    /* any other TP size, NONE */
+    {{2147483647, 2147483647, 2147483647}, {
+        {{2147483647, 2147483647, 2147483647}, {128}}, /* any: unmeasured, MPI */
+    }},
+    /* any other TP size, RESIDUAL_RMS_NORM */
+    {{2147483647, 2147483647, 2147483647}, {
+        {{2147483647, 2147483647, 2147483647}, {128}}, /* any: unmeasured, MPI */
+    }},
+    /* any other TP size, RESIDUAL_RMS_NORM_QUANT_FP8 */
+    {{2147483647, 2147483647, 2147483647}, {
+        {{2147483647, 2147483647, 2147483647}, {128}}, /* any: unmeasured, MPI */
+    }},
+    /* any other TP size, RESIDUAL_RMS_NORM_QUANT_NVFP4 */
+    {{2147483647, 2147483647, 2147483647}, {
+        {{2147483647, 2147483647, 2147483647}, {128}}, /* any: unmeasured, MPI */
+    }},
     /* TP 2, NONE */
-    {{8, 2147483647, 2147483647}, {1, 2}}, /* 1024: ONESHOT 7.25 % 0.95 15.1 % derived; TWOSHOT 16.9 % 0.98 25.8 % derived */
-    {{8, 2147483647, 2147483647}, {1, 2}}, /* 2880: ONESHOT -1.98 % 0.26 derived; TWOSHOT 17.7 % 0.96 derived */
-    {{8, 2147483647, 2147483647}, {1, 2}}, /* 4096: ONESHOT -6.69 % 0.14 derived; TWOSHOT 18.1 % 0.97 derived */
-    {{2, 512, 2147483647}, {1, 2, 128}}, /* 8192: ONESHOT -4.42 % 0.12 101 %; TWOSHOT 11.7 % 0.90 0 % derived; unmeasured, MPI */
+    {{1717, 3434, 5792}, {
+        {{8, 2147483647, 2147483647}, {1, 2}}, /* 1024: ONESHOT 7.25 % 0.95 15.1 % derived; TWOSHOT 16.9 % 0.98 25.8 % derived */
+        {{8, 2147483647, 2147483647}, {1, 2}}, /* 2880: ONESHOT -1.98 % 0.26 derived; TWOSHOT 17.7 % 0.96 derived */
+        {{8, 2147483647, 2147483647}, {1, 2}}, /* 4096: ONESHOT -6.69 % 0.14 derived; TWOSHOT 18.1 % 0.97 derived */
+        {{2, 512, 2147483647}, {1, 2, 128}}, /* 8192: ONESHOT -4.42 % 0.12 101 %; TWOSHOT 11.7 % 0.90 0 % derived; unmeasured, MPI */
+    }},
     /* TP 2, RESIDUAL_RMS_NORM */
-    {{2147483647, 2147483647, 2147483647}, {1}}, /* 1024: ONESHOT 2.68 % 0.70 9.87 % derived */
-    {{2147483647, 2147483647, 2147483647}, {1}}, /* 2880: ONESHOT -2.87 % 0.68 derived */
-    {{2147483647, 2147483647, 2147483647}, {1}}, /* 4096: ONESHOT 78.1 % 0.99 0 % derived */
-    {{512, 2147483647, 2147483647}, {1, 128}}, /* 8192: ONESHOT 5.43 % 0.66 42.5 % derived; unmeasured, MPI */
+    {{1717, 3434, 5792}, {
+        {{2147483647, 2147483647, 2147483647}, {1}}, /* 1024: ONESHOT 2.68 % 0.70 9.87 % derived */
+        {{2147483647, 2147483647, 2147483647}, {1}}, /* 2880: ONESHOT -2.87 % 0.68 derived */
+        {{2147483647, 2147483647, 2147483647}, {1}}, /* 4096: ONESHOT 78.1 % 0.99 0 % derived */
+        {{512, 2147483647, 2147483647}, {1, 128}}, /* 8192: ONESHOT 5.43 % 0.66 42.5 % derived; unmeasured, MPI */
+    }},
     /* TP 2, RESIDUAL_RMS_NORM_QUANT_FP8 */
-    {{2147483647, 2147483647, 2147483647}, {1}}, /* 1024: ONESHOT 0.619 % 0.42 55 % derived */
-    {{2147483647, 2147483647, 2147483647}, {1}}, /* 2880: ONESHOT 2.47 % 0.60 0.889 % derived */
-    {{2147483647, 2147483647, 2147483647}, {1}}, /* 4096: ONESHOT 2.58 % 0.64 0.297 % derived */
-    {{512, 2147483647, 2147483647}, {1, 128}}, /* 8192: ONESHOT 3.55 % 0.73 14.2 % derived; unmeasured, MPI */
+    {{1717, 3434, 5792}, {
+        {{2147483647, 2147483647, 2147483647}, {1}}, /* 1024: ONESHOT 0.619 % 0.42 55 % derived */
+        {{2147483647, 2147483647, 2147483647}, {1}}, /* 2880: ONESHOT 2.47 % 0.60 0.889 % derived */
+        {{2147483647, 2147483647, 2147483647}, {1}}, /* 4096: ONESHOT 2.58 % 0.64 0.297 % derived */
+        {{512, 2147483647, 2147483647}, {1, 128}}, /* 8192: ONESHOT 3.55 % 0.73 14.2 % derived; unmeasured, MPI */
+    }},
     /* TP 2, RESIDUAL_RMS_NORM_QUANT_NVFP4 */
-    {{2147483647, 2147483647, 2147483647}, {1}}, /* 1024: ONESHOT -0.426 % 0.59 11.1 % derived */
-    {{2147483647, 2147483647, 2147483647}, {1}}, /* 2880: ONESHOT 0.798 % 0.56 derived */
-    {{2147483647, 2147483647, 2147483647}, {1}}, /* 4096: ONESHOT 1.07 % 0.56 10.6 % derived */
-    {{512, 2147483647, 2147483647}, {1, 128}}, /* 8192: ONESHOT 1.15 % 0.56 11.4 % derived; unmeasured, MPI */
+    {{1717, 3434, 5792}, {
+        {{2147483647, 2147483647, 2147483647}, {1}}, /* 1024: ONESHOT -0.426 % 0.59 11.1 % derived */
+        {{2147483647, 2147483647, 2147483647}, {1}}, /* 2880: ONESHOT 0.798 % 0.56 derived */
+        {{2147483647, 2147483647, 2147483647}, {1}}, /* 4096: ONESHOT 1.07 % 0.56 10.6 % derived */
+        {{512, 2147483647, 2147483647}, {1, 128}}, /* 8192: ONESHOT 1.15 % 0.56 11.4 % derived; unmeasured, MPI */
+    }},
     /* TP 4, NONE */
-    {{8, 2147483647, 2147483647}, {1, 2}}, /* 1024: ONESHOT 15.2 % 0.94 22.5 % derived; TWOSHOT 9.54 % 0.82 37.3 % derived */
-    {{8, 2147483647, 2147483647}, {1, 2}}, /* 2880: ONESHOT 12.1 % 0.88 17.5 %; TWOSHOT 12.6 % 0.98 derived */
-    {{8, 2147483647, 2147483647}, {1, 2}}, /* 4096: ONESHOT 8.59 % 0.98 derived; TWOSHOT 16.5 % 0.98 derived */
-    {{8, 512, 2147483647}, {1, 2, 128}}, /* 8192: ONESHOT 4.57 % 0.67 52 %; TWOSHOT 24.1 % 0.98 27.8 % derived; unmeasured, MPI */
+    {{1717, 3434, 5792}, {
+        {{8, 2147483647, 2147483647}, {1, 2}}, /* 1024: ONESHOT 15.2 % 0.94 22.5 % derived; TWOSHOT 9.54 % 0.82 37.3 % derived */
+        {{8, 2147483647, 2147483647}, {1, 2}}, /* 2880: ONESHOT 12.1 % 0.88 17.5 %; TWOSHOT 12.6 % 0.98 derived */
+        {{8, 2147483647, 2147483647}, {1, 2}}, /* 4096: ONESHOT 8.59 % 0.98 derived; TWOSHOT 16.5 % 0.98 derived */
+        {{8, 512, 2147483647}, {1, 2, 128}}, /* 8192: ONESHOT 4.57 % 0.67 52 %; TWOSHOT 24.1 % 0.98 27.8 % derived; unmeasured, MPI */
+    }},
     /* TP 4, RESIDUAL_RMS_NORM */
-    {{32, 2147483647, 2147483647}, {1, 2}}, /* 1024: ONESHOT 74.1 % 0.99 41.1 % derived; TWOSHOT 23.1 % 0.99 159 % derived */
-    {{2147483647, 2147483647, 2147483647}, {1}}, /* 2880: ONESHOT 66.2 % 0.99 0 % derived */
-    {{2147483647, 2147483647, 2147483647}, {1}}, /* 4096: ONESHOT 19.9 % 0.93 0 % derived */
-    {{8, 512, 2147483647}, {1, 2, 128}}, /* 8192: ONESHOT 123 % 0.99 0 % derived; TWOSHOT 33.8 % 0.99 71.2 % derived; unmeasured, MPI */
+    {{1717, 3434, 5792}, {
+        {{32, 2147483647, 2147483647}, {1, 2}}, /* 1024: ONESHOT 74.1 % 0.99 41.1 % derived; TWOSHOT 23.1 % 0.99 159 % derived */
+        {{2147483647, 2147483647, 2147483647}, {1}}, /* 2880: ONESHOT 66.2 % 0.99 0 % derived */
+        {{2147483647, 2147483647, 2147483647}, {1}}, /* 4096: ONESHOT 19.9 % 0.93 0 % derived */
+        {{8, 512, 2147483647}, {1, 2, 128}}, /* 8192: ONESHOT 123 % 0.99 0 % derived; TWOSHOT 33.8 % 0.99 71.2 % derived; unmeasured, MPI */
+    }},
     /* TP 4, RESIDUAL_RMS_NORM_QUANT_FP8 */
-    {{8, 2147483647, 2147483647}, {1, 2}}, /* 1024: ONESHOT 38.4 % 0.99 1.63 %; TWOSHOT 0.518 % 0.68 18.4 % derived */
-    {{8, 2147483647, 2147483647}, {1, 2}}, /* 2880: ONESHOT 16.6 % 0.22 10.5 % derived; TWOSHOT 8.08 % 0.90 derived */
-    {{8, 2147483647, 2147483647}, {1, 2}}, /* 4096: ONESHOT 17.2 % 0.96 derived; TWOSHOT 8.87 % 0.86 0 % derived */
-    {{8, 128, 512}, {1, 2, 1, 128}}, /* 8192: ONESHOT 34.4 % 0.93 8.64 %; TWOSHOT 7.3 % 0.99 38.2 % derived; ONESHOT -6.05 % 0.09 derived; unmeasured, MPI */
+    {{1717, 3434, 5792}, {
+        {{8, 2147483647, 2147483647}, {1, 2}}, /* 1024: ONESHOT 38.4 % 0.99 1.63 %; TWOSHOT 0.518 % 0.68 18.4 % derived */
+        {{8, 2147483647, 2147483647}, {1, 2}}, /* 2880: ONESHOT 16.6 % 0.22 10.5 % derived; TWOSHOT 8.08 % 0.90 derived */
+        {{8, 2147483647, 2147483647}, {1, 2}}, /* 4096: ONESHOT 17.2 % 0.96 derived; TWOSHOT 8.87 % 0.86 0 % derived */
+        {{8, 128, 512}, {1, 2, 1, 128}}, /* 8192: ONESHOT 34.4 % 0.93 8.64 %; TWOSHOT 7.3 % 0.99 38.2 % derived; ONESHOT -6.05 % 0.09 derived; unmeasured, MPI */
+    }},
     /* TP 4, RESIDUAL_RMS_NORM_QUANT_NVFP4 */
-    {{8, 2147483647, 2147483647}, {1, 2}}, /* 1024: ONESHOT 24.2 % 0.99 2.43 %; TWOSHOT 0.499 % 0.71 14.2 % derived */
-    {{8, 2147483647, 2147483647}, {1, 2}}, /* 2880: ONESHOT 13.4 % 0.13 derived; TWOSHOT 2.64 % 0.73 13 % derived */
-    {{8, 128, 512}, {1, 2, 1, 2}}, /* 4096: ONESHOT 12.1 % 0.02 24.1 % derived; TWOSHOT 4.95 % 0.90 45.3 % derived; ONESHOT -5.8 % 0.20 derived; TWOSHOT 6.61 % 0.96 derived */
-    {{8, 512, 2147483647}, {1, 2, 128}}, /* 8192: ONESHOT 15.2 % 0.01 8.49 %; TWOSHOT 4.58 % 0.83 17 %; unmeasured, MPI */
+    {{1717, 3434, 5792}, {
+        {{8, 2147483647, 2147483647}, {1, 2}}, /* 1024: ONESHOT 24.2 % 0.99 2.43 %; TWOSHOT 0.499 % 0.71 14.2 % derived */
+        {{8, 2147483647, 2147483647}, {1, 2}}, /* 2880: ONESHOT 13.4 % 0.13 derived; TWOSHOT 2.64 % 0.73 13 % derived */
+        {{8, 128, 512}, {1, 2, 1, 2}}, /* 4096: ONESHOT 12.1 % 0.02 24.1 % derived; TWOSHOT 4.95 % 0.90 45.3 % derived; ONESHOT -5.8 % 0.20 derived; TWOSHOT 6.61 % 0.96 derived */
+        {{8, 512, 2147483647}, {1, 2, 128}}, /* 8192: ONESHOT 15.2 % 0.01 8.49 %; TWOSHOT 4.58 % 0.83 17 %; unmeasured, MPI */
+    }},
 };
 
 /* How many of these 3 ascending borders are below size: a binary search without branches. */
@@ -113,31 +142,18 @@ static inline unsigned gentables_host_place_of_4(const int *last, int size) {
     return place;
 }
 
-/* The row that answers; NULL where TP size or fusion was not measured. */
-static inline const struct gentables_host_row *gentables_host_row_of(int tp_size, enum gentables_host_fusion fusion,
-                                                     int hidden_size) {
-    int world, of, row;
-    switch (tp_size) {
-    case 2: world = 0; break;
-    case 4: world = 1; break;
-    default: return 0;
-    }
-    switch (fusion) {
-    case GENTABLES_HOST_FUSION_NONE: of = 0; break;
-    case GENTABLES_HOST_FUSION_RESIDUAL_RMS_NORM: of = 1; break;
-    case GENTABLES_HOST_FUSION_RESIDUAL_RMS_NORM_QUANT_FP8: of = 2; break;
-    case GENTABLES_HOST_FUSION_RESIDUAL_RMS_NORM_QUANT_NVFP4: of = 3; break;
-    default: return 0;
-    }
-    row = gentables_host_first_row[world][of];
-    if (row < 0) return 0;
-    return &gentables_host_rows[(unsigned)row + gentables_host_place_of_4(gentables_host_hidden_last[world], hidden_size)];
+static inline unsigned gentables_host_block_of(int tp_size, enum gentables_host_fusion fusion) {
+    if ((unsigned)tp_size > GENTABLES_HOST_LARGEST_TP || (unsigned)fusion >= GENTABLES_HOST_FUSIONS) return 0;
+    return gentables_host_first_block[tp_size] + (unsigned)fusion;
+}
+
+static inline const struct gentables_host_row *gentables_host_row_of(unsigned block, int hidden_size) {
+    return gentables_host_blocks[block].row + gentables_host_place_of_4(gentables_host_blocks[block].last, hidden_size);
 }
 
 /* The strategy's number, and GENTABLES_HOST_UNMEASURED where that is the fallback's. */
 static inline unsigned gentables_host_number_at(int tp_size, enum gentables_host_fusion fusion, int hidden_size, int num_tokens) {
-    const struct gentables_host_row *row = gentables_host_row_of(tp_size, fusion, hidden_size);
-    if (!row) return GENTABLES_HOST_UNMEASURED + GENTABLES_HOST_FALLBACK;
+    const struct gentables_host_row *row = gentables_host_row_of(gentables_host_block_of(tp_size, fusion), hidden_size);
     return row->strategy[gentables_host_place_of_4(row->last, num_tokens)];
 }
 
@@ -152,10 +168,11 @@ static inline int gentables_host_is_measured(int tp_size, enum gentables_host_fu
 }
 
 static inline int gentables_host_cell(int tp_size, enum gentables_host_fusion fusion, int hidden_size, int num_tokens) {
-    const struct gentables_host_row *row = gentables_host_row_of(tp_size, fusion, hidden_size);
-    unsigned place = row ? gentables_host_place_of_4(row->last, num_tokens) : 0u;
-    if (!row || row->strategy[place] >= GENTABLES_HOST_UNMEASURED) return -1;
-    return (int)(row - gentables_host_rows) * GENTABLES_HOST_SEGMENTS + (int)place;
+    unsigned block = gentables_host_block_of(tp_size, fusion);
+    const struct gentables_host_row *row = gentables_host_row_of(block, hidden_size);
+    int place = (int)gentables_host_place_of_4(row->last, num_tokens);
+    if (row->strategy[place] >= GENTABLES_HOST_UNMEASURED) return -1;
+    return ((int)block * GENTABLES_HOST_HIDDEN + (int)(row - gentables_host_blocks[block].row)) * GENTABLES_HOST_SEGMENTS + place;
 }
 
 static inline const char *gentables_host_strategy_name(enum gentables_host_strategy strategy) {

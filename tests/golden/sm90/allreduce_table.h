@@ -48,31 +48,70 @@ struct gentables_sm90_row {
     unsigned char strategy[GENTABLES_SM90_SEGMENTS];
 };
 
-/* The last hidden size of each row but the last, of a TP size and fusion. */
-static const int gentables_sm90_hidden_last[2][GENTABLES_SM90_HIDDEN - 1] = {
-    {1717}, /* TP 2: 1024, 2880 */
-    {2147483647}, /* TP 4: 1024 */
+/* A TP size and fusion: its rows, a hidden size each, and the last hidden size of each row but the last. */
+struct gentables_sm90_block {
+    int last[GENTABLES_SM90_HIDDEN - 1];
+    struct gentables_sm90_row row[GENTABLES_SM90_HIDDEN];
 };
 
-/* The first row of a TP size and fusion; -1: not measured. In this order:
- * NONE, RESIDUAL_RMS_NORM. */
-static const int gentables_sm90_first_row[2][2] = {
-    {0, 2}, /* TP 2 */
-    {4, -1}, /* TP 4 */
-};
+/* The first block of a TP size, which has one for each fusion; 0: that of the sizes that were not measured. */
+enum { GENTABLES_SM90_FUSIONS = 4, GENTABLES_SM90_LARGEST_TP = 4 };
+static const unsigned short gentables_sm90_first_block[GENTABLES_SM90_LARGEST_TP + 1] = {0, 0, 4, 0, 8};
 
 /* Beside a row: its hidden size; then for each strategy the least margin over the runner-up, the least confidence that
  * it is faster, and the most that it can lose, of the cells that it stands for (those of each cell are in table.csv);
  * `derived` where the times of some of them follow from those around. */
-static const struct gentables_sm90_row gentables_sm90_rows[5] = {
+static const struct gentables_sm90_block gentables_sm90_blocks[12] = {
+    /* any other TP size, NONE */
+    {{2147483647}, {
+        {{2147483647, 2147483647, 2147483647}, {130}}, /* any: unmeasured, NCCL_SYMMETRIC */
+    }},
+    /* any other TP size, RESIDUAL_RMS_NORM */
+    {{2147483647}, {
+        {{2147483647, 2147483647, 2147483647}, {130}}, /* any: unmeasured, NCCL_SYMMETRIC */
+    }},
+    /* any other TP size, RESIDUAL_RMS_NORM_QUANT_FP8 */
+    {{2147483647}, {
+        {{2147483647, 2147483647, 2147483647}, {130}}, /* any: unmeasured, NCCL_SYMMETRIC */
+    }},
+    /* any other TP size, RESIDUAL_RMS_NORM_QUANT_NVFP4 */
+    {{2147483647}, {
+        {{2147483647, 2147483647, 2147483647}, {130}}, /* any: unmeasured, NCCL_SYMMETRIC */
+    }},
     /* TP 2, NONE */
-    {{4, 64, 2147483647}, {0, 1, 2}}, /* 1024: ONESHOT 47.2 %; TWOSHOT 0.0754 %; NCCL_SYMMETRIC 2.27 % */
-    {{4, 64, 2147483647}, {0, 1, 130}}, /* 2880: ONESHOT 97.8 %; TWOSHOT 30.1 %; unmeasured, NCCL_SYMMETRIC */
+    {{1717}, {
+        {{4, 64, 2147483647}, {0, 1, 2}}, /* 1024: ONESHOT 47.2 %; TWOSHOT 0.0754 %; NCCL_SYMMETRIC 2.27 % */
+        {{4, 64, 2147483647}, {0, 1, 130}}, /* 2880: ONESHOT 97.8 %; TWOSHOT 30.1 %; unmeasured, NCCL_SYMMETRIC */
+    }},
     /* TP 2, RESIDUAL_RMS_NORM */
-    {{4, 64, 2147483647}, {0, 1, 3}}, /* 1024: ONESHOT 176 %; TWOSHOT 97.3 %; SYMM_MEM 102 % */
-    {{2147483647, 2147483647, 2147483647}, {130}}, /* 2880: unmeasured, NCCL_SYMMETRIC */
+    {{1717}, {
+        {{4, 64, 2147483647}, {0, 1, 3}}, /* 1024: ONESHOT 176 %; TWOSHOT 97.3 %; SYMM_MEM 102 % */
+        {{2147483647, 2147483647, 2147483647}, {130}}, /* 2880: unmeasured, NCCL_SYMMETRIC */
+    }},
+    /* TP 2, RESIDUAL_RMS_NORM_QUANT_FP8 */
+    {{2147483647}, {
+        {{2147483647, 2147483647, 2147483647}, {130}}, /* any: unmeasured, NCCL_SYMMETRIC */
+    }},
+    /* TP 2, RESIDUAL_RMS_NORM_QUANT_NVFP4 */
+    {{2147483647}, {
+        {{2147483647, 2147483647, 2147483647}, {130}}, /* any: unmeasured, NCCL_SYMMETRIC */
+    }},
     /* TP 4, NONE */
-    {{32, 2147483647, 2147483647}, {0, 2}}, /* 1024: ONESHOT 136 %; NCCL_SYMMETRIC 19 % */
+    {{2147483647}, {
+        {{32, 2147483647, 2147483647}, {0, 2}}, /* 1024: ONESHOT 136 %; NCCL_SYMMETRIC 19 % */
+    }},
+    /* TP 4, RESIDUAL_RMS_NORM */
+    {{2147483647}, {
+        {{2147483647, 2147483647, 2147483647}, {130}}, /* any: unmeasured, NCCL_SYMMETRIC */
+    }},
+    /* TP 4, RESIDUAL_RMS_NORM_QUANT_FP8 */
+    {{2147483647}, {
+        {{2147483647, 2147483647, 2147483647}, {130}}, /* any: unmeasured, NCCL_SYMMETRIC */
+    }},
+    /* TP 4, RESIDUAL_RMS_NORM_QUANT_NVFP4 */
+    {{2147483647}, {
+        {{2147483647, 2147483647, 2147483647}, {130}}, /* any: unmeasured, NCCL_SYMMETRIC */
+    }},
 };
 
 /* How many of these 1 ascending borders are below size: a binary search without branches. */
@@ -88,29 +127,18 @@ static inline unsigned gentables_sm90_place_of_4(const int *last, int size) {
     return place;
 }
 
-/* The row that answers; NULL where TP size or fusion was not measured. */
-static inline const struct gentables_sm90_row *gentables_sm90_row_of(int tp_size, enum gentables_sm90_fusion fusion,
-                                                     int hidden_size) {
-    int world, of, row;
-    switch (tp_size) {
-    case 2: world = 0; break;
-    case 4: world = 1; break;
-    default: return 0;
-    }
-    switch (fusion) {
-    case GENTABLES_SM90_FUSION_NONE: of = 0; break;
-    case GENTABLES_SM90_FUSION_RESIDUAL_RMS_NORM: of = 1; break;
-    default: return 0;
-    }
-    row = gentables_sm90_first_row[world][of];
-    if (row < 0) return 0;
-    return &gentables_sm90_rows[(unsigned)row + gentables_sm90_place_of_2(gentables_sm90_hidden_last[world], hidden_size)];
+static inline unsigned gentables_sm90_block_of(int tp_size, enum gentables_sm90_fusion fusion) {
+    if ((unsigned)tp_size > GENTABLES_SM90_LARGEST_TP || (unsigned)fusion >= GENTABLES_SM90_FUSIONS) return 0;
+    return gentables_sm90_first_block[tp_size] + (unsigned)fusion;
+}
+
+static inline const struct gentables_sm90_row *gentables_sm90_row_of(unsigned block, int hidden_size) {
+    return gentables_sm90_blocks[block].row + gentables_sm90_place_of_2(gentables_sm90_blocks[block].last, hidden_size);
 }
 
 /* The strategy's number, and GENTABLES_SM90_UNMEASURED where that is the fallback's. */
 static inline unsigned gentables_sm90_number_at(int tp_size, enum gentables_sm90_fusion fusion, int hidden_size, int num_tokens) {
-    const struct gentables_sm90_row *row = gentables_sm90_row_of(tp_size, fusion, hidden_size);
-    if (!row) return GENTABLES_SM90_UNMEASURED + GENTABLES_SM90_FALLBACK;
+    const struct gentables_sm90_row *row = gentables_sm90_row_of(gentables_sm90_block_of(tp_size, fusion), hidden_size);
     return row->strategy[gentables_sm90_place_of_4(row->last, num_tokens)];
 }
 
@@ -125,10 +153,11 @@ static inline int gentables_sm90_is_measured(int tp_size, enum gentables_sm90_fu
 }
 
 static inline int gentables_sm90_cell(int tp_size, enum gentables_sm90_fusion fusion, int hidden_size, int num_tokens) {
-    const struct gentables_sm90_row *row = gentables_sm90_row_of(tp_size, fusion, hidden_size);
-    unsigned place = row ? gentables_sm90_place_of_4(row->last, num_tokens) : 0u;
-    if (!row || row->strategy[place] >= GENTABLES_SM90_UNMEASURED) return -1;
-    return (int)(row - gentables_sm90_rows) * GENTABLES_SM90_SEGMENTS + (int)place;
+    unsigned block = gentables_sm90_block_of(tp_size, fusion);
+    const struct gentables_sm90_row *row = gentables_sm90_row_of(block, hidden_size);
+    int place = (int)gentables_sm90_place_of_4(row->last, num_tokens);
+    if (row->strategy[place] >= GENTABLES_SM90_UNMEASURED) return -1;
+    return ((int)block * GENTABLES_SM90_HIDDEN + (int)(row - gentables_sm90_blocks[block].row)) * GENTABLES_SM90_SEGMENTS + place;
 }
 
 static inline const char *gentables_sm90_strategy_name(enum gentables_sm90_strategy strategy) {
