@@ -60,12 +60,15 @@ static bool somebody_failed(const struct group *group) {
 }
 
 // Who asks cannot go on, perhaps because another rank failed at the same moment: that rank's reason is waited
-// for. One that was killed while it wrote leaves none.
+// for, unless it was killed while it wrote.
 const char *group_failure(const struct group *group) {
     uint64_t until_ns = clock_ns() + FAILURE_WRITTEN_NS;
-    while (atomic_load(&group->control->failed_rank) == FAILURE_BEING_WRITTEN && clock_ns() < until_ns)
+    uint32_t failed;
+    while ((failed = atomic_load(&group->control->failed_rank)) == FAILURE_BEING_WRITTEN) {
+        if (clock_ns() > until_ns) return "a rank failed, and could not say why";
         sched_yield();
-    return somebody_failed(group) ? group->control->failure : NULL;
+    }
+    return failed != 0 ? group->control->failure : NULL;
 }
 
 static bool peers_alive(const struct group *group) {

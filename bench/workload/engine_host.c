@@ -98,7 +98,8 @@ static uint64_t step(void *of, enum step_mode mode, struct step_notes *notes) {
 }
 
 static const char *problem(const void *of) {
-    return group_failure(((const struct state *)of)->setup->group);
+    const char *failure = group_failure(((const struct state *)of)->setup->group);
+    return failure != NULL ? failure : "";
 }
 
 // The arrays are where they are worked on.

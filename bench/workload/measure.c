@@ -146,8 +146,8 @@ static int one_step(struct run *run, enum step_mode mode, size_t number) {
 
 // Why a step failed: the engine, or another rank.
 static const char *failure(const struct run *run) {
-    const char *problem = run->engine->problem(run->state);
-    return problem[0] != '\0' ? problem : group_failure(run->group);
+    const char *problem = run->engine->problem(run->state), *others = group_failure(run->group);
+    return problem[0] != '\0' ? problem : others != NULL ? others : "a call of MPI failed";
 }
 
 // One step of this kind from poisoned arrays, verified. -1 with `reason`, alike on all ranks.
