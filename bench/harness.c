@@ -76,6 +76,11 @@ static const char *name_of(const struct contender *contender) {
     return contender->candidate != NULL ? contender->candidate->name : "";
 }
 
+static void step(const struct race *race, enum phase phase, const struct contender *contender) {
+    race->harness->at_work = name_of(contender);
+    watch_step(phase, name_of(contender));
+}
+
 // Whether all of the request's time is over: rank 0's word, on all ranks. -1: see group_failure.
 static int look_at_time(struct race *race) {
     if (race->request->left_us <= 0 || race->is_late) return 0;
@@ -147,7 +152,7 @@ static bool result_passes(struct race *race, size_t shift, bool fp32, uint64_t h
 static int verify_call(struct race *race, struct contender *contender, size_t shift, double *took_ns) {
     struct stamp stamp;
     char what[REASON_SIZE] = "";
-    watch_step(PHASE_WARM_UP, name_of(contender));
+    step(race, PHASE_WARM_UP, contender);
     if (backend->poison(race->place) != 0) return -1;
     if (timed_call(race, contender, shift, &stamp) != 0) return -1;
     *took_ns = (double)(stamp.end_ns - stamp.start_ns);
@@ -235,7 +240,7 @@ static int burst(struct race *race, struct contender *contender) {
     struct stamp unused;
     uint32_t wrong = 0;
     control->varied[rank] = 0;
-    watch_step(PHASE_TIMED, name_of(contender));
+    step(race, PHASE_TIMED, contender);
     if (contender->estimate_ns < WARM_UP_BELOW_NS &&
         timed_call(race, contender, next_shift(race), &unused) != 0)
         return -1;
@@ -419,7 +424,7 @@ static int admit(struct race *race, struct contender *contender) {
     char reason[REASON_SIZE];
     const struct strategy *strategy = contender->candidate ? contender->candidate->strategy : NULL;
     struct call call = backend->call(race->place, 0, 0);
-    watch_step(PHASE_SET_UP, name_of(contender));
+    step(race, PHASE_SET_UP, contender);
     if (strategy != NULL && strategy->prepare != NULL &&
         strategy->prepare(contender->state, &call, reason) != 0) {
         drop_out(contender, reason);
@@ -467,9 +472,11 @@ int harness_measure(struct harness *harness, const struct request *request, stru
     struct group *group = harness->group;
     memset(results, 0, (size_t)candidate_count() * sizeof *results);
     watch_step(PHASE_WARM_UP, "");
+    harness->at_work = "";
     int status = 0;
     if (open_race(&race)) status = run_race(&race);
     if (status == 0 && group->rank == 0) report(&race, results);
+    if (status == 0) harness->at_work = "";
     // Where ranks share cores a round trip tells of the scheduler, and takes long.
     if (status == 0 && !group->oversubscribed) status = backend->round_trip(group, &harness->roundtrip_us);
     watch_rest();
@@ -480,7 +487,7 @@ int harness_measure(struct harness *harness, const struct request *request, stru
 // ---- the harness --------------------------------------------------------------------------------
 
 int harness_open(struct harness *harness, struct group *group) {
-    *harness = (struct harness){.group = group};
+    *harness = (struct harness){.group = group, .at_work = ""};
     watch_step(PHASE_SET_UP, "");
     if (backend->round_trip(group, &harness->roundtrip_us) != 0) return -1;
     for (int i = 0; i < candidate_count(); i++) {

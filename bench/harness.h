@@ -40,6 +40,7 @@ struct result {
 
 struct harness {
     struct group *group;
+    const char *at_work; // the candidate whose turn it is, on this rank; "": none
     double roundtrip_us; // between two ranks, taken anew after each request: tells when the machine has
                          // changed under the ranks
     char reasons[MAX_CANDIDATES][REASON_SIZE]; // of the last request; results point into them

@@ -343,8 +343,8 @@ static int serve(struct harness *harness, struct result results[]) {
 
 // ---- main ---------------------------------------------------------------------------------------
 
-// Says why, and ends all ranks.
-static void give_up(const struct group *group) {
+// Says why, and ends all ranks. `at_work`: the candidate whose turn it was, or "".
+static void give_up(const struct group *group, const char *at_work) {
     const char *failure = group_failure(group);
     if (failure == NULL) {
         failure = "a call of MPI failed";
@@ -352,7 +352,10 @@ static void give_up(const struct group *group) {
     }
     static atomic_flag ending = ATOMIC_FLAG_INIT; // ranks that are threads: one speaks and ends the process
     while (atomic_flag_test_and_set(&ending)) sched_yield();
-    if (group->rank == 0 || group->shares_process) printf("error reason=%s\n", failure);
+    if (group->rank == 0 || group->shares_process) {
+        printf("error %s%s%sreason=%s\n", at_work[0] != '\0' ? "strategy=" : "", at_work,
+               at_work[0] != '\0' ? " " : "", failure);
+    }
     launch_abort();
 }
 
@@ -366,7 +369,7 @@ static int measure(struct group *group, struct options *options) {
     int status = harness_open(harness, group);
     if (status == 0)
         status = options->serve ? serve(harness, results) : by_hand_run(harness, &options->by_hand, results);
-    if (status < 0) give_up(group);
+    if (status < 0) give_up(group, harness->at_work);
     watch_step(PHASE_TEARDOWN, "");
     harness_close(harness);
     free(results);
@@ -395,7 +398,7 @@ static int run(struct group *group, void *argument) {
         status = 2;
         fprintf(stderr, "gentables-bench: GPUs have no plans\n");
     }
-    if (status < 0) give_up(group);
+    if (status < 0) give_up(group, "");
     backend->close(group);
     return status;
 }

@@ -1,9 +1,10 @@
 -- The generator's side of the bench: starts it under a launcher, asks for cells, checks every answer, ends
 -- it.
 --
--- A bench that dies, hangs or talks nonsense is a failure { reason, detail }: `reason` may stand in a file,
--- `detail` (its last words) is for the person who looks on. A signal to gentables ends the bench and raises
--- with 128 + its number. The words are protocol.lua's.
+-- A bench that dies, hangs or talks nonsense is a failure { reason, detail, strategy }: `reason` may stand in
+-- a file, `detail` (its last words) is for the person who looks on, `strategy` is whose turn it was, where
+-- the bench says so. A signal to gentables ends the bench and raises with 128 + its number. The words are
+-- protocol.lua's.
 local fail = require "fail"
 local file = require "core.file"
 local plan = require "plan"
@@ -98,7 +99,11 @@ local function read(self, seconds)
   if not line then return failure(self, problem) end
   local kind, fields = protocol.parse(line)
   if not kind then return nonsense(self, line) end
-  if kind == "error" then return failure(self, "the bench says: " .. (fields.reason or "error")) end
+  if kind == "error" then
+    local _, what = failure(self, "the bench says: " .. (fields.reason or "error"))
+    what.strategy = fields.strategy
+    return nil, what
+  end
   return kind, fields, line
 end
 

@@ -15,6 +15,7 @@ local launches = {}
 
 local ATTEMPTS = 2       -- per task, each with a fresh bench
 local GIVE_UP_AFTER = 5  -- failed tasks in a row
+local SPOILED = 3        -- cells by one strategy at one TP size; after so many it is no longer asked for
 local LOST_IN_A_ROW = 20 -- visits during which the regime changed; after so many it is no longer looked at
 
 local function in_brackets(text) return text ~= "" and (" (%s)"):format(text) or "" end
@@ -97,23 +98,71 @@ local function ask(job, world, session, task)
 end
 
 local function report_failure(job, task, failure, last)
+  local goes_on = not last and "once more, with a fresh bench"
+    or failure.culprit and ("%s stays without a time"):format(failure.culprit) or "it stays without a time"
   job.progress:say(("gentables: %s: %s%s; %s"):format(plan.describe(task.cell), failure.reason,
-    in_brackets(failure.detail), last and "it stays without a time" or "once more, with a fresh bench"))
+    in_brackets(failure.detail), goes_on))
 end
 
 -- Measures one task in a regime. Returns the bench to go on with (nil: none), and its result; nil: it failed,
--- and `failure` says why; false: the regime changed meanwhile.
+-- and `failure` says why, with `culprit`, where all attempts ended in the turn of one strategy of several;
+-- false: the regime changed meanwhile.
 local function measure(job, world, regime, session, task)
+  local culprit
   for attempt = 1, ATTEMPTS do
     session = session or start(job, world)
     if world:regime_of(session) ~= regime then return session, false end
     local result, failure = ask(job, world, session, task)
     if result and world:regime_of(session) ~= regime then return session, false end
     if result then return session, result end
+    if attempt == 1 then culprit = failure.strategy end
+    if culprit ~= failure.strategy then culprit = nil end
+    if attempt == ATTEMPTS and #task.strategies > 1 then failure.culprit = culprit end
     report_failure(job, task, failure, attempt == ATTEMPTS)
     if attempt == ATTEMPTS then return nil, nil, failure end
     session = nil
   end
+end
+
+-- The task without a strategy.
+local function without(task, strategy)
+  local rest = {}
+  for name, value in pairs(task) do rest[name] = value end
+  rest.strategies = {}
+  for _, name in ipairs(task.strategies) do
+    if name ~= strategy then table.insert(rest.strategies, name) end
+  end
+  return rest
+end
+
+-- Leaves out what spoiled other cells before.
+local function without_spoilers(world, regime, task)
+  for strategy, spoiled in pairs(world.spoiled) do
+    local rest = spoiled.cells >= SPOILED and without(task, strategy) or task
+    if #rest.strategies < #task.strategies then
+      world.leave_out(regime, task.cell, strategy, ("not asked for after %d cells: %s"):format(spoiled.cells,
+        spoiled.reason))
+      task = rest
+    end
+  end
+  return task
+end
+
+-- The same, and where one strategy ends the bench in each attempt, the others go on without it.
+local function measure_without_culprits(job, world, regime, session, task)
+  task = without_spoilers(world, regime, task)
+  while #task.strategies > 0 do
+    local result, failure
+    session, result, failure = measure(job, world, regime, session, task)
+    local culprit = failure and failure.culprit
+    if not culprit then return session, result, failure, task end
+    local spoiled = world.spoiled[culprit] or { cells = 0 }
+    world.spoiled[culprit] = { cells = spoiled.cells + 1, reason = failure.reason }
+    world.leave_out(regime, task.cell, culprit, failure.reason)
+    job.incomplete = job.incomplete + 1
+    task = without(task, culprit)
+  end
+  return session, { rows = {}, no_time = {} }, nil, task
 end
 
 -- Ends a bench, or says that it did not end well.
@@ -143,8 +192,8 @@ end
 -- The tasks of one launch, as long as the regime stays. Returns the bench, if it goes on.
 local function run_tasks(job, world, regime, session)
   for task in function() return regime.planner:next(regime.launch) end do
-    local result, failure
-    session, result, failure = measure(job, world, regime, session, task)
+    local result, failure, asked
+    session, result, failure, asked = measure_without_culprits(job, world, regime, session, task)
     if result == false then
       lose_visit(job, world)
       return session
@@ -155,7 +204,7 @@ local function run_tasks(job, world, regime, session)
       end
       job.failed_in_a_row, world.lost_in_a_row = 0, 0
     else
-      world.take_failure(regime, task, failure)
+      world.take_failure(regime, asked, failure)
       job.failed, job.failed_in_a_row = job.failed + 1, job.failed_in_a_row + 1
     end
     job.progress:step(regime.planner:outlook())

@@ -226,7 +226,7 @@ local function new_job(args)
     patience = read_seconds("patience", args.patience), fresh = args.fresh,
     launcher = given_launcher,
     program = program, identity = identity, machine = provenance.machine(library),
-    asked = 0, failed = 0, failed_in_a_row = 0, drop_empty_journals = drop_empty_journals,
+    asked = 0, failed = 0, incomplete = 0, failed_in_a_row = 0, drop_empty_journals = drop_empty_journals,
   }
   job.machine.gpu = backend == backends.cuda and backends.gpu(library) or nil
   job.fingerprint = provenance.fingerprint(job.machine, identity, asked.limits, job.launcher)
@@ -316,6 +316,10 @@ local function say_failures(job)
   if job.failed > 0 then
     fail.work("%d cell%s could not be measured; the next sweep tries them again", job.failed,
       job.failed == 1 and "" or "s")
+  end
+  if job.incomplete > 0 then
+    fail.work("%d cell%s could be measured without a strategy that fails there; the next sweep tries it "
+      .. "again", job.incomplete, job.incomplete == 1 and "" or "s")
   end
   for _, world in ipairs(job.worlds) do
     if #world.with == 0 then fail.work("TP %d: no cell has a time, so there are no rows", world.size) end

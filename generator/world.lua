@@ -177,13 +177,14 @@ local function is_finished(self, job)
 end
 
 -- The state of one TP size of a job: size; csv, json, part (its files); cells; known (key -> finished row),
--- why (key -> record without a time, with its reason); planner (of what is there already); regimes; launches
+-- why (key -> record without a time, with its reason); spoiled (strategy -> { cells, reason }: how many
+-- cells it alone could not be measured in); planner (of what is there already); regimes; launches
 -- and measured_s (how often a bench was started for it, and how long one measured, lost visits included).
 function world.load(job, size)
   local csv = ("%s/benchmark.tp%d.%s.csv"):format(job.out, size, job.arch)
   local self = setmetatable({ job = job, size = size, csv = csv, json = provenance.path_of(csv),
     part = csv .. ".part", known = {}, why = {}, begun = {}, unavailable = {}, finished = 0, regimes = {},
-    launches = 0, measured_s = 0,
+    spoiled = {}, launches = 0, measured_s = 0,
     cells = plan.cells(job.spec, size) }, world)
   if file.exists(self.part) then self.journal = journal.open(self.part) end
   local found = not job.fresh and self.journal and journal.read(self.part, size)
@@ -233,6 +234,13 @@ end
 function world:take_visit(regime, cell, with, without)
   self.journal:add(cell, regime, with, without)
   note_visit(regime, cell, regime.launch, with, without)
+end
+
+-- Takes it that a strategy has no time in a cell for now: the next sweep asks for it again.
+function world.leave_out(regime, cell, strategy, reason)
+  local record = plan.record(cell, strategy, { reason = reason, failed = true })
+  if not regime.visits[plan.key(record)] then regime.why[plan.key(record)] = record end
+  regime.planner:keep_without(record)
 end
 
 -- Takes it that a task failed for good: what has no time yet stays without.

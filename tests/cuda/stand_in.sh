@@ -110,12 +110,16 @@ grep -q "floor (us),calls\$" "$rows" || fail "the floor is not in the rows"
 grep -q ",ONESHOT,NONE,allreduce,.*,graph,fp32,loopback,.*,[0-9.]*,32\$" "$rows" || fail "the rows"
 grep -q '"sm": *"90"' "$WORK/benchmark.tp2.sm90-loopback.json" || fail "the provenance does not know the GPU"
 grep -q "duplicate GPU" "$WORK/benchmark.tp2.sm90-loopback.json" || fail "why NCCL has no time"
-# A kernel that hangs costs its cell the time; the sweep goes on, and says why.
+# A kernel that hangs costs its strategy the time, and no other one; the sweep goes on, and says why.
 if STAND_IN="gpus=1 hang_on=twoshot" LD_LIBRARY_PATH=$folder timeout 100 "$GENTABLES" sweep "$WORK/spec.lua" \
     --out "$WORK/hang" --bench "$BENCH" --patience 8 >"$WORK/out" 2>"$WORK/err"; then
     fail "a sweep with a hang ends as if there was none"
 fi
-grep -q ",1,64,ONESHOT," "$WORK/hang/benchmark.tp2.sm90-loopback.csv" || fail "who does not hang has no rows"
+for tokens in 1 4; do
+    grep -q ",$tokens,64,ONESHOT," "$WORK/hang/benchmark.tp2.sm90-loopback.csv" ||
+        fail "who does not hang has no row of $tokens tokens"
+done
+grep -q "GPU hung .*; TWOSHOT stays without a time" "$WORK/err" || fail "who hung is not told"
 grep -A1 '"reason": ".*GPU hung' "$WORK/hang/benchmark.tp2.sm90-loopback.json" | grep -q TWOSHOT ||
     fail "the row does not say that it hung"
 if sweep --arch sm100-loopback; then fail "rows of another SM version"; fi

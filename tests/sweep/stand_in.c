@@ -173,6 +173,18 @@ static void refuse(const char *request) {
     _exit(1);
 }
 
+// One strategy ends the bench, wherever it is asked for.
+static void blame(const char *request) {
+    char strategies[LINE_SIZE];
+    field(request, "strategies", strategies, sizeof strategies);
+    if (strstr(strategies, "TWOSHOT") == NULL) {
+        answer(request);
+        return;
+    }
+    say("error strategy=TWOSHOT reason=it hung\n");
+    _exit(1);
+}
+
 static const struct fault {
     const char *name;
     void (*happen)(const char *request);
@@ -186,6 +198,7 @@ static const struct fault {
     {"silent_about_one", silent_about_one},
     {"wrong_id", wrong_id},
     {"refuse", refuse},
+    {"blame", blame},
     {"spent", spent},
     {NULL, NULL},
 };

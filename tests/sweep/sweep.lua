@@ -545,6 +545,36 @@ function TestSweep:test_a_fault_that_stays_costs_its_cell_alone()
   self:has_all_rows()
 end
 
+function TestSweep:test_a_strategy_that_ends_the_bench_costs_its_own_time_alone()
+  local ended, _, err = self:sweep { FAULT = "blame", AT = culprit }
+  lu.assertEquals(ended, "exit code 1")
+  lu.assertStrContains(err, "4 tokens: the bench says: it hung; TWOSHOT stays without a time\n")
+  lu.assertStrContains(err, "1 cell could be measured without a strategy that fails there; the next sweep")
+  lu.assertEquals(#self:requests(), 10)
+  lu.assertEquals(#rows.records(self.csv), 19)
+  local failed = {}
+  for _, entry in ipairs(provenance.read(self.json).no_time) do
+    if entry.failed then failed[#failed + 1] = entry.strategy end
+  end
+  lu.assertEquals(failed, { "TWOSHOT" })
+  self:sweep_well()
+  self:has_all_rows()
+end
+
+-- Two attempts in each of three cells, then it is left out.
+function TestSweep:test_a_strategy_that_always_ends_the_bench_is_left_out_after_a_while()
+  local ended, _, err = self:sweep { FAULT = "blame" }
+  lu.assertEquals(ended, "exit code 1")
+  lu.assertStrContains(err, "3 cells could be measured without a strategy that fails there")
+  local left_out = 0
+  for _, entry in ipairs(provenance.read(self.json).no_time) do
+    if entry.reason == "not asked for after 3 cells: the bench says: it hung" then left_out = left_out + 1 end
+  end
+  lu.assertTrue(left_out > 0)
+  self:sweep_well()
+  self:has_all_rows()
+end
+
 function TestSweep:test_a_bench_that_always_fails_is_given_up()
   local ended, _, err = self:sweep { FAULT = "leave" }
   lu.assertEquals(ended, "exit code 1")
