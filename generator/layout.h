@@ -1,0 +1,57 @@
+// One plane of a table (one block and fusion) laid out for choosing: the levels of all its strategies as one
+// array, what was measured beside what is derived; the shapes between its cells; the workload's.
+#ifndef GENTABLES_LAYOUT_H
+#define GENTABLES_LAYOUT_H
+
+#include "table.h"
+
+enum { NO_ROW = UINT32_MAX };
+
+// The rows of every cell, as lists: first[cell] is a row, next[row] another one of its cell. Rows of shapes
+// that are no cell are in `elsewhere`, in their own order.
+struct chains {
+    uint32_t *first, *next, *elsewhere;
+    size_t elsewhere_count;
+};
+
+// What a table is made from.
+struct material {
+    const struct rows *rows;
+    const struct selection *selection;
+    const struct lists *lists;
+    uint8_t loopback; // the place of that name in the list of placements
+    struct chains chains;
+};
+
+// What did not compete.
+struct left_out {
+    size_t loopback_rows, rows_of_others[NAMES_MAX];
+};
+
+struct layout {
+    const struct material *of;
+    const struct grid_block *block;
+    size_t fusion, first_cell, cells;
+    uint8_t strategies[NAMES_MAX], place_of[NAMES_MAX];
+    size_t strategy_count;
+    double *levels, *spreads; // [strategy][cell]; spread 0: measured
+    uint8_t derived_placement;
+    uint32_t *row_of; // [strategy][cell], or NO_ROW
+    struct shape_levels *extra;
+    double *extra_levels; // [extra][strategy]
+    uint32_t *extra_rows; // the same; NO_ROW: none
+    struct bin_shape *workload;
+    struct bins bins;
+};
+
+// Lays out the plane of `fusion` (a place in the block), and counts what does not compete there. False: out
+// of memory. Either way it is to be freed.
+bool layout_make(struct layout *layout, const struct material *of, const struct grid_block *block,
+                 size_t fusion, struct left_out *left_out);
+
+// Takes the levels of a strategy.
+void layout_drop(struct layout *layout, size_t strategy);
+
+void layout_free(struct layout *layout);
+
+#endif
