@@ -11,16 +11,33 @@ struct place {
 
 enum { PLACES_MAX = 3 };
 
-// The middle and borders of the bin on an axis of `count` sizes. Larger sizes than the largest go to it, too:
-// its bin is taken to reach as far up as down. `below`: so do smaller ones than the smallest.
-static size_t places_of(enum lookup lookup, size_t at, size_t count, bool below,
+// How many octaves the part of a bin is long that begins at this size: up to the next size or, of powers of
+// two, to where the next power begins. Other bins have one part, whatever it is long.
+static double length_of(enum lookup lookup, const struct axis *axis, size_t at) {
+    if (lookup != LOOKUP_LOG2) return 1;
+    double end = 2.0 * grid_power_below(axis->value[at]);
+    if (at + 1 < axis->count) end = fmin(end, axis->value[at + 1]);
+    return log2(end / axis->value[at]);
+}
+
+// The same as a share of the way to the next size; beyond the last one, of the way from the one before.
+static double reach_of(enum lookup lookup, const struct axis *axis, size_t at) {
+    size_t next = at + 1 < axis->count ? at + 1 : at;
+    if (lookup != LOOKUP_LOG2) return 1;
+    return length_of(lookup, axis, at) / log2((double)axis->value[next] / axis->value[next - 1]);
+}
+
+// The middle and borders of the bin on an axis. Larger sizes than the largest go to it, too: its bin is taken
+// to reach as far up as down. `below`: so do smaller ones than the smallest.
+static size_t places_of(enum lookup lookup, const struct axis *axis, size_t at, bool below,
                         struct place places[PLACES_MAX]) {
     size_t found = 0;
     places[found++] = (struct place){0, lookup == LOOKUP_NEAREST ? 2 : 1};
-    if (count == 1 || lookup == LOOKUP_EXACT) return found;
-    if (lookup == LOOKUP_FLOOR) {
-        places[found++] = (struct place){0.5, 2};
-        places[found++] = (struct place){1, 1};
+    if (axis->count == 1 || lookup == LOOKUP_EXACT) return found;
+    if (lookup == LOOKUP_FLOOR || lookup == LOOKUP_LOG2) {
+        double reach = reach_of(lookup, axis, at);
+        places[found++] = (struct place){reach / 2, 2};
+        places[found++] = (struct place){reach, 1};
     } else {
         if (at > 0 || below) places[found++] = (struct place){-0.5, 1};
         places[found++] = (struct place){0.5, 1};
@@ -41,9 +58,10 @@ static double moved(const double *own, size_t at, size_t count, size_t stride, d
 
 // The level of a strategy at a shape of the bin, as far as either axis moves it.
 static double level_at(const struct plane *plane, const double *levels, const struct bin_shape *shape) {
-    const double *own = levels + shape->hidden * plane->num_tokens + shape->tokens;
-    double along = moved(own, shape->tokens, plane->num_tokens, 1, shape->tokens_share);
-    double across = moved(own, shape->hidden, plane->hidden_sizes, plane->num_tokens, shape->hidden_share);
+    const double *own = levels + shape->hidden * plane->num_tokens->count + shape->tokens;
+    size_t hidden_sizes = plane->hidden_sizes->count, num_tokens = plane->num_tokens->count;
+    double along = moved(own, shape->tokens, num_tokens, 1, shape->tokens_share);
+    double across = moved(own, shape->hidden, hidden_sizes, num_tokens, shape->hidden_share);
     return along + across - *own;
 }
 
@@ -58,6 +76,7 @@ struct tally {
 static void add_levels(struct tally *tally, const double *levels, double weight) {
     double least = INFINITY;
     for (size_t s = 0; s < tally->plane->strategies; s++) least = fmin(least, levels[s]);
+    if (isinf(least)) return; // nothing is known there
     for (size_t s = 0; s < tally->plane->strategies; s++) {
         struct loss *loss = &tally->losses[s];
         double share = isnan(levels[s]) ? 1 : exp2(levels[s] - least) - 1;
@@ -69,7 +88,7 @@ static void add_levels(struct tally *tally, const double *levels, double weight)
 
 static void add_shape(struct tally *tally, const struct bin_shape *shape) {
     const struct plane *plane = tally->plane;
-    size_t cells = plane->hidden_sizes * plane->num_tokens;
+    size_t cells = plane->hidden_sizes->count * plane->num_tokens->count;
     if (shape->levels != NULL) {
         add_levels(tally, shape->levels, shape->weight);
         return;
@@ -90,13 +109,16 @@ static void add_workload(struct tally *tally, const struct bins *bins, size_t hi
 }
 
 static void add_uniformly(struct tally *tally, const struct bins *bins, size_t hidden, size_t tokens) {
+    double area = length_of(bins->lookup, tally->plane->hidden_sizes, hidden) *
+                  length_of(bins->lookup, tally->plane->num_tokens, tokens);
     struct place across[PLACES_MAX], along[PLACES_MAX];
-    size_t across_count = places_of(bins->lookup, hidden, tally->plane->hidden_sizes, true, across);
-    size_t along_count = places_of(bins->lookup, tokens, tally->plane->num_tokens, false, along);
+    size_t across_count = places_of(bins->lookup, tally->plane->hidden_sizes, hidden, true, across);
+    size_t along_count = places_of(bins->lookup, tally->plane->num_tokens, tokens, false, along);
     for (size_t i = 0; i < across_count; i++) {
         for (size_t j = 0; j < along_count; j++) {
             const struct bin_shape shape = {
-                hidden, tokens, across[i].share, along[j].share, across[i].weight * along[j].weight, NULL};
+                hidden, tokens, across[i].share, along[j].share, area * across[i].weight * along[j].weight,
+                NULL};
             add_shape(tally, &shape);
         }
     }
@@ -106,16 +128,35 @@ static void add_uniformly(struct tally *tally, const struct bins *bins, size_t h
     }
 }
 
+struct bins_span bins_span_of(enum lookup lookup, const struct axis *axis, size_t at) {
+    struct bins_span span = {at, at};
+    if (lookup != LOOKUP_LOG2) return span;
+    uint32_t power = grid_power_below(axis->value[at]);
+    while (span.first > 0 && axis->value[span.first - 1] >= power) span.first--;
+    while (span.last + 1 < axis->count && axis->value[span.last + 1] < 2 * (uint64_t)power) span.last++;
+    return span;
+}
+
+// Adds all parts of a bin, by `add`.
+static void add_parts(struct tally *tally, const struct bins *bins, size_t hidden, size_t tokens,
+                      void add(struct tally *, const struct bins *, size_t, size_t)) {
+    struct bins_span across = bins_span_of(bins->lookup, tally->plane->hidden_sizes, hidden);
+    struct bins_span along = bins_span_of(bins->lookup, tally->plane->num_tokens, tokens);
+    for (size_t h = across.first; h <= across.last; h++) {
+        for (size_t t = along.first; t <= along.last; t++) add(tally, bins, h, t);
+    }
+}
+
 void bins_losses(const struct plane *plane, const struct bins *bins, size_t hidden, size_t tokens,
                  struct loss *losses) {
     if (plane->strategies == 0) return;
-    size_t cells = plane->hidden_sizes * plane->num_tokens;
+    size_t cells = plane->hidden_sizes->count * plane->num_tokens->count;
     struct tally tally = {plane, losses, 0};
     for (size_t s = 0; s < plane->strategies; s++) {
-        double own = plane->levels[s * cells + hidden * plane->num_tokens + tokens];
+        double own = plane->levels[s * cells + hidden * plane->num_tokens->count + tokens];
         losses[s] = (struct loss){isnan(own) ? INFINITY : 0, 0};
     }
-    add_workload(&tally, bins, hidden, tokens);
-    if (tally.weight == 0) add_uniformly(&tally, bins, hidden, tokens);
-    for (size_t s = 0; s < plane->strategies; s++) losses[s].expected /= tally.weight;
+    add_parts(&tally, bins, hidden, tokens, add_workload);
+    if (tally.weight == 0) add_parts(&tally, bins, hidden, tokens, add_uniformly);
+    for (size_t s = 0; s < plane->strategies && tally.weight > 0; s++) losses[s].expected /= tally.weight;
 }

@@ -2,21 +2,14 @@
 #ifndef GENTABLES_BINS_H
 #define GENTABLES_BINS_H
 
-#include <stddef.h>
-#include <stdint.h>
-
-// How a reader finds the cell of a shape, on either axis.
-enum lookup {
-    LOOKUP_NEAREST, // the size that is nearest as a ratio: the C header
-    LOOKUP_FLOOR,   // the largest that is not above it: TensorRT-LLM's floor of log2
-    LOOKUP_EXACT,   // the shape itself and no other
-};
+#include "grid.h"
 
 // Times of one plane of a table: levels[strategy][hidden size][tokens] are log2 of microseconds, NAN where a
 // strategy has none.
 struct plane {
     const double *levels;
-    size_t strategies, hidden_sizes, num_tokens;
+    size_t strategies;
+    const struct axis *hidden_sizes, *num_tokens;
 };
 
 // One more shape of which all strategies' levels are known: where it lies in the grid's numbers, such as 1.5
@@ -49,11 +42,18 @@ struct bins {
     size_t workload_count;
 };
 
-// What each strategy loses in the cell, into losses[strategy]. The levels between two sizes are those of a
-// line in log2 time over log2 size, which goes on beyond the last; where a neighbour has no time, the cell's
-// own counts. The shapes that a workload has in the bin count by their weight; without any, all shapes of the
-// bin alike, as a ratio: the trapezoid rule over its middle and borders, and measured shapes inside as much
-// as its corners.
+// The places of the sizes of an axis that share a bin with the one at `at`: itself alone, but for powers of
+// two, whose bins hold all sizes up to the next power.
+struct bins_span {
+    size_t first, last;
+};
+struct bins_span bins_span_of(enum lookup lookup, const struct axis *axis, size_t at);
+
+// What each strategy loses in the bin of the cell, into losses[strategy]. The levels between two sizes are
+// those of a line in log2 time over log2 size, which goes on beyond the last; where a neighbour has no time,
+// the cell's own counts. The shapes that a workload has in the bin count by their weight; without any, all
+// shapes of the bin alike, as a ratio: the trapezoid rule over its middle and borders, and measured shapes
+// inside as much as its corners.
 void bins_losses(const struct plane *plane, const struct bins *bins, size_t hidden, size_t tokens,
                  struct loss *losses);
 

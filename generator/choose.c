@@ -139,19 +139,36 @@ static struct candidate candidate_of(const struct layout *plane, size_t strategy
     };
 }
 
-// Whether a strategy is slower than another one, beyond both intervals, at a measured shape of the cell's
-// bin.
-static bool is_slower_beside(const struct layout *plane, size_t strategy, size_t hidden, size_t tokens) {
+// Whether a strategy is slower than another one, beyond both intervals. Strategy s has the row
+// row_of[s * stride], or none.
+static bool is_slower(const struct layout *plane, size_t strategy, const uint32_t *row_of, size_t stride) {
     const struct row_detail *detail = plane->of->rows->detail;
-    size_t width = plane->strategy_count;
-    for (size_t i = 0; detail != NULL && i < plane->bins.extra_count; i++) {
-        const uint32_t *of = plane->extra_rows + i * width;
-        if (plane->extra[i].hidden != hidden || plane->extra[i].tokens != tokens || of[strategy] == NO_ROW) {
-            continue;
+    uint32_t own = row_of[strategy * stride];
+    for (size_t s = 0; own != NO_ROW && detail != NULL && s < plane->strategy_count; s++) {
+        uint32_t other = row_of[s * stride];
+        if (other != NO_ROW && detail[own].low_us > detail[other].high_us) return true;
+    }
+    return false;
+}
+
+// The same at any shape of the cell's bin that was measured, but for its own.
+static bool is_slower_beside(const struct layout *plane, size_t strategy, size_t hidden, size_t tokens) {
+    size_t count = plane->block->num_tokens.count;
+    struct bins_span across = bins_span_of(plane->bins.lookup, &plane->block->hidden_sizes, hidden);
+    struct bins_span along = bins_span_of(plane->bins.lookup, &plane->block->num_tokens, tokens);
+    for (size_t h = across.first; h <= across.last; h++) {
+        for (size_t t = along.first; t <= along.last; t++) {
+            bool is_own = h == hidden && t == tokens;
+            if (!is_own && is_slower(plane, strategy, plane->row_of + h * count + t, plane->cells))
+                return true;
         }
-        for (size_t s = 0; s < width; s++) {
-            if (of[s] != NO_ROW && detail[of[strategy]].low_us > detail[of[s]].high_us) return true;
-        }
+    }
+    for (size_t i = 0; i < plane->bins.extra_count; i++) {
+        const struct shape_levels *extra = &plane->extra[i];
+        bool is_in_bin = extra->hidden >= across.first && extra->hidden <= across.last &&
+                         extra->tokens >= along.first && extra->tokens <= along.last;
+        const uint32_t *row_of = plane->extra_rows + i * plane->strategy_count;
+        if (is_in_bin && is_slower(plane, strategy, row_of, 1)) return true;
     }
     return false;
 }
@@ -183,8 +200,8 @@ static void find_who_may_win(const struct choosing *choosing, const struct layou
 static void fill_cell(const struct choosing *choosing, const struct layout *plane, struct row_of_cells *row,
                       size_t hidden, size_t tokens) {
     size_t cell = hidden * plane->block->num_tokens.count + tokens, width = plane->strategy_count;
-    const struct plane levels = {plane->levels, width, plane->block->hidden_sizes.count,
-                                 plane->block->num_tokens.count};
+    const struct plane levels = {plane->levels, width, &plane->block->hidden_sizes,
+                                 &plane->block->num_tokens};
     struct candidate *candidates = row->candidates + tokens * width;
     struct border_option *options = row->options + tokens * width;
     size_t count = 0;
@@ -310,9 +327,19 @@ static bool is_in(const struct span *span, uint32_t value) {
     return value >= span->least && value <= span->most;
 }
 
+// Adds a cell, and for a lookup by powers of two the one that then answers for it.
+static bool add_cell(struct grid *grid, const struct cell_key *key, enum lookup lookup) {
+    struct cell_key answering = *key;
+    if (lookup == LOOKUP_LOG2 && key->hidden_size != HIDDEN_SIZE_NONE) {
+        answering.hidden_size = grid_power_below(key->hidden_size);
+        answering.num_tokens = grid_power_below(key->num_tokens);
+    }
+    return grid_add(grid, key) && grid_add(grid, &answering);
+}
+
 static bool add_cells(struct grid *grid, const struct rows *rows, const struct selection *selection) {
     for (size_t i = 0; i < selection->more_cell_count; i++) {
-        if (!grid_add(grid, &selection->more_cells[i])) return false;
+        if (!add_cell(grid, &selection->more_cells[i], selection->lookup)) return false;
     }
     size_t block_count = selection->only_more_cells ? grid->block_count : 0;
     struct span *spans = malloc((2 * block_count + 1) * sizeof *spans);
@@ -328,7 +355,7 @@ static bool add_cells(struct grid *grid, const struct rows *rows, const struct s
         size_t block = grid_block_of(grid, key);
         bool lies_between = block < block_count && is_in(&spans[2 * block], key->hidden_size) &&
                             is_in(&spans[2 * block + 1], key->num_tokens);
-        ok = lies_between || grid_add(grid, key);
+        ok = lies_between || add_cell(grid, key, selection->lookup);
     }
     free(spans);
     return ok;

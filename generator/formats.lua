@@ -9,7 +9,8 @@
 --   reader    who reads it, for help and the report
 --   archs     function(row of lists.archs) -> whether such an arch has it; absent: every arch has
 --   why_not   said where it is asked for and the arch has none
---   lookup    how its reader finds the cell of a shape: "floor" (of log2), or, if absent, the nearest size
+--   lookup    how its reader finds the cell of a shape: "log2" (the power of two that is not above it),
+--             "floor" (the size that is not above it), or, if absent, the nearest size
 --   plane     it has no axis for dtype, op and mode: it holds those of the spec's `table`
 --   by_bytes  beside that plane it holds what was measured by bytes alone, of every op
 --   scope     "all": made of all SM versions of a folder (--arch all), not of one arch
@@ -62,7 +63,8 @@ local function trtllm_leaves_out(model)
       for _, axis in ipairs { { "hidden_sizes", "hidden size" }, { "num_tokens", "token count" } } do
         local off = others(world[axis[1]], grid[axis[1]])
         if #off > 0 then
-          lines[#lines + 1] = ("TP %d: %s not on its grid"):format(world.tp, formats.counted(#off, axis[2]))
+          local words = "TP %d: %s not on its grid; what its lookup sends to a cell counts there"
+          lines[#lines + 1] = words:format(world.tp, formats.counted(#off, axis[2]))
         end
       end
     end
@@ -127,7 +129,7 @@ formats.list = {
     archs = function(arch) return arch.sm end,
     why_not = "TensorRT-LLM has tables for smXX only",
     plane = true,
-    lookup = "floor",
+    lookup = "log2",
     names = function(strategy) return strategy.trtllm ~= nil end,
     left_out = trtllm_leaves_out,
     mute = true },

@@ -185,15 +185,23 @@ struct cell_key grid_key(const struct grid *grid, size_t cell) {
     };
 }
 
-size_t grid_answering(const struct axis *axis, uint32_t value, bool floor) {
+uint32_t grid_power_below(uint32_t value) {
+    uint32_t power = 1;
+    while (value / power >= 2) power *= 2;
+    return power;
+}
+
+size_t grid_answering(const struct axis *axis, uint32_t value, enum lookup lookup) {
     size_t place = 0;
+    bool floor = lookup == LOOKUP_FLOOR || lookup == LOOKUP_LOG2;
     while (place + 1 < axis->count) {
         uint64_t lower = axis->value[place], upper = axis->value[place + 1];
         bool is_below = floor ? value < upper : (uint64_t)value * value <= lower * upper;
         if (is_below) break;
         place++;
     }
-    return place;
+    bool is_there = lookup != LOOKUP_LOG2 || grid_power_below(axis->value[place]) == grid_power_below(value);
+    return is_there ? place : GRID_NO_CELL;
 }
 
 void grid_free(struct grid *grid) {

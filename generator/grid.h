@@ -59,9 +59,21 @@ size_t grid_place(const struct grid_block *block, size_t fusion, const struct ce
 // The key of a cell.
 struct cell_key grid_key(const struct grid *grid, size_t cell);
 
-// The place of the size on an axis that answers for `value`: the nearest as a ratio, the smaller of two that
-// are as near; with `floor` the largest that is not above it, or the first.
-size_t grid_answering(const struct axis *axis, uint32_t value, bool floor);
+// How a reader finds the cell of a shape, on either axis.
+enum lookup {
+    LOOKUP_NEAREST, // the size that is nearest as a ratio: the C header
+    LOOKUP_FLOOR,   // the largest that is not above it: our header for TensorRT-LLM
+    LOOKUP_LOG2,    // the power of two that is not above it, and no other size: TensorRT-LLM's own table
+    LOOKUP_EXACT,   // the shape itself and no other
+};
+
+// The place of the size on an axis that answers for `value`. The nearest: the smaller of two that are as
+// near, and so where no lookup answers but for the shape itself. The floor: the first below all. Of log2: the
+// last of those with the same power of two that is not above it; GRID_NO_CELL where there are none.
+size_t grid_answering(const struct axis *axis, uint32_t value, enum lookup lookup);
+
+// The largest power of two that is not above `value`, which is not 0.
+uint32_t grid_power_below(uint32_t value);
 
 void grid_free(struct grid *grid);
 

@@ -87,10 +87,63 @@ static void lay_out_derived(struct layout *layout) {
     }
 }
 
+// ---- cells whose own shape nobody measured
+
+static bool has_level(const struct layout *layout, size_t cell) {
+    for (size_t s = 0; s < layout->strategy_count; s++) {
+        if (!isnan(layout->levels[s * layout->cells + cell])) return true;
+    }
+    return false;
+}
+
+// The cell of the same bin that has levels and lies nearest; or this one.
+static size_t find_nearest(const struct layout *layout, size_t hidden, size_t tokens) {
+    const struct axis *hidden_sizes = &layout->block->hidden_sizes, *num_tokens = &layout->block->num_tokens;
+    struct bins_span across = bins_span_of(layout->bins.lookup, hidden_sizes, hidden);
+    struct bins_span along = bins_span_of(layout->bins.lookup, num_tokens, tokens);
+    size_t nearest = hidden * num_tokens->count + tokens;
+    double least = INFINITY;
+    for (size_t h = hidden; h <= across.last; h++) {
+        for (size_t t = tokens; t <= along.last; t++) {
+            double distance = log2((double)hidden_sizes->value[h] / hidden_sizes->value[hidden]) +
+                              log2((double)num_tokens->value[t] / num_tokens->value[tokens]);
+            if (distance >= least || !has_level(layout, h * num_tokens->count + t)) continue;
+            least = distance;
+            nearest = h * num_tokens->count + t;
+        }
+    }
+    return nearest;
+}
+
+// A table by powers of two answers for 2880 from the cell of 2048, measured or not: what is known of 2880
+// then stands for that cell, too.
+static void lay_out_stand_ins(struct layout *layout) {
+    size_t count = layout->block->num_tokens.count;
+    for (size_t cell = 0; cell < layout->cells && layout->bins.lookup == LOOKUP_LOG2; cell++) {
+        if (has_level(layout, cell)) continue;
+        size_t nearest = find_nearest(layout, cell / count, cell % count);
+        for (size_t s = 0; s < layout->strategy_count; s++) {
+            size_t to = s * layout->cells + cell, from = s * layout->cells + nearest;
+            layout->levels[to] = layout->levels[from];
+            layout->spreads[to] = layout->spreads[from];
+            layout->row_of[to] = layout->row_of[from];
+        }
+    }
+}
+
 // ---- shapes that are no cell
 
-// Adds a shape of which nothing is known yet. False: out of memory.
-static bool add_extra(struct layout *layout, const struct cell_key *key) {
+// The cell that answers for a shape; false where none does.
+static bool find_answering(const struct layout *layout, uint32_t hidden_size, uint32_t num_tokens,
+                           size_t *hidden, size_t *tokens) {
+    enum lookup lookup = layout->of->selection->lookup;
+    *hidden = grid_answering(&layout->block->hidden_sizes, hidden_size, lookup);
+    *tokens = grid_answering(&layout->block->num_tokens, num_tokens, lookup);
+    return *hidden != GRID_NO_CELL && *tokens != GRID_NO_CELL;
+}
+
+// Adds a shape that a cell answers for, of which nothing is known yet. False: out of memory.
+static bool add_extra(struct layout *layout, const struct cell_key *key, size_t hidden, size_t tokens) {
     size_t count = layout->bins.extra_count, width = layout->strategy_count;
     struct shape_levels *extra = realloc(layout->extra, (count + 1) * sizeof *extra);
     if (extra != NULL) layout->extra = extra;
@@ -103,13 +156,7 @@ static bool add_extra(struct layout *layout, const struct cell_key *key) {
         levels[count * width + s] = NAN;
         row_of[count * width + s] = NO_ROW;
     }
-    bool floor = layout->of->selection->lookup == LOOKUP_FLOOR;
-    extra[count] = (struct shape_levels){
-        .hidden_size = key->hidden_size,
-        .num_tokens = key->num_tokens,
-        .hidden = grid_answering(&layout->block->hidden_sizes, key->hidden_size, floor),
-        .tokens = grid_answering(&layout->block->num_tokens, key->num_tokens, floor),
-    };
+    extra[count] = (struct shape_levels){NULL, hidden, tokens, key->hidden_size, key->num_tokens};
     layout->bins.extra_count++;
     return true;
 }
@@ -121,12 +168,14 @@ static bool lay_out_elsewhere(struct layout *layout) {
     const struct cell_key *last = NULL;
     for (size_t i = 0; i < chains->elsewhere_count; i++) {
         const struct row *row = &of->rows->row[chains->elsewhere[i]];
+        size_t hidden, tokens;
         if (!is_in_plane(layout, &row->key) || layout->place_of[row->strategy] == NAME_NONE ||
-            !competes(of, row)) {
+            !competes(of, row) ||
+            !find_answering(layout, row->key.hidden_size, row->key.num_tokens, &hidden, &tokens)) {
             continue;
         }
         bool is_new = last == NULL || !cell_key_equal(last, &row->key);
-        if (is_new && !add_extra(layout, &row->key)) return false;
+        if (is_new && !add_extra(layout, &row->key, hidden, tokens)) return false;
         last = &row->key;
         size_t at = (layout->bins.extra_count - 1) * layout->strategy_count + layout->place_of[row->strategy];
         layout->extra_levels[at] = log2(row->time_us);
@@ -163,22 +212,21 @@ static const double *measured_levels(const struct layout *layout, const struct w
 static bool lay_out_workload(struct layout *layout) {
     const struct selection *selection = layout->of->selection;
     const struct axis *hidden_sizes = &layout->block->hidden_sizes, *num_tokens = &layout->block->num_tokens;
-    bool floor = selection->lookup == LOOKUP_FLOOR;
     layout->workload = malloc((selection->workload_count + 1) * sizeof *layout->workload);
     if (layout->workload == NULL) return false;
     for (size_t i = 0; i < selection->workload_count; i++) {
         const struct workload_shape *shape = &selection->workload[i];
-        size_t hidden = grid_answering(hidden_sizes, shape->hidden_size, floor);
-        size_t tokens = grid_answering(num_tokens, shape->num_tokens, floor);
-        layout->workload[i] = (struct bin_shape){hidden,
-                                                 tokens,
-                                                 share_of(hidden_sizes, hidden, shape->hidden_size),
-                                                 share_of(num_tokens, tokens, shape->num_tokens),
-                                                 shape->weight,
-                                                 measured_levels(layout, shape)};
+        size_t hidden, tokens;
+        if (!find_answering(layout, shape->hidden_size, shape->num_tokens, &hidden, &tokens)) continue;
+        layout->workload[layout->bins.workload_count++] =
+            (struct bin_shape){hidden,
+                               tokens,
+                               share_of(hidden_sizes, hidden, shape->hidden_size),
+                               share_of(num_tokens, tokens, shape->num_tokens),
+                               shape->weight,
+                               measured_levels(layout, shape)};
     }
     layout->bins.workload = layout->workload;
-    layout->bins.workload_count = selection->workload_count;
     return true;
 }
 
@@ -198,6 +246,7 @@ bool layout_make(struct layout *layout, const struct material *of, const struct 
     if (!allocate(layout)) return false;
     lay_out_rows(layout);
     lay_out_derived(layout);
+    lay_out_stand_ins(layout);
     return lay_out_elsewhere(layout) && lay_out_workload(layout);
 }
 

@@ -2,13 +2,14 @@
 //
 // - select(rows, options) gives a table. Options: candidates = { names } (nil: all that may win); loopback =
 //   whether loopback rows compete; least = whether the least of repeated rows counts, which are refused
-//   otherwise; lookup = "nearest", "floor" or "exact" (the default): the reader's, which makes the bins;
-//   cells = { { world_size =, dtype =, op =, mode =, fusions = {}, hidden_sizes = {}, num_tokens = {} }... },
-//   which the table has beside those of the rows; with only_cells, rows between these are no cells, but count
-//   for the bins that they lie in; workload = { { hidden_size =, num_tokens =, weight = }... }; derived =
-//   { { world_size =, ..., num_tokens =, strategy =, time_us =, spread = }... }, times that were not
-//   measured; incumbent = a table whose choices stay within noise; same_bits_as = a strategy: only those with
-//   its bits may win; regret = what a cell may lose for the sake of fewer borders, as a share (default: 0).
+//   otherwise; lookup = "nearest", "floor", "log2" or "exact" (the default): the reader's, which makes the
+//   bins; cells = { { world_size =, dtype =, op =, mode =, fusions = {}, hidden_sizes = {}, num_tokens = {}
+//   }... }, which the table has beside those of the rows; with only_cells, rows between these are no cells,
+//   but count for the bins that they lie in; workload = { { hidden_size =, num_tokens =, weight = }... };
+//   derived = { { world_size =, ..., num_tokens =, strategy =, time_us =, spread = }... }, times that were
+//   not measured; incumbent = a table whose choices stay within noise; same_bits_as = a strategy: only those
+//   with its bits may win; regret = what a cell may lose for the sake of fewer borders, as a share (default:
+//   0).
 // - read(path) gives a table and its arch; parse(path, text) the same of a text.
 // - upper_tail(z) gives P(x > z) of a normal distribution.
 // - table:changes(new) gives { { world_size =, dtype =, op =, mode =, fusion =, hidden_size =, num_tokens =,
@@ -186,8 +187,11 @@ static void take_candidates(lua_State *lua, const struct lists *lists, struct se
 }
 
 static void take_lookup(lua_State *lua, struct selection *selection) {
-    static const char *const names[] = {
-        [LOOKUP_NEAREST] = "nearest", [LOOKUP_FLOOR] = "floor", [LOOKUP_EXACT] = "exact", NULL};
+    static const char *const names[] = {[LOOKUP_NEAREST] = "nearest",
+                                        [LOOKUP_FLOOR] = "floor",
+                                        [LOOKUP_LOG2] = "log2",
+                                        [LOOKUP_EXACT] = "exact",
+                                        NULL};
     lua_getfield(lua, 2, "lookup");
     selection->lookup = (enum lookup)luaL_checkoption(lua, -1, "exact", names);
     lua_pop(lua, 1);

@@ -198,6 +198,57 @@ function tests.test_a_shape_of_the_workload_that_was_measured_counts_as_it_was()
     { workload = shapes }), "TWOSHOT")
 end
 
+-- The winners at hidden sizes of a table for this lookup, of rows { hidden_size, ONESHOT's time, TWOSHOT's };
+-- of one by powers of two those that its reader reads.
+local function winners_at(times, lookup, options)
+  local records, found = {}, {}
+  for _, row in ipairs(times) do
+    for i, strategy in ipairs { "ONESHOT", "TWOSHOT" } do
+      local time = row[i + 1]
+      records[#records + 1] = record { strategy = strategy, hidden_size = row[1], time_us = time,
+        low_us = time, high_us = time }
+    end
+  end
+  options = options or {}
+  options.lookup = lookup
+  local made = select(records, options)
+  for h, hidden_size in ipairs(made:blocks()[1].hidden_sizes) do
+    local is_read = lookup ~= "log2" or hidden_size & (hidden_size - 1) == 0
+    found[hidden_size] = is_read and made:cell(1, 1, h, 1).strategy or nil
+  end
+  return found
+end
+
+-- At 2048 ONESHOT is better; at 2880 and 3584, which TensorRT-LLM's lookup sends there, worse.
+function tests.test_a_power_of_two_is_chosen_for_the_sizes_up_to_its_double()
+  local times = { { 2048, 10, 20 }, { 2880, 30, 20 }, { 3584, 30, 20 }, { 4096, 20, 21 }, { 8192, 40, 80 } }
+  luaunit.assertEquals(winners_at(times, "log2")[2048], "TWOSHOT")
+  luaunit.assertEquals(winners_at(times, "floor")[2048], "ONESHOT")
+  luaunit.assertEquals(winners_at(times, "floor")[2880], "TWOSHOT")
+  luaunit.assertEquals(winners_at({ times[1], times[4], times[5] }, "log2")[2048], "ONESHOT")
+end
+
+function tests.test_a_power_of_two_that_nobody_measured_is_answered_by_what_lies_next_to_it()
+  local times = { { 2880, 30, 20 }, { 3584, 20, 21 }, { 4096, 20, 40 } }
+  luaunit.assertEquals(winners_at(times, "log2"), { [2048] = "TWOSHOT", [4096] = "ONESHOT" })
+end
+
+-- Beyond 2047 nobody reads the cell of 1024, whatever the next one is.
+function tests.test_a_bin_by_powers_of_two_ends_at_the_next_one()
+  local times = { { 1024, 10, 10.2 }, { 16384, 100, 20 } }
+  luaunit.assertEquals(winners_at(times, "floor")[1024], "TWOSHOT")
+  luaunit.assertEquals(winners_at({ { 1024, 10, 11.5 }, { 16384, 13, 11 } }, "floor")[1024], "TWOSHOT")
+  luaunit.assertEquals(winners_at({ { 1024, 10, 11.5 }, { 16384, 13, 11 } }, "log2")[1024], "ONESHOT")
+end
+
+function tests.test_a_shape_of_the_workload_that_no_power_of_two_answers_for_does_not_count()
+  local times = { { 1024, 10, 11 }, { 8192, 20, 10 } }
+  local shapes = { { num_tokens = 1, hidden_size = 1024, weight = 1 },
+    { num_tokens = 1, hidden_size = 4096, weight = 100 } }
+  luaunit.assertEquals(winners_at(times, "floor", { workload = shapes })[1024], "TWOSHOT")
+  luaunit.assertEquals(winners_at(times, "log2", { workload = shapes })[1024], "ONESHOT")
+end
+
 function tests.test_derived_times_have_the_bits_of_their_plane()
   local function select_with(bits)
     return select({ record { time_us = 4.5, bits = "0a" }, record { strategy = "MPI", bits = bits,
