@@ -133,6 +133,7 @@ static struct candidate candidate_of(const struct layout *plane, size_t strategy
         .launch_us = detail->launch_us,
         .launches = detail->launches,
         .spread = plane->spreads[at],
+        .noise = plane->noises[at],
         .badness = loss->expected,
         .worst = loss->worst,
         .strategy = plane->strategies[strategy],

@@ -1,18 +1,31 @@
 -- Times that a sweep was sure without: what they are as far as the points around them tell (surface.lua). A
 -- table made of them says `derived` where it rests on one.
+--
+-- How sure such a time is, the measured points tell. Each is predicted by the others of its plane and
+-- strategy, and is off by so much, in log2. The square of that grows with the distance d (in doublings) to
+-- the nearest of them, as that of a random walk does (the linear variogram of geostatistics: Cressie,
+-- Statistics for Spatial Data, 1993, 2.3), so that the standard error of a time is s * sqrt(d), s the root of
+-- the mean of the squares of miss / sqrt(d) (leave-one-out, as in Allen's PRESS, 1974). To it comes what the
+-- nearest point's own interval leaves open. tests/recorded/derived_times_keep_their_word.lua counts how many
+-- times lie outside.
 local plan = require "plan"
 local surface = require "surface"
 
 local derive = {}
 
-local FEWEST_POINTS = 3        -- of a strategy in a plane, to tell anything
-local LEAST_SPREAD = 0.02      -- of a derived time, in log2, beside a point that is sure
-local SPREAD_PER_OCTAVE = 0.06 -- more of it, for each doubling from the nearest point
+local FEWEST_POINTS = 3 -- of a strategy in a plane, to tell anything
+local DEVIATIONS = 1.96 -- of a normal distribution, in half such an interval
 
 local function log2(number) return math.log(number, 2) end
 
 local function plane_of(record)
   return table.concat({ record.op, record.mode, record.dtype, record.fusion, record.strategy }, " ")
+end
+
+-- The standard error of a measured time, in log2, as its interval tells.
+local function error_of(record)
+  if not record.low_us then return 0 end
+  return log2(record.high_us / record.low_us) / (2 * DEVIATIONS)
 end
 
 -- plane and strategy -> the points measured
@@ -22,7 +35,7 @@ local function measured_points(records)
     local key = plane_of(record)
     planes[key] = planes[key] or {}
     table.insert(planes[key], { x = log2(record.num_tokens), y = log2(record.hidden_size),
-      time = log2(record.time_us) })
+      time = log2(record.time_us), error = error_of(record) })
   end
   return planes
 end
@@ -37,6 +50,18 @@ local function is_within(points, where)
     if where[axis] < least or where[axis] > most then return false end
   end
   return true
+end
+
+-- The standard error of a prediction, in log2, a doubling away from the nearest point; see above.
+local function error_at_an_octave(points)
+  local squares, count = 0, 0
+  for _, point in ipairs(points) do
+    local time, _, distance = surface.predict(points, point, point)
+    if distance > 0 then
+      squares, count = squares + (time - point.time) ^ 2 / distance, count + 1
+    end
+  end
+  return count > 0 and math.sqrt(squares / count) or 0
 end
 
 -- plane and strategy -> the points that the bench refused, as `fewer tokens than ranks`: what it refuses goes
@@ -74,10 +99,11 @@ end
 
 -- The times of one TP size that are neither in `records` (rows with a time) nor in `no_time` (records with a
 -- reason), of all that the spec asks for: { world_size, dtype, op, mode, fusion, hidden_size, num_tokens,
--- strategy, time_us, spread, placement }, in order. What lies beyond the points that were measured, or where
--- the bench refused a neighbour, stays without.
+-- strategy, time_us, spread, noise, placement }, in order; spread is its standard error, in log2, and noise
+-- how much of that is the nearest point's. What lies beyond the points that were measured, or where the bench
+-- refused a neighbour, stays without.
 function derive.times(spec, world_size, records, no_time)
-  local known, out = {}, {}
+  local known, out, error_of_plane = {}, {}, {}
   local points, refused = measured_points(records), refused_points(no_time)
   for _, record in ipairs(records) do known[plan.key(record)] = true end
   for _, entry in ipairs(no_time) do
@@ -88,9 +114,11 @@ function derive.times(spec, world_size, records, no_time)
     local where = { x = log2(record.num_tokens), y = log2(record.hidden_size) }
     if not known[key] and not record.skip and plane and #plane >= FEWEST_POINTS and is_within(plane, where)
       and not is_refused(refused[plane_of(record)] or {}, plane, where) then
-      local time, _, distance = surface.predict(plane, where)
+      error_of_plane[plane] = error_of_plane[plane] or error_at_an_octave(plane)
+      local time, nearest, distance = surface.predict(plane, where)
       record.time_us, record.placement = 2 ^ time, records[1].placement
-      record.spread = math.sqrt(LEAST_SPREAD ^ 2 + (SPREAD_PER_OCTAVE * distance) ^ 2)
+      record.spread = math.sqrt(nearest.error ^ 2 + error_of_plane[plane] ^ 2 * distance)
+      record.noise = nearest.error
       out[#out + 1] = record
     end
   end

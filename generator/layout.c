@@ -49,8 +49,12 @@ static bool allocate(struct layout *layout) {
     size_t levels = layout->strategy_count * layout->cells;
     layout->levels = malloc((levels + 1) * sizeof *layout->levels);
     layout->spreads = calloc(levels + 1, sizeof *layout->spreads);
+    layout->noises = calloc(levels + 1, sizeof *layout->noises);
     layout->row_of = malloc((levels + 1) * sizeof *layout->row_of);
-    if (layout->levels == NULL || layout->spreads == NULL || layout->row_of == NULL) return false;
+    if (layout->levels == NULL || layout->spreads == NULL || layout->noises == NULL ||
+        layout->row_of == NULL) {
+        return false;
+    }
     memset(layout->row_of, 0xff, (levels + 1) * sizeof *layout->row_of);
     for (size_t i = 0; i < levels; i++) layout->levels[i] = NAN;
     return true;
@@ -83,6 +87,7 @@ static void lay_out_derived(struct layout *layout) {
         if (layout->row_of[at] != NO_ROW) continue;
         layout->levels[at] = log2(derived->time_us);
         layout->spreads[at] = derived->spread;
+        layout->noises[at] = derived->noise;
         layout->derived_placement = derived->placement;
     }
 }
@@ -126,6 +131,7 @@ static void lay_out_stand_ins(struct layout *layout) {
             size_t to = s * layout->cells + cell, from = s * layout->cells + nearest;
             layout->levels[to] = layout->levels[from];
             layout->spreads[to] = layout->spreads[from];
+            layout->noises[to] = layout->noises[from];
             layout->row_of[to] = layout->row_of[from];
         }
     }
@@ -262,6 +268,7 @@ void layout_drop(struct layout *layout, size_t strategy) {
 void layout_free(struct layout *layout) {
     free(layout->levels);
     free(layout->spreads);
+    free(layout->noises);
     free(layout->row_of);
     free(layout->extra);
     free(layout->extra_levels);

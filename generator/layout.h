@@ -34,7 +34,7 @@ struct layout {
     size_t fusion, first_cell, cells;
     uint8_t strategies[NAMES_MAX], place_of[NAMES_MAX];
     size_t strategy_count;
-    double *levels, *spreads; // [strategy][cell]; spread 0: measured
+    double *levels, *spreads, *noises; // [strategy][cell]; spread 0: measured
     uint8_t derived_placement;
     uint32_t *row_of; // [strategy][cell], or NO_ROW
     struct shape_levels *extra;

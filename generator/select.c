@@ -48,9 +48,11 @@ size_t select_best(const struct candidate *candidates, size_t count) {
 
 // ---- noise
 
-// The standard error of a level, from its interval or its spread; NAN where nothing tells.
-static double error_of(const struct candidate *candidate) {
-    if (candidate->spread > 0) return candidate->spread;
+// The standard error of a level, from its interval or its spread; NAN where nothing tells. `noise`: only as
+// far as measuring again would change it. A prediction is off, too, for what it follows from is elsewhere,
+// but that way it is off each time: it makes no flips.
+static double error_of(const struct candidate *candidate, bool noise) {
+    if (candidate->spread > 0) return noise ? candidate->noise : candidate->spread;
     return (log2(candidate->high_us) - log2(candidate->low_us)) / (2 * T_975[T_COUNT - 1]);
 }
 
@@ -73,17 +75,17 @@ static bool compare_launches(const struct candidate *a, const struct candidate *
     return true;
 }
 
-static struct difference compare(const struct candidate *a, const struct candidate *b) {
+static struct difference compare(const struct candidate *a, const struct candidate *b, bool noise) {
     struct difference found;
     if (compare_launches(a, b, &found)) return found;
-    double error = sqrt(error_of(a) * error_of(a) + error_of(b) * error_of(b));
+    double error = hypot(error_of(a, noise), error_of(b, noise));
     return (struct difference){b->level - a->level, error, T_975[T_COUNT - 1], 0};
 }
 
 bool select_is_within_noise(const struct candidate *best, const struct candidate *other) {
     double loss = other->badness - best->badness;
     if (loss <= 0) return true;
-    struct difference found = compare(best, other);
+    struct difference found = compare(best, other, true);
     return !isnan(found.error) && loss <= found.quantile * found.error * LN_2;
 }
 
@@ -105,7 +107,7 @@ static double student_below(double t, size_t freedom) {
 }
 
 static double confidence(const struct candidate *winner, const struct candidate *runner_up) {
-    struct difference found = compare(winner, runner_up);
+    struct difference found = compare(winner, runner_up, false);
     if (isnan(found.error)) return NAN;
     if (found.error == 0) return found.mean > 0 ? 1 : 0.5;
     return student_below(found.mean / found.error, found.freedom);

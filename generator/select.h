@@ -12,7 +12,8 @@ struct candidate {
     double low_us, high_us;  // the interval of its median; NAN: none
     const double *launch_us; // the medians of its launches, NAN where there is none
     size_t launches;         // 0: not told
-    double spread;           // of a level that was not measured but derived: its standard deviation; else 0
+    double spread;           // of a level that was not measured but derived: its standard error; else 0
+    double noise;            // how much of that is noise of what it follows from
     double badness;          // the share of the best time that it loses, expected over the cell's bin
     double worst;            // the same at the bin's worst shape
     uint8_t strategy;        // its place in the list of strategies

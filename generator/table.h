@@ -24,11 +24,11 @@ struct table {
     size_t loopback_rows, rows_of_others[NAMES_MAX];
 };
 
-// A time that was not measured, but follows from others; `spread` is its standard error, in log2, `placement`
-// that of the others.
+// A time that was not measured, but follows from others; `spread` is its standard error, in log2, `noise` how
+// much of it is noise of what it follows from, `placement` that of the others.
 struct derived_time {
     struct cell_key key;
-    double time_us, spread;
+    double time_us, spread, noise;
     uint8_t strategy, placement;
 };
 

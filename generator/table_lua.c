@@ -6,10 +6,10 @@
 //   bins; cells = { { world_size =, dtype =, op =, mode =, fusions = {}, hidden_sizes = {}, num_tokens = {}
 //   }... }, which the table has beside those of the rows; with only_cells, rows between these are no cells,
 //   but count for the bins that they lie in; workload = { { hidden_size =, num_tokens =, weight = }... };
-//   derived = { { world_size =, ..., num_tokens =, strategy =, time_us =, spread = }... }, times that were
-//   not measured; incumbent = a table whose choices stay within noise; same_bits_as = a strategy: only those
-//   with its bits may win; regret = what a cell may lose for the sake of fewer borders, as a share (default:
-//   0).
+//   derived = { { world_size =, ..., num_tokens =, strategy =, time_us =, spread =, noise = }... }, times
+//   that were not measured; incumbent = a table whose choices stay within noise; same_bits_as = a strategy:
+//   only those with its bits may win; regret = what a cell may lose for the sake of fewer borders, as a share
+//   (default: 0).
 // - read(path) gives a table and its arch; parse(path, text) the same of a text.
 // - upper_tail(z) gives P(x > z) of a normal distribution.
 // - table:changes(new) gives { { world_size =, dtype =, op =, mode =, fusion =, hidden_size =, num_tokens =,
@@ -214,6 +214,7 @@ static void take_derived(lua_State *lua, const struct lists *lists, struct selec
         derived[i].placement = field_name(lua, item, "placement", &lists->placements);
         derived[i].time_us = field_number(lua, item, "time_us");
         derived[i].spread = field_number(lua, item, "spread");
+        derived[i].noise = field_number(lua, item, "noise");
     }
     selection->derived = derived;
     selection->derived_count = count;

@@ -98,6 +98,22 @@ static void launches_that_disagree_are_noise(void **state) {
     assert_true(select_is_within_noise(&candidates[0], &candidates[1]));
 }
 
+// A time that was not measured may be far off, which its confidence says; it is chosen by what is expected
+// all the same, but for what is noise.
+static void what_is_predicted_is_chosen_by_what_is_expected(void **state) {
+    (void)state;
+    struct candidate candidates[] = {with_time(0, 10, 10), with_time(1, 11, 10)};
+    for (size_t i = 0; i < 2; i++) {
+        candidates[i].spread = 0.3;
+        candidates[i].noise = 0.02;
+    }
+    assert_false(select_is_within_noise(&candidates[0], &candidates[1]));
+    double confidence = select_describe(candidates, 2, 0).confidence;
+    assert_true(confidence > 0.5 && confidence < 0.7);
+    candidates[0].noise = 0.1;
+    assert_true(select_is_within_noise(&candidates[0], &candidates[1]));
+}
+
 static void regret_is_the_most_that_the_intervals_allow(void **state) {
     (void)state;
     const struct candidate candidates[] = {with_interval(0, 10, 10, 9, 12), with_interval(1, 11, 10, 10, 13),
@@ -115,6 +131,7 @@ int main(void) {
         cmocka_unit_test(confidence_is_the_chance_that_the_order_is_right),
         cmocka_unit_test(launches_are_compared_with_each_other),
         cmocka_unit_test(launches_that_disagree_are_noise),
+        cmocka_unit_test(what_is_predicted_is_chosen_by_what_is_expected),
         cmocka_unit_test(regret_is_the_most_that_the_intervals_allow),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

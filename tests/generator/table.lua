@@ -149,7 +149,7 @@ end
 
 function tests.test_a_derived_time_is_of_the_placement_it_follows_from()
   local function select_with(placement, options)
-    local derived = record { num_tokens = 16, placement = placement, spread = 0.1 }
+    local derived = record { num_tokens = 16, placement = placement, spread = 0.1, noise = 0.1 }
     options.derived = { derived }
     options.cells = { { world_size = 2, dtype = "bfloat16", op = "allreduce", mode = "eager",
       fusions = { "NONE" }, hidden_sizes = { 1024 }, num_tokens = { 1, 16 } } }
@@ -254,7 +254,7 @@ function tests.test_derived_times_have_the_bits_of_their_plane()
     return select({ record { time_us = 4.5, bits = "0a" }, record { strategy = "MPI", bits = bits,
       time_us = 2, low_us = 2, high_us = 2 }, record { num_tokens = 16, bits = "0a" } },
       { same_bits_as = "ONESHOT", derived = { record { strategy = "MPI", num_tokens = 16, time_us = 2,
-        spread = 0.01 } } }):cell(1, 1, 1, 2)
+        spread = 0.01, noise = 0.01 } } }):cell(1, 1, 1, 2)
   end
   luaunit.assertEquals(select_with("0b").strategy, "ONESHOT")
   local cell = select_with("0a")

@@ -8,40 +8,8 @@
 --   Prints a line per seed and fusion, and the means; exit code 1 where the adaptive sweep measures more than
 --   an eighth, or its mean regret is more than one percentage point higher.
 package.path = package.path .. ";" .. arg[0]:match("^(.*/)") .. "../recorded/?.lua"
-local explore = require "explore"
 local json = require "json"
 local lib = require "lib"
-local plan = require "plan"
-
--- Visits cells as the planner asks, in the launches of `order`. Returns by_launch of each cell and strategy,
--- and how many strategies were visited how often.
-local function play(recording, spec, order, exhaustive)
-  local cells = plan.cells(spec, recording.world_size)
-  local planner = explore.new { spec = spec, cells = cells, launches = lib.LAUNCHES, exhaustive = exhaustive,
-    now = function() return 0 end }
-  local found, cost, launch = {}, 0, 0
-  repeat
-    launch = launch + 1
-    for task in function() return planner:next(launch) end do
-      local of = recording.of[plan.key(plan.record(task.cell))]
-      local with, without = {}, {}
-      for _, strategy in ipairs(of and task.strategies or {}) do
-        local record = of[strategy] and lib.record_of(of[strategy], order[launch])
-        if record then
-          with[#with + 1], cost = record, cost + 1
-          local key = plan.key(record)
-          found[key] = found[key] or {}
-          found[key][launch] = record
-        else
-          without[#without + 1] = plan.record(task.cell, strategy, { reason = "not recorded" })
-        end
-      end
-      if not of then planner:give_up(task.cell) end
-      planner:take(task.cell, launch, with, without)
-    end
-  until launch == lib.LAUNCHES or not planner:wants(launch + 1)
-  return found, cost
-end
 
 -- What the table of such rows loses on fresh rows, by its C header's own lookup.
 local function regret(folder, recording, spec, found, fresh)
@@ -75,7 +43,7 @@ for seed = 1, seeds do
     local costs, losses = {}, {}
     for i, exhaustive in ipairs { true, false } do
       local found
-      found, costs[i] = play(recording, spec, order, exhaustive)
+      found, costs[i] = lib.play(recording, spec, order, exhaustive)
       losses[i] = regret(work .. "/swept", recording, spec, found, fresh)
     end
     print(("seed %d %s: 1/%.1f of %d visits"):format(seed, fusion, costs[1] / costs[2], costs[1]))

@@ -1,6 +1,7 @@
 -- Recorded rows: one TP size, with ten launches of the bench a point, from which sweeps of five launches
 -- can be made up. See README.md here for where they come from. Shared by the tests of this folder and by
 -- tests/perf/planner.lua.
+local explore = require "explore"
 local fail = require "fail"
 local file = require "core.file"
 local plan = require "plan"
@@ -116,6 +117,36 @@ function lib.sweep(recording, order, first, options)
     end
   end
   return found
+end
+
+-- Visits cells as the planner asks, in the launches of `order`. Returns by_launch of each cell and strategy,
+-- and how many strategies were visited how often.
+function lib.play(recording, spec, order, exhaustive)
+  local cells = plan.cells(spec, recording.world_size)
+  local planner = explore.new { spec = spec, cells = cells, launches = lib.LAUNCHES, exhaustive = exhaustive,
+    now = function() return 0 end }
+  local found, cost, launch = {}, 0, 0
+  repeat
+    launch = launch + 1
+    for task in function() return planner:next(launch) end do
+      local of = recording.of[plan.key(plan.record(task.cell))]
+      local with, without = {}, {}
+      for _, strategy in ipairs(of and task.strategies or {}) do
+        local record = of[strategy] and lib.record_of(of[strategy], order[launch])
+        if record then
+          with[#with + 1], cost = record, cost + 1
+          local key = plan.key(record)
+          found[key] = found[key] or {}
+          found[key][launch] = record
+        else
+          without[#without + 1] = plan.record(task.cell, strategy, { reason = "not recorded" })
+        end
+      end
+      if not of then planner:give_up(task.cell) end
+      planner:take(task.cell, launch, with, without)
+    end
+  until launch == lib.LAUNCHES or not planner:wants(launch + 1)
+  return found, cost
 end
 
 -- A random order of 1 to `count`, the same for the same seed.

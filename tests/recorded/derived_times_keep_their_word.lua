@@ -1,0 +1,77 @@
+-- Times that follow from those around them (derive.lua), on recorded launches: of what an adaptive sweep did
+-- without, and of what a coarse grid has not, one in twenty may lie outside its own interval of 95%, and
+-- hardly more do in other launches. Nor are the intervals so wide that they say nothing.
+local lu = require "luaunit"
+package.path = os.getenv "SOURCE" .. "/tests/recorded/?.lua;" .. package.path
+local derive = require "derive"
+local lib = require "lib"
+local plan = require "plan"
+local visits = require "visits"
+
+local RUNS = 3
+local recording = lib.read(os.getenv "SOURCE" .. "/tests/recorded/benchmark.tp2.host.csv")
+
+local function rows_of(found)
+  local out = {}
+  for _, by_launch in pairs(found) do out[#out + 1] = visits.row(by_launch) end
+  table.sort(out, plan.before)
+  return out
+end
+
+-- How many times follow from `known` of those that a fresh sweep has, the share of them outside, and the
+-- median of half their intervals, in log2.
+local function judge(known_of)
+  local count, outside, halves = 0, 0, {}
+  for seed = 1, RUNS do
+    for _, fusion in ipairs(recording.fusions) do
+      local order, spec = lib.shuffled(#recording.any.launches, seed), lib.spec(recording, fusion)
+      local fresh = {}
+      for _, row in ipairs(rows_of(lib.sweep(recording, order, lib.LAUNCHES + 1, { fusion = fusion }))) do
+        fresh[plan.key(row)] = row
+      end
+      for _, derived in ipairs(derive.times(spec, recording.world_size, known_of(spec, order, fusion), {})) do
+        local row = fresh[plan.key(derived)]
+        if row then
+          local half = 1.96 * derived.spread
+          count, halves[#halves + 1] = count + 1, half
+          if math.abs(math.log(row.time_us / derived.time_us, 2)) > half then outside = outside + 1 end
+        end
+      end
+    end
+  end
+  table.sort(halves)
+  return count, outside / count, halves[#halves // 2]
+end
+
+-- Every second size of each axis, and its ends.
+local function coarse(spec, order, fusion)
+  local function is_kept(list, value)
+    for i, at in ipairs(list) do
+      if at == value then return i % 2 == 1 or i == #list end
+    end
+  end
+  local out = {}
+  for _, row in ipairs(rows_of(lib.sweep(recording, order, 1, { on_grid = true, fusion = fusion }))) do
+    local is_in = is_kept(spec.hidden_sizes, row.hidden_size) and is_kept(spec.num_tokens, row.num_tokens)
+    if is_in then out[#out + 1] = row end
+  end
+  return out
+end
+
+local function adaptive(spec, order) return rows_of((lib.play(recording, spec, order, false))) end
+
+local TestDerived = {}
+
+function TestDerived.test_one_in_twenty_lies_outside_its_interval()
+  for name, known_of in pairs { adaptive = adaptive, coarse = coarse } do
+    local count, outside, half = judge(known_of)
+    local words = ("%s: %.1f %% of %d outside; half an interval is a factor of %.2f"):format(name,
+      100 * outside, count, 2 ^ half)
+    print(words)
+    lu.assertTrue(count > 1000, words)
+    lu.assertTrue(outside > 0.01 and outside < 0.08, words)
+    lu.assertTrue(half < 1, words)
+  end
+end
+
+return lu.LuaUnit.new():runSuiteByInstances({ { "TestDerived", TestDerived } })
