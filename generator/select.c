@@ -113,15 +113,22 @@ static double confidence(const struct candidate *winner, const struct candidate 
     return student_below(found.mean / found.error, found.freedom);
 }
 
+// Where the 95% interval of a candidate begins (side -1) or ends (1); of a derived one as its spread tells.
+static double end_of(const struct candidate *candidate, int side) {
+    if (candidate->spread > 0) return exp2(candidate->level + side * T_975[T_COUNT - 1] * candidate->spread);
+    return side < 0 ? candidate->low_us : candidate->high_us;
+}
+
 // At the cell's own shape the winner as slow as its interval allows, and the best of the others as fast as
 // theirs allow; elsewhere in the bin what it loses at worst.
 static double regret(const struct candidate *candidates, size_t count, size_t winner) {
     double least = INFINITY;
     for (size_t i = 0; i < count; i++) {
-        if (i != winner && !isnan(candidates[i].low_us)) least = fmin(least, candidates[i].low_us);
-        if (i != winner && isnan(candidates[i].low_us) && !(candidates[i].spread > 0)) return NAN;
+        if (i == winner) continue;
+        if (isnan(end_of(&candidates[i], -1))) return NAN;
+        least = fmin(least, end_of(&candidates[i], -1));
     }
-    double high = candidates[winner].high_us;
+    double high = end_of(&candidates[winner], 1);
     if (count == 1 || isnan(high) || !(least > 0)) return NAN;
     return fmax(candidates[winner].worst, fmax(0, high / least - 1));
 }

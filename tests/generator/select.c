@@ -123,6 +123,16 @@ static void regret_is_the_most_that_the_intervals_allow(void **state) {
     expect_near(select_describe(clear, 2, 0).regret, 0);
 }
 
+// 10 us give or take 0.1 in log2, against what was measured and what was not.
+static void regret_of_what_was_not_measured_is_what_its_spread_allows(void **state) {
+    (void)state;
+    struct candidate candidates[] = {with_time(0, 10, 10), with_interval(1, 12, 10, 11, 13)};
+    candidates[0].spread = 0.1;
+    expect_near(select_describe(candidates, 2, 0).regret, 10 * exp2(0.196) / 11 - 1);
+    candidates[1].spread = 0.2;
+    expect_near(select_describe(candidates, 2, 0).regret, 10 * exp2(0.196) / (12 / exp2(0.392)) - 1);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_least_badness_wins),
@@ -133,6 +143,7 @@ int main(void) {
         cmocka_unit_test(launches_that_disagree_are_noise),
         cmocka_unit_test(what_is_predicted_is_chosen_by_what_is_expected),
         cmocka_unit_test(regret_is_the_most_that_the_intervals_allow),
+        cmocka_unit_test(regret_of_what_was_not_measured_is_what_its_spread_allows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
