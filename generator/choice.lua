@@ -54,9 +54,19 @@ local function read_line(path, number, line)
   return { num_tokens = tokens, hidden_size = hidden_size, weight = weight }
 end
 
--- Reads a workload file: { { num_tokens, hidden_size, weight, line }... }.
+-- Makes the largest weight about 1, so that no sum of weights is more than a number can hold: by a power of
+-- two, which rounds none.
+local function scale(shapes, largest)
+  local exponent = math.floor(math.log(largest, 2))
+  for _, shape in ipairs(shapes) do
+    shape.weight = shape.weight * 2.0 ^ -(exponent // 2) * 2.0 ^ -(exponent - exponent // 2)
+  end
+end
+
+-- Reads a workload file: { { num_tokens, hidden_size, weight, line }... }; of the weights only their ratios
+-- are kept.
 function choice.read_workload(path)
-  local text, out, number, total = fail.unless(file.read(path)), {}, 0, 0
+  local text, out, number, largest = fail.unless(file.read(path)), {}, 0, 0
   for line in (text:gsub("\r\n", "\n") .. "\n"):gmatch("([^\n]*)\n") do
     number = number + 1
     if number == 1 then
@@ -65,11 +75,12 @@ function choice.read_workload(path)
       end
     elseif line:find("%S") then
       local shape = read_line(path, number, line)
-      shape.line, total = number, total + shape.weight
+      shape.line, largest = number, math.max(largest, shape.weight)
       out[#out + 1] = shape
     end
   end
-  if total <= 0 then fail.input("%s: no shape has a weight above 0", path) end
+  if largest == 0 then fail.input("%s: no shape has a weight above 0", path) end
+  scale(out, largest)
   return out
 end
 

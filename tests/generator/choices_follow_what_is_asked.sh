@@ -47,6 +47,18 @@ printf 'tokens,hidden_size,weight\n1,1024,1\n3,1024,9\n' >"$WORK/workload.csv"
 generate --workload "$WORK/workload.csv"
 same TWOSHOT "$(winner 1)"
 
+# Weights that no sum can hold, and such as are next to nothing, are as good as others.
+for weights in 1.2e307,1.08e308 5e-324,4.5e-323; do
+    printf 'tokens,hidden_size,weight\n1,1024,%s\n3,1024,%s\n3,1024,%s\n' \
+        "${weights%,*}" "${weights#*,}" "${weights#*,}" >"$WORK/workload.csv"
+    generate --workload "$WORK/workload.csv"
+    same TWOSHOT "$(winner 1)"
+    printf 'tokens,hidden_size,weight\n1,1024,%s\n1,1024,%s\n3,1024,%s\n' \
+        "${weights#*,}" "${weights#*,}" "${weights%,*}" >"$WORK/workload.csv"
+    generate --workload "$WORK/workload.csv"
+    same ONESHOT "$(winner 1)"
+done
+
 # Numerics: only those with the bits of ONESHOT.
 class_of() { # STRATEGIES SHAPES MEAN WORST: the report has this class
     grep -Fq "| NONE | $1 | $2 | $3 % | $4 % |" "$data/report.md" || die "no such class: $*"
