@@ -49,18 +49,24 @@ static int attribute(const struct device *device, CUdevice_attribute which) {
 
 // ---- which GPU --------------------------------------------------------------------------------------
 
-// Rank r takes GPU r, in loopback GPU 0.
+static void refuse_count(const struct device *device, int count, char reason[REASON_SIZE]) {
+    int ranks = device->group->size;
+    snprintf(reason, REASON_SIZE, "%d ranks need %d GPUs, and here %s %d; --loopback puts all ranks on one",
+             ranks, ranks, count == 1 ? "is" : "are", count);
+}
+
+// Rank r takes GPU r, in loopback GPU 0; and a process that sees fewer GPUs than there are ranks its first,
+// which is its own where the launcher shows each rank others (compare_cards looks whether it is).
 static void choose(struct device *device, char reason[REASON_SIZE]) {
-    int count = 0, ranks = device->group->size;
+    int count = 0;
     device->driver->cuDeviceGetCount(&count);
-    device->ordinal = device->options.loopback ? 0 : device->group->rank;
+    bool sees_all = count >= device->group->size;
+    device->ordinal = device->options.loopback || !sees_all ? 0 : device->group->rank;
     if (device->options.loopback && !device->group->shares_process) {
         snprintf(reason, REASON_SIZE,
                  "unavailable: shared GPU: several processes on one; ranks that are threads would be right");
-    } else if (!device->options.loopback && count < ranks) {
-        snprintf(reason, REASON_SIZE,
-                 "%d ranks need %d GPUs, and here %s %d; --loopback puts all ranks on one", ranks, ranks,
-                 count == 1 ? "is" : "are", count);
+    } else if (!device->options.loopback && !sees_all && device->group->shares_process) {
+        refuse_count(device, count, reason);
     }
 }
 
@@ -103,16 +109,34 @@ static void take(struct device *device, char reason[REASON_SIZE]) {
 
 // What every rank tells the others of its GPU.
 struct card {
-    int sm, ordinal;
+    int sm;
+    CUuuid uuid;
     int can_fabric, can_file, can_multicast;
     char bus[32];
 };
 
-// Whether all ranks have GPUs of one kind; a multicast team, and handles, are all ranks' or nobody's.
+// Whether this GPU reaches another rank's. Of one that this process does not see the driver only tells once
+// memory is mapped.
+static bool reaches(struct device *device, const struct card *other) {
+    CUdevice id;
+    int can = 1;
+    if (device->driver->cuDeviceGetByPCIBusId(&id, other->bus) != CUDA_SUCCESS) {
+        device->has_hidden_peers = true;
+    } else if (id != device->id) {
+        device->driver->cuDeviceCanAccessPeer(&can, device->id, id);
+    }
+    return can != 0;
+}
+
+// Whether all ranks have GPUs of one kind, each its own; a multicast team, and handles, are all ranks' or
+// nobody's.
 static void compare_cards(struct device *device, char reason[REASON_SIZE]) {
-    struct card mine = {device->sm,       device->ordinal,       device->can_fabric,
-                        device->can_file, device->can_multicast, ""},
+    struct card mine = {.sm = device->sm,
+                        .can_fabric = device->can_fabric,
+                        .can_file = device->can_file,
+                        .can_multicast = device->can_multicast},
                 all[MAX_TP];
+    device->driver->cuDeviceGetUuid(&mine.uuid, device->id);
     snprintf(mine.bus, sizeof mine.bus, "%s", device->bus);
     if (!group_exchange(device->group, &mine, sizeof mine, all)) {
         snprintf(reason, REASON_SIZE, "%s", group_failure(device->group));
@@ -120,7 +144,7 @@ static void compare_cards(struct device *device, char reason[REASON_SIZE]) {
     }
     device->all_peers = true;
     for (int rank = 0; rank < device->group->size; rank++) {
-        int can = 1;
+        bool is_other = rank != device->group->rank && !device->options.loopback;
         if (all[rank].sm != mine.sm && reason[0] == '\0') {
             snprintf(reason, REASON_SIZE,
                      "GPUs of several kinds: rank %d has sm_%d, rank %d sm_%d; CUDA_VISIBLE_DEVICES chooses",
@@ -129,9 +153,13 @@ static void compare_cards(struct device *device, char reason[REASON_SIZE]) {
         device->can_fabric = device->can_fabric && all[rank].can_fabric;
         device->can_file = device->can_file && all[rank].can_file;
         device->can_multicast = device->can_multicast && all[rank].can_multicast;
-        if (all[rank].ordinal == mine.ordinal) continue;
-        device->driver->cuDeviceCanAccessPeer(&can, device->id, all[rank].ordinal);
-        device->all_peers = device->all_peers && can != 0;
+        if (!is_other) continue;
+        if (memcmp(&all[rank].uuid, &mine.uuid, sizeof mine.uuid) == 0 && reason[0] == '\0') {
+            int count = 0;
+            device->driver->cuDeviceGetCount(&count);
+            refuse_count(device, count, reason);
+        }
+        device->all_peers = reaches(device, &all[rank]) && device->all_peers;
     }
     if (device->options.loopback) device->can_multicast = false; // a team is of different GPUs
 }
@@ -158,6 +186,7 @@ static bool fabric_works(struct device *device) {
 static void choose_reach(struct device *device) {
     device->can_fabric = group_min(device->group, device->can_fabric && fabric_works(device)) != 0;
     bool all_peers = group_min(device->group, device->all_peers) != 0;
+    device->has_hidden_peers = group_min(device->group, !device->has_hidden_peers) == 0;
     device->all_peers = all_peers;
     device->reach = device->options.loopback        ? REACH_LOOPBACK
                     : !all_peers                    ? REACH_NONE
@@ -311,13 +340,22 @@ static void make_stream(struct device *device, char reason[REASON_SIZE]) {
     driver_ok(driver, result, "preparing a GPU", reason, REASON_SIZE);
 }
 
+// Collective. The data of calls; where GPUs that do not see each other turn out not to reach each other, each
+// rank's alone.
+static int open_arena(struct device *device, size_t bytes, char reason[REASON_SIZE]) {
+    if (shared_memory_open(device, bytes, false, &device->arena, reason) == 0) return 0;
+    if (!device->has_hidden_peers || device->reach == REACH_NONE) return -1;
+    device->reach = REACH_NONE;
+    return shared_memory_open(device, bytes, false, &device->arena, reason);
+}
+
 // Collective. What ranks meet by, the data of calls, and the workspace of our own kernels.
 static int make_memory(struct device *device, char reason[REASON_SIZE]) {
     size_t message = device->options.workspace_bytes;
     device->workspace_bytes = message > 0 ? message : DEFAULT_WORKSPACE_BYTES;
     size_t arena = ARENA_MESSAGES * device->workspace_bytes;
     if (arena < ARENA_LEAST_BYTES) arena = ARENA_LEAST_BYTES;
-    if (shared_memory_open(device, arena, false, &device->arena, reason) != 0) return -1;
+    if (open_arena(device, arena, reason) != 0) return -1;
     if (device->reach == REACH_NONE) return 0;
     return shared_memory_open(device, 4096, false, &device->meeting, reason);
 }

@@ -65,7 +65,8 @@ struct device {
     size_t l2_bytes;
     char name[CUDA_NAME_SIZE], bus[32];
     bool can_fabric, can_file, can_multicast;
-    bool all_peers; // reach each other
+    bool all_peers;        // reach each other, as far as this process sees them
+    bool has_hidden_peers; // some process does not see all GPUs: whether these reach each other shows late
     enum reach reach;
     uint32_t *give_up; // pinned; not zero: kernels leave their waits
     CUdeviceptr give_up_address;

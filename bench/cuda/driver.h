@@ -18,6 +18,8 @@
     FUNCTION(cuDeviceGetName)                                                                                \
     FUNCTION(cuDeviceGetAttribute)                                                                           \
     FUNCTION(cuDeviceGetPCIBusId)                                                                            \
+    FUNCTION(cuDeviceGetByPCIBusId)                                                                          \
+    FUNCTION(cuDeviceGetUuid)                                                                                \
     FUNCTION(cuDeviceTotalMem)                                                                               \
     FUNCTION(cuDeviceCanAccessPeer)                                                                          \
     FUNCTION(cuDevicePrimaryCtxRetain)                                                                       \

@@ -1,8 +1,11 @@
 // Memory that all ranks reach; see device.h. Each rank makes physical memory on its GPU and maps it; the
 // others map it, too:
-//   loopback, process   addresses are the same for all threads of a process, and access is granted to their
-//   GPUs fabric              a handle that any process may import file                a file descriptor, sent
-//   over a UNIX socket ipc                 where none of these is there: memory of cuMemAlloc, and its handle
+//
+//   loopback, process   addresses are the same for all threads of a process; access is granted to their GPUs
+//   fabric              a handle that any process may import
+//   file                a file descriptor, sent over a UNIX socket
+//   ipc                 where none of these is there: memory of cuMemAlloc, and its handle
+//
 // With multicast, a team of all GPUs binds the same memory, and one address reaches all of it.
 #include "cuda/device.h"
 
@@ -143,7 +146,10 @@ static CUdeviceptr map_handle(struct device *device, CUmemGenericAllocationHandl
     if (result == CUDA_SUCCESS) result = driver->cuMemMap(address, bytes, 0, handle, 0);
     if (result == CUDA_SUCCESS) result = grant(device, address, bytes);
     if (fine(device, result, "mapping memory", reason)) return address;
-    if (address != 0) driver->cuMemAddressFree(address, bytes);
+    if (address != 0) {
+        driver->cuMemUnmap(address, bytes); // where it was only access that could not be had
+        driver->cuMemAddressFree(address, bytes);
+    }
     return 0;
 }
 

@@ -43,6 +43,7 @@ struct state {
     struct pair *by_action, *by_collective, step;
     CUevent ready; // of a collective's input
     bool by_cupti;
+    int number; // of this rank's GPU, as this process counts them
     int channels, threads, multiprocessors;
     uint64_t begin_ns; // of the step, on the host's clock
     char device[100], gemm_library[WORDS_SIZE], library[WORDS_SIZE], note[WORDS_SIZE];
@@ -81,21 +82,39 @@ static bool look_up_streams(struct state *state) {
     return missing == NULL;
 }
 
-// A GPU for each rank of this machine.
-static bool enough_gpus(struct state *state) {
+// A rank's GPU has its number; one that sees fewer than there are ranks takes its first, which is its own
+// where the launcher shows each rank others.
+static bool choose_gpu(struct state *state, CUuuid *uuid) {
     const struct cuda_driver *driver = driver_load(state->problem, sizeof state->problem);
-    int count = 0, ranks = state->setup->group->size;
+    const struct group *group = state->setup->group;
+    CUdevice device;
+    int count = 0;
     state->driver = driver;
     if (driver == NULL || !ok(state, driver->cuDeviceGetCount(&count), "the number of GPUs")) return false;
-    if (count >= ranks) return true;
-    snprintf(state->problem, sizeof state->problem,
-             "%d ranks and %d GPU%s: a GPU for each rank would be right, by --ranks", ranks, count,
-             count == 1 ? "" : "s");
-    return false;
+    state->number = count >= group->size ? group->rank : 0;
+    return ok(state, driver->cuDeviceGet(&device, state->number), "the GPU") &&
+           ok(state, driver->cuDeviceGetUuid(uuid, device), "its name for all");
+}
+
+// Collective. Whether each rank's GPU is another one.
+static bool own_gpus(struct state *state, const CUuuid *mine) {
+    const struct group *group = state->setup->group;
+    CUuuid all[MAX_RANKS];
+    int count = 0;
+    MPI_Allgather(mine, sizeof *mine, MPI_CHAR, all, sizeof *mine, MPI_CHAR, group_comm(group));
+    state->driver->cuDeviceGetCount(&count);
+    for (int rank = 0; rank < group->size; rank++) {
+        if (rank == group->rank || memcmp(&all[rank], mine, sizeof *mine) != 0) continue;
+        snprintf(state->problem, sizeof state->problem,
+                 "%d ranks and %d GPU%s: a GPU for each rank would be right, by --ranks", group->size, count,
+                 count == 1 ? "" : "s");
+        return false;
+    }
+    return true;
 }
 
 static bool open_gpu(struct state *state) {
-    int number = state->setup->group->rank, least = 0, greatest = 0;
+    int number = state->number, least = 0, greatest = 0;
     CUdevice device;
     const struct cuda_driver *driver =
         gpu_gemms_open(number, &state->compute, state->gemm_library, sizeof state->gemm_library,
@@ -227,7 +246,9 @@ static int open_engine(const struct engine_setup *setup, void **to, char reason[
     struct state *state = calloc(1, sizeof *state);
     if (state == NULL) MPI_Abort(group_comm(setup->group), 1);
     state->setup = setup;
-    bool well = all_well(state, enough_gpus(state), reason) && all_well(state, open_gpu(state), reason) &&
+    CUuuid uuid = {{0}};
+    bool well = all_well(state, choose_gpu(state, &uuid), reason) &&
+                all_well(state, own_gpus(state, &uuid), reason) && all_well(state, open_gpu(state), reason) &&
                 all_well(state, make_arrays(state) && make_gemms(state) && make_events(state), reason) &&
                 open_nccl(state, reason) == 0;
     if (!well) {

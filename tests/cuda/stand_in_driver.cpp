@@ -5,8 +5,10 @@
 // Streams are queues. A launch whose kernel waits for other ranks (_tpN, or the barrier) runs when all ranks'
 // streams have come to one, all together; anything else runs as soon as it is first. STAND_IN says what is
 // there, in words: gpus=2 sm=90,80 driver=13000 no_peers memory_mib=100 no_binary hang sticky multicast
-// has_fabric (and fabric: that it may be used) no_files hang_on=twoshot sticky_on=twoshot slow_host (launches
-// take their time) real_clock (times are those of the host).
+// has_fabric (and fabric: that it may be used) no_files own_gpu (each process sees one, its own, by its rank
+// in Open MPI) same_gpu (and it is the same for all) no_hidden_peers (mapped memory of another one is
+// refused) hang_on=twoshot sticky_on=twoshot slow_host (launches take their time) real_clock (times are those
+// of the host).
 #include "engine.h"
 
 #include "arguments.h"
@@ -65,6 +67,7 @@ struct Memory {
     void *address;
     size_t bytes;
     int file;
+    bool is_imported;
 };
 struct Team {
     EngineMulticast ranks;
@@ -232,7 +235,7 @@ CUresult enqueue(CUstream of, std::function<void()> run) {
 Memory *map_file(int file, size_t bytes) {
     void *address = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
     if (address == MAP_FAILED) return nullptr;
-    memories.push_back(new Memory{address, bytes, file});
+    memories.push_back(new Memory{address, bytes, file, false});
     return memories.back();
 }
 
@@ -311,7 +314,7 @@ CUresult cuGetErrorString(CUresult error, const char **words) {
     return CUDA_SUCCESS;
 }
 CUresult cuDeviceGetCount(int *count) {
-    *count = number("gpus", 2);
+    *count = setting("own_gpu") ? 1 : number("gpus", 2);
     return CUDA_SUCCESS;
 }
 CUresult cuDeviceGet(CUdevice *device, int ordinal) {
@@ -322,8 +325,28 @@ CUresult cuDeviceGetName(char *name, int length, CUdevice) {
     std::snprintf(name, size_t(length), "stand-in GPU");
     return CUDA_SUCCESS;
 }
+// The place of a GPU in the machine, where not all are seen.
+static int place_of(CUdevice device) {
+    const char *rank = std::getenv("OMPI_COMM_WORLD_RANK");
+    return device + (setting("own_gpu") && !setting("same_gpu") && rank ? std::atoi(rank) : 0);
+}
 CUresult cuDeviceGetPCIBusId(char *bus, int length, CUdevice device) {
-    std::snprintf(bus, size_t(length), "0000:%02x:00.0", device);
+    std::snprintf(bus, size_t(length), "0000:%02x:00.0", unsigned(place_of(device)));
+    return CUDA_SUCCESS;
+}
+CUresult cuDeviceGetByPCIBusId(CUdevice *device, const char *bus) {
+    char of_one[32];
+    int count;
+    cuDeviceGetCount(&count);
+    for (*device = 0; *device < count; ++*device) {
+        cuDeviceGetPCIBusId(of_one, sizeof of_one, *device);
+        if (std::strcmp(of_one, bus) == 0) return CUDA_SUCCESS;
+    }
+    return CUDA_ERROR_INVALID_VALUE;
+}
+CUresult cuDeviceGetUuid(CUuuid *uuid, CUdevice device) {
+    std::memset(uuid, 7, sizeof *uuid);
+    uuid->bytes[0] = char(place_of(device));
     return CUDA_SUCCESS;
 }
 CUresult cuDeviceTotalMem(size_t *bytes, CUdevice) {
@@ -628,6 +651,7 @@ CUresult cuMulticastGetGranularity(size_t *bytes, const CUmulticastObjectProp *,
 }
 // Addresses are those of the handles; to reserve one comes first, so that it is filled in when it is mapped.
 static thread_local CUdeviceptr *reserved;
+static thread_local bool reserves_imported;
 CUresult cuMemAddressReserve(CUdeviceptr *address, size_t, size_t, CUdeviceptr, unsigned long long) {
     reserved = address;
     *address = 1;
@@ -638,6 +662,7 @@ CUresult cuMemAddressFree(CUdeviceptr, size_t) {
 }
 CUresult cuMemMap(CUdeviceptr, size_t, size_t, CUmemGenericAllocationHandle handle, unsigned long long) {
     std::lock_guard<std::mutex> guard(lock);
+    reserves_imported = !is_team(handle) && reinterpret_cast<Memory *>(handle)->is_imported;
     *reserved = is_team(handle) ? CUdeviceptr(reinterpret_cast<Team *>(handle)->ranks.base[0])
                                 : CUdeviceptr(reinterpret_cast<Memory *>(handle)->address);
     return CUDA_SUCCESS;
@@ -646,7 +671,8 @@ CUresult cuMemUnmap(CUdeviceptr, size_t) {
     return CUDA_SUCCESS;
 }
 CUresult cuMemSetAccess(CUdeviceptr, size_t, const CUmemAccessDesc *, size_t) {
-    return CUDA_SUCCESS;
+    return reserves_imported && setting("no_hidden_peers") ? CUDA_ERROR_PEER_ACCESS_UNSUPPORTED
+                                                           : CUDA_SUCCESS;
 }
 CUresult cuMemExportToShareableHandle(void *to, CUmemGenericAllocationHandle handle,
                                       CUmemAllocationHandleType type, unsigned long long) {
@@ -665,6 +691,7 @@ CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *handle, vo
     std::snprintf(path, sizeof path, "/proc/self/fd/%d", int(reinterpret_cast<intptr_t>(from)));
     Memory *memory = open_path(type == CU_MEM_HANDLE_TYPE_FABRIC ? static_cast<char *>(from) : path);
     *handle = CUmemGenericAllocationHandle(memory);
+    if (memory != nullptr) memory->is_imported = true;
     return memory == nullptr ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
 }
 CUresult cuIpcGetMemHandle(CUipcMemHandle *handle, CUdeviceptr address) {

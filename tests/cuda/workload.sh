@@ -63,6 +63,10 @@ gpus "gpus=3 real_clock" 0 workload run --backend cuda -f "$spread" -p 3 --steps
 grep -q '"clock":"event"' "$WORK/rank0.json" || die "the trace does not say its clock"
 grep -q '"name":"stand-in GPU"' "$WORK/rank0.json" || die "the trace does not name the GPU"
 
+gpus own_gpu 0 workload run --backend cuda -f "$reduced" -p 2 --steps 1 --warm-up 0
+gpus "own_gpu same_gpu" 1 workload run --backend cuda -f "$reduced" -p 2 --steps 1 --warm-up 0
+one_line '2 ranks and 1 GPU: a GPU for each rank would be right'
+
 # ---- a sweep: what NCCL's log says stands in the summary ----
 gpus "most_channels=32" 0 workload sweep --backend cuda -f "$reduced" -p 2 -c 28,42 -t 256 --steps 2 \
     --warm-up 0 -o "$WORK/sweep_20260102_030405"
