@@ -256,9 +256,12 @@ local function learn(self)
   for _, plane in ipairs(self.planes) do
     if not plane.measured then plane.measured = measured(plane) end
   end
+  local noise, doubt = self.noise, self.doubt
   learn_noise(self)
   learn_doubt(self)
   self.stale = false
+  if self.noise == noise and self.doubt == doubt then return end
+  for _, plane in ipairs(self.planes) do plane.gain = nil end -- what is expected of every plane has changed
 end
 
 -- What one more visit of a visited point is expected to gain: the most of any rival.
@@ -415,9 +418,9 @@ end
 
 -- point -> what its first visit is expected to gain the table
 local function gains(self, plane)
+  learn(self)
   if not plane.gain then
     plane.gain = {}
-    learn(self)
     for _, point in ipairs(plane.points) do
       plane.gain[point] = was_visited(point) and 0 or gain_of_first_visit(self, plane, point)
     end

@@ -171,6 +171,44 @@ function TestExplore.test_the_same_answers_give_the_same_plan()
   lu.assertEquals(keys((play {})), keys((play {})))
 end
 
+-- What launches of one fusion disagree about changes what is expected of the other: a planner that was asked
+-- before it knew says the same as one that was not.
+function TestExplore.test_noise_that_one_fusion_shows_counts_for_all()
+  local spec = spec_with { fusions = { "NONE", "RESIDUAL_RMS_NORM" }, strategies = { "ONESHOT", "TWOSHOT" } }
+  local cells = plan.cells(spec, 2)
+  local function new()
+    return explore.new { spec = spec, cells = cells, launches = 5, now = function() return 0 end }
+  end
+  local function take(planner, fusion, launch, time)
+    for _, cell in ipairs(cells) do
+      local is_corner = (cell.hidden_size == 1024 or cell.hidden_size == 8192)
+        and (cell.num_tokens == 1 or cell.num_tokens == 1024)
+      if cell.fusion == fusion and is_corner then
+        planner:take(cell, launch, { plan.record(cell, "ONESHOT", { time_us = time(cell, 1) }),
+          plan.record(cell, "TWOSHOT", { time_us = time(cell, 1.1) }) }, {})
+      end
+    end
+  end
+  local function unreached(planner)
+    local out = {}
+    for i, cell in ipairs(cells) do out[i] = cell.fusion == "NONE" and planner:is_unreached(cell) end
+    return out
+  end
+  local asked, silent = new(), new()
+  local before
+  for _, planner in ipairs { asked, silent } do
+    take(planner, "NONE", 1, function(cell, factor) return cell.size * factor end)
+    if planner == asked then before = unreached(planner) end
+    for launch = 1, 5 do
+      take(planner, "RESIDUAL_RMS_NORM", launch, function(cell, factor)
+        return cell.size * (factor > 1 and 1 + 0.2 * (launch % 2) or 1)
+      end)
+    end
+  end
+  lu.assertNotEquals(unreached(silent), before)
+  lu.assertEquals(unreached(asked), unreached(silent))
+end
+
 function TestExplore.test_rows_that_are_kept_are_not_asked_for()
   local spec = spec_with()
   local planner = explore.new { spec = spec, cells = plan.cells(spec, 2), launches = 2, exhaustive = true,
