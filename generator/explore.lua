@@ -8,10 +8,11 @@
 --   where the bins of a lookup end;
 --   visits the points it has in further launches, in random order, with the strategies that may still win:
 --   the first ones in each launch, the others at least twice, and for as long as that is expected to gain.
--- It ends where no visit is expected to gain more than TOLERANCE, or the budget is spent; a visit that is not
--- expected to fit into what is left of it is not asked for. How far strategies
--- differ from launch to launch, and how well points tell of each other, it learns as it goes. (The expected
--- gain is the knowledge gradient of optimal learning: Frazier, Powell, Dayanik, 2008.)
+-- Of a budget new points get a share only, so that further launches have the rest; once these are done, new
+-- points get their share of what is left. It ends where no visit is expected to gain more than TOLERANCE, or
+-- the budget is spent; a visit that is not expected to fit into what is left of it is not asked for. How far
+-- strategies differ from launch to launch, and how well points tell of each other, it learns as it goes. (The
+-- expected gain is the knowledge gradient of optimal learning: Frazier, Powell, Dayanik, 2008.)
 --
 -- Pure but for options.now and options.fits: it measures nothing, reads and writes nothing.
 local lists = require "lists"
@@ -29,7 +30,7 @@ local DOUBT_PER_OCTAVE = 0.1  -- of how they compare a doubling away from a poin
 local PRIOR_WEIGHT = 8        -- observations that the two numbers above count as
 local DEVIATIONS = 1.4826     -- of a normal distribution, a standard deviation over the median deviation
 local EXPLORING_LAUNCHES = 2  -- launches in which new points are looked for until there are none
-local EXPLORING_SHARE = 0.4   -- of the budget
+local EXPLORING_SHARE = 0.4   -- of the budget; of what is left of it, once all points have their launches
 
 -- ---- points -----------------------------------------------------------------------------------
 
@@ -407,14 +408,15 @@ local function due_points(self, launch)
   return out
 end
 
--- Whether this share of the time is over.
+-- Whether this share of the time is over, from when new points were last given theirs.
 local function has_spent(self, share)
   return self.now() >= self.began_at + share * (self.ends_at - self.began_at)
 end
 
-local function is_exploring(self)
-  return not self.exhaustive and self.explored < EXPLORING_LAUNCHES and not has_spent(self, EXPLORING_SHARE)
-end
+-- Whether new points are looked for, if there is time.
+local function may_explore(self) return not self.exhaustive and self.explored < EXPLORING_LAUNCHES end
+
+local function is_exploring(self) return may_explore(self) and not has_spent(self, EXPLORING_SHARE) end
 
 -- point -> what its first visit is expected to gain the table
 local function gains(self, plane)
@@ -523,22 +525,35 @@ function explore:next(launch)
   return task
 end
 
--- Whether a further launch has anything to do.
-function explore:wants(launch)
-  if has_spent(self, 1) then return false end
+-- Whether points that were visited, or have to be, lack a launch.
+local function lacks_launches(self, launch)
   for _, list in ipairs { due_points(self, launch), self.first } do
     for _, point in ipairs(list) do
       if task_at(self, point, launch) then return true end
     end
   end
+  return false
+end
+
+-- Whether a further launch has anything to do.
+function explore:wants(launch)
+  if has_spent(self, 1) then return false end
+  if lacks_launches(self, launch) then return true end
+  if has_spent(self, EXPLORING_SHARE) then self.began_at = self.now() end
   return is_exploring(self) and most_doubtful(self, launch) ~= nil
 end
 
--- Whether a further launch would have anything to do if there were no end: nothing but the time has ended it.
--- From here on it has none.
+-- Whether nothing but the time has ended it: a point lacks a launch, or a cell was not reached. From here on
+-- it has no end.
 function explore:is_cut_off(launch)
   self.ends_at, self.fits = math.huge, function() return true end
-  return self:wants(launch)
+  if lacks_launches(self, launch) then return true end
+  for _, plane in ipairs(may_explore(self) and self.planes or {}) do
+    for _, point in ipairs(plane.points) do
+      if point.on_grid and self:is_unreached(point.cell) then return true end
+    end
+  end
+  return false
 end
 
 -- How many visits it has taken.

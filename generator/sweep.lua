@@ -161,9 +161,11 @@ end
 local function say_cut_off(job, world)
   if not world.cut_off then return end
   local regime = world:chosen()
-  print(("TP %d: budget spent: %d of %d launches, %d cell%s not reached; the next sweep goes on"):format(
-    world.size, regime and regime.launch or 0, job.spec.limits.launches, world.unreached,
-    world.unreached == 1 and "" or "s"))
+  local reached, wanted = regime and regime.launch or 0, job.spec.limits.launches
+  local of = reached <= wanted and (" of %d"):format(wanted) or ""
+  print(("TP %d: budget spent: %d%s launches, %s; the next sweep goes on"):format(world.size, reached, of,
+    world.unreached == 0 and "not of all points, but every cell reached" or ("%d cell%s not reached"):format(
+      world.unreached, world.unreached == 1 and "" or "s")))
 end
 
 local function say_without(world)

@@ -162,6 +162,34 @@ function TestExplore.test_what_ended_by_itself_is_not_cut_off()
   end
 end
 
+-- New points get a share of the budget alone, but all of the time that launches of others leave: they are
+-- found later, in launches of their own.
+function TestExplore.test_a_budget_that_holds_it_all_ends_nothing()
+  local function last_launch(visits) return visits[#visits].launch end
+  local function count_cells(visits) return select(2, cells_of(visits)) end
+  local visits = play { launches = 2 }
+  local with_budget, planner = play { launches = 2, ends_at = 2 * #visits }
+  lu.assertFalse(planner:is_cut_off(last_launch(with_budget) + 1))
+  lu.assertEquals(count_cells(with_budget), count_cells(visits))
+  with_budget, planner = play { launches = 2, ends_at = #visits + 1 }
+  lu.assertFalse(planner:is_cut_off(last_launch(with_budget) + 1))
+  lu.assertTrue(last_launch(with_budget) > last_launch(visits))
+end
+
+-- Between the grid's lines there is always something to look at; what is said is of its cells.
+function TestExplore.test_points_between_cells_that_were_not_reached_are_no_loss()
+  local visits = play {}
+  for ends_at = 20, #visits + 10 do
+    local _, planner = play { ends_at = ends_at }
+    local is_cut_off, unreached = planner:is_cut_off(20), 0
+    for _, cell in ipairs(plan.cells(spec_with(), 2)) do
+      if planner:is_unreached(cell) then unreached = unreached + 1 end
+    end
+    if is_cut_off then lu.assertTrue(unreached > 0 or planner:outlook() > 0) end
+    if not is_cut_off then lu.assertEquals(unreached, 0) end
+  end
+end
+
 function TestExplore.test_the_same_answers_give_the_same_plan()
   local function keys(visits)
     local out = {}
