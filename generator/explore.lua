@@ -481,11 +481,12 @@ local function forget(self, point)
   point.plane.measured, point.plane.gain = nil, nil
 end
 
--- Takes a row of an earlier sweep, which needs no further launches.
+-- Takes a row of an earlier sweep, which needs no further launches. Its time is of no launch of this one.
 function explore:keep(record)
   local point = point_of(self, record)
   if not point then return end
-  point.visits[record.strategy], point.finished[record.strategy] = { record.time_us }, true
+  if not next(point.finished) then self.visits = self.visits + #(record.launches or { record.time_us }) end
+  point.visits[record.strategy], point.finished[record.strategy] = { [0] = record.time_us }, true
   forget(self, point)
 end
 
@@ -556,7 +557,7 @@ function explore:is_cut_off(launch)
   return false
 end
 
--- How many visits it has taken.
+-- How many visits it has taken, those that were kept included.
 function explore:count_visits() return self.visits end
 
 -- Whether a strategy of the spec has neither a time nor a reason at this cell.

@@ -213,6 +213,15 @@ local function run_tasks(job, world, regime, session)
   return session
 end
 
+-- Says, once, that the machine is in another regime than its rows are of.
+local function say_regime(job, world, regime)
+  if not world:leaves_rows(regime) or world.told_regime then return end
+  world.told_regime = true
+  job.progress:say(("gentables: TP %d: the machine is in another regime than when its rows were measured (a "
+    .. "round trip between ranks takes %.2f us, and took %.2f); they are not mixed: all is measured anew")
+    :format(world.size, regime.roundtrip_us, world.old.roundtrip_us))
+end
+
 -- Runs launches until one regime's planner wants no more, or the time is over. `job` has program, identity,
 -- patience, machine, launcher, limits, progress and counts; `world` is a world.
 function launches.run(job, world)
@@ -220,12 +229,14 @@ function launches.run(job, world)
   repeat
     local session = start(job, world)
     regime = world:regime_of(session)
+    say_regime(job, world, regime)
     regime.launch = regime.launch + 1
     world.launches = world.launches + 1
     session = run_tasks(job, world, regime, session)
     stop(job, world, session)
   until not (world:can_start() and regime.planner:wants(regime.launch + 1))
   world.cut_off = world.ends_at ~= nil and regime.planner:is_cut_off(regime.launch + 1)
+  if not world.cut_off then world.ended_in = regime end
 end
 
 return launches

@@ -9,6 +9,8 @@ local system = require "core.system"
 
 local provenance = {}
 
+local SAME_REGIME = 1.6 -- round trips that differ by less, as a ratio, are of one regime
+
 local VERSION = 1
 
 -- text -> 16 hex digits
@@ -102,6 +104,11 @@ function provenance.same(a, b) return json.encode({ a }) == json.encode({ b }) e
 
 -- Whether rows of both may stand in one file, as far as the machine goes.
 function provenance.same_machine(a, b) return json.encode(identity(a)) == json.encode(identity(b)) end
+
+-- Whether two round trips of a flag between ranks, in microseconds, are of one regime of a machine; 0: none.
+function provenance.same_regime(a, b)
+  return a == b or a < SAME_REGIME * b and b < SAME_REGIME * a
+end
 
 -- The machine in a few words. Of imported rows little is known.
 function provenance.describe(machine)

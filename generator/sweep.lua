@@ -158,10 +158,22 @@ local function say_effort(world)
   print(("      measured for %.1f s, in %d launches of the bench"):format(world.measured_s, world.launches))
 end
 
+-- Where the regime of earlier rows makes the rows after all: what others had.
+local function say_regimes(world)
+  local regime, others = world:chosen(), 0
+  for _, other in ipairs(world.regimes) do
+    if other ~= regime then others = others + other.planner:count_visits() end
+  end
+  if regime and regime.keeps and next(world.known) and others > 0 then
+    print(("TP %d: %d visits in another regime of the machine do not count; the rows are of that of before")
+      :format(world.size, others))
+  end
+end
+
 local function say_cut_off(job, world)
   if not world.cut_off then return end
   local regime = world:chosen()
-  local reached, wanted = regime and regime.launch or 0, job.spec.limits.launches
+  local reached, wanted = regime and regime.launch - regime.before or 0, job.spec.limits.launches
   local of = reached <= wanted and (" of %d"):format(wanted) or ""
   print(("TP %d: budget spent: %d%s launches, %s; the next sweep goes on"):format(world.size, reached, of,
     world.unreached == 0 and "not of all points, but every cell reached" or ("%d cell%s not reached"):format(
@@ -194,6 +206,7 @@ local function say_written(job)
   end
   for _, world in ipairs(job.worlds) do
     if not world.current then
+      say_regimes(world)
       say_cut_off(job, world)
       say_best(world)
       say_without(world)

@@ -57,12 +57,15 @@ local function common_bits(records)
   return records[1].bits
 end
 
--- The median of each launch, false where there is none.
+-- The median of each launch, false where there is none; nil where all of them are past those that a row can
+-- tell of.
 local function launches(by_launch)
   local out, last = {}, 0
-  for launch in pairs(by_launch) do last = math.max(last, math.min(launch, visits.MOST_LAUNCHES)) end
+  for launch in pairs(by_launch) do
+    if launch <= visits.MOST_LAUNCHES then last = math.max(last, launch) end
+  end
   for launch = 1, last do out[launch] = by_launch[launch] and by_launch[launch].time_us or false end
-  return out
+  return last > 0 and out or nil
 end
 
 -- The row of one cell and strategy from { [launch] = record }, at least one.

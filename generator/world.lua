@@ -2,7 +2,9 @@
 -- files that are made of it.
 --
 -- What launches say is kept apart by the regime that the machine was in (launches.lua): { roundtrip_us,
--- planner, visits (key -> { [launch] = row }), why (key -> record without a time), launch (the last one) }.
+-- planner, visits (key -> { [launch] = row }), why (key -> record without a time), launch (the last one),
+-- before (those of earlier sweeps among them), keeps (whether the finished rows are of it) }. Rows of two
+-- regimes are never mixed: in another one than its rows, a spec that has grown is measured anew, all of it.
 local explore = require "explore"
 local fail = require "fail"
 local file = require "core.file"
@@ -17,8 +19,6 @@ local visits = require "visits"
 
 local world = {}
 world.__index = world
-
-local SAME_REGIME = 1.6 -- round trips that differ by less, as a ratio, are of one regime
 
 -- ---- what is there already --------------------------------------------------------------------
 
@@ -129,19 +129,29 @@ end
 -- ---- regimes ----------------------------------------------------------------------------------
 
 -- A planner that knows what was there already.
-local function new_planner(self)
+-- `keeps`: the finished rows, too.
+local function new_planner(self, keeps)
   local job = self.job
   local planner = explore.new { spec = job.spec, cells = self.cells, launches = job.spec.limits.launches,
     exhaustive = job.exhaustive, now = process.now, ends_at = self.ends_at,
     fits = function(cell, strategies) return self:fits(cell, strategies) end }
-  for _, record in pairs(self.known) do planner:keep(record) end
+  for _, record in pairs(keeps and self.known or {}) do planner:keep(record) end
   for _, record in pairs(self.why) do planner:keep_without(record) end
   return planner
 end
 
-local function add_regime(self, roundtrip_us)
-  local regime = { roundtrip_us = roundtrip_us, visits = {}, why = {}, launch = 0,
-    planner = new_planner(self) }
+-- How many launches the finished rows tell of: later ones are others, and not to be compared with them as if
+-- they were the same.
+local function launches_before(self)
+  local most = 0
+  for _, record in pairs(self.known) do most = math.max(most, #(record.launches or { record.time_us })) end
+  return most
+end
+
+local function add_regime(self, roundtrip_us, keeps)
+  local before = keeps and launches_before(self) or 0
+  local regime = { roundtrip_us = roundtrip_us, visits = {}, why = {}, launch = before, before = before,
+    keeps = keeps, planner = new_planner(self, keeps) }
   table.insert(self.regimes, regime)
   return regime
 end
@@ -149,14 +159,17 @@ end
 -- The regime that a session, or a journal's entry, is in. Where ranks share cores a round trip tells of the
 -- scheduler, and all is one regime.
 function world:regime_of(session)
+  local is_one = self.has_one_regime or session.placement == "oversubscribed"
   for _, regime in ipairs(self.regimes) do
-    local ratio = session.roundtrip_us / regime.roundtrip_us
-    local is_same = session.roundtrip_us == regime.roundtrip_us -- which may be none: 0
-      or ratio < SAME_REGIME and ratio > 1 / SAME_REGIME
-    if is_same or self.has_one_regime or session.placement == "oversubscribed" then return regime end
+    if is_one or provenance.same_regime(session.roundtrip_us, regime.roundtrip_us) then return regime end
   end
-  return add_regime(self, session.roundtrip_us)
+  local of_rows = self.old and self.old.roundtrip_us
+  local keeps = is_one or not of_rows or provenance.same_regime(session.roundtrip_us, of_rows)
+  return add_regime(self, session.roundtrip_us, keeps)
 end
+
+-- Whether a regime is another one than that of finished rows, which then do not count in it.
+function world:leaves_rows(regime) return not regime.keeps and next(self.known) ~= nil end
 
 -- The round trips of all regimes, in words.
 function world:roundtrips()
@@ -191,7 +204,7 @@ function world.load(job, size)
   local usable = found and found.fingerprint == job.fingerprint
   self.fresh = job.fresh or (usable and found.fresh)
   if not self.fresh then self:take_finished(job) end
-  self.planner = new_planner(self)
+  self.planner = new_planner(self, true)
   self:take_begun()
   if usable then self:take_journal(found) end
   if found and not usable and #found.cells > 0 then
@@ -218,8 +231,10 @@ function world:count_open()
   return open, #self.cells
 end
 
--- The regime with the most visits, which makes the rows; nil without any.
+-- The regime that makes the rows: the one that was finished, or else that with the most visits; nil without
+-- any.
 function world:chosen()
+  if self.ended_in then return self.ended_in end
   local best, most = nil, -1
   for _, regime in ipairs(self.regimes) do
     local count = regime.planner:count_visits()
@@ -305,7 +320,7 @@ end
 -- how many cells its budget did not reach, in whole or in part.
 function world:settle(job)
   local all, regime = {}, self:chosen() or { visits = {}, why = {} }
-  for key, record in pairs(self.known) do all[key] = record end
+  for key, record in pairs(regime.keeps ~= false and self.known or {}) do all[key] = record end
   for key, by_launch in pairs(regime.visits) do all[key] = visits.row(by_launch) end
   self.with, self.without = {}, {}
   local unreached = self:unreached_cells()

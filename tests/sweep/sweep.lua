@@ -422,6 +422,52 @@ function TestSweep:test_the_regime_that_stays_makes_the_rows()
   for _, record in ipairs(rows.records(self.csv)) do lu.assertEquals(record.samples, 20) end
 end
 
+function TestSweep:grow() -- by one number of tokens: four cells of twelve
+  lib.write(self.folder .. "/spec.lua", (small_spec:gsub("{ 1, 4 }", "{ 1, 4, 16 }")))
+end
+
+-- Finished rows are of one regime, and the machine is in another one when their spec has grown.
+function TestSweep:test_rows_of_another_regime_are_not_mixed_with_new_ones()
+  self:sweep_well { ROUNDTRIPS = "0.1" }
+  self:requests()
+  self:grow()
+  local ended, out, err = self:sweep { ROUNDTRIPS = "0.4" }
+  lu.assertEquals(ended, "exit code 0")
+  lu.assertEquals(err, "gentables: TP 2: the machine is in another regime than when its rows were "
+    .. "measured (a round trip between ranks takes 0.40 us, and took 0.10); they are not mixed: all is "
+    .. "measured anew\n")
+  lu.assertNotStrContains(out, "do not count")
+  lu.assertEquals(#self:requests(), 12)
+  lu.assertEquals(#rows.records(self.csv), 32)
+  lu.assertAlmostEquals(provenance.read(self.json).roundtrip_us, 0.4, 1e-6)
+end
+
+-- Here it goes back to the regime of the rows, in which only what is new is missing.
+function TestSweep:test_rows_are_kept_where_their_regime_comes_back()
+  self:sweep_well { ROUNDTRIPS = "0.1" }
+  self:requests()
+  self:grow()
+  local ended, out = self:sweep { ROUNDTRIPS = "0.4,0.4,0.4,0.1" }
+  lu.assertEquals(ended, "exit code 0")
+  lu.assertStrContains(out, "TP 2: 2 visits in another regime of the machine do not count")
+  lu.assertEquals(#self:requests(), 3 + 4)
+  lu.assertEquals(#rows.records(self.csv), 32)
+  lu.assertAlmostEquals(provenance.read(self.json).roundtrip_us, 0.1, 1e-6)
+end
+
+-- What was measured later was measured in other launches, with which nothing is compared launch by launch.
+function TestSweep:test_launches_of_a_later_sweep_are_others()
+  lib.write(self.folder .. "/spec.lua", (small_spec:gsub('"ONESHOT", ', "")))
+  self:sweep_well()
+  lib.write(self.folder .. "/spec.lua", small_spec)
+  self:sweep_well()
+  for _, record in ipairs(rows.records(self.csv)) do
+    local is_later = record.strategy == "ONESHOT"
+    lu.assertEquals({ #record.launches, record.launches[1] == false }, { is_later and 2 or 1, is_later })
+  end
+  lu.assertEquals(provenance.read(self.json).launches, 2)
+end
+
 -- ---- interruptions ----------------------------------------------------------------------------
 
 -- Starts a sweep whose bench hangs at the first request that holds `text`, and sends it a signal there.
