@@ -6,6 +6,7 @@
 local fail = require "fail"
 local file = require "core.file"
 local lists = require "lists"
+local provenance = require "provenance"
 local tables = require "core.table"
 
 local choice = {}
@@ -101,6 +102,15 @@ function choice.check_workload(path, shapes, blocks)
   end
 end
 
+-- Which workload the choices of a source (of model.load) are made for, in words; nil: none. Its file is told
+-- by name and by what it holds, for others may have that name.
+function choice.workload_in_words(source)
+  if not source.workload then return nil end
+  local count = #source.workload
+  return ("the %s of %s, by their weights (hash %s)"):format(count == 1 and "shape" or count .. " shapes",
+    source.workload_path:match("[^/]*$"), source.workload_hash)
+end
+
 -- ---- all of it --------------------------------------------------------------------------------
 
 -- The table at `path`, if it is of this arch; nil where there is none.
@@ -158,6 +168,8 @@ function choice.apply(source, args, folder)
   source.regret = regret_of(args.regret or said.regret, args.regret and "--regret" or "the spec's regret")
   source.workload_path = args.workload or beside(source.data_dir, said.workload)
   source.workload = source.workload_path and choice.read_workload(source.workload_path)
+  source.workload_hash = source.workload
+    and provenance.hash(fail.unless(file.read(source.workload_path)))
   source.stays = against and incumbent_of(against, source.arch, args.against ~= nil)
 end
 

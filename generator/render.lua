@@ -1,5 +1,6 @@
 -- Formats to texts, and texts to files: one artifact at a time, reproducible byte for byte (no date, no
 -- path).
+local choice = require "choice"
 local fail = require "fail"
 local file = require "core.file"
 local formats = require "formats"
@@ -24,6 +25,13 @@ local function numerics_line(source, format)
   return ("numerics same-as=%s: only strategies with the bits of %s%s"):format(wanted, wanted,
     formats.may_leave_bits(format) and
     "; what was not measured is up to the reader's own rule, and may have other bits" or "")
+end
+
+-- The same of a table that is chosen for a workload. Formats by bytes know no shapes.
+local function workload_line(source, format)
+  local part = source.parts and source.parts[1] or source
+  local words = (source.parts or not format.view) and choice.workload_in_words(part)
+  return words and "chosen for " .. words or nil
 end
 
 local function has_block(view, axes)
@@ -59,8 +67,9 @@ local function view_of(source, format)
     refuse_empty(source, format, view)
   end
   view.banner = banner(source.arch, source.loopback)
-  local line = numerics_line(source, format)
-  if line then view.banner = view.banner .. "\n" .. line end
+  for _, line in ipairs { numerics_line(source, format) or "", workload_line(source, format) or "" } do
+    if line ~= "" then view.banner = view.banner .. "\n" .. line end
+  end
   return view
 end
 

@@ -1,5 +1,6 @@
 -- What the report says of a table, in numbers: shares of the strategies, margins, doubts, the physical
 -- bound, and what has no time and why. The words are the template's.
+local choice = require "choice"
 local formats = require "formats"
 local model = require "model"
 
@@ -212,6 +213,18 @@ function summary.numerics(source)
     if #varying > 0 then unknown[#unknown + 1] = { slice = slice, names = varying, varies = true } end
   end
   return classes, unknown
+end
+
+-- In a sentence, which shapes the choices of a source are for, and which files do not say so; nil: all alike.
+function summary.workload(source)
+  local words = choice.workload_in_words(source)
+  if not words then return nil end
+  local without = {}
+  for _, entry in ipairs(summary.formats(source)) do
+    if entry.format.mute or entry.format.view then without[#without + 1] = entry.format.file end
+  end
+  return ("They are made for %s; cells that none of these reach, for all their shapes alike. Without a word "
+    .. "of that, or by bytes, which know no shapes: %s."):format(words, table.concat(without, ", "))
 end
 
 -- In a line, which bits the tables of a source keep to, and the files that have no room to say so; nil: any.

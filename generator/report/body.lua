@@ -315,6 +315,8 @@ local function lead_of(views)
     out[#out + 1] = ("%s had more ranks than cores, and say little of other machines."):format(
       formats.counted(total.oversubscribed, "shape"))
   end
+  local workload = #views == 1 and summary.workload(views[1].source)
+  if workload then out[#out + 1] = workload end
   local record = #views == 1 and record_of(views[1].source)
   if record then out[#out + 1] = ("Measured on %s."):format(provenance.describe(record.machine)) end
   return table.concat(out, " ")

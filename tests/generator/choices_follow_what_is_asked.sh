@@ -46,6 +46,18 @@ same ONESHOT "$(winner 1)"
 printf 'tokens,hidden_size,weight\n1,1024,1\n3,1024,9\n' >"$WORK/workload.csv"
 generate --workload "$WORK/workload.csv"
 same TWOSHOT "$(winner 1)"
+# Who reads the files is told so, where they have room and it is true; by what is in the workload, too.
+made_for='for the 2 shapes of workload.csv, by their weights (hash '
+grep -q "^ \* chosen $made_for" "$data/allreduce_table.h" || die "the header does not say what it is for"
+grep -q "made $made_for" "$data/report.md" || die "the report does not say what it is for"
+if grep -q "workload" "$data/thresholds.json"; then die "thresholds by bytes are not made for a workload"; fi
+cp "$data/allreduce_table.h" "$WORK/before.h"
+printf 'tokens,hidden_size,weight\n1,1024,1\n3,1024,10\n' >"$WORK/workload.csv"
+generate --workload "$WORK/workload.csv"
+if cmp -s "$data/allreduce_table.h" "$WORK/before.h"; then die "another workload, and the same words"; fi
+generate
+if grep -q "workload" "$data/allreduce_table.h" "$data/report.md"; then die "no workload, and it is named"; fi
+generate --workload "$WORK/workload.csv"
 
 # Weights that no sum can hold, and such as are next to nothing, are as good as others.
 for weights in 1.2e307,1.08e308 5e-324,4.5e-323; do
