@@ -3,10 +3,12 @@
 #
 #   sh verify.sh FOLDER [OUT]   gentables-bench-cuda is in FOLDER; rows and logs go to OUT, or FOLDER/verified
 #
-# Every strategy and epilogue on this GPU, verified on every call; a sweep in loopback at TP 2, 4 and 8, whose
-# rows are written as they come (rows.tpN.txt, what the bench was asked and answered; bench/protocol.h); the
-# other modes; then compute-sanitizer, where that is there, on small sizes; a short table last. What time does
-# not allow is said. tables.sh makes tables of the rows elsewhere. 77: there is no GPU.
+# A sweep in loopback at TP 2, 4 and 8, verified on every call, whose rows are written as they come
+# (rows.tpN.txt, what the bench was asked and answered; bench/protocol.h); every type and epilogue; the other
+# modes; then compute-sanitizer, where that is there, on small sizes; a short table last. No part waits for
+# another one, and none takes more than its share of the time: where a strategy hangs or breaks the GPU, the
+# same goes on without it. What time does not allow is said. tables.sh makes tables of the rows elsewhere. 77:
+# there is no GPU.
 set -u
 folder=${1:?usage: sh verify.sh FOLDER-OF-gentables-bench-cuda [OUT]}
 bench=$folder/gentables-bench-cuda
@@ -22,6 +24,8 @@ most_rows=${GENTABLES_VERIFY_ROWS:-16} # of what is run by hand
 samples=${GENTABLES_VERIFY_SAMPLES:-10}
 workspace=${GENTABLES_VERIFY_WORKSPACE:-64M}
 patience=${GENTABLES_VERIFY_PATIENCE:-1} # times, of what each part may take
+deadline=${GENTABLES_VERIFY_DEADLINE:-10} # seconds, for a kernel
+most_starts=8                             # of the bench, for one part
 fusions="NONE RESIDUAL_RMS_NORM RESIDUAL_RMS_NORM_QUANT_FP8 RESIDUAL_RMS_NORM_QUANT_NVFP4"
 failed=0
 mkdir -p "$out"
@@ -65,18 +69,26 @@ run() {
 
 # ---- a program that runs here --------------------------------------------------------------------
 
-# Why the bench cannot run here, in one line; nothing: it can.
+# Why the bench does not get as far as to be asked, in one line; nothing: it does.
 why_not() {
-    "$bench" --ranks 2 --loopback -b 256 -e 256 --hidden-size 128 --strategies ONESHOT --samples 1 \
-        --workspace 1M >"$out/try.txt" 2>"$out/try.err" || head -n 1 "$out/try.err"
+    echo quit | timeout -k 5 60 "$bench" --serve --ranks 2 --loopback --workspace 1M --timeout "$deadline" \
+        >"$out/try.txt" 2>"$out/try.err"
+    status=$?
+    [ "$status" = 0 ] && return
+    line=$(head -n 1 "$out/try.err")
+    echo "${line:-exit code $status}"
 }
 
+# What another build mends: kernels for another GPU, a driver that is too old, a program that does not load.
+# Not what goes wrong on the GPU: that takes minutes, and the same goes wrong again.
 reason=$(why_not)
 case $reason in
 "" | *"no CUDA driver"* | *"no GPU"*) ;;
-*)
+"gentables-bench: kernels were built for"* | *"older than this program"* | *"GLIBC"* | *"not found"* | \
+    *"cannot execute"* | *"Exec format"* | *"error while loading"* | *"ermission denied"*)
     echo "built anew, for: $reason"
-    sh "$folder/rebuild.sh" "$folder" >"$out/rebuild.txt" 2>&1 || tail -n 3 "$out/rebuild.txt"
+    timeout -k 5 240 sh "$folder/rebuild.sh" "$folder" >"$out/rebuild.txt" 2>&1 ||
+        tail -n 3 "$out/rebuild.txt"
     reason=$(why_not)
     ;;
 esac
@@ -87,19 +99,20 @@ case $reason in
     exit 77
     ;;
 *)
-    echo "gentables-bench-cuda does not run: $reason"
-    exit 1
+    echo "FAILED  gentables-bench-cuda does not start well: $reason"
+    failed=1
     ;;
 esac
-if "$bench" --version | grep -q "no NCCL"; then # Python's packages bring one along
+if timeout 60 "$bench" --version | grep -q "no NCCL"; then # Python's packages bring one along
     nccl=$(timeout 20 find / -xdev -name libnccl.so.2 -print -quit 2>/dev/null)
     if [ -n "$nccl" ]; then
         LD_LIBRARY_PATH=$(dirname "$nccl"):${LD_LIBRARY_PATH:-}
         export LD_LIBRARY_PATH
     fi
 fi
-"$bench" --version | tee "$out/version.txt"
-gpus=$(sed 's/.* on \([0-9]*\) x .*/\1/' "$out/version.txt")
+timeout 60 "$bench" --version | tee "$out/version.txt"
+gpus=$(sed -n 's/.* on \([0-9]*\) x .*/\1/p' "$out/version.txt")
+usual=$("$bench" --candidates | sed -n 's/^candidate name=\([^ ]*\) .* usual=1 .*/\1/p')
 
 # ---- what is asked -------------------------------------------------------------------------------
 
@@ -132,17 +145,31 @@ sweep() {
     done
 }
 
-# unanswered REQUESTS ANSWERS: the requests after the one at which the bench ended.
+# unanswered REQUESTS ANSWERS STRATEGIES: the requests that have no answer, for these strategies; without them
+# the same ones, but for the first, at which the bench ended.
 unanswered() {
-    awk '
+    awk -v strategies="$3" '
         FILENAME == ARGV[1] { if ($1 == "done") done[$2] = 1; next }
         $2 in done { next }
-        !dropped { dropped = 1; next }
+        strategies == "" && !dropped { dropped = 1; next }
+        strategies != "" { sub(/ strategies=[^ ]*/, ""); $0 = $0 " strategies=" strategies }
         { print }' "$2" "$1"
 }
 
-# serve NAME SECONDS TP REQUESTS OPTION...: asks; where the bench ends over one request, another goes on after
-# it. Questions and answers are in NAME.txt.
+# joined_without NAME NAMES: the others of them, with commas between.
+joined_without() {
+    culprit=$1
+    shift
+    joined=
+    for one in "$@"; do
+        [ "$one" = "$culprit" ] || joined=$joined${joined:+,}$one
+    done
+    echo "$joined"
+}
+
+# serve NAME SECONDS TP REQUESTS OPTION...: asks; where the bench ends in the turn of a strategy, another goes
+# on without it; where it does not say whose turn it was, after that request. Questions and answers are in
+# NAME.txt.
 serve() {
     name=$1 most=$(($2 * patience)) tp=$3 requests=$4
     shift 4
@@ -151,16 +178,30 @@ serve() {
     cp "$requests" "$out/$name.txt"
     cp "$requests" "$out/asked"
     : >"$out/$name.err"
-    for start in first second third; do
+    status=124 start=0 names=$usual
+    while [ "$start" -lt "$most_starts" ]; do
+        start=$((start + 1))
+        lines=$(wc -l <"$out/$name.txt")
         seconds=$((until - $(date +%s)))
         [ "$seconds" -gt 0 ] || break
-        timeout -k 5 "$seconds" "$bench" --serve --ranks "$tp" --workspace "$workspace" --emulate-nvfp4 "$@" \
-            <"$out/asked" >>"$out/$name.txt" 2>>"$out/$name.err"
+        timeout -k 5 "$seconds" "$bench" --serve --ranks "$tp" --workspace "$workspace" --emulate-nvfp4 \
+            --timeout "$deadline" "$@" <"$out/asked" >>"$out/$name.txt" 2>>"$out/$name.err"
         status=$?
         case $status in 0 | 124 | 137) break ;; esac
         judge "$name" "$status"
-        echo "        that was its $start start"
-        unanswered "$requests" "$out/$name.txt" >"$out/asked.next"
+        rest=
+        culprit=$(tail -n "+$((lines + 1))" "$out/$name.txt" | sed -n 's/^error strategy=\([^ ]*\) .*/\1/p' |
+            head -n 1)
+        if [ -n "$culprit" ]; then
+            # shellcheck disable=SC2086
+            rest=$(joined_without "$culprit" $names)
+            names=$(echo "$rest" | tr ',' ' ')
+            echo "        that was $culprit; it goes on without it"
+            [ -n "$rest" ] || break
+        else
+            echo "        that was its start number $start"
+        fi
+        unanswered "$out/asked" "$out/$name.txt" "$rest" >"$out/asked.next"
         mv "$out/asked.next" "$out/asked"
         [ -s "$out/asked" ] || break
     done
@@ -177,13 +218,11 @@ serve() {
 
 checks >"$out/checks.txt"
 sweep >"$out/requests.txt"
-for tp in $sizes; do
-    serve "checked.tp$tp" 40 "$tp" "$out/checks.txt" --loopback
-    serve "rows.tp$tp" 85 "$tp" "$out/requests.txt" --loopback
-done
+for tp in $sizes; do serve "rows.tp$tp" 85 "$tp" "$out/requests.txt" --loopback; done
+for tp in $sizes; do serve "checked.tp$tp" 30 "$tp" "$out/checks.txt" --loopback; done
 row_bytes=$((hidden * 2))
 set -- --fusion RESIDUAL_RMS_NORM --hidden-size "$hidden" -b $row_bytes -e $((row_bytes * most_rows)) -f 4 \
-    --samples "$((samples * 2))" --budget 0.2 --workspace "$workspace"
+    --samples "$((samples * 2))" --budget 0.2 --workspace "$workspace" --timeout "$deadline"
 run streams 20 "$bench" --ranks "${sizes%% *}" --streams "$@"
 run eager 20 "$bench" --ranks "${sizes%% *}" --loopback "$@"
 run cold 20 "$bench" --ranks "${sizes%% *}" --loopback --mode cold "$@"
@@ -191,7 +230,7 @@ run cold_graph 20 "$bench" --ranks "${sizes%% *}" --loopback --mode cold_graph "
 run unfused 20 "$bench" --ranks "${sizes%% *}" --loopback --mode graph \
     --strategies ONESHOT,ONESHOT_EPILOGUE,ONESHOT_UNFUSED "$@"
 run one_rank 40 "$bench" --ranks 1 --mode graph "$@"
-if [ "$gpus" -gt 1 ]; then run gpu_each 60 "$bench" --ranks "$gpus" --mode graph "$@"; fi
+if [ "${gpus:-0}" -gt 1 ]; then run gpu_each 60 "$bench" --ranks "$gpus" --mode graph "$@"; fi
 
 if command -v compute-sanitizer >/dev/null; then
     for tool in memcheck racecheck synccheck initcheck; do

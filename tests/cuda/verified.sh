@@ -6,6 +6,7 @@
 small="GENTABLES_VERIFY_TP=2 GENTABLES_VERIFY_HIDDEN=160 GENTABLES_VERIFY_MOST_TOKENS=8"
 small="$small GENTABLES_VERIFY_ROWS=1 GENTABLES_VERIFY_SAMPLES=2 GENTABLES_VERIFY_CHECK_TOKENS=3"
 small="$small GENTABLES_VERIFY_WORKSPACE=256K GENTABLES_VERIFY_SECONDS=250 GENTABLES_VERIFY_PATIENCE=5"
+small="$small GENTABLES_VERIFY_DEADLINE=60"
 
 # verify SETTINGS NAME=VALUE...: its exit code in $status.
 verify() {
@@ -39,9 +40,14 @@ for file in spec.lua table.csv allreduce_table.h report.md; do
 done
 grep -q "from loopback rows" "$WORK/tables/allreduce_table.h" || fail "the table does not say what it is of"
 
-# TWOSHOT ends the bench at each request that it is in; another bench goes on after it.
+# TWOSHOT and its variant end the bench where they are in a request; another bench goes on without them, and
+# nobody else loses a row.
 verify "gpus=1 sticky_on=twoshot" GENTABLES_VERIFY_TOKENS=1
 [ "$status" = 1 ] || fail "an error: exit code $status"
 grep -q "^FAILED  rows.tp2: exit code 1: gentables-bench: a launch" "$WORK/out" || fail "an error is not told"
 [ "$(grep -c "^hello" "$WORK/verified/rows.tp2.txt")" = 3 ] || fail "no other bench went on"
-grep -q "^row .*ONESHOT" "$WORK/verified/rows.tp2.txt" || fail "nobody has rows where one fails"
+grep -q "that was TWOSHOT; it goes on without it" "$WORK/out" || fail "who broke the GPU is not told"
+[ "$(grep -c "^row .* strategy=ONESHOT " "$WORK/verified/rows.tp2.txt")" = 8 ] ||
+    fail "others lose rows where one fails"
+GENTABLES=$GENTABLES sh "$SOURCE/bench/cuda/tables.sh" "$WORK/verified" "$WORK/tables_of_less" >"$WORK/out" \
+    2>"$WORK/err" || fail "tables.sh, of what came back where one fails"
