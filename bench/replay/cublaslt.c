@@ -49,13 +49,8 @@ static int open_library(int threads, char reason[REASON_SIZE]) {
     (void)threads;
     char name[32];
     snprintf(name, sizeof name, "libcublasLt.so.%d", CUBLAS_VER_MAJOR);
-    void *library = gpu_library("GENTABLES_CUBLASLT", name, reason, REASON_SIZE);
-    if (library == NULL) return -1;
-    const char *missing = look_up_functions(library);
-    if (missing != NULL) {
-        snprintf(reason, REASON_SIZE, "what was loaded as cuBLASLt lacks %s", missing);
-        return -1;
-    }
+    const struct gpu_library wanted = {"GENTABLES_CUBLASLT", name, "cuBLASLt", look_up_functions};
+    if (gpu_load(&wanted, reason, REASON_SIZE) != 0) return -1;
     cublasStatus_t status = lt.cublasLtCreate(&lt.handle);
     if (status == CUBLAS_STATUS_SUCCESS) return 0;
     snprintf(reason, REASON_SIZE, "cuBLASLt does not start: %s", lt.cublasLtGetStatusName(status));

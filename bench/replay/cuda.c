@@ -23,15 +23,20 @@ CUdeviceptr gpu_address(const void *data) {
     return (CUdeviceptr)(uintptr_t)data;
 }
 
-void *gpu_library(const char *variable, const char *name, char reason[], size_t reason_size) {
-    const char *asked = getenv(variable);
+int gpu_load(const struct gpu_library *wanted, char reason[], size_t reason_size) {
+    const char *asked = getenv(wanted->variable);
     bool is_asked = asked != NULL && *asked != '\0';
-    void *library = dlopen(is_asked ? asked : name, RTLD_NOW | RTLD_LOCAL);
-    if (library == NULL && is_asked) snprintf(reason, reason_size, "%s: %s", variable, dlerror());
-    if (library == NULL && !is_asked)
-        snprintf(reason, reason_size, "%s is not here; its folder in LD_LIBRARY_PATH, or %s=FILE", name,
-                 variable);
-    return library;
+    void *library = dlopen(is_asked ? asked : wanted->soname, RTLD_NOW | RTLD_LOCAL);
+    const char *missing = library != NULL ? wanted->look_up(library) : NULL;
+    if (library != NULL && missing == NULL) return 0;
+    if (missing != NULL)
+        snprintf(reason, reason_size, "what was loaded as %s lacks %s", wanted->title, missing);
+    else if (is_asked)
+        snprintf(reason, reason_size, "%s: %s", wanted->variable, dlerror());
+    else
+        snprintf(reason, reason_size, "%s is not here; its folder in LD_LIBRARY_PATH, or %s=FILE",
+                 wanted->soname, wanted->variable);
+    return -1;
 }
 
 static bool ok(CUresult result, const char *what, char reason[REASON_SIZE]) {

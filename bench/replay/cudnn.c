@@ -44,13 +44,8 @@ static int open_library(int threads, char reason[REASON_SIZE]) {
     (void)threads;
     char name[32];
     snprintf(name, sizeof name, "libcudnn.so.%d", CUDNN_MAJOR);
-    void *library = gpu_library("GENTABLES_CUDNN", name, reason, REASON_SIZE);
-    if (library == NULL) return -1;
-    const char *missing = look_up_functions(library);
-    if (missing != NULL) {
-        snprintf(reason, REASON_SIZE, "what was loaded as cuDNN lacks %s", missing);
-        return -1;
-    }
+    const struct gpu_library wanted = {"GENTABLES_CUDNN", name, "cuDNN", look_up_functions};
+    if (gpu_load(&wanted, reason, REASON_SIZE) != 0) return -1;
     cudnnStatus_t status = cudnn.cudnnCreate(&cudnn.handle);
     if (status == CUDNN_STATUS_SUCCESS) status = cudnn.cudnnSetStream(cudnn.handle, (cudaStream_t)gpu.stream);
     if (status == CUDNN_STATUS_SUCCESS) return 0;

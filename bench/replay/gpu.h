@@ -20,8 +20,14 @@ extern struct gpu gpu;
 // Opens the GPU with this number for the calling thread; once in a process. -1, with a reason.
 int gpu_open(int number, char reason[], size_t reason_size);
 
-// Loads a library by the environment's word for it or by its name. NULL, with a reason.
-void *gpu_library(const char *variable, const char *name, char reason[], size_t reason_size);
+// A library that is loaded when it is asked for: by the environment's word for it, or by its name.
+struct gpu_library {
+    const char *variable, *soname, *title; // "GENTABLES_CUBLASLT", "libcublasLt.so.13", "cuBLASLt"
+    const char *(*look_up)(void *library); // its functions; returns the first that it has not, or NULL
+};
+
+// Loads it. -1, with a reason.
+int gpu_load(const struct gpu_library *wanted, char reason[], size_t reason_size);
 
 // The address of memory that was placed.
 CUdeviceptr gpu_address(const void *data);
