@@ -11,6 +11,7 @@
 #include <stdio.h>
 
 #include "cell.h"
+#include "ground.h"
 #include "host/group.h"
 #include "strategy.h"
 
@@ -22,24 +23,23 @@ struct device_options {
     size_t workspace_bytes; // the largest message; 0: the usual one
 };
 
+struct tune_plan;
+
 struct backend {
     const char *name;
-    const struct candidate *candidates;
-    const int *candidate_count; // plug-ins may add to them
-    bool modes[MODES];          // how it can time calls
-    bool tells_skew;            // by a clock that all ranks share
-    int last_resort;            // times the group's patience, until a rank that does not come back is ended
+    struct candidate *candidates;
+    int *candidate_count;        // plug-ins add to them
+    const struct ground *ground; // what plug-ins are given
+    bool modes[MODES];           // how it can time calls
+    bool tells_skew;             // by a clock that all ranks share
+    int last_resort;             // times the group's patience, until a rank that does not come back is ended
 
     // Why a candidate cannot do a call, or NULL. Alike on all ranks.
     const char *(*refusal)(const struct candidate *candidate, const struct group *group,
                            const struct call *call);
 
-    // Of candidates that come from libraries: what they are parametrised with ("": nothing), and a hash of
-    // all the libraries. Loads one; runs a plan of candidates, collectively. NULL: there is no such thing.
-    const char *(*parameters)(const struct candidate *candidate);
-    uint64_t (*libraries_hash)(void);
-    int (*load_plugin)(const char *path, char reason[], size_t reason_size);
-    int (*run_plan)(struct group *group, const char *path, bool is_trial);
+    // Tunes by a plan, collectively (plans.h); NULL: there is only the trial.
+    int (*tune)(struct group *group, const struct tune_plan *plan);
 
     // Which libraries and devices there are, as `library=` of the protocol; and the instruction set of its
     // kernels. Needs no group.

@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,12 +13,22 @@
 
 #include "host/group.h"
 
-static const char *_Atomic work;
-static _Atomic uint64_t since_ns;
-static int own_rank;
+enum { GUARDS = 256 };
+
+// One rank of this process.
+struct desk {
+    const char *_Atomic work;
+    _Atomic uint64_t since_ns;
+    _Atomic bool is_taken;
+};
+
+static struct desk desks[MAX_RANKS];
+static _Thread_local int own_rank = -1; // -1: a thread that no rank is, such as one of a plug-in
 static uint64_t timeout_ns;
-static struct { const char *volatile begin, *volatile end; } guards[BLAME_GUARDS];
-static _Atomic bool ended;
+static struct { const char *_Atomic begin, *_Atomic end; } guards[GUARDS];
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; // of guards, and of beginning and ending
+static int ranks_here;
+static _Atomic bool ended = true;
 static pthread_t watcher;
 
 static void put(char *text, size_t size, const char *more) {
@@ -27,10 +38,10 @@ static void put(char *text, size_t size, const char *more) {
 }
 
 // Nothing but write: this may be a signal handler. The line is whole, so that it stays one.
-static void tell(const char *what, const char *happened) {
-    char text[256] = "", digits[4] = {(char)('0' + own_rank / 10), (char)('0' + own_rank % 10), '\0'};
+static void tell(int rank, const char *what, const char *happened) {
+    char text[256] = "", digits[4] = {(char)('0' + rank / 10), (char)('0' + rank % 10), '\0'};
     put(text, sizeof text, "gentables-bench: rank ");
-    put(text, sizeof text, own_rank < 10 ? digits + 1 : digits);
+    put(text, sizeof text, rank < 10 ? digits + 1 : digits);
     put(text, sizeof text, ": ");
     put(text, sizeof text, what);
     put(text, sizeof text, ": ");
@@ -39,30 +50,55 @@ static void tell(const char *what, const char *happened) {
     if (write(STDERR_FILENO, text, strlen(text)) < 0) _exit(1);
 }
 
+// The rank that this thread is; of another thread, one that is at work; or else any.
+static int rank_here(void) {
+    int taken = 0;
+    if (own_rank >= 0) return own_rank;
+    for (int rank = 0; rank < MAX_RANKS; rank++) {
+        if (!atomic_load(&desks[rank].is_taken)) continue;
+        if (atomic_load(&desks[rank].work) != NULL) return rank;
+        taken = rank;
+    }
+    return taken;
+}
+
 static bool is_guarded(const char *address) {
-    for (int i = 0; i < BLAME_GUARDS; i++) {
-        if (address >= guards[i].begin && address < guards[i].end) return true;
+    for (int i = 0; i < GUARDS; i++) {
+        if (address >= atomic_load(&guards[i].begin) && address < atomic_load(&guards[i].end)) return true;
     }
     return false;
 }
 
 static void end_crashed_rank(int number, siginfo_t *info, void *unused) {
     (void)unused;
-    const char *what = atomic_load(&work);
+    int rank = rank_here();
+    const char *what = atomic_load(&desks[rank].work);
     const char *how = number == SIGSEGV && is_guarded(info->si_addr) ? "touched memory beyond a buffer"
                       : number == SIGSEGV                            ? "crashed (segmentation fault)"
                       : number == SIGBUS                             ? "crashed (bus error)"
                       : number == SIGFPE                             ? "crashed (arithmetic error)"
                       : number == SIGILL                             ? "crashed (illegal instruction)"
                                                                      : "crashed (abort)";
-    tell(what == NULL ? "the bench" : what, how);
+    tell(rank, what == NULL ? "the bench" : what, how);
     _exit(1);
 }
 
 static void note_exit(void) {
-    const char *what = atomic_load(&work);
+    int rank = rank_here();
+    const char *what = atomic_load(&desks[rank].work);
     if (what == NULL || atomic_load(&ended)) return;
-    tell(what, "ended the process");
+    tell(rank, what, "ended the process");
+    _exit(1);
+}
+
+// Ends the process where this rank's work has had all of its time.
+static void look_at(int rank) {
+    struct desk *desk = &desks[rank];
+    const char *what = atomic_load(&desk->work);
+    uint64_t since = atomic_load(&desk->since_ns), now = clock_ns();
+    if (what == NULL || now < since || now - since < timeout_ns) return;
+    if (atomic_load(&desk->work) != what || atomic_load(&desk->since_ns) != since) return;
+    tell(rank, what, "did not come back in time");
     _exit(1);
 }
 
@@ -70,44 +106,80 @@ static void *watch(void *unused) {
     (void)unused;
     while (!atomic_load(&ended)) {
         nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
-        const char *what = atomic_load(&work);
-        uint64_t since = atomic_load(&since_ns), now = clock_ns();
-        if (what == NULL || now < since || now - since < timeout_ns) continue;
-        if (atomic_load(&work) != what || atomic_load(&since_ns) != since) continue;
-        tell(what, "did not come back in time");
-        _exit(1);
+        for (int rank = 0; rank < MAX_RANKS; rank++) look_at(rank);
     }
     return NULL;
 }
 
-void blame_begin(int rank, double timeout_s) {
+static void begin_process(double timeout_s) {
     static const int crashes[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
     sigset_t all, old;
-    own_rank = rank;
     timeout_ns = (uint64_t)(timeout_s * 1e9);
     for (size_t i = 0; i < sizeof crashes / sizeof *crashes; i++) {
         sigaction(crashes[i], &(struct sigaction){.sa_sigaction = end_crashed_rank, .sa_flags = SA_SIGINFO},
                   NULL);
     }
     atexit(note_exit);
+    atomic_store(&ended, false);
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
     if (pthread_create(&watcher, NULL, watch, NULL) != 0) atomic_store(&ended, true);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
 }
 
-void blame_work(const char *what) {
-    if (what != NULL) atomic_store_explicit(&since_ns, clock_ns(), memory_order_relaxed);
-    atomic_store_explicit(&work, what, memory_order_release);
+void blame_begin(int rank, double timeout_s) {
+    pthread_mutex_lock(&lock);
+    own_rank = rank;
+    atomic_store(&desks[rank].is_taken, true);
+    if (ranks_here++ == 0) begin_process(timeout_s);
+    pthread_mutex_unlock(&lock);
 }
 
-void blame_guard(int place, const void *begin, const void *end) {
-    guards[place].begin = begin;
-    guards[place].end = end;
+void blame_work(const char *what) {
+    if (own_rank < 0) return;
+    struct desk *desk = &desks[own_rank];
+    if (what != NULL) atomic_store_explicit(&desk->since_ns, clock_ns(), memory_order_relaxed);
+    atomic_store_explicit(&desk->work, what, memory_order_release);
+}
+
+const char *blame_at_work(void) {
+    return own_rank < 0 ? NULL : atomic_load(&desks[own_rank].work);
+}
+
+_Noreturn void blame_now(const char *what, const char *happened) {
+    tell(rank_here(), what, happened);
+    _exit(1);
+}
+
+void blame_guard(const void *begin, const void *end) {
+    pthread_mutex_lock(&lock);
+    for (int i = 0; i < GUARDS; i++) {
+        if (atomic_load(&guards[i].end) != NULL) continue;
+        atomic_store(&guards[i].begin, begin);
+        atomic_store(&guards[i].end, end);
+        break;
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+void blame_unguard(const void *begin) {
+    pthread_mutex_lock(&lock);
+    for (int i = 0; i < GUARDS; i++) {
+        if (atomic_load(&guards[i].begin) != begin || atomic_load(&guards[i].end) == NULL) continue;
+        atomic_store(&guards[i].end, NULL);
+        break;
+    }
+    pthread_mutex_unlock(&lock);
 }
 
 void blame_end(void) {
-    atomic_store(&work, NULL);
-    if (atomic_exchange(&ended, true)) return;
+    bool is_last;
+    blame_work(NULL);
+    pthread_mutex_lock(&lock);
+    if (own_rank >= 0) atomic_store(&desks[own_rank].is_taken, false);
+    own_rank = -1;
+    is_last = --ranks_here == 0;
+    pthread_mutex_unlock(&lock);
+    if (!is_last || atomic_exchange(&ended, true)) return;
     pthread_join(watcher, NULL);
 }

@@ -1,10 +1,11 @@
-// What a process holds, to be compared: threads, open files, shared and mapped memory, the heap.
+// What a process holds, to be compared: threads, open files, shared and mapped memory, the heap; and of its
+// device's memory, which who asks fills in.
 #ifndef BENCH_HELD_H
 #define BENCH_HELD_H
 
 #include <time.h>
 
-enum { HELD_THREADS, HELD_FILES, HELD_SHARED, HELD_BYTES, HELD_HEAP, HELD_KINDS };
+enum { HELD_THREADS, HELD_FILES, HELD_SHARED, HELD_BYTES, HELD_HEAP, HELD_DEVICE, HELD_KINDS };
 extern const char *const held_names[HELD_KINDS];
 
 struct held {

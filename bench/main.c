@@ -15,6 +15,8 @@
 #include "by_hand.h"
 #include "harness.h"
 #include "launch.h"
+#include "plans.h"
+#include "plugins.h"
 #include "protocol.h"
 
 enum { MOST_SAMPLES = 1000000 };
@@ -200,8 +202,8 @@ static int read_nccl_option(struct by_hand *options, int option, const char *val
 }
 
 static int load_plugin(const char *path) {
-    char reason[2 * REASON_SIZE] = "there are no plug-ins for GPUs";
-    if (backend->load_plugin != NULL && backend->load_plugin(path, reason, sizeof reason) == 0) return 0;
+    char reason[PLUGIN_REASON_SIZE];
+    if (plugins_load(path, reason) == 0) return 0;
     fprintf(stderr, "gentables-bench: %s\n", reason);
     return -1;
 }
@@ -392,11 +394,8 @@ static int run(struct group *group, void *argument) {
     int status;
     if (plan == NULL) {
         status = measure(group, options);
-    } else if (backend->run_plan != NULL) {
-        status = backend->run_plan(group, plan, options->trial_path != NULL);
     } else {
-        status = 2;
-        fprintf(stderr, "gentables-bench: GPUs have no plans\n");
+        status = plans_run(group, plan, options->trial_path != NULL);
     }
     if (status < 0) give_up(group, "");
     backend->close(group);

@@ -1,13 +1,13 @@
 // Plug-ins: loaded, checked, adapted; see plugins.h.
 #include "plugins.h"
-#include "host/group_mpi.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "plugin.h"
+#include "backend.h"
+#include "blame.h"
 
 enum { LARGEST_ALIGNMENT = 4096, PLANS_KEPT = 512 };
 
@@ -33,19 +33,19 @@ struct plugin {
     uint64_t hash;
     gt_plugin functions;
     struct plugin_candidate *candidates;
-    struct instance *instance; // while any candidate is set up
-    int users;
+    unsigned comm;                         // the kind of communicator that any of them needs; 0: none
+    struct instance *instances[MAX_RANKS]; // of the ranks of this process, while any candidate is set up
+    int users[MAX_RANKS];
 };
 
 // One rank's state of a plug-in, and what its callbacks need.
 struct instance {
     struct group *group;
-    MPI_Comm comm;
+    void *ground;
     gt_host host;
     gt_rank rank;
-    char library[MPI_MAX_LIBRARY_VERSION_STRING];
     volatile int32_t cancel;
-    bool in_run; // of one that has not declared collective calls there
+    const char *in_run; // the name of one that runs, and has not declared collective calls there; or NULL
     void *state;
     struct allocation {
         void *memory;
@@ -57,8 +57,9 @@ struct instance {
 // A prepared shape of one candidate.
 struct plan {
     struct plugin_candidate *candidate;
+    struct group *group;
     void *plan;
-    void *workspace;
+    struct guarded workspace;
     size_t workspace_bytes;
 };
 
@@ -95,8 +96,8 @@ static bool is_name(const char *name) {
 }
 
 static bool is_taken(const char *name) {
-    for (int i = 0; i < host_candidate_count; i++) {
-        if (strcmp(host_candidates[i].name, name) == 0) return true;
+    for (int i = 0; i < candidate_count(); i++) {
+        if (strcmp(backend->candidates[i].name, name) == 0) return true;
     }
     return false;
 }
@@ -124,11 +125,13 @@ static int check_candidate(const struct plugin *plugin, const gt_candidate *says
         return refuse_candidate(reason, path, name, "has a data type that this gentables does not know");
     if (says->fusions >> FUSIONS != 0)
         return refuse_candidate(reason, path, name, "has a fusion that this gentables does not know");
-    if ((says->memory & GT_MEMORY_HOST) == 0)
-        return refuse_candidate(reason, path, name,
-                                "does not work on host memory, which is all there is here");
-    if (says->comm != GT_COMM_NONE && says->comm != GT_COMM_MPI)
-        return refuse_candidate(reason, path, name, "needs a communicator that there is not; MPI's there is");
+    if ((says->memory & backend->ground->memory) == 0) return 0; // left out
+    if (says->comm != GT_COMM_NONE && (backend->ground->comms >> says->comm & 1) == 0) {
+        char what[80];
+        snprintf(what, sizeof what, "needs a communicator that there is not; %s there is",
+                 backend->ground->comm_name);
+        return refuse_candidate(reason, path, name, what);
+    }
     if ((says->places & (GT_PLACE_OUT | GT_PLACE_IN)) == 0)
         return refuse_candidate(reason, path, name, "works neither in place nor out of place");
     if (says->alignment > LARGEST_ALIGNMENT || (says->alignment & (says->alignment - 1)) != 0)
@@ -140,8 +143,9 @@ static int check_candidate(const struct plugin *plugin, const gt_candidate *says
 
 static int add_candidates(struct plugin *plugin, char reason[]) {
     uint32_t count = plugin->functions.candidate_count;
+    int before = candidate_count();
     if (count == 0) return refuse(reason, plugin->path, "has no candidate");
-    if (count > (uint32_t)(MAX_CANDIDATES - host_candidate_count)) {
+    if (count > (uint32_t)(MAX_CANDIDATES - before)) {
         return refuse(reason, plugin->path, "has more candidates than there is room for");
     }
     plugin->candidates = calloc(count, sizeof *plugin->candidates);
@@ -153,7 +157,9 @@ static int add_candidates(struct plugin *plugin, char reason[]) {
         candidate->index = i;
         take_struct(&candidate->says, sizeof candidate->says, plugin->functions.candidates[i]);
         if (check_candidate(plugin, &candidate->says, reason) != 0) return -1;
-        host_candidates[host_candidate_count++] = (struct candidate){
+        if ((candidate->says.memory & backend->ground->memory) == 0) continue;
+        if (candidate->says.comm != GT_COMM_NONE) plugin->comm = candidate->says.comm;
+        backend->candidates[(*backend->candidate_count)++] = (struct candidate){
             .name = candidate->says.name,
             .strategy = &strategy_plugin,
             .accumulates_fp32 = (candidate->says.flags & GT_FLAG_FP32) != 0,
@@ -163,7 +169,10 @@ static int add_candidates(struct plugin *plugin, char reason[]) {
             .plugin = candidate,
         };
     }
-    return 0;
+    if (candidate_count() > before) return 0;
+    char what[80];
+    snprintf(what, sizeof what, "none of its candidates works on %s", backend->ground->where);
+    return refuse(reason, plugin->path, what);
 }
 
 static int check_functions(const struct plugin *plugin, char reason[]) {
@@ -265,22 +274,23 @@ const char *plugins_refusal(const struct candidate *candidate, const struct grou
 
 // Collective calls in a run have to be declared.
 static bool may_call(struct instance *instance) {
-    if (!instance->in_run) return true;
-    group_fail(instance->group, "a collective callback in run, which was not declared");
+    char text[FAILURE_SIZE];
+    if (instance->in_run == NULL) return true;
+    snprintf(text, sizeof text, "strategy %s: a collective callback in run, which was not declared",
+             instance->in_run);
+    group_fail(instance->group, text);
     return false;
 }
 
 static int host_allgather(void *context, const void *in, void *out, size_t bytes) {
     struct instance *instance = context;
-    if (!may_call(instance) || bytes > INT32_MAX) return -1;
-    return MPI_Allgather(in, (int)bytes, MPI_BYTE, out, (int)bytes, MPI_BYTE, instance->comm) == MPI_SUCCESS
-               ? 0
-               : -1;
+    if (!may_call(instance)) return -1;
+    return backend->ground->allgather(instance->ground, in, out, bytes);
 }
 
 static int host_barrier(void *context) {
     struct instance *instance = context;
-    return may_call(instance) && MPI_Barrier(instance->comm) == MPI_SUCCESS ? 0 : -1;
+    return may_call(instance) ? backend->ground->barrier(instance->ground) : -1;
 }
 
 static void *host_allocate(void *context, size_t bytes, int shared) {
@@ -331,9 +341,6 @@ static const char *error_of(const struct plugin *plugin, void *state) {
 }
 
 static void fill_rank(struct instance *instance) {
-    int length;
-    MPI_Get_library_version(instance->library, &length);
-    instance->library[strcspn(instance->library, ",\n")] = '\0';
     instance->host = (gt_host){.size = sizeof instance->host,
                                .context = instance,
                                .allgather = host_allgather,
@@ -345,37 +352,44 @@ static void fill_rank(struct instance *instance) {
     instance->rank = (gt_rank){.size = sizeof instance->rank,
                                .rank = instance->group->rank,
                                .world_size = instance->group->size,
-                               .local_rank = instance->group->rank, // the host backend is of one machine
+                               .local_rank = instance->group->rank, // a group is of one machine
                                .local_size = instance->group->size,
+                               .threads = instance->group->shares_process,
                                .device = -1,
-                               .comm_kind = GT_COMM_MPI,
-                               .comm = &instance->comm,
-                               .comm_library = instance->library,
                                .host = &instance->host};
 }
 
 static void close_instance(struct instance *instance) {
-    if (instance->comm != MPI_COMM_NULL) MPI_Comm_free(&instance->comm);
+    if (instance->ground != NULL) backend->ground->close(instance->ground);
     free(instance);
+}
+
+// Whether init went well here.
+static bool start_instance(const struct plugin *plugin, struct instance *instance, char reason[REASON_SIZE]) {
+    struct group *group = instance->group;
+    fill_rank(instance);
+    if (backend->ground->open(group, plugin->comm, &instance->rank, &instance->ground, reason) != 0)
+        return false;
+    backend->ground->enter(group);
+    if (plugin->functions.init(&instance->rank, &instance->state) == GT_OK) return true;
+    snprintf(reason, REASON_SIZE, "its init failed: %s", error_of(plugin, NULL));
+    return false;
 }
 
 // Collective, as init is. The first candidate of a plug-in makes it, the others share it.
 static struct instance *open_instance(struct plugin *plugin, struct group *group, char reason[REASON_SIZE]) {
-    if (plugin->users++ > 0) return plugin->instance;
+    if (plugin->users[group->rank]++ > 0) return plugin->instances[group->rank];
     struct instance *instance = calloc(1, sizeof *instance);
-    int done = 0, all;
-    if (instance != NULL) {
+    bool done = false;
+    snprintf(reason, REASON_SIZE, "out of memory");
+    if (group_min(group, instance != NULL) != 0) {
         instance->group = group;
-        MPI_Comm_dup(group_comm(group), &instance->comm);
-        fill_rank(instance);
-        done = plugin->functions.init(&instance->rank, &instance->state) == GT_OK;
-        if (!done) snprintf(reason, REASON_SIZE, "its init failed: %s", error_of(plugin, NULL));
+        done = start_instance(plugin, instance, reason);
     }
-    MPI_Allreduce(&done, &all, 1, MPI_INT, MPI_MIN, group_comm(group));
-    if (all) return plugin->instance = instance;
+    if (group_min(group, done) != 0) return plugin->instances[group->rank] = instance;
     if (done) snprintf(reason, REASON_SIZE, "its init failed on another rank");
-    if (instance != NULL && !done) close_instance(instance);
-    plugin->users = 0;
+    if (instance != NULL) close_instance(instance);
+    plugin->users[group->rank] = 0;
     return NULL;
 }
 
@@ -402,6 +416,7 @@ static gt_call shape_of(const struct call *call, const struct group *group, uint
                      .fusion = (int32_t)call->fusion,
                      .place = call_is_in_place(call, group->rank) ? GT_PLACE_IN : GT_PLACE_OUT,
                      .root = call->root,
+                     .captured = call->captured,
                      .send_counts = counts[0],
                      .send_offsets = counts[1],
                      .receive_counts = counts[2],
@@ -428,64 +443,110 @@ static void fail_candidate(const struct plugin_state *state, const char *what, c
     group_fail(state->instance->group, text);
 }
 
-// Collective.
-static struct plan *prepare(struct plugin_state *state, const struct call *call) {
-    const gt_plugin *functions = &state->candidate->plugin->functions;
-    uint64_t counts[4][MAX_RANKS];
-    gt_call shape = shape_of(call, state->instance->group, counts);
-    struct plan *made = calloc(1, sizeof *made);
-    if (made == NULL) {
-        fail_candidate(state, "prepare", "out of memory");
-        return NULL;
+// Whether the plan can be used: with the workspace that it wants.
+static bool complete_plan(struct plan *made, gt_status status, char reason[REASON_SIZE]) {
+    const struct plugin *plugin = made->candidate->plugin;
+    void *state = plugin->instances[made->group->rank]->state;
+    if (status == GT_UNSUPPORTED) {
+        snprintf(reason, REASON_SIZE, "does not do such a call");
+    } else if (status != GT_OK) {
+        snprintf(reason, REASON_SIZE, "prepare: %s", error_of(plugin, state));
+    } else if (made->workspace_bytes > 0 && guarded_open(made->group, &made->workspace, made->workspace_bytes,
+                                                         backend->ground->alignment, true) != 0) {
+        snprintf(reason, REASON_SIZE, "no memory for its workspace");
+    } else {
+        return true;
     }
-    made->candidate = state->candidate;
-    gt_status status = functions->prepare(state->instance->state, state->candidate->index, &shape,
-                                          &made->workspace_bytes, &made->plan);
-    if (status == GT_OK && made->workspace_bytes > 0) {
-        made->workspace =
-            aligned_alloc(PAGE_BYTES, (made->workspace_bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES);
-    }
-    bool complete = status == GT_OK && (made->workspace_bytes == 0 || made->workspace != NULL);
-    if (complete) return made;
-    fail_candidate(state, "prepare", error_of(state->candidate->plugin, state->instance->state));
-    free(made);
-    return NULL;
+    return false;
 }
 
-void plugins_release(const struct candidate *candidate, void *plan) {
-    struct plan *old = plan;
-    if (candidate->plugin == NULL || old == NULL) return;
-    old->candidate->plugin->functions.release(old->plan);
-    free(old->workspace);
-    free(old);
+// What the first rank has to say that cannot do it, on all ranks; 0: all can.
+static int share_refusal(struct group *group, int status, char reason[REASON_SIZE]) {
+    long first = group_min(group, status == 0 ? INT32_MAX : group->rank);
+    if (first == INT32_MAX) return 0;
+    group_broadcast(group, (int)first, &status, sizeof status);
+    group_broadcast(group, (int)first, reason, REASON_SIZE);
+    return status;
+}
+
+// Collective. 1: it is not made for such a call; -1: it cannot; `reason`, alike on all ranks.
+static int prepare(struct plugin_state *state, const struct call *call, struct plan **plan,
+                   char reason[REASON_SIZE]) {
+    const gt_plugin *functions = &state->candidate->plugin->functions;
+    struct group *group = state->instance->group;
+    uint64_t counts[4][MAX_RANKS];
+    gt_call shape = shape_of(call, group, counts);
+    gt_status status = GT_FAILED;
+    struct plan *made = calloc(1, sizeof *made);
+    if (group_min(group, made != NULL) == 0) {
+        free(made);
+        snprintf(reason, REASON_SIZE, "out of memory");
+        return -1;
+    }
+    made->candidate = state->candidate;
+    made->group = group;
+    backend->ground->enter(group);
+    status = functions->prepare(state->instance->state, state->candidate->index, &shape,
+                                &made->workspace_bytes, &made->plan);
+    bool is_done = complete_plan(made, status, reason);
+    int refusal = share_refusal(group, is_done ? 0 : status == GT_UNSUPPORTED ? 1 : -1, reason);
+    *plan = refusal == 0 ? made : NULL;
+    if (refusal == 0) return 0;
+    if (status == GT_OK) functions->release(made->plan);
+    guarded_close(group, &made->workspace);
+    free(made);
+    return refusal;
+}
+
+static bool release(struct plan *plan) {
+    backend->ground->enter(plan->group);
+    plan->candidate->plugin->functions.release(plan->plan);
+    bool whole = guarded_is_whole(plan->group, &plan->workspace);
+    guarded_close(plan->group, &plan->workspace);
+    free(plan);
+    return whole;
+}
+
+bool plugins_release(const struct candidate *candidate, void *plan) {
+    return candidate->plugin == NULL || plan == NULL || release(plan);
 }
 
 static bool is_of(const struct kept_plan *kept, const struct call *call, size_t largest, bool in_place) {
     const struct call *of = &kept->call;
     return of->op == call->op && of->dtype == call->dtype && of->fusion == call->fusion &&
            of->num_tokens == call->num_tokens && of->hidden_size == call->hidden_size &&
-           of->root == call->root && kept->largest == largest && kept->in_place == in_place;
+           of->root == call->root && of->captured == call->captured && kept->largest == largest &&
+           kept->in_place == in_place;
 }
 
 // The plan of this call's shape, where the caller keeps none.
-static struct plan *kept_plan(struct plugin_state *state, const struct call *call) {
+static int kept_plan(struct plugin_state *state, const struct call *call, struct plan **plan,
+                     char reason[REASON_SIZE]) {
     size_t largest = call->traffic ? call->traffic->largest : 0;
     bool in_place = call_is_in_place(call, state->instance->group->rank);
     for (size_t i = state->kept_count; i-- > 0;) {
-        if (is_of(&state->kept[i], call, largest, in_place)) return state->kept[i].plan;
+        *plan = state->kept[i].plan;
+        if (is_of(&state->kept[i], call, largest, in_place)) return 0;
     }
     struct kept_plan *more = realloc(state->kept, (state->kept_count + 1) * sizeof *more);
-    if (more == NULL) return NULL;
-    state->kept = more;
-    struct plan *plan = prepare(state, call);
-    if (plan != NULL) more[state->kept_count++] = (struct kept_plan){*call, largest, in_place, plan};
-    return plan;
+    if (more != NULL) state->kept = more;
+    if (group_min(state->instance->group, more != NULL) == 0) {
+        snprintf(reason, REASON_SIZE, "out of memory");
+        return -1;
+    }
+    int status = prepare(state, call, plan, reason);
+    if (status == 0) more[state->kept_count++] = (struct kept_plan){*call, largest, in_place, *plan};
+    return status;
 }
 
-static struct plan *plan_of(struct plugin_state *state, const struct call *call) {
-    if (call->plan == NULL) return kept_plan(state, call);
-    if (*call->plan == NULL) *call->plan = prepare(state, call);
-    return *call->plan;
+static int plan_of(struct plugin_state *state, const struct call *call, struct plan **plan,
+                   char reason[REASON_SIZE]) {
+    if (call->plan == NULL) return kept_plan(state, call, plan, reason);
+    *plan = *call->plan;
+    if (*plan != NULL) return 0;
+    int status = prepare(state, call, plan, reason);
+    *call->plan = *plan;
+    return status;
 }
 
 // ---- the struct of functions --------------------------------------------------------------------
@@ -496,17 +557,30 @@ static const char *plugin_supports(const struct group *group, const struct call 
     return NULL; // plugins_refusal has the candidate that it takes to say so
 }
 
+static int plugin_prepare(void *state, const struct call *call, char reason[REASON_SIZE]) {
+    struct plugin_state *own = state;
+    struct plan *unused;
+    if (!call->captured || (own->candidate->says.flags & GT_FLAG_CAPTURABLE) != 0)
+        return plan_of(own, call, &unused, reason);
+    snprintf(reason, REASON_SIZE, "cannot be captured into a graph");
+    return 1;
+}
+
 static int plugin_run(void *state, const struct call *call) {
     struct plugin_state *own = state;
-    struct plan *plan = plan_of(own, call);
-    if (plan == NULL) return -1;
+    struct plan *plan;
+    char reason[REASON_SIZE];
+    if (plan_of(own, call, &plan, reason) != 0) {
+        fail_candidate(own, "run", reason);
+        return -1;
+    }
     bool is_fused = call->fusion != FUSION_NONE;
     bool has_codes = call->fusion == FUSION_RESIDUAL_RMS_NORM_QUANT_FP8 ||
                      call->fusion == FUSION_RESIDUAL_RMS_NORM_QUANT_NVFP4;
     gt_buffers buffers = {.size = sizeof buffers,
                           .send = call->input,
                           .receive = is_fused ? NULL : call->out,
-                          .workspace = plan->workspace,
+                          .workspace = plan->workspace.data,
                           .workspace_bytes = plan->workspace_bytes,
                           .residual_in = call->residual,
                           .norm_weight = call->gamma,
@@ -514,9 +588,12 @@ static int plugin_run(void *state, const struct call *call) {
                           .norm_out = is_fused && !has_codes ? call->out : NULL,
                           .quant_out = has_codes ? call->out : NULL,
                           .scale_out = call->block_scales};
-    own->instance->in_run = (own->candidate->says.flags & GT_FLAG_COLLECTIVE_RUN) == 0;
-    gt_status status = own->candidate->plugin->functions.run(plan->plan, &buffers, NULL);
-    own->instance->in_run = false;
+    backend->ground->enter(plan->group);
+    bool is_declared = (own->candidate->says.flags & GT_FLAG_COLLECTIVE_RUN) != 0;
+    own->instance->in_run = is_declared ? NULL : own->candidate->says.name;
+    gt_status status =
+        own->candidate->plugin->functions.run(plan->plan, &buffers, own->instance->rank.stream);
+    own->instance->in_run = NULL;
     if (status == GT_OK) return 0;
     fail_candidate(own, "run", error_of(own->candidate->plugin, own->instance->state));
     return -1;
@@ -525,12 +602,10 @@ static int plugin_run(void *state, const struct call *call) {
 static void plugin_teardown(void *state) {
     struct plugin_state *own = state;
     struct plugin *plugin = own->candidate->plugin;
-    for (size_t i = 0; i < own->kept_count; i++) {
-        plugin->functions.release(own->kept[i].plan->plan);
-        free(own->kept[i].plan->workspace);
-        free(own->kept[i].plan);
-    }
-    if (--plugin->users == 0) {
+    struct group *group = own->instance->group;
+    for (size_t i = 0; i < own->kept_count; i++) release(own->kept[i].plan);
+    if (--plugin->users[group->rank] == 0) {
+        backend->ground->enter(group);
         plugin->functions.fini(own->instance->state);
         close_instance(own->instance);
     }
@@ -543,4 +618,5 @@ const struct strategy strategy_plugin = {
     .setup = plugin_setup,
     .run = plugin_run,
     .teardown = plugin_teardown,
+    .prepare = plugin_prepare,
 };

@@ -10,8 +10,8 @@
 
 enum { PLUGINS_MAX = 16, PLUGIN_REASON_SIZE = 512 };
 
-// Loads a library and appends its candidates to host_candidates; before harnesses are opened. -1 and `reason`
-// where it is none, or anything it says is not known.
+// Loads a library and appends those of its candidates to the backend's that work on its memory; before
+// harnesses are opened. -1 and `reason` where it is none, or anything it says is not known.
 int plugins_load(const char *path, char reason[PLUGIN_REASON_SIZE]);
 
 // A hash of the files of all libraries that are loaded.
@@ -27,8 +27,8 @@ const char *plugins_parameters(const struct candidate *candidate);
 // Whether it can be called with input and output apart; and in the same place.
 bool plugins_takes_place(const struct candidate *candidate, bool in_place);
 
-// Frees a plan that a strategy left in call.plan.
-void plugins_release(const struct candidate *candidate, void *plan);
+// Frees a plan that a strategy left in call.plan. False: somebody wrote beyond its workspace.
+bool plugins_release(const struct candidate *candidate, void *plan);
 
 // Whether input and output of the call are in place, as NCCL defines it.
 bool call_is_in_place(const struct call *call, int rank);

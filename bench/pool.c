@@ -71,13 +71,25 @@ const void *pool_input(const struct pool *pool, int rank, size_t shift) {
     return pool->data + ((size_t)rank * APART + shift * STRIDE) * dtype_sizes_bytes[pool->dtype];
 }
 
-// Whether `count` elements are those of `period`, which repeats, from place `first` on.
-static bool is_from(const unsigned char *out, const unsigned char *period, size_t first, size_t count,
-                    size_t element_bytes) {
+// What is done with bytes of an output, and those that they have to be. False ends it.
+typedef bool visitor(unsigned char *out, const unsigned char *should, size_t bytes);
+
+static bool is_same(unsigned char *out, const unsigned char *should, size_t bytes) {
+    return memcmp(out, should, bytes) == 0;
+}
+
+static bool take(unsigned char *out, const unsigned char *should, size_t bytes) {
+    memcpy(out, should, bytes);
+    return true;
+}
+
+// Visits `count` elements that have to be those of `period`, which repeats, from place `first` on.
+static bool visit_period(unsigned char *out, const unsigned char *period, size_t first, size_t count,
+                         size_t element_bytes, visitor *visit) {
     size_t at = first % PERIOD;
     while (count > 0) {
         size_t piece = count < PERIOD - at ? count : PERIOD - at;
-        if (memcmp(out, period + at * element_bytes, piece * element_bytes) != 0) return false;
+        if (!visit(out, period + at * element_bytes, piece * element_bytes)) return false;
         out += piece * element_bytes;
         count -= piece;
         at = 0;
@@ -85,19 +97,28 @@ static bool is_from(const unsigned char *out, const unsigned char *period, size_
     return true;
 }
 
-bool pool_is_right(const struct pool *pool, const struct call *call, int rank, size_t shift) {
+// Visits all of an output.
+static bool visit_output(const struct pool *pool, const struct call *call, int rank, size_t shift,
+                         unsigned char *out, visitor *visit) {
     size_t element_bytes = dtype_sizes_bytes[pool->dtype], first = shift * STRIDE;
     const struct traffic *traffic = call->traffic;
-    const unsigned char *out = call->out;
-    if (traffic == NULL) return is_from(out, pool->sums, first, call_elements(call), element_bytes);
+    if (traffic == NULL)
+        return visit_period(out, pool->sums, first, call_elements(call), element_bytes, visit);
     first += traffic->send_at[rank];
-    if (call->op == OP_REDUCESCATTER) {
-        return is_from(out, pool->sums, first, traffic->receive_elements, element_bytes);
-    }
+    if (call->op == OP_REDUCESCATTER)
+        return visit_period(out, pool->sums, first, traffic->receive_elements, element_bytes, visit);
     for (int from = 0; from < pool->ranks; from++) {
-        if (!is_from(out + traffic->receive_at[from] * element_bytes, pool->data,
-                     (size_t)from * APART + first, traffic->received[from], element_bytes))
+        if (!visit_period(out + traffic->receive_at[from] * element_bytes, pool->data,
+                          (size_t)from * APART + first, traffic->received[from], element_bytes, visit))
             return false;
     }
     return true;
+}
+
+bool pool_is_right(const struct pool *pool, const struct call *call, int rank, size_t shift) {
+    return visit_output(pool, call, rank, shift, call->out, is_same);
+}
+
+void pool_expect(const struct pool *pool, const struct call *call, int rank, size_t shift, void *out) {
+    visit_output(pool, call, rank, shift, out, take);
 }

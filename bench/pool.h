@@ -24,6 +24,9 @@ void pool_close(struct pool *pool);
 // The input of `rank` in call `shift`, below POOL_SHIFTS; page-aligned.
 const void *pool_input(const struct pool *pool, int rank, size_t shift);
 
+// Writes to `out` what call.out has to hold.
+void pool_expect(const struct pool *pool, const struct call *call, int rank, size_t shift, void *out);
+
 // Whether call.out holds what rank `rank` has to have; no epilogue.
 bool pool_is_right(const struct pool *pool, const struct call *call, int rank, size_t shift);
 

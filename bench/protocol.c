@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "bench_identity.h"
+#include "plugins.h"
 
 void protocol_write_identity(FILE *out) {
     char library[512], isa[32];
@@ -80,9 +81,9 @@ void protocol_write_candidates(FILE *out) {
             fprintf(out, "%s%s", comma, op_names[op]);
             comma = ",";
         }
-        fprintf(out, " reason=%s\n", backend->parameters(candidate)); // the field that takes the rest
+        fprintf(out, " reason=%s\n", plugins_parameters(candidate)); // the field that takes the rest
     }
-    fprintf(out, "libraries hash=%016llx\n", (unsigned long long)backend->libraries_hash());
+    fprintf(out, "libraries hash=%016llx\n", (unsigned long long)plugins_hash());
 }
 
 int find_name(const char *const names[], int count, const char *name) {

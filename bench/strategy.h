@@ -53,6 +53,7 @@ struct call {
     uint8_t *block_scales;
     void *norm_out;  // room for the rounded norm that is quantised; NULL: there is none
     bool tells_norm; // it is wanted there, for the check
+    bool captured;   // into a graph
     float epsilon;
     float scale;
 };
@@ -82,8 +83,8 @@ struct strategy {
     int (*run)(void *state, const struct call *call);
     // Collective. Frees the state.
     void (*teardown)(void *state);
-    // Collective, before the first call of a cell; NULL: there is nothing to prepare. -1: `reason`, alike on
-    // all ranks.
+    // Collective, before the first call of a cell; NULL: there is nothing to prepare. Not 0: `reason`, alike
+    // on all ranks; 1: it is not made for such a call.
     int (*prepare)(void *state, const struct call *call, char reason[REASON_SIZE]);
 };
 

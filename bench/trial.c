@@ -1,13 +1,11 @@
 // The trial; see trial.h.
 #include "trial.h"
-#include "host/group_mpi.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <time.h>
-#include <unistd.h>
 
+#include "backend.h"
 #include "blame.h"
 #include "cell.h"
 #include "held.h"
@@ -19,68 +17,39 @@ enum {
     MORE_ROUNDS = 2, // then it has to go on growing
     CALLS = 3,       // of one shape
     LARGEST_BYTES = 4 << 20,
-    CANARY = 0xc3,
     OVERWRITTEN = 0xa5,
-    LATE_MS = 2, // until a late write is looked for
+    LATE_MS = 2,           // until a late write is looked for the first time
+    KEPT_BYTES = 64 << 20, // of buffers of earlier calls
+    LEAST_ALIGNMENT = 16,  // what vector code may ask for without saying so
 };
 
-// ---- buffers between unmapped pages -------------------------------------------------------------
-
-struct fence {
-    unsigned char *map, *data;
-    size_t map_bytes, inner_bytes, bytes;
-    int guard; // its place in the watch
-};
-
-static size_t in_pages(size_t bytes) {
-    return (bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
-}
-
-// `bytes` that end, or begin, at an unmapped page, as far as the alignment allows.
-static int fence_open(struct fence *fence, size_t bytes, size_t alignment, bool at_end, int guard) {
-    *fence = (struct fence){.bytes = bytes, .inner_bytes = in_pages(bytes + 1), .guard = guard};
-    fence->map_bytes = fence->inner_bytes + 2 * PAGE_BYTES;
-    void *map = mmap(NULL, fence->map_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (map == MAP_FAILED) return -1;
-    fence->map = map;
-    unsigned char *inner = fence->map + PAGE_BYTES;
-    if (mprotect(inner, fence->inner_bytes, PROT_READ | PROT_WRITE) != 0) return -1;
-    memset(inner, CANARY, fence->inner_bytes);
-    size_t gap = at_end ? (fence->inner_bytes - bytes) / alignment * alignment : 0;
-    fence->data = inner + gap;
-    blame_guard(guard, fence->map, inner);
-    blame_guard(guard + 1, inner + fence->inner_bytes, fence->map + fence->map_bytes);
-    return 0;
-}
-
-static bool fence_is_whole(const struct fence *fence) {
-    const unsigned char *inner = fence->map + PAGE_BYTES, *end = inner + fence->inner_bytes;
-    for (const unsigned char *at = inner; at < fence->data; at++) {
-        if (*at != CANARY) return false;
-    }
-    for (const unsigned char *at = fence->data + fence->bytes; at < end; at++) {
-        if (*at != CANARY) return false;
-    }
-    return true;
-}
-
-static void fence_close(struct fence *fence) {
-    blame_guard(fence->guard, NULL, NULL);
-    blame_guard(fence->guard + 1, NULL, NULL);
-    if (fence->map != NULL) munmap(fence->map, fence->map_bytes);
-    *fence = (struct fence){0};
-}
+static const char writes_late[] = "writes after it has returned";
 
 // ---- one candidate ------------------------------------------------------------------------------
+
+// The arrays of a call, of which those without an epilogue have the first and the last but one.
+enum array { ARRAY_INPUT, ARRAY_RESIDUAL, ARRAY_GAMMA, ARRAY_RESIDUAL_OUT, ARRAY_OUT, ARRAY_SCALES, ARRAYS };
+
+// A buffer of a call that has returned: overwritten, and to stay so until fini.
+struct kept {
+    struct guarded buffer;
+    int candidate;
+    unsigned long number; // they are counted
+    struct kept *next;
+};
 
 struct trial {
     struct group *group;
     const struct tune_plan *plan;
     struct pool pools[DTYPES];
     void *states[MAX_CANDIDATES];
+    char work[MAX_CANDIDATES][80];
     char reasons[MAX_CANDIDATES][REASON_SIZE]; // why it failed; "" so far
     bool wanted[MAX_CANDIDATES];
     int round;
+    struct kept *first, **last; // the oldest; where the next one goes
+    unsigned long kept_so_far;
+    size_t kept_bytes;
 };
 
 static void fail_candidate(struct trial *trial, int index, const char *reason) {
@@ -89,48 +58,80 @@ static void fail_candidate(struct trial *trial, int index, const char *reason) {
 
 // What one rank has against a candidate, on all ranks.
 static void share_reason(struct trial *trial, int index) {
-    int bad = trial->reasons[index][0] == '\0' ? INT32_MAX : trial->group->rank, first;
-    MPI_Allreduce(&bad, &first, 1, MPI_INT, MPI_MIN, group_comm(trial->group));
-    if (first != INT32_MAX)
-        MPI_Bcast(trial->reasons[index], REASON_SIZE, MPI_CHAR, first, group_comm(trial->group));
+    struct group *group = trial->group;
+    long first = group_min(group, trial->reasons[index][0] == '\0' ? INT32_MAX : group->rank);
+    if (first != INT32_MAX) group_broadcast(group, (int)first, trial->reasons[index], REASON_SIZE);
 }
 
-// One shape with its buffers.
+// ---- buffers of calls that have returned ----------------------------------------------------------
+
+static void look_at(struct trial *trial, const struct kept *kept) {
+    if (!guarded_holds(trial->group, &kept->buffer, OVERWRITTEN))
+        fail_candidate(trial, kept->candidate, writes_late);
+    if (!guarded_is_whole(trial->group, &kept->buffer))
+        fail_candidate(trial, kept->candidate, "writes beyond a buffer");
+}
+
+// At those from this number on.
+static void look_at_last(struct trial *trial, unsigned long first) {
+    for (const struct kept *kept = trial->first; kept != NULL; kept = kept->next) {
+        if (kept->number >= first) look_at(trial, kept);
+    }
+}
+
+static void drop_oldest(struct trial *trial) {
+    struct kept *oldest = trial->first;
+    look_at(trial, oldest);
+    trial->first = oldest->next;
+    if (trial->first == NULL) trial->last = &trial->first;
+    trial->kept_bytes -= oldest->buffer.bytes;
+    guarded_close(trial->group, &oldest->buffer);
+    free(oldest);
+}
+
+// Overwrites a buffer and takes it. Of too many, the oldest go.
+static bool keep(struct trial *trial, int index, struct guarded *buffer) {
+    if (buffer->data == NULL) return true;
+    struct kept *kept = malloc(sizeof *kept);
+    if (kept == NULL || !backend->ground->fill(trial->group, buffer->data, OVERWRITTEN, buffer->bytes)) {
+        free(kept);
+        return false;
+    }
+    *kept = (struct kept){.buffer = *buffer, .candidate = index, .number = trial->kept_so_far++};
+    *buffer = (struct guarded){0};
+    *trial->last = kept;
+    trial->last = &kept->next;
+    trial->kept_bytes += kept->buffer.bytes;
+    while (trial->kept_bytes > KEPT_BYTES && trial->first != kept) drop_oldest(trial);
+    return true;
+}
+
+// ---- one call -----------------------------------------------------------------------------------
+
+// One shape with the buffers of its call at hand.
 struct probe {
+    const struct shape *shape;
     struct call call;
     struct traffic traffic;
-    struct fence send, receive;
+    struct guarded arrays[ARRAYS];
     void *plan;
     bool in_place;
+    unsigned long first_kept; // the number of its first buffer that is kept
 };
 
-static size_t send_bytes(const struct probe *probe) {
-    const struct call *call = &probe->call;
+static size_t send_bytes(const struct call *call) {
     return (call->traffic ? call->traffic->send_elements : call_elements(call)) *
            dtype_sizes_bytes[call->dtype];
 }
 
-static size_t receive_bytes(const struct probe *probe) {
-    const struct call *call = &probe->call;
+static size_t receive_bytes(const struct call *call) {
     return (call->traffic ? call->traffic->receive_elements : call_elements(call)) *
            dtype_sizes_bytes[call->dtype];
 }
 
-static void place_buffers(struct probe *probe, int rank) {
-    struct call *call = &probe->call;
-    size_t element_bytes = dtype_sizes_bytes[call->dtype];
-    call->input = probe->in_place ? probe->receive.data : probe->send.data;
-    call->out = probe->receive.data;
-    if (!probe->in_place || call->traffic == NULL) return;
-    if (call->op == OP_ALLGATHER)
-        call->input = probe->receive.data + call->traffic->receive_at[rank] * element_bytes;
-    if (call->op == OP_REDUCESCATTER)
-        call->out = probe->receive.data + call->traffic->send_at[rank] * element_bytes;
-}
-
-static int open_probe(struct trial *trial, struct probe *probe, const struct shape *shape, bool in_place) {
+static void set_shape(struct trial *trial, struct probe *probe, const struct shape *shape, bool in_place) {
     struct group *group = trial->group;
-    *probe = (struct probe){.in_place = in_place};
+    *probe = (struct probe){.shape = shape, .in_place = in_place, .first_kept = trial->kept_so_far};
     if (shape->op != OP_ALLREDUCE) {
         traffic_of(shape->op, shape->splits, shape->num_tokens * shape->hidden_size, group->rank, group->size,
                    0, &probe->traffic);
@@ -141,148 +142,264 @@ static int open_probe(struct trial *trial, struct probe *probe, const struct sha
                                 .dtype = shape->dtype,
                                 .num_tokens = shape->num_tokens,
                                 .hidden_size = shape->hidden_size};
-    bool at_end = trial->round != 1;
-    size_t larger = send_bytes(probe) > receive_bytes(probe) ? send_bytes(probe) : receive_bytes(probe);
-    size_t room = in_place ? larger : receive_bytes(probe), alignment = dtype_sizes_bytes[shape->dtype];
-    if (alignment < 16) alignment = 16; // what vector code may ask for without saying so
-    if (fence_open(&probe->send, send_bytes(probe), alignment, at_end, 0) != 0) return -1;
-    if (fence_open(&probe->receive, room, alignment, at_end, 2) != 0) return -1;
-    place_buffers(probe, group->rank);
-    return 0;
 }
 
-static bool is_overwritten(const struct probe *probe) {
-    for (size_t i = 0; i < probe->receive.bytes; i++) {
-        if (probe->receive.data[i] != OVERWRITTEN) return false;
+// How large the arrays of a call are; `cell`: of one with an epilogue, or NULL.
+static void size_arrays(const struct probe *probe, const struct cell *cell, size_t bytes[ARRAYS]) {
+    const struct call *call = &probe->call;
+    size_t sent = send_bytes(call), received = receive_bytes(call);
+    memset(bytes, 0, ARRAYS * sizeof *bytes);
+    bytes[ARRAY_INPUT] = probe->in_place ? 0 : sent;
+    bytes[ARRAY_OUT] = probe->in_place && sent > received ? sent : received;
+    if (cell == NULL) return;
+    bytes[ARRAY_RESIDUAL] = sent;
+    bytes[ARRAY_GAMMA] = call->hidden_size * dtype_sizes_bytes[call->dtype];
+    bytes[ARRAY_RESIDUAL_OUT] = cell->residual_out_bytes;
+    bytes[ARRAY_OUT] = cell->out_bytes;
+    bytes[ARRAY_SCALES] = cell->block_scales_bytes;
+}
+
+// Where the call finds them.
+static void place_arrays(struct probe *probe, int rank) {
+    struct call *call = &probe->call;
+    size_t element_bytes = dtype_sizes_bytes[call->dtype];
+    unsigned char *out = probe->arrays[ARRAY_OUT].data;
+    call->input = probe->in_place ? out : probe->arrays[ARRAY_INPUT].data;
+    call->residual = probe->arrays[ARRAY_RESIDUAL].data;
+    call->gamma = probe->arrays[ARRAY_GAMMA].data;
+    call->residual_out = probe->arrays[ARRAY_RESIDUAL_OUT].data;
+    call->out = out;
+    call->block_scales = probe->arrays[ARRAY_SCALES].data;
+    if (!probe->in_place || call->traffic == NULL) return;
+    if (call->op == OP_ALLGATHER) call->input = out + call->traffic->receive_at[rank] * element_bytes;
+    if (call->op == OP_REDUCESCATTER) call->out = out + call->traffic->send_at[rank] * element_bytes;
+}
+
+// Collective. New buffers, between unmapped memory, for one call.
+static bool open_arrays(struct trial *trial, struct probe *probe, const struct cell *cell) {
+    size_t bytes[ARRAYS], alignment = dtype_sizes_bytes[probe->call.dtype];
+    bool at_end = trial->round != 1, ready = true;
+    if (alignment < LEAST_ALIGNMENT) alignment = LEAST_ALIGNMENT;
+    size_arrays(probe, cell, bytes);
+    for (int i = 0; i < ARRAYS && ready; i++) {
+        struct guarded *array = &probe->arrays[i];
+        if (bytes[i] == 0) continue;
+        ready = guarded_open(trial->group, array, bytes[i], alignment, at_end) == 0 &&
+                backend->ground->fill(trial->group, array->data, 0xff, bytes[i]);
+    }
+    place_arrays(probe, trial->group->rank);
+    return group_min(trial->group, ready) != 0;
+}
+
+static void close_arrays(struct trial *trial, struct probe *probe) {
+    for (int i = 0; i < ARRAYS; i++) guarded_close(trial->group, &probe->arrays[i]);
+}
+
+// Gives the call its data, from the arrays of `data` in the host's memory.
+static bool put_data(struct trial *trial, struct probe *probe, const struct call *data) {
+    const struct ground *ground = backend->ground;
+    const struct call *call = &probe->call;
+    struct guarded *residual = &probe->arrays[ARRAY_RESIDUAL], *gamma = &probe->arrays[ARRAY_GAMMA];
+    return ground->put(trial->group, (void *)(uintptr_t)call->input, data->input, send_bytes(call)) &&
+           (residual->data == NULL ||
+            ground->put(trial->group, residual->data, data->residual, residual->bytes)) &&
+           (gamma->data == NULL || ground->put(trial->group, gamma->data, data->gamma, gamma->bytes));
+}
+
+// Whether what was only read is as it was.
+static bool has_data(struct trial *trial, const struct probe *probe, const struct call *data) {
+    const void *const should[] = {
+        [ARRAY_INPUT] = data->input, [ARRAY_RESIDUAL] = data->residual, [ARRAY_GAMMA] = data->gamma};
+    for (int i = ARRAY_INPUT; i <= ARRAY_GAMMA; i++) {
+        const struct guarded *array = &probe->arrays[i];
+        unsigned char *is = array->data == NULL ? NULL : malloc(array->bytes);
+        bool same = array->data == NULL ||
+                    (is != NULL && backend->ground->get(trial->group, is, array->data, array->bytes) &&
+                     memcmp(is, should[i], array->bytes) == 0);
+        free(is);
+        if (!same) return false;
     }
     return true;
 }
 
-static int call_once(struct trial *trial, int index, struct probe *probe, size_t shift, const char *work) {
-    struct group *group = trial->group;
-    const struct pool *pool = &trial->pools[probe->call.dtype];
-    const void *input = pool_input(pool, group->rank, shift);
-    memset(probe->receive.data, 0xff, probe->receive.bytes);
-    memcpy(probe->in_place ? (void *)(uintptr_t)probe->call.input : probe->send.data, input,
-           send_bytes(probe));
-    if (!group_barrier(group)) return -1;
-    blame_work(work);
-    int status = host_candidates[index].strategy->run(trial->states[index], &probe->call);
-    blame_work(NULL);
-    if (status != 0) return -1;
-    if (!pool_is_right(pool, &probe->call, group->rank, shift)) {
-        fail_candidate(trial, index, probe->in_place ? "wrong result in place" : "wrong result");
-    }
-    memset(probe->receive.data, OVERWRITTEN, probe->receive.bytes);
-    nanosleep(&(struct timespec){.tv_nsec = LATE_MS * 1000000}, NULL);
-    if (!is_overwritten(probe)) fail_candidate(trial, index, "writes after it has returned");
-    if (!probe->in_place && memcmp(probe->send.data, input, send_bytes(probe)) != 0) {
-        fail_candidate(trial, index, "changes its input");
-    }
-    if (!fence_is_whole(&probe->send) || !fence_is_whole(&probe->receive)) {
-        fail_candidate(trial, index, "writes beyond a buffer");
-    }
-    return 0;
+// Collective. Whether there is a plan for the call; a shape that it is not made for is left out.
+static bool prepare(struct trial *trial, int index, struct probe *probe) {
+    char reason[REASON_SIZE];
+    const struct strategy *strategy = backend->candidates[index].strategy;
+    if (probe->plan != NULL) return true;
+    int status = strategy->prepare(trial->states[index], &probe->call, reason);
+    if (status < 0) fail_candidate(trial, index, reason);
+    return status == 0;
 }
 
-// ---- sums that are rounded ------------------------------------------------------------------------
+// Collective. Runs the call on new buffers, and right behind it compares its output with `should` (in the
+// memory that calls work on), or, where that is NULL, nothing.
+static int run_call(struct trial *trial, int index, struct probe *probe, const struct call *data,
+                    const struct cell *cell, const struct guarded *should, bool *same) {
+    const struct candidate *candidate = &backend->candidates[index];
+    if (!open_arrays(trial, probe, cell)) {
+        fail_candidate(trial, index, "no memory for its trial");
+        close_arrays(trial, probe);
+        return 0;
+    }
+    if (!put_data(trial, probe, data)) return -1;
+    blame_work(trial->work[index]);
+    if (!prepare(trial, index, probe)) {
+        blame_work(NULL);
+        close_arrays(trial, probe);
+        return 0;
+    }
+    bool has_waited = false, held = backend->ground->hold == NULL || backend->ground->hold(trial->group);
+    if (!held || !group_barrier(trial->group)) return -1;
+    blame_work(trial->work[index]);
+    int status = candidate->strategy->run(trial->states[index], &probe->call);
+    if (backend->ground->let_go != NULL && !backend->ground->let_go(trial->group, &has_waited)) status = -1;
+    if (has_waited) fail_candidate(trial, index, "its run waits for the GPU, and does not only enqueue");
+    if (status == 0 && should != NULL &&
+        !backend->ground->compare(trial->group, probe->call.out, should->data, should->bytes, same))
+        status = -1;
+    blame_work(NULL);
+    return status;
+}
+
+// What became of the buffers; then they are overwritten, and looked at again later.
+static int end_call(struct trial *trial, int index, struct probe *probe, const struct call *data) {
+    if (probe->arrays[ARRAY_OUT].data == NULL) return 0;
+    if (!has_data(trial, probe, data)) fail_candidate(trial, index, "changes its input");
+    for (int i = 0; i < ARRAYS; i++) {
+        if (!guarded_is_whole(trial->group, &probe->arrays[i]))
+            fail_candidate(trial, index, "writes beyond a buffer");
+    }
+    bool kept = true;
+    unsigned long first = trial->kept_so_far;
+    for (int i = 0; i < ARRAYS; i++) kept = keep(trial, index, &probe->arrays[i]) && kept;
+    nanosleep(&(struct timespec){.tv_nsec = LATE_MS * 1000000}, NULL);
+    look_at_last(trial, first);
+    return kept && group_failure(trial->group) == NULL ? 0 : -1;
+}
+
+// A call with data of which every sum is exact: all of its bits are known.
+static int call_exactly(struct trial *trial, int index, struct probe *probe, size_t shift) {
+    const struct pool *pool = &trial->pools[probe->call.dtype];
+    int rank = trial->group->rank, status = -1;
+    size_t bytes = receive_bytes(&probe->call);
+    struct call data = {.input = pool_input(pool, rank, shift)};
+    struct guarded should;
+    bool same = true;
+    unsigned char *expected = malloc(bytes);
+    if (expected != NULL && guarded_open(trial->group, &should, bytes, LEAST_ALIGNMENT, true) == 0) {
+        pool_expect(pool, &probe->call, rank, shift, expected);
+        if (backend->ground->put(trial->group, should.data, expected, bytes))
+            status = run_call(trial, index, probe, &data, NULL, &should, &same);
+        guarded_close(trial->group, &should);
+    } else {
+        group_fail(trial->group, "out of memory");
+    }
+    free(expected);
+    if (!same) fail_candidate(trial, index, probe->in_place ? "wrong result in place" : "wrong result");
+    return status == 0 ? end_call(trial, index, probe, &data) : status;
+}
+
+// ---- sums that are rounded, and epilogues -----------------------------------------------------------
 
 // Whether all ranks have these bits. Collective.
 static bool has_same_bits(struct group *group, const void *data, size_t bytes) {
-    uint64_t mine[2], all[2];
-    mine[0] = group->kernels->hash(data, bytes);
-    mine[1] = ~mine[0];
-    MPI_Allreduce(mine, all, 2, MPI_UINT64_T, MPI_MAX, group_comm(group));
-    return all[0] == ~all[1];
+    uint64_t hash = group->kernels->hash(data, bytes), first = hash;
+    group_broadcast(group, 0, &first, sizeof first);
+    return group_min(group, first == hash) != 0;
+}
+
+// Brings the results of a call to its cell.
+static bool fetch(struct trial *trial, const struct probe *probe, struct cell *cell) {
+    const struct ground *ground = backend->ground;
+    const struct call *call = &probe->call;
+    return ground->get(trial->group, cell->out, call->out, cell->out_bytes) &&
+           (cell->residual_out == NULL ||
+            ground->get(trial->group, cell->residual_out, call->residual_out, cell->residual_out_bytes)) &&
+           (cell->block_scales == NULL ||
+            ground->get(trial->group, cell->block_scales, call->block_scales, cell->block_scales_bytes));
 }
 
 // Checks what a call left against the float64 sums of its cell, as near as the candidate says it rounds.
-static void check_rounding(struct trial *trial, int index, const struct probe *probe, struct cell *cell,
-                           size_t shift) {
-    bool fp32 = host_candidates[index].accumulates_fp32;
+static void check_cell(struct trial *trial, int index, struct cell *cell, size_t shift) {
+    bool fp32 = backend->candidates[index].accumulates_fp32, is_fused = cell->shape.fusion != FUSION_NONE;
     char what[REASON_SIZE / 2], reason[REASON_SIZE];
-    memcpy(cell->out, probe->call.out, cell->out_bytes);
-    bool is_same =
-        !fp32 || cell->shape.op != OP_ALLREDUCE || has_same_bits(trial->group, cell->out, cell->out_bytes);
+    bool is_same = !fp32 || is_fused || cell->shape.op != OP_ALLREDUCE ||
+                   has_same_bits(trial->group, cell->out, cell->out_bytes);
     if (!cell_check(cell, shift, fp32, what, sizeof what)) {
-        snprintf(reason, sizeof reason, "%s%s", what, fp32 ? ", for sums in fp32" : "");
+        snprintf(reason, sizeof reason, "%s%s", what, fp32 && !is_fused ? ", for sums in fp32" : "");
         fail_candidate(trial, index, reason);
     }
     if (!is_same) fail_candidate(trial, index, "its sums in fp32 have other bits on another rank");
 }
 
-// Calls with data whose sums have to be rounded: exact sums do not tell how.
-static int call_with_rounding(struct trial *trial, int index, struct probe *probe, const char *work) {
+// Calls with data whose sums have to be rounded: exact sums do not tell how; with an epilogue where the
+// shape has one.
+static int call_with_rounding(struct trial *trial, int index, struct probe *probe) {
     struct cell cell;
-    const struct call *of = &probe->call;
-    struct shape shape = {
-        .op = of->op, .dtype = of->dtype, .num_tokens = of->num_tokens, .hidden_size = of->hidden_size};
-    int ready = cell_open(&cell, &shape, trial->group->rank, trial->group->size, 1) == 0, all, status = 0;
-    MPI_Allreduce(&ready, &all, 1, MPI_INT, MPI_MIN, group_comm(trial->group));
-    if (!all) fail_candidate(trial, index, "out of memory for its trial");
-    for (size_t shift = 0; all && shift < cell.shifts && status == 0; shift++) {
-        struct call call = cell_call(&cell, shift);
-        memcpy(probe->in_place ? (void *)(uintptr_t)of->input : probe->send.data, call.input,
-               send_bytes(probe));
-        if (!group_barrier(trial->group)) status = -1;
-        blame_work(work);
-        if (status == 0) status = host_candidates[index].strategy->run(trial->states[index], of);
-        blame_work(NULL);
-        if (status == 0) check_rounding(trial, index, probe, &cell, shift);
+    const struct shape *shape = probe->shape;
+    bool is_fused = probe->call.fusion != FUSION_NONE;
+    struct shape of_cell = {.op = shape->op,
+                            .dtype = shape->dtype,
+                            .fusion = probe->call.fusion,
+                            .num_tokens = shape->num_tokens,
+                            .hidden_size = shape->hidden_size};
+    int status = 0;
+    bool ready = cell_open(&cell, &of_cell, trial->group->rank, trial->group->size, 1) == 0;
+    if (group_min(trial->group, ready) == 0) {
+        fail_candidate(trial, index, "out of memory for its trial");
+        cell.shifts = 0;
     }
-    cell_close(&cell);
-    nanosleep(&(struct timespec){.tv_nsec = LATE_MS * 1000000}, NULL); // the buffers are about to go
-    return status;
-}
-
-// ---- epilogues ------------------------------------------------------------------------------------
-
-// Calls with the epilogue of a shape, on buffers of the cell's own.
-static int try_fused(struct trial *trial, int index, const struct shape *shape) {
-    struct cell cell;
-    void *plan = NULL;
-    char work[80], what[REASON_SIZE];
-    bool fp32 = host_candidates[index].accumulates_fp32;
-    int ready = cell_open(&cell, shape, trial->group->rank, trial->group->size, 1) == 0, all, status = 0;
-    snprintf(work, sizeof work, "strategy %s", host_candidates[index].name);
-    MPI_Allreduce(&ready, &all, 1, MPI_INT, MPI_MIN, group_comm(trial->group));
-    if (!all) fail_candidate(trial, index, "out of memory for its trial");
-    for (size_t shift = 0; all && shift < cell.shifts && status == 0; shift++) {
-        struct call call = cell_call(&cell, shift);
-        call.plan = &plan;
-        cell_poison(&cell);
-        if (!group_barrier(trial->group)) status = -1;
-        blame_work(work);
-        if (status == 0) status = host_candidates[index].strategy->run(trial->states[index], &call);
-        blame_work(NULL);
-        if (status == 0 && !cell_check(&cell, shift, fp32, what, sizeof what))
-            fail_candidate(trial, index, what);
+    for (size_t shift = 0; shift < cell.shifts && status == 0; shift++) {
+        struct call data = cell_call(&cell, shift);
+        probe->call.epsilon = data.epsilon;
+        probe->call.scale = data.scale;
+        status = run_call(trial, index, probe, &data, is_fused ? &cell : NULL, NULL, NULL);
+        if (status != 0 || probe->arrays[ARRAY_OUT].data == NULL) break;
+        status = fetch(trial, probe, &cell) ? 0 : -1;
+        if (status == 0) check_cell(trial, index, &cell, shift);
+        if (status == 0) status = end_call(trial, index, probe, &data);
     }
-    if (status == 0) plugins_release(&host_candidates[index], plan);
     cell_close(&cell);
     return status;
 }
 
 // ---- all calls of a candidate -----------------------------------------------------------------------
 
+// Ends a shape: frees its plan.
+static int end_shape(struct trial *trial, int index, struct probe *probe, int status) {
+    if (status == 0) {
+        blame_work(trial->work[index]);
+        if (!plugins_release(&backend->candidates[index], probe->plan))
+            fail_candidate(trial, index, "writes beyond its workspace");
+        blame_work(NULL);
+        look_at_last(trial, probe->first_kept);
+    }
+    close_arrays(trial, probe);
+    return status;
+}
+
 static int try_shape(struct trial *trial, int index, const struct shape *shape, bool in_place) {
     struct probe probe;
-    char work[80];
-    int status = 0, ready, all;
-    snprintf(work, sizeof work, "strategy %s", host_candidates[index].name);
-    ready = open_probe(trial, &probe, shape, in_place) == 0;
-    MPI_Allreduce(&ready, &all, 1, MPI_INT, MPI_MIN, group_comm(trial->group));
-    for (size_t shift = 0; all && shift < CALLS && status == 0; shift++) {
-        status = call_once(trial, index, &probe, shift, work);
+    int status = 0;
+    set_shape(trial, &probe, shape, in_place);
+    for (size_t shift = 0; shift < CALLS && status == 0; shift++) {
+        status = call_exactly(trial, index, &probe, shift);
+        if (status == 0) share_reason(trial, index); // what is wrong on any rank ends it
+        if (trial->reasons[index][0] != '\0') break;
     }
     bool has_sums = shape->op == OP_ALLREDUCE || shape->op == OP_REDUCESCATTER;
-    if (status == 0) share_reason(trial, index); // what is wrong on any rank ends it
     bool is_right = trial->reasons[index][0] == '\0';
-    if (all && status == 0 && has_sums && is_right) status = call_with_rounding(trial, index, &probe, work);
-    if (status == 0) plugins_release(&host_candidates[index], probe.plan);
-    fence_close(&probe.send);
-    fence_close(&probe.receive);
-    return status;
+    if (status == 0 && has_sums && is_right) status = call_with_rounding(trial, index, &probe);
+    return end_shape(trial, index, &probe, status);
+}
+
+// Calls with the epilogue of a shape.
+static int try_fused(struct trial *trial, int index, const struct shape *shape) {
+    struct probe probe;
+    set_shape(trial, &probe, shape, false);
+    probe.call.fusion = shape->fusion;
+    return end_shape(trial, index, &probe, call_with_rounding(trial, index, &probe));
 }
 
 // Whether the candidate is tried with this cell of the plan; those of one op and type differ in size alone.
@@ -294,14 +411,14 @@ static bool is_tried(struct trial *trial, int index, const struct request *reque
                         .dtype = shape->dtype,
                         .num_tokens = shape->num_tokens,
                         .hidden_size = shape->hidden_size};
-    return request->wanted[index] && candidate_does(&host_candidates[index], shape->op) &&
+    return request->wanted[index] && candidate_does(&backend->candidates[index], shape->op) &&
            call_bytes(&call) <= LARGEST_BYTES &&
            shape_refusal_of_ranks(&(struct shape){.op = shape->op,
                                                   .splits = shape->splits,
                                                   .num_tokens = shape->num_tokens,
                                                   .hidden_size = shape->hidden_size},
                                   trial->group->size) == NULL &&
-           plugins_refusal(&host_candidates[index], trial->group, &call) == NULL;
+           plugins_refusal(&backend->candidates[index], trial->group, &call) == NULL;
 }
 
 // Whether it is tried with the epilogue of a cell, too.
@@ -313,9 +430,9 @@ static bool is_tried_fused(struct trial *trial, int index, const struct shape *s
                         .fusion = shape->fusion,
                         .num_tokens = shape->num_tokens,
                         .hidden_size = shape->hidden_size};
-    return shape->fusion != FUSION_NONE && plugins_takes_place(&host_candidates[index], false) &&
+    return shape->fusion != FUSION_NONE && plugins_takes_place(&backend->candidates[index], false) &&
            shape_refusal(shape) == NULL &&
-           plugins_refusal(&host_candidates[index], trial->group, &call) == NULL;
+           plugins_refusal(&backend->candidates[index], trial->group, &call) == NULL;
 }
 
 static int try_candidate(struct trial *trial, int index) {
@@ -328,7 +445,7 @@ static int try_candidate(struct trial *trial, int index) {
             if (trial->reasons[index][0] != '\0') return 0;
         }
         for (int in_place = 0; in_place < 2; in_place++) {
-            if (!plugins_takes_place(&host_candidates[index], in_place)) continue;
+            if (!plugins_takes_place(&backend->candidates[index], in_place)) continue;
             if (in_place && (request->shape.op == OP_ALLTOALL || request->shape.op == OP_ALLTOALLV)) continue;
             if (try_shape(trial, index, &request->shape, in_place) != 0) return -1;
             share_reason(trial, index);
@@ -341,13 +458,12 @@ static int try_candidate(struct trial *trial, int index) {
 // ---- rounds of init-run-fini --------------------------------------------------------------------
 
 static int open_states(struct trial *trial, bool open[MAX_CANDIDATES]) {
-    for (int i = 0; i < host_candidate_count; i++) {
-        char work[80], reason[REASON_SIZE] = "";
-        const struct candidate *candidate = &host_candidates[i];
+    for (int i = 0; i < candidate_count(); i++) {
+        char reason[REASON_SIZE] = "";
+        const struct candidate *candidate = &backend->candidates[i];
         open[i] = false;
         if (!trial->wanted[i] || trial->reasons[i][0] != '\0') continue;
-        snprintf(work, sizeof work, "strategy %s", candidate->name);
-        blame_work(work);
+        blame_work(trial->work[i]);
         open[i] = candidate->strategy->setup(candidate, trial->group, &trial->states[i], reason) == 0;
         blame_work(NULL);
         if (!open[i]) fail_candidate(trial, i, reason);
@@ -358,26 +474,37 @@ static int open_states(struct trial *trial, bool open[MAX_CANDIDATES]) {
 static int run_round(struct trial *trial) {
     bool open[MAX_CANDIDATES];
     int status = open_states(trial, open);
-    for (int i = 0; i < host_candidate_count && status == 0; i++) {
+    for (int i = 0; i < candidate_count() && status == 0; i++) {
         if (open[i]) status = try_candidate(trial, i);
     }
-    for (int i = 0; i < host_candidate_count && status == 0; i++) {
-        char work[80];
+    for (int i = 0; i < candidate_count() && status == 0; i++) {
         if (!open[i]) continue;
-        snprintf(work, sizeof work, "strategy %s", host_candidates[i].name);
-        blame_work(work);
-        host_candidates[i].strategy->teardown(trial->states[i]);
+        blame_work(trial->work[i]);
+        backend->candidates[i].strategy->teardown(trial->states[i]);
         blame_work(NULL);
     }
-    MPI_Barrier(group_comm(trial->group));
+    if (status == 0 && !group_barrier(trial->group)) status = -1;
+    while (trial->first != NULL) drop_oldest(trial); // fini is over
+    for (int i = 0; i < candidate_count() && status == 0; i++) {
+        if (open[i]) share_reason(trial, i);
+    }
     return status;
 }
 
 // Names what grew, on all ranks; NULL: nothing did, anywhere.
 static const char *growth(struct trial *trial, const struct held *before, const struct held *after) {
-    int mine = held_more(before, after), first;
-    MPI_Allreduce(&mine, &first, 1, MPI_INT, MPI_MIN, group_comm(trial->group));
+    long first = group_min(trial->group, held_more(before, after));
     return first == HELD_KINDS ? NULL : held_names[first];
+}
+
+// What this process and its device hold. Of ranks that are threads one looks, while the others rest.
+static struct held held_by(struct trial *trial, time_t since) {
+    struct held held = {{0}};
+    struct group *group = trial->group;
+    if (group->rank == 0 || !group->shares_process) held = held_now(since);
+    held.count[HELD_DEVICE] = (long)backend->ground->device_bytes(group);
+    group_barrier(group);
+    return held;
 }
 
 // The rounds. What holds more after each of the last ones than after the one before, leaks.
@@ -387,14 +514,14 @@ static int run_rounds(struct trial *trial) {
     const char *grown = NULL;
     for (trial->round = 0; trial->round < ROUNDS + MORE_ROUNDS; trial->round++) {
         if (run_round(trial) != 0) return -1;
-        struct held after = held_now(since);
+        struct held after = held_by(trial, since);
         if (trial->round >= ROUNDS - 1) {
             grown = growth(trial, &before, &after);
             if (grown == NULL) return 0;
         }
         before = after;
     }
-    for (int i = 0; i < host_candidate_count; i++) {
+    for (int i = 0; i < candidate_count(); i++) {
         char reason[REASON_SIZE];
         snprintf(reason, sizeof reason, "its plug-in leaks %s from init to fini", grown);
         if (trial->wanted[i]) fail_candidate(trial, i, reason);
@@ -403,13 +530,12 @@ static int run_rounds(struct trial *trial) {
 }
 
 static int open_pools(struct trial *trial) {
-    int complete = 1, all;
+    bool complete = true;
     for (int dtype = 0; dtype < DTYPES; dtype++) {
         complete = complete && pool_open(&trial->pools[dtype], (enum dtype)dtype, LARGEST_BYTES / 2,
                                          trial->group->size, trial->group->kernels) == 0;
     }
-    MPI_Allreduce(&complete, &all, 1, MPI_INT, MPI_MIN, group_comm(trial->group));
-    return all ? 0 : -1;
+    return group_min(trial->group, complete) != 0 ? 0 : -1;
 }
 
 int trial_run(struct group *group, const struct tune_plan *plan, FILE *out) {
@@ -417,19 +543,22 @@ int trial_run(struct group *group, const struct tune_plan *plan, FILE *out) {
     if (trial == NULL) return -1;
     trial->group = group;
     trial->plan = plan;
-    for (int i = 0; i < host_candidate_count; i++) {
+    trial->last = &trial->first;
+    for (int i = 0; i < candidate_count(); i++) {
         for (size_t cell = 0; cell < plan->count; cell++) {
-            trial->wanted[i] = trial->wanted[i] || (host_candidates[i].plugin && plan->cells[cell].wanted[i]);
+            trial->wanted[i] =
+                trial->wanted[i] || (backend->candidates[i].plugin && plan->cells[cell].wanted[i]);
         }
+        snprintf(trial->work[i], sizeof trial->work[i], "strategy %s", backend->candidates[i].name);
     }
     int status = open_pools(trial);
     if (status != 0) group_fail(group, "out of memory");
     blame_work(NULL);
     if (status == 0) status = run_rounds(trial);
-    for (int i = 0; i < host_candidate_count && status == 0 && group->rank == 0; i++) {
+    for (int i = 0; i < candidate_count() && status == 0 && group->rank == 0; i++) {
         if (!trial->wanted[i]) continue;
         bool passed = trial->reasons[i][0] == '\0';
-        fprintf(out, "trial strategy=%s status=%s%s%s\n", host_candidates[i].name,
+        fprintf(out, "trial strategy=%s status=%s%s%s\n", backend->candidates[i].name,
                 passed ? "passed" : "failed", passed ? "" : " reason=", trial->reasons[i]);
     }
     for (int dtype = 0; dtype < DTYPES; dtype++) pool_close(&trial->pools[dtype]);

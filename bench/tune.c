@@ -15,7 +15,14 @@
 #include "pool.h"
 #include "protocol.h"
 
-enum { PROBES = 3 };
+enum {
+    PROBES = 3,
+    OUTPUTS = 2,               // of a candidate, in turn, so that what comes late is found
+    FULLY_POISONED = 64 << 10, // bytes; of larger outputs only a part is
+    OWN_BELOW = 4 << 20,       // bytes of outputs that caches may hold: then it counts who wrote there last
+    SHARED = MAX_CANDIDATES,
+    NOBODY = -1,
+};
 
 enum epilogue_kind { EPILOGUE_NONE, EPILOGUE_FUSED, EPILOGUE_SEPARATE, EPILOGUE_ALONE, EPILOGUE_KINDS };
 static const char *const epilogue_names[] = {"none", "fused", "separate", "alone"};
@@ -39,8 +46,23 @@ struct op_cell {
     const struct request *request;
     struct traffic traffic;
     struct cell with_epilogue; // if it has one
+    int last_fused;            // the candidate of a plug-in that wrote to it last; its results are poisoned
     const char *refusal;
     double bound_us;
+};
+
+// Where a candidate's outputs go. Once one of a plug-in has returned, and its result was compared, it is
+// poisoned, and has to stay so until the next call takes it. Where there are plug-ins every candidate has its
+// own, so that it is clear who writes late, and caches are as warm for all; else all share those at SHARED.
+struct output {
+    unsigned char *data;
+    int candidate;
+    size_t poisoned_bytes;
+};
+
+struct outputs {
+    struct output of[OUTPUTS];
+    unsigned calls;
 };
 
 struct tune {
@@ -52,7 +74,8 @@ struct tune {
     size_t count;
     struct stamp *stamps; // of all contenders
     struct pool pools[DTYPES];
-    unsigned char *out, *sum; // of the largest call
+    struct outputs outputs[MAX_CANDIDATES + 1]; // of the largest call
+    bool has_plugins;
     size_t largest_bytes, calls;
     double calls_us, reduce_us;
 };
@@ -67,6 +90,7 @@ static void open_cell(struct tune *tune, size_t index) {
     struct op_cell *cell = &tune->cells[index];
     struct group *group = tune->group;
     cell->request = &tune->plan->cells[index];
+    cell->last_fused = NOBODY;
     const struct shape *shape = &cell->request->shape;
     cell->refusal = shape_refusal_of_ranks(shape, group->size);
     if (cell->refusal != NULL) return;
@@ -77,6 +101,39 @@ static void open_cell(struct tune *tune, size_t index) {
     if (shape->fusion != FUSION_NONE &&
         cell_open(&cell->with_epilogue, shape, group->rank, group->size, tune->plan->seed) != 0)
         cell->refusal = "out of memory";
+}
+
+static bool is_of_plugin(int candidate) {
+    return host_candidates[candidate].plugin != NULL;
+}
+
+static bool is_wanted(const struct tune *tune, int candidate) {
+    for (size_t i = 0; i < tune->plan->count; i++) {
+        if (tune->plan->cells[i].wanted[candidate]) return true;
+    }
+    return false;
+}
+
+static struct outputs *outputs_of(struct tune *tune, int candidate) {
+    struct outputs *own = &tune->outputs[candidate];
+    return own->of[0].data != NULL ? own : &tune->outputs[SHARED];
+}
+
+static bool open_outputs(struct tune *tune, size_t bytes) {
+    bool complete = true;
+    for (int i = 0; i < host_candidate_count; i++) {
+        tune->has_plugins = tune->has_plugins || (is_of_plugin(i) && is_wanted(tune, i));
+    }
+    for (int i = 0; i <= SHARED; i++) {
+        bool is_own = i < host_candidate_count && is_wanted(tune, i) &&
+                      (is_of_plugin(i) || (tune->has_plugins && bytes <= OWN_BELOW));
+        for (int place = 0; place < OUTPUTS && (is_own || i == SHARED); place++) {
+            struct output *output = &tune->outputs[i].of[place];
+            *output = (struct output){.data = aligned_alloc(PAGE_BYTES, bytes), .candidate = i};
+            complete = complete && output->data != NULL;
+        }
+    }
+    return complete;
 }
 
 static int open_data(struct tune *tune) {
@@ -94,59 +151,105 @@ static int open_data(struct tune *tune) {
         complete = complete && pool_open(&tune->pools[dtype], (enum dtype)dtype, elements[dtype],
                                          tune->group->size, tune->group->kernels) == 0;
     }
-    tune->out = aligned_alloc(PAGE_BYTES, room);
-    tune->sum = aligned_alloc(PAGE_BYTES, room);
+    complete = open_outputs(tune, room) && complete;
     tune->cells = calloc(tune->plan->count, sizeof *tune->cells);
-    complete = complete && tune->out && tune->sum && tune->cells;
+    complete = complete && tune->cells;
     MPI_Allreduce(&complete, &all, 1, MPI_INT, MPI_MIN, group_comm(tune->group));
     for (size_t i = 0; all && i < tune->plan->count; i++) open_cell(tune, i);
     return all ? 0 : -1;
 }
 
-static void close_tune(struct tune *tune) {
-    for (size_t i = 0; i < tune->count; i++) {
-        plugins_release(&host_candidates[tune->contenders[i].candidate], tune->contenders[i].plan);
+// ---- what comes late ------------------------------------------------------------------------------
+
+// Ones, which no right result has: everywhere, or, in large outputs, in the first line of each page and in
+// the last bytes: enough to tell that nothing was written there. What is older than that is of other data.
+typedef bool stretch(unsigned char *at, size_t bytes);
+
+static bool poison(unsigned char *at, size_t bytes) {
+    memset(at, 0xff, bytes);
+    return true;
+}
+
+static bool is_poisoned(unsigned char *at, size_t bytes) {
+    return bytes == 0 || (*at == 0xff && memcmp(at, at + 1, bytes - 1) == 0);
+}
+
+static bool of_output(unsigned char *out, size_t bytes, stretch *each) {
+    if (bytes <= FULLY_POISONED) return each(out, bytes);
+    for (size_t at = 0; at < bytes; at += PAGE_BYTES) {
+        if (!each(out + at, bytes - at < CACHE_LINE ? bytes - at : CACHE_LINE)) return false;
     }
-    for (size_t i = 0; tune->cells != NULL && i < tune->plan->count; i++) {
-        cell_close(&tune->cells[i].with_epilogue);
+    return each(out + bytes - CACHE_LINE, CACHE_LINE);
+}
+
+_Noreturn static void blame_for_late_write(int candidate) {
+    char what[80];
+    snprintf(what, sizeof what, "strategy %s", host_candidates[candidate].name);
+    blame_now(what, "writes after it has returned");
+}
+
+static void look_at_output(const struct output *output) {
+    if (!of_output(output->data, output->poisoned_bytes, is_poisoned))
+        blame_for_late_write(output->candidate);
+}
+
+// The output of the candidate's next call. If it did not leave it alone since, it does not come back from
+// here.
+static struct output *next_output(struct tune *tune, int candidate) {
+    struct outputs *outputs = outputs_of(tune, candidate);
+    struct output *output = &outputs->of[outputs->calls++ % OUTPUTS];
+    look_at_output(output);
+    output->poisoned_bytes = 0;
+    return output;
+}
+
+static void poison_output(struct output *output, size_t bytes) {
+    of_output(output->data, bytes, poison);
+    output->poisoned_bytes = bytes;
+}
+
+static void look_at_cell(struct op_cell *of) {
+    const struct cell *cell = &of->with_epilogue;
+    if (of->last_fused == NOBODY) return;
+    bool untouched = is_poisoned(cell->out, cell->out_bytes) &&
+                     is_poisoned(cell->residual_out, cell->residual_out_bytes) &&
+                     is_poisoned(cell->block_scales, cell->block_scales_bytes);
+    if (!untouched) blame_for_late_write(of->last_fused);
+}
+
+static void look_at_everything(struct tune *tune) {
+    for (int i = 0; i < SHARED; i++) {
+        for (int place = 0; place < OUTPUTS; place++) look_at_output(&tune->outputs[i].of[place]);
     }
-    for (int dtype = 0; dtype < DTYPES; dtype++) pool_close(&tune->pools[dtype]);
-    free(tune->cells);
-    free(tune->contenders);
-    free(tune->stamps);
-    free(tune->out);
-    free(tune->sum);
+    for (size_t i = 0; tune->cells != NULL && i < tune->plan->count; i++) look_at_cell(&tune->cells[i]);
 }
 
 // ---- one call -----------------------------------------------------------------------------------
 
 // Puts the input of an in-place call where the output goes.
-static void move_in_place(struct tune *tune, struct call *call) {
+static void move_in_place(struct tune *tune, struct call *call, unsigned char *out) {
     size_t element_bytes = dtype_sizes_bytes[call->dtype], at = 0, out_at = 0;
     size_t elements = call->traffic ? call->traffic->send_elements : call_elements(call);
     if (call->op == OP_ALLGATHER) at = call->traffic->receive_at[tune->group->rank] * element_bytes;
     if (call->op == OP_REDUCESCATTER) out_at = call->traffic->send_at[tune->group->rank] * element_bytes;
-    memcpy(tune->out + at, call->input, elements * element_bytes);
-    call->input = tune->out + at;
-    call->out = tune->out + out_at;
+    memcpy(out + at, call->input, elements * element_bytes);
+    call->input = out + at;
+    call->out = out + out_at;
 }
 
-// Ones, which no right result has, in the first line of each page, and in the last bytes: enough to tell that
-// nothing was written there. What is older than that is of other data.
-static void poison(unsigned char *out, size_t bytes) {
-    for (size_t at = 0; at < bytes; at += PAGE_BYTES) {
-        memset(out + at, 0xff, bytes - at < CACHE_LINE ? bytes - at : CACHE_LINE);
-    }
-    size_t last = bytes < CACHE_LINE ? bytes : CACHE_LINE;
-    memset(out + bytes - last, 0xff, last);
+static bool has_epilogue(const struct contender *contender) {
+    return contender->kind == EPILOGUE_FUSED || contender->kind == EPILOGUE_SEPARATE;
 }
 
-static struct call call_of(struct tune *tune, struct contender *contender, size_t shift) {
+static struct call call_of(struct tune *tune, struct contender *contender, size_t shift,
+                           struct output *output) {
     struct op_cell *cell = &tune->cells[contender->cell];
     const struct shape *shape = &cell->request->shape;
-    if (contender->kind == EPILOGUE_FUSED || contender->kind == EPILOGUE_SEPARATE) {
+    if (has_epilogue(contender)) {
         struct call call = cell_call(&cell->with_epilogue, shift % cell->with_epilogue.shifts);
         call.plan = &contender->plan;
+        look_at_cell(cell);
+        cell->last_fused = NOBODY;
         cell_poison(&cell->with_epilogue);
         return call;
     }
@@ -157,27 +260,41 @@ static struct call call_of(struct tune *tune, struct contender *contender, size_
                         .num_tokens = shape->num_tokens,
                         .hidden_size = shape->hidden_size,
                         .input = pool_input(&tune->pools[shape->dtype], tune->group->rank, shift),
-                        .out = tune->out};
-    poison(tune->out, call_bytes(&call));
-    if (contender->in_place) move_in_place(tune, &call);
+                        .out = output->data};
+    of_output(output->data, call_bytes(&call), poison);
+    if (contender->in_place) move_in_place(tune, &call, output->data);
     return call;
 }
 
-static int run_separately(struct tune *tune, const struct contender *contender, const struct call *call) {
+// What the candidate of a plug-in has returned from, and what was compared, is poisoned again.
+static void end_call(struct tune *tune, const struct contender *contender, const struct call *call,
+                     struct output *output) {
+    struct op_cell *cell = &tune->cells[contender->cell];
+    if (!is_of_plugin(contender->candidate)) return;
+    if (contender->kind == EPILOGUE_FUSED) {
+        cell_poison(&cell->with_epilogue);
+        cell->last_fused = contender->candidate;
+    } else {
+        poison_output(output, call_bytes(call));
+    }
+}
+
+static int run_separately(struct tune *tune, const struct contender *contender, const struct call *call,
+                          unsigned char *sum) {
     const struct candidate *candidate = &host_candidates[contender->candidate];
     struct call alone = *call;
     struct epilogue epilogue;
     alone.fusion = FUSION_NONE;
-    alone.out = tune->sum;
+    alone.out = sum;
     int status = candidate->strategy->run(tune->harness->states[contender->candidate], &alone);
     epilogue_begin(&epilogue, tune->group->kernels, call, 0);
-    epilogue_consume(&epilogue, (const void *const[]){tune->sum}, 1, call_elements(call));
+    epilogue_consume(&epilogue, (const void *const[]){sum}, 1, call_elements(call));
     return status;
 }
 
 static bool is_right(struct tune *tune, struct contender *contender, const struct call *call, size_t shift) {
     struct op_cell *cell = &tune->cells[contender->cell];
-    if (contender->kind == EPILOGUE_NONE || contender->kind == EPILOGUE_ALONE) {
+    if (!has_epilogue(contender)) {
         return pool_is_right(&tune->pools[call->dtype], call, tune->group->rank, shift);
     }
     char what[REASON_SIZE];
@@ -191,17 +308,18 @@ static bool is_right(struct tune *tune, struct contender *contender, const struc
 }
 
 static int take_call(struct tune *tune, struct contender *contender) {
+    struct output *output = next_output(tune, contender->candidate);
     size_t shift = tune->calls++ % POOL_SHIFTS;
     struct stamp unused, *stamp = &unused;
     if (contender->calls >= tune->plan->warm_up) {
         stamp = &contender->stamps[contender->calls - tune->plan->warm_up];
     }
-    struct call call = call_of(tune, contender, shift);
+    struct call call = call_of(tune, contender, shift, output);
     if (!group_start_together(tune->group)) return -1;
     blame_work(contender->work); // not before: who waits for others is not to blame
     stamp->start_ns = clock_ns();
     int status = contender->kind == EPILOGUE_SEPARATE
-                     ? run_separately(tune, contender, &call)
+                     ? run_separately(tune, contender, &call, output->data)
                      : host_candidates[contender->candidate].strategy->run(
                            tune->harness->states[contender->candidate], &call);
     stamp->end_ns = clock_ns();
@@ -210,6 +328,7 @@ static int take_call(struct tune *tune, struct contender *contender) {
     tune->calls_us += (double)(stamp->end_ns - stamp->start_ns) / 1000;
     contender->calls++;
     contender->wrong += !is_right(tune, contender, &call, shift);
+    end_call(tune, contender, &call, output);
     return 0;
 }
 
@@ -240,18 +359,39 @@ static void print_none(const struct tune *tune, FILE *out, size_t cell, int cand
             epilogue_names[kind], reason);
 }
 
+// Collective. Makes the plan of a plug-in. Not 0: `reason`, alike on all ranks.
+static int prepare(struct tune *tune, struct contender *contender, char reason[REASON_SIZE]) {
+    const struct strategy *strategy = host_candidates[contender->candidate].strategy;
+    if (!is_of_plugin(contender->candidate)) return 0;
+    struct output *output = next_output(tune, contender->candidate);
+    struct call call = call_of(tune, contender, 0, output);
+    if (contender->kind == EPILOGUE_SEPARATE) {
+        call.fusion = FUSION_NONE;
+        call.out = output->data;
+    }
+    blame_work(contender->work);
+    int status = strategy->prepare(tune->harness->states[contender->candidate], &call, reason);
+    blame_work(NULL);
+    return status;
+}
+
 static void enter(struct tune *tune, FILE *out, size_t cell, int candidate, enum epilogue_kind kind) {
+    char reason[REASON_SIZE];
     const char *refusal = refusal_of(tune, cell, candidate, kind);
     if (refusal != NULL) {
         print_none(tune, out, cell, candidate, kind, refusal);
         return;
     }
-    struct contender *contender = &tune->contenders[tune->count++];
+    struct contender *contender = &tune->contenders[tune->count];
     *contender = (struct contender){.cell = cell,
                                     .candidate = candidate,
                                     .kind = kind,
                                     .in_place = !plugins_takes_place(&host_candidates[candidate], false)};
     snprintf(contender->work, sizeof contender->work, "strategy %s", host_candidates[candidate].name);
+    if (prepare(tune, contender, reason) == 0)
+        tune->count++;
+    else
+        print_none(tune, out, cell, candidate, kind, reason);
 }
 
 static int enter_all(struct tune *tune, FILE *out) {
@@ -406,7 +546,8 @@ static void probe_bound(struct tune *tune, struct op_cell *cell) {
     double times_us[PROBES];
     for (int i = 0; i < PROBES; i++) {
         uint64_t since_ns = clock_ns();
-        memcpy(tune->out, pool_input(&tune->pools[shape->dtype], tune->group->rank, (size_t)i),
+        memcpy(tune->outputs[SHARED].of[0].data,
+               pool_input(&tune->pools[shape->dtype], tune->group->rank, (size_t)i),
                elements * dtype_sizes_bytes[shape->dtype]);
         times_us[i] = (double)(clock_ns() - since_ns) / 1000;
     }
@@ -482,12 +623,40 @@ static int measure(struct tune *tune, FILE *out) {
     return 0;
 }
 
-int tune_run(struct harness *harness, const struct tune_plan *plan, FILE *out) {
-    struct tune tune = {.harness = harness, .group = harness->group, .plan = plan};
-    int ready = open_data(&tune) == 0 && enter_all(&tune, out) == 0, all;
+// Ends what plug-ins have, and looks at what they returned from once more, after fini.
+static void close_tune(struct tune *tune) {
+    look_at_everything(tune);
+    for (size_t i = 0; i < tune->count; i++) {
+        const struct contender *contender = &tune->contenders[i];
+        if (!plugins_release(&host_candidates[contender->candidate], contender->plan))
+            blame_now(contender->work, "writes beyond its workspace");
+    }
+    blame_work("end");
+    harness_close(tune->harness);
+    look_at_everything(tune);
+    for (size_t i = 0; tune->cells != NULL && i < tune->plan->count; i++) {
+        cell_close(&tune->cells[i].with_epilogue);
+    }
+    for (int dtype = 0; dtype < DTYPES; dtype++) pool_close(&tune->pools[dtype]);
+    for (int i = 0; i <= SHARED; i++) {
+        for (int place = 0; place < OUTPUTS; place++) free(tune->outputs[i].of[place].data);
+    }
+    free(tune->cells);
+    free(tune->contenders);
+    free(tune->stamps);
+}
+
+int tune_run(struct group *group, const struct tune_plan *plan, FILE *out) {
+    struct harness harness;
+    struct tune tune = {.harness = &harness, .group = group, .plan = plan};
+    int all, status = harness_open(&harness, group);
+    watch_rest();
+    blame_work(NULL);
+    if (status != 0) return status;
+    int ready = open_data(&tune) == 0 && enter_all(&tune, out) == 0;
     MPI_Allreduce(&ready, &all, 1, MPI_INT, MPI_MIN, group_comm(tune.group));
     if (!all) group_fail(tune.group, "out of memory");
-    int status = all ? 0 : -1;
+    status = all ? 0 : -1;
     if (status == 0 && tune.count > 0) status = measure(&tune, out);
     if (status == 0) close_tune(&tune);
     return status;

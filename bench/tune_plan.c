@@ -1,6 +1,5 @@
 // The plan of a pass; see tune_plan.h.
 #include "tune_plan.h"
-#include "host/group_mpi.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -29,14 +28,19 @@ static char *read_file(const char *path) {
     return text;
 }
 
-static char *share_text(char *text, MPI_Comm comm) {
-    int rank;
-    MPI_Comm_rank(comm, &rank);
-    int length = text == NULL ? -1 : (int)strlen(text);
-    MPI_Bcast(&length, 1, MPI_INT, 0, comm);
-    if (length < 0) return NULL;
-    if (rank != 0) text = malloc((size_t)length + 1);
-    if (text != NULL) MPI_Bcast(text, length + 1, MPI_CHAR, 0, comm);
+// Collective. Rank 0's text on all ranks, for free(); NULL where it has none, or nobody has the memory.
+static char *share_text(char *text, struct group *group) {
+    long length = text == NULL ? -1 : (long)strlen(text);
+    group_broadcast(group, 0, &length, sizeof length);
+    if (length >= 0 && group->rank != 0) text = malloc((size_t)length + 1);
+    if (group_min(group, text != NULL) == 0) {
+        free(text);
+        return NULL;
+    }
+    for (long at = 0; at <= length; at += EXCHANGE_SIZE) {
+        long left = length + 1 - at;
+        group_broadcast(group, 0, text + at, (size_t)(left < EXCHANGE_SIZE ? left : EXCHANGE_SIZE));
+    }
     return text;
 }
 
@@ -72,13 +76,13 @@ static int read_cells(struct tune_plan *plan, char *text, char reason[REASON_SIZ
     return -1;
 }
 
-int tune_plan_read(struct tune_plan *plan, const char *path, MPI_Comm comm, char reason[REASON_SIZE]) {
-    int rank;
+int tune_plan_read(struct tune_plan *plan, const char *path, struct group *group, char reason[REASON_SIZE]) {
     *plan = (struct tune_plan){0};
-    MPI_Comm_rank(comm, &rank);
-    char *text = share_text(rank == 0 ? read_file(path) : NULL, comm);
+    char *text = group->rank == 0 ? read_file(path) : NULL;
+    const char *problem = group->rank == 0 ? strerror(errno) : "";
+    text = share_text(text, group);
     if (text == NULL) {
-        snprintf(reason, REASON_SIZE, "the plan cannot be read: %s", rank == 0 ? strerror(errno) : "");
+        snprintf(reason, REASON_SIZE, "the plan cannot be read: %s", problem);
         return -1;
     }
     plan->hash = hash_text(0xcbf29ce484222325u, text);
@@ -95,11 +99,14 @@ void tune_plan_free(struct tune_plan *plan) {
 
 int tune_plan_agree(const struct tune_plan *plan, struct group *group, char reason[REASON_SIZE]) {
     uint64_t hash = hash_text(plan->hash ^ plugins_hash(), BENCH_HASH), all[MAX_RANKS];
-    for (int i = 0; i < host_candidate_count; i++) {
-        hash = hash_text(hash, host_candidates[i].name);
-        hash = hash_text(hash, plugins_parameters(&host_candidates[i]));
+    for (int i = 0; i < candidate_count(); i++) {
+        hash = hash_text(hash, backend->candidates[i].name);
+        hash = hash_text(hash, plugins_parameters(&backend->candidates[i]));
     }
-    MPI_Allgather(&hash, 1, MPI_UINT64_T, all, 1, MPI_UINT64_T, group_comm(group));
+    if (!group_exchange(group, &hash, sizeof hash, all)) {
+        snprintf(reason, REASON_SIZE, "%s", group_failure(group));
+        return -1;
+    }
     for (int rank = 1; rank < group->size; rank++) {
         if (all[rank] == all[0]) continue;
         snprintf(reason, REASON_SIZE, "rank %d has other candidates, or another bench, than rank 0", rank);

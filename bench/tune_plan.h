@@ -6,8 +6,6 @@
 #ifndef BENCH_TUNE_PLAN_H
 #define BENCH_TUNE_PLAN_H
 
-#include <mpi.h>
-
 #include "harness.h"
 
 enum sync { SYNC_PASS, SYNC_OP, SYNC_BOTH };
@@ -21,7 +19,7 @@ struct tune_plan {
 };
 
 // Collective: reads the file on rank 0. -1 and `reason`, on all ranks alike.
-int tune_plan_read(struct tune_plan *plan, const char *path, MPI_Comm comm, char reason[REASON_SIZE]);
+int tune_plan_read(struct tune_plan *plan, const char *path, struct group *group, char reason[REASON_SIZE]);
 void tune_plan_free(struct tune_plan *plan);
 
 // Collective. Compares what all ranks are about to do: the plan, the candidates with their order and

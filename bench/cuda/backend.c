@@ -5,8 +5,10 @@
 #include <stdio.h>
 
 #include "cuda/candidate.h"
+#include "cuda/ground.h"
 #include "cuda/place.h"
 
+#include "plugins.h"
 #include "statistics.h"
 
 enum { ROUNDS = 200, ROUND_SAMPLES = 9 }; // of a barrier on the GPUs
@@ -50,32 +52,20 @@ static double link_us(const struct group *group, const struct call *call) {
     return op_bus_factors[call->op][group->size] * (double)call_bytes(call) / device->link_bytes_per_us;
 }
 
-#define ONE_MORE(...) +1
-static const int count = 0 CUDA_KERNEL_CANDIDATES(ONE_MORE) CUDA_NCCL_CANDIDATES(ONE_MORE);
-
 static const char *refusal_of(const struct candidate *candidate, const struct group *group,
                               const struct call *call) {
-    return candidate->strategy->supports(group, call);
-}
-
-static const char *no_parameters(const struct candidate *candidate) {
-    (void)candidate;
-    return "";
-}
-
-static uint64_t no_libraries(void) {
-    return 0;
+    const char *refusal = candidate->plugin == NULL ? NULL : plugins_refusal(candidate, group, call);
+    return refusal != NULL ? refusal : candidate->strategy->supports(group, call);
 }
 
 static const struct backend cuda_backend = {
     .name = "cuda",
     .candidates = cuda_candidates,
-    .candidate_count = &count,
+    .candidate_count = &cuda_candidate_count,
+    .ground = &cuda_ground,
     .modes = {[MODE_EAGER] = true, [MODE_GRAPH] = true, [MODE_COLD] = true, [MODE_COLD_GRAPH] = true},
     .last_resort = 8, // GPUs and NCCL have deadlines of their own, before that of the group
     .refusal = refusal_of,
-    .parameters = no_parameters,
-    .libraries_hash = no_libraries,
     .describe = detect_describe,
     .open = device_open,
     .close = device_close,

@@ -24,7 +24,9 @@ struct nccl_detail {
 
 extern const struct strategy strategy_cuda_kernel, strategy_cuda_nccl;
 
-extern const struct candidate cuda_candidates[];
+// Those of the list, and then those of plug-ins.
+extern struct candidate cuda_candidates[MAX_CANDIDATES];
+extern int cuda_candidate_count;
 
 // What of a call the kernels are told. `accesses_per_token`: of 16 bytes.
 struct CallParameters call_parameters(const struct device *device, const struct call *call);

@@ -1,10 +1,13 @@
 // The GPU of one rank; see device.h.
 #include "cuda/device.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "blame.h"
 
 enum {
     DEFAULT_WORKSPACE_BYTES = 64 << 20,
@@ -28,9 +31,23 @@ bool device_enqueues(const struct device *device) {
     return !device_is_joint(device) || device->group->rank == 0;
 }
 
-bool device_ok(struct device *device, CUresult result, const char *what) {
-    if (driver_ok(device->driver, result, what, device->problem, sizeof device->problem)) return true;
+// The group has failed, by whoever is at work.
+__attribute__((format(printf, 2, 3))) static void problem(struct device *device, const char *format, ...) {
+    const char *who = blame_at_work();
+    va_list arguments;
+    va_start(arguments, format);
+    int length = snprintf(device->problem, sizeof device->problem, "%s%s", who != NULL ? who : "",
+                          who != NULL ? ": " : "");
+    vsnprintf(device->problem + length, sizeof device->problem - (size_t)length, format, arguments);
+    va_end(arguments);
     group_fail(device->group, device->problem);
+}
+
+bool device_ok(struct device *device, CUresult result, const char *what) {
+    char words[REASON_SIZE];
+    if (driver_ok(device->driver, result, what, words, sizeof words)) return true;
+    bool is_astray = result == CUDA_ERROR_ILLEGAL_ADDRESS && blame_at_work() != NULL;
+    problem(device, "%s%s", is_astray ? "touched memory beyond a buffer: " : "", words);
     return false;
 }
 
@@ -258,10 +275,8 @@ bool device_wait(struct device *device, CUevent event) {
         if (device->group->oversubscribed) usleep(20);
         if ((double)(clock_ns() - since_ns) * 1e-9 < device->deadline_s) continue;
         bool left = give_up(device, event);
-        snprintf(device->problem, sizeof device->problem, "rank %d's GPU hung for %g s%s",
-                 device->group->rank, device->deadline_s,
-                 left ? "; its kernels gave up" : ", and did not give up");
-        group_fail(device->group, device->problem);
+        problem(device, "rank %d's GPU hung for %g s%s", device->group->rank, device->deadline_s,
+                left ? "; its kernels gave up" : ", and did not give up");
         return false;
     }
 }
@@ -327,15 +342,20 @@ static void make_stream(struct device *device, char reason[REASON_SIZE]) {
     if (result == CUDA_SUCCESS) result = driver->cuEventCreate(&device->between, CU_EVENT_DEFAULT);
     if (result == CUDA_SUCCESS) result = driver->cuEventCreate(&device->after, CU_EVENT_DEFAULT);
     if (result == CUDA_SUCCESS) {
-        result = driver->cuMemHostAlloc(&flag, sizeof(uint32_t),
+        result = driver->cuMemHostAlloc(&flag, 2 * sizeof(uint32_t),
                                         CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_PORTABLE);
     }
     if (result == CUDA_SUCCESS) {
         device->give_up = flag;
-        *device->give_up = 0;
+        device->give_up[0] = device->give_up[1] = 0;
         result = driver->cuMemHostGetDevicePointer(&device->give_up_address, flag, 0);
+        device->held.flag = device->give_up + 1;
+        device->held.address = device->give_up_address + sizeof(uint32_t);
+        pthread_mutex_init(&device->held.lock, NULL);
+        pthread_cond_init(&device->held.changed, NULL);
     }
     if (result == CUDA_SUCCESS) result = driver->cuMemAlloc(&device->states, 4096);
+    if (result == CUDA_SUCCESS) result = driver->cuMemAlloc(&device->counter, sizeof(uint64_t));
     if (result == CUDA_SUCCESS) result = driver->cuMemAlloc(&device->flush, 2 * device->l2_bytes + 4096);
     driver_ok(driver, result, "preparing a GPU", reason, REASON_SIZE);
 }
@@ -407,6 +427,7 @@ void device_close(struct group *group) {
     shared_memory_close(device, &device->arena);
     driver->cuMemFree(device->flush);
     driver->cuMemFree(device->states);
+    driver->cuMemFree(device->counter);
     driver->cuMemFreeHost(device->give_up);
     driver->cuEventDestroy(device->before);
     driver->cuEventDestroy(device->between);

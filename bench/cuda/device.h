@@ -3,6 +3,9 @@
 #ifndef BENCH_CUDA_DEVICE_H
 #define BENCH_CUDA_DEVICE_H
 
+#include <pthread.h>
+#include <time.h>
+
 #include "backend.h"
 #include "cuda/driver.h"
 #include "cuda/parameters.h"
@@ -49,6 +52,18 @@ struct grid {
     bool programmatic;
 };
 
+// A stream that waits for a flag of the host's; see ground.c.
+struct held_stream {
+    uint32_t *flag; // pinned
+    CUdeviceptr address;
+    uint32_t number; // that the flag gets
+    bool is_held, is_over, has_waited;
+    struct timespec until;
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+};
+
 struct device {
     const struct cuda_driver *driver;
     struct group *group;
@@ -79,7 +94,8 @@ struct device {
     struct joint *joint;        // rank 0's; NULL where each rank launches for itself
     bool is_published;          // the calls of a sample are in `joint`
     int slot;                   // of the call at hand
-    CUdeviceptr flush;
+    CUdeviceptr flush, counter; // what a cache is emptied by; of bytes that differ
+    struct held_stream held;
     double link_bytes_per_us;      // measured; 0: there are no links
     struct grid last;              // launch of a candidate
     void (*abort)(void *argument); // what else to end when the GPU hangs; NULL: nothing
@@ -131,6 +147,11 @@ bool device_delay(struct device *device, uint64_t nanoseconds);
 int shared_memory_open(struct device *device, size_t bytes, bool multicast, struct shared_memory *memory,
                        char reason[REASON_SIZE]);
 void shared_memory_close(struct device *device, struct shared_memory *memory);
+
+// memory.c: memory of this rank alone, that the GPUs of a process reach, amid addresses without any. -1:
+// there is none.
+int memory_reserve(struct device *device, struct guarded *buffer, size_t bytes);
+void memory_give_back(struct device *device, struct guarded *buffer);
 
 // detect.c: what this machine's GPUs and links are, for people and for provenance.
 void detect_describe(char library[], size_t library_size, char isa[], size_t isa_size);

@@ -47,6 +47,8 @@
     FUNCTION(cuMemHostAlloc)                                                                                 \
     FUNCTION(cuMemHostGetDevicePointer)                                                                      \
     FUNCTION(cuMemFreeHost)                                                                                  \
+    FUNCTION(cuMemGetInfo)                                                                                   \
+    FUNCTION(cuStreamWaitValue32)                                                                            \
     FUNCTION(cuMemAlloc)                                                                                     \
     FUNCTION(cuMemFree)                                                                                      \
     FUNCTION(cuMemcpyHtoDAsync)                                                                              \

@@ -71,6 +71,18 @@ DEVICE_FUNCTION void hash_array(const ArrayParameters &parameters) {
     add_to_hash(static_cast<uint64_t *>(parameters.to[0]), sum);
 }
 
+// Counts the bytes that differ; here `words` are bytes.
+DEVICE_FUNCTION void compare_arrays(const ArrayParameters &parameters) {
+    const unsigned char *is = static_cast<const unsigned char *>(parameters.from[0]);
+    const unsigned char *should = static_cast<const unsigned char *>(parameters.from[1]);
+    uint64_t stride = static_cast<uint64_t>(grid_size()) * block_size(), differing = 0;
+    for (uint64_t i = static_cast<uint64_t>(block_index()) * block_size() + thread_index();
+         i < parameters.words; i += stride) {
+        differing += is[i] != should[i];
+    }
+    if (differing > 0) add_to_hash(static_cast<uint64_t *>(parameters.to[0]), differing);
+}
+
 // All of an epilogue, from sums that lie in memory.
 template <class Type, Fusion fusion> DEVICE_FUNCTION void finish_sums(const EpilogueParameters &parameters) {
     SHARED_ARRAY(float, partial, MAX_WARPS);

@@ -309,6 +309,42 @@ static void open_multicast(struct device *device, struct shared_memory *memory) 
     if (!ranks_are_fine(device->group, reason)) memory->multicast = 0;
 }
 
+// ---- guarded memory -----------------------------------------------------------------------------------
+
+void memory_give_back(struct device *device, struct guarded *buffer) {
+    const struct cuda_driver *driver = device->driver;
+    CUdeviceptr mapped = (CUdeviceptr)(uintptr_t)buffer->mapped;
+    CUdeviceptr reserved = (CUdeviceptr)(uintptr_t)buffer->reserved;
+    if (mapped != 0) driver->cuMemUnmap(mapped, buffer->mapped_bytes);
+    if (buffer->handle != 0) driver->cuMemRelease(buffer->handle);
+    if (reserved != 0) driver->cuMemAddressFree(reserved, buffer->reserved_bytes);
+    *buffer = (struct guarded){0};
+}
+
+int memory_reserve(struct device *device, struct guarded *buffer, size_t bytes) {
+    const struct cuda_driver *driver = device->driver;
+    CUmemAllocationProp wanted = properties(device);
+    CUmemGenericAllocationHandle handle = 0;
+    CUdeviceptr reserved = 0, inner;
+    size_t around = 2 << 20;
+    driver->cuMemGetAllocationGranularity(&around, &wanted, CU_MEM_ALLOC_GRANULARITY_MINIMUM);
+    buffer->mapped_bytes = (bytes + around - 1) / around * around;
+    buffer->reserved_bytes = buffer->mapped_bytes + 2 * around;
+    if (driver->cuMemAddressReserve(&reserved, buffer->reserved_bytes, 0, 0, 0) != CUDA_SUCCESS) return -1;
+    buffer->reserved = (unsigned char *)(uintptr_t)reserved;
+    CUresult result = driver->cuMemCreate(&handle, buffer->mapped_bytes, &wanted, 0);
+    if (result == CUDA_SUCCESS) buffer->handle = handle;
+    inner = reserved + around;
+    if (result == CUDA_SUCCESS) result = driver->cuMemMap(inner, buffer->mapped_bytes, 0, handle, 0);
+    if (result == CUDA_SUCCESS) {
+        buffer->mapped = (unsigned char *)(uintptr_t)inner;
+        result = grant(device, inner, buffer->mapped_bytes);
+    }
+    if (result == CUDA_SUCCESS) return 0;
+    memory_give_back(device, buffer);
+    return -1;
+}
+
 // ---- open and close -----------------------------------------------------------------------------------
 
 // Large memory is of a size that a team can bind, too: NCCL makes teams of its own for its windows.

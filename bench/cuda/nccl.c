@@ -126,6 +126,7 @@ struct channel {
     ncclComm_t comm;
     ncclWindow_t window;
     bool is_tried; // to make it
+    bool blocks;
     char problem[REASON_SIZE];
 };
 
@@ -196,7 +197,7 @@ static bool make_communicator(struct channel *channel) {
     struct group *group = channel->device->group;
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
     ncclUniqueId id = {{0}};
-    config.blocking = 0;
+    config.blocking = channel->blocks;
     if (channel->detail->channels > 0) config.minCTAs = config.maxCTAs = channel->detail->channels;
     long status = group->rank == 0 ? (long)nccl.ncclGetUniqueId(&id) : (long)ncclSuccess;
     if (group_max(group, (double)status) > 0) {
@@ -421,6 +422,29 @@ static int nccl_prepare(void *state, const struct call *call, char reason[REASON
     if (!channel->detail->symmetric || is_symmetric(channel, from)) return 0;
     snprintf(reason, REASON_SIZE, "unavailable: NCCL fell back: it took no kernel for symmetric memory");
     return -1;
+}
+
+// ---- for plug-ins ----------------------------------------------------------------------------------------
+
+struct channel *nccl_open(struct device *device, const void **comm, char reason[]) {
+    static const struct nccl_detail usual = {.algorithm = "", .protocol = ""};
+    const struct candidate as_usual = {.detail = &usual};
+    void *state;
+    if (nccl_setup(&as_usual, device->group, &state, reason) != 0) return NULL;
+    struct channel *channel = state;
+    channel->blocks = true;
+    if (all_are(channel, make_communicator(channel))) {
+        *comm = &channel->comm;
+        return channel;
+    }
+    snprintf(reason, REASON_SIZE, "%s", channel->problem);
+    abort_channel(channel);
+    free(channel);
+    return NULL;
+}
+
+void nccl_close(struct channel *channel) {
+    nccl_teardown(channel);
 }
 
 // ---- calls -------------------------------------------------------------------------------------------

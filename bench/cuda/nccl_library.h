@@ -5,4 +5,12 @@
 // Such as 22809 for 2.28.9; 0: there is none that could be used.
 int nccl_version(void);
 
+// A communicator for a plug-in, whose calls block.
+struct device;
+struct channel;
+
+// Collective. `comm` is to point to an ncclComm_t, until nccl_close. NULL: `reason`, maybe not on all ranks.
+struct channel *nccl_open(struct device *device, const void **comm, char reason[]);
+void nccl_close(struct channel *channel);
+
 #endif

@@ -117,6 +117,10 @@ static void *pointer(CUdeviceptr address) {
     return (void *)(uintptr_t)address;
 }
 
+static bool is_chain(enum mode mode) {
+    return mode == MODE_GRAPH || mode == MODE_COLD_GRAPH;
+}
+
 struct call place_call(void *of, size_t shift, int slot) {
     struct place *place = of;
     const struct layout *layout = &place->layout;
@@ -127,16 +131,13 @@ struct call place_call(void *of, size_t shift, int slot) {
     call.input = pointer(place->base + layout->input + offset);
     call.residual = fused ? pointer(place->base + layout->residual + offset) : NULL;
     call.gamma = fused ? pointer(place->base + layout->gamma) : NULL;
+    call.captured = is_chain(place->mode);
     call.out = pointer(results + layout->out);
     call.residual_out = fused ? pointer(results + layout->residual_out) : NULL;
     call.norm_out = layout->norm_bytes > 0 ? pointer(results + layout->norm_out) : NULL;
     call.tells_norm = call.norm_out != NULL && place->tells_norm;
     call.block_scales = place->cell->block_scales_bytes > 0 ? pointer(results + layout->block_scales) : NULL;
     return call;
-}
-
-static bool is_chain(enum mode mode) {
-    return mode == MODE_GRAPH || mode == MODE_COLD_GRAPH;
 }
 
 // ---- open and close -----------------------------------------------------------------------------------

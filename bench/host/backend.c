@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/plans.h"
 #include "plugins.h"
 #include "statistics.h"
+#include "tune.h"
 
 enum { ROUNDTRIPS = 32, ROUNDTRIP_SAMPLES = 31 }; // flags in a sample
 
@@ -205,27 +205,24 @@ static const char *refusal_of(const struct candidate *candidate, const struct gr
     return refusal != NULL ? refusal : candidate->strategy->supports(group, call);
 }
 
-static int load_plugin(const char *path, char reason[], size_t reason_size) {
-    char words[PLUGIN_REASON_SIZE];
-    int status = plugins_load(path, words);
-    if (status != 0) snprintf(reason, reason_size, "%s", words);
-    return status;
+static int tune(struct group *group, const struct tune_plan *plan) {
+    return tune_run(group, plan, stdout);
 }
 
 // ---- the backend ----------------------------------------------------------------------------------
+
+extern const struct ground host_ground;
 
 static const struct backend host_backend = {
     .name = "host",
     .candidates = host_candidates,
     .candidate_count = &host_candidate_count,
+    .ground = &host_ground,
     .modes = {[MODE_EAGER] = true},
     .tells_skew = true,
     .last_resort = 1,
     .refusal = refusal_of,
-    .parameters = plugins_parameters,
-    .libraries_hash = plugins_hash,
-    .load_plugin = load_plugin,
-    .run_plan = plans_run,
+    .tune = tune,
     .describe = describe,
     .open = open_nothing,
     .close = close_nothing,

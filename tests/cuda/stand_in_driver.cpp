@@ -8,7 +8,7 @@
 // has_fabric (and fabric: that it may be used) no_files own_gpu (each process sees one, its own, by its rank
 // in Open MPI) same_gpu (and it is the same for all) no_hidden_peers (mapped memory of another one is
 // refused) hang_on=twoshot sticky_on=twoshot slow_host (launches take their time) real_clock (times are those
-// of the host).
+// of the host). Addresses that are reserved and not mapped cannot be touched.
 #include "engine.h"
 
 #include "arguments.h"
@@ -43,9 +43,11 @@ struct Event {
 };
 
 struct Op {
-    std::function<void()> run;                // alone
-    Event *awaits = nullptr;                  // not before this one is there,
-    int awaited = 0;                          // recorded so often
+    std::function<void()> run;      // alone
+    Event *awaits = nullptr;        // not before this one is there,
+    int awaited = 0;                // recorded so often
+    const uint32_t *flag = nullptr; // or not before this one is `least`
+    uint32_t least = 0;
     void (*kernel)(const void *) = nullptr;   // or a kernel,
     std::shared_ptr<std::vector<char>> bytes; // with its parameters
     unsigned blocks = 1, ranks = 1, threads = 1;
@@ -69,6 +71,11 @@ struct Memory {
     int file;
     bool is_imported;
 };
+// Addresses, most of them of nothing.
+struct Reservation {
+    CUdeviceptr address;
+    size_t bytes;
+};
 struct Team {
     EngineMulticast ranks;
     size_t bytes;
@@ -78,6 +85,7 @@ std::mutex lock;
 std::vector<Stream *> streams;
 std::vector<Memory *> memories;
 std::vector<Team *> teams;
+std::vector<Reservation> reservations;
 float clock_ms = 0;
 size_t used_bytes = 0;
 bool is_broken = false;           // for good, by a kernel
@@ -165,6 +173,11 @@ template <class Kernel> bool is_named(Kernel kernel, const char *name) {
     return word && address && dladdr(address, &what) && what.dli_sname && std::strstr(what.dli_sname, word);
 }
 
+// Whether the host holds it.
+bool is_held(const Op &op) {
+    return op.flag && int32_t(__atomic_load_n(op.flag, __ATOMIC_ACQUIRE) - op.least) < 0;
+}
+
 bool hangs(const Op &op) {
     return is_named(op.kernel, "hang_on");
 }
@@ -177,9 +190,9 @@ void pump() {
         for (Stream *stream : streams) {
             while (!stream->queue.empty() && stream->queue.front().meets <= 1) {
                 Op &op = stream->queue.front();
-                if (hangs(op)) break;
+                if (hangs(op) || is_held(op)) break;
                 if (op.awaits && op.awaits->reached < op.awaited) break;
-                if (op.awaits) {
+                if (op.awaits || op.flag) {
                     // it is there
                 } else if (op.together) {
                     unsigned long long from_ns = now_ns();
@@ -193,8 +206,9 @@ void pump() {
                 pop(stream);
                 moved = true;
             }
-            if (!stream->queue.empty() && !stream->queue.front().awaits && !hangs(stream->queue.front()))
-                waiting.push_back(stream);
+            if (stream->queue.empty()) continue;
+            const Op &first = stream->queue.front();
+            if (!first.awaits && !first.flag && !hangs(first)) waiting.push_back(stream);
         }
         if (waiting.empty() || waiting.size() < size_t(waiting[0]->queue.front().meets) || setting("hang"))
             continue;
@@ -489,6 +503,23 @@ CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned) {
     op.awaited = op.awaits->recorded;
     return enqueue(stream, op);
 }
+CUresult cuStreamWaitValue32(CUstream stream, CUdeviceptr flag, cuuint32_t least, unsigned) {
+    Op op;
+    op.flag = reinterpret_cast<const uint32_t *>(flag);
+    op.least = least;
+    return enqueue(stream, op);
+}
+CUresult cuStreamSynchronize(CUstream of) {
+    for (;;) {
+        {
+            std::lock_guard<std::mutex> guard(lock);
+            pump();
+            if (is_broken) return CUDA_ERROR_ILLEGAL_ADDRESS;
+            if (reinterpret_cast<Stream *>(of)->queue.empty()) return CUDA_SUCCESS;
+        }
+        usleep(100);
+    }
+}
 CUresult cuStreamDestroy(CUstream of) {
     std::lock_guard<std::mutex> guard(lock);
     for (size_t i = 0; i < streams.size(); i++) {
@@ -576,6 +607,12 @@ CUresult cuMemAlloc(CUdeviceptr *address, size_t bytes) {
     *address = CUdeviceptr(memory->address);
     return CUDA_SUCCESS;
 }
+CUresult cuMemGetInfo(size_t *left, size_t *all) {
+    std::lock_guard<std::mutex> guard(lock);
+    *all = size_t(number("memory_mib", 4096)) << 20;
+    *left = *all - used_bytes;
+    return CUDA_SUCCESS;
+}
 CUresult cuMemFree(CUdeviceptr address) {
     std::lock_guard<std::mutex> guard(lock);
     Memory *memory = memory_at(address);
@@ -649,25 +686,55 @@ CUresult cuMulticastGetGranularity(size_t *bytes, const CUmulticastObjectProp *,
     *bytes = 4096;
     return CUDA_SUCCESS;
 }
-// Addresses are those of the handles; to reserve one comes first, so that it is filled in when it is mapped.
+// The address of a team is that of its first memory; to reserve one comes first, so that it is filled in when
+// the team is mapped.
 static thread_local CUdeviceptr *reserved;
 static thread_local bool reserves_imported;
-CUresult cuMemAddressReserve(CUdeviceptr *address, size_t, size_t, CUdeviceptr, unsigned long long) {
+CUresult cuMemAddressReserve(CUdeviceptr *address, size_t bytes, size_t, CUdeviceptr, unsigned long long) {
+    std::lock_guard<std::mutex> guard(lock);
+    void *range = mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (range == MAP_FAILED) return CUDA_ERROR_OUT_OF_MEMORY;
     reserved = address;
-    *address = 1;
+    *address = CUdeviceptr(range);
+    reservations.push_back({*address, bytes});
     return CUDA_SUCCESS;
 }
-CUresult cuMemAddressFree(CUdeviceptr, size_t) {
+CUresult cuMemAddressFree(CUdeviceptr address, size_t) {
+    std::lock_guard<std::mutex> guard(lock);
+    for (size_t i = 0; i < reservations.size(); i++) {
+        if (reservations[i].address != address) continue;
+        munmap(reinterpret_cast<void *>(address), reservations[i].bytes);
+        reservations.erase(reservations.begin() + long(i));
+        break;
+    }
     return CUDA_SUCCESS;
 }
-CUresult cuMemMap(CUdeviceptr, size_t, size_t, CUmemGenericAllocationHandle handle, unsigned long long) {
+static bool is_reserved(CUdeviceptr address) {
+    for (const Reservation &range : reservations) {
+        if (address >= range.address && address < range.address + range.bytes) return true;
+    }
+    return false;
+}
+CUresult cuMemMap(CUdeviceptr address, size_t bytes, size_t, CUmemGenericAllocationHandle handle,
+                  unsigned long long) {
     std::lock_guard<std::mutex> guard(lock);
     reserves_imported = !is_team(handle) && reinterpret_cast<Memory *>(handle)->is_imported;
-    *reserved = is_team(handle) ? CUdeviceptr(reinterpret_cast<Team *>(handle)->ranks.base[0])
-                                : CUdeviceptr(reinterpret_cast<Memory *>(handle)->address);
-    return CUDA_SUCCESS;
+    if (is_team(handle)) {
+        *reserved = CUdeviceptr(reinterpret_cast<Team *>(handle)->ranks.base[0]);
+        return CUDA_SUCCESS;
+    }
+    const Memory *memory = reinterpret_cast<Memory *>(handle);
+    if (!is_reserved(address) || bytes > memory->bytes) return CUDA_ERROR_INVALID_VALUE;
+    void *mapped = mmap(reinterpret_cast<void *>(address), bytes, PROT_READ | PROT_WRITE,
+                        MAP_SHARED | MAP_FIXED, memory->file, 0);
+    return mapped == MAP_FAILED ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
 }
-CUresult cuMemUnmap(CUdeviceptr, size_t) {
+CUresult cuMemUnmap(CUdeviceptr address, size_t bytes) {
+    std::lock_guard<std::mutex> guard(lock);
+    if (is_reserved(address)) {
+        mmap(reinterpret_cast<void *>(address), bytes, PROT_NONE,
+             MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
+    }
     return CUDA_SUCCESS;
 }
 CUresult cuMemSetAccess(CUdeviceptr, size_t, const CUmemAccessDesc *, size_t) {

@@ -41,7 +41,8 @@ each() {
     "$GENTABLES" lua "$(dirname "$0")/results.lua" "$WORK/out"
 }
 
-for fault in "later_crash 10 crashed" "later_hang 5 did.not.come.back.in.time"; do
+for fault in "later_crash 10 crashed" "later_hang 5 did.not.come.back.in.time" \
+    "later_late 10 writes.after.it.has.returned"; do
     # shellcheck disable=SC2086
     set -- $fault
     later "$1" "$2"

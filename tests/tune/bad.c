@@ -23,8 +23,10 @@ struct plan {
     struct state *state;
     gt_call call;
     uint32_t candidate;
-    float *all;
+    float *all, *receive; // of the last call of the faulty one
 };
+
+static float *last_receive; // the same, of any plan
 
 #ifdef BAD_LEAK_THREAD
 static void *wait_for_ever(void *unused) {
@@ -107,9 +109,9 @@ static void misbehave(const struct plan *plan, float *receive) {
     static int calls;
     bool is_later = ++calls > LATER;
     (void)plan;
-    (void)receive;
     (void)is_later;
     (void)rounded_to;
+    last_receive = receive;
 #if defined BAD_BEYOND
     receive[plan->call.receive_elements] = 1;
 #elif defined BAD_LATE
@@ -128,6 +130,10 @@ static void misbehave(const struct plan *plan, float *receive) {
     while (is_later) pause();
 #elif defined BAD_LATER_WRONG
     if (is_later) receive[0] += 1;
+#elif defined BAD_LATER_LATE
+    static float *before;
+    if (is_later && before != NULL && before != receive) before[0] = 1;
+    before = receive;
 #elif defined BAD_HEAP
     void *volatile leaked = malloc(24); // volatile: a compiler may leave out what is not used
     if (leaked == NULL) receive[0] += 1;
@@ -142,7 +148,13 @@ static void misbehave(const struct plan *plan, float *receive) {
 #endif
 }
 
-// r = sum + residual; r / rms(r) * weight, which the faulty one forgets.
+#ifdef BAD_FUSED
+#define FORGETS true
+#else
+#define FORGETS false
+#endif
+
+// r = sum + residual; r / rms(r) * weight, which the faulty one may forget.
 static void fused(const struct plan *plan, const gt_buffers *buffers, const float *all) {
     size_t hidden = plan->call.hidden_size, count = (size_t)plan->call.count;
     const float *residual = buffers->residual_in, *weight = buffers->norm_weight;
@@ -158,12 +170,12 @@ static void fused(const struct plan *plan, const gt_buffers *buffers, const floa
         }
         float factor = 1 / sqrtf(squares / (float)hidden + plan->call.epsilon);
         for (size_t i = 0; i < hidden; i++)
-            norm[first + i] = sum[first + i] * factor * (plan->candidate == 1 ? 1 : weight[i]);
+            norm[first + i] = sum[first + i] * factor * (plan->candidate == 1 && FORGETS ? 1 : weight[i]);
     }
 }
 
 static gt_status bad_run(void *plan, const gt_buffers *buffers, void *stream) {
-    const struct plan *todo = plan;
+    struct plan *todo = plan;
     const gt_host *host = todo->state->rank.host;
     size_t count = (size_t)todo->call.count;
     float *all = todo->call.op == GT_OP_ALLGATHER ? buffers->receive : buffers->workspace;
@@ -175,6 +187,12 @@ static gt_status bad_run(void *plan, const gt_buffers *buffers, void *stream) {
     }
     if (todo->call.fusion != GT_FUSION_NONE) {
         fused(todo, buffers, all);
+#ifdef BAD_FUSED_BEYOND
+        if (todo->candidate == 1) ((float *)buffers->residual_out)[todo->call.count] = 1;
+#endif
+#ifdef BAD_FUSED_LATE
+        if (todo->candidate == 1) todo->receive = buffers->residual_out;
+#endif
         return GT_OK;
     }
     for (size_t i = 0; todo->call.op == GT_OP_ALLREDUCE && i < count; i++) {
@@ -182,15 +200,27 @@ static gt_status bad_run(void *plan, const gt_buffers *buffers, void *stream) {
         for (int rank = 1; rank < todo->state->rank.world_size; rank++)
             receive[i] += all[(size_t)rank * count + i];
     }
+#ifdef BAD_WORKSPACE
+    if (todo->candidate == 1) ((char *)buffers->workspace)[buffers->workspace_bytes] = 1;
+#endif
+#ifdef BAD_LATE_RELEASE
+    if (todo->candidate == 1) todo->receive = receive;
+#endif
     if (todo->candidate == 1) misbehave(todo, receive);
     return GT_OK;
 }
 
 static void bad_release(void *plan) {
+    struct plan *todo = plan;
+    if (todo->receive != NULL) todo->receive[0] = 1;
     free(plan);
 }
 
 static void bad_fini(void *state) {
+#ifdef BAD_LATE_FINI
+    if (last_receive != NULL) last_receive[0] = 1;
+    last_receive = NULL;
+#endif
     free(state);
 }
 
@@ -206,7 +236,7 @@ static const char *bad_error(void *state) {
     }
 #define OPS    (1u << GT_OP_ALLREDUCE | 1u << GT_OP_ALLGATHER)
 #define FLOATS (1u << GT_FLOAT32)
-#ifdef BAD_FUSED
+#if defined BAD_FUSED || defined BAD_FUSED_BEYOND || defined BAD_FUSED_LATE
 #define FUSIONS (1u << GT_FUSION_NONE | 1u << GT_FUSION_RESIDUAL_RMS_NORM)
 #else
 #define FUSIONS (1u << GT_FUSION_NONE)

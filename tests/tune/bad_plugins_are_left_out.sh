@@ -37,6 +37,9 @@ left_out() {
 }
 left_out beyond "touched memory beyond a buffer\|writes beyond a buffer"
 left_out late "writes after it has returned\|wrong result"
+left_out late_release "writes after it has returned"
+left_out late_fini "writes after it has returned"
+left_out workspace "touched memory beyond a buffer\|writes beyond its workspace"
 left_out differs "wrong result"
 left_out crash "crashed (segmentation fault)"
 left_out hang "did not come back in time" 5
@@ -57,6 +60,17 @@ tune --op allreduce --sizes 16K --dtype float32 --plugin "$PLUGINS/bad_fused.so"
 [ "$status" = 0 ] || fail "fused ended with $status: $(cat "$WORK/err")"
 said err "FAULTY: wrong result: out"
 "$GENTABLES" lua "$(dirname "$0")/fused_by.lua" "$WORK/out" GOOD || fail "fused: $(cat "$WORK/out")"
+
+# fused_left_out FAULT PATTERN
+fused_left_out() {
+    tune --op allreduce --sizes 16K --dtype float32 --plugin "$PLUGINS/bad_$1.so" --fresh --json \
+        --strategies MPI,GOOD,FAULTY --fusion RESIDUAL_RMS_NORM --hidden-size 1024
+    [ "$status" = 0 ] || fail "$1 ended with $status: $(cat "$WORK/err")"
+    said err "FAULTY: $2"
+    "$GENTABLES" lua "$(dirname "$0")/fused_by.lua" "$WORK/out" GOOD || fail "$1: $(cat "$WORK/out")"
+}
+fused_left_out fused_beyond "touched memory beyond a buffer"
+fused_left_out fused_late "writes after it has returned"
 
 # A writer who knew fewer members of a struct: what lies beyond counts as zero, and all is well.
 tune --op allreduce --sizes 1K --dtype float32 --plugin "$PLUGINS/bad_short.so" \
