@@ -16,6 +16,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "blame.h"
+#include "plugins.h"
+
 enum {
     BURST_NS = 100000,          // calls of one candidate in a row, about so long
     WARM_UP_BELOW_NS = 1000000, // longer calls need no untimed call before a burst
@@ -93,7 +96,10 @@ static int look_at_time(struct race *race) {
 // ---- one call -----------------------------------------------------------------------------------
 
 static int timed_call(struct race *race, struct contender *contender, size_t shift, struct stamp *stamp) {
-    return backend->sample(race->place, contender->candidate, contender->state, shift, stamp);
+    blame_work(plugins_work(contender->candidate));
+    int status = backend->sample(race->place, contender->candidate, contender->state, shift, stamp);
+    blame_work(NULL);
+    return status;
 }
 
 static size_t next_shift(struct race *race) {
@@ -425,8 +431,12 @@ static int admit(struct race *race, struct contender *contender) {
     const struct strategy *strategy = contender->candidate ? contender->candidate->strategy : NULL;
     struct call call = backend->call(race->place, 0, 0);
     step(race, PHASE_SET_UP, contender);
-    if (strategy != NULL && strategy->prepare != NULL &&
-        strategy->prepare(contender->state, &call, reason) != 0) {
+    blame_work(plugins_work(contender->candidate));
+    int refused = strategy == NULL || strategy->prepare == NULL
+                      ? 0
+                      : strategy->prepare(contender->state, &call, reason);
+    blame_work(NULL);
+    if (refused != 0) {
         drop_out(contender, reason);
         return 0;
     }
@@ -493,8 +503,10 @@ int harness_open(struct harness *harness, struct group *group) {
     for (int i = 0; i < candidate_count(); i++) {
         const struct candidate *candidate = &backend->candidates[i];
         watch_step(PHASE_SET_UP, candidate->name);
+        blame_work(plugins_work(candidate));
         harness->is_set_up[i] =
             candidate->strategy->setup(candidate, group, &harness->states[i], harness->unavailable[i]) == 0;
+        blame_work(NULL);
     }
     return 0;
 }
@@ -503,6 +515,8 @@ void harness_close(struct harness *harness) {
     for (int i = 0; i < candidate_count(); i++) {
         if (!harness->is_set_up[i]) continue;
         watch_step(PHASE_TEARDOWN, backend->candidates[i].name);
+        blame_work(plugins_work(&backend->candidates[i]));
         backend->candidates[i].strategy->teardown(harness->states[i]);
+        blame_work(NULL);
     }
 }

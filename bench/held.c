@@ -11,11 +11,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-const char *const held_names[HELD_KINDS] = {"threads",      "open files",  "files in /dev/shm",
-                                            "mapped bytes", "heap memory", "device memory"};
+const char *const held_names[HELD_KINDS] = {"device memory",     "threads",      "open files",
+                                            "files in /dev/shm", "mapped bytes", "heap memory"};
 
 // Growth that tells: of mapped bytes it may be what anybody's allocations fluctuate by.
-static const long least_growth[HELD_KINDS] = {1, 1, 1, 128 << 10, 1, 1};
+static const long least_growth[HELD_KINDS] = {1, 1, 1, 1, 128 << 10, 1};
 
 static long entries_of(const char *folder) {
     long count = 0;
@@ -83,7 +83,7 @@ static long heap_bytes(long *mapped) {
 struct held held_now(time_t since) {
     static char buffer[BUFSIZ]; // nothing is allocated between the two
     struct held held = {
-        {entries_of("/proc/self/task"), entries_of("/proc/self/fd"), shared_files(since), 0, 0, 0}};
+        {0, entries_of("/proc/self/task"), entries_of("/proc/self/fd"), shared_files(since), 0, 0}};
     FILE *maps = fopen("/proc/self/maps", "r");
     if (maps == NULL) return held;
     setvbuf(maps, buffer, _IOFBF, sizeof buffer);

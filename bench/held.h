@@ -5,7 +5,8 @@
 
 #include <time.h>
 
-enum { HELD_THREADS, HELD_FILES, HELD_SHARED, HELD_BYTES, HELD_HEAP, HELD_DEVICE, HELD_KINDS };
+// In the order in which they are told: what takes memory of a device may take others for it.
+enum { HELD_DEVICE, HELD_THREADS, HELD_FILES, HELD_SHARED, HELD_BYTES, HELD_HEAP, HELD_KINDS };
 extern const char *const held_names[HELD_KINDS];
 
 struct held {

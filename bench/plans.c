@@ -8,7 +8,7 @@
 #include "trial.h"
 #include "tune_plan.h"
 
-int plans_run(struct group *group, const char *path, bool is_trial) {
+int plans_run(struct group *group, const char *path, bool is_trial, double timeout_s) {
     struct tune_plan plan;
     char reason[REASON_SIZE] = "";
     if (!is_trial && backend->tune == NULL) {
@@ -17,7 +17,7 @@ int plans_run(struct group *group, const char *path, bool is_trial) {
     }
     watch_rest(); // here deadlines are of single candidates, and a little shorter than those of waits for
                   // them
-    blame_begin(group->rank, 0.9 * group->timeout_s);
+    blame_begin(group->rank, 0.9 * timeout_s);
     blame_work("agreement");
     int status = tune_plan_read(&plan, path, group, reason);
     if (status == 0 && (status = tune_plan_agree(&plan, group, reason)) != 0) tune_plan_free(&plan);

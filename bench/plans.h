@@ -6,8 +6,8 @@
 
 struct group;
 
-// Collective. Reads a plan, agrees on it with all ranks, sets up, and does what is asked. 1: there is no such
-// plan, or no agreement, which is said; -1: see group_failure.
-int plans_run(struct group *group, const char *path, bool is_trial);
+// Collective. `timeout_s` is what a candidate may take. Reads a plan, agrees on it with all ranks, sets up,
+// and does what is asked. 1: there is no such plan, or no agreement, which is said; -1: see group_failure.
+int plans_run(struct group *group, const char *path, bool is_trial, double timeout_s);
 
 #endif

@@ -26,6 +26,7 @@ struct plugin_candidate {
     struct plugin *plugin;
     uint32_t index;
     gt_candidate says;
+    char work[80];
 };
 
 struct plugin {
@@ -157,6 +158,7 @@ static int add_candidates(struct plugin *plugin, char reason[]) {
         candidate->index = i;
         take_struct(&candidate->says, sizeof candidate->says, plugin->functions.candidates[i]);
         if (check_candidate(plugin, &candidate->says, reason) != 0) return -1;
+        snprintf(candidate->work, sizeof candidate->work, "strategy %s", candidate->says.name);
         if ((candidate->says.memory & backend->ground->memory) == 0) continue;
         if (candidate->says.comm != GT_COMM_NONE) plugin->comm = candidate->says.comm;
         backend->candidates[(*backend->candidate_count)++] = (struct candidate){
@@ -227,6 +229,14 @@ uint64_t plugins_hash(void) {
     uint64_t hash = (uint64_t)plugin_count;
     for (int i = 0; i < plugin_count; i++) hash = hash * 0x9e3779b97f4a7c15u ^ plugins[i].hash;
     return hash;
+}
+
+int plugins_loaded(void) {
+    return plugin_count;
+}
+
+const char *plugins_work(const struct candidate *candidate) {
+    return candidate == NULL || candidate->plugin == NULL ? NULL : candidate->plugin->work;
 }
 
 const char *plugins_parameters(const struct candidate *candidate) {

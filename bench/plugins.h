@@ -27,6 +27,12 @@ const char *plugins_parameters(const struct candidate *candidate);
 // Whether it can be called with input and output apart; and in the same place.
 bool plugins_takes_place(const struct candidate *candidate, bool in_place);
 
+// "strategy NAME" of one of a plug-in, which may not come back (blame.h); NULL: it is one of ours.
+const char *plugins_work(const struct candidate *candidate);
+
+// How many libraries are loaded.
+int plugins_loaded(void);
+
 // Frees a plan that a strategy left in call.plan. False: somebody wrote beyond its workspace.
 bool plugins_release(const struct candidate *candidate, void *plan);
 

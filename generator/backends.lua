@@ -22,9 +22,11 @@ function backends.cuda.command(job, size)
   return job.launcher and launcher.command(size, job.machine.cores, job.launcher) or {}
 end
 
+-- Plug-ins launch for each rank, and so does then everybody in loopback.
 function backends.cuda.arguments(job, size)
   local words = job.launcher and {} or { "--ranks", tostring(size) }
-  if job.arch:find("%-loopback$") then words[#words + 1] = "--loopback" end
+  local has_plugins = job.plugins and #job.plugins > 0
+  if job.arch:find("%-loopback$") then words[#words + 1] = has_plugins and "--streams" or "--loopback" end
   words[#words + 1] = "--workspace"
   words[#words + 1] = tostring(math.max(job.spec.limits.message_bytes, 1 << 20))
   return words

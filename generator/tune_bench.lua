@@ -1,10 +1,10 @@
 -- The launches of `gentables tune`: asks the bench for its candidates, tries plug-ins in processes of their
 -- own,
 -- then measures all candidates together; one that fails there is left out, and the group starts again without
--- it and without that launch's times.
+-- it and without that launch's times. On GPUs tune_serve.lua measures.
+local backends = require "backends"
 local fail = require "fail"
 local file = require "core.file"
-local launcher = require "launcher"
 local plan = require "tune_plan"
 local process = require "core.process"
 local protocol = require "protocol"
@@ -16,7 +16,8 @@ local GRACE, START_S = 3, 60 -- seconds; what a launch takes beyond its calls
 -- In a trial no thread of the C library keeps freed memory for later: then the heap can be counted.
 local EXACT_HEAP = "glibc.malloc.tcache_count=0"
 
-local function with_plugins(argv, plugins)
+-- The options that load libraries, behind a command line.
+function group.with_plugins(argv, plugins)
   for _, path in ipairs(plugins) do table.move({ "--plugin", path }, 1, 2, #argv + 1, argv) end
   return argv
 end
@@ -47,7 +48,7 @@ end
 -- the libraries. What a plug-in says wrongly ends here, in one line.
 function group.candidates(job)
   local candidates, hash = {}, nil
-  local reason, words = follow(with_plugins({ job.program, "--candidates" }, job.plugins), START_S,
+  local reason, words = follow(group.with_plugins({ job.program, "--candidates" }, job.plugins), START_S,
     function(kind, fields)
       if kind == "libraries" then hash = fields.hash end
       if kind ~= "candidate" then return end
@@ -67,7 +68,7 @@ end
 
 -- Whom the last words of ranks name: a candidate and what it did. One that crashed says more than those that
 -- wait for it in vain.
-local function culprit(words)
+function group.culprit(words)
   local name, what
   for found, did in words:gmatch("strategy ([%w_]+): ([^\n]+)") do
     local waits = did:find("in time", 1, true)
@@ -82,7 +83,7 @@ local function last_words(words)
 end
 
 -- Leaves a candidate out from here on, and says so.
-local function exclude(job, name, reason)
+function group.exclude(job, name, reason)
   job.excluded[name] = reason
   job.progress:say(("gentables: %s: %s; it is left out"):format(name, reason))
 end
@@ -107,14 +108,26 @@ local function with_exact_heap()
   return { "env", "GLIBC_TUNABLES=" .. (set and set ~= "" and set .. ":" or "") .. EXACT_HEAP }
 end
 
+-- What a backend asks of a job for its options.
+function group.setting(job, cells)
+  local largest = 0
+  for _, cell in ipairs(cells) do largest = math.max(largest, cell.size) end
+  return { launcher = job.launcher, arch = job.arch, plugins = job.plugins,
+    spec = { limits = { message_bytes = largest } } }
+end
+
 local function launch(job, world_size, kind, cells, plugins, seed, on_line)
   local path = os.tmpname()
   fail.unless(file.write(path, plan.text(job, cells, seed)))
-  local argv = launcher.command(world_size, job.machine.cores, job.launcher)
-  local before = kind == "trial" and with_exact_heap() or {}
+  local backend = backends[job.backend]
+  local argv = backend.command(job, world_size)
+  -- A driver of GPUs has a heap of its own mind.
+  local before = kind == "trial" and job.backend == "host" and with_exact_heap() or {}
   argv = table.move(argv, 1, #argv, #before + 1, before)
   table.move({ job.program, "--" .. kind, path, "--timeout", tostring(job.timeout) }, 1, 5, #argv + 1, argv)
-  local reason, words = follow(with_plugins(argv, plugins), job.timeout + START_S, on_line)
+  local own = backend.arguments(group.setting(job, cells), world_size)
+  table.move(own, 1, #own, #argv + 1, argv)
+  local reason, words = follow(group.with_plugins(argv, plugins), job.timeout + START_S, on_line)
   os.remove(path)
   return reason, words
 end
@@ -129,17 +142,17 @@ local function try_plugin(job, world_size, cells, path, names)
     local reason, words = launch(job, world_size, "trial", asked, { path }, 1, function(kind, fields)
       if kind == "trial" and fields.status == "failed" then failed[fields.strategy] = fields.reason end
     end)
-    for name, why in pairs(failed) do exclude(job, name, why) end
+    for name, why in pairs(failed) do group.exclude(job, name, why) end
     if not reason then return end
-    local name, what = culprit(words)
+    local name, what = group.culprit(words)
     if not name or job.excluded[name] then
       for each in pairs(names) do
         local why = ("its trial ended: %s"):format(last_words(words))
-        if not job.excluded[each] then exclude(job, each, why) end
+        if not job.excluded[each] then group.exclude(job, each, why) end
       end
       return
     end
-    exclude(job, name, what)
+    group.exclude(job, name, what)
   end
 end
 
@@ -184,7 +197,7 @@ local function run_group(job, world_size, cells, seed)
     local asked, cost = ask(job, cells), nil
     if #asked == 0 then return "no candidate is left" end
     for _, cell in ipairs(asked) do cell.fresh, cell.no_time = {}, {} end
-    local reason, words = launch(job, world_size, "pass", asked, job.plugins, seed, function(kind, fields)
+    local reason, words = launch(job, world_size, "pass", asked, group.living(job), seed, function(kind, fields)
       if kind == "row" or kind == "none" then take(asked, kind, fields) end
       if kind == "pass" then cost = fields end
     end)
@@ -195,15 +208,35 @@ local function run_group(job, world_size, cells, seed)
       end
       return nil
     end
-    local name, what = culprit(words)
+    local name, what = group.culprit(words)
     if not name or job.excluded[name] then return ("the group failed: %s"):format(last_words(words)) end
-    exclude(job, name, what)
+    group.exclude(job, name, what)
   end
+end
+
+-- Tries all plug-ins, one after the other.
+function group.try_plugins(job, world_size, cells)
+  job.owned = job.owned or of_plugins(job)
+  for _, path in ipairs(job.plugins) do try_plugin(job, world_size, cells, path, job.owned[path]) end
+end
+
+-- The plug-ins that have a candidate left: the others are not even started.
+function group.living(job)
+  local paths = {}
+  for _, path in ipairs(job.plugins) do
+    for name in pairs(job.owned[path]) do
+      if not job.excluded[name] then
+        paths[#paths + 1] = path
+        break
+      end
+    end
+  end
+  return paths
 end
 
 -- Measures cells at one number of ranks. Returns nil, or why nothing could be measured.
 function group.measure(job, world_size, cells)
-  for path, names in pairs(of_plugins(job)) do try_plugin(job, world_size, cells, path, names) end
+  group.try_plugins(job, world_size, cells)
   for number = 1, job.launches do
     job.progress:show(("TP %d: launch %d of %d"):format(world_size, number, job.launches))
     local problem = run_group(job, world_size, cells, number)

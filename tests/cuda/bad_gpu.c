@@ -1,0 +1,104 @@
+// A plug-in for GPUs with one fault, which a definition chooses (BAD_BEYOND and so on): the example that
+// copies between GPUs, whose second candidate does something else besides.
+#include <unistd.h>
+
+#define gentables_plugin gentables_plugin_of_example
+#include "../../bench/plugins/peer_copies.c"
+#undef gentables_plugin
+
+enum { LATER = 64 }; // more calls than a trial has
+
+static void *look_up(const struct state *state, const char *name) {
+    return dlsym(state->driver.library, name);
+}
+
+static void set_bytes(const struct state *state, CUdeviceptr to, unsigned char value, size_t bytes,
+                      CUstream stream) {
+    __typeof__(&cuMemsetD8Async) set;
+    *(void **)&set = look_up(state, "cuMemsetD8Async");
+    set(to, value, bytes, stream);
+}
+
+// Beside what is right, on the stream or not.
+static gt_status misbehave(struct plan *plan, const gt_buffers *buffers, CUstream stream) {
+    const struct state *state = plan->state;
+    size_t bytes = plan->send_bytes * (size_t)(plan->is_broadcast ? 1 : state->rank.world_size);
+    CUdeviceptr receive = (CUdeviceptr)(uintptr_t)buffers->receive;
+    static int calls;
+    bool is_later = __atomic_add_fetch(&calls, 1, __ATOMIC_RELAXED) > LATER;
+    (void)is_later;
+    (void)set_bytes;
+    (void)bytes;
+    (void)receive;
+#if defined BAD_BEYOND
+    set_bytes(state, receive + bytes, 0, 16, stream);
+#elif defined BAD_BEFORE
+    set_bytes(state, receive - 16, 0, 16, stream);
+#elif defined BAD_WRONG
+    if (state->rank.rank == 1) set_bytes(state, receive, 0, 2, stream);
+#elif defined BAD_HANG
+    for (;;) pause();
+#elif defined BAD_CRASH
+    abort();
+#elif defined BAD_WAITS
+    __typeof__(&cuStreamSynchronize) wait;
+    *(void **)&wait = look_up(state, "cuStreamSynchronize");
+    wait(stream);
+#elif defined BAD_LEAK
+    __typeof__(&cuMemAlloc) take;
+    CUdeviceptr leaked;
+    *(void **)&take = look_up(state, NAME_OF(cuMemAlloc));
+    take(&leaked, 4096);
+#elif defined BAD_LATER_CRASH
+    if (is_later) abort();
+#elif defined BAD_LATER_HANG
+    while (is_later) pause();
+#elif defined BAD_FAILS
+    return fail(plan->state, "it does not feel like it");
+#endif
+    (void)stream;
+    return GT_OK;
+}
+
+// In a stream that nobody waits for.
+#ifdef BAD_STREAM
+static CUstream another_stream(const struct state *state) {
+    static __thread CUstream other; // one for each rank
+    __typeof__(&cuStreamCreate) create;
+    *(void **)&create = look_up(state, "cuStreamCreate");
+    if (other == NULL) create(&other, CU_STREAM_NON_BLOCKING);
+    return other;
+}
+#endif
+
+static gt_status bad_init(const gt_rank *rank, void **state) {
+#ifdef BAD_INIT
+    abort();
+#endif
+    return copies_init(rank, state);
+}
+
+static gt_status bad_run(void *plan, const gt_buffers *buffers, void *stream) {
+    struct plan *todo = plan;
+    bool is_faulty = todo->piece_bytes == 0;
+#ifdef BAD_STREAM
+    if (is_faulty) stream = another_stream(todo->state);
+#endif
+    gt_status status = copies_run(plan, buffers, stream);
+    return status == GT_OK && is_faulty ? misbehave(plan, buffers, stream) : status;
+}
+
+const gt_plugin *gentables_plugin(uint32_t abi) {
+    static gt_candidate good, faulty;
+    static const gt_candidate *const both[] = {&good, &faulty};
+    static gt_plugin bad;
+    good = in_pieces;
+    faulty = at_once;
+    good.name = "GOOD";
+    faulty.name = "FAULTY";
+    bad = plugin;
+    bad.candidates = both;
+    bad.init = bad_init;
+    bad.run = bad_run;
+    return gentables_plugin_of_example(abi) == NULL ? NULL : &bad;
+}

@@ -1,0 +1,73 @@
+#!/bin/sh
+# Plug-ins on GPUs: the examples pass their trial and are timed beside NCCL and our kernels, on a GPU each and
+# all on one; and each fault gives one clear line, leaves out who has it, and him alone.
+. "$(dirname "$0")/lib_stand_in.sh"
+only cuda nccl nvidia-ml
+
+# tune SETTINGS ARGUMENT...
+tune() {
+    settings=$1
+    shift
+    status=0
+    STAND_IN=$settings LD_LIBRARY_PATH=$folder timeout 200 "$GENTABLES" tune --backend cuda --bench "$BENCH" \
+        --samples "${samples:-3}" --warm-up 1 --cache "$WORK/tune.json" --fresh --json "$@" >"$WORK/out" 2>"$WORK/err" ||
+        status=$?
+}
+
+# has STRATEGY...: each has a time.
+has() {
+    for strategy in "$@"; do
+        grep -q "\"strategy\": \"$strategy\"" "$WORK/out" || fail "no time of $strategy"
+    done
+}
+
+copies=$PLUGINS/peer_copies.so
+tune "" --op allgather,broadcast --sizes 4K --plugin "$copies"
+[ "$status" = 0 ] || fail "copies on a GPU each: $status"
+has PEER_COPIES PEER_COPIES_256K NCCL
+[ ! -s "$WORK/err" ] || fail "copies on a GPU each say something"
+tune "gpus=1" --op allgather --sizes 4K --plugin "$copies" --loopback --default PEER_COPIES
+[ "$status" = 0 ] || fail "copies on one GPU: $status"
+has PEER_COPIES PEER_COPIES_256K
+[ ! -s "$WORK/err" ] || fail "copies on one GPU say something"
+tune "" --op allreduce --sizes 4K --plugin "$PLUGINS/nccl_allreduce.so" --strategies WRAPPED_NCCL,NCCL,ONESHOT
+[ "$status" = 0 ] || fail "NCCL's allreduce, wrapped: $status"
+has WRAPPED_NCCL NCCL ONESHOT
+[ ! -s "$WORK/err" ] || fail "NCCL's allreduce, wrapped, says something"
+
+# By hand, too; what cannot be captured is told.
+bench "" --plugin "$PLUGINS/nccl_allreduce.so" -b 512 -e 512 --mode graph --strategies WRAPPED_NCCL,NCCL --samples 3
+grep -q "WRAPPED_NCCL  *[0-9.]* .* 0\$" "$WORK/out" || fail "a captured run"
+bench "" --plugin "$copies" --op allgather -b 512 -e 512 --mode graph --strategies PEER_COPIES,NCCL --samples 3
+grep -q "PEER_COPIES .*cannot be captured into a graph" "$WORK/out" || fail "what cannot be captured is not told"
+
+# left_out FAULT PATTERN [TIMEOUT [LINES [OTHERS]]]
+left_out() {
+    tune "" --op allgather --sizes 4K --plugin "$PLUGINS/bad_$1.so" --timeout "${3:-20}"
+    [ "$status" = 0 ] || fail "$1: $status"
+    grep -q "FAULTY: $2" "$WORK/err" || fail "$1: not said"
+    [ "$(wc -l <"$WORK/err")" = "${4:-1}" ] || fail "$1: not so many lines"
+    # shellcheck disable=SC2086
+    has NCCL ${5-GOOD}
+    ! grep -q '"strategy": "FAULTY"' "$WORK/out" || fail "$1 has a time"
+}
+left_out beyond "touched memory beyond a buffer\|writes beyond a buffer"
+left_out before "touched memory beyond a buffer\|writes beyond a buffer"
+left_out wrong "wrong result"
+left_out stream "wrong result\|writes after it has returned"
+left_out crash "crashed (abort)"
+left_out hang "did not come back in time" 4
+left_out waits "its run waits for the GPU, and does not only enqueue" 4
+left_out fails "run: it does not feel like it"
+left_out leak "its plug-in leaks device memory" 20 2 "" # whose leak it is, nobody can tell
+left_out init "crashed (abort)" 20 2 ""                 # so is it here
+samples=60
+left_out later_crash "crashed (abort)"
+left_out later_hang "did not come back in time" 4
+
+# A library of host candidates alone has nothing to do here.
+if [ -n "${HOST_PLUGINS:-}" ]; then
+    tune "" --op allreduce --sizes 4K --plugin "$HOST_PLUGINS/chunked.so"
+    [ "$status" = 2 ] || fail "a library for the host: $status"
+    grep -q "none of its candidates works on memory of GPUs" "$WORK/err" || fail "a library for the host: not said"
+fi
