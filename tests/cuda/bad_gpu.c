@@ -6,7 +6,17 @@
 #include "../../bench/plugins/peer_copies.c"
 #undef gentables_plugin
 
-enum { LATER = 64 }; // more calls than a trial has
+// Whether this is no trial any more.
+static bool is_in_group(void) {
+    char words[512] = "";
+    FILE *file = fopen("/proc/self/cmdline", "r");
+    size_t count = file != NULL ? fread(words, 1, sizeof words - 1, file) : 0;
+    if (file != NULL) fclose(file);
+    for (size_t at = 0; at < count; at += strlen(words + at) + 1) {
+        if (strcmp(words + at, "--serve") == 0) return true;
+    }
+    return false;
+}
 
 static void *look_up(const struct state *state, const char *name) {
     return dlsym(state->driver.library, name);
@@ -24,9 +34,7 @@ static gt_status misbehave(struct plan *plan, const gt_buffers *buffers, CUstrea
     const struct state *state = plan->state;
     size_t bytes = plan->send_bytes * (size_t)(plan->is_broadcast ? 1 : state->rank.world_size);
     CUdeviceptr receive = (CUdeviceptr)(uintptr_t)buffers->receive;
-    static int calls;
-    bool is_later = __atomic_add_fetch(&calls, 1, __ATOMIC_RELAXED) > LATER;
-    (void)is_later;
+    (void)is_in_group;
     (void)set_bytes;
     (void)bytes;
     (void)receive;
@@ -50,9 +58,9 @@ static gt_status misbehave(struct plan *plan, const gt_buffers *buffers, CUstrea
     *(void **)&take = look_up(state, NAME_OF(cuMemAlloc));
     take(&leaked, 4096);
 #elif defined BAD_LATER_CRASH
-    if (is_later) abort();
+    if (is_in_group()) abort();
 #elif defined BAD_LATER_HANG
-    while (is_later) pause();
+    while (is_in_group()) pause();
 #elif defined BAD_FAILS
     return fail(plan->state, "it does not feel like it");
 #endif
