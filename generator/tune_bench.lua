@@ -197,10 +197,11 @@ local function run_group(job, world_size, cells, seed)
     local asked, cost = ask(job, cells), nil
     if #asked == 0 then return "no candidate is left" end
     for _, cell in ipairs(asked) do cell.fresh, cell.no_time = {}, {} end
-    local reason, words = launch(job, world_size, "pass", asked, group.living(job), seed, function(kind, fields)
+    local function on_line(kind, fields)
       if kind == "row" or kind == "none" then take(asked, kind, fields) end
       if kind == "pass" then cost = fields end
-    end)
+    end
+    local reason, words = launch(job, world_size, "pass", asked, group.living(job), seed, on_line)
     if not reason then
       job.cost = cost
       for _, cell in ipairs(asked) do

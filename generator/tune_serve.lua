@@ -35,7 +35,8 @@ local function start(job, world_size, cells)
   local backend = backends[job.backend]
   return bench.start { command = backend.command(job, world_size), program = job.program,
     world_size = world_size, identity = job.identity, patience = 2 * job.timeout, strategies = names,
-    arguments = group.with_plugins(backend.arguments(group.setting(job, cells), world_size), group.living(job)) }
+    arguments = group.with_plugins(backend.arguments(group.setting(job, cells), world_size),
+      group.living(job)) }
 end
 
 -- The candidates of a cell that there are, and why there are no others.
