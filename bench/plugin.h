@@ -108,7 +108,7 @@ typedef struct gt_buffers {
     size_t size;
     const void *send;
     void *receive;
-    void *workspace; // as many bytes as prepare asked for
+    void *workspace; // as many bytes as prepare asked for; aligned to 64 bytes, on GPUs to 256
     size_t workspace_bytes;
     const void *residual_in, *norm_weight;
     void *residual_out, *norm_out, *quant_out, *scale_out;

@@ -1,8 +1,9 @@
 // The trial of plug-ins, before they are timed beside others, in processes of its own: each candidate in each
 // shape of a plan, out of place and in place, on buffers that end, and in another round begin, at unmapped
-// pages, with canaries in the gaps; results compared bit by bit at return, sums that are rounded against
-// float64, and what is written after that found out; threads, open files, shared memory, mapped bytes and
-// the heap counted over several init-run-fini.
+// memory, with canaries in the gaps; results compared bit by bit at return, on a GPU right behind it on the
+// stream; sums that are rounded, and epilogues, against float64; what is written after that found out, until
+// fini; threads, open files, shared memory, mapped bytes, the heap and device memory counted over several
+// init-run-fini.
 #ifndef BENCH_TRIAL_H
 #define BENCH_TRIAL_H
 
