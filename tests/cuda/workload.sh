@@ -29,20 +29,7 @@ gpus() {
 }
 only cuda cublasLt nccl
 
-reduced=$(workload reduced <<'END'
-return { name = "reduced", tokens = 6, micro_batches = 2,
-  layers = { { name = "a", copies = 2,
-    gemms = { { name = "g", n = 13, k = 21 }, { name = "h", n = 5, k = 3 } } } },
-  gradients = { collective = "allreduce", bucket_bytes = 1000 } }
-END
-)
-spread=$(workload spread <<'END'
-return { name = "spread", tokens = 7,
-  layers = { { name = "a", copies = 2,
-    gemms = { { name = "g", n = 13, k = 21 }, { name = "h", n = 5, k = 3 } } } },
-  gradients = { collective = "reduce_scatter" } }
-END
-)
+odd_workloads 2 13 21
 routed=$(workload routed <<'END'
 return { name = "routed", tokens = 12,
   layers = {

@@ -20,3 +20,20 @@ workload() {
     cat >"$WORK/$1.lua"
     echo "$WORK/$1.lua"
 }
+
+# odd_workloads COPIES N K: $reduced, whose gradients are all-reduced, and $spread, where they are scattered;
+# of sizes that nothing divides.
+# shellcheck disable=SC2034
+odd_workloads() {
+    layers="{ { name = 'a', copies = $1,
+      gemms = { { name = 'g', n = $2, k = $3 }, { name = 'h', n = 5, k = 3 } } } }"
+    reduced=$(workload reduced <<END
+return { name = "reduced", tokens = 6, micro_batches = 2, layers = $layers,
+  gradients = { collective = "allreduce", bucket_bytes = 1000 } }
+END
+    )
+    spread=$(workload spread <<END
+return { name = "spread", tokens = 7, layers = $layers, gradients = { collective = "reduce_scatter" } }
+END
+    )
+}

@@ -14,20 +14,7 @@ right() {
     ends_with 0 "$GENTABLES" workload run -f "$file" -p "$ranks" --steps 2 --warm-up 0 "$@"
 }
 
-reduced=$(workload reduced <<'END'
-return { name = "reduced", tokens = 6, micro_batches = 2,
-  layers = { { name = "a", copies = 3,
-    gemms = { { name = "g", n = 37, k = 91 }, { name = "h", n = 5, k = 3 } } } },
-  gradients = { collective = "allreduce", bucket_bytes = 1000 } }
-END
-)
-spread=$(workload spread <<'END'
-return { name = "spread", tokens = 7,
-  layers = { { name = "a", copies = 3,
-    gemms = { { name = "g", n = 37, k = 91 }, { name = "h", n = 5, k = 3 } } } },
-  gradients = { collective = "reduce_scatter" } }
-END
-)
+odd_workloads 3 37 91
 routed=$(workload routed <<'END'
 return { name = "routed", tokens = 60, micro_batches = 2,
   layers = {
