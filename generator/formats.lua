@@ -14,6 +14,7 @@
 --   plane     it has no axis for dtype, op and mode: it holds those of the spec's `table`
 --   by_bytes  beside that plane it holds what was measured by bytes alone, of every op
 --   scope     "all": made of all SM versions of a folder (--arch all), not of one arch
+--   with      the name of another format, whose files these name: who asks for this one gets both
 --   per_tp    one file for each TP size: `file` has {tp}, the template sees `world`
 --   view      function(source, format) -> what the template sees, in place of model.for_format: { worlds... }
 --   lacks     function(source) -> what has to be measured first, or nil; where it is, the format is left out
@@ -185,12 +186,21 @@ formats.list = {
     mute = true,
     lacks = lacks_ompi_rules("6.0") },
   { name = "ompi-parameters", file = "ompi_tp{tp}.conf", template = "tables/ompi_tp.conf.tmpl", per_tp = true,
+    with = "ompi-parameters-rules",
     reader = "Open MPI: mpirun --tune, for one communicator size each",
     elsewhere = "it holds for the one communicator size that it is named after",
     archs = is_host, why_not = "MPI ranks are hosts",
     left_out = function() return {} end,
     view = function(source) return { worlds = require("ompi").searched(source) } end,
     lacks = function(source) return require("ompi").lacks_search(source) end },
+  { name = "ompi-parameters-rules", file = "ompi_tp{tp}_rules.conf",
+    template = "tables/ompi_rules.conf.tmpl", per_tp = true,
+    reader = "Open MPI, by ompi_tp{N}.conf: the rules that hold under its parameters",
+    elsewhere = OMPI_ELSEWHERE,
+    archs = is_host, why_not = "MPI ranks are hosts",
+    left_out = all_but_plain_sums,
+    view = function(source) return { worlds = require("ompi").searched_with_rules(source) } end,
+    lacks = function(source) return require("ompi").lacks_searched_rules(source) end },
   { name = "mpich", file = "mpich_selection.json", template = "tables/mpich_selection.json.tmpl",
     reader = "MPICH: MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE",
     elsewhere = "a communicator size that was not measured gets recursive doubling; beyond the measured " ..

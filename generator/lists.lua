@@ -286,6 +286,11 @@ end
 -- coll/sm passes a message through segments, a fragment per rank each, in as many sets as it has flags for
 -- those in use: with more of them ranks wait less for one another. Its control blocks lie a page apart, and
 -- its fragments a power of two, unless told: all of them then meet in a few sets of a cache.
+--
+-- UCX, where Open MPI was built with it, takes a network's devices only, unless told. Names in capitals are
+-- variables of the environment, by which it is set: shared memory alone, pieces (above a limit by a
+-- rendezvous) in place of single copies, and a queue whose elements hold small messages whole: the first
+-- thousand calls that need a piece are slow, for its pages are new, which a longer call bears better.
 function lists.ompi_parameters(major)
   local btl = major >= 5 and "btl_sm" or "btl_vader"
   local one_copy = major < 5 and "btl_vader_single_copy_mechanism=none;" or ""
@@ -297,9 +302,16 @@ function lists.ompi_parameters(major)
   for i, sets in ipairs { { 32, 8 }, { 64, 8 }, { 128, 8 } } do
     segments[i] = ("coll_sm_comm_num_segments=%d;coll_sm_comm_in_use_flags=%d"):format(sets[1], sets[2])
   end
+  local pieces, elements = {}, {}
+  for i, sizes in ipairs { { 32768, 65536 }, { 49152, 65536 }, { 61440, 131072 } } do
+    pieces[i] = ("UCX_POSIX_SEG_SIZE=%d;UCX_RNDV_THRESH=%d"):format(sizes[1], sizes[2])
+  end
+  for i, size in ipairs { 4224, 8448 } do elements[i] = ("UCX_POSIX_FIFO_ELEM_SIZE=%d"):format(size) end
   return { { axes = { copies, eager } },
     { component = "sm", base = "coll_sm_priority=90;coll_sm_control_size=64",
-      axes = { fragments, segments } } }
+      axes = { fragments, segments } },
+    { base = "pml=ucx;pml_ucx_tls=any;pml_ucx_devices=any;UCX_TLS=posix;UCX_RNDV_SCHEME=am",
+      axes = { pieces, elements } } }
 end
 
 -- What a table is for. The first pattern that matches counts. `backend`: who measures it. `fallback`: what a

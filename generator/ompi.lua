@@ -2,16 +2,17 @@
 -- renders nothing and measures nothing.
 --
 -- A search (gentables sweep --transport, transport.lua) leaves transport.tp{N}.{arch}.csv: times of calls
--- in a row for settings of Open MPI's parameters × algorithms × sizes. Where there is one, the rules of
--- that size are those of its best setting, for an algorithm's time depends on the transport; else they are
--- of the benchmark rows.
+-- in a row for settings of Open MPI's parameters × algorithms × sizes. An algorithm's time depends on the
+-- transport, so that each parameter file has rules of its own, from the times of its setting. Rules that are
+-- used alone are of the times under the transport as it is: the search's, where there is one, else those of
+-- the benchmark rows.
 --
 -- The best setting is the one with the greatest gain over the defaults, as a geometric mean over the sizes,
 -- of those that reached the last round and are at no size slower than the defaults by more than MAY_LOSE and
 -- what the defaults differ from themselves.
 --
--- ompi.worlds(source) gives { tp, segments, points }, for rules; ompi.searched(source) { tp, parameters,
--- setting, gain, worst, spread, sizes, library } of each search.
+-- ompi.worlds(source) gives { tp, segments, points }, for rules alone; ompi.searched(source) { tp,
+-- parameters, setting, segments, has_rules, gain, worst, spread, sizes, library } of each search.
 local fail = require "fail"
 local file = require "core.file"
 local lists = require "lists"
@@ -117,59 +118,54 @@ local function gain_of(segments, default)
   return math.exp(sum / count), worst, count
 end
 
--- "a=1;b=2" as { { name, value } ... }.
+-- "a=1;b=2" as { { name, value } ... }: Open MPI's parameters. What is in capitals are variables of the
+-- environment; one parameter holds them all.
 function ompi.parameters_of(setting)
-  local parameters = {}
+  local parameters, environment = {}, {}
   for name, value in setting:gmatch("([%w_]+)=([^;]*)") do
-    parameters[#parameters + 1] = { name = name, value = value }
-  end
-  return parameters
-end
-
--- The parameters of a setting, and what makes Open MPI read the rules where these say anything.
-local function with_rules(setting, segments)
-  local parameters = ompi.parameters_of(setting)
-  local needs_rules = false
-  for _, segment in ipairs(segments) do
-    needs_rules = needs_rules or segment.strategy.ompi_algorithm ~= nil
-  end
-  if needs_rules then
-    parameters[#parameters + 1] = { name = "coll_tuned_use_dynamic_rules", value = "1" }
-    parameters[#parameters + 1] = { name = "coll_tuned_dynamic_rules_filename", value = "ompi_rules.conf" }
-  end
-  return parameters
-end
-
--- Whether a setting leaves the choice to coll/tuned, so that rules have a say.
-local function has_rules(by_size)
-  for _, times in pairs(by_size) do
-    for name in pairs(times) do
-      if name ~= "MPI" then return true end
+    if name:find("^%u") then
+      environment[#environment + 1] = name .. "=" .. value
+    else
+      parameters[#parameters + 1] = { name = name, value = value }
     end
   end
+  if #environment > 0 then
+    parameters[#parameters + 1] = { name = "mca_base_env_list", value = table.concat(environment, ";") }
+  end
+  return parameters
 end
 
--- The best setting of a search, and the best one that has rules.
+-- Whether segments are more than the built-in decision everywhere.
+local function say_anything(segments)
+  for _, segment in ipairs(segments) do
+    if segment.strategy.ompi_algorithm then return true end
+  end
+  return false
+end
+
+-- Whether a setting was launched as often as the defaults.
+local function is_in_last_round(search, setting)
+  return (search.launches[setting] or -1) >= (search.launches[ompi.default_again] or 0)
+end
+
+-- The best setting of a search.
 local function choose(search)
   local default, spread = search.settings[ompi.default_setting], spread_of(search)
-  local best, ruled
+  local best
   for _, setting in ipairs(search.order) do
-    local by_size = search.settings[setting]
-    local segments = sizes.segments(points_of(by_size))
+    local segments = sizes.segments(points_of(search.settings[setting]))
     local gain, worst, count = gain_of(segments, default)
-    local entry = { setting = setting, segments = segments, gain = gain, worst = worst, spread = spread,
-      sizes = count, library = search.library, parameters = with_rules(setting, segments) }
-    local in_last_round = search.launches[setting] >= (search.launches[ompi.default_again] or 0)
-    if in_last_round and worst * spread * (1 + MAY_LOSE) >= 1 then
-      if not best or gain > best.gain then best = entry end
-      if has_rules(by_size) and (not ruled or gain > ruled.gain) then ruled = entry end
+    if is_in_last_round(search, setting) and worst * spread * (1 + MAY_LOSE) >= 1 and (not best or gain > best.gain) then
+      best = { setting = setting, segments = segments, gain = gain, worst = worst, spread = spread,
+        sizes = count, library = search.library, parameters = ompi.parameters_of(setting),
+        has_rules = say_anything(segments) }
     end
   end
-  return best, ruled
+  return best
 end
 
 -- The best setting of the search in a file: { setting, parameters, gain, worst, spread, ... }.
-function ompi.best(path) return (choose(read_search(path))) end
+function ompi.best(path) return choose(read_search(path)) end
 
 -- ---- worlds -----------------------------------------------------------------------------------
 
@@ -180,8 +176,10 @@ local function searches_of(source)
   for _, entry in ipairs(source.files) do
     local path = ompi.search_path(source.data_dir, entry.tp, source.arch)
     if file.exists(path) then
-      local best, ruled = choose(read_search(path))
-      source.searches[entry.tp] = { best = best, ruled = ruled }
+      local search = read_search(path)
+      local alone = is_in_last_round(search, ompi.rules_alone) and search.settings[ompi.rules_alone]
+      source.searches[entry.tp] = { best = choose(search),
+        alone = alone and sizes.segments(points_of(alone)) }
     end
   end
   return source.searches
@@ -191,12 +189,12 @@ function ompi.worlds(source)
   local worlds, searches, seen = {}, searches_of(source), {}
   for _, world in ipairs(sizes.worlds(source, ompi.can_name)) do
     local search = searches[world.tp]
-    if search and search.ruled then world.segments = search.ruled.segments end
+    if search and search.alone then world.segments = search.alone end
     worlds[#worlds + 1], seen[world.tp] = world, true
   end
   for tp, search in pairs(searches) do
-    if not seen[tp] and search.ruled then
-      worlds[#worlds + 1] = { tp = tp, segments = search.ruled.segments }
+    if not seen[tp] and search.alone then
+      worlds[#worlds + 1] = { tp = tp, segments = search.alone }
     end
   end
   table.sort(worlds, function(a, b) return a.tp < b.tp end)
@@ -212,6 +210,15 @@ function ompi.searched(source)
     worlds[#worlds + 1] = best
   end
   table.sort(worlds, function(a, b) return a.tp < b.tp end)
+  return worlds
+end
+
+-- Of these, those that have rules.
+function ompi.searched_with_rules(source)
+  local worlds = {}
+  for _, world in ipairs(ompi.searched(source)) do
+    if world.has_rules then worlds[#worlds + 1] = world end
+  end
   return worlds
 end
 
@@ -250,7 +257,9 @@ end
 
 -- What lacks before there can be rules; nil: nothing.
 function ompi.lacks_rules(source)
-  if next(searches_of(source)) then return nil end
+  for _, search in pairs(searches_of(source)) do
+    if search.alone then return nil end
+  end
   for name in pairs(require("model").measured(source)) do
     if lists.find("strategies", name).ompi_algorithm then return nil end
   end
@@ -300,6 +309,13 @@ function ompi.lacks_search(source)
   if next(searches_of(source)) then return nil end
   return ("no transport.tp{N}.%s.csv; gentables sweep --transport measures Open MPI's parameters"):format(
     source.arch)
+end
+
+-- What lacks before there can be rules that go with parameters; nil: nothing.
+function ompi.lacks_searched_rules(source)
+  local lacks = ompi.lacks_search(source)
+  if lacks or #ompi.searched_with_rules(source) > 0 then return lacks end
+  return "the parameters that are best leave the algorithm as it is; ompi_tp{N}.conf is all there is"
 end
 
 return ompi

@@ -108,6 +108,9 @@ function render.update(artifacts)
   return written
 end
 
+-- Whether --formats names it.
+local function is_named(names, name) return ("," .. names .. ","):find("," .. name .. ",", 1, true) ~= nil end
+
 -- The formats that --formats names (nil: all that the arch has), without those that the arch has not; these
 -- are said to be skipped where they were asked for. None left is wrong use: nothing would be made or checked.
 function render.formats(names, arch)
@@ -120,6 +123,8 @@ function render.formats(names, arch)
     end
     local for_arch = not arch_row or formats.is_for(format, arch_row)
     table.insert(for_arch and chosen or skipped, format)
+    local with = names and format.with
+    if with and for_arch and not is_named(names, with) then table.insert(chosen, formats.find(with)) end
   end
   if #chosen == 0 then
     fail.input("--formats: %q names no format of %s; there are %s", names, arch,
@@ -160,7 +165,7 @@ function render.files(source, names)
     local lacks = format.lacks and format.lacks(source)
     if not lacks then
       for _, made in ipairs(files_of(source, format)) do files[#files + 1] = made end
-    elseif names then
+    elseif names and is_named(names, format.name) then
       fail.input("%s: %s: %s", source.data_dir, format.file, lacks)
     end
   end

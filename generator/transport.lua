@@ -186,7 +186,7 @@ local function enter(world, families)
   local others, as_it_is = {}, { component = "none" }
   world.defaults = { new_candidate(world, as_it_is, ompi.default_setting),
     new_candidate(world, as_it_is, ompi.default_again) }
-  others[1] = new_candidate(world, families[1], ompi.rules_alone)
+  others[1] = new_candidate(world, {}, ompi.rules_alone) -- a family of its own: it stays, for its rules
   for _, family in ipairs(families) do
     for _, text in ipairs(settings_of(family)) do
       if text ~= "" then others[#others + 1] = new_candidate(world, family, text) end

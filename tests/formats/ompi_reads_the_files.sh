@@ -26,7 +26,7 @@ columns="world_size,library,setting,strategy,size,time (us),low (us),high (us),l
         echo "2,4.1.4,default,MPI,$size,10,9,11,3"
         for strategy in MPI MPI_BASIC_LINEAR MPI_RING; do
             case $size$strategy in 256MPI_BASIC_LINEAR | 65536MPI_RING) time=1 ;; *) time=5 ;; esac
-            setting="btl_vader_eager_limit=12345;btl_vader_single_copy_mechanism=none"
+            setting="btl_vader_eager_limit=12345;btl_vader_single_copy_mechanism=none;UCX_TLS=posix"
             echo "2,4.1.4,$setting,$strategy,$size,$time,1,9,3"
         done
     done
@@ -47,9 +47,19 @@ calls() {
 [ "$(calls | cut -d' ' -f2)" = 1 ] || die "the default was to add on rank 1: $(cat "$WORK/calls.out")"
 rules=$(calls --mca coll_tuned_use_dynamic_rules 1 --mca coll_tuned_dynamic_rules_filename ompi_rules.conf)
 [ "$rules" = "256 0 0 65536 1 8192 " ] || die "the rules were not read: $rules"
-# The parameter file names the rules, too.
+# The parameter file names its own rules, which are others where the search found others.
 tuned=$(calls --tune ompi_tp2.conf)
 [ "$tuned" = "256 0 0 65536 1 8192 " ] || die "the parameter file was not read: $tuned"
+rm ompi_rules.conf
+[ "$(calls --tune ompi_tp2.conf)" = "$tuned" ] || die "the parameter file needs rules that are not its own"
+ends_with 0 "$GENTABLES" generate --data-dir "$WORK/data" --arch host --out "$WORK/both" \
+    --formats ompi-parameters
+if [ ! -e "$WORK/both/ompi_tp2_rules.conf" ]; then die "a parameter file without its rules"; fi
+ends_with 0 "$GENTABLES" generate --data-dir "$WORK/data" --arch host --out "$WORK/out"
+# Variables of the environment reach the ranks.
+# shellcheck disable=SC2086
+timeout 60 mpirun $root -n 1 --tune ompi_tp2.conf env >"$stdout"
+has '^UCX_TLS=posix$' "$stdout"
 # shellcheck disable=SC2086
 timeout 60 mpirun $root -n 1 --tune ompi_tp2.conf ompi_info --param btl vader --level 9 --parsable >"$stdout"
 has '^mca:btl:vader:param:btl_vader_eager_limit:value:12345$' "$stdout"
@@ -72,6 +82,7 @@ has '^-btl_vader_eager_limit = 12345$' "$stdout"
 rm "$WORK/data/transport.tp2.host.csv"
 ends_with 1 "$GENTABLES" check --data-dir "$WORK/data" --arch host --tables "$WORK/out"
 has 'out/ompi_tp2.conf: is of no rows here; remove it .no transport.tp' "$stdout"
+has 'out/ompi_tp2_rules.conf: is of no rows here; remove it .no transport.tp' "$stdout"
 # Version 2 is the same with another head, and JSON that is read as such. These rows do not say their library.
 ends_with 0 "$GENTABLES" generate --data-dir "$WORK/data" --arch host --out "$WORK/out"
 [ "$(head -1 ompi_rules_v2.conf)" = rule-file-version-2 ] || die "version 2 begins with its version"

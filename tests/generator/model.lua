@@ -147,7 +147,7 @@ function tests.test_formats_are_chosen_by_name_and_arch()
   end
   luaunit.assertEquals(names(nil, "sm90"), "trtllm c thresholds nccl table picture report")
   luaunit.assertEquals(names(nil, "host"),
-    "c thresholds ompi ompi-v2 ompi-json ompi-parameters mpich table picture report")
+    "c thresholds ompi ompi-v2 ompi-json ompi-parameters ompi-parameters-rules mpich table picture report")
   luaunit.assertEquals(names(nil, "sm90-loopback"), "c thresholds nccl table picture report")
   luaunit.assertEquals(names("table,c", "sm90"), "table c")
 end

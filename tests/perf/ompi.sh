@@ -2,11 +2,11 @@
 # How much faster Open MPI is with the files that gentables made than with its defaults, as ratios of one run.
 #
 # usage: tests/perf/ompi.sh BUILD [RANKS] [TABLES]
-#   TABLES: the folder of ompi_tp{RANKS}.conf and ompi_rules.conf (default: tables/host); where it has none,
+#   TABLES: the folder of ompi_tp{RANKS}.conf and its rules (default: tables/host); where it has none,
 #   they are searched for first, into BUILD/perf_ompi.
-#   Calls in a row, 256 B to 4 MiB, of float32 (DTYPE); the files and the defaults take turns for LAUNCHES
-#   launches each (5), and so do the defaults against themselves, which says what a launch differs from the
-#   next. Per size the median over the launches counts. Nothing fails on a time.
+#   Calls in a row, 256 B to 4 MiB, of float32 (DTYPE), after WARM_UP others (200); the files and the defaults
+#   take turns for LAUNCHES launches each (5), and so do the defaults against themselves, which says what a
+#   launch differs from the next. Per size the median over the launches counts. Nothing fails on a time.
 set -eu
 build=${1:?usage: ompi.sh BUILD [RANKS] [TABLES]}
 ranks=${2:-2}
@@ -19,7 +19,7 @@ if [ ! -e "$tables/ompi_tp$ranks.conf" ]; then
     cp "$here"/tables/host/benchmark.* "$here/tables/host/spec.lua" "$work"
     "$build/bin/gentables" sweep "$work/spec.lua" --out "$work" --transport --tp "$ranks"
     "$build/bin/gentables" generate --data-dir "$work" --arch host --out "$work" \
-        --formats ompi,ompi-parameters
+        --formats ompi-parameters
     tables=$work
 fi
 root=""
@@ -34,7 +34,7 @@ launch() {
     # shellcheck disable=SC2086
     mpirun $root $binding -n "$ranks" "$@" "$build/bin/gentables-bench" --strategies MPI \
         -b 256 -e 4M -f 2 -d "${DTYPE:-float32}" \
-        -n "${CALLS:-1000}" -w 10 --budget "${BUDGET:-0.05}" |
+        -n "${CALLS:-1000}" -w "${WARM_UP:-200}" --budget "${BUDGET:-0.05}" |
         awk -v name="$name" '!/^#/ { print name, $1, $6 }'
 }
 
