@@ -155,7 +155,8 @@ local function choose(search)
   for _, setting in ipairs(search.order) do
     local segments = sizes.segments(points_of(search.settings[setting]))
     local gain, worst, count = gain_of(segments, default)
-    if is_in_last_round(search, setting) and worst * spread * (1 + MAY_LOSE) >= 1 and (not best or gain > best.gain) then
+    local may_win = is_in_last_round(search, setting) and worst * spread * (1 + MAY_LOSE) >= 1
+    if may_win and (not best or gain > best.gain) then
       best = { setting = setting, segments = segments, gain = gain, worst = worst, spread = spread,
         sizes = count, library = search.library, parameters = ompi.parameters_of(setting),
         has_rules = say_anything(segments) }
