@@ -20,11 +20,14 @@ static double length_of(enum lookup lookup, const struct axis *axis, size_t at) 
     return log2(end / axis->value[at]);
 }
 
-// The same as a share of the way to the next size; beyond the last one, of the way from the one before.
+// The same as a share of the way to the next size; beyond the last one, of the way from the one before, and
+// no further than that way is long: the noise of two sizes that lie close together would grow with it.
 static double reach_of(enum lookup lookup, const struct axis *axis, size_t at) {
-    size_t next = at + 1 < axis->count ? at + 1 : at;
+    bool is_last = at + 1 == axis->count;
+    size_t next = is_last ? at : at + 1;
     if (lookup != LOOKUP_LOG2) return 1;
-    return length_of(lookup, axis, at) / log2((double)axis->value[next] / axis->value[next - 1]);
+    double reach = length_of(lookup, axis, at) / log2((double)axis->value[next] / axis->value[next - 1]);
+    return is_last ? fmin(reach, 1) : reach;
 }
 
 // The middle and borders of the bin on an axis. Larger sizes than the largest go to it, too: its bin is taken

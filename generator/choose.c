@@ -328,14 +328,17 @@ static bool is_in(const struct span *span, uint32_t value) {
     return value >= span->least && value <= span->most;
 }
 
-// Adds a cell, and for a lookup by powers of two the one that then answers for it.
-static bool add_cell(struct grid *grid, const struct cell_key *key, enum lookup lookup) {
+// Adds the cell that answers for a shape, where a table by powers of two is asked.
+static bool add_answering(struct grid *grid, const struct cell_key *key, enum lookup lookup) {
     struct cell_key answering = *key;
-    if (lookup == LOOKUP_LOG2 && key->hidden_size != HIDDEN_SIZE_NONE) {
-        answering.hidden_size = grid_power_below(key->hidden_size);
-        answering.num_tokens = grid_power_below(key->num_tokens);
-    }
-    return grid_add(grid, key) && grid_add(grid, &answering);
+    if (lookup != LOOKUP_LOG2 || key->hidden_size == HIDDEN_SIZE_NONE) return true;
+    answering.hidden_size = grid_power_below(key->hidden_size);
+    answering.num_tokens = grid_power_below(key->num_tokens);
+    return grid_add(grid, &answering);
+}
+
+static bool add_cell(struct grid *grid, const struct cell_key *key, enum lookup lookup) {
+    return grid_add(grid, key) && add_answering(grid, key, lookup);
 }
 
 static bool add_cells(struct grid *grid, const struct rows *rows, const struct selection *selection) {
@@ -356,7 +359,8 @@ static bool add_cells(struct grid *grid, const struct rows *rows, const struct s
         size_t block = grid_block_of(grid, key);
         bool lies_between = block < block_count && is_in(&spans[2 * block], key->hidden_size) &&
                             is_in(&spans[2 * block + 1], key->num_tokens);
-        ok = lies_between || add_cell(grid, key, selection->lookup);
+        ok = lies_between ? add_answering(grid, key, selection->lookup)
+                          : add_cell(grid, key, selection->lookup);
     }
     free(spans);
     return ok;

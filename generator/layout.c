@@ -92,51 +92,6 @@ static void lay_out_derived(struct layout *layout) {
     }
 }
 
-// ---- cells whose own shape nobody measured
-
-static bool has_level(const struct layout *layout, size_t cell) {
-    for (size_t s = 0; s < layout->strategy_count; s++) {
-        if (!isnan(layout->levels[s * layout->cells + cell])) return true;
-    }
-    return false;
-}
-
-// The cell of the same bin that has levels and lies nearest; or this one.
-static size_t find_nearest(const struct layout *layout, size_t hidden, size_t tokens) {
-    const struct axis *hidden_sizes = &layout->block->hidden_sizes, *num_tokens = &layout->block->num_tokens;
-    struct bins_span across = bins_span_of(layout->bins.lookup, hidden_sizes, hidden);
-    struct bins_span along = bins_span_of(layout->bins.lookup, num_tokens, tokens);
-    size_t nearest = hidden * num_tokens->count + tokens;
-    double least = INFINITY;
-    for (size_t h = hidden; h <= across.last; h++) {
-        for (size_t t = tokens; t <= along.last; t++) {
-            double distance = log2((double)hidden_sizes->value[h] / hidden_sizes->value[hidden]) +
-                              log2((double)num_tokens->value[t] / num_tokens->value[tokens]);
-            if (distance >= least || !has_level(layout, h * num_tokens->count + t)) continue;
-            least = distance;
-            nearest = h * num_tokens->count + t;
-        }
-    }
-    return nearest;
-}
-
-// A table by powers of two answers for 2880 from the cell of 2048, measured or not: what is known of 2880
-// then stands for that cell, too.
-static void lay_out_stand_ins(struct layout *layout) {
-    size_t count = layout->block->num_tokens.count;
-    for (size_t cell = 0; cell < layout->cells && layout->bins.lookup == LOOKUP_LOG2; cell++) {
-        if (has_level(layout, cell)) continue;
-        size_t nearest = find_nearest(layout, cell / count, cell % count);
-        for (size_t s = 0; s < layout->strategy_count; s++) {
-            size_t to = s * layout->cells + cell, from = s * layout->cells + nearest;
-            layout->levels[to] = layout->levels[from];
-            layout->spreads[to] = layout->spreads[from];
-            layout->noises[to] = layout->noises[from];
-            layout->row_of[to] = layout->row_of[from];
-        }
-    }
-}
-
 // ---- shapes that are no cell
 
 // The cell that answers for a shape; false where none does.
@@ -192,6 +147,79 @@ static bool lay_out_elsewhere(struct layout *layout) {
     }
     layout->bins.extra = layout->extra;
     return true;
+}
+
+// ---- cells whose own shape nobody measured
+
+static bool has_level(const struct layout *layout, size_t cell) {
+    for (size_t s = 0; s < layout->strategy_count; s++) {
+        if (!isnan(layout->levels[s * layout->cells + cell])) return true;
+    }
+    return false;
+}
+
+// A shape whose levels may stand for a cell, and how far it lies from it, in octaves.
+struct stand_in {
+    double distance;
+    size_t cell, extra; // one of the two, the other SIZE_MAX
+};
+
+static void find_nearest_cell(const struct layout *layout, size_t hidden, size_t tokens,
+                              struct stand_in *nearest) {
+    const struct axis *hidden_sizes = &layout->block->hidden_sizes, *num_tokens = &layout->block->num_tokens;
+    struct bins_span across = bins_span_of(layout->bins.lookup, hidden_sizes, hidden);
+    struct bins_span along = bins_span_of(layout->bins.lookup, num_tokens, tokens);
+    for (size_t h = hidden; h <= across.last; h++) {
+        for (size_t t = tokens; t <= along.last; t++) {
+            double distance = log2((double)hidden_sizes->value[h] / hidden_sizes->value[hidden]) +
+                              log2((double)num_tokens->value[t] / num_tokens->value[tokens]);
+            size_t cell = h * num_tokens->count + t;
+            if (distance >= nearest->distance || !has_level(layout, cell)) continue;
+            *nearest = (struct stand_in){distance, cell, SIZE_MAX};
+        }
+    }
+}
+
+static void find_nearest_extra(const struct layout *layout, size_t hidden, size_t tokens,
+                               struct stand_in *nearest) {
+    const struct grid_block *block = layout->block;
+    for (size_t i = 0; i < layout->bins.extra_count; i++) {
+        const struct shape_levels *extra = &layout->extra[i];
+        if (extra->hidden != hidden || extra->tokens != tokens) continue;
+        double distance = log2((double)extra->hidden_size / block->hidden_sizes.value[hidden]) +
+                          log2((double)extra->num_tokens / block->num_tokens.value[tokens]);
+        if (distance < nearest->distance) *nearest = (struct stand_in){distance, SIZE_MAX, i};
+    }
+}
+
+static void stand_in_for(struct layout *layout, size_t cell, const struct stand_in *shape) {
+    for (size_t s = 0; s < layout->strategy_count; s++) {
+        size_t to = s * layout->cells + cell;
+        if (shape->extra != SIZE_MAX) {
+            size_t from = shape->extra * layout->strategy_count + s;
+            layout->levels[to] = layout->extra_levels[from];
+            layout->row_of[to] = layout->extra_rows[from];
+        } else {
+            size_t from = s * layout->cells + shape->cell;
+            layout->levels[to] = layout->levels[from];
+            layout->spreads[to] = layout->spreads[from];
+            layout->noises[to] = layout->noises[from];
+            layout->row_of[to] = layout->row_of[from];
+        }
+    }
+}
+
+// A table by powers of two answers for 2880 from the cell of 2048, measured or not: what is known of 2880
+// then stands for that cell, too.
+static void lay_out_stand_ins(struct layout *layout) {
+    size_t count = layout->block->num_tokens.count;
+    for (size_t cell = 0; cell < layout->cells && layout->bins.lookup == LOOKUP_LOG2; cell++) {
+        if (has_level(layout, cell)) continue;
+        struct stand_in nearest = {INFINITY, SIZE_MAX, SIZE_MAX};
+        find_nearest_cell(layout, cell / count, cell % count, &nearest);
+        find_nearest_extra(layout, cell / count, cell % count, &nearest);
+        if (!isinf(nearest.distance)) stand_in_for(layout, cell, &nearest);
+    }
 }
 
 // ---- the workload
@@ -252,16 +280,19 @@ bool layout_make(struct layout *layout, const struct material *of, const struct 
     if (!allocate(layout)) return false;
     lay_out_rows(layout);
     lay_out_derived(layout);
+    if (!lay_out_elsewhere(layout)) return false;
     lay_out_stand_ins(layout);
-    return lay_out_elsewhere(layout) && lay_out_workload(layout);
+    return lay_out_workload(layout);
 }
 
 void layout_drop(struct layout *layout, size_t strategy) {
     for (size_t cell = 0; cell < layout->cells; cell++) {
         layout->levels[strategy * layout->cells + cell] = NAN;
+        layout->row_of[strategy * layout->cells + cell] = NO_ROW;
     }
     for (size_t i = 0; i < layout->bins.extra_count; i++) {
         layout->extra_levels[i * layout->strategy_count + strategy] = NAN;
+        layout->extra_rows[i * layout->strategy_count + strategy] = NO_ROW;
     }
 }
 

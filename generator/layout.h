@@ -49,7 +49,7 @@ struct layout {
 bool layout_make(struct layout *layout, const struct material *of, const struct grid_block *block,
                  size_t fusion, struct left_out *left_out);
 
-// Takes the levels of a strategy.
+// Takes the levels and rows of a strategy, as if it had not been measured.
 void layout_drop(struct layout *layout, size_t strategy);
 
 void layout_free(struct layout *layout);

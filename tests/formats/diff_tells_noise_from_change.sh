@@ -101,7 +101,8 @@ ends_with 1 "$GENTABLES" check --data-dir "$WORK/old" --arch host --tables "$WOR
 says 'table.csv: 1 of 40 cells differ, 1 of them materially'
 
 # TensorRT-LLM's header, against the table that it was made of: what it cannot say is no change.
-ends_with 0 "$GENTABLES" generate --data-dir "$golden" --arch sm90 --out "$WORK/sm90"
+# (Chosen at the corners of the bins: else each is chosen for its own reader's bins.)
+ends_with 0 "$GENTABLES" generate --data-dir "$golden" --arch sm90 --out "$WORK/sm90" --choose corner
 ends_with 1 diff "$WORK/sm90/table.csv" "$WORK/sm90/generated_lookup_table.cpp"
 says '^sm90: 1 of 8 cells differ' && says 'SYMM_MEM -> NCCL' # which it has no name for
 sed 's/{4,8,8,8,/{5,8,8,8,/' "$WORK/sm90/generated_lookup_table.cpp" >"$WORK/header.cpp"

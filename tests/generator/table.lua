@@ -168,7 +168,7 @@ local function with_records_beside(beside, options)
   for _, num_tokens in ipairs { 1, 16, 256 } do
     for strategy, time_us in pairs { ONESHOT = 10, TWOSHOT = 10.2 } do
       records[#records + 1] = record { strategy = strategy, num_tokens = num_tokens, time_us = time_us,
-        low_us = time_us - 1, high_us = time_us + 1, size = 2048 * num_tokens }
+        low_us = time_us - 1, high_us = time_us + 1, size = 2048 * num_tokens, bits = ("0a"):rep(8) }
     end
   end
   table.move(beside, 1, #beside, #records + 1, records)
@@ -177,19 +177,34 @@ local function with_records_beside(beside, options)
   return select(records, options):cell(1, 1, 1, 2).strategy
 end
 
-local function beside(strategy, time_us)
-  return record { strategy = strategy, num_tokens = 24, time_us = time_us, low_us = time_us - 0.5,
-    high_us = time_us + 0.5, size = 2048 * 24 }
+local function beside(strategy, time_us, num_tokens, bits)
+  num_tokens = num_tokens or 24
+  return record { strategy = strategy, num_tokens = num_tokens, time_us = time_us, low_us = time_us - 0.5,
+    high_us = time_us + 0.5, size = 2048 * num_tokens, bits = (bits or "0a"):rep(8) }
 end
 
-function tests.test_who_is_slower_at_a_shape_of_the_bin_is_not_within_noise()
+-- A table whose choice at 16 tokens is TWOSHOT.
+local function with_twoshot_at_16()
   local old = folder .. "/old.csv"
   local sixteen = record { strategy = "TWOSHOT", num_tokens = 16, size = 32768 }
   assert(file.write(old, select { sixteen }:text("host")))
-  local incumbent = assert(tables.read(old))
+  return assert(tables.read(old))
+end
+
+function tests.test_who_is_slower_at_a_shape_of_the_bin_is_not_within_noise()
+  local incumbent = with_twoshot_at_16()
   luaunit.assertEquals(with_records_beside({}, { incumbent = incumbent }), "TWOSHOT")
   luaunit.assertEquals(with_records_beside({ beside("ONESHOT", 10), beside("TWOSHOT", 11.2) },
     { incumbent = incumbent }), "ONESHOT")
+end
+
+function tests.test_nobody_is_slower_than_who_may_not_win_for_its_bits()
+  local rows_beside = { beside("ONESHOT", 10), beside("TWOSHOT", 10), beside("MPI", 2, 16, "0b"),
+    beside("MPI", 2, 24, "0b") }
+  local options = { incumbent = with_twoshot_at_16() }
+  luaunit.assertEquals(with_records_beside(rows_beside, options), "MPI")
+  options.same_bits_as = "ONESHOT"
+  luaunit.assertEquals(with_records_beside(rows_beside, options), "TWOSHOT")
 end
 
 function tests.test_a_shape_of_the_workload_that_was_measured_counts_as_it_was()
@@ -231,6 +246,34 @@ end
 function tests.test_a_power_of_two_that_nobody_measured_is_answered_by_what_lies_next_to_it()
   local times = { { 2880, 30, 20 }, { 3584, 20, 21 }, { 4096, 20, 40 } }
   luaunit.assertEquals(winners_at(times, "log2"), { [2048] = "TWOSHOT", [4096] = "ONESHOT" })
+end
+
+-- ONESHOT is better there, and from 7168 on grows faster, as noise has it: an octave of that would say
+-- TWOSHOT.
+function tests.test_the_last_bin_is_not_chosen_by_the_noise_of_two_sizes_close_together()
+  local times = { { 4096, 40, 50 }, { 7168, 80, 100 }, { 8192, 100, 110 } }
+  luaunit.assertEquals(winners_at(times, "log2")[8192], "ONESHOT")
+end
+
+-- Between the sizes that were asked for lies a power of two, at which an adaptive sweep measured.
+function tests.test_a_table_by_powers_of_two_has_those_between_the_sizes_asked_for()
+  local function winners_by(lookup)
+    local records, found = {}, {}
+    for _, num_tokens in ipairs { 1, 2, 4, 11 } do
+      records[#records + 1] = record { num_tokens = num_tokens, size = 2048 * num_tokens }
+    end
+    local made = select(records, { lookup = lookup, only_cells = true, cells = { { world_size = 2,
+      dtype = "bfloat16", op = "allreduce", mode = "eager", fusions = { "NONE" }, hidden_sizes = { 1024 },
+      num_tokens = { 1, 4, 16 } } } })
+    for t, num_tokens in ipairs(made:blocks()[1].num_tokens) do
+      local cell = made:cell(1, 1, 1, t)
+      found[num_tokens] = cell and cell.strategy
+    end
+    return found
+  end
+  luaunit.assertEquals(winners_by("nearest"), { [1] = "ONESHOT", [4] = "ONESHOT" })
+  luaunit.assertEquals(winners_by("log2"), { [1] = "ONESHOT", [2] = "ONESHOT", [4] = "ONESHOT",
+    [8] = "ONESHOT" })
 end
 
 -- Beyond 2047 nobody reads the cell of 1024, whatever the next one is.
