@@ -56,7 +56,7 @@ local function read_line(path, number, line)
 end
 
 -- Makes the largest weight about 1, so that no sum of weights is more than a number can hold: by a power of
--- two, which rounds none.
+-- two, which rounds none but those that are nothing beside it.
 local function scale(shapes, largest)
   local exponent = math.floor(math.log(largest, 2))
   for _, shape in ipairs(shapes) do
