@@ -64,12 +64,12 @@ local function error_at_an_octave(points)
   return count > 0 and math.sqrt(squares / count) or 0
 end
 
--- plane and strategy -> the points that the bench refused, as `fewer tokens than ranks`: what it refuses goes
--- by one of the two sizes.
+-- plane and strategy -> the points that the bench refused, as `fewer tokens than ranks`, or at which it
+-- failed: what it cannot do goes by one of the two sizes.
 local function refused_points(no_time)
   local planes = {}
   for _, entry in ipairs(no_time) do
-    if not entry.failed and not entry.skipped then
+    if not entry.skipped then
       local key = plane_of(entry)
       planes[key] = planes[key] or {}
       table.insert(planes[key], { x = log2(entry.num_tokens), y = log2(entry.hidden_size) })
@@ -101,7 +101,7 @@ end
 -- reason), of all that the spec asks for: { world_size, dtype, op, mode, fusion, hidden_size, num_tokens,
 -- strategy, time_us, spread, noise, placement }, in order; spread is its standard error, in log2, and noise
 -- how much of that is the nearest point's. What lies beyond the points that were measured, or where the bench
--- refused a neighbour, stays without.
+-- refused a neighbour or failed at it, stays without.
 function derive.times(spec, world_size, records, no_time)
   local known, out, error_of_plane = {}, {}, {}
   local points, refused = measured_points(records), refused_points(no_time)

@@ -102,9 +102,9 @@ function TestVisits.test_only_what_has_neither_time_nor_reason_is_derived()
   lu.assertTrue(derived[1].time_us > 5 and derived[1].time_us < 65)
 end
 
--- The derived points of a strategy that was measured at some and refused at others,
+-- The derived points of a strategy that was measured at some and refused (or `failed`) at others,
 -- "tokens x hidden" -> true
-local function derived_around(measured, refused)
+local function derived_around(measured, refused, failed)
   local spec = { dtypes = { "bfloat16" }, fusions = { "NONE" }, hidden_sizes = { 1024, 2048, 4096 },
     num_tokens = { 1, 4, 16, 64 }, strategies = { "TWOSHOT" },
     limits = { message_bytes = 1 << 20 }, table = { op = "allreduce", mode = "eager" } }
@@ -118,7 +118,7 @@ local function derived_around(measured, refused)
   end
   local found = {}
   for _, of in ipairs(derive.times(spec, 4, records(measured, { time_us = 5, placement = "dedicated" }),
-    records(refused, { reason = "fewer tokens than ranks" }))) do
+    records(refused, { reason = "fewer tokens than ranks", failed = failed }))) do
     found[("%d x %d"):format(of.num_tokens, of.hidden_size)] = true
   end
   return found
@@ -134,6 +134,13 @@ function TestVisits.test_where_the_bench_refused_a_neighbour_nothing_is_derived(
     { { 1, 2048 }, { 64, 2048 } })
   lu.assertTrue(found["16 x 4096"])
   lu.assertNil(found["16 x 2048"]) -- of a hidden size that is refused, between two that are not
+end
+
+function TestVisits.test_where_a_strategy_failed_beside_it_nothing_is_derived()
+  local found = derived_around({ { 1, 1024 }, { 64, 1024 }, { 1, 4096 }, { 64, 4096 } },
+    { { 4, 2048 }, { 64, 2048 } }, true)
+  lu.assertTrue(found["16 x 4096"])
+  lu.assertNil(found["16 x 2048"])
 end
 
 function TestVisits.test_beyond_what_was_measured_nothing_is_derived()
