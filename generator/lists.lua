@@ -290,7 +290,7 @@ end
 -- UCX, where Open MPI was built with it, takes a network's devices only, unless told. Names in capitals are
 -- variables of the environment, by which it is set: shared memory alone, pieces (above a limit by a
 -- rendezvous) in place of single copies, and a queue whose elements hold small messages whole: the first
--- thousand calls that need a piece are slow, for its pages are new, which a longer call bears better.
+-- calls that need a piece seem to be slow, its pages being new, which a longer call bears better.
 function lists.ompi_parameters(major)
   local btl = major >= 5 and "btl_sm" or "btl_vader"
   local one_copy = major < 5 and "btl_vader_single_copy_mechanism=none;" or ""
