@@ -1,9 +1,11 @@
 // A stand-in for libcupti.so beside that of the driver: tells of what the libraries' stand-ins ran, by the
-// host's clock. Records come in two buffers, kernels first. STAND_IN: cupti_old cupti_held.
+// host's clock. Records come in two buffers, kernels first. STAND_IN: cupti_old cupti_held
+// cupti_slow_clock.
 #include <cupti.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 void stand_in_watch(unsigned (*on_launch)(void),
                     void (*on_end)(unsigned, unsigned long long, unsigned long long));
@@ -52,8 +54,12 @@ CUptiResult cuptiGetResultString(CUptiResult result, const char **words) {
     return CUPTI_SUCCESS;
 }
 
+// cupti_slow_clock=N: all but every Nth reading come late, as on a machine that has other things to do.
 CUptiResult cuptiGetTimestamp(uint64_t *timestamp) {
+    static int count;
     struct timespec now;
+    int every = stand_in_number("cupti_slow_clock", 0, 0);
+    if (every != 0 && ++count % every != 0) usleep(2000);
     clock_gettime(CLOCK_MONOTONIC, &now);
     *timestamp = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
     return CUPTI_SUCCESS;

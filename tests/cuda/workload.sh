@@ -70,6 +70,10 @@ if [ -n "$(find "$STAND_INS" -name 'libcupti*')" ]; then
         --trace "$WORK/c%r.json"
     "$GENTABLES" lua "$SOURCE/tests/workload/check_trace.lua" "$WORK"/c[01].json ||
         die "traces break the rules"
+    gpus "real_clock cupti_slow_clock=5" 0 workload run --backend cuda -f "$reduced" -p 2 --steps 1 \
+        --warm-up 0 --trace "$WORK/slow%r.json"
+    "$GENTABLES" lua "$SOURCE/tests/workload/check_trace.lua" "$WORK"/slow[01].json ||
+        die "a clock that is read late moves the trace's kernels"
     grep -q '"clock":"cupti"' "$WORK/c0.json" || die "the trace is not CUPTI's"
     grep -q '"name":"stand_in_kernel"' "$WORK/c0.json" || die "a kernel has not CUPTI's name"
     gpus cupti_old 0 workload run --backend cuda -f "$reduced" -p 2 --steps 1 --warm-up 0
