@@ -101,7 +101,7 @@ local function add_hidden(out, results, names)
   for _, one in ipairs(results) do
     local row = { one.threads, one.channels }
     for i = 1, #names do
-      local hides = one[i] and one[i].times.exposed.low > 0 and one[i].ratios.hidden
+      local hides = one[i] and words.has_exposed(one[i]) and one[i].ratios.hidden
       row[1 + 2 * i] = hides and 100 * hides.median or nil
       row[2 + 2 * i] = hides and ("%.0f to %.0f"):format(100 * hides.low, 100 * hides.high) or nil
     end

@@ -2,6 +2,8 @@
 -- session.lua returned: medians over the measured steps with 95 % intervals, of the slowest rank of each.
 local words = {}
 
+local LEAST_SAMPLES = 6 -- of fewer there is no 95 % interval, and a few are above zero by chance
+
 local function several(count, what) return ("%d %s%s"):format(count, what, count == 1 and "" or "s") end
 
 -- How a configuration, { threads =, channels = }, is called.
@@ -24,7 +26,10 @@ function words.times(result)
 end
 
 -- Whether there is anything to hide: the collectives' time is told from noise.
-function words.has_exposed(result) return result.times.exposed.low > 0 end
+function words.has_exposed(result)
+  local exposed = result.times.exposed
+  return exposed.samples >= LEAST_SAMPLES and exposed.low > 0
+end
 
 -- How much of the communication was hidden.
 function words.hidden(result)

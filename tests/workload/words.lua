@@ -3,7 +3,7 @@ local luaunit = require "luaunit"
 local words = require "workload.words"
 
 local function time(low, median, high)
-  return { low = low * 1e3, median = median * 1e3, high = high * 1e3 }
+  return { low = low * 1e3, median = median * 1e3, high = high * 1e3, samples = 20 }
 end
 
 -- A result with these overlapped times (ms), exposed times and shares hidden.
@@ -42,6 +42,14 @@ end
 function TestWords.test_where_nothing_stands_out_nothing_is_hidden()
   local one = entry(1, 1, time(1, 1, 1), time(-0.5, 0.5, 1.5), { low = 0.9, median = 1, high = 1 })
   luaunit.assertStrContains(words.hidden(one.result), "cannot be told from noise")
+  luaunit.assertFalse(words.has_exposed(one.result))
+end
+
+-- Of steps without any collective a few take longer by chance.
+function TestWords.test_of_a_few_steps_nothing_is_told()
+  local one = entry(1, 1, time(1, 1, 1), time(0.5, 1, 1.5), { low = 0.9, median = 1, high = 1 })
+  luaunit.assertTrue(words.has_exposed(one.result))
+  one.result.times.exposed.samples = 5
   luaunit.assertFalse(words.has_exposed(one.result))
 end
 
