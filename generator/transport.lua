@@ -212,14 +212,16 @@ local function remaining(candidates)
 end
 
 -- Launches each once, in random order, until the time is up; the defaults last, for who has as many launches
--- as they have is comparable, and in the first turn at first. Returns whether all of it was done.
+-- as they have is comparable, and in the first turn at first, whatever the time is, for nothing is comparable
+-- without them. Returns whether all of it was done.
 local function take_turn(job, world, candidates, ends_at)
   local order = table.move(candidates, 1, #candidates, 1, {})
   shuffle(order)
-  local place = world.defaults[1].launches == 0 and 1 or #order + 1
+  local is_first = world.defaults[1].launches == 0
+  local place = is_first and 1 or #order + 1
   for i, default in ipairs(world.defaults) do table.insert(order, place + i - 1, default) end
-  for _, candidate in ipairs(order) do
-    if process.now() >= ends_at then return false end
+  for i, candidate in ipairs(order) do
+    if process.now() >= ends_at and not (is_first and i <= #world.defaults) then return false end
     launch(job, world, candidate)
   end
   return true

@@ -7,7 +7,8 @@
 # Times: eager_limit 32768 and no single copy help the ring; 2 ranks are best under coll/sm with fragments of
 # 32 KiB, 4 ranks would be but for small messages. Every ninth launch the pace changes, by four times, and
 # with it that of ONESHOT, by which the search tells. An eager limit of 65536 makes launches fail;
-# fragments of 8 KiB with 32 segments never end, until the search does not wait for them.
+# fragments of 8 KiB with 32 segments never end between 2 ranks, until the search does not wait for them: so
+# long that others end in it on a busy machine, too.
 mkdir -p "$WORK/bin" "$WORK/data"
 cat >"$WORK/bin/mpirun" <<'MPIRUN'
 #!/bin/sh
@@ -17,7 +18,7 @@ if [ "$1" = --version ]; then
 fi
 printf "%s\n" "$*" >>"$LAUNCHES"
 case "$*" in
-    *"coll_sm_fragment_size 8256 --mca coll_sm_comm_num_segments 32 "*) exec sleep 60 ;;
+    "-n 2 "*"coll_sm_fragment_size 8256 --mca coll_sm_comm_num_segments 32 "*) exec sleep 60 ;;
     *"btl_vader_eager_limit 65536"*) exit 1 ;;
 esac
 echo "# the head"
@@ -54,8 +55,7 @@ END
 LAUNCHES=$WORK/launches PATH=$WORK/bin:$PATH
 export LAUNCHES PATH
 sweep() {
-    "$GENTABLES" sweep "$WORK/data/spec.lua" --out "$WORK/data" --bench "$WORK/bin/bench" --patience 3 \
-        --transport "$@"
+    "$GENTABLES" sweep "$WORK/data/spec.lua" --out "$WORK/data" --bench "$WORK/bin/bench" --transport "$@"
 }
 generate() { "$GENTABLES" generate --data-dir "$WORK/data" --arch host --out "$WORK/out" "$@"; }
 ends_with 0 sweep
@@ -64,7 +64,7 @@ has "TP 2: best of 24 settings: $best" "$stdout"
 best='btl_vader_single_copy_mechanism=none;btl_vader_max_send_size=262144;btl_vader_eager_limit=32768'
 has "TP 4: best of 24 settings: $best" "$stdout"
 has 'left out: 3, the bench failed: exit code 1' "$stdout"
-has 'left out: 1, a launch takes more than 0.5 s' "$stdout"
+has 'left out: 1, a launch takes more than 10 s' "$stdout"
 ends_with 0 sweep
 has 'transport.tp4.host.csv: up to date' "$stdout"
 
@@ -90,10 +90,12 @@ awk '/^2 # ranks/ { on = 1 } /^3 # ranks/ { exit } on && /^[0-9]+ [0-9] 0 0/ { p
 # Variables of the environment reach the ranks as one parameter.
 has 'mca pml ucx .*--mca mca_base_env_list UCX_TLS=posix;UCX_RNDV_SCHEME=am;UCX_POSIX_SEG_SIZE=' "$LAUNCHES"
 
-# What a budget does not hold is said; what there is by then counts.
-ends_with 0 sweep --fresh --tp 4 --budget 0.1
-has 'TP 4: best of 24 settings: ' "$stdout"
-has 'not finished in 0.1 s: heat 1 of 2, turn 1 of 2 was cut off, with [0-9]* settings left' "$stdout"
+# What a budget does not hold is said; what there is by then counts: the defaults, however little it is.
+for budget in 0.1 1e-06; do
+    ends_with 0 sweep --fresh --tp 4 --budget $budget
+    has 'TP 4: best of 24 settings: ' "$stdout"
+    has "not finished in $budget s: heat 1 of 2, turn 1 of 2 was cut off, with [0-9]* settings left" "$stdout"
+done
 ends_with 2 sweep --launcher 'srun -n {ranks}'
 one_line '--transport takes no --launcher'
 sed -i '2s/,MPI,/,MPI_NONE,/' "$WORK/data/transport.tp2.host.csv"
