@@ -4,7 +4,7 @@ local hidden = 512
 
 return {
   name = "dense",
-  dtype = "float32",
+  dtype = { host = "float32", cuda = "bfloat16" },
   tokens = 512,
   layers = {
     {

@@ -16,7 +16,7 @@ local uneven = { load = { 1, 2 }, top_k = 1 }
 
 return {
   name = "moe",
-  dtype = "float32",
+  dtype = { host = "float32", cuda = "bfloat16" },
   tokens = 384,
   micro_batches = 2,
   layers = {

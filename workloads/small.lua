@@ -5,7 +5,8 @@
 -- forward pass, y[m, n] = x[m, k] * w[n, k] transposed, the backward pass has two: dx[m, k] = dy * w, and the
 -- gradient dw[n, k] = dy transposed * x.
 --   name                      what it is called
---   dtype                     of GEMMs and messages: float32; or { host = ..., cuda = ... }
+--   dtype                     of GEMMs and messages: float32; on GPUs also bfloat16 and float16, with sums in
+--                             fp32; or { host = "float32", cuda = "bfloat16" }
 --   tokens                    rows of a rank's input, m of its GEMMs
 --   micro_batches (1)         a step goes through the layers in so many parts, and gradients add up over them
 --   layers                    in order, each:

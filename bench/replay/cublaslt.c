@@ -167,15 +167,38 @@ static bool described(struct state *at, const struct gemm *gemm, const struct op
            made_layout(&at->c, operands->out.type, n, m, n, gemm->batch, m * n);
 }
 
+// It takes operands to lie at multiples of 256 bytes unless it is told; those of a workload lie anywhere in
+// the messages that they are parts of.
+static cublasStatus_t prefer_alignment(cublasLtMatmulPreference_t preference,
+                                       cublasLtMatmulPreferenceAttributes_t attribute, const void *data) {
+    enum { MOST = 256 };
+    uintptr_t address = (uintptr_t)data | MOST;
+    uint32_t alignment = (uint32_t)(address & -address); // the lowest bit
+    return lt.cublasLtMatmulPreferenceSetAttribute(preference, attribute, &alignment, sizeof alignment);
+}
+
+static cublasStatus_t prefer(const struct state *at, cublasLtMatmulPreference_t preference) {
+    size_t bytes = WORKSPACE_BYTES;
+    cublasStatus_t status = lt.cublasLtMatmulPreferenceSetAttribute(
+        preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &bytes, sizeof bytes);
+    if (status == CUBLAS_STATUS_SUCCESS)
+        status = prefer_alignment(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, at->a_data);
+    if (status == CUBLAS_STATUS_SUCCESS)
+        status = prefer_alignment(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, at->b_data);
+    if (status == CUBLAS_STATUS_SUCCESS)
+        status = prefer_alignment(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, at->c_data);
+    if (status == CUBLAS_STATUS_SUCCESS)
+        status = prefer_alignment(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, at->out_data);
+    return status;
+}
+
 // Those that the library names, without those that it cannot run after all.
 static cublasStatus_t ask(struct state *at) {
     cublasLtMatmulPreference_t preference;
-    size_t bytes = WORKSPACE_BYTES;
     int found = 0;
     cublasStatus_t status = lt.cublasLtMatmulPreferenceCreate(&preference);
     if (status != CUBLAS_STATUS_SUCCESS) return status;
-    status = lt.cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
-                                                     &bytes, sizeof bytes);
+    status = prefer(at, preference);
     if (status == CUBLAS_STATUS_SUCCESS)
         status = lt.cublasLtMatmulAlgoGetHeuristic(lt.handle, at->product, at->a, at->b, at->c, at->c,
                                                    preference, MOST_ALGORITHMS, at->algorithms, &found);

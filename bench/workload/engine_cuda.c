@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "element.h"
 #include "host/group_mpi.h"
 #include "workload/engine.h"
 #include "workload/gpu_activity.h"
@@ -138,25 +139,31 @@ static CUdeviceptr address_of(const struct state *state, const float *data) {
     for (size_t i = 0; i < program->array_count; i++) {
         const struct array *array = &program->arrays[i];
         if (data >= array->data && data < array->data + array->count)
-            return state->arrays[i] + (CUdeviceptr)(data - array->data) * sizeof(float);
+            return state->arrays[i] + (CUdeviceptr)(data - array->data) * dtype_sizes_bytes[program->dtype];
     }
     return 0;
 }
 
 static bool make_arrays(struct state *state) {
     const struct program *program = state->setup->program;
-    size_t bytes = 0;
+    size_t bytes = 0, element = dtype_sizes_bytes[program->dtype];
     char what[64];
     state->arrays = calloc(program->array_count, sizeof *state->arrays);
     if (state->arrays == NULL) return ok(state, CUDA_ERROR_OUT_OF_MEMORY, "arrays");
     for (size_t i = 0; i < program->array_count; i++) {
         state->arrays[i] = bytes;
-        bytes += (program->arrays[i].count * sizeof(float) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+        bytes += (program->arrays[i].count * element + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     }
     snprintf(what, sizeof what, "%.1f GB of arrays for a rank", (double)bytes * 1e-9);
     if (!ok(state, state->driver->cuMemAlloc(&state->memory, bytes), what)) return false;
     for (size_t i = 0; i < program->array_count; i++) state->arrays[i] += state->memory;
     return true;
+}
+
+static cudaDataType_t type_of(enum dtype dtype) {
+    static const cudaDataType_t types[DTYPES] = {
+        [DTYPE_FLOAT32] = CUDA_R_32F, [DTYPE_BFLOAT16] = CUDA_R_16BF, [DTYPE_FLOAT16] = CUDA_R_16F};
+    return types[dtype];
 }
 
 static bool make_gemms(struct state *state) {
@@ -165,7 +172,8 @@ static bool make_gemms(struct state *state) {
     if (state->gemms == NULL) return ok(state, CUDA_ERROR_OUT_OF_MEMORY, "GEMMs");
     for (size_t i = 0; i < program->gemm_count; i++) {
         const struct gemm *gemm = &program->gemms[i];
-        const struct gpu_gemm_shape shape = {.m = gemm->m,
+        const struct gpu_gemm_shape shape = {.type = type_of(program->dtype),
+                                             .m = gemm->m,
                                              .n = gemm->n,
                                              .k = gemm->k,
                                              .trans_a = gemm->trans_a,
@@ -261,15 +269,17 @@ static int open_engine(const struct engine_setup *setup, void **to, char reason[
 }
 
 static void describe(const void *of, struct engine_words *words) {
+    static const char *const types[DTYPES] = {
+        [DTYPE_FLOAT32] = "f32", [DTYPE_BFLOAT16] = "bf16", [DTYPE_FLOAT16] = "f16"};
     const struct state *state = of;
     *words = (struct engine_words){.backend = "cuda",
                                    .clock = state->by_cupti ? "cupti" : "event",
                                    .transport_kernel = "NCCL",
-                                   .gemm_kernel = "cublasLt_sgemm",
                                    .channels = state->channels,
                                    .threads = state->threads,
                                    .multiprocessors = state->multiprocessors,
                                    .streams = 1};
+    snprintf(words->gemm_kernel, WORDS_SIZE, "cublasLt_gemm_%s", types[state->setup->program->dtype]);
     snprintf(words->device, WORDS_SIZE, "%s", state->device);
     snprintf(words->library, WORDS_SIZE, "%s", state->library);
     snprintf(words->note, WORDS_SIZE, "%s", state->note);
@@ -291,19 +301,38 @@ static bool record(struct state *state, CUevent event, CUstream stream) {
     return ok(state, state->driver->cuEventRecord(event, stream), "an event");
 }
 
-static int move_arrays(struct state *state, bool to_gpu) {
-    const struct program *program = state->setup->program;
+// Copies an array's elements between the GPU and `elements`, and waits for it.
+static bool copy(struct state *state, size_t number, void *elements, size_t bytes, bool to_gpu) {
     const struct cuda_driver *driver = state->driver;
-    for (size_t i = 0; i < program->array_count; i++) {
-        const struct array *array = &program->arrays[i];
-        size_t bytes = array->count * sizeof(float);
-        CUresult result =
-            bytes == 0 ? CUDA_SUCCESS
-            : to_gpu   ? driver->cuMemcpyHtoDAsync(state->arrays[i], array->data, bytes, state->compute)
-                       : driver->cuMemcpyDtoHAsync(array->data, state->arrays[i], bytes, state->compute);
-        if (!ok(state, result, "a copy")) return -1;
+    CUdeviceptr there = state->arrays[number];
+    CUresult result = to_gpu ? driver->cuMemcpyHtoDAsync(there, elements, bytes, state->compute)
+                             : driver->cuMemcpyDtoHAsync(elements, there, bytes, state->compute);
+    return ok(state, result, "a copy") && record(state, state->step.end, state->compute) &&
+           finish(state, state->step.end);
+}
+
+// An array of floats, as elements of the GPU's type.
+static bool move_array(struct state *state, size_t number, bool to_gpu) {
+    const struct array *array = &state->setup->program->arrays[number];
+    enum dtype dtype = state->setup->program->dtype;
+    size_t bytes = array->count * dtype_sizes_bytes[dtype];
+    if (bytes == 0) return true;
+    if (dtype == DTYPE_FLOAT32) return copy(state, number, array->data, bytes, to_gpu);
+    void *elements = malloc(bytes);
+    if (elements == NULL) return ok(state, CUDA_ERROR_OUT_OF_MEMORY, "a copy");
+    for (size_t i = 0; to_gpu && i < array->count; i++) element_store(dtype, elements, i, array->data[i]);
+    bool well = copy(state, number, elements, bytes, to_gpu);
+    for (size_t i = 0; well && !to_gpu && i < array->count; i++)
+        array->data[i] = (float)element_value(dtype, elements, i);
+    free(elements);
+    return well;
+}
+
+static int move_arrays(struct state *state, bool to_gpu) {
+    for (size_t i = 0; i < state->setup->program->array_count; i++) {
+        if (!move_array(state, i, to_gpu)) return -1;
     }
-    return record(state, state->step.end, state->compute) && finish(state, state->step.end) ? 0 : -1;
+    return 0;
 }
 
 static int give(void *of) {
@@ -324,8 +353,8 @@ static bool post(struct state *state, int index, bool is_noted) {
         !ok(state, streams.cuStreamWaitEvent(state->communication, state->ready, 0), "a wait") ||
         (is_noted && !record(state, pair->begin, state->communication)))
         return false;
-    if (gpu_nccl_enqueue(collective, address_of(state, collective->in), address_of(state, collective->out),
-                         state->communication) != 0) {
+    if (gpu_nccl_enqueue(collective, state->setup->program->dtype, address_of(state, collective->in),
+                         address_of(state, collective->out), state->communication) != 0) {
         snprintf(state->problem, sizeof state->problem, "%s", gpu_nccl_problem());
         return false;
     }

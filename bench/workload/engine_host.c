@@ -49,6 +49,8 @@ static void close_transport(struct state *state) {
 }
 
 static int open_engine(const struct engine_setup *setup, void **to, char reason[PROGRAM_REASON]) {
+    if (setup->program->dtype != DTYPE_FLOAT32)
+        return refuse(reason, "on the host GEMMs are of float32 alone, by OpenBLAS");
     struct state *state = calloc(1, sizeof *state);
     if (!all_well(setup->group, state != NULL)) {
         free(state);

@@ -25,13 +25,16 @@ const struct cuda_driver *gpu_gemms_open(int number, CUstream *stream, char libr
     return gpu.driver;
 }
 
-static struct tensor tensor_at(CUdeviceptr address, size_t count) {
-    return (struct tensor){.type = FLOAT32, .count = count, .data = (void *)(uintptr_t)address}; // NOLINT
+static struct tensor tensor_at(enum data_type type, CUdeviceptr address, size_t count) {
+    return (struct tensor){.type = type, .count = count, .data = (void *)(uintptr_t)address}; // NOLINT
 }
 
 struct gpu_gemm *gpu_gemm_make(const struct gpu_gemm_shape *shape, char reason[], size_t reason_size) {
     char why[REASON_SIZE] = "out of memory";
-    struct op op = {.kind = OP_GEMM, .type = FLOAT32};
+    enum data_type type = shape->type == CUDA_R_16BF  ? BFLOAT16
+                          : shape->type == CUDA_R_16F ? FLOAT16
+                                                      : FLOAT32;
+    struct op op = {.kind = OP_GEMM, .type = type};
     op.gemm = (struct gemm){.batch = 1,
                             .m = (int64_t)shape->m,
                             .n = (int64_t)shape->n,
@@ -43,9 +46,9 @@ struct gpu_gemm *gpu_gemm_make(const struct gpu_gemm_shape *shape, char reason[]
                             .addend = shape->accumulate ? ADD_MATRIX : ADD_NOTHING,
                             .alpha = 1,
                             .beta = 1};
-    struct operands operands = {.a = tensor_at(shape->a, shape->m * shape->k),
-                                .b = tensor_at(shape->b, shape->k * shape->n),
-                                .out = tensor_at(shape->c, shape->m * shape->n)};
+    struct operands operands = {.a = tensor_at(type, shape->a, shape->m * shape->k),
+                                .b = tensor_at(type, shape->b, shape->k * shape->n),
+                                .out = tensor_at(type, shape->c, shape->m * shape->n)};
     if (shape->accumulate) operands.c = operands.out;
     struct gpu_gemm *made = calloc(1, sizeof *made);
     if (made != NULL && library_cublaslt.prepare(&op, &operands, &made->call, why) == 0) return made;

@@ -3,6 +3,7 @@
 #ifndef BENCH_WORKLOAD_GPU_GEMMS_H
 #define BENCH_WORKLOAD_GPU_GEMMS_H
 
+#include <library_types.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -13,8 +14,10 @@
 const struct cuda_driver *gpu_gemms_open(int number, CUstream *stream, char library[], size_t library_size,
                                          char reason[], size_t reason_size);
 
-// c[m, n] = a * b, or added to it; float32, addresses of the GPU, stored as in program.h.
+// c[m, n] = a * b, or added to it; addresses of the GPU, stored as in program.h. Sums are kept in fp32 and
+// rounded once to the type, which is one of CUDA_R_32F, CUDA_R_16BF and CUDA_R_16F.
 struct gpu_gemm_shape {
+    cudaDataType_t type;
     size_t m, n, k;
     bool trans_a, trans_b, accumulate;
     CUdeviceptr a, b, c;

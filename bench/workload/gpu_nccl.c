@@ -172,34 +172,39 @@ void gpu_nccl_close(void) {
 
 // ---- collectives ----------------------------------------------------------------------------------------
 
-static ncclResult_t exchange(const struct collective *collective, CUdeviceptr in, CUdeviceptr out,
-                             cudaStream_t stream) {
+static const ncclDataType_t types[DTYPES] = {
+    [DTYPE_FLOAT32] = ncclFloat32, [DTYPE_BFLOAT16] = ncclBfloat16, [DTYPE_FLOAT16] = ncclFloat16};
+
+static ncclResult_t exchange(const struct collective *collective, enum dtype dtype, CUdeviceptr in,
+                             CUdeviceptr out, cudaStream_t stream) {
     ncclResult_t result = nccl.ncclGroupStart();
     for (int peer = 0; peer < nccl.ranks && result == ncclSuccess; peer++) {
         size_t sent = collective->send[peer], received = collective->receive[peer];
-        if (sent > 0) result = nccl.ncclSend((void *)in, sent, ncclFloat, peer, nccl.comm, stream);
+        if (sent > 0) result = nccl.ncclSend((void *)in, sent, types[dtype], peer, nccl.comm, stream);
         if (received > 0 && result == ncclSuccess)
-            result = nccl.ncclRecv((void *)out, received, ncclFloat, peer, nccl.comm, stream);
-        in += sent * sizeof(float);
-        out += received * sizeof(float);
+            result = nccl.ncclRecv((void *)out, received, types[dtype], peer, nccl.comm, stream);
+        in += sent * dtype_sizes_bytes[dtype];
+        out += received * dtype_sizes_bytes[dtype];
     }
     ncclResult_t ended = nccl.ncclGroupEnd();
     return result == ncclSuccess ? ended : result;
 }
 
-int gpu_nccl_enqueue(const struct collective *collective, CUdeviceptr from, CUdeviceptr to, CUstream on) {
+int gpu_nccl_enqueue(const struct collective *collective, enum dtype dtype, CUdeviceptr from, CUdeviceptr to,
+                     CUstream on) {
     const void *in = (const void *)from; // NOLINT: addresses of the GPU's
     void *out = (void *)to;              // NOLINT
     cudaStream_t stream = (cudaStream_t)on;
     ncclResult_t result = ncclSuccess;
+    ncclDataType_t type = types[dtype];
     size_t count = collective->elements;
     switch (collective->kind) {
-    case ALLREDUCE: result = nccl.ncclAllReduce(in, out, count, ncclFloat, ncclSum, nccl.comm, stream); break;
-    case ALL_GATHER: result = nccl.ncclAllGather(in, out, count, ncclFloat, nccl.comm, stream); break;
+    case ALLREDUCE: result = nccl.ncclAllReduce(in, out, count, type, ncclSum, nccl.comm, stream); break;
+    case ALL_GATHER: result = nccl.ncclAllGather(in, out, count, type, nccl.comm, stream); break;
     case REDUCE_SCATTER:
-        result = nccl.ncclReduceScatter(in, out, count, ncclFloat, ncclSum, nccl.comm, stream);
+        result = nccl.ncclReduceScatter(in, out, count, type, ncclSum, nccl.comm, stream);
         break;
-    case ALL_TO_ALL: result = exchange(collective, from, to, stream); break;
+    case ALL_TO_ALL: result = exchange(collective, dtype, from, to, stream); break;
     case COLLECTIVE_KINDS: break;
     }
     if (result == ncclSuccess) return 0;

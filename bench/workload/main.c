@@ -17,7 +17,7 @@
 #include "workload/measure.h"
 #include "workload_identity.h"
 
-enum { PROTOCOL = 1, LONGEST_LINE = 1 << 16 };
+enum { PROTOCOL = 2, LONGEST_LINE = 1 << 16 };
 
 static const double TIMEOUT_S = 120; // that a rank waits for another
 

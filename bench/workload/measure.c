@@ -357,9 +357,10 @@ static int measure_opened(struct run *run, char reason[]) {
     take_base(run, base);
     if (!all_well(run, allocate(run))) return refuse(reason, "out of memory");
     run->engine->describe(run->state, &run->words);
+    size_t bytes = run->program->bytes / sizeof(float) * dtype_sizes_bytes[run->program->dtype];
     if (run->group->rank == 0)
         printf("accepted channels=%d threads=%d bytes=%zu backend=%s clock=%s note=%s\n", run->words.channels,
-               run->words.threads, run->program->bytes, run->engine->name, run->words.clock, run->words.note);
+               run->words.threads, bytes, run->engine->name, run->words.clock, run->words.note);
     int status = all_rounds(run, reason);
     if (status == 0) {
         if (run->group->rank == 0) print_times(run);

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "element.h"
 #include "workload/fields.h"
 
 enum {
@@ -14,11 +15,15 @@ enum {
     LONGEST = 1 << 20, // m, n or k
     ALIGNMENT = 64,    // of arrays
     LARGEST_INPUT = 2, // inputs are -2 .. 2
-    EXACT = 1 << 24,   // whole numbers below are exact in a float
 };
 
 static const char *const kind_names[COLLECTIVE_KINDS] = {"allreduce", "all_gather", "reduce_scatter",
                                                          "all_to_all"};
+
+// Whole numbers up to this one are exact.
+static double largest_exact(enum dtype dtype) {
+    return 1 / dtype_unit_roundoff(dtype);
+}
 
 static int wrong(char reason[], const char *line, const char *what) {
     snprintf(reason, PROGRAM_REASON, "%s: %.120s", what, line);
@@ -27,13 +32,25 @@ static int wrong(char reason[], const char *line, const char *what) {
 
 // ---- lines --------------------------------------------------------------------------------------
 
+// float32, unless the field says another.
+static bool read_dtype(const char *line, enum dtype *dtype) {
+    char name[NAME_SIZE];
+    *dtype = DTYPE_FLOAT32;
+    if (!field_text(line, "dtype", name, sizeof name)) return true;
+    for (int i = 0; i < DTYPES; i++) {
+        *dtype = (enum dtype)i;
+        if (strcmp(name, dtype_names[i]) == 0) return true;
+    }
+    return false;
+}
+
 static int read_begin(struct program *program, const char *line, char reason[]) {
     size_t seed;
     bool well = field_text(line, "name", program->name, sizeof program->name) &&
                 field_number(line, "gemms", 1, MOST, &program->gemms_to_come) &&
                 field_number(line, "collectives", 0, MOST, &program->collectives_to_come) &&
                 field_number(line, "actions", 1, MOST, &program->actions_to_come) &&
-                field_number(line, "seed", 0, UINT32_MAX, &seed);
+                field_number(line, "seed", 0, UINT32_MAX, &seed) && read_dtype(line, &program->dtype);
     if (!well || program->gemms != NULL) return wrong(reason, line, "no such beginning");
     program->seed = seed;
     program->gemms = calloc(program->gemms_to_come, sizeof *program->gemms);
@@ -111,6 +128,18 @@ static bool read_layout(const char *line, struct gemm *gemm) {
     return strspn(layout, "NT") == 2 && (gemm->backward || strcmp(phase, "forward") == 0);
 }
 
+// The products that sum up in an element of the GEMM's result on the rank where they are most; those of GEMMs
+// that it is added to are among them.
+static size_t terms_of(const struct program *program, const struct gemm *gemm, const size_t k[]) {
+    size_t terms = 0;
+    for (int rank = 0; rank < program->ranks; rank++) terms = k[rank] > terms ? k[rank] : terms;
+    for (size_t i = program->gemm_count; gemm->accumulate && gemm->into >= 0 && i-- > 0;) {
+        const struct gemm *before = &program->gemms[i];
+        if (before->into == gemm->into && before->c_offset == gemm->c_offset) return terms + before->terms;
+    }
+    return terms;
+}
+
 static int read_gemm(struct program *program, const char *line, char reason[]) {
     if (program->gemm_count == program->gemms_to_come) return wrong(reason, line, "one GEMM too many");
     struct gemm *gemm = &program->gemms[program->gemm_count];
@@ -128,7 +157,8 @@ static int read_gemm(struct program *program, const char *line, char reason[]) {
            read_place(program, line, "b", false, gemm->k * gemm->n, &gemm->b_from, &gemm->b_offset) &&
            read_place(program, line, "into", true, gemm->m * gemm->n, &gemm->into, &gemm->c_offset);
     if (!well) return wrong(reason, line, "a GEMM that does not fit its collective");
-    if (gemm->k * LARGEST_INPUT * LARGEST_INPUT * (size_t)program->ranks >= EXACT)
+    gemm->terms = terms_of(program, gemm, k);
+    if ((double)gemm->terms * LARGEST_INPUT * LARGEST_INPUT * program->ranks >= largest_exact(DTYPE_FLOAT32))
         return wrong(reason, line, "a GEMM whose sums a float does not hold exactly");
     program->gemm_count++;
     return 1;
@@ -149,13 +179,35 @@ static int read_action(struct program *program, const char *line, char reason[])
 
 // ---- arrays -------------------------------------------------------------------------------------
 
-// Whole numbers from -2 to 2; splitmix64.
-static void fill(float *array, size_t count, uint64_t seed) {
+// float32 has whole numbers from -2 to 2. The smaller types have -1, 0 and 1, of which so many are 0 that the
+// sums of all ranks keep eight standard deviations (n products of two such numbers: density * sqrt(n)) from
+// where whole numbers are not exact any more. In whichever order they are added up, nothing is rounded.
+static double density_of(const struct program *program) {
+    enum { DEVIATIONS = 8 };
+    size_t terms = 1;
+    for (size_t i = 0; i < program->gemm_count; i++) {
+        if (program->gemms[i].terms > terms) terms = program->gemms[i].terms;
+    }
+    double density =
+        largest_exact(program->dtype) / DEVIATIONS / sqrt((double)terms * (double)program->ranks);
+    return program->dtype == DTYPE_FLOAT32 || density > 1 ? 1 : density;
+}
+
+static uint64_t next_random(uint64_t *seed) { // splitmix64
+    uint64_t z = (*seed += 0x9e3779b97f4a7c15u);
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+    return z ^ z >> 31;
+}
+
+static void fill(const struct program *program, float *array, size_t count, uint64_t seed) {
+    double most = program->density * 0x1p32;
     for (size_t i = 0; i < count; i++) {
-        uint64_t z = (seed += 0x9e3779b97f4a7c15u);
-        z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-        z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-        array[i] = (float)((z ^ z >> 31) % (2 * LARGEST_INPUT + 1)) - LARGEST_INPUT;
+        uint64_t z = next_random(&seed);
+        if (program->dtype == DTYPE_FLOAT32)
+            array[i] = (float)(z % (2 * LARGEST_INPUT + 1)) - LARGEST_INPUT;
+        else
+            array[i] = (double)(z >> 32) >= most ? 0 : (z & 1) != 0 ? 1 : -1;
     }
 }
 
@@ -169,7 +221,8 @@ static float *new_array(struct program *program, size_t count) {
     float *array = aligned_alloc(ALIGNMENT, bytes > 0 ? bytes : ALIGNMENT);
     if (array == NULL) return NULL;
     program->arrays[program->array_count++] = (struct array){array, count};
-    fill(array, count, program->seed ^ (uint64_t)program->rank << 56 ^ (uint64_t)program->array_count << 32);
+    fill(program, array, count,
+         program->seed ^ (uint64_t)program->rank << 56 ^ (uint64_t)program->array_count << 32);
     return array;
 }
 
@@ -207,6 +260,7 @@ static float *place(struct program *program, int from, bool sent, size_t offset,
 
 static int make_arrays(struct program *program, char reason[]) {
     program->bytes = bytes_needed(program);
+    program->density = density_of(program);
     bool well = fits_memory(program);
     for (size_t i = 0; well && i < program->collective_count; i++) {
         struct collective *collective = &program->collectives[i];

@@ -1,8 +1,9 @@
 // What one rank does in a step of a workload: GEMMs, collectives, and in which order they are computed,
 // handed to the communication threads and waited for. Read from request lines, a line each; the arrays that
-// they work on are made here. Elements are floats.
+// they work on are made here. Their elements are floats in the host's memory; on a GPU they are of the
+// program's dtype, which holds every number of a step exactly.
 //
-//   begin name=dense gemms=2 collectives=1 actions=5 seed=1
+//   begin name=dense gemms=2 collectives=1 actions=5 seed=1 dtype=bfloat16
 //   collective name=bucket0 kind=allreduce elements=4096
 //   gemm name=ffn.up m=64 n=64 k=64 layout=NT phase=forward sequence=0
 //   gemm name=ffn.up m=64 n=64 k=64 layout=TN phase=backward sequence=0 into=0@0
@@ -48,6 +49,7 @@ struct gemm {
     bool trans_a, trans_b; // stored as [k, m] and [n, k]
     bool accumulate, backward;
     size_t sequence; // a backward GEMM has its forward one's
+    size_t terms;    // products that are summed in an element of c, on the rank that has most
     int a_from, b_from, into;
     size_t a_offset, b_offset, c_offset;
     float *a, *b, *c;
@@ -69,6 +71,8 @@ struct program {
     char name[NAME_SIZE];
     int rank, ranks;
     uint64_t seed;
+    enum dtype dtype; // float32 unless told
+    double density;   // share of the inputs that are not 0
     struct gemm *gemms;
     struct collective *collectives;
     struct action *actions;

@@ -133,6 +133,18 @@ static void write_header(struct writer *writer) {
 
 // ---- an action ----------------------------------------------------------------------------------
 
+// What readers call an element's type, as an input of an op and of a collective, and in names of kernels.
+struct type_names {
+    const char *input, *message, *kernel;
+};
+
+static const struct type_names *type_names(const struct writer *writer) {
+    static const struct type_names names[DTYPES] = {[DTYPE_FLOAT32] = {"float", "Float", "f32"},
+                                                    [DTYPE_BFLOAT16] = {"c10::BFloat16", "BFloat16", "bf16"},
+                                                    [DTYPE_FLOAT16] = {"c10::Half", "Half", "f16"}};
+    return &names[writer->trace->program->dtype];
+}
+
 // The host's side of an action, open for more arguments; its number is the External id.
 static unsigned begin_operation(struct writer *writer, const char *name, const struct note *note) {
     begin_complete(writer, "cpu_op", name, writer->trace->pid, writer->trace->tid, note->begin_ns,
@@ -176,11 +188,12 @@ static void write_shapes(const struct writer *writer, const struct gemm *gemm) {
     FILE *file = writer->file;
     size_t m = gemm->m, n = gemm->n, k = gemm->k;
     bool adds = gemm->accumulate;
+    const char *type = type_names(writer)->input;
     fputs(",\"Input Dims\":[", file);
     if (adds) fprintf(file, "[%zu,%zu],", m, n);
     fprintf(file, "[%zu,%zu],[%zu,%zu]%s],\"Input type\":[", m, k, k, n, adds ? ",[],[]" : "");
-    fprintf(file, "%s\"float\",\"float\"%s],\"Input Strides\":[", adds ? "\"float\"," : "",
-            adds ? ",\"Scalar\",\"Scalar\"" : "");
+    if (adds) fprintf(file, "\"%s\",", type);
+    fprintf(file, "\"%s\",\"%s\"%s],\"Input Strides\":[", type, type, adds ? ",\"Scalar\",\"Scalar\"" : "");
     if (adds) fprintf(file, "[%zu,1],", n);
     fprintf(file, gemm->trans_a ? "[1,%zu]," : "[%zu,1],", gemm->trans_a ? m : k);
     fprintf(file, gemm->trans_b ? "[1,%zu]" : "[%zu,1]", gemm->trans_b ? k : n);
@@ -225,9 +238,9 @@ static void write_splits(const struct writer *writer, const char *key, const str
 static void write_collective_arguments(const struct writer *writer, const struct collective *collective) {
     fprintf(writer->file,
             ",\"Collective name\":\"%s\",\"In msg nelems\":%zu,\"Out msg nelems\":%zu,\"Group size\":%d,"
-            "\"dtype\":\"Float\"",
+            "\"dtype\":\"%s\"",
             collective_name(collective), collective->in_elements, collective->out_elements,
-            writer->trace->program->ranks);
+            writer->trace->program->ranks, type_names(writer)->message);
     write_splits(writer, "In split size", collective, collective->send);
     write_splits(writer, "Out split size", collective, collective->receive);
     fputs(",\"Process Group Name\":\"0\",\"Process Group Description\":\"default_pg\","
@@ -242,13 +255,13 @@ static void write_collective_arguments(const struct writer *writer, const struct
 static void kernel_name(const struct writer *writer, const struct collective *collective, char name[TEXT]) {
     static const char *const kinds[COLLECTIVE_KINDS] = {"ALLREDUCE", "ALL_GATHER", "REDUCE_SCATTER",
                                                         "ALL_TO_ALL"};
-    const char *transport = writer->trace->words->transport_kernel;
+    const char *transport = writer->trace->words->transport_kernel, *type = type_names(writer)->kernel;
     bool by_library = strcmp(transport, "MPI") == 0 || strcmp(transport, "NCCL") == 0;
     if (!by_library && collective->kind == ALLREDUCE)
-        snprintf(name, TEXT, "ncclGentables_%s_f32", transport);
+        snprintf(name, TEXT, "ncclGentables_%s_%s", transport, type);
     else
-        snprintf(name, TEXT, "ncclGentables_%s%s%s_f32", by_library ? transport : "", by_library ? "_" : "",
-                 kinds[collective->kind]);
+        snprintf(name, TEXT, "ncclGentables_%s%s%s_%s", by_library ? transport : "", by_library ? "_" : "",
+                 kinds[collective->kind], type);
 }
 
 // From when the first thread began to when the last was done. Threads go on to the next collective while
@@ -271,9 +284,9 @@ static void write_post(struct writer *writer, int index, const struct note *note
     char kernel[TEXT];
     unsigned id = begin_operation(writer, "record_param_comms", note);
     fprintf(writer->file,
-            ",\"Input Dims\":[[%zu]],\"Input type\":[\"float\"],\"Input Strides\":[[1]],"
+            ",\"Input Dims\":[[%zu]],\"Input type\":[\"%s\"],\"Input Strides\":[[1]],"
             "\"Concrete Inputs\":[\"\"],\"Rank\":%d",
-            collective->in_elements, writer->trace->program->rank);
+            collective->in_elements, type_names(writer)->input, writer->trace->program->rank);
     write_collective_arguments(writer, collective);
     fputs(",\"bucket\":", writer->file);
     quote(writer, collective->name);

@@ -89,12 +89,12 @@ end
 function asked.read(args)
   one_of(args.backend, "backend", backends)
   local workload = model.load(args.config)
-  model.dtype_on(workload, args.backend)
+  local dtype = model.dtype_on(workload, args.backend)
   local ranks = args.ranks and asked.ranks(args.ranks)
     or math.max(2, math.min(8, workers.jobs()))
   local program, identity = session.identify(args.program)
   return { workload = workload, ranks = ranks, program = program, identity = identity,
-    text = steps.text(steps.of(workload, ranks)),
+    text = steps.text(steps.of(workload, ranks, dtype)),
     steps = args.steps and whole(args.steps, "steps", 1, MOST_STEPS) or workload.steps,
     warm_up = args.warm_up and whole(args.warm_up, "warm-up", 0, MOST_STEPS) or workload.warm_up,
     wait = one_of(args.wait, "wait", WAITS), transport = transport_of(args), backend = args.backend,

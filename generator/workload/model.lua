@@ -133,10 +133,8 @@ local function gradients(at, value)
     bucket_bytes = whole(below(at, "bucket_bytes"), value.bucket_bytes, BUCKET_BYTES, 1 << 30) }
 end
 
+-- What each backend computes: OpenBLAS has products of floats everywhere, of smaller types hardly anywhere.
 local dtypes = { host = { float32 = true }, cuda = { bfloat16 = true, float16 = true, float32 = true } }
-
--- What is computed as yet: results are checked exactly, and those of smaller types are rounded.
-local computed = { host = { float32 = true }, cuda = { float32 = true } }
 
 -- dtype for each backend; one that a backend lacks is told when it is asked for.
 local function dtype(at, value)
@@ -220,9 +218,9 @@ end
 -- What elements are on this backend; raises where it cannot.
 function model.dtype_on(workload, backend)
   local name = workload.dtype[backend]
-  if not name or not computed[backend][name] then
+  if not name or not dtypes[backend][name] then
     fail.input("%s: dtype: %s does not go on %s; %s would be right", workload.path, name or "none",
-      backend, names_of(computed[backend]))
+      backend, names_of(dtypes[backend]))
   end
   return name
 end

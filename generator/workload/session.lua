@@ -18,7 +18,7 @@ local workers = require "workers"
 local session = {}
 session.__index = session
 
-local PROTOCOL = "1"
+local PROTOCOL = "2"
 local VERSION_PATIENCE, GRACE = 30, 3 -- seconds
 
 -- ---- who is started ----------------------------------------------------------------------------

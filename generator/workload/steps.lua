@@ -1,13 +1,14 @@
 -- What each rank does in a step: a workload (model.lua) as GEMMs, collectives and the order in which they are
 -- computed, handed over and waited for, in the words of gentables-workload (bench/workload/program.h).
 --
---   local program = steps.of(workload, ranks)     { gemms, collectives, actions }, lists of words
+--   local program = steps.of(workload, ranks, dtype)  { gemms, collectives, actions }, lists of words; of
+--                                                 elements of the host's floats, unless dtype says others
 --   steps.text(program)                           the request lines
 local fail = require "fail"
 
 local steps = {}
 
-local ELEMENT_BYTES = 4 -- of the host's floats
+local ELEMENT_BYTES = { float32 = 4, bfloat16 = 2, float16 = 2 }
 
 -- ---- building ----------------------------------------------------------------------------------
 
@@ -147,7 +148,7 @@ local function make_buckets(self, limit_bytes)
       if not self.layers[l].experts and one.backward then
         one.offset, size = size, size + one.n * one.k
         bucket[#bucket + 1] = one
-        if size * ELEMENT_BYTES >= limit_bytes then close() end
+        if size * ELEMENT_BYTES[self.dtype] >= limit_bytes then close() end
       end
     end
   end
@@ -274,9 +275,10 @@ local function check_experts(workload, layer)
     layer.name)
 end
 
-function steps.of(workload, ranks)
-  local self = setmetatable({ workload = workload, ranks = ranks, layers = layers_of(workload), gemms = {},
-    collectives = {}, actions = {}, awaited = {}, gathered = {}, calls = 0, buckets = 0 }, builder)
+function steps.of(workload, ranks, dtype)
+  local self = setmetatable({ workload = workload, ranks = ranks, dtype = dtype or "float32",
+    layers = layers_of(workload), gemms = {}, collectives = {}, actions = {}, awaited = {}, gathered = {},
+    calls = 0, buckets = 0 }, builder)
   for _, layer in ipairs(self.layers) do
     if layer.experts then
       check_experts(workload, layer)
@@ -295,12 +297,13 @@ function steps.of(workload, ranks)
   for l = #self.layers, 1, -1 do
     for part = 1, workload.micro_batches do backward_layer(self, l, part) end
   end
-  return { name = workload.name, gemms = self.gemms, collectives = self.collectives, actions = self.actions }
+  return { name = workload.name, dtype = self.dtype, gemms = self.gemms, collectives = self.collectives,
+    actions = self.actions }
 end
 
 function steps.text(program)
-  local out = { ("begin name=%s gemms=%d collectives=%d actions=%d seed=1"):format(program.name,
-    #program.gemms, #program.collectives, #program.actions) }
+  local out = { ("begin name=%s gemms=%d collectives=%d actions=%d seed=1 dtype=%s"):format(program.name,
+    #program.gemms, #program.collectives, #program.actions, program.dtype) }
   for _, list in ipairs { program.collectives, program.gemms, program.actions } do
     table.move(list, 1, #list, #out + 1, out)
   end

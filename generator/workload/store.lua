@@ -19,6 +19,7 @@ local LOCK_PATIENCE = 4 -- seconds in which the children of a run that was kille
 
 -- What has to be the same when a sweep is gone on with, and how that is called.
 local same = {
+  { "backend", "backend" },
   { "ranks", "number of ranks" }, { "workload", "workload" }, { "steps", "number of steps" },
   { "warm_up", "warm-up" }, { "wait", "way to wait" }, { "transport", "transport" },
   { "program", "gentables-workload" },
@@ -44,7 +45,7 @@ end
 local function settings_of(job)
   return { workload = system.hash(job.text), name = job.workload.name, ranks = job.ranks, steps = job.steps,
     warm_up = job.warm_up, wait = job.wait, transport = job.transport, program = job.identity,
-    backend = "host" }
+    backend = job.backend }
 end
 
 local function check_same(self, old, new)

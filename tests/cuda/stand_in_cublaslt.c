@@ -34,6 +34,11 @@ struct product {
     const float *a_scales, *b_scales;
 };
 
+// At multiples of how many bytes the operands of a call lie, as it was told.
+struct preference {
+    uint32_t alignments[4];
+};
+
 // One call.
 struct task {
     struct product product;
@@ -119,21 +124,26 @@ cublasStatus_t cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t of,
 }
 
 cublasStatus_t cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t *made) {
-    static int there;
-    *made = (cublasLtMatmulPreference_t)(void *)&there;
+    struct preference *preference = malloc(sizeof *preference);
+    *preference = (struct preference){{256, 256, 256, 256}};
+    *made = (cublasLtMatmulPreference_t)(void *)preference;
     return CUBLAS_STATUS_SUCCESS;
 }
 
 cublasStatus_t cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t preference) {
-    (void)preference;
+    free((void *)preference);
     return CUBLAS_STATUS_SUCCESS;
 }
 
 cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t of,
                                                     cublasLtMatmulPreferenceAttributes_t name,
                                                     const void *value, size_t size) {
-    (void)of;
-    (void)value;
+    struct preference *preference = (struct preference *)(void *)of;
+    int operand = (int)name - CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES;
+    if (operand >= 0 && operand < 4 && size == sizeof(uint32_t)) {
+        memcpy(&preference->alignments[operand], value, size);
+        return CUBLAS_STATUS_SUCCESS;
+    }
     return name == CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES && size == sizeof(size_t)
                ? CUBLAS_STATUS_SUCCESS
                : CUBLAS_STATUS_INVALID_VALUE;
@@ -149,7 +159,7 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
     (void)b;
     (void)c;
     (void)d;
-    (void)preference;
+    const struct preference *told = (const struct preference *)(void *)preference;
     const struct product *product = (const struct product *)(void *)of;
     const struct layout *first = (const struct layout *)(void *)a;
     bool is_small = first->type == CUDA_R_8F_E4M3 || first->type == CUDA_R_8F_E5M2;
@@ -160,6 +170,7 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
     for (int i = 0; i < most && (i == 0 || stand_in_number("algorithms_us", i, -1) >= 0); i++) {
         memset(&results[i], 0, sizeof results[i]);
         results[i].algo.data[0] = (uint64_t)i;
+        memcpy(&results[i].algo.data[1], told->alignments, sizeof told->alignments);
         results[i].state =
             stand_in_number("broken", 0, -1) == i ? CUBLAS_STATUS_NOT_SUPPORTED : CUBLAS_STATUS_SUCCESS;
         *count = i + 1;
@@ -231,6 +242,17 @@ static struct layout layout_of(cublasLtMatrixLayout_t layout) {
     return *(const struct layout *)(void *)layout;
 }
 
+// Whether the operands lie as was promised when the algorithm was asked for.
+static bool is_aligned(const cublasLtMatmulAlgo_t *algorithm, const void *const operands[4]) {
+    uint32_t alignments[4];
+    if (algorithm == NULL) return true;
+    memcpy(alignments, &algorithm->data[1], sizeof alignments);
+    for (int i = 0; i < 4; i++) {
+        if (alignments[i] == 0 || (uintptr_t)operands[i] % alignments[i] != 0) return false;
+    }
+    return true;
+}
+
 cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t of, const void *alpha,
                               const void *a_data, cublasLtMatrixLayout_t a, const void *b_data,
                               cublasLtMatrixLayout_t b, const void *beta, const void *c_data,
@@ -240,6 +262,8 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t of, 
     (void)handle;
     (void)workspace;
     (void)bytes;
+    const void *const operands[4] = {a_data, b_data, c_data, d_data};
+    if (!is_aligned(algorithm, operands)) return CUBLAS_STATUS_INVALID_VALUE;
     struct task *task = malloc(sizeof *task);
     *task = (struct task){.product = *(const struct product *)(void *)of,
                           .a = layout_of(a),

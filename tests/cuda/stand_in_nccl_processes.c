@@ -1,5 +1,6 @@
 // A stand-in for libnccl.so.2 whose ranks are processes: they meet in shared memory, when their streams come
-// to a call. STAND_IN: nccl_refuses (its communicator, with a warning in the log).
+// to a call. Sums are rounded to their type after every rank's addend, as on the way round a ring. STAND_IN:
+// nccl_refuses (its communicator, with a warning in the log).
 #include <fcntl.h>
 #include <nccl.h>
 #include <pthread.h>
@@ -13,13 +14,15 @@ struct CUstream_st;
 void stand_in_meet(struct CUstream_st *stream, int ranks, void (*together)(void **, int), void *argument);
 void stand_in_pass(float ms);
 int stand_in_number(const char *name, int n, int otherwise);
+double stand_in_load(int bytes, int is_brain, const void *array, size_t index);
+void stand_in_store(int bytes, int is_brain, void *array, size_t index, double value);
 
-enum { MOST_RANKS = 8, SLOT_FLOATS = 1 << 20, MOST_PEERS = 2 * MOST_RANKS };
+enum { MOST_RANKS = 8, SLOT_ELEMENTS = 1 << 20, MOST_PEERS = 2 * MOST_RANKS };
 
 struct meeting {
     pthread_barrier_t barrier;
     int is_ready;
-    float slots[MOST_RANKS][SLOT_FLOATS];
+    float slots[MOST_RANKS][SLOT_ELEMENTS];
 };
 
 struct ncclComm {
@@ -32,9 +35,10 @@ enum kind { ALL_REDUCE, ALL_GATHER, REDUCE_SCATTER, SEND, RECEIVE };
 // One rank's part of a call; of a group, each of its parts.
 struct part {
     enum kind kind;
+    ncclDataType_t type;
     struct ncclComm *comm;
-    const float *from;
-    float *to;
+    const void *from;
+    void *to;
     size_t count;
     int peer;
 };
@@ -116,19 +120,35 @@ ncclResult_t ncclCommDestroy(ncclComm_t comm) {
 
 // ---- calls ----------------------------------------------------------------------------------------------
 
-// What a rank has given to all, in this order: of a group, the number for each receiver and then the numbers.
+static float load(const struct part *part, const void *array, size_t index) {
+    int bytes = part->type == ncclFloat32 ? 4 : 2;
+    return (float)stand_in_load(bytes, part->type == ncclBfloat16, array, index);
+}
+
+static void store(const struct part *part, size_t index, float value) {
+    int bytes = part->type == ncclFloat32 ? 4 : 2;
+    stand_in_store(bytes, part->type == ncclBfloat16, part->to, index, (double)value);
+}
+
+static void give(const struct part *part, size_t count, float *slot) {
+    for (size_t i = 0; i < count; i++) slot[i] = load(part, part->from, i);
+}
+
+static void take(const struct part *part, size_t at, const float *slot) {
+    for (size_t i = 0; i < part->count; i++) store(part, at + i, slot[i]);
+}
+
+// What a rank gets of what all have given.
 static void run_part(const struct part *part) {
     struct meeting *meeting = part->comm->meeting;
-    int rank = part->comm->rank, ranks = part->comm->ranks;
-    for (size_t i = 0; i < part->count; i++) {
-        float sum = 0;
-        size_t offset = part->kind == REDUCE_SCATTER ? (size_t)rank * part->count : 0;
-        if (part->kind == ALL_GATHER) {
-            for (int of = 0; of < ranks; of++) part->to[(size_t)of * part->count + i] = meeting->slots[of][i];
-            continue;
-        }
-        for (int of = 0; of < ranks; of++) sum += meeting->slots[of][offset + i];
-        part->to[i] = sum;
+    int ranks = part->comm->ranks;
+    size_t offset = part->kind == REDUCE_SCATTER ? (size_t)part->comm->rank * part->count : 0;
+    for (int of = 0; part->kind == ALL_GATHER && of < ranks; of++)
+        take(part, (size_t)of * part->count, meeting->slots[of]);
+    for (size_t i = 0; part->kind != ALL_GATHER && i < part->count; i++) {
+        store(part, i, meeting->slots[0][offset + i]);
+        for (int of = 1; of < ranks; of++)
+            store(part, i, load(part, part->to, i) + meeting->slots[of][offset + i]);
     }
 }
 
@@ -141,15 +161,14 @@ static void exchange(struct task *task) {
         const struct part *part = &task->parts[i];
         if (part->kind != SEND) continue;
         slot[part->peer] = (float)at;
-        memcpy(slot + at, part->from, part->count * sizeof *slot);
+        give(part, part->count, slot + at);
         at += part->count;
     }
     pthread_barrier_wait(&comm->meeting->barrier);
     for (int i = 0; i < task->count; i++) {
         const struct part *part = &task->parts[i];
         const float *theirs = comm->meeting->slots[part->peer];
-        if (part->kind == RECEIVE)
-            memcpy(part->to, theirs + (size_t)theirs[comm->rank], part->count * sizeof *theirs);
+        if (part->kind == RECEIVE) take(part, 0, theirs + (size_t)theirs[comm->rank]);
     }
     pthread_barrier_wait(&comm->meeting->barrier);
 }
@@ -164,7 +183,7 @@ static void run(void **arguments, int count) {
         exchange(task);
     } else {
         size_t sent = part->kind == REDUCE_SCATTER ? part->count * (size_t)comm->ranks : part->count;
-        memcpy(comm->meeting->slots[comm->rank], part->from, sent * sizeof(float));
+        give(part, sent, comm->meeting->slots[comm->rank]);
         pthread_barrier_wait(&comm->meeting->barrier);
         run_part(part);
         pthread_barrier_wait(&comm->meeting->barrier);
@@ -174,7 +193,9 @@ static void run(void **arguments, int count) {
 
 static ncclResult_t enqueue(struct part part, struct CUstream_st *stream) {
     struct task *task = group != NULL ? group : calloc(1, sizeof *task);
-    if (part.count * (size_t)part.comm->ranks > SLOT_FLOATS / 2 || task->count == MOST_PEERS)
+    if (part.type != ncclFloat32 && part.type != ncclBfloat16 && part.type != ncclFloat16)
+        return ncclInvalidArgument;
+    if (part.count * (size_t)part.comm->ranks > SLOT_ELEMENTS / 2 || task->count == MOST_PEERS)
         return ncclInvalidArgument;
     task->parts[task->count++] = part;
     task->stream = stream;
@@ -184,20 +205,19 @@ static ncclResult_t enqueue(struct part part, struct CUstream_st *stream) {
 
 ncclResult_t ncclAllReduce(const void *from, void *to, size_t count, ncclDataType_t type, ncclRedOp_t op,
                            ncclComm_t comm, struct CUstream_st *stream) {
-    if (type != ncclFloat || op != ncclSum) return ncclInvalidArgument;
-    return enqueue((struct part){ALL_REDUCE, comm, from, to, count, 0}, stream);
+    if (op != ncclSum) return ncclInvalidArgument;
+    return enqueue((struct part){ALL_REDUCE, type, comm, from, to, count, 0}, stream);
 }
 
 ncclResult_t ncclAllGather(const void *from, void *to, size_t count, ncclDataType_t type, ncclComm_t comm,
                            struct CUstream_st *stream) {
-    if (type != ncclFloat) return ncclInvalidArgument;
-    return enqueue((struct part){ALL_GATHER, comm, from, to, count, 0}, stream);
+    return enqueue((struct part){ALL_GATHER, type, comm, from, to, count, 0}, stream);
 }
 
 ncclResult_t ncclReduceScatter(const void *from, void *to, size_t count, ncclDataType_t type, ncclRedOp_t op,
                                ncclComm_t comm, struct CUstream_st *stream) {
-    if (type != ncclFloat || op != ncclSum) return ncclInvalidArgument;
-    return enqueue((struct part){REDUCE_SCATTER, comm, from, to, count, 0}, stream);
+    if (op != ncclSum) return ncclInvalidArgument;
+    return enqueue((struct part){REDUCE_SCATTER, type, comm, from, to, count, 0}, stream);
 }
 
 ncclResult_t ncclGroupStart(void) {
@@ -217,12 +237,12 @@ ncclResult_t ncclGroupEnd(void) {
 
 ncclResult_t ncclSend(const void *from, size_t count, ncclDataType_t type, int peer, ncclComm_t comm,
                       struct CUstream_st *stream) {
-    if (type != ncclFloat || group == NULL) return ncclInvalidArgument;
-    return enqueue((struct part){SEND, comm, from, NULL, count, peer}, stream);
+    if (group == NULL) return ncclInvalidArgument;
+    return enqueue((struct part){SEND, type, comm, from, NULL, count, peer}, stream);
 }
 
 ncclResult_t ncclRecv(void *to, size_t count, ncclDataType_t type, int peer, ncclComm_t comm,
                       struct CUstream_st *stream) {
-    if (type != ncclFloat || group == NULL) return ncclInvalidArgument;
-    return enqueue((struct part){RECEIVE, comm, NULL, to, count, peer}, stream);
+    if (group == NULL) return ncclInvalidArgument;
+    return enqueue((struct part){RECEIVE, type, comm, NULL, to, count, peer}, stream);
 }

@@ -50,6 +50,26 @@ gpus "gpus=3 real_clock" 0 workload run --backend cuda -f "$spread" -p 3 --steps
 grep -q '"clock":"event"' "$WORK/rank0.json" || die "the trace does not say its clock"
 grep -q '"name":"stand-in GPU"' "$WORK/rank0.json" || die "the trace does not name the GPU"
 
+# ---- smaller types: exact where -2 .. 2 in every element would not be; readers know their names ----
+for dtype in bfloat16 float16; do
+    long=$(workload "$dtype" <<END
+return { name = "long", dtype = { host = "float32", cuda = "$dtype" }, tokens = 3000, micro_batches = 2,
+  layers = { { name = "a", gemms = { { name = "g", n = 13, k = 21 }, { name = "h", n = 5, k = 3 } } },
+    { name = "e", experts = { load = { 1, 2 } }, gemms = { { name = "up", n = 3, k = 5 } } } },
+  gradients = { collective = "allreduce", bucket_bytes = 500 } }
+END
+    )
+    sed "s/^return {/&dtype = '$dtype',/" "$spread" >"$WORK/spread_$dtype.lua"
+    gpus "" 0 workload run --backend cuda -f "$WORK/spread_$dtype.lua" -p 2 --steps 1 --warm-up 0
+    gpus "gpus=3 real_clock" 0 workload run --backend cuda -f "$long" -p 3 --steps 1 --warm-up 0 \
+        --trace "$WORK/${dtype}_%r.json"
+    "$GENTABLES" lua "$SOURCE/tests/workload/check_trace.lua" "$WORK/${dtype}"_[012].json ||
+        die "traces break the rules"
+done
+grep -q '"Input type":\["c10::BFloat16","c10::BFloat16"\]' "$WORK/bfloat16_0.json" || die "GEMMs of bfloat16"
+grep -q '"name":"ncclGentables_NCCL_ALLREDUCE_f16".*"dtype":"Half"' "$WORK/float16_0.json" ||
+    die "collectives of float16"
+
 gpus own_gpu 0 workload run --backend cuda -f "$reduced" -p 2 --steps 1 --warm-up 0
 gpus "own_gpu same_gpu" 1 workload run --backend cuda -f "$reduced" -p 2 --steps 1 --warm-up 0
 one_line '2 ranks and 1 GPU: a GPU for each rank would be right'

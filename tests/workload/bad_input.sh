@@ -67,8 +67,9 @@ run --trace out.json && one_line '%r'
 bf16=$(echo "return { name = 'x', tokens = 8, dtype = 'bfloat16', $step }" | workload bf16)
 ends_with 2 "$GENTABLES" workload run -f "$bf16"
 one_line 'dtype: bfloat16 does not go on host; float32'
-ends_with 2 "$GENTABLES" workload run --backend cuda -f "$bf16"
-one_line 'dtype: bfloat16 does not go on cuda; float32 would be right'
+host=$(echo "return { name = 'x', tokens = 8, dtype = { host = 'float32' }, $step }" | workload host)
+ends_with 2 "$GENTABLES" workload run --backend cuda -f "$host"
+one_line 'dtype: none does not go on cuda; bfloat16, float16, float32 would be right'
 ends_with 2 "$GENTABLES" workload report "$WORK"
 one_line 'no workload.json in it'
 ends_with 2 "$GENTABLES" workload compare "$WORK" "$WORK"

@@ -7,6 +7,9 @@ local OPS = { ["aten::mm"] = 2, ["aten::addmm"] = 5, ["record_param_comms"] = 1 
 local COLLECTIVES = { allreduce = true, _allgather_base = true, _reduce_scatter_base = true,
   all_to_all = true, all_to_allv = true }
 
+-- Of ops and of the collectives on the same elements.
+local TYPES = { float = "Float", ["c10::BFloat16"] = "BFloat16", ["c10::Half"] = "Half" }
+
 local function is_integer(value) return math.type(value) == "integer" end
 local function is_text(value) return type(value) == "string" end
 
@@ -41,6 +44,9 @@ local function check_operation(event, wrong)
   for _, key in ipairs { "Input Dims", "Input type", "Input Strides", "Concrete Inputs" } do
     if not args[key] or #args[key] ~= count then wrong(event.name .. ": " .. key) end
   end
+  for _, type in ipairs(args["Input type"]) do
+    if not TYPES[type] and type ~= "Scalar" then wrong("Input type " .. type) end
+  end
   if args["Record function id"] ~= 0 or not is_integer(args["Ev Idx"]) then
     wrong("Record function id, Ev Idx")
   end
@@ -49,7 +55,7 @@ local function check_operation(event, wrong)
   end
 end
 
-local function check_collective(args, wrong)
+local function check_collective(args, type, wrong)
   local name = tostring(args["Collective name"])
   if not COLLECTIVES[name] then wrong("Collective name " .. name) end
   for _, key in ipairs { "In msg nelems", "Out msg nelems", "Group size" } do
@@ -59,7 +65,7 @@ local function check_collective(args, wrong)
     "Process Group Description" } do
     if not is_text(args[key]) then wrong(key) end
   end
-  if args.dtype ~= "Float" then wrong("dtype " .. tostring(args.dtype)) end
+  if not type or args.dtype ~= TYPES[type] then wrong("dtype " .. tostring(args.dtype)) end
 end
 
 local function check_kernel(event, at, wrong)
@@ -77,8 +83,9 @@ local function check_kernel(event, at, wrong)
   if (type(args["cpu time (us)"]) == "number") ~= at.is_host then wrong("cpu time (us)") end
   if op.name == "record_param_comms" then
     if not event.name:find("^nccl") then wrong("a collective called " .. event.name) end
-    check_collective(args, wrong)
-    check_collective(op.args, wrong)
+    local type = op.args["Input type"][1]
+    check_collective(args, type, wrong)
+    check_collective(op.args, type, wrong)
     if not is_integer(op.args.Rank) then wrong("Rank") end
   end
   local flow = at.flows[args.correlation]

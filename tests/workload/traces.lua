@@ -48,6 +48,7 @@ function TestTraces.test_the_checker_sees_what_is_broken()
     { '"name":"nccl', '"name":"mccl' }, { '"Collective name":"allreduce"', '"Collective name":"AllReduce"' },
     { '"Sequence number":0', '"Sequence":0' }, { '"ts":(%d+)%.(%d%d%d)', '"ts":%1.%21' },
     { '"stream":7', '"stream":8' }, { '"In msg nelems":%d+', '"In msg nelems":"1"' },
+    { '"Input type":%["float"', '"Input type":["Half"' }, { '"dtype":"Float"', '"dtype":"Half"' },
     { '"cpu time %(us%)"', '"cpu"' }, { '"clock":"host_thread"', '"clock":"cupti"' },
   } do
     luaunit.assertNotEquals(flawed(flaw[1], flaw[2]), {}, flaw[1])
