@@ -5,15 +5,18 @@
 -- strategy, and is off by so much, in log2. The square of that grows with the distance d (in doublings) to
 -- the nearest of them, as that of a random walk does (the linear variogram of geostatistics: Cressie,
 -- Statistics for Spatial Data, 1993, 2.3), so that the standard error of a time is s * sqrt(d), s the root of
--- the mean of the squares of miss / sqrt(d) (leave-one-out, as in Allen's PRESS, 1974). To it comes what the
--- nearest point's own interval leaves open. tests/recorded/derived_times_keep_their_word.lua counts how many
--- times lie outside.
+-- the mean of the squares of miss / sqrt(d) (leave-one-out, as in Allen's PRESS, 1974). Small messages are
+-- missed by more than large ones: the mean is a local one (Nadaraya-Watson, over log2 of the bytes). To it
+-- comes what the nearest point's own interval leaves open. tests/recorded/derived_times_keep_their_word.lua
+-- counts how many times lie outside.
 local plan = require "plan"
 local surface = require "surface"
 
 local derive = {}
 
 local FEWEST_POINTS = 3 -- of a strategy in a plane, to tell anything
+local BANDWIDTH = 1 -- doublings of bytes: how far a point's miss speaks for others
+local PRIOR = 1 -- points' worth of the mean over all of them
 local DEVIATIONS = 1.96 -- of a normal distribution, in half such an interval
 
 local function log2(number) return math.log(number, 2) end
@@ -52,16 +55,31 @@ local function is_within(points, where)
   return true
 end
 
--- The standard error of a prediction, in log2, a doubling away from the nearest point; see above.
-local function error_at_an_octave(points)
-  local squares, count = 0, 0
+-- The misses of a plane's points, each predicted by the others: { bytes, square } and their mean square; see
+-- above.
+local function misses_of(points)
+  local misses, sum = {}, 0
   for _, point in ipairs(points) do
     local time, _, distance = surface.predict(points, point, point)
     if distance > 0 then
-      squares, count = squares + (time - point.time) ^ 2 / distance, count + 1
+      local square = (time - point.time) ^ 2 / distance
+      misses[#misses + 1] = { bytes = point.x + point.y, square = square }
+      sum = sum + square
     end
   end
-  return count > 0 and math.sqrt(squares / count) or 0
+  return misses, #misses > 0 and sum / #misses or 0
+end
+
+-- The square of the standard error of a prediction, in log2, a doubling away from the nearest point: the mean
+-- over the misses, each with the weight of a bell curve of the doublings of bytes between it and `bytes`; the
+-- mean of all stands for PRIOR more.
+local function square_at(misses, mean, bytes)
+  local weight, sum = PRIOR, PRIOR * mean
+  for _, miss in ipairs(misses) do
+    local bell = math.exp(-((miss.bytes - bytes) / BANDWIDTH) ^ 2 / 2)
+    weight, sum = weight + bell, sum + bell * miss.square
+  end
+  return sum / weight
 end
 
 -- plane and strategy -> the points that the bench refused, as `fewer tokens than ranks`, or at which it
@@ -103,7 +121,7 @@ end
 -- how much of that is the nearest point's. What lies beyond the points that were measured, or where the bench
 -- refused a neighbour or failed at it, stays without.
 function derive.times(spec, world_size, records, no_time)
-  local known, out, error_of_plane = {}, {}, {}
+  local known, out, misses, means = {}, {}, {}, {}
   local points, refused = measured_points(records), refused_points(no_time)
   for _, record in ipairs(records) do known[plan.key(record)] = true end
   for _, entry in ipairs(no_time) do
@@ -114,10 +132,11 @@ function derive.times(spec, world_size, records, no_time)
     local where = { x = log2(record.num_tokens), y = log2(record.hidden_size) }
     if not known[key] and not record.skip and plane and #plane >= FEWEST_POINTS and is_within(plane, where)
       and not is_refused(refused[plane_of(record)] or {}, plane, where) then
-      error_of_plane[plane] = error_of_plane[plane] or error_at_an_octave(plane)
+      if not misses[plane] then misses[plane], means[plane] = misses_of(plane) end
       local time, nearest, distance = surface.predict(plane, where)
+      local square = square_at(misses[plane], means[plane], where.x + where.y)
       record.time_us, record.placement = 2 ^ time, records[1].placement
-      record.spread = math.sqrt(nearest.error ^ 2 + error_of_plane[plane] ^ 2 * distance)
+      record.spread = math.sqrt(nearest.error ^ 2 + square * distance)
       record.noise = nearest.error
       out[#out + 1] = record
     end

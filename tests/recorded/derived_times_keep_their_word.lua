@@ -1,6 +1,7 @@
 -- Times that follow from those around them (derive.lua), on recorded launches: of what an adaptive sweep did
 -- without, and of what a coarse grid has not, one in twenty may lie outside its own interval of 95%, and
--- hardly more do in other launches. Nor are the intervals so wide that they say nothing.
+-- hardly more do in other launches, of small messages as of large ones. Nor are the intervals so wide that
+-- they say nothing.
 local lu = require "luaunit"
 package.path = os.getenv "SOURCE" .. "/tests/recorded/?.lua;" .. package.path
 local derive = require "derive"
@@ -18,10 +19,13 @@ local function rows_of(found)
   return out
 end
 
--- How many times follow from `known` of those that a fresh sweep has, the share of them outside, and the
--- median of half their intervals, in log2.
+local SMALL = 32 << 10 -- bytes, and below
+local BYTES = 2 -- of an element
+
+-- How many times follow from `known` of those that a fresh sweep has, the share of them outside, in all, of
+-- small messages and of larger ones, and the median of half their intervals, in log2.
 local function judge(known_of)
-  local count, outside, halves = 0, 0, {}
+  local halves, count, outside = {}, { all = 0, small = 0, large = 0 }, { all = 0, small = 0, large = 0 }
   for seed = 1, RUNS do
     for _, fusion in ipairs(recording.fusions) do
       local order, spec = lib.shuffled(#recording.any.launches, seed), lib.spec(recording, fusion)
@@ -33,14 +37,21 @@ local function judge(known_of)
         local row = fresh[plan.key(derived)]
         if row then
           local half = 1.96 * derived.spread
-          count, halves[#halves + 1] = count + 1, half
-          if math.abs(math.log(row.time_us / derived.time_us, 2)) > half then outside = outside + 1 end
+          local is_outside = math.abs(math.log(row.time_us / derived.time_us, 2)) > half
+          local is_small = derived.num_tokens * derived.hidden_size * BYTES <= SMALL
+          halves[#halves + 1] = half
+          for _, group in ipairs { "all", is_small and "small" or "large" } do
+            count[group] = count[group] + 1
+            if is_outside then outside[group] = outside[group] + 1 end
+          end
         end
       end
     end
   end
   table.sort(halves)
-  return count, outside / count, halves[#halves // 2]
+  local share = {}
+  for group, number in pairs(outside) do share[group] = number / count[group] end
+  return count.all, share, halves[#halves // 2]
 end
 
 -- Every second size of each axis, and its ends.
@@ -65,11 +76,13 @@ local TestDerived = {}
 function TestDerived.test_one_in_twenty_lies_outside_its_interval()
   for name, known_of in pairs { adaptive = adaptive, coarse = coarse } do
     local count, outside, half = judge(known_of)
-    local words = ("%s: %.1f %% of %d outside; half an interval is a factor of %.2f"):format(name,
-      100 * outside, count, 2 ^ half)
+    local words = ("%s: %.1f %% of %d outside, %.1f %% up to 32 KiB, %.1f %% above; half an interval is a " ..
+      "factor of %.2f"):format(name, 100 * outside.all, count, 100 * outside.small, 100 * outside.large,
+      2 ^ half)
     print(words)
     lu.assertTrue(count > 1000, words)
-    lu.assertTrue(outside > 0.01 and outside < 0.08, words)
+    lu.assertTrue(outside.all > 0.01 and outside.all < 0.08, words)
+    lu.assertTrue(outside.small < 0.08 and outside.large < 0.08, words)
     lu.assertTrue(half < 1, words)
   end
 end
