@@ -83,6 +83,10 @@ struct backend {
     int (*fetch)(void *place, int slot);
     uint64_t (*hash)(void *place, int slot);
 
+    // Whether they still have the hash that they had when the last sample's calls were over. What changed
+    // since came too late.
+    bool (*stays)(void *place, int slot);
+
     // What a call takes at least on the links between ranks; and what the last sample's calls would have
     // taken had they done nothing. Microseconds; 0: no such thing.
     double (*link_us)(const struct group *group, const struct call *call);

@@ -51,8 +51,9 @@ struct ground {
     bool (*compare)(struct group *group, const void *is, const void *should, size_t bytes, bool *same);
 
     // Around a run that may only enqueue: nothing that is in the stream begins before `let_go`, which says
-    // whether the run has waited for it. NULL: runs do their work.
-    bool (*hold)(struct group *group);
+    // whether the run has waited for it. First then comes that `bytes` at `lost` are overwritten, so that a
+    // result of work that does not wait for the stream is lost. NULL: runs do their work.
+    bool (*hold)(struct group *group, void *lost, size_t bytes);
     bool (*let_go)(struct group *group, bool *has_waited);
 
     // What this rank has taken of its device's memory; 0 without one.

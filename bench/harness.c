@@ -155,6 +155,13 @@ static bool result_passes(struct race *race, size_t shift, bool fp32, uint64_t h
     return true;
 }
 
+// Whether a slot's results, which have been fetched, were there when the call was over.
+static bool is_in_time(struct race *race, int slot, char what[], size_t what_size) {
+    if (backend->stays(race->place, slot)) return true;
+    snprintf(what, what_size, "wrong result: it changes after the call is over");
+    return false;
+}
+
 static int verify_call(struct race *race, struct contender *contender, size_t shift, double *took_ns) {
     struct stamp stamp;
     char what[REASON_SIZE] = "";
@@ -166,7 +173,8 @@ static int verify_call(struct race *race, struct contender *contender, size_t sh
     bool fp32 = contender->candidate->accumulates_fp32;
     if (backend->fetch(race->place, 0) != 0) return -1;
     contender->hashes[shift] = backend->hash(race->place, 0);
-    bool right = result_passes(race, shift, fp32, contender->hashes[shift], what, sizeof what);
+    bool right = is_in_time(race, 0, what, sizeof what) &&
+                 result_passes(race, shift, fp32, contender->hashes[shift], what, sizeof what);
     if (!all_right(race, right, what, sizeof what)) {
         drop_out(contender, what);
     } else if (repeats_bits(contender) && ranks_share_result(race) &&
@@ -198,7 +206,7 @@ static bool slot_is_right(struct race *race, struct contender *contender, size_t
     char what[REASON_SIZE];
     if (repeats_bits(contender)) return false;
     race->group->control->varied[race->group->rank]++;
-    return backend->fetch(race->place, slot) == 0 &&
+    return backend->fetch(race->place, slot) == 0 && is_in_time(race, slot, what, sizeof what) &&
            cell_check(&race->cell, shift, contender->candidate->accumulates_fp32, what, sizeof what);
 }
 

@@ -249,7 +249,10 @@ static int run_call(struct trial *trial, int index, struct probe *probe, const s
         close_arrays(trial, probe);
         return 0;
     }
-    bool has_waited = false, held = backend->ground->hold == NULL || backend->ground->hold(trial->group);
+    const struct guarded *out = &probe->arrays[ARRAY_OUT]; // in place it is the input, too
+    bool has_waited = false;
+    bool held = backend->ground->hold == NULL ||
+                backend->ground->hold(trial->group, out->data, probe->in_place ? 0 : out->bytes);
     if (!held || !group_barrier(trial->group)) return -1;
     blame_work(trial->work[index]);
     int status = candidate->strategy->run(trial->states[index], &probe->call);

@@ -82,6 +82,7 @@ static const struct backend cuda_backend = {
     .finish = place_finish,
     .fetch = place_fetch,
     .hash = place_hash,
+    .stays = place_stays,
     .link_us = link_us,
     .floor = place_floor,
 };

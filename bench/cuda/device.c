@@ -339,7 +339,7 @@ static void make_stream(struct device *device, char reason[REASON_SIZE]) {
     void *flag = NULL;
     CUresult result = driver->cuStreamCreate(&device->stream, CU_STREAM_NON_BLOCKING);
     if (result == CUDA_SUCCESS) result = driver->cuEventCreate(&device->before, CU_EVENT_DEFAULT);
-    if (result == CUDA_SUCCESS) result = driver->cuEventCreate(&device->between, CU_EVENT_DEFAULT);
+    if (result == CUDA_SUCCESS) result = driver->cuEventCreate(&device->checked, CU_EVENT_DEFAULT);
     if (result == CUDA_SUCCESS) result = driver->cuEventCreate(&device->after, CU_EVENT_DEFAULT);
     if (result == CUDA_SUCCESS) {
         result = driver->cuMemHostAlloc(&flag, 2 * sizeof(uint32_t),
@@ -430,7 +430,7 @@ void device_close(struct group *group) {
     driver->cuMemFree(device->counter);
     driver->cuMemFreeHost(device->give_up);
     driver->cuEventDestroy(device->before);
-    driver->cuEventDestroy(device->between);
+    driver->cuEventDestroy(device->checked);
     driver->cuEventDestroy(device->after);
     driver->cuStreamDestroy(device->stream);
     for (int i = 0; i < 2; i++) {

@@ -72,7 +72,7 @@ struct device {
     CUdevice id;
     CUcontext context;
     CUstream stream;
-    CUevent before, between, after;
+    CUevent before, after, checked;
     CUmodule modules[2]; // helpers; the kernels of this TP, where they were built
     double deadline_s;   // of one wait for the GPU, or for NCCL
     uint64_t delay_ns;   // that GPUs wait for their hosts before a call; alike on all ranks

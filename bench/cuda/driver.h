@@ -56,6 +56,7 @@
     FUNCTION(cuMemcpyDtoDAsync)                                                                              \
     FUNCTION(cuMemsetD8Async)                                                                                \
     FUNCTION(cuMemsetD32Async)                                                                               \
+    FUNCTION(cuMemsetD2D8Async)                                                                              \
     FUNCTION(cuMemGetAllocationGranularity)                                                                  \
     FUNCTION(cuMemCreate)                                                                                    \
     FUNCTION(cuMemRelease)                                                                                   \

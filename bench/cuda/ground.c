@@ -11,7 +11,7 @@
 #include "cuda/device.h"
 #include "cuda/nccl_library.h"
 
-enum { COMPARE_BLOCKS = 128, COMPARE_THREADS = 256, ALIGNMENT = 256 };
+enum { COMPARE_BLOCKS = 128, COMPARE_THREADS = 256, ALIGNMENT = 256, LOST = 0xff };
 
 struct own {
     struct group *group;
@@ -171,7 +171,7 @@ static void *let_go_in_the_end(void *told) {
     return NULL;
 }
 
-static bool hold(struct group *group) {
+static bool hold(struct group *group, void *lost, size_t bytes) {
     struct device *device = device_of(group);
     struct held_stream *held = &device->held;
     double seconds = device->deadline_s / 2;
@@ -187,6 +187,8 @@ static bool hold(struct group *group) {
     CUresult result = device->driver->cuStreamWaitValue32(device->stream, held->address, held->number,
                                                           CU_STREAM_WAIT_VALUE_GEQ);
     if (result == CUDA_ERROR_NOT_SUPPORTED) return true; // then it is not told whether a run waits
+    if (result == CUDA_SUCCESS && bytes > 0)
+        result = device->driver->cuMemsetD8Async(address_of(lost), LOST, bytes, device->stream);
     if (!device_ok(device, result, "holding a stream")) return false;
     held->is_held = pthread_create(&held->thread, NULL, let_go_in_the_end, held) == 0;
     if (!held->is_held) __atomic_store_n(held->flag, held->number, __ATOMIC_RELEASE);

@@ -11,7 +11,12 @@
 // A time counts where the host was early enough: else it is the host's, the delay is made longer, and the
 // same is timed once more.
 //
-// Where one launch is for all ranks, rank 0 alone enqueues, and the others say what their calls are.
+// What is timed is also checked, in the same stream and before anybody waits for it: results are poisoned
+// behind the delay, and hashed right behind the last event. Work on a stream of a candidate's own that this
+// one does not wait for comes too late for the hash; work that does not wait for this one, too early.
+//
+// Where one launch is for all ranks, rank 0 alone enqueues, and the others say what their calls are; each
+// hashes its own when all are through.
 #include "cuda/place.h"
 
 #include <stdio.h>
@@ -31,6 +36,8 @@ enum {
     COPY_THREADS = 1024,
     HASH_BLOCKS = 128,
     HASH_THREADS = 256,
+    POISON = 0xff,             // in every byte: no right result is full of it
+    POISONED_BYTES = 32 << 10, // of larger arrays, at both ends: enough to lose what came too early
     MOST_GRAPHS = 1024,
 };
 
@@ -68,7 +75,7 @@ struct place {
     void *norm;                // of a slot, for the check
     bool tells_norm, has_norm; // the next sample; the last one
     uint64_t known_hashes[MAX_SLOTS];
-    bool hashes_are_known;
+    bool hashes_are_there, hashes_are_known; // on the GPU; here
     struct grid grid_of_floor;
     uint64_t begun_ns; // when the host began to enqueue what is timed
     bool is_late;      // it took longer than the delay
@@ -205,16 +212,16 @@ int place_poison(void *of) {
     struct place *place = of;
     struct device *device = place->device;
     size_t bytes = (size_t)place->slots * place->layout.slot_bytes;
-    place->hashes_are_known = false;
+    place->hashes_are_there = place->hashes_are_known = false;
     place->tells_norm = true; // what comes is verified in full
-    CUresult result = device->driver->cuMemsetD8Async(slot_address(place, 0), 0xff, bytes, device->stream);
+    CUresult result = device->driver->cuMemsetD8Async(slot_address(place, 0), POISON, bytes, device->stream);
     return device_ok(device, result, "clearing results") && device_finish(device) ? 0 : -1;
 }
 
 int place_finish(void *of) {
     struct place *place = of;
     if (device_enqueues(place->device) && !device_finish(place->device)) return -1;
-    place->hashes_are_known = place->tells_norm = place->has_norm = false;
+    place->hashes_are_there = place->hashes_are_known = place->tells_norm = place->has_norm = false;
     return group_barrier(place->device->group) ? 0 : -1;
 }
 
@@ -276,31 +283,98 @@ static bool publish(struct place *place, size_t shift, int calls) {
     return group_barrier(device->group);
 }
 
+// ---- checks in the stream -----------------------------------------------------------------------------
+
+// Adds an array to the hash of a slot; what fills up its last 16 bytes is always the same.
+static bool hash_more(struct place *place, int slot, CUdeviceptr array, size_t bytes, uint64_t salt) {
+    if (bytes == 0) return true;
+    struct device *device = place->device;
+    struct ArrayParameters parameters = {.words = (bytes + 15) / 16, .salt = salt << 40};
+    parameters.from[0] = pointer(array);
+    parameters.to[0] = pointer(place->hashes + (size_t)slot * sizeof(uint64_t));
+    uint64_t blocks = (parameters.words + HASH_THREADS - 1) / HASH_THREADS;
+    struct grid grid = {
+        .blocks = blocks < HASH_BLOCKS ? (unsigned)blocks : HASH_BLOCKS, .ranks = 1, .threads = HASH_THREADS};
+    return device_launch(device, device_kernel(device, "gentables_hash"), grid, &parameters,
+                         sizeof parameters);
+}
+
+// Has all slots hashed, in order behind what is in the stream.
+static bool enqueue_hashes(struct place *place) {
+    struct device *device = place->device;
+    const struct cell *cell = place->cell;
+    size_t bytes = (size_t)place->slots * sizeof(uint64_t);
+    CUresult result = device->driver->cuMemsetD8Async(place->hashes, 0, bytes, device->stream);
+    bool right = device_ok(device, result, "a hash");
+    for (int slot = 0; right && slot < place->slots; slot++) {
+        CUdeviceptr at = slot_address(place, slot);
+        right = hash_more(place, slot, at + place->layout.out, cell->out_bytes, 1) &&
+                hash_more(place, slot, at + place->layout.residual_out, cell->residual_out_bytes, 2) &&
+                hash_more(place, slot, at + place->layout.block_scales, cell->block_scales_bytes, 3);
+    }
+    return right;
+}
+
+// Whether a sample's results are hashed right behind it: those of a candidate's calls in all slots, by the
+// rank that enqueued them.
+static bool is_hashed_behind(const struct place *place, const struct work *work, int calls) {
+    return work->candidate != NULL && calls == place->slots && place->device->joint == NULL;
+}
+
+// Poisons the array at `offset` of all slots, or its ends.
+static bool poison_array(struct place *place, size_t offset, size_t bytes) {
+    const struct cuda_driver *driver = place->device->driver;
+    size_t width = bytes < POISONED_BYTES ? bytes : POISONED_BYTES, rest = bytes - width;
+    size_t pitch = place->layout.slot_bytes, slots = (size_t)place->slots;
+    CUstream stream = place->device->stream;
+    CUdeviceptr at = slot_address(place, 0) + offset;
+    CUresult result = CUDA_SUCCESS;
+    if (width > 0) result = driver->cuMemsetD2D8Async(at, pitch, POISON, width, slots, stream);
+    if (result == CUDA_SUCCESS && rest > 0)
+        result = driver->cuMemsetD2D8Async(at + rest, pitch, POISON, width, slots, stream);
+    return device_ok(place->device, result, "clearing results");
+}
+
+static bool poison_slots(struct place *place) {
+    const struct cell *cell = place->cell;
+    return poison_array(place, place->layout.out, cell->out_bytes) &&
+           poison_array(place, place->layout.residual_out, cell->residual_out_bytes) &&
+           poison_array(place, place->layout.block_scales, cell->block_scales_bytes);
+}
+
+// ---- times -------------------------------------------------------------------------------------------
+
 // Leaves nothing of the data in the caches.
 static bool flush(struct device *device) {
     CUresult result = device->driver->cuMemsetD8Async(device->flush, 0, 2 * device->l2_bytes, device->stream);
     return device_ok(device, result, "a flush");
 }
 
-// Holds the stream, flushes where asked to, has ranks meet, and marks the beginning.
-static bool begin(struct place *place) {
+// Holds the stream, poisons results that are hashed afterwards, flushes where asked to, has ranks meet, and
+// marks the beginning.
+static bool begin(struct place *place, const struct work *work, int calls) {
     struct device *device = place->device;
     const struct cuda_driver *driver = device->driver;
     place->begun_ns = clock_ns();
     if (!device_delay(device, device->delay_ns)) return false;
+    if (is_hashed_behind(place, work, calls) && !poison_slots(place)) return false;
     if (place->mode == MODE_COLD && !flush(device)) return false;
     if (device->reach != REACH_NONE && device->group->size > 1 && !device_barrier(device, 1)) return false;
     return device_ok(device, driver->cuEventRecord(device->before, device->stream), "an event");
 }
 
-// Waits for the end, and says how long it took.
-static bool end(struct place *place, double *time_us) {
+// Marks the end, has results hashed behind it, waits, and says how long it took.
+static bool end(struct place *place, const struct work *work, int calls, double *time_us) {
     struct device *device = place->device;
     const struct cuda_driver *driver = device->driver;
     float ms = 0;
     if (!device_ok(device, driver->cuEventRecord(device->after, device->stream), "an event")) return false;
     place->is_late = clock_ns() - place->begun_ns > device->delay_ns;
-    if (!device_wait(device, device->after)) return false;
+    place->hashes_are_there = is_hashed_behind(place, work, calls);
+    if (place->hashes_are_there && !enqueue_hashes(place)) return false;
+    if (!device_ok(device, driver->cuEventRecord(device->checked, device->stream), "an event") ||
+        !device_wait(device, device->checked))
+        return false;
     CUresult result = driver->cuEventElapsedTime(&ms, device->before, device->after);
     *time_us = (double)ms * 1000;
     return device_ok(device, result, "a time");
@@ -329,11 +403,10 @@ static bool time_call(struct place *place, const struct work *work, size_t shift
                       double *time_us) {
     struct device *device = place->device;
     bool enqueues = device_enqueues(device);
-    (void)calls;
     if (!group_barrier(device->group)) return false;
-    if (enqueues && !begin(place)) return false;
+    if (enqueues && !begin(place, work, calls)) return false;
     if (!enqueue(place, work, shift, 0)) return false;
-    return !enqueues || end(place, time_us);
+    return !enqueues || end(place, work, calls, time_us);
 }
 
 static bool time_eager(struct place *place, const struct work *work, size_t shift, double *time_us) {
@@ -395,11 +468,11 @@ static bool time_chain(struct place *place, const struct work *work, size_t shif
     }
     if (!group_barrier(device->group)) return false;
     if (!device_enqueues(device)) return true;
-    if (!begin(place)) return false;
+    if (!begin(place, work, calls)) return false;
     if (graph != NULL &&
         !device_ok(device, device->driver->cuGraphLaunch(graph->exec, device->stream), "launching a graph"))
         return false;
-    return end(place, time_us);
+    return end(place, work, calls, time_us);
 }
 
 // One call of a long chain, by what it takes longer than a short one; and what it takes at most.
@@ -434,7 +507,7 @@ static bool time_graphs(struct place *place, const struct work *work, size_t shi
 
 static bool time_work(struct place *place, const struct work *work, size_t shift, double *time_us) {
     struct device *device = place->device;
-    place->hashes_are_known = false;
+    place->hashes_are_there = place->hashes_are_known = false;
     bool timed = is_chain(place->mode) ? time_graphs(place, work, shift, time_us)
                                        : time_eager(place, work, shift, time_us);
     device->is_published = false;
@@ -477,8 +550,7 @@ int place_floor(void *of, const struct candidate *candidate, void *state, double
     return 0;
 }
 
-// ---- results
-// ------------------------------------------------------------------------------------------------
+// ---- results -------------------------------------------------------------------------------------------
 
 static bool download(struct place *place, void *to, CUdeviceptr from, size_t bytes) {
     struct device *device = place->device;
@@ -499,38 +571,29 @@ int place_fetch(void *of, int slot) {
     return fetched && device_finish(place->device) ? 0 : -1;
 }
 
-// Adds an array to the hash of a slot; what fills up its last 16 bytes is always the same.
-static bool hash_more(struct place *place, int slot, CUdeviceptr array, size_t bytes, uint64_t salt) {
-    if (bytes == 0) return true;
-    struct device *device = place->device;
-    struct ArrayParameters parameters = {.words = (bytes + 15) / 16, .salt = salt << 40};
-    parameters.from[0] = pointer(array);
-    parameters.to[0] = pointer(place->hashes + (size_t)slot * sizeof(uint64_t));
-    uint64_t blocks = (parameters.words + HASH_THREADS - 1) / HASH_THREADS;
-    struct grid grid = {
-        .blocks = blocks < HASH_BLOCKS ? (unsigned)blocks : HASH_BLOCKS, .ranks = 1, .threads = HASH_THREADS};
-    return device_launch(device, device_kernel(device, "gentables_hash"), grid, &parameters,
-                         sizeof parameters);
-}
-
-// All slots at once, for each costs a wait.
-static bool hash_slots(struct place *place) {
-    struct device *device = place->device;
-    const struct cell *cell = place->cell;
+static bool fetch_hashes(struct place *place) {
     size_t bytes = (size_t)place->slots * sizeof(uint64_t);
-    CUresult result = device->driver->cuMemsetD8Async(place->hashes, 0, bytes, device->stream);
-    bool right = device_ok(device, result, "a hash");
-    for (int slot = 0; right && slot < place->slots; slot++) {
-        CUdeviceptr at = slot_address(place, slot);
-        right = hash_more(place, slot, at + place->layout.out, cell->out_bytes, 1) &&
-                hash_more(place, slot, at + place->layout.residual_out, cell->residual_out_bytes, 2) &&
-                hash_more(place, slot, at + place->layout.block_scales, cell->block_scales_bytes, 3);
-    }
-    return right && download(place, place->known_hashes, place->hashes, bytes) && device_finish(device);
+    return download(place, place->known_hashes, place->hashes, bytes) && device_finish(place->device);
 }
 
+// Of all slots at once, for each fetch costs a wait.
 uint64_t place_hash(void *of, int slot) {
     struct place *place = of;
-    if (!place->hashes_are_known) place->hashes_are_known = hash_slots(place);
+    if (!place->hashes_are_known) {
+        bool there = place->hashes_are_there || enqueue_hashes(place);
+        place->hashes_are_known = there && fetch_hashes(place);
+    }
     return place->known_hashes[slot];
+}
+
+bool place_stays(void *of, int slot) {
+    struct place *place = of;
+    uint64_t before[MAX_SLOTS];
+    bool are_of_the_call = place->hashes_are_there;
+    place_hash(place, slot);
+    if (!are_of_the_call) return true;
+    memcpy(before, place->known_hashes, sizeof before);
+    bool same = enqueue_hashes(place) && fetch_hashes(place) && place->known_hashes[slot] == before[slot];
+    memcpy(place->known_hashes, before, sizeof before);
+    return same;
 }

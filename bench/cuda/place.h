@@ -17,5 +17,6 @@ int place_floor(void *place, const struct candidate *candidate, void *state, dou
 int place_finish(void *place);
 int place_fetch(void *place, int slot);
 uint64_t place_hash(void *place, int slot);
+bool place_stays(void *place, int slot);
 
 #endif

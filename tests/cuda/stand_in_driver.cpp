@@ -638,6 +638,13 @@ CUresult cuMemsetD32Async(CUdeviceptr to, unsigned value, size_t count, CUstream
         for (size_t i = 0; i < count; i++) reinterpret_cast<unsigned *>(to)[i] = value;
     });
 }
+CUresult cuMemsetD2D8Async(CUdeviceptr to, size_t pitch, unsigned char value, size_t width, size_t height,
+                           CUstream stream) {
+    return enqueue(stream, [=] {
+        for (size_t row = 0; row < height; row++)
+            std::memset(reinterpret_cast<char *>(to) + row * pitch, value, width);
+    });
+}
 CUresult cuMemGetAllocationGranularity(size_t *bytes, const CUmemAllocationProp *,
                                        CUmemAllocationGranularity_flags) {
     *bytes = 4096;
