@@ -14,7 +14,8 @@ local protocol = require "protocol"
 local bench = {}
 bench.__index = bench
 
-local VERSION_PATIENCE, GRACE = 30, 3 -- seconds
+-- Seconds. A launcher that ends its ranks on a busy machine takes some, and leaves files if it is cut off.
+local VERSION_PATIENCE, GRACE = 30, 10
 local SIGTERM = 15
 
 -- Asks the program who it is, without any launcher. Returns { protocol, hash, isa, compiler }, and its
@@ -25,7 +26,7 @@ function bench.identify(program)
     fail.input("no bench (%s); it is built where MPI is found: install Open MPI, build again", message)
   end
   local line, problem = child:read_line(VERSION_PATIENCE)
-  local reason, clean = child:close(1)
+  local reason, clean = child:close(VERSION_PATIENCE)
   local _, fields = protocol.parse(((line or ""):gsub("^gentables%-bench", "bench")))
   if not clean or not fields or not (fields.protocol and fields.bench and fields.library) then
     fail.input("%s --version does not say who it is (%s); build it and gentables from the same tree", program,
@@ -240,6 +241,7 @@ function bench:stop()
   self.child:write("quit\n", GRACE)
   local in_time = self.child:ends_within(GRACE)
   local stopped = not in_time and self.child:stopped()
+  if not in_time then self.child:kill(SIGTERM) end
   local ended, clean = close(self)
   raise_if_interrupted(self)
   if in_time and clean then return true end

@@ -11,7 +11,7 @@ local protocol = require "protocol"
 
 local group = {}
 
-local GRACE, START_S = 3, 60 -- seconds; what a launch takes beyond its calls
+local GRACE, START_S = 10, 60 -- seconds; what a launch takes beyond its calls
 
 -- In a trial no thread of the C library keeps freed memory for later: then the heap can be counted.
 local EXACT_HEAP = "glibc.malloc.tcache_count=0"

@@ -265,15 +265,17 @@ static bool give_up(struct device *device, CUevent event) {
     return false;
 }
 
+// Before the deadline is over for good the event is asked once more: the clock is read before that.
 bool device_wait(struct device *device, CUevent event) {
-    uint64_t since_ns = clock_ns(), polls = 0;
-    for (;;) {
+    uint64_t since_ns = clock_ns(), waited_ns = 0;
+    for (uint64_t polls = 1;; polls++) {
+        if (polls % 64 == 0) waited_ns = clock_ns() - since_ns;
         CUresult result = device->driver->cuEventQuery(event);
         if (result == CUDA_SUCCESS) return true;
         if (result != CUDA_ERROR_NOT_READY) return device_ok(device, result, "a kernel");
-        if (++polls % 64 != 0) continue;
+        if (polls % 64 != 0) continue;
         if (device->group->oversubscribed) usleep(20);
-        if ((double)(clock_ns() - since_ns) * 1e-9 < device->deadline_s) continue;
+        if ((double)waited_ns * 1e-9 < device->deadline_s) continue;
         bool left = give_up(device, event);
         problem(device, "rank %d's GPU hung for %g s%s", device->group->rank, device->deadline_s,
                 left ? "; its kernels gave up" : ", and did not give up");

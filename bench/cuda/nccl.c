@@ -130,14 +130,15 @@ struct channel {
     char problem[REASON_SIZE];
 };
 
-// What an answer comes to, once NCCL is no longer at it. ncclInProgress: not before the deadline.
+// What an answer comes to, once NCCL is no longer at it. ncclInProgress: not before the deadline. The clock
+// is read before NCCL is asked, so that who gets no processor in between asks once more.
 static ncclResult_t settle(const struct channel *channel, ncclResult_t result) {
     uint64_t since_ns = clock_ns();
     while (result == ncclInProgress) {
         uint64_t waited_ns = clock_ns() - since_ns;
-        if ((double)waited_ns * 1e-9 > channel->device->deadline_s) return ncclInProgress;
         if (channel->comm == NULL || nccl.ncclCommGetAsyncError(channel->comm, &result) != ncclSuccess) break;
-        if (result == ncclInProgress && waited_ns > POLL_HARD_NS) usleep(POLL_US);
+        if (result != ncclInProgress || (double)waited_ns * 1e-9 > channel->device->deadline_s) break;
+        if (waited_ns > POLL_HARD_NS) usleep(POLL_US);
     }
     return result;
 }

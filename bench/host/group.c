@@ -24,6 +24,7 @@ enum {
     START_AFTER_NS = 1500,           // every rank has seen the release by then
     POLLS_BETWEEN_CHECKS = 256,      // of peers and deadline, once we yield
     IDLE_US = 50,                    // who may wait for ever leaves the processor to others
+    LAST_LOOK = 1,                   // in the time since when somebody waits: the deadline was not over yet
     FAILURE_WRITTEN_NS = 1000000000, // for a line: long, even where the writer has lost its processor
 };
 
@@ -106,8 +107,8 @@ bool group_poll(struct group *group, uint64_t *polls, uint64_t *since_ns) {
     if ((poll - group->spin_limit) % POLLS_BETWEEN_CHECKS != 0) return true;
     if (somebody_failed(group)) return false;
     uint64_t now = clock_ns();
-    if (*since_ns == 0) *since_ns = now;
-    if (now - *since_ns < 2000000) return true;
+    if (*since_ns == 0) *since_ns = now | LAST_LOOK;
+    if (now < *since_ns + 2000000) return true;
     if (isinf(group->timeout_s)) usleep(IDLE_US);
     if (!peers_alive(group)) {
         char culprit[FAILURE_SIZE];
@@ -116,6 +117,10 @@ bool group_poll(struct group *group, uint64_t *polls, uint64_t *since_ns) {
         return false;
     }
     if ((double)(now - *since_ns) * 1e-9 < group->timeout_s) return true;
+    if ((*since_ns & LAST_LOOK) != 0) { // perhaps this rank had no processor itself: it looks once more
+        *since_ns &= ~(uint64_t)LAST_LOOK;
+        return true;
+    }
     group_blame(group);
     return false;
 }

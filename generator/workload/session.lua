@@ -19,7 +19,7 @@ local session = {}
 session.__index = session
 
 local PROTOCOL = "2"
-local VERSION_PATIENCE, GRACE = 30, 3 -- seconds
+local VERSION_PATIENCE, GRACE = 30, 10 -- seconds
 
 -- ---- who is started ----------------------------------------------------------------------------
 

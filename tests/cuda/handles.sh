@@ -5,7 +5,7 @@
 only cuda
 root=$([ "$(id -u)" != 0 ] || echo --allow-run-as-root)
 # shellcheck disable=SC2086
-if STAND_IN="gpus=1" LD_LIBRARY_PATH=$folder:${LD_LIBRARY_PATH:-} timeout 60 mpirun $root --oversubscribe \
+if STAND_IN="gpus=1" LD_LIBRARY_PATH=$folder:${LD_LIBRARY_PATH:-} timeout 200 mpirun $root --oversubscribe \
     --bind-to none -n 2 "$BENCH-mpi" --loopback -b 256 -e 256 >"$WORK/out" 2>"$WORK/err"; then
     fail "processes that share a GPU"
 fi
@@ -13,7 +13,7 @@ grep -q "gentables-bench: unavailable: shared GPU" "$WORK/err" || fail "a shared
 
 # own_gpu: as a launcher does that shows each rank its own GPU alone.
 # shellcheck disable=SC2086
-if STAND_IN="own_gpu same_gpu" LD_LIBRARY_PATH=$folder:${LD_LIBRARY_PATH:-} timeout 60 mpirun $root \
+if STAND_IN="own_gpu same_gpu" LD_LIBRARY_PATH=$folder:${LD_LIBRARY_PATH:-} timeout 200 mpirun $root \
     --oversubscribe --bind-to none -n 2 "$BENCH-mpi" -b 256 -e 256 >"$WORK/out" 2>"$WORK/err"; then
     fail "processes that see the same GPU"
 fi
@@ -23,7 +23,7 @@ for setting in "has_fabric fabric:fabric" "has_fabric:file" ":file" "no_files:ip
     "own_gpu has_fabric fabric:fabric" "own_gpu no_files:ipc" "own_gpu no_hidden_peers:none"; do
     settings=${setting%:*} wanted=${setting#*:}
     # shellcheck disable=SC2086
-    STAND_IN="gpus=3 $settings" LD_LIBRARY_PATH=$folder:${LD_LIBRARY_PATH:-} timeout 60 mpirun $root \
+    STAND_IN="gpus=3 $settings" LD_LIBRARY_PATH=$folder:${LD_LIBRARY_PATH:-} timeout 200 mpirun $root \
         --oversubscribe --bind-to none -n 3 "$HANDLES" >"$WORK/out" 2>"$WORK/err" || fail "$setting"
     grep -qx "$wanted" "$WORK/out" || fail "$setting"
 done

@@ -29,6 +29,6 @@ bench() {
     shift
     status=0 # what the tests look at
     export status
-    STAND_IN=$settings LD_LIBRARY_PATH=$folder timeout 100 "$BENCH" --workspace 64K "$@" \
+    STAND_IN=$settings LD_LIBRARY_PATH=$folder timeout 300 "$BENCH" --workspace 64K "$@" \
         >"$WORK/out" 2>"$WORK/err" || status=$?
 }

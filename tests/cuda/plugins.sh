@@ -62,13 +62,13 @@ left_out wrong "wrong result"
 left_out stream "wrong result\|writes after it has returned"
 left_out early "wrong result"
 left_out crash "crashed (abort)"
-left_out hang "did not come back in time" 4
-left_out waits "its run waits for the GPU, and does not only enqueue" 4
+left_out hang "did not come back in time" 10
+left_out waits "its run waits for the GPU, and does not only enqueue" 10
 left_out fails "run: it does not feel like it"
 left_out leak "its plug-in leaks device memory" 20 2 "" # whose leak it is, nobody can tell
 left_out init "crashed (abort)" 20 2 ""                 # so is it here
 left_out later_crash "crashed (abort)"
-left_out later_hang "did not come back in time" 4
+left_out later_hang "did not come back in time" 10
 
 # Work that nobody waits for, once results have been verified, is found by the timed calls. (Who is slower
 # than NCCL would not be called so often.)

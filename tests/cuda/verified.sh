@@ -5,7 +5,7 @@
 . "$(dirname "$0")/lib_stand_in.sh"
 small="GENTABLES_VERIFY_TP=2 GENTABLES_VERIFY_HIDDEN=160 GENTABLES_VERIFY_MOST_TOKENS=8"
 small="$small GENTABLES_VERIFY_ROWS=1 GENTABLES_VERIFY_SAMPLES=2 GENTABLES_VERIFY_CHECK_TOKENS=3"
-small="$small GENTABLES_VERIFY_WORKSPACE=256K GENTABLES_VERIFY_SECONDS=250 GENTABLES_VERIFY_PATIENCE=5"
+small="$small GENTABLES_VERIFY_WORKSPACE=256K GENTABLES_VERIFY_SECONDS=380 GENTABLES_VERIFY_PATIENCE=5"
 small="$small GENTABLES_VERIFY_DEADLINE=60"
 
 # verify SETTINGS NAME=VALUE...: its exit code in $status.
@@ -14,7 +14,7 @@ verify() {
     shift
     status=0
     # shellcheck disable=SC2086
-    env $small "$@" STAND_IN="$settings" LD_LIBRARY_PATH="$folder" timeout 280 sh "$VERIFY/verify.sh" \
+    env $small "$@" STAND_IN="$settings" LD_LIBRARY_PATH="$folder" timeout 430 sh "$VERIFY/verify.sh" \
         "$VERIFY" "$WORK/verified" >"$WORK/out" 2>"$WORK/err" || status=$?
 }
 

@@ -26,7 +26,8 @@ end
 
 -- Gives a rank another program: what follows `: -n 1` in a line of mpirun's.
 function TestAlike:launcher_with(program)
-  return self.case:mpirun(("-n 1 %s --serve --timeout 4 : -n 1 env RANKS={ranks}"):format(program))
+  return self.case:mpirun(("-n 1 %s --serve --timeout %s : -n 1 env RANKS={ranks}"):format(program,
+    lib.timeout))
 end
 
 function TestAlike:test_another_binary()
@@ -38,8 +39,8 @@ function TestAlike:test_another_binary()
 end
 
 function TestAlike:test_other_options()
-  self:expect("rank 1 was given other options than the other ranks (--serve --timeout 4)", nil,
-    self:launcher_with(self.case.bench .. " --strategies MPI"))
+  local message = "rank 1 was given other options than the other ranks (--serve --timeout %s)"
+  self:expect(message:format(lib.timeout), nil, self:launcher_with(self.case.bench .. " --strategies MPI"))
 end
 
 function TestAlike:test_other_candidates()

@@ -11,13 +11,20 @@ local sweep_lib = dofile(here .. "../sweep/lib.lua")
 
 local lib = setmetatable({}, { __index = sweep_lib })
 
-local PATIENCE = "8"  -- seconds; ranks wait half as long for each other, far longer than a healthy one takes
+-- Seconds; ranks wait half as long for each other, far longer than a healthy one takes to start beside others
+-- on a busy machine.
+local PATIENCE = 16
 local SOON = 120      -- seconds: more than it can take
+local CELL_US = 20000
 
-local spec = [[
+local spec = ([[
 return { arch = "host", tp = { 2 }, fusions = { "NONE" }, hidden_sizes = { 1024 }, num_tokens = { 1, 4 },
-  strategies = { "MPI" }, limits = { cell_us = 20000, launches = 1 } }
-]]
+  strategies = { "MPI" }, limits = { cell_us = %d, launches = 1 } }
+]]):format(CELL_US)
+
+-- How long ranks wait for each other, as they are told; and the sweep, for the answer of a cell.
+lib.timeout = ("%g"):format(PATIENCE / 2)
+lib.waits_s = ("%g"):format(PATIENCE + CELL_US / 1e6)
 
 -- Ends the test program (77) where there is no mpirun of Open MPI, whose ranks fault.c knows.
 function lib.skip_without_mpirun()
@@ -69,7 +76,7 @@ end
 
 function case:command(launcher)
   return { lib.gentables, "sweep", "--out", self.folder, "--bench", self.bench, "--exhaustive", "--patience",
-    PATIENCE, "--launcher", launcher or self:mpirun("-n {ranks}") }
+    tostring(PATIENCE), "--launcher", launcher or self:mpirun("-n {ranks}") }
 end
 
 -- `faults`: { FAULT =, AT =, RANK = } of fault.c.

@@ -37,6 +37,6 @@ if command -v mpicc.mpich >"$stdout" && command -v mpirun.mpich >"$stdout"; then
     ends_with 0 mpicc.mpich "$SOURCE/tests/formats/calls_of_rank.c" -o "$WORK/calls"
     MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE=$made
     export MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE
-    ends_with 0 timeout 60 mpirun.mpich -n 2 "$WORK/calls" 256 65536
+    ends_with 0 timeout 200 mpirun.mpich -n 2 "$WORK/calls" 256 65536
     has '^65536 1 16384$' "$stdout" # an operation of its own: by recursive doubling
 fi

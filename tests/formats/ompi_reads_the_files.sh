@@ -38,7 +38,7 @@ cd "$WORK/out"
 # calls OPTION...: what rank 1 of 2 is asked to add at 256 B and 64 KiB.
 calls() {
     # shellcheck disable=SC2086
-    timeout 60 mpirun $root --oversubscribe --bind-to none -n 2 --mca btl self,vader "$@" \
+    timeout 200 mpirun $root --oversubscribe --bind-to none -n 2 --mca btl self,vader "$@" \
         "$WORK/calls" 256 65536 >"$WORK/calls.out" 2>"$stderr" || die "mpirun $*"
     tr '\n' ' ' <"$WORK/calls.out"
 }
@@ -58,10 +58,10 @@ if [ ! -e "$WORK/both/ompi_tp2_rules.conf" ]; then die "a parameter file without
 ends_with 0 "$GENTABLES" generate --data-dir "$WORK/data" --arch host --out "$WORK/out"
 # Variables of the environment reach the ranks.
 # shellcheck disable=SC2086
-timeout 60 mpirun $root -n 1 --tune ompi_tp2.conf env >"$stdout"
+timeout 200 mpirun $root -n 1 --tune ompi_tp2.conf env >"$stdout"
 has '^UCX_TLS=posix$' "$stdout"
 # shellcheck disable=SC2086
-timeout 60 mpirun $root -n 1 --tune ompi_tp2.conf ompi_info --param btl vader --level 9 --parsable >"$stdout"
+timeout 200 mpirun $root -n 1 --tune ompi_tp2.conf ompi_info --param btl vader --level 9 --parsable >"$stdout"
 has '^mca:btl:vader:param:btl_vader_eager_limit:value:12345$' "$stdout"
 has '^mca:btl:vader:param:btl_vader_single_copy_mechanism:value:none$' "$stdout"
 # A search that Open MPI 4.1.4 was measured by makes no files for newer ones, and says so.

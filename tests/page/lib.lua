@@ -110,7 +110,7 @@ function lib.browse(folder, script)
     os.exit(77)
   end
   lib.write(folder .. "/harness.html", (harness:gsub("%%s", function() return script end)))
-  local code, text = lib.run("timeout 100 '%s' --headless --no-sandbox --disable-gpu " ..
+  local code, text = lib.run("timeout 300 '%s' --headless --no-sandbox --disable-gpu " ..
     "--allow-file-access-from-files --user-data-dir='%s/profile' --virtual-time-budget=60000 --dump-dom " ..
     "'file://%s/harness.html'", browser, folder, folder)
   local result = text:match("RESULT([%w+/=]*)END")

@@ -33,7 +33,8 @@ function TestReal:tearDown() lib.clean(self.folder) end
 function TestReal:spec(tp, num_tokens, cell_us)
   lib.write(self.folder .. "/spec.lua", ([[
     return { arch = "host", tp = { %s }, fusions = { "NONE", "RESIDUAL_RMS_NORM" }, hidden_sizes = { 1024 },
-      num_tokens = { %s }, limits = { cell_us = %d, launches = 2 } }]]):format(tp, num_tokens, cell_us))
+      num_tokens = { %s }, limits = { cell_us = %d, launches = 2, max_samples = 1000000 } }]]):format(tp,
+    num_tokens, cell_us))
 end
 
 function TestReal:command(...)
@@ -68,10 +69,11 @@ function TestReal:test_every_tp_size_gets_its_rows()
   lu.assertEquals(self:processes(), {})
 end
 
--- Starts a sweep and sends it a signal once some cell is in the journal.
+-- Starts a sweep and sends it a signal once some cell is in the journal: of 20 s, so that it is far from its
+-- end, and from that of a launch, even where this test gets no processor meanwhile.
 function TestReal:interrupted_by(signal)
-  self:spec("2", "1, 4, 16, 64, 256", 300000)
-  local child = assert(process.start(self:command()))
+  self:spec("2", "1, 4, 16, 64, 256", 1000000)
+  local child = assert(process.start(self:command("--exhaustive")))
   lib.wait_for(child, function() return (file.read(self.csv .. ".part") or ""):find("\ndone\n", 1, true) end)
   lu.assertTrue(#self:processes() >= 3)
   child:kill(signal)
@@ -82,7 +84,6 @@ end
 function TestReal:test_an_interrupted_sweep_leaves_no_rank_and_goes_on()
   local ended, err = self:interrupted_by(SIGINT)
   lu.assertEquals(ended, "exit code 130", err)
-  self:spec("2", "1, 4, 16, 64, 256", 300000)
   local out
   ended, out, err = lib.run(self:command("--budget", "5"))
   lu.assertEquals(ended, "exit code 0", err)

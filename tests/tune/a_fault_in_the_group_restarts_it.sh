@@ -41,7 +41,7 @@ each() {
     "$GENTABLES" lua "$(dirname "$0")/results.lua" "$WORK/out"
 }
 
-for fault in "later_crash 10 crashed" "later_hang 5 did.not.come.back.in.time" \
+for fault in "later_crash 10 crashed" "later_hang 10 did.not.come.back.in.time" \
     "later_late 10 writes.after.it.has.returned"; do
     # shellcheck disable=SC2086
     set -- $fault
@@ -65,7 +65,7 @@ said out "wrong result in"
 rm -f "$LAUNCHES"
 HANG_IN_GROUP=1
 export HANG_IN_GROUP
-tune --op allreduce --sizes 1K --dtype float32 --plugin "$PLUGINS/bad_start.so" --fresh --timeout 5 \
+tune --op allreduce --sizes 1K --dtype float32 --plugin "$PLUGINS/bad_start.so" --fresh --timeout 10 \
     --launcher "$WORK/launcher {ranks}"
 [ "$status" = 1 ] || fail "a start that hangs ended with $status: $(cat "$WORK/err")"
 said err "start: did not come back in time; every op takes its default, MPI"

@@ -43,7 +43,7 @@ left_out late_fini "writes after it has returned"
 left_out workspace "touched memory beyond a buffer\|writes beyond its workspace"
 left_out differs "wrong result"
 left_out crash "crashed (segmentation fault)"
-left_out hang "did not come back in time" 5
+left_out hang "did not come back in time" 10
 left_out leave "ended the process"
 left_out rounds "wrong result: out.*, for sums in fp32"
 left_out bits "its sums in fp32 have other bits on another rank"
