@@ -2,7 +2,7 @@
 -- check; it prints nothing.
 --
 -- changes.compare(old, new, rows, options) -> { changes, compared, changed, material, tested = whether any
--- was, alpha, threshold, untested }. A change has the cell's key, old and new (cells of core.table, or
+-- was, alpha, threshold, untested }. A change has the cell's key, old and new (choices of core.table, or
 -- nil), and
 --   lost      the time that the old choice takes more, as a share of the new one's; nil: unknown
 --   p         probability of so large a difference where there is none; nil without intervals
@@ -32,63 +32,6 @@ local changes = {}
 changes.defaults = { alpha = 0.05, threshold = 0.02, untested = 0.05 }
 local SIZES_ONLY = 0xffffffff -- in place of a hidden size; the tokens are bytes then
 local DEVIATIONS_OF_95_PERCENT = 1.959963984540054
-
--- ---- times of the changed cells ---------------------------------------------------------------
-
-local function shape_key(hidden_size, num_tokens) return num_tokens << 32 | hidden_size end
-
-local function slice_key(of, mode)
-  return ("%d %s %s %s %s"):format(of.world_size, of.dtype, of.op, mode, of.fusion)
-end
-
-local function same_slice(a, b)
-  return a.fusion == b.fusion and a.world_size == b.world_size and a.mode == b.mode and a.dtype == b.dtype
-    and a.op == b.op
-end
-
--- slice key -> shape -> change. Changes of one slice follow each other. Rows and tables of other tools do not
--- say their mode; `unknown` stands for any there.
-local function by_slice(list)
-  local wanted, last = {}, nil
-  for _, change in ipairs(list) do
-    if not (last and same_slice(last.change, change)) then
-      local key, any_key = slice_key(change, change.mode), slice_key(change, "unknown")
-      wanted[key], wanted[any_key] = wanted[key] or {}, wanted[any_key] or {}
-      last = { change = change, own = wanted[key], any = wanted[any_key] }
-    end
-    local shape = shape_key(change.hidden_size, change.num_tokens)
-    last.own[shape], last.any[shape] = change, change
-  end
-  return wanted
-end
-
--- A row of a changed cell: counts it, and takes its times if it is of the old or the new choice.
-local function take_row(change, columns, i)
-  change.rivals = (change.rivals or 0) + 1
-  local strategy = columns.strategy[i]
-  local is_old = change.old and change.old.strategy == strategy
-  local is_new = change.new and change.new.strategy == strategy
-  if not (is_old or is_new) then return end
-  local times = { time = columns.time_us[i], low = columns.low_us[i] or nil,
-    high = columns.high_us[i] or nil }
-  if is_old then change.old_times = times end
-  if is_new then change.new_times = times end
-end
-
--- What the rows say of cells: how many strategies have a time (rivals), and those of the two choices.
-local TIMES = { "num_tokens", "hidden_size", "strategy", "time_us", "low_us", "high_us" }
-
-local function take_times(list, rows)
-  local wanted = by_slice(list)
-  for _, slice in ipairs(rows:slices()) do
-    local cells = wanted[slice_key(slice, slice.mode)]
-    local columns = cells and rows:slice(slice, TIMES)
-    for i = 1, columns and columns.count or 0 do
-      local change = cells[columns.num_tokens[i] << 32 | columns.hidden_size[i]]
-      if change then take_row(change, columns, i) end
-    end
-  end
-end
 
 -- ---- the test ---------------------------------------------------------------------------------
 
@@ -175,7 +118,7 @@ function changes.compare(old, new, rows, options)
   local result = { changes = list, compared = compared, changed = #list, material = 0, alpha = options.alpha,
     threshold = options.threshold, untested = options.untested }
   if #list > 0 and type(rows) == "function" then rows = rows() end
-  if #list > 0 and rows then take_times(list, rows) end
+  if #list > 0 and rows then rows:times(list) end
   local test = { threshold = options.threshold, typical = typical_share(list) }
   for _, change in ipairs(list) do
     if change.old and change.new then
@@ -204,10 +147,11 @@ changes.words = {
 
 function changes.cell_in_words(change)
   local by_bytes = change.hidden_size == SIZES_ONLY
-  local shape = by_bytes and ("%d bytes"):format(change.num_tokens)
-    or ("hidden %d, %d tokens"):format(change.hidden_size, change.num_tokens)
-  return ("TP %d %s %s %s%s %s, %s"):format(change.world_size, change.fusion, change.dtype,
-    change.op, change.splits and " " .. change.splits or "", change.mode, shape)
+  local shape = by_bytes and change.num_tokens .. " bytes"
+    or "hidden " .. change.hidden_size .. ", " .. change.num_tokens .. " tokens"
+  local splits = change.splits and " " .. change.splits or ""
+  return "TP " .. change.world_size .. " " .. change.fusion .. " " .. change.dtype .. " " .. change.op ..
+    splits .. " " .. change.mode .. ", " .. shape
 end
 
 function changes.strategy(cell) return cell and cell.strategy or "unmeasured" end

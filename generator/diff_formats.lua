@@ -7,8 +7,8 @@ local formats = {}
 
 local function line_of(change)
   local lost = change.lost and (" (the old takes %+.1f%%)"):format(100 * change.lost) or ""
-  return ("%s: %s -> %s: %s%s"):format(changes.cell_in_words(change), changes.strategy(change.old),
-    changes.strategy(change.new), changes.words[change.verdict], lost)
+  return changes.cell_in_words(change) .. ": " .. changes.strategy(change.old) .. " -> " ..
+    changes.strategy(change.new) .. ": " .. changes.words[change.verdict] .. lost
 end
 
 local function text(result)

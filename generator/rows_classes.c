@@ -157,7 +157,7 @@ int rows_lua_classes(lua_State *lua) {
     static const char loopback[] = "loopback";
     const struct rows *rows = rows_check(lua, 1);
     const struct lists *lists = lists_of(lua);
-    struct slice_key key = slice_key_take(lua);
+    struct slice_key key = slice_key_take(lua, 2);
     uint8_t wanted = take_first(lua, lists);
     uint8_t barred = names_find(&lists->placements, loopback, loopback + strlen(loopback));
     if (!lua_isnoneornil(lua, 3) && (lua_getfield(lua, 3, "loopback"), lua_toboolean(lua, -1)))

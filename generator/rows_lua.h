@@ -10,12 +10,13 @@
 // The rows at stack place `index`; raises a Lua error where there are none. They live as long as that value.
 const struct rows *rows_check(lua_State *lua, int index);
 
-// The slice that the table at stack place 2 names; raises where it is none.
-struct slice_key slice_key_take(lua_State *lua);
+// The slice that the table at stack place `index` names; raises where it is none.
+struct slice_key slice_key_take(lua_State *lua, int index);
 
-// Methods of rows; see rows_slices.c and rows_classes.c.
+// Methods of rows; see rows_slices.c, rows_classes.c and rows_times.c.
 int rows_lua_slices(lua_State *lua);
 int rows_lua_slice(lua_State *lua);
 int rows_lua_classes(lua_State *lua);
+int rows_lua_times(lua_State *lua);
 
 #endif

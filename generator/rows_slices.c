@@ -65,31 +65,33 @@ int rows_lua_slices(lua_State *lua) {
     return 1;
 }
 
-static uint8_t take_name(lua_State *lua, const char *field, const struct names *names) {
+// The name in the field of the table at stack place `index`.
+static uint8_t take_name(lua_State *lua, int index, const char *field, const struct names *names) {
     size_t length;
-    lua_getfield(lua, 2, field);
+    lua_getfield(lua, index, field);
     const char *text = luaL_checklstring(lua, -1, &length);
-    uint8_t index = names_find(names, text, text + length);
-    if (index == NAME_NONE) luaL_error(lua, "unknown %s %s", names->what, text);
+    uint8_t name = names_find(names, text, text + length);
+    if (name == NAME_NONE) luaL_error(lua, "unknown %s %s", names->what, text);
     lua_pop(lua, 1);
-    return index;
+    return name;
 }
 
-struct slice_key slice_key_take(lua_State *lua) {
+struct slice_key slice_key_take(lua_State *lua, int index) {
     const struct lists *lists = lists_of(lua);
-    luaL_checktype(lua, 2, LUA_TTABLE);
-    lua_getfield(lua, 2, "world_size");
+    luaL_checktype(lua, index, LUA_TTABLE);
+    index = lua_absindex(lua, index);
+    lua_getfield(lua, index, "world_size");
     struct slice_key key = {.world_size = (uint16_t)luaL_checkinteger(lua, -1)};
     lua_pop(lua, 1);
-    key.dtype = take_name(lua, "dtype", &lists->dtypes);
-    key.op = take_name(lua, "op", &lists->ops);
-    key.mode = take_name(lua, "mode", &lists->modes);
-    key.fusion = take_name(lua, "fusion", &lists->fusions);
+    key.dtype = take_name(lua, index, "dtype", &lists->dtypes);
+    key.op = take_name(lua, index, "op", &lists->ops);
+    key.mode = take_name(lua, index, "mode", &lists->modes);
+    key.fusion = take_name(lua, index, "fusion", &lists->fusions);
     size_t length = 0;
-    lua_getfield(lua, 2, "splits");
-    const char *splits = lua_tolstring(lua, -1, &length);
+    lua_getfield(lua, index, "splits");
+    const char *splits = luaL_optlstring(lua, -1, "", &length);
     if (!splits_parse(splits, splits + length, &key.splits)) luaL_error(lua, "%s is no splits", splits);
-    lua_getfield(lua, 2, "sizes_only");
+    lua_getfield(lua, index, "sizes_only");
     key.sizes_only = lua_toboolean(lua, -1);
     lua_pop(lua, 2);
     return key;
@@ -158,7 +160,7 @@ static int take_columns(lua_State *lua, int columns[SLICE_COLUMNS]) {
 
 int rows_lua_slice(lua_State *lua) {
     const struct rows *rows = rows_check(lua, 1);
-    struct slice_key key = slice_key_take(lua);
+    struct slice_key key = slice_key_take(lua, 2);
     int columns[SLICE_COLUMNS], column_count = take_columns(lua, columns);
     int first = lua_gettop(lua) + 1;
     luaL_checkstack(lua, SLICE_COLUMNS + 4, "a slice");

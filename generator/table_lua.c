@@ -13,8 +13,8 @@
 // - read(path) gives a table and its arch; parse(path, text) the same of a text.
 // - upper_tail(z) gives P(x > z) of a normal distribution.
 // - table:changes(new) gives { { world_size =, dtype =, op =, mode =, fusion =, hidden_size =, num_tokens =,
-//   old = cell or nil, new = cell or nil }... } of the cells whose choices differ, and how many cells have a
-//   choice in both.
+//   old, new = { strategy =, runner_up =, margin =, confidence = } or nil }... } of the cells whose choices
+//   differ, and how many cells have a choice in both.
 // - table:text(arch) gives the CSV.
 // - table:blocks() gives a list of { world_size =, dtype =, op =, mode =, fusions = {}, hidden_sizes = {},
 //   num_tokens = {}, splits (nil: none), sizes_only (bytes in place of num_tokens, and no hidden size) }.
@@ -404,8 +404,7 @@ static void set_number(lua_State *lua, const char *field, double value) {
     lua_setfield(lua, -2, field);
 }
 
-static int push_cell(lua_State *lua, const struct cell *cell) {
-    const struct lists *lists = lists_of(lua);
+static int push_cell(lua_State *lua, const struct cell *cell, const struct lists *lists) {
     if (cell == NULL || cell->strategy == NAME_NONE) {
         lua_pushnil(lua);
         return 1;
@@ -474,7 +473,7 @@ static int lua_segments(lua_State *lua) {
 static int lua_cell(lua_State *lua) {
     const struct grid_block *block;
     const struct cell *cells = check_row(lua, check_table(lua), &block);
-    return push_cell(lua, &cells[check_place(lua, 5, block->num_tokens.count)]);
+    return push_cell(lua, &cells[check_place(lua, 5, block->num_tokens.count)], lists_of(lua));
 }
 
 static int lua_find(lua_State *lua) {
@@ -485,7 +484,7 @@ static int lua_find(lua_State *lua) {
     key.fusion = field_name(lua, 2, "fusion", &lists->fusions);
     key.hidden_size = (uint32_t)field_integer(lua, 2, "hidden_size");
     key.num_tokens = (uint32_t)field_integer(lua, 2, "num_tokens");
-    return push_cell(lua, table_find(table, &key));
+    return push_cell(lua, table_find(table, &key), lists);
 }
 
 // ---- the difference of two tables
@@ -497,8 +496,15 @@ struct difference {
         found; // cells that both have with a choice; entries of the list, on top of the stack
 };
 
-static void set_cell(lua_State *lua, const char *field, const struct cell *cell) {
-    push_cell(lua, cell);
+// What tells of a choice that changed.
+static void set_choice(lua_State *lua, const char *field, const struct cell *cell,
+                       const struct lists *lists) {
+    if (cell == NULL || cell->strategy == NAME_NONE) return;
+    lua_createtable(lua, 0, 4);
+    set_name(lua, "strategy", &lists->strategies, cell->strategy);
+    set_name(lua, "runner_up", &lists->strategies, cell->runner_up);
+    set_number(lua, "margin", cell->margin);
+    set_number(lua, "confidence", cell->confidence);
     lua_setfield(lua, -2, field);
 }
 
@@ -509,7 +515,7 @@ static void compare_cell(lua_State *lua, struct difference *difference, const st
     if (before != NAME_NONE && after != NAME_NONE) difference->compared++;
     if (before == after) return;
     const struct lists *lists = difference->lists;
-    lua_createtable(lua, 0, 9);
+    lua_createtable(lua, 0, 16); // and what generator/changes.lua adds
     lua_pushinteger(lua, key->world_size);
     lua_setfield(lua, -2, "world_size");
     lua_pushinteger(lua, key->hidden_size);
@@ -521,8 +527,8 @@ static void compare_cell(lua_State *lua, struct difference *difference, const st
     set_name(lua, "mode", &lists->modes, key->mode);
     set_splits(lua, key->splits);
     set_name(lua, "fusion", &lists->fusions, key->fusion);
-    set_cell(lua, "old", old);
-    set_cell(lua, "new", new);
+    set_choice(lua, "old", old, lists);
+    set_choice(lua, "new", new, lists);
     lua_seti(lua, -2, ++difference->found);
 }
 

@@ -343,4 +343,47 @@ function tests.test_every_strategy_fits_the_choice()
   luaunit.assertEquals(made:cell(1, 1, 1, 1).strategy, lists.strategies[#lists.strategies].name)
 end
 
+-- A change as table:changes gives it, of the cell of record().
+local function change(changes)
+  local made = { world_size = 2, dtype = "bfloat16", op = "allreduce", mode = "eager", fusion = "NONE",
+    hidden_size = 1024, num_tokens = 1, old = { strategy = "ONESHOT" }, new = { strategy = "TWOSHOT" } }
+  for key, value in pairs(changes or {}) do made[key] = value end
+  return made
+end
+
+-- Enters into these changes what the records say.
+local function enter_times(changes, records)
+  local path = folder .. "/times.csv"
+  write(path, records)
+  assert(rows.read { path }):times(changes)
+end
+
+function tests.test_a_change_gets_the_times_of_both_choices()
+  local changed, other = change(), change { num_tokens = 2 }
+  local twoshot = record { strategy = "TWOSHOT" }
+  twoshot.low_us, twoshot.high_us = nil, nil
+  enter_times({ changed, other },
+    { record(), twoshot, record { strategy = "MPI" }, record { fusion = "RESIDUAL_RMS_NORM" } })
+  luaunit.assertEquals(changed.rivals, 3)
+  luaunit.assertEquals(changed.old_times, { time = 4.5, low = 4.25, high = 4.75 })
+  luaunit.assertEquals(changed.new_times, { time = 4.5 })
+  luaunit.assertEquals(other, change { num_tokens = 2 })
+end
+
+function tests.test_rows_without_a_mode_count_for_a_cell_of_any()
+  local eager, graph = change(), change { mode = "graph", hidden_size = 2048 }
+  enter_times({ eager, graph }, { record { mode = "unknown" }, record { hidden_size = 2048, size = 4096 } })
+  luaunit.assertEquals(eager.rivals, 1)
+  luaunit.assertNil(graph.rivals)
+end
+
+function tests.test_rows_of_other_splits_are_of_other_cells()
+  local even, uneven = change { op = "alltoallv", splits = "1:1" },
+    change { op = "alltoallv", splits = "3:1" }
+  enter_times({ even, uneven }, { record { op = "alltoallv", splits = "1:1", time_us = 4.5 },
+    record { op = "alltoallv", splits = "3:1", time_us = 4.625 } })
+  luaunit.assertEquals({ even.rivals, uneven.rivals }, { 1, 1 })
+  luaunit.assertEquals({ even.old_times.time, uneven.old_times.time }, { 4.5, 4.625 })
+end
+
 return luaunit.LuaUnit.new():runSuiteByInstances({ { "table", tests } })
