@@ -6,7 +6,7 @@
 local fail = require "fail"
 local file = require "core.file"
 local lists = require "lists"
-local provenance = require "provenance"
+local provenance = require "lazy" "provenance"
 local tables = require "core.table"
 
 local choice = {}

@@ -3,11 +3,11 @@
 local changes = require "changes"
 local fail = require "fail"
 local file = require "core.file"
-local formats = require "formats"
-local model = require "model"
+local formats = require "lazy" "formats"
+local model = require "lazy" "model"
 local render = require "diff_formats"
 local rows = require "core.rows"
-local shifts = require "shifts"
+local shifts = require "lazy" "shifts"
 local tables = require "core.table"
 
 -- ---- reading ----------------------------------------------------------------------------------

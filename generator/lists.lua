@@ -54,6 +54,9 @@ lists.modes = {
   { name = "unknown" },
 }
 
+-- What formats without axes for them hold, where nobody said.
+lists.default_table = { dtype = "bfloat16", op = "allreduce", mode = "eager" }
+
 -- Whether every rank had a core, or a GPU, of its own.
 lists.placements = {
   { name = "dedicated" },
@@ -333,14 +336,20 @@ function lists.contains(list, wanted)
   return false
 end
 
+local found = {} -- kind -> name or alias -> row
+
+local function search(kind, name)
+  for _, row in ipairs(lists[kind]) do
+    if row.name == name or lists.contains(row.aliases or {}, name) then return row end
+  end
+end
+
 -- The row of lists[kind] with this name or alias, or nil.
 function lists.find(kind, name)
-  for _, row in ipairs(lists[kind]) do
-    if row.name == name then return row end
-    for _, alias in ipairs(row.aliases or {}) do
-      if alias == name then return row end
-    end
-  end
+  local known = found[kind] or {}
+  local row = known[name] or search(kind, name)
+  if row then found[kind], known[name] = known, row end
+  return row
 end
 
 -- The strategy of NCCL's words: algorithm and protocol as a tuner's file has them, in small letters; channels

@@ -14,14 +14,14 @@
 --   strategies the strategies that won a cell of `worlds` or `by_bytes`, and the fallback, in the list's
 --              order
 local choice = require "choice"
-local derive = require "derive"
+local derive = require "lazy" "derive"
 local fail = require "fail"
 local file = require "core.file"
 local formats = require "formats"
 local lists = require "lists"
 local provenance = require "provenance"
 local rows = require "core.rows"
-local spec = require "spec"
+local spec = require "lazy" "spec"
 local tables = require "core.table"
 
 local model = {}
@@ -174,7 +174,7 @@ end
 -- are will be meant.
 local function axes_of(source)
   if source.spec then return source.spec.table end
-  local default, blocks = spec.default_table, select_table(source):blocks()
+  local default, blocks = lists.default_table, select_table(source):blocks()
   local dtype, op = blocks[1].dtype, blocks[1].op
   for _, block in ipairs(blocks) do
     if block.dtype ~= dtype then dtype = default.dtype end
@@ -203,7 +203,7 @@ function model.read(data_dir, arch, allow_loopback)
   local files = asked_for(find_files(data_dir, arch, allow_loopback), wanted, data_dir)
   model.read_provenance(files)
   return { data_dir = data_dir, arch = arch, arch_row = arch_row, files = files, spec = wanted,
-    rows = read_rows(files), cells = cells_of(wanted), tables = {},
+    rows = read_rows(files), cells = cells_of(wanted), tables = {}, planes = {},
     loopback = allow_loopback or arch:find("%-loopback$") ~= nil }
 end
 
@@ -369,26 +369,47 @@ local function blocks_by_bytes(table_of, axes)
   return out
 end
 
--- The strategies that occur, and the fallback, in the list's order.
-local function strategies_of(worlds, by_bytes, fallback)
-  local seen, out = { [fallback] = true }, {}
-  for _, of in ipairs(by_bytes) do
-    for _, strategy in ipairs(of.winners) do
+-- The names of the strategies that occur, as { NAME = true }.
+local function strategies_in(worlds, by_bytes)
+  local seen = {}
+  local function add(row)
+    for _, strategy in ipairs(row) do
       if strategy then seen[strategy.name] = true end
     end
   end
+  for _, of in ipairs(by_bytes) do add(of.winners) end
   for _, world in ipairs(worlds) do
     for _, fusion in ipairs(world.fusions) do
-      for _, row in ipairs(fusion.rows) do
-        for _, strategy in ipairs(row) do
-          if strategy then seen[strategy.name] = true end
-        end
-      end
+      for _, row in ipairs(fusion.rows) do add(row) end
     end
   end
-  for _, strategy in ipairs(lists.strategies) do
-    if seen[strategy.name] then out[#out + 1] = strategy end
+  return seen
+end
+
+-- What formats without axes for data type, op and mode see of a table of select_table; made once for each.
+local function plane_of(source, canonical)
+  local plane = source.planes[canonical]
+  if plane then return plane end
+  plane = { worlds = {}, world_of = {} }
+  for i, block in ipairs(find_blocks(canonical, source.axes)) do
+    plane.worlds[i] = world_of(canonical, block)
+    plane.world_of[block.world_size] = plane.worlds[i]
   end
+  plane.by_bytes = blocks_by_bytes(canonical, source.axes)
+  plane.seen, plane.strategies = strategies_in(plane.worlds, plane.by_bytes), {}
+  source.planes[canonical] = plane
+  return plane
+end
+
+-- The rows of the strategies that occur in a plane, and of the fallback, in the list's order.
+local function strategies_of(plane, fallback)
+  local out = plane.strategies[fallback]
+  if out then return out end
+  out = {}
+  for _, strategy in ipairs(lists.strategies) do
+    if plane.seen[strategy.name] or strategy.name == fallback then out[#out + 1] = strategy end
+  end
+  plane.strategies[fallback] = out
   return out
 end
 
@@ -399,18 +420,15 @@ function model.fallback(source, format)
   return not has_own_rule and source.same_bits_as or source.arch_row.fallback
 end
 
--- What the template of `format` sees. `worlds` is empty where no row is of `axes`.
+-- What the template of `format` sees. `worlds` is empty where no row is of `axes`. Formats that choose among
+-- the same strategies share what is in it, and leave it as it is.
 function model.for_format(source, format)
-  local view = { arch = source.arch, fallback = model.fallback(source, format), lists = lists,
-    formats = formats, format = format, source = source, axes = source.axes, world_of = {}, worlds = {} }
-  view.canonical = select_table(source, candidates_of(format), format.lookup)
-  for i, block in ipairs(find_blocks(view.canonical, source.axes)) do
-    view.worlds[i] = world_of(view.canonical, block)
-    view.world_of[block.world_size] = view.worlds[i]
-  end
-  view.by_bytes = blocks_by_bytes(view.canonical, source.axes)
-  view.strategies = strategies_of(view.worlds, view.by_bytes, view.fallback)
-  return view
+  local canonical = select_table(source, candidates_of(format), format.lookup)
+  local plane, fallback = plane_of(source, canonical), model.fallback(source, format)
+  return { arch = source.arch, fallback = fallback, lists = lists, formats = formats, format = format,
+    source = source, axes = source.axes, canonical = canonical, worlds = plane.worlds,
+    world_of = plane.world_of, by_bytes = plane.by_bytes,
+    strategies = strategies_of(plane, fallback) }
 end
 
 -- Whether no row of a source has tokens and a hidden size.

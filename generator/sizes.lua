@@ -144,20 +144,22 @@ local function points_of(by_size)
   return points
 end
 
--- The first of `ordered` with the least badness.
-local function best_of(badness, ordered)
+-- The one with the least badness; of several the first by `place_of`.
+local function best_of(badness, place_of)
   local best
-  for _, name in ipairs(ordered) do
-    if badness[name] and (not best or badness[name] < badness[best]) then best = name end
+  for name, loss in pairs(badness) do
+    local is_less = not best or loss < badness[best]
+    if is_less or loss == badness[best] and place_of[name] < place_of[best] then best = name end
   end
   return best
 end
 
 -- The segments of points { size, badness, certain (or nil) }, ascending, that lose no more than `regret`.
 function sizes.segments(points, regret)
-  local ordered = lists.names("strategies")
+  local ordered, place_of = lists.names("strategies"), {}
+  for place, name in ipairs(ordered) do place_of[name] = place end
   for _, point in ipairs(points) do
-    point.best = best_of(point.badness, ordered)
+    point.best = best_of(point.badness, place_of)
     point.allowed = allowed_of(point.badness, point.certain, regret or sizes.REGRET)
   end
   return segments_of(points, borders.choose(points, ordered))

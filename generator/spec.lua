@@ -9,8 +9,7 @@ local lists = require "lists"
 
 local spec = {}
 
--- What formats without such axes hold, where nobody said.
-spec.default_table = { dtype = "bfloat16", op = "allreduce", mode = "eager" }
+spec.default_table = lists.default_table
 
 -- Unless the spec says otherwise: messages above `message_bytes` are left out; in each of `launches` launches
 -- of the bench a strategy is called between `min_samples` and `max_samples` times per cell, and all

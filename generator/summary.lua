@@ -71,29 +71,53 @@ local function close(tally)
   return tally
 end
 
--- The blocks of a table (core.table), each with `total` and, per fusion, `cells` [hidden][tokens] and its
--- tally.
-function summary.blocks(canonical)
+-- Adds the cells of one tally, before it is closed, to another.
+local function add(total, tally)
+  for _, name in ipairs { "cells", "unmeasured", "derived", "doubtful", "oversubscribed" } do
+    total[name] = total[name] + tally[name]
+  end
+  for name, count in pairs(tally.wins) do total.wins[name] = (total.wins[name] or 0) + count end
+  table.move(tally.margins, 1, #tally.margins, #total.margins + 1, total.margins)
+  table.move(tally.bounds, 1, #tally.bounds, #total.bounds + 1, total.bounds)
+  if tally.regret then total.regret = math.max(total.regret or 0, tally.regret) end
+end
+
+local function fusion_of(canonical, b, f, block)
+  local fusion = { name = block.fusions[f], rows = {}, tally = new_tally() }
+  for h = 1, #block.hidden_sizes do
+    local row = {}
+    for t = 1, #block.num_tokens do
+      local cell = canonical:cell(b, f, h, t)
+      row[t] = cell or false
+      enter(fusion.tally, cell)
+    end
+    fusion.rows[h] = row
+  end
+  return fusion
+end
+
+local function blocks_of(canonical)
   local blocks = canonical:blocks()
   for b, block in ipairs(blocks) do
     block.total, block.by_fusion = new_tally(), {}
-    for f, name in ipairs(block.fusions) do
-      local fusion = { name = name, rows = {}, tally = new_tally() }
-      for h = 1, #block.hidden_sizes do
-        fusion.rows[h] = {}
-        for t = 1, #block.num_tokens do
-          local cell = canonical:cell(b, f, h, t)
-          fusion.rows[h][t] = cell or false
-          enter(fusion.tally, cell)
-          enter(block.total, cell)
-        end
-      end
+    for f = 1, #block.fusions do
+      local fusion = fusion_of(canonical, b, f, block)
+      add(block.total, fusion.tally)
       close(fusion.tally)
       block.by_fusion[f] = fusion
     end
     close(block.total)
   end
   return blocks
+end
+
+local blocks_made = setmetatable({}, { __mode = "k" }) -- by table: picture and report show the same
+
+-- The blocks of a table (core.table), each with `total` and, per fusion, `cells` [hidden][tokens] and its
+-- tally.
+function summary.blocks(canonical)
+  blocks_made[canonical] = blocks_made[canonical] or blocks_of(canonical)
+  return blocks_made[canonical]
 end
 
 -- A short name for each of these strategies (rows of lists.strategies): the first word, and the initials of

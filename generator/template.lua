@@ -13,6 +13,8 @@ local file = require "core.file"
 
 local template = {}
 
+local PERCENT = ("%"):byte()
+
 local base = { ipairs = ipairs, pairs = pairs, math = math, string = string, table = table,
   tostring = tostring, tonumber = tonumber, select = select, type = type, error = error, assert = assert,
   require = require }
@@ -22,38 +24,37 @@ local function value_of(value, text)
   return tostring(value)
 end
 
--- One line of text as Lua; `where` names it in errors.
-local function translate_text(line, newline, where)
-  local out, at = {}, 1
-  while true do
-    local first, last, body = line:find("%$(%b{})", at)
-    if not first then break end
-    if first > at then out[#out + 1] = ("_out(%q)"):format(line:sub(at, first - 1)) end
+-- One line of text as Lua, which puts it out in one piece. Errors name the template and the line's number.
+local function translate_text(line, newline, name, number)
+  if newline ~= "" and not line:find("${", 1, true) then return ("_out(%q .. '\\n')"):format(line) end
+  local pieces, at = {}, 1
+  for first, body, last in line:gmatch("()%$(%b{})()") do
+    if first > at then pieces[#pieces + 1] = ("%q"):format(line:sub(at, first - 1)) end
     local expression = body:sub(2, -2)
-    out[#out + 1] = ("_out(_value(%s, %q))"):format(expression, expression)
-    at = last + 1
+    pieces[#pieces + 1] = ("_value(%s, %q)"):format(expression, expression)
+    at = last
   end
   local rest = line:sub(at)
   if rest:find("${", 1, true) then
-    return ("error(%q, 0)"):format(where .. ": ${ is not closed on its line")
+    return ("error(%q, 0)"):format(("%s:%d: ${ is not closed on its line"):format(name, number))
   end
   -- The newline is written as an escape, so that the Lua text keeps one line per line of the template.
   if rest ~= "" or newline ~= "" then
-    out[#out + 1] = ('_out(%q .. "%s")'):format(rest, newline ~= "" and "\\n" or "")
+    pieces[#pieces + 1] = ('%q%s'):format(rest, newline ~= "" and ' .. "\\n"' or "")
   end
-  return table.concat(out, " ")
+  return #pieces > 0 and ("_out(%s)"):format(table.concat(pieces, " .. ")) or ""
 end
 
 local function translate(text, name)
-  local out = {}
+  local out, count = {}, 0
   for line, newline in text:gmatch("([^\n]*)(\n?)") do
-    local where = ("%s:%d"):format(name, #out + 1)
-    if line:sub(1, 2) == "%%" then
-      out[#out + 1] = translate_text(line:sub(2), newline, where)
-    elseif line:sub(1, 1) == "%" then
-      out[#out + 1] = line:sub(2)
+    count = count + 1
+    if line:byte() ~= PERCENT then
+      out[count] = translate_text(line, newline, name, count)
+    elseif line:byte(2) == PERCENT then
+      out[count] = translate_text(line:sub(2), newline, name, count)
     else
-      out[#out + 1] = translate_text(line, newline, where)
+      out[count] = line:sub(2)
     end
   end
   return table.concat(out, "\n")

@@ -41,8 +41,13 @@ function colours.luminance(colour)
   return 0.2126 * linear(r) + 0.7152 * linear(g) + 0.0722 * linear(b)
 end
 
+local texts = {} -- colour -> the colour of text on it
+
 -- Black or white, whichever is told better from a colour: their contrasts are equal at 0.179.
-function colours.text_on(colour) return colours.luminance(colour) > 0.179 and "#000000" or "#ffffff" end
+function colours.text_on(colour)
+  texts[colour] = texts[colour] or (colours.luminance(colour) > 0.179 and "#000000" or "#ffffff")
+  return texts[colour]
+end
 
 -- The number that gnuplot's `rgb variable` takes.
 function colours.number(colour) return tonumber(colour:sub(2), 16) end
