@@ -85,13 +85,16 @@ function TestMoments.test_a_sweep_that_is_killed_at_any_moment_goes_on()
   local started = process.now()
   runs_after(stand_in_sweep(whole), 60)
   local takes_s, wanted = process.now() - started, table_of(whole)
-  local kept, kills, asked, sweeps = 0, 0, 0, 0
+  local kept, kills, asked, sweeps, within_s = 0, 0, 0, 0, takes_s
   while kills < KILLS do
     local child = stand_in_sweep(folder)
     local what = ("kill %d, seed %d"):format(kills + 1, seed)
-    if runs_after(child, math.random() * takes_s) then
+    -- Where the first sweep was slow for other reasons, moments that none of the others lives to see are few.
+    if runs_after(child, math.random() * within_s) then
       child:kill(SIGKILL)
-      kills, asked = kills + 1, asked + 1
+      kills, asked, within_s = kills + 1, asked + 1, math.min(takes_s, 1.2 * within_s)
+    else
+      within_s = 0.8 * within_s
     end
     runs_after(child, 60)
     child:close(60)

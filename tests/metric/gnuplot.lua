@@ -6,7 +6,7 @@ local gnuplot = require "gnuplot"
 local process = require "core.process"
 local system = require "core.system"
 
-local SOON = 20 -- seconds: more than it can take
+local SOON = 60 -- seconds: more than it can take
 local SIGTERM = 15
 
 local work = assert(os.getenv("WORK"))

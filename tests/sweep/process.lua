@@ -5,7 +5,7 @@ local lib = require "lib"
 local process = require "core.process"
 
 local SIGKILL, SIGTERM = 9, 15
-local SOON, GRACE = 10, 0.1 -- seconds: more than it can take; how long a stubborn child is waited for
+local SOON, GRACE = 60, 0.1 -- seconds: more than it can take; how long a stubborn child is waited for
 
 local TestProcess = {}
 

@@ -9,7 +9,7 @@ local provenance = require "provenance"
 local rows = require "core.rows"
 
 local SIGHUP, SIGINT, SIGKILL, SIGTERM = 1, 2, 9, 15
-local SOON = 10 -- seconds: more than it can take
+local SOON = 60 -- seconds: more than it can take
 
 local TestSweep = {}
 
