@@ -19,6 +19,7 @@
 #include "host/group.h"
 
 enum { NAME_SIZE = ACTIVITY_WORDS * 8, SAY_IT_NS = 200000000, LAST_LOOK_NS = 50000000, GONE = 'X' };
+enum { LOOKS = 5, LOOK_EVERY_NS = 2000000 };
 
 static uint64_t timeout_ns;
 static _Atomic uint64_t deadline_ns; // 0: none
@@ -116,17 +117,25 @@ static int last_rank(const struct group *group) {
     return barriers_of(group, last) == barriers_of(group, first) ? -1 : last;
 }
 
-// The first rank that is gone or stopped; or else that is behind; or else that sleeps; -1: none is.
+// The first rank that is gone or stopped; or else that is behind; or else that sleeps in most of some looks,
+// for who spins may sleep for a moment, and who sleeps be woken; -1: none is.
 static int find_culprit(const struct group *group, int asking, char *state) {
-    int asleep = -1, unused;
-    for (int rank = 0; rank < group->size; rank++) {
-        *state = state_of(group->control->pids[rank], &unused);
-        if (*state == GONE || (is_stopped(*state) && rank != asking)) return rank;
-        if (is_asleep(*state) && asleep < 0) asleep = rank;
+    int asleep[MAX_RANKS] = {0}, unused;
+    for (int look = 0; look < LOOKS; look++) {
+        if (look > 0) nanosleep(&(struct timespec){.tv_nsec = LOOK_EVERY_NS}, NULL);
+        for (int rank = 0; rank < group->size; rank++) {
+            *state = state_of(group->control->pids[rank], &unused);
+            if (*state == GONE || (is_stopped(*state) && rank != asking)) return rank;
+            asleep[rank] += is_asleep(*state);
+        }
     }
     *state = 'R';
     int last = last_rank(group);
-    return last >= 0 && last != asking ? last : asleep;
+    if (last >= 0 && last != asking) return last;
+    for (int rank = 0; rank < group->size; rank++) {
+        if (2 * asleep[rank] > LOOKS) return rank;
+    }
+    return -1;
 }
 
 int watch_culprit(const struct group *group, int asking, char text[], size_t size) {

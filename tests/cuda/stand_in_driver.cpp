@@ -39,7 +39,7 @@ namespace {
 
 struct Event {
     int recorded = 0, reached = 0; // how often; it is done when all are
-    float at_ms = 0;
+    double at_ms = 0;
 };
 
 struct Op {
@@ -86,7 +86,7 @@ std::vector<Stream *> streams;
 std::vector<Memory *> memories;
 std::vector<Team *> teams;
 std::vector<Reservation> reservations;
-float clock_ms = 0;
+double clock_ms = 0;
 size_t used_bytes = 0;
 bool is_broken = false;           // for good, by a kernel
 unsigned (*launched)() = nullptr; // who watches launches, and what ran
@@ -157,12 +157,12 @@ void run_together(const std::vector<Op *> &ops) {
     };
     engine_joint = joint;
     if (engine_run(run).end == EngineEnd::deadlock) std::fprintf(stderr, "stand-in: kernels wait for ever\n");
-    clock_ms += 0.001f;
+    clock_ms += 0.001;
 }
 
 void pop(Stream *stream) {
     stream->queue.pop_front();
-    clock_ms += 0.001f;
+    clock_ms += 0.001;
 }
 
 // Whether the name of a kernel has the word of a setting in it.
@@ -571,7 +571,7 @@ CUresult cuEventRecord(CUevent of, CUstream stream) {
     return enqueue(stream, [event, number] {
         static const unsigned long long since_ns = now_ns();
         event->reached = number;
-        event->at_ms = setting("real_clock") ? float(double(now_ns() - since_ns) / 1e6) : clock_ms;
+        event->at_ms = setting("real_clock") ? double(now_ns() - since_ns) / 1e6 : clock_ms;
     });
 }
 CUresult cuEventQuery(CUevent of) {
@@ -582,7 +582,7 @@ CUresult cuEventQuery(CUevent of) {
     return event->reached == event->recorded ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
 }
 CUresult cuEventElapsedTime(float *ms, CUevent from, CUevent to) {
-    *ms = reinterpret_cast<Event *>(to)->at_ms - reinterpret_cast<Event *>(from)->at_ms;
+    *ms = float(reinterpret_cast<Event *>(to)->at_ms - reinterpret_cast<Event *>(from)->at_ms);
     return CUDA_SUCCESS;
 }
 
