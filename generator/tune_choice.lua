@@ -3,6 +3,7 @@
 -- A candidate's time is the median over launches of its medians. The choice is sure where the best one's
 -- interval
 -- ends below the runner-up's; with several launches, where it is the best in each of them.
+local layout = require "plot.layout"
 local lists = require "lists"
 
 local choice = {}
@@ -83,21 +84,16 @@ function choice.take_default(job, reason)
   end
 end
 
-local function size_words(size)
-  if size >= 1 << 20 and size % (1 << 20) == 0 then return (size >> 20) .. " MiB" end
-  if size >= 1 << 10 and size % (1 << 10) == 0 then return (size >> 10) .. " KiB" end
-  return size .. " B"
-end
-
 local function name_of(entry)
   return entry.epilogue == "none" and entry.strategy or entry.strategy .. " " .. entry.epilogue
 end
 
 local function line_of(cell)
   local best = cell.best
-  if not best then return ("%-10s %s"):format(size_words(cell.size), cell.default or "nothing has a time") end
+  local size = layout.exact_bytes(cell.size)
+  if not best then return ("%-10s %s"):format(size, cell.default or "nothing has a time") end
   local bus = lists.find("ops", cell.op).bus_factor(cell.world_size) * cell.size / best.time_us / 1000
-  local line = ("%-10s %-26s %10.2f us %8.2f GB/s"):format(size_words(cell.size), name_of(best),
+  local line = ("%-10s %-26s %10.2f us %8.2f GB/s"):format(size, name_of(best),
     best.time_us, bus)
   if cell.runner_up then
     line = line .. ("  %5.1f%% before %s%s"):format(100 * cell.margin, name_of(cell.runner_up),

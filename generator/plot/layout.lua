@@ -59,6 +59,13 @@ function layout.bytes(size)
   return ("%.4g %s"):format(size, units[unit])
 end
 
+-- The same to the byte: in a unit only where that divides it.
+function layout.exact_bytes(size)
+  if size >= 1 << 20 and size % (1 << 20) == 0 then return (size >> 20) .. " MiB" end
+  if size >= 1 << 10 and size % (1 << 10) == 0 then return (size >> 10) .. " KiB" end
+  return size .. " B"
+end
+
 -- A number in three digits without an exponent, for cells and ticks.
 function layout.three_digits(value)
   if value >= 99999.5 then return ("%.0fk"):format(value / 1000) end

@@ -5,6 +5,7 @@ local data = require "report.data"
 local file = require "core.file"
 local formats = require "formats"
 local grid = require "report.grid"
+local layout = require "plot.layout"
 local lists = require "lists"
 local model = require "model"
 local page = require "page"
@@ -39,6 +40,16 @@ end
 
 local words_of = summary.words_of
 
+-- Whether any block, or `all` of them, go by bytes, without tokens and hidden sizes.
+function body.go_by_bytes(views, all)
+  for _, view in ipairs(views) do
+    for _, block in ipairs(view.blocks) do
+      if (block.sizes_only or false) ~= (all or false) then return not all end
+    end
+  end
+  return all or false
+end
+
 -- The rows of the overview: one for each TP size and data type, with the fusions that it has.
 local function overview_of(view, fusions)
   local rows, several = {}, false
@@ -71,7 +82,8 @@ local function fusions_of(view)
 end
 
 local function title_of(view, block, fusion)
-  local words = ("%s, TP %d, %s, %s"):format(view.arch, block.world_size, fusion.name, words_of(block))
+  local of = block.sizes_only and "" or fusion.name .. ", "
+  local words = ("%s, TP %d, %s%s"):format(view.arch, block.world_size, of, words_of(block))
   if block.total.oversubscribed > 0 then words = words .. "; more ranks than cores" end
   return words
 end
@@ -85,6 +97,7 @@ local function tables_of(view)
       local old = fusion.old
       out[#out + 1] = { id = data.id(view.arch, block, fusion.name), title = title,
         empty = fusion.tally.unmeasured == fusion.tally.cells,
+        sizes = block.sizes_only and grid.size_table(block, fusion),
         new = grid.new_table(block, fusion, old and "new" or "", old),
         old = old and grid.old_table(block, fusion, "incumbent", old) }
     end
@@ -145,6 +158,20 @@ local function sure_rows(views)
   return rows
 end
 
+-- A size that stands in place of tokens; nil: it does not.
+local function size_of(block, t)
+  local bytes = block.num_tokens[t]
+  return block.sizes_only and { text = layout.exact_bytes(bytes), value = bytes } or nil
+end
+
+-- Columns that may go: tokens and hidden size where all is by bytes, the size where nothing is.
+local function may_go(views)
+  local out = { "arch", "data" }
+  if body.go_by_bytes(views, true) then table.move({ "fusion", "tokens", "hidden" }, 1, 3, #out + 1, out) end
+  if not body.go_by_bytes(views) then out[#out + 1] = "size" end
+  return out
+end
+
 -- The choices that are most likely wrong, the worst first.
 local function shakiest(views)
   local all = {}
@@ -155,8 +182,10 @@ local function shakiest(views)
           for t, cell in ipairs(row) do
             if cell and summary.is_doubtful(cell) then
               all[#all + 1] = { sure = cell.confidence or 0.5, margin = cell.margin or 0, order = #all,
-                row = { view.arch, block.world_size, fusion.name, words_of(block), block.num_tokens[t],
-                  block.hidden_sizes[h], cell.strategy, cell.runner_up, share(cell.margin, 2),
+                row = { view.arch, block.world_size, fusion.name, words_of(block), size_of(block, t),
+                  not block.sizes_only and block.num_tokens[t] or nil,
+                  not block.sizes_only and block.hidden_sizes[h] or nil, cell.strategy, cell.runner_up,
+                  share(cell.margin, 2),
                   share(cell.confidence), share(cell.regret) } }
             end
           end
@@ -180,15 +209,15 @@ local function add_sureness(p, views)
     "intervals. Bound: the part of the best time that memory and links need at least." })
   p:table { columns = { "arch", "TP", "fusion", "data", "cells", "unmeasured", "in doubt", "margin, median",
     "margin, least", "could lose, most", "bound, median (range)" }, rows = sure_rows(views),
-    may_go = { "arch", "data" } }
+    may_go = may_go(views) }
   local rows, count = shakiest(views)
   if count == 0 then
     p:text("No choice is in doubt.")
   else
     p:heading(count > #rows and ("The %d shakiest of %d choices in doubt"):format(#rows, count)
       or ("The %s in doubt"):format(formats.counted(count, "choice")))
-    p:table { columns = { "arch", "TP", "fusion", "data", "tokens", "hidden", "best", "runner-up", "margin",
-      "sure", "could lose" }, rows = rows, may_go = { "arch", "data" } }
+    p:table { columns = { "arch", "TP", "fusion", "data", "size", "tokens", "hidden", "best", "runner-up",
+      "margin", "sure", "could lose" }, rows = rows, may_go = may_go(views) }
   end
 end
 
@@ -294,7 +323,11 @@ end
 local function title_of_page(views)
   local names = {}
   for i, view in ipairs(views) do names[i] = view.arch end
-  return "AllReduce on " .. table.concat(names, ", ")
+  local others = body.go_by_bytes(views)
+  for _, view in ipairs(views) do
+    for _, block in ipairs(view.blocks) do others = others or block.op ~= "allreduce" end
+  end
+  return (others and "Collectives on " or "AllReduce on ") .. table.concat(names, ", ")
 end
 
 -- What a reader should know first, in a few sentences.
@@ -305,15 +338,17 @@ local function lead_of(views)
       for name in pairs(total) do total[name] = total[name] + block.total[name] end
     end
   end
-  local out = { ("%d of %d shapes were measured%s. A choice is what is expected to lose least over all "
-    .. "shapes that a lookup sends to a cell."):format(total.cells - total.unmeasured - total.derived,
-    total.cells, total.derived > 0 and (", %d follow from those around them"):format(total.derived) or "") }
+  local what = body.go_by_bytes(views, true) and "sizes" or "shapes"
+  local out = { ("%d of %d %s were measured%s. A choice is what is expected to lose least over all "
+    .. what .. " that a lookup sends to a cell."):format(total.cells - total.unmeasured - total.derived,
+    total.cells, what,
+    total.derived > 0 and (", %d follow from those around them"):format(total.derived) or "") }
   out[#out + 1] = ("%d %s in doubt: less than %s likely to be right, or, without intervals, less than %s " ..
     "faster than the next."):format(total.doubtful, total.doubtful == 1 and "choice is" or "choices are",
     percent(summary.least_confidence, 0), percent(summary.least_margin, 0))
   if total.oversubscribed > 0 then
     out[#out + 1] = ("%s had more ranks than cores, and say little of other machines."):format(
-      formats.counted(total.oversubscribed, "shape"))
+      formats.counted(total.oversubscribed, what:sub(1, -2)))
   end
   local workload = #views == 1 and summary.workload(views[1].source)
   if workload then out[#out + 1] = workload end
@@ -329,6 +364,14 @@ function body.archs(views)
   return out
 end
 
+-- Whether any table has shapes that can be asked for.
+local function has_shapes(views)
+  for _, view in ipairs(views) do
+    if view.data.header or view.data.trtllm then return true end
+  end
+  return not body.go_by_bytes(views, true)
+end
+
 -- The page (of page.lua) of these sources (of model.load; `incumbent`: a core.table, or nil).
 function body.page(sources)
   local views = {}
@@ -339,9 +382,11 @@ function body.page(sources)
     script = assert(file.read(own_file "report.js")) })
   local parts = template.load(own_file "report.html.tmpl")
   local model_of_parts = { views = views, legend = legend_of(views), escape = page.escape, data = data,
-    overview_of = overview_of, fusions_of = fusions_of, tables_of = tables_of, percent = percent }
-  for _, part in ipairs { { "winners", "What is best where" }, { "choice", "One table" },
-    { "lookup", "Ask for a shape", class = "js-only" } } do
+    by_bytes = body.go_by_bytes(views, true), overview_of = overview_of, fusions_of = fusions_of,
+    tables_of = tables_of, percent = percent }
+  local parts_of_page = { { "winners", "What is best where" }, { "choice", "One table" },
+    has_shapes(views) and { "lookup", "Ask for a shape", class = "js-only" } or nil }
+  for _, part in ipairs(parts_of_page) do
     p:section(part[2], { id = part[1], class = part.class })
     model_of_parts.part = part[1]
     p:html(parts(model_of_parts))

@@ -66,15 +66,15 @@ end
 
 -- Whether a record of derived times (model.derived) is of this fusion of a block.
 local function is_of(record, block, fusion)
-  return record.fusion == fusion and record.world_size == block.world_size and record.dtype == block.dtype
-    and record.op == block.op and record.mode == block.mode
+  return not block.sizes_only and record.fusion == fusion and record.world_size == block.world_size
+    and record.dtype == block.dtype and record.op == block.op and record.mode == block.mode
 end
 
 -- [letter] = { t =, l =, h =, b = } of one fusion of a block: time, interval, bound. A time without an
 -- interval may be a derived one.
 local function times_of(source, block, fusion)
   local rows = source.rows:slice { world_size = block.world_size, dtype = block.dtype, op = block.op,
-    mode = block.mode, fusion = fusion }
+    mode = block.mode, fusion = fusion, splits = block.splits or "", sizes_only = block.sizes_only }
   local hidden, tokens = place_of(block.hidden_sizes), place_of(block.num_tokens)
   local all, width = {}, #block.num_tokens
   local function index_of(hidden_size, num_tokens) -- nil between the grid's lines
@@ -209,10 +209,21 @@ end
 -- The class that shows a strategy.
 function data.class(name) return "s" .. place_in_list[name] end
 
+-- The op of a block, with its splits and whether it goes by bytes, as the page's state has it.
+local function op_of(block)
+  return block.op .. (block.splits and "." .. block.splits or "") .. (block.sizes_only and ".by.bytes" or "")
+end
+
 -- The id of a choice on the page, which is also its state there.
 function data.id(arch, block, fusion)
   return ("arch=%s&tp=%d&fusion=%s&data=%s.%s.%s"):format(arch, block.world_size, fusion, block.dtype,
-    block.op, block.mode)
+    op_of(block), block.mode)
+end
+
+-- What busbw is, times algbw; nil for an op without one.
+function data.bus_factor(block)
+  local op = lists.find("ops", block.op)
+  return op.bus_factor and op.bus_factor(block.world_size)
 end
 
 -- One arch: `source` (of model.load), and its canonical table's `blocks` (of summary.blocks), whose fusions
@@ -222,9 +233,11 @@ function data.of(source, blocks)
   for i, block in ipairs(blocks) do
     local fusions = {}
     for f, fusion in ipairs(block.by_fusion) do fusions[f] = fusion_of(source, block, fusion) end
-    out[i] = { tp = block.world_size, dtype = block.dtype, op = block.op, mode = block.mode,
-      bytes = lists.find("dtypes", block.dtype).bytes, hidden = block.hidden_sizes,
-      tokens = block.num_tokens, fusions = fusions }
+    -- By bytes, these stand in place of tokens, and there is one hidden size.
+    out[i] = { tp = block.world_size, dtype = block.dtype, op = op_of(block), mode = block.mode,
+      bytes = lists.find("dtypes", block.dtype).bytes,
+      hidden = block.sizes_only and { 1 } or block.hidden_sizes, tokens = block.num_tokens, fusions = fusions,
+      bus = block.sizes_only and data.bus_factor(block) or nil }
   end
   return { name = source.arch, blocks = out, header = header_of(source), trtllm = trtllm_of(source),
     confidence = summary.least_confidence, margin = summary.least_margin }

@@ -2,6 +2,7 @@
 -- of all of them. Hidden sizes run down, the largest on top, tokens across, as gentables plot draws them.
 local colours = require "plot.colours"
 local data = require "report.data"
+local layout = require "plot.layout"
 local lists = require "lists"
 local page = require "page"
 local summary = require "summary"
@@ -27,10 +28,14 @@ end
 
 -- ---- tables -----------------------------------------------------------------------------------
 
-local function head(num_tokens)
+-- By bytes there is one row, without a name.
+local function head(block)
   local out = {}
-  for i, tokens in ipairs(num_tokens) do out[i] = ('<th scope="col">%d'):format(tokens) end
-  return '<thead><tr><th scope="col">hidden \\ tokens' .. table.concat(out) .. "</thead>"
+  for i, tokens in ipairs(block.num_tokens) do
+    out[i] = '<th scope="col">' .. (block.sizes_only and layout.exact_bytes(tokens) or ("%d"):format(tokens))
+  end
+  return '<thead><tr><th scope="col">' .. (block.sizes_only and "size" or "hidden \\ tokens")
+    .. table.concat(out) .. "</thead>"
 end
 
 -- name -> { open = its cell's tag, changed = the same where the incumbent has another strategy, mark }
@@ -51,9 +56,9 @@ end
 -- A table over the hidden sizes and token counts of `block`: get(h, t) gives a cell with its tag.
 function grid.table(block, class, caption, get)
   local out = { ('<table class="%s"><caption>%s</caption>%s<tbody>'):format(class, page.escape(caption),
-    head(block.num_tokens)) }
+    head(block)) }
   for h = #block.hidden_sizes, 1, -1 do
-    out[#out + 1] = ('\n<tr><th scope="row">%d'):format(block.hidden_sizes[h])
+    out[#out + 1] = '\n<tr><th scope="row">' .. (block.sizes_only and "" or block.hidden_sizes[h])
     for t = 1, #block.num_tokens do out[#out + 1] = get(h, t) end
     out[#out + 1] = "</tr>"
   end
@@ -102,6 +107,49 @@ function grid.old_table(block, fusion, caption, old)
     local name = old[h][t] or nil
     return cell_text(name, "", name ~= winner(fusion.rows[h][t]))
   end)
+end
+
+-- ---- by bytes ---------------------------------------------------------------------------------
+
+local function percent(share, digits)
+  return share and ("%." .. digits .. "f %%"):format(100 * share) or ""
+end
+
+-- Bandwidths in GB/s, three digits.
+local function bandwidth(bytes, time_us, factor)
+  return factor and layout.three_digits(factor * bytes / time_us / 1000) or ""
+end
+
+local size_columns = { "size", "best", "time (µs)", "runner-up", "takes longer", "how sure", "algbw (GB/s)",
+  "busbw (GB/s)" }
+local size_texts = { best = true, ["runner-up"] = true }
+
+local function size_row(block, bytes, cell)
+  if not cell then return { layout.exact_bytes(bytes), "unmeasured", "", "", "", "", "", "" } end
+  local sure = percent(cell.confidence, 1)
+  if summary.is_doubtful(cell) then sure = sure .. (sure ~= "" and ", " or "") .. "in doubt" end
+  return { layout.exact_bytes(bytes), cell.strategy, layout.three_digits(cell.time_us),
+    cell.runner_up or "none", percent(cell.margin, 1), sure, bandwidth(bytes, cell.time_us, 1),
+    bandwidth(bytes, cell.time_us, data.bus_factor(block)) }
+end
+
+-- The winners of a fusion of a block by bytes, a row for each size: by how much, and how sure.
+function grid.size_table(block, fusion)
+  local out = { '<table class="sizes"><thead><tr>' }
+  local function add(tag, i, text)
+    local class = size_texts[size_columns[i]] and "" or ' class="number"'
+    out[#out + 1] = ("<%s%s%s>%s</%s>"):format(tag, tag == "th" and ' scope="col"' or "", class,
+      page.escape(text), tag)
+  end
+  for i, title in ipairs(size_columns) do add("th", i, title) end
+  out[#out + 1] = "</tr></thead>\n<tbody>"
+  for t, bytes in ipairs(block.num_tokens) do
+    out[#out + 1] = "\n<tr>"
+    for i, text in ipairs(size_row(block, bytes, fusion.rows[1][t])) do add("td", i, text) end
+    out[#out + 1] = "</tr>"
+  end
+  out[#out + 1] = "</tbody></table>"
+  return table.concat(out)
 end
 
 -- ---- small pictures ---------------------------------------------------------------------------

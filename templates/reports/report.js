@@ -34,6 +34,9 @@ function wordsOfData(data) { return data.replace(/\.unknown$/, "").replaceAll(".
 
 function dataWords(block) { return wordsOfData(blockData(block)); }
 
+// Whether its "tokens" are bytes.
+function goesByBytes(block) { return block.op.endsWith(".by.bytes"); }
+
 function cellIndex(block, h, t) { return h * block.tokens.length + t; }
 
 // One cell: its place, the choice, and every strategy's times, the fastest first.
@@ -136,6 +139,12 @@ function bytesInWords(bytes) {
   let at = 0;
   while (bytes >= 1024 && at < units.length - 1) { bytes /= 1024; at++; }
   return (Number.isInteger(bytes) ? String(bytes) : bytes.toFixed(1)) + " " + units[at];
+}
+
+// To the byte.
+function exactBytes(bytes) {
+  const words = bytesInWords(bytes);
+  return bytes % 1024 === 0 && !words.includes(".") ? words : bytes + " B";
 }
 
 // ---- views: what the cells of the chosen table show --------------------------------------------
@@ -336,9 +345,11 @@ function detailsTable(cell) {
 
 function showDetails(h, t) {
   const { block } = choice, cell = cellOf(choice, h, t);
-  const size = bytesInWords(cell.hidden * cell.tokens * block.bytes);
+  const title = goesByBytes(block) ? `${exactBytes(cell.tokens)}, ${dataWords(block)}`
+    : `${cell.tokens} tokens × hidden size ${cell.hidden}, a message of ` +
+      bytesInWords(cell.hidden * cell.tokens * block.bytes);
   byId("details").replaceChildren(
-    element("h3", {}, `${cell.tokens} tokens × hidden size ${cell.hidden}, a message of ${size}`),
+    element("h3", {}, title),
     element("p", {}, verdict(cell)), cell.rows.length > 0 ? detailsTable(cell) : "");
 }
 
@@ -530,11 +541,24 @@ function readAsk() {
 const MOST_ROWS = 1000; // that are drawn at once
 const LIST = { order: null, direction: 1, all: false };
 
+// By bytes there are sizes and bandwidths in place of tokens and hidden sizes.
+function placeColumns(blocks) {
+  const ofSizes = (value) => (row) => goesByBytes(row.block) ? value(row) : "";
+  const ofShapes = (value) => (row) => goesByBytes(row.block) ? "" : value(row);
+  const sizes = [["size (bytes)", ofSizes((row) => row.cell.tokens)],
+    ["algbw (GB/s)", ofSizes((row) => row.cell.tokens / row.cell.time / 1000)],
+    ["busbw (GB/s)", ofSizes((row) => (row.block.bus ?? NaN) * row.cell.tokens / row.cell.time / 1000)]];
+  const shapes = [["tokens", ofShapes((row) => row.cell.tokens)],
+    ["hidden", ofShapes((row) => row.cell.hidden)]];
+  return [...(blocks.some(goesByBytes) ? sizes : []),
+    ...(blocks.every(goesByBytes) && blocks.length > 0 ? [] : shapes)];
+}
+
 function listColumns(all) {
   const { arch } = choice, hasOld = arch.blocks.some((block) => block.fusions.some((fusion) => fusion.old));
   const where = all ? [["TP", (row) => row.block.tp], ["fusion", (row) => row.fusion.name],
     ["data", (row) => dataWords(row.block)]] : [];
-  return [...where, ["tokens", (row) => row.cell.tokens], ["hidden", (row) => row.cell.hidden],
+  return [...where, ...placeColumns(all ? arch.blocks : [choice.block].filter(Boolean)),
     ["strategy", (row) => row.cell.best === null ? "unmeasured" : nameOf(row.cell.best)],
     ["time (us)", (row) => row.cell.time], ["runner_up", (row) => nameOf(row.cell.second)],
     ["margin", (row) => row.cell.margin], ["confidence", (row) => row.cell.confidence],
@@ -585,7 +609,7 @@ function listHead(columns, sample) {
 
 function textOfValue(value, title) {
   if (typeof value !== "number") return value;
-  return title === "tokens" || title === "hidden" || title === "TP" ? String(value) : exact(value);
+  return ["tokens", "hidden", "TP", "size (bytes)"].includes(title) ? String(value) : exact(value);
 }
 
 function listRow(row, columns) {
@@ -686,9 +710,18 @@ function show(wanted) {
   LIST.all = false;
   byId("scope").elements.scope.value = state.scope;
   showList();
+  if (!byId("ask")) return; // all goes by bytes
   const form = byId("ask").elements;
   if (form.tp.value === "" || form.tp.dataset.own !== "yes") form.tp.value = state.tp;
   if (byId("answer").childElementCount > 0) answerAsk(readAsk());
+}
+
+function listenToAsk() {
+  byId("ask").elements.tp.addEventListener("input", (event) => { event.target.dataset.own = "yes"; });
+  byId("ask").addEventListener("submit", (event) => {
+    event.preventDefault();
+    answerAsk(readAsk());
+  });
 }
 
 function start() {
@@ -699,11 +732,7 @@ function start() {
     showList();
     writeFragment();
   });
-  byId("ask").elements.tp.addEventListener("input", (event) => { event.target.dataset.own = "yes"; });
-  byId("ask").addEventListener("submit", (event) => {
-    event.preventDefault();
-    answerAsk(readAsk());
-  });
+  if (byId("ask")) listenToAsk();
   window.addEventListener("hashchange", () => {
     const wanted = readFragment();
     if (Object.keys(wanted).length === 0) return; // a section of the page
@@ -713,7 +742,7 @@ function start() {
   const wanted = readFragment();
   show(wanted);
   if (Object.keys(wanted).length > 0) byId("choice").scrollIntoView();
-  if (wanted.ask) {
+  if (wanted.ask && byId("ask")) {
     const [tokens, hidden] = wanted.ask.split("x");
     Object.assign(byId("ask").elements.tokens, { value: tokens });
     Object.assign(byId("ask").elements.hidden, { value: hidden ?? "" });

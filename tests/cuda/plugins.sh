@@ -10,7 +10,8 @@ tune() {
     shift
     status=0
     STAND_IN=$settings LD_LIBRARY_PATH=$folder timeout 200 "$GENTABLES" tune --backend cuda --bench "$BENCH" \
-        --samples "${samples:-3}" --warm-up 1 --cache "$WORK/tune.json" --fresh --json "$@" >"$WORK/out" 2>"$WORK/err" ||
+        --samples "${samples:-3}" --warm-up 1 --cache "$WORK/tune.json" --fresh --json "$@" \
+        >"$WORK/out" 2>"$WORK/err" ||
         status=$?
 }
 
