@@ -45,6 +45,6 @@ struct engine {
     int (*take)(void *state);
 };
 
-extern const struct engine engine_host, engine_cuda;
+extern const struct engine engine_host, engine_cuda, engine_loopback;
 
 #endif

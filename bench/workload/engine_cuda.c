@@ -2,46 +2,28 @@
 // priority, ordered by events. A step is timed by events, from when it begins on an idle GPU until both
 // streams are done. Traced ones are told of by CUPTI; where that cannot be had, by events around every GEMM
 // and every collective.
-#include <dlfcn.h>
 #include <mpi.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "element.h"
 #include "host/group_mpi.h"
 #include "workload/engine.h"
 #include "workload/gpu_activity.h"
-#include "workload/gpu_gemms.h"
 #include "workload/gpu_nccl.h"
-
-enum { ALIGNMENT = 256 };
-
-// What of the driver only steps call.
-#define STREAM_FUNCTIONS(X)                                                                                  \
-    X(cuCtxGetStreamPriorityRange)                                                                           \
-    X(cuStreamCreateWithPriority)                                                                            \
-    X(cuStreamWaitEvent)
-
-static struct {
-#define MEMBER(name) __typeof__(&(name)) name;
-    STREAM_FUNCTIONS(MEMBER)
-#undef MEMBER
-} streams;
-
-// The events around a GEMM or a collective; `end` is waited for, too.
-struct pair {
-    CUevent begin, end;
-};
+#include "workload/gpu_rank.h"
+#include "workload/gpu_streams.h"
 
 struct state {
     const struct engine_setup *setup;
     const struct cuda_driver *driver;
     CUstream compute, communication;
-    CUdeviceptr memory, *arrays; // the program's, each by its number
+    CUdeviceptr memory; // of the program's arrays
+    struct gpu_rank rank;
+    void *elements; // of an array, on their way
     struct gpu_gemm **gemms;
-    struct pair *by_action, *by_collective, step;
+    struct gpu_events *by_action, *by_collective, *step;
     CUevent ready; // of a collective's input
     bool by_cupti;
     int number; // of this rank's GPU, as this process counts them
@@ -71,13 +53,7 @@ static bool all_well(struct state *state, bool well, char reason[PROGRAM_REASON]
 // ---- opening --------------------------------------------------------------------------------------------
 
 static bool look_up_streams(struct state *state) {
-    const char *missing = NULL;
-    void *library = dlopen("libcuda.so.1", RTLD_NOW); // which is there already
-#define LOOK_UP(name)                                                                                        \
-    *(void **)&streams.name = library != NULL ? dlsym(library, #name) : NULL;                                \
-    if (streams.name == NULL) missing = #name;
-    STREAM_FUNCTIONS(LOOK_UP)
-#undef LOOK_UP
+    const char *missing = gpu_streams_load();
     if (missing != NULL)
         snprintf(state->problem, sizeof state->problem, "the CUDA driver has no %s", missing);
     return missing == NULL;
@@ -115,7 +91,7 @@ static bool own_gpus(struct state *state, const CUuuid *mine) {
 }
 
 static bool open_gpu(struct state *state) {
-    int number = state->number, least = 0, greatest = 0;
+    int number = state->number;
     CUdevice device;
     const struct cuda_driver *driver =
         gpu_gemms_open(number, &state->compute, state->gemm_library, sizeof state->gemm_library,
@@ -127,43 +103,21 @@ static bool open_gpu(struct state *state) {
               driver->cuDeviceGetAttribute(&state->multiprocessors, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT,
                                            device),
               "its multiprocessors") &&
-           ok(state, streams.cuCtxGetStreamPriorityRange(&least, &greatest), "priorities") &&
-           ok(state,
-              streams.cuStreamCreateWithPriority(&state->communication, CU_STREAM_NON_BLOCKING, greatest),
-              "a stream");
-}
-
-// Where the GPU has what stands at `data`.
-static CUdeviceptr address_of(const struct state *state, const float *data) {
-    const struct program *program = state->setup->program;
-    for (size_t i = 0; i < program->array_count; i++) {
-        const struct array *array = &program->arrays[i];
-        if (data >= array->data && data < array->data + array->count)
-            return state->arrays[i] + (CUdeviceptr)(data - array->data) * dtype_sizes_bytes[program->dtype];
-    }
-    return 0;
+           ok(state, gpu_streams_make_first(&state->communication), "a stream");
 }
 
 static bool make_arrays(struct state *state) {
-    const struct program *program = state->setup->program;
-    size_t bytes = 0, element = dtype_sizes_bytes[program->dtype];
+    size_t most = 1;
     char what[64];
-    state->arrays = calloc(program->array_count, sizeof *state->arrays);
-    if (state->arrays == NULL) return ok(state, CUDA_ERROR_OUT_OF_MEMORY, "arrays");
-    for (size_t i = 0; i < program->array_count; i++) {
-        state->arrays[i] = bytes;
-        bytes += (program->arrays[i].count * element + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    if (!gpu_rank_lay_out(&state->rank, state->setup->program))
+        return ok(state, CUDA_ERROR_OUT_OF_MEMORY, "arrays");
+    for (size_t i = 0; i < state->setup->program->array_count; i++) {
+        if (gpu_rank_array_bytes(&state->rank, i) > most) most = gpu_rank_array_bytes(&state->rank, i);
     }
-    snprintf(what, sizeof what, "%.1f GB of arrays for a rank", (double)bytes * 1e-9);
-    if (!ok(state, state->driver->cuMemAlloc(&state->memory, bytes), what)) return false;
-    for (size_t i = 0; i < program->array_count; i++) state->arrays[i] += state->memory;
-    return true;
-}
-
-static cudaDataType_t type_of(enum dtype dtype) {
-    static const cudaDataType_t types[DTYPES] = {
-        [DTYPE_FLOAT32] = CUDA_R_32F, [DTYPE_BFLOAT16] = CUDA_R_16BF, [DTYPE_FLOAT16] = CUDA_R_16F};
-    return types[dtype];
+    state->elements = malloc(most);
+    if (state->elements == NULL) return ok(state, CUDA_ERROR_OUT_OF_MEMORY, "an array");
+    snprintf(what, sizeof what, "%.1f GB of arrays for a rank", (double)state->rank.bytes * 1e-9);
+    return ok(state, state->driver->cuMemAlloc(&state->memory, state->rank.bytes), what);
 }
 
 static bool make_gemms(struct state *state) {
@@ -171,30 +125,9 @@ static bool make_gemms(struct state *state) {
     state->gemms = calloc(program->gemm_count, sizeof *state->gemms);
     if (state->gemms == NULL) return ok(state, CUDA_ERROR_OUT_OF_MEMORY, "GEMMs");
     for (size_t i = 0; i < program->gemm_count; i++) {
-        const struct gemm *gemm = &program->gemms[i];
-        const struct gpu_gemm_shape shape = {.type = type_of(program->dtype),
-                                             .m = gemm->m,
-                                             .n = gemm->n,
-                                             .k = gemm->k,
-                                             .trans_a = gemm->trans_a,
-                                             .trans_b = gemm->trans_b,
-                                             .accumulate = gemm->accumulate,
-                                             .a = address_of(state, gemm->a),
-                                             .b = address_of(state, gemm->b),
-                                             .c = address_of(state, gemm->c)};
+        const struct gpu_gemm_shape shape = gpu_rank_gemm(&state->rank, i, state->memory);
         state->gemms[i] = gpu_gemm_make(&shape, state->problem, sizeof state->problem);
         if (state->gemms[i] == NULL) return false;
-    }
-    return true;
-}
-
-static bool make_pairs(struct state *state, struct pair **pairs, size_t count) {
-    *pairs = calloc(count + 1, sizeof **pairs);
-    if (*pairs == NULL) return ok(state, CUDA_ERROR_OUT_OF_MEMORY, "events");
-    for (size_t i = 0; i < count; i++) {
-        if (!ok(state, state->driver->cuEventCreate(&(*pairs)[i].begin, CU_EVENT_DEFAULT), "an event") ||
-            !ok(state, state->driver->cuEventCreate(&(*pairs)[i].end, CU_EVENT_DEFAULT), "an event"))
-            return false;
     }
     return true;
 }
@@ -202,10 +135,9 @@ static bool make_pairs(struct state *state, struct pair **pairs, size_t count) {
 static bool make_events(struct state *state) {
     const struct program *program = state->setup->program;
     const struct cuda_driver *driver = state->driver;
-    return make_pairs(state, &state->by_action, program->action_count) &&
-           make_pairs(state, &state->by_collective, program->collective_count) &&
-           ok(state, driver->cuEventCreate(&state->step.begin, CU_EVENT_DEFAULT), "an event") &&
-           ok(state, driver->cuEventCreate(&state->step.end, CU_EVENT_DEFAULT), "an event") &&
+    return ok(state, gpu_events_make(driver, &state->by_action, program->action_count), "an event") &&
+           ok(state, gpu_events_make(driver, &state->by_collective, program->collective_count), "an event") &&
+           ok(state, gpu_events_make(driver, &state->step, 1), "an event") &&
            ok(state, driver->cuEventCreate(&state->ready, CU_EVENT_DISABLE_TIMING), "an event");
 }
 
@@ -244,7 +176,9 @@ static void close_engine(void *of) {
         gpu_gemm_end(state->gemms[i]);
     gpu_nccl_close();
     free(state->gemms);
-    free(state->arrays);
+    gpu_rank_forget(&state->rank);
+    free(state->elements);
+    free(state->step);
     free(state->by_action);
     free(state->by_collective);
     free(state);
@@ -301,30 +235,18 @@ static bool record(struct state *state, CUevent event, CUstream stream) {
     return ok(state, state->driver->cuEventRecord(event, stream), "an event");
 }
 
-// Copies an array's elements between the GPU and `elements`, and waits for it.
-static bool copy(struct state *state, size_t number, void *elements, size_t bytes, bool to_gpu) {
+// An array of floats, as elements of the program's type.
+static bool move_array(struct state *state, size_t array, bool to_gpu) {
     const struct cuda_driver *driver = state->driver;
-    CUdeviceptr there = state->arrays[number];
-    CUresult result = to_gpu ? driver->cuMemcpyHtoDAsync(there, elements, bytes, state->compute)
-                             : driver->cuMemcpyDtoHAsync(elements, there, bytes, state->compute);
-    return ok(state, result, "a copy") && record(state, state->step.end, state->compute) &&
-           finish(state, state->step.end);
-}
-
-// An array of floats, as elements of the GPU's type.
-static bool move_array(struct state *state, size_t number, bool to_gpu) {
-    const struct array *array = &state->setup->program->arrays[number];
-    enum dtype dtype = state->setup->program->dtype;
-    size_t bytes = array->count * dtype_sizes_bytes[dtype];
+    CUdeviceptr there = state->memory + state->rank.offsets[array];
+    size_t bytes = gpu_rank_array_bytes(&state->rank, array);
     if (bytes == 0) return true;
-    if (dtype == DTYPE_FLOAT32) return copy(state, number, array->data, bytes, to_gpu);
-    void *elements = malloc(bytes);
-    if (elements == NULL) return ok(state, CUDA_ERROR_OUT_OF_MEMORY, "a copy");
-    for (size_t i = 0; to_gpu && i < array->count; i++) element_store(dtype, elements, i, array->data[i]);
-    bool well = copy(state, number, elements, bytes, to_gpu);
-    for (size_t i = 0; well && !to_gpu && i < array->count; i++)
-        array->data[i] = (float)element_value(dtype, elements, i);
-    free(elements);
+    if (to_gpu) gpu_rank_store(&state->rank, array, state->elements);
+    CUresult result = to_gpu ? driver->cuMemcpyHtoDAsync(there, state->elements, bytes, state->compute)
+                             : driver->cuMemcpyDtoHAsync(state->elements, there, bytes, state->compute);
+    bool well = ok(state, result, "a copy") && record(state, state->step->end, state->compute) &&
+                finish(state, state->step->end);
+    if (well && !to_gpu) gpu_rank_load(&state->rank, array, state->elements);
     return well;
 }
 
@@ -348,13 +270,14 @@ static int take(void *of) {
 // A collective after what the computing stream has done so far.
 static bool post(struct state *state, int index, bool is_noted) {
     const struct collective *collective = &state->setup->program->collectives[index];
-    struct pair *pair = &state->by_collective[index];
+    struct gpu_events *pair = &state->by_collective[index];
     if (!record(state, state->ready, state->compute) ||
-        !ok(state, streams.cuStreamWaitEvent(state->communication, state->ready, 0), "a wait") ||
+        !ok(state, gpu_streams.cuStreamWaitEvent(state->communication, state->ready, 0), "a wait") ||
         (is_noted && !record(state, pair->begin, state->communication)))
         return false;
-    if (gpu_nccl_enqueue(collective, state->setup->program->dtype, address_of(state, collective->in),
-                         address_of(state, collective->out), state->communication) != 0) {
+    CUdeviceptr in = state->memory + gpu_rank_offset(&state->rank, collective->in);
+    CUdeviceptr out = state->memory + gpu_rank_offset(&state->rank, collective->out);
+    if (gpu_nccl_enqueue(collective, state->setup->program->dtype, in, out, state->communication) != 0) {
         snprintf(state->problem, sizeof state->problem, "%s", gpu_nccl_problem());
         return false;
     }
@@ -362,11 +285,12 @@ static bool post(struct state *state, int index, bool is_noted) {
 }
 
 static bool await(struct state *state, int index) {
-    return ok(state, streams.cuStreamWaitEvent(state->compute, state->by_collective[index].end, 0), "a wait");
+    return ok(state, gpu_streams.cuStreamWaitEvent(state->compute, state->by_collective[index].end, 0),
+              "a wait");
 }
 
 static bool multiply(struct state *state, size_t number, int index, bool is_noted) {
-    const struct pair *pair = &state->by_action[number];
+    const struct gpu_events *pair = &state->by_action[number];
     if (is_noted && !record(state, pair->begin, state->compute)) return false;
     if (!gpu_gemm_enqueue(state->gemms[index])) {
         snprintf(state->problem, sizeof state->problem, "cuBLASLt refuses a GEMM that it took before");
@@ -405,7 +329,7 @@ static bool enqueue_all(struct state *state, enum step_mode mode, struct step_no
     for (int i = 0; mode != STEP_GEMMS && i < (int)program->collective_count; i++) {
         if (!await(state, i)) return false;
     }
-    return record(state, state->step.end, state->compute);
+    return record(state, state->step->end, state->compute);
 }
 
 // ---- what was noted -------------------------------------------------------------------------------------
@@ -440,7 +364,7 @@ static void take_activity(void *context, const struct gpu_activity *activity) {
 // When an event was, on the host's clock.
 static uint64_t time_of(struct state *state, CUevent event) {
     float ms = 0;
-    state->driver->cuEventElapsedTime(&ms, state->step.begin, event);
+    state->driver->cuEventElapsedTime(&ms, state->step->begin, event);
     return state->begin_ns + (uint64_t)((double)ms * 1e6);
 }
 
@@ -466,7 +390,7 @@ static bool tell(struct state *state, struct step_notes *notes) {
             (struct span){.begin_ns = state->begin_ns, .end_ns = state->begin_ns, .cpu_ns = NO_CPU};
     }
     notes->begin_ns = state->begin_ns;
-    notes->end_ns = time_of(state, state->step.end);
+    notes->end_ns = time_of(state, state->step->end);
     if (!state->by_cupti) {
         take_events(state, notes);
         return true;
@@ -485,10 +409,10 @@ static uint64_t step(void *of, enum step_mode mode, struct step_notes *notes) {
         snprintf(state->problem, sizeof state->problem, "CUPTI does not record any more");
         return 0;
     }
-    if (!record(state, state->step.begin, state->compute) || !finish(state, state->step.begin)) return 0;
+    if (!record(state, state->step->begin, state->compute) || !finish(state, state->step->begin)) return 0;
     state->begin_ns = clock_ns();
-    if (!enqueue_all(state, mode, notes) || !finish(state, state->step.end) ||
-        !ok(state, state->driver->cuEventElapsedTime(&ms, state->step.begin, state->step.end), "a time"))
+    if (!enqueue_all(state, mode, notes) || !finish(state, state->step->end) ||
+        !ok(state, state->driver->cuEventElapsedTime(&ms, state->step->begin, state->step->end), "a time"))
         return 0;
     if (records && !gpu_activity_end()) {
         snprintf(state->problem, sizeof state->problem, "CUPTI lost records");

@@ -29,6 +29,13 @@ static struct tensor tensor_at(enum data_type type, CUdeviceptr address, size_t 
     return (struct tensor){.type = type, .count = count, .data = (void *)(uintptr_t)address}; // NOLINT
 }
 
+_Static_assert((int)GPU_GEMM_WORKSPACE == (int)WORKSPACE_BYTES, "what cuBLASLt is told");
+
+void gpu_gemms_go_on(CUstream stream, CUdeviceptr workspace) {
+    gpu.stream = stream;
+    gpu.workspace = workspace;
+}
+
 struct gpu_gemm *gpu_gemm_make(const struct gpu_gemm_shape *shape, char reason[], size_t reason_size) {
     char why[REASON_SIZE] = "out of memory";
     enum data_type type = shape->type == CUDA_R_16BF  ? BFLOAT16

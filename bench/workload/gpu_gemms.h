@@ -23,6 +23,11 @@ struct gpu_gemm_shape {
     CUdeviceptr a, b, c;
 };
 
+// Where GEMMs are enqueued from now on, with a workspace (GPU_GEMM_WORKSPACE bytes) that no other stream's
+// have at the same time. gpu_gemms_open has done so for its stream.
+enum { GPU_GEMM_WORKSPACE = 64 << 20 };
+void gpu_gemms_go_on(CUstream stream, CUdeviceptr workspace);
+
 struct gpu_gemm;
 struct gpu_gemm *gpu_gemm_make(const struct gpu_gemm_shape *shape, char reason[], size_t reason_size);
 bool gpu_gemm_enqueue(struct gpu_gemm *gemm);

@@ -61,8 +61,9 @@ static int read_names(struct measurement *measurement, const char *line, char re
     int kind = index_of(wait_names, WAITS, wait);
     measurement->wait = kind < 0 ? WAIT_FUTEX : (enum wait)kind;
     if (strcmp(backend, engine_cuda.name) == 0) {
-        measurement->engine = &engine_cuda;
-        return strcmp(transport, "nccl") == 0 ? 0 : unknown(reason, "transport", transport);
+        bool is_own = strcmp(transport, "own") == 0;
+        measurement->engine = is_own ? &engine_loopback : &engine_cuda;
+        return is_own || strcmp(transport, "nccl") == 0 ? 0 : unknown(reason, "transport", transport);
     }
     measurement->engine = &engine_host;
     measurement->transport = strcmp(transport, "own") == 0   ? &transport_own

@@ -16,7 +16,7 @@ local backends = {
   host = { channels = 32, threads = 16, sweep = { channels = "1,2,4", threads = "1,2" },
     run = { channels = "2", threads = "1" }, transports = { "own", "mpi" } },
   cuda = { channels = 128, threads = 1024, sweep = { channels = "28,42,56,70", threads = "256,512" },
-    run = { channels = "28", threads = "512" }, transports = { "nccl" } },
+    run = { channels = "28", threads = "512" }, transports = { "nccl", "own" } },
 }
 
 asked.options = {
@@ -28,7 +28,8 @@ asked.options = {
   { name = "wait", value = "HOW", default = "futex",
     help = "how communication threads wait: futex, yield or spin" },
   { name = "transport", value = "NAME",
-    help = "who moves data: own (shared memory) or mpi (its non-blocking collectives); on GPUs nccl" },
+    help = "who moves data: own (shared memory) or mpi (its non-blocking collectives); on GPUs nccl,"
+      .. " or own: our kernels, with all ranks on one GPU" },
   { name = "backend", value = "NAME", default = "host",
     help = "where it runs: host, or cuda, with a GPU for each rank" },
   { name = "launcher", value = "COMMAND", help = "in place of mpirun, with {ranks}; or GENTABLES_LAUNCHER" },

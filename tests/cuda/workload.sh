@@ -70,6 +70,9 @@ grep -q '"Input type":\["c10::BFloat16","c10::BFloat16"\]' "$WORK/bfloat16_0.jso
 grep -q '"name":"ncclGentables_NCCL_ALLREDUCE_f16".*"dtype":"Half"' "$WORK/float16_0.json" ||
     die "collectives of float16"
 
+# without experts, whose tokens go by all_to_all
+sed '/name = "e"/d; s/{ name = "h", n = 5, k = 3 } } },/{ name = "h", n = 5, k = 3 } } } },/' \
+    "$WORK/bfloat16.lua" >"$WORK/bucketed.lua"
 gpus own_gpu 0 workload run --backend cuda -f "$reduced" -p 2 --steps 1 --warm-up 0
 gpus "own_gpu same_gpu" 1 workload run --backend cuda -f "$reduced" -p 2 --steps 1 --warm-up 0
 one_line '2 ranks and 1 GPU: a GPU for each rank would be right'
@@ -82,6 +85,37 @@ grep -Eq '^256 +28 +ok +[0-9.]+ +256 +28 ' "$summary" || die "NCCL's own counts 
 grep -Eq '^256 +42 +ok +[0-9.]+ +256 +32 ' "$summary" || die "what NCCL made of it is not told"
 log=$WORK/sweep_20260102_030405/256thread/nccl_28channels/run_output.log
 grep -q 'traces are timed by events: no CUPTI' "$log" || die "the log does not say why by events"
+
+# ---- our own kernels, all ranks on one GPU ----
+only cuda cublasLt
+own() {
+    code=$1
+    settings=$2
+    file=$3
+    shift 3
+    gpus "$settings" "$code" workload run --backend cuda --transport own -f "$file" --steps 2 --warm-up 0 "$@"
+}
+own 0 gpus=1 "$reduced" -p 2 -c 3 -t 64
+own 0 "gpus=1 real_clock" "$WORK/bucketed.lua" -p 2 -c 2 -t 96 --trace "$WORK/own%r.json"
+"$GENTABLES" lua "$SOURCE/tests/workload/check_trace.lua" "$WORK"/own[01].json || die "traces break the rules"
+grep -q '"name":"ncclGentables_TWOSHOT_bf16"' "$WORK/own1.json" || die "the trace does not name our kernel"
+grep -q 'all ranks share one GPU: kernels are real, links are not' "$stdout" || die "a GPU that ranks share"
+own 1 gpus=1 "$reduced" -p 2 -c 9 -t 64
+one_line '9 blocks of 64 threads for each of 2 ranks: this GPU holds 8 of them at once, by --channels'
+own 1 gpus=1 "$reduced" -p 2 -c 2 -t 65
+one_line 'blocks of 65 threads: multiples of 32 would be right, by --threads'
+own 1 gpus=1 "$reduced" -p 3 -c 2 -t 64
+one_line 'our kernels are built for .* ranks, not 3'
+own 1 gpus=1 "$spread" -p 2 -c 2 -t 64
+one_line 'a1.gather: on one GPU our own kernels do allreduces alone; .*nccl would be right'
+own 1 "gpus=1 no_binary" "$reduced" -p 2 -c 2 -t 64
+one_line 'our kernels are built for .*, not for this GPU'
+own 1 "gpus=1 memory_mib=100" "$reduced" -p 2 -c 2 -t 64
+one_line 'out of memory'
+gpus gpus=1 0 workload sweep --backend cuda --transport own -f "$reduced" -p 2 -c 2,4 -t 32 --steps 2 \
+    --warm-up 0 -o "$WORK/sweep_20260102_030406"
+summary=$WORK/sweep_20260102_030406/nccl_thread_sweep_summary_20260102_030406.txt
+grep -Eq '^32 +4 +ok +[0-9.]+ +32 +4 ' "$summary" || die "a sweep over our own kernels' blocks"
 
 # ---- CUPTI ----
 if [ -n "$(find "$STAND_INS" -name 'libcupti*')" ]; then

@@ -1,0 +1,513 @@
+// Steps of all ranks on one GPU, where our own kernels and the GEMMs really compete for its multiprocessors:
+// rank 0 has a stream for each rank's GEMMs, by cuBLASLt, and one of higher priority for the allreduces, each
+// a launch for all ranks. The others have their arrays and results, which go through memory that the ranks
+// share. Kernels are real, links are not. All is timed by events.
+#include <mpi.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "host/group_mpi.h"
+#include "workload/engine.h"
+#include "workload/gpu_allreduce.h"
+#include "workload/gpu_rank.h"
+#include "workload/gpu_streams.h"
+
+// How long a step may take, waiting for multiprocessors included, before its kernels give up; and then.
+static const double PATIENCE_S = 60, AFTER_GIVING_UP_S = 2;
+
+// What rank 0 has of each rank.
+struct lane {
+    CUstream compute;
+    CUdeviceptr memory, workspace;
+    struct gpu_gemm **gemms;
+    struct gpu_events *by_action, *step; // begin: of a collective's input; end: of this rank's step
+};
+
+// Where a rank's message lies in its memory.
+struct message {
+    size_t in, out;
+};
+
+// What ranks tell rank 0, and it them; in memory that they share.
+struct board {
+    struct gpu_gemm_shape *shapes; // [rank][gemm], in memory that begins at 0
+    struct message *messages;      // [rank][collective]
+    struct note *notes;            // [rank][action]
+    struct span *spans;            // [rank][collective]
+    unsigned char *arrays;         // [rank][its bytes]
+};
+
+// What a step was.
+struct outcome {
+    uint64_t begin_ns, ns[MAX_RANKS]; // 0: it failed
+    char problem[PROGRAM_REASON];
+};
+
+struct state {
+    const struct engine_setup *setup;
+    struct gpu_rank rank;
+    size_t bytes[MAX_RANKS], from[MAX_RANKS], all_bytes; // of arrays, and where they are on the board
+    struct board board;
+    // rank 0's
+    const struct cuda_driver *driver;
+    CUdevice device;
+    CUstream communication;
+    struct lane lanes[MAX_RANKS];
+    struct gpu_events *by_collective, *step;
+    struct gpu_allreduce own;
+    int multiprocessors;
+    char name[100], library[WORDS_SIZE];
+    struct outcome outcome;
+};
+
+static bool is_first(const struct state *state) {
+    return state->setup->group->rank == 0;
+}
+
+static bool ok(struct state *state, CUresult result, const char *what) {
+    return driver_ok(state->driver, result, what, state->outcome.problem, sizeof state->outcome.problem);
+}
+
+// Rank 0's word for all, and its problem.
+static bool agree(struct state *state, bool well) {
+    MPI_Comm comm = group_comm(state->setup->group);
+    int all = well;
+    MPI_Bcast(&all, 1, MPI_INT, 0, comm);
+    MPI_Bcast(state->outcome.problem, PROGRAM_REASON, MPI_CHAR, 0, comm);
+    return all != 0;
+}
+
+// ---- opening: what all ranks do -------------------------------------------------------------------------
+
+static int refuse(char reason[], const char *format, const char *what) {
+    snprintf(reason, PROGRAM_REASON, format, what);
+    return -1;
+}
+
+static int check_program(const struct program *program, char reason[]) {
+    for (size_t i = 0; i < program->collective_count; i++) {
+        if (program->collectives[i].kind != ALLREDUCE)
+            return refuse(reason,
+                          "%s: on one GPU our own kernels do allreduces alone; a GPU for each rank and "
+                          "--transport nccl would be right",
+                          program->collectives[i].name);
+    }
+    return 0;
+}
+
+// Shared memory for `count` of what has this size, of every rank.
+static void *map_of_each(const struct state *state, size_t count, size_t size, char reason[]) {
+    struct group *group = state->setup->group;
+    return group_map(group, (count * size + 1) * (size_t)group->size, reason, PROGRAM_REASON);
+}
+
+static void unmap_of_each(const struct state *state, void *memory, size_t count, size_t size) {
+    if (memory != NULL) group_unmap(memory, (count * size + 1) * (size_t)state->setup->group->size);
+}
+
+static bool map_board(struct state *state, char reason[]) {
+    const struct program *program = state->setup->program;
+    struct board *board = &state->board;
+    size_t gemms = program->gemm_count, collectives = program->collective_count;
+    return (board->shapes = map_of_each(state, gemms, sizeof *board->shapes, reason)) != NULL &&
+           (board->messages = map_of_each(state, collectives, sizeof *board->messages, reason)) != NULL &&
+           (board->notes = map_of_each(state, program->action_count, sizeof *board->notes, reason)) != NULL &&
+           (board->spans = map_of_each(state, collectives, sizeof *board->spans, reason)) != NULL &&
+           (board->arrays = group_map(state->setup->group, state->all_bytes, reason, PROGRAM_REASON)) != NULL;
+}
+
+static void unmap_board(struct state *state) {
+    const struct program *program = state->setup->program;
+    const struct board *board = &state->board;
+    unmap_of_each(state, board->shapes, program->gemm_count, sizeof *board->shapes);
+    unmap_of_each(state, board->messages, program->collective_count, sizeof *board->messages);
+    unmap_of_each(state, board->notes, program->action_count, sizeof *board->notes);
+    unmap_of_each(state, board->spans, program->collective_count, sizeof *board->spans);
+    if (board->arrays != NULL) group_unmap(board->arrays, state->all_bytes);
+}
+
+// Collective. Every rank's layout, on the board.
+static bool tell_layouts(struct state *state, char reason[]) {
+    const struct program *program = state->setup->program;
+    const struct group *group = state->setup->group;
+    size_t me = (size_t)group->rank, mine = state->rank.bytes;
+    MPI_Allgather(&mine, sizeof mine, MPI_BYTE, state->bytes, sizeof mine, MPI_BYTE, group_comm(group));
+    for (int rank = 0; rank < group->size; rank++) {
+        state->from[rank] = state->all_bytes;
+        state->all_bytes += state->bytes[rank];
+    }
+    if (!map_board(state, reason)) return false;
+    for (size_t i = 0; i < program->gemm_count; i++)
+        state->board.shapes[me * program->gemm_count + i] = gpu_rank_gemm(&state->rank, i, 0);
+    for (size_t i = 0; i < program->collective_count; i++) {
+        const struct collective *collective = &program->collectives[i];
+        state->board.messages[me * program->collective_count + i] = (struct message){
+            gpu_rank_offset(&state->rank, collective->in), gpu_rank_offset(&state->rank, collective->out)};
+    }
+    MPI_Barrier(group_comm(group));
+    return true;
+}
+
+// ---- opening: what rank 0 does --------------------------------------------------------------------------
+
+static bool open_gpu(struct state *state) {
+    char *problem = state->outcome.problem;
+    state->driver = gpu_gemms_open(0, &state->lanes[0].compute, state->library, sizeof state->library,
+                                   problem, PROGRAM_REASON);
+    if (state->driver == NULL) return false;
+    const char *missing = gpu_streams_load();
+    if (missing != NULL) snprintf(problem, PROGRAM_REASON, "the CUDA driver has no %s", missing);
+    return missing == NULL && ok(state, state->driver->cuDeviceGet(&state->device, 0), "the GPU") &&
+           ok(state, state->driver->cuDeviceGetName(state->name, sizeof state->name, state->device),
+              "its name") &&
+           ok(state,
+              state->driver->cuDeviceGetAttribute(&state->multiprocessors,
+                                                  CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, state->device),
+              "its multiprocessors") &&
+           ok(state, gpu_streams_make_first(&state->communication), "a stream");
+}
+
+static bool make_gemms(struct state *state, struct lane *lane, const struct gpu_gemm_shape shapes[]) {
+    size_t count = state->setup->program->gemm_count;
+    lane->gemms = calloc(count, sizeof(struct gpu_gemm *));
+    if (lane->gemms == NULL) return ok(state, CUDA_ERROR_OUT_OF_MEMORY, "GEMMs");
+    for (size_t i = 0; i < count; i++) {
+        struct gpu_gemm_shape shape = shapes[i];
+        shape.a += lane->memory;
+        shape.b += lane->memory;
+        shape.c += lane->memory;
+        lane->gemms[i] = gpu_gemm_make(&shape, state->outcome.problem, PROGRAM_REASON);
+        if (lane->gemms[i] == NULL) return false;
+    }
+    return true;
+}
+
+static bool make_lane(struct state *state, int rank) {
+    const struct cuda_driver *driver = state->driver;
+    const struct program *program = state->setup->program;
+    struct lane *lane = &state->lanes[rank];
+    char what[64];
+    snprintf(what, sizeof what, "%.1f GB of arrays for rank %d", (double)state->bytes[rank] * 1e-9, rank);
+    bool has_stream =
+        rank == 0 || ok(state, driver->cuStreamCreate(&lane->compute, CU_STREAM_NON_BLOCKING), "a stream");
+    return has_stream && ok(state, driver->cuMemAlloc(&lane->memory, state->bytes[rank]), what) &&
+           ok(state, driver->cuMemAlloc(&lane->workspace, GPU_GEMM_WORKSPACE), "a workspace") &&
+           make_gemms(state, lane, state->board.shapes + (size_t)rank * program->gemm_count) &&
+           ok(state, gpu_events_make(driver, &lane->by_action, program->action_count), "an event") &&
+           ok(state, gpu_events_make(driver, &lane->step, 1), "an event");
+}
+
+static bool make_all(struct state *state) {
+    const struct engine_setup *setup = state->setup;
+    const struct program *program = setup->program;
+    size_t most = 1;
+    for (int rank = 0; rank < setup->group->size; rank++) {
+        if (!make_lane(state, rank)) return false;
+    }
+    for (size_t i = 0; i < program->collective_count; i++)
+        most = program->collectives[i].elements > most ? program->collectives[i].elements : most;
+    const struct gpu_allreduce_wish wish = {.device = state->device,
+                                            .stream = state->communication,
+                                            .ranks = setup->group->size,
+                                            .dtype = program->dtype,
+                                            .blocks = (unsigned)setup->channels,
+                                            .threads = (unsigned)setup->threads,
+                                            .bytes = most * dtype_sizes_bytes[program->dtype]};
+    return ok(state, gpu_events_make(state->driver, &state->by_collective, program->collective_count),
+              "an event") &&
+           ok(state, gpu_events_make(state->driver, &state->step, 1), "an event") &&
+           gpu_allreduce_open(&state->own, state->driver, &wish, state->outcome.problem, PROGRAM_REASON);
+}
+
+static void close_lane(const struct state *state, struct lane *lane) {
+    for (size_t i = 0; lane->gemms != NULL && i < state->setup->program->gemm_count; i++)
+        gpu_gemm_end(lane->gemms[i]);
+    free(lane->gemms);
+    free(lane->by_action);
+    free(lane->step);
+    if (lane->memory != 0) state->driver->cuMemFree(lane->memory);
+    if (lane->workspace != 0) state->driver->cuMemFree(lane->workspace);
+}
+
+static void close_engine(void *of) {
+    struct state *state = of;
+    for (int rank = 0; rank < state->setup->group->size; rank++) close_lane(state, &state->lanes[rank]);
+    if (state->own.driver != NULL) gpu_allreduce_close(&state->own);
+    free(state->by_collective);
+    free(state->step);
+    unmap_board(state);
+    gpu_rank_forget(&state->rank);
+    free(state);
+}
+
+static int open_engine(const struct engine_setup *setup, void **to, char reason[PROGRAM_REASON]) {
+    struct state *state = calloc(1, sizeof *state);
+    if (state == NULL) MPI_Abort(group_comm(setup->group), 1);
+    state->setup = setup;
+    if (check_program(setup->program, reason) != 0) {
+        free(state);
+        return -1;
+    }
+    if (!gpu_rank_lay_out(&state->rank, setup->program)) MPI_Abort(group_comm(setup->group), 1);
+    bool well = tell_layouts(state, reason);
+    if (well && !agree(state, !is_first(state) || (open_gpu(state) && make_all(state)))) {
+        snprintf(reason, PROGRAM_REASON, "%s", state->outcome.problem);
+        well = false;
+    }
+    if (!well) {
+        close_engine(state);
+        return -1;
+    }
+    *to = state;
+    return 0;
+}
+
+static void describe(const void *of, struct engine_words *words) {
+    static const char *const types[DTYPES] = {
+        [DTYPE_FLOAT32] = "f32", [DTYPE_BFLOAT16] = "bf16", [DTYPE_FLOAT16] = "f16"};
+    const struct state *state = of;
+    *words = (struct engine_words){.backend = "cuda",
+                                   .clock = "event",
+                                   .transport_kernel = "TWOSHOT",
+                                   .note = "all ranks share one GPU: kernels are real, links are not",
+                                   .channels = (int)state->setup->channels,
+                                   .threads = (int)state->setup->threads,
+                                   .streams = 1};
+    MPI_Comm comm = group_comm(state->setup->group);
+    snprintf(words->gemm_kernel, WORDS_SIZE, "cublasLt_gemm_%s", types[state->setup->program->dtype]);
+    snprintf(words->device, WORDS_SIZE, "%s", state->name);
+    snprintf(words->library, WORDS_SIZE, "%.120s, our own kernels", state->library);
+    words->multiprocessors = state->multiprocessors;
+    MPI_Bcast(words->device, WORDS_SIZE, MPI_CHAR, 0, comm);
+    MPI_Bcast(words->library, WORDS_SIZE, MPI_CHAR, 0, comm);
+    MPI_Bcast(&words->multiprocessors, 1, MPI_INT, 0, comm);
+}
+
+static const char *problem(const void *of) {
+    return ((const struct state *)of)->outcome.problem;
+}
+
+// ---- a step ---------------------------------------------------------------------------------------------
+
+static bool record(struct state *state, CUevent event, CUstream stream) {
+    return ok(state, state->driver->cuEventRecord(event, stream), "an event");
+}
+
+static bool follow(struct state *state, CUstream stream, CUevent event) {
+    return ok(state, gpu_streams.cuStreamWaitEvent(stream, event, 0), "a wait");
+}
+
+// Waits for an event. Kernels that wait for each other for too long give up.
+static bool finish(struct state *state, CUevent event) {
+    uint64_t since_ns = clock_ns();
+    double patience_s = PATIENCE_S;
+    CUresult result;
+    while ((result = state->driver->cuEventQuery(event)) == CUDA_ERROR_NOT_READY) {
+        sched_yield();
+        if ((double)(clock_ns() - since_ns) * 1e-9 < patience_s) continue;
+        if (patience_s > PATIENCE_S) break;
+        gpu_allreduce_give_up(&state->own);
+        patience_s += AFTER_GIVING_UP_S;
+    }
+    if (patience_s <= PATIENCE_S) return ok(state, result, "the GPU");
+    snprintf(state->outcome.problem, PROGRAM_REASON, "a step took more than %g s, and its kernels gave up",
+             PATIENCE_S);
+    return false;
+}
+
+// A collective after what all ranks have done so far.
+static bool post(struct state *state, int index, bool is_noted) {
+    const struct program *program = state->setup->program;
+    const struct gpu_events *around = &state->by_collective[index];
+    int ranks = state->setup->group->size;
+    CUdeviceptr in[MAX_RANKS], out[MAX_RANKS];
+    for (int rank = 0; rank < ranks; rank++) {
+        const struct lane *lane = &state->lanes[rank];
+        const struct message *message =
+            &state->board.messages[(size_t)rank * program->collective_count + (size_t)index];
+        in[rank] = lane->memory + message->in;
+        out[rank] = lane->memory + message->out;
+        if (!record(state, lane->step->begin, lane->compute) ||
+            !follow(state, state->communication, lane->step->begin))
+            return false;
+    }
+    size_t bytes = program->collectives[index].elements * dtype_sizes_bytes[program->dtype];
+    return (!is_noted || record(state, around->begin, state->communication)) &&
+           ok(state, gpu_allreduce_enqueue(&state->own, in, out, bytes), "a launch") &&
+           record(state, around->end, state->communication);
+}
+
+// All ranks go on after it.
+static bool await(struct state *state, int index) {
+    for (int rank = 0; rank < state->setup->group->size; rank++) {
+        if (!follow(state, state->lanes[rank].compute, state->by_collective[index].end)) return false;
+    }
+    return true;
+}
+
+static bool multiply(struct state *state, struct lane *lane, size_t number, int index, bool is_noted) {
+    const struct gpu_events *around = &lane->by_action[number];
+    gpu_gemms_go_on(lane->compute, lane->workspace);
+    if (is_noted && !record(state, around->begin, lane->compute)) return false;
+    if (!gpu_gemm_enqueue(lane->gemms[index])) {
+        snprintf(state->outcome.problem, PROGRAM_REASON, "cuBLASLt refuses a GEMM that it took before");
+        return false;
+    }
+    return !is_noted || record(state, around->end, lane->compute);
+}
+
+// An action of all ranks; `notes`, by rank, of what the host did.
+static bool act(struct state *state, enum step_mode mode, size_t number) {
+    const struct action action = state->setup->program->actions[number];
+    bool is_noted = mode == STEP_TRACED, well = true;
+    if (action.kind == DO_GEMM) {
+        for (int rank = 0; well && rank < state->setup->group->size; rank++) {
+            struct note *note =
+                &state->board.notes[(size_t)rank * state->setup->program->action_count + number];
+            note->begin_ns = note->launch_ns = clock_ns();
+            well = multiply(state, &state->lanes[rank], number, action.index, is_noted);
+            note->launched_ns = note->end_ns = clock_ns();
+        }
+        return well;
+    }
+    uint64_t begin_ns = clock_ns();
+    if (action.kind == DO_AWAIT)
+        well = mode == STEP_GEMMS || await(state, action.index);
+    else if (mode != STEP_GEMMS)
+        well = post(state, action.index, is_noted) && (mode != STEP_SERIAL || await(state, action.index));
+    for (int rank = 0; rank < state->setup->group->size; rank++) {
+        struct note *note = &state->board.notes[(size_t)rank * state->setup->program->action_count + number];
+        note->begin_ns = note->launch_ns = begin_ns;
+        note->launched_ns = note->end_ns = clock_ns();
+    }
+    return well;
+}
+
+static bool enqueue_all(struct state *state, enum step_mode mode) {
+    const struct program *program = state->setup->program;
+    for (size_t i = 0; i < program->action_count; i++) {
+        if (!act(state, mode, i)) return false;
+    }
+    for (int i = 0; mode != STEP_GEMMS && i < (int)program->collective_count; i++) {
+        if (!await(state, i)) return false;
+    }
+    for (int rank = 0; rank < state->setup->group->size; rank++) {
+        const struct lane *lane = &state->lanes[rank];
+        if (!record(state, lane->step->end, lane->compute) ||
+            !follow(state, state->communication, lane->step->end))
+            return false;
+    }
+    return record(state, state->step->end, state->communication) && finish(state, state->step->end);
+}
+
+// Nanoseconds from the step's beginning to an event.
+static uint64_t since_begin(struct state *state, CUevent event) {
+    float ms = 0;
+    state->driver->cuEventElapsedTime(&ms, state->step->begin, event);
+    return (uint64_t)((double)ms * 1e6);
+}
+
+// What the events say, for every rank's trace.
+static void note_times(struct state *state) {
+    const struct program *program = state->setup->program;
+    uint64_t begin_ns = state->outcome.begin_ns;
+    for (int rank = 0; rank < state->setup->group->size; rank++) {
+        struct note *notes = state->board.notes + (size_t)rank * program->action_count;
+        struct span *spans = state->board.spans + (size_t)rank * program->collective_count;
+        for (size_t i = 0; i < program->action_count; i++) {
+            const struct gpu_events *around = &state->lanes[rank].by_action[i];
+            bool is_gemm = program->actions[i].kind == DO_GEMM;
+            notes[i].kernel = NULL;
+            notes[i].cpu_ns = NO_CPU;
+            notes[i].work_ns = is_gemm ? begin_ns + since_begin(state, around->begin) : notes[i].end_ns;
+            notes[i].work_end_ns = is_gemm ? begin_ns + since_begin(state, around->end) : notes[i].end_ns;
+        }
+        for (size_t i = 0; i < program->collective_count; i++) {
+            const struct gpu_events *around = &state->by_collective[i];
+            spans[i] = (struct span){begin_ns + since_begin(state, around->begin),
+                                     begin_ns + since_begin(state, around->end), NO_CPU};
+        }
+    }
+}
+
+// The step begins on an idle GPU: then its clock and the host's are read together.
+static void run_step(struct state *state, enum step_mode mode) {
+    CUstream first = state->lanes[0].compute;
+    memset(&state->outcome, 0, sizeof state->outcome);
+    if (!record(state, state->step->begin, first) || !finish(state, state->step->begin)) return;
+    state->outcome.begin_ns = clock_ns();
+    if (!enqueue_all(state, mode)) return;
+    for (int rank = 0; rank < state->setup->group->size; rank++)
+        state->outcome.ns[rank] = since_begin(state, state->lanes[rank].step->end) + 1;
+    if (mode == STEP_TRACED) note_times(state);
+}
+
+static void take_notes(const struct state *state, struct step_notes *notes) {
+    const struct program *program = state->setup->program;
+    const struct outcome *outcome = &state->outcome;
+    size_t me = (size_t)state->setup->group->rank;
+    notes->begin_ns = outcome->begin_ns;
+    notes->end_ns = outcome->begin_ns + outcome->ns[me];
+    memcpy(notes->notes, state->board.notes + me * program->action_count,
+           program->action_count * sizeof *notes->notes);
+    for (size_t i = 0; i < program->collective_count; i++)
+        notes->spans[i * MAX_THREADS] = state->board.spans[me * program->collective_count + i];
+}
+
+static uint64_t step(void *of, enum step_mode mode, struct step_notes *notes) {
+    struct state *state = of;
+    if (is_first(state)) run_step(state, mode);
+    MPI_Bcast(&state->outcome, sizeof state->outcome, MPI_BYTE, 0, group_comm(state->setup->group));
+    uint64_t ns = state->outcome.ns[state->setup->group->rank];
+    if (mode == STEP_TRACED && ns > 0) take_notes(state, notes);
+    return ns;
+}
+
+// ---- arrays ---------------------------------------------------------------------------------------------
+
+// All ranks' arrays, between the board and the GPU.
+static bool copy_board(struct state *state, bool to_gpu) {
+    const struct cuda_driver *driver = state->driver;
+    for (int rank = 0; rank < state->setup->group->size; rank++) {
+        const struct lane *lane = &state->lanes[rank];
+        unsigned char *here = state->board.arrays + state->from[rank];
+        CUresult result =
+            to_gpu ? driver->cuMemcpyHtoDAsync(lane->memory, here, state->bytes[rank], lane->compute)
+                   : driver->cuMemcpyDtoHAsync(here, lane->memory, state->bytes[rank], lane->compute);
+        if (!ok(state, result, "a copy") || !record(state, lane->step->end, lane->compute) ||
+            !finish(state, lane->step->end))
+            return false;
+    }
+    return true;
+}
+
+static int move_arrays(struct state *state, bool to_gpu) {
+    const struct program *program = state->setup->program;
+    unsigned char *mine = state->board.arrays + state->from[state->setup->group->rank];
+    for (size_t i = 0; to_gpu && i < program->array_count; i++)
+        gpu_rank_store(&state->rank, i, mine + state->rank.offsets[i]);
+    MPI_Barrier(group_comm(state->setup->group)); // all are on the board
+    bool well = agree(state, !is_first(state) || copy_board(state, to_gpu));
+    for (size_t i = 0; well && !to_gpu && i < program->array_count; i++)
+        gpu_rank_load(&state->rank, i, mine + state->rank.offsets[i]);
+    return well ? 0 : -1;
+}
+
+static int give(void *of) {
+    return move_arrays(of, true);
+}
+
+static int take(void *of) {
+    return move_arrays(of, false);
+}
+
+const struct engine engine_loopback = {.name = "cuda",
+                                       .open = open_engine,
+                                       .close = close_engine,
+                                       .describe = describe,
+                                       .step = step,
+                                       .problem = problem,
+                                       .give = give,
+                                       .take = take};

@@ -1,0 +1,11 @@
+// Stands for the kernels that bench/cuda compiles, where CUDA's compiler is not.
+#include <stddef.h>
+
+#include "cuda/device.h"
+
+const char cuda_kernel_sizes[] = "no number of", cuda_architectures[] = "no GPU";
+
+const void *cuda_kernels(int tp) {
+    (void)tp;
+    return NULL;
+}
