@@ -83,8 +83,8 @@ static bool own_gpus(struct state *state, const CUuuid *mine) {
     for (int rank = 0; rank < group->size; rank++) {
         if (rank == group->rank || memcmp(&all[rank], mine, sizeof *mine) != 0) continue;
         snprintf(state->problem, sizeof state->problem,
-                 "%d ranks and %d GPU%s: a GPU for each rank would be right, by --ranks", group->size, count,
-                 count == 1 ? "" : "s");
+                 "%d ranks and %d GPU%s: a GPU for each rank would be right, by --ranks, or --transport own",
+                 group->size, count, count == 1 ? "" : "s");
         return false;
     }
     return true;

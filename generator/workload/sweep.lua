@@ -16,9 +16,9 @@ local sweep = {}
 sweep.summary = "Measures a workload over channels and threads: times, traces, logs, in the documented tree."
 sweep.options = options.with(asked.options, {
   { name = "channels", short = "c", value = "N,N...",
-    help = "slices in flight (default: 1,2,4), or NCCL's channels (28,42,56,70)" },
+    help = "slices in flight (default: 1,2,4); on GPUs NCCL's channels or our blocks (28,42,56,70)" },
   { name = "threads", short = "t", value = "N,N...",
-    help = "communication threads (default: 1,2), or those of NCCL's blocks (256,512)" },
+    help = "communication threads (default: 1,2); on GPUs those of a block (256,512)" },
   { name = "out", short = "o", value = "DIR",
     help = "the sweep's folder (default: experiments/sweep_YYYYMMDD_HHMMSS); what is there is gone on with" },
   { name = "fresh", help = "measure anew what is there already" },
