@@ -204,6 +204,7 @@ static int lua_write_all(lua_State *lua) {
     struct file_text files[MOST_FILES];
     luaL_checktype(lua, 1, LUA_TTABLE);
     size_t count = (size_t)lua_rawlen(lua, 1);
+    bool sync = lua_toboolean(lua, 2); // now: what is pushed may come to stand there
     luaL_argcheck(lua, count <= MOST_FILES, 1, "too many files");
     luaL_checkstack(lua, 3 * MOST_FILES, NULL);
     for (size_t i = 0; i < count; i++) {
@@ -214,7 +215,7 @@ static int lua_write_all(lua_State *lua) {
         files[i].data = luaL_checklstring(lua, -1, &files[i].size);
     }
     struct problem problem;
-    if (!file_write_all(files, count, lua_toboolean(lua, 2), &problem)) return fail(lua, &problem);
+    if (!file_write_all(files, count, sync, &problem)) return fail(lua, &problem);
     lua_pushboolean(lua, true);
     return 1;
 }

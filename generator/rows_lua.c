@@ -2,8 +2,9 @@
 //
 // - read(paths) gives rows: #rows, rows:files() and rows:missing(), both { { path =, count =, world_size =
 //   }... } (a file without rows has no world_size), and rows:strategies(), { NAME = true... } of those that
-//   have a row. rows:text() gives them as one file. rows:slices() and rows:slice(of): see rows_slices.c;
-//   rows:classes(of): see rows_classes.c; rows:times(changes): see rows_times.c.
+//   have a row. rows:tells_bits(): whether any says its bits. rows:text() gives them as one file.
+//   rows:slices() and rows:slice(of): see rows_slices.c; rows:classes(of): see rows_classes.c;
+//   rows:times(changes): see rows_times.c.
 // - records(path...) gives { { world_size =, dtype =, ..., time_us =, low_us = ... }... }; the keys stand in
 //   rows.c.
 // - text(path, records) gives the text of such a file, sorted; the path is for messages alone.
@@ -116,6 +117,17 @@ static int lua_strategies(lua_State *lua) {
         lua_pushboolean(lua, true);
         lua_setfield(lua, -2, lists->strategies.name[i]);
     }
+    return 1;
+}
+
+// Whether any row tells its bits, or that they vary.
+static int lua_tells_bits(lua_State *lua) {
+    const struct rows *rows = rows_check(lua, 1);
+    bool told = false;
+    for (size_t i = 0; rows->detail != NULL && i < rows->count && !told; i++) {
+        told = rows->detail[i].bits != 0 || rows->detail[i].bits_vary;
+    }
+    lua_pushboolean(lua, told);
     return 1;
 }
 
@@ -382,10 +394,11 @@ static int lua_text(lua_State *lua) {
 int luaopen_core_rows(lua_State *lua) {
     static const luaL_Reg functions[] = {
         {"read", lua_read}, {"records", lua_records}, {"text", lua_text}, {NULL, NULL}};
-    static const luaL_Reg methods[] = {
-        {"missing", lua_missing},      {"files", lua_files},        {"strategies", lua_strategies},
-        {"text", lua_read_text},       {"slices", rows_lua_slices}, {"slice", rows_lua_slice},
-        {"classes", rows_lua_classes}, {"times", rows_lua_times},   {NULL, NULL}};
+    static const luaL_Reg methods[] = {{"missing", lua_missing},       {"files", lua_files},
+                                       {"strategies", lua_strategies}, {"tells_bits", lua_tells_bits},
+                                       {"text", lua_read_text},        {"slices", rows_lua_slices},
+                                       {"slice", rows_lua_slice},      {"classes", rows_lua_classes},
+                                       {"times", rows_lua_times},      {NULL, NULL}};
     luaL_newmetatable(lua, rows_type);
     luaL_newlib(lua, methods);
     lua_setfield(lua, -2, "__index");

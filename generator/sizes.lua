@@ -76,9 +76,10 @@ local function fastest(times)
   return best
 end
 
--- What of a loss is certain: what is beyond the noise of both times.
+-- What of a loss is certain: what is beyond the noise of both times; all of it, where that is unknown.
 local function beyond_noise(loss, noise, name, best)
-  local own, other = noise and noise[name] or 0, noise and noise[best] or 0
+  if not noise then return loss end
+  local own, other = noise[name] or 0, noise[best] or 0
   return math.max(0, loss - math.sqrt(own * own + other * other))
 end
 
