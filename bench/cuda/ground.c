@@ -161,7 +161,7 @@ static void *let_go_in_the_end(void *told) {
     int waited = 0;
     pthread_mutex_lock(&held->lock);
     while (!held->is_over && waited == 0) {
-        waited = pthread_cond_timedwait(&held->changed, &held->lock, &held->until);
+        waited = pthread_cond_clockwait(&held->changed, &held->lock, CLOCK_MONOTONIC, &held->until);
     }
     if (!held->is_over) {
         held->has_waited = true;
@@ -177,7 +177,7 @@ static bool hold(struct group *group, void *lost, size_t bytes) {
     double seconds = device->deadline_s / 2;
     held->is_over = held->has_waited = held->is_held = false;
     held->number++;
-    clock_gettime(CLOCK_REALTIME, &held->until);
+    clock_gettime(CLOCK_MONOTONIC, &held->until);
     held->until.tv_sec += (time_t)seconds;
     held->until.tv_nsec += (long)((seconds - (double)(time_t)seconds) * 1e9);
     if (held->until.tv_nsec >= 1000000000) {

@@ -3,6 +3,10 @@
 # by CUDA IPC. A GPU they do not share.
 . "$(dirname "$0")/lib_stand_in.sh"
 only cuda
+# mpirun's own files apart from those of others, which take the folder away that they share as they end.
+TMPDIR=$(mktemp -d)
+export TMPDIR
+trap 'rm -rf "$TMPDIR"' EXIT
 root=$([ "$(id -u)" != 0 ] || echo --allow-run-as-root)
 # shellcheck disable=SC2086
 if STAND_IN="gpus=1" LD_LIBRARY_PATH=$folder:${LD_LIBRARY_PATH:-} timeout 200 mpirun $root --oversubscribe \

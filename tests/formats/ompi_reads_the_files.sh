@@ -34,6 +34,10 @@ columns="world_size,library,setting,strategy,size,time (us),low (us),high (us),l
 ends_with 0 "$GENTABLES" generate --data-dir "$WORK/data" --arch host --out "$WORK/out"
 mpicc -O1 "$SOURCE/tests/formats/calls_of_rank.c" -o "$WORK/calls" >"$stdout" 2>"$stderr" || die "no compiler"
 cd "$WORK/out"
+# mpirun's own files apart from those of others, which take the folder away that they share as they end.
+TMPDIR=$(mktemp -d)
+export TMPDIR
+trap 'rm -rf "$TMPDIR"' EXIT
 
 # calls OPTION...: what rank 1 of 2 is asked to add at 256 B and 64 KiB.
 calls() {

@@ -71,4 +71,4 @@ def work(rank, folder):
 if __name__ == "__main__":
     mp.spawn(work, args=(sys.argv[1],), nprocs=2)
 END
-(cd "$WORK" && timeout 120 "$python" two.py "$WORK/tuned") || fail "two processes do not get what they should"
+(cd "$WORK" && timeout 400 "$python" two.py "$WORK/tuned") || fail "two processes do not get what they should"
