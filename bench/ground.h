@@ -56,6 +56,10 @@ struct ground {
     bool (*hold)(struct group *group, void *lost, size_t bytes);
     bool (*let_go)(struct group *group, bool *has_waited);
 
+    // Enqueues the epilogue of a call behind its sum, which lies where residual_out goes. NULL: whoever times
+    // calls does it.
+    bool (*epilogue)(struct group *group, const struct call *call);
+
     // What this rank has taken of its device's memory; 0 without one.
     size_t (*device_bytes)(const struct group *group);
 };

@@ -26,7 +26,8 @@ struct plugin_candidate {
     struct plugin *plugin;
     uint32_t index;
     gt_candidate says;
-    char work[80];
+    bool has_epilogue_apart;
+    char name[80], work[80];
 };
 
 struct plugin {
@@ -142,34 +143,49 @@ static int check_candidate(const struct plugin *plugin, const gt_candidate *says
     return 0;
 }
 
+// Appends a candidate to the backend's; its name is its own, and what it fails at is told of the one that the
+// library has.
+static void append(struct plugin_candidate *candidate) {
+    extern const struct strategy strategy_plugin;
+    bool apart = candidate->has_epilogue_apart; // then the sum is rounded on its way to the epilogue
+    snprintf(candidate->name, sizeof candidate->name, "%s%s", candidate->says.name, apart ? "_EPILOGUE" : "");
+    snprintf(candidate->work, sizeof candidate->work, "strategy %s", candidate->says.name);
+    backend->candidates[(*backend->candidate_count)++] = (struct candidate){
+        .name = candidate->name,
+        .strategy = &strategy_plugin,
+        .accumulates_fp32 = !apart && (candidate->says.flags & GT_FLAG_FP32) != 0,
+        .ops = apart ? 1u << OP_ALLREDUCE : candidate->says.ops,
+        .ompi_component = "",
+        .mpich_algorithm = "",
+        .plugin = candidate,
+        .is_optional = apart,
+    };
+}
+
+// Those of a library, and, where the backend has kernels for it, each allreduce with its epilogue apart.
 static int add_candidates(struct plugin *plugin, char reason[]) {
     uint32_t count = plugin->functions.candidate_count;
     int before = candidate_count();
     if (count == 0) return refuse(reason, plugin->path, "has no candidate");
-    if (count > (uint32_t)(MAX_CANDIDATES - before)) {
+    if (count > (uint32_t)(MAX_CANDIDATES - before) / 2) {
         return refuse(reason, plugin->path, "has more candidates than there is room for");
     }
-    plugin->candidates = calloc(count, sizeof *plugin->candidates);
+    plugin->candidates = calloc(count, 2 * sizeof *plugin->candidates);
     if (plugin->candidates == NULL) return refuse(reason, plugin->path, "out of memory");
     for (uint32_t i = 0; i < count; i++) {
-        struct plugin_candidate *candidate = &plugin->candidates[i];
-        extern const struct strategy strategy_plugin;
+        struct plugin_candidate *candidate = &plugin->candidates[2 * i], *apart = candidate + 1;
         candidate->plugin = plugin;
         candidate->index = i;
         take_struct(&candidate->says, sizeof candidate->says, plugin->functions.candidates[i]);
         if (check_candidate(plugin, &candidate->says, reason) != 0) return -1;
-        snprintf(candidate->work, sizeof candidate->work, "strategy %s", candidate->says.name);
         if ((candidate->says.memory & backend->ground->memory) == 0) continue;
         if (candidate->says.comm != GT_COMM_NONE) plugin->comm = candidate->says.comm;
-        backend->candidates[(*backend->candidate_count)++] = (struct candidate){
-            .name = candidate->says.name,
-            .strategy = &strategy_plugin,
-            .accumulates_fp32 = (candidate->says.flags & GT_FLAG_FP32) != 0,
-            .ops = candidate->says.ops,
-            .ompi_component = "",
-            .mpich_algorithm = "",
-            .plugin = candidate,
-        };
+        append(candidate);
+        bool is_summed = (candidate->says.ops >> OP_ALLREDUCE & 1) != 0;
+        if (!is_summed || backend->ground->epilogue == NULL) continue;
+        *apart = *candidate;
+        apart->has_epilogue_apart = true;
+        append(apart);
     }
     if (candidate_count() > before) return 0;
     char what[80];
@@ -244,6 +260,10 @@ const char *plugins_parameters(const struct candidate *candidate) {
     return plugin == NULL || plugin->says.parameters == NULL ? "" : plugin->says.parameters;
 }
 
+bool plugins_has_epilogue_apart(const struct candidate *candidate) {
+    return candidate->plugin != NULL && candidate->plugin->has_epilogue_apart;
+}
+
 bool plugins_takes_place(const struct candidate *candidate, bool in_place) {
     if (candidate->plugin == NULL) return !in_place;
     return (candidate->plugin->says.places & (in_place ? GT_PLACE_IN : GT_PLACE_OUT)) != 0;
@@ -266,7 +286,10 @@ const char *plugins_refusal(const struct candidate *candidate, const struct grou
     const gt_candidate *says = &candidate->plugin->says;
     size_t bytes = call_bytes(call);
     if ((says->dtypes >> call->dtype & 1) == 0) return "does not do this data type";
-    if (call->fusion != FUSION_NONE && (says->fusions >> call->fusion & 1) == 0) return "has no such fusion";
+    bool is_fused = call->fusion != FUSION_NONE && !candidate->plugin->has_epilogue_apart;
+    if (is_fused && (says->fusions >> call->fusion & 1) == 0) return "has no such fusion";
+    if (call->fusion == FUSION_NONE && candidate->plugin->has_epilogue_apart)
+        return "there is no epilogue to separate";
     if (says->world_sizes != 0 && (says->world_sizes >> group->size & 1) == 0)
         return "does not do this number of ranks";
     if (bytes < says->min_bytes) return "does not do so small a size";
@@ -567,17 +590,30 @@ static const char *plugin_supports(const struct group *group, const struct call 
     return NULL; // plugins_refusal has the candidate that it takes to say so
 }
 
-static int plugin_prepare(void *state, const struct call *call, char reason[REASON_SIZE]) {
+// What the library is asked for: where the epilogue comes apart, the sum, to where that finds it.
+static struct call own_part(const struct plugin_state *state, const struct call *call) {
+    struct call part = *call;
+    if (!state->candidate->has_epilogue_apart) return part;
+    part.fusion = FUSION_NONE;
+    part.out = call->residual_out;
+    part.residual = part.gamma = NULL;
+    part.residual_out = NULL;
+    part.block_scales = NULL;
+    return part;
+}
+
+static int plugin_prepare(void *state, const struct call *whole, char reason[REASON_SIZE]) {
     struct plugin_state *own = state;
     struct plan *unused;
-    if (!call->captured || (own->candidate->says.flags & GT_FLAG_CAPTURABLE) != 0)
-        return plan_of(own, call, &unused, reason);
+    struct call call = own_part(own, whole);
+    if (!call.captured || (own->candidate->says.flags & GT_FLAG_CAPTURABLE) != 0)
+        return plan_of(own, &call, &unused, reason);
     snprintf(reason, REASON_SIZE, "cannot be captured into a graph");
     return 1;
 }
 
-static int plugin_run(void *state, const struct call *call) {
-    struct plugin_state *own = state;
+// The library's part of a call.
+static int run_part(struct plugin_state *own, const struct call *call) {
     struct plan *plan;
     char reason[REASON_SIZE];
     if (plan_of(own, call, &plan, reason) != 0) {
@@ -607,6 +643,14 @@ static int plugin_run(void *state, const struct call *call) {
     if (status == GT_OK) return 0;
     fail_candidate(own, "run", error_of(own->candidate->plugin, own->instance->state));
     return -1;
+}
+
+static int plugin_run(void *state, const struct call *call) {
+    struct plugin_state *own = state;
+    struct call part = own_part(own, call);
+    if (run_part(own, &part) != 0) return -1;
+    bool apart = own->candidate->has_epilogue_apart;
+    return !apart || backend->ground->epilogue(own->instance->group, call) ? 0 : -1;
 }
 
 static void plugin_teardown(void *state) {

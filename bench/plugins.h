@@ -27,6 +27,9 @@ const char *plugins_parameters(const struct candidate *candidate);
 // Whether it can be called with input and output apart; and in the same place.
 bool plugins_takes_place(const struct candidate *candidate, bool in_place);
 
+// Whether it is one whose epilogue is a kernel of ours behind its allreduce: NAME_EPILOGUE beside each NAME.
+bool plugins_has_epilogue_apart(const struct candidate *candidate);
+
 // "strategy NAME" of one of a plug-in, which may not come back (blame.h); NULL: it is one of ours.
 const char *plugins_work(const struct candidate *candidate);
 

@@ -39,7 +39,7 @@ tune.options = {
   { name = "samples", value = "N", default = "20", help = "calls per candidate and size that are timed" },
   { name = "warm-up", value = "N", default = "5", help = "calls before these" },
   { name = "backend", value = "NAME", default = "host",
-    help = "host, or cuda: on GPUs, without epilogues" },
+    help = "host, or cuda: on GPUs" },
   { name = "loopback", help = "with --backend cuda: all ranks on one GPU" },
   { name = "launches", value = "N", default = "1", help = "of the ranks; 5 for rows of tables" },
   { name = "sync", value = "HOW", default = "pass",
@@ -70,9 +70,6 @@ local function check_backend(args)
   if args.backend == "host" then
     if args.loopback then fail.input("--loopback goes with --backend cuda") end
     return
-  end
-  if args.fusion then
-    fail.input("--fusion: gentables sweep measures epilogues on GPUs; --backend host times the pair here")
   end
   if args.sync ~= "pass" then fail.input("--sync goes with --backend host") end
 end

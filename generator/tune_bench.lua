@@ -162,7 +162,7 @@ local function of_plugins(job)
   for _, path in ipairs(job.plugins) do
     owned[path] = {}
     for _, row in ipairs((group.candidates { program = job.program, plugins = { path } })) do
-      if row.plugin then owned[path][row.name] = true end
+      if row.plugin and row.usual then owned[path][row.name] = true end -- others are made of these
     end
   end
   return owned

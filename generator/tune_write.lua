@@ -144,7 +144,7 @@ end
 local function provenance_of(job, world_size, records)
   local plugins = json.array {}
   for _, candidate in ipairs(job.candidates) do
-    if candidate.plugin then
+    if candidate.plugin and candidate.usual then
       plugins[#plugins + 1] = { strategy = row_name(job, candidate.name), parameters = candidate.parameters }
     end
   end

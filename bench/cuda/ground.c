@@ -8,7 +8,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "cuda/device.h"
+#include "cuda/candidate.h"
 #include "cuda/nccl_library.h"
 
 enum { COMPARE_BLOCKS = 128, COMPARE_THREADS = 256, ALIGNMENT = 256, LOST = 0xff };
@@ -146,6 +146,10 @@ static bool compare(struct group *group, const void *is, const void *should, siz
     return right;
 }
 
+static bool epilogue(struct group *group, const struct call *call) {
+    return epilogue_launch(device_of(group), EPILOGUE_ONE, call);
+}
+
 static size_t device_bytes(const struct group *group) {
     const struct device *device = device_of(group);
     size_t left = 0, all = 0;
@@ -229,5 +233,6 @@ const struct ground cuda_ground = {
     .compare = compare,
     .hold = hold,
     .let_go = let_go,
+    .epilogue = epilogue,
     .device_bytes = device_bytes,
 };

@@ -37,6 +37,34 @@ tune "" --op allreduce --sizes 4K --plugin "$PLUGINS/nccl_allreduce.so" \
 has WRAPPED_NCCL NCCL ONESHOT
 [ ! -s "$WORK/err" ] || fail "NCCL's allreduce, wrapped, says something"
 
+# With an epilogue: fused where a kernel does it, behind the sum as a kernel of its own, and the sum alone;
+# what the fusion gains is in the rows.
+tune "" --op allreduce --sizes 4K --fusion RESIDUAL_RMS_NORM --hidden-size 64 --launches 2 \
+    --out "$WORK/fused" --plugin "$PLUGINS/nccl_allreduce.so" --strategies WRAPPED_NCCL,NCCL,ONESHOT
+[ "$status" = 0 ] || fail "an epilogue: $status"
+[ ! -s "$WORK/err" ] || fail "an epilogue says something"
+# way STRATEGY EPILOGUE
+way() {
+    grep -A 1 "\"strategy\": \"$1\"" "$WORK/out" | grep -q "\"epilogue\": \"$2\"" ||
+        fail "$1 has no time $2"
+}
+for strategy in WRAPPED_NCCL NCCL ONESHOT; do
+    way "$strategy" separate
+    way "$strategy" alone
+done
+way ONESHOT fused
+grep -q '"fusion_gain": [0-9]' "$WORK/out" || fail "what the fusion gains is not told"
+number='[0-9][0-9.]*'
+rows=$WORK/fused/benchmark.tp2.sm90.csv
+head -n 1 "$rows" | grep -q ',separate (us),alone (us)' || fail "no columns of the ways"
+grep -q "^2,bfloat16,4096,32,64,ONESHOT,RESIDUAL_RMS_NORM,.*,$number,$number\$" "$rows" ||
+    fail "a fused row says not what the others take"
+for strategy in PLUGIN_WRAPPED_NCCL NCCL; do
+    grep -q "^2,bfloat16,4096,32,64,$strategy,RESIDUAL_RMS_NORM,.*,,$number\$" "$rows" ||
+        fail "no row of $strategy with the epilogue behind it"
+    grep -q "^2,bfloat16,4096,32,64,$strategy,NONE," "$rows" || fail "no row of $strategy alone"
+done
+
 # By hand, too; what cannot be captured is told.
 graph="-b 512 -e 512 --mode graph --samples 3"
 # shellcheck disable=SC2086
