@@ -409,8 +409,14 @@ static uint64_t step(void *of, enum step_mode mode, struct step_notes *notes) {
         snprintf(state->problem, sizeof state->problem, "CUPTI does not record any more");
         return 0;
     }
-    if (!record(state, state->step->begin, state->compute) || !finish(state, state->step->begin)) return 0;
-    state->begin_ns = clock_ns();
+    struct gpu_clock clock = {0};
+    uint64_t before_ns;
+    do {
+        before_ns = clock_ns();
+        if (!record(state, state->step->begin, state->compute) || !finish(state, state->step->begin))
+            return 0;
+        state->begin_ns = clock_ns();
+    } while (mode == STEP_TRACED && !gpu_clock_is_close(&clock, state->begin_ns - before_ns));
     if (!enqueue_all(state, mode, notes) || !finish(state, state->step->end) ||
         !ok(state, state->driver->cuEventElapsedTime(&ms, state->step->begin, state->step->end), "a time"))
         return 0;

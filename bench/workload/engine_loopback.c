@@ -436,8 +436,13 @@ static void note_times(struct state *state) {
 static void run_step(struct state *state, enum step_mode mode) {
     CUstream first = state->lanes[0].compute;
     memset(&state->outcome, 0, sizeof state->outcome);
-    if (!record(state, state->step->begin, first) || !finish(state, state->step->begin)) return;
-    state->outcome.begin_ns = clock_ns();
+    struct gpu_clock clock = {0};
+    uint64_t before_ns;
+    do {
+        before_ns = clock_ns();
+        if (!record(state, state->step->begin, first) || !finish(state, state->step->begin)) return;
+        state->outcome.begin_ns = clock_ns();
+    } while (mode == STEP_TRACED && !gpu_clock_is_close(&clock, state->outcome.begin_ns - before_ns));
     if (!enqueue_all(state, mode)) return;
     for (int rank = 0; rank < state->setup->group->size; rank++)
         state->outcome.ns[rank] = since_begin(state, state->lanes[rank].step->end) + 1;

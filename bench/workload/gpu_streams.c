@@ -4,6 +4,8 @@
 #include <dlfcn.h>
 #include <stdlib.h>
 
+enum { LEAST_READINGS = 4, MOST_READINGS = 32 };
+
 struct gpu_streams gpu_streams;
 
 const char *gpu_streams_load(void) {
@@ -32,4 +34,10 @@ CUresult gpu_events_make(const struct cuda_driver *driver, struct gpu_events **e
         if (result == CUDA_SUCCESS) result = driver->cuEventCreate(&(*events)[i].end, CU_EVENT_DEFAULT);
     }
     return result;
+}
+
+bool gpu_clock_is_close(struct gpu_clock *clock, uint64_t width_ns) {
+    if (clock->readings++ == 0 || width_ns < clock->least_ns) clock->least_ns = width_ns;
+    if (clock->readings < LEAST_READINGS) return false;
+    return width_ns <= 2 * clock->least_ns || clock->readings == MOST_READINGS;
 }

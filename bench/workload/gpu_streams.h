@@ -2,6 +2,9 @@
 #ifndef BENCH_WORKLOAD_GPU_STREAMS_H
 #define BENCH_WORKLOAD_GPU_STREAMS_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "cuda/driver.h"
 
 #define GPU_STREAM_FUNCTIONS(X)                                                                              \
@@ -26,6 +29,15 @@ CUresult gpu_streams_make_first(CUstream *stream);
 struct gpu_events {
     CUevent begin, end;
 };
+
+// An event and the host's clock read behind it are one moment only where the thread kept its processor
+// between them. So both are taken again until this says that they lie close: `width_ns` from before the event
+// was recorded until the clock was read. Begins as zero.
+struct gpu_clock {
+    uint64_t least_ns;
+    int readings;
+};
+bool gpu_clock_is_close(struct gpu_clock *clock, uint64_t width_ns);
 
 CUresult gpu_events_make(const struct cuda_driver *driver, struct gpu_events **events, size_t count);
 
