@@ -145,7 +145,7 @@ local function times_of(world, candidate)
 end
 
 -- The geometric mean of the best algorithm's time, as a share of the defaults' and a logarithm, over the
--- sizes at which it has one that counts.
+-- sizes at which it has one that counts; nil: it has none anywhere.
 local function cost_of(world, candidate)
   local sum, count, defaults = 0, 0, times_of(world, world.defaults[1])
   for size, by_strategy in pairs(times_of(world, candidate)) do
@@ -155,7 +155,7 @@ local function cost_of(world, candidate)
       sum, count = sum + math.log(best / median_of(defaults[size].MPI)), count + 1
     end
   end
-  return count > 0 and sum / count or 0
+  return count > 0 and sum / count or nil
 end
 
 -- ---- the race ---------------------------------------------------------------------------------
@@ -227,15 +227,19 @@ local function take_turn(job, world, candidates, ends_at)
   return true
 end
 
--- The faster half of one family's, but no fewer than its finalists, without what is hopeless.
+-- The faster half of one family's, but no fewer than its finalists, without what is hopeless; and those of
+-- which nothing is known yet, for all of their launches met another state of the machine.
 local function faster_half(world, candidates)
-  local cost, kept = {}, {}
-  for _, candidate in ipairs(candidates) do cost[candidate] = cost_of(world, candidate) end
-  table.sort(candidates, function(a, b)
+  local cost, known, kept = {}, {}, {}
+  for _, candidate in ipairs(candidates) do
+    cost[candidate] = cost_of(world, candidate)
+    table.insert(cost[candidate] and known or kept, candidate)
+  end
+  table.sort(known, function(a, b)
     return cost[a] < cost[b] or cost[a] == cost[b] and a.text < b.text
   end)
-  for i = 1, math.min(#candidates, math.max(FINALISTS, (#candidates + 1) // 2)) do
-    if cost[candidates[i]] < math.log(HOPELESS) then kept[#kept + 1] = candidates[i] end
+  for i = 1, math.min(#known, math.max(FINALISTS, (#known + 1) // 2)) do
+    if cost[known[i]] < math.log(HOPELESS) then kept[#kept + 1] = known[i] end
   end
   return kept
 end
