@@ -147,7 +147,7 @@ end
 local function say_best(world)
   local ranked, count = winners(world.with)
   for i, entry in ipairs(ranked) do
-    print(("%s %-24s best in %d of %d cells, %s to %s"):format(
+    print(("%s %-24s lowest median in %d of %d cells, %s to %s"):format(
       i == 1 and ("TP %d:"):format(world.size) or (" "):rep(4 + #tostring(world.size)), entry.strategy,
       entry.cells, count, bytes(entry.from), bytes(entry.to)))
   end

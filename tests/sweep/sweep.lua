@@ -83,7 +83,7 @@ function TestSweep:test_a_sweep_writes_rows_and_where_they_come_from()
   self:has_all_rows()
   lu.assertStrContains(out, "TP 2: 8 of 8 cells to measure")
   lu.assertStrContains(out, "wrote " .. self.csv .. ": 20 rows")
-  lu.assertStrContains(out, "best in 8 of 8 cells")
+  lu.assertStrContains(out, "lowest median in 8 of 8 cells")
   lu.assertStrContains(out, "no time for 8: unavailable: not in here")
   local record = provenance.read(self.json)
   lu.assertEquals({ record.world_size, record.arch, record.bench.hash, record.placement },
@@ -96,7 +96,7 @@ function TestSweep:test_what_is_never_chosen_is_never_called_the_best()
   lib.write(self.folder .. "/spec.lua", (small_spec:gsub('"MPI", "ONESHOT"', '"AUTO", "ONESHOT"')))
   local out = self:sweep_well()
   lu.assertStrContains(lib.read(self.csv), ",AUTO,")
-  lu.assertStrContains(out, "best in 8 of 8 cells")
+  lu.assertStrContains(out, "lowest median in 8 of 8 cells")
   lu.assertNotStrContains(out, "AUTO")
 end
 
