@@ -2,7 +2,7 @@
 // in one line, and never an error of Lua's. libFuzzer sees which lines of Lua run.
 //
 //   cmake --preset fuzz && cmake --build --preset fuzz --target fuzz_readers
-//   build-fuzz/tests/fuzz/fuzz_readers -max_total_time=60 FOLDER tests/fuzz/corpus/readers
+//   build-fuzz/bin/fuzz_readers -max_total_time=60 FOLDER tests/fuzz/corpus/readers
 #include "generator.h"
 
 namespace {

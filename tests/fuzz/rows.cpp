@@ -2,7 +2,7 @@
 // read is written, and read back as the same.
 //
 //   cmake --preset fuzz && cmake --build --preset fuzz --target fuzz_rows
-//   build-fuzz/tests/fuzz/fuzz_rows -max_total_time=60 FOLDER tests/fuzz/corpus/rows
+//   build-fuzz/bin/fuzz_rows -max_total_time=60 FOLDER tests/fuzz/corpus/rows
 #include "generator.h"
 
 extern "C" {

@@ -2,7 +2,7 @@
 // the same.
 //
 //   cmake --preset fuzz && cmake --build --preset fuzz --target fuzz_table
-//   build-fuzz/tests/fuzz/fuzz_table -max_total_time=60 FOLDER tests/fuzz/corpus/table
+//   build-fuzz/bin/fuzz_table -max_total_time=60 FOLDER tests/fuzz/corpus/table
 #include "generator.h"
 
 extern "C" {
