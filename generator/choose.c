@@ -101,15 +101,21 @@ struct row_of_cells {
     struct border_point *points;   // by cell; its options stand in the order of its candidates
     struct candidate *candidates;  // [cell][strategy]
     struct border_option *options; // the same
-    struct loss *losses;
+    struct loss *losses;           // of the bin that begins at that cell, the same
+    size_t *summed_for;            // of it: the cell of the plane that they were summed up for
 };
+
+enum { NOTHING = SIZE_MAX };
 
 static bool allocate_row(struct row_of_cells *row, size_t tokens, size_t strategies) {
     row->points = calloc(tokens + 1, sizeof *row->points);
     row->candidates = malloc((tokens * strategies + 1) * sizeof *row->candidates);
     row->options = malloc((tokens * strategies + 1) * sizeof *row->options);
-    row->losses = malloc((strategies + 1) * sizeof *row->losses);
-    return row->points != NULL && row->candidates != NULL && row->options != NULL && row->losses != NULL;
+    row->losses = malloc((tokens * strategies + 1) * sizeof *row->losses);
+    row->summed_for = malloc((tokens + 1) * sizeof *row->summed_for);
+    for (size_t t = 0; row->summed_for != NULL && t < tokens; t++) row->summed_for[t] = NOTHING;
+    return row->points != NULL && row->candidates != NULL && row->options != NULL && row->losses != NULL &&
+           row->summed_for != NULL;
 }
 
 static void free_row(struct row_of_cells *row) {
@@ -117,6 +123,33 @@ static void free_row(struct row_of_cells *row) {
     free(row->candidates);
     free(row->options);
     free(row->losses);
+    free(row->summed_for);
+}
+
+// Whether the same strategies have a level at two cells.
+static bool have_same_strategies(const struct layout *plane, size_t cell, size_t other) {
+    for (size_t s = 0; s < plane->strategy_count; s++) {
+        const double *levels = plane->levels + s * plane->cells;
+        if (isnan(levels[cell]) != isnan(levels[other])) return false;
+    }
+    return true;
+}
+
+// What each strategy loses in the bin of a cell. The cells of a bin of powers of two share the sum, which is
+// over all of them, where the same strategies do them; it is made once for each row of bins.
+static const struct loss *losses_of(const struct layout *plane, struct row_of_cells *row, size_t hidden,
+                                    size_t tokens) {
+    const struct axis *hidden_sizes = &plane->block->hidden_sizes, *num_tokens = &plane->block->num_tokens;
+    const struct plane levels = {plane->levels, plane->strategy_count, hidden_sizes, num_tokens};
+    struct bins_span across = bins_span_of(plane->bins.lookup, hidden_sizes, hidden);
+    size_t along = bins_span_of(plane->bins.lookup, num_tokens, tokens).first;
+    size_t cell = hidden * num_tokens->count + tokens, *summed_for = &row->summed_for[along];
+    struct loss *losses = row->losses + along * plane->strategy_count;
+    bool is_there = *summed_for != NOTHING && *summed_for / num_tokens->count >= across.first &&
+                    have_same_strategies(plane, cell, *summed_for);
+    if (!is_there) bins_losses(&levels, &plane->bins, hidden, tokens, losses);
+    *summed_for = cell;
+    return losses;
 }
 
 static struct candidate candidate_of(const struct layout *plane, size_t strategy, size_t cell,
@@ -201,15 +234,12 @@ static void find_who_may_win(const struct choosing *choosing, const struct layou
 static void fill_cell(const struct choosing *choosing, const struct layout *plane, struct row_of_cells *row,
                       size_t hidden, size_t tokens) {
     size_t cell = hidden * plane->block->num_tokens.count + tokens, width = plane->strategy_count;
-    const struct plane levels = {plane->levels, width, &plane->block->hidden_sizes,
-                                 &plane->block->num_tokens};
     struct candidate *candidates = row->candidates + tokens * width;
     struct border_option *options = row->options + tokens * width;
+    const struct loss *losses = losses_of(plane, row, hidden, tokens);
     size_t count = 0;
-    bins_losses(&levels, &plane->bins, hidden, tokens, row->losses);
     for (size_t s = 0; s < width; s++) {
-        if (!isinf(row->losses[s].expected))
-            candidates[count++] = candidate_of(plane, s, cell, &row->losses[s]);
+        if (!isinf(losses[s].expected)) candidates[count++] = candidate_of(plane, s, cell, &losses[s]);
     }
     row->points[tokens] = (struct border_point){.options = options, .count = count};
     if (count > 0) find_who_may_win(choosing, plane, hidden, tokens, candidates, count, options);
@@ -240,7 +270,7 @@ static struct cell cell_of(const struct layout *plane, const struct row_of_cells
 
 static bool choose_rows(const struct choosing *choosing, const struct layout *plane) {
     size_t tokens = plane->block->num_tokens.count, hidden_sizes = plane->block->hidden_sizes.count;
-    struct row_of_cells row = {NULL, NULL, NULL, NULL};
+    struct row_of_cells row = {NULL, NULL, NULL, NULL, NULL};
     bool ok = allocate_row(&row, tokens, plane->strategy_count);
     for (size_t h = 0; ok && h < hidden_sizes; h++) {
         for (size_t t = 0; t < tokens; t++) fill_cell(choosing, plane, &row, h, t);
