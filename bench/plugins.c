@@ -149,6 +149,7 @@ static void append(struct plugin_candidate *candidate) {
     extern const struct strategy strategy_plugin;
     bool apart = candidate->has_epilogue_apart; // then the sum is rounded on its way to the epilogue
     snprintf(candidate->name, sizeof candidate->name, "%s%s", candidate->says.name, apart ? "_EPILOGUE" : "");
+    if (apart && is_taken(candidate->name)) return; // the library has one of this name itself
     snprintf(candidate->work, sizeof candidate->work, "strategy %s", candidate->says.name);
     backend->candidates[(*backend->candidate_count)++] = (struct candidate){
         .name = candidate->name,
@@ -167,7 +168,8 @@ static int add_candidates(struct plugin *plugin, char reason[]) {
     uint32_t count = plugin->functions.candidate_count;
     int before = candidate_count();
     if (count == 0) return refuse(reason, plugin->path, "has no candidate");
-    if (count > (uint32_t)(MAX_CANDIDATES - before) / 2) {
+    bool has_twins = backend->ground->epilogue != NULL;
+    if (count > (uint32_t)(MAX_CANDIDATES - before) / (has_twins ? 2 : 1)) {
         return refuse(reason, plugin->path, "has more candidates than there is room for");
     }
     plugin->candidates = calloc(count, 2 * sizeof *plugin->candidates);
@@ -182,7 +184,7 @@ static int add_candidates(struct plugin *plugin, char reason[]) {
         if (candidate->says.comm != GT_COMM_NONE) plugin->comm = candidate->says.comm;
         append(candidate);
         bool is_summed = (candidate->says.ops >> OP_ALLREDUCE & 1) != 0;
-        if (!is_summed || backend->ground->epilogue == NULL) continue;
+        if (!is_summed || !has_twins) continue;
         *apart = *candidate;
         apart->has_epilogue_apart = true;
         append(apart);

@@ -193,7 +193,10 @@ static bool hold(struct group *group, void *lost, size_t bytes) {
     if (result == CUDA_ERROR_NOT_SUPPORTED) return true; // then it is not told whether a run waits
     if (result == CUDA_SUCCESS && bytes > 0)
         result = device->driver->cuMemsetD8Async(address_of(lost), LOST, bytes, device->stream);
-    if (!device_ok(device, result, "holding a stream")) return false;
+    if (!device_ok(device, result, "holding a stream")) {
+        __atomic_store_n(held->flag, held->number, __ATOMIC_RELEASE); // what waits already goes on
+        return false;
+    }
     held->is_held = pthread_create(&held->thread, NULL, let_go_in_the_end, held) == 0;
     if (!held->is_held) __atomic_store_n(held->flag, held->number, __ATOMIC_RELEASE);
     return true;

@@ -325,7 +325,8 @@ static bool is_hashed_behind(const struct place *place, const struct work *work,
 static bool poison_array(struct place *place, size_t offset, size_t bytes) {
     const struct cuda_driver *driver = place->device->driver;
     size_t width = bytes < POISONED_BYTES ? bytes : POISONED_BYTES, rest = bytes - width;
-    size_t pitch = place->layout.slot_bytes, slots = (size_t)place->slots;
+    size_t slots = (size_t)place->slots;
+    size_t pitch = slots > 1 ? place->layout.slot_bytes : width; // of one slot it is none, but is limited
     CUstream stream = place->device->stream;
     CUdeviceptr at = slot_address(place, 0) + offset;
     CUresult result = CUDA_SUCCESS;

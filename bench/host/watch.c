@@ -8,6 +8,7 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -117,12 +118,18 @@ static int last_rank(const struct group *group) {
     return barriers_of(group, last) == barriers_of(group, first) ? -1 : last;
 }
 
+// Others may look at this rank meanwhile: asleep it would look like the culprit.
+static void wait_awake(uint64_t ns) {
+    uint64_t since_ns = clock_ns();
+    while (clock_ns() - since_ns < ns) sched_yield();
+}
+
 // The first rank that is gone or stopped; or else that is behind; or else that sleeps in most of some looks,
 // for who spins may sleep for a moment, and who sleeps be woken; -1: none is.
 static int find_culprit(const struct group *group, int asking, char *state) {
     int asleep[MAX_RANKS] = {0}, unused;
     for (int look = 0; look < LOOKS; look++) {
-        if (look > 0) nanosleep(&(struct timespec){.tv_nsec = LOOK_EVERY_NS}, NULL);
+        if (look > 0) wait_awake(LOOK_EVERY_NS);
         for (int rank = 0; rank < group->size; rank++) {
             *state = state_of(group->control->pids[rank], &unused);
             if (*state == GONE || (is_stopped(*state) && rank != asking)) return rank;

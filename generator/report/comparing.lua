@@ -3,8 +3,8 @@
 --
 --   comparing.of(sources) -> { sweeps = { { source, canonical, blocks }... }, groups }, where a group is one
 --   TP size, data type, operation, mode and fusion:
---     { tp, words, fusion, hidden_sizes, num_tokens, missing = { sweep -> true }, cells[h][t][sweep] = cell
---       or false, against = { [sweep] = tally } }
+--     { tp, words, fusion, sizes_only, hidden_sizes, num_tokens, missing = { sweep -> true },
+--       cells[h][t][sweep] = cell or false, against = { [sweep] = tally } }
 local lists = require "lists"
 local model = require "model"
 local formats = require "formats"
@@ -69,9 +69,10 @@ local function groups_of(sweeps)
         local name = ("%d %s %s"):format(block.world_size, words_of(block), fusion)
         local group = by_name[name]
         if not group then
-          group = { tp = block.world_size, words = words_of(block), fusion = fusion, has = {}, hidden = {},
-            tokens = {}, key = { world_size = block.world_size, dtype = block.dtype, op = block.op,
-              mode = block.mode, fusion = fusion } }
+          group = { tp = block.world_size, words = words_of(block), fusion = fusion,
+            sizes_only = block.sizes_only, has = {}, hidden = {}, tokens = {},
+            key = { world_size = block.world_size, dtype = block.dtype, op = block.op, mode = block.mode,
+              fusion = fusion, splits = block.splits or "", sizes_only = block.sizes_only } }
           by_name[name] = group
           groups[#groups + 1] = group
         end

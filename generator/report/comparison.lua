@@ -5,6 +5,7 @@ local comparing = require "report.comparing"
 local file = require "core.file"
 local formats = require "formats"
 local grid = require "report.grid"
+local layout = require "plot.layout"
 local page = require "page"
 local summary = require "summary"
 
@@ -317,7 +318,9 @@ end
 -- The row of a cell: where it is, then time and strategy of each sweep, then the changes.
 local function number_row(group, h, t, count)
   local of, most = group.cells[h][t], 0
-  local row = { group.tp, group.fusion, group.words, group.num_tokens[t], group.hidden_sizes[h] }
+  local tokens, hidden = group.num_tokens[t], group.hidden_sizes[h]
+  if group.sizes_only then tokens, hidden = { text = layout.exact_bytes(tokens), value = tokens }, "" end
+  local row = { group.tp, group.fusion, group.words, tokens, hidden }
   for s = 1, count do
     row[4 + 2 * s] = of[s] and of[s].time_us or nil
     row[5 + 2 * s] = of[s] and { text = of[s].strategy,
@@ -350,7 +353,7 @@ local function add_numbers(p, comparison, labels)
     if a.most ~= b.most then return a.most > b.most end
     return a.order < b.order
   end)
-  local rows, columns = {}, { "TP", "fusion", "data", "tokens", "hidden" }
+  local rows, columns = {}, { "TP", "fusion", "data", "tokens or size", "hidden" }
   for i = 1, math.min(MOST_ROWS, #all) do rows[i] = all[i].row end
   for _, label in ipairs(labels) do
     columns[#columns + 1] = { title = label .. ", best time (us)", format = "%.4f" }

@@ -68,6 +68,7 @@ end
 local function is_of(record, block, fusion)
   return not block.sizes_only and record.fusion == fusion and record.world_size == block.world_size
     and record.dtype == block.dtype and record.op == block.op and record.mode == block.mode
+    and (record.splits or "") == (block.splits or "")
 end
 
 -- [letter] = { t =, l =, h =, b = } of one fusion of a block: time, interval, bound. A time without an

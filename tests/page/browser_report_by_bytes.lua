@@ -76,6 +76,15 @@ function TestSplits() -- luacheck: ignore
   end
 end
 
+-- Rows by bytes are compared, splits and all.
+function TestComparison() -- luacheck: ignore
+  local path = out .. "/compare.html"
+  lib.gentables(("compare '%s' '%s' --label before --label after --out '%s'"):format(out, out, path))
+  local text = lib.read(path)
+  for _, word in ipairs { "4294967295", "no rows of" } do lu.assertNil(text:find(word, 1, true), word) end
+  lu.assertStrContains(text, "4080 B")
+end
+
 function TestWithoutScripts() -- luacheck: ignore
   local shown = lib.browse(out, [[
     const { document } = await open("report.html", true);
