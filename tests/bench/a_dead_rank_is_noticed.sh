@@ -39,23 +39,3 @@ grep -q "rank 1 is stopped, in .*; rank 0 waited for 10 s" "$WORK/err" ||
     fail "the culprit is not named: $(cat "$WORK/err")"
 ! pgrep -f "^$BENCH .*--samples 100000" >"$WORK/left" || fail "processes are left: $(cat "$WORK/left")"
 [ -z "$(ls -A "$WORK/shm")" ] || fail "segments are left"
-
-# One of three that sleeps, in whatever it was doing: those that wait for it, and whose deadline is over at
-# the same time, do not name each other.
-OMPI_MCA_mca_base_env_list=LD_PRELOAD=$ASLEEP
-export OMPI_MCA_mca_base_env_list
-run 3 -b 8M -e 8M -f 2 --samples 100000 --budget 100 --timeout 10 --strategies ONESHOT \
-    >"$WORK/out" 2>"$WORK/err" &
-launcher=$!
-until pids=$(pgrep -f "^$BENCH .*--samples 100000") && [ "$(echo "$pids" | wc -w)" = 3 ] &&
-    grep -q '^#' "$WORK/out"; do
-    kill -0 "$launcher" || fail "the bench did not start: $(cat "$WORK/err")"
-done
-for pid in $pids; do
-    ! tr '\0' '\n' <"/proc/$pid/environ" | grep -q '^OMPI_COMM_WORLD_RANK=2$' || kill -USR2 "$pid"
-done
-status=0
-wait "$launcher" || status=$?
-[ "$status" -ne 0 ] || fail "a rank that sleeps went unnoticed"
-grep -q "rank 2 hangs, in " "$WORK/err" ||
-    fail "the culprit is not named: $(cat "$WORK/err")"

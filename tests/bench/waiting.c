@@ -1,6 +1,7 @@
 // Waiting for a peer (bench/host/group.h): what arrives ends the wait; a peer that died, a peer that gave up
 // and a deadline end it, too, and are told by the first who noticed.
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -13,6 +14,9 @@
 #include <cmocka.h>
 
 #include "host/group.h"
+#include "host/watch.h"
+
+enum { QUESTIONS = 20 };
 
 static struct control *control; // shared with children
 
@@ -54,6 +58,24 @@ static void give_up(void) {
     (void)group_wait(&group, &control->pong.value, 1);
 }
 
+static void sleep_for_good(void) {
+    for (;;) pause();
+}
+
+static int culprit_of_three(int asking) {
+    char text[80];
+    struct group group = group_of(asking, 60);
+    group.size = 3;
+    return watch_culprit(&group, asking, text, sizeof text);
+}
+
+static void ask_for_good(void) {
+    for (;;) {
+        (void)culprit_of_three(1);
+        ping();
+    }
+}
+
 static void what_arrives_ends_the_wait(void **state) {
     (void)state;
     struct group group = group_of(0, 60);
@@ -92,12 +114,34 @@ static void the_first_failure_is_told_by_all(void **state) {
     waitpid(child, NULL, 0);
 }
 
+// Ranks whose deadline is over at the same time ask at the same time.
+static void who_asks_does_not_look_asleep(void **state) {
+    (void)state;
+    struct group group = group_of(0, 60);
+    pid_t asleep = start(sleep_for_good);
+    control->pids[0] = control->pids[1] = (int32_t)getpid();
+    control->pids[2] = (int32_t)asleep;
+    while (culprit_of_three(0) != 2) {
+    } // it is on its way there
+    pid_t asking = start(ask_for_good);
+    control->pids[1] = (int32_t)asking;
+    assert_true(group_wait(&group, &control->ping.value, 1));
+    int right = 0;
+    for (int i = 0; i < QUESTIONS; i++) right += culprit_of_three(0) == 2;
+    kill(asking, SIGKILL);
+    kill(asleep, SIGKILL);
+    waitpid(asking, NULL, 0);
+    waitpid(asleep, NULL, 0);
+    assert_int_equal(right, QUESTIONS);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(what_arrives_ends_the_wait, new_control, drop_control),
         cmocka_unit_test_setup_teardown(a_peer_that_died_is_told, new_control, drop_control),
         cmocka_unit_test_setup_teardown(a_deadline_is_told, new_control, drop_control),
         cmocka_unit_test_setup_teardown(the_first_failure_is_told_by_all, new_control, drop_control),
+        cmocka_unit_test_setup_teardown(who_asks_does_not_look_asleep, new_control, drop_control),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
