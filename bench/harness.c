@@ -247,7 +247,7 @@ static void keep_samples(struct race *race, struct contender *contender, int tim
 // Some calls of one contender in a row, the first of them untimed where calls are short.
 static int burst(struct race *race, struct contender *contender) {
     struct control *control = race->group->control;
-    int rank = race->group->rank, timed = (int)(BURST_NS / (contender->estimate_ns + 1));
+    int rank = race->group->rank, timed = (int)((double)BURST_NS / (contender->estimate_ns + 1));
     size_t left = race->request->max_samples - contender->count;
     timed = timed < 1 ? 1 : timed > MAX_BURST ? MAX_BURST : timed;
     if ((size_t)timed > left) timed = (int)left;
@@ -255,7 +255,7 @@ static int burst(struct race *race, struct contender *contender) {
     uint32_t wrong = 0;
     control->varied[rank] = 0;
     step(race, PHASE_TIMED, contender);
-    if (contender->estimate_ns < WARM_UP_BELOW_NS &&
+    if (contender->estimate_ns < (double)WARM_UP_BELOW_NS &&
         timed_call(race, contender, next_shift(race), &unused) != 0)
         return -1;
     for (int i = 0; i < timed; i++) {
@@ -324,7 +324,8 @@ static bool wants_more(const struct race *race, uint64_t since_ns) {
     if (!anyone) return false;
     if (request->left_us > 0 && to_us(clock_ns() - race->since_ns) >= request->left_us) return false;
     if (elapsed_us < request->budget_us) return true;
-    return fewest < (elapsed_us < OVERDRAFT * request->budget_us ? request->min_samples : FEWEST_SAMPLES);
+    return fewest <
+           (elapsed_us < (double)OVERDRAFT * request->budget_us ? request->min_samples : FEWEST_SAMPLES);
 }
 
 // Rank 0's word on who is sampled in this round, one bit each, on all ranks; 0: the race is over.
@@ -352,7 +353,7 @@ static int sample(struct race *race) {
         for (int i = 0; i < race->count; i++) {
             struct contender *contender = &race->contenders[order[i]];
             if (!(sampled >> order[i] & 1)) continue;
-            if (contender->estimate_ns > LONG_CALL_NS && look_at_time(race) != 0) return -1;
+            if (contender->estimate_ns > (double)LONG_CALL_NS && look_at_time(race) != 0) return -1;
             if (race->is_late) return 0;
             if (burst(race, contender) != 0) return -1;
         }

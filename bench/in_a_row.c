@@ -42,7 +42,7 @@ static int fitting_calls(struct harness *harness, int index, const struct site *
     if (call_often(harness, index, site, 0, 1) != 0) return -1;
     double time_us = group_max(harness->group, (double)(clock_ns() - start_ns) / 1000);
     double fit = how->budget_us / (time_us + 0.01);
-    if (fit < how->iterations) *count = fit < FEWEST_CALLS ? FEWEST_CALLS : (uint32_t)fit;
+    if (fit < how->iterations) *count = fit < (double)FEWEST_CALLS ? FEWEST_CALLS : (uint32_t)fit;
     return 0;
 }
 

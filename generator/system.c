@@ -50,7 +50,7 @@ static int lua_system_lock(lua_State *lua) {
     while (flock(file, LOCK_EX | LOCK_NB) != 0) {
         if (errno != EWOULDBLOCK || patience <= 0) return luaL_fileresult(lua, 0, NULL);
         nanosleep(&(struct timespec){.tv_nsec = LOCK_POLL_NS}, NULL);
-        patience -= LOCK_POLL_NS / 1e9;
+        patience -= (double)LOCK_POLL_NS / 1e9;
     }
     struct stat status;
     bool there = fstat(file, &status) == 0 && status.st_nlink > 0;

@@ -39,7 +39,7 @@ static int round_trip(struct group *group, double *time_us) {
                 !device_ok(device, driver->cuEventElapsedTime(&ms, device->before, device->after), "a time"))
                 return -1;
         }
-        samples[i] = group_max(group, (double)ms * 1000 / ROUNDS);
+        samples[i] = group_max(group, (double)ms * 1000 / (double)ROUNDS);
     }
     *time_us = median(samples, ROUND_SAMPLES);
     return 0;

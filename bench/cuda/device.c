@@ -403,7 +403,7 @@ int device_open(struct group *group, const struct device_options *options, char 
     if (!ranks_are_fine(group, reason)) return -1;
     *device = (struct device){
         .group = group, .options = *options, .deadline_s = group->timeout_s, .delay_ns = DELAY_NS};
-    group->timeout_s *= GROUP_PATIENCE;
+    group->timeout_s *= (double)GROUP_PATIENCE;
     device->driver = driver_load(reason, REASON_SIZE);
     if (reason[0] == '\0') choose(device, reason);
     if (!ranks_are_fine(group, reason)) return -1;

@@ -67,7 +67,7 @@ static bool flag_round_trip(struct group *group, int peer, double *result_us) {
                 atomic_store_explicit(&control->pong.value, turn, memory_order_release);
             }
         }
-        samples[sample_index] = (double)(clock_ns() - start_ns) / 1000 / ROUNDTRIPS;
+        samples[sample_index] = (double)(clock_ns() - start_ns) / 1000 / (double)ROUNDTRIPS;
     }
     *result_us = median(samples, ROUNDTRIP_SAMPLES);
     return group_barrier(group);

@@ -224,7 +224,7 @@ int op_read(char *line, struct op *op, char reason[REASON_SIZE]) {
     op->sampling_us = take_number(&fields, "sampling_us", 10000);
     op->limit_us = take_number(&fields, "limit_us", 0);
     double least = take_number(&fields, "min_samples", 5), most = take_number(&fields, "max_samples", 50);
-    if (!(least >= 1 && most >= least && most <= MOST_SAMPLES))
+    if (!(least >= 1 && most >= least && most <= (double)MOST_SAMPLES))
         return refuse(reason, "min_samples and max_samples have to be 1 to 1000000, rising");
     op->min_samples = (size_t)least;
     op->max_samples = (size_t)most;

@@ -158,7 +158,8 @@ static int read_gemm(struct program *program, const char *line, char reason[]) {
            read_place(program, line, "into", true, gemm->m * gemm->n, &gemm->into, &gemm->c_offset);
     if (!well) return wrong(reason, line, "a GEMM that does not fit its collective");
     gemm->terms = terms_of(program, gemm, k);
-    if ((double)gemm->terms * LARGEST_INPUT * LARGEST_INPUT * program->ranks >= largest_exact(DTYPE_FLOAT32))
+    if ((double)(gemm->terms * LARGEST_INPUT * LARGEST_INPUT) * program->ranks >=
+        largest_exact(DTYPE_FLOAT32))
         return wrong(reason, line, "a GEMM whose sums a float does not hold exactly");
     program->gemm_count++;
     return 1;
@@ -189,7 +190,7 @@ static double density_of(const struct program *program) {
         if (program->gemms[i].terms > terms) terms = program->gemms[i].terms;
     }
     double density =
-        largest_exact(program->dtype) / DEVIATIONS / sqrt((double)terms * (double)program->ranks);
+        largest_exact(program->dtype) / (double)DEVIATIONS / sqrt((double)terms * (double)program->ranks);
     return program->dtype == DTYPE_FLOAT32 || density > 1 ? 1 : density;
 }
 
@@ -205,7 +206,7 @@ static void fill(const struct program *program, float *array, size_t count, uint
     for (size_t i = 0; i < count; i++) {
         uint64_t z = next_random(&seed);
         if (program->dtype == DTYPE_FLOAT32)
-            array[i] = (float)(z % (2 * LARGEST_INPUT + 1)) - LARGEST_INPUT;
+            array[i] = (float)(z % (2 * LARGEST_INPUT + 1)) - (float)LARGEST_INPUT;
         else
             array[i] = (double)(z >> 32) >= most ? 0 : (z & 1) != 0 ? 1 : -1;
     }
