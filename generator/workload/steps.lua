@@ -208,7 +208,7 @@ local function forward_layer(self, l, part)
   local route_here = layer.routes and layer.routes[part]
   if before and before.routes then self:await(before.routes[part].combine) end
   if route_here then
-    if l == 1 or before.routes then self:post(route_here.dispatch) end
+    if before and before.routes then self:post(route_here.dispatch) end
     self:await(route_here.dispatch)
   end
   gather(self, l, 1, "gather")
@@ -238,7 +238,7 @@ local function backward_layer(self, l, part)
   local here = layer.routes and layer.routes[part]
   if after and after.routes then self:await(after.routes[part].gradient_combine) end
   if here then
-    if l == #self.layers or after.routes then self:post(here.gradient_dispatch) end
+    if after and after.routes then self:post(here.gradient_dispatch) end
     self:await(here.gradient_dispatch)
   end
   gather(self, l, -1, "gather_again")
@@ -248,6 +248,19 @@ local function backward_layer(self, l, part)
   if here then self:post(here.gradient_combine) end
   if not here and before and before.routes then self:post(before.routes[part].gradient_dispatch) end
   if layer.scatter and part == self.workload.micro_batches then self:post(layer.scatter) end
+end
+
+-- What experts in the first layer compute on is there from the beginning, for every micro-batch.
+local function begin(self)
+  for _, routes in ipairs(self.layers[1].routes or {}) do self:post(routes.dispatch) end
+end
+
+-- The forward pass is over: behind the last layer come the losses, and with each micro-batch's its gradients.
+local function turn(self)
+  for _, routes in ipairs(self.layers[#self.layers].routes or {}) do
+    self:await(routes.combine)
+    self:post(routes.gradient_dispatch)
+  end
 end
 
 -- ---- public ------------------------------------------------------------------------------------
@@ -287,13 +300,11 @@ function steps.of(workload, ranks, dtype)
   end
   if workload.gradients.collective == "allreduce" then make_buckets(self, workload.gradients.bucket_bytes) end
   if workload.gradients.collective == "reduce_scatter" then spread(self) end
+  begin(self)
   for l = 1, #self.layers do
     for part = 1, workload.micro_batches do forward_layer(self, l, part) end
   end
-  local last = self.layers[#self.layers]
-  for part = 1, workload.micro_batches do
-    if last.routes then self:await(last.routes[part].combine) end
-  end
+  turn(self)
   for l = #self.layers, 1, -1 do
     for part = 1, workload.micro_batches do backward_layer(self, l, part) end
   end

@@ -67,6 +67,38 @@ local function flops(program, phase, ranks)
   return total
 end
 
+-- A rank's entry of "1,2,3"; a single one is every rank's.
+local function of_rank(list, rank)
+  local numbers = {}
+  for number in list:gmatch("%d+") do numbers[#numbers + 1] = tonumber(number) end
+  return numbers[rank] or numbers[1]
+end
+
+-- How long ranks that compute a FLOP in a unit of time take for the step where moving costs nothing, so that
+-- all they lose is what they wait for each other; of the slowest. `serial`: each collective is waited for.
+local function ideal_time(program, ranks, serial)
+  local clocks, ready = {}, {} -- ready: when the last rank has handed it over
+  for rank = 1, ranks do clocks[rank] = 0 end
+  for _, line in ipairs(program.actions) do
+    local action = fields_of(line)
+    local gemm = action.gemm and fields_of(program.gemms[tonumber(action.gemm) + 1])
+    for rank = 1, ranks do
+      if gemm then
+        clocks[rank] = clocks[rank] + 2 * of_rank(gemm.m, rank) * tonumber(gemm.n) * of_rank(gemm.k, rank)
+      elseif action.post then
+        ready[action.post] = math.max(ready[action.post] or 0, clocks[rank])
+      end
+    end
+    for rank = 1, ranks do
+      local awaited = action.await or serial and action.post
+      if awaited then clocks[rank] = math.max(clocks[rank], ready[awaited]) end
+    end
+  end
+  local slowest = math.max(table.unpack(clocks))
+  for _, time in pairs(ready) do slowest = math.max(slowest, time) end
+  return slowest
+end
+
 local function parsed(text) return model.parse("return " .. text, "test.lua") end
 
 local TestSteps = {}
@@ -97,6 +129,32 @@ function TestSteps.test_loads_go_round_and_all_tokens_arrive()
       luaunit.assertEquals(sum(collective.matrix), 2 * 192 * 512, collective.name)
     end
   end
+end
+
+function TestSteps.test_uneven_loads_that_change_places_cost_waiting_in_serial_steps_alone()
+  local program = steps.of(model.load("moe"), 2)
+  local gemms = (flops(program, "forward", 2) + flops(program, "backward", 2)) // 2
+  luaunit.assertEquals(ideal_time(program, 2), gemms)
+  luaunit.assertTrue(ideal_time(program, 2, true) > 1.2 * gemms)
+end
+
+-- What no GEMM computes is on its way for all micro-batches before the first of them is computed.
+function TestSteps.test_what_is_there_is_handed_over_before_anything_is_computed_on_it()
+  local program = steps.of(parsed [[{ name = "x", tokens = 12, micro_batches = 2, layers = {
+    { name = "e", experts = { load = { 1, 2 } }, gemms = { { name = "g", n = 4, k = 4 } } } } }]], 2)
+  walk(program)
+  local names = {}
+  for i, line in ipairs(program.actions) do
+    local action = fields_of(line)
+    local number = action.post or action.await
+    names[i] = number and ("%s %s"):format(action.post and "post" or "await",
+      fields_of(program.collectives[tonumber(number) + 1]).name) or "gemm"
+  end
+  luaunit.assertEquals(table.concat(names, "; "), "post e.dispatch.1; post e.dispatch.2; await e.dispatch.1; "
+    .. "gemm; post e.combine.1; await e.dispatch.2; gemm; post e.combine.2; await e.combine.1; "
+    .. "post e.gradient_dispatch.1; await e.combine.2; post e.gradient_dispatch.2; "
+    .. "await e.gradient_dispatch.1; gemm; gemm; post e.gradient_combine.1; await e.gradient_dispatch.2; "
+    .. "gemm; gemm; post e.gradient_combine.2")
 end
 
 function TestSteps.test_tokens_that_do_not_divide_are_all_sent()
