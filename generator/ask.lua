@@ -8,76 +8,27 @@
 -- shapes share where one choice was made for them, nil where none was or nothing tells. facts: { cells =
 -- whether answers have cells, dtype =, op =, fusion = of all that it holds, or nil }. sm is for headers that
 -- hold several.
+local compiled = require "compiled"
 local fail = require "fail"
 local file = require "core.file"
 local json = require "json"
 local lists = require "lists"
 local lookup = require "lookup"
 local plan = require "plan"
-local process = require "core.process"
 local tables = require "core.table"
-local template = require "template"
 
 local ask = {}
 
-local COMPILE_S, ANSWER_S = 120, 60
+local ANSWER_S = 60
 
 -- ---- compiled ---------------------------------------------------------------------------------
 
-local function absolute(path)
-  if path:sub(1, 1) == "/" then return path end
-  local handle <close> = assert(io.popen("pwd"))
-  return handle:read("l") .. "/" .. path
-end
-
--- Runs a command to its end; its stdout, or nil and why not.
-local function run(argv, input, seconds)
-  local child, problem = process.start(argv)
-  if not child then return nil, problem end
-  if input ~= "" then child:write(input, seconds) end
-  local lines, deadline = {}, process.now() + seconds
-  local line
-  repeat
-    line, problem = child:read_line(deadline - process.now())
-    lines[#lines + 1] = line
-  until not line
-  local how, well = child:close(problem == "end" and 1 or 0)
-  if problem ~= "end" then return nil, ("did not end within %d s"):format(seconds) end
-  local errors = child:errors()
-  if not well then return nil, ("%s: %s"):format(how, errors:match("[^\n]*error[^\n]*") or errors) end
-  return lines
-end
-
-local function remove_all(made)
-  for i = #made, 1, -1 do os.remove(made[i]) end
-end
-
--- The lines that a program made of `source` answers to `input`. `others`: { { folder } or
--- { path, text }... } of files that it includes; nil: none.
+-- The lines that a program made of `source` answers to `input`; `others` as compiled.make takes them.
 local function compile_and_run(path, compiler, suffix, source, input, others)
-  local folder = os.tmpname()
-  os.remove(folder)
-  fail.unless(file.make_folder(folder))
-  local code, program = folder .. "/ask." .. suffix, folder .. "/ask"
-  local made = { folder, code, program }
-  for _, other in ipairs(others or {}) do
-    made[#made + 1] = folder .. "/" .. (other.folder or other.path)
-    if other.folder then
-      fail.unless(file.make_folder(made[#made]))
-    else
-      fail.unless(file.write(made[#made], other.text))
-    end
-  end
-  fail.unless(file.write(code, source))
-  table.move({ code, program }, 1, 2, #made + 1, made)
-  local lines, problem = run({ compiler, "-O1", "-I", folder, "-o", program, code }, "", COMPILE_S)
-  local what = "does not compile with " .. compiler
-  if lines then
-    lines, problem = run({ program }, input, ANSWER_S)
-    what = "its lookup did not answer"
-  end
-  remove_all(made)
-  if not lines then fail.input("%s: %s (%s)", path, what, problem) end
+  local made <close> = compiled.make(path, { compiler = compiler, words = { "-O1" }, suffix = suffix,
+    source = source, others = others })
+  local lines, problem = compiled.run({ made.path }, input, ANSWER_S)
+  if not lines then fail.input("%s: its lookup did not answer (%s)", path, problem) end
   return lines
 end
 
@@ -93,9 +44,7 @@ local function input_of(shapes)
   return table.concat(lines)
 end
 
-local function render(name, model)
-  return fail.unless(template.load(gentables.home .. "/templates/regret/" .. name .. ".tmpl"))(model)
-end
+local function render(name, model) return compiled.render("regret/" .. name, model) end
 
 -- The data type and operation that the first lines of a C header say it is of.
 local function said_of(text)
@@ -106,7 +55,7 @@ end
 local function ask_header(path, text, prefix, shapes)
   local facts = said_of(text)
   facts.cells = text:find("struct " .. prefix .. "_row", 1, true) ~= nil
-  local source = render("c", { path = absolute(path), prefix = prefix, tells_cells = facts.cells })
+  local source = render("c", { path = compiled.absolute(path), prefix = prefix, tells_cells = facts.cells })
   local answers = compile_and_run(path, os.getenv("CC") or "cc", "c", source, input_of(shapes))
   for i, line in ipairs(answers) do
     local name, measured, cell = line:match("^(%S+) ([01]) (%S+)$")
@@ -133,34 +82,9 @@ local function numbers_to_answers(lines)
 end
 
 local function ask_fragment(path, name, shapes)
-  local source = render("trtllm", { path = absolute(path), name = name })
+  local source = render("trtllm", { path = compiled.absolute(path), name = name })
   local lines = compile_and_run(path, os.getenv("CXX") or "c++", "cpp", source, input_of(shapes))
   return numbers_to_answers(lines), { cells = true }
-end
-
--- What stands in for the headers of TensorRT-LLM that its customAllReduceUtils.h includes.
-local function trtllm_world(text, sm)
-  local strategies = {}
-  for _, strategy in ipairs(lists.strategies) do
-    if strategy.trtllm then strategies[#strategies + 1] = strategy end
-  end
-  local others = { { path = "trtllm_world.h",
-    text = render("trtllm_world.h", { sm = sm, strategies = strategies }) } }
-  local folders = {}
-  for name in text:gmatch('#include "([%w_/]+%.h)"') do
-    local folder = ""
-    for part in name:gmatch("([%w_]+)/") do
-      folder = folder .. (folder == "" and "" or "/") .. part
-      if not folders[folder] then others[#others + 1] = { folder = folder } end
-      folders[folder] = true
-    end
-    others[#others + 1] = { path = name, text = '#include "trtllm_world.h"\n' }
-  end
-  table.sort(others, function(a, b) -- folders first, and parents before what is in them
-    if (a.folder ~= nil) ~= (b.folder ~= nil) then return a.folder ~= nil end
-    return (a.folder or a.path) < (b.folder or b.path)
-  end)
-  return others
 end
 
 local function ask_trtllm_header(path, text, shapes, sm)
@@ -169,10 +93,10 @@ local function ask_trtllm_header(path, text, shapes, sm)
       "which is asked", path)
   end
   local has_axes = text:find("AllReduceTableAxesOf", 1, true) ~= nil
-  local source = render("trtllm_header", { path = absolute(path), sm = sm, has_axes = has_axes,
+  local source = render("trtllm_header", { path = compiled.absolute(path), sm = sm, has_axes = has_axes,
     fusions = lists.fusions })
   local lines = compile_and_run(path, os.getenv("CXX") or "c++", "cpp", source, input_of(shapes),
-    trtllm_world(text, sm))
+    compiled.trtllm_world(text, sm))
   return numbers_to_answers(lines), { cells = true }
 end
 
@@ -236,9 +160,9 @@ end
 -- Asks the artifact at `path`, told by what it holds. Raises where it is none.
 function ask.artifact(path, shapes, options)
   local text = fail.unless(file.read(path))
-  local prefix = text:match("static inline enum ([%w_]+)_strategy [%w_]+_select%(")
+  local prefix = compiled.prefix_of(text)
   if prefix then return ask_header(path, text, prefix, shapes) end
-  if text:find("selectStrategyLookUpTable", 1, true) then
+  if compiled.is_trtllm_header(text) then
     return ask_trtllm_header(path, text, shapes, options and options.sm)
   end
   local name = text:match("AllReduceBestStrategyTableType%s+(AllReduceBestStrategyTableSM%d+)%s*=")

@@ -167,15 +167,15 @@ end
 -- Starts a bench of `world_size` ranks: { command = the launcher's words, program, world_size, identity (of
 -- bench.identify), arguments (of the program, or nil), patience (seconds to wait for an answer beyond what it
 -- was given; its ranks wait half as long for each other, and so can say who it is that does not answer),
--- strategies (that will be asked for) }. Returns it, with `placement`, `roundtrip_us`, `devices` and
--- `unavailable` (strategy -> reason); or nil and a failure.
+-- strategies (that will be asked for), environment ("NAME=VALUE"..., or nil) }. Returns it, with `placement`,
+-- `roundtrip_us`, `devices` and `unavailable` (strategy -> reason); or nil and a failure.
 function bench.start(options)
   local argv = table.move(options.command, 1, #options.command, 1, {})
   local timeout = ("%.17g"):format(options.patience / 2)
   table.move({ options.program, "--serve", "--timeout", timeout }, 1, 4, #argv + 1, argv)
   local arguments = options.arguments or {}
   table.move(arguments, 1, #arguments, #argv + 1, argv)
-  local child, message = process.start(argv)
+  local child, message = process.start(argv, options.environment)
   if not child then return nil, { reason = "cannot be started: " .. message, detail = "" } end
   local self = setmetatable({ child = child, world_size = options.world_size, identity = options.identity,
     patience = options.patience, unavailable = {}, devices = {} }, bench)

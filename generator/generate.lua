@@ -22,6 +22,7 @@ return {
     { name = "sm-version", value = "N", help = "as TensorRT-LLM's generator does: README" },
     { name = "save-csv-dir", value = "DIR", help = "with --sm-version: where that sweep writes" },
     { name = "enable-auto", help = "with --sm-version: report AUTO, the incumbent's lookup" },
+    { name = "incumbent", value = "HEADER", help = "with --enable-auto: the incumbent, for a sweep" },
   }),
   example = "gentables generate --data-dir tables/host --arch host --out tables/host",
   run = function(args)

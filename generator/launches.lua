@@ -30,7 +30,7 @@ local function start(job, world)
   local began = process.now()
   local session, failure = bench.start({ command = job.command, program = job.program,
     arguments = job.arguments, world_size = world.size, identity = job.identity, patience = job.patience,
-    strategies = job.spec.strategies })
+    strategies = job.spec.strategies, environment = job.environment })
   if session then
     world.devices, world.unavailable = session.devices, session.unavailable
     world.start_s = process.now() - began

@@ -74,8 +74,8 @@ lists.accumulates = {
 
 -- `backend`: who runs it ("host", "cuda"; none: known from rows of other tools only); where a GPU runs it
 -- (too), `cuda` says how: `kernel`, of bench/cuda, and where not in that, its `epilogue` ("one" kernel, or
--- "separate"); or `nccl` = { symmetric, separate }; and `needs`, for people: the hardware and libraries that
--- it wants. `candidate = false`: never a winner. `ops`: what it does;
+-- "separate"); or `nccl` = { symmetric, separate }; or `auto`: it calls another one; and `needs`, for people:
+-- the hardware and libraries that it wants. `candidate = false`: never a winner. `ops`: what it does;
 -- nil: an allreduce. `trtllm`: the number in TensorRT-LLM's AllReduceStrategyType; absent: TensorRT-LLM
 -- cannot name it. `ompi_algorithm`: the number in Open MPI's coll/tuned for an allreduce; `ompi_algorithms`:
 -- those of other ops; `ompi_component`: another coll component; `mpich_algorithm`: MPICH's name;
@@ -200,6 +200,7 @@ lists.strategies = {
     help = "TensorRT-LLM: user buffers" },
   { name = "AUTO", backend = "host", source = "auto", accumulate = "native", trtllm = 3, candidate = false,
     optional = true,
+    cuda = { auto = true, needs = "a table that is there" },
     mark = "A", colour = "#bbbbbb",
     help = "the call through the lookup of the table that is there; never a winner" },
   { name = "LOWPRECISION", trtllm = 6,

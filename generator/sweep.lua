@@ -9,6 +9,7 @@ local backends = require "backends"
 local bench = require "bench"
 local fail = require "fail"
 local file = require "core.file"
+local incumbents = require "incumbent"
 local journal = require "journal"
 local launches = require "launches"
 local lists = require "lists"
@@ -43,6 +44,8 @@ sweep.options = {
   { name = "fresh", help = "measure anew what is there already" },
   { name = "transport", help = "search Open MPI's parameters, of the transport and others: transport.tp{N}" },
   { name = "launcher", value = "COMMAND", help = "in place of mpirun, with {ranks}; or GENTABLES_LAUNCHER" },
+  { name = "incumbent", value = "HEADER",
+    help = "whose lookup AUTO asks: allreduce_table.h or customAllReduceUtils.h (default: as built)" },
   { name = "bench", value = "PROGRAM", help = "in place of the gentables-bench beside gentables" },
   { name = "patience", value = "SECONDS", default = 60,
     help = "how long a bench may be silent beyond its time for a cell" },
@@ -222,6 +225,17 @@ local function launcher_of_environment()
   return text ~= "" and text or nil
 end
 
+-- The module of the incumbent that is named, which the bench finds by the environment; nil: none is.
+local function open_incumbent(args, job)
+  if not args.incumbent then return nil end
+  if not lists.contains(job.spec.strategies, "AUTO") then
+    fail.input("--incumbent is for AUTO, which is not among the spec's strategies")
+  end
+  local module = incumbents.module(args.incumbent, job.arch)
+  job.environment = { "GENTABLES_INCUMBENT=" .. module.path }
+  return module
+end
+
 local function new_job(args)
   local asked = spec.load(args[1] or args.out .. "/spec.lua")
   local given_launcher = args.launcher or launcher_of_environment()
@@ -345,6 +359,7 @@ function sweep.run(args)
   local began_at = process.now()
   local job = new_job(args)
   job.began_at = began_at
+  local _ <close> = open_incumbent(args, job)
   local made, message = file.make_folder(job.out)
   if not made then fail.work("%s", message) end
   if args.transport then

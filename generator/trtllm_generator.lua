@@ -40,23 +40,20 @@ local function strategies_of(arch, with_auto)
     fail.input("no --data_dir, and this gentables cannot measure %s (no backend %s); --data_dir DIR with " ..
       "benchmark.tp{2,4,8}.%s.csv would be right", arch, backend, arch)
   end
-  if with_auto then
-    if lists.find("strategies", "AUTO").backend ~= backend then
-      fail.input("--enable_auto: the backend %s does not measure AUTO", backend)
-    end
-    strategies[#strategies + 1] = "AUTO"
-  end
+  if with_auto then strategies[#strategies + 1] = "AUTO" end
   return strategies
 end
 
--- Runs `gentables sweep` in the folder, its lines passed on. A spec that is there stays.
-local function sweep(folder, text)
+-- Runs `gentables sweep` in the folder, its lines passed on. A spec that is there stays. `incumbent`: the
+-- header whose lookup AUTO asks, or nil.
+local function sweep(folder, text, incumbent)
   local path = folder .. "/spec.lua"
   local made, message = file.make_folder(folder)
   if made and not file.exists(path) then made, message = file.write(path, text) end
   if not made then fail.work("%s", message) end
-  local child, problem = process.start { system.program(), "sweep", path, "--out", folder,
-    "--exhaustive" }
+  local words = { system.program(), "sweep", path, "--out", folder, "--exhaustive" }
+  if incumbent then table.move({ "--incumbent", incumbent }, 1, 2, #words + 1, words) end
+  local child, problem = process.start(words)
   if not child then fail.work("the sweep did not start: %s", problem) end
   for line in function() return child:read_line(LINE_PATIENCE) end do
     io.stdout:write(line, "\n")
@@ -80,17 +77,20 @@ end
 -- Fills in what --sm_version means; measures first where there are no rows. Does nothing without it.
 function trtllm_generator.prepare(args)
   if not args.sm_version then
-    for _, name in ipairs { "save_csv_dir", "enable_auto" } do
+    for _, name in ipairs { "save_csv_dir", "enable_auto", "incumbent" } do
       if args[name] then fail.input("--%s is for --sm_version N", name) end
     end
     return
   end
   args.arch = arch_of(args)
+  if args.incumbent and not args.enable_auto then fail.input("--incumbent is for --enable_auto") end
   if not args.data_dir then
     local strategies = strategies_of(args.arch, args.enable_auto)
     if not args.save_csv_dir then fail.input("no --data_dir; --save_csv_dir DIR says where rows go") end
     args.data_dir = args.save_csv_dir
-    sweep(args.data_dir, spec_text(args.arch, strategies))
+    sweep(args.data_dir, spec_text(args.arch, strategies), args.incumbent)
+  elseif args.incumbent then
+    fail.input("--incumbent is for a sweep, and --data_dir has the rows")
   end
   args.out = args.out or args.data_dir:gsub("(.)/+$", "%1") .. "/" .. FOLDER
   args.formats = args.formats or FORMAT

@@ -22,6 +22,15 @@ static const char *placement(const struct group *group) {
     return device_of(group)->options.loopback ? "loopback" : "dedicated";
 }
 
+// That of this SM version; in loopback its own, before that of GPUs with links.
+static bool incumbent(const struct group *group, int which, char suffix[], size_t suffix_size) {
+    const struct device *device = group->device;
+    bool loopback = device->options.loopback;
+    const char *word = loopback && which == 0 ? "-loopback" : "";
+    snprintf(suffix, suffix_size, "_sm%d%s", device->sm, word);
+    return which < 1 + loopback;
+}
+
 // One barrier of the ranks on their GPUs, of many in one launch.
 static int round_trip(struct group *group, double *time_us) {
     struct device *device = device_of(group);
@@ -63,6 +72,8 @@ static const struct backend cuda_backend = {
     .name = "cuda",
     .candidates = cuda_candidates,
     .candidate_count = &cuda_candidate_count,
+    .fallback = "NCCL",
+    .incumbent = incumbent,
     .ground = &cuda_ground,
     .modes = {[MODE_EAGER] = true, [MODE_GRAPH] = true, [MODE_COLD] = true, [MODE_COLD_GRAPH] = true},
     .last_resort = 8, // GPUs and NCCL have deadlines of their own, before that of the group

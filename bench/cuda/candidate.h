@@ -22,7 +22,7 @@ struct nccl_detail {
     int channels;                     // 0: the same
 };
 
-extern const struct strategy strategy_cuda_kernel, strategy_cuda_nccl;
+extern const struct strategy strategy_cuda_kernel, strategy_cuda_nccl, strategy_auto;
 
 // Those of the list, and then those of plug-ins.
 extern struct candidate cuda_candidates[MAX_CANDIDATES];

@@ -38,11 +38,21 @@ const char *const dtype_words[DTYPES] = {
      .detail = &(const struct nccl_detail){is_symmetric, its_epilogue, its_algorithm, its_protocol,          \
                                            its_channels}},
 
-struct candidate cuda_candidates[MAX_CANDIDATES] = {CUDA_KERNEL_CANDIDATES(KERNEL_ROW)
-                                                        CUDA_NCCL_CANDIDATES(NCCL_ROW)};
+#define AUTO_ROW(its_name, optional)                                                                         \
+    {.name = its_name,                                                                                       \
+     .strategy = &strategy_auto,                                                                             \
+     .ops = 1u << OP_ALLREDUCE,                                                                              \
+     .ompi_component = "",                                                                                   \
+     .mpich_algorithm = "",                                                                                  \
+     .is_optional = optional,                                                                                \
+     .bits_may_vary = true},
+
+struct candidate cuda_candidates[MAX_CANDIDATES] = {
+    CUDA_KERNEL_CANDIDATES(KERNEL_ROW) CUDA_NCCL_CANDIDATES(NCCL_ROW) CUDA_AUTO_CANDIDATES(AUTO_ROW)};
 
 #define ONE_MORE(...) +1
-int cuda_candidate_count = 0 CUDA_KERNEL_CANDIDATES(ONE_MORE) CUDA_NCCL_CANDIDATES(ONE_MORE);
+int cuda_candidate_count =
+    0 CUDA_KERNEL_CANDIDATES(ONE_MORE) CUDA_NCCL_CANDIDATES(ONE_MORE) CUDA_AUTO_CANDIDATES(ONE_MORE);
 
 struct CallParameters call_parameters(const struct device *device, const struct call *call) {
     size_t row_bytes = call->hidden_size * dtype_sizes_bytes[call->dtype];

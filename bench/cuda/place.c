@@ -9,7 +9,8 @@
 //   cold_graph  the same, with a flush before each call; what a chain of flushes alone takes is taken off
 //
 // A time counts where the host was early enough: else it is the host's, the delay is made longer, and the
-// same is timed once more.
+// same is timed once more. What a strategy does on the host before it launches (AUTO's lookup) no event sees;
+// it is added to the time of a call that is launched by itself, and into a graph it does not go.
 //
 // What is timed is also checked, in the same stream and before anybody waits for it: results are poisoned
 // behind the delay, and hashed right behind the last event. Work on a stream of a candidate's own that this
@@ -406,8 +407,11 @@ static bool time_call(struct place *place, const struct work *work, size_t shift
     bool enqueues = device_enqueues(device);
     if (!group_barrier(device->group)) return false;
     if (enqueues && !begin(place, work, calls)) return false;
+    device->group->unseen_ns = 0;
     if (!enqueue(place, work, shift, 0)) return false;
-    return !enqueues || end(place, work, calls, time_us);
+    if (enqueues && !end(place, work, calls, time_us)) return false;
+    *time_us += (double)device->group->unseen_ns / 1000;
+    return true;
 }
 
 static bool time_eager(struct place *place, const struct work *work, size_t shift, double *time_us) {

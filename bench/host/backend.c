@@ -47,6 +47,13 @@ static const char *placement(const struct group *group) {
     return group->oversubscribed ? "oversubscribed" : "dedicated";
 }
 
+// The one of the arch that the build is for.
+static bool incumbent(const struct group *group, int which, char suffix[], size_t suffix_size) {
+    (void)group;
+    snprintf(suffix, suffix_size, "%s", "");
+    return which == 0;
+}
+
 // ---- the regime ---------------------------------------------------------------------------------
 
 // Median time for a flag to go from rank 0 to `peer` and back.
@@ -224,6 +231,9 @@ static const struct backend host_backend = {
     .name = "host",
     .candidates = host_candidates,
     .candidate_count = &host_candidate_count,
+    .sees_host = true,
+    .fallback = "MPI",
+    .incumbent = incumbent,
     .ground = &host_ground,
     .modes = {[MODE_EAGER] = true},
     .tells_skew = true,

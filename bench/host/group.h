@@ -57,8 +57,9 @@ struct group {
     double timeout_s;    // of one wait
     const struct kernels *kernels;
     struct control *control;
-    uint64_t run_id;  // of MPI's ranks: tells their sockets from those of other runs
-    int slowest_peer; // the rank that was slowest to answer rank 0 at first
+    uint64_t run_id;    // of MPI's ranks: tells their sockets from those of other runs
+    int slowest_peer;   // the rank that was slowest to answer rank 0 at first
+    uint64_t unseen_ns; // what the last call's strategy did before it launched, for clocks that do not see it
 };
 
 // Leaves the group; group_mpi.h opens that of MPI's ranks.

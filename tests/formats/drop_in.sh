@@ -45,10 +45,7 @@ one_line 'benchmark.tp8.sm90.csv is not there: its cells read 8'
 python3 "$SOURCE/tests/generator/fragment.py" "$data" 90 >"$WORK/expected"
 cmp "$WORK/expected" "$data/$table" || die "another table of TP 2 and 4"
 
-# No data, and what nothing measures is asked for: one line, and nothing written.
-ends_with 2 "$GENTABLES" generate --sm_version 89 --save_csv_dir "$WORK/swept" --enable_auto
-one_line 'the backend cuda does not measure AUTO'
-[ ! -e "$WORK/swept" ] || die "wrote something"
+# What does not go together: one line.
 ends_with 2 "$GENTABLES" generate --data_dir "$data" --sm_version 90 --arch sm90
 one_line 'two names for one thing'
 ends_with 2 "$GENTABLES" generate --data_dir "$data" --sm_version Hopper

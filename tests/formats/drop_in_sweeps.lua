@@ -3,7 +3,6 @@
 local fail = require "fail"
 local file = require "core.file"
 local formats = require "formats"
-local lists = require "lists"
 local luaunit = require "luaunit"
 
 local work = os.getenv("WORK")
@@ -27,7 +26,6 @@ end
 
 package.loaded["core.process"] = process
 local trtllm_generator = require "trtllm_generator"
-lists.find("strategies", "AUTO").backend = "cuda"
 local named = { "ONESHOT", "TWOSHOT", "NCCL", "NCCL_SYMMETRIC" }
 
 local function prepared(options)
@@ -56,6 +54,11 @@ end
 function tests.test_measures_auto_only_if_asked_for()
   local _, text = prepared { enable_auto = true }
   luaunit.assertEquals(assert(load(text))().strategies, { named[1], named[2], named[3], named[4], "AUTO" })
+end
+
+function tests.test_passes_the_incumbent_on()
+  prepared { enable_auto = true, incumbent = "there.h" }
+  luaunit.assertEquals({ started[6], started[7], started[8] }, { "--exhaustive", "--incumbent", "there.h" })
 end
 
 function tests.test_a_failed_sweep_makes_no_table()

@@ -1,0 +1,210 @@
+// AUTO: the call through the lookup of the table that is there, its cost included, as a program makes it
+// that uses the table. It says what a new table could win, and is no candidate itself.
+//
+// The lookup is the header of that table, in a module (made from templates/incumbent) beside the program;
+// another one can be named in GENTABLES_INCUMBENT. Each strategy that it may choose is set up as for itself;
+// one that cannot be had, or cannot do a call, gives way to the backend's fallback, as it does in programs.
+// Where the backend's clock does not see the host, how long the host was in the lookup is told apart
+// (group.h); into a graph goes what was chosen, and no call of it asks again.
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "backend.h"
+
+enum { PATH_SIZE = 4096, SUFFIX_SIZE = 64, CLOCK_TRIES = 64 };
+
+// A strategy that the lookup may choose.
+struct choice {
+    const struct candidate *candidate;
+    void *state; // NULL: it cannot be had here, and `reason` says why
+    char reason[REASON_SIZE];
+};
+
+struct automatic {
+    struct group *group;
+    int count, fallback; // of choices; the place of the one that can do any call
+    void *module;
+    int (*choose)(int tp_size, int fusion, int hidden_size, int num_tokens);
+    struct choice choices[MAX_CANDIDATES + 1];
+    int asked, taken;  // what the lookup says of this cell; what is done then
+    uint64_t clock_ns; // that two looks at the clock take by themselves
+};
+
+extern const struct strategy strategy_auto;
+
+// ---- the module ---------------------------------------------------------------------------------
+
+// Opens the module that is named, or that lies beside the program; NULL: there is none.
+static void *open_module(const struct group *group) {
+    char path[PATH_SIZE], suffix[SUFFIX_SIZE];
+    const char *named = getenv("GENTABLES_INCUMBENT");
+    if (named != NULL) return dlopen(named, RTLD_NOW | RTLD_LOCAL);
+    void *module = NULL;
+    for (int which = 0; module == NULL && backend->incumbent(group, which, suffix, sizeof suffix); which++) {
+        ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
+        path[length > 0 ? length : 0] = '\0';
+        char *slash = strrchr(path, '/');
+        if (slash == NULL) return NULL;
+        size_t left = sizeof path - (size_t)(slash + 1 - path);
+        int needed = snprintf(slash + 1, left, "gentables_incumbent%s.so", suffix);
+        if ((size_t)needed < left) module = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    }
+    return module;
+}
+
+// ---- what it may choose -------------------------------------------------------------------------
+
+// One of the list's, but AUTO itself.
+static const struct candidate *find_candidate(const char *name) {
+    for (int i = 0; i < candidate_count(); i++) {
+        const struct candidate *candidate = &backend->candidates[i];
+        bool may_be = candidate->plugin == NULL && candidate->strategy != &strategy_auto;
+        if (may_be && strcmp(candidate->name, name) == 0) return candidate;
+    }
+    return NULL;
+}
+
+static void close_all(struct automatic *automatic) {
+    for (int i = 0; i < automatic->count; i++) {
+        struct choice *choice = &automatic->choices[i];
+        if (choice->state != NULL) choice->candidate->strategy->teardown(choice->state);
+    }
+    if (automatic->module != NULL) dlclose(automatic->module);
+    free(automatic);
+}
+
+static void add_choice(struct automatic *automatic, const struct candidate *candidate) {
+    struct choice *choice = &automatic->choices[automatic->count];
+    choice->candidate = candidate;
+    bool made = candidate->strategy->setup(candidate, automatic->group, &choice->state, choice->reason) == 0;
+    if (!made) choice->state = NULL;
+    if (strcmp(candidate->name, backend->fallback) == 0) automatic->fallback = automatic->count;
+    automatic->count++;
+}
+
+// Sets up all strategies that the lookup knows, and the fallback. -1: `reason`.
+static int open_choices(struct automatic *automatic, char reason[REASON_SIZE]) {
+    const char *(*name_of)(int) = NULL;
+    *(void **)&name_of = dlsym(automatic->module, "incumbent_name");
+    *(void **)&automatic->choose = dlsym(automatic->module, "incumbent_choose");
+    if (name_of == NULL || automatic->choose == NULL) {
+        snprintf(reason, REASON_SIZE, "the incumbent's module lacks its functions");
+        return -1;
+    }
+    automatic->fallback = -1;
+    for (int i = 0; i < MAX_CANDIDATES && strcmp(name_of(i), "unknown") != 0; i++) {
+        const struct candidate *candidate = find_candidate(name_of(i));
+        if (candidate == NULL) {
+            snprintf(reason, REASON_SIZE, "the incumbent's table has %.60s, which is not here", name_of(i));
+            return -1;
+        }
+        add_choice(automatic, candidate);
+    }
+    if (automatic->fallback < 0) add_choice(automatic, find_candidate(backend->fallback));
+    return 0;
+}
+
+// ---- the lookup ---------------------------------------------------------------------------------
+
+static int look_up(const struct automatic *automatic, const struct call *call) {
+    return automatic->choose(automatic->group->size, (int)call->fusion, (int)call->hidden_size,
+                             (int)call->num_tokens);
+}
+
+// The least that two looks at the clock are apart.
+static uint64_t clock_cost(void) {
+    uint64_t least = UINT64_MAX;
+    for (int i = 0; i < CLOCK_TRIES; i++) {
+        uint64_t before = clock_ns(), apart = clock_ns() - before;
+        if (apart < least) least = apart;
+    }
+    return least;
+}
+
+static int timed_look_up(const struct automatic *automatic, const struct call *call) {
+    uint64_t before = clock_ns();
+    int place = look_up(automatic, call);
+    uint64_t took = clock_ns() - before;
+    automatic->group->unseen_ns = took > automatic->clock_ns ? took - automatic->clock_ns : 0;
+    return place;
+}
+
+// Collective. Prepares the strategy at `place` for a call. -1: it cannot do it, and `reason` says why.
+static int prepare_choice(struct automatic *automatic, int place, const struct call *call,
+                          char reason[REASON_SIZE]) {
+    if (place < 0 || place >= automatic->count) {
+        snprintf(reason, REASON_SIZE, "the incumbent's table chooses what is not here");
+        return -1;
+    }
+    struct choice *choice = &automatic->choices[place];
+    const struct strategy *strategy = choice->candidate->strategy;
+    const char *refusal = choice->state == NULL ? choice->reason : strategy->supports(automatic->group, call);
+    if (refusal == NULL)
+        return strategy->prepare == NULL || strategy->prepare(choice->state, call, reason) == 0 ? 0 : -1;
+    snprintf(reason, REASON_SIZE, "%s: %.110s", choice->candidate->name, refusal);
+    return -1;
+}
+
+// ---- the functions of a strategy ----------------------------------------------------------------
+
+static const char *auto_supports(const struct group *group, const struct call *call) {
+    (void)group;
+    return call->num_tokens > INT32_MAX || call->hidden_size > INT32_MAX ? "sizes beyond the lookup's" : NULL;
+}
+
+static int auto_setup(const struct candidate *candidate, struct group *group, void **state,
+                      char reason[REASON_SIZE]) {
+    (void)candidate;
+    struct automatic *automatic = group_allocate(group, sizeof *automatic, reason, REASON_SIZE);
+    if (automatic == NULL) return -1;
+    automatic->group = group;
+    automatic->clock_ns = clock_cost();
+    automatic->module = open_module(group);
+    if (group_min(group, automatic->module != NULL) == 0) {
+        snprintf(reason, REASON_SIZE,
+                 "no incumbent: no table was there when the bench was built; gentables sweep --incumbent "
+                 "HEADER names one");
+    } else if (open_choices(automatic, reason) == 0) {
+        *state = automatic;
+        return 0;
+    }
+    close_all(automatic);
+    return -1;
+}
+
+// A cell answers for shapes around it, among which are some that its strategy cannot do.
+static int auto_prepare(void *state, const struct call *call, char reason[REASON_SIZE]) {
+    struct automatic *automatic = state;
+    char why[REASON_SIZE];
+    automatic->asked = automatic->taken = look_up(automatic, call);
+    if (prepare_choice(automatic, automatic->asked, call, reason) == 0) return 0;
+    bool may_fall_back = automatic->asked >= 0 && automatic->asked < automatic->count;
+    automatic->taken = automatic->fallback;
+    return may_fall_back && prepare_choice(automatic, automatic->fallback, call, why) == 0 ? 0 : -1;
+}
+
+static int auto_run(void *state, const struct call *call) {
+    struct automatic *automatic = state;
+    int place = backend->sees_host ? look_up(automatic, call) : timed_look_up(automatic, call);
+    if (place != automatic->asked) {
+        group_fail(automatic->group, "the incumbent's lookup does not repeat its answer");
+        return -1;
+    }
+    const struct choice *choice = &automatic->choices[automatic->taken];
+    return choice->candidate->strategy->run(choice->state, call);
+}
+
+static void auto_teardown(void *state) {
+    close_all(state);
+}
+
+const struct strategy strategy_auto = {
+    .supports = auto_supports,
+    .setup = auto_setup,
+    .run = auto_run,
+    .teardown = auto_teardown,
+    .prepare = auto_prepare,
+};

@@ -1,0 +1,184 @@
+#!/bin/sh
+# AUTO on GPUs: each call asks the lookup of the table that is there and does what it says, a call in a graph
+# when it is captured; where that cannot be done it falls back on NCCL, and where there is none either it has
+# no time and says why. A sweep takes the header that it is given; no table ever chooses AUTO.
+. "$(dirname "$0")/lib_stand_in.sh"
+command -v cc >"$WORK/cc" && command -v c++ >"$WORK/cc" || exit 77
+only cuda nccl nvidia-ml
+
+# module NAME [STATEMENT]: a lookup that takes NAME from 4 tokens on, counts how often it is asked, and does
+# this each time.
+module() {
+    cat >"$WORK/lookup.c" <<END
+#include <stdatomic.h>
+#include <stdio.h>
+#include <time.h>
+static atomic_int asked;
+static double now(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
+}
+__attribute__((destructor)) static void tell(void) { fprintf(stderr, "asked %d times\n", asked); }
+int incumbent_choose(int tp_size, int fusion, int hidden_size, int num_tokens) {
+    double begin = now();
+    asked++;
+    (void)(tp_size + fusion + hidden_size), (void)begin;
+    ${2:-}
+    return num_tokens >= 4;
+}
+const char *incumbent_name(int strategy) {
+    static const char *const names[] = {"ONESHOT", "$1"};
+    return strategy == 0 || strategy == 1 ? names[strategy] : "unknown";
+}
+END
+    cc -shared -fPIC "$WORK/lookup.c" -o "$WORK/lookup.so" || fail "no module"
+}
+GENTABLES_INCUMBENT=$WORK/lookup.so
+export GENTABLES_INCUMBENT
+
+# auto SETTINGS OPTION...: the bench on one size, AUTO beside ONESHOT.
+auto() {
+    settings=$1
+    shift
+    bench "$settings" -b 512 -e 512 --hidden-size 64 --samples 4 --budget 0.2 --strategies AUTO,ONESHOT "$@"
+    [ "$status" = 0 ] || fail "$*: exit code $status"
+    asked=$(sed -n 's/^asked \([0-9]*\) times$/\1/p' "$WORK/err")
+}
+has_time() { grep -q "^  *[0-9].* sum  *AUTO  *[0-9.]* .* 0\$" "$WORK/out" || fail "$*: AUTO has no time"; }
+has_none() { grep "^# .* AUTO  *" "$WORK/out" | grep -qF "$1" || fail "AUTO: not said: $1"; }
+# time_is 'COMPARISON' TEXT: that AUTO's microseconds are so.
+time_is() {
+    awk "\$5 == \"AUTO\" && \$6 $1 { found = 1 } END { exit !found }" "$WORK/out" || fail "$2"
+}
+
+module TWOSHOT
+for mode in eager cold graph cold_graph; do
+    auto "" --mode $mode
+    has_time "a GPU each, $mode"
+done
+auto "" --fusion RESIDUAL_RMS_NORM
+has_time "with an epilogue"
+auto "gpus=1" --loopback
+has_time "one launch for all"
+auto "gpus=1" --streams --mode graph
+has_time "a launch each, in a graph"
+auto "" -n 30 # calls in a row, of each of 2 ranks
+has_time "calls in a row"
+[ "$asked" -ge 60 ] || fail "60 calls asked $asked times"
+
+# What the host spends in the lookup is in the time of a call, although the GPU's events do not see it; of a
+# graph's calls it is none.
+module TWOSHOT 'while (now() - begin < 0.0005) {}'
+auto ""
+has_time "a slow lookup"
+time_is '>= 500' "the lookup costs nothing"
+auto "" --mode graph --samples 3
+has_time "a slow lookup, in a graph"
+time_is '< 500' "the lookup costs in a graph"
+
+# What cannot be done falls back on NCCL; without it there is no time, and the reason.
+module TWOSHOT 'return 1;'
+auto "" -b 128 -e 128
+has_time "fewer tokens than ranks"
+auto "gpus=1" --loopback -b 128 -e 128
+has_none "fewer tokens than ranks"
+module NCCL
+auto "gpus=1" --loopback
+has_none "NCCL: duplicate GPU"
+module NCCL_SYMMETRIC
+auto "nccl_falls_back"
+has_time "NCCL that falls back"
+module TWOSHOT 'return 7;'
+auto ""
+has_none "the incumbent's table chooses what is not here"
+for name in NOSUCH AUTO; do
+    module $name
+    auto ""
+    has_none "the incumbent's table has $name, which is not here"
+done
+GENTABLES_INCUMBENT=$WORK/none.so
+auto ""
+has_none "no incumbent: no table was there when the bench was built; gentables sweep --incumbent HEADER"
+unset GENTABLES_INCUMBENT
+bench "" -b 512 -e 512 --hidden-size 64 --samples 2
+if grep -q AUTO "$WORK/out"; then fail "AUTO was not asked for"; fi
+
+# A sweep with either header as the incumbent: rows of AUTO, in a table never.
+spec() {
+    cat >"$1/spec.lua" <<END
+return { arch = "gpu", tp = { 2 }, hidden_sizes = { 64 }, num_tokens = { 1, 4 },
+  fusions = { "NONE" }, strategies = { "ONESHOT", "NCCL", "AUTO" },
+  limits = { min_samples = 3, max_samples = 4, cell_us = 100000, message_bytes = 65536, launches = 1 },
+  table = { mode = "$2" } }
+END
+}
+# gentables CODE VERB...: with the stand-ins.
+gentables() {
+    wanted=$1
+    shift
+    status=0
+    STAND_IN="" LD_LIBRARY_PATH=$folder "$GENTABLES" "$@" >"$WORK/out" 2>"$WORK/err" || status=$?
+    [ "$status" = "$wanted" ] || fail "$*: exit code $status"
+}
+rows=benchmark.tp2.sm90.csv
+mkdir "$WORK/first"
+spec "$WORK/first" eager
+gentables 0 sweep --out "$WORK/first" --bench "$BENCH"
+grep -q "no time for 2: unavailable: no incumbent: .* --incumbent HEADER names one" "$WORK/out" ||
+    fail "no incumbent, in a sweep"
+gentables 0 generate --data-dir "$WORK/first" --arch sm90
+gentables 0 generate --data-dir "$WORK/first" --arch all --formats trtllm-header
+for header in allreduce_table.h customAllReduceUtils.h; do
+    for mode in eager graph; do
+        out=$WORK/$header.$mode
+        mkdir "$out"
+        spec "$out" $mode
+        gentables 0 sweep --out "$out" --bench "$BENCH" --incumbent "$WORK/first/$header"
+        grep -q ",AUTO,NONE,allreduce,.*,$mode," "$out/$rows" || fail "$header, $mode: no row of AUTO"
+        awk 'BEGIN { FS = OFS = "," } $6 == "AUTO" { $9 = $10 = $11 = $13 = $14 = $15 = $21 = "0.0001" } 1' \
+            "$out/$rows" >"$WORK/rows" && mv "$WORK/rows" "$out/$rows"
+        rm "$out/${rows%.csv}.json" # which is of the rows as they were
+        gentables 0 generate --data-dir "$out" --arch sm90
+        if cut -d , -f 1-12 "$out/table.csv" | grep -q AUTO; then fail "a table chose AUTO"; fi
+        grep -q "^AUTO, the call through the incumbent's lookup, took 0.00 times" "$out/report.md" ||
+            fail "$header, $mode: no word of AUTO"
+        said=$(grep -c "go into a graph with what the lookup chose" "$out/report.md" || true)
+        [ "$said" = "$([ $mode = graph ] && echo 1 || echo 0)" ] || fail "$mode: what a graph does to AUTO"
+    done
+done
+# With the flags of TensorRT-LLM's generator, by the spec that is there.
+mkdir "$WORK/drop_in"
+spec "$WORK/drop_in" eager
+sed -i 's/"gpu"/"sm90"/' "$WORK/drop_in/spec.lua"
+gentables 0 generate --sm_version 90 --save_csv_dir "$WORK/drop_in" --enable_auto \
+    --incumbent "$WORK/first/customAllReduceUtils.h"
+grep -q "^AUTO, the call through the incumbent's lookup, took [0-9.]* times .* of 2 cells" "$WORK/out" ||
+    fail "AUTO of a sweep is not reported"
+[ -f "$WORK/drop_in/gen_heuristic_code/generated_lookup_table.cpp" ] || fail "no table"
+
+# What is no incumbent: one line, and no sweep.
+refused() {
+    wanted_text=$1
+    shift
+    gentables 2 "$@"
+    [ "$(grep -c . "$WORK/err")" = 1 ] || fail "$wanted_text: more than one line"
+    grep -qF -- "$wanted_text" "$WORK/err" || fail "not said: $wanted_text"
+    [ ! -e "$WORK/bad/$rows" ] || fail "$wanted_text: measured all the same"
+}
+mkdir "$WORK/bad"
+spec "$WORK/bad" eager
+refused "none.h: cannot be read: No such file" \
+    sweep --out "$WORK/bad" --bench "$BENCH" --incumbent "$WORK/none.h"
+refused "has no lookup; allreduce_table.h or customAllReduceUtils.h would be right" \
+    sweep --out "$WORK/bad" --bench "$BENCH" --incumbent "$WORK/first/table.csv"
+sed '20,$s/;$//' "$WORK/first/allreduce_table.h" >"$WORK/cut.h"
+refused "cut.h: does not compile with" \
+    sweep --out "$WORK/bad" --bench "$BENCH" --incumbent "$WORK/cut.h"
+sed -i 's/, "AUTO"//' "$WORK/bad/spec.lua"
+refused "--incumbent is for AUTO, which is not among the spec's strategies" \
+    sweep --out "$WORK/bad" --bench "$BENCH" --incumbent "$WORK/first/allreduce_table.h"
+refused "--incumbent is for --enable_auto" \
+    generate --sm_version 90 --save_csv_dir "$WORK/bad" --incumbent "$WORK/first/allreduce_table.h"
+refused "--incumbent is for a sweep, and --data_dir has the rows" generate --sm_version 90 --enable_auto \
+    --data_dir "$WORK/first" --incumbent "$WORK/first/allreduce_table.h"
