@@ -41,7 +41,7 @@ class packed_file {
     bool packs_;
     file_stage stage_;
     uint64_t size_ = 0;
-    [[maybe_unused]] uint32_t checksum_ = 0;
+    uint32_t checksum_ = 0; // gzip's, of all pieces so far
 };
 
 } // namespace trace
