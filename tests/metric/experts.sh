@@ -1,6 +1,7 @@
 #!/bin/sh
 # token_to_expert_assignment of gate logs that this test makes: small ones with results by hand, large ones
 # against python3, every layout of JSON, which folder is taken, several runs.
+# Needs: yaml
 . "$SOURCE/tests/metric/lib.sh"
 
 # run_folder NAME: a run of a mixture-of-experts model.

@@ -1,6 +1,7 @@
 #!/bin/sh
 # token_to_expert_assignment of what is no run, no mixture of experts or no gate log: it ends with a line that
 # names what is wrong, and prints no number.
+# Needs: yaml
 . "$SOURCE/tests/metric/lib.sh"
 
 run=$WORK/run

@@ -1,6 +1,7 @@
 #!/bin/sh
 # metric plot: runs become lines and points of the picture, by folder name or by workload card; what is left
 # out is said, and nothing to draw, or a run that cannot be read, is an error without a picture.
+# Needs: yaml
 . "$SOURCE/tests/metric/lib.sh"
 command -v gnuplot >/dev/null || {
     echo "skipped: there is no gnuplot here"

@@ -1,6 +1,7 @@
 #!/bin/sh
 # Serving metrics of runs that this test makes: one number over the files, a table over runs, JSON; and what
 # is documented for wrong input.
+# Needs: yaml
 . "$SOURCE/tests/metric/lib.sh"
 
 # run_folder NAME PHASE: a run without results.

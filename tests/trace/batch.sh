@@ -1,6 +1,7 @@
 #!/bin/sh
 # trace report -b: a report over ranks for each folder of traces, as documented: names, defaults, filters, a
 # configuration that fails; and what its sheets say of traces made here, whose sums can be told by hand.
+# Needs: zlib xlsx
 . "$SOURCE/tests/generator/lib.sh"
 
 if ! command -v python3 >/dev/null; then

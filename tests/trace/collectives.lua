@@ -1,4 +1,5 @@
 -- trace collectives over planted sweeps whose answers are known, and over what is not whole.
+-- Needs: xlsx
 local file = require "core.file"
 local lib = dofile(os.getenv("SOURCE") .. "/tests/trace/lib.lua")
 local luaunit = require "luaunit"

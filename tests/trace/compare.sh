@@ -1,6 +1,7 @@
 #!/bin/sh
 # trace compare: reports of two and more runs side by side, on CSVs written here, whose differences can be
 # told by hand; the reports of sweeps over threads, channels and sweeps; the page. Bad input ends in one line.
+# Needs: xlsx
 . "$SOURCE/tests/generator/lib.sh"
 
 # is FILE LINE...: whether the file is these lines.

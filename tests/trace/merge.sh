@@ -2,6 +2,7 @@
 # trace merge: the merged trace holds what the ranks' traces have, checked by a reader of its own
 # (merge_check.py), on traces made here with all that may differ between them and, where they are at hand, on
 # real ones. Bad input ends in one line and leaves what was there.
+# Needs: zlib
 . "$SOURCE/tests/generator/lib.sh"
 
 if ! command -v python3 >/dev/null; then

@@ -1,5 +1,6 @@
 -- trace pipeline: the documented tree, failures that end nothing else, a second run that does what is
 -- missing, and a run that is killed.
+-- Needs: zlib xlsx
 local file = require "core.file"
 local gnuplot = require "gnuplot"
 local lib = dofile(os.getenv("SOURCE") .. "/tests/trace/lib.lua")

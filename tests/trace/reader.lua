@@ -1,4 +1,5 @@
 -- core.trace: what it makes of well-formed traces in any dress, and of flawed ones.
+-- Needs: zlib zstd
 local luaunit = require "luaunit"
 local lib = dofile(os.getenv("SOURCE") .. "/tests/trace/reader/lib.lua")
 

@@ -1,6 +1,7 @@
 #!/bin/sh
 # The report of a real trace is that of a widely used analyser, cell by cell, but where report_oracle.py says
 # that the analyser is wrong.
+# Needs: zlib
 . "$SOURCE/tests/generator/lib.sh"
 command -v python3 >/dev/null || exit 77
 

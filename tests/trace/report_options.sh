@@ -1,5 +1,6 @@
 #!/bin/sh
 # gentables trace report: its options, its files, and what it refuses.
+# Needs: zlib xlsx
 . "$SOURCE/tests/generator/lib.sh"
 
 trace=$SOURCE/tests/golden/trace/h100_bert/h100_bert.json.gz
