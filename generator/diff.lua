@@ -121,9 +121,8 @@ local function rows_of(args, old, new)
   for _, path in ipairs(args.rows) do
     path = path:gsub("(.)/+$", "%1")
     if is_folder(path) then
-      for _, entry in ipairs(model.read(path, new.arch).files) do
-        paths[#paths + 1] = { path = entry.path }
-      end
+      local files = model.list(path, new.arch)
+      table.move(files, 1, #files, #paths + 1, paths)
     else
       paths[#paths + 1] = { path = path }
     end

@@ -13,13 +13,13 @@
 --              bytes, winners }... } in the table's order
 --   strategies the strategies that won a cell of `worlds` or `by_bytes`, and the fallback, in the list's
 --              order
-local choice = require "choice"
+local choice = require "lazy" "choice"
 local derive = require "lazy" "derive"
 local fail = require "fail"
 local file = require "core.file"
-local formats = require "formats"
+local formats = require "lazy" "formats"
 local lists = require "lists"
-local provenance = require "provenance"
+local provenance = require "lazy" "provenance"
 local rows = require "core.rows"
 local spec = require "lazy" "spec"
 local tables = require "core.table"
@@ -192,17 +192,21 @@ model.find_files = list_files
 -- The times of a source (of model.load) that follow from those around them (derive.times); none: {}.
 model.derived = derived_times
 
--- Reads a folder. Wrong or missing input raises.
-function model.read(data_dir, arch, allow_loopback)
-  local arch_row = lists.arch(arch)
-  if not arch_row then
+-- The files of rows that a folder has for an arch, and its spec asks for; and the spec.
+function model.list(data_dir, arch, allow_loopback)
+  if not lists.arch(arch) then
     fail.input("--arch %s: no such arch; host, host-NAME, smNN or smNN-loopback would be right", arch)
   end
-  data_dir = data_dir:gsub("(.)/+$", "%1")
   local wanted = read_spec(data_dir)
-  local files = asked_for(find_files(data_dir, arch, allow_loopback), wanted, data_dir)
+  return asked_for(find_files(data_dir, arch, allow_loopback), wanted, data_dir), wanted
+end
+
+-- Reads a folder. Wrong or missing input raises.
+function model.read(data_dir, arch, allow_loopback)
+  data_dir = data_dir:gsub("(.)/+$", "%1")
+  local files, wanted = model.list(data_dir, arch, allow_loopback)
   model.read_provenance(files)
-  return { data_dir = data_dir, arch = arch, arch_row = arch_row, files = files, spec = wanted,
+  return { data_dir = data_dir, arch = arch, arch_row = lists.arch(arch), files = files, spec = wanted,
     rows = read_rows(files), cells = cells_of(wanted), tables = {}, planes = {},
     loopback = allow_loopback or arch:find("%-loopback$") ~= nil }
 end

@@ -63,9 +63,9 @@ auto "gpus=1" --loopback
 has_time "one launch for all"
 auto "gpus=1" --streams --mode graph
 has_time "a launch each, in a graph"
-auto "" -n 30 # calls in a row, of each of 2 ranks
+auto "" -n 30 # in a row: however little fits the budget, each of 2 ranks makes at least 6 calls
 has_time "calls in a row"
-[ "$asked" -ge 60 ] || fail "60 calls asked $asked times"
+[ "$asked" -ge 12 ] || fail "12 calls or more asked $asked times"
 
 # What the host spends in the lookup is in the time of a call, although the GPU's events do not see it; of a
 # graph's calls it is none.
@@ -129,24 +129,26 @@ grep -q "no time for 2: unavailable: no incumbent: .* --incumbent HEADER names o
     fail "no incumbent, in a sweep"
 gentables 0 generate --data-dir "$WORK/first" --arch sm90
 gentables 0 generate --data-dir "$WORK/first" --arch all --formats trtllm-header
-for header in allreduce_table.h customAllReduceUtils.h; do
-    for mode in eager graph; do
-        out=$WORK/$header.$mode
-        mkdir "$out"
-        spec "$out" $mode
-        gentables 0 sweep --out "$out" --bench "$BENCH" --incumbent "$WORK/first/$header"
-        grep -q ",AUTO,NONE,allreduce,.*,$mode," "$out/$rows" || fail "$header, $mode: no row of AUTO"
-        awk 'BEGIN { FS = OFS = "," } $6 == "AUTO" { $9 = $10 = $11 = $13 = $14 = $15 = $21 = "0.0001" } 1' \
-            "$out/$rows" >"$WORK/rows" && mv "$WORK/rows" "$out/$rows"
-        rm "$out/${rows%.csv}.json" # which is of the rows as they were
-        gentables 0 generate --data-dir "$out" --arch sm90
-        if cut -d , -f 1-12 "$out/table.csv" | grep -q AUTO; then fail "a table chose AUTO"; fi
-        grep -q "^AUTO, the call through the incumbent's lookup, took 0.00 times" "$out/report.md" ||
-            fail "$header, $mode: no word of AUTO"
-        said=$(grep -c "go into a graph with what the lookup chose" "$out/report.md" || true)
-        [ "$said" = "$([ $mode = graph ] && echo 1 || echo 0)" ] || fail "$mode: what a graph does to AUTO"
-    done
-done
+# swept MODE HEADER
+swept() {
+    mode=$1
+    out=$WORK/$mode
+    mkdir "$out"
+    spec "$out" "$mode"
+    gentables 0 sweep --out "$out" --bench "$BENCH" --incumbent "$WORK/first/$2"
+    grep -q ",AUTO,NONE,allreduce,.*,$mode," "$out/$rows" || fail "$2, $mode: no row of AUTO"
+    awk 'BEGIN { FS = OFS = "," } $6 == "AUTO" { $9 = $10 = $11 = $13 = $14 = $15 = $21 = "0.0001" } 1' \
+        "$out/$rows" >"$WORK/rows" && mv "$WORK/rows" "$out/$rows"
+    rm "$out/${rows%.csv}.json" # which is of the rows as they were
+    gentables 0 generate --data-dir "$out" --arch sm90
+    if cut -d , -f 1-12 "$out/table.csv" | grep -q AUTO; then fail "a table chose AUTO"; fi
+    grep -q "^AUTO, the call through the incumbent's lookup, took 0.00 times" "$out/report.md" ||
+        fail "$2, $mode: no word of AUTO"
+    said=$(grep -c "go into a graph with what the lookup chose" "$out/report.md" || true)
+    [ "$said" = "$([ "$mode" = graph ] && echo 1 || echo 0)" ] || fail "$mode: what a graph does to AUTO"
+}
+swept eager allreduce_table.h
+swept graph customAllReduceUtils.h
 # With the flags of TensorRT-LLM's generator, by the spec that is there.
 mkdir "$WORK/drop_in"
 spec "$WORK/drop_in" eager
