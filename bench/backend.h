@@ -21,6 +21,7 @@ struct device_options {
     bool streams;           // there, one launch for each rank, and not one for all
     bool emulate_nvfp4;     // on GPUs that have no instructions for it
     size_t workspace_bytes; // the largest message; 0: the usual one
+    size_t arena_bytes;     // of the data of calls; 0: the usual ones
 };
 
 struct tune_plan;
@@ -44,7 +45,7 @@ struct backend {
     const char *(*refusal)(const struct candidate *candidate, const struct group *group,
                            const struct call *call);
 
-    // Tunes by a plan, collectively (plans.h); NULL: there is only the trial.
+    // Collective. Measures a plan in one pass (plans.h): 0, or -1: see group_failure.
     int (*tune)(struct group *group, const struct tune_plan *plan);
 
     // Which libraries and devices there are, as `library=` of the protocol; and the instruction set of its

@@ -9,7 +9,7 @@
 // Sampling ends when it has decided: who is clearly slower than the best is sampled no more, and neither is
 // who is known precisely enough (request.precision). The budget ends it otherwise; and request.left_us ends
 // it wherever it is, between two calls.
-#include "harness.h"
+#include "race.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -27,198 +27,9 @@ enum {
     SETTLED_EVERY_ROUND = 8,    // up to this one, then in each power of two: sorting costs, too
     OVERDRAFT = 4,              // budgets, until fewer samples than asked for must do
     LONG_CALL_NS = 10000000,    // of these no two are made without a look at the time that is left
-    NO_BITS = 0,
 };
 
 static const char budget_spent[] = "budget spent";
-
-// One who is timed: a candidate, or the probe of the physical bound (candidate NULL), which copies input to
-// output.
-struct contender {
-    const struct candidate *candidate;
-    void *state;
-    bool out_of_race;
-    char reason[REASON_SIZE];
-    bool settled; // known well enough: sampled no more
-    uint64_t hashes[MAX_SHIFTS];
-    uint64_t bits; // of all results, the same on all ranks and in all calls; or NO_BITS
-    double estimate_ns, floor_us;
-    size_t count, wrong;
-    double *times_us, *skews_us; // rank 0
-};
-
-// A result that passed the full comparison: its hash, and how strict the comparison was.
-struct right_result {
-    uint64_t hash;
-    bool of_fp32_sums;
-};
-
-struct race {
-    struct harness *harness;
-    struct group *group;
-    const struct request *request;
-    struct cell cell;
-    void *place; // of the cell; NULL: there is none
-    struct contender contenders[MAX_IN_A_REQUEST + 1];
-    int count;
-    size_t calls;      // so far; decides which data the next call has
-    uint64_t since_ns; // when the request came
-    bool is_late;      // all of its time is over
-    struct right_result right[MAX_SHIFTS][MAX_CANDIDATES];
-    int right_count[MAX_SHIFTS];
-};
-
-// The first reason counts.
-static void drop_out(struct contender *contender, const char *reason) {
-    if (contender->out_of_race) return;
-    contender->out_of_race = true;
-    snprintf(contender->reason, sizeof contender->reason, "%s", reason);
-}
-
-static const char *name_of(const struct contender *contender) {
-    return contender->candidate != NULL ? contender->candidate->name : "";
-}
-
-static void step(const struct race *race, enum phase phase, const struct contender *contender) {
-    race->harness->at_work = name_of(contender);
-    watch_step(phase, name_of(contender));
-}
-
-// Whether all of the request's time is over: rank 0's word, on all ranks. -1: see group_failure.
-static int look_at_time(struct race *race) {
-    if (race->request->left_us <= 0 || race->is_late) return 0;
-    uint64_t is_late = (double)(clock_ns() - race->since_ns) / 1000 >= race->request->left_us;
-    if (!group_agree(race->group, &is_late)) return -1;
-    race->is_late = is_late != 0;
-    return 0;
-}
-
-// ---- one call -----------------------------------------------------------------------------------
-
-static int timed_call(struct race *race, struct contender *contender, size_t shift, struct stamp *stamp) {
-    blame_work(plugins_work(contender->candidate));
-    int status = backend->sample(race->place, contender->candidate, contender->state, shift, stamp);
-    blame_work(NULL);
-    return status;
-}
-
-static size_t next_shift(struct race *race) {
-    return race->calls++ % race->cell.shifts;
-}
-
-// ---- verification before timing -----------------------------------------------------------------
-
-// Whether all ranks are content; else the text of the first that is not, on all ranks.
-static bool all_right(struct race *race, bool right, char what[], size_t what_size) {
-    long first_bad = group_min(race->group, right ? INT32_MAX : race->group->rank);
-    if (first_bad == INT32_MAX) return true;
-    group_broadcast(race->group, (int)first_bad, what, what_size);
-    return false;
-}
-
-static bool ranks_agree(struct race *race, uint64_t hash) {
-    uint64_t first = hash;
-    group_broadcast(race->group, 0, &first, sizeof first);
-    return group_min(race->group, first == hash) != 0;
-}
-
-// Whether its results have the same bits on all ranks and in all calls.
-static bool repeats_bits(const struct contender *contender) {
-    return contender->candidate->accumulates_fp32 && !contender->candidate->bits_may_vary;
-}
-
-static bool ranks_share_result(const struct race *race) {
-    return race->request->shape.op == OP_ALLREDUCE || race->request->shape.op == OP_BROADCAST;
-}
-
-// Takes the bits of one more result into the contender's, as long as all ranks have the same.
-static void take_bits(struct race *race, struct contender *contender, size_t shift) {
-    uint64_t bits = cell_bits(&race->cell, race->group->kernels->hash);
-    if (shift > 0 && contender->bits == NO_BITS) return; // on all ranks alike
-    bool same = !ranks_share_result(race) || ranks_agree(race, bits);
-    if (!ranks_share_result(race)) { // then it is of all of them together
-        bits = group_sum(race->group, bits * (2 * (uint64_t)race->group->rank + 1));
-    }
-    contender->bits = same ? (contender->bits * 31 + bits) | 1 : NO_BITS;
-}
-
-// Compares a result with the reference. Strategies often agree in every bit; what has the hash of a result
-// that passed as strict a comparison is right without another.
-static bool result_passes(struct race *race, size_t shift, bool fp32, uint64_t hash, char what[],
-                          size_t what_size) {
-    struct right_result *right = race->right[shift];
-    for (int i = 0; i < race->right_count[shift]; i++) {
-        if (right[i].hash == hash && (right[i].of_fp32_sums || !fp32)) return true;
-    }
-    if (!cell_check(&race->cell, shift, fp32, what, what_size)) return false;
-    right[race->right_count[shift]++] = (struct right_result){.hash = hash, .of_fp32_sums = fp32};
-    return true;
-}
-
-// Whether a slot's results, which have been fetched, were there when the call was over.
-static bool is_in_time(struct race *race, int slot, char what[], size_t what_size) {
-    if (backend->stays(race->place, slot)) return true;
-    snprintf(what, what_size, "wrong result: it changes after the call is over");
-    return false;
-}
-
-static int verify_call(struct race *race, struct contender *contender, size_t shift, double *took_ns) {
-    struct stamp stamp;
-    char what[REASON_SIZE] = "";
-    step(race, PHASE_WARM_UP, contender);
-    if (backend->poison(race->place) != 0) return -1;
-    if (timed_call(race, contender, shift, &stamp) != 0) return -1;
-    *took_ns = (double)(stamp.end_ns - stamp.start_ns);
-    if (contender->candidate == NULL) return 0;
-    bool fp32 = contender->candidate->accumulates_fp32;
-    if (backend->fetch(race->place, 0) != 0) return -1;
-    contender->hashes[shift] = backend->hash(race->place, 0);
-    bool right = is_in_time(race, 0, what, sizeof what) &&
-                 result_passes(race, shift, fp32, contender->hashes[shift], what, sizeof what);
-    if (!all_right(race, right, what, sizeof what)) {
-        drop_out(contender, what);
-    } else if (repeats_bits(contender) && ranks_share_result(race) &&
-               !ranks_agree(race, contender->hashes[shift])) {
-        drop_out(contender, "ranks differ in the bits of the result");
-    } else {
-        take_bits(race, contender, shift);
-    }
-    return 0;
-}
-
-// Runs every set of data once, in full view of the reference; these calls warm up too.
-static int verify(struct race *race, struct contender *contender) {
-    double took_ns = 0, least_ns = 1e18;
-    for (size_t shift = 0; shift < race->cell.shifts && !contender->out_of_race; shift++) {
-        if (look_at_time(race) != 0) return -1;
-        if (race->is_late) return 0;
-        if (verify_call(race, contender, shift, &took_ns) != 0) return -1;
-        if (took_ns < least_ns) least_ns = took_ns;
-    }
-    contender->estimate_ns = group_max(race->group, least_ns);
-    return 0;
-}
-
-// ---- sampling -----------------------------------------------------------------------------------
-
-static bool slot_is_right(struct race *race, struct contender *contender, size_t shift, int slot) {
-    if (backend->hash(race->place, slot) == contender->hashes[shift]) return true;
-    char what[REASON_SIZE];
-    if (repeats_bits(contender)) return false;
-    race->group->control->varied[race->group->rank]++;
-    return backend->fetch(race->place, slot) == 0 && is_in_time(race, slot, what, sizeof what) &&
-           cell_check(&race->cell, shift, contender->candidate->accumulates_fp32, what, sizeof what);
-}
-
-// Whether the results that a sample left, whose first call had data set `shift`, are all right.
-static bool results_are_right(struct race *race, struct contender *contender, size_t shift) {
-    if (contender->candidate == NULL) return true;
-    bool right = true;
-    for (int slot = 0; slot < backend->slots(race->place); slot++) {
-        right = slot_is_right(race, contender, (shift + (size_t)slot) % race->cell.shifts, slot) && right;
-    }
-    return right;
-}
 
 static double to_us(uint64_t ns) {
     return (double)ns / 1000;
@@ -254,14 +65,14 @@ static int burst(struct race *race, struct contender *contender) {
     struct stamp unused;
     uint32_t wrong = 0;
     control->varied[rank] = 0;
-    step(race, PHASE_TIMED, contender);
+    race_step(race, PHASE_TIMED, contender);
     if (contender->estimate_ns < (double)WARM_UP_BELOW_NS &&
-        timed_call(race, contender, next_shift(race), &unused) != 0)
+        race_call(race, contender, race_next_shift(race), &unused) != 0)
         return -1;
     for (int i = 0; i < timed; i++) {
-        size_t shift = next_shift(race);
-        if (timed_call(race, contender, shift, &control->stamps[rank][i]) != 0) return -1;
-        wrong += !results_are_right(race, contender, shift);
+        size_t shift = race_next_shift(race);
+        if (race_call(race, contender, shift, &control->stamps[rank][i]) != 0) return -1;
+        wrong += !race_results_are_right(race, contender, shift);
     }
     control->wrong[rank] = wrong;
     if (!group_barrier(race->group)) return -1;
@@ -353,7 +164,7 @@ static int sample(struct race *race) {
         for (int i = 0; i < race->count; i++) {
             struct contender *contender = &race->contenders[order[i]];
             if (!(sampled >> order[i] & 1)) continue;
-            if (contender->estimate_ns > (double)LONG_CALL_NS && look_at_time(race) != 0) return -1;
+            if (contender->estimate_ns > (double)LONG_CALL_NS && race_look_at_time(race) != 0) return -1;
             if (race->is_late) return 0;
             if (burst(race, contender) != 0) return -1;
         }
@@ -371,38 +182,6 @@ const char *harness_refusal(const struct harness *harness, int index, const stru
     if (refusal == NULL && !harness->is_set_up[index]) refusal = harness->unavailable[index];
     if (refusal == NULL) refusal = backend->refusal(&backend->candidates[index], harness->group, call);
     return refusal;
-}
-
-static void enter(struct race *race, int index) {
-    struct harness *harness = race->harness;
-    struct contender *contender = &race->contenders[race->count++];
-    const struct candidate *candidate = &backend->candidates[index];
-    struct call call = cell_call(&race->cell, 0);
-    contender->candidate = candidate;
-    contender->state = harness->states[index];
-    const char *refusal = harness_refusal(harness, index, &race->request->shape, &call);
-    if (refusal != NULL) drop_out(contender, refusal);
-}
-
-static bool allocate_samples(struct race *race) {
-    size_t most = race->request->max_samples;
-    bool complete = true;
-    for (int i = 0; i < race->count && race->group->rank == 0; i++) {
-        struct contender *contender = &race->contenders[i];
-        contender->times_us = malloc(most * sizeof *contender->times_us);
-        contender->skews_us = malloc(most * sizeof *contender->skews_us);
-        complete = complete && contender->times_us && contender->skews_us;
-    }
-    return complete;
-}
-
-static void close_race(struct race *race) {
-    for (int i = 0; i < race->count; i++) {
-        free(race->contenders[i].times_us);
-        free(race->contenders[i].skews_us);
-    }
-    if (race->place != NULL) backend->displace(race->place);
-    cell_close(&race->cell);
 }
 
 static void report(struct race *race, struct result results[]) {
@@ -434,72 +213,35 @@ static void report(struct race *race, struct result results[]) {
     }
 }
 
-// Prepares, verifies, and takes the floor under the times to come. -1: see group_failure.
-static int admit(struct race *race, struct contender *contender) {
-    char reason[REASON_SIZE];
-    const struct strategy *strategy = contender->candidate ? contender->candidate->strategy : NULL;
-    struct call call = backend->call(race->place, 0, 0);
-    step(race, PHASE_SET_UP, contender);
-    blame_work(plugins_work(contender->candidate));
-    int refused = strategy == NULL || strategy->prepare == NULL
-                      ? 0
-                      : strategy->prepare(contender->state, &call, reason);
-    blame_work(NULL);
-    if (refused != 0) {
-        drop_out(contender, reason);
-        return 0;
-    }
-    if (verify(race, contender) != 0) return -1;
-    if (contender->out_of_race || contender->candidate == NULL || race->is_late) return 0;
-    return backend->floor(race->place, contender->candidate, contender->state, &contender->floor_us);
-}
-
 // Nobody is sampled unless there was time to admit everyone: a race with some says nothing of who is best.
 static int run_race(struct race *race) {
     for (int i = 0; i < race->count; i++) {
-        if (look_at_time(race) != 0) return -1;
+        if (race_look_at_time(race) != 0) return -1;
         if (race->is_late) break;
-        if (!race->contenders[i].out_of_race && admit(race, &race->contenders[i]) != 0) return -1;
+        if (!race->contenders[i].out_of_race && race_admit(race, &race->contenders[i]) != 0) return -1;
     }
     if (!race->is_late && sample(race) != 0) return -1;
     for (int i = 1; i < race->count; i++) {
-        if (race->contenders[i].count == 0) drop_out(&race->contenders[i], budget_spent);
+        if (race->contenders[i].count == 0) race_drop_out(&race->contenders[i], budget_spent);
     }
     return 0;
 }
 
-// Whether all ranks have a cell and its place; otherwise nobody races, and is told why.
-static bool open_race(struct race *race) {
-    struct group *group = race->group;
-    const struct request *request = race->request;
-    char reason[REASON_SIZE] = "out of memory";
-    bool complete = shape_refusal(&request->shape) == NULL &&
-                    cell_open(&race->cell, &request->shape, group->rank, group->size, request->seed) == 0 &&
-                    backend->place(group, &race->cell, request->mode, &race->place, reason) == 0;
-    for (int i = 0; i < candidate_count(); i++) {
-        if (request->wanted[i]) enter(race, i);
-    }
-    complete = allocate_samples(race) && complete;
-    if (all_right(race, complete, reason, sizeof reason)) return true;
-    for (int i = 0; i < race->count; i++) drop_out(&race->contenders[i], reason);
-    return false;
-}
-
 int harness_measure(struct harness *harness, const struct request *request, struct result results[]) {
     struct race race = {
-        .harness = harness, .group = harness->group, .request = request, .count = 1, .since_ns = clock_ns()};
+        .harness = harness, .group = harness->group, .request = request, .since_ns = clock_ns()};
     struct group *group = harness->group;
     memset(results, 0, (size_t)candidate_count() * sizeof *results);
     watch_step(PHASE_WARM_UP, "");
     harness->at_work = "";
     int status = 0;
-    if (open_race(&race)) status = run_race(&race);
+    if (race_open(&race)) status = run_race(&race);
     if (status == 0 && group->rank == 0) report(&race, results);
     if (status == 0) harness->at_work = "";
     // Where ranks share cores a round trip tells of the scheduler, and takes long.
     if (status == 0 && !group->oversubscribed) status = backend->round_trip(group, &harness->roundtrip_us);
     watch_rest();
-    close_race(&race);
+    race_close(&race);
     return status;
 }
 

@@ -98,8 +98,9 @@ int in_a_row_measure(struct harness *harness, const struct request *request, con
     struct site site = {.place = NULL};
     char reason[REASON_SIZE] = "out of memory";
     int opened = shape_refusal_of_ranks(&request->shape, group->size) == NULL &&
-                 cell_open(&site.cell, &request->shape, group->rank, group->size, request->seed) == 0 &&
-                 backend->place(group, &site.cell, request->mode, &site.place, reason) == 0;
+                 cell_open(&site.cell, &request->shape, group->rank, group->size, request->seed) == 0;
+    if (group_min(group, opened) != 0)
+        opened = backend->place(group, &site.cell, request->mode, &site.place, reason) == 0;
     int status = 0;
     memset(results, 0, (size_t)candidate_count() * sizeof *results);
     watch_step(PHASE_WARM_UP, "");

@@ -71,6 +71,8 @@ static void print_help(void) {
         "      --loopback            all on one GPU, in one launch for all: real kernels, unreal links\n"
         "      --streams             the same, with a launch for each rank\n"
         "      --workspace SIZE      largest message of GPU kernels (default: 64M)\n"
+        "      --arena SIZE          for the data of calls on each GPU (default: 8 such messages, 64M at "
+        "least)\n"
         "      --emulate-nvfp4       on GPUs before sm_100, too\n"
         "      --serve               answer requests on standard input\n"
         "      --plugin ./LIB.so     strategies of a shared library beside ours (plugin.h); several are "
@@ -146,6 +148,7 @@ static const struct option long_options[] = {
     {"loopback", no_argument, NULL, 'L'},
     {"streams", no_argument, NULL, 'Z'},
     {"workspace", required_argument, NULL, 'W'},
+    {"arena", required_argument, NULL, 'A'},
     {"emulate-nvfp4", no_argument, NULL, 'E'},
     {NULL, 0, NULL, 0},
 };
@@ -264,6 +267,7 @@ static int read_option(struct options *options, int option, char *value) {
     case 'L': options->device.loopback = true; return 0;
     case 'Z': options->device.loopback = options->device.streams = true; return 0;
     case 'W': return read_size_option("workspace", value, &options->device.workspace_bytes);
+    case 'A': return read_size_option("arena", value, &options->device.arena_bytes);
     case 'E': options->device.emulate_nvfp4 = true; return 0;
     default: fprintf(stderr, "gentables-bench: see --help\n"); return -1;
     }

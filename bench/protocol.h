@@ -54,6 +54,10 @@ void protocol_write_hello(FILE *out, const struct harness *harness);
 void protocol_write_results(FILE *out, const struct harness *harness, const struct request *request,
                             const struct result results[]);
 
+// One line `row` without its end, for those who add fields.
+void protocol_write_row(FILE *out, const struct harness *harness, const struct request *request,
+                        const struct result *result);
+
 enum line_kind { LINE_MEASURE, LINE_QUIT, LINE_WRONG };
 
 // Reads one line (without its newline; it is changed) of a request. LINE_WRONG with `reason` where it is

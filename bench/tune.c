@@ -11,6 +11,7 @@
 
 #include "blame.h"
 #include "host/epilogue.h"
+#include "pass.h"
 #include "plugins.h"
 #include "pool.h"
 #include "protocol.h"
@@ -33,12 +34,8 @@ struct contender {
     enum epilogue_kind kind;
     bool in_place;
     void *plan;
-    char work[80];                  // its name, for the watch
-    size_t calls;                   // so far in this pass
-    uint32_t wrong, wrong_anywhere; // calls of this rank; of all, on rank 0
-    uint64_t hashes[MAX_SHIFTS];    // of results with an epilogue that were right
-    struct stamp *stamps;           // of the samples
-    struct summary per_op;          // rank 0, where each op was synchronised by itself
+    char work[80];               // its name, for the watch
+    uint64_t hashes[MAX_SHIFTS]; // of results with an epilogue that were right
 };
 
 // One op of the plan.
@@ -72,12 +69,12 @@ struct tune {
     struct op_cell *cells;
     struct contender *contenders;
     size_t count;
-    struct stamp *stamps; // of all contenders
+    struct pass pass; // whose entrants they are
     struct pool pools[DTYPES];
     struct outputs outputs[MAX_CANDIDATES + 1]; // of the largest call
     bool has_plugins;
     size_t largest_bytes, calls;
-    double calls_us, reduce_us;
+    FILE *out;
 };
 
 // ---- preparation --------------------------------------------------------------------------------
@@ -307,13 +304,11 @@ static bool is_right(struct tune *tune, struct contender *contender, const struc
     return true;
 }
 
-static int take_call(struct tune *tune, struct contender *contender) {
+static int take_call(void *of, size_t index, struct stamp *stamp, bool *right) {
+    struct tune *tune = of;
+    struct contender *contender = &tune->contenders[index];
     struct output *output = next_output(tune, contender->candidate);
     size_t shift = tune->calls++ % POOL_SHIFTS;
-    struct stamp unused, *stamp = &unused;
-    if (contender->calls >= tune->plan->warm_up) {
-        stamp = &contender->stamps[contender->calls - tune->plan->warm_up];
-    }
     struct call call = call_of(tune, contender, shift, output);
     if (!group_start_together(tune->group)) return -1;
     blame_work(contender->work); // not before: who waits for others is not to blame
@@ -325,9 +320,7 @@ static int take_call(struct tune *tune, struct contender *contender) {
     stamp->end_ns = clock_ns();
     blame_work(NULL);
     if (status != 0) return -1;
-    tune->calls_us += (double)(stamp->end_ns - stamp->start_ns) / 1000;
-    contender->calls++;
-    contender->wrong += !is_right(tune, contender, &call, shift);
+    *right = is_right(tune, contender, &call, shift);
     end_call(tune, contender, &call, output);
     return 0;
 }
@@ -408,133 +401,8 @@ static int enter_all(struct tune *tune, FILE *out) {
             }
         }
     }
-    tune->stamps = calloc(tune->count * tune->plan->samples + 1, sizeof *tune->stamps);
-    for (size_t i = 0; tune->stamps != NULL && i < tune->count; i++) {
-        tune->contenders[i].stamps = tune->stamps + i * tune->plan->samples;
-    }
-    return tune->stamps == NULL ? -1 : 0;
-}
-
-// ---- order --------------------------------------------------------------------------------------
-
-static uint32_t next_random(uint32_t *state) {
-    *state ^= *state << 13;
-    *state ^= *state >> 17;
-    return *state ^= *state << 5;
-}
-
-// All calls of the contenders from `first` up to `end`, in random order.
-static int run_in_random_order(struct tune *tune, size_t first, size_t end, uint32_t *random) {
-    size_t each = tune->plan->warm_up + tune->plan->samples, count = (end - first) * each;
-    uint32_t *order = malloc((count + 1) * sizeof *order);
-    if (order == NULL) {
-        group_fail(tune->group, "out of memory");
-        return -1;
-    }
-    for (size_t i = 0; i < count; i++) order[i] = (uint32_t)(first + i / each);
-    for (size_t i = count; i > 1; i--) {
-        size_t other = next_random(random) % i;
-        uint32_t kept = order[i - 1];
-        order[i - 1] = order[other];
-        order[other] = kept;
-    }
-    int status = 0;
-    for (size_t i = 0; status == 0 && i < count; i++) status = take_call(tune, &tune->contenders[order[i]]);
-    free(order);
-    return status;
-}
-
-// ---- reduction ----------------------------------------------------------------------------------
-
-// What all ranks together say of a contender's calls.
-struct reduced {
-    struct summary time_us;
-    double skew_us, mean_of_max_us, max_of_means_us, mean_us;
-};
-
-static double microseconds(struct stamp stamp) {
-    return (double)(stamp.end_ns - stamp.start_ns) / 1000;
-}
-
-// `all` holds the stamps of rank 0, then those of rank 1...; `stride` is how many each has.
-static struct reduced reduce(const struct stamp *all, size_t stride, size_t first, size_t samples, int ranks,
-                             double *scratch) {
-    struct reduced reduced = {0};
-    double means[MAX_RANKS] = {0}, *longest = scratch, *skews = scratch + samples;
-    for (size_t i = 0; i < samples; i++) {
-        uint64_t earliest = UINT64_MAX, latest = 0;
-        longest[i] = 0;
-        for (int rank = 0; rank < ranks; rank++) {
-            struct stamp stamp = all[(size_t)rank * stride + first + i];
-            longest[i] = fmax(longest[i], microseconds(stamp));
-            means[rank] += microseconds(stamp) / (double)samples;
-            if (stamp.start_ns < earliest) earliest = stamp.start_ns;
-            if (stamp.start_ns > latest) latest = stamp.start_ns;
-        }
-        skews[i] = (double)(latest - earliest) / 1000;
-        reduced.mean_of_max_us += longest[i] / (double)samples;
-    }
-    for (int rank = 0; rank < ranks; rank++) {
-        reduced.max_of_means_us = fmax(reduced.max_of_means_us, means[rank]);
-        reduced.mean_us += means[rank] / ranks;
-    }
-    reduced.skew_us = median(skews, samples);
-    reduced.time_us = summarise(longest, samples);
-    return reduced;
-}
-
-static void gather_wrong(struct tune *tune, size_t first, size_t end) {
-    uint32_t *mine = calloc(2 * (end - first) + 1, sizeof *mine), *all = mine + (end - first);
-    if (mine == NULL) return;
-    for (size_t i = first; i < end; i++) mine[i - first] = tune->contenders[i].wrong;
-    MPI_Reduce(mine, all, (int)(end - first), MPI_UINT32_T, MPI_SUM, 0, group_comm(tune->group));
-    for (size_t i = first; i < end; i++) tune->contenders[i].wrong_anywhere = all[i - first];
-    free(mine);
-}
-
-// Collective: the stamps of contenders `first` up to `end` of all ranks, on rank 0, for free().
-static struct stamp *gather(struct tune *tune, size_t first, size_t end) {
-    size_t stride = (end - first) * tune->plan->samples;
-    struct stamp *all = NULL;
-    uint64_t since_ns = clock_ns();
-    if (tune->group->rank == 0) all = malloc(((size_t)tune->group->size * stride + 1) * sizeof *all);
-    blame_work("reduction");
-    MPI_Gather(tune->contenders[first].stamps, (int)(stride * sizeof *all), MPI_BYTE, all,
-               (int)(stride * sizeof *all), MPI_BYTE, 0, group_comm(tune->group));
-    gather_wrong(tune, first, end);
-    blame_work(NULL);
-    tune->reduce_us += (double)(clock_ns() - since_ns) / 1000;
-    return all;
-}
-
-// ---- the two ways to synchronise ----------------------------------------------------------------
-
-static void reset(struct tune *tune, size_t first, size_t end) {
-    for (size_t i = first; i < end; i++) tune->contenders[i].calls = 0;
-}
-
-// One synchronisation per op: its agreement, its calls, its reduction.
-static int run_per_op(struct tune *tune, uint32_t *random) {
-    double *scratch = malloc(2 * tune->plan->samples * sizeof *scratch);
-    char reason[REASON_SIZE];
-    for (size_t first = 0, end; first < tune->count; first = end) {
-        for (end = first; end < tune->count && tune->contenders[end].cell == tune->contenders[first].cell;)
-            end++;
-        blame_work("agreement");
-        if (tune_plan_agree(tune->plan, tune->group, reason) != 0) group_fail(tune->group, reason);
-        blame_work(NULL);
-        reset(tune, first, end);
-        if (scratch == NULL || run_in_random_order(tune, first, end, random) != 0) return -1;
-        struct stamp *all = gather(tune, first, end);
-        for (size_t i = first; all != NULL && i < end; i++) {
-            tune->contenders[i].per_op =
-                reduce(all, (end - first) * tune->plan->samples, (i - first) * tune->plan->samples,
-                       tune->plan->samples, tune->group->size, scratch)
-                    .time_us;
-        }
-        free(all);
-    }
-    free(scratch);
+    if (pass_open(&tune->pass, tune->count) != 0) return -1;
+    for (size_t i = 0; i < tune->count; i++) tune->pass.entrants[i].op = tune->contenders[i].cell;
     return 0;
 }
 
@@ -556,70 +424,40 @@ static void probe_bound(struct tune *tune, struct op_cell *cell) {
 
 // ---- answers ------------------------------------------------------------------------------------
 
-static void print_row(const struct tune *tune, FILE *out, const struct contender *contender,
-                      const struct reduced *reduced) {
+static void print_row(const struct tune *tune, size_t index, const struct reduced *reduced) {
+    const struct contender *contender = &tune->contenders[index];
     const struct candidate *candidate = &host_candidates[contender->candidate];
     const struct summary *time = &reduced->time_us;
-    fprintf(
-        out,
-        "row id=%zu strategy=%s time_us=%.4f low_us=%.4f high_us=%.4f samples=%zu min_us=%.4f p95_us=%.4f "
-        "p99_us=%.4f skew_us=%.4f bound_us=%.4f bits=0 mode=eager accumulate=%s placement=%s epilogue=%s "
-        "mean_of_max_us=%.4f max_of_means_us=%.4f mean_us=%.4f op_us=%.4f\n",
-        contender->cell + 1, candidate->name, time->median, time->low, time->high, time->samples, time->min,
-        time->p95, time->p99, reduced->skew_us, tune->cells[contender->cell].bound_us,
-        candidate->accumulates_fp32 ? "fp32" : "native",
-        tune->group->oversubscribed ? "oversubscribed" : "dedicated", epilogue_names[contender->kind],
-        reduced->mean_of_max_us, reduced->max_of_means_us, reduced->mean_us, contender->per_op.median);
+    fprintf(tune->out,
+            "row id=%zu strategy=%s time_us=%.4f low_us=%.4f high_us=%.4f samples=%zu min_us=%.4f "
+            "p95_us=%.4f p99_us=%.4f skew_us=%.4f bound_us=%.4f bits=0 mode=eager accumulate=%s placement=%s "
+            "epilogue=%s",
+            contender->cell + 1, candidate->name, time->median, time->low, time->high, time->samples,
+            time->min, time->p95, time->p99, reduced->skew_us, tune->cells[contender->cell].bound_us,
+            candidate->accumulates_fp32 ? "fp32" : "native",
+            tune->group->oversubscribed ? "oversubscribed" : "dedicated", epilogue_names[contender->kind]);
+    pass_write_fields(tune->out, &tune->pass.entrants[index], reduced);
+    fputc('\n', tune->out);
 }
 
-static void print_rows(const struct tune *tune, FILE *out, const struct stamp *all) {
-    size_t samples = tune->plan->samples;
-    double *scratch = malloc(2 * samples * sizeof *scratch);
-    for (size_t i = 0; scratch != NULL && i < tune->count; i++) {
-        const struct contender *contender = &tune->contenders[i];
-        char reason[REASON_SIZE];
-        if (contender->wrong_anywhere > 0) {
-            snprintf(reason, sizeof reason, "wrong result in %u calls, over all ranks",
-                     contender->wrong_anywhere);
-            print_none(tune, out, contender->cell, contender->candidate, contender->kind, reason);
-            continue;
-        }
-        struct reduced reduced =
-            reduce(all, tune->count * samples, i * samples, samples, tune->group->size, scratch);
-        print_row(tune, out, contender, &reduced);
+static void tell(void *of, size_t index, const struct reduced *reduced) {
+    const struct tune *tune = of;
+    const struct contender *contender = &tune->contenders[index];
+    char reason[REASON_SIZE];
+    uint32_t wrong = tune->pass.entrants[index].wrong_anywhere;
+    if (wrong == 0) {
+        print_row(tune, index, reduced);
+        return;
     }
-    free(scratch);
+    snprintf(reason, sizeof reason, "wrong result in %u calls, over all ranks", wrong);
+    print_none(tune, tune->out, contender->cell, contender->candidate, contender->kind, reason);
 }
 
-static double elapsed_us(uint64_t since_ns) {
-    return (double)(clock_ns() - since_ns) / 1000;
-}
-
-static int measure(struct tune *tune, FILE *out) {
-    uint32_t random = tune->plan->seed * 2654435761u | 1;
-    double per_op_us = 0, per_op_calls_us = 0;
+static int measure(struct tune *tune) {
     uint64_t since_ns = clock_ns();
     for (size_t i = 0; i < tune->plan->count; i++) probe_bound(tune, &tune->cells[i]);
-    if (tune->plan->sync != SYNC_PASS) {
-        if (run_per_op(tune, &random) != 0) return -1;
-        per_op_us = elapsed_us(since_ns);
-        per_op_calls_us = tune->calls_us;
-        tune->calls_us = 0;
-        since_ns = clock_ns();
-    }
-    // Where only this way is asked for, its samples are those of the rows, too.
-    if (tune->plan->sync != SYNC_OP) {
-        reset(tune, 0, tune->count);
-        if (run_in_random_order(tune, 0, tune->count, &random) != 0) return -1;
-    }
-    struct stamp *all = gather(tune, 0, tune->count);
-    double pass_us = tune->plan->sync == SYNC_OP ? 0 : elapsed_us(since_ns);
-    if (tune->group->rank == 0) {
-        print_rows(tune, out, all);
-        fprintf(out, "pass total_us=%.1f calls_us=%.1f reduce_us=%.1f op_total_us=%.1f op_calls_us=%.1f\n",
-                pass_us, tune->calls_us, tune->reduce_us, per_op_us, per_op_calls_us);
-    }
-    free(all);
+    if (pass_run(&tune->pass, since_ns) != 0) return -1;
+    if (tune->group->rank == 0) pass_write_cost(tune->out, &tune->pass.cost);
     return 0;
 }
 
@@ -643,12 +481,14 @@ static void close_tune(struct tune *tune) {
     }
     free(tune->cells);
     free(tune->contenders);
-    free(tune->stamps);
+    pass_close(&tune->pass);
 }
 
 int tune_run(struct group *group, const struct tune_plan *plan, FILE *out) {
     struct harness harness;
-    struct tune tune = {.harness = &harness, .group = group, .plan = plan};
+    struct tune tune = {.harness = &harness, .group = group, .plan = plan, .out = out};
+    tune.pass =
+        (struct pass){.group = group, .plan = plan, .out = out, .of = &tune, .call = take_call, .tell = tell};
     int all, status = harness_open(&harness, group);
     watch_rest();
     blame_work(NULL);
@@ -657,7 +497,7 @@ int tune_run(struct group *group, const struct tune_plan *plan, FILE *out) {
     MPI_Allreduce(&ready, &all, 1, MPI_INT, MPI_MIN, group_comm(tune.group));
     if (!all) group_fail(tune.group, "out of memory");
     status = all ? 0 : -1;
-    if (status == 0 && tune.count > 0) status = measure(&tune, out);
+    if (status == 0 && tune.count > 0) status = measure(&tune);
     if (status == 0) close_tune(&tune);
     return status;
 }

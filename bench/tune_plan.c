@@ -68,8 +68,9 @@ static int read_cells(struct tune_plan *plan, char *text, char reason[REASON_SIZ
             return -1;
         }
         plan->cells = cells;
-        if (protocol_read_request(line, &cells[plan->count++], reason, REASON_SIZE) != LINE_MEASURE)
-            return -1;
+        struct request *cell = &cells[plan->count++];
+        if (protocol_read_request(line, cell, reason, REASON_SIZE) != LINE_MEASURE) return -1;
+        if (cell->id == 0) cell->id = plan->count;
     }
     if (plan->count > 0) return 0;
     snprintf(reason, REASON_SIZE, "the plan has no cell");

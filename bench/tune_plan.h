@@ -3,6 +3,8 @@
 //
 //   plan samples=20 warm_up=5 seed=7 sync=pass
 //   measure op=allgather dtype=bfloat16 count=512 strategies=MPI,DIRECT
+//
+// Requests of one id, one after the other, are of one op; without ids each is.
 #ifndef BENCH_TUNE_PLAN_H
 #define BENCH_TUNE_PLAN_H
 

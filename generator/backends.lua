@@ -22,13 +22,23 @@ function backends.cuda.command(job, size)
   return job.launcher and launcher.command(size, job.machine.cores, job.launcher) or {}
 end
 
+-- Of calls that are open at once the data, and more of them than there are: up to 8 inputs that differ and a
+-- result of each, with an epilogue twice as many.
+local ARENA_COPIES, LEAST_ARENA, MOST_ARENA = 20, 64 << 20, 16 << 30
+
 -- Plug-ins launch for each rank, and so does then everybody in loopback.
 function backends.cuda.arguments(job, size)
   local words = job.launcher and {} or { "--ranks", tostring(size) }
   local has_plugins = job.plugins and #job.plugins > 0
   if job.arch:find("%-loopback$") then words[#words + 1] = has_plugins and "--streams" or "--loopback" end
   words[#words + 1] = "--workspace"
-  words[#words + 1] = tostring(math.max(job.spec.limits.message_bytes, 1 << 20))
+  local message = math.max(job.spec.limits.message_bytes, 1 << 20)
+  words[#words + 1] = tostring(message)
+  if job.all_bytes then
+    local arena = math.min(math.max(ARENA_COPIES * job.all_bytes, LEAST_ARENA), MOST_ARENA)
+    words[#words + 1] = "--arena"
+    words[#words + 1] = tostring(math.max(arena, ARENA_COPIES * message // 2))
+  end
   return words
 end
 

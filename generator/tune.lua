@@ -1,6 +1,5 @@
 -- gentables tune: any collective, anyone's implementation: which candidate is best at which size, for a
--- program
--- to use.
+-- program to use.
 --
 -- What is asked for (tune_plan.lua) is measured in one group of ranks, all candidates interleaved
 -- (tune_bench.lua); plug-ins are tried in processes of their own before that. What was measured before by the
@@ -15,7 +14,6 @@ local group = require "tune_bench"
 local plan = require "tune_plan"
 local progress = require "progress"
 local provenance = require "provenance"
-local serve = require "tune_serve"
 local system = require "core.system"
 local write = require "tune_write"
 
@@ -67,11 +65,7 @@ local function check_backend(args)
   if not backends[args.backend] or args.backend == "gpu" then
     fail.input("--backend: %s; host or cuda would be right", args.backend)
   end
-  if args.backend == "host" then
-    if args.loopback then fail.input("--loopback goes with --backend cuda") end
-    return
-  end
-  if args.sync ~= "pass" then fail.input("--sync goes with --backend host") end
+  if args.backend == "host" and args.loopback then fail.input("--loopback goes with --backend cuda") end
 end
 
 -- The program of the backend, and the arch of its rows.
@@ -118,8 +112,7 @@ local function measure(job, kept)
   for _, world_size in ipairs(job.worlds) do
     local cells = kept:missing(job, world_size)
     if #cells > 0 then
-      local by = job.backend == "host" and group or serve
-      local problem = by.measure(job, world_size, cells)
+      local problem = group.measure(job, world_size, cells)
       if problem then return false, problem end
     end
   end

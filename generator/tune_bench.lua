@@ -1,13 +1,13 @@
--- The launches of `gentables tune`: asks the bench for its candidates, tries plug-ins in processes of their
--- own,
--- then measures all candidates together; one that fails there is left out, and the group starts again without
--- it and without that launch's times. On GPUs tune_serve.lua measures.
+-- The launches of `gentables tune`, on the host and on GPUs: asks the bench for its candidates, tries plug-ins
+-- in processes of their own, then measures all candidates together, in one pass over all cells; one that fails
+-- there is left out, and the group starts again without it and without that launch's times.
 local backends = require "backends"
 local fail = require "fail"
 local file = require "core.file"
 local plan = require "tune_plan"
 local process = require "core.process"
 local protocol = require "protocol"
+local ways = require "tune_ways"
 
 local group = {}
 
@@ -17,7 +17,7 @@ local GRACE, START_S = 10, 60 -- seconds; what a launch takes beyond its calls
 local EXACT_HEAP = "glibc.malloc.tcache_count=0"
 
 -- The options that load libraries, behind a command line.
-function group.with_plugins(argv, plugins)
+local function with_plugins(argv, plugins)
   for _, path in ipairs(plugins) do table.move({ "--plugin", path }, 1, 2, #argv + 1, argv) end
   return argv
 end
@@ -48,7 +48,7 @@ end
 -- the libraries. What a plug-in says wrongly ends here, in one line.
 function group.candidates(job)
   local candidates, hash = {}, nil
-  local reason, words = follow(group.with_plugins({ job.program, "--candidates" }, job.plugins), START_S,
+  local reason, words = follow(with_plugins({ job.program, "--candidates" }, job.plugins), START_S,
     function(kind, fields)
       if kind == "libraries" then hash = fields.hash end
       if kind ~= "candidate" then return end
@@ -68,7 +68,7 @@ end
 
 -- Whom the last words of ranks name: a candidate and what it did. One that crashed says more than those that
 -- wait for it in vain.
-function group.culprit(words)
+local function culprit(words)
   local name, what
   for found, did in words:gmatch("strategy ([%w_]+): ([^\n]+)") do
     local waits = did:find("in time", 1, true)
@@ -83,14 +83,14 @@ local function last_words(words)
 end
 
 -- Leaves a candidate out from here on, and says so.
-function group.exclude(job, name, reason)
+local function exclude(job, name, reason)
   job.excluded[name] = reason
   job.progress:say(("gentables: %s: %s; it is left out"):format(name, reason))
 end
 
 -- ---- launches ---------------------------------------------------------------------------------
 
--- The candidates of a cell that are still in, and of this kind (all: nil).
+-- The candidates of a cell that are still in, and of these (all: nil).
 local function ask(job, cells, only)
   local asked = {}
   for _, cell in ipairs(cells) do
@@ -98,6 +98,8 @@ local function ask(job, cells, only)
     for _, name in ipairs(cell.candidates) do
       if not job.excluded[name] and (not only or only[name]) then cell.asked[#cell.asked + 1] = name end
     end
+    cell.requests = only and { { fusion = cell.fusion, names = cell.asked } }
+      or ways.requests(job, cell, cell.asked)
     if #cell.asked > 0 then asked[#asked + 1] = cell end
   end
   return asked
@@ -109,10 +111,13 @@ local function with_exact_heap()
 end
 
 -- What a backend asks of a job for its options.
-function group.setting(job, cells)
-  local largest = 0
-  for _, cell in ipairs(cells) do largest = math.max(largest, cell.size) end
-  return { launcher = job.launcher, arch = job.arch, plugins = job.plugins,
+local function setting(job, cells)
+  local largest, all = 0, 0
+  for _, cell in ipairs(cells) do
+    largest = math.max(largest, cell.size)
+    all = all + #cell.requests * cell.size
+  end
+  return { launcher = job.launcher, arch = job.arch, plugins = job.plugins, all_bytes = all,
     spec = { limits = { message_bytes = largest } } }
 end
 
@@ -125,9 +130,9 @@ local function launch(job, world_size, kind, cells, plugins, seed, on_line)
   local before = kind == "trial" and job.backend == "host" and with_exact_heap() or {}
   argv = table.move(argv, 1, #argv, #before + 1, before)
   table.move({ job.program, "--" .. kind, path, "--timeout", tostring(job.timeout) }, 1, 5, #argv + 1, argv)
-  local own = backend.arguments(group.setting(job, cells), world_size)
+  local own = backend.arguments(setting(job, cells), world_size)
   table.move(own, 1, #own, #argv + 1, argv)
-  local reason, words = follow(group.with_plugins(argv, plugins), job.timeout + START_S, on_line)
+  local reason, words = follow(with_plugins(argv, plugins), job.timeout + START_S, on_line)
   os.remove(path)
   return reason, words
 end
@@ -142,17 +147,17 @@ local function try_plugin(job, world_size, cells, path, names)
     local reason, words = launch(job, world_size, "trial", asked, { path }, 1, function(kind, fields)
       if kind == "trial" and fields.status == "failed" then failed[fields.strategy] = fields.reason end
     end)
-    for name, why in pairs(failed) do group.exclude(job, name, why) end
+    for name, why in pairs(failed) do exclude(job, name, why) end
     if not reason then return end
-    local name, what = group.culprit(words)
+    local name, what = culprit(words)
     if not name or job.excluded[name] then
       for each in pairs(names) do
         local why = ("its trial ended: %s"):format(last_words(words))
-        if not job.excluded[each] then group.exclude(job, each, why) end
+        if not job.excluded[each] then exclude(job, each, why) end
       end
       return
     end
-    group.exclude(job, name, what)
+    exclude(job, name, what)
   end
 end
 
@@ -168,61 +173,33 @@ local function of_plugins(job)
   return owned
 end
 
-local function number_of(fields, name) return tonumber(fields[name]) end
+local function number_of(fields, name) return fields[name] and tonumber(fields[name]) end
 
 -- Takes an answer into its cell.
-local function take(cells, kind, fields)
+local function take(job, cells, kind, fields)
   local cell = cells[math.tointeger(tonumber(fields.id))]
   if not cell then return end
+  local strategy, epilogue = fields.strategy, fields.epilogue
+  if not epilogue then strategy, epilogue = ways.kind(job, cell, fields.fusion, strategy) end
   if kind == "none" then
-    cell.no_time[#cell.no_time + 1] = { strategy = fields.strategy, epilogue = fields.epilogue,
-      reason = fields.reason }
+    cell.no_time[#cell.no_time + 1] = { strategy = strategy, epilogue = epilogue, reason = fields.reason }
     return
   end
-  cell.fresh[#cell.fresh + 1] = { strategy = fields.strategy, epilogue = fields.epilogue,
+  cell.fresh[#cell.fresh + 1] = { strategy = strategy, epilogue = epilogue,
     time_us = number_of(fields, "time_us"), low_us = number_of(fields, "low_us"),
     high_us = number_of(fields, "high_us"), samples = math.tointeger(number_of(fields, "samples")),
     min_us = number_of(fields, "min_us"), p95_us = number_of(fields, "p95_us"),
     p99_us = number_of(fields, "p99_us"), skew_us = number_of(fields, "skew_us"),
-    bound_us = number_of(fields, "bound_us"), accumulate = fields.accumulate, placement = fields.placement,
+    bound_us = number_of(fields, "bound_us"), floor_us = number_of(fields, "floor_us"),
+    calls = math.tointeger(number_of(fields, "calls")), accumulate = fields.accumulate,
+    placement = fields.placement,
     mean_of_max_us = number_of(fields, "mean_of_max_us"),
     max_of_means_us = number_of(fields, "max_of_means_us"), mean_us = number_of(fields, "mean_us"),
     op_us = number_of(fields, "op_us") }
 end
 
--- One launch of the group; once more without a candidate that fails there. Returns nil, or why nothing can be
--- measured at all.
-local function run_group(job, world_size, cells, seed)
-  while true do
-    local asked, cost = ask(job, cells), nil
-    if #asked == 0 then return "no candidate is left" end
-    for _, cell in ipairs(asked) do cell.fresh, cell.no_time = {}, {} end
-    local function on_line(kind, fields)
-      if kind == "row" or kind == "none" then take(asked, kind, fields) end
-      if kind == "pass" then cost = fields end
-    end
-    local reason, words = launch(job, world_size, "pass", asked, group.living(job), seed, on_line)
-    if not reason then
-      job.cost = cost
-      for _, cell in ipairs(asked) do
-        for _, result in ipairs(cell.fresh) do cell.results[#cell.results + 1] = result end
-      end
-      return nil
-    end
-    local name, what = group.culprit(words)
-    if not name or job.excluded[name] then return ("the group failed: %s"):format(last_words(words)) end
-    group.exclude(job, name, what)
-  end
-end
-
--- Tries all plug-ins, one after the other.
-function group.try_plugins(job, world_size, cells)
-  job.owned = job.owned or of_plugins(job)
-  for _, path in ipairs(job.plugins) do try_plugin(job, world_size, cells, path, job.owned[path]) end
-end
-
 -- The plug-ins that have a candidate left: the others are not even started.
-function group.living(job)
+local function living(job)
   local paths = {}
   for _, path in ipairs(job.plugins) do
     for name in pairs(job.owned[path]) do
@@ -235,11 +212,49 @@ function group.living(job)
   return paths
 end
 
+local function words_of(job, world_size, number, fields)
+  local calls = fields and (", %s of %s calls"):format(fields.done, fields.of) or ""
+  return ("TP %d: launch %d of %d%s"):format(world_size, number, job.launches, calls)
+end
+
+-- One launch of the group; once more without a candidate that fails there. Returns nil, or why nothing can be
+-- measured at all.
+local function run_group(job, world_size, cells, number)
+  while true do
+    local asked, cost = ask(job, cells), nil
+    if #asked == 0 then return "no candidate is left" end
+    for _, cell in ipairs(asked) do cell.fresh, cell.no_time = {}, {} end
+    local function on_line(kind, fields)
+      if kind == "row" or kind == "none" then take(job, asked, kind, fields) end
+      if kind == "pass" then cost = fields end
+      if kind == "progress" then job.progress:show(words_of(job, world_size, number, fields)) end
+    end
+    job.progress:show(words_of(job, world_size, number))
+    local reason, words = launch(job, world_size, "pass", asked, living(job), number, on_line)
+    if not reason then
+      job.cost = cost
+      for _, cell in ipairs(asked) do
+        ways.complete(job, cell)
+        for _, result in ipairs(cell.fresh) do cell.results[#cell.results + 1] = result end
+      end
+      return nil
+    end
+    local name, what = culprit(words)
+    if not name or job.excluded[name] then return ("the group failed: %s"):format(last_words(words)) end
+    exclude(job, name, what)
+  end
+end
+
+-- Tries all plug-ins, one after the other.
+local function try_plugins(job, world_size, cells)
+  job.owned = job.owned or of_plugins(job)
+  for _, path in ipairs(job.plugins) do try_plugin(job, world_size, cells, path, job.owned[path]) end
+end
+
 -- Measures cells at one number of ranks. Returns nil, or why nothing could be measured.
 function group.measure(job, world_size, cells)
-  group.try_plugins(job, world_size, cells)
+  try_plugins(job, world_size, cells)
   for number = 1, job.launches do
-    job.progress:show(("TP %d: launch %d of %d"):format(world_size, number, job.launches))
     local problem = run_group(job, world_size, cells, number)
     if problem then return problem end
   end

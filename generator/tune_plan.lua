@@ -1,12 +1,12 @@
 -- What `gentables tune` is asked to measure: ops, sizes and ranks of the command line as cells, and the plan
--- of a
--- pass as the bench reads it (bench/tune_plan.h).
+-- of a pass as the bench reads it (bench/tune_plan.h).
 --
 -- A cell is { op, dtype, world_size, size (bytes), count (elements of the larger buffer), splits, fusion,
 -- hidden_size, num_tokens, results = { { strategy, epilogue, time_us... }... }, no_time = { { strategy,
 -- epilogue, reason }... } }.
 local fail = require "fail"
 local lists = require "lists"
+local ways = require "tune_ways"
 
 local plan = {}
 
@@ -170,6 +170,11 @@ function plan.choose_candidates(job, text, cells)
     wanted = wanted or {}
     wanted[word] = true
     if not job.candidates[word] then fail.input("--strategies: there is no %s", word) end
+    local base = ways.base(job, word)
+    if base then
+      fail.input("--strategies: %s is %s with its epilogue apart, which --fusion times, too; %s would be right",
+        word, base, base)
+    end
   end
   for _, cell in ipairs(cells) do
     cell.candidates = {}
@@ -191,15 +196,18 @@ function plan.check_default(job)
   end
 end
 
--- The plan of a pass: what the bench reads.
+-- The plan of a pass: what the bench reads. The requests of a cell (tune_ways.lua) are of one op.
 function plan.text(job, cells, seed)
   local lines = { ("plan samples=%d warm_up=%d seed=%d sync=%s"):format(job.samples, job.warm_up, seed,
     job.sync) }
-  for _, cell in ipairs(cells) do
-    local shape = cell.fusion and ("fusion=%s num_tokens=%d hidden_size=%d"):format(cell.fusion,
-      cell.num_tokens, cell.hidden_size) or ("count=%d"):format(cell.count)
-    lines[#lines + 1] = ("measure op=%s dtype=%s %s%s strategies=%s"):format(cell.op, cell.dtype, shape,
-      cell.splits and " splits=" .. cell.splits or "", table.concat(cell.asked, ","))
+  for id, cell in ipairs(cells) do
+    local shape = cell.fusion and ("num_tokens=%d hidden_size=%d"):format(cell.num_tokens, cell.hidden_size)
+      or ("count=%d"):format(cell.count)
+    for _, request in ipairs(cell.requests) do
+      lines[#lines + 1] = ("measure id=%d op=%s dtype=%s %s%s%s strategies=%s"):format(id, cell.op, cell.dtype,
+        shape, request.fusion and " fusion=" .. request.fusion or "",
+        cell.splits and " splits=" .. cell.splits or "", table.concat(request.names, ","))
+    end
   end
   return table.concat(lines, "\n") .. "\n"
 end

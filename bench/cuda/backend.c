@@ -9,6 +9,7 @@
 #include "cuda/place.h"
 
 #include "plugins.h"
+#include "races.h"
 #include "statistics.h"
 
 enum { ROUNDS = 200, ROUND_SAMPLES = 9 }; // of a barrier on the GPUs
@@ -68,6 +69,10 @@ static const char *refusal_of(const struct candidate *candidate, const struct gr
     return refusal != NULL ? refusal : candidate->strategy->supports(group, call);
 }
 
+static int tune(struct group *group, const struct tune_plan *plan) {
+    return races_run(group, plan, stdout);
+}
+
 static const struct backend cuda_backend = {
     .name = "cuda",
     .candidates = cuda_candidates,
@@ -78,6 +83,7 @@ static const struct backend cuda_backend = {
     .modes = {[MODE_EAGER] = true, [MODE_GRAPH] = true, [MODE_COLD] = true, [MODE_COLD_GRAPH] = true},
     .last_resort = 8, // GPUs and NCCL have deadlines of their own, before that of the group
     .refusal = refusal_of,
+    .tune = tune,
     .describe = detect_describe,
     .open = device_open,
     .close = device_close,

@@ -377,6 +377,7 @@ static int make_memory(struct device *device, char reason[REASON_SIZE]) {
     device->workspace_bytes = message > 0 ? message : DEFAULT_WORKSPACE_BYTES;
     size_t arena = ARENA_MESSAGES * device->workspace_bytes;
     if (arena < ARENA_LEAST_BYTES) arena = ARENA_LEAST_BYTES;
+    if (device->options.arena_bytes > 0) arena = device->options.arena_bytes;
     if (open_arena(device, arena, reason) != 0) return -1;
     if (device->reach == REACH_NONE) return 0;
     return shared_memory_open(device, 4096, false, &device->meeting, reason);

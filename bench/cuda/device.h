@@ -31,9 +31,12 @@ struct shared_memory {
 
 enum { MAX_SLOTS = 32 }; // calls of a chain
 
+struct place;
+
 // What the threads of a joint launch tell rank 0: the calls of a sample.
 struct joint {
     struct call calls[MAX_TP][MAX_SLOTS];
+    struct place *places[MAX_TP]; // that these are of
     CUdeviceptr states[MAX_TP];
 };
 
@@ -90,7 +93,9 @@ struct device {
     int users[WORKSPACE_KINDS];
     size_t workspace_bytes;     // the largest message
     CUdeviceptr states;         // a RankState for each kind of workspace
-    struct shared_memory arena; // data of calls
+    struct shared_memory arena; // data of calls, of all places that are open
+    size_t arena_taken;         // its bytes, alike on all ranks
+    int open_places;
     struct joint *joint;        // rank 0's; NULL where each rank launches for itself
     bool is_published;          // the calls of a sample are in `joint`
     int slot;                   // of the call at hand

@@ -61,18 +61,8 @@ static void close_ground(void *own) {
     free(made);
 }
 
-// In pieces, as large as ranks can tell each other at once.
 static int allgather(void *own, const void *in, void *out, size_t bytes) {
-    struct group *group = ((struct own *)own)->group;
-    unsigned char all[MAX_RANKS * EXCHANGE_SIZE];
-    for (size_t at = 0; at < bytes; at += EXCHANGE_SIZE) {
-        size_t piece = bytes - at < EXCHANGE_SIZE ? bytes - at : EXCHANGE_SIZE;
-        if (!group_exchange(group, (const char *)in + at, piece, all)) return -1;
-        for (size_t rank = 0; rank < (size_t)group->size; rank++) {
-            memcpy((char *)out + rank * bytes + at, all + rank * piece, piece);
-        }
-    }
-    return 0;
+    return group_gather(((struct own *)own)->group, in, bytes, out) ? 0 : -1;
 }
 
 static int barrier(void *own) {

@@ -16,8 +16,8 @@
 // behind the delay, and hashed right behind the last event. Work on a stream of a candidate's own that this
 // one does not wait for comes too late for the hash; work that does not wait for this one, too early.
 //
-// Where one launch is for all ranks, rank 0 alone enqueues, and the others say what their calls are; each
-// hashes its own when all are through.
+// Where one launch is for all ranks, rank 0 alone enqueues, what poisons and hashes everybody's results, too,
+// and the others say what their calls are.
 #include "cuda/place.h"
 
 #include <stdio.h>
@@ -157,42 +157,66 @@ static bool upload(struct place *place, CUdeviceptr to, const void *from, size_t
            device_finish(device);
 }
 
-int place_open(struct group *group, struct cell *cell, enum mode mode, void **place_made,
-               char reason[REASON_SIZE]) {
-    struct device *device = device_of(group);
-    struct place *place = calloc(1, sizeof *place);
-    if (place == NULL) {
-        snprintf(reason, REASON_SIZE, "out of memory");
-        return -1;
-    }
-    *place = (struct place){.device = device, .cell = cell, .mode = mode, .layout = layout_of(cell)};
-    *place_made = place;
-    place->base = device->arena.of[group->rank];
-    size_t room = device->arena.bytes;
-    if (place->layout.slots + place->layout.slot_bytes > room) {
+static size_t bytes_of(const struct place *place, int slots) {
+    return place->layout.slots + (size_t)slots * place->layout.slot_bytes;
+}
+
+// Gives the place its part of the arena, behind those that are open.
+static bool find_room(struct place *place, char reason[REASON_SIZE]) {
+    const struct device *device = place->device;
+    size_t room = device->arena.bytes - device->arena_taken;
+    if (bytes_of(place, 1) > room) {
         snprintf(reason, REASON_SIZE,
                  "its data need %zu MiB, above the %zu there are; a larger --workspace would be right",
-                 (place->layout.slots + place->layout.slot_bytes) >> 20, room >> 20);
-        return -1;
+                 bytes_of(place, 1) >> 20, room >> 20);
+        return false;
     }
     size_t fitting = (room - place->layout.slots) / place->layout.slot_bytes;
-    place->slots = !is_chain(mode) ? 1 : fitting < MAX_SLOTS ? (int)fitting : MAX_SLOTS;
+    place->base = device->arena.of[device->group->rank] + device->arena_taken;
+    place->slots = !is_chain(place->mode) ? 1 : fitting < MAX_SLOTS ? (int)fitting : MAX_SLOTS;
+    return true;
+}
+
+static bool make_place(struct place *place, char reason[REASON_SIZE]) {
+    const struct cell *cell = place->cell;
+    if (!find_room(place, reason)) return false;
     if (place->layout.norm_bytes > 0) {
         place->norm = malloc(place->layout.norm_bytes);
         if (place->norm == NULL) {
             snprintf(reason, REASON_SIZE, "out of memory");
-            return -1;
+            return false;
         }
     }
-    CUresult result = device->driver->cuMemAlloc(&place->hashes, MAX_SLOTS * sizeof(uint64_t));
-    if (!driver_ok(device->driver, result, "taking memory", reason, REASON_SIZE)) return -1;
+    const struct cuda_driver *driver = place->device->driver;
+    CUresult result = driver->cuMemAlloc(&place->hashes, MAX_SLOTS * sizeof(uint64_t));
+    if (!driver_ok(driver, result, "taking memory", reason, REASON_SIZE)) return false;
     bool uploaded = upload(place, place->base + place->layout.input, cell->input,
                            read_bytes(cell, cell->input_elements)) &&
                     upload(place, place->base + place->layout.residual, cell->residual,
                            read_bytes(cell, cell->input_elements)) &&
                     upload(place, place->base + place->layout.gamma, cell->gamma, row_bytes(cell));
-    if (!uploaded) snprintf(reason, REASON_SIZE, "%s", group_failure(group));
-    return uploaded ? 0 : -1;
+    if (!uploaded) snprintf(reason, REASON_SIZE, "%s", group_failure(place->device->group));
+    return uploaded;
+}
+
+// The next place lies behind this one on all ranks alike, whose results may differ in size.
+int place_open(struct group *group, struct cell *cell, enum mode mode, void **place_made,
+               char reason[REASON_SIZE]) {
+    struct device *device = device_of(group);
+    struct place *place = calloc(1, sizeof *place);
+    bool made = false;
+    double taken = 0;
+    if (place == NULL) {
+        snprintf(reason, REASON_SIZE, "out of memory");
+    } else {
+        *place = (struct place){.device = device, .cell = cell, .mode = mode, .layout = layout_of(cell)};
+        *place_made = place;
+        device->open_places++;
+        made = make_place(place, reason);
+        taken = made ? (double)bytes_of(place, place->slots) : 0;
+    }
+    device->arena_taken += (size_t)group_max(group, taken);
+    return made ? 0 : -1;
 }
 
 void place_close(void *of) {
@@ -201,6 +225,7 @@ void place_close(void *of) {
     for (int i = 0; i < place->graph_count; i++) driver->cuGraphExecDestroy(place->graphs[i].exec);
     if (place->hashes != 0) driver->cuMemFree(place->hashes);
     place->cell->norm_out = NULL;
+    if (--place->device->open_places == 0) place->device->arena_taken = 0;
     free(place->norm);
     free(place);
 }
@@ -276,6 +301,7 @@ static bool enqueue(struct place *place, const struct work *work, size_t shift, 
 static bool publish(struct place *place, size_t shift, int calls) {
     struct device *device = place->device;
     if (device->joint == NULL) return true;
+    device->joint->places[device->group->rank] = place;
     for (int slot = 0; slot < calls; slot++) {
         device->joint->calls[device->group->rank][slot] =
             place_call(place, (shift + (size_t)slot) % place->cell->shifts, slot);
@@ -286,62 +312,69 @@ static bool publish(struct place *place, size_t shift, int calls) {
 
 // ---- checks in the stream -----------------------------------------------------------------------------
 
-// Adds an array to the hash of a slot; what fills up its last 16 bytes is always the same.
-static bool hash_more(struct place *place, int slot, CUdeviceptr array, size_t bytes, uint64_t salt) {
+// Adds an array to the hash of a slot, on the stream of `by`; what fills up its last 16 bytes is always the
+// same.
+static bool hash_more(const struct place *place, struct device *by, int slot, CUdeviceptr array, size_t bytes,
+                      uint64_t salt) {
     if (bytes == 0) return true;
-    struct device *device = place->device;
     struct ArrayParameters parameters = {.words = (bytes + 15) / 16, .salt = salt << 40};
     parameters.from[0] = pointer(array);
     parameters.to[0] = pointer(place->hashes + (size_t)slot * sizeof(uint64_t));
     uint64_t blocks = (parameters.words + HASH_THREADS - 1) / HASH_THREADS;
     struct grid grid = {
         .blocks = blocks < HASH_BLOCKS ? (unsigned)blocks : HASH_BLOCKS, .ranks = 1, .threads = HASH_THREADS};
-    return device_launch(device, device_kernel(device, "gentables_hash"), grid, &parameters,
-                         sizeof parameters);
+    return device_launch(by, device_kernel(by, "gentables_hash"), grid, &parameters, sizeof parameters);
 }
 
-// Has all slots hashed, in order behind what is in the stream.
-static bool enqueue_hashes(struct place *place) {
-    struct device *device = place->device;
+// Has all slots of a place hashed, in order behind what is in the stream of `by`.
+static bool enqueue_hashes(const struct place *place, struct device *by) {
     const struct cell *cell = place->cell;
     size_t bytes = (size_t)place->slots * sizeof(uint64_t);
-    CUresult result = device->driver->cuMemsetD8Async(place->hashes, 0, bytes, device->stream);
-    bool right = device_ok(device, result, "a hash");
+    CUresult result = by->driver->cuMemsetD8Async(place->hashes, 0, bytes, by->stream);
+    bool right = device_ok(by, result, "a hash");
     for (int slot = 0; right && slot < place->slots; slot++) {
         CUdeviceptr at = slot_address(place, slot);
-        right = hash_more(place, slot, at + place->layout.out, cell->out_bytes, 1) &&
-                hash_more(place, slot, at + place->layout.residual_out, cell->residual_out_bytes, 2) &&
-                hash_more(place, slot, at + place->layout.block_scales, cell->block_scales_bytes, 3);
+        right = hash_more(place, by, slot, at + place->layout.out, cell->out_bytes, 1) &&
+                hash_more(place, by, slot, at + place->layout.residual_out, cell->residual_out_bytes, 2) &&
+                hash_more(place, by, slot, at + place->layout.block_scales, cell->block_scales_bytes, 3);
     }
     return right;
 }
 
-// Whether a sample's results are hashed right behind it: those of a candidate's calls in all slots, by the
-// rank that enqueued them.
+// Whether a sample's results are hashed right behind it: those of a candidate's calls in all slots.
 static bool is_hashed_behind(const struct place *place, const struct work *work, int calls) {
-    return work->candidate != NULL && calls == place->slots && place->device->joint == NULL;
+    return work->candidate != NULL && calls == place->slots;
 }
 
 // Poisons the array at `offset` of all slots, or its ends.
-static bool poison_array(struct place *place, size_t offset, size_t bytes) {
-    const struct cuda_driver *driver = place->device->driver;
+static bool poison_array(const struct place *place, struct device *by, size_t offset, size_t bytes) {
+    const struct cuda_driver *driver = by->driver;
     size_t width = bytes < POISONED_BYTES ? bytes : POISONED_BYTES, rest = bytes - width;
     size_t slots = (size_t)place->slots;
     size_t pitch = slots > 1 ? place->layout.slot_bytes : width; // of one slot it is none, but is limited
-    CUstream stream = place->device->stream;
     CUdeviceptr at = slot_address(place, 0) + offset;
     CUresult result = CUDA_SUCCESS;
-    if (width > 0) result = driver->cuMemsetD2D8Async(at, pitch, POISON, width, slots, stream);
+    if (width > 0) result = driver->cuMemsetD2D8Async(at, pitch, POISON, width, slots, by->stream);
     if (result == CUDA_SUCCESS && rest > 0)
-        result = driver->cuMemsetD2D8Async(at + rest, pitch, POISON, width, slots, stream);
-    return device_ok(place->device, result, "clearing results");
+        result = driver->cuMemsetD2D8Async(at + rest, pitch, POISON, width, slots, by->stream);
+    return device_ok(by, result, "clearing results");
 }
 
-static bool poison_slots(struct place *place) {
+static bool poison_slots(const struct place *place, struct device *by) {
     const struct cell *cell = place->cell;
-    return poison_array(place, place->layout.out, cell->out_bytes) &&
-           poison_array(place, place->layout.residual_out, cell->residual_out_bytes) &&
-           poison_array(place, place->layout.block_scales, cell->block_scales_bytes);
+    return poison_array(place, by, place->layout.out, cell->out_bytes) &&
+           poison_array(place, by, place->layout.residual_out, cell->residual_out_bytes) &&
+           poison_array(place, by, place->layout.block_scales, cell->block_scales_bytes);
+}
+
+// Does this to the places whose calls this rank enqueues: its own, or, in one launch for all, everybody's.
+static bool each_place(struct place *place, bool (*act)(const struct place *place, struct device *by)) {
+    struct device *by = place->device;
+    if (by->joint == NULL) return act(place, by);
+    for (int rank = 0; rank < by->group->size; rank++) {
+        if (!act(by->joint->places[rank], by)) return false;
+    }
+    return true;
 }
 
 // ---- times -------------------------------------------------------------------------------------------
@@ -359,7 +392,7 @@ static bool begin(struct place *place, const struct work *work, int calls) {
     const struct cuda_driver *driver = device->driver;
     place->begun_ns = clock_ns();
     if (!device_delay(device, device->delay_ns)) return false;
-    if (is_hashed_behind(place, work, calls) && !poison_slots(place)) return false;
+    if (is_hashed_behind(place, work, calls) && !each_place(place, poison_slots)) return false;
     if (place->mode == MODE_COLD && !flush(device)) return false;
     if (device->reach != REACH_NONE && device->group->size > 1 && !device_barrier(device, 1)) return false;
     return device_ok(device, driver->cuEventRecord(device->before, device->stream), "an event");
@@ -372,8 +405,7 @@ static bool end(struct place *place, const struct work *work, int calls, double 
     float ms = 0;
     if (!device_ok(device, driver->cuEventRecord(device->after, device->stream), "an event")) return false;
     place->is_late = clock_ns() - place->begun_ns > device->delay_ns;
-    place->hashes_are_there = is_hashed_behind(place, work, calls);
-    if (place->hashes_are_there && !enqueue_hashes(place)) return false;
+    if (is_hashed_behind(place, work, calls) && !each_place(place, enqueue_hashes)) return false;
     if (!device_ok(device, driver->cuEventRecord(device->checked, device->stream), "an event") ||
         !device_wait(device, device->checked))
         return false;
@@ -516,6 +548,7 @@ static bool time_work(struct place *place, const struct work *work, size_t shift
     bool timed = is_chain(place->mode) ? time_graphs(place, work, shift, time_us)
                                        : time_eager(place, work, shift, time_us);
     device->is_published = false;
+    place->hashes_are_there = is_hashed_behind(place, work, is_chain(place->mode) ? place->slots : 1);
     return timed && group_barrier(device->group);
 }
 
@@ -585,7 +618,7 @@ static bool fetch_hashes(struct place *place) {
 uint64_t place_hash(void *of, int slot) {
     struct place *place = of;
     if (!place->hashes_are_known) {
-        bool there = place->hashes_are_there || enqueue_hashes(place);
+        bool there = place->hashes_are_there || enqueue_hashes(place, place->device);
         place->hashes_are_known = there && fetch_hashes(place);
     }
     return place->known_hashes[slot];
@@ -598,7 +631,8 @@ bool place_stays(void *of, int slot) {
     place_hash(place, slot);
     if (!are_of_the_call) return true;
     memcpy(before, place->known_hashes, sizeof before);
-    bool same = enqueue_hashes(place) && fetch_hashes(place) && place->known_hashes[slot] == before[slot];
+    bool same = enqueue_hashes(place, place->device) && fetch_hashes(place) &&
+                place->known_hashes[slot] == before[slot];
     memcpy(place->known_hashes, before, sizeof before);
     return same;
 }

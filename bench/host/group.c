@@ -190,6 +190,18 @@ bool group_broadcast(struct group *group, int root, void *data, size_t bytes) {
     return group_barrier(group);
 }
 
+bool group_gather(struct group *group, const void *mine, size_t bytes, void *all) {
+    unsigned char each[MAX_RANKS * EXCHANGE_SIZE];
+    for (size_t at = 0; at < bytes; at += EXCHANGE_SIZE) {
+        size_t piece = bytes - at < EXCHANGE_SIZE ? bytes - at : EXCHANGE_SIZE;
+        if (!group_exchange(group, (const char *)mine + at, piece, each)) return false;
+        for (size_t rank = 0; rank < (size_t)group->size; rank++) {
+            memcpy((char *)all + rank * bytes + at, each + rank * piece, piece);
+        }
+    }
+    return true;
+}
+
 double group_max(struct group *group, double mine) {
     double all[MAX_RANKS], most = mine;
     if (!group_exchange(group, &mine, sizeof mine, all)) return mine;

@@ -117,6 +117,7 @@ bool group_agree(struct group *group, uint64_t *value);
 // group_failure. The functions that stand on it return this rank's own value then, and the next wait false.
 bool group_exchange(struct group *group, const void *mine, size_t bytes, void *all);
 bool group_broadcast(struct group *group, int root, void *data, size_t bytes); // at most EXCHANGE_SIZE
+bool group_gather(struct group *group, const void *mine, size_t bytes, void *all); // as many as there are
 double group_max(struct group *group, double mine);
 long group_min(struct group *group, long mine);
 uint64_t group_sum(struct group *group, uint64_t mine); // modulo 2^64

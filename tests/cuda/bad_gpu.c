@@ -13,7 +13,7 @@ static bool is_in_group(void) {
     size_t count = file != NULL ? fread(words, 1, sizeof words - 1, file) : 0;
     if (file != NULL) fclose(file);
     for (size_t at = 0; at < count; at += strlen(words + at) + 1) {
-        if (strcmp(words + at, "--serve") == 0) return true;
+        if (strcmp(words + at, "--pass") == 0) return true;
     }
     return false;
 }
