@@ -1,6 +1,6 @@
--- The launches of `gentables tune`, on the host and on GPUs: asks the bench for its candidates, tries plug-ins
--- in processes of their own, then measures all candidates together, in one pass over all cells; one that fails
--- there is left out, and the group starts again without it and without that launch's times.
+-- The launches of `gentables tune`, on the host and on GPUs: asks the bench for its candidates, tries
+-- plug-ins in processes of their own, then measures all candidates together, in one pass over all cells; one
+-- that fails there is left out, and the group starts again without it and without that launch's times.
 local backends = require "backends"
 local fail = require "fail"
 local file = require "core.file"

@@ -172,8 +172,8 @@ function plan.choose_candidates(job, text, cells)
     if not job.candidates[word] then fail.input("--strategies: there is no %s", word) end
     local base = ways.base(job, word)
     if base then
-      fail.input("--strategies: %s is %s with its epilogue apart, which --fusion times, too; %s would be right",
-        word, base, base)
+      fail.input("--strategies: %s is %s with its epilogue apart, which --fusion times, too; %s would be "
+        .. "right", word, base, base)
     end
   end
   for _, cell in ipairs(cells) do
@@ -204,8 +204,8 @@ function plan.text(job, cells, seed)
     local shape = cell.fusion and ("num_tokens=%d hidden_size=%d"):format(cell.num_tokens, cell.hidden_size)
       or ("count=%d"):format(cell.count)
     for _, request in ipairs(cell.requests) do
-      lines[#lines + 1] = ("measure id=%d op=%s dtype=%s %s%s%s strategies=%s"):format(id, cell.op, cell.dtype,
-        shape, request.fusion and " fusion=" .. request.fusion or "",
+      lines[#lines + 1] = ("measure id=%d op=%s dtype=%s %s%s%s strategies=%s"):format(id, cell.op,
+        cell.dtype, shape, request.fusion and " fusion=" .. request.fusion or "",
         cell.splits and " splits=" .. cell.splits or "", table.concat(request.names, ","))
     end
   end

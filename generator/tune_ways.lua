@@ -1,5 +1,5 @@
--- The ways in which an allreduce with an epilogue is measured, and whom to ask for each: fused, as a candidate
--- does it; separate, with a kernel of its own behind the sum; and the sum alone.
+-- The ways in which an allreduce with an epilogue is measured, and whom to ask for each: fused, as a
+-- candidate does it; separate, with a kernel of its own behind the sum; and the sum alone.
 --
 -- The bench of the host knows these ways itself, and is asked once. On GPUs each is a candidate's own: one
 -- request is for all who do it whole, one for the sum alone, and both are in one order (tune_plan.lua). An

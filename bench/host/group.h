@@ -116,7 +116,7 @@ bool group_agree(struct group *group, uint64_t *value);
 // Collective. Every rank's `mine`, of at most EXCHANGE_SIZE bytes, into `all`, in rank order. False: see
 // group_failure. The functions that stand on it return this rank's own value then, and the next wait false.
 bool group_exchange(struct group *group, const void *mine, size_t bytes, void *all);
-bool group_broadcast(struct group *group, int root, void *data, size_t bytes); // at most EXCHANGE_SIZE
+bool group_broadcast(struct group *group, int root, void *data, size_t bytes);     // at most EXCHANGE_SIZE
 bool group_gather(struct group *group, const void *mine, size_t bytes, void *all); // as many as there are
 double group_max(struct group *group, double mine);
 long group_min(struct group *group, long mine);

@@ -65,6 +65,24 @@ for strategy in PLUGIN_WRAPPED_NCCL NCCL; do
     grep -q "^2,bfloat16,4096,32,64,$strategy,NONE," "$rows" || fail "no row of $strategy alone"
 done
 
+# A library that fuses by itself: all three ways have a time; where it fuses wrongly, it is left out.
+# fused PLUGIN
+fused() {
+    tune "" --op allreduce --sizes 4K --fusion RESIDUAL_RMS_NORM --hidden-size 64 \
+        --plugin "$PLUGINS/$1.so" --strategies NOTED,NCCL
+    [ "$status" = 0 ] || fail "$1: $status"
+    way NCCL separate
+}
+fused fused
+[ ! -s "$WORK/err" ] || fail "one that fuses by itself says something"
+for each in fused separate alone; do way NOTED $each; done
+fused fused_weight
+grep -q "NOTED: wrong result: out" "$WORK/err" || fail "forgotten weights are not told"
+[ "$(wc -l <"$WORK/err")" = 1 ] || fail "forgotten weights: not one line"
+fused fused_beyond
+grep -q "NOTED: .*touched memory beyond a buffer\|NOTED: writes beyond a buffer" "$WORK/err" ||
+    fail "a norm beyond its buffer is not told"
+
 # By hand, too; what cannot be captured is told.
 graph="-b 512 -e 512 --mode graph --samples 3"
 # shellcheck disable=SC2086

@@ -7,8 +7,9 @@
 // there, in words: gpus=2 sm=90,80 driver=13000 no_peers memory_mib=100 no_binary hang sticky multicast
 // has_fabric (and fabric: that it may be used) no_files own_gpu (each process sees one, its own, by its rank
 // in Open MPI) same_gpu (and it is the same for all) no_hidden_peers (mapped memory of another one is
-// refused) hang_on=twoshot sticky_on=twoshot slow_host (launches take their time) real_clock (times are those
-// of the host). Addresses that are reserved and not mapped cannot be touched.
+// refused) hang_on=twoshot sticky_on=twoshot late_on=twoshot (such kernels run beside their stream, when all
+// that can run has) slow_host (launches take their time) real_clock (times are those of the host). Addresses
+// that are reserved and not mapped cannot be touched.
 #include "engine.h"
 
 #include "arguments.h"
@@ -83,6 +84,7 @@ struct Team {
 
 std::mutex lock;
 std::vector<Stream *> streams;
+std::deque<Op> late; // what runs beside its stream
 std::vector<Memory *> memories;
 std::vector<Team *> teams;
 std::vector<Reservation> reservations;
@@ -182,6 +184,13 @@ bool hangs(const Op &op) {
     return is_named(op.kernel, "hang_on");
 }
 
+void run_late() {
+    while (!late.empty()) {
+        run_together({&late.front()});
+        late.pop_front();
+    }
+}
+
 // Runs whatever can run.
 void pump() {
     for (bool moved = true; moved;) {
@@ -224,6 +233,7 @@ void pump() {
         for (Stream *stream : waiting) pop(stream);
         moved = true;
     }
+    run_late();
 }
 
 CUresult enqueue(CUstream of, Op op) {
@@ -442,6 +452,11 @@ CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, voi
             op.meets = reinterpret_cast<const BarrierParameters *>(op.bytes->data())->tp;
         }
     }
+    if (op.ranks > 1 && is_named(function, "late_on")) {
+        std::lock_guard<std::mutex> guard(lock);
+        late.push_back(op);
+        return CUDA_SUCCESS;
+    }
     return enqueue(config->hStream, op);
 }
 
@@ -625,6 +640,9 @@ CUresult cuMemcpyHtoDAsync(CUdeviceptr to, const void *from, size_t bytes, CUstr
 }
 CUresult cuMemcpyDtoHAsync(void *to, CUdeviceptr from, size_t bytes, CUstream stream) {
     return enqueue(stream, [=] { std::memcpy(to, reinterpret_cast<void *>(from), bytes); });
+}
+CUresult cuLaunchHostFunc(CUstream stream, CUhostFn function, void *argument) {
+    return enqueue(stream, [=] { function(argument); });
 }
 CUresult cuMemcpyDtoDAsync(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream) {
     return enqueue(stream,
