@@ -24,6 +24,8 @@ struct plan {
     gt_call call;
     uint32_t candidate;
     float *all, *receive; // of the last call of the faulty one
+    pthread_t writers[64];
+    size_t writer_count;
 };
 
 static float *last_receive; // the same, of any plan
@@ -79,13 +81,14 @@ static gt_status bad_prepare(void *state, uint32_t candidate, const gt_call *cal
 
 #ifdef BAD_LATE
 struct late {
-    float *to;
+    volatile float *to;
     float value;
 };
 
+// Once the buffer has been overwritten, whenever that is; release waits for it.
 static void *write_late(void *late) {
     struct late *todo = late;
-    nanosleep(&(struct timespec){.tv_nsec = 500000}, NULL);
+    while (*todo->to == todo->value) nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
     *todo->to = todo->value;
     free(todo);
     return NULL;
@@ -105,7 +108,7 @@ static float rounded_to(int bits, float value) {
 }
 
 // What the faulty candidate does beside, or in place of, what is right.
-static void misbehave(const struct plan *plan, float *receive) {
+static void misbehave(struct plan *plan, float *receive) {
     static int calls;
     bool is_later = ++calls > LATER;
     (void)plan;
@@ -116,10 +119,9 @@ static void misbehave(const struct plan *plan, float *receive) {
     receive[plan->call.receive_elements] = 1;
 #elif defined BAD_LATE
     struct late *late = malloc(sizeof *late);
-    pthread_t thread;
-    if (late == NULL) return;
+    if (late == NULL || plan->writer_count == sizeof plan->writers / sizeof *plan->writers) return;
     *late = (struct late){receive, receive[0]};
-    if (pthread_create(&thread, NULL, write_late, late) == 0) pthread_detach(thread);
+    plan->writer_count += pthread_create(&plan->writers[plan->writer_count], NULL, write_late, late) == 0;
 #elif defined BAD_DIFFERS
     if (plan->state->rank.rank == 1) receive[0] += 1;
 #elif defined BAD_CRASH
@@ -213,6 +215,7 @@ static gt_status bad_run(void *plan, const gt_buffers *buffers, void *stream) {
 static void bad_release(void *plan) {
     struct plan *todo = plan;
     if (todo->receive != NULL) todo->receive[0] = 1;
+    for (size_t i = 0; i < todo->writer_count; i++) pthread_join(todo->writers[i], NULL);
     free(plan);
 }
 
