@@ -14,6 +14,7 @@ struct engine_setup {
     const struct transport_kind *transport;
     size_t channels, threads;
     enum wait wait;
+    double patience_s; // that a step may take on a GPU before kernels that wait for each other give up
 };
 
 // What is known once it is open.

@@ -74,12 +74,21 @@ static int read_names(struct measurement *measurement, const char *line, char re
     return measurement->transport != NULL ? 0 : unknown(reason, "transport", transport);
 }
 
+// Half of what the generator waits for a word, so that a step that takes longer ends in one.
+static void read_patience(struct measurement *measurement, const char *line) {
+    enum { PATIENCE_MS = 60000, MOST_MS = 1000000000 };
+    size_t patience_ms = PATIENCE_MS;
+    if (!field_number(line, "patience_ms", 1, MOST_MS, &patience_ms)) patience_ms = PATIENCE_MS;
+    measurement->patience_s = (double)patience_ms * 1e-3;
+}
+
 int measurement_read(struct measurement *measurement, const char *line, char reason[PROGRAM_REASON]) {
     *measurement = (struct measurement){0};
     if (read_names(measurement, line, reason) != 0) return -1;
     bool is_host = measurement->engine == &engine_host;
     size_t channels = is_host ? MAX_CHANNELS : MOST_CHANNELS, threads = is_host ? MAX_THREADS : MOST_BLOCK;
     field_text(line, "path", measurement->path, PATH_SIZE);
+    read_patience(measurement, line);
     if (!field_number(line, "channels", 1, channels, &measurement->channels))
         snprintf(reason, PROGRAM_REASON, "no such channel count; 1 to %zu are possible", channels);
     else if (!field_number(line, "threads", 1, threads, &measurement->threads))
@@ -381,7 +390,8 @@ int measure(const struct measurement *measurement, struct program *program, stru
                                        .transport = measurement->transport,
                                        .channels = measurement->channels,
                                        .threads = measurement->threads,
-                                       .wait = measurement->wait};
+                                       .wait = measurement->wait,
+                                       .patience_s = measurement->patience_s};
     if (run.engine->open(&setup, &run.state, reason) != 0) return -1;
     int status = measure_opened(&run, reason);
     run.engine->close(run.state);

@@ -12,6 +12,7 @@ enum { PATH_SIZE = 3000, MOST_STEPS = 100000 };
 struct measurement {
     size_t channels, threads, steps, warm_up;
     enum wait wait;
+    double patience_s; // for a step of our own kernels on a GPU
     const struct engine *engine;
     const struct transport_kind *transport; // of the host
     char path[PATH_SIZE];                   // rank r's trace is PATH with %r for its number; "": no trace

@@ -144,6 +144,7 @@ local function request(options)
   return protocol.line("run", { { "channels", options.channels }, { "threads", options.threads },
     { "steps", options.steps }, { "warm_up", options.warm_up }, { "wait", options.wait },
     { "backend", options.backend }, { "transport", options.transport },
+    { "patience_ms", math.max(1, math.min(1000000000, math.floor(options.patience * 500))) },
     { "path", options.path or "" } }) .. "quit\n"
 end
 

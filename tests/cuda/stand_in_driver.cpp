@@ -8,8 +8,9 @@
 // has_fabric (and fabric: that it may be used) no_files own_gpu (each process sees one, its own, by its rank
 // in Open MPI) same_gpu (and it is the same for all) no_hidden_peers (mapped memory of another one is
 // refused) hang_on=twoshot sticky_on=twoshot late_on=twoshot (such kernels run beside their stream, when all
-// that can run has) slow_host (launches take their time) real_clock (times are those of the host). Addresses
-// that are reserved and not mapped cannot be touched.
+// that can run has) held_blocks=4 (launches of so many blocks wait until they are told to give up) slow_host
+// (launches take their time) real_clock (times are those of the host). Addresses that are reserved and not
+// mapped cannot be touched.
 #include "engine.h"
 
 #include "arguments.h"
@@ -442,6 +443,10 @@ CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, voi
     op.blocks = config->gridDimX;
     op.ranks = config->gridDimY;
     op.threads = config->blockDimX;
+    if (op.blocks == unsigned(number("held_blocks", 0))) {
+        op.flag = reinterpret_cast<const CallParameters *>(op.bytes->data())->give_up;
+        op.least = 1;
+    }
     if (setting("sticky")) return CUDA_ERROR_ILLEGAL_ADDRESS;
     if (setting("slow_host")) usleep(200);
     if (is_named(function, "sticky_on")) return CUDA_ERROR_ILLEGAL_ADDRESS;

@@ -117,6 +117,25 @@ gpus gpus=1 0 workload sweep --backend cuda --transport own -f "$reduced" -p 2 -
 summary=$WORK/sweep_20260102_030406/nccl_thread_sweep_summary_20260102_030406.txt
 grep -Eq '^32 +4 +ok +[0-9.]+ +32 +4 ' "$summary" || die "a sweep over our own kernels' blocks"
 
+# ---- kernels that wait too long: told to give up; what follows is not harmed ----
+cat >"$WORK/short_patience" <<'END'
+#!/bin/sh
+shift
+sed -u '/ channels=4 /s/patience_ms=[0-9]*/patience_ms=300/' |
+    mpirun --allow-run-as-root --oversubscribe --bind-to none --mca btl self,vader -n 2 "$@"
+END
+chmod +x "$WORK/short_patience"
+gpus "gpus=1 held_blocks=4" 1 workload sweep --backend cuda --transport own -f "$reduced" -p 2 -c 4,2 -t 32 \
+    --steps 1 --warm-up 0 -o "$WORK/sweep_20260102_030407" --launcher "$WORK/short_patience {ranks}"
+swept=$WORK/sweep_20260102_030407
+summary=$swept/nccl_thread_sweep_summary_20260102_030407.txt
+grep -Eq '^32 +4 +failed .*took more than 0.3 s, and its kernels gave up' "$summary" || die "who gave up"
+grep -Eq '^32 +2 +ok ' "$summary" || die "the sweep does not go on"
+grep -q 'took more than 0.3 s, and its kernels gave up' "$swept/32thread/nccl_4channels/run_output.log" ||
+    die "the log does not say who gave up"
+own 1 "gpus=1 hang_on=twoshot" "$reduced" -p 2 -c 4 -t 32 --launcher "$WORK/short_patience {ranks}"
+one_line 'took more than 0.3 s, and the GPU hangs'
+
 # ---- CUPTI ----
 if [ -n "$(find "$STAND_INS" -name 'libcupti*')" ]; then
     only cuda cublasLt nccl cupti
