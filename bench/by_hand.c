@@ -9,7 +9,7 @@
 
 #include "protocol.h"
 
-enum { DEFAULT_HIDDEN_SIZE = 4096, HOST_SIZE = 256 };
+enum { DEFAULT_HIDDEN_SIZE = 4096, HOST_SIZE = 256, LIBRARY_SIZE = 512 };
 
 // What the lines at the end say.
 struct totals {
@@ -51,6 +51,21 @@ static void gather_seats(struct group *group, struct seat seats[]) {
     group_exchange(group, &mine, sizeof mine, seats);
 }
 
+// The device's name, behind its number and address.
+static const char *name_of_device(const struct seat *seat) {
+    const char *end = strstr(seat->device, "] ");
+    return end != NULL ? end + 2 : seat->device;
+}
+
+static bool is_captured(const struct by_hand *options) {
+    return options->request.mode == MODE_GRAPH || options->request.mode == MODE_COLD_GRAPH;
+}
+
+// GPUs of a rank, of which only backends with graphs have any.
+static int gpu_count(void) {
+    return backend->modes[MODE_GRAPH];
+}
+
 static void print_head(const struct group *group, const struct by_hand *options, const struct seat seats[]) {
     printf("# gentables-bench: %d ranks, %d cores%s, %s, fusion %s\n", group->size, group->cores,
            group->oversubscribed ? " (oversubscribed)" : "", group->kernels->isa,
@@ -60,11 +75,12 @@ static void print_head(const struct group *group, const struct by_hand *options,
     splits_print(options->request.shape.splits, splits);
     printf("# %s%s%s\n", op_names[options->request.shape.op], splits[0] != '\0' ? ", splits " : "", splits);
     printf("# %s\n", in_a_row ? "calls in a row, their mean" : "each call by itself, the median");
-    printf("# nThread 1 nGpus 0 minBytes %zu maxBytes %zu step: %zu(%s) warmup iters: %u iters: %u "
-           "agg iters: 1 validation: %d graph: 0\n",
-           options->from_bytes, options->to_bytes, options->factor > 0 ? options->factor : options->increment,
+    printf("# nThread 1 nGpus %d minBytes %zu maxBytes %zu step: %zu(%s) warmup iters: %u iters: %u "
+           "agg iters: 1 validation: %d graph: %d\n",
+           gpu_count(), options->from_bytes, options->to_bytes,
+           options->factor > 0 ? options->factor : options->increment,
            options->factor > 0 ? "factor" : "bytes", options->calls.warm_up, options->calls.iterations,
-           !in_a_row || options->calls.check);
+           !in_a_row || options->calls.check, is_captured(options));
     for (int rank = 0; rank < group->size; rank++) {
         printf("#  Rank %2d Pid %6d on %s %s\n", rank, (int)group->control->pids[rank], seats[rank].host,
                seats[rank].device);
@@ -93,20 +109,28 @@ static void put_text(FILE *json, const char *text) {
 
 static void put_head(FILE *json, const struct group *group, const struct by_hand *options,
                      const struct seat seats[]) {
-    fprintf(json, "{\"version\":1,\"nccl_version\":\"none\",\"args\":[");
+    char library[LIBRARY_SIZE] = "", isa[HOST_SIZE] = "";
+    backend->describe(library, sizeof library, isa, sizeof isa);
+    const char *nccl = strstr(library, "NCCL ");
+    int length = nccl != NULL ? (int)strspn(nccl + 5, "0123456789.") : 0;
+    fprintf(json, "{\"version\":1,\"nccl_version\":\"%.*s\",\"args\":[", length > 0 ? length : 4,
+            length > 0 ? nccl + 5 : "none");
     for (int i = 0; i < options->argc; i++) {
         if (i > 0) fputc(',', json);
         put_text(json, options->argv[i]);
     }
-    fprintf(json, "],\"config\":{\"nthreads\":1,\"ngpus\":0,\"minimum_bytes\":%zu,\"maximum_bytes\":%zu,",
-            options->from_bytes, options->to_bytes);
-    fprintf(json, "\"warmup_iterations\":%u,\"iterations\":%u,\"validation\":%d,\"graph\":0,\"devices\":[",
-            options->calls.warm_up, options->calls.iterations, options->calls.check);
+    fprintf(json, "],\"config\":{\"nthreads\":1,\"ngpus\":%d,\"minimum_bytes\":%zu,\"maximum_bytes\":%zu,",
+            gpu_count(), options->from_bytes, options->to_bytes);
+    fprintf(json, "\"warmup_iterations\":%u,\"iterations\":%u,\"validation\":%d,\"graph\":%d,\"devices\":[",
+            options->calls.warm_up, options->calls.iterations,
+            options->calls.iterations == 0 || options->calls.check, is_captured(options));
     for (int rank = 0; rank < group->size; rank++) {
         fprintf(json, "%s{\"rank\":%d,\"pid\":%d,\"hostname\":", rank > 0 ? "," : "", rank,
                 (int)group->control->pids[rank]);
         put_text(json, seats[rank].host);
-        fprintf(json, ",\"device\":%d,\"device_hex\":\"%d\",\"device_info\":\"CPU\"}", rank, rank);
+        fprintf(json, ",\"device\":%d,\"device_hex\":\"%x\",\"device_info\":", rank, (unsigned)rank);
+        put_text(json, name_of_device(&seats[rank]));
+        fputc('}', json);
     }
     fprintf(json, "]},\"results\":[");
 }

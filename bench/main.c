@@ -55,7 +55,9 @@ static void print_help(void) {
         "      --strategies A,B      which (default: all)\n"
         "  -n, --iters N             N calls in a row, as nccl-tests does, and their mean (with -w or -c: "
         "20);\n"
-        "                            without these three each call is timed by itself\n"
+        "                            without these three each call is timed by itself; in a graph, or "
+        "cold,\n"
+        "                            N samples, each verified\n"
         "  -w, --warmup_iters N      calls before that (default: 1)\n"
         "  -c, --check 0|1           whether results of calls in a row are checked (default: 1)\n"
         "  -G, --cudagraph 0|1       whether calls are those of a graph, on GPUs (as --mode graph)\n"
@@ -273,9 +275,18 @@ static int read_option(struct options *options, int option, char *value) {
     }
 }
 
+// Calls in a row are launched one by one, with warm caches; of another mode there are as many samples.
+static void settle_calls(struct in_a_row *calls, struct request *request) {
+    if (request->mode == MODE_EAGER || calls->iterations == 0) return;
+    request->min_samples = request->max_samples = calls->iterations;
+    calls->iterations = 0;
+}
+
 // What depends on several options.
-static int complete_options(struct request *request) {
+static int complete_options(struct by_hand *by_hand) {
     static const uint64_t usual_splits = 0x12; // 2:1
+    struct request *request = &by_hand->request;
+    settle_calls(&by_hand->calls, request);
     if (request->shape.op == OP_ALLTOALLV && request->shape.splits == 0) request->shape.splits = usual_splits;
     if (request->shape.op != OP_ALLTOALLV && request->shape.splits != 0) {
         fprintf(stderr, "gentables-bench: --splits goes with --op alltoallv\n");
@@ -300,7 +311,7 @@ static int read_options(int argc, char **argv, struct options *options) {
     for (int option; (option = getopt_long(argc, argv, "b:e:f:i:n:w:c:G:J:d:", long_options, NULL)) != -1;) {
         if (read_option(options, option, optarg) != 0) return -1;
     }
-    if (optind == argc) return complete_options(&options->by_hand.request);
+    if (optind == argc) return complete_options(&options->by_hand);
     fprintf(stderr, "gentables-bench: %s is no option; see --help\n", argv[optind]);
     return -1;
 }

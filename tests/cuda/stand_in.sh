@@ -56,6 +56,11 @@ done
     timed "the switch" NVLS_ONESHOT NVLS_TWOSHOT
     bench "" $small -n 3
     timed "calls in a row" ONESHOT NCCL
+    bench "" $small -n 3 -w 1 -c 1 -G 1 -J "$WORK/graph.json"
+    timed "a graph, as nccl-tests asks for it" ONESHOT NCCL
+    grep -q "nGpus 1 .* graph: 1\$" "$WORK/out" || fail "the table does not say that it is of a graph"
+    grep -q '"nccl_version":"[0-9.]*".*"ngpus":1,.*"graph":1,.*"device_info":"stand-in GPU"' \
+        "$WORK/graph.json" || fail "the JSON does not say what it is of: $(head -c 800 "$WORK/graph.json")"
     bench "gpus=1" --ranks 1 $small
     timed "one rank" NCCL NCCL_SYMMETRIC
 }
