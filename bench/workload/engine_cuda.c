@@ -25,6 +25,7 @@ struct state {
     struct gpu_gemm **gemms;
     struct gpu_events *by_action, *by_collective, *step;
     CUevent ready; // of a collective's input
+    CUevent known; // a moment of which the host's time is known
     bool by_cupti;
     int number; // of this rank's GPU, as this process counts them
     int channels, threads, multiprocessors;
@@ -138,7 +139,8 @@ static bool make_events(struct state *state) {
     return ok(state, gpu_events_make(driver, &state->by_action, program->action_count), "an event") &&
            ok(state, gpu_events_make(driver, &state->by_collective, program->collective_count), "an event") &&
            ok(state, gpu_events_make(driver, &state->step, 1), "an event") &&
-           ok(state, driver->cuEventCreate(&state->ready, CU_EVENT_DISABLE_TIMING), "an event");
+           ok(state, driver->cuEventCreate(&state->ready, CU_EVENT_DISABLE_TIMING), "an event") &&
+           ok(state, driver->cuEventCreate(&state->known, CU_EVENT_DEFAULT), "an event");
 }
 
 // Without CUPTI on one rank no rank has it, so that all traces are of one clock.
@@ -400,7 +402,33 @@ static bool tell(struct state *state, struct step_notes *notes) {
     return true;
 }
 
-// The step begins on an idle GPU: then its clock and the host's are read together.
+// Reads the clocks of an idle GPU and of the host together, some times; then all ranks begin again together,
+// for each took a time of its own. Collective.
+static bool read_clocks(struct state *state, uint64_t *known_ns) {
+    struct gpu_clock clock = {0};
+    uint64_t before_ns;
+    do {
+        before_ns = clock_ns();
+        if (!record(state, state->known, state->compute) || !finish(state, state->known)) return false;
+        *known_ns = clock_ns();
+    } while (!gpu_clock_is_close(&clock, *known_ns - before_ns));
+    return group_start_together(state->setup->group);
+}
+
+// The step begins on an idle GPU; of a traced one it is known when that was.
+static bool begin(struct state *state, enum step_mode mode) {
+    uint64_t known_ns = 0;
+    float ms = 0;
+    if (mode == STEP_TRACED && !read_clocks(state, &known_ns)) return false;
+    if (!record(state, state->step->begin, state->compute) || !finish(state, state->step->begin))
+        return false;
+    if (mode != STEP_TRACED) return true;
+    if (!ok(state, state->driver->cuEventElapsedTime(&ms, state->known, state->step->begin), "a time"))
+        return false;
+    state->begin_ns = known_ns + (uint64_t)((double)ms * 1e6);
+    return true;
+}
+
 static uint64_t step(void *of, enum step_mode mode, struct step_notes *notes) {
     struct state *state = of;
     bool records = mode == STEP_TRACED && state->by_cupti;
@@ -409,14 +437,7 @@ static uint64_t step(void *of, enum step_mode mode, struct step_notes *notes) {
         snprintf(state->problem, sizeof state->problem, "CUPTI does not record any more");
         return 0;
     }
-    struct gpu_clock clock = {0};
-    uint64_t before_ns;
-    do {
-        before_ns = clock_ns();
-        if (!record(state, state->step->begin, state->compute) || !finish(state, state->step->begin))
-            return 0;
-        state->begin_ns = clock_ns();
-    } while (mode == STEP_TRACED && !gpu_clock_is_close(&clock, state->begin_ns - before_ns));
+    if (!begin(state, mode)) return 0;
     if (!enqueue_all(state, mode, notes) || !finish(state, state->step->end) ||
         !ok(state, state->driver->cuEventElapsedTime(&ms, state->step->begin, state->step->end), "a time"))
         return 0;
