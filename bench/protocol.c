@@ -108,19 +108,27 @@ void want_usual(struct request *request) {
     }
 }
 
-int want_strategies(struct request *request, char *list, char reason[], size_t reason_size) {
+static int candidate_called(const char *name, size_t length) {
+    for (int i = 0; i < candidate_count(); i++) {
+        const char *own = backend->candidates[i].name;
+        if (strlen(own) == length && memcmp(own, name, length) == 0) return i;
+    }
+    return -1;
+}
+
+int want_strategies(struct request *request, const char *list, char reason[], size_t reason_size) {
     memset(request->wanted, 0, sizeof request->wanted);
-    char *rest = NULL;
     int wanted = 0;
-    for (char *name = strtok_r(list, ",", &rest); name != NULL; name = strtok_r(NULL, ",", &rest)) {
-        int index = 0;
-        while (index < candidate_count() && strcmp(backend->candidates[index].name, name) != 0) index++;
-        if (index == candidate_count()) {
-            snprintf(reason, reason_size, "unknown strategy %s", name);
+    for (const char *name = list + strspn(list, ","); *name != '\0'; name += strspn(name, ",")) {
+        size_t length = strcspn(name, ",");
+        int index = candidate_called(name, length);
+        if (index < 0) {
+            snprintf(reason, reason_size, "unknown strategy %.*s", (int)length, name);
             return -1;
         }
         request->wanted[index] = 1;
         wanted++;
+        name += length;
     }
     if (wanted > MAX_IN_A_REQUEST) {
         snprintf(reason, reason_size, "more than %d strategies at once", MAX_IN_A_REQUEST);

@@ -68,7 +68,7 @@ enum line_kind protocol_read_request(char *line, struct request *request, char r
 int find_name(const char *const names[], int count, const char *name);
 
 // Marks the candidates of a comma-separated list as wanted. -1 and `reason` for an unknown name.
-int want_strategies(struct request *request, char *list, char reason[], size_t reason_size);
+int want_strategies(struct request *request, const char *list, char reason[], size_t reason_size);
 
 // Where none is wanted yet: marks those that are measured unless others are named, and do the request's op.
 void want_usual(struct request *request);

@@ -20,6 +20,7 @@ run 2 -b 1K -e 1K -c 0 --strategies MPI >"$WORK/unchecked"
 awk '!/^#/ && $9 == "N/A" { found = 1 } END { exit !found }' "$WORK/unchecked" || fail "-c 0 counts errors"
 run 2 -b 1K -e 1K -n 5 --strategies MPICH_RECURSIVE_DOUBLING >"$WORK/none"
 grep -q "MPICH_RECURSIVE_DOUBLING" "$WORK/none" || fail "what has no time: $(cat "$WORK/none")"
+grep -q '"--strategies","MPI,TWOSHOT"' "$WORK/out.json" || fail "arguments: $(head -c 500 "$WORK/out.json")"
 # What was printed is read back, and so is the JSON.
 if [ -x "${GENTABLES:-}" ]; then
     "$GENTABLES" import "$WORK/out" --arch host --out "$WORK/rows" >"$WORK/said"
