@@ -215,13 +215,13 @@ static void choose_reach(struct device *device) {
 
 // ---- launches and waiting -----------------------------------------------------------------------------
 
+// Those of a TP size say so in their names. A module is not asked for what it has not: tools that watch the
+// driver count an error.
 CUfunction device_kernel(struct device *device, const char *name) {
     CUfunction kernel = NULL;
-    for (int i = 0; i < 2 && kernel == NULL; i++) {
-        if (device->modules[i] == NULL) continue;
-        if (device->driver->cuModuleGetFunction(&kernel, device->modules[i], name) != CUDA_SUCCESS)
-            kernel = NULL;
-    }
+    CUmodule module = device->modules[strstr(name, "_tp") != NULL];
+    if (module == NULL || device->driver->cuModuleGetFunction(&kernel, module, name) != CUDA_SUCCESS)
+        return NULL;
     return kernel;
 }
 

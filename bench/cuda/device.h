@@ -76,7 +76,7 @@ struct device {
     CUcontext context;
     CUstream stream;
     CUevent before, after, checked;
-    CUmodule modules[2]; // helpers; the kernels of this TP, where they were built
+    CUmodule modules[2]; // helpers; the kernels of this TP size, where they were built
     double deadline_s;   // of one wait for the GPU, or for NCCL
     uint64_t delay_ns;   // that GPUs wait for their hosts before a call; alike on all ranks
     int multiprocessors, sm;
@@ -102,7 +102,7 @@ struct device {
     CUdeviceptr flush, counter; // what a cache is emptied by; of bytes that differ
     struct held_stream held;
     double link_bytes_per_us;      // measured; 0: there are no links
-    struct grid last;              // launch of a candidate
+    struct grid last;              // launch of a candidate; of one that does not say, the least
     void (*abort)(void *argument); // what else to end when the GPU hangs; NULL: nothing
     void *abort_argument;
     char lines[MAX_TP][LINE_SIZE]; // what the protocol says of each rank's

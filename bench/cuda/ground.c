@@ -95,9 +95,12 @@ static bool put(struct group *group, void *to, const void *from, size_t bytes) {
            device_finish(device);
 }
 
+// A copy to memory of the host's waits for the stream in the driver, which knows no deadline: so who copies
+// waits himself before.
 static bool get(struct group *group, void *to, const void *from, size_t bytes) {
     struct device *device = device_of(group);
-    return device_ok(device, device->driver->cuMemcpyDtoHAsync(to, address_of(from), bytes, device->stream),
+    return device_finish(device) &&
+           device_ok(device, device->driver->cuMemcpyDtoHAsync(to, address_of(from), bytes, device->stream),
                      "a copy") &&
            device_finish(device);
 }
@@ -128,6 +131,7 @@ static bool compare(struct group *group, const void *is, const void *should, siz
                   "a comparison") &&
         device_launch(device, device_kernel(device, "gentables_compare"), grid, &parameters,
                       sizeof parameters) &&
+        device_finish(device) &&
         device_ok(device,
                   driver->cuMemcpyDtoHAsync(&differing, device->counter, sizeof differing, device->stream),
                   "a copy") &&

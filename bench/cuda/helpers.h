@@ -5,6 +5,7 @@
 #define BENCH_CUDA_HELPERS_H
 
 #include "epilogue.h"
+#include "ranks.h"
 
 // Holds the stream until the host has enqueued what comes after.
 DEVICE_FUNCTION void delay(const DelayParameters &parameters) {
@@ -30,7 +31,7 @@ DEVICE_FUNCTION void meet_ranks(const BarrierParameters &parameters) {
         if (peer < parameters.tp) {
             uint32_t polls = 0;
             store_release(parameters.flags[peer] + rank, epoch);
-            while (static_cast<int32_t>(load_acquire(parameters.flags[rank] + peer) - epoch) < 0 &&
+            while (!has_come(load_acquire(parameters.flags[rank] + peer), epoch) &&
                    keep_waiting(parameters.give_up, &polls)) {
             }
         }

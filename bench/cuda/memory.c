@@ -33,11 +33,12 @@ static CUmemAllocationHandleType handle_type(const struct device *device) {
                                          : CU_MEM_HANDLE_TYPE_NONE;
 }
 
-// What memory is made with. NCCL, which maps it once more for its symmetric windows, wants descriptors beside
-// handles of the fabric.
+// What memory is made with: all that works here, for NCCL, which maps it once more for its symmetric windows,
+// has its own mind of what it takes.
 static CUmemAllocationHandleType handle_types(const struct device *device) {
-    unsigned types = (unsigned)handle_type(device);
-    if (device->reach == REACH_FABRIC && device->can_file) types |= CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+    unsigned types = CU_MEM_HANDLE_TYPE_NONE;
+    if (device->can_fabric) types |= CU_MEM_HANDLE_TYPE_FABRIC;
+    if (device->can_file) types |= CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
     return (CUmemAllocationHandleType)types;
 }
 
@@ -125,11 +126,10 @@ static bool exchange_files(struct group *group, int mine, int files[]) {
 
 // ---- mapping ----------------------------------------------------------------------------------------
 
-// Grants access to the GPUs whose ranks use this address.
-static CUresult grant(struct device *device, CUdeviceptr address, size_t bytes) {
+// Grants access to the GPUs that use this address: this rank's, or, of ranks that are threads, all.
+static CUresult grant(struct device *device, CUdeviceptr address, size_t bytes, bool for_all) {
     CUmemAccessDesc access[MAX_TP];
     size_t count = 0;
-    bool for_all = device->reach == REACH_PROCESS;
     for (int ordinal = 0; ordinal < (for_all ? device->group->size : 1); ordinal++) {
         access[count++] = (CUmemAccessDesc){
             .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = for_all ? ordinal : device->ordinal},
@@ -139,12 +139,12 @@ static CUresult grant(struct device *device, CUdeviceptr address, size_t bytes) 
 }
 
 static CUdeviceptr map_handle(struct device *device, CUmemGenericAllocationHandle handle, size_t bytes,
-                              size_t alignment, char reason[REASON_SIZE]) {
+                              bool for_all, char reason[REASON_SIZE]) {
     const struct cuda_driver *driver = device->driver;
     CUdeviceptr address = 0;
-    CUresult result = driver->cuMemAddressReserve(&address, bytes, alignment, 0, 0);
+    CUresult result = driver->cuMemAddressReserve(&address, bytes, 0, 0, 0);
     if (result == CUDA_SUCCESS) result = driver->cuMemMap(address, bytes, 0, handle, 0);
-    if (result == CUDA_SUCCESS) result = grant(device, address, bytes);
+    if (result == CUDA_SUCCESS) result = grant(device, address, bytes, for_all);
     if (fine(device, result, "mapping memory", reason)) return address;
     if (address != 0) {
         driver->cuMemUnmap(address, bytes); // where it was only access that could not be had
@@ -170,7 +170,8 @@ static void make_own(struct device *device, struct shared_memory *memory, char r
             return;
         }
         if (!fine(device, result, "taking memory", reason)) return;
-        *own = map_handle(device, memory->handles[rank], memory->bytes, 0, reason);
+        *own =
+            map_handle(device, memory->handles[rank], memory->bytes, device->reach == REACH_PROCESS, reason);
         if (*own == 0) return;
     }
     memory->is_mapped[rank] = true;
@@ -221,7 +222,7 @@ static void map_peer(struct device *device, struct shared_memory *memory, int pe
     default: memory->of[peer] = ticket->address; return;
     }
     if (!fine(device, result, "importing a peer's memory", reason)) return;
-    memory->of[peer] = map_handle(device, *handle, memory->bytes, 0, reason);
+    memory->of[peer] = map_handle(device, *handle, memory->bytes, false, reason);
     memory->is_mapped[peer] = memory->of[peer] != 0;
 }
 
@@ -305,7 +306,7 @@ static void open_multicast(struct device *device, struct shared_memory *memory) 
         device->driver->cuMulticastBindMem(memory->team, 0, memory->handles[rank], 0, memory->bytes, 0);
     fine(device, result, "binding memory to a multicast team", reason);
     if (!ranks_are_fine(device->group, reason)) return;
-    memory->multicast = map_handle(device, memory->team, memory->bytes, 0, reason);
+    memory->multicast = map_handle(device, memory->team, memory->bytes, false, reason);
     if (!ranks_are_fine(device->group, reason)) memory->multicast = 0;
 }
 
@@ -338,7 +339,7 @@ int memory_reserve(struct device *device, struct guarded *buffer, size_t bytes) 
     if (result == CUDA_SUCCESS) result = driver->cuMemMap(inner, buffer->mapped_bytes, 0, handle, 0);
     if (result == CUDA_SUCCESS) {
         buffer->mapped = (unsigned char *)(uintptr_t)inner;
-        result = grant(device, inner, buffer->mapped_bytes);
+        result = grant(device, inner, buffer->mapped_bytes, device->reach == REACH_PROCESS);
     }
     if (result == CUDA_SUCCESS) return 0;
     memory_give_back(device, buffer);

@@ -25,6 +25,14 @@ enum {
     POLL_HARD_NS = 5000000, // what a call in a stream takes; a communicator takes longer
 };
 
+#if NCCL_VERSION_CODE < NCCL_VERSION(2, 27, 0) // whose header has no windows; a library may
+typedef struct ncclWindow *ncclWindow_t;
+#define NCCL_WIN_COLL_SYMMETRIC 1
+ncclResult_t ncclCommWindowRegister(ncclComm_t comm, void *memory, size_t bytes, ncclWindow_t *window,
+                                    int flags);
+ncclResult_t ncclCommWindowDeregister(ncclComm_t comm, ncclWindow_t window);
+#endif
+
 // ---- the library
 // --------------------------------------------------------------------------------------------
 
@@ -345,7 +353,7 @@ static bool is_symmetric(struct channel *channel, long from) {
 // -------------------------------------------------------------------------------------
 
 static const char *nccl_supports(const struct group *group, const struct call *call) {
-    return call->op == OP_ALLREDUCE ? call_refusal(group->device, call) : NULL;
+    return call->fusion != FUSION_NONE ? call_refusal(group->device, call) : NULL;
 }
 
 // Why there can be no communicator, or NULL.
@@ -381,6 +389,7 @@ static int nccl_setup(const struct candidate *candidate, struct group *group, vo
 
 static void nccl_teardown(void *state) {
     struct channel *channel = state;
+    if (channel->device->abort_argument == channel) channel->device->abort = NULL;
     if (channel->window != NULL) {
         settled(channel, nccl.ncclCommWindowDeregister(channel->comm, channel->window), "the window's end");
     }
@@ -453,8 +462,6 @@ void nccl_close(struct channel *channel) {
 static int nccl_run(void *state, const struct call *call) {
     struct channel *channel = state;
     struct device *device = channel->device;
-    device->last =
-        (struct grid){.blocks = 1, .ranks = 1, .threads = 32}; // what NCCL launches it does not say
     bool done = enqueue_op(channel, call) && epilogue_launch(device, channel->detail->epilogue, call);
     if (!done) group_fail(device->group, channel->problem[0] ? channel->problem : device->problem);
     return done ? 0 : -1;

@@ -219,11 +219,12 @@ int place_open(struct group *group, struct cell *cell, enum mode mode, void **pl
     return made ? 0 : -1;
 }
 
+// Where a GPU may hang, memory is not given back, which would wait for it; the process ends.
 void place_close(void *of) {
     struct place *place = of;
     const struct cuda_driver *driver = place->device->driver;
     for (int i = 0; i < place->graph_count; i++) driver->cuGraphExecDestroy(place->graphs[i].exec);
-    if (place->hashes != 0) driver->cuMemFree(place->hashes);
+    if (place->hashes != 0 && group_failure(place->device->group) == NULL) driver->cuMemFree(place->hashes);
     place->cell->norm_out = NULL;
     if (--place->device->open_places == 0) place->device->arena_taken = 0;
     free(place->norm);
@@ -256,7 +257,7 @@ int place_finish(void *of) {
 // As many blocks as the GPU holds, for all ranks that share it, or as there is something for.
 static struct grid grid_of_copy(const struct device *device, size_t words) {
     unsigned ranks = device_is_joint(device) ? (unsigned)device->group->size : 1;
-    size_t useful = (words + COPY_THREADS - 1) / COPY_THREADS;
+    size_t useful = words == 0 ? 1 : (words + COPY_THREADS - 1) / COPY_THREADS; // no launch is of no blocks
     size_t blocks = (unsigned)(device->multiprocessors * COPY_BLOCKS_PER_MULTIPROCESSOR) / ranks;
     if (blocks == 0) blocks = 1;
     return (struct grid){
@@ -271,6 +272,12 @@ static size_t least_bytes(const struct call *call) {
     return (sent < received ? sent : received) * dtype_sizes_bytes[call->dtype];
 }
 
+// Where the 16 bytes begin that `pointer` is in: data sets of odd rows begin anywhere, and threads read whole
+// ones.
+static const void *whole_words(const void *pointer) {
+    return (const void *)((uintptr_t)pointer & ~(uintptr_t)15);
+}
+
 // What any way to do the call has to do: read the input, write as much.
 static bool enqueue_copy(struct place *place, const struct call *call) {
     struct device *device = place->device;
@@ -278,7 +285,7 @@ static bool enqueue_copy(struct place *place, const struct call *call) {
     struct grid grid = grid_of_copy(device, parameters.words);
     for (unsigned rank = 0; rank < grid.ranks; rank++) {
         const struct call *of = grid.ranks > 1 ? &device->joint->calls[rank][device->slot] : call;
-        parameters.from[rank] = of->input;
+        parameters.from[rank] = whole_words(of->input);
         parameters.to[rank] = of->residual_out ? of->residual_out : of->out;
     }
     return device_launch(device, device_kernel(device, "gentables_copy"), grid, &parameters,
@@ -291,6 +298,7 @@ static bool enqueue(struct place *place, const struct work *work, size_t shift, 
     struct DelayParameters none = {.nanoseconds = 0};
     device->slot = slot;
     if (work->is_nothing) return true;
+    if (work->candidate != NULL) device->last = (struct grid){.blocks = 1, .ranks = 1, .threads = 32};
     if (work->candidate != NULL) return work->candidate->strategy->run(work->state, &call) == 0;
     if (!device_enqueues(device)) return true;
     if (work->empty == NULL) return enqueue_copy(place, &call);

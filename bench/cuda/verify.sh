@@ -5,7 +5,8 @@
 #
 # A sweep in loopback at TP 2, 4 and 8, verified on every call, whose rows are written as they come
 # (rows.tpN.txt, what the bench was asked and answered; bench/protocol.h); every type and epilogue; the other
-# modes; then compute-sanitizer, where that is there, on small sizes; a short table last. No part waits for
+# modes; then compute-sanitizer, where that is there, on small sizes; a short table last, and what rows say
+# beside what is aimed at. No part waits for
 # another one, and none takes more than its share of the time: where a strategy hangs or breaks the GPU, the
 # same goes on without it. What time does not allow is said. tables.sh makes tables of the rows elsewhere. 77:
 # there is no GPU.
@@ -21,6 +22,7 @@ some_tokens=${GENTABLES_VERIFY_TOKENS:-1 2 4 8 16 64 256 1024}
 check_tokens=${GENTABLES_VERIFY_CHECK_TOKENS:-3 70}
 most_tokens=${GENTABLES_VERIFY_MOST_TOKENS:-4681} # with the hidden size above 64 MiB of bfloat16
 most_rows=${GENTABLES_VERIFY_ROWS:-16} # of what is run by hand
+kernels_tokens=${GENTABLES_VERIFY_KERNELS_TOKENS:-1 2 4 8 16} # of one kernel beside several
 samples=${GENTABLES_VERIFY_SAMPLES:-10}
 workspace=${GENTABLES_VERIFY_WORKSPACE:-64M}
 patience=${GENTABLES_VERIFY_PATIENCE:-1} # times, of what each part may take
@@ -84,8 +86,9 @@ why_not() {
 reason=$(why_not)
 case $reason in
 "" | *"no CUDA driver"* | *"no GPU"*) ;;
-"gentables-bench: kernels were built for"* | *"older than this program"* | *"GLIBC"* | *"not found"* | \
-    *"cannot execute"* | *"Exec format"* | *"error while loading"* | *"ermission denied"*)
+"gentables-bench: kernels were built for"* | *"older than this program"* | *"the CUDA driver has no"* | \
+    *"GLIBC"* | *"not found"* | *"cannot execute"* | *"Exec format"* | *"error while loading"* | \
+    *"ermission denied"*)
     echo "built anew, for: $reason"
     timeout -k 5 240 sh "$folder/rebuild.sh" "$folder" >"$out/rebuild.txt" 2>&1 ||
         tail -n 3 "$out/rebuild.txt"
@@ -145,6 +148,18 @@ sweep() {
     done
 }
 
+# One kernel for all, or two, or one for each step.
+several=ONESHOT,ONESHOT_EPILOGUE,ONESHOT_UNFUSED
+kernels() {
+    for tokens in $kernels_tokens; do
+        for fusion in RESIDUAL_RMS_NORM RESIDUAL_RMS_NORM_QUANT_FP8; do
+            echo "$(ask bfloat16 $fusion "$hidden" "$tokens" graph "$((samples * 2))" 200000)" \
+                "strategies=$several"
+            id=$((id + 1)) # which ask counts in a shell of its own
+        done
+    done
+}
+
 # unanswered REQUESTS ANSWERS STRATEGIES: the requests that have no answer, for these strategies; without them
 # the same ones, but for the first, at which the bench ended.
 unanswered() {
@@ -179,6 +194,7 @@ serve() {
     cp "$requests" "$out/asked"
     : >"$out/$name.err"
     status=124 start=0 names=$usual
+    [ "$name" != unfused ] || names=$(echo "$several" | tr ',' ' ')
     while [ "$start" -lt "$most_starts" ]; do
         start=$((start + 1))
         lines=$(wc -l <"$out/$name.txt")
@@ -227,15 +243,18 @@ run streams 20 "$bench" --ranks "${sizes%% *}" --streams "$@"
 run eager 20 "$bench" --ranks "${sizes%% *}" --loopback "$@"
 run cold 20 "$bench" --ranks "${sizes%% *}" --loopback --mode cold "$@"
 run cold_graph 20 "$bench" --ranks "${sizes%% *}" --loopback --mode cold_graph "$@"
-run unfused 20 "$bench" --ranks "${sizes%% *}" --loopback --mode graph \
-    --strategies ONESHOT,ONESHOT_EPILOGUE,ONESHOT_UNFUSED "$@"
+kernels >"$out/kernels.txt"
+serve unfused 30 "${sizes%% *}" "$out/kernels.txt" --loopback
 run one_rank 40 "$bench" --ranks 1 --mode graph "$@"
 if [ "${gpus:-0}" -gt 1 ]; then run gpu_each 60 "$bench" --ranks "$gpus" --mode graph "$@"; fi
 
 if command -v compute-sanitizer >/dev/null; then
+    # What a call of the driver answers the bench looks at itself, and asks for what may not be there.
     for tool in memcheck racecheck synccheck initcheck; do
-        run "sanitize-$tool" 40 compute-sanitizer --tool "$tool" --error-exitcode 1 "$bench" --ranks 2 \
-            --loopback --strategies ONESHOT,TWOSHOT --fusion RESIDUAL_RMS_NORM --hidden-size 256 \
+        calls=$([ "$tool" != memcheck ] || echo --report-api-errors=no)
+        # shellcheck disable=SC2086
+        run "sanitize-$tool" 40 compute-sanitizer --tool "$tool" $calls --error-exitcode 1 "$bench" \
+            --ranks 2 --loopback --strategies ONESHOT,TWOSHOT --fusion RESIDUAL_RMS_NORM --hidden-size 256 \
             -b 2K -e 2K --samples 2 --budget 0.01 --workspace 1M
     done
 else
@@ -275,6 +294,64 @@ for tp in $sizes; do
             for (reason in reasons) printf "TP %d  no time for %d: %s\n", tp, reasons[reason], reason
         }' "$out/rows.tp$tp.txt"
 done
-grep -hs "^ *[0-9]* .* sum " "$out/unfused.txt" | awk '{ print "TP 2, one or several kernels: " $0 }'
+
+# ---- against the aims ----------------------------------------------------------------------------
+
+# figures TP FILE: what rows say, by awk, beside what is aimed at; nothing hangs on it.
+figures() {
+    [ -f "$2" ] || return
+    awk -v tp="$1" -v most="$most_tokens" '
+        function value(name) {
+            if (!match($0, " " name "=[^ ]*")) return ""
+            return substr($0, RSTART + length(name) + 2, RLENGTH - length(name) - 2)
+        }
+        function share(strategy, bytes, at) { # of the bandwidth of the copy, which moves 2 N M bytes
+            at = "NONE " most " " strategy
+            if (!(at in time)) return
+            printf "TP %d  %s tokens, NONE: %s moves %.0f%% of what a copy does (aim: 80%%)\n", tp, most,
+                strategy, 100 * bytes / 2 * bound[at] / time[at]
+        }
+        function small(tokens, aim, in_all, none, norm, fp8) {
+            none = "NONE " tokens " ONESHOT"
+            norm = "RESIDUAL_RMS_NORM " tokens " ONESHOT"
+            fp8 = "RESIDUAL_RMS_NORM_QUANT_FP8 " tokens " ONESHOT"
+            if (!(none in time)) return
+            printf "TP %d  %d token(s), NONE: ONESHOT %.2f us%s, floor + %.2f us%s", tp, tokens, time[none],
+                in_all, time[none] - floor[none], aim
+            if (norm in time) printf "; RMS_NORM + %.2f us (aim: 1)", time[norm] - time[none]
+            if (norm in time && fp8 in time) printf "; FP8 + %.2f us (aim: 0.5)", time[fp8] - time[norm]
+            print ""
+        }
+        function kernels(fusion, tokens, fused, one, several) {
+            fused = fusion " " tokens " ONESHOT"
+            one = fused "_EPILOGUE"
+            several = fused "_UNFUSED"
+            if (!(fused in time) || !(one in time) || !(several in time)) return
+            printf "TP %d  %d token(s), %s: fused %.2f us, %.2f times faster than with one kernel behind it",
+                tp, tokens, fusion, time[fused], time[one] / time[fused]
+            printf " (aim: 1.25), %.2f than with one for each step (aim: 1.6)\n", time[several] / time[fused]
+        }
+        $1 == "measure" { shape[value("id")] = value("fusion") " " value("num_tokens") }
+        $1 == "row" {
+            at = shape[value("id")] " " value("strategy")
+            time[at] = value("time_us")
+            floor[at] = value("floor_us")
+            bound[at] = value("bound_us")
+        }
+        END {
+            share("ONESHOT", 3 * tp + 2)
+            share("TWOSHOT", 6)
+            small(1, tp == 2 ? " (aim: 2.5)" : tp == 8 ? " (aim: 3.5)" : "",
+                tp == 2 ? " (aim: 3.5)" : tp == 8 ? " (aim: 5)" : "")
+            small(8, "", tp == 2 ? " (aim: 4.5)" : tp == 8 ? " (aim: 9)" : "")
+            for (tokens = 1; tokens <= 16; tokens++) kernels("RESIDUAL_RMS_NORM", tokens)
+            for (tokens = 1; tokens <= 16; tokens++) kernels("RESIDUAL_RMS_NORM_QUANT_FP8", tokens)
+        }' "$2"
+}
+
+echo
+echo "loopback, bf16 x $hidden, graph, against the aims:"
+for tp in $sizes; do figures "$tp" "$out/rows.tp$tp.txt"; done
+figures "${sizes%% *}" "$out/unfused.txt"
 if [ "$failed" = 0 ]; then echo "verified"; else echo "something failed; see $out"; fi
 exit "$failed"

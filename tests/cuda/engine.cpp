@@ -49,6 +49,7 @@ namespace {
 constexpr size_t STACK_BYTES = 128 << 10;
 constexpr size_t SHARED_BYTES = 32 << 10;
 constexpr unsigned WARP = 32, SITES = 64, SWITCH_ONE_IN = 4, NO_SYNC = 1;
+constexpr unsigned STALL_ONE_IN = 4096, PICKS = 16, NOBODY = ~0u;
 
 struct Fiber;
 
@@ -115,6 +116,7 @@ std::vector<Fiber *> ended; // to be taken down by the first fiber
 Fiber first_fiber;
 Fiber *current;
 uint64_t random_state, switches, idle;
+unsigned stalled; // the rank that stands still, or NOBODY
 size_t live;
 bool deadlock, admission_due;
 
@@ -138,8 +140,21 @@ void go(Fiber *to) {
 #endif
 }
 
+// A rank that stands still does so until the others do nothing but wait.
+void stall_or_go_on() {
+    if (stalled == NOBODY && next_random() % STALL_ONE_IN == 0) {
+        stalled = static_cast<unsigned>(next_random() % static_cast<unsigned>(run->ranks));
+    } else if (idle > 4 * live + 100) {
+        stalled = NOBODY;
+    }
+}
+
 Fiber *pick() {
     size_t place = next_random() % ready.size();
+    if (run->stalls) stall_or_go_on();
+    for (unsigned i = 0; i < PICKS && stalled != NOBODY && ready[place]->self.rank == stalled; i++) {
+        place = next_random() % ready.size();
+    }
     Fiber *fiber = ready[place];
     ready[place] = ready.back();
     ready.pop_back();
@@ -362,6 +377,7 @@ void prepare() {
     gpus.assign(static_cast<size_t>(run->ranks), Gpu{});
     random_state = run->seed * 0x9e3779b97f4a7c15ull + 1;
     switches = idle = 0;
+    stalled = NOBODY;
     live = 0;
     deadlock = false;
 }

@@ -18,6 +18,7 @@ struct EngineRun {
     bool programmatic; // launches may start before the one before has ended
     unsigned resident; // blocks that a rank's GPU holds at once; 0: any number
     bool one_gpu;      // all ranks share it, and `resident` counts for all together
+    bool stalls;       // now and then a rank stands still until no other can go on without it
     std::function<EngineLaunch(int rank, int launch)> shape;
     std::function<void(int rank, int launch)> body; // one thread's work
 };

@@ -1,11 +1,13 @@
-/* The order of ONESHOT's buffers and TWOSHOT's flags, for RANKS ranks of one block each, over LAUNCHES
- * launches. Every access is a step of its own, and all orders are tried. What memory may do out of order is not
+/* The order of ONESHOT's buffers and of the flags of TWOSHOT (and of NVLS_TWOSHOT, which has the same) and
+ * NVLS_ONESHOT, for RANKS ranks of one block each, over LAUNCHES launches. Every access is a step of its own, and all orders are tried. What memory may do out of order is not
  * modelled; that is ThreadSanitizer's part.
  *
  * -DONESHOT: buffer n % ROTATION of a rank has slots per source; a slot holds the launch that wrote it, or
  * EMPTY. Receiving takes only this launch's message, finds no other, and a launch empties of the buffer before
  * as much as was filled. Messages are of 1 to SIZES slots, of another size in each launch, all sizes tried.
- * -DTWOSHOT: inputs, sums and flags hold the launch that wrote them. */
+ * -DTWOSHOT: inputs, sums and flags hold the launch that wrote them.
+ * -DNVLS_ONESHOT: so do BUFFERS of inputs, which take turns, and flags, of one barrier a launch: a rank that is
+ * through may be at the next one. */
 #ifndef RANKS
 #define RANKS 3
 #endif
@@ -17,6 +19,9 @@
 #endif
 #ifndef SIZES
 #define SIZES 1
+#endif
+#ifndef BUFFERS
+#define BUFFERS 2
 #endif
 #define EMPTY 0
 
@@ -119,6 +124,40 @@ proctype rank_of(byte me) {
         peer = 0;
         do
         :: peer < RANKS -> assert(sum[me * RANKS + peer] == launch); peer++
+        :: else -> break
+        od;
+        launch++
+    :: else -> break
+    od
+}
+#endif
+
+#ifdef NVLS_ONESHOT
+byte input[BUFFERS * RANKS], flag[RANKS * RANKS]; /* input[buffer][rank], flag[rank][source] */
+#ifdef FAULT_NO_LATER_EPOCH
+#define HAS_COME(peer) (flag[me * RANKS + peer] == launch)
+#else
+#define HAS_COME(peer) (flag[me * RANKS + peer] >= launch)
+#endif
+
+proctype rank_of(byte me) {
+    byte launch = 1, peer;
+    do
+    :: launch <= LAUNCHES ->
+        input[launch % BUFFERS * RANKS + me] = launch;
+        peer = 0;
+        do
+        :: peer < RANKS -> flag[peer * RANKS + me] = launch; peer++
+        :: else -> break
+        od;
+        peer = 0;
+        do
+        :: peer < RANKS -> HAS_COME(peer); peer++
+        :: else -> break
+        od;
+        peer = 0;
+        do
+        :: peer < RANKS -> assert(input[launch % BUFFERS * RANKS + peer] == launch); peer++
         :: else -> break
         od;
         launch++

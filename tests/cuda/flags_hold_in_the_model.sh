@@ -1,7 +1,7 @@
 #!/bin/sh
 # The model of flags.pml, for 2 to 4 ranks: all orders of accesses, and of sizes, keep rotation and epochs;
 # and with two buffers in place of three, without the clearing, with as much cleared as this launch fills, or
-# without the first barrier, they do not. 77: there is no spin.
+# without the first barrier, or where a rank waits for one epoch alone, they do not. 77: there is no spin.
 set -eu
 if ! command -v spin >/dev/null; then
     echo "skipped: there is no spin here"
@@ -50,6 +50,11 @@ for strategy in ONESHOT TWOSHOT; do
     holds "$strategy, 3 ranks, 4 launches" "-D$strategy" -DRANKS=3 -DLAUNCHES=4
     holds "$strategy, 4 ranks, 2 launches" "-D$strategy" -DRANKS=4 -DLAUNCHES=2
 done
+holds "NVLS_ONESHOT, 2 ranks, 7 launches" -DNVLS_ONESHOT -DRANKS=2 -DLAUNCHES=7
+holds "NVLS_ONESHOT, 3 ranks, 5 launches" -DNVLS_ONESHOT -DRANKS=3 -DLAUNCHES=5
+holds "NVLS_ONESHOT, 4 ranks, 3 launches" -DNVLS_ONESHOT -DRANKS=4 -DLAUNCHES=3
+breaks "NVLS_ONESHOT that waits for this epoch alone" -DNVLS_ONESHOT -DRANKS=2 -DFAULT_NO_LATER_EPOCH
+breaks "NVLS_ONESHOT with one buffer" -DNVLS_ONESHOT -DRANKS=2 -DBUFFERS=1
 breaks "ONESHOT that clears what it fills now" -DONESHOT -DRANKS=2 -DSIZES=2 -DFAULT_SIZE_OF_NOW
 breaks "ONESHOT with two buffers" -DONESHOT -DRANKS=2 -DROTATION=2
 breaks "ONESHOT without clearing" -DONESHOT -DRANKS=2 -DFAULT_NO_CLEAR

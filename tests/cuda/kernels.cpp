@@ -38,6 +38,14 @@ struct Shape {
     int max_tokens, hidden_size, blocks, threads;
 };
 
+// Where a case runs: see EngineRun.
+struct Surroundings {
+    const char *name;
+    bool programmatic, one_gpu, stalls;
+    unsigned resident;
+    Shape shape;
+};
+
 // What one rank holds of one launch, as a host would have allocated it.
 struct RankData {
     std::vector<Word4> input, residual, residual_out, out, norm_out;
@@ -88,22 +96,24 @@ std::string name_of(const Case &c) {
 
 class Workbench {
   public:
-    Workbench(const Case &c, const Shape &s, uint64_t seed) : case_(c), shape_(s), seed_(seed) {
+    Workbench(const Case &c, const Surroundings &s, uint64_t seed)
+        : case_(c), surroundings_(s), shape_(s.shape), seed_(seed) {
         bytes_ = dtype_sizes_bytes[c.dtype];
-        accesses_ = s.hidden_size * int(bytes_) / 16;
-        capacity_ = size_t(s.max_tokens) * size_t(accesses_);
+        accesses_ = shape_.hidden_size * int(bytes_) / 16;
+        capacity_ = size_t(shape_.max_tokens) * size_t(accesses_);
         allocate();
     }
 
     // Runs all launches; returns how many elements are wrong, -1: deadlock.
-    long run(bool programmatic, unsigned resident, bool one_gpu) {
+    long run() {
         EngineRun engine;
         engine.ranks = case_.tp;
         engine.launches = LAUNCHES;
         engine.seed = seed_;
-        engine.programmatic = programmatic;
-        engine.resident = resident;
-        engine.one_gpu = one_gpu;
+        engine.programmatic = surroundings_.programmatic;
+        engine.resident = surroundings_.resident;
+        engine.one_gpu = surroundings_.one_gpu;
+        engine.stalls = surroundings_.stalls;
         engine.shape = [this](int, int launch) {
             return EngineLaunch{unsigned(grid_of(launch)), unsigned(shape_.threads)};
         };
@@ -129,6 +139,7 @@ class Workbench {
 
   private:
     const Case &case_;
+    const Surroundings &surroundings_;
     Shape shape_;
     uint64_t seed_;
     size_t bytes_, capacity_;
@@ -391,28 +402,25 @@ bool tells_too_large_a_grid(const Case &c, uint64_t seed) {
 #ifdef WITHOUT_GIVING_UP
     return true; // once a wait was left there is no order of memory to look at
 #endif
-    Workbench bench(c, {9, 80, 1, 32}, seed);
-    bool told = bench.run(false, unsigned(c.tp - 1), true) == -1 && bench.gave_up();
+    const Surroundings too_small = {"", false, true, false, unsigned(c.tp - 1), {9, 80, 1, 32}};
+    Workbench bench(c, too_small, seed);
+    bool told = bench.run() == -1 && bench.gave_up();
     if (!told) std::printf("FAILED: %s: a grid over the resident limit was not told\n", name_of(c).c_str());
     return told;
 }
 
 // Runs one case in several surroundings; returns whether it is right in all.
 bool passes(const Case &c, uint64_t seed, uint64_t *switches) {
-    struct {
-        const char *name;
-        bool programmatic, one_gpu;
-        unsigned resident; // blocks
-        Shape shape;
-    } const surroundings[] = {
-        {"one block more than threads need", false, false, 0, {9, 272, 2, 64}},
-        {"programmatic launch, wide rows", true, false, 4, {9, 544, 2, 32}},
-        {"one GPU, all resident", false, true, unsigned(2 * c.tp), {10, 80, 2, 32}},
+    const Surroundings surroundings[] = {
+        {"one block more than threads need", false, false, false, 0, {9, 272, 2, 64}},
+        {"programmatic launch, wide rows", true, false, false, 4, {9, 544, 2, 32}},
+        {"one GPU, all resident", false, true, false, unsigned(2 * c.tp), {10, 80, 2, 32}},
+        {"a rank that stalls", true, false, true, 4, {9, 80, 2, 32}},
     };
     bool good = true;
-    for (const auto &s : surroundings) {
-        Workbench bench(c, s.shape, seed);
-        long wrong = bench.run(s.programmatic, s.resident, s.one_gpu);
+    for (const Surroundings &s : surroundings) {
+        Workbench bench(c, s, seed);
+        long wrong = bench.run();
         *switches += bench.switches;
         if (wrong == 0) continue;
         good = false;

@@ -33,13 +33,21 @@ judge() {
         }'
 }
 
+# assemble SOURCE-WITHOUT-SUFFIX NAME: what the assembler says is in $WORK/log.
+assemble() {
+    "$nvcc" -std=c++17 -O3 -arch=sm_90 -I "$SOURCE/bench/cuda" -Xptxas -v -cubin -o "$1.cubin" "$1.cu" \
+        >"$WORK/log" 2>&1 || { cat "$WORK/log" && exit 1; }
+    printf '%s: ' "$2"
+}
+
+"$GENTABLES" template "$SOURCE/templates/bench/cuda_helpers.cu.tmpl" --out "$WORK/helpers.cu"
+assemble "$WORK/helpers" helpers
+judge 1024 <"$WORK/log"
 for tp in 2 3 4 8 16; do
     threads=1024
     if [ "$tp" -gt 8 ]; then threads=512; fi
     "$GENTABLES" template "$SOURCE/templates/bench/cuda_kernels.cu.tmpl" tp=$tp threads=$threads \
         --out "$WORK/tp$tp.cu"
-    "$nvcc" -std=c++17 -O3 -arch=sm_90 -I "$SOURCE/bench/cuda" -Xptxas -v -cubin -o "$WORK/tp$tp.cubin" \
-        "$WORK/tp$tp.cu" >"$WORK/log" 2>&1 || { cat "$WORK/log" && exit 1; }
-    printf 'TP %d: ' "$tp"
+    assemble "$WORK/tp$tp" "TP $tp"
     judge "$threads" <"$WORK/log"
 done

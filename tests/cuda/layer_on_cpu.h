@@ -4,6 +4,8 @@
 #define TESTS_CUDA_LAYER_ON_CPU_H
 
 #include <cmath>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 
 #define DEVICE_FUNCTION static inline
@@ -51,9 +53,17 @@ DEVICE_FUNCTION float shuffle_xor(float value, int mask) {
     return engine_shuffle_xor(value, mask);
 }
 
+// A GPU takes an access only where its size divides the address.
+DEVICE_FUNCTION void must_be_aligned(const volatile void *address, size_t bytes) {
+    if (reinterpret_cast<uintptr_t>(address) % bytes == 0) return;
+    std::fprintf(stderr, "misaligned access of %zu bytes\n", bytes);
+    std::abort();
+}
+
 // Relaxed accesses of 32 bits each, between which others may run.
 DEVICE_FUNCTION Word4 load_relaxed(const Word4 *from) {
     Word4 value;
+    must_be_aligned(from, sizeof *from);
     for (int i = 0; i < 4; i++) {
         value.word[i] = __atomic_load_n(&from->word[i], __ATOMIC_RELAXED);
         engine_step(0);
@@ -61,17 +71,20 @@ DEVICE_FUNCTION Word4 load_relaxed(const Word4 *from) {
     return value;
 }
 DEVICE_FUNCTION void store_relaxed(Word4 *to, Word4 value) {
+    must_be_aligned(to, sizeof *to);
     for (int i = 0; i < 4; i++) {
         __atomic_store_n(&to->word[i], value.word[i], __ATOMIC_RELAXED);
         engine_step(1);
     }
 }
 DEVICE_FUNCTION Word4 load_plain(const Word4 *from) {
+    must_be_aligned(from, sizeof *from);
     Word4 value = *from;
     engine_step(0);
     return value;
 }
 DEVICE_FUNCTION void store_plain(Word4 *to, Word4 value) {
+    must_be_aligned(to, sizeof *to);
     *to = value;
     engine_step(1);
 }
@@ -80,6 +93,7 @@ DEVICE_FUNCTION void store_byte(uint8_t *to, uint8_t value) {
     engine_step(1);
 }
 DEVICE_FUNCTION void store_bytes(void *to, uint64_t value, int bytes) {
+    must_be_aligned(to, static_cast<size_t>(bytes));
     std::memcpy(to, &value, static_cast<size_t>(bytes));
     engine_step(1);
 }
@@ -111,6 +125,7 @@ DEVICE_FUNCTION void multicast_store(Word4 *to, Word4 value) {
 }
 
 DEVICE_FUNCTION uint32_t load_acquire(const uint32_t *from) {
+    must_be_aligned(from, sizeof *from);
     uint32_t value = __atomic_load_n(from, __ATOMIC_ACQUIRE);
     engine_step(0);
     return value;

@@ -27,7 +27,7 @@ fails() {
 
 cc -std=gnu17 -O1 -I "$SOURCE/bench" -I "$GENERATED" -c "$SOURCE/bench/element.c" -o "$WORK/element.o"
 for fault in NO_BLOCK_BARRIER NO_RANKS_BARRIER NO_CLEAR SKIP_LAST_ACCESS NATIVE_ACCUMULATION POLL_ONE_WORD \
-    KEEP_EMPTY; do
+    KEEP_EMPTY NO_LATER_EPOCH; do
     build "$WORK/$fault" "$CXX" "-DFAULT_$fault"
     if ! fails "$WORK/$fault"; then
         echo "FAILED: $fault was not caught"

@@ -63,6 +63,13 @@ done
         "$WORK/graph.json" || fail "the JSON does not say what it is of: $(head -c 800 "$WORK/graph.json")"
     bench "gpus=1" --ranks 1 $small
     timed "one rank" NCCL NCCL_SYMMETRIC
+    # Data sets then begin anywhere, which our own kernels do not take.
+    bench "" $small --hidden-size 100 -b 400 -e 400
+    timed "rows that are no multiple of 16 bytes" NCCL
+    grep -q "ONESHOT .*hidden size x element size is no multiple of 16 bytes" "$WORK/out" ||
+        fail "rows that are no multiple of 16 bytes: not said"
+    bench "" $small --hidden-size 1 -b 2 -e 2
+    timed "an element" NCCL
 }
 
 # The other ops, by NCCL's calls.

@@ -9,8 +9,13 @@
 // in Open MPI) same_gpu (and it is the same for all) no_hidden_peers (mapped memory of another one is
 // refused) hang_on=twoshot sticky_on=twoshot late_on=twoshot (such kernels run beside their stream, when all
 // that can run has) held_blocks=4 (launches of so many blocks wait until they are told to give up) slow_host
-// (launches take their time) real_clock (times are those of the host). Addresses that are reserved and not
-// mapped cannot be touched.
+// (launches take their time) real_clock (times are those of the host).
+//
+// It refuses what a real one does, as far as is known of that: work without a context or with another GPU's,
+// grids of no blocks, what may not be called during a capture, sizes and addresses that are no multiple of
+// what memory is dealt out in, handles of a type that was not asked for. Addresses that are reserved and not
+// mapped, or mapped and not granted, cannot be touched. A GPU holds OF_EACH x MULTIPROCESSORS blocks at once;
+// copies to memory that is not pinned, and giving memory back, wait for the GPU, however long.
 #include "engine.h"
 
 #include "arguments.h"
@@ -39,7 +44,12 @@ bool engine_joint;
 
 namespace {
 
+constexpr int OF_EACH = 2, MULTIPROCESSORS = 8;
+constexpr size_t GRANULARITY = 64 << 10, TEAM_GRANULARITY = 128 << 10; // of memory; of a team, as recommended
+
 struct Event {
+    int gpu = 0;
+    bool has_time = true;
     int recorded = 0, reached = 0; // how often; it is done when all are
     double at_ms = 0;
 };
@@ -57,11 +67,15 @@ struct Op {
     void (*together)(void **arguments, int count) = nullptr; // once for all of them, in place of a kernel
     void *argument = nullptr;
     unsigned correlation = 0; // of a launch that somebody watches
+    int gpu = 0;
 };
 
 struct Stream {
+    int gpu = 0;
     std::deque<Op> queue;
     std::vector<Op> *capture = nullptr;
+    pthread_t capturing = {}; // the thread
+    bool is_invalid = false;  // the capture
 };
 struct Module {
     bool is_there;
@@ -72,15 +86,18 @@ struct Memory {
     size_t bytes;
     int file;
     bool is_imported;
+    int gpu;
+    unsigned types; // of handles that others may get
 };
-// Addresses, most of them of nothing.
-struct Reservation {
+// Addresses, most of them of nothing; or of mapped memory.
+struct Range {
     CUdeviceptr address;
     size_t bytes;
 };
 struct Team {
     EngineMulticast ranks;
     size_t bytes;
+    std::vector<CUdevice> gpus;
 };
 
 std::mutex lock;
@@ -88,7 +105,8 @@ std::vector<Stream *> streams;
 std::deque<Op> late; // what runs beside its stream
 std::vector<Memory *> memories;
 std::vector<Team *> teams;
-std::vector<Reservation> reservations;
+std::vector<Range> reservations, mappings;
+std::vector<Range> pinned; // of the host's memory
 double clock_ms = 0;
 size_t used_bytes = 0;
 bool is_broken = false;           // for good, by a kernel
@@ -100,7 +118,8 @@ unsigned long long now_ns() {
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (unsigned long long)now.tv_sec * 1000000000u + (unsigned long long)now.tv_nsec;
 }
-thread_local int current_gpu = 0;
+thread_local int current_gpu = -1; // without a context
+thread_local int captures = 0;     // that this thread has begun
 
 // The value of a word of STAND_IN; "" for a word without one; NULL: it is not there.
 const char *setting(const char *name) {
@@ -148,8 +167,9 @@ void run_together(const std::vector<Op *> &ops) {
     run.launches = 1;
     run.seed = 1 + uint64_t(clock_ms);
     run.programmatic = false;
-    run.resident = 0;
-    run.one_gpu = false;
+    run.resident = OF_EACH * MULTIPROCESSORS;
+    run.one_gpu = joint || (ops.size() > 1 && ops[0]->gpu == ops[1]->gpu);
+    run.stalls = false;
     run.shape = [&](int rank, int) {
         const Op *op = joint ? ops[0] : ops[size_t(rank)];
         return EngineLaunch{op->blocks, op->threads};
@@ -240,6 +260,8 @@ void pump() {
 CUresult enqueue(CUstream of, Op op) {
     std::lock_guard<std::mutex> guard(lock);
     Stream *stream = reinterpret_cast<Stream *>(of);
+    if (current_gpu < 0 || stream->gpu != current_gpu) return CUDA_ERROR_INVALID_CONTEXT;
+    op.gpu = stream->gpu;
     if (stream->capture) {
         stream->capture->push_back(op);
     } else {
@@ -254,13 +276,43 @@ CUresult enqueue(CUstream of, std::function<void()> run) {
     return enqueue(of, op);
 }
 
+// A call that is not allowed while this thread captures: it spoils the capture.
+bool spoils_capture() {
+    std::lock_guard<std::mutex> guard(lock);
+    for (Stream *stream : streams) {
+        if (stream->capture && pthread_equal(stream->capturing, pthread_self())) stream->is_invalid = true;
+    }
+    return captures > 0;
+}
+
+// Returns from a call of the driver that has no business here.
+#define REFUSE_WITHOUT_CONTEXT                                                                               \
+    if (current_gpu < 0) return CUDA_ERROR_INVALID_CONTEXT
+#define REFUSE_IN_CAPTURE                                                                                    \
+    if (captures > 0 && spoils_capture()) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED
+
+// Waits until nothing is left to do in a stream, or, without one, on this GPU.
+CUresult drain(const Stream *only) {
+    for (;; usleep(100)) {
+        std::lock_guard<std::mutex> guard(lock);
+        pump();
+        if (is_broken) return CUDA_ERROR_ILLEGAL_ADDRESS;
+        bool is_idle = true;
+        for (const Stream *stream : streams) {
+            bool counts = only ? stream == only : stream->gpu == current_gpu;
+            is_idle = is_idle && (!counts || stream->queue.empty());
+        }
+        if (is_idle) return CUDA_SUCCESS;
+    }
+}
+
 // ---- memory
 // ---------------------------------------------------------------------------------------------------
 
 Memory *map_file(int file, size_t bytes) {
     void *address = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
     if (address == MAP_FAILED) return nullptr;
-    memories.push_back(new Memory{address, bytes, file, false});
+    memories.push_back(new Memory{address, bytes, file, false, current_gpu, 0});
     return memories.back();
 }
 
@@ -331,7 +383,9 @@ CUresult cuInit(unsigned) {
     return number("gpus", 2) == 0 ? CUDA_ERROR_NO_DEVICE : CUDA_SUCCESS;
 }
 CUresult cuGetErrorName(CUresult error, const char **name) {
-    *name = error == CUDA_ERROR_OUT_OF_MEMORY ? "CUDA_ERROR_OUT_OF_MEMORY" : "CUDA_ERROR";
+    static thread_local char number[32];
+    std::snprintf(number, sizeof number, "CUDA_ERROR %d", int(error));
+    *name = error == CUDA_ERROR_OUT_OF_MEMORY ? "CUDA_ERROR_OUT_OF_MEMORY" : number;
     return CUDA_SUCCESS;
 }
 CUresult cuGetErrorString(CUresult error, const char **words) {
@@ -383,7 +437,7 @@ CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute which, CUdevice dev
     switch (which) {
     case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR: *value = sm / 10; break;
     case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR: *value = sm % 10; break;
-    case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT: *value = 8; break;
+    case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT: *value = MULTIPROCESSORS; break;
     case CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE: *value = 1 << 16; break;
     case CU_DEVICE_ATTRIBUTE_MULTICAST_SUPPORTED: *value = setting("multicast") != nullptr; break;
     case CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_FABRIC_SUPPORTED: *value = setting("has_fabric") != nullptr; break;
@@ -413,6 +467,8 @@ CUresult cuCtxSetCurrent(CUcontext context) {
 // ---- kernels ----
 
 CUresult cuModuleLoadData(CUmodule *module, const void *) {
+    REFUSE_WITHOUT_CONTEXT;
+    REFUSE_IN_CAPTURE;
     if (setting("no_binary")) return CUDA_ERROR_NO_BINARY_FOR_GPU;
     static Module there{true};
     *module = reinterpret_cast<CUmodule>(&there);
@@ -429,13 +485,18 @@ CUresult cuModuleGetFunction(CUfunction *function, CUmodule, const char *name) {
     return *function ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
 }
 CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfunction, int, size_t) {
-    *blocks = 2;
+    REFUSE_WITHOUT_CONTEXT;
+    *blocks = OF_EACH;
     return CUDA_SUCCESS;
 }
 
 CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, void **, void **extra) {
     Op op;
     Dl_info what;
+    if (config->gridDimX == 0 || config->gridDimY == 0 || config->gridDimY > 65535 || config->gridDimZ != 1 ||
+        config->blockDimX == 0 || config->blockDimX > 1024 || config->blockDimY != 1 ||
+        config->blockDimZ != 1 || function == nullptr)
+        return CUDA_ERROR_INVALID_VALUE;
     const char *bytes = static_cast<const char *>(extra[1]);
     size_t count = *static_cast<size_t *>(extra[3]);
     op.kernel = reinterpret_cast<void (*)(const void *)>(function);
@@ -503,8 +564,10 @@ int stand_in_number(const char *name, int n, int otherwise) {
 // ---- streams, events, graphs ----
 
 CUresult cuStreamCreate(CUstream *stream, unsigned) {
+    REFUSE_WITHOUT_CONTEXT;
     std::lock_guard<std::mutex> guard(lock);
     Stream *made = new Stream;
+    made->gpu = current_gpu;
     streams.push_back(made);
     *stream = reinterpret_cast<CUstream>(made);
     return CUDA_SUCCESS;
@@ -530,15 +593,9 @@ CUresult cuStreamWaitValue32(CUstream stream, CUdeviceptr flag, cuuint32_t least
     return enqueue(stream, op);
 }
 CUresult cuStreamSynchronize(CUstream of) {
-    for (;;) {
-        {
-            std::lock_guard<std::mutex> guard(lock);
-            pump();
-            if (is_broken) return CUDA_ERROR_ILLEGAL_ADDRESS;
-            if (reinterpret_cast<Stream *>(of)->queue.empty()) return CUDA_SUCCESS;
-        }
-        usleep(100);
-    }
+    REFUSE_WITHOUT_CONTEXT;
+    REFUSE_IN_CAPTURE;
+    return drain(reinterpret_cast<Stream *>(of));
 }
 CUresult cuStreamDestroy(CUstream of) {
     std::lock_guard<std::mutex> guard(lock);
@@ -548,17 +605,35 @@ CUresult cuStreamDestroy(CUstream of) {
     delete reinterpret_cast<Stream *>(of);
     return CUDA_SUCCESS;
 }
-CUresult cuStreamBeginCapture(CUstream of, CUstreamCaptureMode) {
-    reinterpret_cast<Stream *>(of)->capture = new std::vector<Op>;
+CUresult cuStreamBeginCapture(CUstream of, CUstreamCaptureMode mode) {
+    std::lock_guard<std::mutex> guard(lock);
+    Stream *stream = reinterpret_cast<Stream *>(of);
+    if (stream->gpu != current_gpu) return CUDA_ERROR_INVALID_CONTEXT;
+    if (stream->capture || mode != CU_STREAM_CAPTURE_MODE_THREAD_LOCAL) return CUDA_ERROR_ILLEGAL_STATE;
+    stream->capture = new std::vector<Op>;
+    stream->capturing = pthread_self();
+    stream->is_invalid = false;
+    captures++;
     return CUDA_SUCCESS;
 }
 CUresult cuStreamEndCapture(CUstream of, CUgraph *graph) {
+    std::lock_guard<std::mutex> guard(lock);
     Stream *stream = reinterpret_cast<Stream *>(of);
+    *graph = nullptr;
+    if (!stream->capture) return CUDA_ERROR_ILLEGAL_STATE;
+    if (!pthread_equal(stream->capturing, pthread_self())) return CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;
+    captures--;
+    if (stream->is_invalid) {
+        delete stream->capture;
+        stream->capture = nullptr;
+        return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+    }
     *graph = reinterpret_cast<CUgraph>(stream->capture);
     stream->capture = nullptr;
     return CUDA_SUCCESS;
 }
 CUresult cuGraphInstantiate(CUgraphExec *exec, CUgraph graph, unsigned long long) {
+    if (graph == nullptr) return CUDA_ERROR_INVALID_VALUE;
     *exec = reinterpret_cast<CUgraphExec>(new std::vector<Op>(*reinterpret_cast<std::vector<Op> *>(graph)));
     return CUDA_SUCCESS;
 }
@@ -566,8 +641,11 @@ CUresult cuGraphUpload(CUgraphExec, CUstream) {
     return CUDA_SUCCESS;
 }
 CUresult cuGraphLaunch(CUgraphExec exec, CUstream of) {
-    for (const Op &op : *reinterpret_cast<std::vector<Op> *>(exec)) enqueue(of, op);
-    return CUDA_SUCCESS;
+    CUresult result = current_gpu < 0 ? CUDA_ERROR_INVALID_CONTEXT : CUDA_SUCCESS;
+    for (const Op &op : *reinterpret_cast<std::vector<Op> *>(exec)) {
+        if (result == CUDA_SUCCESS) result = enqueue(of, op);
+    }
+    return result;
 }
 CUresult cuGraphDestroy(CUgraph graph) {
     delete reinterpret_cast<std::vector<Op> *>(graph);
@@ -577,8 +655,12 @@ CUresult cuGraphExecDestroy(CUgraphExec exec) {
     delete reinterpret_cast<std::vector<Op> *>(exec);
     return CUDA_SUCCESS;
 }
-CUresult cuEventCreate(CUevent *event, unsigned) {
-    *event = reinterpret_cast<CUevent>(new Event);
+CUresult cuEventCreate(CUevent *event, unsigned flags) {
+    REFUSE_WITHOUT_CONTEXT;
+    Event *made = new Event;
+    made->gpu = current_gpu;
+    made->has_time = (flags & CU_EVENT_DISABLE_TIMING) == 0;
+    *event = reinterpret_cast<CUevent>(made);
     return CUDA_SUCCESS;
 }
 CUresult cuEventDestroy(CUevent event) {
@@ -587,6 +669,7 @@ CUresult cuEventDestroy(CUevent event) {
 }
 CUresult cuEventRecord(CUevent of, CUstream stream) {
     Event *event = reinterpret_cast<Event *>(of);
+    if (event->gpu != reinterpret_cast<Stream *>(stream)->gpu) return CUDA_ERROR_INVALID_HANDLE;
     int number = ++event->recorded;
     return enqueue(stream, [event, number] {
         static const unsigned long long since_ns = now_ns();
@@ -595,6 +678,7 @@ CUresult cuEventRecord(CUevent of, CUstream stream) {
     });
 }
 CUresult cuEventQuery(CUevent of) {
+    REFUSE_IN_CAPTURE;
     std::lock_guard<std::mutex> guard(lock);
     pump();
     if (is_broken) return CUDA_ERROR_ILLEGAL_ADDRESS;
@@ -602,14 +686,29 @@ CUresult cuEventQuery(CUevent of) {
     return event->reached == event->recorded ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
 }
 CUresult cuEventElapsedTime(float *ms, CUevent from, CUevent to) {
-    *ms = float(reinterpret_cast<Event *>(to)->at_ms - reinterpret_cast<Event *>(from)->at_ms);
+    std::lock_guard<std::mutex> guard(lock);
+    const Event *first = reinterpret_cast<Event *>(from), *last = reinterpret_cast<Event *>(to);
+    if (!first->has_time || !last->has_time || first->recorded == 0 || last->recorded == 0)
+        return CUDA_ERROR_INVALID_HANDLE;
+    if (first->reached != first->recorded || last->reached != last->recorded) return CUDA_ERROR_NOT_READY;
+    *ms = float(last->at_ms - first->at_ms);
     return CUDA_SUCCESS;
 }
 
 // ---- memory ----
 
+static bool is_in(const std::vector<Range> &ranges, CUdeviceptr address, size_t bytes) {
+    for (const Range &range : ranges) {
+        if (address >= range.address && address + bytes <= range.address + range.bytes) return true;
+    }
+    return false;
+}
 CUresult cuMemHostAlloc(void **memory, size_t bytes, unsigned) {
+    REFUSE_WITHOUT_CONTEXT;
+    REFUSE_IN_CAPTURE;
+    std::lock_guard<std::mutex> guard(lock);
     *memory = std::calloc(1, bytes);
+    pinned.push_back({CUdeviceptr(*memory), bytes});
     return CUDA_SUCCESS;
 }
 CUresult cuMemHostGetDevicePointer(CUdeviceptr *address, void *memory, unsigned) {
@@ -617,10 +716,18 @@ CUresult cuMemHostGetDevicePointer(CUdeviceptr *address, void *memory, unsigned)
     return CUDA_SUCCESS;
 }
 CUresult cuMemFreeHost(void *memory) {
+    CUresult result = drain(nullptr);
+    if (result != CUDA_SUCCESS) return result;
+    std::lock_guard<std::mutex> guard(lock);
+    for (Range &range : pinned) {
+        if (range.address == CUdeviceptr(memory)) range = {};
+    }
     std::free(memory);
     return CUDA_SUCCESS;
 }
 CUresult cuMemAlloc(CUdeviceptr *address, size_t bytes) {
+    REFUSE_WITHOUT_CONTEXT;
+    REFUSE_IN_CAPTURE;
     std::lock_guard<std::mutex> guard(lock);
     Memory *memory = make_memory(bytes);
     if (memory == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
@@ -634,6 +741,10 @@ CUresult cuMemGetInfo(size_t *left, size_t *all) {
     return CUDA_SUCCESS;
 }
 CUresult cuMemFree(CUdeviceptr address) {
+    REFUSE_WITHOUT_CONTEXT;
+    REFUSE_IN_CAPTURE;
+    CUresult drained = drain(nullptr);
+    if (drained != CUDA_SUCCESS) return drained;
     std::lock_guard<std::mutex> guard(lock);
     Memory *memory = memory_at(address);
     if (memory == nullptr) return CUDA_ERROR_INVALID_VALUE;
@@ -644,7 +755,13 @@ CUresult cuMemcpyHtoDAsync(CUdeviceptr to, const void *from, size_t bytes, CUstr
     return enqueue(stream, [=] { std::memcpy(reinterpret_cast<void *>(to), from, bytes); });
 }
 CUresult cuMemcpyDtoHAsync(void *to, CUdeviceptr from, size_t bytes, CUstream stream) {
-    return enqueue(stream, [=] { std::memcpy(to, reinterpret_cast<void *>(from), bytes); });
+    CUresult result = enqueue(stream, [=] { std::memcpy(to, reinterpret_cast<void *>(from), bytes); });
+    if (result != CUDA_SUCCESS || captures > 0) return result;
+    {
+        std::lock_guard<std::mutex> guard(lock);
+        if (is_in(pinned, CUdeviceptr(to), bytes)) return result;
+    }
+    return drain(reinterpret_cast<Stream *>(stream));
 }
 CUresult cuLaunchHostFunc(CUstream stream, CUhostFn function, void *argument) {
     return enqueue(stream, [=] { function(argument); });
@@ -657,32 +774,45 @@ CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char value, size_t count, CUst
     return enqueue(stream, [=] { std::memset(reinterpret_cast<void *>(to), value, count); });
 }
 CUresult cuMemsetD32Async(CUdeviceptr to, unsigned value, size_t count, CUstream stream) {
+    if (to % sizeof(unsigned) != 0) return CUDA_ERROR_INVALID_VALUE;
     return enqueue(stream, [=] {
         for (size_t i = 0; i < count; i++) reinterpret_cast<unsigned *>(to)[i] = value;
     });
 }
 CUresult cuMemsetD2D8Async(CUdeviceptr to, size_t pitch, unsigned char value, size_t width, size_t height,
                            CUstream stream) {
+    if (pitch < width || pitch > 0x7fffffff || width == 0 || height == 0) return CUDA_ERROR_INVALID_VALUE;
     return enqueue(stream, [=] {
         for (size_t row = 0; row < height; row++)
             std::memset(reinterpret_cast<char *>(to) + row * pitch, value, width);
     });
 }
-CUresult cuMemGetAllocationGranularity(size_t *bytes, const CUmemAllocationProp *,
+static bool is_possible(const CUmemAllocationProp *wanted) {
+    return wanted->type == CU_MEM_ALLOCATION_TYPE_PINNED &&
+           wanted->location.type == CU_MEM_LOCATION_TYPE_DEVICE && wanted->location.id >= 0 &&
+           wanted->location.id < number("gpus", 2);
+}
+CUresult cuMemGetAllocationGranularity(size_t *bytes, const CUmemAllocationProp *wanted,
                                        CUmemAllocationGranularity_flags) {
-    *bytes = 4096;
-    return CUDA_SUCCESS;
+    *bytes = GRANULARITY;
+    return is_possible(wanted) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t bytes, const CUmemAllocationProp *wanted,
-                     unsigned long long) {
+                     unsigned long long flags) {
     std::lock_guard<std::mutex> guard(lock);
-    if ((wanted->requestedHandleTypes & CU_MEM_HANDLE_TYPE_FABRIC) != 0 && !setting("fabric")) {
+    if (!is_possible(wanted) || bytes == 0 || bytes % GRANULARITY != 0 || flags != 0)
+        return CUDA_ERROR_INVALID_VALUE;
+    if ((wanted->requestedHandleTypes & CU_MEM_HANDLE_TYPE_FABRIC) != 0 && !setting("fabric"))
         return CUDA_ERROR_NOT_PERMITTED;
-    }
+    if ((wanted->requestedHandleTypes & CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) != 0 && setting("no_files"))
+        return CUDA_ERROR_NOT_SUPPORTED;
     Memory *memory = make_memory(bytes);
     *handle = CUmemGenericAllocationHandle(memory);
-    return memory == nullptr ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
+    if (memory == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
+    memory->gpu = wanted->location.id;
+    memory->types = wanted->requestedHandleTypes;
+    return CUDA_SUCCESS;
 }
 CUresult cuMemRelease(CUmemGenericAllocationHandle handle) {
     std::lock_guard<std::mutex> guard(lock);
@@ -697,83 +827,126 @@ CUresult cuMemRelease(CUmemGenericAllocationHandle handle) {
 }
 CUresult cuMulticastCreate(CUmemGenericAllocationHandle *team, const CUmulticastObjectProp *wanted) {
     std::lock_guard<std::mutex> guard(lock);
-    teams.push_back(new Team{{int(wanted->numDevices), {}}, wanted->size});
+    if (!setting("multicast")) return CUDA_ERROR_NOT_SUPPORTED;
+    if (wanted->numDevices < 2 || wanted->size == 0 || wanted->size % GRANULARITY != 0 || wanted->flags != 0)
+        return CUDA_ERROR_INVALID_VALUE;
+    teams.push_back(new Team{{int(wanted->numDevices), {}}, wanted->size, {}});
     *team = CUmemGenericAllocationHandle(teams.back());
     return CUDA_SUCCESS;
 }
-CUresult cuMulticastAddDevice(CUmemGenericAllocationHandle, CUdevice) {
-    return CUDA_SUCCESS;
-}
-CUresult cuMulticastBindMem(CUmemGenericAllocationHandle team, size_t, CUmemGenericAllocationHandle memory,
-                            size_t, size_t, unsigned long long) {
+CUresult cuMulticastAddDevice(CUmemGenericAllocationHandle handle, CUdevice gpu) {
     std::lock_guard<std::mutex> guard(lock);
-    void *address = reinterpret_cast<Memory *>(memory)->address;
-    reinterpret_cast<Team *>(team)->ranks.base[current_gpu] = static_cast<Word4 *>(address);
+    Team *team = reinterpret_cast<Team *>(handle);
+    for (CUdevice other : team->gpus) {
+        if (other == gpu) return CUDA_ERROR_INVALID_DEVICE;
+    }
+    team->gpus.push_back(gpu);
+    return team->gpus.size() > size_t(team->ranks.ranks) ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+}
+// Not before all have joined.
+CUresult cuMulticastBindMem(CUmemGenericAllocationHandle handle, size_t at, CUmemGenericAllocationHandle of,
+                            size_t from, size_t bytes, unsigned long long flags) {
+    std::lock_guard<std::mutex> guard(lock);
+    Team *team = reinterpret_cast<Team *>(handle);
+    Memory *memory = reinterpret_cast<Memory *>(of);
+    if (team->gpus.size() != size_t(team->ranks.ranks)) return CUDA_ERROR_SYSTEM_NOT_READY;
+    if (at != 0 || from != 0 || flags != 0 || bytes % GRANULARITY != 0 || bytes > memory->bytes ||
+        bytes > team->bytes)
+        return CUDA_ERROR_INVALID_VALUE;
+    team->ranks.base[memory->gpu] = static_cast<Word4 *>(memory->address);
     return CUDA_SUCCESS;
 }
-CUresult cuMulticastGetGranularity(size_t *bytes, const CUmulticastObjectProp *,
-                                   CUmulticastGranularity_flags) {
-    *bytes = 4096;
-    return CUDA_SUCCESS;
+CUresult cuMulticastGetGranularity(size_t *bytes, const CUmulticastObjectProp *wanted,
+                                   CUmulticastGranularity_flags which) {
+    *bytes = which == CU_MULTICAST_GRANULARITY_RECOMMENDED ? TEAM_GRANULARITY : GRANULARITY;
+    return wanted->numDevices < 2 ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
 }
 // The address of a team is that of its first memory; to reserve one comes first, so that it is filled in when
 // the team is mapped.
 static thread_local CUdeviceptr *reserved;
 static thread_local bool reserves_imported;
-CUresult cuMemAddressReserve(CUdeviceptr *address, size_t bytes, size_t, CUdeviceptr, unsigned long long) {
+CUresult cuMemAddressReserve(CUdeviceptr *address, size_t bytes, size_t alignment, CUdeviceptr,
+                             unsigned long long flags) {
     std::lock_guard<std::mutex> guard(lock);
-    void *range = mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (bytes == 0 || bytes % GRANULARITY != 0 || (alignment & (alignment - 1)) != 0 || flags != 0)
+        return CUDA_ERROR_INVALID_VALUE;
+    void *range =
+        mmap(nullptr, bytes + GRANULARITY, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (range == MAP_FAILED) return CUDA_ERROR_OUT_OF_MEMORY;
+    size_t before = (GRANULARITY - CUdeviceptr(range) % GRANULARITY) % GRANULARITY;
+    char *first = static_cast<char *>(range) + before;
+    if (before > 0) munmap(range, before);
+    munmap(first + bytes, GRANULARITY - before);
     reserved = address;
-    *address = CUdeviceptr(range);
+    *address = CUdeviceptr(first);
     reservations.push_back({*address, bytes});
     return CUDA_SUCCESS;
 }
-CUresult cuMemAddressFree(CUdeviceptr address, size_t) {
-    std::lock_guard<std::mutex> guard(lock);
-    for (size_t i = 0; i < reservations.size(); i++) {
-        if (reservations[i].address != address) continue;
-        munmap(reinterpret_cast<void *>(address), reservations[i].bytes);
-        reservations.erase(reservations.begin() + long(i));
-        break;
-    }
-    return CUDA_SUCCESS;
-}
-static bool is_reserved(CUdeviceptr address) {
-    for (const Reservation &range : reservations) {
-        if (address >= range.address && address < range.address + range.bytes) return true;
+// Takes the range out of a list; whether it was there.
+static bool take_out(std::vector<Range> &ranges, CUdeviceptr address, size_t bytes) {
+    for (size_t i = 0; i < ranges.size(); i++) {
+        if (ranges[i].address != address || ranges[i].bytes != bytes) continue;
+        ranges.erase(ranges.begin() + long(i));
+        return true;
     }
     return false;
 }
-CUresult cuMemMap(CUdeviceptr address, size_t bytes, size_t, CUmemGenericAllocationHandle handle,
-                  unsigned long long) {
+CUresult cuMemAddressFree(CUdeviceptr address, size_t bytes) {
+    std::lock_guard<std::mutex> guard(lock);
+    if (memory_at(address) != nullptr) return CUDA_SUCCESS; // a team's
+    if (is_in(mappings, address, 1) || !take_out(reservations, address, bytes))
+        return CUDA_ERROR_INVALID_VALUE;
+    munmap(reinterpret_cast<void *>(address), bytes);
+    return CUDA_SUCCESS;
+}
+CUresult cuMemMap(CUdeviceptr address, size_t bytes, size_t offset, CUmemGenericAllocationHandle handle,
+                  unsigned long long flags) {
     std::lock_guard<std::mutex> guard(lock);
     reserves_imported = !is_team(handle) && reinterpret_cast<Memory *>(handle)->is_imported;
+    if (address % GRANULARITY != 0 || bytes % GRANULARITY != 0 || offset != 0 || flags != 0 ||
+        !is_in(reservations, address, bytes) || is_in(mappings, address, 1))
+        return CUDA_ERROR_INVALID_VALUE;
     if (is_team(handle)) {
+        take_out(reservations, address, bytes);
+        munmap(reinterpret_cast<void *>(address), bytes);
         *reserved = CUdeviceptr(reinterpret_cast<Team *>(handle)->ranks.base[0]);
-        return CUDA_SUCCESS;
+        return *reserved == 0 ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
     }
     const Memory *memory = reinterpret_cast<Memory *>(handle);
-    if (!is_reserved(address) || bytes > memory->bytes) return CUDA_ERROR_INVALID_VALUE;
-    void *mapped = mmap(reinterpret_cast<void *>(address), bytes, PROT_READ | PROT_WRITE,
-                        MAP_SHARED | MAP_FIXED, memory->file, 0);
-    return mapped == MAP_FAILED ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
+    if (bytes > memory->bytes) return CUDA_ERROR_INVALID_VALUE;
+    void *mapped =
+        mmap(reinterpret_cast<void *>(address), bytes, PROT_NONE, MAP_SHARED | MAP_FIXED, memory->file, 0);
+    if (mapped == MAP_FAILED) return CUDA_ERROR_OUT_OF_MEMORY;
+    mappings.push_back({address, bytes});
+    return CUDA_SUCCESS;
 }
 CUresult cuMemUnmap(CUdeviceptr address, size_t bytes) {
     std::lock_guard<std::mutex> guard(lock);
-    if (is_reserved(address)) {
-        mmap(reinterpret_cast<void *>(address), bytes, PROT_NONE,
-             MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
-    }
+    if (memory_at(address) != nullptr) return CUDA_SUCCESS; // a team's
+    if (!take_out(mappings, address, bytes)) return CUDA_ERROR_INVALID_VALUE;
+    mmap(reinterpret_cast<void *>(address), bytes, PROT_NONE,
+         MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
     return CUDA_SUCCESS;
 }
-CUresult cuMemSetAccess(CUdeviceptr, size_t, const CUmemAccessDesc *, size_t) {
-    return reserves_imported && setting("no_hidden_peers") ? CUDA_ERROR_PEER_ACCESS_UNSUPPORTED
-                                                           : CUDA_SUCCESS;
+CUresult cuMemSetAccess(CUdeviceptr address, size_t bytes, const CUmemAccessDesc *access, size_t count) {
+    std::lock_guard<std::mutex> guard(lock);
+    if (count == 0) return CUDA_ERROR_INVALID_VALUE;
+    for (size_t i = 0; i < count; i++) {
+        if (access[i].location.type != CU_MEM_LOCATION_TYPE_DEVICE || access[i].location.id < 0 ||
+            access[i].location.id >= number("gpus", 2) ||
+            access[i].flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE)
+            return CUDA_ERROR_INVALID_VALUE;
+    }
+    if (reserves_imported && setting("no_hidden_peers")) return CUDA_ERROR_PEER_ACCESS_UNSUPPORTED;
+    if (memory_at(address) != nullptr) return CUDA_SUCCESS; // a team's
+    if (!is_in(mappings, address, bytes)) return CUDA_ERROR_INVALID_VALUE;
+    mprotect(reinterpret_cast<void *>(address), bytes, PROT_READ | PROT_WRITE);
+    return CUDA_SUCCESS;
 }
 CUresult cuMemExportToShareableHandle(void *to, CUmemGenericAllocationHandle handle,
                                       CUmemAllocationHandleType type, unsigned long long) {
     Memory *memory = reinterpret_cast<Memory *>(handle);
+    if ((memory->types & unsigned(type)) == 0) return CUDA_ERROR_INVALID_VALUE;
     if (type == CU_MEM_HANDLE_TYPE_FABRIC) {
         put_path(static_cast<char *>(to), memory);
     } else {
@@ -788,8 +961,10 @@ CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *handle, vo
     std::snprintf(path, sizeof path, "/proc/self/fd/%d", int(reinterpret_cast<intptr_t>(from)));
     Memory *memory = open_path(type == CU_MEM_HANDLE_TYPE_FABRIC ? static_cast<char *>(from) : path);
     *handle = CUmemGenericAllocationHandle(memory);
-    if (memory != nullptr) memory->is_imported = true;
-    return memory == nullptr ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+    if (memory == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    memory->is_imported = true;
+    memory->types = type; // a real one exports it as what it came as
+    return CUDA_SUCCESS;
 }
 CUresult cuIpcGetMemHandle(CUipcMemHandle *handle, CUdeviceptr address) {
     std::lock_guard<std::mutex> guard(lock);

@@ -6,7 +6,7 @@
 small="GENTABLES_VERIFY_TP=2 GENTABLES_VERIFY_HIDDEN=160 GENTABLES_VERIFY_MOST_TOKENS=8"
 small="$small GENTABLES_VERIFY_ROWS=1 GENTABLES_VERIFY_SAMPLES=2 GENTABLES_VERIFY_CHECK_TOKENS=3"
 small="$small GENTABLES_VERIFY_WORKSPACE=256K GENTABLES_VERIFY_SECONDS=380 GENTABLES_VERIFY_PATIENCE=5"
-small="$small GENTABLES_VERIFY_DEADLINE=60"
+small="$small GENTABLES_VERIFY_DEADLINE=60 GENTABLES_VERIFY_KERNELS_TOKENS=2"
 
 # verify SETTINGS NAME=VALUE...: its exit code in $status.
 verify() {
@@ -25,14 +25,26 @@ verify ""
 grep -q "no CUDA driver" "$WORK/out" || fail "without a GPU: not said"
 
 only cuda nccl nvidia-ml
-verify "gpus=1" GENTABLES_VERIFY_TOKENS=4
+verify "gpus=1" GENTABLES_VERIFY_TOKENS=1
 if [ "$status" != 0 ] && ! grep -q "^FAILED  sanitize-" "$WORK/out"; then
     fail "verify.sh: exit code $status"
 fi
 for name in checked.tp2 rows.tp2 streams eager cold cold_graph unfused one_rank; do
     grep -qx "ok      $name" "$WORK/out" || fail "verify.sh: $name"
 done
-grep -q "^TP 2  NONE 4 .* [0-9.]* ([0-9.]*)  [A-Z]" "$WORK/out" || fail "verify.sh: its table"
+grep -q "^TP 2  NONE 1 .* [0-9.]* ([0-9.]*)  [A-Z]" "$WORK/out" || fail "verify.sh: its table"
+# says PATTERN: a figure beside its aim.
+says() {
+    grep -q "^TP 2  $1" "$WORK/out" || fail "verify.sh: no figure: $1"
+}
+number='-*[0-9.]*'
+says "8 tokens, NONE: ONESHOT moves [0-9]*% of what a copy does (aim: 80%)\$"
+says "8 tokens, NONE: TWOSHOT moves [0-9]*%"
+says "1 token(s), NONE: ONESHOT $number us (aim: 3.5), floor + $number us (aim: 2.5); RMS_NORM + $number us"
+says "8 token(s), NONE: ONESHOT $number us (aim: 4.5), floor + $number us; .*; FP8 + $number us (aim: 0.5)\$"
+for fusion in RESIDUAL_RMS_NORM RESIDUAL_RMS_NORM_QUANT_FP8; do
+    says "2 token(s), $fusion: fused $number us, $number times .* (aim: 1.25), $number than .* (aim: 1.6)\$"
+done
 GENTABLES=$GENTABLES sh "$SOURCE/bench/cuda/tables.sh" "$WORK/verified" "$WORK/tables" >"$WORK/out" \
     2>"$WORK/err" || fail "tables.sh"
 for file in spec.lua table.csv allreduce_table.h report.md; do
