@@ -21,6 +21,7 @@
 enum {
     SYMMETRIC_FROM = 22700,  // version
     MULTI_RANK_FROM = 23000, // several ranks on a GPU, where the environment allows it
+    MOST_TRIES = 2,          // to make a communicator, where the first one was given up
     POLL_US = 50,
     POLL_HARD_NS = 5000000, // what a call in a stream takes; a communicator takes longer
 };
@@ -133,7 +134,7 @@ struct channel {
     struct device *device;
     ncclComm_t comm;
     ncclWindow_t window;
-    bool is_tried; // to make it
+    int tries; // to make it
     bool blocks;
     char problem[REASON_SIZE];
 };
@@ -406,9 +407,11 @@ static bool all_are(struct channel *channel, bool right) {
     return false;
 }
 
-// Collective. The communicator, and, on symmetric memory, the window.
+// Collective. The communicator, and, on symmetric memory, the window. In place of one that was given up comes
+// another, for the next cell.
 static void connect(struct channel *channel) {
-    channel->is_tried = true;
+    channel->tries++;
+    channel->problem[0] = '\0';
     if (!all_are(channel, make_communicator(channel)) || !channel->detail->symmetric) return;
     if (!all_are(channel, register_window(channel)) || all_are(channel, nccl.log_path[0] != '\0')) return;
     snprintf(channel->problem, REASON_SIZE,
@@ -421,7 +424,7 @@ static int nccl_prepare(void *state, const struct call *call, char reason[REASON
         snprintf(reason, REASON_SIZE, "there is no epilogue to separate");
         return -1;
     }
-    if (!channel->is_tried) connect(channel);
+    if (channel->comm == NULL && channel->tries < MOST_TRIES) connect(channel);
     long from = log_end();
     if (channel->problem[0] == '\0') all_are(channel, call_first(channel, call));
     if (channel->problem[0] != '\0') {

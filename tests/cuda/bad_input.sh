@@ -47,6 +47,12 @@ without NCCL_SYMMETRIC "nccl_without_windows" "NCCL has no symmetric windows her
 without NCCL_SYMMETRIC "nccl_falls_back" "NCCL fell back"
 without NVLS_TWOSHOT "" "the hardware has no multicast"
 without NCCL "nccl_never_answers" "NCCL, making a communicator: no answer within 5 s" --timeout 5
+# A communicator that was given up costs its cell; the next one has another.
+bench "nccl_lost=2" -b 256 -e 512 -f 2 --samples 2 --budget 0.1 --timeout 10 --strategies ONESHOT,NCCL
+[ "$status" = 0 ] || fail "a communicator that is lost: exit code $status"
+grep "^# .* NCCL  *" "$WORK/out" | grep -qF "making a communicator: no answer within 10 s" ||
+    fail "a communicator that is lost: not said"
+grep -q "^  *512 .* sum  *NCCL  *[0-9.]* " "$WORK/out" || fail "no other communicator"
 
 # A driver that fails for good ends the bench, which says so; whoever started it starts another.
 bench "sticky" -b 256 -e 256

@@ -1,7 +1,7 @@
 // A stand-in for libnccl.so.2 beside that of the driver: adds up in the host's memory, in rank order and in
 // fp32, or moves there, when all ranks' streams have come to the call. It answers ncclInProgress first, as a
 // communicator that does not block may. STAND_IN: nccl=VERSION nccl_without_windows nccl_falls_back
-// nccl_never_answers.
+// nccl_never_answers nccl_lost=N (so do the first N communicators, of any rank).
 #include <nccl.h>
 #include <pthread.h>
 #include <stdint.h>
@@ -15,7 +15,7 @@ struct CUstream_st;
 void stand_in_meet(struct CUstream_st *stream, int ranks, void (*together)(void **, int), void *argument);
 
 struct ncclComm {
-    int rank, ranks, polls, has_window, blocks;
+    int rank, ranks, polls, has_window, blocks, is_lost;
 };
 
 // One rank's part of a call, of `count` elements; kept, for a graph may come again.
@@ -58,13 +58,16 @@ static ncclResult_t answer(struct ncclComm *comm, int polls) {
 ncclResult_t ncclCommInitRankConfig(ncclComm_t *comm, int ranks, ncclUniqueId id, int rank,
                                     ncclConfig_t *config) {
     (void)id;
+    static int made;
+    const char *lost = setting("nccl_lost=");
     *comm = calloc(1, sizeof **comm);
     **comm = (struct ncclComm){.rank = rank, .ranks = ranks, .blocks = config->blocking != 0};
+    (*comm)->is_lost = __atomic_fetch_add(&made, 1, __ATOMIC_RELAXED) < (lost ? atoi(lost) : 0);
     return answer(*comm, 3);
 }
 
 ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t *result) {
-    if (comm->polls > 0 && setting("nccl_never_answers") == NULL) comm->polls--;
+    if (comm->polls > 0 && !comm->is_lost && setting("nccl_never_answers") == NULL) comm->polls--;
     *result = comm->polls > 0 ? ncclInProgress : ncclSuccess;
     return ncclSuccess;
 }
