@@ -60,6 +60,7 @@ struct state {
     int multiprocessors;
     char name[100], library[WORDS_SIZE];
     struct outcome outcome;
+    bool hangs; // the GPU, whose time was over
 };
 
 static bool is_first(const struct state *state) {
@@ -227,14 +228,16 @@ static void close_lane(const struct state *state, struct lane *lane) {
     free(lane->gemms);
     free(lane->by_action);
     free(lane->step);
+    if (state->hangs) return;
     if (lane->memory != 0) state->driver->cuMemFree(lane->memory);
     if (lane->workspace != 0) state->driver->cuMemFree(lane->workspace);
 }
 
+// Memory of a GPU that hangs stays: to give it back would wait for the GPU.
 static void close_engine(void *of) {
     struct state *state = of;
     for (int rank = 0; rank < state->setup->group->size; rank++) close_lane(state, &state->lanes[rank]);
-    if (state->own.driver != NULL) gpu_allreduce_close(&state->own);
+    if (state->own.driver != NULL && !state->hangs) gpu_allreduce_close(&state->own);
     free(state->by_collective);
     free(state->step);
     unmap_board(state);
@@ -315,9 +318,9 @@ static bool finish(struct state *state, CUevent event) {
         limit_s += AFTER_GIVING_UP_S;
     }
     if (!gave_up) return ok(state, result, "the GPU");
+    state->hangs = result == CUDA_ERROR_NOT_READY;
     snprintf(state->outcome.problem, PROGRAM_REASON, "a step took more than %g s, and %s",
-             state->setup->patience_s,
-             result == CUDA_ERROR_NOT_READY ? "the GPU hangs" : "its kernels gave up");
+             state->setup->patience_s, state->hangs ? "the GPU hangs" : "its kernels gave up");
     return false;
 }
 
