@@ -23,6 +23,8 @@ enum {
     LEAST_ALIGNMENT = 16,  // what vector code may ask for without saying so
 };
 
+static const uint64_t TOLD_EVERY_NS = 1000000000;
+
 static const char writes_late[] = "writes after it has returned";
 
 // ---- one candidate ------------------------------------------------------------------------------
@@ -41,6 +43,9 @@ struct kept {
 struct trial {
     struct group *group;
     const struct tune_plan *plan;
+    FILE *out;
+    uint64_t told_ns;
+    size_t calls; // so far
     struct pool pools[DTYPES];
     void *states[MAX_CANDIDATES];
     char work[MAX_CANDIDATES][80];
@@ -54,6 +59,16 @@ struct trial {
 
 static void fail_candidate(struct trial *trial, int index, const char *reason) {
     if (trial->reasons[index][0] == '\0') snprintf(trial->reasons[index], REASON_SIZE, "%s", reason);
+}
+
+// Between two calls. Who reads this waits for the next line, not for the end: a plug-in may have many
+// candidates and sizes.
+static void tell_progress(struct trial *trial) {
+    trial->calls++;
+    if (trial->group->rank != 0 || clock_ns() - trial->told_ns < TOLD_EVERY_NS) return;
+    trial->told_ns = clock_ns();
+    fprintf(trial->out, "progress done=%zu\n", trial->calls);
+    fflush(trial->out);
 }
 
 // What one rank has against a candidate, on all ranks.
@@ -237,6 +252,7 @@ static bool prepare(struct trial *trial, int index, struct probe *probe) {
 static int run_call(struct trial *trial, int index, struct probe *probe, const struct call *data,
                     const struct cell *cell, const struct guarded *should, bool *same) {
     const struct candidate *candidate = &backend->candidates[index];
+    tell_progress(trial);
     if (!open_arrays(trial, probe, cell)) {
         fail_candidate(trial, index, "no memory for its trial");
         close_arrays(trial, probe);
@@ -546,6 +562,8 @@ int trial_run(struct group *group, const struct tune_plan *plan, FILE *out) {
     if (trial == NULL) return -1;
     trial->group = group;
     trial->plan = plan;
+    trial->out = out;
+    trial->told_ns = clock_ns();
     trial->last = &trial->first;
     for (int i = 0; i < candidate_count(); i++) {
         for (size_t cell = 0; cell < plan->count; cell++) {

@@ -12,8 +12,9 @@
 #include "tune_plan.h"
 
 // Collective. Prints on rank 0, for each candidate of a plug-in that the plan wants, `trial strategy=NAME
-// status=passed` or `status=failed reason=...`. A candidate that crashes or hangs ends the process, and is
-// told by blame.h. -1: see group_failure.
+// status=passed` or `status=failed reason=...`, and before these, one a second at most, `progress done=N`, the
+// calls so far. A candidate that crashes or hangs ends the process, and is told by blame.h. -1: see
+// group_failure.
 int trial_run(struct group *group, const struct tune_plan *plan, FILE *out);
 
 #endif

@@ -145,6 +145,7 @@ local function try_plugin(job, world_size, cells, path, names)
     local failed = {}
     job.progress:show("trial of " .. path)
     local reason, words = launch(job, world_size, "trial", asked, { path }, 1, function(kind, fields)
+      if kind == "progress" then job.progress:show(("trial of %s: %s calls"):format(path, fields.done)) end
       if kind == "trial" and fields.status == "failed" then failed[fields.strategy] = fields.reason end
     end)
     for name, why in pairs(failed) do exclude(job, name, why) end
