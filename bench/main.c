@@ -27,7 +27,8 @@ static const struct in_a_row usual_calls = {.iterations = 20, .warm_up = 1, .che
 
 struct options {
     bool serve;
-    const char *tune_path, *trial_path;
+    const char *plan_path;
+    enum plan_use plan_use;
     bool lists_candidates;
     double timeout_s;
     int ranks; // 0: the launcher says
@@ -82,6 +83,8 @@ static void print_help(void) {
         "      --candidates          list the strategies and what they do, without mpirun\n"
         "      --pass PLAN           measure a plan in one pass (tune_plan.h)\n"
         "      --trial PLAN          try plug-ins with the sizes of a plan (trial.h)\n"
+        "      --brief-trial PLAN    with the first size that each does, without a look for leaks: for\n"
+        "                            compute-sanitizer and the like\n"
         "      --version             print protocol, source hash and library\n"
         "\n"
         "example:\n"
@@ -145,6 +148,7 @@ static const struct option long_options[] = {
     {"candidates", no_argument, NULL, 'C'},
     {"pass", required_argument, NULL, 'U'},
     {"trial", required_argument, NULL, 'R'},
+    {"brief-trial", required_argument, NULL, 'Y'},
     {"ranks", required_argument, NULL, 'K'},
     {"mode", required_argument, NULL, 'M'},
     {"loopback", no_argument, NULL, 'L'},
@@ -221,6 +225,12 @@ static int read_ranks(const char *text, int *ranks) {
     return end == text || *end != '\0' || value < 1 || value > MAX_RANKS ? wrong_option("ranks", text) : 0;
 }
 
+static int read_plan(struct options *options, enum plan_use use, const char *path) {
+    options->plan_use = use;
+    options->plan_path = path;
+    return 0;
+}
+
 static int read_option(struct options *options, int option, char *value) {
     struct request *request = &options->by_hand.request;
     char reason[REASON_SIZE];
@@ -260,8 +270,9 @@ static int read_option(struct options *options, int option, char *value) {
         return status;
     case 'T': return read_seconds("timeout", value, &options->timeout_s);
     case 'S': options->serve = true; return 0;
-    case 'U': options->tune_path = value; return 0;
-    case 'R': options->trial_path = value; return 0;
+    case 'U': return read_plan(options, PLAN_PASS, value);
+    case 'R': return read_plan(options, PLAN_TRIAL, value);
+    case 'Y': return read_plan(options, PLAN_BRIEF_TRIAL, value);
     case 'P': return load_plugin(value);
     case 'C': options->lists_candidates = true; return 0;
     case 'K': return read_ranks(value, &options->ranks);
@@ -409,12 +420,11 @@ static int run(struct group *group, void *argument) {
         }
         return 2;
     }
-    const char *plan = options->trial_path != NULL ? options->trial_path : options->tune_path;
     int status;
-    if (plan == NULL) {
+    if (options->plan_path == NULL) {
         status = measure(group, options);
     } else {
-        status = plans_run(group, plan, options->trial_path != NULL, options->timeout_s);
+        status = plans_run(group, options->plan_path, options->plan_use, options->timeout_s);
     }
     if (status < 0) give_up(group, "");
     backend->close(group);

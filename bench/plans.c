@@ -8,7 +8,7 @@
 #include "trial.h"
 #include "tune_plan.h"
 
-int plans_run(struct group *group, const char *path, bool is_trial, double timeout_s) {
+int plans_run(struct group *group, const char *path, enum plan_use use, double timeout_s) {
     struct tune_plan plan;
     char reason[REASON_SIZE] = "";
     watch_rest(); // here deadlines are of single candidates, and a little shorter than those of waits for
@@ -23,7 +23,8 @@ int plans_run(struct group *group, const char *path, bool is_trial, double timeo
         return 1;
     }
     blame_work("start");
-    status = is_trial ? trial_run(group, &plan, stdout) : backend->tune(group, &plan);
+    status = use == PLAN_PASS ? backend->tune(group, &plan)
+                              : trial_run(group, &plan, use == PLAN_BRIEF_TRIAL, stdout);
     if (status < 0) return -1;
     blame_end();
     tune_plan_free(&plan);

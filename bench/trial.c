@@ -13,9 +13,10 @@
 #include "pool.h"
 
 enum {
-    ROUNDS = 3,      // of init-run-fini; what grows from the second to the third may be a leak
-    MORE_ROUNDS = 2, // then it has to go on growing
-    CALLS = 3,       // of one shape
+    BRIEF_ROUNDS = 2, // buffers end, then begin, at unmapped memory
+    ROUNDS = 3,       // of init-run-fini; what grows from the second to the third may be a leak
+    MORE_ROUNDS = 2,  // then it has to go on growing
+    CALLS = 3,        // of one shape
     LARGEST_BYTES = 4 << 20,
     OVERWRITTEN = 0xa5,
     LATE_MS = 2,           // until a late write is looked for the first time
@@ -43,6 +44,7 @@ struct kept {
 struct trial {
     struct group *group;
     const struct tune_plan *plan;
+    bool is_brief;
     FILE *out;
     uint64_t told_ns;
     size_t calls; // so far
@@ -455,9 +457,11 @@ static bool is_tried_fused(struct trial *trial, int index, const struct shape *s
 }
 
 static int try_candidate(struct trial *trial, int index) {
+    bool was_tried[OPS] = {false};
     for (size_t i = 0; i < trial->plan->count; i++) {
         const struct request *request = &trial->plan->cells[i];
-        if (!is_tried(trial, index, request)) continue;
+        if (!is_tried(trial, index, request) || (trial->is_brief && was_tried[request->shape.op])) continue;
+        was_tried[request->shape.op] = true;
         if (is_tried_fused(trial, index, &request->shape)) {
             if (try_fused(trial, index, &request->shape) != 0) return -1;
             share_reason(trial, index);
@@ -533,6 +537,7 @@ static int run_rounds(struct trial *trial) {
     const char *grown = NULL;
     for (trial->round = 0; trial->round < ROUNDS + MORE_ROUNDS; trial->round++) {
         if (run_round(trial) != 0) return -1;
+        if (trial->is_brief && trial->round == BRIEF_ROUNDS - 1) return 0;
         struct held after = held_by(trial, since);
         if (trial->round >= ROUNDS - 1) {
             grown = growth(trial, &before, &after);
@@ -557,11 +562,12 @@ static int open_pools(struct trial *trial) {
     return group_min(trial->group, complete) != 0 ? 0 : -1;
 }
 
-int trial_run(struct group *group, const struct tune_plan *plan, FILE *out) {
+int trial_run(struct group *group, const struct tune_plan *plan, bool is_brief, FILE *out) {
     struct trial *trial = calloc(1, sizeof *trial);
     if (trial == NULL) return -1;
     trial->group = group;
     trial->plan = plan;
+    trial->is_brief = is_brief;
     trial->out = out;
     trial->told_ns = clock_ns();
     trial->last = &trial->first;

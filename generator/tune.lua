@@ -14,6 +14,7 @@ local group = require "tune_bench"
 local plan = require "tune_plan"
 local progress = require "progress"
 local provenance = require "provenance"
+local sanitizer = require "tune_sanitizer"
 local system = require "core.system"
 local write = require "tune_write"
 
@@ -38,6 +39,8 @@ tune.options = {
   { name = "warm-up", value = "N", default = "5", help = "calls before these" },
   { name = "backend", value = "NAME", default = "host",
     help = "host, or cuda: on GPUs" },
+  { name = "sanitizer", value = "PATH",
+    help = "on GPUs, compute-sanitizer for trials (the one in PATH or $CUDA_HOME/bin); none: without" },
   { name = "loopback", help = "with --backend cuda: all ranks on one GPU" },
   { name = "launches", value = "N", default = "1", help = "of the ranks; 5 for rows of tables" },
   { name = "sync", value = "HOW", default = "pass",
@@ -65,6 +68,7 @@ local function check_backend(args)
   if not backends[args.backend] or args.backend == "gpu" then
     fail.input("--backend: %s; host or cuda would be right", args.backend)
   end
+  if args.backend == "host" and args.sanitizer then fail.input("--sanitizer goes with --backend cuda") end
   if args.backend == "host" and args.loopback then fail.input("--loopback goes with --backend cuda") end
 end
 
@@ -97,7 +101,10 @@ local function new_job(args)
     sync = args.sync, timeout = timeout, launcher = args.launcher, excluded = {},
     default = args.default or args.backend == "host" and "MPI" or "NCCL",
     backend = args.backend, arch = arch_of(args, identity), progress = progress.new(0) }
-  if args.backend == "cuda" then job.machine.gpu = backends.gpu(library) end
+  if args.backend == "cuda" then
+    job.machine.gpu = backends.gpu(library)
+    job.sanitizer = sanitizer.find(args.sanitizer)
+  end
   job.candidates, job.libraries = group.candidates(job)
   job.ops = plan.read_ops(args, job.backend)
   job.sizes = plan.read_sizes(args.sizes)

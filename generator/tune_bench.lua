@@ -7,11 +7,13 @@ local file = require "core.file"
 local plan = require "tune_plan"
 local process = require "core.process"
 local protocol = require "protocol"
+local sanitizer = require "tune_sanitizer"
 local ways = require "tune_ways"
 
 local group = {}
 
 local GRACE, START_S = 10, 60 -- seconds; what a launch takes beyond its calls
+local SLOWER = 4 -- times the deadline, where every access is looked at
 
 -- In a trial no thread of the C library keeps freed memory for later: then the heap can be counted.
 local EXACT_HEAP = "glibc.malloc.tcache_count=0"
@@ -22,15 +24,15 @@ local function with_plugins(argv, plugins)
   return argv
 end
 
--- Reads all lines of a child: on_line(kind, fields). Returns how it ended: nil: well; else a reason, and its
--- last words.
+-- Reads all lines of a child: on_line(kind, fields, line), without a kind where it is not one of ours.
+-- Returns how it ended: nil: well; else a reason, and its last words.
 local function follow(argv, seconds, on_line)
   local child, message = process.start(argv)
   if not child then return "cannot be started: " .. message, "" end
   local line, problem = child:read_line(seconds)
   while line do
     local kind, fields = protocol.parse(line)
-    if kind then on_line(kind, fields) end
+    on_line(kind, fields, line)
     line, problem = child:read_line(seconds)
   end
   local number, name = process.interrupted()
@@ -121,7 +123,8 @@ local function setting(job, cells)
     spec = { limits = { message_bytes = largest } } }
 end
 
-local function launch(job, world_size, kind, cells, plugins, seed, on_line)
+-- `under`: the words of a program that runs the bench, or nil.
+local function launch(job, world_size, kind, cells, plugins, seed, on_line, under)
   local path = os.tmpname()
   fail.unless(file.write(path, plan.text(job, cells, seed)))
   local backend = backends[job.backend]
@@ -129,10 +132,12 @@ local function launch(job, world_size, kind, cells, plugins, seed, on_line)
   -- A driver of GPUs has a heap of its own mind.
   local before = kind == "trial" and job.backend == "host" and with_exact_heap() or {}
   argv = table.move(argv, 1, #argv, #before + 1, before)
-  table.move({ job.program, "--" .. kind, path, "--timeout", tostring(job.timeout) }, 1, 5, #argv + 1, argv)
+  if under then table.move(under, 1, #under, #argv + 1, argv) end
+  local timeout = (under and SLOWER or 1) * job.timeout
+  table.move({ job.program, "--" .. kind, path, "--timeout", tostring(timeout) }, 1, 5, #argv + 1, argv)
   local own = backend.arguments(setting(job, cells), world_size)
   table.move(own, 1, #own, #argv + 1, argv)
-  local reason, words = follow(with_plugins(argv, plugins), job.timeout + START_S, on_line)
+  local reason, words = follow(with_plugins(argv, plugins), timeout + START_S, on_line)
   os.remove(path)
   return reason, words
 end
@@ -159,6 +164,32 @@ local function try_plugin(job, world_size, cells, path, names)
       return
     end
     exclude(job, name, what)
+  end
+end
+
+-- Tries what has passed once more, briefly, where memcheck sees every access. What it reports leaves out all
+-- that is left of the plug-in, in one line, for it names a kernel and no candidate; all else that goes wrong
+-- under it is told, and no reason.
+local function look_closer(job, world_size, cells, path, names)
+  local asked = ask(job, cells, names)
+  if not job.sanitizer or #asked == 0 then return end
+  local report, failed = sanitizer.report(), nil
+  job.progress:show("compute-sanitizer with " .. path)
+  local function on_line(kind, fields, line)
+    report:take(line)
+    if kind == "trial" and fields.status == "failed" then
+      failed = ("%s: %s"):format(fields.strategy, fields.reason)
+    end
+  end
+  local reason = launch(job, world_size, "brief-trial", asked, { path }, 1, on_line,
+    sanitizer.words(job.sanitizer))
+  local found, why, always = report:verdict(reason or failed)
+  if found then
+    job.progress:say(("gentables: %s: compute-sanitizer: %s; it is left out"):format(path, found))
+    for name in pairs(names) do job.excluded[name] = job.excluded[name] or "compute-sanitizer: " .. found end
+  elseif why then
+    if always then job.sanitizer = nil end
+    job.progress:say(("gentables: %s: compute-sanitizer could not look at it: %s"):format(path, why))
   end
 end
 
@@ -249,7 +280,10 @@ end
 -- Tries all plug-ins, one after the other.
 local function try_plugins(job, world_size, cells)
   job.owned = job.owned or of_plugins(job)
-  for _, path in ipairs(job.plugins) do try_plugin(job, world_size, cells, path, job.owned[path]) end
+  for _, path in ipairs(job.plugins) do
+    try_plugin(job, world_size, cells, path, job.owned[path])
+    look_closer(job, world_size, cells, path, job.owned[path])
+  end
 end
 
 -- Measures cells at one number of ranks. Returns nil, or why nothing could be measured.

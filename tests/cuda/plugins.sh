@@ -10,7 +10,7 @@ tune() {
     shift
     status=0
     STAND_IN=$settings LD_LIBRARY_PATH=$folder timeout 200 "$GENTABLES" tune --backend cuda --bench "$BENCH" \
-        --samples "${samples:-3}" --warm-up 1 --cache "$WORK/tune.json" --fresh --json "$@" \
+        --samples "${samples:-3}" --warm-up 1 --cache "$WORK/tune.json" --fresh --json --sanitizer none "$@" \
         >"$WORK/out" 2>"$WORK/err" ||
         status=$?
 }

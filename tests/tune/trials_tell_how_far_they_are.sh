@@ -6,14 +6,15 @@
 echo "plan samples=2 warm_up=0 seed=1 sync=pass" >"$WORK/plan"
 count=256
 while [ "$count" -le 1536 ]; do
-    echo "measure op=allreduce dtype=float32 count=$count strategies=CHUNKED_8192,CHUNKED_65536" >>"$WORK/plan"
+    echo "measure op=allreduce dtype=float32 count=$count strategies=CHUNKED_8192,CHUNKED_65536"
     count=$((count + 256))
-done
+done >>"$WORK/plan"
 root=""
 [ "$(id -u)" -ne 0 ] || root=--allow-run-as-root
 # shellcheck disable=SC2086
 mpirun $root --oversubscribe --bind-to none --mca btl self,vader -n 2 "$BENCH" --trial "$WORK/plan" \
-    --plugin "$PLUGINS/chunked.so" --timeout 60 >"$WORK/out" 2>"$WORK/err" || fail "a trial: $(cat "$WORK/err")"
+    --plugin "$PLUGINS/chunked.so" --timeout 60 >"$WORK/out" 2>"$WORK/err" ||
+    fail "a trial: $(cat "$WORK/err")"
 said out "^progress done=[1-9][0-9]*$"
 said out "^trial strategy=CHUNKED_8192 status=passed$"
 said out "^trial strategy=CHUNKED_65536 status=passed$"

@@ -27,6 +27,7 @@ refused "is no number of seconds" --op allgather --timeout never
 refused "pass, op or both" --op allgather --sync never
 refused "host or cuda" --op allgather --backend tpu
 refused "goes with --backend cuda" --op allgather --loopback
+refused "goes with --backend cuda" --op allgather --sanitizer none
 
 tune --op all_to_all_single --sizes 1K --launcher "false {ranks}" --fresh
 [ "$status" = 1 ] || fail "a group that does not start ended with $status"
