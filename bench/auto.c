@@ -23,13 +23,21 @@ struct choice {
     char reason[REASON_SIZE];
 };
 
+// A cell that its strategy could not be prepared for.
+struct refused {
+    enum dtype dtype;
+    enum fusion fusion;
+    size_t num_tokens, hidden_size;
+};
+
 struct automatic {
     struct group *group;
     int count, fallback; // of choices; the place of the one that can do any call
     void *module;
     int (*choose)(int tp_size, int fusion, int hidden_size, int num_tokens);
     struct choice choices[MAX_CANDIDATES + 1];
-    int asked, taken;  // what the lookup says of this cell; what is done then
+    struct refused *refused;
+    size_t refused_count;
     uint64_t clock_ns; // that two looks at the clock take by themselves
 };
 
@@ -73,6 +81,7 @@ static void close_all(struct automatic *automatic) {
         if (choice->state != NULL) choice->candidate->strategy->teardown(choice->state);
     }
     if (automatic->module != NULL) dlclose(automatic->module);
+    free(automatic->refused);
     free(automatic);
 }
 
@@ -132,20 +141,61 @@ static int timed_look_up(const struct automatic *automatic, const struct call *c
     return place;
 }
 
-// Collective. Prepares the strategy at `place` for a call. -1: it cannot do it, and `reason` says why.
-static int prepare_choice(struct automatic *automatic, int place, const struct call *call,
-                          char reason[REASON_SIZE]) {
-    if (place < 0 || place >= automatic->count) {
-        snprintf(reason, REASON_SIZE, "the incumbent's table chooses what is not here");
-        return -1;
+// ---- what is done of it -------------------------------------------------------------------------
+
+// The place of a cell among those that were refused, or their number.
+static size_t find_refused(const struct automatic *automatic, const struct call *call) {
+    size_t i = 0;
+    for (; i < automatic->refused_count; i++) {
+        const struct refused *at = &automatic->refused[i];
+        if (at->num_tokens == call->num_tokens && at->hidden_size == call->hidden_size &&
+            at->fusion == call->fusion && at->dtype == call->dtype)
+            break;
     }
-    struct choice *choice = &automatic->choices[place];
+    return i;
+}
+
+static bool remember_refused(struct automatic *automatic, const struct call *call) {
+    if (find_refused(automatic, call) < automatic->refused_count) return true;
+    size_t size = (automatic->refused_count + 1) * sizeof *automatic->refused;
+    struct refused *grown = realloc(automatic->refused, size);
+    if (grown == NULL) return false;
+    automatic->refused = grown;
+    grown[automatic->refused_count++] =
+        (struct refused){call->dtype, call->fusion, call->num_tokens, call->hidden_size};
+    return true;
+}
+
+static void forget_refused(struct automatic *automatic, const struct call *call) {
+    size_t i = find_refused(automatic, call);
+    if (i < automatic->refused_count) automatic->refused[i] = automatic->refused[--automatic->refused_count];
+}
+
+// Why a strategy cannot do a call, or NULL.
+static const char *refusal_of(const struct automatic *automatic, const struct choice *choice,
+                              const struct call *call) {
+    return choice->state == NULL ? choice->reason
+                                 : choice->candidate->strategy->supports(automatic->group, call);
+}
+
+// Collective. Prepares a strategy for a call. -1: it cannot do it, and `reason` says why.
+static int prepare_choice(struct automatic *automatic, struct choice *choice, const struct call *call,
+                          char reason[REASON_SIZE]) {
     const struct strategy *strategy = choice->candidate->strategy;
-    const char *refusal = choice->state == NULL ? choice->reason : strategy->supports(automatic->group, call);
+    const char *refusal = refusal_of(automatic, choice, call);
     if (refusal == NULL)
         return strategy->prepare == NULL || strategy->prepare(choice->state, call, reason) == 0 ? 0 : -1;
     snprintf(reason, REASON_SIZE, "%s: %.110s", choice->candidate->name, refusal);
     return -1;
+}
+
+// What does a call that the lookup sends to `place`. Calls of many cells may come in any order.
+static const struct choice *choice_for(const struct automatic *automatic, int place,
+                                       const struct call *call) {
+    const struct choice *asked = &automatic->choices[place];
+    bool can = refusal_of(automatic, asked, call) == NULL &&
+               find_refused(automatic, call) == automatic->refused_count;
+    return can ? asked : &automatic->choices[automatic->fallback];
 }
 
 // ---- the functions of a strategy ----------------------------------------------------------------
@@ -179,21 +229,28 @@ static int auto_setup(const struct candidate *candidate, struct group *group, vo
 static int auto_prepare(void *state, const struct call *call, char reason[REASON_SIZE]) {
     struct automatic *automatic = state;
     char why[REASON_SIZE];
-    automatic->asked = automatic->taken = look_up(automatic, call);
-    if (prepare_choice(automatic, automatic->asked, call, reason) == 0) return 0;
-    bool may_fall_back = automatic->asked >= 0 && automatic->asked < automatic->count;
-    automatic->taken = automatic->fallback;
-    return may_fall_back && prepare_choice(automatic, automatic->fallback, call, why) == 0 ? 0 : -1;
+    int place = look_up(automatic, call);
+    if (place < 0 || place >= automatic->count) {
+        snprintf(reason, REASON_SIZE, "the incumbent's table chooses what is not here");
+        return -1;
+    }
+    struct choice *asked = &automatic->choices[place];
+    if (prepare_choice(automatic, asked, call, reason) == 0) {
+        forget_refused(automatic, call);
+        return 0;
+    }
+    if (refusal_of(automatic, asked, call) == NULL && !remember_refused(automatic, call)) return -1;
+    return prepare_choice(automatic, &automatic->choices[automatic->fallback], call, why);
 }
 
 static int auto_run(void *state, const struct call *call) {
     struct automatic *automatic = state;
     int place = backend->sees_host ? look_up(automatic, call) : timed_look_up(automatic, call);
-    if (place != automatic->asked) {
-        group_fail(automatic->group, "the incumbent's lookup does not repeat its answer");
+    if (place < 0 || place >= automatic->count) {
+        group_fail(automatic->group, "the incumbent's table chooses what is not here");
         return -1;
     }
-    const struct choice *choice = &automatic->choices[automatic->taken];
+    const struct choice *choice = choice_for(automatic, place, call);
     return choice->candidate->strategy->run(choice->state, call);
 }
 

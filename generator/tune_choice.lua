@@ -59,12 +59,18 @@ local function add_gain(entry, found)
   if entry.epilogue == "fused" and separate then entry.fusion_gain = separate.time_us / entry.time_us end
 end
 
+-- What the spec's list says may never be chosen, as the call through an incumbent's lookup, is told only.
+local function may_be_chosen(entry)
+  local known = lists.find("strategies", entry.strategy)
+  return entry.epilogue ~= "alone" and not (known and known.candidate == false)
+end
+
 local function choose(cell)
   local ranked, found = by_candidate(cell)
   local running = {}
   for _, entry in ipairs(ranked) do
     add_gain(entry, found)
-    if entry.epilogue ~= "alone" then running[#running + 1] = entry end
+    if may_be_chosen(entry) then running[#running + 1] = entry end
   end
   cell.ranked = ranked
   cell.best, cell.runner_up = running[1], running[2]

@@ -1,0 +1,24 @@
+#!/bin/sh
+# AUTO, the call through an incumbent's lookup, takes part in a pass over many sizes, each with the lookup's
+# own answer, and is never the answer itself.
+. "$(dirname "$0")/lib.sh"
+command -v cc >"$WORK/cc" || exit 77
+
+# From 16 KiB of bfloat16 on it takes TWOSHOT, which is faster there than MPI.
+cat >"$WORK/lookup.c" <<'END'
+int incumbent_choose(int tp_size, int fusion, int hidden_size, int num_tokens) {
+    (void)tp_size, (void)fusion;
+    return (long)hidden_size * num_tokens >= 8192;
+}
+const char *incumbent_name(int strategy) {
+    static const char *const names[] = {"MPI", "TWOSHOT"};
+    return strategy == 0 || strategy == 1 ? names[strategy] : "unknown";
+}
+END
+cc -shared -fPIC "$WORK/lookup.c" -o "$WORK/lookup.so" || fail "no module"
+GENTABLES_INCUMBENT=$WORK/lookup.so
+export GENTABLES_INCUMBENT
+tune --op allreduce --sizes 1K:1M:4 --strategies AUTO,MPI --json
+[ "$status" = 0 ] || fail "ended with $status: $(cat "$WORK/err")"
+[ "$(grep -c '"strategy": "AUTO"' "$WORK/out")" = 6 ] || fail "AUTO has no time somewhere: $(cat "$WORK/out")"
+! grep -q '^      "strategy": "AUTO"' "$WORK/out" || fail "AUTO was chosen: $(cat "$WORK/out")"
