@@ -213,7 +213,11 @@ int place_open(struct group *group, struct cell *cell, enum mode mode, void **pl
         *place_made = place;
         device->open_places++;
         made = make_place(place, reason);
-        taken = made ? (double)bytes_of(place, place->slots) : 0;
+    }
+    long slots = group_min(group, made ? place->slots : MAX_SLOTS);
+    if (made) {
+        place->slots = (int)slots; // chains are as long on all ranks
+        taken = (double)bytes_of(place, place->slots);
     }
     device->arena_taken += (size_t)group_max(group, taken);
     return made ? 0 : -1;

@@ -83,6 +83,10 @@ done
 # shellcheck disable=SC2086
 bench "" $small --op alltoall --mode graph --strategies NCCL
 [ "$status" = 0 ] || fail "alltoall in a graph: exit code $status"
+# Of uneven results fewer fit on one rank; chains are as long on all.
+bench "" --workspace 64K --arena 512K -b 64K -e 64K --samples 2 --budget 0.01 --dtype float32 --op alltoallv \
+    --splits 3:1 --mode graph --strategies NCCL --timeout 20
+[ "$status" = 0 ] || fail "uneven results in a graph: exit code $status: $(cat "$WORK/out" "$WORK/err")"
 
 # gentables tune on GPUs: ops by bytes, rows of this SM version, and a table of them.
 STAND_IN="" LD_LIBRARY_PATH=$folder "$GENTABLES" tune --backend cuda --bench "$BENCH" --fresh --samples 3 \
