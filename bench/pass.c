@@ -43,9 +43,7 @@ static uint32_t next_random(uint32_t *state) {
     return *state ^= *state << 5;
 }
 
-// Between two calls.
-static void tell_progress(struct pass *pass) {
-    pass->done++;
+void pass_tell_progress(struct pass *pass) {
     if (pass->group->rank != 0 || clock_ns() - pass->told_ns < TOLD_EVERY_NS) return;
     pass->told_ns = clock_ns();
     fprintf(pass->out, "progress done=%zu of=%zu\n", pass->done, pass->calls);
@@ -61,7 +59,8 @@ static int take_call(struct pass *pass, size_t index) {
     pass->cost.calls_us += microseconds(*stamp);
     entrant->calls++;
     entrant->wrong += !is_right;
-    tell_progress(pass);
+    pass->done++;
+    pass_tell_progress(pass);
     return 0;
 }
 

@@ -52,6 +52,9 @@ void pass_close(struct pass *pass);
 // Collective. What it took since `since_ns` is added to its cost. -1: see group_failure.
 int pass_run(struct pass *pass, uint64_t since_ns);
 
+// How far it is, where it is time to tell; also before a pass has begun, for whoever waits for the next line.
+void pass_tell_progress(struct pass *pass);
+
 // Rank 0: the line `pass`.
 void pass_write_cost(FILE *out, const struct pass_cost *cost);
 

@@ -64,6 +64,7 @@ static int open_some(struct races *races) {
     for (races->end = races->first; races->end < races->plan->count; races->end++) {
         taken += host_bytes(races, races->end);
         if (taken > room && races->end > races->first) return 0;
+        pass_tell_progress(&races->pass);
         races->of[races->end] = malloc(sizeof **races->of);
         if (group_min(races->group, races->of[races->end] != NULL) == 0) {
             group_fail(races->group, "out of memory");
@@ -90,6 +91,7 @@ static int admit_all(struct races *races) {
         struct race *race = races->of[i];
         for (int of = 0; of < race->count; of++) {
             struct contender *contender = &race->contenders[of];
+            pass_tell_progress(&races->pass);
             if (!contender->out_of_race && race_admit(race, contender) != 0) return -1;
         }
     }

@@ -245,7 +245,7 @@ local function living(job)
 end
 
 local function words_of(job, world_size, number, fields)
-  local calls = fields and (", %s of %s calls"):format(fields.done, fields.of) or ""
+  local calls = fields and fields.of ~= "0" and (", %s of %s calls"):format(fields.done, fields.of) or ""
   return ("TP %d: launch %d of %d%s"):format(world_size, number, job.launches, calls)
 end
 
