@@ -122,10 +122,12 @@ end
 
 -- The fingerprint over machine, bench, limits and launcher: the text that was given in place of mpirun, which
 -- binds and places ranks in its own way; nil for mpirun as launcher.lua starts it. The largest message
--- is left out: it adds cells or takes them away, and changes none.
-function provenance.fingerprint(machine, bench, limits, launcher)
+-- is left out: it adds cells or takes them away, and changes none. `incumbent`: the text of the header that
+-- was named for AUTO, or nil.
+function provenance.fingerprint(machine, bench, limits, launcher, incumbent)
   return provenance.hash(json.encode({
     machine = identity(machine), bench = bench, launcher = launcher,
+    incumbent = incumbent and provenance.hash(incumbent),
     limits = { min_samples = limits.min_samples, max_samples = limits.max_samples, cell_us = limits.cell_us },
   }))
 end

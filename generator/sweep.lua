@@ -258,7 +258,8 @@ local function new_job(args)
     asked = 0, failed = 0, incomplete = 0, failed_in_a_row = 0, drop_empty_journals = drop_empty_journals,
   }
   job.machine.gpu = backend == backends.cuda and backends.gpu(library) or nil
-  job.fingerprint = provenance.fingerprint(job.machine, identity, asked.limits, job.launcher)
+  job.fingerprint = provenance.fingerprint(job.machine, identity, asked.limits, job.launcher,
+    args.incumbent and file.read(args.incumbent) or nil)
   return job
 end
 

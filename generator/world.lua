@@ -27,7 +27,7 @@ local function replaced(old, job)
   if not provenance.same_machine(old.machine, job.machine) then
     return "replaces the rows of " .. provenance.describe(old.machine)
   end
-  return "measures anew: the bench, the launcher or the spec's limits are others now"
+  return "measures anew: the bench, the launcher, the incumbent or the spec's limits are others now"
 end
 
 -- Whether a row is of a shape that the spec has, or lies between two of them.
