@@ -65,7 +65,9 @@ run() {
     name=$1 most=$(($2 * patience))
     shift 2
     has_time "$name" || return
-    timeout -k 5 "$(left "$most")" "$@" >"$out/$name.txt" 2>"$out/$name.err"
+    seconds=$(left "$most")
+    [ "$seconds" -gt 0 ] || seconds=1 # of 0 timeout would make no limit
+    timeout -k 5 "$seconds" "$@" >"$out/$name.txt" 2>"$out/$name.err"
     judge "$name" $?
 }
 
@@ -223,6 +225,10 @@ serve() {
     done
     case $status in 0 | 124 | 137) judge "$name" "$status" ;; esac
     rm -f "$out/asked"
+    if ! grep -q "^row " "$out/$name.txt"; then
+        echo "FAILED  $name: nothing has a time"
+        failed=1
+    fi
     wrong=$(grep "^none .* reason=.*\(wrong\|differ\|gave up\)" "$out/$name.txt" | head -n 3)
     if [ -n "$wrong" ]; then
         echo "FAILED  $name: $wrong"
@@ -248,6 +254,7 @@ serve unfused 30 "${sizes%% *}" "$out/kernels.txt" --loopback
 run one_rank 40 "$bench" --ranks 1 --mode graph "$@"
 if [ "${gpus:-0}" -gt 1 ]; then run gpu_each 60 "$bench" --ranks "$gpus" --mode graph "$@"; fi
 
+PATH=$PATH:${CUDA_HOME:-/usr/local/cuda}/bin
 if command -v compute-sanitizer >/dev/null; then
     # What a call of the driver answers the bench looks at itself, and asks for what may not be there.
     for tool in memcheck racecheck synccheck initcheck; do
