@@ -52,8 +52,10 @@ function report:take(line)
   local place = text:match("^%s+(at .*)$")
   if place and self.headline and not self.error then self.error = self.headline .. " " .. place end
   self.headline = not text:find("^%s") and text ~= "" and text or nil
-  self.complaint = self.complaint or text:match("^Error: (.*)$")
-    or text:match("^Internal Sanitizer Error: (.*)$")
+  local complaint = text:match("^Error: (.*)$") or text:match("^Internal Sanitizer Error: (.*)$")
+  if complaint and not complaint:find("didn't terminate", 1, true) then -- so the program itself ended
+    self.complaint = self.complaint or complaint
+  end
 end
 
 -- What it has against the program, which ended for `reason` (nil: well); else nil, and why it told nothing
