@@ -129,6 +129,12 @@ grep -q "no time for 2: unavailable: no incumbent: .* --incumbent HEADER names o
     fail "no incumbent, in a sweep"
 gentables 0 generate --data-dir "$WORK/first" --arch sm90
 gentables 0 generate --data-dir "$WORK/first" --arch all --formats trtllm-header
+# Rows of AUTO are of the header that was named.
+cp -r "$WORK/first" "$WORK/named"
+for again in "measures anew: .*the incumbent" "up to date"; do
+    gentables 0 sweep --out "$WORK/named" --bench "$BENCH" --incumbent "$WORK/first/allreduce_table.h"
+    grep -q "$again" "$WORK/out" "$WORK/err" || fail "another incumbent: not $again"
+done
 # swept MODE HEADER
 swept() {
     mode=$1
