@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 
 #include "spread.h"
+#include "wide.h"
 
 static const double MOST_OF_MEMORY = 0.8; // of what is available
 
@@ -145,10 +146,15 @@ double tensor_value(const struct tensor *tensor, size_t index) {
     }
 }
 
+WIDE static void load_floats(const float data[], size_t count, double to[]) {
+    for (size_t i = 0; i < count; i++) to[i] = data[i];
+}
+
 void tensor_load(const struct tensor *tensor, size_t from, size_t step, size_t count, double to[]) {
     if (tensor->type == FLOAT32) {
         const float *data = (const float *)tensor->data + from;
-        for (size_t i = 0; i < count; i++) to[i] = data[i * step];
+        if (step == 1) load_floats(data, count, to);
+        for (size_t i = 0; i < count && step != 1; i++) to[i] = data[i * step];
     } else if (tensor->type == FLOAT64) {
         const double *data = (const double *)tensor->data + from;
         for (size_t i = 0; i < count; i++) to[i] = data[i * step];

@@ -2,35 +2,33 @@
 #include "spread.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 
-enum { MOST_THREADS = 64 };
+// Pieces for each thread: one that shares its core, as with a library's own that still spins, does fewer.
+enum { MOST_THREADS = 64, PIECES_OF_A_THREAD = 8 };
 
-struct part {
+struct loop {
     void (*work)(void *context, size_t from, size_t to);
     void *context;
-    size_t from, to;
-    pthread_t thread;
+    size_t count, pieces;
+    atomic_size_t next;
 };
 
-static void *run_part(void *argument) {
-    const struct part *part = argument;
-    part->work(part->context, part->from, part->to);
+static void *run_pieces(void *argument) {
+    struct loop *loop = argument;
+    for (size_t i; (i = atomic_fetch_add(&loop->next, 1)) < loop->pieces;)
+        loop->work(loop->context, loop->count * i / loop->pieces, loop->count * (i + 1) / loop->pieces);
     return NULL;
 }
 
 void spread(int threads, size_t count, void (*work)(void *context, size_t from, size_t to), void *context) {
-    struct part parts[MOST_THREADS];
+    pthread_t others[MOST_THREADS];
     size_t most = (size_t)(threads < MOST_THREADS ? threads : MOST_THREADS), started = 1;
     if (most > count) most = count;
-    if (most < 1) most = 1;
-    for (size_t i = 0; i < most; i++) {
-        parts[i] = (struct part){.work = work, .context = context};
-        parts[i].from = count * i / most;
-        parts[i].to = count * (i + 1) / most;
-    }
-    while (started < most && pthread_create(&parts[started].thread, NULL, run_part, &parts[started]) == 0)
-        started++;
-    run_part(&parts[0]);
-    for (size_t i = started; i < most; i++) run_part(&parts[i]); // no thread could be had for these
-    for (size_t i = 1; i < started; i++) pthread_join(parts[i].thread, NULL);
+    size_t pieces = most <= 1 ? 1 : most * PIECES_OF_A_THREAD;
+    struct loop loop = {.work = work, .context = context, .count = count};
+    loop.pieces = pieces < count ? pieces : count;
+    while (started < most && pthread_create(&others[started], NULL, run_pieces, &loop) == 0) started++;
+    run_pieces(&loop);
+    for (size_t i = 1; i < started; i++) pthread_join(others[i], NULL);
 }
