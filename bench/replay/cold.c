@@ -97,8 +97,17 @@ static bool flush(const struct range *range, int threads) {
 
 #endif
 
+// Of operands beyond that the caches hold so little that reading other memory is the quicker way, and as
+// good.
+static bool are_far_beyond_caches(const struct range ranges[], size_t count) {
+    enum { TIMES = 4 };
+    size_t bytes = 0;
+    for (size_t i = 0; i < count; i++) bytes += ranges[i].bytes;
+    return bytes > TIMES * size_of_other();
+}
+
 void cold_forget(const struct range ranges[], size_t count, int threads) {
-    bool flushed = true;
+    bool flushed = !are_far_beyond_caches(ranges, count);
     for (size_t i = 0; i < count && flushed; i++) {
         if (ranges[i].bytes > 0) flushed = flush(&ranges[i], threads);
     }

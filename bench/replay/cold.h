@@ -9,8 +9,8 @@ struct range {
     size_t bytes;
 };
 
-// Puts this memory out of all caches: line by line where the processor can, else by reading so much other
-// memory that nothing is left of it.
+// Puts this memory out of all caches: line by line where the processor can; else, and where it is many times
+// as large as they are, by reading so much other memory that nothing is left of it.
 void cold_forget(const struct range ranges[], size_t count, int threads);
 
 #endif
