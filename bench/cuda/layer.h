@@ -80,6 +80,11 @@ DEVICE_FUNCTION void store_bytes(void *to, uint64_t value, int bytes) {
         *static_cast<uint16_t *>(to) = static_cast<uint16_t>(value);
 }
 
+// Two or four.
+DEVICE_FUNCTION uint32_t load_bytes(const void *from, int bytes) {
+    return bytes == 4 ? *static_cast<const uint32_t *>(from) : *static_cast<const uint16_t *>(from);
+}
+
 // The sum over all ranks' memory behind a multicast address, made by the switch in fp32 and rounded once;
 // which order it takes them in is its own. From SM90 on.
 template <class Type> DEVICE_FUNCTION Word4 multicast_load_sum(const Word4 *from) {

@@ -43,6 +43,16 @@ struct RankParameters {
 // A kernel of TP ranks takes CallParameters, void *slots[TP], uint32_t *flags[TP], RankParameters ranks[TP],
 // one after the other.
 
+// Those of exchange.h take ExchangeCall, slots, flags and ranks likewise, of which they look at the input,
+// out and state alone, and then uint64_t bytes[TP][TP]: what goes from each rank to each.
+struct ExchangeCall {
+    const uint32_t *give_up;
+    int32_t max_blocks;
+    int32_t gathers; // a rank's parts for all others are one and the same
+    int32_t reduces; // what is for a rank is added up
+    int32_t nothing; // fills
+};
+
 // The kernels that serve all the others, and take these alone.
 struct BarrierParameters { // ranks meet `times` times, from *epoch on
     uint32_t *flags[MAX_TP];

@@ -97,6 +97,13 @@ DEVICE_FUNCTION void store_bytes(void *to, uint64_t value, int bytes) {
     std::memcpy(to, &value, static_cast<size_t>(bytes));
     engine_step(1);
 }
+DEVICE_FUNCTION uint32_t load_bytes(const void *from, int bytes) {
+    uint32_t value = 0;
+    must_be_aligned(from, static_cast<size_t>(bytes));
+    std::memcpy(&value, from, static_cast<size_t>(bytes));
+    engine_step(0);
+    return value;
+}
 // Which memory stands behind a multicast address: that of rank 0 is the address itself.
 struct EngineMulticast {
     int ranks;
