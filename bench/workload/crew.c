@@ -117,13 +117,18 @@ int crew_start(struct crew *crew, struct transport *transport, struct program *p
     crew->wait = wait;
     crew->queue = calloc(collectives + 1, sizeof *crew->queue);
     crew->left = calloc(collectives + 1, sizeof *crew->left); // the last one: threads that are not up yet
-    if (crew->queue == NULL || crew->left == NULL) return -1;
+    if (crew->queue == NULL || crew->left == NULL) {
+        crew_end(crew);
+        return -1;
+    }
     int threads = collectives == 0 ? 0 : transport->threads;
     atomic_store(&crew->left[collectives], (uint32_t)threads);
     for (; crew->size < threads; crew->size++) {
         struct member *member = &crew->members[crew->size];
         *member = (struct member){.crew = crew, .index = crew->size};
-        if (pthread_create(&member->thread, NULL, run, member) != 0) return -1;
+        if (pthread_create(&member->thread, NULL, run, member) == 0) continue;
+        crew_end(crew);
+        return -1;
     }
     crew_await(crew, (int)collectives);
     return 0;

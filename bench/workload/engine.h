@@ -2,9 +2,21 @@
 #ifndef BENCH_WORKLOAD_ENGINE_H
 #define BENCH_WORKLOAD_ENGINE_H
 
+#include <stdio.h>
+
 #include "workload/step.h"
 
 enum { WORDS_SIZE = 160 };
+
+// A rank cannot go on, and the others may wait for it anywhere: its reason becomes that of all, who end.
+// Returns -1.
+static inline int rank_fails(const struct group *group, const char *why, char reason[PROGRAM_REASON]) {
+    char text[FAILURE_SIZE];
+    snprintf(text, sizeof text, "rank %d: %.150s", group->rank, why);
+    group_fail(group, text);
+    snprintf(reason, PROGRAM_REASON, "%s", group_failure(group));
+    return -1;
+}
 
 // What is to be run, and by whom. `transport` is the host's own; others have theirs.
 struct engine_setup {
@@ -14,7 +26,9 @@ struct engine_setup {
     const struct transport_kind *transport;
     size_t channels, threads;
     enum wait wait;
-    double patience_s; // that a step may take on a GPU before kernels that wait for each other give up
+    double patience_s; // that a GPU may show no progress before kernels that wait for each other give up
+    void (*still_there)(void *context); // called now and then while a step makes progress
+    void *context;
 };
 
 // What is known once it is open.
@@ -33,7 +47,8 @@ struct engine_words {
 struct engine {
     const char *name;
     bool needs_blas;
-    // Collective. -1 with `reason`, alike on all ranks.
+    bool fails_alike; // a step, give and take: on all ranks with the same problem; else a rank may alone
+    // Collective. -1 with `reason`, alike on all ranks; or after rank_fails, when nothing is closed.
     int (*open)(const struct engine_setup *setup, void **state, char reason[PROGRAM_REASON]);
     void (*close)(void *state);
     void (*describe)(const void *state, struct engine_words *words);

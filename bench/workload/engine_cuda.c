@@ -38,15 +38,22 @@ static bool ok(struct state *state, CUresult result, const char *what) {
     return driver_ok(state->driver, result, what, state->problem, sizeof state->problem);
 }
 
-// Whether it went well on all ranks; else one of their reasons is everybody's.
+// Whether it went well on all ranks; else one of their reasons is everybody's, and which rank's, where others
+// had none.
 static bool all_well(struct state *state, bool well, char reason[PROGRAM_REASON]) {
-    MPI_Comm comm = group_comm(state->setup->group);
+    const struct group *group = state->setup->group;
+    MPI_Comm comm = group_comm(group);
     struct {
         int value, rank;
-    } mine = {well, state->setup->group->rank}, worst = mine;
+    } mine = {well, group->rank}, worst = mine;
+    int how_many = 0;
     MPI_Allreduce(&mine, &worst, 1, MPI_2INT, MPI_MINLOC, comm);
+    MPI_Allreduce(&mine.value, &how_many, 1, MPI_INT, MPI_SUM, comm);
     if (worst.value) return true;
-    snprintf(reason, PROGRAM_REASON, "%s", state->problem);
+    if (how_many == 0)
+        snprintf(reason, PROGRAM_REASON, "%s", state->problem);
+    else
+        snprintf(reason, PROGRAM_REASON, "rank %d: %.180s", group->rank, state->problem);
     MPI_Bcast(reason, PROGRAM_REASON, MPI_CHAR, worst.rank, comm);
     return false;
 }
@@ -155,6 +162,7 @@ static void open_activity(struct state *state) {
     state->problem[0] = '\0';
 }
 
+// A rank whose NCCL fails is waited for by those whose has begun.
 static int open_nccl(struct state *state, char reason[PROGRAM_REASON]) {
     const struct engine_setup *setup = state->setup;
     char nccl[40] = "";
@@ -162,7 +170,7 @@ static int open_nccl(struct state *state, char reason[PROGRAM_REASON]) {
     state->threads = (int)setup->threads;
     if (gpu_nccl_open(setup->group, &state->channels, &state->threads, nccl, sizeof nccl, state->problem) !=
         0) {
-        all_well(state, state->problem[0] == '\0', reason);
+        if (group_failure(setup->group) == NULL) all_well(state, state->problem[0] == '\0', reason);
         return -1;
     }
     snprintf(state->library, sizeof state->library, "%.100s, %s", state->gemm_library, nccl);
@@ -188,7 +196,7 @@ static void close_engine(void *of) {
 
 static int open_engine(const struct engine_setup *setup, void **to, char reason[PROGRAM_REASON]) {
     struct state *state = calloc(1, sizeof *state);
-    if (state == NULL) MPI_Abort(group_comm(setup->group), 1);
+    if (state == NULL) return rank_fails(setup->group, "out of memory", reason);
     state->setup = setup;
     CUuuid uuid = {{0}};
     bool well = all_well(state, choose_gpu(state, &uuid), reason) &&
@@ -196,7 +204,7 @@ static int open_engine(const struct engine_setup *setup, void **to, char reason[
                 all_well(state, make_arrays(state) && make_gemms(state) && make_events(state), reason) &&
                 open_nccl(state, reason) == 0;
     if (!well) {
-        close_engine(state);
+        if (group_failure(setup->group) == NULL) close_engine(state);
         return -1;
     }
     open_activity(state);
@@ -227,10 +235,17 @@ static const char *problem(const void *of) {
 
 // ---- arrays ---------------------------------------------------------------------------------------------
 
+// Waits for an event, as long as no rank has failed: without it collectives never end.
 static bool finish(struct state *state, CUevent event) {
+    const struct group *group = state->setup->group;
+    const char *failure = NULL;
     CUresult result;
-    while ((result = state->driver->cuEventQuery(event)) == CUDA_ERROR_NOT_READY) sched_yield();
-    return ok(state, result, "the GPU");
+    while ((result = state->driver->cuEventQuery(event)) == CUDA_ERROR_NOT_READY &&
+           (failure = group_failure(group)) == NULL)
+        sched_yield();
+    if (failure == NULL) return ok(state, result, "the GPU");
+    snprintf(state->problem, sizeof state->problem, "%s", failure);
+    return false;
 }
 
 static bool record(struct state *state, CUevent event, CUstream stream) {

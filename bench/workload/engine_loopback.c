@@ -1,7 +1,7 @@
 // Steps of all ranks on one GPU, where our own kernels and the GEMMs really compete for its multiprocessors:
-// rank 0 has a stream for each rank's GEMMs, by cuBLASLt, and one of higher priority for the allreduces, each
-// a launch for all ranks. The others have their arrays and results, which go through memory that the ranks
-// share. Kernels are real, links are not. All is timed by events.
+// rank 0 has a stream for each rank's GEMMs, by cuBLASLt, and one of higher priority for the collectives,
+// each a launch for all ranks. The others have their arrays and results, which go through memory that the
+// ranks share. Kernels are real, links are not. All is timed by events.
 #include <mpi.h>
 #include <sched.h>
 #include <stdio.h>
@@ -10,24 +10,27 @@
 
 #include "host/group_mpi.h"
 #include "workload/engine.h"
-#include "workload/gpu_allreduce.h"
+#include "workload/gpu_own.h"
 #include "workload/gpu_rank.h"
 #include "workload/gpu_streams.h"
 
 // How long kernels may take to end that were told to give up.
 static const double AFTER_GIVING_UP_S = 2;
+enum { LOOKS = 4 }; // at a step's progress, before nothing moves any more
 
 // What rank 0 has of each rank.
 struct lane {
     CUstream compute;
     CUdeviceptr memory, workspace;
     struct gpu_gemm **gemms;
-    struct gpu_events *by_action, *step; // begin: of a collective's input; end: of this rank's step
+    struct gpu_events *by_action;
+    CUevent *ready; // by collective: its input, or, in GEMMs alone, where it would be
+    CUevent end;    // of this rank's step
 };
 
-// Where a rank's message lies in its memory.
+// Where a rank's message lies in its memory, and how much of it goes to whom (ALL_TO_ALL).
 struct message {
-    size_t in, out;
+    size_t in, in_bytes, out, sent[MAX_RANKS];
 };
 
 // What ranks tell rank 0, and it them; in memory that they share.
@@ -56,7 +59,7 @@ struct state {
     CUstream communication;
     struct lane lanes[MAX_RANKS];
     struct gpu_events *by_collective, *step;
-    struct gpu_allreduce own;
+    struct gpu_own own;
     int multiprocessors;
     char name[100], library[WORDS_SIZE];
     struct outcome outcome;
@@ -81,22 +84,6 @@ static bool agree(struct state *state, bool well) {
 }
 
 // ---- opening: what all ranks do -------------------------------------------------------------------------
-
-static int refuse(char reason[], const char *format, const char *what) {
-    snprintf(reason, PROGRAM_REASON, format, what);
-    return -1;
-}
-
-static int check_program(const struct program *program, char reason[]) {
-    for (size_t i = 0; i < program->collective_count; i++) {
-        if (program->collectives[i].kind != ALLREDUCE)
-            return refuse(reason,
-                          "%s: on one GPU our own kernels do allreduces alone; a GPU for each rank and "
-                          "--transport nccl would be right",
-                          program->collectives[i].name);
-    }
-    return 0;
-}
 
 // Shared memory for `count` of what has this size, of every rank.
 static void *map_of_each(const struct state *state, size_t count, size_t size, char reason[]) {
@@ -144,8 +131,11 @@ static bool tell_layouts(struct state *state, char reason[]) {
         state->board.shapes[me * program->gemm_count + i] = gpu_rank_gemm(&state->rank, i, 0);
     for (size_t i = 0; i < program->collective_count; i++) {
         const struct collective *collective = &program->collectives[i];
-        state->board.messages[me * program->collective_count + i] = (struct message){
-            gpu_rank_offset(&state->rank, collective->in), gpu_rank_offset(&state->rank, collective->out)};
+        struct message *message = &state->board.messages[me * program->collective_count + i];
+        message->in = gpu_rank_offset(&state->rank, collective->in);
+        message->in_bytes = collective->in_elements * dtype_sizes_bytes[program->dtype];
+        message->out = gpu_rank_offset(&state->rank, collective->out);
+        memcpy(message->sent, collective->send, sizeof message->sent);
     }
     MPI_Barrier(group_comm(group));
     return true;
@@ -185,6 +175,17 @@ static bool make_gemms(struct state *state, struct lane *lane, const struct gpu_
     return true;
 }
 
+static bool make_lane_events(struct state *state, struct lane *lane) {
+    size_t count = state->setup->program->collective_count;
+    lane->ready = calloc(count + 1, sizeof *lane->ready);
+    if (lane->ready == NULL) return ok(state, CUDA_ERROR_OUT_OF_MEMORY, "events");
+    for (size_t i = 0; i < count; i++) {
+        if (!ok(state, state->driver->cuEventCreate(&lane->ready[i], CU_EVENT_DISABLE_TIMING), "an event"))
+            return false;
+    }
+    return ok(state, state->driver->cuEventCreate(&lane->end, CU_EVENT_DEFAULT), "an event");
+}
+
 static bool make_lane(struct state *state, int rank) {
     const struct cuda_driver *driver = state->driver;
     const struct program *program = state->setup->program;
@@ -197,29 +198,41 @@ static bool make_lane(struct state *state, int rank) {
            ok(state, driver->cuMemAlloc(&lane->workspace, GPU_GEMM_WORKSPACE), "a workspace") &&
            make_gemms(state, lane, state->board.shapes + (size_t)rank * program->gemm_count) &&
            ok(state, gpu_events_make(driver, &lane->by_action, program->action_count), "an event") &&
-           ok(state, gpu_events_make(driver, &lane->step, 1), "an event");
+           make_lane_events(state, lane);
+}
+
+static const struct message *message_of(const struct state *state, int rank, int collective) {
+    return &state->board
+                .messages[(size_t)rank * state->setup->program->collective_count + (size_t)collective];
+}
+
+static size_t largest_message(const struct state *state) {
+    size_t most = 1;
+    for (int rank = 0; rank < state->setup->group->size; rank++) {
+        for (int i = 0; i < (int)state->setup->program->collective_count; i++) {
+            size_t bytes = message_of(state, rank, i)->in_bytes;
+            if (bytes > most) most = bytes;
+        }
+    }
+    return most;
 }
 
 static bool make_all(struct state *state) {
     const struct engine_setup *setup = state->setup;
     const struct program *program = setup->program;
-    size_t most = 1;
     for (int rank = 0; rank < setup->group->size; rank++) {
         if (!make_lane(state, rank)) return false;
     }
-    for (size_t i = 0; i < program->collective_count; i++)
-        most = program->collectives[i].elements > most ? program->collectives[i].elements : most;
-    const struct gpu_allreduce_wish wish = {.device = state->device,
-                                            .stream = state->communication,
-                                            .ranks = setup->group->size,
-                                            .dtype = program->dtype,
-                                            .blocks = (unsigned)setup->channels,
-                                            .threads = (unsigned)setup->threads,
-                                            .bytes = most * dtype_sizes_bytes[program->dtype]};
+    const struct gpu_own_wish wish = {.device = state->device,
+                                      .stream = state->communication,
+                                      .program = program,
+                                      .blocks = (unsigned)setup->channels,
+                                      .threads = (unsigned)setup->threads,
+                                      .bytes = largest_message(state)};
     return ok(state, gpu_events_make(state->driver, &state->by_collective, program->collective_count),
               "an event") &&
            ok(state, gpu_events_make(state->driver, &state->step, 1), "an event") &&
-           gpu_allreduce_open(&state->own, state->driver, &wish, state->outcome.problem, PROGRAM_REASON);
+           gpu_own_open(&state->own, state->driver, &wish, state->outcome.problem, PROGRAM_REASON);
 }
 
 static void close_lane(const struct state *state, struct lane *lane) {
@@ -227,7 +240,7 @@ static void close_lane(const struct state *state, struct lane *lane) {
         gpu_gemm_end(lane->gemms[i]);
     free(lane->gemms);
     free(lane->by_action);
-    free(lane->step);
+    free(lane->ready);
     if (state->hangs) return;
     if (lane->memory != 0) state->driver->cuMemFree(lane->memory);
     if (lane->workspace != 0) state->driver->cuMemFree(lane->workspace);
@@ -237,7 +250,7 @@ static void close_lane(const struct state *state, struct lane *lane) {
 static void close_engine(void *of) {
     struct state *state = of;
     for (int rank = 0; rank < state->setup->group->size; rank++) close_lane(state, &state->lanes[rank]);
-    if (state->own.driver != NULL && !state->hangs) gpu_allreduce_close(&state->own);
+    if (state->own.driver != NULL && !state->hangs) gpu_own_close(&state->own);
     free(state->by_collective);
     free(state->step);
     unmap_board(state);
@@ -247,13 +260,10 @@ static void close_engine(void *of) {
 
 static int open_engine(const struct engine_setup *setup, void **to, char reason[PROGRAM_REASON]) {
     struct state *state = calloc(1, sizeof *state);
-    if (state == NULL) MPI_Abort(group_comm(setup->group), 1);
+    if (state == NULL) return rank_fails(setup->group, "out of memory", reason);
     state->setup = setup;
-    if (check_program(setup->program, reason) != 0) {
-        free(state);
-        return -1;
-    }
-    if (!gpu_rank_lay_out(&state->rank, setup->program)) MPI_Abort(group_comm(setup->group), 1);
+    if (!gpu_rank_lay_out(&state->rank, setup->program))
+        return rank_fails(setup->group, "out of memory", reason);
     bool well = tell_layouts(state, reason);
     if (well && !agree(state, !is_first(state) || (open_gpu(state) && make_all(state)))) {
         snprintf(reason, PROGRAM_REASON, "%s", state->outcome.problem);
@@ -274,7 +284,6 @@ static void describe(const void *of, struct engine_words *words) {
     *words = (struct engine_words){.backend = "cuda",
                                    .clock = "event",
                                    .transport_kernel = "TWOSHOT",
-                                   .note = "all ranks share one GPU: kernels are real, links are not",
                                    .channels = (int)state->setup->channels,
                                    .threads = (int)state->setup->threads,
                                    .streams = 1};
@@ -283,6 +292,11 @@ static void describe(const void *of, struct engine_words *words) {
     snprintf(words->device, WORDS_SIZE, "%s", state->name);
     snprintf(words->library, WORDS_SIZE, "%.120s, our own kernels", state->library);
     words->multiprocessors = state->multiprocessors;
+    snprintf(words->note, WORDS_SIZE,
+             "all ranks share one GPU: kernels are real, links are not; channels are blocks of each rank, of"
+             " which %u fit at once",
+             state->own.most_blocks);
+    MPI_Bcast(words->note, WORDS_SIZE, MPI_CHAR, 0, comm);
     MPI_Bcast(words->device, WORDS_SIZE, MPI_CHAR, 0, comm);
     MPI_Bcast(words->library, WORDS_SIZE, MPI_CHAR, 0, comm);
     MPI_Bcast(&words->multiprocessors, 1, MPI_INT, 0, comm);
@@ -302,47 +316,92 @@ static bool follow(struct state *state, CUstream stream, CUevent event) {
     return ok(state, gpu_streams.cuStreamWaitEvent(stream, event, 0), "a wait");
 }
 
-// Waits for an event. Kernels that wait for each other for too long, for multiprocessors that GEMMs hold
-// included, are told to give up; the results are nobody's then.
-static bool finish(struct state *state, CUevent event) {
-    uint64_t since_ns = clock_ns();
-    double limit_s = state->setup->patience_s;
-    bool gave_up = false;
-    CUresult result;
-    while ((result = state->driver->cuEventQuery(event)) == CUDA_ERROR_NOT_READY) {
-        sched_yield();
-        if ((double)(clock_ns() - since_ns) * 1e-9 < limit_s) continue;
-        if (gave_up) break;
-        gpu_allreduce_give_up(&state->own);
-        gave_up = true;
-        limit_s += AFTER_GIVING_UP_S;
+// How many of its places a step has come to: on each rank's stream before each collective, and behind them.
+static size_t places_reached(const struct state *state) {
+    size_t reached = 0;
+    for (size_t i = 0; i < state->setup->program->collective_count; i++) {
+        reached += state->driver->cuEventQuery(state->by_collective[i].end) == CUDA_SUCCESS;
+        for (int rank = 0; rank < state->setup->group->size; rank++)
+            reached += state->driver->cuEventQuery(state->lanes[rank].ready[i]) == CUDA_SUCCESS;
     }
-    if (!gave_up) return ok(state, result, "the GPU");
+    return reached;
+}
+
+// Waits for an event as long as the step makes progress. CUDA_ERROR_NOT_READY: it makes none; what was looked
+// at while this thread had no processor is one look of several.
+static CUresult wait_while_it_moves(const struct state *state, CUevent event) {
+    uint64_t looked_ns = clock_ns(), between_ns = (uint64_t)(state->setup->patience_s * 1e9 / LOOKS);
+    size_t before = 0;
+    CUresult result = CUDA_SUCCESS;
+    for (int looks = 0; looks < LOOKS;) {
+        result = state->driver->cuEventQuery(event);
+        if (result != CUDA_ERROR_NOT_READY) return result;
+        sched_yield();
+        if (clock_ns() - looked_ns < between_ns) continue;
+        size_t reached = places_reached(state);
+        looks = reached > before ? 0 : looks + 1;
+        if (reached > before) state->setup->still_there(state->setup->context);
+        before = reached;
+        looked_ns = clock_ns();
+    }
+    return result;
+}
+
+// Kernels that wait for each other for too long, for multiprocessors that GEMMs hold included, are told to
+// give up; the results are nobody's then. Returns what becomes of the event.
+static CUresult give_up(struct state *state, CUevent event) {
+    uint64_t since_ns = clock_ns();
+    CUresult result;
+    gpu_own_give_up(&state->own);
+    while ((result = state->driver->cuEventQuery(event)) == CUDA_ERROR_NOT_READY &&
+           (double)(clock_ns() - since_ns) * 1e-9 < AFTER_GIVING_UP_S)
+        sched_yield();
+    return result;
+}
+
+// Waits for an event.
+static bool finish(struct state *state, CUevent event) {
+    CUresult result = wait_while_it_moves(state, event);
+    if (result != CUDA_ERROR_NOT_READY) return ok(state, result, "the GPU");
+    result = give_up(state, event);
     state->hangs = result == CUDA_ERROR_NOT_READY;
-    snprintf(state->outcome.problem, PROGRAM_REASON, "a step took more than %g s, and %s",
+    if (result != CUDA_SUCCESS && !state->hangs) return ok(state, result, "the GPU, told to give up");
+    snprintf(state->outcome.problem, PROGRAM_REASON, "a step made no progress for more than %g s, and %s",
              state->setup->patience_s, state->hangs ? "the GPU hangs" : "its kernels gave up");
     return false;
 }
 
+// Where this collective's input is there, on all ranks.
+static bool mark_ready(struct state *state, int index) {
+    for (int rank = 0; rank < state->setup->group->size; rank++) {
+        const struct lane *lane = &state->lanes[rank];
+        if (!record(state, lane->ready[index], lane->compute)) return false;
+    }
+    return true;
+}
+
+static struct gpu_own_call call_of(const struct state *state, int index) {
+    const struct collective *collective = &state->setup->program->collectives[index];
+    struct gpu_own_call call = {.kind = collective->kind, .elements = collective->elements};
+    for (int rank = 0; rank < state->setup->group->size; rank++) {
+        const struct message *message = message_of(state, rank, index);
+        call.in[rank] = state->lanes[rank].memory + message->in;
+        call.out[rank] = state->lanes[rank].memory + message->out;
+        memcpy(call.sent[rank], message->sent, sizeof call.sent[rank]);
+    }
+    return call;
+}
+
 // A collective after what all ranks have done so far.
 static bool post(struct state *state, int index, bool is_noted) {
-    const struct program *program = state->setup->program;
     const struct gpu_events *around = &state->by_collective[index];
-    int ranks = state->setup->group->size;
-    CUdeviceptr in[MAX_RANKS], out[MAX_RANKS];
-    for (int rank = 0; rank < ranks; rank++) {
-        const struct lane *lane = &state->lanes[rank];
-        const struct message *message =
-            &state->board.messages[(size_t)rank * program->collective_count + (size_t)index];
-        in[rank] = lane->memory + message->in;
-        out[rank] = lane->memory + message->out;
-        if (!record(state, lane->step->begin, lane->compute) ||
-            !follow(state, state->communication, lane->step->begin))
-            return false;
+    const struct gpu_own_call call = call_of(state, index);
+    if (!mark_ready(state, index)) return false;
+    for (int rank = 0; rank < state->setup->group->size; rank++) {
+        if (!follow(state, state->communication, state->lanes[rank].ready[index])) return false;
     }
-    size_t bytes = program->collectives[index].elements * dtype_sizes_bytes[program->dtype];
     return (!is_noted || record(state, around->begin, state->communication)) &&
-           ok(state, gpu_allreduce_enqueue(&state->own, in, out, bytes), "a launch") &&
+           ok(state, gpu_own_enqueue(&state->own, &call), "a launch") &&
            record(state, around->end, state->communication);
 }
 
@@ -382,7 +441,9 @@ static bool act(struct state *state, enum step_mode mode, size_t number) {
     uint64_t begin_ns = clock_ns();
     if (action.kind == DO_AWAIT)
         well = mode == STEP_GEMMS || await(state, action.index);
-    else if (mode != STEP_GEMMS)
+    else if (mode == STEP_GEMMS)
+        well = mark_ready(state, action.index);
+    else
         well = post(state, action.index, is_noted) && (mode != STEP_SERIAL || await(state, action.index));
     for (int rank = 0; rank < state->setup->group->size; rank++) {
         struct note *note = &state->board.notes[(size_t)rank * state->setup->program->action_count + number];
@@ -402,8 +463,7 @@ static bool enqueue_all(struct state *state, enum step_mode mode) {
     }
     for (int rank = 0; rank < state->setup->group->size; rank++) {
         const struct lane *lane = &state->lanes[rank];
-        if (!record(state, lane->step->end, lane->compute) ||
-            !follow(state, state->communication, lane->step->end))
+        if (!record(state, lane->end, lane->compute) || !follow(state, state->communication, lane->end))
             return false;
     }
     return record(state, state->step->end, state->communication) && finish(state, state->step->end);
@@ -452,7 +512,7 @@ static void run_step(struct state *state, enum step_mode mode) {
     } while (mode == STEP_TRACED && !gpu_clock_is_close(&clock, state->outcome.begin_ns - before_ns));
     if (!enqueue_all(state, mode)) return;
     for (int rank = 0; rank < state->setup->group->size; rank++)
-        state->outcome.ns[rank] = since_begin(state, state->lanes[rank].step->end) + 1;
+        state->outcome.ns[rank] = since_begin(state, state->lanes[rank].end) + 1;
     if (mode == STEP_TRACED) note_times(state);
 }
 
@@ -488,8 +548,8 @@ static bool copy_board(struct state *state, bool to_gpu) {
         CUresult result =
             to_gpu ? driver->cuMemcpyHtoDAsync(lane->memory, here, state->bytes[rank], lane->compute)
                    : driver->cuMemcpyDtoHAsync(here, lane->memory, state->bytes[rank], lane->compute);
-        if (!ok(state, result, "a copy") || !record(state, lane->step->end, lane->compute) ||
-            !finish(state, lane->step->end))
+        if (!ok(state, result, "a copy") || !record(state, lane->end, lane->compute) ||
+            !finish(state, lane->end))
             return false;
     }
     return true;
@@ -516,6 +576,7 @@ static int take(void *of) {
 }
 
 const struct engine engine_loopback = {.name = "cuda",
+                                       .fails_alike = true,
                                        .open = open_engine,
                                        .close = close_engine,
                                        .describe = describe,

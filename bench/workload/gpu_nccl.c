@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "host/group_mpi.h"
+#include "workload/engine.h"
 
 #define NCCL_FUNCTIONS(X)                                                                                    \
     X(ncclGetVersion)                                                                                        \
@@ -129,6 +130,7 @@ static bool all_well(const struct group *group, int status) {
     return all == 0;
 }
 
+// Ranks whose NCCL has begun wait for one whose does not: see rank_fails.
 static int make_communicator(struct group *group, const char *log, char reason[PROGRAM_REASON]) {
     ncclUniqueId id = {{0}};
     int status = group->rank == 0 ? (int)nccl.ncclGetUniqueId(&id) : (int)ncclSuccess;
@@ -137,11 +139,11 @@ static int make_communicator(struct group *group, const char *log, char reason[P
     if (status == (int)ncclSuccess)
         status = (int)nccl.ncclCommInitRank(&nccl.comm, group->size, id, group->rank);
     if (status == (int)ncclSuccess) return 0;
-    char warning[100] = "";
+    char warning[100] = "", why[PROGRAM_REASON];
     last_warning(log, warning, sizeof warning);
-    snprintf(reason, PROGRAM_REASON, "NCCL makes no communicator: %s%s",
+    snprintf(why, sizeof why, "NCCL makes no communicator: %s%s",
              nccl.ncclGetErrorString((ncclResult_t)status), warning);
-    return -1;
+    return rank_fails(group, why, reason);
 }
 
 int gpu_nccl_open(struct group *group, int *channels, int *threads, char library[], size_t library_size,
@@ -154,7 +156,7 @@ int gpu_nccl_open(struct group *group, int *channels, int *threads, char library
     set_count("RCCL_THREADS_PER_BLOCK", *threads);
     ask_for_log(log, sizeof log);
     nccl.ranks = group->size;
-    bool well = all_well(group, load(reason)) && all_well(group, make_communicator(group, log, reason));
+    bool well = all_well(group, load(reason)) && make_communicator(group, log, reason) == 0;
     *channels = *threads = 0;
     read_log(log, channels, threads);
     if (log[0] != '\0') unlink(log);

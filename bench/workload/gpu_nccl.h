@@ -9,7 +9,8 @@
 #include "host/group.h"
 #include "workload/program.h"
 
-// Collective. -1 with `reason`. `channels` and `threads` become what the log says; 0: it does not.
+// Collective. -1 with `reason`, perhaps after rank_fails (engine.h). `channels` and `threads` become what the
+// log says; 0: it does not.
 int gpu_nccl_open(struct group *group, int *channels, int *threads, char library[], size_t library_size,
                   char reason[PROGRAM_REASON]);
 

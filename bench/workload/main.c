@@ -6,11 +6,13 @@
 //   run channels=2 threads=1 steps=20 warm_up=3 wait=futex transport=own path=out/rank%r/trace_step19.json
 //   quit
 //
-// Answers: hello, program, accepted, progress, round, time, ratio, rank and done; or error, which ends it.
+// Answers: hello, program, accepted, used, progress, round, time, ratio, rank and done; or error, which ends
+// it.
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "host/group_mpi.h"
 #include "workload/fields.h"
@@ -20,6 +22,7 @@
 enum { PROTOCOL = 2, LONGEST_LINE = 1 << 16 };
 
 static const double TIMEOUT_S = 120; // that a rank waits for another
+enum { ENDED_WITHIN_S = 10 };        // by MPI, after a rank has failed
 
 struct session {
     struct group *group;
@@ -101,15 +104,24 @@ static void say_hello(const struct session *session) {
     fflush(stdout);
 }
 
-// What went wrong, to the generator and to the log. Ranks that wait for one that is gone are ended by MPI.
-static int give_up(const struct group *group, const char *reason) {
-    if (group->rank == 0) {
-        printf("error reason=%s\n", reason);
+// Who tells what went wrong: where a rank has failed, which others may not have seen, that one.
+static int teller(const struct group *group) {
+    uint32_t failed = atomic_load(&group->control->failed_rank);
+    return failed > 0 && failed <= (uint32_t)group->size ? (int)failed - 1 : 0;
+}
+
+// What went wrong, to the generator and to the log. After a rank's failure MPI ends all, wherever they wait,
+// once it is told.
+static void give_up(const struct group *group, const char *reason) {
+    const char *failure = group_failure(group);
+    if (group->rank == teller(group)) {
+        printf("error reason=%s\n", failure != NULL ? failure : reason);
         fflush(stdout);
-        fprintf(stderr, "gentables-workload: %s\n", reason);
+        if (failure == NULL) fprintf(stderr, "gentables-workload: %s\n", reason);
+    } else if (failure != NULL) {
+        sleep(ENDED_WITHIN_S);
     }
-    if (atomic_load(&group->control->failed_rank) != 0) MPI_Abort(group_comm(group), 1);
-    return 1;
+    if (failure != NULL) MPI_Abort(group_comm(group), 1);
 }
 
 static int serve(struct group *group) {
@@ -119,8 +131,9 @@ static int serve(struct group *group) {
     if (agree(&session, status, session.no_blas) != 0) session.blas = (struct blas){.sgemm = NULL};
     say_hello(&session);
     status = answer(&session, reason);
+    if (status != 0) give_up(group, reason);
     program_free(&session.program);
-    return status == 0 ? 0 : give_up(group, reason);
+    return status == 0 ? 0 : 1;
 }
 
 static int print_version(void) {

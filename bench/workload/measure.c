@@ -36,6 +36,7 @@ struct run {
     struct span *all_spans;
     double *times_us; // [mode][step], this rank's
     double *worst_us; // likewise, the largest over the ranks
+    size_t done;      // rounds
 };
 
 // ---- request ------------------------------------------------------------------------------------
@@ -146,27 +147,43 @@ static void release(struct run *run) {
 
 // ---- steps --------------------------------------------------------------------------------------
 
+// Why this rank cannot go on: a rank's failure that all were told, or the engine's problem on all of them.
+static const char *failure(const struct run *run) {
+    const char *told = group_failure(run->group);
+    return told != NULL ? told : run->engine->problem(run->state);
+}
+
+// The engine failed. Where it may have done so on this rank alone, all are told.
+static int tell_failure(const struct run *run, const char *what) {
+    char why[PROGRAM_REASON], reason[PROGRAM_REASON];
+    if (run->engine->fails_alike) return -1;
+    snprintf(why, sizeof why, "%s: %.120s", what, run->engine->problem(run->state));
+    return rank_fails(run->group, why, reason);
+}
+
 static int one_step(struct run *run, enum step_mode mode, size_t number) {
+    char what[NAME_SIZE];
     if (!group_start_together(run->group)) return -1;
     uint64_t ns = run->engine->step(run->state, mode, &run->notes[number]);
-    if (ns == 0) return -1;
+    snprintf(what, sizeof what, "%s step", step_mode_names[mode]);
+    if (ns == 0) return tell_failure(run, what);
     run->times_us[(size_t)mode * run->asked->steps + number] = (double)ns * 1e-3;
     return 0;
 }
 
-// Why a step failed: the engine, or another rank.
-static const char *failure(const struct run *run) {
-    const char *problem = run->engine->problem(run->state), *others = group_failure(run->group);
-    return problem[0] != '\0' ? problem : others != NULL ? others : "a call of MPI failed";
+static int give(struct run *run) {
+    return run->engine->give(run->state) == 0 ? 0 : tell_failure(run, "its arrays");
+}
+
+static int take(struct run *run) {
+    return run->engine->take(run->state) == 0 ? 0 : tell_failure(run, "its results");
 }
 
 // One step of this kind from poisoned arrays, verified. -1 with `reason`, alike on all ranks.
 static int verified_step(struct run *run, enum step_mode mode, char reason[]) {
     char first[PROGRAM_REASON] = "";
     program_poison(run->program);
-    bool well = run->engine->give(run->state) == 0 && one_step(run, mode, 0) == 0 &&
-                run->engine->take(run->state) == 0;
-    if (!well) return refuse(reason, failure(run));
+    if (give(run) != 0 || one_step(run, mode, 0) != 0 || take(run) != 0) return refuse(reason, failure(run));
     if (!group_barrier(run->group)) return refuse(reason, group_failure(run->group));
     int wrong = verify(run->program, group_comm(run->group), first), ranks = run->group->size;
     int wrongs[MAX_RANKS];
@@ -201,9 +218,11 @@ static int one_round(struct run *run, size_t number) {
     return 0;
 }
 
-static void say_progress(const struct run *run, size_t done) {
+// To whoever waits for a word.
+static void say_progress(void *of) {
+    const struct run *run = of;
     if (run->group->rank != 0) return;
-    printf("progress done=%zu of=%zu\n", done, run->asked->warm_up + run->asked->steps);
+    printf("progress done=%zu of=%zu\n", run->done, run->asked->warm_up + run->asked->steps);
     fflush(stdout);
 }
 
@@ -213,7 +232,8 @@ static int all_rounds(struct run *run, char reason[]) {
         return -1;
     for (size_t i = 0; i < warm_up + steps; i++) {
         if (one_round(run, i < warm_up ? i % steps : i - warm_up) != 0) return refuse(reason, failure(run));
-        say_progress(run, i + 1);
+        run->done = i + 1;
+        say_progress(run);
     }
     MPI_Reduce(run->times_us, run->worst_us, (int)(STEP_MODES * steps), MPI_DOUBLE, MPI_MAX, 0,
                group_comm(run->group));
@@ -369,8 +389,10 @@ static int measure_opened(struct run *run, char reason[]) {
     run->engine->describe(run->state, &run->words);
     size_t bytes = run->program->bytes / sizeof(float) * dtype_sizes_bytes[run->program->dtype];
     if (run->group->rank == 0)
-        printf("accepted channels=%d threads=%d bytes=%zu backend=%s clock=%s note=%s\n", run->words.channels,
-               run->words.threads, bytes, run->engine->name, run->words.clock, run->words.note);
+        printf("accepted channels=%d threads=%d bytes=%zu backend=%s clock=%s note=%s\n"
+               "used device=%s\nused library=%s\n",
+               run->words.channels, run->words.threads, bytes, run->engine->name, run->words.clock,
+               run->words.note, run->words.device, run->words.library);
     int status = all_rounds(run, reason);
     if (status == 0) {
         if (run->group->rank == 0) print_times(run);
@@ -391,9 +413,12 @@ int measure(const struct measurement *measurement, struct program *program, stru
                                        .channels = measurement->channels,
                                        .threads = measurement->threads,
                                        .wait = measurement->wait,
-                                       .patience_s = measurement->patience_s};
+                                       .patience_s = measurement->patience_s,
+                                       .still_there = say_progress,
+                                       .context = &run};
     if (run.engine->open(&setup, &run.state, reason) != 0) return -1;
     int status = measure_opened(&run, reason);
+    if (group_failure(group) != NULL) return -1; // threads and GPUs may still be at work with what is here
     run.engine->close(run.state);
     release(&run);
     return status;

@@ -21,7 +21,8 @@ struct measurement {
 // Reads a `run` line. -1: `reason` says what is wrong.
 int measurement_read(struct measurement *measurement, const char *line, char reason[PROGRAM_REASON]);
 
-// Collective. Rank 0 answers on stdout. -1: `reason` says why not, alike on all ranks.
+// Collective. Rank 0 answers on stdout. -1: `reason` says why not, alike on all ranks; where a rank failed
+// alone (group_failure), this process is to end, for what it worked on is not given back.
 int measure(const struct measurement *measurement, struct program *program, struct group *group,
             const struct blas *blas, char reason[PROGRAM_REASON]);
 

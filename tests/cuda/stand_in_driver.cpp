@@ -8,8 +8,11 @@
 // has_fabric (and fabric: that it may be used) no_files own_gpu (each process sees one, its own, by its rank
 // in Open MPI) same_gpu (and it is the same for all) no_hidden_peers (mapped memory of another one is
 // refused) hang_on=twoshot sticky_on=twoshot late_on=twoshot (such kernels run beside their stream, when all
-// that can run has) held_blocks=4 (launches of so many blocks wait until they are told to give up) slow_host
-// (launches take their time) real_clock (times are those of the host).
+// that can run has) held_blocks=4 (launches of so many blocks wait until they are told to give up)
+// give_up_breaks (the GPU, when such a launch has been told) slow_host (launches take their time) paced_ms=20
+// paced=75 (a GPU does one thing in that time, so many times) broken_rank=1 broken_after=3 (this rank in Open
+// MPI records no event any more once it has asked for so many times) real_clock (times are those of the
+// host).
 //
 // It refuses what a real one does, as far as is known of that: work without a context or with another GPU's,
 // grids of no blocks, what may not be called during a capture, sizes and addresses that are no multiple of
@@ -109,6 +112,7 @@ std::vector<Range> reservations, mappings;
 std::vector<Range> pinned; // of the host's memory
 double clock_ms = 0;
 size_t used_bytes = 0;
+int times_told = 0;
 bool is_broken = false;           // for good, by a kernel
 unsigned (*launched)() = nullptr; // who watches launches, and what ran
 void (*ran)(unsigned correlation, unsigned long long from_ns, unsigned long long to_ns) = nullptr;
@@ -196,6 +200,28 @@ template <class Kernel> bool is_named(Kernel kernel, const char *name) {
     return word && address && dladdr(address, &what) && what.dli_sname && std::strstr(what.dli_sname, word);
 }
 
+// Where a launch looks whether it is to give up.
+const uint32_t *give_up_of(const Op &op) {
+    Dl_info what;
+    void *kernel = reinterpret_cast<void *>(op.kernel);
+    const char *name = dladdr(kernel, &what) && what.dli_sname ? what.dli_sname : "";
+    if (std::strstr(name, "_exchange_") || std::strstr(name, "_reduce_scatter_"))
+        return reinterpret_cast<const ExchangeCall *>(op.bytes->data())->give_up;
+    return reinterpret_cast<const CallParameters *>(op.bytes->data())->give_up;
+}
+
+// Whether the GPU has not done yet what it does before the next thing.
+bool is_pausing() {
+    static unsigned long long since_ns = 0;
+    static int left = number("paced", 0);
+    unsigned long long pace_ns = 1000000ull * (unsigned long long)number("paced_ms", 0), now = now_ns();
+    if (left == 0) return false;
+    if (now - since_ns < pace_ns) return true;
+    since_ns = now;
+    left--;
+    return false;
+}
+
 // Whether the host holds it.
 bool is_held(const Op &op) {
     return op.flag && int32_t(__atomic_load_n(op.flag, __ATOMIC_ACQUIRE) - op.least) < 0;
@@ -222,6 +248,8 @@ void pump() {
                 Op &op = stream->queue.front();
                 if (hangs(op) || is_held(op)) break;
                 if (op.awaits && op.awaits->reached < op.awaited) break;
+                if (is_pausing()) return;
+                if (op.flag && setting("give_up_breaks")) is_broken = true;
                 if (op.awaits || op.flag) {
                     // it is there
                 } else if (op.together) {
@@ -505,7 +533,7 @@ CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, voi
     op.ranks = config->gridDimY;
     op.threads = config->blockDimX;
     if (op.blocks == unsigned(number("held_blocks", 0))) {
-        op.flag = reinterpret_cast<const CallParameters *>(op.bytes->data())->give_up;
+        op.flag = give_up_of(op);
         op.least = 1;
     }
     if (setting("sticky")) return CUDA_ERROR_ILLEGAL_ADDRESS;
@@ -669,6 +697,9 @@ CUresult cuEventDestroy(CUevent event) {
 }
 CUresult cuEventRecord(CUevent of, CUstream stream) {
     Event *event = reinterpret_cast<Event *>(of);
+    const char *rank = std::getenv("OMPI_COMM_WORLD_RANK");
+    if (rank && std::atoi(rank) == number("broken_rank", -1) && times_told >= number("broken_after", 0))
+        return CUDA_ERROR_LAUNCH_FAILED;
     if (event->gpu != reinterpret_cast<Stream *>(stream)->gpu) return CUDA_ERROR_INVALID_HANDLE;
     int number = ++event->recorded;
     return enqueue(stream, [event, number] {
@@ -692,6 +723,7 @@ CUresult cuEventElapsedTime(float *ms, CUevent from, CUevent to) {
         return CUDA_ERROR_INVALID_HANDLE;
     if (first->reached != first->recorded || last->reached != last->recorded) return CUDA_ERROR_NOT_READY;
     *ms = float(last->at_ms - first->at_ms);
+    times_told++;
     return CUDA_SUCCESS;
 }
 

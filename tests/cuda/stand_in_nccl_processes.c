@@ -1,6 +1,6 @@
 // A stand-in for libnccl.so.2 whose ranks are processes: they meet in shared memory, when their streams come
 // to a call. Sums are rounded to their type after every rank's addend, as on the way round a ring. STAND_IN:
-// nccl_refuses (its communicator, with a warning in the log).
+// nccl_refuses (its communicator, with a warning in the log) nccl_refuses_rank=1 (that of one rank).
 #include <fcntl.h>
 #include <nccl.h>
 #include <pthread.h>
@@ -90,7 +90,7 @@ static void write_log(int rank) {
 
 ncclResult_t ncclCommInitRank(ncclComm_t *comm, int ranks, ncclUniqueId id, int rank) {
     write_log(rank);
-    if (stand_in_number("nccl_refuses", 0, 0) != 0) {
+    if (stand_in_number("nccl_refuses", 0, 0) != 0 || stand_in_number("nccl_refuses_rank", 0, -1) == rank) {
         if (rank == 0) shm_unlink(id.internal);
         return ncclInvalidUsage;
     }

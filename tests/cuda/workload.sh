@@ -86,6 +86,28 @@ grep -Eq '^256 +42 +ok +[0-9.]+ +256 +32 ' "$summary" || die "what NCCL made of 
 log=$WORK/sweep_20260102_030405/256thread/nccl_28channels/run_output.log
 grep -q 'traces are timed by events: no CUPTI' "$log" || die "the log does not say why by events"
 
+# ---- a rank that fails: the others are told at once, wherever they wait, and all name it ----
+# lonely WHAT SETTINGS OPTION...
+lonely() {
+    what=$1
+    settings=$2
+    shift 2
+    gpus "$settings" 1 workload run --backend cuda -f "$reduced" -p 2 --steps 1 "$@"
+    one_line "rank 1$what"
+}
+lonely ': NCCL makes no communicator: invalid usage' nccl_refuses_rank=1 --warm-up 0
+lonely ': an event: .*719' "broken_rank=1 broken_after=0" --warm-up 0 # in set-up
+# A step asks for one time: those of two verified steps, then of one of each kind.
+for place in "1 its results" "3 serial step" "4 overlapped step" "5 traced step"; do
+    lonely ": ${place#* }: an event: .*719" "broken_rank=1 broken_after=${place%% *}" --warm-up 0
+done
+lonely ": gemms step: an event: .*719" "broken_rank=1 broken_after=8" --warm-up 1
+gpus "broken_rank=0 broken_after=3" 1 workload sweep --backend cuda -f "$reduced" -p 2 -c 28 -t 256 --steps 1 \
+    --warm-up 0 -o "$WORK/sweep_20260102_030408"
+grep -Eq '^256 +28 +failed .*rank 0: serial step: an event: .*719' \
+    "$WORK/sweep_20260102_030408/nccl_thread_sweep_summary_20260102_030408.txt" ||
+    die "the summary does not name the rank that failed"
+
 # ---- our own kernels, all ranks on one GPU ----
 only cuda cublasLt
 own() {
@@ -106,8 +128,13 @@ own 1 gpus=1 "$reduced" -p 2 -c 2 -t 65
 one_line 'blocks of 65 threads: multiples of 32 would be right, by --threads'
 own 1 gpus=1 "$reduced" -p 3 -c 2 -t 64
 one_line 'our kernels are built for .* ranks, not 3'
-own 1 gpus=1 "$spread" -p 2 -c 2 -t 64
-one_line 'a1.gather: on one GPU our own kernels do allreduces alone; .*nccl would be right'
+for file in "$spread" "$routed" "$WORK/spread_bfloat16.lua" "$WORK/spread_float16.lua"; do
+    own 0 gpus=1 "$file" -p 2 -c 3 -t 64
+done
+own 0 "gpus=1 real_clock" "$WORK/bfloat16.lua" -p 2 -c 2 -t 96 --trace "$WORK/routed%r.json"
+"$GENTABLES" lua "$SOURCE/tests/workload/check_trace.lua" "$WORK"/routed[01].json ||
+    die "traces break the rules"
+grep -q '"name":"ncclGentables_ALL_TO_ALL_bf16"' "$WORK/routed1.json" || die "the trace names no all_to_all"
 own 1 "gpus=1 no_binary" "$reduced" -p 2 -c 2 -t 64
 one_line 'our kernels are built for .*, not for this GPU'
 own 1 "gpus=1 memory_mib=100" "$reduced" -p 2 -c 2 -t 64
@@ -129,12 +156,27 @@ gpus "gpus=1 held_blocks=4" 1 workload sweep --backend cuda --transport own -f "
     --steps 1 --warm-up 0 -o "$WORK/sweep_20260102_030407" --launcher "$WORK/short_patience {ranks}"
 swept=$WORK/sweep_20260102_030407
 summary=$swept/nccl_thread_sweep_summary_20260102_030407.txt
-grep -Eq '^32 +4 +failed .*took more than 0.3 s, and its kernels gave up' "$summary" || die "who gave up"
+grep -Eq '^32 +4 +failed .*no progress for more than 0.3 s, and its kernels gave up' "$summary" ||
+    die "who gave up"
 grep -Eq '^32 +2 +ok ' "$summary" || die "the sweep does not go on"
-grep -q 'took more than 0.3 s, and its kernels gave up' "$swept/32thread/nccl_4channels/run_output.log" ||
+grep -q 'no progress for more than 0.3 s, and its kernels gave up' "$swept/32thread/nccl_4channels/run_output.log" ||
     die "the log does not say who gave up"
 own 1 "gpus=1 hang_on=twoshot" "$reduced" -p 2 -c 4 -t 32 --launcher "$WORK/short_patience {ranks}"
-one_line 'took more than 0.3 s, and the GPU hangs'
+one_line 'no progress for more than 0.3 s, and the GPU hangs'
+# A step that takes long and goes on is none of these, and says that it is still there.
+cat >"$WORK/patience" <<END
+#!/bin/sh
+shift
+sed -u 's/patience_ms=[0-9]*/patience_ms=2000/' |
+    mpirun --allow-run-as-root --oversubscribe --bind-to none --mca btl self,vader -n 2 "\$@" |
+    tee "$WORK/said"
+END
+chmod +x "$WORK/patience"
+own 0 "gpus=1 paced_ms=40 paced=75" "$spread" -p 2 -c 2 -t 32 --launcher "$WORK/patience {ranks}"
+grep -q '^progress done=0 ' "$WORK/said" || die "a long step does not say that it goes on"
+own 1 "gpus=1 held_blocks=4 give_up_breaks" "$spread" -p 2 -c 4 -t 32 \
+    --launcher "$WORK/short_patience {ranks}"
+one_line 'the GPU, told to give up: .*700'
 
 # ---- CUPTI ----
 if [ -n "$(find "$STAND_INS" -name 'libcupti*')" ]; then
