@@ -65,6 +65,14 @@ local function add_steps(out, measured)
     { title = "tracing (%)", format = "%.1f" }, "steps" }, rows = rows }
 end
 
+-- On a GPU nobody's processor time is known, and no rank waits on its host.
+local function add_gpu_ranks(out, rows, ms)
+  for i, row in ipairs(rows) do rows[i] = { row[1], row[2], row[3], row[4], row[6] } end
+  out:section("Ranks", { note = "ms of an overlapped step, medians of intervals on the GPU. What waits has an"
+    .. " interval, too; only the difference of steps says what was hidden" })
+  out:table { columns = { "threads", "channels", "rank", ms "GEMMs", ms "communication" }, rows = rows }
+end
+
 local function add_ranks(out, measured)
   local rows = {}
   for _, entry in ipairs(measured) do
@@ -74,6 +82,7 @@ local function add_ranks(out, measured)
     end
   end
   local function ms(title) return { title = title, format = "%.3f" } end
+  if measured[1].result.backend == "cuda" then return add_gpu_ranks(out, rows, ms) end
   out:section("Ranks", { note = "ms of an overlapped step, medians: intervals, and how much of them the"
     .. " thread ran on a processor. What waits has an interval, too; only the difference of steps says"
     .. " what was hidden" })
@@ -134,12 +143,17 @@ local function add_pictures(out, analysis)
 end
 
 local function add_files(out, sweep)
+  local result = sweep:measured()[1].result
+  local by = result.backend == "cuda" and { { "device", result.device }, { "by", result.library } }
+    or { { "waiting", sweep.settings.wait }, { "GEMMs by", result.machine.library },
+      { "for the processor", result.machine.core } }
   local facts = { { "workload", sweep.settings.name }, { "ranks", sweep.settings.ranks },
-    { "transport", sweep.settings.transport }, { "waiting", sweep.settings.wait },
-    { "GEMMs by", sweep:measured()[1].result.machine.library }, { "for the processor",
-      sweep:measured()[1].result.machine.core },
+    { "transport", sweep.settings.transport }, by[1], by[2], by[3] }
+  for _, fact in ipairs {
     { "traces", "{T}thread/nccl_{C}channels/torch_profiler/rank{R}/" },
-    { "reports, tables, pictures", ANALYSIS .. "/" } }
+    { "reports, tables, pictures", ANALYSIS .. "/" } } do
+    facts[#facts + 1] = fact
+  end
   for _, one in ipairs(file.list(sweep.folder .. "/merged_traces") or {}) do
     facts[#facts + 1] = { "all ranks in one, for ui.perfetto.dev", "merged_traces/" .. one }
   end
@@ -169,8 +183,9 @@ end
 function sweep_page.of(sweep)
   local settings = sweep.settings
   local out = page.new(("Workload %s: %s"):format(settings.name, sweep.folder:match("[^/]*$")),
-    { lead = ("%d ranks on the host; GEMMs, and collectives that overlap them. Times are of the threads' own"
-      .. " clock."):format(settings.ranks) })
+    { lead = ("%d ranks on %s; GEMMs, and collectives that overlap them. Times are of %s."):format(
+      settings.ranks, settings.backend == "cuda" and "GPUs" or "the host",
+      settings.backend == "cuda" and "the GPUs' own events" or "the threads' own clock") })
   if sweep_page.add(out, sweep) then
     add_variance(out, sweep.folder .. "/" .. ANALYSIS)
     add_pictures(out, sweep.folder .. "/" .. ANALYSIS)

@@ -24,6 +24,13 @@ local function print_table(result)
     print(("%-28s %10.3f %10.3f %10.3f %10.3f"):format(row[2], time.median / 1e3, time.low / 1e3,
       time.high / 1e3, time.min / 1e3))
   end
+  if result.backend == "cuda" then
+    print(("\n%-5s %12s %14s"):format("rank", "GEMMs (ms)", "communication"))
+    for i, rank in ipairs(result.ranks) do
+      print(("%-5d %12.3f %14.3f"):format(i - 1, rank.gemm_us / 1e3, rank.communication_us / 1e3))
+    end
+    return
+  end
   print(("\n%-5s %12s %12s %14s %14s %12s"):format("rank", "GEMMs (ms)", "on a core", "communication",
     "on a core", "waiting"))
   for i, rank in ipairs(result.ranks) do

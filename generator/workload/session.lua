@@ -117,6 +117,10 @@ local takes = {
     result.bytes, result.backend, result.clock = tonumber(fields.bytes), fields.backend, fields.clock
     if fields.note and fields.note ~= "" then result.note = fields.note end
   end,
+  used = function(result, fields)
+    result.device = fields.device or result.device
+    result.library = fields.library or result.library
+  end,
   round = function(result, fields) table.insert(result.rounds, numbers(fields)) end,
   time = function(result, fields) result.times[fields.name] = numbers(fields) end,
   ratio = function(result, fields) result.ratios[fields.name] = numbers(fields) end,

@@ -63,7 +63,14 @@ local function summary_of(job, entries)
     "threads channels status  seconds threads   channels  overlapped step (median)",
     "(asked) (asked)                  (used)    (used)" }
   for _, entry in ipairs(entries) do out[#out + 1] = summary_row(entry) end
-  return table.concat(out, "\n") .. "\n"
+  local said = {}
+  for _, entry in ipairs(entries) do
+    local note = entry.result and entry.result.note
+    if note and not said[note] then table.insert(said, note) end
+    if note then said[note] = true end
+  end
+  if #said > 0 then out[#out + 1] = "" end
+  return table.concat(table.move(said, 1, #said, #out + 1, out), "\n") .. "\n"
 end
 
 local function write_summary(job)
