@@ -47,9 +47,9 @@ local function sentence(results, names, i)
     end
   end
   if compared == 0 then return ("%s and %s have no configuration in common."):format(names[1], names[i]) end
-  local text = ("%s and %s have %d configurations in common. Of %s overlapped steps are surely shorter in %d,"
-    .. " surely longer in %d; in the others the intervals meet."):format(names[1], names[i], compared,
-    names[i], counts.shorter, counts.longer)
+  local text = ("%s and %s have %d configuration%s in common. Of %s overlapped steps are surely shorter in"
+    .. " %d, surely longer in %d; in the others the intervals meet."):format(names[1], names[i], compared,
+    compared == 1 and "" or "s", names[i], counts.shorter, counts.longer)
   return worst and text .. (" The most: %s, %+.1f %%."):format(worst[1], worst[2]) or text
 end
 
@@ -111,8 +111,10 @@ local function add_hidden(out, results, names)
   out:table { columns = columns, rows = rows }
 end
 
-local SETTINGS = { { "name", "workload" }, { "workload", "step" }, { "ranks", "ranks" },
-  { "transport", "transport" }, { "wait", "waiting" }, { "steps", "steps" }, { "program", "program" } }
+local SETTINGS = { { "name", "workload" }, { "ranks", "ranks" }, { "backend", "backend" },
+  { "transport", "transport" }, { "wait", "waiting" }, { "steps", "steps" }, { "warm_up", "warm-up steps" } }
+-- Whose values say nothing to a reader.
+local HASHES = { { "workload", "what a step does, or its sizes" }, { "program", "gentables-workload" } }
 
 local function add_differences(out, sweeps, names)
   for _, row in ipairs(SETTINGS) do
@@ -120,6 +122,13 @@ local function add_differences(out, sweeps, names)
       local a, b = sweeps[1].settings[row[1]], sweeps[i].settings[row[1]]
       if a ~= b then
         out:note(("%s and %s differ in their %s: %s, %s"):format(names[1], names[i], row[2], a, b))
+      end
+    end
+  end
+  for _, row in ipairs(HASHES) do
+    for i = 2, #sweeps do
+      if sweeps[1].settings[row[1]] ~= sweeps[i].settings[row[1]] then
+        out:note(("%s and %s differ: %s"):format(names[1], names[i], row[2]))
       end
     end
   end

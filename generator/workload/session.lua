@@ -73,12 +73,24 @@ local function note_errors(self)
   end
 end
 
+-- Who died and of what, as the launcher tells it, or a rank's own last word; nil where nobody says.
+local function last_words(errors)
+  local text = errors:gsub("%s+", " ")
+  local rank, how = text:match("process rank (%d+) [^.]-exited on (signal %d+ %b())")
+  if not rank then
+    rank, how = text:match("Process name: %[%[%d+,%d+%],(%d+)%] Exit code: (%d+)")
+    how = how and "exit code " .. how
+  end
+  local said = errors:match("gentables%-%l+: ([^\n]+)")
+  return said or (rank and ("rank %s died: %s"):format(rank, how))
+end
+
 local function failed(self, problem)
   raise_if_interrupted(self)
   if problem ~= "end" then self.child:kill(15) end
   local ended = self.child:close(GRACE)
   note_errors(self)
-  local reasons = { ["end"] = "it died: " .. ended,
+  local reasons = { ["end"] = last_words(self.child:errors()) or "it died: " .. ended,
     timeout = ("it was silent for %g s"):format(self.patience) }
   local reason = reasons[problem] or problem
   note(self, "failed: " .. reason)

@@ -102,8 +102,8 @@ for place in "1 its results" "3 serial step" "4 overlapped step" "5 traced step"
     lonely ": ${place#* }: an event: .*719" "broken_rank=1 broken_after=${place%% *}" --warm-up 0
 done
 lonely ": gemms step: an event: .*719" "broken_rank=1 broken_after=8" --warm-up 1
-gpus "broken_rank=0 broken_after=3" 1 workload sweep --backend cuda -f "$reduced" -p 2 -c 28 -t 256 --steps 1 \
-    --warm-up 0 -o "$WORK/sweep_20260102_030408"
+gpus "broken_rank=0 broken_after=3" 1 workload sweep --backend cuda -f "$reduced" -p 2 -c 28 -t 256 \
+    --steps 1 --warm-up 0 -o "$WORK/sweep_20260102_030408"
 grep -Eq '^256 +28 +failed .*rank 0: serial step: an event: .*719' \
     "$WORK/sweep_20260102_030408/nccl_thread_sweep_summary_20260102_030408.txt" ||
     die "the summary does not name the rank that failed"
@@ -159,7 +159,8 @@ summary=$swept/nccl_thread_sweep_summary_20260102_030407.txt
 grep -Eq '^32 +4 +failed .*no progress for more than 0.3 s, and its kernels gave up' "$summary" ||
     die "who gave up"
 grep -Eq '^32 +2 +ok ' "$summary" || die "the sweep does not go on"
-grep -q 'no progress for more than 0.3 s, and its kernels gave up' "$swept/32thread/nccl_4channels/run_output.log" ||
+grep -q 'no progress for more than 0.3 s, and its kernels gave up' \
+    "$swept/32thread/nccl_4channels/run_output.log" ||
     die "the log does not say who gave up"
 own 1 "gpus=1 hang_on=twoshot" "$reduced" -p 2 -c 4 -t 32 --launcher "$WORK/short_patience {ranks}"
 one_line 'no progress for more than 0.3 s, and the GPU hangs'

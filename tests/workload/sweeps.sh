@@ -76,7 +76,7 @@ done
 ends_with 0 "$GENTABLES" workload sweep -f "$tiny" -p 2 -c 1,2 -t 1 -o "$WORK/other" --transport mpi
 ends_with 0 "$GENTABLES" workload compare "$sweep" "$WORK/other" --label ours --label '<mpi>' -o \
     "$WORK/c.html"
-for text in 'ours and &lt;mpi&gt; have 1 configurations in common' 'differ in their transport: own, mpi' \
+for text in 'ours and &lt;mpi&gt; have 1 configuration in common' 'differ in their transport: own, mpi' \
     'not analysed yet'; do
     grep -q "$text" "$WORK/c.html" || die "the comparison does not say: $text"
 done
