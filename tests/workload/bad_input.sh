@@ -101,21 +101,3 @@ ends_with 1 "$GENTABLES" workload run -f "$huge" -p 2
 one_line 'GB of arrays for each of 2 ranks: more than is free'
 ends_with 1 "$GENTABLES" workload run -f small -p 2 --steps 1 --trace "$WORK/none/%r.json"
 one_line 'a trace cannot be written: No such file'
-
-# A rank that dies is named, with what it died of.
-ROOT=""
-[ "$(id -u)" -ne 0 ] || ROOT=--allow-run-as-root
-cat >"$WORK/launch" <<END
-#!/bin/sh
-shift
-exec mpirun $ROOT --oversubscribe --bind-to none --mca btl self,vader -n 2 "$WORK/mortal" "\$@"
-END
-# dies COMMAND PATTERN: rank 1 does this in place of its work.
-dies() {
-    printf '#!/bin/sh\n[ "$OMPI_COMM_WORLD_RANK" != 1 ] || %s\nexec "$@"\n' "$1" >"$WORK/mortal"
-    chmod +x "$WORK/launch" "$WORK/mortal"
-    ends_with 1 "$GENTABLES" workload run -f small --launcher "$WORK/launch {ranks}"
-    one_line "$2"
-}
-dies "kill -9 \$\$" 'rank 1 died: signal 9 [(]Killed[)]'
-dies 'exit 7' 'rank 1 died: exit code 7'
