@@ -76,7 +76,7 @@ end
 -- Who died and of what, as the launcher tells it, or a rank's own last word; nil where nobody says.
 local function last_words(errors)
   local text = errors:gsub("%s+", " ")
-  local rank, how = text:match("process rank (%d+) [^.]-exited on (signal %d+ %b())")
+  local rank, how = text:match("process rank (%d+) .-exited on (signal %d+ %b())")
   if not rank then
     rank, how = text:match("Process name: %[%[%d+,%d+%],(%d+)%] Exit code: (%d+)")
     how = how and "exit code " .. how

@@ -86,6 +86,17 @@ ends_with 1 "$GENTABLES" workload run -f small --launcher "$WORK/none -n {ranks}
 one_line 'it cannot be started'
 ends_with 1 "$GENTABLES" workload run -f small --launcher 'false {ranks}'
 one_line 'it died: exit code 1'
+# A launcher that says which rank died, and of what, as Open MPI does where it knows.
+dies() {
+    printf '#!/bin/sh\nprintf "%s" >&2\nexit 9\n' "$1" >"$WORK/launch"
+    chmod +x "$WORK/launch"
+    ends_with 1 "$GENTABLES" workload run -f small --launcher "$WORK/launch {ranks}"
+    one_line "$2"
+}
+dies 'mpirun noticed that process rank 1 with PID 0 on node n.a exited\n on signal 9 (Killed).\n' \
+    'rank 1 died: signal 9 [(]Killed[)]'
+dies 'mpirun detected it:\n\n  Process name: [[60811,1],3]\n  Exit code:    7\n---\n' \
+    'rank 3 died: exit code 7'
 
 
 # Where there is no GPU, or no CUDA to build with.
