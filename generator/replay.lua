@@ -39,7 +39,7 @@ local function replay_configuration(work, configuration, lists, options, out, co
   local list, summary = session.run(chosen, options)
   work:save(list, out .. "/" .. base)
   session.tell(summary, options.name)
-  if summary.timed == 0 then work:fail("no op has a time; the sheet says why", 1) end
+  if summary.timed == 0 then work:fail(("%s: %s"):format(options.name, session.NONE_TIMED), 1) end
 end
 
 local function replay_traces(args, options)

@@ -1,11 +1,10 @@
 // Calls on the processor: the operands are where they were filled, and the clock is that of the system.
 #include <malloc.h>
-#include <stdio.h>
-#include <string.h>
 #include <time.h>
 
 #include "cold.h"
 #include "machine.h"
+#include "processor.h"
 
 static int open_threads;
 
@@ -23,17 +22,6 @@ static int open_host(int threads, char reason[REASON_SIZE]) {
     mallopt(M_MMAP_MAX, 0);
     mallopt(M_TRIM_THRESHOLD, -1);
     return 0;
-}
-
-// What the processor calls itself.
-static void describe(char name[], size_t size) {
-    FILE *file = fopen("/proc/cpuinfo", "r");
-    char line[256], found[200] = "CPU";
-    while (file != NULL && fgets(line, sizeof line, file) != NULL) {
-        if (sscanf(line, "model name : %199[^\n]", found) == 1) break;
-    }
-    if (file != NULL) fclose(file);
-    snprintf(name, size, "%s", found);
 }
 
 static int place(const struct operands *operands, struct operands *placed, char reason[REASON_SIZE]) {
@@ -89,7 +77,7 @@ const struct machine machine_host = {
     .name = "host",
     .library = library_at,
     .open = open_host,
-    .describe = describe,
+    .describe = processor_name,
     .place = place,
     .forget = forget,
     .time = time_call,

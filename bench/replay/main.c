@@ -47,9 +47,9 @@ static void print_answer(const struct op *op, const struct replayed *replayed) {
     print_timed("warm", &replayed->warm);
     print_timed("cold", &replayed->cold);
     if (replayed->algorithms > 0)
-        printf(" algorithms=%d fastest=%d gain_median=%.6g gain_low=%.6g gain_high=%.6g",
+        printf(" algorithms=%d fastest=%d gain_median=%.6g gain_low=%.6g gain_high=%.6g gain_samples=%zu",
                replayed->algorithms, replayed->fastest, replayed->gain.median, replayed->gain.low,
-               replayed->gain.high);
+               replayed->gain.high, replayed->gain.samples);
     printf(" note=%s\n", replayed->note);
 }
 
@@ -83,9 +83,10 @@ static int serve(const struct host *host) {
 // ---- by hand --------------------------------------------------------------------------------------------
 
 static void print_row(const struct op *op, const struct replayed *at) {
-    printf("%-20s %-9s %-9s %12.2f %12.2f %10.1f  %s%s%s\n", op->id, at->library,
+    printf("%-20s %-9s %-9s %12.2f %12.2f %10.1f  %s%s%s%s%s\n", op->id, at->library,
            data_type_names[at->computed], at->warm.us.median, at->cold.us.median,
-           op_flops(op) / at->warm.us.median / 1e3, at->kernel, at->note[0] != '\0' ? "; " : "", at->note);
+           op_flops(op) / at->warm.us.median / 1e3, at->kernel, op->note[0] != '\0' ? "; " : "", op->note,
+           at->note[0] != '\0' ? "; " : "", at->note);
 }
 
 // Replays the lines of a file; returns the exit code.

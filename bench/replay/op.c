@@ -206,8 +206,18 @@ static int check_fields(const struct fields *fields, char reason[]) {
     return 0;
 }
 
+// Takes the last field off the line, which may hold spaces. What it returns is part of the line.
+static const char *cut_note(char *line) {
+    static const char key[] = " note=";
+    char *note = strstr(line, key);
+    if (note == NULL) return "";
+    *note = '\0';
+    return note + sizeof key - 1;
+}
+
 int op_read(char *line, struct op *op, char reason[REASON_SIZE]) {
     struct fields fields;
+    const char *note = cut_note(line);
     size_t length = strcspn(line, " ");
     bool is_gemm = length == 4 && strncmp(line, "gemm", length) == 0;
     bool is_convolution = length == 11 && strncmp(line, "convolution", length) == 0;
@@ -218,6 +228,7 @@ int op_read(char *line, struct op *op, char reason[REASON_SIZE]) {
     }
     if (cut(line + length, &fields, reason) != 0) return -1;
     *op = (struct op){.kind = is_gemm ? OP_GEMM : OP_CONVOLUTION};
+    snprintf(op->note, sizeof op->note, "%s", note);
     const char *id = take(&fields, "id");
     snprintf(op->id, sizeof op->id, "%s", id != NULL ? id : "op");
     op->type = (enum data_type)take_name(&fields, "dtype", data_type_names, DATA_TYPES);

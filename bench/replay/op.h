@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { MOST_SPATIAL = 3, MOST_SAMPLES = 1000000, ID_SIZE = 64, REASON_SIZE = 256 };
+enum { MOST_SPATIAL = 3, MOST_SAMPLES = 1000000, ID_SIZE = 64, OP_NOTE_SIZE = 512, REASON_SIZE = 256 };
 
 // How elements are stored. The host computes in the first three; a line may ask for any.
 enum data_type {
@@ -61,6 +61,7 @@ enum op_kind { OP_GEMM, OP_CONVOLUTION };
 
 struct op {
     char id[ID_SIZE];
+    char note[OP_NOTE_SIZE]; // what is not as it was traced; "": nothing
     enum op_kind kind;
     enum data_type type;
     union {

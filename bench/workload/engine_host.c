@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "host/group_mpi.h"
+#include "processor.h"
 #include "workload/engine.h"
 
 struct state {
@@ -84,11 +85,11 @@ static void describe(const void *of, struct engine_words *words) {
     *words = (struct engine_words){.backend = "host",
                                    .clock = "host_thread",
                                    .transport_kernel = state->transport.kind->kernel,
-                                   .device = "host core",
                                    .channels = state->transport.channels,
                                    .threads = state->crew.size,
                                    .multiprocessors = 1,
                                    .streams = state->crew.size};
+    processor_name(words->device, WORDS_SIZE);
     snprintf(words->library, WORDS_SIZE, "%s on %s", blas->version, blas->core);
     snprintf(words->gemm_kernel, WORDS_SIZE, "openblas_%s_sgemm", blas->core);
     for (int i = 0; i < state->crew.size; i++) words->tids[i] = state->crew.members[i].tid;

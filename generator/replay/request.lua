@@ -2,6 +2,7 @@
 --
 --   request.of(op, call, model) -> { kind, fields = { { name, value }... }, notes = { text... } } | nil, why
 --   request.line(one, id[, limits]) -> the line, without its newline
+--   request.saved(one, id) -> the line with its notes, for whoever replays it alone
 --   request.value(one, name) -> the value of a field
 --   request.read(line) -> the request of such a line, its id | nil, why
 --
@@ -18,7 +19,8 @@ local types = {
 }
 
 -- PyTorch's numbers of types, as Concrete Inputs have them.
-local numbered = { [5] = "float16", [6] = "float32", [7] = "float64", [15] = "bfloat16" }
+local numbered = { [5] = "float16", [6] = "float32", [7] = "float64", [15] = "bfloat16",
+  [23] = "float8_e5m2", [24] = "float8_e4m3fn", [25] = "float8_e5m2fnuz", [26] = "float8_e4m3fnuz" }
 
 local function type_of(call, place)
   local name = call.types and call.types[place + 1]
@@ -78,30 +80,74 @@ local function matrix(call, place, name, notes)
   return { transposed = transposed, leading = leading, batch = batch > 1 and strides[1] or 0 }
 end
 
+local function elements_of(call, place)
+  local count = 1
+  for _, extent in ipairs(shape_of(call, place)) do count = count * extent end
+  return count
+end
+
 -- What is added: none, row or matrix.
 local function addend_of(op, call, size, notes)
   if not op.has_bias then return "none" end
-  local shape = shape_of(call, 0)
-  local elements, wanted = 1, size.batch * size.m * size.n
-  for _, extent in ipairs(shape) do elements = elements * extent end
+  local shape, elements = shape_of(call, 0), elements_of(call, 0)
   if elements == size.n and (#shape == 1 or shape[#shape] == size.n) and (size.m > 1 or #shape == 1) then
     return "row"
   end
-  if elements ~= wanted then notes[#notes + 1] = "what is added is expanded first, and that not timed" end
+  if elements ~= size.batch * size.m * size.n then
+    notes[#notes + 1] = "what is added is expanded first, and that not timed"
+  end
   return "matrix"
 end
 
-local function is_of_scaled(op) return op.is_scaled or false end
+-- ---- scaled products -----------------------------------------------------------------------------------
 
--- The fields of scaled products: the scales' kind, the type of the result.
-local function scaled_fields(call, size, fields)
-  local elements = 1
-  for _, extent in ipairs(shape_of(call, 2)) do elements = elements * extent end
-  local kind = elements <= 1 and "tensor" or elements == size.m and "row" or "block"
-  local fast = call.concrete and call.concrete[8] == "True"
-  table.insert(fields, { "scaling", kind })
-  table.insert(fields, { "out_dtype", numbered[number_at(call, 6)] or "bfloat16" })
-  table.insert(fields, { "fast_accumulation", fast and 1 or 0 })
+-- Whether an argument that may be left out was given: it has a type, or else dimensions.
+local function is_given(call, place)
+  if not place then return false end
+  local type = call.types and call.types[place + 1]
+  return type ~= nil and type ~= "" or #shape_of(call, place) > 0
+end
+
+-- Whether a factor has one number, one for each of `extent`, or neither. An extent of 1 fits the first two.
+local function scale_of(call, place, extent)
+  local elements = elements_of(call, place)
+  return { is_one = elements <= 1, is_each = elements == extent or elements <= 1 and extent == 1 }
+end
+
+-- The kind of A's and of B's scales together; what cuBLASLt does not mix is made alike, and that said.
+local function scaling_of(op, call, size, notes)
+  local a, b = scale_of(call, op.scale_a, size.m), scale_of(call, op.scale_b, size.n)
+  if a.is_one and b.is_one then return "tensor" end
+  if a.is_each and b.is_each then return "row" end
+  if not (a.is_one or a.is_each) or not (b.is_one or b.is_each) then return "block" end
+  notes[#notes + 1] = a.is_one and "A has one scale, and B one for each column: A's is repeated for each row"
+    or "B has one scale, and A one for each row: B's is repeated for each column"
+  return "row"
+end
+
+-- The type of the result; nil, why it is not known.
+local function out_type_of(op, call, dtype, notes)
+  if op.out then return type_of(call, op.out) end
+  local text = op.out_type and call.concrete and call.concrete[op.out_type + 1]
+  if text == "" then return dtype end -- not given: that of A
+  local number = tonumber(text)
+  if number then
+    local known = numbered[number]
+    return known, not known and ("there is no replay into PyTorch's type %d"):format(number) or nil
+  end
+  notes[#notes + 1] = "the result's type is not in the trace: taken as bfloat16"
+  return "bfloat16"
+end
+
+-- The fields of scaled products: the scales' kind, the type of the result; nil, why there are none.
+local function scaled_fields(op, call, size, dtype, notes)
+  if not op.scale_a then return nil, "its scales are not among its arguments" end
+  local out_type, why = out_type_of(op, call, dtype, notes)
+  if not out_type then return nil, why end
+  if is_given(call, op.scale_out) then notes[#notes + 1] = "the result's scale is left out" end
+  local fast = op.fast and call.concrete and call.concrete[op.fast + 1] == "True"
+  return { { "scaling", scaling_of(op, call, size, notes) }, { "out_dtype", out_type },
+    { "fast_accumulation", fast and 1 or 0 } }
 end
 
 local function parameters(model)
@@ -127,21 +173,45 @@ local function list_of(notes)
   return out
 end
 
-local function gemm(op, call, model)
-  if op.transposed_a then return nil, "the layouts of Transformer Engine's products are not replayed" end
+-- The type of both operands; nil, why there is none.
+local function type_of_both(op, call)
   local dtype, why = type_of(call, op.a)
   if not dtype then return nil, why end
-  local other = type_of(call, op.b)
-  if other ~= dtype and not is_of_scaled(op) then return nil, "A and B are of different types" end
+  local other
+  other, why = type_of(call, op.b)
+  if not other then return nil, why end
+  if other == dtype then return dtype end
+  return nil, ("A and B are of different types (%s and %s)"):format(dtype, other)
+end
+
+local function is_empty(sizes)
+  for _, extent in ipairs(sizes) do
+    if extent == 0 then return true end
+  end
+  return false
+end
+
+local function gemm(op, call, model)
+  if op.transposed_a then return nil, "the layouts of Transformer Engine's products are not replayed" end
+  local dtype, why = type_of_both(op, call)
+  if not dtype then return nil, why end
   local at, notes = parameters(model), {}
   local size = { batch = at.B or 1, m = at.M, n = at.N, k = at.K }
+  if is_empty { size.batch, size.m, size.n, size.k } then
+    return nil, "an empty product has nothing to time"
+  end
   local a, b = matrix(call, op.a, "A", notes), matrix(call, op.b, "B", notes)
   local alpha, beta = factors(op, call, notes)
+  local addend = is_given(call, op.row) and "row" or addend_of(op, call, size, notes)
   local fields = { { "dtype", dtype }, { "batch", size.batch }, { "m", size.m }, { "n", size.n },
     { "k", size.k }, { "trans_a", flag(a.transposed) }, { "lda", a.leading }, { "stride_a", a.batch },
     { "trans_b", flag(b.transposed) }, { "ldb", b.leading }, { "stride_b", b.batch },
-    { "addend", addend_of(op, call, size, notes) }, { "alpha", alpha }, { "beta", beta } }
-  if is_of_scaled(op) then scaled_fields(call, size, fields) end
+    { "addend", addend }, { "alpha", alpha }, { "beta", beta } }
+  if op.is_scaled then
+    local scaled, reason = scaled_fields(op, call, size, dtype, notes)
+    if not scaled then return nil, reason end
+    table.move(scaled, 1, #scaled, #fields + 1, fields)
+  end
   return { kind = "gemm", fields = fields, notes = list_of(notes) }
 end
 
@@ -190,6 +260,7 @@ local function convolution(op, call, model)
   if type_of(call, op.input + 1) ~= dtype then return nil, "input and filter are of different types" end
   local at, notes = parameters(model), {}
   local input, filter, transposed = at.input_shape, at.filter_shape, at.transposed_conv
+  if is_empty(input) or is_empty(filter) then return nil, "an empty convolution has nothing to time" end
   local groups = math.tointeger(at.groups)
   local fields = { { "dtype", dtype }, { "spatial", #input - 2 }, { "batch", input[1] },
     { "in_channels", input[2] }, { "out_channels", transposed and filter[2] * groups or filter[1] },
@@ -224,6 +295,12 @@ function request.line(one, id, limits)
   return table.concat(words, " ")
 end
 
+-- The notes are the last field and go to the line's end.
+function request.saved(one, id)
+  local line = request.line(one, id)
+  return #one.notes > 0 and ("%s note=%s"):format(line, table.concat(one.notes, "; ")) or line
+end
+
 function request.value(one, name)
   for _, field in ipairs(one.fields) do
     if field[1] == name then return field[2] end
@@ -234,7 +311,9 @@ function request.read(line)
   local kind = line:match("^(%l+) ")
   if not makers[kind] then return nil, "it begins with neither gemm nor convolution" end
   local one, id = { kind = kind, fields = {}, notes = {} }, nil
-  for word in line:sub(#kind + 1):gmatch("%S+") do
+  local words, note = line:match("^(.-) note=(.*)$")
+  if note then one.notes[1] = note end
+  for word in (words or line):sub(#kind + 1):gmatch("%S+") do
     local name, value = word:match("^([%l_]+)=(.+)$")
     if not name then return nil, ("%s is no field name=value"):format(word) end
     if name == "id" then id = value else one.fields[#one.fields + 1] = { name, tonumber(value) or value } end

@@ -5,7 +5,8 @@
 --   runner.machine, runner.device, runner.threads, runner.libraries = { { name, version... }... },
 --     runner.absent = { text... }
 --   runner:replay(line, seconds) -> { by, kernel, computed, note, warm, cold, algorithms, fastest, gain = {
---     median, low, high } } | nil, why it has no time; the last three where the library offers algorithms
+--     median, low, high, samples } } | nil, why it has no time; the last three where the library offers
+--     algorithms
 --   runner:stop()
 local fail = require "fail"
 local process = require "core.process"
@@ -88,7 +89,8 @@ end
 local function gain_of(fields)
   local algorithms, out = math.tointeger(tonumber(fields.algorithms)), {}
   for _, key in ipairs { "median", "low", "high" } do out[key] = tonumber(fields["gain_" .. key]) end
-  if not algorithms or not (out.median and out.low and out.high) then return nil end
+  out.samples = math.tointeger(tonumber(fields.gain_samples))
+  if not algorithms or not (out.median and out.low and out.high and out.samples) then return nil end
   return algorithms, math.tointeger(tonumber(fields.fastest)), out
 end
 

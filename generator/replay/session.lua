@@ -1,8 +1,9 @@
 -- Replays chosen ops: saves each to files of its own, has them computed and timed, asks AMD's programs where
 -- a trace is theirs and they are there, and makes the sheets.
 --
---   session.options(args) -> what the command line says of how to replay
---   session.run(chosen, { name, ops_folder, program, threads, budget, samples }) -> sheets, summary
+--   session.options(args) -> what the command line says of how to replay; a budget's time begins here, and is
+--     one for all that run is called with
+--   session.run(chosen, { name, ops_folder, program, threads, began, budget, samples }) -> sheets, summary
 --   session.tell(summary, where)
 --
 -- `chosen` is what trace/replay_ops.lua gives; summary = { ops, timed, rows, problem, absent }.
@@ -18,7 +19,7 @@ local runner = require "replay.runner"
 local system = require "core.system"
 local tunableop = require "replay.tunableop"
 
-local session = {}
+local session = { NONE_TIMED = "no op has a time; the sheet says why" }
 
 -- Seconds that an op may take where no budget says less: a call of minutes is an answer, too.
 local LONGEST, BENCH_LONGEST, LATE = 900, 120, 30
@@ -31,7 +32,7 @@ local machines = { host = true, cuda = true }
 local function texts_of(row)
   local one, out = row.op.request, {}
   if not one then return out end
-  out[#out + 1] = { ".op", request.line(one, row.id) .. "\n" }
+  out[#out + 1] = { ".op", request.saved(one, row.id) .. "\n" }
   local line = tunableop.line(one)
   if line then out[#out + 1] = { ".tunableop.csv", line .. "\n" } end
   if row.is_amd then
@@ -96,10 +97,21 @@ local function limits_of(options, left)
   return out
 end
 
+-- Where an interval is empty its row says why.
+local function note_intervals(row)
+  local least, few = node_sheets.LEAST_SAMPLES, {}
+  for _, kind in ipairs { "warm", "cold" } do
+    if row.answer[kind].samples < least then few[#few + 1] = kind end
+  end
+  if #few == 0 then return end
+  local which = #few == 1 and (" (%s)"):format(few[1]) or ""
+  add_note(row, ("no 95 %% interval from fewer than %d samples%s"):format(least, which))
+end
+
 local function replay_row(row, at, options)
   if not row.op.request then return add_note(row, "not replayed: " .. row.op.reason) end
   if not at.runner then return add_note(row, "not replayed: " .. at.problem) end
-  local left = options.budget and options.budget - (process.now() - at.began)
+  local left = options.budget and options.budget - (process.now() - options.began)
   if left and left <= 0 then
     return add_note(row, ("not replayed: the budget of %g s was used up before"):format(options.budget))
   end
@@ -109,6 +121,7 @@ local function replay_row(row, at, options)
   row.answer, row.device = answer, at.runner.device
   if at.is_same then row.comparable_us = answer.warm.mean end
   add_note(row, answer.note)
+  note_intervals(row)
 end
 
 -- The first failure of a program that is not there stands in the about sheet, not in each row.
@@ -157,6 +170,10 @@ end
 
 local function about_differences(chosen, at)
   local traced, here = table.concat(chosen.devices, ", "), at.runner and at.runner.device or "nothing"
+  if at.is_same and at.runner.machine == "host" then
+    return ("traced and replayed on processors of the same name; a replayed call has %s threads"):format(
+      at.runner.threads)
+  end
   if at.is_same then return "traced and replayed on the same device" end
   if not chosen.is_traced then return "empty: no trace, so nothing to compare with" end
   if traced == "" then traced = "a device that the trace does not name" end
@@ -188,7 +205,7 @@ local function any(list, holds)
 end
 
 local function start(chosen, rows, options)
-  local at = { began = process.now(), absent = {} }
+  local at = { absent = {} }
   at.runner, at.problem = runner.start { program = options.program, machine = options.machine,
     threads = options.threads, tries_all = options.tries_all }
   at.is_same = at.runner and #chosen.devices == 1 and chosen.devices[1] == at.runner.device or false
@@ -209,7 +226,7 @@ function session.options(args)
   if args.device and not machines[args.device] then
     fail.input("--device: there is no %s; host or cuda would be right", args.device)
   end
-  return { budget = budget, samples = job.positive(args.samples, "samples"),
+  return { began = process.now(), budget = budget, samples = job.positive(args.samples, "samples"),
     threads = threads and tostring(threads), tries_all = args.try_all,
     machine = args.device,
     program = args.program or system.program():gsub("[^/]*$", "") .. "gentables-replay" }

@@ -215,9 +215,11 @@ local function replay(configuration, ranks, options)
   end
   local how = setmetatable({ name = configuration.folder, ops_folder = path .. "_ops" },
     { __index = options.replay })
-  local list, summary = require("replay.session").run(chosen, how)
+  local session = require "replay.session"
+  local list, summary = session.run(chosen, how)
   sheets.save(list, { folder = options.csv and path .. "_csvs", xlsx = options.xlsx and path .. ".xlsx" })
-  require("replay.session").tell(summary, options.xlsx and path .. ".xlsx" or path .. "_csvs")
+  session.tell(summary, options.xlsx and path .. ".xlsx" or path .. "_csvs")
+  if summary.timed == 0 then fail.work("%s: %s", configuration.folder, session.NONE_TIMED) end
 end
 
 local function report(configuration, options)
@@ -263,7 +265,7 @@ function batch.run(given)
     fail.input("-o names one report, and there are %d configurations; a narrower -b or -f would be right",
       #list)
   end
-  local failed = 0
+  local failed, refused = 0, 0 -- those that failed, and those of them that are no input
   for _, configuration in ipairs(list) do
     if options.dry_run then
       show(configuration)
@@ -273,11 +275,12 @@ function batch.run(given)
         -- A signal ends the batch, and so does what is wrong with this program.
         if not fail.is_failure(problem) or problem.code > 128 then error(problem, 0) end
         failed = failed + 1
+        if problem.code == 2 then refused = refused + 1 end
         io.stderr:write("gentables: ", problem.message, "\n")
       end
     end
   end
-  if failed == #list then return 2 end
+  if refused == #list then return 2 end
   return failed > 0 and 1 or 0
 end
 

@@ -31,12 +31,18 @@ local function add(family, names, places)
   end
 end
 
--- a, b: the matrices. layout: "te" where a flag says how each of them lies.
+-- a, b: the matrices. transposed_a, transposed_b: flags that say how each of them lies. Of scaled products
+-- also, as far as they have them: scale_a, scale_b, row (a bias of N), scale_out, out_type (a number of
+-- PyTorch's), out (the result is given), fast.
 add("gemm", "mm bmm", { a = 0, b = 1 })
 add("gemm", "addmm baddbmm", { a = 1, b = 2, has_bias = true })
-add("gemm", "_scaled_mm trtllm::cublas_scaled_mm bitsandbytes::int8_linear_matmul",
-  { a = 0, b = 1, is_scaled = true })
-add("gemm", "_C::cutlass_scaled_mm", { a = 1, b = 2, is_scaled = true })
+add("gemm", "_scaled_mm", { a = 0, b = 1, is_scaled = true, scale_a = 2, scale_b = 3, row = 4, scale_out = 5,
+  out_type = 6, fast = 7 })
+add("gemm", "trtllm::cublas_scaled_mm", { a = 0, b = 1, is_scaled = true, scale_a = 2, scale_b = 3, row = 4,
+  out_type = 5 })
+add("gemm", "bitsandbytes::int8_linear_matmul", { a = 0, b = 1, is_scaled = true })
+add("gemm", "_C::cutlass_scaled_mm", { a = 1, b = 2, is_scaled = true, scale_a = 3, scale_b = 4, row = 5,
+  out = 0 })
 add("gemm", "tex_ts::te_gemm_ts", { a = 0, b = 5, transposed_a = 4, transposed_b = 9 })
 
 -- dropout, causal: their places. engines: one backward op of autograd's has its sums.

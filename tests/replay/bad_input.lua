@@ -126,6 +126,51 @@ function TestBadInput.test_a_budget_that_is_used_up()
   luaunit.assertStrContains(notes()[2], "the budget of 1e-06 s was used up before")
 end
 
+-- Two configurations: what the first uses up the second does not get anew, so that what is left to an op only
+-- falls.
+function TestBadInput.test_a_budget_is_one_for_the_whole_command()
+  lib.clean()
+  local program = lib.program("replay", [[
+echo "hello protocol=1 threads=1 machine=host device=a stand-in"
+echo "ready"
+while read -r line && [ "$line" != quit ]; do
+    echo "$line" >>"${0%/*}/asked"
+    echo "none id=x reason=not asked for"
+done
+]])
+  local names, left = { "256", "512" }, {}
+  for _, threads in ipairs(names) do
+    lib.save(two_ops(), ("sweep/%sthread/nccl_28channels/torch_profiler/rank0/t.json"):format(threads))
+  end
+  local code, said = lib.run("replay", lib.work .. "/sweep", "--out", out, "--csv", "--budget", "1000",
+    "--program", program)
+  luaunit.assertEquals(code, 1)
+  luaunit.assertStrContains(said, "0 of 2 ops have a time")
+  for us in assert(file.read(lib.work .. "/bin/asked")):gmatch("limit_us=(%S+)") do
+    left[#left + 1] = tonumber(us)
+  end
+  luaunit.assertEquals(#left, 4)
+  for i = 2, #left do luaunit.assertTrue(left[i] < left[i - 1]) end
+end
+
+-- As of one configuration, so of a batch: gentables replay and the batch report end alike.
+function TestBadInput.test_a_batch_without_any_time_is_a_failed_measurement()
+  lib.clean()
+  lib.save(two_ops(), "runs/a/t_rank_0.json")
+  local code, said, errors = lib.run_with("env GENTABLES_OPENBLAS=/nowhere/a GENTABLES_ONEDNN=/nowhere/b",
+    "trace", "report", "-b", lib.work .. "/runs", "-r", "--csv")
+  luaunit.assertEquals(code, 1)
+  luaunit.assertStrContains(said, "0 of 2 ops have a time")
+  luaunit.assertStrContains(errors, "/runs/a: no op has a time; the sheet says why")
+end
+
+function TestBadInput.test_an_empty_product()
+  local one = two_ops()
+  one:run("aten::mm", 400, lib.mm(0, 24, 16))
+  luaunit.assertEquals((replay("env", one)), 0)
+  luaunit.assertEquals(notes()[1], "not replayed: an empty product has nothing to time")
+end
+
 function TestBadInput.test_wrong_use()
   lib.clean()
   local path = lib.save(two_ops(), "t.json")

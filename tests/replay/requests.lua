@@ -81,8 +81,79 @@ function TestRequests.test_scaled_products_keep_their_scales_and_types()
   local one = assert(of("aten::_scaled_mm", call))
   luaunit.assertEquals(values(one, "dtype", "out_dtype", "scaling", "fast_accumulation", "trans_b"),
     { "float8_e4m3fn", "bfloat16", "tensor", 1, 1 })
-  call.dims[3], call.dims[4] = { 16, 1 }, { 1, 16 }
-  luaunit.assertEquals(values(assert(of("aten::_scaled_mm", call)), "scaling"), { "row" })
+  luaunit.assertEquals(values(one, "addend"), { "none" })
+  luaunit.assertEquals(one.notes, {})
+end
+
+-- A scaled product of 16 × 32 by 32 × 24; `change` alters its arguments.
+local function scaled(change)
+  local call = { dims = { { 16, 32 }, { 32, 24 }, {}, {}, {}, {}, {}, {} },
+    types = { "c10::Float8_e4m3fn", "c10::Float8_e4m3fn", "float", "float", "", "", "Scalar", "Scalar" },
+    strides = { { 32, 1 }, { 1, 32 }, {}, {}, {}, {}, {}, {} },
+    concrete = { "", "", "", "", "", "", "15", "False" } }
+  change(call)
+  return of("aten::_scaled_mm", call)
+end
+
+function TestRequests.test_the_scales_of_both_operands_are_read()
+  local cases = { -- of A and of B: the kind, and what the note begins with
+    { {}, {}, "tensor" }, { { 16, 1 }, { 1, 24 }, "row" }, { { 1, 1 }, { 1 }, "tensor" },
+    { {}, { 1, 24 }, "row", "A has one scale, and B one for each column" },
+    { { 16, 1 }, {}, "row", "B has one scale, and A one for each row" },
+    { { 16, 2 }, { 2, 24 }, "block" }, { {}, { 2, 24 }, "block" }, { { 16, 1 }, { 1, 16 }, "block" },
+  }
+  for i, case in ipairs(cases) do
+    local one = assert(scaled(function(call) call.dims[3], call.dims[4] = case[1], case[2] end))
+    luaunit.assertEquals(values(one, "scaling"), { case[3] }, "case " .. i)
+    luaunit.assertEquals(#one.notes, case[4] and 1 or 0)
+    if case[4] then luaunit.assertStrContains(one.notes[1], case[4]) end
+  end
+end
+
+function TestRequests.test_the_bias_of_a_scaled_product_is_added()
+  local one = assert(scaled(function(call) call.dims[5], call.types[5] = { 24 }, "c10::BFloat16" end))
+  luaunit.assertEquals(values(one, "addend", "alpha", "beta"), { "row", 1, 1 })
+  luaunit.assertEquals(one.notes, {})
+end
+
+function TestRequests.test_scaled_products_of_two_types_are_refused()
+  local one, why = scaled(function(call) call.types[2] = "c10::Float8_e5m2" end)
+  luaunit.assertNil(one)
+  luaunit.assertEquals(why, "A and B are of different types (float8_e4m3fn and float8_e5m2)")
+end
+
+function TestRequests.test_the_type_of_a_scaled_result_is_not_guessed()
+  local function out_of(text)
+    local one, why = scaled(function(call) call.concrete[7] = text end)
+    return one and values(one, "out_dtype")[1], why
+  end
+  luaunit.assertEquals(out_of "5", "float16")
+  luaunit.assertEquals(out_of "24", "float8_e4m3fn")
+  luaunit.assertEquals(out_of "", "float8_e4m3fn") -- not given: that of A
+  luaunit.assertEquals({ out_of "99" }, { nil, "there is no replay into PyTorch's type 99" })
+  local one = assert(scaled(function(call) call.concrete = nil end))
+  luaunit.assertEquals(one.notes, { "the result's type is not in the trace: taken as bfloat16" })
+  one = assert(scaled(function(call) call.types[6] = "float" end))
+  luaunit.assertEquals(one.notes, { "the result's scale is left out" })
+end
+
+-- Its result is argument 0, so that all others stand one place later.
+function TestRequests.test_cutlass_takes_its_scales_from_their_own_places()
+  local one = assert(of("_C::cutlass_scaled_mm", {
+    dims = { { 16, 24 }, { 16, 32 }, { 32, 24 }, { 16, 1 }, { 1, 24 }, { 24 } },
+    types = { "c10::Half", "c10::Float8_e4m3fn", "c10::Float8_e4m3fn", "float", "float", "c10::Half" },
+    strides = { { 24, 1 }, { 32, 1 }, { 1, 32 }, { 1, 1 }, { 1, 1 }, { 1 } } }))
+  luaunit.assertEquals(values(one, "scaling", "out_dtype", "addend", "trans_b"),
+    { "row", "float16", "row", 1 })
+  luaunit.assertEquals(one.notes, {})
+end
+
+function TestRequests.test_empty_ops_have_nothing_to_time()
+  for _, dims in ipairs { { { 0, 8 }, { 8, 2 } }, { { 4, 0 }, { 0, 2 } }, { { 4, 8 }, { 8, 0 } } } do
+    local one, why = of("aten::mm", { dims = dims, types = { "float", "float" } })
+    luaunit.assertNil(one)
+    luaunit.assertEquals(why, "an empty product has nothing to time")
+  end
 end
 
 local function convolution(input_strides, filter_strides)
@@ -110,7 +181,16 @@ function TestRequests.test_a_line_reads_back_as_the_same_request()
     local again, id = request.read(line)
     luaunit.assertEquals(id, "x")
     luaunit.assertEquals(request.line(again, "x"), line)
+    luaunit.assertEquals(request.line(assert(request.read(request.saved(one, "x"))), "x"), line)
   end
+end
+
+function TestRequests.test_a_saved_op_keeps_its_notes()
+  local one = mm({ { 4, 8 }, { 8, 2 } }, { { 0, 1 }, { 2, 1 } })
+  local again, id = request.read(request.saved(one, "x"))
+  luaunit.assertEquals(id, "x")
+  luaunit.assertEquals(again.notes, one.notes)
+  luaunit.assertEquals(request.saved(again, "x"), request.saved(one, "x"))
 end
 
 function TestRequests.test_types_that_are_not_known_are_said()

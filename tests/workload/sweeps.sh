@@ -72,6 +72,13 @@ for text in 'The shortest step is that of' 'what moves data' 'hides\|cannot be t
     grep -q "$text" "$sweep/workload.html" || die "the page does not say: $text"
 done
 
+# A trace names the processor as a replay does: on the machine that wrote it the two are compared.
+ends_with 0 "$GENTABLES" replay "$sweep/1thread/nccl_1channels" --out "$WORK/replay" --csv --samples 1
+replayed=$WORK/replay/node_replay_report_csvs
+grep -q '^Diff columns,.*processors of the same name' "$replayed/node_replay.csv" || die "no Diff columns"
+[ "$(awk -F, 'NR == 2 { print ($5 != "" && $6 != "") }' "$replayed/gemm_node_replay.csv")" = 1 ] ||
+    die "a Diff column is empty"
+
 # ---- two sweeps in one page ----
 ends_with 0 "$GENTABLES" workload sweep -f "$tiny" -p 2 -c 1,2 -t 1 -o "$WORK/other" --transport mpi
 ends_with 0 "$GENTABLES" workload compare "$sweep" "$WORK/other" --label ours --label '<mpi>' -o \
