@@ -167,8 +167,9 @@ end
 
 local LONG_STATISTICS = { "sum", "mean", "median", "std", "min", "max" }
 
-local function flat(all, ranks)
-  local rows = {}
+-- Of all ranks: { { rank, told, durations }... }, those of a rank that are told to be the same together.
+local function durations_of(all, ranks)
+  local rows, out = {}, {}
   for _, one in ipairs(all) do
     for place, rank in ipairs(ranks) do
       local item = one.items[place]
@@ -177,21 +178,23 @@ local function flat(all, ranks)
       end
     end
   end
-  return rows
-end
-
-local function summary_long_sheet(all, ranks)
-  local sheet, add = new_sheet("nccl_summary_long", columns("rank", METADATA,
-    statistic_columns("dur", LONG_STATISTICS), "count"))
-  local groups = group_by(flat(all, ranks), function(row)
+  for i, group in ipairs(group_by(rows, function(row)
     local told = row.told
     return table.pack(row.rank, told.group, told.ranks, told.name, told.group_size, told.dtype,
       told.in_elements, told.out_elements)
-  end)
+  end)) do
+    out[i] = { rank = group[1].rank, told = group[1].told, durations = {} }
+    for k, row in ipairs(group) do out[i].durations[k] = row.duration end
+  end
+  return out
+end
+
+local function summary_long_sheet(groups)
+  local sheet, add = new_sheet("nccl_summary_long", columns("rank", METADATA,
+    statistic_columns("dur", LONG_STATISTICS), "count"))
   for _, group in ipairs(groups) do
-    local row, durations = fill_metadata({ rank = group[1].rank, count = #group }, group[1].told), {}
-    for i, entry in ipairs(group) do durations[i] = entry.duration end
-    fill_statistics(row, "dur", durations, LONG_STATISTICS)
+    local row = fill_metadata({ rank = group.rank, count = #group.durations }, group.told)
+    fill_statistics(row, "dur", group.durations, LONG_STATISTICS)
     add(row)
   end
   sort_falling(sheet.rows, #METADATA + 2)
@@ -367,9 +370,17 @@ function sheets.make(ranks, notes)
   end
   if #all == 0 then return {}, notes end
   incomplete.note(all, timed, ranks, offsets, notes)
-  return with_rows { summary_implicit_sync_sheet(timed), summary_long_sheet(all, ranks),
+  return with_rows { summary_implicit_sync_sheet(timed), summary_long_sheet(durations_of(all, ranks)),
     all2allv_sheet(all, ranks), long_sheet(all, ranks), implicit_sync_sheet(timed, ranks),
     straggler_sheet(all, timed, ranks), notes_sheet(notes) }, notes
+end
+
+-- The sheet nccl_summary_long of one open trace, which needs no others to be compared with; nil: it has no
+-- collective.
+function sheets.summary_long(t, rank)
+  local groups = t:collective_durations()
+  for _, group in ipairs(groups) do group.rank = rank end
+  return #groups > 0 and summary_long_sheet(groups) or nil
 end
 
 -- What sheets.make needs of an open trace.

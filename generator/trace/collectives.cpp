@@ -3,11 +3,15 @@
 //
 //   t:collectives() -> { { start, duration, stream, uid, told = k }... }, { [k] = { kernel, name, dtype,
 //                      group, ranks, in_split, out_split, in_elements, out_elements, group_size }... }
+//   t:collective_durations() -> { { told, durations = { us... } }... }: those that are told to be the same
+//   but
+//                      for kernel and splits; both in order of their starts
 //
-// in order of the file, times in us; what is not told is nil.
+// t:collectives() in order of the file; times in us; what is not told is nil.
 #include "collectives.h"
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <map>
 #include <utility>
@@ -41,6 +45,33 @@ void push_event(lua_State *lua, const event &event, lua_Integer told) {
     lua_setfield(lua, -2, "uid");
     lua_pushinteger(lua, told);
     lua_setfield(lua, -2, "told");
+}
+
+// What makes collectives the same in a summary; texts of a trace have one number each.
+using identity = std::array<int64_t, 7>;
+
+identity identity_of(const trace &trace, const event &event) {
+    if (event.arguments == NONE) return {-1, -1, -1, -1, -1, -1, -1};
+    const collective &told = trace.collectives[event.arguments];
+    return {told.name,        told.dtype,        told.group,     told.ranks,
+            told.in_elements, told.out_elements, told.group_size};
+}
+
+// Numbers of events, in groups.
+using groups = std::vector<std::vector<uint32_t>>;
+
+groups same_collectives(const trace &trace) {
+    std::vector<uint32_t> kernels = communication_kernels(trace);
+    std::stable_sort(kernels.begin(), kernels.end(),
+                     [&](uint32_t a, uint32_t b) { return trace.events[a].start < trace.events[b].start; });
+    std::map<identity, size_t> places;
+    groups found;
+    for (uint32_t number : kernels) {
+        auto [place, is_new] = places.try_emplace(identity_of(trace, trace.events[number]), found.size());
+        if (is_new) found.emplace_back();
+        found[place->second].push_back(number);
+    }
+    return found;
 }
 
 } // namespace
@@ -82,6 +113,25 @@ int lua_collectives(lua_State *lua) {
         lua_rawseti(lua, -3, ++row);
     }
     return 2;
+}
+
+int lua_collective_durations(lua_State *lua) {
+    const trace &trace = check_trace(lua, 1);
+    lua_newtable(lua);
+    lua_Integer row = 0;
+    for (const std::vector<uint32_t> &numbers : same_collectives(trace)) {
+        lua_createtable(lua, 0, 2);
+        push_told(lua, trace, trace.events[numbers.front()]);
+        lua_setfield(lua, -2, "told");
+        lua_createtable(lua, int(numbers.size()), 0);
+        for (size_t i = 0; i < numbers.size(); i++) {
+            lua_pushnumber(lua, trace.events[numbers[i]].duration);
+            lua_rawseti(lua, -2, lua_Integer(i + 1));
+        }
+        lua_setfield(lua, -2, "durations");
+        lua_rawseti(lua, -2, ++row);
+    }
+    return 1;
 }
 
 } // namespace trace

@@ -62,14 +62,6 @@ local function add_left_out(notes, left_out, idle, nested)
   end
 end
 
--- What this rank's kernels alone tell of its collectives.
-local function add_collectives(list, trace)
-  local collectives = require "trace.collective_sheets"
-  for _, sheet in ipairs((collectives.make({ collectives.digest(trace, trace:info().rank or 0) }))) do
-    if sheet.name == "nccl_summary_long" then list[#list + 1] = sheet end
-  end
-end
-
 local function with_defaults(options)
   return setmetatable({}, { __index = function(_, key)
     local value = options and options[key]
@@ -93,7 +85,9 @@ function per_rank.sheets(rank, options)
   add_flaws(notes, rank.trace:info())
   add_gaps(notes, rank.analysis, times)
   add_left_out(notes, left_out, idle, nested)
-  if options.collectives ~= false then add_collectives(list, rank.trace) end
+  if options.collectives ~= false then
+    list[#list + 1] = require("trace.collective_sheets").summary_long(rank.trace, rank.trace:info().rank or 0)
+  end
   if #notes > 0 then
     list[#list + 1] = { name = "incomplete", columns = { "what", "count", "first", "note" }, rows = notes }
   end

@@ -170,6 +170,7 @@ const luaL_Reg METHODS[] = {
     {"close", close},
     {"analysis", lua_analysis},
     {"collectives", lua_collectives},
+    {"collective_durations", lua_collective_durations},
     {nullptr, nullptr},
 };
 

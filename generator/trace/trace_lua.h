@@ -53,6 +53,7 @@ int lua_gpu_rows(lua_State *lua);
 
 int lua_analysis(lua_State *lua);    // analysis_lua.cpp; it is kept as the trace's user value
 int lua_collectives(lua_State *lua); // collectives.cpp
+int lua_collective_durations(lua_State *lua);
 
 } // namespace trace
 

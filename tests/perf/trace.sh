@@ -1,11 +1,11 @@
 #!/bin/sh
 # How long the reports of traces take as whole processes, and their peak memory: prints figures, judges none.
 #
-#   GENTABLES_DATA=DIR sh tests/perf/trace.sh [GENTABLES [one|big|sweep...]]
+#   GENTABLES_DATA=DIR sh tests/perf/trace.sh [GENTABLES [one|own|big|sweep...]]
 #
 # GENTABLES is build/bin/gentables unless told; needs python3 and, below /tmp or $TMPDIR, 6 GB. The inputs are
 # derived from one real trace by the scripts of DIR/tools: one: 61 MB, 225,618 events; big: 1 GB; sweep: 16 of
-# 61 MB. Beside each figure stands what a widely used analyser, or the scripts around it, took for a set of
+# 61 MB; and own: 61 MB that gentables workload writes, with many more collectives. Beside each figure stands what a widely used analyser, or the scripts around it, took for a set of
 # that size on two cores (-: not measured). Each figure is the least of 5 runs, of big and sweep of 2.
 set -eu
 here=$(cd "$(dirname -- "$0")" && pwd)
@@ -14,7 +14,7 @@ if [ $# -gt 0 ]; then
     gentables=$1
     shift
 fi
-[ $# -gt 0 ] || set -- one big sweep
+[ $# -gt 0 ] || set -- one own big sweep
 data=${GENTABLES_DATA:?is the folder of the real inputs}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -50,6 +50,16 @@ for what in "$@"; do
         say "report, CSV" 5 8.0 816 "$gentables" trace report "$work/one.json" --out "$work/out" --csv
         say "report, CSV and xlsx" 5 8.0 816 "$gentables" trace report "$work/one.json" --out "$work/out"
         ;;
+    own)
+        printf '%s\n' 'return { name = "long", tokens = 16, steps = 360, warm_up = 1, dtype = "float32",' \
+            'layers = { { name = "layer", copies = 40, gemms = { { name = "g", n = 32, k = 32 } } } },' \
+            'gradients = { collective = "allreduce", bucket_bytes = 4096 } }' >"$work/long.lua"
+        "$gentables" workload run -f "$work/long.lua" -p 2 -c 1 -t 1 --trace "$work/own_%r.json" >"$work/said"
+        echo "one trace of our own of $(du -m "$work/own_0.json" | cut -f1) MB"
+        say "report, CSV" 5 8.0 816 "$gentables" trace report "$work/own_0.json" --out "$work/out" --csv
+        say "the same, --no-collectives" 5 8.0 816 "$gentables" trace report "$work/own_0.json" --out \
+            "$work/out" --csv --no-collectives
+        ;;
     big)
         python3 "$data/tools/make_big.py" "$base" "$work/big.json" 66
         echo "one trace of $(du -m "$work/big.json" | cut -f1) MB"
@@ -71,6 +81,6 @@ for what in "$@"; do
         say "batch report of 8 ranks" 2 32.7 1050 "$gentables" trace report -b "$work/batch" -f rank_ \
             -o "$work/out.xlsx" --xlsx
         ;;
-    *) echo "no such input: $what; one, big or sweep would be right" >&2 && exit 2 ;;
+    *) echo "no such input: $what; one, own, big or sweep would be right" >&2 && exit 2 ;;
     esac
 done
