@@ -95,7 +95,8 @@ function TestCollectives.test_a_rank_alone_is_summed_up_alike()
     for i = 8, 1, -1 do
       trace:collective { name = "allreduce", elements = 2 ^ 20 | 0, start = 9000 + 100 * i,
         duration = 7.125 * i + rank, kernel = i % 2 == 0 and "ncclDevKernel_Other" or nil }
-      trace:collective { name = "allreduce", elements = 64 * (i % 3), start = 20000 + 100 * i, duration = 10 }
+      trace:collective { name = "allreduce", elements = 64 * (i % 3), start = 20000 + 100 * i,
+        duration = 10 }
     end
     trace:collective { start = 8000, duration = 5 + rank }
   end)
