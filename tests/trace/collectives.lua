@@ -102,8 +102,8 @@ function TestCollectives.test_a_rank_alone_is_summed_up_alike()
   end)
   luaunit.assertEquals(run("--csv"), 0)
   local all = sheet "nccl_summary_long"
-  luaunit.assertEquals((lib.run("trace", "report", lib.work .. "/sweep", "--out", lib.work .. "/out", "--csv")),
-    0)
+  local code = lib.run("trace", "report", lib.work .. "/sweep", "--out", lib.work .. "/out", "--csv")
+  luaunit.assertEquals(code, 0)
   for rank = 0, 1 do
     local of_rank = {}
     for _, row in ipairs(all) do
