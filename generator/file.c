@@ -264,6 +264,26 @@ static int lua_real_path(lua_State *lua) {
     return 1;
 }
 
+// temporary(name) -> the path of a new, empty file in the folder for such, whose name begins so, or nil,
+// message
+static int lua_temporary(lua_State *lua) {
+    const char *folder = getenv("TMPDIR"), *name = luaL_checkstring(lua, 1);
+    if (folder == NULL || folder[0] == '\0') folder = "/tmp";
+    struct problem problem;
+    char path[PATH_MAX];
+    int length = snprintf(path, sizeof path, "%s/%s.XXXXXX", folder, name);
+    bool fits = length > 0 && (size_t)length < sizeof path;
+    int file = fits ? mkostemp(path, O_CLOEXEC) : -1;
+    if (file < 0) {
+        problem_set(&problem, "%s: no temporary file can be made there: %s", folder,
+                    fits ? strerror(errno) : "too long a name");
+        return fail(lua, &problem);
+    }
+    close(file);
+    lua_pushstring(lua, path);
+    return 1;
+}
+
 // list(folder) -> its names without . and .., in no order, or nil, message
 static int lua_list(lua_State *lua) {
     const char *path = luaL_checkstring(lua, 1);
@@ -321,6 +341,7 @@ int luaopen_core_file(lua_State *lua) {
         {"make_folder", lua_make_folder},
         {"status", lua_file_status},
         {"real_path", lua_real_path},
+        {"temporary", lua_temporary},
         {NULL, NULL},
     };
     luaL_newlib(lua, functions);

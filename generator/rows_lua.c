@@ -8,6 +8,7 @@
 // - records(path...) gives { { world_size =, dtype =, ..., time_us =, low_us = ... }... }; the keys stand in
 //   rows.c.
 // - text(path, records) gives the text of such a file, sorted; the path is for messages alone.
+// - of(path, records) gives them as rows, as if such a file had been read.
 //
 // All give nil, message where a file or a record is not right.
 #include <lauxlib.h>
@@ -391,9 +392,27 @@ static int lua_text(lua_State *lua) {
     return 1;
 }
 
+static int lua_of(lua_State *lua) {
+    struct problem problem;
+    const char *path = luaL_checkstring(lua, 1);
+    luaL_checktype(lua, 2, LUA_TTABLE);
+    if (!take_records(lua, 2, path, &problem)) return fail(lua, &problem);
+    struct rows *rows = *(struct rows **)luaL_checkudata(lua, -1, rows_type);
+    rows->files = calloc(1, sizeof *rows->files);
+    char *name = strdup(path);
+    if (rows->files == NULL || name == NULL) {
+        free(name);
+        problem_set(&problem, "out of memory");
+        return fail(lua, &problem);
+    }
+    rows->files[0] = (struct rows_file){.path = name, .count = rows->count};
+    rows->file_count = 1;
+    return 1;
+}
+
 int luaopen_core_rows(lua_State *lua) {
     static const luaL_Reg functions[] = {
-        {"read", lua_read}, {"records", lua_records}, {"text", lua_text}, {NULL, NULL}};
+        {"read", lua_read}, {"records", lua_records}, {"text", lua_text}, {"of", lua_of}, {NULL, NULL}};
     static const luaL_Reg methods[] = {{"missing", lua_missing},       {"files", lua_files},
                                        {"strategies", lua_strategies}, {"tells_bits", lua_tells_bits},
                                        {"text", lua_read_text},        {"slices", rows_lua_slices},
