@@ -98,6 +98,14 @@ local function lacks_rows(is_such, words)
   end
 end
 
+-- A format's `lacks`, where all rows are by bytes and it is not.
+local function lacks_shapes(what_for)
+  return function(source)
+    if not require("model").is_by_bytes(source) then return nil end
+    return ("no row has tokens and a hidden size, %s; a sweep's have"):format(what_for)
+  end
+end
+
 -- What a format by message size leaves out.
 local function all_but_plain_sums() return { "every fusion but NONE: it goes by bytes alone" } end
 
@@ -132,6 +140,7 @@ formats.list = {
     plane = true,
     lookup = "log2",
     names = function(strategy) return strategy.trtllm ~= nil end,
+    lacks = lacks_shapes("by which it answers"),
     left_out = trtllm_leaves_out,
     mute = true },
   { name = "trtllm-header", file = "customAllReduceUtils.h", template = "tables/customAllReduceUtils.h.tmpl",
@@ -219,10 +228,7 @@ formats.list = {
   { name = "picture", file = "best_strategy.svg", template = "reports/best_strategy.svg.tmpl",
     reader = "people: which strategy is best where; report.md shows it",
     plane = true,
-    lacks = function(source)
-      if not require("model").is_by_bytes(source) then return nil end
-      return "no row has tokens and a hidden size, over which it is drawn; a sweep's have"
-    end },
+    lacks = lacks_shapes("over which it is drawn") },
   { name = "report", file = "report.md", template = "reports/report.md.tmpl",
     reader = "people" },
 }

@@ -167,6 +167,8 @@ function render.files(source, names)
       for _, made in ipairs(files_of(source, format)) do files[#files + 1] = made end
     elseif names and is_named(names, format.name) then
       fail.input("%s: %s: %s", source.data_dir, format.file, lacks)
+    elseif format.plane then
+      io.stderr:write(("gentables: %s: left out: %s\n"):format(format.file, lacks))
     end
   end
   return files
