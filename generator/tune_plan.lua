@@ -5,6 +5,7 @@
 -- hidden_size, num_tokens, results = { { strategy, epilogue, time_us... }... }, no_time = { { strategy,
 -- epilogue, reason }... } }.
 local fail = require "fail"
+local layout = require "plot.layout"
 local lists = require "lists"
 local ways = require "tune_ways"
 
@@ -13,18 +14,27 @@ local plan = {}
 local MOST_BYTES = 4 << 30
 local units = { [""] = 0, K = 10, M = 20, G = 30 }
 
--- PyTorch's ops have a name space and an overload: _c10d_functional.all_reduce.default.
+-- PyTorch's ops have name spaces and an overload: _c10d_functional.all_reduce.default, c10d::allreduce_,
+-- torch.distributed.all_reduce.
 local function plain_name(text)
-  return (text:gsub("^torch%.ops%.", ""):gsub("^_?c10d_functional[%w_]*%.", ""):gsub("%.default$", "")
-    :gsub("^.*::", ""):gsub("_$", ""))
+  return (text:gsub("^torch%.ops%.", ""):gsub("^torch%.distributed%.", ""):gsub("^dist%.", "")
+    :gsub("^_functional_collectives%.", ""):gsub("^_?c10d[%w_]*%.", ""):gsub("^.*::", "")
+    :gsub("%.default$", ""):gsub("%.out$", ""):gsub("_$", ""))
 end
 
 -- The ops of --op that the backend measures, in the order given.
 function plan.read_ops(args, backend)
-  local ops, seen = {}, {}
+  local ops, seen, is_named = {}, {}, {}
+  local function find(word) return lists.find("ops", word) or lists.find("ops", plain_name(word)) end
   for word in args.op:gmatch("[^,]+") do
-    local row = lists.find("ops", word) or lists.find("ops", plain_name(word))
-    if row and row.name == "alltoall" and args.splits then row = lists.find("ops", "alltoallv") end
+    local row = find(word)
+    if row then is_named[row.name] = true end
+  end
+  for word in args.op:gmatch("[^,]+") do
+    local row = find(word)
+    -- PyTorch's all_to_all_single may have splits; beside an alltoallv it is the even one.
+    local has_splits = row and row.name == "alltoall" and args.splits and not is_named.alltoallv
+    if has_splits then row = lists.find("ops", "alltoallv") end
     if not row or not lists.contains(row.measured_by or {}, backend) then
       fail.input("--op: %s is no op that is measured here; allreduce, allgather, reducescatter, alltoall, "
         .. "alltoallv and broadcast are", word)
@@ -117,13 +127,48 @@ local function cell_of(job, op, dtype, world_size, size, splits, weights)
     size = count * dtype.bytes, splits = op.splits and splits or nil, results = {}, no_time = {} }
 end
 
--- A cell with an epilogue: whole tokens.
+-- A cell with an epilogue: whole tokens, of which there is one at least.
 local function with_fusion(cell, fusion, hidden_size, bytes)
   cell.fusion, cell.hidden_size = fusion, hidden_size
   cell.num_tokens = math.max(1, cell.count // hidden_size)
   cell.count = cell.num_tokens * hidden_size
   cell.size = cell.count * bytes
   return cell
+end
+
+-- Says what of a size becomes of whole tokens, and which ops have no epilogue.
+local function note_fusion(job, fusion, rounded, token_bytes)
+  local without = {}
+  for _, op in ipairs(fusion and job.ops or {}) do
+    if op.name ~= "allreduce" then without[#without + 1] = op.name end
+  end
+  if #without > 0 and #without == #job.ops then fail.input("--fusion goes with --op allreduce") end
+  if #without > 0 then
+    job.notes[#job.notes + 1] = ("gentables: --fusion is of the allreduce; %s measured without"):format(
+      table.concat(without, ", ") .. (#without == 1 and " is" or " are"))
+  end
+  local words = {}
+  for i, pair in ipairs(rounded) do
+    words[i] = ("%s as %s"):format(layout.exact_bytes(pair[1]), layout.exact_bytes(pair[2]))
+  end
+  if #words > 0 then
+    job.notes[#job.notes + 1] = ("gentables: with an epilogue a size is of whole tokens, of %s each: %s")
+      :format(layout.exact_bytes(token_bytes), table.concat(words, ", "))
+  end
+end
+
+-- Says how weights are of ranks where there are not as many.
+local function note_splits(job, text, count)
+  for _, ranks in ipairs(job.worlds) do
+    local weights = {}
+    for weight in text:gmatch("%d+") do weights[#weights + 1] = weight end
+    local of_ranks = {}
+    for rank = 1, ranks do of_ranks[rank] = weights[(rank - 1) % count + 1] end
+    if ranks ~= count then
+      job.notes[#job.notes + 1] = ("gentables: --splits %s at TP %d is %s: %s"):format(text, ranks,
+        table.concat(of_ranks, ":"), ranks > count and "the weights repeat" or "the others have no rank")
+    end
+  end
 end
 
 -- All cells of the command line.
@@ -141,7 +186,7 @@ function plan.cells(job, args)
     fail.input("--hidden-size: %s is no hidden size", args.hidden_size)
   end
   local splits, weights = read_splits(args.splits)
-  local cells = {}
+  local cells, rounded = {}, {}
   job.notes = {}
   for _, world_size in ipairs(job.worlds) do
     for _, op in ipairs(job.ops) do
@@ -149,6 +194,8 @@ function plan.cells(job, args)
         local cell = cell_of(job, op, dtype, world_size, size, splits, weights)
         if cell and fusion and op.name == "allreduce" then
           with_fusion(cell, fusion.name, hidden_size, dtype.bytes)
+          local is_told = world_size ~= job.worlds[1]
+          if cell.size ~= size and not is_told then rounded[#rounded + 1] = { size, cell.size } end
         end
         local before = cells[#cells]
         local same = cell and before and before.op == cell.op and before.count == cell.count
@@ -157,6 +204,8 @@ function plan.cells(job, args)
       end
     end
   end
+  note_fusion(job, fusion, rounded, hidden_size * dtype.bytes)
+  if args.splits then note_splits(job, splits, #weights) end
   if #cells == 0 then fail.input("--sizes: no size is left to measure") end
   for _, note in ipairs(job.notes) do job.progress:say(note) end
   plan.choose_candidates(job, args.strategies, cells)
