@@ -101,6 +101,7 @@ local function new_job(args)
     sync = args.sync, timeout = timeout, launcher = args.launcher, excluded = {},
     default = args.default or args.backend == "host" and "MPI" or "NCCL",
     backend = args.backend, arch = arch_of(args, identity), progress = progress.new(0) }
+  job.excluded_at = {} -- at how many ranks each of them failed
   if args.backend == "cuda" then
     job.machine.gpu = backends.gpu(library)
     job.sanitizer = sanitizer.find(args.sanitizer)
@@ -114,31 +115,36 @@ local function new_job(args)
   return job
 end
 
--- Measures what the cache does not have. Returns whether all went well; `reason` else.
+-- Measures what the cache does not have, and keeps what each number of ranks gives. Returns why nothing could
+-- be measured where that is so, as a list of texts.
 local function measure(job, kept)
+  local problems = {}
   for _, world_size in ipairs(job.worlds) do
     local cells = kept:missing(job, world_size)
-    if #cells > 0 then
-      local problem = group.measure(job, world_size, cells)
-      if problem then return false, problem end
+    local problem = #cells > 0 and group.measure(job, world_size, cells)
+    if problem then
+      problems[#problems + 1] = ("TP %d: %s"):format(world_size, problem)
+      choice.take_default(job, world_size, problem)
+    else
+      kept:save(job, cells)
     end
   end
-  return true
+  job.progress:clear()
+  return problems
 end
 
 function tune.run(args)
   local job = new_job(args)
+  if args.out then write.prepare(job, args.out) end
   local kept = cache.open(args.cache, args.fresh)
   kept:take(job)
-  local done, problem = measure(job, kept)
-  job.progress:clear()
-  if not done then choice.take_default(job, problem) end
-  if done then kept:save(job) end
+  local problems = measure(job, kept)
   choice.make(job)
   if args.out then write.all(job, args.out) end
   if args.json then print(write.json(job)) else choice.report(job) end
-  if not done then
-    fail.work("%s; every op takes its default, %s", problem, job.default)
+  if #problems > 0 then
+    fail.work("%s; every op takes its default, %s%s", table.concat(problems, "; "), job.default,
+      #problems < #job.worlds and ", there" or "")
   end
 end
 

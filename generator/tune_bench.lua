@@ -80,13 +80,14 @@ local function culprit(words)
   return name, what
 end
 
-local function last_words(words)
-  return words:match("gentables%-bench: ([^\n]+)") or "no word of why"
+-- What a program that ended for `reason` said last.
+local function last_words(words, reason)
+  return words:match("gentables%-bench: ([^\n]+)") or ("%s, and no word of why"):format(reason)
 end
 
 -- Leaves a candidate out from here on, and says so.
-local function exclude(job, name, reason)
-  job.excluded[name] = reason
+local function exclude(job, world_size, name, reason)
+  job.excluded[name], job.excluded_at[name] = reason, world_size
   job.progress:say(("gentables: %s: %s; it is left out"):format(name, reason))
 end
 
@@ -123,10 +124,17 @@ local function setting(job, cells)
     spec = { limits = { message_bytes = largest } } }
 end
 
+-- A file of the plan, which goes with the variable that holds it, however a launch ends.
+local function plan_file(job, cells, seed)
+  local path = fail.unless(file.temporary("gentables-tune-plan"))
+  local handle = setmetatable({ path = path }, { __close = function() os.remove(path) end })
+  fail.unless(file.write(path, plan.text(job, cells, seed)))
+  return handle
+end
+
 -- `under`: the words of a program that runs the bench, or nil.
 local function launch(job, world_size, kind, cells, plugins, seed, on_line, under)
-  local path = os.tmpname()
-  fail.unless(file.write(path, plan.text(job, cells, seed)))
+  local asked <close> = plan_file(job, cells, seed)
   local backend = backends[job.backend]
   local argv = backend.command(job, world_size)
   -- A driver of GPUs has a heap of its own mind.
@@ -134,12 +142,10 @@ local function launch(job, world_size, kind, cells, plugins, seed, on_line, unde
   argv = table.move(argv, 1, #argv, #before + 1, before)
   if under then table.move(under, 1, #under, #argv + 1, argv) end
   local timeout = (under and SLOWER or 1) * job.timeout
-  table.move({ job.program, "--" .. kind, path, "--timeout", tostring(timeout) }, 1, 5, #argv + 1, argv)
+  table.move({ job.program, "--" .. kind, asked.path, "--timeout", tostring(timeout) }, 1, 5, #argv + 1, argv)
   local own = backend.arguments(setting(job, cells), world_size)
   table.move(own, 1, #own, #argv + 1, argv)
-  local reason, words = follow(with_plugins(argv, plugins), timeout + START_S, on_line)
-  os.remove(path)
-  return reason, words
+  return follow(with_plugins(argv, plugins), timeout + START_S, on_line)
 end
 
 -- Tries the plug-in at `path`, which has these candidates, until those that are left pass.
@@ -153,17 +159,17 @@ local function try_plugin(job, world_size, cells, path, names)
       if kind == "progress" then job.progress:show(("trial of %s: %s calls"):format(path, fields.done)) end
       if kind == "trial" and fields.status == "failed" then failed[fields.strategy] = fields.reason end
     end)
-    for name, why in pairs(failed) do exclude(job, name, why) end
+    for name, why in pairs(failed) do exclude(job, world_size, name, why) end
     if not reason then return end
     local name, what = culprit(words)
     if not name or job.excluded[name] then
       for each in pairs(names) do
-        local why = ("its trial ended: %s"):format(last_words(words))
-        if not job.excluded[each] then exclude(job, each, why) end
+        local why = ("its trial ended: %s"):format(last_words(words, reason))
+        if not job.excluded[each] then exclude(job, world_size, each, why) end
       end
       return
     end
-    exclude(job, name, what)
+    exclude(job, world_size, name, what)
   end
 end
 
@@ -186,7 +192,10 @@ local function look_closer(job, world_size, cells, path, names)
   local found, why, always = report:verdict(reason or failed)
   if found then
     job.progress:say(("gentables: %s: compute-sanitizer: %s; it is left out"):format(path, found))
-    for name in pairs(names) do job.excluded[name] = job.excluded[name] or "compute-sanitizer: " .. found end
+    for name in pairs(names) do
+      job.excluded_at[name] = job.excluded[name] and job.excluded_at[name] or world_size
+      job.excluded[name] = job.excluded[name] or "compute-sanitizer: " .. found
+    end
   elseif why then
     if always then job.sanitizer = nil end
     job.progress:say(("gentables: %s: compute-sanitizer could not look at it: %s"):format(path, why))
@@ -214,7 +223,7 @@ local function take(job, cells, kind, fields)
   local strategy, epilogue = fields.strategy, fields.epilogue
   if not epilogue then strategy, epilogue = ways.kind(job, cell, fields.fusion, strategy) end
   if kind == "none" then
-    cell.no_time[#cell.no_time + 1] = { strategy = strategy, epilogue = epilogue, reason = fields.reason }
+    table.insert(cell.fresh_no_time, { strategy = strategy, epilogue = epilogue, reason = fields.reason })
     return
   end
   cell.fresh[#cell.fresh + 1] = { strategy = strategy, epilogue = epilogue,
@@ -249,13 +258,24 @@ local function words_of(job, world_size, number, fields)
   return ("TP %d: launch %d of %d%s"):format(world_size, number, job.launches, calls)
 end
 
+-- Takes into a cell what a launch that ended well said of it. Who has no time in one launch has none: what it
+-- said then stays, once.
+local function keep(cell)
+  for _, result in ipairs(cell.fresh) do cell.results[#cell.results + 1] = result end
+  local told = {}
+  for _, entry in ipairs(cell.no_time) do told[entry.strategy .. " " .. entry.epilogue] = true end
+  for _, entry in ipairs(cell.fresh_no_time) do
+    if not told[entry.strategy .. " " .. entry.epilogue] then table.insert(cell.no_time, entry) end
+  end
+end
+
 -- One launch of the group; once more without a candidate that fails there. Returns nil, or why nothing can be
 -- measured at all.
 local function run_group(job, world_size, cells, number)
   while true do
     local asked, cost = ask(job, cells), nil
     if #asked == 0 then return "no candidate is left" end
-    for _, cell in ipairs(asked) do cell.fresh, cell.no_time = {}, {} end
+    for _, cell in ipairs(asked) do cell.fresh, cell.fresh_no_time = {}, {} end
     local function on_line(kind, fields)
       if kind == "row" or kind == "none" then take(job, asked, kind, fields) end
       if kind == "pass" then cost = fields end
@@ -267,13 +287,15 @@ local function run_group(job, world_size, cells, number)
       job.cost = cost
       for _, cell in ipairs(asked) do
         ways.complete(job, cell)
-        for _, result in ipairs(cell.fresh) do cell.results[#cell.results + 1] = result end
+        keep(cell)
       end
       return nil
     end
     local name, what = culprit(words)
-    if not name or job.excluded[name] then return ("the group failed: %s"):format(last_words(words)) end
-    exclude(job, name, what)
+    if not name or job.excluded[name] then
+      return ("the group failed: %s"):format(last_words(words, reason))
+    end
+    exclude(job, world_size, name, what)
   end
 end
 

@@ -10,11 +10,13 @@ local fail = require "fail"
 local file = require "core.file"
 local json = require "json"
 local provenance = require "provenance"
+local system = require "core.system"
 
 local cache = {}
 cache.__index = cache
 
 local VERSION = 1
+local LOCK_PATIENCE = 10 -- seconds; whoever has the lock writes one file
 
 local function default_path()
   local folder = os.getenv("XDG_CACHE_HOME")
@@ -22,17 +24,20 @@ local function default_path()
   return folder .. "/gentables/tune.json"
 end
 
+-- The results that the file at `path` holds.
+local function read(path)
+  if not file.exists(path) then return {} end
+  local content = json.decode(fail.unless(file.read(path)))
+  if type(content) ~= "table" or content.version ~= VERSION or type(content.results) ~= "table" then
+    fail.input("%s: is no cache of this gentables; remove it, or name another by --cache", path)
+  end
+  return content.results
+end
+
 -- Opens the file at `path` (nil: the usual one). `fresh`: nothing in it counts.
 function cache.open(path, fresh)
-  local self = setmetatable({ path = path or default_path(), results = {}, fresh = fresh }, cache)
-  if not file.exists(self.path) then return self end
-  local text = fail.unless(file.read(self.path))
-  local content = json.decode(text)
-  if type(content) ~= "table" or content.version ~= VERSION or type(content.results) ~= "table" then
-    fail.input("%s: is no cache of this gentables; remove it, or name another by --cache", self.path)
-  end
-  self.results = content.results
-  return self
+  path = path or default_path()
+  return setmetatable({ path = path, results = read(path), fresh = fresh }, cache)
 end
 
 local function key_of(job, cell, name, epilogue)
@@ -44,6 +49,29 @@ end
 
 local function epilogues_of(cell) return cell.fusion and { "fused", "separate", "alone" } or { "none" } end
 
+-- Takes what is known of a candidate into a cell. Who was left out where it was given as much time is left
+-- out again.
+local function take_known(self, job, cell, name)
+  local complete, found = true, {}
+  for _, epilogue in ipairs(epilogues_of(cell)) do
+    local stored = self.results[key_of(job, cell, name, epilogue)]
+    complete = complete and stored ~= nil
+    for _, result in ipairs(stored or {}) do
+      complete = complete and not (result.left_out and result.timeout < job.timeout)
+      found[#found + 1] = result
+    end
+  end
+  if not complete then return end
+  cell.known[name] = true
+  for _, result in ipairs(found) do
+    if result.left_out then
+      job.excluded[name], job.excluded_at[name] = result.reason, cell.world_size
+    else
+      table.insert(result.reason and cell.no_time or cell.results, result)
+    end
+  end
+end
+
 -- Takes what is known into the cells.
 function cache:take(job)
   job.print = provenance.hash(json.encode({ machine = job.machine, bench = job.identity,
@@ -51,32 +79,20 @@ function cache:take(job)
     sync = job.sync }))
   for _, cell in ipairs(job.cells) do
     cell.known = {}
-    for _, name in ipairs(self.fresh and {} or cell.candidates) do
-      local complete, found = true, {}
-      for _, epilogue in ipairs(epilogues_of(cell)) do
-        local stored = self.results[key_of(job, cell, name, epilogue)]
-        complete = complete and stored ~= nil
-        for _, result in ipairs(stored or {}) do found[#found + 1] = result end
-      end
-      if complete then
-        cell.known[name] = true
-        for _, result in ipairs(found) do
-          local list = result.reason and cell.no_time or cell.results
-          list[#list + 1] = result
-        end
-      end
-    end
+    for _, name in ipairs(self.fresh and {} or cell.candidates) do take_known(self, job, cell, name) end
   end
 end
 
 -- The cells at this number of ranks with candidates that are not known, which are their candidates from here
--- on.
--- Times of different launches are not compared: where one candidate of a cell is unknown, all are measured.
+-- on. Times of different launches are not compared: where one candidate of a cell is unknown, all are
+-- measured. Of who is left out already nothing has to be known.
 function cache.missing(_, job, world_size)
   local missing = {}
   for _, cell in ipairs(job.cells) do
     local open = false
-    for _, name in ipairs(cell.candidates) do open = open or not cell.known[name] end
+    for _, name in ipairs(cell.candidates) do
+      open = open or not (cell.known[name] or job.excluded[name])
+    end
     if cell.world_size == world_size and open then
       cell.results, cell.no_time = {}, {}
       missing[#missing + 1] = cell
@@ -86,24 +102,49 @@ function cache.missing(_, job, world_size)
   return missing
 end
 
--- Adds what was measured, and writes the file.
-function cache:save(job)
-  if (job.measured or 0) == 0 then return end
-  for _, cell in ipairs(job.cells) do
-    local lists_of = {}
-    local all = table.move(cell.no_time, 1, #cell.no_time, #cell.results + 1, { table.unpack(cell.results) })
-    for _, result in ipairs(all) do
-      local key = key_of(job, cell, result.strategy, result.epilogue)
-      lists_of[key] = lists_of[key] or {}
-      table.insert(lists_of[key], result)
-    end
-    for key, results in pairs(lists_of) do self.results[key] = results end
+-- What is to be kept of a cell, by key: of a candidate that has no time in one launch that alone; of one that
+-- was left out here, why, and what it was given.
+local function kept_of(job, cell)
+  local kept = {}
+  for _, entry in ipairs(cell.no_time) do
+    kept[key_of(job, cell, entry.strategy, entry.epilogue)] = { entry }
   end
+  local has_none = {}
+  for key in pairs(kept) do has_none[key] = true end
+  for _, result in ipairs(cell.results) do
+    local key = key_of(job, cell, result.strategy, result.epilogue)
+    if not has_none[key] then
+      kept[key] = kept[key] or {}
+      table.insert(kept[key], result)
+    end
+  end
+  for _, name in ipairs(cell.candidates) do
+    local reason = job.excluded[name]
+    for _, epilogue in ipairs(reason and epilogues_of(cell) or {}) do
+      local here = job.excluded_at[name] == cell.world_size
+      kept[key_of(job, cell, name, epilogue)] = here and { { strategy = name, epilogue = epilogue,
+        reason = reason, left_out = true, timeout = job.timeout } } or nil
+    end
+  end
+  return kept
+end
+
+-- Adds what was measured of these cells, and writes the file: what others have added to it meanwhile stays.
+function cache:save(job, cells)
+  if #cells == 0 then return end
   local folder = self.path:match("^(.*)/[^/]*$")
   if folder then fail.unless(file.make_folder(folder)) end
+  local lock <close>, problem = io.open(self.path .. ".lock", "a")
+  if not lock then fail.work("%s", problem) end
+  local locked, message = system.lock(lock, LOCK_PATIENCE)
+  if not locked then fail.work("%s.lock: %s; another gentables writes there", self.path, message) end
+  self.results = read(self.path)
+  for _, cell in ipairs(cells) do
+    for key, results in pairs(kept_of(job, cell)) do self.results[key] = results end
+  end
   local text = json.encode({ version = VERSION, results = self.results })
-  local written, message = file.write(self.path, text .. "\n")
-  if not written then fail.work("%s", message) end
+  local written, why = file.write(self.path, text .. "\n")
+  if not written then fail.work("%s", why) end
 end
 
 return cache

@@ -45,14 +45,14 @@ end
 function ways.complete(job, cell)
   if job.backend == "host" or not cell.fusion then return end
   local told = {}
-  for _, list in ipairs { cell.fresh, cell.no_time } do
+  for _, list in ipairs { cell.fresh, cell.fresh_no_time } do
     for _, entry in ipairs(list) do told[entry.strategy .. " " .. entry.epilogue] = true end
   end
   for _, name in ipairs(cell.asked) do
     for _, epilogue in ipairs { "fused", "separate" } do
       if not told[name .. " " .. epilogue] then
-        cell.no_time[#cell.no_time + 1] = { strategy = name, epilogue = epilogue,
-          reason = ("there is no %s epilogue of it"):format(epilogue) }
+        table.insert(cell.fresh_no_time, { strategy = name, epilogue = epilogue,
+          reason = ("there is no %s epilogue of it"):format(epilogue) })
       end
     end
   end

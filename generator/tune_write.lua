@@ -1,14 +1,15 @@
 -- What `gentables tune` leaves: tuned.json, gentables_tuned.py (templates/tune), and, of several launches,
--- rows
--- for tables.
+-- rows for tables.
 local choice_lookup = require "lookup"
 local fail = require "fail"
 local file = require "core.file"
 local json = require "json"
 local lists = require "lists"
+local merge = require "tune_merge"
 local provenance = require "provenance"
-local rows = require "core.rows"
+local tables = require "core.table"
 local template = require "template"
+local tune_rows = require "tune_rows"
 
 local write = {}
 
@@ -34,7 +35,8 @@ local function cell_json(cell)
     { "size", cell.size }, { "splits", cell.splits }, { "fusion", cell.fusion },
     { "num_tokens", cell.num_tokens }, { "hidden_size", cell.fusion and cell.hidden_size or nil },
     { "strategy", cell.best and cell.best.strategy or cell.default },
-    { "epilogue", cell.best and cell.best.epilogue }, { "is_default", cell.default ~= nil },
+    { "epilogue", cell.best and cell.best.epilogue },
+    { "plain_strategy", cell.plain and cell.plain.strategy }, { "is_default", cell.default ~= nil },
     { "runner_up", cell.runner_up and cell.runner_up.strategy }, { "margin", cell.margin },
     { "sure", cell.sure }, { "algbw_GBps", algbw },
     { "busbw_GBps", algbw and algbw * op.bus_factor(ranks) },
@@ -53,99 +55,73 @@ end
 
 -- ---- Python -----------------------------------------------------------------------------------
 
--- op, TP, dtype -> { { largest bytes (false: any), strategy }... }: neighbours with one winner are one range;
--- between two sizes the border is their geometric mean, rounded down.
-local function ranges_of(job)
-  local groups, order = {}, {}
+-- What is chosen in a cell for `epilogue` (nil: without any); nil: nothing.
+local function chosen_in(cell, epilogue)
+  if cell.default then return { strategy = cell.default, epilogue = "separate" } end
+  if cell.fusion and not epilogue then return cell.plain end
+  return cell.best
+end
+
+-- The group of a cell in `groups`, which it is new to where there is none.
+local function group_of(groups, cell, epilogue)
+  for _, found in ipairs(groups) do
+    if found.op == cell.op and found.world_size == cell.world_size and found.dtype == cell.dtype
+      and found.epilogue == epilogue and found.splits == cell.splits then return found end
+  end
+  local made = { op = cell.op, world_size = cell.world_size, dtype = cell.dtype, splits = cell.splits,
+    epilogue = epilogue, sizes = {}, chosen = {} }
+  groups[#groups + 1] = made
+  return made
+end
+
+-- Neighbours with one answer are one range; between two sizes the border is their geometric mean, rounded
+-- down.
+local function add_ranges(found)
+  local borders, last = choice_lookup.borders(found.sizes), nil
+  found.ranges = {}
+  for i, chosen in ipairs(found.chosen) do
+    local is_same = last and last.strategy == chosen.strategy
+      and (not found.epilogue or last.epilogue == chosen.epilogue)
+    if not is_same then
+      last = { strategy = chosen.strategy, epilogue = chosen.epilogue }
+      table.insert(found.ranges, last)
+    end
+    last.largest = i < #found.sizes and borders[i] or false
+  end
+end
+
+-- op, TP, dtype -> { { largest bytes (false: any), strategy }... } of plain calls; `of_pairs`: those of an
+-- allreduce with its epilogue, which say how that is done, too.
+local function ranges_of(job, of_pairs)
+  local groups = {}
   for _, cell in ipairs(job.cells) do
-    local strategy = cell.best and cell.best.strategy or cell.default
-    local key = ("%s %d %s %s"):format(cell.op, cell.world_size, cell.dtype, cell.splits or "")
-    local found = groups[key]
-    if strategy and not found then
-      found = { op = cell.op, world_size = cell.world_size, dtype = cell.dtype, splits = cell.splits,
-        sizes = {}, strategies = {} }
-      groups[key], order[#order + 1] = found, found
-    end
-    if strategy then
+    local epilogue = of_pairs and cell.fusion or nil
+    local chosen = (epilogue or not of_pairs) and chosen_in(cell, epilogue)
+    if chosen then
+      local found = group_of(groups, cell, epilogue)
       table.insert(found.sizes, cell.size)
-      table.insert(found.strategies, strategy)
+      table.insert(found.chosen, chosen)
     end
   end
-  for _, found in ipairs(order) do
-    local borders = choice_lookup.borders(found.sizes)
-    found.ranges = {}
-    for i, strategy in ipairs(found.strategies) do
-      local last = found.ranges[#found.ranges]
-      if not last or last.strategy ~= strategy then
-        last = { strategy = strategy }
-        table.insert(found.ranges, last)
-      end
-      last.largest = i < #found.sizes and borders[i] or false
-    end
-  end
-  return order
+  for _, found in ipairs(groups) do add_ranges(found) end
+  return groups
 end
 
 local function python(job)
   local render = template.load(gentables.home .. "/templates/tune/tuned.py.tmpl")
-  return render { groups = ranges_of(job), default = job.default, lists = lists }
+  return render { groups = ranges_of(job), pair_groups = ranges_of(job, true), default = job.default,
+    lists = lists }
 end
 
 -- ---- rows -------------------------------------------------------------------------------------
-
--- How rows and tables name a candidate.
-local function row_name(job, name)
-  return (job.candidates[name].plugin and lists.plugin_prefix or "") .. name
-end
-
--- The entries of a cell that are rows: each candidate without an epilogue, and with it fused, or where it has
--- no such thing, in a pass of its own.
-local function entries_of(cell)
-  local by_kind, entries = {}, {}
-  for _, entry in ipairs(cell.ranked) do by_kind[entry.strategy .. " " .. entry.epilogue] = entry end
-  for _, entry in ipairs(cell.ranked) do
-    local has_better = entry.epilogue == "separate" and by_kind[entry.strategy .. " fused"]
-    if not has_better then entries[#entries + 1] = entry end
-  end
-  return entries, by_kind
-end
-
-local function record_of(job, cell, entry, by_kind)
-  local first = entry.first
-  local separate = entry.epilogue == "fused" and by_kind[entry.strategy .. " separate"]
-  local has_epilogue = entry.epilogue == "fused" or entry.epilogue == "separate"
-  local alone = has_epilogue and by_kind[entry.strategy .. " alone"]
-  return { world_size = cell.world_size, dtype = cell.dtype, size = cell.size,
-    op = cell.op, num_tokens = cell.num_tokens, hidden_size = cell.num_tokens and cell.hidden_size,
-    strategy = row_name(job, entry.strategy), fusion = has_epilogue and cell.fusion or "NONE",
-    time_us = entry.time_us, low_us = entry.low_us, high_us = entry.high_us, samples = first.samples,
-    min_us = first.min_us, p95_us = first.p95_us, p99_us = first.p99_us, skew_us = first.skew_us,
-    bound_us = first.bound_us, floor_us = first.floor_us, calls = first.calls,
-    mode = "eager", accumulate = first.accumulate, placement = first.placement,
-    launches = entry.launches, splits = cell.splits,
-    separate_us = separate and separate.time_us or nil, alone_us = alone and alone.time_us or nil }
-end
-
--- The rows of one number of ranks.
-local function records_of(job, world_size)
-  local records = {}
-  for _, cell in ipairs(job.cells) do
-    if cell.world_size == world_size then
-      local entries, by_kind = entries_of(cell)
-      for _, entry in ipairs(entries) do
-        records[#records + 1] = record_of(job, cell, entry, by_kind)
-      end
-    end
-  end
-  return records
-end
 
 -- Whose rows these are, as a sweep says it; and of plug-ins what they were.
 local function provenance_of(job, world_size, records)
   local plugins = json.array {}
   for _, candidate in ipairs(job.candidates) do
     if candidate.plugin and candidate.usual then
-      plugins[#plugins + 1] = { strategy = row_name(job, candidate.name), parameters = candidate.parameters }
+      local name = tune_rows.name(job, candidate.name)
+      plugins[#plugins + 1] = { strategy = name, parameters = candidate.parameters }
     end
   end
   local limits = { min_samples = job.samples, max_samples = job.samples, cell_us = 0 }
@@ -156,18 +132,31 @@ local function provenance_of(job, world_size, records)
     plugins = #plugins > 0 and { libraries = job.libraries, candidates = plugins } or nil, no_time = {} }
 end
 
+local function rows_path(job, folder, world_size)
+  return ("%s/benchmark.tp%d.%s.csv"):format(folder, world_size, job.arch)
+end
+
 local function write_rows(job, folder, world_size)
-  local records = records_of(job, world_size)
-  local path = ("%s/benchmark.tp%d.%s.csv"):format(folder, world_size, job.arch)
+  local records = tune_rows.records(job, world_size)
   if #records == 0 then return end
-  local text = fail.unless(rows.text(path, records))
-  local written, message = provenance.write(path, text, provenance_of(job, world_size, records))
-  if not written then fail.work("%s", message) end
+  merge.write(job, rows_path(job, folder, world_size), records, provenance_of(job, world_size, records))
 end
 
 local function put(path, text)
   local written, message = file.write(path, text)
   if not written then fail.work("%s", message) end
+end
+
+-- Looks at what is in `folder` before anything is measured: rows of another machine raise, and the choices of
+-- a table there stay within noise, as `gentables generate` has it.
+function write.prepare(job, folder)
+  for _, world_size in ipairs(job.launches > 1 and job.worlds or {}) do
+    merge.read(job, rows_path(job, folder, world_size))
+  end
+  local path = folder .. "/table.csv"
+  local stays, arch
+  if file.exists(path) then stays, arch = tables.read(path) end
+  job.stays = stays and arch == job.arch and stays or nil
 end
 
 -- Writes all files into `folder`.

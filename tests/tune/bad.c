@@ -132,6 +132,10 @@ static void misbehave(struct plan *plan, float *receive) {
     while (is_later) pause();
 #elif defined BAD_LATER_WRONG
     if (is_later) receive[0] += 1;
+#elif defined BAD_TOLD // by whoever starts it
+    const char *fault = getenv("BAD_FAULT");
+    if (fault != NULL && strcmp(fault, "crash") == 0) raise(SIGSEGV);
+    if (fault != NULL && strcmp(fault, "wrong") == 0) receive[0] += 1;
 #elif defined BAD_LATER_LATE
     static float *before;
     if (is_later && before != NULL && before != receive) before[0] = 1;

@@ -1,0 +1,64 @@
+#!/bin/sh
+# Rows go into a folder beside those that are there: other cells stay, the same cells are replaced, and both
+# are said. What another bench or a sweep measured on this machine may keep them company; another machine's
+# rows, or nobody's, are refused before anything is measured.
+. "$(dirname "$0")/lib.sh"
+
+rows=$WORK/rows/benchmark.tp2.host
+into() {
+    tune --dtype float32 --launches 2 --out "$WORK/rows" "$@"
+}
+into --op allgather --sizes 1K,4K --strategies MPI,DIRECT
+[ "$status" = 0 ] || fail "a new folder: $(cat "$WORK/err")"
+[ ! -s "$WORK/err" ] || fail "a new folder: it says $(cat "$WORK/err")"
+[ "$(wc -l <"$rows.csv")" = 5 ] || fail "rows: $(cat "$rows.csv")"
+grep ,allgather, "$rows.csv" >"$WORK/gathers"
+
+into --op broadcast --sizes 1K --strategies MPI,DIRECT
+[ "$status" = 0 ] || fail "another op: $(cat "$WORK/err")"
+said err "0 rows of cells that were measured now are replaced by 2; 4 others stay"
+grep ,allgather, "$rows.csv" | cmp -s - "$WORK/gathers" || fail "rows of another op are lost or others"
+[ "$(grep -c ,broadcast, "$rows.csv")" = 2 ] || fail "no broadcast: $(cat "$rows.csv")"
+
+# All of a cell goes: times of two launches are not compared.
+into --op allgather --sizes 4K --strategies DIRECT --fresh
+said err "2 rows of cells that were measured now are replaced by 1; 4 others stay"
+[ "$(grep -c '^2,float32,4096,.*,allgather,' "$rows.csv")" = 1 ] || fail "of the cell: $(cat "$rows.csv")"
+[ "$(grep -c '^2,float32,1024,.*,allgather,' "$rows.csv")" = 2 ] || fail "another cell: $(cat "$rows.csv")"
+
+# Rows with shapes, of a sweep, stay as they are; the provenance says that several measured these.
+cat >"$WORK/spec.lua" <<'END'
+return { arch = "host", tp = { 2 }, dtypes = { "float32" }, fusions = { "NONE" }, hidden_sizes = { 128 },
+  num_tokens = { 1, 2 }, strategies = { "MPI", "ONESHOT" },
+  limits = { launches = 1, min_samples = 3, max_samples = 5 } }
+END
+"$GENTABLES" sweep "$WORK/spec.lua" --bench "$BENCH" --out "$WORK/swept" --exhaustive >"$WORK/out" \
+    2>"$WORK/err" || fail "sweep: $(cat "$WORK/err")"
+grep ,allreduce, "$WORK/swept/benchmark.tp2.host.csv" | cut -d, -f1-10 >"$WORK/sums"
+tune --dtype float32 --launches 2 --op allgather --sizes 1K --strategies MPI --out "$WORK/swept"
+[ "$status" = 0 ] || fail "beside a sweep's rows: $(cat "$WORK/err")"
+grep ,allreduce, "$WORK/swept/benchmark.tp2.host.csv" | cut -d, -f1-10 | cmp -s - "$WORK/sums" ||
+    fail "a sweep's rows are lost or others"
+grep -q '"merged"' "$WORK/swept/benchmark.tp2.host.json" || fail "it does not say that several measured this"
+"$GENTABLES" generate --data-dir "$WORK/swept" --arch host >"$WORK/out" 2>"$WORK/err" ||
+    fail "generate: $(cat "$WORK/err")"
+grep -q ",allgather," "$WORK/swept/table.csv" || fail "table.csv has no allgather"
+grep -q ",allreduce," "$WORK/swept/table.csv" || fail "table.csv has no allreduce"
+tune --dtype float32 --launches 2 --op broadcast --sizes 1K --strategies MPI --out "$WORK/swept"
+[ "$status" = 0 ] || fail "once more: $(cat "$WORK/err")"
+
+# refused PATTERN: exit 2, before anything is launched, and all stays.
+refused() {
+    cp "$rows.csv" "$WORK/before"
+    into --op reducescatter --sizes 1K --launcher "false {ranks}"
+    [ "$status" = 2 ] || fail "$1: ended with $status: $(cat "$WORK/err")"
+    said err "$1"
+    cmp -s "$rows.csv" "$WORK/before" || fail "$1: rows are others"
+}
+cp "$rows.json" "$WORK/kept.json"
+sed 's/"cpu": *"[^"]*"/"cpu": "Another 9000"/' "$WORK/kept.json" >"$rows.json"
+refused "rows of Another 9000.*another --out would be right"
+sed 's/"hash": *"[^"]*"/"hash": "0123456789abcdef"/' "$WORK/kept.json" >"$rows.json"
+refused "tells of other rows"
+rm "$rows.json"
+refused "says whose rows these are"

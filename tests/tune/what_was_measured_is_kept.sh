@@ -1,0 +1,82 @@
+#!/bin/sh
+# What one number of ranks gives is kept, told and chosen whatever becomes of another: where that cannot
+# start, and where it is interrupted. A file of the cache is shared: who writes last takes nothing from who
+# wrote before. No file of a plan is left behind.
+. "$(dirname "$0")/lib.sh"
+
+# Ends, or waits for ever, with four ranks.
+cat >"$WORK/launcher" <<'END'
+#!/bin/sh
+ranks=$1
+shift
+if [ "$ranks" = 4 ]; then
+    [ -z "${HANGS:-}" ] || { : >"$HANGS"; exec sleep 1000; }
+    exit 3
+fi
+root=""
+[ "$(id -u)" -ne 0 ] || root=--allow-run-as-root
+exec mpirun $root --oversubscribe --bind-to none --mca btl self,vader --mca coll_tuned_use_dynamic_rules 1 \
+    -n "$ranks" "$@"
+END
+chmod +x "$WORK/launcher"
+mkdir "$WORK/temporary"
+with_cache() {
+    cache=$1
+    shift
+    tune --op allgather --sizes 1K --dtype float32 --strategies MPI,DIRECT --cache "$WORK/$cache.json" \
+        --launcher "$WORK/launcher {ranks}" "$@"
+}
+
+with_cache one --tp 2,4 --out "$WORK/tuned"
+[ "$status" = 1 ] || fail "a start that fails at TP 4 ended with $status"
+said err "TP 4: the group failed: exit code 3.*; every op takes its default, MPI, there"
+said out "1 KiB *\(MPI\|DIRECT\)  *[0-9.]* us"
+said out "1 KiB *MPI$"
+said out "one launch: "
+grep -q '"allgather", 2, ' "$WORK/tuned/gentables_tuned.py" || fail "TP 2 is not in the module"
+with_cache one --tp 2
+said out "all of it was measured before"
+said out "one launch: "
+with_cache one --tp 4
+[ "$status" = 1 ] || fail "TP 4 alone ended with $status"
+! grep -q "one launch" "$WORK/out" || fail "one launch of nothing: $(cat "$WORK/out")"
+
+# Interrupted at four ranks, when two are done.
+HANGS=$WORK/hangs TMPDIR=$WORK/temporary "$GENTABLES" tune --bench "$BENCH" --samples 5 --warm-up 1 --tp 2,4 \
+    --op allgather --sizes 1K --dtype float32 --strategies MPI,DIRECT --cache "$WORK/two.json" \
+    --launcher "$WORK/launcher {ranks}" >"$WORK/out" 2>"$WORK/err" &
+process=$!
+while [ ! -e "$WORK/hangs" ]; do
+    kill -0 "$process" 2>/dev/null || fail "it ended before it was interrupted: $(cat "$WORK/err")"
+    sleep 0.1
+done
+for plan in "$WORK/temporary/gentables-tune-plan."*; do
+    [ -e "$plan" ] || fail "no plan: $(ls "$WORK/temporary")"
+done
+kill -TERM "$process"
+status=0
+wait "$process" || status=$?
+[ "$status" = 143 ] || fail "interrupted, it ended with $status: $(cat "$WORK/err")"
+[ -z "$(ls -A "$WORK/temporary")" ] || fail "left behind: $(ls -A "$WORK/temporary")"
+with_cache two --tp 2
+said out "all of it was measured before"
+
+# Two runs that began with the same file: the one that ends first is the launcher of the other.
+cat >"$WORK/busy" <<'END'
+#!/bin/sh
+"$GENTABLES" tune --bench "$BENCH" --samples 5 --warm-up 1 --op broadcast --sizes 1K --dtype float32 \
+    --strategies MPI,DIRECT --cache "$CACHE" --launcher "$LAUNCHER {ranks}" >"$CACHE.out" 2>&1
+exec "$LAUNCHER" "$@"
+END
+chmod +x "$WORK/busy"
+CACHE=$WORK/three.json LAUNCHER=$WORK/launcher
+export CACHE LAUNCHER GENTABLES BENCH
+tune --op allgather --sizes 1K --dtype float32 --strategies MPI,DIRECT --cache "$CACHE" \
+    --launcher "$WORK/busy {ranks}"
+[ "$status" = 0 ] || fail "two at once: $(cat "$WORK/err")"
+tune --op broadcast --sizes 1K --dtype float32 --strategies MPI,DIRECT --cache "$CACHE" \
+    --launcher "$LAUNCHER {ranks}"
+said out "all of it was measured before"
+tune --op allgather --sizes 1K --dtype float32 --strategies MPI,DIRECT --cache "$CACHE" \
+    --launcher "$WORK/busy {ranks}"
+said out "all of it was measured before"
