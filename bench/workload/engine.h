@@ -6,7 +6,7 @@
 
 #include "workload/step.h"
 
-enum { WORDS_SIZE = 160 };
+enum { WORDS_SIZE = 160, NOTES_SIZE = 400 };
 
 // A rank cannot go on, and the others may wait for it anywhere: its reason becomes that of all, who end.
 // Returns -1.
@@ -37,7 +37,7 @@ struct engine_words {
     const char *clock;            // of traces: "host_thread", "cupti", "event"
     const char *transport_kernel; // in names of kernels: "TWOSHOT", "MPI", "NCCL"
     char device[WORDS_SIZE], library[WORDS_SIZE], gemm_kernel[WORDS_SIZE];
-    char note[WORDS_SIZE]; // what has to be known of the times and traces; "": nothing
+    char note[NOTES_SIZE]; // what has to be known of the times and traces; "": nothing
     int channels, threads; // that are used
     int multiprocessors;
     int streams;           // of communication

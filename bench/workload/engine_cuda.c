@@ -30,7 +30,7 @@ struct state {
     int number; // of this rank's GPU, as this process counts them
     int channels, threads, multiprocessors;
     uint64_t begin_ns; // of the step, on the host's clock
-    char device[100], gemm_library[WORDS_SIZE], library[WORDS_SIZE], note[WORDS_SIZE];
+    char device[100], gemm_library[WORDS_SIZE], library[WORDS_SIZE], note[NOTES_SIZE];
     char problem[PROGRAM_REASON];
 };
 
@@ -56,6 +56,11 @@ static bool all_well(struct state *state, bool well, char reason[PROGRAM_REASON]
         snprintf(reason, PROGRAM_REASON, "rank %d: %.180s", group->rank, state->problem);
     MPI_Bcast(reason, PROGRAM_REASON, MPI_CHAR, worst.rank, comm);
     return false;
+}
+
+static void add_note(struct state *state, const char *text) {
+    size_t length = strlen(state->note);
+    snprintf(state->note + length, sizeof state->note - length, "%s%s", length > 0 ? "; " : "", text);
 }
 
 // ---- opening --------------------------------------------------------------------------------------------
@@ -157,8 +162,11 @@ static void open_activity(struct state *state) {
     snprintf(state->problem, sizeof state->problem, "%s", why);
     state->by_cupti = all_well(state, mine, reason);
     if (mine && !state->by_cupti) gpu_activity_close();
-    if (!state->by_cupti)
-        snprintf(state->note, sizeof state->note, "traces are timed by events: %.100s", reason);
+    if (!state->by_cupti) {
+        char note[WORDS_SIZE];
+        snprintf(note, sizeof note, "traces are timed by events: %.100s", reason);
+        add_note(state, note);
+    }
     state->problem[0] = '\0';
 }
 
@@ -174,8 +182,13 @@ static int open_nccl(struct state *state, char reason[PROGRAM_REASON]) {
         return -1;
     }
     snprintf(state->library, sizeof state->library, "%.100s, %s", state->gemm_library, nccl);
-    if (state->channels > 0 && state->threads > 0) return 0;
-    snprintf(state->note, sizeof state->note, "NCCL's log does not say its channels and threads");
+    if (state->channels <= 0 || state->threads <= 0)
+        add_note(state, "NCCL's log does not say its channels and threads");
+    if (gpu_nccl_answer()[0] != '\0') {
+        char answer[WORDS_SIZE];
+        snprintf(answer, sizeof answer, "NCCL: %s", gpu_nccl_answer());
+        add_note(state, answer);
+    }
     return 0;
 }
 
@@ -226,7 +239,7 @@ static void describe(const void *of, struct engine_words *words) {
     snprintf(words->gemm_kernel, WORDS_SIZE, "cublasLt_gemm_%s", types[state->setup->program->dtype]);
     snprintf(words->device, WORDS_SIZE, "%s", state->device);
     snprintf(words->library, WORDS_SIZE, "%s", state->library);
-    snprintf(words->note, WORDS_SIZE, "%s", state->note);
+    snprintf(words->note, NOTES_SIZE, "%s", state->note);
 }
 
 static const char *problem(const void *of) {
@@ -330,8 +343,9 @@ static bool act_and_note(struct state *state, size_t number, struct note *note) 
     note->launch_ns = note->begin_ns;
     if (state->by_cupti) gpu_activity_enter(number + 1);
     bool well = act(state, STEP_TRACED, number, !state->by_cupti);
+    note->launched_ns = clock_ns();
     if (state->by_cupti) gpu_activity_leave();
-    note->launched_ns = note->end_ns = clock_ns();
+    note->end_ns = clock_ns();
     note->work_ns = note->work_end_ns = note->end_ns; // until it is known
     return well;
 }
@@ -351,31 +365,64 @@ static bool enqueue_all(struct state *state, enum step_mode mode, struct step_no
 
 // ---- what was noted -------------------------------------------------------------------------------------
 
-// Kernels of one action: from the first one's beginning to the last one's end.
 struct telling {
     struct state *state;
     struct step_notes *notes;
+    bool is_lost; // there was no room for it
 };
 
+// Work of one action: from the first one's beginning to the last one's end.
 static void widen(uint64_t *begin, uint64_t *end, bool is_first, uint64_t from, uint64_t to) {
     if (is_first || from < *begin) *begin = from;
     if (is_first || to > *end) *end = to;
 }
 
-static void take_activity(void *context, const struct gpu_activity *activity) {
-    const struct telling *telling = context;
+static bool keep_work(struct step_notes *notes, const struct work *work) {
+    if (notes->work_count == notes->work_room) {
+        size_t room = notes->work_room > 0 ? 2 * notes->work_room : 64;
+        struct work *works = realloc(notes->works, room * sizeof *works);
+        if (works == NULL) return false;
+        notes->works = works;
+        notes->work_room = room;
+    }
+    notes->works[notes->work_count++] = *work;
+    return true;
+}
+
+static void take_activity(void *context, const struct work *told) {
+    struct telling *telling = context;
     const struct program *program = telling->state->setup->program;
-    if (activity->id > program->action_count) return;
-    struct action action = program->actions[activity->id - 1];
-    struct note *note = &telling->notes->notes[activity->id - 1];
-    bool is_first = note->kernel == NULL;
-    if (is_first) note->kernel = activity->kernel;
+    struct work work = *told;
+    if (work.action > program->action_count) return;
+    work.action--; // ids are 1 and above
+    struct action action = program->actions[work.action];
+    struct note *note = &telling->notes->notes[work.action];
+    bool is_first = !note->is_told;
+    note->is_told = true;
+    telling->is_lost = !keep_work(telling->notes, &work) || telling->is_lost;
     if (action.kind == DO_GEMM) {
-        widen(&note->work_ns, &note->work_end_ns, is_first, activity->begin_ns, activity->end_ns);
+        widen(&note->work_ns, &note->work_end_ns, is_first, work.begin_ns, work.end_ns);
     } else if (action.kind == DO_POST) {
         struct span *span = &telling->notes->spans[action.index * MAX_THREADS];
-        widen(&span->begin_ns, &span->end_ns, is_first, activity->begin_ns, activity->end_ns);
+        widen(&span->begin_ns, &span->end_ns, is_first, work.begin_ns, work.end_ns);
     }
+}
+
+// By action; of one in the order in which it ran.
+static int by_action(const void *a, const void *b) {
+    const struct work *one = a, *other = b;
+    if (one->action != other->action) return one->action < other->action ? -1 : 1;
+    return (one->begin_ns > other->begin_ns) - (one->begin_ns < other->begin_ns);
+}
+
+static bool take_activities(struct state *state, struct step_notes *notes) {
+    struct telling telling = {.state = state, .notes = notes};
+    notes->is_told = true;
+    notes->work_count = 0;
+    gpu_activity_each(take_activity, &telling);
+    if (notes->work_count > 0) qsort(notes->works, notes->work_count, sizeof *notes->works, by_action);
+    if (telling.is_lost) snprintf(state->problem, sizeof state->problem, "out of memory for a trace");
+    return !telling.is_lost;
 }
 
 // When an event was, on the host's clock.
@@ -412,9 +459,7 @@ static bool tell(struct state *state, struct step_notes *notes) {
         take_events(state, notes);
         return true;
     }
-    struct telling telling = {state, notes};
-    gpu_activity_each(take_activity, &telling);
-    return true;
+    return take_activities(state, notes);
 }
 
 // Reads the clocks of an idle GPU and of the host together, some times; then all ranks begin again together,

@@ -486,7 +486,7 @@ static void note_times(struct state *state) {
         for (size_t i = 0; i < program->action_count; i++) {
             const struct gpu_events *around = &state->lanes[rank].by_action[i];
             bool is_gemm = program->actions[i].kind == DO_GEMM;
-            notes[i].kernel = NULL;
+            notes[i].is_told = false;
             notes[i].cpu_ns = NO_CPU;
             notes[i].work_ns = is_gemm ? begin_ns + since_begin(state, around->begin) : notes[i].end_ns;
             notes[i].work_end_ns = is_gemm ? begin_ns + since_begin(state, around->end) : notes[i].end_ns;

@@ -1,5 +1,5 @@
-// CUPTI's activity records; see gpu_activity.h. Kernels have a correlation, and records of their own say for
-// what id a correlation was; either may come first.
+// CUPTI's activity records; see gpu_activity.h. Kernels and copies have a correlation, and records of their
+// own say for what id a correlation was; either may come first.
 #include "workload/gpu_activity.h"
 
 #include <cupti.h>
@@ -37,8 +37,8 @@ static struct {
 // Both of what a launch was for and of what ran, by correlation.
 struct record {
     uint32_t correlation;
-    uint64_t id, begin, end; // id 0: it is a kernel's
-    const char *kernel;
+    uint64_t id;      // 0: it tells of work
+    struct work work; // its times are of CUPTI's clock
 };
 
 static struct {
@@ -76,15 +76,48 @@ static void add(struct record record) {
     taken.records[taken.count++] = record;
 }
 
+static void add_kernel(const CUpti_ActivityKernel9 *kernel) {
+    add((struct record){
+        .correlation = kernel->correlationId,
+        .work = {.kind = WORK_KERNEL,
+                 .begin_ns = kernel->start,
+                 .end_ns = kernel->end,
+                 .name = kernel->name != NULL ? keep_name(kernel->name) : NULL,
+                 .context = kernel->contextId,
+                 .grid = {kernel->gridX, kernel->gridY, kernel->gridZ},
+                 .block = {kernel->blockX, kernel->blockY, kernel->blockZ},
+                 .registers = kernel->registersPerThread,
+                 .shared_bytes = (uint32_t)(kernel->staticSharedMemory + kernel->dynamicSharedMemory)}});
+}
+
+static void add_memcpy(const CUpti_ActivityMemcpy5 *copy) {
+    add((struct record){.correlation = copy->correlationId,
+                        .work = {.kind = WORK_MEMCPY,
+                                 .begin_ns = copy->start,
+                                 .end_ns = copy->end,
+                                 .context = copy->contextId,
+                                 .bytes = copy->bytes}});
+}
+
+static void add_memset(const CUpti_ActivityMemset4 *set) {
+    add((struct record){.correlation = set->correlationId,
+                        .work = {.kind = WORK_MEMSET,
+                                 .begin_ns = set->start,
+                                 .end_ns = set->end,
+                                 .context = set->contextId,
+                                 .bytes = set->bytes}});
+}
+
 static void add_any(const CUpti_Activity *activity) {
+    const void *at = activity;
     if (activity->kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL) {
-        const CUpti_ActivityKernel9 *kernel = (const void *)activity;
-        add((struct record){.correlation = kernel->correlationId,
-                            .begin = kernel->start,
-                            .end = kernel->end,
-                            .kernel = kernel->name != NULL ? keep_name(kernel->name) : NULL});
+        add_kernel(at);
+    } else if (activity->kind == CUPTI_ACTIVITY_KIND_MEMCPY) {
+        add_memcpy(at);
+    } else if (activity->kind == CUPTI_ACTIVITY_KIND_MEMSET) {
+        add_memset(at);
     } else if (activity->kind == CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION) {
-        const CUpti_ActivityExternalCorrelation *link = (const void *)activity;
+        const CUpti_ActivityExternalCorrelation *link = at;
         add((struct record){.correlation = link->correlationId, .id = link->externalId});
     }
 }
@@ -172,18 +205,25 @@ void gpu_activity_close(void) {
 
 // ---- recording ------------------------------------------------------------------------------------------
 
+static const CUpti_ActivityKind recorded[] = {CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION,
+                                              CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
+                                              CUPTI_ACTIVITY_KIND_MEMCPY, CUPTI_ACTIVITY_KIND_MEMSET};
+enum { RECORDED = sizeof recorded / sizeof recorded[0] };
+
 bool gpu_activity_begin(void) {
+    bool is_on = true;
     taken.count = 0;
     taken.is_lost = false;
-    return cupti.cuptiActivityEnable(CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION) == CUPTI_SUCCESS &&
-           cupti.cuptiActivityEnable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL) == CUPTI_SUCCESS;
+    for (int i = 0; i < RECORDED; i++)
+        is_on = cupti.cuptiActivityEnable(recorded[i]) == CUPTI_SUCCESS && is_on;
+    return is_on;
 }
 
 bool gpu_activity_end(void) {
-    bool is_flushed = cupti.cuptiActivityFlushAll(0) == CUPTI_SUCCESS;
-    bool is_off = cupti.cuptiActivityDisable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL) == CUPTI_SUCCESS &&
-                  cupti.cuptiActivityDisable(CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION) == CUPTI_SUCCESS;
-    return is_flushed && is_off && !taken.is_lost;
+    bool is_well = cupti.cuptiActivityFlushAll(0) == CUPTI_SUCCESS;
+    for (int i = RECORDED - 1; i >= 0; i--)
+        is_well = cupti.cuptiActivityDisable(recorded[i]) == CUPTI_SUCCESS && is_well;
+    return is_well && !taken.is_lost;
 }
 
 void gpu_activity_enter(uint64_t id) {
@@ -218,7 +258,7 @@ static bool read_clocks(uint64_t *here, uint64_t *there) {
     return true;
 }
 
-void gpu_activity_each(void (*take)(void *context, const struct gpu_activity *activity), void *context) {
+void gpu_activity_each(void (*take)(void *context, const struct work *work), void *context) {
     uint64_t now = 0, id = 0, here = 0;
     if (!read_clocks(&here, &now)) return;
     pthread_mutex_lock(&taken.mutex);
@@ -229,9 +269,11 @@ void gpu_activity_each(void (*take)(void *context, const struct gpu_activity *ac
         if (is_first) id = 0;
         if (record->id != 0) id = record->id;
         if (record->id != 0 || id == 0) continue;
-        struct gpu_activity activity = {id, here - (now - record->begin), here - (now - record->end),
-                                        record->kernel};
-        take(context, &activity);
+        struct work work = record->work;
+        work.action = id;
+        work.begin_ns = here - (now - work.begin_ns);
+        work.end_ns = here - (now - work.end_ns);
+        take(context, &work);
     }
     taken.count = 0;
     pthread_mutex_unlock(&taken.mutex);

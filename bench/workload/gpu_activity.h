@@ -6,11 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// A kernel that ran for what `id` was told of; on the clock of clock_ns().
-struct gpu_activity {
-    uint64_t id, begin_ns, end_ns;
-    const char *kernel; // stays
-};
+#include "workload/step.h"
 
 // False, with `reason`: it is not there, too old, or held by another profiler.
 bool gpu_activity_open(char reason[], size_t reason_size);
@@ -24,7 +20,8 @@ bool gpu_activity_end(void);
 void gpu_activity_enter(uint64_t id);
 void gpu_activity_leave(void);
 
-// Hands over all kernels that were recorded, once.
-void gpu_activity_each(void (*take)(void *context, const struct gpu_activity *activity), void *context);
+// Hands over all kernels and copies that were recorded, once, those of an id in the order of their launches:
+// with the id in the place of the action, on the clock of clock_ns(). Names stay.
+void gpu_activity_each(void (*take)(void *context, const struct work *work), void *context);
 
 #endif

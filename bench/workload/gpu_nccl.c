@@ -7,10 +7,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "host/group_mpi.h"
 #include "workload/engine.h"
+#include "workload/nccl_log.h"
 
 #define NCCL_FUNCTIONS(X)                                                                                    \
     X(ncclGetVersion)                                                                                        \
@@ -31,77 +31,17 @@ static struct {
     NCCL_FUNCTIONS(MEMBER)
 #undef MEMBER
     ncclComm_t comm;
+    struct nccl_log log;
     int ranks;
     char problem[PROGRAM_REASON];
 } nccl;
 
-// ---- environment and log --------------------------------------------------------------------------------
+// ---- environment ----------------------------------------------------------------------------------------
 
 static void set_count(const char *name, int count) {
     char text[16];
     snprintf(text, sizeof text, "%d", count);
     setenv(name, text, 1);
-}
-
-// A log of our own, unless somebody else has asked for one: "" then.
-static void ask_for_log(char path[], size_t size) {
-    const char *folder = getenv("TMPDIR");
-    path[0] = '\0';
-    if (getenv("NCCL_DEBUG") != NULL || getenv("NCCL_DEBUG_FILE") != NULL) return;
-    snprintf(path, size, "%s/gentables-nccl-XXXXXX", folder != NULL ? folder : "/tmp");
-    int file = mkstemp(path);
-    if (file < 0) {
-        path[0] = '\0';
-        return;
-    }
-    close(file);
-    setenv("NCCL_DEBUG", "INFO", 1);
-    setenv("NCCL_DEBUG_SUBSYS", "INIT,ENV,TUNING", 1);
-    setenv("NCCL_DEBUG_FILE", path, 1);
-}
-
-// The number before these words: "24 coll channels".
-static int number_before(const char *line, const char *words) {
-    const char *at = strstr(line, words);
-    while (at != NULL && at > line && at[-1] == ' ') at--;
-    while (at != NULL && at > line && at[-1] >= '0' && at[-1] <= '9') at--;
-    return at != NULL ? atoi(at) : 0;
-}
-
-// Of "Max NThreads | a | b ..." the sixth: those of a ring with the protocol Simple, which NCCL_NTHREADS
-// sets.
-static int threads_in(const char *line) {
-    enum { RING_SIMPLE = 6 };
-    const char *at = strstr(line, "Max NThreads");
-    for (int i = 0; at != NULL && i < RING_SIMPLE; i++) {
-        at = strchr(at, '|');
-        if (at != NULL) at++;
-    }
-    return at != NULL ? atoi(at) : 0;
-}
-
-static void read_log(const char *path, int *channels, int *threads) {
-    char line[1024];
-    FILE *log = path[0] != '\0' ? fopen(path, "r") : NULL;
-    while (log != NULL && fgets(line, sizeof line, log) != NULL) {
-        int found = number_before(line, " coll channels");
-        if (found > 0) *channels = found;
-        found = threads_in(line);
-        if (found > 0 && *threads == 0) *threads = found;
-    }
-    if (log != NULL) fclose(log);
-}
-
-// What NCCL warned of, for whoever wonders why it failed.
-static void last_warning(const char *path, char words[], size_t size) {
-    char line[512];
-    FILE *log = path[0] != '\0' ? fopen(path, "r") : NULL;
-    while (log != NULL && fgets(line, sizeof line, log) != NULL) {
-        const char *at = strstr(line, "WARN ");
-        line[strcspn(line, "\r\n")] = '\0';
-        if (at != NULL) snprintf(words, size, "; %s", at + 5);
-    }
-    if (log != NULL) fclose(log);
 }
 
 // ---- opening --------------------------------------------------------------------------------------------
@@ -131,7 +71,7 @@ static bool all_well(const struct group *group, int status) {
 }
 
 // Ranks whose NCCL has begun wait for one whose does not: see rank_fails.
-static int make_communicator(struct group *group, const char *log, char reason[PROGRAM_REASON]) {
+static int make_communicator(struct group *group, char reason[PROGRAM_REASON]) {
     ncclUniqueId id = {{0}};
     int status = group->rank == 0 ? (int)nccl.ncclGetUniqueId(&id) : (int)ncclSuccess;
     MPI_Bcast(&status, 1, MPI_INT, 0, group_comm(group));
@@ -139,28 +79,32 @@ static int make_communicator(struct group *group, const char *log, char reason[P
     if (status == (int)ncclSuccess)
         status = (int)nccl.ncclCommInitRank(&nccl.comm, group->size, id, group->rank);
     if (status == (int)ncclSuccess) return 0;
-    char warning[100] = "", why[PROGRAM_REASON];
-    last_warning(log, warning, sizeof warning);
-    snprintf(why, sizeof why, "NCCL makes no communicator: %s%s",
-             nccl.ncclGetErrorString((ncclResult_t)status), warning);
+    char why[PROGRAM_REASON];
+    nccl_log_end(&nccl.log, stderr);
+    snprintf(why, sizeof why, "NCCL makes no communicator: %s%s%s",
+             nccl.ncclGetErrorString((ncclResult_t)status), nccl.log.answer[0] != '\0' ? "; " : "",
+             nccl.log.answer);
     return rank_fails(group, why, reason);
 }
 
 int gpu_nccl_open(struct group *group, int *channels, int *threads, char library[], size_t library_size,
                   char reason[PROGRAM_REASON]) {
-    char log[128];
     int version = 0;
     set_count("NCCL_MIN_NCHANNELS", *channels);
     set_count("NCCL_MAX_NCHANNELS", *channels);
     set_count("NCCL_NTHREADS", *threads);
     set_count("RCCL_THREADS_PER_BLOCK", *threads);
-    ask_for_log(log, sizeof log);
+    nccl_log_ask(&nccl.log);
     nccl.ranks = group->size;
-    bool well = all_well(group, load(reason)) && make_communicator(group, log, reason) == 0;
-    *channels = *threads = 0;
-    read_log(log, channels, threads);
-    if (log[0] != '\0') unlink(log);
-    if (!well) return -1;
+    bool well = all_well(group, load(reason)) && make_communicator(group, reason) == 0;
+    if (!well) {
+        nccl_log_end(&nccl.log, stderr);
+        return -1;
+    }
+    nccl_log_read(&nccl.log, stderr);
+    nccl_log_hide(&nccl.log);
+    *channels = nccl.log.channels;
+    *threads = nccl.log.threads;
     MPI_Bcast(threads, 1, MPI_INT, 0, group_comm(group)); // which rank 0 alone logs
     nccl.ncclGetVersion(&version);
     snprintf(library, library_size, "NCCL %d", version);
@@ -170,6 +114,11 @@ int gpu_nccl_open(struct group *group, int *channels, int *threads, char library
 void gpu_nccl_close(void) {
     if (nccl.comm != NULL) nccl.ncclCommDestroy(nccl.comm);
     nccl.comm = NULL;
+    nccl_log_end(&nccl.log, stderr);
+}
+
+const char *gpu_nccl_answer(void) {
+    return nccl.log.answer;
 }
 
 // ---- collectives ----------------------------------------------------------------------------------------
@@ -210,6 +159,7 @@ int gpu_nccl_enqueue(const struct collective *collective, enum dtype dtype, CUde
     case COLLECTIVE_KINDS: break;
     }
     if (result == ncclSuccess) return 0;
+    nccl_log_read(&nccl.log, stderr);
     snprintf(nccl.problem, sizeof nccl.problem, "NCCL, %s: %s", collective->name,
              nccl.ncclGetErrorString(result));
     return -1;

@@ -19,6 +19,9 @@ int gpu_nccl_enqueue(const struct collective *collective, enum dtype dtype, CUde
                      CUstream stream);
 const char *gpu_nccl_problem(void);
 
+// What NCCL refused of what it was asked for, and went on, or last warned of; "": nothing.
+const char *gpu_nccl_answer(void);
+
 void gpu_nccl_close(void);
 
 #endif

@@ -138,6 +138,7 @@ static bool allocate(struct run *run) {
 }
 
 static void release(struct run *run) {
+    for (size_t i = 0; run->notes != NULL && i < run->asked->steps; i++) free(run->notes[i].works);
     free(run->notes);
     free(run->all_notes);
     free(run->all_spans);

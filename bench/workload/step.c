@@ -27,7 +27,7 @@ static void act_and_note(const struct program *program, const struct blas *blas,
     if (action.kind == DO_GEMM) cpu_ns = thread_cpu_ns();
     note->launch_ns = clock_ns();
     note->work_ns = note->launched_ns = clock_ns();
-    note->kernel = NULL;
+    note->is_told = false;
     act(program, blas, crew, STEP_OVERLAPPED, action);
     note->work_end_ns = clock_ns();
     if (action.kind == DO_GEMM) note->cpu_ns = thread_cpu_ns() - cpu_ns;

@@ -21,8 +21,21 @@ struct note {
     uint64_t work_ns;     // the GEMM begins
     uint64_t work_end_ns; // it ends
     uint64_t end_ns;
-    uint64_t cpu_ns;    // of the GEMM, or NO_CPU
-    const char *kernel; // what ran, where a profiler told; NULL: who writes the trace says
+    uint64_t cpu_ns; // of the GEMM, or NO_CPU
+    bool is_told;    // a profiler told of its work: see struct work
+};
+
+// What ran on a GPU for an action, as a profiler told.
+enum work_kind { WORK_KERNEL, WORK_MEMCPY, WORK_MEMSET };
+struct work {
+    size_t action;
+    enum work_kind kind;
+    uint64_t begin_ns, end_ns;
+    const char *name; // of a kernel; NULL: not told
+    uint32_t context;
+    int32_t grid[3], block[3]; // of a kernel, as the next two
+    uint32_t registers, shared_bytes;
+    uint64_t bytes; // of a copy
 };
 
 // What was noted of one step.
@@ -30,6 +43,9 @@ struct step_notes {
     uint64_t begin_ns, end_ns;
     struct note *notes; // by action
     struct span *spans; // [collective][thread]
+    bool is_told;       // by a profiler: what ran is in `works`, by action, and nothing else did
+    struct work *works;
+    size_t work_count, work_room;
 };
 
 // Runs the step; `notes` for STEP_TRACED. Returns how long it took, in nanoseconds.

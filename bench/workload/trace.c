@@ -18,6 +18,7 @@ struct writer {
     unsigned events;          // host events so far: Ev Idx, and External id counts from 1
     unsigned correlation;     // of the last launch
     uint64_t communicated_ns; // what the first communication stream has been busy until
+    size_t work;              // of a step that a profiler told of: the next one that is not written
 };
 
 // ---- pieces -------------------------------------------------------------------------------------
@@ -154,17 +155,18 @@ static unsigned begin_operation(struct writer *writer, const char *name, const s
     return id;
 }
 
-// The launch and the arrow to what it launches, which begins at `work_ns`.
-static void write_launch(struct writer *writer, unsigned id, const struct note *note, int stream,
+// A launch, on the host from and until these times, and the arrow to what it launches, which begins at
+// `work_ns`.
+static void write_launch(struct writer *writer, unsigned id, uint64_t from_ns, uint64_t until_ns, int stream,
                          uint64_t work_ns) {
     const struct trace *trace = writer->trace;
     unsigned correlation = ++writer->correlation;
-    begin_complete(writer, "cuda_runtime", "gentablesLaunch", trace->pid, trace->tid, note->launch_ns,
-                   note->launch_ns > note->launched_ns ? note->launch_ns : note->launched_ns);
+    begin_complete(writer, "cuda_runtime", "gentablesLaunch", trace->pid, trace->tid, from_ns,
+                   from_ns > until_ns ? from_ns : until_ns);
     fprintf(writer->file, ",\"args\":{\"External id\":%u,\"cbid\":0,\"correlation\":%u}}", id, correlation);
     begin_event(writer, "s");
     fprintf(writer->file, ",\"id\":%u,\"pid\":%d,\"tid\":%d", correlation, trace->pid, trace->tid);
-    print_us(writer, "ts", since_base(writer, note->launch_ns));
+    print_us(writer, "ts", since_base(writer, from_ns));
     fputs(",\"cat\":\"ac2g\",\"name\":\"ac2g\"}", writer->file);
     begin_event(writer, "f");
     fprintf(writer->file, ",\"id\":%u,\"pid\":%d,\"tid\":%d", correlation, trace->program->rank, stream);
@@ -172,16 +174,70 @@ static void write_launch(struct writer *writer, unsigned id, const struct note *
     fputs(",\"cat\":\"ac2g\",\"name\":\"ac2g\",\"bp\":\"e\"}", writer->file);
 }
 
-// What the launch ran, open for more arguments.
+// What the last launch ran, open for more arguments.
+static void begin_work(struct writer *writer, const char *category, const char *name, unsigned id, int stream,
+                       uint64_t begin_ns, uint64_t end_ns) {
+    int rank = writer->trace->program->rank;
+    begin_complete(writer, category, name, rank, stream, begin_ns, end_ns);
+    fprintf(writer->file, ",\"args\":{\"External id\":%u,\"device\":%d,\"stream\":%d,\"correlation\":%u", id,
+            rank, stream, writer->correlation);
+}
+
+// A kernel of which only the times are known. On a processor it is one thread in one block, whose processor
+// time is known, too; on a GPU its grid is not told.
 static void begin_kernel(struct writer *writer, const char *name, unsigned id, int stream, uint64_t begin_ns,
                          uint64_t end_ns, uint64_t cpu_ns) {
-    int rank = writer->trace->program->rank;
-    begin_complete(writer, "kernel", name, rank, stream, begin_ns, end_ns);
-    fprintf(writer->file,
-            ",\"args\":{\"External id\":%u,\"device\":%d,\"context\":0,\"stream\":%d,\"correlation\":%u,"
-            "\"grid\":[1,1,1],\"block\":[1,1,1]",
-            id, rank, stream, writer->correlation);
-    if (cpu_ns != NO_CPU) print_us(writer, "cpu time (us)", cpu_ns);
+    begin_work(writer, "kernel", name, id, stream, begin_ns, end_ns);
+    if (cpu_ns == NO_CPU) return;
+    fputs(",\"context\":0,\"grid\":[1,1,1],\"block\":[1,1,1]", writer->file);
+    print_us(writer, "cpu time (us)", cpu_ns);
+}
+
+// What a profiler told of, open for more arguments.
+static void begin_told(struct writer *writer, const struct work *work, const char *name, unsigned id,
+                       int stream) {
+    static const char *const categories[] = {
+        [WORK_KERNEL] = "kernel", [WORK_MEMCPY] = "gpu_memcpy", [WORK_MEMSET] = "gpu_memset"};
+    const int32_t *grid = work->grid, *block = work->block;
+    begin_work(writer, categories[work->kind], name, id, stream, work->begin_ns, work->end_ns);
+    fprintf(writer->file, ",\"context\":%u", work->context);
+    if (work->kind == WORK_KERNEL)
+        fprintf(writer->file,
+                ",\"grid\":[%d,%d,%d],\"block\":[%d,%d,%d],\"registers per thread\":%u,\"shared memory\":%u",
+                grid[0], grid[1], grid[2], block[0], block[1], block[2], work->registers, work->shared_bytes);
+    else
+        fprintf(writer->file, ",\"bytes\":%llu", (unsigned long long)work->bytes);
+}
+
+static const char *name_of(const struct work *work, const char *of_kernel) {
+    static const char *const names[] = {[WORK_MEMCPY] = "Memcpy", [WORK_MEMSET] = "Memset"};
+    return work->kind == WORK_KERNEL ? of_kernel : names[work->kind];
+}
+
+// By when a work was launched: at the end of the action's hand-over, or when it began.
+static uint64_t launched_by(const struct note *note, const struct work *work) {
+    uint64_t by_ns = work->begin_ns < note->launched_ns ? work->begin_ns : note->launched_ns;
+    return by_ns > note->launch_ns ? by_ns : note->launch_ns;
+}
+
+typedef void write_work(struct writer *writer, const struct work *work, unsigned id, const void *of);
+
+// Writes each work of an action that a profiler told of, each with a launch of its own. When it was launched
+// is not told: the first launch is the hand-over up to the second, and the others stand where they were done
+// at the latest.
+static void write_told(struct writer *writer, const struct step_notes *step, size_t action, unsigned id,
+                       int stream, const void *of, write_work *write) {
+    const struct note *note = &step->notes[action];
+    const struct work *works = &step->works[writer->work];
+    size_t count = 0;
+    while (writer->work + count < step->work_count && works[count].action == action) count++;
+    for (size_t i = 0; i < count; i++) {
+        uint64_t from_ns = i == 0 ? note->launch_ns : launched_by(note, &works[i]), until_ns = from_ns;
+        if (i == 0) until_ns = count > 1 ? launched_by(note, &works[1]) : note->launched_ns;
+        write_launch(writer, id, from_ns, until_ns, stream, works[i].begin_ns);
+        write(writer, &works[i], id, of);
+    }
+    writer->work += count;
 }
 
 static void write_shapes(const struct writer *writer, const struct gemm *gemm) {
@@ -201,7 +257,14 @@ static void write_shapes(const struct writer *writer, const struct gemm *gemm) {
             adds ? "\"\",\"\",\"\",\"1\",\"1\"" : "\"\",\"\"");
 }
 
-static void write_gemm(struct writer *writer, const struct gemm *gemm, const struct note *note) {
+static void write_gemm_work(struct writer *writer, const struct work *work, unsigned id, const void *of) {
+    begin_told(writer, work, name_of(work, work->name != NULL ? work->name : of), id, COMPUTE_STREAM);
+    fputs("}}", writer->file);
+}
+
+static void write_gemm(struct writer *writer, const struct step_notes *step, size_t action) {
+    const struct gemm *gemm = &writer->trace->program->gemms[writer->trace->program->actions[action].index];
+    const struct note *note = &step->notes[action];
     char kernel[TEXT];
     unsigned id = begin_operation(writer, gemm->accumulate ? "aten::addmm" : "aten::mm", note);
     write_shapes(writer, gemm);
@@ -209,11 +272,14 @@ static void write_gemm(struct writer *writer, const struct gemm *gemm, const str
             gemm->backward ? 1 : 0);
     quote(writer, gemm->name);
     fputs(",\"written by\":\"gentables\"}}", writer->file);
-    write_launch(writer, id, note, COMPUTE_STREAM, note->work_ns);
     snprintf(kernel, sizeof kernel, "%s_%c%c", writer->trace->words->gemm_kernel, gemm->trans_a ? 'T' : 'N',
              gemm->trans_b ? 'T' : 'N');
-    begin_kernel(writer, note->kernel != NULL ? note->kernel : kernel, id, COMPUTE_STREAM, note->work_ns,
-                 note->work_end_ns, note->cpu_ns);
+    if (step->is_told) {
+        write_told(writer, step, action, id, COMPUTE_STREAM, kernel, write_gemm_work);
+        return;
+    }
+    write_launch(writer, id, note->launch_ns, note->launched_ns, COMPUTE_STREAM, note->work_ns);
+    begin_kernel(writer, kernel, id, COMPUTE_STREAM, note->work_ns, note->work_end_ns, note->cpu_ns);
     fputs("}}", writer->file);
 }
 
@@ -279,24 +345,26 @@ static struct span whole_span(struct writer *writer, const struct span *spans) {
     return whole;
 }
 
-static void write_post(struct writer *writer, int index, const struct note *note, const struct span *spans) {
-    const struct collective *collective = &writer->trace->program->collectives[index];
+// Kernels that are not called as everybody knows collectives are called as ours; what is copied for one says
+// nothing of it.
+static void write_collective_work(struct writer *writer, const struct work *work, unsigned id,
+                                  const void *of) {
+    const struct collective *collective = of;
     char kernel[TEXT];
-    unsigned id = begin_operation(writer, "record_param_comms", note);
-    fprintf(writer->file,
-            ",\"Input Dims\":[[%zu]],\"Input type\":[\"%s\"],\"Input Strides\":[[1]],"
-            "\"Concrete Inputs\":[\"\"],\"Rank\":%d",
-            collective->in_elements, type_names(writer)->input, writer->trace->program->rank);
-    write_collective_arguments(writer, collective);
-    fputs(",\"bucket\":", writer->file);
-    quote(writer, collective->name);
-    fputs("}}", writer->file);
-    struct span whole = whole_span(writer, spans);
-    write_launch(writer, id, note, COMMUNICATION_STREAM, whole.begin_ns);
     kernel_name(writer, collective, kernel);
-    bool has_name = note->kernel != NULL && strncmp(note->kernel, "nccl", 4) == 0;
-    begin_kernel(writer, has_name ? note->kernel : kernel, id, COMMUNICATION_STREAM, whole.begin_ns,
-                 whole.end_ns, whole.cpu_ns);
+    bool has_name = work->name != NULL && strncmp(work->name, "nccl", 4) == 0;
+    begin_told(writer, work, name_of(work, has_name ? work->name : kernel), id, COMMUNICATION_STREAM);
+    if (work->kind == WORK_KERNEL) write_collective_arguments(writer, collective);
+    fputs("}}", writer->file);
+}
+
+static void write_collective(struct writer *writer, const struct collective *collective, unsigned id,
+                             const struct note *note, const struct span *spans) {
+    char kernel[TEXT];
+    struct span whole = whole_span(writer, spans);
+    kernel_name(writer, collective, kernel);
+    write_launch(writer, id, note->launch_ns, note->launched_ns, COMMUNICATION_STREAM, whole.begin_ns);
+    begin_kernel(writer, kernel, id, COMMUNICATION_STREAM, whole.begin_ns, whole.end_ns, whole.cpu_ns);
     write_collective_arguments(writer, collective);
     fputs("}}", writer->file);
     for (int i = 1; i < writer->trace->words->streams; i++) { // what further threads did of it
@@ -306,6 +374,26 @@ static void write_post(struct writer *writer, int index, const struct note *note
         print_us(writer, "cpu time (us)", spans[i].cpu_ns);
         fputs("}}", writer->file);
     }
+}
+
+static void write_post(struct writer *writer, const struct step_notes *step, size_t action) {
+    const struct program *program = writer->trace->program;
+    int index = program->actions[action].index;
+    const struct collective *collective = &program->collectives[index];
+    const struct note *note = &step->notes[action];
+    unsigned id = begin_operation(writer, "record_param_comms", note);
+    fprintf(writer->file,
+            ",\"Input Dims\":[[%zu]],\"Input type\":[\"%s\"],\"Input Strides\":[[1]],"
+            "\"Concrete Inputs\":[\"\"],\"Rank\":%d",
+            collective->in_elements, type_names(writer)->input, program->rank);
+    write_collective_arguments(writer, collective);
+    fputs(",\"bucket\":", writer->file);
+    quote(writer, collective->name);
+    fputs("}}", writer->file);
+    if (step->is_told)
+        write_told(writer, step, action, id, COMMUNICATION_STREAM, collective, write_collective_work);
+    else
+        write_collective(writer, collective, id, note, &step->spans[index * MAX_THREADS]);
 }
 
 static void write_await(struct writer *writer, int index, const struct note *note) {
@@ -334,15 +422,16 @@ static void write_step(struct writer *writer, size_t number) {
                        step->end_ns);
         fprintf(writer->file, ",\"args\":{\"External id\":%u}}", id);
     }
+    writer->work = 0;
     for (size_t i = 0; i < trace->program->action_count; i++) {
         struct action action = trace->program->actions[i];
-        const struct note *note = &step->notes[i];
         if (action.kind == DO_GEMM)
-            write_gemm(writer, &trace->program->gemms[action.index], note);
+            write_gemm(writer, step, i);
         else if (action.kind == DO_POST)
-            write_post(writer, action.index, note, &step->spans[action.index * MAX_THREADS]);
+            write_post(writer, step, i);
         else
-            write_await(writer, action.index, note);
+            write_await(writer, action.index, &step->notes[i]);
+        while (writer->work < step->work_count && step->works[writer->work].action <= i) writer->work++;
     }
 }
 

@@ -24,7 +24,7 @@ void gpu_activity_enter(uint64_t id) {
 
 void gpu_activity_leave(void) {}
 
-void gpu_activity_each(void (*take)(void *context, const struct gpu_activity *activity), void *context) {
+void gpu_activity_each(void (*take)(void *context, const struct work *work), void *context) {
     (void)take;
     (void)context;
 }

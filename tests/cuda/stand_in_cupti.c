@@ -1,7 +1,8 @@
 // A stand-in for libcupti.so beside that of the driver: tells of what the libraries' stand-ins ran, by the
-// host's clock. Records come in two buffers, kernels first. STAND_IN: cupti_old cupti_held
-// cupti_slow_clock.
+// host's clock. Records come in buffers, kernels first. STAND_IN: cupti_old cupti_held cupti_slow_clock
+// cupti_split (what was one launch is a memset and two kernels).
 #include <cupti.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -16,32 +17,71 @@ enum { MOST = 4096 };
 static CUpti_BuffersCallbackRequestFunc ask;
 static CUpti_BuffersCallbackCompleteFunc give;
 static CUpti_ActivityKernel9 kernels[MOST];
+static CUpti_ActivityMemset4 memsets[MOST];
 static CUpti_ActivityExternalCorrelation links[MOST];
-static size_t kernel_count, link_count;
+static size_t kernel_count, memset_count, link_count;
 static uint64_t id; // that launches are for; 0: none
 static uint32_t correlation;
 static int is_enabled;
 
-static void on_end(unsigned of, unsigned long long from_ns, unsigned long long to_ns) {
-    if (!is_enabled || kernel_count == MOST) return;
+static void add_kernel(const char *name, unsigned of, unsigned long long from_ns, unsigned long long to_ns,
+                       int32_t blocks) {
+    if (kernel_count == MOST) return;
     CUpti_ActivityKernel9 *kernel = &kernels[kernel_count++];
     memset(kernel, 0, sizeof *kernel);
     kernel->kind = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL;
     kernel->start = from_ns;
     kernel->end = to_ns;
     kernel->correlationId = of;
-    kernel->name = "stand_in_kernel";
+    kernel->name = name;
+    kernel->contextId = 1;
+    kernel->gridX = blocks;
+    kernel->gridY = 3;
+    kernel->gridZ = 1;
+    kernel->blockX = 128;
+    kernel->blockY = kernel->blockZ = 1;
+    kernel->registersPerThread = 96;
+    kernel->dynamicSharedMemory = 4096;
 }
 
-static unsigned on_launch(void) {
-    if (!is_enabled || id == 0 || link_count == MOST) return 0;
+static void add_memset(unsigned of, unsigned long long at_ns) {
+    if (memset_count == MOST) return;
+    CUpti_ActivityMemset4 *set = &memsets[memset_count++];
+    memset(set, 0, sizeof *set);
+    set->kind = CUPTI_ACTIVITY_KIND_MEMSET;
+    set->start = set->end = at_ns;
+    set->correlationId = of;
+    set->contextId = 1;
+    set->bytes = 512;
+}
+
+static int is_split(void) {
+    return stand_in_number("cupti_split", 0, 0) != 0;
+}
+
+static void on_end(unsigned of, unsigned long long from_ns, unsigned long long to_ns) {
+    if (!is_enabled) return;
+    unsigned long long middle_ns = is_split() ? from_ns + (to_ns - from_ns) / 2 : to_ns;
+    add_kernel("stand_in_kernel", of, from_ns, middle_ns, 2);
+    if (!is_split()) return;
+    add_memset(of + 1, from_ns);
+    add_kernel("stand_in_reduce", of + 2, middle_ns, to_ns, 4);
+}
+
+static void add_link(void) {
+    if (link_count == MOST) return;
     CUpti_ActivityExternalCorrelation *link = &links[link_count++];
     memset(link, 0, sizeof *link);
     link->kind = CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION;
     link->externalKind = CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM0;
     link->externalId = id;
     link->correlationId = ++correlation;
-    return correlation;
+}
+
+static unsigned on_launch(void) {
+    if (!is_enabled || id == 0) return 0;
+    for (int i = is_split() ? 3 : 1; i > 0; i--) add_link();
+    return is_split() ? correlation - 2 : correlation;
 }
 
 CUptiResult cuptiGetVersion(uint32_t *version) {
@@ -89,9 +129,9 @@ CUptiResult cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequestFunc requ
 
 CUptiResult cuptiActivityEnable(CUpti_ActivityKind kind) {
     is_enabled = 1;
-    return kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL || kind == CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION
-               ? CUPTI_SUCCESS
-               : CUPTI_ERROR_INVALID_KIND;
+    bool is_known = kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL || kind == CUPTI_ACTIVITY_KIND_MEMCPY ||
+                    kind == CUPTI_ACTIVITY_KIND_MEMSET || kind == CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION;
+    return is_known ? CUPTI_SUCCESS : CUPTI_ERROR_INVALID_KIND;
 }
 
 CUptiResult cuptiActivityDisable(CUpti_ActivityKind kind) {
@@ -113,8 +153,9 @@ static void send(const void *records, size_t count, size_t size) {
 CUptiResult cuptiActivityFlushAll(uint32_t flag) {
     (void)flag;
     send(kernels, kernel_count, sizeof *kernels);
+    send(memsets, memset_count, sizeof *memsets);
     send(links, link_count, sizeof *links);
-    kernel_count = link_count = 0;
+    kernel_count = memset_count = link_count = 0;
     return CUPTI_SUCCESS;
 }
 

@@ -75,6 +75,8 @@ static void write_log(int rank) {
     if (log == NULL) return;
     if (stand_in_number("nccl_refuses", 0, 0) != 0)
         fprintf(log, "h:1:1 [0] misc.cc:1 NCCL WARN no such thing\n");
+    if (atoi(threads) % 32 != 0)
+        fprintf(log, "h:1:1 [0] NCCL INFO Invalid NCCL_NTHREADS %s (must be a multiple of 32)\n", threads);
     int channels = atoi(getenv("NCCL_MIN_NCHANNELS")), most = stand_in_number("most_channels", 0, 64);
     fprintf(log, "h:1:1 [0] NCCL INFO NCCL_MIN_NCHANNELS set by environment to %d.\n", channels);
     if (rank == 0) {

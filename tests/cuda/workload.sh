@@ -86,6 +86,23 @@ grep -Eq '^256 +42 +ok +[0-9.]+ +256 +32 ' "$summary" || die "what NCCL made of 
 log=$WORK/sweep_20260102_030405/256thread/nccl_28channels/run_output.log
 grep -q 'traces are timed by events: no CUPTI' "$log" || die "the log does not say why by events"
 
+# ---- what NCCL refuses and goes on without: in the log and in the summary, whoever asked for its log ----
+for debug in "" "NCCL_DEBUG=WARN" "NCCL_DEBUG=INFO NCCL_DEBUG_FILE=$WORK/nccl.log"; do
+    rm -rf "$WORK/sweep_20260102_030409"
+    # shellcheck disable=SC2086
+    ends_with 0 env $debug LD_LIBRARY_PATH="$folder" "$GENTABLES" workload sweep --backend cuda \
+        -f "$reduced" -p 2 -c 28 -t 250 --steps 1 --warm-up 0 -o "$WORK/sweep_20260102_030409"
+    summary=$WORK/sweep_20260102_030409/nccl_thread_sweep_summary_20260102_030409.txt
+    grep -Eq '^250 +28 +ok +[0-9.]+ +250 +28 ' "$summary" || die "$debug: NCCL's own counts are not told"
+    grep -q 'NCCL: Invalid NCCL_NTHREADS 250 (must be a multiple of 32)' "$summary" ||
+        die "$debug: the summary lacks what NCCL refused"
+    case $debug in *FILE*) continue ;; esac
+    grep -q 'stderr: .*NCCL INFO Invalid NCCL_NTHREADS 250' \
+        "$WORK/sweep_20260102_030409/250thread/nccl_28channels/run_output.log" ||
+        die "$debug: the log lacks NCCL's own line"
+done
+grep -q "coll channels" "$WORK/nccl.log" || die "a log of somebody else's is not theirs any more"
+
 # ---- a rank that fails: the others are told at once, wherever they wait, and all name it ----
 # lonely WHAT SETTINGS OPTION...
 lonely() {
@@ -192,6 +209,22 @@ if [ -n "$(find "$STAND_INS" -name 'libcupti*')" ]; then
         die "a clock that is read late moves the trace's kernels"
     grep -q '"clock":"cupti"' "$WORK/c0.json" || die "the trace is not CUPTI's"
     grep -q '"name":"stand_in_kernel"' "$WORK/c0.json" || die "a kernel has not CUPTI's name"
+    # Each kernel is an event of its own, as CUPTI tells of it, and so is a memset; all have their op.
+    gpus "real_clock cupti_split" 0 workload run --backend cuda -f "$reduced" -p 2 --steps 2 --warm-up 1 \
+        --trace "$WORK/split%r.json"
+    split=$WORK/split0.json
+    "$GENTABLES" lua "$SOURCE/tests/workload/check_trace.lua" "$WORK"/split[01].json ||
+        die "traces of many kernels break the rules"
+    grep '"name":"stand_in_kernel"' "$split" |
+        grep '"context":1,"grid":\[2,3,1\],"block":\[128,1,1\]' |
+        grep -q '"registers per thread":96,"shared memory":4096' ||
+        die "a kernel has not CUPTI's grid"
+    grep -q '"name":"stand_in_reduce".*"grid":\[4,3,1\]' "$split" || die "the second kernel of a GEMM"
+    grep -q '"cat":"gpu_memset","name":"Memset".*"context":1,"bytes":512' "$split" || die "a memset"
+    [ "$(grep -c '"name":"stand_in_kernel"' "$split")" = "$(grep -c '"name":"stand_in_reduce"' "$split")" ] ||
+        die "kernels are lost"
+    ends_with 0 "$GENTABLES" trace report "$split" --out "$WORK/split" --csv
+    if grep -q unlinked "$stderr"; then die "a kernel has lost its op"; fi
     gpus cupti_old 0 workload run --backend cuda -f "$reduced" -p 2 --steps 1 --warm-up 0
     grep -q 'traces are timed by events: CUPTI is too old: version 120000' "$stdout" || die "an old CUPTI"
     gpus cupti_held 0 workload run --backend cuda -f "$reduced" -p 2 --steps 1 --warm-up 0

@@ -68,6 +68,14 @@ local function check_collective(args, type, wrong)
   if not type or args.dtype ~= TYPES[type] then wrong("dtype " .. tostring(args.dtype)) end
 end
 
+-- A kernel's grid is told where it is known, and never made up.
+local function check_place(args, clock, wrong)
+  local has = args.grid ~= nil or args.block ~= nil or args.context ~= nil
+  local is_whole = has and args.context and #(args.grid or {}) == 3 and #(args.block or {}) == 3
+  if clock == "event" and has or clock ~= "event" and not is_whole then wrong("grid, block, context") end
+  if clock == "cupti" and not is_integer(args["registers per thread"]) then wrong("registers") end
+end
+
 local function check_kernel(event, at, wrong)
   local args = event.args
   local launch, op = at.launches[args.correlation], at.operations[args["External id"]]
@@ -79,7 +87,7 @@ local function check_kernel(event, at, wrong)
   if event.pid ~= args.device or event.tid ~= args.stream or event.pid ~= at.rank then
     wrong("device, stream")
   end
-  if #args.grid ~= 3 or #args.block ~= 3 or not args.context then wrong("grid, block, context") end
+  check_place(args, at.clock, wrong)
   if (type(args["cpu time (us)"]) == "number") ~= at.is_host then wrong("cpu time (us)") end
   if op.name == "record_param_comms" then
     if not event.name:find("^nccl") then wrong("a collective called " .. event.name) end
@@ -102,7 +110,7 @@ end
 local function sort_events(root, wrong)
   local at = { operations = {}, launches = {}, flows = {}, kernels = {}, annotations = {}, named = {},
     streams = {}, rank = root.distributedInfo.rank, correlations = {},
-    is_host = root.gentables.backend == "host" }
+    is_host = root.gentables.backend == "host", clock = root.gentables.clock }
   for _, event in ipairs(root.traceEvents) do
     local args = event.args
     if event.ph == "X" and event.cat == "cpu_op" then

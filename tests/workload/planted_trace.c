@@ -45,7 +45,8 @@ static void plant_step(size_t step, uint64_t at, uint64_t odd) {
     spans[step][0][1] = (struct span){at + 2003, at + 650011, 4003};
     spans[step][1][0] = (struct span){at + 600001, at + 660001, 5}; // begins before thread 1 is done
     spans[step][1][1] = (struct span){at + 650013, at + 670003, 7};
-    steps[step] = (struct step_notes){at, at + 700001, notes[step], &spans[step][0][0]};
+    steps[step] = (struct step_notes){
+        .begin_ns = at, .end_ns = at + 700001, .notes = notes[step], .spans = &spans[step][0][0]};
 }
 
 static void print_event(const char *kind, const char *name, uint64_t begin, uint64_t end) {
