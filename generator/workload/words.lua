@@ -88,6 +88,10 @@ end
 function words.used(entry)
   local used = entry.result.used
   if used.channels == entry.channels and used.threads == entry.threads then return entry.result.note end
+  if used.channels == 0 or used.threads == 0 then -- the log does not tell
+    return ("%s were asked for%s"):format(words.name(entry),
+      entry.result.note and "; " .. entry.result.note or ".")
+  end
   if entry.result.backend == "cuda" then
     return ("%s were asked for; NCCL's log says %s%s"):format(words.name(entry), words.name(used),
       entry.result.note and "; " .. entry.result.note or ".")

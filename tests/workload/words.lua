@@ -68,4 +68,12 @@ function TestWords.test_what_was_used_is_told_where_it_differs()
     "2 threads, 1 channel were asked for; 1 thread, 1 channel were used")
 end
 
+function TestWords.test_counts_that_no_log_tells_are_not_called_none()
+  local one = entry(512, 28, time(1, 1, 1))
+  one.result.backend, one.result.used = "cuda", { threads = 0, channels = 0 }
+  one.result.note = "NCCL's log does not say its channels and threads"
+  luaunit.assertEquals(words.used(one),
+    "512 threads, 28 channels were asked for; NCCL's log does not say its channels and threads")
+end
+
 return luaunit.LuaUnit.new():runSuiteByInstances({ { "TestWords", TestWords } })
