@@ -5,22 +5,14 @@
 . "$(dirname "$0")/lib.sh"
 
 # Tells the faulty one what to do in one launch of the group, the second.
-cat >"$WORK/launcher" <<'END'
-#!/bin/sh
-ranks=$1
-shift
+launcher <<'END'
 case " $* " in
 *" --pass "*)
     echo group >>"$LAUNCHES"
     [ "$(wc -l <"$LAUNCHES")" != 2 ] || export BAD_FAULT="$FAULT"
     ;;
 esac
-root=""
-[ "$(id -u)" -ne 0 ] || root=--allow-run-as-root
-exec mpirun $root --oversubscribe --bind-to none --mca btl self,vader --mca coll_tuned_use_dynamic_rules 1 \
-    -n "$ranks" "$@"
 END
-chmod +x "$WORK/launcher"
 LAUNCHES=$WORK/launches
 export LAUNCHES FAULT
 

@@ -5,20 +5,12 @@
 . "$(dirname "$0")/lib.sh"
 
 # A launcher that notes what it starts; with HANG_IN_GROUP bad_start hangs there, and not in the trial.
-cat >"$WORK/launcher" <<'END'
-#!/bin/sh
-ranks=$1
-shift
+launcher <<'END'
 case " $* " in
 *" --pass "*) echo group >>"$LAUNCHES"; [ -z "${HANG_IN_GROUP:-}" ] || export BAD_START_HANGS=1 ;;
 *) echo trial >>"$LAUNCHES" ;;
 esac
-root=""
-[ "$(id -u)" -ne 0 ] || root=--allow-run-as-root
-exec mpirun $root --oversubscribe --bind-to none --mca btl self,vader --mca coll_tuned_use_dynamic_rules 1 \
-    -n "$ranks" "$@"
 END
-chmod +x "$WORK/launcher"
 LAUNCHES=$WORK/launches
 export LAUNCHES
 

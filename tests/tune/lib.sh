@@ -19,6 +19,22 @@ tune() {
         2>"$WORK/err" || status=$?
 }
 
+# launcher: makes $WORK/launcher, which starts as many ranks as its first argument says, by mpirun, once it has
+# done what stdin says.
+launcher() {
+    {
+        printf '#!/bin/sh\nranks=$1\nshift\n'
+        cat
+        cat <<'END'
+root=""
+[ "$(id -u)" -ne 0 ] || root=--allow-run-as-root
+exec mpirun $root --oversubscribe --bind-to none --mca btl self,vader --mca coll_tuned_use_dynamic_rules 1 \
+    -n "$ranks" "$@"
+END
+    } >"$WORK/launcher"
+    chmod +x "$WORK/launcher"
+}
+
 # said FILE PATTERN
 said() {
     grep -q -- "$2" "$WORK/$1" || fail "no '$2' in: $(cat "$WORK/out" "$WORK/err")"
