@@ -146,7 +146,10 @@ local function derived_times(source)
   for _, entry in ipairs(source.spec and source.files or {}) do
     local record = entry.provenance
     if record and record.derived then
-      local measured = fail.unless(rows.records(entry.path))
+      local measured = {} -- what is by bytes alone has no shapes around it
+      for _, row in ipairs(fail.unless(rows.records(entry.path))) do
+        if row.num_tokens then measured[#measured + 1] = row end
+      end
       local times = derive.times(source.spec, entry.tp, measured, record.no_time)
       table.move(times, 1, #times, #out + 1, out)
     end
