@@ -13,7 +13,11 @@
 
 #include "host/group.h"
 
-enum { GUARDS = 256 };
+enum {
+    GUARDS = 256,
+    GRACE_PARTS = 16, // of the deadline: for what was told to end
+    LONGEST_GRACE_NS = 500000000,
+};
 
 // One rank of this process.
 struct desk {
@@ -23,7 +27,9 @@ struct desk {
 };
 
 static struct desk desks[MAX_RANKS];
-static uint64_t overdue_ns[MAX_RANKS];  // since when the work was done that was late at the last look
+static uint64_t overdue_ns[MAX_RANKS];        // since when the work was done that was late at the last look
+static uint64_t nearly_overdue_ns[MAX_RANKS]; // the same, a little before its deadline
+static void (*_Atomic on_late)(int rank);
 static _Thread_local int own_rank = -1; // -1: a thread that no rank is, such as one of a plug-in
 static uint64_t timeout_ns;
 static struct { const char *_Atomic begin, *_Atomic end; } guards[GUARDS];
@@ -92,16 +98,26 @@ static void note_exit(void) {
     _exit(1);
 }
 
-// Ends the process where this rank's work has had all of its time.
+// Whether work that began at `since_ns` is late at this look and was at the one before: perhaps the machine
+// stood still, and it gets until the next look.
+static bool is_late_again(uint64_t since_ns, uint64_t most_ns, uint64_t *noted_ns) {
+    uint64_t now = clock_ns();
+    if (now < since_ns || now - since_ns < most_ns) return false;
+    bool again = *noted_ns == since_ns;
+    *noted_ns = since_ns;
+    return again;
+}
+
+// Ends the process where this rank's work has had all of its time; shortly before, it is told to end.
 static void look_at(int rank) {
     struct desk *desk = &desks[rank];
     const char *what = atomic_load(&desk->work);
-    uint64_t since = atomic_load(&desk->since_ns), now = clock_ns();
-    if (what == NULL || now < since || now - since < timeout_ns) return;
-    if (atomic_load(&desk->work) != what || atomic_load(&desk->since_ns) != since) return;
-    bool is_news = overdue_ns[rank] != since; // perhaps the machine stood still: it gets until the next look
-    overdue_ns[rank] = since;
-    if (is_news) return;
+    uint64_t since = atomic_load(&desk->since_ns), grace_ns = timeout_ns / GRACE_PARTS;
+    if (grace_ns > LONGEST_GRACE_NS) grace_ns = LONGEST_GRACE_NS;
+    if (what == NULL || atomic_load(&desk->work) != what || atomic_load(&desk->since_ns) != since) return;
+    void (*cancel)(int) = atomic_load(&on_late);
+    if (cancel != NULL && is_late_again(since, timeout_ns - grace_ns, &nearly_overdue_ns[rank])) cancel(rank);
+    if (!is_late_again(since, timeout_ns, &overdue_ns[rank])) return;
     tell(rank, what, "did not come back in time");
     _exit(1);
 }
@@ -144,6 +160,10 @@ void blame_work(const char *what) {
     struct desk *desk = &desks[own_rank];
     if (what != NULL) atomic_store_explicit(&desk->since_ns, clock_ns(), memory_order_relaxed);
     atomic_store_explicit(&desk->work, what, memory_order_release);
+}
+
+void blame_on_late(void (*cancel)(int rank)) {
+    atomic_store(&on_late, cancel);
 }
 
 const char *blame_at_work(void) {

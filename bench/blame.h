@@ -10,6 +10,9 @@ void blame_begin(int rank, double timeout_s);
 // nothing that has a deadline.
 void blame_work(const char *what);
 
+// What to do shortly before a rank's deadline, in a thread of its own: who waits for a word to end gets it.
+void blame_on_late(void (*cancel)(int rank));
+
 // What this rank is at; NULL: nothing.
 const char *blame_at_work(void);
 

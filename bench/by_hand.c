@@ -67,28 +67,31 @@ static int gpu_count(void) {
 }
 
 static void print_head(const struct group *group, const struct by_hand *options, const struct seat seats[]) {
-    printf("# gentables-bench: %d ranks, %d cores%s, %s, fusion %s\n", group->size, group->cores,
-           group->oversubscribed ? " (oversubscribed)" : "", group->kernels->isa,
-           fusion_names[options->request.shape.fusion]);
+    fprintf(protocol_out(), "# gentables-bench: %d ranks, %d cores%s, %s, fusion %s\n", group->size,
+            group->cores, group->oversubscribed ? " (oversubscribed)" : "", group->kernels->isa,
+            fusion_names[options->request.shape.fusion]);
     bool in_a_row = options->calls.iterations > 0;
     char splits[SPLITS_TEXT];
     splits_print(options->request.shape.splits, splits);
-    printf("# %s%s%s\n", op_names[options->request.shape.op], splits[0] != '\0' ? ", splits " : "", splits);
-    printf("# %s\n", in_a_row ? "calls in a row, their mean" : "each call by itself, the median");
-    printf("# nThread 1 nGpus %d minBytes %zu maxBytes %zu step: %zu(%s) warmup iters: %u iters: %u "
-           "agg iters: 1 validation: %d graph: %d\n",
-           gpu_count(), options->from_bytes, options->to_bytes,
-           options->factor > 0 ? options->factor : options->increment,
-           options->factor > 0 ? "factor" : "bytes", options->calls.warm_up, options->calls.iterations,
-           !in_a_row || options->calls.check, is_captured(options));
+    fprintf(protocol_out(), "# %s%s%s\n", op_names[options->request.shape.op],
+            splits[0] != '\0' ? ", splits " : "", splits);
+    fprintf(protocol_out(), "# %s\n",
+            in_a_row ? "calls in a row, their mean" : "each call by itself, the median");
+    fprintf(protocol_out(),
+            "# nThread 1 nGpus %d minBytes %zu maxBytes %zu step: %zu(%s) warmup iters: %u iters: %u "
+            "agg iters: 1 validation: %d graph: %d\n",
+            gpu_count(), options->from_bytes, options->to_bytes,
+            options->factor > 0 ? options->factor : options->increment,
+            options->factor > 0 ? "factor" : "bytes", options->calls.warm_up, options->calls.iterations,
+            !in_a_row || options->calls.check, is_captured(options));
     for (int rank = 0; rank < group->size; rank++) {
-        printf("#  Rank %2d Pid %6d on %s %s\n", rank, (int)group->control->pids[rank], seats[rank].host,
-               seats[rank].device);
+        fprintf(protocol_out(), "#  Rank %2d Pid %6d on %s %s\n", rank, (int)group->control->pids[rank],
+                seats[rank].host, seats[rank].device);
     }
-    printf("#%11s %12s %9s %6s %-30s %10s %8s %8s %6s\n", "size", "count", "type", "redop", "strategy",
-           "time", "algbw", "busbw", "#wrong");
-    printf("#%11s %12s %9s %6s %-30s %10s %8s %8s\n", "(B)", "(elements)", "", "", "", "(us)", "(GB/s)",
-           "(GB/s)");
+    fprintf(protocol_out(), "#%11s %12s %9s %6s %-30s %10s %8s %8s %6s\n", "size", "count", "type", "redop",
+            "strategy", "time", "algbw", "busbw", "#wrong");
+    fprintf(protocol_out(), "#%11s %12s %9s %6s %-30s %10s %8s %8s\n", "(B)", "(elements)", "", "", "",
+            "(us)", "(GB/s)", "(GB/s)");
 }
 
 // A text as JSON has it.
@@ -162,19 +165,19 @@ static void print_result(const struct group *group, const struct by_hand *option
     bool is_checked = options->calls.iterations == 0 || options->calls.check;
     bool has_time = result->reason == NULL;
     totals->wrong += result->wrong;
-    printf("%s%*zu %12zu %9s %6s %-30s", has_time ? "" : "#", has_time ? 12 : 11, bytes, count,
-           dtype_names[shape->dtype], redop_of(shape), result->candidate->name);
+    fprintf(protocol_out(), "%s%*zu %12zu %9s %6s %-30s", has_time ? "" : "#", has_time ? 12 : 11, bytes,
+            count, dtype_names[shape->dtype], redop_of(shape), result->candidate->name);
     if (!has_time) {
-        printf(" %s\n", result->reason);
+        fprintf(protocol_out(), " %s\n", result->reason);
         return;
     }
     double algbw = (double)bytes / result->time_us.median / 1000;
     double busbw = algbw * op_bus_factors[shape->op][group->size];
-    printf(" %10.2f %8.2f %8.2f ", result->time_us.median, algbw, busbw);
+    fprintf(protocol_out(), " %10.2f %8.2f %8.2f ", result->time_us.median, algbw, busbw);
     if (is_checked) {
-        printf("%6zu\n", result->wrong);
+        fprintf(protocol_out(), "%6zu\n", result->wrong);
     } else {
-        printf("%6s\n", "N/A");
+        fprintf(protocol_out(), "%6s\n", "N/A");
     }
     if (json != NULL) put_result(json, shape, result, algbw, busbw, is_checked, totals->lines == 0);
     totals->bus_bandwidth += busbw;
@@ -185,8 +188,9 @@ static void print_result(const struct group *group, const struct by_hand *option
 
 static void print_totals(const struct totals *totals) {
     double mean = totals->lines > 0 ? totals->bus_bandwidth / (double)totals->lines : 0;
-    printf("# Out of bounds values : %zu %s\n", totals->wrong, totals->wrong == 0 ? "OK" : "FAILED");
-    printf("# Avg bus bandwidth    : %g\n", mean);
+    fprintf(protocol_out(), "# Out of bounds values : %zu %s\n", totals->wrong,
+            totals->wrong == 0 ? "OK" : "FAILED");
+    fprintf(protocol_out(), "# Avg bus bandwidth    : %g\n", mean);
 }
 
 static void put_totals(FILE *json, const struct totals *totals) {
@@ -227,7 +231,7 @@ static int measure_sizes(struct harness *harness, const struct by_hand *options,
             if (results[i].candidate == NULL) continue;
             print_result(group, options, &request.shape, &results[i], totals, json);
         }
-        fflush(stdout);
+        fflush(protocol_out());
         size_t next = options->factor > 0 ? bytes * options->factor : bytes + options->increment;
         if (next / (options->factor > 0 ? options->factor : 1) < bytes) break; // past the largest number
         bytes = next;

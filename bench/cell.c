@@ -14,8 +14,7 @@ enum {
     PAGE = 4096,
     MANY_SHIFTS_UP_TO_BYTES = 256 << 10, // larger cells have fewer shifts: each is checked once per strategy
     FEW_SHIFTS = 3,
-    STRIDE_ELEMENTS = 64, // between the data of calls, where there are no rows
-    WHO_RESIDUAL = 1000,  // seeds beside those of the ranks
+    WHO_RESIDUAL = 1000, // seeds beside those of the ranks
     WHO_GAMMA = 1001,
 };
 
@@ -121,7 +120,7 @@ static void set_sizes(struct cell *cell) {
         traffic_of(shape->op, shape->splits, elements, cell->rank, cell->ranks, 0, &cell->traffic);
         cell->input_elements = cell->traffic.send_elements;
         cell->out_elements = cell->traffic.receive_elements;
-        cell->stride = STRIDE_ELEMENTS;
+        cell->stride = CELL_STRIDE_ELEMENTS;
     }
     size_t bytes = cell->out_elements * dtype_sizes_bytes[shape->dtype];
     cell->out_bytes = bytes;

@@ -13,7 +13,10 @@
 #include "strategy.h"
 #include "traffic.h"
 
-enum { MAX_SHIFTS = 8 };
+enum {
+    MAX_SHIFTS = 8,
+    CELL_STRIDE_ELEMENTS = 64, // between the data of calls, where there are no rows
+};
 
 // num_tokens * hidden_size elements are those of the larger one of a rank's input and output; see traffic.h.
 struct shape {

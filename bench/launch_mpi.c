@@ -8,6 +8,7 @@
 #include "alike.h"
 #include "backend.h"
 #include "host/group_mpi.h"
+#include "protocol.h"
 
 const char *const launch_prefix = "mpirun -n 2 ", *const launch_suffix = "";
 
@@ -19,7 +20,7 @@ static void refuse(const char *reason) {
     MPI_Comm_rank(world, &rank);
     if (rank != 0) return;
     fprintf(stderr, "gentables-bench: %s\n", reason);
-    printf("error reason=%s\n", reason);
+    fprintf(protocol_out(), "error reason=%s\n", reason);
 }
 
 int launch(int *argc, char ***argv, int ranks, double timeout_s, int (*rank_main)(struct group *, void *),
@@ -52,7 +53,7 @@ void launch_share(struct group *group, void *data, size_t bytes) {
 }
 
 _Noreturn void launch_abort(void) {
-    fflush(stdout);
+    fflush(protocol_out());
     MPI_Abort(world, 1);
     abort();
 }

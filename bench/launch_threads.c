@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "backend.h"
+#include "protocol.h"
 
 enum { USUAL_RANKS = 2 };
 
@@ -73,6 +74,6 @@ void launch_share(struct group *group, void *data, size_t bytes) {
 }
 
 _Noreturn void launch_abort(void) {
-    fflush(stdout);
+    fflush(protocol_out());
     _exit(1);
 }

@@ -5,6 +5,7 @@
 //   mpirun -n 2 gentables-bench --pass PLAN          one pass over many ops (tune.h)
 //   mpirun -n 2 gentables-bench --trial PLAN --plugin ./mine.so    whether a plug-in behaves (trial.h)
 //   gentables-bench --version                        who it is, without mpirun
+#include <errno.h>
 #include <getopt.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -213,6 +214,10 @@ static int read_nccl_option(struct by_hand *options, int option, const char *val
 
 static int load_plugin(const char *path) {
     char reason[PLUGIN_REASON_SIZE];
+    if (protocol_keep_apart() != 0) {
+        fprintf(stderr, "gentables-bench: standard output cannot be kept for rows: %s\n", strerror(errno));
+        return -1;
+    }
     if (plugins_load(path, reason) == 0) return 0;
     fprintf(stderr, "gentables-bench: %s\n", reason);
     return -1;
@@ -354,18 +359,18 @@ static enum line_kind next_request(struct group *group, struct request *request,
 static int serve(struct harness *harness, struct result results[]) {
     struct group *group = harness->group;
     char reason[REASON_SIZE] = "";
-    if (group->rank == 0) protocol_write_hello(stdout, harness);
+    if (group->rank == 0) protocol_write_hello(protocol_out(), harness);
     for (;;) {
         struct request request;
-        fflush(stdout);
+        fflush(protocol_out());
         switch (next_request(group, &request, reason)) {
         case LINE_QUIT: return 0;
         case LINE_WRONG:
-            if (group->rank == 0) printf("error reason=%s\n", reason);
+            if (group->rank == 0) fprintf(protocol_out(), "error reason=%s\n", reason);
             return 1;
         case LINE_MEASURE:
             if (harness_measure(harness, &request, results) != 0) return -1;
-            if (group->rank == 0) protocol_write_results(stdout, harness, &request, results);
+            if (group->rank == 0) protocol_write_results(protocol_out(), harness, &request, results);
         }
     }
 }
@@ -382,9 +387,10 @@ static void give_up(const struct group *group, const char *at_work) {
     static atomic_flag ending = ATOMIC_FLAG_INIT; // ranks that are threads: one speaks and ends the process
     while (atomic_flag_test_and_set(&ending)) sched_yield();
     if (group->rank == 0 || group->shares_process) {
-        printf("error %s%s%sreason=%s\n", at_work[0] != '\0' ? "strategy=" : "", at_work,
-               at_work[0] != '\0' ? " " : "", failure);
+        fprintf(protocol_out(), "error %s%s%sreason=%s\n", at_work[0] != '\0' ? "strategy=" : "", at_work,
+                at_work[0] != '\0' ? " " : "", failure);
     }
+    for (int rank = 0; rank < group->size; rank++) plugins_cancel(rank);
     launch_abort();
 }
 
@@ -396,7 +402,10 @@ static int measure(struct group *group, struct options *options) {
         launch_abort();
     }
     // Deadlines of what others wrote are a little shorter than those of waits for it.
-    if (plugins_loaded() > 0) blame_begin(group->rank, 0.9 * options->timeout_s);
+    if (plugins_loaded() > 0) {
+        blame_on_late(plugins_cancel);
+        blame_begin(group->rank, 0.9 * options->timeout_s);
+    }
     int status = harness_open(harness, group);
     if (status == 0)
         status = options->serve ? serve(harness, results) : by_hand_run(harness, &options->by_hand, results);
@@ -416,7 +425,7 @@ static int run(struct group *group, void *argument) {
     if (backend->open(group, &options->device, reason) != 0) {
         if (group->rank == 0) {
             fprintf(stderr, "gentables-bench: %s\n", reason);
-            printf("error reason=%s\n", reason);
+            fprintf(protocol_out(), "error reason=%s\n", reason);
         }
         return 2;
     }
@@ -446,9 +455,9 @@ int main(int argc, char **argv) {
     struct options options;
     if (read_options(argc, argv, &options) != 0) return 2;
     if (options.lists_candidates) {
-        protocol_write_candidates(stdout);
+        protocol_write_candidates(protocol_out());
         return 0;
     }
-    if (options.serve) protocol_write_segments(stdout);
+    if (options.serve) protocol_write_segments(protocol_out());
     return launch(&argc, &argv, options.ranks, options.timeout_s, run, &options);
 }

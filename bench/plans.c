@@ -5,6 +5,8 @@
 
 #include "backend.h"
 #include "blame.h"
+#include "plugins.h"
+#include "protocol.h"
 #include "trial.h"
 #include "tune_plan.h"
 
@@ -13,6 +15,7 @@ int plans_run(struct group *group, const char *path, enum plan_use use, double t
     char reason[REASON_SIZE] = "";
     watch_rest(); // here deadlines are of single candidates, and a little shorter than those of waits for
                   // them
+    blame_on_late(plugins_cancel);
     blame_begin(group->rank, 0.9 * timeout_s);
     blame_work("agreement");
     int status = tune_plan_read(&plan, path, group, reason);
@@ -24,7 +27,7 @@ int plans_run(struct group *group, const char *path, enum plan_use use, double t
     }
     blame_work("start");
     status = use == PLAN_PASS ? backend->tune(group, &plan)
-                              : trial_run(group, &plan, use == PLAN_BRIEF_TRIAL, stdout);
+                              : trial_run(group, &plan, use == PLAN_BRIEF_TRIAL, protocol_out());
     if (status < 0) return -1;
     blame_end();
     tune_plan_free(&plan);

@@ -1,15 +1,15 @@
 // Plug-ins: loaded, checked, adapted; see plugins.h.
 #include "plugins.h"
 
-#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "backend.h"
 #include "blame.h"
+#include "library.h"
 
-enum { LARGEST_ALIGNMENT = 4096, PLANS_KEPT = 512 };
+enum { LARGEST_ALIGNMENT = 4096, LOG_SIZE = 400 };
 
 _Static_assert((int)GT_OP_ALLREDUCE == OP_ALLREDUCE && (int)GT_OP_ALLGATHER == OP_ALLGATHER &&
                    (int)GT_OP_REDUCESCATTER == OP_REDUCESCATTER && (int)GT_OP_ALLTOALL == OP_ALLTOALL &&
@@ -31,22 +31,23 @@ struct plugin_candidate {
 };
 
 struct plugin {
-    char path[256];
+    char path[256], name[61]; // the name that it gives itself
     uint64_t hash;
     gt_plugin functions;
     struct plugin_candidate *candidates;
     unsigned comm;                         // the kind of communicator that any of them needs; 0: none
     struct instance *instances[MAX_RANKS]; // of the ranks of this process, while any candidate is set up
     int users[MAX_RANKS];
+    volatile int32_t cancel[MAX_RANKS];
 };
 
 // One rank's state of a plug-in, and what its callbacks need.
 struct instance {
+    const struct plugin *plugin;
     struct group *group;
     void *ground;
     gt_host host;
     gt_rank rank;
-    volatile int32_t cancel;
     const char *in_run; // the name of one that runs, and has not declared collective calls there; or NULL
     void *state;
     struct allocation {
@@ -114,6 +115,27 @@ static int refuse_candidate(char reason[], const char *path, const char *name, c
     return -1;
 }
 
+// What is wrong with the numbers and masks of a candidate, or NULL: what is not known is refused.
+static const char *wrong_mask(const gt_candidate *says) {
+    const unsigned known_flags = GT_FLAG_COLLECTIVE_RUN | GT_FLAG_CAPTURABLE | GT_FLAG_FP32;
+    const unsigned sums = 1u << OP_ALLREDUCE | 1u << OP_REDUCESCATTER;
+    if (says->ops == 0 || says->ops >> OPS != 0) return "has an op that this gentables does not know";
+    if (says->dtypes == 0 || says->dtypes >> DTYPES != 0)
+        return "has a data type that this gentables does not know";
+    if (says->reduce_ops >> (GT_SUM + 1) != 0) return "has a reduce op that this gentables does not know";
+    if ((says->ops & sums) != 0 && says->reduce_ops == 0)
+        return "has an op that sums, and no reduce op; 1u << GT_SUM would be right";
+    if (says->fusions >> FUSIONS != 0) return "has a fusion that this gentables does not know";
+    if (says->fusions == 0) return "has no fusion; 1u << GT_FUSION_NONE says that it has no epilogue";
+    if ((says->memory & ~(unsigned)(GT_MEMORY_HOST | GT_MEMORY_CUDA)) != 0)
+        return "has a kind of memory that this gentables does not know";
+    if ((says->places & ~(unsigned)(GT_PLACE_OUT | GT_PLACE_IN)) != 0)
+        return "has a place that this gentables does not know";
+    if ((says->flags & ~known_flags) != 0) return "has a flag that this gentables does not know";
+    if (says->comm > GT_COMM_NCCL) return "needs a kind of communicator that this gentables does not know";
+    return NULL;
+}
+
 static int check_candidate(const struct plugin *plugin, const gt_candidate *says, char reason[]) {
     const char *path = plugin->path, *name = says->name;
     if (name == NULL || !is_name(name)) {
@@ -121,12 +143,8 @@ static int check_candidate(const struct plugin *plugin, const gt_candidate *says
                                 "a name is letters, digits and _, 60 at most");
     }
     if (is_taken(name)) return refuse_candidate(reason, path, name, "there is another of this name");
-    if (says->ops == 0 || says->ops >> OPS != 0)
-        return refuse_candidate(reason, path, name, "has an op that this gentables does not know");
-    if (says->dtypes == 0 || says->dtypes >> DTYPES != 0)
-        return refuse_candidate(reason, path, name, "has a data type that this gentables does not know");
-    if (says->fusions >> FUSIONS != 0)
-        return refuse_candidate(reason, path, name, "has a fusion that this gentables does not know");
+    const char *wrong = wrong_mask(says);
+    if (wrong != NULL) return refuse_candidate(reason, path, name, wrong);
     if ((says->memory & backend->ground->memory) == 0) return 0; // left out
     if (says->comm != GT_COMM_NONE && (backend->ground->comms >> says->comm & 1) == 0) {
         char what[80];
@@ -134,7 +152,7 @@ static int check_candidate(const struct plugin *plugin, const gt_candidate *says
                  backend->ground->comm_name);
         return refuse_candidate(reason, path, name, what);
     }
-    if ((says->places & (GT_PLACE_OUT | GT_PLACE_IN)) == 0)
+    if (says->places == 0)
         return refuse_candidate(reason, path, name, "works neither in place nor out of place");
     if (says->alignment > LARGEST_ALIGNMENT || (says->alignment & (says->alignment - 1)) != 0)
         return refuse_candidate(reason, path, name, "an alignment is a power of two, 4096 at most");
@@ -178,6 +196,11 @@ static int add_candidates(struct plugin *plugin, char reason[]) {
         struct plugin_candidate *candidate = &plugin->candidates[2 * i], *apart = candidate + 1;
         candidate->plugin = plugin;
         candidate->index = i;
+        if (plugin->functions.candidates[i] == NULL) {
+            char what[80];
+            snprintf(what, sizeof what, "candidate %u of %u is NULL", i + 1, count);
+            return refuse(reason, plugin->path, what);
+        }
         take_struct(&candidate->says, sizeof candidate->says, plugin->functions.candidates[i]);
         if (check_candidate(plugin, &candidate->says, reason) != 0) return -1;
         if ((candidate->says.memory & backend->ground->memory) == 0) continue;
@@ -218,27 +241,24 @@ static uint64_t hash_file(const char *path) {
     return hash;
 }
 
+// Its name, as far as it is one; else its file's.
+static void name_plugin(struct plugin *plugin) {
+    const char *name = plugin->functions.name, *slash = strrchr(plugin->path, '/');
+    if (name == NULL || !is_name(name)) name = slash != NULL ? slash + 1 : plugin->path;
+    snprintf(plugin->name, sizeof plugin->name, "%s", name);
+}
+
 int plugins_load(const char *path, char reason[PLUGIN_REASON_SIZE]) {
-    typedef const gt_plugin *entry(uint32_t abi);
     if (strchr(path, '/') == NULL) return refuse(reason, path, "a path has a slash, such as ./mine.so");
     if (plugin_count == PLUGINS_MAX) return refuse(reason, path, "one plug-in too many");
     struct plugin *plugin = &plugins[plugin_count];
     *plugin = (struct plugin){.hash = hash_file(path)};
     snprintf(plugin->path, sizeof plugin->path, "%s", path);
-    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (library == NULL) {
-        snprintf(reason, PLUGIN_REASON_SIZE, "%s: cannot be loaded: %s", path, dlerror());
-        return -1;
-    }
-    void *symbol = dlsym(library, "gentables_plugin");
-    entry *of_library;
-    memcpy(&of_library, &symbol, sizeof of_library);
-    if (symbol == NULL) return refuse(reason, path, "exports no gentables_plugin; see bench/plugin.h");
-    const gt_plugin *says = of_library(GENTABLES_PLUGIN_ABI);
-    if (says == NULL)
-        return refuse(reason, path, "knows another version of the interface; this is version 1");
+    const gt_plugin *says = library_ask(path, reason);
+    if (says == NULL) return -1;
     take_struct(&plugin->functions, sizeof plugin->functions, says);
     if (check_functions(plugin, reason) != 0) return -1;
+    name_plugin(plugin);
     plugin_count++;
     return add_candidates(plugin, reason);
 }
@@ -247,6 +267,15 @@ uint64_t plugins_hash(void) {
     uint64_t hash = (uint64_t)plugin_count;
     for (int i = 0; i < plugin_count; i++) hash = hash * 0x9e3779b97f4a7c15u ^ plugins[i].hash;
     return hash;
+}
+
+void plugins_cancel(int rank) {
+    for (int i = 0; i < plugin_count; i++) __atomic_store_n(&plugins[i].cancel[rank], 1, __ATOMIC_RELAXED);
+}
+
+// Whether the library was told so.
+static bool is_cancelled(const struct plugin *plugin, int rank) {
+    return __atomic_load_n(&plugin->cancel[rank], __ATOMIC_RELAXED) != 0;
 }
 
 int plugins_loaded(void) {
@@ -266,9 +295,44 @@ bool plugins_has_epilogue_apart(const struct candidate *candidate) {
     return candidate->plugin != NULL && candidate->plugin->has_epilogue_apart;
 }
 
-bool plugins_takes_place(const struct candidate *candidate, bool in_place) {
-    if (candidate->plugin == NULL) return !in_place;
-    return (candidate->plugin->says.places & (in_place ? GT_PLACE_IN : GT_PLACE_OUT)) != 0;
+size_t plugins_alignment(const struct candidate *candidate) {
+    size_t alignment = candidate->plugin == NULL ? 0 : candidate->plugin->says.alignment;
+    return alignment > 0 ? alignment : 1;
+}
+
+// Whether the part of the larger buffer that is every rank's smaller one in place lies where the candidate
+// wants it.
+static bool is_aligned_in_place(const gt_candidate *says, const struct group *group,
+                                const struct call *call) {
+    size_t unit = says->alignment > 0 ? says->alignment : 1;
+    bool is_gathered = call->op == OP_ALLGATHER;
+    if (!is_gathered && call->op != OP_REDUCESCATTER) return true;
+    size_t share = call_elements(call) / (size_t)group->size;
+    return share * dtype_sizes_bytes[call->dtype] % unit == 0;
+}
+
+const char *plugins_place_refusal(const struct candidate *candidate, const struct group *group,
+                                  const struct call *call, bool in_place) {
+    if (candidate->plugin == NULL) return in_place ? "is not called in place" : NULL;
+    const gt_candidate *says = &candidate->plugin->says;
+    if ((says->places & (in_place ? GT_PLACE_IN : GT_PLACE_OUT)) == 0)
+        return in_place ? "does not work in place" : "works in place alone";
+    if (!in_place) return NULL;
+    if (call->op == OP_ALLTOALL || call->op == OP_ALLTOALLV)
+        return "works in place alone, and NCCL defines none for this op";
+    if (call->fusion != FUSION_NONE) return "works in place alone, and an epilogue is not called so";
+    if (!is_aligned_in_place(says, group, call))
+        return "its part of the buffer in place has no such alignment";
+    return NULL;
+}
+
+bool plugins_is_in_place(const struct candidate *candidate) {
+    return candidate->plugin != NULL && (candidate->plugin->says.places & GT_PLACE_OUT) == 0;
+}
+
+const char *plugins_place(const struct candidate *candidate) {
+    if (candidate->plugin == NULL) return NULL;
+    return plugins_is_in_place(candidate) ? "in" : "out";
 }
 
 bool call_is_in_place(const struct call *call, int rank) {
@@ -283,6 +347,14 @@ bool call_is_in_place(const struct call *call, int rank) {
     }
 }
 
+// Calls whose data sets lie `stride` apart, and not each where an array begins.
+static bool is_strided_well(const gt_candidate *says, const struct call *call) {
+    bool has_rows = call->fusion != FUSION_NONE || call->plan == NULL;
+    size_t stride = call->op == OP_ALLREDUCE ? call->hidden_size : CELL_STRIDE_ELEMENTS;
+    return !has_rows || says->alignment <= 1 ||
+           stride * dtype_sizes_bytes[call->dtype] % says->alignment == 0;
+}
+
 const char *plugins_refusal(const struct candidate *candidate, const struct group *group,
                             const struct call *call) {
     const gt_candidate *says = &candidate->plugin->says;
@@ -290,6 +362,7 @@ const char *plugins_refusal(const struct candidate *candidate, const struct grou
     if ((says->dtypes >> call->dtype & 1) == 0) return "does not do this data type";
     bool is_fused = call->fusion != FUSION_NONE && !candidate->plugin->has_epilogue_apart;
     if (is_fused && (says->fusions >> call->fusion & 1) == 0) return "has no such fusion";
+    if (!is_fused && (says->fusions >> FUSION_NONE & 1) == 0) return "does no call without an epilogue";
     if (call->fusion == FUSION_NONE && candidate->plugin->has_epilogue_apart)
         return "there is no epilogue to separate";
     if (says->world_sizes != 0 && (says->world_sizes >> group->size & 1) == 0)
@@ -298,11 +371,8 @@ const char *plugins_refusal(const struct candidate *candidate, const struct grou
     if (says->max_bytes != 0 && bytes > says->max_bytes) return "does not do so large a size";
     if (says->count_multiple > 1 && call_elements(call) % says->count_multiple != 0)
         return "does not do a number of elements that is no multiple of its own";
-    bool has_rows = call->op == OP_ALLREDUCE && call->plan == NULL;
-    if (has_rows && says->alignment > 1 &&
-        call->hidden_size * dtype_sizes_bytes[call->dtype] % says->alignment != 0)
-        return "needs rows of a better alignment";
-    return NULL;
+    if (!is_strided_well(says, call)) return "needs rows of a better alignment";
+    return plugins_place_refusal(candidate, group, call, plugins_is_in_place(candidate));
 }
 
 // ---- callbacks ----------------------------------------------------------------------------------
@@ -363,9 +433,16 @@ static void host_free(void *context, void *memory) {
     }
 }
 
+// One line at a time, whatever the library makes of it: what ranks say is one stream in the end.
 static void host_log(void *context, const char *line) {
     const struct instance *instance = context;
-    fprintf(stderr, "gentables-bench: rank %d: %s\n", instance->group->rank, line);
+    char text[LOG_SIZE];
+    snprintf(text, sizeof text, "%s", line == NULL ? "" : line);
+    for (char *at = text; *at != '\0'; at++) {
+        if ((unsigned char)*at < ' ') *at = ' ';
+    }
+    fprintf(stderr, "gentables-bench: log of %s, rank %d: %s\n", instance->plugin->name,
+            instance->group->rank, text);
 }
 
 // ---- one rank's state ---------------------------------------------------------------------------
@@ -383,7 +460,7 @@ static void fill_rank(struct instance *instance) {
                                .allocate = host_allocate,
                                .free = host_free,
                                .log = host_log,
-                               .cancel = &instance->cancel};
+                               .cancel = &instance->plugin->cancel[instance->group->rank]};
     instance->rank = (gt_rank){.size = sizeof instance->rank,
                                .rank = instance->group->rank,
                                .world_size = instance->group->size,
@@ -406,8 +483,11 @@ static bool start_instance(const struct plugin *plugin, struct instance *instanc
     if (backend->ground->open(group, plugin->comm, &instance->rank, &instance->ground, reason) != 0)
         return false;
     backend->ground->enter(group);
-    if (plugin->functions.init(&instance->rank, &instance->state) == GT_OK) return true;
-    snprintf(reason, REASON_SIZE, "its init failed: %s", error_of(plugin, NULL));
+    bool was_late, is_done = plugin->functions.init(&instance->rank, &instance->state) == GT_OK;
+    was_late = is_cancelled(plugin, group->rank);
+    if (is_done && !was_late) return true;
+    snprintf(reason, REASON_SIZE, "its init failed: %s",
+             was_late ? "did not come back in time" : error_of(plugin, NULL));
     return false;
 }
 
@@ -418,6 +498,7 @@ static struct instance *open_instance(struct plugin *plugin, struct group *group
     bool done = false;
     snprintf(reason, REASON_SIZE, "out of memory");
     if (group_min(group, instance != NULL) != 0) {
+        instance->plugin = plugin;
         instance->group = group;
         done = start_instance(plugin, instance, reason);
     }
@@ -484,6 +565,8 @@ static bool complete_plan(struct plan *made, gt_status status, char reason[REASO
     void *state = plugin->instances[made->group->rank]->state;
     if (status == GT_UNSUPPORTED) {
         snprintf(reason, REASON_SIZE, "does not do such a call");
+    } else if (is_cancelled(plugin, made->group->rank)) {
+        snprintf(reason, REASON_SIZE, "prepare: did not come back in time: it ended when it was cancelled");
     } else if (status != GT_OK) {
         snprintf(reason, REASON_SIZE, "prepare: %s", error_of(plugin, state));
     } else if (made->workspace_bytes > 0 && guarded_open(made->group, &made->workspace, made->workspace_bytes,
@@ -642,8 +725,12 @@ static int run_part(struct plugin_state *own, const struct call *call) {
     gt_status status =
         own->candidate->plugin->functions.run(plan->plan, &buffers, own->instance->rank.stream);
     own->instance->in_run = NULL;
-    if (status == GT_OK) return 0;
-    fail_candidate(own, "run", error_of(own->candidate->plugin, own->instance->state));
+    bool was_late = is_cancelled(own->candidate->plugin, plan->group->rank);
+    if (status == GT_OK && !was_late) return 0;
+    if (was_late)
+        fail_candidate(own, "did not come back in time", "it ended when it was cancelled");
+    else
+        fail_candidate(own, "run", error_of(own->candidate->plugin, own->instance->state));
     return -1;
 }
 

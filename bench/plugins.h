@@ -24,14 +24,26 @@ const char *plugins_refusal(const struct candidate *candidate, const struct grou
 // Its parameters, for people; "" where it has none, or is one of ours.
 const char *plugins_parameters(const struct candidate *candidate);
 
-// Whether it can be called with input and output apart; and in the same place.
-bool plugins_takes_place(const struct candidate *candidate, bool in_place);
+// Why it is not called with input and output apart, or (`in_place`) in the same place; NULL: it is.
+const char *plugins_place_refusal(const struct candidate *candidate, const struct group *group,
+                                  const struct call *call, bool in_place);
+
+// Whether it is timed in place: it works nowhere else. And that as a word of rows, "in" or "out"; NULL: it is
+// one of ours.
+bool plugins_is_in_place(const struct candidate *candidate);
+const char *plugins_place(const struct candidate *candidate);
+
+// How its buffers have to be aligned, at least, in bytes.
+size_t plugins_alignment(const struct candidate *candidate);
 
 // Whether it is one whose epilogue is a kernel of ours behind its allreduce: NAME_EPILOGUE beside each NAME.
 bool plugins_has_epilogue_apart(const struct candidate *candidate);
 
 // "strategy NAME" of one of a plug-in, which may not come back (blame.h); NULL: it is one of ours.
 const char *plugins_work(const struct candidate *candidate);
+
+// Tells all libraries that the work of a rank of this process is no longer wanted.
+void plugins_cancel(int rank);
 
 // How many libraries are loaded.
 int plugins_loaded(void);

@@ -2,6 +2,7 @@
 #include "protocol.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +10,24 @@
 
 #include "bench_identity.h"
 #include "plugins.h"
+
+static FILE *apart; // NULL: nobody else prints
+
+FILE *protocol_out(void) {
+    return apart != NULL ? apart : stdout;
+}
+
+int protocol_keep_apart(void) {
+    if (apart != NULL) return 0;
+    fflush(stdout);
+    int kept = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    if (kept < 0) return -1;
+    apart = fdopen(kept, "w");
+    if (apart != NULL && dup2(STDERR_FILENO, STDOUT_FILENO) >= 0) return 0;
+    close(kept);
+    apart = NULL;
+    return -1;
+}
 
 void protocol_write_identity(FILE *out) {
     char library[512], isa[32];

@@ -40,6 +40,11 @@
 
 enum { PROTOCOL_VERSION = 2 };
 
+// Where rank 0 writes these lines, and what people read by hand: standard output, or, once it is kept apart,
+// a descriptor of its own, while what a library prints on standard output goes to standard error.
+FILE *protocol_out(void);
+int protocol_keep_apart(void); // before a library is loaded; -1: errno says why
+
 // Who this bench is: hash of its sources, instruction set, compiler, MPI library; for --version and hello.
 void protocol_write_identity(FILE *out);
 

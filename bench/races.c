@@ -7,6 +7,7 @@
 
 #include "blame.h"
 #include "pass.h"
+#include "plugins.h"
 #include "protocol.h"
 #include "race.h"
 
@@ -194,6 +195,8 @@ static void tell(void *of, size_t index, const struct reduced *reduced) {
     protocol_write_row(races->out, races->harness, race->request, &result);
     fprintf(races->out, " fusion=%s", fusion_names[race->request->shape.fusion]);
     pass_write_fields(races->out, entrant, reduced);
+    const char *place = plugins_place(contender->candidate);
+    if (place != NULL) fprintf(races->out, " place=%s", place);
     fputc('\n', races->out);
 }
 

@@ -1,8 +1,10 @@
 // The trial; see trial.h.
 #include "trial.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 
 #include "backend.h"
@@ -13,15 +15,18 @@
 #include "pool.h"
 
 enum {
-    BRIEF_ROUNDS = 2, // buffers end, then begin, at unmapped memory
-    ROUNDS = 3,       // of init-run-fini; what grows from the second to the third may be a leak
-    MORE_ROUNDS = 2,  // then it has to go on growing
-    CALLS = 3,        // of one shape
-    LARGEST_BYTES = 4 << 20,
+    BRIEF_ROUNDS = 2,      // buffers end, then begin, at unmapped memory
+    ROUNDS = 3,            // of init-run-fini; what grows from the second to the third may be a leak
+    MORE_ROUNDS = 3,       // then it has to go on growing
+    CALLS = 3,             // of one shape
+    LARGE_BYTES = 4 << 20, // larger shapes take one call in each place and brief round, with exact sums
     OVERWRITTEN = 0xa5,
     LATE_MS = 2,           // until a late write is looked for the first time
     KEPT_BYTES = 64 << 20, // of buffers of earlier calls
     LEAST_ALIGNMENT = 16,  // what vector code may ask for without saying so
+    COPIES = 12,           // of a call's bytes that its trial holds, at most: data, results, those kept
+    COPIES_FUSED = 32,     // with float64 sums
+    SHARE_OF_FREE = 2,     // the part of the free memory that trials may take
 };
 
 static const uint64_t TOLD_EVERY_NS = 1000000000;
@@ -53,6 +58,10 @@ struct trial {
     char work[MAX_CANDIDATES][80];
     char reasons[MAX_CANDIDATES][REASON_SIZE]; // why it failed; "" so far
     bool wanted[MAX_CANDIDATES];
+    bool was_called[MAX_CANDIDATES];
+    const char *refusals[MAX_CANDIDATES]; // why the last shape that was not for it was not
+    size_t untried[MAX_CANDIDATES];       // bytes of the smallest shape that there was no memory for; 0: none
+    double free_bytes;                    // of the host's memory, for each rank, when all began
     int round;
     struct kept *first, **last; // the oldest; where the next one goes
     unsigned long kept_so_far;
@@ -132,7 +141,7 @@ struct probe {
     struct traffic traffic;
     struct guarded arrays[ARRAYS];
     void *plan;
-    bool in_place;
+    bool in_place, is_large;
     unsigned long first_kept; // the number of its first buffer that is kept
 };
 
@@ -146,9 +155,25 @@ static size_t receive_bytes(const struct call *call) {
            dtype_sizes_bytes[call->dtype];
 }
 
+static size_t bytes_of(const struct shape *shape) {
+    return shape->num_tokens * shape->hidden_size * dtype_sizes_bytes[shape->dtype];
+}
+
+// There is no memory for a call: a large one is left out of the trial, which is told.
+static void lack_memory(struct trial *trial, int index, const struct probe *probe) {
+    size_t bytes = bytes_of(probe->shape);
+    if (!probe->is_large)
+        fail_candidate(trial, index, "no memory for its trial");
+    else if (trial->untried[index] == 0 || bytes < trial->untried[index])
+        trial->untried[index] = bytes;
+}
+
 static void set_shape(struct trial *trial, struct probe *probe, const struct shape *shape, bool in_place) {
     struct group *group = trial->group;
-    *probe = (struct probe){.shape = shape, .in_place = in_place, .first_kept = trial->kept_so_far};
+    *probe = (struct probe){.shape = shape,
+                            .in_place = in_place,
+                            .is_large = bytes_of(shape) > LARGE_BYTES,
+                            .first_kept = trial->kept_so_far};
     if (shape->op != OP_ALLREDUCE) {
         traffic_of(shape->op, shape->splits, shape->num_tokens * shape->hidden_size, group->rank, group->size,
                    0, &probe->traffic);
@@ -193,10 +218,10 @@ static void place_arrays(struct probe *probe, int rank) {
 }
 
 // Collective. New buffers, between unmapped memory, for one call.
-static bool open_arrays(struct trial *trial, struct probe *probe, const struct cell *cell) {
-    size_t bytes[ARRAYS], alignment = dtype_sizes_bytes[probe->call.dtype];
+static bool open_arrays(struct trial *trial, int index, struct probe *probe, const struct cell *cell) {
+    size_t bytes[ARRAYS], alignment = plugins_alignment(&backend->candidates[index]);
     bool at_end = trial->round != 1, ready = true;
-    if (alignment < LEAST_ALIGNMENT) alignment = LEAST_ALIGNMENT;
+    if (alignment < LEAST_ALIGNMENT) alignment = LEAST_ALIGNMENT; // no element is larger
     size_arrays(probe, cell, bytes);
     for (int i = 0; i < ARRAYS && ready; i++) {
         struct guarded *array = &probe->arrays[i];
@@ -255,8 +280,8 @@ static int run_call(struct trial *trial, int index, struct probe *probe, const s
                     const struct cell *cell, const struct guarded *should, bool *same) {
     const struct candidate *candidate = &backend->candidates[index];
     tell_progress(trial);
-    if (!open_arrays(trial, probe, cell)) {
-        fail_candidate(trial, index, "no memory for its trial");
+    if (!open_arrays(trial, index, probe, cell)) {
+        lack_memory(trial, index, probe);
         close_arrays(trial, probe);
         return 0;
     }
@@ -272,6 +297,7 @@ static int run_call(struct trial *trial, int index, struct probe *probe, const s
     bool held = backend->ground->hold == NULL ||
                 backend->ground->hold(trial->group, out->data, probe->in_place ? 0 : out->bytes);
     if (!held || !group_barrier(trial->group)) return -1;
+    trial->was_called[index] = true;
     blame_work(trial->work[index]);
     int status = candidate->strategy->run(trial->states[index], &probe->call);
     if (backend->ground->let_go != NULL && !backend->ground->let_go(trial->group, &has_waited)) status = -1;
@@ -305,17 +331,19 @@ static int call_exactly(struct trial *trial, int index, struct probe *probe, siz
     int rank = trial->group->rank, status = -1;
     size_t bytes = receive_bytes(&probe->call);
     struct call data = {.input = pool_input(pool, rank, shift)};
-    struct guarded should;
+    struct guarded should = {0};
     bool same = true;
     unsigned char *expected = malloc(bytes);
-    if (expected != NULL && guarded_open(trial->group, &should, bytes, LEAST_ALIGNMENT, true) == 0) {
+    bool ready = expected != NULL && guarded_open(trial->group, &should, bytes, LEAST_ALIGNMENT, true) == 0;
+    if (group_min(trial->group, ready) == 0) {
+        lack_memory(trial, index, probe);
+        status = 0;
+    } else {
         pool_expect(pool, &probe->call, rank, shift, expected);
         if (backend->ground->put(trial->group, should.data, expected, bytes))
             status = run_call(trial, index, probe, &data, NULL, &should, &same);
-        guarded_close(trial->group, &should);
-    } else {
-        group_fail(trial->group, "out of memory");
     }
+    guarded_close(trial->group, &should);
     free(expected);
     if (!same) fail_candidate(trial, index, probe->in_place ? "wrong result in place" : "wrong result");
     return status == 0 ? end_call(trial, index, probe, &data) : status;
@@ -368,9 +396,10 @@ static int call_with_rounding(struct trial *trial, int index, struct probe *prob
     int status = 0;
     bool ready = cell_open(&cell, &of_cell, trial->group->rank, trial->group->size, 1) == 0;
     if (group_min(trial->group, ready) == 0) {
-        fail_candidate(trial, index, "out of memory for its trial");
+        lack_memory(trial, index, probe);
         cell.shifts = 0;
     }
+    if (probe->is_large && cell.shifts > 1) cell.shifts = 1;
     for (size_t shift = 0; shift < cell.shifts && status == 0; shift++) {
         struct call data = cell_call(&cell, shift);
         probe->call.epsilon = data.epsilon;
@@ -404,14 +433,15 @@ static int try_shape(struct trial *trial, int index, const struct shape *shape, 
     struct probe probe;
     int status = 0;
     set_shape(trial, &probe, shape, in_place);
-    for (size_t shift = 0; shift < CALLS && status == 0; shift++) {
-        status = call_exactly(trial, index, &probe, shift);
+    size_t calls = probe.is_large ? 1 : CALLS;
+    for (size_t i = 0; i < calls && status == 0; i++) {
+        status = call_exactly(trial, index, &probe, probe.is_large ? (size_t)trial->round : i);
         if (status == 0) share_reason(trial, index); // what is wrong on any rank ends it
         if (trial->reasons[index][0] != '\0') break;
     }
     bool has_sums = shape->op == OP_ALLREDUCE || shape->op == OP_REDUCESCATTER;
-    bool is_right = trial->reasons[index][0] == '\0';
-    if (status == 0 && has_sums && is_right) status = call_with_rounding(trial, index, &probe);
+    bool is_rounded = trial->reasons[index][0] == '\0' && has_sums && !probe.is_large;
+    if (status == 0 && is_rounded) status = call_with_rounding(trial, index, &probe);
     return end_shape(trial, index, &probe, status);
 }
 
@@ -423,57 +453,66 @@ static int try_fused(struct trial *trial, int index, const struct shape *shape) 
     return end_shape(trial, index, &probe, call_with_rounding(trial, index, &probe));
 }
 
-// Whether the candidate is tried with this cell of the plan; those of one op and type differ in size alone.
-static bool is_tried(struct trial *trial, int index, const struct request *request) {
-    const struct shape *shape = &request->shape;
+// Why the candidate is not tried with a shape: with its epilogue (or FUSION_NONE), in this place; NULL: it
+// is. Those of one op and type differ in size alone.
+static const char *why_not(const struct trial *trial, int index, const struct shape *shape,
+                           enum fusion fusion, bool in_place) {
+    const struct candidate *candidate = &backend->candidates[index];
+    struct shape part = *shape;
+    part.fusion = fusion;
     void *no_plan = NULL;
     struct call call = {.op = shape->op,
                         .plan = &no_plan,
                         .dtype = shape->dtype,
+                        .fusion = fusion,
                         .num_tokens = shape->num_tokens,
                         .hidden_size = shape->hidden_size};
-    return request->wanted[index] && candidate_does(&backend->candidates[index], shape->op) &&
-           call_bytes(&call) <= LARGEST_BYTES &&
-           shape_refusal_of_ranks(&(struct shape){.op = shape->op,
-                                                  .splits = shape->splits,
-                                                  .num_tokens = shape->num_tokens,
-                                                  .hidden_size = shape->hidden_size},
-                                  trial->group->size) == NULL &&
-           plugins_refusal(&backend->candidates[index], trial->group, &call) == NULL;
+    const char *refusal = shape_refusal_of_ranks(&part, trial->group->size);
+    if (refusal == NULL && !candidate_does(candidate, shape->op)) refusal = "does not do this op";
+    if (refusal == NULL) refusal = plugins_refusal(candidate, trial->group, &call);
+    return refusal != NULL ? refusal : plugins_place_refusal(candidate, trial->group, &call, in_place);
 }
 
-// Whether it is tried with the epilogue of a cell, too.
-static bool is_tried_fused(struct trial *trial, int index, const struct shape *shape) {
-    void *no_plan = NULL;
-    struct call call = {.op = shape->op,
-                        .plan = &no_plan,
-                        .dtype = shape->dtype,
-                        .fusion = shape->fusion,
-                        .num_tokens = shape->num_tokens,
-                        .hidden_size = shape->hidden_size};
-    return shape->fusion != FUSION_NONE && plugins_takes_place(&backend->candidates[index], false) &&
-           shape_refusal(shape) == NULL &&
-           plugins_refusal(&backend->candidates[index], trial->group, &call) == NULL;
+// Whether there is memory for the trial of a shape; alike on all ranks.
+static bool has_room(struct trial *trial, int index, const struct shape *shape) {
+    double bytes = (double)bytes_of(shape) * (shape->fusion == FUSION_NONE ? COPIES : COPIES_FUSED);
+    if (bytes <= trial->free_bytes / SHARE_OF_FREE || bytes_of(shape) <= LARGE_BYTES) return true;
+    lack_memory(trial, index, &(struct probe){.shape = shape, .is_large = true});
+    return false;
+}
+
+// In one place, with or without the epilogue. -1: see group_failure.
+static int try_way(struct trial *trial, int index, const struct shape *shape, enum fusion fusion,
+                   bool in_place) {
+    const char *refusal = why_not(trial, index, shape, fusion, in_place);
+    if (trial->reasons[index][0] != '\0') return 0;
+    if (refusal != NULL) {
+        if (in_place == plugins_is_in_place(&backend->candidates[index])) trial->refusals[index] = refusal;
+        return 0;
+    }
+    int status =
+        fusion != FUSION_NONE ? try_fused(trial, index, shape) : try_shape(trial, index, shape, in_place);
+    if (status == 0) share_reason(trial, index);
+    return status;
+}
+
+static int try_cell(struct trial *trial, int index, const struct shape *shape) {
+    if (bytes_of(shape) > LARGE_BYTES && trial->round >= BRIEF_ROUNDS) return 0;
+    if (!has_room(trial, index, shape)) return 0;
+    if (shape->fusion != FUSION_NONE && try_way(trial, index, shape, shape->fusion, false) != 0) return -1;
+    if (try_way(trial, index, shape, FUSION_NONE, false) != 0) return -1;
+    return try_way(trial, index, shape, FUSION_NONE, true);
 }
 
 static int try_candidate(struct trial *trial, int index) {
     bool was_tried[OPS] = {false};
-    for (size_t i = 0; i < trial->plan->count; i++) {
+    for (size_t i = 0; i < trial->plan->count && trial->reasons[index][0] == '\0'; i++) {
         const struct request *request = &trial->plan->cells[i];
-        if (!is_tried(trial, index, request) || (trial->is_brief && was_tried[request->shape.op])) continue;
-        was_tried[request->shape.op] = true;
-        if (is_tried_fused(trial, index, &request->shape)) {
-            if (try_fused(trial, index, &request->shape) != 0) return -1;
-            share_reason(trial, index);
-            if (trial->reasons[index][0] != '\0') return 0;
-        }
-        for (int in_place = 0; in_place < 2; in_place++) {
-            if (!plugins_takes_place(&backend->candidates[index], in_place)) continue;
-            if (in_place && (request->shape.op == OP_ALLTOALL || request->shape.op == OP_ALLTOALLV)) continue;
-            if (try_shape(trial, index, &request->shape, in_place) != 0) return -1;
-            share_reason(trial, index);
-            if (trial->reasons[index][0] != '\0') return 0;
-        }
+        bool is_done = trial->is_brief && was_tried[request->shape.op];
+        unsigned long before = trial->calls;
+        if (!request->wanted[index] || is_done) continue;
+        if (try_cell(trial, index, &request->shape) != 0) return -1;
+        if (trial->calls > before) was_tried[request->shape.op] = true;
     }
     return 0;
 }
@@ -553,13 +592,62 @@ static int run_rounds(struct trial *trial) {
     return 0;
 }
 
+// Kilobytes that the machine says are free, as bytes; INFINITY: it says nothing.
+static double free_memory(void) {
+    char line[128];
+    double kilobytes = INFINITY;
+    FILE *file = fopen("/proc/meminfo", "re");
+    while (file != NULL && fgets(line, sizeof line, file) != NULL) {
+        if (sscanf(line, "MemAvailable: %lf", &kilobytes) == 1) break;
+    }
+    if (file != NULL) fclose(file);
+    return kilobytes * 1024;
+}
+
+// What each rank may take of the machine's memory, and of its own address space.
+static double room_of_rank(struct group *group) {
+    struct rlimit limit;
+    double bytes = free_memory() / group->size;
+    bool is_limited = getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+    double own = is_limited ? (double)limit.rlim_cur / (group->shares_process ? group->size : 1) : INFINITY;
+    return -group_max(group, -fmin(bytes, own));
+}
+
+// Data for all shapes that are tried.
 static int open_pools(struct trial *trial) {
+    size_t elements[DTYPES] = {0};
     bool complete = true;
+    for (size_t i = 0; i < trial->plan->count; i++) {
+        const struct shape *shape = &trial->plan->cells[i].shape;
+        size_t own = shape->num_tokens * shape->hidden_size;
+        bool has_room = (double)bytes_of(shape) * COPIES <= trial->free_bytes / SHARE_OF_FREE ||
+                        bytes_of(shape) <= LARGE_BYTES;
+        if (has_room && own > elements[shape->dtype]) elements[shape->dtype] = own;
+    }
     for (int dtype = 0; dtype < DTYPES; dtype++) {
-        complete = complete && pool_open(&trial->pools[dtype], (enum dtype)dtype, LARGEST_BYTES / 2,
+        if (elements[dtype] == 0) continue;
+        complete = complete && pool_open(&trial->pools[dtype], (enum dtype)dtype, elements[dtype],
                                          trial->group->size, trial->group->kernels) == 0;
     }
     return group_min(trial->group, complete) != 0 ? 0 : -1;
+}
+
+// What became of a candidate. One that was never called has not passed.
+static void tell_outcome(const struct trial *trial, int index) {
+    const char *name = backend->candidates[index].name, *reason = trial->reasons[index];
+    if (reason[0] != '\0') {
+        fprintf(trial->out, "trial strategy=%s status=failed reason=%s\n", name, reason);
+    } else if (!trial->was_called[index]) {
+        const char *refusal = trial->refusals[index];
+        fprintf(trial->out, "trial strategy=%s status=uncalled reason=%s\n", name,
+                trial->untried[index] > 0 ? "no memory for so large a call"
+                : refusal != NULL         ? refusal
+                                          : "does not do such a call");
+    } else {
+        fprintf(trial->out, "trial strategy=%s status=passed", name);
+        if (trial->untried[index] > 0) fprintf(trial->out, " untried=%zu", trial->untried[index]);
+        fputc('\n', trial->out);
+    }
 }
 
 int trial_run(struct group *group, const struct tune_plan *plan, bool is_brief, FILE *out) {
@@ -578,15 +666,13 @@ int trial_run(struct group *group, const struct tune_plan *plan, bool is_brief, 
         }
         snprintf(trial->work[i], sizeof trial->work[i], "strategy %s", backend->candidates[i].name);
     }
+    trial->free_bytes = room_of_rank(group);
     int status = open_pools(trial);
     if (status != 0) group_fail(group, "out of memory");
     blame_work(NULL);
     if (status == 0) status = run_rounds(trial);
     for (int i = 0; i < candidate_count() && status == 0 && group->rank == 0; i++) {
-        if (!trial->wanted[i]) continue;
-        bool passed = trial->reasons[i][0] == '\0';
-        fprintf(out, "trial strategy=%s status=%s%s%s\n", backend->candidates[i].name,
-                passed ? "passed" : "failed", passed ? "" : " reason=", trial->reasons[i]);
+        if (trial->wanted[i]) tell_outcome(trial, i);
     }
     for (int dtype = 0; dtype < DTYPES; dtype++) pool_close(&trial->pools[dtype]);
     free(trial);

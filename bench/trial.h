@@ -12,10 +12,11 @@
 #include "tune_plan.h"
 
 // Collective. Prints on rank 0, for each candidate of a plug-in that the plan wants, `trial strategy=NAME
-// status=passed` or `status=failed reason=...`, and before these, one a second at most, `progress done=N`,
-// the calls so far. `is_brief`: of each op only the first cell that a candidate does, and no look for leaks;
-// for tools that make everything slower. A candidate that crashes or hangs ends the process, and is told by
-// blame.h. -1: see group_failure.
+// status=passed`, `status=failed reason=...` or, where no shape of the plan is one for it, `status=uncalled
+// reason=...`; behind passed, `untried=BYTES` of the smallest shape that there was no memory for. Before
+// these, one a second at most, `progress done=N`, the calls so far. `is_brief`: of each op only the first
+// cell that a candidate does, and no look for leaks; for tools that make everything slower. A candidate that
+// crashes or hangs ends the process, and is told by blame.h. -1: see group_failure.
 int trial_run(struct group *group, const struct tune_plan *plan, bool is_brief, FILE *out);
 
 #endif

@@ -248,6 +248,9 @@ static struct call call_of(struct tune *tune, struct contender *contender, size_
         look_at_cell(cell);
         cell->last_fused = NOBODY;
         cell_poison(&cell->with_epilogue);
+        void *behind_sum = call.out;
+        if (contender->in_place) move_in_place(tune, &call, output->data);
+        call.out = behind_sum;
         return call;
     }
     struct call call = {.op = shape->op,
@@ -331,10 +334,11 @@ static const char *refusal_of(struct tune *tune, size_t cell, int index, enum ep
     const struct candidate *candidate = &host_candidates[index];
     const struct request *request = tune->cells[cell].request;
     void *no_plan = NULL;
+    bool reads_rows = kind == EPILOGUE_SEPARATE && !plugins_is_in_place(candidate); // where they are
     if (tune->cells[cell].refusal != NULL) return tune->cells[cell].refusal;
     struct call call = {.op = request->shape.op,
                         .traffic = request->shape.op == OP_ALLREDUCE ? NULL : &tune->cells[cell].traffic,
-                        .plan = &no_plan,
+                        .plan = reads_rows ? NULL : &no_plan,
                         .dtype = request->shape.dtype,
                         .fusion = kind == EPILOGUE_FUSED ? request->shape.fusion : FUSION_NONE,
                         .num_tokens = request->shape.num_tokens,
@@ -379,7 +383,7 @@ static void enter(struct tune *tune, FILE *out, size_t cell, int candidate, enum
     *contender = (struct contender){.cell = cell,
                                     .candidate = candidate,
                                     .kind = kind,
-                                    .in_place = !plugins_takes_place(&host_candidates[candidate], false)};
+                                    .in_place = plugins_is_in_place(&host_candidates[candidate])};
     snprintf(contender->work, sizeof contender->work, "strategy %s", host_candidates[candidate].name);
     if (prepare(tune, contender, reason) == 0)
         tune->count++;
@@ -437,6 +441,7 @@ static void print_row(const struct tune *tune, size_t index, const struct reduce
             candidate->accumulates_fp32 ? "fp32" : "native",
             tune->group->oversubscribed ? "oversubscribed" : "dedicated", epilogue_names[contender->kind]);
     pass_write_fields(tune->out, &tune->pass.entrants[index], reduced);
+    if (plugins_place(candidate) != NULL) fprintf(tune->out, " place=%s", plugins_place(candidate));
     fputc('\n', tune->out);
 }
 

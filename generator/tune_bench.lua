@@ -4,6 +4,7 @@
 local backends = require "backends"
 local fail = require "fail"
 local file = require "core.file"
+local layout = require "plot.layout"
 local plan = require "tune_plan"
 local process = require "core.process"
 local protocol = require "protocol"
@@ -25,7 +26,7 @@ local function with_plugins(argv, plugins)
 end
 
 -- Reads all lines of a child: on_line(kind, fields, line), without a kind where it is not one of ours.
--- Returns how it ended: nil: well; else a reason, and its last words.
+-- Returns how it ended: nil: well; else a reason; and its last words.
 local function follow(argv, seconds, on_line)
   local child, message = process.start(argv)
   if not child then return "cannot be started: " .. message, "" end
@@ -40,17 +41,32 @@ local function follow(argv, seconds, on_line)
   local reason, clean = child:close(GRACE)
   if number then fail.with(128 + number, "interrupted by %s", name) end
   if problem ~= "end" then return ("no answer within %g s"):format(seconds), child:errors() end
-  if not clean then return reason, child:errors() end
+  if clean then reason = nil end
+  return reason, child:errors()
+end
+
+-- What libraries log is on stderr, too, between the words of ranks.
+local LOG = "gentables%-bench: log of ([^\n]-, rank %d+: [^\n]*)"
+
+-- Says each line of it once, however often a launch is repeated; returns the words without them.
+local function tell_logs(job, words)
+  job.logged = job.logged or {}
+  for line in (words or ""):gmatch(LOG) do
+    if not job.logged[line] then job.progress:say("gentables: " .. line) end
+    job.logged[line] = true
+  end
+  return ((words or ""):gsub(LOG, ""))
 end
 
 -- ---- candidates -------------------------------------------------------------------------------
 
--- Every candidate that there is, by name and in order, { name, plugin, usual, ops, parameters }; and a hash
--- of
--- the libraries. What a plug-in says wrongly ends here, in one line.
-function group.candidates(job)
+-- Every candidate that there is with these libraries, by name and in order, { name, plugin, usual, ops,
+-- parameters }; and a hash of the libraries. Or nil, why not, and whether a library crashed, or hung, before
+-- it could say anything wrong.
+local function ask_for_candidates(job, plugins)
   local candidates, hash = {}, nil
-  local reason, words = follow(with_plugins({ job.program, "--candidates" }, job.plugins), START_S,
+  local seconds = math.min(START_S, job.timeout)
+  local reason, words = follow(with_plugins({ job.program, "--candidates" }, plugins), seconds,
     function(kind, fields)
       if kind == "libraries" then hash = fields.hash end
       if kind ~= "candidate" then return end
@@ -59,10 +75,34 @@ function group.candidates(job)
       for op in fields.ops:gmatch("[^,]+") do row.ops[op] = true end
       candidates[#candidates + 1], candidates[fields.name] = row, row
     end)
-  if reason then
-    local said = words:match("gentables%-bench: ([^\n]+)")
-    fail.input("%s", said or ("%s --candidates: %s"):format(job.program, reason))
+  if not reason and not hash then reason = "it ended without an answer" end
+  if not reason then return candidates, hash end
+  local said = words:match("gentables%-bench: ([^\n]+)")
+  return nil, said or ("%s: %s"):format(plugins[1] or job.program, reason), reason ~= "exit code 2"
+end
+
+-- The candidates of ours and of all plug-ins, each of which is asked in a process of its own first, and kept
+-- in job.plugins, with its candidates in job.owned, where it answers. What a plug-in says wrongly ends here,
+-- in one line; that one crashes or hangs leaves it out.
+function group.candidates(job)
+  local answering = {}
+  job.owned = {}
+  for _, path in ipairs(job.plugins) do
+    local candidates, why, is_broken = ask_for_candidates(job, { path })
+    if not candidates and not is_broken then fail.input("%s", why) end
+    if candidates then
+      answering[#answering + 1], job.owned[path] = path, {}
+      for _, row in ipairs(candidates) do
+        if row.plugin and row.usual then job.owned[path][row.name] = true end -- others are made of these
+      end
+    else
+      job.excluded[path] = why
+      job.progress:say(("gentables: %s; it is left out"):format(why))
+    end
   end
+  job.plugins = answering
+  local candidates, hash = ask_for_candidates(job, answering)
+  if not candidates then fail.input("%s", hash) end
   return candidates, hash
 end
 
@@ -72,7 +112,7 @@ end
 -- wait for it in vain.
 local function culprit(words)
   local name, what
-  for found, did in words:gmatch("strategy ([%w_]+): ([^\n]+)") do
+  for found, did in words:gmatch("gentables%-bench: [^\n]-strategy ([%w_]+): ([^\n]+)") do
     local waits = did:find("in time", 1, true)
     if not name or not waits then name, what = found, did end
     if not waits then break end
@@ -145,7 +185,20 @@ local function launch(job, world_size, kind, cells, plugins, seed, on_line, unde
   table.move({ job.program, "--" .. kind, asked.path, "--timeout", tostring(timeout) }, 1, 5, #argv + 1, argv)
   local own = backend.arguments(setting(job, cells), world_size)
   table.move(own, 1, #own, #argv + 1, argv)
-  return follow(with_plugins(argv, plugins), timeout + START_S, on_line)
+  local reason, words = follow(with_plugins(argv, plugins), timeout + START_S, on_line)
+  return reason, tell_logs(job, words)
+end
+
+-- What a trial says of a candidate that has not failed in it, and that is worth knowing.
+local function tell_untried(job, fields)
+  local about
+  if fields.status == "uncalled" then
+    about = ("was not called in its trial: %s"):format(fields.reason)
+  elseif fields.untried then
+    about = ("was not tried with %s and more: no memory for that"):format(layout.exact_bytes(
+      math.tointeger(tonumber(fields.untried))))
+  end
+  if about then job.progress:say(("gentables: %s: %s"):format(fields.strategy, about)) end
 end
 
 -- Tries the plug-in at `path`, which has these candidates, until those that are left pass.
@@ -158,6 +211,7 @@ local function try_plugin(job, world_size, cells, path, names)
     local reason, words = launch(job, world_size, "trial", asked, { path }, 1, function(kind, fields)
       if kind == "progress" then job.progress:show(("trial of %s: %s calls"):format(path, fields.done)) end
       if kind == "trial" and fields.status == "failed" then failed[fields.strategy] = fields.reason end
+      if kind == "trial" then tell_untried(job, fields) end
     end)
     for name, why in pairs(failed) do exclude(job, world_size, name, why) end
     if not reason then return end
@@ -202,18 +256,6 @@ local function look_closer(job, world_size, cells, path, names)
   end
 end
 
--- The candidates of each plug-in alone, as { path -> { name -> true } }.
-local function of_plugins(job)
-  local owned = {}
-  for _, path in ipairs(job.plugins) do
-    owned[path] = {}
-    for _, row in ipairs((group.candidates { program = job.program, plugins = { path } })) do
-      if row.plugin and row.usual then owned[path][row.name] = true end -- others are made of these
-    end
-  end
-  return owned
-end
-
 local function number_of(fields, name) return fields[name] and tonumber(fields[name]) end
 
 -- Takes an answer into its cell.
@@ -236,7 +278,7 @@ local function take(job, cells, kind, fields)
     placement = fields.placement,
     mean_of_max_us = number_of(fields, "mean_of_max_us"),
     max_of_means_us = number_of(fields, "max_of_means_us"), mean_us = number_of(fields, "mean_us"),
-    op_us = number_of(fields, "op_us") }
+    op_us = number_of(fields, "op_us"), place = fields.place }
 end
 
 -- The plug-ins that have a candidate left: the others are not even started.
@@ -301,7 +343,6 @@ end
 
 -- Tries all plug-ins, one after the other.
 local function try_plugins(job, world_size, cells)
-  job.owned = job.owned or of_plugins(job)
   for _, path in ipairs(job.plugins) do
     try_plugin(job, world_size, cells, path, job.owned[path])
     look_closer(job, world_size, cells, path, job.owned[path])

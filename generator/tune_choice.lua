@@ -172,7 +172,8 @@ function choice.take_default(job, world_size, reason)
 end
 
 local function name_of(entry)
-  return entry.epilogue == "none" and entry.strategy or entry.strategy .. " " .. entry.epilogue
+  local name = entry.epilogue == "none" and entry.strategy or entry.strategy .. " " .. entry.epilogue
+  return entry.first.place == "in" and name .. " (in place)" or name
 end
 
 local function line_of(cell)

@@ -20,6 +20,7 @@ local function entry_json(entry)
     { "mean_of_max_us", entry.first.mean_of_max_us }, { "max_of_means_us", entry.first.max_of_means_us },
     { "mean_us", entry.first.mean_us }, { "skew_us", entry.first.skew_us },
     { "bound_us", entry.first.bound_us }, { "accumulate", entry.first.accumulate },
+    { "place", entry.first.place },
     { "fusion_gain", entry.fusion_gain } }
 end
 

@@ -9,6 +9,7 @@
 #include "cuda/place.h"
 
 #include "plugins.h"
+#include "protocol.h"
 #include "races.h"
 #include "statistics.h"
 
@@ -65,12 +66,14 @@ static double link_us(const struct group *group, const struct call *call) {
 static const char *refusal_of(const struct candidate *candidate, const struct group *group,
                               const struct call *call) {
     const char *refusal = candidate->plugin == NULL ? NULL : plugins_refusal(candidate, group, call);
+    if (refusal == NULL && plugins_is_in_place(candidate))
+        refusal = "works in place alone, which is not timed on GPUs";
     if (refusal == NULL && plugins_has_epilogue_apart(candidate)) refusal = call_refusal(group->device, call);
     return refusal != NULL ? refusal : candidate->strategy->supports(group, call);
 }
 
 static int tune(struct group *group, const struct tune_plan *plan) {
-    return races_run(group, plan, stdout);
+    return races_run(group, plan, protocol_out());
 }
 
 static const struct backend cuda_backend = {

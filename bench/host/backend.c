@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "plugins.h"
+#include "protocol.h"
 #include "statistics.h"
 #include "tune.h"
 
@@ -214,13 +215,13 @@ static const char *refusal_of(const struct candidate *candidate, const struct gr
     const char *refusal = NULL;
     if (candidate->plugin != NULL) {
         refusal = plugins_refusal(candidate, group, call);
-        if (refusal == NULL && !plugins_takes_place(candidate, false)) refusal = "works in place";
+        if (refusal == NULL && plugins_is_in_place(candidate)) refusal = "works in place alone";
     }
     return refusal != NULL ? refusal : candidate->strategy->supports(group, call);
 }
 
 static int tune(struct group *group, const struct tune_plan *plan) {
-    return tune_run(group, plan, stdout);
+    return tune_run(group, plan, protocol_out());
 }
 
 // ---- the backend ----------------------------------------------------------------------------------

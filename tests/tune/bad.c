@@ -57,6 +57,13 @@ static gt_status bad_init(const gt_rank *rank, void **state) {
     void *map = mmap(NULL, 1 << 20, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (map == MAP_FAILED) return GT_FAILED;
 #endif
+#ifdef BAD_LEAK_PAGE // as little as can be mapped
+    void *page = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (page == MAP_FAILED) return GT_FAILED;
+#endif
+#ifdef BAD_LOGS
+    rank->host->log(rank->host->context, "strategy MPI: crashed,\nsays the log");
+#endif
 #ifdef BAD_LEAK_THREAD
     pthread_t thread;
     if (pthread_create(&thread, NULL, wait_for_ever, NULL) != 0) return GT_FAILED;
@@ -69,6 +76,9 @@ static gt_status bad_init(const gt_rank *rank, void **state) {
 
 static gt_status bad_prepare(void *state, uint32_t candidate, const gt_call *call, size_t *workspace_bytes,
                              void **plan) {
+#ifdef BAD_IN_PLACE
+    if (candidate == 1 && call->place != GT_PLACE_IN) return GT_FAILED;
+#endif
     struct plan *made = calloc(1, sizeof *made);
     if (made == NULL) return GT_FAILED;
     made->state = state;
@@ -97,6 +107,7 @@ static void *write_late(void *late) {
 
 // The faults that come later: more calls than there are in a trial.
 enum { LATER = 80 };
+enum { LARGE = 1 << 20, ALIGNED = 64 }; // elements; bytes
 
 // A value that is exact with so few bits stays as it is.
 static float rounded_to(int bits, float value) {
@@ -115,8 +126,15 @@ static void misbehave(struct plan *plan, float *receive) {
     (void)is_later;
     (void)rounded_to;
     last_receive = receive;
-#if defined BAD_BEYOND
+#if defined BAD_BEYOND || defined BAD_LARGE_ONLY
     receive[plan->call.receive_elements] = 1;
+#elif defined BAD_LARGE_BEYOND
+    if (plan->call.count > LARGE) receive[plan->call.receive_elements] = 1;
+#elif defined BAD_PRINTS
+    printf("row id=1 ");
+    fflush(stdout);
+#elif defined BAD_ALIGNED
+    if ((uintptr_t)receive % ALIGNED != 0) raise(SIGILL);
 #elif defined BAD_LATE
     struct late *late = malloc(sizeof *late);
     if (late == NULL || plan->writer_count == sizeof plan->writers / sizeof *plan->writers) return;
@@ -149,6 +167,8 @@ static void misbehave(struct plan *plan, float *receive) {
     if (plan->state->rank.rank == 1) receive[0] = rounded_to(23, receive[0]);
 #elif defined BAD_HANG
     for (;;) pause();
+#elif defined BAD_CANCELLED
+    while (!*plan->state->rank.host->cancel) nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
 #elif defined BAD_LEAVE
     exit(0);
 #endif
@@ -272,12 +292,16 @@ static const gt_candidate faulty = {.size = offsetof(gt_candidate, alignment),
 #elif defined BAD_MULTIPLE
 static const gt_candidate faulty = CANDIDATE("FAULTY", OPS, FLOATS, 48);
 #else
-static const gt_candidate faulty = CANDIDATE("FAULTY", OPS, FLOATS, 1);
+static gt_candidate faulty = CANDIDATE("FAULTY", OPS, FLOATS, 1);
 #endif
-static const gt_candidate *const candidates[] = {&good, &faulty};
+static const gt_candidate *candidates[] = {&good, &faulty};
 
 static const gt_plugin plugin = {
+#ifdef BAD_SHORT_PLUGIN // of a writer who did not know the last function yet
+    .size = offsetof(gt_plugin, error),
+#else
     .size = sizeof plugin,
+#endif
 #ifdef BAD_ABI
     .abi = (GENTABLES_PLUGIN_MAJOR + 1) << 16,
 #else
@@ -300,5 +324,32 @@ static const gt_plugin plugin = {
 const gt_plugin *another_plugin(uint32_t abi);
 #endif
 const gt_plugin *gentables_plugin(uint32_t abi) {
+#if defined BAD_FLAG
+    faulty.flags |= 0x80;
+#elif defined BAD_REDUCE_OP
+    faulty.reduce_ops = 8;
+#elif defined BAD_NO_SUM
+    faulty.reduce_ops = 0;
+#elif defined BAD_FUSED_ONLY
+    faulty.fusions = 1u << GT_FUSION_RESIDUAL_RMS_NORM;
+#elif defined BAD_FUSIONLESS
+    faulty.fusions = 0;
+#elif defined BAD_IN_PLACE
+    faulty.ops |= 1u << GT_OP_ALLTOALL;
+    faulty.places = GT_PLACE_IN;
+#elif defined BAD_IN_PLACE_BOTH
+    faulty.places |= GT_PLACE_IN;
+#elif defined BAD_ALIGNED
+    faulty.places |= GT_PLACE_IN;
+    faulty.alignment = ALIGNED;
+#elif defined BAD_LARGE_ONLY
+    faulty.min_bytes = 8 << 20;
+#elif defined BAD_NULL
+    candidates[1] = NULL;
+#elif defined BAD_DIES
+    raise(SIGSEGV);
+#elif defined BAD_HANGS_ASKED
+    for (;;) pause();
+#endif
     return GENTABLES_PLUGIN_MAJOR_OF(abi) == GENTABLES_PLUGIN_MAJOR ? &plugin : NULL;
 }

@@ -16,6 +16,12 @@ refused symbol "exports no gentables_plugin"
 refused twice "there is another of this name"
 refused op "has an op that this gentables does not know"
 refused dtype "has a data type that this gentables does not know"
+refused flag "has a flag that this gentables does not know"
+refused reduce_op "has a reduce op that this gentables does not know"
+refused no_sum "has an op that sums, and no reduce op"
+refused fusionless "has no fusion"
+refused null "candidate 2 of 2 is NULL"
+refused short_plugin "lacks a function"
 tune --op allreduce --sizes 1K --plugin bad_abi.so
 [ "$status" = 2 ] || fail "a path without a slash is taken"
 said err "has a slash"
@@ -43,12 +49,15 @@ left_out workspace "touched memory beyond a buffer\|writes beyond its workspace"
 left_out differs "wrong result"
 left_out crash "crashed (segmentation fault)"
 left_out hang "did not come back in time" 10
+left_out cancelled "did not come back in time: it ended when it was cancelled" 6
 left_out leave "ended the process"
 left_out rounds "wrong result: out.*, for sums in fp32"
 left_out bits "its sums in fp32 have other bits on another rank"
 left_out leak "its plug-in leaks open files" 10 2
 left_out leak_thread "its plug-in leaks threads" 10 2
 left_out leak_map "its plug-in leaks mapped bytes" 10 2
+# A page at a time; a sanitizer's own memory comes and goes in larger pieces.
+ldd "$BENCH" | grep -q libasan || left_out leak_page "its plug-in leaks mapped bytes" 10 2
 left_out leak_shm "its plug-in leaks files in /dev/shm" 10 2
 rm -f /dev/shm/bad-plugin-*
 # 24 bytes a call; a sanitizer's malloc does not tell.
