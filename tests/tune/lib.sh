@@ -19,8 +19,8 @@ tune() {
         2>"$WORK/err" || status=$?
 }
 
-# launcher: makes $WORK/launcher, which starts as many ranks as its first argument says, by mpirun, once it has
-# done what stdin says.
+# launcher: makes $WORK/launcher, which starts as many ranks as its first argument says, by mpirun, once it
+# has done what stdin says.
 launcher() {
     {
         printf '#!/bin/sh\nranks=$1\nshift\n'
