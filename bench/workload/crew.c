@@ -76,7 +76,8 @@ static void *run(void *argument) {
         } else if (atomic_load_explicit(&crew->ends, memory_order_acquire)) {
             return NULL;
         } else {
-            bell_wait(bell, seen, wait_of(crew, false));
+            bool rests = atomic_load_explicit(&crew->rests, memory_order_acquire);
+            bell_wait(bell, seen, rests ? WAIT_FUTEX : wait_of(crew, false));
         }
     }
 }
@@ -87,6 +88,12 @@ static void ring_all(struct crew *crew) {
     for (int i = 0; i < crew->size; i++) {
         bell_ring(bell_of(crew->transport, crew->transport->group->rank, i));
     }
+}
+
+void crew_rest(struct crew *crew, bool rests) {
+    if (crew->wait == WAIT_FUTEX || atomic_load_explicit(&crew->rests, memory_order_relaxed) == rests) return;
+    atomic_store_explicit(&crew->rests, rests, memory_order_release);
+    ring_all(crew);
 }
 
 void crew_post(struct crew *crew, int collective) {

@@ -32,6 +32,7 @@ struct crew {
     int *queue;              // of collectives, as many as there are
     _Atomic uint32_t posted; // so far; the queue goes round
     _Atomic uint32_t *left;  // threads that are not done with it, by collective
+    _Atomic bool rests;      // nothing is asked for in this step: idle threads sleep, however they wait
     _Atomic bool ends;
     struct span *spans; // [collective][thread] of this step, or NULL: nothing is noted
 };
@@ -39,6 +40,10 @@ struct crew {
 // Starts the threads, for a transport that is open. -1: no memory, or no threads.
 int crew_start(struct crew *crew, struct transport *transport, struct program *program, enum wait wait);
 void crew_end(struct crew *crew);
+
+// Whether the threads are left alone in what follows: those that poll for work would take their core from the
+// GEMMs that are timed without any.
+void crew_rest(struct crew *crew, bool rests);
 
 // Hands over a collective that is not under way.
 void crew_post(struct crew *crew, int collective);

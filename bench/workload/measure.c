@@ -339,9 +339,10 @@ static void print_shares(const struct run *run) {
 
 // ---- trace --------------------------------------------------------------------------------------
 
-// Where rank `rank`'s trace goes: %r in `pattern` is its number.
+// Where rank `rank`'s trace goes: the last %r in `pattern` is its number; others are of folders.
 static void trace_path(const char *pattern, int rank, char path[], size_t size) {
-    const char *mark = strstr(pattern, "%r");
+    const char *mark = NULL;
+    for (const char *at = strstr(pattern, "%r"); at != NULL; at = strstr(at + 1, "%r")) mark = at;
     if (mark == NULL)
         snprintf(path, size, "%s", pattern);
     else

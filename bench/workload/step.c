@@ -36,6 +36,7 @@ static void act_and_note(const struct program *program, const struct blas *blas,
 
 uint64_t step_run(const struct program *program, const struct blas *blas, struct crew *crew,
                   enum step_mode mode, struct step_notes *notes) {
+    crew_rest(crew, mode == STEP_GEMMS);
     crew->spans = mode == STEP_TRACED ? notes->spans : NULL; // seen by all with the first hand-over
     uint64_t begin_ns = clock_ns();
     for (size_t i = 0; i < program->action_count; i++) {

@@ -121,6 +121,38 @@ int what(const analysis &analysis, const gpu_event &one) {
     return analysis.has(event, COMMUNICATION) ? COMMUNICATING : COMPUTING;
 }
 
+// The steps that were traced, merged; none where a trace is not our own, and goes on between its steps.
+std::vector<span> traced_steps(const trace &of, uint64_t &count) {
+    std::vector<span> steps;
+    for (const event &one : of.events) {
+        if (!of.is_own || one.kind != kind::mark || !starts(of.names[one.name], "ProfilerStep#")) continue;
+        steps.push_back({one.start, one.end()});
+    }
+    count = steps.size();
+    std::sort(steps.begin(), steps.end(), [](span a, span b) { return a.start < b.start; });
+    std::vector<span> merged;
+    for (const span &one : steps) merge_span(merged, one);
+    return merged;
+}
+
+// Of the pauses between and around busy intervals those that are within steps.
+void split_idle_steps(const std::vector<span> &all, const std::vector<span> &steps, double limit,
+                      timeline &to) {
+    size_t next = 0;
+    for (const span &step : steps) {
+        double at = step.start;
+        auto pause_until = [&](double end) {
+            if (end > at) (end - at <= limit ? to.micro_idle : to.macro_idle) += end - at;
+        };
+        while (next < all.size() && all[next].end <= at) next++;
+        for (size_t i = next; i < all.size() && all[i].start < step.end; i++) {
+            pause_until(all[i].start);
+            at = std::max(at, all[i].end);
+        }
+        pause_until(step.end);
+    }
+}
+
 // Splits the pauses between busy intervals.
 void split_idle(const std::vector<span> &all, double limit, timeline &to) {
     for (size_t i = 1; i < all.size(); i++) {
@@ -147,9 +179,17 @@ timeline timeline_of(const analysis &analysis, bool include_unlinked, double mic
     result.exposed_communication = time_without(spans[COMMUNICATING], spans[COMPUTING]);
     result.exposed_copies = time_without(spans[COPYING], united(spans[COMPUTING], spans[COMMUNICATING]));
     result.busy = total_time(all);
-    result.total = all.back().end - all.front().start;
+    std::vector<span> steps = traced_steps(*analysis.of, result.steps);
+    if (steps.empty()) {
+        result.total = all.back().end - all.front().start;
+        split_idle(all, micro_idle_limit, result);
+    } else {
+        std::vector<span> traced = united(steps, all);
+        result.total = total_time(traced);
+        result.untraced = traced.back().end - traced.front().start - result.total;
+        split_idle_steps(all, steps, micro_idle_limit, result);
+    }
     result.idle = result.total - result.busy;
-    split_idle(all, micro_idle_limit, result);
     return result;
 }
 

@@ -47,10 +47,14 @@ void analyse(const trace &of, analysis &to);
 // The event, or the first one around it, that is a cpu_op; NONE: there is none.
 uint32_t nearest_op(const trace &of, uint32_t event);
 
-// Where the time of the GPU goes, µs.
+// Where the time of the GPU goes, µs. Of a trace of our own `total` and `idle` are of the steps that were
+// traced (ProfilerStep), and what lies between them is `untraced`; else total is from the first start to the
+// last end.
 struct timeline {
     double computation, exposed_communication, exposed_copies, busy, idle, total, communication, copies;
     double micro_idle, macro_idle; // pauses up to the limit, and longer ones
+    double untraced;
+    uint64_t steps; // that were traced; 0: all from the first start to the last end
     uint64_t events;
 };
 

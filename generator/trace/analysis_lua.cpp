@@ -145,6 +145,8 @@ int push_timeline(lua_State *lua) {
     set_number(lua, "copies", times.copies);
     set_number(lua, "micro_idle", times.micro_idle);
     set_number(lua, "macro_idle", times.macro_idle);
+    set_number(lua, "untraced", times.untraced);
+    set_integer(lua, "steps", times.steps);
     set_integer(lua, "events", times.events);
     return 1;
 }

@@ -62,6 +62,7 @@ class root {
         od::raw_json_string key = field.key();
         any_value value(std::move(field.value()));
         if (key == "baseTimeNanoseconds") return read_integer(value, to_.base_nanoseconds);
+        if (key == "gentables") to_.is_own = true;
         if (key == "distributedInfo") return read_distributed(value);
         return key == "deviceProperties" ? read_devices(value) : simdjson::SUCCESS;
     }

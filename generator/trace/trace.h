@@ -116,6 +116,7 @@ struct trace {
     std::array<uint64_t, size_t(flaw::count)> first_flaw{};
     uint64_t events_in_file = 0;
     int64_t rank = UNKNOWN, world_size = UNKNOWN, base_nanoseconds = 0, devices = 0;
+    bool is_own = false;               // written by gentables, which traces some steps and not others
     std::string device_name;           // of the first device; "": not told
     bool linked_by_correlation = true; // else by External id
 };

@@ -22,22 +22,25 @@ local function results_of(sweeps)
   return list
 end
 
--- Whether b's time surely differs: "shorter", "longer", or nil where the intervals meet.
-local function verdict(a, b)
-  if b.high < a.low then return "shorter" end
-  if b.low > a.high then return "longer" end
+-- Whether GEMMs alone should take the same in both: the same ones, computed by the same.
+local function controlled(sweeps, i)
+  local a, b = sweeps[1], sweeps[i]
+  local x, y = a:measured()[1], b:measured()[1]
+  return a.settings.workload == b.settings.workload and a.settings.backend == b.settings.backend
+    and a.settings.ranks == b.settings.ranks and x and y and #store.machines_differ(x.result, y.result) == 0
 end
 
 local function percent_of(a, b) return 100 * (b.median / a.median - 1) end
 
--- One sentence for each other sweep.
-local function sentence(results, names, i)
-  local counts, compared, worst = { shorter = 0, longer = 0 }, 0, nil
+-- One sentence for each other sweep. `control`: whether GEMMs alone should take the same in it.
+local function sentence(results, names, i, control)
+  local counts, compared, worst = { shorter = 0, longer = 0, changed = 0 }, 0, nil
   for _, one in ipairs(results) do
     if one[1] and one[i] then
       local a, b = one[1].times.overlapped, one[i].times.overlapped
-      local what = verdict(a, b)
+      local what, why = words.verdict(one[1], one[i], "overlapped", control)
       compared = compared + 1
+      if why == "changed" then counts.changed = counts.changed + 1 end
       if what then
         counts[what] = counts[what] + 1
         if not worst or math.abs(percent_of(a, b)) > math.abs(worst[2]) then
@@ -47,9 +50,15 @@ local function sentence(results, names, i)
     end
   end
   if compared == 0 then return ("%s and %s have no configuration in common."):format(names[1], names[i]) end
+  local rest = "in the others the intervals meet. GEMMs alone need not take the same in both, so nothing"
+    .. " tells whether a machine changed between launches"
+  if control then
+    rest = ("in %d the machine changed between launches, as GEMMs alone tell; in the others the intervals"
+      .. " meet, or would if it was as much slower as GEMMs alone allow"):format(counts.changed)
+  end
   local text = ("%s and %s have %d configuration%s in common. Of %s overlapped steps are surely shorter in"
-    .. " %d, surely longer in %d; in the others the intervals meet."):format(names[1], names[i], compared,
-    compared == 1 and "" or "s", names[i], counts.shorter, counts.longer)
+    .. " %d, surely longer in %d; %s."):format(names[1], names[i], compared, compared == 1 and "" or "s",
+    names[i], counts.shorter, counts.longer, rest)
   return worst and text .. (" The most: %s, %+.1f %%."):format(worst[1], worst[2]) or text
 end
 
@@ -59,7 +68,10 @@ local CLASSES = { shorter = "better", longer = "worse" }
 
 local function interval(time) return ("%.2f to %.2f"):format(time.low / 1e3, time.high / 1e3) end
 
-local function row_of(one, kind, count)
+local NOT_SURE = { changed = " (not sure: the machine changed)", meet = " (not sure)" }
+
+-- controls[i]: whether GEMMs alone should take the same in sweep i as in the first.
+local function row_of(one, kind, count, controls)
   local row = { one.threads, one.channels, kind[2] }
   for i = 1, count do
     local time = one[i] and one[i].times[kind[1]]
@@ -69,15 +81,15 @@ local function row_of(one, kind, count)
   for i = 2, count do
     local a, b = one[1] and one[1].times[kind[1]], one[i] and one[i].times[kind[1]]
     if a and b then
-      local what = verdict(a, b)
-      row[at + i - 1] = { text = ("%+.1f %%%s"):format(percent_of(a, b), what and "" or " (not sure)"),
+      local what, why = words.verdict(one[1], one[i], kind[1], kind[1] ~= "gemms" and controls[i])
+      row[at + i - 1] = { text = ("%+.1f %%%s"):format(percent_of(a, b), what and "" or NOT_SURE[why]),
         value = percent_of(a, b), class = CLASSES[what or "unsure"] }
     end
   end
   return row
 end
 
-local function add_steps(out, results, names)
+local function add_steps(out, results, names, controls)
   local columns, rows = { "threads", "channels", "step" }, {}
   for _, label in ipairs(names) do
     columns[#columns + 1] = { title = label, format = "%.2f" }
@@ -85,10 +97,10 @@ local function add_steps(out, results, names)
   end
   for i = 2, #names do columns[#columns + 1] = ("%s against %s"):format(names[i], names[1]) end
   for _, one in ipairs(results) do
-    for _, kind in ipairs(KINDS) do rows[#rows + 1] = row_of(one, kind, #names) end
+    for _, kind in ipairs(KINDS) do rows[#rows + 1] = row_of(one, kind, #names, controls) end
   end
   out:section("Steps", { note = "ms, medians with 95 % intervals; where those of two sweeps meet, a"
-    .. " difference is not sure" })
+    .. " difference is not sure. " .. words.LAUNCHES })
   out:table { columns = columns, rows = rows }
 end
 
@@ -101,13 +113,14 @@ local function add_hidden(out, results, names)
   for _, one in ipairs(results) do
     local row = { one.threads, one.channels }
     for i = 1, #names do
-      local hides = one[i] and words.has_exposed(one[i]) and one[i].ratios.hidden
+      local hides = one[i] and words.knows_hidden(one[i]) and one[i].ratios.hidden
       row[1 + 2 * i] = hides and 100 * hides.median or nil
       row[2 + 2 * i] = hides and ("%.0f to %.0f"):format(100 * hides.low, 100 * hides.high) or nil
     end
     rows[#rows + 1] = row
   end
-  out:section("Hidden communication", { note = "% of what the collectives add to a step" })
+  out:section("Hidden communication", { note = "% of what the collectives add to a step; empty where noise,"
+    .. " or numbers that contradict each other, do not let it be told" })
   out:table { columns = columns, rows = rows }
 end
 
@@ -116,13 +129,22 @@ local SETTINGS = { { "name", "workload" }, { "ranks", "ranks" }, { "backend", "b
 -- Whose values say nothing to a reader.
 local HASHES = { { "workload", "what a step does, or its sizes" }, { "program", "gentables-workload" } }
 
-local function add_differences(out, sweeps, names)
+-- { { what, the first's, sweep's }... } of what they were measured with and on.
+local function differences(first, sweep)
+  local out, x, y = {}, first:measured()[1], sweep:measured()[1]
   for _, row in ipairs(SETTINGS) do
-    for i = 2, #sweeps do
-      local a, b = sweeps[1].settings[row[1]], sweeps[i].settings[row[1]]
-      if a ~= b then
-        out:note(("%s and %s differ in their %s: %s, %s"):format(names[1], names[i], row[2], a, b))
-      end
+    local a, b = first.settings[row[1]], sweep.settings[row[1]]
+    if a ~= b then out[#out + 1] = { row[2], a, b } end
+  end
+  if not x or not y then return out end
+  local machines = store.machines_differ(x.result, y.result)
+  return table.move(machines, 1, #machines, #out + 1, out)
+end
+
+local function add_differences(out, sweeps, names)
+  for i = 2, #sweeps do
+    for _, one in ipairs(differences(sweeps[1], sweeps[i])) do
+      out:note(("%s and %s differ in their %s: %s, %s"):format(names[1], names[i], table.unpack(one)))
     end
   end
   for _, row in ipairs(HASHES) do
@@ -135,11 +157,14 @@ local function add_differences(out, sweeps, names)
 end
 
 local function add_all(out, sweeps, names)
-  local results = results_of(sweeps)
+  local results, controls = results_of(sweeps), {}
   out:section("What the numbers say")
-  for i = 2, #sweeps do out:text(sentence(results, names, i)) end
+  for i = 2, #sweeps do
+    controls[i] = controlled(sweeps, i)
+    out:text(sentence(results, names, i, controls[i]))
+  end
   add_differences(out, sweeps, names)
-  add_steps(out, results, names)
+  add_steps(out, results, names, controls)
   add_hidden(out, results, names)
 end
 

@@ -17,6 +17,7 @@ local MOST_ROWS = 20 -- of GEMMs that vary
 local function add_words(out, sweep, measured)
   out:section("What the numbers say")
   out:text(words.best(measured))
+  out:note(words.LAUNCHES)
   out:text(words.why(measured[1].result, sweep.settings.ranks))
   for _, entry in ipairs(measured) do
     local result = entry.result
@@ -46,7 +47,7 @@ local function add_steps(out, measured)
   local rows = {}
   for i, entry in ipairs(measured) do
     local result, ratios = entry.result, entry.result.ratios
-    local hides = words.has_exposed(result)
+    local hides = words.knows_hidden(result)
     rows[i] = { entry.threads, entry.channels, result.used.threads, result.used.channels,
       result.times.gemms.median / 1e3, result.times.serial.median / 1e3,
       result.times.overlapped.median / 1e3, interval(result.times.overlapped, 1e-3, "%.2f"),
@@ -55,7 +56,7 @@ local function add_steps(out, measured)
   end
   out:section("Steps", { note = "ms, medians of the slowest rank of each step; 95 % intervals of medians."
     .. " hidden = (serial − overlapped) / (serial − GEMMs alone), of steps that follow each other; empty"
-    .. " where serial and GEMMs alone cannot be told apart" })
+    .. " where serial and GEMMs alone cannot be told apart, or numbers contradict each other" })
   out:figures { { title = "A step: GEMMs alone, each collective waited for, overlapped (ms, 95 % intervals)",
     markup = chart.steps(measured) } }
   out:table { columns = { "threads", "channels", "threads used", "channels used",
@@ -65,29 +66,32 @@ local function add_steps(out, measured)
     { title = "tracing (%)", format = "%.1f" }, "steps" }, rows = rows }
 end
 
--- On a GPU nobody's processor time is known, and no rank waits on its host.
-local function add_gpu_ranks(out, rows, ms)
-  for i, row in ipairs(rows) do rows[i] = { row[1], row[2], row[3], row[4], row[6] } end
-  out:section("Ranks", { note = "ms of an overlapped step, medians of intervals on the GPU. What waits has an"
-    .. " interval, too; only the difference of steps says what was hidden" })
-  out:table { columns = { "threads", "channels", "rank", ms "GEMMs", ms "communication" }, rows = rows }
-end
+-- What stands in the table of ranks, by backend: fields of a rank and their titles, and what they are.
+local RANKS = {
+  host = { { "gemm_us", "GEMMs" }, { "gemm_cpu_us", "on a processor" },
+    { "communication_us", "communication" }, { "communication_cpu_us", "on a processor" },
+    { "await_us", "waiting" },
+    note = "ms of an overlapped step, medians: intervals, and how much of them the thread ran on a processor."
+      .. " Communication is added up over the rank's communication threads, so that it may be longer than the"
+      .. " step, and than its kernels in the trace, which last from the first thread to the last. What waits"
+      .. " has an interval, too; only the difference of steps says what was hidden" },
+  cuda = { { "gemm_us", "GEMMs" }, { "communication_us", "communication" },
+    note = "ms of an overlapped step, medians: intervals of GEMMs and of collectives on the GPU. A collective"
+      .. " that waits for other ranks has one, too; only the difference of steps says what was hidden" },
+}
 
-local function add_ranks(out, measured)
-  local rows = {}
+local function add_ranks(out, measured, backend)
+  local shown, rows, columns = RANKS[backend], {}, { "threads", "channels", "rank" }
+  for i, column in ipairs(shown) do columns[3 + i] = { title = column[2], format = "%.3f" } end
   for _, entry in ipairs(measured) do
     for i, rank in ipairs(entry.result.ranks) do
-      rows[#rows + 1] = { entry.threads, entry.channels, i - 1, rank.gemm_us / 1e3, rank.gemm_cpu_us / 1e3,
-        rank.communication_us / 1e3, rank.communication_cpu_us / 1e3, rank.await_us / 1e3 }
+      local row = { entry.threads, entry.channels, i - 1 }
+      for c, column in ipairs(shown) do row[3 + c] = rank[column[1]] / 1e3 end
+      rows[#rows + 1] = row
     end
   end
-  local function ms(title) return { title = title, format = "%.3f" } end
-  if measured[1].result.backend == "cuda" then return add_gpu_ranks(out, rows, ms) end
-  out:section("Ranks", { note = "ms of an overlapped step, medians: intervals, and how much of them the"
-    .. " thread ran on a processor. What waits has an interval, too; only the difference of steps says"
-    .. " what was hidden" })
-  out:table { columns = { "threads", "channels", "rank", ms "GEMMs", ms "on a processor", ms "communication",
-    ms "on a processor", ms "waiting" }, rows = rows }
+  out:section("Ranks", { note = shown.note })
+  out:table { columns = columns, rows = rows }
 end
 
 -- ---- what trace pipeline made ------------------------------------------------------------------
@@ -142,18 +146,35 @@ local function add_pictures(out, analysis)
   out:figures(figures)
 end
 
+-- "cuBLASLt version=130100 workspace_mib=64, NCCL 22703", as the program says it, with versions as people
+-- write them: cuBLASLt 13.1.0 (workspace 64 MiB), NCCL 2.27.3.
+local function libraries(text)
+  return text and text:gsub("version=(%d+) workspace_mib=(%d+)", "%1 (workspace %2 MiB)")
+    :gsub("(%a) (%d+)(%d%d)(%d%d)%f[%D]", function(before, major, minor, patch)
+      return ("%s %s.%d.%d"):format(before, major, tonumber(minor), tonumber(patch))
+    end)
+end
+
+-- Rows of facts, as page.facts takes them, about what the backend computes with.
+local facts_of = {
+  host = function(settings, machine)
+    return { { "processor", machine.cpu }, { "cores", machine.cores }, { "waiting", settings.wait },
+      { "GEMMs by", machine.library }, { "for the processor", machine.core } }
+  end,
+  cuda = function(_, machine)
+    return { { "GPU", machine.device }, { "GEMMs and collectives by", (libraries(machine.engine)) },
+      { "processor", machine.cpu } }
+  end,
+}
+
 local function add_files(out, sweep)
-  local result = sweep:measured()[1].result
-  local by = result.backend == "cuda" and { { "device", result.device }, { "by", result.library } }
-    or { { "waiting", sweep.settings.wait }, { "GEMMs by", result.machine.library },
-      { "for the processor", result.machine.core } }
-  local facts = { { "workload", sweep.settings.name }, { "ranks", sweep.settings.ranks },
-    { "transport", sweep.settings.transport }, by[1], by[2], by[3] }
-  for _, fact in ipairs {
-    { "traces", "{T}thread/nccl_{C}channels/torch_profiler/rank{R}/" },
-    { "reports, tables, pictures", ANALYSIS .. "/" } } do
-    facts[#facts + 1] = fact
-  end
+  local settings, first = sweep.settings, sweep:measured()[1].result
+  local facts = { { "workload", settings.name }, { "ranks", settings.ranks },
+    { "transport", settings.transport } }
+  local machine = facts_of[settings.backend](settings, first.machine)
+  table.move(machine, 1, #machine, #facts + 1, facts)
+  facts[#facts + 1] = { "traces", "{T}thread/nccl_{C}channels/torch_profiler/rank{R}/" }
+  facts[#facts + 1] = { "reports, tables, pictures", ANALYSIS .. "/" }
   for _, one in ipairs(file.list(sweep.folder .. "/merged_traces") or {}) do
     facts[#facts + 1] = { "all ranks in one, for ui.perfetto.dev", "merged_traces/" .. one }
   end
@@ -170,7 +191,7 @@ function sweep_page.add(out, sweep)
     add_words(out, sweep, measured)
     add_failures(out, sweep)
     add_steps(out, measured)
-    add_ranks(out, measured)
+    add_ranks(out, measured, sweep.settings.backend)
   else
     out:section("What the numbers say")
     out:text("No configuration was measured.")
@@ -179,13 +200,19 @@ function sweep_page.add(out, sweep)
   return #measured > 0
 end
 
+local PLACES = {
+  host = "%d ranks on the host; GEMMs, and collectives that overlap them. Times are of the threads' own"
+    .. " clock.",
+  nccl = "%d ranks, a GPU each; GEMMs, and collectives that overlap them. Times are of events on the GPUs.",
+  own = "%d ranks on one GPU; GEMMs, and collectives that overlap them: kernels are real, links are not."
+    .. " Times are of events on the GPU.",
+}
+
 -- The page of a sweep.
 function sweep_page.of(sweep)
   local settings = sweep.settings
   local out = page.new(("Workload %s: %s"):format(settings.name, sweep.folder:match("[^/]*$")),
-    { lead = ("%d ranks on %s; GEMMs, and collectives that overlap them. Times are of %s."):format(
-      settings.ranks, settings.backend == "cuda" and "GPUs" or "the host",
-      settings.backend == "cuda" and "the GPUs' own events" or "the threads' own clock") })
+    { lead = PLACES[settings.backend == "cuda" and settings.transport or "host"]:format(settings.ranks) })
   if sweep_page.add(out, sweep) then
     add_variance(out, sweep.folder .. "/" .. ANALYSIS)
     add_pictures(out, sweep.folder .. "/" .. ANALYSIS)

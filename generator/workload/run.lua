@@ -17,6 +17,13 @@ local ROWS = {
   { "traced", "overlapped, traced" },
 }
 
+local function print_gpus(result)
+  print(("\n%-5s %12s %14s"):format("rank", "GEMMs (ms)", "communication"))
+  for i, rank in ipairs(result.ranks) do
+    print(("%-5d %12.3f %14.3f"):format(i - 1, rank.gemm_us / 1e3, rank.communication_us / 1e3))
+  end
+end
+
 local function print_table(result)
   print(("%-28s %10s %10s %10s %10s"):format("step (ms)", "median", "low", "high", "min"))
   for _, row in ipairs(ROWS) do
@@ -24,13 +31,7 @@ local function print_table(result)
     print(("%-28s %10.3f %10.3f %10.3f %10.3f"):format(row[2], time.median / 1e3, time.low / 1e3,
       time.high / 1e3, time.min / 1e3))
   end
-  if result.backend == "cuda" then
-    print(("\n%-5s %12s %14s"):format("rank", "GEMMs (ms)", "communication"))
-    for i, rank in ipairs(result.ranks) do
-      print(("%-5d %12.3f %14.3f"):format(i - 1, rank.gemm_us / 1e3, rank.communication_us / 1e3))
-    end
-    return
-  end
+  if result.backend == "cuda" then return print_gpus(result) end
   print(("\n%-5s %12s %12s %14s %14s %12s"):format("rank", "GEMMs (ms)", "on a core", "communication",
     "on a core", "waiting"))
   for i, rank in ipairs(result.ranks) do
@@ -73,7 +74,10 @@ return {
         bar:step()
       end }))
     bar:clear()
-    if not result then fail.work("%s: %s", job.workload.path, failure.reason) end
+    if not result then
+      session.raise(failure)
+      fail.work("%s: %s", job.workload.path, failure.reason)
+    end
     result.log = nil
     if args.json then
       io.stdout:write(json.encode(result), "\n")

@@ -3,22 +3,23 @@
 --
 --   local result, failure = session.measure { program =, launcher =, ranks =, text = (steps.text),
 --     channels =, threads =, steps =, warm_up =, wait =, backend =, transport =, patience =,
---     path = (of traces),
+--     path = (of traces), check = function(result so far) -> why it is not to be gone on with, or nil,
 --     progress = function(done, of) }
 --
--- `failure` is { reason, log }: one line, and the words. A signal to gentables ends what was started here and
--- raises with 128 + its number.
+-- `failure` is { reason, log }: one line, and the words; and refused = true where `check` said why. A signal
+-- to gentables ends what was started here; failure.signal is its number then, and session.raise ends with it.
 local fail = require "fail"
 local launcher = require "launcher"
 local process = require "core.process"
 local protocol = require "protocol"
+local provenance = require "provenance"
 local system = require "core.system"
 local workers = require "workers"
 
 local session = {}
 session.__index = session
 
-local PROTOCOL = "2"
+local PROTOCOL = "3"
 local VERSION_PATIENCE, GRACE = 30, 10 -- seconds
 
 -- ---- who is started ----------------------------------------------------------------------------
@@ -58,14 +59,6 @@ end
 
 local function note(self, text) self.log[#self.log + 1] = text end
 
-local function raise_if_interrupted(self)
-  local number, name = process.interrupted()
-  if not number then return end
-  self.child:kill(15)
-  self.child:close(GRACE)
-  fail.with(128 + number, "interrupted by %s; the same command goes on where this one stopped", name)
-end
-
 -- The child's last words, without rules and blank lines, for the log.
 local function note_errors(self)
   for line in self.child:errors():gmatch("[^\n]+") do
@@ -85,16 +78,23 @@ local function last_words(errors)
   return said or (rank and ("rank %s died: %s"):format(rank, how))
 end
 
-local function failed(self, problem)
-  raise_if_interrupted(self)
-  if problem ~= "end" then self.child:kill(15) end
+local function failed(self, problem, refused)
+  local number, name = process.interrupted()
+  local who = problem == "timeout" and (self.child:stopped() or last_words(self.child:errors()))
+  if number or problem ~= "end" then self.child:kill(15) end
   local ended = self.child:close(GRACE)
   note_errors(self)
   local reasons = { ["end"] = last_words(self.child:errors()) or "it died: " .. ended,
-    timeout = ("it was silent for %g s"):format(self.patience) }
-  local reason = reasons[problem] or problem
+    timeout = ("it was silent for %g s%s"):format(self.patience, who and "; " .. who or "") }
+  local reason = number and "interrupted by " .. name or reasons[problem] or problem
   note(self, "failed: " .. reason)
-  return nil, { reason = (reason:gsub("%c", " ")), log = self.log }
+  return nil, { reason = (reason:gsub("%c", " ")), log = self.log, refused = refused, signal = number }
+end
+
+-- Ends with what interrupted a measurement, if anything did.
+function session.raise(failure)
+  if not failure.signal then return end
+  fail.with(128 + failure.signal, "%s; the same command goes on where this one stopped", failure.reason)
 end
 
 -- The next line as kind and fields; or nil and what is wrong.
@@ -121,8 +121,8 @@ end
 -- What each kind of line adds to the result.
 local takes = {
   hello = function(result, fields)
-    result.machine = { cores = tonumber(fields.cores), isa = fields.isa, core = fields.core,
-      library = fields.library }
+    result.machine = { cpu = provenance.machine("").cpu, cores = tonumber(fields.cores), isa = fields.isa,
+      core = fields.core, library = fields.library }
   end,
   accepted = function(result, fields)
     result.used = { channels = tonumber(fields.channels), threads = tonumber(fields.threads) }
@@ -130,8 +130,8 @@ local takes = {
     if fields.note and fields.note ~= "" then result.note = fields.note end
   end,
   used = function(result, fields)
-    result.device = fields.device or result.device
-    result.library = fields.library or result.library
+    result.machine.device = fields.device or result.machine.device
+    result.machine.engine = fields.library or result.machine.engine
   end,
   round = function(result, fields) table.insert(result.rounds, numbers(fields)) end,
   time = function(result, fields) result.times[fields.name] = numbers(fields) end,
@@ -140,7 +140,8 @@ local takes = {
 }
 
 local function listen(self, options)
-  local result = { times = {}, ratios = {}, ranks = {}, rounds = {} }
+  local result = { times = {}, ratios = {}, ranks = {}, rounds = {}, wait = options.wait,
+    backend = options.backend }
   while true do
     local kind, fields = read(self)
     if not kind then return nil, fields end
@@ -149,10 +150,12 @@ local function listen(self, options)
       if options.progress then options.progress(tonumber(fields.done), tonumber(fields.of)) end
     elseif takes[kind] then
       takes[kind](result, fields)
+      local why = kind ~= "round" and options.check and options.check(result)
+      if why then return nil, why, true end
     else
       return nil, "it says what is not known: " .. kind
     end
-    raise_if_interrupted(self)
+    if process.interrupted() then return nil, "interrupted" end
   end
 end
 
@@ -178,14 +181,14 @@ function session.measure(options)
   end
   local asked = request(options)
   note(self, "> " .. asked:match("[^\n]*"))
-  local written, result
+  local written, result, refused
   written, problem = self.child:write(options.text .. asked, self.patience)
   -- One that died early takes no more; what it said comes first.
   local takes_none = problem ~= "timeout" and problem ~= "interrupted"
-  if written or takes_none then result, problem = listen(self, options) end
-  if not result then return failed(self, problem) end
+  if written or takes_none then result, problem, refused = listen(self, options) end
+  if not result then return failed(self, problem, refused) end
   self.child:close(GRACE)
-  raise_if_interrupted(self)
+  if process.interrupted() then return failed(self, "interrupted") end
   note_errors(self)
   result.seconds, result.log = process.now() - began, self.log
   return result

@@ -5,6 +5,9 @@
 --                               /run_output.log             what was said
 --                               /torch_profiler/rank{R}/trace_step{N}.json
 --     nccl_thread_sweep_*.log, nccl_thread_sweep_summary_*.txt
+--
+-- A result counts for the settings and on the machine that it was measured with, and while its traces are as
+-- they were written. What cannot be read is told, and measured anew.
 local configurations = require "trace.configurations"
 local fail = require "fail"
 local file = require "core.file"
@@ -14,7 +17,9 @@ local system = require "core.system"
 local store = {}
 store.__index = store
 
-local SETTINGS, RESULT = "workload.json", "result.json"
+local SETTINGS, RESULT, LOG, TRACES = "workload.json", "result.json", "run_output.log", "torch_profiler"
+-- What trace pipeline and report make of the traces.
+local DERIVED = { "tracelens_analysis", "merged_traces", "workload.html" }
 local LOCK_PATIENCE = 4 -- seconds in which the children of a run that was killed have ended
 
 -- What has to be the same when a sweep is gone on with, and how that is called.
@@ -25,14 +30,23 @@ local same = {
   { "program", "gentables-workload" },
 }
 
+-- What makes it another machine: fields of a result's `machine`, on which backend they matter (nil: on all),
+-- and how they are called.
+local machine = {
+  { "cpu", "processor" }, { "cores", "number of cores", on = "host" },
+  { "isa", "instruction set", on = "host" }, { "library", "OpenBLAS", on = "host" },
+  { "core", "OpenBLAS core", on = "host" },
+  { "device", "GPU", on = "cuda" }, { "engine", "libraries", on = "cuda" },
+}
+
+-- The table in this file; nil where there is no file; nil and why where it cannot be read.
 local function read_json(path)
   if not file.exists(path) then return nil end
-  local text = fail.unless(file.read(path))
-  local value, message = json.decode(text)
-  if type(value) ~= "table" then
-    fail.input("%s: %s; without it the sweep is measured anew", path, message or "no object")
-  end
-  return value
+  local text, message = file.read(path)
+  if not text then return nil, message end
+  local value, why = json.decode(text)
+  if type(value) == "table" then return value end
+  return nil, ("%s: %s"):format(path, why or "no object")
 end
 
 local function write(path, text)
@@ -40,12 +54,28 @@ local function write(path, text)
   if not written then fail.work("%s", message) end
 end
 
+-- A file, or a folder with all that is in it; a link alone. What cannot be removed stays.
+local function remove(path)
+  if os.remove(path) then return end
+  for _, name in ipairs(file.list(path) or {}) do remove(path .. "/" .. name) end
+  os.remove(path)
+end
+
 -- ---- the sweep ---------------------------------------------------------------------------------
 
+-- What a result says of itself so that it counts for these settings alone.
+local function id_of(settings)
+  local parts = {}
+  for i, row in ipairs(same) do parts[i] = tostring(settings[row[1]]) end
+  return system.hash(table.concat(parts, "\0"))
+end
+
 local function settings_of(job)
-  return { workload = system.hash(job.text), name = job.workload.name, ranks = job.ranks, steps = job.steps,
-    warm_up = job.warm_up, wait = job.wait, transport = job.transport, program = job.identity,
-    backend = job.backend }
+  local settings = { workload = system.hash(job.text), name = job.workload.name, ranks = job.ranks,
+    steps = job.steps, warm_up = job.warm_up, wait = job.wait, transport = job.transport,
+    program = job.identity, backend = job.backend }
+  settings.id = id_of(settings)
+  return settings
 end
 
 local function check_same(self, old, new)
@@ -57,7 +87,51 @@ local function check_same(self, old, new)
   end
 end
 
--- Opens the folder to measure in it, and locks it against another run. `fresh`: whatever is there.
+-- Calls each(threads, channels) for every configuration that has a folder.
+local function each_configuration(self, each)
+  for _, thread_name in ipairs(fail.unless(file.list(self.folder))) do
+    local threads = math.tointeger(tonumber(thread_name:match("^(%d+)thread$")))
+    for _, name in ipairs(threads and file.list(self.folder .. "/" .. thread_name) or {}) do
+      local channels = math.tointeger(tonumber(name:match("^nccl_(%d+)channels$")))
+      if channels then each(threads, channels) end
+    end
+  end
+end
+
+-- Takes the sweep that was here away, and what was made of it.
+local function clear(self)
+  each_configuration(self, function(threads, channels)
+    self:forget(threads, channels)
+    os.remove(self:path(threads, channels))
+    os.remove(self:path(threads, channels):match("^(.*)/"))
+  end)
+  for _, name in ipairs(DERIVED) do remove(self.folder .. "/" .. name) end
+end
+
+-- Others' traces, in a tree like ours, are nobody's to write over.
+local function refuse_others(self)
+  each_configuration(self, function(threads, channels)
+    fail.input("%s: was not written by gentables workload; another --out would be right",
+      self:path(threads, channels))
+  end)
+end
+
+-- Makes the folder one of the sweep `new`.
+local function settle(self, new, fresh)
+  local path = self.folder .. "/" .. SETTINGS
+  local old, why = read_json(path)
+  if why and not fresh then fail.input("%s; another --out, or --fresh, would be right", why) end
+  if old and not fresh then
+    check_same(self, old, new)
+  elseif not file.exists(path) then
+    refuse_others(self)
+  elseif not old or old.id ~= new.id then
+    clear(self)
+  end
+end
+
+-- Opens the folder to measure in it, and locks it against another run. `fresh`: whatever is there; a sweep
+-- with other settings is taken away.
 function store.open(folder, job, fresh)
   local self = setmetatable({ folder = folder }, store)
   local made, message = file.make_folder(folder)
@@ -65,10 +139,9 @@ function store.open(folder, job, fresh)
   self.lock, message = io.open(folder .. "/.lock", "a")
   if not self.lock then fail.input("%s; another --out would be right", message) end
   if not system.lock(self.lock, LOCK_PATIENCE) then fail.work("%s: another sweep is at work here", folder) end
-  local old, new = read_json(folder .. "/" .. SETTINGS), settings_of(job)
-  if old and not fresh then check_same(self, old, new) end
-  self.settings, self.fresh = new, fresh
-  write(folder .. "/" .. SETTINGS, json.encode(new) .. "\n")
+  self.settings = settings_of(job)
+  settle(self, self.settings, fresh)
+  write(folder .. "/" .. SETTINGS, json.encode(self.settings) .. "\n")
   write(folder .. "/workload.lua", job.workload.text)
   return self
 end
@@ -90,37 +163,93 @@ function store:trace(threads, channels, rank)
     self.settings.steps - 1)
 end
 
--- What is known of a configuration: { status, seconds, reason | times... }, or nil.
+-- What is known of a configuration under these settings: { status, seconds, reason | times... }, or nil; and
+-- why, where it cannot be read.
 function store:result(threads, channels)
-  return read_json(self:path(threads, channels) .. "/" .. RESULT)
+  local result, why = read_json(self:path(threads, channels) .. "/" .. RESULT)
+  if result and result.of == self.settings.id then return result end
+  return nil, why
 end
 
--- The result of a configuration that is measured and whole.
-function store:finished(threads, channels)
-  if self.fresh then return nil end
-  local result = self:result(threads, channels)
-  if not result or result.status ~= "ok" then return nil end
+-- The bytes of each rank's trace; nil where one is not there.
+local function trace_bytes(self, threads, channels)
+  local out = {}
   for rank = 0, self.settings.ranks - 1 do
-    if not file.exists(self:trace(threads, channels, rank)) then return nil end
+    local kind, bytes = file.status(self:trace(threads, channels, rank))
+    if kind ~= "file" then return nil end
+    out[rank + 1] = bytes
+  end
+  return out
+end
+
+-- The result of a configuration that is measured and whole; or nil, and what is wrong with what is there.
+function store:finished(threads, channels)
+  local result, why = self:result(threads, channels)
+  if not result or result.status ~= "ok" then return nil, why end
+  local bytes = trace_bytes(self, threads, channels)
+  if not bytes then return nil end
+  for rank, count in ipairs(result.trace_bytes or {}) do
+    if bytes[rank] ~= count then
+      return nil, ("%s: has %d bytes, and was written with %d"):format(
+        self:trace(threads, channels, rank - 1), bytes[rank], count)
+    end
   end
   return result
 end
 
+-- Takes away what an earlier run left of a configuration.
+function store:forget(threads, channels)
+  for _, name in ipairs { RESULT, LOG, TRACES } do remove(self:path(threads, channels) .. "/" .. name) end
+end
+
 -- Empties a configuration's place, so that nothing stale stays beside a failure.
 function store:prepare(threads, channels)
-  os.remove(self:path(threads, channels) .. "/" .. RESULT)
+  self:forget(threads, channels)
   for rank = 0, self.settings.ranks - 1 do
-    local path = self:trace(threads, channels, rank)
-    local made, message = file.make_folder((path:gsub("/[^/]*$", "")))
+    local made, message = file.make_folder((self:trace(threads, channels, rank):gsub("/[^/]*$", "")))
     if not made then fail.work("%s", message) end
-    os.remove(path)
   end
 end
 
+function store:keep_log(threads, channels, log)
+  write(self:path(threads, channels) .. "/" .. LOG, table.concat(log, "\n") .. "\n")
+end
+
+-- Keeps what was found, { status, ... }, and what was said.
 function store:keep(threads, channels, result, log)
-  local path = self:path(threads, channels)
-  write(path .. "/run_output.log", table.concat(log, "\n") .. "\n")
-  write(path .. "/" .. RESULT, json.encode(result) .. "\n")
+  result.of = self.settings.id
+  if result.status == "ok" then result.trace_bytes = trace_bytes(self, threads, channels) end
+  self:keep_log(threads, channels, log)
+  write(self:path(threads, channels) .. "/" .. RESULT, json.encode(result) .. "\n")
+end
+
+-- ---- machines ----------------------------------------------------------------------------------
+
+-- What differs between the machines of two results: { { what, a's, b's }... }. What one does not say yet
+-- does not differ.
+function store.machines_differ(a, b)
+  local out = {}
+  for _, row in ipairs(machine) do
+    local x, y = (a.machine or {})[row[1]], (b.machine or {})[row[1]]
+    if x and y and x ~= y and (not row.on or row.on == (a.backend or b.backend)) then
+      out[#out + 1] = { row[2], x, y }
+    end
+  end
+  return out
+end
+
+-- Why a result that begins with what `result` says so far cannot stand in this sweep; nil: it can.
+function store:refusal(result)
+  local reason
+  each_configuration(self, function(threads, channels)
+    local there = not reason and self:result(threads, channels)
+    local differs = there and there.status == "ok" and store.machines_differ(there, result)[1]
+    if differs then
+      reason = ("%s: was measured with another %s: %s, and here is %s; another --out, or --fresh with all of"
+        .. " its configurations, would be right"):format(self.folder, table.unpack(differs))
+    end
+  end)
+  return reason
 end
 
 -- ---- reading -----------------------------------------------------------------------------------
@@ -128,23 +257,21 @@ end
 -- { folder, settings, entries = { { threads, channels, result (status ok), reason }... } in order }.
 function store.read(folder)
   local self = setmetatable({ folder = (folder:gsub("(.)/+$", "%1")) }, store)
-  self.settings = read_json(self.folder .. "/" .. SETTINGS)
+  local why
+  self.settings, why = read_json(self.folder .. "/" .. SETTINGS)
   if not self.settings then
-    fail.input("%s: no %s in it; a folder that gentables workload sweep wrote would be right", folder,
-      SETTINGS)
+    fail.input("%s; a folder that gentables workload sweep wrote would be right",
+      why or ("%s: no %s in it"):format(folder, SETTINGS))
   end
   self.entries = {}
-  for _, thread_name in ipairs(fail.unless(file.list(self.folder))) do
-    local threads = math.tointeger(tonumber(thread_name:match("^(%d+)thread$")))
-    for _, name in ipairs(threads and file.list(self.folder .. "/" .. thread_name) or {}) do
-      local channels = math.tointeger(tonumber(name:match("^nccl_(%d+)channels$")))
-      local result = channels and self:result(threads, channels)
-      if result then
-        table.insert(self.entries, { threads = threads, channels = channels, reason = result.reason,
-          result = result.status == "ok" and result or nil })
-      end
+  each_configuration(self, function(threads, channels)
+    local result, problem = self:result(threads, channels)
+    if result or problem then
+      table.insert(self.entries, { threads = threads, channels = channels,
+        reason = result and result.reason or problem, seconds = result and result.seconds,
+        result = result and result.status == "ok" and result or nil })
     end
-  end
+  end)
   table.sort(self.entries, configurations.before)
   return self
 end

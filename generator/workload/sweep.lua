@@ -21,7 +21,7 @@ sweep.options = options.with(asked.options, {
     help = "communication threads (default: 1,2); on GPUs those of a block (256,512)" },
   { name = "out", short = "o", value = "DIR",
     help = "the sweep's folder (default: experiments/sweep_YYYYMMDD_HHMMSS); what is there is gone on with" },
-  { name = "fresh", help = "measure anew what is there already" },
+  { name = "fresh", help = "measure anew what is there; a sweep with other settings is taken away" },
 })
 sweep.example = "gentables workload sweep -f dense -c 1,2,4 -t 1,2 -p 2 -o experiments/sweep_dense"
 
@@ -51,15 +51,16 @@ local function summary_row(entry)
     return ("%-7d %-8d %-6s %8.1f %-9s %-9s %s"):format(entry.threads, entry.channels, "failed",
       entry.seconds or 0, "-", "-", entry.reason)
   end
-  local hidden = words.has_exposed(result) and ("%.0f %%"):format(100 * result.ratios.hidden.median) or "-"
+  local hidden = words.knows_hidden(result) and ("%.0f %%"):format(100 * result.ratios.hidden.median) or "-"
   return ("%-7d %-8d %-6s %8.1f %-9d %-9d %.3f ms, hidden %s"):format(entry.threads, entry.channels, "ok",
     result.seconds, result.used.threads, result.used.channels, result.times.overlapped.median / 1e3, hidden)
 end
 
 local function summary_of(job, entries)
   local settings = job.store.settings
-  local out = { ("workload %s, %d ranks, %d steps of each kind, %s transport, %s waiting"):format(
-    settings.name, settings.ranks, settings.steps, settings.transport, settings.wait), "",
+  local waiting = settings.backend == "host" and (", %s waiting"):format(settings.wait) or ""
+  local out = { ("workload %s, %d ranks, %d steps of each kind, %s transport%s"):format(settings.name,
+    settings.ranks, settings.steps, settings.transport, waiting), "",
     "threads channels status  seconds threads   channels  overlapped step (median)",
     "(asked) (asked)                  (used)    (used)" }
   for _, entry in ipairs(entries) do out[#out + 1] = summary_row(entry) end
@@ -76,16 +77,29 @@ end
 local function write_summary(job)
   local path = ("%s/nccl_thread_sweep_summary_%s.txt"):format(job.folder, job.stamp)
   local entries = store.read(job.folder).entries
-  for _, entry in ipairs(entries) do
-    local known = job.store:result(entry.threads, entry.channels)
-    entry.seconds = known.seconds
-  end
   local written, message = file.write(path, summary_of(job, entries))
   if not written then fail.work("%s", message) end
   return path
 end
 
 -- ---- measuring ---------------------------------------------------------------------------------
+
+-- What a failure leaves of a configuration. One that was cut off, or does not belong here, ends the sweep.
+local function keep_failure(job, threads, channels, failure, seconds, bar)
+  local name = words.name { threads = threads, channels = channels }
+  local text = say(job, "%s: failed after %.1f s: %s", name, seconds, failure.reason)
+  if not failure.signal and not failure.refused then
+    job.store:keep(threads, channels, { status = "failed", reason = failure.reason, seconds = seconds },
+      failure.log)
+    bar:say("gentables: " .. text)
+    return
+  end
+  bar:clear()
+  job.store:keep_log(threads, channels, failure.log)
+  write_summary(job)
+  session.raise(failure)
+  fail.input("%s", failure.reason)
+end
 
 -- Measures one configuration; returns whether that went well.
 local function measure(job, threads, channels, bar)
@@ -96,6 +110,7 @@ local function measure(job, threads, channels, bar)
   local steps = job.warm_up + job.steps
   local result, failure = session.measure(asked.session(job, channels, threads, {
     path = job.store:trace(threads, channels),
+    check = function(so_far) return job.store:refusal(so_far) end,
     progress = function(done) bar:show(("%s: %d of %d rounds"):format(name, done, steps)) end }))
   if result then
     local log = result.log
@@ -104,11 +119,15 @@ local function measure(job, threads, channels, bar)
     say(job, "%s: ok, %.1f s", name, result.seconds)
     return true
   end
-  local seconds = process.now() - began
-  job.store:keep(threads, channels, { status = "failed", reason = failure.reason, seconds = seconds },
-    failure.log)
-  bar:say("gentables: " .. say(job, "%s: failed after %.1f s: %s", name, seconds, failure.reason))
+  keep_failure(job, threads, channels, failure, process.now() - began, bar)
   return false
+end
+
+-- At once: where this is cut off, nothing old counts as new.
+local function forget_all(job, threads, channels)
+  for _, t in ipairs(threads) do
+    for _, c in ipairs(channels) do job.store:forget(t, c) end
+  end
 end
 
 -- All that is missing. Returns how many were there, are made, and failed.
@@ -116,7 +135,9 @@ local function measure_all(job, threads, channels)
   local there, made, failed, missing = 0, 0, 0, {}
   for _, t in ipairs(threads) do
     for _, c in ipairs(channels) do
-      if job.store:finished(t, c) then there = there + 1 else missing[#missing + 1] = { t, c } end
+      local finished, problem = job.store:finished(t, c)
+      if finished then there = there + 1 else missing[#missing + 1] = { t, c } end
+      if problem then io.stderr:write("gentables: ", say(job, "%s; it is measured anew", problem), "\n") end
     end
   end
   local bar = progress.new(#missing)
@@ -143,6 +164,7 @@ function sweep.measure(args)
   if not job.log then fail.work("%s", message) end
   say(job, "workload %s, %d ranks: threads %s, channels %s", job.workload.name, job.ranks,
     table.concat(threads, ","), table.concat(channels, ","))
+  if args.fresh then forget_all(job, threads, channels) end
   local there, made, failed = measure_all(job, threads, channels)
   print("written   " .. write_summary(job))
   local text = say(job, "%d measured, %d there already, %d failed", made, there, failed)

@@ -2,6 +2,7 @@
 -- session.lua returned: medians over the measured steps with 95 % intervals, of the slowest rank of each.
 local words = {}
 
+local MOST_UNEXPLAINED = 0.1 -- of a step's GEMMs: time in which nothing of the rank's own ran
 local LEAST_SAMPLES = 6 -- of fewer there is no 95 % interval, and a few are above zero by chance
 
 local function several(count, what) return ("%d %s%s"):format(count, what, count == 1 and "" or "s") end
@@ -25,16 +26,56 @@ function words.times(result)
     .. " overlapped."):format(ms(times.gemms), ms(times.serial), ms(times.overlapped))
 end
 
--- Whether there is anything to hide: the collectives' time is told from noise.
-function words.has_exposed(result)
+-- Where a rank's overlapped steps spend their GEMMs: { wall, cpu, communication }, ms, of the slowest rank.
+local function gemms_of(result)
+  local slowest
+  for _, rank in ipairs(result.ranks) do
+    if not slowest or rank.gemm_us > slowest.gemm_us then slowest = rank end
+  end
+  return { wall = slowest.gemm_us / 1e3, cpu = slowest.gemm_cpu_us / 1e3,
+    communication = slowest.communication_cpu_us / 1e3 }
+end
+
+-- Why the numbers cannot be of a machine that was left alone, in a sentence; nil where they can.
+local function contradiction(result)
+  local times, hidden, left = result.times, result.ratios.hidden, result.times.left
+  if left.samples >= LEAST_SAMPLES and left.high < 0 then
+    return ("overlapped steps take less than their GEMMs alone, by %.2f ms (%.2f to %.2f)"):format(
+      -left.median / 1e3, -left.high / 1e3, -left.low / 1e3)
+  end
+  if hidden.samples >= LEAST_SAMPLES and hidden.low > 1 then
+    return ("overlapping seems to hide more than there is: %s (%s to %s)"):format(percent(hidden.median),
+      percent(hidden.low), percent(hidden.high))
+  end
+  local gemms = gemms_of(result)
+  if result.backend == "cuda" then return nil end -- a step has launches and pauses beside its kernels
+  if times.gemms.samples >= LEAST_SAMPLES and 1e3 * gemms.wall < times.gemms.low then
+    return ("GEMMs of overlapped steps take %.2f ms, less than alone, %s"):format(gemms.wall, ms(times.gemms))
+  end
+  local unexplained = gemms.wall - gemms.cpu - gemms.communication
+  if #result.ranks <= result.machine.cores and unexplained > MOST_UNEXPLAINED * gemms.wall then
+    return ("overlapped GEMMs take %.2f ms, run on a processor for %.2f ms of that, and moving data runs for"
+      .. " %.2f ms: for %.2f ms %s"):format(gemms.wall, gemms.cpu, gemms.communication, unexplained,
+      result.wait == "futex" and "others had their processor" or "threads that poll, or others, had it")
+  end
+end
+
+-- Whether the numbers say how much was hidden: the collectives' time is told from noise, and nothing
+-- contradicts itself.
+function words.knows_hidden(result)
   local exposed = result.times.exposed
-  return exposed.samples >= LEAST_SAMPLES and exposed.low > 0
+  return exposed.samples >= LEAST_SAMPLES and exposed.low > 0 and not contradiction(result)
 end
 
 -- How much of the communication was hidden.
 function words.hidden(result)
   local hidden, exposed = result.ratios.hidden, result.times.exposed
-  if not words.has_exposed(result) then
+  local why = contradiction(result)
+  if why then
+    return ("The machine was disturbed, or the numbers contradict each other: %s. There is no saying how much"
+      .. " was hidden."):format(why)
+  end
+  if not words.knows_hidden(result) then
     return ("What the collectives add to a step, %s, cannot be told from noise: there is no saying how much"
       .. " was hidden."):format(ms(exposed))
   end
@@ -47,20 +88,22 @@ end
 -- What communication at the same time cost the GEMMs: their intervals against their processor time and
 -- against GEMMs alone.
 function words.cost(result)
-  local wall, cpu, communication = 0, 0, 0
-  for _, rank in ipairs(result.ranks) do
-    wall = math.max(wall, rank.gemm_us)
-    cpu = math.max(cpu, rank.gemm_cpu_us)
-    communication = math.max(communication, rank.communication_cpu_us)
-  end
-  local alone = result.times.gemms.median
+  local gemms, alone = gemms_of(result), result.times.gemms.median / 1e3
   if result.backend == "cuda" then
+    if gemms.wall < alone then
+      return ("Kernels of overlapped GEMMs take %.2f ms of a step; alone, with launches and pauses, the step"
+        .. " takes %.2f ms: there is no saying what communication cost them."):format(gemms.wall, alone)
+    end
     return ("Overlapped GEMMs take %.2f ms of a step, %+.0f %% against %.2f ms alone: multiprocessors that"
-      .. " move data do not multiply."):format(wall / 1e3, 100 * (wall / alone - 1), alone / 1e3)
+      .. " move data do not multiply."):format(gemms.wall, 100 * (gemms.wall / alone - 1), alone)
+  end
+  if contradiction(result) then
+    return ("Overlapped GEMMs take %.2f ms of a step, and %.2f ms alone: what of that communication cost them"
+      .. " these numbers do not say."):format(gemms.wall, alone)
   end
   return ("Overlapped GEMMs take %.2f ms of a step, %+.0f %% against %.2f ms alone; %.2f ms of that they run"
-    .. " on a processor. Moving data runs for %.2f ms."):format(wall / 1e3, 100 * (wall / alone - 1),
-    alone / 1e3, cpu / 1e3, communication / 1e3)
+    .. " on a processor. Moving data runs for %.2f ms."):format(gemms.wall, 100 * (gemms.wall / alone - 1),
+    alone, gemms.cpu, gemms.communication)
 end
 
 -- Why; on a GPU, how its time line was taken.
@@ -100,6 +143,39 @@ function words.used(entry)
     words.name(entry), words.name(used))
 end
 
+-- What the sureness of comparisons between configurations is of.
+words.LAUNCHES = "Each configuration is one launch, one after another; intervals are of the steps within a"
+  .. " launch. GEMMs alone, which should take the same in all, say what else changed between launches."
+
+-- Whether the machine was the same in both launches, as far as GEMMs alone tell: true, and by what factor
+-- they differ at most, their intervals included; or false.
+local function drift(a, b)
+  local x, y = a.times.gemms, b.times.gemms
+  if x.high < y.low or y.high < x.low then return false end
+  return true, math.max(x.high, y.high) / math.min(x.low, y.low)
+end
+
+-- How time `name` of result b compares with a's: "shorter" or "longer" where that is sure; else nil and why:
+-- "meet": the intervals do, or would if the machine was as much slower as GEMMs alone allow; "changed": GEMMs
+-- alone, which should take the same in both, differ. `controlled`: they should.
+function words.verdict(a, b, name, controlled)
+  local x, y, stretch = a.times[name], b.times[name], 1
+  if controlled then
+    local alike, factor = drift(a, b)
+    if not alike then return nil, "changed" end
+    stretch = factor
+  end
+  if y.high * stretch < x.low then return "shorter" end
+  if x.high * stretch < y.low then return "longer" end
+  return nil, "meet"
+end
+
+-- "not sure: ..." about GEMMs alone in two launches.
+local function changed(a, b)
+  return ("the machine changed between launches: GEMMs alone, which should take the same, took %s with %s and"
+    .. " %s with %s"):format(ms(a.result.times.gemms), words.name(a), ms(b.result.times.gemms), words.name(b))
+end
+
 -- Which configuration had the shortest overlapped step, and how sure that is. `entries`: those with a result.
 function words.best(entries)
   local order = table.move(entries, 1, #entries, 1, {})
@@ -111,12 +187,18 @@ function words.best(entries)
   if #order == 1 then
     return ("One configuration is measured: %s, %s a step."):format(words.name(best), ms(time))
   end
-  for i = 2, #order do
-    if order[i].result.times.overlapped.low <= time.high then close[#close + 1] = words.name(order[i]) end
-  end
   local text = ("The shortest step is that of %s: %s."):format(words.name(best), ms(time))
-  if #close == 0 then return text .. " No other interval reaches it: that is sure." end
-  return text .. (" That is not sure: the intervals of %s reach it."):format(table.concat(close, "; "))
+  for i = 2, #order do
+    local longer, why = words.verdict(best.result, order[i].result, "overlapped", true)
+    if why == "changed" then return ("%s That is not sure: %s."):format(text, changed(best, order[i])) end
+    if not longer then close[#close + 1] = words.name(order[i]) end
+  end
+  if #close == 0 then
+    return text .. " No other interval reaches it, not even if the machine was as much slower then as GEMMs"
+      .. " alone allow: that is sure of these launches."
+  end
+  return text .. (" That is not sure: the intervals of %s reach it, or would with a machine that is slower by"
+    .. " as much as GEMMs alone differ."):format(table.concat(close, "; "))
 end
 
 return words

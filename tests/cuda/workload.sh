@@ -83,6 +83,16 @@ gpus "most_channels=32" 0 workload sweep --backend cuda -f "$reduced" -p 2 -c 28
 summary=$WORK/sweep_20260102_030405/nccl_thread_sweep_summary_20260102_030405.txt
 grep -Eq '^256 +28 +ok +[0-9.]+ +256 +28 ' "$summary" || die "NCCL's own counts are not told"
 grep -Eq '^256 +42 +ok +[0-9.]+ +256 +32 ' "$summary" || die "what NCCL made of it is not told"
+ends_with 0 "$GENTABLES" workload report "$WORK/sweep_20260102_030405" --csv --without plots,comparisons,merge
+page=$WORK/sweep_20260102_030405/workload.html
+for text in '2 ranks, a GPU each; GEMMs' 'Times are of events on the GPUs' 'stand-in GPU' 'cuBLASLt [0-9]' \
+    'NCCL [0-9]*\.[0-9]*\.[0-9]'; do
+    grep -q "$text" "$page" || die "the page does not say: $text"
+done
+for text in 'on the host' 'on a processor' 'OpenBLAS' 'futex' 'threads. own clock' 'for the processor'; do
+    if grep -q "$text" "$page"; then die "the page of GPUs says: $text"; fi
+done
+if grep -q 'waiting' "$summary"; then die "the summary says how the host waits"; fi
 log=$WORK/sweep_20260102_030405/256thread/nccl_28channels/run_output.log
 grep -q 'traces are timed by events: no CUPTI' "$log" || die "the log does not say why by events"
 
@@ -160,6 +170,8 @@ gpus gpus=1 0 workload sweep --backend cuda --transport own -f "$reduced" -p 2 -
     --warm-up 0 -o "$WORK/sweep_20260102_030406"
 summary=$WORK/sweep_20260102_030406/nccl_thread_sweep_summary_20260102_030406.txt
 grep -Eq '^32 +4 +ok +[0-9.]+ +32 +4 ' "$summary" || die "a sweep over our own kernels' blocks"
+ends_with 0 "$GENTABLES" workload report "$WORK/sweep_20260102_030406" --csv --without plots,comparisons,merge
+grep -q '2 ranks on one GPU; .*links are not' "$WORK/sweep_20260102_030406/workload.html" || die "who shares"
 
 # ---- kernels that wait too long: told to give up; what follows is not harmed ----
 cat >"$WORK/short_patience" <<'END'

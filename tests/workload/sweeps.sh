@@ -68,9 +68,17 @@ done
 grep -q 'all_to_allv' "$analysis/1thread/collective_reports/collective_1ch_csvs/nccl_long.csv" ||
     die "the collectives of the experts are not found"
 for text in 'The shortest step is that of' 'what moves data' 'hides\|cannot be told from noise' \
-    'Tracing costs' 'Overlapped GEMMs take' 'a thread without a channel'; do
+    'Tracing costs' 'Overlapped GEMMs take' 'a thread without a channel' 'on the host; GEMMs' \
+    "added up over the rank's\|added up over the rank&#39;s" 'Each configuration is one launch'; do
     grep -q "$text" "$sweep/workload.html" || die "the page does not say: $text"
 done
+# Shares are of the steps that were traced, one in four.
+awk -F, '$1 == "total_time" { total = $2 } $1 == "busy_time" { busy = $2 } $1 == "idle_time" { idle = $2 }
+    /^"?untraced_time/ { untraced = $(NF - 1) }
+    END { sum = busy + idle
+        exit !(untraced > total && total > 0 && sum > 0.999 * total && sum < 1.001 * total) }' \
+    "$analysis/1thread/individual_reports/perf_1ch_rank0_csvs/gpu_timeline.csv" ||
+    die "time between traced steps counts"
 
 # A trace names the processor as a replay does: on the machine that wrote it the two are compared.
 ends_with 0 "$GENTABLES" replay "$sweep/1thread/nccl_1channels" --out "$WORK/replay" --csv --samples 1
@@ -80,15 +88,69 @@ grep -q '^Diff columns,.*processors of the same name' "$replayed/node_replay.csv
     die "a Diff column is empty"
 
 # ---- two sweeps in one page ----
-ends_with 0 "$GENTABLES" workload sweep -f "$tiny" -p 2 -c 1,2 -t 1 -o "$WORK/other" --transport mpi
+ends_with 0 "$GENTABLES" workload sweep -f "$tiny" -p 2 -c 1,2 -t 1 -o "$WORK/other" --transport mpi \
+    --warm-up 2
+# elsewhere FIELD VALUE RESULT: its machine was another.
+elsewhere() {
+    sed "s/\"$1\": \"[^\"]*\"/\"$1\": \"$2\"/" "$3" >"$WORK/moved"
+    mv "$WORK/moved" "$3"
+}
+elsewhere cpu "some other one" "$WORK/other/1thread/nccl_1channels/result.json"
 ends_with 0 "$GENTABLES" workload compare "$sweep" "$WORK/other" --label ours --label '<mpi>' -o \
     "$WORK/c.html"
 for text in 'ours and &lt;mpi&gt; have 1 configuration in common' 'differ in their transport: own, mpi' \
-    'not analysed yet'; do
+    'differ in their warm-up steps: 1, 2' 'differ in their processor: .*, some other one' \
+    'GEMMs alone need not take the same in both' 'not analysed yet'; do
     grep -q "$text" "$WORK/c.html" || die "the comparison does not say: $text"
 done
 ends_with 2 "$GENTABLES" workload compare "$sweep" "$WORK/other" --label one
 one_line 'given 1 times for 2 inputs'
+
+# ---- what does not belong together, or is not whole, does not count ----
+# In a folder whose name looks like a place for ranks.
+odd="$WORK/a %r folder"
+one() {
+    wanted_code=$1
+    shift
+    ends_with "$wanted_code" "$GENTABLES" workload sweep -p 2 -c 1,2 -t 1 -o "$odd" --steps 3 "$@"
+}
+one 0 -f "$tiny"
+first=$odd/1thread/nccl_1channels
+[ -s "$first/torch_profiler/rank1/trace_step2.json" ] || die "no trace in a folder with %r in its name"
+: >"$first/result.json"
+truncate -s -3 "$odd/1thread/nccl_2channels/torch_profiler/rank0/trace_step2.json"
+ends_with 0 "$GENTABLES" workload compare "$odd" "$odd" --label a --label b -o "$WORK/c.html"
+one 0 -f "$tiny"
+grep -q '2 measured, 0 there already' "$stdout" || die "an empty result, or a cut trace, counts"
+grep -q 'nccl_1channels/result.json: .*; it is measured anew' "$stderr" || die "an empty result is not told"
+grep -q 'rank0/trace_step2.json: has .* bytes.*; it is measured anew' "$stderr" ||
+    die "a cut trace is not told"
+elsewhere core Elsewhere "$first/result.json"
+rm "$odd/1thread/nccl_2channels/result.json"
+one 2 -f "$tiny"
+one_line 'was measured with another OpenBLAS core: Elsewhere, and here is .*; another --out, or --fresh'
+[ ! -e "$odd/1thread/nccl_2channels/result.json" ] || die "what was measured elsewhere has joined"
+
+# With other settings --fresh leaves nothing of the old sweep, also where it gets no further.
+one 0 -f "$tiny" --fresh
+ends_with 0 "$GENTABLES" workload report "$odd" --csv --without plots,comparisons
+ends_with 1 "$GENTABLES" workload sweep -f "$tiny" -p 3 -c 1 -t 1 -o "$odd" --steps 5 --fresh --launcher \
+    'false {ranks}'
+ends_with 1 "$GENTABLES" workload report "$odd" --csv
+[ -z "$(find "$odd" -name 'trace_*.json' -o -name '*.csv' -o -name '*_merged.json')" ] ||
+    die "old traces stay"
+grep -q 'No configuration was measured' "$odd/workload.html" || die "an old result counts"
+one 0 -f "$tiny" --fresh
+ends_with 0 "$GENTABLES" workload sweep -f "$tiny" -p 2 -c 1 -t 1 -o "$odd" --steps 5 --fresh
+[ "$(find "$odd" -name 'trace_*.json' | wc -l)" = 2 ] || die "traces of another sweep stay"
+[ "$(grep -c ' ok ' "$odd"/nccl_thread_sweep_summary_*.txt)" = 1 ] || die "an old result is in the summary"
+ends_with 0 "$GENTABLES" workload sweep -f "$tiny" -p 2 -c 1,2 -t 1 -o "$odd" --steps 5
+grep -q '1 measured, 1 there already' "$stdout" || die "an old result is taken for a new one"
+
+# Others' traces are not written over.
+mkdir -p "$WORK/others/4thread/nccl_8channels/torch_profiler/rank0"
+ends_with 2 "$GENTABLES" workload sweep -f "$tiny" -p 2 -c 8 -t 4 -o "$WORK/others" --fresh
+one_line '4thread/nccl_8channels: was not written by gentables workload; another --out would be right'
 
 # ---- Ctrl-C ----
 # Another's process of the same name lives on; what the sweep started does not.
@@ -123,4 +185,9 @@ kill "$other"
 [ "$code" = 130 ] || die "exit code $code, not 130"
 one_line 'interrupted by SIGINT; the same command goes on'
 if kill -0 "$child" 2>/dev/null; then die "a child lives on"; fi
+grep -q '1 thread, 1 channel: failed after .*: interrupted by SIGINT' "$WORK"/cut/nccl_thread_sweep_*.log ||
+    die "the log does not say where it was cut off"
+grep -q 'failed: interrupted by SIGINT' "$WORK/cut/1thread/nccl_1channels/run_output.log" ||
+    die "what was said until then is lost"
+ls "$WORK"/cut/nccl_thread_sweep_summary_*.txt >/dev/null || die "no summary of what there is"
 [ ! -e "$WORK/cut/1thread/nccl_1channels/result.json" ] || die "a run that was cut off has a result"

@@ -93,6 +93,31 @@ function TestTraces.test_processor_times_come_back_too()
   luaunit.assertEquals(found, expected)
 end
 
+-- Steps of other kinds lie between those that are traced: nobody was idle there. Others' profilers go on.
+function TestTraces.test_shares_are_of_the_traced_steps()
+  planted()
+  local rank = require "trace.rank"
+  local function times_of(at, limit) return (assert(rank.open(at))).analysis:timeline(true, limit) end
+  local times = times_of(path, 30)
+  luaunit.assertEquals(times.steps, 3)
+  luaunit.assertAlmostEquals(times.total, 3 * 700.001, 0.01)
+  luaunit.assertAlmostEquals(times.untraced, 2 * (12345678.901 - 700.001), 0.01)
+  luaunit.assertAlmostEquals(times.idle, times.total - times.busy, 0.001)
+  luaunit.assertAlmostEquals(times.micro_idle + times.macro_idle, times.idle, 0.01)
+  -- A step's collectives run from 1.001 to 670.003 µs: a pause of 1 µs before them, and of 30 after.
+  luaunit.assertAlmostEquals(times.idle, 3 * (1.001 + 29.998), 0.01)
+  luaunit.assertAlmostEquals(times_of(path, 10).micro_idle, 3 * 1.001, 0.01)
+  local sheet = require("trace.sheets.timeline").make(assert(rank.open(path)), {})
+  luaunit.assertStrContains(sheet.rows[#sheet.rows][1], "untraced_time (between traced steps; not in total")
+  local text = assert(file.read(path)):gsub('"gentables":{"backend"', '"others":{"backend"')
+  assert(file.write(work .. "/foreign.json", text))
+  local foreign = times_of(work .. "/foreign.json", 30)
+  luaunit.assertEquals({ foreign.steps, foreign.untraced }, { 0, 0 })
+  luaunit.assertTrue(foreign.total > 2 * 12345678)
+  luaunit.assertEquals(#require("trace.sheets.timeline").make(assert(rank.open(work .. "/foreign.json")), {})
+    .rows, #sheet.rows - 1)
+end
+
 function TestTraces.test_what_cannot_be_written_is_told_and_leaves_nothing()
   local _, how, code = os.execute(("'%s' '%s/none/t.json' >/dev/null 2>&1"):format(os.getenv("PLANTED_TRACE"),
     work))

@@ -8,11 +8,13 @@ end
 
 -- A result with these overlapped times (ms), exposed times and shares hidden.
 local function entry(threads, channels, overlapped, exposed, hidden)
+  if hidden then hidden.samples = 20 end
   return { threads = threads, channels = channels, result = {
-    used = { threads = threads, channels = channels },
+    used = { threads = threads, channels = channels }, backend = "host", wait = "futex",
     machine = { cores = 2 }, ranks = { { gemm_us = 1100, gemm_cpu_us = 1000, communication_cpu_us = 50 } },
-    times = { gemms = time(0.9, 1, 1.1), serial = time(1.9, 2, 2.1), overlapped = overlapped,
-      exposed = exposed }, ratios = { hidden = hidden, tracing = { low = 0, median = 0.01, high = 0.02 } } } }
+    times = { gemms = time(0.99, 1, 1.01), serial = time(1.9, 2, 2.1), overlapped = overlapped,
+      exposed = exposed, left = time(0.1, 0.2, 0.3) },
+    ratios = { hidden = hidden, tracing = { low = 0, median = 0.01, high = 0.02 } } } }
 end
 
 local exposed = time(0.5, 1, 1.5)
@@ -24,9 +26,72 @@ function TestWords.test_the_best_is_sure_only_where_no_interval_reaches_it()
     entry(2, 4, time(1.15, 1.3, 1.4))
   local text = words.best { slow, fast }
   luaunit.assertStrContains(text, "1 thread, 1 channel: 1.10 ms (1.00 to 1.20). No other")
+  luaunit.assertStrContains(text, "sure of these launches")
   text = words.best { slow, near, fast }
   luaunit.assertStrContains(text, "not sure: the intervals of 2 threads, 4 channels reach it")
   luaunit.assertStrContains(words.best { fast }, "One configuration is measured")
+end
+
+-- GEMMs alone should take the same in every launch; where they do not, the machine changed.
+function TestWords.test_a_machine_that_changed_between_launches_makes_nothing_sure()
+  local fast, slow = entry(1, 1, time(1, 1.1, 1.2)), entry(2, 1, time(1.3, 1.4, 1.5))
+  slow.result.times.gemms = time(1.2, 1.25, 1.3)
+  luaunit.assertStrContains(words.best { fast, slow }, "That is not sure: the machine changed between"
+    .. " launches: GEMMs alone, which should take the same, took 1.00 ms (0.99 to 1.01) with 1 thread,"
+    .. " 1 channel and 1.25 ms (1.20 to 1.30) with 2 threads, 1 channel.")
+  local verdict, why = words.verdict(fast.result, slow.result, "overlapped", true)
+  luaunit.assertEquals({ verdict, why }, { nil, "changed" })
+  luaunit.assertEquals(words.verdict(fast.result, slow.result, "overlapped", false), "longer")
+  luaunit.assertEquals(words.verdict(slow.result, fast.result, "overlapped", false), "shorter")
+end
+
+-- 1.20 and 1.30 do not meet, but would on a machine that is as much slower as GEMMs alone allow.
+function TestWords.test_what_gemms_alone_allow_is_no_difference()
+  local fast, slow = entry(1, 1, time(1, 1.1, 1.2)), entry(2, 1, time(1.3, 1.4, 1.5))
+  luaunit.assertEquals(words.verdict(fast.result, slow.result, "overlapped", true), "longer")
+  fast.result.times.gemms, slow.result.times.gemms = time(0.95, 1, 1.05), time(0.95, 1, 1.05)
+  luaunit.assertEquals(select(2, words.verdict(fast.result, slow.result, "overlapped", true)), "meet")
+  luaunit.assertStrContains(words.best { fast, slow }, "the intervals of 2 threads, 1 channel reach it")
+end
+
+-- Nobody's numbers: what is hidden is at most all, and overlapped steps have their GEMMs in them.
+function TestWords.test_numbers_that_contradict_each_other_give_no_share()
+  local function told(change)
+    local one = entry(1, 1, time(1, 1, 1), exposed, { low = 0.6, median = 0.75, high = 0.8 }).result
+    luaunit.assertTrue(words.knows_hidden(one))
+    change(one)
+    luaunit.assertFalse(words.knows_hidden(one))
+    luaunit.assertStrContains(words.hidden(one), "The machine was disturbed, or the numbers contradict")
+    luaunit.assertNotStrContains(words.hidden(one), "overlapping hides")
+    luaunit.assertNotStrContains(words.cost(one), " %")
+    return words.hidden(one)
+  end
+  luaunit.assertStrContains(told(function(one)
+    one.ratios.hidden = { low = 1.77, median = 2.19, high = 4.54, samples = 20 }
+  end), "more than there is: 219 % (177 % to 454 %)")
+  luaunit.assertStrContains(told(function(one) one.times.left = time(-0.5, -0.4, -0.1) end),
+    "less than their GEMMs alone, by 0.40 ms (0.10 to 0.50)")
+  luaunit.assertStrContains(told(function(one) one.ranks[1].gemm_us = 670 end), "0.67 ms, less than alone")
+  luaunit.assertStrContains(told(function(one)
+    one.ranks[1].gemm_us, one.ranks[1].gemm_cpu_us, one.ranks[1].communication_cpu_us = 371e3, 171e3, 10e3
+  end), "for 190.00 ms others had their processor")
+end
+
+-- More ranks than cores: others of the same step have the processor, and steps say what they say.
+function TestWords.test_ranks_that_share_cores_disturb_nobody()
+  local one = entry(1, 1, time(1, 1, 1), exposed, { low = 0.6, median = 0.75, high = 0.8 }).result
+  one.ranks = { one.ranks[1], { gemm_us = 2200, gemm_cpu_us = 1000, communication_cpu_us = 50 },
+    one.ranks[1] }
+  luaunit.assertTrue(words.knows_hidden(one))
+  one.machine.cores = 3
+  luaunit.assertFalse(words.knows_hidden(one))
+end
+
+function TestWords.test_kernels_of_a_gpu_are_not_compared_with_steps_that_have_pauses()
+  local one = entry(1, 1, time(1, 1, 1), exposed, { low = 0.6, median = 0.75, high = 0.8 }).result
+  one.backend, one.ranks[1].gemm_us = "cuda", 670
+  luaunit.assertTrue(words.knows_hidden(one))
+  luaunit.assertStrContains(words.cost(one), "no saying what communication cost them")
 end
 
 function TestWords.test_what_is_hidden_is_said_with_how_sure_it_is()
@@ -42,15 +107,15 @@ end
 function TestWords.test_where_nothing_stands_out_nothing_is_hidden()
   local one = entry(1, 1, time(1, 1, 1), time(-0.5, 0.5, 1.5), { low = 0.9, median = 1, high = 1 })
   luaunit.assertStrContains(words.hidden(one.result), "cannot be told from noise")
-  luaunit.assertFalse(words.has_exposed(one.result))
+  luaunit.assertFalse(words.knows_hidden(one.result))
 end
 
 -- Of steps without any collective a few take longer by chance.
 function TestWords.test_of_a_few_steps_nothing_is_told()
   local one = entry(1, 1, time(1, 1, 1), time(0.5, 1, 1.5), { low = 0.9, median = 1, high = 1 })
-  luaunit.assertTrue(words.has_exposed(one.result))
+  luaunit.assertTrue(words.knows_hidden(one.result))
   one.result.times.exposed.samples = 5
-  luaunit.assertFalse(words.has_exposed(one.result))
+  luaunit.assertFalse(words.knows_hidden(one.result))
 end
 
 function TestWords.test_shared_cores_and_own_cores_are_told_apart()

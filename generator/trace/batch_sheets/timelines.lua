@@ -36,7 +36,7 @@ return {
       local row, values = { first[1] }, { {}, {} }
       for _, rank in ipairs(ranks) do
         for unit = 1, #units do
-          local value = rank.timeline[place][unit + 1]
+          local value = (rank.timeline[place] or {})[unit + 1] or 0 -- others' traces have a row less
           row[#row + 1] = value
           table.insert(values[unit], value)
         end

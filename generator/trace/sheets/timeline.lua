@@ -1,4 +1,5 @@
--- The sheet gpu_timeline: where the time of the GPU goes, from the first start to the last end.
+-- The sheet gpu_timeline: where the time of the GPU goes, from the first start to the last end. A trace of
+-- our own has some steps and not what was between them: times are of those steps, and a row more says so.
 local grouping = require "trace.grouping"
 
 local rows = {
@@ -19,6 +20,10 @@ return {
         local time = times[row[2]]
         sheet.rows[#sheet.rows + 1] = { row[1], time / 1e3, grouping.percent(time, times.total) }
       end
+    end
+    if times.steps > 0 then
+      sheet.rows[#sheet.rows + 1] = { "untraced_time (between traced steps; not in total_time)",
+        times.untraced / 1e3, grouping.percent(times.untraced, times.total) }
     end
     return sheet, times
   end,

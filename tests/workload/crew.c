@@ -1,0 +1,81 @@
+// Threads that communicate poll for work where they are told to, but sleep while a step has none for them;
+// and what is handed over then is done all the same.
+#include "workload/crew.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+// cmocka needs the above first.
+#include <cmocka.h>
+
+enum { THREADS = 2 };
+
+static const double PATIENCE_S = 60; // for what happens at once, on a machine that has better to do
+
+static _Atomic int begun;
+
+static void begin(struct slice *slice) {
+    atomic_fetch_add(&begun, 1);
+    slice->active = false;
+}
+
+static bool progress(struct slice *slice) {
+    (void)slice;
+    return false;
+}
+
+// 'S' for a thread that sleeps, 'R' for one that polls, as the kernel sees it.
+static char state_of(int tid) {
+    char path[64], line[256] = "";
+    snprintf(path, sizeof path, "/proc/self/task/%d/stat", tid);
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    assert_non_null(fgets(line, sizeof line, file));
+    fclose(file);
+    return strrchr(line, ')')[2];
+}
+
+static bool comes_to(const struct crew *crew, char state) {
+    for (uint64_t since_ns = clock_ns(); (double)(clock_ns() - since_ns) * 1e-9 < PATIENCE_S; sched_yield()) {
+        int there = 0;
+        for (int i = 0; i < crew->size; i++) there += state_of(crew->members[i].tid) == state;
+        if (there == crew->size) return true;
+    }
+    return false;
+}
+
+static void threads_sleep_while_nothing_is_asked_for(void **unused) {
+    static struct bell bells[MAX_THREADS];
+    static struct group group = {.rank = 0, .size = 1};
+    const struct transport_kind kind = {.begin = begin, .progress = progress};
+    struct transport transport = {
+        .kind = &kind, .group = &group, .channels = THREADS, .threads = THREADS, .bells = bells};
+    struct collective collective = {0};
+    struct program program = {.collectives = &collective, .collective_count = 1};
+    const enum wait waits[] = {WAIT_SPIN, WAIT_YIELD, WAIT_FUTEX};
+    (void)unused;
+    for (size_t i = 0; i < sizeof waits / sizeof waits[0]; i++) {
+        struct crew crew;
+        assert_int_equal(crew_start(&crew, &transport, &program, waits[i]), 0);
+        assert_true(comes_to(&crew, waits[i] == WAIT_FUTEX ? 'S' : 'R'));
+        crew_rest(&crew, true);
+        assert_true(comes_to(&crew, 'S'));
+        atomic_store(&begun, 0);
+        crew_post(&crew, 0);
+        crew_await(&crew, 0);
+        assert_int_equal(atomic_load(&begun), THREADS);
+        crew_rest(&crew, false);
+        assert_true(comes_to(&crew, waits[i] == WAIT_FUTEX ? 'S' : 'R'));
+        crew_post(&crew, 0);
+        crew_await(&crew, 0);
+        assert_int_equal(atomic_load(&begun), 2 * THREADS);
+        crew_end(&crew);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(threads_sleep_while_nothing_is_asked_for)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
