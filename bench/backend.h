@@ -94,9 +94,9 @@ struct backend {
     // since came too late.
     bool (*stays)(void *place, int slot);
 
-    // What a call takes at least on the links between ranks; and what the last sample's calls would have
-    // taken had they done nothing. Microseconds; 0: no such thing.
-    double (*link_us)(const struct group *group, const struct call *call);
+    // What a candidate's call takes at least on the links between ranks; and what the last sample's calls
+    // would have taken had they done nothing. Microseconds; 0: no such thing.
+    double (*link_us)(const struct group *group, const struct candidate *candidate, const struct call *call);
     int (*floor)(void *place, const struct candidate *candidate, void *state, double *time_us);
 };
 

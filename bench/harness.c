@@ -188,17 +188,18 @@ static void report(struct race *race, struct result results[]) {
     struct contender *probe = &race->contenders[0];
     double copy_us = probe->count > 0 ? median(probe->times_us, probe->count) : 0;
     struct call call = cell_call(&race->cell, 0);
-    double bound_us = fmax(fmax(copy_us, race->harness->roundtrip_us), backend->link_us(race->group, &call));
+    double any_us = fmax(copy_us, race->harness->roundtrip_us);
     for (int i = 1; i < race->count; i++) {
         struct contender *contender = &race->contenders[i];
         long index = contender->candidate - backend->candidates;
         struct result *result = &results[index];
-        *result = (struct result){.candidate = contender->candidate,
-                                  .bound_us = bound_us,
-                                  .floor_us = contender->floor_us,
-                                  .calls = race->place ? backend->slots(race->place) : 0,
-                                  .bits = contender->bits,
-                                  .wrong = contender->wrong};
+        *result = (struct result){
+            .candidate = contender->candidate,
+            .bound_us = fmax(any_us, backend->link_us(race->group, contender->candidate, &call)),
+            .floor_us = contender->floor_us,
+            .calls = race->place ? backend->slots(race->place) : 0,
+            .bits = contender->bits,
+            .wrong = contender->wrong};
         if (contender->wrong > 0) {
             snprintf(contender->reason, sizeof contender->reason, "wrong result in %zu of %zu timed calls",
                      contender->wrong, contender->count);

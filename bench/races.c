@@ -184,7 +184,8 @@ static void tell(void *of, size_t index, const struct reduced *reduced) {
         return;
     }
     struct call call = cell_call(&race->cell, 0);
-    double least_us = fmax(races->harness->roundtrip_us, backend->link_us(races->group, &call));
+    double least_us =
+        fmax(races->harness->roundtrip_us, backend->link_us(races->group, contender->candidate, &call));
     struct result result = {.candidate = contender->candidate,
                             .time_us = reduced->time_us,
                             .skew_us = reduced->skew_us,

@@ -2,6 +2,7 @@
 // in its memory (place.h). See backend.h.
 #include "backend.h"
 
+#include <math.h>
 #include <stdio.h>
 
 #include "cuda/candidate.h"
@@ -56,11 +57,22 @@ static int round_trip(struct group *group, double *time_us) {
     return 0;
 }
 
-// What has to leave each rank at least, over the bandwidth of its links.
-static double link_us(const struct group *group, const struct call *call) {
+// Messages that have to leave each rank at least: those of one of our kernels as it is; of anything else, as
+// many as the op takes, in the switch where there is one that adds up.
+static double link_factor(const struct group *group, const struct candidate *candidate, enum op op) {
+    const struct device *device = group->device;
+    if (candidate->strategy == &strategy_cuda_kernel)
+        return ((const struct kernel_detail *)candidate->detail)->link_factors[group->size];
+    double factor = op_bus_factors[op][group->size];
+    bool in_switch = op == OP_ALLREDUCE && device->can_multicast;
+    return in_switch ? fmin(factor, link_factors_of_nvls_twoshot[group->size]) : factor;
+}
+
+// That, over the bandwidth of its links.
+static double link_us(const struct group *group, const struct candidate *candidate, const struct call *call) {
     const struct device *device = group->device;
     if (device->link_bytes_per_us <= 0) return 0;
-    return op_bus_factors[call->op][group->size] * (double)call_bytes(call) / device->link_bytes_per_us;
+    return link_factor(group, candidate, call->op) * (double)call_bytes(call) / device->link_bytes_per_us;
 }
 
 static const char *refusal_of(const struct candidate *candidate, const struct group *group,

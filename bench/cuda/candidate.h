@@ -9,7 +9,8 @@ enum epilogue { EPILOGUE_FUSED, EPILOGUE_ONE, EPILOGUE_SEPARATE };
 
 // One of our own kernels (kernels.c).
 struct kernel_detail {
-    const char *kernel; // as kernels are named: oneshot, twoshot, nvls_oneshot, nvls_twoshot
+    const char *kernel;         // as kernels are named: oneshot, twoshot, nvls_oneshot, nvls_twoshot
+    const double *link_factors; // messages that leave a GPU, by the number of ranks
     enum workspace_kind workspace;
     enum epilogue epilogue;
 };

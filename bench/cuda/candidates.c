@@ -15,7 +15,7 @@ const char *const dtype_words[DTYPES] = {
     [DTYPE_FLOAT32] = "fp32",
 };
 
-#define KERNEL_ROW(its_name, optional, its_kernel, its_workspace, its_epilogue, fp32, varies)                \
+#define KERNEL_ROW(its_name, optional, its_kernel, its_links, its_workspace, its_epilogue, fp32, varies)     \
     {.name = its_name,                                                                                       \
      .strategy = &strategy_cuda_kernel,                                                                      \
      .accumulates_fp32 = fp32,                                                                               \
@@ -24,7 +24,7 @@ const char *const dtype_words[DTYPES] = {
      .ops = 1u << OP_ALLREDUCE,                                                                              \
      .ompi_component = "",                                                                                   \
      .mpich_algorithm = "",                                                                                  \
-     .detail = &(const struct kernel_detail){its_kernel, its_workspace, its_epilogue}},
+     .detail = &(const struct kernel_detail){its_kernel, its_links, its_workspace, its_epilogue}},
 
 #define NCCL_ROW(its_name, its_ops, optional, is_symmetric, its_epilogue, its_algorithm, its_protocol,       \
                  its_channels)                                                                               \
@@ -62,7 +62,7 @@ struct CallParameters call_parameters(const struct device *device, const struct 
         .gamma = call->gamma,
         .epsilon = call->epsilon,
         .scale = call->scale,
-        .max_blocks = RESIDENT_BLOCKS_MOST,
+        .max_blocks = MAX_BLOCKS,
         .capacity = device->workspace_bytes / ACCESS_BYTES,
         .give_up = (const uint32_t *)device->give_up_address,
     };

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "blame.h"
+#include "cuda/nccl_library.h"
 
 enum {
     DEFAULT_WORKSPACE_BYTES = 64 << 20,
@@ -250,13 +251,13 @@ unsigned device_resident_blocks(struct device *device, CUfunction kernel, unsign
     unsigned sharers = device->options.loopback ? (unsigned)device->group->size : 1;
     unsigned launches = programmatic ? 2 : 1; // the next one is there already
     unsigned blocks = (unsigned)(per_multiprocessor * device->multiprocessors) / (sharers * launches);
-    return blocks > RESIDENT_BLOCKS_MOST ? RESIDENT_BLOCKS_MOST : blocks;
+    return blocks > MAX_BLOCKS ? MAX_BLOCKS : blocks;
 }
 
 // Kernels leave their waits; whether the event comes then.
 static bool give_up(struct device *device, CUevent event) {
     __atomic_store_n(device->give_up, 1, __ATOMIC_RELAXED);
-    if (device->abort != NULL) device->abort(device->abort_argument);
+    nccl_abort_all();
     uint64_t until_ns = clock_ns() + AFTER_GIVING_UP_S * 1000000000ull;
     while (clock_ns() < until_ns) {
         if (device->driver->cuEventQuery(event) != CUDA_ERROR_NOT_READY) return true;
@@ -356,7 +357,8 @@ static void make_stream(struct device *device, char reason[REASON_SIZE]) {
         pthread_mutex_init(&device->held.lock, NULL);
         pthread_cond_init(&device->held.changed, NULL);
     }
-    if (result == CUDA_SUCCESS) result = driver->cuMemAlloc(&device->states, 4096);
+    if (result == CUDA_SUCCESS)
+        result = driver->cuMemAlloc(&device->states, WORKSPACE_KINDS * sizeof(struct RankState));
     if (result == CUDA_SUCCESS) result = driver->cuMemAlloc(&device->counter, sizeof(uint64_t));
     if (result == CUDA_SUCCESS) result = driver->cuMemAlloc(&device->flush, 2 * device->l2_bytes + 4096);
     driver_ok(driver, result, "preparing a GPU", reason, REASON_SIZE);

@@ -11,7 +11,6 @@
 #include "cuda/parameters.h"
 
 enum {
-    RESIDENT_BLOCKS_MOST = 1024, // of a rank, in a launch whose blocks wait for each other
     CUDA_NAME_SIZE = 96,
     LINE_SIZE = 512,
 };
@@ -24,7 +23,8 @@ extern const char *const reach_names[];
 struct shared_memory {
     size_t bytes; // of each rank, rounded up
     CUdeviceptr of[MAX_TP];
-    CUdeviceptr multicast; // all ranks' at once; 0: there is no such address
+    CUdeviceptr multicast;          // all ranks' at once; 0: there is no such address,
+    char no_multicast[REASON_SIZE]; // for this reason
     CUmemGenericAllocationHandle handles[MAX_TP], team;
     bool is_mapped[MAX_TP];
 };
@@ -103,8 +103,6 @@ struct device {
     struct held_stream held;
     double link_bytes_per_us;      // measured; 0: there are no links
     struct grid last;              // launch of a candidate; of one that does not say, the least
-    void (*abort)(void *argument); // what else to end when the GPU hangs; NULL: nothing
-    void *abort_argument;
     char lines[MAX_TP][LINE_SIZE]; // what the protocol says of each rank's
     char problem[REASON_SIZE];
 };

@@ -33,12 +33,12 @@ DEVICE_FUNCTION size_t swizzled_scale_offset(size_t row, size_t column, size_t h
 
 // r = round(sum + residual) at one access, which is stored and returned; adds its squares to *squares.
 template <class Type>
-DEVICE_FUNCTION Word4 add_residual(const Call &call, size_t at, Word4 sum, float *squares) {
+DEVICE_FUNCTION Word4 add_residual(const Call &call, size_t at, Word4 sum, Word4 residual, float *squares) {
     constexpr int n = Type::per_access;
-    float values[n], residual[n];
+    float values[n], terms[n];
     unpack<Type>(sum, values);
-    unpack<Type>(load_plain(call.residual + at), residual);
-    for (int i = 0; i < n; i++) values[i] += residual[i];
+    unpack<Type>(residual, terms);
+    for (int i = 0; i < n; i++) values[i] += terms[i];
     Word4 rounded = pack<Type>(values);
     store_plain(call.residual_out + at, rounded);
     unpack<Type>(rounded, values);
@@ -82,18 +82,18 @@ DEVICE_FUNCTION void store_nvfp4(const Call &call, size_t token, int column, boo
     if (active) store_bytes(call.codes + (token * hidden_size + first) / 2, codes, n / 2);
 }
 
-// y of one access, from r and the row's factor, to where it goes.
+// y of one access, from r, gamma and the row's factor, to where it goes.
 template <class Type, Fusion fusion>
-DEVICE_FUNCTION void store_norm(const Call &call, size_t token, int column, bool active, Word4 r,
+DEVICE_FUNCTION void store_norm(const Call &call, size_t token, int column, bool active, Word4 r, Word4 gamma,
                                 float factor) {
     constexpr int n = Type::per_access;
     float norm[n] = {};
     size_t at = token * static_cast<size_t>(call.accesses_per_token) + static_cast<size_t>(column);
     if (active) {
-        float gamma[n];
+        float weights[n];
         unpack<Type>(r, norm);
-        unpack<Type>(load_plain(call.gamma + column), gamma);
-        for (int i = 0; i < n; i++) norm[i] = norm[i] * factor * gamma[i];
+        unpack<Type>(gamma, weights);
+        for (int i = 0; i < n; i++) norm[i] = norm[i] * factor * weights[i];
         Word4 rounded = pack<Type>(norm);
         unpack<Type>(rounded, norm);
         if constexpr (fusion == Fusion::rms_norm) store_plain(call.out + at, rounded);
@@ -110,22 +110,24 @@ DEVICE_FUNCTION int rounds_of(const Call &call) {
 }
 
 // Takes one token from its sums to the results. sum_at(column) gives the sum at an access of it, and is
-// called once for each, by the thread whose it is. All threads of the block take part.
+// called once for each, by the thread whose it is. All threads of the block take part. What it adds and
+// multiplies by is asked for before the sum, which may have to wait for other ranks.
 template <class Type, Fusion fusion, class SumAt>
 DEVICE_FUNCTION void finish_token(const Call &call, int token, float *partial, SumAt sum_at) {
     int rounds = rounds_of(call), block = static_cast<int>(block_size());
     size_t first = static_cast<size_t>(token) * static_cast<size_t>(call.accesses_per_token);
     float squares = 0;
-    Word4 kept{}; // r of the first round; those of wider rows are read again
+    Word4 kept{}, gamma{}; // of the first round; those of wider rows are read again
     for (int round = 0; round < rounds; round++) {
         int column = round * block + static_cast<int>(thread_index());
         if (column >= call.accesses_per_token) continue;
-        Word4 sum = sum_at(column);
         size_t at = first + static_cast<size_t>(column);
         if constexpr (fusion == Fusion::none) {
-            store_plain(call.out + at, sum);
+            store_plain(call.out + at, sum_at(column));
         } else {
-            Word4 r = add_residual<Type>(call, at, sum, &squares);
+            Word4 residual = load_plain(call.residual + at);
+            if (round == 0) gamma = load_plain(call.gamma + column);
+            Word4 r = add_residual<Type>(call, at, sum_at(column), residual, &squares);
             if (round == 0) kept = r;
         }
     }
@@ -135,9 +137,11 @@ DEVICE_FUNCTION void finish_token(const Call &call, int token, float *partial, S
         for (int round = 0; round < rounds; round++) {
             int column = round * block + static_cast<int>(thread_index());
             bool active = column < call.accesses_per_token;
-            Word4 r = kept;
-            if (active && round > 0) r = load_plain(call.residual_out + first + static_cast<size_t>(column));
-            store_norm<Type, fusion>(call, static_cast<size_t>(token), column, active, r, factor);
+            if (active && round > 0) {
+                kept = load_plain(call.residual_out + first + static_cast<size_t>(column));
+                gamma = load_plain(call.gamma + column);
+            }
+            store_norm<Type, fusion>(call, static_cast<size_t>(token), column, active, kept, gamma, factor);
         }
     }
 }

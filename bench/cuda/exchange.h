@@ -12,6 +12,7 @@
 
 #include "ranks.h"
 #include "reduce.h"
+#include "state.h"
 
 constexpr uint64_t CHUNK = sizeof(Word4);
 
@@ -136,16 +137,16 @@ template <int tp, class Takes>
 DEVICE_FUNCTION void exchange_by(const ExchangeLaunch<tp> &launch, Takes takes) {
     const Arguments arguments = arguments_of<tp>(launch);
     wait_for_earlier_launches();
-    uint32_t epoch = arguments.workspace.state->epoch;
+    const State state = state_of(arguments.workspace);
     copy_parts_in<tp>(launch, arguments.rank);
 #ifndef FAULT_NO_RANKS_BARRIER
-    ranks_barrier<tp>(arguments, 0, epoch + 1);
+    ranks_barrier<tp>(arguments, 0, state.epoch + 1);
 #endif
     takes(arguments.rank);
 #ifndef FAULT_NO_LAST_BARRIER
-    ranks_barrier<tp>(arguments, 1, epoch + 1);
+    ranks_barrier<tp>(arguments, 1, state.epoch + 1);
 #endif
-    end_launch(arguments.workspace, epoch, 0);
+    end_launch(arguments.workspace, state, 0);
 }
 
 template <int tp> DEVICE_FUNCTION void exchange(const ExchangeLaunch<tp> &launch) {

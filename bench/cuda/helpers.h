@@ -105,7 +105,7 @@ template <class Type> DEVICE_FUNCTION void add_residuals(const EpilogueParameter
     size_t count = static_cast<size_t>(call.num_tokens) * static_cast<size_t>(call.accesses_per_token);
     for (size_t at = static_cast<size_t>(block_index()) * block_size() + thread_index(); at < count;
          at += static_cast<size_t>(grid_size()) * block_size()) {
-        add_residual<Type>(call, at, load_plain(call.input + at), &squares);
+        add_residual<Type>(call, at, load_plain(call.input + at), load_plain(call.residual + at), &squares);
     }
 }
 
@@ -127,7 +127,9 @@ template <class Type> DEVICE_FUNCTION void normalise(const EpilogueParameters &p
         for (int column = static_cast<int>(thread_index()); column < call.accesses_per_token;
              column += block) {
             Word4 r = load_plain(call.residual_out + first + static_cast<size_t>(column));
-            store_norm<Type, Fusion::rms_norm>(call, static_cast<size_t>(token), column, true, r, factor);
+            Word4 gamma = load_plain(call.gamma + column);
+            store_norm<Type, Fusion::rms_norm>(call, static_cast<size_t>(token), column, true, r, gamma,
+                                               factor);
         }
     }
 }

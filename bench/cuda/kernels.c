@@ -56,7 +56,7 @@ static bool clear_workspace(struct device *device, enum workspace_kind kind) {
 }
 
 static int open_workspace(struct device *device, enum workspace_kind kind, char reason[REASON_SIZE]) {
-    size_t flags = (size_t)PHASES * (size_t)device->group->size * RESIDENT_BLOCKS_MOST * sizeof(uint32_t);
+    size_t flags = (size_t)PHASES * (size_t)device->group->size * MAX_BLOCKS * sizeof(uint32_t);
     bool multicast = kind == WORKSPACE_NVLS_ONESHOT || kind == WORKSPACE_NVLS_TWOSHOT;
     if (device->users[kind] == 0) {
         size_t bytes = flags_offset(device, kind) + flags;
@@ -133,7 +133,7 @@ static int own_setup(const struct candidate *candidate, struct group *group, voi
     }
     if (own->detail->workspace >= WORKSPACE_NVLS_ONESHOT &&
         own->device->workspaces[own->detail->workspace].multicast == 0) {
-        snprintf(reason, REASON_SIZE, "the driver gives no multicast address");
+        snprintf(reason, REASON_SIZE, "%s", own->device->workspaces[own->detail->workspace].no_multicast);
         own_teardown(own);
         return -1;
     }

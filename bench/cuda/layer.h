@@ -135,15 +135,6 @@ DEVICE_FUNCTION void store_release(uint32_t *to, uint32_t value) {
 DEVICE_FUNCTION void set_flag(uint32_t *flag) {
     asm volatile("st.relaxed.sys.global.u32 [%0], 1;" ::"l"(flag) : "memory");
 }
-// Adds within the GPU; what came before is visible to whom this is read by.
-DEVICE_FUNCTION uint32_t fetch_add(uint32_t *to, uint32_t value) {
-    uint32_t old;
-    asm volatile("atom.acq_rel.gpu.global.add.u32 %0, [%1], %2;"
-                 : "=r"(old)
-                 : "l"(to), "r"(value)
-                 : "memory");
-    return old;
-}
 
 DEVICE_FUNCTION void add_to_hash(uint64_t *hash, uint64_t value) {
     atomicAdd(reinterpret_cast<unsigned long long *>(hash), static_cast<unsigned long long>(value));

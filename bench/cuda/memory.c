@@ -253,7 +253,7 @@ static bool map_peers(struct device *device, struct shared_memory *memory, char 
 static CUmulticastObjectProp team_properties(const struct device *device, size_t bytes) {
     return (CUmulticastObjectProp){.numDevices = (unsigned)device->group->size,
                                    .size = bytes,
-                                   .handleTypes = handle_type(device),
+                                   .handleTypes = handle_types(device), // as the memory that it binds
                                    .flags = 0};
 }
 
@@ -298,7 +298,7 @@ static void join_team(struct device *device, struct shared_memory *memory, char 
 
 // Collective. Without an address for all, strategies that need one are unavailable, and no more.
 static void open_multicast(struct device *device, struct shared_memory *memory) {
-    char reason[REASON_SIZE] = "";
+    char *reason = memory->no_multicast;
     int rank = device->group->rank;
     join_team(device, memory, reason);
     if (!ranks_are_fine(device->group, reason)) return; // all have joined before any binds
@@ -365,8 +365,13 @@ static size_t rounded_bytes(struct device *device, size_t bytes, bool multicast)
 
 int shared_memory_open(struct device *device, size_t bytes, bool multicast, struct shared_memory *memory,
                        char reason[REASON_SIZE]) {
-    multicast = multicast && device->can_multicast && device->reach < REACH_IPC;
+    bool wanted = multicast;
+    multicast = wanted && device->can_multicast && device->reach < REACH_IPC;
     *memory = (struct shared_memory){.bytes = rounded_bytes(device, bytes, multicast)};
+    if (wanted && !multicast) {
+        snprintf(memory->no_multicast, REASON_SIZE, "no multicast for memory of the kind: %s",
+                 reach_names[device->reach]);
+    }
     reason[0] = '\0';
     make_own(device, memory, reason);
     bool made = ranks_are_fine(device->group, reason);

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "cuda/candidate.h"
@@ -21,7 +22,8 @@
 enum {
     SYMMETRIC_FROM = 22700,  // version
     MULTI_RANK_FROM = 23000, // several ranks on a GPU, where the environment allows it
-    MOST_TRIES = 2,          // to make a communicator, where the first one was given up
+    MOST_LOST = 2,           // communicators in a row, none of which did what it was made for
+    LEAVES_WITHIN_S = 1,     // who is in a call that does not block, when its communicator is aborted
     POLL_US = 50,
     POLL_HARD_NS = 5000000, // what a call in a stream takes; a communicator takes longer
 };
@@ -132,36 +134,111 @@ int nccl_version(void) {
 struct channel {
     const struct nccl_detail *detail;
     struct device *device;
+    pthread_mutex_t lock; // who is in a call of a communicator that does not block, or aborts it
     ncclComm_t comm;
     ncclWindow_t window;
-    int tries; // to make it
+    ncclResult_t result; // of what went wrong last
+    int lost;            // communicators in a row
+    bool is_final;       // no other communicator would do better
     bool blocks;
     char problem[REASON_SIZE];
+    struct channel *next;
 };
+
+// All of this process: those of all strategies and plug-ins, on all ranks that are its threads.
+static struct channel *channels;
+static pthread_mutex_t channels_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static struct channel *add_channel(struct device *device, const struct nccl_detail *detail) {
+    struct channel *channel = calloc(1, sizeof *channel);
+    if (channel == NULL) return NULL;
+    *channel = (struct channel){.device = device, .detail = detail};
+    pthread_mutex_init(&channel->lock, NULL);
+    pthread_mutex_lock(&channels_lock);
+    channel->next = channels;
+    channels = channel;
+    pthread_mutex_unlock(&channels_lock);
+    return channel;
+}
+
+static void drop_channel(struct channel *channel) {
+    pthread_mutex_lock(&channels_lock);
+    struct channel **at = &channels;
+    while (*at != channel) at = &(*at)->next;
+    *at = channel->next;
+    pthread_mutex_unlock(&channels_lock);
+    pthread_mutex_destroy(&channel->lock);
+    free(channel);
+}
+
+static void abort_channel(struct channel *channel) {
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += LEAVES_WITHIN_S;
+    bool locked = pthread_mutex_timedlock(&channel->lock, &until) == 0;
+    ncclComm_t comm = channel->comm;
+    channel->comm = NULL;
+    channel->window = NULL;
+    if (locked) pthread_mutex_unlock(&channel->lock);
+    if (comm != NULL) nccl.ncclCommAbort(comm);
+}
+
+// Kernels of NCCL's wait for each other as ours do, and only their communicator makes them leave. Any thread
+// may call this; whoever waits for one of them then gets an error, or his event.
+void nccl_abort_all(void) {
+    pthread_mutex_lock(&channels_lock);
+    for (struct channel *channel = channels; channel != NULL; channel = channel->next) abort_channel(channel);
+    pthread_mutex_unlock(&channels_lock);
+}
+
+// Within these a communicator that does not block is there, or NULL where it was given up.
+static ncclComm_t enter(struct channel *channel) {
+    pthread_mutex_lock(&channel->lock);
+    return channel->comm;
+}
+static void leave(struct channel *channel) {
+    pthread_mutex_unlock(&channel->lock);
+}
+
+// How the communicator is. What it says of itself stays so, once something went wrong in it.
+static ncclResult_t ask(struct channel *channel) {
+    ncclResult_t state = ncclInvalidUsage;
+    ncclComm_t comm = enter(channel);
+    if (comm != NULL && nccl.ncclCommGetAsyncError(comm, &state) != ncclSuccess) state = ncclInternalError;
+    leave(channel);
+    return state;
+}
 
 // What an answer comes to, once NCCL is no longer at it. ncclInProgress: not before the deadline. The clock
 // is read before NCCL is asked, so that who gets no processor in between asks once more.
-static ncclResult_t settle(const struct channel *channel, ncclResult_t result) {
+static ncclResult_t settle(struct channel *channel, ncclResult_t result) {
     uint64_t since_ns = clock_ns();
     while (result == ncclInProgress) {
         uint64_t waited_ns = clock_ns() - since_ns;
-        if (channel->comm == NULL || nccl.ncclCommGetAsyncError(channel->comm, &result) != ncclSuccess) break;
+        result = ask(channel);
         if (result != ncclInProgress || (double)waited_ns * 1e-9 > channel->device->deadline_s) break;
         if (waited_ns > POLL_HARD_NS) usleep(POLL_US);
     }
     return result;
 }
 
-static void abort_channel(void *argument) {
-    struct channel *channel = argument;
-    if (channel->comm != NULL) nccl.ncclCommAbort(channel->comm);
-    channel->comm = NULL;
-    channel->window = NULL;
+// What only the caller can mend: the call did nothing, and the communicator is as it was.
+static bool is_refusal(ncclResult_t result) {
+    return result == ncclInvalidArgument || result == ncclInvalidUsage;
 }
 
-// Whether it went well; else the channel says what did not, and its communicator is gone.
+// Whether another communicator may do what this one did not: where it was too late, or CUDA, the system or
+// another rank failed it. Not where NCCL itself was wrong, or was asked what it does not do.
+static bool is_curable(ncclResult_t result) {
+    return result == ncclInProgress || result == ncclUnhandledCudaError || result == ncclSystemError ||
+           result == ncclRemoteError;
+}
+
+// Whether it went well; else the channel says what did not, and, unless it is a refusal, its communicator is
+// gone.
 static bool settled(struct channel *channel, ncclResult_t result, const char *what) {
     result = settle(channel, result);
+    channel->result = result;
     if (result == ncclSuccess) return true;
     if (result == ncclInProgress) {
         snprintf(channel->problem, REASON_SIZE, "NCCL, %s: no answer within %g s", what,
@@ -169,7 +246,7 @@ static bool settled(struct channel *channel, ncclResult_t result, const char *wh
     } else {
         snprintf(channel->problem, REASON_SIZE, "NCCL, %s: %s", what, nccl.ncclGetErrorString(result));
     }
-    abort_channel(channel);
+    if (!is_refusal(result)) abort_channel(channel);
     return false;
 }
 
@@ -216,8 +293,13 @@ static bool make_communicator(struct channel *channel) {
     }
     group_broadcast(group, 0, &id, sizeof id);
     set_environment(channel, true);
-    ncclResult_t result = nccl.ncclCommInitRankConfig(&channel->comm, group->size, id, group->rank, &config);
+    ncclComm_t comm = NULL;
+    ncclResult_t result = nccl.ncclCommInitRankConfig(&comm, group->size, id, group->rank, &config);
+    enter(channel);
+    channel->comm = comm;
+    leave(channel);
     bool made = settled(channel, result, "making a communicator");
+    if (!made) abort_channel(channel);
     set_environment(channel, false);
     return made;
 }
@@ -254,14 +336,20 @@ static bool log_has_symmetric_kernel(long from) {
 static bool register_window(struct channel *channel) {
     struct device *device = channel->device;
     void *arena = (void *)device->arena.of[device->group->rank];
-    nccl.ncclGroupStart();
-    ncclResult_t result = nccl.ncclCommWindowRegister(channel->comm, arena, device->arena.bytes,
-                                                      &channel->window, NCCL_WIN_COLL_SYMMETRIC);
-    ncclResult_t ended = nccl.ncclGroupEnd();
-    if (result == ncclSuccess) result = ended;
+    ncclResult_t result = ncclInvalidUsage;
+    ncclComm_t comm = enter(channel);
+    if (comm != NULL) {
+        nccl.ncclGroupStart();
+        result = nccl.ncclCommWindowRegister(comm, arena, device->arena.bytes, &channel->window,
+                                             NCCL_WIN_COLL_SYMMETRIC);
+        ncclResult_t ended = nccl.ncclGroupEnd();
+        if (result == ncclSuccess) result = ended;
+    }
+    leave(channel);
     if (!settled(channel, result, "registering a window")) return false;
     if (channel->window != NULL) return true;
     snprintf(channel->problem, REASON_SIZE, "NCCL has no symmetric windows here");
+    channel->is_final = true;
     return false;
 }
 
@@ -271,13 +359,10 @@ static const ncclDataType_t nccl_types[DTYPES] = {
     [DTYPE_FLOAT32] = ncclFloat32,
 };
 
-static bool allreduce(struct channel *channel, const struct call *call) {
+static ncclResult_t allreduce(struct channel *channel, const struct call *call, ncclComm_t comm) {
     void *to = call->fusion == FUSION_NONE ? call->out : call->residual_out;
-    channel->device->abort = abort_channel; // should it hang
-    channel->device->abort_argument = channel;
-    ncclResult_t result = nccl.ncclAllReduce(call->input, to, call_elements(call), nccl_types[call->dtype],
-                                             ncclSum, channel->comm, channel->device->stream);
-    return settled(channel, result, "an allreduce");
+    return nccl.ncclAllReduce(call->input, to, call_elements(call), nccl_types[call->dtype], ncclSum, comm,
+                              channel->device->stream);
 }
 
 // The part of the buffer at `from` that begins `elements` farther on.
@@ -286,17 +371,16 @@ static void *part_at(const void *from, size_t elements, enum dtype dtype) {
 }
 
 // Every rank's part to every rank, all in one group.
-static ncclResult_t exchange(struct channel *channel, const struct call *call) {
+static ncclResult_t exchange(struct channel *channel, const struct call *call, ncclComm_t comm) {
     const struct traffic *traffic = call->traffic;
     ncclDataType_t type = nccl_types[call->dtype];
     ncclResult_t first = nccl.ncclGroupStart();
     for (int peer = 0; peer < channel->device->group->size; peer++) {
-        ncclResult_t sent =
-            nccl.ncclSend(part_at(call->input, traffic->send_at[peer], call->dtype), traffic->sent[peer],
-                          type, peer, channel->comm, channel->device->stream);
+        ncclResult_t sent = nccl.ncclSend(part_at(call->input, traffic->send_at[peer], call->dtype),
+                                          traffic->sent[peer], type, peer, comm, channel->device->stream);
         ncclResult_t received =
             nccl.ncclRecv(part_at(call->out, traffic->receive_at[peer], call->dtype), traffic->received[peer],
-                          type, peer, channel->comm, channel->device->stream);
+                          type, peer, comm, channel->device->stream);
         if (first == ncclSuccess || first == ncclInProgress) first = sent;
         if (first == ncclSuccess || first == ncclInProgress) first = received;
     }
@@ -304,33 +388,29 @@ static ncclResult_t exchange(struct channel *channel, const struct call *call) {
     return first == ncclSuccess || first == ncclInProgress ? ended : first;
 }
 
-// Any op but an allreduce.
-static bool move(struct channel *channel, const struct call *call) {
+static ncclResult_t move(struct channel *channel, const struct call *call, ncclComm_t comm) {
     const struct traffic *traffic = call->traffic;
     ncclDataType_t type = nccl_types[call->dtype];
-    ncclComm_t comm = channel->comm;
     CUstream stream = channel->device->stream;
     switch (call->op) {
+    case OP_ALLREDUCE: return allreduce(channel, call, comm);
     case OP_ALLGATHER:
-        return settled(channel,
-                       nccl.ncclAllGather(call->input, call->out, traffic->send_elements, type, comm, stream),
-                       "an allgather");
+        return nccl.ncclAllGather(call->input, call->out, traffic->send_elements, type, comm, stream);
     case OP_REDUCESCATTER:
-        return settled(channel,
-                       nccl.ncclReduceScatter(call->input, call->out, traffic->receive_elements, type,
-                                              ncclSum, comm, stream),
-                       "a reduce-scatter");
+        return nccl.ncclReduceScatter(call->input, call->out, traffic->receive_elements, type, ncclSum, comm,
+                                      stream);
     case OP_BROADCAST:
-        return settled(channel,
-                       nccl.ncclBroadcast(call->input, call->out, traffic->receive_elements, type, call->root,
-                                          comm, stream),
-                       "a broadcast");
-    default: return settled(channel, exchange(channel, call), "sends and receives");
+        return nccl.ncclBroadcast(call->input, call->out, traffic->receive_elements, type, call->root, comm,
+                                  stream);
+    default: return exchange(channel, call, comm);
     }
 }
 
 static bool enqueue_op(struct channel *channel, const struct call *call) {
-    return call->op == OP_ALLREDUCE ? allreduce(channel, call) : move(channel, call);
+    ncclComm_t comm = enter(channel);
+    ncclResult_t result = comm != NULL ? move(channel, call, comm) : ncclInvalidUsage;
+    leave(channel);
+    return settled(channel, result, op_names[call->op]);
 }
 
 // Collective. The first call of a shape, which is neither timed nor captured: NCCL may connect in it.
@@ -374,30 +454,33 @@ static const char *why_not(const struct device *device, const struct nccl_detail
 
 static int nccl_setup(const struct candidate *candidate, struct group *group, void **state,
                       char reason[REASON_SIZE]) {
-    struct channel *channel = calloc(1, sizeof *channel);
-    const char *why = channel == NULL ? "out of memory" : why_not(device_of(group), candidate->detail);
+    struct device *device = device_of(group);
+    struct channel *channel = NULL;
+    const char *why = why_not(device, candidate->detail);
+    if (why == NULL && (channel = add_channel(device, candidate->detail)) == NULL) why = "out of memory";
     if (why != NULL) snprintf(reason, REASON_SIZE, "%s", why);
     if (group_min(group, why == NULL) == 0) {
         if (why == NULL) snprintf(reason, REASON_SIZE, "another rank has no NCCL for it");
-        free(channel);
+        if (channel != NULL) drop_channel(channel);
         return -1;
     }
-    channel->detail = candidate->detail;
-    channel->device = device_of(group);
     *state = channel;
     return 0;
 }
 
 static void nccl_teardown(void *state) {
     struct channel *channel = state;
-    if (channel->device->abort_argument == channel) channel->device->abort = NULL;
-    if (channel->window != NULL) {
-        settled(channel, nccl.ncclCommWindowDeregister(channel->comm, channel->window), "the window's end");
+    ncclResult_t result = ncclInvalidUsage;
+    ncclComm_t comm = enter(channel);
+    if (channel->window != NULL) result = nccl.ncclCommWindowDeregister(comm, channel->window);
+    leave(channel);
+    if (comm != NULL && (channel->window == NULL || settled(channel, result, "the window's end"))) {
+        comm = enter(channel);
+        result = comm != NULL ? nccl.ncclCommFinalize(comm) : ncclInvalidUsage;
+        leave(channel);
+        if (settled(channel, result, "the end")) nccl.ncclCommDestroy(comm);
     }
-    if (channel->comm != NULL && settled(channel, nccl.ncclCommFinalize(channel->comm), "the end")) {
-        nccl.ncclCommDestroy(channel->comm);
-    }
-    free(channel);
+    drop_channel(channel);
 }
 
 // Collective. Whether it went well on all ranks.
@@ -407,15 +490,31 @@ static bool all_are(struct channel *channel, bool right) {
     return false;
 }
 
-// Collective. The communicator, and, on symmetric memory, the window. In place of one that was given up comes
-// another, for the next cell.
+// Collective. The communicator, and, on symmetric memory, the window.
 static void connect(struct channel *channel) {
-    channel->tries++;
-    channel->problem[0] = '\0';
-    if (!all_are(channel, make_communicator(channel)) || !channel->detail->symmetric) return;
-    if (!all_are(channel, register_window(channel)) || all_are(channel, nccl.log_path[0] != '\0')) return;
-    snprintf(channel->problem, REASON_SIZE,
-             "NCCL's log, which tells whether it fell back, is somebody else's; unset NCCL_DEBUG");
+    channel->result = ncclSuccess;
+    bool made = all_are(channel, make_communicator(channel));
+    if (made && channel->detail->symmetric && all_are(channel, register_window(channel)) &&
+        !all_are(channel, nccl.log_path[0] != '\0')) {
+        snprintf(channel->problem, REASON_SIZE,
+                 "NCCL's log, which tells whether it fell back, is somebody else's; unset NCCL_DEBUG");
+        channel->is_final = true;
+    }
+    if (channel->problem[0] != '\0' && channel->result != ncclSuccess && !is_curable(channel->result))
+        channel->is_final = true;
+}
+
+// Collective. The cell has a reason. A communicator that did nothing because of what it was asked stays, if
+// it says that it is well; any other one is given up, and the next cell gets another where that may help, and
+// not as often as one likes.
+static void judge(struct channel *channel) {
+    struct group *group = channel->device->group;
+    bool is_fine = channel->result == ncclSuccess || is_refusal(channel->result);
+    if (group_min(group, is_fine && !channel->is_final && ask(channel) == ncclSuccess) != 0) return;
+    bool is_curable_here = is_fine || is_curable(channel->result);
+    channel->is_final = group_min(group, is_curable_here && !channel->is_final) == 0;
+    channel->lost++;
+    abort_channel(channel);
 }
 
 static int nccl_prepare(void *state, const struct call *call, char reason[REASON_SIZE]) {
@@ -424,16 +523,22 @@ static int nccl_prepare(void *state, const struct call *call, char reason[REASON
         snprintf(reason, REASON_SIZE, "there is no epilogue to separate");
         return -1;
     }
-    if (channel->comm == NULL && channel->tries < MOST_TRIES) connect(channel);
-    long from = log_end();
-    if (channel->problem[0] == '\0') all_are(channel, call_first(channel, call));
-    if (channel->problem[0] != '\0') {
-        snprintf(reason, REASON_SIZE, "unavailable: %.140s", channel->problem);
-        abort_channel(channel);
-        return -1;
+    bool may_connect = !channel->is_final && channel->lost < MOST_LOST;
+    if (channel->comm != NULL || may_connect) {
+        channel->problem[0] = '\0';
+        if (channel->comm == NULL) connect(channel);
+        long from = log_end();
+        if (channel->problem[0] == '\0') all_are(channel, call_first(channel, call));
+        if (channel->problem[0] == '\0') {
+            channel->lost = 0;
+            if (!channel->detail->symmetric || is_symmetric(channel, from)) return 0;
+            snprintf(reason, REASON_SIZE,
+                     "unavailable: NCCL fell back: it took no kernel for symmetric memory");
+            return -1;
+        }
+        judge(channel);
     }
-    if (!channel->detail->symmetric || is_symmetric(channel, from)) return 0;
-    snprintf(reason, REASON_SIZE, "unavailable: NCCL fell back: it took no kernel for symmetric memory");
+    snprintf(reason, REASON_SIZE, "unavailable: %.140s", channel->problem);
     return -1;
 }
 
@@ -452,7 +557,7 @@ struct channel *nccl_open(struct device *device, const void **comm, char reason[
     }
     snprintf(reason, REASON_SIZE, "%s", channel->problem);
     abort_channel(channel);
-    free(channel);
+    drop_channel(channel);
     return NULL;
 }
 

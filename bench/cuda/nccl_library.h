@@ -5,6 +5,9 @@
 // Such as 22809 for 2.28.9; 0: there is none that could be used.
 int nccl_version(void);
 
+// Aborts all communicators of this process, of whatever rank; no other one of them is used by then.
+void nccl_abort_all(void);
+
 // A communicator for a plug-in, whose calls block.
 struct device;
 struct channel;

@@ -8,6 +8,8 @@ int nccl_version(void) {
     return 0;
 }
 
+void nccl_abort_all(void) {}
+
 struct channel *nccl_open(struct device *device, const void **comm, char reason[]) {
     (void)device;
     (void)comm;

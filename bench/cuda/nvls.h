@@ -11,6 +11,7 @@
 #include "epilogue.h"
 #include "ranks.h"
 #include "reduce.h"
+#include "state.h"
 
 template <class Type, Accumulate accumulate, int tp, Fusion fusion>
 DEVICE_FUNCTION void nvls_oneshot(const Arguments &arguments) {
@@ -18,18 +19,18 @@ DEVICE_FUNCTION void nvls_oneshot(const Arguments &arguments) {
     SHARED_ARRAY(float, partial, MAX_WARPS);
     const Workspace &workspace = arguments.workspace;
     wait_for_earlier_launches();
-    uint32_t epoch = workspace.state->epoch;
-    size_t buffer = epoch % 2 * workspace.capacity;
+    const State state = state_of(workspace);
+    size_t buffer = state.epoch % 2 * workspace.capacity;
     copy_in(arguments, tp, workspace.slots[arguments.rank] + buffer);
 #ifndef FAULT_NO_RANKS_BARRIER
-    ranks_barrier<tp>(arguments, 0, epoch + 1);
+    ranks_barrier<tp>(arguments, 0, state.epoch + 1);
 #endif
     order_multicast();
     let_next_launch_start();
     finish_tokens<Type, tp, fusion>(arguments.call, partial, [&](size_t at) {
         return multicast_load_sum<Type>(workspace.multicast + buffer + at);
     });
-    end_launch(workspace, epoch, 0);
+    end_launch(workspace, state, 0);
 }
 
 template <class Type, Accumulate accumulate, int tp, Fusion fusion>
@@ -38,23 +39,23 @@ DEVICE_FUNCTION void nvls_twoshot(const Arguments &arguments) {
     SHARED_ARRAY(float, partial, MAX_WARPS);
     const Workspace &workspace = arguments.workspace;
     wait_for_earlier_launches();
-    uint32_t epoch = workspace.state->epoch;
+    const State state = state_of(workspace);
     copy_in(arguments, tp, workspace.slots[arguments.rank]);
 #ifndef FAULT_NO_RANKS_BARRIER
-    ranks_barrier<tp>(arguments, 0, epoch + 1);
+    ranks_barrier<tp>(arguments, 0, state.epoch + 1);
 #endif
     order_multicast();
     Word4 *sums = workspace.multicast + workspace.capacity;
     for_each_access(arguments.call, tp, arguments.rank, [&](size_t at) {
         multicast_store(sums + at, multicast_load_sum<Type>(workspace.multicast + at));
     });
-    ranks_barrier<tp>(arguments, 1, epoch + 1);
+    ranks_barrier<tp>(arguments, 1, state.epoch + 1);
     order_multicast();
     let_next_launch_start();
     const Word4 *own_sums = workspace.slots[arguments.rank] + workspace.capacity;
     finish_tokens<Type, tp, fusion>(arguments.call, partial,
                                     [&](size_t at) { return load_plain(own_sums + at); });
-    end_launch(workspace, epoch, 0);
+    end_launch(workspace, state, 0);
 }
 
 #endif

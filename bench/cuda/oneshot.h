@@ -10,6 +10,7 @@
 
 #include "epilogue.h"
 #include "reduce.h"
+#include "state.h"
 
 constexpr uint32_t EMPTY = 0x80000000u;
 constexpr int POLLED_TOGETHER = 8; // ranks; more would cost registers
@@ -32,8 +33,18 @@ DEVICE_FUNCTION bool has_arrived(Word4 value) {
 #endif
 }
 
-// Puts this rank's token into every rank's buffer.
-template <int tp> DEVICE_FUNCTION void send_token(const Arguments &arguments, size_t buffer, int token) {
+// This thread's access of its block's first token, where there is one. It is on its way together with the
+// state: where a launch has one token, a wait for memory less.
+DEVICE_FUNCTION Word4 first_access(const Call &call) {
+    int token = static_cast<int>(block_index()), column = static_cast<int>(thread_index());
+    if (token >= call.num_tokens || column >= call.accesses_per_token) return Word4{};
+    return load_plain(call.input + static_cast<size_t>(token) * static_cast<size_t>(call.accesses_per_token) +
+                      static_cast<size_t>(column));
+}
+
+// Puts this rank's token into every rank's buffer; `first_one` is there already.
+template <int tp>
+DEVICE_FUNCTION void send_token(const Arguments &arguments, size_t buffer, int token, Word4 first_one) {
     const Workspace &workspace = arguments.workspace;
     int width = arguments.call.accesses_per_token;
 #ifdef FAULT_SKIP_LAST_ACCESS
@@ -44,7 +55,9 @@ template <int tp> DEVICE_FUNCTION void send_token(const Arguments &arguments, si
     for (int column = static_cast<int>(thread_index()); column < width;
          column += static_cast<int>(block_size())) {
         size_t at = first + static_cast<size_t>(column);
-        Word4 value = without_empty(load_plain(arguments.call.input + at));
+        bool is_there =
+            token == static_cast<int>(block_index()) && column == static_cast<int>(thread_index());
+        Word4 value = without_empty(is_there ? first_one : load_plain(arguments.call.input + at));
         for (int step = 0; step < tp; step++) {
             int peer = (arguments.rank + step) % tp;
             store_relaxed(workspace.slots[peer] + mine + at, value);
@@ -110,21 +123,22 @@ DEVICE_FUNCTION void oneshot(const Arguments &arguments) {
     const Call &call = arguments.call;
     const Workspace &workspace = arguments.workspace;
     wait_for_earlier_launches();
-    uint32_t epoch = workspace.state->epoch, before = (epoch + ROTATION - 1) % ROTATION;
-    uint32_t filled = workspace.state->filled[before];
-    size_t buffer_size = workspace.capacity * tp, buffer = epoch % ROTATION * buffer_size;
+    const Word4 first_one = first_access(call);
+    const State state = state_of(workspace);
+    uint32_t before = (state.turn + ROTATION - 1) % ROTATION;
+    size_t buffer_size = workspace.capacity * tp, buffer = state.turn * buffer_size;
     int first = static_cast<int>(block_index()), stride = static_cast<int>(grid_size());
     for (int token = first; token < call.num_tokens; token += stride)
-        send_token<tp>(arguments, buffer, token);
+        send_token<tp>(arguments, buffer, token, first_one);
     let_next_launch_start();
-    clear_buffer<tp>(arguments, before * buffer_size, filled);
+    clear_buffer<tp>(arguments, before * buffer_size, state.filled);
     for (int token = first; token < call.num_tokens; token += stride) {
         size_t at = static_cast<size_t>(token) * static_cast<size_t>(call.accesses_per_token);
         finish_token<Type, fusion>(call, token, partial, [&](int column) {
             return sum_of_ranks<Type, accumulate, tp>(arguments, buffer, at + static_cast<size_t>(column));
         });
     }
-    end_launch(workspace, epoch,
+    end_launch(workspace, state,
                static_cast<uint32_t>(call.num_tokens) * static_cast<uint32_t>(call.accesses_per_token));
 }
 

@@ -3,18 +3,20 @@
 #ifndef BENCH_CUDA_PARAMETERS_H
 #define BENCH_CUDA_PARAMETERS_H
 
+#include <stdalign.h>
 #include <stdint.h>
 
-enum { MAX_TP = 16 };
+enum {
+    MAX_TP = 16,
+    MAX_BLOCKS = 1024, // of a rank, in a launch whose blocks wait for each other
+    ROTATION = 3,      // buffers of ONESHOT
+};
 
 // One rank's state, in device memory, since a captured graph replays with the parameters that it had. All
 // zeros at first, and again after a launch that gave up.
-enum { ROTATION = 3 }; // buffers of ONESHOT
 struct RankState {
-    uint32_t epoch;            // launches so far
-    uint32_t blocks_done;      // of the launch at hand
-    uint32_t filled[ROTATION]; // accesses, per source rank, that lie in each buffer of ONESHOT
-    uint32_t gave_up;          // a wait was left: results are worthless, and so is the workspace
+    alignas(16) uint32_t copies[MAX_BLOCKS][4]; // for each block of a launch; see state.h
+    uint32_t gave_up; // a wait was left: results are worthless, and so is the workspace
 };
 
 // The same for all ranks of a launch.

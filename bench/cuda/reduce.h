@@ -28,19 +28,4 @@ template <class Type, Accumulate accumulate> struct Sum {
     }
 };
 
-// Ends a launch: its last block moves the rank's state on. All threads of all blocks call it, and have read
-// the state before.
-DEVICE_FUNCTION void end_launch(const Workspace &workspace, uint32_t epoch, uint32_t filled) {
-    block_barrier();
-    if (thread_index() == 0) {
-        RankState *state = workspace.state;
-        if (fetch_add(&state->blocks_done, 1) == grid_size() - 1) {
-            state->filled[epoch % ROTATION] = filled;
-            state->filled[(epoch + ROTATION - 1) % ROTATION] = 0;
-            state->blocks_done = 0;
-            state->epoch = epoch + 1;
-        }
-    }
-}
-
 #endif

@@ -12,6 +12,7 @@
 #include "epilogue.h"
 #include "ranks.h"
 #include "reduce.h"
+#include "state.h"
 
 // The sum of one access, from all ranks' inputs into all ranks' workspaces.
 template <class Type, Accumulate accumulate, int tp>
@@ -33,18 +34,18 @@ DEVICE_FUNCTION void twoshot(const Arguments &arguments) {
     const Call &call = arguments.call;
     const Workspace &workspace = arguments.workspace;
     wait_for_earlier_launches();
-    uint32_t epoch = workspace.state->epoch;
+    const State state = state_of(workspace);
     copy_in(arguments, tp, workspace.slots[arguments.rank]);
 #ifndef FAULT_NO_RANKS_BARRIER
-    ranks_barrier<tp>(arguments, 0, epoch + 1);
+    ranks_barrier<tp>(arguments, 0, state.epoch + 1);
 #endif
     for_each_access(call, tp, arguments.rank,
                     [&](size_t at) { reduce_access<Type, accumulate, tp>(arguments, at); });
-    ranks_barrier<tp>(arguments, 1, epoch + 1);
+    ranks_barrier<tp>(arguments, 1, state.epoch + 1);
     let_next_launch_start();
     const Word4 *sums = workspace.slots[arguments.rank] + workspace.capacity;
     finish_tokens<Type, tp, fusion>(call, partial, [&](size_t at) { return load_plain(sums + at); });
-    end_launch(workspace, epoch, 0);
+    end_launch(workspace, state, 0);
 }
 
 #endif

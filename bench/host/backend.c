@@ -194,8 +194,9 @@ static bool stays(void *place, int slot) {
     return true;
 }
 
-static double no_link(const struct group *group, const struct call *call) {
+static double no_link(const struct group *group, const struct candidate *candidate, const struct call *call) {
     (void)group;
+    (void)candidate;
     (void)call;
     return 0;
 }

@@ -79,6 +79,7 @@ static bool fits(struct gpu_own *own, CUdevice device, char reason[], size_t rea
         unsigned most = (unsigned)of_each * (unsigned)multiprocessors / (unsigned)own->ranks;
         if (most < own->most_blocks) own->most_blocks = most;
     }
+    if (own->most_blocks > MAX_BLOCKS) own->most_blocks = MAX_BLOCKS;
     if (own->blocks <= own->most_blocks) return true;
     snprintf(reason, reason_size,
              "%u blocks of %u threads for each of %d ranks: this GPU holds %u of them at once, by --channels",
@@ -90,6 +91,7 @@ static bool make_workspaces(struct gpu_own *own, char reason[], size_t reason_si
     const struct cuda_driver *driver = own->driver;
     size_t slots = MESSAGES * own->capacity;
     size_t flags = PHASES * (size_t)own->ranks * own->blocks * sizeof(uint32_t);
+    flags = (flags + ACCESS - 1) / ACCESS * ACCESS;
     size_t each = (slots + flags + sizeof(struct RankState) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     CUresult result = driver->cuMemAlloc(&own->memory, each * (size_t)own->ranks);
     if (result == CUDA_SUCCESS)
@@ -97,7 +99,7 @@ static bool make_workspaces(struct gpu_own *own, char reason[], size_t reason_si
     for (int rank = 0; rank < own->ranks; rank++) {
         own->slots[rank] = own->memory + each * (size_t)rank;
         own->flags[rank] = own->slots[rank] + slots;
-        own->states[rank] = own->flags[rank] + (flags + 7) / 8 * 8;
+        own->states[rank] = own->flags[rank] + flags;
     }
     return driver_ok(driver, result, "workspaces", reason, reason_size);
 }

@@ -46,6 +46,7 @@ without NCCL_SYMMETRIC "nccl=22600" "NCCL has no symmetric windows; 2.27 or late
 without NCCL_SYMMETRIC "nccl_without_windows" "NCCL has no symmetric windows here"
 without NCCL_SYMMETRIC "nccl_falls_back" "NCCL fell back"
 without NVLS_TWOSHOT "" "the hardware has no multicast"
+without NVLS_ONESHOT "multicast team_fails" "binding memory to a multicast team: an error of the stand-in"
 without NCCL "nccl_never_answers" "NCCL, making a communicator: no answer within 5 s" --timeout 5
 # A communicator that was given up costs its cell; the next one has another.
 bench "nccl_lost=2" -b 256 -e 512 -f 2 --samples 2 --budget 0.1 --timeout 10 --strategies ONESHOT,NCCL
@@ -53,6 +54,52 @@ bench "nccl_lost=2" -b 256 -e 512 -f 2 --samples 2 --budget 0.1 --timeout 10 --s
 grep "^# .* NCCL  *" "$WORK/out" | grep -qF "making a communicator: no answer within 10 s" ||
     fail "a communicator that is lost: not said"
 grep -q "^  *512 .* sum  *NCCL  *[0-9.]* " "$WORK/out" || fail "no other communicator"
+
+
+# communicators NAME MADE ABORTED: so many, on the two ranks.
+communicators() {
+    for what in made aborted; do
+        shift_by=$([ "$what" = made ] && echo "$2" || echo "$3")
+        [ "$(grep -c "a communicator is $what" "$WORK/err")" = "$shift_by" ] ||
+            fail "$1: not $shift_by communicators are $what"
+    done
+}
+# after FAILURES TIMED MADE ABORTED REASON: which of 256, 512, 1024 and 2048 bytes NCCL then has times of.
+after() {
+    name="NCCL that fails at $1"
+    bench "nccl_says nccl_fails=$1" -b 256 -e 2K -f 2 --samples 2 --budget 0.1 --strategies ONESHOT,NCCL
+    [ "$status" = 0 ] || fail "$name: exit code $status"
+    timed=$(sed -n 's/^  *\([0-9]*\) .* sum  *NCCL  *[0-9.]* .*/\1/p' "$WORK/out" | tr '\n' ' ')
+    [ "$timed" = "$2" ] || fail "$name: times of $timed, not of $2"
+    grep "^# .* NCCL  *" "$WORK/out" | grep -qF "$5" || fail "$name: not said: $5"
+    communicators "$name" "$3" "$4"
+}
+# Another rank is gone: the next cell has another communicator, as often as that helps; two of them in a row
+# that do nothing are enough.
+after 512:6 "256 1024 2048 " 4 2 "NCCL, allreduce: the stand-in's error 6"
+after 256:6,1024:2 "512 2048 " 6 4 "NCCL, allreduce: the stand-in's error 2"
+after 256:6,512:6 "" 4 4 "NCCL, allreduce: the stand-in's error 6"
+# What was asked wrongly did nothing, and the communicator is as it was; where NCCL itself is wrong, another
+# one is, too.
+after 512:5 "256 1024 2048 " 2 0 "NCCL, allreduce: the stand-in's error 5"
+after 512:4,1024:4 "256 2048 " 2 0 "NCCL, allreduce: the stand-in's error 4"
+after 512:3 "256 " 2 2 "NCCL, allreduce: the stand-in's error 3"
+# A hang ends all communicators of the process, whoever's they are.
+bench "hang_on=gentables_norm nccl_says" -b 256 -e 256 --timeout 5 --fusion RESIDUAL_RMS_NORM \
+    --strategies NCCL,NCCL_UNFUSED
+grep -q "gentables-bench: rank [01]'s GPU hung for 5 s" "$WORK/err" || fail "a GPU that hangs: not said"
+communicators "a hang" 4 4
+
+# From 2.30 on NCCL puts several ranks on one GPU, where it is told to; it launches for each of them.
+without NCCL "gpus=1 nccl=23000" "duplicate GPU: NCCL takes one for several ranks with NCCL_MULTI_RANK_GPU_ENABLE=1" \
+    --streams
+without NCCL "gpus=1 nccl=22999" "duplicate GPU: NCCL wants one for each rank" --streams
+export NCCL_MULTI_RANK_GPU_ENABLE=1
+without NCCL "gpus=1 nccl=22999" "duplicate GPU: NCCL wants one for each rank" --streams
+without NCCL "gpus=1 nccl=23000" "NCCL launches for each rank: --streams would be right" --loopback
+bench "gpus=1 nccl=23000" -b 256 -e 256 --samples 2 --budget 0.1 --streams --strategies ONESHOT,NCCL
+grep -q "^  *256 .* sum  *NCCL  *[0-9.]* " "$WORK/out" || fail "several ranks on a GPU, for NCCL that allows it"
+unset NCCL_MULTI_RANK_GPU_ENABLE
 
 # A driver that fails for good ends the bench, which says so; whoever started it starts another.
 bench "sticky" -b 256 -e 256

@@ -14,7 +14,7 @@ cd "$WORK"
 # check FLAG...: prints what the model checker found; 0: nothing wrong in all orders.
 check() {
     spin -a "$@" "$SOURCE/tests/cuda/flags.pml" >spin.log 2>&1 || { cat spin.log && exit 2; }
-    cc -O2 -DSAFETY -DCOLLAPSE -DMEMLIM=4096 -o pan pan.c
+    cc -w -O2 -DSAFETY -DCOLLAPSE -DMEMLIM=4096 -o pan pan.c
     ./pan -m200000 >pan.log
     if ! grep -q "^State-vector" pan.log || grep -q "max search depth too small\|out of memory" pan.log; then
         cat pan.log
@@ -50,9 +50,13 @@ for strategy in ONESHOT TWOSHOT; do
     holds "$strategy, 3 ranks, 4 launches" "-D$strategy" -DRANKS=3 -DLAUNCHES=4
     holds "$strategy, 4 ranks, 2 launches" "-D$strategy" -DRANKS=4 -DLAUNCHES=2
 done
-holds "NVLS_ONESHOT, 2 ranks, 7 launches" -DNVLS_ONESHOT -DRANKS=2 -DLAUNCHES=7
-holds "NVLS_ONESHOT, 3 ranks, 5 launches" -DNVLS_ONESHOT -DRANKS=3 -DLAUNCHES=5
-holds "NVLS_ONESHOT, 4 ranks, 3 launches" -DNVLS_ONESHOT -DRANKS=4 -DLAUNCHES=3
+holds "NVLS_ONESHOT, 2 ranks, 2 blocks, 4 launches, 6 epochs" -DNVLS_ONESHOT -DRANKS=2 -DBLOCKS=2 \
+    -DLAUNCHES=4 -DEPOCHS=6
+holds "NVLS_ONESHOT, 2 ranks, 7 launches, 4 epochs" -DNVLS_ONESHOT -DRANKS=2 -DLAUNCHES=7 -DEPOCHS=4
+holds "NVLS_ONESHOT, 3 ranks, 5 launches, 4 epochs" -DNVLS_ONESHOT -DRANKS=3 -DLAUNCHES=5 -DEPOCHS=4
+holds "NVLS_ONESHOT, 4 ranks, 3 launches, 4 epochs" -DNVLS_ONESHOT -DRANKS=4 -DLAUNCHES=3 -DEPOCHS=4
+breaks "NVLS_ONESHOT that takes half of all epochs for later ones" -DNVLS_ONESHOT -DRANKS=2 -DBLOCKS=2 \
+    -DLAUNCHES=4 -DEPOCHS=6 -DFAULT_HALF_OF_ALL_EPOCHS
 breaks "NVLS_ONESHOT that waits for this epoch alone" -DNVLS_ONESHOT -DRANKS=2 -DFAULT_NO_LATER_EPOCH
 breaks "NVLS_ONESHOT with one buffer" -DNVLS_ONESHOT -DRANKS=2 -DBUFFERS=1
 breaks "ONESHOT that clears what it fills now" -DONESHOT -DRANKS=2 -DSIZES=2 -DFAULT_SIZE_OF_NOW

@@ -149,11 +149,6 @@ DEVICE_FUNCTION void set_flag(uint32_t *flag) {
     __atomic_store_n(flag, 1u, __ATOMIC_RELAXED);
     engine_step(1);
 }
-DEVICE_FUNCTION uint32_t fetch_add(uint32_t *to, uint32_t value) {
-    uint32_t old = __atomic_fetch_add(to, value, __ATOMIC_ACQ_REL);
-    engine_step(1);
-    return old;
-}
 DEVICE_FUNCTION bool keep_waiting(const uint32_t *give_up, uint32_t *polls) {
     ++*polls;
     return engine_keep_waiting() && __atomic_load_n(give_up, __ATOMIC_RELAXED) == 0;

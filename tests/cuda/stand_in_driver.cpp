@@ -11,8 +11,8 @@
 // that can run has) held_blocks=4 (launches of so many blocks wait until they are told to give up)
 // give_up_breaks (the GPU, when such a launch has been told) slow_host (launches take their time) paced_ms=20
 // paced=75 (a GPU does one thing in that time, so many times) broken_rank=1 broken_after=3 (this rank in Open
-// MPI records no event any more once it has asked for so many times) real_clock (times are those of the
-// host).
+// MPI records no event any more once it has asked for so many times) slow_links=MS (so long takes a
+// copy between GPUs) team_fails (to bind memory to it) real_clock (times are those of the host).
 //
 // It refuses what a real one does, as far as is known of that: work without a context or with another GPU's,
 // grids of no blocks, what may not be called during a capture, sizes and addresses that are no multiple of
@@ -100,6 +100,7 @@ struct Range {
 struct Team {
     EngineMulticast ranks;
     size_t bytes;
+    unsigned types; // of handles that others may get
     std::vector<CUdevice> gpus;
 };
 
@@ -799,8 +800,10 @@ CUresult cuLaunchHostFunc(CUstream stream, CUhostFn function, void *argument) {
     return enqueue(stream, [=] { function(argument); });
 }
 CUresult cuMemcpyDtoDAsync(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream) {
-    return enqueue(stream,
-                   [=] { std::memcpy(reinterpret_cast<void *>(to), reinterpret_cast<void *>(from), bytes); });
+    return enqueue(stream, [=] {
+        std::memcpy(reinterpret_cast<void *>(to), reinterpret_cast<void *>(from), bytes);
+        clock_ms += number("slow_links", 0);
+    });
 }
 CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char value, size_t count, CUstream stream) {
     return enqueue(stream, [=] { std::memset(reinterpret_cast<void *>(to), value, count); });
@@ -862,7 +865,7 @@ CUresult cuMulticastCreate(CUmemGenericAllocationHandle *team, const CUmulticast
     if (!setting("multicast")) return CUDA_ERROR_NOT_SUPPORTED;
     if (wanted->numDevices < 2 || wanted->size == 0 || wanted->size % GRANULARITY != 0 || wanted->flags != 0)
         return CUDA_ERROR_INVALID_VALUE;
-    teams.push_back(new Team{{int(wanted->numDevices), {}}, wanted->size, {}});
+    teams.push_back(new Team{{int(wanted->numDevices), {}}, wanted->size, unsigned(wanted->handleTypes), {}});
     *team = CUmemGenericAllocationHandle(teams.back());
     return CUDA_SUCCESS;
 }
@@ -883,7 +886,7 @@ CUresult cuMulticastBindMem(CUmemGenericAllocationHandle handle, size_t at, CUme
     Memory *memory = reinterpret_cast<Memory *>(of);
     if (team->gpus.size() != size_t(team->ranks.ranks)) return CUDA_ERROR_SYSTEM_NOT_READY;
     if (at != 0 || from != 0 || flags != 0 || bytes % GRANULARITY != 0 || bytes > memory->bytes ||
-        bytes > team->bytes)
+        bytes > team->bytes || team->types != memory->types || setting("team_fails"))
         return CUDA_ERROR_INVALID_VALUE;
     team->ranks.base[memory->gpu] = static_cast<Word4 *>(memory->address);
     return CUDA_SUCCESS;

@@ -1,7 +1,9 @@
 // A stand-in for libnccl.so.2 beside that of the driver: adds up in the host's memory, in rank order and in
 // fp32, or moves there, when all ranks' streams have come to the call. It answers ncclInProgress first, as a
 // communicator that does not block may. STAND_IN: nccl=VERSION nccl_without_windows nccl_falls_back
-// nccl_never_answers nccl_lost=N (so do the first N communicators, of any rank).
+// nccl_never_answers nccl_lost=N (so do the first N communicators, of any rank) nccl_fails=BYTES:CODE,...
+// (the first allreduce of so many bytes, on each rank: at once where the code says that it was asked wrongly,
+// else the communicator is spoilt) nccl_says (of each communicator, that it is made, or aborted).
 #include <nccl.h>
 #include <pthread.h>
 #include <stdint.h>
@@ -16,6 +18,7 @@ void stand_in_meet(struct CUstream_st *stream, int ranks, void (*together)(void 
 
 struct ncclComm {
     int rank, ranks, polls, has_window, blocks, is_lost;
+    ncclResult_t spoilt;
 };
 
 // One rank's part of a call, of `count` elements; kept, for a graph may come again.
@@ -34,6 +37,25 @@ static const char *setting(const char *name) {
     return found ? found + strlen(name) : NULL;
 }
 
+static void say(const char *what) {
+    if (setting("nccl_says") != NULL) fprintf(stderr, "stand-in: a communicator is %s\n", what);
+}
+
+// What is to go wrong in a call of so many bytes, once on each rank.
+static ncclResult_t failure_of(const struct ncclComm *comm, size_t bytes) {
+    enum { RANKS = 16, MOST = 8 };
+    static _Thread_local int done[RANKS][MOST];
+    const char *at = setting("nccl_fails=");
+    for (int i = 0; at != NULL && i < MOST; i++) {
+        char *end;
+        size_t of = strtoul(at, &end, 10);
+        ncclResult_t code = *end == ':' ? (ncclResult_t)strtol(end + 1, &end, 10) : ncclSuccess;
+        if (of == bytes && done[comm->rank][i]++ == 0) return code;
+        at = *end == ',' ? end + 1 : NULL;
+    }
+    return ncclSuccess;
+}
+
 ncclResult_t ncclGetVersion(int *version) {
     const char *value = setting("nccl=");
     *version = value ? atoi(value) : NCCL_VERSION_CODE;
@@ -41,7 +63,9 @@ ncclResult_t ncclGetVersion(int *version) {
 }
 
 const char *ncclGetErrorString(ncclResult_t result) {
-    return result == ncclSuccess ? "no error" : "an error of the stand-in";
+    static _Thread_local char words[32];
+    snprintf(words, sizeof words, "the stand-in's error %d", (int)result);
+    return words;
 }
 
 ncclResult_t ncclGetUniqueId(ncclUniqueId *id) {
@@ -62,18 +86,21 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t *comm, int ranks, ncclUniqueId id
     const char *lost = setting("nccl_lost=");
     *comm = calloc(1, sizeof **comm);
     **comm = (struct ncclComm){.rank = rank, .ranks = ranks, .blocks = config->blocking != 0};
+    say("made");
     (*comm)->is_lost = __atomic_fetch_add(&made, 1, __ATOMIC_RELAXED) < (lost ? atoi(lost) : 0);
     return answer(*comm, 3);
 }
 
 ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t *result) {
     if (comm->polls > 0 && !comm->is_lost && setting("nccl_never_answers") == NULL) comm->polls--;
-    *result = comm->polls > 0 ? ncclInProgress : ncclSuccess;
+    *result = comm->polls > 0 ? ncclInProgress : comm->spoilt;
     return ncclSuccess;
 }
 
+// Its memory stays: what it has in streams may still come.
 ncclResult_t ncclCommAbort(ncclComm_t comm) {
-    free(comm);
+    say("aborted");
+    comm->spoilt = ncclInternalError;
     return ncclSuccess;
 }
 
@@ -209,6 +236,12 @@ ncclResult_t ncclAllReduce(const void *from, void *to, size_t count, ncclDataTyp
     struct part *part = malloc(sizeof *part);
     enum dtype dtype = dtype_of(type);
     if (op != ncclSum || comm->polls > 0) return ncclInvalidArgument;
+    ncclResult_t failure = failure_of(comm, count * dtype_sizes_bytes[dtype]);
+    if (failure == ncclInvalidArgument || failure == ncclInvalidUsage) return failure;
+    if (failure != ncclSuccess) {
+        comm->spoilt = failure;
+        return ncclInProgress;
+    }
     *part = (struct part){.comm = comm, .from = from, .to = to, .count = count, .dtype = dtype};
     log_kernel(comm, count * dtype_sizes_bytes[dtype]);
     stand_in_meet(stream, comm->ranks, add_up, part);
