@@ -75,13 +75,14 @@ lists.accumulates = {
   { name = "fp32" },
 }
 
--- What an allreduce by a kernel of bench/cuda sends out of each GPU over its links, in messages, by the number
--- of ranks: what it stores into other GPUs' memory, and what of its own others read. ONESHOT stores all of it
--- to every other rank; TWOSHOT's others read their slices of it, and it stores its sums to them: 2 (N-1) / N,
--- as any allreduce without help from the switch needs at least. multimem.ld_reduce has the switch read the
--- memory of all GPUs of the team, the asking one's, too, and give back the sum (PTX ISA, multimem): for
--- NVLS_ONESHOT N ranks ask for all of it, for NVLS_TWOSHOT each for its slice, whose sum it then stores to the
--- switch once, which spreads it: (N+1) / N, NVIDIA's own count for an allreduce in the switch.
+-- What an allreduce by a kernel of bench/cuda sends out of each GPU over its links, in messages, by
+-- the number of ranks: what it stores into other GPUs' memory, and what of its own others read.
+-- ONESHOT stores all of it to every other rank; TWOSHOT's others read their slices of it, and it
+-- stores its sums to them: 2 (N-1) / N, as any allreduce without help from the switch needs at least.
+-- multimem.ld_reduce has the switch read the memory of all GPUs of the team, the asking one's, too,
+-- and give back the sum (PTX ISA, multimem): for NVLS_ONESHOT N ranks ask for all of it, for
+-- NVLS_TWOSHOT each for its slice, whose sum it then stores to the switch once, which spreads it:
+-- (N+1) / N, NVIDIA's own count for an allreduce in the switch.
 lists.kernel_links = {
   oneshot = function(ranks) return ranks - 1 end,
   twoshot = function(ranks) return 2 * share_of_others(ranks) end,

@@ -88,18 +88,22 @@ bench "" --workspace 64K --arena 512K -b 64K -e 64K --samples 2 --budget 0.01 --
     --splits 3:1 --mode graph --strategies NCCL --timeout 20
 [ "$status" = 0 ] || fail "uneven results in a graph: exit code $status: $(cat "$WORK/out" "$WORK/err")"
 
-# The bound of a call on slow links is what each strategy has to send over them: of 2 ranks ONESHOT and TWOSHOT
-# a message, by the switch NVLS_ONESHOT two and NVLS_TWOSHOT one and a half; NCCL may be as good as the best.
-bounds=$(printf '%s\nquit\n' "measure id=1 op=allreduce dtype=bfloat16 fusion=NONE hidden_size=64 num_tokens=4 \
-mode=eager min_samples=2 max_samples=2 budget_us=10000 precision=0.5 seed=1" |
-    STAND_IN="multicast slow_links=60000" LD_LIBRARY_PATH=$folder timeout 100 "$BENCH" --serve --workspace 64K |
+# The bound of a call on slow links is what each strategy has to send over them: of 2 ranks ONESHOT and
+# TWOSHOT a message, by the switch NVLS_ONESHOT two and NVLS_TWOSHOT one and a half; NCCL may be as good as
+# the best.
+asked="measure id=1 op=allreduce dtype=bfloat16 fusion=NONE hidden_size=64 num_tokens=4 mode=eager"
+asked="$asked min_samples=2 max_samples=2 budget_us=10000 precision=0.5 seed=1"
+slow="multicast slow_links=60000"
+bounds=$(printf '%s\nquit\n' "$asked" |
+    STAND_IN=$slow LD_LIBRARY_PATH=$folder timeout 100 "$BENCH" --serve --workspace 64K |
     sed -n 's/^row .* strategy=\([^ ]*\) .* bound_us=\([^ ]*\) .*/\1 \2/p')
 echo "$bounds" | awk '
     { bound[$1] = $2 }
     function is(name, times) { return bound[name] > times * one * 0.99 && bound[name] < times * one * 1.01 }
     END {
         one = bound["ONESHOT"]
-        exit !(one > 0 && is("TWOSHOT", 1) && is("NVLS_ONESHOT", 2) && is("NVLS_TWOSHOT", 1.5) && is("NCCL", 1))
+        exit !(one > 0 && is("TWOSHOT", 1) && is("NVLS_ONESHOT", 2) && is("NVLS_TWOSHOT", 1.5) &&
+            is("NCCL", 1))
     }' || fail "bounds of slow links: $bounds"
 
 # gentables tune on GPUs: ops by bytes, rows of this SM version, and a table of them.
