@@ -110,9 +110,10 @@ DEVICE_FUNCTION int rounds_of(const Call &call) {
 }
 
 // Takes one token from its sums to the results. sum_at(column) gives the sum at an access of it, and is
-// called once for each, by the thread whose it is. All threads of the block take part. What it adds and
-// multiplies by is asked for before the sum, which may have to wait for other ranks.
-template <class Type, Fusion fusion, class SumAt>
+// called once for each, by the thread whose it is. All threads of the block take part. `early`: the residual
+// is asked for before the sum, which may have to wait for other ranks, and gamma before the block meets; that
+// costs registers.
+template <class Type, Fusion fusion, bool early = false, class SumAt>
 DEVICE_FUNCTION void finish_token(const Call &call, int token, float *partial, SumAt sum_at) {
     int rounds = rounds_of(call), block = static_cast<int>(block_size());
     size_t first = static_cast<size_t>(token) * static_cast<size_t>(call.accesses_per_token);
@@ -125,9 +126,12 @@ DEVICE_FUNCTION void finish_token(const Call &call, int token, float *partial, S
         if constexpr (fusion == Fusion::none) {
             store_plain(call.out + at, sum_at(column));
         } else {
-            Word4 residual = load_plain(call.residual + at);
-            if (round == 0) gamma = load_plain(call.gamma + column);
-            Word4 r = add_residual<Type>(call, at, sum_at(column), residual, &squares);
+            Word4 residual{};
+            if constexpr (early) residual = load_plain(call.residual + at);
+            Word4 sum = sum_at(column);
+            if constexpr (!early) residual = load_plain(call.residual + at);
+            if (early && round == 0) gamma = load_plain(call.gamma + column);
+            Word4 r = add_residual<Type>(call, at, sum, residual, &squares);
             if (round == 0) kept = r;
         }
     }
@@ -137,10 +141,9 @@ DEVICE_FUNCTION void finish_token(const Call &call, int token, float *partial, S
         for (int round = 0; round < rounds; round++) {
             int column = round * block + static_cast<int>(thread_index());
             bool active = column < call.accesses_per_token;
-            if (active && round > 0) {
+            if (active && round > 0)
                 kept = load_plain(call.residual_out + first + static_cast<size_t>(column));
-                gamma = load_plain(call.gamma + column);
-            }
+            if (active && (!early || round > 0)) gamma = load_plain(call.gamma + column);
             store_norm<Type, fusion>(call, static_cast<size_t>(token), column, active, kept, gamma, factor);
         }
     }

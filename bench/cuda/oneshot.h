@@ -134,7 +134,7 @@ DEVICE_FUNCTION void oneshot(const Arguments &arguments) {
     clear_buffer<tp>(arguments, before * buffer_size, state.filled);
     for (int token = first; token < call.num_tokens; token += stride) {
         size_t at = static_cast<size_t>(token) * static_cast<size_t>(call.accesses_per_token);
-        finish_token<Type, fusion>(call, token, partial, [&](int column) {
+        finish_token<Type, fusion, (tp < POLLED_TOGETHER)>(call, token, partial, [&](int column) {
             return sum_of_ranks<Type, accumulate, tp>(arguments, buffer, at + static_cast<size_t>(column));
         });
     }
