@@ -82,7 +82,7 @@ lists.accumulates = {
 -- multimem.ld_reduce has the switch read the memory of all GPUs of the team, the asking one's, too,
 -- and give back the sum (PTX ISA, multimem): for NVLS_ONESHOT N ranks ask for all of it, for
 -- NVLS_TWOSHOT each for its slice, whose sum it then stores to the switch once, which spreads it:
--- (N+1) / N, NVIDIA's own count for an allreduce in the switch.
+-- (N+1) / N. Derived here from what the instructions do; no counter has confirmed it.
 lists.kernel_links = {
   oneshot = function(ranks) return ranks - 1 end,
   twoshot = function(ranks) return 2 * share_of_others(ranks) end,
