@@ -13,7 +13,7 @@
 enum {
     DEFAULT_WORKSPACE_BYTES = 64 << 20,
     ARENA_MESSAGES = 8, // of the largest size, that the data of calls have room for
-    ARENA_LEAST_BYTES = 64 << 20,
+    ARENA_USUAL_BYTES = 64 << 20,
     AFTER_GIVING_UP_S = 2,
     GROUP_PATIENCE = 4, // times that of a GPU, so that who hangs is told, and not who waits for him
     BANDWIDTH_REPEATS = 4,
@@ -367,22 +367,23 @@ static void make_stream(struct device *device, char reason[REASON_SIZE]) {
 // Collective. The data of calls; where GPUs that do not see each other turn out not to reach each other, each
 // rank's alone.
 static int open_arena(struct device *device, size_t bytes, char reason[REASON_SIZE]) {
-    if (shared_memory_open(device, bytes, false, &device->arena, reason) == 0) return 0;
+    if (shared_memory_open(device, bytes, false, "--arena", &device->arena, reason) == 0) return 0;
     if (!device->has_hidden_peers || device->reach == REACH_NONE) return -1;
     device->reach = REACH_NONE;
-    return shared_memory_open(device, bytes, false, &device->arena, reason);
+    return shared_memory_open(device, bytes, false, "--arena", &device->arena, reason);
 }
 
-// Collective. What ranks meet by, the data of calls, and the workspace of our own kernels.
+// Collective. What ranks meet by, and the data of calls: as much as is asked for, if the GPU has it.
 static int make_memory(struct device *device, char reason[REASON_SIZE]) {
     size_t message = device->options.workspace_bytes;
     device->workspace_bytes = message > 0 ? message : DEFAULT_WORKSPACE_BYTES;
-    size_t arena = ARENA_MESSAGES * device->workspace_bytes;
-    if (arena < ARENA_LEAST_BYTES) arena = ARENA_LEAST_BYTES;
+    size_t least = ARENA_MESSAGES * device->workspace_bytes;
+    size_t arena = least < ARENA_USUAL_BYTES ? ARENA_USUAL_BYTES : least;
     if (device->options.arena_bytes > 0) arena = device->options.arena_bytes;
-    if (open_arena(device, arena, reason) != 0) return -1;
+    arena = arena_budget(device, arena, least, reason);
+    if (arena == 0 || open_arena(device, arena, reason) != 0) return -1;
     if (device->reach == REACH_NONE) return 0;
-    return shared_memory_open(device, 4096, false, &device->meeting, reason);
+    return shared_memory_open(device, 4096, false, "--arena", &device->meeting, reason);
 }
 
 // Collective. Rank 0's, which all threads see.

@@ -146,10 +146,17 @@ bool device_barrier(struct device *device, int times);
 bool device_delay(struct device *device, uint64_t nanoseconds);
 
 // Collective, memory.c. Zeroed memory that all ranks reach, and with `multicast` by one address, too, where
-// the hardware can. -1: `reason`, alike on all ranks.
-int shared_memory_open(struct device *device, size_t bytes, bool multicast, struct shared_memory *memory,
-                       char reason[REASON_SIZE]);
+// the hardware can; `option` says how much. -1: `reason`, alike on all ranks.
+int shared_memory_open(struct device *device, size_t bytes, bool multicast, const char *option,
+                       struct shared_memory *memory, char reason[REASON_SIZE]);
 void shared_memory_close(struct device *device, struct shared_memory *memory);
+
+// Collective, budget.c. The bytes of `wanted` that the data of calls get on each rank, and never less than
+// `least` where that much is wanted. 0: `reason`, alike on all ranks.
+size_t arena_budget(struct device *device, size_t wanted, size_t least, char reason[REASON_SIZE]);
+
+// kernels.c: what a workspace takes on each rank.
+size_t workspace_bytes_of(const struct device *device, enum workspace_kind kind);
 
 // memory.c: memory of this rank alone, that the GPUs of a process reach, amid addresses without any. -1:
 // there is none.

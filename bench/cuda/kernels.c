@@ -55,12 +55,17 @@ static bool clear_workspace(struct device *device, enum workspace_kind kind) {
     return device_ok(device, result, "clearing a workspace") && device_finish(device);
 }
 
-static int open_workspace(struct device *device, enum workspace_kind kind, char reason[REASON_SIZE]) {
+size_t workspace_bytes_of(const struct device *device, enum workspace_kind kind) {
     size_t flags = (size_t)PHASES * (size_t)device->group->size * MAX_BLOCKS * sizeof(uint32_t);
+    return flags_offset(device, kind) + flags;
+}
+
+static int open_workspace(struct device *device, enum workspace_kind kind, char reason[REASON_SIZE]) {
     bool multicast = kind == WORKSPACE_NVLS_ONESHOT || kind == WORKSPACE_NVLS_TWOSHOT;
     if (device->users[kind] == 0) {
-        size_t bytes = flags_offset(device, kind) + flags;
-        if (shared_memory_open(device, bytes, multicast, &device->workspaces[kind], reason) != 0) return -1;
+        if (shared_memory_open(device, workspace_bytes_of(device, kind), multicast, "--workspace",
+                               &device->workspaces[kind], reason) != 0)
+            return -1;
         if (!clear_workspace(device, kind) || !group_barrier(device->group)) {
             snprintf(reason, REASON_SIZE, "%s", group_failure(device->group));
             return -1;

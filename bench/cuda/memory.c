@@ -153,23 +153,32 @@ static CUdeviceptr map_handle(struct device *device, CUmemGenericAllocationHandl
     return 0;
 }
 
+// Whether memory was there; else how much was.
+static bool was_there(struct device *device, CUresult result, size_t bytes, const char *option,
+                      char reason[REASON_SIZE]) {
+    size_t left = 0, all = 0;
+    if (result != CUDA_ERROR_OUT_OF_MEMORY) return fine(device, result, "taking memory", reason);
+    device->driver->cuMemGetInfo(&left, &all);
+    snprintf(reason, REASON_SIZE,
+             "out of memory on GPU %d: %zu KiB for a rank, and %zu are free; a smaller %s would be right",
+             device->ordinal, bytes >> 10, left >> 10, option);
+    return false;
+}
+
 // This rank's memory, zeroed.
-static void make_own(struct device *device, struct shared_memory *memory, char reason[REASON_SIZE]) {
+static void make_own(struct device *device, struct shared_memory *memory, const char *option,
+                     char reason[REASON_SIZE]) {
     const struct cuda_driver *driver = device->driver;
     int rank = device->group->rank;
     CUdeviceptr *own = &memory->of[rank];
+    CUresult result;
     if (device->reach == REACH_IPC) {
-        if (!fine(device, driver->cuMemAlloc(own, memory->bytes), "taking memory", reason)) return;
+        result = driver->cuMemAlloc(own, memory->bytes);
+        if (!was_there(device, result, memory->bytes, option, reason)) return;
     } else {
         CUmemAllocationProp wanted = properties(device);
-        CUresult result = driver->cuMemCreate(&memory->handles[rank], memory->bytes, &wanted, 0);
-        if (result == CUDA_ERROR_OUT_OF_MEMORY) {
-            snprintf(reason, REASON_SIZE,
-                     "out of memory on GPU %d: %zu KiB of it; a smaller --workspace would be right",
-                     device->ordinal, memory->bytes >> 10);
-            return;
-        }
-        if (!fine(device, result, "taking memory", reason)) return;
+        result = driver->cuMemCreate(&memory->handles[rank], memory->bytes, &wanted, 0);
+        if (!was_there(device, result, memory->bytes, option, reason)) return;
         *own =
             map_handle(device, memory->handles[rank], memory->bytes, device->reach == REACH_PROCESS, reason);
         if (*own == 0) return;
@@ -363,8 +372,8 @@ static size_t rounded_bytes(struct device *device, size_t bytes, bool multicast)
     return (bytes + granularity - 1) / granularity * granularity;
 }
 
-int shared_memory_open(struct device *device, size_t bytes, bool multicast, struct shared_memory *memory,
-                       char reason[REASON_SIZE]) {
+int shared_memory_open(struct device *device, size_t bytes, bool multicast, const char *option,
+                       struct shared_memory *memory, char reason[REASON_SIZE]) {
     bool wanted = multicast;
     multicast = wanted && device->can_multicast && device->reach < REACH_IPC;
     *memory = (struct shared_memory){.bytes = rounded_bytes(device, bytes, multicast)};
@@ -373,7 +382,7 @@ int shared_memory_open(struct device *device, size_t bytes, bool multicast, stru
                  reach_names[device->reach]);
     }
     reason[0] = '\0';
-    make_own(device, memory, reason);
+    make_own(device, memory, option, reason);
     bool made = ranks_are_fine(device->group, reason);
     if (made && device->reach != REACH_NONE) made = map_peers(device, memory, reason);
     if (!made) {

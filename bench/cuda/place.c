@@ -167,7 +167,7 @@ static bool find_room(struct place *place, char reason[REASON_SIZE]) {
     size_t room = device->arena.bytes - device->arena_taken;
     if (bytes_of(place, 1) > room) {
         snprintf(reason, REASON_SIZE,
-                 "its data need %zu MiB, above the %zu there are; a larger --workspace would be right",
+                 "its data need %zu MiB, above the %zu there are; a larger --arena would be right",
                  bytes_of(place, 1) >> 20, room >> 20);
         return false;
     }

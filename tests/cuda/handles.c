@@ -28,7 +28,7 @@ static int try_memory(struct device *device) {
     struct group *group = device->group;
     struct shared_memory memory;
     char reason[REASON_SIZE];
-    if (shared_memory_open(device, BYTES, false, &memory, reason) != 0) {
+    if (shared_memory_open(device, BYTES, false, "--arena", &memory, reason) != 0) {
         fprintf(stderr, "%s\n", reason);
         return 1;
     }

@@ -90,6 +90,7 @@ struct Memory {
     int file;
     bool is_imported;
     int gpu;
+    bool is_counted; // as taken from this GPU; what others have is not
     unsigned types; // of handles that others may get
 };
 // Addresses, most of them of nothing; or of mapped memory.
@@ -112,7 +113,8 @@ std::vector<Team *> teams;
 std::vector<Range> reservations, mappings;
 std::vector<Range> pinned; // of the host's memory
 double clock_ms = 0;
-size_t used_bytes = 0;
+constexpr size_t MOST_GPUS = 16;
+size_t used_bytes[MOST_GPUS] = {}; // of each GPU
 int times_told = 0;
 bool is_broken = false;           // for good, by a kernel
 unsigned (*launched)() = nullptr; // who watches launches, and what ran
@@ -338,20 +340,30 @@ CUresult drain(const Stream *only) {
 // ---- memory
 // ---------------------------------------------------------------------------------------------------
 
-Memory *map_file(int file, size_t bytes) {
+Memory *map_file(int file, size_t bytes, int gpu) {
     void *address = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
     if (address == MAP_FAILED) return nullptr;
-    memories.push_back(new Memory{address, bytes, file, false, current_gpu, 0});
+    memories.push_back(new Memory{address, bytes, file, false, gpu, false, 0});
     return memories.back();
 }
 
-Memory *make_memory(size_t bytes) {
-    size_t limit = size_t(number("memory_mib", 4096)) << 20;
-    if (used_bytes + bytes > limit) return nullptr;
+size_t all_bytes() {
+    return size_t(number("memory_mib", 4096)) << 20;
+}
+
+size_t &used_of(int gpu) {
+    return used_bytes[size_t(gpu < 0 ? 0 : gpu) % MOST_GPUS];
+}
+
+Memory *make_memory(size_t bytes, int gpu) {
+    if (used_of(gpu) + bytes > all_bytes()) return nullptr;
     int file = memfd_create("stand-in", MFD_CLOEXEC);
     if (file < 0 || ftruncate(file, off_t(bytes)) != 0) return nullptr;
-    used_bytes += bytes;
-    return map_file(file, bytes);
+    Memory *memory = map_file(file, bytes, gpu);
+    if (memory == nullptr) return nullptr;
+    memory->is_counted = true;
+    used_of(gpu) += bytes;
+    return memory;
 }
 
 void drop_memory(Memory *memory) {
@@ -360,7 +372,7 @@ void drop_memory(Memory *memory) {
     }
     munmap(memory->address, memory->bytes);
     close(memory->file);
-    used_bytes -= memory->bytes < used_bytes ? memory->bytes : used_bytes;
+    if (memory->is_counted) used_of(memory->gpu) -= memory->bytes;
     delete memory;
 }
 
@@ -379,7 +391,7 @@ void put_path(char *path, const Memory *memory) {
 Memory *open_path(const char *path) {
     struct stat info;
     int file = open(path, O_RDWR | O_CLOEXEC);
-    return file < 0 || fstat(file, &info) != 0 ? nullptr : map_file(file, size_t(info.st_size));
+    return file < 0 || fstat(file, &info) != 0 ? nullptr : map_file(file, size_t(info.st_size), current_gpu);
 }
 
 bool is_team(CUmemGenericAllocationHandle handle) {
@@ -458,7 +470,7 @@ CUresult cuDeviceGetUuid(CUuuid *uuid, CUdevice device) {
     return CUDA_SUCCESS;
 }
 CUresult cuDeviceTotalMem(size_t *bytes, CUdevice) {
-    *bytes = size_t(number("memory_mib", 4096)) << 20;
+    *bytes = all_bytes();
     return CUDA_SUCCESS;
 }
 CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute which, CUdevice device) {
@@ -762,15 +774,15 @@ CUresult cuMemAlloc(CUdeviceptr *address, size_t bytes) {
     REFUSE_WITHOUT_CONTEXT;
     REFUSE_IN_CAPTURE;
     std::lock_guard<std::mutex> guard(lock);
-    Memory *memory = make_memory(bytes);
+    Memory *memory = make_memory(bytes, current_gpu);
     if (memory == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
     *address = CUdeviceptr(memory->address);
     return CUDA_SUCCESS;
 }
 CUresult cuMemGetInfo(size_t *left, size_t *all) {
     std::lock_guard<std::mutex> guard(lock);
-    *all = size_t(number("memory_mib", 4096)) << 20;
-    *left = *all - used_bytes;
+    *all = all_bytes();
+    *left = *all - used_of(current_gpu);
     return CUDA_SUCCESS;
 }
 CUresult cuMemFree(CUdeviceptr address) {
@@ -842,10 +854,9 @@ CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t bytes, const C
         return CUDA_ERROR_NOT_PERMITTED;
     if ((wanted->requestedHandleTypes & CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) != 0 && setting("no_files"))
         return CUDA_ERROR_NOT_SUPPORTED;
-    Memory *memory = make_memory(bytes);
+    Memory *memory = make_memory(bytes, wanted->location.id);
     *handle = CUmemGenericAllocationHandle(memory);
     if (memory == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
-    memory->gpu = wanted->location.id;
     memory->types = wanted->requestedHandleTypes;
     return CUDA_SUCCESS;
 }

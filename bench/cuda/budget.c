@@ -1,0 +1,53 @@
+// How much of a GPU's memory the data of calls get; see device.h. What is free is divided among the ranks that
+// share the GPU. Of a rank's share a part stays for what nobody can count before it is there: NCCL's buffers,
+// graphs, plug-ins. Then come the workspaces of our own kernels, as far as there is room for them beside the
+// least that the data need; strategies whose workspace has none say so when they are set up.
+#include "cuda/device.h"
+
+#include <stdio.h>
+
+enum { PART_OF_OTHERS = 8 }; // they get this part of a share
+
+// What a rank has to itself of its GPU's memory, the same on all. 0: `reason`.
+static size_t share_of(struct device *device, char reason[REASON_SIZE]) {
+    size_t left = 0, all = 0;
+    CUresult result = device->driver->cuMemGetInfo(&left, &all);
+    driver_ok(device->driver, result, "asking for free memory", reason, REASON_SIZE);
+    if (!ranks_are_fine(device->group, reason)) return 0;
+    size_t sharers = device->options.loopback ? (size_t)device->group->size : 1;
+    return (size_t)group_min(device->group, (long)(left / sharers)); // all have asked before any takes
+}
+
+static bool has_use_for(const struct device *device, enum workspace_kind kind) {
+    bool needs_switch = kind >= WORKSPACE_NVLS_ONESHOT;
+    return device->modules[1] != NULL && device->reach != REACH_NONE &&
+           (!needs_switch || device->can_multicast);
+}
+
+// What is left of a share for the data of calls, which take at least `least` of it.
+static size_t room_for_data(const struct device *device, size_t share, size_t least) {
+    size_t room = share - share / PART_OF_OTHERS;
+    if (room < least) return least;
+    for (int kind = 0; kind < WORKSPACE_KINDS; kind++) {
+        if (!has_use_for(device, (enum workspace_kind)kind)) continue;
+        size_t bytes = workspace_bytes_of(device, (enum workspace_kind)kind);
+        if (bytes <= room - least) room -= bytes;
+    }
+    return room;
+}
+
+size_t arena_budget(struct device *device, size_t wanted, size_t least, char reason[REASON_SIZE]) {
+    if (least > wanted) least = wanted;
+    size_t share = share_of(device, reason);
+    if (reason[0] != '\0') return 0;
+    if (least > share) {
+        snprintf(reason, REASON_SIZE,
+                 "messages of %u KiB need %u MiB for their data, and a rank has %u of GPU %d; smaller ones, "
+                 "or a smaller --arena, would be right",
+                 (unsigned)(device->workspace_bytes >> 10), (unsigned)(least >> 20), (unsigned)(share >> 20),
+                 device->ordinal);
+        return 0;
+    }
+    size_t room = room_for_data(device, share, least);
+    return wanted < room ? wanted : room;
+}
