@@ -70,6 +70,7 @@ struct backend {
     int (*place)(struct group *group, struct cell *cell, enum mode mode, void **place,
                  char reason[REASON_SIZE]);
     void (*displace)(void *place);
+    size_t (*place_bytes)(const struct shape *shape); // of the host's memory, beside the cell's
 
     // The call of data set `shift` whose results go to `slot`, for a strategy.
     struct call (*call)(void *place, size_t shift, int slot);

@@ -107,13 +107,20 @@ const char *shape_refusal_of_ranks(const struct shape *shape, int ranks) {
     return shape_refusal(shape);
 }
 
-static void *pages(size_t bytes) {
-    return bytes == 0 ? NULL : aligned_alloc(PAGE, (bytes + PAGE - 1) / PAGE * PAGE);
+static size_t whole_pages(size_t bytes) {
+    return (bytes + PAGE - 1) / PAGE * PAGE;
 }
 
-static void set_sizes(struct cell *cell) {
-    const struct shape *shape = &cell->shape;
+static void *pages(size_t bytes) {
+    return bytes == 0 ? NULL : aligned_alloc(PAGE, whole_pages(bytes));
+}
+
+// All of a cell but its arrays.
+static void set_sizes(struct cell *cell, const struct shape *shape, int rank, int ranks, uint32_t seed) {
     size_t elements = shape->num_tokens * shape->hidden_size;
+    *cell = (struct cell){.shape = *shape, .rank = rank, .ranks = ranks, .seed = seed};
+    bool is_small = elements * dtype_sizes_bytes[shape->dtype] <= MANY_SHIFTS_UP_TO_BYTES;
+    cell->shifts = is_small ? MAX_SHIFTS : FEW_SHIFTS;
     cell->input_elements = cell->out_elements = elements;
     cell->stride = shape->hidden_size;
     if (shape->op != OP_ALLREDUCE) {
@@ -137,19 +144,42 @@ static bool has_sum(const struct shape *shape) {
     return shape->op == OP_ALLREDUCE || shape->op == OP_REDUCESCATTER;
 }
 
-int cell_open(struct cell *cell, const struct shape *shape, int rank, int ranks, uint32_t seed) {
+// Bytes of the arrays that results are not in.
+struct read_bytes {
+    size_t input, residual, gamma, sum;
+};
+
+static struct read_bytes read_bytes_of(const struct cell *cell) {
+    const struct shape *shape = &cell->shape;
     size_t element_bytes = dtype_sizes_bytes[shape->dtype];
-    size_t bytes = shape->num_tokens * shape->hidden_size * element_bytes;
-    *cell = (struct cell){.shape = *shape, .rank = rank, .ranks = ranks, .seed = seed};
-    cell->shifts = bytes <= MANY_SHIFTS_UP_TO_BYTES ? MAX_SHIFTS : FEW_SHIFTS;
-    set_sizes(cell);
+    bool fused = shape->fusion != FUSION_NONE;
+    size_t input = with_shifts(cell, cell->input_elements) * element_bytes;
+    return (struct read_bytes){
+        .input = input,
+        .residual = fused ? input : 0,
+        .gamma = fused ? shape->hidden_size * element_bytes : 0,
+        .sum = has_sum(shape) ? with_shifts(cell, cell->out_elements) * sizeof *cell->sum : 0};
+}
+
+size_t cell_bytes(const struct shape *shape, int rank, int ranks) {
+    struct cell cell;
+    set_sizes(&cell, shape, rank, ranks, 0);
+    struct read_bytes read = read_bytes_of(&cell);
+    return whole_pages(read.input) + whole_pages(read.residual) + whole_pages(read.gamma) +
+           whole_pages(read.sum) + whole_pages(cell.out_bytes) + whole_pages(cell.residual_out_bytes) +
+           whole_pages(cell.block_scales_bytes);
+}
+
+int cell_open(struct cell *cell, const struct shape *shape, int rank, int ranks, uint32_t seed) {
+    set_sizes(cell, shape, rank, ranks, seed);
+    struct read_bytes read = read_bytes_of(cell);
     size_t elements = with_shifts(cell, cell->input_elements);
     bool fused = shape->fusion != FUSION_NONE;
-    cell->input = pages(elements * element_bytes);
-    cell->sum = pages(has_sum(shape) ? with_shifts(cell, cell->out_elements) * sizeof *cell->sum : 0);
+    cell->input = pages(read.input);
+    cell->sum = pages(read.sum);
     cell->out = pages(cell->out_bytes);
-    cell->residual = pages(fused ? elements * element_bytes : 0);
-    cell->gamma = pages(fused ? shape->hidden_size * element_bytes : 0);
+    cell->residual = pages(read.residual);
+    cell->gamma = pages(read.gamma);
     cell->residual_out = pages(cell->residual_out_bytes);
     cell->block_scales = pages(cell->block_scales_bytes);
     bool complete = cell->input && (cell->sum || !has_sum(shape)) && cell->out &&

@@ -54,6 +54,9 @@ const char *shape_refusal_of_ranks(const struct shape *shape, int ranks);
 int cell_open(struct cell *cell, const struct shape *shape, int rank, int ranks, uint32_t seed);
 void cell_close(struct cell *cell);
 
+// What the arrays of an open cell take.
+size_t cell_bytes(const struct shape *shape, int rank, int ranks);
+
 // Call number `shift`, below cell->shifts. The call points into the cell.
 struct call cell_call(const struct cell *cell, size_t shift);
 

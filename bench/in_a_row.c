@@ -92,26 +92,37 @@ static const char *unprepared(struct harness *harness, int index, const struct s
     return status == 0 ? NULL : harness->reasons[index];
 }
 
+// Whether all ranks have the cell and its place; else why one of them has not.
+static bool open_site(struct group *group, const struct request *request, struct site *site,
+                      char reason[REASON_SIZE]) {
+    const struct shape *shape = &request->shape;
+    snprintf(reason, REASON_SIZE, "out of memory");
+    bool opened = shape_refusal_of_ranks(shape, group->size) == NULL &&
+                  cell_open(&site->cell, shape, group->rank, group->size, request->seed) == 0;
+    if (!group_all_right(group, opened, reason, REASON_SIZE)) return false;
+    opened = backend->place(group, &site->cell, request->mode, &site->place, reason) == 0;
+    return group_all_right(group, opened, reason, REASON_SIZE);
+}
+
 int in_a_row_measure(struct harness *harness, const struct request *request, const struct in_a_row *how,
                      struct result results[]) {
     struct group *group = harness->group;
     struct site site = {.place = NULL};
-    char reason[REASON_SIZE] = "out of memory";
-    int opened = shape_refusal_of_ranks(&request->shape, group->size) == NULL &&
-                 cell_open(&site.cell, &request->shape, group->rank, group->size, request->seed) == 0;
-    if (group_min(group, opened) != 0)
-        opened = backend->place(group, &site.cell, request->mode, &site.place, reason) == 0;
+    char reason[REASON_SIZE];
     int status = 0;
+    bool all_opened = open_site(group, request, &site, reason);
     memset(results, 0, (size_t)candidate_count() * sizeof *results);
     watch_step(PHASE_WARM_UP, "");
-    bool all_opened = group_min(group, opened) != 0;
     for (int i = 0; i < candidate_count() && status == 0; i++) {
         if (!request->wanted[i]) continue;
         results[i].candidate = &backend->candidates[i];
         struct call call =
             all_opened ? cell_call(&site.cell, 0) : (struct call){.dtype = request->shape.dtype};
         results[i].reason = harness_refusal(harness, i, &request->shape, &call);
-        if (results[i].reason == NULL && !all_opened) results[i].reason = "out of memory";
+        if (results[i].reason == NULL && !all_opened) {
+            snprintf(harness->reasons[i], REASON_SIZE, "%s", reason);
+            results[i].reason = harness->reasons[i];
+        }
         if (results[i].reason == NULL) results[i].reason = unprepared(harness, i, &site);
         if (results[i].reason == NULL) status = measure_candidate(harness, i, &site, how, &results[i]);
     }

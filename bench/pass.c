@@ -19,6 +19,11 @@ int pass_open(struct pass *pass, size_t count) {
     return 0;
 }
 
+void pass_expect(struct pass *pass, size_t others) {
+    size_t orders = pass->plan->sync == SYNC_BOTH ? 2 : 1;
+    pass->calls = pass->done + (pass->count + others) * (pass->plan->warm_up + pass->plan->samples) * orders;
+}
+
 void pass_close(struct pass *pass) {
     free(pass->entrants);
     free(pass->stamps);
@@ -43,11 +48,15 @@ static uint32_t next_random(uint32_t *state) {
     return *state ^= *state << 5;
 }
 
-void pass_tell_progress(struct pass *pass) {
-    if (pass->group->rank != 0 || clock_ns() - pass->told_ns < TOLD_EVERY_NS) return;
+static void tell_now(struct pass *pass) {
+    if (pass->group->rank != 0) return;
     pass->told_ns = clock_ns();
     fprintf(pass->out, "progress done=%zu of=%zu\n", pass->done, pass->calls);
     fflush(pass->out);
+}
+
+void pass_tell_progress(struct pass *pass) {
+    if (clock_ns() - pass->told_ns >= TOLD_EVERY_NS) tell_now(pass);
 }
 
 static int take_call(struct pass *pass, size_t index) {
@@ -212,16 +221,14 @@ static struct stamp *run_orders(struct pass *pass, uint64_t since_ns, double *sc
 }
 
 int pass_run(struct pass *pass, uint64_t since_ns) {
-    size_t orders = pass->plan->sync == SYNC_BOTH ? 2 : 1;
     double *scratch = malloc(2 * pass->plan->samples * sizeof *scratch);
     if (scratch == NULL) {
         group_fail(pass->group, "out of memory");
         return -1;
     }
     pass->told_ns = clock_ns();
-    pass->done = 0;
-    pass->calls = pass->count * (pass->plan->warm_up + pass->plan->samples) * orders;
     struct stamp *all = run_orders(pass, since_ns, scratch);
+    if (all != NULL) tell_now(pass);
     if (all != NULL && pass->group->rank == 0) tell_all(pass, all, scratch);
     free(all);
     free(scratch);

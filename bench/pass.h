@@ -31,7 +31,7 @@ struct pass_cost {
 struct pass {
     struct group *group;
     const struct tune_plan *plan;
-    FILE *out; // rank 0 tells there how far it is: lines `progress done=N of=N`, one a second at most
+    FILE *out; // rank 0 tells there how far it is: lines `progress done=N of=N`, one a second, and at its end
     void *of;
     // Collective: one call of entrant `index`, timed and checked. -1: see group_failure.
     int (*call)(void *of, size_t index, struct stamp *stamp, bool *is_right);
@@ -42,12 +42,16 @@ struct pass {
     struct pass_cost cost;
     struct stamp *stamps;
     uint64_t told_ns;
-    size_t done, calls;
+    size_t done, calls; // so far, in all that pass_run has had; of so many
 };
 
 // Takes the memory for `count` entrants. -1: there is none.
 int pass_open(struct pass *pass, size_t count);
 void pass_close(struct pass *pass);
+
+// Says how many calls there will be: those of its entrants and of `others`, who come to it later, in another
+// run.
+void pass_expect(struct pass *pass, size_t others);
 
 // Collective. What it took since `since_ns` is added to its cost. -1: see group_failure.
 int pass_run(struct pass *pass, uint64_t since_ns);

@@ -46,14 +46,6 @@ size_t race_next_shift(struct race *race) {
 
 // ---- verification before timing -----------------------------------------------------------------
 
-// Whether all ranks are content; else the text of the first that is not, on all ranks.
-static bool all_right(struct race *race, bool right, char what[], size_t what_size) {
-    long first_bad = group_min(race->group, right ? INT32_MAX : race->group->rank);
-    if (first_bad == INT32_MAX) return true;
-    group_broadcast(race->group, (int)first_bad, what, what_size);
-    return false;
-}
-
 static bool ranks_agree(struct race *race, uint64_t hash) {
     uint64_t first = hash;
     group_broadcast(race->group, 0, &first, sizeof first);
@@ -113,7 +105,7 @@ static int verify_call(struct race *race, struct contender *contender, size_t sh
     contender->hashes[shift] = backend->hash(race->place, 0);
     bool right = is_in_time(race, 0, what, sizeof what) &&
                  result_passes(race, shift, fp32, contender->hashes[shift], what, sizeof what);
-    if (!all_right(race, right, what, sizeof what)) {
+    if (!group_all_right(race->group, right, what, sizeof what)) {
         race_drop_out(contender, what);
     } else if (repeats_bits(contender) && ranks_share_result(race) &&
                !ranks_agree(race, contender->hashes[shift])) {
@@ -182,6 +174,18 @@ static bool allocate_samples(struct race *race) {
     return complete;
 }
 
+size_t race_most_contenders(const struct request *request) {
+    size_t count = 1;
+    for (int i = 0; i < candidate_count(); i++) count += request->wanted[i];
+    return count;
+}
+
+size_t race_bytes(const struct request *request, int rank, int ranks) {
+    size_t samples = 2 * race_most_contenders(request) * request->max_samples * sizeof(double);
+    return sizeof(struct race) + cell_bytes(&request->shape, rank, ranks) +
+           backend->place_bytes(&request->shape) + (rank == 0 ? samples : 0);
+}
+
 bool race_open(struct race *race) {
     struct group *group = race->group;
     const struct request *request = race->request;
@@ -193,9 +197,12 @@ bool race_open(struct race *race) {
         if (request->wanted[i]) enter(race, i);
     }
     complete = allocate_samples(race) && complete;
-    complete = all_right(race, complete, reason, sizeof reason) &&
-               all_right(race, backend->place(group, &race->cell, request->mode, &race->place, reason) == 0,
-                         reason, sizeof reason);
+    if (group_all_right(group, complete, reason, sizeof reason)) {
+        complete = backend->place(group, &race->cell, request->mode, &race->place, reason) == 0;
+        complete = group_all_right(group, complete, reason, sizeof reason);
+    } else {
+        complete = false;
+    }
     for (int i = 0; i < race->count && !complete; i++) race_drop_out(&race->contenders[i], reason);
     return complete;
 }

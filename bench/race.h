@@ -49,6 +49,12 @@ struct race {
 bool race_open(struct race *race);
 void race_close(struct race *race);
 
+// How many there will be, if nobody is refused: with the probe.
+size_t race_most_contenders(const struct request *request);
+
+// What it takes of the host's memory on one rank while it is open.
+size_t race_bytes(const struct request *request, int rank, int ranks);
+
 // Collective. Prepares, verifies, and takes the floor under the times to come. -1: see group_failure.
 int race_admit(struct race *race, struct contender *contender);
 

@@ -3,18 +3,15 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "blame.h"
+#include "machine_memory.h"
 #include "pass.h"
 #include "plugins.h"
 #include "protocol.h"
 #include "race.h"
 
-enum {
-    COPIES = 16,      // of a call's bytes that an open race holds on the host, data and truth, at most
-    SHARE_OF_ALL = 8, // of the machine's memory that open races may take
-};
+enum { SHARE_OF_ALL = 8 }; // of the memory there is, that open races may take
 
 struct seat {
     struct race *race;
@@ -35,10 +32,15 @@ struct races {
 
 // ---- which races are open -------------------------------------------------------------------------
 
+// What an open race holds of the host's memory on all ranks. Each has its own stamps, and in the end all
+// ranks'.
 static size_t host_bytes(const struct races *races, size_t index) {
-    const struct shape *shape = &races->plan->cells[index].shape;
-    size_t bytes = shape->num_tokens * shape->hidden_size * dtype_sizes_bytes[shape->dtype];
-    return bytes * COPIES * (size_t)races->group->size;
+    const struct request *request = &races->plan->cells[index];
+    size_t ranks = (size_t)races->group->size;
+    size_t stamps = race_most_contenders(request) * races->plan->samples * sizeof(struct stamp);
+    size_t bytes = ranks * (1 + ranks) * stamps;
+    for (size_t rank = 0; rank < ranks; rank++) bytes += race_bytes(request, (int)rank, (int)ranks);
+    return bytes;
 }
 
 static void close_one(struct races *races, size_t index) {
@@ -59,7 +61,7 @@ static bool open_one(struct races *races, size_t index) {
 
 // Collective. Opens as many as there is room for, from `first` on. -1: see group_failure.
 static int open_some(struct races *races) {
-    uint64_t room = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE) / SHARE_OF_ALL;
+    uint64_t room = machine_memory_bytes("") / SHARE_OF_ALL;
     uint64_t taken = 0;
     if (!group_agree(races->group, &room)) return -1;
     for (races->end = races->first; races->end < races->plan->count; races->end++) {
@@ -109,15 +111,27 @@ static bool drops_out_somewhere(const struct races *races, const struct candidat
     return false;
 }
 
-// Who was refused a call may have nothing left to do others with, such as a communicator.
-static int admit_again(struct races *races) {
+// Prepares those once more who were refused another call. Who is refused now is counted.
+static int prepare_again(struct races *races, size_t *refused) {
+    *refused = 0;
     for (size_t i = races->first; i < races->end; i++) {
         struct race *race = races->of[i];
         for (int of = 1; of < race->count; of++) {
             struct contender *contender = &race->contenders[of];
             if (contender->out_of_race || !drops_out_somewhere(races, contender->candidate)) continue;
             if (race_prepare(race, contender) != 0) return -1;
+            *refused += contender->out_of_race;
         }
+    }
+    return 0;
+}
+
+// Who was refused a call may have nothing left to do others with, such as a communicator; and so may those
+// that were ready, where one is refused now.
+static int admit_again(struct races *races) {
+    size_t refused = 1;
+    while (refused > 0) {
+        if (prepare_again(races, &refused) != 0) return -1;
     }
     return 0;
 }
@@ -213,9 +227,19 @@ static void tell_who_is_out(const struct races *races) {
 
 // ---- the pass -----------------------------------------------------------------------------------------
 
+// Whose turn comes later is not known before; at most, all who are asked for.
+static size_t most_seats_from(const struct races *races, size_t first) {
+    size_t seats = 0;
+    for (size_t i = first; i < races->plan->count; i++) {
+        seats += race_most_contenders(&races->plan->cells[i]);
+    }
+    return seats;
+}
+
 static int run_some(struct races *races) {
     if (open_some(races) != 0 || admit_all(races) != 0 || admit_again(races) != 0) return -1;
     if (take_seats(races) != 0) return -1;
+    pass_expect(&races->pass, most_seats_from(races, races->end));
     if (races->group->rank == 0) tell_who_is_out(races);
     if (races->pass.count > 0 && pass_run(&races->pass, clock_ns()) != 0) return -1;
     close_all(races);
@@ -229,6 +253,7 @@ static int run_all(struct races *races) {
         group_fail(races->group, "out of memory");
         return -1;
     }
+    pass_expect(&races->pass, most_seats_from(races, 0));
     while (races->first < races->plan->count) {
         if (run_some(races) != 0) return -1;
     }

@@ -406,6 +406,7 @@ static int enter_all(struct tune *tune, FILE *out) {
         }
     }
     if (pass_open(&tune->pass, tune->count) != 0) return -1;
+    pass_expect(&tune->pass, 0);
     for (size_t i = 0; i < tune->count; i++) tune->pass.entrants[i].op = tune->contenders[i].cell;
     return 0;
 }

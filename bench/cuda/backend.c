@@ -108,6 +108,7 @@ static const struct backend cuda_backend = {
     .round_trip = round_trip,
     .place = place_open,
     .displace = place_close,
+    .place_bytes = place_bytes,
     .call = place_call,
     .slots = place_slots,
     .poison = place_poison,

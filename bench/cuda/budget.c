@@ -1,7 +1,7 @@
-// How much of a GPU's memory the data of calls get; see device.h. What is free is divided among the ranks that
-// share the GPU. Of a rank's share a part stays for what nobody can count before it is there: NCCL's buffers,
-// graphs, plug-ins. Then come the workspaces of our own kernels, as far as there is room for them beside the
-// least that the data need; strategies whose workspace has none say so when they are set up.
+// How much of a GPU's memory the data of calls get; see device.h. What is free is divided among the ranks
+// that share the GPU. Of a rank's share a part stays for what nobody can count before it is there: NCCL's
+// buffers, graphs, plug-ins. Then come the workspaces of our own kernels, as far as there is room for them
+// beside the least that the data need; strategies whose workspace has none say so when they are set up.
 #include "cuda/device.h"
 
 #include <stdio.h>

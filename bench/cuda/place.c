@@ -98,6 +98,12 @@ static size_t row_bytes(const struct cell *cell) {
     return cell->shape.hidden_size * dtype_sizes_bytes[cell->shape.dtype];
 }
 
+// Of a norm that is kept for the check.
+static size_t norm_bytes(const struct shape *shape) {
+    size_t elements = shape->num_tokens * shape->hidden_size;
+    return is_quantised(shape->fusion) ? elements * dtype_sizes_bytes[shape->dtype] : 0;
+}
+
 // Bytes that all calls read together, where one reads `elements`.
 static size_t read_bytes(const struct cell *cell, size_t elements) {
     return (elements + (cell->shifts - 1) * cell->stride) * dtype_sizes_bytes[cell->shape.dtype];
@@ -107,7 +113,7 @@ static struct layout layout_of(const struct cell *cell) {
     bool fused = cell->shape.fusion != FUSION_NONE;
     size_t rows = aligned(read_bytes(cell, cell->input_elements));
     struct layout layout = {.residual = rows};
-    layout.norm_bytes = is_quantised(cell->shape.fusion) ? cell->shape.num_tokens * row_bytes(cell) : 0;
+    layout.norm_bytes = norm_bytes(&cell->shape);
     layout.gamma = layout.residual + (fused ? rows : 0);
     layout.slots = layout.gamma + (fused ? aligned(row_bytes(cell)) : 0);
     layout.residual_out = aligned(cell->out_bytes);
@@ -233,6 +239,10 @@ void place_close(void *of) {
     if (--place->device->open_places == 0) place->device->arena_taken = 0;
     free(place->norm);
     free(place);
+}
+
+size_t place_bytes(const struct shape *shape) {
+    return sizeof(struct place) + norm_bytes(shape);
 }
 
 int place_slots(const void *of) {

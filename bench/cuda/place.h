@@ -7,6 +7,7 @@
 // The functions of struct backend that go by a place.
 int place_open(struct group *group, struct cell *cell, enum mode mode, void **place,
                char reason[REASON_SIZE]);
+size_t place_bytes(const struct shape *shape);
 void place_close(void *place);
 struct call place_call(void *place, size_t shift, int slot);
 int place_slots(const void *place);

@@ -120,6 +120,11 @@ static int place_cell(struct group *group, struct cell *cell, enum mode mode, vo
     return 0;
 }
 
+static size_t place_bytes(const struct shape *shape) {
+    (void)shape;
+    return sizeof(struct place);
+}
+
 static void displace(void *place) {
     free(place);
 }
@@ -251,6 +256,7 @@ static const struct backend host_backend = {
     .round_trip = round_trip,
     .place = place_cell,
     .displace = displace,
+    .place_bytes = place_bytes,
     .call = call_at,
     .slots = one_slot,
     .poison = poison,

@@ -223,6 +223,13 @@ uint64_t group_sum(struct group *group, uint64_t mine) {
     return sum;
 }
 
+bool group_all_right(struct group *group, bool is_right, char reason[], size_t reason_size) {
+    long first_bad = group_min(group, is_right ? INT32_MAX : group->rank);
+    if (first_bad == INT32_MAX) return true;
+    group_broadcast(group, (int)first_bad, reason, reason_size);
+    return false;
+}
+
 // ---- memory ------------------------------------------------------------------------------
 
 void *group_allocate(struct group *group, size_t bytes, char reason[], size_t reason_size) {

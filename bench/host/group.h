@@ -122,6 +122,9 @@ double group_max(struct group *group, double mine);
 long group_min(struct group *group, long mine);
 uint64_t group_sum(struct group *group, uint64_t mine); // modulo 2^64
 
+// Whether all ranks are right; else `reason` is that of the first one that is not, on all ranks.
+bool group_all_right(struct group *group, bool is_right, char reason[], size_t reason_size);
+
 // Ends all waits of all ranks, and says why on stderr: this rank cannot go on. The first reason counts.
 void group_fail(const struct group *group, const char *reason);
 

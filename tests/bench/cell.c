@@ -1,5 +1,6 @@
 // The check of results: right ones pass for every data type, fusion and number of ranks; each planted fault
 // is found.
+#include <malloc.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -197,6 +198,29 @@ static void nvfp4_refuses_odd_hidden_sizes(void **state) {
     assert_null(shape_refusal(&shape));
 }
 
+// By what malloc says that it gave; it rounds up.
+static void a_cell_takes_what_it_says(void **state) {
+    (void)state;
+    const size_t rows[] = {1, 3, 700};
+    for (int op = 0; op < OPS; op++) {
+        for (int fusion = 0; fusion < (op == OP_ALLREDUCE ? FUSIONS : 1); fusion++) {
+            for (size_t i = 0; i < 3; i++) {
+                struct shape shape = shape_of(DTYPE_BFLOAT16, (enum fusion)fusion, rows[i], 1920);
+                struct cell cell;
+                shape.op = (enum op)op;
+                assert_int_equal(cell_open(&cell, &shape, 1, 3, SEED), 0);
+                void *const arrays[] = {cell.input,        cell.residual, cell.gamma,       cell.sum,
+                                        cell.residual_out, cell.out,      cell.block_scales};
+                size_t given = 0;
+                for (int array = 0; array < 7; array++) given += malloc_usable_size(arrays[array]);
+                size_t said = cell_bytes(&shape, 1, 3);
+                if (given < said || given > said + 7 * 8192) fail_msg("%zu, not %zu", said, given);
+                cell_close(&cell);
+            }
+        }
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(right_results_pass_with_every_instruction_set),
@@ -207,6 +231,7 @@ int main(void) {
         cmocka_unit_test(what_was_not_written_is_wrong),
         cmocka_unit_test(ranks_and_calls_have_different_data),
         cmocka_unit_test(nvfp4_refuses_odd_hidden_sizes),
+        cmocka_unit_test(a_cell_takes_what_it_says),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -74,6 +74,37 @@ bench "" --pass "$WORK/plan" --arena 2M
 grep -q "^row id=1 strategy=NCCL .* samples=3 " "$WORK/out" || fail "the first order"
 grep -q "^row id=2 strategy=NCCL .* samples=3 " "$WORK/out" || fail "the second order"
 grep -q "^none id=3 strategy=NCCL .*its data need" "$WORK/out" || fail "what has no room at all"
+# How far it is, in all of the pass: NCCL and the bound of each request, three times.
+for done in 6 12; do
+    grep -q "^progress done=$done of=18\$" "$WORK/out" || fail "how far the pass is: $done calls"
+done
+
+# A communicator that is lost costs the op with which it was lost; the ops before and behind have another.
+allreduces() {
+    echo "plan samples=2 warm_up=0 seed=1 sync=pass"
+    for count in 512 256 1024; do
+        echo "measure op=allreduce dtype=bfloat16 count=$count strategies=NCCL,ONESHOT"
+    done
+}
+allreduces >"$WORK/plan"
+bench "nccl_breaks=256" --pass "$WORK/plan"
+[ "$status" = 0 ] || fail "a communicator that is lost: $status"
+for id in 1 3; do
+    grep -q "^row id=$id strategy=NCCL " "$WORK/out" || fail "no other communicator for op $id"
+done
+grep -q "^none id=2 strategy=NCCL .*NCCL, an allreduce: an error" "$WORK/out" || fail "who lost it is not told"
+# Where the other one is lost, too, nobody is called with what there was before; who needs none goes on.
+bench "nccl_breaks=256 nccl_breaks_behind=512:1024" --pass "$WORK/plan"
+[ "$status" = 0 ] || fail "two communicators that are lost: $status"
+for id in 1 2 3; do
+    grep -q "^none id=$id strategy=NCCL .*NCCL, an allreduce: an error" "$WORK/out" ||
+        fail "without a communicator op $id has a time"
+    grep -q "^row id=$id strategy=ONESHOT " "$WORK/out" || fail "who needs no communicator has no time"
+done
+
+# Calls in a row say what there is no room for, too.
+bench "" --arena 512K -b 1M -e 1M -n 3 --strategies NCCL
+grep -q "^# .* NCCL  *its data need [0-9]* MiB" "$WORK/out" || fail "calls in a row without room"
 
 # In one launch for all ranks, too; what a kernel writes behind the stream is not what was timed.
 plan="plan samples=3 warm_up=0 seed=1 sync=pass

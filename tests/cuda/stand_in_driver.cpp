@@ -91,7 +91,7 @@ struct Memory {
     bool is_imported;
     int gpu;
     bool is_counted; // as taken from this GPU; what others have is not
-    unsigned types; // of handles that others may get
+    unsigned types;  // of handles that others may get
 };
 // Addresses, most of them of nothing; or of mapped memory.
 struct Range {

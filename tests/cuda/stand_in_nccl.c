@@ -3,7 +3,8 @@
 // communicator that does not block may. STAND_IN: nccl=VERSION nccl_without_windows nccl_falls_back
 // nccl_never_answers nccl_lost=N (so do the first N communicators, of any rank) nccl_fails=BYTES:CODE,...
 // (the first allreduce of so many bytes, on each rank: at once where the code says that it was asked wrongly,
-// else the communicator is spoilt) nccl_says (of each communicator, that it is made, or aborted).
+// else the communicator is spoilt) nccl_says (of each communicator, that it is made, or aborted) nccl_breaks=N
+// (an allreduce of N elements fails) nccl_breaks_behind=M:N (so does one of N, right behind one of M).
 #include <nccl.h>
 #include <pthread.h>
 #include <stdint.h>
@@ -19,6 +20,7 @@ void stand_in_meet(struct CUstream_st *stream, int ranks, void (*together)(void 
 struct ncclComm {
     int rank, ranks, polls, has_window, blocks, is_lost;
     ncclResult_t spoilt;
+    size_t last_count; // of an allreduce
 };
 
 // One rank's part of a call, of `count` elements; kept, for a graph may come again.
@@ -231,6 +233,14 @@ static void log_kernel(const struct ncclComm *comm, size_t bytes) {
     fclose(log);
 }
 
+static int breaks(const struct ncclComm *comm, size_t count) {
+    const char *alone = setting("nccl_breaks="), *behind = setting("nccl_breaks_behind=");
+    const char *second = behind != NULL ? strchr(behind, ':') : NULL;
+    if (alone != NULL && strtoull(alone, NULL, 10) == count) return 1;
+    return second != NULL && strtoull(behind, NULL, 10) == comm->last_count &&
+           strtoull(second + 1, NULL, 10) == count;
+}
+
 ncclResult_t ncclAllReduce(const void *from, void *to, size_t count, ncclDataType_t type, ncclRedOp_t op,
                            ncclComm_t comm, struct CUstream_st *stream) {
     struct part *part = malloc(sizeof *part);
@@ -242,6 +252,8 @@ ncclResult_t ncclAllReduce(const void *from, void *to, size_t count, ncclDataTyp
         comm->spoilt = failure;
         return ncclInProgress;
     }
+    if (breaks(comm, count)) return ncclInternalError;
+    comm->last_count = count;
     *part = (struct part){.comm = comm, .from = from, .to = to, .count = count, .dtype = dtype};
     log_kernel(comm, count * dtype_sizes_bytes[dtype]);
     stand_in_meet(stream, comm->ranks, add_up, part);

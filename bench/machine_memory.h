@@ -1,0 +1,14 @@
+// How much memory this process may use: the machine's, or what a control group leaves of it.
+#ifndef BENCH_MACHINE_MEMORY_H
+#define BENCH_MACHINE_MEMORY_H
+
+#include <stdint.h>
+
+// In bytes. The machine's files are looked for below `root`, "" but in tests.
+uint64_t machine_memory_bytes(const char *root);
+
+// The smallest limit of the control groups that this process is in, of both versions and with all that these
+// lie in; UINT64_MAX: there is none.
+uint64_t machine_memory_limit(const char *root);
+
+#endif

@@ -1,0 +1,100 @@
+// The memory that a process may use: the smallest limit of its control groups and of those around them, of
+// both versions, in a folder that looks like a machine.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include <cmocka.h>
+
+#include "machine_memory.h"
+
+static char root[64];
+
+// Writes a file below the root, in folders that are made.
+static void put(const char *name, const char *text) {
+    char path[512];
+    snprintf(path, sizeof path, "%s%s", root, name);
+    for (char *at = path + strlen(root) + 1; (at = strchr(at, '/')) != NULL; at++) {
+        *at = '\0';
+        mkdir(path, 0700);
+        *at = '/';
+    }
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs(text, file);
+    fclose(file);
+}
+
+static int make_root(void **state) {
+    (void)state;
+    snprintf(root, sizeof root, "/tmp/gentables-memory-XXXXXX");
+    return mkdtemp(root) != NULL ? 0 : -1;
+}
+
+static int remove_root(void **state) {
+    char command[128];
+    (void)state;
+    snprintf(command, sizeof command, "rm -r %s", root);
+    return system(command);
+}
+
+static void without_groups_it_is_the_machines(void **state) {
+    (void)state;
+    assert_true(machine_memory_limit(root) == UINT64_MAX);
+    assert_true(machine_memory_bytes(root) > 0);
+    assert_true(machine_memory_bytes(root) < UINT64_MAX);
+}
+
+static void the_smallest_around_it_counts(void **state) {
+    (void)state;
+    put("/proc/self/cgroup", "0::/user.slice/of user/job\n");
+    put("/sys/fs/cgroup/user.slice/of user/job/memory.max", "3000000\n");
+    assert_true(machine_memory_limit(root) == 3000000);
+    put("/sys/fs/cgroup/user.slice/of user/memory.max", "max\n");
+    put("/sys/fs/cgroup/user.slice/memory.max", "2000000\n");
+    put("/sys/fs/cgroup/other/memory.max", "1\n");
+    assert_true(machine_memory_limit(root) == 2000000);
+    assert_true(machine_memory_bytes(root) == 2000000);
+}
+
+static void a_container_sees_its_own_group_as_the_first(void **state) {
+    (void)state;
+    put("/proc/self/cgroup", "0::/\n");
+    put("/sys/fs/cgroup/memory.max", "5000000\n");
+    assert_true(machine_memory_limit(root) == 5000000);
+    put("/proc/self/cgroup", "0::/not/seen/from/here\n");
+    assert_true(machine_memory_limit(root) == 5000000);
+}
+
+static void version_1_has_a_file_of_its_own(void **state) {
+    (void)state;
+    put("/proc/self/cgroup", "9:cpu,memory:/docker/a\n5:memory_other:/b\n1:name=systemd:/c\n0::/d\n");
+    put("/sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
+    assert_true(machine_memory_limit(root) == 9223372036854771712ull);
+    put("/sys/fs/cgroup/memory/docker/memory.limit_in_bytes", "7000000\n");
+    put("/sys/fs/cgroup/memory/docker/a/memory.limit_in_bytes", "8000000\n");
+    put("/sys/fs/cgroup/memory/b/memory.limit_in_bytes", "1\n");
+    assert_true(machine_memory_limit(root) == 7000000);
+}
+
+static void a_file_that_says_nothing_limits_nothing(void **state) {
+    (void)state;
+    put("/proc/self/cgroup", "nonsense\n0:\n0:memory\n0::no path\n\n0::/a\n");
+    put("/sys/fs/cgroup/a/memory.max", "");
+    assert_true(machine_memory_limit(root) == UINT64_MAX);
+}
+
+int main(void) {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, make_root, remove_root)
+    const struct CMUnitTest tests[] = {
+        TEST(without_groups_it_is_the_machines),           TEST(the_smallest_around_it_counts),
+        TEST(a_container_sees_its_own_group_as_the_first), TEST(version_1_has_a_file_of_its_own),
+        TEST(a_file_that_says_nothing_limits_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
