@@ -13,6 +13,8 @@ function backends.host.command(job, size) return launcher.command(size, job.mach
 
 function backends.host.arguments() return {} end
 
+function backends.host.loopback() return nil end
+
 function backends.host.arch(name) return name end
 
 -- Ranks are threads, or, with a launcher, processes of the program that has MPI.
@@ -26,11 +28,15 @@ end
 -- result of each, with an epilogue twice as many.
 local ARENA_COPIES, LEAST_ARENA, MOST_ARENA = 20, 64 << 20, 16 << 30
 
--- Plug-ins launch for each rank, and so does then everybody in loopback.
+-- How all ranks are on one GPU, or nil: plug-ins launch for each rank, and so does everybody with them.
+function backends.cuda.loopback(job)
+  local has_plugins = job.plugins and #job.plugins > 0
+  return job.arch:find("%-loopback$") and (has_plugins and "--streams" or "--loopback")
+end
+
 function backends.cuda.arguments(job, size)
   local words = job.launcher and {} or { "--ranks", tostring(size) }
-  local has_plugins = job.plugins and #job.plugins > 0
-  if job.arch:find("%-loopback$") then words[#words + 1] = has_plugins and "--streams" or "--loopback" end
+  words[#words + 1] = backends.cuda.loopback(job)
   words[#words + 1] = "--workspace"
   local message = math.max(job.spec.limits.message_bytes, 1 << 20)
   words[#words + 1] = tostring(message)

@@ -4,6 +4,7 @@ local compiled = require "compiled"
 local fail = require "fail"
 local file = require "core.file"
 local lists = require "lists"
+local provenance = require "provenance"
 
 local incumbent = {}
 
@@ -47,6 +48,20 @@ function incumbent.module(path, arch)
       path)
   end
   return compiled.make(path, prefix and of_header(path, prefix) or of_trtllm(path, text, arch))
+end
+
+-- A hash of the modules that a bench may load: the one that its environment names, or those beside it.
+function incumbent.print_of(program, environment)
+  local folder = program:match("^(.*)/[^/]*$") or "."
+  local paths = {}
+  for _, name in ipairs(file.list(folder) or {}) do
+    if name:find("^gentables_incumbent.*%.so$") then paths[#paths + 1] = folder .. "/" .. name end
+  end
+  table.sort(paths)
+  local named = environment.GENTABLES_INCUMBENT
+  local texts = {}
+  for _, path in ipairs(named and { named } or paths) do texts[#texts + 1] = file.read(path) or path end
+  return provenance.hash(table.concat(texts, "\0"))
 end
 
 return incumbent

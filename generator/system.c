@@ -1,5 +1,5 @@
 // The few things that Lua's own library lacks, or is too slow for: syncing and locking files, the terminal,
-// a hash. From Lua: require("core.system"); what fails returns nil, message.
+// a hash, the environment. From Lua: require("core.system"); what fails returns nil, message.
 #include <errno.h>
 #include <inttypes.h>
 #include <lauxlib.h>
@@ -7,6 +7,7 @@
 #include <lua.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
@@ -94,6 +95,19 @@ static int lua_system_hash(lua_State *lua) {
     return 1;
 }
 
+// environment() -> { NAME = "value"... }
+static int lua_system_environment(lua_State *lua) {
+    lua_newtable(lua);
+    for (char **at = environ; *at != NULL; at++) {
+        const char *value = strchr(*at, '=');
+        if (value == NULL) continue;
+        lua_pushlstring(lua, *at, (size_t)(value - *at));
+        lua_pushstring(lua, value + 1);
+        lua_rawset(lua, -3);
+    }
+    return 1;
+}
+
 int luaopen_core_system(lua_State *lua) {
     static const struct luaL_Reg functions[] = {
         {"sync", lua_system_sync},
@@ -103,6 +117,7 @@ int luaopen_core_system(lua_State *lua) {
         {"is_root", lua_system_is_root},
         {"program", lua_system_program},
         {"hash", lua_system_hash},
+        {"environment", lua_system_environment},
         {NULL, NULL},
     };
     luaL_newlib(lua, functions);

@@ -11,6 +11,7 @@ local cache = require "tune_cache"
 local choice = require "tune_choice"
 local fail = require "fail"
 local group = require "tune_bench"
+local incumbent = require "incumbent"
 local plan = require "tune_plan"
 local progress = require "progress"
 local provenance = require "provenance"
@@ -100,7 +101,9 @@ local function new_job(args)
     warm_up = whole(args, "warm-up", 0, 100000), launches = whole(args, "launches", 1, 16),
     sync = args.sync, timeout = timeout, launcher = args.launcher, excluded = {},
     default = args.default or args.backend == "host" and "MPI" or "NCCL",
-    backend = args.backend, arch = arch_of(args, identity), progress = progress.new(0) }
+    backend = args.backend, arch = arch_of(args, identity), progress = progress.new(0),
+    environment = system.environment() }
+  job.incumbent = incumbent.print_of(program, job.environment)
   job.excluded_at = {} -- at how many ranks each of them failed
   if args.backend == "cuda" then
     job.machine.gpu = backends.gpu(library)

@@ -1,11 +1,12 @@
 -- What `gentables tune` measured before: one JSON file, read and written by this process alone, whole or not
--- at
--- all. Ranks never see it: they measure what they are told to, so that a hit on one and a miss on another
--- cannot
--- be.
+-- at all. Ranks never see it: they measure what they are told to, so that a hit on one and a miss on another
+-- cannot be.
 --
--- The key of a result: machine, library and bench, libraries of plug-ins, how it was measured; op, data type,
--- bytes, ranks, epilogue and candidate.
+-- The key of a result: machine, library and bench, how it was measured, and what the environment tells the
+-- libraries; op, data type, bytes, ranks, epilogue and candidate; of a plug-in's candidate the libraries of
+-- plug-ins, of AUTO the table that it asks. How much memory data may take is not in it: that makes batches of
+-- a pass, and no other times.
+local backends = require "backends"
 local fail = require "fail"
 local file = require "core.file"
 local json = require "json"
@@ -40,11 +41,31 @@ function cache.open(path, fresh)
   return setmetatable({ path = path, results = read(path), fresh = fresh }, cache)
 end
 
-local function key_of(job, cell, name, epilogue)
+-- Names of variables that libraries read begin like this.
+local READ_BY_LIBRARIES = { "CUDA_", "NCCL_", "OMPI_MCA_", "UCX_" }
+
+-- Those variables of an environment (name -> value) that may change a time.
+function cache.variables(environment)
+  local found = {}
+  for name, value in pairs(environment) do
+    for _, prefix in ipairs(READ_BY_LIBRARIES) do
+      if name:sub(1, #prefix) == prefix then found[name] = value end
+    end
+  end
+  return found
+end
+
+-- What else a candidate's times depend on.
+local function parts_of(job, name)
+  if name == "AUTO" then return job.incumbent or "" end
   local candidate = job.candidates[name]
+  return candidate and candidate.plugin and job.libraries or ""
+end
+
+local function key_of(job, cell, name, epilogue)
   return table.concat({ job.print, cell.op, cell.dtype, tostring(cell.size), "tp" .. cell.world_size,
     "nodes1", job.arch, cell.splits or "", cell.fusion or "", tostring(cell.hidden_size or ""), name,
-    epilogue, candidate and candidate.plugin and job.libraries or "" }, " ")
+    epilogue, parts_of(job, name) }, " ")
 end
 
 local function epilogues_of(cell) return cell.fusion and { "fused", "separate", "alone" } or { "none" } end
@@ -76,7 +97,8 @@ end
 function cache:take(job)
   job.print = provenance.hash(json.encode({ machine = job.machine, bench = job.identity,
     launcher = job.launcher or "", samples = job.samples, warm_up = job.warm_up, launches = job.launches,
-    sync = job.sync }))
+    sync = job.sync, loopback = backends[job.backend].loopback(job) or "",
+    variables = cache.variables(job.environment) }))
   for _, cell in ipairs(job.cells) do
     cell.known = {}
     for _, name in ipairs(self.fresh and {} or cell.candidates) do take_known(self, job, cell, name) end

@@ -36,25 +36,27 @@ refused "gpus=4" "8 ranks need 8 GPUs, and here are 4; --loopback puts all ranks
 refused "sm=90,80" "GPUs of several kinds: rank 0 has sm_90, rank 1 sm_80"
 refused "sm=75 no_binary" "kernels were built for sm_"
 room="would be right"
-refused "memory_mib=60" "messages of 8192 KiB need 64 MiB for their data, and a rank has 59 of GPU 0" --workspace 8M
-refused "gpus=1 memory_mib=100" "messages of 8192 KiB need 64 MiB for their data, and a rank has 49 of GPU 0; \
-smaller ones, or a smaller --arena, $room" --workspace 8M --loopback
+need="messages of 8192 KiB need 64 MiB for their data, and a rank has"
+refused "memory_mib=60" "$need 59 of GPU 0" --workspace 8M
+refused "gpus=1 memory_mib=100" "$need 49 of GPU 0; smaller ones, or a smaller --arena, $room" \
+    --workspace 8M --loopback
 without NCCL "" "NCCL is not here (libnccl.so.2)"
 without ONESHOT "memory_mib=12" "out of memory on GPU" --hidden-size 64 --workspace 1M
-grep -q "^# .*out of memory on GPU 0: 6[0-9]* KiB for a rank, and [0-9]* are free; a smaller --workspace $room" \
-    "$WORK/out" || fail "which memory there is none of is not said"
+none="out of memory on GPU 0: 6[0-9]* KiB for a rank, and [0-9]* are free"
+grep -q "^# .*$none; a smaller --workspace $room" "$WORK/out" || fail "which memory is out is not said"
 
 # What there is of a GPU's memory is divided among its ranks: more data than fit wait for others to go.
+# fits SETTINGS OPTION...
 fits() {
-    bench "$1" -b 256 -e 256 --hidden-size 64 --samples 2 --budget 0.1 --workspace 4M --arena 16G $2
+    bench "$@" -b 256 -e 256 --hidden-size 64 --samples 2 --budget 0.1 --workspace 4M --arena 16G
     [ "$status" = 0 ] || fail "data above the GPU's memory: exit code $status"
     for strategy in ONESHOT TWOSHOT; do
         grep -q "^  *256 .* sum  *$strategy  *[0-9.]* " "$WORK/out" || fail "no memory is left for $strategy"
     done
 }
-fits "memory_mib=100" ""
+fits "memory_mib=100"
 fits "gpus=1 memory_mib=200" --loopback
-fits "gpus=1 memory_mib=200" "--loopback --streams"
+fits "gpus=1 memory_mib=200" --streams
 
 only cuda nccl nvidia-ml
 without ONESHOT "no_peers" "no peer access between the GPUs"

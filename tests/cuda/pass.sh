@@ -92,7 +92,8 @@ bench "nccl_breaks=256" --pass "$WORK/plan"
 for id in 1 3; do
     grep -q "^row id=$id strategy=NCCL " "$WORK/out" || fail "no other communicator for op $id"
 done
-grep -q "^none id=2 strategy=NCCL .*NCCL, an allreduce: an error" "$WORK/out" || fail "who lost it is not told"
+grep -q "^none id=2 strategy=NCCL .*NCCL, an allreduce: an error" "$WORK/out" ||
+    fail "who lost it is not told"
 # Where the other one is lost, too, nobody is called with what there was before; who needs none goes on.
 bench "nccl_breaks=256 nccl_breaks_behind=512:1024" --pass "$WORK/plan"
 [ "$status" = 0 ] || fail "two communicators that are lost: $status"

@@ -31,7 +31,8 @@ tune "gpus=1" --op allgather --sizes 4K --plugin "$copies" --loopback --default 
 [ "$status" = 0 ] || fail "copies on one GPU: $status"
 has PEER_COPIES PEER_COPIES_256K
 [ ! -s "$WORK/err" ] || fail "copies on one GPU say something"
-tune "gpus=1 memory_mib=100" --op allgather --sizes 4K,256K --plugin "$copies" --loopback --default PEER_COPIES
+tune "gpus=1 memory_mib=100" --op allgather --sizes 4K,256K --plugin "$copies" --loopback \
+    --default PEER_COPIES
 [ "$status" = 0 ] || fail "copies on one GPU of little memory: $status"
 has PEER_COPIES PEER_COPIES_256K
 tune "" --op allreduce --sizes 4K --plugin "$PLUGINS/nccl_allreduce.so" \

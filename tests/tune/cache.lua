@@ -1,0 +1,103 @@
+-- cache.lua: what the cache has counts for who measures the same way, and for nobody else.
+local cache = require "tune_cache"
+local incumbent = require "incumbent"
+local lu = require "luaunit"
+local system = require "core.system"
+
+local TestCache = {}
+
+local path = os.tmpname()
+
+-- A job of one cell and three candidates; `changes` are other settings.
+local function job_of(changes)
+  local job = { machine = { cpu = "a", cores = 2 }, identity = { hash = "b" }, launcher = nil, samples = 5,
+    warm_up = 1, launches = 1, sync = "pass", backend = "cuda", arch = "sm90-loopback", plugins = {},
+    environment = { HOME = "/h", NCCL_ALGO = "RING" }, incumbent = "c", libraries = "d",
+    candidates = { MINE = { plugin = true } }, excluded = {}, excluded_at = {}, timeout = 30 }
+  for name, value in pairs(changes or {}) do job[name] = value end
+  job.cells = { { op = "allreduce", dtype = "bfloat16", size = 1024, world_size = 2, results = {},
+    no_time = {}, candidates = { "NCCL", "AUTO", "MINE" } } }
+  return job
+end
+
+-- Which candidates a job finds in the cache, as words.
+local function known_to(changes)
+  local job = job_of(changes)
+  cache.open(path):take(job)
+  local names = {}
+  for name in pairs(job.cells[1].known) do names[#names + 1] = name end
+  table.sort(names)
+  return table.concat(names, " ")
+end
+
+function TestCache.setUp()
+  os.remove(path)
+  local job = job_of()
+  local kept = cache.open(path)
+  kept:take(job)
+  kept:missing(job, 2)
+  for _, name in ipairs(job.cells[1].candidates) do
+    table.insert(job.cells[1].results, { strategy = name, epilogue = "none", time_us = 1 })
+  end
+  kept:save(job, job.cells)
+end
+
+function TestCache.tearDown()
+  os.remove(path)
+  os.remove(path .. ".lock")
+end
+
+function TestCache.test_the_same_is_known()
+  lu.assertEquals(known_to(), "AUTO MINE NCCL")
+  lu.assertEquals(known_to { environment = { HOME = "/elsewhere", NCCL_ALGO = "RING", LANG = "C" } },
+    "AUTO MINE NCCL")
+end
+
+function TestCache.test_what_changes_times_makes_all_unknown()
+  local others = { { machine = { cpu = "a", cores = 3 } }, { identity = { hash = "x" } },
+    { launcher = "srun -n {ranks}" }, { samples = 6 }, { warm_up = 2 }, { launches = 2 }, { sync = "op" },
+    { arch = "sm90" }, { environment = { HOME = "/h" } },
+    { environment = { HOME = "/h", NCCL_ALGO = "TREE" } },
+    { environment = { HOME = "/h", NCCL_ALGO = "RING", OMPI_MCA_btl = "self" } },
+    { environment = { HOME = "/h", NCCL_ALGO = "RING", UCX_TLS = "posix" } },
+    { environment = { HOME = "/h", NCCL_ALGO = "RING", CUDA_VISIBLE_DEVICES = "1,0" } } }
+  for i, changes in ipairs(others) do lu.assertEquals(known_to(changes), "", "change " .. i) end
+end
+
+-- With a plug-in ranks that share a GPU have a launch each, and without one they have one for all.
+function TestCache.test_a_launch_for_each_rank_is_no_joint_one()
+  lu.assertEquals(known_to { plugins = { "./mine.so" } }, "")
+end
+
+function TestCache.test_who_loads_a_library_depends_on_it_and_nobody_else()
+  lu.assertEquals(known_to { libraries = "x" }, "AUTO NCCL")
+  lu.assertEquals(known_to { incumbent = "x" }, "MINE NCCL")
+end
+
+function TestCache.test_the_environment_is_this_processs()
+  lu.assertEquals(system.environment().PATH, os.getenv("PATH"))
+  lu.assertNil(system.environment()["no such name"])
+end
+
+local function write(name, text)
+  local handle <close> = assert(io.open(name, "w"))
+  handle:write(text)
+end
+
+function TestCache.test_the_incumbent_is_the_one_that_is_named_or_those_beside_the_bench()
+  local folder = os.tmpname()
+  os.remove(folder)
+  assert(os.execute("mkdir " .. folder))
+  local function print_of(environment) return incumbent.print_of(folder .. "/bench", environment) end
+  local none = print_of {}
+  write(folder .. "/gentables_incumbent_sm90.so", "one")
+  local one = print_of {}
+  lu.assertNotEquals(one, none)
+  write(folder .. "/gentables_incumbent_sm90.so", "another")
+  lu.assertNotEquals(print_of {}, one)
+  write(folder .. "/named", "one")
+  lu.assertEquals(print_of { GENTABLES_INCUMBENT = folder .. "/named" }, one)
+  assert(os.execute("rm -r " .. folder))
+end
+
+return lu.LuaUnit.new():runSuiteByInstances({ { "TestCache", TestCache } })
