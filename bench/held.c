@@ -11,8 +11,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-const char *const held_names[HELD_KINDS] = {"device memory",     "threads",      "open files",
-                                            "files in /dev/shm", "mapped bytes", "heap memory"};
+const char *const held_names[HELD_KINDS] = {
+    [HELD_DEVICE] = "device memory",     [HELD_THREADS] = "threads",          [HELD_FILES] = "open files",
+    [HELD_SHARED] = "files in /dev/shm", [HELD_STRAYS] = "files in /dev/shm", [HELD_BYTES] = "mapped bytes",
+    [HELD_HEAP] = "heap memory"};
 
 // Growth that tells. Mapped bytes stay as they are to the page once all is warm; but a sanitizer's own
 // memory, of which malloc's counts say nothing, comes and goes in larger pieces.
@@ -27,7 +29,14 @@ enum { LEAST_BYTES = 1 };
 #else
 enum { LEAST_BYTES = 1 };
 #endif
-static const long least_growth[HELD_KINDS] = {1, 1, 1, 1, LEAST_BYTES, 1};
+static const long least_growth[HELD_KINDS] = {1, 1, 1, 1, 1, LEAST_BYTES, 1};
+
+// Files in /dev/shm that were this process's, by their numbers; of more than these the rest are strays.
+enum { MOST_SEEN = 1024 };
+static struct {
+    size_t count;
+    ino_t of[MOST_SEEN];
+} seen;
 
 static long entries_of(const char *folder) {
     long count = 0;
@@ -39,9 +48,45 @@ static long entries_of(const char *folder) {
     return count;
 }
 
+static bool is_seen(ino_t number) {
+    size_t i = 0;
+    while (i < seen.count && seen.of[i] != number) i++;
+    return i < seen.count;
+}
+
+static void see(ino_t number) {
+    if (seen.count < MOST_SEEN && !is_seen(number)) seen.of[seen.count++] = number;
+}
+
+static void look_at_maps(void) {
+    char line[512];
+    unsigned long number;
+    FILE *maps = fopen("/proc/self/maps", "r");
+    while (maps != NULL && fgets(line, sizeof line, maps) != NULL) {
+        bool is_shared = strstr(line, " /dev/shm/") != NULL;
+        if (is_shared && sscanf(line, "%*s %*s %*s %*s %lu", &number) == 1) see((ino_t)number);
+    }
+    if (maps != NULL) fclose(maps);
+}
+
+static void look_at_open_files(void) {
+    struct stat folder, facts;
+    DIR *list = opendir("/proc/self/fd");
+    bool is_known = list != NULL && stat("/dev/shm", &folder) == 0;
+    for (const struct dirent *entry; is_known && (entry = readdir(list)) != NULL;) {
+        bool is_there = fstatat(dirfd(list), entry->d_name, &facts, 0) == 0;
+        if (is_there && S_ISREG(facts.st_mode) && facts.st_dev == folder.st_dev) see(facts.st_ino);
+    }
+    if (list != NULL) closedir(list);
+}
+
+void held_look(void) {
+    look_at_maps();
+    look_at_open_files();
+}
+
 // Files of this user that came during the trial. The MPI library's own are named after it.
-static long shared_files(time_t since) {
-    long count = 0;
+static void count_shared_files(time_t since, struct held *held) {
     DIR *list = opendir("/dev/shm");
     for (const struct dirent *entry; list != NULL && (entry = readdir(list)) != NULL;) {
         struct stat facts;
@@ -50,10 +95,10 @@ static long shared_files(time_t since) {
                        strncmp(entry->d_name, "sm_segment.", 11) == 0;
         if (entry->d_name[0] == '.' || is_ours) continue;
         if (fstatat(dirfd(list), entry->d_name, &facts, AT_SYMLINK_NOFOLLOW) != 0) continue;
-        count += facts.st_uid == geteuid() && facts.st_ctime >= since;
+        if (facts.st_uid != geteuid() || facts.st_ctime < since) continue;
+        held->count[is_seen(facts.st_ino) ? HELD_SHARED : HELD_STRAYS]++;
     }
     if (list != NULL) closedir(list);
-    return count;
 }
 
 // Whether malloc's counts are to the byte: where threads keep nothing for later, which whoever starts a trial
@@ -95,7 +140,8 @@ static long heap_bytes(long *mapped) {
 struct held held_now(time_t since) {
     static char buffer[BUFSIZ]; // nothing is allocated between the two
     struct held held = {
-        {0, entries_of("/proc/self/task"), entries_of("/proc/self/fd"), shared_files(since), 0, 0}};
+        {[HELD_THREADS] = entries_of("/proc/self/task"), [HELD_FILES] = entries_of("/proc/self/fd")}};
+    count_shared_files(since, &held);
     FILE *maps = fopen("/proc/self/maps", "r");
     if (maps == NULL) return held;
     setvbuf(maps, buffer, _IOFBF, sizeof buffer);

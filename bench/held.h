@@ -5,13 +5,18 @@
 
 #include <time.h>
 
-// In the order in which they are told: what takes memory of a device may take others for it.
-enum { HELD_DEVICE, HELD_THREADS, HELD_FILES, HELD_SHARED, HELD_BYTES, HELD_HEAP, HELD_KINDS };
+// In the order in which they are told: what takes memory of a device may take others for it. Files in
+// /dev/shm are of two kinds, for nobody can ask who made one: those that this process has been seen to have
+// open or mapped, and strays of the same user, which may be another program's.
+enum { HELD_DEVICE, HELD_THREADS, HELD_FILES, HELD_SHARED, HELD_STRAYS, HELD_BYTES, HELD_HEAP, HELD_KINDS };
 extern const char *const held_names[HELD_KINDS];
 
 struct held {
     long count[HELD_KINDS];
 };
+
+// Remembers the files in /dev/shm that this process has open or mapped now.
+void held_look(void);
 
 // Now. Files in /dev/shm count from `since` on. The heap is counted to the byte, or, where that cannot be
 // (held.c), not at all.

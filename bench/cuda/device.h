@@ -4,7 +4,7 @@
 #define BENCH_CUDA_DEVICE_H
 
 #include <pthread.h>
-#include <time.h>
+#include <sys/types.h>
 
 #include "backend.h"
 #include "cuda/driver.h"
@@ -61,7 +61,8 @@ struct held_stream {
     CUdeviceptr address;
     uint32_t number; // that the flag gets
     bool is_held, is_over, has_waited;
-    struct timespec until;
+    uint64_t patience_ns; // that the run has, until it is let go in the end
+    pid_t runner;         // its thread
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t changed;

@@ -6,10 +6,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+#include <unistd.h>
 
 #include "cuda/candidate.h"
 #include "cuda/nccl_library.h"
+#include "patience.h"
 
 enum { COMPARE_BLOCKS = 128, COMPARE_THREADS = 256, ALIGNMENT = 256, LOST = 0xff };
 
@@ -153,13 +154,27 @@ static size_t device_bytes(const struct group *group) {
 
 // ---- holding a stream ---------------------------------------------------------------------------------
 
-// A run that waits for the stream would never come back, so another thread lets go in the end.
+// In nanoseconds from now, by the clock that condition variables wait by.
+static struct timespec in_ns(uint64_t nanoseconds) {
+    struct timespec at;
+    clock_gettime(CLOCK_MONOTONIC, &at);
+    nanoseconds += (uint64_t)at.tv_nsec;
+    at.tv_sec += (time_t)(nanoseconds / 1000000000);
+    at.tv_nsec = (long)(nanoseconds % 1000000000);
+    return at;
+}
+
+// A run that waits for the stream would never come back, so another thread lets go in the end: once the run
+// has had its time, and not where its thread had no processor.
 static void *let_go_in_the_end(void *told) {
     struct held_stream *held = told;
-    int waited = 0;
+    struct patience patience;
+    patience_begin(&patience, clock_ns(), patience_starved_ns(held->runner));
     pthread_mutex_lock(&held->lock);
-    while (!held->is_over && waited == 0) {
-        waited = pthread_cond_clockwait(&held->changed, &held->lock, CLOCK_MONOTONIC, &held->until);
+    while (!held->is_over && patience.had_ns < held->patience_ns) {
+        struct timespec next = in_ns(PATIENCE_LOOK_NS);
+        pthread_cond_clockwait(&held->changed, &held->lock, CLOCK_MONOTONIC, &next);
+        patience_look(&patience, clock_ns(), patience_starved_ns(held->runner));
     }
     if (!held->is_over) {
         held->has_waited = true;
@@ -172,16 +187,10 @@ static void *let_go_in_the_end(void *told) {
 static bool hold(struct group *group, void *lost, size_t bytes) {
     struct device *device = device_of(group);
     struct held_stream *held = &device->held;
-    double seconds = device->deadline_s / 2;
     held->is_over = held->has_waited = held->is_held = false;
     held->number++;
-    clock_gettime(CLOCK_MONOTONIC, &held->until);
-    held->until.tv_sec += (time_t)seconds;
-    held->until.tv_nsec += (long)((seconds - (double)(time_t)seconds) * 1e9);
-    if (held->until.tv_nsec >= 1000000000) {
-        held->until.tv_nsec -= 1000000000;
-        held->until.tv_sec++;
-    }
+    held->patience_ns = (uint64_t)(device->deadline_s / 2 * 1e9);
+    held->runner = gettid();
     CUresult result = device->driver->cuStreamWaitValue32(device->stream, held->address, held->number,
                                                           CU_STREAM_WAIT_VALUE_GEQ);
     if (result == CUDA_ERROR_NOT_SUPPORTED) return true; // then it is not told whether a run waits

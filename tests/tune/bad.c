@@ -17,6 +17,7 @@
 struct state {
     gt_rank rank;
     const char *error;
+    void *map; // of a file in /dev/shm
 };
 
 struct plan {
@@ -52,6 +53,15 @@ static gt_status bad_init(const gt_rank *rank, void **state) {
     snprintf(name, sizeof name, "/bad-plugin-%d-%d", (int)getpid(), number++);
     int file = shm_open(name, O_CREAT | O_RDWR, 0600);
     if (file < 0 || close(file) != 0) return GT_FAILED;
+#endif
+#ifdef BAD_LEAK_SHM_MAPPED
+    static int kept;
+    char kept_name[64];
+    snprintf(kept_name, sizeof kept_name, "/bad-plugin-%d-%d", (int)getpid(), kept++);
+    int shared = shm_open(kept_name, O_CREAT | O_RDWR, 0600);
+    if (shared < 0 || ftruncate(shared, 4096) != 0) return GT_FAILED;
+    made->map = mmap(NULL, 4096, PROT_READ, MAP_SHARED, shared, 0);
+    if (close(shared) != 0 || made->map == MAP_FAILED) return GT_FAILED;
 #endif
 #ifdef BAD_LEAK_MAP
     void *map = mmap(NULL, 1 << 20, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -248,7 +258,9 @@ static void bad_fini(void *state) {
     if (last_receive != NULL) last_receive[0] = 1;
     last_receive = NULL;
 #endif
-    free(state);
+    struct state *made = state;
+    if (made->map != NULL) munmap(made->map, 4096);
+    free(made);
 }
 
 static const char *bad_error(void *state) {
