@@ -3,8 +3,9 @@
 // communicator that does not block may. STAND_IN: nccl=VERSION nccl_without_windows nccl_falls_back
 // nccl_never_answers nccl_lost=N (so do the first N communicators, of any rank) nccl_fails=BYTES:CODE,...
 // (the first allreduce of so many bytes, on each rank: at once where the code says that it was asked wrongly,
-// else the communicator is spoilt) nccl_says (of each communicator, that it is made, or aborted) nccl_breaks=N
-// (an allreduce of N elements fails) nccl_breaks_behind=M:N (so does one of N, right behind one of M).
+// else the communicator is spoilt) nccl_says (of each communicator, that it is made, or aborted)
+// nccl_breaks=N (an allreduce of N elements fails) nccl_breaks_behind=M:N (so does one of N, right behind one
+// of M).
 #include <nccl.h>
 #include <pthread.h>
 #include <stdint.h>
@@ -252,7 +253,7 @@ ncclResult_t ncclAllReduce(const void *from, void *to, size_t count, ncclDataTyp
         comm->spoilt = failure;
         return ncclInProgress;
     }
-    if (breaks(comm, count)) return ncclInternalError;
+    if (breaks(comm, count)) return ncclSystemError;
     comm->last_count = count;
     *part = (struct part){.comm = comm, .from = from, .to = to, .count = count, .dtype = dtype};
     log_kernel(comm, count * dtype_sizes_bytes[dtype]);
