@@ -118,6 +118,14 @@ local function new_job(args)
   return job
 end
 
+-- Keeps results for the next time; that they cannot be kept loses no results.
+local function keep(kept, job, cells)
+  local is_kept, problem = pcall(kept.save, kept, job, cells)
+  if is_kept then return end
+  if not fail.is_failure(problem) or problem.code > 2 then error(problem, 0) end
+  job.progress:say(("gentables: %s; these times are not kept for the next run"):format(problem.message))
+end
+
 -- Measures what the cache does not have, and keeps what each number of ranks gives. Returns why nothing could
 -- be measured where that is so, as a list of texts.
 local function measure(job, kept)
@@ -129,7 +137,7 @@ local function measure(job, kept)
       problems[#problems + 1] = ("TP %d: %s"):format(world_size, problem)
       choice.take_default(job, world_size, problem)
     else
-      kept:save(job, cells)
+      keep(kept, job, cells)
     end
   end
   job.progress:clear()

@@ -93,6 +93,15 @@ local function take_known(self, job, cell, name)
   end
 end
 
+-- Whether some of a cell's times were kept of another run than others, which measured other candidates.
+local function are_of_several_passes(cell)
+  local first = cell.results[1]
+  for _, result in ipairs(cell.results) do
+    if result.pass ~= first.pass then return true end
+  end
+  return false
+end
+
 -- Takes what is known into the cells.
 function cache:take(job)
   job.print = provenance.hash(json.encode({ machine = job.machine, bench = job.identity,
@@ -102,6 +111,7 @@ function cache:take(job)
   for _, cell in ipairs(job.cells) do
     cell.known = {}
     for _, name in ipairs(self.fresh and {} or cell.candidates) do take_known(self, job, cell, name) end
+    if are_of_several_passes(cell) then cell.known, cell.results, cell.no_time = {}, {}, {} end
   end
 end
 
@@ -151,6 +161,15 @@ local function kept_of(job, cell)
   return kept
 end
 
+-- The number of the pass that is kept next.
+local function next_pass(results)
+  local last = 0
+  for _, stored in pairs(results) do
+    for _, result in ipairs(stored) do last = math.max(last, result.pass or 0) end
+  end
+  return last + 1
+end
+
 -- Adds what was measured of these cells, and writes the file: what others have added to it meanwhile stays.
 function cache:save(job, cells)
   if #cells == 0 then return end
@@ -161,7 +180,9 @@ function cache:save(job, cells)
   local locked, message = system.lock(lock, LOCK_PATIENCE)
   if not locked then fail.work("%s.lock: %s; another gentables writes there", self.path, message) end
   self.results = read(self.path)
+  local pass = next_pass(self.results)
   for _, cell in ipairs(cells) do
+    for _, result in ipairs(cell.results) do result.pass = pass end
     for key, results in pairs(kept_of(job, cell)) do self.results[key] = results end
   end
   local text = json.encode({ version = VERSION, results = self.results })

@@ -49,6 +49,10 @@ function world:take_finished(job)
   end
   local old, message = provenance.read(self.json)
   if not old then fail.input("%s; --fresh measures anew", message) end
+  if old.bench and old.bench.merged then
+    fail.input("%s: holds rows that gentables tune joined, which a sweep would drop; another --out would " ..
+      "be right, or --fresh, which measures anew", self.csv)
+  end
   if old.fingerprint ~= job.fingerprint then
     self.note = replaced(old, job)
     return

@@ -64,7 +64,8 @@ rm -f /dev/shm/bad-plugin-*
 # none is not blamed for theirs.
 in_company() {
     number=0
-    while [ -e "$WORK/company" ]; do
+    while [ -e "$WORK/company" ] && kill -0 $$ 2>/dev/null; do
+        rm -f "/dev/shm/company-$$-$((number - 100))"
         number=$((number + 1))
         touch "/dev/shm/company-$$-$number"
     done

@@ -74,6 +74,21 @@ function TestCache.test_who_loads_a_library_depends_on_it_and_nobody_else()
   lu.assertEquals(known_to { incumbent = "x" }, "MINE NCCL")
 end
 
+-- Times of different passes are not compared: not those of MINE with what was measured again without it.
+function TestCache.test_candidates_of_different_passes_are_unknown_together()
+  local job = job_of()
+  job.cells[1].candidates = { "NCCL", "AUTO" }
+  for _, name in ipairs(job.cells[1].candidates) do
+    table.insert(job.cells[1].results, { strategy = name, epilogue = "none", time_us = 2 })
+  end
+  local kept = cache.open(path)
+  job.print = nil
+  kept.fresh = true
+  kept:take(job)
+  kept:save(job, job.cells)
+  lu.assertEquals(known_to(), "")
+end
+
 function TestCache.test_the_environment_is_this_processs()
   lu.assertEquals(system.environment().PATH, os.getenv("PATH"))
   lu.assertNil(system.environment()["no such name"])
