@@ -21,10 +21,12 @@ static size_t size_of_other(void) {
     return (cache > 0 ? (size_t)cache : OTHERWISE) * TIMES;
 }
 
-static void read_some(void *context, size_t from, size_t to) {
+// Each thread reads all of it: threads that share no largest cache have one each to fill.
+static void read_all(void *context, size_t from, size_t to) {
     const char *data = context;
     uint64_t total = 0;
-    for (size_t i = from * LINE; i < to * LINE; i += LINE) {
+    size_t size = to > from ? size_of_other() : 0;
+    for (size_t i = 0; i + LINE <= size; i += LINE) {
         uint64_t word;
         memcpy(&word, data + i, sizeof word);
         total += word;
@@ -45,7 +47,7 @@ static void read_other(int threads) {
         madvise(other, size, MADV_HUGEPAGE);
         spread(threads, size / LINE, write_some, other);
     }
-    spread(threads, size / LINE, read_some, other);
+    spread(threads, (size_t)threads, read_all, other);
 }
 
 // ---- line by line ---------------------------------------------------------------------------------------

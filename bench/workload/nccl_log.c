@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 // ---- asking ---------------------------------------------------------------------------------------------
@@ -126,12 +127,18 @@ static bool take(struct nccl_log *log, const char *line) {
            strstr(line, "set by environment") != NULL;
 }
 
+// A file alone: what is read from a terminal or a pipe is gone for others, and reading waits for more.
+static FILE *open_file(const char *path) {
+    struct stat about;
+    return stat(path, &about) == 0 && S_ISREG(about.st_mode) ? fopen(path, "r") : NULL;
+}
+
 // Lines of any length; the last is left for later where it is not whole.
 void nccl_log_read(struct nccl_log *log, FILE *said) {
     char *line = NULL;
     size_t room = 0;
     ssize_t length;
-    if (log->file == NULL && log->path[0] != '\0') log->file = fopen(log->path, "r");
+    if (log->file == NULL && log->path[0] != '\0') log->file = open_file(log->path);
     if (log->file == NULL) return;
     fseek(log->file, log->read, SEEK_SET);
     while ((length = getline(&line, &room, log->file)) > 0 && line[length - 1] == '\n') {

@@ -116,6 +116,16 @@ local function refuse_others(self)
   end)
 end
 
+-- Refuses configurations without a result of ours: who wrote them is not known.
+local function refuse_unknown(self)
+  each_configuration(self, function(threads, channels)
+    local path = self:path(threads, channels)
+    if not file.exists(path .. "/" .. RESULT) then
+      fail.input("%s: has no %s of gentables workload; another --out would be right", path, RESULT)
+    end
+  end)
+end
+
 -- Makes the folder one of the sweep `new`.
 local function settle(self, new, fresh)
   local path = self.folder .. "/" .. SETTINGS
@@ -126,6 +136,7 @@ local function settle(self, new, fresh)
   elseif not file.exists(path) then
     refuse_others(self)
   elseif not old or old.id ~= new.id then
+    if not (old and old.program and old.workload) then refuse_unknown(self) end
     clear(self)
   end
 end

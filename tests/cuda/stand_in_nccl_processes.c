@@ -62,7 +62,8 @@ const char *ncclGetErrorString(ncclResult_t result) {
 
 ncclResult_t ncclGetUniqueId(ncclUniqueId *id) {
     snprintf(id->internal, sizeof id->internal, "/gentables-stand-in-%d", (int)getpid());
-    int file = shm_open(id->internal, O_CREAT | O_RDWR, 0600);
+    shm_unlink(id->internal); // of one that was killed, and had this process's number
+    int file = shm_open(id->internal, O_CREAT | O_EXCL | O_RDWR, 0600);
     if (file < 0 || ftruncate(file, sizeof(struct meeting)) != 0) return ncclSystemError;
     close(file);
     return ncclSuccess;
