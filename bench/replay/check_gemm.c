@@ -29,23 +29,31 @@ struct sums {
     double product, squares;
 };
 
-enum { LANES = 16, AHEAD = 1024 }; // AHEAD: elements, beyond the page at which a processor stops by itself
+enum { LANES = 16, AHEAD = 1024 }; // AHEAD: beyond the page that a processor fetches by itself
 
-WIDE static void add_doubles(size_t count, const double line[], const double x[], double widening,
-                             struct sums *to) {
-    double products[LANES] = {0}, squares[LANES] = {0};
-    for (size_t i = 0; i < count; i += LANES) {
-        size_t some = count - i < LANES ? count - i : LANES;
-        for (size_t k = 0; k < some; k++) {
-            double value = line[i + k], wide = fabs(value) + widening;
-            products[k] += value * x[i + k];
-            squares[k] += wide * wide;
-        }
-    }
+static inline void add_element(double value, double x, double widening, double *product, double *square) {
+    double wide = fabs(value) + widening;
+    *product += value * x;
+    *square += wide * wide;
+}
+
+static void add_lanes(const double products[LANES], const double squares[LANES], struct sums *to) {
     for (size_t k = 0; k < LANES; k++) {
         to->product += products[k];
         to->squares += squares[k];
     }
+}
+
+WIDE static void add_doubles(size_t count, const double line[], const double x[], double widening,
+                             struct sums *to) {
+    double products[LANES] = {0}, squares[LANES] = {0};
+    size_t whole = count / LANES * LANES;
+    for (size_t i = 0; i < whole; i += LANES) {
+        for (size_t k = 0; k < LANES; k++)
+            add_element(line[i + k], x[i + k], widening, &products[k], &squares[k]);
+    }
+    for (size_t i = whole; i < count; i++) add_element(line[i], x[i], widening, &to->product, &to->squares);
+    add_lanes(products, squares, to);
 }
 
 WIDE static void add_floats(size_t count, const float line[], const double x[], double widening,
@@ -54,21 +62,11 @@ WIDE static void add_floats(size_t count, const float line[], const double x[], 
     size_t whole = count / LANES * LANES;
     for (size_t i = 0; i < whole; i += LANES) {
         __builtin_prefetch(line + i + AHEAD);
-        for (size_t k = 0; k < LANES; k++) {
-            double value = line[i + k], wide = fabs(value) + widening;
-            products[k] += value * x[i + k];
-            squares[k] += wide * wide;
-        }
+        for (size_t k = 0; k < LANES; k++)
+            add_element(line[i + k], x[i + k], widening, &products[k], &squares[k]);
     }
-    for (size_t i = whole; i < count; i++) {
-        double value = line[i], wide = fabs(value) + widening;
-        to->product += value * x[i];
-        to->squares += wide * wide;
-    }
-    for (size_t k = 0; k < LANES; k++) {
-        to->product += products[k];
-        to->squares += squares[k];
-    }
+    for (size_t i = whole; i < count; i++) add_element(line[i], x[i], widening, &to->product, &to->squares);
+    add_lanes(products, squares, to);
 }
 
 WIDE static void add_scaled(size_t count, const double line[], double factor, double to[]) {

@@ -11,6 +11,7 @@
 
 extern "C" {
 #include "element.h"
+#include "mix.h"
 }
 
 #include <cstdio>
@@ -40,14 +41,6 @@ struct Surroundings {
     bool one_gpu, stalls;
     unsigned resident, blocks, threads;
 };
-
-uint32_t mix(uint64_t x) {
-    x ^= x >> 33;
-    x *= 0xff51afd7ed558ccdull;
-    x ^= x >> 33;
-    x *= 0xc4ceb9fe1a85ec53ull;
-    return static_cast<uint32_t>(x >> 32);
-}
 
 // One rank's arrays of one launch, in whole accesses.
 struct Arrays {

@@ -15,6 +15,7 @@
 
 extern "C" {
 #include "element.h"
+#include "mix.h"
 }
 
 #include <cstdio>
@@ -55,14 +56,6 @@ struct RankData {
     std::vector<Word4> input, residual, residual_out, out, norm_out;
     std::vector<uint8_t> codes, block_scales;
 };
-
-uint32_t mix(uint64_t x) {
-    x ^= x >> 33;
-    x *= 0xff51afd7ed558ccdull;
-    x ^= x >> 33;
-    x *= 0xc4ceb9fe1a85ec53ull;
-    return static_cast<uint32_t>(x >> 32);
-}
 
 double code_value(const minifloat *format, unsigned code) {
     static code_range e4m3[256], e2m1[16];
