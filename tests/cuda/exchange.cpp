@@ -8,10 +8,10 @@
 #include "exchange.h"
 
 #include "engine.h"
+#include "mix.h"
 
 extern "C" {
 #include "element.h"
-#include "mix.h"
 }
 
 #include <cstdio>

@@ -12,10 +12,10 @@
 #include "twoshot.h"
 
 #include "engine.h"
+#include "mix.h"
 
 extern "C" {
 #include "element.h"
-#include "mix.h"
 }
 
 #include <cstdio>
