@@ -5,11 +5,10 @@
 #
 # A sweep in loopback at TP 2, 4 and 8, verified on every call, whose rows are written as they come
 # (rows.tpN.txt, what the bench was asked and answered; bench/protocol.h); every type and epilogue; the other
-# modes; then compute-sanitizer, where that is there, on small sizes; a short table last, and what rows say
-# beside what is aimed at. No part waits for
-# another one, and none takes more than its share of the time: where a strategy hangs or breaks the GPU, the
-# same goes on without it. What time does not allow is said. tables.sh makes tables of the rows elsewhere. 77:
-# there is no GPU.
+# modes; then compute-sanitizer, where that is there, on small sizes; a short table, and what rows say beside
+# what is aimed at; and last the parts that failed: those that were wrong, had no times, did not end in their
+# share of the time, or had none left. No part waits for another one: where a strategy hangs or breaks the
+# GPU, the same goes on without it. tables.sh makes tables of the rows elsewhere. 77: there is no GPU.
 set -u
 folder=${1:?usage: sh verify.sh FOLDER-OF-gentables-bench-cuda [OUT]}
 bench=$folder/gentables-bench-cuda
@@ -25,12 +24,18 @@ most_rows=${GENTABLES_VERIFY_ROWS:-16} # of what is run by hand
 kernels_tokens=${GENTABLES_VERIFY_KERNELS_TOKENS:-1 2 4 8 16} # of one kernel beside several
 samples=${GENTABLES_VERIFY_SAMPLES:-10}
 workspace=${GENTABLES_VERIFY_WORKSPACE:-64M}
-patience=${GENTABLES_VERIFY_PATIENCE:-1} # times, of what each part may take
+patience=${GENTABLES_VERIFY_PATIENCE:-100} # per cent, of what each part may take
 deadline=${GENTABLES_VERIFY_DEADLINE:-10} # seconds, for a kernel
 most_starts=8                             # of the bench, for one part
 fusions="NONE RESIDUAL_RMS_NORM RESIDUAL_RMS_NORM_QUANT_FP8 RESIDUAL_RMS_NORM_QUANT_NVFP4"
-failed=0
+failures= # names of parts
 mkdir -p "$out"
+
+# fails NAME WHY
+fails() {
+    echo "FAILED  $1: $2"
+    case "$failures " in *" $1 "*) ;; *) failures="$failures $1" ;; esac
+}
 
 # Seconds that are left, of at most $1; 0: none.
 left() {
@@ -43,31 +48,33 @@ left() {
 # has_time NAME: or says that there is none.
 has_time() {
     [ "$(left 1)" -gt 0 ] && return 0
-    echo "not run, for time is over: $1"
-    failed=1
+    fails "$1" "not run, for time is over"
     return 1
+}
+
+# within SECONDS COMMAND...: for at most so long, and not beyond the time that is left.
+within() {
+    limit=$(left "$1")
+    shift
+    [ "$limit" -gt 0 ] || limit=1 # of 0 timeout would make no limit
+    timeout -k 5 "$limit" "$@"
 }
 
 # judge NAME STATUS: says how it went.
 judge() {
     case $2 in
     0) echo "ok      $1" ;;
-    124 | 137) echo "cut     $1, for its time was over; what it had is there" ;;
-    *)
-        echo "FAILED  $1: exit code $2: $(tail -n 1 "$out/$1.err")"
-        failed=1
-        ;;
+    124 | 137) fails "$1" "its time was over; what it had is there" ;;
+    *) fails "$1" "exit code $2: $(tail -n 1 "$out/$1.err")" ;;
     esac
 }
 
 # run NAME SECONDS COMMAND...: its output is in a log.
 run() {
-    name=$1 most=$(($2 * patience))
+    name=$1 most=$(($2 * patience / 100))
     shift 2
     has_time "$name" || return
-    seconds=$(left "$most")
-    [ "$seconds" -gt 0 ] || seconds=1 # of 0 timeout would make no limit
-    timeout -k 5 "$seconds" "$@" >"$out/$name.txt" 2>"$out/$name.err"
+    within "$most" "$@" >"$out/$name.txt" 2>"$out/$name.err"
     judge "$name" $?
 }
 
@@ -75,7 +82,7 @@ run() {
 
 # Why the bench does not get as far as to be asked, in one line; nothing: it does.
 why_not() {
-    echo quit | timeout -k 5 60 "$bench" --serve --ranks 2 --loopback --workspace 1M --timeout "$deadline" \
+    echo quit | within 60 "$bench" --serve --ranks 2 --loopback --workspace 1M --timeout "$deadline" \
         >"$out/try.txt" 2>"$out/try.err"
     status=$?
     [ "$status" = 0 ] && return
@@ -92,7 +99,7 @@ case $reason in
     *"GLIBC"* | *"not found"* | *"cannot execute"* | *"Exec format"* | *"error while loading"* | \
     *"ermission denied"*)
     echo "built anew, for: $reason"
-    timeout -k 5 240 sh "$folder/rebuild.sh" "$folder" >"$out/rebuild.txt" 2>&1 ||
+    within 240 sh "$folder/rebuild.sh" "$folder" >"$out/rebuild.txt" 2>&1 ||
         tail -n 3 "$out/rebuild.txt"
     reason=$(why_not)
     ;;
@@ -104,20 +111,19 @@ case $reason in
     exit 77
     ;;
 *)
-    echo "FAILED  gentables-bench-cuda does not start well: $reason"
-    failed=1
+    fails start "$reason"
     ;;
 esac
-if timeout 60 "$bench" --version | grep -q "no NCCL"; then # Python's packages bring one along
-    nccl=$(timeout 20 find / -xdev -name libnccl.so.2 -print -quit 2>/dev/null)
+if within 60 "$bench" --version | grep -q "no NCCL"; then # Python's packages bring one along
+    nccl=$(within 20 find / -xdev -name libnccl.so.2 -print -quit 2>/dev/null)
     if [ -n "$nccl" ]; then
         LD_LIBRARY_PATH=$(dirname "$nccl"):${LD_LIBRARY_PATH:-}
         export LD_LIBRARY_PATH
     fi
 fi
-timeout 60 "$bench" --version | tee "$out/version.txt"
+within 60 "$bench" --version | tee "$out/version.txt"
 gpus=$(sed -n 's/.* on \([0-9]*\) x .*/\1/p' "$out/version.txt")
-usual=$("$bench" --candidates | sed -n 's/^candidate name=\([^ ]*\) .* usual=1 .*/\1/p')
+usual=$(within 60 "$bench" --candidates | sed -n 's/^candidate name=\([^ ]*\) .* usual=1 .*/\1/p')
 
 # ---- what is asked -------------------------------------------------------------------------------
 
@@ -188,7 +194,7 @@ joined_without() {
 # on without it; where it does not say whose turn it was, after that request. Questions and answers are in
 # NAME.txt.
 serve() {
-    name=$1 most=$(($2 * patience)) tp=$3 requests=$4
+    name=$1 most=$(($2 * patience / 100)) tp=$3 requests=$4
     shift 4
     has_time "$name" || return
     until=$(($(date +%s) + $(left "$most")))
@@ -225,15 +231,9 @@ serve() {
     done
     case $status in 0 | 124 | 137) judge "$name" "$status" ;; esac
     rm -f "$out/asked"
-    if ! grep -q "^row " "$out/$name.txt"; then
-        echo "FAILED  $name: nothing has a time"
-        failed=1
-    fi
+    grep -q "^row " "$out/$name.txt" || fails "$name" "nothing has a time"
     wrong=$(grep "^none .* reason=.*\(wrong\|differ\|gave up\)" "$out/$name.txt" | head -n 3)
-    if [ -n "$wrong" ]; then
-        echo "FAILED  $name: $wrong"
-        failed=1
-    fi
+    [ -z "$wrong" ] || fails "$name" "$wrong"
 }
 
 # ---- everything ----------------------------------------------------------------------------------
@@ -360,5 +360,8 @@ echo
 echo "loopback, bf16 x $hidden, graph, against the aims:"
 for tp in $sizes; do figures "$tp" "$out/rows.tp$tp.txt"; done
 figures "${sizes%% *}" "$out/unfused.txt"
-if [ "$failed" = 0 ]; then echo "verified"; else echo "something failed; see $out"; fi
-exit "$failed"
+if [ -n "$failures" ]; then
+    echo "FAILED:$failures; see $out"
+    exit 1
+fi
+echo "verified"

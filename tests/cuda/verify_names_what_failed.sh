@@ -1,0 +1,100 @@
+#!/bin/sh
+# What verify.sh says of a bench that hangs, ends with an error, is wrong or gives no times: each part that
+# failed is told and named in the last line, the others go on, and all of it ends in its time. The bench is a
+# script here, and a hang one that waits for good.
+set -eu
+rm -rf "$WORK"
+mkdir -p "$WORK/bench" "$WORK/tools"
+
+fail() {
+    echo "FAILED: $1"
+    cat "$WORK/out" "$WORK/err"
+    exit 1
+}
+
+# BAD: parts and what they do, such as eager=hang.
+cat >"$WORK/bench/gentables-bench-cuda" <<'END_OF_BENCH'
+#!/bin/sh
+case "$*" in
+*--version*) part=version ;;
+*--candidates*) part=candidates ;;
+*--workspace\ 1M*) part=start ;;
+*--serve*) part=serve ;;
+*--streams*) part=streams ;;
+*--mode\ cold_graph*) part=cold_graph ;;
+*--mode\ cold*) part=cold ;;
+*--ranks\ 1*) part=one_rank ;;
+*) part=eager ;;
+esac
+asked=
+if [ $part = serve ]; then
+    asked=$(cat)
+    case $asked in
+    *strategies=*) part=unfused ;;
+    *float16*dtype=float32*) part=checked.tp2 ;;
+    *) part=rows.tp2 ;;
+    esac
+fi
+case " $BAD " in
+*" $part=hang "*) exec tail -f /dev/null ;;
+*" $part=error "*)
+    echo "gentables-bench: an error of the script" >&2
+    exit 3
+    ;;
+*" $part=wrong "*) word="none reason=wrong result in 1 of 2 timed calls" ;;
+*" $part=untimed "*) word="none reason=no such thing" ;;
+*) word="row time_us=2 floor_us=1 bound_us=1" ;;
+esac
+case $part in
+version) echo "bench 1 on 1 x script" ;;
+candidates) echo "candidate name=ONESHOT kind=own usual=1 more=0" ;;
+*)
+    echo "$asked" | while read -r asks id _; do
+        [ "$asks" = measure ] || continue
+        echo "${word%% *} $id strategy=ONESHOT ${word#* }"
+        case $word in *wrong*) echo "row $id strategy=TWOSHOT time_us=2 floor_us=1 bound_us=1" ;; esac
+        echo "done $id"
+    done
+    ;;
+esac
+END_OF_BENCH
+printf '#!/bin/sh\nexit 0\n' >"$WORK/tools/compute-sanitizer"
+chmod +x "$WORK/bench/gentables-bench-cuda" "$WORK/tools/compute-sanitizer"
+
+# verify CODE LAST_LINE NAME=VALUE...
+verify() {
+    wanted=$1 last=$2 status=0
+    shift 2
+    env PATH="$WORK/tools:$PATH" GENTABLES_VERIFY_TP=2 "$@" timeout 480 \
+        sh "$SOURCE/bench/cuda/verify.sh" "$WORK/bench" "$WORK/verified" >"$WORK/out" 2>"$WORK/err" ||
+        status=$?
+    [ "$status" = "$wanted" ] || fail "$*: exit code $status, not $wanted"
+    [ "$(tail -n 1 "$WORK/out")" = "$last" ] || fail "$*: the last line is not: $last"
+}
+# says LINE
+says() { grep -qxF -- "$1" "$WORK/out" || fail "not said: $1"; }
+see="see $WORK/verified"
+
+verify 0 "verified" BAD=
+if grep -q "^FAILED" "$WORK/out"; then fail "something failed of a bench that is right"; fi
+
+# A share of a part's time is enough for it.
+verify 1 "FAILED: checked.tp2 eager cold unfused one_rank; $see" GENTABLES_VERIFY_PATIENCE=20 \
+    BAD="checked.tp2=untimed eager=hang cold=error unfused=hang one_rank=error"
+says "FAILED  checked.tp2: nothing has a time"
+says "FAILED  eager: its time was over; what it had is there"
+says "FAILED  cold: exit code 3: gentables-bench: an error of the script"
+says "FAILED  unfused: its time was over; what it had is there"
+says "FAILED  unfused: nothing has a time"
+for part in rows.tp2 streams cold_graph sanitize-memcheck; do says "ok      $part"; done
+
+verify 1 "FAILED: rows.tp2; $see" BAD="rows.tp2=wrong"
+says "ok      checked.tp2"
+verify 1 "FAILED: rows.tp2; $see" BAD="rows.tp2=error"
+says "FAILED  rows.tp2: exit code 3: gentables-bench: an error of the script"
+verify 1 "FAILED: start; $see" BAD="start=error"
+
+# The time of all is over: what it was not enough for is named, too.
+verify 1 "FAILED: rows.tp2 checked.tp2 streams eager cold cold_graph unfused one_rank sanitize-memcheck \
+sanitize-racecheck sanitize-synccheck sanitize-initcheck; $see" GENTABLES_VERIFY_SECONDS=8 BAD="rows.tp2=hang"
+says "FAILED  one_rank: not run, for time is over"
