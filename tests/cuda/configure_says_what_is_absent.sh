@@ -1,0 +1,28 @@
+#!/bin/sh
+# Where CUDA or NCCL is not found, configuring succeeds all the same and says so in one line. CMAKE: the
+# program; NCCL, CUBLASLT: the folders of their headers, as they were found; WORK: a folder of this test's own.
+set -eu
+rm -rf "$WORK"
+mkdir -p "$WORK"
+
+# absent NAME PATTERN LINE OPTION...: of the lines about it (PATTERN) there is this one.
+absent() {
+    name=$1 pattern=$2 line=$3
+    shift 3
+    "$CMAKE" -S "$SOURCE" -B "$WORK/$name" "$@" >"$WORK/out" 2>&1 || {
+        echo "FAILED: without $name: not configured"
+        cat "$WORK/out"
+        exit 1
+    }
+    grep "^-- gentables: .*$pattern" "$WORK/out" >"$WORK/said" || :
+    [ "$(cat "$WORK/said")" = "-- gentables: $line" ] && return
+    echo "FAILED: without $name, not just: $line"
+    cat "$WORK/said"
+    exit 1
+}
+absent CUDA "\(CUDA\|NCCL\|nccl\|cuBLAS\|cuDNN\|CUPTI\|GPU\)" \
+    "no CUDA 12.8 or later, so nothing is measured on GPUs" -DCMAKE_DISABLE_FIND_PACKAGE_CUDAToolkit=ON
+if [ -d "$NCCL" ]; then
+    absent NCCL "\(NCCL\|nccl\)" "no nccl.h, so NCCL is not measured, nor are workloads on GPUs" \
+        "-DCMAKE_IGNORE_PATH=$NCCL;$(readlink -f "$NCCL")" "-DCUBLASLT_INCLUDE_DIR=$CUBLASLT"
+fi
