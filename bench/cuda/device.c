@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "blame.h"
@@ -254,16 +255,28 @@ unsigned device_resident_blocks(struct device *device, CUfunction kernel, unsign
     return blocks > MAX_BLOCKS ? MAX_BLOCKS : blocks;
 }
 
-// Kernels leave their waits; whether the event comes then.
-static bool give_up(struct device *device, CUevent event) {
-    __atomic_store_n(device->give_up, 1, __ATOMIC_RELAXED);
+static void *abort_all(void *unused) {
     nccl_abort_all();
+    return unused;
+}
+
+// Kernels leave their waits; whether the event comes then. NCCL has its kernels leave, and then waits for the
+// graphs that hold them: no thread that has something to say may do that.
+static bool give_up(struct device *device, CUevent event) {
+    pthread_t thread;
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += AFTER_GIVING_UP_S;
+    __atomic_store_n(device->give_up, 1, __ATOMIC_RELAXED);
+    bool aborts = pthread_create(&thread, NULL, abort_all, NULL) == 0;
     uint64_t until_ns = clock_ns() + AFTER_GIVING_UP_S * 1000000000ull;
-    while (clock_ns() < until_ns) {
-        if (device->driver->cuEventQuery(event) != CUDA_ERROR_NOT_READY) return true;
-        usleep(1000);
+    bool left = false;
+    while (!left && clock_ns() < until_ns) {
+        left = device->driver->cuEventQuery(event) != CUDA_ERROR_NOT_READY;
+        if (!left) usleep(1000);
     }
-    return false;
+    if (aborts && pthread_timedjoin_np(thread, NULL, &until) != 0) pthread_detach(thread);
+    return left;
 }
 
 // Before the deadline is over for good the event is asked once more: the clock is read before that.

@@ -96,7 +96,7 @@ struct device {
     CUdeviceptr states;         // a RankState for each kind of workspace
     struct shared_memory arena; // data of calls, of all places that are open
     size_t arena_taken;         // its bytes, alike on all ranks
-    int open_places;
+    struct place *places;       // that are open
     struct joint *joint;        // rank 0's; NULL where each rank launches for itself
     bool is_published;          // the calls of a sample are in `joint`
     int slot;                   // of the call at hand

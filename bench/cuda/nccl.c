@@ -18,6 +18,7 @@
 
 #include "cuda/candidate.h"
 #include "cuda/nccl_library.h"
+#include "cuda/place.h"
 
 enum {
     SYMMETRIC_FROM = 22700,  // version
@@ -183,6 +184,12 @@ static void abort_channel(struct channel *channel) {
     if (comm != NULL) nccl.ncclCommAbort(comm);
 }
 
+// The same by the channel's own rank, while no call of it is being captured. Captured ones go first.
+static void give_up_channel(struct channel *channel) {
+    place_forget_graphs(channel->device);
+    abort_channel(channel);
+}
+
 // Kernels of NCCL's wait for each other as ours do, and only their communicator makes them leave. Any thread
 // may call this; whoever waits for one of them then gets an error, or his event.
 void nccl_abort_all(void) {
@@ -234,8 +241,7 @@ static bool is_curable(ncclResult_t result) {
            result == ncclRemoteError;
 }
 
-// Whether it went well; else the channel says what did not, and, unless it is a refusal, its communicator is
-// gone.
+// Whether it went well; else the channel says what did not.
 static bool settled(struct channel *channel, ncclResult_t result, const char *what) {
     result = settle(channel, result);
     channel->result = result;
@@ -246,7 +252,6 @@ static bool settled(struct channel *channel, ncclResult_t result, const char *wh
     } else {
         snprintf(channel->problem, REASON_SIZE, "NCCL, %s: %s", what, nccl.ncclGetErrorString(result));
     }
-    if (!is_refusal(result)) abort_channel(channel);
     return false;
 }
 
@@ -299,7 +304,7 @@ static bool make_communicator(struct channel *channel) {
     channel->comm = comm;
     leave(channel);
     bool made = settled(channel, result, "making a communicator");
-    if (!made) abort_channel(channel);
+    if (!made) give_up_channel(channel);
     set_environment(channel, false);
     return made;
 }
@@ -468,18 +473,34 @@ static int nccl_setup(const struct candidate *candidate, struct group *group, vo
     return 0;
 }
 
+// Whether there is a communicator, and none of its memory is registered any more.
+static bool end_window(struct channel *channel) {
+    ncclResult_t result = ncclSuccess;
+    ncclComm_t comm = enter(channel);
+    if (comm != NULL && channel->window != NULL)
+        result = nccl.ncclCommWindowDeregister(comm, channel->window);
+    leave(channel);
+    return comm != NULL && settled(channel, result, "the window's end");
+}
+
+static bool finalize(struct channel *channel) {
+    ncclComm_t comm = enter(channel);
+    ncclResult_t result = comm != NULL ? nccl.ncclCommFinalize(comm) : ncclInvalidUsage;
+    leave(channel);
+    return settled(channel, result, "the end");
+}
+
+// A communicator that does not come to its end is aborted.
 static void nccl_teardown(void *state) {
     struct channel *channel = state;
-    ncclResult_t result = ncclInvalidUsage;
-    ncclComm_t comm = enter(channel);
-    if (channel->window != NULL) result = nccl.ncclCommWindowDeregister(comm, channel->window);
-    leave(channel);
-    if (comm != NULL && (channel->window == NULL || settled(channel, result, "the window's end"))) {
-        comm = enter(channel);
-        result = comm != NULL ? nccl.ncclCommFinalize(comm) : ncclInvalidUsage;
+    place_forget_graphs(channel->device);
+    if (end_window(channel) && finalize(channel)) {
+        ncclComm_t comm = enter(channel);
+        channel->comm = NULL; // nobody aborts it any more
         leave(channel);
-        if (settled(channel, result, "the end")) nccl.ncclCommDestroy(comm);
+        if (comm != NULL) nccl.ncclCommDestroy(comm);
     }
+    give_up_channel(channel);
     drop_channel(channel);
 }
 
@@ -514,7 +535,7 @@ static void judge(struct channel *channel) {
     bool is_curable_here = is_fine || is_curable(channel->result);
     channel->is_final = group_min(group, is_curable_here && !channel->is_final) == 0;
     channel->lost++;
-    abort_channel(channel);
+    give_up_channel(channel);
 }
 
 static int nccl_prepare(void *state, const struct call *call, char reason[REASON_SIZE]) {
@@ -556,7 +577,7 @@ struct channel *nccl_open(struct device *device, const void **comm, char reason[
         return channel;
     }
     snprintf(reason, REASON_SIZE, "%s", channel->problem);
-    abort_channel(channel);
+    give_up_channel(channel);
     drop_channel(channel);
     return NULL;
 }

@@ -82,6 +82,7 @@ struct place {
     bool is_late;      // it took longer than the delay
     int graph_count;
     struct graph graphs[MOST_GRAPHS];
+    struct place *next; // of those that are open
 };
 
 // ---- where things are ---------------------------------------------------------------------------------
@@ -217,7 +218,8 @@ int place_open(struct group *group, struct cell *cell, enum mode mode, void **pl
     } else {
         *place = (struct place){.device = device, .cell = cell, .mode = mode, .layout = layout_of(cell)};
         *place_made = place;
-        device->open_places++;
+        place->next = device->places;
+        device->places = place;
         made = make_place(place, reason);
     }
     long slots = group_min(group, made ? place->slots : MAX_SLOTS);
@@ -229,14 +231,26 @@ int place_open(struct group *group, struct cell *cell, enum mode mode, void **pl
     return made ? 0 : -1;
 }
 
+static void forget_graphs(struct place *place) {
+    for (int i = 0; i < place->graph_count; i++)
+        place->device->driver->cuGraphExecDestroy(place->graphs[i].exec);
+    place->graph_count = 0;
+}
+
+void place_forget_graphs(struct device *device) {
+    for (struct place *place = device->places; place != NULL; place = place->next) forget_graphs(place);
+}
+
 // Where a GPU may hang, memory is not given back, which would wait for it; the process ends.
 void place_close(void *of) {
-    struct place *place = of;
+    struct place *place = of, **at = &place->device->places;
     const struct cuda_driver *driver = place->device->driver;
-    for (int i = 0; i < place->graph_count; i++) driver->cuGraphExecDestroy(place->graphs[i].exec);
+    forget_graphs(place);
     if (place->hashes != 0 && group_failure(place->device->group) == NULL) driver->cuMemFree(place->hashes);
     place->cell->norm_out = NULL;
-    if (--place->device->open_places == 0) place->device->arena_taken = 0;
+    while (*at != place) at = &(*at)->next;
+    *at = place->next;
+    if (place->device->places == NULL) place->device->arena_taken = 0;
     free(place->norm);
     free(place);
 }
@@ -504,11 +518,7 @@ static struct graph *find_graph(struct place *place, const struct work *work, si
         struct graph *graph = &place->graphs[i];
         if (same_work(&graph->work, work) && graph->shift == shift && graph->calls == calls) return graph;
     }
-    if (place->graph_count == MOST_GRAPHS) { // those of the first ones make room, and come again
-        for (int i = 0; i < MOST_GRAPHS; i++)
-            place->device->driver->cuGraphExecDestroy(place->graphs[i].exec);
-        place->graph_count = 0;
-    }
+    if (place->graph_count == MOST_GRAPHS) forget_graphs(place); // which come again
     struct graph *graph = &place->graphs[place->graph_count];
     *graph = (struct graph){.work = *work, .shift = shift, .calls = calls};
     if (!capture(place, graph)) return NULL;

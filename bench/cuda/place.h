@@ -20,4 +20,9 @@ int place_fetch(void *place, int slot);
 uint64_t place_hash(void *place, int slot);
 bool place_stays(void *place, int slot);
 
+// Destroys what this rank's open places have captured; the next samples capture it again. For NCCL: a
+// captured call is of one communicator, which NCCL does not end before the graphs are gone: it waits for
+// that.
+void place_forget_graphs(struct device *device);
+
 #endif

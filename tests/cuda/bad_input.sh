@@ -103,6 +103,18 @@ after 256:6,512:6 "" 4 4 "NCCL, allreduce: the stand-in's error 6"
 after 512:5 "256 1024 2048 " 2 0 "NCCL, allreduce: the stand-in's error 5"
 after 512:4,1024:4 "256 2048 " 2 0 "NCCL, allreduce: the stand-in's error 4"
 after 512:3 "256 " 2 2 "NCCL, allreduce: the stand-in's error 3"
+# A communicator ends once, also where NCCL refuses to end it well.
+# ended SETTINGS DESTROYED ABORTED MODE
+ended() {
+    bench "nccl_says $1" -b 256 -e 256 --samples 2 --budget 0.1 --mode "$4" \
+        --strategies ONESHOT,NCCL,NCCL_SYMMETRIC
+    [ "$status" = 0 ] || fail "the end of a communicator: exit code $status"
+    communicators "the end of a communicator, $1" 4 "$3"
+    [ "$(grep -c "a communicator is destroyed" "$WORK/err")" = "$2" ] ||
+        fail "the end of a communicator, $1: not $2 are destroyed"
+}
+ended "" 4 0 eager
+ended nccl_refuses_end 0 4 graph
 # A hang ends all communicators of the process, whoever's they are.
 bench "hang_on=gentables_norm nccl_says" -b 256 -e 256 --timeout 5 --fusion RESIDUAL_RMS_NORM \
     --strategies NCCL,NCCL_UNFUSED
@@ -124,7 +136,13 @@ unset NCCL_MULTI_RANK_GPU_ENABLE
 bench "sticky" -b 256 -e 256
 [ "$status" = 1 ] || fail "a sticky error: exit code $status"
 grep -q "gentables-bench: a launch: an error of the stand-in" "$WORK/err" || fail "a sticky error: not said"
-# So does a GPU that hangs: its kernels are told to give up, and the time is over.
+# So does a GPU that hangs: its kernels are told to give up, and the time is over. NCCL, which then waits for
+# its graphs, holds nobody up.
+bench "hang_on=gentables_norm" -b 256 -e 256 --timeout 5 --fusion RESIDUAL_RMS_NORM --mode graph \
+    --strategies NCCL,NCCL_UNFUSED
+[ "$status" = 1 ] || fail "a GPU that hangs in a graph: exit code $status"
+grep -q "gentables-bench: rank [01]'s GPU hung for 5 s" "$WORK/err" ||
+    fail "a GPU that hangs in a graph: not said"
 bench "hang" -b 256 -e 256 --timeout 5
 [ "$status" = 1 ] || fail "a GPU that hangs: exit code $status"
 grep -q "gentables-bench: rank [01]'s GPU hung for 5 s" "$WORK/err" || fail "a GPU that hangs: not said"

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Where CUDA or NCCL is not found, configuring succeeds all the same and says so in one line. CMAKE: the
-# program; NCCL, CUBLASLT: the folders of their headers, as they were found; WORK: a folder of this test's own.
+# program; NCCL, CUBLASLT: the folders of their headers, as found; WORK: a folder of this test's own.
 set -eu
 rm -rf "$WORK"
 mkdir -p "$WORK"

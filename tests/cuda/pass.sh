@@ -80,20 +80,25 @@ for done in 6 12; do
 done
 
 # A communicator that is lost costs the op with which it was lost; the ops before and behind have another.
+# What was captured with it goes before it, and is captured again with the other.
 allreduces() {
     echo "plan samples=2 warm_up=0 seed=1 sync=pass"
     for count in 512 256 1024; do
-        echo "measure op=allreduce dtype=bfloat16 count=$count strategies=NCCL,ONESHOT"
+        echo "measure op=allreduce dtype=bfloat16 count=$count mode=$1 strategies=NCCL,ONESHOT"
     done
 }
-allreduces >"$WORK/plan"
-bench "nccl_breaks=256" --pass "$WORK/plan"
-[ "$status" = 0 ] || fail "a communicator that is lost: $status"
-for id in 1 3; do
-    grep -q "^row id=$id strategy=NCCL " "$WORK/out" || fail "no other communicator for op $id"
+for mode in graph eager; do
+    allreduces $mode >"$WORK/plan"
+    bench "nccl_breaks=256" --pass "$WORK/plan"
+    [ "$status" = 0 ] || fail "a communicator that is lost, $mode: $status"
+    for id in 1 3; do
+        grep -q "^row id=$id strategy=NCCL .* mode=$mode " "$WORK/out" ||
+            fail "no other communicator for op $id, $mode"
+    done
+    grep -q "^none id=2 strategy=NCCL .*NCCL, allreduce: the stand-in" "$WORK/out" ||
+        fail "who lost it is not told, $mode"
+    if grep "a graph holds" "$WORK/err"; then fail "a graph is left of a communicator that is lost"; fi
 done
-grep -q "^none id=2 strategy=NCCL .*NCCL, allreduce: the stand-in" "$WORK/out" ||
-    fail "who lost it is not told"
 # Where the other one is lost, too, who was ready before gets a third, and is not called without any.
 bench "nccl_breaks=256 nccl_breaks_behind=512:1024" --pass "$WORK/plan"
 [ "$status" = 0 ] || fail "two communicators that are lost: $status"

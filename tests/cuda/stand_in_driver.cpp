@@ -36,6 +36,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -111,7 +112,8 @@ std::deque<Op> late; // what runs beside its stream
 std::vector<Memory *> memories;
 std::vector<Team *> teams;
 std::vector<Range> reservations, mappings;
-std::vector<Range> pinned; // of the host's memory
+std::vector<Range> pinned;                // of the host's memory
+std::set<const std::vector<Op> *> graphs; // ready to be launched
 double clock_ms = 0;
 constexpr size_t MOST_GPUS = 16;
 size_t used_bytes[MOST_GPUS] = {}; // of each GPU
@@ -577,6 +579,17 @@ void stand_in_meet(CUstream stream, int ranks, void (*together)(void **, int), v
     enqueue(stream, op);
 }
 
+// Whether a graph has such a call.
+int stand_in_is_captured(int (*is)(void *argument, const void *of), const void *of) {
+    std::lock_guard<std::mutex> guard(lock);
+    for (const std::vector<Op> *graph : graphs) {
+        for (const Op &op : *graph) {
+            if (op.together && is(op.argument, of)) return 1;
+        }
+    }
+    return 0;
+}
+
 // For the stand-in of CUPTI.
 void stand_in_watch(unsigned (*on_launch)(),
                     void (*on_end)(unsigned, unsigned long long, unsigned long long)) {
@@ -675,7 +688,10 @@ CUresult cuStreamEndCapture(CUstream of, CUgraph *graph) {
 }
 CUresult cuGraphInstantiate(CUgraphExec *exec, CUgraph graph, unsigned long long) {
     if (graph == nullptr) return CUDA_ERROR_INVALID_VALUE;
-    *exec = reinterpret_cast<CUgraphExec>(new std::vector<Op>(*reinterpret_cast<std::vector<Op> *>(graph)));
+    auto *made = new std::vector<Op>(*reinterpret_cast<std::vector<Op> *>(graph));
+    std::lock_guard<std::mutex> guard(lock);
+    graphs.insert(made);
+    *exec = reinterpret_cast<CUgraphExec>(made);
     return CUDA_SUCCESS;
 }
 CUresult cuGraphUpload(CUgraphExec, CUstream) {
@@ -693,7 +709,10 @@ CUresult cuGraphDestroy(CUgraph graph) {
     return CUDA_SUCCESS;
 }
 CUresult cuGraphExecDestroy(CUgraphExec exec) {
-    delete reinterpret_cast<std::vector<Op> *>(exec);
+    auto *graph = reinterpret_cast<std::vector<Op> *>(exec);
+    std::lock_guard<std::mutex> guard(lock);
+    graphs.erase(graph);
+    delete graph;
     return CUDA_SUCCESS;
 }
 CUresult cuEventCreate(CUevent *event, unsigned flags) {

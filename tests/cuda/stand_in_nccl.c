@@ -3,7 +3,8 @@
 // communicator that does not block may. STAND_IN: nccl=VERSION nccl_without_windows nccl_falls_back
 // nccl_never_answers nccl_lost=N (so do the first N communicators, of any rank) nccl_fails=BYTES:CODE,...
 // (the first allreduce of so many bytes, on each rank: at once where the code says that it was asked wrongly,
-// else the communicator is spoilt) nccl_says (of each communicator, that it is made, or aborted)
+// else the communicator is spoilt) nccl_says (of each communicator, that it is made, aborted, or destroyed)
+// nccl_refuses_end (to finalize one)
 // nccl_breaks=N (an allreduce of N elements fails) nccl_breaks_behind=M:N (so does one of N, right behind one
 // of M).
 #include <nccl.h>
@@ -12,11 +13,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "element.h"
 
 struct CUstream_st;
 void stand_in_meet(struct CUstream_st *stream, int ranks, void (*together)(void **, int), void *argument);
+int stand_in_is_captured(int (*is)(void *argument, const void *of), const void *of);
 
 struct ncclComm {
     int rank, ranks, polls, has_window, blocks, is_lost;
@@ -100,20 +103,34 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t *result) {
     return ncclSuccess;
 }
 
+static int is_of(void *argument, const void *comm) {
+    return *(struct ncclComm **)argument == comm; // which parts and messages begin with
+}
+
+// As a real one does, it waits for the end of graphs that hold its calls.
+static void end(struct ncclComm *comm, const char *how) {
+    say(how);
+    for (int times = 0; stand_in_is_captured(is_of, comm); times++) {
+        if (times == 0) fprintf(stderr, "stand-in: a graph holds a communicator that is %s\n", how);
+        usleep(1000);
+    }
+}
+
 // Its memory stays: what it has in streams may still come.
 ncclResult_t ncclCommAbort(ncclComm_t comm) {
-    say("aborted");
+    end(comm, "aborted");
     comm->spoilt = ncclInternalError;
     return ncclSuccess;
 }
 
 ncclResult_t ncclCommDestroy(ncclComm_t comm) {
+    end(comm, "destroyed");
     free(comm);
     return ncclSuccess;
 }
 
 ncclResult_t ncclCommFinalize(ncclComm_t comm) {
-    return answer(comm, 2);
+    return setting("nccl_refuses_end") != NULL ? ncclInvalidUsage : answer(comm, 2);
 }
 
 ncclResult_t ncclCommWindowRegister(ncclComm_t comm, void *memory, size_t bytes, ncclWindow_t *window,
