@@ -220,6 +220,7 @@ struct call cell_call(const struct cell *cell, size_t shift) {
         .fusion = shape->fusion,
         .num_tokens = shape->num_tokens,
         .hidden_size = shape->hidden_size,
+        .is_size_alone = shape->is_size_alone,
         .input = cell->input + offset,
         .residual = cell->residual ? cell->residual + offset : NULL,
         .gamma = cell->gamma,

@@ -24,6 +24,7 @@ struct shape {
     enum fusion fusion;
     size_t num_tokens;
     size_t hidden_size; // of a size without tokens: all of its elements, and one token
+    bool is_size_alone;
     enum op op;
     uint64_t splits; // of an alltoallv; see traffic.h
 };

@@ -205,6 +205,7 @@ static int read_field(struct request *request, const char *key, char *value, cha
         status = read_integer(value, 1, 1ULL << 40, &number);
         request->shape.hidden_size = (size_t)number;
         request->shape.num_tokens = 1;
+        request->shape.is_size_alone = true;
     } else if (strcmp(key, "num_tokens") == 0) {
         status = read_integer(value, 1, 1 << 24, &number);
         request->shape.num_tokens = (size_t)number;

@@ -45,6 +45,7 @@ struct call {
     enum fusion fusion;
     size_t num_tokens;
     size_t hidden_size;
+    bool is_size_alone; // one token of all elements, for want of a shape: any other will do
     const void *input;
     const void *residual;
     const void *gamma; // [hidden_size]

@@ -88,7 +88,8 @@ unsigned row_threads(const struct call *call, unsigned most) {
 
 const char *call_refusal(const struct device *device, const struct call *call) {
     if (call->hidden_size * dtype_sizes_bytes[call->dtype] % ACCESS_BYTES != 0) {
-        return "hidden size x element size is no multiple of 16 bytes";
+        return call->is_size_alone ? "its size is no multiple of 16 bytes, which our kernels move at a time"
+                                   : "hidden size x element size is no multiple of 16 bytes";
     }
     if (call->fusion == FUSION_RESIDUAL_RMS_NORM_QUANT_NVFP4 && device->sm < NVFP4_FROM_SM &&
         !device->options.emulate_nvfp4) {

@@ -7,7 +7,15 @@
 
 #include "cuda/candidate.h"
 
-enum { PHASES = 2, EMPTY_SLOT = (int)0x80000000, NAME_SIZE = 96, MOST_THREADS = 1024 };
+enum {
+    PHASES = 2,
+    EMPTY_SLOT = (int)0x80000000,
+    NAME_SIZE = 96,
+    MOST_THREADS = 1024,
+    ACCESS_BYTES = 16,
+    WARP = 32,      // threads, and accesses
+    WIDE_ROW = 512, // accesses
+};
 
 struct own {
     const struct candidate *candidate;
@@ -155,13 +163,52 @@ static const char *own_supports(const struct group *group, const struct call *ca
     return NULL;
 }
 
+// ---- shapes
+// ---------------------------------------------------------------------------------------------------
+
+// Whether each rank adds up a part of the tokens.
+static bool deals_out(const struct own *own) {
+    return own->detail->workspace == WORKSPACE_TWOSHOT || own->detail->workspace == WORKSPACE_NVLS_TWOSHOT;
+}
+
+// How wide the rows of a size alone are, in accesses, `most` at most: so that there is a row for each
+// multiprocessor, of at least a warp and not above what a block moves at once; or, since rows are all of one
+// width, what comes next to that and divides the size.
+static size_t row_width(const struct own *own, size_t accesses, size_t most) {
+    size_t sharers = own->device->options.loopback ? (size_t)own->device->group->size : 1;
+    size_t wanted = accesses * sharers / (size_t)own->device->multiprocessors;
+    wanted = wanted < WARP ? WARP : wanted > WIDE_ROW ? WIDE_ROW : wanted;
+    if (wanted > most) wanted = most;
+    size_t least = wanted < WARP ? wanted : WARP;
+    for (size_t width = wanted; width >= least; width--) {
+        if (accesses % width == 0) return width;
+    }
+    for (size_t width = wanted + 1; width <= MOST_THREADS && width <= most; width++) {
+        if (accesses % width == 0) return width;
+    }
+    size_t narrow = least - 1;
+    while (accesses % narrow != 0) narrow--;
+    return narrow;
+}
+
+// The call as tokens that suit the kernel, where it has none of its own.
+static struct call with_tokens(const struct own *own, const struct call *call) {
+    struct call shaped = *call;
+    size_t bytes = call_bytes(call), accesses = bytes / ACCESS_BYTES;
+    size_t least = deals_out(own) ? (size_t)own->device->group->size : 1;
+    if (!call->is_size_alone || accesses < least) return shaped;
+    size_t width = row_width(own, accesses, accesses / least);
+    shaped.num_tokens = accesses / width;
+    shaped.hidden_size = width * ACCESS_BYTES / dtype_sizes_bytes[call->dtype];
+    return shaped;
+}
+
 // What a strategy itself asks of a call; supports knows no strategy.
 static int own_prepare(void *state, const struct call *call, char reason[REASON_SIZE]) {
     const struct own *own = state;
-    enum workspace_kind kind = own->detail->workspace;
-    bool deals_out = kind == WORKSPACE_TWOSHOT || kind == WORKSPACE_NVLS_TWOSHOT;
     const char *refused = NULL;
-    if (deals_out && call->num_tokens < (size_t)own->device->group->size) refused = "fewer tokens than ranks";
+    if (deals_out(own) && with_tokens(own, call).num_tokens < (size_t)own->device->group->size)
+        refused = call->is_size_alone ? "fewer than 16 bytes for each rank" : "fewer tokens than ranks";
     if (own->detail->epilogue != EPILOGUE_FUSED && call->fusion == FUSION_NONE)
         refused = "there is no epilogue to separate";
     if (refused == NULL) return 0;
@@ -207,9 +254,8 @@ static void fill_parameters(const struct own *own, const struct call *call, stru
 // As many blocks as there are rows for, and as the GPU holds at once.
 static struct grid grid_of(struct own *own, const struct call *call, CUfunction kernel) {
     struct device *device = own->device;
-    enum workspace_kind kind = own->detail->workspace;
     size_t rows = call->num_tokens, ranks = (size_t)device->group->size;
-    if (kind == WORKSPACE_TWOSHOT || kind == WORKSPACE_NVLS_TWOSHOT) rows = (rows + ranks - 1) / ranks;
+    if (deals_out(own)) rows = (rows + ranks - 1) / ranks;
     unsigned threads = row_threads(call, ranks > 8 ? MOST_THREADS / 2 : MOST_THREADS);
     bool programmatic = !device_is_joint(device);
     unsigned resident = device_resident_blocks(device, kernel, threads, programmatic);
@@ -223,6 +269,7 @@ static int own_run(void *state, const struct call *call) {
     struct own *own = state;
     struct device *device = own->device;
     struct group *group = device->group;
+    const struct call shaped = with_tokens(own, call);
     struct parameters parameters;
     bool tells = device->joint != NULL && !device->is_published;
     if (tells) {
@@ -232,14 +279,14 @@ static int own_run(void *state, const struct call *call) {
     }
     enum fusion in_kernel = own->detail->epilogue == EPILOGUE_FUSED ? call->fusion : FUSION_NONE;
     CUfunction kernel = own->kernels[call->dtype][in_kernel];
-    device->last = grid_of(own, call, kernel);
+    device->last = grid_of(own, &shaped, kernel);
     bool launched = true;
     if (device->last.blocks == 0) {
         group_fail(group, "the GPU cannot hold a block of each rank");
         return -1;
     }
     if (device_enqueues(device)) {
-        fill_parameters(own, call, &parameters);
+        fill_parameters(own, &shaped, &parameters);
         launched = device_launch(device, kernel, device->last, parameters.bytes, parameters.used);
     }
     if (launched && own->detail->epilogue != EPILOGUE_FUSED)

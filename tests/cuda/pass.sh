@@ -122,6 +122,35 @@ bench "gpus=1 late_on=oneshot_bf16_fp32" --pass "$WORK/plan" --loopback
 grep -q "^row id=1 strategy=ONESHOT_NATIVE " "$WORK/out" || fail "the one that is in time"
 grep -q "^none id=1 strategy=ONESHOT .*wrong result" "$WORK/out" || fail "what comes late in one launch"
 
+# A size alone has no shape: who shares out tokens takes it as rows of his own, of any number of 16 bytes, be
+# it odd or prime, and says which size cannot be had so.
+sizes() {
+    echo "plan samples=2 warm_up=0 seed=1 sync=pass"
+    for count in 8 16 24 1000 1001 8072 32768; do
+        echo "measure id=$count op=allreduce dtype=bfloat16 count=$count strategies=$1"
+    done
+}
+# in_rows STRATEGY...
+in_rows() {
+    for strategy in "$@"; do
+        for count in 16 24 1000 8072 32768; do
+            grep -q "^row id=$count strategy=$strategy " "$WORK/out" || fail "$strategy of $count elements"
+        done
+        grep -q "^none id=1001 strategy=$strategy .*is no multiple of 16 bytes, which" "$WORK/out" ||
+            fail "$strategy of 2002 bytes"
+    done
+}
+sizes ONESHOT,TWOSHOT,TWOSHOT_NATIVE,NVLS_ONESHOT,NVLS_TWOSHOT >"$WORK/plan"
+bench "multicast" --pass "$WORK/plan"
+in_rows ONESHOT TWOSHOT TWOSHOT_NATIVE NVLS_ONESHOT NVLS_TWOSHOT
+for strategy in TWOSHOT TWOSHOT_NATIVE NVLS_TWOSHOT; do
+    grep -q "^none id=8 strategy=$strategy .*fewer than 16 bytes for each rank" "$WORK/out" ||
+        fail "$strategy of 16 bytes"
+done
+sizes ONESHOT,TWOSHOT >"$WORK/plan"
+bench "gpus=1" --pass "$WORK/plan" --loopback
+in_rows ONESHOT TWOSHOT
+
 # One candidate, with its epilogue apart, has no name of its own here.
 status=0
 LD_LIBRARY_PATH=$folder "$GENTABLES" tune --backend cuda --bench "$BENCH" --op allreduce --sizes 4K \
