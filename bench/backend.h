@@ -72,8 +72,9 @@ struct backend {
     void (*displace)(void *place);
     size_t (*place_bytes)(const struct shape *shape); // of the host's memory, beside the cell's
 
-    // The call of data set `shift` whose results go to `slot`, for a strategy.
-    struct call (*call)(void *place, size_t shift, int slot);
+    // The call of data set `shift` whose results go to `slot`, for a candidate (NULL: the probe): in place,
+    // where it works nowhere else, and then its input is there once a sample begins.
+    struct call (*call)(void *place, const struct candidate *candidate, size_t shift, int slot);
     int (*slots)(const void *place); // calls of a sample
 
     // The results of all slots become ones, which no right result is full of.

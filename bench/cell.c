@@ -101,6 +101,7 @@ const char *shape_refusal(const struct shape *shape) {
 
 const char *shape_refusal_of_ranks(const struct shape *shape, int ranks) {
     size_t elements = shape->num_tokens * shape->hidden_size;
+    if (!traffic_moves(shape->op, shape->splits, ranks)) return "the splits leave nothing for these ranks";
     if (elements % traffic_unit(shape->op, shape->splits, ranks) != 0) {
         return "the elements do not divide among the ranks";
     }
@@ -177,7 +178,7 @@ int cell_open(struct cell *cell, const struct shape *shape, int rank, int ranks,
     bool fused = shape->fusion != FUSION_NONE;
     cell->input = pages(read.input);
     cell->sum = pages(read.sum);
-    cell->out = pages(cell->out_bytes);
+    cell->out = pages(cell->out_bytes > 0 ? cell->out_bytes : 1); // who gets nothing has an address, too
     cell->residual = pages(read.residual);
     cell->gamma = pages(read.gamma);
     cell->residual_out = pages(cell->residual_out_bytes);

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "plugins.h"
+
 enum { CALLS_PER_DEADLINE = 256, FEWEST_CALLS = 3 };
 
 // A cell and its place.
@@ -17,7 +19,8 @@ struct site {
 static int call_often(struct harness *harness, int index, const struct site *site, size_t first,
                       size_t count) {
     for (size_t i = 0; i < count; i++) {
-        struct call call = backend->call(site->place, (first + i) % site->cell.shifts, 0);
+        struct call call =
+            backend->call(site->place, &backend->candidates[index], (first + i) % site->cell.shifts, 0);
         if (i % CALLS_PER_DEADLINE == 0) watch_step(PHASE_TIMED, backend->candidates[index].name);
         if (backend->candidates[index].strategy->run(harness->states[index], &call) != 0) return -1;
     }
@@ -86,7 +89,7 @@ static int measure_candidate(struct harness *harness, int index, const struct si
 // Why a candidate cannot be prepared for this cell, or NULL.
 static const char *unprepared(struct harness *harness, int index, const struct site *site) {
     const struct strategy *strategy = backend->candidates[index].strategy;
-    struct call call = backend->call(site->place, 0, 0);
+    struct call call = backend->call(site->place, &backend->candidates[index], 0, 0);
     if (strategy->prepare == NULL) return NULL;
     int status = strategy->prepare(harness->states[index], &call, harness->reasons[index]);
     return status == 0 ? NULL : harness->reasons[index];
@@ -119,6 +122,8 @@ int in_a_row_measure(struct harness *harness, const struct request *request, con
         struct call call =
             all_opened ? cell_call(&site.cell, 0) : (struct call){.dtype = request->shape.dtype};
         results[i].reason = harness_refusal(harness, i, &request->shape, &call);
+        if (results[i].reason == NULL && plugins_is_in_place(&backend->candidates[i]))
+            results[i].reason = "works in place alone: calls in a row have no fresh data for that";
         if (results[i].reason == NULL && !all_opened) {
             snprintf(harness->reasons[i], REASON_SIZE, "%s", reason);
             results[i].reason = harness->reasons[i];

@@ -300,10 +300,10 @@ static void settle_calls(struct in_a_row *calls, struct request *request) {
 
 // What depends on several options.
 static int complete_options(struct by_hand *by_hand) {
-    static const uint64_t usual_splits = 0x12; // 2:1
     struct request *request = &by_hand->request;
     settle_calls(&by_hand->calls, request);
-    if (request->shape.op == OP_ALLTOALLV && request->shape.splits == 0) request->shape.splits = usual_splits;
+    if (request->shape.op == OP_ALLTOALLV && request->shape.splits == 0)
+        splits_read("2:1", &request->shape.splits);
     if (request->shape.op != OP_ALLTOALLV && request->shape.splits != 0) {
         fprintf(stderr, "gentables-bench: --splits goes with --op alltoallv\n");
         return -1;

@@ -90,7 +90,7 @@ typedef struct gt_rank {
 
 // One call, as one rank sees it. Counts and offsets are in elements, by rank; those of ops with even shares
 // are filled in, too. count: of an allreduce and broadcast all elements; else what one rank sends one other
-// (of an alltoallv the most that any sends any).
+// (of an alltoallv the most that any sends any; there a share, and a whole buffer, may be of 0 elements).
 typedef struct gt_call {
     size_t size;
     int32_t op, dtype, reduce_op, fusion;

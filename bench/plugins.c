@@ -320,7 +320,8 @@ const char *plugins_place_refusal(const struct candidate *candidate, const struc
     if (!in_place) return NULL;
     if (call->op == OP_ALLTOALL || call->op == OP_ALLTOALLV)
         return "works in place alone, and NCCL defines none for this op";
-    if (call->fusion != FUSION_NONE) return "works in place alone, and an epilogue is not called so";
+    if (call->fusion != FUSION_NONE && !candidate->plugin->has_epilogue_apart)
+        return "works in place alone, and an epilogue is not called so";
     if (!is_aligned_in_place(says, group, call))
         return "its part of the buffer in place has no such alignment";
     return NULL;
@@ -345,6 +346,14 @@ bool call_is_in_place(const struct call *call, int rank) {
     case OP_REDUCESCATTER: return out == in + call->traffic->send_at[rank] * element_bytes;
     default: return false;
     }
+}
+
+void call_put_in_place(struct call *call, int rank, void *buffer) {
+    size_t element_bytes = dtype_sizes_bytes[call->dtype], at = 0, out_at = 0;
+    if (call->op == OP_ALLGATHER) at = call->traffic->receive_at[rank] * element_bytes;
+    if (call->op == OP_REDUCESCATTER) out_at = call->traffic->send_at[rank] * element_bytes;
+    call->input = (char *)buffer + at;
+    call->out = (char *)buffer + out_at;
 }
 
 // Calls whose data sets lie `stride` apart, and not each where an array begins.

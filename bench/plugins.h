@@ -51,7 +51,9 @@ int plugins_loaded(void);
 // Frees a plan that a strategy left in call.plan. False: somebody wrote beyond its workspace.
 bool plugins_release(const struct candidate *candidate, void *plan);
 
-// Whether input and output of the call are in place, as NCCL defines it.
+// Whether input and output of the call are in place, as NCCL defines it; and puts them in place so in
+// `buffer`, which is as large as the larger one of them. No data move.
 bool call_is_in_place(const struct call *call, int rank);
+void call_put_in_place(struct call *call, int rank, void *buffer);
 
 #endif

@@ -210,7 +210,7 @@ bool race_open(struct race *race) {
 int race_prepare(struct race *race, struct contender *contender) {
     char reason[REASON_SIZE];
     const struct strategy *strategy = contender->candidate ? contender->candidate->strategy : NULL;
-    struct call call = backend->call(race->place, 0, 0);
+    struct call call = backend->call(race->place, contender->candidate, 0, 0);
     race_step(race, PHASE_SET_UP, contender);
     if (strategy == NULL || strategy->prepare == NULL) return 0;
     blame_work(plugins_work(contender->candidate));

@@ -6,14 +6,15 @@
 #include <string.h>
 
 bool splits_read(const char *text, uint64_t *splits) {
+    bool moves = false;
     *splits = 0;
     for (int place = 0; place < SPLITS_MAX; place++) {
         char *end;
         unsigned long weight = strtoul(text, &end, 10);
-        if (end == text || text[0] < '0' || text[0] > '9' || weight < 1 || weight > SPLITS_LARGEST)
-            return false;
-        *splits |= (uint64_t)weight << place * SPLITS_BITS;
-        if (*end == '\0') return true;
+        if (end == text || text[0] < '0' || text[0] > '9' || weight > SPLITS_LARGEST) return false;
+        *splits |= (uint64_t)(weight + 1) << place * SPLITS_BITS;
+        moves = moves || weight > 0;
+        if (*end == '\0') return moves;
         if (*end != ':') return false;
         text = end + 1;
     }
@@ -24,29 +25,35 @@ void splits_print(uint64_t splits, char text[SPLITS_TEXT]) {
     text[0] = '\0';
     for (; splits != 0; splits >>= SPLITS_BITS) {
         size_t used = strlen(text);
-        snprintf(text + used, SPLITS_TEXT - used, "%s%u", used > 0 ? ":" : "", (unsigned)(splits & 15));
+        snprintf(text + used, SPLITS_TEXT - used, "%s%u", used > 0 ? ":" : "", (unsigned)(splits & 15) - 1);
     }
 }
 
 static size_t weight_of(uint64_t splits, int rank) {
     int count = 0;
     while (count < SPLITS_MAX && splits >> count * SPLITS_BITS != 0) count++;
-    return count == 0 ? 1 : splits >> rank % count * SPLITS_BITS & SPLITS_LARGEST;
+    return count == 0 ? 1 : (splits >> rank % count * SPLITS_BITS & 15) - 1;
 }
 
 static size_t largest_weight(uint64_t splits, int ranks) {
-    size_t largest = 1;
+    size_t largest = 0;
     for (int rank = 0; rank < ranks; rank++) {
         if (weight_of(splits, rank) > largest) largest = weight_of(splits, rank);
     }
     return largest;
 }
 
+bool traffic_moves(enum op op, uint64_t splits, int ranks) {
+    return op != OP_ALLTOALLV || largest_weight(splits, ranks) > 0;
+}
+
 size_t traffic_unit(enum op op, uint64_t splits, int ranks) {
     switch (op) {
     case OP_ALLREDUCE:
     case OP_BROADCAST: return 1;
-    case OP_ALLTOALLV: return (size_t)ranks * largest_weight(splits, ranks); // who receives most
+    case OP_ALLTOALLV: // who receives most
+        if (traffic_moves(op, splits, ranks)) return (size_t)ranks * largest_weight(splits, ranks);
+        return (size_t)ranks;
     default: return (size_t)ranks;
     }
 }

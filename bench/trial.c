@@ -233,7 +233,7 @@ static bool open_arrays(struct trial *trial, int index, struct probe *probe, con
     size_arrays(probe, cell, bytes);
     for (int i = 0; i < ARRAYS && ready; i++) {
         struct guarded *array = &probe->arrays[i];
-        if (bytes[i] == 0) continue;
+        if (bytes[i] == 0 && i != ARRAY_OUT) continue; // who gets nothing has an address all the same
         ready = guarded_open(trial->group, array, bytes[i], alignment, at_end) == 0 &&
                 backend->ground->fill(trial->group, array->data, 0xff, bytes[i]);
     }
@@ -341,7 +341,7 @@ static int call_exactly(struct trial *trial, int index, struct probe *probe, siz
     struct call data = {.input = pool_input(pool, rank, shift)};
     struct guarded should = {0};
     bool same = true;
-    unsigned char *expected = malloc(bytes);
+    unsigned char *expected = malloc(bytes + 1);
     bool ready = expected != NULL && guarded_open(trial->group, &should, bytes, LEAST_ALIGNMENT, true) == 0;
     if (group_min(trial->group, ready) == 0) {
         lack_memory(trial, index, probe);

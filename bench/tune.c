@@ -225,13 +225,10 @@ static void look_at_everything(struct tune *tune) {
 
 // Puts the input of an in-place call where the output goes.
 static void move_in_place(struct tune *tune, struct call *call, unsigned char *out) {
-    size_t element_bytes = dtype_sizes_bytes[call->dtype], at = 0, out_at = 0;
     size_t elements = call->traffic ? call->traffic->send_elements : call_elements(call);
-    if (call->op == OP_ALLGATHER) at = call->traffic->receive_at[tune->group->rank] * element_bytes;
-    if (call->op == OP_REDUCESCATTER) out_at = call->traffic->send_at[tune->group->rank] * element_bytes;
-    memcpy(out + at, call->input, elements * element_bytes);
-    call->input = out + at;
-    call->out = out + out_at;
+    const void *input = call->input;
+    call_put_in_place(call, tune->group->rank, out);
+    memcpy((void *)(uintptr_t)call->input, input, elements * dtype_sizes_bytes[call->dtype]);
 }
 
 static bool has_epilogue(const struct contender *contender) {

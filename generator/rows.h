@@ -18,7 +18,8 @@
 
 // What a table has one choice for. Names are indices into the lists.
 struct cell_key {
-    uint64_t splits; // of an alltoallv: weights of the destinations, four bits each, first lowest; 0: none
+    // Of an alltoallv: weights of the destinations, each and one more in four bits, first lowest; 0: none.
+    uint64_t splits;
     uint32_t hidden_size, num_tokens;
     uint16_t world_size;
     uint8_t dtype, op, mode, fusion;

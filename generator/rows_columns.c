@@ -71,23 +71,25 @@ bool slice_key_equal(struct slice_key a, struct slice_key b) {
 char *splits_print(char *out, uint64_t splits) {
     for (const char *begin = out; splits != 0; splits >>= 4) {
         if (out != begin) *out++ = ':';
-        out = number_print_unsigned(out, splits & 15);
+        out = number_print_unsigned(out, (splits & 15) - 1);
     }
     return out;
 }
 
 bool splits_parse(const char *begin, const char *end, uint64_t *splits) {
+    bool moves = begin == end; // no splits are none
     *splits = 0;
     for (unsigned shift = 0; begin < end; shift += 4) {
         const char *colon = memchr(begin, ':', (size_t)(end - begin));
         const char *stop = colon == NULL ? end : colon;
         uint64_t weight;
-        if (shift == 64 || !number_parse_unsigned(begin, stop, 15, &weight) || weight == 0) return false;
-        *splits |= weight << shift;
+        if (shift == 64 || !number_parse_unsigned(begin, stop, 14, &weight)) return false;
+        *splits |= (weight + 1) << shift;
+        moves = moves || weight > 0;
         if (colon != NULL && colon + 1 == end) return false;
         begin = stop + 1;
     }
-    return true;
+    return moves;
 }
 
 double *rows_detail_number(struct row_detail *detail, enum column column) {

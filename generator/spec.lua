@@ -6,6 +6,7 @@
 local fail = require "fail"
 local file = require "core.file"
 local lists = require "lists"
+local splits = require "splits"
 
 local spec = {}
 
@@ -167,14 +168,8 @@ end
 
 -- Weights of the destinations of an alltoallv.
 local function check_splits(source, key, value)
-  local count = 0
-  for weight in (tostring(value) .. ":"):gmatch("([^:]*):") do
-    local number = weight:find("^%d+$") and math.tointeger(tonumber(weight))
-    count = count + 1
-    if not number or number < 1 or number > 15 or count > 16 then
-      reject(source, key, "splits is %s; up to 16 weights from 1 to 15 such as \"3:1\" would be right",
-        tostring(value))
-    end
+  if not splits.read(tostring(value)) then
+    reject(source, key, "splits is %s; %s would be right", tostring(value), splits.RIGHT)
   end
   return value
 end

@@ -270,7 +270,7 @@ static bool take_cells(struct table_reader *reader, const struct csv_text *cells
          take_name(&cells[TABLE_MODE], &lists->modes, &line->key.mode);
     if (!ok) return fail_at(reader, "unknown fusion, dtype, op or mode");
     if (!splits_parse(cells[TABLE_SPLITS].begin, cells[TABLE_SPLITS].end, &line->key.splits)) {
-        return fail_at(reader, "splits are weights from 1 to 15 such as 3:1");
+        return fail_at(reader, "splits are weights from 0 to 14 such as 3:1, not all 0");
     }
     if (equals(strategy, unmeasured)) return true;
     if (!take_name(strategy, &lists->strategies, &line->cell.strategy))

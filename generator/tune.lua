@@ -29,7 +29,7 @@ tune.options = {
     help = "bytes of the larger buffer of a rank, from A to B, each F times the one before (2); or A,B,C" },
   { name = "dtype", value = "NAME", default = "bfloat16", help = "bfloat16, float16 or float32" },
   { name = "tp", value = "N,N...", default = "2", help = "numbers of ranks" },
-  { name = "splits", value = "A:B...", help = "of an alltoallv: weights of the destinations, as 3:1" },
+  { name = "splits", value = "A:B...", help = "of an alltoallv: weights of the destinations, as 3:1 or 2:0" },
   { name = "fusion", value = "NAME", help = "of an allreduce: time it with this epilogue, too" },
   { name = "hidden-size", value = "N", default = "4096", help = "of an epilogue" },
   { name = "plugin", value = "LIB.so", many = true, help = "candidates of a shared library beside ours" },

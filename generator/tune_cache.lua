@@ -3,13 +3,15 @@
 -- cannot be.
 --
 -- The key of a result: machine, library and bench, how it was measured, and what the environment tells the
--- libraries; op, data type, bytes, ranks, epilogue and candidate; of a plug-in's candidate the libraries of
--- plug-ins, of AUTO the table that it asks. How much memory data may take is not in it: that makes batches of
--- a pass, and no other times.
+-- libraries (tune_environment.lua); op, data type, bytes, ranks, epilogue and candidate; of a plug-in's
+-- candidate the libraries of plug-ins, of AUTO the table that it asks. How much memory data may take is not
+-- in it: that makes batches of a pass, and no other times.
 local backends = require "backends"
+local environment = require "tune_environment"
 local fail = require "fail"
 local file = require "core.file"
 local json = require "json"
+local lists = require "lists"
 local provenance = require "provenance"
 local system = require "core.system"
 
@@ -41,23 +43,12 @@ function cache.open(path, fresh)
   return setmetatable({ path = path, results = read(path), fresh = fresh }, cache)
 end
 
--- Names of variables that libraries read begin like this.
-local READ_BY_LIBRARIES = { "CUDA_", "NCCL_", "OMPI_MCA_", "UCX_" }
-
--- Those variables of an environment (name -> value) that may change a time.
-function cache.variables(environment)
-  local found = {}
-  for name, value in pairs(environment) do
-    for _, prefix in ipairs(READ_BY_LIBRARIES) do
-      if name:sub(1, #prefix) == prefix then found[name] = value end
-    end
-  end
-  return found
-end
-
 -- What else a candidate's times depend on.
 local function parts_of(job, name)
   if name == "AUTO" then return job.incumbent or "" end
+  local row = lists.find("strategies", name)
+  local is_symmetric = row and row.cuda and row.cuda.nccl and row.cuda.nccl.symmetric
+  if is_symmetric then return environment.has_log_of_nccl(job.environment) and "without a log" or "" end
   local candidate = job.candidates[name]
   return candidate and candidate.plugin and job.libraries or ""
 end
@@ -107,7 +98,7 @@ function cache:take(job)
   job.print = provenance.hash(json.encode({ machine = job.machine, bench = job.identity,
     launcher = job.launcher or "", samples = job.samples, warm_up = job.warm_up, launches = job.launches,
     sync = job.sync, loopback = backends[job.backend].loopback(job) or "",
-    variables = cache.variables(job.environment) }))
+    variables = environment.variables(job.environment) }))
   for _, cell in ipairs(job.cells) do
     cell.known = {}
     for _, name in ipairs(self.fresh and {} or cell.candidates) do take_known(self, job, cell, name) end

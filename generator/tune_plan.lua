@@ -7,6 +7,7 @@
 local fail = require "fail"
 local layout = require "plot.layout"
 local lists = require "lists"
+local splits = require "splits"
 local ways = require "tune_ways"
 
 local plan = {}
@@ -93,30 +94,21 @@ end
 
 local function read_splits(text)
   text = text or "2:1"
-  local weights = {}
-  for word in (text .. ":"):gmatch("([^:]*):") do
-    local weight = word:find("^%d+$") and math.tointeger(tonumber(word))
-    if not weight or weight < 1 or weight > 15 then
-      fail.input("--splits: %s; up to 16 weights from 1 to 15 such as 3:1 would be right", text)
-    end
-    weights[#weights + 1] = weight
-  end
-  if #weights > 16 then fail.input("--splits: more than 16 weights") end
+  local weights = splits.read(text)
+  if not weights then fail.input("--splits: %s; %s would be right", text, splits.RIGHT) end
   return text, weights
 end
 
--- By what the elements of the larger buffer divide: bench/traffic.c.
+-- By what the elements of the larger buffer divide: bench/traffic.c. 0: nobody gets anything.
 local function unit_of(op, world_size, weights)
   if op == "allreduce" or op == "broadcast" then return 1 end
-  local largest = 1
-  for rank = 0, world_size - 1 do
-    if op == "alltoallv" then largest = math.max(largest, weights[rank % #weights + 1]) end
-  end
-  return world_size * largest
+  if op ~= "alltoallv" then return world_size end
+  return world_size * math.max(table.unpack(splits.of_ranks(weights, world_size)))
 end
 
-local function cell_of(job, op, dtype, world_size, size, splits, weights)
+local function cell_of(job, op, dtype, world_size, size, text, weights)
   local unit = unit_of(op.name, world_size, weights)
+  if unit == 0 then return nil end -- which note_splits says
   local count = size // dtype.bytes // unit * unit
   if count == 0 then
     job.notes[#job.notes + 1] = ("gentables: %s of %d bytes: less than one element for each of %d ranks; "
@@ -124,7 +116,7 @@ local function cell_of(job, op, dtype, world_size, size, splits, weights)
     return nil
   end
   return { op = op.name, dtype = dtype.name, world_size = world_size, count = count,
-    size = count * dtype.bytes, splits = op.splits and splits or nil, results = {}, no_time = {} }
+    size = count * dtype.bytes, splits = op.splits and text or nil, results = {}, no_time = {} }
 end
 
 -- A cell with an epilogue: whole tokens, of which there is one at least.
@@ -157,16 +149,16 @@ local function note_fusion(job, fusion, rounded, token_bytes)
   end
 end
 
--- Says how weights are of ranks where there are not as many.
-local function note_splits(job, text, count)
+-- Says how weights are of ranks where there are not as many, and where nothing is left of them.
+local function note_splits(job, text, weights)
   for _, ranks in ipairs(job.worlds) do
-    local weights = {}
-    for weight in text:gmatch("%d+") do weights[#weights + 1] = weight end
-    local of_ranks = {}
-    for rank = 1, ranks do of_ranks[rank] = weights[(rank - 1) % count + 1] end
-    if ranks ~= count then
-      job.notes[#job.notes + 1] = ("gentables: --splits %s at TP %d is %s: %s"):format(text, ranks,
-        table.concat(of_ranks, ":"), ranks > count and "the weights repeat" or "the others have no rank")
+    local of_ranks = splits.of_ranks(weights, ranks)
+    local words = ("gentables: --splits %s at TP %d is %s: "):format(text, ranks, table.concat(of_ranks, ":"))
+    if math.max(table.unpack(of_ranks)) == 0 then
+      job.notes[#job.notes + 1] = words .. "nobody gets anything; left out"
+    elseif ranks ~= #weights then
+      job.notes[#job.notes + 1] = words
+        .. (ranks > #weights and "the weights repeat" or "the others have no rank")
     end
   end
 end
@@ -185,13 +177,13 @@ function plan.cells(job, args)
   if not hidden_size or hidden_size < 16 or hidden_size > 1 << 24 then
     fail.input("--hidden-size: %s is no hidden size", args.hidden_size)
   end
-  local splits, weights = read_splits(args.splits)
+  local text, weights = read_splits(args.splits)
   local cells, rounded = {}, {}
   job.notes = {}
   for _, world_size in ipairs(job.worlds) do
     for _, op in ipairs(job.ops) do
       for _, size in ipairs(job.sizes) do
-        local cell = cell_of(job, op, dtype, world_size, size, splits, weights)
+        local cell = cell_of(job, op, dtype, world_size, size, text, weights)
         if cell and fusion and op.name == "allreduce" then
           with_fusion(cell, fusion.name, hidden_size, dtype.bytes)
           local is_told = world_size ~= job.worlds[1]
@@ -205,7 +197,7 @@ function plan.cells(job, args)
     end
   end
   note_fusion(job, fusion, rounded, hidden_size * dtype.bytes)
-  if args.splits then note_splits(job, splits, #weights) end
+  if args.splits then note_splits(job, text, weights) end
   if #cells == 0 then fail.input("--sizes: no size is left to measure") end
   for _, note in ipairs(job.notes) do job.progress:say(note) end
   plan.choose_candidates(job, args.strategies, cells)

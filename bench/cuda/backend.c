@@ -78,8 +78,6 @@ static double link_us(const struct group *group, const struct candidate *candida
 static const char *refusal_of(const struct candidate *candidate, const struct group *group,
                               const struct call *call) {
     const char *refusal = candidate->plugin == NULL ? NULL : plugins_refusal(candidate, group, call);
-    if (refusal == NULL && plugins_is_in_place(candidate))
-        refusal = "works in place alone, which is not timed on GPUs";
     if (refusal == NULL && plugins_has_epilogue_apart(candidate)) refusal = call_refusal(group->device, call);
     return refusal != NULL ? refusal : candidate->strategy->supports(group, call);
 }

@@ -375,22 +375,30 @@ static void *part_at(const void *from, size_t elements, enum dtype dtype) {
     return (void *)((uintptr_t)from + elements * dtype_sizes_bytes[dtype]);
 }
 
-// Every rank's part to every rank, all in one group.
+// Whether NCCL takes what comes next in a group.
+static bool goes_on(ncclResult_t result) {
+    return result == ncclSuccess || result == ncclInProgress;
+}
+
+// Every rank's part to every rank, all in one group; a part of nothing is not sent, as PyTorch has it.
 static ncclResult_t exchange(struct channel *channel, const struct call *call, ncclComm_t comm) {
     const struct traffic *traffic = call->traffic;
     ncclDataType_t type = nccl_types[call->dtype];
+    CUstream stream = channel->device->stream;
     ncclResult_t first = nccl.ncclGroupStart();
     for (int peer = 0; peer < channel->device->group->size; peer++) {
-        ncclResult_t sent = nccl.ncclSend(part_at(call->input, traffic->send_at[peer], call->dtype),
-                                          traffic->sent[peer], type, peer, comm, channel->device->stream);
-        ncclResult_t received =
-            nccl.ncclRecv(part_at(call->out, traffic->receive_at[peer], call->dtype), traffic->received[peer],
-                          type, peer, comm, channel->device->stream);
-        if (first == ncclSuccess || first == ncclInProgress) first = sent;
-        if (first == ncclSuccess || first == ncclInProgress) first = received;
+        ncclResult_t sent = ncclSuccess, received = ncclSuccess;
+        if (traffic->sent[peer] > 0)
+            sent = nccl.ncclSend(part_at(call->input, traffic->send_at[peer], call->dtype),
+                                 traffic->sent[peer], type, peer, comm, stream);
+        if (traffic->received[peer] > 0)
+            received = nccl.ncclRecv(part_at(call->out, traffic->receive_at[peer], call->dtype),
+                                     traffic->received[peer], type, peer, comm, stream);
+        if (goes_on(first)) first = sent;
+        if (goes_on(first)) first = received;
     }
     ncclResult_t ended = nccl.ncclGroupEnd();
-    return first == ncclSuccess || first == ncclInProgress ? ended : first;
+    return goes_on(first) ? ended : first;
 }
 
 static ncclResult_t move(struct channel *channel, const struct call *call, ncclComm_t comm) {

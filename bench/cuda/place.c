@@ -24,6 +24,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cuda/candidate.h"
+#include "plugins.h"
 #include "statistics.h"
 
 enum {
@@ -63,6 +65,7 @@ struct layout {
     size_t input, residual, gamma, slots;             // offsets
     size_t out, residual_out, norm_out, block_scales; // within a slot
     size_t slot_bytes, norm_bytes;
+    size_t larger; // in a slot, too: where a reducescatter in place works, of which the output is but a part
 };
 
 struct place {
@@ -72,6 +75,7 @@ struct place {
     struct layout layout;
     CUdeviceptr base;
     int slots;
+    bool is_amid; // the last sample's results are amid the larger buffer
     CUdeviceptr hashes;
     void *norm;                // of a slot, for the check
     bool tells_norm, has_norm; // the next sample; the last one
@@ -110,14 +114,27 @@ static size_t read_bytes(const struct cell *cell, size_t elements) {
     return (elements + (cell->shifts - 1) * cell->stride) * dtype_sizes_bytes[cell->shape.dtype];
 }
 
+static bool anybody_works_in_place(void) {
+    for (int i = 0; i < cuda_candidate_count; i++) {
+        if (plugins_is_in_place(&cuda_candidates[i])) return true;
+    }
+    return false;
+}
+
+static size_t input_bytes(const struct cell *cell) {
+    return cell->input_elements * dtype_sizes_bytes[cell->shape.dtype];
+}
+
 static struct layout layout_of(const struct cell *cell) {
     bool fused = cell->shape.fusion != FUSION_NONE;
     size_t rows = aligned(read_bytes(cell, cell->input_elements));
+    bool has_larger = cell->shape.op == OP_REDUCESCATTER && anybody_works_in_place();
     struct layout layout = {.residual = rows};
     layout.norm_bytes = norm_bytes(&cell->shape);
     layout.gamma = layout.residual + (fused ? rows : 0);
     layout.slots = layout.gamma + (fused ? aligned(row_bytes(cell)) : 0);
-    layout.residual_out = aligned(cell->out_bytes);
+    layout.larger = aligned(cell->out_bytes > 0 ? cell->out_bytes : 1); // no two slots in one place
+    layout.residual_out = layout.larger + (has_larger ? aligned(input_bytes(cell)) : 0);
     layout.norm_out = layout.residual_out + aligned(cell->residual_out_bytes);
     layout.block_scales = layout.norm_out + aligned(layout.norm_bytes);
     layout.slot_bytes = layout.block_scales + aligned(cell->block_scales_bytes);
@@ -136,7 +153,19 @@ static bool is_chain(enum mode mode) {
     return mode == MODE_GRAPH || mode == MODE_COLD_GRAPH;
 }
 
-struct call place_call(void *of, size_t shift, int slot) {
+// Where a candidate works in place alone, that is: of an allreduce with its epilogue apart, where the sum is
+// sought; else where the output goes, or what that is a part of.
+static void put_in_place(const struct place *place, const struct candidate *candidate, struct call *call,
+                         int slot) {
+    bool is_part = call->op == OP_REDUCESCATTER;
+    void *larger = pointer(slot_address(place, slot) + place->layout.larger);
+    if (plugins_has_epilogue_apart(candidate))
+        call->input = call->residual_out;
+    else
+        call_put_in_place(call, place->device->group->rank, is_part ? larger : call->out);
+}
+
+struct call place_call(void *of, const struct candidate *candidate, size_t shift, int slot) {
     struct place *place = of;
     const struct layout *layout = &place->layout;
     struct call call = cell_call(place->cell, shift);
@@ -152,6 +181,7 @@ struct call place_call(void *of, size_t shift, int slot) {
     call.norm_out = layout->norm_bytes > 0 ? pointer(results + layout->norm_out) : NULL;
     call.tells_norm = call.norm_out != NULL && place->tells_norm;
     call.block_scales = place->cell->block_scales_bytes > 0 ? pointer(results + layout->block_scales) : NULL;
+    if (candidate != NULL && plugins_is_in_place(candidate)) put_in_place(place, candidate, &call, slot);
     return call;
 }
 
@@ -322,7 +352,7 @@ static bool enqueue_copy(struct place *place, const struct call *call) {
 
 static bool enqueue(struct place *place, const struct work *work, size_t shift, int slot) {
     struct device *device = place->device;
-    struct call call = place_call(place, shift % place->cell->shifts, slot);
+    struct call call = place_call(place, work->candidate, shift % place->cell->shifts, slot);
     struct DelayParameters none = {.nanoseconds = 0};
     device->slot = slot;
     if (work->is_nothing) return true;
@@ -340,7 +370,7 @@ static bool publish(struct place *place, size_t shift, int calls) {
     device->joint->places[device->group->rank] = place;
     for (int slot = 0; slot < calls; slot++) {
         device->joint->calls[device->group->rank][slot] =
-            place_call(place, (shift + (size_t)slot) % place->cell->shifts, slot);
+            place_call(place, NULL, (shift + (size_t)slot) % place->cell->shifts, slot);
     }
     device->is_published = true;
     return group_barrier(device->group);
@@ -362,6 +392,18 @@ static bool hash_more(const struct place *place, struct device *by, int slot, CU
     return device_launch(by, device_kernel(by, "gentables_hash"), grid, &parameters, sizeof parameters);
 }
 
+// Brings results to where they are looked for.
+static bool take_from_amid(const struct place *place, int slot) {
+    const struct cell *cell = place->cell;
+    const struct device *device = place->device;
+    size_t at = cell->traffic.send_at[cell->rank] * dtype_sizes_bytes[cell->shape.dtype];
+    CUdeviceptr results = slot_address(place, slot);
+    if (!place->is_amid) return true;
+    CUresult result = device->driver->cuMemcpyDtoDAsync(
+        results + place->layout.out, results + place->layout.larger + at, cell->out_bytes, device->stream);
+    return device_ok(place->device, result, "a copy");
+}
+
 // Has all slots of a place hashed, in order behind what is in the stream of `by`.
 static bool enqueue_hashes(const struct place *place, struct device *by) {
     const struct cell *cell = place->cell;
@@ -370,7 +412,8 @@ static bool enqueue_hashes(const struct place *place, struct device *by) {
     bool right = device_ok(by, result, "a hash");
     for (int slot = 0; right && slot < place->slots; slot++) {
         CUdeviceptr at = slot_address(place, slot);
-        right = hash_more(place, by, slot, at + place->layout.out, cell->out_bytes, 1) &&
+        right = take_from_amid(place, slot) &&
+                hash_more(place, by, slot, at + place->layout.out, cell->out_bytes, 1) &&
                 hash_more(place, by, slot, at + place->layout.residual_out, cell->residual_out_bytes, 2) &&
                 hash_more(place, by, slot, at + place->layout.block_scales, cell->block_scales_bytes, 3);
     }
@@ -421,14 +464,34 @@ static bool flush(struct device *device) {
     return device_ok(device, result, "a flush");
 }
 
-// Holds the stream, poisons results that are hashed afterwards, flushes where asked to, has ranks meet, and
-// marks the beginning.
-static bool begin(struct place *place, const struct work *work, int calls) {
+static bool is_in_place(const struct work *work) {
+    return work->candidate != NULL && plugins_is_in_place(work->candidate);
+}
+
+// Puts the inputs of calls in place.
+static bool put_inputs(struct place *place, const struct work *work, size_t shift, int calls) {
+    struct device *device = place->device;
+    for (int slot = 0; slot < calls; slot++) {
+        size_t of = (shift + (size_t)slot) % place->cell->shifts;
+        struct call from = place_call(place, NULL, of, slot),
+                    to = place_call(place, work->candidate, of, slot);
+        CUresult result = device->driver->cuMemcpyDtoDAsync((CUdeviceptr)(uintptr_t)to.input,
+                                                            (CUdeviceptr)(uintptr_t)from.input,
+                                                            input_bytes(place->cell), device->stream);
+        if (!device_ok(device, result, "a copy")) return false;
+    }
+    return true;
+}
+
+// Holds the stream, poisons results that are hashed afterwards, puts inputs in place, flushes where asked to,
+// has ranks meet, and marks the beginning.
+static bool begin(struct place *place, const struct work *work, size_t shift, int calls) {
     struct device *device = place->device;
     const struct cuda_driver *driver = device->driver;
     place->begun_ns = clock_ns();
     if (!device_delay(device, device->delay_ns)) return false;
     if (is_hashed_behind(place, work, calls) && !each_place(place, poison_slots)) return false;
+    if (is_in_place(work) && !put_inputs(place, work, shift, calls)) return false;
     if (place->mode == MODE_COLD && !flush(device)) return false;
     if (device->reach != REACH_NONE && device->group->size > 1 && !device_barrier(device, 1)) return false;
     return device_ok(device, driver->cuEventRecord(device->before, device->stream), "an event");
@@ -474,7 +537,7 @@ static bool time_call(struct place *place, const struct work *work, size_t shift
     struct device *device = place->device;
     bool enqueues = device_enqueues(device);
     if (!group_barrier(device->group)) return false;
-    if (enqueues && !begin(place, work, calls)) return false;
+    if (enqueues && !begin(place, work, shift, calls)) return false;
     device->group->unseen_ns = 0;
     if (!enqueue(place, work, shift, 0)) return false;
     if (enqueues && !end(place, work, calls, time_us)) return false;
@@ -537,7 +600,7 @@ static bool time_chain(struct place *place, const struct work *work, size_t shif
     }
     if (!group_barrier(device->group)) return false;
     if (!device_enqueues(device)) return true;
-    if (!begin(place, work, calls)) return false;
+    if (!begin(place, work, shift, calls)) return false;
     if (graph != NULL &&
         !device_ok(device, device->driver->cuGraphLaunch(graph->exec, device->stream), "launching a graph"))
         return false;
@@ -576,6 +639,7 @@ static bool time_graphs(struct place *place, const struct work *work, size_t shi
 
 static bool time_work(struct place *place, const struct work *work, size_t shift, double *time_us) {
     struct device *device = place->device;
+    place->is_amid = is_in_place(work) && place->cell->shape.op == OP_REDUCESCATTER;
     place->hashes_are_there = place->hashes_are_known = false;
     bool timed = is_chain(place->mode) ? time_graphs(place, work, shift, time_us)
                                        : time_eager(place, work, shift, time_us);
@@ -634,6 +698,7 @@ int place_fetch(void *of, int slot) {
     CUdeviceptr results = slot_address(place, slot);
     cell->norm_out = place->has_norm ? place->norm : NULL;
     bool fetched =
+        take_from_amid(place, slot) &&
         download(place, cell->out, results + place->layout.out, cell->out_bytes) &&
         download(place, place->norm, results + place->layout.norm_out, place->layout.norm_bytes) &&
         download(place, cell->residual_out, results + place->layout.residual_out, cell->residual_out_bytes) &&

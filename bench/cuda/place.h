@@ -9,7 +9,7 @@ int place_open(struct group *group, struct cell *cell, enum mode mode, void **pl
                char reason[REASON_SIZE]);
 size_t place_bytes(const struct shape *shape);
 void place_close(void *place);
-struct call place_call(void *place, size_t shift, int slot);
+struct call place_call(void *place, const struct candidate *candidate, size_t shift, int slot);
 int place_slots(const void *place);
 int place_poison(void *place);
 int place_sample(void *place, const struct candidate *candidate, void *state, size_t shift,

@@ -129,7 +129,8 @@ static void displace(void *place) {
     free(place);
 }
 
-static struct call call_at(void *place, size_t shift, int slot) {
+static struct call call_at(void *place, const struct candidate *candidate, size_t shift, int slot) {
+    (void)candidate; // who works in place alone is refused
     (void)slot;
     return cell_call(((struct place *)place)->cell, shift);
 }

@@ -1,6 +1,7 @@
 #!/bin/sh
 # Every op with every strategy that does it, for ranks that are and are not powers of two, for counts that
-# divide by little else, and uneven splits: no timed call is wrong; what does not divide is refused.
+# divide by little else, and uneven splits, some ranks without a share: no timed call is wrong; what does not
+# divide, and where nobody has a share, is refused.
 . "$(dirname "$0")/lib.sh"
 
 # requests RANKS: elements are whole shares of all ranks, and of alltoallv's largest weight.
@@ -18,24 +19,31 @@ requests() {
         done
     done
     echo "measure id=46 op=allgather dtype=float32 count=$(($1 + 1)) min_samples=1 max_samples=1"
+    for splits in 0:1 2:0:1 0:0:0:0:0:1; do
+        echo "measure id=47 op=alltoallv dtype=bfloat16 count=$((1001 * $1 * 2)) splits=$splits" \
+            "min_samples=3 max_samples=3 budget_us=1000 strategies=MPI,DIRECT"
+    done
 }
 
 for ranks in 2 3 5; do
     requests "$ranks" | run "$ranks" --serve >"$WORK/answers.$ranks"
-    [ "$(grep -c '^done ' "$WORK/answers.$ranks")" = 46 ] ||
+    [ "$(grep -c '^done ' "$WORK/answers.$ranks")" = 49 ] ||
         fail "$ranks ranks: not every request was answered"
-    grep '^none ' "$WORK/answers.$ranks" | grep -v '^none id=46 ' &&
+    grep '^none ' "$WORK/answers.$ranks" | grep -v '^none id=46 \|leave nothing for these ranks$' &&
         fail "$ranks ranks: something has no time"
+    [ "$(grep -c '^none id=47 .*leave nothing' "$WORK/answers.$ranks")" = 2 ] ||
+        fail "$ranks ranks: splits without a share"
+    [ "$(grep -c '^row id=47 ' "$WORK/answers.$ranks")" = 4 ] || fail "$ranks ranks: no share has no time"
     grep -q '^none id=46 strategy=DIRECT reason=the elements do not divide among the ranks$' \
         "$WORK/answers.$ranks" || fail "$ranks ranks: what does not divide is measured"
-    [ "$(grep -c "strategy=DIRECT .*bits=0*[1-9a-f]" "$WORK/answers.$ranks")" = 45 ] ||
+    [ "$(grep -c "strategy=DIRECT .*bits=0*[1-9a-f]" "$WORK/answers.$ranks")" = 47 ] ||
         fail "$ranks ranks: DIRECT varies"
-    [ "$(grep -c '^row .* strategy=MPI ' "$WORK/answers.$ranks")" = 45 ] ||
+    [ "$(grep -c '^row .* strategy=MPI ' "$WORK/answers.$ranks")" = 47 ] ||
         fail "$ranks ranks: MPI does not do every op"
 done
 
 for wrong in "--op gemm" "--op allgather --splits 1:2" "--op alltoallv --splits 1:" \
-    "--op alltoallv --splits 16" "--op broadcast --fusion RESIDUAL_RMS_NORM"; do
+    "--op alltoallv --splits 15" "--op alltoallv --splits 0:0" "--op broadcast --fusion RESIDUAL_RMS_NORM"; do
     # shellcheck disable=SC2086
     if "$BENCH" $wrong >/dev/null 2>"$WORK/said"; then fail "$wrong is taken"; fi
     [ "$(wc -l <"$WORK/said")" = 1 ] || fail "$wrong: not one line: $(cat "$WORK/said")"

@@ -13,9 +13,10 @@ static void splits_are_read_and_printed(void **state) {
     (void)state;
     uint64_t splits;
     char text[SPLITS_TEXT];
-    const char *const right[] = {"1", "3:1", "15:1:2", "15:15:15:15:15:15:15:15:15:15:15:15:15:15:15:15"};
+    const char *const right[] = {"1",   "3:1", "14:1:2", "14:14:14:14:14:14:14:14:14:14:14:14:14:14:14:14",
+                                 "1:0", "0:1", "0:0:7:0"};
     const char *const wrong[] = {
-        "", "0", "16", "1:", ":1", "1:0", "a", "-1", "+1", " 1", "1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1"};
+        "", "0", "0:0", "15", "1:", ":1", "a", "-1", "+1", " 1", "1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1"};
     for (size_t i = 0; i < sizeof right / sizeof *right; i++) {
         assert_true(splits_read(right[i], &splits));
         splits_print(splits, text);
@@ -24,13 +25,11 @@ static void splits_are_read_and_printed(void **state) {
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) assert_false(splits_read(wrong[i], &splits));
 }
 
-static void what_is_sent_is_received(void **state) {
-    (void)state;
-    uint64_t splits;
-    assert_true(splits_read("3:1:2", &splits));
+static void is_consistent(uint64_t splits) {
     for (int op = OP_ALLREDUCE + 1; op < OPS; op++) {
         for (int ranks = 2; ranks <= MAX_RANKS; ranks++) {
             uint64_t own = op == OP_ALLTOALLV ? splits : 0;
+            if (!traffic_moves((enum op)op, own, ranks)) continue;
             size_t elements = 5 * traffic_unit((enum op)op, own, ranks);
             struct traffic traffic[MAX_RANKS];
             size_t larger = 0;
@@ -55,10 +54,36 @@ static void what_is_sent_is_received(void **state) {
     }
 }
 
+static void what_is_sent_is_received(void **state) {
+    (void)state;
+    const char *const texts[] = {"3:1:2", "3:0:2", "0:1", "0:0:0:0:0:1:14"};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        uint64_t splits;
+        assert_true(splits_read(texts[i], &splits));
+        is_consistent(splits);
+    }
+}
+
+static void who_has_no_weight_gets_nothing(void **state) {
+    (void)state;
+    uint64_t splits;
+    struct traffic traffic;
+    assert_true(splits_read("0:1", &splits));
+    traffic_of(OP_ALLTOALLV, splits, 20, 0, 2, 0, &traffic);
+    assert_int_equal(traffic.receive_elements, 0);
+    assert_int_equal(traffic.send_elements, 10);
+    assert_true(traffic_moves(OP_ALLTOALLV, splits, 2));
+    assert_true(splits_read("0:0:1", &splits));
+    assert_false(traffic_moves(OP_ALLTOALLV, splits, 2));
+    assert_true(traffic_moves(OP_ALLTOALLV, splits, 3));
+    assert_true(traffic_moves(OP_ALLTOALL, 0, 2));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(splits_are_read_and_printed),
         cmocka_unit_test(what_is_sent_is_received),
+        cmocka_unit_test(who_has_no_weight_gets_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -29,6 +29,8 @@ static void set_bytes(const struct state *state, CUdeviceptr to, unsigned char v
     set(to, value, bytes, stream);
 }
 
+enum { LARGE = 4 << 20 }; // bytes: what a trial calls less often
+
 // Beside what is right, on the stream or not.
 static gt_status misbehave(struct plan *plan, const gt_buffers *buffers, CUstream stream) {
     const struct state *state = plan->state;
@@ -38,8 +40,20 @@ static gt_status misbehave(struct plan *plan, const gt_buffers *buffers, CUstrea
     (void)set_bytes;
     (void)bytes;
     (void)receive;
-#if defined BAD_BEYOND
+#if defined BAD_PLACED
+    size_t at = plan->is_broadcast ? 0 : (size_t)state->rank.rank * plan->send_bytes;
+    if ((CUdeviceptr)(uintptr_t)buffers->send != receive + at) return fail(plan->state, "not in place");
+#elif defined BAD_BEYOND
     set_bytes(state, receive + bytes, 0, 16, stream);
+#elif defined BAD_LARGE_BEYOND
+    if (bytes > LARGE) set_bytes(state, receive + bytes, 0, 16, stream);
+#elif defined BAD_LARGE_BEFORE
+    if (bytes > LARGE) set_bytes(state, receive - 16, 0, 16, stream);
+#elif defined BAD_PEER_BEYOND
+    CUdeviceptr all[MOST_RANKS];
+    const gt_host *host = state->rank.host;
+    host->allgather(host->context, &receive, all, sizeof receive);
+    if (bytes > LARGE) set_bytes(state, all[1 - state->rank.rank] + bytes, 0, 16, stream);
 #elif defined BAD_BEFORE
     set_bytes(state, receive - 16, 0, 16, stream);
 #elif defined BAD_WRONG
@@ -140,6 +154,9 @@ const gt_plugin *gentables_plugin(uint32_t abi) {
     faulty = at_once;
     good.name = "GOOD";
     faulty.name = "FAULTY";
+#ifdef BAD_PLACED
+    faulty.places = GT_PLACE_IN; // which is no fault
+#endif
     bad = plugin;
     bad.candidates = both;
     bad.init = bad_init;

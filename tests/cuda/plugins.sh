@@ -87,6 +87,30 @@ fused fused_beyond
 grep -q "NOTED: .*touched memory beyond a buffer\|NOTED: writes beyond a buffer" "$WORK/err" ||
     fail "a norm beyond its buffer is not told"
 
+# Who works in place alone is called so, as NCCL defines it for each op, and rows say it; of a pair the sum is;
+# and who works in either place is timed out of place.
+tune "" --op allreduce,reducescatter --sizes 1K,4K --plugin "$PLUGINS/in_place.so" --strategies PLACED,NCCL
+[ "$status" = 0 ] || fail "in place: $status"
+[ ! -s "$WORK/err" ] || fail "in place says something"
+[ "$(grep -c '"place": "in"' "$WORK/out")" = 4 ] || fail "no rows in place"
+tune "" --op allgather,broadcast --sizes 1K,4K --plugin "$PLUGINS/bad_placed.so"
+[ "$status" = 0 ] || fail "in place, gathered: $status"
+[ ! -s "$WORK/err" ] || fail "in place, gathered, says something"
+[ "$(grep -c '"place": "in"' "$WORK/out")" = 4 ] || fail "no gathered rows in place"
+[ "$(grep -c '"place": "out"' "$WORK/out")" = 4 ] || fail "no gathered rows out of place"
+tune "" --op allreduce --sizes 4K --fusion RESIDUAL_RMS_NORM --hidden-size 64 \
+    --plugin "$PLUGINS/in_place.so" --strategies PLACED,NCCL
+[ "$status" = 0 ] || fail "an epilogue in place: $status"
+way PLACED separate
+way PLACED alone
+for op in allreduce reducescatter; do
+    bench "" --plugin "$PLUGINS/in_place.so" --op "$op" -b 512 -e 512 --mode graph --samples 3 \
+        --strategies PLACED,NCCL
+    grep -q "PLACED  *[0-9.]* .* 0\$" "$WORK/out" || fail "$op in place in a graph"
+done
+bench "" --plugin "$PLUGINS/in_place.so" -b 512 -e 512 -n 3 --strategies PLACED,NCCL
+grep -q "PLACED .*works in place alone: calls in a row" "$WORK/out" || fail "calls in a row in place"
+
 # By hand, too; what cannot be captured is told.
 graph="-b 512 -e 512 --mode graph --samples 3"
 # shellcheck disable=SC2086
@@ -99,7 +123,7 @@ grep -q "PEER_COPIES .*cannot be captured into a graph" "$WORK/out" ||
 
 # left_out FAULT PATTERN [TIMEOUT [LINES [OTHERS]]]
 left_out() {
-    tune "" --op allgather --sizes 4K --plugin "$PLUGINS/bad_$1.so" --timeout "${3:-20}"
+    tune "" --op allgather --sizes "${sizes:-4K}" --plugin "$PLUGINS/bad_$1.so" --timeout "${3:-20}"
     [ "$status" = 0 ] || fail "$1: $status"
     grep -q "FAULTY: $2" "$WORK/err" || fail "$1: not said"
     [ "$(wc -l <"$WORK/err")" = "${4:-1}" ] || fail "$1: not so many lines"
@@ -109,6 +133,10 @@ left_out() {
 }
 left_out beyond "touched memory beyond a buffer\|writes beyond a buffer"
 left_out before "touched memory beyond a buffer\|writes beyond a buffer"
+# So it is where a trial calls it less often, and where it reaches beyond another rank's buffer.
+for fault in large_beyond large_before peer_beyond; do
+    sizes=4K,8M left_out $fault "touched memory beyond a buffer\|writes beyond a buffer"
+done
 left_out wrong "wrong result"
 left_out stream "wrong result\|writes after it has returned"
 left_out early "wrong result"

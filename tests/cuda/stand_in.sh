@@ -88,6 +88,17 @@ bench "" --workspace 64K --arena 512K -b 64K -e 64K --samples 2 --budget 0.01 --
     --splits 3:1 --mode graph --strategies NCCL --timeout 20
 [ "$status" = 0 ] || fail "uneven results in a graph: exit code $status: $(cat "$WORK/out" "$WORK/err")"
 
+# Ranks without a share neither get nor are sent anything, and results of nothing have room.
+for splits in 0:1 3:0; do
+    for mode in eager graph; do
+        # shellcheck disable=SC2086
+        bench "" $small --op alltoallv --splits $splits --mode $mode --strategies NCCL
+        [ "$status" = 0 ] || fail "splits $splits, $mode: exit code $status"
+        grep -q "^  *[0-9].* NCCL  *[0-9.]* .* 0\$" "$WORK/out" || fail "splits $splits, $mode: no time"
+        grep -q "^# Out of bounds values : 0 OK" "$WORK/out" || fail "splits $splits: something is wrong"
+    done
+done
+
 # The bound of a call on slow links is what each strategy has to send over them: of 2 ranks ONESHOT and
 # TWOSHOT a message, by the switch NVLS_ONESHOT two and NVLS_TWOSHOT one and a half; NCCL may be as good as
 # the best.
@@ -120,6 +131,11 @@ if STAND_IN="hang" LD_LIBRARY_PATH=$folder "$GENTABLES" tune --backend cuda --be
     fail "a GPU that hangs"
 fi
 grep -q "every op takes its default, NCCL" "$WORK/err" || fail "the default of a GPU"
+STAND_IN="" LD_LIBRARY_PATH=$folder "$GENTABLES" tune --backend cuda --bench "$BENCH" --samples 3 \
+    --op alltoallv --splits 0:1 --sizes 4K --cache "$WORK/tune.json" --json >"$WORK/out" 2>"$WORK/err" ||
+    fail "tune of a rank without a share"
+grep -q '"splits": "0:1"' "$WORK/out" && grep -q '"strategy": "NCCL"' "$WORK/out" ||
+    fail "tune of a rank without a share has no time"
 
 printf 'quit\n' | STAND_IN="" LD_LIBRARY_PATH=$folder "$BENCH" --serve --workspace 64K \
     >"$WORK/out" 2>"$WORK/err" || fail "serving"

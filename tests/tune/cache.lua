@@ -1,5 +1,6 @@
 -- cache.lua: what the cache has counts for who measures the same way, and for nobody else.
 local cache = require "tune_cache"
+local environment = require "tune_environment"
 local incumbent = require "incumbent"
 local lu = require "luaunit"
 local system = require "core.system"
@@ -89,6 +90,62 @@ function TestCache.test_candidates_of_different_passes_are_unknown_together()
   lu.assertEquals(known_to(), "")
 end
 
+-- Variables of an environment, beside those of the job's.
+local function with(variables)
+  local all = { HOME = "/h", NCCL_ALGO = "RING" }
+  for name, value in pairs(variables) do all[name] = value end
+  return all
+end
+
+-- What is logged, dumped or cached, and where, changes no time; but without NCCL's log nobody knows what
+-- NCCL_SYMMETRIC is.
+function TestCache.test_what_changes_no_time_makes_nothing_unknown()
+  for name, value in pairs { NCCL_DEBUG = "INFO", NCCL_DEBUG_FILE = "/tmp/log", NCCL_DEBUG_SUBSYS = "ALL",
+    NCCL_TOPO_DUMP_FILE = "/tmp/topo", CUDA_CACHE_PATH = "/tmp/kernels", CUDA_CACHE_DISABLE = "1",
+    CUDA_HOME = "/usr/local/cuda", CUDA_VERSION = "13.0", OMPI_MCA_btl_base_verbose = "10",
+    UCX_LOG_LEVEL = "info", UCX_WARN_UNUSED_ENV_VARS = "n" } do
+    lu.assertEquals(known_to { environment = with { [name] = value } }, "AUTO MINE NCCL", name)
+  end
+  for name, value in pairs { NCCL_PROTO = "LL", CUDA_MODULE_LOADING = "EAGER", OMPI_MCA_btl = "self",
+    PMIX_MCA_gds = "hash", UCX_TLS = "posix", GLIBC_TUNABLES = "glibc.malloc.tcache_count=0",
+    LD_PRELOAD = "libhugetlbfs.so" } do
+    lu.assertEquals(known_to { environment = with { [name] = value } }, "", name)
+  end
+end
+
+function TestCache.test_symmetric_kernels_without_a_log_are_others()
+  local function known_as(all)
+    local job = job_of { environment = all }
+    job.cells[1].candidates = { "NCCL_SYMMETRIC" }
+    local kept = cache.open(path)
+    kept:take(job)
+    local is_known = job.cells[1].known.NCCL_SYMMETRIC == true
+    table.insert(job.cells[1].no_time, { strategy = "NCCL_SYMMETRIC", epilogue = "none", reason = "no log" })
+    kept:save(job, job.cells)
+    return is_known
+  end
+  lu.assertFalse(known_as(with { NCCL_DEBUG = "WARN" }))
+  lu.assertTrue(known_as(with { NCCL_DEBUG_FILE = "/tmp/log" }))
+  lu.assertFalse(known_as(with {})) -- which has a log, and is to be measured
+end
+
+-- A file that a variable names counts by what is in it.
+function TestCache.test_a_file_that_is_named_counts()
+  local named = os.tmpname()
+  local function fill(text)
+    local handle <close> = assert(io.open(named, "w"))
+    handle:write(text)
+  end
+  local function variables() return environment.variables { NCCL_CONF_FILE = named, NCCL_ALGO = "RING" } end
+  fill "NCCL_PROTO=LL"
+  local one = variables()
+  lu.assertEquals(one.NCCL_ALGO, "RING")
+  lu.assertEquals(variables(), one)
+  fill "NCCL_PROTO=SIMPLE"
+  lu.assertNotEquals(variables(), one)
+  os.remove(named)
+end
+
 function TestCache.test_the_environment_is_this_processs()
   lu.assertEquals(system.environment().PATH, os.getenv("PATH"))
   lu.assertNil(system.environment()["no such name"])
@@ -103,7 +160,7 @@ function TestCache.test_the_incumbent_is_the_one_that_is_named_or_those_beside_t
   local folder = os.tmpname()
   os.remove(folder)
   assert(os.execute("mkdir " .. folder))
-  local function print_of(environment) return incumbent.print_of(folder .. "/bench", environment) end
+  local function print_of(all) return incumbent.print_of(folder .. "/bench", all) end
   local none = print_of {}
   write(folder .. "/gentables_incumbent_sm90.so", "one")
   local one = print_of {}

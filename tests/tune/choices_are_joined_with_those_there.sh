@@ -1,0 +1,75 @@
+#!/bin/sh
+# Choices go into a folder beside those that are there, in tuned.json and in Python: those of other cells
+# stay, those of the same cells are replaced, and both are said. Of several splits Python answers with those of
+# the last tuning. What another machine or version left is refused before anything is measured.
+. "$(dirname "$0")/lib.sh"
+
+into() {
+    tune --dtype float32 --out "$WORK/tuned" "$@"
+}
+# python STATEMENT...: with `cells` of tuned.json and the module `tuned`.
+python() {
+    {
+        echo 'import json, sys'
+        echo 'import gentables_tuned as tuned'
+        echo 'cells = json.load(open("tuned.json"))["cells"]'
+        printf '%s\n' "$@"
+    } >"$WORK/tuned/asks.py"
+    (cd "$WORK/tuned" && python3 -B asks.py) || fail "$*: $(cat "$WORK/tuned/gentables_tuned.py")"
+}
+
+into --op allgather --sizes 1K,64K --strategies DIRECT
+[ "$status" = 0 ] || fail "a new folder: $(cat "$WORK/err")"
+[ ! -s "$WORK/err" ] || fail "a new folder: it says $(cat "$WORK/err")"
+into --op broadcast --sizes 1K --strategies MPI
+said err "tuned.json, gentables_tuned.py: cells measured now: 1 of broadcast, 0 of them in place of older ones; "
+said err "; kept: 2 of allgather$"
+python 'assert [c["op"] for c in cells] == ["broadcast", "allgather", "allgather"], cells' \
+    'assert tuned.choose("allgather", 1024, 2, "float32") == "DIRECT"' \
+    'assert tuned.choose("broadcast", 1024, 2, "float32") == "MPI"'
+
+# A cell that is measured again is another; its neighbour of before stays its neighbour.
+into --op allgather --sizes 64K --strategies MPI
+said err "cells measured now: 1 of allgather, 1 of them in place of older ones; kept: 2 of broadcast, allgather"
+python 'assert len(cells) == 3, cells' \
+    'assert tuned.choose("allgather", 1024, 2, "float32") == "DIRECT"' \
+    'assert tuned.choose("allgather", 65536, 2, "float32") == "MPI"' \
+    'assert tuned.choose("broadcast", 1024, 2, "float32") == "MPI"'
+
+# A launch fewer is said, as of each cell.
+into --op reducescatter --sizes 1K --strategies MPI --launches 2
+python 'assert sorted(c["launches"] for c in cells) == [1, 1, 1, 2], cells' \
+    'assert json.load(open("tuned.json"))["single_launch"]'
+
+into --op alltoallv --splits 3:1 --sizes 1K --strategies DIRECT
+into --op alltoallv --splits 0:1 --sizes 1K --strategies MPI
+said err "kept: 5 of alltoallv, reducescatter, allgather, broadcast"
+python 'assert sorted(c["splits"] for c in cells if c["op"] == "alltoallv") == ["0:1", "3:1"], cells' \
+    'assert tuned.choose("alltoallv", 1024, 2, "float32") == "MPI"' \
+    'assert "with splits 0:1, the last ones; tuned.json has others" in open("gentables_tuned.py").read()'
+
+# With an epilogue there are the pair and the sum alone.
+into --op allreduce --sizes 4K --fusion RESIDUAL_RMS_NORM --hidden-size 64 --strategies TWOSHOT
+into --op allreduce --sizes 64K --strategies MPI
+python 'pair = tuned.choose_pair("allreduce", "RESIDUAL_RMS_NORM", 4096, 2, "float32")' \
+    'assert pair[0] == "TWOSHOT", pair' \
+    'assert tuned.choose("allreduce", 4096, 2, "float32") == "TWOSHOT"' \
+    'assert tuned.choose("allreduce", 65536, 2, "float32") == "MPI"'
+
+# refused PATTERN: exit 2, before anything is launched, and all stays.
+refused() {
+    cp "$WORK/tuned/tuned.json" "$WORK/before"
+    into --op reducescatter --sizes 2K --launcher "false {ranks}"
+    [ "$status" = 2 ] || fail "$1: ended with $status: $(cat "$WORK/err")"
+    [ "$(wc -l <"$WORK/err")" = 1 ] || fail "$1: not one line: $(cat "$WORK/err")"
+    said err "$1"
+    cmp -s "$WORK/tuned/tuned.json" "$WORK/before" || fail "$1: it is another"
+}
+cp "$WORK/tuned/tuned.json" "$WORK/kept.json"
+rm "$WORK"/tuned/benchmark.*
+sed 's/"cpu": *"[^"]*"/"cpu": "Another 9000"/' "$WORK/kept.json" >"$WORK/tuned/tuned.json"
+refused "tuned.json: is of Another 9000.*another --out would be right"
+sed 's/"version": 2/"version": 1/' "$WORK/kept.json" >"$WORK/tuned/tuned.json"
+refused "tuned.json: is not of this version of gentables; remove it, or another --out would be right"
+echo '{' >"$WORK/tuned/tuned.json"
+refused "tuned.json: is not of this version of gentables"
