@@ -118,6 +118,17 @@ def has_groups_and_splits(rank):
         assert "nobody" in str(error)
 
 
+# Shares of nothing: rank 1 gets no rows at all, and then rank 0 has none to send.
+def has_shares_of_nothing(rank):
+    rows = [torch.arange(10.0).reshape(5, 2), 100 + torch.arange(8.0).reshape(4, 2)]
+    for send in ([[5, 0], [4, 0]], [[0, 0], [1, 3]]):
+        mine = rows[rank][: sum(send[rank])]
+        wanted = torch.cat([of[sum(by[:rank]):][: by[rank]] for of, by in zip(rows, send)])
+        receive = [of[rank] for of in send]
+        assert torch.equal(tuned.all_to_all_v(mine, receive, send[rank]), wanted), (rank, send)
+        assert torch.equal(torch.ops.gentables.all_to_all_v(mine, receive, send[rank]), wanted)
+
+
 # A backend with a reduce-scatter and an all-to-all of its own, as NCCL, is asked for these.
 def takes_what_the_backend_has(rank):
     asked = []
@@ -191,6 +202,7 @@ def work(rank, folder):
     tuned._implementations.update(before)
     refuses_what_does_not_divide()
     has_groups_and_splits(rank)
+    has_shares_of_nothing(rank)
     takes_what_the_backend_has(rank)
     dispatches_as_split_points_say()
     dist.barrier()
