@@ -87,9 +87,10 @@ fused fused_beyond
 grep -q "NOTED: .*touched memory beyond a buffer\|NOTED: writes beyond a buffer" "$WORK/err" ||
     fail "a norm beyond its buffer is not told"
 
-# Who works in place alone is called so, as NCCL defines it for each op, and rows say it; of a pair the sum is;
+# Who works in place alone is called so, as NCCL defines it for each op, and rows say it; so is a pair's sum;
 # and who works in either place is timed out of place.
-tune "" --op allreduce,reducescatter --sizes 1K,4K --plugin "$PLUGINS/in_place.so" --strategies PLACED,NCCL
+tune "" --op allreduce,reducescatter --sizes 1K,4K --plugin "$PLUGINS/in_place.so" \
+    --strategies PLACED,NCCL
 [ "$status" = 0 ] || fail "in place: $status"
 [ ! -s "$WORK/err" ] || fail "in place says something"
 [ "$(grep -c '"place": "in"' "$WORK/out")" = 4 ] || fail "no rows in place"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Choices go into a folder beside those that are there, in tuned.json and in Python: those of other cells
-# stay, those of the same cells are replaced, and both are said. Of several splits Python answers with those of
-# the last tuning. What another machine or version left is refused before anything is measured.
+# stay, those of the same cells are replaced, and both are said. Of several splits Python answers with those
+# of the last tuning. What another machine or version left is refused before anything is measured.
 . "$(dirname "$0")/lib.sh"
 
 into() {
@@ -22,7 +22,7 @@ into --op allgather --sizes 1K,64K --strategies DIRECT
 [ "$status" = 0 ] || fail "a new folder: $(cat "$WORK/err")"
 [ ! -s "$WORK/err" ] || fail "a new folder: it says $(cat "$WORK/err")"
 into --op broadcast --sizes 1K --strategies MPI
-said err "tuned.json, gentables_tuned.py: cells measured now: 1 of broadcast, 0 of them in place of older ones; "
+said err "tuned.json, gentables_tuned.py: cells measured now: 1 of broadcast, 0 of them in place of older"
 said err "; kept: 2 of allgather$"
 python 'assert [c["op"] for c in cells] == ["broadcast", "allgather", "allgather"], cells' \
     'assert tuned.choose("allgather", 1024, 2, "float32") == "DIRECT"' \
@@ -30,7 +30,7 @@ python 'assert [c["op"] for c in cells] == ["broadcast", "allgather", "allgather
 
 # A cell that is measured again is another; its neighbour of before stays its neighbour.
 into --op allgather --sizes 64K --strategies MPI
-said err "cells measured now: 1 of allgather, 1 of them in place of older ones; kept: 2 of broadcast, allgather"
+said err "now: 1 of allgather, 1 of them in place of older ones; kept: 2 of broadcast, allgather"
 python 'assert len(cells) == 3, cells' \
     'assert tuned.choose("allgather", 1024, 2, "float32") == "DIRECT"' \
     'assert tuned.choose("allgather", 65536, 2, "float32") == "MPI"' \
