@@ -61,8 +61,7 @@ end
 -- ---- candidates -------------------------------------------------------------------------------
 
 -- Every candidate that there is with these libraries, by name and in order, { name, plugin, usual, ops,
--- parameters }; and a hash of the libraries. Or nil, why not, and whether a library crashed, or hung, before
--- it could say anything wrong.
+-- parameters }; and a hash of the libraries. Or nil and why not.
 local function ask_for_candidates(job, plugins)
   local candidates, hash = {}, nil
   local seconds = math.min(START_S, job.timeout)
@@ -78,31 +77,46 @@ local function ask_for_candidates(job, plugins)
   if not reason and not hash then reason = "it ended without an answer" end
   if not reason then return candidates, hash end
   local said = words:match("gentables%-bench: ([^\n]+)")
-  return nil, said or ("%s: %s"):format(plugins[1] or job.program, reason), reason ~= "exit code 2"
+  return nil, said or ("%s: %s"):format(plugins[#plugins] or job.program, reason)
 end
 
--- The candidates of ours and of all plug-ins, each of which is asked in a process of its own first, and kept
--- in job.plugins, with its candidates in job.owned, where it answers. What a plug-in says wrongly ends here,
--- in one line; that one crashes or hangs leaves it out.
+-- The names of a library's own candidates: those that were not there before it. Others are made of these.
+local function own_names(candidates, before)
+  local names = {}
+  for _, row in ipairs(candidates) do
+    if row.plugin and row.usual and not before[row.name] then names[row.name] = true end
+  end
+  return names
+end
+
+-- A path that names no file is a slip of the hand, and no fault of a plug-in.
+local function check_path(path)
+  if not path:find("/", 1, true) then fail.input("--plugin %s: name it with a slash, as ./%s", path, path) end
+  if not file.exists(path) then fail.input("--plugin %s: there is no such file", path) end
+end
+
+-- The candidates of ours and of all plug-ins, and a hash of the libraries. Each plug-in is asked in a process
+-- that has those before it, too, so that a name can be told that is there already; where it answers it is in
+-- job.plugins, with its candidates in job.owned. One that says something wrong, crashes or hangs is left out.
 function group.candidates(job)
+  for _, path in ipairs(job.plugins) do check_path(path) end
+  local candidates, hash = ask_for_candidates(job, {})
+  if not candidates then fail.input("%s", hash) end
   local answering = {}
   job.owned = {}
   for _, path in ipairs(job.plugins) do
-    local candidates, why, is_broken = ask_for_candidates(job, { path })
-    if not candidates and not is_broken then fail.input("%s", why) end
-    if candidates then
-      answering[#answering + 1], job.owned[path] = path, {}
-      for _, row in ipairs(candidates) do
-        if row.plugin and row.usual then job.owned[path][row.name] = true end -- others are made of these
-      end
+    answering[#answering + 1] = path
+    local more, answer = ask_for_candidates(job, answering)
+    if more then
+      job.owned[path] = own_names(more, candidates)
+      candidates, hash = more, answer
     else
-      job.excluded[path] = why
-      job.progress:say(("gentables: %s; it is left out"):format(why))
+      answering[#answering] = nil
+      job.excluded[path] = answer
+      job.progress:say(("gentables: %s; it is left out"):format(answer))
     end
   end
   job.plugins = answering
-  local candidates, hash = ask_for_candidates(job, answering)
-  if not candidates then fail.input("%s", hash) end
   return candidates, hash
 end
 

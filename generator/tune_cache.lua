@@ -27,12 +27,48 @@ local function default_path()
   return folder .. "/gentables/tune.json"
 end
 
+local TEXTS = { "strategy", "epilogue", "reason", "accumulate", "placement", "place" }
+local TIMES = { "time_us", "low_us", "high_us", "samples" } -- of whoever has no reason for having none
+
+local function is_of_type(wanted, value) return value == nil or type(value) == wanted end
+
+-- Whether a value is a result as this module writes it.
+local function is_result(value)
+  if type(value) ~= "table" or not value.strategy or not value.epilogue then return false end
+  for _, name in ipairs(TEXTS) do
+    if not is_of_type("string", value[name]) then return false end
+  end
+  for name, number in pairs(value) do
+    local is_number = name:find("_us$") or name == "pass" or name == "samples" or name == "calls"
+    if is_number and type(number) ~= "number" then return false end
+  end
+  if value.reason then return not value.left_out or type(value.timeout) == "number" end
+  for _, name in ipairs(TIMES) do
+    if not value[name] then return false end
+  end
+  return true
+end
+
+-- Whether all of a decoded file is as this module writes it.
+local function is_cache(content)
+  if type(content) ~= "table" or content.version ~= VERSION or type(content.results) ~= "table" then
+    return false
+  end
+  for key, results in pairs(content.results) do
+    if type(key) ~= "string" or type(results) ~= "table" or #results == 0 then return false end
+    for _, result in ipairs(results) do
+      if not is_result(result) then return false end
+    end
+  end
+  return true
+end
+
 -- The results that the file at `path` holds.
 local function read(path)
   if not file.exists(path) then return {} end
   local content = json.decode(fail.unless(file.read(path)))
-  if type(content) ~= "table" or content.version ~= VERSION or type(content.results) ~= "table" then
-    fail.input("%s: is no cache of this gentables; remove it, or name another by --cache", path)
+  if not is_cache(content) then
+    fail.input("%s: is no cache of this gentables, or damaged; remove it, or name another by --cache", path)
   end
   return content.results
 end

@@ -1,15 +1,18 @@
 #!/bin/sh
-# Each fault of a plug-in gives a clear line, and leaves the rest unharmed. What a library says wrongly is
-# wrong
-# use; what a candidate does wrongly leaves it out, and it alone, and all others are measured.
+# Each fault of a plug-in gives a clear line, and leaves the rest unharmed: a library that says something wrong
+# is left out, and a candidate that does something wrong, and it alone; all others are measured. Only a path
+# that names no library is wrong use.
 . "$(dirname "$0")/lib.sh"
 
-# refused FAULT PATTERN: exit 2 and one line.
+# refused FAULT PATTERN: that library is left out in one line, and the one beside it has its times.
 refused() {
-    tune --op allreduce --sizes 1K --dtype float32 --plugin "$PLUGINS/bad_$1.so"
-    [ "$status" = 2 ] || fail "$1 ended with $status: $(cat "$WORK/err")"
+    tune --op allreduce --sizes 1K --dtype float32 --plugin "$PLUGINS/bad_$1.so" \
+        --plugin "$PLUGINS/bad_nothing.so" --strategies MPI,GOOD --json
+    [ "$status" = 0 ] || fail "$1 ended with $status: $(cat "$WORK/err")"
     [ "$(wc -l <"$WORK/err")" = 1 ] || fail "$1: not one line: $(cat "$WORK/err")"
-    said err "$2"
+    said err "$1.so: .*$2.*; it is left out"
+    said out '"strategy": "GOOD"'
+    said out '"strategy": "MPI"'
 }
 refused abi "another version of the interface"
 refused symbol "exports no gentables_plugin"
@@ -22,12 +25,30 @@ refused no_sum "has an op that sums, and no reduce op"
 refused fusionless "has no fusion"
 refused null "candidate 2 of 2 is NULL"
 refused short_plugin "lacks a function"
-tune --op allreduce --sizes 1K --plugin bad_abi.so
-[ "$status" = 2 ] || fail "a path without a slash is taken"
-said err "has a slash"
-tune --op allreduce --sizes 1K --plugin /nowhere/mine.so
-[ "$status" = 2 ] || fail "a library that is not there is taken"
-said err "cannot be loaded"
+
+# A name that another plug-in has: the first that was named keeps it.
+cp "$PLUGINS/bad_nothing.so" "$WORK/again.so"
+tune --op allreduce --sizes 1K --dtype float32 --plugin "$PLUGINS/bad_nothing.so" --plugin "$WORK/again.so" \
+    --strategies MPI,GOOD --json
+[ "$status" = 0 ] || fail "a name of another plug-in: $status: $(cat "$WORK/err")"
+said err "again.so: .*there is another of this name; it is left out"
+said out '"strategy": "GOOD"'
+
+# What is no library at all.
+echo "no library" >"$WORK/text.so"
+tune --op allreduce --sizes 1K --dtype float32 --plugin "$WORK/text.so" --strategies MPI
+[ "$status" = 0 ] || fail "no library: $status"
+said err "text.so: cannot be loaded: .*; it is left out"
+
+# no_path PATH PATTERN
+no_path() {
+    tune --op allreduce --sizes 1K --plugin "$1"
+    [ "$status" = 2 ] || fail "$1 is taken"
+    [ "$(wc -l <"$WORK/err")" = 1 ] || fail "$1: not one line: $(cat "$WORK/err")"
+    said err "$2"
+}
+no_path bad_abi.so "with a slash, as ./bad_abi.so"
+no_path /nowhere/mine.so "there is no such file"
 
 # left_out FAULT PATTERN [TIMEOUT]
 left_out() {

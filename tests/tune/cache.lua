@@ -38,7 +38,8 @@ function TestCache.setUp()
   kept:take(job)
   kept:missing(job, 2)
   for _, name in ipairs(job.cells[1].candidates) do
-    table.insert(job.cells[1].results, { strategy = name, epilogue = "none", time_us = 1 })
+    table.insert(job.cells[1].results, { strategy = name, epilogue = "none", time_us = 1,
+      low_us = 1, high_us = 1, samples = 5 })
   end
   kept:save(job, job.cells)
 end
@@ -80,7 +81,8 @@ function TestCache.test_candidates_of_different_passes_are_unknown_together()
   local job = job_of()
   job.cells[1].candidates = { "NCCL", "AUTO" }
   for _, name in ipairs(job.cells[1].candidates) do
-    table.insert(job.cells[1].results, { strategy = name, epilogue = "none", time_us = 2 })
+    table.insert(job.cells[1].results, { strategy = name, epilogue = "none", time_us = 2,
+    low_us = 1, high_us = 1, samples = 5 })
   end
   local kept = cache.open(path)
   job.print = nil
@@ -154,6 +156,26 @@ end
 local function write(name, text)
   local handle <close> = assert(io.open(name, "w"))
   handle:write(text)
+end
+
+-- What a file held that was written by hand, or by a program of another mind.
+function TestCache.test_what_is_damaged_is_refused_in_a_line()
+  local whole = '{ "strategy": "MPI", "epilogue": "none", "time_us": 1, "low_us": 1, "high_us": 1, "samples": 5 }'
+  local function refused(results)
+    write(path, ('{ "version": 1, "results": %s }'):format(results))
+    local opened, problem = pcall(cache.open, path)
+    lu.assertEquals(opened, false, results)
+    lu.assertStrContains(problem.message, path .. ": is no cache of this gentables, or damaged")
+  end
+  for _, results in ipairs { "5", '{ "a": 1 }', '{ "a": 5 }', '{ "a": [5] }', '{ "a": [] }', '[["a"]]',
+    ('{ "a": [%s] }'):format(whole:gsub('"low_us": 1, ', "")),
+    ('{ "a": [%s] }'):format(whole:gsub('"time_us": 1', '"time_us": "abc"')),
+    ('{ "a": [%s] }'):format(whole:gsub('"MPI"', "7")),
+    '{ "a": [{ "strategy": "MPI", "epilogue": "none", "reason": "late", "left_out": true }] }' } do
+    refused(results)
+  end
+  write(path, ('{ "version": 1, "results": { "a": [%s] } }'):format(whole))
+  cache.open(path)
 end
 
 function TestCache.test_the_incumbent_is_the_one_that_is_named_or_those_beside_the_bench()
