@@ -1,7 +1,7 @@
 #!/bin/sh
-# Each fault of a plug-in gives a clear line, and leaves the rest unharmed: a library that says something wrong
-# is left out, and a candidate that does something wrong, and it alone; all others are measured. Only a path
-# that names no library is wrong use.
+# Each fault of a plug-in gives a clear line, and leaves the rest unharmed: a library that says something
+# wrong is left out, and a candidate that does something wrong, and it alone; all others are measured. Only a
+# path that names no library is wrong use.
 . "$(dirname "$0")/lib.sh"
 
 # refused FAULT PATTERN: that library is left out in one line, and the one beside it has its times.

@@ -160,7 +160,8 @@ end
 
 -- What a file held that was written by hand, or by a program of another mind.
 function TestCache.test_what_is_damaged_is_refused_in_a_line()
-  local whole = '{ "strategy": "MPI", "epilogue": "none", "time_us": 1, "low_us": 1, "high_us": 1, "samples": 5 }'
+  local whole =
+    '{ "strategy": "MPI", "epilogue": "none", "time_us": 1, "low_us": 1, "high_us": 1, "samples": 5 }'
   local function refused(results)
     write(path, ('{ "version": 1, "results": %s }'):format(results))
     local opened, problem = pcall(cache.open, path)
