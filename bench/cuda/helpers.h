@@ -5,6 +5,7 @@
 #define BENCH_CUDA_HELPERS_H
 
 #include "epilogue.h"
+#include "in_flight.h"
 #include "ranks.h"
 
 // Holds the stream until the host has enqueued what comes after.
@@ -43,11 +44,11 @@ DEVICE_FUNCTION void meet_ranks(const BarrierParameters &parameters) {
 DEVICE_FUNCTION void copy_array(const ArrayParameters &parameters) {
     const Word4 *from = static_cast<const Word4 *>(parameters.from[rank_index()]);
     Word4 *to = static_cast<Word4 *>(parameters.to[rank_index()]);
-    uint64_t stride = static_cast<uint64_t>(grid_size()) * block_size();
-    for (uint64_t i = static_cast<uint64_t>(block_index()) * block_size() + thread_index();
-         i < parameters.words; i += stride) {
-        store_plain(to + i, load_plain(from + i));
-    }
+    uint64_t first = static_cast<uint64_t>(block_index()) * block_size() + thread_index();
+    keep_in_flight(
+        first, static_cast<uint64_t>(grid_size()) * block_size(), parameters.words,
+        [&](uint64_t at, Word4 *values) { *values = load_plain(from + at); },
+        [&](uint64_t at, const Word4 *values) { store_plain(to + at, *values); });
 }
 
 DEVICE_FUNCTION uint64_t mixed(uint64_t x) {

@@ -46,9 +46,10 @@ DEVICE_FUNCTION void nvls_twoshot(const Arguments &arguments) {
 #endif
     order_multicast();
     Word4 *sums = workspace.multicast + workspace.capacity;
-    for_each_access(arguments.call, tp, arguments.rank, [&](size_t at) {
-        multicast_store(sums + at, multicast_load_sum<Type>(workspace.multicast + at));
-    });
+    for_range(
+        arguments.call, tp, arguments.rank,
+        [&](uint32_t at, Word4 *values) { *values = multicast_load_sum<Type>(workspace.multicast + at); },
+        [&](uint32_t at, const Word4 *values) { multicast_store(sums + at, *values); });
     ranks_barrier<tp>(arguments, 1, state.epoch + 1);
     order_multicast();
     let_next_launch_start();

@@ -9,6 +9,7 @@
 #define BENCH_CUDA_ONESHOT_H
 
 #include "epilogue.h"
+#include "in_flight.h"
 #include "reduce.h"
 #include "state.h"
 
@@ -42,27 +43,24 @@ DEVICE_FUNCTION Word4 first_access(const Call &call) {
                       static_cast<size_t>(column));
 }
 
-// Puts this rank's token into every rank's buffer; `first_one` is there already.
+// Puts this rank's tokens into every rank's buffer; `first_one` is there already.
 template <int tp>
-DEVICE_FUNCTION void send_token(const Arguments &arguments, size_t buffer, int token, Word4 first_one) {
+DEVICE_FUNCTION void send_tokens(const Arguments &arguments, size_t buffer, Word4 first_one) {
+    const Call &call = arguments.call;
     const Workspace &workspace = arguments.workspace;
-    int width = arguments.call.accesses_per_token;
-#ifdef FAULT_SKIP_LAST_ACCESS
-    width -= 1;
-#endif
-    size_t first = static_cast<size_t>(token) * static_cast<size_t>(arguments.call.accesses_per_token);
     size_t mine = buffer + static_cast<size_t>(arguments.rank) * workspace.capacity;
-    for (int column = static_cast<int>(thread_index()); column < width;
-         column += static_cast<int>(block_size())) {
-        size_t at = first + static_cast<size_t>(column);
-        bool is_there =
-            token == static_cast<int>(block_index()) && column == static_cast<int>(thread_index());
-        Word4 value = without_empty(is_there ? first_one : load_plain(arguments.call.input + at));
+    uint32_t first = block_index() * static_cast<uint32_t>(call.accesses_per_token) + thread_index();
+    auto load = [&](uint32_t at, Word4 *values) {
+        *values = at == first ? first_one : load_plain(call.input + at);
+    };
+    auto take = [&](uint32_t at, const Word4 *values) {
+        Word4 value = without_empty(*values);
         for (int step = 0; step < tp; step++) {
             int peer = (arguments.rank + step) % tp;
             store_relaxed(workspace.slots[peer] + mine + at, value);
         }
-    }
+    };
+    for_each_access(call, 0, call.num_tokens, load, take);
 }
 
 // Empties what the launch before has filled.
@@ -117,6 +115,25 @@ DEVICE_FUNCTION Word4 sum_of_ranks(const Arguments &arguments, size_t buffer, si
     return sum.rounded();
 }
 
+// All tokens' sums, where that is all: of several accesses at once, what has arrived when it is looked at.
+template <class Type, Accumulate accumulate, int tp>
+DEVICE_FUNCTION void store_sums(const Arguments &arguments, size_t buffer) {
+    const Workspace &workspace = arguments.workspace;
+    const Word4 *slots = workspace.slots[arguments.rank] + buffer;
+    auto load = [&](uint32_t at, Word4 *terms) {
+        for (int rank = 0; rank < tp; rank++)
+            terms[rank] = load_relaxed(slots + static_cast<size_t>(rank) * workspace.capacity + at);
+    };
+    auto take = [&](uint32_t at, const Word4 *terms) {
+        bool all = true;
+        for (int rank = 0; rank < tp; rank++) all = all && has_arrived(terms[rank]);
+        Word4 sum = all ? sum_of_terms<Type, accumulate, tp>(terms)
+                        : sum_of_ranks<Type, accumulate, tp>(arguments, buffer, at);
+        store_plain(arguments.call.out + at, sum);
+    };
+    for_each_access<tp>(arguments.call, 0, arguments.call.num_tokens, load, take);
+}
+
 template <class Type, Accumulate accumulate, int tp, Fusion fusion>
 DEVICE_FUNCTION void oneshot(const Arguments &arguments) {
     SHARED_ARRAY(float, partial, MAX_WARPS);
@@ -128,11 +145,12 @@ DEVICE_FUNCTION void oneshot(const Arguments &arguments) {
     uint32_t before = (state.turn + ROTATION - 1) % ROTATION;
     size_t buffer_size = workspace.capacity * tp, buffer = state.turn * buffer_size;
     int first = static_cast<int>(block_index()), stride = static_cast<int>(grid_size());
-    for (int token = first; token < call.num_tokens; token += stride)
-        send_token<tp>(arguments, buffer, token, first_one);
+    send_tokens<tp>(arguments, buffer, first_one);
     let_next_launch_start();
     clear_buffer<tp>(arguments, before * buffer_size, state.filled);
-    for (int token = first; token < call.num_tokens; token += stride) {
+    constexpr bool stores_sums = fusion == Fusion::none && tp < IN_FLIGHT; // else there is enough under way
+    if constexpr (stores_sums) store_sums<Type, accumulate, tp>(arguments, buffer);
+    for (int token = first; !stores_sums && token < call.num_tokens; token += stride) {
         size_t at = static_cast<size_t>(token) * static_cast<size_t>(call.accesses_per_token);
         finish_token<Type, fusion, (tp < POLLED_TOGETHER)>(call, token, partial, [&](int column) {
             return sum_of_ranks<Type, accumulate, tp>(arguments, buffer, at + static_cast<size_t>(column));

@@ -3,6 +3,7 @@
 #define BENCH_CUDA_RANKS_H
 
 #include "epilogue.h"
+#include "in_flight.h"
 
 // The first token of a rank's range; those of the first ranks are longer by one.
 DEVICE_FUNCTION int range_begin(int num_tokens, int tp, int rank) {
@@ -10,28 +11,20 @@ DEVICE_FUNCTION int range_begin(int num_tokens, int tp, int rank) {
     return rank * each + (rank < rest ? rank : rest);
 }
 
-// Calls each(access) for what this block has of the accesses of a rank's range.
-template <class Each> DEVICE_FUNCTION void for_each_access(const Call &call, int tp, int rank, Each each) {
-    int end = range_begin(call.num_tokens, tp, rank + 1), stride = static_cast<int>(grid_size());
-    int first = range_begin(call.num_tokens, tp, rank) + static_cast<int>(block_index());
-    int width = call.accesses_per_token;
-#ifdef FAULT_SKIP_LAST_ACCESS
-    width -= 1;
-#endif
-    for (int token = first; token < end; token += stride) {
-        for (int column = static_cast<int>(thread_index()); column < width;
-             column += static_cast<int>(block_size())) {
-            each(static_cast<size_t>(token) * static_cast<size_t>(call.accesses_per_token) +
-                 static_cast<size_t>(column));
-        }
-    }
+// Loads and takes what this block has of the accesses of a rank's range; see in_flight.h.
+template <int loads = 1, class Load, class Take>
+DEVICE_FUNCTION void for_range(const Call &call, int tp, int rank, Load load, Take take) {
+    int begin = range_begin(call.num_tokens, tp, rank), end = range_begin(call.num_tokens, tp, rank + 1);
+    for_each_access<loads>(call, begin, end, load, take);
 }
 
 // Copies this rank's message into its workspace.
 DEVICE_FUNCTION void copy_in(const Arguments &arguments, int tp, Word4 *slots) {
+    const Word4 *input = arguments.call.input;
     for (int rank = 0; rank < tp; rank++) {
-        for_each_access(arguments.call, tp, rank,
-                        [&](size_t at) { store_plain(slots + at, load_plain(arguments.call.input + at)); });
+        for_range(
+            arguments.call, tp, rank, [&](uint32_t at, Word4 *values) { *values = load_plain(input + at); },
+            [&](uint32_t at, const Word4 *values) { store_plain(slots + at, *values); });
     }
 }
 
@@ -39,6 +32,12 @@ DEVICE_FUNCTION void copy_in(const Arguments &arguments, int tp, Word4 *slots) {
 template <class Type, int tp, Fusion fusion, class SumAt>
 DEVICE_FUNCTION void finish_tokens(const Call &call, float *partial, SumAt sum_at) {
     for (int rank = 0; rank < tp; rank++) {
+        if constexpr (fusion == Fusion::none) {
+            for_range(
+                call, tp, rank, [&](uint32_t at, Word4 *values) { *values = sum_at(at); },
+                [&](uint32_t at, const Word4 *values) { store_plain(call.out + at, *values); });
+            continue;
+        }
         int end = range_begin(call.num_tokens, tp, rank + 1);
         int token = range_begin(call.num_tokens, tp, rank) + static_cast<int>(block_index());
         for (; token < end; token += static_cast<int>(grid_size())) {

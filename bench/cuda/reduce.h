@@ -28,4 +28,12 @@ template <class Type, Accumulate accumulate> struct Sum {
     }
 };
 
+template <class Type, Accumulate accumulate, int count>
+DEVICE_FUNCTION Word4 sum_of_terms(const Word4 *terms) {
+    Sum<Type, accumulate> sum;
+    sum.begin(terms[0]);
+    for (int i = 1; i < count; i++) sum.add(terms[i]);
+    return sum.rounded();
+}
+
 #endif

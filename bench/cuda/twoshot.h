@@ -14,18 +14,21 @@
 #include "reduce.h"
 #include "state.h"
 
-// The sum of one access, from all ranks' inputs into all ranks' workspaces.
+// The sums of this rank's range, from all ranks' inputs into all ranks' workspaces.
 template <class Type, Accumulate accumulate, int tp>
-DEVICE_FUNCTION void reduce_access(const Arguments &arguments, size_t at) {
+DEVICE_FUNCTION void reduce_range(const Arguments &arguments) {
     const Workspace &workspace = arguments.workspace;
-    Sum<Type, accumulate> sum;
-    sum.begin(load_plain(workspace.slots[0] + at));
-    for (int rank = 1; rank < tp; rank++) sum.add(load_plain(workspace.slots[rank] + at));
-    Word4 rounded = sum.rounded();
-    for (int step = 0; step < tp; step++) {
-        int peer = (arguments.rank + step) % tp;
-        store_plain(workspace.slots[peer] + workspace.capacity + at, rounded);
-    }
+    auto load = [&](uint32_t at, Word4 *terms) {
+        for (int rank = 0; rank < tp; rank++) terms[rank] = load_plain(workspace.slots[rank] + at);
+    };
+    auto take = [&](uint32_t at, const Word4 *terms) {
+        Word4 sum = sum_of_terms<Type, accumulate, tp>(terms);
+        for (int step = 0; step < tp; step++) {
+            int peer = (arguments.rank + step) % tp;
+            store_plain(workspace.slots[peer] + workspace.capacity + at, sum);
+        }
+    };
+    for_range<tp>(arguments.call, tp, arguments.rank, load, take);
 }
 
 template <class Type, Accumulate accumulate, int tp, Fusion fusion>
@@ -39,8 +42,7 @@ DEVICE_FUNCTION void twoshot(const Arguments &arguments) {
 #ifndef FAULT_NO_RANKS_BARRIER
     ranks_barrier<tp>(arguments, 0, state.epoch + 1);
 #endif
-    for_each_access(call, tp, arguments.rank,
-                    [&](size_t at) { reduce_access<Type, accumulate, tp>(arguments, at); });
+    reduce_range<Type, accumulate, tp>(arguments);
     ranks_barrier<tp>(arguments, 1, state.epoch + 1);
     let_next_launch_start();
     const Word4 *sums = workspace.slots[arguments.rank] + workspace.capacity;
