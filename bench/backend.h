@@ -81,9 +81,10 @@ struct backend {
     int (*poison)(void *place);
 
     // Collective. Times one sample of a candidate (NULL: the copy that bounds it), whose first call has data
-    // set `shift`, and each further one the next. The stamp is of one call. -1: see group_failure.
+    // set `shift`, and each further one the next. The stamp is of one call. Where what was timed is something
+    // else, `reason` says so, alike on all ranks; else it stays as it is. -1: see group_failure.
     int (*sample)(void *place, const struct candidate *candidate, void *state, size_t shift,
-                  struct stamp *stamp);
+                  struct stamp *stamp, char reason[REASON_SIZE]);
 
     // Collective. Waits until all that was called is complete. -1: see group_failure.
     int (*finish)(void *place);
@@ -97,9 +98,10 @@ struct backend {
     bool (*stays)(void *place, int slot);
 
     // What a candidate's call takes at least on the links between ranks; and what the last sample's calls
-    // would have taken had they done nothing. Microseconds; 0: no such thing.
+    // would have taken had they done nothing, with `reason` as above. Microseconds; 0: no such thing.
     double (*link_us)(const struct group *group, const struct candidate *candidate, const struct call *call);
-    int (*floor)(void *place, const struct candidate *candidate, void *state, double *time_us);
+    int (*floor)(void *place, const struct candidate *candidate, void *state, double *time_us,
+                 char reason[REASON_SIZE]);
 };
 
 // The one of this program.

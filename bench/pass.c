@@ -61,7 +61,7 @@ void pass_tell_progress(struct pass *pass) {
 
 static int take_call(struct pass *pass, size_t index) {
     struct entrant *entrant = &pass->entrants[index];
-    struct stamp unused, *stamp = &unused;
+    struct stamp unused = {0, 0}, *stamp = &unused;
     bool is_right = true;
     if (entrant->calls >= pass->plan->warm_up) stamp = &entrant->stamps[entrant->calls - pass->plan->warm_up];
     if (pass->call(pass->of, index, stamp, &is_right) != 0) return -1;

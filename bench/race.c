@@ -34,9 +34,11 @@ int race_look_at_time(struct race *race) {
 // ---- one call -----------------------------------------------------------------------------------
 
 int race_call(struct race *race, struct contender *contender, size_t shift, struct stamp *stamp) {
+    char reason[REASON_SIZE] = "";
     blame_work(plugins_work(contender->candidate));
-    int status = backend->sample(race->place, contender->candidate, contender->state, shift, stamp);
+    int status = backend->sample(race->place, contender->candidate, contender->state, shift, stamp, reason);
     blame_work(NULL);
+    if (reason[0] != '\0') race_drop_out(contender, reason);
     return status;
 }
 
@@ -99,7 +101,7 @@ static int verify_call(struct race *race, struct contender *contender, size_t sh
     if (backend->poison(race->place) != 0) return -1;
     if (race_call(race, contender, shift, &stamp) != 0) return -1;
     *took_ns = (double)(stamp.end_ns - stamp.start_ns);
-    if (contender->candidate == NULL) return 0;
+    if (contender->candidate == NULL || contender->out_of_race) return 0;
     bool fp32 = contender->candidate->accumulates_fp32;
     if (backend->fetch(race->place, 0) != 0) return -1;
     contender->hashes[shift] = backend->hash(race->place, 0);
@@ -224,7 +226,11 @@ int race_admit(struct race *race, struct contender *contender) {
     if (contender->out_of_race) return 0;
     if (verify(race, contender) != 0) return -1;
     if (contender->out_of_race || contender->candidate == NULL || race->is_late) return 0;
-    return backend->floor(race->place, contender->candidate, contender->state, &contender->floor_us);
+    char reason[REASON_SIZE] = "";
+    int status =
+        backend->floor(race->place, contender->candidate, contender->state, &contender->floor_us, reason);
+    if (reason[0] != '\0') race_drop_out(contender, reason);
+    return status;
 }
 
 void race_close(struct race *race) {

@@ -37,6 +37,7 @@ struct race {
     struct contender contenders[MAX_IN_A_REQUEST + 1];
     int count;
     size_t calls;      // so far; decides which data the next call has
+    double copy_us;    // what the probe took in a pass; 0: nothing that counts
     uint64_t since_ns; // when the request came
     bool is_late;      // all of its time is over
     struct right_result right[MAX_SHIFTS][MAX_CANDIDATES];
@@ -61,8 +62,8 @@ int race_admit(struct race *race, struct contender *contender);
 // Its first part: whoever cannot do such a call drops out.
 int race_prepare(struct race *race, struct contender *contender);
 
-// Collective. One sample with the data set `shift` first; and whether the results that it left are right on
-// this rank. -1: see group_failure.
+// Collective. One sample with the data set `shift` first, after which whoever cannot be timed is out of the
+// race; and whether the results that it left are right on this rank. -1: see group_failure.
 int race_call(struct race *race, struct contender *contender, size_t shift, struct stamp *stamp);
 bool race_results_are_right(struct race *race, struct contender *contender, size_t shift);
 

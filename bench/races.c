@@ -27,7 +27,6 @@ struct races {
     size_t first, end;  // those that are open
     struct seat *seats; // of the pass's entrants
     struct pass pass;
-    double copy_us; // what the probe of the race at hand took
 };
 
 // ---- which races are open -------------------------------------------------------------------------
@@ -168,8 +167,9 @@ static int call_one(void *of, size_t index, struct stamp *stamp, bool *is_right)
     struct contender *contender = races->seats[index].contender;
     size_t shift = race_next_shift(race);
     race_step(race, PHASE_TIMED, contender);
+    if (contender->out_of_race) return 0; // on all ranks alike
     if (race_call(race, contender, shift, stamp) != 0) return -1;
-    *is_right = race_results_are_right(race, contender, shift);
+    *is_right = contender->out_of_race || race_results_are_right(race, contender, shift);
     return 0;
 }
 
@@ -184,11 +184,15 @@ static void tell_none(const struct races *races, const struct race *race, const 
 
 static void tell(void *of, size_t index, const struct reduced *reduced) {
     struct races *races = of;
-    const struct race *race = races->seats[index].race;
+    struct race *race = races->seats[index].race;
     const struct contender *contender = races->seats[index].contender;
     const struct entrant *entrant = &races->pass.entrants[index];
     if (contender->candidate == NULL) { // the first of its race
-        races->copy_us = reduced->time_us.median;
+        race->copy_us = contender->out_of_race ? 0 : reduced->time_us.median;
+        return;
+    }
+    if (contender->out_of_race) { // since it was timed
+        tell_none(races, race, contender, contender->reason);
         return;
     }
     if (entrant->wrong_anywhere > 0) {
@@ -203,7 +207,7 @@ static void tell(void *of, size_t index, const struct reduced *reduced) {
     struct result result = {.candidate = contender->candidate,
                             .time_us = reduced->time_us,
                             .skew_us = reduced->skew_us,
-                            .bound_us = fmax(races->copy_us, least_us),
+                            .bound_us = fmax(race->copy_us, least_us),
                             .floor_us = contender->floor_us,
                             .calls = backend->slots(race->place),
                             .bits = NO_BITS};

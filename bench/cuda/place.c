@@ -9,8 +9,9 @@
 //   cold_graph  the same, with a flush before each call; what a chain of flushes alone takes is taken off
 //
 // A time counts where the host was early enough: else it is the host's, the delay is made longer, and the
-// same is timed once more. What a strategy does on the host before it launches (AUTO's lookup) no event sees;
-// it is added to the time of a call that is launched by itself, and into a graph it does not go.
+// same is timed once more; who is late however often it is tried has no time. What a strategy does on the
+// host before it launches (AUTO's lookup) no event sees; it is added to the time of a call that is launched
+// by itself, and into a graph it does not go.
 //
 // What is timed is also checked, in the same stream and before anybody waits for it: results are poisoned
 // behind the delay, and hashed right behind the last event. Work on a stream of a candidate's own that this
@@ -82,8 +83,9 @@ struct place {
     uint64_t known_hashes[MAX_SLOTS];
     bool hashes_are_there, hashes_are_known; // on the GPU; here
     struct grid grid_of_floor;
-    uint64_t begun_ns; // when the host began to enqueue what is timed
-    bool is_late;      // it took longer than the delay
+    uint64_t begun_ns;    // when the host began to enqueue what is timed
+    bool is_late;         // it took longer than the delay
+    bool was_never_early; // on some rank, of all tries at what was timed last
     int graph_count;
     struct graph graphs[MOST_GRAPHS];
     struct place *next; // of those that are open
@@ -516,7 +518,8 @@ static bool end(struct place *place, const struct work *work, int calls, double 
 // Times `calls` calls once. All ranks have published them.
 typedef bool timing(struct place *place, const struct work *work, size_t shift, int calls, double *time_us);
 
-// Collective. Times until no host was late; one that was held up once needs no longer delay.
+// Collective. Times until no host was late, or has given that up; a host that was held up once needs no
+// longer delay.
 static bool time_in_time(struct place *place, timing *once, const struct work *work, size_t shift, int calls,
                          double *time_us) {
     struct device *device = place->device;
@@ -524,8 +527,9 @@ static bool time_in_time(struct place *place, timing *once, const struct work *w
         *time_us = 0;
         place->is_late = false;
         if (!once(place, work, shift, calls, time_us)) return false;
-        bool all_early = group_min(device->group, !place->is_late) != 0;
-        if (all_early || tries == MOST_TRIES_IN_TIME) return true;
+        if (group_min(device->group, !place->is_late) != 0) return true;
+        place->was_never_early = tries == MOST_TRIES_IN_TIME;
+        if (place->was_never_early) return true;
         if (tries > 1 && device->delay_ns < LONGEST_DELAY_NS) device->delay_ns *= 2;
     }
 }
@@ -637,30 +641,39 @@ static bool time_graphs(struct place *place, const struct work *work, size_t shi
 
 // ---- samples ----------------------------------------------------------------------------------------------
 
-static bool time_work(struct place *place, const struct work *work, size_t shift, double *time_us) {
+// Collective. `reason`: it is no time of the GPUs.
+static bool time_work(struct place *place, const struct work *work, size_t shift, double *time_us,
+                      char reason[REASON_SIZE]) {
     struct device *device = place->device;
     place->is_amid = is_in_place(work) && place->cell->shape.op == OP_REDUCESCATTER;
-    place->hashes_are_there = place->hashes_are_known = false;
+    place->hashes_are_there = place->hashes_are_known = place->was_never_early = false;
     bool timed = is_chain(place->mode) ? time_graphs(place, work, shift, time_us)
                                        : time_eager(place, work, shift, time_us);
     device->is_published = false;
     place->hashes_are_there = is_hashed_behind(place, work, is_chain(place->mode) ? place->slots : 1);
+    if (place->was_never_early) {
+        snprintf(
+            reason, REASON_SIZE,
+            "a host took longer than its GPU's delay of %g us, %d times in a row: its time, not the GPU's",
+            (double)device->delay_ns / 1000, MOST_TRIES_IN_TIME);
+    }
     return timed && group_barrier(device->group);
 }
 
-int place_sample(void *of, const struct candidate *candidate, void *state, size_t shift,
-                 struct stamp *stamp) {
+int place_sample(void *of, const struct candidate *candidate, void *state, size_t shift, struct stamp *stamp,
+                 char reason[REASON_SIZE]) {
     struct place *place = of;
     struct work work = {.candidate = candidate, .state = state, .tells_norm = place->tells_norm};
     double time_us;
-    if (!time_work(place, &work, shift, &time_us)) return -1;
+    if (!time_work(place, &work, shift, &time_us, reason)) return -1;
     place->has_norm = place->tells_norm;
     place->tells_norm = false;
     *stamp = (struct stamp){.start_ns = 0, .end_ns = (uint64_t)(time_us * 1000 + 0.5)};
     return 0;
 }
 
-int place_floor(void *of, const struct candidate *candidate, void *state, double *time_us) {
+int place_floor(void *of, const struct candidate *candidate, void *state, double *time_us,
+                char reason[REASON_SIZE]) {
     struct place *place = of;
     double samples[FLOOR_SAMPLES], mine_us;
     (void)candidate;
@@ -668,7 +681,7 @@ int place_floor(void *of, const struct candidate *candidate, void *state, double
     place->grid_of_floor = place->device->last;
     struct work work = {.empty = &place->grid_of_floor};
     for (int i = 0; i < FLOOR_SAMPLES; i++) {
-        if (!time_work(place, &work, 0, &mine_us)) return -1;
+        if (!time_work(place, &work, 0, &mine_us, reason)) return -1;
         samples[i] = group_max(place->device->group, mine_us);
     }
     *time_us = median(samples, FLOOR_SAMPLES);

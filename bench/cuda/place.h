@@ -13,8 +13,9 @@ struct call place_call(void *place, const struct candidate *candidate, size_t sh
 int place_slots(const void *place);
 int place_poison(void *place);
 int place_sample(void *place, const struct candidate *candidate, void *state, size_t shift,
-                 struct stamp *stamp);
-int place_floor(void *place, const struct candidate *candidate, void *state, double *time_us);
+                 struct stamp *stamp, char reason[REASON_SIZE]);
+int place_floor(void *place, const struct candidate *candidate, void *state, double *time_us,
+                char reason[REASON_SIZE]);
 int place_finish(void *place);
 int place_fetch(void *place, int slot);
 uint64_t place_hash(void *place, int slot);

@@ -161,8 +161,9 @@ static void copy_input(const struct call *call) {
 }
 
 static int sample(void *place, const struct candidate *candidate, void *state, size_t shift,
-                  struct stamp *stamp) {
+                  struct stamp *stamp, char reason[REASON_SIZE]) {
     struct place *of = place;
+    (void)reason;
     struct call call = cell_call(of->cell, shift);
     int status = 0;
     if (!group_start_together(of->group)) return -1;
@@ -207,7 +208,9 @@ static double no_link(const struct group *group, const struct candidate *candida
     return 0;
 }
 
-static int no_floor(void *place, const struct candidate *candidate, void *state, double *time_us) {
+static int no_floor(void *place, const struct candidate *candidate, void *state, double *time_us,
+                    char reason[REASON_SIZE]) {
+    (void)reason;
     (void)place;
     (void)candidate;
     (void)state;

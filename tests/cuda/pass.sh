@@ -108,6 +108,16 @@ for id in 2 3; do
         fail "without a communicator op $id has a time"
 done
 
+# Whom the host is always late for has no time, but a reason; it is late once that one is verified.
+echo "plan samples=3 warm_up=1 seed=1 sync=pass
+measure op=allreduce dtype=bfloat16 count=512 strategies=ONESHOT,NCCL" >"$WORK/plan"
+bench "slow_on=oneshot slow_after=20" --pass "$WORK/plan"
+[ "$status" = 0 ] || fail "a host that is late: $status"
+grep -q "^row id=1 strategy=NCCL " "$WORK/out" || fail "the one that the host is in time for"
+grep -q "^none id=1 strategy=ONESHOT .*a host took longer than its GPU's delay" "$WORK/out" ||
+    fail "whom the host is late for"
+if grep "^row .*strategy=ONESHOT " "$WORK/out"; then fail "whom the host is late for has a time"; fi
+
 # Calls in a row say what there is no room for, too.
 bench "" --arena 512K -b 1M -e 1M -n 3 --strategies NCCL
 grep -q "^# .* NCCL  *its data need [0-9]* MiB" "$WORK/out" || fail "calls in a row without room"

@@ -45,6 +45,13 @@ done
     timed "cold graph, one launch for all" $own
     bench "slow_host" $small --strategies ONESHOT --samples 2
     timed "a host that is later than the GPUs' delay" ONESHOT
+    for after in 0 20; do # when it is first called; when it has been verified
+        bench "slow_on=oneshot slow_after=$after" $small --strategies ONESHOT,TWOSHOT
+        timed "a host that is always late for another" TWOSHOT
+        grep "^# .* ONESHOT  *" "$WORK/out" |
+            grep -qE "a host took longer than its GPU's delay of [0-9]+ us, 12 times in a row" ||
+            fail "a host that is always late after $after calls: not said"
+    done
     for fusion in RESIDUAL_RMS_NORM RESIDUAL_RMS_NORM_QUANT_FP8 RESIDUAL_RMS_NORM_QUANT_NVFP4; do
         bench "gpus=1" $small --loopback --mode graph --fusion $fusion \
             --strategies ONESHOT,ONESHOT_EPILOGUE,ONESHOT_UNFUSED
