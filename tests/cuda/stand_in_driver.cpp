@@ -9,8 +9,8 @@
 // in Open MPI) same_gpu (and it is the same for all) no_hidden_peers (mapped memory of another one is
 // refused) hang_on=twoshot sticky_on=twoshot late_on=twoshot (such kernels run beside their stream, when all
 // that can run has) held_blocks=4 (launches of so many blocks wait until they are told to give up)
-// give_up_breaks (the GPU, when such a launch has been told) slow_host (launches take their time) slow_on=twoshot
-// (such ones take longer than any delay before them) slow_after=8 (but for the first 8 of them) paced_ms=20
+// give_up_breaks (the GPU, when such a launch has been told) slow_host (launches take their time)
+// slow_on=twoshot (such ones take longer than any delay) slow_after=8 (but for the first 8) paced_ms=20
 // paced=75 (a GPU does one thing in that time, so many times) broken_rank=1 broken_after=3 (this rank in Open
 // MPI records no event any more once it has asked for so many times) slow_links=MS (so long takes a
 // copy between GPUs) team_fails (to bind memory to it) real_clock (times are those of the host).
