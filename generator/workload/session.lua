@@ -66,27 +66,33 @@ local function note_errors(self)
   end
 end
 
--- Who died and of what, as the launcher tells it, or a rank's own last word; nil where nobody says.
+-- Who died and of what: as the launcher tells it, or else a rank that saw it, which does not know of what (nor
+-- during what: steps of a workload have no phases); else a rank's own last word; nil where nobody says.
 local function last_words(errors)
   local text = errors:gsub("%s+", " ")
-  local rank, how = text:match("process rank (%d+) .-exited on (signal %d+ %b())")
-  if not rank then
-    rank, how = text:match("Process name: %[%[%d+,%d+%],(%d+)%] Exit code: (%d+)")
-    how = how and "exit code " .. how
-  end
   local said = errors:match("gentables%-%l+: ([^\n]+)")
-  return said or (rank and ("rank %s died: %s"):format(rank, how))
+  local gone = said and said:match("^rank (%d+) died, ")
+  local rank, how = text:match("process rank (%d+) .-exited on (signal %d+ %b())")
+  if rank and (not said or gone == rank) then return ("rank %s died: %s"):format(rank, how) end
+  if gone then return ("rank %s died"):format(gone) end
+  if said then return said end
+  rank, how = text:match("Process name: %[%[%d+,%d+%],(%d+)%] Exit code: (%d+)")
+  return rank and ("rank %s died: exit code %s"):format(rank, how)
 end
 
 local function failed(self, problem, refused)
   local number, name = process.interrupted()
   local who = problem == "timeout" and (self.child:stopped() or last_words(self.child:errors()))
-  if number or problem ~= "end" then self.child:kill(15) end
+  -- Where a rank saw that another one died, the launcher has yet to tell of what.
+  local is_over = problem == "end" or problem:find("^rank %d+ died, ") ~= nil
+  if number or not is_over then self.child:kill(15) end
   local ended = self.child:close(GRACE)
   note_errors(self)
-  local reasons = { ["end"] = last_words(self.child:errors()) or "it died: " .. ended,
-    timeout = ("it was silent for %g s%s"):format(self.patience, who and "; " .. who or "") }
-  local reason = number and "interrupted by " .. name or reasons[problem] or problem
+  local reason = is_over and (last_words(self.child:errors()) or "it died: " .. ended) or problem
+  if problem == "timeout" then
+    reason = ("it was silent for %g s%s"):format(self.patience, who and "; " .. who or "")
+  end
+  if number then reason = "interrupted by " .. name end
   note(self, "failed: " .. reason)
   return nil, { reason = (reason:gsub("%c", " ")), log = self.log, refused = refused, signal = number }
 end

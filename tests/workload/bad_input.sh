@@ -97,7 +97,13 @@ dies 'mpirun noticed that process rank 1 with PID 0 on node n.a exited\n on sign
     'rank 1 died: signal 9 [(]Killed[)]'
 dies 'mpirun detected it:\n\n  Process name: [[60811,1],3]\n  Exit code:    7\n---\n' \
     'rank 3 died: exit code 7'
-
+# A rank that saw it, and the launcher; and where the launcher tells of who ended the others, or of nobody.
+seen='gentables-bench: rank 1 died, at the start\n'
+dies "${seen}noticed that process rank 1 with PID 0 on node n.a exited\n on signal 9 (Killed).\n" \
+    'rank 1 died: signal 9 [(]Killed[)]'
+dies "${seen}noticed that process rank 0 with PID 0 on node n.a exited\n on signal 15 (Terminated).\n" \
+    'rank 1 died$'
+dies "${seen}" 'rank 1 died$'
 
 # Where there is no GPU, or no CUDA to build with.
 if ! nvidia-smi >/dev/null 2>&1; then
@@ -112,3 +118,4 @@ ends_with 1 "$GENTABLES" workload run -f "$huge" -p 2
 one_line 'GB of arrays for each of 2 ranks: more than is free'
 ends_with 1 "$GENTABLES" workload run -f small -p 2 --steps 1 --trace "$WORK/none/%r.json"
 one_line 'a trace cannot be written: No such file'
+

@@ -1,0 +1,48 @@
+#!/bin/sh
+# A rank that is killed, whichever and wherever it is, is named in the error, the summary and the log: 20 times.
+# shellcheck source=tests/workload/lib.sh
+. "$SOURCE/tests/workload/lib.sh"
+needs_blas
+ROOT=""
+[ "$(id -u)" -ne 0 ] || ROOT=--allow-run-as-root
+
+endless=$(workload endless <<'END'
+return { name = "endless", tokens = 8, steps = 50000, warm_up = 0,
+  layers = { { name = "l", gemms = { { name = "g", n = 8, k = 8 } } } } }
+END
+)
+
+# killing RANK WORDS: a launcher that kills this rank as soon as a line begins with these words.
+killing() {
+    cat >"$WORK/killing" <<END
+#!/bin/sh
+shift
+mpirun $ROOT --oversubscribe --bind-to none --mca btl self,vader -n 2 sh -c '
+    [ "\$OMPI_COMM_WORLD_RANK" != $1 ] || echo \$\$ >"$WORK/victim"
+    exec "\$0"' "\$@" |
+    while read -r line; do
+        echo "\$line"
+        case \$line in
+        "$2"*) kill -9 "\$(cat "$WORK/victim")" 2>/dev/null ;;
+        esac
+    done
+END
+    chmod +x "$WORK/killing"
+}
+
+rank=0
+for transport in own mpi; do
+    for words in hello accepted "progress done=1 " "progress done=2 " "progress done=3 " "progress done=5 " \
+        "progress done=10 " "progress done=50 " "progress done=100 " "progress done=200 "; do
+        rank=$((1 - rank))
+        killing "$rank" "$words"
+        ends_with 1 "$GENTABLES" workload sweep -f "$endless" -p 2 -c 1 -t 1 --transport "$transport" --fresh \
+            --launcher "$WORK/killing {ranks}" -o "$WORK/sweep_20260102_030405"
+        died="rank $rank died: signal 9 [(]Killed[)]"
+        one_line "1 thread, 1 channel: failed after .*: $died"
+        grep -Eq "^1 +1 +failed .*$died" "$WORK"/sweep_*/nccl_thread_sweep_summary_20260102_030405.txt ||
+            die "$transport, $words: the summary does not name rank $rank"
+        grep -Eq "^failed: $died" "$WORK/sweep_20260102_030405/1thread/nccl_1channels/run_output.log" ||
+            die "$transport, $words: the log does not name rank $rank"
+    done
+done
