@@ -1,5 +1,5 @@
-// A stand-in for libcublasLt.so beside that of the driver: multiplies in the host's memory, by plain loops,
-// in columns as the library counts. STAND_IN: algorithms_us=50,20,80 (how many it names, and what each takes)
+// A stand-in for libcublasLt.so beside that of the driver: multiplies in the host's memory, in columns as
+// the library counts. STAND_IN: algorithms_us=50,20,80 (how many it names, and what each takes)
 // wrong=1 (the one that is wrong by one) broken=2 (the one that cannot run) refuses no_start illegal=13 (a
 // result with so many columns breaks the GPU).
 #include <cublasLt.h>
@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "blas.h"
 #include "data.h"
 
 struct CUstream_st;
@@ -190,14 +191,22 @@ cublasStatus_t cublasLtMatmulAlgoConfigGetAttribute(const cublasLtMatmulAlgo_t *
 
 // ---- calls ----------------------------------------------------------------------------------------------
 
+static enum data_type type_of(cudaDataType_t type) {
+    return type == CUDA_R_64F       ? FLOAT64
+           : type == CUDA_R_16BF    ? BFLOAT16
+           : type == CUDA_R_16F     ? FLOAT16
+           : type == CUDA_R_8F_E4M3 ? FLOAT8_E4M3FN
+           : type == CUDA_R_8F_E5M2 ? FLOAT8_E5M2
+                                    : FLOAT32;
+}
+
+static struct tensor tensor_of(cudaDataType_t type, const void *data) {
+    return (struct tensor){.type = type_of(type), .data = (void *)(uintptr_t)data};
+}
+
 static double value_at(cudaDataType_t type, const void *data, int64_t index) {
-    enum data_type own = type == CUDA_R_64F       ? FLOAT64
-                         : type == CUDA_R_16BF    ? BFLOAT16
-                         : type == CUDA_R_16F     ? FLOAT16
-                         : type == CUDA_R_8F_E4M3 ? FLOAT8_E4M3FN
-                         : type == CUDA_R_8F_E5M2 ? FLOAT8_E5M2
-                                                  : FLOAT32;
-    return tensor_value(&(struct tensor){.type = own, .data = (void *)(uintptr_t)data}, (size_t)index);
+    const struct tensor tensor = tensor_of(type, data);
+    return tensor_value(&tensor, (size_t)index);
 }
 
 static void store_at(cudaDataType_t type, void *data, int64_t index, double value) {
@@ -205,35 +214,68 @@ static void store_at(cudaDataType_t type, void *data, int64_t index, double valu
     stand_in_store(bytes, type == CUDA_R_16BF, data, (size_t)index, value);
 }
 
-// Element (row, column) of what an operand becomes.
-static double operand_at(const struct layout *layout, const void *data, cublasOperation_t on, int64_t batch,
-                         int64_t row, int64_t column) {
-    int64_t place = on == CUBLAS_OP_N ? column * layout->leading + row : row * layout->leading + column;
-    return value_at(layout->type, data, batch * layout->stride + place);
+// A matrix of a batch, column after column; the caller frees it.
+static double *matrix_of(const struct layout *layout, const void *data, int64_t batch) {
+    const struct tensor tensor = tensor_of(layout->type, data);
+    double *matrix = malloc(layout->rows * layout->columns * sizeof *matrix);
+    for (uint64_t column = 0; column < layout->columns; column++) {
+        int64_t from = batch * layout->stride + (int64_t)column * layout->leading;
+        tensor_load(&tensor, (size_t)from, 1, layout->rows, matrix + column * layout->rows);
+    }
+    return matrix;
+}
+
+// The sums of a matrix of the batch, column after column, by the host's BLAS where that is there: a workload's
+// step is billions of products. What is in columns is the transpose of what is in rows.
+static void add_up(const struct task *at, const double *a, const double *b, double *sums) {
+    static struct blas blas;
+    static bool is_asked;
+    char reason[160];
+    bool a_lies = at->product.on_a == CUBLAS_OP_N, b_lies = at->product.on_b == CUBLAS_OP_N;
+    size_t m = at->d.rows, n = at->d.columns, k = a_lies ? at->a.columns : at->a.rows;
+    if (!is_asked && blas_open(&blas, 1, reason, sizeof reason) != 0) blas.dgemm = NULL;
+    is_asked = true;
+    if (blas.dgemm != NULL) {
+        blas.dgemm(BLAS_ROW_MAJOR, b_lies ? BLAS_NO_TRANS : BLAS_TRANS, a_lies ? BLAS_NO_TRANS : BLAS_TRANS,
+                   (int)n, (int)m, (int)k, 1, b, (int)at->b.rows, a, (int)at->a.rows, 0, sums, (int)m);
+        return;
+    }
+    memset(sums, 0, m * n * sizeof *sums);
+    for (size_t j = 0; j < n; j++) {
+        for (size_t l = 0; l < k; l++) {
+            double factor = b[b_lies ? j * at->b.rows + l : l * at->b.rows + j];
+            for (size_t i = 0; i < m; i++)
+                sums[j * m + i] += factor * a[a_lies ? l * at->a.rows + i : i * at->a.rows + l];
+        }
+    }
+}
+
+static void multiply_one(const struct task *at, int64_t batch) {
+    const struct product *product = &at->product;
+    int64_t m = (int64_t)at->d.rows, n = (int64_t)at->d.columns;
+    double scale = product->a_scales != NULL ? (double)*product->a_scales * (double)*product->b_scales : 1;
+    double *a = matrix_of(&at->a, at->a_data, batch), *b = matrix_of(&at->b, at->b_data, batch);
+    double *sums = malloc((size_t)(m * n) * sizeof *sums);
+    add_up(at, a, b, sums);
+    if (batch == 0 && stand_in_number("wrong", 0, -1) == at->algorithm) sums[0] += 1;
+    for (int64_t place = 0; place < m * n; place++) {
+        int64_t j = place / m, i = place % m, c_place = batch * at->d.stride + j * at->d.leading + i;
+        double sum = sums[place] * at->alpha * scale;
+        if (at->beta < 0 || at->beta > 0) sum += at->beta * value_at(at->c.type, at->c_data, c_place);
+        if (product->epilogue == CUBLASLT_EPILOGUE_BIAS)
+            sum += value_at(product->bias_type, product->bias, i);
+        store_at(at->d.type, at->d_data, c_place, sum);
+    }
+    free(a);
+    free(b);
+    free(sums);
 }
 
 static void multiply(void **arguments, int count) {
     (void)count;
     struct task *at = arguments[0];
-    const struct product *product = &at->product;
-    int64_t k = (int64_t)(product->on_a == CUBLAS_OP_N ? at->a.columns : at->a.rows);
-    int64_t m = (int64_t)at->d.rows, n = (int64_t)at->d.columns;
-    double scale = product->a_scales != NULL ? (double)*product->a_scales * (double)*product->b_scales : 1;
-    for (int64_t place = 0; place < at->d.batch * m * n; place++) {
-        int64_t batch = place / (m * n), j = place / m % n, i = place % m;
-        int64_t c_place = batch * at->d.stride + j * at->d.leading + i;
-        double sum = 0;
-        for (int64_t l = 0; l < k; l++)
-            sum += operand_at(&at->a, at->a_data, product->on_a, batch, i, l) *
-                   operand_at(&at->b, at->b_data, product->on_b, batch, l, j);
-        sum *= at->alpha * scale;
-        if (at->beta < 0 || at->beta > 0) sum += at->beta * value_at(at->c.type, at->c_data, c_place);
-        if (product->epilogue == CUBLASLT_EPILOGUE_BIAS)
-            sum += value_at(product->bias_type, product->bias, i);
-        if (stand_in_number("wrong", 0, -1) == at->algorithm && place == 0) sum += 1;
-        store_at(at->d.type, at->d_data, c_place, sum);
-    }
-    if (stand_in_number("illegal", 0, -1) == n) stand_in_break();
+    for (int64_t batch = 0; batch < at->d.batch; batch++) multiply_one(at, batch);
+    if (stand_in_number("illegal", 0, -1) == (int)at->d.columns) stand_in_break();
     stand_in_pass((float)stand_in_number("algorithms_us", at->algorithm, 5) / 1000);
     free(at);
 }

@@ -13,7 +13,8 @@
 // slow_on=twoshot (such ones take longer than any delay) slow_after=8 (but for the first 8) paced_ms=20
 // paced=75 (a GPU does one thing in that time, so many times) broken_rank=1 broken_after=3 (this rank in Open
 // MPI records no event any more once it has asked for so many times) slow_links=MS (so long takes a
-// copy between GPUs) team_fails (to bind memory to it) real_clock (times are those of the host).
+// copy between GPUs) team_fails (to bind memory to it) real_clock (times are those of the host)
+// other_gpu (its name is another).
 //
 // It refuses what a real one does, as far as is known of that: work without a context or with another GPU's,
 // grids of no blocks, what may not be called during a capture, sizes and addresses that are no multiple of
@@ -446,7 +447,7 @@ CUresult cuDeviceGet(CUdevice *device, int ordinal) {
     return ordinal < number("gpus", 2) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
 }
 CUresult cuDeviceGetName(char *name, int length, CUdevice) {
-    std::snprintf(name, size_t(length), "stand-in GPU");
+    std::snprintf(name, size_t(length), "stand-in GPU%s", setting("other_gpu") ? " of another kind" : "");
     return CUDA_SUCCESS;
 }
 // The place of a GPU in the machine, where not all are seen.

@@ -162,6 +162,17 @@ own 0 "gpus=1 real_clock" "$WORK/bfloat16.lua" -p 2 -c 2 -t 96 --trace "$WORK/ro
 "$GENTABLES" lua "$SOURCE/tests/workload/check_trace.lua" "$WORK"/routed[01].json ||
     die "traces break the rules"
 grep -q '"name":"ncclGentables_ALL_TO_ALL_bf16"' "$WORK/routed1.json" || die "the trace names no all_to_all"
+# Those that come along: the small one as it is, the others in matrices a quarter as wide and long, for kernels
+# on a CPU take their time.
+own 0 gpus=1 small -p 2 -c 2 -t 64
+for name in dense moe; do
+    sed 's/^local hidden = 512/local hidden = 128/; s/bytes = 1024 \* 1024/bytes = 64 * 1024/
+        s/tokens = 512/tokens = 128/; s/tokens = 384/tokens = 96/' "$SOURCE/workloads/$name.lua" >"$WORK/$name.lua"
+    "$GENTABLES" workload show -f "$WORK/$name.lua" -p 2 >"$WORK/scaled"
+    "$GENTABLES" workload show -f "$name" -p 2 >"$WORK/shipped"
+    [ "$(head -n 1 "$WORK/scaled")" = "$(head -n 1 "$WORK/shipped")" ] || die "$name: not the same step, scaled"
+    own 0 gpus=1 "$WORK/$name.lua" -p 2 -c 2 -t 64
+done
 own 1 "gpus=1 no_binary" "$reduced" -p 2 -c 2 -t 64
 one_line 'our kernels are built for .*, not for this GPU'
 own 1 "gpus=1 memory_mib=100" "$reduced" -p 2 -c 2 -t 64
@@ -172,6 +183,26 @@ summary=$WORK/sweep_20260102_030406/nccl_thread_sweep_summary_20260102_030406.tx
 grep -Eq '^32 +4 +ok +[0-9.]+ +32 +4 ' "$summary" || die "a sweep over our own kernels' blocks"
 ends_with 0 "$GENTABLES" workload report "$WORK/sweep_20260102_030406" --csv --without plots,comparisons,merge
 grep -q '2 ranks on one GPU; .*links are not' "$WORK/sweep_20260102_030406/workload.html" || die "who shares"
+
+# Gone on with where there is another GPU: what was measured stays, and nothing of the other one joins it.
+kept=$(cat "$WORK"/sweep_20260102_030406/32thread/nccl_*channels/result.json | cksum)
+rest() {
+    gpus "gpus=1 other_gpu" "$1" workload sweep --backend cuda --transport own -f "$reduced" -p 2 -c "$2" \
+        -t 32 --steps 2 --warm-up 0 -o "$WORK/sweep_20260102_030406"
+}
+rest 2 2,4,3
+one_line 'measured with another GPU: stand-in GPU, and here is stand-in GPU of another kind; another --out, or'
+[ ! -e "$WORK/sweep_20260102_030406/32thread/nccl_3channels/result.json" ] || die "another GPU has joined"
+[ "$kept" = "$(cat "$WORK"/sweep_20260102_030406/32thread/nccl_*channels/result.json | cksum)" ] ||
+    die "what another GPU measured was touched"
+rest 0 2,4 # nothing is missing, so nothing is measured
+grep -q '0 measured, 2 there already, 0 failed' "$stdout" || die "what is there was measured again"
+# Two sweeps of two GPUs in one page: their kinds differ, which it says.
+gpus "gpus=1 other_gpu" 0 workload sweep --backend cuda --transport own -f "$reduced" -p 2 -c 2 -t 32 \
+    --steps 2 --warm-up 0 -o "$WORK/elsewhere"
+ends_with 0 "$GENTABLES" workload compare "$WORK/sweep_20260102_030406" "$WORK/elsewhere" -o "$WORK/two.html"
+grep -q 'differ in their GPU: stand-in GPU, stand-in GPU of another kind' "$WORK/two.html" ||
+    die "two GPUs are compared as one"
 
 # ---- kernels that wait too long: told to give up; what follows is not harmed ----
 cat >"$WORK/short_patience" <<'END'
