@@ -18,7 +18,11 @@ local function add_words(out, sweep, measured)
   out:section("What the numbers say")
   out:text(words.best(measured))
   out:note(words.LAUNCHES)
-  out:text(words.why(measured[1].result, sweep.settings.ranks))
+  local results = {}
+  for i, entry in ipairs(measured) do results[i] = entry.result end
+  out:text(words.why(results, sweep.settings.ranks))
+  out:figures { { title = "A step: GEMMs alone, each collective waited for, overlapped (ms, 95 % intervals)",
+    markup = chart.steps(measured) } }
   for _, entry in ipairs(measured) do
     local result = entry.result
     out:heading(words.name(entry))
@@ -57,8 +61,6 @@ local function add_steps(out, measured)
   out:section("Steps", { note = "ms, medians of the slowest rank of each step; 95 % intervals of medians."
     .. " hidden = (serial − overlapped) / (serial − GEMMs alone), of steps that follow each other; empty"
     .. " where serial and GEMMs alone cannot be told apart, or numbers contradict each other" })
-  out:figures { { title = "A step: GEMMs alone, each collective waited for, overlapped (ms, 95 % intervals)",
-    markup = chart.steps(measured) } }
   out:table { columns = { "threads", "channels", "threads used", "channels used",
     { title = "GEMMs alone", format = "%.2f" }, { title = "serial", format = "%.2f" },
     { title = "overlapped", format = "%.2f" }, "interval", { title = "hidden (%)", format = "%.0f" },

@@ -44,7 +44,7 @@ end
 local function print_words(entry, ranks)
   print()
   for _, text in ipairs { words.hidden(entry.result), words.cost(entry.result),
-    words.why(entry.result, ranks), words.tracing(entry.result), words.used(entry) } do
+    words.why({ entry.result }, ranks), words.tracing(entry.result), words.used(entry) } do
     print(text)
   end
 end

@@ -101,24 +101,32 @@ function words.cost(result)
     return ("Overlapped GEMMs take %.2f ms of a step, and %.2f ms alone: what of that communication cost them"
       .. " these numbers do not say."):format(gemms.wall, alone)
   end
-  return ("Overlapped GEMMs take %.2f ms of a step, %+.0f %% against %.2f ms alone; %.2f ms of that they run"
-    .. " on a processor. Moving data runs for %.2f ms."):format(gemms.wall, 100 * (gemms.wall / alone - 1),
-    alone, gemms.cpu, gemms.communication)
+  local change = 1e3 * gemms.wall <= result.times.gemms.high and "no more than alone within noise"
+    or ("%+.0f %% against %.2f ms alone"):format(100 * (gemms.wall / alone - 1), alone)
+  return ("Overlapped GEMMs take %.2f ms of a step, %s; %.2f ms of that they run on a processor. Moving data"
+    .. " runs for %.2f ms."):format(gemms.wall, change, gemms.cpu, gemms.communication)
 end
 
--- Why; on a GPU, how its time line was taken.
-function words.why(result, ranks)
-  if result.backend == "cuda" then
-    return result.clock == "cupti" and "Kernels are told of by CUPTI."
+-- Why, of one configuration or of several on a machine; on a GPU, how its time line was taken.
+function words.why(results, ranks)
+  local first = results[1]
+  if first.backend == "cuda" then
+    return first.clock == "cupti" and "Kernels are told of by CUPTI."
       or "Kernels are timed by events around them, which costs more than CUPTI does."
   end
-  local threads = ranks * (1 + result.used.threads)
-  if threads <= result.machine.cores then
-    return ("%d threads have %d cores: what moves data has cores of its own."):format(threads,
-      result.machine.cores)
+  local least, most = math.huge, 0
+  for _, result in ipairs(results) do
+    local threads = ranks * (1 + result.used.threads)
+    least, most = math.min(least, threads), math.max(most, threads)
   end
-  return ("%d threads share %d cores: what moves data takes its time from the GEMMs, so that only waiting for"
-    .. " other ranks can be hidden, not moving."):format(threads, result.machine.cores)
+  local cores, count = first.machine.cores, least == most and tostring(least)
+    or ("%d to %d"):format(least, most)
+  if most <= cores then
+    return ("%s threads have %d cores: what moves data has cores of its own."):format(count, cores)
+  end
+  return ("%s threads share %d cores: %swhat moves data takes its time from the GEMMs, so that only waiting"
+    .. " for other ranks can be hidden, not moving."):format(count, cores,
+    least <= cores and "where they are more than these, " or "")
 end
 
 function words.tracing(result)

@@ -119,10 +119,21 @@ function TestWords.test_of_a_few_steps_nothing_is_told()
 end
 
 function TestWords.test_shared_cores_and_own_cores_are_told_apart()
-  local one = entry(1, 1, time(1, 1, 1))
-  luaunit.assertStrContains(words.why(one.result, 2), "4 threads share 2 cores")
-  one.result.machine.cores = 4
-  luaunit.assertStrContains(words.why(one.result, 2), "cores of its own")
+  local one, more = entry(1, 1, time(1, 1, 1)).result, entry(2, 2, time(1, 1, 1)).result
+  luaunit.assertStrContains(words.why({ one }, 2), "4 threads share 2 cores: what moves data")
+  luaunit.assertStrContains(words.why({ one, more }, 2), "4 to 6 threads share 2 cores: what moves data")
+  one.machine.cores = 4
+  luaunit.assertStrContains(words.why({ one }, 2), "cores of its own")
+  luaunit.assertStrContains(words.why({ one, more }, 2), "share 4 cores: where they are more than")
+end
+
+function TestWords.test_a_cost_within_noise_is_no_percentage()
+  local one = entry(1, 1, time(1, 1, 1), exposed, { low = 0.6, median = 0.75, high = 0.8 }).result
+  one.times.gemms.high, one.ranks[1].gemm_us = 1.3e3, 1.3e3
+  one.ranks[1].gemm_cpu_us = 1.3e3
+  luaunit.assertStrContains(words.cost(one), "no more than alone within noise")
+  one.times.gemms.high = 1.2e3
+  luaunit.assertStrContains(words.cost(one), "% against")
 end
 
 function TestWords.test_what_was_used_is_told_where_it_differs()
