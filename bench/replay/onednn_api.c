@@ -35,9 +35,10 @@ static const struct {
 #undef ONEDNN_ROW
 };
 
-// Its threads are OpenMP's, which reads the environment as it is loaded. GNU's wait for the next call by polling,
-// for some milliseconds unless they are told: as long, what makes caches cold and checks results between calls
-// would share its cores with them. Within a call, and from one warm call to the next, they wait much less.
+// Its threads are OpenMP's, which reads the environment as it is loaded. GNU's wait for the next call by
+// polling, for some milliseconds unless they are told: as long, what makes caches cold and checks results
+// between calls would share its cores with them. Within a call, and from one warm call to the next, they wait
+// much less.
 static void prepare_threads(int threads) {
     static const char polls[] = "20000";
     char text[16];

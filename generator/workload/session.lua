@@ -66,8 +66,8 @@ local function note_errors(self)
   end
 end
 
--- Who died and of what: as the launcher tells it, or else a rank that saw it, which does not know of what (nor
--- during what: steps of a workload have no phases); else a rank's own last word; nil where nobody says.
+-- Who died and of what: as the launcher tells it, or else a rank that saw it, which does not know of what
+-- (nor during what: steps of a workload have no phases); else a rank's own last word; nil where nobody says.
 local function last_words(errors)
   local text = errors:gsub("%s+", " ")
   local said = errors:match("gentables%-%l+: ([^\n]+)")

@@ -225,8 +225,8 @@ static double *matrix_of(const struct layout *layout, const void *data, int64_t 
     return matrix;
 }
 
-// The sums of a matrix of the batch, column after column, by the host's BLAS where that is there: a workload's
-// step is billions of products. What is in columns is the transpose of what is in rows.
+// The sums of a matrix of the batch, column after column, by the host's BLAS where that is there: a
+// workload's step is billions of products. What is in columns is the transpose of what is in rows.
 static void add_up(const struct task *at, const double *a, const double *b, double *sums) {
     static struct blas blas;
     static bool is_asked;

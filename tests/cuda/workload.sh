@@ -162,15 +162,17 @@ own 0 "gpus=1 real_clock" "$WORK/bfloat16.lua" -p 2 -c 2 -t 96 --trace "$WORK/ro
 "$GENTABLES" lua "$SOURCE/tests/workload/check_trace.lua" "$WORK"/routed[01].json ||
     die "traces break the rules"
 grep -q '"name":"ncclGentables_ALL_TO_ALL_bf16"' "$WORK/routed1.json" || die "the trace names no all_to_all"
-# Those that come along: the small one as it is, the others in matrices a quarter as wide and long, for kernels
-# on a CPU take their time.
+# Those that come along: the small one as it is, the others in matrices a quarter as wide and long, for
+# kernels on a CPU take their time.
 own 0 gpus=1 small -p 2 -c 2 -t 64
 for name in dense moe; do
     sed 's/^local hidden = 512/local hidden = 128/; s/bytes = 1024 \* 1024/bytes = 64 * 1024/
-        s/tokens = 512/tokens = 128/; s/tokens = 384/tokens = 96/' "$SOURCE/workloads/$name.lua" >"$WORK/$name.lua"
+        s/tokens = 512/tokens = 128/; s/tokens = 384/tokens = 96/' "$SOURCE/workloads/$name.lua" \
+        >"$WORK/$name.lua"
     "$GENTABLES" workload show -f "$WORK/$name.lua" -p 2 >"$WORK/scaled"
     "$GENTABLES" workload show -f "$name" -p 2 >"$WORK/shipped"
-    [ "$(head -n 1 "$WORK/scaled")" = "$(head -n 1 "$WORK/shipped")" ] || die "$name: not the same step, scaled"
+    [ "$(head -n 1 "$WORK/scaled")" = "$(head -n 1 "$WORK/shipped")" ] ||
+        die "$name: not the same step, scaled"
     own 0 gpus=1 "$WORK/$name.lua" -p 2 -c 2 -t 64
 done
 own 1 "gpus=1 no_binary" "$reduced" -p 2 -c 2 -t 64
@@ -191,7 +193,7 @@ rest() {
         -t 32 --steps 2 --warm-up 0 -o "$WORK/sweep_20260102_030406"
 }
 rest 2 2,4,3
-one_line 'measured with another GPU: stand-in GPU, and here is stand-in GPU of another kind; another --out, or'
+one_line 'measured with another GPU: stand-in GPU, and here is stand-in GPU of another kind; another --out'
 [ ! -e "$WORK/sweep_20260102_030406/32thread/nccl_3channels/result.json" ] || die "another GPU has joined"
 [ "$kept" = "$(cat "$WORK"/sweep_20260102_030406/32thread/nccl_*channels/result.json | cksum)" ] ||
     die "what another GPU measured was touched"

@@ -1,5 +1,6 @@
 #!/bin/sh
-# A rank that is killed, whichever and wherever it is, is named in the error, the summary and the log: 20 times.
+# A rank that is killed, whichever and wherever it is, is named in the error, the summary and the log, each of
+# 20 times.
 # shellcheck source=tests/workload/lib.sh
 . "$SOURCE/tests/workload/lib.sh"
 needs_blas
@@ -36,8 +37,8 @@ for transport in own mpi; do
         "progress done=10 " "progress done=50 " "progress done=100 " "progress done=200 "; do
         rank=$((1 - rank))
         killing "$rank" "$words"
-        ends_with 1 "$GENTABLES" workload sweep -f "$endless" -p 2 -c 1 -t 1 --transport "$transport" --fresh \
-            --launcher "$WORK/killing {ranks}" -o "$WORK/sweep_20260102_030405"
+        ends_with 1 "$GENTABLES" workload sweep -f "$endless" -p 2 -c 1 -t 1 --transport "$transport" \
+            --fresh --launcher "$WORK/killing {ranks}" -o "$WORK/sweep_20260102_030405"
         died="rank $rank died: signal 9 [(]Killed[)]"
         one_line "1 thread, 1 channel: failed after .*: $died"
         grep -Eq "^1 +1 +failed .*$died" "$WORK"/sweep_*/nccl_thread_sweep_summary_20260102_030405.txt ||
