@@ -57,8 +57,8 @@ local function sentence(results, names, i, control)
       .. " meet, or would if it was as much slower as GEMMs alone allow"):format(counts.changed)
   end
   local text = ("%s and %s have %d configuration%s in common. In %d of them the overlapped step of %s is"
-    .. " surely shorter, in %d surely longer; %s."):format(names[1], names[i], compared, compared == 1 and "" or "s",
-    counts.shorter, names[i], counts.longer, rest)
+    .. " surely shorter, in %d surely longer; %s."):format(names[1], names[i], compared,
+    compared == 1 and "" or "s", counts.shorter, names[i], counts.longer, rest)
   return worst and text .. (" The most: %s, %+.1f %%."):format(worst[1], worst[2]) or text
 end
 
