@@ -68,6 +68,18 @@ taken in_place_both --op allreduce --sizes 4K --strategies MPI,FAULTY
 [ "$(grep -c '"place": "out"' "$WORK/out")" = 1 ] || fail "no row says out of place: $(cat "$WORK/out")"
 quiet
 
+# Ranks may get nothing, and then nothing is theirs to write.
+for splits in 0:1 2:0 3:1; do
+    tune --op alltoallv --splits $splits --sizes 4K --dtype float32 --plugin "$PLUGINS/uneven.so" \
+        --strategies MPI,GATHERED --json
+    [ "$status" = 0 ] || fail "splits $splits: $(cat "$WORK/err")"
+    timed MPI GATHERED
+    quiet
+done
+tune --op alltoallv --splits 0:1 --sizes 4K --dtype float32 --plugin "$PLUGINS/bad_uneven.so" \
+    --strategies MPI,GATHERED --json
+said err "GATHERED: .* beyond a buffer; it is left out"
+
 # Only with an epilogue.
 taken fused_only --op allreduce --sizes 4K --strategies MPI,FAULTY --fusion RESIDUAL_RMS_NORM \
     --hidden-size 256
