@@ -1,5 +1,5 @@
 -- A drawing of the steps of each configuration, as SVG: a row each, and on it GEMMs alone, serial and
--- overlapped as a median with its interval, on one scale from 0.
+-- overlapped as a median with its interval where it has one, on one scale from 0.
 local words = require "workload.words"
 
 local chart = {}
@@ -22,7 +22,10 @@ end
 local function largest(entries)
   local most = 0
   for _, entry in ipairs(entries) do
-    for _, kind in ipairs(KINDS) do most = math.max(most, entry.result.times[kind[1]].high) end
+    for _, kind in ipairs(KINDS) do
+      local time = entry.result.times[kind[1]]
+      most = math.max(most, words.has_interval(time) and time.high or time.median)
+    end
   end
   return most / 1e3
 end
@@ -40,8 +43,10 @@ local function add_entry(add, entry, x, top)
   add('<text x="%d" y="%d" text-anchor="end">%s</text>', LEFT - 8, top + ROW // 2 + 4, words.name(entry))
   for i, kind in ipairs(KINDS) do
     local time, y = entry.result.times[kind[1]], top + 8 * i
-    add('<line x1="%.1f" x2="%.1f" y1="%d" y2="%d" stroke="%s" stroke-width="2"/>', x(time.low / 1e3),
-      x(time.high / 1e3), y, y, kind[3])
+    if words.has_interval(time) then
+      add('<line x1="%.1f" x2="%.1f" y1="%d" y2="%d" stroke="%s" stroke-width="2"/>', x(time.low / 1e3),
+        x(time.high / 1e3), y, y, kind[3])
+    end
     add('<circle cx="%.1f" cy="%d" r="3.5" fill="%s"><title>%s: %.3f ms</title></circle>',
       x(time.median / 1e3), y, kind[3], kind[2], time.median / 1e3)
   end

@@ -34,13 +34,13 @@ local function percent_of(a, b) return 100 * (b.median / a.median - 1) end
 
 -- One sentence for each other sweep. `control`: whether GEMMs alone should take the same in it.
 local function sentence(results, names, i, control)
-  local counts, compared, worst = { shorter = 0, longer = 0, changed = 0 }, 0, nil
+  local counts, compared, worst = { shorter = 0, longer = 0, changed = 0, few = 0 }, 0, nil
   for _, one in ipairs(results) do
     if one[1] and one[i] then
       local a, b = one[1].times.overlapped, one[i].times.overlapped
       local what, why = words.verdict(one[1], one[i], "overlapped", control)
       compared = compared + 1
-      if why == "changed" then counts.changed = counts.changed + 1 end
+      if why == "changed" or why == "few" then counts[why] = counts[why] + 1 end
       if what then
         counts[what] = counts[what] + 1
         if not worst or math.abs(percent_of(a, b)) > math.abs(worst[2]) then
@@ -50,15 +50,19 @@ local function sentence(results, names, i, control)
     end
   end
   if compared == 0 then return ("%s and %s have no configuration in common."):format(names[1], names[i]) end
+  local few = ("Whether overlapped steps of %d differ is %s."):format(counts.few, words.FEW)
+  local common = ("%s and %s have %d configuration%s in common."):format(names[1], names[i], compared,
+    compared == 1 and "" or "s")
+  if counts.few == compared then return common .. " " .. few end
   local rest = "in the others the intervals meet. GEMMs alone need not take the same in both, so nothing"
     .. " tells whether a machine changed between launches"
   if control then
     rest = ("in %d the machine changed between launches, as GEMMs alone tell; in the others the intervals"
       .. " meet, or would if it was as much slower as GEMMs alone allow"):format(counts.changed)
   end
-  local text = ("%s and %s have %d configuration%s in common. In %d of them the overlapped step of %s is"
-    .. " surely shorter, in %d surely longer; %s."):format(names[1], names[i], compared,
-    compared == 1 and "" or "s", counts.shorter, names[i], counts.longer, rest)
+  local text = ("%s In %d of them the overlapped step of %s is surely shorter, in %d surely longer; %s."):format(
+    common, counts.shorter, names[i], counts.longer, rest)
+  if counts.few > 0 then text = text .. " " .. few end
   return worst and text .. (" The most: %s, %+.1f %%."):format(worst[1], worst[2]) or text
 end
 
@@ -66,16 +70,16 @@ local KINDS = { { "gemms", "GEMMs alone" }, { "serial", "serial" }, { "overlappe
 
 local CLASSES = { shorter = "better", longer = "worse" }
 
-local function interval(time) return ("%.2f to %.2f"):format(time.low / 1e3, time.high / 1e3) end
-
-local NOT_SURE = { changed = " (not sure: the machine changed)", meet = " (not sure)" }
+local NOT_SURE = { changed = " (not sure: the machine changed)", meet = " (not sure)",
+  few = (" (%s)"):format(words.FEW) }
 
 -- controls[i]: whether GEMMs alone should take the same in sweep i as in the first.
 local function row_of(one, kind, count, controls)
   local row = { one.threads, one.channels, kind[2] }
   for i = 1, count do
     local time = one[i] and one[i].times[kind[1]]
-    row[2 + 2 * i], row[3 + 2 * i] = time and time.median / 1e3 or nil, time and interval(time) or nil
+    row[2 + 2 * i] = time and time.median / 1e3 or nil
+    row[3 + 2 * i] = time and words.interval(time, 1e-3, "%.2f") or nil
   end
   local at = 3 + 2 * count
   for i = 2, count do
@@ -99,8 +103,8 @@ local function add_steps(out, results, names, controls)
   for _, one in ipairs(results) do
     for _, kind in ipairs(KINDS) do rows[#rows + 1] = row_of(one, kind, #names, controls) end
   end
-  out:section("Steps", { note = "ms, medians with 95 % intervals; where those of two sweeps meet, a"
-    .. " difference is not sure. " .. words.LAUNCHES })
+  out:section("Steps", { note = "ms, medians with " .. words.INTERVALS .. "; where those of two sweeps meet,"
+    .. " a difference is not sure. " .. words.LAUNCHES })
   out:table { columns = columns, rows = rows }
 end
 
@@ -115,7 +119,7 @@ local function add_hidden(out, results, names)
     for i = 1, #names do
       local hides = one[i] and words.knows_hidden(one[i]) and one[i].ratios.hidden
       row[1 + 2 * i] = hides and 100 * hides.median or nil
-      row[2 + 2 * i] = hides and ("%.0f to %.0f"):format(100 * hides.low, 100 * hides.high) or nil
+      row[2 + 2 * i] = hides and words.interval(hides, 100, "%.0f") or nil
     end
     rows[#rows + 1] = row
   end

@@ -21,8 +21,8 @@ local function add_words(out, sweep, measured)
   local results = {}
   for i, entry in ipairs(measured) do results[i] = entry.result end
   out:text(words.why(results, sweep.settings.ranks))
-  out:figures { { title = "A step: GEMMs alone, each collective waited for, overlapped (ms, 95 % intervals)",
-    markup = chart.steps(measured) } }
+  out:figures { { title = "A step: GEMMs alone, each collective waited for, overlapped (ms; "
+    .. words.INTERVALS .. ")", markup = chart.steps(measured) } }
   for _, entry in ipairs(measured) do
     local result = entry.result
     out:heading(words.name(entry))
@@ -43,8 +43,8 @@ end
 -- ---- numbers -----------------------------------------------------------------------------------
 
 local function interval(summary, scale, format)
-  return { text = (format .. " to " .. format):format(summary.low * scale, summary.high * scale),
-    value = summary.low }
+  local text = words.interval(summary, scale, format)
+  return text and { text = text, value = summary.low }
 end
 
 local function add_steps(out, measured)
@@ -58,8 +58,8 @@ local function add_steps(out, measured)
       hides and 100 * ratios.hidden.median or nil, hides and interval(ratios.hidden, 100, "%.0f") or nil,
       ratios.overlapped_to_serial.median, 100 * ratios.tracing.median, result.times.overlapped.samples }
   end
-  out:section("Steps", { note = "ms, medians of the slowest rank of each step; 95 % intervals of medians."
-    .. " hidden = (serial − overlapped) / (serial − GEMMs alone), of steps that follow each other; empty"
+  out:section("Steps", { note = "ms, medians of the slowest rank of each step; " .. words.INTERVALS
+    .. ". hidden = (serial − overlapped) / (serial − GEMMs alone), of steps that follow each other; empty"
     .. " where serial and GEMMs alone cannot be told apart, or numbers contradict each other" })
   out:table { columns = { "threads", "channels", "threads used", "channels used",
     { title = "GEMMs alone", format = "%.2f" }, { title = "serial", format = "%.2f" },

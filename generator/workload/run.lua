@@ -26,10 +26,12 @@ end
 
 local function print_table(result)
   print(("%-28s %10s %10s %10s %10s"):format("step (ms)", "median", "low", "high", "min"))
+  local function ms(us) return us and ("%.3f"):format(us / 1e3) or "-" end
   for _, row in ipairs(ROWS) do
     local time = result.times[row[1]]
-    print(("%-28s %10.3f %10.3f %10.3f %10.3f"):format(row[2], time.median / 1e3, time.low / 1e3,
-      time.high / 1e3, time.min / 1e3))
+    local known = words.has_interval(time)
+    print(("%-28s %10s %10s %10s %10s"):format(row[2], ms(time.median), ms(known and time.low),
+      ms(known and time.high), ms(time.min)))
   end
   if result.backend == "cuda" then return print_gpus(result) end
   print(("\n%-5s %12s %12s %14s %14s %12s"):format("rank", "GEMMs (ms)", "on a core", "communication",

@@ -12,9 +12,22 @@ function words.name(entry)
   return several(entry.threads, "thread") .. ", " .. several(entry.channels, "channel")
 end
 
--- Milliseconds of a time, with its interval.
+-- What pages say of the intervals that they show.
+words.INTERVALS = ("95 %% intervals, where there are at least %d steps"):format(LEAST_SAMPLES)
+
+-- Whether a summary's low and high are an interval of its median, not just its least and greatest sample.
+function words.has_interval(summary) return summary.samples >= LEAST_SAMPLES end
+
+-- "1.90 to 2.10", of a summary's interval in another unit; nil where it has none.
+function words.interval(summary, scale, format)
+  if not words.has_interval(summary) then return nil end
+  return (format .. " to " .. format):format(summary.low * scale, summary.high * scale)
+end
+
+-- Milliseconds of a time, with its interval, or of how few steps it is.
 local function ms(time)
-  return ("%.2f ms (%.2f to %.2f)"):format(time.median / 1e3, time.low / 1e3, time.high / 1e3)
+  return ("%.2f ms (%s)"):format(time.median / 1e3,
+    words.interval(time, 1e-3, "%.2f") or "of " .. several(time.samples, "step"))
 end
 
 local function percent(share) return ("%.0f %%"):format(100 * share) end
@@ -39,17 +52,17 @@ end
 -- Why the numbers cannot be of a machine that was left alone, in a sentence; nil where they can.
 local function contradiction(result)
   local times, hidden, left = result.times, result.ratios.hidden, result.times.left
-  if left.samples >= LEAST_SAMPLES and left.high < 0 then
+  if words.has_interval(left) and left.high < 0 then
     return ("overlapped steps take less than their GEMMs alone, by %.2f ms (%.2f to %.2f)"):format(
       -left.median / 1e3, -left.high / 1e3, -left.low / 1e3)
   end
-  if hidden.samples >= LEAST_SAMPLES and hidden.low > 1 then
+  if words.has_interval(hidden) and hidden.low > 1 then
     return ("overlapping seems to hide more than there is: %s (%s to %s)"):format(percent(hidden.median),
       percent(hidden.low), percent(hidden.high))
   end
   local gemms = gemms_of(result)
   if result.backend == "cuda" then return nil end -- a step has launches and pauses beside its kernels
-  if times.gemms.samples >= LEAST_SAMPLES and 1e3 * gemms.wall < times.gemms.low then
+  if words.has_interval(times.gemms) and 1e3 * gemms.wall < times.gemms.low then
     return ("GEMMs of overlapped steps take %.2f ms, less than alone, %s"):format(gemms.wall, ms(times.gemms))
   end
   local unexplained = gemms.wall - gemms.cpu - gemms.communication
@@ -64,7 +77,8 @@ end
 -- contradicts itself.
 function words.knows_hidden(result)
   local exposed = result.times.exposed
-  return exposed.samples >= LEAST_SAMPLES and exposed.low > 0 and not contradiction(result)
+  return words.has_interval(exposed) and words.has_interval(result.ratios.hidden) and exposed.low > 0
+    and not contradiction(result)
 end
 
 -- How much of the communication was hidden.
@@ -74,6 +88,10 @@ function words.hidden(result)
   if why then
     return ("The machine was disturbed, or the numbers contradict each other: %s. There is no saying how much"
       .. " was hidden."):format(why)
+  end
+  if not words.has_interval(exposed) or not words.has_interval(hidden) then
+    return ("What the collectives add to a step, and how much of it was hidden, is not known of %s."):format(
+      several(math.min(exposed.samples, hidden.samples), "step"))
   end
   if not words.knows_hidden(result) then
     return ("What the collectives add to a step, %s, cannot be told from noise: there is no saying how much"
@@ -131,6 +149,9 @@ end
 
 function words.tracing(result)
   local tracing = result.ratios.tracing
+  if not words.has_interval(tracing) then
+    return ("What tracing costs is not known of %s."):format(several(tracing.samples, "step"))
+  end
   return ("Tracing costs %.1f %% of a step (95 %% interval %.1f to %.1f %%)."):format(100 * tracing.median,
     100 * tracing.low, 100 * tracing.high)
 end
@@ -164,10 +185,12 @@ local function drift(a, b)
 end
 
 -- How time `name` of result b compares with a's: "shorter" or "longer" where that is sure; else nil and why:
--- "meet": the intervals do, or would if the machine was as much slower as GEMMs alone allow; "changed": GEMMs
--- alone, which should take the same in both, differ. `controlled`: they should.
+-- "few": one is of too few steps to have an interval; "meet": the intervals do, or would if the machine was
+-- as much slower as GEMMs alone allow; "changed": GEMMs alone, which should take the same in both, differ.
+-- `controlled`: they should.
 function words.verdict(a, b, name, controlled)
   local x, y, stretch = a.times[name], b.times[name], 1
+  if not words.has_interval(x) or not words.has_interval(y) then return nil, "few" end
   if controlled then
     local alike, factor = drift(a, b)
     if not alike then return nil, "changed" end
@@ -177,6 +200,9 @@ function words.verdict(a, b, name, controlled)
   if x.high * stretch < y.low then return "longer" end
   return nil, "meet"
 end
+
+-- What stands where a verdict is "few".
+words.FEW = ("not known of fewer than %d steps"):format(LEAST_SAMPLES)
 
 -- "not sure: ..." about GEMMs alone in two launches.
 local function changed(a, b)
@@ -198,6 +224,7 @@ function words.best(entries)
   local text = ("The shortest step is that of %s: %s."):format(words.name(best), ms(time))
   for i = 2, #order do
     local longer, why = words.verdict(best.result, order[i].result, "overlapped", true)
+    if why == "few" then return ("%s Whether that is so is %s."):format(text, words.FEW) end
     if why == "changed" then return ("%s That is not sure: %s."):format(text, changed(best, order[i])) end
     if not longer then close[#close + 1] = words.name(order[i]) end
   end

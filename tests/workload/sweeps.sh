@@ -121,6 +121,8 @@ first=$odd/1thread/nccl_1channels
 : >"$first/result.json"
 truncate -s -3 "$odd/1thread/nccl_2channels/torch_profiler/rank0/trace_step2.json"
 ends_with 0 "$GENTABLES" workload compare "$odd" "$odd" --label a --label b -o "$WORK/c.html"
+grep -q 'Whether overlapped steps of 1 differ is not known of fewer than 6 steps' "$WORK/c.html" ||
+    die "three steps are compared as if they had intervals"
 one 0 -f "$tiny"
 grep -q '2 measured, 0 there already' "$stdout" || die "an empty result, or a cut trace, counts"
 grep -q 'nccl_1channels/result.json: .*; it is measured anew' "$stderr" || die "an empty result is not told"
@@ -135,6 +137,8 @@ one_line 'was measured with another OpenBLAS core: Elsewhere, and here is .*; an
 # With other settings --fresh leaves nothing of the old sweep, also where it gets no further.
 one 0 -f "$tiny" --fresh
 ends_with 0 "$GENTABLES" workload report "$odd" --csv --without plots,comparisons
+grep -q 'Whether that is so is not known of fewer than 6 steps' "$odd/workload.html" ||
+    die "of three steps the shortest is sure"
 ends_with 1 "$GENTABLES" workload sweep -f "$tiny" -p 3 -c 1 -t 1 -o "$odd" --steps 5 --fresh --launcher \
     'false {ranks}'
 ends_with 1 "$GENTABLES" workload report "$odd" --csv

@@ -14,7 +14,7 @@ local function entry(threads, channels, overlapped, exposed, hidden)
     machine = { cores = 2 }, ranks = { { gemm_us = 1100, gemm_cpu_us = 1000, communication_cpu_us = 50 } },
     times = { gemms = time(0.99, 1, 1.01), serial = time(1.9, 2, 2.1), overlapped = overlapped,
       exposed = exposed, left = time(0.1, 0.2, 0.3) },
-    ratios = { hidden = hidden, tracing = { low = 0, median = 0.01, high = 0.02 } } } }
+    ratios = { hidden = hidden, tracing = { low = 0, median = 0.01, high = 0.02, samples = 20 } } } }
 end
 
 local exposed = time(0.5, 1, 1.5)
@@ -116,6 +116,23 @@ function TestWords.test_of_a_few_steps_nothing_is_told()
   luaunit.assertTrue(words.knows_hidden(one.result))
   one.result.times.exposed.samples = 5
   luaunit.assertFalse(words.knows_hidden(one.result))
+  luaunit.assertStrContains(words.hidden(one.result), "is not known of 5 steps")
+end
+
+-- Their least and greatest are no interval, and nothing that is said is sure.
+function TestWords.test_fewer_than_six_steps_have_no_interval()
+  local fast, slow = entry(1, 1, time(1, 1.1, 1.2)), entry(2, 1, time(1.3, 1.4, 1.5))
+  slow.result.times.overlapped.samples = 5
+  luaunit.assertEquals({ words.verdict(fast.result, slow.result, "overlapped", true) }, { nil, "few" })
+  luaunit.assertEquals({ words.verdict(slow.result, fast.result, "overlapped", false) }, { nil, "few" })
+  luaunit.assertStrContains(words.best { fast, slow }, "Whether that is so is not known of fewer than 6")
+  luaunit.assertStrContains(words.best { slow }, "1.40 ms (of 5 steps) a step")
+  luaunit.assertNil(words.interval(slow.result.times.overlapped, 1, "%.0f"))
+  slow.result.times.overlapped.samples = 6
+  luaunit.assertEquals(words.interval(slow.result.times.overlapped, 1e-3, "%.1f"), "1.3 to 1.5")
+  luaunit.assertStrContains(words.tracing(slow.result), "95 % interval 0.0 to 2.0 %")
+  slow.result.ratios.tracing.samples = 1
+  luaunit.assertEquals(words.tracing(slow.result), "What tracing costs is not known of 1 step.")
 end
 
 function TestWords.test_shared_cores_and_own_cores_are_told_apart()
