@@ -31,7 +31,7 @@ end
 local function replay_configuration(work, configuration, lists, options, out, count)
   local chosen = replay_ops.choose(lists)
   if #chosen.gemm + #chosen.conv == 0 then
-    return work:fail(replay_ops.nothing(configuration.folder or out, chosen), 2)
+    return work:fail(replay_ops.nothing(configuration.files, chosen), 2)
   end
   local base = base_of(configuration, count)
   options.name = configuration.folder or base
@@ -121,7 +121,8 @@ return {
     { name = "budget", value = "SECONDS", help = "so long in all; what is not reached says so" },
     { name = "samples", value = "N", help = "so many warm and cold calls of each (default: 5 to 50)" },
     { name = "try-all", help = "of several libraries time the fastest; the row says by how much" },
-    { name = "threads-per-call", value = "N", help = "threads of a call (default: one for each core)" },
+    { name = "threads-per-call", value = "N",
+      help = "threads of a call (default: as in a trace of this processor, or one for each core)" },
     { name = "program", value = "PROGRAM", help = "in place of the gentables-replay beside gentables" },
   }, true),
   example = "gentables replay traces_rank_0.json traces_rank_1.json --out replay",

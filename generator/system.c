@@ -1,5 +1,6 @@
 // The few things that Lua's own library lacks, or is too slow for: syncing and locking files, the terminal,
-// a hash, the environment. From Lua: require("core.system"); what fails returns nil, message.
+// a hash, the environment, a bound on memory. From Lua: require("core.system"); what fails returns nil,
+// message.
 #include <errno.h>
 #include <inttypes.h>
 #include <lauxlib.h>
@@ -108,6 +109,34 @@ static int lua_system_environment(lua_State *lua) {
     return 1;
 }
 
+// Memory that may still be taken, of the allocator that was there before.
+struct budget {
+    lua_Alloc allocate;
+    void *context;
+    size_t left;
+};
+
+static void *allocate_within(void *of, void *block, size_t old_size, size_t size) {
+    struct budget *budget = of;
+    size_t held = block != NULL ? old_size : 0;
+    if (size > held && size - held > budget->left) return NULL;
+    void *moved = budget->allocate(budget->context, block, old_size, size);
+    if (moved != NULL || size == 0) budget->left = budget->left + held - size;
+    return moved;
+}
+
+// within(bytes, fn, ...) -> what fn(...) returns; where it takes more memory than so many bytes, Lua's own
+// error.
+static int lua_system_within(lua_State *lua) {
+    struct budget budget = {.left = (size_t)luaL_checkinteger(lua, 1)};
+    luaL_checktype(lua, 2, LUA_TFUNCTION);
+    budget.allocate = lua_getallocf(lua, &budget.context);
+    lua_setallocf(lua, allocate_within, &budget);
+    int status = lua_pcall(lua, lua_gettop(lua) - 2, LUA_MULTRET, 0);
+    lua_setallocf(lua, budget.allocate, budget.context);
+    return status == LUA_OK ? lua_gettop(lua) - 1 : lua_error(lua);
+}
+
 int luaopen_core_system(lua_State *lua) {
     static const struct luaL_Reg functions[] = {
         {"sync", lua_system_sync},
@@ -117,6 +146,7 @@ int luaopen_core_system(lua_State *lua) {
         {"is_root", lua_system_is_root},
         {"program", lua_system_program},
         {"hash", lua_system_hash},
+        {"within", lua_system_within},
         {"environment", lua_system_environment},
         {NULL, NULL},
     };

@@ -11,7 +11,8 @@
 --   micro_batches (1)         a step goes through the layers in so many parts, and gradients add up over them
 --   layers                    in order, each:
 --     name, copies (1)        so many of it, one after another
---     gemms                   { { name =, n =, k =, m = (tokens / micro_batches), backward = (true) }... }
+--     gemms                   { { name =, n =, k =, m = (tokens / micro_batches), backward = (true) }... },
+--                             all of the workload's dtype: their gradients are summed and sent together
 --     experts                 { load = { 1, 2 }, top_k = 1 }: its GEMMs work on tokens of all ranks, which an
 --                             all_to_all brings there and another brings back. The i-th time that experts are
 --                             called, rank r gets load[r + i] of them, so that loads go round; experts have

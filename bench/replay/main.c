@@ -46,10 +46,11 @@ static void print_answer(const struct op *op, const struct replayed *replayed) {
            data_type_names[replayed->computed], replayed->kernel);
     print_timed("warm", &replayed->warm);
     print_timed("cold", &replayed->cold);
-    if (replayed->algorithms > 0)
-        printf(" algorithms=%d fastest=%d gain_median=%.6g gain_low=%.6g gain_high=%.6g gain_samples=%zu",
-               replayed->algorithms, replayed->fastest, replayed->gain.median, replayed->gain.low,
-               replayed->gain.high, replayed->gain.samples);
+    if (replayed->offered > 0) printf(" algorithms=%d", replayed->algorithms);
+    if (replayed->is_compared)
+        printf(" fastest=%d gain_median=%.6g gain_low=%.6g gain_high=%.6g gain_samples=%zu",
+               replayed->fastest, replayed->gain.median, replayed->gain.low, replayed->gain.high,
+               replayed->gain.samples);
     printf(" note=%s\n", replayed->note);
 }
 

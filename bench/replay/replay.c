@@ -237,7 +237,12 @@ static double trial_of(const struct run *run, int algorithm) {
 static int fastest_of(const struct run *run, struct replayed *to) {
     double trials[MOST_ALGORITHMS], us;
     int count = run->call->algorithms < MOST_ALGORITHMS ? run->call->algorithms : MOST_ALGORITHMS;
-    for (int i = 0; i < count; i++) trials[i] = trial_of(run, i);
+    for (int i = 0; i < count; i++) {
+        trials[i] = trial_of(run, i);
+        to->algorithms += isfinite(trials[i]) != 0;
+    }
+    if (is_late(run) && to->algorithms < to->offered)
+        add_note(to, "%d of %d algorithms timed: the budget was used up", to->algorithms, to->offered);
     while (true) {
         char reason[REASON_SIZE];
         int best = 0;
@@ -260,7 +265,7 @@ static void compare_algorithms(const struct run *run, struct replayed *to) {
     double *ratios = malloc(turns * sizeof *ratios);
     const struct call *call = run->call;
     size_t done = 0;
-    to->algorithms = call->algorithms;
+    to->offered = call->algorithms;
     to->fastest = fastest_of(run, to);
     to->gain = (struct summary){.median = 1, .low = 1, .high = 1};
     for (; ratios != NULL && to->fastest > 0 && done < turns && !is_late(run); done++) {
@@ -272,6 +277,7 @@ static void compare_algorithms(const struct run *run, struct replayed *to) {
         ratios[done] = other > 0 ? first / other : 1;
     }
     if (done > 0) to->gain = summarise(ratios, done);
+    to->is_compared = done > 0 || (to->fastest == 0 && to->algorithms > 1);
     free(ratios);
 }
 

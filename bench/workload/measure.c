@@ -358,6 +358,22 @@ static void take_base(const struct run *run, uint64_t base[2]) {
     MPI_Bcast(base, 2, MPI_UINT64_T, 0, group_comm(run->group));
 }
 
+// The worst of all ranks' problems with their traces: 0, or -1 with a reason.
+static int all_written(const struct run *run, int problem, char reason[]) {
+    int worst = 0;
+    MPI_Allreduce(&problem, &worst, 1, MPI_INT, MPI_MAX, group_comm(run->group));
+    if (worst == 0) return 0;
+    snprintf(reason, PROGRAM_REASON, "a trace cannot be written: %s", strerror(worst));
+    return -1;
+}
+
+static int try_trace(const struct run *run, char reason[]) {
+    char path[PATH_SIZE + 16];
+    if (run->asked->path[0] == '\0') return 0;
+    trace_path(run->asked->path, run->group->rank, path, sizeof path);
+    return all_written(run, trace_try(path), reason);
+}
+
 static int write_trace(const struct run *run, const uint64_t base[2], char reason[]) {
     char path[PATH_SIZE + 16];
     if (run->asked->path[0] == '\0') return 0;
@@ -375,11 +391,7 @@ static int write_trace(const struct run *run, const uint64_t base[2], char reaso
         .steps = run->notes,
         .step_count = run->asked->steps,
     };
-    int problem = trace_write(&trace, path), worst = 0;
-    MPI_Allreduce(&problem, &worst, 1, MPI_INT, MPI_MAX, group_comm(run->group));
-    if (worst == 0) return 0;
-    snprintf(reason, PROGRAM_REASON, "a trace cannot be written: %s", strerror(worst));
-    return -1;
+    return all_written(run, trace_write(&trace, path), reason);
 }
 
 // ---- public -------------------------------------------------------------------------------------
@@ -418,7 +430,7 @@ int measure(const struct measurement *measurement, struct program *program, stru
                                        .patience_s = measurement->patience_s,
                                        .still_there = say_progress,
                                        .context = &run};
-    if (run.engine->open(&setup, &run.state, reason) != 0) return -1;
+    if (try_trace(&run, reason) != 0 || run.engine->open(&setup, &run.state, reason) != 0) return -1;
     int status = measure_opened(&run, reason);
     if (group_failure(group) != NULL) return -1; // threads and GPUs may still be at work with what is here
     run.engine->close(run.state);

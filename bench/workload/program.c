@@ -1,6 +1,7 @@
 // Reads a workload's program and makes its arrays; see program.h.
 #include "workload/program.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -98,6 +99,8 @@ static int read_collective(struct program *program, const char *line, char reaso
         collective->in_elements = collective->kind == REDUCE_SCATTER ? all : collective->elements;
         collective->out_elements = collective->kind == ALL_GATHER ? all : collective->elements;
     }
+    if (collective->in_elements > INT_MAX || collective->out_elements > INT_MAX) // MPI counts in int
+        return wrong(reason, line, "a collective of more than 2147483647 elements");
     program->collective_count++;
     return 1;
 }

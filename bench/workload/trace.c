@@ -444,13 +444,32 @@ static int write_all(const struct trace *trace, FILE *file) {
     return ferror(file) ? EIO : 0;
 }
 
-int trace_write(const struct trace *trace, const char *path) {
+// The name that a file has until it is whole; NULL: no memory.
+static char *temporary_of(const char *path) {
     size_t length = strlen(path) + sizeof ".new";
-    char *temporary = malloc(length), *buffer = malloc(BUFFER);
+    char *temporary = malloc(length);
+    if (temporary != NULL) snprintf(temporary, length, "%s.new", path);
+    return temporary;
+}
+
+int trace_try(const char *path) {
+    char *temporary = temporary_of(path);
+    if (temporary == NULL) return ENOMEM;
+    FILE *file = fopen(temporary, "w");
+    int problem = file == NULL ? errno : 0;
+    if (file != NULL) {
+        fclose(file);
+        unlink(temporary);
+    }
+    free(temporary);
+    return problem;
+}
+
+int trace_write(const struct trace *trace, const char *path) {
+    char *temporary = temporary_of(path), *buffer = malloc(BUFFER);
     FILE *file = NULL;
     int problem = temporary == NULL || buffer == NULL ? ENOMEM : 0;
     if (problem == 0) {
-        snprintf(temporary, length, "%s.new", path);
         file = fopen(temporary, "w");
         if (file == NULL) problem = errno;
     }

@@ -20,6 +20,9 @@ struct trace {
     size_t step_count;
 };
 
+// Whether a file can be written there, before there is anything to write. 0, or an errno value.
+int trace_try(const char *path);
+
 // Writes the file whole or not at all. 0, or an errno value.
 int trace_write(const struct trace *trace, const char *path);
 

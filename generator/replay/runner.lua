@@ -5,8 +5,8 @@
 --   runner.machine, runner.device, runner.threads, runner.libraries = { { name, version... }... },
 --     runner.absent = { text... }
 --   runner:replay(line, seconds) -> { by, kernel, computed, note, warm, cold, algorithms, fastest, gain = {
---     median, low, high, samples } } | nil, why it has no time; the last three where the library offers
---     algorithms
+--     median, low, high, samples } } | nil, why it has no time; algorithms where the library offers some: how
+--     many were timed; the last two where they were compared
 --   runner:stop()
 local fail = require "fail"
 local process = require "core.process"
@@ -87,19 +87,20 @@ end
 
 -- What the fastest of a library's algorithms gains over its own choice.
 local function gain_of(fields)
-  local algorithms, out = math.tointeger(tonumber(fields.algorithms)), {}
+  local out = {}
   for _, key in ipairs { "median", "low", "high" } do out[key] = tonumber(fields["gain_" .. key]) end
   out.samples = math.tointeger(tonumber(fields.gain_samples))
-  if not algorithms or not (out.median and out.low and out.high and out.samples) then return nil end
-  return algorithms, math.tointeger(tonumber(fields.fastest)), out
+  if not (out.median and out.low and out.high and out.samples) then return nil end
+  return math.tointeger(tonumber(fields.fastest)), out
 end
 
 local function answer_of(fields)
   local warm, cold = summary_of(fields, "warm"), summary_of(fields, "cold")
   if not warm or not cold or not fields.by then return nil, "gentables-replay answered nonsense" end
-  local algorithms, fastest, gain = gain_of(fields)
+  local fastest, gain = gain_of(fields)
   return { by = fields.by, kernel = fields.kernel, computed = fields.computed, note = fields.note,
-    warm = warm, cold = cold, algorithms = algorithms, fastest = fastest, gain = gain }
+    warm = warm, cold = cold, algorithms = math.tointeger(tonumber(fields.algorithms)), fastest = fastest,
+    gain = gain }
 end
 
 -- Ends a child that does not answer any more; the next op gets a new one.

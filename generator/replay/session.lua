@@ -168,11 +168,14 @@ local function describe_libraries(at, add)
   end
 end
 
+local function threads_in_words(count) return count .. (tonumber(count) == 1 and " thread" or " threads") end
+
 local function about_differences(chosen, at)
   local traced, here = table.concat(chosen.devices, ", "), at.runner and at.runner.device or "nothing"
+  if at.why_not then return "empty: " .. at.why_not end
   if at.is_same and at.runner.machine == "host" then
-    return ("traced and replayed on processors of the same name; a replayed call has %s threads"):format(
-      at.runner.threads)
+    return ("traced and replayed on processors of the same name, with %s a call"):format(
+      threads_in_words(at.runner.threads))
   end
   if at.is_same then return "traced and replayed on the same device" end
   if not chosen.is_traced then return "empty: no trace, so nothing to compare with" end
@@ -185,7 +188,7 @@ local function about_of(chosen, at, summary, options)
   local function add(what, value) about[#about + 1] = { what, value } end
   add("traced on", #chosen.devices > 0 and table.concat(chosen.devices, ", ") or "not told")
   local here = at.runner
-  local with = here and here.machine == "host" and (", %s threads"):format(here.threads) or ""
+  local with = here and here.machine == "host" and ", " .. threads_in_words(here.threads) or ""
   add("replayed on", here and here.device .. with or "nothing")
   add("Diff columns", about_differences(chosen, at))
   describe_libraries(at, add)
@@ -204,11 +207,33 @@ local function any(list, holds)
   return false
 end
 
+local function start_runner(options, threads)
+  return runner.start { program = options.program, machine = options.machine, threads = threads,
+    tries_all = options.tries_all }
+end
+
+-- On a processor a call is compared with one of as many threads: those of the trace, unless others are asked
+-- for. Where they cannot be the same, at.why_not says why.
+local function take_threads(at, chosen, options)
+  local traced = chosen.multiprocessors
+  if not traced then
+    if options.threads then return end
+    at.why_not = "the trace does not tell with how many threads; --threads-per-call does"
+  elseif not options.threads and tonumber(at.runner.threads) ~= traced then
+    at.runner:stop()
+    at.runner, at.problem = start_runner(options, tostring(traced))
+  elseif tonumber(at.runner.threads) ~= traced then
+    at.why_not = ("traced with %s a call, replayed with %s"):format(threads_in_words(traced),
+      at.runner.threads)
+  end
+  at.is_same = at.runner ~= nil and not at.why_not
+end
+
 local function start(chosen, rows, options)
   local at = { absent = {} }
-  at.runner, at.problem = runner.start { program = options.program, machine = options.machine,
-    threads = options.threads, tries_all = options.tries_all }
+  at.runner, at.problem = start_runner(options, options.threads)
   at.is_same = at.runner and #chosen.devices == 1 and chosen.devices[1] == at.runner.device or false
+  if at.is_same and at.runner.machine == "host" then take_threads(at, chosen, options) end
   local function is_amd(row) return row.is_amd end
   if any(rows.all, is_amd) then
     local device = amd.device()

@@ -211,7 +211,7 @@ local function replay(configuration, ranks, options)
   for i, rank in ipairs(ranks) do lists[i] = rank[replay_ops.field] end
   local chosen = replay_ops.choose(lists)
   if #chosen.gemm + #chosen.conv == 0 then
-    fail.input("%s", replay_ops.nothing(configuration.folder, chosen))
+    fail.input("%s", replay_ops.nothing(configuration.files, chosen))
   end
   local how = setmetatable({ name = configuration.folder, ops_folder = path .. "_ops" },
     { __index = options.replay })

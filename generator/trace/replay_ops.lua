@@ -3,8 +3,8 @@
 --
 --   replay_ops.collect(rank) -> what choose needs of a rank
 --   replay_ops.choose({ what collect gave of each rank... }) -> { gemm = { op... }, conv = { op... },
---     devices, notes, is_traced }
---   replay_ops.nothing(where, chosen) -> what is wrong where nothing was chosen
+--     devices, multiprocessors (of each; nil: not told, or not the same), notes, is_traced }
+--   replay_ops.nothing(files, chosen) -> what is wrong where nothing was chosen of these { path }
 --
 -- An op: { name, request, reason (why it has none), params, count, sum, mean, share (cumulative), uid }.
 local families = require "trace.families"
@@ -88,7 +88,9 @@ function replay_ops.collect(rank)
       max = grouping.cell(times.max[group]), deviation = grouping.cell(times.deviation[group]) }
     list[group] = op
   end
-  return { ops = list, left_out = left_out, backward = backward, device = rank.trace:info().device_name }
+  local info = rank.trace:info()
+  return { ops = list, left_out = left_out, backward = backward, device = info.device_name,
+    multiprocessors = info.multiprocessors }
 end
 
 -- No sheet of the batch report is made from it.
@@ -131,6 +133,15 @@ local function distinct_devices(lists)
   return out
 end
 
+-- What all ranks say, or nil.
+local function multiprocessors_of(lists)
+  local first = lists[1] and lists[1].multiprocessors
+  for _, list in ipairs(lists) do
+    if list.multiprocessors ~= first then return nil end
+  end
+  return first
+end
+
 -- What stands in no row: counted over ranks.
 local function notes_of(lists)
   local counts, order, out, backward = {}, {}, {}, 0
@@ -154,10 +165,11 @@ function replay_ops.choose(lists)
   for i, list in ipairs(lists) do ops[i] = list.ops end
   local entries = pool.by_key(ops, function(op) return op.key end)
   return { gemm = chosen(entries, "gemm"), conv = chosen(entries, "conv"), devices = distinct_devices(lists),
-    notes = notes_of(lists), is_traced = true }
+    multiprocessors = multiprocessors_of(lists), notes = notes_of(lists), is_traced = true }
 end
 
-function replay_ops.nothing(where, found)
+function replay_ops.nothing(files, found)
+  local where = files[1].path .. (#files > 1 and (" and %d more"):format(#files - 1) or "")
   local note = found.notes[1] and (" (%s)"):format(found.notes[1]) or ""
   return ("%s: no GEMM or convolution with shapes and kernels%s, so nothing to replay; profiling with "
     .. "record_shapes would be right"):format(where, note)

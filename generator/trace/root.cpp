@@ -75,7 +75,7 @@ class root {
         return read_integer(info.find_field_unordered("world_size"), to_.world_size);
     }
 
-    // Their number, and the name of the first: those of a node are alike.
+    // Their number, and what the first is: those of a node are alike.
     error_code read_devices(any_value value) {
         od::array devices;
         error_code error = value.get_array().get(devices);
@@ -90,7 +90,10 @@ class root {
             if (error == simdjson::SUCCESS)
                 error = device.find_field_unordered("name").get_string().get(name);
             if (is_of_document(error)) return error;
-            if (error == simdjson::SUCCESS) to_.device_name = name;
+            if (error != simdjson::SUCCESS) continue;
+            to_.device_name = name;
+            error = read_integer(device.find_field_unordered("numSms"), to_.multiprocessors);
+            if (is_of_document(error)) return error;
         }
         return simdjson::SUCCESS;
     }

@@ -118,6 +118,7 @@ struct trace {
     int64_t rank = UNKNOWN, world_size = UNKNOWN, base_nanoseconds = 0, devices = 0;
     bool is_own = false;               // written by gentables, which traces some steps and not others
     std::string device_name;           // of the first device; "": not told
+    int64_t multiprocessors = UNKNOWN; // of the first device
     bool linked_by_correlation = true; // else by External id
 };
 

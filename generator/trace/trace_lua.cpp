@@ -1,8 +1,8 @@
 // Traces for Lua: core.trace.
 //
 //   trace.open(path[, { workers = n, chunk_size = bytes }]) -> t | nil, message
-//   t:info() -> { rank, world_size, base_nanoseconds, devices, device_name, events, kept_events, gpu_events,
-//                 linked_by, flaws = { { name, count, first_byte | first_uid }... } }
+//   t:info() -> { rank, world_size, base_nanoseconds, devices, device_name, multiprocessors, events,
+//                 kept_events, gpu_events, linked_by, flaws = { { name, count, first_byte | first_uid }... } }
 //   t:event(i) -> one of the kept events, i from 1: { uid, kind, name, start, duration, pid, tid, link,
 //                 process_name, process_label, thread_name, external, device, stream, sequence, parent (i),
 //                 dims, types, strides, concrete, collective = { name, dtype, group, ranks, in_split,
@@ -57,6 +57,7 @@ int info(lua_State *lua) {
     if (!from.device_name.empty()) {
         lua_pushlstring(lua, from.device_name.data(), from.device_name.size());
         lua_setfield(lua, -2, "device_name");
+        set_known(lua, "multiprocessors", from.multiprocessors);
     }
     set_integer(lua, "events", from.events_in_file);
     set_integer(lua, "kept_events", from.events.size());

@@ -22,6 +22,18 @@ local function results_of(sweeps)
   return list
 end
 
+-- Why a configuration of one sweep is not in another.
+local function add_missing(out, sweeps, names)
+  local lists = {}
+  for i, sweep in ipairs(sweeps) do lists[i] = sweep.entries end
+  for _, one in ipairs(configurations.of(lists)) do
+    for i = 1, #sweeps do
+      local why = not one[i] and "not measured" or not one[i].result and one[i].reason
+      if why then out:missing(("%s, %s: %s"):format(names[i], words.name(one), why)) end
+    end
+  end
+end
+
 -- Whether GEMMs alone should take the same in both: the same ones, computed by the same.
 local function controlled(sweeps, i)
   local a, b = sweeps[1], sweeps[i]
@@ -60,8 +72,8 @@ local function sentence(results, names, i, control)
     rest = ("in %d the machine changed between launches, as GEMMs alone tell; in the others the intervals"
       .. " meet, or would if it was as much slower as GEMMs alone allow"):format(counts.changed)
   end
-  local text = ("%s In %d of them the overlapped step of %s is surely shorter, in %d surely longer; %s."):format(
-    common, counts.shorter, names[i], counts.longer, rest)
+  local text = ("%s In %d of them the overlapped step of %s is surely shorter, in %d surely longer;"
+    .. " %s."):format(common, counts.shorter, names[i], counts.longer, rest)
   if counts.few > 0 then text = text .. " " .. few end
   return worst and text .. (" The most: %s, %+.1f %%."):format(worst[1], worst[2]) or text
 end
@@ -168,6 +180,7 @@ local function add_all(out, sweeps, names)
     out:text(sentence(results, names, i, controls[i]))
   end
   add_differences(out, sweeps, names)
+  add_missing(out, sweeps, names)
   add_steps(out, results, names, controls)
   add_hidden(out, results, names)
 end

@@ -4,10 +4,12 @@
 --   the file, the key and what would be right.
 local fail = require "fail"
 local file = require "core.file"
+local system = require "core.system"
 
 local model = {}
 
-local MAX_BYTES, MAX_INSTRUCTIONS = 1 << 20, 10000000
+local MAX_BYTES, MAX_INSTRUCTIONS, MAX_MEMORY = 1 << 20, 10000000, 64 << 20
+local MOST_SHOWN = 60 -- characters of a wrong value
 local MOST, LONGEST = 100000, 1 << 20 -- of a count; of m, n, k and tokens
 local BUCKET_BYTES = 4 << 20
 
@@ -20,6 +22,12 @@ model.shipped = { "small", "dense", "moe" }
 
 local function reject(at, message, ...)
   fail.input("%s: %s: %s", at.path, at.key, message:format(...))
+end
+
+-- A wrong value as messages have it.
+local function shown(value)
+  local text = tostring(value):gsub("%c", " ")
+  return #text > MOST_SHOWN and text:sub(1, MOST_SHOWN) .. "..." or text
 end
 
 local function below(at, key)
@@ -40,7 +48,7 @@ local function check_keys(at, value, known)
   for key in pairs(value) do keys[#keys + 1] = tostring(key) end
   table.sort(keys)
   for _, key in ipairs(keys) do
-    if not known[key] then reject(at, "there is no key %s; %s are", key, names_of(known)) end
+    if not known[key] then reject(at, "there is no key %s; %s are", shown(key), names_of(known)) end
   end
 end
 
@@ -48,7 +56,7 @@ local function whole(at, value, default, most, least)
   if value == nil then value = default end
   if value == nil then reject(at, "is missing; a whole number would be right") end
   if math.type(value) ~= "integer" or value < (least or 1) or value > most then
-    reject(at, "%s is impossible; a whole number from %d to %d would be right", tostring(value), least or 1,
+    reject(at, "%s is impossible; a whole number from %d to %d would be right", shown(value), least or 1,
       most)
   end
   return value
@@ -58,7 +66,7 @@ local function name_of(at, value)
   if value == nil then reject(at, "is missing; a name would be right") end
   if type(value) ~= "string" or not value:find("^[%w._-]+$") or #value > 40 then
     reject(at, "%s is no name; letters, digits, '.', '_' and '-', 40 at most, would be right",
-      tostring(value))
+      shown(value))
   end
   return value
 end
@@ -67,7 +75,7 @@ local function list(at, value)
   if type(value) ~= "table" or #value == 0 then reject(at, "a list with something in it would be right") end
   for index in pairs(value) do
     if math.type(index) ~= "integer" or index < 1 or index > #value then
-      reject(at, "is a list and has no key %s", tostring(index))
+      reject(at, "is a list and has no key %s", shown(index))
     end
   end
   return value
@@ -78,6 +86,10 @@ end
 local gemm_keys = { name = true, m = true, n = true, k = true, backward = true }
 
 local function gemm(at, value, rows)
+  if type(value) == "table" and value.dtype ~= nil then
+    reject(below(at, "dtype"), "the GEMMs of a step have one dtype, for what they compute is summed and sent"
+      .. " together; the workload's own dtype would be right")
+  end
   check_keys(at, value, gemm_keys)
   if value.backward ~= nil and type(value.backward) ~= "boolean" then
     reject(below(at, "backward"), "true or false would be right")
@@ -127,7 +139,7 @@ local function gradients(at, value)
   check_keys(at, value, gradient_keys)
   local collective = value.collective or "allreduce"
   if not COLLECTIVES[collective] then
-    reject(below(at, "collective"), "there is no %s; %s are", tostring(collective), names_of(COLLECTIVES))
+    reject(below(at, "collective"), "there is no %s; %s are", shown(collective), names_of(COLLECTIVES))
   end
   return { collective = collective,
     bucket_bytes = whole(below(at, "bucket_bytes"), value.bucket_bytes, BUCKET_BYTES, 1 << 30) }
@@ -143,7 +155,7 @@ local function dtype(at, value)
   check_keys(at, value, dtypes)
   for backend, name in pairs(value) do
     if not dtypes.cuda[name] then
-      reject(below(at, backend), "there is no %s; %s are", tostring(name), names_of(dtypes.cuda))
+      reject(below(at, backend), "there is no %s; %s are", shown(name), names_of(dtypes.cuda))
     end
   end
   return value
@@ -173,7 +185,17 @@ end
 
 -- ---- files -------------------------------------------------------------------------------------
 
--- Runs the file without functions at hand, and not for long.
+-- Calls fn without methods of strings, which a file could spend hours in.
+local function without_methods(fn, ...)
+  local strings = getmetatable("")
+  local methods = strings.__index
+  strings.__index = nil
+  local results = table.pack(pcall(fn, ...))
+  strings.__index = methods
+  return table.unpack(results, 1, results.n)
+end
+
+-- Runs the file without functions at hand, not for long, and in little memory.
 local function run(path, text)
   -- Lua cuts long names off, so that it gets none of the path.
   local function with_path(message)
@@ -185,7 +207,9 @@ local function run(path, text)
   if not chunk then with_path(message) end
   local thread = coroutine.create(chunk)
   debug.sethook(thread, function() error("it takes too long", 0) end, "", MAX_INSTRUCTIONS)
-  local ok, value = coroutine.resume(thread)
+  local ran, ok, value = without_methods(system.within, MAX_MEMORY, coroutine.resume, thread)
+  if not ran then ok, value = false, ok end
+  if value == "not enough memory" then fail.input("%s: it takes more than %d MiB", path, MAX_MEMORY >> 20) end
   if not ok then with_path(value) end
   if type(value) ~= "table" then fail.input("%s: returns no table; return { ... } would be right", path) end
   return value

@@ -20,9 +20,11 @@ report.options = {
 }
 report.example = "gentables workload report experiments/sweep_dense"
 
--- The command line of trace pipeline for this sweep.
-local function pipeline_words(folder, args)
-  local out = { folder }
+-- The command line of trace pipeline for what was measured in this sweep; why the rest was not is told
+-- already.
+local function pipeline_words(sweep, args)
+  local out = { "--out", sweep.folder }
+  for _, entry in ipairs(sweep:measured()) do out[#out + 1] = sweep:path(entry.threads, entry.channels) end
   if args.top_k then table.move({ "--top-k", args.top_k }, 1, 2, #out + 1, out) end
   for _, step in ipairs(args.without or {}) do table.move({ "--without", step }, 1, 2, #out + 1, out) end
   for _, flag in ipairs { "csv", "gzip" } do
@@ -32,9 +34,9 @@ local function pipeline_words(folder, args)
 end
 
 -- trace pipeline's exit code; what it refuses is told, and the page is made all the same.
-local function analyse(folder, args)
+local function analyse(sweep, args)
   local ok, result = pcall(function()
-    return pipeline.run(options.parse(pipeline, "trace pipeline", pipeline_words(folder, args)))
+    return pipeline.run(options.parse(pipeline, "trace pipeline", pipeline_words(sweep, args)))
   end)
   if ok then return result or 0 end
   if not fail.is_failure(result) or result.code > 2 then error(result, 0) end
@@ -45,7 +47,7 @@ end
 -- Analyses the sweep in this folder and writes its page. Returns the exit code.
 function report.make(folder, args)
   local sweep = store.read(folder)
-  local code = #sweep:measured() > 0 and analyse(sweep.folder, args) or 1
+  local code = #sweep:measured() > 0 and analyse(sweep, args) or 1
   local path = sweep.folder .. "/" .. PAGE
   local written, message = sweep_page.of(sweep):write(path)
   if not written then fail.work("%s", message) end

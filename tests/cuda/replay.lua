@@ -116,6 +116,16 @@ function TestReplay.test_a_faster_algorithm_is_told()
   end
 end
 
+-- Of a limit that the first calls use up nothing is left to compare with.
+function TestReplay.test_algorithms_that_no_time_was_left_for_are_not_compared()
+  luaunit.assertEquals((replay({ gemm("one", { limit_us = 1 }) }, "algorithms_us=50,20,80")), 0)
+  local row = gemms()[1]
+  luaunit.assertEquals(row.algorithms, "0")
+  luaunit.assertEquals(row["fastest algorithm"], "")
+  luaunit.assertEquals(row["gain over its choice (pct)"], "")
+  luaunit.assertStrContains(row.note, "0 of 3 algorithms timed: the budget was used up")
+end
+
 function TestReplay.test_an_algorithm_that_is_wrong_is_not_the_fastest()
   luaunit.assertEquals((replay({ gemm "one", convolution "two" }, "algorithms_us=50,20,40 wrong=1")), 0)
   for _, row in ipairs { gemms()[1], convolutions()[1] } do

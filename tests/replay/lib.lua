@@ -56,13 +56,15 @@ function lib.convolution(batch, channels, size, dtype)
     concrete = { "", "", "", "[1, 1]", "[1, 1]", "[1, 1]", "False", "[0, 0]", "1" } }
 end
 
--- Writes the trace; header = { device, rank, world_size }. Returns its path.
+-- Writes the trace; header = { device, threads, rank, world_size }. Returns its path.
 function lib.save(trace, name, header)
   local path = ("%s/%s"):format(lib.work, name)
   assert(file.make_folder(path:match("^(.*)/")))
   local document = { traceEvents = json.array(trace.events) }
   header = header or {}
-  if header.device then document.deviceProperties = json.array { { id = 0, name = header.device } } end
+  if header.device then
+    document.deviceProperties = json.array { { id = 0, name = header.device, numSms = header.threads } }
+  end
   if header.rank then document.distributedInfo = { rank = header.rank, world_size = header.world_size } end
   assert(file.write(path, json.encode(document)))
   return path

@@ -92,13 +92,32 @@ function TestReports.test_nothing_is_compared_between_devices()
 end
 
 function TestReports.test_the_same_device_is_compared()
-  local folder = replay("out", { device = device }, "--csv")
+  local folder = replay("out", { device = device, threads = 1 }, "--csv")
+  luaunit.assertStrContains(lib.about(folder, "replayed on"), ", 1 thread")
   for _, row in ipairs(lib.rows(folder, "gemm_node_replay")) do
     local time, profile = tonumber(row["Avg. replay time (us)"]), tonumber(row["Avg. profile time (us)"])
     local difference, percent = time - profile, 100 * (time - profile) / profile
     luaunit.assertAlmostEquals(tonumber(row["Diff profile vs. replay (us)"]), difference, 1e-6)
     luaunit.assertAlmostEquals(tonumber(row["Diff profile vs. replay (pct)"]), percent, 1e-6)
   end
+end
+
+-- A call on one core and one on several are not compared.
+function TestReports.test_calls_of_other_thread_counts_are_not_compared()
+  local function told(header, ...)
+    local folder = replay("out", header, "--csv", ...)
+    local is_empty = lib.rows(folder, "gemm_node_replay")[1]["Diff profile vs. replay (us)"] == ""
+    return is_empty, lib.about(folder, "Diff columns")
+  end
+  local is_empty, why = told({ device = device, threads = 1 }, "--threads-per-call", "2")
+  luaunit.assertTrue(is_empty)
+  luaunit.assertEquals(why, "empty: traced with 1 thread a call, replayed with 2")
+  is_empty, why = told { device = device }
+  luaunit.assertTrue(is_empty)
+  luaunit.assertStrContains(why, "empty: the trace does not tell with how many threads")
+  is_empty, why = told({ device = device }, "--threads-per-call", "2")
+  luaunit.assertFalse(is_empty)
+  luaunit.assertStrContains(why, "with 2 threads a call")
 end
 
 function TestReports.test_a_saved_op_is_replayed_alone()

@@ -40,6 +40,19 @@ echo "return 5" | refused 'returns no table'
 echo "return {" | refused 'expected'
 echo "while true do end" | refused 'it takes too long'
 echo "return { name = os.getenv('HOME') }" | refused "global 'os'"
+# What a file says, and what it takes, has an end.
+echo "return { name = ('x'):rep(1e9), tokens = 8, $step }" | refused 'attempt to index a string value'
+echo "local s = 'x' while true do s = s .. s end" | refused 'it takes more than 64 MiB'
+long=$(printf '%0200d' 7)
+for odd in "name = 'a $long', tokens = 8" "name = 'x', tokens = '$long'" \
+    "name = 'x', tokens = 8, dtype = '$long'" "name = 'x', tokens = 8, x$long = 1" \
+    "name = 'x', tokens = 8, gradients = { collective = '$long' }"; do
+    echo "return { $odd, $step }" | refused '00000[.][.][.]'
+    if grep -q "$long" "$stderr"; then die "a value is printed whole"; fi
+done
+echo "return { name = 'x', tokens = 8,
+    layers = { { name = 'l', gemms = { { name = 'g', n = 8, k = 8, dtype = 'bfloat16' } } } } }" |
+    refused 'layers\[1\].gemms\[1\].dtype: .* one dtype'
 
 ends_with 2 "$GENTABLES" workload show -f "$WORK/none.lua"
 one_line 'none.lua: no such file, and no workload that comes along; those are small'
@@ -116,6 +129,7 @@ huge=$(echo "return { name = 'x', tokens = 1000000, layers = { { name = 'l', cop
     gemms = { { name = 'g', n = 60000, k = 8, backward = false } } } } }" | workload huge)
 ends_with 1 "$GENTABLES" workload run -f "$huge" -p 2
 one_line 'GB of arrays for each of 2 ranks: more than is free'
-ends_with 1 "$GENTABLES" workload run -f small -p 2 --steps 1 --trace "$WORK/none/%r.json"
+# Before a hundred thousand steps, which would take longer than a test may.
+ends_with 1 "$GENTABLES" workload run -f small -p 2 --steps 100000 --trace "$WORK/none/%r.json"
 one_line 'a trace cannot be written: No such file'
 

@@ -71,6 +71,11 @@ static void what_does_not_fit_is_refused(void **state) {
     refuses("collective name=c kind=gossip elements=1", "no such collective");
     refuses("collective name=c kind=allreduce elements=0", "of no size");
     refuses("collective name=c kind=all_to_all matrix=1,2,3", "of no size");
+    refuses("collective name=c kind=allreduce elements=2147483648", "more than 2147483647");
+    refuses("collective name=c kind=all_gather elements=536870912", "more than 2147483647");
+    refuses("collective name=c kind=all_to_all matrix="
+            "2147483647,1,0,0,0,0,0,0,0,0,0,0,0,0,0,0",
+            "more than 2147483647");
     refuses("do gemm=0", "no such action");
     refuses("do post=1", "no such action");
     refuses("dance", "unknown");

@@ -44,6 +44,12 @@ grep -q 'stderr: the fabric is on fire' "$failed/run_output.log" || die "the log
 [ ! -e "$failed/torch_profiler/rank0/trace_step19.json" ] || die "a failure left a trace"
 [ -s "$sweep/nccl_thread_sweep_20260102_030405.log" ] || die "no log of the sweep"
 
+# What failed is told with its reason, and is no trace that analysis misses.
+ends_with 0 "$GENTABLES" workload report "$sweep" --csv --without plots,comparisons,merge
+[ ! -s "$stderr" ] || die "what failed is told twice: $(cat "$stderr")"
+ends_with 0 "$GENTABLES" workload compare "$sweep" "$sweep" --label a --label b -o "$WORK/c.html"
+grep -q 'b, 1 thread, 3 channels: it died: exit code 3' "$WORK/c.html" || die "a gap has no reason"
+
 # ---- again: only what failed, or is gone ----
 rm "$sweep/2thread/nccl_1channels/torch_profiler/rank1/trace_step19.json"
 kept=$(cksum "$sweep/1thread/nccl_1channels/result.json")
