@@ -35,7 +35,7 @@ struct replayed {
     enum data_type computed; // the type that was computed in
     char kernel[96];
     struct timed warm, cold;
-    // Of the algorithms that the library offers those that were timed, the fastest of them, and how many times
+    // Of the algorithms that the library offers: those that were timed, the fastest, and how many times
     // as fast as the library's own choice it is, in turns with it. Times are of that choice.
     int offered, algorithms, fastest;
     bool is_compared; // there is a gain

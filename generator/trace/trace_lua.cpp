@@ -2,7 +2,8 @@
 //
 //   trace.open(path[, { workers = n, chunk_size = bytes }]) -> t | nil, message
 //   t:info() -> { rank, world_size, base_nanoseconds, devices, device_name, multiprocessors, events,
-//                 kept_events, gpu_events, linked_by, flaws = { { name, count, first_byte | first_uid }... } }
+//                 kept_events, gpu_events, linked_by,
+//                 flaws = { { name, count, first_byte | first_uid }... } }
 //   t:event(i) -> one of the kept events, i from 1: { uid, kind, name, start, duration, pid, tid, link,
 //                 process_name, process_label, thread_name, external, device, stream, sequence, parent (i),
 //                 dims, types, strides, concrete, collective = { name, dtype, group, ranks, in_split,
