@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "deadline.h"
 #include "host/group.h"
 
 enum {
@@ -27,8 +28,7 @@ struct desk {
 };
 
 static struct desk desks[MAX_RANKS];
-static uint64_t overdue_ns[MAX_RANKS];        // since when the work was done that was late at the last look
-static uint64_t nearly_overdue_ns[MAX_RANKS]; // the same, a little before its deadline
+static struct deadline deadlines[MAX_RANKS]; // the watcher's
 static void (*_Atomic on_late)(int rank);
 static _Thread_local int own_rank = -1; // -1: a thread that no rank is, such as one of a plug-in
 static uint64_t timeout_ns;
@@ -98,17 +98,7 @@ static void note_exit(void) {
     _exit(1);
 }
 
-// Whether work that began at `since_ns` is late at this look and was at the one before: perhaps the machine
-// stood still, and it gets until the next look.
-static bool is_late_again(uint64_t since_ns, uint64_t most_ns, uint64_t *noted_ns) {
-    uint64_t now = clock_ns();
-    if (now < since_ns || now - since_ns < most_ns) return false;
-    bool again = *noted_ns == since_ns;
-    *noted_ns = since_ns;
-    return again;
-}
-
-// Ends the process where this rank's work has had all of its time; shortly before, it is told to end.
+// Ends the process where this rank's work has had all of its time; a grace before, it is told to end.
 static void look_at(int rank) {
     struct desk *desk = &desks[rank];
     const char *what = atomic_load(&desk->work);
@@ -116,8 +106,9 @@ static void look_at(int rank) {
     if (grace_ns > LONGEST_GRACE_NS) grace_ns = LONGEST_GRACE_NS;
     if (what == NULL || atomic_load(&desk->work) != what || atomic_load(&desk->since_ns) != since) return;
     void (*cancel)(int) = atomic_load(&on_late);
-    if (cancel != NULL && is_late_again(since, timeout_ns - grace_ns, &nearly_overdue_ns[rank])) cancel(rank);
-    if (!is_late_again(since, timeout_ns, &overdue_ns[rank])) return;
+    enum verdict verdict = deadline_look(&deadlines[rank], since, clock_ns(), timeout_ns, grace_ns);
+    if (verdict == VERDICT_TELL && cancel != NULL) cancel(rank);
+    if (verdict != VERDICT_END) return;
     tell(rank, what, "did not come back in time");
     _exit(1);
 }
