@@ -72,7 +72,8 @@ typedef struct gt_host {
     void *(*allocate)(void *context, size_t bytes, int shared);
     void (*free)(void *context, void *memory);
     void (*log)(void *context, const char *line);
-    // Not 0: the work is no longer wanted; who waits in a loop looks at it, and returns GT_FAILED.
+    // Not 0: the work is no longer wanted; who waits in a loop looks at it, and returns GT_FAILED. It is 0
+    // again when the state's next call begins.
     const volatile int32_t *cancel;
 } gt_host;
 
@@ -133,7 +134,8 @@ typedef struct gt_plugin {
     const char *name, *version;
     uint32_t candidate_count;
     const gt_candidate *const *candidates;
-    // Collective. One state for all candidates of this rank.
+    // Collective. One state for all candidates of this rank. Where it fails on one rank, fini, which is
+    // collective, is called on none.
     gt_status (*init)(const gt_rank *rank, void **state);
     // Collective. Gets ready for calls of this shape: a plan, and how much workspace a run takes. The call
     // is valid only during prepare.

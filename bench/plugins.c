@@ -1,6 +1,7 @@
 // Plug-ins: loaded, checked, adapted; see plugins.h.
 #include "plugins.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,12 +39,13 @@ struct plugin {
     unsigned comm;                         // the kind of communicator that any of them needs; 0: none
     struct instance *instances[MAX_RANKS]; // of the ranks of this process, while any candidate is set up
     int users[MAX_RANKS];
-    volatile int32_t cancel[MAX_RANKS];
+    char refusals[MAX_RANKS][REASON_SIZE]; // why its init failed, which is not called again then; or ""
+    volatile int32_t cancel[MAX_RANKS];    // what it has been told since its last call began
 };
 
 // One rank's state of a plug-in, and what its callbacks need.
 struct instance {
-    const struct plugin *plugin;
+    struct plugin *plugin;
     struct group *group;
     void *ground;
     gt_host host;
@@ -82,6 +84,7 @@ struct plugin_state {
 
 static struct plugin plugins[PLUGINS_MAX];
 static int plugin_count;
+static struct plugin *_Atomic last_called[MAX_RANKS]; // by each rank of this process
 
 // ---- what a library says ------------------------------------------------------------------------
 
@@ -270,10 +273,18 @@ uint64_t plugins_hash(void) {
 }
 
 void plugins_cancel(int rank) {
-    for (int i = 0; i < plugin_count; i++) __atomic_store_n(&plugins[i].cancel[rank], 1, __ATOMIC_RELAXED);
+    struct plugin *plugin = atomic_load(&last_called[rank]);
+    if (plugin != NULL) __atomic_store_n(&plugin->cancel[rank], 1, __ATOMIC_RELAXED);
 }
 
-// Whether the library was told so.
+// Before each call of a library: what it was told of an earlier one is over.
+static void begin_call(struct plugin *plugin, struct group *group) {
+    __atomic_store_n(&plugin->cancel[group->rank], 0, __ATOMIC_RELAXED);
+    atomic_store(&last_called[group->rank], plugin);
+    backend->ground->enter(group);
+}
+
+// Whether the library was told to end the call that it has come back from.
 static bool is_cancelled(const struct plugin *plugin, int rank) {
     return __atomic_load_n(&plugin->cancel[rank], __ATOMIC_RELAXED) != 0;
 }
@@ -485,37 +496,61 @@ static void close_instance(struct instance *instance) {
     free(instance);
 }
 
-// Whether init went well here.
-static bool start_instance(const struct plugin *plugin, struct instance *instance, char reason[REASON_SIZE]) {
+// Whether init went well here. `has_state`: there is one, which maybe came too late.
+static bool start_instance(struct instance *instance, bool *has_state, char reason[REASON_SIZE]) {
     struct group *group = instance->group;
+    struct plugin *plugin = instance->plugin;
     fill_rank(instance);
     if (backend->ground->open(group, plugin->comm, &instance->rank, &instance->ground, reason) != 0)
         return false;
-    backend->ground->enter(group);
-    bool was_late, is_done = plugin->functions.init(&instance->rank, &instance->state) == GT_OK;
-    was_late = is_cancelled(plugin, group->rank);
-    if (is_done && !was_late) return true;
+    begin_call(plugin, group);
+    *has_state = plugin->functions.init(&instance->rank, &instance->state) == GT_OK;
+    bool was_late = is_cancelled(plugin, group->rank);
+    if (*has_state && !was_late) return true;
     snprintf(reason, REASON_SIZE, "its init failed: %s",
              was_late ? "did not come back in time" : error_of(plugin, NULL));
     return false;
 }
 
-// Collective, as init is. The first candidate of a plug-in makes it, the others share it.
-static struct instance *open_instance(struct plugin *plugin, struct group *group, char reason[REASON_SIZE]) {
-    if (plugin->users[group->rank]++ > 0) return plugin->instances[group->rank];
+static void end_instance(struct instance *instance) {
+    begin_call(instance->plugin, instance->group);
+    instance->plugin->functions.fini(instance->state);
+    close_instance(instance);
+}
+
+// Collective. NULL: `reason`. Since fini is collective, it is called where all ranks have a state.
+static struct instance *make_instance(struct plugin *plugin, struct group *group, char reason[REASON_SIZE]) {
     struct instance *instance = calloc(1, sizeof *instance);
-    bool done = false;
+    bool done = false, has_state = false;
     snprintf(reason, REASON_SIZE, "out of memory");
-    if (group_min(group, instance != NULL) != 0) {
-        instance->plugin = plugin;
-        instance->group = group;
-        done = start_instance(plugin, instance, reason);
+    if (group_min(group, instance != NULL) == 0) {
+        free(instance);
+        return NULL;
     }
-    if (group_min(group, done) != 0) return plugin->instances[group->rank] = instance;
+    instance->plugin = plugin;
+    instance->group = group;
+    done = start_instance(instance, &has_state, reason);
+    if (group_min(group, done) != 0) return instance;
     if (done) snprintf(reason, REASON_SIZE, "its init failed on another rank");
-    if (instance != NULL) close_instance(instance);
-    plugin->users[group->rank] = 0;
+    if (group_min(group, has_state) != 0)
+        end_instance(instance);
+    else
+        close_instance(instance);
     return NULL;
+}
+
+// Collective, as init is. The first candidate of a plug-in makes it, the others share it, or why there is
+// none.
+static struct instance *open_instance(struct plugin *plugin, struct group *group, char reason[REASON_SIZE]) {
+    int rank = group->rank;
+    if (plugin->users[rank] == 0 && plugin->refusals[rank][0] == '\0') {
+        plugin->instances[rank] = make_instance(plugin, group, plugin->refusals[rank]);
+        if (plugin->instances[rank] != NULL) plugin->refusals[rank][0] = '\0';
+    }
+    snprintf(reason, REASON_SIZE, "%s", plugin->refusals[rank]);
+    if (reason[0] != '\0') return NULL;
+    plugin->users[rank]++;
+    return plugin->instances[rank];
 }
 
 static int plugin_setup(const struct candidate *candidate, struct group *group, void **state,
@@ -596,6 +631,12 @@ static int share_refusal(struct group *group, int status, char reason[REASON_SIZ
     return status;
 }
 
+static void call_release(const struct plan *plan) {
+    struct plugin *plugin = plan->candidate->plugin;
+    begin_call(plugin, plan->group);
+    plugin->functions.release(plan->plan);
+}
+
 // Collective. 1: it is not made for such a call; -1: it cannot; `reason`, alike on all ranks.
 static int prepare(struct plugin_state *state, const struct call *call, struct plan **plan,
                    char reason[REASON_SIZE]) {
@@ -612,22 +653,21 @@ static int prepare(struct plugin_state *state, const struct call *call, struct p
     }
     made->candidate = state->candidate;
     made->group = group;
-    backend->ground->enter(group);
+    begin_call(state->candidate->plugin, group);
     status = functions->prepare(state->instance->state, state->candidate->index, &shape,
                                 &made->workspace_bytes, &made->plan);
     bool is_done = complete_plan(made, status, reason);
     int refusal = share_refusal(group, is_done ? 0 : status == GT_UNSUPPORTED ? 1 : -1, reason);
     *plan = refusal == 0 ? made : NULL;
     if (refusal == 0) return 0;
-    if (status == GT_OK) functions->release(made->plan);
+    if (status == GT_OK) call_release(made);
     guarded_close(group, &made->workspace);
     free(made);
     return refusal;
 }
 
 static bool release(struct plan *plan) {
-    backend->ground->enter(plan->group);
-    plan->candidate->plugin->functions.release(plan->plan);
+    call_release(plan);
     bool whole = guarded_is_whole(plan->group, &plan->workspace);
     guarded_close(plan->group, &plan->workspace);
     free(plan);
@@ -728,7 +768,7 @@ static int run_part(struct plugin_state *own, const struct call *call) {
                           .norm_out = is_fused && !has_codes ? call->out : NULL,
                           .quant_out = has_codes ? call->out : NULL,
                           .scale_out = call->block_scales};
-    backend->ground->enter(plan->group);
+    begin_call(own->candidate->plugin, plan->group);
     bool is_declared = (own->candidate->says.flags & GT_FLAG_COLLECTIVE_RUN) != 0;
     own->instance->in_run = is_declared ? NULL : own->candidate->says.name;
     gt_status status =
@@ -757,9 +797,7 @@ static void plugin_teardown(void *state) {
     struct group *group = own->instance->group;
     for (size_t i = 0; i < own->kept_count; i++) release(own->kept[i].plan);
     if (--plugin->users[group->rank] == 0) {
-        backend->ground->enter(group);
-        plugin->functions.fini(own->instance->state);
-        close_instance(own->instance);
+        end_instance(own->instance);
     }
     free(own->kept);
     free(own);

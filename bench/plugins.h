@@ -42,7 +42,7 @@ bool plugins_has_epilogue_apart(const struct candidate *candidate);
 // "strategy NAME" of one of a plug-in, which may not come back (blame.h); NULL: it is one of ours.
 const char *plugins_work(const struct candidate *candidate);
 
-// Tells all libraries that the work of a rank of this process is no longer wanted.
+// Tells the library that a rank of this process called last that this work is no longer wanted.
 void plugins_cancel(int rank);
 
 // How many libraries are loaded.

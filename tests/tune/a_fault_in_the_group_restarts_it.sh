@@ -62,3 +62,16 @@ tune --op allreduce --sizes 1K --dtype float32 --plugin "$PLUGINS/bad_start.so" 
 [ "$status" = 1 ] || fail "a start that hangs ended with $status: $(cat "$WORK/err")"
 said err "start: did not come back in time; every op takes its default, MPI"
 said out "1 KiB *MPI$"
+
+# An init that comes back with a state when it is told to is late, and ends that state; it alone is out, for
+# the others were told nothing.
+tune --op allreduce --sizes 1K --dtype float32 --plugin "$PLUGINS/bad_start_late.so" \
+    --plugin "$PLUGINS/chunked.so" --strategies MPI,GOOD,FAULTY,CHUNKED_8192 --fresh --timeout 10 \
+    --launcher "$WORK/launcher {ranks}" --json
+[ "$status" = 0 ] || fail "a late start ended with $status: $(cat "$WORK/err")"
+[ "$(each | LC_ALL=C sort | tr '\n' ' ')" = "allreduce CHUNKED_8192 1 allreduce MPI 1 " ] ||
+    fail "a late start: $(each)"
+said out "its init failed: did not come back in time"
+said err "^gentables: bad, rank 0: fini$"
+said err "^gentables: bad, rank 1: fini$"
+[ "$(wc -l <"$WORK/err")" = 2 ] || fail "a late start: $(cat "$WORK/err")"

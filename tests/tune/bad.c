@@ -81,6 +81,10 @@ static gt_status bad_init(const gt_rank *rank, void **state) {
 #ifdef BAD_START
     while (getenv("BAD_START_HANGS") != NULL) pause();
 #endif
+#ifdef BAD_START_LATE // with a state, once it is told to end
+    while (getenv("BAD_START_HANGS") != NULL && !*rank->host->cancel)
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+#endif
     return GT_OK;
 }
 
@@ -254,6 +258,10 @@ static void bad_release(void *plan) {
 }
 
 static void bad_fini(void *state) {
+#ifdef BAD_START_LATE
+    const gt_host *host = ((struct state *)state)->rank.host;
+    if (getenv("BAD_START_HANGS") != NULL) host->log(host->context, *host->cancel ? "cancelled" : "fini");
+#endif
 #ifdef BAD_LATE_FINI
     if (last_receive != NULL) last_receive[0] = 1;
     last_receive = NULL;
