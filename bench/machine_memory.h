@@ -11,4 +11,8 @@ uint64_t machine_memory_bytes(const char *root);
 // lie in; UINT64_MAX: there is none.
 uint64_t machine_memory_limit(const char *root);
 
+// What is left of it now: what the machine says is available, within what each of these groups has left; what
+// it holds of files and may take back counts as left. Very much, where nothing says so.
+uint64_t machine_memory_left(const char *root);
+
 #endif

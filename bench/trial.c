@@ -635,23 +635,10 @@ static int run_all(struct trial *trial) {
     return 0;
 }
 
-// Bytes that the machine says are free, within what a control group leaves of it; INFINITY: nothing says so.
-static double free_memory(void) {
-    char line[128];
-    double kilobytes = INFINITY;
-    FILE *file = fopen("/proc/meminfo", "re");
-    while (file != NULL && fgets(line, sizeof line, file) != NULL) {
-        if (sscanf(line, "MemAvailable: %lf", &kilobytes) == 1) break;
-    }
-    if (file != NULL) fclose(file);
-    uint64_t limit = machine_memory_limit("");
-    return fmin(kilobytes * 1024, limit == UINT64_MAX ? INFINITY : (double)limit);
-}
-
 // What each rank may take of the machine's memory, and of its own address space.
 static double room_of_rank(struct group *group) {
     struct rlimit limit;
-    double bytes = free_memory() / group->size;
+    double bytes = (double)machine_memory_left("") / group->size;
     bool is_limited = getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
     double own = is_limited ? (double)limit.rlim_cur / (group->shares_process ? group->size : 1) : INFINITY;
     return -group_max(group, -fmin(bytes, own));

@@ -89,12 +89,47 @@ static void a_file_that_says_nothing_limits_nothing(void **state) {
     assert_true(machine_memory_limit(root) == UINT64_MAX);
 }
 
+// Files that it may take back are left, too; of groups in each other the one that has least counts, which is
+// not the one of the smallest limit here.
+static void what_is_left_is_less_than_the_limit(void **state) {
+    (void)state;
+    put("/proc/meminfo", "MemTotal: 90 kB\nMemFree: 1 kB\nMemAvailable:      9000 kB\n");
+    assert_true(machine_memory_left(root) == 9000 << 10);
+    put("/proc/self/cgroup", "0::/slice/job\n");
+    put("/sys/fs/cgroup/slice/job/memory.max", "3000000\n");
+    put("/sys/fs/cgroup/slice/job/memory.current", "1000000\n");
+    assert_true(machine_memory_left(root) == 2000000);
+    put("/sys/fs/cgroup/slice/job/memory.stat", "anon 7\nactive_file 1\ninactive_file 400000\n");
+    assert_true(machine_memory_left(root) == 2400000);
+    put("/sys/fs/cgroup/slice/memory.max", "5000000\n");
+    put("/sys/fs/cgroup/slice/memory.current", "4500000\n");
+    assert_true(machine_memory_left(root) == 500000);
+    assert_true(machine_memory_limit(root) == 3000000);
+    put("/sys/fs/cgroup/slice/memory.current", "6000000\n");
+    assert_true(machine_memory_left(root) == 0);
+    put("/sys/fs/cgroup/slice/memory.max", "max\n");
+    put("/proc/meminfo", "MemAvailable: 1 kB\n");
+    assert_true(machine_memory_left(root) == 1024);
+}
+
+static void version_1_counts_what_lies_in_a_group(void **state) {
+    (void)state;
+    put("/proc/self/cgroup", "4:memory:/docker/a\n0::/\n");
+    put("/sys/fs/cgroup/memory/docker/memory.limit_in_bytes", "8000000\n");
+    put("/sys/fs/cgroup/memory/docker/memory.usage_in_bytes", "7000000\n");
+    put("/sys/fs/cgroup/memory/docker/memory.stat", "inactive_file 1\ntotal_inactive_file 2000000\n");
+    assert_true(machine_memory_left(root) == 3000000);
+    put("/sys/fs/cgroup/memory/docker/memory.stat", "total_inactive_file 9000000\n");
+    assert_true(machine_memory_left(root) == 8000000);
+}
+
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_root, remove_root)
     const struct CMUnitTest tests[] = {
         TEST(without_groups_it_is_the_machines),           TEST(the_smallest_around_it_counts),
         TEST(a_container_sees_its_own_group_as_the_first), TEST(version_1_has_a_file_of_its_own),
-        TEST(a_file_that_says_nothing_limits_nothing),
+        TEST(a_file_that_says_nothing_limits_nothing),     TEST(what_is_left_is_less_than_the_limit),
+        TEST(version_1_counts_what_lies_in_a_group),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
