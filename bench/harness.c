@@ -273,9 +273,9 @@ void harness_close(struct harness *harness) {
     for (int i = 0; i < candidate_count(); i++) {
         if (!harness->is_set_up[i]) continue;
         watch_step(PHASE_TEARDOWN, backend->candidates[i].name);
-        const char *before = blame_at_work();
-        if (before == NULL) blame_work(plugins_work(&backend->candidates[i]));
+        const char *before = blame_at_work(), *work = plugins_work(&backend->candidates[i]);
+        blame_work(work != NULL ? work : before);
         backend->candidates[i].strategy->teardown(harness->states[i]);
-        if (before == NULL) blame_work(NULL);
+        blame_work(before);
     }
 }

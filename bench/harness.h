@@ -51,6 +51,8 @@ struct harness {
 
 // Collective. Sets every candidate up and takes the round trip. -1: see group_failure.
 int harness_open(struct harness *harness, struct group *group);
+
+// What a plug-in does then, each is blamed for by name, with a deadline of its own.
 void harness_close(struct harness *harness);
 
 // Why a candidate cannot do this shape here, or NULL. Decides alike on all ranks.

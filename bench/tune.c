@@ -469,6 +469,7 @@ static void close_tune(struct tune *tune) {
     look_at_everything(tune);
     for (size_t i = 0; i < tune->count; i++) {
         const struct contender *contender = &tune->contenders[i];
+        blame_work(contender->work);
         if (!plugins_release(&host_candidates[contender->candidate], contender->plan))
             blame_now(contender->work, "writes beyond its workspace");
     }

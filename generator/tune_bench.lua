@@ -325,6 +325,24 @@ local function keep(cell)
   end
 end
 
+-- Leaves out whom the last words of the group name. A plug-in begins and ends there as long as anything of it
+-- is in: where one that is out is named all the same, the rest of its plug-in is out, too. False: nobody is
+-- named who was in.
+local function exclude_culprit(job, world_size, name, what)
+  local rest = name and not job.excluded[name] and { name } or {}
+  for _, path in ipairs(#rest == 0 and name and living(job) or {}) do
+    if job.owned[path][name] then
+      for each in pairs(job.owned[path]) do
+        if not job.excluded[each] then rest[#rest + 1] = each end
+      end
+      what = "its plug-in: " .. what
+    end
+  end
+  table.sort(rest)
+  for _, each in ipairs(rest) do exclude(job, world_size, each, what) end
+  return #rest > 0
+end
+
 -- One launch of the group; once more without a candidate that fails there. Returns nil, or why nothing can be
 -- measured at all.
 local function run_group(job, world_size, cells, number)
@@ -347,11 +365,9 @@ local function run_group(job, world_size, cells, number)
       end
       return nil
     end
-    local name, what = culprit(words)
-    if not name or job.excluded[name] then
+    if not exclude_culprit(job, world_size, culprit(words)) then
       return ("the group failed: %s"):format(last_words(words, reason))
     end
-    exclude(job, world_size, name, what)
   end
 end
 

@@ -46,6 +46,30 @@ for fault in "later_crash 10 crashed" "later_hang 10 did.not.come.back.in.time" 
     LC_ALL=C sort "$WORK/each" | cmp -s - "$WORK/right" || fail "$1: $(cat "$WORK/each")"
 done
 
+# What comes when all samples are there: of a plan, that candidate's fault; of fini, its plug-in's, which ends
+# as long as anything of it is in.
+samples=5
+for fault in "release_crash 10 crashed" "release_hang 4 did.not.come.back.in.time"; do
+    # shellcheck disable=SC2086
+    set -- $fault
+    later "$1" "$2"
+    said err "^gentables: FAULTY: $3.*; it is left out"
+    [ "$(wc -l <"$WORK/err")" = 1 ] || fail "$1: more than a line: $(cat "$WORK/err")"
+    each | grep -q "allreduce GOOD 2" || fail "$1: no GOOD: $(each)"
+done
+for fault in "fini_crash 10 crashed" "fini_hang 4 did.not.come.back.in.time" \
+    "fini_leave 10 ended.the.process"; do
+    # shellcheck disable=SC2086
+    set -- $fault
+    later "$1" "$2"
+    said err "^gentables: FAULTY: $3.*; it is left out"
+    said err "^gentables: GOOD: its plug-in: $3.*; it is left out"
+    [ "$(wc -l <"$WORK/err")" = 2 ] || fail "$1: more than two lines: $(cat "$WORK/err")"
+    printf '%s\n' "allgather MPI 2" "allreduce MPI 2" >"$WORK/right"
+    each | LC_ALL=C sort | cmp -s - "$WORK/right" || fail "$1: $(each)"
+done
+samples=120
+
 # A result that is wrong now and then ends nothing: it has no time, and says so.
 later later_wrong 10
 [ ! -s "$WORK/err" ] || fail "later_wrong: $(cat "$WORK/err")"
