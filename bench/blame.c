@@ -8,16 +8,21 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "deadline.h"
 #include "host/group.h"
+#include "warden.h"
 
 enum {
     GUARDS = 256,
     GRACE_PARTS = 16, // of the deadline: for what was told to end
     LONGEST_GRACE_NS = 500000000,
+    NAME_SIZE = 80,         // of work
+    STACK_BYTES = 64 << 10, // of a handler, where a candidate has used up its own
 };
 
 // One rank of this process.
@@ -25,9 +30,18 @@ struct desk {
     const char *_Atomic work;
     _Atomic uint64_t since_ns;
     _Atomic bool is_taken;
+    char name[NAME_SIZE]; // of the work, for the warden, who sees nothing else of this process
 };
 
-static struct desk desks[MAX_RANKS];
+// What the warden sees, where there is one.
+struct office {
+    struct desk desks[MAX_RANKS];
+    _Atomic bool has_spoken; // why the process ends has been told
+};
+
+static struct office own_office, *office = &own_office;
+static unsigned char stacks[MAX_RANKS][STACK_BYTES];
+static pid_t own_process;                    // not that of children that plug-ins make
 static struct deadline deadlines[MAX_RANKS]; // the watcher's
 static void (*_Atomic on_late)(int rank);
 static _Thread_local int own_rank = -1; // -1: a thread that no rank is, such as one of a plug-in
@@ -54,6 +68,7 @@ static void tell(int rank, const char *what, const char *happened) {
     put(text, sizeof text, ": ");
     put(text, sizeof text, happened);
     put(text, sizeof text, "\n");
+    atomic_store(&office->has_spoken, true);
     if (write(STDERR_FILENO, text, strlen(text)) < 0) _exit(1);
 }
 
@@ -62,8 +77,8 @@ static int rank_here(void) {
     int taken = 0;
     if (own_rank >= 0) return own_rank;
     for (int rank = 0; rank < MAX_RANKS; rank++) {
-        if (!atomic_load(&desks[rank].is_taken)) continue;
-        if (atomic_load(&desks[rank].work) != NULL) return rank;
+        if (!atomic_load(&office->desks[rank].is_taken)) continue;
+        if (atomic_load(&office->desks[rank].work) != NULL) return rank;
         taken = rank;
     }
     return taken;
@@ -78,8 +93,9 @@ static bool is_guarded(const char *address) {
 
 static void end_crashed_rank(int number, siginfo_t *info, void *unused) {
     (void)unused;
+    if (getpid() != own_process) _exit(1);
     int rank = rank_here();
-    const char *what = atomic_load(&desks[rank].work);
+    const char *what = atomic_load(&office->desks[rank].work);
     const char *how = number == SIGSEGV && is_guarded(info->si_addr) ? "touched memory beyond a buffer"
                       : number == SIGSEGV                            ? "crashed (segmentation fault)"
                       : number == SIGBUS                             ? "crashed (bus error)"
@@ -92,15 +108,31 @@ static void end_crashed_rank(int number, siginfo_t *info, void *unused) {
 
 static void note_exit(void) {
     int rank = rank_here();
-    const char *what = atomic_load(&desks[rank].work);
-    if (what == NULL || atomic_load(&ended)) return;
+    const char *what = atomic_load(&office->desks[rank].work);
+    if (what == NULL || atomic_load(&ended) || atomic_load(&office->has_spoken)) return;
+    if (getpid() != own_process) return;
     tell(rank, what, "ended the process");
     _exit(1);
 }
 
+// In the warden, once the process has ended: of ranks that are threads of it, who was last to begin.
+static bool note_silent_end(int status) {
+    int rank = -1;
+    char how[80] = "ended the process, or let another program take its place";
+    for (int i = 0; i < MAX_RANKS; i++) {
+        const struct desk *desk = &office->desks[i];
+        if (!atomic_load(&desk->is_taken) || atomic_load(&desk->work) == NULL) continue;
+        if (rank < 0 || atomic_load(&desk->since_ns) > atomic_load(&office->desks[rank].since_ns)) rank = i;
+    }
+    if (rank < 0 || atomic_load(&office->has_spoken)) return false;
+    if (WIFSIGNALED(status)) snprintf(how, sizeof how, "was killed by SIG%s", sigabbrev_np(WTERMSIG(status)));
+    tell(rank, office->desks[rank].name, how);
+    return true;
+}
+
 // Ends the process where this rank's work has had all of its time; a grace before, it is told to end.
 static void look_at(int rank) {
-    struct desk *desk = &desks[rank];
+    struct desk *desk = &office->desks[rank];
     const char *what = atomic_load(&desk->work);
     uint64_t since = atomic_load(&desk->since_ns), grace_ns = timeout_ns / GRACE_PARTS;
     if (grace_ns > LONGEST_GRACE_NS) grace_ns = LONGEST_GRACE_NS;
@@ -109,6 +141,7 @@ static void look_at(int rank) {
     enum verdict verdict = deadline_look(&deadlines[rank], since, clock_ns(), timeout_ns, grace_ns);
     if (verdict == VERDICT_TELL && cancel != NULL) cancel(rank);
     if (verdict != VERDICT_END) return;
+    atomic_store(&office->has_spoken, true); // now, in whatever words
     tell(rank, what, "did not come back in time");
     _exit(1);
 }
@@ -126,9 +159,10 @@ static void begin_process(double timeout_s) {
     static const int crashes[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
     sigset_t all, old;
     timeout_ns = (uint64_t)(timeout_s * 1e9);
+    own_process = getpid();
     for (size_t i = 0; i < sizeof crashes / sizeof *crashes; i++) {
-        sigaction(crashes[i], &(struct sigaction){.sa_sigaction = end_crashed_rank, .sa_flags = SA_SIGINFO},
-                  NULL);
+        struct sigaction action = {.sa_sigaction = end_crashed_rank, .sa_flags = SA_SIGINFO | SA_ONSTACK};
+        sigaction(crashes[i], &action, NULL);
     }
     atexit(note_exit);
     atomic_store(&ended, false);
@@ -138,18 +172,44 @@ static void begin_process(double timeout_s) {
     pthread_sigmask(SIG_SETMASK, &old, NULL);
 }
 
+int blame_begin_apart(void) {
+    if (office != &own_office) return 0;
+    void *shared = mmap(NULL, sizeof *office, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (shared == MAP_FAILED) return -1;
+    office = shared;
+    return warden_begin(note_silent_end);
+}
+
+// Handlers of this thread get a stack of their own, unless a sanitizer has given them one.
+static void take_stack(int rank) {
+    stack_t stack = {.ss_sp = stacks[rank], .ss_size = STACK_BYTES}, former;
+    if (sigaltstack(NULL, &former) == 0 && (former.ss_flags & SS_DISABLE) != 0) sigaltstack(&stack, NULL);
+}
+
+static void leave_stack(int rank) {
+    stack_t former;
+    if (sigaltstack(NULL, &former) != 0 || former.ss_sp != stacks[rank]) return;
+    sigaltstack(&(stack_t){.ss_flags = SS_DISABLE}, NULL);
+}
+
 void blame_begin(int rank, double timeout_s) {
     pthread_mutex_lock(&lock);
     own_rank = rank;
-    atomic_store(&desks[rank].is_taken, true);
+    take_stack(rank);
+    atomic_store(&office->desks[rank].is_taken, true);
     if (ranks_here++ == 0) begin_process(timeout_s);
     pthread_mutex_unlock(&lock);
 }
 
 void blame_work(const char *what) {
     if (own_rank < 0) return;
-    struct desk *desk = &desks[own_rank];
-    if (what != NULL) atomic_store_explicit(&desk->since_ns, clock_ns(), memory_order_relaxed);
+    struct desk *desk = &office->desks[own_rank];
+    if (what != NULL) {
+        atomic_store_explicit(&desk->since_ns, clock_ns(), memory_order_relaxed);
+        size_t length = strnlen(what, NAME_SIZE - 1);
+        memcpy(desk->name, what, length);
+        desk->name[length] = '\0';
+    }
     atomic_store_explicit(&desk->work, what, memory_order_release);
 }
 
@@ -158,7 +218,11 @@ void blame_on_late(void (*cancel)(int rank)) {
 }
 
 const char *blame_at_work(void) {
-    return own_rank < 0 ? NULL : atomic_load(&desks[own_rank].work);
+    return own_rank < 0 ? NULL : atomic_load(&office->desks[own_rank].work);
+}
+
+void blame_nobody(void) {
+    atomic_store(&office->has_spoken, true);
 }
 
 _Noreturn void blame_now(const char *what, const char *happened) {
@@ -191,7 +255,10 @@ void blame_end(void) {
     bool is_last;
     blame_work(NULL);
     pthread_mutex_lock(&lock);
-    if (own_rank >= 0) atomic_store(&desks[own_rank].is_taken, false);
+    if (own_rank >= 0) {
+        atomic_store(&office->desks[own_rank].is_taken, false);
+        leave_stack(own_rank);
+    }
     own_rank = -1;
     is_last = --ranks_here == 0;
     pthread_mutex_unlock(&lock);

@@ -3,6 +3,10 @@
 #ifndef BENCH_BLAME_H
 #define BENCH_BLAME_H
 
+// Before libraries of others are loaded: those whom no handler sees ending are told, too, by a process beside
+// this one (warden.h). -1: that cannot be, see errno.
+int blame_begin_apart(void);
+
 // Once per rank, after MPI_Init; ranks may be threads of one process.
 void blame_begin(int rank, double timeout_s);
 
@@ -15,6 +19,9 @@ void blame_on_late(void (*cancel)(int rank));
 
 // What this rank is at; NULL: nothing.
 const char *blame_at_work(void);
+
+// Why the process will end has been told; who is at work is not to blame for that.
+void blame_nobody(void);
 
 // Says what `what` did, and ends the process.
 _Noreturn void blame_now(const char *what, const char *happened);

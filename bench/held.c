@@ -11,10 +11,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "warden.h"
+
 const char *const held_names[HELD_KINDS] = {
-    [HELD_DEVICE] = "device memory",     [HELD_THREADS] = "threads",          [HELD_FILES] = "open files",
-    [HELD_SHARED] = "files in /dev/shm", [HELD_STRAYS] = "files in /dev/shm", [HELD_BYTES] = "mapped bytes",
-    [HELD_HEAP] = "heap memory"};
+    [HELD_DEVICE] = "device memory", [HELD_CHILDREN] = "child processes", [HELD_THREADS] = "threads",
+    [HELD_FILES] = "open files",     [HELD_SHARED] = "files in /dev/shm", [HELD_STRAYS] = "files in /dev/shm",
+    [HELD_BYTES] = "mapped bytes",   [HELD_HEAP] = "heap memory"};
 
 // Growth that tells. Mapped bytes stay as they are to the page once all is warm; but a sanitizer's own
 // memory, of which malloc's counts say nothing, comes and goes in larger pieces.
@@ -29,7 +31,7 @@ enum { LEAST_BYTES = 1 };
 #else
 enum { LEAST_BYTES = 1 };
 #endif
-static const long least_growth[HELD_KINDS] = {1, 1, 1, 1, 1, LEAST_BYTES, 1};
+static const long least_growth[HELD_KINDS] = {1, 1, 1, 1, 1, 1, LEAST_BYTES, 1};
 
 // Files in /dev/shm that were this process's, by their numbers; of more than these the rest are strays.
 enum { MOST_SEEN = 1024 };
@@ -139,8 +141,9 @@ static long heap_bytes(long *mapped) {
 
 struct held held_now(time_t since) {
     static char buffer[BUFSIZ]; // nothing is allocated between the two
-    struct held held = {
-        {[HELD_THREADS] = entries_of("/proc/self/task"), [HELD_FILES] = entries_of("/proc/self/fd")}};
+    struct held held = {{[HELD_CHILDREN] = warden_children(),
+                         [HELD_THREADS] = entries_of("/proc/self/task"),
+                         [HELD_FILES] = entries_of("/proc/self/fd")}};
     count_shared_files(since, &held);
     FILE *maps = fopen("/proc/self/maps", "r");
     if (maps == NULL) return held;

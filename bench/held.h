@@ -1,5 +1,5 @@
-// What a process holds, to be compared: threads, open files, shared and mapped memory, the heap; and of its
-// device's memory, which who asks fills in.
+// What a process holds, to be compared: child processes, threads, open files, shared and mapped memory, the
+// heap; and of its device's memory, which who asks fills in.
 #ifndef BENCH_HELD_H
 #define BENCH_HELD_H
 
@@ -8,7 +8,17 @@
 // In the order in which they are told: what takes memory of a device may take others for it. Files in
 // /dev/shm are of two kinds, for nobody can ask who made one: those that this process has been seen to have
 // open or mapped, and strays of the same user, which may be another program's.
-enum { HELD_DEVICE, HELD_THREADS, HELD_FILES, HELD_SHARED, HELD_STRAYS, HELD_BYTES, HELD_HEAP, HELD_KINDS };
+enum {
+    HELD_DEVICE,
+    HELD_CHILDREN,
+    HELD_THREADS,
+    HELD_FILES,
+    HELD_SHARED,
+    HELD_STRAYS,
+    HELD_BYTES,
+    HELD_HEAP,
+    HELD_KINDS
+};
 extern const char *const held_names[HELD_KINDS];
 
 struct held {

@@ -212,8 +212,15 @@ static int read_nccl_option(struct by_hand *options, int option, const char *val
     }
 }
 
-static int load_plugin(const char *path) {
+// Under a tool that looks at every access the process is the one that the tool began; and one that only lists
+// its strategies ends before there is any work.
+static int load_plugin(const struct options *options, const char *path) {
     char reason[PLUGIN_REASON_SIZE];
+    bool is_apart = !options->lists_candidates && options->plan_use != PLAN_BRIEF_TRIAL;
+    if (is_apart && blame_begin_apart() != 0) {
+        fprintf(stderr, "gentables-bench: no process beside this one: %s\n", strerror(errno));
+        return -1;
+    }
     if (protocol_keep_apart() != 0) {
         fprintf(stderr, "gentables-bench: standard output cannot be kept for rows: %s\n", strerror(errno));
         return -1;
@@ -278,7 +285,7 @@ static int read_option(struct options *options, int option, char *value) {
     case 'U': return read_plan(options, PLAN_PASS, value);
     case 'R': return read_plan(options, PLAN_TRIAL, value);
     case 'Y': return read_plan(options, PLAN_BRIEF_TRIAL, value);
-    case 'P': return load_plugin(value);
+    case 'P': return load_plugin(options, value);
     case 'C': options->lists_candidates = true; return 0;
     case 'K': return read_ranks(value, &options->ranks);
     case 'M': return read_mode(value, &request->mode);
@@ -391,6 +398,7 @@ static void give_up(const struct group *group, const char *at_work) {
                 at_work[0] != '\0' ? " " : "", failure);
     }
     for (int rank = 0; rank < group->size; rank++) plugins_cancel(rank);
+    blame_nobody();
     launch_abort();
 }
 

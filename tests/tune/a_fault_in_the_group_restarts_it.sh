@@ -34,7 +34,10 @@ each() {
 }
 
 for fault in "later_crash 10 crashed" "later_hang 10 did.not.come.back.in.time" \
-    "later_late 10 writes.after.it.has.returned"; do
+    "later_late 10 writes.after.it.has.returned" \
+    "later_stack 10 crashed.(segmentation.fault)" "later_kill 10 was.killed.by.SIGKILL" \
+    "later_term 10 was.killed.by.SIGTERM" "later_unhandled 10 was.killed.by.SIGSEGV" \
+    "later_exec 10 ended.the.process,.or.let.another.program.take.its.place"; do
     # shellcheck disable=SC2086
     set -- $fault
     later "$1" "$2"

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -84,6 +85,24 @@ static gt_status bad_init(const gt_rank *rank, void **state) {
     pthread_t thread;
     if (pthread_create(&thread, NULL, wait_for_ever, NULL) != 0) return GT_FAILED;
 #endif
+#ifdef BAD_FORK // whoever waits for its standard error to end waits for it
+    if (fork() == 0) {
+        for (;;) pause();
+    }
+#endif
+#ifdef BAD_FORK_AWAY // it, too, has no parent
+    pid_t child = fork();
+    if (child == 0) {
+        if (fork() != 0) _exit(0);
+        for (;;) pause();
+    }
+    waitpid(child, NULL, 0);
+#endif
+#ifdef BAD_FORK_WAITED // no fault
+    pid_t brief = fork();
+    if (brief == 0) exit(0);
+    waitpid(brief, NULL, 0);
+#endif
 #ifdef BAD_START
     while (getenv("BAD_START_HANGS") != NULL) pause();
 #endif
@@ -138,6 +157,13 @@ static float rounded_to(int bits, float value) {
     return value;
 }
 
+// More than a thread has of stack.
+static int used_up(int depth) {
+    volatile char room[4096];
+    room[0] = 1;
+    return depth < 0 ? 0 : used_up(depth + 1) + room[0];
+}
+
 // What the faulty candidate does beside, or in place of, what is right.
 static void misbehave(struct plan *plan, float *receive) {
     static int calls;
@@ -146,6 +172,7 @@ static void misbehave(struct plan *plan, float *receive) {
     (void)is_later;
     (void)rounded_to;
     (void)is_in_group;
+    (void)used_up;
     last_receive = receive;
 #if defined BAD_BEYOND || defined BAD_LARGE_ONLY
     receive[plan->call.receive_elements] = 1;
@@ -192,6 +219,18 @@ static void misbehave(struct plan *plan, float *receive) {
     while (!*plan->state->rank.host->cancel) nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
 #elif defined BAD_LEAVE
     exit(0);
+#elif defined BAD_STACK
+    receive[0] = (float)used_up(0);
+#elif defined BAD_LATER_STACK
+    if (is_later) receive[0] = (float)used_up(0);
+#elif defined BAD_LATER_KILL
+    if (is_later) raise(SIGKILL);
+#elif defined BAD_LATER_TERM
+    if (is_later) raise(SIGTERM);
+#elif defined BAD_LATER_EXEC
+    if (is_later) execlp("true", "true", (char *)NULL);
+#elif defined BAD_LATER_UNHANDLED
+    if (is_later && plan->state->rank.rank == 1 && signal(SIGSEGV, SIG_DFL) != SIG_ERR) raise(SIGSEGV);
 #endif
 }
 
