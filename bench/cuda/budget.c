@@ -19,27 +19,38 @@ static size_t share_of(struct device *device, char reason[REASON_SIZE]) {
 }
 
 static bool has_use_for(const struct device *device, enum workspace_kind kind) {
-    bool needs_switch = kind >= WORKSPACE_NVLS_ONESHOT;
     return device->modules[1] != NULL && device->reach != REACH_NONE &&
-           (!needs_switch || device->can_multicast);
+           (!workspace_needs_switch(kind) || device->can_multicast);
 }
 
-// What is left of a share for the data of calls, which take at least `least` of it.
+// What is left of a share for the data of calls, which take at least `least` of it. All memory is taken in
+// pieces, which may be large.
 static size_t room_for_data(const struct device *device, size_t share, size_t least) {
+    size_t meeting = shared_memory_rounded(device, MEETING_BYTES, false);
     size_t room = share - share / PART_OF_OTHERS;
-    if (room < least) return least;
+    room = room < meeting + least ? least : room - meeting;
     for (int kind = 0; kind < WORKSPACE_KINDS; kind++) {
         if (!has_use_for(device, (enum workspace_kind)kind)) continue;
-        size_t bytes = workspace_bytes_of(device, (enum workspace_kind)kind);
+        size_t bytes = shared_memory_rounded(device, workspace_bytes_of(device, (enum workspace_kind)kind),
+                                             workspace_needs_switch((enum workspace_kind)kind));
         if (bytes <= room - least) room -= bytes;
     }
     return room;
+}
+
+// Whole pieces, as many as there is room for, of what is wanted.
+static size_t in_pieces(const struct device *device, size_t wanted, size_t room) {
+    size_t bytes = shared_memory_rounded(device, wanted, false);
+    if (bytes <= room) return bytes;
+    return room / shared_memory_granularity(device, room, false) *
+           shared_memory_granularity(device, room, false);
 }
 
 size_t arena_budget(struct device *device, size_t wanted, size_t least, char reason[REASON_SIZE]) {
     if (least > wanted) least = wanted;
     size_t share = share_of(device, reason);
     if (reason[0] != '\0') return 0;
+    least = shared_memory_rounded(device, least, false);
     if (least > share) {
         snprintf(reason, REASON_SIZE,
                  "messages of %u KiB need %u MiB for their data, and a rank has %u of GPU %d; smaller ones, "
@@ -48,6 +59,5 @@ size_t arena_budget(struct device *device, size_t wanted, size_t least, char rea
                  device->ordinal);
         return 0;
     }
-    size_t room = room_for_data(device, share, least);
-    return wanted < room ? wanted : room;
+    return in_pieces(device, wanted, room_for_data(device, share, least));
 }

@@ -396,7 +396,7 @@ static int make_memory(struct device *device, char reason[REASON_SIZE]) {
     arena = arena_budget(device, arena, least, reason);
     if (arena == 0 || open_arena(device, arena, reason) != 0) return -1;
     if (device->reach == REACH_NONE) return 0;
-    return shared_memory_open(device, 4096, false, "--arena", &device->meeting, reason);
+    return shared_memory_open(device, MEETING_BYTES, false, "--arena", &device->meeting, reason);
 }
 
 // Collective. Rank 0's, which all threads see.

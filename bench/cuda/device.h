@@ -49,6 +49,12 @@ enum workspace_kind {
     WORKSPACE_KINDS
 };
 
+static inline bool workspace_needs_switch(enum workspace_kind kind) {
+    return kind == WORKSPACE_NVLS_ONESHOT || kind == WORKSPACE_NVLS_TWOSHOT;
+}
+
+enum { MEETING_BYTES = 4096 };
+
 // The shape of a launch. `programmatic`: it may start before the launch ahead has ended, and waits by itself.
 struct grid {
     unsigned blocks, ranks, threads;
@@ -151,6 +157,10 @@ bool device_delay(struct device *device, uint64_t nanoseconds);
 int shared_memory_open(struct device *device, size_t bytes, bool multicast, const char *option,
                        struct shared_memory *memory, char reason[REASON_SIZE]);
 void shared_memory_close(struct device *device, struct shared_memory *memory);
+
+// The pieces that such memory of `bytes` is taken in, and what it takes with that.
+size_t shared_memory_granularity(const struct device *device, size_t bytes, bool multicast);
+size_t shared_memory_rounded(const struct device *device, size_t bytes, bool multicast);
 
 // Collective, budget.c. The bytes of `wanted` that the data of calls get on each rank, and never less than
 // `least` where that much is wanted. 0: `reason`, alike on all ranks.

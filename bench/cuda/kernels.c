@@ -69,10 +69,9 @@ size_t workspace_bytes_of(const struct device *device, enum workspace_kind kind)
 }
 
 static int open_workspace(struct device *device, enum workspace_kind kind, char reason[REASON_SIZE]) {
-    bool multicast = kind == WORKSPACE_NVLS_ONESHOT || kind == WORKSPACE_NVLS_TWOSHOT;
     if (device->users[kind] == 0) {
-        if (shared_memory_open(device, workspace_bytes_of(device, kind), multicast, "--workspace",
-                               &device->workspaces[kind], reason) != 0)
+        if (shared_memory_open(device, workspace_bytes_of(device, kind), workspace_needs_switch(kind),
+                               "--workspace", &device->workspaces[kind], reason) != 0)
             return -1;
         if (!clear_workspace(device, kind) || !group_barrier(device->group)) {
             snprintf(reason, REASON_SIZE, "%s", group_failure(device->group));
@@ -107,7 +106,7 @@ static void find_kernels(struct own *own) {
 // Why none of its calls can be done here, or nothing.
 static void check_device(const struct own *own, char reason[REASON_SIZE]) {
     const struct device *device = own->device;
-    bool needs_switch = own->detail->workspace >= WORKSPACE_NVLS_ONESHOT;
+    bool needs_switch = workspace_needs_switch(own->detail->workspace);
     reason[0] = '\0';
     if (own->kernels[DTYPE_FLOAT32][FUSION_NONE] == NULL) {
         snprintf(reason, REASON_SIZE, "kernels are built for TP %s; -DGENTABLES_CUDA_TP=... builds others",
@@ -144,7 +143,7 @@ static int own_setup(const struct candidate *candidate, struct group *group, voi
         free(own);
         return -1;
     }
-    if (own->detail->workspace >= WORKSPACE_NVLS_ONESHOT &&
+    if (workspace_needs_switch(own->detail->workspace) &&
         own->device->workspaces[own->detail->workspace].multicast == 0) {
         snprintf(reason, REASON_SIZE, "%s", own->device->workspaces[own->detail->workspace].no_multicast);
         own_teardown(own);

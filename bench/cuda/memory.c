@@ -358,7 +358,7 @@ int memory_reserve(struct device *device, struct guarded *buffer, size_t bytes) 
 // ---- open and close -----------------------------------------------------------------------------------
 
 // Large memory is of a size that a team can bind, too: NCCL makes teams of its own for its windows.
-static size_t rounded_bytes(struct device *device, size_t bytes, bool multicast) {
+size_t shared_memory_granularity(const struct device *device, size_t bytes, bool multicast) {
     CUmemAllocationProp wanted = properties(device);
     size_t granularity = 2 << 20, of_team = 0;
     device->driver->cuMemGetAllocationGranularity(&granularity, &wanted,
@@ -368,7 +368,11 @@ static size_t rounded_bytes(struct device *device, size_t bytes, bool multicast)
             team_properties(device, (bytes + granularity - 1) / granularity * granularity);
         device->driver->cuMulticastGetGranularity(&of_team, &team, CU_MULTICAST_GRANULARITY_RECOMMENDED);
     }
-    if (of_team > granularity && (multicast || bytes >= of_team)) granularity = of_team;
+    return of_team > granularity && (multicast || bytes >= of_team) ? of_team : granularity;
+}
+
+size_t shared_memory_rounded(const struct device *device, size_t bytes, bool multicast) {
+    size_t granularity = shared_memory_granularity(device, bytes, multicast);
     return (bytes + granularity - 1) / granularity * granularity;
 }
 
@@ -376,7 +380,7 @@ int shared_memory_open(struct device *device, size_t bytes, bool multicast, cons
                        struct shared_memory *memory, char reason[REASON_SIZE]) {
     bool wanted = multicast;
     multicast = wanted && device->can_multicast && device->reach < REACH_IPC;
-    *memory = (struct shared_memory){.bytes = rounded_bytes(device, bytes, multicast)};
+    *memory = (struct shared_memory){.bytes = shared_memory_rounded(device, bytes, multicast)};
     if (wanted && !multicast) {
         snprintf(memory->no_multicast, REASON_SIZE, "no multicast for memory of the kind: %s",
                  reach_names[device->reach]);

@@ -55,6 +55,7 @@ fits() {
     done
 }
 fits "memory_mib=100"
+fits "memory_mib=186 granularity_kib=32768" # memory is taken in such pieces, the least of it, too
 fits "gpus=1 memory_mib=200" --loopback
 fits "gpus=1 memory_mib=200" --streams
 

@@ -4,17 +4,17 @@
 //
 // Streams are queues. A launch whose kernel waits for other ranks (_tpN, or the barrier) runs when all ranks'
 // streams have come to one, all together; anything else runs as soon as it is first. STAND_IN says what is
-// there, in words: gpus=2 sm=90,80 driver=13000 no_peers memory_mib=100 no_binary hang sticky multicast
-// has_fabric (and fabric: that it may be used) no_files own_gpu (each process sees one, its own, by its rank
-// in Open MPI) same_gpu (and it is the same for all) no_hidden_peers (mapped memory of another one is
-// refused) hang_on=twoshot sticky_on=twoshot late_on=twoshot (such kernels run beside their stream, when all
-// that can run has) held_blocks=4 (launches of so many blocks wait until they are told to give up)
-// give_up_breaks (the GPU, when such a launch has been told) slow_host (launches take their time)
+// there, in words: gpus=2 sm=90,80 driver=13000 no_peers memory_mib=100 granularity_kib=64 no_binary hang
+// sticky multicast has_fabric (and fabric: that it may be used) no_files own_gpu (each process sees one, its
+// own, by its rank in Open MPI) same_gpu (and it is the same for all) no_hidden_peers (mapped memory of
+// another one is refused) hang_on=twoshot sticky_on=twoshot late_on=twoshot (such kernels run beside their
+// stream, when all that can run has) held_blocks=4 (launches of so many blocks wait until they are told to
+// give up) give_up_breaks (the GPU, when such a launch has been told) slow_host (launches take their time)
 // slow_on=twoshot (such ones take longer than any delay) slow_after=8 (but for the first 8) paced_ms=20
 // paced=75 (a GPU does one thing in that time, so many times) broken_rank=1 broken_after=3 (this rank in Open
-// MPI records no event any more once it has asked for so many times) slow_links=MS (so long takes a
-// copy between GPUs) team_fails (to bind memory to it) real_clock (times are those of the host)
-// other_gpu (its name is another).
+// MPI records no event any more once it has asked for so many times) slow_links=MS (so long takes a copy
+// between GPUs) team_fails (to bind memory to it) real_clock (times are those of the host) other_gpu (its
+// name is another).
 //
 // It refuses what a real one does, as far as is known of that: work without a context or with another GPU's,
 // grids of no blocks, what may not be called during a capture, sizes and addresses that are no multiple of
@@ -52,7 +52,6 @@ bool engine_joint;
 namespace {
 
 constexpr int OF_EACH = 2, MULTIPROCESSORS = 8;
-constexpr size_t GRANULARITY = 64 << 10, TEAM_GRANULARITY = 128 << 10; // of memory; of a team, as recommended
 
 struct Event {
     int gpu = 0;
@@ -354,6 +353,11 @@ Memory *map_file(int file, size_t bytes, int gpu) {
 
 size_t all_bytes() {
     return size_t(number("memory_mib", 4096)) << 20;
+}
+
+// The pieces that memory is taken in; a team's, as recommended, are twice as large.
+size_t granularity() {
+    return size_t(number("granularity_kib", 64)) << 10;
 }
 
 size_t &used_of(int gpu) {
@@ -868,14 +872,14 @@ static bool is_possible(const CUmemAllocationProp *wanted) {
 }
 CUresult cuMemGetAllocationGranularity(size_t *bytes, const CUmemAllocationProp *wanted,
                                        CUmemAllocationGranularity_flags) {
-    *bytes = GRANULARITY;
+    *bytes = granularity();
     return is_possible(wanted) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t bytes, const CUmemAllocationProp *wanted,
                      unsigned long long flags) {
     std::lock_guard<std::mutex> guard(lock);
-    if (!is_possible(wanted) || bytes == 0 || bytes % GRANULARITY != 0 || flags != 0)
+    if (!is_possible(wanted) || bytes == 0 || bytes % granularity() != 0 || flags != 0)
         return CUDA_ERROR_INVALID_VALUE;
     if ((wanted->requestedHandleTypes & CU_MEM_HANDLE_TYPE_FABRIC) != 0 && !setting("fabric"))
         return CUDA_ERROR_NOT_PERMITTED;
@@ -901,7 +905,8 @@ CUresult cuMemRelease(CUmemGenericAllocationHandle handle) {
 CUresult cuMulticastCreate(CUmemGenericAllocationHandle *team, const CUmulticastObjectProp *wanted) {
     std::lock_guard<std::mutex> guard(lock);
     if (!setting("multicast")) return CUDA_ERROR_NOT_SUPPORTED;
-    if (wanted->numDevices < 2 || wanted->size == 0 || wanted->size % GRANULARITY != 0 || wanted->flags != 0)
+    if (wanted->numDevices < 2 || wanted->size == 0 || wanted->size % granularity() != 0 ||
+        wanted->flags != 0)
         return CUDA_ERROR_INVALID_VALUE;
     teams.push_back(new Team{{int(wanted->numDevices), {}}, wanted->size, unsigned(wanted->handleTypes), {}});
     *team = CUmemGenericAllocationHandle(teams.back());
@@ -923,7 +928,7 @@ CUresult cuMulticastBindMem(CUmemGenericAllocationHandle handle, size_t at, CUme
     Team *team = reinterpret_cast<Team *>(handle);
     Memory *memory = reinterpret_cast<Memory *>(of);
     if (team->gpus.size() != size_t(team->ranks.ranks)) return CUDA_ERROR_SYSTEM_NOT_READY;
-    if (at != 0 || from != 0 || flags != 0 || bytes % GRANULARITY != 0 || bytes > memory->bytes ||
+    if (at != 0 || from != 0 || flags != 0 || bytes % granularity() != 0 || bytes > memory->bytes ||
         bytes > team->bytes || team->types != memory->types || setting("team_fails"))
         return CUDA_ERROR_INVALID_VALUE;
     team->ranks.base[memory->gpu] = static_cast<Word4 *>(memory->address);
@@ -931,7 +936,7 @@ CUresult cuMulticastBindMem(CUmemGenericAllocationHandle handle, size_t at, CUme
 }
 CUresult cuMulticastGetGranularity(size_t *bytes, const CUmulticastObjectProp *wanted,
                                    CUmulticastGranularity_flags which) {
-    *bytes = which == CU_MULTICAST_GRANULARITY_RECOMMENDED ? TEAM_GRANULARITY : GRANULARITY;
+    *bytes = which == CU_MULTICAST_GRANULARITY_RECOMMENDED ? 2 * granularity() : granularity();
     return wanted->numDevices < 2 ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
 }
 // The address of a team is that of its first memory; to reserve one comes first, so that it is filled in when
@@ -941,15 +946,15 @@ static thread_local bool reserves_imported;
 CUresult cuMemAddressReserve(CUdeviceptr *address, size_t bytes, size_t alignment, CUdeviceptr,
                              unsigned long long flags) {
     std::lock_guard<std::mutex> guard(lock);
-    if (bytes == 0 || bytes % GRANULARITY != 0 || (alignment & (alignment - 1)) != 0 || flags != 0)
+    if (bytes == 0 || bytes % granularity() != 0 || (alignment & (alignment - 1)) != 0 || flags != 0)
         return CUDA_ERROR_INVALID_VALUE;
     void *range =
-        mmap(nullptr, bytes + GRANULARITY, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        mmap(nullptr, bytes + granularity(), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (range == MAP_FAILED) return CUDA_ERROR_OUT_OF_MEMORY;
-    size_t before = (GRANULARITY - CUdeviceptr(range) % GRANULARITY) % GRANULARITY;
+    size_t before = (granularity() - CUdeviceptr(range) % granularity()) % granularity();
     char *first = static_cast<char *>(range) + before;
     if (before > 0) munmap(range, before);
-    munmap(first + bytes, GRANULARITY - before);
+    munmap(first + bytes, granularity() - before);
     reserved = address;
     *address = CUdeviceptr(first);
     reservations.push_back({*address, bytes});
@@ -976,7 +981,7 @@ CUresult cuMemMap(CUdeviceptr address, size_t bytes, size_t offset, CUmemGeneric
                   unsigned long long flags) {
     std::lock_guard<std::mutex> guard(lock);
     reserves_imported = !is_team(handle) && reinterpret_cast<Memory *>(handle)->is_imported;
-    if (address % GRANULARITY != 0 || bytes % GRANULARITY != 0 || offset != 0 || flags != 0 ||
+    if (address % granularity() != 0 || bytes % granularity() != 0 || offset != 0 || flags != 0 ||
         !is_in(reservations, address, bytes) || is_in(mappings, address, 1))
         return CUDA_ERROR_INVALID_VALUE;
     if (is_team(handle)) {
