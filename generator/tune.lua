@@ -42,7 +42,7 @@ tune.options = {
     help = "host, or cuda: on GPUs" },
   { name = "sanitizer", value = "PATH",
     help = "on GPUs, compute-sanitizer for trials (the one in PATH or $CUDA_HOME/bin); none: without" },
-  { name = "loopback", help = "with --backend cuda: all ranks on one GPU" },
+  { name = "loopback", help = "with --backend cuda: all ranks on one GPU, whose free memory they share" },
   { name = "launches", value = "N", default = "1", help = "of the ranks; 5 for rows of tables" },
   { name = "sync", value = "HOW", default = "pass",
     help = "pass: one order for all; op: op by op; both: and what that costs and changes" },
