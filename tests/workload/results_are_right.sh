@@ -49,4 +49,4 @@ return { name = "none", tokens = 5, layers = { { name = "a", gemms = { { name = 
 END
 )
 right 2 "$none"
-grep -q 'cannot be told from noise' "$stdout" || die "where nothing is communicated nothing is hidden"
+grep -q 'is not known of 2 steps' "$stdout" || die "where nothing is communicated nothing is hidden"
