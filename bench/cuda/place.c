@@ -30,8 +30,8 @@
 #include "statistics.h"
 
 enum {
-    ALIGNMENT = 4096, // of arrays: what a window of NCCL asks for
-    LONGEST_DELAY_NS = 10000000,
+    ALIGNMENT = 4096,             // of arrays: what a window of NCCL asks for
+    LONGEST_DELAY_NS = 100000000, // to which the tries below lead, from 100 us on
     MOST_TRIES_IN_TIME = 12,
     SHORT_CHAIN = 4, // times shorter than the long one
     FLOOR_SAMPLES = 9,

@@ -563,7 +563,7 @@ CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, voi
     if (is_named(function, "slow_on")) {
         static std::atomic<int> before;
         const char *after = setting("slow_after");
-        if (before++ >= (after ? std::atoi(after) : 0)) usleep(20000);
+        if (before++ >= (after ? std::atoi(after) : 0)) usleep(150000);
     }
     if (is_named(function, "sticky_on")) return CUDA_ERROR_ILLEGAL_ADDRESS;
     if (dladdr(reinterpret_cast<void *>(function), &what) && what.dli_sname && op.ranks == 1) {
