@@ -260,11 +260,11 @@ int harness_open(struct harness *harness, struct group *group) {
     for (int i = 0; i < candidate_count(); i++) {
         const struct candidate *candidate = &backend->candidates[i];
         watch_step(PHASE_SET_UP, candidate->name);
-        const char *before = blame_at_work(); // who sets all up has one deadline for it
-        if (before == NULL) blame_work(plugins_work(candidate));
+        const char *before = blame_at_work(), *work = plugins_work(candidate);
+        blame_work(work != NULL ? work : before);
         harness->is_set_up[i] =
             candidate->strategy->setup(candidate, group, &harness->states[i], harness->unavailable[i]) == 0;
-        if (before == NULL) blame_work(NULL);
+        blame_work(before);
     }
     return 0;
 }

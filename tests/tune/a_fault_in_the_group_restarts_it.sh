@@ -1,13 +1,13 @@
 #!/bin/sh
 # A candidate that fails in the group, after it has passed its trial: the group is killed, that launch's
-# samples are dropped, and it starts again without it; all others are measured as often as was asked for. What
-# the whole group fails at, before any candidate's turn, gives every op its default.
+# samples are dropped, and it starts again without it; all others are measured as often as was asked for.
 . "$(dirname "$0")/lib.sh"
 
-# A launcher that notes what it starts; with HANG_IN_GROUP bad_start hangs there, and not in the trial.
+# A launcher that notes what it starts; with IN_GROUP, HANGS or CRASHES, bad_start does so there, and not in
+# the trial.
 launcher <<'END'
 case " $* " in
-*" --pass "*) echo group >>"$LAUNCHES"; [ -z "${HANG_IN_GROUP:-}" ] || export BAD_START_HANGS=1 ;;
+*" --pass "*) echo group >>"$LAUNCHES"; [ -z "${IN_GROUP:-}" ] || export "BAD_START_$IN_GROUP=1" ;;
 *) echo trial >>"$LAUNCHES" ;;
 esac
 END
@@ -81,14 +81,19 @@ each | grep -q FAULTY && fail "a wrong candidate has a time"
 each | grep -q "allreduce GOOD 2" || fail "later_wrong: no GOOD: $(each)"
 said out "wrong result in"
 
-rm -f "$LAUNCHES"
-HANG_IN_GROUP=1
-export HANG_IN_GROUP
-tune --op allreduce --sizes 1K --dtype float32 --plugin "$PLUGINS/bad_start.so" --fresh --timeout 10 \
-    --launcher "$WORK/launcher {ranks}"
-[ "$status" = 1 ] || fail "a start that hangs ended with $status: $(cat "$WORK/err")"
-said err "start: did not come back in time; every op takes its default, MPI"
-said out "1 KiB *MPI$"
+# An init that does so takes all that its plug-in has with it, and nobody else.
+export IN_GROUP
+for fault in "CRASHES crashed" "HANGS did.not.come.back.in.time"; do
+    IN_GROUP=${fault% *}
+    tune --op allreduce --sizes 1K --dtype float32 --plugin "$PLUGINS/bad_start.so" --fresh --timeout 4 \
+        --strategies MPI,GOOD,FAULTY --launcher "$WORK/launcher {ranks}" --json
+    [ "$status" = 0 ] || fail "a start that $fault ended with $status: $(cat "$WORK/err")"
+    said err "^gentables: GOOD: ${fault#* }.*; it is left out"
+    said err "^gentables: FAULTY: .*${fault#* }.*; it is left out"
+    [ "$(wc -l <"$WORK/err")" = 2 ] || fail "a start that $fault: more than two lines: $(cat "$WORK/err")"
+    [ "$(each)" = "allreduce MPI 1" ] || fail "a start that $fault: $(each)"
+done
+IN_GROUP=HANGS
 
 # An init that comes back with a state when it is told to is late, and ends that state; it alone is out, for
 # the others were told nothing.

@@ -104,6 +104,7 @@ static gt_status bad_init(const gt_rank *rank, void **state) {
     waitpid(brief, NULL, 0);
 #endif
 #ifdef BAD_START
+    if (getenv("BAD_START_CRASHES") != NULL) raise(SIGSEGV);
     while (getenv("BAD_START_HANGS") != NULL) pause();
 #endif
 #ifdef BAD_START_LATE // with a state, once it is told to end
