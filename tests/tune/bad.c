@@ -54,21 +54,18 @@ static gt_status bad_init(const gt_rank *rank, void **state) {
 #ifdef BAD_LEAK
     if (open("/dev/null", O_RDONLY) < 0) return GT_FAILED;
 #endif
-#ifdef BAD_LEAK_SHM
+#if defined BAD_LEAK_SHM || defined BAD_LEAK_SHM_MAPPED // their names begin as whoever starts it says
     static int number;
-    char name[64];
-    snprintf(name, sizeof name, "/bad-plugin-%d-%d", (int)getpid(), number++);
+    char name[128];
+    const char *prefix = getenv("BAD_SHM");
+    snprintf(name, sizeof name, "/%.64s-%d-%d", prefix == NULL ? "bad" : prefix, (int)getpid(), number++);
     int file = shm_open(name, O_CREAT | O_RDWR, 0600);
-    if (file < 0 || close(file) != 0) return GT_FAILED;
-#endif
+    if (file < 0 || ftruncate(file, 4096) != 0) return GT_FAILED;
 #ifdef BAD_LEAK_SHM_MAPPED
-    static int kept;
-    char kept_name[64];
-    snprintf(kept_name, sizeof kept_name, "/bad-plugin-%d-%d", (int)getpid(), kept++);
-    int shared = shm_open(kept_name, O_CREAT | O_RDWR, 0600);
-    if (shared < 0 || ftruncate(shared, 4096) != 0) return GT_FAILED;
-    made->map = mmap(NULL, 4096, PROT_READ, MAP_SHARED, shared, 0);
-    if (close(shared) != 0 || made->map == MAP_FAILED) return GT_FAILED;
+    made->map = mmap(NULL, 4096, PROT_READ, MAP_SHARED, file, 0);
+    if (made->map == MAP_FAILED) return GT_FAILED;
+#endif
+    if (close(file) != 0) return GT_FAILED;
 #endif
 #ifdef BAD_LEAK_MAP
     void *map = mmap(NULL, 1 << 20, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

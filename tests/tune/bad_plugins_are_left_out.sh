@@ -83,8 +83,11 @@ left_out leak_thread "its plug-in leaks threads" 10 2
 left_out leak_map "its plug-in leaks mapped bytes" 10 2
 # A page at a time; a sanitizer's own memory comes and goes in larger pieces.
 ldd "$BENCH" | grep -q libasan || left_out leak_page "its plug-in leaks mapped bytes" 10 2
+BAD_SHM=bad-plugin-$$ # another run of these tests has its own
+export BAD_SHM
+trap 'rm -f "$WORK/company"; wait; rm -f "/dev/shm/company-$$-"* "/dev/shm/$BAD_SHM"-*' EXIT
 left_out leak_shm "its plug-in leaks files in /dev/shm" 10 2
-rm -f /dev/shm/bad-plugin-*
+rm -f "/dev/shm/$BAD_SHM"-*
 # Others make files there, too, all the time. One that it has mapped is its own all the same; and who leaves
 # none is not blamed for theirs.
 in_company() {
@@ -97,9 +100,8 @@ in_company() {
 }
 : >"$WORK/company"
 in_company &
-trap 'rm -f "$WORK/company"; wait; rm -f "/dev/shm/company-$$-"*' EXIT
 left_out leak_shm_mapped "its plug-in leaks files in /dev/shm" 10 2
-rm -f /dev/shm/bad-plugin-*
+rm -f "/dev/shm/$BAD_SHM"-*
 tune --op allreduce --sizes 1K --dtype float32 --plugin "$PLUGINS/bad_nothing.so" --fresh --json \
     --strategies MPI,GOOD
 [ "$status" = 0 ] || fail "in company: $status"
