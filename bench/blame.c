@@ -15,6 +15,7 @@
 
 #include "deadline.h"
 #include "host/group.h"
+#include "host/watch.h"
 #include "warden.h"
 
 enum {
@@ -130,6 +131,16 @@ static bool note_silent_end(int status) {
     return true;
 }
 
+// Of a phase, in which all wait for all, it is told who held them up; of a candidate it is he, unless a rank
+// is stopped, which is no candidate's doing, or gone: then who was stopped may run on for a while, and finds
+// himself late.
+static void tell_late(int rank, const char *what) {
+    static const char candidate[] = "strategy ";
+    atomic_store(&office->has_spoken, true); // now, in whatever words
+    if (!watch_blame(rank, what, strncmp(what, candidate, sizeof candidate - 1) == 0))
+        tell(rank, what, "did not come back in time");
+}
+
 // Ends the process where this rank's work has had all of its time; a grace before, it is told to end.
 static void look_at(int rank) {
     struct desk *desk = &office->desks[rank];
@@ -141,8 +152,7 @@ static void look_at(int rank) {
     enum verdict verdict = deadline_look(&deadlines[rank], since, clock_ns(), timeout_ns, grace_ns);
     if (verdict == VERDICT_TELL && cancel != NULL) cancel(rank);
     if (verdict != VERDICT_END) return;
-    atomic_store(&office->has_spoken, true); // now, in whatever words
-    tell(rank, what, "did not come back in time");
+    tell_late(rank, what);
     _exit(1);
 }
 

@@ -246,7 +246,7 @@ int harness_measure(struct harness *harness, const struct request *request, stru
     if (status == 0) harness->at_work = "";
     // Where ranks share cores a round trip tells of the scheduler, and takes long.
     if (status == 0 && !group->oversubscribed) status = backend->round_trip(group, &harness->roundtrip_us);
-    watch_rest();
+    watch_rest(PHASE_IDLE);
     race_close(&race);
     return status;
 }

@@ -131,7 +131,7 @@ int in_a_row_measure(struct harness *harness, const struct request *request, con
         if (results[i].reason == NULL) results[i].reason = unprepared(harness, i, &site);
         if (results[i].reason == NULL) status = measure_candidate(harness, i, &site, how, &results[i]);
     }
-    watch_rest();
+    watch_rest(PHASE_IDLE);
     if (site.place != NULL) backend->displace(site.place);
     cell_close(&site.cell);
     return status;

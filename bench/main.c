@@ -348,7 +348,7 @@ static enum line_kind next_request(struct group *group, struct request *request,
         enum line_kind kind;
         struct request request;
     } message = {.kind = LINE_QUIT};
-    watch_rest();
+    watch_rest(PHASE_IDLE);
     if (group->rank == 0) {
         char *line = NULL;
         size_t room = 0;

@@ -13,8 +13,8 @@
 int plans_run(struct group *group, const char *path, enum plan_use use, double timeout_s) {
     struct tune_plan plan;
     char reason[REASON_SIZE] = "";
-    watch_rest(); // here deadlines are of single candidates, and a little shorter than those of waits for
-                  // them
+    // Here deadlines are of single candidates, and a little shorter than those of waits for them.
+    watch_rest(use == PLAN_PASS ? PHASE_PASS : PHASE_TRIAL);
     blame_on_late(plugins_cancel);
     blame_begin(group->rank, 0.9 * timeout_s);
     blame_work("agreement");

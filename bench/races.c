@@ -272,7 +272,7 @@ int races_run(struct group *group, const struct tune_plan *plan, FILE *out) {
     races.pass =
         (struct pass){.group = group, .plan = plan, .out = out, .of = &races, .call = call_one, .tell = tell};
     if (harness_open(&harness, group) != 0) return -1;
-    watch_rest();
+    watch_rest(PHASE_PASS);
     blame_work(NULL);
     if (run_all(&races) != 0) return -1;
     blame_work("end");

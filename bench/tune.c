@@ -494,11 +494,13 @@ int tune_run(struct group *group, const struct tune_plan *plan, FILE *out) {
     tune.pass =
         (struct pass){.group = group, .plan = plan, .out = out, .of = &tune, .call = take_call, .tell = tell};
     int all, status = harness_open(&harness, group);
-    watch_rest();
-    blame_work(NULL);
+    watch_rest(PHASE_PASS);
     if (status != 0) return status;
+    blame_work("start"); // still: who waits here in MPI has no other deadline
     int ready = open_data(&tune) == 0 && enter_all(&tune, out) == 0;
+    blame_work("start");
     MPI_Allreduce(&ready, &all, 1, MPI_INT, MPI_MIN, group_comm(tune.group));
+    blame_work(NULL);
     if (!all) group_fail(tune.group, "out of memory");
     status = all ? 0 : -1;
     if (status == 0 && tune.count > 0) status = measure(&tune);

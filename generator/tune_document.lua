@@ -35,6 +35,7 @@ local function cell_json(job, cell)
     { "strategy", cell.best and cell.best.strategy or cell.default },
     { "epilogue", cell.best and cell.best.epilogue },
     { "plain_strategy", cell.plain and cell.plain.strategy }, { "is_default", cell.default ~= nil },
+    { "reason", cell.default and cell.reason },
     { "launches", job.launches },
     { "runner_up", cell.runner_up and cell.runner_up.strategy }, { "margin", cell.margin },
     { "sure", cell.sure }, { "algbw_GBps", algbw },

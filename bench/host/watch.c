@@ -89,8 +89,9 @@ static void write_phase(enum phase phase, const char *name, char text[], size_t 
     static const char *const words[] = {
         [PHASE_START] = "at the start",     [PHASE_SET_UP] = "in the set-up", [PHASE_IDLE] = "between cells",
         [PHASE_WARM_UP] = "in the warm-up", [PHASE_TIMED] = "in timed calls", [PHASE_TEARDOWN] = "at the end",
+        [PHASE_TRIAL] = "in the trial",     [PHASE_PASS] = "in the pass",
     };
-    bool is_known = phase <= PHASE_TEARDOWN; // the peer's memory may hold anything
+    bool is_known = phase <= PHASE_PASS; // the peer's memory may hold anything
     snprintf(text, size, "%s%s%s", is_known ? words[phase] : "somewhere", name[0] != '\0' ? " of " : "",
              name);
 }
@@ -145,17 +146,35 @@ static int find_culprit(const struct group *group, int asking, char *state) {
     return -1;
 }
 
-int watch_culprit(const struct group *group, int asking, char text[], size_t size) {
-    char phase[80], state;
-    int culprit = find_culprit(group, asking, &state);
+static int name_culprit(const struct group *group, int asking, char *state, char text[], size_t size) {
+    char phase[80];
+    int culprit = find_culprit(group, asking, state);
     write_activity(&group->control->activities[culprit >= 0 ? culprit : asking], phase, sizeof phase);
-    const char *verb = state == GONE ? "died" : is_stopped(state) ? "is stopped" : "hangs";
+    const char *verb = *state == GONE ? "died" : is_stopped(*state) ? "is stopped" : "hangs";
     if (culprit >= 0) {
         snprintf(text, size, "rank %d %s, %s", culprit, verb, phase);
     } else {
         snprintf(text, size, "no rank comes back, %s", phase);
     }
     return culprit;
+}
+
+int watch_culprit(const struct group *group, int asking, char text[], size_t size) {
+    char state;
+    return name_culprit(group, asking, &state, text, size);
+}
+
+bool watch_blame(int asking, const char *what, bool is_candidate) {
+    const struct group *group = atomic_load(&watched);
+    char culprit[FAILURE_SIZE / 2], waited[48] = "", text[FAILURE_SIZE], state;
+    if (group == NULL || group->shares_process) return false;
+    int rank = name_culprit(group, asking, &state, culprit, sizeof culprit);
+    bool is_absent = rank >= 0 && (state == GONE || is_stopped(state));
+    if (is_candidate && !is_absent && group_failure(group) == NULL) return false;
+    if (rank >= 0 && rank != asking) snprintf(waited, sizeof waited, "; rank %d waited for it", asking);
+    snprintf(text, sizeof text, "%s%s (%.40s)", culprit, waited, what);
+    group_fail(group, text);
+    return true;
 }
 
 // ---- the thread ---------------------------------------------------------------------------------
@@ -238,7 +257,7 @@ void watch_step(enum phase phase, const char *name) {
     if (timeout_ns > 0) atomic_store(&deadline_ns, clock_ns() + timeout_ns);
 }
 
-void watch_rest(void) {
-    note_activity(PHASE_IDLE, "");
+void watch_rest(enum phase phase) {
+    note_activity(phase, "");
     atomic_store(&deadline_ns, 0);
 }

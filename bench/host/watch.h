@@ -8,10 +8,20 @@
 #define BENCH_HOST_WATCH_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-enum phase { PHASE_START, PHASE_SET_UP, PHASE_IDLE, PHASE_WARM_UP, PHASE_TIMED, PHASE_TEARDOWN };
+enum phase {
+    PHASE_START,
+    PHASE_SET_UP,
+    PHASE_IDLE,
+    PHASE_WARM_UP,
+    PHASE_TIMED,
+    PHASE_TEARDOWN,
+    PHASE_TRIAL,
+    PHASE_PASS,
+};
 
 enum { ACTIVITY_WORDS = 4 };
 
@@ -32,11 +42,17 @@ void watch_ranks(const struct group *group);
 // This rank now does this, and has a whole timeout for it. `name`: of the candidate, or "".
 void watch_step(enum phase phase, const char *name);
 
-// This rank waits for a request: no deadline.
-void watch_rest(void);
+// This rank waits for a request, or does what has deadlines of its own (blame.h): none here.
+void watch_rest(enum phase phase);
 
 // Who holds the ranks up, and in words; -1: it cannot be told. `asking` is the rank that wants to know, which
 // may be the culprit itself where its watch asks.
 int watch_culprit(const struct group *group, int asking, char text[], size_t size);
+
+// Work with a deadline of its own, `what`, is late: says who holds the watched ranks up, once for all of
+// them. False: nothing was said, for there is none, or ranks are threads, of which the kernel tells nothing;
+// or it is a candidate's work, and no rank is stopped (as by SIGSTOP or a debugger) or gone, so that it is
+// his fault.
+bool watch_blame(int asking, const char *what, bool is_candidate);
 
 #endif

@@ -5,7 +5,8 @@
 //   FAULT        KILL, STOP, HANG (in the call); CANDIDATES, PROTOCOL (says that it is of others); or none
 //   FAULT_AT     start, segment (has made one that mpirun does not know), connected, set-up, idle
 //                (before a request), warm-up, second (the same, of the second request), timed, teardown,
-//                finalize
+//                finalize; of a pass: agreement, data (is being made), call, called (in the call that
+//                FAULT_CALL counts, and when it has been made)
 //   FAULT_RANK   who
 //   FAULT_ONCE   a file that is made then; where it is there already, nothing goes wrong
 //   FAULT_LOG    a file to which rank 0 appends a line for each request that is begun
@@ -21,6 +22,7 @@
 #include <unistd.h>
 
 // Up to there a small cell is verified, once for each of its sets of data (MAX_SHIFTS of bench/cell.h).
+enum { OF_PLAN = 256 }; // elements of a call of a pass: MPI's other messages are shorter
 enum { PAGE = 4096, FIRST_TIMED_CALL = 9, TRAIT_PROTOCOL = 0, TRAIT_CANDIDATES = 2 };
 
 static int requests, calls; // so far; and calls of a strategy since the last request
@@ -82,6 +84,17 @@ int ftruncate(int file, off_t length) {
     return next(file, length);
 }
 
+// Around a call of a pass.
+static int calls_of_pass;
+
+static void begin_call(int count) {
+    if (count >= OF_PLAN && ++calls_of_pass == (int)strtol(setting("FAULT_CALL"), NULL, 10)) reach("call");
+}
+
+static void end_call(int count) {
+    if (count >= OF_PLAN && calls_of_pass == (int)strtol(setting("FAULT_CALL"), NULL, 10)) reach("called");
+}
+
 // The first that ranks do together: what each says of itself.
 int MPI_Allgather(const void *from, int count, MPI_Datatype type, void *to, int to_count,
                   MPI_Datatype to_type, MPI_Comm comm) {
@@ -91,7 +104,10 @@ int MPI_Allgather(const void *from, int count, MPI_Datatype type, void *to, int 
                                                  : -1;
     uint64_t traits[8];
     if (trait < 0 || type != MPI_UINT64_T || count > 8 || !is_due()) {
-        return PMPI_Allgather(from, count, type, to, to_count, to_type, comm);
+        begin_call(count);
+        int status = PMPI_Allgather(from, count, type, to, to_count, to_type, comm);
+        end_call(count);
+        return status;
     }
     memcpy(traits, from, (size_t)count * sizeof *traits);
     traits[trait]++;
@@ -119,6 +135,7 @@ ssize_t getline(char **line, size_t *room, FILE *file) {
 void *aligned_alloc(size_t alignment, size_t size) {
     void *(*next)(size_t, size_t);
     *(void **)&next = dlsym(RTLD_NEXT, "aligned_alloc");
+    if (alignment == PAGE) reach("data");
     if (alignment == PAGE && (requests == 0 || calls > 0)) {
         requests++;
         calls = 0;
@@ -136,7 +153,18 @@ int MPI_Allreduce(const void *from, void *to, int count, MPI_Datatype type, MPI_
         }
         if (calls == FIRST_TIMED_CALL) reach("timed");
     }
-    return PMPI_Allreduce(from, to, count, type, op, comm);
+    begin_call(count);
+    int status = PMPI_Allreduce(from, to, count, type, op, comm);
+    end_call(count);
+    return status;
+}
+
+// Each rank reads the plan that rank 0 has told it, and then compares what it is about to do.
+char *strtok_r(char *text, const char *between, char **rest) {
+    char *(*next)(char *, const char *, char **);
+    *(void **)&next = dlsym(RTLD_NEXT, "strtok_r");
+    if (text != NULL && strncmp(text, "plan samples=", 13) == 0) reach("agreement");
+    return next(text, between, rest);
 }
 
 int MPI_Op_free(MPI_Op *op) {

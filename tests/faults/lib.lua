@@ -127,7 +127,8 @@ function case:processes(only_ranks)
     local handle <close> = pid:find("^%d+$") and io.open("/proc/" .. pid .. "/cmdline") or nil
     local words = handle and handle:read("a") or ""
     local at = words:find(self.bench, 1, true)
-    if at and (at == 1 or not only_ranks) and words:find("--serve", 1, true) then found[#found + 1] = pid end
+    local is_ours = words:find("--serve", 1, true) or words:find("--pass", 1, true)
+    if at and (at == 1 or not only_ranks) and is_ours then found[#found + 1] = pid end
   end
   return found
 end
