@@ -70,7 +70,7 @@ static void tell(int rank, const char *what, const char *happened) {
     put(text, sizeof text, happened);
     put(text, sizeof text, "\n");
     atomic_store(&office->has_spoken, true);
-    if (write(STDERR_FILENO, text, strlen(text)) < 0) _exit(1);
+    if (write(STDERR_FILENO, text, strlen(text)) < 0 && getpid() == own_process) _exit(1);
 }
 
 // The rank that this thread is; of another thread, one that is at work; or else any.
@@ -126,7 +126,10 @@ static bool note_silent_end(int status) {
         if (rank < 0 || atomic_load(&desk->since_ns) > atomic_load(&office->desks[rank].since_ns)) rank = i;
     }
     if (rank < 0 || atomic_load(&office->has_spoken)) return false;
-    if (WIFSIGNALED(status)) snprintf(how, sizeof how, "was killed by SIG%s", sigabbrev_np(WTERMSIG(status)));
+    const char *name = WIFSIGNALED(status) ? sigabbrev_np(WTERMSIG(status)) : NULL;
+    if (name != NULL) snprintf(how, sizeof how, "was killed by SIG%s", name);
+    if (name == NULL && WIFSIGNALED(status)) // one of real time has no name
+        snprintf(how, sizeof how, "was killed by signal %d", WTERMSIG(status));
     tell(rank, office->desks[rank].name, how);
     return true;
 }

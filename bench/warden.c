@@ -9,37 +9,44 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { GRACE_US = 500000 }; // for who is asked to end
+enum {
+    GRACE_US = 500000, // for who is asked to end
+    LAST_S = 5,        // for those who are left to be gone
+};
 
 static const int asking[] = {SIGTERM, SIGINT, SIGHUP};
 enum { ASKING = sizeof asking / sizeof *asking };
 
 static pid_t own_warden;        // of the child; 0: none
-static volatile pid_t own_ward; // of the warden
+static volatile pid_t own_ward; // of the warden; 0: it has ended
 static volatile sig_atomic_t is_asked;
+
+char process_state(pid_t pid, pid_t *parent) {
+    char path[64], line[512], state = PROCESS_GONE;
+    snprintf(path, sizeof path, "/proc/%d/stat", pid);
+    FILE *file = fopen(path, "re");
+    if (file == NULL) return PROCESS_GONE;
+    size_t got = fread(line, 1, sizeof line - 1, file);
+    fclose(file);
+    line[got] = '\0';
+    const char *after_name = strrchr(line, ')'); // the name may hold anything
+    if (after_name == NULL || sscanf(after_name + 1, " %c %d", &state, parent) != 2) return PROCESS_GONE;
+    return state == 'Z' ? PROCESS_GONE : state;
+}
 
 // Calls `each` for every process that has this parent, which returns whether it counts; returns how many do.
 static long children_of(pid_t parent, bool (*each)(pid_t)) {
-    char path[64], line[512];
     long count = 0;
     DIR *folder = opendir("/proc");
     for (const struct dirent *entry; folder != NULL && (entry = readdir(folder)) != NULL;) {
         if (!isdigit((unsigned char)entry->d_name[0])) continue;
-        snprintf(path, sizeof path, "/proc/%.20s/stat", entry->d_name);
-        FILE *file = fopen(path, "re");
-        if (file == NULL) continue;
-        size_t got = fread(line, 1, sizeof line - 1, file);
-        fclose(file);
-        line[got] = '\0';
-        const char *after_name = strrchr(line, ')'); // the name may hold anything
-        int its_parent;
-        if (after_name == NULL || sscanf(after_name + 1, " %*c %d", &its_parent) != 1) continue;
-        if (its_parent == parent) count += each((pid_t)strtol(entry->d_name, NULL, 10));
+        pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10), its_parent = -1;
+        process_state(pid, &its_parent); // that has ended, too, if nobody has waited for it
+        if (its_parent == parent) count += each(pid);
     }
     if (folder != NULL) closedir(folder);
     return count;
@@ -47,6 +54,10 @@ static long children_of(pid_t parent, bool (*each)(pid_t)) {
 
 static bool is_another(pid_t pid) {
     return pid != getpid();
+}
+
+bool warden_is_there(void) {
+    return own_warden != 0;
 }
 
 long warden_children(void) {
@@ -57,12 +68,14 @@ long warden_children(void) {
 
 static void hand_on(int number) {
     is_asked = 1;
+    if (own_ward == 0) _exit(128 + number);
     kill(own_ward, number);
     setitimer(ITIMER_REAL, &(struct itimerval){.it_value.tv_usec = GRACE_US}, NULL);
 }
 
 static void lose_patience(int unused) {
     (void)unused;
+    if (own_ward == 0) _exit(1); // who is left does not end, such as one that waits within a driver
     kill(own_ward, SIGKILL);
 }
 
@@ -91,7 +104,7 @@ static void end_those_left(void) {
 
 _Noreturn static void end_alike(int status, bool is_failure) {
     if (WIFSIGNALED(status)) {
-        setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0}); // there is one already, where cores are wanted
+        prctl(PR_SET_DUMPABLE, 0); // there is a core already, where cores are wanted
         signal(WTERMSIG(status), SIG_DFL);
         kill(getpid(), WTERMSIG(status));
         _exit(128 + WTERMSIG(status));
@@ -100,10 +113,13 @@ _Noreturn static void end_alike(int status, bool is_failure) {
 }
 
 _Noreturn static void watch_over(bool (*ended)(int status)) {
+    signal(SIGPIPE, SIG_IGN); // what is left is ended, be there somebody who reads or not
     close(STDIN_FILENO);
     close(STDOUT_FILENO);
-    close_range(STDERR_FILENO + 1, ~0u, 0); // who waits for their end waits for the child
+    closefrom(STDERR_FILENO + 1); // who waits for their end waits for the child
     int status = status_of_ward();
+    own_ward = 0;
+    setitimer(ITIMER_REAL, &(struct itimerval){.it_value.tv_sec = LAST_S}, NULL);
     bool is_failure = !is_asked && ended(status);
     end_those_left();
     end_alike(status, is_failure);
@@ -118,6 +134,7 @@ int warden_begin(bool (*ended)(int status)) {
     for (int i = 0; i < ASKING; i++) sigaddset(&signals, asking[i]);
     sigprocmask(SIG_BLOCK, &signals, &former);
     if (prctl(PR_SET_CHILD_SUBREAPER, 1) != 0) return -1;
+    signal(SIGCHLD, SIG_DFL); // ignored, as some who start us have it, nobody could be waited for
     pid_t ward = fork();
     if (ward > 0) {
         own_ward = ward;

@@ -14,7 +14,15 @@
 // at best. Its memory is a copy, but for what is shared.
 int warden_begin(bool (*ended)(int status));
 
+// Whether this process has one.
+bool warden_is_there(void);
+
 // Processes of this one, and, where it has a warden, those that they left to it.
 long warden_children(void);
+
+// A process's state letter as in /proc, and its parent; PROCESS_GONE, where it is not there, or has ended and
+// nobody has waited for it, which still has a parent.
+enum { PROCESS_GONE = 'X' };
+char process_state(pid_t pid, pid_t *parent);
 
 #endif

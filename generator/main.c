@@ -107,6 +107,7 @@ static bool reader_has_left(void) {
 
 int main(int argc, char **argv) {
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGCHLD, SIG_DFL); // ignored, as some who start us have it, no child could be waited for
     struct folders folders;
     if (!find_folders(&folders)) {
         fprintf(stderr, "gentables: cannot tell where its own files are: /proc/self/exe is unreadable\n");

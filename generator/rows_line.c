@@ -151,7 +151,7 @@ static bool parse_cell(struct line_parser *parser, enum column column, const str
     case COLUMN_SPLITS:
         if (splits_parse(cell->begin, cell->end, &key->splits)) return true;
         return fail_cell(parser, column, cell,
-                         "weights from 1 to 15 such as 3:1, or nothing, would be right");
+                         "weights from 0 to 14 such as 3:1, not all 0, or nothing, would be right");
     case COLUMN_IGNORED: return true;
     default: return parse_detail(parser, column, cell);
     }

@@ -91,8 +91,9 @@ local function ops_of(cells)
   return table.concat(names, ", ")
 end
 
--- `now`, and behind it what stays of `before`, in words, too.
-function document.join(now, before)
+-- `now`, and behind it what stays of `before`, in words, too. `libraries`: the paths of those that answered
+-- now, who are not left out any more.
+function document.join(now, before, libraries)
   local cells, is_new, stay, gone = table.move(now.cells, 1, #now.cells, 1, json.array {}), {}, {}, 0
   for _, cell in ipairs(now.cells) do is_new[key_of(cell)] = true end
   for _, cell in ipairs(before.cells) do
@@ -110,6 +111,7 @@ function document.join(now, before)
   end
   local words = ("cells measured now: %d of %s, %d of them in place of older ones; kept: %d%s"):format(
     #now.cells, ops_of(now.cells), gone, #stay, #stay > 0 and " of " .. ops_of(stay) or "")
+  for _, path in ipairs(libraries) do excluded[path] = nil end
   return whole(now, cells, excluded), words
 end
 

@@ -135,7 +135,7 @@ end
 function write.all(job, folder)
   fail.unless(file.make_folder(folder))
   local whole, words = document.of(job), nil
-  if job.before then whole, words = document.join(whole, job.before) end
+  if job.before then whole, words = document.join(whole, job.before, job.plugins) end
   put(folder .. "/tuned.json", json.encode(whole) .. "\n")
   put(folder .. "/gentables_tuned.py", python(whole))
   if words then

@@ -528,8 +528,10 @@ static bool time_in_time(struct place *place, timing *once, const struct work *w
         place->is_late = false;
         if (!once(place, work, shift, calls, time_us)) return false;
         if (group_min(device->group, !place->is_late) != 0) return true;
-        place->was_never_early = tries == MOST_TRIES_IN_TIME;
-        if (place->was_never_early) return true;
+        if (tries == MOST_TRIES_IN_TIME) {
+            place->was_never_early = true;
+            return true;
+        }
         if (tries > 1 && device->delay_ns < LONGEST_DELAY_NS) device->delay_ns *= 2;
     }
 }
@@ -628,6 +630,7 @@ static bool time_graphs(struct place *place, const struct work *work, size_t shi
     double flush_us = 0, most_us = 0;
     if (!publish(place, shift, place->slots)) return false;
     for (int i = 0; i < TRIES; i++) {
+        place->was_never_early = false; // this try is the one that counts
         if (place->mode == MODE_COLD_GRAPH && !time_slope(place, &nothing, 0, &flush_us, &most_us))
             return false;
         if (!time_slope(place, work, shift, time_us, &most_us)) return false;

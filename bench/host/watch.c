@@ -18,8 +18,9 @@
 #include <unistd.h>
 
 #include "host/group.h"
+#include "warden.h"
 
-enum { NAME_SIZE = ACTIVITY_WORDS * 8, SAY_IT_NS = 200000000, LAST_LOOK_NS = 50000000, GONE = 'X' };
+enum { NAME_SIZE = ACTIVITY_WORDS * 8, SAY_IT_NS = 200000000, LAST_LOOK_NS = 50000000 };
 enum { LOOKS = 5, LOOK_EVERY_NS = 2000000 };
 
 static uint64_t timeout_ns;
@@ -28,20 +29,6 @@ static _Atomic(const struct group *) watched;
 static _Atomic enum phase own_phase; // while no group is watched
 
 // ---- what the kernel tells --------------------------------------------------------------------
-
-// The process's state letter as in /proc, and its parent. GONE where it is not there, or has not been reaped.
-static char state_of(int pid, int *parent) {
-    char path[64], line[512], state = GONE;
-    snprintf(path, sizeof path, "/proc/%d/stat", pid);
-    FILE *file = fopen(path, "re");
-    if (file == NULL) return GONE;
-    size_t got = fread(line, 1, sizeof line - 1, file);
-    fclose(file);
-    line[got] = '\0';
-    const char *after_name = strrchr(line, ')'); // the name may hold anything
-    if (after_name == NULL || sscanf(after_name + 1, " %c %d", &state, parent) != 2) return GONE;
-    return state == 'Z' ? GONE : state;
-}
 
 static bool is_stopped(char state) {
     return state == 'T' || state == 't';
@@ -70,14 +57,23 @@ static int rank_of(int pid) {
     return rank;
 }
 
-// The rank of a process with the same parent that is stopped; -1: there is none.
+// Who started a rank that has this parent: that one, or, where ranks have wardens, its parent.
+static int starter(int parent) {
+    int of_warden = -1;
+    if (!warden_is_there()) return parent;
+    process_state(parent, &of_warden);
+    return of_warden;
+}
+
+// The rank of a process with the same starter that is stopped; -1: there is none.
 static int stopped_sibling(void) {
     DIR *folder = opendir("/proc");
     int found = -1;
     for (struct dirent *entry; folder != NULL && found < 0 && (entry = readdir(folder)) != NULL;) {
         if (!isdigit((unsigned char)entry->d_name[0])) continue;
         int pid = (int)strtol(entry->d_name, NULL, 10), parent = -1;
-        if (is_stopped(state_of(pid, &parent)) && parent == getppid()) found = rank_of(pid);
+        if (!is_stopped(process_state(pid, &parent))) continue;
+        if (starter(parent) == starter(getppid())) found = rank_of(pid);
     }
     if (folder != NULL) closedir(folder);
     return found;
@@ -132,8 +128,8 @@ static int find_culprit(const struct group *group, int asking, char *state) {
     for (int look = 0; look < LOOKS; look++) {
         if (look > 0) wait_awake(LOOK_EVERY_NS);
         for (int rank = 0; rank < group->size; rank++) {
-            *state = state_of(group->control->pids[rank], &unused);
-            if (*state == GONE || (is_stopped(*state) && rank != asking)) return rank;
+            *state = process_state(group->control->pids[rank], &unused);
+            if (*state == PROCESS_GONE || (is_stopped(*state) && rank != asking)) return rank;
             asleep[rank] += is_asleep(*state);
         }
     }
@@ -150,7 +146,7 @@ static int name_culprit(const struct group *group, int asking, char *state, char
     char phase[80];
     int culprit = find_culprit(group, asking, state);
     write_activity(&group->control->activities[culprit >= 0 ? culprit : asking], phase, sizeof phase);
-    const char *verb = *state == GONE ? "died" : is_stopped(*state) ? "is stopped" : "hangs";
+    const char *verb = *state == PROCESS_GONE ? "died" : is_stopped(*state) ? "is stopped" : "hangs";
     if (culprit >= 0) {
         snprintf(text, size, "rank %d %s, %s", culprit, verb, phase);
     } else {
@@ -169,7 +165,7 @@ bool watch_blame(int asking, const char *what, bool is_candidate) {
     char culprit[FAILURE_SIZE / 2], waited[48] = "", text[FAILURE_SIZE], state;
     if (group == NULL || group->shares_process) return false;
     int rank = name_culprit(group, asking, &state, culprit, sizeof culprit);
-    bool is_absent = rank >= 0 && (state == GONE || is_stopped(state));
+    bool is_absent = rank >= 0 && (state == PROCESS_GONE || is_stopped(state));
     if (is_candidate && !is_absent && group_failure(group) == NULL) return false;
     if (rank >= 0 && rank != asking) snprintf(waited, sizeof waited, "; rank %d waited for it", asking);
     snprintf(text, sizeof text, "%s%s (%.40s)", culprit, waited, what);

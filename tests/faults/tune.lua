@@ -20,8 +20,11 @@ local function command(case)
     case.folder .. "/cache", "--out", case.folder .. "/tuned", "--json" }
 end
 
-local function start(case, faults)
-  case.child = assert(process.start(command(case), case:environment(faults)))
+-- With a plug-in, of which nothing is asked, ranks have a process between them and their launcher.
+local function start(case, faults, plugin)
+  local argv = command(case)
+  if plugin then table.move({ "--plugin", plugin }, 1, 2, #argv + 1, argv) end
+  case.child = assert(process.start(argv, case:environment(faults)))
 end
 
 -- What each op is answered with, by the JSON that is printed and by the one in the folder.
@@ -54,11 +57,12 @@ local function check(case, wanted)
   for _, cell in ipairs(answers(case, out, what)) do lu.assertEquals(#cell.candidates, 1, what) end
 end
 
-local function run_all(list)
+local function run_all(list, plugin)
   local cases = {}
   for i, wanted in ipairs(list) do
     cases[i] = lib.new_case()
-    start(cases[i], { FAULT = wanted[1], AT = wanted[2], RANK = wanted[3], CALL = wanted[4] })
+    start(cases[i], { FAULT = wanted[1], AT = wanted[2], RANK = wanted[3], CALL = wanted[4] },
+      plugin)
   end
   for i, wanted in ipairs(list) do
     check(cases[i], wanted)
@@ -67,6 +71,14 @@ local function run_all(list)
 end
 
 local TestTune = {}
+
+-- They share no memory then, and only the system knows.
+function TestTune.test_a_rank_that_is_stopped_before_they_know_each_other()
+  local list = { { "STOP", "connected", 1, 0,
+    ("rank 1 is stopped, at the start; rank 0 waited for %s s"):format(lib.timeout) } }
+  run_all(list)
+  run_all(list, os.getenv("PLUGIN"))
+end
 
 function TestTune.test_a_rank_that_is_stopped()
   run_all {
