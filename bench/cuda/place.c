@@ -35,7 +35,7 @@ enum {
     MOST_TRIES_IN_TIME = 12,
     SHORT_CHAIN = 4, // times shorter than the long one
     FLOOR_SAMPLES = 9,
-    TRIES = 3, // for a difference of times above zero
+    MOST_TRIES_AT_A_SLOPE = 12,
     COPY_BLOCKS_PER_MULTIPROCESSOR = 2,
     COPY_THREADS = 1024,
     HASH_BLOCKS = 128,
@@ -86,6 +86,7 @@ struct place {
     uint64_t begun_ns;    // when the host began to enqueue what is timed
     bool is_late;         // it took longer than the delay
     bool was_never_early; // on some rank, of all tries at what was timed last
+    bool has_no_slope;    // what was timed last: no try at it gave a time above zero on all ranks
     int graph_count;
     struct graph graphs[MOST_GRAPHS];
     struct place *next; // of those that are open
@@ -613,32 +614,30 @@ static bool time_chain(struct place *place, const struct work *work, size_t shif
     return end(place, work, calls, time_us);
 }
 
-// One call of a long chain, by what it takes longer than a short one; and what it takes at most.
-static bool time_slope(struct place *place, const struct work *work, size_t shift, double *time_us,
-                       double *most_us) {
+// One call of a long chain, by what it takes longer than a short one.
+static bool time_slope(struct place *place, const struct work *work, size_t shift, double *time_us) {
     int calls = place->slots, fewer = calls / SHORT_CHAIN;
     double of_fewer_us = 0, of_all_us = 0;
     if (!time_in_time(place, time_chain, work, shift, fewer, &of_fewer_us)) return false;
     if (!time_in_time(place, time_chain, work, shift, calls, &of_all_us)) return false;
     *time_us = (of_all_us - of_fewer_us) / (calls - fewer);
-    *most_us = of_all_us / calls;
     return true;
 }
 
 static bool time_graphs(struct place *place, const struct work *work, size_t shift, double *time_us) {
     const struct work nothing = {.is_nothing = true};
-    double flush_us = 0, most_us = 0;
+    double flush_us = 0;
     if (!publish(place, shift, place->slots)) return false;
-    for (int i = 0; i < TRIES; i++) {
+    for (int i = 0; i < MOST_TRIES_AT_A_SLOPE; i++) {
         place->was_never_early = false; // this try is the one that counts
-        if (place->mode == MODE_COLD_GRAPH && !time_slope(place, &nothing, 0, &flush_us, &most_us))
-            return false;
-        if (!time_slope(place, work, shift, time_us, &most_us)) return false;
+        if (place->mode == MODE_COLD_GRAPH && !time_slope(place, &nothing, 0, &flush_us)) return false;
+        if (!time_slope(place, work, shift, time_us)) return false;
         *time_us -= flush_us;
         bool is_enough = *time_us > 0 || !device_enqueues(place->device);
         if (group_min(place->device->group, is_enough) != 0) return true;
     }
-    *time_us = most_us;
+    place->has_no_slope = true;
+    *time_us = 0;
     return true;
 }
 
@@ -650,6 +649,7 @@ static bool time_work(struct place *place, const struct work *work, size_t shift
     struct device *device = place->device;
     place->is_amid = is_in_place(work) && place->cell->shape.op == OP_REDUCESCATTER;
     place->hashes_are_there = place->hashes_are_known = place->was_never_early = false;
+    place->has_no_slope = false;
     bool timed = is_chain(place->mode) ? time_graphs(place, work, shift, time_us)
                                        : time_eager(place, work, shift, time_us);
     device->is_published = false;
@@ -659,6 +659,9 @@ static bool time_work(struct place *place, const struct work *work, size_t shift
             reason, REASON_SIZE,
             "a host took longer than its GPU's delay of %g us, %d times in a row: its time, not the GPU's",
             (double)device->delay_ns / 1000, MOST_TRIES_IN_TIME);
+    } else if (place->has_no_slope) {
+        snprintf(reason, REASON_SIZE, "a chain of %d calls took no longer than one of %d, %d times in a row",
+                 place->slots, place->slots / SHORT_CHAIN, MOST_TRIES_AT_A_SLOPE);
     }
     return timed && group_barrier(device->group);
 }

@@ -52,6 +52,12 @@ done
             grep -qE "a host took longer than its GPU's delay of [0-9]+ us, 12 times in a row" ||
             fail "a host that is always late after $after calls: not said"
     done
+    for mode in graph cold_graph; do
+        bench "gpus=1 no_slope" $small --mode $mode --loopback --strategies ONESHOT
+        grep "^# .* ONESHOT  *" "$WORK/out" |
+            grep -qE "a chain of [0-9]+ calls took no longer than one of [0-9]+, 12 times in a row" ||
+            fail "a longer chain that takes no longer, $mode: not said"
+    done
     for fusion in RESIDUAL_RMS_NORM RESIDUAL_RMS_NORM_QUANT_FP8 RESIDUAL_RMS_NORM_QUANT_NVFP4; do
         bench "gpus=1" $small --loopback --mode graph --fusion $fusion \
             --strategies ONESHOT,ONESHOT_EPILOGUE,ONESHOT_UNFUSED
