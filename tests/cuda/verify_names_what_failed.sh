@@ -48,6 +48,16 @@ esac
 case $part in
 version) echo "bench 1 on 1 x script" ;;
 candidates) echo "candidate name=ONESHOT kind=own usual=1 more=0" ;;
+streams | eager | cold | cold_graph | one_rank)
+    case $word in
+    row*) echo "         512          256  bfloat16    sum ONESHOT     3.00     0.17     0.17      0" ;;
+    *) echo "         512          256  bfloat16    sum ONESHOT     ${word#*=}" ;;
+    esac
+    case $word in
+    *wrong*) echo "# Out of bounds values : 2 FAILED" ;;
+    *) echo "# Out of bounds values : 0 OK" ;;
+    esac
+    ;;
 *)
     echo "$asked" | while read -r asks id _; do
         [ "$asks" = measure ] || continue
@@ -87,6 +97,12 @@ says "FAILED  cold: exit code 3: gentables-bench: an error of the script"
 says "FAILED  unfused: its time was over; what it had is there"
 says "FAILED  unfused: nothing has a time"
 for part in rows.tp2 streams cold_graph sanitize-memcheck; do says "ok      $part"; done
+
+# The parts that print a table.
+verify 1 "FAILED: streams eager one_rank; $see" BAD="streams=wrong eager=untimed one_rank=untimed"
+says "FAILED  streams: wrong results, or none: see its log"
+says "FAILED  eager: nothing has a time"
+says "FAILED  one_rank: nothing has a time"
 
 verify 1 "FAILED: rows.tp2; $see" BAD="rows.tp2=wrong"
 says "ok      checked.tp2"
