@@ -74,6 +74,12 @@ static void refuse_count(const struct device *device, int count, char reason[REA
              ranks, ranks, count == 1 ? "is" : "are", count);
 }
 
+static void refuse_sharing(char reason[REASON_SIZE]) {
+    snprintf(reason, REASON_SIZE,
+             "unavailable: shared GPU: several processes on one; ranks that are threads would be right "
+             "(gentables-bench-cuda --loopback)");
+}
+
 // Rank r takes GPU r, in loopback GPU 0; and a process that sees fewer GPUs than there are ranks its first,
 // which is its own where the launcher shows each rank others (compare_cards looks whether it is).
 static void choose(struct device *device, char reason[REASON_SIZE]) {
@@ -82,8 +88,7 @@ static void choose(struct device *device, char reason[REASON_SIZE]) {
     bool sees_all = count >= device->group->size;
     device->ordinal = device->options.loopback || !sees_all ? 0 : device->group->rank;
     if (device->options.loopback && !device->group->shares_process) {
-        snprintf(reason, REASON_SIZE,
-                 "unavailable: shared GPU: several processes on one; ranks that are threads would be right");
+        refuse_sharing(reason);
     } else if (!device->options.loopback && !sees_all && device->group->shares_process) {
         refuse_count(device, count, reason);
     }
@@ -173,11 +178,8 @@ static void compare_cards(struct device *device, char reason[REASON_SIZE]) {
         device->can_file = device->can_file && all[rank].can_file;
         device->can_multicast = device->can_multicast && all[rank].can_multicast;
         if (!is_other) continue;
-        if (memcmp(&all[rank].uuid, &mine.uuid, sizeof mine.uuid) == 0 && reason[0] == '\0') {
-            int count = 0;
-            device->driver->cuDeviceGetCount(&count);
-            refuse_count(device, count, reason);
-        }
+        if (memcmp(&all[rank].uuid, &mine.uuid, sizeof mine.uuid) == 0 && reason[0] == '\0')
+            refuse_sharing(reason); // threads choose by count
         device->all_peers = reaches(device, &all[rank]) && device->all_peers;
     }
     if (device->options.loopback) device->can_multicast = false; // a team is of different GPUs

@@ -21,7 +21,7 @@ if STAND_IN="own_gpu same_gpu" LD_LIBRARY_PATH=$folder:${LD_LIBRARY_PATH:-} time
     --oversubscribe --bind-to none -n 2 "$BENCH-mpi" -b 256 -e 256 >"$WORK/out" 2>"$WORK/err"; then
     fail "processes that see the same GPU"
 fi
-grep -q "gentables-bench: 2 ranks need 2 GPUs, and here is 1" "$WORK/err" || fail "the same GPU is not told"
+grep -q "gentables-bench: unavailable: shared GPU" "$WORK/err" || fail "the same GPU is not told"
 
 for setting in "has_fabric fabric:fabric" "has_fabric:file" ":file" "no_files:ipc" "own_gpu:file" \
     "own_gpu has_fabric fabric:fabric" "own_gpu no_files:ipc" "own_gpu no_hidden_peers:none"; do
