@@ -34,11 +34,19 @@ static bool incumbent(const struct group *group, int which, char suffix[], size_
     return which < 1 + loopback;
 }
 
-// One barrier of the ranks on their GPUs, of many in one launch.
+// Who was told of the devices hears at last what has become of them.
+static void close_device(struct group *group) {
+    if (group_max(group, device_of(group)->is_told) > 0) detect_write_end(group, protocol_out());
+    device_close(group);
+}
+
+// One barrier of the ranks on their GPUs, of many in one launch. What comes behind each cell has the clocks
+// looked at, too, while the GPU has just been busy.
 static int round_trip(struct group *group, double *time_us) {
     struct device *device = device_of(group);
     double samples[ROUND_SAMPLES];
     *time_us = 0;
+    detect_look(device);
     if (device->reach == REACH_NONE || group->size == 1) return 0;
     for (int i = 0; i < ROUND_SAMPLES; i++) {
         float ms = 0;
@@ -99,7 +107,7 @@ static const struct backend cuda_backend = {
     .tune = tune,
     .describe = detect_describe,
     .open = device_open,
-    .close = device_close,
+    .close = close_device,
     .describe_rank = describe_rank,
     .write_devices = detect_write,
     .placement = placement,

@@ -1,5 +1,6 @@
-// What this machine's GPUs, links and libraries are, as the protocol and people are told. What NVML alone
-// knows is left out where it is not there.
+// What this machine's GPUs, links and libraries are, as the protocol and people are told: in the beginning,
+// and, of what changes meanwhile, such as clocks, after the last request again. What NVML alone knows is left
+// out where it is not there.
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -8,10 +9,16 @@
 #include "cuda/device.h"
 #include "cuda/nccl_library.h"
 
-// ---- NVML
-// ---------------------------------------------------------------------------------------------------
+// ---- NVML --------------------------------------------------------------------------------------------
 
-enum { NVML_CLOCK_SM = 1, NVML_CLOCK_MEMORY = 2, NVML_DONE = 0, MOST_LINKS = 18, NVML_TEXT = 96 };
+enum {
+    NVML_CLOCK_SM = 1,
+    NVML_CLOCK_MEMORY = 2,
+    NVML_DONE = 0,
+    MOST_LINKS = 18,
+    NVML_TEXT = 96,
+    STATE_SIZE = 256
+};
 
 // Its functions as nvml.h declares them; the header is not needed.
 static struct {
@@ -21,8 +28,13 @@ static struct {
     int (*clock)(void *device, int which, unsigned *mhz);
     int (*throttle_reasons)(void *device, unsigned long long *reasons);
     int (*link_state)(void *device, unsigned link, int *is_active);
+    int (*pcie[4])(void *device, unsigned *value); // as pcie_names[]; NULL: it has no such function
     bool is_ready;
 } nvml;
+
+static const char *const pcie_names[] = {
+    "nvmlDeviceGetCurrPcieLinkGeneration", "nvmlDeviceGetCurrPcieLinkWidth",
+    "nvmlDeviceGetMaxPcieLinkGeneration", "nvmlDeviceGetMaxPcieLinkWidth"};
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
@@ -35,6 +47,7 @@ static void load_nvml(void) {
     *(void **)&nvml.clock = dlsym(library, "nvmlDeviceGetClockInfo");
     *(void **)&nvml.throttle_reasons = dlsym(library, "nvmlDeviceGetCurrentClocksThrottleReasons");
     *(void **)&nvml.link_state = dlsym(library, "nvmlDeviceGetNvLinkState");
+    for (int i = 0; i < 4; i++) *(void **)&nvml.pcie[i] = dlsym(library, pcie_names[i]);
     nvml.is_ready = nvml.init != NULL && nvml.driver_version != NULL && nvml.by_bus != NULL &&
                     nvml.clock != NULL && nvml.throttle_reasons != NULL && nvml.link_state != NULL &&
                     nvml.init() == NVML_DONE;
@@ -54,23 +67,49 @@ static int active_links(void *handle) {
     return count;
 }
 
-// Clocks, why they are held back (as bits, 0: nothing), and links, as fields.
-static void describe_state(const struct device *device, char words[], size_t words_size) {
-    void *handle = NULL;
-    unsigned clock_mhz = 0, memory_mhz = 0;
-    unsigned long long reasons = 0;
+// The PCIe link, as generation x width now, which a GPU lowers that has nothing to do, and at most: a field.
+static void describe_pcie(void *handle, char words[], size_t words_size) {
+    unsigned of[4] = {0};
     words[0] = '\0';
-    if (!has_nvml() || nvml.by_bus(device->bus, &handle) != NVML_DONE) return;
-    nvml.clock(handle, NVML_CLOCK_SM, &clock_mhz);
-    nvml.clock(handle, NVML_CLOCK_MEMORY, &memory_mhz);
-    nvml.throttle_reasons(handle, &reasons);
-    int links = active_links(handle);
-    snprintf(words, words_size, " clock_mhz=%u memory_clock_mhz=%u throttle=0x%llx nvlinks=%d", clock_mhz,
-             memory_mhz, reasons, links);
+    for (int i = 0; i < 4; i++) {
+        if (nvml.pcie[i] == NULL || nvml.pcie[i](handle, &of[i]) != NVML_DONE) return;
+    }
+    snprintf(words, words_size, " pcie=%ux%u pcie_most=%ux%u", of[0], of[1], of[2], of[3]);
 }
 
-// ---- for the protocol
-// -----------------------------------------------------------------------------------------
+// What NVML says of clocks now. NULL: it says nothing.
+static void *look(const struct device *device, struct gpu_clocks *now) {
+    void *handle = NULL;
+    *now = (struct gpu_clocks){0};
+    if (!has_nvml() || nvml.by_bus(device->bus, &handle) != NVML_DONE) return NULL;
+    nvml.clock(handle, NVML_CLOCK_SM, &now->mhz);
+    nvml.clock(handle, NVML_CLOCK_MEMORY, &now->memory_mhz);
+    nvml.throttle_reasons(handle, &now->throttle);
+    return handle;
+}
+
+// Right behind calls: at either end of a run the GPU may be idle, and its clocks are low for that.
+void detect_look(struct device *device) {
+    struct gpu_clocks now, *seen = &device->clocks_seen;
+    if (look(device, &now) == NULL) return;
+    if (seen->mhz == 0 || now.mhz < seen->mhz) seen->mhz = now.mhz;
+    if (seen->memory_mhz == 0 || now.memory_mhz < seen->memory_mhz) seen->memory_mhz = now.memory_mhz;
+    seen->throttle |= now.throttle;
+}
+
+// Clocks, why they are held back (as bits, 0: nothing), and links, as fields.
+static void describe_state(const struct device *device, char words[], size_t words_size) {
+    char pcie[64];
+    struct gpu_clocks now;
+    void *handle = look(device, &now);
+    words[0] = '\0';
+    if (handle == NULL) return;
+    describe_pcie(handle, pcie, sizeof pcie);
+    snprintf(words, words_size, " clock_mhz=%u memory_clock_mhz=%u throttle=0x%llx nvlinks=%d%s", now.mhz,
+             now.memory_mhz, now.throttle, active_links(handle), pcie);
+}
+
+// ---- for the protocol --------------------------------------------------------------------------------
 
 static void without_spaces(char *words) {
     for (; *words != '\0'; words++) {
@@ -78,8 +117,8 @@ static void without_spaces(char *words) {
     }
 }
 
-void detect_line(const struct device *device, char line[], size_t line_size) {
-    char state[160], name[CUDA_NAME_SIZE];
+void detect_line(struct device *device, char line[], size_t line_size) {
+    char state[STATE_SIZE], name[CUDA_NAME_SIZE];
     describe_state(device, state, sizeof state);
     snprintf(name, sizeof name, "%s", device->name);
     without_spaces(name);
@@ -92,12 +131,31 @@ void detect_line(const struct device *device, char line[], size_t line_size) {
 }
 
 void detect_write(const struct group *group, FILE *out) {
-    const struct device *device = group->device;
+    struct device *device = device_of(group);
+    device->is_told = true;
     for (int rank = 0; rank < group->size; rank++) fprintf(out, "%s\n", device->lines[rank]);
 }
 
-// ---- without a group
-// --------------------------------------------------------------------------------------------
+// The same words, and the least clocks and all reasons of the whole time.
+void detect_write_end(struct group *group, FILE *out) {
+    struct device *device = device_of(group);
+    char state[STATE_SIZE], line[LINE_SIZE] = "";
+    describe_state(device, state, sizeof state);
+    if (state[0] != '\0') {
+        snprintf(line, sizeof line,
+                 "device rank=%d%s least_clock_mhz=%u least_memory_clock_mhz=%u "
+                 "throttle_seen=0x%llx",
+                 group->rank, state, device->clocks_seen.mhz, device->clocks_seen.memory_mhz,
+                 device->clocks_seen.throttle);
+    }
+    if (!group_exchange(group, line, sizeof line, device->lines) || group->rank != 0) return;
+    for (int rank = 0; rank < group->size; rank++) {
+        if (device->lines[rank][0] != '\0') fprintf(out, "%s\n", device->lines[rank]);
+    }
+    fflush(out);
+}
+
+// ---- without a group -----------------------------------------------------------------------------------
 
 // The first GPU's name and SM version, and how many there are.
 static int look_at_gpus(char name[CUDA_NAME_SIZE], int *sm) {

@@ -74,10 +74,14 @@ static void refuse_count(const struct device *device, int count, char reason[REA
              ranks, ranks, count == 1 ? "is" : "are", count);
 }
 
-static void refuse_sharing(char reason[REASON_SIZE]) {
-    snprintf(reason, REASON_SIZE,
-             "unavailable: shared GPU: several processes on one; ranks that are threads would be right "
-             "(gentables-bench-cuda --loopback)");
+static void refuse_sharing(const struct device *device, char reason[REASON_SIZE]) {
+    int count = 0;
+    device->driver->cuDeviceGetCount(&count);
+    snprintf(
+        reason, REASON_SIZE,
+        "unavailable: shared GPU: %d processes, and each sees %d; one for each, or ranks that are threads "
+        "(gentables-bench-cuda --loopback), would be right",
+        device->group->size, count);
 }
 
 // Rank r takes GPU r, in loopback GPU 0; and a process that sees fewer GPUs than there are ranks its first,
@@ -88,7 +92,7 @@ static void choose(struct device *device, char reason[REASON_SIZE]) {
     bool sees_all = count >= device->group->size;
     device->ordinal = device->options.loopback || !sees_all ? 0 : device->group->rank;
     if (device->options.loopback && !device->group->shares_process) {
-        refuse_sharing(reason);
+        refuse_sharing(device, reason);
     } else if (!device->options.loopback && !sees_all && device->group->shares_process) {
         refuse_count(device, count, reason);
     }
@@ -179,33 +183,39 @@ static void compare_cards(struct device *device, char reason[REASON_SIZE]) {
         device->can_multicast = device->can_multicast && all[rank].can_multicast;
         if (!is_other) continue;
         if (memcmp(&all[rank].uuid, &mine.uuid, sizeof mine.uuid) == 0 && reason[0] == '\0')
-            refuse_sharing(reason); // threads choose by count
+            refuse_sharing(device, reason); // threads choose by count
         device->all_peers = reaches(device, &all[rank]) && device->all_peers;
     }
     if (device->options.loopback) device->can_multicast = false; // a team is of different GPUs
 }
 
-// Whether this rank may make memory with a fabric handle: that the hardware can is not enough.
-static bool fabric_works(struct device *device) {
+// Whether this rank may make memory with such a handle: that the hardware can is not enough.
+static bool handle_works(struct device *device, CUmemAllocationHandleType type) {
     const struct cuda_driver *driver = device->driver;
     CUmemAllocationProp wanted = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
-                                  .requestedHandleTypes = CU_MEM_HANDLE_TYPE_FABRIC,
+                                  .requestedHandleTypes = type,
                                   .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = device->ordinal}};
     CUmemGenericAllocationHandle handle;
-    CUmemFabricHandle ticket;
+    union {
+        CUmemFabricHandle fabric;
+        int file;
+    } ticket;
     size_t bytes = 0;
     if (driver->cuMemGetAllocationGranularity(&bytes, &wanted, CU_MEM_ALLOC_GRANULARITY_MINIMUM) !=
             CUDA_SUCCESS ||
         driver->cuMemCreate(&handle, bytes, &wanted, 0) != CUDA_SUCCESS)
         return false;
-    bool works =
-        driver->cuMemExportToShareableHandle(&ticket, handle, CU_MEM_HANDLE_TYPE_FABRIC, 0) == CUDA_SUCCESS;
+    bool works = driver->cuMemExportToShareableHandle(&ticket, handle, type, 0) == CUDA_SUCCESS;
+    if (works && type == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) close(ticket.file);
     driver->cuMemRelease(handle);
     return works;
 }
 
 static void choose_reach(struct device *device) {
-    device->can_fabric = group_min(device->group, device->can_fabric && fabric_works(device)) != 0;
+    bool fabric = device->can_fabric && handle_works(device, CU_MEM_HANDLE_TYPE_FABRIC);
+    bool file = device->can_file && handle_works(device, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR);
+    device->can_fabric = group_min(device->group, fabric) != 0;
+    device->can_file = group_min(device->group, file) != 0;
     bool all_peers = group_min(device->group, device->all_peers) != 0;
     device->has_hidden_peers = group_min(device->group, !device->has_hidden_peers) == 0;
     device->all_peers = all_peers;
@@ -379,13 +389,27 @@ static void make_stream(struct device *device, char reason[REASON_SIZE]) {
     driver_ok(driver, result, "preparing a GPU", reason, REASON_SIZE);
 }
 
-// Collective. The data of calls; where GPUs that do not see each other turn out not to reach each other, each
-// rank's alone.
+// The next way in which ranks that are processes may reach each other's memory. False: there is none.
+static bool step_down(struct device *device) {
+    switch (device->reach) {
+    case REACH_FABRIC: device->reach = device->can_file ? REACH_FILE : REACH_IPC; return true;
+    case REACH_FILE: device->reach = REACH_IPC; return true;
+    case REACH_IPC: device->reach = REACH_NONE; return true;
+    default: return false;
+    }
+}
+
+// Collective. The data of calls, which are the first memory of all. Whether GPUs that do not see each other
+// reach each other, and whether handles get to other processes, shows only now: what is refused is tried in
+// the next way, and in the end each rank's memory is its alone.
 static int open_arena(struct device *device, size_t bytes, char reason[REASON_SIZE]) {
-    if (shared_memory_open(device, bytes, false, "--arena", &device->arena, reason) == 0) return 0;
-    if (!device->has_hidden_peers || device->reach == REACH_NONE) return -1;
-    device->reach = REACH_NONE;
-    return shared_memory_open(device, bytes, false, "--arena", &device->arena, reason);
+    for (;;) {
+        int status = shared_memory_open(device, bytes, false, "--arena", &device->arena, reason);
+        enum reach tried = device->reach;
+        if (status != -2 || group_failure(device->group) != NULL || !step_down(device)) return status;
+        snprintf(device->no_reach, REASON_SIZE, "ranks share no memory: %s, %.100s", reach_names[tried],
+                 reason);
+    }
 }
 
 // Collective. What ranks meet by, and the data of calls: as much as is asked for, if the GPU has it.

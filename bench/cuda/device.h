@@ -29,7 +29,8 @@ struct shared_memory {
     bool is_mapped[MAX_TP];
 };
 
-enum { MAX_SLOTS = 32 }; // calls of a chain
+// Calls of a sample: of a chain, and of one that is SHORT_CHAIN times shorter.
+enum { LONG_CHAIN = 32, SHORT_CHAIN = 4, MAX_SLOTS = LONG_CHAIN + LONG_CHAIN / SHORT_CHAIN };
 
 struct place;
 
@@ -74,6 +75,12 @@ struct held_stream {
     pthread_cond_t changed;
 };
 
+// Clocks, and why they are held back, in NVML's bits.
+struct gpu_clocks {
+    unsigned mhz, memory_mhz;
+    unsigned long long throttle;
+};
+
 struct device {
     const struct cuda_driver *driver;
     struct group *group;
@@ -93,7 +100,8 @@ struct device {
     bool all_peers;        // reach each other, as far as this process sees them
     bool has_hidden_peers; // some process does not see all GPUs: whether these reach each other shows late
     enum reach reach;
-    uint32_t *give_up; // pinned; not zero: kernels leave their waits
+    char no_reach[REASON_SIZE]; // why not the one before
+    uint32_t *give_up;          // pinned; not zero: kernels leave their waits
     CUdeviceptr give_up_address;
     struct shared_memory meeting; // flags and epochs of barriers between ranks, ours
     struct shared_memory workspaces[WORKSPACE_KINDS];
@@ -110,6 +118,8 @@ struct device {
     struct held_stream held;
     double link_bytes_per_us;      // measured; 0: there are no links
     struct grid last;              // launch of a candidate; of one that does not say, the least
+    struct gpu_clocks clocks_seen; // the least, and all reasons; 0: none yet
+    bool is_told;                  // of rank 0's: somebody was told of the devices, and is in the end
     char lines[MAX_TP][LINE_SIZE]; // what the protocol says of each rank's
     char problem[REASON_SIZE];
 };
@@ -153,7 +163,8 @@ bool device_barrier(struct device *device, int times);
 bool device_delay(struct device *device, uint64_t nanoseconds);
 
 // Collective, memory.c. Zeroed memory that all ranks reach, and with `multicast` by one address, too, where
-// the hardware can; `option` says how much. -1: `reason`, alike on all ranks.
+// the hardware can; `option` says how much. -1: there is no such memory, -2: the others do not get to it:
+// `reason`, alike on all ranks.
 int shared_memory_open(struct device *device, size_t bytes, bool multicast, const char *option,
                        struct shared_memory *memory, char reason[REASON_SIZE]);
 void shared_memory_close(struct device *device, struct shared_memory *memory);
@@ -174,10 +185,14 @@ size_t workspace_bytes_of(const struct device *device, enum workspace_kind kind)
 int memory_reserve(struct device *device, struct guarded *buffer, size_t bytes);
 void memory_give_back(struct device *device, struct guarded *buffer);
 
-// detect.c: what this machine's GPUs and links are, for people and for provenance.
+// detect.c: what this machine's GPUs and links are, for people and for provenance. detect_line: of this rank.
+// detect_look: takes note of clocks, and what holds them back, as they are now. detect_write_end, collective:
+// what has become of them.
 void detect_describe(char library[], size_t library_size, char isa[], size_t isa_size);
 void detect_write(const struct group *group, FILE *out);
-void detect_line(const struct device *device, char line[], size_t line_size);
+void detect_line(struct device *device, char line[], size_t line_size);
+void detect_look(struct device *device);
+void detect_write_end(struct group *group, FILE *out);
 
 // images.c, made by the build: the compiled kernels of helpers (tp 0) and of a TP size; NULL: not built.
 const void *cuda_kernels(int tp);

@@ -25,7 +25,7 @@ DEVICE_FUNCTION void empty(const DelayParameters &) {
 DEVICE_FUNCTION void meet_ranks(const BarrierParameters &parameters) {
     uint32_t *epoch_of_rank = parameters.epochs[rank_index()];
     int rank = parameters.rank + static_cast<int>(rank_index()), peer = static_cast<int>(thread_index());
-    uint32_t epoch = *epoch_of_rank;
+    uint32_t epoch = load_bytes(epoch_of_rank, sizeof epoch);
     block_barrier(); // all have read it
     for (int time = 0; time < parameters.times; time++) {
         epoch++;
@@ -38,7 +38,7 @@ DEVICE_FUNCTION void meet_ranks(const BarrierParameters &parameters) {
         }
         block_barrier();
     }
-    if (peer == 0) *epoch_of_rank = epoch;
+    if (peer == 0) store_bytes(epoch_of_rank, epoch, sizeof epoch);
 }
 
 DEVICE_FUNCTION void copy_array(const ArrayParameters &parameters) {
@@ -75,12 +75,12 @@ DEVICE_FUNCTION void hash_array(const ArrayParameters &parameters) {
 
 // Counts the bytes that differ; here `words` are bytes.
 DEVICE_FUNCTION void compare_arrays(const ArrayParameters &parameters) {
-    const unsigned char *is = static_cast<const unsigned char *>(parameters.from[0]);
-    const unsigned char *should = static_cast<const unsigned char *>(parameters.from[1]);
+    const uint8_t *is = static_cast<const uint8_t *>(parameters.from[0]);
+    const uint8_t *should = static_cast<const uint8_t *>(parameters.from[1]);
     uint64_t stride = static_cast<uint64_t>(grid_size()) * block_size(), differing = 0;
     for (uint64_t i = static_cast<uint64_t>(block_index()) * block_size() + thread_index();
          i < parameters.words; i += stride) {
-        differing += is[i] != should[i];
+        differing += load_byte(is + i) != load_byte(should + i);
     }
     if (differing > 0) add_to_hash(static_cast<uint64_t *>(parameters.to[0]), differing);
 }

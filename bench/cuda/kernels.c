@@ -86,8 +86,7 @@ static void close_workspace(struct device *device, enum workspace_kind kind) {
     if (--device->users[kind] == 0) shared_memory_close(device, &device->workspaces[kind]);
 }
 
-// ---- set-up
-// -------------------------------------------------------------------------------------------------
+// ---- set-up ------------------------------------------------------------------------------------------
 
 static void find_kernels(struct own *own) {
     struct device *device = own->device;
@@ -112,7 +111,8 @@ static void check_device(const struct own *own, char reason[REASON_SIZE]) {
         snprintf(reason, REASON_SIZE, "kernels are built for TP %s; -DGENTABLES_CUDA_TP=... builds others",
                  cuda_kernel_sizes);
     } else if (device->reach == REACH_NONE) {
-        snprintf(reason, REASON_SIZE, "no peer access between the GPUs");
+        snprintf(reason, REASON_SIZE, "%s",
+                 device->no_reach[0] != '\0' ? device->no_reach : "no peer access between the GPUs");
     } else if (needs_switch && device->options.loopback) {
         snprintf(reason, REASON_SIZE, "a multicast team needs a GPU for each rank");
     } else if (needs_switch && !device->can_multicast) {
@@ -162,8 +162,7 @@ static const char *own_supports(const struct group *group, const struct call *ca
     return NULL;
 }
 
-// ---- shapes
-// ---------------------------------------------------------------------------------------------------
+// ---- shapes ------------------------------------------------------------------------------------------
 
 // Whether each rank adds up a part of the tokens.
 static bool deals_out(const struct own *own) {
@@ -215,8 +214,7 @@ static int own_prepare(void *state, const struct call *call, char reason[REASON_
     return -1;
 }
 
-// ---- calls
-// ----------------------------------------------------------------------------------------------------
+// ---- calls -------------------------------------------------------------------------------------------
 
 static void append(struct parameters *parameters, const void *bytes, size_t count) {
     memcpy(parameters->bytes + parameters->used, bytes, count);

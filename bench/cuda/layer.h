@@ -71,6 +71,9 @@ DEVICE_FUNCTION void store_plain(Word4 *to, Word4 value) {
 DEVICE_FUNCTION void store_byte(uint8_t *to, uint8_t value) {
     *to = value;
 }
+DEVICE_FUNCTION uint8_t load_byte(const uint8_t *from) {
+    return *from;
+}
 DEVICE_FUNCTION void store_bytes(void *to, uint64_t value, int bytes) {
     if (bytes == 8)
         *static_cast<uint64_t *>(to) = value;

@@ -81,7 +81,7 @@ static bool send_file(const struct group *group, int from, int to_rank, int file
     return sendmsg(from, &message, 0) == (ssize_t)sizeof rank;
 }
 
-// One peer's descriptor into its place.
+// One peer's descriptor into its place. False: `errno`.
 static bool receive_file(int socket_of_rank, int files[]) {
     union {
         struct cmsghdr header;
@@ -91,9 +91,12 @@ static bool receive_file(int socket_of_rank, int files[]) {
     struct iovec data = {.iov_base = &rank, .iov_len = sizeof rank};
     struct msghdr message = {
         .msg_iov = &data, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
-    if (recvmsg(socket_of_rank, &message, 0) != (ssize_t)sizeof rank || rank < 0 || rank >= MAX_TP)
-        return false;
+    ssize_t received = recvmsg(socket_of_rank, &message, MSG_CMSG_CLOEXEC);
+    if (received < 0) return false;
     struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+    errno =
+        (message.msg_flags & MSG_CTRUNC) != 0 ? EMFILE : EBADMSG; // no more may be open; another's message
+    if (received != (ssize_t)sizeof rank || rank < 0 || rank >= MAX_TP) return false;
     if (header == NULL || header->cmsg_type != SCM_RIGHTS) return false;
     memcpy(&files[rank], CMSG_DATA(header), sizeof(int));
     return true;
@@ -107,21 +110,44 @@ static int open_socket(const struct group *group) {
     if (made < 0) return -1;
     setsockopt(made, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
     if (bind(made, (struct sockaddr *)&address, length) == 0) return made;
+    int error = errno;
     close(made);
+    errno = error;
     return -1;
 }
 
-// Collective. Every rank's descriptor, as this process has it; files[] begins with -1 everywhere.
-static bool exchange_files(struct group *group, int mine, int files[]) {
-    int own = open_socket(group);
-    bool right = group_min(group, own >= 0) != 0;
-    for (int peer = 0; right && peer < group->size; peer++) {
-        if (peer != group->rank) right = send_file(group, own, peer, mine);
+// Collective. Whether it went well on all ranks; else this one's reason, if it is one that failed.
+static bool all_sent(struct group *group, bool right, const char *what, int peer, char reason[REASON_SIZE]) {
+    if (!right) {
+        snprintf(reason, REASON_SIZE, "a file descriptor of memory, %s rank %d: %s", what, peer,
+                 strerror(errno));
     }
-    for (int peer = 1; right && peer < group->size; peer++) right = receive_file(own, files);
-    right = group_min(group, right) != 0;
+    return group_min(group, right) != 0;
+}
+
+enum { EVERY_RANK = -1 };
+
+// Collective. Passes descriptors on: every rank's, or that of `sender` alone. files[], which begins with -1
+// everywhere, gets them as this process has them. Each rank sends to one and receives from one at a time, and
+// only what all have sent: where one cannot, nobody waits. False on all ranks: one of them has a `reason`.
+static bool exchange_files(struct group *group, int sender, int mine, int files[], char reason[REASON_SIZE]) {
+    int rank = group->rank, size = group->size, own = open_socket(group);
+    bool right = all_sent(group, own >= 0, "the socket of", rank, reason);
+    for (int step = 1; right && step < size; step++) {
+        int to = (rank + step) % size, from = (rank - step + size) % size;
+        bool sends = sender == EVERY_RANK || sender == rank, gets = sender == EVERY_RANK || sender == from;
+        right = all_sent(group, !sends || send_file(group, own, to, mine), "to", to, reason) &&
+                all_sent(group, !gets || receive_file(own, files), "from", from, reason);
+    }
     if (own >= 0) close(own);
     return right;
+}
+
+static void close_files(int file, const int files[MAX_TP]) {
+    for (int peer = 0; peer < MAX_TP; peer++) {
+        if (files[peer] >= 0) close(files[peer]);
+    }
+    if (file >= 0) close(file);
 }
 
 // ---- mapping ----------------------------------------------------------------------------------------
@@ -242,18 +268,17 @@ static bool map_peers(struct device *device, struct shared_memory *memory, char 
     int file = -1, files[MAX_TP];
     memset(files, -1, sizeof files);
     make_ticket(device, memory, &mine, &file, reason);
-    if (!ranks_are_fine(group, reason)) return false;
-    bool exchanged = group_exchange(group, &mine, sizeof mine, tickets);
-    if (exchanged && device->reach == REACH_FILE) exchanged = exchange_files(group, file, files);
-    if (!exchanged)
-        snprintf(reason, REASON_SIZE, "memory handles do not get to the other ranks: %s", strerror(errno));
+    bool exchanged = ranks_are_fine(group, reason);
+    if (exchanged && !group_exchange(group, &mine, sizeof mine, tickets)) {
+        snprintf(reason, REASON_SIZE, "%s", group_failure(group));
+        exchanged = false;
+    }
+    if (exchanged && device->reach == REACH_FILE)
+        exchanged = exchange_files(group, EVERY_RANK, file, files, reason);
     for (int peer = 0; peer < group->size && exchanged && reason[0] == '\0'; peer++) {
         if (peer != group->rank) map_peer(device, memory, peer, &tickets[peer], files[peer], reason);
     }
-    for (int peer = 0; peer < group->size; peer++) {
-        if (files[peer] >= 0) close(files[peer]);
-    }
-    if (file >= 0) close(file);
+    close_files(file, files);
     return ranks_are_fine(group, reason);
 }
 
@@ -266,51 +291,62 @@ static CUmulticastObjectProp team_properties(const struct device *device, size_t
                                    .flags = 0};
 }
 
-// Collective. Rank 0's team on all ranks.
-static void join_team(struct device *device, struct shared_memory *memory, char reason[REASON_SIZE]) {
+union team_ticket {
+    CUmemGenericAllocationHandle handle;
+    CUmemFabricHandle fabric;
+};
+
+// Rank 0's team, and what the others need of it.
+static void make_team(struct device *device, struct shared_memory *memory, union team_ticket *ticket,
+                      int *file, char reason[REASON_SIZE]) {
     const struct cuda_driver *driver = device->driver;
-    struct group *group = device->group;
-    union {
-        CUmemGenericAllocationHandle handle;
-        CUmemFabricHandle fabric;
-    } ticket = {0};
-    int file = -1, files[MAX_TP];
-    CUresult result = CUDA_SUCCESS;
+    CUmulticastObjectProp team = team_properties(device, memory->bytes);
     CUmemAllocationHandleType type = handle_type(device);
-    memset(files, -1, sizeof files);
-    if (group->rank == 0) {
-        CUmulticastObjectProp team = team_properties(device, memory->bytes);
-        result = driver->cuMulticastCreate(&memory->team, &team);
-        void *to = type == CU_MEM_HANDLE_TYPE_FABRIC ? (void *)&ticket.fabric : (void *)&file;
-        if (result == CUDA_SUCCESS && !group->shares_process) {
-            result = driver->cuMemExportToShareableHandle(to, memory->team, type, 0);
-        } else if (result == CUDA_SUCCESS) {
-            ticket.handle = memory->team;
-        }
+    void *to = type == CU_MEM_HANDLE_TYPE_FABRIC ? (void *)&ticket->fabric : (void *)file;
+    CUresult result = driver->cuMulticastCreate(&memory->team, &team);
+    if (result == CUDA_SUCCESS && !device->group->shares_process) {
+        result = driver->cuMemExportToShareableHandle(to, memory->team, type, 0);
+    } else if (result == CUDA_SUCCESS) {
+        ticket->handle = memory->team;
     }
     fine(device, result, "a multicast team", reason);
-    if (!ranks_are_fine(group, reason)) return;
-    group_broadcast(group, 0, &ticket, sizeof ticket);
-    if (device->reach == REACH_FILE) exchange_files(group, group->rank == 0 ? file : STDIN_FILENO, files);
-    if (group->rank != 0 && group->shares_process) memory->team = ticket.handle;
+}
+
+// Another rank's part of it, and joining.
+static void join_team(struct device *device, struct shared_memory *memory, union team_ticket *ticket,
+                      int file, char reason[REASON_SIZE]) {
+    const struct cuda_driver *driver = device->driver;
+    struct group *group = device->group;
+    CUresult result = CUDA_SUCCESS;
+    if (group->rank != 0 && group->shares_process) memory->team = ticket->handle;
     if (group->rank != 0 && !group->shares_process) {
-        void *from = device->reach == REACH_FABRIC ? (void *)&ticket.fabric : (void *)(intptr_t)files[0];
-        result = driver->cuMemImportFromShareableHandle(&memory->team, from, type);
+        void *from = device->reach == REACH_FABRIC ? (void *)&ticket->fabric : (void *)(intptr_t)file;
+        result = driver->cuMemImportFromShareableHandle(&memory->team, from, handle_type(device));
     }
     if (result == CUDA_SUCCESS) result = driver->cuMulticastAddDevice(memory->team, device->id);
-    for (int peer = 0; peer < group->size; peer++) {
-        if (files[peer] >= 0) close(files[peer]);
-    }
-    if (file >= 0) close(file);
     fine(device, result, "joining a multicast team", reason);
+}
+
+// Collective. Rank 0's team on all ranks.
+static bool open_team(struct device *device, struct shared_memory *memory, char reason[REASON_SIZE]) {
+    struct group *group = device->group;
+    union team_ticket ticket = {0};
+    int file = -1, files[MAX_TP];
+    memset(files, -1, sizeof files);
+    if (group->rank == 0) make_team(device, memory, &ticket, &file, reason);
+    bool passed = ranks_are_fine(group, reason);
+    if (passed) group_broadcast(group, 0, &ticket, sizeof ticket);
+    if (passed && device->reach == REACH_FILE) passed = exchange_files(group, 0, file, files, reason);
+    if (passed) join_team(device, memory, &ticket, files[0], reason);
+    close_files(file, files);
+    return ranks_are_fine(group, reason);
 }
 
 // Collective. Without an address for all, strategies that need one are unavailable, and no more.
 static void open_multicast(struct device *device, struct shared_memory *memory) {
     char *reason = memory->no_multicast;
     int rank = device->group->rank;
-    join_team(device, memory, reason);
-    if (!ranks_are_fine(device->group, reason)) return; // all have joined before any binds
+    if (!open_team(device, memory, reason)) return; // all have joined before any binds
     CUresult result =
         device->driver->cuMulticastBindMem(memory->team, 0, memory->handles[rank], 0, memory->bytes, 0);
     fine(device, result, "binding memory to a multicast team", reason);
@@ -388,10 +424,10 @@ int shared_memory_open(struct device *device, size_t bytes, bool multicast, cons
     reason[0] = '\0';
     make_own(device, memory, option, reason);
     bool made = ranks_are_fine(device->group, reason);
-    if (made && device->reach != REACH_NONE) made = map_peers(device, memory, reason);
-    if (!made) {
+    bool shared = made && (device->reach == REACH_NONE || map_peers(device, memory, reason));
+    if (!shared) {
         shared_memory_close(device, memory);
-        return -1;
+        return made ? -2 : -1;
     }
     if (multicast) open_multicast(device, memory);
     return 0;

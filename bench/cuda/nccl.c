@@ -37,8 +37,7 @@ ncclResult_t ncclCommWindowRegister(ncclComm_t comm, void *memory, size_t bytes,
 ncclResult_t ncclCommWindowDeregister(ncclComm_t comm, ncclWindow_t window);
 #endif
 
-// ---- the library
-// --------------------------------------------------------------------------------------------
+// ---- the library -------------------------------------------------------------------------------------
 
 #define NCCL_FUNCTIONS(FUNCTION)                                                                             \
     FUNCTION(ncclGetVersion)                                                                                 \
@@ -129,8 +128,7 @@ int nccl_version(void) {
     return refusal[0] == '\0' ? nccl.version : 0;
 }
 
-// ---- a communicator
-// -------------------------------------------------------------------------------------------
+// ---- a communicator ----------------------------------------------------------------------------------
 
 struct channel {
     const struct nccl_detail *detail;
@@ -309,8 +307,7 @@ static bool make_communicator(struct channel *channel) {
     return made;
 }
 
-// ---- symmetric memory
-// ---------------------------------------------------------------------------------------------
+// ---- symmetric memory --------------------------------------------------------------------------------
 
 // Where the log ends now.
 static long log_end(void) {
@@ -443,8 +440,7 @@ static bool is_symmetric(struct channel *channel, long from) {
     return proven != 0;
 }
 
-// ---- the functions of a strategy
-// -------------------------------------------------------------------------------------
+// ---- the functions of a strategy ---------------------------------------------------------------------
 
 static const char *nccl_supports(const struct group *group, const struct call *call) {
     return call->fusion != FUSION_NONE ? call_refusal(group->device, call) : NULL;

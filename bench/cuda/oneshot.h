@@ -16,6 +16,13 @@
 constexpr uint32_t EMPTY = 0x80000000u;
 constexpr int POLLED_TOGETHER = 8; // ranks; more would cost registers
 
+// Those of an epilogue that has fewer registers left, as ptxas assembles it for GPUs before SM90.
+#if defined __CUDA_ARCH__ && __CUDA_ARCH__ < 900
+template <Fusion fusion> constexpr int polled_together = fusion == Fusion::nvfp4 ? 4 : POLLED_TOGETHER;
+#else
+template <Fusion fusion> constexpr int polled_together = POLLED_TOGETHER;
+#endif
+
 DEVICE_FUNCTION Word4 without_empty(Word4 value) {
 #ifndef FAULT_KEEP_EMPTY
     for (int i = 0; i < 4; i++) {
@@ -95,12 +102,12 @@ DEVICE_FUNCTION void receive(const Workspace &workspace, const Word4 *slots, int
     if (!all) set_flag(&workspace.state->gave_up);
 }
 
-template <class Type, Accumulate accumulate, int tp>
+template <class Type, Accumulate accumulate, int tp, int most = POLLED_TOGETHER>
 DEVICE_FUNCTION Word4 sum_of_ranks(const Arguments &arguments, size_t buffer, size_t at) {
     const Workspace &workspace = arguments.workspace;
     const Word4 *slots = workspace.slots[arguments.rank] + buffer + at;
     Sum<Type, accumulate> sum;
-    constexpr int together = tp < POLLED_TOGETHER ? tp : POLLED_TOGETHER, rest = tp % together;
+    constexpr int together = tp < most ? tp : most, rest = tp % together;
     for (int first = 0; first + together <= tp; first += together) {
         Word4 values[together];
         receive<together>(workspace, slots, first, values);
@@ -150,10 +157,12 @@ DEVICE_FUNCTION void oneshot(const Arguments &arguments) {
     clear_buffer<tp>(arguments, before * buffer_size, state.filled);
     constexpr bool stores_sums = fusion == Fusion::none && tp < IN_FLIGHT; // else there is enough under way
     if constexpr (stores_sums) store_sums<Type, accumulate, tp>(arguments, buffer);
+    constexpr int most = polled_together<fusion>;
     for (int token = first; !stores_sums && token < call.num_tokens; token += stride) {
         size_t at = static_cast<size_t>(token) * static_cast<size_t>(call.accesses_per_token);
         finish_token<Type, fusion, (tp < POLLED_TOGETHER)>(call, token, partial, [&](int column) {
-            return sum_of_ranks<Type, accumulate, tp>(arguments, buffer, at + static_cast<size_t>(column));
+            return sum_of_ranks<Type, accumulate, tp, most>(arguments, buffer,
+                                                            at + static_cast<size_t>(column));
         });
     }
     end_launch(workspace, state,

@@ -5,7 +5,7 @@
 //   cold        the same, and caches are flushed before ranks meet
 //   graph       two captured chains of calls, a long one and a short one, each launched like that; a call
 //               took the difference of their times by the difference of their lengths, so that what a
-//               launch of a graph costs cancels. Each call of a chain has results of its own
+//               launch of a graph costs cancels. Each call of either chain has results of its own
 //   cold_graph  the same, with a flush before each call; what a chain of flushes alone takes is taken off
 //
 // A time counts where the host was early enough: else it is the host's, the delay is made longer, and the
@@ -33,7 +33,6 @@ enum {
     ALIGNMENT = 4096,             // of arrays: what a window of NCCL asks for
     LONGEST_DELAY_NS = 100000000, // to which the tries below lead, from 100 us on
     MOST_TRIES_IN_TIME = 12,
-    SHORT_CHAIN = 4, // times shorter than the long one
     FLOOR_SAMPLES = 9,
     MOST_TRIES_AT_A_SLOPE = 12,
     COPY_BLOCKS_PER_MULTIPROCESSOR = 2,
@@ -54,10 +53,15 @@ struct work {
     bool tells_norm; // for the check, which costs time
 };
 
+// Slots of a place, one for each call of what is timed at once.
+struct span {
+    int first, calls;
+};
+
 struct graph {
     struct work work;
     size_t shift;
-    int calls;
+    struct span span;
     CUgraphExec exec;
 };
 
@@ -156,6 +160,22 @@ static bool is_chain(enum mode mode) {
     return mode == MODE_GRAPH || mode == MODE_COLD_GRAPH;
 }
 
+// The slots of a sample's long chain, and of its short one: the rest, one at least.
+static struct span long_chain(const struct place *place) {
+    int fewer = place->slots / (SHORT_CHAIN + 1);
+    return (struct span){0, place->slots - (fewer > 0 ? fewer : 1)};
+}
+
+static struct span short_chain(const struct place *place) {
+    int calls = long_chain(place).calls;
+    return (struct span){calls, place->slots - calls};
+}
+
+// Slots without which there is nothing to time: of two chains that differ, where there are chains.
+static int least_slots(enum mode mode) {
+    return is_chain(mode) ? 3 : 1;
+}
+
 // Where a candidate works in place alone, that is: of an allreduce with its epilogue apart, where the sum is
 // sought; else where the output goes, or what that is a part of.
 static void put_in_place(const struct place *place, const struct candidate *candidate, struct call *call,
@@ -205,10 +225,12 @@ static size_t bytes_of(const struct place *place, int slots) {
 static bool find_room(struct place *place, char reason[REASON_SIZE]) {
     const struct device *device = place->device;
     size_t room = device->arena.bytes - device->arena_taken;
-    if (bytes_of(place, 1) > room) {
+    int least = least_slots(place->mode);
+    if (bytes_of(place, least) > room) {
         snprintf(reason, REASON_SIZE,
-                 "its data need %zu MiB, above the %zu there are; a larger --arena would be right",
-                 bytes_of(place, 1) >> 20, room >> 20);
+                 "%s need %zu KiB, above the %zu there are; a larger --arena would be right",
+                 least > 1 ? "the data of two chains of calls" : "its data",
+                 (bytes_of(place, least) + 1023) >> 10, room >> 10);
         return false;
     }
     size_t fitting = (room - place->layout.slots) / place->layout.slot_bytes;
@@ -367,11 +389,11 @@ static bool enqueue(struct place *place, const struct work *work, size_t shift, 
 }
 
 // Says what this rank's calls are, where rank 0 makes them.
-static bool publish(struct place *place, size_t shift, int calls) {
+static bool publish(struct place *place, size_t shift) {
     struct device *device = place->device;
     if (device->joint == NULL) return true;
     device->joint->places[device->group->rank] = place;
-    for (int slot = 0; slot < calls; slot++) {
+    for (int slot = 0; slot < place->slots; slot++) {
         device->joint->calls[device->group->rank][slot] =
             place_call(place, NULL, (shift + (size_t)slot) % place->cell->shifts, slot);
     }
@@ -407,13 +429,18 @@ static bool take_from_amid(const struct place *place, int slot) {
     return device_ok(place->device, result, "a copy");
 }
 
-// Has all slots of a place hashed, in order behind what is in the stream of `by`.
-static bool enqueue_hashes(const struct place *place, struct device *by) {
+static struct span all_slots(const struct place *place) {
+    return (struct span){0, place->slots};
+}
+
+// Has these slots of a place hashed, in order behind what is in the stream of `by`.
+static bool enqueue_hashes(const struct place *place, struct device *by, struct span span) {
     const struct cell *cell = place->cell;
-    size_t bytes = (size_t)place->slots * sizeof(uint64_t);
-    CUresult result = by->driver->cuMemsetD8Async(place->hashes, 0, bytes, by->stream);
+    size_t each = sizeof(uint64_t), bytes = (size_t)span.calls * each;
+    CUdeviceptr hashes = place->hashes + (size_t)span.first * each;
+    CUresult result = by->driver->cuMemsetD8Async(hashes, 0, bytes, by->stream);
     bool right = device_ok(by, result, "a hash");
-    for (int slot = 0; right && slot < place->slots; slot++) {
+    for (int slot = span.first; right && slot < span.first + span.calls; slot++) {
         CUdeviceptr at = slot_address(place, slot);
         right = take_from_amid(place, slot) &&
                 hash_more(place, by, slot, at + place->layout.out, cell->out_bytes, 1) &&
@@ -423,18 +450,19 @@ static bool enqueue_hashes(const struct place *place, struct device *by) {
     return right;
 }
 
-// Whether a sample's results are hashed right behind it: those of a candidate's calls in all slots.
-static bool is_hashed_behind(const struct place *place, const struct work *work, int calls) {
-    return work->candidate != NULL && calls == place->slots;
+// Whether results are hashed right behind what is timed: those of a candidate's calls.
+static bool is_hashed_behind(const struct work *work) {
+    return work->candidate != NULL;
 }
 
-// Poisons the array at `offset` of all slots, or its ends.
-static bool poison_array(const struct place *place, struct device *by, size_t offset, size_t bytes) {
+// Poisons the array at `offset` of these slots, or its ends.
+static bool poison_array(const struct place *place, struct device *by, struct span span, size_t offset,
+                         size_t bytes) {
     const struct cuda_driver *driver = by->driver;
     size_t width = bytes < POISONED_BYTES ? bytes : POISONED_BYTES, rest = bytes - width;
-    size_t slots = (size_t)place->slots;
+    size_t slots = (size_t)span.calls;
     size_t pitch = slots > 1 ? place->layout.slot_bytes : width; // of one slot it is none, but is limited
-    CUdeviceptr at = slot_address(place, 0) + offset;
+    CUdeviceptr at = slot_address(place, span.first) + offset;
     CUresult result = CUDA_SUCCESS;
     if (width > 0) result = driver->cuMemsetD2D8Async(at, pitch, POISON, width, slots, by->stream);
     if (result == CUDA_SUCCESS && rest > 0)
@@ -442,19 +470,20 @@ static bool poison_array(const struct place *place, struct device *by, size_t of
     return device_ok(by, result, "clearing results");
 }
 
-static bool poison_slots(const struct place *place, struct device *by) {
+static bool poison_slots(const struct place *place, struct device *by, struct span span) {
     const struct cell *cell = place->cell;
-    return poison_array(place, by, place->layout.out, cell->out_bytes) &&
-           poison_array(place, by, place->layout.residual_out, cell->residual_out_bytes) &&
-           poison_array(place, by, place->layout.block_scales, cell->block_scales_bytes);
+    return poison_array(place, by, span, place->layout.out, cell->out_bytes) &&
+           poison_array(place, by, span, place->layout.residual_out, cell->residual_out_bytes) &&
+           poison_array(place, by, span, place->layout.block_scales, cell->block_scales_bytes);
 }
 
 // Does this to the places whose calls this rank enqueues: its own, or, in one launch for all, everybody's.
-static bool each_place(struct place *place, bool (*act)(const struct place *place, struct device *by)) {
+static bool each_place(struct place *place, struct span span,
+                       bool (*act)(const struct place *place, struct device *by, struct span span)) {
     struct device *by = place->device;
-    if (by->joint == NULL) return act(place, by);
+    if (by->joint == NULL) return act(place, by, span);
     for (int rank = 0; rank < by->group->size; rank++) {
-        if (!act(by->joint->places[rank], by)) return false;
+        if (!act(by->joint->places[rank], by, span)) return false;
     }
     return true;
 }
@@ -472,9 +501,9 @@ static bool is_in_place(const struct work *work) {
 }
 
 // Puts the inputs of calls in place.
-static bool put_inputs(struct place *place, const struct work *work, size_t shift, int calls) {
+static bool put_inputs(struct place *place, const struct work *work, size_t shift, struct span span) {
     struct device *device = place->device;
-    for (int slot = 0; slot < calls; slot++) {
+    for (int slot = span.first; slot < span.first + span.calls; slot++) {
         size_t of = (shift + (size_t)slot) % place->cell->shifts;
         struct call from = place_call(place, NULL, of, slot),
                     to = place_call(place, work->candidate, of, slot);
@@ -488,26 +517,26 @@ static bool put_inputs(struct place *place, const struct work *work, size_t shif
 
 // Holds the stream, poisons results that are hashed afterwards, puts inputs in place, flushes where asked to,
 // has ranks meet, and marks the beginning.
-static bool begin(struct place *place, const struct work *work, size_t shift, int calls) {
+static bool begin(struct place *place, const struct work *work, size_t shift, struct span span) {
     struct device *device = place->device;
     const struct cuda_driver *driver = device->driver;
     place->begun_ns = clock_ns();
     if (!device_delay(device, device->delay_ns)) return false;
-    if (is_hashed_behind(place, work, calls) && !each_place(place, poison_slots)) return false;
-    if (is_in_place(work) && !put_inputs(place, work, shift, calls)) return false;
+    if (is_hashed_behind(work) && !each_place(place, span, poison_slots)) return false;
+    if (is_in_place(work) && !put_inputs(place, work, shift, span)) return false;
     if (place->mode == MODE_COLD && !flush(device)) return false;
     if (device->reach != REACH_NONE && device->group->size > 1 && !device_barrier(device, 1)) return false;
     return device_ok(device, driver->cuEventRecord(device->before, device->stream), "an event");
 }
 
 // Marks the end, has results hashed behind it, waits, and says how long it took.
-static bool end(struct place *place, const struct work *work, int calls, double *time_us) {
+static bool end(struct place *place, const struct work *work, struct span span, double *time_us) {
     struct device *device = place->device;
     const struct cuda_driver *driver = device->driver;
     float ms = 0;
     if (!device_ok(device, driver->cuEventRecord(device->after, device->stream), "an event")) return false;
     place->is_late = clock_ns() - place->begun_ns > device->delay_ns;
-    if (is_hashed_behind(place, work, calls) && !each_place(place, enqueue_hashes)) return false;
+    if (is_hashed_behind(work) && !each_place(place, span, enqueue_hashes)) return false;
     if (!device_ok(device, driver->cuEventRecord(device->checked, device->stream), "an event") ||
         !device_wait(device, device->checked))
         return false;
@@ -516,18 +545,20 @@ static bool end(struct place *place, const struct work *work, int calls, double 
     return device_ok(device, result, "a time");
 }
 
-// Times `calls` calls once. All ranks have published them.
-typedef bool timing(struct place *place, const struct work *work, size_t shift, int calls, double *time_us);
+// Times the calls of a span once, of which that in the first slot of all has data set `shift`. All ranks have
+// published them.
+typedef bool timing(struct place *place, const struct work *work, size_t shift, struct span span,
+                    double *time_us);
 
 // Collective. Times until no host was late, or has given that up; a host that was held up once needs no
 // longer delay.
-static bool time_in_time(struct place *place, timing *once, const struct work *work, size_t shift, int calls,
-                         double *time_us) {
+static bool time_in_time(struct place *place, timing *once, const struct work *work, size_t shift,
+                         struct span span, double *time_us) {
     struct device *device = place->device;
     for (int tries = 1;; tries++) {
         *time_us = 0;
         place->is_late = false;
-        if (!once(place, work, shift, calls, time_us)) return false;
+        if (!once(place, work, shift, span, time_us)) return false;
         if (group_min(device->group, !place->is_late) != 0) return true;
         if (tries == MOST_TRIES_IN_TIME) {
             place->was_never_early = true;
@@ -539,21 +570,21 @@ static bool time_in_time(struct place *place, timing *once, const struct work *w
 
 // ---- eager ----------------------------------------------------------------------------------------------
 
-static bool time_call(struct place *place, const struct work *work, size_t shift, int calls,
+static bool time_call(struct place *place, const struct work *work, size_t shift, struct span span,
                       double *time_us) {
     struct device *device = place->device;
     bool enqueues = device_enqueues(device);
     if (!group_barrier(device->group)) return false;
-    if (enqueues && !begin(place, work, shift, calls)) return false;
+    if (enqueues && !begin(place, work, shift, span)) return false;
     device->group->unseen_ns = 0;
-    if (!enqueue(place, work, shift, 0)) return false;
-    if (enqueues && !end(place, work, calls, time_us)) return false;
+    if (!enqueue(place, work, shift, span.first)) return false;
+    if (enqueues && !end(place, work, span, time_us)) return false;
     *time_us += (double)device->group->unseen_ns / 1000;
     return true;
 }
 
 static bool time_eager(struct place *place, const struct work *work, size_t shift, double *time_us) {
-    return publish(place, shift, 1) && time_in_time(place, time_call, work, shift, 1, time_us);
+    return publish(place, shift) && time_in_time(place, time_call, work, shift, all_slots(place), time_us);
 }
 
 // ---- graphs -----------------------------------------------------------------------------------------------
@@ -571,7 +602,8 @@ static bool capture(struct place *place, struct graph *graph) {
     CUresult result = driver->cuStreamBeginCapture(device->stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
     if (!device_ok(device, result, "a capture")) return false;
     bool enqueued = true;
-    for (int slot = 0; slot < graph->calls && enqueued; slot++) {
+    const struct span *span = &graph->span;
+    for (int slot = span->first; slot < span->first + span->calls && enqueued; slot++) {
         enqueued = (place->mode != MODE_COLD_GRAPH || flush(device)) &&
                    enqueue(place, &graph->work, graph->shift + (size_t)slot, slot);
     }
@@ -582,52 +614,52 @@ static bool capture(struct place *place, struct graph *graph) {
     return enqueued && device_ok(device, result, "a graph") && device_finish(device);
 }
 
-// The chain of so many calls, captured once; NULL: it cannot be.
-static struct graph *find_graph(struct place *place, const struct work *work, size_t shift, int calls) {
+// The chain in these slots, captured once; NULL: it cannot be.
+static struct graph *find_graph(struct place *place, const struct work *work, size_t shift,
+                                struct span span) {
     for (int i = 0; i < place->graph_count; i++) {
         struct graph *graph = &place->graphs[i];
-        if (same_work(&graph->work, work) && graph->shift == shift && graph->calls == calls) return graph;
+        if (same_work(&graph->work, work) && graph->shift == shift && graph->span.first == span.first)
+            return graph;
     }
     if (place->graph_count == MOST_GRAPHS) forget_graphs(place); // which come again
     struct graph *graph = &place->graphs[place->graph_count];
-    *graph = (struct graph){.work = *work, .shift = shift, .calls = calls};
+    *graph = (struct graph){.work = *work, .shift = shift, .span = span};
     if (!capture(place, graph)) return NULL;
     place->graph_count++;
     return graph;
 }
 
-// A chain of no calls is a barrier, and no graph.
-static bool time_chain(struct place *place, const struct work *work, size_t shift, int calls,
+static bool time_chain(struct place *place, const struct work *work, size_t shift, struct span span,
                        double *time_us) {
     struct device *device = place->device;
     struct graph *graph = NULL;
-    if (device_enqueues(device) && calls > 0) {
-        graph = find_graph(place, work, shift, calls); // made while no rank's kernels wait for another's
+    if (device_enqueues(device)) {
+        graph = find_graph(place, work, shift, span); // made while no rank's kernels wait for another's
         if (graph == NULL) return false;
     }
     if (!group_barrier(device->group)) return false;
     if (!device_enqueues(device)) return true;
-    if (!begin(place, work, shift, calls)) return false;
-    if (graph != NULL &&
-        !device_ok(device, device->driver->cuGraphLaunch(graph->exec, device->stream), "launching a graph"))
+    if (!begin(place, work, shift, span)) return false;
+    if (!device_ok(device, device->driver->cuGraphLaunch(graph->exec, device->stream), "launching a graph"))
         return false;
-    return end(place, work, calls, time_us);
+    return end(place, work, span, time_us);
 }
 
 // One call of a long chain, by what it takes longer than a short one.
 static bool time_slope(struct place *place, const struct work *work, size_t shift, double *time_us) {
-    int calls = place->slots, fewer = calls / SHORT_CHAIN;
-    double of_fewer_us = 0, of_all_us = 0;
-    if (!time_in_time(place, time_chain, work, shift, fewer, &of_fewer_us)) return false;
-    if (!time_in_time(place, time_chain, work, shift, calls, &of_all_us)) return false;
-    *time_us = (of_all_us - of_fewer_us) / (calls - fewer);
+    struct span many = long_chain(place), few = short_chain(place);
+    double of_few_us = 0, of_many_us = 0;
+    if (!time_in_time(place, time_chain, work, shift, few, &of_few_us)) return false;
+    if (!time_in_time(place, time_chain, work, shift, many, &of_many_us)) return false;
+    *time_us = (of_many_us - of_few_us) / (many.calls - few.calls);
     return true;
 }
 
 static bool time_graphs(struct place *place, const struct work *work, size_t shift, double *time_us) {
     const struct work nothing = {.is_nothing = true};
     double flush_us = 0;
-    if (!publish(place, shift, place->slots)) return false;
+    if (!publish(place, shift)) return false;
     for (int i = 0; i < MOST_TRIES_AT_A_SLOPE; i++) {
         place->was_never_early = false; // this try is the one that counts
         if (place->mode == MODE_COLD_GRAPH && !time_slope(place, &nothing, 0, &flush_us)) return false;
@@ -653,7 +685,7 @@ static bool time_work(struct place *place, const struct work *work, size_t shift
     bool timed = is_chain(place->mode) ? time_graphs(place, work, shift, time_us)
                                        : time_eager(place, work, shift, time_us);
     device->is_published = false;
-    place->hashes_are_there = is_hashed_behind(place, work, is_chain(place->mode) ? place->slots : 1);
+    place->hashes_are_there = is_hashed_behind(work);
     if (place->was_never_early) {
         snprintf(
             reason, REASON_SIZE,
@@ -661,7 +693,7 @@ static bool time_work(struct place *place, const struct work *work, size_t shift
             (double)device->delay_ns / 1000, MOST_TRIES_IN_TIME);
     } else if (place->has_no_slope) {
         snprintf(reason, REASON_SIZE, "a chain of %d calls took no longer than one of %d, %d times in a row",
-                 place->slots, place->slots / SHORT_CHAIN, MOST_TRIES_AT_A_SLOPE);
+                 long_chain(place).calls, short_chain(place).calls, MOST_TRIES_AT_A_SLOPE);
     }
     return timed && group_barrier(device->group);
 }
@@ -734,7 +766,7 @@ static bool fetch_hashes(struct place *place) {
 uint64_t place_hash(void *of, int slot) {
     struct place *place = of;
     if (!place->hashes_are_known) {
-        bool there = place->hashes_are_there || enqueue_hashes(place, place->device);
+        bool there = place->hashes_are_there || enqueue_hashes(place, place->device, all_slots(place));
         place->hashes_are_known = there && fetch_hashes(place);
     }
     return place->known_hashes[slot];
@@ -747,7 +779,7 @@ bool place_stays(void *of, int slot) {
     place_hash(place, slot);
     if (!are_of_the_call) return true;
     memcpy(before, place->known_hashes, sizeof before);
-    bool same = enqueue_hashes(place, place->device) && fetch_hashes(place) &&
+    bool same = enqueue_hashes(place, place->device, all_slots(place)) && fetch_hashes(place) &&
                 place->known_hashes[slot] == before[slot];
     memcpy(place->known_hashes, before, sizeof before);
     return same;

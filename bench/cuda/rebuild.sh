@@ -7,6 +7,8 @@ folder=${1:?usage: sh rebuild.sh FOLDER}
 source=$folder/source
 nvcc=$(command -v nvcc || ls /usr/local/cuda/bin/nvcc)
 include=$(dirname "$(dirname "$(readlink -f "$nvcc")")")/include
+export TMPDIR="$folder/compiling" # a machine's own may be small
+mkdir -p "$TMPDIR"
 running=
 for unit in "$source"/generated/*.cu; do
     "$nvcc" -std=c++17 -O3 -arch="${GENTABLES_CUDA_ARCH:-native}" -I "$source/bench/cuda" -fatbin \
@@ -29,3 +31,4 @@ for unit in "$source"/bench/*.c "$source"/bench/host/*.c "$source"/bench/cuda/*.
 done
 "$@" "$nccl" -o "$folder/built" -lm -ldl -lpthread -lrt
 mv "$folder/built" "$folder/gentables-bench-cuda"
+rm -rf "$TMPDIR"

@@ -109,10 +109,13 @@ case $reason in
 "" | *"no CUDA driver"* | *"no GPU"*) ;;
 "gentables-bench: kernels were built for"* | *"older than this program"* | *"the CUDA driver has no"* | \
     *"GLIBC"* | *"not found"* | *"cannot execute"* | *"Exec format"* | *"error while loading"* | \
-    *"ermission denied"*)
+    *"No such file"* | *"ermission denied"*)
     echo "built anew, for: $reason"
-    within 240 sh "$folder/rebuild.sh" "$folder" >"$out/rebuild.txt" 2>&1 ||
-        tail -n 3 "$out/rebuild.txt"
+    if ! within 240 sh "$folder/rebuild.sh" "$folder" >"$out/rebuild.txt" 2>&1; then
+        tail -n 20 "$out/rebuild.txt"
+        echo "FAILED: it could not be built; see $out/rebuild.txt"
+        exit 1
+    fi
     reason=$(why_not)
     ;;
 esac

@@ -106,7 +106,8 @@ struct Gpu {
     unsigned resident = 0;
 };
 
-const EngineRun *run;
+EngineRun kept;
+const EngineRun *run = &kept;
 std::vector<std::vector<Launch>> launches; // [rank][launch]
 std::vector<Gpu> gpus;
 std::vector<Fiber *> ready;
@@ -118,7 +119,7 @@ Fiber *current;
 uint64_t random_state, switches, idle;
 unsigned stalled; // the rank that stands still, or NOBODY
 size_t live;
-bool deadlock, admission_due;
+bool deadlock, admission_due, pause_due;
 
 uint64_t next_random() {
     random_state ^= random_state << 13;
@@ -161,9 +162,9 @@ Fiber *pick() {
     return fiber;
 }
 
-// Lets somebody else run; the first fiber, where it has to admit blocks.
+// Lets somebody else run; the first fiber, where it has to admit blocks, or to stand still.
 void go_on() {
-    if (admission_due || ready.empty()) {
+    if (admission_due || pause_due || ready.empty()) {
         go(&first_fiber);
     } else {
         go(pick());
@@ -379,7 +380,7 @@ void prepare() {
     switches = idle = 0;
     stalled = NOBODY;
     live = 0;
-    deadlock = false;
+    deadlock = pause_due = false;
 }
 
 // Threads that wait for what never comes are left where they are.
@@ -430,7 +431,12 @@ void engine_step(int wrote) {
 }
 
 bool engine_keep_waiting() {
-    if (!deadlock && ++idle > 400 * live + 20000) deadlock = true;
+    ++idle;
+    if (run->has_others) {
+        pause_due = idle > 4 * live;
+    } else if (!deadlock && idle > 400 * live + 20000) {
+        deadlock = true;
+    }
     if (deadlock) return false;
     yield();
     return !deadlock;
@@ -454,14 +460,23 @@ void engine_let_next_launch_start() {
 }
 
 EngineResult engine_run(const EngineRun &asked) {
-    run = &asked;
+    kept = asked;
     prepare();
+    return engine_go_on();
+}
+
+EngineResult engine_go_on() {
     current = &first_fiber;
     if (__tsan_get_current_fiber != nullptr) first_fiber.sanitizer_fiber = __tsan_get_current_fiber();
     for (;;) {
         take_down_ended();
         admit();
         if (live == 0) break;
+        if (pause_due) {
+            pause_due = false;
+            idle = 0;
+            return {EngineEnd::waiting, switches};
+        }
         if (ready.empty()) { // all wait, in barriers or for launches
             deadlock = true;
             break;

@@ -1,19 +1,30 @@
-/* The order of ONESHOT's buffers and of the flags of TWOSHOT (and of NVLS_TWOSHOT, which has the same) and
- * NVLS_ONESHOT, for RANKS ranks of one block each, over LAUNCHES launches. Every access is a step of its own, and
- * all orders are tried. What memory may do out of order is not modelled; that is ThreadSanitizer's part.
+/* What keeps ONESHOT's buffers, and the flags of the strategies with barriers, in order: RANKS ranks, over
+ * LAUNCHES launches of 1 to BLOCKS blocks each. Every access to what others see is a step of its own, and all
+ * orders of them are tried, with all grids, another one in each launch (-DALTERNATING: one, and BLOCKS, in
+ * turn). What memory may do out of order is not modelled; that is ThreadSanitizer's part.
+ *
+ * A block stands for its threads, and its accesses come in the order of the kernels' loops: its own rank's
+ * first, then those of the ranks behind. So ranks are alike, and what is found of one is true of all.
  *
  * -DONESHOT: buffer n % ROTATION of a rank has slots per source; a slot holds the launch that wrote it, or
- * EMPTY. Receiving takes only this launch's message, finds no other, and a launch empties of the buffer before
- * as much as was filled. Messages are of 1 to SIZES slots, of another size in each launch, all sizes tried.
- * -DTWOSHOT: inputs, sums and flags hold the launch that wrote them.
- * -DNVLS_ONESHOT: so do BUFFERS of inputs, which take turns, and flags, of one barrier a launch: a rank that is
- * through may be at the next one, and never beyond. A launch has 1 to BLOCKS blocks a rank, another number each
- * time, all tried, and the flags of the others stand still; epochs go round after EPOCHS of them. */
+ * EMPTY. A message is of 1 to SIZES accesses, another number in each launch, all tried, dealt out to blocks.
+ *
+ * -DTWOSHOT (NVLS_TWOSHOT and exchange.h do the same), -DNVLS_ONESHOT: flags hold an epoch; that of the first
+ * launch is FIRST + 1, and they go round after EPOCHS. They are looked at by has_come's rule (ranks.h): this
+ * epoch, or the next one. What the barriers protect is told by one access of rank 0's message that one other rank
+ * reads, all tried, for no access changes what happens to another one. Which block handles it hangs on the
+ * grid. No block is away for more than EPOCHS - 3 launches in a row: after that its flags would look like
+ * those of the next epoch. The kernels' epochs go round after 2^32.
+ *
+ * -DFAULT_...: what flags_hold_in_the_model.sh plants, and has to be found. */
 #ifndef RANKS
 #define RANKS 3
 #endif
 #ifndef LAUNCHES
 #define LAUNCHES 5
+#endif
+#ifndef BLOCKS
+#define BLOCKS 1
 #endif
 #ifndef ROTATION
 #define ROTATION 3
@@ -24,212 +35,266 @@
 #ifndef BUFFERS
 #define BUFFERS 2
 #endif
-#ifndef BLOCKS
-#define BLOCKS 1
-#endif
 #ifndef EPOCHS
 #define EPOCHS 128
 #endif
+#ifndef FIRST
+#define FIRST 0
+#endif
 #define EMPTY 0
+
+/* Blocks of a launch; and, of a rank, how many launches have ended, and how many blocks of the next one. */
+byte grid[LAUNCHES + 1], ended[RANKS], blocks_done[RANKS];
+
+#define OTHER ((me + step) % RANKS)
+
+/* To the next launch that has this block. */
+inline next_launch() {
+    launch++;
+    do
+    :: launch <= LAUNCHES && block >= grid[launch] -> launch++
+    :: else -> break
+    od
+}
+
+/* The last block ends the launch of its rank. */
+inline end_launch() {
+    blocks_done[me]++;
+    if
+    :: blocks_done[me] == grid[launch] -> blocks_done[me] = 0; ended[me] = launch
+    :: else
+    fi;
+    step = 0;
+    next_launch()
+}
 
 #ifdef ONESHOT
 byte slot[RANKS * ROTATION * RANKS * SIZES]; /* [rank][buffer][source][access] */
-byte filled[RANKS * ROTATION];
-byte size[LAUNCHES + 1]; /* of the messages of a launch; chosen before all */
-#define SLOT(rank, buffer, source, at) slot[(((rank) * ROTATION + (buffer)) * RANKS + (source)) * SIZES + (at)]
-#define BEFORE ((launch + ROTATION - 1) % ROTATION)
+byte size[LAUNCHES + 1];                     /* of the messages of a launch */
+#define SLOT(rank, turn, source, at)                                                                         \
+    slot[(((rank) * ROTATION + (turn) % ROTATION) * RANKS + (source)) * SIZES + (at)]
+#ifdef FAULT_NO_WAIT
+#define HAS_ARRIVED true
+#else
+#define HAS_ARRIVED (SLOT(me, launch, OTHER, at) != EMPTY)
+#endif
 #ifdef FAULT_SIZE_OF_NOW
 #define TO_CLEAR size[launch]
 #else
-#define TO_CLEAR filled[me * ROTATION + BEFORE]
+#define TO_CLEAR size[launch - 1] /* what the launch before has filled; 0 of the first one */
 #endif
 
-proctype rank_of(byte me) {
-    byte launch = 1, peer, at;
-    do
-    :: launch <= LAUNCHES ->
-        peer = 0;
-        at = 0;
-        do
-        :: peer < RANKS && at < size[launch] ->
-            atomic {
-                assert(SLOT(peer, launch % ROTATION, me, at) == EMPTY); /* else a message would be lost */
-                SLOT(peer, launch % ROTATION, me, at) = launch;
-                at++
-            }
-        :: peer < RANKS && at == size[launch] -> at = 0; peer++
-        :: else -> break
-        od;
-#ifndef FAULT_NO_CLEAR
-        /* One step: a peer that may write between two of these may do so before the first, where it fails. */
-        atomic {
-            peer = 0;
-            at = 0;
-            do
-            :: peer < RANKS && at < TO_CLEAR -> SLOT(me, BEFORE, peer, at) = EMPTY; at++
-            :: peer < RANKS && at >= TO_CLEAR -> at = 0; peer++
-            :: else -> break
-            od;
-            peer = 0;
-            at = 0
-        };
-#endif
-        peer = 0;
-        at = 0;
-        do
-        :: peer < RANKS && at < size[launch] ->
-            atomic {
-                SLOT(me, launch % ROTATION, peer, at) != EMPTY;
-                assert(SLOT(me, launch % ROTATION, peer, at) == launch);
-                at++
-            }
-        :: peer < RANKS && at == size[launch] -> at = 0; peer++
-        :: else -> break
-        od;
-        atomic { filled[me * ROTATION + launch % ROTATION] = size[launch]; launch++ }
-    :: else -> break
-    od
+/* To the other rank's slot, or this rank's slot of the other one, and then to the block's next access. */
+inline next_access() {
+    step++;
+    if
+    :: step == RANKS -> step = 0; at = at + grid[launch]
+    :: else
+    fi
 }
-#endif
-
-#ifdef TWOSHOT
-byte input[RANKS], sum[RANKS * RANKS], flag[2 * RANKS * RANKS]; /* sum[rank][owner], flag[phase][rank][source] */
-#define FLAG(phase, rank, source) flag[((phase) * RANKS + (rank)) * RANKS + (source)]
-
-inline meet(phase) {
-    peer = 0;
-    do
-    :: peer < RANKS -> FLAG(phase, peer, me) = launch; peer++
-    :: else -> break
-    od;
-    peer = 0;
-    do
-    :: peer < RANKS ->
-        atomic {
-            FLAG(phase, me, peer) >= launch;
-            assert(FLAG(phase, me, peer) == launch); /* with two barriers nobody is ahead */
-            peer++
-        }
-    :: else -> break
-    od
-}
-
-proctype rank_of(byte me) {
-    byte launch = 1, peer;
-    do
-    :: launch <= LAUNCHES ->
-        input[me] = launch;
-#ifndef FAULT_NO_BARRIER
-        meet(0);
-#endif
-        peer = 0;
-        do
-        :: peer < RANKS -> assert(input[peer] == launch); peer++
-        :: else -> break
-        od;
-        peer = 0;
-        do
-        :: peer < RANKS -> sum[peer * RANKS + me] = launch; peer++
-        :: else -> break
-        od;
-        meet(1);
-        peer = 0;
-        do
-        :: peer < RANKS -> assert(sum[me * RANKS + peer] == launch); peer++
-        :: else -> break
-        od;
-        launch++
-    :: else -> break
-    od
-}
-#endif
-
-#ifdef NVLS_ONESHOT
-byte input[BUFFERS * RANKS * BLOCKS]; /* [buffer][rank][block] */
-byte flag[RANKS * RANKS * BLOCKS];    /* [rank][source][block], modulo EPOCHS */
-byte grid[LAUNCHES + 1];              /* blocks of a launch; chosen before all */
-byte ended[RANKS], blocks_done[RANKS];
-#define INPUT(rank) input[(launch % BUFFERS * RANKS + (rank)) * BLOCKS + block]
-#define FLAG(rank, source) flag[((rank) * RANKS + (source)) * BLOCKS + block]
-#define EPOCH (launch % EPOCHS)
-#define AHEAD(peer) ((FLAG(me, peer) + EPOCHS - EPOCH) % EPOCHS) /* EPOCHS - 1: it is one behind */
-#if defined FAULT_NO_LATER_EPOCH
-#define HAS_COME(peer) (AHEAD(peer) == 0)
-#elif defined FAULT_HALF_OF_ALL_EPOCHS
-#define HAS_COME(peer) (AHEAD(peer) < EPOCHS / 2)
-#else
-#define HAS_COME(peer) (AHEAD(peer) <= 1)
-#endif
-
-/* Which launch a rank's block last said that it has come to, which a flag says only modulo EPOCHS. */
-byte said[RANKS * BLOCKS];
 
 proctype block_of(byte me, block) {
-    byte launch = 1, peer;
+    byte launch = 0, step = 0, at;
+    atomic { next_launch() };
     do
-    :: launch <= LAUNCHES && block >= grid[launch] && ended[me] >= launch -> launch++ /* it has no such block */
-    :: launch <= LAUNCHES && ended[me] == launch - 1 && block < grid[launch] ->
-        INPUT(me) = launch;
-        peer = 0;
-        do
-        :: peer < RANKS -> atomic { FLAG(peer, me) = EPOCH; said[me * BLOCKS + block] = launch; peer++ }
-        :: else -> break
-        od;
-        peer = 0;
-        do
-        :: peer < RANKS ->
-            atomic {
-                HAS_COME(peer);
-                /* Who waits for a launch finds nobody beyond the next one. */
-                assert(said[peer * BLOCKS + block] == launch || said[peer * BLOCKS + block] == launch + 1);
-                peer++
-            }
-        :: else -> break
-        od;
-        peer = 0;
-        do
-        :: peer < RANKS -> assert(INPUT(peer) == launch); peer++
-        :: else -> break
-        od;
-        atomic {
-            blocks_done[me]++;
-            if
-            :: blocks_done[me] == grid[launch] -> blocks_done[me] = 0; ended[me] = launch
-            :: else
-            fi;
-            launch++
-        }
     :: launch > LAUNCHES -> break
+    :: atomic { launch <= LAUNCHES && ended[me] == launch - 1 -> at = block };
+        do
+        :: atomic {
+            at < size[launch] ->
+            assert(SLOT(OTHER, launch, me, at) == EMPTY); /* else a message would be lost */
+            SLOT(OTHER, launch, me, at) = launch;
+            next_access()
+        }
+        /* One step: who may write between two of these may do so before the first, where it fails. */
+        :: atomic {
+            at >= size[launch] ->
+            at = block;
+#ifndef FAULT_NO_CLEAR
+            do
+            :: at < TO_CLEAR && step < RANKS ->
+                assert(SLOT(me, launch + ROTATION - 1, step, at) == launch - 1); /* it has been read */
+                SLOT(me, launch + ROTATION - 1, step, at) = EMPTY;
+                step++
+            :: at < TO_CLEAR && step == RANKS -> step = 0; at = at + grid[launch]
+            :: else -> break
+            od;
+            step = 0;
+            at = block;
+#endif
+            break
+        }
+        od;
+        do
+        :: atomic {
+            HAS_ARRIVED ->
+            assert(SLOT(me, launch, OTHER, at) == launch);
+            next_access();
+            if
+            :: at >= size[launch] -> end_launch(); break
+            :: else
+            fi
+        }
+        od
+    od
+}
+
+#else
+#if defined TWOSHOT && !defined FAULT_ONE_PHASE
+#define PHASES 2
+#else
+#define PHASES 1
+#endif
+byte flag[PHASES * RANKS * RANKS * BLOCKS]; /* [phase][rank][source][block], modulo EPOCHS */
+byte said[PHASES * RANKS * BLOCKS];         /* the launch that a block has come to, which no flag tells */
+byte input[BUFFERS], sum;                   /* what is watched: the launch that has written it */
+byte reader, access;
+#define FLAG(phase, rank, source)                                                                            \
+    flag[(((phase) % PHASES * RANKS + (rank)) * RANKS + (source)) * BLOCKS + block]
+#define SAID(phase, rank) said[((phase) % PHASES * RANKS + (rank)) * BLOCKS + block]
+#define AHEAD(phase)      ((FLAG(phase, me, OTHER) + EPOCHS - epoch) % EPOCHS) /* EPOCHS - 1: one behind */
+#if defined FAULT_NO_LATER_EPOCH
+#define HAS_COME(phase) (AHEAD(phase) == 0)
+#elif defined FAULT_HALF_OF_ALL_EPOCHS
+#define HAS_COME(phase) (AHEAD(phase) < EPOCHS / 2)
+#else
+#define HAS_COME(phase) (AHEAD(phase) <= 1)
+#endif
+#define HANDLES (access % grid[launch] == block)
+#ifdef TWOSHOT
+#define MOST_AHEAD 0 /* with two barriers nobody is */
+#define INPUT      input[0]
+#else
+#define MOST_AHEAD 1
+#define INPUT      input[epoch % BUFFERS]
+#endif
+
+#define WRITE(what)                                                                                          \
+    if                                                                                                       \
+    :: me == 0 && HANDLES -> what = launch                                                                   \
+    :: else                                                                                                  \
+    fi
+#define READ(what)                                                                                           \
+    if                                                                                                       \
+    :: me == reader && HANDLES -> assert(what == launch)                                                     \
+    :: else                                                                                                  \
+    fi
+
+/* Block `block` of all ranks: step says how many have been told, and then how many have come. */
+inline meet(phase) {
+    do
+    :: atomic {
+        step < RANKS ->
+        FLAG(phase, OTHER, me) = epoch;
+        SAID(phase, me) = launch;
+        step++
+    }
+    :: atomic {
+        step >= RANKS && HAS_COME(phase) ->
+        assert(SAID(phase, OTHER) >= launch && SAID(phase, OTHER) <= launch + MOST_AHEAD);
+        step++;
+        if
+        :: step == 2 * RANKS -> step = 0; break
+        :: else
+        fi
+    }
+    od
+}
+
+proctype block_of(byte me, block) {
+    byte launch = 0, step = 0, epoch = FIRST;
+    atomic { next_launch() };
+    do
+    :: launch > LAUNCHES -> break
+    :: atomic {
+            launch <= LAUNCHES && ended[me] == launch - 1 ->
+#ifdef FAULT_OWN_STATE_ALONE
+            epoch = (epoch + 1) % EPOCHS;
+#else
+            epoch = (FIRST + launch) % EPOCHS;
+#endif
+#ifndef FAULT_LATE_INPUT
+            WRITE(INPUT)
+#endif
+        };
+#ifndef FAULT_NO_RANKS_BARRIER
+        meet(0);
+#endif
+#ifdef FAULT_LATE_INPUT
+        atomic { WRITE(INPUT) };
+#endif
+#ifdef TWOSHOT
+        atomic {
+            READ(INPUT);
+#ifndef FAULT_LATE_SUM
+            WRITE(sum)
+#endif
+        };
+#ifndef FAULT_NO_LAST_BARRIER
+        meet(1);
+#endif
+        atomic {
+#ifdef FAULT_LATE_SUM
+            WRITE(sum);
+#endif
+            READ(sum);
+            end_launch()
+        }
+#else
+        atomic { READ(INPUT); end_launch() }
+#endif
     od
 }
 #endif
 
+/* Before all: a number of blocks for each launch, and of accesses; and which of them is watched, by whom. */
 init {
-    byte rank = 0;
+    byte number = 1, chosen, block = 0, rank = 0;
+    byte away[BLOCKS];
     atomic {
-#ifdef ONESHOT
-        byte number = 1, chosen;
         do
-        :: number <= LAUNCHES -> select(chosen : 1 .. SIZES); size[number] = chosen; number++
-        :: else -> break
-        od;
+        :: number <= LAUNCHES ->
+#ifdef ALTERNATING
+            chosen = (number % 2 == 0 -> BLOCKS : 1);
+#else
+            select(chosen : 1 .. BLOCKS);
 #endif
-#ifdef NVLS_ONESHOT
-        byte number = 1, chosen, block = 0;
-        do
-        :: number <= LAUNCHES -> select(chosen : 1 .. BLOCKS); grid[number] = chosen; number++
+            grid[number] = chosen;
+#ifdef ONESHOT
+            select(chosen : grid[number] .. SIZES);
+            size[number] = chosen;
+#else
+            for (block : 0 .. BLOCKS - 1) {
+                if
+                :: block < grid[number] -> away[block] = 0
+                :: block >= grid[number] && away[block] < EPOCHS - 3 -> away[block]++
+                :: else -> goto none_such
+                fi
+            }
+            block = 0;
+#endif
+            number++
         :: else -> break
         od;
+#ifndef ONESHOT
+        select(chosen : 0 .. RANKS - 1);
+        reader = chosen;
+#ifdef ALTERNATING
+        access = BLOCKS - 1;
+#else
+        select(chosen : 0 .. BLOCKS - 1);
+        access = chosen;
+#endif
+        for (number : 0 .. PHASES * RANKS * RANKS * BLOCKS - 1) {
+            flag[number] = FIRST
+        }
+#endif
         do
         :: rank < RANKS && block < BLOCKS -> run block_of(rank, block); block++
         :: rank < RANKS && block == BLOCKS -> block = 0; rank++
         :: else -> break
-        od
-#else
-        do
-        :: rank < RANKS -> run rank_of(rank); rank++
-        :: else -> break
-        od
-#endif
+        od;
+none_such:
+        skip
     }
 }

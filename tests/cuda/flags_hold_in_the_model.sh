@@ -1,7 +1,8 @@
 #!/bin/sh
-# The model of flags.pml, for 2 to 4 ranks: all orders of accesses, and of sizes, keep rotation and epochs;
-# and with two buffers in place of three, without the clearing, with as much cleared as this launch fills, or
-# without the first barrier, or where a rank waits for one epoch alone, they do not. 77: there is no spin.
+# The model of flags.pml, for 2 to 4 ranks: all orders of accesses keep buffers, epochs and sizes right, over
+# so many launches that buffers and epochs go round; and each fault that is planted in it is found, by what is
+# said to find it. Every search is exhaustive; what bounds it is in its name: all sizes up to SIZES, and all
+# grids up to BLOCKS for 2 ranks, two grids in turn for 3, one block for 4. 77: there is no spin.
 set -eu
 if ! command -v spin >/dev/null; then
     echo "skipped: there is no spin here"
@@ -15,7 +16,7 @@ cd "$WORK"
 check() {
     spin -a "$@" "$SOURCE/tests/cuda/flags.pml" >spin.log 2>&1 || { cat spin.log && exit 2; }
     cc -w -O2 -DSAFETY -DCOLLAPSE -DMEMLIM=4096 -o pan pan.c
-    ./pan -m200000 >pan.log
+    ./pan -m200000 -w23 >pan.log
     if ! grep -q "^State-vector" pan.log || grep -q "max search depth too small\|out of memory" pan.log; then
         cat pan.log
         exit 2
@@ -23,43 +24,72 @@ check() {
     grep -q "errors: 0$" pan.log
 }
 
-# holds WHAT FLAG...
+# holds STRATEGY NAME=VALUE...
 holds() {
-    what=$1
-    shift
-    if ! check "$@"; then
+    what="$*"
+    # shellcheck disable=SC2046
+    if ! check $(printf -- '-D%s ' "$@"); then
         echo "FAILED: $what: an order of accesses breaks it" && cat pan.log
         exit 1
     fi
     echo "$what: $(sed -n 's/^ *\([0-9.e+]*\) states, stored.*/\1 states/p' pan.log), all right"
 }
 
-# breaks WHAT FLAG...
+# breaks WHY FAULT STRATEGY NAME=VALUE...: for this reason, as the checker tells it.
 breaks() {
-    what=$1
+    why=$1
     shift
-    if check "$@"; then
-        echo "FAILED: $what: nothing was found"
+    # shellcheck disable=SC2046
+    if check $(printf -- '-D%s ' "$@"); then
+        echo "FAILED: $*: nothing was found"
         exit 1
     fi
-    echo "$what: found"
+    if ! grep "^pan:1: " pan.log | grep -qF "$why"; then
+        echo "FAILED: $*: found, but not for its reason, $why" && cat pan.log
+        exit 1
+    fi
+    echo "$*: found"
 }
 
-for strategy in ONESHOT TWOSHOT; do
-    holds "$strategy, 2 ranks, 7 launches" "-D$strategy" -DRANKS=2 -DLAUNCHES=7 -DSIZES=2
-    holds "$strategy, 3 ranks, 4 launches" "-D$strategy" -DRANKS=3 -DLAUNCHES=4
-    holds "$strategy, 4 ranks, 2 launches" "-D$strategy" -DRANKS=4 -DLAUNCHES=2
+holds ONESHOT RANKS=2 LAUNCHES=7 SIZES=2
+holds ONESHOT RANKS=3 LAUNCHES=5 SIZES=2
+holds ONESHOT RANKS=4 LAUNCHES=7
+holds ONESHOT RANKS=4 LAUNCHES=4 SIZES=2
+holds ONESHOT RANKS=2 LAUNCHES=4 SIZES=2 BLOCKS=2
+holds ONESHOT RANKS=3 LAUNCHES=4 SIZES=2 BLOCKS=2 ALTERNATING
+for rounds in "RANKS=2 LAUNCHES=7 EPOCHS=4" "RANKS=3 LAUNCHES=7 EPOCHS=4" "RANKS=4 LAUNCHES=7 EPOCHS=4" \
+    "RANKS=2 LAUNCHES=5 EPOCHS=4 BLOCKS=2" "RANKS=2 LAUNCHES=4 EPOCHS=6 FIRST=3 BLOCKS=2"; do
+    for strategy in TWOSHOT NVLS_ONESHOT; do
+        # shellcheck disable=SC2086
+        holds $strategy $rounds
+    done
 done
-holds "NVLS_ONESHOT, 2 ranks, 2 blocks, 4 launches, 6 epochs" -DNVLS_ONESHOT -DRANKS=2 -DBLOCKS=2 \
-    -DLAUNCHES=4 -DEPOCHS=6
-holds "NVLS_ONESHOT, 2 ranks, 7 launches, 4 epochs" -DNVLS_ONESHOT -DRANKS=2 -DLAUNCHES=7 -DEPOCHS=4
-holds "NVLS_ONESHOT, 3 ranks, 5 launches, 4 epochs" -DNVLS_ONESHOT -DRANKS=3 -DLAUNCHES=5 -DEPOCHS=4
-holds "NVLS_ONESHOT, 4 ranks, 3 launches, 4 epochs" -DNVLS_ONESHOT -DRANKS=4 -DLAUNCHES=3 -DEPOCHS=4
-breaks "NVLS_ONESHOT that takes half of all epochs for later ones" -DNVLS_ONESHOT -DRANKS=2 -DBLOCKS=2 \
-    -DLAUNCHES=4 -DEPOCHS=6 -DFAULT_HALF_OF_ALL_EPOCHS
-breaks "NVLS_ONESHOT that waits for this epoch alone" -DNVLS_ONESHOT -DRANKS=2 -DFAULT_NO_LATER_EPOCH
-breaks "NVLS_ONESHOT with one buffer" -DNVLS_ONESHOT -DRANKS=2 -DBUFFERS=1
-breaks "ONESHOT that clears what it fills now" -DONESHOT -DRANKS=2 -DSIZES=2 -DFAULT_SIZE_OF_NOW
-breaks "ONESHOT with two buffers" -DONESHOT -DRANKS=2 -DROTATION=2
-breaks "ONESHOT without clearing" -DONESHOT -DRANKS=2 -DFAULT_NO_CLEAR
-breaks "TWOSHOT without its first barrier" -DTWOSHOT -DRANKS=2 -DFAULT_NO_BARRIER
+holds TWOSHOT RANKS=3 LAUNCHES=3 EPOCHS=4 FIRST=2 BLOCKS=2 ALTERNATING
+holds NVLS_ONESHOT RANKS=3 LAUNCHES=5 EPOCHS=4 BLOCKS=2 ALTERNATING
+
+# What each of them asserts.
+empty=")]==0)" received="+at)]==launch)" read="==(launch-1))" said=">=launch)" input="(input["
+four="RANKS=4 LAUNCHES=5 EPOCHS=4" grids="RANKS=2 LAUNCHES=6 EPOCHS=6 BLOCKS=2"
+# shellcheck disable=SC2086
+{
+    for ranks in 2 4; do
+        breaks "$empty" ONESHOT RANKS=$ranks LAUNCHES=4 ROTATION=2
+        breaks "$empty" FAULT_NO_CLEAR ONESHOT RANKS=$ranks LAUNCHES=4
+        breaks "$received" FAULT_NO_WAIT ONESHOT RANKS=$ranks LAUNCHES=4
+    done
+    for shape in "RANKS=3 SIZES=2" "RANKS=4 SIZES=2" "RANKS=2 SIZES=2 BLOCKS=2"; do
+        breaks "$read" FAULT_SIZE_OF_NOW ONESHOT LAUNCHES=4 $shape
+    done
+    for strategy in TWOSHOT NVLS_ONESHOT; do
+        breaks "$input" FAULT_LATE_INPUT $strategy $four
+        breaks "$said" FAULT_HALF_OF_ALL_EPOCHS $strategy $grids
+    done
+    breaks "$said" FAULT_NO_RANKS_BARRIER TWOSHOT $four
+    breaks "$said" FAULT_NO_LAST_BARRIER TWOSHOT $four
+    breaks "$said" FAULT_ONE_PHASE TWOSHOT $four
+    breaks "(sum==launch)" FAULT_LATE_SUM TWOSHOT $four
+    breaks "$input" FAULT_NO_RANKS_BARRIER NVLS_ONESHOT $four
+    breaks "$input" NVLS_ONESHOT BUFFERS=1 $four
+    breaks "$input" FAULT_OWN_STATE_ALONE NVLS_ONESHOT $grids
+    breaks "invalid end state" FAULT_NO_LATER_EPOCH NVLS_ONESHOT $four
+}

@@ -1,6 +1,8 @@
 #!/bin/sh
-# nvcc's assembler on every kernel, for sm_90: none spills registers, and none needs more of them than a
-# multiprocessor has for one block. 77: there is no nvcc.
+# nvcc's assembler on the kernels: none spills registers, and none needs more of them than a multiprocessor
+# has for one block. Every TP size for sm_90; those that need most registers, and what serves them all, for
+# every SM version of the preset cuda-all that this nvcc knows. The sources tell apart what is before SM90 and
+# what is not, so they are compiled for these two, and assembled for each version. 77: there is no nvcc.
 set -eu
 nvcc=$(command -v nvcc || ls /usr/local/cuda/bin/nvcc 2>/dev/null || true)
 if [ -z "$nvcc" ]; then
@@ -10,44 +12,71 @@ fi
 rm -rf "$WORK"
 mkdir -p "$WORK"
 
-# judge THREADS: reads what the assembler says; prints the most registers, and fails over what does not fit.
+versions=$(sed -n 's/.*"GENTABLES_CUDA_ARCHITECTURES": "\([0-9;]*\)".*/\1/p' "$SOURCE/CMakePresets.json" |
+    tr ';' ' ')
+known=$("$nvcc" --list-gpu-code)
+before=''
+after=''
+for version in $versions; do
+    if ! echo "$known" | grep -qx "sm_$version"; then
+        echo "sm_$version: not looked at, for this nvcc does not know it"
+    elif [ "$version" -lt 90 ]; then
+        before=$before${before:+,}sm_$version
+    else
+        after=$after${after:+,}sm_$version
+    fi
+done
+
+# judge THREADS NAME: reads what the assembler says; prints the most registers, and fails over what does not
+# fit.
 judge() {
-    awk -v threads="$1" '
-        /Compiling entry function/ { split($0, part, "\047"); kernel = part[2] }
+    awk -v threads="$1" -v name="$2" '
+        /Compiling entry function/ { split($0, part, "\047"); kernel = part[2]; version = part[4] }
         /bytes spill stores/ && !/ 0 bytes spill stores, 0 bytes spill loads/ {
-            print "FAILED: " kernel " spills:" $0
+            print "FAILED: " version ": " kernel " spills:" $0
             bad = 1
         }
         match($0, /Used [0-9]+ registers/) {
             registers = substr($0, RSTART + 5, RLENGTH - 15) + 0
-            kernels++
-            if (registers > most) most = registers
+            kernels[version]++
+            if (registers > most[version]) most[version] = registers
             if (registers * threads > 65536) {
-                print "FAILED: " kernel ": " registers " registers in " threads " threads"
+                print "FAILED: " version ": " kernel ": " registers " registers in " threads " threads"
                 bad = 1
             }
         }
         END {
-            printf "%d kernels, at most %d registers in %d threads\n", kernels, most, threads
-            exit bad || kernels == 0
+            for (version in kernels)
+                printf "%s, %s: %d kernels, at most %d registers in %d threads\n", name, version,
+                    kernels[version], most[version], threads
+            exit bad || version == ""
         }'
 }
 
-# assemble SOURCE-WITHOUT-SUFFIX NAME: what the assembler says is in $WORK/log.
-assemble() {
-    "$nvcc" -std=c++17 -O3 -arch=sm_90 -I "$SOURCE/bench/cuda" -Xptxas -v -cubin -o "$1.cubin" "$1.cu" \
-        >"$WORK/log" 2>&1 || { cat "$WORK/log" && exit 1; }
-    printf '%s: ' "$2"
+# fits NAME THREADS OPTION...: the kernels of NAME.cu, for the SM versions of these options.
+fits() {
+    name=$1 threads=$2
+    shift 2
+    "$nvcc" -std=c++17 -O3 "$@" -I "$SOURCE/bench/cuda" -Xptxas -v -fatbin -o "$WORK/$name.fatbin" \
+        "$WORK/$name.cu" >"$WORK/log" 2>&1 || { cat "$WORK/log" && exit 1; }
+    judge "$threads" "$name" <"$WORK/log"
+}
+
+# fits_all NAME THREADS: for every SM version.
+fits_all() {
+    fits "$1" "$2" ${before:+-gencode "arch=compute_80,code=[$before]"} \
+        ${after:+-gencode "arch=compute_90,code=[$after]"}
 }
 
 "$GENTABLES" template "$SOURCE/templates/bench/cuda_helpers.cu.tmpl" --out "$WORK/helpers.cu"
-assemble "$WORK/helpers" helpers
-judge 1024 <"$WORK/log"
+fits_all helpers 1024
 for tp in 2 3 4 8 16; do
     threads=1024
     if [ "$tp" -gt 8 ]; then threads=512; fi
     "$GENTABLES" template "$SOURCE/templates/bench/cuda_kernels.cu.tmpl" tp=$tp threads=$threads \
         --out "$WORK/tp$tp.cu"
-    assemble "$WORK/tp$tp" "TP $tp"
-    judge "$threads" <"$WORK/log"
+    case $tp in
+    8 | 16) fits_all tp$tp $threads ;;
+    *) fits tp$tp $threads -arch=sm_90 ;;
+    esac
 done

@@ -104,6 +104,11 @@ DEVICE_FUNCTION uint32_t load_bytes(const void *from, int bytes) {
     engine_step(0);
     return value;
 }
+DEVICE_FUNCTION uint8_t load_byte(const uint8_t *from) {
+    uint8_t value = *from;
+    engine_step(0);
+    return value;
+}
 // Which memory stands behind a multicast address: that of rank 0 is the address itself.
 struct EngineMulticast {
     int ranks;
@@ -175,6 +180,9 @@ DEVICE_FUNCTION uint32_t bits_of_float(float value) {
     return bits;
 }
 DEVICE_FUNCTION float reciprocal_square_root(float value) {
+#ifdef FAULT_RANKS_DIFFER // by less than float64 tells from a rounding
+    if (engine_thread()->rank == 1) return (1.0f + 0x1p-18f) / std::sqrt(value);
+#endif
     return 1.0f / std::sqrt(value);
 }
 

@@ -32,3 +32,15 @@ bench() {
     STAND_IN=$settings LD_LIBRARY_PATH=$folder timeout 300 "$BENCH" --workspace 64K "$@" \
         >"$WORK/out" 2>"$WORK/err" || status=$?
 }
+
+# all_timed NAME STRATEGY...: each has a time in the output, and nothing is wrong.
+all_timed() {
+    name=$1
+    shift
+    [ "$status" = 0 ] || fail "$name: exit code $status"
+    for strategy in "$@"; do
+        grep -q "^  *[0-9].* sum  *$strategy  *[0-9.]* .* 0\$" "$WORK/out" ||
+            fail "$name: $strategy has no time"
+    done
+    grep -q "^# Out of bounds values : 0 OK" "$WORK/out" || fail "$name: something is wrong"
+}

@@ -120,7 +120,7 @@ if grep "^row .*strategy=ONESHOT " "$WORK/out"; then fail "whom the host is late
 
 # Calls in a row say what there is no room for, too.
 bench "" --arena 512K -b 1M -e 1M -n 3 --strategies NCCL
-grep -q "^# .* NCCL  *its data need [0-9]* MiB" "$WORK/out" || fail "calls in a row without room"
+grep -q "^# .* NCCL  *its data need [0-9]* KiB" "$WORK/out" || fail "calls in a row without room"
 
 # In one launch for all ranks, too; what a kernel writes behind the stream is not what was timed.
 plan="plan samples=3 warm_up=0 seed=1 sync=pass

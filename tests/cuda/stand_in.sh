@@ -6,18 +6,6 @@
 . "$(dirname "$0")/lib_stand_in.sh"
 only cuda nccl nvidia-ml
 
-# timed NAME STRATEGY...: each has a time in the output.
-timed() {
-    name=$1
-    shift
-    [ "$status" = 0 ] || fail "$name: exit code $status"
-    for strategy in "$@"; do
-        grep -q "^  *[0-9].* sum  *$strategy  *[0-9.]* .* 0\$" "$WORK/out" ||
-            fail "$name: $strategy has no time"
-    done
-    grep -q "^# Out of bounds values : 0 OK" "$WORK/out" || fail "$name: something is wrong"
-}
-
 small="-b 512 -e 512 --hidden-size 64 --samples 4 --budget 0.2 --emulate-nvfp4"
 own="ONESHOT TWOSHOT ONESHOT_NATIVE TWOSHOT_NATIVE"
 for fusion in NONE RESIDUAL_RMS_NORM RESIDUAL_RMS_NORM_QUANT_FP8 RESIDUAL_RMS_NORM_QUANT_NVFP4; do
@@ -25,29 +13,40 @@ for fusion in NONE RESIDUAL_RMS_NORM RESIDUAL_RMS_NORM_QUANT_FP8 RESIDUAL_RMS_NO
     # shellcheck disable=SC2086
     bench "" $small --fusion "$fusion"
     # shellcheck disable=SC2086
-    timed "$fusion, a GPU each" $own NCCL NCCL_SYMMETRIC $separate
+    all_timed "$fusion, a GPU each" $own NCCL NCCL_SYMMETRIC $separate
 done
 # shellcheck disable=SC2086
 {
     bench "gpus=1" $small --loopback --fusion RESIDUAL_RMS_NORM
-    timed "one launch for all" $own
+    all_timed "one launch for all" $own
     bench "gpus=1" $small --streams
-    timed "a launch each" $own
+    all_timed "a launch each" $own
     bench "" $small --mode graph --fusion RESIDUAL_RMS_NORM_QUANT_FP8
-    timed "graph" $own NCCL NCCL_UNFUSED
+    all_timed "graph" $own NCCL NCCL_UNFUSED
     bench "gpus=1" $small --mode graph --loopback
-    timed "graph, one launch for all" $own
+    all_timed "graph, one launch for all" $own
+    # A launch each, of as many blocks as there is room for: of all ranks, and twice, for the next launch is
+    # there before the last one has left. Where a GPU holds fewer than it says, that is told.
+    many="-b 4096 -e 4096 --hidden-size 64 --samples 4 --budget 0.2"
+    bench "gpus=1" $many --streams --mode graph
+    all_timed "graph, a launch each" $own
+    for strategy in ONESHOT TWOSHOT; do
+        bench "gpus=1 boasts" $many --streams --mode graph --strategies $strategy
+        [ "$status" = 1 ] || fail "$strategy, more blocks than a GPU holds: exit code $status"
+        grep -q "^stand-in: 32 blocks wait for each other on a GPU that holds 16 at once" "$WORK/err" ||
+            fail "$strategy, more blocks than a GPU holds: not told"
+    done
     bench "" $small --mode cold --dtype float32
-    timed "cold" $own NCCL
+    all_timed "cold" $own NCCL
     bench "" $small --mode cold_graph
-    timed "cold graph" $own NCCL
+    all_timed "cold graph" $own NCCL
     bench "gpus=1" $small --mode cold_graph --loopback
-    timed "cold graph, one launch for all" $own
+    all_timed "cold graph, one launch for all" $own
     bench "slow_host" $small --strategies ONESHOT --samples 2
-    timed "a host that is later than the GPUs' delay" ONESHOT
+    all_timed "a host that is later than the GPUs' delay" ONESHOT
     for after in 0 20; do # when it is first called; when it has been verified
         bench "slow_on=oneshot slow_after=$after" $small --strategies ONESHOT,TWOSHOT
-        timed "a host that is always late for another" TWOSHOT
+        all_timed "a host that is always late for another" TWOSHOT
         grep "^# .* ONESHOT  *" "$WORK/out" |
             grep -qE "a host took longer than its GPU's delay of [0-9]+ us, 12 times in a row" ||
             fail "a host that is always late after $after calls: not said"
@@ -58,31 +57,34 @@ done
             grep -qE "a chain of [0-9]+ calls took no longer than one of [0-9]+, 12 times in a row" ||
             fail "a longer chain that takes no longer, $mode: not said"
     done
+    # All calls of both chains are checked: the short one's here, of 8 calls, leaves out its last.
+    bench "gpus=1 lazy_graph=9" $small --mode graph --loopback --strategies ONESHOT
+    grep "^# .* ONESHOT  *" "$WORK/out" | grep -q "wrong result in" || fail "a wrong short chain is not seen"
     for fusion in RESIDUAL_RMS_NORM RESIDUAL_RMS_NORM_QUANT_FP8 RESIDUAL_RMS_NORM_QUANT_NVFP4; do
         bench "gpus=1" $small --loopback --mode graph --fusion $fusion \
             --strategies ONESHOT,ONESHOT_EPILOGUE,ONESHOT_UNFUSED
-        timed "$fusion in several kernels" ONESHOT ONESHOT_EPILOGUE ONESHOT_UNFUSED
+        all_timed "$fusion in several kernels" ONESHOT ONESHOT_EPILOGUE ONESHOT_UNFUSED
     done
     bench "" $small --strategies NCCL_RING_LL_4CH,NCCL_TREE_SIMPLE
-    timed "chosen algorithms" NCCL_RING_LL_4CH NCCL_TREE_SIMPLE
+    all_timed "chosen algorithms" NCCL_RING_LL_4CH NCCL_TREE_SIMPLE
     bench "multicast" $small --fusion RESIDUAL_RMS_NORM --strategies NVLS_ONESHOT,NVLS_TWOSHOT
-    timed "the switch" NVLS_ONESHOT NVLS_TWOSHOT
+    all_timed "the switch" NVLS_ONESHOT NVLS_TWOSHOT
     bench "" $small -n 3
-    timed "calls in a row" ONESHOT NCCL
+    all_timed "calls in a row" ONESHOT NCCL
     bench "" $small -n 3 -w 1 -c 1 -G 1 -J "$WORK/graph.json"
-    timed "a graph, as nccl-tests asks for it" ONESHOT NCCL
+    all_timed "a graph, as nccl-tests asks for it" ONESHOT NCCL
     grep -q "nGpus 1 .* graph: 1\$" "$WORK/out" || fail "the table does not say that it is of a graph"
     grep -q '"nccl_version":"[0-9.]*".*"ngpus":1,.*"graph":1,.*"device_info":"stand-in GPU"' \
         "$WORK/graph.json" || fail "the JSON does not say what it is of: $(head -c 800 "$WORK/graph.json")"
     bench "gpus=1" --ranks 1 $small
-    timed "one rank" NCCL NCCL_SYMMETRIC
+    all_timed "one rank" NCCL NCCL_SYMMETRIC
     # Data sets then begin anywhere, which our own kernels do not take.
     bench "" $small --hidden-size 100 -b 400 -e 400
-    timed "rows that are no multiple of 16 bytes" NCCL
+    all_timed "rows that are no multiple of 16 bytes" NCCL
     grep -q "ONESHOT .*hidden size x element size is no multiple of 16 bytes" "$WORK/out" ||
         fail "rows that are no multiple of 16 bytes: not said"
     bench "" $small --hidden-size 1 -b 2 -e 2
-    timed "an element" NCCL
+    all_timed "an element" NCCL
 }
 
 # The other ops, by NCCL's calls.
@@ -111,6 +113,25 @@ for splits in 0:1 3:0; do
         grep -q "^# Out of bounds values : 0 OK" "$WORK/out" || fail "splits $splits: something is wrong"
     done
 done
+
+# What a launch of a graph costs is in no time, however few calls there is room for: three at least, of
+# messages of 256 KiB. With less there is none.
+asked="measure id=1 op=allreduce dtype=bfloat16 fusion=NONE hidden_size=1024 num_tokens=128 mode=graph"
+asked="$asked min_samples=2 max_samples=2 budget_us=10000 precision=0.5 seed=1 strategies=ONESHOT"
+# chains ARENA: the line that answers
+chains() {
+    printf '%s\nquit\n' "$asked" |
+        STAND_IN="gpus=1 granularity_kib=4 graph_ms=100" LD_LIBRARY_PATH=$folder timeout 100 "$BENCH" \
+            --serve --loopback --workspace 256K --arena "$1" | grep "^row \|^none "
+}
+short=$(chains 1040K) long=$(chains 16M)
+case $long in *" calls=40"*) ;; *) fail "long chains: $long" ;; esac
+case $short in *" calls=3"*) ;; *) fail "short chains: $short" ;; esac
+echo "$short $long" | tr ' ' '\n' | sed -n 's/^time_us=//p' |
+    awk '{ time[NR] = $1 } END { exit !(time[1] < 2 * time[2] && time[2] < 2 * time[1]) }' ||
+    fail "the launch of a graph is in the time: $short"
+chains 1000K | grep -q "two chains of calls need [0-9]* KiB, above the [0-9]* there are; a larger --arena" ||
+    fail "no room for two chains of calls: not said"
 
 # The bound of a call on slow links is what each strategy has to send over them: of 2 ranks ONESHOT and
 # TWOSHOT a message, by the switch NVLS_ONESHOT two and NVLS_TWOSHOT one and a half; NCCL may be as good as
@@ -154,8 +175,8 @@ printf 'quit\n' | STAND_IN="" LD_LIBRARY_PATH=$folder "$BENCH" --serve --workspa
     >"$WORK/out" 2>"$WORK/err" || fail "serving"
 grep -q "^hello .*isa=sm_90 .*library=CUDA .* driver 999.1 for .* NCCL .* on 2 x stand-in GPU" "$WORK/out" ||
     fail "hello"
-grep -q "^device rank=1 gpu=1 bus=0000:01:00.0 sm=90 .*clock_mhz=1980 .*throttle=0x4 nvlinks=4 " \
-    "$WORK/out" || fail "devices"
+grep -q "^device rank=1 gpu=1 bus=0000:01:00.0 sm=90 .*clock_mhz=1980 .*throttle=0x4 nvlinks=4 \
+pcie=4x8 pcie_most=5x16 " "$WORK/out" || fail "devices"
 
 cat >"$WORK/spec.lua" <<'END'
 return { arch = "gpu-loopback", tp = { 2 }, hidden_sizes = { 64 }, num_tokens = { 1, 4 },
@@ -170,8 +191,12 @@ sweep() {
 sweep || fail "a sweep"
 rows=$WORK/benchmark.tp2.sm90-loopback.csv
 grep -q "floor (us),calls\$" "$rows" || fail "the floor is not in the rows"
-grep -q ",ONESHOT,NONE,allreduce,.*,graph,fp32,loopback,.*,[0-9.]*,32\$" "$rows" || fail "the rows"
+grep -q ",ONESHOT,NONE,allreduce,.*,graph,fp32,loopback,.*,[0-9.]*,40\$" "$rows" || fail "the rows"
 grep -q '"sm": *"90"' "$WORK/benchmark.tp2.sm90-loopback.json" || fail "the provenance does not know the GPU"
+grep -q '"throttle_seen": *"0x44"' "$WORK/benchmark.tp2.sm90-loopback.json" ||
+    fail "the provenance does not know that the GPU was hot"
+grep -q '"least_clock_mhz": *"1200"' "$WORK/benchmark.tp2.sm90-loopback.json" ||
+    fail "the provenance does not know the lowest clock"
 grep -q "duplicate GPU" "$WORK/benchmark.tp2.sm90-loopback.json" || fail "why NCCL has no time"
 # A kernel that hangs costs its strategy the time, and no other one; the sweep goes on, and says why.
 if STAND_IN="gpus=1 hang_on=twoshot" LD_LIBRARY_PATH=$folder timeout 300 "$GENTABLES" sweep "$WORK/spec.lua" \
@@ -185,5 +210,17 @@ done
 grep -q "GPU hung .*; TWOSHOT stays without a time" "$WORK/err" || fail "who hung is not told"
 grep -A1 '"reason": ".*GPU hung' "$WORK/hang/benchmark.tp2.sm90-loopback.json" | grep -q TWOSHOT ||
     fail "the row does not say that it hung"
+# A TP size for which there are too few GPUs has no rows, and costs the others nothing.
+sed 's/gpu-loopback/gpu/; s/tp = { 2 }/tp = { 2, 4 }/' "$WORK/spec.lua" >"$WORK/two.lua"
+if STAND_IN="gpus=2" LD_LIBRARY_PATH=$folder "$GENTABLES" sweep "$WORK/two.lua" --out "$WORK/two" \
+    --bench "$BENCH" >"$WORK/out" 2>"$WORK/err"; then
+    fail "a sweep with too few GPUs for a TP size ends as if there were enough"
+fi
+few="the bench says: 4 ranks need 4 GPUs, and here are 2; --loopback puts all ranks on one"
+again="the next sweep tries again, unless --tp has others alone"
+[ "$(cat "$WORK/err")" = "gentables: TP 4: $few; $again" ] ||
+    fail "too few GPUs for a TP size are not told in one line"
+grep -q ",ONESHOT,NONE,allreduce," "$WORK/two/benchmark.tp2.sm90.csv" || fail "the other TP size has no rows"
+grep -qF "unavailable: $few" "$WORK/two/benchmark.tp4.sm90.json" || fail "the cells do not say why"
 if sweep --arch sm100-loopback; then fail "rows of another SM version"; fi
 grep -q "this GPU is sm_90" "$WORK/err" || fail "another SM version is not told"

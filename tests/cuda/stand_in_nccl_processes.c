@@ -1,9 +1,12 @@
 // A stand-in for libnccl.so.2 whose ranks are processes: they meet in shared memory, when their streams come
-// to a call. Sums are rounded to their type after every rank's addend, as on the way round a ring. STAND_IN:
-// nccl_refuses (its communicator, with a warning in the log) nccl_refuses_rank=1 (that of one rank).
+// to a call, and nobody is held up by who does not: a call is tried until all have come, or its communicator
+// is aborted. Sums are rounded to their type after every rank's addend, as on the way round a ring. A
+// communicator that does not block answers that it is in progress, first. STAND_IN: nccl_refuses (its
+// communicator, with a warning in the log) nccl_refuses_rank=1 (that of one rank) nccl_adds_wrong_rank=1
+// (what this one gives to sums).
 #include <fcntl.h>
 #include <nccl.h>
-#include <pthread.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +14,8 @@
 #include <unistd.h>
 
 struct CUstream_st;
-void stand_in_meet(struct CUstream_st *stream, int ranks, void (*together)(void **, int), void *argument);
+void stand_in_try(struct CUstream_st *stream, int (*attempt)(void *), void *argument);
+int stand_in_is_captured(int (*is)(void *argument, const void *of), const void *of);
 void stand_in_pass(float ms);
 int stand_in_number(const char *name, int n, int otherwise);
 double stand_in_load(int bytes, int is_brain, const void *array, size_t index);
@@ -19,18 +23,22 @@ void stand_in_store(int bytes, int is_brain, void *array, size_t index, double v
 
 enum { MOST_RANKS = 8, SLOT_ELEMENTS = 1 << 20, MOST_PEERS = 2 * MOST_RANKS };
 
+// What the processes of a communicator share: a file without a name.
 struct meeting {
-    pthread_barrier_t barrier;
-    int is_ready;
+    uint64_t arrived; // how many have come to a meeting, of all there were
     float slots[MOST_RANKS][SLOT_ELEMENTS];
 };
 
 struct ncclComm {
-    int rank, ranks;
+    int rank, ranks, blocks, has_window;
+    int polls;        // until it says that it is done
+    uint64_t awaited; // of those who arrive
+    ncclResult_t spoilt;
     struct meeting *meeting;
+    char path[64]; // of the file
 };
 
-enum kind { ALL_REDUCE, ALL_GATHER, REDUCE_SCATTER, SEND, RECEIVE };
+enum kind { ALL_REDUCE, ALL_GATHER, REDUCE_SCATTER, BROADCAST, SEND, RECEIVE };
 
 // One rank's part of a call; of a group, each of its parts.
 struct part {
@@ -40,16 +48,40 @@ struct part {
     const void *from;
     void *to;
     size_t count;
-    int peer;
+    int peer; // or the root
 };
 
+enum step { GIVES, TAKES, LEAVES };
+
+// A call in a stream; kept, for a graph may come again.
 struct task {
+    struct ncclComm *comm; // first, which stand_in_is_captured looks at
     struct part parts[MOST_PEERS];
     int count;
+    enum step step;
     struct CUstream_st *stream;
 };
 
 static struct task *group;
+
+// ---- ranks meet -------------------------------------------------------------------------------------------
+
+static void arrive(struct ncclComm *comm) {
+    comm->awaited += (uint64_t)comm->ranks;
+    __atomic_fetch_add(&comm->meeting->arrived, 1, __ATOMIC_ACQ_REL);
+}
+
+static int all_have_arrived(const struct ncclComm *comm) {
+    return __atomic_load_n(&comm->meeting->arrived, __ATOMIC_ACQUIRE) >= comm->awaited;
+}
+
+// Asked so often, it says that it is done.
+static ncclResult_t answer(struct ncclComm *comm, int polls) {
+    comm->polls = comm->blocks ? 0 : polls;
+    return comm->blocks ? ncclSuccess : ncclInProgress;
+}
+
+// ---- communicators ----------------------------------------------------------------------------------------
 
 ncclResult_t ncclGetVersion(int *version) {
     *version = NCCL_VERSION_CODE;
@@ -61,18 +93,22 @@ const char *ncclGetErrorString(ncclResult_t result) {
 }
 
 ncclResult_t ncclGetUniqueId(ncclUniqueId *id) {
-    snprintf(id->internal, sizeof id->internal, "/gentables-stand-in-%d", (int)getpid());
-    shm_unlink(id->internal); // of one that was killed, and had this process's number
-    int file = shm_open(id->internal, O_CREAT | O_EXCL | O_RDWR, 0600);
+    int file = memfd_create("stand-in-nccl", MFD_CLOEXEC);
     if (file < 0 || ftruncate(file, sizeof(struct meeting)) != 0) return ncclSystemError;
-    close(file);
+    snprintf(id->internal, sizeof id->internal, "/proc/%d/fd/%d", (int)getpid(), file);
     return ncclSuccess;
+}
+
+// Who made the file closes it, when all have it.
+static void close_own(const char *path) {
+    int pid, file;
+    if (sscanf(path, "/proc/%d/fd/%d", &pid, &file) == 2 && pid == (int)getpid()) close(file);
 }
 
 // What a real one says of itself.
 static void write_log(int rank) {
     const char *path = getenv("NCCL_DEBUG_FILE"), *threads = getenv("NCCL_NTHREADS");
-    FILE *log = path != NULL ? fopen(path, "a") : NULL;
+    FILE *log = path != NULL && threads != NULL ? fopen(path, "a") : NULL;
     if (log == NULL) return;
     if (stand_in_number("nccl_refuses", 0, 0) != 0)
         fprintf(log, "h:1:1 [0] misc.cc:1 NCCL WARN no such thing\n");
@@ -80,6 +116,9 @@ static void write_log(int rank) {
         fprintf(log, "h:1:1 [0] NCCL INFO Invalid NCCL_NTHREADS %s (must be a multiple of 32)\n", threads);
     int channels = atoi(getenv("NCCL_MIN_NCHANNELS")), most = stand_in_number("most_channels", 0, 64);
     fprintf(log, "h:1:1 [0] NCCL INFO NCCL_MIN_NCHANNELS set by environment to %d.\n", channels);
+    const char *of_rccl = getenv("RCCL_THREADS_PER_BLOCK");
+    if (of_rccl != NULL)
+        fprintf(log, "h:1:1 [0] NCCL INFO RCCL_THREADS_PER_BLOCK set by environment to %d.\n", atoi(of_rccl));
     if (rank == 0) {
         fprintf(log,
                 "h:1:1 [0] NCCL INFO  Max NThreads |            512 |            640 |            512 |");
@@ -91,33 +130,83 @@ static void write_log(int rank) {
     fclose(log);
 }
 
-ncclResult_t ncclCommInitRank(ncclComm_t *comm, int ranks, ncclUniqueId id, int rank) {
+static ncclResult_t open_communicator(ncclComm_t *comm, int ranks, const ncclUniqueId *id, int rank,
+                                      int blocks) {
     write_log(rank);
     if (stand_in_number("nccl_refuses", 0, 0) != 0 || stand_in_number("nccl_refuses_rank", 0, -1) == rank) {
-        if (rank == 0) shm_unlink(id.internal);
+        close_own(id->internal);
         return ncclInvalidUsage;
     }
-    int file = shm_open(id.internal, O_RDWR, 0600);
-    *comm = calloc(1, sizeof **comm);
-    **comm = (struct ncclComm){rank, ranks, NULL};
-    (*comm)->meeting = mmap(NULL, sizeof(struct meeting), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    int file = open(id->internal, O_RDWR | O_CLOEXEC);
+    if (file < 0 || ranks > MOST_RANKS) return ncclSystemError;
+    struct ncclComm *made = calloc(1, sizeof *made);
+    *made = (struct ncclComm){.rank = rank, .ranks = ranks, .blocks = blocks};
+    snprintf(made->path, sizeof made->path, "%.63s", id->internal);
+    made->meeting = mmap(NULL, sizeof(struct meeting), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
     close(file);
-    if (rank == 0) {
-        pthread_barrierattr_t shared;
-        pthread_barrierattr_init(&shared);
-        pthread_barrierattr_setpshared(&shared, PTHREAD_PROCESS_SHARED);
-        pthread_barrier_init(&(*comm)->meeting->barrier, &shared, (unsigned)ranks);
-        __atomic_store_n(&(*comm)->meeting->is_ready, 1, __ATOMIC_RELEASE);
-    }
-    while (__atomic_load_n(&(*comm)->meeting->is_ready, __ATOMIC_ACQUIRE) == 0) usleep(100);
-    pthread_barrier_wait(&(*comm)->meeting->barrier);
-    if (rank == 0) shm_unlink(id.internal);
+    *comm = made;
+    arrive(made);
+    if (!blocks) return answer(made, 1);
+    while (!all_have_arrived(made)) usleep(100);
+    close_own(made->path);
     return ncclSuccess;
 }
 
+ncclResult_t ncclCommInitRank(ncclComm_t *comm, int ranks, ncclUniqueId id, int rank) {
+    return open_communicator(comm, ranks, &id, rank, 1);
+}
+
+ncclResult_t ncclCommInitRankConfig(ncclComm_t *comm, int ranks, ncclUniqueId id, int rank,
+                                    ncclConfig_t *config) {
+    return open_communicator(comm, ranks, &id, rank, config->blocking != 0);
+}
+
+// It is there when all have arrived, which is its first meeting.
+ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t *result) {
+    int is_there = comm->awaited > (uint64_t)comm->ranks || all_have_arrived(comm);
+    if (is_there && comm->awaited == (uint64_t)comm->ranks && comm->path[0] != '\0') {
+        close_own(comm->path);
+        comm->path[0] = '\0';
+    }
+    if (is_there && comm->polls > 0) comm->polls--;
+    *result = comm->spoilt != ncclSuccess ? comm->spoilt : comm->polls > 0 ? ncclInProgress : ncclSuccess;
+    return ncclSuccess;
+}
+
+static int is_of(void *argument, const void *comm) {
+    return ((struct task *)argument)->comm == comm;
+}
+
+// As a real one does, it waits for the end of graphs that hold its calls. Calls that are under way are over.
+ncclResult_t ncclCommAbort(ncclComm_t comm) {
+    comm->spoilt = ncclInternalError;
+    while (stand_in_is_captured(is_of, comm)) usleep(1000);
+    return ncclSuccess;
+}
+
+ncclResult_t ncclCommFinalize(ncclComm_t comm) {
+    return answer(comm, 2);
+}
+
 ncclResult_t ncclCommDestroy(ncclComm_t comm) {
+    while (stand_in_is_captured(is_of, comm)) usleep(1000);
     munmap(comm->meeting, sizeof(struct meeting));
     free(comm);
+    return ncclSuccess;
+}
+
+ncclResult_t ncclCommWindowRegister(ncclComm_t comm, void *memory, size_t bytes, ncclWindow_t *window,
+                                    int flags) {
+    (void)flags;
+    if ((uintptr_t)memory % 4096 != 0 || bytes == 0) return ncclInvalidArgument;
+    comm->has_window = 1;
+    *window = (ncclWindow_t)memory;
+    return answer(comm, 2);
+}
+
+ncclResult_t ncclCommWindowDeregister(ncclComm_t comm, ncclWindow_t window) {
+    (void)window;
+    comm->has_window = 0;
     return ncclSuccess;
 }
 
@@ -133,7 +222,7 @@ static void store(const struct part *part, size_t index, float value) {
     stand_in_store(bytes, part->type == ncclBfloat16, part->to, index, (double)value);
 }
 
-static void give(const struct part *part, size_t count, float *slot) {
+static void copy_to(float *slot, const struct part *part, size_t count) {
     for (size_t i = 0; i < count; i++) slot[i] = load(part, part->from, i);
 }
 
@@ -141,57 +230,78 @@ static void take(const struct part *part, size_t at, const float *slot) {
     for (size_t i = 0; i < part->count; i++) store(part, at + i, slot[i]);
 }
 
-// What a rank gets of what all have given.
-static void run_part(const struct part *part) {
-    struct meeting *meeting = part->comm->meeting;
-    int ranks = part->comm->ranks;
-    size_t offset = part->kind == REDUCE_SCATTER ? (size_t)part->comm->rank * part->count : 0;
-    for (int of = 0; part->kind == ALL_GATHER && of < ranks; of++)
-        take(part, (size_t)of * part->count, meeting->slots[of]);
-    for (size_t i = 0; part->kind != ALL_GATHER && i < part->count; i++) {
-        store(part, i, meeting->slots[0][offset + i]);
-        for (int of = 1; of < ranks; of++)
-            store(part, i, load(part, part->to, i) + meeting->slots[of][offset + i]);
-    }
-}
-
-// Each rank's slot begins with where the numbers for each receiver begin.
-static void exchange(struct task *task) {
-    struct ncclComm *comm = task->parts[0].comm;
+// What all others may take.
+static void give(const struct task *task) {
+    const struct part *first = &task->parts[0];
+    struct ncclComm *comm = task->comm;
     float *slot = comm->meeting->slots[comm->rank];
-    size_t at = MOST_RANKS;
+    if (first->kind < SEND) {
+        copy_to(slot, first,
+                first->kind == REDUCE_SCATTER ? first->count * (size_t)comm->ranks : first->count);
+        if (stand_in_number("nccl_adds_wrong_rank", 0, -1) == comm->rank) slot[0] += 1;
+        return;
+    }
+    size_t at = MOST_RANKS; // behind where the numbers for each receiver begin
     for (int i = 0; i < task->count; i++) {
         const struct part *part = &task->parts[i];
         if (part->kind != SEND) continue;
         slot[part->peer] = (float)at;
-        give(part, part->count, slot + at);
+        copy_to(slot + at, part, part->count);
         at += part->count;
     }
-    pthread_barrier_wait(&comm->meeting->barrier);
-    for (int i = 0; i < task->count; i++) {
-        const struct part *part = &task->parts[i];
-        const float *theirs = comm->meeting->slots[part->peer];
-        if (part->kind == RECEIVE) take(part, 0, theirs + (size_t)theirs[comm->rank]);
-    }
-    pthread_barrier_wait(&comm->meeting->barrier);
 }
 
-static void run(void **arguments, int count) {
-    (void)count;
-    struct task *task = arguments[0];
-    const struct part *part = &task->parts[0];
-    struct ncclComm *comm = part->comm;
-    stand_in_pass(0.01f);
-    if (part->kind >= SEND) {
-        exchange(task);
-    } else {
-        size_t sent = part->kind == REDUCE_SCATTER ? part->count * (size_t)comm->ranks : part->count;
-        give(part, sent, comm->meeting->slots[comm->rank]);
-        pthread_barrier_wait(&comm->meeting->barrier);
-        run_part(part);
-        pthread_barrier_wait(&comm->meeting->barrier);
+static void add_up(const struct part *part) {
+    const struct meeting *meeting = part->comm->meeting;
+    size_t offset = part->kind == REDUCE_SCATTER ? (size_t)part->comm->rank * part->count : 0;
+    for (size_t i = 0; i < part->count; i++) {
+        store(part, i, meeting->slots[0][offset + i]);
+        for (int of = 1; of < part->comm->ranks; of++)
+            store(part, i, load(part, part->to, i) + meeting->slots[of][offset + i]);
     }
-    free(task);
+}
+
+// What a rank gets of what all have given.
+static void take_part(const struct part *part) {
+    float(*slots)[SLOT_ELEMENTS] = part->comm->meeting->slots;
+    switch (part->kind) {
+    case ALL_GATHER:
+        for (int of = 0; of < part->comm->ranks; of++) take(part, (size_t)of * part->count, slots[of]);
+        break;
+    case BROADCAST: take(part, 0, slots[part->peer]); break;
+    case RECEIVE: take(part, 0, slots[part->peer] + (size_t)slots[part->peer][part->comm->rank]); break;
+    case SEND: break;
+    default: add_up(part); break;
+    }
+}
+
+// A call, as far as it goes without the others; whether it is over.
+static int attempt(void *argument) {
+    struct task *task = argument;
+    struct ncclComm *comm = task->comm;
+    if (task->step == GIVES && comm->spoilt == ncclSuccess) {
+        stand_in_pass(0.01f);
+        give(task);
+        arrive(comm);
+        task->step = TAKES;
+    }
+    if (task->step == TAKES && comm->spoilt == ncclSuccess) {
+        if (!all_have_arrived(comm)) return 0;
+        for (int i = 0; i < task->count; i++) take_part(&task->parts[i]);
+        arrive(comm);
+        task->step = LEAVES;
+    }
+    if (comm->spoilt == ncclSuccess && !all_have_arrived(comm)) return 0;
+    task->step = GIVES;
+    return 1;
+}
+
+static void log_kernel(const struct ncclComm *comm) {
+    const char *path = getenv("NCCL_DEBUG_FILE");
+    FILE *log = path != NULL && comm->rank == 0 && comm->has_window ? fopen(path, "a") : NULL;
+    if (log == NULL) return;
+    fprintf(log, "NCCL INFO AllReduce [Symmetric]: -> Kernel AllReduce_AGxLL_R nchannels 1\n");
+    fclose(log);
 }
 
 static ncclResult_t enqueue(struct part part, struct CUstream_st *stream) {
@@ -200,15 +310,19 @@ static ncclResult_t enqueue(struct part part, struct CUstream_st *stream) {
         return ncclInvalidArgument;
     if (part.count * (size_t)part.comm->ranks > SLOT_ELEMENTS / 2 || task->count == MOST_PEERS)
         return ncclInvalidArgument;
+    if (part.comm->polls > 0) return ncclInvalidUsage;
     task->parts[task->count++] = part;
+    task->comm = part.comm;
     task->stream = stream;
-    if (group == NULL) stand_in_meet(stream, 1, run, task);
-    return ncclSuccess;
+    if (group != NULL) return ncclSuccess;
+    stand_in_try(stream, attempt, task);
+    return answer(part.comm, 2);
 }
 
 ncclResult_t ncclAllReduce(const void *from, void *to, size_t count, ncclDataType_t type, ncclRedOp_t op,
                            ncclComm_t comm, struct CUstream_st *stream) {
     if (op != ncclSum) return ncclInvalidArgument;
+    log_kernel(comm);
     return enqueue((struct part){ALL_REDUCE, type, comm, from, to, count, 0}, stream);
 }
 
@@ -223,6 +337,11 @@ ncclResult_t ncclReduceScatter(const void *from, void *to, size_t count, ncclDat
     return enqueue((struct part){REDUCE_SCATTER, type, comm, from, to, count, 0}, stream);
 }
 
+ncclResult_t ncclBroadcast(const void *from, void *to, size_t count, ncclDataType_t type, int root,
+                           ncclComm_t comm, struct CUstream_st *stream) {
+    return enqueue((struct part){BROADCAST, type, comm, from, to, count, root}, stream);
+}
+
 ncclResult_t ncclGroupStart(void) {
     group = calloc(1, sizeof *group);
     return ncclSuccess;
@@ -231,11 +350,12 @@ ncclResult_t ncclGroupStart(void) {
 ncclResult_t ncclGroupEnd(void) {
     struct task *task = group;
     group = NULL;
-    if (task->count > 0)
-        stand_in_meet(task->stream, 1, run, task);
-    else
+    if (task->count == 0) { // of calls that need none
         free(task);
-    return ncclSuccess;
+        return ncclSuccess;
+    }
+    stand_in_try(task->stream, attempt, task);
+    return answer(task->comm, 2);
 }
 
 ncclResult_t ncclSend(const void *from, size_t count, ncclDataType_t type, int peer, ncclComm_t comm,

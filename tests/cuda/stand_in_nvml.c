@@ -1,10 +1,23 @@
-// A stand-in for libnvidia-ml.so.1: a GPU with its clocks, held back by its power limit, and 4 links.
+// A stand-in for libnvidia-ml.so.1: a GPU with its clocks, held back by its power limit, the third and
+// fourth time it is asked by heat, with 4 links, and a PCIe link below what it can.
+#include <stdatomic.h>
+#include <stdbool.h>
+
 int nvmlInit_v2(void);
 int nvmlSystemGetDriverVersion(char *version, unsigned length);
 int nvmlDeviceGetHandleByPciBusId_v2(const char *bus, void **device);
 int nvmlDeviceGetClockInfo(void *device, int which, unsigned *mhz);
 int nvmlDeviceGetCurrentClocksThrottleReasons(void *device, unsigned long long *reasons);
 int nvmlDeviceGetNvLinkState(void *device, unsigned link, int *is_active);
+int nvmlDeviceGetCurrPcieLinkGeneration(void *device, unsigned *value);
+int nvmlDeviceGetCurrPcieLinkWidth(void *device, unsigned *value);
+int nvmlDeviceGetMaxPcieLinkGeneration(void *device, unsigned *value);
+int nvmlDeviceGetMaxPcieLinkWidth(void *device, unsigned *value);
+
+static _Atomic int times_asked;
+static bool is_hot(int time) {
+    return time == 2 || time == 3;
+}
 
 int nvmlInit_v2(void) {
     return 0;
@@ -20,12 +33,32 @@ int nvmlDeviceGetHandleByPciBusId_v2(const char *bus, void **device) {
 }
 int nvmlDeviceGetClockInfo(void *device, int which, unsigned *mhz) {
     (void)device;
-    *mhz = which == 1 ? 1980 : 2619;
+    *mhz = which != 1 ? 2619 : is_hot(times_asked) ? 1200 : 1980;
     return 0;
 }
 int nvmlDeviceGetCurrentClocksThrottleReasons(void *device, unsigned long long *reasons) {
     (void)device;
-    *reasons = 4;
+    *reasons = is_hot(times_asked++) ? 0x40 : 4;
+    return 0;
+}
+int nvmlDeviceGetCurrPcieLinkGeneration(void *device, unsigned *value) {
+    (void)device;
+    *value = 4;
+    return 0;
+}
+int nvmlDeviceGetCurrPcieLinkWidth(void *device, unsigned *value) {
+    (void)device;
+    *value = 8;
+    return 0;
+}
+int nvmlDeviceGetMaxPcieLinkGeneration(void *device, unsigned *value) {
+    (void)device;
+    *value = 5;
+    return 0;
+}
+int nvmlDeviceGetMaxPcieLinkWidth(void *device, unsigned *value) {
+    (void)device;
+    *value = 16;
     return 0;
 }
 int nvmlDeviceGetNvLinkState(void *device, unsigned link, int *is_active) {

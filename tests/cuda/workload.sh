@@ -70,6 +70,14 @@ grep -q '"Input type":\["c10::BFloat16","c10::BFloat16"\]' "$WORK/bfloat16_0.jso
 grep -q '"name":"ncclGentables_NCCL_ALLREDUCE_f16".*"dtype":"Half"' "$WORK/float16_0.json" ||
     die "collectives of float16"
 
+# GEMMs of several types in a step: what is summed and sent together is of one.
+mixed_workloads 13 21
+for file in "$mixed" "$mixed_spread"; do
+    gpus "gpus=3 real_clock" 0 workload run --backend cuda -f "$file" -p 3 --steps 1 --warm-up 0 \
+        --trace "$WORK/mixed%r.json"
+    types_are_told 13 21 "$WORK"/mixed[012].json
+done
+
 # without experts, whose tokens go by all_to_all
 sed '/name = "e"/d; s/{ name = "h", n = 5, k = 3 } } },/{ name = "h", n = 5, k = 3 } } } },/' \
     "$WORK/bfloat16.lua" >"$WORK/bucketed.lua"
@@ -96,8 +104,14 @@ if grep -q 'waiting' "$summary"; then die "the summary says how the host waits";
 log=$WORK/sweep_20260102_030405/256thread/nccl_28channels/run_output.log
 grep -q 'traces are timed by events: no CUPTI' "$log" || die "the log does not say why by events"
 
+# Streams wait, not the host: what it takes to tell them so is no waiting.
+gpus "" 0 workload sweep --backend cuda -f "$spread" -p 2 -c 28 -t 256 --steps 1 --warm-up 0 -o "$WORK/waits"
+grep -q '"await_us": 0\.0\>' "$WORK/waits/256thread/nccl_28channels/result.json" || die "who waits on a GPU"
+
 # ---- what NCCL refuses and goes on without: in the log and in the summary, whoever asked for its log ----
-for debug in "" "NCCL_DEBUG=WARN" "NCCL_DEBUG=INFO NCCL_DEBUG_FILE=$WORK/nccl.log"; do
+# RCCL's own name for the threads has what -t asks for, too, whatever it had.
+for debug in "" "NCCL_DEBUG=WARN RCCL_THREADS_PER_BLOCK=64" \
+    "NCCL_DEBUG=INFO NCCL_DEBUG_FILE=$WORK/nccl.log"; do
     rm -rf "$WORK/sweep_20260102_030409"
     # shellcheck disable=SC2086
     ends_with 0 env $debug LD_LIBRARY_PATH="$folder" "$GENTABLES" workload sweep --backend cuda \
@@ -107,9 +121,29 @@ for debug in "" "NCCL_DEBUG=WARN" "NCCL_DEBUG=INFO NCCL_DEBUG_FILE=$WORK/nccl.lo
     grep -q 'NCCL: Invalid NCCL_NTHREADS 250 (must be a multiple of 32)' "$summary" ||
         die "$debug: the summary lacks what NCCL refused"
     case $debug in *FILE*) continue ;; esac
+    grep -q 'stderr: .*RCCL_THREADS_PER_BLOCK set by environment to 250' \
+        "$WORK/sweep_20260102_030409/250thread/nccl_28channels/run_output.log" ||
+        die "$debug: RCCL is told another number of threads"
     grep -q 'stderr: .*NCCL INFO Invalid NCCL_NTHREADS 250' \
         "$WORK/sweep_20260102_030409/250thread/nccl_28channels/run_output.log" ||
         die "$debug: the log lacks NCCL's own line"
+done
+# Of several: whose it is, in rows and below; each text once, also on standard output, and in the sweep's log.
+gpus "most_channels=32" 0 workload sweep --backend cuda -f "$reduced" -p 2 -c 28,42 -t 250,256 --steps 1 \
+    --warm-up 0 -o "$WORK/sweep_20260102_030410"
+swept=$WORK/sweep_20260102_030410
+summary=$swept/nccl_thread_sweep_summary_20260102_030410.txt
+said='NCCL: Invalid NCCL_NTHREADS 250 .must be a multiple of 32.'
+for file in "$summary" "$stdout"; do
+    grep -q "\[1\] 250 threads x 28, 42 channels: $said" "$file" || die "whose threads NCCL refused"
+    grep -q '\[2\] all: traces are timed by events: no CUPTI' "$file" || die "what all have in common"
+    [ "$(grep -c 'NCCL: ' "$file")$(grep -c 'no CUPTI' "$file")" = 11 ] || die "the same is told twice"
+done
+for channels in 28 42; do
+    grep -Eq "^250 +$channels +ok .*, hidden .* \[1\] \[2\]$" "$summary" || die "a row without its notes"
+    grep -Eq "^256 +$channels +ok .*, hidden [^[]* \[2\]$" "$summary" || die "a row with another's note"
+    grep -q "250 threads, $channels channels: ok, .*$said" "$swept"/nccl_thread_sweep_20*.log ||
+        die "the sweep's log lacks what NCCL refused"
 done
 grep -q "coll channels" "$WORK/nccl.log" || die "a log of somebody else's is not theirs any more"
 
@@ -124,16 +158,20 @@ lonely() {
 }
 lonely ': NCCL makes no communicator: invalid usage' nccl_refuses_rank=1 --warm-up 0
 lonely ': an event: .*719' "broken_rank=1 broken_after=0" --warm-up 0 # in set-up
-# A step asks for one time: those of two verified steps, then of one of each kind.
-for place in "1 its results" "3 serial step" "4 overlapped step" "5 traced step"; do
+# A step asks for one time, a noted one for many more: those of two verified steps, then of one of each kind.
+for place in "1 its results" "3 serial step" "4 overlapped step" "5 traced step" \
+    "7 gemms_traced step"; do
     lonely ": ${place#* }: an event: .*719" "broken_rank=1 broken_after=${place%% *}" --warm-up 0
 done
-lonely ": gemms step: an event: .*719" "broken_rank=1 broken_after=8" --warm-up 1
+lonely ": gemms step: an event: .*719" "broken_rank=1 broken_after=80" --warm-up 1
 gpus "broken_rank=0 broken_after=3" 1 workload sweep --backend cuda -f "$reduced" -p 2 -c 28 -t 256 \
     --steps 1 --warm-up 0 -o "$WORK/sweep_20260102_030408"
-grep -Eq '^256 +28 +failed .*rank 0: serial step: an event: .*719' \
+grep -Eq '^256 +28 +failed +[0-9.]+ +256 +28 +rank 0: serial step: an event: .*719' \
     "$WORK/sweep_20260102_030408/nccl_thread_sweep_summary_20260102_030408.txt" ||
-    die "the summary does not name the rank that failed"
+    die "the summary does not name the rank that failed, or what NCCL had accepted"
+grep -q '^\[1\] 256 threads x 28 channels: traces are timed by events: no CUPTI' \
+    "$WORK/sweep_20260102_030408/nccl_thread_sweep_summary_20260102_030408.txt" ||
+    die "what was said of a configuration that failed is lost"
 
 # ---- our own kernels, all ranks on one GPU ----
 only cuda cublasLt
@@ -162,6 +200,11 @@ own 0 "gpus=1 real_clock" "$WORK/bfloat16.lua" -p 2 -c 2 -t 96 --trace "$WORK/ro
 "$GENTABLES" lua "$SOURCE/tests/workload/check_trace.lua" "$WORK"/routed[01].json ||
     die "traces break the rules"
 grep -q '"name":"ncclGentables_ALL_TO_ALL_bf16"' "$WORK/routed1.json" || die "the trace names no all_to_all"
+for file in "$mixed" "$mixed_spread"; do
+    gpus "gpus=1 real_clock" 0 workload run --backend cuda --transport own -f "$file" -p 2 -c 2 -t 64 \
+        --steps 1 --warm-up 0 --trace "$WORK/mixed%r.json"
+    types_are_told 13 21 "$WORK"/mixed[01].json
+done
 # Those that come along: the small one as it is, the others in matrices a quarter as wide and long, for
 # kernels on a CPU take their time.
 own 0 gpus=1 small -p 2 -c 2 -t 64
