@@ -28,6 +28,10 @@ end
 -- result of each, with an epilogue twice as many.
 local ARENA_COPIES, LEAST_ARENA, MOST_ARENA = 20, 64 << 20, 16 << 30
 
+-- Two chains of calls with results of their own, for the largest messages: at most two inputs, and for each
+-- of three calls, the fewest that give a slope, less than three outputs.
+local CHAIN_COPIES = 12
+
 -- How all ranks are on one GPU, or nil: plug-ins launch for each rank, and so does everybody with them.
 function backends.cuda.loopback(job)
   local has_plugins = job.plugins and #job.plugins > 0
@@ -44,6 +48,9 @@ function backends.cuda.arguments(job, size)
     local arena = math.min(math.max(ARENA_COPIES * job.all_bytes, LEAST_ARENA), MOST_ARENA)
     words[#words + 1] = "--arena"
     words[#words + 1] = tostring(math.max(arena, ARENA_COPIES * message // 2))
+  elseif job.spec.table and job.spec.table.mode:find("graph") then
+    words[#words + 1] = "--arena"
+    words[#words + 1] = tostring(math.max(CHAIN_COPIES * message, LEAST_ARENA))
   end
   return words
 end

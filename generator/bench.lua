@@ -7,6 +7,7 @@
 -- protocol.lua's.
 local fail = require "fail"
 local file = require "core.file"
+local launcher = require "launcher"
 local plan = require "plan"
 local process = require "core.process"
 local protocol = require "protocol"
@@ -39,17 +40,19 @@ end
 -- ---- failures ---------------------------------------------------------------------------------
 
 -- What stderr says of it, in one line: the bench's own words; or else the launcher's about a rank; or else
--- the last lines, without rules and blank ones.
+-- the first paragraph that Open MPI puts under a rule; or else the last lines.
 local function last_words(child)
-  local lines, of_rank = {}, nil
-  for line in child:errors():gmatch("[^\n]+") do
+  local lines, errors = {}, child:errors()
+  local paragraph = errors:match("%-%-%-%-%-+\n(%w.-)\n[%s-]")
+  for line in errors:gmatch("[^\n]+") do
     line = line:gsub("%c", " ")
     local own = line:match("^gentables%-bench: (.+)")
     if own then return own end
-    of_rank = of_rank or line:find("process rank %d") and line
     if line:find("%w") then lines[#lines + 1] = line end
   end
-  return of_rank or table.concat(lines, " / ", math.max(1, #lines - 2))
+  local _, died = launcher.who_died(errors)
+  return died or paragraph and paragraph:gsub("%s+", " ")
+    or table.concat(lines, " / ", math.max(1, #lines - 2))
 end
 
 -- Removes the segments of Open MPI's shared-memory transport that a rank left which was killed while it made
@@ -235,11 +238,26 @@ end
 
 -- ---- end --------------------------------------------------------------------------------------
 
+-- Takes what the bench says of its devices in the end: `at_end` of each. Returns whether it is silent in
+-- time.
+local function hear_out(self)
+  local ends_at = process.now() + GRACE
+  while process.now() < ends_at do
+    local line, problem = self.child:read_line(ends_at - process.now())
+    if not line then return problem ~= "timeout" end
+    local kind, fields = protocol.parse(line)
+    for _, device in ipairs(kind == "device" and self.devices or {}) do
+      if device.rank == fields.rank then device.at_end, fields.rank = fields, nil end
+    end
+  end
+  return false
+end
+
 -- Ends a bench that has nothing to do any more. Returns true; or nil and a failure, if it did not end well,
 -- which what it has measured does not suffer from.
 function bench:stop()
   self.child:write("quit\n", GRACE)
-  local in_time = self.child:ends_within(GRACE)
+  local in_time = hear_out(self) and self.child:ends_within(GRACE)
   local stopped = not in_time and self.child:stopped()
   if not in_time then self.child:kill(SIGTERM) end
   local ended, clean = close(self)

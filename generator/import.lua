@@ -7,6 +7,7 @@ local lists = require "lists"
 local provenance = require "provenance"
 local readers = require "readers"
 local source = require "read.source"
+local sorted_keys = require "sorted_keys"
 
 local import = {}
 
@@ -85,10 +86,7 @@ local function read(path, reader, options)
   local text = fail.unless(file.read(path))
   local of_file = source.new(path, text, options)
   local result = require("read." .. reader.file)(of_file)
-  local reasons = {}
-  for reason in pairs(of_file.left_out) do reasons[#reasons + 1] = reason end
-  table.sort(reasons)
-  for _, reason in ipairs(reasons) do
+  for _, reason in ipairs(sorted_keys(of_file.left_out)) do
     io.stderr:write(("gentables: %s: left out, %s: %d\n"):format(path, reason, of_file.left_out[reason]))
   end
   return result

@@ -71,4 +71,19 @@ function launcher.command(ranks, cores, text)
   return { "mpirun", "-n", tostring(ranks) }
 end
 
+-- Who died and of what, as Open MPI's mpirun wrote it on stderr: the rank, a number as text, where it is
+-- named, and a line, such as "rank 1 died: signal 9 (Killed)"; nil where nothing of the kind is said. Of a
+-- process that is killed within some milliseconds of its start, Open MPI 4.1.4 does not always name the rank.
+function launcher.who_died(errors)
+  local text = errors:gsub("%s+", " ")
+  local rank, how = text:match("process rank (%d+) .-exited on (signal %d+ %b())")
+  if not rank then
+    rank, how = text:match("Process name: %[%[%d+,%d+%],(%d+)%] Exit code: (%d+)")
+    how = how and "exit code " .. how
+  end
+  if rank then return rank, ("rank %s died: %s"):format(rank, how) end
+  local nameless = text:find("but 1 process returned a non-zero exit code", 1, true)
+  return nil, nameless and "one rank died, and mpirun does not say which" or nil
+end
+
 return launcher

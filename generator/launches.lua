@@ -20,7 +20,7 @@ local LOST_IN_A_ROW = 20 -- visits during which the regime changed; after so man
 
 local function in_brackets(text) return text ~= "" and (" (%s)"):format(text) or "" end
 
--- Starts a bench, whatever regime it is in.
+-- Starts a bench, whatever regime it is in; nil: the world is refused, and knows why.
 local function start(job, world)
   if job.command_size ~= world.size then
     job.command = job.backend.command(job, world.size)
@@ -36,8 +36,8 @@ local function start(job, world)
     world.start_s = process.now() - began
     return session
   end
-  job:drop_empty_journals()
-  fail.work("TP %d: %s%s", world.size, failure.reason, in_brackets(failure.detail))
+  local says_it_already = failure.reason:find(failure.detail, 1, true)
+  world:refuse(failure.reason, says_it_already and "" or in_brackets(failure.detail))
 end
 
 local function show(job, cell, best)
@@ -106,12 +106,12 @@ end
 
 -- Measures one task in a regime. Returns the bench to go on with (nil: none), and its result; nil: it failed,
 -- and `failure` says why, with `culprit`, where all attempts ended in the turn of one strategy of several;
--- false: the regime changed meanwhile.
+-- false: the regime changed meanwhile, or no bench starts any more.
 local function measure(job, world, regime, session, task)
   local culprit
   for attempt = 1, ATTEMPTS do
     session = session or start(job, world)
-    if world:regime_of(session) ~= regime then return session, false end
+    if not session or world:regime_of(session) ~= regime then return session, false end
     local result, failure = ask(job, world, session, task)
     if result and world:regime_of(session) ~= regime then return session, false end
     if result then return session, result end
@@ -169,6 +169,7 @@ end
 local function stop(job, world, session)
   if not session then return end
   local ended, failure = session:stop()
+  world:take_end(session.devices)
   if ended then return end
   job.progress:say(("gentables: TP %d: the bench did not end well: %s%s; what it measured counts"):format(
     world.size, failure.reason, in_brackets(failure.detail)))
@@ -195,7 +196,7 @@ local function run_tasks(job, world, regime, session)
     local result, failure, asked
     session, result, failure, asked = measure_without_culprits(job, world, regime, session, task)
     if result == false then
-      lose_visit(job, world)
+      if session then lose_visit(job, world) end
       return session
     elseif result then
       if result.is_late then world:end_budget() end
@@ -222,18 +223,21 @@ local function say_regime(job, world, regime)
     :format(world.size, regime.roundtrip_us, world.old.roundtrip_us))
 end
 
--- Runs launches until one regime's planner wants no more, or the time is over. `job` has program, identity,
--- patience, machine, launcher, limits, progress and counts; `world` is a world.
+-- Runs launches until one regime's planner wants no more, the time is over, or no bench starts: then the
+-- world is refused. `job` has program, identity, patience, machine, launcher, limits, progress and counts;
+-- `world` is a world.
 function launches.run(job, world)
   local regime
   repeat
     local session = start(job, world)
+    if not session then return end
     regime = world:regime_of(session)
     say_regime(job, world, regime)
     regime.launch = regime.launch + 1
     world.launches = world.launches + 1
     session = run_tasks(job, world, regime, session)
     stop(job, world, session)
+    if world.refusal then return end
   until not (world:can_start() and regime.planner:wants(regime.launch + 1))
   world.cut_off = world.ends_at ~= nil and regime.planner:is_cut_off(regime.launch + 1)
   if not world.cut_off then world.ended_in = regime end

@@ -101,6 +101,13 @@ lists.kernel_links = {
 -- it. `accumulate`: how the sum is rounded. In pictures and pages: `mark`, one or two letters, which tell all
 -- apart in print; `colour`; `hatched`: that colour with white lines. Colours of the same hatch differ for
 -- colour-blind people, too; where no op is done by both, they may be the same.
+--
+-- Room for NCCL's device API (2.28: kernels of our own on NCCL's windows): a row whose `cuda` is { device =
+-- "oneshot", needs = "NCCL 2.28 with device communicators" }; its candidates beside CUDA_NCCL_CANDIDATES in
+-- templates/bench/lists.h.tmpl; and bench/cuda/nccl_device.c with its struct of functions, which makes
+-- communicator and window as nccl.c does, and then ncclDevCommCreate. What its kernel does differently is
+-- where slots and flags of the others are (ncclGetLsaPointer, the switch's ncclGetLsaMultimemPointer);
+-- selection, tables and reports take it as they take any row.
 lists.strategies = {
   { name = "MPI", backend = "host", source = "mpi", accumulate = "native",
     ops = { "allreduce", "allgather", "reducescatter", "alltoall", "alltoallv", "broadcast" },

@@ -104,6 +104,22 @@ function model.read_provenance(found)
   end
 end
 
+-- Of TP sizes of the spec without rows, where a provenance says why there are none: { tp, provenance }...
+local function read_refused(data_dir, arch, wanted, files)
+  local has, refused, machine = {}, {}, nil
+  for _, entry in ipairs(files) do
+    has[entry.tp], machine = true, machine or entry.provenance and entry.provenance.machine
+  end
+  for _, tp in ipairs(machine and wanted and wanted.tp or {}) do
+    local path = ("%s/benchmark.tp%d.%s.json"):format(data_dir, tp, arch)
+    local record = not has[tp] and file.exists(path) and fail.unless(provenance.read(path))
+    if record and provenance.describes(record, "") and provenance.same_machine(machine, record.machine) then
+      refused[#refused + 1] = { tp = tp, provenance = record }
+    end
+  end
+  return refused
+end
+
 local function read_spec(data_dir)
   local path = data_dir .. "/spec.lua"
   return file.exists(path) and spec.load_for_tables(path) or nil
@@ -210,7 +226,8 @@ function model.read(data_dir, arch, allow_loopback)
   local files, wanted = model.list(data_dir, arch, allow_loopback)
   model.read_provenance(files)
   return { data_dir = data_dir, arch = arch, arch_row = lists.arch(arch), files = files, spec = wanted,
-    rows = read_rows(files), cells = cells_of(wanted), tables = {}, planes = {},
+    refused = read_refused(data_dir, arch, wanted, files), rows = read_rows(files),
+    cells = cells_of(wanted), tables = {}, planes = {},
     loopback = allow_loopback or arch:find("%-loopback$") ~= nil }
 end
 

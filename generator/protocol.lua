@@ -1,6 +1,7 @@
 -- The words that sweep and bench exchange, protocol 2: a line is a kind and `name=value` fields with one
 -- space between; a field named reason, library, device, note or folder comes last and takes the rest of the
--- line. The sweep's journal is written in the same words. Text only: bench.lua has the process that speaks
+-- line. After `quit` the bench may tell of its devices once more: what has become of them. The sweep's
+-- journal is written in the same words. Text only: bench.lua has the process that speaks
 -- them.
 local plan = require "plan"
 local system = require "core.system"

@@ -6,6 +6,7 @@
 local file = require "core.file"
 local json = require "json"
 local system = require "core.system"
+local sorted_keys = require "sorted_keys"
 
 local provenance = {}
 
@@ -180,10 +181,7 @@ local record_fields = { fingerprint = is_text, machine = is_object, bench = is_o
 
 -- Returns what is wrong with the first field of `value`, by name, that is not as it has to be; or nil.
 local function wrong_field(value, fields, where)
-  local names = {}
-  for name in pairs(fields) do names[#names + 1] = name end
-  table.sort(names)
-  for _, name in ipairs(names) do
+  for _, name in ipairs(sorted_keys(fields)) do
     local wanted = fields[name](value[name])
     if wanted ~= true then return ("%s%s is not %s"):format(where, name, wanted) end
   end
@@ -225,13 +223,23 @@ end
 -- Whether the record is of these very rows (the text of their file), and not of some that stood there once.
 function provenance.describes(record, rows_text) return record.rows.hash == provenance.hash(rows_text) end
 
--- Writes the text of a rows file and its provenance: both or neither. Returns true | nil, message.
-function provenance.write(csv, rows_text, record)
+local function text_of(record, rows_text)
   record.version = VERSION
   record.rows = { hash = provenance.hash(rows_text) }
   record.no_time = json.array(record.no_time)
-  local text = json.encode(record) .. "\n"
+  return json.encode(record) .. "\n"
+end
+
+-- Writes the text of a rows file and its provenance: both or neither. Returns true | nil, message.
+function provenance.write(csv, rows_text, record)
+  local text = text_of(record, rows_text)
   return file.write_all({ { csv, rows_text }, { provenance.path_of(csv), text } }, true)
+end
+
+-- Writes the provenance where there are no rows, and no file of them: it says why. Returns true | nil,
+-- message.
+function provenance.write_alone(csv, record)
+  return file.write_all({ { provenance.path_of(csv), text_of(record, "") } }, true)
 end
 
 return provenance

@@ -6,6 +6,7 @@
 local fail = require "fail"
 local file = require "core.file"
 local lists = require "lists"
+local sorted_keys = require "sorted_keys"
 local splits = require "splits"
 
 local spec = {}
@@ -42,12 +43,7 @@ local function reject(source, key, message, ...)
   fail.input("%s:%d: %s", source.path, line_of(source, key), message:format(...))
 end
 
-local function sorted_keys(map)
-  local all = {}
-  for key in pairs(map) do all[#all + 1] = key end
-  table.sort(all)
-  return table.concat(all, ", ")
-end
+local function names_of(map) return table.concat(sorted_keys(map), ", ") end
 
 -- ---- the checks, one per kind of value --------------------------------------------------------
 
@@ -120,7 +116,7 @@ local function check_limits(source, key, value)
   for name, limit in pairs(value) do
     if spec.default_limits[name] == nil then
       reject(source, tostring(name), "limits has no %s; it takes %s", tostring(name),
-        sorted_keys(spec.default_limits))
+        names_of(spec.default_limits))
     end
     if math.type(limit) ~= "integer" or limit < 1 or limit > largest_limits[name] then
       reject(source, name, "%s is %s; it takes a whole number from 1 to %d", name, tostring(limit),
@@ -156,7 +152,7 @@ local function check_choice(source, key, value)
   end
   for name, text in pairs(value) do
     if not known[name] then
-      reject(source, tostring(name), "choice has no %s; it takes %s", tostring(name), sorted_keys(known))
+      reject(source, tostring(name), "choice has no %s; it takes %s", tostring(name), names_of(known))
     end
     if type(text) ~= known[name] then
       reject(source, name, "%s is %s; it takes a %s", name, tostring(text),
@@ -258,7 +254,7 @@ local function read(path)
   local given = evaluate(source)
   for key, value in pairs(given) do
     if not keys[key] then
-      reject(source, tostring(key), "a spec has no %s; it takes %s", tostring(key), sorted_keys(keys))
+      reject(source, tostring(key), "a spec has no %s; it takes %s", tostring(key), names_of(keys))
     end
     found[key] = keys[key](source, key, value)
   end

@@ -135,11 +135,13 @@ function summary.short_names(strategies)
   return short
 end
 
--- What has no time, grouped: { { tp, reason, strategies = { names }, cells = how many } ... } in the files'
--- order.
-function summary.without_time(files)
+-- What of a source has no time, grouped: { { tp, reason, strategies = { names }, cells = how many } ... } in
+-- the files' order, and then of TP sizes that have none.
+function summary.without_time(source)
   local groups, known = {}, {}
-  for _, entry in ipairs(files) do
+  local entries = table.move(source.files, 1, #source.files, 1, {})
+  table.move(source.refused or {}, 1, #(source.refused or {}), #entries + 1, entries)
+  for _, entry in ipairs(entries) do
     for _, cell in ipairs(entry.provenance and entry.provenance.no_time or {}) do
       local key = entry.tp .. "\0" .. cell.reason
       local group = known[key]

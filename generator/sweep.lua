@@ -4,7 +4,8 @@
 -- For each TP size (world.lua): what the rows and an unfinished journal hold for the same machine, bench and
 -- limits is kept; of the rest, a planner (explore.lua) says which points to measure, in several launches of
 -- the bench (launches.lua), and each answer is journaled. Only when all TP sizes are finished the rows files
--- are written and the journals removed, so that a table is never made from half a sweep.
+-- are written and the journals removed, so that a table is never made from half a sweep. A TP size at which
+-- no bench starts holds nobody back: its files and its journal stay as they are, and it is told why.
 local backends = require "backends"
 local bench = require "bench"
 local fail = require "fail"
@@ -95,20 +96,25 @@ end
 local function drop_empty_journals(job)
   for _, world in ipairs(job.worlds) do
     local begun = world.journal
-    if begun and not begun.holds_cells and not world.continues then begun:remove() end
+    if begun and not begun.holds_cells and not world.continues then
+      begun:remove()
+      world.journal = nil
+    end
   end
 end
 
--- Writes the files of all TP sizes that have changed; after that the journals go. Should it be cut off
--- between two files, the journals are still there, and the next sweep writes them again.
+-- Writes the files of all TP sizes that have changed; after that the journals go, but for what was measured
+-- where no bench starts any more. Should it be cut off between two files, the journals are still there, and
+-- the next sweep writes them again.
 local function write_worlds(job)
   process.hold_signals(true)
   for _, world in ipairs(job.worlds) do
     world:settle(job)
     world:write(job)
   end
+  drop_empty_journals(job)
   for _, world in ipairs(job.worlds) do
-    if world.journal then world.journal:remove() end
+    if world.journal and not world.refusal then world.journal:remove() end
   end
   process.hold_signals(false)
 end
@@ -196,10 +202,20 @@ local function say_without(world)
   end
 end
 
+local function say_refused(world)
+  if file.exists(world.csv) then return end
+  print(("TP %d: no bench starts"):format(world.size))
+  say_without(world)
+end
+
 local function say_written(job)
   for _, world in ipairs(job.worlds) do
     local count = #world.with == 1 and "1 row" or #world.with .. " rows"
-    if #world.with == 0 then
+    if world.refusal and file.exists(world.csv) then
+      print(("%s: stays as it was"):format(world.csv))
+    elseif world.refusal and #world.with > 0 then
+      print(("%s: not written; %s are kept for the next sweep, which goes on"):format(world.csv, count))
+    elseif #world.with == 0 then
       print(("%s: not written, for nothing has a time"):format(world.csv))
     elseif world.current then
       print(("%s: up to date, %s of this machine, spec and bench"):format(world.csv, count))
@@ -208,7 +224,9 @@ local function say_written(job)
     end
   end
   for _, world in ipairs(job.worlds) do
-    if not world.current then
+    if world.refusal then
+      say_refused(world)
+    elseif not world.current then
       say_regimes(world)
       say_cut_off(job, world)
       say_best(world)
@@ -255,7 +273,7 @@ local function new_job(args)
     patience = read_seconds("patience", args.patience), fresh = args.fresh,
     launcher = given_launcher,
     program = program, identity = identity, machine = provenance.machine(library),
-    asked = 0, failed = 0, incomplete = 0, failed_in_a_row = 0, drop_empty_journals = drop_empty_journals,
+    asked = 0, failed = 0, incomplete = 0, failed_in_a_row = 0,
   }
   job.machine.gpu = backend == backends.cuda and backends.gpu(library) or nil
   job.fingerprint = provenance.fingerprint(job.machine, identity, asked.limits, job.launcher,
@@ -342,7 +360,48 @@ local function measure(job, open)
   job.progress:clear()
 end
 
-local function say_failures(job)
+-- Raises where no bench started at some TP sizes. `goes_on`: what is said of the others.
+local function fail_for(refused, goes_on)
+  local sizes, reasons = {}, {}
+  for _, world in ipairs(refused) do
+    local reason = world.refusal_told
+    if not sizes[reason] then reasons[#reasons + 1], sizes[reason] = reason, {} end
+    table.insert(sizes[reason], world.size)
+  end
+  for i, reason in ipairs(reasons) do
+    reasons[i] = ("TP %s: %s"):format(table.concat(sizes[reason], ", "), reason)
+  end
+  fail.work("%s%s", table.concat(reasons, "; "), goes_on)
+end
+
+-- Raises, before anything is written, where no bench started at all; or where the rows of a TP size at which
+-- none does are another machine's, for no table is made of two machines.
+local function check_refused(job, open)
+  local refused, has_started = {}, false
+  for _, world in ipairs(open) do
+    if world.refusal then refused[#refused + 1] = world end
+  end
+  for _, world in ipairs(job.worlds) do -- now, or in a sweep that was cut off with all of it in a journal
+    has_started = has_started or world.launches > 0 or (world.taken_up and not world.refusal)
+  end
+  if #refused == 0 then return {} end
+  if not has_started then
+    drop_empty_journals(job)
+    fail_for(refused, "")
+  end
+  for _, world in ipairs(refused) do
+    local other = world:other_machine(job)
+    if other then
+      drop_empty_journals(job)
+      local words = "; nothing is written, for %s has the rows of %s: another --arch or --out would be right"
+      fail_for(refused, words:format(world.csv, provenance.describe(other)))
+    end
+  end
+  return refused
+end
+
+local function say_failures(job, refused)
+  if #refused > 0 then fail_for(refused, "; the next sweep tries again, unless --tp has others alone") end
   if job.failed > 0 then
     fail.work("%d cell%s could not be measured; the next sweep tries them again", job.failed,
       job.failed == 1 and "" or "s")
@@ -380,9 +439,10 @@ function sweep.run(args)
     world.journal:begin(job.fingerprint, world.fresh, world.continues)
   end
   measure(job, open)
+  local refused = check_refused(job, open)
   write_worlds(job)
   say_written(job)
-  say_failures(job)
+  say_failures(job, refused)
 end
 
 return sweep

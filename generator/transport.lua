@@ -20,6 +20,7 @@ local ompi = require "ompi"
 local process = require "core.process"
 local progress = require "progress"
 local provenance = require "provenance"
+local sorted_keys = require "sorted_keys"
 
 local transport = {}
 
@@ -291,10 +292,8 @@ end
 
 -- The rows of a candidate: the middle, the least and the most of its times that count.
 local function add_rows(out, job, world, candidate)
-  local times, sizes = times_of(world, candidate), {}
-  for size in pairs(times) do sizes[#sizes + 1] = size end
-  table.sort(sizes)
-  for _, size in ipairs(sizes) do
+  local times = times_of(world, candidate)
+  for _, size in ipairs(sorted_keys(times)) do
     for _, strategy in ipairs(lists.names("strategies")) do
       local of = times[size][strategy]
       if of then

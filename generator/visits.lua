@@ -6,6 +6,7 @@
 -- nonparametric 95% interval of the median over launches. Each launch's median stays in the row, in the
 -- launch's place, so that two strategies can be compared launch by launch: what slows a launch slows both.
 local plan = require "plan"
+local sorted_keys = require "sorted_keys"
 
 local visits = {}
 
@@ -70,10 +71,8 @@ end
 
 -- The row of one cell and strategy from { [launch] = record }, at least one.
 function visits.row(by_launch)
-  local numbers, records = {}, {}
-  for launch in pairs(by_launch) do numbers[#numbers + 1] = launch end
-  table.sort(numbers)
-  for i, launch in ipairs(numbers) do records[i] = by_launch[launch] end
+  local records = {}
+  for i, launch in ipairs(sorted_keys(by_launch)) do records[i] = by_launch[launch] end
   local first = records[1]
   local low, high = interval(records)
   local time = median(field(records, "time_us"))

@@ -201,7 +201,7 @@ function world.load(job, size)
   local csv = ("%s/benchmark.tp%d.%s.csv"):format(job.out, size, job.arch)
   local self = setmetatable({ job = job, size = size, csv = csv, json = provenance.path_of(csv),
     part = csv .. ".part", known = {}, why = {}, begun = {}, unavailable = {}, finished = 0, regimes = {},
-    spoiled = {}, launches = 0, measured_s = 0,
+    spoiled = {}, ended = {}, launches = 0, measured_s = 0,
     cells = plan.cells(job.spec, size) }, world)
   if file.exists(self.part) then self.journal = journal.open(self.part) end
   local found = not job.fresh and self.journal and journal.read(self.part, size)
@@ -269,6 +269,39 @@ function world.take_failure(regime, task, failure)
     if not regime.visits[plan.key(record)] then regime.why[plan.key(record)] = record end
   end
   regime.planner:give_up(task.cell)
+end
+
+-- Takes it that no bench starts at this TP size: that is the reason of all cells that nothing is known of,
+-- and what stands in its files and its journal stays. `detail`: more for who looks on.
+function world:refuse(reason, detail)
+  self.refusal, self.refusal_told = "unavailable: " .. reason, reason .. detail
+  for key, wanted in pairs(plan.wanted(self.job.spec, self.cells)) do
+    if not self.why[key] then
+      wanted.reason, wanted.failed = self.refusal, true
+      self.why[key] = wanted
+    end
+  end
+end
+
+-- The machine whose rows stand here, where it is another one; nil: this one, or nobody knows.
+function world:other_machine(job)
+  local old = file.exists(self.csv) and provenance.read(self.json)
+  return old and not provenance.same_machine(old.machine, job.machine) and old.machine or nil
+end
+
+-- Takes what became of the devices of a launch. What was seen in any launch, such as the least clock and what
+-- held it back, is told of the last.
+function world:take_end(devices)
+  for i, device in ipairs(devices) do
+    local now, before = device.at_end, self.ended[i]
+    for name, value in pairs(now and before or {}) do
+      local former, latter = math.tointeger(tonumber(value)), math.tointeger(tonumber(now[name]))
+      if former and latter and name:find("^least_") then now[name] = tostring(math.min(former, latter)) end
+      if former and latter and name:find("_seen$") then now[name] = ("0x%x"):format(former | latter) end
+    end
+    device.at_end = now or before
+    self.ended[i] = device.at_end
+  end
 end
 
 -- From now on it measures, each visit's sampling with so much time; with a budget, for so long in all.
@@ -371,12 +404,18 @@ function world:provenance(job)
   }
 end
 
--- Writes the rows and their provenance, if they have changed. Where nothing has a time, what was there stays.
+-- Writes the rows and their provenance, if they have changed. Where nothing has a time, or no bench starts,
+-- what was there stays; without any rows the provenance alone says why there are none.
 function world:write(job)
-  if self.current or #self.with == 0 then return end
-  local text, message = rows.text(self.csv, self.with)
-  local ok = text
-  if ok then ok, message = provenance.write(self.csv, text, self:provenance(job)) end
+  local ok, message
+  if self.refusal then
+    ok = file.exists(self.csv)
+    if not ok then ok, message = provenance.write_alone(self.csv, self:provenance(job)) end
+  else
+    if self.current or #self.with == 0 then return end
+    ok, message = rows.text(self.csv, self.with)
+    if ok then ok, message = provenance.write(self.csv, ok, self:provenance(job)) end
+  end
   if not ok then fail.work("%s; what was measured is kept in %s", message, self.part) end
 end
 

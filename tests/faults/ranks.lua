@@ -27,9 +27,11 @@ end
 
 local verbs = { STOP = "is stopped", HANG = "hangs" }
 
+local NAMELESS = "one rank died, and mpirun does not say which"
+
 -- What stderr has to say of it. At the end it may be the sweep that says it, which knows no phases.
 local function blame(fault, at, rank)
-  if fault == "KILL" then return ("process rank %d "):format(rank) end
+  if fault == "KILL" then return ("rank %d died: "):format(rank) end
   local words = places[at].words
   return ("rank %d %s%s"):format(rank, verbs[fault], words and ", " .. words or "")
 end
@@ -37,7 +39,10 @@ end
 local function check(case)
   local what = ("%s at %s of rank %d"):format(case.fault, case.at, case.rank)
   local ended, _, err = case:finish()
-  lu.assertStrContains(err, blame(case.fault, case.at, case.rank))
+  -- Of one that has hardly begun mpirun does not always say which it was.
+  local is_nameless = case.fault == "KILL" and places[case.at].words == "at the start"
+    and err:find(NAMELESS, 1, true)
+  if not is_nameless then lu.assertStrContains(err, blame(case.fault, case.at, case.rank)) end
   case:leaves_nothing(what)
   local when = places[case.at].when
   if when == before_cells then

@@ -1,7 +1,8 @@
--- launcher: which words start the ranks, for each MPI that says its version, with enough cores and without.
--- The mpirun that is asked is a script that says what the real one would.
+-- launcher: which words start the ranks, for each MPI that says its version, with enough cores and without;
+-- and who died, by what mpirun says. The mpirun that is asked is a script that says what the real one would.
 package.path = package.path .. ";" .. arg[0]:match("^(.*/)") .. "?.lua"
 local lu = require "luaunit"
+local launcher = require "launcher"
 local lib = require "lib"
 local system = require "core.system"
 
@@ -61,6 +62,22 @@ function TestLauncher:test_what_cannot_start_ranks_is_told()
     _, ended, errors = words(self, nil, 2, 2, text)
     lu.assertEquals(ended, "exit code 2")
     lu.assertStrMatches(errors, "gentables: the launcher [^\n]*{ranks}[^\n]*\n")
+  end
+end
+
+-- As Open MPI 4.1.4 writes it, lines broken where it pleases.
+function TestLauncher.test_who_died()
+  local cases = {
+    { "mpirun noticed that process rank 1 with PID 0 on node n\nexited on signal 9 (Killed).\n", "1",
+      "rank 1 died: signal 9 (Killed)" },
+    { "-----\nmpirun detected:\n\n  Process name: [[60811,1],3]\n  Exit code:    7\n---\n", "3",
+      "rank 3 died: exit code 7" },
+    { "Primary job  terminated normally, but 1 process returned\na non-zero exit code. Per user-direction, "
+      .. "the job has been aborted.\n", nil, "one rank died, and mpirun does not say which" },
+    { "mpirun was unable to find the executable\n" },
+  }
+  for _, case in ipairs(cases) do
+    lu.assertEquals({ launcher.who_died(case[1]) }, { case[2], case[3] })
   end
 end
 

@@ -7,6 +7,7 @@
 //   STAND_IN_ONCE     only if this file does not exist yet; it is made then
 //   STAND_IN_LOG      file to which the process id and every request are appended
 //   STAND_IN_HASH, STAND_IN_LIBRARY   who it says it is
+//   STAND_IN_DEVICES   it has a device, which is hot in the first process that appends to STAND_IN_LOG
 //   STAND_IN_ROUNDTRIPS   round trips in microseconds, such as 0.1,0.4: one for each answer and greeting,
 //   over all
 //                     processes that append to STAND_IN_LOG, the last one from then on
@@ -223,6 +224,26 @@ static int has_start_fault(const char *name) {
 
 // ---- main -------------------------------------------------------------------------------------
 
+static int processes_before(void) {
+    const char *path = getenv("STAND_IN_LOG");
+    FILE *file = path != NULL ? fopen(path, "r") : NULL;
+    char line[LINE_SIZE];
+    int count = -1; // this one stands there already
+    while (file != NULL && fgets(line, sizeof line, file) != NULL) count += strncmp(line, "pid ", 4) == 0;
+    if (file != NULL) fclose(file);
+    return count;
+}
+
+// What became of the device.
+static void tell_of_end(void) {
+    if (getenv("STAND_IN_DEVICES") == NULL) return;
+    if (processes_before() == 0) {
+        say("device rank=0 clock_mhz=1900 least_clock_mhz=1200 throttle_seen=0x40\n");
+    } else {
+        say("device rank=0 clock_mhz=1980 least_clock_mhz=1900 throttle_seen=0x4\n");
+    }
+}
+
 static void greet(void) {
     if (has_start_fault("die_at_start")) die("");
     if (has_start_fault("mute_at_start")) hang("");
@@ -235,7 +256,9 @@ static void greet(void) {
     say("strategy name=MPI status=available\nstrategy name=ONESHOT status=available\n"
         "strategy name=TWOSHOT status=available\nstrategy name=AUTO status=available\nstrategy name=MPI_SM "
         "status=unavailable reason=not in "
-        "here\nready\n");
+        "here\n");
+    if (getenv("STAND_IN_DEVICES") != NULL) say("device rank=0 clock_mhz=1980\n");
+    say("ready\n");
 }
 
 static void serve(void) {
@@ -252,6 +275,7 @@ static void serve(void) {
             answer(line);
         }
     }
+    tell_of_end();
 }
 
 static int knows_fault(const char *name) {

@@ -671,6 +671,142 @@ function TestSweep:test_a_launcher_that_is_not_there_is_told()
   lu.assertStrContains(err, "TP 2: cannot be started: no-such-launcher: No such file or directory")
 end
 
+function TestSweep:test_what_became_of_the_devices_in_all_launches_is_in_the_provenance()
+  lib.write(self.folder .. "/spec.lua", (small_spec:gsub("launches = 1", "launches = 2")))
+  self:sweep_well { DEVICES = 1 }
+  lu.assertEquals(provenance.read(self.json).devices, { { rank = "0", clock_mhz = "1980",
+    at_end = { clock_mhz = "1980", least_clock_mhz = "1200", throttle_seen = "0x44" } } })
+end
+
+-- ---- a TP size that does not start ------------------------------------------------------------
+
+-- Sweeps TP 2 and 4, with `to` in place of `from` in the spec, by a launcher that starts 4 ranks only so
+-- often (nil: always). Returns as lib.run does.
+function TestSweep:sweep_where_few_start(starts, settings, from, to)
+  local count = self.folder .. "/starts"
+  lib.write(self.folder .. "/launch.sh", ([[
+if [ "$1" = 4 ] && [ -e COUNT ]; then
+  left=$(cat COUNT)
+  [ "$left" -gt 0 ] || { printf -- '-----\nno room for %s\nranks\n\nask for fewer\n' "$1" >&2; exit 1; }
+  echo $((left - 1)) >COUNT
+fi
+[ -e COUNT.none ] && exit 1
+RANKS=$1; export RANKS; shift; exec "$@"]]):gsub("COUNT", count))
+  os.remove(count)
+  if starts then lib.write(count, tostring(starts)) end
+  lib.write(self.folder .. "/spec.lua", (small_spec:gsub("tp = { 2 }", "tp = { 2, 4 }")
+    :gsub(from or "^$", to or "")))
+  return lib.run({ lib.gentables, "sweep", "--out", self.folder, "--bench", lib.stand_in, "--exhaustive",
+    "--launcher", "sh " .. self.folder .. "/launch.sh {ranks}" }, self:environment(settings))
+end
+
+local no_room = "the bench died: exit code 1 (no room for 4 ranks)"
+local tries_again = "; the next sweep tries again, unless --tp has others alone\n"
+
+function TestSweep:test_a_tp_size_that_does_not_start_harms_no_other()
+  local of_4 = self.folder .. "/benchmark.tp4.host"
+  local ended, out, err = self:sweep_where_few_start(0)
+  lu.assertEquals(ended, "exit code 1")
+  lu.assertEquals(err, "gentables: TP 4: " .. no_room .. tries_again)
+  lu.assertStrContains(out, "no time for 32: unavailable: the bench died: exit code 1")
+  self:has_all_rows()
+  lu.assertFalse(file.exists(of_4 .. ".csv"))
+  lu.assertFalse(file.exists(of_4 .. ".csv.part"))
+  local record = provenance.read(of_4 .. ".json")
+  lu.assertEquals({ #record.no_time, record.no_time[1].reason, record.no_time[1].failed },
+    { 32, "unavailable: the bench died: exit code 1", true })
+  local _, problem
+  ended, _, problem = lib.run { lib.gentables, "generate", "--data-dir", self.folder, "--arch", "host" }
+  lu.assertEquals(ended, "exit code 0", problem)
+  lu.assertStrContains(lib.read(self.folder .. "/report.md"),
+    "| 4 | 32 | MPI, ONESHOT, TWOSHOT, MPI_SM | unavailable: the bench died: exit code 1 |")
+  self:requests()
+  ended, _, problem = self:sweep_where_few_start()
+  lu.assertEquals(ended, "exit code 0", problem)
+  lu.assertEquals(#self:requests(), 8)
+  lu.assertEquals(#rows.records(of_4 .. ".csv"), 20)
+  lu.assertEquals(#provenance.read(of_4 .. ".json").no_time, 12)
+end
+
+function TestSweep:test_rows_of_a_tp_size_that_does_not_start_stay()
+  local of_4 = self.folder .. "/benchmark.tp4.host"
+  self:sweep_where_few_start()
+  local before = lib.read(of_4 .. ".csv") .. lib.read(of_4 .. ".json")
+  local ended, out = self:sweep_where_few_start(0, {}, "{ 1, 4 }", "{ 1, 4, 16 }")
+  lu.assertEquals(ended, "exit code 1")
+  lu.assertStrContains(out, of_4 .. ".csv: stays as it was")
+  lu.assertEquals(lib.read(of_4 .. ".csv") .. lib.read(of_4 .. ".json"), before)
+  lu.assertEquals(#rows.records(self.csv), 32)
+  self:requests()
+  ended = self:sweep_where_few_start(nil, {}, "{ 1, 4 }", "{ 1, 4, 16 }")
+  lu.assertEquals(ended, "exit code 0")
+  lu.assertEquals(#self:requests(), 4)
+end
+
+function TestSweep:test_where_no_tp_size_starts_nothing_is_written()
+  self:sweep_where_few_start()
+  local names = { self.csv, self.json, self.folder .. "/benchmark.tp4.host.csv",
+    self.folder .. "/benchmark.tp4.host.json" }
+  local function files()
+    local texts = {}
+    for i, name in ipairs(names) do texts[i] = lib.read(name) end
+    return texts
+  end
+  local before = files()
+  lib.write(self.folder .. "/starts.none", "")
+  local ended, _, err = self:sweep_where_few_start(0, { HASH = "other" })
+  lu.assertEquals(ended, "exit code 1")
+  lu.assertEquals(err, "gentables: TP 2: the bench died: exit code 1; TP 4: " .. no_room .. "\n")
+  lu.assertEquals(files(), before)
+  lu.assertFalse(file.exists(self.csv .. ".part"))
+end
+
+-- No table is made of two machines.
+function TestSweep:test_rows_of_another_machine_at_a_tp_size_that_does_not_start_keep_all_as_it_was()
+  self:sweep_where_few_start(nil, { LIBRARY = "Open MPI v4.0.3" })
+  local before = lib.read(self.csv)
+  local ended, _, err = self:sweep_where_few_start(0)
+  lu.assertEquals(ended, "exit code 1")
+  lu.assertStrMatches(err, "gentables: TP 4: [^\n]*; nothing is written, for [^\n]*tp4.host.csv has the "
+    .. "rows of [^\n]*, Open MPI 4.0.3: another %-%-arch or %-%-out would be right\n")
+  lu.assertEquals(lib.read(self.csv), before)
+  os.remove(self.folder .. "/benchmark.tp4.host.csv")
+  os.remove(self.folder .. "/benchmark.tp4.host.json")
+  self:requests()
+  ended, _, err = self:sweep_where_few_start(0)
+  lu.assertEquals({ ended, err }, { "exit code 1", "gentables: TP 4: " .. no_room .. tries_again })
+  self:has_all_rows() -- what TP 2 measured was kept
+  ended = self:sweep_where_few_start()
+  lu.assertEquals(ended, "exit code 0")
+  lu.assertEquals(#self:requests(), 8)
+end
+
+function TestSweep:test_a_tp_size_that_starts_no_more_keeps_what_it_measured()
+  local launches = { "launches = 1", "launches = 2" }
+  local ended, out, err = self:sweep_where_few_start(1, {}, table.unpack(launches))
+  lu.assertEquals(ended, "exit code 1")
+  lu.assertEquals(err, "gentables: TP 4: " .. no_room .. tries_again)
+  lu.assertStrContains(out, "benchmark.tp4.host.csv: not written; 20 rows are kept for the next sweep")
+  self:has_all_rows()
+  self:requests()
+  ended = self:sweep_where_few_start(nil, {}, table.unpack(launches))
+  lu.assertEquals(ended, "exit code 0")
+  lu.assertEquals(#self:requests(), 8)
+  lu.assertEquals(#rows.records(self.folder .. "/benchmark.tp4.host.csv"), 20)
+end
+
+function TestSweep:test_a_bench_that_died_and_does_not_start_again_keeps_what_it_measured()
+  local ended, _, err = self:sweep_where_few_start(1, { FAULT = "die", AT = "id=12 " })
+  lu.assertEquals(ended, "exit code 1")
+  lu.assertStrMatches(err, "gentables: TP 4 [^\n]* once more, with a fresh bench\ngentables: TP 4: the bench "
+    .. "died: exit code 1 %(no room for 4 ranks%); the next sweep tries again, unless %-%-tp [^\n]*\n")
+  self:has_all_rows()
+  self:requests()
+  ended = self:sweep_where_few_start()
+  lu.assertEquals(ended, "exit code 0")
+  lu.assertEquals(#self:requests(), 5)
+end
+
 -- ---- what is missing, full or not writable ----------------------------------------------------
 
 function TestSweep:test_no_mpirun_is_told()
