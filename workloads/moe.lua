@@ -1,12 +1,14 @@
--- Two mixture-of-experts blocks, hidden size 512: attention, then experts on every rank, to which an
--- all_to_all brings the tokens and another brings them back. The router is uneven: of two ranks one gets a
--- third of the tokens, the other two thirds, and they change places from call to call. Two micro-batches, so
--- that one is computed while the other is on its way. Keys: see small.lua.
+-- Two mixture-of-experts blocks, hidden size 512: attention and the router, then experts on every rank, to
+-- which an all_to_all brings the tokens and another brings them back. The router is of float32, as such models
+-- have it amid smaller types, and uneven: of two ranks one gets a third of the tokens, the other two thirds,
+-- and they change places from call to call. Two micro-batches, so that one is computed while the other is on
+-- its way. Keys: see small.lua.
 local hidden = 512
 
 local attention = {
   { name = "attention.qkv", n = 3 * hidden, k = hidden },
   { name = "attention.out", n = hidden, k = hidden },
+  { name = "router", n = 8, k = hidden, dtype = "float32" },
 }
 local expert = {
   { name = "expert.up", n = 4 * hidden, k = hidden },

@@ -8,6 +8,10 @@
 
 enum { WORDS_SIZE = 160, NOTES_SIZE = 400 };
 
+// Types as names of kernels have them.
+static const char *const dtype_words[DTYPES] = {
+    [DTYPE_FLOAT32] = "f32", [DTYPE_BFLOAT16] = "bf16", [DTYPE_FLOAT16] = "f16"};
+
 // A rank cannot go on, and the others may wait for it anywhere: its reason becomes that of all, who end.
 // Returns -1.
 static inline int rank_fails(const struct group *group, const char *why, char reason[PROGRAM_REASON]) {
@@ -36,8 +40,10 @@ struct engine_words {
     const char *backend;          // "host", "cuda"
     const char *clock;            // of traces: "host_thread", "cupti", "event"
     const char *transport_kernel; // in names of kernels: "TWOSHOT", "MPI", "NCCL"
-    char device[WORDS_SIZE], library[WORDS_SIZE], gemm_kernel[WORDS_SIZE];
-    char note[NOTES_SIZE]; // what has to be known of the times and traces; "": nothing
+    char device[WORDS_SIZE], library[WORDS_SIZE];
+    char gemm_kernels[DTYPES][WORDS_SIZE]; // what names of kernels begin with
+    enum dtype computed_in[DTYPES];        // another than its own: elements are converted in a GEMM's time
+    char note[NOTES_SIZE]; // what has to be known of the times and traces, "; " between two; "": nothing
     int channels, threads; // that are used
     int multiprocessors;
     int streams;           // of communication
@@ -52,7 +58,7 @@ struct engine {
     int (*open)(const struct engine_setup *setup, void **state, char reason[PROGRAM_REASON]);
     void (*close)(void *state);
     void (*describe)(const void *state, struct engine_words *words);
-    // Runs a step; `notes` for STEP_TRACED. Returns how long it took, in nanoseconds; 0: it failed, and
+    // Runs a step; `notes` for one that is noted. Returns how long it took, in nanoseconds; 0: it failed, and
     // `problem` says why.
     uint64_t (*step)(void *state, enum step_mode mode, struct step_notes *notes);
     const char *(*problem)(const void *state);

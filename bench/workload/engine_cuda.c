@@ -21,7 +21,6 @@ struct state {
     CUstream compute, communication;
     CUdeviceptr memory; // of the program's arrays
     struct gpu_rank rank;
-    void *elements; // of an array, on their way
     struct gpu_gemm **gemms;
     struct gpu_events *by_action, *by_collective, *step;
     CUevent ready; // of a collective's input
@@ -58,9 +57,12 @@ static bool all_well(struct state *state, bool well, char reason[PROGRAM_REASON]
     return false;
 }
 
+// A semicolon stands between two notes, and in none.
 static void add_note(struct state *state, const char *text) {
-    size_t length = strlen(state->note);
+    size_t length = strlen(state->note), begin = length + (length > 0 ? 2 : 0);
     snprintf(state->note + length, sizeof state->note - length, "%s%s", length > 0 ? "; " : "", text);
+    for (size_t i = begin; i < sizeof state->note && state->note[i] != '\0'; i++)
+        if (state->note[i] == ';') state->note[i] = ',';
 }
 
 // ---- opening --------------------------------------------------------------------------------------------
@@ -120,15 +122,9 @@ static bool open_gpu(struct state *state) {
 }
 
 static bool make_arrays(struct state *state) {
-    size_t most = 1;
     char what[64];
     if (!gpu_rank_lay_out(&state->rank, state->setup->program))
         return ok(state, CUDA_ERROR_OUT_OF_MEMORY, "arrays");
-    for (size_t i = 0; i < state->setup->program->array_count; i++) {
-        if (gpu_rank_array_bytes(&state->rank, i) > most) most = gpu_rank_array_bytes(&state->rank, i);
-    }
-    state->elements = malloc(most);
-    if (state->elements == NULL) return ok(state, CUDA_ERROR_OUT_OF_MEMORY, "an array");
     snprintf(what, sizeof what, "%.1f GB of arrays for a rank", (double)state->rank.bytes * 1e-9);
     return ok(state, state->driver->cuMemAlloc(&state->memory, state->rank.bytes), what);
 }
@@ -200,7 +196,6 @@ static void close_engine(void *of) {
     gpu_nccl_close();
     free(state->gemms);
     gpu_rank_forget(&state->rank);
-    free(state->elements);
     free(state->step);
     free(state->by_action);
     free(state->by_collective);
@@ -226,8 +221,6 @@ static int open_engine(const struct engine_setup *setup, void **to, char reason[
 }
 
 static void describe(const void *of, struct engine_words *words) {
-    static const char *const types[DTYPES] = {
-        [DTYPE_FLOAT32] = "f32", [DTYPE_BFLOAT16] = "bf16", [DTYPE_FLOAT16] = "f16"};
     const struct state *state = of;
     *words = (struct engine_words){.backend = "cuda",
                                    .clock = state->by_cupti ? "cupti" : "event",
@@ -236,7 +229,10 @@ static void describe(const void *of, struct engine_words *words) {
                                    .threads = state->threads,
                                    .multiprocessors = state->multiprocessors,
                                    .streams = 1};
-    snprintf(words->gemm_kernel, WORDS_SIZE, "cublasLt_gemm_%s", types[state->setup->program->dtype]);
+    for (int i = 0; i < DTYPES; i++) {
+        snprintf(words->gemm_kernels[i], WORDS_SIZE, "cublasLt_gemm_%s", dtype_words[i]);
+        words->computed_in[i] = (enum dtype)i;
+    }
     snprintf(words->device, WORDS_SIZE, "%s", state->device);
     snprintf(words->library, WORDS_SIZE, "%s", state->library);
     snprintf(words->note, NOTES_SIZE, "%s", state->note);
@@ -265,19 +261,16 @@ static bool record(struct state *state, CUevent event, CUstream stream) {
     return ok(state, state->driver->cuEventRecord(event, stream), "an event");
 }
 
-// An array of floats, as elements of the program's type.
-static bool move_array(struct state *state, size_t array, bool to_gpu) {
+static bool move_array(struct state *state, size_t index, bool to_gpu) {
     const struct cuda_driver *driver = state->driver;
-    CUdeviceptr there = state->memory + state->rank.offsets[array];
-    size_t bytes = gpu_rank_array_bytes(&state->rank, array);
+    const struct array *array = &state->setup->program->arrays[index];
+    CUdeviceptr there = state->memory + state->rank.offsets[index];
+    size_t bytes = array_bytes(array);
     if (bytes == 0) return true;
-    if (to_gpu) gpu_rank_store(&state->rank, array, state->elements);
-    CUresult result = to_gpu ? driver->cuMemcpyHtoDAsync(there, state->elements, bytes, state->compute)
-                             : driver->cuMemcpyDtoHAsync(state->elements, there, bytes, state->compute);
-    bool well = ok(state, result, "a copy") && record(state, state->step->end, state->compute) &&
-                finish(state, state->step->end);
-    if (well && !to_gpu) gpu_rank_load(&state->rank, array, state->elements);
-    return well;
+    CUresult result = to_gpu ? driver->cuMemcpyHtoDAsync(there, array->data, bytes, state->compute)
+                             : driver->cuMemcpyDtoHAsync(array->data, there, bytes, state->compute);
+    return ok(state, result, "a copy") && record(state, state->step->end, state->compute) &&
+           finish(state, state->step->end);
 }
 
 static int move_arrays(struct state *state, bool to_gpu) {
@@ -307,7 +300,7 @@ static bool post(struct state *state, int index, bool is_noted) {
         return false;
     CUdeviceptr in = state->memory + gpu_rank_offset(&state->rank, collective->in);
     CUdeviceptr out = state->memory + gpu_rank_offset(&state->rank, collective->out);
-    if (gpu_nccl_enqueue(collective, state->setup->program->dtype, in, out, state->communication) != 0) {
+    if (gpu_nccl_enqueue(collective, in, out, state->communication) != 0) {
         snprintf(state->problem, sizeof state->problem, "%s", gpu_nccl_problem());
         return false;
     }
@@ -333,16 +326,16 @@ static bool multiply(struct state *state, size_t number, int index, bool is_note
 static bool act(struct state *state, enum step_mode mode, size_t number, bool is_noted) {
     struct action action = state->setup->program->actions[number];
     if (action.kind == DO_GEMM) return multiply(state, number, action.index, is_noted);
-    if (mode == STEP_GEMMS) return true;
+    if (!step_communicates(mode)) return true;
     if (action.kind == DO_AWAIT) return await(state, action.index);
     return post(state, action.index, is_noted) && (mode != STEP_SERIAL || await(state, action.index));
 }
 
-static bool act_and_note(struct state *state, size_t number, struct note *note) {
+static bool act_and_note(struct state *state, enum step_mode mode, size_t number, struct note *note) {
     *note = (struct note){.begin_ns = clock_ns(), .cpu_ns = NO_CPU};
     note->launch_ns = note->begin_ns;
     if (state->by_cupti) gpu_activity_enter(number + 1);
-    bool well = act(state, STEP_TRACED, number, !state->by_cupti);
+    bool well = act(state, mode, number, !state->by_cupti);
     note->launched_ns = clock_ns();
     if (state->by_cupti) gpu_activity_leave();
     note->end_ns = clock_ns();
@@ -354,10 +347,10 @@ static bool enqueue_all(struct state *state, enum step_mode mode, struct step_no
     const struct program *program = state->setup->program;
     for (size_t i = 0; i < program->action_count; i++) {
         bool well =
-            mode == STEP_TRACED ? act_and_note(state, i, &notes->notes[i]) : act(state, mode, i, false);
+            step_is_noted(mode) ? act_and_note(state, mode, i, &notes->notes[i]) : act(state, mode, i, false);
         if (!well) return false;
     }
-    for (int i = 0; mode != STEP_GEMMS && i < (int)program->collective_count; i++) {
+    for (int i = 0; step_communicates(mode) && i < (int)program->collective_count; i++) {
         if (!await(state, i)) return false;
     }
     return record(state, state->step->end, state->compute);
@@ -425,21 +418,21 @@ static bool take_activities(struct state *state, struct step_notes *notes) {
     return !telling.is_lost;
 }
 
-// When an event was, on the host's clock.
+// When an event was, on the host's clock; one that fails leaves a problem.
 static uint64_t time_of(struct state *state, CUevent event) {
     float ms = 0;
-    state->driver->cuEventElapsedTime(&ms, state->step->begin, event);
+    ok(state, state->driver->cuEventElapsedTime(&ms, state->step->begin, event), "a time");
     return state->begin_ns + (uint64_t)((double)ms * 1e6);
 }
 
-static void take_events(struct state *state, struct step_notes *notes) {
+static void take_events(struct state *state, enum step_mode mode, struct step_notes *notes) {
     const struct program *program = state->setup->program;
     for (size_t i = 0; i < program->action_count; i++) {
         struct action action = program->actions[i];
         if (action.kind == DO_GEMM) {
             notes->notes[i].work_ns = time_of(state, state->by_action[i].begin);
             notes->notes[i].work_end_ns = time_of(state, state->by_action[i].end);
-        } else if (action.kind == DO_POST) {
+        } else if (action.kind == DO_POST && step_communicates(mode)) {
             struct span *span = &notes->spans[action.index * MAX_THREADS];
             span->begin_ns = time_of(state, state->by_collective[action.index].begin);
             span->end_ns = time_of(state, state->by_collective[action.index].end);
@@ -447,7 +440,7 @@ static void take_events(struct state *state, struct step_notes *notes) {
     }
 }
 
-static bool tell(struct state *state, struct step_notes *notes) {
+static bool tell(struct state *state, enum step_mode mode, struct step_notes *notes) {
     const struct program *program = state->setup->program;
     for (size_t i = 0; i < program->collective_count; i++) {
         notes->spans[i * MAX_THREADS] =
@@ -455,11 +448,9 @@ static bool tell(struct state *state, struct step_notes *notes) {
     }
     notes->begin_ns = state->begin_ns;
     notes->end_ns = time_of(state, state->step->end);
-    if (!state->by_cupti) {
-        take_events(state, notes);
-        return true;
-    }
-    return take_activities(state, notes);
+    if (state->by_cupti) return take_activities(state, notes) && state->problem[0] == '\0';
+    take_events(state, mode, notes);
+    return state->problem[0] == '\0';
 }
 
 // Reads the clocks of an idle GPU and of the host together, some times; then all ranks begin again together,
@@ -475,14 +466,14 @@ static bool read_clocks(struct state *state, uint64_t *known_ns) {
     return group_start_together(state->setup->group);
 }
 
-// The step begins on an idle GPU; of a traced one it is known when that was.
+// The step begins on an idle GPU; of one that is noted it is known when that was.
 static bool begin(struct state *state, enum step_mode mode) {
     uint64_t known_ns = 0;
     float ms = 0;
-    if (mode == STEP_TRACED && !read_clocks(state, &known_ns)) return false;
+    if (step_is_noted(mode) && !read_clocks(state, &known_ns)) return false;
     if (!record(state, state->step->begin, state->compute) || !finish(state, state->step->begin))
         return false;
-    if (mode != STEP_TRACED) return true;
+    if (!step_is_noted(mode)) return true;
     if (!ok(state, state->driver->cuEventElapsedTime(&ms, state->known, state->step->begin), "a time"))
         return false;
     state->begin_ns = known_ns + (uint64_t)((double)ms * 1e6);
@@ -491,7 +482,7 @@ static bool begin(struct state *state, enum step_mode mode) {
 
 static uint64_t step(void *of, enum step_mode mode, struct step_notes *notes) {
     struct state *state = of;
-    bool records = mode == STEP_TRACED && state->by_cupti;
+    bool records = step_is_noted(mode) && state->by_cupti;
     float ms = 0;
     if (records && !gpu_activity_begin()) {
         snprintf(state->problem, sizeof state->problem, "CUPTI does not record any more");
@@ -505,7 +496,7 @@ static uint64_t step(void *of, enum step_mode mode, struct step_notes *notes) {
         snprintf(state->problem, sizeof state->problem, "CUPTI lost records");
         return 0;
     }
-    if (mode == STEP_TRACED && !tell(state, notes)) return 0;
+    if (step_is_noted(mode) && !tell(state, mode, notes)) return 0;
     return (uint64_t)((double)ms * 1e6) + 1;
 }
 

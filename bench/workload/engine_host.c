@@ -11,6 +11,7 @@ struct state {
     const struct engine_setup *setup;
     struct transport transport;
     struct crew crew;
+    struct multiplier multiplier;
 };
 
 static bool all_well(const struct group *group, bool well) {
@@ -50,15 +51,16 @@ static void close_transport(struct state *state) {
 }
 
 static int open_engine(const struct engine_setup *setup, void **to, char reason[PROGRAM_REASON]) {
-    if (setup->program->dtype != DTYPE_FLOAT32)
-        return refuse(reason, "on the host GEMMs are of float32 alone, by OpenBLAS");
     struct state *state = calloc(1, sizeof *state);
-    if (!all_well(setup->group, state != NULL)) {
+    bool has_room = state != NULL && multiplier_open(&state->multiplier, setup->blas, setup->program) == 0;
+    if (!all_well(setup->group, has_room)) {
+        if (has_room) multiplier_close(&state->multiplier);
         free(state);
         return refuse(reason, "out of memory");
     }
     state->setup = setup;
     if (open_transport(state, reason) != 0) {
+        multiplier_close(&state->multiplier);
         free(state);
         return -1;
     }
@@ -67,6 +69,7 @@ static int open_engine(const struct engine_setup *setup, void **to, char reason[
     if (all_well(setup->group, started)) return 0;
     if (started) crew_end(&state->crew);
     close_transport(state);
+    multiplier_close(&state->multiplier);
     free(state);
     return refuse(reason, "out of memory or of threads");
 }
@@ -76,6 +79,7 @@ static void close_engine(void *of) {
     crew_end(&state->crew);
     MPI_Barrier(group_comm(state->setup->group));
     close_transport(state);
+    multiplier_close(&state->multiplier);
     free(state);
 }
 
@@ -91,13 +95,22 @@ static void describe(const void *of, struct engine_words *words) {
                                    .streams = state->crew.size};
     processor_name(words->device, WORDS_SIZE);
     snprintf(words->library, WORDS_SIZE, "%s on %s", blas->version, blas->core);
-    snprintf(words->gemm_kernel, WORDS_SIZE, "openblas_%s_sgemm", blas->core);
+    for (int i = 0; i < DTYPES; i++) {
+        snprintf(words->gemm_kernels[i], WORDS_SIZE, "openblas_%s_sgemm%s%s", blas->core,
+                 i == DTYPE_FLOAT32 ? "" : "_of_", i == DTYPE_FLOAT32 ? "" : dtype_words[i]);
+        words->computed_in[i] = DTYPE_FLOAT32;
+    }
+    if (state->multiplier.a != NULL)
+        snprintf(
+            words->note, NOTES_SIZE,
+            "OpenBLAS computes in fp32: GEMMs of 16-bit types have their elements widened before and rounded"
+            " behind, in their time");
     for (int i = 0; i < state->crew.size; i++) words->tids[i] = state->crew.members[i].tid;
 }
 
 static uint64_t step(void *of, enum step_mode mode, struct step_notes *notes) {
     struct state *state = of;
-    return step_run(state->setup->program, state->setup->blas, &state->crew, mode, notes);
+    return step_run(state->setup->program, &state->multiplier, &state->crew, mode, notes);
 }
 
 static const char *problem(const void *of) {

@@ -133,7 +133,7 @@ static bool tell_layouts(struct state *state, char reason[]) {
         const struct collective *collective = &program->collectives[i];
         struct message *message = &state->board.messages[me * program->collective_count + i];
         message->in = gpu_rank_offset(&state->rank, collective->in);
-        message->in_bytes = collective->in_elements * dtype_sizes_bytes[program->dtype];
+        message->in_bytes = collective->in_elements * dtype_sizes_bytes[collective->dtype];
         message->out = gpu_rank_offset(&state->rank, collective->out);
         memcpy(message->sent, collective->send, sizeof message->sent);
     }
@@ -278,8 +278,6 @@ static int open_engine(const struct engine_setup *setup, void **to, char reason[
 }
 
 static void describe(const void *of, struct engine_words *words) {
-    static const char *const types[DTYPES] = {
-        [DTYPE_FLOAT32] = "f32", [DTYPE_BFLOAT16] = "bf16", [DTYPE_FLOAT16] = "f16"};
     const struct state *state = of;
     *words = (struct engine_words){.backend = "cuda",
                                    .clock = "event",
@@ -288,13 +286,16 @@ static void describe(const void *of, struct engine_words *words) {
                                    .threads = (int)state->setup->threads,
                                    .streams = 1};
     MPI_Comm comm = group_comm(state->setup->group);
-    snprintf(words->gemm_kernel, WORDS_SIZE, "cublasLt_gemm_%s", types[state->setup->program->dtype]);
+    for (int i = 0; i < DTYPES; i++) {
+        snprintf(words->gemm_kernels[i], WORDS_SIZE, "cublasLt_gemm_%s", dtype_words[i]);
+        words->computed_in[i] = (enum dtype)i;
+    }
     snprintf(words->device, WORDS_SIZE, "%s", state->name);
     snprintf(words->library, WORDS_SIZE, "%.120s, our own kernels", state->library);
     words->multiprocessors = state->multiprocessors;
     snprintf(words->note, WORDS_SIZE,
-             "all ranks share one GPU: kernels are real, links are not; channels are blocks of each rank, of"
-             " which %u fit at once",
+             "all ranks share one GPU: kernels are real, links are not, and channels are blocks of each rank,"
+             " of which %u fit at once",
              state->own.most_blocks);
     MPI_Bcast(words->note, WORDS_SIZE, MPI_CHAR, 0, comm);
     MPI_Bcast(words->device, WORDS_SIZE, MPI_CHAR, 0, comm);
@@ -382,7 +383,8 @@ static bool mark_ready(struct state *state, int index) {
 
 static struct gpu_own_call call_of(const struct state *state, int index) {
     const struct collective *collective = &state->setup->program->collectives[index];
-    struct gpu_own_call call = {.kind = collective->kind, .elements = collective->elements};
+    struct gpu_own_call call = {
+        .kind = collective->kind, .dtype = collective->dtype, .elements = collective->elements};
     for (int rank = 0; rank < state->setup->group->size; rank++) {
         const struct message *message = message_of(state, rank, index);
         call.in[rank] = state->lanes[rank].memory + message->in;
@@ -427,7 +429,7 @@ static bool multiply(struct state *state, struct lane *lane, size_t number, int 
 // An action of all ranks; `notes`, by rank, of what the host did.
 static bool act(struct state *state, enum step_mode mode, size_t number) {
     const struct action action = state->setup->program->actions[number];
-    bool is_noted = mode == STEP_TRACED, well = true;
+    bool is_noted = step_is_noted(mode), well = true;
     if (action.kind == DO_GEMM) {
         for (int rank = 0; well && rank < state->setup->group->size; rank++) {
             struct note *note =
@@ -440,8 +442,8 @@ static bool act(struct state *state, enum step_mode mode, size_t number) {
     }
     uint64_t begin_ns = clock_ns();
     if (action.kind == DO_AWAIT)
-        well = mode == STEP_GEMMS || await(state, action.index);
-    else if (mode == STEP_GEMMS)
+        well = !step_communicates(mode) || await(state, action.index);
+    else if (!step_communicates(mode))
         well = mark_ready(state, action.index);
     else
         well = post(state, action.index, is_noted) && (mode != STEP_SERIAL || await(state, action.index));
@@ -458,7 +460,7 @@ static bool enqueue_all(struct state *state, enum step_mode mode) {
     for (size_t i = 0; i < program->action_count; i++) {
         if (!act(state, mode, i)) return false;
     }
-    for (int i = 0; mode != STEP_GEMMS && i < (int)program->collective_count; i++) {
+    for (int i = 0; step_communicates(mode) && i < (int)program->collective_count; i++) {
         if (!await(state, i)) return false;
     }
     for (int rank = 0; rank < state->setup->group->size; rank++) {
@@ -469,15 +471,15 @@ static bool enqueue_all(struct state *state, enum step_mode mode) {
     return record(state, state->step->end, state->communication) && finish(state, state->step->end);
 }
 
-// Nanoseconds from the step's beginning to an event.
+// Nanoseconds from the step's beginning to an event; one that fails leaves a problem.
 static uint64_t since_begin(struct state *state, CUevent event) {
     float ms = 0;
-    state->driver->cuEventElapsedTime(&ms, state->step->begin, event);
+    ok(state, state->driver->cuEventElapsedTime(&ms, state->step->begin, event), "a time");
     return (uint64_t)((double)ms * 1e6);
 }
 
 // What the events say, for every rank's trace.
-static void note_times(struct state *state) {
+static void note_times(struct state *state, bool communicated) {
     const struct program *program = state->setup->program;
     uint64_t begin_ns = state->outcome.begin_ns;
     for (int rank = 0; rank < state->setup->group->size; rank++) {
@@ -491,7 +493,7 @@ static void note_times(struct state *state) {
             notes[i].work_ns = is_gemm ? begin_ns + since_begin(state, around->begin) : notes[i].end_ns;
             notes[i].work_end_ns = is_gemm ? begin_ns + since_begin(state, around->end) : notes[i].end_ns;
         }
-        for (size_t i = 0; i < program->collective_count; i++) {
+        for (size_t i = 0; communicated && i < program->collective_count; i++) {
             const struct gpu_events *around = &state->by_collective[i];
             spans[i] = (struct span){begin_ns + since_begin(state, around->begin),
                                      begin_ns + since_begin(state, around->end), NO_CPU};
@@ -509,11 +511,12 @@ static void run_step(struct state *state, enum step_mode mode) {
         before_ns = clock_ns();
         if (!record(state, state->step->begin, first) || !finish(state, state->step->begin)) return;
         state->outcome.begin_ns = clock_ns();
-    } while (mode == STEP_TRACED && !gpu_clock_is_close(&clock, state->outcome.begin_ns - before_ns));
+    } while (step_is_noted(mode) && !gpu_clock_is_close(&clock, state->outcome.begin_ns - before_ns));
     if (!enqueue_all(state, mode)) return;
     for (int rank = 0; rank < state->setup->group->size; rank++)
         state->outcome.ns[rank] = since_begin(state, state->lanes[rank].end) + 1;
-    if (mode == STEP_TRACED) note_times(state);
+    if (step_is_noted(mode)) note_times(state, step_communicates(mode));
+    if (state->outcome.problem[0] != '\0') memset(state->outcome.ns, 0, sizeof state->outcome.ns);
 }
 
 static void take_notes(const struct state *state, struct step_notes *notes) {
@@ -533,7 +536,7 @@ static uint64_t step(void *of, enum step_mode mode, struct step_notes *notes) {
     if (is_first(state)) run_step(state, mode);
     MPI_Bcast(&state->outcome, sizeof state->outcome, MPI_BYTE, 0, group_comm(state->setup->group));
     uint64_t ns = state->outcome.ns[state->setup->group->rank];
-    if (mode == STEP_TRACED && ns > 0) take_notes(state, notes);
+    if (step_is_noted(mode) && ns > 0) take_notes(state, notes);
     return ns;
 }
 
@@ -559,11 +562,11 @@ static int move_arrays(struct state *state, bool to_gpu) {
     const struct program *program = state->setup->program;
     unsigned char *mine = state->board.arrays + state->from[state->setup->group->rank];
     for (size_t i = 0; to_gpu && i < program->array_count; i++)
-        gpu_rank_store(&state->rank, i, mine + state->rank.offsets[i]);
+        memcpy(mine + state->rank.offsets[i], program->arrays[i].data, array_bytes(&program->arrays[i]));
     MPI_Barrier(group_comm(state->setup->group)); // all are on the board
     bool well = agree(state, !is_first(state) || copy_board(state, to_gpu));
     for (size_t i = 0; well && !to_gpu && i < program->array_count; i++)
-        gpu_rank_load(&state->rank, i, mine + state->rank.offsets[i]);
+        memcpy(program->arrays[i].data, mine + state->rank.offsets[i], array_bytes(&program->arrays[i]));
     return well ? 0 : -1;
 }
 

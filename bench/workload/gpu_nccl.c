@@ -126,8 +126,9 @@ const char *gpu_nccl_answer(void) {
 static const ncclDataType_t types[DTYPES] = {
     [DTYPE_FLOAT32] = ncclFloat32, [DTYPE_BFLOAT16] = ncclBfloat16, [DTYPE_FLOAT16] = ncclFloat16};
 
-static ncclResult_t exchange(const struct collective *collective, enum dtype dtype, CUdeviceptr in,
-                             CUdeviceptr out, cudaStream_t stream) {
+static ncclResult_t exchange(const struct collective *collective, CUdeviceptr in, CUdeviceptr out,
+                             cudaStream_t stream) {
+    enum dtype dtype = collective->dtype;
     ncclResult_t result = nccl.ncclGroupStart();
     for (int peer = 0; peer < nccl.ranks && result == ncclSuccess; peer++) {
         size_t sent = collective->send[peer], received = collective->receive[peer];
@@ -141,13 +142,12 @@ static ncclResult_t exchange(const struct collective *collective, enum dtype dty
     return result == ncclSuccess ? ended : result;
 }
 
-int gpu_nccl_enqueue(const struct collective *collective, enum dtype dtype, CUdeviceptr from, CUdeviceptr to,
-                     CUstream on) {
+int gpu_nccl_enqueue(const struct collective *collective, CUdeviceptr from, CUdeviceptr to, CUstream on) {
     const void *in = (const void *)from; // NOLINT: addresses of the GPU's
     void *out = (void *)to;              // NOLINT
     cudaStream_t stream = (cudaStream_t)on;
     ncclResult_t result = ncclSuccess;
-    ncclDataType_t type = types[dtype];
+    ncclDataType_t type = types[collective->dtype];
     size_t count = collective->elements;
     switch (collective->kind) {
     case ALLREDUCE: result = nccl.ncclAllReduce(in, out, count, type, ncclSum, nccl.comm, stream); break;
@@ -155,7 +155,7 @@ int gpu_nccl_enqueue(const struct collective *collective, enum dtype dtype, CUde
     case REDUCE_SCATTER:
         result = nccl.ncclReduceScatter(in, out, count, type, ncclSum, nccl.comm, stream);
         break;
-    case ALL_TO_ALL: result = exchange(collective, dtype, from, to, stream); break;
+    case ALL_TO_ALL: result = exchange(collective, from, to, stream); break;
     case COLLECTIVE_KINDS: break;
     }
     if (result == ncclSuccess) return 0;

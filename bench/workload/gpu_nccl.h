@@ -14,9 +14,8 @@
 int gpu_nccl_open(struct group *group, int *channels, int *threads, char library[], size_t library_size,
                   char reason[PROGRAM_REASON]);
 
-// Enqueues a collective on elements of this type. -1, and gpu_nccl_problem says why.
-int gpu_nccl_enqueue(const struct collective *collective, enum dtype dtype, CUdeviceptr in, CUdeviceptr out,
-                     CUstream stream);
+// Enqueues a collective. -1, and gpu_nccl_problem says why.
+int gpu_nccl_enqueue(const struct collective *collective, CUdeviceptr in, CUdeviceptr out, CUstream stream);
 const char *gpu_nccl_problem(void);
 
 // What NCCL refused of what it was asked for, and went on, or last warned of; "": nothing.

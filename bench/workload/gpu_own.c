@@ -19,7 +19,7 @@ struct parameters {
 
 // ---- opening --------------------------------------------------------------------------------------------
 
-// The kernel of this kind of collective.
+// The kernel of this kind of collective on elements of this type.
 static bool look_up(struct gpu_own *own, enum collective_kind kind, enum dtype dtype, char reason[],
                     size_t reason_size) {
     static const char *const words[DTYPES] = {
@@ -31,8 +31,9 @@ static bool look_up(struct gpu_own *own, enum collective_kind kind, enum dtype d
         snprintf(name, sizeof name, "gentables_reduce_scatter_%s_tp%d", words[dtype], own->ranks);
     else
         snprintf(name, sizeof name, "gentables_exchange_tp%d", own->ranks);
-    return driver_ok(own->driver, own->driver->cuModuleGetFunction(&own->kernels[kind], own->module, name),
-                     name, reason, reason_size);
+    return driver_ok(own->driver,
+                     own->driver->cuModuleGetFunction(&own->kernels[kind][dtype], own->module, name), name,
+                     reason, reason_size);
 }
 
 static bool load(struct gpu_own *own, const struct program *program, char reason[], size_t reason_size) {
@@ -54,7 +55,8 @@ static bool load(struct gpu_own *own, const struct program *program, char reason
     if (!driver_ok(driver, result, "loading kernels", reason, reason_size)) return false;
     for (size_t i = 0; i < program->collective_count; i++) {
         enum collective_kind kind = program->collectives[i].kind;
-        if (own->kernels[kind] == NULL && !look_up(own, kind, program->dtype, reason, reason_size))
+        enum dtype dtype = program->collectives[i].dtype;
+        if (own->kernels[kind][dtype] == NULL && !look_up(own, kind, dtype, reason, reason_size))
             return false;
     }
     return true;
@@ -71,10 +73,11 @@ static bool fits(struct gpu_own *own, CUdevice device, char reason[], size_t rea
     }
     driver->cuDeviceGetAttribute(&multiprocessors, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device);
     own->most_blocks = UINT_MAX;
-    for (int kind = 0; kind < COLLECTIVE_KINDS; kind++) {
-        if (own->kernels[kind] == NULL) continue;
-        CUresult result = driver->cuOccupancyMaxActiveBlocksPerMultiprocessor(&of_each, own->kernels[kind],
-                                                                              (int)own->threads, 0);
+    for (int i = 0; i < COLLECTIVE_KINDS * DTYPES; i++) {
+        CUfunction kernel = own->kernels[i / DTYPES][i % DTYPES];
+        if (kernel == NULL) continue;
+        CUresult result =
+            driver->cuOccupancyMaxActiveBlocksPerMultiprocessor(&of_each, kernel, (int)own->threads, 0);
         if (!driver_ok(driver, result, "how many blocks fit", reason, reason_size)) return false;
         unsigned most = (unsigned)of_each * (unsigned)multiprocessors / (unsigned)own->ranks;
         if (most < own->most_blocks) own->most_blocks = most;
@@ -122,7 +125,6 @@ bool gpu_own_open(struct gpu_own *own, const struct cuda_driver *driver, const s
                             .ranks = wish->program->ranks,
                             .blocks = wish->blocks,
                             .threads = wish->threads,
-                            .element_bytes = dtype_sizes_bytes[wish->program->dtype],
                             .capacity = bytes / ALIGNMENT * ALIGNMENT + ALIGNMENT};
     return load(own, wish->program, reason, reason_size) && fits(own, wish->device, reason, reason_size) &&
            make_give_up(own, reason, reason_size) && make_workspaces(own, reason, reason_size);
@@ -181,7 +183,7 @@ static void append_exchange(const struct gpu_own *own, const struct gpu_own_call
     for (int from = 0; from < own->ranks; from++) {
         for (int to = 0; to < own->ranks; to++) {
             size_t elements = call->kind == ALL_TO_ALL ? call->sent[from][to] : call->elements;
-            uint64_t bytes = elements * own->element_bytes;
+            uint64_t bytes = elements * dtype_sizes_bytes[call->dtype];
             append(parameters, &bytes, sizeof bytes);
         }
     }
@@ -190,7 +192,7 @@ static void append_exchange(const struct gpu_own *own, const struct gpu_own_call
 CUresult gpu_own_enqueue(const struct gpu_own *own, const struct gpu_own_call *call) {
     struct parameters parameters = {.used = 0};
     if (call->kind == ALLREDUCE) {
-        const struct CallParameters shared = call_of(own, call->elements * own->element_bytes);
+        const struct CallParameters shared = call_of(own, call->elements * dtype_sizes_bytes[call->dtype]);
         append(&parameters, &shared, sizeof shared);
         append_ranks(own, call, &parameters);
     } else {
@@ -205,7 +207,7 @@ CUresult gpu_own_enqueue(const struct gpu_own *own, const struct gpu_own_call *c
                              .hStream = own->stream};
     void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, parameters.bytes, CU_LAUNCH_PARAM_BUFFER_SIZE,
                      &parameters.used, CU_LAUNCH_PARAM_END};
-    return own->driver->cuLaunchKernelEx(&config, own->kernels[call->kind], NULL, extra);
+    return own->driver->cuLaunchKernelEx(&config, own->kernels[call->kind][call->dtype], NULL, extra);
 }
 
 void gpu_own_give_up(struct gpu_own *own) {

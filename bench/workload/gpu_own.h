@@ -15,13 +15,12 @@
 struct gpu_own {
     const struct cuda_driver *driver;
     CUmodule module;
-    CUfunction kernels[COLLECTIVE_KINDS]; // of the kinds that the program has
+    CUfunction kernels[COLLECTIVE_KINDS][DTYPES]; // of the collectives that the program has
     CUstream stream;
     int ranks;
     unsigned blocks, threads, most_blocks; // of each rank; as many as the GPU holds at once
-    size_t element_bytes;
-    size_t capacity;    // bytes of a message at most
-    CUdeviceptr memory; // of all workspaces
+    size_t capacity;                       // bytes of a message at most
+    CUdeviceptr memory;                    // of all workspaces
     CUdeviceptr slots[MAX_TP], flags[MAX_TP], states[MAX_TP];
     uint32_t *give_up; // pinned
     CUdeviceptr give_up_address;
@@ -31,7 +30,7 @@ struct gpu_own {
 struct gpu_own_wish {
     CUdevice device;
     CUstream stream;
-    const struct program *program; // its ranks and dtype, and which kinds of collectives it has
+    const struct program *program; // its ranks, and which kinds of collectives of which types it has
     unsigned blocks, threads;      // of each rank
     size_t bytes;
 };
@@ -40,6 +39,7 @@ struct gpu_own_wish {
 // to each (ALL_TO_ALL).
 struct gpu_own_call {
     enum collective_kind kind;
+    enum dtype dtype;
     size_t elements; // of the whole message for ALLREDUCE, of one rank's part for the others
     CUdeviceptr in[MAX_TP], out[MAX_TP];
     size_t sent[MAX_TP][MAX_TP];

@@ -1,20 +1,11 @@
 // A rank's part of a GPU's memory; see gpu_rank.h.
 #include "workload/gpu_rank.h"
 
+#include <stdint.h>
 #include <stdlib.h>
-
-#include "element.h"
 
 // Kernels of our own go through whole rows of up to 1024 accesses of 16 bytes, beyond an array's end.
 enum { ALIGNMENT = 256, BEYOND = 1024 * 16 };
-
-static size_t element_bytes(const struct gpu_rank *rank) {
-    return dtype_sizes_bytes[rank->program->dtype];
-}
-
-size_t gpu_rank_array_bytes(const struct gpu_rank *rank, size_t array) {
-    return rank->program->arrays[array].count * element_bytes(rank);
-}
 
 bool gpu_rank_lay_out(struct gpu_rank *rank, const struct program *program) {
     *rank = (struct gpu_rank){.program = program};
@@ -22,7 +13,7 @@ bool gpu_rank_lay_out(struct gpu_rank *rank, const struct program *program) {
     if (rank->offsets == NULL) return false;
     for (size_t i = 0; i < program->array_count; i++) {
         rank->offsets[i] = rank->bytes;
-        size_t bytes = gpu_rank_array_bytes(rank, i) + BEYOND;
+        size_t bytes = array_bytes(&program->arrays[i]) + BEYOND;
         rank->bytes += (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     }
     return true;
@@ -33,11 +24,11 @@ void gpu_rank_forget(struct gpu_rank *rank) {
     rank->offsets = NULL;
 }
 
-size_t gpu_rank_offset(const struct gpu_rank *rank, const float *data) {
+size_t gpu_rank_offset(const struct gpu_rank *rank, const void *data) {
     for (size_t i = 0; i < rank->program->array_count; i++) {
         const struct array *array = &rank->program->arrays[i];
-        if (data >= array->data && data < array->data + array->count)
-            return rank->offsets[i] + (size_t)(data - array->data) * element_bytes(rank);
+        uintptr_t first = (uintptr_t)array->data, at = (uintptr_t)data;
+        if (at >= first && at - first < array_bytes(array)) return rank->offsets[i] + (at - first);
     }
     return 0;
 }
@@ -46,7 +37,7 @@ struct gpu_gemm_shape gpu_rank_gemm(const struct gpu_rank *rank, size_t index, C
     static const cudaDataType_t types[DTYPES] = {
         [DTYPE_FLOAT32] = CUDA_R_32F, [DTYPE_BFLOAT16] = CUDA_R_16BF, [DTYPE_FLOAT16] = CUDA_R_16F};
     const struct gemm *gemm = &rank->program->gemms[index];
-    return (struct gpu_gemm_shape){.type = types[rank->program->dtype],
+    return (struct gpu_gemm_shape){.type = types[gemm->dtype],
                                    .m = gemm->m,
                                    .n = gemm->n,
                                    .k = gemm->k,
@@ -56,15 +47,4 @@ struct gpu_gemm_shape gpu_rank_gemm(const struct gpu_rank *rank, size_t index, C
                                    .a = base + gpu_rank_offset(rank, gemm->a),
                                    .b = base + gpu_rank_offset(rank, gemm->b),
                                    .c = base + gpu_rank_offset(rank, gemm->c)};
-}
-
-void gpu_rank_store(const struct gpu_rank *rank, size_t array, void *elements) {
-    const struct array *of = &rank->program->arrays[array];
-    for (size_t i = 0; i < of->count; i++) element_store(rank->program->dtype, elements, i, of->data[i]);
-}
-
-void gpu_rank_load(const struct gpu_rank *rank, size_t array, const void *elements) {
-    const struct array *of = &rank->program->arrays[array];
-    for (size_t i = 0; i < of->count; i++)
-        of->data[i] = (float)element_value(rank->program->dtype, elements, i);
 }

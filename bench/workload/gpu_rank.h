@@ -1,5 +1,5 @@
-// A rank's part of a GPU's memory: where its program's arrays lie, from the beginning of that memory, what
-// its GEMMs are there, and its numbers as elements of the program's dtype. Touches no GPU.
+// A rank's part of a GPU's memory: where its program's arrays lie, from the beginning of that memory, and
+// what its GEMMs are there. Touches no GPU.
 #ifndef BENCH_WORKLOAD_GPU_RANK_H
 #define BENCH_WORKLOAD_GPU_RANK_H
 
@@ -17,14 +17,9 @@ bool gpu_rank_lay_out(struct gpu_rank *rank, const struct program *program);
 void gpu_rank_forget(struct gpu_rank *rank);
 
 // Where it has what stands at `data`.
-size_t gpu_rank_offset(const struct gpu_rank *rank, const float *data);
+size_t gpu_rank_offset(const struct gpu_rank *rank, const void *data);
 
 // A GEMM of the program, for memory that begins at `base`.
 struct gpu_gemm_shape gpu_rank_gemm(const struct gpu_rank *rank, size_t index, CUdeviceptr base);
-
-// An array's elements, from its floats or to them.
-size_t gpu_rank_array_bytes(const struct gpu_rank *rank, size_t array);
-void gpu_rank_store(const struct gpu_rank *rank, size_t array, void *elements);
-void gpu_rank_load(const struct gpu_rank *rank, size_t array, const void *elements);
 
 #endif

@@ -19,7 +19,7 @@
 #include "workload/measure.h"
 #include "workload_identity.h"
 
-enum { PROTOCOL = 3, LONGEST_LINE = 1 << 16 };
+enum { PROTOCOL = 4, LONGEST_LINE = 1 << 16 };
 
 static const double TIMEOUT_S = 120; // that a rank waits for another
 enum { ENDED_WITHIN_S = 10 };        // by MPI, after a rank has failed

@@ -16,13 +16,18 @@
 
 enum { MOST_CHANNELS = 128, MOST_BLOCK = 1024 }; // of a library of GPUs, which knows better
 
-static const char *const step_mode_names[STEP_MODES] = {"gemms", "serial", "overlapped", "traced"};
+// What is known of every round: how long each kind of step took, and what the GEMMs of the two that are noted
+// did, beside communication and without it.
+enum series { GEMMS_BESIDE = STEP_MODES, GEMMS_ALONE, SERIES };
+static const char *const series_names[SERIES] = {"gemms",        "serial",       "overlapped", "traced",
+                                                 "gemms_traced", "gemms_beside", "gemms_alone"};
 static const char *const wait_names[WAITS] = {"futex", "yield", "spin"};
 
-// What one rank spent on its traced steps, in microseconds, as medians over them.
-enum share { GEMM_US, GEMM_CPU_US, COMMUNICATION_US, COMMUNICATION_CPU_US, AWAIT_US, SHARES };
-static const char *const share_names[SHARES] = {"gemm_us", "gemm_cpu_us", "communication_us",
-                                                "communication_cpu_us", "await_us"};
+// What one rank spent on its traced steps, in microseconds, as medians over them; GEMM_ALONE_US on those
+// without communication.
+enum share { GEMM_US, GEMM_ALONE_US, GEMM_CPU_US, COMMUNICATION_US, COMMUNICATION_CPU_US, AWAIT_US, SHARES };
+static const char *const share_names[SHARES] = {"gemm_us",          "gemm_alone_us",        "gemm_cpu_us",
+                                                "communication_us", "communication_cpu_us", "await_us"};
 
 struct run {
     const struct measurement *asked;
@@ -31,10 +36,11 @@ struct run {
     const struct engine *engine;
     void *state; // the engine's
     struct engine_words words;
-    struct step_notes *notes; // of each step
+    struct step_notes *notes; // of each traced step, and of the latest that was noted without communication
     struct note *all_notes;
     struct span *all_spans;
-    double *times_us; // [mode][step], this rank's
+    struct rest *all_rests;
+    double *times_us; // [enum series][step], this rank's
     double *worst_us; // likewise, the largest over the ranks
     size_t done;      // rounds
 };
@@ -119,29 +125,34 @@ static int refuse(char reason[], const char *text) {
 // Memory for all that is noted, written once so that no page is new while something is timed.
 static bool allocate(struct run *run) {
     size_t steps = run->asked->steps, actions = run->program->action_count;
-    size_t spans = run->program->collective_count * MAX_THREADS;
-    run->notes = calloc(steps, sizeof *run->notes);
-    run->all_notes = malloc(steps * actions * sizeof *run->all_notes);
-    run->all_spans = malloc((steps * spans + 1) * sizeof *run->all_spans);
-    run->times_us = calloc(STEP_MODES * steps, sizeof *run->times_us);
-    run->worst_us = calloc(STEP_MODES * steps, sizeof *run->worst_us);
-    if (run->notes == NULL || run->all_notes == NULL || run->all_spans == NULL || run->times_us == NULL ||
-        run->worst_us == NULL)
+    size_t collectives = run->program->collective_count, spans = collectives * MAX_THREADS;
+    size_t noted = steps + 1;
+    run->notes = calloc(noted, sizeof *run->notes);
+    run->all_notes = malloc(noted * actions * sizeof *run->all_notes);
+    run->all_spans = malloc((noted * spans + 1) * sizeof *run->all_spans);
+    run->all_rests = malloc((noted * collectives + 1) * sizeof *run->all_rests);
+    run->times_us = calloc(SERIES * steps, sizeof *run->times_us);
+    run->worst_us = calloc(SERIES * steps, sizeof *run->worst_us);
+    if (run->notes == NULL || run->all_notes == NULL || run->all_spans == NULL || run->all_rests == NULL ||
+        run->times_us == NULL || run->worst_us == NULL)
         return false;
-    memset(run->all_notes, 0xff, steps * actions * sizeof *run->all_notes);
-    memset(run->all_spans, 0xff, steps * spans * sizeof *run->all_spans);
-    for (size_t i = 0; i < steps; i++) {
+    memset(run->all_notes, 0xff, noted * actions * sizeof *run->all_notes);
+    memset(run->all_spans, 0xff, noted * spans * sizeof *run->all_spans);
+    memset(run->all_rests, 0xff, noted * collectives * sizeof *run->all_rests);
+    for (size_t i = 0; i < noted; i++) {
         run->notes[i].notes = run->all_notes + i * actions;
         run->notes[i].spans = run->all_spans + i * spans;
+        run->notes[i].rests = run->all_rests + i * collectives;
     }
     return true;
 }
 
 static void release(struct run *run) {
-    for (size_t i = 0; run->notes != NULL && i < run->asked->steps; i++) free(run->notes[i].works);
+    for (size_t i = 0; run->notes != NULL && i <= run->asked->steps; i++) free(run->notes[i].works);
     free(run->notes);
     free(run->all_notes);
     free(run->all_spans);
+    free(run->all_rests);
     free(run->times_us);
     free(run->worst_us);
 }
@@ -162,13 +173,28 @@ static int tell_failure(const struct run *run, const char *what) {
     return rank_fails(run->group, why, reason);
 }
 
+// What this rank's GEMMs took of a step that was noted: the sum of their intervals, in microseconds.
+static double gemms_us(const struct run *run, const struct step_notes *step) {
+    uint64_t ns = 0;
+    for (size_t i = 0; i < run->program->action_count; i++) {
+        if (run->program->actions[i].kind != DO_GEMM) continue;
+        ns += step->notes[i].work_end_ns - step->notes[i].work_ns;
+    }
+    return (double)ns * 1e-3;
+}
+
 static int one_step(struct run *run, enum step_mode mode, size_t number) {
+    size_t steps = run->asked->steps;
+    struct step_notes *notes = &run->notes[mode == STEP_GEMMS_TRACED ? steps : number];
     char what[NAME_SIZE];
     if (!group_start_together(run->group)) return -1;
-    uint64_t ns = run->engine->step(run->state, mode, &run->notes[number]);
-    snprintf(what, sizeof what, "%s step", step_mode_names[mode]);
+    uint64_t ns = run->engine->step(run->state, mode, notes);
+    snprintf(what, sizeof what, "%s step", series_names[mode]);
     if (ns == 0) return tell_failure(run, what);
-    run->times_us[(size_t)mode * run->asked->steps + number] = (double)ns * 1e-3;
+    run->times_us[(size_t)mode * steps + number] = (double)ns * 1e-3;
+    if (!step_is_noted(mode)) return 0;
+    size_t series = step_communicates(mode) ? GEMMS_BESIDE : GEMMS_ALONE;
+    run->times_us[series * steps + number] = gemms_us(run, notes);
     return 0;
 }
 
@@ -194,27 +220,24 @@ static int verified_step(struct run *run, enum step_mode mode, char reason[]) {
     for (int rank = 0; rank < ranks; rank++) {
         if (wrongs[rank] == 0) continue;
         snprintf(reason, PROGRAM_REASON, "rank %d, %s step: wrong results: %d, first %.100s", rank,
-                 step_mode_names[mode], wrongs[rank], wrongs[rank] < 0 ? "memory" : firsts[rank]);
+                 series_names[mode], wrongs[rank], wrongs[rank] < 0 ? "memory" : firsts[rank]);
         return -1;
     }
     return 0;
 }
 
-// One step of each kind. Overlapped and traced ones are neighbours, each as often first; the three places
-// change round.
+// One step of each kind. What is compared with a traced one, the overlapped one and GEMMs alone that are
+// noted, are its neighbours, each as often before as after it; the three places change round.
 static int one_round(struct run *run, size_t number) {
-    enum step_mode pair = number % 2 == 0 ? STEP_OVERLAPPED : STEP_TRACED;
-    enum step_mode other = number % 2 == 0 ? STEP_TRACED : STEP_OVERLAPPED;
+    static const enum step_mode modes[2][STEP_MODES] = {
+        {STEP_GEMMS, STEP_SERIAL, STEP_OVERLAPPED, STEP_TRACED, STEP_GEMMS_TRACED},
+        {STEP_GEMMS, STEP_SERIAL, STEP_GEMMS_TRACED, STEP_TRACED, STEP_OVERLAPPED}};
+    static const size_t first[] = {0, 1, 2, STEP_MODES}; // of each place
     for (size_t place = 0; place < 3; place++) {
         size_t turn = (place + number) % 3;
-        int status = 0;
-        if (turn == 0)
-            status = one_step(run, STEP_GEMMS, number);
-        else if (turn == 1)
-            status = one_step(run, STEP_SERIAL, number);
-        else if ((status = one_step(run, pair, number)) == 0)
-            status = one_step(run, other, number);
-        if (status != 0) return -1;
+        for (size_t i = first[turn]; i < first[turn + 1]; i++) {
+            if (one_step(run, modes[number % 2][i], number) != 0) return -1;
+        }
     }
     return 0;
 }
@@ -236,13 +259,14 @@ static int all_rounds(struct run *run, char reason[]) {
         run->done = i + 1;
         say_progress(run);
     }
-    MPI_Reduce(run->times_us, run->worst_us, (int)(STEP_MODES * steps), MPI_DOUBLE, MPI_MAX, 0,
+    MPI_Reduce(run->times_us, run->worst_us, (int)(SERIES * steps), MPI_DOUBLE, MPI_MAX, 0,
                group_comm(run->group));
     double *kept = run->times_us; // the last check is no sample
-    run->times_us = calloc(STEP_MODES * steps, sizeof *kept);
+    run->times_us = calloc(SERIES * steps, sizeof *kept);
     int status = all_well(run, run->times_us != NULL) ? verified_step(run, STEP_OVERLAPPED, reason)
                                                       : refuse(reason, "out of memory");
-    free(kept);
+    free(run->times_us);
+    run->times_us = kept;
     return status;
 }
 
@@ -254,11 +278,13 @@ static void print_summary(const char *kind, const char *name, double *numbers, s
            all.low, all.high, all.min, all.samples);
 }
 
-// hidden = (S - O) / (S - G); exposed = S - G; gain = S / O; tracing = T / O - 1, for each round.
+// hidden = (S - O) / (S - G); exposed = S - G; gain = S / O; tracing = T / O - 1; cost = what GEMMs take
+// beside communication over what they take alone, - 1; for each round.
 static void print_ratios(const struct run *run, double *room) {
     size_t steps = run->asked->steps;
     const double *gemms = run->worst_us, *serial = gemms + steps, *overlapped = serial + steps,
-                 *traced = overlapped + steps;
+                 *traced = overlapped + steps, *beside = gemms + GEMMS_BESIDE * steps,
+                 *alone = gemms + GEMMS_ALONE * steps;
     for (size_t i = 0; i < steps; i++) room[i] = serial[i] - gemms[i];
     print_summary("time", "exposed", room, steps);
     for (size_t i = 0; i < steps; i++) room[i] = overlapped[i] - gemms[i];
@@ -274,6 +300,8 @@ static void print_ratios(const struct run *run, double *room) {
     print_summary("ratio", "overlapped_to_gemms", room, steps);
     for (size_t i = 0; i < steps; i++) room[i] = traced[i] / overlapped[i] - 1;
     print_summary("ratio", "tracing", room, steps);
+    for (size_t i = 0; i < steps; i++) room[i] = alone[i] > 0 ? beside[i] / alone[i] - 1 : 0;
+    print_summary("ratio", "cost", room, steps);
 }
 
 static void print_times(const struct run *run) {
@@ -282,28 +310,30 @@ static void print_times(const struct run *run) {
     if (room == NULL) return;
     for (size_t i = 0; i < steps; i++) {
         printf("round number=%zu", i);
-        for (size_t mode = 0; mode < STEP_MODES; mode++)
-            printf(" %s_us=%.3f", step_mode_names[mode], run->worst_us[mode * steps + i]);
+        for (size_t series = 0; series < SERIES; series++)
+            printf(" %s_us=%.3f", series_names[series], run->worst_us[series * steps + i]);
         printf("\n");
     }
-    for (size_t mode = 0; mode < STEP_MODES; mode++) {
-        memcpy(room, run->worst_us + mode * steps, steps * sizeof *room);
-        print_summary("time", step_mode_names[mode], room, steps);
+    for (size_t series = 0; series < SERIES; series++) {
+        memcpy(room, run->worst_us + series * steps, steps * sizeof *room);
+        print_summary("time", series_names[series], room, steps);
     }
     print_ratios(run, room);
     free(room);
 }
 
-// What this rank spent on a traced step.
+// What this rank spent on a traced step. On GPUs streams wait, which takes the host no time that counts.
 static void shares_of(const struct run *run, size_t number, double shares[SHARES]) {
     const struct step_notes *step = &run->notes[number];
     uint64_t ns[SHARES] = {0};
+    bool waits = run->engine == &engine_host;
+    for (int i = 0; waits && i < step->rest_count; i++)
+        ns[AWAIT_US] += step->rests[i].end_ns - step->rests[i].begin_ns;
     for (size_t i = 0; i < run->program->action_count; i++) {
         const struct note *note = &step->notes[i];
         if (run->program->actions[i].kind == DO_GEMM) {
-            ns[GEMM_US] += note->work_end_ns - note->work_ns;
             if (note->cpu_ns != NO_CPU) ns[GEMM_CPU_US] += note->cpu_ns;
-        } else if (run->program->actions[i].kind == DO_AWAIT) {
+        } else if (waits && run->program->actions[i].kind == DO_AWAIT) {
             ns[AWAIT_US] += note->end_ns - note->begin_ns;
         }
     }
@@ -315,6 +345,8 @@ static void shares_of(const struct run *run, size_t number, double shares[SHARES
         }
     }
     for (int share = 0; share < SHARES; share++) shares[share] = (double)ns[share] * 1e-3;
+    shares[GEMM_US] = run->times_us[GEMMS_BESIDE * run->asked->steps + number];
+    shares[GEMM_ALONE_US] = run->times_us[GEMMS_ALONE * run->asked->steps + number];
 }
 
 // Collective.
@@ -401,12 +433,11 @@ static int measure_opened(struct run *run, char reason[]) {
     take_base(run, base);
     if (!all_well(run, allocate(run))) return refuse(reason, "out of memory");
     run->engine->describe(run->state, &run->words);
-    size_t bytes = run->program->bytes / sizeof(float) * dtype_sizes_bytes[run->program->dtype];
     if (run->group->rank == 0)
         printf("accepted channels=%d threads=%d bytes=%zu backend=%s clock=%s note=%s\n"
                "used device=%s\nused library=%s\n",
-               run->words.channels, run->words.threads, bytes, run->engine->name, run->words.clock,
-               run->words.note, run->words.device, run->words.library);
+               run->words.channels, run->words.threads, run->program->bytes, run->engine->name,
+               run->words.clock, run->words.note, run->words.device, run->words.library);
     int status = all_rounds(run, reason);
     if (status == 0) {
         if (run->group->rank == 0) print_times(run);

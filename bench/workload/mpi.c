@@ -1,4 +1,5 @@
-// The transport through MPI's non-blocking collectives; see transport.h.
+// The transport through MPI's non-blocking collectives; see transport.h. MPI has no 16-bit floating-point
+// types: these are summed by operations of our own.
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +15,22 @@ struct by_mpi {
     int request_counts[MAX_CHANNELS];
     // What a call under way still reads.
     int counts[MAX_CHANNELS][2][MAX_RANKS], places[MAX_CHANNELS][2][MAX_RANKS];
+    MPI_Datatype types[DTYPES];
+    MPI_Op sums[DTYPES];
 };
+
+// MPI's operations have no argument for a state; the kernels are the same for all.
+static const struct kernels *sum_kernels;
+
+static void sum_bfloat16(void *in, void *in_out, int *count, MPI_Datatype *type) {
+    (void)type;
+    sum_kernels->sum[DTYPE_BFLOAT16][2](in_out, (const void *const[]){in, in_out}, 2, (size_t)*count);
+}
+
+static void sum_float16(void *in, void *in_out, int *count, MPI_Datatype *type) {
+    (void)type;
+    sum_kernels->sum[DTYPE_FLOAT16][2](in_out, (const void *const[]){in, in_out}, 2, (size_t)*count);
+}
 
 static int mpi_level(int threads) {
     return threads > 1 ? MPI_THREAD_MULTIPLE : MPI_THREAD_SERIALIZED;
@@ -25,6 +41,12 @@ static int mpi_open(struct transport *transport, char reason[TRANSPORT_REASON]) 
     if (state == NULL) return -1;
     for (int i = 0; i < transport->channels; i++)
         MPI_Comm_dup(group_comm(transport->group), &state->comms[i]);
+    sum_kernels = transport->group->kernels;
+    state->types[DTYPE_FLOAT32] = MPI_FLOAT;
+    state->types[DTYPE_BFLOAT16] = state->types[DTYPE_FLOAT16] = MPI_UINT16_T;
+    state->sums[DTYPE_FLOAT32] = MPI_SUM;
+    MPI_Op_create(sum_bfloat16, 1, &state->sums[DTYPE_BFLOAT16]);
+    MPI_Op_create(sum_float16, 1, &state->sums[DTYPE_FLOAT16]);
     transport->state = state;
     return 0;
 }
@@ -32,6 +54,8 @@ static int mpi_open(struct transport *transport, char reason[TRANSPORT_REASON]) 
 static void mpi_close(struct transport *transport) {
     struct by_mpi *state = transport->state;
     for (int i = 0; i < transport->channels; i++) MPI_Comm_free(&state->comms[i]);
+    MPI_Op_free(&state->sums[DTYPE_BFLOAT16]);
+    MPI_Op_free(&state->sums[DTYPE_FLOAT16]);
     free(state);
 }
 
@@ -52,8 +76,9 @@ static void begin_all_to_all(struct by_mpi *state, const struct slice *slice, in
         sent += collective->send[peer];
         received += collective->receive[peer];
     }
-    MPI_Ialltoallv(collective->in, state->counts[channel][0], state->places[channel][0], MPI_FLOAT,
-                   collective->out, state->counts[channel][1], state->places[channel][1], MPI_FLOAT,
+    MPI_Datatype type = state->types[collective->dtype];
+    MPI_Ialltoallv(collective->in, state->counts[channel][0], state->places[channel][0], type,
+                   collective->out, state->counts[channel][1], state->places[channel][1], type,
                    state->comms[channel], &state->requests[channel][0]);
 }
 
@@ -63,20 +88,23 @@ static void begin_all_gather(struct by_mpi *state, const struct slice *slice, st
     for (int peer = 0; peer < ranks; peer++) {
         set(state, channel, 1, peer, (size_t)peer * collective->elements, part);
     }
-    MPI_Iallgatherv(collective->in + part.first, (int)part.count, MPI_FLOAT, collective->out,
-                    state->counts[channel][1], state->places[channel][1], MPI_FLOAT, state->comms[channel],
-                    &state->requests[channel][0]);
+    MPI_Datatype type = state->types[collective->dtype];
+    MPI_Iallgatherv(element_at(collective->in, collective->dtype, part.first), (int)part.count, type,
+                    collective->out, state->counts[channel][1], state->places[channel][1], type,
+                    state->comms[channel], &state->requests[channel][0]);
 }
 
 // A reduction to each rank: what a slice takes of every rank's part does not lie together.
 static void begin_reduce_scatter(struct by_mpi *state, const struct slice *slice, struct part part,
                                  int ranks) {
     const struct collective *collective = slice->collective;
+    enum dtype dtype = collective->dtype;
     int channel = slice->channel;
     for (int root = 0; root < ranks; root++) {
-        MPI_Ireduce(collective->in + (size_t)root * collective->elements + part.first,
-                    collective->out + part.first, (int)part.count, MPI_FLOAT, MPI_SUM, root,
-                    state->comms[channel], &state->requests[channel][root]);
+        size_t first = (size_t)root * collective->elements + part.first;
+        MPI_Ireduce(element_at(collective->in, dtype, first), element_at(collective->out, dtype, part.first),
+                    (int)part.count, state->types[dtype], state->sums[dtype], root, state->comms[channel],
+                    &state->requests[channel][root]);
     }
     state->request_counts[channel] = ranks;
 }
@@ -85,13 +113,15 @@ static void mpi_begin(struct slice *slice) {
     struct by_mpi *state = slice->transport->state;
     const struct collective *collective = slice->collective;
     int ranks = slice->transport->group->size, channel = slice->channel;
+    enum dtype dtype = collective->dtype;
     struct part part =
         part_of(collective->elements, UNIT, (size_t)slice->transport->channels, (size_t)channel);
     state->request_counts[channel] = 1;
     switch (collective->kind) {
     case ALLREDUCE:
-        MPI_Iallreduce(collective->in + part.first, collective->out + part.first, (int)part.count, MPI_FLOAT,
-                       MPI_SUM, state->comms[channel], &state->requests[channel][0]);
+        MPI_Iallreduce(element_at(collective->in, dtype, part.first),
+                       element_at(collective->out, dtype, part.first), (int)part.count, state->types[dtype],
+                       state->sums[dtype], state->comms[channel], &state->requests[channel][0]);
         break;
     case ALL_GATHER: begin_all_gather(state, slice, part, ranks); break;
     case REDUCE_SCATTER: begin_reduce_scatter(state, slice, part, ranks); break;

@@ -10,17 +10,17 @@
 
 #include "workload/transport.h"
 
-enum { SLOTS = 4, SLOT_BYTES = 64 << 10, LANES = 2, SLOT_FLOATS = SLOT_BYTES / 4, UNIT = 64 };
+enum { SLOTS = 4, SLOT_BYTES = 64 << 10, LANES = 2, UNIT = 64 };
 
 // One direction of one lane between two ranks: what its ends count.
 struct ends {
     struct counter written, read;
 };
 
-// What one slice has to move through one lane to and from one peer, and has moved.
+// What one slice has to move through one lane to and from one peer, and has moved; in bytes.
 struct flow {
-    const float *from;
-    float *to;
+    const unsigned char *from;
+    unsigned char *to;
     size_t send, sent, receive, received;
 };
 
@@ -28,9 +28,10 @@ struct channel {
     struct flow flows[LANES][MAX_RANKS];
     uint32_t written[LANES][MAX_RANKS], read[LANES][MAX_RANKS]; // slots, so far
     bool reduces;                                               // the first lane is added up
-    const float *addend;                                        // this rank's own
-    float *sum;
-    size_t reduced, to_reduce;
+    enum dtype dtype;
+    const unsigned char *addend; // this rank's own
+    unsigned char *sum;
+    size_t reduced, to_reduce; // bytes
 };
 
 struct own {
@@ -45,8 +46,8 @@ static size_t index_of(const struct transport *transport, int channel, int lane,
     return (((size_t)channel * LANES + (size_t)lane) * ranks + (size_t)writer) * ranks + (size_t)reader;
 }
 
-static float *slot_at(const struct own *own, size_t index, uint32_t number) {
-    return (float *)(void *)(own->slots + (index * SLOTS + number % SLOTS) * SLOT_BYTES);
+static unsigned char *slot_at(const struct own *own, size_t index, uint32_t number) {
+    return own->slots + (index * SLOTS + number % SLOTS) * SLOT_BYTES;
 }
 
 static int own_level(int threads) {
@@ -78,42 +79,57 @@ static void own_close(struct transport *transport) {
 
 // ---- what a slice has to move -------------------------------------------------------------------
 
-static void flow(struct channel *channel, int lane, int peer, const float *from, size_t send, float *to,
-                 size_t receive) {
+// The bytes that a slice has of `count` elements of a collective.
+static struct part bytes_of(const struct collective *collective, size_t count, size_t slices, size_t index) {
+    struct part part = part_of(count, UNIT, slices, index);
+    size_t size = dtype_sizes_bytes[collective->dtype];
+    return (struct part){part.first * size, part.count * size};
+}
+
+static size_t all_bytes(const struct collective *collective, size_t count) {
+    return count * dtype_sizes_bytes[collective->dtype];
+}
+
+static void flow(struct channel *channel, int lane, int peer, const unsigned char *from, size_t send,
+                 unsigned char *to, size_t receive) {
     channel->flows[lane][peer] = (struct flow){.from = from, .to = to, .send = send, .receive = receive};
 }
 
 static void begin_all_to_all(struct channel *channel, const struct collective *collective, size_t slices,
                              size_t index, int me, int ranks) {
-    const float *from = collective->in;
-    float *to = collective->out;
+    const unsigned char *from = collective->in;
+    unsigned char *to = collective->out;
     for (int peer = 0; peer < ranks; peer++) {
-        struct part send = part_of(collective->send[peer], UNIT, slices, index);
-        struct part receive = part_of(collective->receive[peer], UNIT, slices, index);
+        struct part send = bytes_of(collective, collective->send[peer], slices, index);
+        struct part receive = bytes_of(collective, collective->receive[peer], slices, index);
         if (peer == me)
-            memcpy(to + send.first, from + send.first, send.count * sizeof *to);
+            memcpy(to + send.first, from + send.first, send.count);
         else
             flow(channel, 0, peer, from + send.first, send.count, to + receive.first, receive.count);
-        from += collective->send[peer];
-        to += collective->receive[peer];
+        from += all_bytes(collective, collective->send[peer]);
+        to += all_bytes(collective, collective->receive[peer]);
     }
 }
 
 static void begin_all_gather(struct channel *channel, const struct collective *collective, size_t slices,
                              size_t index, int me, int ranks) {
-    struct part part = part_of(collective->elements, UNIT, slices, index);
+    struct part part = bytes_of(collective, collective->elements, slices, index);
+    const unsigned char *from = (const unsigned char *)collective->in + part.first;
+    unsigned char *to = (unsigned char *)collective->out + part.first;
     for (int peer = 0; peer < ranks; peer++) {
-        float *to = collective->out + (size_t)peer * collective->elements + part.first;
         if (peer == me)
-            memcpy(to, collective->in + part.first, part.count * sizeof *to);
+            memcpy(to, from, part.count);
         else
-            flow(channel, 0, peer, collective->in + part.first, part.count, to, part.count);
+            flow(channel, 0, peer, from, part.count, to, part.count);
+        to += all_bytes(collective, collective->elements);
     }
 }
 
 // The first lane brings what this rank adds up: `mine` of its own input, and as much from each peer.
-static void begin_reduction(struct channel *channel, const float *addend, float *sum, size_t count) {
+static void begin_reduction(struct channel *channel, enum dtype dtype, const unsigned char *addend,
+                            unsigned char *sum, size_t count) {
     channel->reduces = true;
+    channel->dtype = dtype;
     channel->addend = addend;
     channel->sum = sum;
     channel->to_reduce = count;
@@ -121,29 +137,29 @@ static void begin_reduction(struct channel *channel, const float *addend, float 
 
 static void begin_reduce_scatter(struct channel *channel, const struct collective *collective, size_t slices,
                                  size_t index, int me, int ranks) {
-    struct part part = part_of(collective->elements, UNIT, slices, index);
-    const float *in = collective->in + part.first;
+    struct part part = bytes_of(collective, collective->elements, slices, index);
+    size_t each = all_bytes(collective, collective->elements);
+    const unsigned char *in = (const unsigned char *)collective->in + part.first;
     for (int peer = 0; peer < ranks; peer++) {
-        if (peer != me)
-            flow(channel, 0, peer, in + (size_t)peer * collective->elements, part.count, NULL, part.count);
+        if (peer != me) flow(channel, 0, peer, in + (size_t)peer * each, part.count, NULL, part.count);
     }
-    begin_reduction(channel, in + (size_t)me * collective->elements, collective->out + part.first,
-                    part.count);
+    begin_reduction(channel, collective->dtype, in + (size_t)me * each,
+                    (unsigned char *)collective->out + part.first, part.count);
 }
 
 static void begin_allreduce(struct channel *channel, const struct collective *collective, size_t slices,
                             size_t index, int me, int ranks) {
     struct part slice = part_of(collective->elements, UNIT, slices, index);
-    struct part mine = part_of(slice.count, UNIT, (size_t)ranks, (size_t)me);
-    const float *in = collective->in + slice.first;
-    float *out = collective->out + slice.first;
+    struct part mine = bytes_of(collective, slice.count, (size_t)ranks, (size_t)me);
+    const unsigned char *in = (const unsigned char *)collective->in + all_bytes(collective, slice.first);
+    unsigned char *out = (unsigned char *)collective->out + all_bytes(collective, slice.first);
     for (int peer = 0; peer < ranks; peer++) {
         if (peer == me) continue;
-        struct part theirs = part_of(slice.count, UNIT, (size_t)ranks, (size_t)peer);
+        struct part theirs = bytes_of(collective, slice.count, (size_t)ranks, (size_t)peer);
         flow(channel, 0, peer, in + theirs.first, theirs.count, NULL, mine.count);
         flow(channel, 1, peer, out + mine.first, mine.count, out + theirs.first, theirs.count);
     }
-    begin_reduction(channel, in + mine.first, out + mine.first, mine.count);
+    begin_reduction(channel, collective->dtype, in + mine.first, out + mine.first, mine.count);
 }
 
 static void own_begin(struct slice *slice) {
@@ -167,7 +183,7 @@ static void own_begin(struct slice *slice) {
 // ---- moving it ----------------------------------------------------------------------------------
 
 static size_t piece(size_t moved, size_t all) {
-    return all - moved < SLOT_FLOATS ? all - moved : SLOT_FLOATS;
+    return all - moved < SLOT_BYTES ? all - moved : SLOT_BYTES;
 }
 
 // Sends the next piece, where there is a free slot. Sums are sent once they are there.
@@ -181,14 +197,14 @@ static bool send_piece(struct transport *transport, int number, int lane, int pe
     uint32_t *written = &channel->written[lane][peer];
     if (*written - atomic_load_explicit(&own->ends[index].read.value, memory_order_acquire) == SLOTS)
         return false;
-    memcpy(slot_at(own, index, *written), flow->from + flow->sent, count * sizeof(float));
+    memcpy(slot_at(own, index, *written), flow->from + flow->sent, count);
     flow->sent += count;
     atomic_store_explicit(&own->ends[index].written.value, ++*written, memory_order_release);
     return true;
 }
 
 // Where the next piece from a peer is; NULL where it has not come.
-static const float *next_slot(const struct transport *transport, int number, int lane, int peer) {
+static const unsigned char *next_slot(const struct transport *transport, int number, int lane, int peer) {
     const struct own *own = transport->state;
     size_t index = index_of(transport, number, lane, peer, transport->group->rank);
     uint32_t read = own->channels[number].read[lane][peer];
@@ -208,9 +224,9 @@ static bool receive_piece(struct transport *transport, int number, int lane, int
     struct flow *flow = &own->channels[number].flows[lane][peer];
     size_t count = piece(flow->received, flow->receive);
     if (count == 0) return false;
-    const float *slot = next_slot(transport, number, lane, peer);
+    const unsigned char *slot = next_slot(transport, number, lane, peer);
     if (slot == NULL) return false;
-    memcpy(flow->to + flow->received, slot, count * sizeof(float));
+    memcpy(flow->to + flow->received, slot, count);
     flow->received += count;
     give_back_slot(transport, number, lane, peer);
     return true;
@@ -228,8 +244,8 @@ static bool reduce_piece(struct transport *transport, int number) {
             rank == group->rank ? channel->addend + channel->reduced : next_slot(transport, number, 0, rank);
         if (addends[rank] == NULL) return false;
     }
-    group->kernels->sum[DTYPE_FLOAT32][group->size](channel->sum + channel->reduced, addends, group->size,
-                                                    count);
+    group->kernels->sum[channel->dtype][group->size](channel->sum + channel->reduced, addends, group->size,
+                                                     count / dtype_sizes_bytes[channel->dtype]);
     channel->reduced += count;
     for (int rank = 0; rank < group->size; rank++) {
         if (rank == group->rank) continue;

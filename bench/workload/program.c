@@ -1,7 +1,7 @@
 // Reads a workload's program and makes its arrays; see program.h.
 #include "workload/program.h"
 
-#include <limits.h>
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,11 +12,11 @@
 #include "workload/fields.h"
 
 enum {
-    MOST = 100000,     // of anything
-    LONGEST = 1 << 20, // m, n or k
     ALIGNMENT = 64,    // of arrays
     LARGEST_INPUT = 2, // inputs are -2 .. 2
 };
+_Static_assert((MOST_PRODUCTS + 1) * LARGEST_INPUT * LARGEST_INPUT == 1 << FLT_MANT_DIG,
+               "what a float32 holds exactly");
 
 static const char *const kind_names[COLLECTIVE_KINDS] = {"allreduce", "all_gather", "reduce_scatter",
                                                          "all_to_all"};
@@ -48,10 +48,10 @@ static bool read_dtype(const char *line, enum dtype *dtype) {
 static int read_begin(struct program *program, const char *line, char reason[]) {
     size_t seed;
     bool well = field_text(line, "name", program->name, sizeof program->name) &&
-                field_number(line, "gemms", 1, MOST, &program->gemms_to_come) &&
-                field_number(line, "collectives", 0, MOST, &program->collectives_to_come) &&
-                field_number(line, "actions", 1, MOST, &program->actions_to_come) &&
-                field_number(line, "seed", 0, UINT32_MAX, &seed) && read_dtype(line, &program->dtype);
+                field_number(line, "gemms", 1, MOST_ITEMS, &program->gemms_to_come) &&
+                field_number(line, "collectives", 0, MOST_ITEMS, &program->collectives_to_come) &&
+                field_number(line, "actions", 1, MOST_ITEMS, &program->actions_to_come) &&
+                field_number(line, "seed", 0, UINT32_MAX, &seed);
     if (!well || program->gemms != NULL) return wrong(reason, line, "no such beginning");
     program->seed = seed;
     program->gemms = calloc(program->gemms_to_come, sizeof *program->gemms);
@@ -90,6 +90,7 @@ static int read_collective(struct program *program, const char *line, char reaso
     while (index < COLLECTIVE_KINDS && strcmp(kind, kind_names[index]) != 0) index++;
     if (index == COLLECTIVE_KINDS) return wrong(reason, line, "no such collective");
     collective->kind = (enum collective_kind)index;
+    if (!read_dtype(line, &collective->dtype)) return wrong(reason, line, "a collective of no such dtype");
     bool well = collective->kind == ALL_TO_ALL
                     ? read_all_to_all(program, line, collective)
                     : field_number(line, "elements", 1, SIZE_MAX / 1024, &collective->elements);
@@ -99,15 +100,16 @@ static int read_collective(struct program *program, const char *line, char reaso
         collective->in_elements = collective->kind == REDUCE_SCATTER ? all : collective->elements;
         collective->out_elements = collective->kind == ALL_GATHER ? all : collective->elements;
     }
-    if (collective->in_elements > INT_MAX || collective->out_elements > INT_MAX) // MPI counts in int
-        return wrong(reason, line, "a collective of more than 2147483647 elements");
+    if (collective->in_elements > MOST_ELEMENTS || collective->out_elements > MOST_ELEMENTS)
+        return wrong(reason, line, "a collective of more elements than MPI counts");
     program->collective_count++;
     return 1;
 }
 
-// A field COLLECTIVE@OFFSET; `elements` have to fit behind the offset. *from stays -1 without the field.
+// A field COLLECTIVE@OFFSET; `elements` of this dtype have to fit behind the offset. *from stays -1 without
+// the field.
 static bool read_place(const struct program *program, const char *line, const char *name, bool sent,
-                       size_t elements, int *from, size_t *offset) {
+                       enum dtype dtype, size_t elements, int *from, size_t *offset) {
     char text[NAME_SIZE], *end;
     *from = -1;
     if (!field_text(line, name, text, sizeof text)) return true;
@@ -118,7 +120,8 @@ static bool read_place(const struct program *program, const char *line, const ch
     const char *digits = end + 1;
     *offset = strtoull(digits, &end, 10);
     *from = (int)index;
-    return end != digits && *end == '\0' && *offset <= room && elements <= room - *offset;
+    return end != digits && *end == '\0' && collective->dtype == dtype && *offset <= room &&
+           elements <= room - *offset;
 }
 
 static bool read_layout(const char *line, struct gemm *gemm) {
@@ -150,19 +153,20 @@ static int read_gemm(struct program *program, const char *line, char reason[]) {
     bool well =
         field_text(line, "name", gemm->name, NAME_SIZE) && field_numbers(line, "m", 1, LONGEST, ranks, m) &&
         field_numbers(line, "k", 1, LONGEST, ranks, k) && field_number(line, "n", 1, LONGEST, &gemm->n) &&
-        field_number(line, "sequence", 0, MOST, &gemm->sequence) && read_layout(line, gemm);
+        field_number(line, "sequence", 0, MOST_ITEMS, &gemm->sequence) && read_layout(line, gemm) &&
+        read_dtype(line, &gemm->dtype);
     if (!well) return wrong(reason, line, "an impossible GEMM");
     gemm->m = m[program->rank];
     gemm->k = k[program->rank];
     field_number(line, "accumulate", 0, 1, &accumulate);
     gemm->accumulate = accumulate == 1;
-    well = read_place(program, line, "a", false, gemm->m * gemm->k, &gemm->a_from, &gemm->a_offset) &&
-           read_place(program, line, "b", false, gemm->k * gemm->n, &gemm->b_from, &gemm->b_offset) &&
-           read_place(program, line, "into", true, gemm->m * gemm->n, &gemm->into, &gemm->c_offset);
+    size_t a = gemm->m * gemm->k, b = gemm->k * gemm->n, c = gemm->m * gemm->n;
+    well = read_place(program, line, "a", false, gemm->dtype, a, &gemm->a_from, &gemm->a_offset) &&
+           read_place(program, line, "b", false, gemm->dtype, b, &gemm->b_from, &gemm->b_offset) &&
+           read_place(program, line, "into", true, gemm->dtype, c, &gemm->into, &gemm->c_offset);
     if (!well) return wrong(reason, line, "a GEMM that does not fit its collective");
     gemm->terms = terms_of(program, gemm, k);
-    if ((double)(gemm->terms * LARGEST_INPUT * LARGEST_INPUT) * program->ranks >=
-        largest_exact(DTYPE_FLOAT32))
+    if (gemm->terms * ranks > MOST_PRODUCTS)
         return wrong(reason, line, "a GEMM whose sums a float does not hold exactly");
     program->gemm_count++;
     return 1;
@@ -186,15 +190,15 @@ static int read_action(struct program *program, const char *line, char reason[])
 // float32 has whole numbers from -2 to 2. The smaller types have -1, 0 and 1, of which so many are 0 that the
 // sums of all ranks keep eight standard deviations (n products of two such numbers: density * sqrt(n)) from
 // where whole numbers are not exact any more. In whichever order they are added up, nothing is rounded.
-static double density_of(const struct program *program) {
+static double density_of(const struct program *program, enum dtype dtype) {
     enum { DEVIATIONS = 8 };
     size_t terms = 1;
     for (size_t i = 0; i < program->gemm_count; i++) {
-        if (program->gemms[i].terms > terms) terms = program->gemms[i].terms;
+        const struct gemm *gemm = &program->gemms[i];
+        if (gemm->dtype == dtype && gemm->terms > terms) terms = gemm->terms;
     }
-    double density =
-        largest_exact(program->dtype) / (double)DEVIATIONS / sqrt((double)terms * (double)program->ranks);
-    return program->dtype == DTYPE_FLOAT32 || density > 1 ? 1 : density;
+    double density = largest_exact(dtype) / (double)DEVIATIONS / sqrt((double)terms * (double)program->ranks);
+    return dtype == DTYPE_FLOAT32 || density > 1 ? 1 : density;
 }
 
 static uint64_t next_random(uint64_t *seed) { // splitmix64
@@ -204,48 +208,75 @@ static uint64_t next_random(uint64_t *seed) { // splitmix64
     return z ^ z >> 31;
 }
 
-static void fill(const struct program *program, float *array, size_t count, uint64_t seed) {
-    double most = program->density * 0x1p32;
-    for (size_t i = 0; i < count; i++) {
+static void fill(const struct array *array, double density, uint64_t seed) {
+    double most = density * 0x1p32;
+    for (size_t i = 0; i < array->count; i++) {
         uint64_t z = next_random(&seed);
-        if (program->dtype == DTYPE_FLOAT32)
-            array[i] = (float)(z % (2 * LARGEST_INPUT + 1)) - (float)LARGEST_INPUT;
-        else
-            array[i] = (double)(z >> 32) >= most ? 0 : (z & 1) != 0 ? 1 : -1;
+        float small = (double)(z >> 32) >= most ? 0 : (z & 1) != 0 ? 1 : -1;
+        float number = (float)(z % (2 * LARGEST_INPUT + 1)) - (float)LARGEST_INPUT;
+        element_store(array->dtype, array->data, i, array->dtype == DTYPE_FLOAT32 ? number : small);
     }
 }
 
-static void poison(float *array, size_t count) {
-    for (size_t i = 0; i < count; i++) array[i] = NAN;
+// All bits set are a NaN in every type.
+static void poison(void *array, enum dtype dtype, size_t count) {
+    memset(array, 0xff, count * dtype_sizes_bytes[dtype]);
 }
 
 // A new filled array; NULL where memory is short. Rank and place decide what is in it.
-static float *new_array(struct program *program, size_t count) {
-    size_t bytes = (count * sizeof(float) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-    float *array = aligned_alloc(ALIGNMENT, bytes > 0 ? bytes : ALIGNMENT);
-    if (array == NULL) return NULL;
-    program->arrays[program->array_count++] = (struct array){array, count};
-    fill(program, array, count,
+static void *new_array(struct program *program, enum dtype dtype, size_t count) {
+    struct array array = {.dtype = dtype, .count = count};
+    size_t bytes = (array_bytes(&array) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    array.data = aligned_alloc(ALIGNMENT, bytes > 0 ? bytes : ALIGNMENT);
+    if (array.data == NULL) return NULL;
+    program->arrays[program->array_count++] = array;
+    fill(&array, program->densities[dtype],
          program->seed ^ (uint64_t)program->rank << 56 ^ (uint64_t)program->array_count << 32);
-    return array;
+    return array.data;
 }
 
 static size_t bytes_needed(const struct program *program) {
-    size_t elements = 0;
+    size_t elements[DTYPES] = {0}, bytes = 0;
     for (size_t i = 0; i < program->collective_count; i++) {
-        elements += program->collectives[i].in_elements + program->collectives[i].out_elements;
+        const struct collective *collective = &program->collectives[i];
+        elements[collective->dtype] += collective->in_elements + collective->out_elements;
     }
     for (size_t i = 0; i < program->gemm_count; i++) {
         const struct gemm *gemm = &program->gemms[i];
-        if (gemm->a_from < 0) elements += gemm->m * gemm->k;
-        if (gemm->b_from < 0) elements += gemm->k * gemm->n;
-        if (gemm->into < 0) elements += gemm->m * gemm->n;
+        if (gemm->a_from < 0) elements[gemm->dtype] += gemm->m * gemm->k;
+        if (gemm->b_from < 0) elements[gemm->dtype] += gemm->k * gemm->n;
+        if (gemm->into < 0) elements[gemm->dtype] += gemm->m * gemm->n;
     }
-    return elements * sizeof(float);
+    for (int dtype = 0; dtype < DTYPES; dtype++) bytes += elements[dtype] * dtype_sizes_bytes[dtype];
+    return bytes;
 }
 
-// Whether all ranks' arrays fit what is free now; /proc knows what is easily made free, too.
-static bool fits_memory(const struct program *program) {
+static size_t larger(size_t a, size_t b) {
+    return a > b ? a : b;
+}
+
+// Bytes beside the arrays: 16-bit matrices as floats while they are multiplied (multiply.h), and what checks
+// the largest result (verify.h).
+static size_t bytes_beside(const struct program *program) {
+    size_t a = 0, b = 0, c = 0, check = 0;
+    for (size_t i = 0; i < program->gemm_count; i++) {
+        const struct gemm *gemm = &program->gemms[i];
+        if (gemm->dtype == DTYPE_FLOAT32) continue;
+        a = larger(a, gemm->m * gemm->k);
+        b = larger(b, gemm->k * gemm->n);
+        c = larger(c, gemm->m * gemm->n);
+    }
+    check = larger(a, larger(b, c));
+    for (size_t i = 0; i < program->collective_count; i++) {
+        const struct collective *one = &program->collectives[i];
+        size_t widened = one->dtype == DTYPE_FLOAT32 ? 0 : one->in_elements + one->out_elements;
+        check = larger(check, widened + one->out_elements);
+    }
+    return (a + b + c + check) * sizeof(float);
+}
+
+// Whether what all ranks need fits what is free now; /proc knows what is easily made free, too.
+static bool fits_memory(const struct program *program, size_t bytes) {
     unsigned long long free_kib = 0;
     FILE *file = fopen("/proc/meminfo", "r");
     char line[128];
@@ -253,35 +284,39 @@ static bool fits_memory(const struct program *program) {
         if (sscanf(line, "MemAvailable: %llu", &free_kib) == 1) break;
     }
     if (file != NULL) fclose(file);
-    return free_kib == 0 || program->bytes / 1024 * (size_t)program->ranks < free_kib;
+    return free_kib == 0 || bytes / 1024 * (size_t)program->ranks < free_kib;
 }
 
-static float *place(struct program *program, int from, bool sent, size_t offset, size_t count) {
-    if (from < 0) return new_array(program, count);
+static void *place(struct program *program, enum dtype dtype, int from, bool sent, size_t offset,
+                   size_t count) {
+    if (from < 0) return new_array(program, dtype, count);
     struct collective *collective = &program->collectives[from];
-    return (sent ? collective->in : collective->out) + offset;
+    return element_at(sent ? collective->in : collective->out, dtype, offset);
 }
 
 static int make_arrays(struct program *program, char reason[]) {
     program->bytes = bytes_needed(program);
-    program->density = density_of(program);
-    bool well = fits_memory(program);
+    for (int dtype = 0; dtype < DTYPES; dtype++)
+        program->densities[dtype] = density_of(program, (enum dtype)dtype);
+    size_t bytes = program->bytes + bytes_beside(program);
+    bool well = fits_memory(program, bytes);
     for (size_t i = 0; well && i < program->collective_count; i++) {
         struct collective *collective = &program->collectives[i];
-        collective->in = new_array(program, collective->in_elements);
-        collective->out = new_array(program, collective->out_elements);
+        collective->in = new_array(program, collective->dtype, collective->in_elements);
+        collective->out = new_array(program, collective->dtype, collective->out_elements);
         well = collective->in != NULL && collective->out != NULL;
     }
     for (size_t i = 0; well && i < program->gemm_count; i++) {
         struct gemm *gemm = &program->gemms[i];
-        gemm->a = place(program, gemm->a_from, false, gemm->a_offset, gemm->m * gemm->k);
-        gemm->b = place(program, gemm->b_from, false, gemm->b_offset, gemm->k * gemm->n);
-        gemm->c = place(program, gemm->into, true, gemm->c_offset, gemm->m * gemm->n);
+        enum dtype dtype = gemm->dtype;
+        gemm->a = place(program, dtype, gemm->a_from, false, gemm->a_offset, gemm->m * gemm->k);
+        gemm->b = place(program, dtype, gemm->b_from, false, gemm->b_offset, gemm->k * gemm->n);
+        gemm->c = place(program, dtype, gemm->into, true, gemm->c_offset, gemm->m * gemm->n);
         well = gemm->a != NULL && gemm->b != NULL && gemm->c != NULL;
     }
     if (well) return 0;
     snprintf(reason, PROGRAM_REASON, "%.1f GB of arrays for each of %d ranks: more than is free",
-             (double)program->bytes * 1e-9, program->ranks);
+             (double)bytes * 1e-9, program->ranks);
     return -1;
 }
 
@@ -302,10 +337,12 @@ int program_read(struct program *program, const char *line, char reason[PROGRAM_
 
 void program_poison(struct program *program) {
     for (size_t i = 0; i < program->collective_count; i++) {
-        poison(program->collectives[i].out, program->collectives[i].out_elements);
+        const struct collective *collective = &program->collectives[i];
+        poison(collective->out, collective->dtype, collective->out_elements);
     }
     for (size_t i = 0; i < program->gemm_count; i++) {
-        poison(program->gemms[i].c, program->gemms[i].m * program->gemms[i].n);
+        const struct gemm *gemm = &program->gemms[i];
+        poison(gemm->c, gemm->dtype, gemm->m * gemm->n);
     }
 }
 

@@ -1,10 +1,10 @@
 // What one rank does in a step of a workload: GEMMs, collectives, and in which order they are computed,
 // handed to the communication threads and waited for. Read from request lines, a line each; the arrays that
-// they work on are made here. Their elements are floats in the host's memory; on a GPU they are of the
-// program's dtype, which holds every number of a step exactly.
+// they work on are made here, in the host's memory. An array's elements are of the dtype of the GEMM or the
+// collective that it belongs to, which holds every number of a step exactly.
 //
-//   begin name=dense gemms=2 collectives=1 actions=5 seed=1 dtype=bfloat16
-//   collective name=bucket0 kind=allreduce elements=4096
+//   begin name=dense gemms=2 collectives=1 actions=5 seed=1
+//   collective name=bucket0 kind=allreduce dtype=float32 elements=4096
 //   gemm name=ffn.up m=64 n=64 k=64 layout=NT phase=forward sequence=0
 //   gemm name=ffn.up m=64 n=64 k=64 layout=TN phase=backward sequence=0 into=0@0
 //   do gemm=0
@@ -17,8 +17,8 @@
 // allreduce, of one rank's part for all_gather and reduce_scatter; all_to_all has `matrix`, what rank 0 sends
 // to 0, to 1,
 // ... then rank 1. A GEMM's operands are a, b and into: COLLECTIVE@OFFSET stands for what that collective
-// gave (a, b) or is going to send (into); without them a GEMM has arrays of its own. accumulate=1 adds to
-// what is there.
+// gave (a, b) or is going to send (into), whose dtype is the GEMM's; without them a GEMM has arrays of its
+// own. accumulate=1 adds to what is there. What has no dtype is of float32.
 #ifndef BENCH_WORKLOAD_PROGRAM_H
 #define BENCH_WORKLOAD_PROGRAM_H
 
@@ -27,24 +27,27 @@
 #include <stdint.h>
 
 #include "host/kernels.h"
+#include "workload_limits.h"
 
-enum { NAME_SIZE = 64, PROGRAM_REASON = 200 };
+enum { PROGRAM_REASON = 200 };
 
 enum collective_kind { ALLREDUCE, ALL_GATHER, REDUCE_SCATTER, ALL_TO_ALL, COLLECTIVE_KINDS };
 
 struct collective {
     enum collective_kind kind;
+    enum dtype dtype;
     char name[NAME_SIZE];
     size_t elements;
     size_t send[MAX_RANKS], receive[MAX_RANKS]; // all_to_all: of each peer
     bool even;                                  // all_to_all: the same between all ranks
     size_t in_elements, out_elements;
-    float *in, *out;
+    void *in, *out;
 };
 
-// c[m, n] = a[m, k] * b[k, n], with floats of small whole numbers, so that the result is exact.
+// c[m, n] = a[m, k] * b[k, n], all of one dtype, with small whole numbers, so that the result is exact.
 struct gemm {
     char name[NAME_SIZE];
+    enum dtype dtype;
     size_t m, n, k;
     bool trans_a, trans_b; // stored as [k, m] and [n, k]
     bool accumulate, backward;
@@ -52,7 +55,7 @@ struct gemm {
     size_t terms;    // products that are summed in an element of c, on the rank that has most
     int a_from, b_from, into;
     size_t a_offset, b_offset, c_offset;
-    float *a, *b, *c;
+    void *a, *b, *c;
 };
 
 enum action_kind { DO_GEMM, DO_POST, DO_AWAIT };
@@ -63,16 +66,20 @@ struct action {
 };
 
 struct array {
-    float *data;
+    enum dtype dtype;
+    void *data;
     size_t count;
 };
+
+static inline size_t array_bytes(const struct array *array) {
+    return array->count * dtype_sizes_bytes[array->dtype];
+}
 
 struct program {
     char name[NAME_SIZE];
     int rank, ranks;
     uint64_t seed;
-    enum dtype dtype; // float32 unless told
-    double density;   // share of the inputs that are not 0
+    double densities[DTYPES]; // share of the inputs that are not 0
     struct gemm *gemms;
     struct collective *collectives;
     struct action *actions;
@@ -80,12 +87,17 @@ struct program {
     size_t gemms_to_come, collectives_to_come, actions_to_come; // announced
     struct array *arrays;                                       // all that was allocated
     size_t array_count;
-    size_t bytes;
+    size_t bytes; // of all arrays
 };
 
 // Reads one line. 1: more belongs to the program; 0: it is whole, and has its arrays, filled; -1: `reason`
 // says what is wrong. The first line is `begin`, to a zeroed program with rank and ranks.
 int program_read(struct program *program, const char *line, char reason[PROGRAM_REASON]);
+
+// Where element `index` of such an array stands.
+static inline void *element_at(void *array, enum dtype dtype, size_t index) {
+    return (unsigned char *)array + index * dtype_sizes_bytes[dtype];
+}
 
 // Fills what a step writes with NaN, so that nothing stale passes for a result.
 void program_poison(struct program *program);

@@ -2,14 +2,23 @@
 //
 // GEMMS: the GEMMs alone. SERIAL: each collective is waited for as soon as it is handed over. OVERLAPPED: it
 // is waited for when its result is needed, at the end of the step at the latest. All three are the same
-// program on the same threads; TRACED is OVERLAPPED with notes of when what was done.
+// program on the same threads. TRACED is OVERLAPPED, and GEMMS_TRACED is GEMMS, with notes of when what was
+// done: they say what GEMMs take beside communication, and without it, by the same clock.
 #ifndef BENCH_WORKLOAD_STEP_H
 #define BENCH_WORKLOAD_STEP_H
 
-#include "blas.h"
 #include "workload/crew.h"
+#include "workload/multiply.h"
 
-enum step_mode { STEP_GEMMS, STEP_SERIAL, STEP_OVERLAPPED, STEP_TRACED, STEP_MODES };
+enum step_mode { STEP_GEMMS, STEP_SERIAL, STEP_OVERLAPPED, STEP_TRACED, STEP_GEMMS_TRACED, STEP_MODES };
+
+static inline bool step_is_noted(enum step_mode mode) {
+    return mode == STEP_TRACED || mode == STEP_GEMMS_TRACED;
+}
+
+static inline bool step_communicates(enum step_mode mode) {
+    return mode != STEP_GEMMS && mode != STEP_GEMMS_TRACED;
+}
 
 #define NO_CPU UINT64_MAX // nobody's processor time
 
@@ -38,18 +47,26 @@ struct work {
     uint64_t bytes; // of a copy
 };
 
+// At a step's end it waited for this collective.
+struct rest {
+    uint64_t begin_ns, end_ns;
+    int collective;
+};
+
 // What was noted of one step.
 struct step_notes {
     uint64_t begin_ns, end_ns;
+    struct rest *rests; // in order, with room for each collective
+    int rest_count;     // 0: nothing was still under way, or streams waited for it
     struct note *notes; // by action
-    struct span *spans; // [collective][thread]
+    struct span *spans; // [collective][thread]; of a step that communicates
     bool is_told;       // by a profiler: what ran is in `works`, by action, and nothing else did
     struct work *works;
     size_t work_count, work_room;
 };
 
-// Runs the step; `notes` for STEP_TRACED. Returns how long it took, in nanoseconds.
-uint64_t step_run(const struct program *program, const struct blas *blas, struct crew *crew,
+// Runs the step; `notes` for one that is noted. Returns how long it took, in nanoseconds.
+uint64_t step_run(const struct program *program, const struct multiplier *multiplier, struct crew *crew,
                   enum step_mode mode, struct step_notes *notes);
 
 #endif

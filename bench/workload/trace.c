@@ -69,6 +69,12 @@ static void metadata(struct writer *writer, const char *name, int pid, int tid, 
     fputs("}}", writer->file);
 }
 
+// What readers call an element's type, as an input of an op and of a collective.
+static const char *const input_types[DTYPES] = {
+    [DTYPE_FLOAT32] = "float", [DTYPE_BFLOAT16] = "c10::BFloat16", [DTYPE_FLOAT16] = "c10::Half"};
+static const char *const message_types[DTYPES] = {
+    [DTYPE_FLOAT32] = "Float", [DTYPE_BFLOAT16] = "BFloat16", [DTYPE_FLOAT16] = "Half"};
+
 // ---- who is there -------------------------------------------------------------------------------
 
 static void write_process(struct writer *writer, int pid, const char *name, const char *labels,
@@ -105,6 +111,19 @@ static void write_ranks(const struct writer *writer) {
     }
 }
 
+// Types of operands whose GEMMs are computed in another, and in which.
+static void write_computed_in(const struct writer *writer) {
+    const char *comma = "";
+    fputs("\"computed_in\":{", writer->file);
+    for (int i = 0; i < DTYPES; i++) {
+        enum dtype computed_in = writer->trace->words->computed_in[i];
+        if ((int)computed_in == i) continue;
+        fprintf(writer->file, "%s\"%s\":\"%s\"", comma, input_types[i], input_types[computed_in]);
+        comma = ",";
+    }
+    fputs("}", writer->file);
+}
+
 static void write_header(struct writer *writer) {
     const struct trace *trace = writer->trace;
     FILE *file = writer->file;
@@ -117,8 +136,10 @@ static void write_header(struct writer *writer) {
     }
     fprintf(file, "],\n\"gentables\":{\"backend\":\"%s\",\"clock\":\"%s\",\"oversubscribed\":%s,",
             trace->words->backend, trace->words->clock, trace->oversubscribed ? "true" : "false");
-    fprintf(file, "\"channels\":%d,\"threads\":%d,\"wait\":\"%s\",\"gemm\":\"%s\"},\n",
-            trace->words->channels, trace->words->threads, trace->wait, trace->words->library);
+    fprintf(file, "\"channels\":%d,\"threads\":%d,\"wait\":\"%s\",\"gemm\":\"%s\",", trace->words->channels,
+            trace->words->threads, trace->wait, trace->words->library);
+    write_computed_in(writer);
+    fputs("},\n", file);
     fprintf(file,
             "\"distributedInfo\":{\"backend\":\"gentables\",\"rank\":%d,\"world_size\":%d,\"pg_count\":1,"
             "\"pg_config\":[{\"pg_name\":\"0\",\"pg_desc\":\"default_pg\",\"backend_config\":\"gentables\","
@@ -133,18 +154,6 @@ static void write_header(struct writer *writer) {
 }
 
 // ---- an action ----------------------------------------------------------------------------------
-
-// What readers call an element's type, as an input of an op and of a collective, and in names of kernels.
-struct type_names {
-    const char *input, *message, *kernel;
-};
-
-static const struct type_names *type_names(const struct writer *writer) {
-    static const struct type_names names[DTYPES] = {[DTYPE_FLOAT32] = {"float", "Float", "f32"},
-                                                    [DTYPE_BFLOAT16] = {"c10::BFloat16", "BFloat16", "bf16"},
-                                                    [DTYPE_FLOAT16] = {"c10::Half", "Half", "f16"}};
-    return &names[writer->trace->program->dtype];
-}
 
 // The host's side of an action, open for more arguments; its number is the External id.
 static unsigned begin_operation(struct writer *writer, const char *name, const struct note *note) {
@@ -244,7 +253,7 @@ static void write_shapes(const struct writer *writer, const struct gemm *gemm) {
     FILE *file = writer->file;
     size_t m = gemm->m, n = gemm->n, k = gemm->k;
     bool adds = gemm->accumulate;
-    const char *type = type_names(writer)->input;
+    const char *type = input_types[gemm->dtype];
     fputs(",\"Input Dims\":[", file);
     if (adds) fprintf(file, "[%zu,%zu],", m, n);
     fprintf(file, "[%zu,%zu],[%zu,%zu]%s],\"Input type\":[", m, k, k, n, adds ? ",[],[]" : "");
@@ -272,8 +281,8 @@ static void write_gemm(struct writer *writer, const struct step_notes *step, siz
             gemm->backward ? 1 : 0);
     quote(writer, gemm->name);
     fputs(",\"written by\":\"gentables\"}}", writer->file);
-    snprintf(kernel, sizeof kernel, "%s_%c%c", writer->trace->words->gemm_kernel, gemm->trans_a ? 'T' : 'N',
-             gemm->trans_b ? 'T' : 'N');
+    snprintf(kernel, sizeof kernel, "%s_%c%c", writer->trace->words->gemm_kernels[gemm->dtype],
+             gemm->trans_a ? 'T' : 'N', gemm->trans_b ? 'T' : 'N');
     if (step->is_told) {
         write_told(writer, step, action, id, COMPUTE_STREAM, kernel, write_gemm_work);
         return;
@@ -306,7 +315,7 @@ static void write_collective_arguments(const struct writer *writer, const struct
             ",\"Collective name\":\"%s\",\"In msg nelems\":%zu,\"Out msg nelems\":%zu,\"Group size\":%d,"
             "\"dtype\":\"%s\"",
             collective_name(collective), collective->in_elements, collective->out_elements,
-            writer->trace->program->ranks, type_names(writer)->message);
+            writer->trace->program->ranks, message_types[collective->dtype]);
     write_splits(writer, "In split size", collective, collective->send);
     write_splits(writer, "Out split size", collective, collective->receive);
     fputs(",\"Process Group Name\":\"0\",\"Process Group Description\":\"default_pg\","
@@ -321,7 +330,7 @@ static void write_collective_arguments(const struct writer *writer, const struct
 static void kernel_name(const struct writer *writer, const struct collective *collective, char name[TEXT]) {
     static const char *const kinds[COLLECTIVE_KINDS] = {"ALLREDUCE", "ALL_GATHER", "REDUCE_SCATTER",
                                                         "ALL_TO_ALL"};
-    const char *transport = writer->trace->words->transport_kernel, *type = type_names(writer)->kernel;
+    const char *transport = writer->trace->words->transport_kernel, *type = dtype_words[collective->dtype];
     bool by_library = strcmp(transport, "MPI") == 0 || strcmp(transport, "NCCL") == 0;
     if (!by_library && collective->kind == ALLREDUCE)
         snprintf(name, TEXT, "ncclGentables_%s_%s", transport, type);
@@ -385,7 +394,7 @@ static void write_post(struct writer *writer, const struct step_notes *step, siz
     fprintf(writer->file,
             ",\"Input Dims\":[[%zu]],\"Input type\":[\"%s\"],\"Input Strides\":[[1]],"
             "\"Concrete Inputs\":[\"\"],\"Rank\":%d",
-            collective->in_elements, type_names(writer)->input, program->rank);
+            collective->in_elements, input_types[collective->dtype], program->rank);
     write_collective_arguments(writer, collective);
     fputs(",\"bucket\":", writer->file);
     quote(writer, collective->name);
@@ -396,10 +405,9 @@ static void write_post(struct writer *writer, const struct step_notes *step, siz
         write_collective(writer, collective, id, note, &step->spans[index * MAX_THREADS]);
 }
 
-static void write_await(struct writer *writer, int index, const struct note *note) {
+static void write_await(struct writer *writer, int index, uint64_t begin_ns, uint64_t end_ns) {
     const struct trace *trace = writer->trace;
-    begin_complete(writer, "cuda_runtime", "gentablesWait", trace->pid, trace->tid, note->begin_ns,
-                   note->end_ns);
+    begin_complete(writer, "cuda_runtime", "gentablesWait", trace->pid, trace->tid, begin_ns, end_ns);
     fprintf(writer->file, ",\"args\":{\"cbid\":0,\"correlation\":%u,\"bucket\":", ++writer->correlation);
     quote(writer, trace->program->collectives[index].name);
     fputs("}}", writer->file);
@@ -430,9 +438,11 @@ static void write_step(struct writer *writer, size_t number) {
         else if (action.kind == DO_POST)
             write_post(writer, step, i);
         else
-            write_await(writer, action.index, &step->notes[i]);
+            write_await(writer, action.index, step->notes[i].begin_ns, step->notes[i].end_ns);
         while (writer->work < step->work_count && step->works[writer->work].action <= i) writer->work++;
     }
+    for (int i = 0; i < step->rest_count; i++)
+        write_await(writer, step->rests[i].collective, step->rests[i].begin_ns, step->rests[i].end_ns);
 }
 
 static int write_all(const struct trace *trace, FILE *file) {

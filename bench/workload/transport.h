@@ -1,5 +1,6 @@
 // How the communication threads move data. A collective is cut into slices, one for each channel; a slice is
 // begun and then moved on, a bit at a time and without waiting, so that one thread keeps several in flight.
+// Its elements are of the collective's dtype.
 //
 // OWN: through shared memory, in pieces; every rank owns a part of what is reduced, adds it up in rank order
 // in fp32 and hands out the sum (two shots). MPI: its non-blocking collectives, a communicator for each

@@ -1,5 +1,6 @@
 -- The options that the commands which measure have in common, and what they say: counts, ranks, the workload.
 local fail = require "fail"
+local sorted_keys = require "sorted_keys"
 local model = require "workload.model"
 local session = require "workload.session"
 local steps = require "workload.steps"
@@ -19,6 +20,9 @@ local backends = {
     run = { channels = "28", threads = "512" }, transports = { "nccl", "own" } },
 }
 
+asked.BACKEND = { name = "backend", value = "NAME", default = "host",
+  help = "where it runs: host, or cuda, with a GPU for each rank" }
+
 asked.options = {
   { name = "config", short = "f", value = "FILE", required = true,
     help = "the workload: a Lua file, or " .. table.concat(model.shipped, ", ") },
@@ -30,46 +34,56 @@ asked.options = {
   { name = "transport", value = "NAME",
     help = "who moves data: own (shared memory) or mpi (its non-blocking collectives); on GPUs nccl,"
       .. " or own: our kernels, with all ranks on one GPU" },
-  { name = "backend", value = "NAME", default = "host",
-    help = "where it runs: host, or cuda, with a GPU for each rank" },
+  asked.BACKEND,
   { name = "launcher", value = "COMMAND", help = "in place of mpirun, with {ranks}; or GENTABLES_LAUNCHER" },
   { name = "program", value = "FILE", help = "in place of the gentables-workload beside gentables" },
   { name = "patience", value = "SECONDS", default = 120, help = "how long it may be silent" },
 }
 
-local function whole(text, option, least, most)
+-- `more`: what the message says besides.
+local function whole(text, option, least, most, more)
   local number = math.tointeger(tonumber(text))
   if not number or number < least or number > most then
-    fail.input("--%s: %s is impossible; a whole number from %d to %d would be right", option, text, least,
-      most)
+    fail.input("--%s: %s is impossible; a whole number from %d to %d would be right%s", option, text, least,
+      most, more or "")
   end
   return number
 end
 
 local function one_of(text, option, known)
   if known[text] then return text end
-  local names = {}
-  for name in pairs(known) do names[#names + 1] = name end
-  table.sort(names)
-  fail.input("--%s: there is no %s; %s would be right", option, text, table.concat(names, " or "))
+  fail.input("--%s: there is no %s; %s would be right", option, text,
+    table.concat(sorted_keys(known), " or "))
+end
+
+-- On the host less is possible than on GPUs: what the message about too many says of these.
+local function of_gpus(option, backend)
+  if backend ~= backends.host then return nil end
+  return (" on the host (--backend cuda takes up to %d)"):format(backends.cuda[option])
 end
 
 -- "1,2,4" -> { 1, 2, 4 }, each once, in their order.
-local function counts(text, option, most)
+local function counts(text, option, backend)
   local out, seen = {}, {}
   for word in (text .. ","):gmatch("([^,]*),") do
-    local number = whole(word, option, 1, most)
+    if word == "" then
+      fail.input("--%s: %q has an empty entry; whole numbers from 1 to %d, with a comma between two of them,"
+        .. " would be right%s", option, text, backend[option], of_gpus(option, backend) or "")
+    end
+    local number = whole(word, option, 1, backend[option], of_gpus(option, backend))
     if not seen[number] then out[#out + 1] = number end
     seen[number] = true
   end
   return out
 end
 
+function asked.backend(text) return one_of(text, "backend", backends) end
+
 -- The channels and the threads that args ask for; `kind`: sweep or run.
 function asked.counts(args, kind)
-  local backend = backends[one_of(args.backend, "backend", backends)]
-  return counts(args.channels or backend[kind].channels, "channels", backend.channels),
-    counts(args.threads or backend[kind].threads, "threads", backend.threads)
+  local backend = backends[asked.backend(args.backend)]
+  return counts(args.channels or backend[kind].channels, "channels", backend),
+    counts(args.threads or backend[kind].threads, "threads", backend)
 end
 
 local function transport_of(args)
@@ -88,14 +102,13 @@ end
 
 -- What is to be measured, all but channels and threads.
 function asked.read(args)
-  one_of(args.backend, "backend", backends)
+  asked.backend(args.backend)
   local workload = model.load(args.config)
-  local dtype = model.dtype_on(workload, args.backend)
   local ranks = args.ranks and asked.ranks(args.ranks)
     or math.max(2, math.min(8, workers.jobs()))
   local program, identity = session.identify(args.program)
   return { workload = workload, ranks = ranks, program = program, identity = identity,
-    text = steps.text(steps.of(workload, ranks, dtype)),
+    text = steps.text(steps.of(workload, ranks, args.backend)),
     steps = args.steps and whole(args.steps, "steps", 1, MOST_STEPS) or workload.steps,
     warm_up = args.warm_up and whole(args.warm_up, "warm-up", 0, MOST_STEPS) or workload.warm_up,
     wait = one_of(args.wait, "wait", WAITS), transport = transport_of(args), backend = args.backend,

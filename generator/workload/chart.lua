@@ -27,15 +27,16 @@ local function largest(entries)
       most = math.max(most, words.has_interval(time) and time.high or time.median)
     end
   end
-  return most / 1e3
+  return most
 end
 
-local function add_axis(add, most, x, bottom)
-  local tick = tick_of(most)
-  for i = 0, math.floor(most / tick) do
-    add('<line x1="%.1f" x2="%.1f" y1="%d" y2="%d" stroke="currentColor" opacity="0.15"/>', x(i * tick),
-      x(i * tick), TOP, bottom)
-    add('<text x="%.1f" y="%d" text-anchor="middle">%g</text>', x(i * tick), bottom + 14, i * tick)
+local function add_axis(add, most, length, x, bottom)
+  local tick = tick_of(most / length)
+  for i = 0, math.floor(most / length / tick) do
+    local at = x(i * tick * length)
+    add('<line x1="%.1f" x2="%.1f" y1="%d" y2="%d" stroke="currentColor" opacity="0.15"/>', at, at, TOP,
+      bottom)
+    add('<text x="%.1f" y="%d" text-anchor="middle">%g</text>', at, bottom + 14, i * tick)
   end
 end
 
@@ -44,20 +45,20 @@ local function add_entry(add, entry, x, top)
   for i, kind in ipairs(KINDS) do
     local time, y = entry.result.times[kind[1]], top + 8 * i
     if words.has_interval(time) then
-      add('<line x1="%.1f" x2="%.1f" y1="%d" y2="%d" stroke="%s" stroke-width="2"/>', x(time.low / 1e3),
-        x(time.high / 1e3), y, y, kind[3])
+      add('<line x1="%.1f" x2="%.1f" y1="%d" y2="%d" stroke="%s" stroke-width="2"/>', x(time.low),
+        x(time.high), y, y, kind[3])
     end
-    add('<circle cx="%.1f" cy="%d" r="3.5" fill="%s"><title>%s: %.3f ms</title></circle>',
-      x(time.median / 1e3), y, kind[3], kind[2], time.median / 1e3)
+    add('<circle cx="%.1f" cy="%d" r="3.5" fill="%s"><title>%s: %s</title></circle>',
+      x(time.median), y, kind[3], kind[2], words.time(time.median))
   end
 end
 
--- The steps of measured entries, as markup.
-function chart.steps(entries)
+-- The steps of measured entries, as markup; numbers are of a unit that is so many us long.
+function chart.steps(entries, length)
   local out, most = {}, largest(entries)
   local bottom = TOP + ROW * #entries
   local function add(format, ...) out[#out + 1] = format:format(...) end
-  local function x(ms) return LEFT + (WIDTH - LEFT - RIGHT) * ms / most end
+  local function x(us) return LEFT + (WIDTH - LEFT - RIGHT) * us / most end
   add('<svg viewBox="0 0 %d %d" role="img" font-family="sans-serif" font-size="11" fill="currentColor">',
     WIDTH, bottom + 20)
   for i, kind in ipairs(KINDS) do
@@ -65,7 +66,7 @@ function chart.steps(entries)
     add('<circle cx="%d" cy="12" r="4" fill="%s"/><text x="%d" y="16">%s</text>', left, kind[3], left + 8,
       kind[2])
   end
-  add_axis(add, most, x, bottom)
+  add_axis(add, most, length, x, bottom)
   for i, entry in ipairs(entries) do add_entry(add, entry, x, TOP + ROW * (i - 1)) end
   add("</svg>")
   return table.concat(out, "\n")

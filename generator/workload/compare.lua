@@ -46,13 +46,13 @@ local function percent_of(a, b) return 100 * (b.median / a.median - 1) end
 
 -- One sentence for each other sweep. `control`: whether GEMMs alone should take the same in it.
 local function sentence(results, names, i, control)
-  local counts, compared, worst = { shorter = 0, longer = 0, changed = 0, few = 0 }, 0, nil
+  local counts, compared, worst = { shorter = 0, longer = 0, changed = 0, few = 0, meet = 0 }, 0, nil
   for _, one in ipairs(results) do
     if one[1] and one[i] then
       local a, b = one[1].times.overlapped, one[i].times.overlapped
       local what, why = words.verdict(one[1], one[i], "overlapped", control)
       compared = compared + 1
-      if why == "changed" or why == "few" then counts[why] = counts[why] + 1 end
+      if why then counts[why] = counts[why] + 1 end
       if what then
         counts[what] = counts[what] + 1
         if not worst or math.abs(percent_of(a, b)) > math.abs(worst[2]) then
@@ -66,14 +66,21 @@ local function sentence(results, names, i, control)
   local common = ("%s and %s have %d configuration%s in common."):format(names[1], names[i], compared,
     compared == 1 and "" or "s")
   if counts.few == compared then return common .. " " .. few end
-  local rest = "in the others the intervals meet. GEMMs alone need not take the same in both, so nothing"
-    .. " tells whether a machine changed between launches"
+  local text = ("%s In %d of them the overlapped step of %s is surely shorter, in %d surely longer"):format(
+    common, counts.shorter, names[i], counts.longer)
   if control then
-    rest = ("in %d the machine changed between launches, as GEMMs alone tell; in the others the intervals"
-      .. " meet, or would if it was as much slower as GEMMs alone allow"):format(counts.changed)
+    text = ("%s; in %d the machine changed between launches, as GEMMs alone tell"):format(text,
+      counts.changed)
   end
-  local text = ("%s In %d of them the overlapped step of %s is surely shorter, in %d surely longer;"
-    .. " %s."):format(common, counts.shorter, names[i], counts.longer, rest)
+  if counts.meet > 0 then
+    text = ("%s; in %d the intervals meet%s"):format(text, counts.meet,
+      control and ", or would if it was as much slower as GEMMs alone allow" or "")
+  end
+  text = text .. "."
+  if not control then
+    text = text .. " GEMMs alone need not take the same in both, so nothing tells whether a machine changed"
+      .. " between launches."
+  end
   if counts.few > 0 then text = text .. " " .. few end
   return worst and text .. (" The most: %s, %+.1f %%."):format(worst[1], worst[2]) or text
 end
@@ -85,13 +92,14 @@ local CLASSES = { shorter = "better", longer = "worse" }
 local NOT_SURE = { changed = " (not sure: the machine changed)", meet = " (not sure)",
   few = (" (%s)"):format(words.FEW) }
 
--- controls[i]: whether GEMMs alone should take the same in sweep i as in the first.
-local function row_of(one, kind, count, controls)
+-- controls[i]: whether GEMMs alone should take the same in sweep i as in the first; `length`: of the unit, in
+-- us.
+local function row_of(one, kind, count, controls, length)
   local row = { one.threads, one.channels, kind[2] }
   for i = 1, count do
     local time = one[i] and one[i].times[kind[1]]
-    row[2 + 2 * i] = time and time.median / 1e3 or nil
-    row[3 + 2 * i] = time and words.interval(time, 1e-3, "%.2f") or nil
+    row[2 + 2 * i] = time and time.median / length or nil
+    row[3 + 2 * i] = time and words.interval(time, 1 / length, "%.2f") or nil
   end
   local at = 3 + 2 * count
   for i = 2, count do
@@ -112,11 +120,16 @@ local function add_steps(out, results, names, controls)
     columns[#columns + 1] = label .. ": interval"
   end
   for i = 2, #names do columns[#columns + 1] = ("%s against %s"):format(names[i], names[1]) end
+  local all = {}
   for _, one in ipairs(results) do
-    for _, kind in ipairs(KINDS) do rows[#rows + 1] = row_of(one, kind, #names, controls) end
+    for i = 1, #names do all[#all + 1] = one[i] end
   end
-  out:section("Steps", { note = "ms, medians with " .. words.INTERVALS .. "; where those of two sweeps meet,"
-    .. " a difference is not sure. " .. words.LAUNCHES })
+  local unit, length = words.unit_of(all)
+  for _, one in ipairs(results) do
+    for _, kind in ipairs(KINDS) do rows[#rows + 1] = row_of(one, kind, #names, controls, length) end
+  end
+  out:section("Steps", { note = unit .. ", medians with " .. words.INTERVALS .. "; where those of two sweeps"
+    .. " meet, a difference is not sure. " .. words.LAUNCHES })
   out:table { columns = columns, rows = rows }
 end
 

@@ -4,13 +4,15 @@
 --   the file, the key and what would be right.
 local fail = require "fail"
 local file = require "core.file"
+local sorted_keys = require "sorted_keys"
+local limits = require "workload.limits"
 local system = require "core.system"
 
 local model = {}
 
 local MAX_BYTES, MAX_INSTRUCTIONS, MAX_MEMORY = 1 << 20, 10000000, 64 << 20
 local MOST_SHOWN = 60 -- characters of a wrong value
-local MOST, LONGEST = 100000, 1 << 20 -- of a count; of m, n, k and tokens
+local MOST = 100000 -- of a count
 local BUCKET_BYTES = 4 << 20
 
 local COLLECTIVES = { allreduce = true, reduce_scatter = true, none = true }
@@ -36,10 +38,7 @@ local function below(at, key)
 end
 
 local function names_of(known)
-  local names = {}
-  for name in pairs(known) do names[#names + 1] = name end
-  table.sort(names)
-  return table.concat(names, ", ")
+  return table.concat(sorted_keys(known), ", ")
 end
 
 local function check_keys(at, value, known)
@@ -83,20 +82,34 @@ end
 
 -- ---- parts -------------------------------------------------------------------------------------
 
-local gemm_keys = { name = true, m = true, n = true, k = true, backward = true }
+local BACKENDS = { host = true, cuda = true }
+local DTYPES = { bfloat16 = true, float16 = true, float32 = true }
+
+-- The dtype of each backend; one that a backend lacks is told when it is asked for.
+local function dtype(at, value)
+  local function known(place, name)
+    if not DTYPES[name] then reject(place, "there is no %s; %s are", shown(name), names_of(DTYPES)) end
+    return name
+  end
+  if type(value) == "string" then return { host = known(at, value), cuda = value } end
+  check_keys(at, value, BACKENDS)
+  for backend, name in pairs(value) do known(below(at, backend), name) end
+  return value
+end
+
+local gemm_keys = { name = true, m = true, n = true, k = true, dtype = true, backward = true }
 
 local function gemm(at, value, rows)
-  if type(value) == "table" and value.dtype ~= nil then
-    reject(below(at, "dtype"), "the GEMMs of a step have one dtype, for what they compute is summed and sent"
-      .. " together; the workload's own dtype would be right")
-  end
   check_keys(at, value, gemm_keys)
   if value.backward ~= nil and type(value.backward) ~= "boolean" then
     reject(below(at, "backward"), "true or false would be right")
   end
   return { name = name_of(below(at, "name"), value.name), backward = value.backward ~= false,
-    m = rows and whole(below(at, "m"), value.m, rows, LONGEST) or nil,
-    n = whole(below(at, "n"), value.n, nil, LONGEST), k = whole(below(at, "k"), value.k, nil, LONGEST) }
+    dtype = dtype(below(at, "dtype"), value.dtype or {}),
+    m = rows and whole(below(at, "m"), value.m, rows, limits.longest) or nil,
+    rows_come_by = not rows and "tokens, top_k or load" or value.m and "m" or "tokens",
+    n = whole(below(at, "n"), value.n, nil, limits.longest),
+    k = whole(below(at, "k"), value.k, nil, limits.longest) }
 end
 
 local expert_keys = { load = true, top_k = true }
@@ -113,7 +126,17 @@ end
 
 local layer_keys = { name = true, copies = true, gemms = true, experts = true }
 
--- The layer as often as it has copies, appended to `out`.
+-- How many GEMMs a step has with these: for each of the forward pass two of the backward one.
+local function count_gemms(before, at, gemms, copies, micro_batches)
+  local each = 0
+  for _, one in ipairs(gemms) do each = each + (one.backward and 3 or 1) end
+  local count = before + each * copies * micro_batches
+  if count <= limits.items then return count end
+  reject(at, "brings a step to %d GEMMs, those of copies, micro-batches and the backward pass among them; at"
+    .. " most %d would be right", count, limits.items)
+end
+
+-- The layer as often as it has copies, appended to `out.layers`; `rows`: of each micro-batch.
 local function add_layer(out, at, value, rows)
   check_keys(at, value, layer_keys)
   local name = name_of(below(at, "name"), value.name)
@@ -127,8 +150,9 @@ local function add_layer(out, at, value, rows)
     end
     gemms[i] = gemm(place, one, not with and rows)
   end
+  out.gemm_count = count_gemms(out.gemm_count, at, gemms, copies, out.micro_batches)
   for copy = 1, copies do
-    out[#out + 1] = { name = copies > 1 and name .. copy or name, gemms = gemms, experts = with }
+    table.insert(out.layers, { name = copies > 1 and name .. copy or name, gemms = gemms, experts = with })
   end
 end
 
@@ -145,22 +169,6 @@ local function gradients(at, value)
     bucket_bytes = whole(below(at, "bucket_bytes"), value.bucket_bytes, BUCKET_BYTES, 1 << 30) }
 end
 
--- What each backend computes: OpenBLAS has products of floats everywhere, of smaller types hardly anywhere.
-local dtypes = { host = { float32 = true }, cuda = { bfloat16 = true, float16 = true, float32 = true } }
-
--- dtype for each backend; one that a backend lacks is told when it is asked for.
-local function dtype(at, value)
-  if value == nil then value = "float32" end
-  if type(value) == "string" then value = { host = value, cuda = value } end
-  check_keys(at, value, dtypes)
-  for backend, name in pairs(value) do
-    if not dtypes.cuda[name] then
-      reject(below(at, backend), "there is no %s; %s are", shown(name), names_of(dtypes.cuda))
-    end
-  end
-  return value
-end
-
 local workload_keys = { name = true, dtype = true, tokens = true, micro_batches = true, layers = true,
   gradients = true, steps = true, warm_up = true }
 
@@ -168,17 +176,17 @@ local function check(path, value)
   local at = { path = path, key = "workload" }
   check_keys(at, value, workload_keys)
   local out = { path = path, name = name_of(below(at, "name"), value.name),
-    dtype = dtype(below(at, "dtype"), value.dtype),
-    tokens = whole(below(at, "tokens"), value.tokens, nil, LONGEST),
+    dtype = dtype(below(at, "dtype"), value.dtype or "float32"),
+    tokens = whole(below(at, "tokens"), value.tokens, nil, limits.longest),
     micro_batches = whole(below(at, "micro_batches"), value.micro_batches, 1, 64),
     gradients = gradients(below(at, "gradients"), value.gradients),
     steps = whole(below(at, "steps"), value.steps, 20, MOST),
-    warm_up = whole(below(at, "warm_up"), value.warm_up, 3, MOST, 0), layers = {} }
+    warm_up = whole(below(at, "warm_up"), value.warm_up, 3, MOST, 0), layers = {}, gemm_count = 0 }
   if out.tokens % out.micro_batches ~= 0 then
     reject(below(at, "tokens"), "%d is no multiple of %d micro-batches", out.tokens, out.micro_batches)
   end
   for i, layer in ipairs(list(below(at, "layers"), value.layers)) do
-    add_layer(out.layers, below(below(at, "layers"), i), layer, out.tokens // out.micro_batches)
+    add_layer(out, below(below(at, "layers"), i), layer, out.tokens // out.micro_batches)
   end
   return out
 end
@@ -239,14 +247,10 @@ function model.load(text)
   return model.parse(fail.unless(file.read(path)), path)
 end
 
--- What elements are on this backend; raises where it cannot.
+-- What elements are on this backend, where a GEMM has no dtype of its own; raises where there is none.
 function model.dtype_on(workload, backend)
-  local name = workload.dtype[backend]
-  if not name or not dtypes[backend][name] then
-    fail.input("%s: dtype: %s does not go on %s; %s would be right", workload.path, name or "none",
-      backend, names_of(dtypes[backend]))
-  end
-  return name
+  return workload.dtype[backend] or fail.input("%s: dtype: there is none for %s; %s would be right",
+    workload.path, backend, names_of(DTYPES))
 end
 
 return model

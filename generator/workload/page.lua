@@ -21,8 +21,9 @@ local function add_words(out, sweep, measured)
   local results = {}
   for i, entry in ipairs(measured) do results[i] = entry.result end
   out:text(words.why(results, sweep.settings.ranks))
-  out:figures { { title = "A step: GEMMs alone, each collective waited for, overlapped (ms; "
-    .. words.INTERVALS .. ")", markup = chart.steps(measured) } }
+  local unit, length = words.unit_of(results)
+  out:figures { { title = ("A step: GEMMs alone, each collective waited for, overlapped (%s; %s)"):format(
+    unit, words.INTERVALS), markup = chart.steps(measured, length) } }
   for _, entry in ipairs(measured) do
     local result = entry.result
     out:heading(words.name(entry))
@@ -47,18 +48,26 @@ local function interval(summary, scale, format)
   return text and { text = text, value = summary.low }
 end
 
+-- The unit of tables of these entries, and its length in us.
+local function unit_of(measured)
+  local results = {}
+  for i, entry in ipairs(measured) do results[i] = entry.result end
+  return words.unit_of(results)
+end
+
 local function add_steps(out, measured)
+  local unit, length = unit_of(measured)
   local rows = {}
   for i, entry in ipairs(measured) do
     local result, ratios = entry.result, entry.result.ratios
     local hides = words.knows_hidden(result)
     rows[i] = { entry.threads, entry.channels, result.used.threads, result.used.channels,
-      result.times.gemms.median / 1e3, result.times.serial.median / 1e3,
-      result.times.overlapped.median / 1e3, interval(result.times.overlapped, 1e-3, "%.2f"),
+      result.times.gemms.median / length, result.times.serial.median / length,
+      result.times.overlapped.median / length, interval(result.times.overlapped, 1 / length, "%.2f"),
       hides and 100 * ratios.hidden.median or nil, hides and interval(ratios.hidden, 100, "%.0f") or nil,
       ratios.overlapped_to_serial.median, 100 * ratios.tracing.median, result.times.overlapped.samples }
   end
-  out:section("Steps", { note = "ms, medians of the slowest rank of each step; " .. words.INTERVALS
+  out:section("Steps", { note = unit .. ", medians of the slowest rank of each step; " .. words.INTERVALS
     .. ". hidden = (serial − overlapped) / (serial − GEMMs alone), of steps that follow each other; empty"
     .. " where serial and GEMMs alone cannot be told apart, or numbers contradict each other" })
   out:table { columns = { "threads", "channels", "threads used", "channels used",
@@ -70,29 +79,32 @@ end
 
 -- What stands in the table of ranks, by backend: fields of a rank and their titles, and what they are.
 local RANKS = {
-  host = { { "gemm_us", "GEMMs" }, { "gemm_cpu_us", "on a processor" },
+  host = { { "gemm_us", "GEMMs" }, { "gemm_alone_us", "alone" }, { "gemm_cpu_us", "on a processor" },
     { "communication_us", "communication" }, { "communication_cpu_us", "on a processor" },
     { "await_us", "waiting" },
-    note = "ms of an overlapped step, medians: intervals, and how much of them the thread ran on a processor."
-      .. " Communication is added up over the rank's communication threads, so that it may be longer than the"
-      .. " step, and than its kernels in the trace, which last from the first thread to the last. What waits"
-      .. " has an interval, too; only the difference of steps says what was hidden" },
-  cuda = { { "gemm_us", "GEMMs" }, { "communication_us", "communication" },
-    note = "ms of an overlapped step, medians: intervals of GEMMs and of collectives on the GPU. A collective"
+    note = " of an overlapped step, medians: intervals, and how much of them the thread ran on a processor;"
+      .. " alone: GEMMs of a step without communication. Communication is added up over the rank's"
+      .. " communication threads, so that it may be longer than the step, and than its kernels in the trace,"
+      .. " which last from the first thread to the last. Waiting is for collectives, at the step's end, too."
+      .. " What waits has an interval; only the difference of steps says what was hidden" },
+  cuda = { { "gemm_us", "GEMMs" }, { "gemm_alone_us", "alone" }, { "communication_us", "communication" },
+    note = " of an overlapped step, medians: intervals of GEMMs and of collectives on the GPU; alone: GEMMs"
+      .. " of a step without communication. A collective"
       .. " that waits for other ranks has one, too; only the difference of steps says what was hidden" },
 }
 
 local function add_ranks(out, measured, backend)
   local shown, rows, columns = RANKS[backend], {}, { "threads", "channels", "rank" }
+  local unit, length = unit_of(measured)
   for i, column in ipairs(shown) do columns[3 + i] = { title = column[2], format = "%.3f" } end
   for _, entry in ipairs(measured) do
     for i, rank in ipairs(entry.result.ranks) do
       local row = { entry.threads, entry.channels, i - 1 }
-      for c, column in ipairs(shown) do row[3 + c] = rank[column[1]] / 1e3 end
+      for c, column in ipairs(shown) do row[3 + c] = rank[column[1]] / length end
       rows[#rows + 1] = row
     end
   end
-  out:section("Ranks", { note = shown.note })
+  out:section("Ranks", { note = unit .. shown.note })
   out:table { columns = columns, rows = rows }
 end
 
@@ -125,7 +137,7 @@ local function overlap_csv(analysis)
 end
 
 local function add_variance(out, analysis)
-  out:section("GEMMs that vary", { note = "kernel times in µs: shortest and longest instance, and how much"
+  out:section("GEMMs that vary", { note = "kernel times in us: shortest and longest instance, and how much"
     .. " of the longest a collective was under way" })
   local path = overlap_csv(analysis)
   if not path then return out:missing("the table of GEMMs; gentables workload report makes it") end

@@ -8,6 +8,7 @@ return {
   options = options.with(sweep.options, report.options),
   example = "gentables workload pipeline -f dense -c 1,2,4 -t 1,2 -p 2 -o experiments/sweep_dense",
   run = function(args)
+    report.check(args)
     local folder, failed = sweep.measure(args)
     local code = report.make(folder, args)
     return code ~= 0 and code or failed > 0 and 1 or 0

@@ -20,29 +20,34 @@ report.options = {
 }
 report.example = "gentables workload report experiments/sweep_dense"
 
--- The command line of trace pipeline for what was measured in this sweep; why the rest was not is told
--- already.
-local function pipeline_words(sweep, args)
-  local out = { "--out", sweep.folder }
-  for _, entry in ipairs(sweep:measured()) do out[#out + 1] = sweep:path(entry.threads, entry.channels) end
+-- The options of trace pipeline for these of the report, after the words in `out`.
+local function pipeline_options(args, out)
   if args.top_k then table.move({ "--top-k", args.top_k }, 1, 2, #out + 1, out) end
   for _, step in ipairs(args.without or {}) do table.move({ "--without", step }, 1, 2, #out + 1, out) end
   for _, flag in ipairs { "csv", "gzip" } do
     if args[flag] then out[#out + 1] = "--" .. flag end
   end
-  return out
+  return options.parse(pipeline, "trace pipeline", out)
+end
+
+-- Those for what was measured in this sweep; why the rest was not is told already.
+local function pipeline_args(sweep, args)
+  local out = { "--out", sweep.folder }
+  for _, entry in ipairs(sweep:measured()) do out[#out + 1] = sweep:path(entry.threads, entry.channels) end
+  return pipeline_options(args, out)
 end
 
 -- trace pipeline's exit code; what it refuses is told, and the page is made all the same.
 local function analyse(sweep, args)
-  local ok, result = pcall(function()
-    return pipeline.run(options.parse(pipeline, "trace pipeline", pipeline_words(sweep, args)))
-  end)
+  local ok, result = pcall(function() return pipeline.run(pipeline_args(sweep, args)) end)
   if ok then return result or 0 end
   if not fail.is_failure(result) or result.code > 2 then error(result, 0) end
   io.stderr:write("gentables: ", result.message, "\n")
   return result.code
 end
+
+-- Raises where an option is wrong: before what it is about is measured.
+function report.check(args) pipeline.check(pipeline_options(args, {})) end
 
 -- Analyses the sweep in this folder and writes its page. Returns the exit code.
 function report.make(folder, args)
@@ -55,6 +60,9 @@ function report.make(folder, args)
   return code
 end
 
-function report.run(args) return report.make(args[1], args) end
+function report.run(args)
+  report.check(args)
+  return report.make(args[1], args)
+end
 
 return report

@@ -17,29 +17,31 @@ local ROWS = {
   { "traced", "overlapped, traced" },
 }
 
-local function print_gpus(result)
-  print(("\n%-5s %12s %14s"):format("rank", "GEMMs (ms)", "communication"))
+local function print_gpus(result, unit, length)
+  print(("\n%-5s %12s %12s %14s"):format("rank", ("GEMMs (%s)"):format(unit), "alone", "communication"))
   for i, rank in ipairs(result.ranks) do
-    print(("%-5d %12.3f %14.3f"):format(i - 1, rank.gemm_us / 1e3, rank.communication_us / 1e3))
+    print(("%-5d %12.3f %12.3f %14.3f"):format(i - 1, rank.gemm_us / length, rank.gemm_alone_us / length,
+      rank.communication_us / length))
   end
 end
 
 local function print_table(result)
-  print(("%-28s %10s %10s %10s %10s"):format("step (ms)", "median", "low", "high", "min"))
-  local function ms(us) return us and ("%.3f"):format(us / 1e3) or "-" end
+  local unit, length = words.unit_of { result }
+  print(("%-28s %10s %10s %10s %10s"):format(("step (%s)"):format(unit), "median", "low", "high", "min"))
+  local function cell(us) return us and ("%.3f"):format(us / length) or "-" end
   for _, row in ipairs(ROWS) do
     local time = result.times[row[1]]
     local known = words.has_interval(time)
-    print(("%-28s %10s %10s %10s %10s"):format(row[2], ms(time.median), ms(known and time.low),
-      ms(known and time.high), ms(time.min)))
+    print(("%-28s %10s %10s %10s %10s"):format(row[2], cell(time.median), cell(known and time.low),
+      cell(known and time.high), cell(time.min)))
   end
-  if result.backend == "cuda" then return print_gpus(result) end
-  print(("\n%-5s %12s %12s %14s %14s %12s"):format("rank", "GEMMs (ms)", "on a core", "communication",
-    "on a core", "waiting"))
+  if result.backend == "cuda" then return print_gpus(result, unit, length) end
+  print(("\n%-5s %12s %12s %12s %14s %14s %12s"):format("rank", ("GEMMs (%s)"):format(unit), "alone",
+    "on a core", "communication", "on a core", "waiting"))
   for i, rank in ipairs(result.ranks) do
-    print(("%-5d %12.3f %12.3f %14.3f %14.3f %12.3f"):format(i - 1, rank.gemm_us / 1e3,
-      rank.gemm_cpu_us / 1e3, rank.communication_us / 1e3, rank.communication_cpu_us / 1e3,
-      rank.await_us / 1e3))
+    print(("%-5d %12.3f %12.3f %12.3f %14.3f %14.3f %12.3f"):format(i - 1, rank.gemm_us / length,
+      rank.gemm_alone_us / length, rank.gemm_cpu_us / length, rank.communication_us / length,
+      rank.communication_cpu_us / length, rank.await_us / length))
   end
 end
 

@@ -6,8 +6,10 @@
 --     path = (of traces), check = function(result so far) -> why it is not to be gone on with, or nil,
 --     progress = function(done, of) }
 --
--- `failure` is { reason, log }: one line, and the words; and refused = true where `check` said why. A signal
--- to gentables ends what was started here; failure.signal is its number then, and session.raise ends with it.
+-- `failure` is { reason, log, used, note }: one line, the words, and the { channels, threads } that were
+-- accepted before it failed (nil: none), with what was said of these; and refused = true where `check` said
+-- why. A signal to gentables ends what was started here; failure.signal is its number then, and session.raise
+-- ends with it.
 local fail = require "fail"
 local launcher = require "launcher"
 local process = require "core.process"
@@ -19,7 +21,7 @@ local workers = require "workers"
 local session = {}
 session.__index = session
 
-local PROTOCOL = "3"
+local PROTOCOL = "4"
 local VERSION_PATIENCE, GRACE = 30, 10 -- seconds
 
 -- ---- who is started ----------------------------------------------------------------------------
@@ -69,15 +71,11 @@ end
 -- Who died and of what: as the launcher tells it, or else a rank that saw it, which does not know of what
 -- (nor during what: steps of a workload have no phases); else a rank's own last word; nil where nobody says.
 local function last_words(errors)
-  local text = errors:gsub("%s+", " ")
   local said = errors:match("gentables%-%l+: ([^\n]+)")
   local gone = said and said:match("^rank (%d+) died, ")
-  local rank, how = text:match("process rank (%d+) .-exited on (signal %d+ %b())")
-  if rank and (not said or gone == rank) then return ("rank %s died: %s"):format(rank, how) end
-  if gone then return ("rank %s died"):format(gone) end
-  if said then return said end
-  rank, how = text:match("Process name: %[%[%d+,%d+%],(%d+)%] Exit code: (%d+)")
-  return rank and ("rank %s died: exit code %s"):format(rank, how)
+  local rank, line = launcher.who_died(errors)
+  if rank and (not said or gone == rank) then return line end
+  return gone and ("rank %s died"):format(gone) or said or line
 end
 
 local function failed(self, problem, refused)
@@ -94,13 +92,14 @@ local function failed(self, problem, refused)
   end
   if number then reason = "interrupted by " .. name end
   note(self, "failed: " .. reason)
-  return nil, { reason = (reason:gsub("%c", " ")), log = self.log, refused = refused, signal = number }
+  return nil, { reason = (reason:gsub("%c", " ")), log = self.log, used = self.result.used,
+    note = self.result.note, refused = refused, signal = number }
 end
 
--- Ends with what interrupted a measurement, if anything did.
-function session.raise(failure)
+-- Ends with what interrupted a measurement, if anything did; `way_on`: what to do then, where there is a way.
+function session.raise(failure, way_on)
   if not failure.signal then return end
-  fail.with(128 + failure.signal, "%s; the same command goes on where this one stopped", failure.reason)
+  fail.with(128 + failure.signal, "%s%s", failure.reason, way_on and "; " .. way_on or "")
 end
 
 -- The next line as kind and fields; or nil and what is wrong.
@@ -146,8 +145,8 @@ local takes = {
 }
 
 local function listen(self, options)
-  local result = { times = {}, ratios = {}, ranks = {}, rounds = {}, wait = options.wait,
-    backend = options.backend }
+  local result = self.result
+  result.wait, result.backend = options.wait, options.backend
   while true do
     local kind, fields = read(self)
     if not kind then return nil, fields end
@@ -176,8 +175,8 @@ end
 function session.measure(options)
   local words = command(options)
   words[#words + 1] = options.program
-  local self = setmetatable({ log = { "$ " .. table.concat(words, " ") }, patience = options.patience },
-    session)
+  local self = setmetatable({ log = { "$ " .. table.concat(words, " ") }, patience = options.patience,
+    result = { times = {}, ratios = {}, ranks = {}, rounds = {} } }, session)
   local began = process.now()
   local child, problem = process.start(words)
   self.child = child

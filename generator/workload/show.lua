@@ -28,11 +28,12 @@ return {
     { name = "config", short = "f", value = "FILE", required = true,
       help = "the workload: a Lua file, or " .. table.concat(model.shipped, ", ") },
     { name = "ranks", short = "p", value = "N", default = 2, help = "on how many ranks" },
+    asked.BACKEND,
   },
   example = "gentables workload show -f moe -p 2",
   run = function(args)
     local workload, ranks = model.load(args.config), asked.ranks(args.ranks)
-    local program = steps.of(workload, ranks)
+    local program = steps.of(workload, ranks, asked.backend(args.backend))
     print(("%s: %d GEMMs and %d collectives a step"):format(workload.name, #program.gemms,
       #program.collectives))
     for rank, flops in ipairs(flops_of(program, ranks)) do

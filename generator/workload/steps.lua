@@ -1,14 +1,19 @@
 -- What each rank does in a step: a workload (model.lua) as GEMMs, collectives and the order in which they are
 -- computed, handed over and waited for, in the words of gentables-workload (bench/workload/program.h).
 --
---   local program = steps.of(workload, ranks, dtype)  { gemms, collectives, actions }, lists of words; of
---                                                 elements of the host's floats, unless dtype says others
---   steps.text(program)                           the request lines
+--   local program = steps.of(workload, ranks, backend)  { gemms, collectives, actions }, lists of words
+--   steps.text(program)                                 the request lines
+--
+-- A GEMM's operands and result are of its dtype, and so is its gradient: what is sent together is of one.
+-- What gentables-workload would refuse (limits.lua) is told here, with what of the file it comes from.
 local fail = require "fail"
+local limits = require "workload.limits"
+local model = require "workload.model"
 
 local steps = {}
 
 local ELEMENT_BYTES = { float32 = 4, bfloat16 = 2, float16 = 2 }
+local SHORT = { float32 = "f32", bfloat16 = "bf16", float16 = "f16" }
 
 -- ---- building ----------------------------------------------------------------------------------
 
@@ -21,13 +26,31 @@ local function line(kind, fields)
   return table.concat(words, " ")
 end
 
--- Adds a collective; returns its number.
-function builder:collective(fields)
+-- `place`: the layer or the GEMM of the file.
+local function reject(self, place, message, ...)
+  fail.input("%s: %s: %s", self.workload.path, place, message:format(...))
+end
+
+-- A name that is made of those in the file.
+local function check_name(self, name)
+  if #name <= limits.name then return end
+  reject(self, name, "has %d characters; names that give at most %d would be right", #name, limits.name)
+end
+
+-- Adds a collective that sends or receives `most` elements on a rank, of `place`, which they are `what` of;
+-- returns its number.
+function builder:collective(place, most, what, fields)
+  if most > limits.elements then
+    reject(self, place, "%s: %d elements in one collective; at most %d would be right", what, most,
+      limits.elements)
+  end
+  check_name(self, fields[1][2])
   table.insert(self.collectives, line("collective", fields))
   return #self.collectives - 1
 end
 
 local function add_gemm(self, fields)
+  check_name(self, fields[1][2])
   table.insert(self.gemms, line("gemm", fields))
   table.insert(self.actions, ("do gemm=%d"):format(#self.gemms - 1))
 end
@@ -46,6 +69,21 @@ local function by_rank(value)
   return type(value) == "table" and table.concat(value, ",") or tostring(value)
 end
 
+-- What of the file says how many products each element of a result is the sum of; of the weights' gradients
+-- it is what brings rows.
+local SUMMED = { forward = "k", input = "n" }
+
+-- `k` products, or so many for each rank, beside those `before` that they are added to. Returns how many.
+local function check_sums(self, one, phase, k, before)
+  local products = before + (type(k) == "table" and math.max(table.unpack(k)) or k)
+  if products * self.ranks > limits.products then
+    reject(self, one.label, "%s: of sums of %d products on each of %d ranks a float32 does not hold all"
+      .. " exactly; sums of at most %d would be right", SUMMED[phase] or one.rows_come_by, products,
+      self.ranks, limits.products // self.ranks)
+  end
+  return products
+end
+
 -- One of the three GEMMs that a layer's GEMM stands for. `places`: { a =, b =, into = } as words.
 function builder:gemm(one, phase, rows, places, accumulate)
   local forms = {
@@ -56,11 +94,13 @@ function builder:gemm(one, phase, rows, places, accumulate)
   local form = forms[phase]
   local fields = { { "name", one.label }, { "m", by_rank(form.m) }, { "n", form.n }, { "k", by_rank(form.k) },
     { "layout", form.layout }, { "phase", phase == "forward" and "forward" or "backward" },
-    { "sequence", one.sequence } }
+    { "sequence", one.sequence }, { "dtype", one.dtype } }
   for _, place in ipairs { "a", "b", "into" } do
     if places and places[place] then fields[#fields + 1] = { place, places[place] } end
   end
   if accumulate then fields[#fields + 1] = { "accumulate", 1 } end
+  local products = check_sums(self, one, phase, form.k, accumulate and one.products or 0)
+  if phase == "weight" then one.products = products end
   add_gemm(self, fields)
 end
 
@@ -96,109 +136,151 @@ local function routing(workload, layer, ranks, call)
       fail.input("%s: %s: rank %d of %d gets no tokens; more tokens, or less uneven loads, would be right",
         workload.path, layer.name, rank - 1, ranks)
     end
+    if rows[rank] > limits.longest then
+      fail.input("%s: %s: rank %d of %d gets %d tokens; at most %d, by fewer tokens or a smaller top_k, would"
+        .. " be right", workload.path, layer.name, rank - 1, ranks, rows[rank], limits.longest)
+    end
   end
   return sent, rows
 end
 
--- The all_to_all that brings rows of this width to the experts, or back.
-function builder:exchange(name, sent, width, back)
-  local matrix = {}
+-- The all_to_all that brings rows of so many elements of this GEMM's to the experts, or back: `sent` to each
+-- of them by each rank.
+function builder:exchange(name, sent, one, width, back)
+  local matrix, all, most = {}, 0, 0
   for from = 1, self.ranks do
+    all, most = all + sent[from], math.max(most, sent[from] * self.ranks)
     for to = 1, self.ranks do
       matrix[#matrix + 1] = (back and sent[from] or sent[to]) * width
     end
   end
-  return self:collective { { "name", name }, { "kind", "all_to_all" },
-    { "matrix", table.concat(matrix, ",") } }
+  return self:collective(one.label, math.max(all, most) * width, "tokens of experts", { { "name", name },
+    { "kind", "all_to_all" }, { "dtype", one.dtype }, { "matrix", table.concat(matrix, ",") } })
 end
 
--- The four exchanges of each micro-batch of an experts' layer.
+-- The four exchanges of each micro-batch of an experts' layer, of the type of the GEMM at that end.
 local function route(self, layer)
   layer.routes = {}
   local first, last = layer.gemms[1], layer.gemms[#layer.gemms]
   for part = 1, self.workload.micro_batches do
     local sent, rows = routing(self.workload, layer, self.ranks, self.calls)
     self.calls = self.calls + 1
-    local function exchange(what, width, back)
-      return self:exchange(("%s.%s.%d"):format(layer.name, what, part), sent, width, back)
+    local function exchange(what, one, width, back)
+      return self:exchange(("%s.%s.%d"):format(layer.name, what, part), sent, one, width, back)
     end
-    layer.routes[part] = { rows = rows, dispatch = exchange("dispatch", first.k),
-      combine = exchange("combine", last.n, true), gradient_dispatch = exchange("gradient_dispatch", last.n),
-      gradient_combine = exchange("gradient_combine", first.k, true) }
+    layer.routes[part] = { rows = rows, dispatch = exchange("dispatch", first, first.k),
+      combine = exchange("combine", last, last.n, true),
+      gradient_dispatch = exchange("gradient_dispatch", last, last.n),
+      gradient_combine = exchange("gradient_combine", first, first.k, true) }
   end
 end
 
 -- ---- gradients and weights ---------------------------------------------------------------------
 
--- Where each gradient goes: buckets in the order in which they are ready. one.bucket, one.offset; and a
--- bucket's last GEMM has one.closes.
-local function make_buckets(self, limit_bytes)
-  local bucket, size = {}, 0
-  local function close()
-    if #bucket == 0 then return end
-    self.buckets = self.buckets + 1
-    local number = self:collective { { "name", ("bucket%d"):format(self.buckets) }, { "kind", "allreduce" },
-      { "elements", size } }
-    for _, one in ipairs(bucket) do one.into = ("%d@%d"):format(number, one.offset) end
-    bucket[#bucket].closes, bucket, size = number, {}, 0
-  end
-  for l = #self.layers, 1, -1 do
-    for g = #self.layers[l].gemms, 1, -1 do
-      local one = self.layers[l].gemms[g]
-      if not self.layers[l].experts and one.backward then
-        one.offset, size = size, size + one.n * one.k
+-- GEMMs whose gradients are summed together, in the order in which these are ready. Each dtype fills a bucket
+-- of its own, which is closed when it has `limit_bytes` or nothing more comes, as PyTorch's
+-- DistributedDataParallel has them (torch/csrc/distributed/c10d/reducer.cpp,
+-- compute_bucket_assignment_by_size).
+local function gradients_by_bucket(layers, limit_bytes)
+  local buckets, open, number = {}, {}, 0
+  for l = #layers, 1, -1 do
+    for g = #layers[l].gemms, 1, -1 do
+      local one = layers[l].gemms[g]
+      if not layers[l].experts and one.backward then
+        local bucket = open[one.dtype]
+        if not bucket then
+          bucket = { dtype = one.dtype, size = 0 }
+          open[one.dtype], buckets[#buckets + 1] = bucket, bucket
+        end
+        number = number + 1
+        one.offset, bucket.size, bucket.ready = bucket.size, bucket.size + one.n * one.k, number
         bucket[#bucket + 1] = one
-        if size * ELEMENT_BYTES[self.dtype] >= limit_bytes then close() end
+        if bucket.size * ELEMENT_BYTES[one.dtype] >= limit_bytes then open[one.dtype] = nil end
       end
     end
   end
-  close()
+  table.sort(buckets, function(a, b) return a.ready < b.ready end)
+  return buckets
+end
+
+-- Where each gradient goes: one.into; and a bucket's last GEMM has one.closes.
+local function make_buckets(self, limit_bytes)
+  for i, bucket in ipairs(gradients_by_bucket(self.layers, limit_bytes)) do
+    local number = self:collective(bucket[#bucket].label, bucket.size, "gradients, n * k",
+      { { "name", ("bucket%d"):format(i) }, { "kind", "allreduce" }, { "dtype", bucket.dtype },
+        { "elements", bucket.size } })
+    for _, one in ipairs(bucket) do one.into = ("%d@%d"):format(number, one.offset) end
+    bucket[#bucket].closes = number
+  end
+end
+
+-- A layer's GEMMs by dtype: what lies in one array.
+local function by_dtype(gemms)
+  local groups, of = {}, {}
+  for _, one in ipairs(gemms) do
+    local group = of[one.dtype]
+    if not group then
+      group = { dtype = one.dtype, size = 0 }
+      of[one.dtype], groups[#groups + 1] = group, group
+    end
+    one.offset, group.size = group.size, group.size + one.n * one.k
+    group[#group + 1] = one
+  end
+  return groups
+end
+
+-- The gathers of weights of one dtype, and the scatter of their gradients, if they have any. `suffix`: what
+-- tells them from those of the layer's other dtypes.
+local function spread_group(self, layer, group, suffix)
+  local part = (group.size + self.ranks - 1) // self.ranks
+  local function collective(what, kind)
+    return self:collective(layer.name, part * self.ranks, "weights, n * k", {
+      { "name", layer.name .. "." .. what .. suffix }, { "kind", kind }, { "dtype", group.dtype },
+      { "elements", part } })
+  end
+  local gather, gather_again = collective("gather", "all_gather"), collective("gather_again", "all_gather")
+  local scatter
+  for _, one in ipairs(group) do
+    one.weights = ("%d@%d"):format(gather, one.offset)
+    one.weights_again = ("%d@%d"):format(gather_again, one.offset)
+    if one.backward then
+      scatter = scatter or collective("scatter", "reduce_scatter")
+      one.into = ("%d@%d"):format(scatter, one.offset)
+    end
+  end
+  table.insert(layer.gathers, gather)
+  table.insert(layer.gathers_again, gather_again)
+  layer.scatters[#layer.scatters + 1] = scatter
 end
 
 -- Weights spread over the ranks: a gather before each pass, and a scatter of the gradients.
 local function spread(self)
   for _, layer in ipairs(self.layers) do
-    local size = 0
-    for _, one in ipairs(layer.gemms) do
-      one.offset, size = size, size + one.n * one.k
-    end
-    local part = (size + self.ranks - 1) // self.ranks
-    local function collective(what, kind)
-      return self:collective { { "name", layer.name .. "." .. what }, { "kind", kind }, { "elements", part } }
-    end
-    if not layer.experts then
-      layer.gather = collective("gather", "all_gather")
-      layer.gather_again = collective("gather_again", "all_gather")
-      local scatter = collective("scatter", "reduce_scatter")
-      local has_gradient = false
-      for _, one in ipairs(layer.gemms) do
-        one.weights = ("%d@%d"):format(layer.gather, one.offset)
-        one.weights_again = ("%d@%d"):format(layer.gather_again, one.offset)
-        if one.backward then
-          one.into, has_gradient = ("%d@%d"):format(scatter, one.offset), true
-        end
-      end
-      layer.scatter = has_gradient and scatter or nil
+    local groups = layer.experts and {} or by_dtype(layer.gemms)
+    for _, group in ipairs(groups) do
+      spread_group(self, layer, group, #groups > 1 and "." .. SHORT[group.dtype] or "")
     end
   end
 end
 
 -- ---- passes ------------------------------------------------------------------------------------
 
--- Posts the gather of the next layer in this direction that has one, and waits for this one's.
-local function gather(self, at, step, field)
-  local layer = self.layers[at]
-  if not layer[field] then return end
-  if not self.gathered[layer[field]] then self:post(layer[field]) end
-  self.gathered[layer[field]] = true
-  local next_at = at + step
-  while self.layers[next_at] and not self.layers[next_at][field] do next_at = next_at + step end
-  local following = self.layers[next_at] and self.layers[next_at][field]
-  if following and not self.gathered[following] then
-    self.gathered[following] = true
-    self:post(following)
+-- Posts what is not posted yet.
+local function post_once(self, numbers)
+  for _, number in ipairs(numbers) do
+    if not self.gathered[number] then self:post(number) end
+    self.gathered[number] = true
   end
-  self:await(layer[field])
+end
+
+-- Posts the gathers of the next layer in this direction that has some, and waits for this one's.
+local function gather(self, at, step, field)
+  local layer, next_at = self.layers[at], at + step
+  if #layer[field] == 0 then return end
+  post_once(self, layer[field])
+  while self.layers[next_at] and #self.layers[next_at][field] == 0 do next_at = next_at + step end
+  if self.layers[next_at] then post_once(self, self.layers[next_at][field]) end
+  for _, number in ipairs(layer[field]) do self:await(number) end
 end
 
 local function place(number) return number and ("%d@0"):format(number) or nil end
@@ -211,7 +293,7 @@ local function forward_layer(self, l, part)
     if before and before.routes then self:post(route_here.dispatch) end
     self:await(route_here.dispatch)
   end
-  gather(self, l, 1, "gather")
+  gather(self, l, 1, "gathers")
   for g, one in ipairs(layer.gemms) do
     self:gemm(one, "forward", route_here and route_here.rows or one.m, {
       a = route_here and g == 1 and place(route_here.dispatch) or nil, b = one.weights,
@@ -241,13 +323,15 @@ local function backward_layer(self, l, part)
     if after and after.routes then self:post(here.gradient_dispatch) end
     self:await(here.gradient_dispatch)
   end
-  gather(self, l, -1, "gather_again")
+  gather(self, l, -1, "gathers_again")
   for g = #layer.gemms, 1, -1 do
     if layer.gemms[g].backward then backward_gemm(self, layer, g, part) end
   end
   if here then self:post(here.gradient_combine) end
   if not here and before and before.routes then self:post(before.routes[part].gradient_dispatch) end
-  if layer.scatter and part == self.workload.micro_batches then self:post(layer.scatter) end
+  if part == self.workload.micro_batches then
+    for _, number in ipairs(layer.scatters) do self:post(number) end
+  end
 end
 
 -- What experts in the first layer compute on is there from the beginning, for every micro-batch.
@@ -265,14 +349,16 @@ end
 
 -- ---- public ------------------------------------------------------------------------------------
 
--- Copies of the layers, whose GEMMs have labels and sequence numbers.
-local function layers_of(workload)
-  local layers, sequence = {}, 0
+-- Copies of the layers, whose GEMMs have labels, sequence numbers and the dtype of this backend.
+local function layers_of(workload, backend)
+  local layers, sequence, dtype = {}, 0, model.dtype_on(workload, backend)
   for l, layer in ipairs(workload.layers) do
-    layers[l] = { name = layer.name, experts = layer.experts, gemms = {} }
+    layers[l] = { name = layer.name, experts = layer.experts, gemms = {}, gathers = {}, gathers_again = {},
+      scatters = {} }
     for g, one in ipairs(layer.gemms) do
       layers[l].gemms[g] = { label = layer.name .. "." .. one.name, n = one.n, k = one.k, m = one.m,
-        backward = one.backward, sequence = sequence }
+        rows_come_by = one.rows_come_by, backward = one.backward, sequence = sequence,
+        dtype = one.dtype[backend] or dtype }
       sequence = sequence + 1
     end
   end
@@ -288,10 +374,16 @@ local function check_experts(workload, layer)
     layer.name)
 end
 
-function steps.of(workload, ranks, dtype)
-  local self = setmetatable({ workload = workload, ranks = ranks, dtype = dtype or "float32",
-    layers = layers_of(workload), gemms = {}, collectives = {}, actions = {}, awaited = {}, gathered = {},
-    calls = 0, buckets = 0 }, builder)
+-- A collective is an action at least, so that these are not too many, either.
+local function check_actions(self)
+  if #self.actions <= limits.items then return end
+  reject(self, "layers", "a step has %d actions: GEMMs, and collectives that are begun and waited for; at"
+    .. " most %d would be right", #self.actions, limits.items)
+end
+
+function steps.of(workload, ranks, backend)
+  local self = setmetatable({ workload = workload, ranks = ranks, layers = layers_of(workload, backend),
+    gemms = {}, collectives = {}, actions = {}, awaited = {}, gathered = {}, calls = 0 }, builder)
   for _, layer in ipairs(self.layers) do
     if layer.experts then
       check_experts(workload, layer)
@@ -308,13 +400,13 @@ function steps.of(workload, ranks, dtype)
   for l = #self.layers, 1, -1 do
     for part = 1, workload.micro_batches do backward_layer(self, l, part) end
   end
-  return { name = workload.name, dtype = self.dtype, gemms = self.gemms, collectives = self.collectives,
-    actions = self.actions }
+  check_actions(self)
+  return { name = workload.name, gemms = self.gemms, collectives = self.collectives, actions = self.actions }
 end
 
 function steps.text(program)
-  local out = { ("begin name=%s gemms=%d collectives=%d actions=%d seed=1 dtype=%s"):format(program.name,
-    #program.gemms, #program.collectives, #program.actions, program.dtype) }
+  local out = { ("begin name=%s gemms=%d collectives=%d actions=%d seed=1"):format(program.name,
+    #program.gemms, #program.collectives, #program.actions) }
   for _, list in ipairs { program.collectives, program.gemms, program.actions } do
     table.move(list, 1, #list, #out + 1, out)
   end

@@ -1,7 +1,7 @@
 -- A sweep's folder: what it was asked for, and what is known of each configuration.
 --
 --   sweep_YYYYMMDD_HHMMSS/workload.json, workload.lua       the settings, and the workload's text
---     {T}thread/nccl_{C}channels/result.json                status ok or failed, times, reason, duration
+--     {T}thread/nccl_{C}channels/result.json                status ok, failed or interrupted, times, reason
 --                               /run_output.log             what was said
 --                               /torch_profiler/rank{R}/trace_step{N}.json
 --     nccl_thread_sweep_*.log, nccl_thread_sweep_summary_*.txt
@@ -48,6 +48,96 @@ local function read_json(path)
   if type(value) == "table" then return value end
   return nil, ("%s: %s"):format(path, why or "no object")
 end
+
+-- ---- what others rely on -----------------------------------------------------------------------
+
+local function is_text(value) return type(value) == "string" end
+local function is_number(value) return type(value) == "number" end
+local function is_count(value) return math.type(value) == "integer" and value >= 0 end
+local function is_positive(value) return is_count(value) and value > 0 end
+local function is_table(value) return type(value) == "table" end
+
+local function one_of(...)
+  local known = {}
+  for _, name in ipairs { ... } do known[name] = true end
+  return function(value) return known[value] ~= nil end
+end
+
+local function optional(check) return function(value) return value == nil or check(value) end end
+
+-- What a sweep's settings have.
+local setting_fields = {
+  { "backend", one_of("host", "cuda") }, { "id", is_text }, { "name", is_text }, { "program", is_text },
+  { "ranks", is_positive }, { "steps", is_positive }, { "transport", one_of("own", "mpi", "nccl") },
+  { "wait", is_text }, { "warm_up", is_count }, { "workload", is_text },
+}
+
+-- What a result has that is none, beside `of`; and what a measured one has, and each of its ranks.
+local failure_fields = { { "status", is_text }, { "reason", is_text }, { "note", optional(is_text) },
+  { "seconds", optional(is_number) }, { "used", optional(is_table) } }
+local measured_fields = { { "backend", one_of("host", "cuda") }, { "machine", is_table },
+  { "note", optional(is_text) }, { "seconds", is_number }, { "used.channels", is_count },
+  { "used.threads", is_count }, { "trace_bytes", optional(is_table) } }
+local rank_fields = {
+  host = { { "await_us", is_number }, { "communication_cpu_us", is_number },
+    { "communication_us", is_number }, { "gemm_alone_us", is_number }, { "gemm_cpu_us", is_number },
+    { "gemm_us", is_number } },
+  cuda = { { "communication_us", is_number }, { "gemm_alone_us", is_number }, { "gemm_us", is_number } },
+}
+for _, group in ipairs { { "times", "exposed", "gemms", "gemms_alone", "gemms_beside", "left", "overlapped",
+  "serial" }, { "ratios", "cost", "hidden", "overlapped_to_serial", "tracing" } } do
+  for i = 2, #group do
+    local name = group[1] .. "." .. group[i]
+    for _, key in ipairs { "high", "low", "median" } do
+      measured_fields[#measured_fields + 1] = { ("%s.%s"):format(name, key), is_number }
+    end
+    measured_fields[#measured_fields + 1] = { name .. ".samples", is_positive }
+  end
+end
+
+-- The value at "a.b.c"; nil: there is none.
+local function value_at(from, path)
+  for key in path:gmatch("[^.]+") do
+    if type(from) ~= "table" then return nil end
+    from = from[key]
+  end
+  return from
+end
+
+-- Adds the names of fields that are missing, or are what they cannot be; of a list, `at` is its place.
+local function add_lacking(out, value, fields, at)
+  for _, field in ipairs(fields) do
+    if not field[2](value_at(value, field[1])) then out[#out + 1] = (at or "") .. field[1] end
+  end
+  return out
+end
+
+-- "PATH: lacks a right times.left, ..."; nil: it lacks nothing.
+local function lacks(path, names)
+  if #names == 0 then return nil end
+  local more = #names > 3 and (" and %d more"):format(#names - 3) or ""
+  return ("%s: lacks a right %s%s: another gentables wrote it, or it is damaged"):format(path,
+    table.concat(names, ", ", 1, math.min(#names, 3)), more)
+end
+
+local function result_lacks(result, settings)
+  if result.status ~= "ok" then return add_lacking({}, result, failure_fields) end
+  local out, ranks = add_lacking({}, result, measured_fields), result.ranks
+  if not is_table(ranks) or #ranks ~= settings.ranks then
+    out[#out + 1] = "ranks"
+    return out
+  end
+  for i, rank in ipairs(ranks) do
+    add_lacking(out, rank, rank_fields[settings.backend], ("ranks[%d]."):format(i - 1))
+  end
+  if settings.backend == "host" then add_lacking(out, result, { { "machine.cores", is_positive } }) end
+  for _, bytes in ipairs(is_table(result.trace_bytes) and result.trace_bytes or {}) do
+    if not is_count(bytes) then out[#out + 1] = "trace_bytes" end
+  end
+  return out
+end
+
+-- ---- files -------------------------------------------------------------------------------------
 
 local function write(path, text)
   local written, message = file.write(path, text)
@@ -130,6 +220,7 @@ end
 local function settle(self, new, fresh)
   local path = self.folder .. "/" .. SETTINGS
   local old, why = read_json(path)
+  why = why or old and lacks(path, add_lacking({}, old, setting_fields))
   if why and not fresh then fail.input("%s; another --out, or --fresh, would be right", why) end
   if old and not fresh then
     check_same(self, old, new)
@@ -174,12 +265,16 @@ function store:trace(threads, channels, rank)
     self.settings.steps - 1)
 end
 
--- What is known of a configuration under these settings: { status, seconds, reason | times... }, or nil; and
--- why, where it cannot be read.
+-- What is known of a configuration under these settings: { status, seconds, reason and used | times... }, or
+-- nil; and why, where it cannot be read.
 function store:result(threads, channels)
-  local result, why = read_json(self:path(threads, channels) .. "/" .. RESULT)
-  if result and result.of == self.settings.id then return result end
-  return nil, why
+  local path = self:path(threads, channels) .. "/" .. RESULT
+  local result, why = read_json(path)
+  if not result then return nil, why end
+  if is_text(result.of) and result.of ~= self.settings.id then return nil end
+  why = lacks(path, is_text(result.of) and result_lacks(result, self.settings) or { "of" })
+  if why then return nil, why end
+  return result
 end
 
 -- The bytes of each rank's trace; nil where one is not there.
@@ -265,7 +360,8 @@ end
 
 -- ---- reading -----------------------------------------------------------------------------------
 
--- { folder, settings, entries = { { threads, channels, result (status ok), reason }... } in order }.
+-- { folder, settings, entries = { { threads, channels, status, seconds, used (where accepted), note (where
+-- something was said of these), result (status ok), reason (otherwise) }... } in order }.
 function store.read(folder)
   local self = setmetatable({ folder = (folder:gsub("(.)/+$", "%1")) }, store)
   local why
@@ -274,12 +370,17 @@ function store.read(folder)
     fail.input("%s; a folder that gentables workload sweep wrote would be right",
       why or ("%s: no %s in it"):format(folder, SETTINGS))
   end
+  why = lacks(self.folder .. "/" .. SETTINGS, add_lacking({}, self.settings, setting_fields))
+  if why then fail.input("%s; its sweep again, with --fresh, would be right", why) end
   self.entries = {}
   each_configuration(self, function(threads, channels)
     local result, problem = self:result(threads, channels)
+    if problem then problem = problem .. "; its sweep again, with --fresh, measures it anew" end
     if result or problem then
       table.insert(self.entries, { threads = threads, channels = channels,
         reason = result and result.reason or problem, seconds = result and result.seconds,
+        status = result and result.status or "failed", used = result and result.used,
+        note = result and result.note,
         result = result and result.status == "ok" and result or nil })
     end
   end)

@@ -24,52 +24,81 @@ function words.interval(summary, scale, format)
   return (format .. " to " .. format):format(summary.low * scale, summary.high * scale)
 end
 
--- Milliseconds of a time, with its interval, or of how few steps it is.
-local function ms(time)
-  return ("%.2f ms (%s)"):format(time.median / 1e3,
-    words.interval(time, 1e-3, "%.2f") or "of " .. several(time.samples, "step"))
+-- The unit of times like this one, and its length in us: what takes less than a millisecond would have its
+-- digits, and its interval, rounded away in one.
+function words.unit(us)
+  if math.abs(us) < 999.995 then return "us", 1 end -- what is not written as 1000.00
+  return "ms", 1e3
+end
+
+-- The unit in which steps of these results stand beside each other: that of the shortest.
+function words.unit_of(results)
+  local least = math.huge
+  for _, result in ipairs(results) do
+    for _, name in ipairs { "gemms", "serial", "overlapped" } do
+      least = math.min(least, result.times[name].median)
+    end
+  end
+  return words.unit(least)
+end
+
+-- "1.25 ms"
+function words.time(us)
+  local unit, length = words.unit(us)
+  return ("%.2f %s"):format(us / length, unit)
+end
+
+-- The median of a time with its interval, or of how few steps it is.
+local function known(time)
+  local _, length = words.unit(time.median)
+  return ("%s (%s)"):format(words.time(time.median),
+    words.interval(time, 1 / length, "%.2f") or "of " .. several(time.samples, "step"))
 end
 
 local function percent(share) return ("%.0f %%"):format(100 * share) end
+
+-- Percent by which something changes, without the sign.
+local function change(share) return (("%+.0f"):format(100 * share):gsub("^[+-]0$", "0")) end
 
 -- "GEMMs alone take ..., with each collective waited for ..., overlapped ..."
 function words.times(result)
   local times = result.times
   return ("A step takes %s of GEMMs alone, %s where each collective is waited for at once, and %s"
-    .. " overlapped."):format(ms(times.gemms), ms(times.serial), ms(times.overlapped))
+    .. " overlapped."):format(known(times.gemms), known(times.serial), known(times.overlapped))
 end
 
--- Where a rank's overlapped steps spend their GEMMs: { wall, cpu, communication }, ms, of the slowest rank.
+-- Where a rank's overlapped steps spend their GEMMs: { wall, cpu, communication }, us, of the slowest rank.
 local function gemms_of(result)
   local slowest
   for _, rank in ipairs(result.ranks) do
     if not slowest or rank.gemm_us > slowest.gemm_us then slowest = rank end
   end
-  return { wall = slowest.gemm_us / 1e3, cpu = slowest.gemm_cpu_us / 1e3,
-    communication = slowest.communication_cpu_us / 1e3 }
+  return { wall = slowest.gemm_us, cpu = slowest.gemm_cpu_us, communication = slowest.communication_cpu_us }
 end
 
 -- Why the numbers cannot be of a machine that was left alone, in a sentence; nil where they can.
 local function contradiction(result)
-  local times, hidden, left = result.times, result.ratios.hidden, result.times.left
+  local hidden, left = result.ratios.hidden, result.times.left
   if words.has_interval(left) and left.high < 0 then
-    return ("overlapped steps take less than their GEMMs alone, by %.2f ms (%.2f to %.2f)"):format(
-      -left.median / 1e3, -left.high / 1e3, -left.low / 1e3)
+    return "overlapped steps take less than their GEMMs alone, by " .. known { median = -left.median,
+      low = -left.high, high = -left.low, samples = left.samples }
   end
   if words.has_interval(hidden) and hidden.low > 1 then
     return ("overlapping seems to hide more than there is: %s (%s to %s)"):format(percent(hidden.median),
       percent(hidden.low), percent(hidden.high))
   end
-  local gemms = gemms_of(result)
-  if result.backend == "cuda" then return nil end -- a step has launches and pauses beside its kernels
-  if words.has_interval(times.gemms) and 1e3 * gemms.wall < times.gemms.low then
-    return ("GEMMs of overlapped steps take %.2f ms, less than alone, %s"):format(gemms.wall, ms(times.gemms))
+  local gemms, cost = gemms_of(result), result.ratios.cost
+  if words.has_interval(cost) and cost.high < -MOST_UNEXPLAINED then
+    return ("GEMMs take less beside communication than alone, by %s (%s to %s)"):format(
+      percent(-cost.median), percent(-cost.high), percent(-cost.low))
   end
+  if result.backend == "cuda" then return nil end
   local unexplained = gemms.wall - gemms.cpu - gemms.communication
   if #result.ranks <= result.machine.cores and unexplained > MOST_UNEXPLAINED * gemms.wall then
-    return ("overlapped GEMMs take %.2f ms, run on a processor for %.2f ms of that, and moving data runs for"
-      .. " %.2f ms: for %.2f ms %s"):format(gemms.wall, gemms.cpu, gemms.communication, unexplained,
-      result.wait == "futex" and "others had their processor" or "threads that poll, or others, had it")
+    return ("overlapped GEMMs take %s, run on a processor for %s of that, and moving data runs for %s: for %s"
+      .. " %s"):format(words.time(gemms.wall), words.time(gemms.cpu), words.time(gemms.communication),
+      words.time(unexplained), result.wait == "futex" and "others had their processor"
+      or "threads that poll, or others, had it")
   end
 end
 
@@ -95,34 +124,37 @@ function words.hidden(result)
   end
   if not words.knows_hidden(result) then
     return ("What the collectives add to a step, %s, cannot be told from noise: there is no saying how much"
-      .. " was hidden."):format(ms(exposed))
+      .. " was hidden."):format(known(exposed))
   end
   local sure = hidden.low > 0 and "surely some" or hidden.high < 0 and "surely none: overlapping costs time"
-    or "it may be none"
+    or hidden.median < 0 and "it may be none, or cost time" or "it may be none"
   return ("The collectives add %s to a step, and overlapping hides %s of that (95 %% interval %s to %s;"
-    .. " %s)."):format(ms(exposed), percent(hidden.median), percent(hidden.low), percent(hidden.high), sure)
+    .. " %s)."):format(known(exposed), percent(hidden.median), percent(hidden.low), percent(hidden.high),
+    sure)
 end
 
--- What communication at the same time cost the GEMMs: their intervals against their processor time and
--- against GEMMs alone.
+-- How much longer GEMMs take beside communication, and how sure that is.
+local function cost_of(result)
+  local cost = result.ratios.cost
+  if not words.has_interval(cost) then
+    return ("What communication costs them is not known of %s."):format(several(cost.samples, "step"))
+  end
+  if contradiction(result) then return "What of that communication costs them these numbers do not say." end
+  local sure = cost.low <= 0 and "; it may cost them nothing"
+    or result.backend == "cuda" and "; multiprocessors that move data do not multiply" or ""
+  return ("Communication costs them %s %% (95 %% interval %s to %s %%%s)."):format(change(cost.median),
+    change(cost.low), change(cost.high), sure)
+end
+
+-- What communication at the same time cost the GEMMs: the sums of their intervals in neighbouring steps, with
+-- it and without it; on a processor, how much of the former they ran.
 function words.cost(result)
-  local gemms, alone = gemms_of(result), result.times.gemms.median / 1e3
-  if result.backend == "cuda" then
-    if gemms.wall < alone then
-      return ("Kernels of overlapped GEMMs take %.2f ms of a step; alone, with launches and pauses, the step"
-        .. " takes %.2f ms: there is no saying what communication cost them."):format(gemms.wall, alone)
-    end
-    return ("Overlapped GEMMs take %.2f ms of a step, %+.0f %% against %.2f ms alone: multiprocessors that"
-      .. " move data do not multiply."):format(gemms.wall, 100 * (gemms.wall / alone - 1), alone)
-  end
-  if contradiction(result) then
-    return ("Overlapped GEMMs take %.2f ms of a step, and %.2f ms alone: what of that communication cost them"
-      .. " these numbers do not say."):format(gemms.wall, alone)
-  end
-  local change = 1e3 * gemms.wall <= result.times.gemms.high and "no more than alone within noise"
-    or ("%+.0f %% against %.2f ms alone"):format(100 * (gemms.wall / alone - 1), alone)
-  return ("Overlapped GEMMs take %.2f ms of a step, %s; %.2f ms of that they run on a processor. Moving data"
-    .. " runs for %.2f ms."):format(gemms.wall, change, gemms.cpu, gemms.communication)
+  local times, gemms = result.times, gemms_of(result)
+  local text = ("GEMMs take %s of a step beside communication, %s alone. %s"):format(
+    words.time(times.gemms_beside.median), words.time(times.gemms_alone.median), cost_of(result))
+  if result.backend == "cuda" then return text end
+  return ("%s They run on a processor for %s, and moving data for %s."):format(text, words.time(gemms.cpu),
+    words.time(gemms.communication))
 end
 
 -- Why, of one configuration or of several on a machine; on a GPU, how its time line was taken.
@@ -130,7 +162,7 @@ function words.why(results, ranks)
   local first = results[1]
   if first.backend == "cuda" then
     return first.clock == "cupti" and "Kernels are told of by CUPTI."
-      or "Kernels are timed by events around them, which costs more than CUPTI does."
+      or "Kernels are timed by events around each GEMM and each collective."
   end
   local least, most = math.huge, 0
   for _, result in ipairs(results) do
@@ -168,8 +200,8 @@ function words.used(entry)
     return ("%s were asked for; NCCL's log says %s%s"):format(words.name(entry), words.name(used),
       entry.result.note and "; " .. entry.result.note or ".")
   end
-  return ("%s were asked for; %s were used: a thread without a channel has nothing to do."):format(
-    words.name(entry), words.name(used))
+  return ("%s were asked for; %s were used: a thread without a channel has nothing to do.%s"):format(
+    words.name(entry), words.name(used), entry.result.note and " " .. entry.result.note .. "." or "")
 end
 
 -- What the sureness of comparisons between configurations is of.
@@ -207,7 +239,8 @@ words.FEW = ("not known of fewer than %d steps"):format(LEAST_SAMPLES)
 -- "not sure: ..." about GEMMs alone in two launches.
 local function changed(a, b)
   return ("the machine changed between launches: GEMMs alone, which should take the same, took %s with %s and"
-    .. " %s with %s"):format(ms(a.result.times.gemms), words.name(a), ms(b.result.times.gemms), words.name(b))
+    .. " %s with %s"):format(known(a.result.times.gemms), words.name(a), known(b.result.times.gemms),
+    words.name(b))
 end
 
 -- Which configuration had the shortest overlapped step, and how sure that is. `entries`: those with a result.
@@ -219,9 +252,9 @@ function words.best(entries)
   local best, close = order[1], {}
   local time = best.result.times.overlapped
   if #order == 1 then
-    return ("One configuration is measured: %s, %s a step."):format(words.name(best), ms(time))
+    return ("One configuration is measured: %s, %s a step."):format(words.name(best), known(time))
   end
-  local text = ("The shortest step is that of %s: %s."):format(words.name(best), ms(time))
+  local text = ("The shortest step is that of %s: %s."):format(words.name(best), known(time))
   for i = 2, #order do
     local longer, why = words.verdict(best.result, order[i].result, "overlapped", true)
     if why == "few" then return ("%s Whether that is so is %s."):format(text, words.FEW) end

@@ -4,10 +4,10 @@
 # shellcheck source=tests/workload/lib.sh
 . "$SOURCE/tests/workload/lib.sh"
 
-# refused PATTERN: the workload on standard input.
+# refused PATTERN [RANKS]: the workload on standard input.
 refused() {
     file=$(workload refused)
-    ends_with 2 "$GENTABLES" workload show -f "$file"
+    ends_with 2 "$GENTABLES" workload show -f "$file" -p "${2:-2}"
     one_line "refused.lua:.*$1"
 }
 
@@ -51,42 +51,142 @@ for odd in "name = 'a $long', tokens = 8" "name = 'x', tokens = '$long'" \
     if grep -q "$long" "$stderr"; then die "a value is printed whole"; fi
 done
 echo "return { name = 'x', tokens = 8,
-    layers = { { name = 'l', gemms = { { name = 'g', n = 8, k = 8, dtype = 'bfloat16' } } } } }" |
-    refused 'layers\[1\].gemms\[1\].dtype: .* one dtype'
+    layers = { { name = 'l', gemms = { { name = 'g', n = 8, k = 8, dtype = 'int7' } } } } }" |
+    refused 'layers\[1\].gemms\[1\].dtype: there is no int7; bfloat16, float16, float32 are'
+echo "return { name = 'x', tokens = 8,
+    layers = { { name = 'l', gemms = { { name = 'g', n = 8, k = 8, dtype = { tpu = 'int7' } } } } } }" |
+    refused 'layers\[1\].gemms\[1\].dtype: there is no key tpu; cuda, host are'
+echo "return { name = 'x', tokens = 8,
+    layers = { { name = 'l', gemms = { { name = 'g', n = 8, k = 8, dtype = 16 } } } } }" |
+    refused 'layers\[1\].gemms\[1\].dtype: a table'
+
+# What a step can be at most, and what is more: that is refused before anything starts, in words of the file.
+# gentables-workload takes the former (without `end`, which has it make the arrays).
+ROOT=""
+[ "$(id -u)" -ne 0 ] || ROOT=--allow-run-as-root
+# at_most RANKS MOST MORE PATTERN: of the workload on standard input, with either in place of %.
+at_most() {
+    cat >"$WORK/limit"
+    sed "s/%/$2/" "$WORK/limit" >"$WORK/most.lua"
+    ends_with 0 "$GENTABLES" workload show -f "$WORK/most.lua" -p "$1"
+    sed '1,/^$/d; /^end$/d' "$stdout" >"$WORK/program"
+    # shellcheck disable=SC2086
+    mpirun $ROOT --oversubscribe --bind-to none --mca btl self,vader -n "$1" \
+        "${GENTABLES%/*}/gentables-workload" <"$WORK/program" >"$WORK/answer" 2>&1 ||
+        die "the program refuses $2: $(cat "$WORK/answer")"
+    sed "s/%/$3/" "$WORK/limit" | refused "$4" "$1"
+}
+gemm="gemms = { { name = 'g', n = 1, k = 1 } }"
+at_most 2 50 51 'layers\[1\]: brings a step to 102000 GEMMs, .*; at most 100000 would be right' <<END
+local parts = % return { name = 'x', tokens = parts, micro_batches = parts, layers = { { name = 'l',
+  copies = 1000, gemms = { { name = 'g', n = 1, k = 1, backward = false },
+    { name = 'h', n = 1, k = 1, backward = false } } } } }
+END
+at_most 2 1000 "1000, $gemm }, { name = 'm'" 'layers: a step has 100100 actions: .*; at most 100000' <<END
+return { name = 'x', tokens = 33, micro_batches = 33, gradients = { bucket_bytes = 1 },
+  layers = { { name = 'l', copies = %, $gemm } } }
+END
+at_most 4 1048575 1048576 'l.g: tokens: of sums of 1048576 products on each of 4 .* at most 1048575' <<END
+return { name = 'x', tokens = %, layers = { { name = 'l', $gemm } } }
+END
+at_most 4 1048575 1048576 'l.g: m: of sums of 1048576 products' <<END
+return { name = 'x', tokens = 1,
+  layers = { { name = 'l', gemms = { { name = 'g', m = %, n = 1, k = 1 } } } } }
+END
+at_most 4 1048575 1048576 'l.g: k: of sums of 1048576 products' <<END
+return { name = 'x', tokens = 1, layers = { { name = 'l', gemms = { { name = 'g', n = 1, k = % } } } } }
+END
+at_most 4 1048575 1048576 'l.g: n: of sums of 1048576 products' <<END
+return { name = 'x', tokens = 1, layers = { { name = 'l', gemms = { { name = 'g', n = %, k = 1 } } } } }
+END
+at_most 6 699048 699052 'l.g: tokens: of sums of 699052 products on each of 6 .* at most 699050' <<END
+return { name = 'x', tokens = %, micro_batches = 4, layers = { { name = 'l', $gemm } } }
+END
+at_most 2 1048575 1048576 'l.big: gradients, n [*] k: 2147483648 elements .*; at most 2147483647' <<END
+return { name = 'x', tokens = 1, gradients = { bucket_bytes = 1 << 30 }, layers = { { name = 'l',
+  gemms = { { name = 'big', n = 1048576, k = 2047 }, { name = 'g', n = %, k = 1 } } } } }
+END
+at_most 2 2047 2048 'l: weights, n [*] k: 2147483648 elements' <<END
+return { name = 'x', tokens = 1, gradients = { collective = 'reduce_scatter' }, layers = { { name = 'l',
+  gemms = { { name = 'g', n = 1048576, k = % } } } } }
+END
+at_most 2 2047 2048 'l.g: tokens of experts: 2147483648 elements' <<END
+return { name = 'x', tokens = 1048576, layers = { { name = 'l', experts = { load = { 1 } },
+  gemms = { { name = 'g', n = %, k = 1 } } } } }
+END
+at_most 2 1 2 'l: rank 0 of 2 gets 2097152 tokens; at most 1048576, by fewer tokens or a smaller top_k' <<END
+return { name = 'x', tokens = 1048576, layers = { { name = 'l', experts = { load = { 1 }, top_k = % },
+  $gemm } } }
+END
+long=a123456789b123456789c123456789d123456789
+at_most 2 e123456789f123456789gh e123456789f123456789ghi "$long.*has 64 characters; .* at most 63" <<END
+return { name = 'x', tokens = 1, layers = { { name = '$long', gemms = { { name = '%', n = 1, k = 1 } } } } }
+END
+# Before the sweep has a folder.
+ends_with 2 "$GENTABLES" workload sweep -f "$WORK/refused.lua" -p 2 -o "$WORK/never"
+one_line 'refused.lua: .* at most 63'
+[ ! -e "$WORK/never" ] || die "a sweep of what is impossible has begun"
 
 ends_with 2 "$GENTABLES" workload show -f "$WORK/none.lua"
 one_line 'none.lua: no such file, and no workload that comes along; those are small'
 
 # Options.
 run() { ends_with 2 "$GENTABLES" workload run -f small "$@"; }
-run -c 0 && one_line -- '--channels: 0 is impossible; .* 1 to 32'
-run -c 99 && one_line -- '--channels: 99 is impossible'
-run -t x && one_line -- '--threads: x is impossible'
-run -c 1,2 && one_line -- '--channels: one configuration is run'
-run -p 1 && one_line -- '--ranks: 1 is impossible'
-run -p 99 && one_line -- '--ranks: 99 is impossible'
-run --wait long && one_line -- '--wait: there is no long; futex or spin or yield'
-run --transport pigeon && one_line -- '--transport: there is no pigeon; mpi or own'
-run --backend cuda --transport mpi && one_line -- '--transport: there is no mpi; nccl or own would be right'
-run --backend cuda -c 129 && one_line -- '--channels: 129 is impossible; .* 1 to 128'
-run --backend cuda -t 1025 && one_line -- '--threads: 1025 is impossible; .* 1 to 1024'
+run -c 0 && one_line '--channels: 0 is impossible; .* 1 to 32'
+run -c 42 && one_line '--channels: 42 is impossible; .* 1 to 32 .* on the host [(]--backend cuda .* 128[)]'
+run -t x && one_line '--threads: x is impossible'
+run -c 1, && one_line '--channels: "1," has an empty entry; whole numbers from 1 to 32, with a comma between'
+run -t 1,,2 && one_line '--threads: "1,,2" has an empty entry'
+run -c "" && one_line '--channels: "" has an empty entry'
+run -c 1,2 && one_line '--channels: one configuration is run'
+run -p 1 && one_line '--ranks: 1 is impossible'
+run -p 99 && one_line '--ranks: 99 is impossible'
+run --wait long && one_line '--wait: there is no long; futex or spin or yield'
+run --transport pigeon && one_line '--transport: there is no pigeon; mpi or own'
+run --backend cuda --transport mpi && one_line '--transport: there is no mpi; nccl or own would be right'
+run --backend cuda -c 129 && one_line '--channels: 129 is impossible; .* 1 to 128'
+run --backend cuda -t 1025 && one_line '--threads: 1025 is impossible; .* 1 to 1024'
 run --backend tpu && one_line 'there is no tpu; cuda or host would be right'
-run --steps 0 && one_line -- '--steps: 0 is impossible'
-run --patience -1 && one_line -- '--patience'
+run --steps 0 && one_line '--steps: 0 is impossible'
+run --patience -1 && one_line '--patience'
 run --program "$WORK/none" && one_line 'no gentables-workload'
 run --program /bin/true && one_line 'does not say protocol'
 run --launcher 'mpirun' && one_line '[{]ranks[}]'
 run --trace out.json && one_line '%r'
-bf16=$(echo "return { name = 'x', tokens = 8, dtype = 'bfloat16', $step }" | workload bf16)
-ends_with 2 "$GENTABLES" workload run -f "$bf16"
-one_line 'dtype: bfloat16 does not go on host; float32'
+bf16=$(echo "return { name = 'x', tokens = 8, dtype = { cuda = 'bfloat16' }, $step }" | workload bf16)
+for command in run show; do
+    ends_with 2 "$GENTABLES" workload "$command" -f "$bf16"
+    one_line 'dtype: there is none for host; bfloat16, float16, float32 would be right'
+done
 host=$(echo "return { name = 'x', tokens = 8, dtype = { host = 'float32' }, $step }" | workload host)
 ends_with 2 "$GENTABLES" workload run --backend cuda -f "$host"
-one_line 'dtype: none does not go on cuda; bfloat16, float16, float32 would be right'
+one_line 'dtype: there is none for cuda; bfloat16, float16, float32 would be right'
 ends_with 2 "$GENTABLES" workload report "$WORK"
 one_line 'no workload.json in it'
+# What is wrong with the report is told before anything is measured.
+for wrong in "--top-k 0:--top-k: 0 is no count; 1 or more" "--without foo:--without: foo is no step; repo"; do
+    # shellcheck disable=SC2086
+    ends_with 2 "$GENTABLES" workload pipeline -f small -p 2 ${wrong%%:*} -o "$WORK/never"
+    one_line "${wrong#*:}"
+    [ ! -e "$WORK/never" ] || die "${wrong%%:*} is refused after the sweep has begun"
+    # shellcheck disable=SC2086
+    ends_with 2 "$GENTABLES" workload report "$WORK" ${wrong%%:*}
+    one_line "${wrong#*:}"
+done
 ends_with 2 "$GENTABLES" workload compare "$WORK" "$WORK"
 one_line 'no workload.json in it'
+# Settings that lack what they have to have.
+for settings in '{}' '[]' '{"ranks": 2}'; do
+    mkdir -p "$WORK/bare"
+    echo "$settings" >"$WORK/bare/workload.json"
+    for command in "report $WORK/bare" "compare $WORK/bare $WORK/bare -o $WORK/c.html"; do
+        # shellcheck disable=SC2086
+        ends_with 2 "$GENTABLES" workload $command
+        one_line 'bare/workload.json: lacks a right backend, id, name and . more: .*; its sweep again'
+    done
+    ends_with 2 "$GENTABLES" workload sweep -f small -p 2 -o "$WORK/bare"
+    one_line 'bare/workload.json: lacks a right backend, id, name and . more: .*; another --out, or --fresh'
+done
 ends_with 2 "$GENTABLES" workload dance
 one_line 'workload has no command "dance"'
 
@@ -117,6 +217,8 @@ dies "${seen}noticed that process rank 1 with PID 0 on node n.a exited\n on sign
 dies "${seen}noticed that process rank 0 with PID 0 on node n.a exited\n on signal 15 (Terminated).\n" \
     'rank 1 died$'
 dies "${seen}" 'rank 1 died$'
+dies 'Primary job  terminated normally, but 1 process returned\na non-zero exit code.\n' \
+    'one rank died, and mpirun does not say which'
 
 # Where there is no GPU, or no CUDA to build with.
 if ! nvidia-smi >/dev/null 2>&1; then

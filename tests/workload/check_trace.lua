@@ -13,6 +13,16 @@ local TYPES = { float = "Float", ["c10::BFloat16"] = "BFloat16", ["c10::Half"] =
 local function is_integer(value) return math.type(value) == "integer" end
 local function is_text(value) return type(value) == "string" end
 
+-- On a processor all is computed in fp32, on a GPU in the type of the operands.
+local function check_computed_in(own, wrong)
+  if type(own.computed_in) ~= "table" then return wrong("no computed_in") end
+  local is_host = own.backend == "host"
+  for type in pairs(TYPES) do
+    local expected = is_host and type ~= "float" and "float" or nil
+    if own.computed_in[type] ~= expected then wrong("computed_in of " .. type) end
+  end
+end
+
 local function check_root(root, wrong)
   for _, key in ipairs { "traceEvents", "schemaVersion", "displayTimeUnit", "baseTimeNanoseconds",
     "record_shapes", "traceName", "deviceProperties", "distributedInfo", "gentables" } do
@@ -28,6 +38,7 @@ local function check_root(root, wrong)
   local known = clocks[root.gentables.backend]
   if not known or not known[root.gentables.clock] then wrong("no mark of the clock") end
   if type(root.gentables.oversubscribed) ~= "boolean" then wrong("oversubscribed") end
+  check_computed_in(root.gentables, wrong)
 end
 
 -- Times as they stand in the file: three decimals, and few enough digits for a double to keep nanoseconds.
@@ -106,10 +117,38 @@ local function check_kernel(event, at, wrong)
   end
 end
 
+-- A thread runs no longer than the interval is, but by what two clocks differ. A collective's kernel has the
+-- processor time of all threads, and on the first one's stream begins when the one before is over.
+local function check_processor_time(event, threads, wrong)
+  local cpu = event.args and event.args["cpu time (us)"]
+  local is_of_all = threads > 1 and event.cat == "kernel" and event.name:find("^nccl")
+  if cpu and not is_of_all and cpu > 1.1 * event.dur + 5 then
+    wrong(("%s: %.3f us on a processor in %.3f us"):format(event.name, cpu, event.dur))
+  end
+end
+
+-- A thread waits within a step, for one thing after the other, also as readers reckon, who add doubles.
+local function check_waits(at, wrong)
+  local ends = {}
+  for _, event in ipairs(at.annotations) do
+    if event.cat == "user_annotation" then ends[#ends + 1] = { event.ts, event.ts + event.dur } end
+  end
+  table.sort(at.waits, function(a, b) return a.ts < b.ts end)
+  for i, wait in ipairs(at.waits) do
+    local before, is_within = at.waits[i - 1], false
+    if before and before.ts + before.dur > wait.ts then wrong("waits that overlap") end
+    for _, step in ipairs(ends) do
+      is_within = is_within or wait.ts >= step[1] and wait.ts + wait.dur <= step[2] + 0.0005
+    end
+    if not is_within then wrong("a wait outside its step") end
+    if not is_text(wait.args.bucket) then wrong("a wait for nothing") end
+  end
+end
+
 -- Events by what they are.
 local function sort_events(root, wrong)
   local at = { operations = {}, launches = {}, flows = {}, kernels = {}, annotations = {}, named = {},
-    streams = {}, rank = root.distributedInfo.rank, correlations = {},
+    streams = {}, waits = {}, rank = root.distributedInfo.rank, correlations = {},
     is_host = root.gentables.backend == "host", clock = root.gentables.clock }
   for _, event in ipairs(root.traceEvents) do
     local args = event.args
@@ -119,6 +158,7 @@ local function sort_events(root, wrong)
       if at.correlations[args.correlation] then wrong("a correlation twice: " .. args.correlation) end
       at.correlations[args.correlation] = true
       if event.name:lower():find("launch") then at.launches[args.correlation] = event end
+      if event.name == "gentablesWait" then table.insert(at.waits, event) end
     elseif event.ph == "X" and event.cat == "kernel" then
       at.kernels[#at.kernels + 1] = event
       at.streams[event.tid] = at.streams[event.tid] or {}
@@ -184,6 +224,8 @@ local function check(path)
   for _, kernel in ipairs(at.kernels) do check_kernel(kernel, at, wrong) end
   check_streams(at, wrong)
   check_steps(at, wrong)
+  for _, event in ipairs(root.traceEvents) do check_processor_time(event, root.gentables.threads, wrong) end
+  check_waits(at, wrong)
   return out
 end
 

@@ -21,6 +21,31 @@ workload() {
     echo "$WORK/$1.lua"
 }
 
+# mixed_workloads N K: $mixed, whose GEMMs are of three types, in experts, too, and so are its collectives;
+# and $mixed_spread, the same with weights spread over the ranks.
+# shellcheck disable=SC2034
+mixed_workloads() {
+    mixed=$(workload mixed <<END
+return { name = "mixed", dtype = "bfloat16", tokens = 12, micro_batches = 2,
+  layers = { { name = "a", copies = 2, gemms = { { name = "g", n = $1, k = $2 },
+      { name = "router", n = 3, k = $1, dtype = "float32" },
+      { name = "half", n = 5, k = 7, dtype = "float16" } } },
+    { name = "e", experts = { load = { 1, 2 } }, gemms = { { name = "up", n = 3, k = 5, dtype = "float16" },
+      { name = "down", n = 5, k = 3 } } } },
+  gradients = { collective = "allreduce", bucket_bytes = 200 } }
+END
+    )
+    mixed_spread=$WORK/mixed_spread.lua
+    sed 's/"allreduce", bucket_bytes = 200/"reduce_scatter"/' "$mixed" >"$mixed_spread"
+}
+
+# types_are_told N K TRACE...: in traces of $mixed or $mixed_spread, of a step each.
+types_are_told() {
+    "$GENTABLES" lua "$SOURCE/tests/workload/check_types.lua" "$@" || die "types are not what they should be"
+    shift 2
+    "$GENTABLES" lua "$SOURCE/tests/workload/check_trace.lua" "$@" || die "traces break the rules"
+}
+
 # odd_workloads COPIES N K: $reduced, whose gradients are all-reduced, and $spread, where they are scattered;
 # of sizes that nothing divides.
 # shellcheck disable=SC2034

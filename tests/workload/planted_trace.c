@@ -1,6 +1,7 @@
 // planted_trace FILE: writes a trace of made-up notes, one that a real clock could give but with the corners
-// in it (a wait of nothing, times with odd nanoseconds, collectives that overlap on two threads), and prints
-// what its events have to be: `kernel NAME START_NS DURATION_NS CPU_NS` and `op NAME START_NS DURATION_NS`.
+// in it (a wait of nothing, times with odd nanoseconds, collectives that overlap on two threads, a step that
+// waits at its end), and prints what its events have to be: `kernel NAME START_NS DURATION_NS CPU_NS`, `op
+// NAME START_NS DURATION_NS`, and `wait BUCKET START_NS DURATION_NS`.
 #include <stdio.h>
 #include <string.h>
 
@@ -9,10 +10,10 @@
 static const char *const lines[] = {
     "begin name=planted gemms=3 collectives=2 actions=6 seed=1",
     "collective name=there kind=all_to_all matrix=6,12,6,12",
-    "collective name=bucket kind=allreduce elements=30",
+    "collective name=bucket kind=allreduce dtype=bfloat16 elements=30",
     "gemm name=first m=2,4 n=5 k=6 layout=NT phase=forward sequence=0 a=0@0",
-    "gemm name=first m=5 n=6 k=2,4 layout=TN phase=backward sequence=0 into=1@0",
-    "gemm name=first m=5 n=6 k=2,4 layout=TN phase=backward sequence=0 into=1@0 accumulate=1",
+    "gemm name=first m=5 n=6 k=2,4 layout=TN phase=backward sequence=0 dtype=bfloat16 into=1@0",
+    "gemm name=first m=5 n=6 k=2,4 layout=TN phase=backward sequence=0 dtype=bfloat16 into=1@0 accumulate=1",
     "do post=0",
     "do await=0",
     "do gemm=0",
@@ -27,6 +28,7 @@ enum { STEPS = 3, ACTIONS = 6, COLLECTIVES = 2 };
 static const uint64_t base_ns = 987654321;
 static struct note notes[STEPS][ACTIONS];
 static struct span spans[STEPS][COLLECTIVES][MAX_THREADS];
+static struct rest rests[STEPS][COLLECTIVES];
 static struct step_notes steps[STEPS];
 
 // Notes of one step that begins `at`; `odd` makes the nanoseconds differ.
@@ -47,6 +49,11 @@ static void plant_step(size_t step, uint64_t at, uint64_t odd) {
     spans[step][1][1] = (struct span){at + 650013, at + 670003, 7};
     steps[step] = (struct step_notes){
         .begin_ns = at, .end_ns = at + 700001, .notes = notes[step], .spans = &spans[step][0][0]};
+    if (step == 0) return; // has nothing to wait for at its end
+    rests[step][0] = (struct rest){at + 660123 + odd, at + 670011, 0};
+    rests[step][1] = (struct rest){at + 670123 + odd, at + 699987, 1};
+    steps[step].rests = rests[step];
+    steps[step].rest_count = 2;
 }
 
 static void print_event(const char *kind, const char *name, uint64_t begin, uint64_t end) {
@@ -55,8 +62,8 @@ static void print_event(const char *kind, const char *name, uint64_t begin, uint
 }
 
 static void print_step(size_t step) {
-    static const char *const kernels[] = {"openblas_Core_sgemm_NT", "openblas_Core_sgemm_TN",
-                                          "openblas_Core_sgemm_TN"};
+    static const char *const kernels[] = {"openblas_Core_sgemm_NT", "openblas_Core_sgemm_of_bf16_TN",
+                                          "openblas_Core_sgemm_of_bf16_TN"};
     static const char *const ops[] = {"aten::mm", "aten::mm", "aten::addmm"};
     const struct span *first = spans[step][0], *second = spans[step][1];
     for (size_t i = 0; i < 3; i++) {
@@ -72,23 +79,33 @@ static void print_step(size_t step) {
     printf(" 8004\n");
     print_event("op", "record_param_comms", notes[step][5].begin_ns, notes[step][5].end_ns);
     printf("\n");
-    print_event("kernel", "ncclGentables_TWOSHOT_f32", first[1].end_ns, second[1].end_ns);
+    print_event("kernel", "ncclGentables_TWOSHOT_bf16", first[1].end_ns, second[1].end_ns);
     printf(" 12\n");
+    print_event("wait", "there", notes[step][1].begin_ns, notes[step][1].end_ns);
+    printf("\n");
+    if (steps[step].rest_count == 0) return;
+    print_event("wait", "there", rests[step][0].begin_ns, rests[step][0].end_ns);
+    printf("\n");
+    print_event("wait", "bucket", rests[step][1].begin_ns, rests[step][1].end_ns);
+    printf("\n");
 }
 
 int main(int argc, char **argv) {
     struct program program = {.rank = 1, .ranks = 2};
-    const struct engine_words words = {.backend = "host",
-                                       .clock = "host_thread",
-                                       .transport_kernel = "TWOSHOT",
-                                       .device = "host core",
-                                       .library = "OpenBLAS 0.0 on Core",
-                                       .gemm_kernel = "openblas_Core_sgemm",
-                                       .channels = 2,
-                                       .threads = 2,
-                                       .multiprocessors = 1,
-                                       .streams = 2,
-                                       .tids = {4323, 4324}};
+    const struct engine_words words = {
+        .backend = "host",
+        .clock = "host_thread",
+        .transport_kernel = "TWOSHOT",
+        .device = "host core",
+        .library = "OpenBLAS 0.0 on Core",
+        .gemm_kernels =
+            {[DTYPE_FLOAT32] = "openblas_Core_sgemm", [DTYPE_BFLOAT16] = "openblas_Core_sgemm_of_bf16"},
+        .computed_in = {DTYPE_FLOAT32, DTYPE_FLOAT32, DTYPE_FLOAT32},
+        .channels = 2,
+        .threads = 2,
+        .multiprocessors = 1,
+        .streams = 2,
+        .tids = {4323, 4324}};
     char reason[PROGRAM_REASON];
     if (argc != 2) return 2;
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {

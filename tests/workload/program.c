@@ -1,12 +1,15 @@
 // Programs of a step: a whole one has its arrays where its GEMMs look for them; what does not fit is refused.
 #include "workload/program.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <string.h>
 // cmocka needs the above first.
 #include <cmocka.h>
+
+#include "element.h"
 
 // Reads lines until one is no more part of a program; its status.
 static int read_all(struct program *program, const char *const lines[], char reason[PROGRAM_REASON]) {
@@ -15,6 +18,10 @@ static int read_all(struct program *program, const char *const lines[], char rea
         status = program_read(program, lines[i], reason);
     }
     return status;
+}
+
+static bool is_nan(enum dtype dtype, const void *elements) {
+    return isnan(element_value(dtype, elements, 0)) != 0;
 }
 
 static void gemms_find_the_arrays_of_collectives(void **state) {
@@ -41,10 +48,43 @@ static void gemms_find_the_arrays_of_collectives(void **state) {
     assert_int_equal(program.gemms[0].m, 4);
     assert_int_equal(program.gemms[1].k, 4);
     assert_ptr_equal(program.gemms[0].a, program.collectives[0].out);
-    assert_ptr_equal(program.gemms[1].c, program.collectives[1].in + 10);
+    assert_ptr_equal(program.gemms[1].c, (float *)program.collectives[1].in + 10);
     program_poison(&program);
-    assert_false(program.gemms[1].c[0] == program.gemms[1].c[0]); // NaN
-    assert_true(program.gemms[0].b[0] == program.gemms[0].b[0]);
+    assert_true(is_nan(DTYPE_FLOAT32, program.gemms[1].c));
+    assert_false(is_nan(DTYPE_FLOAT32, program.gemms[0].b));
+    program_free(&program);
+}
+
+// Each array is of the type of the GEMM or collective that it belongs to, and takes no more than that.
+static void types_may_differ(void **state) {
+    (void)state;
+    static const char *const lines[] = {
+        "begin name=x gemms=3 collectives=1 actions=1 seed=1",
+        "collective name=sum kind=allreduce dtype=bfloat16 elements=40",
+        "gemm name=a m=2 n=3 k=5 layout=NT phase=forward sequence=0",
+        "gemm name=b m=2 n=3 k=2000 layout=NT phase=forward sequence=1 dtype=float16",
+        "gemm name=c m=5 n=6 k=5 layout=TN phase=backward sequence=2 dtype=bfloat16 into=0@10",
+        "do gemm=0",
+        "end",
+        NULL,
+    };
+    char reason[PROGRAM_REASON] = "";
+    struct program program = {.rank = 0, .ranks = 2};
+    size_t bytes = 0;
+    assert_int_equal(read_all(&program, lines, reason), 0);
+    assert_int_equal(program.collectives[0].dtype, DTYPE_BFLOAT16);
+    assert_int_equal(program.gemms[0].dtype, DTYPE_FLOAT32);
+    assert_int_equal(program.gemms[1].dtype, DTYPE_FLOAT16);
+    assert_ptr_equal(program.gemms[2].c, (uint16_t *)program.collectives[0].in + 10);
+    for (size_t i = 0; i < program.array_count; i++) bytes += array_bytes(&program.arrays[i]);
+    assert_int_equal(program.bytes, bytes);
+    assert_int_equal(bytes, (10 + 15 + 6) * 4 + (4000 + 6000 + 6) * 2 + (40 + 40 + 25 + 30) * 2);
+    // Of sums of another type's many numbers bfloat16's few need not be sparse.
+    assert_true(program.densities[DTYPE_BFLOAT16] >= 1);
+    program_poison(&program);
+    for (size_t i = 0; i < program.gemm_count; i++)
+        assert_true(is_nan(program.gemms[i].dtype, program.gemms[i].c));
+    assert_false(is_nan(DTYPE_FLOAT16, program.gemms[1].b));
     program_free(&program);
 }
 
@@ -67,15 +107,19 @@ static void what_does_not_fit_is_refused(void **state) {
     refuses("gemm name=g m=4 n=4 k=4 layout=NT phase=forward sequence=0 into=0@0", "does not fit");
     refuses("gemm name=g m=1 n=1 k=1 layout=NT phase=forward sequence=0 into=0@10", "does not fit");
     refuses("gemm name=g m=1 n=1 k=1 layout=NT phase=forward sequence=0 a=1@0", "does not fit");
+    refuses("gemm name=g m=1 n=1 k=1 layout=NT phase=forward sequence=0 dtype=float16 into=0@0",
+            "does not fit");
+    refuses("gemm name=g m=1 n=1 k=1 layout=NT phase=forward sequence=0 dtype=int7", "impossible GEMM");
+    refuses("collective name=c kind=allreduce dtype=int7 elements=1", "no such dtype");
     refuses("gemm name=g m=1 n=1 k=1048576 layout=NT phase=forward sequence=0", "exactly");
     refuses("collective name=c kind=gossip elements=1", "no such collective");
     refuses("collective name=c kind=allreduce elements=0", "of no size");
     refuses("collective name=c kind=all_to_all matrix=1,2,3", "of no size");
-    refuses("collective name=c kind=allreduce elements=2147483648", "more than 2147483647");
-    refuses("collective name=c kind=all_gather elements=536870912", "more than 2147483647");
+    refuses("collective name=c kind=allreduce elements=2147483648", "more elements than MPI counts");
+    refuses("collective name=c kind=all_gather elements=536870912", "more elements than MPI counts");
     refuses("collective name=c kind=all_to_all matrix="
             "2147483647,1,0,0,0,0,0,0,0,0,0,0,0,0,0,0",
-            "more than 2147483647");
+            "more elements than MPI counts");
     refuses("do gemm=0", "no such action");
     refuses("do post=1", "no such action");
     refuses("dance", "unknown");
@@ -86,6 +130,7 @@ static void what_does_not_fit_is_refused(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(gemms_find_the_arrays_of_collectives),
+        cmocka_unit_test(types_may_differ),
         cmocka_unit_test(what_does_not_fit_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

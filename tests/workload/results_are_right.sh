@@ -1,7 +1,7 @@
 #!/bin/sh
-# Every GEMM and every collective of every kind of workload is right, on several ranks, by both transports,
-# over channels and threads and ways to wait: the program checks each before and after it measures, and ends
-# with an error otherwise. Sizes are odd, so that no part is as large as another.
+# Every GEMM and every collective of every kind of workload is right, of every type, on several ranks, by both
+# transports, over channels and threads and ways to wait: the program checks each before and after it
+# measures, and ends with an error otherwise. Sizes are odd, so that no part is as large as another.
 # shellcheck source=tests/workload/lib.sh
 . "$SOURCE/tests/workload/lib.sh"
 needs_blas
@@ -43,6 +43,17 @@ right 4 "$spread" -c 2 -t 2 --wait yield
 right 4 "$routed" -c 4 -t 1 --wait yield
 right 3 "$large" -c 4 -t 3
 right 2 "$reduced" -c 1 -t 1 --wait spin
+# GEMMs of several types in a step: what is summed and sent together is of one.
+mixed_workloads 37 91
+for transport in own mpi; do
+    for file in "$mixed" "$mixed_spread"; do
+        ends_with 0 "$GENTABLES" workload run -f "$file" -p 2 --steps 1 --warm-up 0 --transport "$transport" \
+            -c 3 -t 2 --trace "$WORK/mixed%r.json"
+        types_are_told 37 91 "$WORK"/mixed[01].json
+        grep -q '^OpenBLAS computes in fp32: GEMMs of 16-bit' "$stdout" || die "who computes is not said"
+        right 3 "$file" --transport "$transport" -c 2 -t 1
+    done
+done
 none=$(workload none <<'END'
 return { name = "none", tokens = 5, layers = { { name = "a", gemms = { { name = "g", n = 7, k = 6 } } } },
   gradients = { collective = "none" } }

@@ -99,6 +99,16 @@ local function ideal_time(program, ranks, serial)
   return slowest
 end
 
+-- "name:dtype:elements ..." of a program's collectives.
+local function collectives_of(program)
+  local out = {}
+  for i, line in ipairs(program.collectives) do
+    local fields = fields_of(line)
+    out[i] = ("%s:%s:%s"):format(fields.name, fields.dtype, fields.elements or fields.matrix)
+  end
+  return table.concat(out, " ")
+end
+
 local function parsed(text) return model.parse("return " .. text, "test.lua") end
 
 local TestSteps = {}
@@ -108,7 +118,7 @@ function TestSteps.test_shipped_workloads_are_possible_on_any_ranks()
     local workload = model.load(name)
     luaunit.assertEquals(workload.steps, 20)
     for _, ranks in ipairs { 2, 3, 4, 8 } do
-      local program = steps.of(workload, ranks)
+      local program = steps.of(workload, ranks, "host")
       walk(program)
       luaunit.assertEquals(flops(program, "backward", ranks), 2 * flops(program, "forward", ranks), name)
     end
@@ -116,7 +126,7 @@ function TestSteps.test_shipped_workloads_are_possible_on_any_ranks()
 end
 
 function TestSteps.test_loads_go_round_and_all_tokens_arrive()
-  local program = steps.of(model.load("moe"), 2)
+  local program = steps.of(model.load("moe"), 2, "host")
   local seen = {}
   for _, line in ipairs(program.gemms) do
     local gemm = fields_of(line)
@@ -132,7 +142,7 @@ function TestSteps.test_loads_go_round_and_all_tokens_arrive()
 end
 
 function TestSteps.test_uneven_loads_that_change_places_cost_waiting_in_serial_steps_alone()
-  local program = steps.of(model.load("moe"), 2)
+  local program = steps.of(model.load("moe"), 2, "host")
   local gemms = (flops(program, "forward", 2) + flops(program, "backward", 2)) // 2
   luaunit.assertEquals(ideal_time(program, 2), gemms)
   luaunit.assertTrue(ideal_time(program, 2, true) > 1.2 * gemms)
@@ -141,7 +151,7 @@ end
 -- What no GEMM computes is on its way for all micro-batches before the first of them is computed.
 function TestSteps.test_what_is_there_is_handed_over_before_anything_is_computed_on_it()
   local program = steps.of(parsed [[{ name = "x", tokens = 12, micro_batches = 2, layers = {
-    { name = "e", experts = { load = { 1, 2 } }, gemms = { { name = "g", n = 4, k = 4 } } } } }]], 2)
+    { name = "e", experts = { load = { 1, 2 } }, gemms = { { name = "g", n = 4, k = 4 } } } } }]], 2, "host")
   walk(program)
   local names = {}
   for i, line in ipairs(program.actions) do
@@ -159,7 +169,7 @@ end
 
 function TestSteps.test_tokens_that_do_not_divide_are_all_sent()
   local program = steps.of(parsed [[{ name = "x", tokens = 10, layers = { { name = "e",
-    experts = { load = { 1, 1, 1 } }, gemms = { { name = "g", n = 4, k = 1 } } } } }]], 3)
+    experts = { load = { 1, 1, 1 } }, gemms = { { name = "g", n = 4, k = 1 } } } } }]], 3, "host")
   luaunit.assertEquals(fields_of(program.collectives[1]).matrix, "4,3,3,4,3,3,4,3,3")
   luaunit.assertEquals(fields_of(program.collectives[2]).matrix, "16,16,16,12,12,12,12,12,12")
   luaunit.assertEquals(fields_of(program.gemms[1]).m, "12,9,9")
@@ -167,7 +177,7 @@ end
 
 function TestSteps.test_buckets_close_when_they_are_full_and_are_sent_at_once()
   local program = steps.of(parsed [[{ name = "x", tokens = 8, gradients = { bucket_bytes = 300 },
-    layers = { { name = "l", copies = 3, gemms = { { name = "g", n = 8, k = 5 } } } } }]], 2)
+    layers = { { name = "l", copies = 3, gemms = { { name = "g", n = 8, k = 5 } } } } }]], 2, "host")
   luaunit.assertEquals(#program.collectives, 2)
   luaunit.assertEquals(fields_of(program.collectives[1]).elements, "80")
   luaunit.assertEquals(fields_of(program.collectives[2]).elements, "40")
@@ -175,9 +185,61 @@ function TestSteps.test_buckets_close_when_they_are_full_and_are_sent_at_once()
     .. "do gemm=4; do gemm=5; do gemm=6; do post=0; do gemm=7; do gemm=8; do post=1")
 end
 
+-- A dtype's gradients wait for others of theirs; those of another, which come between them, do not count.
+function TestSteps.test_each_dtype_fills_buckets_of_its_own()
+  local program = steps.of(parsed [[{ name = "x", tokens = 8, gradients = { bucket_bytes = 300 },
+    layers = { { name = "l", copies = 4, gemms = { { name = "g", n = 8, k = 10, dtype = "float16" },
+      { name = "router", n = 3, k = 8 } } } } }]], 2, "host")
+  walk(program)
+  luaunit.assertEquals(collectives_of(program), "bucket1:float16:160 bucket2:float32:96 bucket3:float16:160")
+  local posts, after = {}, 0
+  for _, line in ipairs(program.actions) do
+    local action = fields_of(line)
+    after = tonumber(action.gemm) or after
+    if action.post then
+      posts[#posts + 1] = action.post .. " after " .. fields_of(program.gemms[after + 1]).name
+    end
+  end
+  luaunit.assertEquals(table.concat(posts, "; "), "0 after l3.g; 1 after l1.router; 2 after l1.g")
+end
+
+function TestSteps.test_a_gemm_has_its_own_dtype_or_the_workloads()
+  local workload = parsed [[{ name = "x", tokens = 8, dtype = { host = "float32", cuda = "bfloat16" },
+    layers = { { name = "l", gemms = { { name = "a", n = 8, k = 5 },
+      { name = "b", n = 8, k = 5, dtype = "float16" },
+      { name = "c", n = 8, k = 5, dtype = { cuda = "float32" } } } } } }]]
+  for backend, expected in pairs { host = "float32 float16 float32", cuda = "bfloat16 float16 float32" } do
+    local found = {}
+    for i = 1, 3 do found[i] = fields_of(steps.of(workload, 2, backend).gemms[i]).dtype end
+    luaunit.assertEquals(table.concat(found, " "), expected)
+  end
+end
+
+function TestSteps.test_tokens_travel_as_the_gemm_at_their_end_has_them()
+  local program = steps.of(parsed [[{ name = "x", tokens = 4, layers = { { name = "e",
+    experts = { load = { 1 } }, gemms = { { name = "up", n = 3, k = 1, dtype = "bfloat16" },
+      { name = "down", n = 1, k = 3, dtype = "float16" } } } } }]], 2, "host")
+  walk(program)
+  luaunit.assertEquals(collectives_of(program), "e.dispatch.1:bfloat16:2,2,2,2 e.combine.1:float16:2,2,2,2 "
+    .. "e.gradient_dispatch.1:float16:2,2,2,2 e.gradient_combine.1:bfloat16:2,2,2,2")
+end
+
+function TestSteps.test_spread_weights_of_each_dtype_are_gathered_by_themselves()
+  local program = steps.of(parsed [[{ name = "x", tokens = 8, gradients = { collective = "reduce_scatter" },
+    layers = { { name = "l", copies = 2, gemms = { { name = "g", n = 3, k = 5 },
+      { name = "h", n = 2, k = 3, dtype = "bfloat16", backward = false } } } } }]], 2, "host")
+  walk(program)
+  luaunit.assertEquals(collectives_of(program), "l1.gather.f32:float32:8 l1.gather_again.f32:float32:8 "
+    .. "l1.scatter.f32:float32:8 l1.gather.bf16:bfloat16:3 l1.gather_again.bf16:bfloat16:3 "
+    .. "l2.gather.f32:float32:8 l2.gather_again.f32:float32:8 l2.scatter.f32:float32:8 "
+    .. "l2.gather.bf16:bfloat16:3 l2.gather_again.bf16:bfloat16:3")
+  luaunit.assertEquals(table.concat(program.actions, "; ", 1, 10), "do post=0; do post=3; do post=5; "
+    .. "do post=8; do await=0; do await=3; do gemm=0; do gemm=1; do await=5; do await=8")
+end
+
 function TestSteps.test_spread_weights_are_gathered_one_layer_ahead()
   local program = steps.of(parsed [[{ name = "x", tokens = 8, gradients = { collective = "reduce_scatter" },
-    layers = { { name = "l", copies = 2, gemms = { { name = "g", n = 3, k = 5 } } } } }]], 2)
+    layers = { { name = "l", copies = 2, gemms = { { name = "g", n = 3, k = 5 } } } } }]], 2, "host")
   walk(program)
   luaunit.assertEquals(fields_of(program.collectives[1]).elements, "8") -- 15 elements over 2 ranks
   luaunit.assertEquals(table.concat(program.actions, "; ", 1, 6),
@@ -186,7 +248,7 @@ end
 
 function TestSteps.test_gradients_add_up_over_micro_batches()
   local program = steps.of(parsed [[{ name = "x", tokens = 8, micro_batches = 2,
-    layers = { { name = "l", gemms = { { name = "g", n = 3, k = 5 } } } } }]], 2)
+    layers = { { name = "l", gemms = { { name = "g", n = 3, k = 5 } } } } }]], 2, "host")
   walk(program)
   local accumulating = {}
   for i, line in ipairs(program.gemms) do accumulating[i] = fields_of(line).accumulate or "0" end

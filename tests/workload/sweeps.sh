@@ -54,6 +54,7 @@ grep -q 'b, 1 thread, 3 channels: it died: exit code 3' "$WORK/c.html" || die "a
 rm "$sweep/2thread/nccl_1channels/torch_profiler/rank1/trace_step19.json"
 kept=$(cksum "$sweep/1thread/nccl_1channels/result.json")
 ends_with 0 "$GENTABLES" workload pipeline -f "$tiny" -p 2 -c 1,3 -t 1,2 -o "$sweep" --csv
+if grep -q incomplete "$stderr"; then die "our own traces are incomplete"; fi
 grep -q '2 measured, 2 there already, 0 failed' "$stdout" || die "it measured what was there"
 [ "$kept" = "$(cksum "$sweep/1thread/nccl_1channels/result.json")" ] || die "a finished result was touched"
 ends_with 2 "$GENTABLES" workload sweep -f "$tiny" -p 3 -o "$sweep"
@@ -62,8 +63,15 @@ ends_with 2 "$GENTABLES" workload sweep -f small -p 2 -o "$sweep"
 one_line 'was measured with another workload'
 
 # ---- what there is then ----
+"$GENTABLES" lua "$SOURCE/tests/workload/check_rounds.lua" "$sweep"/*thread/*/result.json ||
+    die "rounds that cannot be"
 "$GENTABLES" lua "$SOURCE/tests/workload/check_trace.lua" "$sweep"/*thread/*/torch_profiler/rank*/*.json ||
     die "traces break the rules"
+for result in "$sweep"/*thread/*/result.json; do
+    traces=$(dirname "$result")/torch_profiler
+    "$GENTABLES" lua "$SOURCE/tests/workload/check_waits.lua" "$result" "$traces"/rank[01]/*.json ||
+        die "waiting is not what traces say"
+done
 analysis=$sweep/tracelens_analysis
 for name in 1thread/individual_reports/perf_3ch_rank1_csvs/GEMM.csv 2thread/collective_reports \
     top5_gemm_kernels_time_variance.csv top5_gemm_kernels_time_variance_with_timestamps.csv \
@@ -75,11 +83,11 @@ grep -q 'all_to_allv' "$analysis/1thread/collective_reports/collective_1ch_csvs/
     die "the collectives of the experts are not found"
 for text in 'The shortest step is that of' 'what moves data' \
     'hides\|cannot be told from noise\|no saying how much' \
-    'Tracing costs' 'Overlapped GEMMs take' 'a thread without a channel' 'on the host; GEMMs' \
+    'Tracing costs' 'beside communication, .* [mu]s alone' 'a thread without a channel' 'on the host; GEMMs' \
     "added up over the rank's\|added up over the rank&#39;s" 'Each configuration is one launch'; do
     grep -q "$text" "$sweep/workload.html" || die "the page does not say: $text"
 done
-# Shares are of the steps that were traced, one in four.
+# Shares are of the steps that were traced, one in five.
 awk -F, '$1 == "total_time" { total = $2 } $1 == "busy_time" { busy = $2 } $1 == "idle_time" { idle = $2 }
     /^"?untraced_time/ { untraced = $(NF - 1) }
     END { sum = busy + idle
@@ -112,6 +120,15 @@ for text in 'ours and &lt;mpi&gt; have 1 configuration in common' 'differ in the
 done
 ends_with 2 "$GENTABLES" workload compare "$sweep" "$WORK/other" --label one
 one_line 'given 1 times for 2 inputs'
+
+# ---- of an older gentables, which did not know what communication costs GEMMs ----
+for result in "$WORK"/other/1thread/*/result.json; do
+    grep -v '"gemm_alone_us"' "$result" | sed 's/"cost"/"toll"/' >"$WORK/older"
+    mv "$WORK/older" "$result"
+done
+ends_with 1 "$GENTABLES" workload report "$WORK/other" --csv
+grep -q 'lacks a right ratios.cost.high, .*: another gentables wrote it, .*; its sweep again, with --fresh' \
+    "$WORK/other/workload.html" || die "a sweep of an older gentables is not told"
 
 # ---- what does not belong together, or is not whole, does not count ----
 # In a folder whose name looks like a place for ranks.
@@ -179,26 +196,56 @@ export SLEEPER
 "$SLEEPER" 600 &
 other=$!
 mkfifo "$WORK/said"
-# A shell has what it starts behind itself ignore Ctrl-C; a terminal does not.
-env --default-signal=INT "$GENTABLES" workload sweep -f "$tiny" -p 2 -c 1 -t 1 -o "$WORK/cut" --launcher \
-    "$WORK/slow {ranks}" \
-    >"$stdout" 2>"$WORK/said" &
-pid=$!
-exec 3<"$WORK/said"
-until [ -e "$WORK/begun" ]; do :; done
-kill -INT "$pid"
-cat <&3 >"$stderr"
-code=0
-wait "$pid" || code=$?
+# interrupted COMMAND...: of workload, in a folder of its own, by Ctrl-C once it has launched something.
+mkdir -p "$WORK/here"
+interrupted() {
+    rm -f "$WORK/begun"
+    # A shell has what it starts behind itself ignore Ctrl-C; a terminal does not.
+    (cd "$WORK/here" && exec env --default-signal=INT "$GENTABLES" workload "$@" -f "$tiny" -p 2 -t 1 \
+        --launcher "$WORK/slow {ranks}" >"$stdout" 2>"$WORK/said") &
+    pid=$!
+    exec 3<"$WORK/said"
+    until [ -e "$WORK/begun" ]; do
+        kill -0 "$pid" 2>/dev/null || die "it ended before it began: $(cat <&3)"
+    done
+    kill -INT "$pid"
+    cat <&3 >"$stderr"
+    code=0
+    wait "$pid" || code=$?
+    [ "$code" = 130 ] || die "exit code $code, not 130"
+}
+interrupted sweep -c 1 -o "$WORK/cut"
 child=$(cat "$WORK/launched")
 kill -0 "$other" || die "another's process was ended"
 kill "$other"
-[ "$code" = 130 ] || die "exit code $code, not 130"
-one_line 'interrupted by SIGINT; the same command goes on'
+one_line 'interrupted by SIGINT; the same command goes on where this one stopped'
 if kill -0 "$child" 2>/dev/null; then die "a child lives on"; fi
 grep -q '1 thread, 1 channel: failed after .*: interrupted by SIGINT' "$WORK"/cut/nccl_thread_sweep_*.log ||
     die "the log does not say where it was cut off"
 grep -q 'failed: interrupted by SIGINT' "$WORK/cut/1thread/nccl_1channels/run_output.log" ||
     die "what was said until then is lost"
-ls "$WORK"/cut/nccl_thread_sweep_summary_*.txt >/dev/null || die "no summary of what there is"
-[ ! -e "$WORK/cut/1thread/nccl_1channels/result.json" ] || die "a run that was cut off has a result"
+grep -Eq '^1 +1 +interrupted +[0-9.]+ +- +- +interrupted by SIGINT' \
+    "$WORK"/cut/nccl_thread_sweep_summary_*.txt ||
+    die "the summary does not say what was cut off"
+ends_with 0 "$GENTABLES" workload sweep -f "$tiny" -p 2 -c 1 -t 1 -o "$WORK/cut"
+grep -q '1 measured, 0 there already' "$stdout" || die "what was cut off counts as measured"
+
+# What was not begun is in the summary as such. Without -o the folder has a name of the time: it is told at
+# the beginning, and how it is gone on with at the end.
+interrupted sweep -c 2,1
+made=$(sed -n 's/^folder    //p' "$stdout")
+case $made in experiments/sweep_*) ;; *) die "the folder is not told" ;; esac
+one_line "SIGINT; the same command, with -o $made, goes on where this one stopped"
+summary=$(echo "$WORK/here/$made"/nccl_thread_sweep_summary_*.txt)
+grep -Eq '^1 +2 +interrupted ' "$summary" || die "the summary does not say what was cut off"
+grep -Eq '^1 +1 +not begun +- +- +-$' "$summary" || die "the summary does not say what was not begun"
+(cd "$WORK/here" && "$GENTABLES" workload sweep -f "$tiny" -p 2 -t 1 -c 2,1 -o "$made") >"$stdout" ||
+    die "what it says does not go on"
+grep -q '2 measured, 0 there already' "$stdout" || die "what was cut off, or not begun, counts as measured"
+if grep -q 'not begun' "$summary"; then die "what was measured was not begun"; fi
+# What was asked for anew is not asked for again.
+interrupted sweep -c 2,1 -o "$made" --fresh
+one_line 'SIGINT; the same command, without --fresh, goes on where this one stopped'
+# A single configuration leaves nothing to go on with.
+interrupted run -c 1
+one_line 'gentables: interrupted by SIGINT$'

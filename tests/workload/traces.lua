@@ -49,7 +49,9 @@ function TestTraces.test_the_checker_sees_what_is_broken()
     { '"Sequence number":0', '"Sequence":0' }, { '"ts":(%d+)%.(%d%d%d)', '"ts":%1.%21' },
     { '"stream":7', '"stream":8' }, { '"In msg nelems":%d+', '"In msg nelems":"1"' },
     { '"Input type":%["float"', '"Input type":["Half"' }, { '"dtype":"Float"', '"dtype":"Half"' },
-    { '"cpu time %(us%)"', '"cpu"' }, { '"clock":"host_thread"', '"clock":"cupti"' },
+    { '"c10::Half":"float"', '"c10::Half":"c10::Half"' }, { '"computed_in"', '"computed"' },
+    { '"cpu time %(us%)"', '"cpu"' }, { '"cpu time %(us%)":1%.998', '"cpu time (us)":999.998' },
+    { '("name":"gentablesWait"[^\n]-"dur":)', "%19999" }, { '"clock":"host_thread"', '"clock":"cupti"' },
   } do
     luaunit.assertNotEquals(flawed(flaw[1], flaw[2]), {}, flaw[1])
   end
@@ -61,6 +63,7 @@ function TestTraces.test_every_time_comes_back_as_it_was_noted()
   local info = trace:info()
   luaunit.assertEquals({ info.rank, info.world_size, info.base_nanoseconds }, { 1, 2, 1767189312000000007 })
   luaunit.assertEquals(info.flaws, {})
+  luaunit.assertEquals(info.computed_in, { ["c10::BFloat16"] = "float", ["c10::Half"] = "float" })
   for i = 1, info.kept_events do
     local event = trace:event(i)
     if event.kind == "kernel" or event.kind == "cpu_op" then
@@ -69,13 +72,19 @@ function TestTraces.test_every_time_comes_back_as_it_was_noted()
       found[key] = (found[key] or 0) + 1
     end
   end
+  local waits = '"name":"gentablesWait"[^\n]-"ts":([%d.]+),"dur":([%d.]+)[^\n]-"bucket":"(%w+)"'
+  for start, duration, bucket in assert(file.read(path)):gmatch(waits) do
+    local key = ("wait %s %d %d"):format(bucket, nanoseconds(tonumber(start)),
+      nanoseconds(tonumber(duration)))
+    found[key] = (found[key] or 0) + 1
+  end
   local count = 0
   for _, event in ipairs(expected) do
     local key = ("%s %s %d %d"):format(event.kind, event.name, event.start, event.duration)
     luaunit.assertTrue((found[key] or 0) > 0, key)
     found[key], count = found[key] - 1, count + 1
   end
-  luaunit.assertEquals(count, 30)
+  luaunit.assertEquals(count, 30 + 3 + 2 * 2) -- and waits amid each step, and at the ends of two
   for key, left in pairs(found) do luaunit.assertEquals(left, 0, key) end
 end
 

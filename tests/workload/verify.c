@@ -1,5 +1,5 @@
-// A wrong number in any GEMM's or collective's result is found, wherever it stands; right results pass. One
-// rank, by plain loops and MPI's own collectives.
+// A wrong number in any GEMM's or collective's result is found, wherever it stands and of whatever type it
+// is; right results pass. One rank, by plain loops and MPI's own collectives.
 #include "workload/verify.h"
 
 #include <setjmp.h>
@@ -9,13 +9,18 @@
 // cmocka needs the above first.
 #include <cmocka.h>
 
+#include "element.h"
+
 static const char *const lines[] = {
-    "begin name=x gemms=4 collectives=3 actions=1 seed=7",
+    "begin name=x gemms=6 collectives=4 actions=1 seed=7",
     "collective name=sum kind=allreduce elements=42",
     "collective name=gather kind=all_gather elements=13",
-    "collective name=there kind=all_to_all matrix=30",
+    "collective name=there kind=all_to_all dtype=float16 matrix=30",
+    "collective name=other kind=allreduce dtype=bfloat16 elements=11",
     "gemm name=forward m=5 n=6 k=7 layout=NT phase=forward sequence=0",
     "gemm name=input m=5 n=7 k=6 layout=NN phase=backward sequence=0",
+    "gemm name=own m=3 n=4 k=9 layout=NT phase=forward sequence=1 dtype=float16",
+    "gemm name=short m=2 n=5 k=40 layout=TN phase=backward sequence=1 dtype=bfloat16 into=3@1",
     "gemm name=weight m=6 n=7 k=5 layout=TN phase=backward sequence=0 into=0@0",
     "gemm name=weight m=6 n=7 k=3 layout=TN phase=backward sequence=0 into=0@0 accumulate=1",
     "do gemm=0",
@@ -25,13 +30,13 @@ static const char *const lines[] = {
 static void multiply(const struct gemm *gemm) {
     for (size_t i = 0; i < gemm->m; i++) {
         for (size_t j = 0; j < gemm->n; j++) {
-            float sum = gemm->accumulate ? gemm->c[i * gemm->n + j] : 0;
+            double sum = gemm->accumulate ? element_value(gemm->dtype, gemm->c, i * gemm->n + j) : 0;
             for (size_t p = 0; p < gemm->k; p++) {
-                float a = gemm->a[gemm->trans_a ? p * gemm->m + i : i * gemm->k + p];
-                float b = gemm->b[gemm->trans_b ? j * gemm->k + p : p * gemm->n + j];
-                sum += a * b;
+                size_t a = gemm->trans_a ? p * gemm->m + i : i * gemm->k + p;
+                size_t b = gemm->trans_b ? j * gemm->k + p : p * gemm->n + j;
+                sum += element_value(gemm->dtype, gemm->a, a) * element_value(gemm->dtype, gemm->b, b);
             }
-            gemm->c[i * gemm->n + j] = sum;
+            element_store(gemm->dtype, gemm->c, i * gemm->n + j, (float)sum);
         }
     }
 }
@@ -41,13 +46,27 @@ static void do_step(struct program *program) {
     for (size_t i = 0; i < program->gemm_count; i++) multiply(&program->gemms[i]);
     for (size_t i = 0; i < program->collective_count; i++) {
         const struct collective *collective = &program->collectives[i];
-        memcpy(collective->out, collective->in, collective->out_elements * sizeof(float));
+        memcpy(collective->out, collective->in,
+               collective->out_elements * dtype_sizes_bytes[collective->dtype]);
     }
 }
 
 static int wrong_results(const struct program *program, char first[PROGRAM_REASON]) {
     first[0] = '\0';
     return verify(program, MPI_COMM_SELF, first);
+}
+
+// Each of these elements, one more than it should be.
+static void finds_each(const struct program *program, enum dtype dtype, void *elements, size_t count,
+                       const char *name) {
+    char first[PROGRAM_REASON];
+    for (size_t i = 0; i < count; i++) {
+        float right = (float)element_value(dtype, elements, i);
+        element_store(dtype, elements, i, right + 1);
+        assert_int_equal(wrong_results(program, first), 1);
+        assert_non_null(strstr(first, name));
+        element_store(dtype, elements, i, right);
+    }
 }
 
 static void every_wrong_number_is_found(void **state) {
@@ -59,24 +78,16 @@ static void every_wrong_number_is_found(void **state) {
     }
     do_step(&program);
     assert_int_equal(wrong_results(&program, first), 0);
-    for (size_t g = 0; g < 2; g++) {
-        for (size_t i = 0; i < program.gemms[g].m * program.gemms[g].n; i++) {
-            program.gemms[g].c[i] += 1;
-            assert_int_equal(wrong_results(&program, first), 1);
-            assert_non_null(strstr(first, program.gemms[g].name));
-            program.gemms[g].c[i] -= 1;
-        }
+    for (size_t g = 0; g < program.gemm_count; g++) {
+        const struct gemm *gemm = &program.gemms[g];
+        if (gemm->into < 0) finds_each(&program, gemm->dtype, gemm->c, gemm->m * gemm->n, gemm->name);
     }
     for (size_t c = 0; c < program.collective_count; c++) {
-        for (size_t i = 0; i < program.collectives[c].out_elements; i++) {
-            program.collectives[c].out[i] += 1;
-            assert_int_equal(wrong_results(&program, first), 1);
-            assert_non_null(strstr(first, program.collectives[c].name));
-            program.collectives[c].out[i] -= 1;
-        }
+        const struct collective *collective = &program.collectives[c];
+        finds_each(&program, collective->dtype, collective->out, collective->out_elements, collective->name);
     }
     program_poison(&program); // a step that did nothing is wrong everywhere, but NaNs add up to NaNs
-    assert_int_equal(wrong_results(&program, first), 6);
+    assert_int_equal(wrong_results(&program, first), 9);
     program_free(&program);
 }
 

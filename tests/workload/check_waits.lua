@@ -1,0 +1,32 @@
+-- Whether a result and the traces of its ranks say the same of waiting: the median over steps of what a
+-- trace's waits last, those at the ends of steps as well, is the rank's.
+--
+-- usage: gentables lua check_waits.lua RESULT.json TRACE_OF_RANK_0.json TRACE_OF_RANK_1.json...
+local json = require "json"
+local file = require "core.file"
+
+local function median(numbers)
+  table.sort(numbers)
+  local middle = #numbers // 2
+  return #numbers % 2 == 1 and numbers[middle + 1] or (numbers[middle] + numbers[middle + 1]) / 2
+end
+
+local result = json.decode(file.read(arg[1]))
+assert(#result.ranks == #arg - 1, "not a trace for each rank")
+for rank = 1, #result.ranks do
+  local steps, waits = {}, {}
+  for _, event in ipairs(json.decode(file.read(arg[rank + 1])).traceEvents) do
+    if event.ph == "X" and event.cat == "user_annotation" then steps[#steps + 1] = event end
+    if event.name == "gentablesWait" then waits[#waits + 1] = event end
+  end
+  local sums = {}
+  for i, step in ipairs(steps) do
+    sums[i] = 0
+    for _, wait in ipairs(waits) do
+      if wait.ts >= step.ts and wait.ts < step.ts + step.dur then sums[i] = sums[i] + wait.dur end
+    end
+  end
+  local told, found = result.ranks[rank].await_us, median(sums)
+  assert(math.abs(told - found) < 0.01, ("%s: rank %d waits %g us, by its trace %g"):format(arg[1], rank - 1,
+    told, found))
+end
