@@ -16,7 +16,13 @@ local NAME = "node_replay_report"
 -- What the ranks of a configuration say, those that could be read.
 local function lists_of(configuration, answers)
   local out = {}
-  for _, entry in ipairs(configuration.files) do out[#out + 1] = answers[entry] end
+  for _, entry in ipairs(configuration.files) do
+    local list = answers[entry]
+    if list then
+      list.path = entry.path
+      out[#out + 1] = list
+    end
+  end
   return out
 end
 
@@ -28,17 +34,29 @@ local function base_of(configuration, count)
   return table.concat(words, "_") .. "_" .. NAME
 end
 
+-- What was read, in words: the configuration's folder, or the first of files that lie elsewhere, too.
+local function told(configuration)
+  local folder, files = configuration.folder .. "/", configuration.files
+  for _, entry in ipairs(files) do
+    if entry.path:sub(1, #folder) ~= folder then
+      return ("%s and %d more"):format(files[1].path, #files - 1)
+    end
+  end
+  return configuration.folder
+end
+
 local function replay_configuration(work, configuration, lists, options, out, count)
   local chosen = replay_ops.choose(lists)
   if #chosen.gemm + #chosen.conv == 0 then
     return work:fail(replay_ops.nothing(configuration.files, chosen), 2)
   end
   local base = base_of(configuration, count)
-  options.name = configuration.folder or base
+  options.name = told(configuration)
   options.ops_folder = ("%s/%s_ops"):format(out, base)
   local list, summary = session.run(chosen, options)
   work:save(list, out .. "/" .. base)
   session.tell(summary, options.name)
+  session.raise(summary)
   if summary.timed == 0 then work:fail(("%s: %s"):format(options.name, session.NONE_TIMED), 1) end
 end
 
@@ -56,6 +74,7 @@ end
 
 -- ---- from saved ops ------------------------------------------------------------------------------------
 
+-- The ops of these files; chosen.threads: of a call, as the first says that tells it.
 local function read_ops(paths)
   local chosen = { gemm = {}, conv = {}, devices = {}, notes = {} }
   for _, path in ipairs(paths) do
@@ -68,6 +87,7 @@ local function read_ops(paths)
           fail.input("%s:%d: %s; an op that gentables replay saved would be right", path, number, id)
         end
         local list = one.kind == "gemm" and chosen.gemm or chosen.conv
+        chosen.threads = chosen.threads or request.value(one, "threads")
         list[#list + 1] = { name = one.kind, request = one, id = id, params = {}, is_amd = false }
       end
     end
@@ -75,28 +95,29 @@ local function read_ops(paths)
   return chosen
 end
 
-local function print_rows(rows)
-  print(("%-20s %12s %12s  %s"):format("op", "warm (us)", "cold (us)", "by"))
-  for _, row in ipairs(rows) do
-    local at = row.answer
-    local note = row.note ~= "" and "; " .. row.note or ""
-    print(at and ("%-20s %12.2f %12.2f  %s in %s, %s%s"):format(row.id, at.warm.median, at.cold.median, at.by,
-      at.computed, at.kernel, note) or ("%-20s %s"):format(row.id, row.note))
-  end
+-- At once, so that what is there can be seen before the rest.
+local function print_row(row)
+  local at = row.answer
+  local note = row.note ~= "" and "; " .. row.note or ""
+  print(at and ("%-20s %12.2f %12.2f  %s in %s, %s%s"):format(row.id, at.warm.median, at.cold.median, at.by,
+    at.computed, at.kernel, note) or ("%-20s %s"):format(row.id, row.note))
+  io.stdout:flush()
 end
 
 local function replay_saved(args, options)
-  options.name = "saved ops"
-  local list, summary = session.run(read_ops(args), options)
-  if summary.problem then fail.work("%s", summary.problem) end
+  options.name, options.on_row = "saved ops", print_row
+  local chosen = read_ops(args)
+  print(("%-20s %12s %12s  %s"):format("op", "warm (us)", "cold (us)", "by"))
+  local list, summary = session.run(chosen, options)
+  if summary.problem and not summary.signal then fail.work("%s", summary.problem) end
   for _, why in ipairs(summary.absent) do io.stderr:write("gentables: ", why, "\n") end
-  print_rows(summary.rows.all)
   if args.out then
     fail.unless(file.make_folder(args.out))
     local base = args.out .. "/" .. NAME
     sheets.save(list, { folder = (args.csv or not args.xlsx) and base .. "_csvs",
       xlsx = (args.xlsx or not args.csv and sheets.has_xlsx()) and base .. ".xlsx" })
   end
+  session.raise(summary)
   return summary.timed == summary.ops and 0 or 1
 end
 

@@ -13,7 +13,7 @@
 
 #include "replay.h"
 
-enum { PROTOCOL_VERSION = 1, MOST_THREADS = 1024 };
+enum { PROTOCOL_VERSION = 1 };
 
 // ---- serving --------------------------------------------------------------------------------------------
 
@@ -144,7 +144,8 @@ static void print_help(void) {
            "their times with warm and with cold caches: medians.\n"
            "\n"
            "  -d, --device NAME   host or cuda (default: cuda where there is a GPU)\n"
-           "  -t, --threads N     threads of a call on the host (default: one for each core)\n"
+           "  -t, --threads N     threads of a call on the host (default: as the first file says, or else\n"
+           "                      one for each core)\n"
            "      --try-all       of several libraries time the fastest, not the first\n"
            "      --serve         answer lines on standard input\n"
            "\n"
@@ -159,9 +160,26 @@ static int cores(void) {
     return online < 1 ? 1 : (int)online;
 }
 
+// The threads of a call that the first op of these files says, or else one for each core.
+static int threads_of(int count, char **paths) {
+    char *line = NULL, reason[REASON_SIZE];
+    size_t room = 0;
+    struct op op = {.threads = 0};
+    for (int i = 0; i < count && op.threads == 0; i++) {
+        FILE *file = fopen(paths[i], "r");
+        while (file != NULL && op.threads == 0 && getline(&line, &room, file) > 0) {
+            line[strcspn(line, "\r\n")] = '\0';
+            if (op_read(line, &op, reason) != 0) op.threads = 0; // told when it is replayed
+        }
+        if (file != NULL) fclose(file);
+    }
+    free(line);
+    return op.threads > 0 ? op.threads : cores();
+}
+
 struct choices {
     const char *device; // NULL: none is asked for
-    int threads;
+    int threads;        // 0: none are asked for
     bool serves, tries_all;
 };
 
@@ -171,7 +189,7 @@ static int read_options(int argc, char **argv, struct choices *choices) {
         {"device", required_argument, NULL, 'd'}, {"threads", required_argument, NULL, 't'},
         {"serve", no_argument, NULL, 's'},        {"try-all", no_argument, NULL, 'a'},
         {"help", no_argument, NULL, 'h'},         {NULL, 0, NULL, 0}};
-    *choices = (struct choices){.threads = cores()};
+    *choices = (struct choices){.threads = 0};
     for (int option; (option = getopt_long(argc, argv, "d:t:h", options, NULL)) != -1;) {
         if (option == 'h') {
             print_help();
@@ -181,7 +199,8 @@ static int read_options(int argc, char **argv, struct choices *choices) {
         if (option == 's') choices->serves = true;
         if (option == 'a') choices->tries_all = true;
         if (option == 't') choices->threads = atoi(optarg);
-        if (option == '?' || choices->threads < 1 || choices->threads > MOST_THREADS) {
+        bool is_count = option != 't' || (choices->threads >= 1 && choices->threads <= MOST_THREADS);
+        if (option == '?' || !is_count) {
             fprintf(stderr, "gentables-replay: wrong use; see --help\n");
             return 2;
         }
@@ -210,6 +229,7 @@ int main(int argc, char **argv) {
     char reason[REASON_SIZE];
     int status = read_options(argc, argv, &choices);
     if (status >= 0) return status;
+    if (choices.threads == 0) choices.threads = threads_of(argc - optind, argv + optind);
     if (open_device(&choices, &host, reason) != 0) {
         if (choices.serves) printf("error reason=%s\n", reason);
         fprintf(stderr, "gentables-replay: %s\n", reason);

@@ -215,6 +215,13 @@ static const char *cut_note(char *line) {
     return note + sizeof key - 1;
 }
 
+static int read_threads(struct fields *fields) {
+    if (take(fields, "threads") == NULL) return 0;
+    int64_t threads = take_integer(fields, "threads", 1);
+    if (threads > MOST_THREADS) complain(fields, "threads");
+    return threads > MOST_THREADS ? 0 : (int)threads;
+}
+
 int op_read(char *line, struct op *op, char reason[REASON_SIZE]) {
     struct fields fields;
     const char *note = cut_note(line);
@@ -235,10 +242,11 @@ int op_read(char *line, struct op *op, char reason[REASON_SIZE]) {
     op->sampling_us = take_number(&fields, "sampling_us", 10000);
     op->limit_us = take_number(&fields, "limit_us", 0);
     double least = take_number(&fields, "min_samples", 5), most = take_number(&fields, "max_samples", 50);
-    if (!(least >= 1 && most >= least && most <= (double)MOST_SAMPLES))
-        return refuse(reason, "min_samples and max_samples have to be 1 to 1000000, rising");
+    if (!(least >= 1 && least <= (double)MOST_SAMPLES && most >= 1 && most <= (double)MOST_SAMPLES))
+        return refuse(reason, "min_samples and max_samples have to be 1 to 1000000");
     op->min_samples = (size_t)least;
     op->max_samples = (size_t)most;
+    op->threads = read_threads(&fields);
     int status =
         is_gemm ? read_gemm(&fields, &op->gemm, reason) : read_convolution(&fields, &op->convolution, reason);
     return status != 0 ? status : check_fields(&fields, reason);

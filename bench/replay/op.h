@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 enum { MOST_SPATIAL = 3, MOST_SAMPLES = 1000000, ID_SIZE = 64, OP_NOTE_SIZE = 512, REASON_SIZE = 256 };
+enum { MOST_THREADS = 1024 }; // of a call
 
 // How elements are stored. The host computes in the first three; a line may ask for any.
 enum data_type {
@@ -68,7 +69,8 @@ struct op {
         struct gemm gemm;
         struct convolution convolution;
     };
-    size_t min_samples, max_samples; // of warm and of cold calls
+    int threads;                     // of a call, when it was saved; 0: not told
+    size_t min_samples, max_samples; // of warm and of cold calls; a maximum below: a first look, told so
     double sampling_us;              // beyond min_samples no more calls are made once this is used up
     double limit_us;                 // nor any once this is, but one of each; 0: there is no limit
 };

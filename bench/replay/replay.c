@@ -98,9 +98,8 @@ static bool is_late(const struct run *run) {
 
 static bool wants_more(const struct run *run, const struct samples *samples, double kind_began_us) {
     if (samples->count == 0) return true;
-    if (is_late(run)) return false;
-    if (samples->count < run->least) return true;
-    return samples->count < run->op->max_samples && now_us() - kind_began_us < run->half_us;
+    if (is_late(run) || samples->count >= run->op->max_samples) return false;
+    return samples->count < run->least || now_us() - kind_began_us < run->half_us;
 }
 
 // Times calls until there are enough, those that `to` has included. -1: the library failed.
@@ -118,8 +117,11 @@ static int sample(struct run *run, bool is_cold, struct samples *to) {
 static void tell_samples(const struct run *run, const struct samples *cold, const struct samples *warm,
                          struct replayed *to) {
     size_t fewest = cold->count < warm->count ? cold->count : warm->count;
-    if (run->least < run->op->min_samples) add_note(to, "a call takes more than 1 s: %zu samples", fewest);
-    if (fewest < run->least) add_note(to, "%zu samples: the budget was used up", fewest);
+    if (run->least < run->op->min_samples)
+        add_note(to, "a call takes more than 1 s: %zu samples", run->least);
+    if (fewest < run->least)
+        add_note(to, "%zu sample%s instead of %zu%s", fewest, fewest == 1 ? "" : "s", run->least,
+                 is_late(run) ? ": the budget was used up" : "");
 }
 
 static struct timed timed_of(const struct samples *samples) {
@@ -302,7 +304,8 @@ static int time_calls(const struct host *host, const struct op *op, const struct
     }
     int status = measure(&run, by->first_us, room, to, reason);
     free(room);
-    if (status == 0 && by->call.algorithms > 1) compare_algorithms(&run, to);
+    bool is_first_look = op->max_samples < op->min_samples;
+    if (status == 0 && by->call.algorithms > 1 && !is_first_look) compare_algorithms(&run, to);
     return status;
 }
 
@@ -318,6 +321,9 @@ int replay_op(const struct host *host, const struct op *op, struct replayed *to,
     if (to->computed != op->type)
         add_note(to, "computed in %s, for there is no fast %s here", data_type_names[to->computed],
                  data_type_names[op->type]);
+    if (op->threads > 0 && op->threads != host->threads && host->machine == &machine_host)
+        add_note(to, "saved with %d thread%s a call, and timed with %d", op->threads,
+                 op->threads == 1 ? "" : "s", host->threads);
     if (choose_library(host, op, &operands, &placed, &best, to, reason) != 0) return -1;
     to->library = best.library->name;
     snprintf(to->kernel, sizeof to->kernel, "%s", best.call.kernel);

@@ -2,8 +2,10 @@
 --
 --   request.of(op, call, model) -> { kind, fields = { { name, value }... }, notes = { text... } } | nil, why
 --   request.line(one, id[, limits]) -> the line, without its newline
---   request.saved(one, id) -> the line with its notes, for whoever replays it alone
+--   request.saved(one, id[, threads]) -> the line with its notes, for whoever replays it alone, with as many
+--     threads a call
 --   request.value(one, name) -> the value of a field
+--   request.type_named(name) -> a type of a trace (c10::BFloat16) as lines call it; nil: not known
 --   request.read(line) -> the request of such a line, its id | nil, why
 --
 -- `op` is a row of families.lua, `call` its arguments, `model` what perf_model.lua makes of them.
@@ -22,12 +24,15 @@ local types = {
 local numbered = { [5] = "float16", [6] = "float32", [7] = "float64", [15] = "bfloat16",
   [23] = "float8_e5m2", [24] = "float8_e4m3fn", [25] = "float8_e5m2fnuz", [26] = "float8_e4m3fnuz" }
 
+local function plain_name(name) return (name:gsub("^c10::", "")) end
+
+function request.type_named(name) return types[plain_name(name):lower()] end
+
 local function type_of(call, place)
   local name = call.types and call.types[place + 1]
   if type(name) ~= "string" or name == "" then return nil, "its type is not in the trace" end
-  local plain = name:gsub("^c10::", "")
-  local known = types[plain:lower()]
-  if not known then return nil, "there is no replay in " .. plain end
+  local known = request.type_named(name)
+  if not known then return nil, "there is no replay in " .. plain_name(name) end
   return known
 end
 
@@ -296,8 +301,8 @@ function request.line(one, id, limits)
 end
 
 -- The notes are the last field and go to the line's end.
-function request.saved(one, id)
-  local line = request.line(one, id)
+function request.saved(one, id, threads)
+  local line = request.line(one, id, threads and { { "threads", threads } })
   return #one.notes > 0 and ("%s note=%s"):format(line, table.concat(one.notes, "; ")) or line
 end
 

@@ -8,7 +8,8 @@
 --     median, low, high, samples } } | nil, why it has no time; algorithms where the library offers some: how
 --     many were timed; the last two where they were compared
 --   runner:stop()
-local fail = require "fail"
+--
+-- A signal to gentables (process.interrupted) ends the child, and is why what was under way has no answer.
 local process = require "core.process"
 local protocol = require "protocol"
 
@@ -17,17 +18,9 @@ runner.__index = runner
 
 local PROTOCOL, START_PATIENCE, WRITE_PATIENCE, GRACE = 1, 60, 10, 1
 
-local function raise_if_interrupted(self)
-  local number, name = process.interrupted()
-  if not number then return end
-  self.child:close(GRACE)
-  fail.with(128 + number, "interrupted by %s", name)
-end
-
 -- The next line as kind, fields; or nil, what happened.
 local function read(self, seconds)
   local line, problem = self.child:read_line(seconds)
-  raise_if_interrupted(self)
   if not line then return nil, problem end
   local kind, fields = protocol.parse(line)
   if not kind then return nil, "nonsense: " .. line end
@@ -103,9 +96,10 @@ local function answer_of(fields)
     gain = gain }
 end
 
--- Ends a child that does not answer any more; the next op gets a new one.
+-- Ends a child that does not answer any more, or is not to go on; the next op gets a new one.
 local function give_up(self, problem, seconds)
   if problem == "timeout" then self.child:kill(9) end
+  if problem == "interrupted" then self.child:kill(15) end
   local ended = self.child:close(GRACE)
   self.child = nil
   if problem == "timeout" then return nil, ("no answer within %.0f s"):format(seconds) end
@@ -119,8 +113,10 @@ function runner:replay(line, seconds)
     if not started then return nil, "gentables-replay cannot be started again: " .. why end
   end
   local written, problem = self.child:write(line .. "\n", WRITE_PATIENCE)
-  raise_if_interrupted(self)
-  if not written then return give_up(self, problem == "timeout" and problem or "end", WRITE_PATIENCE) end
+  if not written then
+    local is_told = problem == "timeout" or problem == "interrupted"
+    return give_up(self, is_told and problem or "end", WRITE_PATIENCE)
+  end
   local kind, fields = read(self, seconds)
   if kind == "replayed" then return answer_of(fields) end
   if kind == "none" then

@@ -3,10 +3,13 @@
 --
 --   session.options(args) -> what the command line says of how to replay; a budget's time begins here, and is
 --     one for all that run is called with
---   session.run(chosen, { name, ops_folder, program, threads, began, budget, samples }) -> sheets, summary
+--   session.run(chosen, { name, ops_folder, program, threads, began, budget, samples, on_row = function(row)
+--     that is called with each row once it is final }) -> sheets, summary
 --   session.tell(summary, where)
+--   session.raise(summary): ends with the signal that cut it off, if one did
 --
--- `chosen` is what trace/replay_ops.lua gives; summary = { ops, timed, rows, problem, absent }.
+-- `chosen` is what trace/replay_ops.lua gives; chosen.threads: of a call, where ops that were saved tell.
+-- summary = { ops, timed, rows, notes, problem, absent, signal = { number, name } }.
 local amd = require "replay.amd"
 local fail = require "fail"
 local file = require "core.file"
@@ -24,15 +27,18 @@ local session = { NONE_TIMED = "no op has a time; the sheet says why" }
 -- Seconds that an op may take where no budget says less: a call of minutes is an answer, too.
 local LONGEST, BENCH_LONGEST, LATE = 900, 120, 30
 
+-- Samples that an op has at least where nothing else is asked for: what op.c has for min_samples.
+local LEAST_SAMPLES = 5
+
 local machines = { host = true, cuda = true }
 
 -- ---- files ---------------------------------------------------------------------------------------------
 
 -- What is saved of an op beside its line, by the ending of the file.
-local function texts_of(row)
+local function texts_of(row, threads)
   local one, out = row.op.request, {}
   if not one then return out end
-  out[#out + 1] = { ".op", request.saved(one, row.id) .. "\n" }
+  out[#out + 1] = { ".op", request.saved(one, row.id, threads) .. "\n" }
   local line = tunableop.line(one)
   if line then out[#out + 1] = { ".tunableop.csv", line .. "\n" } end
   if row.is_amd then
@@ -42,12 +48,12 @@ local function texts_of(row)
   return out
 end
 
--- Writes the files of all rows: all or none.
-local function save(rows, folder)
+-- Writes the files of all rows: all or none. `threads`: of a call; nil: there is no such count.
+local function save(rows, folder, threads)
   local files, lines = {}, {}
   fail.unless(file.make_folder(folder))
   for _, row in ipairs(rows) do
-    for _, text in ipairs(texts_of(row)) do
+    for _, text in ipairs(texts_of(row, threads)) do
       files[#files + 1] = { ("%s/%s%s"):format(folder, row.id, text[1]), text[2] }
       if text[1] == ".op" then row.file = row.id .. text[1] end
       if text[1] == ".tunableop.csv" then lines[#lines + 1] = text[2] end
@@ -87,12 +93,13 @@ end
 
 -- ---- replaying -----------------------------------------------------------------------------------------
 
--- What a request adds to its op: how many samples, and how long.
-local function limits_of(options, left)
+-- What a request adds to its op: how many samples, at most `most` of each kind of calls (nil: as many as the
+-- full measure has), and how long.
+local function limits_of(options, left, most)
   local out = {}
-  if options.samples then
-    out[1], out[2] = { "min_samples", options.samples }, { "max_samples", options.samples }
-  end
+  if options.samples then out[1] = { "min_samples", options.samples } end
+  most = most or options.samples
+  if most then out[#out + 1] = { "max_samples", most } end
   if left then out[#out + 1] = { "limit_us", math.max(1, left * 1e6) } end
   return out
 end
@@ -108,20 +115,57 @@ local function note_intervals(row)
   add_note(row, ("no 95 %% interval from fewer than %d samples%s"):format(least, which))
 end
 
-local function replay_row(row, at, options)
-  if not row.op.request then return add_note(row, "not replayed: " .. row.op.reason) end
-  if not at.runner then return add_note(row, "not replayed: " .. at.problem) end
-  local left = options.budget and options.budget - (process.now() - options.began)
-  if left and left <= 0 then
-    return add_note(row, ("not replayed: the budget of %g s was used up before"):format(options.budget))
+local function left_of(options) return options.budget and options.budget - (process.now() - options.began) end
+
+-- The answer for a row; or nil, and why it has none.
+local function ask(row, at, options, most)
+  if not row.op.request then return nil, row.op.reason end
+  if process.interrupted() then return nil, "interrupted" end
+  if not at.runner then return nil, at.problem end
+  local left = left_of(options)
+  if left and left <= 0 then return nil, ("the budget of %g s was used up before"):format(options.budget) end
+  local line = request.line(row.op.request, row.id, limits_of(options, left, most))
+  return at.runner:replay(line, left and left + LATE or LONGEST)
+end
+
+local function fewest_samples(answer) return math.min(answer.warm.samples, answer.cold.samples) end
+
+-- Measures a row, or measures it again: of two answers the one of more samples counts.
+local function replay_row(row, at, options, most)
+  local answer, why = ask(row, at, options, most)
+  if not answer then
+    row.why_not = (row.answer and "not measured again: " or "not replayed: ") .. why
+  elseif not row.answer or fewest_samples(answer) > fewest_samples(row.answer) then
+    row.answer = answer
   end
-  local line = request.line(row.op.request, row.id, limits_of(options, left))
-  local answer, why = at.runner:replay(line, left and left + LATE or LONGEST)
-  if not answer then return add_note(row, "not replayed: " .. why) end
-  row.answer, row.device = answer, at.runner.device
-  if at.is_same then row.comparable_us = answer.warm.mean end
-  add_note(row, answer.note)
-  note_intervals(row)
+end
+
+-- The time that a row may be compared with is of the type that its trace was computed in, whatever type its
+-- operands are stored in.
+local function compare_row(row)
+  local op, answer = row.op, row.answer
+  if answer.computed ~= op.computed_in then
+    return add_note(row, ("no difference: traced in %s, replayed in %s"):format(op.computed_in,
+      answer.computed or "a type that is not told"))
+  end
+  row.comparable_us = answer.warm.mean
+  if op.is_converted then
+    local dtype = request.value(op.request, "dtype")
+    add_note(row, ("traced in %s, with %s converted to it and back in the trace's time alone"):format(
+      op.computed_in, dtype))
+  end
+end
+
+-- What stands in a row once nothing more is measured of it.
+local function finish_row(row, at, options)
+  if row.answer then
+    row.device = at.runner.device
+    if at.is_same then compare_row(row) end
+    add_note(row, row.answer.note)
+    note_intervals(row)
+  end
+  add_note(row, row.why_not)
+  if options.on_row then options.on_row(row) end
 end
 
 -- The first failure of a program that is not there stands in the about sheet, not in each row.
@@ -133,7 +177,8 @@ local function bench_row(row, at)
   local us, problem = amd.run(argv, BENCH_LONGEST)
   if us then
     row.bench_us = us
-    if at.is_bench_same then row.comparable_bench_us = us end
+    local is_same_type = row.op.computed_in == request.value(row.op.request, "dtype")
+    if at.is_bench_same and is_same_type then row.comparable_bench_us = us end
   elseif problem:find("No such file", 1, true) then
     at.absent[argv[1]] = true
   else
@@ -141,12 +186,30 @@ local function bench_row(row, at)
   end
 end
 
+-- One sample of each kind of calls of each op. Returns the samples that what is left of the budget has room
+-- for, by the time that these took; nil: those of the full measure.
+local function look_round(rows, at, options)
+  local began, bar = process.now(), progress.new(#rows)
+  bar:show(options.name .. ", a first look")
+  for _, row in ipairs(rows) do
+    replay_row(row, at, options, 1)
+    bar:step()
+  end
+  bar:clear()
+  local room = left_of(options) // (process.now() - began)
+  return room < (options.samples or LEAST_SAMPLES) and math.max(2, math.tointeger(room)) or nil
+end
+
+-- Each op gets its full measure, what mattered most first. Of a budget each gets a little first, and then, in
+-- the same order, as much as it has room for.
 local function replay_all(rows, at, options)
-  local bar = progress.new(#rows.all)
+  local most = options.budget and look_round(rows, at, options)
+  local bar = progress.new(#rows)
   bar:show(options.name)
-  for _, row in ipairs(rows.all) do
-    replay_row(row, at, options)
-    bench_row(row, at)
+  for _, row in ipairs(rows) do
+    if not options.budget or row.answer then replay_row(row, at, options, most) end
+    if not process.interrupted() then bench_row(row, at) end
+    finish_row(row, at, options)
     bar:step()
   end
   bar:clear()
@@ -170,14 +233,16 @@ end
 
 local function threads_in_words(count) return count .. (tonumber(count) == 1 and " thread" or " threads") end
 
+local SAME_TYPE = "; empty where an op was not computed in the same type both times, which its row says"
+
 local function about_differences(chosen, at)
   local traced, here = table.concat(chosen.devices, ", "), at.runner and at.runner.device or "nothing"
   if at.why_not then return "empty: " .. at.why_not end
   if at.is_same and at.runner.machine == "host" then
-    return ("traced and replayed on processors of the same name, with %s a call"):format(
-      threads_in_words(at.runner.threads))
+    return ("traced and replayed on processors of the same name, with %s a call%s"):format(
+      threads_in_words(at.runner.threads), SAME_TYPE)
   end
-  if at.is_same then return "traced and replayed on the same device" end
+  if at.is_same then return "traced and replayed on the same device" .. SAME_TYPE end
   if not chosen.is_traced then return "empty: no trace, so nothing to compare with" end
   if traced == "" then traced = "a device that the trace does not name" end
   return ("empty: traced on %s, replayed on %s"):format(traced, here)
@@ -194,6 +259,8 @@ local function about_of(chosen, at, summary, options)
   describe_libraries(at, add)
   add("ops", ("%d of %d have a time"):format(summary.timed, summary.ops))
   if options.budget then add("budget", ("%g s"):format(options.budget)) end
+  local signal = summary.signal
+  if signal then add("interrupted", ("by %s; times are those until then"):format(signal.name)) end
   for _, note in ipairs(chosen.notes) do add("note", note) end
   return about
 end
@@ -231,7 +298,8 @@ end
 
 local function start(chosen, rows, options)
   local at = { absent = {} }
-  at.runner, at.problem = start_runner(options, options.threads)
+  local saved = chosen.threads and math.tointeger(chosen.threads)
+  at.runner, at.problem = start_runner(options, options.threads or saved and tostring(saved))
   at.is_same = at.runner and #chosen.devices == 1 and chosen.devices[1] == at.runner.device or false
   if at.is_same and at.runner.machine == "host" then take_threads(at, chosen, options) end
   local function is_amd(row) return row.is_amd end
@@ -257,23 +325,38 @@ function session.options(args)
     program = args.program or system.program():gsub("[^/]*$", "") .. "gentables-replay" }
 end
 
--- Says what is missing, and what was done.
+-- Says what is missing, and what was done; on stderr also what of the traces stands in no row.
 function session.tell(summary, where)
+  for _, note in ipairs(summary.notes) do io.stderr:write("gentables: ", note, "\n") end
   for _, why in ipairs(summary.absent) do io.stderr:write("gentables: ", why, "\n") end
-  if summary.problem then
+  if summary.problem and not summary.signal then
     io.stderr:write("gentables: ", summary.problem, "; the ops are saved, and none is replayed\n")
   end
   print(("replayed  %s: %d of %d ops have a time"):format(where, summary.timed, summary.ops))
 end
 
+-- What cut it off; nil: nothing did.
+local function caught_signal()
+  local number, name = process.interrupted()
+  return number and { number = number, name = name }
+end
+
+function session.raise(summary)
+  local signal = summary.signal
+  if not signal then return end
+  fail.with(128 + signal.number, "interrupted by %s; %d of %d ops have a time", signal.name, summary.timed,
+    summary.ops)
+end
+
 function session.run(chosen, options)
   local rows = rows_of(chosen)
-  if options.ops_folder then save(rows.all, options.ops_folder) end
   local at = start(chosen, rows, options)
-  replay_all(rows, at, options)
+  local threads = at.runner and at.runner.machine == "host" and at.runner.threads or nil
+  if options.ops_folder then save(rows.all, options.ops_folder, threads) end
+  replay_all(rows.all, at, options)
   if at.runner then at.runner:stop() end
-  local summary = { ops = #rows.all, timed = 0, rows = rows, problem = at.problem,
-    absent = at.runner and at.runner.absent or {} }
+  local summary = { ops = #rows.all, timed = 0, rows = rows, problem = at.problem, signal = caught_signal(),
+    notes = chosen.notes, absent = at.runner and at.runner.absent or {} }
   for _, row in ipairs(rows.all) do
     if row.answer then summary.timed = summary.timed + 1 end
   end

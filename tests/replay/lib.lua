@@ -56,7 +56,7 @@ function lib.convolution(batch, channels, size, dtype)
     concrete = { "", "", "", "[1, 1]", "[1, 1]", "[1, 1]", "False", "[0, 0]", "1" } }
 end
 
--- Writes the trace; header = { device, threads, rank, world_size }. Returns its path.
+-- Writes the trace; header = { device, threads, rank, world_size, gentables }. Returns its path.
 function lib.save(trace, name, header)
   local path = ("%s/%s"):format(lib.work, name)
   assert(file.make_folder(path:match("^(.*)/")))
@@ -65,14 +65,24 @@ function lib.save(trace, name, header)
   if header.device then
     document.deviceProperties = json.array { { id = 0, name = header.device, numSms = header.threads } }
   end
+  document.gentables = header.gentables
   if header.rank then document.distributedInfo = { rank = header.rank, world_size = header.world_size } end
   assert(file.write(path, json.encode(document)))
   return path
 end
 
+-- Makes what is run a copy of gentables with this stand-in beside it, as gentables-replay; nil: as it was.
+function lib.take(text)
+  lib.gentables = text and lib.program("gentables-replay", text):gsub("%-replay$", "")
+  if not text then return end
+  local bin = os.getenv("GENTABLES"):match("^(.*)/")
+  os.execute(("cp '%s/gentables' '%s' && ln -sfn '%s/../share' '%s/../lib' '%s'"):format(bin, lib.gentables,
+    bin, bin, lib.work))
+end
+
 -- Runs gentables, with these words in front (`env A=B`); returns its exit code, what it wrote, its errors.
 function lib.run_with(front, ...)
-  local words = { front, os.getenv("GENTABLES") }
+  local words = { front, lib.gentables or os.getenv("GENTABLES") }
   for _, word in ipairs { ... } do words[#words + 1] = ("'%s'"):format(word) end
   local out, errors = lib.work .. "/stdout", lib.work .. "/stderr"
   local _, how, code = os.execute(("%s >'%s' 2>'%s'"):format(table.concat(words, " "), out, errors))
