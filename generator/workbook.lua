@@ -126,7 +126,7 @@ end
 -- What was asked for and has no time, or nil where all has.
 local function missing_sheet(source)
   local rows = {}
-  for i, group in ipairs(summary.without_time(source.files)) do
+  for i, group in ipairs(summary.without_time(source)) do
     rows[i] = { group.tp, group.cells, table.concat(group.strategies, ", "), group.reason }
   end
   if #rows == 0 then return nil end

@@ -8,6 +8,7 @@ local fail = require "fail"
 local lists = require "lists"
 local model = require "model"
 local provenance = require "provenance"
+local sorted_keys = require "sorted_keys"
 local spec = require "spec"
 local tables = require "core.table"
 
@@ -79,13 +80,6 @@ local function left_out(slices, axes)
     if not shown then others[#others + 1] = slice end
   end
   return #others > 0 and all_in_words(others) or nil
-end
-
-local function sorted_keys(set)
-  local out = {}
-  for key in pairs(set) do out[#out + 1] = key end
-  table.sort(out)
-  return out
 end
 
 -- The fusions that any TP size has, or the spec asks for, in the list's order.

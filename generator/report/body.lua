@@ -292,7 +292,7 @@ local function add_missing(p, views)
   p:section("Left out", { id = "left-out" })
   for _, view in ipairs(views) do
     local rows, unmeasured = {}, 0
-    for i, group in ipairs(summary.without_time(view.source.files)) do
+    for i, group in ipairs(summary.without_time(view.source)) do
       rows[i] = { view.arch, group.tp, group.cells, table.concat(group.strategies, ", "), group.reason }
     end
     for _, block in ipairs(view.blocks) do unmeasured = unmeasured + block.total.unmeasured end

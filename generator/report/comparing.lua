@@ -8,6 +8,7 @@
 local lists = require "lists"
 local model = require "model"
 local formats = require "formats"
+local sorted_keys = require "sorted_keys"
 local summary = require "summary"
 
 local comparing = {}
@@ -53,13 +54,6 @@ local function add_values(set, values)
   for _, value in ipairs(values) do set[value] = true end
 end
 
-local function sorted(set)
-  local out = {}
-  for value in pairs(set) do out[#out + 1] = value end
-  table.sort(out)
-  return out
-end
-
 -- Every group that any sweep has, in the order of TP size, data type and fusion.
 local function groups_of(sweeps)
   local groups, by_name = {}, {}
@@ -97,7 +91,7 @@ local function in_order(groups)
 end
 
 local function enter_cells(group, sweeps)
-  group.hidden_sizes, group.num_tokens = sorted(group.hidden), sorted(group.tokens)
+  group.hidden_sizes, group.num_tokens = sorted_keys(group.hidden), sorted_keys(group.tokens)
   group.cells, group.missing = {}, {}
   local key = group.key
   for s in ipairs(sweeps) do group.missing[s] = true end

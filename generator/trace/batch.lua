@@ -208,7 +208,10 @@ local function replay(configuration, ranks, options)
   local path = configuration.output:gsub("_performance_report%.xlsx$", ""):gsub("%.xlsx$", "")
     .. "_node_replay_report"
   local lists = {}
-  for i, rank in ipairs(ranks) do lists[i] = rank[replay_ops.field] end
+  for i, rank in ipairs(ranks) do
+    lists[i] = rank[replay_ops.field]
+    lists[i].path = configuration.files[i].path
+  end
   local chosen = replay_ops.choose(lists)
   if #chosen.gemm + #chosen.conv == 0 then
     fail.input("%s", replay_ops.nothing(configuration.files, chosen))
@@ -219,6 +222,7 @@ local function replay(configuration, ranks, options)
   local list, summary = session.run(chosen, how)
   sheets.save(list, { folder = options.csv and path .. "_csvs", xlsx = options.xlsx and path .. ".xlsx" })
   session.tell(summary, options.xlsx and path .. ".xlsx" or path .. "_csvs")
+  session.raise(summary)
   if summary.timed == 0 then fail.work("%s: %s", configuration.folder, session.NONE_TIMED) end
 end
 

@@ -7,6 +7,7 @@
 -- layout.find finds, layout.select filters, layout.check compares what the names say with what the files say.
 local fail = require "fail"
 local file = require "core.file"
+local sorted_keys = require "sorted_keys"
 
 local layout = {}
 
@@ -264,13 +265,6 @@ function layout.numbers(text, option)
   return set
 end
 
-local function list_of(set)
-  local list = {}
-  for number in pairs(set) do list[#list + 1] = number end
-  table.sort(list)
-  return list
-end
-
 -- Keeps what `filters` = { threads, channels, ranks = set | nil } let through. Raises where a filter lets
 -- nothing through, and says what there is.
 function layout.select(found, filters)
@@ -293,7 +287,7 @@ function layout.select(found, filters)
   if #kept > 0 then return { configurations = kept, sweep = found.sweep } end
   local has = {}
   for _, name in ipairs { "threads", "channels", "ranks" } do
-    local list = list_of(there[name])
+    local list = sorted_keys(there[name])
     if #list > 0 then has[#has + 1] = name .. " " .. table.concat(list, ", ") end
   end
   fail.input("no trace passes --threads, --channels and --ranks; there are %s", table.concat(has, "; "))
@@ -319,7 +313,7 @@ local function usual_world_size(infos)
   for _, info in pairs(infos) do
     if info.world_size then count[info.world_size] = (count[info.world_size] or 0) + 1 end
   end
-  for _, size in ipairs(list_of(count)) do
+  for _, size in ipairs(sorted_keys(count)) do
     if not best or count[size] > count[best] then best = size end
   end
   return best, best and count[best]

@@ -8,6 +8,7 @@
 -- options: include_unlinked, micro_idle (µs), short_limit (µs), bins, top_short, kernel_summary and
 -- collectives (false: without), by_kernel_count.
 local sheets = require "sheets"
+local sorted_keys = require "sorted_keys"
 
 local per_rank = {}
 
@@ -46,10 +47,7 @@ local function add_gaps(notes, analysis, times)
 end
 
 local function add_left_out(notes, left_out, idle, nested)
-  local reasons = {}
-  for reason in pairs(left_out) do reasons[#reasons + 1] = reason end
-  table.sort(reasons)
-  for _, reason in ipairs(reasons) do
+  for _, reason in ipairs(sorted_keys(left_out)) do
     notes[#notes + 1] = { "left out", left_out[reason], nil, reason }
   end
   if idle > 0 then

@@ -13,6 +13,8 @@ local python = require "trace.python"
 local none = python.none
 local perf_model = {}
 
+perf_model.NO_SHAPES = "shapes are missing"
+
 -- ---- Types -----------------------------------------------------------------------------------------------
 
 -- By the type's name in lower case, without c10::. Types that are not here have no known width.
@@ -534,13 +536,13 @@ local function checked(model_of, op, call)
 end
 
 function perf_model.of(op, call)
-  if not call.dims then return nil, "shapes are missing" end
+  if not call.dims then return nil, perf_model.NO_SHAPES end
   return checked(sums[op.family], op, call)
 end
 
 function perf_model.backward_of(op, call)
   local backward = backward_sums[op.family]
-  if not backward or not call.dims then return nil, "shapes are missing" end
+  if not backward or not call.dims then return nil, perf_model.NO_SHAPES end
   return checked(backward, op, call)
 end
 

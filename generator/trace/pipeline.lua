@@ -156,6 +156,14 @@ local function without_of(args)
   return without
 end
 
+-- Raises where an option is wrong that says what is made, whatever the traces.
+local function check(args)
+  gemm_command.top_k_of(args)
+  job.microseconds(args, "micro-idle")
+  job.microseconds(args, "short-limit")
+  without_of(args)
+end
+
 local function plan_of(args, work)
   local out = args.out or work.sweep or work.configurations[1].folder
   local analysis = (out:gsub("(.)/+$", "%1")) .. "/" .. ANALYSIS
@@ -206,5 +214,6 @@ return {
     { name = "fresh", help = "make everything again, also what is there" },
   }),
   example = "gentables trace pipeline experiments/sweep_20251124_222204",
+  check = check,
   run = run,
 }

@@ -62,7 +62,7 @@ class root {
         od::raw_json_string key = field.key();
         any_value value(std::move(field.value()));
         if (key == "baseTimeNanoseconds") return read_integer(value, to_.base_nanoseconds);
-        if (key == "gentables") to_.is_own = true;
+        if (key == "gentables") return read_own(value);
         if (key == "distributedInfo") return read_distributed(value);
         return key == "deviceProperties" ? read_devices(value) : simdjson::SUCCESS;
     }
@@ -73,6 +73,25 @@ class root {
         if (error != simdjson::SUCCESS) return error;
         if (is_of_document(error = read_integer(info.find_field_unordered("rank"), to_.rank))) return error;
         return read_integer(info.find_field_unordered("world_size"), to_.world_size);
+    }
+
+    error_code read_own(any_value value) {
+        od::object own, types;
+        to_.is_own = true;
+        error_code error = value.get_object().get(own);
+        if (error == simdjson::SUCCESS)
+            error = own.find_field_unordered("computed_in").get_object().get(types);
+        if (error != simdjson::SUCCESS) return error;
+        for (simdjson::simdjson_result<od::field> entry : types) {
+            od::field field;
+            std::string_view from, to;
+            if ((error = std::move(entry).get(field)) != simdjson::SUCCESS) return error;
+            error = field.unescaped_key().get(from);
+            if (error == simdjson::SUCCESS) error = field.value().get_string().get(to);
+            if (is_of_document(error)) return error;
+            if (error == simdjson::SUCCESS) to_.computed_in.emplace_back(from, to);
+        }
+        return simdjson::SUCCESS;
     }
 
     // Their number, and what the first is: those of a node are alike.

@@ -116,7 +116,10 @@ struct trace {
     std::array<uint64_t, size_t(flaw::count)> first_flaw{};
     uint64_t events_in_file = 0;
     int64_t rank = UNKNOWN, world_size = UNKNOWN, base_nanoseconds = 0, devices = 0;
-    bool is_own = false;               // written by gentables, which traces some steps and not others
+    bool is_own = false; // written by gentables, which traces some steps and not others
+    // Of its own: types of operands whose GEMMs are computed in another, and that one, as the file calls
+    // them.
+    std::vector<std::pair<std::string, std::string>> computed_in;
     std::string device_name;           // of the first device; "": not told
     int64_t multiprocessors = UNKNOWN; // of the first device
     bool linked_by_correlation = true; // else by External id

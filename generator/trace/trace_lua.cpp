@@ -2,7 +2,7 @@
 //
 //   trace.open(path[, { workers = n, chunk_size = bytes }]) -> t | nil, message
 //   t:info() -> { rank, world_size, base_nanoseconds, devices, device_name, multiprocessors, events,
-//                 kept_events, gpu_events, linked_by,
+//                 kept_events, gpu_events, linked_by, computed_in = { [type of operands] = type },
 //                 flaws = { { name, count, first_byte | first_uid }... } }
 //   t:event(i) -> one of the kept events, i from 1: { uid, kind, name, start, duration, pid, tid, link,
 //                 process_name, process_label, thread_name, external, device, stream, sequence, parent (i),
@@ -46,11 +46,22 @@ void push_flaws(lua_State *lua, const trace &from) {
     }
 }
 
+void set_computed_in(lua_State *lua, const trace &from) {
+    if (from.computed_in.empty()) return;
+    lua_newtable(lua);
+    for (const auto &[type, computed_in] : from.computed_in) {
+        lua_pushlstring(lua, type.data(), type.size());
+        lua_pushlstring(lua, computed_in.data(), computed_in.size());
+        lua_rawset(lua, -3);
+    }
+    lua_setfield(lua, -2, "computed_in");
+}
+
 int info(lua_State *lua) {
     const trace &from = check_trace(lua, 1);
     auto gpu_events = std::count_if(from.events.begin(), from.events.end(),
                                     [](const event &event) { return is_gpu(event.kind); });
-    lua_createtable(lua, 0, 10);
+    lua_createtable(lua, 0, 12);
     set_known(lua, "rank", from.rank);
     set_known(lua, "world_size", from.world_size);
     set_integer(lua, "base_nanoseconds", uint64_t(from.base_nanoseconds));
@@ -67,6 +78,7 @@ int info(lua_State *lua) {
     lua_setfield(lua, -2, "linked_by");
     push_flaws(lua, from);
     lua_setfield(lua, -2, "flaws");
+    set_computed_in(lua, from);
     return 1;
 }
 
