@@ -6,9 +6,15 @@ set -eu
 folder=${1:?usage: sh rebuild.sh FOLDER}
 source=$folder/source
 nvcc=$(command -v nvcc || ls /usr/local/cuda/bin/nvcc)
-include=$(dirname "$(dirname "$(readlink -f "$nvcc")")")/include
 export TMPDIR="$folder/compiling" # a machine's own may be small
 mkdir -p "$TMPDIR"
+
+# The folder of its headers nvcc itself tells: where it lies says nothing, as it may be a script that calls it.
+echo '#include <cuda.h>' >"$TMPDIR/asks.cu"
+"$nvcc" -M -o "$TMPDIR/asks.d" "$TMPDIR/asks.cu"
+include=$(tr -s ' ' '\n' <"$TMPDIR/asks.d" | sed -n 's|^\(/.*\)/cuda\.h$|\1|p')
+[ -f "$include/cuda.h" ] || { echo "$nvcc does not tell where cuda.h is" >&2; exit 1; }
+
 running=
 for unit in "$source"/generated/*.cu; do
     "$nvcc" -std=c++17 -O3 -arch="${GENTABLES_CUDA_ARCH:-native}" -I "$source/bench/cuda" -fatbin \
