@@ -9,7 +9,7 @@ nvcc=$(command -v nvcc || ls /usr/local/cuda/bin/nvcc)
 export TMPDIR="$folder/compiling" # a machine's own may be small
 mkdir -p "$TMPDIR"
 
-# The folder of its headers nvcc itself tells: where it lies says nothing, as it may be a script that calls it.
+# Where its headers are nvcc itself tells: where it lies says nothing, as it may be a script that calls it.
 echo '#include <cuda.h>' >"$TMPDIR/asks.cu"
 "$nvcc" -M -o "$TMPDIR/asks.d" "$TMPDIR/asks.cu"
 include=$(tr -s ' ' '\n' <"$TMPDIR/asks.d" | sed -n 's|^\(/.*\)/cuda\.h$|\1|p')
