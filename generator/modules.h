@@ -12,6 +12,7 @@ int luaopen_core_file(lua_State *lua);
 int luaopen_core_kernel_csv(lua_State *lua);
 int luaopen_core_process(lua_State *lua);
 int luaopen_core_rows(lua_State *lua);
+int luaopen_core_select(lua_State *lua);
 int luaopen_core_system(lua_State *lua);
 int luaopen_core_table(lua_State *lua);
 int luaopen_core_workers(lua_State *lua);
@@ -22,6 +23,7 @@ static const struct luaL_Reg gentables_modules[] = {
     {"core.kernel_csv", luaopen_core_kernel_csv},
     {"core.process", luaopen_core_process},
     {"core.rows", luaopen_core_rows},
+    {"core.select", luaopen_core_select},
     {"core.system", luaopen_core_system},
     {"core.table", luaopen_core_table},
     {"core.workers", luaopen_core_workers},

@@ -168,8 +168,7 @@ static uint8_t *name_in(struct row *row, enum column column) {
     }
 }
 
-// A list of times; false: not measured in that launch. Nil where no launches are told.
-static void push_launches(lua_State *lua, const struct row_detail *detail) {
+void rows_lua_push_launches(lua_State *lua, const struct row_detail *detail) {
     if (detail->launches == 0) {
         lua_pushnil(lua);
         return;
@@ -227,7 +226,7 @@ static void push_number(lua_State *lua, enum column column, const struct row *ro
         if (detail->samples == 0) break;
         lua_pushinteger(lua, detail->samples);
         return;
-    case COLUMN_LAUNCHES: push_launches(lua, detail); return;
+    case COLUMN_LAUNCHES: rows_lua_push_launches(lua, detail); return;
     case COLUMN_BITS: push_bits(lua, detail); return;
     default:
         if (isnan(*value)) break;
@@ -263,7 +262,7 @@ static int lua_records(lua_State *lua) {
     return 1;
 }
 
-// The list on top of the stack, as push_launches has it.
+// The list on top of the stack, as rows_lua_push_launches has it.
 static bool take_launches(lua_State *lua, struct row_detail *detail) {
     detail->launches = 0;
     if (lua_isnil(lua, -1)) return true;

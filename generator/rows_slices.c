@@ -5,7 +5,8 @@
 //   count = rows }... } in the order in which they begin.
 // - rows:slice(one of these [, names]) gives { count =, and lists of that length: num_tokens, hidden_size,
 //   size, strategy, placement, accumulate, samples, time_us, low_us, high_us, min_us, p95_us, p99_us,
-//   skew_us, bound_us, or those that are named }; false stands where a row does not say.
+//   skew_us, bound_us, or those that are named, of which launches (lists of times) may be one, too }; false
+//   stands where a row does not say.
 #include <lauxlib.h>
 #include <lua.h>
 #include <math.h>
@@ -101,11 +102,16 @@ struct slice_key slice_key_take(lua_State *lua, int index) {
 enum { TOKENS, HIDDEN, SIZE, STRATEGY, PLACEMENT, ACCUMULATE, SAMPLES, TIMES };
 static const enum column time_columns[] = {COLUMN_LOW, COLUMN_HIGH, COLUMN_MIN,  COLUMN_P95,
                                            COLUMN_P99, COLUMN_SKEW, COLUMN_BOUND};
-enum { DETAILS = sizeof time_columns / sizeof *time_columns, SLICE_COLUMNS = TIMES + 1 + DETAILS };
+enum {
+    DETAILS = sizeof time_columns / sizeof *time_columns,
+    LAUNCHES = TIMES + 1 + DETAILS, // only by its name: a table for each row
+    SLICE_COLUMNS
+};
 static const char *const column_names[TIMES + 1] = {"num_tokens", "hidden_size", "size",    "strategy",
                                                     "placement",  "accumulate",  "samples", "time_us"};
 
 static const char *column_name(int column) {
+    if (column == LAUNCHES) return rows_columns[COLUMN_LAUNCHES].key;
     return column <= TIMES ? column_names[column] : rows_columns[time_columns[column - TIMES - 1]].key;
 }
 
@@ -114,6 +120,14 @@ static void push_number(lua_State *lua, double value) {
         lua_pushboolean(lua, false);
     } else {
         lua_pushnumber(lua, value);
+    }
+}
+
+static void push_launches(lua_State *lua, const struct row_detail *detail) {
+    if (detail->launches > 0) {
+        rows_lua_push_launches(lua, detail);
+    } else {
+        lua_pushboolean(lua, false);
     }
 }
 
@@ -136,6 +150,7 @@ static void push_value(lua_State *lua, int column, const struct row *row, struct
     case ACCUMULATE: push_name(lua, &lists->accumulates, row->accumulate); break;
     case SAMPLES: push_number(lua, detail->samples == 0 ? NAN : (double)detail->samples); break;
     case TIMES: push_number(lua, row->time_us); break;
+    case LAUNCHES: push_launches(lua, detail); break;
     default: push_number(lua, *rows_detail_number(detail, time_columns[column - TIMES - 1]));
     }
 }
@@ -146,7 +161,7 @@ static int take_columns(lua_State *lua, int columns[SLICE_COLUMNS]) {
     bool all = lua_isnoneornil(lua, 3);
     lua_Integer named = all ? 0 : luaL_len(lua, 3);
     for (int column = 0; column < SLICE_COLUMNS; column++) {
-        bool is_wanted = all;
+        bool is_wanted = all && column != LAUNCHES;
         for (lua_Integer i = 1; i <= named && !is_wanted; i++) {
             lua_geti(lua, 3, i);
             is_wanted = strcmp(luaL_checkstring(lua, -1), column_name(column)) == 0;

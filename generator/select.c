@@ -82,11 +82,14 @@ static struct difference compare(const struct candidate *a, const struct candida
     return (struct difference){b->level - a->level, error, T_975[T_COUNT - 1], 0};
 }
 
+double select_noise(const struct candidate *best, const struct candidate *other) {
+    struct difference found = compare(best, other, true);
+    return found.quantile * found.error * LN_2;
+}
+
 bool select_is_within_noise(const struct candidate *best, const struct candidate *other) {
     double loss = other->badness - best->badness;
-    if (loss <= 0) return true;
-    struct difference found = compare(best, other, true);
-    return !isnan(found.error) && loss <= found.quantile * found.error * LN_2;
+    return loss <= 0 || loss <= select_noise(best, other); // no number is within NAN
 }
 
 // ---- what is said of a choice

@@ -32,6 +32,10 @@ struct choice {
 // stands first in the list.
 size_t select_best(const struct candidate *candidates, size_t count);
 
+// How much of what `other` loses against `best` may be noise: half of a 95% interval of their difference, as
+// a share of time; NAN where nothing tells.
+double select_noise(const struct candidate *best, const struct candidate *other);
+
 // Whether the data allow that `other` loses no more than `best`: their difference is within its noise.
 bool select_is_within_noise(const struct candidate *best, const struct candidate *other);
 

@@ -1,20 +1,23 @@
 -- Rows by message size: which strategy for which bytes, for readers that know no shapes (NCCL, Open MPI,
 -- MPICH, thresholds). It renders nothing.
 --
--- sizes.worlds(source, may_win, fusion) gives, per TP size: { tp, mode, points, segments }; of the rows of
--- `fusion` (nil: NONE, the plain sums) of source.axes.
+-- sizes.worlds(source, may_win, fusion) gives, per TP size: { tp, mode, points, segments, measured }; of the
+-- rows of `fusion` (nil: NONE, the plain sums) of source.axes.
 --   points    ascending { size, badness = { strategy -> share lost }, allowed = { strategy -> true }, best }
+--   measured  { first, last = bytes } of the sizes at which anything was; other points follow from these
 --   segments  ascending { first, last = bytes, both inclusive, strategy = row of lists.strategies, points };
 --             the first starts at 0, the last has no `last`
 --
 -- The rule: shapes of equal bytes count alike; at each size a strategy's badness is the share of time that it
--- loses against the best there, as a mean over the shapes. The segments are the fewest that lose at no size
--- more than source.regret (sizes.REGRET, where nobody says), but what may be noise, by the intervals of both
--- times; of these, those of the least total badness (borders.c). A strategy that has no time for some
--- shape of a size is not chosen there. Between two sizes the border is their geometric mean: what is nearer
--- to one, as a ratio, does as that one.
+-- loses against the best there, as a mean over the shapes; times that a sweep did without count as tables by
+-- shape have them (derive.lua). The segments are the fewest that lose at no size more than source.regret
+-- (sizes.REGRET, where nobody says), but what may be noise, as select.c has it; of these, those of the least
+-- total badness (borders.c). A strategy that has no time for some shape of a size is not chosen there.
+-- Between two sizes the border is their geometric mean: what is nearer to one, as a ratio, does as that one.
 local borders = require "core.borders"
 local lists = require "lists"
+local model = require "model"
+local select = require "core.select"
 
 local sizes = {}
 
@@ -26,6 +29,12 @@ local function geometric_mean(a, b)
   while root > a and root / a > b / root do root = root - 1 end
   while root + 1 < b and (root + 1) / a <= b / (root + 1) do root = root + 1 end
   return root
+end
+
+-- Whether a derived time is of a slice.
+local function is_of(slice, time)
+  return time.world_size == slice.world_size and time.dtype == slice.dtype and time.op == slice.op and
+    time.mode == slice.mode and time.fusion == slice.fusion
 end
 
 -- The slice of each TP size that has the axes; rows of other tools do not say their mode and stand in.
@@ -45,24 +54,36 @@ local function find_slices(source, fusion)
   return ordered
 end
 
--- size -> shape -> { times = { strategy -> time }, noise = { strategy -> half of its interval, a logarithm },
--- nil where no row has one }, of the strategies that may win.
-local function times_of(rows, slice, may_win, loopback)
-  local names = { "num_tokens", "hidden_size", "size", "strategy", "placement", "time_us", "low_us",
-    "high_us" }
-  local columns, by_size = rows:slice(slice, names), {}
+-- What is known of a time: measured ones have their interval and launches, derived ones a spread.
+local NUMBERS = { "time_us", "low_us", "high_us", "launches" }
+
+local function add_time(by_size, size, tokens, hidden_size, strategy, time)
+  local of_size, shape = by_size[size] or {}, tokens << 32 | hidden_size
+  by_size[size], of_size[shape] = of_size, of_size[shape] or {}
+  of_size[shape][strategy] = time
+end
+
+-- size -> shape -> strategy -> { time_us, and what select.noise takes; derived = true where it follows from
+-- those around it }, of the strategies that may win.
+local function times_of(source, slice, may_win)
+  local names = { "num_tokens", "hidden_size", "size", "strategy", "placement", table.unpack(NUMBERS) }
+  local columns, by_size = source.rows:slice(slice, names), {}
+  local function is_wanted(strategy, placement)
+    return may_win[strategy] and (source.loopback or placement ~= "loopback")
+  end
   for i = 1, columns.count do
-    local name = columns.strategy[i]
-    if may_win[name] and (loopback or columns.placement[i] ~= "loopback") then
-      local size, shape = columns.size[i], columns.num_tokens[i] << 32 | columns.hidden_size[i]
-      local of_size = by_size[size] or {}
-      local of = of_size[shape] or { times = {} }
-      by_size[size], of_size[shape] = of_size, of
-      of.times[name] = columns.time_us[i]
-      if columns.low_us[i] and columns.high_us[i] then
-        of.noise = of.noise or {}
-        of.noise[name] = math.log(columns.high_us[i] / columns.low_us[i]) / 2
-      end
+    if is_wanted(columns.strategy[i], columns.placement[i]) then
+      local time = {}
+      for _, name in ipairs(NUMBERS) do time[name] = columns[name][i] end
+      add_time(by_size, columns.size[i], columns.num_tokens[i], columns.hidden_size[i], columns.strategy[i],
+        time)
+    end
+  end
+  local bytes = lists.find("dtypes", slice.dtype).bytes
+  for _, time in ipairs(model.derived(source)) do
+    if is_of(slice, time) and is_wanted(time.strategy, time.placement) then
+      add_time(by_size, time.num_tokens * time.hidden_size * bytes, time.num_tokens, time.hidden_size,
+        time.strategy, { time_us = time.time_us, spread = time.spread, noise = time.noise, derived = true })
     end
   end
   return by_size
@@ -71,28 +92,23 @@ end
 local function fastest(times)
   local best
   for name, time in pairs(times) do
-    if not best or time < times[best] or time == times[best] and name < best then best = name end
+    local is_less = not best or time.time_us < times[best].time_us
+    if is_less or time.time_us == times[best].time_us and name < best then best = name end
   end
   return best
 end
 
--- What of a loss is certain: what is beyond the noise of both times; all of it, where that is unknown.
-local function beyond_noise(loss, noise, name, best)
-  if not noise then return loss end
-  local own, other = noise[name] or 0, noise[best] or 0
-  return math.max(0, loss - math.sqrt(own * own + other * other))
-end
-
--- strategy -> mean share lost over the shapes, and the same of what is certain, of the strategies that have a
--- time for each.
+-- strategy -> mean share lost over the shapes, and the same of what is certain, that is beyond noise (all of
+-- it, where that is unknown), of the strategies that have a time for each.
 local function badness_of(shapes)
   local sum, sure, seen, count = {}, {}, {}, 0
-  for _, of in pairs(shapes) do
-    local best = fastest(of.times)
-    for name, time in pairs(of.times) do
-      local loss = time / of.times[best] - 1
+  for _, times in pairs(shapes) do
+    local best = times[fastest(times)]
+    for name, time in pairs(times) do
+      local loss = time.time_us / best.time_us - 1
+      local noise = loss > 0 and select.noise(best, time) or 0
       sum[name] = (sum[name] or 0) + loss
-      sure[name] = (sure[name] or 0) + beyond_noise(loss, of.noise, name, best)
+      sure[name] = (sure[name] or 0) + math.max(0, loss - noise)
       seen[name] = (seen[name] or 0) + 1
     end
     count = count + 1
@@ -145,6 +161,26 @@ local function points_of(by_size)
   return points
 end
 
+local function is_measured(shapes)
+  for _, times in pairs(shapes) do
+    for _, time in pairs(times) do
+      if not time.derived then return true end
+    end
+  end
+  return false
+end
+
+-- The least and the largest of the points' sizes that were measured.
+local function measured_of(points, by_size)
+  local found = {}
+  for _, point in ipairs(points) do
+    if is_measured(by_size[point.size]) then
+      found.first, found.last = found.first or point.size, point.size
+    end
+  end
+  return found
+end
+
 -- The one with the least badness; of several the first by `place_of`.
 local function best_of(badness, place_of)
   local best
@@ -188,9 +224,11 @@ function sizes.worlds(source, may_win, fusion)
   local worlds = {}
   for _, slice in ipairs(find_slices(source, fusion or "NONE")) do
     local allowed = winners_of(source, slice, may_win)
-    local points = points_of(times_of(source.rows, slice, allowed, source.loopback))
+    local by_size = times_of(source, slice, allowed)
+    local points = points_of(by_size)
     if #points > 0 then
       worlds[#worlds + 1] = { tp = slice.world_size, mode = slice.mode, points = points,
+        measured = measured_of(points, by_size),
         segments = sizes.segments(points, source.regret) }
     end
   end
