@@ -158,8 +158,8 @@ formats.list = {
     by_bytes = true },
   { name = "thresholds", file = "thresholds.json", template = "tables/thresholds.json.tmpl",
     reader = "vLLM, SGLang, FlashInfer and the like: bytes per world size, by python/gentables_thresholds.py",
-    elsewhere = NEARER .. "a world size that was not measured gets {fallback}; plain sums answer for every " ..
-      "fusion",
+    elsewhere = NEARER .. "a world size that was not measured gets {fallback}; plain sums answer for " ..
+      "every fusion",
     left_out = all_but_plain_sums,
     view = by_size(function() return true end, { is_custom = is_custom }),
     lacks = lacks_rows(is_custom, "no row of ONESHOT or TWOSHOT, for which it has thresholds; " ..
