@@ -10,7 +10,13 @@
 # share of the time, or had none left. No part waits for another one: where a strategy hangs or breaks the
 # GPU, the same goes on without it. tables.sh makes tables of the rows elsewhere. 77: there is no GPU.
 set -u
-folder=${1:?usage: sh verify.sh FOLDER-OF-gentables-bench-cuda [OUT]}
+case ${1:-} in
+"" | -*)
+    echo "usage: sh verify.sh FOLDER-OF-gentables-bench-cuda [OUT]" >&2
+    exit 2
+    ;;
+esac
+folder=$1
 bench=$folder/gentables-bench-cuda
 out=${2:-$folder/verified}
 # A smaller call, for a try.
