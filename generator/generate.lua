@@ -11,7 +11,7 @@ local trtllm_generator = require "trtllm_generator"
 local function padded(word) return ("%-10s"):format(word) end
 
 return {
-  summary = "Makes the tables of an arch from the rows in a folder: winners by median.",
+  summary = "Makes an arch's tables from the rows in a folder: in each cell what is expected to lose least.",
   options = options.with(choice.options, {
     { name = "data-dir", value = "DIR", help = "folder of benchmark.tp{N}.{arch}.csv" },
     { name = "arch", value = "ARCH", help = "what it is for: host, host-NAME, sm90 ..., or all: every smXX" },
@@ -19,7 +19,8 @@ return {
     { name = "out", value = "DIR", help = "where to write (default: where the rows are)" },
     { name = "formats", value = "LIST",
       help = "of " .. table.concat(formats.names(), ",") .. " (default: all)" },
-    { name = "sm-version", value = "N", help = "as TensorRT-LLM's generator does: README" },
+    { name = "sm-version", value = "N",
+      help = "as TensorRT-LLM's generator does (--sm_version, --data_dir ... read alike): docs/trtllm.md" },
     { name = "save-csv-dir", value = "DIR", help = "with --sm-version: where that sweep writes" },
     { name = "enable-auto", help = "with --sm-version: report AUTO, the incumbent's lookup" },
     { name = "incumbent", value = "HEADER", help = "with --enable-auto: the incumbent, for a sweep" },

@@ -43,7 +43,7 @@ enum { LAUNCHES_MAX = 16 };
 
 // What only our own files say of a row; NAN, and 0 samples, launches and bits, where a file does not.
 struct row_detail {
-    double low_us, high_us; // the interval of the median, 95% unless README says otherwise
+    double low_us, high_us; // the interval of the median, of 95%
     double min_us, p95_us, p99_us;
     double skew_us;     // median of the spread over ranks
     double bound_us;    // the physical bound
