@@ -10,7 +10,9 @@
 #include "gpu.h"
 #include "library.h"
 
-enum { MOST_PLANS = 16, MOST_DESCRIPTORS = 96, MOST_DIMENSIONS = MOST_SPATIAL + 2 };
+enum { MOST_PLANS = 16, MOST_CONFIGURATIONS = 64, MOST_DIMENSIONS = MOST_SPATIAL + 2 };
+// A configuration has itself, its engine and its plan, in each of two modes; some more are of the graph.
+enum { MOST_DESCRIPTORS = 2 * 3 * MOST_CONFIGURATIONS + 64 };
 
 #define CUDNN_FUNCTIONS(X)                                                                                   \
     X(cudnnGetVersion)                                                                                       \
@@ -64,8 +66,11 @@ struct state {
     int descriptor_count;
     cudnnStatus_t status; // the first that went wrong; nothing is done after that
     cudnnBackendDescriptor_t plans[MOST_PLANS], pack;
+    unsigned notes[MOST_PLANS]; // of the plans' engines
     int count, chosen;
-    int64_t engine; // of the first plan
+    int64_t engine;           // of the first plan
+    unsigned unwanted;        // notes that no engine may have
+    int configurations, less; // how many were named, and how many of these have such an engine
 };
 
 static cudnnBackendDescriptor_t make(struct state *at, cudnnBackendDescriptorType_t type) {
@@ -252,20 +257,70 @@ static cudnnBackendDescriptor_t graph_of(struct state *at, const struct convolut
 
 // ---- plans ----------------------------------------------------------------------------------------------
 
-static int64_t engine_of(struct state *at, cudnnBackendDescriptor_t configuration) {
-    int64_t count = 0, index = -1;
+// Numerical notes of an engine are bits 1 << CUDNN_NUMERICAL_NOTE_...
+
+// Engines that compute in less than the type that was asked for. What is called float32 may be TF32 on tensor
+// cores, as PyTorch without allow_tf32 does not take it, or have its sums reduced in fewer bits. Numbers as
+// small as those of the check are exact even then, so that it would not tell.
+static unsigned notes_of_less(enum data_type type) {
+    unsigned down = 1u << CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS;
+    if (type != FLOAT32) return down;
+    return down | 1u << CUDNN_NUMERICAL_NOTE_TENSOR_CORE |
+           1u << CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION;
+}
+
+// Sums of transformed numbers are right but for rounding.
+enum {
+    NOTES_OF_TRANSFORMS = 1 << CUDNN_NUMERICAL_NOTE_FFT | 1 << CUDNN_NUMERICAL_NOTE_WINOGRAD |
+                          1 << CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_4x4 |
+                          1 << CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_6x6 |
+                          1 << CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_13x13
+};
+
+// The engine of a configuration; NULL: it is not told.
+static cudnnBackendDescriptor_t engine_of(struct state *at, cudnnBackendDescriptor_t configuration) {
+    int64_t count = 0;
     cudnnBackendDescriptor_t engine = make(at, CUDNN_BACKEND_ENGINE_DESCRIPTOR);
-    if (engine != NULL && cudnn.cudnnBackendGetAttribute(configuration, CUDNN_ATTR_ENGINECFG_ENGINE,
+    if (engine == NULL || cudnn.cudnnBackendGetAttribute(configuration, CUDNN_ATTR_ENGINECFG_ENGINE,
                                                          CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &count,
-                                                         (void *)&engine) == CUDNN_STATUS_SUCCESS)
-        cudnn.cudnnBackendGetAttribute(engine, CUDNN_ATTR_ENGINE_GLOBAL_INDEX, CUDNN_TYPE_INT64, 1, &count,
-                                       &index);
+                                                         (void *)&engine) != CUDNN_STATUS_SUCCESS)
+        return NULL;
+    return engine;
+}
+
+static int64_t number_of(cudnnBackendDescriptor_t engine) {
+    int64_t count = 0, index = -1;
+    cudnn.cudnnBackendGetAttribute(engine, CUDNN_ATTR_ENGINE_GLOBAL_INDEX, CUDNN_TYPE_INT64, 1, &count,
+                                   &index);
     return index;
 }
 
-// Makes a plan of a configuration, where it becomes one within the workspace.
+// All there are, where it does not tell.
+static unsigned notes_of(cudnnBackendDescriptor_t engine) {
+    cudnnBackendNumericalNote_t list[CUDNN_NUMERICAL_NOTE_TYPE_COUNT];
+    int64_t count = 0;
+    unsigned notes = 0;
+    if (engine == NULL ||
+        cudnn.cudnnBackendGetAttribute(engine, CUDNN_ATTR_ENGINE_NUMERICAL_NOTE, CUDNN_TYPE_NUMERICAL_NOTE,
+                                       CUDNN_NUMERICAL_NOTE_TYPE_COUNT, &count, list) != CUDNN_STATUS_SUCCESS)
+        return ~0u;
+    for (int64_t i = 0; i < count && i < CUDNN_NUMERICAL_NOTE_TYPE_COUNT; i++) {
+        if ((unsigned)list[i] < CUDNN_NUMERICAL_NOTE_TYPE_COUNT) notes |= 1u << list[i];
+    }
+    return notes;
+}
+
+// Makes a plan of a configuration, where its engine computes in the type that was asked for and it becomes
+// one within the workspace.
 static void add_plan(struct state *at, cudnnBackendDescriptor_t configuration) {
     int64_t count = 0, bytes = 0;
+    cudnnBackendDescriptor_t engine = engine_of(at, configuration);
+    unsigned notes = notes_of(engine);
+    at->configurations++;
+    if ((notes & at->unwanted) != 0) {
+        at->less++;
+        return;
+    }
     cudnnBackendDescriptor_t plan = make(at, CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
     set(at, plan, CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, 1, (const void *)&cudnn.handle);
     set_descriptor(at, plan, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, configuration);
@@ -275,25 +330,26 @@ static void add_plan(struct state *at, cudnnBackendDescriptor_t configuration) {
                                        &count, &bytes) != CUDNN_STATUS_SUCCESS ||
         bytes > WORKSPACE_BYTES)
         return;
-    if (at->count == 0) at->engine = engine_of(at, configuration);
+    if (at->count == 0) at->engine = number_of(engine);
+    at->notes[at->count] = notes;
     at->plans[at->count++] = plan;
 }
 
 // Adds the plans of the configurations that the library names in this mode.
 static void ask(struct state *at, cudnnBackendDescriptor_t graph, cudnnBackendHeurMode_t mode) {
-    cudnnBackendDescriptor_t found[MOST_PLANS];
+    cudnnBackendDescriptor_t found[MOST_CONFIGURATIONS];
     cudnnBackendDescriptor_t advice = make(at, CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
     int64_t count = 0;
     set_descriptor(at, advice, CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, graph);
     set(at, advice, CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, 1, &mode);
     if (at->status != CUDNN_STATUS_SUCCESS || cudnn.cudnnBackendFinalize(advice) != CUDNN_STATUS_SUCCESS)
         return; // it has nothing to say of this
-    for (int i = 0; i < MOST_PLANS; i++) found[i] = make(at, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
+    for (int i = 0; i < MOST_CONFIGURATIONS; i++) found[i] = make(at, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
     if (at->status == CUDNN_STATUS_SUCCESS)
-        at->status =
-            cudnn.cudnnBackendGetAttribute(advice, CUDNN_ATTR_ENGINEHEUR_RESULTS,
-                                           CUDNN_TYPE_BACKEND_DESCRIPTOR, MOST_PLANS, &count, (void *)found);
-    if (count > MOST_PLANS) count = MOST_PLANS; // it may tell how many more there are
+        at->status = cudnn.cudnnBackendGetAttribute(advice, CUDNN_ATTR_ENGINEHEUR_RESULTS,
+                                                    CUDNN_TYPE_BACKEND_DESCRIPTOR, MOST_CONFIGURATIONS,
+                                                    &count, (void *)found);
+    if (count > MOST_CONFIGURATIONS) count = MOST_CONFIGURATIONS; // it may tell how many more there are
     for (int64_t i = 0; i < count && at->count < MOST_PLANS; i++) add_plan(at, found[i]);
 }
 
@@ -326,6 +382,11 @@ static int choose(void *state, int algorithm) {
     return 0;
 }
 
+static bool is_near(void *state) {
+    const struct state *at = state;
+    return (at->notes[at->chosen] & NOTES_OF_TRANSFORMS) != 0;
+}
+
 static void end(void *state) {
     struct state *at = state;
     for (int i = at->descriptor_count - 1; i >= 0; i--)
@@ -333,26 +394,47 @@ static void end(void *state) {
     free(at);
 }
 
+// Why there is no plan.
+static const char *refusal_of(const struct state *at) {
+    if (at->status != CUDNN_STATUS_SUCCESS) return cudnn.cudnnGetErrorString(at->status);
+    if (at->configurations == 0) return "it names no engine";
+    return at->less == at->configurations ? "all engines that it names compute in less than this type"
+                                          : "no engine that it names runs in this workspace";
+}
+
+static void tell_less(const struct state *at, enum data_type type, struct call *call) {
+    if (at->less == 0) return;
+    snprintf(call->note, sizeof call->note, "%d of %d engine configurations left out that compute in less%s",
+             at->less, at->configurations,
+             type == FLOAT32 ? ", as in TF32, which PyTorch's convolutions take unless told otherwise" : "");
+}
+
 static int prepare(const struct op *op, const struct operands *operands, struct call *call,
                    char reason[REASON_SIZE]) {
+    enum data_type type = operands->a.type;
     struct state *at = calloc(1, sizeof *at);
     if (at == NULL) {
         snprintf(reason, REASON_SIZE, "out of memory");
         return -1;
     }
-    struct tensors tensors = tensors_of(at, &op->convolution, type_of(operands->a.type));
+    at->unwanted = notes_of_less(type);
+    struct tensors tensors = tensors_of(at, &op->convolution, type_of(type));
     cudnnBackendDescriptor_t graph = graph_of(at, &op->convolution, &tensors);
     ask(at, graph, CUDNN_HEUR_MODE_A);
     if (at->count == 0) ask(at, graph, CUDNN_HEUR_MODE_FALLBACK);
     pack(at, operands);
     if (at->status == CUDNN_STATUS_SUCCESS && at->count > 0) {
-        *call = (struct call){.run = run, .end = end, .state = at, .algorithms = at->count, .choose = choose};
+        *call = (struct call){.run = run,
+                              .end = end,
+                              .state = at,
+                              .algorithms = at->count,
+                              .choose = choose,
+                              .is_near = is_near};
         snprintf(call->kernel, sizeof call->kernel, "engine_%lld", (long long)at->engine);
+        tell_less(at, type, call);
         return 0;
     }
-    snprintf(reason, REASON_SIZE, "cuDNN does not compute this (%s)",
-             at->status == CUDNN_STATUS_SUCCESS ? "it names no engine"
-                                                : cudnn.cudnnGetErrorString(at->status));
+    snprintf(reason, REASON_SIZE, "cuDNN does not compute this (%s)", refusal_of(at));
     end(at);
     return -1;
 }

@@ -135,7 +135,7 @@ void tensor_forget(const struct tensor *tensor, int threads) {
     spread(bytes < WORTH_A_THREAD ? 1 : threads, bytes, forget_some, tensor->data);
 }
 
-double tensor_value(const struct tensor *tensor, size_t index) {
+static double stored_value(const struct tensor *tensor, size_t index) {
     switch (tensor->type) {
     case FLOAT32: return ((const float *)tensor->data)[index];
     case FLOAT64: return ((const double *)tensor->data)[index];
@@ -144,6 +144,11 @@ double tensor_value(const struct tensor *tensor, size_t index) {
     case FLOAT8_E5M2: return half_value((uint16_t)(((const uint8_t *)tensor->data)[index] << 8));
     default: return e4m3_value(((const uint8_t *)tensor->data)[index]);
     }
+}
+
+double tensor_value(const struct tensor *tensor, size_t index) {
+    double value = stored_value(tensor, index);
+    return tensor->is_near ? rint(value) : value;
 }
 
 WIDE static void load_floats(const float data[], size_t count, double to[]) {
@@ -162,8 +167,9 @@ void tensor_load(const struct tensor *tensor, size_t from, size_t step, size_t c
         const uint16_t *data = (const uint16_t *)tensor->data + from;
         for (size_t i = 0; i < count; i++) to[i] = widened(data[i * step]);
     } else {
-        for (size_t i = 0; i < count; i++) to[i] = tensor_value(tensor, from + i * step);
+        for (size_t i = 0; i < count; i++) to[i] = stored_value(tensor, from + i * step);
     }
+    for (size_t i = 0; i < count && tensor->is_near; i++) to[i] = rint(to[i]);
 }
 
 // ---- sizes and memory -----------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ struct tensor {
     enum data_type type;
     size_t count; // 0: there is none
     void *data;
+    bool is_near; // its elements are near integers, and are read as these
 };
 
 // A and B are multiplied, or the input and its filters convolved; C: what is added, or the bias.

@@ -16,6 +16,8 @@ struct call {
     // Algorithms that the library offers, in its own order; run has the first one. 0: it offers none.
     int algorithms;
     int (*choose)(void *state, int algorithm); // that run is to have. -1: the library refused
+    // Whether the chosen algorithm transforms its operands: its sums are near the right ones. NULL: no.
+    bool (*is_near)(void *state);
 };
 
 struct library {

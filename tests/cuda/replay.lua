@@ -143,6 +143,61 @@ function TestReplay.test_a_result_that_is_wrong_has_no_time()
   end
 end
 
+-- Bits of cuDNN's numerical notes.
+local TENSOR_CORE, DOWN_CONVERT, REDUCED, FFT, WINOGRAD = 1, 2, 4, 8, 32
+
+-- What one convolution's engine is, and its note, where engines have these notes.
+local function engine_of(dtype, notes, more)
+  local code, _, errors = replay({ convolution("one", { dtype = dtype }) },
+    ("algorithms_us=50,40,30 notes=%s %s"):format(table.concat(notes, ","), more or ""))
+  luaunit.assertEquals(code, 0, errors)
+  local row = convolutions()[1]
+  luaunit.assertEquals(row["computed in"], dtype)
+  return row.kernel, row.note, row
+end
+
+-- The check's numbers are exact in TF32, so that only the engine's own word tells.
+function TestReplay.test_an_engine_in_less_than_float32_is_not_taken_for_it()
+  for _, note in ipairs { TENSOR_CORE, DOWN_CONVERT, REDUCED, TENSOR_CORE + FFT } do
+    local kernel, said, row = engine_of("float32", { note, 0, note })
+    luaunit.assertEquals(kernel, "engine_41", note)
+    luaunit.assertStrContains(said, "2 of 3 engine configurations left out that compute in less, as in TF32")
+    luaunit.assertAlmostEquals(tonumber(row["warm median (us)"]), 40, 3)
+    luaunit.assertEquals(row["fastest algorithm"] or "", "", note) -- 30 µs is not offered
+  end
+  for _, dtype in ipairs { "float16", "bfloat16" } do
+    local kernel, said = engine_of(dtype, { TENSOR_CORE + REDUCED, 0, 0 })
+    luaunit.assertEquals(kernel, "engine_40", dtype)
+    luaunit.assertNotStrContains(said, "left out")
+    luaunit.assertEquals((engine_of(dtype, { TENSOR_CORE + DOWN_CONVERT, TENSOR_CORE })), "engine_41")
+  end
+end
+
+function TestReplay.test_beyond_the_first_engines_there_may_be_one_in_float32()
+  local times, notes = {}, {}
+  for i = 1, 20 do times[i], notes[i] = 50, TENSOR_CORE end
+  notes[20] = WINOGRAD
+  luaunit.assertEquals((replay({ convolution "one" }, ("algorithms_us=%s notes=%s"):format(
+    table.concat(times, ","), table.concat(notes, ",")))), 0)
+  luaunit.assertEquals(convolutions()[1].kernel, "engine_59")
+  luaunit.assertEquals((engine_of("float32", { TENSOR_CORE, TENSOR_CORE, TENSOR_CORE }, "fallback=1")),
+    "engine_70")
+  luaunit.assertEquals((replay({ convolution "one" }, "notes=1")), 1)
+  luaunit.assertStrContains(convolutions()[1].note, "all engines that it names compute in less")
+end
+
+-- Transforms round: such an engine is right if it is near; any other is not.
+function TestReplay.test_an_engine_that_transforms_is_near_the_right_result()
+  for _, note in ipairs { FFT, WINOGRAD } do
+    for _, dtype in ipairs { "float32", "float16" } do
+      luaunit.assertEquals((engine_of(dtype, { note }, "near=0")), "engine_40")
+    end
+    luaunit.assertEquals((replay({ convolution "one" }, ("notes=%d wrong=0"):format(note))), 1)
+  end
+  luaunit.assertEquals((replay({ convolution "one" }, "near=0")), 1)
+  luaunit.assertStrContains(convolutions()[1].note, "the library's result is wrong")
+end
+
 function TestReplay.test_an_algorithm_that_cannot_run_is_left_out()
   luaunit.assertEquals((replay({ gemm "one" }, "algorithms_us=50,20,80 broken=0")), 0)
   luaunit.assertEquals(gemms()[1].algorithms, "2")

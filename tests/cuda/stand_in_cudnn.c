@@ -1,6 +1,9 @@
 // A stand-in for libcudnn.so beside that of the driver: descriptors that remember their attributes, and
 // convolutions in the host's memory, by plain loops over the strides that were told. STAND_IN:
-// algorithms_us=50,20,80 (how many engines it names, and what each takes) wrong=1 refuses no_engine.
+// algorithms_us=50,20,80 (how many engines it names, and what each takes) wrong=1 near=2 (the one whose
+// results are off by a hundredth) notes=1,32 (of each engine, bits of its numerical notes) fallback=1 (it
+// names one more, engine 70, when it is asked for what to fall back on, and none of the others) refuses
+// no_engine.
 #include <cudnn_graph.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -13,6 +16,8 @@ void stand_in_meet(struct CUstream_st *stream, int ranks, void (*together)(void 
 void stand_in_pass(float ms);
 int stand_in_number(const char *name, int n, int otherwise);
 void stand_in_store(int bytes, int is_brain, void *array, size_t index, double value);
+
+enum { FALLBACK = 30 }; // an engine
 
 enum { MOST_ATTRIBUTES = 12, MOST_VALUES = 16, MOST_DIMENSIONS = 5 };
 
@@ -125,30 +130,50 @@ cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t of) {
     return CUDNN_STATUS_SUCCESS;
 }
 
-// What engines are named, what engine a configuration has, its number, what a plan needs.
+// Names the engines; returns how many.
+static int64_t name_engines(const struct descriptor *advice, int64_t most, struct descriptor *found[]) {
+    bool falls_back = *values_of(advice, CUDNN_ATTR_ENGINEHEUR_MODE, NULL) == CUDNN_HEUR_MODE_FALLBACK &&
+                      stand_in_number("fallback", 0, 0) != 0;
+    int64_t count = 0;
+    for (int i = 0; i < most && (i == 0 || stand_in_number("algorithms_us", i, -1) >= 0); i++) {
+        if (falls_back && i > 0) break;
+        found[i]->engine = falls_back ? FALLBACK : i;
+        found[i]->graph = descriptor_of(advice, CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, 0);
+        count = i + 1;
+    }
+    return stand_in_number("no_engine", 0, 0) != 0 ? 0 : count;
+}
+
+static cudnnStatus_t tell_notes(const struct descriptor *engine, cudnnBackendAttributeType_t type,
+                                int64_t most, int64_t *count, cudnnBackendNumericalNote_t to[]) {
+    if (engine->type != CUDNN_BACKEND_ENGINE_DESCRIPTOR || type != CUDNN_TYPE_NUMERICAL_NOTE)
+        return CUDNN_STATUS_BAD_PARAM;
+    int notes = engine->engine == FALLBACK ? 0 : stand_in_number("notes", engine->engine, 0);
+    *count = 0;
+    for (int note = 0; note < CUDNN_NUMERICAL_NOTE_TYPE_COUNT && *count < most; note++) {
+        if ((notes >> note & 1) != 0) to[(*count)++] = (cudnnBackendNumericalNote_t)note;
+    }
+    return CUDNN_STATUS_SUCCESS;
+}
+
+// What engines are named, what engine a configuration has, its number and notes, what a plan needs.
 cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t const of, cudnnBackendAttributeName_t name,
                                        cudnnBackendAttributeType_t type, int64_t most, int64_t *count,
                                        void *values) {
     struct descriptor *at = (struct descriptor *)of, **found = values;
-    (void)type;
     *count = 1;
-    if (name == CUDNN_ATTR_ENGINEHEUR_RESULTS) {
-        *count = 0;
-        if (stand_in_number("no_engine", 0, 0) != 0) return CUDNN_STATUS_SUCCESS;
-        for (int i = 0; i < most && (i == 0 || stand_in_number("algorithms_us", i, -1) >= 0); i++) {
-            found[i]->engine = i;
-            found[i]->graph = descriptor_of(at, CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, 0);
-            *count = i + 1;
-        }
-    } else if (name == CUDNN_ATTR_ENGINECFG_ENGINE) {
+    if (name == CUDNN_ATTR_ENGINEHEUR_RESULTS)
+        *count = name_engines(at, most, found);
+    else if (name == CUDNN_ATTR_ENGINECFG_ENGINE)
         found[0]->engine = at->engine;
-    } else if (name == CUDNN_ATTR_ENGINE_GLOBAL_INDEX) {
+    else if (name == CUDNN_ATTR_ENGINE_NUMERICAL_NOTE)
+        return tell_notes(at, type, most, count, values);
+    else if (name == CUDNN_ATTR_ENGINE_GLOBAL_INDEX)
         *(int64_t *)values = at->engine + 40;
-    } else if (name == CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE) {
+    else if (name == CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE)
         *(int64_t *)values = 1024;
-    } else {
+    else
         return CUDNN_STATUS_BAD_PARAM;
-    }
     return CUDNN_STATUS_SUCCESS;
 }
 
@@ -255,9 +280,10 @@ static void convolve(void **arguments, int count) {
     double *sums = calloc((size_t)elements, sizeof *sums);
     meet(at, sums);
     if (stand_in_number("wrong", 0, -1) == at->engine) sums[0] += 1;
+    double off = stand_in_number("near", 0, -1) == at->engine ? 0.01 : 0;
     do {
         const int64_t channel[] = {0, index[1], 0, 0, 0};
-        double sum = sums[place_of(out, index)] + (at->has_bias ? value_at(&at->bias, channel) : 0);
+        double sum = sums[place_of(out, index)] + off + (at->has_bias ? value_at(&at->bias, channel) : 0);
         stand_in_store((int)data_type_size(out->type), out->type == BFLOAT16, out->data, place_of(out, index),
                        sum);
     } while (next(out, index));
