@@ -11,6 +11,7 @@
 
 static struct cuda_driver loaded;
 static char refusal[160]; // "": the driver is ready
+static int gpu_count;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void refuse(const char *format, int a, int b) {
@@ -28,10 +29,9 @@ static const char *look_up_functions(void *library) {
 }
 
 static void start_driver(void) {
-    int count = 0;
     CUresult result = loaded.cuInit(0);
     if (result == CUDA_ERROR_NO_DEVICE ||
-        (result == CUDA_SUCCESS && loaded.cuDeviceGetCount(&count) == CUDA_SUCCESS && count == 0)) {
+        (result == CUDA_SUCCESS && loaded.cuDeviceGetCount(&gpu_count) == CUDA_SUCCESS && gpu_count == 0)) {
         refuse("no GPU: the driver sees none; `nvidia-smi` and CUDA_VISIBLE_DEVICES tell more", 0, 0);
     } else if (result != CUDA_SUCCESS) {
         char words[128];
@@ -84,6 +84,10 @@ const struct cuda_driver *driver_load(char reason[], size_t reason_size) {
     if (refusal[0] == '\0') return &loaded;
     snprintf(reason, reason_size, "%s", refusal);
     return NULL;
+}
+
+int driver_gpus(char reason[], size_t reason_size) {
+    return driver_load(reason, reason_size) != NULL ? gpu_count : 0;
 }
 
 int driver_version(void) {

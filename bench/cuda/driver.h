@@ -85,6 +85,9 @@ struct cuda_driver {
 // Loads the driver and starts it, once per process. NULL: `reason` says why, and what would be right.
 const struct cuda_driver *driver_load(char reason[], size_t reason_size);
 
+// How many GPUs the driver sees. 0: `reason` says why there is none, or no driver.
+int driver_gpus(char reason[], size_t reason_size);
+
 // The version of the driver, without starting it; 0: there is none.
 int driver_version(void);
 

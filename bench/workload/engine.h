@@ -69,4 +69,7 @@ struct engine {
 
 extern const struct engine engine_host, engine_cuda, engine_loopback;
 
+// How many GPUs there are for engines to run on. 0, with a reason: none.
+int gpus_seen(char reason[PROGRAM_REASON]);
+
 #endif

@@ -500,6 +500,10 @@ static uint64_t step(void *of, enum step_mode mode, struct step_notes *notes) {
     return (uint64_t)((double)ms * 1e6) + 1;
 }
 
+int gpus_seen(char reason[PROGRAM_REASON]) {
+    return driver_gpus(reason, PROGRAM_REASON);
+}
+
 const struct engine engine_cuda = {.name = "cuda",
                                    .open = open_engine,
                                    .close = close_engine,

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "host/group_mpi.h"
+#include "workload/engine.h"
 #include "workload/fields.h"
 #include "workload/measure.h"
 #include "workload_identity.h"
@@ -141,15 +142,25 @@ static int print_version(void) {
     return 0;
 }
 
+// How many GPUs steps could run on, for the generator to choose by.
+static int print_gpus(void) {
+    char reason[PROGRAM_REASON] = "";
+    int count = gpus_seen(reason);
+    printf("gpus count=%d reason=%s\n", count, reason);
+    return 0;
+}
+
 static int print_help(void) {
     printf("usage: mpirun -n RANKS gentables-workload\n\n"
            "What gentables workload starts: reads requests, answers how long steps of GEMMs and collectives\n"
-           "took. --version says which it is. By hand: gentables workload run --help\n");
+           "took. --version says which it is, --gpus what GPUs it sees. By hand: gentables workload run\n"
+           "--help\n");
     return 0;
 }
 
 int main(int argc, char **argv) {
     if (argc == 2 && strcmp(argv[1], "--version") == 0) return print_version();
+    if (argc == 2 && strcmp(argv[1], "--gpus") == 0) return print_gpus();
     if (argc == 2 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) return print_help();
     if (argc > 1) {
         fprintf(stderr, "gentables-workload: %s is no option; see --help\n", argv[1]);

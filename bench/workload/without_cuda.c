@@ -3,12 +3,17 @@
 
 #include "workload/engine.h"
 
-static int refuse(const struct engine_setup *setup, void **state, char reason[PROGRAM_REASON]) {
-    (void)setup;
-    (void)state;
+int gpus_seen(char reason[PROGRAM_REASON]) {
     snprintf(
         reason, PROGRAM_REASON,
         "this gentables-workload was built without CUDA: the headers of 12.8 or later, cuBLASLt and NCCL");
+    return 0;
+}
+
+static int refuse(const struct engine_setup *setup, void **state, char reason[PROGRAM_REASON]) {
+    (void)setup;
+    (void)state;
+    gpus_seen(reason);
     return -1;
 }
 

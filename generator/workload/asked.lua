@@ -20,13 +20,14 @@ local backends = {
     run = { channels = "28", threads = "512" }, transports = { "nccl", "own" } },
 }
 
-asked.BACKEND = { name = "backend", value = "NAME", default = "host",
-  help = "where it runs: host, or cuda, with a GPU for each rank" }
+asked.BACKEND = { name = "backend", value = "NAME",
+  help = "where it runs: host, or cuda (default: cuda where a GPU is seen, or else host)" }
 
 asked.options = {
   { name = "config", short = "f", value = "FILE", required = true,
     help = "the workload: a Lua file, or " .. table.concat(model.shipped, ", ") },
-  { name = "ranks", short = "p", value = "N", help = "how many ranks (default: one for each core, 2 to 8)" },
+  { name = "ranks", short = "p", value = "N",
+    help = "how many ranks (default: one for each core, or each GPU, 2 to 8)" },
   { name = "steps", value = "N", help = "steps that are measured (default: the workload's, 20)" },
   { name = "warm-up", value = "N", help = "steps before these (default: the workload's, 3)" },
   { name = "wait", value = "HOW", default = "futex",
@@ -56,21 +57,23 @@ local function one_of(text, option, known)
     table.concat(sorted_keys(known), " or "))
 end
 
--- On the host less is possible than on GPUs: what the message about too many says of these.
-local function of_gpus(option, backend)
+-- On the host less is possible than on GPUs: what the message about too many says of these; `no_gpu`: why
+-- the host was taken, where nobody asked for it.
+local function of_gpus(option, backend, no_gpu)
   if backend ~= backends.host then return nil end
-  return (" on the host (--backend cuda takes up to %d)"):format(backends.cuda[option])
+  return (" on the host%s (--backend cuda takes up to %d)"):format(
+    no_gpu and (", for no GPU is seen: %s"):format(no_gpu) or "", backends.cuda[option])
 end
 
 -- "1,2,4" -> { 1, 2, 4 }, each once, in their order.
-local function counts(text, option, backend)
+local function counts(text, option, backend, no_gpu)
   local out, seen = {}, {}
   for word in (text .. ","):gmatch("([^,]*),") do
     if word == "" then
       fail.input("--%s: %q has an empty entry; whole numbers from 1 to %d, with a comma between two of them,"
-        .. " would be right%s", option, text, backend[option], of_gpus(option, backend) or "")
+        .. " would be right%s", option, text, backend[option], of_gpus(option, backend, no_gpu) or "")
     end
-    local number = whole(word, option, 1, backend[option], of_gpus(option, backend))
+    local number = whole(word, option, 1, backend[option], of_gpus(option, backend, no_gpu))
     if not seen[number] then out[#out + 1] = number end
     seen[number] = true
   end
@@ -79,11 +82,43 @@ end
 
 function asked.backend(text) return one_of(text, "backend", backends) end
 
+-- Of one GPU NCCL makes no communicator of several ranks; our kernels take all of them there.
+local function share_one(args)
+  args.transport = "own"
+  return "cuda, all ranks on the one GPU that is seen, by --transport own; --backend host decides otherwise"
+end
+
+-- Settles where it runs, before anything else is read: args.backend becomes a name, and args.gpus how many
+-- GPUs are seen, where that decides anything. `begun`: the settings of a sweep that is gone on with. Returns
+-- what was decided that nobody asked for, in words; nil: nothing.
+function asked.settle(args, begun)
+  if args.backend then
+    asked.backend(args.backend)
+    if args.backend == "cuda" and not args.ranks then args.gpus = session.gpus(args.program) end
+    return nil
+  end
+  local gpus, why
+  if not begun or begun.backend == "cuda" then gpus, why = session.gpus(args.program) end
+  args.gpus = gpus
+  if begun then
+    args.backend, args.transport = begun.backend, args.transport or begun.transport
+    return begun.backend .. ", as this sweep was begun"
+  end
+  args.backend = gpus > 0 and "cuda" or "host"
+  if gpus == 0 then
+    args.no_gpu = why
+    return "host, for no GPU is seen: " .. why
+  end
+  if gpus == 1 and not args.transport then return share_one(args) end
+  return ("cuda, for %d GPU%s seen; --backend host decides otherwise"):format(gpus,
+    gpus == 1 and " is" or "s are")
+end
+
 -- The channels and the threads that args ask for; `kind`: sweep or run.
 function asked.counts(args, kind)
-  local backend = backends[asked.backend(args.backend)]
-  return counts(args.channels or backend[kind].channels, "channels", backend),
-    counts(args.threads or backend[kind].threads, "threads", backend)
+  local backend = backends[args.backend]
+  return counts(args.channels or backend[kind].channels, "channels", backend, args.no_gpu),
+    counts(args.threads or backend[kind].threads, "threads", backend, args.no_gpu)
 end
 
 local function transport_of(args)
@@ -100,12 +135,16 @@ local function seconds(text)
   fail.input("--patience: %s is no number of seconds", text)
 end
 
--- What is to be measured, all but channels and threads.
+-- One for each core, or for each GPU that is seen.
+local function default_ranks(args)
+  local is_of_gpus = args.backend == "cuda" and (args.gpus or 0) > 0
+  return math.max(2, math.min(8, is_of_gpus and args.gpus or workers.jobs()))
+end
+
+-- What is to be measured, all but channels and threads; after asked.settle.
 function asked.read(args)
-  asked.backend(args.backend)
   local workload = model.load(args.config)
-  local ranks = args.ranks and asked.ranks(args.ranks)
-    or math.max(2, math.min(8, workers.jobs()))
+  local ranks = args.ranks and asked.ranks(args.ranks) or default_ranks(args)
   local program, identity = session.identify(args.program)
   return { workload = workload, ranks = ranks, program = program, identity = identity,
     text = steps.text(steps.of(workload, ranks, args.backend)),

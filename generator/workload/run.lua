@@ -65,12 +65,17 @@ return {
   }),
   example = "gentables workload run -f small -c 2 -t 1",
   run = function(args)
+    local decided = asked.settle(args)
     local all_channels, all_threads = asked.counts(args, "run")
     local channels, threads = one(all_channels, "channels"), one(all_threads, "threads")
     if args.trace and not args.trace:find("%r", 1, true) then
       fail.input("--trace: %s is one file for all ranks; a name with %%r would be right", args.trace)
     end
     local job = asked.read(args)
+    if decided and not args.json then
+      print(("backend   %s\n"):format(decided))
+      io.stdout:flush() -- measuring takes its time
+    end
     local bar = progress.new(job.warm_up + job.steps)
     local result, failure = session.measure(asked.session(job, channels, threads, { path = args.trace,
       progress = function()

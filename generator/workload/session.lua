@@ -26,9 +26,25 @@ local VERSION_PATIENCE, GRACE = 30, 10 -- seconds
 
 -- ---- who is started ----------------------------------------------------------------------------
 
+local function program_of(given)
+  return given or (system.program():gsub("[^/]*$", "gentables-workload"))
+end
+
+-- How many GPUs the program beside gentables, or `given`, sees; 0, and why none.
+function session.gpus(given)
+  local child, message = process.start({ program_of(given), "--gpus" })
+  if not child then return 0, ("no gentables-workload (%s)"):format(message) end
+  local line, problem = child:read_line(VERSION_PATIENCE)
+  child:close(1)
+  local kind, fields = protocol.parse(line or "")
+  local count = kind == "gpus" and math.tointeger(tonumber(fields.count))
+  if count then return count, fields.reason end
+  return 0, ("gentables-workload does not say whether it sees one (%s)"):format(problem or line)
+end
+
 -- The program beside gentables, or `given`; and what it says it is.
 function session.identify(given)
-  local program = given or (system.program():gsub("[^/]*$", "gentables-workload"))
+  local program = program_of(given)
   local child, message = process.start({ program, "--version" })
   if not child then
     fail.input("no gentables-workload (%s); it is built where MPI is found: install Open MPI, build again",

@@ -28,7 +28,7 @@ return {
     { name = "config", short = "f", value = "FILE", required = true,
       help = "the workload: a Lua file, or " .. table.concat(model.shipped, ", ") },
     { name = "ranks", short = "p", value = "N", default = 2, help = "on how many ranks" },
-    asked.BACKEND,
+    { name = "backend", value = "NAME", default = "host", help = "where: host, or cuda" },
   },
   example = "gentables workload show -f moe -p 2",
   run = function(args)

@@ -232,6 +232,12 @@ local function settle(self, new, fresh)
   end
 end
 
+-- The settings of the sweep that was begun in this folder; nil: there is none, or they cannot be read.
+function store.begun(folder)
+  local settings = read_json(folder .. "/" .. SETTINGS)
+  return settings and #add_lacking({}, settings, setting_fields) == 0 and settings or nil
+end
+
 -- Opens the folder to measure in it, and locks it against another run. `fresh`: whatever is there; a sweep
 -- with other settings is taken away.
 function store.open(folder, job, fresh)

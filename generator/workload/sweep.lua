@@ -228,9 +228,11 @@ end
 
 -- Measures what args ask for. Returns the sweep's folder, and how many configurations failed.
 function sweep.measure(args)
+  local folder = (args.out or default_folder()):gsub("(.)/+$", "%1")
+  local decided = asked.settle(args, not args.fresh and store.begun(folder) or nil)
   local channels, threads = asked.counts(args, "sweep")
   local job = asked.read(args)
-  job.folder = (args.out or default_folder()):gsub("(.)/+$", "%1")
+  job.folder = folder
   job.configurations = configurations_of(threads, channels)
   job.is_told, job.fresh = args.out ~= nil, args.fresh
   job.store = store.open(job.folder, job, args.fresh)
@@ -239,6 +241,7 @@ function sweep.measure(args)
   job.log, message = io.open(("%s/nccl_thread_sweep_%s.log"):format(job.folder, job.stamp), "a")
   if not job.log then fail.work("%s", message) end
   print("folder    " .. job.folder)
+  if decided then print("backend   " .. say(job, "%s", decided)) end
   io.stdout:flush() -- measuring takes its time
   say(job, "workload %s, %d ranks: threads %s, channels %s", job.workload.name, job.ranks,
     table.concat(threads, ","), table.concat(channels, ","))

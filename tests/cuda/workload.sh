@@ -319,7 +319,51 @@ if [ -n "$(find "$STAND_INS" -name 'libcupti*')" ]; then
     grep -q 'traces are timed by events: CUPTI is held by another' "$stdout" || die "a CUPTI that is held"
 fi
 
+# ---- where it runs unless told: where a GPU is seen, there ----
+only cuda cublasLt nccl
+unasked() {
+    settings=$1
+    code=$2
+    shift 2
+    gpus "$settings" "$code" workload sweep -f "$reduced" -p 2 --steps 1 --warm-up 0 "$@"
+}
+swept=$WORK/sweep_20260102_030411
+unasked "" 0 -c 28,42 -t 256,512 -o "$swept"
+for file in "$stdout" "$swept"/nccl_thread_sweep_20*.log; do
+    grep -q 'cuda, for 2 GPUs are seen; --backend host decides otherwise' "$file" || die "who decided"
+done
+grep -q '"backend": *"cuda"' "$swept/workload.json" || die "a GPU is seen, and not taken"
+grep -q '4 measured, 0 there already, 0 failed' "$stdout" || die "a sweep on the GPUs that are seen"
+# It goes on as it was begun, or says what is in the way.
+unasked "gpus=0" 0 -c 28,42 -t 256,512 -o "$swept"
+grep -q '^backend   cuda, as this sweep was begun$' "$stdout" || die "why it goes on there"
+grep -q '0 measured, 4 there already' "$stdout" || die "what is there was measured again"
+unasked "" 2 -c 2 -t 1 -o "$swept" --backend host
+one_line 'was measured with another backend; another --out, or --fresh, would be right'
+unasked "" 0 -c 2 -t 1 -o "$WORK/told" --backend host
+grep -q '"backend": *"host"' "$WORK/told/workload.json" || die "the host was asked for"
+if grep -q '^backend' "$stdout"; then die "what was asked for was decided"; fi
+unasked "" 0 -c 2,3 -t 1 -o "$WORK/told"
+grep -q '^backend   host, as this sweep was begun$' "$stdout" || die "a sweep of the host goes on there"
+grep -q '1 measured, 1 there already' "$stdout" || die "a sweep of the host does not go on"
+unasked "gpus=0" 2 -c 28 -t 256 -o "$WORK/none"
+one_line '--threads: 256 is impossible; .* on the host, for no GPU is seen: no GPU: the driver'
+[ ! -e "$WORK/none" ] || die "a sweep that is refused has begun"
+unasked "gpus=0" 0 -c 2 -t 1 -o "$WORK/none"
+grep -q '^backend   host, for no GPU is seen: no GPU: the driver sees none' "$stdout" || die "why on the host"
+# NCCL has a GPU for each rank; all on one are ours. Of several each has a rank.
+gpus "gpus=1" 0 workload run -f "$reduced" -c 2 -t 64 --steps 1 --warm-up 0
+grep -q '^backend   cuda, all ranks on the one GPU that is seen, by --transport own; --backend' "$stdout" ||
+    die "ranks that share the GPU that is there"
+gpus "gpus=3" 0 workload run -f "$spread" --steps 1 --warm-up 0 --json
+grep -q '"backend": *"cuda"' "$stdout" || die "JSON alone, of the GPUs"
+[ "$(grep -o '"gemm_alone_us"' "$stdout" | wc -l)" = 3 ] || die "a rank for each GPU"
+only
+gpus "" 0 workload run -f "$reduced" -p 2 --steps 1 --warm-up 0
+grep -q '^backend   host, for no GPU is seen: no CUDA driver' "$stdout" || die "without a driver"
+
 # ---- what is missing ----
+only cuda cublasLt nccl
 run() { gpus "$1" 1 workload run --backend cuda -f "$reduced" -p 2 --steps 1 --warm-up 0; }
 run gpus=1
 one_line '2 ranks and 1 GPU: a GPU for each rank would be right'

@@ -55,7 +55,8 @@ for what in "$@"; do
         printf '%s\n' 'return { name = "long", tokens = 16, steps = 360, warm_up = 1, dtype = "float32",' \
             'layers = { { name = "layer", copies = 40, gemms = { { name = "g", n = 32, k = 32 } } } },' \
             'gradients = { collective = "allreduce", bucket_bytes = 4096 } }' >"$work/long.lua"
-        "$gentables" workload run -f "$work/long.lua" -p 2 -c 1 -t 1 --trace "$work/own_%r.json" >"$work/said"
+        "$gentables" workload run --backend host -f "$work/long.lua" -p 2 -c 1 -t 1 \
+            --trace "$work/own_%r.json" >"$work/said"
         echo "one trace of our own of $(du -m "$work/own_0.json" | cut -f1) MB"
         say "report, CSV" 5 8.0 816 "$gentables" trace report "$work/own_0.json" --out "$work/out" --csv
         say "the same, --no-collectives" 5 8.0 816 "$gentables" trace report "$work/own_0.json" --out \

@@ -38,8 +38,9 @@ END
 code=0
 printf '%-7s %-6s %-5s %26s %26s %26s\n' workload wait by 'overlapped / serial  ' 'hidden  ' 'tracing (%)  '
 while read -r workload wait by marks; do
-    if ! "$build/bin/gentables" workload run -f "$workload" -p "$ranks" --wait "$wait" --transport "$by" \
-        --json --steps "${STEPS:-20}" --patience "${PATIENCE:-120}" >"$work/run" </dev/null; then
+    if ! "$build/bin/gentables" workload run --backend host -f "$workload" -p "$ranks" --wait "$wait" \
+        --transport "$by" --json \
+        --steps "${STEPS:-20}" --patience "${PATIENCE:-120}" >"$work/run" </dev/null; then
         code=1
         continue
     fi

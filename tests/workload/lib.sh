@@ -4,6 +4,9 @@
 # shellcheck source=tests/generator/lib.sh
 . "$SOURCE/tests/generator/lib.sh"
 
+# The host is what is tested, on machines with GPUs, too: a driver shows none of them.
+export CUDA_VISIBLE_DEVICES=""
+
 # Without OpenBLAS no step can be run here.
 needs_blas() {
     code=0
