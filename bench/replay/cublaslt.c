@@ -70,6 +70,7 @@ struct state {
     int count, chosen;
     const void *a_data, *b_data, *c_data;
     void *out_data;
+    CUdeviceptr scales; // of its own; 0: it has none
     union {
         float single;
         double full;
@@ -98,6 +99,7 @@ static void end(void *state) {
     if (at->b != NULL) lt.cublasLtMatrixLayoutDestroy(at->b);
     if (at->c != NULL) lt.cublasLtMatrixLayoutDestroy(at->c);
     if (at->product != NULL) lt.cublasLtMatmulDescDestroy(at->product);
+    if (at->scales != 0) gpu.driver->cuMemFree(at->scales);
     free(at);
 }
 
@@ -134,20 +136,76 @@ static bool set_bias(struct state *at, const struct operands *operands) {
            set(at, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, &type, sizeof type);
 }
 
-// All scales are 1, so that results are those of the numbers themselves.
+// ---- scales ---------------------------------------------------------------------------------------------
+
+// All scales are 1, so that results are those of the numbers themselves, in whatever order scales lie.
+
+static int64_t ratio_up(int64_t a, int64_t b) {
+    return (a + b - 1) / b;
+}
+
+// The bytes of the scales of an operand of `rows`, each K long, as cuBLASLt lays them out ("Scaling factors
+// layouts"): floats for each row and 128 of K; or for each 128 rows and 128 of K, these padded to four; or
+// bytes in whole tiles of 128 rows and four blocks of K.
+static int64_t bytes_of_scales(const struct gemm *gemm, enum block block, int64_t rows) {
+    int64_t bytes = (int64_t)sizeof(float), blocks = ratio_up(gemm->k, 128);
+    if (gemm->scaling == SCALE_ROW) return bytes * rows;
+    if (block == BLOCK_1X128) return bytes * rows * blocks * gemm->batch;
+    if (block == BLOCK_128X128) return bytes * ratio_up(rows, 128) * ratio_up(blocks, 4) * 4 * gemm->batch;
+    return ratio_up(rows, 128) * 128 * ratio_up(ratio_up(gemm->k, 32), 4) * 4 * gemm->batch;
+}
+
+static bool has_small_scales(const struct gemm *gemm) {
+    return gemm->scaling == SCALE_BLOCK && (gemm->block_a == BLOCK_1X32 || gemm->block_b == BLOCK_1X32);
+}
+
+// Room for scales beyond those that there are. -1, with a reason.
+static int make_scales(struct state *at, const struct gemm *gemm, char reason[REASON_SIZE]) {
+    enum { E8M0_ONE = 0x7F };
+    const unsigned one = 0x3F800000; // as a float
+    if (gemm->scaling != SCALE_ROW && gemm->scaling != SCALE_BLOCK) return 0;
+    int64_t of_a = bytes_of_scales(gemm, gemm->block_a, gemm->m);
+    int64_t of_b = bytes_of_scales(gemm, gemm->block_b, gemm->n);
+    size_t bytes = (size_t)(of_a > of_b ? of_a : of_b);
+    bool is_small = has_small_scales(gemm);
+    if (!is_small && bytes <= ONES * sizeof(float)) return 0;
+    CUresult result = gpu.driver->cuMemAlloc(&at->scales, bytes);
+    if (result == CUDA_SUCCESS)
+        result = is_small ? gpu.driver->cuMemsetD8Async(at->scales, E8M0_ONE, bytes, gpu.stream)
+                          : gpu.driver->cuMemsetD32Async(at->scales, one, bytes / sizeof(float), gpu.stream);
+    return driver_ok(gpu.driver, result, "scales", reason, REASON_SIZE) ? 0 : -1;
+}
+
+#if CUBLAS_VERSION >= 120900
+static bool set_modes(struct state *at, const struct gemm *gemm) {
+    static const int32_t modes[BLOCKS] = {[BLOCK_1X128] = CUBLASLT_MATMUL_MATRIX_SCALE_VEC128_32F,
+                                          [BLOCK_128X128] = CUBLASLT_MATMUL_MATRIX_SCALE_BLK128x128_32F,
+                                          [BLOCK_1X32] = CUBLASLT_MATMUL_MATRIX_SCALE_VEC32_UE8M0};
+    int32_t of_a = CUBLASLT_MATMUL_MATRIX_SCALE_OUTER_VEC_32F, of_b = of_a;
+    if (gemm->scaling == SCALE_TENSOR) return true;
+    if (gemm->scaling == SCALE_BLOCK) {
+        of_a = modes[gemm->block_a];
+        of_b = modes[gemm->block_b];
+    }
+    return set(at, CUBLASLT_MATMUL_DESC_A_SCALE_MODE, &of_b, sizeof of_b) &&
+           set(at, CUBLASLT_MATMUL_DESC_B_SCALE_MODE, &of_a, sizeof of_a);
+}
+#else
+static bool set_modes(struct state *at, const struct gemm *gemm) {
+    (void)at;
+    return gemm->scaling == SCALE_TENSOR;
+}
+#endif
+
 static bool set_scales(struct state *at, const struct gemm *gemm) {
     int8_t fast = gemm->fast_accumulation;
-    bool is_set = set(at, CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, &gpu.ones, sizeof gpu.ones) &&
-                  set(at, CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, &gpu.ones, sizeof gpu.ones) &&
-                  set(at, CUBLASLT_MATMUL_DESC_FAST_ACCUM, &fast, sizeof fast);
-#if CUBLAS_VERSION >= 120900
-    int32_t mode = CUBLASLT_MATMUL_MATRIX_SCALE_OUTER_VEC_32F;
-    if (is_set && gemm->scaling == SCALE_ROW)
-        is_set = set(at, CUBLASLT_MATMUL_DESC_A_SCALE_MODE, &mode, sizeof mode) &&
-                 set(at, CUBLASLT_MATMUL_DESC_B_SCALE_MODE, &mode, sizeof mode);
-#endif
-    return is_set;
+    const CUdeviceptr *scales = at->scales != 0 ? &at->scales : &gpu.ones;
+    return set(at, CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, scales, sizeof *scales) &&
+           set(at, CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, scales, sizeof *scales) &&
+           set(at, CUBLASLT_MATMUL_DESC_FAST_ACCUM, &fast, sizeof fast) && set_modes(at, gemm);
 }
+
+// ---- the whole of it ------------------------------------------------------------------------------------
 
 static bool described(struct state *at, const struct gemm *gemm, const struct operands *operands) {
     bool is_double = operands->a.type == FLOAT64;
@@ -228,11 +286,12 @@ static void set_data(struct state *at, const struct gemm *gemm, const struct ope
 
 // What is not asked of it.
 static const char *refusal_of(const struct gemm *gemm) {
-    if (gemm->scaling == SCALE_BLOCK) return "products with scales of blocks are not replayed";
+    if (gemm->scaling == SCALE_BLOCK && (gemm->block_a == BLOCK_UNKNOWN || gemm->block_b == BLOCK_UNKNOWN))
+        return "the trace does not tell which elements of A or of B share a scale (1x128, 128x128 or 1x32)";
 #if CUBLAS_VERSION < 120900
     if (gemm->scaling == SCALE_ROW) return "built with a cuBLASLt without scales of rows (12.9 has them)";
+    if (gemm->scaling == SCALE_BLOCK) return "built with a cuBLASLt without scales of blocks (12.9 has them)";
 #endif
-    if (gemm->scaling == SCALE_ROW && (gemm->m > ONES || gemm->n > ONES)) return "more scales than are made";
     if (gemm->addend == ADD_ROW && (gemm->beta < 1 || gemm->beta > 1))
         return "cuBLASLt adds a row as it is, not a multiple of it";
     if (gemm->batch > INT32_MAX) return "cuBLASLt counts batches in 32 bits";
@@ -260,6 +319,10 @@ static int prepare(const struct op *op, const struct operands *operands, struct 
         return -1;
     }
     set_data(at, &op->gemm, operands);
+    if (make_scales(at, &op->gemm, reason) != 0) {
+        end(at);
+        return -1;
+    }
     cublasStatus_t status = CUBLAS_STATUS_INVALID_VALUE;
     if (described(at, &op->gemm, operands)) status = ask(at);
     if (status != CUBLAS_STATUS_SUCCESS) {

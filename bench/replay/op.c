@@ -11,6 +11,7 @@ const char *const data_type_names[DATA_TYPES] = {"float32",         "float64",  
                                                  "float16",         "float8_e4m3fn",  "float8_e5m2",
                                                  "float8_e4m3fnuz", "float8_e5m2fnuz"};
 const char *const scaling_names[SCALINGS] = {"none", "tensor", "row", "block"};
+const char *const block_names[BLOCKS] = {"unknown", "1x128", "128x128", "1x32"};
 const char *const addend_names[ADDENDS] = {"none", "row", "matrix"};
 
 static const double LARGEST = 1e15; // sizes and steps; far below what an int64_t holds
@@ -109,6 +110,9 @@ static void read_scaling(struct fields *fields, struct gemm *gemm) {
     gemm->scaling = (enum scaling)take_name(fields, "scaling", scaling_names, SCALINGS);
     gemm->out_type = (enum data_type)take_name(fields, "out_dtype", data_type_names, DATA_TYPES);
     gemm->fast_accumulation = take_flag(fields, "fast_accumulation");
+    if (gemm->scaling != SCALE_BLOCK || take(fields, "block_a") == NULL) return;
+    gemm->block_a = (enum block)take_name(fields, "block_a", block_names, BLOCKS);
+    gemm->block_b = (enum block)take_name(fields, "block_b", block_names, BLOCKS);
 }
 
 static int read_gemm(struct fields *fields, struct gemm *gemm, char reason[]) {

@@ -32,6 +32,10 @@ extern const char *const addend_names[ADDENDS];
 enum scaling { SCALE_NOTHING, SCALE_TENSOR, SCALE_ROW, SCALE_BLOCK, SCALINGS };
 extern const char *const scaling_names[SCALINGS];
 
+// Elements that share a scale: so many rows of A, or columns of B, by so many along K.
+enum block { BLOCK_UNKNOWN, BLOCK_1X128, BLOCK_128X128, BLOCK_1X32, BLOCKS };
+extern const char *const block_names[BLOCKS];
+
 // out[b] = alpha * A[b] * B[b] + beta * C[b]. Row-major, as PyTorch's strides are read: element (i, k) of A
 // stands at i * lda + k, or at k * lda + i where A is transposed; B alike. C and out are contiguous.
 struct gemm {
@@ -41,7 +45,8 @@ struct gemm {
     int64_t stride_a, stride_b; // from one of the batch to the next, in elements; 0: the same for all
     enum addend addend;
     double alpha, beta;
-    enum scaling scaling; // of aten::_scaled_mm
+    enum scaling scaling;        // of aten::_scaled_mm
+    enum block block_a, block_b; // of SCALE_BLOCK
     enum data_type out_type;
     bool fast_accumulation;
 };

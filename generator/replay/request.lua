@@ -119,6 +119,34 @@ local function scale_of(call, place, extent)
   return { is_one = elements <= 1, is_each = elements == extent or elements <= 1 and extent == 1 }
 end
 
+local function up(a, b) return (a + b - 1) // b end
+
+-- Whether a matrix is of these extents, in whichever order.
+local function is_of(shape, x, y)
+  return #shape == 2 and (shape[1] == x and shape[2] == y or shape[1] == y and shape[2] == x)
+end
+
+-- Which elements share a factor, of an operand of so many rows (A) or columns (B), k long, by the shape of
+-- its factors, as PyTorch tells it: "1x128", "128x128" (its blocks of k may be padded to four) or, where
+-- factors are of E8M0, "1x32", in whole tiles of 128 by 4; nil: it is none of these.
+local function block_of(call, place, extent, k)
+  local shape, blocks, type = shape_of(call, place), up(k, 128), call.types and call.types[place + 1]
+  if type == "c10::Float8_e8m0fnu" then
+    local tiled = up(extent, 128) * 128 * up(up(k, 32), 4) * 4
+    return (elements_of(call, place) == tiled or is_of(shape, extent, up(k, 32))) and "1x32" or nil
+  end
+  if type and type ~= "float" then return nil end
+  if is_of(shape, extent, blocks) then return "1x128" end
+  local rows = up(extent, 128)
+  return (is_of(shape, rows, blocks) or is_of(shape, rows, up(blocks, 4) * 4)) and "128x128" or nil
+end
+
+-- The fields of blocks that share a scale; none where one operand's are not known.
+local function block_fields(op, call, size)
+  local a, b = block_of(call, op.scale_a, size.m, size.k), block_of(call, op.scale_b, size.n, size.k)
+  return a and b and { { "block_a", a }, { "block_b", b } } or {}
+end
+
 -- The kind of A's and of B's scales together; what cuBLASLt does not mix is made alike, and that said.
 local function scaling_of(op, call, size, notes)
   local a, b = scale_of(call, op.scale_a, size.m), scale_of(call, op.scale_b, size.n)
@@ -151,8 +179,10 @@ local function scaled_fields(op, call, size, dtype, notes)
   if not out_type then return nil, why end
   if is_given(call, op.scale_out) then notes[#notes + 1] = "the result's scale is left out" end
   local fast = op.fast and call.concrete and call.concrete[op.fast + 1] == "True"
-  return { { "scaling", scaling_of(op, call, size, notes) }, { "out_dtype", out_type },
+  local out = { { "scaling", scaling_of(op, call, size, notes) }, { "out_dtype", out_type },
     { "fast_accumulation", fast and 1 or 0 } }
+  local blocks = out[1][2] == "block" and block_fields(op, call, size) or {}
+  return table.move(blocks, 1, #blocks, #out + 1, out)
 end
 
 local function parameters(model)

@@ -88,6 +88,32 @@ function TestReplay.test_every_kind_of_product_is_right()
   luaunit.assertEquals(gemms()[6]["computed in"], "float8_e4m3fn")
 end
 
+-- What has so many scales that they have room of their own, and extents that no block divides.
+function TestReplay.test_scales_of_blocks_are_right()
+  local sizes = { m = 144, n = 272, k = 400, lda = 400, ldb = 400, scaling = "block" }
+  local function blocks(id, a, b, more)
+    local fields = { block_a = a, block_b = b }
+    for _, list in ipairs { sizes, more or {} } do
+      for name, value in pairs(list) do fields[name] = value end
+    end
+    return fp8(id, fields)
+  end
+  local lines = { blocks("both", "1x128", "1x128"), blocks("weights", "1x128", "128x128"),
+    blocks("turned", "128x128", "1x128", { fast_accumulation = 0 }), blocks("small", "1x32", "1x32"),
+    blocks("squares", "128x128", "128x128"), blocks("mixed", "1x32", "1x128") }
+  luaunit.assertEquals((replay(lines, "")), 1)
+  for i, row in ipairs(gemms()) do
+    luaunit.assertEquals(row["warm median (us)"] ~= "", i <= 3, row.note)
+    if i > 3 then luaunit.assertStrContains(row.note, "CUBLAS_STATUS_NOT_SUPPORTED") end
+  end
+  luaunit.assertEquals((replay(lines, "sm=100")), 1)
+  for i, row in ipairs(gemms()) do luaunit.assertEquals(row["warm median (us)"] ~= "", i == 4, row.note) end
+  local many = { m = 16, n = 1310720, k = 16, lda = 16, ldb = 16, limit_us = 1 }
+  luaunit.assertEquals((replay({ blocks("many", "1x128", "1x128", many) }, "")), 0)
+  many.scaling = "row"
+  luaunit.assertEquals((replay({ fp8("rows", many) }, "")), 0)
+end
+
 function TestReplay.test_every_kind_of_convolution_is_right()
   local code, said = replay({
     convolution "picture",
@@ -263,7 +289,7 @@ function TestReplay.test_what_a_library_refuses_is_told()
   luaunit.assertEquals((replay({ fp8("one", { trans_b = 0, ldb = 32 }), fp8("two", { scaling = "block" }),
     gemm("three", { addend = "row", beta = 2 }) }, "")), 1)
   luaunit.assertStrContains(gemms()[1].note, "CUBLAS_STATUS_NOT_SUPPORTED")
-  luaunit.assertStrContains(gemms()[2].note, "products with scales of blocks are not replayed")
+  luaunit.assertStrContains(gemms()[2].note, "the trace does not tell which elements of A or of B share")
   luaunit.assertStrContains(gemms()[3].note, "cuBLASLt adds a row as it is")
 end
 

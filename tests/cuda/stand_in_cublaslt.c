@@ -3,6 +3,7 @@
 // wrong=1 (the one that is wrong by one) broken=2 (the one that cannot run) refuses no_start illegal=13 (a
 // result with so many columns breaks the GPU).
 #include <cublasLt.h>
+#include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,7 +33,8 @@ struct product {
     cublasLtEpilogue_t epilogue;
     const void *bias;
     cudaDataType_t bias_type;
-    const float *a_scales, *b_scales;
+    const void *a_scales, *b_scales;
+    int32_t a_mode, b_mode; // of these
 };
 
 // At multiples of how many bytes the operands of a call lie, as it was told.
@@ -90,9 +92,9 @@ cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t of, cublasLtM
     case CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE: memcpy(&product->bias_type, value, size); break;
     case CUBLASLT_MATMUL_DESC_A_SCALE_POINTER: memcpy(&product->a_scales, value, size); break;
     case CUBLASLT_MATMUL_DESC_B_SCALE_POINTER: memcpy(&product->b_scales, value, size); break;
-    case CUBLASLT_MATMUL_DESC_FAST_ACCUM:
-    case CUBLASLT_MATMUL_DESC_A_SCALE_MODE:
-    case CUBLASLT_MATMUL_DESC_B_SCALE_MODE: break;
+    case CUBLASLT_MATMUL_DESC_A_SCALE_MODE: memcpy(&product->a_mode, value, size); break;
+    case CUBLASLT_MATMUL_DESC_B_SCALE_MODE: memcpy(&product->b_mode, value, size); break;
+    case CUBLASLT_MATMUL_DESC_FAST_ACCUM: break;
     default: return CUBLAS_STATUS_INVALID_VALUE;
     }
     return CUBLAS_STATUS_SUCCESS;
@@ -150,6 +152,21 @@ cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t o
                : CUBLAS_STATUS_INVALID_VALUE;
 }
 
+// Blocks of 128 are there on GPUs of 9.0, not of 128 x 128 for both operands; those of 32 from 10.0 on.
+static bool takes_scales(const struct product *product) {
+    enum {
+        SCALAR = CUBLASLT_MATMUL_MATRIX_SCALE_SCALAR_32F,
+        OUTER = CUBLASLT_MATMUL_MATRIX_SCALE_OUTER_VEC_32F,
+        VECTOR = CUBLASLT_MATMUL_MATRIX_SCALE_VEC128_32F,
+        SQUARE = CUBLASLT_MATMUL_MATRIX_SCALE_BLK128x128_32F,
+        SMALL = CUBLASLT_MATMUL_MATRIX_SCALE_VEC32_UE8M0
+    };
+    int a = product->a_mode, b = product->b_mode, sm = stand_in_number("sm", 0, 90);
+    if (a == SCALAR || a == OUTER) return a == b;
+    if (a == SMALL) return a == b && sm >= 100;
+    return sm == 90 && (a == VECTOR || (a == SQUARE && b != SQUARE)) && (b == VECTOR || b == SQUARE);
+}
+
 // Products of 8 bits are there with the first operand transposed only, as on a real one.
 cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtMatmulDesc_t of,
                                               cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
@@ -165,7 +182,7 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
     const struct layout *first = (const struct layout *)(void *)a;
     bool is_small = first->type == CUDA_R_8F_E4M3 || first->type == CUDA_R_8F_E5M2;
     *count = 0;
-    if (stand_in_number("refuses", 0, 0) != 0 ||
+    if (stand_in_number("refuses", 0, 0) != 0 || !takes_scales(product) ||
         (is_small && (product->on_a != CUBLAS_OP_T || product->on_b != CUBLAS_OP_N)))
         return CUBLAS_STATUS_NOT_SUPPORTED;
     for (int i = 0; i < most && (i == 0 || stand_in_number("algorithms_us", i, -1) >= 0); i++) {
@@ -250,17 +267,53 @@ static void add_up(const struct task *at, const double *a, const double *b, doub
     }
 }
 
+static int64_t ratio_up(int64_t a, int64_t b) {
+    return (a + b - 1) / b;
+}
+
+// The factor of element k of a row of an operand of `rows`, each `length` long: where it lies is as the
+// documentation has it ("Scaling factors layouts").
+static double scale_at(int32_t mode, const void *scales, int64_t rows, int64_t length, int64_t row,
+                       int64_t k) {
+    const float *factors = scales;
+    int64_t blocks = ratio_up(length, 128), tiles = ratio_up(ratio_up(length, 32), 4), block = k / 32;
+    switch (mode) {
+    case CUBLASLT_MATMUL_MATRIX_SCALE_OUTER_VEC_32F: return (double)factors[row];
+    case CUBLASLT_MATMUL_MATRIX_SCALE_VEC128_32F: return (double)factors[k / 128 * rows + row];
+    case CUBLASLT_MATMUL_MATRIX_SCALE_BLK128x128_32F:
+        return (double)factors[row / 128 * ratio_up(blocks, 4) * 4 + k / 128];
+    case CUBLASLT_MATMUL_MATRIX_SCALE_VEC32_UE8M0:
+        return ldexp(1, ((const uint8_t *)scales)[(row / 128 * tiles + block / 4) * 512 + row % 32 * 16 +
+                                                  row % 128 / 32 * 4 + block % 4] -
+                            127);
+    default: return (double)factors[0];
+    }
+}
+
+// Multiplies an operand with its scales, where it has any. Its rows are K long: of a transposed first
+// operand, or of a second one that is not, they are its columns.
+static void scale(double *matrix, const struct layout *layout, bool is_along_rows, int32_t mode,
+                  const void *scales) {
+    int64_t rows = (int64_t)layout->rows, columns = (int64_t)layout->columns;
+    for (int64_t place = 0; scales != NULL && place < rows * columns; place++) {
+        int64_t row = place / rows, k = place % rows;
+        matrix[place] *= is_along_rows ? scale_at(mode, scales, columns, rows, row, k)
+                                       : scale_at(mode, scales, rows, columns, k, row);
+    }
+}
+
 static void multiply_one(const struct task *at, int64_t batch) {
     const struct product *product = &at->product;
     int64_t m = (int64_t)at->d.rows, n = (int64_t)at->d.columns;
-    double scale = product->a_scales != NULL ? (double)*product->a_scales * (double)*product->b_scales : 1;
     double *a = matrix_of(&at->a, at->a_data, batch), *b = matrix_of(&at->b, at->b_data, batch);
     double *sums = malloc((size_t)(m * n) * sizeof *sums);
+    scale(a, &at->a, product->on_a == CUBLAS_OP_T, product->a_mode, product->a_scales);
+    scale(b, &at->b, product->on_b == CUBLAS_OP_N, product->b_mode, product->b_scales);
     add_up(at, a, b, sums);
     if (batch == 0 && stand_in_number("wrong", 0, -1) == at->algorithm) sums[0] += 1;
     for (int64_t place = 0; place < m * n; place++) {
         int64_t j = place / m, i = place % m, c_place = batch * at->d.stride + j * at->d.leading + i;
-        double sum = sums[place] * at->alpha * scale;
+        double sum = sums[place] * at->alpha;
         if (at->beta < 0 || at->beta > 0) sum += at->beta * value_at(at->c.type, at->c_data, c_place);
         if (product->epilogue == CUBLASLT_EPILOGUE_BIAS)
             sum += value_at(product->bias_type, product->bias, i);

@@ -110,6 +110,31 @@ function TestRequests.test_the_scales_of_both_operands_are_read()
   end
 end
 
+-- Of 300 × 700 by 700 × 520: six blocks of 128 along K, padded to eight; 22 of 32, padded to 24.
+function TestRequests.test_the_shapes_of_scales_tell_their_blocks()
+  local e8m0 = "c10::Float8_e8m0fnu"
+  local cases = { -- the scales of A and of B, their type, the blocks
+    { { 300, 6 }, { 6, 520 }, "float", "1x128", "1x128" },
+    { { 300, 6 }, { 6, 5 }, "float", "1x128", "128x128" },
+    { { 300, 6 }, { 8, 5 }, "float", "1x128", "128x128" },
+    { { 3, 6 }, { 6, 520 }, "float", "128x128", "1x128" },
+    { { 384 * 24 }, { 640 * 24 }, e8m0, "1x32", "1x32" },
+    { { 300, 22 }, { 520, 22 }, e8m0, "1x32", "1x32" },
+    { { 300, 6 }, {}, "float" }, { { 300, 7 }, { 7, 520 }, "float" }, { { 300, 6 }, { 6, 520 }, e8m0 },
+    { { 300, 6 }, { 6, 520 }, "c10::Float8_e4m3fn" },
+  }
+  for i, case in ipairs(cases) do
+    local one = assert(scaled(function(call)
+      call.dims = { { 300, 700 }, { 700, 520 }, case[1], case[2], {}, {}, {}, {} }
+      call.strides = { { 700, 1 }, { 1, 700 }, {}, {}, {}, {}, {}, {} }
+      call.types[3], call.types[4] = case[3], case[3]
+    end))
+    luaunit.assertEquals(values(one, "scaling"), { "block" }, "case " .. i)
+    luaunit.assertEquals(request.value(one, "block_a"), case[4], "case " .. i)
+    luaunit.assertEquals(request.value(one, "block_b"), case[5], "case " .. i)
+  end
+end
+
 function TestRequests.test_the_bias_of_a_scaled_product_is_added()
   local one = assert(scaled(function(call) call.dims[5], call.types[5] = { 24 }, "c10::BFloat16" end))
   luaunit.assertEquals(values(one, "addend", "alpha", "beta"), { "row", 1, 1 })
