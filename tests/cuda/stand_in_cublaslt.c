@@ -19,6 +19,9 @@ void stand_in_break(void);
 int stand_in_number(const char *name, int n, int otherwise);
 void stand_in_store(int bytes, int is_brain, void *array, size_t index, double value);
 
+// Modes of scales, by the numbers of cublasLtMatmulMatrixScale_t, of which 12.8 names the first ones only.
+enum { SCALAR = 0, SMALL = 2, OUTER = 3, VECTOR = 4, SQUARE = 5 };
+
 struct layout {
     cudaDataType type;
     uint64_t rows, columns;
@@ -154,13 +157,6 @@ cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t o
 
 // Blocks of 128 are there on GPUs of 9.0, not of 128 x 128 for both operands; those of 32 from 10.0 on.
 static bool takes_scales(const struct product *product) {
-    enum {
-        SCALAR = CUBLASLT_MATMUL_MATRIX_SCALE_SCALAR_32F,
-        OUTER = CUBLASLT_MATMUL_MATRIX_SCALE_OUTER_VEC_32F,
-        VECTOR = CUBLASLT_MATMUL_MATRIX_SCALE_VEC128_32F,
-        SQUARE = CUBLASLT_MATMUL_MATRIX_SCALE_BLK128x128_32F,
-        SMALL = CUBLASLT_MATMUL_MATRIX_SCALE_VEC32_UE8M0
-    };
     int a = product->a_mode, b = product->b_mode, sm = stand_in_number("sm", 0, 90);
     if (a == SCALAR || a == OUTER) return a == b;
     if (a == SMALL) return a == b && sm >= 100;
@@ -278,11 +274,10 @@ static double scale_at(int32_t mode, const void *scales, int64_t rows, int64_t l
     const float *factors = scales;
     int64_t blocks = ratio_up(length, 128), tiles = ratio_up(ratio_up(length, 32), 4), block = k / 32;
     switch (mode) {
-    case CUBLASLT_MATMUL_MATRIX_SCALE_OUTER_VEC_32F: return (double)factors[row];
-    case CUBLASLT_MATMUL_MATRIX_SCALE_VEC128_32F: return (double)factors[k / 128 * rows + row];
-    case CUBLASLT_MATMUL_MATRIX_SCALE_BLK128x128_32F:
-        return (double)factors[row / 128 * ratio_up(blocks, 4) * 4 + k / 128];
-    case CUBLASLT_MATMUL_MATRIX_SCALE_VEC32_UE8M0:
+    case OUTER: return (double)factors[row];
+    case VECTOR: return (double)factors[k / 128 * rows + row];
+    case SQUARE: return (double)factors[row / 128 * ratio_up(blocks, 4) * 4 + k / 128];
+    case SMALL:
         return ldexp(1, ((const uint8_t *)scales)[(row / 128 * tiles + block / 4) * 512 + row % 32 * 16 +
                                                   row % 128 / 32 * 4 + block % 4] -
                             127);
