@@ -1,7 +1,7 @@
 // Steps on GPUs, one for each rank: GEMMs by cuBLASLt on one stream, collectives by NCCL on another of higher
 // priority, ordered by events. A step is timed by events, from when it begins on an idle GPU until both
-// streams are done. Traced ones are told of by CUPTI; where that cannot be had, by events around every GEMM
-// and every collective.
+// streams are done. Traced ones are told of by CUPTI; where that cannot be had, or a first step shows that it
+// does not tell all, by events around every GEMM and every collective.
 #include <mpi.h>
 #include <sched.h>
 #include <stdio.h>
@@ -26,7 +26,9 @@ struct state {
     CUevent ready; // of a collective's input
     CUevent known; // a moment of which the host's time is known
     bool by_cupti;
-    int number; // of this rank's GPU, as this process counts them
+    enum need *needs;      // of CUPTI's records, by action
+    char lost[WORDS_SIZE]; // what a step lacks of CUPTI, of which the sentence begins with its name
+    int number;            // of this rank's GPU, as this process counts them
     int channels, threads, multiprocessors;
     uint64_t begin_ns; // of the step, on the host's clock
     char device[100], gemm_library[WORDS_SIZE], library[WORDS_SIZE], note[NOTES_SIZE];
@@ -151,6 +153,12 @@ static bool make_events(struct state *state) {
            ok(state, driver->cuEventCreate(&state->known, CU_EVENT_DEFAULT), "an event");
 }
 
+static void note_events(struct state *state, const char *why) {
+    char note[WORDS_SIZE];
+    snprintf(note, sizeof note, "traces are timed by events: %.120s", why);
+    add_note(state, note);
+}
+
 // Without CUPTI on one rank no rank has it, so that all traces are of one clock.
 static void open_activity(struct state *state) {
     char why[WORDS_SIZE] = "another rank has no CUPTI", reason[PROGRAM_REASON];
@@ -158,11 +166,7 @@ static void open_activity(struct state *state) {
     snprintf(state->problem, sizeof state->problem, "%s", why);
     state->by_cupti = all_well(state, mine, reason);
     if (mine && !state->by_cupti) gpu_activity_close();
-    if (!state->by_cupti) {
-        char note[WORDS_SIZE];
-        snprintf(note, sizeof note, "traces are timed by events: %.100s", reason);
-        add_note(state, note);
-    }
+    if (!state->by_cupti) note_events(state, reason);
     state->problem[0] = '\0';
 }
 
@@ -186,60 +190,6 @@ static int open_nccl(struct state *state, char reason[PROGRAM_REASON]) {
         add_note(state, answer);
     }
     return 0;
-}
-
-static void close_engine(void *of) {
-    struct state *state = of;
-    if (state->by_cupti) gpu_activity_close();
-    for (size_t i = 0; state->gemms != NULL && i < state->setup->program->gemm_count; i++)
-        gpu_gemm_end(state->gemms[i]);
-    gpu_nccl_close();
-    free(state->gemms);
-    gpu_rank_forget(&state->rank);
-    free(state->step);
-    free(state->by_action);
-    free(state->by_collective);
-    free(state);
-}
-
-static int open_engine(const struct engine_setup *setup, void **to, char reason[PROGRAM_REASON]) {
-    struct state *state = calloc(1, sizeof *state);
-    if (state == NULL) return rank_fails(setup->group, "out of memory", reason);
-    state->setup = setup;
-    CUuuid uuid = {{0}};
-    bool well = all_well(state, choose_gpu(state, &uuid), reason) &&
-                all_well(state, own_gpus(state, &uuid), reason) && all_well(state, open_gpu(state), reason) &&
-                all_well(state, make_arrays(state) && make_gemms(state) && make_events(state), reason) &&
-                open_nccl(state, reason) == 0;
-    if (!well) {
-        if (group_failure(setup->group) == NULL) close_engine(state);
-        return -1;
-    }
-    open_activity(state);
-    *to = state;
-    return 0;
-}
-
-static void describe(const void *of, struct engine_words *words) {
-    const struct state *state = of;
-    *words = (struct engine_words){.backend = "cuda",
-                                   .clock = state->by_cupti ? "cupti" : "event",
-                                   .transport_kernel = "NCCL",
-                                   .channels = state->channels,
-                                   .threads = state->threads,
-                                   .multiprocessors = state->multiprocessors,
-                                   .streams = 1};
-    for (int i = 0; i < DTYPES; i++) {
-        snprintf(words->gemm_kernels[i], WORDS_SIZE, "cublasLt_gemm_%s", dtype_words[i]);
-        words->computed_in[i] = (enum dtype)i;
-    }
-    snprintf(words->device, WORDS_SIZE, "%s", state->device);
-    snprintf(words->library, WORDS_SIZE, "%s", state->library);
-    snprintf(words->note, NOTES_SIZE, "%s", state->note);
-}
-
-static const char *problem(const void *of) {
-    return ((const struct state *)of)->problem;
 }
 
 // ---- arrays ---------------------------------------------------------------------------------------------
@@ -334,7 +284,7 @@ static bool act(struct state *state, enum step_mode mode, size_t number, bool is
 static bool act_and_note(struct state *state, enum step_mode mode, size_t number, struct note *note) {
     *note = (struct note){.begin_ns = clock_ns(), .cpu_ns = NO_CPU};
     note->launch_ns = note->begin_ns;
-    if (state->by_cupti) gpu_activity_enter(number + 1);
+    if (state->by_cupti) gpu_activity_enter((uint32_t)number);
     bool well = act(state, mode, number, !state->by_cupti);
     note->launched_ns = clock_ns();
     if (state->by_cupti) gpu_activity_leave();
@@ -386,8 +336,7 @@ static void take_activity(void *context, const struct work *told) {
     struct telling *telling = context;
     const struct program *program = telling->state->setup->program;
     struct work work = *told;
-    if (work.action > program->action_count) return;
-    work.action--; // ids are 1 and above
+    if (work.action >= program->action_count) return;
     struct action action = program->actions[work.action];
     struct note *note = &telling->notes->notes[work.action];
     bool is_first = !note->is_told;
@@ -408,10 +357,48 @@ static int by_action(const void *a, const void *b) {
     return (one->begin_ns > other->begin_ns) - (one->begin_ns < other->begin_ns);
 }
 
-static bool take_activities(struct state *state, struct step_notes *notes) {
+// What a step has to have records of: a GEMM has a kernel, and a collective something that ran, where this
+// rank has a part in it that another one needs.
+static void set_needs(struct state *state, enum step_mode mode) {
+    const struct program *program = state->setup->program;
+    for (size_t i = 0; i < program->action_count; i++) {
+        const struct action action = program->actions[i];
+        const struct collective *collective = &program->collectives[action.index];
+        bool is_sent = action.kind == DO_POST && step_communicates(mode) && program->ranks > 1 &&
+                       collective->in_elements + collective->out_elements > 0;
+        state->needs[i] = action.kind == DO_GEMM ? NEEDS_KERNEL : is_sent ? NEEDS_WORK : NEEDS_NOTHING;
+    }
+}
+
+// Says what the step lacks of that.
+static void say_lost(struct state *state) {
+    const struct program *program = state->setup->program;
+    size_t lost[DO_AWAIT + 1] = {0}, all = 0, first = 0;
+    for (size_t i = 0; i < program->action_count; i++) {
+        if (state->needs[i] == NEEDS_NOTHING) continue;
+        if (all++ == 0) first = i;
+        lost[program->actions[i].kind]++;
+    }
+    if (all == 0) return;
+    const struct action action = program->actions[first];
+    const char *name =
+        action.kind == DO_GEMM ? program->gemms[action.index].name : program->collectives[action.index].name;
+    snprintf(state->lost, sizeof state->lost,
+             "lost records: of %zu of %zu GEMMs, %zu of %zu collectives; first of %.40s", lost[DO_GEMM],
+             program->gemm_count, lost[DO_POST] + lost[DO_AWAIT], program->collective_count, name);
+}
+
+static bool take_activities(struct state *state, enum step_mode mode, struct step_notes *notes) {
     struct telling telling = {.state = state, .notes = notes};
+    const struct gpu_activity_wish wish = {.needs = state->needs,
+                                           .count = state->setup->program->action_count,
+                                           .begin_ns = notes->begin_ns,
+                                           .end_ns = notes->end_ns};
     notes->is_told = true;
     notes->work_count = 0;
+    set_needs(state, mode);
+    if (gpu_activity_end(&wish, state->lost, sizeof state->lost)) say_lost(state);
+    if (state->lost[0] != '\0') return true;
     gpu_activity_each(take_activity, &telling);
     if (notes->work_count > 0) qsort(notes->works, notes->work_count, sizeof *notes->works, by_action);
     if (telling.is_lost) snprintf(state->problem, sizeof state->problem, "out of memory for a trace");
@@ -448,7 +435,8 @@ static bool tell(struct state *state, enum step_mode mode, struct step_notes *no
     }
     notes->begin_ns = state->begin_ns;
     notes->end_ns = time_of(state, state->step->end);
-    if (state->by_cupti) return take_activities(state, notes) && state->problem[0] == '\0';
+    notes->is_told = false;
+    if (state->by_cupti) return take_activities(state, mode, notes) && state->problem[0] == '\0';
     take_events(state, mode, notes);
     return state->problem[0] == '\0';
 }
@@ -480,24 +468,134 @@ static bool begin(struct state *state, enum step_mode mode) {
     return true;
 }
 
-static uint64_t step(void *of, enum step_mode mode, struct step_notes *notes) {
-    struct state *state = of;
+// CUPTI's records are whole when all streams were waited for; there is nothing left to do on them.
+static bool settle(struct state *state) {
+    return ok(state, gpu_streams.cuStreamSynchronize(state->communication), "the GPU") &&
+           ok(state, gpu_streams.cuStreamSynchronize(state->compute), "the GPU");
+}
+
+// Returns how long it took; 0: it failed. What CUPTI lost of a noted step is in `lost`.
+static uint64_t run_step(struct state *state, enum step_mode mode, struct step_notes *notes) {
     bool records = step_is_noted(mode) && state->by_cupti;
     float ms = 0;
+    state->lost[0] = '\0';
     if (records && !gpu_activity_begin()) {
         snprintf(state->problem, sizeof state->problem, "CUPTI does not record any more");
         return 0;
     }
-    if (!begin(state, mode)) return 0;
-    if (!enqueue_all(state, mode, notes) || !finish(state, state->step->end) ||
+    if (!begin(state, mode) || !enqueue_all(state, mode, notes)) return 0;
+    if (records) gpu_activity_launched();
+    if (!finish(state, state->step->end) ||
         !ok(state, state->driver->cuEventElapsedTime(&ms, state->step->begin, state->step->end), "a time"))
         return 0;
-    if (records && !gpu_activity_end()) {
-        snprintf(state->problem, sizeof state->problem, "CUPTI lost records");
-        return 0;
-    }
-    if (step_is_noted(mode) && !tell(state, mode, notes)) return 0;
+    if ((records && !settle(state)) || (step_is_noted(mode) && !tell(state, mode, notes))) return 0;
     return (uint64_t)((double)ms * 1e6) + 1;
+}
+
+static uint64_t step(void *of, enum step_mode mode, struct step_notes *notes) {
+    struct state *state = of;
+    uint64_t ns = run_step(state, mode, notes);
+    if (ns == 0 || state->lost[0] == '\0') return ns;
+    snprintf(state->problem, sizeof state->problem, "CUPTI %s", state->lost);
+    return 0;
+}
+
+// ---- opening ends ---------------------------------------------------------------------------------------
+
+// Collective. One step of this kind, on whatever stands in the arrays, for what CUPTI tells of it; where it
+// does not tell all on one rank, no rank has it. False: a rank cannot go on.
+static bool try_step(struct state *state, enum step_mode mode, struct step_notes *notes, char reason[]) {
+    struct group *group = state->setup->group;
+    if (!state->by_cupti) return true;
+    bool well = group_start_together(group) && run_step(state, mode, notes) > 0;
+    if (!well && group_failure(group) == NULL) rank_fails(group, state->problem, reason);
+    if (!well || !group_barrier(group)) {
+        snprintf(reason, PROGRAM_REASON, "%s", group_failure(group));
+        return false;
+    }
+    snprintf(state->problem, sizeof state->problem, "CUPTI %s", state->lost);
+    if (!all_well(state, state->lost[0] == '\0', reason)) {
+        state->by_cupti = false;
+        gpu_activity_close();
+        note_events(state, reason);
+    }
+    state->problem[0] = '\0';
+    return true;
+}
+
+// Collective. Whether CUPTI tells all of a step is known before anything is measured.
+static bool try_activity(struct state *state, char reason[PROGRAM_REASON]) {
+    const struct program *program = state->setup->program;
+    struct step_notes notes = {.notes = calloc(program->action_count + 1, sizeof *notes.notes),
+                               .spans =
+                                   calloc(program->collective_count * MAX_THREADS + 1, sizeof *notes.spans)};
+    state->needs = calloc(program->action_count + 1, sizeof *state->needs);
+    bool well = notes.notes != NULL && notes.spans != NULL && state->needs != NULL;
+    if (!well) rank_fails(state->setup->group, "out of memory", reason);
+    well = well && try_step(state, STEP_TRACED, &notes, reason) &&
+           try_step(state, STEP_GEMMS_TRACED, &notes, reason);
+    free(notes.works);
+    free(notes.spans);
+    free(notes.notes);
+    return well;
+}
+
+static void close_engine(void *of) {
+    struct state *state = of;
+    if (state->by_cupti) gpu_activity_close();
+    for (size_t i = 0; state->gemms != NULL && i < state->setup->program->gemm_count; i++)
+        gpu_gemm_end(state->gemms[i]);
+    gpu_nccl_close();
+    free(state->gemms);
+    gpu_rank_forget(&state->rank);
+    free(state->needs);
+    free(state->step);
+    free(state->by_action);
+    free(state->by_collective);
+    free(state);
+}
+
+static int open_engine(const struct engine_setup *setup, void **to, char reason[PROGRAM_REASON]) {
+    struct state *state = calloc(1, sizeof *state);
+    if (state == NULL) return rank_fails(setup->group, "out of memory", reason);
+    state->setup = setup;
+    CUuuid uuid = {{0}};
+    bool well = all_well(state, choose_gpu(state, &uuid), reason) &&
+                all_well(state, own_gpus(state, &uuid), reason) && all_well(state, open_gpu(state), reason) &&
+                all_well(state, make_arrays(state) && make_gemms(state) && make_events(state), reason) &&
+                open_nccl(state, reason) == 0;
+    if (well) {
+        open_activity(state);
+        well = try_activity(state, reason);
+    }
+    if (!well) {
+        if (group_failure(setup->group) == NULL) close_engine(state);
+        return -1;
+    }
+    *to = state;
+    return 0;
+}
+
+static void describe(const void *of, struct engine_words *words) {
+    const struct state *state = of;
+    *words = (struct engine_words){.backend = "cuda",
+                                   .clock = state->by_cupti ? "cupti" : "event",
+                                   .transport_kernel = "NCCL",
+                                   .channels = state->channels,
+                                   .threads = state->threads,
+                                   .multiprocessors = state->multiprocessors,
+                                   .streams = 1};
+    for (int i = 0; i < DTYPES; i++) {
+        snprintf(words->gemm_kernels[i], WORDS_SIZE, "cublasLt_gemm_%s", dtype_words[i]);
+        words->computed_in[i] = (enum dtype)i;
+    }
+    snprintf(words->device, WORDS_SIZE, "%s", state->device);
+    snprintf(words->library, WORDS_SIZE, "%s", state->library);
+    snprintf(words->note, NOTES_SIZE, "%s", state->note);
+}
+
+static const char *problem(const void *of) {
+    return ((const struct state *)of)->problem;
 }
 
 int gpus_seen(char reason[PROGRAM_REASON]) {

@@ -1,4 +1,7 @@
 // What a GPU did and when, by CUPTI's activity records; CUPTI is loaded when it is asked for.
+//
+//   gpu_activity_begin, then for each action gpu_activity_enter, its launches, gpu_activity_leave; then
+//   gpu_activity_launched, and when all is done gpu_activity_end and gpu_activity_each.
 #ifndef BENCH_WORKLOAD_GPU_ACTIVITY_H
 #define BENCH_WORKLOAD_GPU_ACTIVITY_H
 
@@ -12,16 +15,32 @@
 bool gpu_activity_open(char reason[], size_t reason_size);
 void gpu_activity_close(void);
 
-// Between these is recorded; the second returns false where records were lost or it failed.
+// Recording begins; what is told of earlier launches from now on is nobody's.
 bool gpu_activity_begin(void);
-bool gpu_activity_end(void);
 
-// Between these what is launched is for `id`, of 1 and above.
-void gpu_activity_enter(uint64_t id);
+// Between these what is launched is for `id`, of 0 and above.
+void gpu_activity_enter(uint32_t id);
 void gpu_activity_leave(void);
 
-// Hands over all kernels and copies that were recorded, once, those of an id in the order of their launches:
-// with the id in the place of the action, on the clock of clock_ns(). Names stay.
+// Nothing more is launched: calls of the driver are not recorded any more, for those that ask whether all is
+// done are many.
+void gpu_activity_launched(void);
+
+// What has to have been recorded for an id.
+enum need { NEEDS_NOTHING, NEEDS_WORK, NEEDS_KERNEL };
+
+// Recording ends, when the GPU has nothing to do any more; waits for records that are late. An id has a need
+// afterwards where it lacks that record, or has one with no time between these two (of clock_ns()). False
+// where what was recorded cannot be had or is not all there; `reason` goes on behind "CUPTI".
+struct gpu_activity_wish {
+    enum need *needs; // by id
+    size_t count;
+    uint64_t begin_ns, end_ns;
+};
+bool gpu_activity_end(const struct gpu_activity_wish *wish, char reason[], size_t reason_size);
+
+// Hands over all kernels and copies that were recorded, once no id lacks one: with the id in the place of the
+// action, on the clock of clock_ns(). Names stay until it is closed.
 void gpu_activity_each(void (*take)(void *context, const struct work *work), void *context);
 
 #endif

@@ -10,6 +10,7 @@
 #define GPU_STREAM_FUNCTIONS(X)                                                                              \
     X(cuCtxGetStreamPriorityRange)                                                                           \
     X(cuStreamCreateWithPriority)                                                                            \
+    X(cuStreamSynchronize)                                                                                   \
     X(cuStreamWaitEvent)
 
 struct gpu_streams {

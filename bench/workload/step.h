@@ -40,7 +40,8 @@ struct work {
     size_t action;
     enum work_kind kind;
     uint64_t begin_ns, end_ns;
-    const char *name; // of a kernel; NULL: not told
+    uint64_t launch_ns, launched_ns; // the call that launched it; 0: not told
+    const char *name;                // of a kernel; NULL: not told
     uint32_t context;
     int32_t grid[3], block[3]; // of a kernel, as the next two
     uint32_t registers, shared_bytes;

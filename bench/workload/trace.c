@@ -223,17 +223,23 @@ static const char *name_of(const struct work *work, const char *of_kernel) {
     return work->kind == WORK_KERNEL ? of_kernel : names[work->kind];
 }
 
-// By when a work was launched: at the end of the action's hand-over, or when it began.
-static uint64_t launched_by(const struct note *note, const struct work *work) {
-    uint64_t by_ns = work->begin_ns < note->launched_ns ? work->begin_ns : note->launched_ns;
-    return by_ns > note->launch_ns ? by_ns : note->launch_ns;
+// A time within the action's hand-over.
+static uint64_t within(const struct note *note, uint64_t ns) {
+    if (ns > note->launched_ns) ns = note->launched_ns;
+    return ns > note->launch_ns ? ns : note->launch_ns;
+}
+
+// When the call began that launched a work, and no later than the work did; where that is not told, when it
+// was done at the latest.
+static uint64_t launch_of(const struct note *note, const struct work *work) {
+    bool is_told = work->launch_ns != 0 && work->launch_ns < work->begin_ns;
+    return within(note, is_told ? work->launch_ns : work->begin_ns);
 }
 
 typedef void write_work(struct writer *writer, const struct work *work, unsigned id, const void *of);
 
-// Writes each work of an action that a profiler told of, each with a launch of its own. When it was launched
-// is not told: the first launch is the hand-over up to the second, and the others stand where they were done
-// at the latest.
+// Writes each work of an action that a profiler told of, each with a launch of its own. Where it did not tell
+// of that: the first launch is the hand-over up to the second.
 static void write_told(struct writer *writer, const struct step_notes *step, size_t action, unsigned id,
                        int stream, const void *of, write_work *write) {
     const struct note *note = &step->notes[action];
@@ -241,8 +247,10 @@ static void write_told(struct writer *writer, const struct step_notes *step, siz
     size_t count = 0;
     while (writer->work + count < step->work_count && works[count].action == action) count++;
     for (size_t i = 0; i < count; i++) {
-        uint64_t from_ns = i == 0 ? note->launch_ns : launched_by(note, &works[i]), until_ns = from_ns;
-        if (i == 0) until_ns = count > 1 ? launched_by(note, &works[1]) : note->launched_ns;
+        bool is_told = works[i].launch_ns != 0;
+        uint64_t from_ns = i > 0 || is_told ? launch_of(note, &works[i]) : note->launch_ns;
+        uint64_t until_ns = is_told ? within(note, works[i].launched_ns) : from_ns;
+        if (i == 0 && !is_told) until_ns = count > 1 ? launch_of(note, &works[1]) : note->launched_ns;
         write_launch(writer, id, from_ns, until_ns, stream, works[i].begin_ns);
         write(writer, &works[i], id, of);
     }

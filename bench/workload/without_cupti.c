@@ -14,15 +14,19 @@ bool gpu_activity_begin(void) {
     return false;
 }
 
-bool gpu_activity_end(void) {
-    return false;
-}
-
-void gpu_activity_enter(uint64_t id) {
+void gpu_activity_enter(uint32_t id) {
     (void)id;
 }
 
 void gpu_activity_leave(void) {}
+
+void gpu_activity_launched(void) {}
+
+bool gpu_activity_end(const struct gpu_activity_wish *wish, char reason[], size_t reason_size) {
+    (void)wish;
+    snprintf(reason, reason_size, "is not here");
+    return false;
+}
 
 void gpu_activity_each(void (*take)(void *context, const struct work *work), void *context) {
     (void)take;

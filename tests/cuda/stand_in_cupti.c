@@ -1,6 +1,12 @@
 // A stand-in for libcupti.so beside that of the driver: tells of what the libraries' stand-ins ran, by the
-// host's clock. Records come in buffers, kernels first. STAND_IN: cupti_old cupti_held cupti_slow_clock
-// cupti_split (what was one launch is a memset and two kernels).
+// host's clock. Records come in buffers, kernels first. What a launch was for is told ahead of the record of
+// its call, where calls of that kind are recorded, and else not at all.
+// STAND_IN: cupti_old cupti_held cupti_slow_clock cupti_split (what was one launch is a memset and two
+// kernels). What is lost, on all ranks or on cupti_rank=R: cupti_loses=N (all records of work from the N-th
+// on) cupti_loses_kernels (but no memset) cupti_untimed=N (from the N-th work on without times)
+// cupti_dropped=N (the N-th count of dropped records is 7) cupti_late=N (what ran comes with the N-th flush
+// after it, its times too) cupti_again (all comes once more with the next recording) cupti_past (times are of
+// long ago) cupti_no_clock.
 #include <cupti.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -8,30 +14,83 @@
 #include <time.h>
 #include <unistd.h>
 
-void stand_in_watch(unsigned (*on_launch)(void),
+void stand_in_watch(unsigned (*on_launch)(bool by_runtime),
                     void (*on_end)(unsigned, unsigned long long, unsigned long long));
 int stand_in_number(const char *name, int n, int otherwise);
 
-enum { MOST = 4096 };
+enum { MOST = 65536, KINDS = 64 };
+#if CUPTI_API_VERSION >= 130000
+typedef CUpti_ActivityKernel10 kernel_record;
+#else
+typedef CUpti_ActivityKernel9 kernel_record;
+#endif
+
+// A place in a buffer: each is as large as the largest.
+union place {
+    CUpti_Activity any;
+    kernel_record kernel;
+    CUpti_ActivityMemset4 set;
+    CUpti_ActivityExternalCorrelation link;
+    CUpti_ActivityAPI call;
+};
+struct places {
+    union place *places; // [MOST]
+    size_t count;
+};
 
 static CUpti_BuffersCallbackRequestFunc ask;
 static CUpti_BuffersCallbackCompleteFunc give;
-static CUpti_ActivityKernel9 kernels[MOST];
-static CUpti_ActivityMemset4 memsets[MOST];
-static CUpti_ActivityExternalCorrelation links[MOST];
-static size_t kernel_count, memset_count, link_count;
-static uint64_t id; // that launches are for; 0: none
+static struct places work, calls, sent, old; // the last two: of this recording, and of the one before
+static uint64_t id;                          // that launches are for; 0: none
 static uint32_t correlation;
-static int is_enabled;
+static bool is_enabled[KINDS];
+static int works_seen, flushes; // all in all; since something ran
+
+static bool is_here(void) {
+    const char *rank = getenv("OMPI_COMM_WORLD_RANK");
+    int at = stand_in_number("cupti_rank", 0, -1);
+    return at < 0 || (rank != NULL && atoi(rank) == at);
+}
+
+// Of what is lost here.
+static int setting(const char *name) {
+    return is_here() ? stand_in_number(name, 0, 0) : 0;
+}
+
+static unsigned long long now_ns(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (unsigned long long)now.tv_sec * 1000000000u + (unsigned long long)now.tv_nsec;
+}
+
+static union place *next_of(struct places *of) {
+    if (of->places == NULL) of->places = calloc(MOST, sizeof *of->places);
+    if (of->places == NULL || of->count == MOST) abort();
+    union place *next = &of->places[of->count++];
+    memset(next, 0, sizeof *next);
+    return next;
+}
+
+static unsigned long long told(unsigned long long ns) {
+    int from = setting("cupti_untimed");
+    if (from > 0 && works_seen >= from) return 0;
+    return setting("cupti_past") ? ns - 3600000000000u : ns;
+}
+
+static bool is_lost(void) {
+    int from = setting("cupti_loses");
+    works_seen++;
+    return from > 0 && works_seen >= from;
+}
 
 static void add_kernel(const char *name, unsigned of, unsigned long long from_ns, unsigned long long to_ns,
                        int32_t blocks) {
-    if (kernel_count == MOST) return;
-    CUpti_ActivityKernel9 *kernel = &kernels[kernel_count++];
-    memset(kernel, 0, sizeof *kernel);
+    if (!is_enabled[CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL] || is_lost() || setting("cupti_loses_kernels"))
+        return;
+    kernel_record *kernel = &next_of(&work)->kernel;
     kernel->kind = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL;
-    kernel->start = from_ns;
-    kernel->end = to_ns;
+    kernel->start = told(from_ns);
+    kernel->end = told(to_ns);
     kernel->correlationId = of;
     kernel->name = name;
     kernel->contextId = 1;
@@ -45,11 +104,10 @@ static void add_kernel(const char *name, unsigned of, unsigned long long from_ns
 }
 
 static void add_memset(unsigned of, unsigned long long at_ns) {
-    if (memset_count == MOST) return;
-    CUpti_ActivityMemset4 *set = &memsets[memset_count++];
-    memset(set, 0, sizeof *set);
+    if (!is_enabled[CUPTI_ACTIVITY_KIND_MEMSET] || is_lost()) return;
+    CUpti_ActivityMemset4 *set = &next_of(&work)->set;
     set->kind = CUPTI_ACTIVITY_KIND_MEMSET;
-    set->start = set->end = at_ns;
+    set->start = set->end = told(at_ns);
     set->correlationId = of;
     set->contextId = 1;
     set->bytes = 512;
@@ -60,28 +118,38 @@ static int is_split(void) {
 }
 
 static void on_end(unsigned of, unsigned long long from_ns, unsigned long long to_ns) {
-    if (!is_enabled) return;
     unsigned long long middle_ns = is_split() ? from_ns + (to_ns - from_ns) / 2 : to_ns;
+    flushes = 0;
     add_kernel("stand_in_kernel", of, from_ns, middle_ns, 2);
     if (!is_split()) return;
     add_memset(of + 1, from_ns);
     add_kernel("stand_in_reduce", of + 2, middle_ns, to_ns, 4);
 }
 
-static void add_link(void) {
-    if (link_count == MOST) return;
-    CUpti_ActivityExternalCorrelation *link = &links[link_count++];
-    memset(link, 0, sizeof *link);
-    link->kind = CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION;
-    link->externalKind = CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM0;
-    link->externalId = id;
-    link->correlationId = ++correlation;
+// A call that launches, and ahead of it what it was for.
+static void add_call(CUpti_ActivityKind kind) {
+    correlation++;
+    if (!is_enabled[kind]) return;
+    if (is_enabled[CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION] && id != 0) {
+        CUpti_ActivityExternalCorrelation *link = &next_of(&calls)->link;
+        link->kind = CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION;
+        link->externalKind = CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM0;
+        link->externalId = id;
+        link->correlationId = correlation;
+    }
+    CUpti_ActivityAPI *call = &next_of(&calls)->call;
+    call->kind = kind;
+    call->start = now_ns();
+    do call->end = now_ns();
+    while (call->end < call->start + 1000);
+    call->correlationId = correlation;
 }
 
-static unsigned on_launch(void) {
-    if (!is_enabled || id == 0) return 0;
-    for (int i = is_split() ? 3 : 1; i > 0; i--) add_link();
-    return is_split() ? correlation - 2 : correlation;
+static unsigned on_launch(bool by_runtime) {
+    CUpti_ActivityKind kind = by_runtime ? CUPTI_ACTIVITY_KIND_RUNTIME : CUPTI_ACTIVITY_KIND_DRIVER;
+    int count = is_split() ? 3 : 1;
+    for (int i = 0; i < count; i++) add_call(kind);
+    return correlation - (unsigned)count + 1;
 }
 
 CUptiResult cuptiGetVersion(uint32_t *version) {
@@ -97,11 +165,10 @@ CUptiResult cuptiGetResultString(CUptiResult result, const char **words) {
 // cupti_slow_clock=N: all but every Nth reading come late, as on a machine that has other things to do.
 CUptiResult cuptiGetTimestamp(uint64_t *timestamp) {
     static int count;
-    struct timespec now;
     int every = stand_in_number("cupti_slow_clock", 0, 0);
     if (every != 0 && ++count % every != 0) usleep(2000);
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    *timestamp = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+    if (setting("cupti_no_clock")) return CUPTI_ERROR_UNKNOWN;
+    *timestamp = now_ns();
     return CUPTI_SUCCESS;
 }
 
@@ -128,40 +195,67 @@ CUptiResult cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequestFunc requ
 }
 
 CUptiResult cuptiActivityEnable(CUpti_ActivityKind kind) {
-    is_enabled = 1;
     bool is_known = kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL || kind == CUPTI_ACTIVITY_KIND_MEMCPY ||
-                    kind == CUPTI_ACTIVITY_KIND_MEMSET || kind == CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION;
+                    kind == CUPTI_ACTIVITY_KIND_MEMSET || kind == CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION ||
+                    kind == CUPTI_ACTIVITY_KIND_RUNTIME || kind == CUPTI_ACTIVITY_KIND_DRIVER;
+    if (is_known) is_enabled[kind] = true;
+    if (kind == CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION) {
+        struct places empty = old;
+        old = sent;
+        sent = empty;
+        sent.count = 0;
+    }
     return is_known ? CUPTI_SUCCESS : CUPTI_ERROR_INVALID_KIND;
 }
 
 CUptiResult cuptiActivityDisable(CUpti_ActivityKind kind) {
-    (void)kind;
-    is_enabled = 0;
+    if ((int)kind < 0 || (int)kind >= KINDS) return CUPTI_ERROR_INVALID_KIND;
+    is_enabled[kind] = false;
     return CUPTI_SUCCESS;
 }
 
-// Whole records behind each other, each as large as a kernel's.
-static void send(const void *records, size_t count, size_t size) {
-    uint8_t *buffer;
-    size_t room, most, filled = 0;
-    ask(&buffer, &room, &most);
-    for (size_t i = 0; i < count && filled + sizeof *kernels <= room; i++, filled += sizeof *kernels)
-        memcpy(buffer + filled, (const char *)records + i * size, size);
-    give(NULL, 0, buffer, room, filled);
+CUptiResult cuptiActivityGetNumDroppedRecords(CUcontext context, uint32_t stream, size_t *dropped) {
+    static int count;
+    (void)context;
+    (void)stream;
+    *dropped = ++count == setting("cupti_dropped") ? 7 : 0;
+    return CUPTI_SUCCESS;
 }
 
+static void send(struct places *of) {
+    uint8_t *buffer;
+    size_t room, most;
+    for (size_t at = 0, count; at < of->count; at += count) {
+        ask(&buffer, &room, &most);
+        count = room / sizeof *of->places < of->count - at ? room / sizeof *of->places : of->count - at;
+        if (count == 0) abort();
+        memcpy(buffer, of->places + at, count * sizeof *of->places);
+        give(NULL, 0, buffer, room, count * sizeof *of->places);
+    }
+    for (size_t i = 0; of != &old && setting("cupti_again") && i < of->count; i++)
+        *next_of(&sent) = of->places[i];
+    of->count = 0;
+}
+
+// Buffers of records that are not whole are given in a forced flush only.
 CUptiResult cuptiActivityFlushAll(uint32_t flag) {
-    (void)flag;
-    send(kernels, kernel_count, sizeof *kernels);
-    send(memsets, memset_count, sizeof *memsets);
-    send(links, link_count, sizeof *links);
-    kernel_count = memset_count = link_count = 0;
+    bool is_late = setting("cupti_late") > flushes++, is_forced = flag == CUPTI_ACTIVITY_FLAG_FLUSH_FORCED;
+    for (size_t i = 0; is_late && is_forced && i < work.count; i++) {
+        union place *place = &work.places[i];
+        if (place->any.kind == CUPTI_ACTIVITY_KIND_MEMSET)
+            place->set.start = place->set.end = 0;
+        else
+            place->kernel.start = place->kernel.end = 0;
+    }
+    send(&old);
+    if (!is_late || is_forced) send(&work);
+    send(&calls);
     return CUPTI_SUCCESS;
 }
 
 CUptiResult cuptiActivityGetNextRecord(uint8_t *buffer, size_t bytes, CUpti_Activity **record) {
-    uint8_t *next = *record == NULL ? buffer : (uint8_t *)*record + sizeof *kernels;
-    if (next + sizeof *kernels > buffer + bytes) return CUPTI_ERROR_MAX_LIMIT_REACHED;
+    uint8_t *next = *record == NULL ? buffer : (uint8_t *)*record + sizeof(union place);
+    if (next + sizeof(union place) > buffer + bytes) return CUPTI_ERROR_MAX_LIMIT_REACHED;
     *record = (CUpti_Activity *)(void *)next;
     return CUPTI_SUCCESS;
 }

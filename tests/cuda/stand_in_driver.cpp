@@ -139,9 +139,9 @@ std::vector<Stream *> streams;
 std::deque<Op> late;                      // what runs beside its stream
 std::set<const std::vector<Op> *> graphs; // ready to be launched
 int times_told = 0;
-const Op *under_way = nullptr;    // a kernel that waits for those of other processes
-bool is_broken = false;           // for good, by a kernel
-unsigned (*launched)() = nullptr; // who watches launches, and what ran
+const Op *under_way = nullptr;                   // a kernel that waits for those of other processes
+bool is_broken = false;                          // for good, by a kernel
+unsigned (*launched)(bool by_runtime) = nullptr; // who watches launches, and what ran
 void (*ran)(unsigned correlation, unsigned long long from_ns, unsigned long long to_ns) = nullptr;
 
 unsigned long long now_ns() {
@@ -559,25 +559,25 @@ CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, voi
     return enqueue_op(config->hStream, op);
 }
 
-static void enqueue_work(CUstream stream, Op op, void *argument) {
+static void enqueue_work(CUstream stream, Op op, void *argument, bool by_runtime) {
     op.argument = argument;
-    if (launched) op.correlation = launched();
+    if (launched) op.correlation = launched(by_runtime);
     enqueue_op(stream, op);
 }
 
-// For the stand-ins of libraries: what `ranks` streams do together.
+// For the stand-ins of libraries: what `ranks` streams do together, launched by the runtime.
 void stand_in_meet(CUstream stream, int ranks, void (*together)(void **, int), void *argument) {
     Op op;
     op.meets = ranks;
     op.together = together;
-    enqueue_work(stream, op, argument);
+    enqueue_work(stream, op, argument, true);
 }
 
-// What is tried, when the stream has come to it, until it is done.
+// What is tried, when the stream has come to it, until it is done; launched by the driver.
 void stand_in_try(CUstream stream, int (*attempt)(void *argument), void *argument) {
     Op op;
     op.attempt = attempt;
-    enqueue_work(stream, op, argument);
+    enqueue_work(stream, op, argument, false);
 }
 
 // Whether a graph has such a call.
@@ -592,7 +592,7 @@ int stand_in_is_captured(int (*is)(void *argument, const void *of), const void *
 }
 
 // For the stand-in of CUPTI.
-void stand_in_watch(unsigned (*on_launch)(),
+void stand_in_watch(unsigned (*on_launch)(bool by_runtime),
                     void (*on_end)(unsigned, unsigned long long, unsigned long long)) {
     launched = on_launch;
     ran = on_end;

@@ -5,39 +5,12 @@
 # shellcheck source=tests/workload/lib.sh
 . "$SOURCE/tests/workload/lib.sh"
 
-# only NAME...: these libraries alone; in place of the others are files that cannot be loaded.
-folder=$WORK/libraries
-only() {
-    rm -rf "$folder"
-    mkdir -p "$folder"
-    for file in "$STAND_INS"/* "$STAND_INS_PROCESSES"/*; do : >"$folder/$(basename "$file")"; done
-    for major in 12 13; do : >"$folder/libcupti.so.$major"; done
-    for name in "$@"; do
-        cp "$STAND_INS/lib$name".so.* "$folder" 2>/dev/null || :
-    done
-    case " $* " in
-    *" nccl "*) cp "$STAND_INS_PROCESSES"/libnccl.so.2 "$folder" ;;
-    esac
-}
-
-# gpus SETTINGS CODE COMMAND...: gentables with these stand-ins.
-gpus() {
-    settings=$1
-    wanted_code=$2
-    shift 2
-    ends_with "$wanted_code" env STAND_IN="$settings" LD_LIBRARY_PATH="$folder" "$GENTABLES" "$@"
-}
+# shellcheck source=tests/cuda/lib_libraries.sh
+. "$SOURCE/tests/cuda/lib_libraries.sh"
 only cuda cublasLt nccl
 
 odd_workloads 2 13 21
-routed=$(workload routed <<'END'
-return { name = "routed", tokens = 12,
-  layers = {
-    { name = "e", experts = { load = { 1, 2 } }, gemms = { { name = "up", n = 9, k = 7 },
-      { name = "down", n = 7, k = 9 } } },
-    { name = "a", gemms = { { name = "g", n = 12, k = 9 } } } } }
-END
-)
+routed=$(routed_workload)
 
 # ---- right, on two GPUs and more ----
 for file in "$reduced" "$spread" "$routed"; do
@@ -283,41 +256,6 @@ grep -q '^progress done=0 ' "$WORK/said" || die "a long step does not say that i
 own 1 "gpus=1 held_blocks=4 give_up_breaks" "$spread" -p 2 -c 4 -t 32 \
     --launcher "$WORK/short_patience {ranks}"
 one_line 'the GPU, told to give up: .*700'
-
-# ---- CUPTI ----
-if [ -n "$(find "$STAND_INS" -name 'libcupti*')" ]; then
-    only cuda cublasLt nccl cupti
-    gpus real_clock 0 workload run --backend cuda -f "$routed" -p 2 --steps 2 --warm-up 1 \
-        --trace "$WORK/c%r.json"
-    "$GENTABLES" lua "$SOURCE/tests/workload/check_trace.lua" "$WORK"/c[01].json ||
-        die "traces break the rules"
-    gpus "real_clock cupti_slow_clock=5" 0 workload run --backend cuda -f "$reduced" -p 2 --steps 1 \
-        --warm-up 0 --trace "$WORK/slow%r.json"
-    "$GENTABLES" lua "$SOURCE/tests/workload/check_trace.lua" "$WORK"/slow[01].json ||
-        die "a clock that is read late moves the trace's kernels"
-    grep -q '"clock":"cupti"' "$WORK/c0.json" || die "the trace is not CUPTI's"
-    grep -q '"name":"stand_in_kernel"' "$WORK/c0.json" || die "a kernel has not CUPTI's name"
-    # Each kernel is an event of its own, as CUPTI tells of it, and so is a memset; all have their op.
-    gpus "real_clock cupti_split" 0 workload run --backend cuda -f "$reduced" -p 2 --steps 2 --warm-up 1 \
-        --trace "$WORK/split%r.json"
-    split=$WORK/split0.json
-    "$GENTABLES" lua "$SOURCE/tests/workload/check_trace.lua" "$WORK"/split[01].json ||
-        die "traces of many kernels break the rules"
-    grep '"name":"stand_in_kernel"' "$split" |
-        grep '"context":1,"grid":\[2,3,1\],"block":\[128,1,1\]' |
-        grep -q '"registers per thread":96,"shared memory":4096' ||
-        die "a kernel has not CUPTI's grid"
-    grep -q '"name":"stand_in_reduce".*"grid":\[4,3,1\]' "$split" || die "the second kernel of a GEMM"
-    grep -q '"cat":"gpu_memset","name":"Memset".*"context":1,"bytes":512' "$split" || die "a memset"
-    [ "$(grep -c '"name":"stand_in_kernel"' "$split")" = "$(grep -c '"name":"stand_in_reduce"' "$split")" ] ||
-        die "kernels are lost"
-    ends_with 0 "$GENTABLES" trace report "$split" --out "$WORK/split" --csv
-    if grep -q unlinked "$stderr"; then die "a kernel has lost its op"; fi
-    gpus cupti_old 0 workload run --backend cuda -f "$reduced" -p 2 --steps 1 --warm-up 0
-    grep -q 'traces are timed by events: CUPTI is too old: version 120000' "$stdout" || die "an old CUPTI"
-    gpus cupti_held 0 workload run --backend cuda -f "$reduced" -p 2 --steps 1 --warm-up 0
-    grep -q 'traces are timed by events: CUPTI is held by another' "$stdout" || die "a CUPTI that is held"
-fi
 
 # ---- where it runs unless told: where a GPU is seen, there ----
 only cuda cublasLt nccl
