@@ -10,8 +10,8 @@
 
 #include "host/group_mpi.h"
 #include "workload/engine.h"
-#include "workload/gpu_activity.h"
 #include "workload/gpu_nccl.h"
+#include "workload/gpu_needs.h"
 #include "workload/gpu_rank.h"
 #include "workload/gpu_streams.h"
 
@@ -314,93 +314,34 @@ struct telling {
     bool is_lost; // there was no room for it
 };
 
-// Work of one action: from the first one's beginning to the last one's end.
-static void widen(uint64_t *begin, uint64_t *end, bool is_first, uint64_t from, uint64_t to) {
-    if (is_first || from < *begin) *begin = from;
-    if (is_first || to > *end) *end = to;
-}
-
-static bool keep_work(struct step_notes *notes, const struct work *work) {
-    if (notes->work_count == notes->work_room) {
-        size_t room = notes->work_room > 0 ? 2 * notes->work_room : 64;
-        struct work *works = realloc(notes->works, room * sizeof *works);
-        if (works == NULL) return false;
-        notes->works = works;
-        notes->work_room = room;
-    }
-    notes->works[notes->work_count++] = *work;
-    return true;
-}
-
-static void take_activity(void *context, const struct work *told) {
+static void take_activity(void *context, const struct work *work) {
     struct telling *telling = context;
     const struct program *program = telling->state->setup->program;
-    struct work work = *told;
-    if (work.action >= program->action_count) return;
-    struct action action = program->actions[work.action];
-    struct note *note = &telling->notes->notes[work.action];
-    bool is_first = !note->is_told;
-    note->is_told = true;
-    telling->is_lost = !keep_work(telling->notes, &work) || telling->is_lost;
-    if (action.kind == DO_GEMM) {
-        widen(&note->work_ns, &note->work_end_ns, is_first, work.begin_ns, work.end_ns);
-    } else if (action.kind == DO_POST) {
-        struct span *span = &telling->notes->spans[action.index * MAX_THREADS];
-        widen(&span->begin_ns, &span->end_ns, is_first, work.begin_ns, work.end_ns);
-    }
-}
-
-// By action; of one in the order in which it ran.
-static int by_action(const void *a, const void *b) {
-    const struct work *one = a, *other = b;
-    if (one->action != other->action) return one->action < other->action ? -1 : 1;
-    return (one->begin_ns > other->begin_ns) - (one->begin_ns < other->begin_ns);
-}
-
-// What a step has to have records of: a GEMM has a kernel, and a collective something that ran, where this
-// rank has a part in it that another one needs.
-static void set_needs(struct state *state, enum step_mode mode) {
-    const struct program *program = state->setup->program;
-    for (size_t i = 0; i < program->action_count; i++) {
-        const struct action action = program->actions[i];
-        const struct collective *collective = &program->collectives[action.index];
-        bool is_sent = action.kind == DO_POST && step_communicates(mode) && program->ranks > 1 &&
-                       collective->in_elements + collective->out_elements > 0;
-        state->needs[i] = action.kind == DO_GEMM ? NEEDS_KERNEL : is_sent ? NEEDS_WORK : NEEDS_NOTHING;
-    }
-}
-
-// Says what the step lacks of that.
-static void say_lost(struct state *state) {
-    const struct program *program = state->setup->program;
-    size_t lost[DO_AWAIT + 1] = {0}, all = 0, first = 0;
-    for (size_t i = 0; i < program->action_count; i++) {
-        if (state->needs[i] == NEEDS_NOTHING) continue;
-        if (all++ == 0) first = i;
-        lost[program->actions[i].kind]++;
-    }
-    if (all == 0) return;
-    const struct action action = program->actions[first];
-    const char *name =
-        action.kind == DO_GEMM ? program->gemms[action.index].name : program->collectives[action.index].name;
-    snprintf(state->lost, sizeof state->lost,
-             "lost records: of %zu of %zu GEMMs, %zu of %zu collectives; first of %.40s", lost[DO_GEMM],
-             program->gemm_count, lost[DO_POST] + lost[DO_AWAIT], program->collective_count, name);
+    if (work->action >= program->action_count) return;
+    struct action action = program->actions[work->action];
+    struct note *note = &telling->notes->notes[work->action];
+    telling->is_lost = !step_keep_work(telling->notes, work) || telling->is_lost;
+    if (action.kind == DO_GEMM)
+        note_work(note, NULL, work);
+    else if (action.kind == DO_POST)
+        note_work(note, &telling->notes->spans[action.index * MAX_THREADS], work);
 }
 
 static bool take_activities(struct state *state, enum step_mode mode, struct step_notes *notes) {
+    const struct program *program = state->setup->program;
     struct telling telling = {.state = state, .notes = notes};
     const struct gpu_activity_wish wish = {.needs = state->needs,
-                                           .count = state->setup->program->action_count,
+                                           .count = program->action_count,
                                            .begin_ns = notes->begin_ns,
                                            .end_ns = notes->end_ns};
     notes->is_told = true;
     notes->work_count = 0;
-    set_needs(state, mode);
-    if (gpu_activity_end(&wish, state->lost, sizeof state->lost)) say_lost(state);
+    gpu_needs_set(state->needs, program, 1, mode);
+    if (gpu_activity_end(&wish, state->lost, sizeof state->lost))
+        gpu_needs_say(state->needs, program, 1, state->lost, sizeof state->lost);
     if (state->lost[0] != '\0') return true;
     gpu_activity_each(take_activity, &telling);
-    if (notes->work_count > 0) qsort(notes->works, notes->work_count, sizeof *notes->works, by_action);
+    step_sort_works(notes);
     if (telling.is_lost) snprintf(state->problem, sizeof state->problem, "out of memory for a trace");
     return !telling.is_lost;
 }

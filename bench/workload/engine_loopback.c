@@ -1,7 +1,8 @@
 // Steps of all ranks on one GPU, where our own kernels and the GEMMs really compete for its multiprocessors:
 // rank 0 has a stream for each rank's GEMMs, by cuBLASLt, and one of higher priority for the collectives,
 // each a launch for all ranks. The others have their arrays and results, which go through memory that the
-// ranks share. Kernels are real, links are not. All is timed by events.
+// ranks share. Kernels are real, links are not. A step is timed by events; traced ones are told of by CUPTI,
+// or by events, too, as in engine_cuda.c.
 #include <mpi.h>
 #include <sched.h>
 #include <stdio.h>
@@ -10,6 +11,7 @@
 
 #include "host/group_mpi.h"
 #include "workload/engine.h"
+#include "workload/gpu_needs.h"
 #include "workload/gpu_own.h"
 #include "workload/gpu_rank.h"
 #include "workload/gpu_streams.h"
@@ -42,6 +44,13 @@ struct board {
     unsigned char *arrays;         // [rank][its bytes]
 };
 
+// What ran on the GPU for a rank, as it is told to it: each with its name behind it.
+struct package {
+    FILE *file;
+    char *bytes;
+    size_t size;
+};
+
 // What a step was.
 struct outcome {
     uint64_t begin_ns, ns[MAX_RANKS]; // 0: it failed
@@ -53,7 +62,14 @@ struct state {
     struct gpu_rank rank;
     size_t bytes[MAX_RANKS], from[MAX_RANKS], all_bytes; // of arrays, and where they are on the board
     struct board board;
+    bool by_cupti;
+    char note[WORDS_SIZE]; // why not
+    char **names;          // of kernels that this rank was told of
+    size_t name_count;
     // rank 0's
+    enum need *needs; // of CUPTI's records, [rank][action]
+    char lost[WORDS_SIZE];
+    struct package packages[MAX_RANKS];
     const struct cuda_driver *driver;
     CUdevice device;
     CUstream communication;
@@ -235,78 +251,6 @@ static bool make_all(struct state *state) {
            gpu_own_open(&state->own, state->driver, &wish, state->outcome.problem, PROGRAM_REASON);
 }
 
-static void close_lane(const struct state *state, struct lane *lane) {
-    for (size_t i = 0; lane->gemms != NULL && i < state->setup->program->gemm_count; i++)
-        gpu_gemm_end(lane->gemms[i]);
-    free(lane->gemms);
-    free(lane->by_action);
-    free(lane->ready);
-    if (state->hangs) return;
-    if (lane->memory != 0) state->driver->cuMemFree(lane->memory);
-    if (lane->workspace != 0) state->driver->cuMemFree(lane->workspace);
-}
-
-// Memory of a GPU that hangs stays: to give it back would wait for the GPU.
-static void close_engine(void *of) {
-    struct state *state = of;
-    for (int rank = 0; rank < state->setup->group->size; rank++) close_lane(state, &state->lanes[rank]);
-    if (state->own.driver != NULL && !state->hangs) gpu_own_close(&state->own);
-    free(state->by_collective);
-    free(state->step);
-    unmap_board(state);
-    gpu_rank_forget(&state->rank);
-    free(state);
-}
-
-static int open_engine(const struct engine_setup *setup, void **to, char reason[PROGRAM_REASON]) {
-    struct state *state = calloc(1, sizeof *state);
-    if (state == NULL) return rank_fails(setup->group, "out of memory", reason);
-    state->setup = setup;
-    if (!gpu_rank_lay_out(&state->rank, setup->program))
-        return rank_fails(setup->group, "out of memory", reason);
-    bool well = tell_layouts(state, reason);
-    if (well && !agree(state, !is_first(state) || (open_gpu(state) && make_all(state)))) {
-        snprintf(reason, PROGRAM_REASON, "%s", state->outcome.problem);
-        well = false;
-    }
-    if (!well) {
-        close_engine(state);
-        return -1;
-    }
-    *to = state;
-    return 0;
-}
-
-static void describe(const void *of, struct engine_words *words) {
-    const struct state *state = of;
-    *words = (struct engine_words){.backend = "cuda",
-                                   .clock = "event",
-                                   .transport_kernel = "TWOSHOT",
-                                   .channels = (int)state->setup->channels,
-                                   .threads = (int)state->setup->threads,
-                                   .streams = 1};
-    MPI_Comm comm = group_comm(state->setup->group);
-    for (int i = 0; i < DTYPES; i++) {
-        snprintf(words->gemm_kernels[i], WORDS_SIZE, "cublasLt_gemm_%s", dtype_words[i]);
-        words->computed_in[i] = (enum dtype)i;
-    }
-    snprintf(words->device, WORDS_SIZE, "%s", state->name);
-    snprintf(words->library, WORDS_SIZE, "%.120s, our own kernels", state->library);
-    words->multiprocessors = state->multiprocessors;
-    snprintf(words->note, WORDS_SIZE,
-             "all ranks share one GPU: kernels are real, links are not, and channels are blocks of each rank,"
-             " of which %u fit at once",
-             state->own.most_blocks);
-    MPI_Bcast(words->note, WORDS_SIZE, MPI_CHAR, 0, comm);
-    MPI_Bcast(words->device, WORDS_SIZE, MPI_CHAR, 0, comm);
-    MPI_Bcast(words->library, WORDS_SIZE, MPI_CHAR, 0, comm);
-    MPI_Bcast(&words->multiprocessors, 1, MPI_INT, 0, comm);
-}
-
-static const char *problem(const void *of) {
-    return ((const struct state *)of)->outcome.problem;
-}
-
 // ---- a step ---------------------------------------------------------------------------------------------
 
 static bool record(struct state *state, CUevent event, CUstream stream) {
@@ -415,6 +359,16 @@ static bool await(struct state *state, int index) {
     return true;
 }
 
+// Whether a step is told of by CUPTI.
+static bool is_recorded(const struct state *state, enum step_mode mode) {
+    return state->by_cupti && step_is_noted(mode);
+}
+
+// Names a rank's action to CUPTI; a collective of all ranks is rank 0's.
+static uint32_t id_of(const struct state *state, int rank, size_t number) {
+    return (uint32_t)((size_t)rank * state->setup->program->action_count + number);
+}
+
 static bool multiply(struct state *state, struct lane *lane, size_t number, int index, bool is_noted) {
     const struct gpu_events *around = &lane->by_action[number];
     gpu_gemms_go_on(lane->compute, lane->workspace);
@@ -429,24 +383,29 @@ static bool multiply(struct state *state, struct lane *lane, size_t number, int 
 // An action of all ranks; `notes`, by rank, of what the host did.
 static bool act(struct state *state, enum step_mode mode, size_t number) {
     const struct action action = state->setup->program->actions[number];
-    bool is_noted = step_is_noted(mode), well = true;
+    bool records = is_recorded(state, mode), has_events = step_is_noted(mode) && !records, well = true;
     if (action.kind == DO_GEMM) {
         for (int rank = 0; well && rank < state->setup->group->size; rank++) {
             struct note *note =
                 &state->board.notes[(size_t)rank * state->setup->program->action_count + number];
             note->begin_ns = note->launch_ns = clock_ns();
-            well = multiply(state, &state->lanes[rank], number, action.index, is_noted);
-            note->launched_ns = note->end_ns = clock_ns();
+            if (records) gpu_activity_enter(id_of(state, rank, number));
+            well = multiply(state, &state->lanes[rank], number, action.index, has_events);
+            note->launched_ns = clock_ns();
+            if (records) gpu_activity_leave();
+            note->end_ns = clock_ns();
         }
         return well;
     }
     uint64_t begin_ns = clock_ns();
+    if (records) gpu_activity_enter(id_of(state, 0, number));
     if (action.kind == DO_AWAIT)
         well = !step_communicates(mode) || await(state, action.index);
     else if (!step_communicates(mode))
         well = mark_ready(state, action.index);
     else
-        well = post(state, action.index, is_noted) && (mode != STEP_SERIAL || await(state, action.index));
+        well = post(state, action.index, has_events) && (mode != STEP_SERIAL || await(state, action.index));
+    if (records) gpu_activity_leave();
     for (int rank = 0; rank < state->setup->group->size; rank++) {
         struct note *note = &state->board.notes[(size_t)rank * state->setup->program->action_count + number];
         note->begin_ns = note->launch_ns = begin_ns;
@@ -468,7 +427,9 @@ static bool enqueue_all(struct state *state, enum step_mode mode) {
         if (!record(state, lane->end, lane->compute) || !follow(state, state->communication, lane->end))
             return false;
     }
-    return record(state, state->step->end, state->communication) && finish(state, state->step->end);
+    if (!record(state, state->step->end, state->communication)) return false;
+    if (is_recorded(state, mode)) gpu_activity_launched();
+    return finish(state, state->step->end);
 }
 
 // Nanoseconds from the step's beginning to an event; one that fails leaves a problem.
@@ -478,8 +439,8 @@ static uint64_t since_begin(struct state *state, CUevent event) {
     return (uint64_t)((double)ms * 1e6);
 }
 
-// What the events say, for every rank's trace.
-static void note_times(struct state *state, bool communicated) {
+// What the events say, for every rank's trace; of a step that CUPTI tells of, nothing but when it began.
+static void note_times(struct state *state, bool communicated, bool has_events) {
     const struct program *program = state->setup->program;
     uint64_t begin_ns = state->outcome.begin_ns;
     for (int rank = 0; rank < state->setup->group->size; rank++) {
@@ -487,7 +448,7 @@ static void note_times(struct state *state, bool communicated) {
         struct span *spans = state->board.spans + (size_t)rank * program->collective_count;
         for (size_t i = 0; i < program->action_count; i++) {
             const struct gpu_events *around = &state->lanes[rank].by_action[i];
-            bool is_gemm = program->actions[i].kind == DO_GEMM;
+            bool is_gemm = program->actions[i].kind == DO_GEMM && has_events;
             notes[i].is_told = false;
             notes[i].cpu_ns = NO_CPU;
             notes[i].work_ns = is_gemm ? begin_ns + since_begin(state, around->begin) : notes[i].end_ns;
@@ -495,9 +456,77 @@ static void note_times(struct state *state, bool communicated) {
         }
         for (size_t i = 0; communicated && i < program->collective_count; i++) {
             const struct gpu_events *around = &state->by_collective[i];
+            spans[i] = (struct span){begin_ns, begin_ns, NO_CPU};
+            if (!has_events) continue;
             spans[i] = (struct span){begin_ns + since_begin(state, around->begin),
                                      begin_ns + since_begin(state, around->end), NO_CPU};
         }
+    }
+}
+
+static void pack(struct package *package, const struct work *work) {
+    if (package->file == NULL) return;
+    fwrite(work, sizeof *work, 1, package->file);
+    fputs(work->name != NULL ? work->name : "", package->file);
+    fputc('\0', package->file);
+}
+
+static void take_activity(void *context, const struct work *told) {
+    struct state *state = context;
+    const struct program *program = state->setup->program;
+    size_t of = told->action / program->action_count;
+    struct work work = *told;
+    work.action %= program->action_count;
+    const struct action action = program->actions[work.action];
+    for (size_t rank = 0; rank < (size_t)state->setup->group->size; rank++) {
+        struct note *note = &state->board.notes[rank * program->action_count + work.action];
+        if (action.kind == DO_GEMM ? rank != of : action.kind != DO_POST) continue;
+        note_work(note,
+                  action.kind == DO_GEMM
+                      ? NULL
+                      : &state->board.spans[rank * program->collective_count + (size_t)action.index],
+                  &work);
+        pack(&state->packages[rank], &work);
+    }
+}
+
+// CUPTI's records are whole when all streams were waited for; there is nothing left to do on them.
+static bool settle(struct state *state) {
+    bool well = ok(state, gpu_streams.cuStreamSynchronize(state->communication), "the GPU");
+    for (int rank = 0; well && rank < state->setup->group->size; rank++)
+        well = ok(state, gpu_streams.cuStreamSynchronize(state->lanes[rank].compute), "the GPU");
+    return well;
+}
+
+// What CUPTI tells, for every rank's trace, in its package.
+static void take_activities(struct state *state, enum step_mode mode, uint64_t end_ns) {
+    const struct program *program = state->setup->program;
+    int ranks = state->setup->group->size;
+    const struct gpu_activity_wish wish = {.needs = state->needs,
+                                           .count = (size_t)ranks * program->action_count,
+                                           .begin_ns = state->outcome.begin_ns,
+                                           .end_ns = end_ns};
+    gpu_needs_set(state->needs, program, ranks, mode);
+    if (gpu_activity_end(&wish, state->lost, sizeof state->lost))
+        gpu_needs_say(state->needs, program, ranks, state->lost, sizeof state->lost);
+    if (state->lost[0] != '\0') return;
+    for (int rank = 0; rank < ranks; rank++) {
+        struct package *package = &state->packages[rank];
+        package->file = open_memstream(&package->bytes, &package->size);
+    }
+    gpu_activity_each(take_activity, state);
+    for (int rank = 0; rank < ranks; rank++) {
+        struct package *package = &state->packages[rank];
+        bool is_whole = package->file != NULL && ferror(package->file) == 0;
+        if (package->file != NULL && fclose(package->file) != 0) is_whole = false;
+        if (!is_whole) snprintf(state->outcome.problem, PROGRAM_REASON, "out of memory for a trace");
+    }
+}
+
+static void drop_packages(struct state *state) {
+    for (int rank = 0; rank < MAX_RANKS; rank++) {
+        free(state->packages[rank].bytes);
+        state->packages[rank] = (struct package){0};
     }
 }
 
@@ -505,6 +534,11 @@ static void note_times(struct state *state, bool communicated) {
 static void run_step(struct state *state, enum step_mode mode) {
     CUstream first = state->lanes[0].compute;
     memset(&state->outcome, 0, sizeof state->outcome);
+    state->lost[0] = '\0';
+    if (is_recorded(state, mode) && !gpu_activity_begin()) {
+        snprintf(state->outcome.problem, PROGRAM_REASON, "CUPTI does not record any more");
+        return;
+    }
     struct gpu_clock clock = {0};
     uint64_t before_ns;
     do {
@@ -515,14 +549,67 @@ static void run_step(struct state *state, enum step_mode mode) {
     if (!enqueue_all(state, mode)) return;
     for (int rank = 0; rank < state->setup->group->size; rank++)
         state->outcome.ns[rank] = since_begin(state, state->lanes[rank].end) + 1;
-    if (step_is_noted(mode)) note_times(state, step_communicates(mode));
+    if (step_is_noted(mode)) note_times(state, step_communicates(mode), !is_recorded(state, mode));
+    if (is_recorded(state, mode) && settle(state))
+        take_activities(state, mode, state->outcome.begin_ns + since_begin(state, state->step->end));
     if (state->outcome.problem[0] != '\0') memset(state->outcome.ns, 0, sizeof state->outcome.ns);
+}
+
+// A copy of a name that stays; there are few.
+static const char *keep_name(struct state *state, const char *name) {
+    for (size_t i = 0; i < state->name_count; i++) {
+        if (strcmp(state->names[i], name) == 0) return state->names[i];
+    }
+    char **names = realloc(state->names, (state->name_count + 1) * sizeof *names);
+    if (names != NULL) state->names = names;
+    char *kept = names != NULL ? strdup(name) : NULL;
+    if (kept != NULL) names[state->name_count++] = kept;
+    return kept;
+}
+
+// Keeps what is in a package. False: there is no memory for it.
+static bool unpack(struct state *state, const struct package *package, struct step_notes *notes) {
+    notes->is_told = true;
+    notes->work_count = 0;
+    for (const char *at = package->bytes, *end = at + package->size; at < end;) {
+        struct work work;
+        memcpy(&work, at, sizeof work);
+        at += sizeof work;
+        work.name = *at != '\0' ? keep_name(state, at) : NULL;
+        if ((*at != '\0' && work.name == NULL) || !step_keep_work(notes, &work)) return false;
+        at += strlen(at) + 1;
+    }
+    step_sort_works(notes);
+    return true;
+}
+
+// Hands each rank its package. False: there is no memory for it.
+static bool take_works(struct state *state, struct step_notes *notes) {
+    const struct group *group = state->setup->group;
+    MPI_Comm comm = group_comm(group);
+    struct package package = state->packages[0];
+    if (!is_first(state)) {
+        MPI_Recv(&package.size, sizeof package.size, MPI_BYTE, 0, 0, comm, MPI_STATUS_IGNORE);
+        package.bytes = malloc(package.size + 1);
+        if (package.bytes == NULL) return false;
+        MPI_Recv(package.bytes, (int)package.size, MPI_BYTE, 0, 0, comm, MPI_STATUS_IGNORE);
+    }
+    for (int rank = 1; is_first(state) && rank < group->size; rank++) {
+        const struct package *its = &state->packages[rank];
+        MPI_Send(&its->size, sizeof its->size, MPI_BYTE, rank, 0, comm);
+        MPI_Send(its->bytes, (int)its->size, MPI_BYTE, rank, 0, comm);
+    }
+    bool well = unpack(state, &package, notes);
+    if (!is_first(state)) free(package.bytes);
+    drop_packages(state);
+    return well;
 }
 
 static void take_notes(const struct state *state, struct step_notes *notes) {
     const struct program *program = state->setup->program;
     const struct outcome *outcome = &state->outcome;
     size_t me = (size_t)state->setup->group->rank;
+    notes->is_told = false;
     notes->begin_ns = outcome->begin_ns;
     notes->end_ns = outcome->begin_ns + outcome->ns[me];
     memcpy(notes->notes, state->board.notes + me * program->action_count,
@@ -534,10 +621,121 @@ static void take_notes(const struct state *state, struct step_notes *notes) {
 static uint64_t step(void *of, enum step_mode mode, struct step_notes *notes) {
     struct state *state = of;
     if (is_first(state)) run_step(state, mode);
+    if (is_first(state) && state->lost[0] != '\0') {
+        memset(state->outcome.ns, 0, sizeof state->outcome.ns);
+        snprintf(state->outcome.problem, PROGRAM_REASON, "CUPTI %s", state->lost);
+    }
     MPI_Bcast(&state->outcome, sizeof state->outcome, MPI_BYTE, 0, group_comm(state->setup->group));
     uint64_t ns = state->outcome.ns[state->setup->group->rank];
-    if (step_is_noted(mode) && ns > 0) take_notes(state, notes);
-    return ns;
+    if (!step_is_noted(mode) || ns == 0) return ns;
+    take_notes(state, notes);
+    int well = !is_recorded(state, mode) || take_works(state, notes), all = 0;
+    MPI_Allreduce(&well, &all, 1, MPI_INT, MPI_MIN, group_comm(state->setup->group));
+    if (!all) snprintf(state->outcome.problem, PROGRAM_REASON, "out of memory for a trace");
+    return all ? ns : 0;
+}
+
+// ---- opening ends ---------------------------------------------------------------------------------------
+
+// Rank 0. Whether CUPTI tells all of steps is known before anything is measured. False: a step failed.
+static bool open_activity(struct state *state) {
+    static const enum step_mode modes[] = {STEP_TRACED, STEP_GEMMS_TRACED};
+    const struct engine_setup *setup = state->setup;
+    char why[WORDS_SIZE] = "";
+    state->needs = calloc((size_t)setup->group->size * setup->program->action_count, sizeof *state->needs);
+    if (state->needs == NULL) return ok(state, CUDA_ERROR_OUT_OF_MEMORY, "needs");
+    state->by_cupti = gpu_activity_open(why, sizeof why);
+    for (size_t i = 0; i < 2 && state->by_cupti; i++) {
+        run_step(state, modes[i]);
+        drop_packages(state);
+        if (state->outcome.problem[0] != '\0') return false;
+        if (state->lost[0] == '\0') continue;
+        snprintf(why, sizeof why, "CUPTI %.140s", state->lost);
+        gpu_activity_close();
+        state->by_cupti = false;
+    }
+    if (!state->by_cupti) snprintf(state->note, WORDS_SIZE, "; traces are timed by events: %.120s", why);
+    for (char *at = state->note + 1; at[-1] != '\0' && *at != '\0'; at++)
+        if (*at == ';') *at = ',';
+    return true;
+}
+
+static void close_lane(const struct state *state, struct lane *lane) {
+    for (size_t i = 0; lane->gemms != NULL && i < state->setup->program->gemm_count; i++)
+        gpu_gemm_end(lane->gemms[i]);
+    free(lane->gemms);
+    free(lane->by_action);
+    free(lane->ready);
+    if (state->hangs) return;
+    if (lane->memory != 0) state->driver->cuMemFree(lane->memory);
+    if (lane->workspace != 0) state->driver->cuMemFree(lane->workspace);
+}
+
+// Memory of a GPU that hangs stays: to give it back would wait for the GPU.
+static void close_engine(void *of) {
+    struct state *state = of;
+    for (int rank = 0; rank < state->setup->group->size; rank++) close_lane(state, &state->lanes[rank]);
+    if (state->own.driver != NULL && !state->hangs) gpu_own_close(&state->own);
+    if (is_first(state) && state->by_cupti) gpu_activity_close();
+    for (size_t i = 0; i < state->name_count; i++) free(state->names[i]);
+    free(state->names);
+    free(state->needs);
+    free(state->by_collective);
+    free(state->step);
+    unmap_board(state);
+    gpu_rank_forget(&state->rank);
+    free(state);
+}
+
+static int open_engine(const struct engine_setup *setup, void **to, char reason[PROGRAM_REASON]) {
+    struct state *state = calloc(1, sizeof *state);
+    if (state == NULL) return rank_fails(setup->group, "out of memory", reason);
+    state->setup = setup;
+    if (!gpu_rank_lay_out(&state->rank, setup->program))
+        return rank_fails(setup->group, "out of memory", reason);
+    bool well = tell_layouts(state, reason);
+    if (well &&
+        !agree(state, !is_first(state) || (open_gpu(state) && make_all(state) && open_activity(state)))) {
+        snprintf(reason, PROGRAM_REASON, "%s", state->outcome.problem);
+        well = false;
+    }
+    if (!well) {
+        close_engine(state);
+        return -1;
+    }
+    MPI_Bcast(&state->by_cupti, 1, MPI_C_BOOL, 0, group_comm(setup->group));
+    *to = state;
+    return 0;
+}
+
+static void describe(const void *of, struct engine_words *words) {
+    const struct state *state = of;
+    *words = (struct engine_words){.backend = "cuda",
+                                   .clock = state->by_cupti ? "cupti" : "event",
+                                   .transport_kernel = "TWOSHOT",
+                                   .channels = (int)state->setup->channels,
+                                   .threads = (int)state->setup->threads,
+                                   .streams = 1};
+    MPI_Comm comm = group_comm(state->setup->group);
+    for (int i = 0; i < DTYPES; i++) {
+        snprintf(words->gemm_kernels[i], WORDS_SIZE, "cublasLt_gemm_%s", dtype_words[i]);
+        words->computed_in[i] = (enum dtype)i;
+    }
+    snprintf(words->device, WORDS_SIZE, "%s", state->name);
+    snprintf(words->library, WORDS_SIZE, "%.120s, our own kernels", state->library);
+    words->multiprocessors = state->multiprocessors;
+    snprintf(words->note, NOTES_SIZE,
+             "all ranks share one GPU: kernels are real, links are not, and channels are blocks of each rank,"
+             " of which %u fit at once%s",
+             state->own.most_blocks, state->note);
+    MPI_Bcast(words->note, NOTES_SIZE, MPI_CHAR, 0, comm);
+    MPI_Bcast(words->device, WORDS_SIZE, MPI_CHAR, 0, comm);
+    MPI_Bcast(words->library, WORDS_SIZE, MPI_CHAR, 0, comm);
+    MPI_Bcast(&words->multiprocessors, 1, MPI_INT, 0, comm);
+}
+
+static const char *problem(const void *of) {
+    return ((const struct state *)of)->outcome.problem;
 }
 
 // ---- arrays ---------------------------------------------------------------------------------------------

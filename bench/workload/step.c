@@ -1,6 +1,30 @@
 // Runs one step; see step.h.
 #include "workload/step.h"
 
+#include <stdlib.h>
+
+bool step_keep_work(struct step_notes *notes, const struct work *work) {
+    if (notes->work_count == notes->work_room) {
+        size_t room = notes->work_room > 0 ? 2 * notes->work_room : 64;
+        struct work *works = realloc(notes->works, room * sizeof *works);
+        if (works == NULL) return false;
+        notes->works = works;
+        notes->work_room = room;
+    }
+    notes->works[notes->work_count++] = *work;
+    return true;
+}
+
+static int by_action(const void *a, const void *b) {
+    const struct work *one = a, *other = b;
+    if (one->action != other->action) return one->action < other->action ? -1 : 1;
+    return (one->begin_ns > other->begin_ns) - (one->begin_ns < other->begin_ns);
+}
+
+void step_sort_works(struct step_notes *notes) {
+    if (notes->work_count > 0) qsort(notes->works, notes->work_count, sizeof *notes->works, by_action);
+}
+
 static void act(const struct program *program, const struct multiplier *multiplier, struct crew *crew,
                 enum step_mode mode, struct action action) {
     if (action.kind == DO_GEMM) {

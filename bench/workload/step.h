@@ -66,6 +66,21 @@ struct step_notes {
     size_t work_count, work_room;
 };
 
+// Adds what ran for an action to what was noted of it: of a GEMM, or, with a `span`, of a collective.
+static inline void note_work(struct note *note, struct span *span, const struct work *work) {
+    uint64_t *begin = span != NULL ? &span->begin_ns : &note->work_ns;
+    uint64_t *end = span != NULL ? &span->end_ns : &note->work_end_ns;
+    if (!note->is_told || work->begin_ns < *begin) *begin = work->begin_ns;
+    if (!note->is_told || work->end_ns > *end) *end = work->end_ns;
+    note->is_told = true;
+}
+
+// Keeps what ran. False: there is no memory for it.
+bool step_keep_work(struct step_notes *notes, const struct work *work);
+
+// By action; of one in the order in which it ran.
+void step_sort_works(struct step_notes *notes);
+
 // Runs the step; `notes` for one that is noted. Returns how long it took, in nanoseconds.
 uint64_t step_run(const struct program *program, const struct multiplier *multiplier, struct crew *crew,
                   enum step_mode mode, struct step_notes *notes);

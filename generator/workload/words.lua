@@ -157,13 +157,21 @@ function words.cost(result)
     words.time(gemms.communication))
 end
 
+-- Who told of the kernels; CUPTI may have lost records of some configurations.
+local function told_by(results)
+  local by_cupti = 0
+  for _, result in ipairs(results) do by_cupti = by_cupti + (result.clock == "cupti" and 1 or 0) end
+  if by_cupti == #results then return "Kernels are told of by CUPTI." end
+  local events = "timed by events around each GEMM and each collective"
+  if by_cupti == 0 then return ("Kernels are %s."):format(events) end
+  return ("Kernels of %d of %d configurations are told of by CUPTI, those of the others %s."):format(by_cupti,
+    #results, events)
+end
+
 -- Why, of one configuration or of several on a machine; on a GPU, how its time line was taken.
 function words.why(results, ranks)
   local first = results[1]
-  if first.backend == "cuda" then
-    return first.clock == "cupti" and "Kernels are told of by CUPTI."
-      or "Kernels are timed by events around each GEMM and each collective."
-  end
+  if first.backend == "cuda" then return told_by(results) end
   local least, most = math.huge, 0
   for _, result in ipairs(results) do
     local threads = ranks * (1 + result.used.threads)

@@ -97,3 +97,36 @@ gpus cupti_old 0 workload run --backend cuda -f "$reduced" -p 2 --steps 1 --warm
 grep -q 'traces are timed by events: CUPTI is too old: version 120000' "$stdout" || die "an old CUPTI"
 gpus cupti_held 0 workload run --backend cuda -f "$reduced" -p 2 --steps 1 --warm-up 0
 grep -q 'traces are timed by events: CUPTI is held by another' "$stdout" || die "a CUPTI that is held"
+
+# ---- all ranks on one GPU, by our own kernels: one thread launches for all ----
+only cuda cublasLt cupti
+own() {
+    gpus "gpus=1 real_clock $1" "$2" workload run --backend cuda --transport own -f "$3" -p 2 -c 2 -t 64 \
+        --steps 2 --warm-up 1 --trace "$WORK/own%r.json"
+}
+own cupti_split 0 "$reduced"
+own "" 0 "$routed"
+"$GENTABLES" lua "$SOURCE/tests/workload/check_trace.lua" "$WORK"/own[01].json || die "traces break the rules"
+own cupti_again 0 "$reduced"
+"$GENTABLES" lua "$SOURCE/tests/workload/check_trace.lua" "$WORK"/own[01].json || die "traces break the rules"
+for rank in 0 1; do
+    grep -q '"clock":"cupti"' "$WORK/own$rank.json" || die "$rank: the trace is not CUPTI's"
+    # 24 GEMMs and 2 collectives in each of 2 steps: those of the other rank are not this one's.
+    [ "$(grep -c '"cat":"kernel"' "$WORK/own$rank.json")" = 52 ] || die "$rank: other kernels than were run"
+    [ "$(grep -c '"name":"stand_in_kernel".*"context":1,"grid":\[2,3,1\]' "$WORK/own$rank.json")" = 48 ] ||
+        die "$rank: a GEMM has not CUPTI's grid"
+    [ "$(grep -c '"name":"ncclGentables_TWOSHOT_f32".*"context":1,"grid":\[2,3,1\]' "$WORK/own$rank.json")" = 4 ] ||
+        die "$rank: a collective has not CUPTI's grid"
+done
+own cupti_loses=1 0 "$reduced"
+grep -q 'fit at once; traces are timed by events: CUPTI lost records: of 48 of 48 GEMMs, 2 of 2' "$stdout" ||
+    die "why by events"
+"$GENTABLES" lua "$SOURCE/tests/workload/check_trace.lua" "$WORK"/own[01].json || die "traces break the rules"
+for rank in 0 1; do
+    grep -q '"clock":"event"' "$WORK/own$rank.json" || die "$rank: the trace is not of events"
+done
+own cupti_loses=110 1 "$reduced"
+one_line 'CUPTI lost records: of [0-9]* of 48 GEMMs'
+only cuda cublasLt
+own "" 0 "$reduced"
+grep -q 'traces are timed by events: no CUPTI' "$stdout" || die "a GPU that is shared, without CUPTI"

@@ -319,7 +319,9 @@ void pump() {
                 } else if (op.kernel && op.meets > 1) {
                     if (!run_among_processes(&op)) break;
                 } else if (op.kernel) {
+                    op.from_ns = now_ns();
                     run_together({&op});
+                    if (ran && op.correlation) ran(op.correlation, op.from_ns, now_ns());
                 } else {
                     op.run();
                 }
@@ -556,6 +558,7 @@ CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, voi
         late.push_back(op);
         return CUDA_SUCCESS;
     }
+    if (launched && op.meets <= 1) op.correlation = launched(false);
     return enqueue_op(config->hStream, op);
 }
 

@@ -165,6 +165,10 @@ function TestWords.test_how_kernels_are_timed_is_said_without_what_it_costs()
     "Kernels are timed by events around each GEMM and each collective.")
   one.clock = "cupti"
   luaunit.assertEquals(words.why({ one }, 2), "Kernels are told of by CUPTI.")
+  local other = entry(2, 1, time(1, 1, 1)).result
+  other.backend, other.clock = "cuda", "event"
+  luaunit.assertEquals(words.why({ one, other }, 2), "Kernels of 1 of 2 configurations are told of by CUPTI,"
+    .. " those of the others timed by events around each GEMM and each collective.")
 end
 
 function TestWords.test_shared_cores_and_own_cores_are_told_apart()
