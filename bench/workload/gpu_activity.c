@@ -431,7 +431,10 @@ static bool flush(const struct finding *finding) {
 static const char *end(const struct finding *finding) {
     if (!read_clocks()) return "does not tell the time";
     if (!flush(finding) || !stop()) return "does not end its recording";
-    return taken.problem;
+    pthread_mutex_lock(&taken.mutex);
+    const char *problem = taken.problem;
+    pthread_mutex_unlock(&taken.mutex);
+    return problem;
 }
 
 bool gpu_activity_end(const struct gpu_activity_wish *wish, char reason[], size_t reason_size) {

@@ -6,7 +6,7 @@
 // on) cupti_loses_kernels (but no memset) cupti_untimed=N (from the N-th work on without times)
 // cupti_dropped=N (the N-th count of dropped records is 7) cupti_late=N (what ran comes with the N-th flush
 // after it, its times too) cupti_again (all comes once more with the next recording) cupti_past (times are of
-// long ago) cupti_no_clock.
+// long ago) cupti_no_clock cupti_unreadable.
 #include <cupti.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -153,7 +153,7 @@ static unsigned on_launch(bool by_runtime) {
 }
 
 CUptiResult cuptiGetVersion(uint32_t *version) {
-    *version = stand_in_number("cupti_old", 0, 0) != 0 ? 120000 : CUPTI_API_VERSION;
+    *version = stand_in_number("cupti_old", 0, 0) != 0 ? 1 : CUPTI_API_VERSION;
     return CUPTI_SUCCESS;
 }
 
@@ -255,6 +255,7 @@ CUptiResult cuptiActivityFlushAll(uint32_t flag) {
 
 CUptiResult cuptiActivityGetNextRecord(uint8_t *buffer, size_t bytes, CUpti_Activity **record) {
     uint8_t *next = *record == NULL ? buffer : (uint8_t *)*record + sizeof(union place);
+    if (setting("cupti_unreadable")) return CUPTI_ERROR_UNKNOWN;
     if (next + sizeof(union place) > buffer + bytes) return CUPTI_ERROR_MAX_LIMIT_REACHED;
     *record = (CUpti_Activity *)(void *)next;
     return CUPTI_SUCCESS;
