@@ -57,6 +57,7 @@ static struct {
     pthread_mutex_t mutex; // buffers are completed by a thread of CUPTI's
     struct record *records;
     size_t count, room;
+    bool is_open;        // else what comes is nobody's
     const char *problem; // NULL: all that came was kept
     char **names;
     size_t name_count;
@@ -196,7 +197,7 @@ static void take_buffer(CUcontext context, uint32_t stream, uint8_t *buffer, siz
     CUpti_Activity *activity = NULL;
     CUptiResult result = CUPTI_ERROR_MAX_LIMIT_REACHED;
     pthread_mutex_lock(&taken.mutex);
-    while (valid > 0 &&
+    while (taken.is_open && valid > 0 &&
            (result = cupti.cuptiActivityGetNextRecord(buffer, valid, &activity)) == CUPTI_SUCCESS)
         add_any(activity);
     if (result != CUPTI_ERROR_MAX_LIMIT_REACHED) taken.problem = "gave records that cannot be read";
@@ -226,6 +227,13 @@ static void record_up_to(int count) {
     }
 }
 
+// All of them, also where one cannot be disabled; buffers that are held back come before those that take them
+// are gone.
+static void stop_at_once(void) {
+    while (is_recorded > 0) cupti.cuptiActivityDisable(recorded[--is_recorded]);
+    cupti.cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
+}
+
 // How many records CUPTI had no room for since it was asked last.
 static size_t count_dropped(void) {
     size_t count = 0;
@@ -240,7 +248,9 @@ bool gpu_activity_begin(void) {
     recording++;
     count_dropped();
     record_up_to(RECORDED);
-    return is_recorded == RECORDED;
+    if (is_recorded == RECORDED) return true;
+    stop_at_once();
+    return false;
 }
 
 void gpu_activity_enter(uint32_t id) {
@@ -304,10 +314,13 @@ bool gpu_activity_open(char reason[], size_t reason_size) {
     if (!load(reason, reason_size)) return false;
     CUptiResult result = cupti.cuptiSubscribe(&cupti.subscriber, (CUpti_CallbackFunc)no_callback, NULL);
     if (result == CUPTI_SUCCESS) {
+        pthread_mutex_lock(&taken.mutex);
+        taken.is_open = true;
+        pthread_mutex_unlock(&taken.mutex);
         result = cupti.cuptiActivityRegisterCallbacks(give_buffer, take_buffer);
         if (result == CUPTI_SUCCESS && gpu_activity_begin() && stop()) return true;
         if (result == CUPTI_SUCCESS) result = CUPTI_ERROR_NOT_INITIALIZED;
-        cupti.cuptiUnsubscribe(cupti.subscriber);
+        gpu_activity_close();
     }
     cupti.cuptiGetResultString(result, &words);
     snprintf(reason, reason_size, "%s: %s",
@@ -317,14 +330,19 @@ bool gpu_activity_open(char reason[], size_t reason_size) {
     return false;
 }
 
+// Who unsubscribes has not stopped what is recorded, and buffers may come later yet.
 void gpu_activity_close(void) {
+    stop_at_once();
     cupti.cuptiUnsubscribe(cupti.subscriber);
+    pthread_mutex_lock(&taken.mutex);
+    taken.is_open = false;
     for (size_t i = 0; i < taken.name_count; i++) free(taken.names[i]);
     free(taken.names);
     free(taken.records);
     taken.names = NULL;
     taken.records = NULL;
     taken.name_count = taken.count = taken.room = 0;
+    pthread_mutex_unlock(&taken.mutex);
 }
 
 // ---- what was recorded ----------------------------------------------------------------------------------
@@ -440,6 +458,7 @@ static const char *end(const struct finding *finding) {
 bool gpu_activity_end(const struct gpu_activity_wish *wish, char reason[], size_t reason_size) {
     struct finding finding = {.wish = wish, .found = calloc(wish->count + 1, 1)};
     const char *problem = finding.found != NULL ? end(&finding) : no_memory;
+    if (problem != NULL) stop_at_once();
     size_t dropped = count_dropped();
     for (size_t id = 0; finding.found != NULL && id < wish->count; id++) {
         enum need need = wish->needs[id];

@@ -6,9 +6,10 @@
 // on) cupti_loses_kernels (but no memset) cupti_untimed=N (from the N-th work on without times)
 // cupti_dropped=N (the N-th count of dropped records is 7) cupti_late=N (what ran comes with the N-th flush
 // after it, its times too) cupti_again (all comes once more with the next recording) cupti_past (times are of
-// long ago) cupti_no_clock cupti_unreadable.
+// long ago) cupti_no_clock cupti_unreadable cupti_refuses=KIND.
 #include <cupti.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -181,10 +182,23 @@ CUptiResult cuptiSubscribe(CUpti_SubscriberHandle *subscriber, CUpti_CallbackFun
     return CUPTI_SUCCESS;
 }
 
+// What is enabled stays so for whoever unsubscribes or ends.
+static void check_disabled(const char *when) {
+    for (int kind = 0; kind < KINDS; kind++) {
+        if (!is_enabled[kind]) continue;
+        fprintf(stderr, "stand-in for CUPTI: records of kind %d are still made %s\n", kind, when);
+        abort();
+    }
+}
+
 CUptiResult cuptiUnsubscribe(CUpti_SubscriberHandle subscriber) {
     (void)subscriber;
-    stand_in_watch(NULL, NULL);
+    check_disabled("after unsubscribing");
     return CUPTI_SUCCESS;
+}
+
+__attribute__((destructor)) static void check_at_exit(void) {
+    check_disabled("at exit");
 }
 
 CUptiResult cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequestFunc requested,
@@ -198,6 +212,7 @@ CUptiResult cuptiActivityEnable(CUpti_ActivityKind kind) {
     bool is_known = kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL || kind == CUPTI_ACTIVITY_KIND_MEMCPY ||
                     kind == CUPTI_ACTIVITY_KIND_MEMSET || kind == CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION ||
                     kind == CUPTI_ACTIVITY_KIND_RUNTIME || kind == CUPTI_ACTIVITY_KIND_DRIVER;
+    if (is_known && (int)kind == setting("cupti_refuses")) return CUPTI_ERROR_NOT_COMPATIBLE;
     if (is_known) is_enabled[kind] = true;
     if (kind == CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION) {
         struct places empty = old;
