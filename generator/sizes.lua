@@ -10,10 +10,11 @@
 --
 -- The rule: shapes of equal bytes count alike; at each size a strategy's badness is the share of time that it
 -- loses against the best there, as a mean over the shapes; times that a sweep did without count as tables by
--- shape have them (derive.lua). The segments are the fewest that lose at no size more than source.regret
--- (sizes.REGRET, where nobody says), but what may be noise, as select.c has it; of these, those of the least
--- total badness (borders.c). A strategy that has no time for some shape of a size is not chosen there.
--- Between two sizes the border is their geometric mean: what is nearer to one, as a ratio, does as that one.
+-- shape have them (derive.lua), a shape without any other only where its size has no other shape. The
+-- segments are the fewest that lose at no size more than source.regret (sizes.REGRET, where nobody says), but
+-- what may be noise, as select.c has it; of these, those of the least total badness (borders.c). A strategy
+-- that has no time for some shape of a size is not chosen there. Between two sizes the border is their
+-- geometric mean: what is nearer to one, as a ratio, does as that one.
 local borders = require "core.borders"
 local lists = require "lists"
 local model = require "model"
@@ -98,6 +99,23 @@ local function fastest(times)
   return best
 end
 
+local function is_measured(times)
+  for _, time in pairs(times) do
+    if not time.derived then return true end
+  end
+  return false
+end
+
+-- Shapes of which something was measured; all, where none was. What follows from elsewhere alone says nothing
+-- where there are better witnesses, and lacks strategies that they have.
+local function witnesses_of(shapes)
+  local measured = {}
+  for shape, times in pairs(shapes) do
+    if is_measured(times) then measured[shape] = times end
+  end
+  return next(measured) and measured or shapes, next(measured) ~= nil
+end
+
 -- strategy -> mean share lost over the shapes, and the same of what is certain, that is beyond noise (all of
 -- it, where that is unknown), of the strategies that have a time for each.
 local function badness_of(shapes)
@@ -150,35 +168,23 @@ local function segments_of(points, chosen)
   return segments
 end
 
--- The points of what times_of gives.
+-- The points of what times_of gives; and { first, last }, the least and the largest of their sizes at which
+-- anything was measured.
 local function points_of(by_size)
-  local points = {}
+  local points, measured = {}, {}
   for size, shapes in pairs(by_size) do
-    local badness, certain = badness_of(shapes)
-    if next(badness) then points[#points + 1] = { size = size, badness = badness, certain = certain } end
+    local witnesses, are_measured = witnesses_of(shapes)
+    local badness, certain = badness_of(witnesses)
+    if next(badness) then
+      points[#points + 1] = { size = size, badness = badness, certain = certain }
+      if are_measured then
+        measured.first = math.min(measured.first or size, size)
+        measured.last = math.max(measured.last or size, size)
+      end
+    end
   end
   table.sort(points, function(a, b) return a.size < b.size end)
-  return points
-end
-
-local function is_measured(shapes)
-  for _, times in pairs(shapes) do
-    for _, time in pairs(times) do
-      if not time.derived then return true end
-    end
-  end
-  return false
-end
-
--- The least and the largest of the points' sizes that were measured.
-local function measured_of(points, by_size)
-  local found = {}
-  for _, point in ipairs(points) do
-    if is_measured(by_size[point.size]) then
-      found.first, found.last = found.first or point.size, point.size
-    end
-  end
-  return found
+  return points, measured
 end
 
 -- The one with the least badness; of several the first by `place_of`.
@@ -224,11 +230,10 @@ function sizes.worlds(source, may_win, fusion)
   local worlds = {}
   for _, slice in ipairs(find_slices(source, fusion or "NONE")) do
     local allowed = winners_of(source, slice, may_win)
-    local by_size = times_of(source, slice, allowed)
-    local points = points_of(by_size)
-    if #points > 0 then
+    local points, measured = points_of(times_of(source, slice, allowed))
+    if measured.first then
       worlds[#worlds + 1] = { tp = slice.world_size, mode = slice.mode, points = points,
-        measured = measured_of(points, by_size),
+        measured = measured,
         segments = sizes.segments(points, source.regret) }
     end
   end

@@ -10,12 +10,10 @@
 # share of the time, or had none left. No part waits for another one: where a strategy hangs or breaks the
 # GPU, the same goes on without it. tables.sh makes tables of the rows elsewhere. 77: there is no GPU.
 set -u
-case ${1:-} in
-"" | -*)
+if [ ! -d "${1:-}" ]; then
     echo "usage: sh verify.sh FOLDER-OF-gentables-bench-cuda [OUT]" >&2
     exit 2
-    ;;
-esac
+fi
 folder=$1
 bench=$folder/gentables-bench-cuda
 out=${2:-$folder/verified}

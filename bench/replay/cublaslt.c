@@ -45,12 +45,16 @@ static const char *look_up_functions(void *library) {
     return NULL;
 }
 
-static int open_library(int threads, char reason[REASON_SIZE]) {
-    (void)threads;
+int cublaslt_load(char reason[], size_t reason_size) {
     char name[32];
     snprintf(name, sizeof name, "libcublasLt.so.%d", CUBLAS_VER_MAJOR);
     const struct gpu_library wanted = {"GENTABLES_CUBLASLT", name, "cuBLASLt", look_up_functions};
-    if (gpu_load(&wanted, reason, REASON_SIZE) != 0) return -1;
+    return gpu_load(&wanted, reason, reason_size);
+}
+
+static int open_library(int threads, char reason[REASON_SIZE]) {
+    (void)threads;
+    if (cublaslt_load(reason, REASON_SIZE) != 0) return -1;
     cublasStatus_t status = lt.cublasLtCreate(&lt.handle);
     if (status == CUBLAS_STATUS_SUCCESS) return 0;
     snprintf(reason, REASON_SIZE, "cuBLASLt does not start: %s", lt.cublasLtGetStatusName(status));

@@ -70,7 +70,7 @@ struct state {
     int count, chosen;
     int64_t engine;           // of the first plan
     unsigned unwanted;        // notes that no engine may have
-    int configurations, less; // how many were named, and how many of these have such an engine
+    int configurations, less; // how many were named, and how many of these have such an engine, or may
 };
 
 static cudnnBackendDescriptor_t make(struct state *at, cudnnBackendDescriptorType_t type) {
@@ -398,15 +398,17 @@ static void end(void *state) {
 static const char *refusal_of(const struct state *at) {
     if (at->status != CUDNN_STATUS_SUCCESS) return cudnn.cudnnGetErrorString(at->status);
     if (at->configurations == 0) return "it names no engine";
-    return at->less == at->configurations ? "all engines that it names compute in less than this type"
-                                          : "no engine that it names runs in this workspace";
+    return at->less == at->configurations
+               ? "all engines that it names compute in less than this type, or do not tell"
+               : "no engine that it names runs in this workspace";
 }
 
 static void tell_less(const struct state *at, enum data_type type, struct call *call) {
     if (at->less == 0) return;
-    snprintf(call->note, sizeof call->note, "%d of %d engine configurations left out that compute in less%s",
-             at->less, at->configurations,
-             type == FLOAT32 ? ", as in TF32, which PyTorch's convolutions take unless told otherwise" : "");
+    snprintf(call->note, sizeof call->note,
+             "%d of %d engine configurations left out that compute in less or do not tell%s", at->less,
+             at->configurations,
+             type == FLOAT32 ? ": TF32, which PyTorch's convolutions take unless told otherwise" : "");
 }
 
 static int prepare(const struct op *op, const struct operands *operands, struct call *call,

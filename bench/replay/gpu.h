@@ -29,6 +29,9 @@ struct gpu_library {
 // Loads it. -1, with a reason.
 int gpu_load(const struct gpu_library *wanted, char reason[], size_t reason_size);
 
+// Loads cuBLASLt; no GPU is touched for that. -1 with `reason`.
+int cublaslt_load(char reason[], size_t reason_size);
+
 // The address of memory that was placed.
 CUdeviceptr gpu_address(const void *data);
 

@@ -69,7 +69,8 @@ struct engine {
 
 extern const struct engine engine_host, engine_cuda, engine_loopback;
 
-// How many GPUs there are for engines to run on. 0, with a reason: none.
-int gpus_seen(char reason[PROGRAM_REASON]);
+// On how many GPUs steps can run with the driver and the libraries that are here. With a reason: 0 without
+// cuBLASLt, 1 of several without NCCL, for our own kernels take all ranks on one.
+int gpus_usable(char reason[PROGRAM_REASON]);
 
 #endif

@@ -539,8 +539,10 @@ static const char *problem(const void *of) {
     return ((const struct state *)of)->problem;
 }
 
-int gpus_seen(char reason[PROGRAM_REASON]) {
-    return driver_gpus(reason, PROGRAM_REASON);
+int gpus_usable(char reason[PROGRAM_REASON]) {
+    int count = driver_gpus(reason, PROGRAM_REASON);
+    if (count > 0 && !gpu_gemms_are_there(reason, PROGRAM_REASON)) return 0;
+    return count > 1 && gpu_nccl_load(reason) != 0 ? 1 : count;
 }
 
 const struct engine engine_cuda = {.name = "cuda",

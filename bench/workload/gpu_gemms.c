@@ -11,6 +11,10 @@ struct gpu_gemm {
     struct call call;
 };
 
+bool gpu_gemms_are_there(char reason[], size_t reason_size) {
+    return cublaslt_load(reason, reason_size) == 0;
+}
+
 const struct cuda_driver *gpu_gemms_open(int number, CUstream *stream, char library[], size_t library_size,
                                          char reason[], size_t reason_size) {
     char why[REASON_SIZE] = "", words[REASON_SIZE];

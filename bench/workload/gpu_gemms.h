@@ -9,6 +9,9 @@
 
 #include "cuda/driver.h"
 
+// Whether cuBLASLt is there; no GPU is touched for that. False: `reason`.
+bool gpu_gemms_are_there(char reason[], size_t reason_size);
+
 // Opens the GPU with this number and loads cuBLASLt. NULL with `reason`. `stream` becomes that of the GEMMs,
 // `library` the words for it.
 const struct cuda_driver *gpu_gemms_open(int number, CUstream *stream, char library[], size_t library_size,

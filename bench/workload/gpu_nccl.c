@@ -55,7 +55,7 @@ static const char *look_up_functions(void *library) {
     return NULL;
 }
 
-static int load(char reason[PROGRAM_REASON]) {
+int gpu_nccl_load(char reason[PROGRAM_REASON]) {
     void *library = dlopen("libnccl.so.2", RTLD_NOW);
     const char *missing = library != NULL ? look_up_functions(library) : NULL;
     if (library == NULL) snprintf(reason, PROGRAM_REASON, "NCCL is not here (libnccl.so.2)");
@@ -96,7 +96,7 @@ int gpu_nccl_open(struct group *group, int *channels, int *threads, char library
     set_count("RCCL_THREADS_PER_BLOCK", *threads);
     nccl_log_ask(&nccl.log);
     nccl.ranks = group->size;
-    bool well = all_well(group, load(reason)) && make_communicator(group, reason) == 0;
+    bool well = all_well(group, gpu_nccl_load(reason)) && make_communicator(group, reason) == 0;
     if (!well) {
         nccl_log_end(&nccl.log, stderr);
         return -1;

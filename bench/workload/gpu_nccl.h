@@ -9,6 +9,9 @@
 #include "host/group.h"
 #include "workload/program.h"
 
+// Loads NCCL, which starts nothing. -1 with `reason`.
+int gpu_nccl_load(char reason[PROGRAM_REASON]);
+
 // Collective. -1 with `reason`, perhaps after rank_fails (engine.h). `channels` and `threads` become what the
 // log says; 0: it does not.
 int gpu_nccl_open(struct group *group, int *channels, int *threads, char library[], size_t library_size,

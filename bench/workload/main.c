@@ -145,16 +145,17 @@ static int print_version(void) {
 // How many GPUs steps could run on, for the generator to choose by.
 static int print_gpus(void) {
     char reason[PROGRAM_REASON] = "";
-    int count = gpus_seen(reason);
+    int count = gpus_usable(reason);
     printf("gpus count=%d reason=%s\n", count, reason);
     return 0;
 }
 
 static int print_help(void) {
-    printf("usage: mpirun -n RANKS gentables-workload\n\n"
-           "What gentables workload starts: reads requests, answers how long steps of GEMMs and collectives\n"
-           "took. --version says which it is, --gpus what GPUs it sees. By hand: gentables workload run\n"
-           "--help\n");
+    printf(
+        "usage: mpirun -n RANKS gentables-workload\n\n"
+        "What gentables workload starts: reads requests, answers how long steps of GEMMs and collectives\n"
+        "took. --version says which it is, --gpus how many GPUs it can use. By hand: gentables workload run\n"
+        "--help\n");
     return 0;
 }
 

@@ -3,7 +3,7 @@
 
 #include "workload/engine.h"
 
-int gpus_seen(char reason[PROGRAM_REASON]) {
+int gpus_usable(char reason[PROGRAM_REASON]) {
     snprintf(
         reason, PROGRAM_REASON,
         "this gentables-workload was built without CUDA: the headers of 12.8 or later, cuBLASLt and NCCL");
@@ -13,7 +13,7 @@ int gpus_seen(char reason[PROGRAM_REASON]) {
 static int refuse(const struct engine_setup *setup, void **state, char reason[PROGRAM_REASON]) {
     (void)setup;
     (void)state;
-    gpus_seen(reason);
+    gpus_usable(reason);
     return -1;
 }
 

@@ -1,5 +1,6 @@
 -- The options that the commands which measure have in common, and what they say: counts, ranks, the workload.
 local fail = require "fail"
+local lists = require "lists"
 local sorted_keys = require "sorted_keys"
 local model = require "workload.model"
 local session = require "workload.session"
@@ -21,7 +22,7 @@ local backends = {
 }
 
 asked.BACKEND = { name = "backend", value = "NAME",
-  help = "where it runs: host, or cuda (default: cuda where a GPU is seen, or else host)" }
+  help = "where it runs: host, or cuda (default: cuda where a GPU can be used, else host)" }
 
 asked.options = {
   { name = "config", short = "f", value = "FILE", required = true,
@@ -62,7 +63,7 @@ end
 local function of_gpus(option, backend, no_gpu)
   if backend ~= backends.host then return nil end
   return (" on the host%s (--backend cuda takes up to %d)"):format(
-    no_gpu and (", for no GPU is seen: %s"):format(no_gpu) or "", backends.cuda[option])
+    no_gpu and (", for no GPU can be used: %s"):format(no_gpu) or "", backends.cuda[option])
 end
 
 -- "1,2,4" -> { 1, 2, 4 }, each once, in their order.
@@ -82,36 +83,49 @@ end
 
 function asked.backend(text) return one_of(text, "backend", backends) end
 
--- Of one GPU NCCL makes no communicator of several ranks; our kernels take all of them there.
-local function share_one(args)
-  args.transport = "own"
-  return "cuda, all ranks on the one GPU that is seen, by --transport own; --backend host decides otherwise"
+-- The only backend that has a transport; nil: several have it, or none.
+local function backend_of(transport)
+  local found
+  for name, backend in pairs(backends) do
+    if lists.contains(backend.transports, transport) then
+      if found then return nil end
+      found = name
+    end
+  end
+  return found
+end
+
+-- On GPUs: what was decided, in words. Of one GPU NCCL makes no communicator of several ranks; our kernels
+-- take all of them there. `why`: there are more that cannot be used.
+local function decide_gpus(args, why)
+  if args.gpus == 1 then args.transport = args.transport or "own" end
+  local where = ("for %d GPUs are seen"):format(args.gpus)
+  if args.transport == "own" then
+    where = ("all ranks on one GPU, by --transport own%s"):format(why and (", for " .. why) or "")
+  end
+  return ("cuda, %s; --backend host decides otherwise"):format(where)
 end
 
 -- Settles where it runs, before anything else is read: args.backend becomes a name, and args.gpus how many
--- GPUs are seen, where that decides anything. `begun`: the settings of a sweep that is gone on with. Returns
--- what was decided that nobody asked for, in words; nil: nothing.
+-- GPUs can be used, where that decides anything. `begun`: the settings of a sweep that is gone on with.
+-- Returns what was decided that nobody asked for, in words; nil: nothing.
 function asked.settle(args, begun)
+  args.backend = args.backend or (not begun and backend_of(args.transport)) or nil
   if args.backend then
     asked.backend(args.backend)
     if args.backend == "cuda" and not args.ranks then args.gpus = session.gpus(args.program) end
     return nil
   end
-  local gpus, why
-  if not begun or begun.backend == "cuda" then gpus, why = session.gpus(args.program) end
-  args.gpus = gpus
+  local why
+  if not begun or begun.backend == "cuda" then args.gpus, why = session.gpus(args.program) end
   if begun then
     args.backend, args.transport = begun.backend, args.transport or begun.transport
     return begun.backend .. ", as this sweep was begun"
   end
-  args.backend = gpus > 0 and "cuda" or "host"
-  if gpus == 0 then
-    args.no_gpu = why
-    return "host, for no GPU is seen: " .. why
-  end
-  if gpus == 1 and not args.transport then return share_one(args) end
-  return ("cuda, for %d GPU%s seen; --backend host decides otherwise"):format(gpus,
-    gpus == 1 and " is" or "s are")
+  args.backend = args.gpus > 0 and "cuda" or "host"
+  if args.gpus > 0 then return decide_gpus(args, why) end
+  args.no_gpu = why
+  return "host, for no GPU can be used: " .. why
 end
 
 -- The channels and the threads that args ask for; `kind`: sweep or run.
@@ -135,7 +149,7 @@ local function seconds(text)
   fail.input("--patience: %s is no number of seconds", text)
 end
 
--- One for each core, or for each GPU that is seen.
+-- One for each core, or for each GPU that can be used.
 local function default_ranks(args)
   local is_of_gpus = args.backend == "cuda" and (args.gpus or 0) > 0
   return math.max(2, math.min(8, is_of_gpus and args.gpus or workers.jobs()))

@@ -6,7 +6,7 @@ local sweep = require "workload.sweep"
 return {
   summary = "From a workload to its page: measures the sweep, analyses its traces, and says what they say.",
   options = options.with(sweep.options, report.options),
-  example = "gentables workload pipeline -f dense -c 1,2,4 -t 1,2 -p 2 -o experiments/sweep_dense",
+  example = "gentables workload pipeline -f dense -p 2 -o experiments/sweep_dense",
   run = function(args)
     report.check(args)
     local folder, failed = sweep.measure(args)

@@ -63,7 +63,7 @@ return {
     { name = "trace", value = "FILE", help = "write the traces here; %r stands for the rank" },
     { name = "json", help = "print what was measured as JSON" },
   }),
-  example = "gentables workload run -f small -c 2 -t 1",
+  example = "gentables workload run -f small",
   run = function(args)
     local decided = asked.settle(args)
     local all_channels, all_threads = asked.counts(args, "run")
@@ -72,9 +72,10 @@ return {
       fail.input("--trace: %s is one file for all ranks; a name with %%r would be right", args.trace)
     end
     local job = asked.read(args)
-    if decided and not args.json then
-      print(("backend   %s\n"):format(decided))
-      io.stdout:flush() -- measuring takes its time
+    if decided then
+      local out = args.json and io.stderr or io.stdout -- JSON stands alone
+      out:write(("backend   %s\n\n"):format(decided))
+      out:flush() -- measuring takes its time
     end
     local bar = progress.new(job.warm_up + job.steps)
     local result, failure = session.measure(asked.session(job, channels, threads, { path = args.trace,

@@ -30,7 +30,7 @@ local function program_of(given)
   return given or (system.program():gsub("[^/]*$", "gentables-workload"))
 end
 
--- How many GPUs the program beside gentables, or `given`, sees; 0, and why none.
+-- How many GPUs the program beside gentables, or `given`, can use; and why none, or only one.
 function session.gpus(given)
   local child, message = process.start({ program_of(given), "--gpus" })
   if not child then return 0, ("no gentables-workload (%s)"):format(message) end
@@ -38,8 +38,8 @@ function session.gpus(given)
   child:close(1)
   local kind, fields = protocol.parse(line or "")
   local count = kind == "gpus" and math.tointeger(tonumber(fields.count))
-  if count then return count, fields.reason end
-  return 0, ("gentables-workload does not say whether it sees one (%s)"):format(problem or line)
+  if count then return count, fields.reason ~= "" and fields.reason or nil end
+  return 0, ("gentables-workload does not say whether it can use one (%s)"):format(problem or line)
 end
 
 -- The program beside gentables, or `given`; and what it says it is.

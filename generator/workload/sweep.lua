@@ -24,7 +24,7 @@ sweep.options = options.with(asked.options, {
     help = "the sweep's folder (default: experiments/sweep_YYYYMMDD_HHMMSS); what is there is gone on with" },
   { name = "fresh", help = "measure anew what is there; a sweep with other settings is taken away" },
 })
-sweep.example = "gentables workload sweep -f dense -c 1,2,4 -t 1,2 -p 2 -o experiments/sweep_dense"
+sweep.example = "gentables workload sweep -f dense -p 2 -o experiments/sweep_dense"
 
 -- ---- log and summary ---------------------------------------------------------------------------
 

@@ -257,7 +257,7 @@ own 1 "gpus=1 held_blocks=4 give_up_breaks" "$spread" -p 2 -c 4 -t 32 \
     --launcher "$WORK/short_patience {ranks}"
 one_line 'the GPU, told to give up: .*700'
 
-# ---- where it runs unless told: where a GPU is seen, there ----
+# ---- where it runs unless told: where a GPU can be used, there ----
 only cuda cublasLt nccl
 unasked() {
     settings=$1
@@ -270,7 +270,7 @@ unasked "" 0 -c 28,42 -t 256,512 -o "$swept"
 for file in "$stdout" "$swept"/nccl_thread_sweep_20*.log; do
     grep -q 'cuda, for 2 GPUs are seen; --backend host decides otherwise' "$file" || die "who decided"
 done
-grep -q '"backend": *"cuda"' "$swept/workload.json" || die "a GPU is seen, and not taken"
+grep -q '"backend": *"cuda"' "$swept/workload.json" || die "a GPU can be used, and is not taken"
 grep -q '4 measured, 0 there already, 0 failed' "$stdout" || die "a sweep on the GPUs that are seen"
 # It goes on as it was begun, or says what is in the way.
 unasked "gpus=0" 0 -c 28,42 -t 256,512 -o "$swept"
@@ -285,20 +285,38 @@ unasked "" 0 -c 2,3 -t 1 -o "$WORK/told"
 grep -q '^backend   host, as this sweep was begun$' "$stdout" || die "a sweep of the host goes on there"
 grep -q '1 measured, 1 there already' "$stdout" || die "a sweep of the host does not go on"
 unasked "gpus=0" 2 -c 28 -t 256 -o "$WORK/none"
-one_line '--threads: 256 is impossible; .* on the host, for no GPU is seen: no GPU: the driver'
+one_line '--threads: 256 is impossible; .* on the host, for no GPU can be used: no GPU: the driver'
 [ ! -e "$WORK/none" ] || die "a sweep that is refused has begun"
 unasked "gpus=0" 0 -c 2 -t 1 -o "$WORK/none"
-grep -q '^backend   host, for no GPU is seen: no GPU: the driver sees none' "$stdout" || die "why on the host"
+grep -q '^backend   host, for no GPU can be used: no GPU: the driver' "$stdout" || die "why on the host"
 # NCCL has a GPU for each rank; all on one are ours. Of several each has a rank.
 gpus "gpus=1" 0 workload run -f "$reduced" -c 2 -t 64 --steps 1 --warm-up 0
-grep -q '^backend   cuda, all ranks on the one GPU that is seen, by --transport own; --backend' "$stdout" ||
+grep -q '^backend   cuda, all ranks on one GPU, by --transport own; --backend' "$stdout" ||
     die "ranks that share the GPU that is there"
 gpus "gpus=3" 0 workload run -f "$spread" --steps 1 --warm-up 0 --json
 grep -q '"backend": *"cuda"' "$stdout" || die "JSON alone, of the GPUs"
+head -c 1 "$stdout" | grep -q '{' || die "JSON does not stand alone"
+grep -q '^backend   cuda, for 3 GPUs are seen' "$stderr" || die "who decided, beside JSON"
 [ "$(grep -o '"gemm_alone_us"' "$stdout" | wc -l)" = 3 ] || die "a rank for each GPU"
+# A transport that only one of them has decides, too.
+gpus "" 0 workload run -f "$reduced" -p 2 --steps 1 --warm-up 0 --transport mpi --json
+grep -q '"backend": *"host"' "$stdout" || die "MPI's collectives are of the host"
+gpus "gpus=0" 1 workload run -f "$reduced" -p 2 --steps 1 --warm-up 0 --transport nccl
+grep -q 'no GPU: the driver sees none' "$stderr" || die "NCCL's are of GPUs"
+gpus "" 0 workload run -f "$reduced" -p 2 -c 2 -t 64 --steps 1 --warm-up 0 --transport own
+grep -q '^backend   cuda, all ranks on one GPU, by --transport own; --backend' "$stdout" ||
+    die "ranks that share one of several"
+# Without the libraries that steps need there.
+only cuda cublasLt
+gpus "" 0 workload run -f "$reduced" -p 2 -c 2 -t 64 --steps 1 --warm-up 0
+grep -q '^backend   cuda, all ranks on one GPU, by --transport own, for NCCL is not here' "$stdout" ||
+    die "without NCCL"
+only cuda nccl
+gpus "" 0 workload run -f "$reduced" -p 2 --steps 1 --warm-up 0
+grep -q '^backend   host, for no GPU can be used: libcublasLt' "$stdout" || die "without cuBLASLt"
 only
 gpus "" 0 workload run -f "$reduced" -p 2 --steps 1 --warm-up 0
-grep -q '^backend   host, for no GPU is seen: no CUDA driver' "$stdout" || die "without a driver"
+grep -q '^backend   host, for no GPU can be used: no CUDA driver' "$stdout" || die "without a driver"
 
 # ---- what is missing ----
 only cuda cublasLt nccl

@@ -82,6 +82,19 @@ function tests.test_derived_times_count_and_are_no_measured_sizes()
   luaunit.assertEquals(words(only_world(source)), "ONESHOT to 5792, TWOSHOT")
 end
 
+-- Beside a shape that was measured, one that was not throws out nobody; and alone it makes no table.
+function tests.test_derived_shapes_only_speak_where_no_other_does()
+  local source = source_of { [8] = { MPI = { 1.5, 1.4, 1.6 }, TWOSHOT = { 4, 3.9, 4.1 } } }
+  source.derived = {}
+  for strategy, time_us in pairs { ONESHOT = 3, TWOSHOT = 2 } do
+    table.insert(source.derived, { world_size = 2, dtype = "bfloat16", op = "allreduce", mode = "eager",
+      fusion = "NONE", hidden_size = 2048, num_tokens = 4, strategy = strategy, time_us = time_us,
+      spread = 0.2, noise = 0.01, placement = "dedicated" })
+  end
+  luaunit.assertEquals(words(only_world(source)), "MPI")
+  luaunit.assertEquals(sizes.worlds(source, function(strategy) return strategy.name == "ONESHOT" end), {})
+end
+
 function tests.test_noise_is_that_of_the_table_by_shape()
   local slow, fast = table.unpack(SLOW_AND_FAST)
   local function time(of)
