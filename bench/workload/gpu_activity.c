@@ -17,10 +17,13 @@
 enum { BUFFER_BYTES = 1 << 20, ALIGNMENT = 8, CLOCK_READINGS = 16 };
 
 // Records of what has ended may take CUPTI a moment: it is asked again, so often and with so much between.
-enum { LOOKS = 100, BETWEEN_LOOKS_NS = 2000000 };
+// What an action launched beside what it needs is in no list: when nothing more came for some looks, all that
+// is held back is asked for.
+enum { LOOKS = 100, STILL_LOOKS = 8, BETWEEN_LOOKS_NS = 2000000 };
 
-// What the clocks of a GPU and of the host may differ by, as CUPTI converts one to the other.
-enum { CLOCKS_DIFFER_NS = 100000 };
+// What the clocks of a GPU and of the host may differ by, as CUPTI converts one to the other, and as a busy
+// host reads them. Records are a step's by their ids; this is of their times only.
+enum { CLOCKS_DIFFER_NS = 1000000 };
 
 #define CUPTI_FUNCTIONS(X)                                                                                   \
     X(cuptiGetVersion)                                                                                       \
@@ -433,17 +436,33 @@ static bool any_lacks(const struct finding *finding) {
     return false;
 }
 
-// Buffers with a record that is not whole yet are held back, at last they come all the same.
+static size_t count_records(void) {
+    pthread_mutex_lock(&taken.mutex);
+    size_t count = taken.count;
+    pthread_mutex_unlock(&taken.mutex);
+    return count;
+}
+
+// Buffers with a record that is not whole yet are held back; at last they come all the same, and then until
+// no more come.
 static bool flush(const struct finding *finding) {
     static const struct timespec between = {.tv_nsec = BETWEEN_LOOKS_NS};
-    for (int looks = 0; looks < LOOKS; looks++) {
-        if (cupti.cuptiActivityFlushAll(0) != CUPTI_SUCCESS) return false;
-        if (!any_lacks(finding)) return true;
+    bool is_forced = false, is_lacking = true;
+    size_t last = SIZE_MAX;
+    for (int looks = 1, still = 0; looks < 2 * LOOKS; looks++) {
+        uint32_t flag = is_forced ? CUPTI_ACTIVITY_FLAG_FLUSH_FORCED : 0;
+        if (cupti.cuptiActivityFlushAll(flag) != CUPTI_SUCCESS) return false;
+        size_t count = count_records();
+        still = count == last ? still + 1 : 0;
+        if (count != last) is_lacking = any_lacks(finding);
+        last = count;
+        if (is_forced && still > 0) return true;
+        bool is_asked = !is_forced && (looks >= LOOKS || (still >= STILL_LOOKS && !is_lacking));
+        if (is_asked) still = -1; // of forced ones
+        is_forced = is_forced || is_asked;
         nanosleep(&between, NULL);
     }
-    bool is_flushed = cupti.cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED) == CUPTI_SUCCESS;
-    any_lacks(finding);
-    return is_flushed;
+    return false;
 }
 
 static const char *end(const struct finding *finding) {

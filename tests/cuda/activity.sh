@@ -55,6 +55,13 @@ for settings in cupti_late=5 cupti_again; do
     grep -q '"clock":"cupti"' "$WORK/t0.json" || die "$settings: not CUPTI's any more"
     [ "$(kernels "$WORK/t0.json")" = "$all" ] || die "$settings: other kernels than were run"
 done
+# So is a second kernel of a GEMM that has its first one already.
+for settings in cupti_second_late=5 cupti_second_held; do
+    traced "cupti_split $settings"
+    grep -q '"clock":"cupti"' "$WORK/t0.json" || die "$settings: not CUPTI's any more"
+    [ "$(grep -c '"name":"stand_in_reduce"' "$WORK/t0.json")" = "$all" ] ||
+        die "$settings: kernels are lost"
+done
 
 # ---- what is lost: by events, on all ranks, and the log, the page and the trace say so ----
 by_events() {
@@ -72,6 +79,7 @@ for settings in cupti_loses=1 cupti_loses_kernels cupti_untimed=1 cupti_late=100
 done
 by_events "cupti_split cupti_loses_kernels" \
     'CUPTI lost records: of 24 of 24 GEMMs, 0 of 2 collectives, first of a1.g'
+by_events "cupti_split cupti_second_late=1000" "$lost"
 by_events "cupti_rank=1 cupti_loses=3" 'rank 1: CUPTI lost records: of 22 of 24 GEMMs'
 by_events "cupti_dropped=3" 'CUPTI dropped 7 records'
 by_events cupti_no_clock 'CUPTI does not tell the time'

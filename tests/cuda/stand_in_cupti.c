@@ -5,8 +5,10 @@
 // kernels). What is lost, on all ranks or on cupti_rank=R: cupti_loses=N (all records of work from the N-th
 // on) cupti_loses_kernels (but no memset) cupti_untimed=N (from the N-th work on without times)
 // cupti_dropped=N (the N-th count of dropped records is 7) cupti_late=N (what ran comes with the N-th flush
-// after it, its times too) cupti_again (all comes once more with the next recording) cupti_past (times are of
-// long ago) cupti_no_clock cupti_unreadable cupti_refuses=KIND.
+// after it, its times too) cupti_second_late=N (so does the second kernel of
+// cupti_split alone) cupti_second_held (whole, but with a forced flush only) cupti_again (all comes once more
+// with the next recording) cupti_past (times are of long ago) cupti_no_clock cupti_unreadable
+// cupti_refuses=KIND.
 #include <cupti.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -41,8 +43,8 @@ struct places {
 
 static CUpti_BuffersCallbackRequestFunc ask;
 static CUpti_BuffersCallbackCompleteFunc give;
-static struct places work, calls, sent, old; // the last two: of this recording, and of the one before
-static uint64_t id;                          // that launches are for; 0: none
+static struct places work, second, calls, sent, old; // the last two: of this recording, and of the one before
+static uint64_t id;                                  // that launches are for; 0: none
 static uint32_t correlation;
 static bool is_enabled[KINDS];
 static int works_seen, flushes; // all in all; since something ran
@@ -84,11 +86,11 @@ static bool is_lost(void) {
     return from > 0 && works_seen >= from;
 }
 
-static void add_kernel(const char *name, unsigned of, unsigned long long from_ns, unsigned long long to_ns,
-                       int32_t blocks) {
+static void add_kernel(struct places *to, const char *name, unsigned of, unsigned long long from_ns,
+                       unsigned long long to_ns, int32_t blocks) {
     if (!is_enabled[CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL] || is_lost() || setting("cupti_loses_kernels"))
         return;
-    kernel_record *kernel = &next_of(&work)->kernel;
+    kernel_record *kernel = &next_of(to)->kernel;
     kernel->kind = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL;
     kernel->start = told(from_ns);
     kernel->end = told(to_ns);
@@ -121,10 +123,10 @@ static int is_split(void) {
 static void on_end(unsigned of, unsigned long long from_ns, unsigned long long to_ns) {
     unsigned long long middle_ns = is_split() ? from_ns + (to_ns - from_ns) / 2 : to_ns;
     flushes = 0;
-    add_kernel("stand_in_kernel", of, from_ns, middle_ns, 2);
+    add_kernel(&work, "stand_in_kernel", of, from_ns, middle_ns, 2);
     if (!is_split()) return;
     add_memset(of + 1, from_ns);
-    add_kernel("stand_in_reduce", of + 2, middle_ns, to_ns, 4);
+    add_kernel(&second, "stand_in_reduce", of + 2, middle_ns, to_ns, 4);
 }
 
 // A call that launches, and ahead of it what it was for.
@@ -252,18 +254,29 @@ static void send(struct places *of) {
     of->count = 0;
 }
 
-// Buffers of records that are not whole are given in a forced flush only.
-CUptiResult cuptiActivityFlushAll(uint32_t flag) {
-    bool is_late = setting("cupti_late") > flushes++, is_forced = flag == CUPTI_ACTIVITY_FLAG_FLUSH_FORCED;
-    for (size_t i = 0; is_late && is_forced && i < work.count; i++) {
-        union place *place = &work.places[i];
+static void forget_times(struct places *of) {
+    for (size_t i = 0; i < of->count; i++) {
+        union place *place = &of->places[i];
         if (place->any.kind == CUPTI_ACTIVITY_KIND_MEMSET)
             place->set.start = place->set.end = 0;
         else
             place->kernel.start = place->kernel.end = 0;
     }
+}
+
+// Buffers of records that are not whole are given in a forced flush only.
+static void flush(struct places *of, bool is_whole, bool is_held, bool is_forced) {
+    if (!is_whole && is_forced) forget_times(of);
+    if (is_forced || (is_whole && !is_held)) send(of);
+}
+
+CUptiResult cuptiActivityFlushAll(uint32_t flag) {
+    bool is_forced = flag == CUPTI_ACTIVITY_FLAG_FLUSH_FORCED;
+    int late = setting("cupti_late"), second_late = setting("cupti_second_late");
+    flushes++;
     send(&old);
-    if (!is_late || is_forced) send(&work);
+    flush(&work, flushes > late, false, is_forced);
+    flush(&second, flushes > late && flushes > second_late, setting("cupti_second_held"), is_forced);
     send(&calls);
     return CUPTI_SUCCESS;
 }
