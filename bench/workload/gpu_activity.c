@@ -407,22 +407,30 @@ struct finding {
     const struct gpu_activity_wish *wish;
     unsigned char *found; // by id, of these
 };
-enum { FOUND_WORK = 1, FOUND_KERNEL = 2, FOUND_NO_TIME = 4 };
+enum { FOUND_WORK = 1, FOUND_KERNEL = 2, FOUND_NO_TIME = 4, FOUND_OUTSIDE = 8 };
 
 static void find(void *context, const struct work *work) {
     const struct finding *finding = context;
     const struct gpu_activity_wish *wish = finding->wish;
     if (work->action >= wish->count) return;
-    bool has_time = work->begin_ns <= work->end_ns && work->begin_ns + CLOCKS_DIFFER_NS >= wish->begin_ns &&
-                    work->end_ns <= wish->end_ns + CLOCKS_DIFFER_NS;
-    finding->found[work->action] |= (unsigned char)((has_time ? 0 : FOUND_NO_TIME) | FOUND_WORK |
-                                                    (work->kind == WORK_KERNEL ? FOUND_KERNEL : 0));
+    bool has_times = work->begin_ns > 0 && work->begin_ns <= work->end_ns;
+    bool is_inside = work->begin_ns + CLOCKS_DIFFER_NS >= wish->begin_ns &&
+                     work->end_ns <= wish->end_ns + CLOCKS_DIFFER_NS;
+    int time = !has_times ? FOUND_NO_TIME : !is_inside ? FOUND_OUTSIDE : 0;
+    finding->found[work->action] |=
+        (unsigned char)(time | FOUND_WORK | (work->kind == WORK_KERNEL ? FOUND_KERNEL : 0));
 }
 
 static bool lacks(enum need need, unsigned char found) {
     static const unsigned char wanted[] = {
-        [NEEDS_NOTHING] = 0, [NEEDS_WORK] = FOUND_WORK, [NEEDS_KERNEL] = FOUND_KERNEL};
+        [NEEDS_NOTHING] = 0, [NEEDS_WORK] = FOUND_WORK, [NEEDS_KERNEL] = FOUND_KERNEL, [NEEDS_TIME] = 0};
     return (found & FOUND_NO_TIME) != 0 || (need != NEEDS_NOTHING && (found & wanted[need]) == 0);
+}
+
+// What an id still needs.
+static enum need lacking(enum need need, unsigned char found) {
+    if (lacks(need, found)) return need == NEEDS_NOTHING ? NEEDS_WORK : need;
+    return (found & FOUND_OUTSIDE) != 0 ? NEEDS_TIME : NEEDS_NOTHING;
 }
 
 // Whether an id lacks what it needs, as far as was recorded yet.
@@ -479,11 +487,8 @@ bool gpu_activity_end(const struct gpu_activity_wish *wish, char reason[], size_
     const char *problem = finding.found != NULL ? end(&finding) : no_memory;
     if (problem != NULL) stop_at_once();
     size_t dropped = count_dropped();
-    for (size_t id = 0; finding.found != NULL && id < wish->count; id++) {
-        enum need need = wish->needs[id];
-        bool is_lacking = lacks(need, finding.found[id]);
-        wish->needs[id] = !is_lacking ? NEEDS_NOTHING : need == NEEDS_NOTHING ? NEEDS_WORK : need;
-    }
+    for (size_t id = 0; finding.found != NULL && id < wish->count; id++)
+        wish->needs[id] = lacking(wish->needs[id], finding.found[id]);
     free(finding.found);
     if (problem != NULL) snprintf(reason, reason_size, "%s", problem);
     if (problem == NULL && dropped > 0) snprintf(reason, reason_size, "dropped %zu records", dropped);

@@ -26,12 +26,14 @@ void gpu_activity_leave(void);
 // done are many.
 void gpu_activity_launched(void);
 
-// What has to have been recorded for an id.
-enum need { NEEDS_NOTHING, NEEDS_WORK, NEEDS_KERNEL };
+// What has to have been recorded for an id; the last: its records are there, with times that are not of its
+// step.
+enum need { NEEDS_NOTHING, NEEDS_WORK, NEEDS_KERNEL, NEEDS_TIME };
 
 // Recording ends, when the GPU has nothing to do any more; waits for records that are late. An id has a need
-// afterwards where it lacks that record, or has one with no time between these two (of clock_ns()). False
-// where what was recorded cannot be had or is not all there; `reason` goes on behind "CUPTI".
+// afterwards where it lacks that record, or has one without times or with none between these two (of
+// clock_ns()). False where what was recorded cannot be had or is not all there; `reason` goes on behind
+// "CUPTI".
 struct gpu_activity_wish {
     enum need *needs; // by id
     size_t count;

@@ -13,22 +13,32 @@ void gpu_needs_set(enum need needs[], const struct program *program, int ranks, 
     }
 }
 
-void gpu_needs_say(const enum need needs[], const struct program *program, int ranks, char text[],
+// Of what is lacking, or where nothing is, of times that are outside.
+static bool counts(enum need need, bool is_lost) {
+    return is_lost ? need == NEEDS_WORK || need == NEEDS_KERNEL : need == NEEDS_TIME;
+}
+
+bool gpu_needs_say(const enum need needs[], const struct program *program, int ranks, char text[],
                    size_t text_size) {
-    size_t gemms = 0, others = 0, first = 0, gemm_count = (size_t)ranks * program->gemm_count;
-    for (size_t i = 0; i < (size_t)ranks * program->action_count; i++) {
+    size_t count = (size_t)ranks * program->action_count, gemm_count = (size_t)ranks * program->gemm_count;
+    size_t gemms = 0, others = 0, first = 0;
+    bool is_lost = false;
+    for (size_t i = 0; i < count; i++) is_lost = is_lost || counts(needs[i], true);
+    for (size_t i = 0; i < count; i++) {
         size_t number = i % program->action_count;
-        if (needs[i] == NEEDS_NOTHING) continue;
+        if (!counts(needs[i], is_lost)) continue;
         if (gemms + others == 0) first = number;
         if (program->actions[number].kind == DO_GEMM)
             gemms++;
         else
             others++;
     }
-    if (gemms + others == 0) return;
+    if (gemms + others == 0) return false;
     const struct action action = program->actions[first];
     const char *name =
         action.kind == DO_GEMM ? program->gemms[action.index].name : program->collectives[action.index].name;
-    snprintf(text, text_size, "lost records: of %zu of %zu GEMMs, %zu of %zu collectives; first of %.40s",
-             gemms, gemm_count, others, program->collective_count, name);
+    snprintf(text, text_size, "%s: of %zu of %zu GEMMs, %zu of %zu collectives; first of %.40s",
+             is_lost ? "lost records" : "has records with times outside the step", gemms, gemm_count, others,
+             program->collective_count, name);
+    return !is_lost;
 }

@@ -63,6 +63,13 @@ for settings in cupti_second_late=5 cupti_second_held; do
         die "$settings: kernels are lost"
 done
 
+# A clock that is read a little beside the other one, or once badly: that step is run again, on all ranks.
+for settings in cupti_off=500 cupti_jump=60 "cupti_rank=1 cupti_jump=60"; do
+    traced "$settings"
+    grep -q '"clock":"cupti"' "$WORK/t1.json" || die "$settings: not CUPTI's any more"
+    [ "$(kernels "$WORK/t0.json")" = "$all" ] || die "$settings: other kernels than were run"
+done
+
 # ---- what is lost: by events, on all ranks, and the log, the page and the trace say so ----
 by_events() {
     settings=$1
@@ -74,12 +81,15 @@ by_events() {
     if grep -q '"name":"stand_in_kernel"' "$WORK"/t[01].json; then die "$settings: half by CUPTI"; fi
 }
 lost='CUPTI lost records: of 24 of 24 GEMMs, 2 of 2 collectives, first of a1.g'
-for settings in cupti_loses=1 cupti_loses_kernels cupti_untimed=1 cupti_late=1000 cupti_past; do
+for settings in cupti_loses=1 cupti_loses_kernels cupti_untimed=1 cupti_late=1000; do
     by_events "$settings" "$lost"
 done
 by_events "cupti_split cupti_loses_kernels" \
     'CUPTI lost records: of 24 of 24 GEMMs, 0 of 2 collectives, first of a1.g'
 by_events "cupti_split cupti_second_late=1000" "$lost"
+outside='has records with times outside the step: of'
+by_events cupti_past "CUPTI $outside 24 of 24 GEMMs, 2 of 2 collectives, first of a1.g"
+by_events cupti_off=5000 "CUPTI $outside"
 by_events "cupti_rank=1 cupti_loses=3" 'rank 1: CUPTI lost records: of 22 of 24 GEMMs'
 by_events "cupti_dropped=3" 'CUPTI dropped 7 records'
 by_events cupti_no_clock 'CUPTI does not tell the time'
@@ -100,6 +110,7 @@ fails() {
 }
 fails cupti_loses=60 'traced step: CUPTI lost records: of [0-9]* of 24 GEMMs, 2 of 2 collectives. first of a'
 fails cupti_rank=1\ cupti_untimed=75 'rank 1: traced step: CUPTI lost records: of [0-9]* of 24 GEMMs'
+fails cupti_jumps=60 "traced step: CUPTI $outside"
 fails cupti_dropped=7 'step: CUPTI dropped 7 records'
 
 # ---- a CUPTI that cannot be had ----
@@ -118,6 +129,8 @@ own cupti_split 0 "$reduced"
 own "" 0 "$routed"
 "$GENTABLES" lua "$SOURCE/tests/workload/check_trace.lua" "$WORK"/own[01].json || die "traces break the rules"
 own cupti_again 0 "$reduced"
+"$GENTABLES" lua "$SOURCE/tests/workload/check_trace.lua" "$WORK"/own[01].json || die "traces break the rules"
+own cupti_jump=110 0 "$reduced"
 "$GENTABLES" lua "$SOURCE/tests/workload/check_trace.lua" "$WORK"/own[01].json || die "traces break the rules"
 for rank in 0 1; do
     grep -q '"clock":"cupti"' "$WORK/own$rank.json" || die "$rank: the trace is not CUPTI's"
@@ -138,6 +151,8 @@ for rank in 0 1; do
 done
 own cupti_loses=110 1 "$reduced"
 one_line 'CUPTI lost records: of [0-9]* of 48 GEMMs'
+own cupti_jumps=110 1 "$reduced"
+one_line "CUPTI $outside [0-9]* of 48 GEMMs"
 only cuda cublasLt
 own "" 0 "$reduced"
 grep -q 'traces are timed by events: no CUPTI' "$stdout" || die "a GPU that is shared, without CUPTI"

@@ -5,9 +5,10 @@
 // kernels). What is lost, on all ranks or on cupti_rank=R: cupti_loses=N (all records of work from the N-th
 // on) cupti_loses_kernels (but no memset) cupti_untimed=N (from the N-th work on without times)
 // cupti_dropped=N (the N-th count of dropped records is 7) cupti_late=N (what ran comes with the N-th flush
-// after it, its times too) cupti_second_late=N (so does the second kernel of
-// cupti_split alone) cupti_second_held (whole, but with a forced flush only) cupti_again (all comes once more
-// with the next recording) cupti_past (times are of long ago) cupti_no_clock cupti_unreadable
+// after it, its times too) cupti_second_late=N (so does the second kernel of cupti_split alone)
+// cupti_second_held (whole, but with a forced flush only) cupti_again (all comes once more with the next
+// recording) cupti_past (times are of long ago) cupti_jump=N (those of the N-th work are) cupti_jumps=N
+// (those from the N-th work on are) cupti_off=US (times are so late) cupti_no_clock cupti_unreadable
 // cupti_refuses=KIND.
 #include <cupti.h>
 #include <stdbool.h>
@@ -77,7 +78,10 @@ static union place *next_of(struct places *of) {
 static unsigned long long told(unsigned long long ns) {
     int from = setting("cupti_untimed");
     if (from > 0 && works_seen >= from) return 0;
-    return setting("cupti_past") ? ns - 3600000000000u : ns;
+    int jump = setting("cupti_jump"), jumps = setting("cupti_jumps");
+    bool is_past = (jump > 0 && works_seen == jump) || (jumps > 0 && works_seen >= jumps);
+    ns += (unsigned long long)setting("cupti_off") * 1000;
+    return is_past || setting("cupti_past") ? ns - 3600000000000u : ns;
 }
 
 static bool is_lost(void) {
