@@ -50,7 +50,7 @@ end
 
 -- The sources in C of one module share the first word of their names: rows.c, rows_line.c, rows_lua.c.
 local function c_node(path)
-  local folder, stem = path:match("^(.*/)([^/]*)%.%w+$")
+  local folder, stem = path:gsub("[^/]+/%.%./", ""):match("^(.*/)([^/]*)%.%w+$")
   return folder .. stem:match("^[^_]*")
 end
 
@@ -91,8 +91,20 @@ local function read_generator()
   return modules
 end
 
--- Includes are of the file's own folder, or of the root of the generator or the bench.
+-- The functions that a text declares or defines at the start of a line, but static ones.
+local function functions_of(text)
+  local names = {}
+  for line in text:gmatch("[^\n]+") do
+    local name = not line:find("^static") and line:match("^%a[%w_:<>,%s*&]-([%w_]+)%(")
+    if name and not name:find("^luaopen_") then names[name] = true end
+  end
+  return names
+end
+
+-- Includes are of the file's own folder, or of the root of the generator or the bench. Who uses a header uses
+-- the sources of its folder that define what it declares.
 local function read_c(root)
+  local definers, headers = {}, {} -- of functions, by folder and name; functions of headers
   for _, path in ipairs(files_below(root, ".c", ".h", ".cpp", ".cu")) do
     local text, node = assert(file.read(path)), c_node(path)
     for name in text:gmatch('#include "([%w_./]+)"') do
@@ -100,7 +112,22 @@ local function read_c(root)
         if file.exists(folder .. name) then add_use(node, c_node(folder .. name)) end
       end
     end
-    for module in text:gmatch("luaopen_core_([%w_]+)%(lua_State") do add_use("core." .. module, node) end
+    if path:find("%.h$") then
+      headers[path] = functions_of(text)
+    else
+      for module in text:gmatch("luaopen_core_([%w_]+)%(lua_State") do add_use("core." .. module, node) end
+      for name in pairs(functions_of(text)) do
+        local key = node:match("^.*/") .. name
+        definers[key] = definers[key] or {}
+        table.insert(definers[key], node)
+      end
+    end
+  end
+  for path, names in pairs(headers) do
+    local node = c_node(path)
+    for name in pairs(names) do
+      for _, source in ipairs(definers[node:match("^.*/") .. name] or {}) do add_use(node, source) end
+    end
   end
 end
 
@@ -149,7 +176,7 @@ local function direct_uses(test, modules)
   return nodes
 end
 
--- { node = steps from the test }
+-- { node = steps from the test }, and how many nodes these are.
 local function reached(nodes)
   local distance, queue = {}, {}
   for node in pairs(nodes) do distance[node], queue[#queue + 1] = 0, node end
@@ -158,7 +185,7 @@ local function reached(nodes)
       if not distance[used] then distance[used], queue[#queue + 1] = distance[node] + 1, used end
     end
   end
-  return distance
+  return distance, #queue
 end
 
 local function read_costs(path)
@@ -176,13 +203,13 @@ local function property(test, name)
   end
 end
 
--- A list of { name, files, distance, cost_s, alone }; `distance`: node -> steps.
+-- A list of { name, files, distance, reach, cost_s, alone }; `distance`: node -> steps, of `reach` nodes.
 local function read_tests(path, costs, modules)
   local tests = {}
   for _, test in ipairs(json.decode(assert(file.read(path))).tests) do
     local entry = { name = test.name, files = files_of(test), cost_s = costs[test.name] or UNKNOWN_COST_S,
       alone = property(test, "RUN_SERIAL") }
-    entry.distance = reached(direct_uses(entry, modules))
+    entry.distance, entry.reach = reached(direct_uses(entry, modules))
     tests[#tests + 1] = entry
   end
   return tests
@@ -241,7 +268,7 @@ local function note_distances(tests, path)
   end
 end
 
--- The tests that concern these files, the closest first.
+-- The tests that concern these files, the closest first; of equally close ones, those that reach least.
 local function concerned(tests, paths)
   local found = {}
   for _, test in ipairs(tests) do test.far = NOT_CONCERNED end
@@ -251,7 +278,7 @@ local function concerned(tests, paths)
   end
   table.sort(found, function(one, other)
     if one.far ~= other.far then return one.far < other.far end
-    if one.cost_s ~= other.cost_s then return one.cost_s < other.cost_s end
+    if one.reach ~= other.reach then return one.reach < other.reach end
     return one.name < other.name
   end)
   return found
