@@ -45,6 +45,8 @@ int main(int argc, char **argv) {
     hides = argc > 1 && strcmp(argv[1], "tools") == 0;
     MPI_Init(&argc, &argv);
     expect(control_variable_is_on("coll_tuned_use_dynamic_rules"), "a variable that is on is on");
+    expect(control_variable_is_there("mpi_show_handle_leaks"), "another is there");
+    expect(!control_variable_is_on("mpi_show_handle_leaks"), "one that is off is off");
     expect(!control_variable_is_on("coll_tuned_no_such_rules"), "one that is not there is off");
     expect(control_variable_is_there(variable), "a variable is there");
     expect(!control_variable_is_there("MPIR_CVAR_ALLREDUCE_INTRA_ALGORITHM"), "MPICH's is not");

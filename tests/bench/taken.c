@@ -1,6 +1,6 @@
 // Which algorithms Open MPI runs: a library to be preloaded. It stands before those of libmpi that coll/tuned
-// calls, and counts their calls. When rank 0 ends, it writes a line `NAME CALLS` for each that was called to
-// the file that TAKEN names.
+// calls, and counts their calls, and those of MPI_Comm_dup. When rank 0 ends, it writes a line `NAME CALLS`
+// for each that was called to the file that TAKEN names.
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,9 +26,7 @@ static void count(const char *name) {
 
 // Finds the algorithm itself, once, and calls it.
 static int pass_on(const char *name, algorithm **next, void *const arguments[10]) {
-    char symbol[96];
-    snprintf(symbol, sizeof symbol, "ompi_coll_base_%s", name);
-    if (*next == NULL) *(void **)next = dlsym(RTLD_NEXT, symbol);
+    if (*next == NULL) *(void **)next = dlsym(RTLD_NEXT, name);
     if (depth++ == 0) count(name);
     void *const *a = arguments;
     int status = (*next)(a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9]);
@@ -37,41 +35,42 @@ static int pass_on(const char *name, algorithm **next, void *const arguments[10]
 }
 
 #define COUNTED(name)                                                                                        \
-    algorithm ompi_coll_base_##name;                                                                         \
-    int ompi_coll_base_##name(void *a, void *b, void *c, void *d, void *e, void *f, void *g, void *h,        \
-                              void *i, void *j) {                                                            \
+    algorithm name;                                                                                          \
+    int name(void *a, void *b, void *c, void *d, void *e, void *f, void *g, void *h, void *i, void *j) {     \
         static algorithm *next;                                                                              \
         return pass_on(#name, &next, (void *[]){a, b, c, d, e, f, g, h, i, j});                              \
     }
 
-COUNTED(allreduce_intra_basic_linear)
-COUNTED(allreduce_intra_nonoverlapping)
-COUNTED(allreduce_intra_recursivedoubling)
-COUNTED(allreduce_intra_ring)
-COUNTED(allreduce_intra_ring_segmented)
-COUNTED(allreduce_intra_redscat_allgather)
-COUNTED(allgather_intra_basic_linear)
-COUNTED(allgather_intra_bruck)
-COUNTED(allgather_intra_recursivedoubling)
-COUNTED(allgather_intra_ring)
-COUNTED(allgather_intra_neighborexchange)
-COUNTED(allgather_intra_two_procs)
-COUNTED(reduce_scatter_block_basic_linear)
-COUNTED(reduce_scatter_block_intra_recursivedoubling)
-COUNTED(reduce_scatter_block_intra_recursivehalving)
-COUNTED(reduce_scatter_block_intra_butterfly)
-COUNTED(alltoall_intra_basic_linear)
-COUNTED(alltoall_intra_pairwise)
-COUNTED(alltoall_intra_bruck)
-COUNTED(alltoall_intra_linear_sync)
-COUNTED(alltoall_intra_two_procs)
-COUNTED(alltoallv_intra_basic_linear)
-COUNTED(alltoallv_intra_pairwise)
-COUNTED(bcast_intra_basic_linear)
-COUNTED(bcast_intra_pipeline)
-COUNTED(bcast_intra_binomial)
-COUNTED(bcast_intra_chain)
-COUNTED(bcast_intra_split_bintree)
+COUNTED(ompi_coll_base_allreduce_intra_basic_linear)
+COUNTED(ompi_coll_base_allreduce_intra_nonoverlapping)
+COUNTED(ompi_coll_base_allreduce_intra_recursivedoubling)
+COUNTED(ompi_coll_base_allreduce_intra_ring)
+COUNTED(ompi_coll_base_allreduce_intra_ring_segmented)
+COUNTED(ompi_coll_base_allreduce_intra_redscat_allgather)
+COUNTED(ompi_coll_base_allgather_intra_basic_linear)
+COUNTED(ompi_coll_base_allgather_intra_bruck)
+COUNTED(ompi_coll_base_allgather_intra_recursivedoubling)
+COUNTED(ompi_coll_base_allgather_intra_ring)
+COUNTED(ompi_coll_base_allgather_intra_neighborexchange)
+COUNTED(ompi_coll_base_allgather_intra_two_procs)
+COUNTED(ompi_coll_base_reduce_scatter_block_basic_linear)
+COUNTED(ompi_coll_base_reduce_scatter_block_intra_recursivedoubling)
+COUNTED(ompi_coll_base_reduce_scatter_block_intra_recursivehalving)
+COUNTED(ompi_coll_base_reduce_scatter_block_intra_butterfly)
+COUNTED(ompi_coll_base_alltoall_intra_basic_linear)
+COUNTED(ompi_coll_base_alltoall_intra_pairwise)
+COUNTED(ompi_coll_base_alltoall_intra_bruck)
+COUNTED(ompi_coll_base_alltoall_intra_linear_sync)
+COUNTED(ompi_coll_base_alltoall_intra_two_procs)
+COUNTED(ompi_coll_base_alltoallv_intra_basic_linear)
+COUNTED(ompi_coll_base_alltoallv_intra_pairwise)
+COUNTED(ompi_coll_base_bcast_intra_basic_linear)
+COUNTED(ompi_coll_base_bcast_intra_pipeline)
+COUNTED(ompi_coll_base_bcast_intra_binomial)
+COUNTED(ompi_coll_base_bcast_intra_chain)
+COUNTED(ompi_coll_base_bcast_intra_split_bintree)
+
+COUNTED(MPI_Comm_dup)
 
 __attribute__((destructor)) static void tell(void) {
     const char *path = getenv("TAKEN"), *rank = getenv("OMPI_COMM_WORLD_RANK");
