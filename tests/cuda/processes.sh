@@ -13,7 +13,9 @@ trap 'rm -rf "$TMPDIR"' EXIT
 # What it has in /dev/shm elsewhere, where others' is not taken for it. The bench has nothing there.
 export OMPI_MCA_btl_vader_backing_directory="$WORK/shm"
 mkdir -p "$WORK/shm"
-mpirun="mpirun $([ "$(id -u)" != 0 ] || echo --allow-run-as-root) --oversubscribe --bind-to none -n"
+# shellcheck source=tests/mpirun.sh
+. "$SOURCE/tests/mpirun.sh"
+mpirun="$mpirun -n"
 
 # processes COUNT SETTINGS OPTION...: the bench's output in $WORK/out and $WORK/err, its exit code in $status.
 processes() {

@@ -6,7 +6,6 @@ local lu = require "luaunit"
 local file = require "core.file"
 local process = require "core.process"
 local rows = require "core.rows"
-local system = require "core.system"
 local sweep_lib = dofile(here .. "../sweep/lib.lua")
 
 local lib = setmetatable({}, { __index = sweep_lib })
@@ -66,12 +65,13 @@ function lib.new_case()
   return self
 end
 
+local mpirun
+
 -- The words that start one rank or more; `options` of mpirun besides.
 function case:mpirun(options)
-  return table.concat({ "taskset -c", self.cpu, "mpirun", system.is_root() and "--allow-run-as-root" or "",
-    "--oversubscribe --bind-to none --mca btl self,vader --mca btl_vader_backing_directory",
-    self.folder .. "/shm", "--mca coll_sm_priority 1 --mca coll_tuned_use_dynamic_rules 1",
-    "-x LD_PRELOAD=" .. os.getenv("FAULT_LIBRARY"), options or "" }, " ")
+  mpirun = mpirun or table.concat(dofile(here .. "../mpirun.lua"), " ")
+  return table.concat({ "taskset -c", self.cpu, mpirun, "--mca btl_vader_backing_directory",
+    self.folder .. "/shm", "-x LD_PRELOAD=" .. os.getenv("FAULT_LIBRARY"), options or "" }, " ")
 end
 
 function case:command(launcher)

@@ -39,10 +39,12 @@ TMPDIR=$(mktemp -d)
 export TMPDIR
 trap 'rm -rf "$TMPDIR"' EXIT
 
+transport=$("$GENTABLES" lua "$SOURCE/tests/mpirun.lua" transport) # and Open MPI's own decisions
+
 # calls OPTION...: what rank 1 of 2 is asked to add at 256 B and 64 KiB.
 calls() {
     # shellcheck disable=SC2086
-    timeout 200 mpirun $root --oversubscribe --bind-to none -n 2 --mca btl self,vader "$@" \
+    timeout 200 $transport -n 2 "$@" \
         "$WORK/calls" 256 65536 >"$WORK/calls.out" 2>"$stderr" || die "mpirun $*"
     tr '\n' ' ' <"$WORK/calls.out"
 }

@@ -22,15 +22,12 @@ tune() {
 # launcher: makes $WORK/launcher, which starts as many ranks as its first argument says, by mpirun, once it
 # has done what stdin says.
 launcher() {
+    # shellcheck source=tests/mpirun.sh
+    . "$(dirname "$0")/../mpirun.sh"
     {
         printf '#!/bin/sh\nranks=$1\nshift\n'
         cat
-        cat <<'END'
-root=""
-[ "$(id -u)" -ne 0 ] || root=--allow-run-as-root
-exec mpirun $root --oversubscribe --bind-to none --mca btl self,vader --mca coll_tuned_use_dynamic_rules 1 \
-    -n "$ranks" "$@"
-END
+        echo "exec $mpirun -n \"\$ranks\" \"\$@\""
     } >"$WORK/launcher"
     chmod +x "$WORK/launcher"
 }

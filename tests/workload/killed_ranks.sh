@@ -4,8 +4,8 @@
 # shellcheck source=tests/workload/lib.sh
 . "$SOURCE/tests/workload/lib.sh"
 needs_blas
-ROOT=""
-[ "$(id -u)" -ne 0 ] || ROOT=--allow-run-as-root
+# shellcheck source=tests/mpirun.sh
+. "$SOURCE/tests/mpirun.sh"
 
 endless=$(workload endless <<'END'
 return { name = "endless", tokens = 8, steps = 50000, warm_up = 0,
@@ -18,7 +18,7 @@ killing() {
     cat >"$WORK/killing" <<END
 #!/bin/sh
 shift
-mpirun $ROOT --oversubscribe --bind-to none --mca btl self,vader -n 2 sh -c '
+$mpirun -n 2 sh -c '
     [ "\$OMPI_COMM_WORLD_RANK" != $1 ] || echo \$\$ >"$WORK/victim"
     exec "\$0"' "\$@" |
     while read -r line; do
