@@ -6,8 +6,8 @@
 //   FAULT_CLOCK        a file that the processes of a case share; without it the clock is as always
 //   FAULT_CLOCK_SKIP   seconds, by which a fault brings deadlines nearer
 //
-// Who goes wrong calls fault_clock_hurry, which plug-ins and other programs find with dlsym. mpirun's clock is
-// left alone.
+// Who goes wrong calls fault_clock_hurry, which plug-ins and other programs find with dlsym. mpirun's clock
+// is left alone.
 #include "clock.h"
 
 #include <dlfcn.h>

@@ -71,7 +71,11 @@ local function check_rest(case)
     local ended, _, err = case:finish()
     lu.assertEquals({ ended, err }, { "exit code 0", "" }, case.what)
   end
-  lu.assertEquals(case:requests(), when == in_cell and 3 or 2, case.what)
+  -- One that is stopped between two cells may begin the next one when mpirun wakes it to end it.
+  if when ~= between_cells then
+    lu.assertEquals(case:requests(), when == in_cell and 3 or 2, case.what)
+  end
+  case:requests()
   case:is_finished(case.what)
 end
 
