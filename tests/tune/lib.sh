@@ -20,17 +20,18 @@ cases() {
     if [ $# != 0 ]; then
         eval "${1#* }"
     else
-        grep -n . | sed 's/:/ /' | xargs -d '\n' -P 4 -n 1 sh "$0" || fail "some of the cases, see above"
+        grep -n . | sed 's/:/ /' | xargs -d '\n' -P 6 -n 1 sh "$0" || fail "some of the cases, see above"
     fi
 }
 
-# tune ARGUMENT...: `samples` samples (5); exit code in $status, what it says in $WORK/out and $WORK/err. Where
-# a plug-in hangs, the clock hurries up to the last seconds of the time that a call has (bench/plans.c).
+# tune ARGUMENT...: `samples` samples (5); exit code in $status, what it says in $WORK/out and $WORK/err.
+# Where a plug-in hangs, the clock hurries up to the last seconds of the time that a call has (bench/plans.c).
 timeout=30
+export FAULT_CLOCK_SKIP=$((timeout * 9 / 10 - 2))
 tune() {
     status=0
     rm -f "$WORK/clock"
-    env LD_PRELOAD="$FAULT_CLOCK_LIBRARY" FAULT_CLOCK="$WORK/clock" FAULT_CLOCK_SKIP=$((timeout * 9 / 10 - 2)) \
+    env LD_PRELOAD="$FAULT_CLOCK_LIBRARY" FAULT_CLOCK="$WORK/clock" \
         "$GENTABLES" tune --bench "$BENCH" --samples "${samples:-5}" --warm-up 1 "$@" >"$WORK/out" \
         2>"$WORK/err" || status=$?
 }

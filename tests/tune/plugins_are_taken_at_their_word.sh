@@ -94,6 +94,6 @@ taken dies --op allreduce --sizes 1K --plugin "$PLUGINS/chunked.so" --strategies
 timed MPI CHUNKED_8192
 said err "bad_dies.so: crashed (segmentation fault) when it was asked what it has; it is left out"
 taken hangs_asked --op allreduce --sizes 1K --plugin "$PLUGINS/chunked.so" --strategies MPI,CHUNKED_8192 \
-    --timeout 6
+    --timeout $timeout
 timed MPI CHUNKED_8192
-said err "bad_hangs_asked.so: no answer within 6 s; it is left out"
+said err "bad_hangs_asked.so: no answer within $timeout s; it is left out"
