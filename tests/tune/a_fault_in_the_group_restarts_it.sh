@@ -2,6 +2,7 @@
 # A candidate that fails in the group, after it has passed its trial: the group is killed, that launch's
 # samples are dropped, and it starts again without it; all others are measured as often as was asked for.
 . "$(dirname "$0")/lib.sh"
+hurries
 
 # A launcher that notes what it starts; with IN_GROUP, HANGS or CRASHES, bad_start does so there, and not in
 # the trial.

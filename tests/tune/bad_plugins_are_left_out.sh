@@ -3,6 +3,7 @@
 # wrong is left out, and a candidate that does something wrong, and it alone; all others are measured. Only a
 # path that names no library is wrong use.
 . "$(dirname "$0")/lib.sh"
+hurries
 
 # refused FAULT PATTERN: that library is left out in one line, and the one beside it has its times.
 refused() {

@@ -25,15 +25,20 @@ cases() {
 }
 
 # tune ARGUMENT...: `samples` samples (5); exit code in $status, what it says in $WORK/out and $WORK/err.
-# Where a plug-in hangs, the clock hurries up to the last seconds of the time that a call has (bench/plans.c).
-timeout=30
-export FAULT_CLOCK_SKIP=$((timeout * 9 / 10 - 2))
 tune() {
     status=0
     rm -f "$WORK/clock"
-    env LD_PRELOAD="$FAULT_CLOCK_LIBRARY" FAULT_CLOCK="$WORK/clock" \
+    env ${preload:+"LD_PRELOAD=$preload" FAULT_CLOCK="$WORK/clock"} \
         "$GENTABLES" tune --bench "$BENCH" --samples "${samples:-5}" --warm-up 1 "$@" >"$WORK/out" \
         2>"$WORK/err" || status=$?
+}
+
+# hurries: where a plug-in hangs, the clock hurries up to the last seconds of the time that a call has of
+# $timeout (tests/faults/clock.c, bench/plans.c).
+timeout=30
+hurries() {
+    preload=$FAULT_CLOCK_LIBRARY
+    export FAULT_CLOCK_SKIP=$((timeout * 9 / 10 - 2))
 }
 
 # launcher: makes $WORK/launcher, which starts as many ranks as its first argument says, by mpirun, once it

@@ -2,6 +2,7 @@
 # What a candidate says of itself counts: its alignment, its places, its sizes, its fusions. And what it does
 # beside its work harms nobody: it may print, and log, and its library may crash or hang when it is asked.
 . "$(dirname "$0")/lib.sh"
+hurries
 
 # taken FAULT ARGUMENT...: all went well.
 taken() {
