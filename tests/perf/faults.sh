@@ -3,7 +3,7 @@
 # Prints times, judges none; tests/faults judges what is said and what is left.
 #
 #   sh tests/perf/faults.sh [BUILD]     default: build; needs Open MPI
-#   FAULTS_MOMENTS=50 FAULTS_EVERYWHERE=1 ctest -R faults_     more of the tests themselves
+#   GENTABLES_NIGHTLY=1 ctest -R faults_     more of the tests themselves
 #
 # A rank waits PATIENCE / 2 for another. At the end the sweep waits 3 s for the bench. mpirun sees at once
 # that a rank was killed.

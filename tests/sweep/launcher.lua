@@ -8,7 +8,7 @@ local system = require "core.system"
 
 local TestLauncher = {}
 
-function TestLauncher:setUp() self.folder = lib.scratch() end
+function TestLauncher:setUp() self.folder = lib.scratch("/tmp") end
 
 function TestLauncher:tearDown() lib.clean(self.folder) end
 
