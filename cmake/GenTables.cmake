@@ -199,6 +199,9 @@ function(_gentables_add_report name arch data_dir)
     COMMAND $<TARGET_FILE:GenTables::gentables> report ${rows} ${xlsx}
     COMMAND $<TARGET_FILE:GenTables::gentables> plot ${rows} --kinds all
     USES_TERMINAL)
+  if(TARGET gentables-modules) # of which no other target needs more than the program does
+    add_dependencies(${name}-report gentables-modules)
+  endif()
 endfunction()
 
 # _gentables_add_target(name verb programs comment COMMAND ...): the target NAME-VERB, which needs these
