@@ -128,8 +128,8 @@ local function kill(case, is_of_sweep)
   return victim and os.execute(("kill -KILL %d 2>/dev/null"):format(victim)) and victim
 end
 
--- Runs a case and kills within so many seconds; returns whether something was hit. What has ended, but has not
--- been waited for, can be killed as well: a sweep is hit where that is what ended it.
+-- Runs a case and kills within so many seconds; returns whether something was hit. What has ended, but has
+-- not been waited for, can be killed as well: a sweep is hit where that is what ended it.
 local function run_with_kill(case, is_of_sweep, within_s)
   case:start()
   local victim = runs_after(case.child, math.random() * within_s) and kill(case, is_of_sweep)
@@ -167,4 +167,5 @@ function TestMoments.test_whoever_is_killed_under_mpirun()
   case:clean()
 end
 
-return lu.LuaUnit.new():runSuiteByInstances({ { "TestMoments", TestMoments } })
+local suites = dofile(arg[0]:match("^(.*/)") .. "../suites.lua")
+return suites { { "TestMoments", TestMoments } }

@@ -105,4 +105,5 @@ function TestTune.test_a_rank_that_is_stopped_between_two_calls()
     ("rank 1 is stopped, in the pass; rank 0 waited for %s s"):format(lib.timeout) } }
 end
 
-return lu.LuaUnit.new():runSuiteByInstances({ { "TestTune", TestTune } })
+local suites = dofile(arg[0]:match("^(.*/)") .. "../suites.lua")
+return suites { { "TestTune", TestTune } }

@@ -863,4 +863,5 @@ function TestSweep:test_a_file_that_cannot_grow_loses_nothing()
   self:has_all_rows()
 end
 
-return lu.LuaUnit.new():runSuiteByInstances({ { "TestSweep", TestSweep } })
+local suites = dofile(arg[0]:match("^(.*/)") .. "../suites.lua")
+return suites { { "TestSweep", TestSweep } }
