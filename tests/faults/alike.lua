@@ -53,4 +53,5 @@ function TestAlike:test_another_protocol()
   self:expect("rank 1 speaks another protocol than the other ranks", { FAULT = "PROTOCOL", RANK = 1 })
 end
 
-return lu.LuaUnit.new():runSuiteByInstances({ { "TestAlike", TestAlike } })
+local suites = dofile(arg[0]:match("^(.*/)") .. "../suites.lua")
+return suites { { "TestAlike", TestAlike } }

@@ -116,4 +116,5 @@ function TestTune.test_a_group_that_does_not_get_on()
   run_all(list)
 end
 
-return lu.LuaUnit.new():runSuiteByInstances({ { "TestTune", TestTune } })
+local suites = dofile(arg[0]:match("^(.*/)") .. "../suites.lua")
+return suites { { "TestTune", TestTune } }

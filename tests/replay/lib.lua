@@ -128,16 +128,13 @@ function lib.host()
   return device, libraries
 end
 
--- Skips the test where this machine lacks a library.
-function lib.need(...)
+-- Which of these libraries this machine lacks, as a reason to skip; nil: none. And what it is called.
+function lib.lacks(...)
   local device, libraries = lib.host()
   for _, name in ipairs { ... } do
-    if not libraries[name] then
-      print("skipped: no " .. name)
-      os.exit(77)
-    end
+    if not libraries[name] then return "no " .. name, device end
   end
-  return device
+  return nil, device
 end
 
 return lib

@@ -250,4 +250,5 @@ function TestExplore.test_rows_that_are_kept_are_not_asked_for()
   lu.assertEquals(task.strategies, { "TWOSHOT" })
 end
 
-return lu.LuaUnit.new():runSuiteByInstances({ { "TestExplore", TestExplore } })
+local suites = dofile(arg[0]:match("^(.*/)") .. "../suites.lua")
+return suites { { "TestExplore", TestExplore } }

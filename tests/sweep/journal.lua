@@ -138,4 +138,5 @@ function TestJournal:test_what_was_removed_meanwhile_is_not_locked()
   lu.assertFalse(file.exists(self.path))
 end
 
-return lu.LuaUnit.new():runSuiteByInstances({ { "TestJournal", TestJournal } })
+local suites = dofile(arg[0]:match("^(.*/)") .. "../suites.lua")
+return suites { { "TestJournal", TestJournal } }

@@ -89,4 +89,5 @@ function TestLauncher.test_who_died()
   end
 end
 
-return lu.LuaUnit.new():runSuiteByInstances({ { "TestLauncher", TestLauncher } })
+local suites = dofile(arg[0]:match("^(.*/)") .. "../suites.lua")
+return suites { { "TestLauncher", TestLauncher } }

@@ -124,4 +124,5 @@ function TestProvenance.test_a_field_that_is_not_what_it_has_to_be_is_told_by_na
   os.remove(path)
 end
 
-return lu.LuaUnit.new():runSuiteByInstances({ { "TestProvenance", TestProvenance } })
+local suites = dofile(arg[0]:match("^(.*/)") .. "../suites.lua")
+return suites { { "TestProvenance", TestProvenance } }

@@ -890,4 +890,5 @@ function TestWaiting.test_no_answer_in_time_costs_one_more_request()
   end
 end
 
-return lu.LuaUnit.new():runSuiteByInstances({ { "TestSweep", TestSweep }, { "TestWaiting", TestWaiting } })
+local suites = dofile(arg[0]:match("^(.*/)") .. "../suites.lua")
+return suites { { "TestSweep", TestSweep }, { "TestWaiting", TestWaiting } }

@@ -243,4 +243,5 @@ function TestCollectives.test_an_unknown_type_has_no_bandwidth_and_that_is_told(
   near(rows[3].comm_latency, 5)
 end
 
-return luaunit.LuaUnit.new():runSuiteByInstances({ { "TestCollectives", TestCollectives } })
+local suites = dofile(arg[0]:match("^(.*/)") .. "../suites.lua")
+return suites { { "TestCollectives", TestCollectives } }

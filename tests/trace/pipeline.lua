@@ -238,4 +238,5 @@ function TestPipeline.test_a_run_that_is_killed_leaves_nothing_half_written()
   end
 end
 
-return luaunit.LuaUnit.new():runSuiteByInstances({ { "TestPipeline", TestPipeline } })
+local suites = dofile(arg[0]:match("^(.*/)") .. "../suites.lua")
+return suites { { "TestPipeline", TestPipeline } }
