@@ -11,15 +11,26 @@ longest_line=110
 # files PATTERN...: the sources of these names.
 files() {
     for pattern in "$@"; do
-        find CMakeLists.txt bench cmake generator templates tests .ci -name "$pattern" -type f \
-            ! -path 'tests/golden/*' ! -path 'tests/consumer/tables/*' ! -path 'tests/fuzz/corpus/*'
+        found=$(find CMakeLists.txt bench cmake generator templates tests .ci -name "$pattern" -type f \
+            ! -path 'tests/golden/*' ! -path 'tests/consumer/tables/*' ! -path 'tests/fuzz/corpus/*')
+        if [ -z "$found" ]; then
+            echo "FAILED: there is no file called $pattern" >&2
+            exit 1
+        fi
+        echo "$found"
     done
 }
 
+# each COMMAND...: runs it on the files that `list` names.
+each() {
+    # shellcheck disable=SC2086 # a list
+    "$@" $list
+}
+
 check_line_length() {
-    files '*.[ch]' '*.cpp' '*.lua' '*.sh' '*.cmake' '*.in' CMakeLists.txt run |
-        xargs awk -v longest="$longest_line" 'length($0) > longest {
-            printf "%s:%d: %d characters; at most %d would be right\n", FILENAME, FNR, length($0), longest
+    list=$(files '*.[ch]' '*.cpp' '*.lua' '*.sh' '*.cmake' '*.in' CMakeLists.txt run)
+    each awk -v longest="$longest_line" 'length($0) > longest {
+            printf "%s:%d: %d characters; maximum %d\n", FILENAME, FNR, length($0), longest
             found = 1
         } END { exit found }'
 }
@@ -29,8 +40,14 @@ if [ "$1" != line-length ] && ! command -v "$1" >/dev/null; then
     exit 77
 fi
 case $1 in
-clang-format) files '*.[ch]' '*.cpp' '*.cu' | xargs clang-format --dry-run -Werror ;;
+clang-format)
+    list=$(files '*.[ch]' '*.cpp')
+    each clang-format --dry-run -Werror
+    ;;
 luacheck) luacheck --quiet generator templates tests ;;
-shellcheck) files '*.sh' run | xargs shellcheck ;;
+shellcheck)
+    list=$(files '*.sh' run)
+    each shellcheck
+    ;;
 line-length) check_line_length ;;
 esac
