@@ -15,7 +15,7 @@ cd "$WORK"
 # check FLAG...: prints what the model checker found; 0: nothing wrong in all orders.
 check() {
     spin -a "$@" "$SOURCE/tests/cuda/flags.pml" >spin.log 2>&1 || { cat spin.log && exit 2; }
-    cc -w -O2 -DSAFETY -DCOLLAPSE -DMEMLIM=4096 -o pan pan.c
+    cc -w -O2 -DSAFETY -DCOLLAPSE -DMEMLIM=4096 -o pan pan.c || exit 2
     ./pan -m200000 -w23 >pan.log
     if ! grep -q "^State-vector" pan.log || grep -q "max search depth too small\|out of memory" pan.log; then
         cat pan.log

@@ -92,7 +92,8 @@ for op in allgather reducescatter alltoall alltoallv broadcast; do
     # shellcheck disable=SC2086
     bench "" $small --op $op --dtype float32 --strategies NCCL
     [ "$status" = 0 ] || fail "$op: exit code $status"
-    grep -q "^  *[0-9].* float32  *[a-z]*  *NCCL  *$above_0 .* 0\$" "$WORK/out" || fail "$op: NCCL has no time"
+    grep -q "^  *[0-9].* float32  *[a-z]*  *NCCL  *$above_0 .* 0\$" "$WORK/out" ||
+        fail "$op: NCCL has no time"
     grep -q "^# Out of bounds values : 0 OK" "$WORK/out" || fail "$op: something is wrong"
 done
 # shellcheck disable=SC2086

@@ -14,8 +14,8 @@ verify() {
     shift
     status=0
     # shellcheck disable=SC2086
-    env $small "$@" PATH="$WORK/bin:$PATH" STAND_IN="$settings" LD_LIBRARY_PATH="$folder" timeout 430 sh "$VERIFY/verify.sh" \
-        "$VERIFY" "$WORK/verified" >"$WORK/out" 2>"$WORK/err" || status=$?
+    env $small "$@" PATH="$WORK/bin:$PATH" STAND_IN="$settings" LD_LIBRARY_PATH="$folder" timeout 430 \
+        sh "$VERIFY/verify.sh" "$VERIFY" "$WORK/verified" >"$WORK/out" 2>"$WORK/err" || status=$?
 }
 
 sanitizer_in_place

@@ -7,5 +7,5 @@ program=$1 corpus=$2
 name=$(basename "$program")
 folder=${GENTABLES_NIGHTLY_FOLDER:-$PWD}
 mkdir -p "$folder/corpus/$name" "$folder/crashes"
-exec "$program" -max_total_time="${GENTABLES_FUZZ_SECONDS:-600}" -timeout=60 -print_final_stats=1 -verbosity=0 \
-    -artifact_prefix="$folder/crashes/$name-" "$folder/corpus/$name" "$corpus"
+exec "$program" -max_total_time="${GENTABLES_FUZZ_SECONDS:-600}" -timeout=60 -print_final_stats=1 \
+    -verbosity=0 -artifact_prefix="$folder/crashes/$name-" "$folder/corpus/$name" "$corpus"

@@ -13,16 +13,28 @@ only=$(printf '%s\n' "$@")
 
 # files PATTERN...: the sources of these names, of those that were given.
 files() {
-    for pattern in "$@"; do
-        find CMakeLists.txt bench cmake generator templates tests .ci -name "$pattern" -type f \
-            ! -path 'tests/golden/*' ! -path 'tests/consumer/tables/*' ! -path 'tests/fuzz/corpus/*'
-    done | if [ -n "$only" ]; then grep -Fx -- "$only" || :; else cat; fi
+    all=$(for pattern in "$@"; do
+        found=$(find CMakeLists.txt bench cmake generator templates tests .ci -name "$pattern" -type f \
+            ! -path 'tests/golden/*' ! -path 'tests/consumer/tables/*' ! -path 'tests/fuzz/corpus/*')
+        if [ -z "$found" ]; then
+            echo "FAILED: no file is called $pattern" >&2
+            exit 1
+        fi
+        echo "$found"
+    done)
+    if [ -n "$only" ]; then echo "$all" | grep -Fx -- "$only" || :; else echo "$all"; fi
+}
+
+# each COMMAND...: runs it on the files that `list` names, if there are any.
+each() {
+    # shellcheck disable=SC2086 # a list
+    if [ -n "$list" ]; then "$@" $list; fi
 }
 
 check_line_length() {
-    files '*.[ch]' '*.cpp' '*.lua' '*.sh' '*.cmake' '*.in' CMakeLists.txt run nightly |
-        xargs -r awk -v longest="$longest_line" 'length($0) > longest {
-            printf "%s:%d: %d characters; at most %d would be right\n", FILENAME, FNR, length($0), longest
+    list=$(files '*.[ch]' '*.cpp' '*.lua' '*.sh' '*.cmake' '*.in' CMakeLists.txt run nightly)
+    each awk -v longest="$longest_line" 'length($0) > longest {
+            printf "%s:%d: %d characters; maximum %d\n", FILENAME, FNR, length($0), longest
             found = 1
         } END { exit found }'
 }
@@ -32,8 +44,17 @@ if [ "$tool" != line-length ] && ! command -v "$tool" >/dev/null; then
     exit 77
 fi
 case $tool in
-clang-format) files '*.[ch]' '*.cpp' '*.cu' | xargs -r clang-format --dry-run -Werror ;;
-luacheck) files '*.lua' | xargs -r luacheck --quiet ;;
-shellcheck) files '*.sh' run nightly | xargs -r shellcheck ;;
+clang-format)
+    list=$(files '*.[ch]' '*.cpp')
+    each clang-format --dry-run -Werror
+    ;;
+luacheck)
+    list=$(files '*.lua')
+    each luacheck --quiet
+    ;;
+shellcheck)
+    list=$(files '*.sh' run nightly)
+    each shellcheck
+    ;;
 line-length) check_line_length ;;
 esac

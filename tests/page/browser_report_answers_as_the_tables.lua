@@ -116,6 +116,7 @@ function tests.test_wrong_shapes_are_said()
       all.push(document.getElementById("answer").textContent);
     }
     return all;]])
+  lu.assertEquals(#said, 7)
   for _, text in ipairs(said) do lu.assertStrContains(text, "whole numbers") end
 end
 

@@ -92,9 +92,11 @@ end
 
 function lib.run(...) return lib.run_with("env", ...) end
 
--- Rows of a sheet in a folder of CSVs, by title.
+-- Rows of a sheet in a folder of CSVs, by title; one at least, for tests go through all of them.
 function lib.rows(folder, sheet)
-  return assert(csv.read(("%s/%s.csv"):format(folder, sheet))).rows
+  local rows = assert(csv.read(("%s/%s.csv"):format(folder, sheet))).rows
+  assert(#rows > 0, sheet .. " has no row")
+  return rows
 end
 
 -- What the sheet node_replay says of something.

@@ -261,6 +261,7 @@ function TestPictures.test_no_text_is_cut_off()
   slice.num_tokens[2], slice.best[1][2] = 4, nil -- so that something is missing, and the reason is told
   for _, kind in ipairs(of_one_tp_size) do
     local model = require("plot." .. kind).model(slice)
+    lu.assertTrue(#model.texts > 0 and #model.panels > 0, kind)
     for _, text in ipairs(model.texts) do
       local right = text.x + layout.width_of(text.text, text.points)
       lu.assertTrue(right <= model.width, kind .. ": " .. text.text)

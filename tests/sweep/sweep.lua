@@ -67,7 +67,9 @@ function TestSweep:pids()
 end
 
 function TestSweep:leaves_nothing_running()
-  for _, pid in ipairs(self:pids()) do lu.assertFalse(lib.runs(pid)) end
+  local pids = self:pids()
+  lu.assertTrue(#pids > 0, "no bench wrote its process into the log")
+  for _, pid in ipairs(pids) do lu.assertFalse(lib.runs(pid)) end
 end
 
 function TestSweep:has_all_rows()
@@ -201,8 +203,9 @@ end
 -- What is kept for the end is not the bench's, and without a budget it has all the time it needs.
 function TestSweep:test_a_request_says_how_much_of_the_budget_is_left()
   self:sweep_well({}, "--budget", "20")
-  local before = 19.2e6
-  for _, request in ipairs(self:requests()) do
+  local before, asked = 19.2e6, self:requests()
+  lu.assertEquals(#asked, 8)
+  for _, request in ipairs(asked) do
     local left = tonumber(request:match(" left_us=(%d+) "))
     lu.assertTrue(left and left < before, request)
     before = left
@@ -385,6 +388,7 @@ function TestSweep:test_every_launch_is_a_bench_of_its_own_and_stands_in_the_row
   self:sweep_well()
   lu.assertEquals(#self:pids(), 3)
   lu.assertEquals(#self:requests(), 3 * 8)
+  self:has_all_rows()
   for _, record in ipairs(rows.records(self.csv)) do
     lu.assertEquals(#record.launches, 3)
     lu.assertEquals(record.samples, 3 * 20)
@@ -461,6 +465,7 @@ function TestSweep:test_launches_of_a_later_sweep_are_others()
   self:sweep_well()
   lib.write(self.folder .. "/spec.lua", small_spec)
   self:sweep_well()
+  self:has_all_rows()
   for _, record in ipairs(rows.records(self.csv)) do
     local is_later = record.strategy == "ONESHOT"
     lu.assertEquals({ #record.launches, record.launches[1] == false }, { is_later and 2 or 1, is_later })

@@ -95,6 +95,7 @@ function TestPipeline.test_it_says_what_the_single_commands_say()
   luaunit.assertEquals(lib.run("trace", "collectives", lib.work .. "/sweep", "--out", lib.work .. "/single",
     "--csv"), 0)
   local single, all = tree(lib.work .. "/single"), tree(out)
+  luaunit.assertNotNil(next(single))
   for name, text in pairs(single) do luaunit.assertEquals(all[name], text, name) end
 end
 

@@ -46,7 +46,8 @@ write(sys.argv[3], [(64, 4, 0)], lambda: 0.0)
 END
 ends_with 0 plots "$WORK/all.csv" --out "$WORK/all"
 has_five "$WORK/all"
-# What the pictures show, not only texts and axes: boxes and their medians, violins, a line for each thread count.
+# What the pictures show, not only texts and axes: boxes and their medians, violins, a line for each thread
+# count.
 for name in threads channels ranks; do
     has_colours "$WORK/all/variance_by_${name}_boxplot.png" "#9ecae1" "#3182bd" "#d94801"
 done
