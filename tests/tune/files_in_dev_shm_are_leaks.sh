@@ -5,7 +5,8 @@
 if [ $# = 0 ]; then
     for may in "" --map-root-user; do
         # shellcheck disable=SC2086
-        ! unshare --mount $may mount -t tmpfs tmpfs /dev/shm 2>/dev/null || exec unshare --mount $may sh "$0" own
+        ! unshare --mount $may mount -t tmpfs tmpfs /dev/shm 2>/dev/null ||
+            exec unshare --mount $may sh "$0" own
     done
 else
     mount -t tmpfs tmpfs /dev/shm
