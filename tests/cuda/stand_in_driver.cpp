@@ -6,8 +6,8 @@
 // streams have come to one, all together, or, where ranks are processes, in each by itself: there it waits
 // for what other processes do to memory that is shared, and stands still as often as it only waits. Anything
 // else runs as soon as it is first. STAND_IN says what is there, in words: gpus=2 sm=90,80 driver=13000
-// no_peers memory_mib=100 granularity_kib=64 no_binary hang sticky multicast has_fabric (and fabric: that it
-// may be used; own_fabric: not by who imports it) no_files (has_files: but a device says that it can)
+// no_peers memory_mib=100 granularity_kib=64 no_binary reads_images (refuses what is no fatbin; otherwise it
+// does not read images) hang sticky multicast has_fabric (and fabric: that it may be used; own_fabric: not by who imports it) no_files (has_files: but a device says that it can)
 // bad_files (what is exported is no descriptor; bad_team: of a team) no_ipc own_gpu (each process sees one,
 // its own, by its rank in Open MPI) same_gpu (and it is the same for all) no_hidden_peers (mapped memory of
 // another one is refused) hang_on=twoshot sticky_on=twoshot late_on=twoshot (such kernels run beside their
@@ -491,10 +491,12 @@ CUresult cuCtxSetCurrent(CUcontext context) {
 
 // ---- kernels ----
 
-CUresult cuModuleLoadData(CUmodule *module, const void *) {
+CUresult cuModuleLoadData(CUmodule *module, const void *image) {
     REFUSE_WITHOUT_CONTEXT;
     REFUSE_IN_CAPTURE;
     if (setting("no_binary")) return CUDA_ERROR_NO_BINARY_FOR_GPU;
+    if (setting("reads_images") && std::memcmp(image, "\x50\xed\x55\xba", 4) != 0)
+        return CUDA_ERROR_INVALID_IMAGE;
     static Module there{true};
     *module = reinterpret_cast<CUmodule>(&there);
     return CUDA_SUCCESS;
@@ -563,7 +565,12 @@ CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, voi
 }
 
 static void enqueue_work(CUstream stream, Op op, void *argument, bool by_runtime) {
+    static auto *arguments = new std::vector<void *>; // to the end, for a graph may use one at any time
     op.argument = argument;
+    {
+        std::lock_guard<std::mutex> guard(lock);
+        arguments->push_back(argument);
+    }
     if (launched) op.correlation = launched(by_runtime);
     enqueue_op(stream, op);
 }

@@ -261,7 +261,6 @@ static int breaks(const struct ncclComm *comm, size_t count) {
 
 ncclResult_t ncclAllReduce(const void *from, void *to, size_t count, ncclDataType_t type, ncclRedOp_t op,
                            ncclComm_t comm, struct CUstream_st *stream) {
-    struct part *part = malloc(sizeof *part);
     enum dtype dtype = dtype_of(type);
     if (op != ncclSum || comm->polls > 0) return ncclInvalidArgument;
     ncclResult_t failure = failure_of(comm, count * dtype_sizes_bytes[dtype]);
@@ -272,6 +271,7 @@ ncclResult_t ncclAllReduce(const void *from, void *to, size_t count, ncclDataTyp
     }
     if (breaks(comm, count)) return ncclSystemError;
     comm->last_count = count;
+    struct part *part = malloc(sizeof *part);
     *part = (struct part){.comm = comm, .from = from, .to = to, .count = count, .dtype = dtype};
     log_kernel(comm, count * dtype_sizes_bytes[dtype]);
     stand_in_meet(stream, comm->ranks, add_up, part);
@@ -317,8 +317,8 @@ static void copy_from_root(void **arguments, int count) {
 }
 
 static ncclResult_t meet(struct part part, void (*together)(void **, int), struct CUstream_st *stream) {
-    struct part *kept = malloc(sizeof *kept);
     if (part.comm->polls > 0) return ncclInvalidUsage;
+    struct part *kept = malloc(sizeof *kept);
     *kept = part;
     stand_in_meet(stream, part.comm->ranks, together, kept);
     return answer(part.comm, 2);
