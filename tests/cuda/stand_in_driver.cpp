@@ -63,18 +63,22 @@ double clock_ms = 0;
 thread_local int current_gpu = -1;
 thread_local int captures = 0;
 
+// The words of STAND_IN, which is read once: settings are looked up at each poll.
+static std::vector<std::pair<std::string, std::string>> words_of(const char *text) {
+    std::vector<std::pair<std::string, std::string>> words;
+    while (text && *text != '\0') {
+        std::string word(text, std::strcspn(text, " "));
+        size_t equals = word.find('=');
+        words.emplace_back(word.substr(0, equals), equals == std::string::npos ? "" : word.substr(equals + 1));
+        text += word.size() + (text[word.size()] == ' ');
+    }
+    return words;
+}
+
 const char *setting(const char *name) {
-    static thread_local char value[256];
-    const char *text = std::getenv("STAND_IN");
-    size_t length = std::strlen(name);
-    for (const char *at = text ? text : ""; *at != '\0';) {
-        size_t word = std::strcspn(at, " ");
-        if (std::strncmp(at, name, length) == 0 && (word == length || at[length] == '=')) {
-            std::snprintf(value, sizeof value, "%.*s", int(word > length ? word - length - 1 : 0),
-                          word > length ? at + length + 1 : "");
-            return value;
-        }
-        at += word + (at[word] == ' ');
+    static const auto *words = new auto(words_of(std::getenv("STAND_IN")));
+    for (const auto &word : *words) {
+        if (word.first == name) return word.second.c_str();
     }
     return nullptr;
 }
@@ -85,7 +89,7 @@ int number(const char *name, int otherwise) {
 }
 
 bool is_rank(const char *name) {
-    const char *rank = std::getenv("OMPI_COMM_WORLD_RANK");
+    static const char *const rank = std::getenv("OMPI_COMM_WORLD_RANK");
     return rank && std::atoi(rank) == number(name, -1);
 }
 
@@ -167,7 +171,7 @@ int number_of(const char *name, int n, int otherwise) {
 
 // Whether ranks are processes, of Open MPI's.
 bool has_processes() {
-    const char *size = std::getenv("OMPI_COMM_WORLD_SIZE");
+    static const char *const size = std::getenv("OMPI_COMM_WORLD_SIZE");
     return size && std::atoi(size) > 1;
 }
 
