@@ -22,6 +22,7 @@ void stand_in_meet(struct CUstream_st *stream, int ranks, void (*together)(void 
 int stand_in_is_captured(int (*is)(void *argument, const void *of), const void *of);
 
 struct ncclComm {
+    struct ncclComm *next_aborted;
     int rank, ranks, polls, has_window, blocks, is_lost;
     ncclResult_t spoilt;
     size_t last_count; // of an allreduce
@@ -118,7 +119,9 @@ static void end(struct ncclComm *comm, const char *how) {
 
 // Its memory stays: what it has in streams may still come.
 ncclResult_t ncclCommAbort(ncclComm_t comm) {
+    static struct ncclComm *aborted;
     end(comm, "aborted");
+    comm->next_aborted = __atomic_exchange_n(&aborted, comm, __ATOMIC_ACQ_REL);
     comm->spoilt = ncclInternalError;
     return ncclSuccess;
 }
