@@ -123,7 +123,7 @@ static void take(struct device *device, char reason[REASON_SIZE]) {
     if (!driver_ok(driver, result, "taking a GPU", reason, REASON_SIZE)) return;
     describe(device);
     result = driver->cuModuleLoadData(&device->modules[0], cuda_kernels(0));
-    if (result == CUDA_ERROR_NO_BINARY_FOR_GPU) {
+    if (cuda_images_lack(result)) {
         snprintf(reason, REASON_SIZE,
                  "kernels were built for %s, and this GPU is sm_%d; `cmake --preset cuda-all` builds for all",
                  cuda_architectures, device->sm);
@@ -438,15 +438,7 @@ static int open_joint(struct device *device, char reason[REASON_SIZE]) {
     return group_barrier(device->group) ? 0 : -1;
 }
 
-int device_open(struct group *group, const struct device_options *options, char reason[REASON_SIZE]) {
-    struct device *device = calloc(1, sizeof *device);
-    reason[0] = '\0';
-    group->device = device;
-    if (device == NULL) snprintf(reason, REASON_SIZE, "out of memory");
-    if (!ranks_are_fine(group, reason)) return -1;
-    *device = (struct device){
-        .group = group, .options = *options, .deadline_s = group->timeout_s, .delay_ns = DELAY_NS};
-    group->timeout_s *= (double)GROUP_PATIENCE;
+static int open_parts(struct device *device, struct group *group, char reason[REASON_SIZE]) {
     device->driver = driver_load(reason, REASON_SIZE);
     if (reason[0] == '\0') choose(device, reason);
     if (!ranks_are_fine(group, reason)) return -1;
@@ -463,6 +455,24 @@ int device_open(struct group *group, const struct device_options *options, char 
     char line[LINE_SIZE];
     detect_line(device, line, sizeof line);
     return group_exchange(group, line, sizeof line, device->lines) ? 0 : -1;
+}
+
+int device_open(struct group *group, const struct device_options *options, char reason[REASON_SIZE]) {
+    struct device *device = calloc(1, sizeof *device);
+    reason[0] = '\0';
+    if (device == NULL) snprintf(reason, REASON_SIZE, "out of memory");
+    bool is_open = ranks_are_fine(group, reason);
+    if (is_open) {
+        *device = (struct device){
+            .group = group, .options = *options, .deadline_s = group->timeout_s, .delay_ns = DELAY_NS};
+        group->device = device;
+        group->timeout_s *= (double)GROUP_PATIENCE;
+        is_open = open_parts(device, group, reason) == 0;
+    }
+    if (is_open) return 0;
+    group->device = NULL;
+    free(device);
+    return -1;
 }
 
 void device_close(struct group *group) {

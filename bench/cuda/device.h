@@ -198,5 +198,11 @@ void detect_write_end(struct group *group, FILE *out);
 const void *cuda_kernels(int tp);
 extern const char cuda_kernel_sizes[];  // such as "2, 4, 8"
 extern const char cuda_architectures[]; // such as "sm_90"
+extern const bool cuda_is_compiled;     // false: built with GENTABLES_CUDA_COMPILE=OFF
+
+// Returns whether the driver refused the images because they hold no kernel for its GPU.
+static inline bool cuda_images_lack(CUresult result) {
+    return result == CUDA_ERROR_NO_BINARY_FOR_GPU || (result != CUDA_SUCCESS && !cuda_is_compiled);
+}
 
 #endif

@@ -46,7 +46,7 @@ static bool load(struct gpu_own *own, const struct program *program, char reason
         return false;
     }
     CUresult result = driver->cuModuleLoadData(&own->module, image);
-    if (result == CUDA_ERROR_NO_BINARY_FOR_GPU) {
+    if (cuda_images_lack(result)) {
         snprintf(reason, reason_size,
                  "our kernels are built for %s, not for this GPU; `cmake --preset cuda-all` builds for all",
                  cuda_architectures);

@@ -4,6 +4,7 @@
 #include "cuda/device.h"
 
 const char cuda_kernel_sizes[] = "no number of", cuda_architectures[] = "no GPU";
+const bool cuda_is_compiled = false;
 
 const void *cuda_kernels(int tp) {
     (void)tp;

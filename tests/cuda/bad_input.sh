@@ -67,60 +67,17 @@ without NCCL_SYMMETRIC "nccl_without_windows" "NCCL has no symmetric windows her
 without NCCL_SYMMETRIC "nccl_falls_back" "NCCL fell back"
 without NVLS_TWOSHOT "" "the hardware has no multicast"
 without NVLS_ONESHOT "multicast team_fails" "binding memory to a multicast team: an error of the stand-in"
-without NCCL "nccl_never_answers" "NCCL, making a communicator: no answer within 5 s" --timeout 5
+beside never_answers without NCCL "nccl_never_answers" \
+    "NCCL, making a communicator: no answer within 5 s" --timeout 5
 # A communicator that was given up costs its cell; the next one has another.
-bench "nccl_lost=2" -b 256 -e 512 -f 2 --samples 2 --budget 0.1 --timeout 10 --strategies ONESHOT,NCCL
-[ "$status" = 0 ] || fail "a communicator that is lost: exit code $status"
-grep "^# .* NCCL  *" "$WORK/out" | grep -qF "making a communicator: no answer within 10 s" ||
-    fail "a communicator that is lost: not said"
-grep -q "^  *512 .* sum  *NCCL  *$above_0 " "$WORK/out" || fail "no other communicator"
-
-
-# communicators NAME MADE ABORTED: so many, on the two ranks.
-communicators() {
-    for what in made aborted; do
-        shift_by=$([ "$what" = made ] && echo "$2" || echo "$3")
-        [ "$(grep -c "a communicator is $what" "$WORK/err")" = "$shift_by" ] ||
-            fail "$1: not $shift_by communicators are $what"
-    done
+lost() {
+    bench "nccl_lost=2" -b 256 -e 512 -f 2 --samples 2 --budget 0.1 --timeout 10 --strategies ONESHOT,NCCL
+    [ "$status" = 0 ] || fail "a communicator that is lost: exit code $status"
+    grep "^# .* NCCL  *" "$WORK/out" | grep -qF "making a communicator: no answer within 10 s" ||
+        fail "a communicator that is lost: not said"
+    grep -q "^  *512 .* sum  *NCCL  *$above_0 " "$WORK/out" || fail "no other communicator"
 }
-# after FAILURES TIMED MADE ABORTED REASON: which of 256, 512, 1024 and 2048 bytes NCCL then has times of.
-after() {
-    name="NCCL that fails at $1"
-    bench "nccl_says nccl_fails=$1" -b 256 -e 2K -f 2 --samples 2 --budget 0.1 --strategies ONESHOT,NCCL
-    [ "$status" = 0 ] || fail "$name: exit code $status"
-    timed=$(sed -n 's/^  *\([0-9]*\) .* sum  *NCCL  *'"$above_0"' .*/\1/p' "$WORK/out" | tr '\n' ' ')
-    [ "$timed" = "$2" ] || fail "$name: times of $timed, not of $2"
-    grep "^# .* NCCL  *" "$WORK/out" | grep -qF "$5" || fail "$name: not said: $5"
-    communicators "$name" "$3" "$4"
-}
-# Another rank is gone: the next cell has another communicator, as often as that helps; two of them in a row
-# that do nothing are enough.
-after 512:6 "256 1024 2048 " 4 2 "NCCL, allreduce: the stand-in's error 6"
-after 256:6,1024:2 "512 2048 " 6 4 "NCCL, allreduce: the stand-in's error 2"
-after 256:6,512:6 "" 4 4 "NCCL, allreduce: the stand-in's error 6"
-# What was asked wrongly did nothing, and the communicator is as it was; where NCCL itself is wrong, another
-# one is, too.
-after 512:5 "256 1024 2048 " 2 0 "NCCL, allreduce: the stand-in's error 5"
-after 512:4,1024:4 "256 2048 " 2 0 "NCCL, allreduce: the stand-in's error 4"
-after 512:3 "256 " 2 2 "NCCL, allreduce: the stand-in's error 3"
-# A communicator ends once, also where NCCL refuses to end it well.
-# ended SETTINGS DESTROYED ABORTED MODE
-ended() {
-    bench "nccl_says $1" -b 256 -e 256 --samples 2 --budget 0.1 --mode "$4" \
-        --strategies ONESHOT,NCCL,NCCL_SYMMETRIC
-    [ "$status" = 0 ] || fail "the end of a communicator: exit code $status"
-    communicators "the end of a communicator, $1" 4 "$3"
-    [ "$(grep -c "a communicator is destroyed" "$WORK/err")" = "$2" ] ||
-        fail "the end of a communicator, $1: not $2 are destroyed"
-}
-ended "" 4 0 eager
-ended nccl_refuses_end 0 4 graph
-# A hang ends all communicators of the process, whoever's they are.
-bench "hang_on=gentables_norm nccl_says" -b 256 -e 256 --timeout 5 --fusion RESIDUAL_RMS_NORM \
-    --strategies NCCL,NCCL_UNFUSED
-grep -q "gentables-bench: rank [01]'s GPU hung for 5 s" "$WORK/err" || fail "a GPU that hangs: not said"
-communicators "a hang" 4 4
+beside lost lost
 
 # From 2.30 on NCCL puts several ranks on one GPU, where it is told to; it launches for each of them.
 allowed="duplicate GPU: NCCL takes one for several ranks with NCCL_MULTI_RANK_GPU_ENABLE=1"
@@ -139,13 +96,15 @@ bench "sticky" -b 256 -e 256
 grep -q "gentables-bench: a launch: an error of the stand-in" "$WORK/err" || fail "a sticky error: not said"
 # So does a GPU that hangs: its kernels are told to give up, and the time is over. NCCL, which then waits for
 # its graphs, holds nobody up.
-bench "hang_on=gentables_norm" -b 256 -e 256 --timeout 5 --fusion RESIDUAL_RMS_NORM --mode graph \
+# hangs SETTINGS OPTION...
+hangs() {
+    bench "$@" -b 256 -e 256 --timeout 5
+    [ "$status" = 1 ] || fail "a GPU that hangs: $*: exit code $status"
+    grep -q "gentables-bench: rank [01]'s GPU hung for 5 s" "$WORK/err" || fail "a GPU that hangs: $*: not said"
+}
+beside in_a_graph hangs "hang_on=gentables_norm" --fusion RESIDUAL_RMS_NORM --mode graph \
     --strategies NCCL,NCCL_UNFUSED
-[ "$status" = 1 ] || fail "a GPU that hangs in a graph: exit code $status"
-grep -q "gentables-bench: rank [01]'s GPU hung for 5 s" "$WORK/err" ||
-    fail "a GPU that hangs in a graph: not said"
-bench "hang" -b 256 -e 256 --timeout 5
-[ "$status" = 1 ] || fail "a GPU that hangs: exit code $status"
-grep -q "gentables-bench: rank [01]'s GPU hung for 5 s" "$WORK/err" || fail "a GPU that hangs: not said"
+beside in_eager_mode hangs "hang"
 
 "$BENCH" --help | grep -q -- --loopback || fail "help without a driver"
+all_beside

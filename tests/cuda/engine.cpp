@@ -1,9 +1,11 @@
 // The fibers behind engine.h.
 //
-// Compiled without ThreadSanitizer, but tells it, where it is linked, that each fiber is a thread of its own,
-// and that only barriers and the end of launches order them. So nothing here may allocate while a fiber runs,
-// and fibers are made and ended by the first fiber alone: to make one would order the maker before it.
+// Compiled without sanitizers, but reports to those that the program has. To ThreadSanitizer each fiber is a
+// thread of its own, and only barriers and the end of launches order them. So nothing here may allocate while
+// a fiber runs, and fibers are made and ended by the first fiber alone: to make one would order the maker
+// before it. AddressSanitizer gets the bounds of each stack that a switch goes to.
 #include "engine.h"
+#include "engine_sanitizers.h"
 
 #include <cstddef>
 #include <cstdio>
@@ -22,15 +24,6 @@ struct EngineThread {
     unsigned rank, block, thread, block_size, grid_size;
 };
 
-extern "C" {
-__attribute__((weak)) void *__tsan_get_current_fiber(void);
-__attribute__((weak)) void *__tsan_create_fiber(unsigned flags);
-__attribute__((weak)) void __tsan_destroy_fiber(void *fiber);
-__attribute__((weak)) void __tsan_switch_to_fiber(void *fiber, unsigned flags);
-__attribute__((weak)) void __tsan_acquire(void *address);
-__attribute__((weak)) void __tsan_release(void *address);
-}
-
 #ifdef OWN_SWITCH
 // Saves what a callee has to keep, changes the stack, takes back what was saved there.
 extern "C" void engine_switch_stack(void **from, void *to);
@@ -48,17 +41,10 @@ namespace {
 
 constexpr size_t STACK_BYTES = 128 << 10;
 constexpr size_t SHARED_BYTES = 32 << 10;
-constexpr unsigned WARP = 32, SITES = 64, SWITCH_ONE_IN = 4, NO_SYNC = 1;
+constexpr unsigned WARP = 32, SITES = 64, SWITCH_ONE_IN = 4;
 constexpr unsigned STALL_ONE_IN = 4096, PICKS = 16, NOBODY = ~0u;
 
 struct Fiber;
-
-void release(void *address) {
-    if (__tsan_release != nullptr) __tsan_release(address);
-}
-void acquire(void *address) {
-    if (__tsan_acquire != nullptr) __tsan_acquire(address);
-}
 
 struct Barrier {
     unsigned expected = 0, arrived = 0, generation = 0;
@@ -99,7 +85,7 @@ struct Fiber {
     EngineThread self;
     int launch;
     Block *block;
-    void *sanitizer_fiber;
+    SanitizedFiber sanitized;
 };
 
 struct Gpu {
@@ -115,7 +101,7 @@ std::vector<std::unique_ptr<Fiber>> fibers;
 std::vector<Fiber *> spare; // fibers with a stack, whose thread has ended
 std::vector<Fiber *> ended; // to be taken down by the first fiber
 Fiber first_fiber;
-Fiber *current;
+Fiber *current, *left; // that was switched from
 uint64_t random_state, switches, idle;
 unsigned stalled; // the rank that stands still, or NOBODY
 size_t live;
@@ -128,17 +114,19 @@ uint64_t next_random() {
     return random_state;
 }
 
-void go(Fiber *to) {
+void go(Fiber *to, bool for_good = false) {
     Fiber *from = current;
     if (to == from) return;
     current = to;
+    left = from;
     switches++;
-    if (__tsan_switch_to_fiber != nullptr) __tsan_switch_to_fiber(to->sanitizer_fiber, NO_SYNC);
+    leave(&from->sanitized, to->sanitized, for_good);
 #ifdef OWN_SWITCH
     engine_switch_stack(&from->stack_pointer, to->stack_pointer);
 #else
     swapcontext(&from->context, &to->context);
 #endif
+    arrive(current->sanitized, &left->sanitized);
 }
 
 // A rank that stands still does so until the others do nothing but wait.
@@ -222,11 +210,12 @@ void end_thread() {
     }
     live--;
     ended.push_back(current);
-    go(&first_fiber);
+    go(&first_fiber, true);
     abort(); // an ended fiber runs no more
 }
 
 void fiber_main() {
+    arrive(current->sanitized, &left->sanitized);
     if (!run->programmatic && current->launch > 0) {
         acquire(&launches[current->self.rank][static_cast<size_t>(current->launch) - 1].order);
     }
@@ -278,8 +267,7 @@ Fiber *make_fiber() {
 // The thread of a fiber is over. The sanitizer would take the next one's stack for the same memory, and its
 // use for a race: it gets another.
 void take_down(Fiber *fiber) {
-    if (__tsan_destroy_fiber != nullptr) {
-        __tsan_destroy_fiber(fiber->sanitizer_fiber);
+    if (destroy(fiber->sanitized)) {
         munmap(fiber->stack, STACK_BYTES);
         fiber->stack = nullptr;
     }
@@ -310,7 +298,7 @@ void start_thread(unsigned rank, int launch, unsigned block, unsigned thread) {
     fiber->launch = launch;
     fiber->block = of.blocks[block].get();
     enter_at_main(fiber);
-    if (__tsan_create_fiber != nullptr) fiber->sanitizer_fiber = __tsan_create_fiber(0);
+    create(&fiber->sanitized, fiber->stack, STACK_BYTES);
     live++;
     ready.push_back(fiber);
 }
@@ -467,7 +455,7 @@ EngineResult engine_run(const EngineRun &asked) {
 
 EngineResult engine_go_on() {
     current = &first_fiber;
-    if (__tsan_get_current_fiber != nullptr) first_fiber.sanitizer_fiber = __tsan_get_current_fiber();
+    take_current(&first_fiber.sanitized);
     for (;;) {
         take_down_ended();
         admit();

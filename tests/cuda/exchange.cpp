@@ -2,7 +2,7 @@
 // that change between launches and are no multiples of anything; moved parts bit for bit, sums exactly, and
 // not a byte beyond them. Prints the seed; the same seed runs the same.
 //
-//   test_cuda_exchange [SEED]     SEED 0: one of today's
+//   test_cuda_exchange [SEED]     SEED 0: see mix.h
 //
 // With more blocks than the GPU holds a launch must end as a deadlock that is told.
 #include "exchange.h"
@@ -16,7 +16,6 @@ extern "C" {
 
 #include <cstdio>
 #include <cstdlib>
-#include <ctime>
 #include <string>
 #include <vector>
 
@@ -250,8 +249,7 @@ template <int tp> int all_failures(uint64_t seed) {
 } // namespace
 
 int main(int argc, char **argv) {
-    uint64_t seed = argc > 1 ? std::strtoull(argv[1], nullptr, 0) : 1;
-    if (seed == 0) seed = static_cast<uint64_t>(std::time(nullptr));
+    uint64_t seed = seed_of(argc > 1 ? argv[1] : "0");
     std::printf("seed %llu\n", static_cast<unsigned long long>(seed));
 #ifdef FEW_CASES
     int failed = all_failures<3>(seed);

@@ -2,15 +2,14 @@
 // message and grid sizes that change between launches, against float64. Prints the seed; the same seed runs
 // the same.
 //
-//   test_cuda_kernels [SEED [NAME]]     NAME: only cases whose name holds it; SEED 0: one of today's
+//   test_cuda_kernels [SEED [NAME]]     NAME: only cases whose name holds it; SEED 0: see mix.h
 //
 // With more blocks than the GPU holds, every strategy that waits for other blocks must end as a deadlock that
 // is told, and leave by the flag that says so. residual_out is compared with float64; the norm with float64
 // of the kernel's own residual_out; codes bit for bit with what the kernel's own rounded norm gives. All that
 // a rank stores is that of rank 0, bit for bit.
-#include "nvls.h"
+#include "kernel_cases.h"
 #include "oneshot.h"
-#include "twoshot.h"
 
 #include "engine.h"
 #include "mix.h"
@@ -21,7 +20,6 @@ extern "C" {
 
 #include <cstdio>
 #include <cstdlib>
-#include <ctime>
 #include <string>
 #include <vector>
 
@@ -75,15 +73,6 @@ uint8_t nearest_code(const minifloat *format, double value) {
     }
     return uint8_t(best | (std::signbit(value) ? 1u << format->sign_bit : 0));
 }
-
-struct Case {
-    const char *strategy;
-    const char *accumulate;
-    int dtype; // of lists.h
-    int tp;
-    Fusion fusion;
-    void (*body)(const Arguments &);
-};
 
 const char *const fusion_words[] = {"NONE", "RESIDUAL_RMS_NORM", "FP8", "NVFP4"};
 
@@ -394,36 +383,6 @@ class Workbench {
     }
 };
 
-template <class Type, Accumulate accumulate, int tp, Fusion fusion>
-void add_fusion(std::vector<Case> &cases, int dtype) {
-    const char *word = accumulate == Accumulate::native ? "native" : "fp32";
-    cases.push_back({"ONESHOT", word, dtype, tp, fusion,
-                     [](const Arguments &a) { oneshot<Type, accumulate, tp, fusion>(a); }});
-    cases.push_back({"TWOSHOT", word, dtype, tp, fusion,
-                     [](const Arguments &a) { twoshot<Type, accumulate, tp, fusion>(a); }});
-    if constexpr (accumulate == Accumulate::fp32) {
-        cases.push_back({"NVLS_ONESHOT", word, dtype, tp, fusion,
-                         [](const Arguments &a) { nvls_oneshot<Type, accumulate, tp, fusion>(a); }});
-        cases.push_back({"NVLS_TWOSHOT", word, dtype, tp, fusion,
-                         [](const Arguments &a) { nvls_twoshot<Type, accumulate, tp, fusion>(a); }});
-    }
-}
-
-template <class Type, Accumulate accumulate, int tp> void add_fusions(std::vector<Case> &cases, int dtype) {
-    add_fusion<Type, accumulate, tp, Fusion::none>(cases, dtype);
-    add_fusion<Type, accumulate, tp, Fusion::rms_norm>(cases, dtype);
-    add_fusion<Type, accumulate, tp, Fusion::fp8>(cases, dtype);
-    add_fusion<Type, accumulate, tp, Fusion::nvfp4>(cases, dtype);
-}
-
-template <int tp> void add_types(std::vector<Case> &cases) {
-    add_fusions<Bfloat16, Accumulate::native, tp>(cases, DTYPE_BFLOAT16);
-    add_fusions<Bfloat16, Accumulate::fp32, tp>(cases, DTYPE_BFLOAT16);
-    add_fusions<Float16, Accumulate::native, tp>(cases, DTYPE_FLOAT16);
-    add_fusions<Float16, Accumulate::fp32, tp>(cases, DTYPE_FLOAT16);
-    add_fusions<Float32, Accumulate::fp32, tp>(cases, DTYPE_FLOAT32);
-}
-
 // Whether blocks that are not all resident are told: the launch hangs, and every waiting thread leaves.
 bool tells_too_large_a_grid(const Case &c, uint64_t seed) {
 #ifdef WITHOUT_GIVING_UP
@@ -463,18 +422,16 @@ bool passes(const Case &c, uint64_t seed, uint64_t *switches) {
 } // namespace
 
 int main(int argc, char **argv) {
-    uint64_t seed = argc > 1 ? std::strtoull(argv[1], nullptr, 0) : 1;
-    if (seed == 0) seed = static_cast<uint64_t>(std::time(nullptr));
+    uint64_t seed = seed_of(argc > 1 ? argv[1] : "0");
     std::string wanted = argc > 2 ? argv[2] : "";
     std::vector<Case> cases;
 #ifdef FEW_CASES
-    add_fusions<Bfloat16, Accumulate::fp32, 3>(cases, DTYPE_BFLOAT16);
-    add_fusions<Float16, Accumulate::fp32, 3>(cases, DTYPE_FLOAT16);
+    add_cases<3>(cases);
 #else
-    add_types<2>(cases);
-    add_types<3>(cases);
-    add_types<4>(cases);
-    add_types<8>(cases);
+    add_cases<2>(cases);
+    add_cases<3>(cases);
+    add_cases<4>(cases);
+    add_cases<8>(cases);
 #endif
     std::printf("seed %llu\n", static_cast<unsigned long long>(seed));
     int ran = 0, failed = 0;

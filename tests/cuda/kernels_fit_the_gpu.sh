@@ -67,8 +67,8 @@ fits() {
     name=$1 threads=$2
     shift 2
     "$nvcc" -std=c++17 -O3 "$@" -I "$SOURCE/bench/cuda" -Xptxas -v -fatbin -o "$WORK/$name.fatbin" \
-        "$WORK/$name.cu" >"$WORK/log" 2>&1 || { cat "$WORK/log" && exit 1; }
-    judge "$threads" "$name" <"$WORK/log"
+        "$WORK/$name.cu" >"$WORK/$name.log" 2>&1 || { cat "$WORK/$name.log" && exit 1; }
+    judge "$threads" "$name" <"$WORK/$name.log"
 }
 
 # fits_all NAME THREADS: for every SM version.
@@ -77,15 +77,33 @@ fits_all() {
         ${after:+-gencode "arch=compute_90,code=[$after]"}
 }
 
+threads_of() { if [ "$1" -gt 8 ]; then echo 512; else echo 1024; fi; }
 "$GENTABLES" template "$SOURCE/templates/bench/cuda_helpers.cu.tmpl" --out "$WORK/helpers.cu"
-fits_all helpers 1024
 for tp in 2 3 4 8 16; do
-    threads=1024
-    if [ "$tp" -gt 8 ]; then threads=512; fi
-    "$GENTABLES" template "$SOURCE/templates/bench/cuda_kernels.cu.tmpl" tp=$tp threads=$threads \
+    "$GENTABLES" template "$SOURCE/templates/bench/cuda_kernels.cu.tmpl" tp=$tp threads="$(threads_of $tp)" \
         --out "$WORK/tp$tp.cu"
-    case $tp in
-    8 | 16) fits_all tp$tp $threads ;;
-    *) fits tp$tp $threads -arch=sm_90 ;;
-    esac
 done
+# shellcheck source=tests/proof.sh
+. "$SOURCE/tests/proof.sh"
+proof_inputs "$0" "$WORK"/*.cu "$SOURCE"/bench/cuda/*.h -- "$("$nvcc" --version | tail -n 1)" \
+    "before=$before after=$after"
+
+# fits_each TP...: one after the other.
+fits_each() {
+    for tp in "$@"; do
+        case $tp in
+        helpers) fits_all helpers 1024 ;;
+        8 | 16) fits_all "tp$tp" "$(threads_of "$tp")" ;;
+        *) fits "tp$tp" "$(threads_of "$tp")" -arch=sm_90 ;;
+        esac
+    done
+}
+# Two at a time, each half taking as long.
+fits_each 16 4 &
+half=$!
+fits_each 8 helpers 3 2 &
+other=$!
+failed=0
+for each in "$half" "$other"; do wait "$each" || failed=1; done
+[ "$failed" = 0 ] || exit 1
+proof_holds

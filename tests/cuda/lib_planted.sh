@@ -4,16 +4,67 @@
 set -eu
 rm -rf "$WORK"
 mkdir -p "$WORK"
+shared=$WORK
 
-# build PROGRAM TEST COMPILER FLAG...: TEST.cpp with what it needs.
-build() {
-    program=$1 test=$2 compiler=$3
+# compile OBJECT SOURCE COMPILER FLAG...
+compile() {
+    object=$1 source=$2 compiler=$3
     shift 3
     for folder in "$SOURCE/tests/cuda" "$SOURCE/bench/cuda" "$SOURCE/bench" "$GENERATED"; do
         set -- "$@" -I "$folder"
     done
-    "$compiler" -std=c++17 -O1 -DFEW_CASES "$@" "$SOURCE/tests/cuda/$test.cpp" "$ENGINE" "$WORK/element.o" \
-        -lm -o "$program"
+    "$compiler" -std=c++17 -O1 -DFEW_CASES -DCASES_TP=3 "$@" -c "$SOURCE/tests/cuda/$source.cpp" -o "$object"
+}
+
+# build PROGRAM TEST COMPILER FLAG...: TEST.cpp with what it needs. Faults are of kernels alone: kernels.cpp,
+# which has none, is compiled once, by build_shared.
+build() {
+    program=$1 test=$2 compiler=$3
+    shift 3
+    if [ "$test" = kernels ]; then
+        compile "$program.o" kernel_cases "$compiler" "$@"
+        set -- "$@" "$shared/kernels.o"
+    else
+        compile "$program.o" "$test" "$compiler" "$@"
+    fi
+    "$compiler" "$@" "$program.o" "$ENGINE" "$shared/element.o" -lm -o "$program"
+}
+
+# build_shared COMPILER FLAG...: once, with the flags that all programs have.
+build_shared() { compile "$shared/kernels.o" kernels "$@"; }
+
+# two_at_a_time COMMAND NAME...: COMMAND NAME for each, in two lines side by side; a name has a folder of its
+# own in WORK.
+two_at_a_time() {
+    command=$1 first="" second=""
+    shift
+    for name in "$@"; do
+        mkdir "$WORK/$name"
+        # shellcheck disable=SC2086
+        set -- $second "$name"
+        second=$first first=$*
+    done
+    in_line "$command" "$first" &
+    first=$!
+    in_line "$command" "$second" &
+    second=$!
+    failed=0
+    wait "$first" || failed=1
+    wait "$second" || failed=1
+    [ "$failed" = 0 ] || exit 1
+}
+in_line() {
+    for name in $2; do (WORK=$WORK/$name && "$1" "$name"); done
+}
+
+# planted_inputs COMPILER: all that the results depend on.
+planted_inputs() {
+    # shellcheck source=tests/proof.sh
+    . "$SOURCE/tests/proof.sh"
+    tests=$SOURCE/tests/cuda
+    proof_inputs "$0" "$tests/lib_planted.sh" "$tests/kernels.cpp" "$tests/kernel_cases.cpp" \
+        "$tests/exchange.cpp" "$tests/engine.cpp" "$tests"/*.h "$SOURCE"/bench/cuda/*.h \
+        "$SOURCE"/bench/element.[ch] "$GENERATED/lists.h" -- "$("$1" --version | head -n 1)" "$(uname -m)"
 }
 
 # fails PROGRAM REASON [NAME]: whether some of a few seeds fail, in cases whose names hold NAME, and print a

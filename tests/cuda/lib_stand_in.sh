@@ -23,6 +23,20 @@ only() {
     for library in "$@"; do cp "$STAND_INS"/lib"$library".so.* "$folder"; done
 }
 
+# beside NAME COMMAND...: runs it, in a folder of its own, while the script goes on: for what waits, not
+# computes. all_beside waits for all of them.
+besides=
+beside() {
+    beside_name=$1
+    shift
+    (WORK=$WORK/$beside_name && mkdir -p "$WORK" && "$@") &
+    besides="$besides $!"
+}
+all_beside() {
+    for each in $besides; do wait "$each" || exit 1; done
+    besides=
+}
+
 # bench SETTINGS OPTION...: its output in $WORK/out and $WORK/err, its exit code in $status.
 bench() {
     settings=$1

@@ -1,8 +1,11 @@
-// Numbers that look random and are the same for the same seed: what tests of kernels fill arrays with.
+// Numbers that look random and are the same for the same seed, with which tests of kernels fill arrays; and
+// that seed.
 #ifndef TESTS_CUDA_MIX_H
 #define TESTS_CUDA_MIX_H
 
 #include <cstdint>
+#include <cstdlib>
+#include <ctime>
 
 inline uint32_t mix(uint64_t x) {
     x ^= x >> 33;
@@ -10,6 +13,15 @@ inline uint32_t mix(uint64_t x) {
     x ^= x >> 33;
     x *= 0xc4ceb9fe1a85ec53ull;
     return static_cast<uint32_t>(x >> 32);
+}
+
+// The seed of a run: the argument; in place of 0, the time of day with GENTABLES_NIGHTLY in the environment,
+// and always the same without.
+inline uint64_t seed_of(const char *argument) {
+    constexpr uint64_t OF_EACH_DAY = 20250117;
+    uint64_t seed = std::strtoull(argument, nullptr, 0);
+    if (seed != 0) return seed;
+    return std::getenv("GENTABLES_NIGHTLY") ? static_cast<uint64_t>(std::time(nullptr)) : OF_EACH_DAY;
 }
 
 #endif

@@ -3,41 +3,53 @@
 # grid over the resident limit is a case of the tests themselves; where only the order of memory is at fault,
 # see planted_races_are_caught.sh.
 . "$(dirname "$0")/lib_planted.sh"
+planted_inputs "$CXX"
+build_shared "$CXX"
 
-# catches TEST REASON FAULT...: each fault makes the test fail, and print this reason.
-catches() {
-    test=$1 reason=$2
-    shift 2
-    for fault in "$@"; do
-        build "$WORK/$test.$fault" "$test" "$CXX" "-DFAULT_$fault"
-        if ! fails "$WORK/$test.$fault" "$reason"; then
-            echo "FAILED: $fault was not caught by $test: $reason" && tail -n 20 "$WORK/output"
+wrong="^FAILED: .*: [1-9][0-9]* wrong" deadlock="^FAILED: .*: deadlock\$"
+
+# reason_of TEST.FAULT: the line that the test prints for that fault, as a pattern.
+reason_of() {
+    case $1 in
+    kernels.KEEP_EMPTY | kernels.NO_LATER_EPOCH) echo "$deadlock" ;;
+    kernels.*) echo "$wrong elements\$" ;;
+    exchange.WIDE_ACCESSES) echo "^FAILED: misaligned access of 16 bytes\$" ;;
+    exchange.*) echo "$wrong\$" ;;
+    esac
+}
+
+# is_caught TEST.FAULT; TEST.right: nothing is caught.
+is_caught() {
+    test=${1%.*} fault=${1#*.}
+    if [ "$fault" = right ]; then
+        build "$WORK/program" "$test" "$CXX"
+        if fails "$WORK/program" "" ""; then
+            echo "FAILED: $test caught something where nothing is wrong" && cat "$WORK/output"
             exit 1
         fi
-        echo "caught by $test: $fault"
-    done
-}
-
-# catches_nothing TEST: where nothing is wrong.
-catches_nothing() {
-    build "$WORK/$1.right" "$1" "$CXX"
-    if fails "$WORK/$1.right" "" ""; then
-        echo "FAILED: $1 caught something where nothing is wrong" && cat "$WORK/output"
+        return
+    fi
+    build "$WORK/program" "$test" "$CXX" "-DFAULT_$fault"
+    if ! fails "$WORK/program" "$(reason_of "$1")"; then
+        echo "FAILED: $fault was not caught by $test: $(reason_of "$1")" && tail -n 20 "$WORK/output"
         exit 1
     fi
+    echo "caught by $test: $fault"
 }
-wrong="^FAILED: .*: [1-9][0-9]* wrong" deadlock="^FAILED: .*: deadlock\$"
-catches kernels "$wrong elements\$" NO_BLOCK_BARRIER NO_RANKS_BARRIER NO_CLEAR SKIP_LAST_ACCESS \
-    NATIVE_ACCUMULATION POLL_ONE_WORD HALF_OF_ALL_EPOCHS OWN_STATE_ALONE RANKS_DIFFER
-catches kernels "$deadlock" KEEP_EMPTY NO_LATER_EPOCH
-catches_nothing kernels
+
+# shellcheck disable=SC2046
+two_at_a_time is_caught $(
+    printf 'kernels.%s ' right NO_BLOCK_BARRIER NO_RANKS_BARRIER NO_CLEAR SKIP_LAST_ACCESS \
+        NATIVE_ACCUMULATION POLL_ONE_WORD KEEP_EMPTY NO_LATER_EPOCH HALF_OF_ALL_EPOCHS OWN_STATE_ALONE \
+        RANKS_DIFFER
+    printf 'exchange.%s ' right NO_BLOCK_BARRIER NO_RANKS_BARRIER NO_LAST_BARRIER SKIP_LAST_ACCESS \
+        WIDE_ACCESSES
+)
 # The other type that has 16 bits, whose 11 of them hold more.
 for name in " float16 NONE" " float16 RESIDUAL_RMS_NORM"; do
-    if ! fails "$WORK/kernels.NATIVE_ACCUMULATION" "$wrong elements\$" "$name"; then
+    if ! fails "$WORK/kernels.NATIVE_ACCUMULATION/program" "$wrong elements\$" "$name"; then
         echo "FAILED: NATIVE_ACCUMULATION was not caught in$name"
         exit 1
     fi
 done
-catches exchange "$wrong\$" NO_BLOCK_BARRIER NO_RANKS_BARRIER NO_LAST_BARRIER SKIP_LAST_ACCESS
-catches exchange "^FAILED: misaligned access of 16 bytes\$" WIDE_ACCESSES
-catches_nothing exchange
+proof_holds

@@ -1,26 +1,9 @@
 #!/bin/sh
 # Plug-ins on GPUs: the examples pass their trial and are timed beside NCCL and our kernels, on a GPU each and
-# all on one; and each fault gives one clear line, leaves out who has it, and him alone.
+# all on one; with an epilogue fused, apart and without; in place; and by hand.
 . "$(dirname "$0")/lib_stand_in.sh"
+. "$(dirname "$0")/lib_plugins.sh"
 only cuda nccl nvidia-ml
-
-# tune SETTINGS ARGUMENT...
-tune() {
-    settings=$1
-    shift
-    status=0
-    STAND_IN=$settings LD_LIBRARY_PATH=$folder timeout 200 "$GENTABLES" tune --backend cuda --bench "$BENCH" \
-        --samples "${samples:-3}" --warm-up 1 --cache "$WORK/tune.json" --fresh --json --sanitizer none "$@" \
-        >"$WORK/out" 2>"$WORK/err" ||
-        status=$?
-}
-
-# has STRATEGY...: each has a time.
-has() {
-    for strategy in "$@"; do
-        grep -q "\"strategy\": \"$strategy\"" "$WORK/out" || fail "no time of $strategy"
-    done
-}
 
 copies=$PLUGINS/peer_copies.so
 tune "" --op allgather,broadcast --sizes 4K --plugin "$copies"
@@ -121,45 +104,6 @@ grep -q "WRAPPED_NCCL  *$above_0 .* 0\$" "$WORK/out" || fail "a captured run"
 bench "" --plugin "$copies" --op allgather $graph --strategies PEER_COPIES,NCCL
 grep -q "PEER_COPIES .*cannot be captured into a graph" "$WORK/out" ||
     fail "what cannot be captured is not told"
-
-# left_out FAULT PATTERN [TIMEOUT [LINES [OTHERS]]]
-left_out() {
-    tune "" --op allgather --sizes "${sizes:-4K}" --plugin "$PLUGINS/bad_$1.so" --timeout "${3:-20}"
-    [ "$status" = 0 ] || fail "$1: $status"
-    grep -q "FAULTY: $2" "$WORK/err" || fail "$1: not said"
-    [ "$(wc -l <"$WORK/err")" = "${4:-1}" ] || fail "$1: not so many lines"
-    # shellcheck disable=SC2086
-    has NCCL ${5-GOOD}
-    ! grep -q '"strategy": "FAULTY"' "$WORK/out" || fail "$1 has a time"
-}
-left_out beyond "touched memory beyond a buffer\|writes beyond a buffer"
-left_out before "touched memory beyond a buffer\|writes beyond a buffer"
-# So it is where a trial calls it less often, and where it reaches beyond another rank's buffer.
-for fault in large_beyond large_before peer_beyond; do
-    sizes=4K,8M left_out $fault "touched memory beyond a buffer\|writes beyond a buffer"
-done
-left_out wrong "wrong result"
-left_out stream "wrong result\|writes after it has returned"
-left_out early "wrong result"
-left_out crash "crashed (abort)"
-left_out hang "did not come back in time" 10
-left_out waits "its run waits for the GPU, and does not only enqueue" 10
-left_out fails "run: it does not feel like it"
-left_out leak "its plug-in leaks device memory" 20 2 "" # whose leak it is, nobody can tell
-left_out init "crashed (abort)" 20 2 ""                 # so is it here
-left_out later_crash "crashed (abort)"
-left_out later_hang "did not come back in time" 10
-
-# Work that nobody waits for, once results have been verified, is found by the timed calls. (Who is slower
-# than NCCL would not be called so often.)
-samples=120
-tune "" --op allgather --sizes 4K --plugin "$PLUGINS/bad_later_stream.so" --default GOOD \
-    --strategies GOOD,FAULTY
-samples=3
-[ "$status" = 0 ] || fail "later_stream: $status"
-grep -q 'wrong result in [0-9]* calls' "$WORK/out" || fail "later_stream: not said"
-has GOOD
-! grep -A 2 '"strategy": "FAULTY"' "$WORK/out" | grep -q '"time_us"' || fail "later_stream has a time"
 
 tune "" --op allreduce --sizes 4K --plugin "$PLUGINS/chunked.so"
 [ "$status" = 0 ] || fail "a library for the host: $status"

@@ -6,8 +6,8 @@
 // streams have come to one, all together, or, where ranks are processes, in each by itself: there it waits
 // for what other processes do to memory that is shared, and stands still as often as it only waits. Anything
 // else runs as soon as it is first. STAND_IN says what is there, in words: gpus=2 sm=90,80 driver=13000
-// no_peers memory_mib=100 granularity_kib=64 no_binary hang sticky multicast has_fabric (and fabric: that it
-// may be used; own_fabric: not by who imports it) no_files (has_files: but a device says that it can)
+// no_peers memory_mib=100 granularity_kib=64 no_binary reads_images (refuses what is no fatbin; otherwise it
+// does not read images) hang sticky multicast has_fabric (and fabric: that it may be used; own_fabric: not by who imports it) no_files (has_files: but a device says that it can)
 // bad_files (what is exported is no descriptor; bad_team: of a team) no_ipc own_gpu (each process sees one,
 // its own, by its rank in Open MPI) same_gpu (and it is the same for all) no_hidden_peers (mapped memory of
 // another one is refused) hang_on=twoshot sticky_on=twoshot late_on=twoshot (such kernels run beside their
@@ -63,18 +63,22 @@ double clock_ms = 0;
 thread_local int current_gpu = -1;
 thread_local int captures = 0;
 
+// The words of STAND_IN, which is read once: settings are looked up at each poll.
+static std::vector<std::pair<std::string, std::string>> words_of(const char *text) {
+    std::vector<std::pair<std::string, std::string>> words;
+    while (text && *text != '\0') {
+        std::string word(text, std::strcspn(text, " "));
+        size_t equals = word.find('=');
+        words.emplace_back(word.substr(0, equals), equals == std::string::npos ? "" : word.substr(equals + 1));
+        text += word.size() + (text[word.size()] == ' ');
+    }
+    return words;
+}
+
 const char *setting(const char *name) {
-    static thread_local char value[256];
-    const char *text = std::getenv("STAND_IN");
-    size_t length = std::strlen(name);
-    for (const char *at = text ? text : ""; *at != '\0';) {
-        size_t word = std::strcspn(at, " ");
-        if (std::strncmp(at, name, length) == 0 && (word == length || at[length] == '=')) {
-            std::snprintf(value, sizeof value, "%.*s", int(word > length ? word - length - 1 : 0),
-                          word > length ? at + length + 1 : "");
-            return value;
-        }
-        at += word + (at[word] == ' ');
+    static const auto *words = new auto(words_of(std::getenv("STAND_IN")));
+    for (const auto &word : *words) {
+        if (word.first == name) return word.second.c_str();
     }
     return nullptr;
 }
@@ -85,7 +89,7 @@ int number(const char *name, int otherwise) {
 }
 
 bool is_rank(const char *name) {
-    const char *rank = std::getenv("OMPI_COMM_WORLD_RANK");
+    static const char *const rank = std::getenv("OMPI_COMM_WORLD_RANK");
     return rank && std::atoi(rank) == number(name, -1);
 }
 
@@ -167,7 +171,7 @@ int number_of(const char *name, int n, int otherwise) {
 
 // Whether ranks are processes, of Open MPI's.
 bool has_processes() {
-    const char *size = std::getenv("OMPI_COMM_WORLD_SIZE");
+    static const char *const size = std::getenv("OMPI_COMM_WORLD_SIZE");
     return size && std::atoi(size) > 1;
 }
 
@@ -491,10 +495,12 @@ CUresult cuCtxSetCurrent(CUcontext context) {
 
 // ---- kernels ----
 
-CUresult cuModuleLoadData(CUmodule *module, const void *) {
+CUresult cuModuleLoadData(CUmodule *module, const void *image) {
     REFUSE_WITHOUT_CONTEXT;
     REFUSE_IN_CAPTURE;
     if (setting("no_binary")) return CUDA_ERROR_NO_BINARY_FOR_GPU;
+    if (setting("reads_images") && std::memcmp(image, "\x50\xed\x55\xba", 4) != 0)
+        return CUDA_ERROR_INVALID_IMAGE;
     static Module there{true};
     *module = reinterpret_cast<CUmodule>(&there);
     return CUDA_SUCCESS;
@@ -563,7 +569,12 @@ CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, voi
 }
 
 static void enqueue_work(CUstream stream, Op op, void *argument, bool by_runtime) {
+    static auto *arguments = new std::vector<void *>; // to the end, for a graph may use one at any time
     op.argument = argument;
+    {
+        std::lock_guard<std::mutex> guard(lock);
+        arguments->push_back(argument);
+    }
     if (launched) op.correlation = launched(by_runtime);
     enqueue_op(stream, op);
 }

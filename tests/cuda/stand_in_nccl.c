@@ -22,6 +22,7 @@ void stand_in_meet(struct CUstream_st *stream, int ranks, void (*together)(void 
 int stand_in_is_captured(int (*is)(void *argument, const void *of), const void *of);
 
 struct ncclComm {
+    struct ncclComm *next_aborted;
     int rank, ranks, polls, has_window, blocks, is_lost;
     ncclResult_t spoilt;
     size_t last_count; // of an allreduce
@@ -118,7 +119,9 @@ static void end(struct ncclComm *comm, const char *how) {
 
 // Its memory stays: what it has in streams may still come.
 ncclResult_t ncclCommAbort(ncclComm_t comm) {
+    static struct ncclComm *aborted;
     end(comm, "aborted");
+    comm->next_aborted = __atomic_exchange_n(&aborted, comm, __ATOMIC_ACQ_REL);
     comm->spoilt = ncclInternalError;
     return ncclSuccess;
 }
@@ -261,7 +264,6 @@ static int breaks(const struct ncclComm *comm, size_t count) {
 
 ncclResult_t ncclAllReduce(const void *from, void *to, size_t count, ncclDataType_t type, ncclRedOp_t op,
                            ncclComm_t comm, struct CUstream_st *stream) {
-    struct part *part = malloc(sizeof *part);
     enum dtype dtype = dtype_of(type);
     if (op != ncclSum || comm->polls > 0) return ncclInvalidArgument;
     ncclResult_t failure = failure_of(comm, count * dtype_sizes_bytes[dtype]);
@@ -272,6 +274,7 @@ ncclResult_t ncclAllReduce(const void *from, void *to, size_t count, ncclDataTyp
     }
     if (breaks(comm, count)) return ncclSystemError;
     comm->last_count = count;
+    struct part *part = malloc(sizeof *part);
     *part = (struct part){.comm = comm, .from = from, .to = to, .count = count, .dtype = dtype};
     log_kernel(comm, count * dtype_sizes_bytes[dtype]);
     stand_in_meet(stream, comm->ranks, add_up, part);
@@ -317,8 +320,8 @@ static void copy_from_root(void **arguments, int count) {
 }
 
 static ncclResult_t meet(struct part part, void (*together)(void **, int), struct CUstream_st *stream) {
-    struct part *kept = malloc(sizeof *kept);
     if (part.comm->polls > 0) return ncclInvalidUsage;
+    struct part *kept = malloc(sizeof *kept);
     *kept = part;
     stand_in_meet(stream, part.comm->ranks, together, kept);
     return answer(part.comm, 2);

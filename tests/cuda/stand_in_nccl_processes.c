@@ -305,12 +305,12 @@ static void log_kernel(const struct ncclComm *comm) {
 }
 
 static ncclResult_t enqueue(struct part part, struct CUstream_st *stream) {
-    struct task *task = group != NULL ? group : calloc(1, sizeof *task);
     if (part.type != ncclFloat32 && part.type != ncclBfloat16 && part.type != ncclFloat16)
         return ncclInvalidArgument;
-    if (part.count * (size_t)part.comm->ranks > SLOT_ELEMENTS / 2 || task->count == MOST_PEERS)
-        return ncclInvalidArgument;
+    if (part.count * (size_t)part.comm->ranks > SLOT_ELEMENTS / 2) return ncclInvalidArgument;
+    if (group != NULL && group->count == MOST_PEERS) return ncclInvalidArgument;
     if (part.comm->polls > 0) return ncclInvalidUsage;
+    struct task *task = group != NULL ? group : calloc(1, sizeof *task);
     task->parts[task->count++] = part;
     task->comm = part.comm;
     task->stream = stream;

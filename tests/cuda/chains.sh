@@ -1,0 +1,42 @@
+#!/bin/sh
+# Chains of a graph on GPUs: their lengths, and that the launch of a graph is in no time; and the bounds of
+# slow links.
+. "$(dirname "$0")/lib_stand_in.sh"
+only cuda nccl nvidia-ml
+
+# What a launch of a graph costs is in no time, however few calls there is room for: three at least, of
+# messages of 32 KiB. With less there is none.
+asked="measure id=1 op=allreduce dtype=bfloat16 fusion=NONE hidden_size=1024 num_tokens=16 mode=graph"
+asked="$asked min_samples=2 max_samples=2 budget_us=10000 precision=0.5 seed=1 strategies=ONESHOT"
+# chains ARENA: the line that answers
+chains() {
+    printf '%s\nquit\n' "$asked" |
+        STAND_IN="gpus=1 granularity_kib=4 graph_ms=100" LD_LIBRARY_PATH=$folder timeout 100 "$BENCH" \
+            --serve --loopback --workspace 32K --arena "$1" | grep "^row \|^none "
+}
+short=$(chains 144K) long=$(chains 2M)
+case $long in *" calls=40"*) ;; *) fail "long chains: $long" ;; esac
+case $short in *" calls=3"*) ;; *) fail "short chains: $short" ;; esac
+echo "$short $long" | tr ' ' '\n' | sed -n 's/^time_us=//p' |
+    awk '{ time[NR] = $1 } END { exit !(time[1] < 2 * time[2] && time[2] < 2 * time[1]) }' ||
+    fail "the launch of a graph is in the time: $short"
+chains 140K | grep -q "two chains of calls need [0-9]* KiB, above the [0-9]* there are; a larger --arena" ||
+    fail "no room for two chains of calls: not said"
+
+# The bound of a call on slow links is what each strategy has to send over them: of 2 ranks ONESHOT and
+# TWOSHOT a message, by the switch NVLS_ONESHOT two and NVLS_TWOSHOT one and a half; NCCL may be as good as
+# the best.
+asked="measure id=1 op=allreduce dtype=bfloat16 fusion=NONE hidden_size=64 num_tokens=4 mode=eager"
+asked="$asked min_samples=2 max_samples=2 budget_us=10000 precision=0.5 seed=1"
+slow="multicast slow_links=60000"
+bounds=$(printf '%s\nquit\n' "$asked" |
+    STAND_IN=$slow LD_LIBRARY_PATH=$folder timeout 100 "$BENCH" --serve --workspace 64K |
+    sed -n 's/^row .* strategy=\([^ ]*\) .* bound_us=\([^ ]*\) .*/\1 \2/p')
+echo "$bounds" | awk '
+    { bound[$1] = $2 }
+    function is(name, times) { return bound[name] > times * one * 0.99 && bound[name] < times * one * 1.01 }
+    END {
+        one = bound["ONESHOT"]
+        exit !(one > 0 && is("TWOSHOT", 1) && is("NVLS_ONESHOT", 2) && is("NVLS_TWOSHOT", 1.5) &&
+            is("NCCL", 1))
+    }' || fail "bounds of slow links: $bounds"

@@ -1,0 +1,67 @@
+// What engine.cpp reports to the sanitizer that its program has, of those that must know which stack is in
+// use: ThreadSanitizer, for which a fiber is a thread, and AddressSanitizer. Without one nothing is done.
+#ifndef TESTS_CUDA_ENGINE_SANITIZERS_H
+#define TESTS_CUDA_ENGINE_SANITIZERS_H
+
+#include <cstddef>
+
+extern "C" {
+__attribute__((weak)) void *__tsan_get_current_fiber(void);
+__attribute__((weak)) void *__tsan_create_fiber(unsigned flags);
+__attribute__((weak)) void __tsan_destroy_fiber(void *fiber);
+__attribute__((weak)) void __tsan_switch_to_fiber(void *fiber, unsigned flags);
+__attribute__((weak)) void __tsan_acquire(void *address);
+__attribute__((weak)) void __tsan_release(void *address);
+__attribute__((weak)) void __sanitizer_start_switch_fiber(void **kept, const void *stack, size_t bytes);
+__attribute__((weak)) void __sanitizer_finish_switch_fiber(void *kept, const void **stack, size_t *bytes);
+__attribute__((weak)) void __asan_unpoison_memory_region(const volatile void *memory, size_t bytes);
+}
+
+// What sanitizers hold of a fiber.
+struct SanitizedFiber {
+    void *thread;      // ThreadSanitizer's
+    const void *stack; // the first fiber's is learned when another one is entered from it
+    size_t bytes;
+    void *kept; // AddressSanitizer's own
+};
+
+static inline void release(void *address) {
+    if (__tsan_release != nullptr) __tsan_release(address);
+}
+static inline void acquire(void *address) {
+    if (__tsan_acquire != nullptr) __tsan_acquire(address);
+}
+
+static inline void take_current(SanitizedFiber *fiber) {
+    if (__tsan_get_current_fiber != nullptr) fiber->thread = __tsan_get_current_fiber();
+}
+
+// The stack may have been another fiber's, whose frames never ended.
+static inline void create(SanitizedFiber *fiber, const void *stack, size_t bytes) {
+    *fiber = {nullptr, stack, bytes, nullptr};
+    if (__tsan_create_fiber != nullptr) fiber->thread = __tsan_create_fiber(0);
+    if (__asan_unpoison_memory_region != nullptr) __asan_unpoison_memory_region(stack, bytes);
+}
+
+// Returns whether the next fiber needs another stack.
+static inline bool destroy(const SanitizedFiber &fiber) {
+    if (__tsan_destroy_fiber == nullptr) return false;
+    __tsan_destroy_fiber(fiber.thread);
+    return true;
+}
+
+// Before a switch: no access is ordered by it.
+static inline void leave(SanitizedFiber *from, const SanitizedFiber &to, bool for_good) {
+    constexpr unsigned NO_SYNC = 1;
+    if (__tsan_switch_to_fiber != nullptr) __tsan_switch_to_fiber(to.thread, NO_SYNC);
+    if (__sanitizer_start_switch_fiber == nullptr) return;
+    __sanitizer_start_switch_fiber(for_good ? nullptr : &from->kept, to.stack, to.bytes);
+}
+
+// After it, on the other stack.
+static inline void arrive(const SanitizedFiber &here, SanitizedFiber *from) {
+    if (__sanitizer_finish_switch_fiber == nullptr) return;
+    __sanitizer_finish_switch_fiber(here.kept, &from->stack, &from->bytes);
+}
+
+#endif

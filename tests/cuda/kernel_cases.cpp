@@ -1,0 +1,48 @@
+// The kernels that kernels.cpp runs, of one TP size: CASES_TP, one object for each, so that they are compiled
+// side by side; a fault that is planted in kernels is compiled in here alone. FEW_CASES: two types, fp32 sums.
+#include "kernel_cases.h"
+
+#include "nvls.h"
+#include "oneshot.h"
+#include "twoshot.h"
+
+extern "C" {
+#include "element.h"
+}
+
+namespace {
+
+template <class Type, Accumulate accumulate, int tp, Fusion fusion>
+void add_fusion(std::vector<Case> &cases, int dtype) {
+    const char *word = accumulate == Accumulate::native ? "native" : "fp32";
+    cases.push_back({"ONESHOT", word, dtype, tp, fusion,
+                     [](const Arguments &a) { oneshot<Type, accumulate, tp, fusion>(a); }});
+    cases.push_back({"TWOSHOT", word, dtype, tp, fusion,
+                     [](const Arguments &a) { twoshot<Type, accumulate, tp, fusion>(a); }});
+    if constexpr (accumulate == Accumulate::fp32) {
+        cases.push_back({"NVLS_ONESHOT", word, dtype, tp, fusion,
+                         [](const Arguments &a) { nvls_oneshot<Type, accumulate, tp, fusion>(a); }});
+        cases.push_back({"NVLS_TWOSHOT", word, dtype, tp, fusion,
+                         [](const Arguments &a) { nvls_twoshot<Type, accumulate, tp, fusion>(a); }});
+    }
+}
+
+template <class Type, Accumulate accumulate, int tp> void add_fusions(std::vector<Case> &cases, int dtype) {
+    add_fusion<Type, accumulate, tp, Fusion::none>(cases, dtype);
+    add_fusion<Type, accumulate, tp, Fusion::rms_norm>(cases, dtype);
+    add_fusion<Type, accumulate, tp, Fusion::fp8>(cases, dtype);
+    add_fusion<Type, accumulate, tp, Fusion::nvfp4>(cases, dtype);
+}
+
+} // namespace
+
+template <> void add_cases<CASES_TP>(std::vector<Case> &cases) {
+    constexpr int tp = CASES_TP;
+#ifndef FEW_CASES
+    add_fusions<Bfloat16, Accumulate::native, tp>(cases, DTYPE_BFLOAT16);
+    add_fusions<Float16, Accumulate::native, tp>(cases, DTYPE_FLOAT16);
+    add_fusions<Float32, Accumulate::fp32, tp>(cases, DTYPE_FLOAT32);
+#endif
+    add_fusions<Bfloat16, Accumulate::fp32, tp>(cases, DTYPE_BFLOAT16);
+    add_fusions<Float16, Accumulate::fp32, tp>(cases, DTYPE_FLOAT16);
+}

@@ -1,0 +1,25 @@
+// The cases of kernels.cpp: a kernel of one strategy, type, fusion and TP size each.
+#ifndef TESTS_CUDA_KERNEL_CASES_H
+#define TESTS_CUDA_KERNEL_CASES_H
+
+#include "arguments.h"
+
+#include <vector>
+
+struct Case {
+    const char *strategy;
+    const char *accumulate;
+    int dtype; // of lists.h
+    int tp;
+    Fusion fusion;
+    void (*body)(const Arguments &);
+};
+
+// Adds all cases of a TP size; see kernel_cases.cpp.
+template <int tp> void add_cases(std::vector<Case> &cases);
+template <> void add_cases<2>(std::vector<Case> &cases);
+template <> void add_cases<3>(std::vector<Case> &cases);
+template <> void add_cases<4>(std::vector<Case> &cases);
+template <> void add_cases<8>(std::vector<Case> &cases);
+
+#endif

@@ -1,0 +1,66 @@
+# What tests of ranks that are processes share, one for each GPU, with stand-ins whose memory they really
+# share. Sourced, behind lib_stand_in.sh; STAND_INS_PROCESSES: the folder of an NCCL for processes.
+# shellcheck shell=sh
+# place: in WORK are libraries of its own, by which its processes are known. What mpirun has in /tmp and
+# /dev/shm is apart from that of others, which take the folder away that they share as they end, and is not
+# taken for theirs. The bench has nothing there.
+place() {
+    only cuda nvidia-ml
+    cp "$STAND_INS_PROCESSES"/libnccl.so.2 "$folder"
+    TMPDIR=$(mktemp -d)
+    export TMPDIR
+    trap 'rm -rf "$TMPDIR"' EXIT
+    export OMPI_MCA_btl_vader_backing_directory="$WORK/shm"
+    mkdir -p "$WORK/shm"
+}
+place
+# in_place COMMAND...: it, with a place of its own; for what runs beside others.
+in_place() {
+    place
+    "$@"
+}
+# shellcheck source=tests/mpirun.sh
+. "$SOURCE/tests/mpirun.sh"
+mpirun="$mpirun -n"
+
+# processes COUNT SETTINGS OPTION...: the bench's output in $WORK/out and $WORK/err, its exit code in $status.
+processes() {
+    count=$1 settings=$2
+    shift 2
+    status=0
+    # shellcheck disable=SC2086
+    STAND_IN=$settings LD_LIBRARY_PATH=$folder:${LD_LIBRARY_PATH:-} timeout 200 \
+        $mpirun "$count" "$BENCH-mpi" --workspace 64K -b 512 -e 512 --hidden-size 64 --samples 2 \
+        --budget 0.1 "$@" \
+        >"$WORK/out" 2>"$WORK/err" || status=$?
+}
+
+# reason STRATEGY TEXT: why it has no time.
+reason() {
+    grep "^# .* $1  *" "$WORK/out" | grep -qF "$2" || fail "$1 does not say: $2"
+}
+
+# ended NAME CODE TEXT: in one line, and no process is left.
+ended() {
+    [ "$status" = "$2" ] || fail "$1: exit code $status"
+    [ "$(grep -c "^gentables-bench: " "$WORK/err")" = 1 ] || fail "$1: not one line"
+    grep -q "^gentables-bench: $3" "$WORK/err" || fail "$1: not said: $3"
+    nothing_is_left "$1"
+}
+
+# Of whoever runs this program with this test's folder for libraries.
+nothing_is_left() {
+    for process in /proc/[0-9]*; do
+        if tr '\0' '\n' 2>/dev/null <"$process/environ" | grep -qF "LD_LIBRARY_PATH=$folder" &&
+            [ "$(readlink "$process/exe")" = "$BENCH-mpi" ]; then
+            fail "$1: process ${process#/proc/} is left"
+        fi
+    done
+    for file in "$WORK"/shm/*; do
+        if [ -e "$file" ]; then fail "$1: shared memory is left: $file"; fi
+    done
+}
+
+own="ONESHOT TWOSHOT ONESHOT_NATIVE TWOSHOT_NATIVE"
+switch="NVLS_ONESHOT NVLS_TWOSHOT"
+nccl="NCCL NCCL_SYMMETRIC"

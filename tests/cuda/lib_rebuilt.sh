@@ -1,0 +1,30 @@
+# What tests of the folder that travels share: a copy of it, and verify.sh there. Sourced, behind
+# lib_stand_in.sh; VERIFY: the folder.
+# shellcheck shell=sh
+taken=$WORK/taken
+cp -r "$VERIFY" "$taken"
+
+# needs_the_system PROGRAM: no other library is loaded as it starts.
+needs_the_system() {
+    readelf -d "$1" >"$WORK/out" || fail "$1 is no program"
+    others=$(sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' "$WORK/out" |
+        grep -vE '^(lib(c|m|dl|rt|pthread)|ld-linux[-a-z0-9_]*)\.so\.[0-9]+$' || true)
+    [ -z "$others" ] || fail "$1 needs $others"
+}
+
+# verify NAME=VALUE...: its exit code in $status.
+verify() {
+    status=0
+    env "$@" STAND_IN="gpus=1" LD_LIBRARY_PATH="$folder" GENTABLES_VERIFY_TP=2 GENTABLES_VERIFY_HIDDEN=160 \
+        GENTABLES_VERIFY_MOST_TOKENS=8 GENTABLES_VERIFY_ROWS=1 GENTABLES_VERIFY_SAMPLES=2 \
+        GENTABLES_VERIFY_TOKENS=1 GENTABLES_VERIFY_CHECK_TOKENS=3 GENTABLES_VERIFY_KERNELS_TOKENS=2 \
+        GENTABLES_VERIFY_WORKSPACE=256K GENTABLES_VERIFY_PATIENCE=500 GENTABLES_VERIFY_DEADLINE=60 \
+        timeout 900 sh "$taken/verify.sh" "$taken" "$WORK/verified" >"$WORK/out" 2>"$WORK/err" || status=$?
+}
+
+# says LINE: the program is a script that can only say this.
+says() {
+    printf '#!/bin/sh\necho "%s" >&2\nexit 2\n' "$1" >"$taken/gentables-bench-cuda"
+    chmod +x "$taken/gentables-bench-cuda"
+}
+other_gpu="gentables-bench: kernels were built for sm_80, and this GPU is sm_90"

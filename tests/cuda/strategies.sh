@@ -1,0 +1,86 @@
+#!/bin/sh
+# Every strategy and epilogue of a GPU bench is verified and timed, with kernels that run on a CPU: ranks on a
+# GPU each, and all on one in one launch or in a launch each; eager, cold, in chains of a graph and in a row.
+. "$(dirname "$0")/lib_stand_in.sh"
+only cuda nccl nvidia-ml
+
+small="-b 512 -e 512 --hidden-size 64 --samples 4 --budget 0.2 --emulate-nvfp4"
+own="ONESHOT TWOSHOT ONESHOT_NATIVE TWOSHOT_NATIVE"
+for fusion in NONE RESIDUAL_RMS_NORM RESIDUAL_RMS_NORM_QUANT_FP8 RESIDUAL_RMS_NORM_QUANT_NVFP4; do
+    separate=$([ "$fusion" = NONE ] || echo NCCL_UNFUSED)
+    # shellcheck disable=SC2086
+    bench "" $small --fusion "$fusion"
+    # shellcheck disable=SC2086
+    all_timed "$fusion, a GPU each" $own NCCL NCCL_SYMMETRIC $separate
+done
+# shellcheck disable=SC2086
+{
+    bench "gpus=1" $small --loopback --fusion RESIDUAL_RMS_NORM
+    all_timed "one launch for all" $own
+    bench "gpus=1" $small --streams
+    all_timed "a launch each" $own
+    bench "" $small --mode graph --fusion RESIDUAL_RMS_NORM_QUANT_FP8
+    all_timed "graph" $own NCCL NCCL_UNFUSED
+    bench "gpus=1" $small --mode graph --loopback
+    all_timed "graph, one launch for all" $own
+    # A launch each, of as many blocks as there is room for: of all ranks, and twice, for the next launch is
+    # there before the last one has left. Where a GPU holds fewer than it says, that is told.
+    many="-b 4096 -e 4096 --hidden-size 64 --samples 4 --budget 0.2"
+    bench "gpus=1" $many --streams --mode graph
+    all_timed "graph, a launch each" $own
+    for strategy in ONESHOT TWOSHOT; do
+        bench "gpus=1 boasts" $many --streams --mode graph --strategies $strategy
+        [ "$status" = 1 ] || fail "$strategy, more blocks than a GPU holds: exit code $status"
+        grep -q "^stand-in: 32 blocks wait for each other on a GPU that holds 16 at once" "$WORK/err" ||
+            fail "$strategy, more blocks than a GPU holds: not told"
+    done
+    bench "" $small --mode cold --dtype float32
+    all_timed "cold" $own NCCL
+    bench "" $small --mode cold_graph
+    all_timed "cold graph" $own NCCL
+    bench "gpus=1" $small --mode cold_graph --loopback
+    all_timed "cold graph, one launch for all" $own
+    bench "slow_host" $small --strategies ONESHOT --samples 2
+    all_timed "a host that is later than the GPUs' delay" ONESHOT
+    for after in 0 20; do # when it is first called; when it has been verified
+        bench "slow_on=oneshot slow_after=$after" $small --strategies ONESHOT,TWOSHOT
+        all_timed "a host that is always late for another" TWOSHOT
+        grep "^# .* ONESHOT  *" "$WORK/out" |
+            grep -qE "a host took longer than its GPU's delay of [0-9]+ us, 12 times in a row" ||
+            fail "a host that is always late after $after calls: not said"
+    done
+    for mode in graph cold_graph; do
+        bench "gpus=1 no_slope" $small --mode $mode --loopback --strategies ONESHOT
+        grep "^# .* ONESHOT  *" "$WORK/out" |
+            grep -qE "a chain of [0-9]+ calls took no longer than one of [0-9]+, 12 times in a row" ||
+            fail "a longer chain that takes no longer, $mode: not said"
+    done
+    # All calls of both chains are checked: the short one's here, of 8 calls, leaves out its last.
+    bench "gpus=1 lazy_graph=9" $small --mode graph --loopback --strategies ONESHOT
+    grep "^# .* ONESHOT  *" "$WORK/out" | grep -q "wrong result in" || fail "a wrong short chain is not seen"
+    for fusion in RESIDUAL_RMS_NORM RESIDUAL_RMS_NORM_QUANT_FP8 RESIDUAL_RMS_NORM_QUANT_NVFP4; do
+        bench "gpus=1" $small --loopback --mode graph --fusion $fusion \
+            --strategies ONESHOT,ONESHOT_EPILOGUE,ONESHOT_UNFUSED
+        all_timed "$fusion in several kernels" ONESHOT ONESHOT_EPILOGUE ONESHOT_UNFUSED
+    done
+    bench "" $small --strategies NCCL_RING_LL_4CH,NCCL_TREE_SIMPLE
+    all_timed "chosen algorithms" NCCL_RING_LL_4CH NCCL_TREE_SIMPLE
+    bench "multicast" $small --fusion RESIDUAL_RMS_NORM --strategies NVLS_ONESHOT,NVLS_TWOSHOT
+    all_timed "the switch" NVLS_ONESHOT NVLS_TWOSHOT
+    bench "" $small -n 3
+    all_timed "calls in a row" ONESHOT NCCL
+    bench "" $small -n 3 -w 1 -c 1 -G 1 -J "$WORK/graph.json"
+    all_timed "a graph, as nccl-tests asks for it" ONESHOT NCCL
+    grep -q "nGpus 1 .* graph: 1\$" "$WORK/out" || fail "the table does not say that it is of a graph"
+    grep -q '"nccl_version":"[0-9.]*".*"ngpus":1,.*"graph":1,.*"device_info":"stand-in GPU"' \
+        "$WORK/graph.json" || fail "the JSON does not say what it is of: $(head -c 800 "$WORK/graph.json")"
+    bench "gpus=1" --ranks 1 $small
+    all_timed "one rank" NCCL NCCL_SYMMETRIC
+    # Data sets then begin anywhere, which our own kernels do not take.
+    bench "" $small --hidden-size 100 -b 400 -e 400
+    all_timed "rows that are no multiple of 16 bytes" NCCL
+    grep -q "ONESHOT .*hidden size x element size is no multiple of 16 bytes" "$WORK/out" ||
+        fail "rows that are no multiple of 16 bytes: not said"
+    bench "" $small --hidden-size 1 -b 2 -e 2
+    all_timed "an element" NCCL
+}

@@ -1,0 +1,87 @@
+#!/bin/sh
+# gentables tune and gentables sweep on GPUs: rows, devices and provenance; a GPU that hangs; too few GPUs.
+. "$(dirname "$0")/lib_stand_in.sh"
+only cuda nccl nvidia-ml
+
+# gentables tune on GPUs: ops by bytes, rows of this SM version, and a table of them.
+STAND_IN="" LD_LIBRARY_PATH=$folder "$GENTABLES" tune --backend cuda --bench "$BENCH" --fresh --samples 3 \
+    --op allreduce,allgather,reducescatter,alltoallv,broadcast --splits 3:1 --sizes 512:4K:8 --launches 2 \
+    --cache "$WORK/tune.json" --out "$WORK/tuned" >"$WORK/out" 2>"$WORK/err" || fail "tune"
+grep -q "^alltoallv, TP 2, bfloat16, splits 3:1" "$WORK/out" || fail "what tune says"
+grep -q "^2,bfloat16,4096,,,NCCL,NONE,allgather," "$WORK/tuned/benchmark.tp2.sm90.csv" || fail "rows of tune"
+"$GENTABLES" generate --data-dir "$WORK/tuned" --arch sm90 --formats c,table,report >"$WORK/out" \
+    2>"$WORK/err" || fail "a table of what tune measured"
+grep -q "GENTABLES_SM90_OP_ALLGATHER" "$WORK/tuned/allreduce_table.h" || fail "the C header"
+a_hang() {
+    if STAND_IN="hang" LD_LIBRARY_PATH=$folder "$GENTABLES" tune --backend cuda --bench "$BENCH" --fresh \
+        --op allgather --sizes 512 --timeout 5 --cache "$WORK/tune.json" >"$WORK/out" 2>"$WORK/err"; then
+        fail "a GPU that hangs"
+    fi
+    grep -q "every op takes its default, NCCL" "$WORK/err" || fail "the default of a GPU"
+}
+beside a_hang a_hang
+STAND_IN="" LD_LIBRARY_PATH=$folder "$GENTABLES" tune --backend cuda --bench "$BENCH" --samples 3 \
+    --op alltoallv --splits 0:1 --sizes 4K --cache "$WORK/tune.json" --json >"$WORK/out" 2>"$WORK/err" ||
+    fail "tune of a rank without a share"
+grep -q '"splits": "0:1"' "$WORK/out" || fail "tune of a rank without a share has no cell"
+grep -q '"strategy": "NCCL"' "$WORK/out" || fail "tune of a rank without a share has no time"
+
+printf 'quit\n' | STAND_IN="" LD_LIBRARY_PATH=$folder "$BENCH" --serve --workspace 64K \
+    >"$WORK/out" 2>"$WORK/err" || fail "serving"
+grep -q "^hello .*isa=sm_90 .*library=CUDA .* driver 999.1 for .* NCCL .* on 2 x stand-in GPU" "$WORK/out" ||
+    fail "hello"
+grep -q "^device rank=1 gpu=1 bus=0000:01:00.0 sm=90 .*clock_mhz=1980 .*throttle=0x4 nvlinks=4 \
+pcie=4x8 pcie_most=5x16 " "$WORK/out" || fail "devices"
+
+cat >"$WORK/spec.lua" <<'END'
+return { arch = "gpu-loopback", tp = { 2 }, hidden_sizes = { 64 }, num_tokens = { 1, 4 },
+  fusions = { "NONE" }, strategies = { "ONESHOT", "TWOSHOT", "NCCL" },
+  limits = { min_samples = 3, max_samples = 4, cell_us = 100000, message_bytes = 65536, launches = 1 },
+  table = { mode = "graph" } }
+END
+# A kernel that hangs costs its strategy the time, and no other one; the sweep goes on, and says why.
+spec=$WORK/spec.lua
+a_sweep_with_a_hang() {
+    if STAND_IN="gpus=1 hang_on=twoshot" LD_LIBRARY_PATH=$folder timeout 300 "$GENTABLES" sweep "$spec" \
+        --out "$WORK/hang" --bench "$BENCH" --patience 12 >"$WORK/out" 2>"$WORK/err"; then
+        fail "a sweep with a hang ends as if there was none"
+    fi
+    for tokens in 1 4; do
+        grep -q ",$tokens,64,ONESHOT," "$WORK/hang/benchmark.tp2.sm90-loopback.csv" ||
+            fail "who does not hang has no row of $tokens tokens"
+    done
+    grep -q "GPU hung .*; TWOSHOT stays without a time" "$WORK/err" || fail "who hung is not told"
+    grep -A1 '"reason": ".*GPU hung' "$WORK/hang/benchmark.tp2.sm90-loopback.json" | grep -q TWOSHOT ||
+        fail "the row does not say that it hung"
+}
+beside a_sweep_with_a_hang a_sweep_with_a_hang
+
+sweep() {
+    STAND_IN="gpus=1" LD_LIBRARY_PATH=$folder "$GENTABLES" sweep "$WORK/spec.lua" --out "$WORK" \
+        --bench "$BENCH" "$@" >"$WORK/out" 2>"$WORK/err"
+}
+sweep || fail "a sweep"
+rows=$WORK/benchmark.tp2.sm90-loopback.csv
+grep -q "floor (us),calls\$" "$rows" || fail "the floor is not in the rows"
+grep -q ",ONESHOT,NONE,allreduce,.*,graph,fp32,loopback,.*,$above_0,40\$" "$rows" || fail "the rows"
+grep -q '"sm": *"90"' "$WORK/benchmark.tp2.sm90-loopback.json" || fail "the provenance does not know the GPU"
+grep -q '"throttle_seen": *"0x44"' "$WORK/benchmark.tp2.sm90-loopback.json" ||
+    fail "the provenance does not know that the GPU was hot"
+grep -q '"least_clock_mhz": *"1200"' "$WORK/benchmark.tp2.sm90-loopback.json" ||
+    fail "the provenance does not know the lowest clock"
+grep -q "duplicate GPU" "$WORK/benchmark.tp2.sm90-loopback.json" || fail "why NCCL has no time"
+# A TP size for which there are too few GPUs has no rows, and costs the others nothing.
+sed 's/gpu-loopback/gpu/; s/tp = { 2 }/tp = { 2, 4 }/' "$WORK/spec.lua" >"$WORK/two.lua"
+if STAND_IN="gpus=2" LD_LIBRARY_PATH=$folder "$GENTABLES" sweep "$WORK/two.lua" --out "$WORK/two" \
+    --bench "$BENCH" >"$WORK/out" 2>"$WORK/err"; then
+    fail "a sweep with too few GPUs for a TP size ends as if there were enough"
+fi
+few="the bench says: 4 ranks need 4 GPUs, and here are 2; --loopback puts all ranks on one"
+again="the next sweep tries again, unless --tp has others alone"
+[ "$(cat "$WORK/err")" = "gentables: TP 4: $few; $again" ] ||
+    fail "too few GPUs for a TP size are not told in one line"
+grep -q ",ONESHOT,NONE,allreduce," "$WORK/two/benchmark.tp2.sm90.csv" || fail "the other TP size has no rows"
+grep -qF "unavailable: $few" "$WORK/two/benchmark.tp4.sm90.json" || fail "the cells do not say why"
+if sweep --arch sm100-loopback; then fail "rows of another SM version"; fi
+grep -q "this GPU is sm_90" "$WORK/err" || fail "another SM version is not told"
+all_beside
