@@ -1,7 +1,7 @@
 #!/bin/sh
 # edited_generator_compiles_nothing.sh GENERATOR: after an edit of the generator that changes no rendered
-# text, the kernels of the bench are rendered once and not compiled; after an edit of their template they
-# are compiled. Builds the bench of a copy of the sources with the installed program.
+# text, the kernels of the bench are rendered once and not compiled; after an edit of their template they are
+# compiled. Builds the bench of a copy of the sources with the installed program.
 . "$(dirname -- "$0")/lib.sh"
 
 begin "edited_generator_$1"
