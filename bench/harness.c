@@ -253,12 +253,16 @@ int harness_measure(struct harness *harness, const struct request *request, stru
 
 // ---- the harness --------------------------------------------------------------------------------
 
-int harness_open(struct harness *harness, struct group *group) {
+int harness_open(struct harness *harness, struct group *group, const uint8_t wanted[]) {
     *harness = (struct harness){.group = group, .at_work = ""};
     watch_step(PHASE_SET_UP, "");
     if (backend->round_trip(group, &harness->roundtrip_us) != 0) return -1;
     for (int i = 0; i < candidate_count(); i++) {
         const struct candidate *candidate = &backend->candidates[i];
+        if (wanted != NULL && !wanted[i]) {
+            snprintf(harness->unavailable[i], REASON_SIZE, "not asked for at the start");
+            continue;
+        }
         watch_step(PHASE_SET_UP, candidate->name);
         const char *before = blame_at_work(), *work = plugins_work(candidate);
         blame_work(work != NULL ? work : before);

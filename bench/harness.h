@@ -49,8 +49,9 @@ struct harness {
     char unavailable[MAX_CANDIDATES][REASON_SIZE]; // "" where the set-up went well
 };
 
-// Collective. Sets every candidate up and takes the round trip. -1: see group_failure.
-int harness_open(struct harness *harness, struct group *group);
+// Collective. Sets candidates up, those that are wanted (NULL: all), and takes the round trip. -1: see
+// group_failure.
+int harness_open(struct harness *harness, struct group *group, const uint8_t wanted[]);
 
 // What a plug-in does then, each is blamed for by name, with a deadline of its own.
 void harness_close(struct harness *harness);

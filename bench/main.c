@@ -415,7 +415,8 @@ static int measure(struct group *group, struct options *options) {
         blame_on_late(plugins_cancel);
         blame_begin(group->rank, 0.9 * options->timeout_s);
     }
-    int status = harness_open(harness, group);
+    const uint8_t *wanted = options->serve ? NULL : options->by_hand.request.wanted;
+    int status = harness_open(harness, group, wanted);
     if (status == 0)
         status = options->serve ? serve(harness, results) : by_hand_run(harness, &options->by_hand, results);
     if (status < 0) give_up(group, harness->at_work);

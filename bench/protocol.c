@@ -164,8 +164,10 @@ static int read_number(const char *text, double least, double most, double *numb
 }
 
 static int read_integer(const char *text, double least, double most, double *number) {
-    if (read_number(text, least, most, number) != 0) return -1;
-    return *number == floor(*number) && strspn(text, "0123456789") == strlen(text) ? 0 : -1;
+    bool is_one = read_number(text, least, most, number) == 0 && *number == floor(*number) &&
+                  strspn(text, "0123456789") == strlen(text);
+    if (!is_one) *number = 0; // fits every type that callers convert it to
+    return is_one ? 0 : -1;
 }
 
 // One field of a `measure` line. -1: unknown key or value.

@@ -271,7 +271,7 @@ int races_run(struct group *group, const struct tune_plan *plan, FILE *out) {
     struct races races = {.harness = &harness, .group = group, .plan = plan, .out = out};
     races.pass =
         (struct pass){.group = group, .plan = plan, .out = out, .of = &races, .call = call_one, .tell = tell};
-    if (harness_open(&harness, group) != 0) return -1;
+    if (harness_open(&harness, group, NULL) != 0) return -1;
     watch_rest(PHASE_PASS);
     blame_work(NULL);
     if (run_all(&races) != 0) return -1;

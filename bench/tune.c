@@ -493,7 +493,7 @@ int tune_run(struct group *group, const struct tune_plan *plan, FILE *out) {
     struct tune tune = {.harness = &harness, .group = group, .plan = plan, .out = out};
     tune.pass =
         (struct pass){.group = group, .plan = plan, .out = out, .of = &tune, .call = take_call, .tell = tell};
-    int all, status = harness_open(&harness, group);
+    int all, status = harness_open(&harness, group, NULL);
     watch_rest(PHASE_PASS);
     if (status != 0) return status;
     blame_work("start"); // still: who waits here in MPI has no other deadline

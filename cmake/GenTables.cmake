@@ -199,6 +199,11 @@ function(_gentables_add_report name arch data_dir)
     COMMAND $<TARGET_FILE:GenTables::gentables> report ${rows} ${xlsx}
     COMMAND $<TARGET_FILE:GenTables::gentables> plot ${rows} --kinds all
     USES_TERMINAL)
+  foreach(module sheet_text xlsx) # which no other verb of these targets loads
+    if(TARGET gentables-${module})
+      add_dependencies(${name}-report gentables-${module})
+    endif()
+  endforeach()
 endfunction()
 
 # _gentables_add_target(name verb programs comment COMMAND ...): the target NAME-VERB, which needs these

@@ -3,6 +3,7 @@
 #
 #   sh cmake/dev.sh gen-tables      measures this machine and writes its tables
 #   sh cmake/dev.sh test            builds and runs all tests
+#   sh cmake/dev.sh check           builds and runs the tests that concern the files you changed
 #
 # Programs, headers and libraries are looked for first; a package manager is asked only for what is not there,
 # and sudo only by who is not root. It may be called from any folder. The build is that of the preset
@@ -14,6 +15,8 @@ usage() {
 usage: sh cmake/dev.sh TARGET [ARGUMENT...]
   gen-tables              measure what is missing here, write the tables
   test                    build and run all tests; ARGUMENTs go to ctest
+  check [FILE...]         style, build and the tests that concern the FILEs; default: those that git reports
+                          as changed. Takes less than a minute in a tree that is built
   TARGET                  any other target of the build, such as check-tables; ARGUMENTs go to cmake --build
   deps [build|test|all]   only install what is missing (default: all)
 END
@@ -179,7 +182,47 @@ build() {
     cmake --build build "$@"
 }
 
+# The files that differ from the last commit, and new ones.
+changed_files() {
+    git diff --name-only --diff-filter=d HEAD
+    git ls-files --others --exclude-standard
+}
+
+# files_of_root FILE...: these files as seen from the root, one a line; they were named in the folder $from.
+files_of_root() {
+    for file in "$@"; do
+        path=$(cd "$from" && realpath -- "$file")
+        if [ ! -f "$path" ]; then fail "$file: no such file"; fi
+        printf '%s\n' "${path#"$root/"}"
+    done
+}
+
+# check FILE...: what concerns these files, and no more.
+check() {
+    if [ $# -eq 0 ]; then files=$(changed_files); else files=$(files_of_root "$@"); fi
+    if [ -z "$files" ]; then
+        echo "gentables: nothing differs from the last commit; to check a file all the same, name it"
+        return
+    fi
+    # shellcheck disable=SC2086 # a list
+    set -- $files
+    for tool in line-length clang-format luacheck shellcheck; do
+        sh tests/package/style.sh "$tool" "$@" || [ $? -eq 77 ] || fail "$tool: see above"
+    done
+    if [ ! -f build/CMakeCache.txt ]; then install_missing all; fi
+    build
+    ctest --test-dir build --show-only=json-v1 >build/tests.json
+    tests=$(build/bin/gentables lua cmake/check.lua build/tests.json \
+        build/Testing/Temporary/CTestCostData.txt "$@")
+    if [ -z "$tests" ]; then
+        echo "gentables: no test is known to concern $*; CI runs all tests"
+        return
+    fi
+    ctest --preset default -R "^($(echo "$tests" | sed 's/[.]/[.]/g' | paste -sd '|'))\$"
+}
+
 # From here on every path is the checkout's, wherever the call came from.
+from=$(pwd)
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 if [ ! -f "$root/CMakePresets.json" ]; then fail "$root is not gentables; call its own cmake/dev.sh"; fi
 cd "$root"
@@ -201,8 +244,9 @@ deps)
 test)
     install_missing all
     build
-    ctest --preset default -j "$(getconf _NPROCESSORS_ONLN)" "$@"
+    ctest --preset default "$@"
     ;;
+check) check "$@" ;;
 -*) fail "there is no option $target; see sh cmake/dev.sh --help" ;;
 *)
     install_missing build

@@ -31,28 +31,29 @@ local function error_of(record)
   return log2(record.high_us / record.low_us) / (2 * DEVIATIONS)
 end
 
--- plane and strategy -> the points measured
+-- Takes a point into the rectangle that its plane covers.
+local function widen(plane, point)
+  plane.left, plane.right = math.min(plane.left, point.x), math.max(plane.right, point.x)
+  plane.low, plane.high = math.min(plane.low, point.y), math.max(plane.high, point.y)
+end
+
+-- plane and strategy -> the points measured, with the rectangle that they cover
 local function measured_points(records)
   local planes = {}
   for _, record in ipairs(records) do
     local key = plane_of(record)
-    planes[key] = planes[key] or {}
-    table.insert(planes[key], { x = log2(record.num_tokens), y = log2(record.hidden_size),
-      time = log2(record.time_us), error = error_of(record) })
+    local point = { x = log2(record.num_tokens), y = log2(record.hidden_size),
+      time = log2(record.time_us), error = error_of(record) }
+    planes[key] = planes[key] or { left = math.huge, right = -math.huge, low = math.huge, high = -math.huge }
+    table.insert(planes[key], point)
+    widen(planes[key], point)
   end
   return planes
 end
 
 -- Whether a shape lies between the points, on either axis.
-local function is_within(points, where)
-  for _, axis in ipairs { "x", "y" } do
-    local least, most = math.huge, -math.huge
-    for _, point in ipairs(points) do
-      least, most = math.min(least, point[axis]), math.max(most, point[axis])
-    end
-    if where[axis] < least or where[axis] > most then return false end
-  end
-  return true
+local function is_within(plane, where)
+  return where.x >= plane.left and where.x <= plane.right and where.y >= plane.low and where.y <= plane.high
 end
 
 -- The misses of a plane's points, each predicted by the others: { bytes, square } and their mean square; see

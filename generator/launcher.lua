@@ -31,20 +31,6 @@ local function ask_version()
   return line or ""
 end
 
--- The bench offers each algorithm of coll/tuned, and coll/sm, in one process: they have to be there, but
--- must not be the library's own choice. Up to Open MPI 4 the shared-memory transport is called vader.
-local function open_mpi(version, ranks, cores)
-  local major = tonumber(version:match("%)%s*(%d+)")) or 4
-  local words = { "mpirun", "-n", tostring(ranks) }
-  local function add(...) table.move({ ... }, 1, select("#", ...), #words + 1, words) end
-  if system.is_root() then add("--allow-run-as-root") end
-  if ranks > cores then add("--oversubscribe", "--bind-to", "none") else add("--bind-to", "core") end
-  add("--mca", "btl", major >= 5 and "self,sm" or "self,vader")
-  add("--mca", "coll_sm_priority", "1")
-  add("--mca", "coll_tuned_use_dynamic_rules", "1")
-  return words
-end
-
 -- Open MPI's version, { major, text }; nil where mpirun is another's.
 function launcher.open_mpi_version()
   local line = ask_version()
@@ -52,12 +38,30 @@ function launcher.open_mpi_version()
   return text and { text = text, major = tonumber(text:match("^%d+")) }
 end
 
+local function append(words, ...) table.move({ ... }, 1, select("#", ...), #words + 1, words) end
+
 -- The words that start Open MPI's ranks with nothing but where they run: its defaults otherwise.
 function launcher.plain_command(ranks, cores)
   local words = { "mpirun", "-n", tostring(ranks) }
-  local function add(...) table.move({ ... }, 1, select("#", ...), #words + 1, words) end
-  if system.is_root() then add("--allow-run-as-root") end
-  if ranks > cores then add("--oversubscribe", "--bind-to", "none") else add("--bind-to", "core") end
+  if system.is_root() then append(words, "--allow-run-as-root") end
+  append(words, table.unpack(ranks > cores and { "--oversubscribe", "--bind-to", "none" } or
+    { "--bind-to", "core" }))
+  return words
+end
+
+-- The ranks are on one node: shared memory is the only transport; up to Open MPI 4 it is called vader. If
+-- pml is not set, Open MPI also loads the libraries of all networks, about 0.2 s per launch. A pml that the
+-- environment sets stays.
+--
+-- The bench offers each algorithm of coll/tuned, and coll/sm, in one process: they have to be there, but must
+-- not be the library's own choice.
+local function open_mpi(version, ranks, cores)
+  local major = tonumber(version:match("%)%s*(%d+)")) or 4
+  local words = launcher.plain_command(ranks, cores)
+  if not os.getenv("OMPI_MCA_pml") then append(words, "--mca", "pml", "ob1") end
+  append(words, "--mca", "btl", major >= 5 and "self,sm" or "self,vader")
+  append(words, "--mca", "coll_sm_priority", "1")
+  append(words, "--mca", "coll_tuned_use_dynamic_rules", "1")
   return words
 end
 

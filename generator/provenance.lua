@@ -230,10 +230,11 @@ local function text_of(record, rows_text)
   return json.encode(record) .. "\n"
 end
 
--- Writes the text of a rows file and its provenance: both or neither. Returns true | nil, message.
+-- Writes the text of a rows file and its provenance. If that ends halfway, by a kill as well, there is a
+-- provenance without its rows: rows without provenance would be refused. Returns true | nil, message.
 function provenance.write(csv, rows_text, record)
   local text = text_of(record, rows_text)
-  return file.write_all({ { csv, rows_text }, { provenance.path_of(csv), text } }, true)
+  return file.write_all({ { provenance.path_of(csv), text }, { csv, rows_text } }, true)
 end
 
 -- Writes the provenance where there are no rows, and no file of them: it says why. Returns true | nil,

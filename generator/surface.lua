@@ -14,38 +14,40 @@ function surface.distance(a, b)
   return math.sqrt(dx * dx + dy * dy)
 end
 
--- Weighted least squares of time = a + b * bytes; returns the value at `bytes`.
-local function line_at(sums, bytes)
-  local mean_bytes, mean_time = sums.bytes / sums.weight, sums.time / sums.weight
-  local variance = sums.bytes_bytes / sums.weight - mean_bytes * mean_bytes
+-- Weighted least squares of time = a + b * bytes, from weighted means of both, of the squared bytes, and of
+-- the product; returns the value at `bytes`.
+local function line_at(mean_bytes, mean_time, mean_square, mean_product, bytes)
+  local variance = mean_square - mean_bytes * mean_bytes
   local slope = 0
-  if variance > 1e-6 then
-    slope = (sums.bytes_time / sums.weight - mean_bytes * mean_time) / variance
-  end
+  if variance > 1e-6 then slope = (mean_product - mean_bytes * mean_time) / variance end
   return mean_time + math.max(0, math.min(1.2, slope)) * (bytes - mean_bytes)
 end
 
 -- Returns log2(time) at `where` ({ x, y }), and the nearest point and its distance (0 at a point); nil
--- without points. `except`: a point that is left out.
+-- without points. `except`: a point that is left out. Most of the time of `generate` is spent here: squares
+-- of distances, and locals.
 function surface.predict(points, where, except)
-  local sums = { weight = 0, bytes = 0, time = 0, bytes_bytes = 0, bytes_time = 0 }
+  local x, y = where.x, where.y
+  local weights, bytes_sum, times, squares, products = 0, 0, 0, 0, 0
   local nearest, least = nil, math.huge
-  for _, point in ipairs(points) do
+  for i = 1, #points do
+    local point = points[i]
     if point ~= except then
-      local distance = surface.distance(point, where)
-      if distance < least then nearest, least = point, distance end
-      local weight = 1 / math.max(distance, NEAREST) ^ 4
-      local bytes = point.x + point.y
-      sums.weight = sums.weight + weight
-      sums.bytes = sums.bytes + weight * bytes
-      sums.time = sums.time + weight * point.time
-      sums.bytes_bytes = sums.bytes_bytes + weight * bytes * bytes
-      sums.bytes_time = sums.bytes_time + weight * bytes * point.time
+      local px, py, time = point.x, point.y, point.time
+      local dx, dy = px - x, py - y
+      local square = dx * dx + dy * dy
+      if square < least then nearest, least = point, square end
+      if square < NEAREST * NEAREST then square = NEAREST * NEAREST end
+      local bytes, weight = px + py, 1 / (square * square)
+      local weighted = weight * bytes
+      weights, bytes_sum = weights + weight, bytes_sum + weighted
+      times, squares, products = times + weight * time, squares + weighted * bytes, products + weighted * time
     end
   end
   if not nearest then return nil end
-  if least < NEAREST then return nearest.time, nearest, 0 end
-  return line_at(sums, where.x + where.y), nearest, least
+  if least < NEAREST * NEAREST then return nearest.time, nearest, 0 end
+  return line_at(bytes_sum / weights, times / weights, squares / weights, products / weights, x + y), nearest,
+    math.sqrt(least)
 end
 
 return surface

@@ -100,6 +100,7 @@ function template.run(args)
     model[name] = value
   end
   local text = template.load(args[1])(model)
+  if file.holds(args.out, text) then return end -- as old as it is, so that nothing is compiled again
   local written, message = file.write(args.out, text)
   if not written then fail.work("%s", message) end
 end

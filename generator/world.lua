@@ -185,7 +185,7 @@ end
 -- Whether the rows that are there are all that the spec, and `exhaustive`, ask for.
 local function is_finished(self, job)
   local old = self.old
-  if self.continues or not old or not old.spec or old.spec.hash ~= job.spec_hash then return false end
+  if not old or not old.spec or old.spec.hash ~= job.spec_hash then return false end
   if old.complete == false or job.exhaustive and not old.exhaustive then return false end
   for _, entry in ipairs(old.no_time) do
     if entry.failed then return false end
@@ -195,8 +195,9 @@ end
 
 -- The state of one TP size of a job: size; csv, json, part (its files); cells; known (key -> finished row),
 -- why (key -> record without a time, with its reason); spoiled (strategy -> { cells, reason }: how many
--- cells it alone could not be measured in); planner (of what is there already); regimes; launches
--- and measured_s (how often a bench was started for it, and how long one measured, lost visits included).
+-- cells it alone could not be measured in); is_finished (nothing is to be measured); planner (of what is
+-- there already; none if it is finished); regimes; launches and measured_s (how often a bench was started for
+-- it, and how long one measured, lost visits included).
 function world.load(job, size)
   local csv = ("%s/benchmark.tp%d.%s.csv"):format(job.out, size, job.arch)
   local self = setmetatable({ job = job, size = size, csv = csv, json = provenance.path_of(csv),
@@ -208,13 +209,15 @@ function world.load(job, size)
   local usable = found and found.fingerprint == job.fingerprint
   self.fresh = job.fresh or (usable and found.fresh)
   if not self.fresh then self:take_finished(job) end
-  self.planner = new_planner(self, true)
-  self:take_begun()
-  if usable then self:take_journal(found) end
+  self.is_finished = not usable and is_finished(self, job)
+  if not self.is_finished then
+    self.planner = new_planner(self, true)
+    self:take_begun()
+    if usable then self:take_journal(found) end
+  end
   if found and not usable and #found.cells > 0 then
     self.note = self.note or "begins again: what is unfinished there is of another machine, bench or limits"
   end
-  self.is_finished = is_finished(self, job)
   self.taken_up = usable and #found.cells > 0
   return self
 end
@@ -353,6 +356,7 @@ function world:unreached_cells()
 end
 
 -- What goes into the files, in order: `with` a time, on the spec's grid or between its lines, and `without`.
+-- If the files are `current`, nothing is written, and `with` is only there to be counted.
 -- `derived`: how many times of the grid were not measured, for the sweep was sure without them. `unreached`:
 -- how many cells its budget did not reach, in whole or in part.
 function world:settle(job)
@@ -360,8 +364,10 @@ function world:settle(job)
   for key, record in pairs(regime.keeps ~= false and self.known or {}) do all[key] = record end
   for key, by_launch in pairs(regime.visits) do all[key] = visits.row(by_launch) end
   self.with, self.without = {}, {}
-  local unreached = self:unreached_cells()
   for _, record in pairs(all) do table.insert(self.with, record) end
+  self.current = self.is_finished and self.finished == #self.with
+  if self.current then return end
+  local unreached = self:unreached_cells()
   for key, wanted in pairs(plan.wanted(job.spec, self.cells)) do
     if wanted.skip then
       wanted.reason, wanted.skipped = wanted.skip, true
@@ -378,7 +384,6 @@ function world:settle(job)
   table.sort(self.with, plan.before)
   table.sort(self.without, plan.before)
   for i, record in ipairs(self.without) do self.without[i] = entry_of(record) end
-  self.current = self.is_finished and self.finished == #self.with
 end
 
 function world:provenance(job)

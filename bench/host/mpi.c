@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "host/control_variables.h"
 #include "host/epilogue.h"
 #include "host/group_mpi.h"
 #include "strategy.h"
@@ -60,35 +61,6 @@ static const char *mpi_own_supports(const struct group *group, const struct call
 
 // ---- one algorithm of coll/tuned ----------------------------------------------------------------
 
-// Opens the tools interface once, and for good: MPICH has no variables any more once it was closed.
-static bool has_control_variables(void) {
-    static int opened = -1;
-    int provided;
-    if (opened < 0) opened = MPI_T_init_thread(MPI_THREAD_SINGLE, &provided) == MPI_SUCCESS;
-    return opened > 0;
-}
-
-// Reads or writes an integer control variable of the library; -1 where there is none of that name, or it
-// refuses.
-static int control_variable(const char *name, int (*access)(MPI_T_cvar_handle, void *), int *value) {
-    int index, count, status = -1;
-    MPI_T_cvar_handle handle;
-    if (!has_control_variables()) return -1;
-    if (MPI_T_cvar_get_index(name, &index) == MPI_SUCCESS &&
-        MPI_T_cvar_handle_alloc(index, NULL, &handle, &count) == MPI_SUCCESS) {
-        if (count == 1 && access(handle, value) == MPI_SUCCESS) status = 0;
-        MPI_T_cvar_handle_free(&handle);
-    }
-    return status;
-}
-
-static int read_variable(MPI_T_cvar_handle handle, void *value) {
-    return MPI_T_cvar_read(handle, value);
-}
-static int write_variable(MPI_T_cvar_handle handle, void *value) {
-    return MPI_T_cvar_write(handle, value);
-}
-
 // Writes the variable of each op that this candidate forces; `back`: to the library's choice.
 static int force_algorithms(const struct candidate *candidate, bool back, char reason[REASON_SIZE]) {
     for (int op = 0; op < OPS; op++) {
@@ -96,7 +68,7 @@ static int force_algorithms(const struct candidate *candidate, bool back, char r
         char name[80];
         snprintf(name, sizeof name, "coll_tuned_%s_algorithm", op_ompi_names[op]);
         if (candidate->ompi_algorithms[op] == 0) continue;
-        if (control_variable(name, write_variable, &algorithm) == 0) continue;
+        if (control_variable_write(name, algorithm) == 0) continue;
         snprintf(reason, REASON_SIZE, "this MPI has no %s %d", name, algorithm);
         return -1;
     }
@@ -105,9 +77,8 @@ static int force_algorithms(const struct candidate *candidate, bool back, char r
 
 static int dup_with_algorithms(MPI_Comm from, const struct candidate *candidate, MPI_Comm *comm,
                                char reason[REASON_SIZE]) {
-    int dynamic = 0;
     char ignored[REASON_SIZE];
-    if (control_variable("coll_tuned_use_dynamic_rules", read_variable, &dynamic) != 0 || !dynamic) {
+    if (!control_variable_is_on("coll_tuned_use_dynamic_rules")) {
         snprintf(reason, REASON_SIZE, "needs Open MPI with --mca coll_tuned_use_dynamic_rules 1");
         return -1;
     }
@@ -184,7 +155,7 @@ static int open_mpich_algorithm(struct mpi *mpi, const char *algorithm, char rea
     MPI_Datatype type;
     MPI_T_enum kinds;
     mpi->algorithm_number = -1;
-    if (has_control_variables() && MPI_T_cvar_get_index(variable, &index) == MPI_SUCCESS &&
+    if (control_variable_is_there(variable) && MPI_T_cvar_get_index(variable, &index) == MPI_SUCCESS &&
         MPI_T_cvar_get_info(index, name, &name_size, &verbosity, &type, &kinds, description,
                             &description_size, &bind, &scope) == MPI_SUCCESS &&
         MPI_T_cvar_handle_alloc(index, NULL, &mpi->algorithm, &count) == MPI_SUCCESS) {

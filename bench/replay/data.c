@@ -256,8 +256,8 @@ static void provide(struct room *room, enum data_type type, size_t bytes, int th
 // Cuts a tensor off the memory at `*at`.
 static void cut(struct tensor *tensor, enum data_type type, double count, char **at) {
     *tensor = (struct tensor){.type = type, .count = (size_t)count, .data = *at};
-    *at += padded(count, type);
     if (tensor->count == 0) tensor->data = NULL;
+    if (tensor->count > 0) *at += padded(count, type);
 }
 
 int operands_make(const struct op *op, enum data_type type, int threads, struct operands *operands,

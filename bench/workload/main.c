@@ -20,7 +20,7 @@
 #include "workload/measure.h"
 #include "workload_identity.h"
 
-enum { PROTOCOL = 4, LONGEST_LINE = 1 << 16 };
+enum { PROTOCOL = 4, LONGEST_LINE = 1 << 16, BLOCK_SIZE = 1 << 20 };
 
 static const double TIMEOUT_S = 120; // that a rank waits for another
 enum { ENDED_WITHIN_S = 10 };        // by MPI, after a rank has failed
@@ -33,17 +33,25 @@ struct session {
     bool whole; // the program
 };
 
-// Rank 0's next line, on all ranks. False: there is none.
-static bool next_line(const struct session *session, char line[LONGEST_LINE]) {
-    int length = -1;
-    if (session->group->rank == 0 && fgets(line, LONGEST_LINE, stdin) != NULL) {
-        length = (int)strcspn(line, "\r\n");
-        line[length] = '\0';
+static bool is_of_program(const char *line) {
+    return !line_is(line, "run") && !line_is(line, "quit");
+}
+
+// Rank 0's next lines, on all ranks, each with its '\0': of a program all that there is room for, since ranks
+// that share a core take a turn each for whatever they tell each other. Returns their bytes; 0: none is left.
+static int next_lines(const struct session *session, char block[BLOCK_SIZE]) {
+    int length = 0;
+    bool goes_on = session->group->rank == 0;
+    while (goes_on && length <= BLOCK_SIZE - LONGEST_LINE) {
+        char *line = block + length;
+        if (fgets(line, LONGEST_LINE, stdin) == NULL) break;
+        line[strcspn(line, "\r\n")] = '\0';
+        goes_on = is_of_program(line) && !line_is(line, "end");
+        length += (int)strlen(line) + 1;
     }
     MPI_Bcast(&length, 1, MPI_INT, 0, group_comm(session->group));
-    if (length < 0) return false;
-    MPI_Bcast(line, length + 1, MPI_CHAR, 0, group_comm(session->group));
-    return true;
+    MPI_Bcast(block, length, MPI_CHAR, 0, group_comm(session->group));
+    return length;
 }
 
 // The status of all ranks together; where it is below 0, with one of their reasons.
@@ -56,14 +64,19 @@ static int agree(const struct session *session, int status, char reason[PROGRAM_
     return worst.value;
 }
 
-static int read_program(struct session *session, const char *line, char reason[]) {
+// Reads the program's lines from *line on, and leaves it behind them; ranks agree once.
+static int read_program(struct session *session, const char **line, const char *end, char reason[]) {
     if (session->whole) {
         snprintf(reason, PROGRAM_REASON, "one program for each start");
         return -1;
     }
     session->program.rank = session->group->rank;
     session->program.ranks = session->group->size;
-    int status = agree(session, program_read(&session->program, line, reason), reason);
+    int status = 1;
+    for (; status > 0 && *line < end && is_of_program(*line); *line += strlen(*line) + 1) {
+        status = program_read(&session->program, *line, reason);
+    }
+    status = agree(session, status, reason);
     session->whole = status == 0;
     return status < 0 ? -1 : 0;
 }
@@ -84,16 +97,31 @@ static int run(struct session *session, const char *line, char reason[]) {
     return status;
 }
 
-static int answer(struct session *session, char reason[]) {
-    char *line = malloc(LONGEST_LINE);
-    int status = line == NULL ? -1 : 0;
-    if (line == NULL) snprintf(reason, PROGRAM_REASON, "out of memory");
-    while (status == 0 && next_line(session, line) && !line_is(line, "quit")) {
-        status = line_is(line, "run") ? run(session, line, reason) : read_program(session, line, reason);
+// Returns 0 where more may come, 1 after quit, and -1 where `reason` says what is wrong.
+static int answer_lines(struct session *session, const char *line, const char *end, char reason[]) {
+    int status = 0;
+    while (status == 0 && line < end) {
+        if (line_is(line, "quit")) return 1;
+        if (is_of_program(line)) {
+            status = read_program(session, &line, end, reason);
+        } else {
+            status = run(session, line, reason);
+            line += strlen(line) + 1;
+        }
         fflush(stdout);
     }
-    free(line);
     return status;
+}
+
+static int answer(struct session *session, char reason[]) {
+    char *block = malloc(BLOCK_SIZE);
+    int status = block == NULL ? -1 : 0, length;
+    if (block == NULL) snprintf(reason, PROGRAM_REASON, "out of memory");
+    while (status == 0 && (length = next_lines(session, block)) > 0) {
+        status = answer_lines(session, block, block + length, reason);
+    }
+    free(block);
+    return status < 0 ? -1 : 0;
 }
 
 static void say_hello(const struct session *session) {

@@ -17,6 +17,7 @@ namespace {
 namespace od = simdjson::ondemand;
 using simdjson::error_code;
 using any = any_value;
+static_assert(simdjson::SIMDJSON_PADDING <= chunk::PADDING);
 
 // ---- What an event says -----------------------------------------------------------------------
 

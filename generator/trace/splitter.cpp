@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstring>
 #include <new>
-#include <simdjson.h>
 #include <string_view>
 
 #ifdef __SSE2__
@@ -17,7 +16,6 @@ namespace {
 
 constexpr size_t BLOCK = 64;
 constexpr size_t LARGEST = size_t(1) << 28; // of one event, and of what stands around the events
-static_assert(simdjson::SIMDJSON_PADDING <= BLOCK);
 
 bool is_blank(char c) {
     return c == ' ' || c == '\t' || c == '\n' || c == '\r';
@@ -202,7 +200,7 @@ outline::found outline::scan(const std::string &text) {
 
 void chunk::reserve(size_t room) {
     if (room <= room_) return;
-    std::unique_ptr<char[]> memory(new char[room + BLOCK]);
+    std::unique_ptr<char[]> memory(new char[room + PADDING]);
     if (size > 0) std::memcpy(memory.get(), text, size);
     memory_ = std::move(memory);
     text = memory_.get();

@@ -9,9 +9,11 @@
 
 namespace trace {
 
-// Events as a JSON array, with simdjson's padding behind it.
+// Events as a JSON array, with the parser's padding behind it.
 class chunk {
   public:
+    static constexpr size_t PADDING = 64; // bytes; part.cpp checks that it is enough for simdjson
+
     char *text = nullptr;  // starts with '['
     size_t size = 0;       // with both brackets
     uint64_t offset = 0;   // text[i] is byte offset + i of the unpacked file

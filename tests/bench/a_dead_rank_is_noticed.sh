@@ -8,14 +8,28 @@ mkdir "$WORK/shm"
 OMPI_MCA_btl_vader_backing_directory=$WORK/shm
 export OMPI_MCA_btl_vader_backing_directory
 
-# A long run; the second rank is killed once the first result is there.
+# rank_of PID: which rank of mpirun's it is.
+rank_of() {
+    tr '\0' '\n' <"/proc/$1/environ" | sed -n 's/^OMPI_COMM_WORLD_RANK=//p'
+}
+
+# begun RANKS: waits until that many run and the first result is there; then $victim is rank 1.
+begun() {
+    until pids=$(pgrep -f "^$BENCH .*--samples 100000") && [ "$(echo "$pids" | wc -w)" = "$1" ] &&
+        grep -q '^#' "$WORK/out"; do
+        kill -0 "$launcher" || fail "the bench did not start: $(cat "$WORK/err")"
+    done
+    victim=
+    for pid in $pids; do
+        [ "$(rank_of "$pid")" != 1 ] || victim=$pid
+    done
+    [ -n "$victim" ] || fail "no rank 1 among $pids"
+}
+
+# A long run; rank 1 is killed once the first result is there.
 run 3 -b 1M -e 1M -f 2 --samples 100000 --budget 100 --strategies ONESHOT,TWOSHOT >"$WORK/out" 2>"$WORK/err" &
 launcher=$!
-until pids=$(pgrep -f "^$BENCH .*--samples 100000") && [ "$(echo "$pids" | wc -w)" = 3 ] &&
-    grep -q '^#' "$WORK/out"; do
-    kill -0 "$launcher" || fail "the bench did not start: $(cat "$WORK/err")"
-done
-victim=$(echo "$pids" | sed -n 2p)
+begun 3
 kill -KILL "$victim"
 status=0
 wait "$launcher" || status=$?
@@ -27,11 +41,8 @@ wait "$launcher" || status=$?
 run 2 -b 1M -e 1M -f 2 --samples 100000 --budget 100 --timeout 10 --strategies ONESHOT \
     >"$WORK/out" 2>"$WORK/err" &
 launcher=$!
-until pids=$(pgrep -f "^$BENCH .*--samples 100000") && [ "$(echo "$pids" | wc -w)" = 2 ] &&
-    grep -q '^#' "$WORK/out"; do
-    kill -0 "$launcher" || fail "the bench did not start: $(cat "$WORK/err")"
-done
-kill -STOP "$(echo "$pids" | sed -n 2p)"
+begun 2
+kill -STOP "$victim"
 status=0
 wait "$launcher" || status=$?
 [ "$status" -ne 0 ] || fail "a hung rank went unnoticed"

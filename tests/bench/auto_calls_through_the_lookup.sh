@@ -2,7 +2,10 @@
 # AUTO asks the lookup of the table that is there and does what it says; where that cannot be done it falls
 # back. Without a table, or with one of strategies that are not here, it has no time and says why.
 . "$(dirname "$0")/lib.sh"
-command -v cc >"$WORK/cc" || exit 77
+command -v cc >"$WORK/cc" || {
+    echo "skipped: no C compiler"
+    exit 77
+}
 
 # module NAME: one whose lookup takes the second strategy from 1024 elements a token on, and says so.
 module() {

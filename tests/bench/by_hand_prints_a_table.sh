@@ -22,22 +22,23 @@ run 2 -b 1K -e 1K -n 5 --strategies MPICH_RECURSIVE_DOUBLING >"$WORK/none"
 grep -q "MPICH_RECURSIVE_DOUBLING" "$WORK/none" || fail "what has no time: $(cat "$WORK/none")"
 grep -q '"--strategies","MPI,TWOSHOT"' "$WORK/out.json" || fail "arguments: $(head -c 500 "$WORK/out.json")"
 # What was printed is read back, and so is the JSON.
-if [ -x "${GENTABLES:-}" ]; then
-    "$GENTABLES" import "$WORK/out" --arch host --out "$WORK/rows" >"$WORK/said"
-    "$GENTABLES" import "$WORK/out.json" --arch host --out "$WORK/rows_json" >"$WORK/said"
-    for rows in rows rows_json; do
-        cut -d, -f1-6 "$WORK/$rows/benchmark.tp2.host.csv" >"$WORK/$rows.keys"
-    done
-    cmp "$WORK/rows.keys" "$WORK/rows_json.keys" || fail "the table and the JSON differ"
-    [ "$(grep -c "^2,float16,.*,TWOSHOT" "$WORK/rows.keys")" = 3 ] || fail "not read back"
-fi
+"$GENTABLES" import "$WORK/out" --arch host --out "$WORK/rows" >"$WORK/said"
+"$GENTABLES" import "$WORK/out.json" --arch host --out "$WORK/rows_json" >"$WORK/said"
+for rows in rows rows_json; do
+    cut -d, -f1-6 "$WORK/$rows/benchmark.tp2.host.csv" >"$WORK/$rows.keys"
+done
+cmp "$WORK/rows.keys" "$WORK/rows_json.keys" || fail "the table and the JSON differ"
+[ "$(grep -c "^2,float16,.*,TWOSHOT" "$WORK/rows.keys")" = 3 ] || fail "not read back"
 
+# One byte is no element: one is sent.
 run 2 -b 1 -e 1 -d float32 --samples 1 --strategies ONESHOT >"$WORK/out" || fail "one byte"
+awk '!/^#/ { rows++; if (NF != 9 || $1 != 4 || $2 != 1 || $5 != "ONESHOT" || $6 <= 0 || $9 != "0") bad = 1 }
+     END { exit rows != 1 || bad }' "$WORK/out" || fail "one byte: $(cat "$WORK/out")"
 for wrong in "--samples 4G" "-e 99999999999G" "-b 0" "-b 12Q" "-f 1" "-d int8" "--fusion X" "--strategies X" \
     "--budget 0" "-G 1" "-n 0" "-w -1" "-c 2" "-i 0" "--timeout x" "--nonsense" "word"; do
     status=0
     # shellcheck disable=SC2086
     "$BENCH" $wrong >"$WORK/out" 2>"$WORK/err" || status=$?
     [ "$status" = 2 ] || fail "'$wrong' ended with $status"
-    [ -s "$WORK/err" ] || fail "'$wrong' said nothing"
+    grep -q "^gentables-bench: " "$WORK/err" || fail "'$wrong' said nothing"
 done

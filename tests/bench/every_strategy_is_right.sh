@@ -40,6 +40,7 @@ for ranks in 2 3 4 5; do
     for strategy in MPI ONESHOT TWOSHOT; do
         grep -q "^strategy name=$strategy status=available" "$WORK/answers.$ranks" ||
             fail "$strategy is not available"
+        grep -q "^row id=4 strategy=$strategy " "$WORK/answers.$ranks" || fail "$strategy does no AllReduce"
     done
 done
 grep -h -o "accumulate=[a-z0-9]*" "$WORK"/answers.* | sort | uniq -c

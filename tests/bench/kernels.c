@@ -13,6 +13,7 @@
 
 #include "element.h"
 #include "host/kernels.h"
+#include "isas.h"
 
 enum { MOST = 200 };
 
@@ -33,18 +34,6 @@ static float interesting(uint32_t index) {
                            (index / count % 2) << 31);
 }
 enum { INTERESTING = 24 * 2 * 256 };
-
-// Runs `check` with the kernels of each instruction set that this processor has.
-static void for_each_isa(void (*check)(const struct kernels *)) {
-    for (int i = 0; kernels_all[i] != NULL; i++) {
-        const struct kernels *kernels = kernels_find(kernels_all[i]->isa);
-        if (kernels == NULL) {
-            print_message("skipped: this processor has no %s\n", kernels_all[i]->isa);
-            continue;
-        }
-        check(kernels);
-    }
-}
 
 static bool same_value(double a, double b) {
     return a == b || (isnan(a) && isnan(b));
@@ -253,6 +242,7 @@ static void streaming_copies_all_and_no_more(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_instruction_set_is_built_and_found),
         cmocka_unit_test(sums_are_rounded_once_in_rank_order),
         cmocka_unit_test(every_element_survives_reading_and_rounding),
         cmocka_unit_test(ties_go_to_even_and_large_sums_to_infinity),
@@ -262,5 +252,5 @@ int main(void) {
         cmocka_unit_test(the_hash_sees_every_byte_and_is_the_same_everywhere),
         cmocka_unit_test(streaming_copies_all_and_no_more),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return end_with_isas(cmocka_run_group_tests(tests, NULL, NULL));
 }

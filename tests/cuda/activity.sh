@@ -37,6 +37,7 @@ grep -q '"cat":"gpu_memset","name":"Memset".*"context":1,"bytes":512' "$split" |
 ends_with 0 "$GENTABLES" trace report "$split" --out "$WORK/split" --csv
 if grep -q unlinked "$stderr"; then die "a kernel has lost its op"; fi
 # When each was launched is told, too: the stand-in's calls take a microsecond.
+grep -q '"gentablesLaunch"' "$split" || die "no launch of a further kernel"
 if grep '"gentablesLaunch"' "$split" | grep -q '"dur":0\.'; then die "when further kernels were launched"; fi
 
 # ---- what is late, or of an earlier step ----

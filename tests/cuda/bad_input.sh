@@ -21,7 +21,7 @@ without() {
     bench "$settings" -b 256 -e 256 --samples 2 --budget 0.1 "$@"
     [ "$status" = 0 ] || fail "$strategy, $wanted: exit code $status"
     grep "^# .* $strategy  *" "$WORK/out" | grep -qF "$wanted" || fail "$strategy: not said: $wanted"
-    grep -q "^  *256 .* sum  *[A-Z_]*  *[0-9.]* " "$WORK/out" ||
+    grep -q "^  *256 .* sum  *[A-Z_]*  *$above_0 " "$WORK/out" ||
         fail "$strategy, $wanted: nobody else has a time"
 }
 
@@ -51,7 +51,7 @@ fits() {
     bench "$@" -b 256 -e 256 --hidden-size 64 --samples 2 --budget 0.1 --workspace 4M --arena 16G
     [ "$status" = 0 ] || fail "data above the GPU's memory: exit code $status"
     for strategy in ONESHOT TWOSHOT; do
-        grep -q "^  *256 .* sum  *$strategy  *[0-9.]* " "$WORK/out" || fail "no memory is left for $strategy"
+        grep -q "^  *256 .* sum  *$strategy  *$above_0 " "$WORK/out" || fail "no memory is left for $strategy"
     done
 }
 fits "memory_mib=100"
@@ -75,7 +75,7 @@ lost() {
     [ "$status" = 0 ] || fail "a communicator that is lost: exit code $status"
     grep "^# .* NCCL  *" "$WORK/out" | grep -qF "making a communicator: no answer within 10 s" ||
         fail "a communicator that is lost: not said"
-    grep -q "^  *512 .* sum  *NCCL  *[0-9.]* " "$WORK/out" || fail "no other communicator"
+    grep -q "^  *512 .* sum  *NCCL  *$above_0 " "$WORK/out" || fail "no other communicator"
 }
 beside lost lost
 
@@ -87,7 +87,7 @@ export NCCL_MULTI_RANK_GPU_ENABLE=1
 without NCCL "gpus=1 nccl=22999" "duplicate GPU: NCCL wants one for each rank" --streams
 without NCCL "gpus=1 nccl=23000" "NCCL launches for each rank: --streams would be right" --loopback
 bench "gpus=1 nccl=23000" -b 256 -e 256 --samples 2 --budget 0.1 --streams --strategies ONESHOT,NCCL
-grep -q "^  *256 .* sum  *NCCL  *[0-9.]* " "$WORK/out" || fail "several ranks on a GPU: NCCL has no time"
+grep -q "^  *256 .* sum  *NCCL  *$above_0 " "$WORK/out" || fail "several ranks on a GPU: NCCL has no time"
 unset NCCL_MULTI_RANK_GPU_ENABLE
 
 # A driver that fails for good ends the bench, which says so; whoever started it starts another.

@@ -22,7 +22,9 @@ absent() {
 }
 absent CUDA "\(CUDA\|NCCL\|nccl\|cuBLAS\|cuDNN\|CUPTI\|GPU\)" \
     "no CUDA 12.8 or later, so nothing is measured on GPUs" -DCMAKE_DISABLE_FIND_PACKAGE_CUDAToolkit=ON
-if [ -d "$NCCL" ]; then
-    absent NCCL "\(NCCL\|nccl\)" "no nccl.h, so NCCL is not measured, nor are workloads on GPUs" \
-        "-DCMAKE_IGNORE_PATH=$NCCL;$(readlink -f "$NCCL")" "-DCUBLASLT_INCLUDE_DIR=$CUBLASLT"
+if [ ! -d "$NCCL" ]; then
+    echo "skipped: there is no nccl.h here"
+    exit 77
 fi
+absent NCCL "\(NCCL\|nccl\)" "no nccl.h, so NCCL is not measured, nor are workloads on GPUs" \
+    "-DCMAKE_IGNORE_PATH=$NCCL;$(readlink -f "$NCCL")" "-DCUBLASLT_INCLUDE_DIR=$CUBLASLT"

@@ -14,7 +14,7 @@ check() {
     level=$1
     shift
     spin -a "$@" "$SOURCE/tests/cuda/flags.pml" >spin.log 2>&1 || { cat spin.log && exit 255; }
-    "$CC" -w -O"$level" -DSAFETY -DCOLLAPSE -DMEMLIM=4096 -o pan pan.c
+    "$CC" -w -O"$level" -DSAFETY -DCOLLAPSE -DMEMLIM=4096 -o pan pan.c || exit 255
     ./pan -m200000 -w23 >pan.log
     if ! grep -q "^State-vector" pan.log || grep -q "max search depth too small\|out of memory" pan.log; then
         cat pan.log

@@ -7,18 +7,19 @@ only cuda
 TMPDIR=$(mktemp -d)
 export TMPDIR
 trap 'rm -rf "$TMPDIR"' EXIT
-root=$([ "$(id -u)" != 0 ] || echo --allow-run-as-root)
+# shellcheck source=tests/mpirun.sh
+. "$SOURCE/tests/mpirun.sh"
 # shellcheck disable=SC2086
-if STAND_IN="gpus=1" LD_LIBRARY_PATH=$folder:${LD_LIBRARY_PATH:-} timeout 200 mpirun $root --oversubscribe \
-    --bind-to none -n 2 "$BENCH-mpi" --loopback -b 256 -e 256 >"$WORK/out" 2>"$WORK/err"; then
+if STAND_IN="gpus=1" LD_LIBRARY_PATH=$folder:${LD_LIBRARY_PATH:-} timeout 200 $mpirun \
+    -n 2 "$BENCH-mpi" --loopback -b 256 -e 256 >"$WORK/out" 2>"$WORK/err"; then
     fail "processes that share a GPU"
 fi
 grep -q "gentables-bench: unavailable: shared GPU" "$WORK/err" || fail "a shared GPU is not told"
 
 # own_gpu: as a launcher does that shows each rank its own GPU alone.
 # shellcheck disable=SC2086
-if STAND_IN="own_gpu same_gpu" LD_LIBRARY_PATH=$folder:${LD_LIBRARY_PATH:-} timeout 200 mpirun $root \
-    --oversubscribe --bind-to none -n 2 "$BENCH-mpi" -b 256 -e 256 >"$WORK/out" 2>"$WORK/err"; then
+if STAND_IN="own_gpu same_gpu" LD_LIBRARY_PATH=$folder:${LD_LIBRARY_PATH:-} timeout 200 $mpirun \
+    -n 2 "$BENCH-mpi" -b 256 -e 256 >"$WORK/out" 2>"$WORK/err"; then
     fail "processes that see the same GPU"
 fi
 grep -q "gentables-bench: unavailable: shared GPU" "$WORK/err" || fail "the same GPU is not told"
@@ -27,7 +28,7 @@ for setting in "has_fabric fabric:fabric" "has_fabric:file" ":file" "no_files:ip
     "own_gpu has_fabric fabric:fabric" "own_gpu no_files:ipc" "own_gpu no_hidden_peers:none"; do
     settings=${setting%:*} wanted=${setting#*:}
     # shellcheck disable=SC2086
-    STAND_IN="gpus=3 $settings" LD_LIBRARY_PATH=$folder:${LD_LIBRARY_PATH:-} timeout 200 mpirun $root \
-        --oversubscribe --bind-to none -n 3 "$HANDLES" >"$WORK/out" 2>"$WORK/err" || fail "$setting"
+    STAND_IN="gpus=3 $settings" LD_LIBRARY_PATH=$folder:${LD_LIBRARY_PATH:-} timeout 200 $mpirun \
+        -n 3 "$HANDLES" >"$WORK/out" 2>"$WORK/err" || fail "$setting"
     grep -qx "$wanted" "$WORK/out" || fail "$setting"
 done

@@ -14,6 +14,10 @@ mkdir -p "$WORK"
 
 versions=$(sed -n 's/.*"GENTABLES_CUDA_ARCHITECTURES": "\([0-9;]*\)".*/\1/p' "$SOURCE/CMakePresets.json" |
     tr ';' ' ')
+if [ -z "$versions" ]; then
+    echo "FAILED: the preset cuda-all names no SM versions"
+    exit 1
+fi
 known=$("$nvcc" --list-gpu-code)
 before=''
 after=''
@@ -26,6 +30,11 @@ for version in $versions; do
         after=$after${after:+,}sm_$version
     fi
 done
+
+if [ -z "$before" ] || [ -z "$after" ]; then
+    echo "FAILED: this nvcc knows none of the SM versions before 90, or none from 90 on"
+    exit 1
+fi
 
 # judge THREADS NAME: reads what the assembler says; prints the most registers, and fails over what does not
 # fit.

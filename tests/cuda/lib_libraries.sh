@@ -10,7 +10,7 @@ only() {
     for file in "$STAND_INS"/* "$STAND_INS_PROCESSES"/*; do : >"$folder/$(basename "$file")"; done
     for major in 12 13; do : >"$folder/libcupti.so.$major"; done
     for name in "$@"; do
-        cp "$STAND_INS/lib$name".so.* "$folder" 2>/dev/null || :
+        cp "$STAND_INS/lib$name".so.* "$folder"
     done
     case " $* " in
     *" nccl "*) cp "$STAND_INS_PROCESSES"/libnccl.so.2 "$folder" ;;

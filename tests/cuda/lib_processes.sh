@@ -20,7 +20,9 @@ in_place() {
     place
     "$@"
 }
-mpirun="mpirun $([ "$(id -u)" != 0 ] || echo --allow-run-as-root) --oversubscribe --bind-to none -n"
+# shellcheck source=tests/mpirun.sh
+. "$SOURCE/tests/mpirun.sh"
+mpirun="$mpirun -n"
 
 # processes COUNT SETTINGS OPTION...: the bench's output in $WORK/out and $WORK/err, its exit code in $status.
 processes() {

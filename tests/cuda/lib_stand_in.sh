@@ -51,13 +51,32 @@ bench() {
         >"$WORK/out" 2>"$WORK/err" || status=$?
 }
 
+# In place of compute-sanitizer, which sees no kernels here: a script that runs the program, in $WORK/bin.
+sanitizer_in_place() {
+    mkdir -p "$WORK/bin"
+    cat >"$WORK/bin/compute-sanitizer" <<'END'
+#!/bin/sh
+while :; do
+    case $1 in
+    --*=*) shift ;;
+    --*) shift 2 ;;
+    *) break ;;
+    esac
+done
+exec "$@"
+END
+    chmod +x "$WORK/bin/compute-sanitizer"
+}
+
+above_0='[0-9.]*[1-9][0-9.]*' # a number of a table, as a pattern
+
 # all_timed NAME STRATEGY...: each has a time in the output, and nothing is wrong.
 all_timed() {
     name=$1
     shift
     [ "$status" = 0 ] || fail "$name: exit code $status"
     for strategy in "$@"; do
-        grep -q "^  *[0-9].* sum  *$strategy  *[0-9.]* .* 0\$" "$WORK/out" ||
+        grep -q "^  *[0-9].* sum  *$strategy  *$above_0 .* 0\$" "$WORK/out" ||
             fail "$name: $strategy has no time"
     done
     grep -q "^# Out of bounds values : 0 OK" "$WORK/out" || fail "$name: something is wrong"

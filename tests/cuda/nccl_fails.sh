@@ -26,7 +26,7 @@ after() {
     name="NCCL that fails at $1"
     bench "nccl_says nccl_fails=$1" -b 256 -e 2K -f 2 --samples 2 --budget 0.1 --strategies ONESHOT,NCCL
     [ "$status" = 0 ] || fail "$name: exit code $status"
-    timed=$(sed -n 's/^  *\([0-9]*\) .* sum  *NCCL  *[0-9.]* .*/\1/p' "$WORK/out" | tr '\n' ' ')
+    timed=$(sed -n 's/^  *\([0-9]*\) .* sum  *NCCL  *'"$above_0"' .*/\1/p' "$WORK/out" | tr '\n' ' ')
     [ "$timed" = "$2" ] || fail "$name: times of $timed, not of $2"
     grep "^# .* NCCL  *" "$WORK/out" | grep -qF "$5" || fail "$name: not said: $5"
     communicators "$name" "$3" "$4"

@@ -90,7 +90,7 @@ way PLACED alone
 for op in allreduce reducescatter; do
     bench "" --plugin "$PLUGINS/in_place.so" --op "$op" -b 512 -e 512 --mode graph --samples 3 \
         --strategies PLACED,NCCL
-    grep -q "PLACED  *[0-9.]* .* 0\$" "$WORK/out" || fail "$op in place in a graph"
+    grep -q "PLACED  *$above_0 .* 0\$" "$WORK/out" || fail "$op in place in a graph"
 done
 bench "" --plugin "$PLUGINS/in_place.so" -b 512 -e 512 -n 3 --strategies PLACED,NCCL
 grep -q "PLACED .*works in place alone: calls in a row" "$WORK/out" || fail "calls in a row in place"
@@ -99,7 +99,7 @@ grep -q "PLACED .*works in place alone: calls in a row" "$WORK/out" || fail "cal
 graph="-b 512 -e 512 --mode graph --samples 3"
 # shellcheck disable=SC2086
 bench "" --plugin "$PLUGINS/nccl_allreduce.so" $graph --strategies WRAPPED_NCCL,NCCL
-grep -q "WRAPPED_NCCL  *[0-9.]* .* 0\$" "$WORK/out" || fail "a captured run"
+grep -q "WRAPPED_NCCL  *$above_0 .* 0\$" "$WORK/out" || fail "a captured run"
 # shellcheck disable=SC2086
 bench "" --plugin "$copies" --op allgather $graph --strategies PEER_COPIES,NCCL
 grep -q "PEER_COPIES .*cannot be captured into a graph" "$WORK/out" ||

@@ -20,14 +20,16 @@ proof_inputs "$tests"/lib_stand_in.sh "$tests"/lib_rebuilt.sh "$tests"/stand_in_
     "$("$nvcc" --version | tail -n 1)" "$(cc --version | head -n 1)"
 
 # The nvcc that is found is a script elsewhere, beside which there are no headers.
-mkdir "$WORK/bin"
+sanitizer_in_place
 printf '#!/bin/sh\nexec "%s" "$@"\n' "$nvcc" >"$WORK/bin/nvcc"
 chmod +x "$WORK/bin/nvcc"
 
 says "$other_gpu"
 verify PATH="$WORK/bin:$PATH" GENTABLES_CUDA_ARCH=sm_90 GENTABLES_VERIFY_SECONDS=840
+[ "$status" = 0 ] || fail "what was built anew: exit code $status"
 grep -q "^built anew, for: $other_gpu" "$WORK/out" || fail "not built anew"
 for name in rows.tp2 checked.tp2 streams eager cold cold_graph unfused one_rank; do
     grep -qx "ok      $name" "$WORK/out" || fail "$name, of what was built anew"
 done
 needs_the_system "$taken/gentables-bench-cuda"
+proof_holds

@@ -63,7 +63,7 @@ sweep() {
 sweep || fail "a sweep"
 rows=$WORK/benchmark.tp2.sm90-loopback.csv
 grep -q "floor (us),calls\$" "$rows" || fail "the floor is not in the rows"
-grep -q ",ONESHOT,NONE,allreduce,.*,graph,fp32,loopback,.*,[0-9.]*,40\$" "$rows" || fail "the rows"
+grep -q ",ONESHOT,NONE,allreduce,.*,graph,fp32,loopback,.*,$above_0,40\$" "$rows" || fail "the rows"
 grep -q '"sm": *"90"' "$WORK/benchmark.tp2.sm90-loopback.json" || fail "the provenance does not know the GPU"
 grep -q '"throttle_seen": *"0x44"' "$WORK/benchmark.tp2.sm90-loopback.json" ||
     fail "the provenance does not know that the GPU was hot"

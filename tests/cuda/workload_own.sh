@@ -87,11 +87,14 @@ grep -q 'differ in their GPU: stand-in GPU, stand-in GPU of another kind' "$WORK
     die "two GPUs are compared as one"
 
 # ---- kernels that wait too long: told to give up; what follows is not harmed ----
+# shellcheck source=tests/mpirun.sh
+. "$SOURCE/tests/mpirun.sh"
+export MPIRUN="$mpirun"
 cat >"$WORK/short_patience" <<'END'
 #!/bin/sh
 shift
 sed -u '/ channels=4 /s/patience_ms=[0-9]*/patience_ms=300/' |
-    mpirun --allow-run-as-root --oversubscribe --bind-to none --mca btl self,vader -n 2 "$@"
+    $MPIRUN -n 2 "$@"
 END
 chmod +x "$WORK/short_patience"
 gpus "gpus=1 held_blocks=4" 1 workload sweep --backend cuda --transport own -f "$reduced" -p 2 -c 4,2 -t 32 \
@@ -111,7 +114,7 @@ cat >"$WORK/patience" <<END
 #!/bin/sh
 shift
 sed -u 's/patience_ms=[0-9]*/patience_ms=2000/' |
-    mpirun --allow-run-as-root --oversubscribe --bind-to none --mca btl self,vader -n 2 "\$@" |
+    $mpirun -n 2 "\$@" |
     tee "$WORK/said"
 END
 chmod +x "$WORK/patience"

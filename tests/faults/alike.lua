@@ -31,11 +31,13 @@ function TestAlike:launcher_with(program)
 end
 
 function TestAlike:test_another_binary()
-  local other = self.case.folder .. "/other"
+  local folder = lib.scratch("/tmp")
+  local other = folder .. "/other"
   lib.write(other, lib.read(os.getenv("BENCH")) .. "\n") -- runs as the first one does
   assert(os.execute("chmod +x " .. other))
   self:expect(("rank 1 runs another binary than the other ranks (%s)"):format(os.getenv("BENCH")), nil,
     self:launcher_with(other))
+  lib.clean(folder)
 end
 
 function TestAlike:test_other_options()
@@ -51,4 +53,5 @@ function TestAlike:test_another_protocol()
   self:expect("rank 1 speaks another protocol than the other ranks", { FAULT = "PROTOCOL", RANK = 1 })
 end
 
-return lu.LuaUnit.new():runSuiteByInstances({ { "TestAlike", TestAlike } })
+local suites = dofile(arg[0]:match("^(.*/)") .. "../suites.lua")
+return suites { { "TestAlike", TestAlike } }

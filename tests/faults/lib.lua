@@ -6,14 +6,14 @@ local lu = require "luaunit"
 local file = require "core.file"
 local process = require "core.process"
 local rows = require "core.rows"
-local system = require "core.system"
 local sweep_lib = dofile(here .. "../sweep/lib.lua")
 
 local lib = setmetatable({}, { __index = sweep_lib })
 
 -- Seconds; ranks wait half as long for each other, far longer than a healthy one takes to start beside others
--- on a busy machine.
-local PATIENCE = 16
+-- on a busy machine. No test waits so long: where a rank is stopped or hangs, the clock hurries (clock.c)
+-- until so many seconds are left of what others wait.
+local PATIENCE, LAST_SECONDS = 60, 2
 local SOON = 120      -- seconds: more than it can take
 local CELL_US = 20000
 
@@ -23,7 +23,8 @@ return { arch = "host", tp = { 2 }, fusions = { "NONE" }, hidden_sizes = { 1024 
 ]]):format(CELL_US)
 
 -- How long ranks wait for each other, as they are told; and the sweep, for the answer of a cell.
-lib.timeout = ("%g"):format(PATIENCE / 2)
+lib.timeout_s = PATIENCE / 2
+lib.timeout = ("%g"):format(lib.timeout_s)
 lib.waits_s = ("%g"):format(PATIENCE + CELL_US / 1e6)
 
 -- Ends the test program (77) where there is no mpirun of Open MPI, whose ranks fault.c knows.
@@ -58,7 +59,8 @@ function lib.new_case()
   local folder = lib.scratch()
   cases = cases + 1
   local self = setmetatable({ folder = folder, csv = folder .. "/benchmark.tp2.host.csv",
-    log = folder .. "/log", bench = folder .. "/bench", cpu = cpus[cases % #cpus + 1] }, case)
+    log = folder .. "/log", bench = folder .. "/bench", cpu = cpus[cases % #cpus + 1],
+    waits_s = lib.timeout_s }, case)
   for _, name in ipairs { "shm", "tmp" } do assert(file.make_folder(folder .. "/" .. name)) end
   -- A name of its own for the bench, so that its ranks can be told from others'.
   assert(os.execute(("ln -s '%s' '%s'"):format(os.getenv("BENCH"), self.bench)))
@@ -66,13 +68,17 @@ function lib.new_case()
   return self
 end
 
+local mpirun
+
 -- The words that start one rank or more; `options` of mpirun besides.
 function case:mpirun(options)
-  return table.concat({ "taskset -c", self.cpu, "mpirun", system.is_root() and "--allow-run-as-root" or "",
-    "--oversubscribe --bind-to none --mca btl self,vader --mca btl_vader_backing_directory",
-    self.folder .. "/shm", "--mca coll_sm_priority 1 --mca coll_tuned_use_dynamic_rules 1",
-    "-x LD_PRELOAD=" .. os.getenv("FAULT_LIBRARY"), options or "" }, " ")
+  mpirun = mpirun or table.concat(dofile(here .. "../mpirun.lua"), " ")
+  return table.concat({ "taskset -c", self.cpu, mpirun, "--mca btl_vader_backing_directory",
+    self.folder .. "/shm", "-x LD_PRELOAD=" .. os.getenv("FAULT_LIBRARY"), options or "" }, " ")
 end
+
+-- It is the sweep itself that waits for what goes wrong.
+function case:is_noticed_by_the_sweep() self.waits_s, self.sweep_waits = tonumber(lib.waits_s), true end
 
 function case:command(launcher)
   return { lib.gentables, "sweep", "--out", self.folder, "--bench", self.bench, "--exhaustive", "--patience",
@@ -82,7 +88,9 @@ end
 -- `faults`: { FAULT =, AT =, RANK = } of fault.c.
 function case:environment(faults)
   local list = { "TMPDIR=" .. self.folder .. "/tmp", "FAULT_LOG=" .. self.log,
-    "FAULT_ONCE=" .. self.folder .. "/once" }
+    "FAULT_ONCE=" .. self.folder .. "/once", "FAULT_CLOCK=" .. self.folder .. "/clock",
+    ("FAULT_CLOCK_SKIP=%g"):format(self.waits_s - LAST_SECONDS) }
+  if self.sweep_waits then list[#list + 1] = "LD_PRELOAD=" .. os.getenv("FAULT_CLOCK_LIBRARY") end
   for name, value in pairs(faults or {}) do
     list[#list + 1] = (name == "FAULT" and "FAULT=" or "FAULT_" .. name .. "=") .. value
   end

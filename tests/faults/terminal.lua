@@ -72,4 +72,5 @@ function TestTerminal:test_while_a_cell_is_measured()
   self.case:is_finished("cell")
 end
 
-return lu.LuaUnit.new():runSuiteByInstances({ { "TestTerminal", TestTerminal } })
+local suites = dofile(arg[0]:match("^(.*/)") .. "../suites.lua")
+return suites { { "TestTerminal", TestTerminal } }

@@ -2,7 +2,10 @@
 # Whatever is wrong with another program's file is told in one line, with file and line, and nothing is
 # written or guessed.
 . "$(dirname -- "$0")/lib.sh"
-command -v python3 >/dev/null || exit 77
+command -v python3 >/dev/null || {
+    echo "skipped: no python3"
+    exit 77
+}
 bad=$WORK/bad
 
 # edited INPUT SED-SCRIPT: $bad is the input, changed by it; it has to change something.

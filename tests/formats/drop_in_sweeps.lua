@@ -77,4 +77,5 @@ function tests.test_needs_a_place_for_rows()
   luaunit.assertStrContains(err.message, "--save_csv_dir DIR says where rows go")
 end
 
-return luaunit.LuaUnit.new():runSuiteByInstances({ { "drop_in_sweeps", tests } })
+local suites = dofile(arg[0]:match("^(.*/)") .. "../suites.lua")
+return suites { { "drop_in_sweeps", tests } }

@@ -77,6 +77,10 @@ ask "$(cell 89 2 NONE 128 8)" 80 2 0 128 8 # older than all: the oldest
 ask "$(cell 100 4 NONE 1024 8)" 103 4 0 1024 8
 ask "$(cell 120 2 NONE 7168 8)" 121 2 0 7168 8
 
+[ -n "$(compilers c++)" ] || {
+    echo "skipped: no C++ compiler"
+    exit 77
+}
 for compiler in $(compilers c++); do
     for standard in c++17 c++20; do
         for more in "" "-I $here/trtllm_newer"; do

@@ -2,7 +2,10 @@
 # TensorRT-LLM's fragment, chosen at the corners of its bins, is byte for byte what fragment.py makes of the
 # same CSVs: the golden ones, and made-up ones that fill its grid.
 . "$(dirname -- "$0")/lib.sh"
-command -v python3 >/dev/null || exit 77
+command -v python3 >/dev/null || {
+    echo "skipped: no python3"
+    exit 77
+}
 
 golden=$SOURCE/tests/golden/sm90
 python3 "$SOURCE/tests/generator/fragment.py" "$golden" 90 >"$WORK/expected"

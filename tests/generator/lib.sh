@@ -55,5 +55,8 @@ unprivileged() {
 
 # skip_unless_unprivileged_reads FILE: ends the test where there is no such user, or he does not get as far.
 skip_unless_unprivileged_reads() {
-    unprivileged test -r "$1" && unprivileged test -x "$GENTABLES" || exit 77
+    if ! unprivileged test -r "$1" || ! unprivileged test -x "$GENTABLES"; then
+        echo "skipped: no user without privileges reaches the program and its input"
+        exit 77
+    fi
 }

@@ -178,4 +178,5 @@ function tests.test_short_names_stay_different()
     MPI_RAPID_DELIVERY = "MPI_RAPID_DELIVERY", MPI_RING = "MPI_RING" })
 end
 
-return luaunit.LuaUnit.new():runSuiteByInstances({ { "model", tests } })
+local suites = dofile(arg[0]:match("^(.*/)") .. "../suites.lua")
+return suites { { "model", tests } }

@@ -84,4 +84,5 @@ function tests.test_help_names_every_option()
   end
 end
 
-return luaunit.LuaUnit.new():runSuiteByInstances({ { "options", tests } })
+local suites = dofile(arg[0]:match("^(.*/)") .. "../suites.lua")
+return suites { { "options", tests } }

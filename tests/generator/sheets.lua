@@ -122,4 +122,5 @@ function tests.test_a_workbook_that_fails_leaves_what_was_there()
   luaunit.assertStrContains(message, "nowhere/book.xlsx: cannot be written")
 end
 
-return luaunit.LuaUnit.new():runSuiteByInstances({ { "sheets", tests } })
+local suites = dofile(arg[0]:match("^(.*/)") .. "../suites.lua")
+return suites { { "sheets", tests } }

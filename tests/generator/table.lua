@@ -386,4 +386,5 @@ function tests.test_rows_of_other_splits_are_of_other_cells()
   luaunit.assertEquals({ even.old_times.time, uneven.old_times.time }, { 4.5, 4.625 })
 end
 
-return luaunit.LuaUnit.new():runSuiteByInstances({ { "table", tests } })
+local suites = dofile(arg[0]:match("^(.*/)") .. "../suites.lua")
+return suites { { "table", tests } }

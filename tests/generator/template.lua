@@ -65,4 +65,5 @@ function tests.test_a_template_reaches_no_files()
   luaunit.assertStrContains(failure("% io.open('x')\n"), "'io'")
 end
 
-return luaunit.LuaUnit.new():runSuiteByInstances({ { "template", tests } })
+local suites = dofile(arg[0]:match("^(.*/)") .. "../suites.lua")
+return suites { { "template", tests } }

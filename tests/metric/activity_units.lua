@@ -149,4 +149,5 @@ function tests.test_bus_factors_are_those_of_nccl_tests()
   luaunit.assertNil(collective.bus_factor("unknown", 4))
 end
 
-return luaunit.LuaUnit.new():runSuiteByInstances({ { "activity", tests } })
+local suites = dofile(arg[0]:match("^(.*/)") .. "../suites.lua")
+return suites { { "activity", tests } }

@@ -176,4 +176,5 @@ function TestGnuplot.test_a_signal_ends_the_wait()
   lu.assertEquals(names(), { "bin", "program.lua" })
 end
 
-return lu.LuaUnit.new():runSuiteByInstances({ { "TestGnuplot", TestGnuplot } })
+local suites = dofile(arg[0]:match("^(.*/)") .. "../suites.lua")
+return suites { { "TestGnuplot", TestGnuplot } }

@@ -24,4 +24,5 @@ function tests.test_other_objects_are_sorted()
   luaunit.assertEquals(json.encode { b = 1, a = 2 }, '{\n  "a": 2,\n  "b": 1\n}')
 end
 
-return luaunit.LuaUnit.new():runSuiteByInstances({ { "json_order", tests } })
+local suites = dofile(arg[0]:match("^(.*/)") .. "../suites.lua")
+return suites { { "json_order", tests } }

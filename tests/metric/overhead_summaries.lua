@@ -138,4 +138,5 @@ function tests.test_what_is_no_summary_is_refused()
   luaunit.assertStrContains(problem, "is not a file")
 end
 
-return luaunit.LuaUnit.new():runSuiteByInstances({ { "overhead_summaries", tests } })
+local suites = dofile(arg[0]:match("^(.*/)") .. "../suites.lua")
+return suites { { "overhead_summaries", tests } }

@@ -15,6 +15,7 @@ local OF_OTHERS = { ["build"] = true, ["target"] = true, ["preset"] = true, ["in
 local OTHERS = { chromium = true, gh = true }
 
 local wrong = 0
+local checked = { links = 0, options = 0, commands = 0 }
 
 local function say(path, line, message, ...)
   wrong = wrong + 1
@@ -27,7 +28,7 @@ local function pages()
   local names = assert(io.popen(("cd '%s' && find . -name '*.md' ! -path './build*' ! -path './.git/*' " ..
     "! -path './tests/fuzz/*' ! -path './tests/formats/*' | sort"):format(source)))
   for path in names:lines() do found[#found + 1] = path:sub(3) end
-  names:close()
+  assert(names:close(), "the pages cannot be listed")
   return found
 end
 
@@ -63,6 +64,7 @@ local function exists(path) return (os.rename(path, path)) ~= nil end
 
 local function check_link(path, number, target)
   if target:find("^%a+:") then return end -- another place's
+  checked.links = checked.links + 1
   local name, anchor = target:match("^([^#]*)#?(.*)$")
   local folder = path:match("^(.*/)") or ""
   local there = name == "" and path or folder .. name
@@ -146,6 +148,7 @@ local function check_command(path, number, command)
     if verb ~= "help" then say(path, number, "there is no verb %s", verb) end
     return
   end
+  checked.commands = checked.commands + 1
   local second = rest:match("^%s+(%l+)%f[%W]")
   local name = second and declared[verb .. " " .. second] and verb .. " " .. second or verb
   if #declared[name] == 0 then return end -- a verb that has commands, or takes none
@@ -164,6 +167,7 @@ end
 -- Any other option has to be one of some verb, or of a program that is built here.
 local function check_option(path, number, option)
   local name = option:gsub("_", "-")
+  checked.options = checked.options + 1
   if OF_OTHERS[name] or of_any(name) then return end
   if programs:find("--" .. name, 1, true) or programs:find('"' .. name .. '"', 1, true) then return end
   say(path, number, "nothing here takes --%s", option)
@@ -186,9 +190,18 @@ local function check_options(path)
   each(prose_of(path), "()`([^`]+)`", function(number, code) check_code(path, number, code) end)
 end
 
-for _, path in ipairs(pages()) do
-  check_links(path)
-  if path == "README.md" or path:find("^docs/") then check_options(path) end
+-- Where no page is found, or nothing in them, nothing would be wrong.
+local function check_all()
+  local found = {}
+  for _, path in ipairs(pages()) do
+    found[path] = true
+    check_links(path)
+    if path == "README.md" or path:find("^docs/") then check_options(path) end
+  end
+  assert(found["README.md"] and found["docs/development.md"], "pages are missing")
+  for word, count in pairs(checked) do assert(count > 0, "the pages have no " .. word) end
 end
+
+check_all()
 if wrong > 0 then print(("%d of the pages' links and options are wrong"):format(wrong)) end
 return wrong > 0 and 1 or 0

@@ -4,6 +4,8 @@ local lu = require "luaunit"
 package.path = os.getenv "SOURCE" .. "/tests/page/?.lua;" .. package.path
 local lib = require "lib"
 
+if not lib.has_browser() then return 77 end
+
 local head = "world_size,dtype,size,num_tokens,hidden_size,strategy,fusion,op,time (us)\n"
 
 local function rows(folder, tp, lines)
@@ -44,7 +46,9 @@ local seen = lib.browse(other, [[
     pictures: document.querySelectorAll("#maps svg").length,
     wide: document.documentElement.scrollWidth > document.documentElement.clientWidth };]])
 
-function TestLabels() -- luacheck: ignore
+local tests = {}
+
+function tests.test_labels()
   lu.assertEquals(seen.broken, 0)
   lu.assertEquals(seen.bold, 0)
   lu.assertEquals(seen.heads[2], labels[1])
@@ -55,7 +59,7 @@ end
 
 -- By hand: two shapes in common, 10 -> 20 and 20 -> 18, mean sqrt(2 * 0.9) = 1.342; NCCL would take 25 in
 -- place of 20 in the first, none more in the second.
-function TestNumbers() -- luacheck: ignore
+function tests.test_numbers()
   lu.assertEquals(table.concat(seen.changed[1], "|"), "2|NONE|2|+34.2 %|1|1|1|+12.5 %|+25.0 %")
   lu.assertEquals(#seen.changed, 1)
   lu.assertStrContains(seen.lead, "34.2 % longer")
@@ -67,13 +71,13 @@ function TestNumbers() -- luacheck: ignore
   lu.assertEquals(#seen.numbers, 5)
 end
 
-function TestMaps() -- luacheck: ignore
+function tests.test_maps()
   lu.assertEquals(seen.maps, { "+100 % c7 differs", "-10 % c2", "– none" })
   -- TP 2 has both and their difference, TP 4 and 8 one each.
   lu.assertEquals(seen.pictures, 5)
 end
 
-function TestMissing() -- luacheck: ignore
+function tests.test_missing()
   lu.assertStrContains(seen.missing, labels[2] .. " has no rows of TP 4, NONE")
   lu.assertStrContains(seen.missing, labels[1] .. " has no rows of TP 8, NONE")
   lu.assertStrContains(seen.missing, "2 shapes that " .. labels[1] .. " has")
@@ -82,7 +86,7 @@ end
 
 -- What the base chose has no time in the other: what it would lose there is not known, neither its mean nor
 -- its most. And what is the same is said without a sign.
-function TestUnknownLoss() -- luacheck: ignore
+function tests.test_unknown_loss()
   local here, there = lib.folder "loss/here", lib.folder "loss/there"
   rows(here, 2, { { 1, 1024, "ONESHOT", 10 }, { 1, 1024, "NCCL", 12 } })
   rows(there, 2, { { 1, 1024, "NCCL", 10 } })
@@ -96,7 +100,7 @@ function TestUnknownLoss() -- luacheck: ignore
 end
 
 -- Real sweeps: every shape of both tables stands in the list, with the times and strategies of table.csv.
-function TestRealTables() -- luacheck: ignore
+function tests.test_real_tables()
   local host, golden = lib.source .. "/tables/host", lib.source .. "/tests/golden/sm90"
   local out = lib.folder "real"
   lib.gentables(("compare '%s' '%s' '%s' --out '%s/compare.html'"):format(host, golden, host, out))
@@ -131,4 +135,5 @@ function TestRealTables() -- luacheck: ignore
   end
 end
 
-os.exit(lu.LuaUnit.run("-v"))
+local suites = dofile(arg[0]:match("^(.*/)") .. "../suites.lua")
+return suites { { "browser_compare", tests } }

@@ -5,6 +5,8 @@ local lists = require "lists"
 package.path = os.getenv "SOURCE" .. "/tests/page/?.lua;" .. package.path
 local lib = require "lib"
 
+if not lib.has_browser() then return 77 end
+
 local head = "world_size,dtype,size,num_tokens,hidden_size,strategy,fusion,op,time (us)\n"
 local table_head = "arch,world_size,fusion,dtype,op,mode,hidden_size,num_tokens,strategy,time (us)," ..
   "runner_up,margin,confidence,regret\n"
@@ -39,19 +41,22 @@ local seen = lib.browse(out, [[
 
 local function mark(name) return lists.find("strategies", name).mark end
 
-function TestMarks() -- luacheck: ignore
+local tests = {}
+
+function tests.test_marks()
   lu.assertEquals(seen.now, { mark "NCCL" .. " differs", mark "NCCL", mark "NCCL" .. " differs" })
   lu.assertEquals(seen.old, { mark "ONESHOT" .. " differs", mark "NCCL", "– differs" })
   lu.assertEquals(seen.list, { "ONESHOT", "NCCL", "" })
 end
 
-function TestLosses() -- luacheck: ignore
+function tests.test_losses()
   lu.assertStrContains(seen.details, "The incumbent, ONESHOT, takes 25\u{202f}% longer.")
   lu.assertEquals(seen.losses, { "25\u{202f}% differs", "0.0\u{202f}%", "– differs" })
 end
 
-function TestWithoutIncumbent() -- luacheck: ignore
+function tests.test_without_incumbent()
   lu.assertStrContains(seen.without, "missing: the incumbent has no such cells")
 end
 
-os.exit(lu.LuaUnit.run("-v"))
+local suites = dofile(arg[0]:match("^(.*/)") .. "../suites.lua")
+return suites { { "browser_report_against", tests } }

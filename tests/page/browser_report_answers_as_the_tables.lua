@@ -4,6 +4,8 @@ local lu = require "luaunit"
 package.path = os.getenv "SOURCE" .. "/tests/page/?.lua;" .. package.path
 local lib = require "lib"
 
+if not lib.has_browser() then return 77 end
+
 local sizes = { 1, 2, 3, 5, 90, 91, 127, 128, 181, 182, 255, 1447, 1449, 2880, 3000, 7168, 8192, 20000,
   1000000 }
 
@@ -90,16 +92,18 @@ local function compare(data_dir, arch, fusion, fusion_place, tp_sizes)
   return different
 end
 
-function TestHost() -- luacheck: ignore
+local tests = {}
+
+function tests.test_host()
   local seen = compare(lib.source .. "/tables/host", "host", "NONE", nil, { 1, 2, 3, 4, 8 })
   lu.assertTrue(seen.ONESHOT and seen.TWOSHOT and seen.MPI)
 end
 
-function TestGpu() -- luacheck: ignore
+function tests.test_gpu()
   compare(lib.source .. "/tests/golden/sm90", "sm90", "RESIDUAL_RMS_NORM", 1, { 1, 2, 3, 4, 6, 8, 9 })
 end
 
-function TestWrongShapesAreSaid() -- luacheck: ignore
+function tests.test_wrong_shapes_are_said()
   local out = lib.folder "wrong"
   lib.gentables(("report --data-dir '%s' --arch host --out '%s'"):format(lib.source .. "/tables/host", out))
   local said = lib.browse(out, [[
@@ -112,7 +116,9 @@ function TestWrongShapesAreSaid() -- luacheck: ignore
       all.push(document.getElementById("answer").textContent);
     }
     return all;]])
+  lu.assertEquals(#said, 7)
   for _, text in ipairs(said) do lu.assertStrContains(text, "whole numbers") end
 end
 
-os.exit(lu.LuaUnit.run("-v"))
+local suites = dofile(arg[0]:match("^(.*/)") .. "../suites.lua")
+return suites { { "browser_report_answers_as_the_tables", tests } }

@@ -4,6 +4,8 @@ local lu = require "luaunit"
 package.path = os.getenv "SOURCE" .. "/tests/page/?.lua;" .. package.path
 local lib = require "lib"
 
+if not lib.has_browser() then return 77 end
+
 local out = lib.folder "by_bytes"
 lib.write(out .. "/benchmark.tp4.host.csv", [[
 world_size,dtype,size,num_tokens,hidden_size,strategy,fusion,op,time (us),low (us),high (us),splits
@@ -40,7 +42,9 @@ local look = [[
   };
 ]]
 
-function TestAllgather() -- luacheck: ignore
+local tests = {}
+
+function tests.test_allgather()
   local shown = lib.browse(out, look .. [[
     const page = await open("report.html#data=float32.allgather.by.bytes.unknown&cell=1048576x1");
     return { ...look(page.document), details: page.document.getElementById("details").innerText,
@@ -66,7 +70,7 @@ function TestAllgather() -- luacheck: ignore
 end
 
 -- Two splits of one op are two tables, and a size that no unit divides is told to the byte.
-function TestSplits() -- luacheck: ignore
+function tests.test_splits()
   for splits, best in pairs { ["3:1"] = "DIRECT|5.00|MPI", ["2:1"] = "MPI|5.00|DIRECT" } do
     local shown = lib.browse(out, look .. ([[
       const page = await open("report.html#data=float32.alltoallv.%s.by.bytes.unknown");
@@ -77,7 +81,7 @@ function TestSplits() -- luacheck: ignore
 end
 
 -- Rows by bytes are compared, splits and all.
-function TestComparison() -- luacheck: ignore
+function tests.test_comparison()
   local path = out .. "/compare.html"
   lib.gentables(("compare '%s' '%s' --label before --label after --out '%s'"):format(out, out, path))
   local text = lib.read(path)
@@ -85,7 +89,7 @@ function TestComparison() -- luacheck: ignore
   lu.assertStrContains(text, "4080 B")
 end
 
-function TestWithoutScripts() -- luacheck: ignore
+function tests.test_without_scripts()
   local shown = lib.browse(out, [[
     const { document } = await open("report.html", true);
     return texts(document.querySelectorAll(".sizes tbody tr:first-child td:nth-child(2)"));]])
@@ -93,4 +97,5 @@ function TestWithoutScripts() -- luacheck: ignore
   lu.assertEquals(shown, { "DIRECT", "DIRECT", "MPI" })
 end
 
-os.exit(lu.LuaUnit.run("-v"))
+local suites = dofile(arg[0]:match("^(.*/)") .. "../suites.lua")
+return suites { { "browser_report_by_bytes", tests } }

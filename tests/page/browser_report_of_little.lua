@@ -4,6 +4,8 @@ local lu = require "luaunit"
 package.path = os.getenv "SOURCE" .. "/tests/page/?.lua;" .. package.path
 local lib = require "lib"
 
+if not lib.has_browser() then return 77 end
+
 local head = "world_size,dtype,size,num_tokens,hidden_size,strategy,fusion,op,time (us)\n"
 
 local function look(name, rows, fragment, spec)
@@ -19,20 +21,22 @@ local function look(name, rows, fragment, spec)
     :format(fragment))
 end
 
-function TestOneCell() -- luacheck: ignore
+local tests = {}
+
+function tests.test_one_cell()
   local page = look("one_cell", "2,bfloat16,2048,1,1024,NCCL,NONE,allreduce,9.5\n", "cell=1x1024")
   lu.assertEquals(page.grids, 1)
   lu.assertEquals(table.concat(page.list, "|"), "1|1024|NCCL|9.5000||||")
   lu.assertStrContains(page.details, "NCCL is best. No other was measured.")
 end
 
-function TestOneStrategy() -- luacheck: ignore
+function tests.test_one_strategy()
   local page = look("one_strategy", "2,bfloat16,2048,1,1024,NCCL,NONE,allreduce,9.5\n" ..
     "2,bfloat16,4096,2,1024,NCCL,NONE,allreduce,9.75\n", "view=time")
   lu.assertEquals(table.concat(page.list, "|"), "1|1024|NCCL|9.5000|||||2|1024|NCCL|9.7500||||")
 end
 
-function TestFusionWithoutRows() -- luacheck: ignore
+function tests.test_fusion_without_rows()
   local spec = 'return { arch = "sm90", tp = { 2 }, dtypes = { "bfloat16" }, hidden_sizes = { 1024 }, ' ..
     'num_tokens = { 1 }, fusions = { "NONE", "RESIDUAL_RMS_NORM" }, ' ..
     'table = { dtype = "bfloat16", op = "allreduce", mode = "unknown" } }'
@@ -41,7 +45,7 @@ function TestFusionWithoutRows() -- luacheck: ignore
   lu.assertStrContains(page.text, "missing: no rows of TP 2, RESIDUAL_RMS_NORM")
 end
 
-function TestFusionThatOneTpLacks() -- luacheck: ignore
+function tests.test_fusion_that_one_tp_lacks()
   local out = lib.folder "uneven"
   lib.write(out .. "/benchmark.tp2.sm90.csv", head .. "2,bfloat16,2048,1,1024,NCCL,NONE,allreduce,9.5\n")
   lib.write(out .. "/benchmark.tp4.sm90.csv", head ..
@@ -53,4 +57,5 @@ function TestFusionThatOneTpLacks() -- luacheck: ignore
   lu.assertStrContains(text, "missing: no rows of sm90, TP 4, NONE")
 end
 
-os.exit(lu.LuaUnit.run("-v"))
+local suites = dofile(arg[0]:match("^(.*/)") .. "../suites.lua")
+return suites { { "browser_report_of_little", tests } }

@@ -5,6 +5,8 @@ local lists = require "lists"
 package.path = os.getenv "SOURCE" .. "/tests/page/?.lua;" .. package.path
 local lib = require "lib"
 
+if not lib.has_browser() then return 77 end
+
 local out = lib.folder "report"
 local host, sm90 = lib.source .. "/tables/host", lib.source .. "/tests/golden/sm90"
 lib.gentables(("report --data-dir '%s' --arch host --data-dir '%s' --arch sm90 --out '%s'"):format(host, sm90,
@@ -39,7 +41,9 @@ local function mark_of(record)
   return lists.find("strategies", record.strategy).mark .. (doubt and "?" or "")
 end
 
-function TestEveryTable() -- luacheck: ignore
+local tests = {}
+
+function tests.test_every_table()
   local quoted = {}
   for i, state in ipairs(states) do quoted[i] = ("%q"):format(state) end
   local pages = lib.browse(out, [[
@@ -91,7 +95,7 @@ local function rows_of_a_table()
   return by_cell
 end
 
-function TestDetailsHaveEveryStrategy() -- luacheck: ignore
+function tests.test_details_have_every_strategy()
   local shown = lib.browse(out, [[
     const page = await open("report.html#arch=host&tp=2&fusion=NONE"), all = {};
     const grid = page.document.querySelector(".grid.chosen"), rows = [...grid.querySelectorAll("tbody tr")];
@@ -127,7 +131,7 @@ function TestDetailsHaveEveryStrategy() -- luacheck: ignore
   lu.assertTrue(cells > 3)
 end
 
-function TestSortingCopyingAndKeys() -- luacheck: ignore
+function tests.test_sorting_copying_and_keys()
   local shown = lib.browse(out, [[
     const page = await open("report.html#arch=host&tp=4&fusion=NONE&cell=16x2880"), { document } = page;
     const result = { selected: document.querySelector("#details h3").textContent };
@@ -172,4 +176,5 @@ function TestSortingCopyingAndKeys() -- luacheck: ignore
   lu.assertEquals(shown.down[1], shown.up[filled])
 end
 
-os.exit(lu.LuaUnit.run("-v"))
+local suites = dofile(arg[0]:match("^(.*/)") .. "../suites.lua")
+return suites { { "browser_report_shows_the_table", tests } }

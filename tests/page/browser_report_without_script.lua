@@ -4,6 +4,8 @@ local lu = require "luaunit"
 package.path = os.getenv "SOURCE" .. "/tests/page/?.lua;" .. package.path
 local lib = require "lib"
 
+if not lib.has_browser() then return 77 end
+
 local nasty = [[</script><script>window.broken = 1</script><img src=x onerror="window.broken = 1">'"&<b>]]
 
 local out = lib.folder "report"
@@ -46,7 +48,9 @@ local function check(page)
   lu.assertFalse(page.wide)
 end
 
-function TestWithoutScripts() -- luacheck: ignore
+local tests = {}
+
+function tests.test_without_scripts()
   local page = look(true)
   check(page)
   lu.assertEquals(page.tables, 8)
@@ -54,7 +58,7 @@ function TestWithoutScripts() -- luacheck: ignore
   lu.assertEquals(page.controls, 0)
 end
 
-function TestWithScripts() -- luacheck: ignore
+function tests.test_with_scripts()
   local page = look(false)
   check(page)
   lu.assertEquals(page.tables, 1)
@@ -63,7 +67,7 @@ function TestWithScripts() -- luacheck: ignore
 end
 
 -- The one place where an address may stand is the name of SVG's elements.
-function TestNothingFromOutside() -- luacheck: ignore
+function tests.test_nothing_from_outside()
   local text = lib.read(out .. "/report.html")
   for _, forbidden in ipairs { "https?://", "<link", "@import", "<[^>&]*%ssrc=", "url%(", "<img" } do
     lu.assertNil(text:find(forbidden), forbidden)
@@ -71,4 +75,5 @@ function TestNothingFromOutside() -- luacheck: ignore
   lu.assertStrContains(text, "default-src 'none'")
 end
 
-os.exit(lu.LuaUnit.run("-v"))
+local suites = dofile(arg[0]:match("^(.*/)") .. "../suites.lua")
+return suites { { "browser_report_without_script", tests } }

@@ -100,15 +100,17 @@ local function decode64(text)
   return table.concat(out)
 end
 
+-- Whether there is a Chromium; prints where there is none, and the test is to return 77.
+function lib.has_browser()
+  local found = find_browser() ~= nil
+  if not found then print("skipped: there is no Chromium here") end
+  return found
+end
+
 -- Runs the body of an async JavaScript function, in a page that stands beside those in `folder`, and returns
 -- what it returns. It has open(url[, without scripts]) -> window, go(window, fragment), and texts(nodes).
--- Ends the test with 77 where there is no Chromium.
 function lib.browse(folder, script)
-  local browser = find_browser()
-  if not browser then
-    print("skipped: there is no Chromium here")
-    os.exit(77)
-  end
+  local browser = assert(find_browser(), "there is no Chromium here")
   lib.write(folder .. "/harness.html", (harness:gsub("%%s", function() return script end)))
   local code, text = lib.run("timeout 300 '%s' --headless --no-sandbox --disable-gpu " ..
     "--allow-file-access-from-files --user-data-dir='%s/profile' --virtual-time-budget=60000 --dump-dom " ..

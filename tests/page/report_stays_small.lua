@@ -33,7 +33,9 @@ local function write_rows(folder)
   end
 end
 
-function TestSixtyThousandRows() -- luacheck: ignore
+local tests = {}
+
+function tests.test_sixty_thousand_rows()
   local folder = lib.folder "rows"
   write_rows(folder)
   lib.gentables(("report --data-dir '%s' --arch sm90 --out '%s'"):format(folder, folder))
@@ -46,9 +48,10 @@ function TestSixtyThousandRows() -- luacheck: ignore
   lu.assertEquals(times, 60000)
 end
 
-function TestHalfAMillionRows() -- luacheck: ignore
+function tests.test_half_a_million_rows()
   local data = os.getenv "GENTABLES_DATA"
-  if not data or lib.run "command -v python3" ~= 0 then lu.skip "no GENTABLES_DATA, or no python3" end
+  lu.skipIf(not data, "GENTABLES_DATA is not set")
+  lu.skipIf(lib.run "command -v python3" ~= 0, "no python3")
   local folder = lib.folder "large"
   assert(lib.run("python3 '%s/tools/make_rows.py' '%s' large", data, folder) == 0)
   lib.gentables(("report --data-dir '%s' --arch sm90 --out '%s'"):format(folder, folder))
@@ -58,4 +61,5 @@ function TestHalfAMillionRows() -- luacheck: ignore
   lu.assertEquals(count(text, "<td class=s%d+>"), 126000)
 end
 
-os.exit(lu.LuaUnit.run("-v"))
+local suites = dofile(arg[0]:match("^(.*/)") .. "../suites.lua")
+return suites { { "report_stays_small", tests } }

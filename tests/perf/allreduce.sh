@@ -11,14 +11,10 @@ ranks=${2:-2}
 fusion=${3:-NONE}
 hidden=""
 [ "$fusion" = NONE ] || hidden="--hidden-size 4096"
-binding="--bind-to core"
-[ "$ranks" -le "$(nproc)" ] || binding="--oversubscribe --bind-to none"
-root=""
-[ "$(id -u)" -ne 0 ] || root=--allow-run-as-root
+mpirun=$("$build/bin/gentables" lua "$(dirname -- "$0")/../mpirun.lua" "$ranks" "$(nproc)")
 
 # shellcheck disable=SC2086
-mpirun $root $binding --mca btl self,vader --mca coll_sm_priority 1 --mca coll_tuned_use_dynamic_rules 1 \
-    -n "$ranks" "$build/bin/gentables-bench" -b "${FROM:-256}" -e "${TO:-16M}" -f "${FACTOR:-2}" \
+$mpirun "$build/bin/gentables-bench" -b "${FROM:-256}" -e "${TO:-16M}" -f "${FACTOR:-2}" \
     --fusion "$fusion" \
     $hidden --budget "${BUDGET:-1}" |
     awk -v ranks="$ranks" -v fusion="$fusion" '

@@ -3,7 +3,7 @@
 # Prints times, judges none; tests/faults judges what is said and what is left.
 #
 #   sh tests/perf/faults.sh [BUILD]     default: build; needs Open MPI
-#   FAULTS_MOMENTS=50 FAULTS_EVERYWHERE=1 ctest -R faults_     more of the tests themselves
+#   GENTABLES_NIGHTLY=1 ctest -R faults_     more of the tests themselves
 #
 # A rank waits PATIENCE / 2 for another. At the end the sweep waits 3 s for the bench. mpirun sees at once
 # that a rank was killed.
@@ -18,10 +18,7 @@ cat >"$work/spec.lua" <<'END'
 return { arch = "host", tp = { 2 }, fusions = { "NONE" }, hidden_sizes = { 1024 }, num_tokens = { 1, 4 },
   strategies = { "MPI" }, limits = { cell_us = 20000, launches = 1 } }
 END
-root=""
-[ "$(id -u)" -ne 0 ] || root=--allow-run-as-root
-launcher="mpirun $root -n {ranks} --oversubscribe --bind-to none --mca btl self,vader"
-launcher="$launcher --mca coll_sm_priority 1 --mca coll_tuned_use_dynamic_rules 1"
+launcher="$("$build/bin/gentables" lua "$here/../mpirun.lua") -n {ranks}"
 launcher="$launcher --mca btl_vader_backing_directory $work/shm -x LD_PRELOAD=$build/tests/faults/libfault.so"
 
 # named_after FAULT PHASE RANK: seconds from the fault to the first line that names the rank.

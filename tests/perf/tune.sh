@@ -7,10 +7,9 @@
 #   sh tests/perf/tune.sh BUILD
 set -eu
 bench=${1:-build}/bin/gentables-bench
+mpirun=$("${1:-build}/bin/gentables" lua "$(dirname -- "$0")/../mpirun.lua" 2 2)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-root=""
-[ "$(id -u)" -ne 0 ] || root=--allow-run-as-root
 
 # plan BYTES...: 100 ops over these sizes.
 plan() {
@@ -37,9 +36,7 @@ passes() {
     most=$2
     shift 2
     plan "$@" >"$work/plan"
-    # shellcheck disable=SC2086
-    mpirun $root --mca btl self,vader --bind-to core --mca coll_tuned_use_dynamic_rules 1 -n 2 "$bench" \
-        --pass "$work/plan" | sed -n 's/^pass //p' | tr ' ' '\n' >"$work/cost"
+    $mpirun "$bench" --pass "$work/plan" | sed -n 's/^pass //p' | tr ' ' '\n' >"$work/cost"
     of() { sed -n "s/^$1=//p" "$work/cost"; }
     awk -v name="$name" -v most="$most" -v total="$(of total_us)" -v calls="$(of calls_us)" \
         -v op_total="$(of op_total_us)" -v op_calls="$(of op_calls_us)" 'BEGIN {

@@ -87,4 +87,5 @@ function TestDerived.test_one_in_twenty_lies_outside_its_interval()
   end
 end
 
-return lu.LuaUnit.new():runSuiteByInstances({ { "TestDerived", TestDerived } })
+local suites = dofile(arg[0]:match("^(.*/)") .. "../suites.lua")
+return suites { { "TestDerived", TestDerived } }

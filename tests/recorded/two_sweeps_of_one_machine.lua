@@ -44,4 +44,5 @@ function TestRecorded.test_ten_percent_are_found()
   end
 end
 
-return lu.LuaUnit.new():runSuiteByInstances({ { "TestRecorded", TestRecorded } })
+local suites = dofile(arg[0]:match("^(.*/)") .. "../suites.lua")
+return suites { { "TestRecorded", TestRecorded } }

@@ -125,4 +125,5 @@ function TestAmd.test_traces_of_others_ask_nothing_of_them()
   luaunit.assertNil((file.read(ops .. "/gemm_001.hipblaslt-bench.txt")))
 end
 
-return luaunit.LuaUnit.new():runSuiteByInstances({ { "TestAmd", TestAmd } })
+local suites = dofile(arg[0]:match("^(.*/)") .. "../suites.lua")
+return suites { { "TestAmd", TestAmd } }

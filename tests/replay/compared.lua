@@ -168,4 +168,5 @@ function TestCompared.test_ranks_without_any_op_are_told()
     .. " that what is chosen is of the other ranks")
 end
 
-return luaunit.LuaUnit.new():runSuiteByInstances({ { "TestCompared", TestCompared } })
+local suites = dofile(arg[0]:match("^(.*/)") .. "../suites.lua")
+return suites { { "TestCompared", TestCompared } }

@@ -92,9 +92,11 @@ end
 
 function lib.run(...) return lib.run_with("env", ...) end
 
--- Rows of a sheet in a folder of CSVs, by title.
+-- Rows of a sheet in a folder of CSVs, by title; one at least, for tests go through all of them.
 function lib.rows(folder, sheet)
-  return assert(csv.read(("%s/%s.csv"):format(folder, sheet))).rows
+  local rows = assert(csv.read(("%s/%s.csv"):format(folder, sheet))).rows
+  assert(#rows > 0, sheet .. " has no row")
+  return rows
 end
 
 -- What the sheet node_replay says of something.
@@ -128,16 +130,13 @@ function lib.host()
   return device, libraries
 end
 
--- Skips the test where this machine lacks a library.
-function lib.need(...)
+-- Which of these libraries this machine lacks, as a reason to skip; nil: none. And what it is called.
+function lib.lacks(...)
   local device, libraries = lib.host()
   for _, name in ipairs { ... } do
-    if not libraries[name] then
-      print("skipped: no " .. name)
-      os.exit(77)
-    end
+    if not libraries[name] then return "no " .. name, device end
   end
-  return device
+  return nil, device
 end
 
 return lib

@@ -6,7 +6,7 @@ local luaunit = require "luaunit"
 local data = os.getenv("GENTABLES_DATA")
 if not data then
   print("skipped: GENTABLES_DATA is not set")
-  os.exit(77)
+  return 77
 end
 
 local out = lib.work .. "/out"
@@ -26,7 +26,8 @@ function TestReal.test_the_ops_of_a_training_step()
 end
 
 function TestReal.test_convolutions_of_a_resnet()
-  lib.need("onednn")
+  local lacks = lib.lacks("onednn")
+  luaunit.skipIf(lacks, lacks)
   lib.clean()
   local code = lib.run("replay", data .. "/traces/mi300_resnet_rank0of8.json.gz", "--out", out, "--csv",
     "--samples", "1")
@@ -36,4 +37,5 @@ function TestReal.test_convolutions_of_a_resnet()
   for _, row in ipairs(rows) do luaunit.assertTrue(tonumber(row["Avg. replay time (us)"]) > 0, row.note) end
 end
 
-return luaunit.LuaUnit.new():runSuiteByInstances({ { "TestReal", TestReal } })
+local suites = dofile(arg[0]:match("^(.*/)") .. "../suites.lua")
+return suites { { "TestReal", TestReal } }

@@ -224,4 +224,5 @@ function TestRequests.test_types_that_are_not_known_are_said()
   luaunit.assertEquals(why, "there is no replay in long int")
 end
 
-return luaunit.LuaUnit.new():runSuiteByInstances({ { "TestRequests", TestRequests } })
+local suites = dofile(arg[0]:match("^(.*/)") .. "../suites.lua")
+return suites { { "TestRequests", TestRequests } }

@@ -38,17 +38,14 @@ function lib.has_gnuplot()
   return child ~= nil
 end
 
--- Colours at places of a PNG, { { x, y }... } in pixels from the upper left corner, as "#rrggbb".
-function lib.pixels(path, places)
+-- The colours of pixels of a PNG as "#rrggbb"; `list`: which ones, each as gnuplot's `every` has it.
+local function read_pixels(path, list)
   local script, out = { 'set table "/dev/stdout"' }, {}
-  for i, place in ipairs(places) do
-    local x, y = math.floor(place[1]), math.floor(place[2])
-    script[i + 1] = ("plot '%s' binary filetype=png every 1:1:%d:%d:%d:%d using 1:2:3 with rgbimage"):format(
-      path, x, y, x, y)
+  for i, every in ipairs(list) do
+    script[i + 1] = ("plot '%s' binary filetype=png every %s using 1:2:3 with rgbimage"):format(path, every)
   end
   local child = assert(process.start({ "gnuplot", "-d", "/dev/stdin" }))
-  assert(child:write(table.concat(script, "\n") .. "\n", 20))
-  assert(child:write("exit\n", 20))
+  assert(child:write(table.concat(script, "\n") .. "\nexit\n", 20))
   while true do
     local line = child:read_line(20)
     if not line then break end
@@ -56,8 +53,27 @@ function lib.pixels(path, places)
     if r then out[#out + 1] = ("#%02x%02x%02x"):format(r, g, b) end
   end
   child:close(1)
+  return out
+end
+
+-- Colours at places of a PNG, { { x, y }... } in pixels from the upper left corner.
+function lib.pixels(path, places)
+  local list = {}
+  for i, place in ipairs(places) do
+    local x, y = math.floor(place[1]), math.floor(place[2])
+    list[i] = ("1:1:%d:%d:%d:%d"):format(x, y, x, y)
+  end
+  local out = read_pixels(path, list)
   assert(#out == #places, ("%d pixels of %d were read"):format(#out, #places))
   return out
+end
+
+-- How often each colour is found in a box of pixels of a PNG, in every fourth pixel of every fourth row.
+function lib.colours(path, left, top, right, bottom)
+  local every = ("4:4:%.0f:%.0f:%.0f:%.0f"):format(left, top, right, bottom)
+  local counts = {}
+  for _, colour in ipairs(read_pixels(path, { every })) do counts[colour] = (counts[colour] or 0) + 1 end
+  return counts
 end
 
 -- Width and height of a PNG in pixels, and pixels per metre by its pHYs chunk.

@@ -118,10 +118,20 @@ function TestPictures.test_of_repeated_rows_the_least_counts()
   lu.assertAlmostEquals(slice.best[1][1].margin, 0.6, 1e-12)
 end
 
+-- What the only cell looks like: the middle of the times' colours, its strategy's colour, a text, or, without
+-- an interval, the lines of what is missing.
 function TestPictures.test_one_cell_of_one_strategy_is_a_picture()
+  local nccl = lists.find("strategies", "NCCL").colour
+  local looks = { heatmap = "#22908b", best_strategy = nccl, crossover = colours.pale(nccl, 0.35),
+    strategy_difference_heatmap = "#000000", time_vs_size = nccl, busbw = nccl,
+    confidence = colours.missing_lines }
   local rows = lib.rows { { 1, 1024, "NCCL", 9 } }
   for _, kind in ipairs(of_one_tp_size) do
-    draw(kind, rows)
+    local path, model = draw(kind, rows)
+    local box, edge = model.panels[1], 0.05
+    local counts = lib.colours(path, (box.left + edge) * DPI, (model.height - box.top + edge) * DPI,
+      (box.right - edge) * DPI, (model.height - box.bottom - edge) * DPI)
+    lu.assertTrue((counts[looks[kind]] or 0) >= 5, kind .. " has nothing in the colour " .. looks[kind])
   end
 end
 
@@ -251,6 +261,7 @@ function TestPictures.test_no_text_is_cut_off()
   slice.num_tokens[2], slice.best[1][2] = 4, nil -- so that something is missing, and the reason is told
   for _, kind in ipairs(of_one_tp_size) do
     local model = require("plot." .. kind).model(slice)
+    lu.assertTrue(#model.texts > 0 and #model.panels > 0, kind)
     for _, text in ipairs(model.texts) do
       local right = text.x + layout.width_of(text.text, text.points)
       lu.assertTrue(right <= model.width, kind .. ": " .. text.text)
@@ -373,4 +384,5 @@ function TestPictures.test_colour_blind_people_tell_strategies_apart()
   end
 end
 
-return lu.LuaUnit.new():runSuiteByInstances({ { "TestPictures", TestPictures } })
+local suites = dofile(arg[0]:match("^(.*/)") .. "../suites.lua")
+return suites { { "TestPictures", TestPictures } }

@@ -58,6 +58,7 @@ assert sorted((r["TP"], r["fusion"], r["tokens"], r["hidden size"], r["strategy"
      float(f["time (us)"]), int(f["samples"])) for f in files)
 
 # The summary counts what the table has.
+assert records(book["summary"])
 for line in records(book["summary"]):
     cells = [c for c in table if c["TP"] == line["TP"] and c["fusion"] == line["fusion"]]
     assert line["cells"] == len(cells)

@@ -106,12 +106,20 @@ function TestJournal:test_what_is_no_journal_is_none()
   lu.assertNil(journal.read(self.path .. ".missing", 2))
 end
 
+-- What system.lock is given is how long it would wait; it need not be waited for.
 function TestJournal:test_two_sweeps_do_not_write_one_journal()
   local first = begun(self.path, "f00d", false, false)
+  local lock, waits_s = system.lock, nil
+  local _ <close> = setmetatable({}, { __close = function() system.lock = lock end })
+  function system.lock(handle, seconds)
+    waits_s = seconds
+    return lock(handle, 0.01)
+  end
   local ok, problem = pcall(journal.open, self.path)
   lu.assertFalse(ok)
   lu.assertTrue(fail.is_failure(problem))
   lu.assertStrContains(problem.message, "another sweep")
+  lu.assertTrue(waits_s >= 1, "ranks of a sweep that was killed hold its lock until they are gone")
   first:close()
 end
 
@@ -130,4 +138,5 @@ function TestJournal:test_what_was_removed_meanwhile_is_not_locked()
   lu.assertFalse(file.exists(self.path))
 end
 
-return lu.LuaUnit.new():runSuiteByInstances({ { "TestJournal", TestJournal } })
+local suites = dofile(arg[0]:match("^(.*/)") .. "../suites.lua")
+return suites { { "TestJournal", TestJournal } }

@@ -57,4 +57,5 @@ function TestJson.test_what_json_has_no_word_for_is_refused()
   end
 end
 
-return lu.LuaUnit.new():runSuiteByInstances({ { "TestJson", TestJson } })
+local suites = dofile(arg[0]:match("^(.*/)") .. "../suites.lua")
+return suites { { "TestJson", TestJson } }

@@ -8,12 +8,12 @@ local system = require "core.system"
 
 local TestLauncher = {}
 
-function TestLauncher:setUp() self.folder = lib.scratch() end
+function TestLauncher:setUp() self.folder = lib.scratch("/tmp") end
 
 function TestLauncher:tearDown() lib.clean(self.folder) end
 
 -- The words for `ranks` ranks on `cores` cores where mpirun says `version`; nil: there is none.
-local function words(self, version, ranks, cores, text)
+local function words(self, version, ranks, cores, text, environment)
   local script = ("%s/ask.lua"):format(self.folder)
   lib.write(script, ([[
     local words = require("launcher").command(%d, %d, %s)
@@ -25,25 +25,33 @@ local function words(self, version, ranks, cores, text)
     assert(os.execute(("chmod +x '%s'"):format(mpirun)))
   end
   local ended, out, errors = lib.run({ lib.gentables, "lua", script },
-    { "PATH=" .. self.folder .. (version and ":/usr/bin:/bin" or "") })
+    { "PATH=" .. self.folder .. (version and ":/usr/bin:/bin" or ""), table.unpack(environment or {}) })
   return out, ended, errors
 end
 
 local as_root = system.is_root() and " <--allow-run-as-root>" or ""
+local one_node = " <--mca> <pml> <ob1> <--mca> <btl> <self,vader>"
 local components = " <--mca> <coll_sm_priority> <1> <--mca> <coll_tuned_use_dynamic_rules> <1>"
 
 function TestLauncher:test_open_mpi_4_with_a_core_for_each_rank()
   lu.assertEquals(words(self, "mpirun (Open MPI) 4.1.4", 2, 2), "<mpirun> <-n> <2>" .. as_root ..
-    " <--bind-to> <core> <--mca> <btl> <self,vader>" .. components)
+    " <--bind-to> <core>" .. one_node .. components)
 end
 
 function TestLauncher:test_open_mpi_4_with_more_ranks_than_cores()
   lu.assertEquals(words(self, "mpirun (Open MPI) 4.1.4", 4, 2), "<mpirun> <-n> <4>" .. as_root ..
-    " <--oversubscribe> <--bind-to> <none> <--mca> <btl> <self,vader>" .. components)
+    " <--oversubscribe> <--bind-to> <none>" .. one_node .. components)
 end
 
 function TestLauncher:test_open_mpi_5_calls_its_transport_sm()
-  lu.assertStrContains(words(self, "mpirun (Open MPI) 5.0.3", 2, 2), "<btl> <self,sm>")
+  lu.assertStrContains(words(self, "mpirun (Open MPI) 5.0.3", 2, 2), "<pml> <ob1> <--mca> <btl> <self,sm>")
+end
+
+-- Open MPI 4.1 refuses a parameter that is given twice, and the command line wins over the environment.
+function TestLauncher:test_the_environments_own_pml_stays()
+  local found = words(self, "mpirun (Open MPI) 4.1.4", 2, 2, nil, { "OMPI_MCA_pml=ucx" })
+  lu.assertNotStrContains(found, "pml")
+  lu.assertStrContains(found, "<btl> <self,vader>")
 end
 
 function TestLauncher:test_another_mpi_gets_no_flags_of_open_mpi()
@@ -81,4 +89,5 @@ function TestLauncher.test_who_died()
   end
 end
 
-return lu.LuaUnit.new():runSuiteByInstances({ { "TestLauncher", TestLauncher } })
+local suites = dofile(arg[0]:match("^(.*/)") .. "../suites.lua")
+return suites { { "TestLauncher", TestLauncher } }

@@ -47,4 +47,5 @@ function TestPace.test_the_least_grows_with_the_bytes_and_is_never_nothing()
   lu.assertAlmostEquals(pace.least(cell(256 * MIB), 4), 4 * pace.least(cell(256 * MIB), 1), 1e-9)
 end
 
-return lu.LuaUnit.new():runSuiteByInstances({ { "TestPace", TestPace } })
+local suites = dofile(arg[0]:match("^(.*/)") .. "../suites.lua")
+return suites { { "TestPace", TestPace } }

@@ -61,4 +61,5 @@ function TestPlan.test_names_sort_as_in_the_lists()
   lu.assertTrue(plan.before(plan.record(base, "MPI_SM"), other))
 end
 
-return lu.LuaUnit.new():runSuiteByInstances({ { "TestPlan", TestPlan } })
+local suites = dofile(arg[0]:match("^(.*/)") .. "../suites.lua")
+return suites { { "TestPlan", TestPlan } }

@@ -144,4 +144,5 @@ function TestProcess.test_a_signal_ends_the_wait_and_not_the_program()
   lu.assertFalse(lib.runs(pid))
 end
 
-return lu.LuaUnit.new():runSuiteByInstances({ { "TestProcess", TestProcess } })
+local suites = dofile(arg[0]:match("^(.*/)") .. "../suites.lua")
+return suites { { "TestProcess", TestProcess } }

@@ -31,4 +31,5 @@ function TestProgress.test_a_pipe_gets_no_bar_but_what_is_said()
   os.remove(path)
 end
 
-return lu.LuaUnit.new():runSuiteByInstances({ { "TestProgress", TestProgress } })
+local suites = dofile(arg[0]:match("^(.*/)") .. "../suites.lua")
+return suites { { "TestProgress", TestProgress } }

@@ -3,6 +3,7 @@ package.path = package.path .. ";" .. arg[0]:match("^(.*/)") .. "?.lua"
 local lu = require "luaunit"
 local json = require "json"
 local lib = require "lib"
+local file = require "core.file"
 local provenance = require "provenance"
 
 local TestProvenance = {}
@@ -124,4 +125,19 @@ function TestProvenance.test_a_field_that_is_not_what_it_has_to_be_is_told_by_na
   os.remove(path)
 end
 
-return lu.LuaUnit.new():runSuiteByInstances({ { "TestProvenance", TestProvenance } })
+-- A folder in the place of one of the two stands for a kill between them.
+function TestProvenance.test_rows_never_stand_without_their_provenance()
+  local folder = lib.scratch()
+  local csv = folder .. "/benchmark.tp2.host.csv"
+  assert(file.make_folder(provenance.path_of(csv)))
+  lu.assertNil((provenance.write(csv, "rows", a_record())))
+  lu.assertFalse(file.exists(csv))
+  local other = folder .. "/benchmark.tp4.host.csv"
+  assert(file.make_folder(other))
+  lu.assertNil((provenance.write(other, "rows", a_record())))
+  lu.assertTrue(provenance.describes(assert(provenance.read(provenance.path_of(other))), "rows"))
+  lib.clean(folder)
+end
+
+local suites = dofile(arg[0]:match("^(.*/)") .. "../suites.lua")
+return suites { { "TestProvenance", TestProvenance } }

@@ -95,4 +95,5 @@ function TestReal:test_a_killed_sweep_leaves_no_rank()
   lu.assertStrContains(self:interrupted_by(SIGKILL), "killed by SIGKILL")
 end
 
-return lu.LuaUnit.new():runSuiteByInstances({ { "TestReal", TestReal } })
+local suites = dofile(arg[0]:match("^(.*/)") .. "../suites.lua")
+return suites { { "TestReal", TestReal } }

@@ -136,4 +136,5 @@ function TestSpec.test_a_missing_file_is_told()
   lu.assertStrContains(problem.message, "/nonexistent/spec.lua")
 end
 
-return lu.LuaUnit.new():runSuiteByInstances({ { "TestSpec", TestSpec } })
+local suites = dofile(arg[0]:match("^(.*/)") .. "../suites.lua")
+return suites { { "TestSpec", TestSpec } }

@@ -67,7 +67,9 @@ function TestSweep:pids()
 end
 
 function TestSweep:leaves_nothing_running()
-  for _, pid in ipairs(self:pids()) do lu.assertFalse(lib.runs(pid)) end
+  local pids = self:pids()
+  lu.assertTrue(#pids > 0, "no bench wrote its process into the log")
+  for _, pid in ipairs(pids) do lu.assertFalse(lib.runs(pid)) end
 end
 
 function TestSweep:has_all_rows()
@@ -201,8 +203,9 @@ end
 -- What is kept for the end is not the bench's, and without a budget it has all the time it needs.
 function TestSweep:test_a_request_says_how_much_of_the_budget_is_left()
   self:sweep_well({}, "--budget", "20")
-  local before = 19.2e6
-  for _, request in ipairs(self:requests()) do
+  local before, asked = 19.2e6, self:requests()
+  lu.assertEquals(#asked, 8)
+  for _, request in ipairs(asked) do
     local left = tonumber(request:match(" left_us=(%d+) "))
     lu.assertTrue(left and left < before, request)
     before = left
@@ -385,6 +388,7 @@ function TestSweep:test_every_launch_is_a_bench_of_its_own_and_stands_in_the_row
   self:sweep_well()
   lu.assertEquals(#self:pids(), 3)
   lu.assertEquals(#self:requests(), 3 * 8)
+  self:has_all_rows()
   for _, record in ipairs(rows.records(self.csv)) do
     lu.assertEquals(#record.launches, 3)
     lu.assertEquals(record.samples, 3 * 20)
@@ -461,6 +465,7 @@ function TestSweep:test_launches_of_a_later_sweep_are_others()
   self:sweep_well()
   lib.write(self.folder .. "/spec.lua", small_spec)
   self:sweep_well()
+  self:has_all_rows()
   for _, record in ipairs(rows.records(self.csv)) do
     local is_later = record.strategy == "ONESHOT"
     lu.assertEquals({ #record.launches, record.launches[1] == false }, { is_later and 2 or 1, is_later })
@@ -552,22 +557,32 @@ local faults = {
   wrong_id = "the bench answered what protocol 2 does not know: done id=10",
   refuse = "the bench says: no such fusion",
 }
--- Seconds of patience: what never comes, or too late, is waited for so long that a healthy stand-in answers
--- in it on a busy machine too; where the bench answers or dies, no time is judged.
+-- Seconds of patience: an answer that never comes, or too late, is waited for so long that a healthy stand-in
+-- answers in it on a busy machine, too. Meanwhile the other tests run.
 local patience = { hang = "6", late = "6" }
 local culprit = "fusion=NONE hidden_size=128 num_tokens=4"
 
+-- Starts a sweep whose bench goes wrong once.
+function TestSweep:start_fault(fault, seconds)
+  local settings = self:environment { FAULT = fault, AT = culprit, ONCE = self.folder .. "/" .. fault }
+  local argv = lib.sweep_command(self.folder, "--fresh", "--patience", seconds)
+  return assert(process.start(argv, settings))
+end
+
+function TestSweep:survives_fault(fault, child)
+  local ended, _, err = lib.finish(child)
+  lu.assertEquals(ended, "exit code 0", fault)
+  lu.assertStrContains(err, "gentables: TP 2 bfloat16 NONE, hidden size 128, 4 tokens: " .. faults[fault])
+  lu.assertStrMatches(err, "[^\n]*once more, with a fresh bench\n")
+  self:has_all_rows()
+  self:leaves_nothing_running()
+  lu.assertEquals(#self:requests(), 9)
+end
+
+-- Where the bench answers or dies, no time is judged.
 function TestSweep:test_a_fault_that_passes_costs_one_more_request()
-  for fault, message in pairs(faults) do
-    local once = self.folder .. "/" .. fault
-    local settings = { FAULT = fault, AT = culprit, ONCE = once }
-    local ended, _, err = self:sweep(settings, "--fresh", "--patience", patience[fault] or "60")
-    lu.assertEquals(ended, "exit code 0", fault)
-    lu.assertStrContains(err, "gentables: TP 2 bfloat16 NONE, hidden size 128, 4 tokens: " .. message)
-    lu.assertStrMatches(err, "[^\n]*once more, with a fresh bench\n")
-    self:has_all_rows()
-    self:leaves_nothing_running()
-    lu.assertEquals(#self:requests(), 9)
+  for fault in pairs(faults) do
+    if not patience[fault] then self:survives_fault(fault, self:start_fault(fault, "60")) end
   end
 end
 
@@ -863,4 +878,22 @@ function TestSweep:test_a_file_that_cannot_grow_loses_nothing()
   self:has_all_rows()
 end
 
-return lu.LuaUnit.new():runSuiteByInstances({ { "TestSweep", TestSweep } })
+-- ---- a bench that is waited for ---------------------------------------------------------------
+
+local TestWaiting, waiting = {}, {}
+
+for fault, seconds in pairs(patience) do
+  local sweep = setmetatable({}, { __index = TestSweep })
+  sweep:setUp()
+  waiting[fault] = { sweep = sweep, child = sweep:start_fault(fault, seconds) }
+end
+
+function TestWaiting.test_no_answer_in_time_costs_one_more_request()
+  for fault, of in pairs(waiting) do
+    of.sweep:survives_fault(fault, of.child)
+    of.sweep:tearDown()
+  end
+end
+
+local suites = dofile(arg[0]:match("^(.*/)") .. "../suites.lua")
+return suites { { "TestSweep", TestSweep }, { "TestWaiting", TestWaiting } }

@@ -150,4 +150,5 @@ function TestVisits.test_beyond_what_was_measured_nothing_is_derived()
   lu.assertNil(found["1 x 1024"])
 end
 
-return lu.LuaUnit.new():runSuiteByInstances({ { "TestVisits", TestVisits } })
+local suites = dofile(arg[0]:match("^(.*/)") .. "../suites.lua")
+return suites { { "TestVisits", TestVisits } }

@@ -53,4 +53,5 @@ function TestDistributions.test_csv_as_spreadsheets_write_it()
     { nil, "t.csv:2: a quote that is not closed, or text behind one" })
 end
 
-return lu.LuaUnit.new():runSuiteByInstances({ { "TestDistributions", TestDistributions } })
+local suites = dofile(arg[0]:match("^(.*/)") .. "../suites.lua")
+return suites { { "TestDistributions", TestDistributions } }

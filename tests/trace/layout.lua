@@ -78,4 +78,5 @@ function TestLayout.test_a_filter_that_lets_nothing_through_says_what_is_there()
     layout.find { lib.work .. "/s" }, { threads = { [2] = true } })
 end
 
-return luaunit.LuaUnit.new():runSuiteByInstances({ { "TestLayout", TestLayout } })
+local suites = dofile(arg[0]:match("^(.*/)") .. "../suites.lua")
+return suites { { "TestLayout", TestLayout } }

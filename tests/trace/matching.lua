@@ -183,4 +183,5 @@ function TestMatching.test_without_metadata_order_and_time_decide()
   luaunit.assertEquals(collectives[1].id, "Unknown_Group_0")
 end
 
-return luaunit.LuaUnit.new():runSuiteByInstances({ { "TestMatching", TestMatching } })
+local suites = dofile(arg[0]:match("^(.*/)") .. "../suites.lua")
+return suites { { "TestMatching", TestMatching } }

@@ -9,8 +9,6 @@ if ! command -v python3 >/dev/null; then
     echo "skipped: no python3"
     exit 77
 fi
-echo 'os.exit((pcall(require, "core.merge")))' >"$WORK/has.lua"
-"$GENTABLES" lua "$WORK/has.lua" || exit 77
 check="$SOURCE/tests/trace/merge_check.py"
 
 # Rank 0: keys in another order, indented, texts that JSON does not take. Rank 1: gzip, another base, two

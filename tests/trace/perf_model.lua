@@ -214,5 +214,6 @@ function TestList.test_every_op_has_a_family_with_sums()
   end
 end
 
-return luaunit.LuaUnit.new():runSuiteByInstances({ { "TestGemm", TestGemm }, { "TestOthers", TestOthers },
-  { "TestList", TestList } })
+local suites = dofile(arg[0]:match("^(.*/)") .. "../suites.lua")
+return suites { { "TestGemm", TestGemm }, { "TestOthers", TestOthers },
+  { "TestList", TestList } }

@@ -2,6 +2,8 @@
 # trace plots: five pictures of the variance CSV, whatever threads, channels and ranks it has; bad input ends
 # in one line and leaves no picture.
 . "$SOURCE/tests/generator/lib.sh"
+# shellcheck source=tests/pictures.sh
+. "$SOURCE/tests/pictures.sh"
 command -v gnuplot >/dev/null || {
     echo "skipped: there is no gnuplot here"
     exit 77
@@ -44,6 +46,13 @@ write(sys.argv[3], [(64, 4, 0)], lambda: 0.0)
 END
 ends_with 0 plots "$WORK/all.csv" --out "$WORK/all"
 has_five "$WORK/all"
+# What the pictures show, not only texts and axes: boxes and their medians, violins, a line for each thread
+# count.
+for name in threads channels ranks; do
+    has_colours "$WORK/all/variance_by_${name}_boxplot.png" "#9ecae1" "#3182bd" "#d94801"
+done
+has_colours "$WORK/all/variance_violin_combined.png" "#9ecae1" "#3182bd"
+has_colours "$WORK/all/variance_thread_channel_interaction.png" "#0072b2" "#d55e00"
 [ "$(wc -l <"$stdout")" = 5 ] || die "the pictures are not named"
 ends_with 0 plots --csv-path "$WORK/odd.csv" --output-dir "$WORK/odd/deep"
 has_five "$WORK/odd/deep"

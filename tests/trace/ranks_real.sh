@@ -4,7 +4,10 @@
 # shellcheck source=tests/metric/lib.sh
 . "$SOURCE/tests/metric/lib.sh"
 skip_without_data traces
-command -v python3 >/dev/null || exit 77
+command -v python3 >/dev/null || {
+    echo "skipped: no python3"
+    exit 77
+}
 
 ends_with 0 "$GENTABLES" trace collectives "$data/sampled_rank-0.json.gz" "$data/sampled_rank-1.json.gz" \
     --csv --out "$WORK/pair"

@@ -393,4 +393,5 @@ function TestReader.test_any_changed_byte_is_read_or_refused_alike()
   end
 end
 
-return luaunit.LuaUnit.new():runSuiteByInstances({ { "TestReader", TestReader } })
+local suites = dofile(arg[0]:match("^(.*/)") .. "../suites.lua")
+return suites { { "TestReader", TestReader } }

@@ -17,7 +17,9 @@ for trace in "$data"/*.json.gz; do
 done
 gzip -dc "$trace" >"$WORK/plain.json"
 dump "$WORK/plain.json" | cmp - "$WORK/oracle" || die "plain"
-if command -v zstd >/dev/null; then
-    zstd -qf "$WORK/plain.json" -o "$WORK/packed.zst"
-    dump "$WORK/packed.zst" | cmp - "$WORK/oracle" || die "zstd"
-fi
+command -v zstd >/dev/null || {
+    echo "skipped: no zstd"
+    exit 77
+}
+zstd -qf "$WORK/plain.json" -o "$WORK/packed.zst"
+dump "$WORK/packed.zst" | cmp - "$WORK/oracle" || die "zstd"

@@ -189,4 +189,5 @@ function TestBadInput.test_arguments_are_read_as_json()
   luaunit.assertEquals(written("[]"), "()")
 end
 
-return luaunit.LuaUnit.new():runSuiteByInstances({ { "TestBadInput", TestBadInput } })
+local suites = dofile(arg[0]:match("^(.*/)") .. "../suites.lua")
+return suites { { "TestBadInput", TestBadInput } }

@@ -237,5 +237,6 @@ function TestUnified.test_every_gpu_event_counts_once()
   luaunit.assertEquals(seen, 42)
 end
 
-return luaunit.LuaUnit.new():runSuiteByInstances({ { "TestLaunchers", TestLaunchers },
-  { "TestPerOp", TestPerOp }, { "TestUnified", TestUnified } })
+local suites = dofile(arg[0]:match("^(.*/)") .. "../suites.lua")
+return suites { { "TestLaunchers", TestLaunchers },
+  { "TestPerOp", TestPerOp }, { "TestUnified", TestUnified } }

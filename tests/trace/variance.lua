@@ -195,4 +195,5 @@ function TestVariance.test_overlap_of_many_random_intervals()
   end
 end
 
-return luaunit.LuaUnit.new():runSuiteByInstances({ { "TestVariance", TestVariance } })
+local suites = dofile(arg[0]:match("^(.*/)") .. "../suites.lua")
+return suites { { "TestVariance", TestVariance } }

@@ -173,4 +173,5 @@ function TestWorkers.test_a_child_that_is_told_to_end_finishes_its_file()
   end
 end
 
-return luaunit.LuaUnit.new():runSuiteByInstances({ { "TestWorkers", TestWorkers } })
+local suites = dofile(arg[0]:match("^(.*/)") .. "../suites.lua")
+return suites { { "TestWorkers", TestWorkers } }

@@ -1,7 +1,9 @@
-// A plug-in with one fault, which a definition chooses (BAD_CRASH and so on), and beside it a candidate
-// without any. Right is an allreduce and an allgather of floats through the allgather callback.
+// A plug-in with one fault, and beside it a candidate without any. Its file's name chooses the fault:
+// bad_crash.so and so on; under another name it has none. Right is an allreduce and an allgather of floats
+// through the allgather callback.
 #include "plugin.h"
 
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <math.h>
 #include <pthread.h>
@@ -14,6 +16,25 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+
+// FAULTS, of CMakeLists.txt, is FAULT(abi) FAULT(twice) ...; a file bad_NAME.so with another name aborts.
+#define FAULT(name) fault_##name,
+static enum fault { FAULTS FAULT_COUNT } fault = fault_nothing;
+#undef FAULT
+#define FAULT(name) #name,
+static const char *const fault_names[] = {FAULTS};
+
+__attribute__((constructor)) static void choose_fault(void) {
+    Dl_info self;
+    if (dladdr(&fault, &self) == 0) abort();
+    const char *slash = strrchr(self.dli_fname, '/'), *name = slash == NULL ? self.dli_fname : slash + 1;
+    if (strncmp(name, "bad_", 4) != 0) return;
+    size_t length = strcspn(name += 4, ".");
+    for (fault = 0; fault < FAULT_COUNT; fault++)
+        if (strlen(fault_names[fault]) == length && memcmp(fault_names[fault], name, length) == 0) return;
+    fprintf(stderr, "%s: bad.c has no such fault\n", self.dli_fname);
+    abort();
+}
 
 struct state {
     gt_rank rank;
@@ -38,12 +59,105 @@ static bool is_in_group(void) {
 
 static float *last_receive; // the same, of any plan
 
-#ifdef BAD_LEAK_THREAD
+// Where the clock of the tests is loaded (tests/faults/clock.c), deadlines pass soon from here on.
+static void hurry(void) {
+    void (*begin)(void);
+    *(void **)&begin = dlsym(RTLD_DEFAULT, "fault_clock_hurry");
+    if (begin != NULL) begin();
+}
+
+_Noreturn static void hang(void) {
+    hurry();
+    for (;;) pause();
+}
+
+// Comes back when it is cancelled.
+static void wait_for_cancel(const gt_host *host) {
+    hurry();
+    while (!*host->cancel) nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+}
+
 static void *wait_for_ever(void *unused) {
     for (;;) pause();
     return unused;
 }
-#endif
+
+// An object in /dev/shm that stays; its name begins as whoever starts it says.
+static gt_status leave_shared_memory(struct state *state) {
+    static int number;
+    char name[128];
+    const char *prefix = getenv("BAD_SHM");
+    snprintf(name, sizeof name, "/%.64s-%d-%d", prefix == NULL ? "bad" : prefix, (int)getpid(), number++);
+    int file = shm_open(name, O_CREAT | O_RDWR, 0600);
+    if (file < 0 || ftruncate(file, 4096) != 0) return GT_FAILED;
+    if (fault == fault_leak_shm_mapped) {
+        state->map = mmap(NULL, 4096, PROT_READ, MAP_SHARED, file, 0);
+        if (state->map == MAP_FAILED) return GT_FAILED;
+    }
+    return close(file) == 0 ? GT_OK : GT_FAILED;
+}
+
+static gt_status leave_map(size_t bytes) {
+    void *map = mmap(NULL, bytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return map == MAP_FAILED ? GT_FAILED : GT_OK;
+}
+
+static gt_status leave_thread(void) {
+    pthread_t thread;
+    return pthread_create(&thread, NULL, wait_for_ever, NULL) == 0 ? GT_OK : GT_FAILED;
+}
+
+// A child that stays: whoever waits for its standard error to end waits for it.
+static gt_status leave_child(void) {
+    if (fork() == 0) {
+        for (;;) pause();
+    }
+    return GT_OK;
+}
+
+// One that has no parent either.
+static gt_status leave_orphan(void) {
+    pid_t child = fork();
+    if (child == 0) {
+        if (fork() != 0) _exit(0);
+        for (;;) pause();
+    }
+    waitpid(child, NULL, 0);
+    return GT_OK;
+}
+
+// No fault.
+static gt_status wait_for_child(void) {
+    pid_t brief = fork();
+    if (brief == 0) exit(0);
+    waitpid(brief, NULL, 0);
+    return GT_OK;
+}
+
+static gt_status misbehave_at_start(struct state *state) {
+    const gt_host *host = state->rank.host;
+    switch (fault) {
+    case fault_leak: return open("/dev/null", O_RDONLY) < 0 ? GT_FAILED : GT_OK;
+    case fault_leak_shm:
+    case fault_leak_shm_mapped: return leave_shared_memory(state);
+    case fault_leak_map: return leave_map(1 << 20);
+    case fault_leak_page: return leave_map(4096); // as little as can be mapped
+    case fault_leak_thread: return leave_thread();
+    case fault_logs: host->log(host->context, "strategy MPI: crashed,\nsays the log"); break;
+    case fault_fork: return leave_child();
+    case fault_fork_away: return leave_orphan();
+    case fault_fork_waited: return wait_for_child();
+    case fault_start:
+        if (getenv("BAD_START_CRASHES") != NULL) raise(SIGSEGV);
+        if (getenv("BAD_START_HANGS") != NULL) hang();
+        break;
+    case fault_start_late: // with a state, once it is told to end
+        if (getenv("BAD_START_HANGS") != NULL) wait_for_cancel(host);
+        break;
+    default: break;
+    }
+    return GT_OK;
+}
 
 static gt_status bad_init(const gt_rank *rank, void **state) {
     struct state *made = calloc(1, sizeof *made);
@@ -51,71 +165,12 @@ static gt_status bad_init(const gt_rank *rank, void **state) {
     made->rank = *rank;
     made->error = "";
     *state = made;
-#ifdef BAD_LEAK
-    if (open("/dev/null", O_RDONLY) < 0) return GT_FAILED;
-#endif
-#if defined BAD_LEAK_SHM || defined BAD_LEAK_SHM_MAPPED // their names begin as whoever starts it says
-    static int number;
-    char name[128];
-    const char *prefix = getenv("BAD_SHM");
-    snprintf(name, sizeof name, "/%.64s-%d-%d", prefix == NULL ? "bad" : prefix, (int)getpid(), number++);
-    int file = shm_open(name, O_CREAT | O_RDWR, 0600);
-    if (file < 0 || ftruncate(file, 4096) != 0) return GT_FAILED;
-#ifdef BAD_LEAK_SHM_MAPPED
-    made->map = mmap(NULL, 4096, PROT_READ, MAP_SHARED, file, 0);
-    if (made->map == MAP_FAILED) return GT_FAILED;
-#endif
-    if (close(file) != 0) return GT_FAILED;
-#endif
-#ifdef BAD_LEAK_MAP
-    void *map = mmap(NULL, 1 << 20, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (map == MAP_FAILED) return GT_FAILED;
-#endif
-#ifdef BAD_LEAK_PAGE // as little as can be mapped
-    void *page = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (page == MAP_FAILED) return GT_FAILED;
-#endif
-#ifdef BAD_LOGS
-    rank->host->log(rank->host->context, "strategy MPI: crashed,\nsays the log");
-#endif
-#ifdef BAD_LEAK_THREAD
-    pthread_t thread;
-    if (pthread_create(&thread, NULL, wait_for_ever, NULL) != 0) return GT_FAILED;
-#endif
-#ifdef BAD_FORK // whoever waits for its standard error to end waits for it
-    if (fork() == 0) {
-        for (;;) pause();
-    }
-#endif
-#ifdef BAD_FORK_AWAY // it, too, has no parent
-    pid_t child = fork();
-    if (child == 0) {
-        if (fork() != 0) _exit(0);
-        for (;;) pause();
-    }
-    waitpid(child, NULL, 0);
-#endif
-#ifdef BAD_FORK_WAITED // no fault
-    pid_t brief = fork();
-    if (brief == 0) exit(0);
-    waitpid(brief, NULL, 0);
-#endif
-#ifdef BAD_START
-    if (getenv("BAD_START_CRASHES") != NULL) raise(SIGSEGV);
-    while (getenv("BAD_START_HANGS") != NULL) pause();
-#endif
-#ifdef BAD_START_LATE // with a state, once it is told to end
-    while (getenv("BAD_START_HANGS") != NULL && !*rank->host->cancel)
-        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
-#endif
-    return GT_OK;
+    return misbehave_at_start(made);
 }
 
 static gt_status bad_prepare(void *state, uint32_t candidate, const gt_call *call, size_t *workspace_bytes,
                              void **plan) {
-#ifdef BAD_IN_PLACE
-    if (candidate == 1 && call->place != GT_PLACE_IN) return GT_FAILED;
-#endif
+    if (fault == fault_in_place && candidate == 1 && call->place != GT_PLACE_IN) return GT_FAILED;
     struct plan *made = calloc(1, sizeof *made);
     if (made == NULL) return GT_FAILED;
     made->state = state;
@@ -126,7 +181,6 @@ static gt_status bad_prepare(void *state, uint32_t candidate, const gt_call *cal
     return GT_OK;
 }
 
-#ifdef BAD_LATE
 struct late {
     volatile float *to;
     float value;
@@ -140,7 +194,13 @@ static void *write_late(void *late) {
     free(todo);
     return NULL;
 }
-#endif
+
+static void begin_to_write_late(struct plan *plan, float *receive) {
+    struct late *late = malloc(sizeof *late);
+    if (late == NULL || plan->writer_count == sizeof plan->writers / sizeof *plan->writers) return;
+    *late = (struct late){receive, receive[0]};
+    plan->writer_count += pthread_create(&plan->writers[plan->writer_count], NULL, write_late, late) == 0;
+}
 
 // The faults that come later: more calls than there are in a trial.
 enum { LATER = 80 };
@@ -162,87 +222,87 @@ static int used_up(int depth) {
     return depth < 0 ? 0 : used_up(depth + 1) + room[0];
 }
 
+// Faults of the first call, and of each.
+static void misbehave_at_once(struct plan *plan, float *receive) {
+    size_t elements = plan->call.receive_elements;
+    int rank = plan->state->rank.rank;
+    switch (fault) {
+    case fault_beyond:
+    case fault_large_only: receive[elements] = 1; break;
+    case fault_large_beyond:
+        if (plan->call.count > LARGE) receive[elements] = 1;
+        break;
+    case fault_prints:
+        printf("row id=1 ");
+        fflush(stdout);
+        break;
+    case fault_aligned:
+        if ((uintptr_t)receive % ALIGNED != 0) raise(SIGILL);
+        break;
+    case fault_late: begin_to_write_late(plan, receive); break;
+    case fault_differs: receive[0] += rank == 1 ? 1 : 0; break;
+    case fault_crash: raise(SIGSEGV); break;
+    case fault_told: { // by whoever starts it
+        const char *what = getenv("BAD_FAULT");
+        if (what != NULL && strcmp(what, "crash") == 0) raise(SIGSEGV);
+        if (what != NULL && strcmp(what, "wrong") == 0) receive[0] += 1;
+        break;
+    }
+    case fault_heap: {
+        void *volatile leaked = malloc(24); // volatile: a compiler may leave out what is not used
+        if (leaked == NULL) receive[0] += 1;
+        break;
+    }
+    case fault_rounds:
+        for (size_t i = 0; i < elements; i++) receive[i] = rounded_to(8, receive[i]);
+        break;
+    case fault_bits:
+        if (rank == 1) receive[0] = rounded_to(23, receive[0]);
+        break;
+    case fault_hang: hang();
+    case fault_cancelled: wait_for_cancel(plan->state->rank.host); break;
+    case fault_leave: exit(0);
+    case fault_stack: receive[0] = (float)used_up(0); break;
+    default: break;
+    }
+}
+
+// Faults that a trial does not see.
+static void misbehave_later(const struct plan *plan, float *receive) {
+    static float *before;
+    switch (fault) {
+    case fault_later_crash: raise(SIGSEGV); break;
+    case fault_later_hang: hang();
+    case fault_later_wrong: receive[0] += 1; break;
+    case fault_later_late:
+        if (before != NULL && before != receive) before[0] = 1;
+        before = receive;
+        break;
+    case fault_later_stack: receive[0] = (float)used_up(0); break;
+    case fault_later_kill: raise(SIGKILL); break;
+    case fault_later_term: raise(SIGTERM); break;
+    case fault_later_exec: execlp("true", "true", (char *)NULL); break;
+    case fault_later_unhandled:
+        if (plan->state->rank.rank == 1 && signal(SIGSEGV, SIG_DFL) != SIG_ERR) raise(SIGSEGV);
+        break;
+    default: break;
+    }
+}
+
 // What the faulty candidate does beside, or in place of, what is right.
 static void misbehave(struct plan *plan, float *receive) {
     static int calls;
-    bool is_later = ++calls > LATER;
-    (void)plan;
-    (void)is_later;
-    (void)rounded_to;
-    (void)is_in_group;
-    (void)used_up;
     last_receive = receive;
-#if defined BAD_BEYOND || defined BAD_LARGE_ONLY
-    receive[plan->call.receive_elements] = 1;
-#elif defined BAD_LARGE_BEYOND
-    if (plan->call.count > LARGE) receive[plan->call.receive_elements] = 1;
-#elif defined BAD_PRINTS
-    printf("row id=1 ");
-    fflush(stdout);
-#elif defined BAD_ALIGNED
-    if ((uintptr_t)receive % ALIGNED != 0) raise(SIGILL);
-#elif defined BAD_LATE
-    struct late *late = malloc(sizeof *late);
-    if (late == NULL || plan->writer_count == sizeof plan->writers / sizeof *plan->writers) return;
-    *late = (struct late){receive, receive[0]};
-    plan->writer_count += pthread_create(&plan->writers[plan->writer_count], NULL, write_late, late) == 0;
-#elif defined BAD_DIFFERS
-    if (plan->state->rank.rank == 1) receive[0] += 1;
-#elif defined BAD_CRASH
-    raise(SIGSEGV);
-#elif defined BAD_LATER_CRASH
-    if (is_later) raise(SIGSEGV);
-#elif defined BAD_LATER_HANG
-    while (is_later) pause();
-#elif defined BAD_LATER_WRONG
-    if (is_later) receive[0] += 1;
-#elif defined BAD_TOLD // by whoever starts it
-    const char *fault = getenv("BAD_FAULT");
-    if (fault != NULL && strcmp(fault, "crash") == 0) raise(SIGSEGV);
-    if (fault != NULL && strcmp(fault, "wrong") == 0) receive[0] += 1;
-#elif defined BAD_LATER_LATE
-    static float *before;
-    if (is_later && before != NULL && before != receive) before[0] = 1;
-    before = receive;
-#elif defined BAD_HEAP
-    void *volatile leaked = malloc(24); // volatile: a compiler may leave out what is not used
-    if (leaked == NULL) receive[0] += 1;
-#elif defined BAD_ROUNDS
-    for (size_t i = 0; i < plan->call.receive_elements; i++) receive[i] = rounded_to(8, receive[i]);
-#elif defined BAD_BITS
-    if (plan->state->rank.rank == 1) receive[0] = rounded_to(23, receive[0]);
-#elif defined BAD_HANG
-    for (;;) pause();
-#elif defined BAD_CANCELLED
-    while (!*plan->state->rank.host->cancel) nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
-#elif defined BAD_LEAVE
-    exit(0);
-#elif defined BAD_STACK
-    receive[0] = (float)used_up(0);
-#elif defined BAD_LATER_STACK
-    if (is_later) receive[0] = (float)used_up(0);
-#elif defined BAD_LATER_KILL
-    if (is_later) raise(SIGKILL);
-#elif defined BAD_LATER_TERM
-    if (is_later) raise(SIGTERM);
-#elif defined BAD_LATER_EXEC
-    if (is_later) execlp("true", "true", (char *)NULL);
-#elif defined BAD_LATER_UNHANDLED
-    if (is_later && plan->state->rank.rank == 1 && signal(SIGSEGV, SIG_DFL) != SIG_ERR) raise(SIGSEGV);
-#endif
+    misbehave_at_once(plan, receive);
+    if (++calls > LATER) misbehave_later(plan, receive);
 }
-
-#ifdef BAD_FUSED
-#define FORGETS true
-#else
-#define FORGETS false
-#endif
 
 // r = sum + residual; r / rms(r) * weight, which the faulty one may forget.
 static void fused(const struct plan *plan, const gt_buffers *buffers, const float *all) {
     size_t hidden = plan->call.hidden_size, count = (size_t)plan->call.count;
     const float *residual = buffers->residual_in, *weight = buffers->norm_weight;
     float *sum = buffers->residual_out, *norm = buffers->norm_out;
+    bool forgets = fault == fault_fused && plan->candidate == 1;
     for (size_t first = 0; first < count; first += hidden) {
         float squares = 0;
         for (size_t i = first; i < first + hidden; i++) {
@@ -254,7 +314,7 @@ static void fused(const struct plan *plan, const gt_buffers *buffers, const floa
         }
         float factor = 1 / sqrtf(squares / (float)hidden + plan->call.epsilon);
         for (size_t i = 0; i < hidden; i++)
-            norm[first + i] = sum[first + i] * factor * (plan->candidate == 1 && FORGETS ? 1 : weight[i]);
+            norm[first + i] = sum[first + i] * factor * (forgets ? 1 : weight[i]);
     }
 }
 
@@ -264,6 +324,7 @@ static gt_status bad_run(void *plan, const gt_buffers *buffers, void *stream) {
     size_t count = (size_t)todo->call.count;
     float *all = todo->call.op == GT_OP_ALLGATHER ? buffers->receive : buffers->workspace;
     float *receive = buffers->receive;
+    bool is_faulty = todo->candidate == 1;
     (void)stream;
     if (host->allgather(host->context, buffers->send, all, count * sizeof(float)) != 0) {
         todo->state->error = "no allgather";
@@ -271,12 +332,8 @@ static gt_status bad_run(void *plan, const gt_buffers *buffers, void *stream) {
     }
     if (todo->call.fusion != GT_FUSION_NONE) {
         fused(todo, buffers, all);
-#ifdef BAD_FUSED_BEYOND
-        if (todo->candidate == 1) ((float *)buffers->residual_out)[todo->call.count] = 1;
-#endif
-#ifdef BAD_FUSED_LATE
-        if (todo->candidate == 1) todo->receive = buffers->residual_out;
-#endif
+        if (fault == fault_fused_beyond && is_faulty) ((float *)buffers->residual_out)[count] = 1;
+        if (fault == fault_fused_late && is_faulty) todo->receive = buffers->residual_out;
         return GT_OK;
     }
     for (size_t i = 0; todo->call.op == GT_OP_ALLREDUCE && i < count; i++) {
@@ -284,45 +341,31 @@ static gt_status bad_run(void *plan, const gt_buffers *buffers, void *stream) {
         for (int rank = 1; rank < todo->state->rank.world_size; rank++)
             receive[i] += all[(size_t)rank * count + i];
     }
-#ifdef BAD_WORKSPACE
-    if (todo->candidate == 1) ((char *)buffers->workspace)[buffers->workspace_bytes] = 1;
-#endif
-#ifdef BAD_LATE_RELEASE
-    if (todo->candidate == 1) todo->receive = receive;
-#endif
-    if (todo->candidate == 1) misbehave(todo, receive);
+    if (fault == fault_workspace && is_faulty) ((char *)buffers->workspace)[buffers->workspace_bytes] = 1;
+    if (fault == fault_late_release && is_faulty) todo->receive = receive;
+    if (is_faulty) misbehave(todo, receive);
     return GT_OK;
 }
 
 static void bad_release(void *plan) {
     struct plan *todo = plan;
-#if defined BAD_RELEASE_CRASH
-    if (todo->candidate == 1 && is_in_group()) raise(SIGSEGV);
-#elif defined BAD_RELEASE_HANG
-    while (todo->candidate == 1 && is_in_group()) pause();
-#endif
+    if (fault == fault_release_crash && todo->candidate == 1 && is_in_group()) raise(SIGSEGV);
+    if (fault == fault_release_hang && todo->candidate == 1 && is_in_group()) hang();
     if (todo->receive != NULL) todo->receive[0] = 1;
     for (size_t i = 0; i < todo->writer_count; i++) pthread_join(todo->writers[i], NULL);
     free(plan);
 }
 
 static void bad_fini(void *state) {
-#ifdef BAD_START_LATE
-    const gt_host *host = ((struct state *)state)->rank.host;
-    if (getenv("BAD_START_HANGS") != NULL) host->log(host->context, *host->cancel ? "cancelled" : "fini");
-#endif
-#ifdef BAD_LATE_FINI
-    if (last_receive != NULL) last_receive[0] = 1;
-    last_receive = NULL;
-#endif
-#if defined BAD_FINI_CRASH
-    if (is_in_group()) raise(SIGSEGV);
-#elif defined BAD_FINI_HANG
-    while (is_in_group()) pause();
-#elif defined BAD_FINI_LEAVE
-    if (is_in_group()) exit(0);
-#endif
     struct state *made = state;
+    const gt_host *host = made->rank.host;
+    if (fault == fault_start_late && getenv("BAD_START_HANGS") != NULL)
+        host->log(host->context, *host->cancel ? "cancelled" : "fini");
+    if (fault == fault_late_fini && last_receive != NULL) last_receive[0] = 1;
+    last_receive = NULL;
+    if (fault == fault_fini_crash && is_in_group()) raise(SIGSEGV);
+    if (fault == fault_fini_hang && is_in_group()) hang();
+    if (fault == fault_fini_leave && is_in_group()) exit(0);
     if (made->map != NULL) munmap(made->map, 4096);
     free(made);
 }
@@ -331,58 +374,21 @@ static const char *bad_error(void *state) {
     return state == NULL ? "" : ((struct state *)state)->error;
 }
 
-#define CANDIDATE(the_name, the_ops, the_dtypes, multiple)                                                   \
+#define CANDIDATE(the_name)                                                                                  \
     {                                                                                                        \
-        .size = sizeof(gt_candidate), .name = the_name, .ops = the_ops, .dtypes = the_dtypes,                \
-        .reduce_ops = 1u << GT_SUM, .fusions = FUSIONS, .memory = GT_MEMORY_HOST, .places = GT_PLACE_OUT,    \
-        .flags = GT_FLAG_COLLECTIVE_RUN | GT_FLAG_FP32, .count_multiple = multiple                           \
+        .size = sizeof(gt_candidate), .name = the_name,                                                      \
+        .ops = 1u << GT_OP_ALLREDUCE | 1u << GT_OP_ALLGATHER, .dtypes = 1u << GT_FLOAT32,                    \
+        .reduce_ops = 1u << GT_SUM, .fusions = 1u << GT_FUSION_NONE, .memory = GT_MEMORY_HOST,               \
+        .places = GT_PLACE_OUT, .flags = GT_FLAG_COLLECTIVE_RUN | GT_FLAG_FP32, .count_multiple = 1          \
     }
-#define OPS    (1u << GT_OP_ALLREDUCE | 1u << GT_OP_ALLGATHER)
-#define FLOATS (1u << GT_FLOAT32)
-#if defined BAD_FUSED || defined BAD_FUSED_BEYOND || defined BAD_FUSED_LATE
-#define FUSIONS (1u << GT_FUSION_NONE | 1u << GT_FUSION_RESIDUAL_RMS_NORM)
-#else
-#define FUSIONS (1u << GT_FUSION_NONE)
-#endif
 
 // Sums are in rank order.
-static const gt_candidate good = CANDIDATE("GOOD", OPS, FLOATS, 1);
-#if defined BAD_TWICE
-static const gt_candidate faulty = CANDIDATE("GOOD", OPS, FLOATS, 1);
-#elif defined BAD_OP
-static const gt_candidate faulty = CANDIDATE("FAULTY", 1u << 20, FLOATS, 1);
-#elif defined BAD_DTYPE
-static const gt_candidate faulty = CANDIDATE("FAULTY", OPS, 1u << 20, 1);
-#elif defined BAD_SHORT // no fault: of a writer who did not know alignments yet; what follows is not read
-static const gt_candidate faulty = {.size = offsetof(gt_candidate, alignment),
-                                    .name = "FAULTY",
-                                    .ops = OPS,
-                                    .dtypes = FLOATS,
-                                    .reduce_ops = 1u << GT_SUM,
-                                    .fusions = 1u << GT_FUSION_NONE,
-                                    .memory = GT_MEMORY_HOST,
-                                    .places = GT_PLACE_OUT,
-                                    .flags = GT_FLAG_COLLECTIVE_RUN | GT_FLAG_FP32,
-                                    .alignment = 3,
-                                    .world_sizes = 1};
-#elif defined BAD_MULTIPLE
-static const gt_candidate faulty = CANDIDATE("FAULTY", OPS, FLOATS, 48);
-#else
-static gt_candidate faulty = CANDIDATE("FAULTY", OPS, FLOATS, 1);
-#endif
+static gt_candidate good = CANDIDATE("GOOD"), faulty = CANDIDATE("FAULTY");
 static const gt_candidate *candidates[] = {&good, &faulty};
 
-static const gt_plugin plugin = {
-#ifdef BAD_SHORT_PLUGIN // of a writer who did not know the last function yet
-    .size = offsetof(gt_plugin, error),
-#else
+static gt_plugin plugin = {
     .size = sizeof plugin,
-#endif
-#ifdef BAD_ABI
-    .abi = (GENTABLES_PLUGIN_MAJOR + 1) << 16,
-#else
     .abi = GENTABLES_PLUGIN_ABI,
-#endif
     .name = "bad",
     .version = "1",
     .candidate_count = 2,
@@ -395,37 +401,60 @@ static const gt_plugin plugin = {
     .error = bad_error,
 };
 
-#ifdef BAD_SYMBOL
-#define gentables_plugin another_plugin
-const gt_plugin *another_plugin(uint32_t abi);
-#endif
+// Faults in what the candidate says of its operations, and of how it is called.
+static void misdescribe_calls(void) {
+    switch (fault) {
+    case fault_twice: faulty.name = good.name; break;
+    case fault_op: faulty.ops = 1u << 20; break;
+    case fault_dtype: faulty.dtypes = 1u << 20; break;
+    case fault_multiple: faulty.count_multiple = 48; break;
+    case fault_flag: faulty.flags |= 0x80; break;
+    case fault_reduce_op: faulty.reduce_ops = 8; break;
+    case fault_no_sum: faulty.reduce_ops = 0; break;
+    case fault_fused:
+    case fault_fused_beyond:
+    case fault_fused_late:
+        faulty.fusions |= 1u << GT_FUSION_RESIDUAL_RMS_NORM;
+        good.fusions = faulty.fusions;
+        break;
+    case fault_fused_only: faulty.fusions = 1u << GT_FUSION_RESIDUAL_RMS_NORM; break;
+    case fault_fusionless: faulty.fusions = 0; break;
+    default: break;
+    }
+}
+
+// The same of its buffers, and of how large it and the plug-in are.
+static void misdescribe_buffers(void) {
+    switch (fault) {
+    case fault_in_place:
+        faulty.ops |= 1u << GT_OP_ALLTOALL;
+        faulty.places = GT_PLACE_IN;
+        break;
+    case fault_in_place_both: faulty.places |= GT_PLACE_IN; break;
+    case fault_aligned:
+        faulty.places |= GT_PLACE_IN;
+        faulty.alignment = ALIGNED;
+        break;
+    case fault_large_only: faulty.min_bytes = 8 << 20; break;
+    case fault_null: candidates[1] = NULL; break;
+    case fault_short: // no fault: of a writer who did not know alignments yet; what follows is not read
+        faulty.size = offsetof(gt_candidate, alignment);
+        faulty.count_multiple = 0;
+        faulty.alignment = 3;
+        faulty.world_sizes = 1;
+        break;
+    case fault_short_plugin: // of a writer who did not know the last function yet
+        plugin.size = offsetof(gt_plugin, error);
+        break;
+    case fault_abi: plugin.abi = (GENTABLES_PLUGIN_MAJOR + 1) << 16; break;
+    default: break;
+    }
+}
+
 const gt_plugin *gentables_plugin(uint32_t abi) {
-#if defined BAD_FLAG
-    faulty.flags |= 0x80;
-#elif defined BAD_REDUCE_OP
-    faulty.reduce_ops = 8;
-#elif defined BAD_NO_SUM
-    faulty.reduce_ops = 0;
-#elif defined BAD_FUSED_ONLY
-    faulty.fusions = 1u << GT_FUSION_RESIDUAL_RMS_NORM;
-#elif defined BAD_FUSIONLESS
-    faulty.fusions = 0;
-#elif defined BAD_IN_PLACE
-    faulty.ops |= 1u << GT_OP_ALLTOALL;
-    faulty.places = GT_PLACE_IN;
-#elif defined BAD_IN_PLACE_BOTH
-    faulty.places |= GT_PLACE_IN;
-#elif defined BAD_ALIGNED
-    faulty.places |= GT_PLACE_IN;
-    faulty.alignment = ALIGNED;
-#elif defined BAD_LARGE_ONLY
-    faulty.min_bytes = 8 << 20;
-#elif defined BAD_NULL
-    candidates[1] = NULL;
-#elif defined BAD_DIES
-    raise(SIGSEGV);
-#elif defined BAD_HANGS_ASKED
-    for (;;) pause();
-#endif
+    misdescribe_calls();
+    misdescribe_buffers();
+    if (fault == fault_dies) raise(SIGSEGV);
+    if (fault == fault_hangs_asked) hang();
     return GENTABLES_PLUGIN_MAJOR_OF(abi) == GENTABLES_PLUGIN_MAJOR ? &plugin : NULL;
 }

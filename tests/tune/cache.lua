@@ -195,4 +195,5 @@ function TestCache.test_the_incumbent_is_the_one_that_is_named_or_those_beside_t
   assert(os.execute("rm -r " .. folder))
 end
 
-return lu.LuaUnit.new():runSuiteByInstances({ { "TestCache", TestCache } })
+local suites = dofile(arg[0]:match("^(.*/)") .. "../suites.lua")
+return suites { { "TestCache", TestCache } }

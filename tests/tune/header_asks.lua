@@ -18,6 +18,7 @@ local function ask(world_size, op, splits, size, should, is_measured)
   print(('    ask("%s", %dull, gentables_host_select_size(%s), "%s",\n'):format(op, size, arguments, should)
     .. ("        gentables_host_is_measured_size(%s), %d);"):format(arguments, is_measured and 1 or 0))
 end
+assert(#canonical:blocks() > 0, "the table is empty")
 for b, block in ipairs(canonical:blocks()) do
   assert(block.sizes_only, "a shape")
   for t, size in ipairs(block.num_tokens) do

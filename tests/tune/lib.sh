@@ -1,7 +1,9 @@
 #!/bin/sh
 # shellcheck disable=SC2034 # what it sets is for whoever sources it
-# What the tests of tune share. Sourced. BENCH, GENTABLES, PLUGINS and WORK come from CMakeLists.txt.
+# What the tests of tune share. Sourced. BENCH, GENTABLES, PLUGINS, FAULT_CLOCK_LIBRARY and WORK come from
+# CMakeLists.txt.
 set -eu
+[ $# = 0 ] || WORK=$WORK/${1%% *} # see cases
 rm -rf "$WORK"
 mkdir -p "$WORK"
 XDG_CACHE_HOME=$WORK/cache
@@ -12,25 +14,42 @@ fail() {
     exit 1
 }
 
+# cases "$@": each line of stdin is a command. Some run at once, each by this script in a folder of its own,
+# called with the number of a line and the line.
+cases() {
+    if [ $# != 0 ]; then
+        eval "${1#* }"
+    else
+        grep -n . | sed 's/:/ /' | xargs -d '\n' -P 6 -n 1 sh "$0" || fail "some of the cases, see above"
+    fi
+}
+
 # tune ARGUMENT...: `samples` samples (5); exit code in $status, what it says in $WORK/out and $WORK/err.
 tune() {
     status=0
-    "$GENTABLES" tune --bench "$BENCH" --samples "${samples:-5}" --warm-up 1 "$@" >"$WORK/out" \
+    rm -f "$WORK/clock"
+    env ${preload:+"LD_PRELOAD=$preload" FAULT_CLOCK="$WORK/clock"} \
+        "$GENTABLES" tune --bench "$BENCH" --samples "${samples:-5}" --warm-up 1 "$@" >"$WORK/out" \
         2>"$WORK/err" || status=$?
+}
+
+# hurries: where a plug-in hangs, the clock hurries up to the last seconds of the time that a call has of
+# $timeout (tests/faults/clock.c, bench/plans.c).
+timeout=30
+hurries() {
+    preload=$FAULT_CLOCK_LIBRARY
+    export FAULT_CLOCK_SKIP=$((timeout * 9 / 10 - 2))
 }
 
 # launcher: makes $WORK/launcher, which starts as many ranks as its first argument says, by mpirun, once it
 # has done what stdin says.
 launcher() {
+    # shellcheck source=tests/mpirun.sh
+    . "$(dirname "$0")/../mpirun.sh"
     {
         printf '#!/bin/sh\nranks=$1\nshift\n'
         cat
-        cat <<'END'
-root=""
-[ "$(id -u)" -ne 0 ] || root=--allow-run-as-root
-exec mpirun $root --oversubscribe --bind-to none --mca btl self,vader --mca coll_tuned_use_dynamic_rules 1 \
-    -n "$ranks" "$@"
-END
+        echo "exec $mpirun -n \"\$ranks\" \"\$@\""
     } >"$WORK/launcher"
     chmod +x "$WORK/launcher"
 }

@@ -7,18 +7,18 @@
 cat >"$WORK/launcher" <<'END'
 #!/bin/sh
 shift
-root=""
-[ "$(id -u)" -ne 0 ] || root=--allow-run-as-root
 for word; do
     case $previous in --pass) cp "$word" "$PLAN" ;; esac
     previous=$word
 done
-exec mpirun $root --oversubscribe --bind-to none --mca btl self,vader --mca coll_tuned_use_dynamic_rules 1 \
-    -n 1 env XDG_CACHE_HOME="$EMPTY" HOME="$EMPTY" "$@" : -n 1 env XDG_CACHE_HOME="$FULL" HOME="$FULL" "$@"
+exec $MPIRUN -n 1 env XDG_CACHE_HOME="$EMPTY" HOME="$EMPTY" "$@" : \
+    -n 1 env XDG_CACHE_HOME="$FULL" HOME="$FULL" "$@"
 END
 chmod +x "$WORK/launcher"
-PLAN=$WORK/plan EMPTY=$WORK/empty FULL=$WORK/full
-export PLAN EMPTY FULL
+# shellcheck source=tests/mpirun.sh
+. "$(dirname "$0")/../mpirun.sh"
+PLAN=$WORK/plan EMPTY=$WORK/empty FULL=$WORK/full MPIRUN=$mpirun
+export PLAN EMPTY FULL MPIRUN
 mkdir -p "$EMPTY"
 
 again() {

@@ -16,7 +16,9 @@ cat >"$WORK/ranges.py" <<'END'
 import json
 import gentables_tuned as tuned
 
-for cell in json.load(open("tuned.json"))["cells"]:
+cells = json.load(open("tuned.json"))["cells"]
+assert len(cells) == 6 * 3, len(cells)
+for cell in cells:
     chosen = tuned.choose(cell["op"], cell["size"], cell["world_size"], cell["dtype"])
     assert chosen == cell["strategy"], (cell["op"], cell["size"], chosen)
     splits = tuned.split_points(cell["op"], 2, 16, "float32")
@@ -39,7 +41,9 @@ cat >"$WORK/pairs.py" <<'END'
 import json
 import gentables_tuned as tuned
 
-for cell in json.load(open("tuned.json"))["cells"]:
+cells = json.load(open("tuned.json"))["cells"]
+assert len(cells) == 2, len(cells)
+for cell in cells:
     arguments = (cell["size"], cell["world_size"], cell["dtype"])
     assert tuned.choose("allreduce", *arguments) == cell["plain_strategy"], cell
     pair = tuned.choose_pair("allreduce", "RESIDUAL_RMS_NORM", *arguments)

@@ -6,11 +6,10 @@
 
 printf 'plan samples=2 warm_up=0 seed=1 sync=pass\nmeasure op=allreduce dtype=float32 count=256\n' \
     >"$WORK/plan"
-root=""
-[ "$(id -u)" -ne 0 ] || root=--allow-run-as-root
+# shellcheck source=tests/mpirun.sh
+. "$(dirname "$0")/../mpirun.sh"
 status=0
-# shellcheck disable=SC2086
-mpirun $root --oversubscribe --bind-to none --mca btl self,vader -n 1 "$BENCH" \
+$mpirun -n 1 "$BENCH" \
     --pass "$WORK/plan" : -n 1 "$BENCH" \
     --pass "$WORK/plan" --plugin "$PLUGINS/chunked.so" >"$WORK/out" 2>"$WORK/err" || status=$?
 [ "$status" != 0 ] || fail "ranks that differ are measured"

@@ -9,10 +9,9 @@ while [ "$count" -le 1536 ]; do
     echo "measure op=allreduce dtype=float32 count=$count strategies=CHUNKED_8192,CHUNKED_65536"
     count=$((count + 256))
 done >>"$WORK/plan"
-root=""
-[ "$(id -u)" -ne 0 ] || root=--allow-run-as-root
-# shellcheck disable=SC2086
-mpirun $root --oversubscribe --bind-to none --mca btl self,vader -n 2 "$BENCH" --trial "$WORK/plan" \
+# shellcheck source=tests/mpirun.sh
+. "$(dirname "$0")/../mpirun.sh"
+$mpirun -n 2 "$BENCH" --trial "$WORK/plan" \
     --plugin "$PLUGINS/chunked.so" --timeout 60 >"$WORK/out" 2>"$WORK/err" ||
     fail "a trial: $(cat "$WORK/err")"
 said out "^progress done=[1-9][0-9]*$"

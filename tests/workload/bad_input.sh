@@ -62,17 +62,15 @@ echo "return { name = 'x', tokens = 8,
 
 # What a step can be at most, and what is more: that is refused before anything starts, in words of the file.
 # gentables-workload takes the former (without `end`, which has it make the arrays).
-ROOT=""
-[ "$(id -u)" -ne 0 ] || ROOT=--allow-run-as-root
+# shellcheck source=tests/mpirun.sh
+. "$SOURCE/tests/mpirun.sh"
 # at_most RANKS MOST MORE PATTERN: of the workload on standard input, with either in place of %.
 at_most() {
     cat >"$WORK/limit"
     sed "s/%/$2/" "$WORK/limit" >"$WORK/most.lua"
     ends_with 0 "$GENTABLES" workload show -f "$WORK/most.lua" -p "$1"
     sed '1,/^$/d; /^end$/d' "$stdout" >"$WORK/program"
-    # shellcheck disable=SC2086
-    mpirun $ROOT --oversubscribe --bind-to none --mca btl self,vader -n "$1" \
-        "${GENTABLES%/*}/gentables-workload" <"$WORK/program" >"$WORK/answer" 2>&1 ||
+    $mpirun -n "$1" "${GENTABLES%/*}/gentables-workload" <"$WORK/program" >"$WORK/answer" 2>&1 ||
         die "the program refuses $2: $(cat "$WORK/answer")"
     sed "s/%/$3/" "$WORK/limit" | refused "$4" "$1"
 }

@@ -34,6 +34,7 @@ local function check_gemm(path, op, kernel)
   end
 end
 
+-- Adds the elements of buckets to `sums`, by their type. Returns whether these are gradients.
 local function check_collective(path, op, sums)
   local name, found = op.args.bucket, false
   for _, one in ipairs(COLLECTIVES) do
@@ -46,10 +47,11 @@ local function check_collective(path, op, sums)
   if name:find("^bucket") then
     sums[op.args.dtype] = (sums[op.args.dtype] or 0) + op.args["In msg nelems"]
   end
+  return name:find("^bucket") ~= nil or name:find("%.b?f%d+$") ~= nil
 end
 
 local function check(path)
-  local ops, kernels, sums, seen = {}, {}, {}, {}
+  local ops, kernels, sums, seen, has_gradients = {}, {}, {}, {}, false
   for _, event in ipairs(assert(json.decode(assert(file.read(path)))).traceEvents) do
     if event.cat == "cpu_op" then ops[#ops + 1] = event end
     if event.cat == "kernel" then kernels[event.args["External id"]] = event end
@@ -59,12 +61,13 @@ local function check(path)
       seen[op.args.layer:match("[^.]*$")] = true
       check_gemm(path, op, kernels[op.args["External id"]])
     else
-      check_collective(path, op, sums)
+      has_gradients = check_collective(path, op, sums) or has_gradients
     end
   end
   for name in pairs(GEMMS) do
     if not seen[name] then wrong(path, "no GEMM called " .. name) end
   end
+  if not has_gradients then wrong(path, "no gradients") end
   for dtype, elements in pairs(next(sums) and GRADIENTS or {}) do
     if sums[dtype] ~= elements then
       wrong(path, ("%s elements of %s in buckets, not %d"):format(sums[dtype], dtype, elements))

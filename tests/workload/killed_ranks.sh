@@ -1,11 +1,12 @@
 #!/bin/sh
 # A rank that is killed, whichever and wherever it is, is named in the error, the summary and the log, each of
-# 20 times.
+# 20 times, of which some run at once: by this script, called with a transport, a rank and words.
+[ $# = 0 ] || WORK=$WORK/$(echo "$*" | tr -c 'a-z0-9\n' _)
 # shellcheck source=tests/workload/lib.sh
 . "$SOURCE/tests/workload/lib.sh"
-needs_blas
-ROOT=""
-[ "$(id -u)" -ne 0 ] || ROOT=--allow-run-as-root
+[ $# != 0 ] || needs_blas
+# shellcheck source=tests/mpirun.sh
+. "$SOURCE/tests/mpirun.sh"
 
 endless=$(workload endless <<'END'
 return { name = "endless", tokens = 8, steps = 50000, warm_up = 0,
@@ -18,7 +19,7 @@ killing() {
     cat >"$WORK/killing" <<END
 #!/bin/sh
 shift
-mpirun $ROOT --oversubscribe --bind-to none --mca btl self,vader -n 2 sh -c '
+$mpirun -n 2 sh -c '
     [ "\$OMPI_COMM_WORLD_RANK" != $1 ] || echo \$\$ >"$WORK/victim"
     exec "\$0"' "\$@" |
     while read -r line; do
@@ -31,21 +32,30 @@ END
     chmod +x "$WORK/killing"
 }
 
+# killed TRANSPORT RANK WORDS
+killed() {
+    killing "$2" "$3"
+    ends_with 1 "$GENTABLES" workload sweep -f "$endless" -p 2 -c 1 -t 1 --transport "$1" --fresh \
+        --launcher "$WORK/killing {ranks}" -o "$WORK/sweep_20260102_030405"
+    died="rank $2 died: signal 9 [(]Killed[)]"
+    # Of one that has hardly begun mpirun does not always say which it was (generator/launcher.lua).
+    [ "$3" != hello ] || died="($died|rank $2 died|one rank died, and mpirun does not say which)"
+    one_line "1 thread, 1 channel: failed after .*: $died"
+    grep -Eq "^1 +1 +failed .*$died" "$WORK"/sweep_*/nccl_thread_sweep_summary_20260102_030405.txt ||
+        die "$1, $3: the summary does not name rank $2"
+    grep -Eq "^failed: $died" "$WORK/sweep_20260102_030405/1thread/nccl_1channels/run_output.log" ||
+        die "$1, $3: the log does not name rank $2"
+}
+
+if [ $# != 0 ]; then
+    killed "$@"
+    exit
+fi
 rank=0
 for transport in own mpi; do
     for words in hello accepted "progress done=1 " "progress done=2 " "progress done=3 " "progress done=5 " \
         "progress done=10 " "progress done=50 " "progress done=100 " "progress done=200 "; do
         rank=$((1 - rank))
-        killing "$rank" "$words"
-        ends_with 1 "$GENTABLES" workload sweep -f "$endless" -p 2 -c 1 -t 1 --transport "$transport" \
-            --fresh --launcher "$WORK/killing {ranks}" -o "$WORK/sweep_20260102_030405"
-        died="rank $rank died: signal 9 [(]Killed[)]"
-        # Of one that has hardly begun mpirun does not always say which it was (generator/launcher.lua).
-        [ "$words" != hello ] || died="($died|rank $rank died|one rank died, and mpirun does not say which)"
-        one_line "1 thread, 1 channel: failed after .*: $died"
-        grep -Eq "^1 +1 +failed .*$died" "$WORK"/sweep_*/nccl_thread_sweep_summary_20260102_030405.txt ||
-            die "$transport, $words: the summary does not name rank $rank"
-        grep -Eq "^failed: $died" "$WORK/sweep_20260102_030405/1thread/nccl_1channels/run_output.log" ||
-            die "$transport, $words: the log does not name rank $rank"
+        printf '%s\0' "$transport" "$rank" "$words"
     done
-done
+done | xargs -0 -P 4 -n 3 sh "$0" || die "some of these, see above"

@@ -12,7 +12,7 @@ needs_blas() {
     code=0
     "$GENTABLES" workload run -f small -p 2 --steps 1 --warm-up 0 >"$stdout" 2>"$stderr" || code=$?
     if grep -q 'no OpenBLAS' "$stderr"; then
-        echo "no OpenBLAS here"
+        echo "skipped: no OpenBLAS"
         exit 77
     fi
     [ "$code" = 0 ] || die "a small step does not run"

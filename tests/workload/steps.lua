@@ -255,4 +255,5 @@ function TestSteps.test_gradients_add_up_over_micro_batches()
   luaunit.assertEquals(table.concat(accumulating), "000001")
 end
 
-return luaunit.LuaUnit.new():runSuiteByInstances({ { "TestSteps", TestSteps } })
+local suites = dofile(arg[0]:match("^(.*/)") .. "../suites.lua")
+return suites { { "TestSteps", TestSteps } }

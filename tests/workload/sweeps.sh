@@ -26,12 +26,12 @@ if [ "$(wc -l <"$(dirname "$0")/launches")" = 2 ]; then
     exit 3
 fi
 shift
-exec mpirun $ROOT --oversubscribe --bind-to none --mca btl self,vader -n 2 "$@"
+exec $MPIRUN -n 2 "$@"
 END
 chmod +x "$WORK/launch"
-ROOT=""
-[ "$(id -u)" -ne 0 ] || ROOT=--allow-run-as-root
-export ROOT
+# shellcheck source=tests/mpirun.sh
+. "$SOURCE/tests/mpirun.sh"
+export MPIRUN="$mpirun"
 ends_with 1 "$GENTABLES" workload sweep -f "$tiny" -p 2 -c 1,3 -t 1,2 -o "$sweep" --launcher \
     "$WORK/launch {ranks}"
 one_line '1 thread, 3 channels: failed after .* s: it died: exit code 3'

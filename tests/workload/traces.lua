@@ -134,4 +134,5 @@ function TestTraces.test_what_cannot_be_written_is_told_and_leaves_nothing()
   luaunit.assertFalse(file.exists(work .. "/none/t.json.new"))
 end
 
-return luaunit.LuaUnit.new():runSuiteByInstances({ { "TestTraces", TestTraces } })
+local suites = dofile(arg[0]:match("^(.*/)") .. "../suites.lua")
+return suites { { "TestTraces", TestTraces } }

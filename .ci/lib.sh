@@ -1,0 +1,52 @@
+# What .ci/run and .ci/nightly share: a clean environment, stages, and the summary of their results. Sourced
+# by bash, in the root of the sources.
+#
+#   ci_clean_environment "$@"     starts the script again under env -i with a plain PATH
+#   ci_stage NAME COMMAND...      runs a command that writes a JUnit file to $results/NAME.xml
+#   ci_preset NAME [OPTION...]    configures, builds and tests a preset; for ci_stage
+#   ci_summary                    prints what failed, what .ci/manifest and the results disagree about, the
+#                                 slowest tests, and last the number of tests; returns 1 if anything failed
+# shellcheck shell=bash
+
+ci_clean_environment() {
+    if [ -n "${GENTABLES_CI:-}" ]; then return; fi
+    local keep=() name
+    # Tests on recorded inputs need the folder of these; without it they are skipped.
+    if [ -z "${GENTABLES_DATA:-}" ] && [ -d ../shared/data ]; then
+        GENTABLES_DATA=$(cd ../shared/data && pwd)
+    fi
+    for name in HOME GENTABLES_DATA GENTABLES_NIGHTLY_FOLDER http_proxy https_proxy no_proxy TERM; do
+        if [ -n "${!name:-}" ]; then keep+=("$name=${!name}"); fi
+    done
+    exec env -i GENTABLES_CI=1 CI=true LANG=C.UTF-8 "${keep[@]}" \
+        PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin bash "$0" "$@"
+}
+
+stages=()
+results=$(mktemp -d)
+trap 'rm -rf "$results"' EXIT
+
+ci_stage() {
+    local name=$1 started=$SECONDS code=0
+    shift
+    echo "== $name: $*"
+    "$@" 2>&1 | tee "$results/$name.log" || code=$?
+    stages+=("$name:$code:$((SECONDS - started))")
+    echo "== $name: exit code $code, $((SECONDS - started)) s"
+}
+
+ci_preset() {
+    local name=$1
+    shift
+    cmake --preset "$name" && cmake --build --preset "$name" &&
+        ctest --preset "$name" --output-junit "$results/$name.xml" "$@"
+}
+
+ci_summary() {
+    if [ ! -x build/bin/gentables ]; then
+        echo "gentables was not built"
+        echo "0 passed, 1 failed, 0 skipped"
+        return 1
+    fi
+    build/bin/gentables lua .ci/summary.lua "$results" .ci/manifest "${stages[@]}"
+}

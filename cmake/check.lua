@@ -1,0 +1,303 @@
+-- Which tests concern some files: for `sh cmake/dev.sh check`. Prints their names, the most closely related
+-- ones first, as many as take BUDGET_S seconds; and on stderr the tests that it leaves to CI.
+--
+--   cd SOURCES && ctest --test-dir build --show-only=json-v1 >tests.json
+--   gentables lua cmake/check.lua tests.json COSTS FILE...
+--
+-- A test concerns a file if the file is the test itself, or if the test reaches it: its script requires a
+-- module or runs a verb, a module requires others, and a module in C consists of sources that include others.
+-- Other files concern areas of tests (AREAS). Costs are seconds, from earlier runs: the build tree's file
+-- CTestCostData.txt.
+local file = require "core.file"
+local json = require "json"
+local verbs = require "verbs"
+
+local BUDGET_S = 40      -- wall time of the tests, two at a time
+local UNKNOWN_COST_S = 3 -- of a test that has not run yet
+
+-- The tests that concern the files below a path, as beginnings of their own paths. The first row that matches
+-- counts. Modules of the generator have rows only for those that no test reaches.
+local AREAS = {
+  { "bench/replay/", "tests/replay/" }, { "bench/workload/", "tests/workload/" },
+  { "bench/cuda/", "tests/cuda/" }, { "bench/plugins/", "tests/tune/" },
+  { "bench/", "tests/bench/", "tests/tune/" }, { "workloads/", "tests/workload/" },
+  { "templates/bench/", "tests/bench/", "tests/cuda/" }, { "templates/plots/", "tests/report/" },
+  { "templates/reports/", "tests/page/", "tests/report/" },
+  { "templates/tables/", "tests/generator/", "tests/formats/" }, { "templates/tune/", "tests/tune/" },
+  { "templates/", "tests/generator/" }, { "python/", "tests/tune/", "tests/formats/" },
+  { "cmake/dev.sh", "tests/package/dev_sh" }, { "cmake/check.lua", "tests/package/dev_sh" },
+  { "cmake/", "tests/package/" }, { "tables/", "tests/package/committed" },
+  { "docs/", "tests/package/pages" }, { "README.md", "tests/package/pages" },
+  { "tests/golden/sm90", "tests/generator/" }, { "tests/golden/trace", "tests/trace/" },
+  { "tests/consumer", "tests/package/" }, { "generator/trace/", "tests/trace/" },
+  { "generator/metric/", "tests/metric/" }, { "generator/workload/", "tests/workload/" },
+  { "generator/replay/", "tests/replay/" }, { "generator/", "tests/generator/" },
+}
+
+-- ---- what uses what -----------------------------------------------------------------------------
+
+local function files_below(folder, ...)
+  local found, suffixes = {}, { ... }
+  local names = assert(io.popen(("find '%s' -type f ! -path '*/golden/*' | LC_ALL=C sort"):format(folder)))
+  for path in names:lines() do
+    for _, suffix in ipairs(suffixes) do
+      if path:sub(-#suffix) == suffix then found[#found + 1] = path end
+    end
+  end
+  names:close()
+  return found
+end
+
+-- The sources in C of one module share the first word of their names: rows.c, rows_line.c, rows_lua.c.
+local function c_node(path)
+  local folder, stem = path:gsub("[^/]+/%.%./", ""):match("^(.*/)([^/]*)%.%w+$")
+  return folder .. stem:match("^[^_]*")
+end
+
+local function node_of(path)
+  local module = path:match("^generator/(.*)%.lua$")
+  if module then return (module:gsub("/", ".")) end
+  if path:find("%.[ch]$") or path:find("%.cpp$") or path:find("%.cu$") then return c_node(path) end
+  return path
+end
+
+local uses = {} -- node -> set of nodes
+
+local function add_use(user, used)
+  uses[user] = uses[user] or {}
+  uses[user][used] = true
+end
+
+-- Every module that a Lua text requires, `modules` being all there are.
+local function each_required(text, modules, found)
+  for name in text:gmatch('require%s*%(?%s*"([%w_.]+)"') do found(name) end
+  for name in text:gmatch('require "lazy" "([%w_.]+)"') do found(name) end
+  for prefix in text:gmatch('require%s*%(%s*"([%w_.]+%.)"%s*%.%.') do -- one of several, by name
+    for name in pairs(modules) do
+      if name:sub(1, #prefix) == prefix then found(name) end
+    end
+  end
+end
+
+local function read_generator()
+  local modules, texts = {}, {}
+  for _, path in ipairs(files_below("generator", ".lua")) do
+    local module = node_of(path)
+    modules[module], texts[module] = true, assert(file.read(path))
+  end
+  for module, text in pairs(texts) do
+    each_required(text, modules, function(name) add_use(module, name) end)
+  end
+  return modules
+end
+
+-- The functions that a text declares or defines at the start of a line, but static ones.
+local function functions_of(text)
+  local names = {}
+  for line in text:gmatch("[^\n]+") do
+    local name = not line:find("^static") and line:match("^%a[%w_:<>,%s*&]-([%w_]+)%(")
+    if name and not name:find("^luaopen_") then names[name] = true end
+  end
+  return names
+end
+
+-- Includes are of the file's own folder, or of the root of the generator or the bench. Who uses a header uses
+-- the sources of its folder that define what it declares.
+local function read_c(root)
+  local definers, headers = {}, {} -- of functions, by folder and name; functions of headers
+  for _, path in ipairs(files_below(root, ".c", ".h", ".cpp", ".cu")) do
+    local text, node = assert(file.read(path)), c_node(path)
+    for name in text:gmatch('#include "([%w_./]+)"') do
+      for _, folder in ipairs { path:match("^(.*/)"), root .. "/" } do
+        if file.exists(folder .. name) then add_use(node, c_node(folder .. name)) end
+      end
+    end
+    if path:find("%.h$") then
+      headers[path] = functions_of(text)
+    else
+      for module in text:gmatch("luaopen_core_([%w_]+)%(lua_State") do add_use("core." .. module, node) end
+      for name in pairs(functions_of(text)) do
+        local key = node:match("^.*/") .. name
+        definers[key] = definers[key] or {}
+        table.insert(definers[key], node)
+      end
+    end
+  end
+  for path, names in pairs(headers) do
+    local node = c_node(path)
+    for name in pairs(names) do
+      for _, source in ipairs(definers[node:match("^.*/") .. name] or {}) do add_use(node, source) end
+    end
+  end
+end
+
+-- ---- tests --------------------------------------------------------------------------------------
+
+-- The files of a test: its script with what that sources, or the source of its program.
+local function files_of(test)
+  local found = {}
+  local words = table.concat(test.command or {}, "\n")
+  for path in words:gmatch("/(tests/[^\n]*%.%l+)") do
+    if file.exists(path) then
+      found[#found + 1] = path
+      local lib = path:match("^(.*/)") .. "lib" .. path:match("%.%l+$")
+      if file.exists(lib) then found[#found + 1] = lib end
+    end
+  end
+  local program = words:match("/test_([%w_]+)")
+  if program and #found == 0 then
+    for _, path in ipairs(files_below("tests", ".c", ".cpp")) do
+      local area, stem = path:match("^tests/(%w+)/([%w_]+)%.%w+$")
+      if stem and (program == stem or program == area .. "_" .. stem) then found[#found + 1] = path end
+    end
+  end
+  return found
+end
+
+local verb_names = {}
+for _, verb in ipairs(verbs.list) do verb_names[verb.name] = true end
+
+-- What a test's files use directly: modules, verbs, sources of the bench.
+local function direct_uses(test, modules)
+  local nodes = {}
+  for _, path in ipairs(test.files) do
+    nodes[path] = true
+    local text = assert(file.read(path))
+    each_required(text, modules, function(name) nodes[name] = true end)
+    for verb in text:gmatch('[Gg][Ee][Nn][Tt][Aa][Bb][Ll][Ee][Ss]}?"?%s*,?%s*"?(%l+)') do
+      if verb_names[verb] then nodes[verb] = true end
+    end
+    for name in text:gmatch('#include "([%w_./]+)"') do
+      for _, root in ipairs { "bench/", "generator/", "bench/replay/", "bench/workload/", "bench/cuda/" } do
+        if file.exists(root .. name) then nodes[c_node(root .. name)] = true end
+      end
+    end
+  end
+  return nodes
+end
+
+-- { node = steps from the test }, and how many nodes these are.
+local function reached(nodes)
+  local distance, queue = {}, {}
+  for node in pairs(nodes) do distance[node], queue[#queue + 1] = 0, node end
+  for _, node in ipairs(queue) do
+    for used in pairs(uses[node] or {}) do
+      if not distance[used] then distance[used], queue[#queue + 1] = distance[node] + 1, used end
+    end
+  end
+  return distance, #queue
+end
+
+local function read_costs(path)
+  local costs = {}
+  for line in (file.exists(path) and assert(file.read(path)) or ""):gmatch("[^\n]+") do
+    local name, seconds = line:match("^(%S+) %d+ ([%d.]+)$")
+    if name then costs[name] = tonumber(seconds) end
+  end
+  return costs
+end
+
+local function property(test, name)
+  for _, row in ipairs(test.properties or {}) do
+    if row.name == name then return row.value end
+  end
+end
+
+-- A list of { name, files, distance, reach, cost_s, alone }; `distance`: node -> steps, of `reach` nodes.
+local function read_tests(path, costs, modules)
+  local tests = {}
+  for _, test in ipairs(json.decode(assert(file.read(path))).tests) do
+    local entry = { name = test.name, files = files_of(test), cost_s = costs[test.name] or UNKNOWN_COST_S,
+      alone = property(test, "RUN_SERIAL") }
+    entry.distance, entry.reach = reached(direct_uses(entry, modules))
+    tests[#tests + 1] = entry
+  end
+  return tests
+end
+
+-- ---- which concern the files --------------------------------------------------------------------
+
+local NOT_CONCERNED = math.huge
+local IN_AREA = 5 -- as far away as a module that the test reaches in so many steps
+
+-- How far a file is from a test by what uses what: 0 for the test itself.
+local function steps_to(test, path)
+  return test.distance[path] or test.distance[node_of(path)] or NOT_CONCERNED
+end
+
+-- Whether one of the test's files mentions a file by its name.
+local function mentions(test, path)
+  local stem = (path:match("([^/]*)%.%w+$") or path):lower()
+  for _, name in ipairs(test.files) do
+    if assert(file.read(name)):lower():find(stem, 1, true) then return true end
+  end
+  return false
+end
+
+-- The beginnings of paths of tests that a file's place concerns.
+local function areas_of(path)
+  local folder = path:match("^tests/%w+/")
+  if folder then return { folder } end
+  for _, row in ipairs(AREAS) do
+    if path:sub(1, #row[1]) == row[1] then return { table.unpack(row, 2) } end
+  end
+  return {}
+end
+
+local function is_in(test, areas)
+  for _, area in ipairs(areas) do
+    for _, path in ipairs(test.files) do
+      if path:sub(1, #area) == area then return true end
+    end
+  end
+  return false
+end
+
+-- Sets `far` of each test to how far it is from this file, if that is closer than before.
+local function note_distances(tests, path)
+  local is_reached = false
+  for _, test in ipairs(tests) do
+    local steps = steps_to(test, path)
+    test.far = math.min(test.far, steps)
+    is_reached = is_reached or steps < NOT_CONCERNED
+  end
+  if is_reached and path:find("^generator/") then return end
+  local areas = areas_of(path)
+  for _, test in ipairs(tests) do
+    if is_in(test, areas) then test.far = math.min(test.far, mentions(test, path) and 1 or IN_AREA) end
+  end
+end
+
+-- The tests that concern these files, the closest first; of equally close ones, those that reach least.
+local function concerned(tests, paths)
+  local found = {}
+  for _, test in ipairs(tests) do test.far = NOT_CONCERNED end
+  for _, path in ipairs(paths) do note_distances(tests, path) end
+  for _, test in ipairs(tests) do
+    if test.far < NOT_CONCERNED then found[#found + 1] = test end
+  end
+  table.sort(found, function(one, other)
+    if one.far ~= other.far then return one.far < other.far end
+    if one.reach ~= other.reach then return one.reach < other.reach end
+    return one.name < other.name
+  end)
+  return found
+end
+
+local modules = read_generator()
+read_c("generator")
+read_c("bench")
+local spent_s, chosen, left = 0, 0, {}
+for _, test in ipairs(concerned(read_tests(arg[1], read_costs(arg[2]), modules),
+  { table.unpack(arg, 3) })) do
+  local takes_s = test.alone and test.cost_s or test.cost_s / 2
+  if spent_s + takes_s <= BUDGET_S or chosen == 0 then
+    spent_s, chosen = spent_s + takes_s, chosen + 1
+    print(test.name)
+  else
+    left[#left + 1] = test.name
+  end
+end
+if #left > 0 then
+  io.stderr:write(("left to CI, besides all other tests: %s\n"):format(table.concat(left, " ")))
+end

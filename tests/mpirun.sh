@@ -1,0 +1,7 @@
+#!/bin/sh
+# shellcheck disable=SC2034 # what it sets is for whoever sources it
+# How tests start ranks by hand; sourced by scripts in a folder beside this file. Needs GENTABLES (the
+# program).
+#
+#   $mpirun -n 2 PROGRAM...
+mpirun=$("${GENTABLES:?}" lua "$(dirname -- "$0")/../mpirun.lua")
