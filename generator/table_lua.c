@@ -99,7 +99,8 @@ static uint64_t field_splits(lua_State *lua, int index) {
     uint64_t splits;
     lua_getfield(lua, index, "splits");
     const char *text = lua_tolstring(lua, -1, &length);
-    if (!splits_parse(text, text != NULL ? text + length : NULL, &splits)) luaL_error(lua, "%s is no splits", text);
+    const char *end = text != NULL ? text + length : NULL;
+    if (!splits_parse(text, end, &splits)) luaL_error(lua, "%s is no splits", text);
     lua_pop(lua, 1);
     return splits;
 }

@@ -100,7 +100,8 @@ grep -q "gentables-bench: a launch: an error of the stand-in" "$WORK/err" || fai
 hangs() {
     bench "$@" -b 256 -e 256 --timeout 5
     [ "$status" = 1 ] || fail "a GPU that hangs: $*: exit code $status"
-    grep -q "gentables-bench: rank [01]'s GPU hung for 5 s" "$WORK/err" || fail "a GPU that hangs: $*: not said"
+    grep -q "gentables-bench: rank [01]'s GPU hung for 5 s" "$WORK/err" ||
+        fail "a GPU that hangs: $*: not said"
 }
 beside in_a_graph hangs "hang_on=gentables_norm" --fusion RESIDUAL_RMS_NORM --mode graph \
     --strategies NCCL,NCCL_UNFUSED

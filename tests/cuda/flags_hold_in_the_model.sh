@@ -64,7 +64,7 @@ rm -rf "$WORK"
 mkdir -p "$WORK"
 # shellcheck source=tests/proof.sh
 . "$SOURCE/tests/proof.sh"
-proof_inputs "$0" "$SOURCE/tests/cuda/flags.pml" -- "$(spin -V)" "$("$CC" --version | head -n 1)"
+proof_inputs "$SOURCE/tests/cuda/flags.pml" -- "$(spin -V)" "$("$CC" --version | head -n 1)"
 
 # holds STRATEGY NAME=VALUE...; breaks WHY FAULT STRATEGY NAME=VALUE...: for this reason, as the checker tells
 # it.

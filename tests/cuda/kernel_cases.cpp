@@ -1,5 +1,6 @@
-// The kernels that kernels.cpp runs, of one TP size: CASES_TP, one object for each, so that they are compiled
-// side by side; a fault that is planted in kernels is compiled in here alone. FEW_CASES: two types, fp32 sums.
+// The kernels that kernels.cpp runs, of one TP size, CASES_TP: one object for each, so that they are compiled
+// side by side. Faults that are planted in kernels are compiled in here alone. FEW_CASES: two types, fp32
+// sums.
 #include "kernel_cases.h"
 
 #include "nvls.h"

@@ -85,7 +85,7 @@ for tp in 2 3 4 8 16; do
 done
 # shellcheck source=tests/proof.sh
 . "$SOURCE/tests/proof.sh"
-proof_inputs "$0" "$WORK"/*.cu "$SOURCE"/bench/cuda/*.h -- "$("$nvcc" --version | tail -n 1)" \
+proof_inputs "$WORK"/*.cu "$SOURCE"/bench/cuda/*.h -- "$("$nvcc" --version | tail -n 1)" \
     "before=$before after=$after"
 
 # fits_each TP...: one after the other.

@@ -35,3 +35,21 @@ return { name = "routed", tokens = 12,
     { name = "a", gemms = { { name = "g", n = 12, k = 9 } } } } }
 END
 }
+
+# typed_workloads: $WORK/TYPE.lua, whose sums are exact where -2 .. 2 in every element would not be, and
+# $WORK/spread_TYPE.lua, for the smaller types; $WORK/bucketed.lua has no experts, whose tokens go by
+# all_to_all. Behind odd_workloads.
+# shellcheck disable=SC2154
+typed_workloads() {
+    for dtype in bfloat16 float16; do
+        workload "$dtype" >"$WORK/typed" <<END
+return { name = "long", dtype = { host = "float32", cuda = "$dtype" }, tokens = 3000, micro_batches = 2,
+  layers = { { name = "a", gemms = { { name = "g", n = 13, k = 21 }, { name = "h", n = 5, k = 3 } } },
+    { name = "e", experts = { load = { 1, 2 } }, gemms = { { name = "up", n = 3, k = 5 } } } },
+  gradients = { collective = "allreduce", bucket_bytes = 500 } }
+END
+        sed "s/^return {/&dtype = '$dtype',/" "$spread" >"$WORK/spread_$dtype.lua"
+    done
+    sed '/name = "e"/d; s/{ name = "h", n = 5, k = 3 } } },/{ name = "h", n = 5, k = 3 } } } },/' \
+        "$WORK/bfloat16.lua" >"$WORK/bucketed.lua"
+}

@@ -6,14 +6,14 @@ rm -rf "$WORK"
 mkdir -p "$WORK"
 shared=$WORK
 
-# compile OBJECT SOURCE COMPILER FLAG...
+# compile OBJECT UNIT COMPILER FLAG...
 compile() {
-    object=$1 source=$2 compiler=$3
+    object=$1 unit=$2 compiler=$3
     shift 3
     for folder in "$SOURCE/tests/cuda" "$SOURCE/bench/cuda" "$SOURCE/bench" "$GENERATED"; do
         set -- "$@" -I "$folder"
     done
-    "$compiler" -std=c++17 -O1 -DFEW_CASES -DCASES_TP=3 "$@" -c "$SOURCE/tests/cuda/$source.cpp" -o "$object"
+    "$compiler" -std=c++17 -O1 -DFEW_CASES -DCASES_TP=3 "$@" -c "$SOURCE/tests/cuda/$unit.cpp" -o "$object"
 }
 
 # build PROGRAM TEST COMPILER FLAG...: TEST.cpp with what it needs. Faults are of kernels alone: kernels.cpp,
@@ -54,7 +54,11 @@ two_at_a_time() {
     [ "$failed" = 0 ] || exit 1
 }
 in_line() {
-    for name in $2; do (WORK=$WORK/$name && "$1" "$name"); done
+    for name in $2; do (in_folder "$1" "$name"); done
+}
+in_folder() {
+    WORK=$WORK/$2
+    "$1" "$2"
 }
 
 # planted_inputs COMPILER: all that the results depend on.
@@ -62,7 +66,7 @@ planted_inputs() {
     # shellcheck source=tests/proof.sh
     . "$SOURCE/tests/proof.sh"
     tests=$SOURCE/tests/cuda
-    proof_inputs "$0" "$tests/lib_planted.sh" "$tests/kernels.cpp" "$tests/kernel_cases.cpp" \
+    proof_inputs "$tests/lib_planted.sh" "$tests/kernels.cpp" "$tests/kernel_cases.cpp" \
         "$tests/exchange.cpp" "$tests/engine.cpp" "$tests"/*.h "$SOURCE"/bench/cuda/*.h \
         "$SOURCE"/bench/element.[ch] "$GENERATED/lists.h" -- "$("$1" --version | head -n 1)" "$(uname -m)"
 }

@@ -1,5 +1,5 @@
 # What tests of plug-ins on GPUs share. Sourced, behind lib_stand_in.sh.
-# shellcheck shell=sh
+# shellcheck shell=sh disable=SC2034,SC2154
 
 # tune SETTINGS ARGUMENT...
 tune() {
@@ -17,4 +17,16 @@ has() {
     for strategy in "$@"; do
         grep -q "\"strategy\": \"$strategy\"" "$WORK/out" || fail "no time of $strategy"
     done
+}
+
+# left_out FAULT PATTERN [TIMEOUT [LINES [OTHERS]]]: this plug-in's FAULTY has no time, and one line, or so
+# many, gives the reason; OTHERS, default GOOD, and NCCL have one.
+left_out() {
+    tune "" --op allgather --sizes "${sizes:-4K}" --plugin "$PLUGINS/bad_$1.so" --timeout "${3:-20}"
+    [ "$status" = 0 ] || fail "$1: $status"
+    grep -q "FAULTY: $2" "$WORK/err" || fail "$1: not said"
+    [ "$(wc -l <"$WORK/err")" = "${4:-1}" ] || fail "$1: not so many lines"
+    # shellcheck disable=SC2086
+    has NCCL ${5-GOOD}
+    ! grep -q '"strategy": "FAULTY"' "$WORK/out" || fail "$1 has a time"
 }

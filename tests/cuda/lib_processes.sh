@@ -1,6 +1,7 @@
 # What tests of ranks that are processes share, one for each GPU, with stand-ins whose memory they really
 # share. Sourced, behind lib_stand_in.sh; STAND_INS_PROCESSES: the folder of an NCCL for processes.
-# shellcheck shell=sh
+# shellcheck shell=sh disable=SC2034,SC2154
+
 # place: in WORK are libraries of its own, by which its processes are known. What mpirun has in /tmp and
 # /dev/shm is apart from that of others, which take the folder away that they share as they end, and is not
 # taken for theirs. The bench has nothing there.

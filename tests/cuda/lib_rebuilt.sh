@@ -1,6 +1,7 @@
 # What tests of the folder that travels share: a copy of it, and verify.sh there. Sourced, behind
 # lib_stand_in.sh; VERIFY: the folder.
-# shellcheck shell=sh
+# shellcheck shell=sh disable=SC2034,SC2154
+
 taken=$WORK/taken
 cp -r "$VERIFY" "$taken"
 
@@ -27,4 +28,5 @@ says() {
     printf '#!/bin/sh\necho "%s" >&2\nexit 2\n' "$1" >"$taken/gentables-bench-cuda"
     chmod +x "$taken/gentables-bench-cuda"
 }
+
 other_gpu="gentables-bench: kernels were built for sm_80, and this GPU is sm_90"

@@ -27,10 +27,14 @@ only() {
 # computes. all_beside waits for all of them.
 besides=
 beside() {
-    beside_name=$1
-    shift
-    (WORK=$WORK/$beside_name && mkdir -p "$WORK" && "$@") &
+    in_folder "$@" &
     besides="$besides $!"
+}
+in_folder() {
+    WORK=$WORK/$1
+    mkdir -p "$WORK"
+    shift
+    "$@"
 }
 all_beside() {
     for each in $besides; do wait "$each" || exit 1; done

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Ranks that are processes: the rows that gentables sweeps so; a wrong result has none; and a rank that stops or
-# dies.
+# Ranks that are processes: the rows that gentables sweeps so; a wrong result has none; a rank that stops or
+# dies costs none.
 . "$(dirname "$0")/lib_stand_in.sh"
 # shellcheck source=tests/cuda/lib_processes.sh
 . "$(dirname "$0")/lib_processes.sh"

@@ -14,8 +14,9 @@ tests=$SOURCE/tests/cuda
 . "$SOURCE/tests/proof.sh"
 # The program itself is not among them: a script takes its place.
 # shellcheck disable=SC2046
-proof_inputs "$0" "$tests"/lib_stand_in.sh "$tests"/lib_rebuilt.sh "$tests"/stand_in_*.[ch]* "$tests"/engine* \
-    "$tests"/layer_on_cpu.h "$taken"/*.sh $(find "$taken/source" -type f | LC_ALL=C sort) -- \
+proof_inputs "$tests"/lib_stand_in.sh "$tests"/lib_rebuilt.sh "$tests"/stand_in_*.[ch]* \
+    "$tests"/engine* "$tests"/layer_on_cpu.h "$taken"/*.sh \
+    $(find "$taken/source" -type f | LC_ALL=C sort) -- \
     "$("$nvcc" --version | tail -n 1)" "$(cc --version | head -n 1)"
 
 # The nvcc that is found is a script elsewhere, beside which there are no headers.

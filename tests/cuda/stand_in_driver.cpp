@@ -6,8 +6,9 @@
 // streams have come to one, all together, or, where ranks are processes, in each by itself: there it waits
 // for what other processes do to memory that is shared, and stands still as often as it only waits. Anything
 // else runs as soon as it is first. STAND_IN says what is there, in words: gpus=2 sm=90,80 driver=13000
-// no_peers memory_mib=100 granularity_kib=64 no_binary reads_images (refuses what is no fatbin; otherwise it
-// does not read images) hang sticky multicast has_fabric (and fabric: that it may be used; own_fabric: not by who imports it) no_files (has_files: but a device says that it can)
+// no_peers memory_mib=100 granularity_kib=64 no_binary reads_images (refuses what is no fatbin; without
+// it images are not read) hang sticky multicast has_fabric (and fabric: that it may be used; own_fabric: not
+// by who imports it) no_files (has_files: but a device says that it can)
 // bad_files (what is exported is no descriptor; bad_team: of a team) no_ipc own_gpu (each process sees one,
 // its own, by its rank in Open MPI) same_gpu (and it is the same for all) no_hidden_peers (mapped memory of
 // another one is refused) hang_on=twoshot sticky_on=twoshot late_on=twoshot (such kernels run beside their
@@ -69,7 +70,8 @@ static std::vector<std::pair<std::string, std::string>> words_of(const char *tex
     while (text && *text != '\0') {
         std::string word(text, std::strcspn(text, " "));
         size_t equals = word.find('=');
-        words.emplace_back(word.substr(0, equals), equals == std::string::npos ? "" : word.substr(equals + 1));
+        std::string value = equals == std::string::npos ? "" : word.substr(equals + 1);
+        words.emplace_back(word.substr(0, equals), value);
         text += word.size() + (text[word.size()] == ' ');
     }
     return words;

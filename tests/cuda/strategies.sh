@@ -40,24 +40,6 @@ done
     all_timed "cold graph" $own NCCL
     bench "gpus=1" $small --mode cold_graph --loopback
     all_timed "cold graph, one launch for all" $own
-    bench "slow_host" $small --strategies ONESHOT --samples 2
-    all_timed "a host that is later than the GPUs' delay" ONESHOT
-    for after in 0 20; do # when it is first called; when it has been verified
-        bench "slow_on=oneshot slow_after=$after" $small --strategies ONESHOT,TWOSHOT
-        all_timed "a host that is always late for another" TWOSHOT
-        grep "^# .* ONESHOT  *" "$WORK/out" |
-            grep -qE "a host took longer than its GPU's delay of [0-9]+ us, 12 times in a row" ||
-            fail "a host that is always late after $after calls: not said"
-    done
-    for mode in graph cold_graph; do
-        bench "gpus=1 no_slope" $small --mode $mode --loopback --strategies ONESHOT
-        grep "^# .* ONESHOT  *" "$WORK/out" |
-            grep -qE "a chain of [0-9]+ calls took no longer than one of [0-9]+, 12 times in a row" ||
-            fail "a longer chain that takes no longer, $mode: not said"
-    done
-    # All calls of both chains are checked: the short one's here, of 8 calls, leaves out its last.
-    bench "gpus=1 lazy_graph=9" $small --mode graph --loopback --strategies ONESHOT
-    grep "^# .* ONESHOT  *" "$WORK/out" | grep -q "wrong result in" || fail "a wrong short chain is not seen"
     for fusion in RESIDUAL_RMS_NORM RESIDUAL_RMS_NORM_QUANT_FP8 RESIDUAL_RMS_NORM_QUANT_NVFP4; do
         bench "gpus=1" $small --loopback --mode graph --fusion $fusion \
             --strategies ONESHOT,ONESHOT_EPILOGUE,ONESHOT_UNFUSED

@@ -1,0 +1,28 @@
+#!/bin/sh
+# Times on GPUs that are none: of a host that is later than the GPUs' delay, of chains that do not grow, of
+# calls that a graph leaves out; each is a reason.
+. "$(dirname "$0")/lib_stand_in.sh"
+only cuda nccl nvidia-ml
+small="-b 512 -e 512 --hidden-size 64 --samples 4 --budget 0.2"
+
+# shellcheck disable=SC2086
+{
+    bench "slow_host" $small --strategies ONESHOT --samples 2
+    all_timed "a host that is later than the GPUs' delay" ONESHOT
+    for after in 0 20; do # when it is first called; when it has been verified
+        bench "slow_on=oneshot slow_after=$after" $small --strategies ONESHOT,TWOSHOT
+        all_timed "a host that is always late for another" TWOSHOT
+        grep "^# .* ONESHOT  *" "$WORK/out" |
+            grep -qE "a host took longer than its GPU's delay of [0-9]+ us, 12 times in a row" ||
+            fail "a host that is always late after $after calls: not said"
+    done
+    for mode in graph cold_graph; do
+        bench "gpus=1 no_slope" $small --mode $mode --loopback --strategies ONESHOT
+        grep "^# .* ONESHOT  *" "$WORK/out" |
+            grep -qE "a chain of [0-9]+ calls took no longer than one of [0-9]+, 12 times in a row" ||
+            fail "a longer chain that takes no longer, $mode: not said"
+    done
+    # All calls of both chains are checked: the short one's here, of 8 calls, leaves out its last.
+    bench "gpus=1 lazy_graph=9" $small --mode graph --loopback --strategies ONESHOT
+    grep "^# .* ONESHOT  *" "$WORK/out" | grep -q "wrong result in" || fail "a wrong short chain is not seen"
+}
