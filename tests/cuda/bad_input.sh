@@ -2,6 +2,7 @@
 # What a GPU bench says where something is not there or does not fit: one clear line, and exit code 2; and
 # where only some strategies cannot be had, that the others go on.
 . "$(dirname "$0")/lib_stand_in.sh"
+arena=''
 
 # refused SETTINGS TEXT OPTION...: exit code 2, and one line that says this.
 refused() {

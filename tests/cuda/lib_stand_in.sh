@@ -41,13 +41,17 @@ all_beside() {
     besides=
 }
 
+arena=16M # of a rank's data; each start fills it. Empty: the bench's default
+
 # bench SETTINGS OPTION...: its output in $WORK/out and $WORK/err, its exit code in $status.
 bench() {
     settings=$1
     shift
     status=0 # what the tests look at
     export status
-    STAND_IN=$settings LD_LIBRARY_PATH=$folder timeout 300 "$BENCH" --workspace 64K "$@" \
+    # shellcheck disable=SC2086
+    STAND_IN=$settings LD_LIBRARY_PATH=$folder timeout 300 "$BENCH" --workspace 64K \
+        ${arena:+--arena "$arena"} "$@" \
         >"$WORK/out" 2>"$WORK/err" || status=$?
 }
 

@@ -48,6 +48,7 @@
 #include <deque>
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -205,12 +206,20 @@ EngineEnd run_together(const std::vector<Op *> &ops, bool has_others = false) {
     return end;
 }
 
+// The name of a kernel, "" where it has none. Looked up once: polls ask for it.
+template <class Kernel> const char *name_of(Kernel kernel) {
+    thread_local std::map<void *, const char *> names;
+    void *address = reinterpret_cast<void *>(kernel);
+    auto [at, is_new] = names.try_emplace(address, "");
+    Dl_info what;
+    if (is_new && address && dladdr(address, &what) && what.dli_sname) at->second = what.dli_sname;
+    return at->second;
+}
+
 // Whether the name of a kernel has the word of a setting in it.
 template <class Kernel> bool is_named(Kernel kernel, const char *name) {
-    Dl_info what;
     const char *word = setting(name);
-    void *address = reinterpret_cast<void *>(kernel);
-    return word && address && dladdr(address, &what) && what.dli_sname && std::strstr(what.dli_sname, word);
+    return word && kernel && std::strstr(name_of(kernel), word);
 }
 
 // What this process dies of, or stands still by, before it runs the kernel that is next.
@@ -247,9 +256,7 @@ void pop(Stream *stream) {
 
 // Where a launch looks whether it is to give up.
 const uint32_t *give_up_of(const Op &op) {
-    Dl_info what;
-    void *kernel = reinterpret_cast<void *>(op.kernel);
-    const char *name = dladdr(kernel, &what) && what.dli_sname ? what.dli_sname : "";
+    const char *name = name_of(op.kernel);
     if (std::strstr(name, "_exchange_") || std::strstr(name, "_reduce_scatter_"))
         return reinterpret_cast<const ExchangeCall *>(op.bytes->data())->give_up;
     return reinterpret_cast<const CallParameters *>(op.bytes->data())->give_up;
