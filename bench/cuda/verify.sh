@@ -126,7 +126,7 @@ esac
 case $reason in
 "") ;;
 *"no CUDA driver"* | *"no GPU"*)
-    echo "$reason"
+    echo "skipped: $reason"
     exit 77
     ;;
 *)
