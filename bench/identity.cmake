@@ -2,7 +2,8 @@
 # cmake -DOUT=file -DCOMPILER=name -DFLAGS=flags -DROOT=folder of the bench -DLEAVE_OUT=folder in it
 #   -DRENDERED=files -P identity.cmake
 file(GLOB_RECURSE sources RELATIVE ${ROOT} ${ROOT}/*.c ${ROOT}/*.h ${ROOT}/*.txt)
-list(FILTER sources EXCLUDE REGEX "^(workload/|replay/|incumbent/|blas\\.)") # other programs
+list(FILTER sources EXCLUDE REGEX # other programs
+     "^(workload/|replay/|incumbent/|plugins/examples/|libraries/(blas|onednn_api)\\.)")
 list(FILTER sources EXCLUDE REGEX "^${LEAVE_OUT}/")
 list(SORT sources)
 set(all "${COMPILER} ${FLAGS}")

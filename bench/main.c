@@ -1,10 +1,10 @@
 // gentables-bench, on CPUs, and gentables-bench-cuda, on GPUs: times strategies of collectives over ranks.
 //
-//   mpirun -n 2 gentables-bench                      a table, from 256 B to 16 MiB (by_hand.h)
-//   mpirun -n 2 gentables-bench --serve              answers requests (protocol.h); what the generator starts
-//   mpirun -n 2 gentables-bench --pass PLAN          one pass over many ops (tune.h)
-//   mpirun -n 2 gentables-bench --trial PLAN --plugin ./mine.so    whether a plug-in behaves (trial.h)
-//   gentables-bench --version                        who it is, without mpirun
+//   mpirun -n 2 gentables-bench                      a table, from 256 B to 16 MiB (protocol/by_hand.h)
+//   mpirun -n 2 gentables-bench --serve              answers requests (protocol/protocol.h); what the
+//   generator starts mpirun -n 2 gentables-bench --pass PLAN          one pass over many ops
+//   (host/host_pass.h) mpirun -n 2 gentables-bench --trial PLAN --plugin ./mine.so    whether a plug-in
+//   behaves (plugins/trial.h) gentables-bench --version                        who it is, without mpirun
 #include <errno.h>
 #include <getopt.h>
 #include <sched.h>
@@ -13,13 +13,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "blame.h"
-#include "by_hand.h"
-#include "harness.h"
-#include "launch.h"
-#include "plans.h"
-#include "plugins.h"
-#include "protocol.h"
+#include "measure/harness.h"
+#include "plugins/plugins.h"
+#include "protocol/by_hand.h"
+#include "protocol/protocol.h"
+#include "protocol/trial_plans.h"
+#include "ranks/fault_report.h"
+#include "ranks/launch.h"
 
 enum { MOST_SAMPLES = 1000000 };
 
@@ -80,11 +80,12 @@ static void print_help(void) {
         "                            as far as it is free: ranks on one GPU share what is\n"
         "      --emulate-nvfp4       on GPUs before sm_100, too\n"
         "      --serve               answer requests on standard input\n"
-        "      --plugin ./LIB.so     strategies of a shared library beside ours (plugin.h); several are "
+        "      --plugin ./LIB.so     strategies of a shared library beside ours (plugins/plugin.h); several "
+        "are "
         "possible\n"
         "      --candidates          list the strategies and what they do, without mpirun\n"
-        "      --pass PLAN           measure a plan in one pass (tune_plan.h)\n"
-        "      --trial PLAN          try plug-ins with the sizes of a plan (trial.h)\n"
+        "      --pass PLAN           measure a plan in one pass (protocol/plan_file.h)\n"
+        "      --trial PLAN          try plug-ins with the sizes of a plan (plugins/trial.h)\n"
         "      --brief-trial PLAN    with the first size that each does, without a look for leaks: for\n"
         "                            compute-sanitizer and the like\n"
         "      --version             print protocol, source hash and library\n"

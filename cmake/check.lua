@@ -9,7 +9,7 @@
 -- Other files concern areas of tests (AREAS). Costs are seconds, from earlier runs: the build tree's file
 -- CTestCostData.txt.
 local file = require "core.file"
-local json = require "json"
+local json = require "codec.json"
 local verbs = require "verbs"
 
 local BUDGET_S = 40      -- wall time of the tests, two at a time
@@ -30,7 +30,8 @@ local AREAS = {
   { "docs/", "tests/package/pages" }, { "README.md", "tests/package/pages" },
   { "tests/golden/sm90", "tests/generator/" }, { "tests/golden/trace", "tests/trace/" },
   { "tests/consumer", "tests/package/" }, { "generator/trace/", "tests/trace/" },
-  { "generator/metric/", "tests/metric/" }, { "generator/workload/", "tests/workload/" },
+  { "generator/metric/", "tests/metric/" }, { "generator/profile/", "tests/metric/" },
+  { "generator/serving/", "tests/metric/" }, { "generator/workload/", "tests/workload/" },
   { "generator/replay/", "tests/replay/" }, { "generator/", "tests/generator/" },
 }
 
@@ -71,7 +72,7 @@ end
 -- Every module that a Lua text requires, `modules` being all there are.
 local function each_required(text, modules, found)
   for name in text:gmatch('require%s*%(?%s*"([%w_.]+)"') do found(name) end
-  for name in text:gmatch('require "lazy" "([%w_.]+)"') do found(name) end
+  for name in text:gmatch('require "base.lazy" "([%w_.]+)"') do found(name) end
   for prefix in text:gmatch('require%s*%(%s*"([%w_.]+%.)"%s*%.%.') do -- one of several, by name
     for name in pairs(modules) do
       if name:sub(1, #prefix) == prefix then found(name) end
@@ -86,7 +87,8 @@ local function read_generator()
     modules[module], texts[module] = true, assert(file.read(path))
   end
   for module, text in pairs(texts) do
-    each_required(text, modules, function(name) add_use(module, name) end)
+    local is_dispatch = module == "verbs" or module == "commands" -- which can load every verb
+    each_required(text, is_dispatch and {} or modules, function(name) add_use(module, name) end)
   end
   return modules
 end
@@ -165,10 +167,10 @@ local function direct_uses(test, modules)
     local text = assert(file.read(path))
     each_required(text, modules, function(name) nodes[name] = true end)
     for verb in text:gmatch('[Gg][Ee][Nn][Tt][Aa][Bb][Ll][Ee][Ss]}?"?%s*,?%s*"?(%l+)') do
-      if verb_names[verb] then nodes[verb] = true end
+      if verb_names[verb] then nodes["verbs." .. verb] = true end
     end
     for name in text:gmatch('#include "([%w_./]+)"') do
-      for _, root in ipairs { "bench/", "generator/", "bench/replay/", "bench/workload/", "bench/cuda/" } do
+      for _, root in ipairs { "bench/", "generator/" } do
         if file.exists(root .. name) then nodes[c_node(root .. name)] = true end
       end
     end

@@ -1,8 +1,8 @@
 -- A verb that has commands of its own: the module that verbs.lua takes. `list` has a row { name, help } for
--- each; its file is VERB/NAME.lua.
+-- each; its file is verbs/VERB/NAME.lua.
 --
---   return require("commands").of("trace", require "trace.list")
-local fail = require "fail"
+--   return require("commands").of("trace", require "verbs.trace.list")
+local fail = require "base.fail"
 
 local commands = {}
 
@@ -17,7 +17,7 @@ function commands.of(verb, list)
   local function command(argv)
     local name = table.remove(argv, 1)
     for _, row in ipairs(list) do
-      if row.name == name then return verb .. " " .. name, require(verb .. "." .. name) end
+      if row.name == name then return verb .. " " .. name, require("verbs." .. verb .. "." .. name) end
     end
     fail.input("%s has no command %q; gentables %s --help lists them", verb, name, verb)
   end

@@ -1,11 +1,11 @@
--- The verbs of gentables, one row each: name and one line of help; the file is generator/NAME.lua. Help and
+-- The verbs of gentables, one row each: name and one line of help; the file is verbs/NAME.lua. Help and
 -- completion are made from this list.
 --
 -- A new verb is a row here and a file that returns { summary, options, positional, example, run }, where
--- run(args) returns the exit code (nil is 0). See options.lua for how options are declared. A verb that has
--- commands of its own returns { commands = list, command = function(argv) } instead: see trace.lua.
-local fail = require "fail"
-local options = require "options"
+-- run(args) returns the exit code (nil is 0). See base/options.lua for how options are declared. A verb that
+-- has commands of its own returns { commands = list, command = function(argv) } instead: see verbs/trace.lua.
+local fail = require "base.fail"
+local options = require "base.options"
 
 local verbs = {}
 
@@ -51,7 +51,7 @@ end
 local function run(name, argv)
   local verb = find(name)
   if not verb then fail.input("there is no verb %q; gentables --help lists them", name) end
-  local module = require(verb.name)
+  local module = require("verbs." .. verb.name)
   if module.commands then
     if #argv == 0 or argv[1] == "--help" or argv[1] == "-h" then return print_usage(module, #argv > 0) end
     name, module = module.command(argv)

@@ -1,11 +1,11 @@
--- The words by which tests start ranks of the bench by hand: those of generator/launcher.lua.
+-- The words by which tests start ranks of the bench by hand: those of generator/conversation/launcher.lua.
 --
 --   gentables lua tests/mpirun.lua                  mpirun and its options, without -n: ranks share cores
 --   gentables lua tests/mpirun.lua transport        the same without those of the bench's algorithms
 --   gentables lua tests/mpirun.lua RANKS CORES      of so many ranks, with -n, on so many cores
 --
 -- dofile returns the first as a list.
-local launcher = require "launcher"
+local launcher = require "conversation.launcher"
 
 -- The options that set a parameter whose name begins with `prefix` go.
 local function without(words, prefix)

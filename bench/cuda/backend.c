@@ -1,18 +1,18 @@
 // The backend of GPUs: a rank has a device (device.h), or in loopback all ranks share one; a cell's place is
-// in its memory (place.h). See backend.h.
-#include "backend.h"
+// in its memory (place.h). See measure/backend.h.
+#include "measure/backend.h"
 
 #include <math.h>
 #include <stdio.h>
 
-#include "cuda/candidate.h"
-#include "cuda/ground.h"
-#include "cuda/place.h"
+#include "candidate.h"
+#include "cuda_services.h"
+#include "place.h"
 
-#include "plugins.h"
-#include "protocol.h"
-#include "races.h"
-#include "statistics.h"
+#include "elements/statistics.h"
+#include "measure/cell_pass.h"
+#include "plugins/plugins.h"
+#include "protocol/protocol.h"
 
 enum { ROUNDS = 200, ROUND_SAMPLES = 9 }; // of a barrier on the GPUs
 

@@ -2,7 +2,7 @@
 // that share the GPU. Of a rank's share a part stays for what nobody can count before it is there: NCCL's
 // buffers, graphs, plug-ins. Then come the workspaces of our own kernels, as far as there is room for them
 // beside the least that the data need; strategies whose workspace has none say so when they are set up.
-#include "cuda/device.h"
+#include "device.h"
 
 #include <stdio.h>
 

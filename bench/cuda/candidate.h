@@ -2,12 +2,12 @@
 #ifndef BENCH_CUDA_CANDIDATE_H
 #define BENCH_CUDA_CANDIDATE_H
 
-#include "cuda/device.h"
+#include "device.h"
 
 // Where the epilogue is: in the kernel that adds up, in one kernel after it, or in one for each step.
 enum epilogue { EPILOGUE_FUSED, EPILOGUE_ONE, EPILOGUE_SEPARATE };
 
-// One of our own kernels (kernels.c).
+// One of our own kernels (kernel_candidates.c).
 struct kernel_detail {
     const char *kernel;         // as kernels are named: oneshot, twoshot, nvls_oneshot, nvls_twoshot
     const double *link_factors; // messages that leave a GPU, by the number of ranks

@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cuda/device.h"
-#include "cuda/nccl_library.h"
+#include "device.h"
+#include "libraries/nccl_library.h"
 
 // ---- NVML --------------------------------------------------------------------------------------------
 

@@ -1,5 +1,5 @@
 // The GPU of one rank; see device.h.
-#include "cuda/device.h"
+#include "device.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -8,8 +8,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "blame.h"
-#include "cuda/nccl_library.h"
+#include "libraries/nccl_library.h"
+#include "ranks/fault_report.h"
 
 enum {
     DEFAULT_WORKSPACE_BYTES = 64 << 20,

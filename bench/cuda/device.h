@@ -6,9 +6,9 @@
 #include <pthread.h>
 #include <sys/types.h>
 
-#include "backend.h"
-#include "cuda/driver.h"
-#include "cuda/parameters.h"
+#include "cuda/kernels/parameters.h"
+#include "libraries/cuda_driver.h"
+#include "measure/backend.h"
 
 enum {
     CUDA_NAME_SIZE = 96,
@@ -62,7 +62,7 @@ struct grid {
     bool programmatic;
 };
 
-// A stream that waits for a flag of the host's; see ground.c.
+// A stream that waits for a flag of the host's; see cuda_services.c.
 struct held_stream {
     uint32_t *flag; // pinned
     CUdeviceptr address;
@@ -177,7 +177,7 @@ size_t shared_memory_rounded(const struct device *device, size_t bytes, bool mul
 // `least` where that much is wanted. 0: `reason`, alike on all ranks.
 size_t arena_budget(struct device *device, size_t wanted, size_t least, char reason[REASON_SIZE]);
 
-// kernels.c: what a workspace takes on each rank.
+// kernel_candidates.c: what a workspace takes on each rank.
 size_t workspace_bytes_of(const struct device *device, enum workspace_kind kind);
 
 // memory.c: memory of this rank alone, that the GPUs of a process reach, amid addresses without any. -1:

@@ -2,7 +2,7 @@
 // is for all ranks, so are these.
 #include <stdio.h>
 
-#include "cuda/candidate.h"
+#include "candidate.h"
 
 enum { MOST_THREADS = 1024, BLOCKS_PER_MULTIPROCESSOR = 2, NAME_SIZE = 96 };
 

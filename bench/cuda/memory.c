@@ -7,7 +7,7 @@
 //   ipc                 where none of these is there: memory of cuMemAlloc, and its handle
 //
 // With multicast, a team of all GPUs binds the same memory, and one address reaches all of it.
-#include "cuda/device.h"
+#include "device.h"
 
 #include <errno.h>
 #include <stdio.h>

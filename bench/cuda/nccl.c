@@ -16,9 +16,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cuda/candidate.h"
-#include "cuda/nccl_library.h"
-#include "cuda/place.h"
+#include "candidate.h"
+#include "libraries/nccl_library.h"
+#include "place.h"
 
 enum {
     SYMMETRIC_FROM = 22700,  // version

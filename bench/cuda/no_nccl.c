@@ -1,8 +1,8 @@
 // In place of nccl.c, where NCCL's header was not found when this was built.
 #include <stdio.h>
 
-#include "cuda/candidate.h"
-#include "cuda/nccl_library.h"
+#include "candidate.h"
+#include "libraries/nccl_library.h"
 
 int nccl_version(void) {
     return 0;

@@ -6,11 +6,15 @@ set -eu
 bench=$1 generated=$2 program=$3 folder=$4
 shift 4
 rm -rf "$folder/source"
-mkdir -p "$folder/source/bench/host" "$folder/source/bench/cuda" "$folder/source/generated"
+mkdir -p "$folder/source/generated"
 cp "$program" "$bench/cuda/verify.sh" "$bench/cuda/rebuild.sh" "$folder"
-for name in "$@"; do cp "$bench/$name" "$folder/source/bench/$name"; done
-cp "$bench"/*.h "$folder/source/bench"
-cp "$bench"/host/*.h "$folder/source/bench/host"
-cp "$bench"/cuda/*.[ch] "$folder/source/bench/cuda"
+(cd "$bench" && find . -name '*.h' ! -path './workload/*' ! -path './replay/*') >"$folder/headers"
+while read -r name; do set -- "$@" "$name"; done <"$folder/headers"
+rm "$folder/headers"
+for name in "$@"; do
+    mkdir -p "$folder/source/bench/$(dirname "$name")"
+    cp "$bench/$name" "$folder/source/bench/$name"
+done
+cp "$bench"/cuda/*.c "$folder/source/bench/cuda"
 cp "$generated/lists.h" "$generated/kernels.c" "$folder/source/generated"
 cp "$generated"/cuda/*.[ch] "$generated"/cuda/*.cu "$folder/source/generated"

@@ -1,14 +1,14 @@
 // Cells on a GPU; see place.h: where their arrays lie, what comes there and is fetched from there, and hashes
 // and poison that go through the stream.
-#include "cuda/place.h"
+#include "place.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "cuda/candidate.h"
-#include "cuda/place_parts.h"
-#include "plugins.h"
+#include "candidate.h"
+#include "place_parts.h"
+#include "plugins/plugins.h"
 
 enum {
     ALIGNMENT = 4096, // of arrays: what a window of NCCL asks for

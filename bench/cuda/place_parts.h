@@ -2,8 +2,8 @@
 #ifndef BENCH_CUDA_PLACE_PARTS_H
 #define BENCH_CUDA_PLACE_PARTS_H
 
-#include "cuda/candidate.h"
-#include "cuda/place.h"
+#include "candidate.h"
+#include "place.h"
 
 enum { MOST_GRAPHS = 1024 };
 

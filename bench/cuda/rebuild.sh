@@ -17,7 +17,7 @@ include=$(tr -s ' ' '\n' <"$TMPDIR/asks.d" | sed -n 's|^\(/.*\)/cuda\.h$|\1|p')
 
 running=
 for unit in "$source"/generated/*.cu; do
-    "$nvcc" -std=c++17 -O3 -arch="${GENTABLES_CUDA_ARCH:-native}" -I "$source/bench/cuda" -fatbin \
+    "$nvcc" -std=c++17 -O3 -arch="${GENTABLES_CUDA_ARCH:-native}" -I "$source/bench/cuda/kernels" -fatbin \
         -o "${unit%.cu}.fatbin" "$unit" &
     running="$running $!"
 done
@@ -29,7 +29,7 @@ done
 set -- "${CC:-cc}" -std=gnu17 -O3 -D_GNU_SOURCE '-DBUILT_KERNELS=KERNELS(portable)' \
     -DKERNELS_SYMBOL=kernels_portable '-DKERNELS_ISA="portable"' -ffp-contract=off "-Wa,-I$source/generated" \
     -I "$source/bench" -I "$source/generated" -isystem "$include"
-for unit in "$source"/bench/*.c "$source"/bench/host/*.c "$source"/bench/cuda/*.c "$source"/generated/*.c; do
+for unit in "$source"/bench/*.c "$source"/bench/*/*.c "$source"/generated/*.c; do
     case $unit in
     */nccl.c | */no_nccl.c) ;;
     *) set -- "$@" "$unit" ;;

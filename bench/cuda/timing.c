@@ -21,9 +21,9 @@
 // and the others say what their calls are.
 #include <stdio.h>
 
-#include "cuda/place_parts.h"
-#include "plugins.h"
-#include "statistics.h"
+#include "elements/statistics.h"
+#include "place_parts.h"
+#include "plugins/plugins.h"
 
 enum {
     LONGEST_DELAY_NS = 100000000, // to which the tries below lead, from 100 us on

@@ -4,11 +4,12 @@
 #   sh verify.sh FOLDER [OUT]   gentables-bench-cuda is in FOLDER; rows and logs go to OUT, or FOLDER/verified
 #
 # A sweep in loopback at TP 2, 4 and 8, verified on every call, whose rows are written as they come
-# (rows.tpN.txt, what the bench was asked and answered; bench/protocol.h); every type and epilogue; the other
-# modes; then compute-sanitizer, where that is there, on small sizes; a short table, and what rows say beside
-# what is aimed at; and last the parts that failed: those that were wrong, had no times, did not end in their
-# share of the time, or had none left. No part waits for another one: where a strategy hangs or breaks the
-# GPU, the same goes on without it. tables.sh makes tables of the rows elsewhere. 77: there is no GPU.
+# (rows.tpN.txt, what the bench was asked and answered; bench/protocol/protocol.h); every type and epilogue;
+# the other modes; then compute-sanitizer, where that is there, on small sizes; a short table, and what rows
+# say beside what is aimed at; and last the parts that failed: those that were wrong, had no times, did not
+# end in their share of the time, or had none left. No part waits for another one: where a strategy hangs or
+# breaks the GPU, the same goes on without it. tables.sh makes tables of the rows elsewhere. 77: there is no
+# GPU.
 set -u
 if [ ! -d "${1:-}" ]; then
     echo "usage: sh verify.sh FOLDER-OF-gentables-bench-cuda [OUT]" >&2

@@ -1,16 +1,16 @@
 // The backend of CPU ranks: a cell's place is the cell itself, and a call is timed by the clock of its rank,
 // from one agreed time where each rank has a core of its own.
-#include "backend.h"
+#include "measure/backend.h"
 
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "plugins.h"
-#include "protocol.h"
-#include "statistics.h"
-#include "tune.h"
+#include "elements/statistics.h"
+#include "host_pass.h"
+#include "plugins/plugins.h"
+#include "protocol/protocol.h"
 
 enum { ROUNDTRIPS = 32, ROUNDTRIP_SAMPLES = 31 }; // flags in a sample
 

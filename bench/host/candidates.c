@@ -1,5 +1,5 @@
-// The candidates of the host backend, made from the list (generator/lists.lua); plug-ins append theirs.
-#include "strategy.h"
+// The candidates of the host backend, made from the list (generator/lists/lists.lua); plug-ins append theirs.
+#include "elements/strategy.h"
 
 #define DECLARE(source, name, fp32, ops, algorithms, component, mpich, optional)                             \
     extern const struct strategy strategy_##source;

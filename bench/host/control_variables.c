@@ -1,5 +1,5 @@
 // Control variables of the MPI library; see control_variables.h.
-#include "host/control_variables.h"
+#include "control_variables.h"
 
 #include <dlfcn.h>
 #include <mpi.h>

@@ -1,5 +1,5 @@
 // From sums to results; see epilogue.h.
-#include "host/epilogue.h"
+#include "epilogue.h"
 
 void epilogue_begin(struct epilogue *epilogue, const struct kernels *kernels, const struct call *call,
                     size_t at) {

@@ -5,8 +5,8 @@
 
 #include <stdbool.h>
 
-#include "host/kernels.h"
-#include "strategy.h"
+#include "elements/kernels.h"
+#include "elements/strategy.h"
 
 struct epilogue {
     const struct call *call;

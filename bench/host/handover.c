@@ -1,5 +1,5 @@
 // Which kind of store is cheaper to hand data over; see handover.h.
-#include "host/handover.h"
+#include "handover.h"
 
 #include <string.h>
 

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "host/group.h"
+#include "ranks/group.h"
 
 // What one rank knows of writing to one place.
 struct handover {

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "spread.h"
+#include "parallel_for.h"
 
 enum { WORTH_A_THREAD = 1 << 20 }; // bytes
 

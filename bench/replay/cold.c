@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "spread.h"
+#include "parallel_for.h"
 
 enum { LINE = 64, WORTH_A_THREAD = 4 << 20, ALIGNMENT = 2 << 20 };
 

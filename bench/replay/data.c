@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "spread.h"
+#include "parallel_for.h"
 #include "wide.h"
 
 static const double MOST_OF_MEMORY = 0.8; // of what is available

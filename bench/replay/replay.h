@@ -3,8 +3,8 @@
 #ifndef REPLAY_REPLAY_H
 #define REPLAY_REPLAY_H
 
+#include "elements/statistics.h"
 #include "machine.h"
-#include "statistics.h"
 
 enum { NOTE_SIZE = 512 };
 

@@ -1,5 +1,5 @@
 // The communication threads; see crew.h.
-#include "workload/crew.h"
+#include "crew.h"
 
 #include <stdlib.h>
 #include <string.h>

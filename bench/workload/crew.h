@@ -6,7 +6,7 @@
 
 #include <pthread.h>
 
-#include "workload/transport.h"
+#include "transport.h"
 
 // When a thread did something, and how much of that time it ran on a processor; UINT64_MAX: it is a GPU's.
 struct span {

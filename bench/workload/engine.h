@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "workload/step.h"
+#include "step.h"
 
 enum { WORDS_SIZE = 160, NOTES_SIZE = 400 };
 

@@ -1,5 +1,5 @@
 // Reads request lines; see fields.h.
-#include "workload/fields.h"
+#include "fields.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 # Writes workload_identity.h: a hash over the sources of gentables-workload.
 # cmake -DOUT=file -DROOT=folder of the sources -P identity.cmake
-file(GLOB sources RELATIVE ${ROOT} ${ROOT}/*.c ${ROOT}/*.h)
+file(GLOB_RECURSE sources RELATIVE ${ROOT} ${ROOT}/*.c ${ROOT}/*.h)
 list(SORT sources)
 set(all "")
 foreach(source IN LISTS sources)

@@ -14,10 +14,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "host/group_mpi.h"
-#include "workload/engine.h"
-#include "workload/fields.h"
-#include "workload/measure.h"
+#include "engine.h"
+#include "fields.h"
+#include "measure.h"
+#include "ranks/group_mpi.h"
 #include "workload_identity.h"
 
 enum { PROTOCOL = 4, LONGEST_LINE = 1 << 16, BLOCK_SIZE = 1 << 20 };

@@ -1,6 +1,6 @@
 // Rounds of steps, and what is said of them; see measure.h.
-#include "workload/measure.h"
-#include "host/group_mpi.h"
+#include "measure.h"
+#include "ranks/group_mpi.h"
 
 #include <math.h>
 #include <mpi.h>
@@ -9,10 +9,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "statistics.h"
-#include "workload/fields.h"
-#include "workload/trace.h"
-#include "workload/verify.h"
+#include "elements/statistics.h"
+#include "fields.h"
+#include "trace.h"
+#include "verify.h"
 
 enum { MOST_CHANNELS = 128, MOST_BLOCK = 1024 }; // of a library of GPUs, which knows better
 

@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-#include "workload/engine.h"
+#include "engine.h"
 
 enum { PATH_SIZE = 3000, MOST_STEPS = 100000 };
 

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "host/group_mpi.h"
-#include "workload/transport.h"
+#include "ranks/group_mpi.h"
+#include "transport.h"
 
 enum { UNIT = 64 };
 

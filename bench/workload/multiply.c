@@ -1,12 +1,12 @@
 // Products of matrices by OpenBLAS; see multiply.h.
-#include "workload/multiply.h"
+#include "multiply.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 // ---- types --------------------------------------------------------------------------------------
 
-// Plain loops over bits, which compilers turn into vectors; element.h has the same one by one.
+// Plain loops over bits, which compilers turn into vectors; elements/element.h has the same one by one.
 static float float_of(uint32_t bits) {
     float value;
     memcpy(&value, &bits, sizeof value);

@@ -4,8 +4,8 @@
 #ifndef BENCH_WORKLOAD_MULTIPLY_H
 #define BENCH_WORKLOAD_MULTIPLY_H
 
-#include "blas.h"
-#include "workload/program.h"
+#include "libraries/blas.h"
+#include "program.h"
 
 struct multiplier {
     const struct blas *blas;

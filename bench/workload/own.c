@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "workload/transport.h"
+#include "transport.h"
 
 enum { SLOTS = 4, SLOT_BYTES = 64 << 10, LANES = 2, UNIT = 64 };
 

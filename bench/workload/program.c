@@ -1,5 +1,5 @@
 // Reads a workload's program and makes its arrays; see program.h.
-#include "workload/program.h"
+#include "program.h"
 
 #include <float.h>
 #include <math.h>
@@ -8,8 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "element.h"
-#include "workload/fields.h"
+#include "elements/element.h"
+#include "fields.h"
 
 enum {
     ALIGNMENT = 64,    // of arrays

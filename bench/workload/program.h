@@ -26,7 +26,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "host/kernels.h"
+#include "elements/kernels.h"
 #include "workload_limits.h"
 
 enum { PROGRAM_REASON = 200 };

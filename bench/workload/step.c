@@ -1,5 +1,5 @@
 // Runs one step; see step.h.
-#include "workload/step.h"
+#include "step.h"
 
 #include <stdlib.h>
 

@@ -7,8 +7,8 @@
 #ifndef BENCH_WORKLOAD_STEP_H
 #define BENCH_WORKLOAD_STEP_H
 
-#include "workload/crew.h"
-#include "workload/multiply.h"
+#include "crew.h"
+#include "multiply.h"
 
 enum step_mode { STEP_GEMMS, STEP_SERIAL, STEP_OVERLAPPED, STEP_TRACED, STEP_GEMMS_TRACED, STEP_MODES };
 

@@ -1,6 +1,6 @@
 // Writes traces; see trace.h. An action's events are written together: what the host did (cpu_op, launch),
 // what ran (kernel), and the arrow between them.
-#include "workload/trace.h"
+#include "trace.h"
 
 #include <ctype.h>
 #include <errno.h>

@@ -4,7 +4,7 @@
 #ifndef BENCH_WORKLOAD_TRACE_H
 #define BENCH_WORKLOAD_TRACE_H
 
-#include "workload/engine.h"
+#include "engine.h"
 
 enum { COMPUTE_STREAM = 7, COMMUNICATION_STREAM = 20 }; // and one more for each further thread
 

@@ -12,9 +12,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "host/group.h"
-#include "workload/bell.h"
-#include "workload/program.h"
+#include "bell.h"
+#include "program.h"
+#include "ranks/group.h"
 
 enum { MAX_CHANNELS = 32, MAX_THREADS = 16, TRANSPORT_REASON = 160 };
 

@@ -1,11 +1,11 @@
 // Checks GEMMs and collectives; see verify.h.
-#include "workload/verify.h"
+#include "verify.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "workload/multiply.h"
+#include "multiply.h"
 
 // The elements as floats: themselves, or in *room, which the caller frees; NULL: there is no memory.
 static const float *floats_of(enum dtype dtype, const void *elements, size_t count, float **room) {

@@ -7,7 +7,7 @@
 
 #include <mpi.h>
 
-#include "workload/program.h"
+#include "program.h"
 
 // Collective, while nothing is under way. Returns how many are wrong on this rank, -1 without memory; `first`
 // names the first of them.

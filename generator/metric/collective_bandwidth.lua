@@ -1,9 +1,9 @@
 -- collective_bandwidth: bytes over time of each collective in GB/s (algbw), and what that means for a link
 -- (busbw). A kernel's time includes its waiting for other ranks; of a call that is found in the files of
 -- several ranks the shortest counts.
-local collective = require "metric.collective"
-local per_collective = require "metric.per_collective"
-local per_rank = require "metric.per_rank"
+local collective = require "profile.collective"
+local per_collective = require "profile.per_collective"
+local per_rank = require "profile.per_rank"
 
 -- bytes, bytes that a link carries (nil: not known of all calls), time in ns.
 local function sums(calls)

@@ -1,6 +1,6 @@
 -- collective_calls: how many kernels of each collective there are, and their time in ms.
-local intervals = require "metric.intervals"
-local per_collective = require "metric.per_collective"
+local intervals = require "profile.busy_time"
+local per_collective = require "profile.per_collective"
 
 -- The calls as intervals.
 local function columns_of(calls)

@@ -1,6 +1,6 @@
 -- collective_volume: the bytes of each collective's messages, of the calls whose bytes are told; the others
 -- are counted.
-local per_collective = require "metric.per_collective"
+local per_collective = require "profile.per_collective"
 
 return per_collective.metric {
   columns = { { key = "bytes", title = "bytes" }, { key = "calls", title = "calls" },

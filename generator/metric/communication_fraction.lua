@@ -1,6 +1,6 @@
 -- communication_fraction: communication's share of all kernels' time, both as sums.
-local kernels = require "metric.kernels"
-local per_rank = require "metric.per_rank"
+local kernels = require "profile.kernels"
+local per_rank = require "profile.per_rank"
 
 return per_rank.metric {
   value = function(rank)

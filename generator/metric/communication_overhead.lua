@@ -1,14 +1,14 @@
 -- communicationOverhead: compares the kernels of two runs, without (--csv1) and with (--csv2) load balancing
 -- of experts (EPLB), as text and as kernel_comparison_results.json, which other tools read too.
 --
--- kernel_kinds.lua says what is what by a kernel's name. Figures of a kind that a run does not have are left
--- out of the JSON (its counts and sums are 0), and compared is only what both runs have.
-local fail = require "fail"
+-- profile/kernel_kinds.lua says what is what by a kernel's name. Figures of a kind that a run does not have
+-- are left out of the JSON (its counts and sums are 0), and compared is only what both runs have.
+local fail = require "base.fail"
 local file = require "core.file"
-local json = require "json"
-local kernel_kinds = require "metric.kernel_kinds"
-local kernel_summary = require "metric.kernel_summary"
-local refuse = require "metric.refuse"
+local json = require "codec.json"
+local kernel_kinds = require "profile.kernel_kinds"
+local kernel_summary = require "profile.kernel_summary"
+local refuse = require "serving.refuse"
 
 local in_ms, in_us = kernel_kinds.in_ms, kernel_kinds.in_us
 local ratio, spread = kernel_kinds.ratio, kernel_kinds.spread
@@ -181,7 +181,7 @@ return {
       { "comparison", comparison_json(comparison) },
     }) .. "\n"
     write(args.out or ".", results)
-    local text = args.json and results or require("metric.communication_overhead_text")(sides, comparison)
+    local text = args.json and results or require("serving.communication_overhead_text")(sides, comparison)
     io.stdout:write(text)
   end,
 }

@@ -1,8 +1,8 @@
 -- communication_overlap: the share of the time with communication in which a kernel computes, too. Copies
 -- hide nothing.
-local intervals = require "metric.intervals"
-local kernels = require "metric.kernels"
-local per_rank = require "metric.per_rank"
+local intervals = require "profile.busy_time"
+local kernels = require "profile.kernels"
+local per_rank = require "profile.per_rank"
 
 return per_rank.metric {
   value = function(rank)

@@ -1,7 +1,7 @@
 -- communication_time: the sum of the durations of kernels that communicate, in ms; waiting for other ranks is
 -- part of them.
-local kernels = require "metric.kernels"
-local per_rank = require "metric.per_rank"
+local kernels = require "profile.kernels"
+local per_rank = require "profile.per_rank"
 
 return per_rank.metric {
   value = function(rank)

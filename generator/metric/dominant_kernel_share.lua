@@ -1,6 +1,6 @@
 -- dominant_kernel_share: the share of all kernels' time that the largest kernel, by name, has.
-local kernels = require "metric.kernels"
-local per_rank = require "metric.per_rank"
+local kernels = require "profile.kernels"
+local per_rank = require "profile.per_rank"
 
 -- The name with the largest sum, the first by name of equal ones; its sum and its number of launches.
 local function largest(list)

@@ -1,11 +1,11 @@
 -- token_to_expert_assignment: how evenly the tokens of a mixture-of-experts model fall on its experts, from
 -- gate logs (core.gates reads them): over all, per step and per layer, as JSON; with --out also a picture.
 -- A log that cannot be used ends it: a sum over the others would look like the sum of all.
-local fail = require "fail"
+local fail = require "base.fail"
 local file = require "core.file"
-local json = require "json"
-local refuse = require "metric.refuse"
-local trace_dir = require "metric.trace_dir"
+local json = require "codec.json"
+local refuse = require "serving.refuse"
+local trace_dir = require "serving.trace_dir"
 
 local experts = {}
 
@@ -237,7 +237,7 @@ local function unit_of(largest)
 end
 
 local function draw(report, places, folder)
-  local gnuplot, template = require "gnuplot", require "template"
+  local gnuplot, template = require "pages.gnuplot", require "codec.template"
   local made, message = file.make_folder(folder)
   if not made then fail.work("%s", message) end
   local largest = 0.0

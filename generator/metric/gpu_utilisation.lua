@@ -1,8 +1,8 @@
 -- gpu_utilisation: the share of total_time in which at least one kernel runs. That a kernel runs does not say
 -- how much of the GPU it uses.
-local intervals = require "metric.intervals"
-local kernels = require "metric.kernels"
-local per_rank = require "metric.per_rank"
+local intervals = require "profile.busy_time"
+local kernels = require "profile.kernels"
+local per_rank = require "profile.per_rank"
 
 return per_rank.metric {
   value = function(rank)

@@ -1,7 +1,7 @@
 -- hockney: the model time = alpha + beta * bytes of each collective and number of ranks, by least squares
 -- over its calls. Kernels wait for other ranks, which files of all ranks show and one file does not, so look
 -- at r2 before you believe it; a beta that is not positive gives no bandwidth.
-local per_collective = require "metric.per_collective"
+local per_collective = require "profile.per_collective"
 
 local hockney = {}
 

@@ -1,6 +1,6 @@
 -- kernel_time: the sum of all kernels' durations, in ms; kernels that run at once count each.
-local intervals = require "metric.intervals"
-local per_rank = require "metric.per_rank"
+local intervals = require "profile.busy_time"
+local per_rank = require "profile.per_rank"
 
 return per_rank.metric {
   value = function(rank)

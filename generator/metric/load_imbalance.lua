@@ -1,8 +1,8 @@
 -- load_imbalance: the largest over the smallest time in which a rank's kernels run. Ranks that wait in a
 -- collective count as active, so --json has the same without communication as well.
-local intervals = require "metric.intervals"
-local kernels = require "metric.kernels"
-local per_rank = require "metric.per_rank"
+local intervals = require "profile.busy_time"
+local kernels = require "profile.kernels"
+local per_rank = require "profile.per_rank"
 
 local function ratio(values) return math.max(table.unpack(values)) / math.min(table.unpack(values)) end
 

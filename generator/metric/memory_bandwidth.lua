@@ -1,6 +1,6 @@
 -- memory_bandwidth: what copies move, bytes over their time, in GB/s, of the copies whose bytes the file
 -- tells. What kernels read and write no such file tells.
-local per_rank = require "metric.per_rank"
+local per_rank = require "profile.per_rank"
 
 -- Sums over the copies with bytes: of all, and by name.
 local function sums(copies)

@@ -1,6 +1,6 @@
 -- memory_bound_share: refused. Whether a kernel is bound by memory is read from its measured bytes and FLOPs
 -- (roofline); no trace has them, and how busy the multiprocessors were does not say it.
-local fail = require "fail"
+local fail = require "base.fail"
 
 return {
   run = function(_, row)

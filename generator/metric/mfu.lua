@@ -1,9 +1,9 @@
 -- mfu: FLOPs that the program's GEMMs need, over what the GPU could do in total_time. Other operations count
 -- nothing, so it is a lower bound.
-local fail = require "fail"
-local gemm = require "metric.gemm"
-local intervals = require "metric.intervals"
-local per_rank = require "metric.per_rank"
+local fail = require "base.fail"
+local gemm = require "profile.gemm"
+local intervals = require "profile.busy_time"
+local per_rank = require "profile.per_rank"
 
 local function tell_what_is_missing(rank, model)
   if model.without_shapes > 0 then

@@ -1,7 +1,7 @@
 -- moe_share: the share of all kernels' time that kernels have whose name holds moe or expert.
-local intervals = require "metric.intervals"
-local kernels = require "metric.kernels"
-local per_rank = require "metric.per_rank"
+local intervals = require "profile.busy_time"
+local kernels = require "profile.kernels"
+local per_rank = require "profile.per_rank"
 
 local function is_moe(name)
   local small = name:lower()

@@ -1,11 +1,11 @@
 -- Serving metrics: one key of the result files of a run (TTFT, TPOT, ITL, throughputs), as the mean over its
 -- files. Several runs make a table.
-local fail = require "fail"
+local fail = require "base.fail"
 local file = require "core.file"
-local json = require "json"
-local refuse = require "metric.refuse"
-local statistics = require "metric.statistics"
-local trace_dir = require "metric.trace_dir"
+local json = require "codec.json"
+local refuse = require "serving.refuse"
+local statistics = require "base.statistics"
+local trace_dir = require "serving.trace_dir"
 
 local serving = {}
 

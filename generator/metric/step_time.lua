@@ -1,6 +1,6 @@
 -- step_time: how long a step takes, in ms: the mean over the marks that the program set on the host.
-local per_rank = require "metric.per_rank"
-local statistics = require "metric.statistics"
+local per_rank = require "profile.per_rank"
+local statistics = require "base.statistics"
 
 return per_rank.metric {
   value = function(rank)

@@ -1,7 +1,7 @@
 -- stragglers: how far the ranks' communication times lie apart, (largest - smallest) / largest. The rank that
 -- the others wait for waits least itself, and has the smallest.
-local kernels = require "metric.kernels"
-local per_rank = require "metric.per_rank"
+local kernels = require "profile.kernels"
+local per_rank = require "profile.per_rank"
 
 return per_rank.metric {
   at_least = 2,

@@ -1,6 +1,6 @@
 -- total_time: from the first start to the last end of GPU activity, in ms.
-local intervals = require "metric.intervals"
-local per_rank = require "metric.per_rank"
+local intervals = require "profile.busy_time"
+local per_rank = require "profile.per_rank"
 
 return per_rank.metric {
   value = function(rank) return intervals.span(rank.kernels, rank.copies, rank.sets) / 1e6 end,

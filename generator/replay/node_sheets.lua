@@ -1,6 +1,6 @@
 -- The sheets gemm_node_replay, conv_node_replay and node_replay of replayed ops. The first columns are those
 -- that such reports have had; then the op's parameters; then what was measured, and how.
-local grouping = require "trace.grouping"
+local grouping = require "trace.ops.grouping"
 
 local node_sheets = {}
 

@@ -9,7 +9,7 @@
 --   request.read(line) -> the request of such a line, its id | nil, why
 --
 -- `op` is a row of families.lua, `call` its arguments, `model` what perf_model.lua makes of them.
-local python = require "trace.python"
+local python = require "codec.python_literals"
 
 local request = {}
 

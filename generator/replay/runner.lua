@@ -11,7 +11,7 @@
 --
 -- A signal to gentables (process.interrupted) ends the child, and is why what was under way has no answer.
 local process = require "core.process"
-local protocol = require "protocol"
+local protocol = require "conversation.protocol"
 
 local runner = {}
 runner.__index = runner

@@ -1,17 +1,18 @@
 -- report.html from the top: what is best where, one table with all its times, what the tables answer for a
--- shape, how sure the choices are, all numbers, the machine. body.page(sources) gives a page (page.lua).
-local colours = require "plot.colours"
+-- shape, how sure the choices are, all numbers, the machine. body.page(sources) gives a page
+-- (pages/page.lua).
+local colours = require "pages.colours"
 local data = require "report.data"
 local file = require "core.file"
-local formats = require "formats"
+local formats = require "formats.list"
 local grid = require "report.grid"
-local layout = require "plot.layout"
-local lists = require "lists"
-local model = require "model"
-local page = require "page"
-local provenance = require "provenance"
-local summary = require "summary"
-local template = require "template"
+local layout = require "pages.layout"
+local lists = require "lists.lists"
+local model = require "formats.model"
+local page = require "pages.page"
+local provenance = require "rows.provenance"
+local summary = require "formats.summary"
+local template = require "codec.template"
 
 local body = {}
 
@@ -372,7 +373,7 @@ local function has_shapes(views)
   return not body.go_by_bytes(views, true)
 end
 
--- The page (of page.lua) of these sources (of model.load; `incumbent`: a core.table, or nil).
+-- The page (of pages/page.lua) of these sources (of model.load; `incumbent`: a core.table, or nil).
 function body.page(sources)
   local views = {}
   for i, source in ipairs(sources) do views[i] = view_of(source) end

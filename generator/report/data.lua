@@ -1,12 +1,12 @@
 -- What the script of report.html reads: all numbers of one arch, by columns. A list of numbers is one text,
 -- with a space between them and nothing where one is missing; a list of strategies is one letter for each
 -- cell, "." where there is none. Cells stand in the order hidden size, then tokens, as in table.csv.
-local formats = require "formats"
-local lists = require "lists"
-local lookup = require "lookup"
-local model = require "model"
-local render = require "render"
-local summary = require "summary"
+local formats = require "formats.list"
+local lists = require "lists.lists"
+local lookup = require "choose.lookup_rule"
+local model = require "formats.model"
+local render = require "formats.render"
+local summary = require "formats.summary"
 
 local data = {}
 

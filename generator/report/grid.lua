@@ -1,11 +1,11 @@
 -- The static pictures of report.html: a table per fusion, coloured by the winner, and the small pictures
 -- of all of them. Hidden sizes run down, the largest on top, tokens across, as gentables plot draws them.
-local colours = require "plot.colours"
+local colours = require "pages.colours"
 local data = require "report.data"
-local layout = require "plot.layout"
-local lists = require "lists"
-local page = require "page"
-local summary = require "summary"
+local layout = require "pages.layout"
+local lists = require "lists.lists"
+local page = require "pages.page"
+local summary = require "formats.summary"
 
 local grid = {}
 

@@ -1,6 +1,6 @@
 -- A drawing of the steps of each configuration, as SVG: a row each, and on it GEMMs alone, serial and
 -- overlapped as a median with its interval where it has one, on one scale from 0.
-local words = require "workload.words"
+local words = require "workload.findings"
 
 local chart = {}
 

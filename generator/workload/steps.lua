@@ -1,14 +1,15 @@
--- What each rank does in a step: a workload (model.lua) as GEMMs, collectives and the order in which they are
--- computed, handed over and waited for, in the words of gentables-workload (bench/workload/program.h).
+-- What each rank does in a step: a workload (description.lua) as GEMMs, collectives and the order in which
+-- they are computed, handed over and waited for, in the words of gentables-workload
+-- (bench/workload/program.h).
 --
 --   local program = steps.of(workload, ranks, backend)  { gemms, collectives, actions }, lists of words
 --   steps.text(program)                                 the request lines
 --
 -- A GEMM's operands and result are of its dtype, and so is its gradient: what is sent together is of one.
 -- What gentables-workload would refuse (limits.lua) is told here, with what of the file it comes from.
-local fail = require "fail"
+local fail = require "base.fail"
 local limits = require "workload.limits"
-local model = require "workload.model"
+local model = require "workload.description"
 
 local steps = {}
 

@@ -1,6 +1,6 @@
 -- A sweep's folder: what it was asked for, and what is known of each configuration.
 --
---   sweep_YYYYMMDD_HHMMSS/workload.json, workload.lua       the settings, and the workload's text
+--   sweep_YYYYMMDD_HHMMSS/workload.json, verbs/workload.lua       the settings, and the workload's text
 --     {T}thread/nccl_{C}channels/result.json                status ok, failed or interrupted, times, reason
 --                               /run_output.log             what was said
 --                               /torch_profiler/rank{R}/trace_step{N}.json
@@ -8,10 +8,10 @@
 --
 -- A result counts for the settings and on the machine that it was measured with, and while its traces are as
 -- they were written. What cannot be read is told, and measured anew.
-local configurations = require "trace.configurations"
-local fail = require "fail"
+local configurations = require "trace.batch.configurations"
+local fail = require "base.fail"
 local file = require "core.file"
-local json = require "json"
+local json = require "codec.json"
 local system = require "core.system"
 
 local store = {}

@@ -1,7 +1,7 @@
 #!/bin/sh
 # The algorithm of coll/tuned that a strategy names makes all calls of that strategy, and no other one makes
-# any: of every strategy and op in generator/lists.lua. Open MPI's own functions write and read the control
-# variables that MPI's tools interface has. Nothing is timed.
+# any: of every strategy and op in generator/lists/lists.lua. Open MPI's own functions write and read the
+# control variables that MPI's tools interface has. Nothing is timed.
 . "$(dirname "$0")/lib.sh"
 mpirun --version | grep -q 'Open MPI) 4\.' || exit 77 # whose functions taken.c names
 $mpirun -n 1 "$CONTROL_VARIABLES" own || fail "control variables by Open MPI's own functions"
@@ -35,7 +35,7 @@ function_of() {
 }
 
 cat >"$WORK/algorithms.lua" <<'END'
-for _, strategy in ipairs(require("lists").strategies) do
+for _, strategy in ipairs(require("lists.lists").strategies) do
   if strategy.ompi_algorithm then print(strategy.name, "allreduce") end
   for op in pairs(strategy.ompi_algorithms or {}) do print(strategy.name, op) end
 end

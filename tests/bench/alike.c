@@ -1,4 +1,5 @@
-// Who differs from the other ranks (bench/alike.h): the one that most disagree with, and in what explains it.
+// Who differs from the other ranks (bench/ranks/consistency.h): the one that most disagree with, and in what
+// explains it.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -6,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "alike.h"
+#include "ranks/consistency.h"
 
 enum { RANKS = 4 };
 

@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backend.h"
-#include "element.h"
-#include "host/group_mpi.h"
-#include "strategy.h"
+#include "elements/element.h"
+#include "elements/strategy.h"
+#include "measure/backend.h"
+#include "ranks/group_mpi.h"
 
 enum { CALLS = 6000, LARGEST = 400000 };
 static const enum dtype DTYPE = DTYPE_BFLOAT16;

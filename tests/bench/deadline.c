@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "deadline.h"
+#include "ranks/deadline.h"
 
 enum { BEGAN = 1000, MOST = 160, GRACE = 10 };
 

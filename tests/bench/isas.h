@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/kernels.h"
+#include "elements/kernels.h"
 
 enum { SKIPPED = 77 };
 

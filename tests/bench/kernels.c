@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-#include "element.h"
-#include "host/kernels.h"
+#include "elements/element.h"
+#include "elements/kernels.h"
 #include "isas.h"
 
 enum { MOST = 200 };

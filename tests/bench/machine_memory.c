@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "machine_memory.h"
+#include "ranks/memory_limit.h"
 
 static char root[64];
 

@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "patience.h"
+#include "ranks/waited_time.h"
 
 static const uint64_t LOOK = PATIENCE_LOOK_NS, FOR_LONG = 3600000000000u;
 enum { SKIPPED = 77 };

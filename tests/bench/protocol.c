@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "protocol.h"
+#include "protocol/protocol.h"
 
 static const char good[] =
     "measure id=7 op=allreduce dtype=float16 fusion=RESIDUAL_RMS_NORM hidden_size=2880 num_tokens=3 "

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "statistics.h"
+#include "elements/statistics.h"
 
 static void check(double is, double should) {
     if (is != should) fail_msg("%g, not %g", is, should);

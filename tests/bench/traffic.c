@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "traffic.h"
+#include "elements/traffic.h"
 
 static void splits_are_read_and_printed(void **state) {
     (void)state;

@@ -1,4 +1,4 @@
-// Waiting for a peer (bench/host/group.h): what arrives ends the wait; a peer that died, a peer that gave up
+// Waiting for a peer (bench/ranks/group.h): what arrives ends the wait; a peer that died, a peer that gave up
 // and a deadline end it, too, and are told by the first who noticed.
 #include <setjmp.h>
 #include <signal.h>
@@ -13,8 +13,8 @@
 
 #include <cmocka.h>
 
-#include "host/group.h"
-#include "host/watch.h"
+#include "ranks/group.h"
+#include "ranks/watch.h"
 
 enum { QUESTIONS = 20 };
 

@@ -1,17 +1,17 @@
-// The kernels of bench/cuda/exchange.h on a CPU: every kind of collective x data type x TP size, with sizes
-// that change between launches and are no multiples of anything; moved parts bit for bit, sums exactly, and
-// not a byte beyond them. Prints the seed; the same seed runs the same.
+// The kernels of bench/cuda/kernels/exchange.h on a CPU: every kind of collective x data type x TP size, with
+// sizes that change between launches and are no multiples of anything; moved parts bit for bit, sums exactly,
+// and not a byte beyond them. Prints the seed; the same seed runs the same.
 //
 //   test_cuda_exchange [SEED]     SEED 0: see mix.h
 //
 // With more blocks than the GPU holds a launch must end as a deadlock that is told.
-#include "exchange.h"
+#include "cuda/kernels/exchange.h"
 
 #include "engine.h"
 #include "mix.h"
 
 extern "C" {
-#include "element.h"
+#include "elements/element.h"
 }
 
 #include <cstdio>

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "cuda/device.h"
-#include "host/group_mpi.h"
+#include "ranks/group_mpi.h"
 
 enum { BYTES = 5000 };
 

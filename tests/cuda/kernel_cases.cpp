@@ -3,12 +3,12 @@
 // sums.
 #include "kernel_cases.h"
 
-#include "nvls.h"
-#include "oneshot.h"
-#include "twoshot.h"
+#include "cuda/kernels/nvls.h"
+#include "cuda/kernels/oneshot.h"
+#include "cuda/kernels/twoshot.h"
 
 extern "C" {
-#include "element.h"
+#include "elements/element.h"
 }
 
 namespace {

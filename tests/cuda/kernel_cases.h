@@ -2,7 +2,7 @@
 #ifndef TESTS_CUDA_KERNEL_CASES_H
 #define TESTS_CUDA_KERNEL_CASES_H
 
-#include "arguments.h"
+#include "cuda/kernels/arguments.h"
 
 #include <vector>
 

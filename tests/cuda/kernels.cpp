@@ -8,14 +8,14 @@
 // is told, and leave by the flag that says so. residual_out is compared with float64; the norm with float64
 // of the kernel's own residual_out; codes bit for bit with what the kernel's own rounded norm gives. All that
 // a rank stores is that of rank 0, bit for bit.
+#include "cuda/kernels/oneshot.h"
 #include "kernel_cases.h"
-#include "oneshot.h"
 
 #include "engine.h"
 #include "mix.h"
 
 extern "C" {
-#include "element.h"
+#include "elements/element.h"
 }
 
 #include <cstdio>

@@ -66,7 +66,7 @@ judge() {
 fits() {
     name=$1 threads=$2
     shift 2
-    "$nvcc" -std=c++17 -O3 "$@" -I "$SOURCE/bench/cuda" -Xptxas -v -fatbin -o "$WORK/$name.fatbin" \
+    "$nvcc" -std=c++17 -O3 "$@" -I "$SOURCE/bench/cuda/kernels" -Xptxas -v -fatbin -o "$WORK/$name.fatbin" \
         "$WORK/$name.cu" >"$WORK/$name.log" 2>&1 || { cat "$WORK/$name.log" && exit 1; }
     judge "$threads" "$name" <"$WORK/$name.log"
 }
@@ -85,7 +85,7 @@ for tp in 2 3 4 8 16; do
 done
 # shellcheck source=tests/proof.sh
 . "$SOURCE/tests/proof.sh"
-proof_inputs "$WORK"/*.cu "$SOURCE"/bench/cuda/*.h -- "$("$nvcc" --version | tail -n 1)" \
+proof_inputs "$WORK"/*.cu "$SOURCE"/bench/cuda/kernels/*.h -- "$("$nvcc" --version | tail -n 1)" \
     "before=$before after=$after"
 
 # fits_each TP...: one after the other.

@@ -1,4 +1,4 @@
-// The layer of bench/cuda/layer.h on a CPU: every CUDA thread is a fiber of engine.cpp. Compiled with
+// The layer of bench/cuda/kernels/layer.h on a CPU: every CUDA thread is a fiber of engine.cpp. Compiled with
 // whatever sanitizer the test has; the engine is not.
 #ifndef TESTS_CUDA_LAYER_ON_CPU_H
 #define TESTS_CUDA_LAYER_ON_CPU_H

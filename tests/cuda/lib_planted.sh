@@ -10,7 +10,7 @@ shared=$WORK
 compile() {
     object=$1 unit=$2 compiler=$3
     shift 3
-    for folder in "$SOURCE/tests/cuda" "$SOURCE/bench/cuda" "$SOURCE/bench" "$GENERATED"; do
+    for folder in "$SOURCE/tests/cuda" "$SOURCE/bench/cuda/kernels" "$SOURCE/bench" "$GENERATED"; do
         set -- "$@" -I "$folder"
     done
     "$compiler" -std=c++17 -O1 -DFEW_CASES -DCASES_TP=3 "$@" -c "$SOURCE/tests/cuda/$unit.cpp" -o "$object"
@@ -67,7 +67,7 @@ planted_inputs() {
     . "$SOURCE/tests/proof.sh"
     tests=$SOURCE/tests/cuda
     proof_inputs "$tests/lib_planted.sh" "$tests/kernels.cpp" "$tests/kernel_cases.cpp" \
-        "$tests/exchange.cpp" "$tests/engine.cpp" "$tests"/*.h "$SOURCE"/bench/cuda/*.h \
+        "$tests/exchange.cpp" "$tests/engine.cpp" "$tests"/*.h "$SOURCE"/bench/cuda/kernels/*.h \
         "$SOURCE"/bench/element.[ch] "$GENERATED/lists.h" -- "$("$1" --version | head -n 1)" "$(uname -m)"
 }
 

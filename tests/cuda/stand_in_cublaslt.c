@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "blas.h"
-#include "data.h"
+#include "libraries/blas.h"
+#include "replay/data.h"
 
 struct CUstream_st;
 void stand_in_meet(struct CUstream_st *stream, int ranks, void (*together)(void **, int), void *argument);

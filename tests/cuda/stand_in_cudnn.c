@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "data.h"
+#include "replay/data.h"
 
 struct CUstream_st;
 void stand_in_meet(struct CUstream_st *stream, int ranks, void (*together)(void **, int), void *argument);

@@ -35,9 +35,9 @@
 // copies to memory that is not pinned, and giving memory back, wait for the GPU, however long.
 #include "stand_in_driver.h"
 
-#include "arguments.h"
+#include "cuda/kernels/arguments.h"
+#include "cuda/kernels/parameters.h"
 #include "engine.h"
-#include "parameters.h"
 
 #include <atomic>
 #include <csignal>

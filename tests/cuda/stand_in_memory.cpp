@@ -3,8 +3,8 @@
 // refuses.
 #include "stand_in_driver.h"
 
+#include "cuda/kernels/layer.h"
 #include "engine.h"
-#include "layer.h"
 
 #include <cstdio>
 #include <cstdlib>

@@ -15,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "element.h"
+#include "elements/element.h"
 
 struct CUstream_st;
 void stand_in_meet(struct CUstream_st *stream, int ranks, void (*together)(void **, int), void *argument);

@@ -1,6 +1,6 @@
 // Rounds a number to what an element holds, and reads it, for the stand-ins of libraries: the types of the
 // bench and those of replays have names in common, so that no file can know both.
-#include "element.h"
+#include "elements/element.h"
 
 void stand_in_store(int bytes, int is_brain, void *array, size_t index, double value);
 

@@ -1,8 +1,8 @@
 -- Where a backend measures the arch, --sm_version without --data_dir sweeps TP 2, 4 and 8 on TensorRT-LLM's
 -- grid, AUTO too where it is asked for, and a sweep that fails ends it. Here the bench's part is played.
-local fail = require "fail"
+local fail = require "base.fail"
 local file = require "core.file"
-local formats = require "formats"
+local formats = require "formats.list"
 local luaunit = require "luaunit"
 
 local work = os.getenv("WORK")
@@ -25,7 +25,7 @@ function process.start(words)
 end
 
 package.loaded["core.process"] = process
-local trtllm_generator = require "trtllm_generator"
+local trtllm_generator = require "verbs.trtllm_generator"
 local named = { "ONESHOT", "TWOSHOT", "NCCL", "NCCL_SYMMETRIC" }
 
 local function prepared(options)

@@ -15,8 +15,8 @@ extern "C" {
 #include <lauxlib.h>
 #include <lualib.h>
 
-#include "../../generator/modules.h"
-#include "../../generator/names.h"
+#include "lists/names.h"
+#include "modules.h"
 }
 
 namespace fuzz {

@@ -1,9 +1,9 @@
 -- What readers.cpp does with each input: its content chooses the reader, and its length the options; what is
 -- no error of ours is one.
-local fail = require "fail"
-local import = require "import"
-local joined = require "joined"
-local readers = require "readers"
+local fail = require "base.fail"
+local import = require "verbs.import"
+local joined = require "rows.regroup"
+local readers = require "reading.list"
 
 local OPTIONS = {
   {},

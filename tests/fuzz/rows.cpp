@@ -6,7 +6,7 @@
 #include "generator.h"
 
 extern "C" {
-#include "../../generator/rows.h"
+#include "rows/rows.h"
 }
 
 namespace {

@@ -6,7 +6,7 @@
 #include "generator.h"
 
 extern "C" {
-#include "../../generator/table.h"
+#include "table/table.h"
 }
 
 namespace {

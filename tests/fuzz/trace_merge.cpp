@@ -2,8 +2,8 @@
 // that the reader takes, the same by any number of workers. The input is both files.
 #include <cstring>
 
-#include "../../generator/trace/merge.h"
 #include "file_in_memory.h"
+#include "trace/merge/merge.h"
 
 namespace {
 

@@ -8,8 +8,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "../../generator/trace/trace.h"
 #include "file_in_memory.h"
+#include "trace/reader/trace.h"
 
 namespace {
 

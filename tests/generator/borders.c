@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "../../generator/borders.h"
+#include "choose/borders.h"
 
 enum { POINTS = 6, STRATEGIES = 3 };
 

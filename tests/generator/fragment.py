@@ -12,7 +12,7 @@ TPS = (2, 4, 8)
 FUSIONS = ('NONE', 'RESIDUAL_RMS_NORM', 'RESIDUAL_RMS_NORM_QUANT_FP8', 'RESIDUAL_RMS_NORM_QUANT_NVFP4')
 HIDDEN = [2 ** i for i in range(7, 14)]
 TOKENS = [2 ** i for i in range(15)]
-# In the order of generator/lists.lua, which decides between equal times.
+# In the order of generator/lists/lists.lua, which decides between equal times.
 NUMBERS = {'ONESHOT': 4, 'TWOSHOT': 5, 'NCCL': 0, 'MIN_LATENCY': 1, 'UB': 2, 'LOWPRECISION': 6, 'MNNVL': 7,
            'NCCL_SYMMETRIC': 8}
 

@@ -1,14 +1,14 @@
 -- model.lua, render.lua and summary.lua: what a folder of rows becomes for a format. Takes a folder
 -- to write to.
-local fail = require "fail"
+local fail = require "base.fail"
 local file = require "core.file"
-local formats = require "formats"
+local formats = require "formats.list"
 local luaunit = require "luaunit"
-local model = require "model"
-local provenance = require "provenance"
-local render = require "render"
+local model = require "formats.model"
+local provenance = require "rows.provenance"
+local render = require "formats.render"
 local rows = require "core.rows"
-local summary = require "summary"
+local summary = require "formats.summary"
 
 local root = arg[1]
 local tests, count = {}, 0

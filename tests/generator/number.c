@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "../../generator/number.h"
+#include "codec/number.h"
 
 static uint64_t next_random(void) {
     static uint64_t state = 1;

@@ -1,7 +1,7 @@
 -- options.lua: what a command line may say.
-local fail = require "fail"
+local fail = require "base.fail"
 local luaunit = require "luaunit"
-local options = require "options"
+local options = require "base.options"
 
 local tests = {}
 

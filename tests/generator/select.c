@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "../../generator/select.h"
+#include "choose/select.h"
 
 static void expect_near(double value, double expected) {
     if (!(fabs(value - expected) < 1e-6)) fail_msg("%.9g, not %.9g", value, expected);

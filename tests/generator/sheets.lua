@@ -2,7 +2,7 @@
 -- workbook: workbooks_open_elsewhere.sh.
 local file = require "core.file"
 local luaunit = require "luaunit"
-local sheets = require "sheets"
+local sheets = require "pages.sheets"
 
 local folder = arg[1] -- of the test's own
 assert(file.make_folder(folder))

@@ -2,10 +2,10 @@
 -- write to.
 local file = require "core.file"
 local luaunit = require "luaunit"
-local model = require "model"
+local model = require "formats.model"
 local rows = require "core.rows"
 local select = require "core.select"
-local sizes = require "sizes"
+local sizes = require "choose.by_bytes"
 
 local root = arg[1]
 local tests = {}

@@ -1,7 +1,7 @@
 -- core.rows and core.table together: rows written and read back, which of them compete, the table read back.
 -- Takes a folder to write to.
 local file = require "core.file"
-local lists = require "lists"
+local lists = require "lists.lists"
 local luaunit = require "luaunit"
 local rows = require "core.rows"
 local tables = require "core.table"

@@ -1,7 +1,7 @@
 -- template.lua: what templates may say, and where their errors point.
-local fail = require "fail"
+local fail = require "base.fail"
 local luaunit = require "luaunit"
-local template = require "template"
+local template = require "codec.template"
 
 local tests = {}
 

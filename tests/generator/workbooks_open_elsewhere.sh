@@ -12,7 +12,7 @@ if [ "$python" = none ]; then
 fi
 
 cat >"$WORK/write.lua" <<'LUA'
-local sheets = require "sheets"
+local sheets = require "pages.sheets"
 if not sheets.has_xlsx() then os.exit(77) end
 local function many() -- more rows than a sheet has
   local i, row = 0, {}

@@ -41,7 +41,7 @@ END
 }
 hash_of() {
     # shellcheck disable=SC2016
-    echo 'print(require("provenance").hash(require("core.file").read(arg[1])))' >"$WORK/hash.lua"
+    echo 'print(require("rows.provenance").hash(require("core.file").read(arg[1])))' >"$WORK/hash.lua"
     "$GENTABLES" lua "$WORK/hash.lua" "$1"
 }
 rows "$WORK/two/benchmark.tp2.sm90.csv" "$row"

@@ -1,10 +1,10 @@
 -- The sums behind metrics of GPU activity, by hand: intervals, FLOPs, least squares, matched calls, names.
-local collective = require "metric.collective"
-local gemm = require "metric.gemm"
+local collective = require "profile.collective"
+local gemm = require "profile.gemm"
 local hockney = require "metric.hockney"
-local intervals = require "metric.intervals"
+local intervals = require "profile.busy_time"
 local luaunit = require "luaunit"
-local matching = require "metric.matching"
+local matching = require "profile.same_call"
 
 local tests = {}
 

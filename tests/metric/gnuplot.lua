@@ -2,7 +2,7 @@
 -- wrong is told in one line.
 local lu = require "luaunit"
 local file = require "core.file"
-local gnuplot = require "gnuplot"
+local gnuplot = require "pages.gnuplot"
 local process = require "core.process"
 local system = require "core.system"
 

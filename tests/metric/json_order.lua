@@ -1,5 +1,5 @@
 -- What is printed in a documented order: json.object.
-local json = require "json"
+local json = require "codec.json"
 local luaunit = require "luaunit"
 
 local tests = {}

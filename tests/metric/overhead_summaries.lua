@@ -1,6 +1,6 @@
 -- Kernel summaries are read from every dialect, to the last digit, and what is none is refused with its line.
 local file = require "core.file"
-local kernel_summary = require "metric.kernel_summary"
+local kernel_summary = require "profile.kernel_summary"
 local luaunit = require "luaunit"
 
 local work = assert(os.getenv("WORK"))

@@ -32,14 +32,14 @@ leaves() {
     if cat "$output" "$work/left" | grep -qw -- "$2"; then die "$2 does not concern $1"; fi
 }
 
-closest generator/journal.lua sweep.journal sweep.sweep faults_ranks
-leaves generator/journal.lua workload_pages
-closest generator/rows_line.c table sizes
-leaves generator/rows_line.c trace_merge
-concerns generator/trace/splitter.cpp trace_merge trace_reader
-concerns bench/host/twoshot.c by_hand_prints_a_table every_strategy_is_right
-leaves bench/host/twoshot.c trace_reader
-closest bench/statistics.c bench_statistics
+closest generator/sweep/journal.lua sweep.journal sweep.sweep faults_ranks
+leaves generator/sweep/journal.lua workload_pages
+closest generator/rows/rows_line.c table sizes
+leaves generator/rows/rows_line.c trace_merge
+concerns generator/trace/reader/splitter.cpp trace_merge trace_reader
+concerns bench/host/strategies/twoshot.c by_hand_prints_a_table every_strategy_is_right
+leaves bench/host/strategies/twoshot.c trace_reader
+closest bench/elements/statistics.c bench_statistics
 closest docs/tables.md pages_say_what_is_there
 leaves docs/tables.md a_project_builds
 concerns tests/sweep/stand_in.c sweep.sweep
@@ -47,7 +47,7 @@ closest tests/trace/reader.lua trace_reader
 
 # The sum of what the chosen tests take has a bound, and the others are named.
 sed -n 's/.*"name" : "\([a-z_.]*\)".*/\1 1 39/p' "$work/tests.json" >"$work/costs"
-concerns generator/journal.lua sweep.journal
+concerns generator/sweep/journal.lua sweep.journal
 [ "$(wc -l <"$output")" -le 2 ] || die "tests of 39 s each: $(wc -l <"$output") run in a budget of 40 s"
 grep -q "^left to CI, .* sweep.sweep" "$work/left" || die "the tests that are left to CI are not named"
 

@@ -34,7 +34,7 @@ make_kernels
 said kernels.c.o
 said kernels.c.stamp
 
-echo "-- a line more" >>"$source/generator/lists.lua"
+echo "-- a line more" >>"$source/generator/lists/lists.lua"
 touch "$program"
 make_kernels
 said kernels.c.stamp

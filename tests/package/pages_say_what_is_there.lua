@@ -104,10 +104,10 @@ end
 local function declared_options()
   local found = {}
   for _, verb in ipairs(verbs.list) do
-    local module = require(verb.name)
+    local module = require("verbs." .. verb.name)
     found[verb.name] = module.options or {}
     for _, row in ipairs(module.commands or {}) do
-      found[verb.name .. " " .. row.name] = require(verb.name .. "." .. row.name).options or {}
+      found[verb.name .. " " .. row.name] = require("verbs." .. verb.name .. "." .. row.name).options or {}
     end
   end
   return found

@@ -1,7 +1,7 @@
 -- report --against: the incumbent's table stands beside the new one, the cells with another choice are marked
 -- in both, and the details say what keeping it would cost.
 local lu = require "luaunit"
-local lists = require "lists"
+local lists = require "lists.lists"
 package.path = os.getenv "SOURCE" .. "/tests/page/?.lua;" .. package.path
 local lib = require "lib"
 

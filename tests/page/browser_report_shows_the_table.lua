@@ -1,7 +1,7 @@
 -- What report.html shows is what table.csv says: every TP size and fusion of two archs, every cell, the
 -- details of cells, sorting, copying, moving by keys, and the state in the address.
 local lu = require "luaunit"
-local lists = require "lists"
+local lists = require "lists.lists"
 package.path = os.getenv "SOURCE" .. "/tests/page/?.lua;" .. package.path
 local lib = require "lib"
 

@@ -1,5 +1,5 @@
 -- What the tests of pages share: files, the program, and a headless Chromium that drives a page.
-local json = require "json"
+local json = require "codec.json"
 
 local lib = {}
 

@@ -8,7 +8,7 @@
 --   Prints a line per seed and fusion, and the means; exit code 1 where the adaptive sweep measures more than
 --   an eighth, or its mean regret is more than one percentage point higher.
 package.path = package.path .. ";" .. arg[0]:match("^(.*/)") .. "../recorded/?.lua"
-local json = require "json"
+local json = require "codec.json"
 local lib = require "lib"
 
 -- What the table of such rows loses on fresh rows, by its C header's own lookup.

@@ -16,7 +16,7 @@ ended=$(date +%s.%N)
 cat >"$work/sum.lua" <<'LUA'
 local path, seconds = arg[1], arg[3] - arg[2]
 local pass, timed, fewest, fewest_long, long = 0, 0, math.huge, math.huge, 0
-local rows = assert(require("csv").read(path)).rows
+local rows = assert(require("codec.csv").read(path)).rows
 for _, row in ipairs(rows) do
   local warm, cold = tonumber(row["warm samples"]), tonumber(row["cold samples"])
   if warm then

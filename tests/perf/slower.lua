@@ -2,9 +2,9 @@
 --
 -- usage: gentables lua tests/perf/slower.lua BENCHMARK.csv STRATEGY FACTOR DIR
 --   Writes the rows and their provenance to DIR, under the same name.
-local fail = require "fail"
+local fail = require "base.fail"
 local file = require "core.file"
-local provenance = require "provenance"
+local provenance = require "rows.provenance"
 local rows = require "core.rows"
 
 local path, strategy, factor, folder = arg[1], arg[2], tonumber(arg[3]), arg[4]

@@ -14,7 +14,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cat >"$work/row.lua" <<'END'
 local path, workload, wait, by, marks, shorts = table.unpack(arg)
-local ratios = require("json").decode(require("core.file").read(path)).ratios
+local ratios = require("codec.json").decode(require("core.file").read(path)).ratios
 local kept = { overlapped_to_serial = function(median) return median <= 1.05 end,
   hidden = function(median) return median >= 0.6 end, tracing = function(median) return median < 0.02 end }
 local function show(name, scale, format)

@@ -4,10 +4,10 @@
 -- they say nothing.
 local lu = require "luaunit"
 package.path = os.getenv "SOURCE" .. "/tests/recorded/?.lua;" .. package.path
-local derive = require "derive"
+local derive = require "choose.derive"
 local lib = require "lib"
-local plan = require "plan"
-local visits = require "visits"
+local plan = require "rows.cells"
+local visits = require "sweep.pooling"
 
 local RUNS = 3
 local recording = lib.read(os.getenv "SOURCE" .. "/tests/recorded/benchmark.tp2.host.csv")

@@ -1,13 +1,13 @@
 -- Recorded rows: one TP size, with ten launches of the bench a point, from which sweeps of five launches
 -- can be made up. See README.md here for where they come from. Shared by the tests of this folder and by
 -- tests/perf/planner.lua.
-local explore = require "explore"
-local fail = require "fail"
+local explore = require "sweep.explore"
+local fail = require "base.fail"
 local file = require "core.file"
-local plan = require "plan"
-local provenance = require "provenance"
+local plan = require "rows.cells"
+local provenance = require "rows.provenance"
 local rows = require "core.rows"
-local visits = require "visits"
+local visits = require "sweep.pooling"
 
 local lib = {}
 

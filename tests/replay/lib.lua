@@ -5,9 +5,9 @@
 --   trace:run("aten::mm", 50, { dims = {...}, types = {...} })       an op, and its kernel of 50 µs
 --   lib.save(trace, "rank_0.json", { device = "AMD EPYC" })
 package.path = os.getenv("SOURCE") .. "/tests/trace/report/?.lua;" .. package.path
-local csv = require "csv"
+local csv = require "codec.csv"
 local file = require "core.file"
-local json = require "json"
+local json = require "codec.json"
 local process = require "core.process"
 local small_trace = require "small_trace"
 

@@ -1,7 +1,7 @@
 -- Ops of a trace as requests: how operands lie, what is added, and what is said of what cannot be as it was.
-local families = require "trace.families"
+local families = require "trace.ops.families"
 local luaunit = require "luaunit"
-local perf_model = require "trace.perf_model"
+local perf_model = require "trace.ops.perf_model"
 local request = require "replay.request"
 
 local function no_kernels() return {} end

@@ -1,13 +1,13 @@
 -- Pictures of rows, as gnuplot draws them: sizes, colours at known places for known cells, and what is told.
 package.path = ("%s/tests/report/?.lua;%s"):format(os.getenv("SOURCE"), package.path)
 local lib = require "lib"
-local colours = require "plot.colours"
+local colours = require "pages.colours"
 local file = require "core.file"
-local layout = require "plot.layout"
-local lists = require "lists"
+local layout = require "pages.layout"
+local lists = require "lists.lists"
 local lu = require "luaunit"
-local pictures = require "plot.pictures"
-local sweep = require "plot.sweep"
+local pictures = require "pictures.draw"
+local sweep = require "pictures.slices"
 
 if not lib.has_gnuplot() then
   print("skipped: there is no gnuplot here")
@@ -26,7 +26,7 @@ local function draw(kind, rows, ending)
   local path = lib.folder() .. "/picture" .. (ending or ".png")
   local of = sweep.of_files({ rows })
   lu.assertEquals({ pictures.draw(kind, of, { tp = 2, fusion = "NONE", path = path }) }, { true })
-  return path, require("plot." .. kind).model(of:slice(2, "NONE"))
+  return path, require("plots." .. kind).model(of:slice(2, "NONE"))
 end
 
 -- The pixel of a cell, a share of its width and height from its upper left corner; cells are counted from
@@ -179,7 +179,7 @@ function TestPictures.test_notes_explain_only_what_is_drawn()
     end
   end
   many = lib.rows(many)
-  local function told(kind, rows) return texts_of(require("plot." .. kind).model(slice_of(rows))) end
+  local function told(kind, rows) return texts_of(require("plots." .. kind).model(slice_of(rows))) end
   lu.assertStrContains(told("confidence", few), "letters are the winner's")
   lu.assertNotStrContains(told("confidence", many), "letters are the winner's")
   lu.assertNotStrContains(told("best_strategy", many), "?:")
@@ -187,7 +187,7 @@ function TestPictures.test_notes_explain_only_what_is_drawn()
   lu.assertNotStrContains(told("crossover", few), "Dashed") -- too small for lines of equal size
 end
 
-local function model_of(kind, rows) return assert(require("plot." .. kind).model(slice_of(rows))) end
+local function model_of(kind, rows) return assert(require("plots." .. kind).model(slice_of(rows))) end
 
 function TestPictures.test_without_intervals_and_bounds_there_is_neither_band_nor_line_but_a_note()
   local model = model_of("time_vs_size", example())
@@ -218,7 +218,7 @@ end
 
 function TestPictures.test_busbw_is_size_over_time_times_the_factor()
   local path = lib.rows({ { 1, 4096, "NCCL", 4 } }, 4)
-  local model = require("plot.busbw").model(sweep.of_files({ path }):slice(4, "NONE"))
+  local model = require("plots.busbw").model(sweep.of_files({ path }):slice(4, "NONE"))
   -- 8192 bytes in 4 us are 2.048 GB/s; 2 (4 - 1) / 4 = 1.5 of that
   lu.assertAlmostEquals(model.panels[1].series[1].points[1][2], 3.072, 1e-9)
 end
@@ -226,7 +226,7 @@ end
 function TestPictures.test_scaling_needs_two_tp_sizes()
   local paths = { lib.rows({ { 1, 1024, "NCCL", 4 } }, 2), lib.rows({ { 1, 1024, "ONESHOT", 6 } }, 4) }
   local rows = sweep.of_files(paths)
-  local scaling = require "plot.scaling"
+  local scaling = require "plots.scaling"
   local model, reason = scaling.model { rows:slice(2, "NONE") }
   lu.assertNil(model)
   lu.assertStrContains(reason, "one TP size")
@@ -245,7 +245,7 @@ end
 
 function TestPictures.test_shares_are_told()
   local out = {}
-  for i, entry in ipairs((require("plot.best_strategy").distribution(slice_of(example())))) do
+  for i, entry in ipairs((require("plots.best_strategy").distribution(slice_of(example())))) do
     out[i] = ("%s %d"):format(entry.strategy.name, entry.count)
   end
   lu.assertEquals(out, { "ONESHOT 2", "TWOSHOT 1" })
@@ -260,7 +260,7 @@ function TestPictures.test_no_text_is_cut_off()
   slice.reasons = { { reason = ("why "):rep(80), count = 3 } }
   slice.num_tokens[2], slice.best[1][2] = 4, nil -- so that something is missing, and the reason is told
   for _, kind in ipairs(of_one_tp_size) do
-    local model = require("plot." .. kind).model(slice)
+    local model = require("plots." .. kind).model(slice)
     lu.assertTrue(#model.texts > 0 and #model.panels > 0, kind)
     for _, text in ipairs(model.texts) do
       local right = text.x + layout.width_of(text.text, text.points)

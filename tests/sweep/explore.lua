@@ -1,7 +1,7 @@
 -- explore.lua: which points a sweep visits, played against times that are known everywhere.
 local lu = require "luaunit"
-local explore = require "explore"
-local plan = require "plan"
+local explore = require "sweep.explore"
+local plan = require "rows.cells"
 
 local TestExplore = {}
 

@@ -1,11 +1,11 @@
 -- journal.lua: what a sweep that was cut off leaves behind, cut off anywhere.
 package.path = package.path .. ";" .. arg[0]:match("^(.*/)") .. "?.lua"
 local lu = require "luaunit"
-local fail = require "fail"
+local fail = require "base.fail"
 local file = require "core.file"
-local journal = require "journal"
+local journal = require "sweep.journal"
 local lib = require "lib"
-local plan = require "plan"
+local plan = require "rows.cells"
 local system = require "core.system"
 
 local TestJournal = {}

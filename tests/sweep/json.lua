@@ -1,6 +1,6 @@
 -- json.lua: what comes back from JSON, and that what goes out is always the same text.
 local lu = require "luaunit"
-local json = require "json"
+local json = require "codec.json"
 
 local TestJson = {}
 

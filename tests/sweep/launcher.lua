@@ -2,7 +2,7 @@
 -- and who died, by what mpirun says. The mpirun that is asked is a script that says what the real one would.
 package.path = package.path .. ";" .. arg[0]:match("^(.*/)") .. "?.lua"
 local lu = require "luaunit"
-local launcher = require "launcher"
+local launcher = require "conversation.launcher"
 local lib = require "lib"
 local system = require "core.system"
 
@@ -16,7 +16,7 @@ function TestLauncher:tearDown() lib.clean(self.folder) end
 local function words(self, version, ranks, cores, text, environment)
   local script = ("%s/ask.lua"):format(self.folder)
   lib.write(script, ([[
-    local words = require("launcher").command(%d, %d, %s)
+    local words = require("conversation.launcher").command(%d, %d, %s)
     print("<" .. table.concat(words, "> <") .. ">")
   ]]):format(ranks, cores, text and ("%q"):format(text) or "nil"))
   local mpirun = self.folder .. "/mpirun"

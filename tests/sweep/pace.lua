@@ -1,6 +1,6 @@
 -- pace.lua: how long visits are expected to take.
 local lu = require "luaunit"
-local pace = require "pace"
+local pace = require "sweep.cost"
 
 local TestPace = {}
 

@@ -1,6 +1,6 @@
 -- plan.lua: which cells a spec asks for, which are missing, and the order of rows.
 local lu = require "luaunit"
-local plan = require "plan"
+local plan = require "rows.cells"
 
 local TestPlan = {}
 

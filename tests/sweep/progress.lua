@@ -1,6 +1,6 @@
 -- progress.lua: the bar, and that a pipe does not see it.
 local lu = require "luaunit"
-local progress = require "progress"
+local progress = require "system.progress"
 
 local TestProgress = {}
 

@@ -1,6 +1,6 @@
 -- protocol.lua: the words that sweep and bench exchange.
 local lu = require "luaunit"
-local protocol = require "protocol"
+local protocol = require "conversation.protocol"
 
 local TestProtocol = {}
 

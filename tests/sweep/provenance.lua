@@ -1,10 +1,10 @@
 -- provenance.lua: the machine, what its fingerprint covers and what not, and the file.
 package.path = package.path .. ";" .. arg[0]:match("^(.*/)") .. "?.lua"
 local lu = require "luaunit"
-local json = require "json"
+local json = require "codec.json"
 local lib = require "lib"
 local file = require "core.file"
-local provenance = require "provenance"
+local provenance = require "rows.provenance"
 
 local TestProvenance = {}
 

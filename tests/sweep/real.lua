@@ -5,7 +5,7 @@ local lu = require "luaunit"
 local file = require "core.file"
 local lib = require "lib"
 local process = require "core.process"
-local provenance = require "provenance"
+local provenance = require "rows.provenance"
 local rows = require "core.rows"
 
 local SIGINT, SIGKILL = 2, 9

@@ -1,8 +1,8 @@
 -- spec.lua: what a spec may say, and that what is wrong is told with file and line.
 local lu = require "luaunit"
-local fail = require "fail"
+local fail = require "base.fail"
 local file = require "core.file"
-local spec = require "spec"
+local spec = require "rows.spec"
 
 local TestSpec = {}
 

@@ -1,9 +1,9 @@
 -- visits.lua, surface.lua and derive.lua: launches become a row, and points tell of what lies between them.
 local lu = require "luaunit"
-local derive = require "derive"
-local plan = require "plan"
-local surface = require "surface"
-local visits = require "visits"
+local derive = require "choose.derive"
+local plan = require "rows.cells"
+local surface = require "choose.interpolation"
+local visits = require "sweep.pooling"
 
 local TestVisits = {}
 

@@ -1,6 +1,6 @@
 -- Quartiles, whiskers, outliers and densities against numbers by hand; CSV tables as spreadsheets write them.
-local csv = require "csv"
-local distributions = require "plot.distributions"
+local csv = require "codec.csv"
+local distributions = require "pages.distributions"
 local lu = require "luaunit"
 
 local TestDistributions = {}

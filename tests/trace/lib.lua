@@ -5,7 +5,7 @@
 --   trace:collective { name = "allreduce", elements = 1024, start = 120, duration = 30 }
 --   trace:write(path)
 local file = require "core.file"
-local json = require "json"
+local json = require "codec.json"
 
 local lib = {}
 
@@ -103,7 +103,7 @@ end
 
 -- The rows of a CSV, by title.
 function lib.csv(path)
-  local rows = assert(require("csv").read(path)).rows
+  local rows = assert(require("codec.csv").read(path)).rows
   return rows
 end
 

@@ -1,7 +1,7 @@
 -- Collectives of several ranks are matched by group, metadata and time: what one rank lost does not shift the
 -- rest.
 local luaunit = require "luaunit"
-local matching = require "trace.matching"
+local matching = require "trace.collectives.matching"
 
 local PERIOD, WORLD = 1000, 4
 

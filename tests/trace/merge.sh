@@ -111,7 +111,7 @@ ends_with 0 "$GENTABLES" trace merge "$WORK/run" --keep cpu_op --keep python_fun
 # However the files are cut, and by how many threads.
 cat >"$WORK/cut.lua" <<'LUA'
 local merge, run = require "core.merge", arg[1]
-local categories = require("trace.merging").categories
+local categories = require("trace.merge.merging").categories
 local files = { { path = run .. "/rank0/t.json" }, { path = run .. "/rank1/t.json.gz" },
   { path = run .. "/rank2/t.json" } }
 for workers = 1, 4, 3 do

@@ -1,9 +1,9 @@
 -- The sums of each family of ops against numbers worked out by hand. Where a widely used analyser has others,
 -- the test says "known to be wrong elsewhere" and why.
-local families = require "trace.families"
+local families = require "trace.ops.families"
 local luaunit = require "luaunit"
-local perf_model = require "trace.perf_model"
-local python = require "trace.python"
+local perf_model = require "trace.ops.perf_model"
+local python = require "codec.python_literals"
 
 local BF16, F32 = "c10::BFloat16", "float"
 

@@ -2,7 +2,7 @@
 -- missing, and a run that is killed.
 -- Needs: zlib xlsx
 local file = require "core.file"
-local gnuplot = require "gnuplot"
+local gnuplot = require "pages.gnuplot"
 local lib = dofile(os.getenv("SOURCE") .. "/tests/trace/lib.lua")
 local luaunit = require "luaunit"
 local process = require "core.process"

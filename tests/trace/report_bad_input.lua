@@ -1,7 +1,7 @@
 -- Traces that are not whole give a report that says so, never a wrong number in silence.
 package.path = os.getenv("SOURCE") .. "/tests/trace/report/?.lua;" .. package.path
 local luaunit = require "luaunit"
-local per_rank = require "trace.per_rank"
+local per_rank = require "trace.batch.rank_report"
 local small_trace = require "small_trace"
 
 local MATRICES = { dims = { { 4, 8 }, { 8, 2 } }, types = { "float", "float" } }
@@ -177,7 +177,7 @@ function TestBadInput.test_arguments_are_read_as_json()
        "args": {"correlation": 1}},
       {"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7, "ts": 5, "dur": 1,
        "args": {"correlation": 1}}]}]]):format(arguments)))
-    local one = assert(require("trace.rank").open(path))
+    local one = assert(require("trace.ops.rank").open(path))
     local selection, combos = one:select("launchers")
     return (select(4, one:arguments(combos.arguments[1]))), one:call(selection, combos, 1).concrete
   end

@@ -12,7 +12,7 @@ lines() { wc -l <"$csvs/$1.csv"; }
 # Both forms by default, one where one is asked for; without a library for workbooks CSVs.
 report
 [ -s "$csvs/GEMM.csv" ] || die "no CSVs"
-echo 'os.exit((require "sheets".has_xlsx()) and 0 or 1)' >"$WORK/has_xlsx.lua"
+echo 'os.exit((require "pages.sheets".has_xlsx()) and 0 or 1)' >"$WORK/has_xlsx.lua"
 if "$GENTABLES" lua "$WORK/has_xlsx.lua"; then
     [ -s "$WORK/out/h100_bert.xlsx" ] || die "no workbook"
     rm -r "$WORK/out"

@@ -3,7 +3,7 @@
 local file = require "core.file"
 local lib = dofile(os.getenv("SOURCE") .. "/tests/trace/lib.lua")
 local luaunit = require "luaunit"
-local overlap_of = require "trace.overlap_of"
+local overlap_of = require "trace.gemm.overlap"
 
 local TestVariance = {}
 

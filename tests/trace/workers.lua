@@ -1,8 +1,8 @@
 -- workers.map: answers in order, failures of single items, and no child that outlives its parent.
 local luaunit = require "luaunit"
 local process = require "core.process"
-local fail = require "fail"
-local workers = require "workers"
+local fail = require "base.fail"
+local workers = require "system.workers"
 
 local PATIENCE = 60 -- seconds; only a failure takes that long
 
@@ -111,7 +111,7 @@ end
 local function start_script(body)
   local path = work_path("children.lua")
   write(path, ([[
-    local workers = require "workers"
+    local workers = require "system.workers"
     workers.map({ 1, 2, 3 }, function(item)
       io.stdout:write("runs\n")
       io.stdout:flush()

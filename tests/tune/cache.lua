@@ -1,7 +1,7 @@
 -- cache.lua: what the cache has counts for who measures the same way, and for nobody else.
-local cache = require "tune_cache"
-local environment = require "tune_environment"
-local incumbent = require "incumbent"
+local cache = require "tune.cache"
+local environment = require "tune.environment"
+local incumbent = require "consult.incumbent"
 local lu = require "luaunit"
 local system = require "core.system"
 

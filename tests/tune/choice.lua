@@ -2,13 +2,13 @@
 -- ops of the command line by all their names, and what is said of sizes and splits.
 local luaunit = require "luaunit"
 
-local choice = require "tune_choice"
-local fail = require "fail"
-local lists = require "lists"
-local plan = require "tune_plan"
+local choice = require "tune.choice"
+local fail = require "base.fail"
+local lists = require "lists.lists"
+local plan = require "tune.plan"
 local rows = require "core.rows"
 local tables = require "core.table"
-local tune_rows = require "tune_rows"
+local tune_rows = require "tune.to_rows"
 
 local tests = {}
 

@@ -1,6 +1,6 @@
 -- gentables lua fused_by.lua TUNED.json NAME: whether this candidate has a time fused, separate and alone.
 local file = require "core.file"
-local json = require "json"
+local json = require "codec.json"
 
 local found = {}
 for _, entry in ipairs(json.decode(file.read(arg[1])).cells[1].candidates) do

@@ -2,7 +2,7 @@
 -- with communication and without it, and the cost is the median of their ratios.
 --
 -- usage: gentables lua check_rounds.lua RESULT.json...
-local json = require "json"
+local json = require "codec.json"
 local file = require "core.file"
 
 local function near(a, b, what) assert(math.abs(a - b) <= 1e-4 * math.abs(b) + 1e-9, what) end

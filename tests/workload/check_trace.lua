@@ -1,7 +1,7 @@
 -- Whether a trace keeps every rule that readers of profiler traces live by: gentables lua check_trace.lua
 -- FILE... prints what is wrong and ends with 1; or dofile(...)(path) -> list of what is wrong.
 local file = require "core.file"
-local json = require "json"
+local json = require "codec.json"
 
 local OPS = { ["aten::mm"] = 2, ["aten::addmm"] = 5, ["record_param_comms"] = 1 }
 local COLLECTIVES = { allreduce = true, _allgather_base = true, _reduce_scatter_base = true,

@@ -1,7 +1,7 @@
 -- Whether all of a step is of the type that mixed_workloads (lib.sh) gives it: gentables lua check_types.lua
 -- N K TRACE... says what is not, and ends with 1. Each trace is of one step.
 local file = require "core.file"
-local json = require "json"
+local json = require "codec.json"
 
 local n, k = tonumber(arg[1]), tonumber(arg[2])
 

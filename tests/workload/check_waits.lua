@@ -2,7 +2,7 @@
 -- trace's waits last, those at the ends of steps as well, is the rank's.
 --
 -- usage: gentables lua check_waits.lua RESULT.json TRACE_OF_RANK_0.json TRACE_OF_RANK_1.json...
-local json = require "json"
+local json = require "codec.json"
 local file = require "core.file"
 
 local function median(numbers)

@@ -38,7 +38,8 @@ killed() {
     ends_with 1 "$GENTABLES" workload sweep -f "$endless" -p 2 -c 1 -t 1 --transport "$1" --fresh \
         --launcher "$WORK/killing {ranks}" -o "$WORK/sweep_20260102_030405"
     died="rank $2 died: signal 9 [(]Killed[)]"
-    # Of one that has hardly begun mpirun does not always say which it was (generator/launcher.lua).
+    # Of one that has hardly begun mpirun does not always say which it was
+    # (generator/conversation/launcher.lua).
     [ "$3" != hello ] || died="($died|rank $2 died|one rank died, and mpirun does not say which)"
     one_line "1 thread, 1 channel: failed after .*: $died"
     grep -Eq "^1 +1 +failed .*$died" "$WORK"/sweep_*/nccl_thread_sweep_summary_20260102_030405.txt ||

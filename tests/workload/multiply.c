@@ -10,7 +10,7 @@
 // cmocka needs the above first.
 #include <cmocka.h>
 
-#include "element.h"
+#include "elements/element.h"
 
 enum { CODES = 1 << 16 };
 

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "workload/nccl_log.h"
+#include "workload/gpu/nccl_log.h"
 
 static const char info[] = "h:1:1 [0] NCCL INFO Bootstrap : Using eth0\n";
 static const char counts[] =

@@ -1,13 +1,13 @@
 -- Pages of sweeps that are made up here: in which unit times stand, and that whatever a folder's files lack
 -- is told in one line, with a way out.
-local compare = require "workload.compare"
-local fail = require "fail"
+local compare = require "verbs.workload.compare"
+local fail = require "base.fail"
 local file = require "core.file"
-local json = require "json"
+local json = require "codec.json"
 local luaunit = require "luaunit"
-local sorted_keys = require "sorted_keys"
+local sorted_keys = require "base.sorted_keys"
 local store = require "workload.store"
-local sweep_page = require "workload.page"
+local sweep_page = require "workload.sweep_page"
 
 local work = os.getenv("WORK")
 

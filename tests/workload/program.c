@@ -9,7 +9,7 @@
 // cmocka needs the above first.
 #include <cmocka.h>
 
-#include "element.h"
+#include "elements/element.h"
 
 // Reads lines until one is no more part of a program; its status.
 static int read_all(struct program *program, const char *const lines[], char reason[PROGRAM_REASON]) {

@@ -2,7 +2,7 @@
 -- nothing is sent before it is computed, nothing is read before it has come, and the backward pass is twice
 -- the forward one.
 local luaunit = require "luaunit"
-local model = require "workload.model"
+local model = require "workload.description"
 local steps = require "workload.steps"
 
 local function fields_of(line)

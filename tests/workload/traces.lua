@@ -105,7 +105,7 @@ end
 -- Steps of other kinds lie between those that are traced: nobody was idle there. Others' profilers go on.
 function TestTraces.test_shares_are_of_the_traced_steps()
   planted()
-  local rank = require "trace.rank"
+  local rank = require "trace.ops.rank"
   local function times_of(at, limit) return (assert(rank.open(at))).analysis:timeline(true, limit) end
   local times = times_of(path, 30)
   luaunit.assertEquals(times.steps, 3)

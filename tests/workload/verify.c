@@ -9,7 +9,7 @@
 // cmocka needs the above first.
 #include <cmocka.h>
 
-#include "element.h"
+#include "elements/element.h"
 
 static const char *const lines[] = {
     "begin name=x gemms=6 collectives=4 actions=1 seed=7",

@@ -1,6 +1,6 @@
 -- The sentences of a page: they say what the numbers allow, and no more.
 local luaunit = require "luaunit"
-local words = require "workload.words"
+local words = require "workload.findings"
 
 local function time(low, median, high)
   return { low = low * 1e3, median = median * 1e3, high = high * 1e3, samples = 20 }

@@ -1,6 +1,6 @@
 -- The sheet grouped_breakdown: the GPU's time by what it is for, in seconds, the mean over ranks. Each GPU
 -- event is of one group: the first row below that its kernel's or its op's name fits, in lower case.
-local families = require "trace.families"
+local families = require "trace.ops.families"
 
 local rules = {
   { group = "Comms", kernel = { "nccl", "rccl", "cross_device_reduce" } },

@@ -1,7 +1,7 @@
 -- The sheet kernel_launchers: what launched GPU events other than communication, over all ranks.
-local families = require "trace.families"
-local grouping = require "trace.grouping"
-local pool = require "trace.batch_sheets.pool"
+local families = require "trace.ops.families"
+local grouping = require "trace.ops.grouping"
+local pool = require "trace.ops.pool"
 
 return {
   field = "launchers",

@@ -1,10 +1,10 @@
 -- The sheets gemm, conv, attn, un_elemwise and bin_elemwise: ops by name and parameters, over all ranks;
 -- times with and without the kernels that only move data.
-local families = require "trace.families"
-local grouping = require "trace.grouping"
-local perf_model = require "trace.perf_model"
-local pool = require "trace.batch_sheets.pool"
-local python = require "trace.python"
+local families = require "trace.ops.families"
+local grouping = require "trace.ops.grouping"
+local perf_model = require "trace.ops.perf_model"
+local pool = require "trace.ops.pool"
+local python = require "codec.python_literals"
 
 -- Which families of ops each sheet has, by the names of their own sheets.
 local batch_sheets = {

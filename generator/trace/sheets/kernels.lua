@@ -1,7 +1,7 @@
 -- The sheets kernel_summary, short_kernel_histogram and short_kernels_summary: GPU kernels by what launched
 -- them, and those that are over before the next launch pays off.
-local families = require "trace.families"
-local grouping = require "trace.grouping"
+local families = require "trace.ops.families"
+local grouping = require "trace.ops.grouping"
 
 -- The category of a row: of the op that launched it, or what the launch was; nil: nothing did.
 local function category_of(row)

@@ -1,8 +1,8 @@
 -- The sheets ops_summary, ops_summary_by_category and ops_unique_args: what launched kernels itself, by name,
 -- by category and by arguments.
-local families = require "trace.families"
-local grouping = require "trace.grouping"
-local python = require "trace.python"
+local families = require "trace.ops.families"
+local grouping = require "trace.ops.grouping"
+local python = require "codec.python_literals"
 
 local statistics = { "mean", "median", "deviation", "min", "max", "sum" }
 

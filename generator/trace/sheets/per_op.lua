@@ -1,9 +1,9 @@
 -- A sheet for each family of ops that there are sums for: what was computed and moved, how fast, by name and
 -- parameters. Its rows are all such ops, launchers or not; of norms the outermost.
-local families = require "trace.families"
-local grouping = require "trace.grouping"
-local perf_model = require "trace.perf_model"
-local python = require "trace.python"
+local families = require "trace.ops.families"
+local grouping = require "trace.ops.grouping"
+local perf_model = require "trace.ops.perf_model"
+local python = require "codec.python_literals"
 
 local per_op = {}
 

@@ -1,6 +1,6 @@
 -- The sheet gpu_timeline: where the time of the GPU goes, from the first start to the last end. A trace of
 -- our own has some steps and not what was between them: times are of those steps, and a row more says so.
-local grouping = require "trace.grouping"
+local grouping = require "trace.ops.grouping"
 
 local rows = {
   { "computation_time", "computation" }, { "exposed_comm_time", "exposed_communication" },

@@ -1,8 +1,8 @@
 -- The sheet unified_perf_summary: every GPU event but communication once, under the op that says most of it.
-local families = require "trace.families"
-local grouping = require "trace.grouping"
-local perf_model = require "trace.perf_model"
-local python = require "trace.python"
+local families = require "trace.ops.families"
+local grouping = require "trace.ops.grouping"
+local perf_model = require "trace.ops.perf_model"
+local python = require "codec.python_literals"
 
 local columns = { "name", "op category", "process_name", "process_label", "thread_name", "Input Dims",
   "Input type", "Input Strides", "Concrete Inputs", "ex_UID", "operation_count", "total_duration_us",

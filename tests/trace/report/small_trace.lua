@@ -5,9 +5,9 @@
 --   trace:launch(12, 5)               a call of the runtime at 12 µs, and its kernel that lasts 5
 --   local sheets, notes = trace:sheets("name of a file")
 local file = require "core.file"
-local json = require "json"
-local per_rank = require "trace.per_rank"
-local rank = require "trace.rank"
+local json = require "codec.json"
+local per_rank = require "trace.batch.rank_report"
+local rank = require "trace.ops.rank"
 
 local small_trace = {}
 small_trace.__index = small_trace

@@ -1,0 +1,9 @@
+// What plug-ins get on a GPU; see cuda_services.h of the bench.
+#ifndef BENCH_CUDA_GROUND_H
+#define BENCH_CUDA_GROUND_H
+
+#include "cuda_services.h"
+
+extern const struct ground cuda_ground;
+
+#endif

@@ -1,0 +1,301 @@
+// The strategies that are kernels of our own: ONESHOT, TWOSHOT and those of the switch, with their epilogues.
+// Strategies of one kind share a workspace and its state; a call is one launch, on a shared GPU for all
+// ranks.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "candidate.h"
+
+enum {
+    PHASES = 2,
+    EMPTY_SLOT = (int)0x80000000,
+    NAME_SIZE = 96,
+    MOST_THREADS = 1024,
+    ACCESS_BYTES = 16,
+    WARP = 32,      // threads, and accesses
+    WIDE_ROW = 512, // accesses
+};
+
+struct own {
+    const struct candidate *candidate;
+    const struct kernel_detail *detail;
+    struct device *device;
+    CUfunction kernels[DTYPES][FUSIONS];
+};
+
+// A launch's parameters, as cuda/kernels/parameters.h lays them out.
+struct parameters {
+    _Alignas(8) unsigned char bytes[sizeof(struct CallParameters) +
+                                    MAX_TP * (2 * sizeof(void *) + sizeof(struct RankParameters))];
+    size_t used;
+};
+
+// ---- the workspace ----------------------------------------------------------------------------------------
+
+// Messages of the largest size that a workspace holds on each rank.
+static size_t messages_of(enum workspace_kind kind, int ranks) {
+    switch (kind) {
+    case WORKSPACE_ONESHOT: return (size_t)ROTATION * (size_t)ranks;
+    case WORKSPACE_NVLS_ONESHOT: return 3;
+    default: return 2;
+    }
+}
+
+static size_t flags_offset(const struct device *device, enum workspace_kind kind) {
+    return messages_of(kind, device->group->size) * device->workspace_bytes;
+}
+
+// Empty slots, no flags, state at its beginning.
+static bool clear_workspace(struct device *device, enum workspace_kind kind) {
+    const struct cuda_driver *driver = device->driver;
+    const struct shared_memory *memory = &device->workspaces[kind];
+    CUdeviceptr own = memory->of[device->group->rank];
+    size_t flags_at = flags_offset(device, kind);
+    unsigned empty = kind == WORKSPACE_ONESHOT ? (unsigned)EMPTY_SLOT : 0;
+    CUdeviceptr state = device->states + (size_t)kind * sizeof(struct RankState);
+    CUresult result = driver->cuMemsetD32Async(own, empty, flags_at / 4, device->stream);
+    if (result == CUDA_SUCCESS) {
+        result = driver->cuMemsetD8Async(own + flags_at, 0, memory->bytes - flags_at, device->stream);
+    }
+    if (result == CUDA_SUCCESS)
+        result = driver->cuMemsetD8Async(state, 0, sizeof(struct RankState), device->stream);
+    return device_ok(device, result, "clearing a workspace") && device_finish(device);
+}
+
+size_t workspace_bytes_of(const struct device *device, enum workspace_kind kind) {
+    size_t flags = (size_t)PHASES * (size_t)device->group->size * MAX_BLOCKS * sizeof(uint32_t);
+    return flags_offset(device, kind) + flags;
+}
+
+static int open_workspace(struct device *device, enum workspace_kind kind, char reason[REASON_SIZE]) {
+    if (device->users[kind] == 0) {
+        if (shared_memory_open(device, workspace_bytes_of(device, kind), workspace_needs_switch(kind),
+                               "--workspace", &device->workspaces[kind], reason) != 0)
+            return -1;
+        if (!clear_workspace(device, kind) || !group_barrier(device->group)) {
+            snprintf(reason, REASON_SIZE, "%s", group_failure(device->group));
+            return -1;
+        }
+    }
+    device->users[kind]++;
+    return 0;
+}
+
+static void close_workspace(struct device *device, enum workspace_kind kind) {
+    if (--device->users[kind] == 0) shared_memory_close(device, &device->workspaces[kind]);
+}
+
+// ---- set-up ------------------------------------------------------------------------------------------
+
+static void find_kernels(struct own *own) {
+    struct device *device = own->device;
+    char name[NAME_SIZE];
+    int tp = device->group->size;
+    for (int dtype = 0; dtype < DTYPES; dtype++) {
+        bool fp32 = own->candidate->accumulates_fp32 || dtype == DTYPE_FLOAT32; // there it is the same
+        for (int fusion = 0; fusion < FUSIONS; fusion++) {
+            snprintf(name, sizeof name, "gentables_%s_%s_%s_%s_tp%d", own->detail->kernel, dtype_words[dtype],
+                     fp32 ? "fp32" : "native", fusion_words[fusion], tp);
+            own->kernels[dtype][fusion] = device_kernel(device, name);
+        }
+    }
+}
+
+// Why none of its calls can be done here, or nothing.
+static void check_device(const struct own *own, char reason[REASON_SIZE]) {
+    const struct device *device = own->device;
+    bool needs_switch = workspace_needs_switch(own->detail->workspace);
+    reason[0] = '\0';
+    if (own->kernels[DTYPE_FLOAT32][FUSION_NONE] == NULL) {
+        snprintf(reason, REASON_SIZE, "kernels are built for TP %s; -DGENTABLES_CUDA_TP=... builds others",
+                 cuda_kernel_sizes);
+    } else if (device->reach == REACH_NONE) {
+        snprintf(reason, REASON_SIZE, "%s",
+                 device->no_reach[0] != '\0' ? device->no_reach : "no peer access between the GPUs");
+    } else if (needs_switch && device->options.loopback) {
+        snprintf(reason, REASON_SIZE, "a multicast team needs a GPU for each rank");
+    } else if (needs_switch && !device->can_multicast) {
+        snprintf(reason, REASON_SIZE, "the hardware has no multicast");
+    }
+}
+
+static void own_teardown(void *state) {
+    struct own *own = state;
+    close_workspace(own->device, own->detail->workspace);
+    free(own);
+}
+
+static int own_setup(const struct candidate *candidate, struct group *group, void **state,
+                     char reason[REASON_SIZE]) {
+    struct own *own = calloc(1, sizeof *own);
+    if (group_min(group, own != NULL) == 0) {
+        snprintf(reason, REASON_SIZE, "out of memory");
+        free(own);
+        return -1;
+    }
+    own->candidate = candidate;
+    own->detail = candidate->detail;
+    own->device = device_of(group);
+    find_kernels(own);
+    check_device(own, reason);
+    if (reason[0] != '\0' || open_workspace(own->device, own->detail->workspace, reason) != 0) {
+        free(own);
+        return -1;
+    }
+    if (workspace_needs_switch(own->detail->workspace) &&
+        own->device->workspaces[own->detail->workspace].multicast == 0) {
+        snprintf(reason, REASON_SIZE, "%s", own->device->workspaces[own->detail->workspace].no_multicast);
+        own_teardown(own);
+        return -1;
+    }
+    *state = own;
+    return 0;
+}
+
+static const char *own_supports(const struct group *group, const struct call *call) {
+    const struct device *device = group->device;
+    const char *refusal = call_refusal(device, call);
+    if (refusal != NULL) return refusal;
+    if (call_bytes(call) > device->workspace_bytes)
+        return "its message is above the workspace; see --workspace";
+    return NULL;
+}
+
+// ---- shapes ------------------------------------------------------------------------------------------
+
+// Whether each rank adds up a part of the tokens.
+static bool deals_out(const struct own *own) {
+    return own->detail->workspace == WORKSPACE_TWOSHOT || own->detail->workspace == WORKSPACE_NVLS_TWOSHOT;
+}
+
+// How wide the rows of a size alone are, in accesses, `most` at most: so that there is a row for each
+// multiprocessor, of at least a warp and not above what a block moves at once; or, since rows are all of one
+// width, what comes next to that and divides the size.
+static size_t row_width(const struct own *own, size_t accesses, size_t most) {
+    size_t sharers = own->device->options.loopback ? (size_t)own->device->group->size : 1;
+    size_t wanted = accesses * sharers / (size_t)own->device->multiprocessors;
+    wanted = wanted < WARP ? WARP : wanted > WIDE_ROW ? WIDE_ROW : wanted;
+    if (wanted > most) wanted = most;
+    size_t least = wanted < WARP ? wanted : WARP;
+    for (size_t width = wanted; width >= least; width--) {
+        if (accesses % width == 0) return width;
+    }
+    for (size_t width = wanted + 1; width <= MOST_THREADS && width <= most; width++) {
+        if (accesses % width == 0) return width;
+    }
+    size_t narrow = least - 1;
+    while (accesses % narrow != 0) narrow--;
+    return narrow;
+}
+
+// The call as tokens that suit the kernel, where it has none of its own.
+static struct call with_tokens(const struct own *own, const struct call *call) {
+    struct call shaped = *call;
+    size_t bytes = call_bytes(call), accesses = bytes / ACCESS_BYTES;
+    size_t least = deals_out(own) ? (size_t)own->device->group->size : 1;
+    if (!call->is_size_alone || accesses < least) return shaped;
+    size_t width = row_width(own, accesses, accesses / least);
+    shaped.num_tokens = accesses / width;
+    shaped.hidden_size = width * ACCESS_BYTES / dtype_sizes_bytes[call->dtype];
+    return shaped;
+}
+
+// What a strategy itself asks of a call; supports knows no strategy.
+static int own_prepare(void *state, const struct call *call, char reason[REASON_SIZE]) {
+    const struct own *own = state;
+    const char *refused = NULL;
+    if (deals_out(own) && with_tokens(own, call).num_tokens < (size_t)own->device->group->size)
+        refused = call->is_size_alone ? "fewer than 16 bytes for each rank" : "fewer tokens than ranks";
+    if (own->detail->epilogue != EPILOGUE_FUSED && call->fusion == FUSION_NONE)
+        refused = "there is no epilogue to separate";
+    if (refused == NULL) return 0;
+    snprintf(reason, REASON_SIZE, "%s", refused);
+    return -1;
+}
+
+// ---- calls -------------------------------------------------------------------------------------------
+
+static void append(struct parameters *parameters, const void *bytes, size_t count) {
+    memcpy(parameters->bytes + parameters->used, bytes, count);
+    parameters->used += count;
+}
+
+// For the ranks of this launch: all that share the GPU, or this one.
+static void fill_parameters(const struct own *own, const struct call *call, struct parameters *parameters) {
+    struct device *device = own->device;
+    enum workspace_kind kind = own->detail->workspace;
+    const struct shared_memory *workspace = &device->workspaces[kind];
+    int ranks = device->group->size;
+    struct CallParameters shared = call_parameters(device, call);
+    size_t flags_at = flags_offset(device, kind);
+    parameters->used = 0;
+    shared.multicast = (void *)workspace->multicast;
+    append(parameters, &shared, sizeof shared);
+    for (int rank = 0; rank < ranks; rank++) append(parameters, &workspace->of[rank], sizeof(CUdeviceptr));
+    for (int rank = 0; rank < ranks; rank++) {
+        CUdeviceptr flags = workspace->of[rank] + flags_at;
+        append(parameters, &flags, sizeof flags);
+    }
+    for (int place = 0; place < ranks; place++) {
+        int rank = device->joint != NULL ? place : device->group->rank;
+        const struct call *of = device->joint != NULL ? &device->joint->calls[rank][device->slot] : call;
+        struct RankParameters mine = rank_parameters(rank, of);
+        CUdeviceptr states = device->joint != NULL ? device->joint->states[rank] : device->states;
+        if (own->detail->epilogue != EPILOGUE_FUSED) mine.out = of->residual_out; // the sum
+        mine.state = (struct RankState *)(states + (size_t)kind * sizeof(struct RankState));
+        append(parameters, &mine, sizeof mine);
+    }
+}
+
+// As many blocks as there are rows for, and as the GPU holds at once.
+static struct grid grid_of(struct own *own, const struct call *call, CUfunction kernel) {
+    struct device *device = own->device;
+    size_t rows = call->num_tokens, ranks = (size_t)device->group->size;
+    if (deals_out(own)) rows = (rows + ranks - 1) / ranks;
+    unsigned threads = row_threads(call, ranks > 8 ? MOST_THREADS / 2 : MOST_THREADS);
+    bool programmatic = !device_is_joint(device);
+    unsigned resident = device_resident_blocks(device, kernel, threads, programmatic);
+    return (struct grid){.blocks = rows < resident ? (unsigned)rows : resident,
+                         .ranks = device->joint != NULL ? (unsigned)ranks : 1,
+                         .threads = threads,
+                         .programmatic = programmatic};
+}
+
+static int own_run(void *state, const struct call *call) {
+    struct own *own = state;
+    struct device *device = own->device;
+    struct group *group = device->group;
+    const struct call shaped = with_tokens(own, call);
+    struct parameters parameters;
+    bool tells = device->joint != NULL && !device->is_published;
+    if (tells) {
+        device->slot = 0;
+        device->joint->calls[group->rank][0] = *call;
+        if (!group_barrier(group)) return -1;
+    }
+    enum fusion in_kernel = own->detail->epilogue == EPILOGUE_FUSED ? call->fusion : FUSION_NONE;
+    CUfunction kernel = own->kernels[call->dtype][in_kernel];
+    device->last = grid_of(own, &shaped, kernel);
+    bool launched = true;
+    if (device->last.blocks == 0) {
+        group_fail(group, "the GPU cannot hold a block of each rank");
+        return -1;
+    }
+    if (device_enqueues(device)) {
+        fill_parameters(own, &shaped, &parameters);
+        launched = device_launch(device, kernel, device->last, parameters.bytes, parameters.used);
+    }
+    if (launched && own->detail->epilogue != EPILOGUE_FUSED)
+        launched = epilogue_launch(device, own->detail->epilogue, call);
+    if (tells && !group_barrier(group)) return -1;
+    return launched ? 0 : -1;
+}
+
+const struct strategy strategy_cuda_kernel = {
+    .supports = own_supports,
+    .setup = own_setup,
+    .run = own_run,
+    .teardown = own_teardown,
+    .prepare = own_prepare,
+};

@@ -1,0 +1,509 @@
+// The pass; see host_pass.h.
+//
+// An allreduce with an epilogue is timed in three ways: fused, as the candidate does it; alone, without the
+// epilogue; and separate, the allreduce and then a pass over its result. So the choice is of the pair.
+#include "host_pass.h"
+#include "ranks/group_mpi.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "epilogue.h"
+#include "measure/exact_data.h"
+#include "measure/pass.h"
+#include "plugins/plugins.h"
+#include "protocol/protocol.h"
+#include "ranks/fault_report.h"
+
+enum {
+    PROBES = 3,
+    OUTPUTS = 2,               // of a candidate, in turn, so that what comes late is found
+    FULLY_POISONED = 64 << 10, // bytes; of larger outputs only a part is
+    OWN_BELOW = 4 << 20,       // bytes of outputs that caches may hold: then it counts who wrote there last
+    SHARED = MAX_CANDIDATES,
+    NOBODY = -1,
+};
+
+enum epilogue_kind { EPILOGUE_NONE, EPILOGUE_FUSED, EPILOGUE_SEPARATE, EPILOGUE_ALONE, EPILOGUE_KINDS };
+static const char *const epilogue_names[] = {"none", "fused", "separate", "alone"};
+
+struct contender {
+    size_t cell;
+    int candidate;
+    enum epilogue_kind kind;
+    bool in_place;
+    void *plan;
+    char work[80];               // its name, for the watch
+    uint64_t hashes[MAX_SHIFTS]; // of results with an epilogue that were right
+};
+
+// One op of the plan.
+struct op_cell {
+    const struct request *request;
+    struct traffic traffic;
+    struct cell with_epilogue; // if it has one
+    int last_fused;            // the candidate of a plug-in that wrote to it last; its results are poisoned
+    const char *refusal;
+    double bound_us;
+};
+
+// Where a candidate's outputs go. Once one of a plug-in has returned, and its result was compared, it is
+// poisoned, and has to stay so until the next call takes it. Where there are plug-ins every candidate has its
+// own, so that it is clear who writes late, and caches are as warm for all; else all share those at SHARED.
+struct output {
+    unsigned char *data;
+    int candidate;
+    size_t poisoned_bytes;
+};
+
+struct outputs {
+    struct output of[OUTPUTS];
+    unsigned calls;
+};
+
+struct tune {
+    struct harness *harness;
+    struct group *group;
+    const struct tune_plan *plan;
+    struct op_cell *cells;
+    struct contender *contenders;
+    size_t count;
+    struct pass pass; // whose entrants they are
+    struct pool pools[DTYPES];
+    struct outputs outputs[MAX_CANDIDATES + 1]; // of the largest call
+    bool has_plugins;
+    size_t largest_bytes, calls;
+    FILE *out;
+};
+
+// ---- preparation --------------------------------------------------------------------------------
+
+static size_t elements_of(const struct request *request) {
+    return request->shape.num_tokens * request->shape.hidden_size;
+}
+
+static void open_cell(struct tune *tune, size_t index) {
+    struct op_cell *cell = &tune->cells[index];
+    struct group *group = tune->group;
+    cell->request = &tune->plan->cells[index];
+    cell->last_fused = NOBODY;
+    const struct shape *shape = &cell->request->shape;
+    cell->refusal = shape_refusal_of_ranks(shape, group->size);
+    if (cell->refusal != NULL) return;
+    if (shape->op != OP_ALLREDUCE) {
+        traffic_of(shape->op, shape->splits, elements_of(cell->request), group->rank, group->size, 0,
+                   &cell->traffic);
+    }
+    if (shape->fusion != FUSION_NONE &&
+        cell_open(&cell->with_epilogue, shape, group->rank, group->size, tune->plan->seed) != 0)
+        cell->refusal = "out of memory";
+}
+
+static bool is_of_plugin(int candidate) {
+    return host_candidates[candidate].plugin != NULL;
+}
+
+static bool is_wanted(const struct tune *tune, int candidate) {
+    for (size_t i = 0; i < tune->plan->count; i++) {
+        if (tune->plan->cells[i].wanted[candidate]) return true;
+    }
+    return false;
+}
+
+static struct outputs *outputs_of(struct tune *tune, int candidate) {
+    struct outputs *own = &tune->outputs[candidate];
+    return own->of[0].data != NULL ? own : &tune->outputs[SHARED];
+}
+
+static bool open_outputs(struct tune *tune, size_t bytes) {
+    bool complete = true;
+    for (int i = 0; i < host_candidate_count; i++) {
+        tune->has_plugins = tune->has_plugins || (is_of_plugin(i) && is_wanted(tune, i));
+    }
+    for (int i = 0; i <= SHARED; i++) {
+        bool is_own = i < host_candidate_count && is_wanted(tune, i) &&
+                      (is_of_plugin(i) || (tune->has_plugins && bytes <= OWN_BELOW));
+        for (int place = 0; place < OUTPUTS && (is_own || i == SHARED); place++) {
+            struct output *output = &tune->outputs[i].of[place];
+            *output = (struct output){.data = aligned_alloc(PAGE_BYTES, bytes), .candidate = i};
+            complete = complete && output->data != NULL;
+        }
+    }
+    return complete;
+}
+
+static int open_data(struct tune *tune) {
+    size_t elements[DTYPES] = {0};
+    for (size_t i = 0; i < tune->plan->count; i++) {
+        const struct shape *shape = &tune->plan->cells[i].shape;
+        size_t count = elements_of(&tune->plan->cells[i]), bytes = count * dtype_sizes_bytes[shape->dtype];
+        if (count > elements[shape->dtype]) elements[shape->dtype] = count;
+        if (bytes > tune->largest_bytes) tune->largest_bytes = bytes;
+    }
+    int complete = 1, all;
+    size_t room = (tune->largest_bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
+    for (int dtype = 0; dtype < DTYPES; dtype++) {
+        if (elements[dtype] == 0) continue;
+        complete = complete && pool_open(&tune->pools[dtype], (enum dtype)dtype, elements[dtype],
+                                         tune->group->size, tune->group->kernels) == 0;
+    }
+    complete = open_outputs(tune, room) && complete;
+    tune->cells = calloc(tune->plan->count, sizeof *tune->cells);
+    complete = complete && tune->cells;
+    MPI_Allreduce(&complete, &all, 1, MPI_INT, MPI_MIN, group_comm(tune->group));
+    for (size_t i = 0; all && i < tune->plan->count; i++) open_cell(tune, i);
+    return all ? 0 : -1;
+}
+
+// ---- what comes late ------------------------------------------------------------------------------
+
+// Ones, which no right result has: everywhere, or, in large outputs, in the first line of each page and in
+// the last bytes: enough to tell that nothing was written there. What is older than that is of other data.
+typedef bool stretch(unsigned char *at, size_t bytes);
+
+static bool poison(unsigned char *at, size_t bytes) {
+    memset(at, 0xff, bytes);
+    return true;
+}
+
+static bool is_poisoned(unsigned char *at, size_t bytes) {
+    return bytes == 0 || (*at == 0xff && memcmp(at, at + 1, bytes - 1) == 0);
+}
+
+static bool of_output(unsigned char *out, size_t bytes, stretch *each) {
+    if (bytes <= FULLY_POISONED) return each(out, bytes);
+    for (size_t at = 0; at < bytes; at += PAGE_BYTES) {
+        if (!each(out + at, bytes - at < CACHE_LINE ? bytes - at : CACHE_LINE)) return false;
+    }
+    return each(out + bytes - CACHE_LINE, CACHE_LINE);
+}
+
+_Noreturn static void blame_for_late_write(int candidate) {
+    char what[80];
+    snprintf(what, sizeof what, "strategy %s", host_candidates[candidate].name);
+    blame_now(what, "writes after it has returned");
+}
+
+static void look_at_output(const struct output *output) {
+    if (!of_output(output->data, output->poisoned_bytes, is_poisoned))
+        blame_for_late_write(output->candidate);
+}
+
+// The output of the candidate's next call. If it did not leave it alone since, it does not come back from
+// here.
+static struct output *next_output(struct tune *tune, int candidate) {
+    struct outputs *outputs = outputs_of(tune, candidate);
+    struct output *output = &outputs->of[outputs->calls++ % OUTPUTS];
+    look_at_output(output);
+    output->poisoned_bytes = 0;
+    return output;
+}
+
+static void poison_output(struct output *output, size_t bytes) {
+    of_output(output->data, bytes, poison);
+    output->poisoned_bytes = bytes;
+}
+
+static void look_at_cell(struct op_cell *of) {
+    const struct cell *cell = &of->with_epilogue;
+    if (of->last_fused == NOBODY) return;
+    bool untouched = is_poisoned(cell->out, cell->out_bytes) &&
+                     is_poisoned(cell->residual_out, cell->residual_out_bytes) &&
+                     is_poisoned(cell->block_scales, cell->block_scales_bytes);
+    if (!untouched) blame_for_late_write(of->last_fused);
+}
+
+static void look_at_everything(struct tune *tune) {
+    for (int i = 0; i < SHARED; i++) {
+        for (int place = 0; place < OUTPUTS; place++) look_at_output(&tune->outputs[i].of[place]);
+    }
+    for (size_t i = 0; tune->cells != NULL && i < tune->plan->count; i++) look_at_cell(&tune->cells[i]);
+}
+
+// ---- one call -----------------------------------------------------------------------------------
+
+// Puts the input of an in-place call where the output goes.
+static void move_in_place(struct tune *tune, struct call *call, unsigned char *out) {
+    size_t elements = call->traffic ? call->traffic->send_elements : call_elements(call);
+    const void *input = call->input;
+    call_put_in_place(call, tune->group->rank, out);
+    memcpy((void *)(uintptr_t)call->input, input, elements * dtype_sizes_bytes[call->dtype]);
+}
+
+static bool has_epilogue(const struct contender *contender) {
+    return contender->kind == EPILOGUE_FUSED || contender->kind == EPILOGUE_SEPARATE;
+}
+
+static struct call call_of(struct tune *tune, struct contender *contender, size_t shift,
+                           struct output *output) {
+    struct op_cell *cell = &tune->cells[contender->cell];
+    const struct shape *shape = &cell->request->shape;
+    if (has_epilogue(contender)) {
+        struct call call = cell_call(&cell->with_epilogue, shift % cell->with_epilogue.shifts);
+        call.plan = &contender->plan;
+        look_at_cell(cell);
+        cell->last_fused = NOBODY;
+        cell_poison(&cell->with_epilogue);
+        void *behind_sum = call.out;
+        if (contender->in_place) move_in_place(tune, &call, output->data);
+        call.out = behind_sum;
+        return call;
+    }
+    struct call call = {.op = shape->op,
+                        .traffic = shape->op == OP_ALLREDUCE ? NULL : &cell->traffic,
+                        .plan = &contender->plan,
+                        .dtype = shape->dtype,
+                        .num_tokens = shape->num_tokens,
+                        .hidden_size = shape->hidden_size,
+                        .input = pool_input(&tune->pools[shape->dtype], tune->group->rank, shift),
+                        .out = output->data};
+    of_output(output->data, call_bytes(&call), poison);
+    if (contender->in_place) move_in_place(tune, &call, output->data);
+    return call;
+}
+
+// What the candidate of a plug-in has returned from, and what was compared, is poisoned again.
+static void end_call(struct tune *tune, const struct contender *contender, const struct call *call,
+                     struct output *output) {
+    struct op_cell *cell = &tune->cells[contender->cell];
+    if (!is_of_plugin(contender->candidate)) return;
+    if (contender->kind == EPILOGUE_FUSED) {
+        cell_poison(&cell->with_epilogue);
+        cell->last_fused = contender->candidate;
+    } else {
+        poison_output(output, call_bytes(call));
+    }
+}
+
+static int run_separately(struct tune *tune, const struct contender *contender, const struct call *call,
+                          unsigned char *sum) {
+    const struct candidate *candidate = &host_candidates[contender->candidate];
+    struct call alone = *call;
+    struct epilogue epilogue;
+    alone.fusion = FUSION_NONE;
+    alone.out = sum;
+    int status = candidate->strategy->run(tune->harness->states[contender->candidate], &alone);
+    epilogue_begin(&epilogue, tune->group->kernels, call, 0);
+    epilogue_consume(&epilogue, (const void *const[]){sum}, 1, call_elements(call));
+    return status;
+}
+
+static bool is_right(struct tune *tune, struct contender *contender, const struct call *call, size_t shift) {
+    struct op_cell *cell = &tune->cells[contender->cell];
+    if (!has_epilogue(contender)) {
+        return pool_is_right(&tune->pools[call->dtype], call, tune->group->rank, shift);
+    }
+    char what[REASON_SIZE];
+    bool fp32 = contender->kind == EPILOGUE_FUSED && host_candidates[contender->candidate].accumulates_fp32;
+    shift %= cell->with_epilogue.shifts;
+    uint64_t hash = cell_hash(&cell->with_epilogue, tune->group->kernels->hash);
+    if (hash == contender->hashes[shift]) return true;
+    if (!cell_check(&cell->with_epilogue, shift, fp32, what, sizeof what)) return false;
+    contender->hashes[shift] = hash;
+    return true;
+}
+
+static int take_call(void *of, size_t index, struct stamp *stamp, bool *right) {
+    struct tune *tune = of;
+    struct contender *contender = &tune->contenders[index];
+    struct output *output = next_output(tune, contender->candidate);
+    size_t shift = tune->calls++ % POOL_SHIFTS;
+    struct call call = call_of(tune, contender, shift, output);
+    if (!group_start_together(tune->group)) return -1;
+    blame_work(contender->work); // not before: who waits for others is not to blame
+    stamp->start_ns = clock_ns();
+    int status = contender->kind == EPILOGUE_SEPARATE
+                     ? run_separately(tune, contender, &call, output->data)
+                     : host_candidates[contender->candidate].strategy->run(
+                           tune->harness->states[contender->candidate], &call);
+    stamp->end_ns = clock_ns();
+    blame_work(NULL);
+    if (status != 0) return -1;
+    *right = is_right(tune, contender, &call, shift);
+    end_call(tune, contender, &call, output);
+    return 0;
+}
+
+// ---- contenders ---------------------------------------------------------------------------------
+
+static const char *refusal_of(struct tune *tune, size_t cell, int index, enum epilogue_kind kind) {
+    const struct candidate *candidate = &host_candidates[index];
+    const struct request *request = tune->cells[cell].request;
+    void *no_plan = NULL;
+    bool reads_rows = kind == EPILOGUE_SEPARATE && !plugins_is_in_place(candidate); // where they are
+    if (tune->cells[cell].refusal != NULL) return tune->cells[cell].refusal;
+    struct call call = {.op = request->shape.op,
+                        .traffic = request->shape.op == OP_ALLREDUCE ? NULL : &tune->cells[cell].traffic,
+                        .plan = reads_rows ? NULL : &no_plan,
+                        .dtype = request->shape.dtype,
+                        .fusion = kind == EPILOGUE_FUSED ? request->shape.fusion : FUSION_NONE,
+                        .num_tokens = request->shape.num_tokens,
+                        .hidden_size = request->shape.hidden_size};
+    if (!candidate_does(candidate, request->shape.op)) return "does not do this op";
+    if (!tune->harness->is_set_up[index]) return tune->harness->unavailable[index];
+    if (candidate->plugin != NULL) return plugins_refusal(candidate, tune->group, &call);
+    return candidate->strategy->supports(tune->group, &call);
+}
+
+static void print_none(const struct tune *tune, FILE *out, size_t cell, int candidate,
+                       enum epilogue_kind kind, const char *reason) {
+    if (tune->group->rank != 0) return;
+    fprintf(out, "none id=%zu strategy=%s epilogue=%s reason=%s\n", cell + 1, host_candidates[candidate].name,
+            epilogue_names[kind], reason);
+}
+
+// Collective. Makes the plan of a plug-in. Not 0: `reason`, alike on all ranks.
+static int prepare(struct tune *tune, struct contender *contender, char reason[REASON_SIZE]) {
+    const struct strategy *strategy = host_candidates[contender->candidate].strategy;
+    if (!is_of_plugin(contender->candidate)) return 0;
+    struct output *output = next_output(tune, contender->candidate);
+    struct call call = call_of(tune, contender, 0, output);
+    if (contender->kind == EPILOGUE_SEPARATE) {
+        call.fusion = FUSION_NONE;
+        call.out = output->data;
+    }
+    blame_work(contender->work);
+    int status = strategy->prepare(tune->harness->states[contender->candidate], &call, reason);
+    blame_work(NULL);
+    return status;
+}
+
+static void enter(struct tune *tune, FILE *out, size_t cell, int candidate, enum epilogue_kind kind) {
+    char reason[REASON_SIZE];
+    const char *refusal = refusal_of(tune, cell, candidate, kind);
+    if (refusal != NULL) {
+        print_none(tune, out, cell, candidate, kind, refusal);
+        return;
+    }
+    struct contender *contender = &tune->contenders[tune->count];
+    *contender = (struct contender){.cell = cell,
+                                    .candidate = candidate,
+                                    .kind = kind,
+                                    .in_place = plugins_is_in_place(&host_candidates[candidate])};
+    snprintf(contender->work, sizeof contender->work, "strategy %s", host_candidates[candidate].name);
+    if (prepare(tune, contender, reason) == 0)
+        tune->count++;
+    else
+        print_none(tune, out, cell, candidate, kind, reason);
+}
+
+static int enter_all(struct tune *tune, FILE *out) {
+    size_t most = tune->plan->count * (size_t)host_candidate_count * EPILOGUE_KINDS;
+    tune->contenders = calloc(most, sizeof *tune->contenders);
+    if (tune->contenders == NULL) return -1;
+    for (size_t cell = 0; cell < tune->plan->count; cell++) {
+        bool fused = tune->plan->cells[cell].shape.fusion != FUSION_NONE;
+        for (int i = 0; i < host_candidate_count; i++) {
+            if (!tune->plan->cells[cell].wanted[i]) continue;
+            if (!fused) enter(tune, out, cell, i, EPILOGUE_NONE);
+            for (int kind = EPILOGUE_FUSED; fused && kind < EPILOGUE_KINDS; kind++) {
+                enter(tune, out, cell, i, (enum epilogue_kind)kind);
+            }
+        }
+    }
+    if (pass_open(&tune->pass, tune->count) != 0) return -1;
+    pass_expect(&tune->pass, 0);
+    for (size_t i = 0; i < tune->count; i++) tune->pass.entrants[i].op = tune->contenders[i].cell;
+    return 0;
+}
+
+// What every way to do it has to do at least, on this rank: write its output.
+static void probe_bound(struct tune *tune, struct op_cell *cell) {
+    if (cell->refusal != NULL) return;
+    const struct shape *shape = &cell->request->shape;
+    size_t elements = shape->op == OP_ALLREDUCE ? elements_of(cell->request) : cell->traffic.receive_elements;
+    double times_us[PROBES];
+    for (int i = 0; i < PROBES; i++) {
+        uint64_t since_ns = clock_ns();
+        memcpy(tune->outputs[SHARED].of[0].data,
+               pool_input(&tune->pools[shape->dtype], tune->group->rank, (size_t)i),
+               elements * dtype_sizes_bytes[shape->dtype]);
+        times_us[i] = (double)(clock_ns() - since_ns) / 1000;
+    }
+    cell->bound_us = fmax(median(times_us, PROBES), tune->harness->roundtrip_us);
+}
+
+// ---- answers ------------------------------------------------------------------------------------
+
+static void print_row(const struct tune *tune, size_t index, const struct reduced *reduced) {
+    const struct contender *contender = &tune->contenders[index];
+    const struct candidate *candidate = &host_candidates[contender->candidate];
+    const struct summary *time = &reduced->time_us;
+    fprintf(tune->out,
+            "row id=%zu strategy=%s time_us=%.4f low_us=%.4f high_us=%.4f samples=%zu min_us=%.4f "
+            "p95_us=%.4f p99_us=%.4f skew_us=%.4f bound_us=%.4f bits=0 mode=eager accumulate=%s placement=%s "
+            "epilogue=%s",
+            contender->cell + 1, candidate->name, time->median, time->low, time->high, time->samples,
+            time->min, time->p95, time->p99, reduced->skew_us, tune->cells[contender->cell].bound_us,
+            candidate->accumulates_fp32 ? "fp32" : "native",
+            tune->group->oversubscribed ? "oversubscribed" : "dedicated", epilogue_names[contender->kind]);
+    pass_write_fields(tune->out, &tune->pass.entrants[index], reduced);
+    if (plugins_place(candidate) != NULL) fprintf(tune->out, " place=%s", plugins_place(candidate));
+    fputc('\n', tune->out);
+}
+
+static void tell(void *of, size_t index, const struct reduced *reduced) {
+    const struct tune *tune = of;
+    const struct contender *contender = &tune->contenders[index];
+    char reason[REASON_SIZE];
+    uint32_t wrong = tune->pass.entrants[index].wrong_anywhere;
+    if (wrong == 0) {
+        print_row(tune, index, reduced);
+        return;
+    }
+    snprintf(reason, sizeof reason, "wrong result in %u calls, over all ranks", wrong);
+    print_none(tune, tune->out, contender->cell, contender->candidate, contender->kind, reason);
+}
+
+static int measure(struct tune *tune) {
+    uint64_t since_ns = clock_ns();
+    for (size_t i = 0; i < tune->plan->count; i++) probe_bound(tune, &tune->cells[i]);
+    if (pass_run(&tune->pass, since_ns) != 0) return -1;
+    if (tune->group->rank == 0) pass_write_cost(tune->out, &tune->pass.cost);
+    return 0;
+}
+
+// Ends what plug-ins have, and looks at what they returned from once more, after fini.
+static void close_tune(struct tune *tune) {
+    look_at_everything(tune);
+    for (size_t i = 0; i < tune->count; i++) {
+        const struct contender *contender = &tune->contenders[i];
+        blame_work(contender->work);
+        if (!plugins_release(&host_candidates[contender->candidate], contender->plan))
+            blame_now(contender->work, "writes beyond its workspace");
+    }
+    blame_work("end");
+    harness_close(tune->harness);
+    look_at_everything(tune);
+    for (size_t i = 0; tune->cells != NULL && i < tune->plan->count; i++) {
+        cell_close(&tune->cells[i].with_epilogue);
+    }
+    for (int dtype = 0; dtype < DTYPES; dtype++) pool_close(&tune->pools[dtype]);
+    for (int i = 0; i <= SHARED; i++) {
+        for (int place = 0; place < OUTPUTS; place++) free(tune->outputs[i].of[place].data);
+    }
+    free(tune->cells);
+    free(tune->contenders);
+    pass_close(&tune->pass);
+}
+
+int tune_run(struct group *group, const struct tune_plan *plan, FILE *out) {
+    struct harness harness;
+    struct tune tune = {.harness = &harness, .group = group, .plan = plan, .out = out};
+    tune.pass =
+        (struct pass){.group = group, .plan = plan, .out = out, .of = &tune, .call = take_call, .tell = tell};
+    int all, status = harness_open(&harness, group, NULL);
+    watch_rest(PHASE_PASS);
+    if (status != 0) return status;
+    blame_work("start"); // still: who waits here in MPI has no other deadline
+    int ready = open_data(&tune) == 0 && enter_all(&tune, out) == 0;
+    blame_work("start");
+    MPI_Allreduce(&ready, &all, 1, MPI_INT, MPI_MIN, group_comm(tune.group));
+    blame_work(NULL);
+    if (!all) group_fail(tune.group, "out of memory");
+    status = all ? 0 : -1;
+    if (status == 0 && tune.count > 0) status = measure(&tune);
+    if (status == 0) close_tune(&tune);
+    return status;
+}

@@ -1,0 +1,89 @@
+// oneDNN's C interface as version 2 and version 3 have it, loaded when asked for. Types and constants are
+// those of the headers that this was built with; the library has to be of the same major version.
+#ifndef REPLAY_ONEDNN_API_H
+#define REPLAY_ONEDNN_API_H
+
+#include <dnnl.h>
+
+#include "replay/op.h"
+
+#define ONEDNN_COMMON(X)                                                                                     \
+    X(dnnl_version)                                                                                          \
+    X(dnnl_get_effective_cpu_isa)                                                                            \
+    X(dnnl_engine_create)                                                                                    \
+    X(dnnl_stream_create)                                                                                    \
+    X(dnnl_stream_wait)                                                                                      \
+    X(dnnl_memory_create)                                                                                    \
+    X(dnnl_memory_destroy)                                                                                   \
+    X(dnnl_memory_desc_equal)                                                                                \
+    X(dnnl_primitive_attr_create)                                                                            \
+    X(dnnl_primitive_attr_destroy)                                                                           \
+    X(dnnl_primitive_attr_set_post_ops)                                                                      \
+    X(dnnl_post_ops_create)                                                                                  \
+    X(dnnl_post_ops_destroy)                                                                                 \
+    X(dnnl_post_ops_append_eltwise)                                                                          \
+    X(dnnl_post_ops_append_sum)                                                                              \
+    X(dnnl_primitive_desc_query)                                                                             \
+    X(dnnl_primitive_desc_query_md)                                                                          \
+    X(dnnl_primitive_desc_destroy)                                                                           \
+    X(dnnl_reorder_primitive_desc_create)                                                                    \
+    X(dnnl_primitive_create)                                                                                 \
+    X(dnnl_primitive_execute)                                                                                \
+    X(dnnl_primitive_destroy)
+
+#if DNNL_VERSION_MAJOR >= 3
+#define ONEDNN_OWN(X)                                                                                        \
+    X(dnnl_memory_desc_create_with_strides)                                                                  \
+    X(dnnl_memory_desc_create_with_tag)                                                                      \
+    X(dnnl_memory_desc_destroy)                                                                              \
+    X(dnnl_convolution_forward_primitive_desc_create)                                                        \
+    X(dnnl_deconvolution_forward_primitive_desc_create)                                                      \
+    X(dnnl_matmul_primitive_desc_create)
+typedef const_dnnl_memory_desc_t onednn_layout_pointer;
+#else
+#define ONEDNN_OWN(X)                                                                                        \
+    X(dnnl_memory_desc_init_by_strides)                                                                      \
+    X(dnnl_memory_desc_init_by_tag)                                                                          \
+    X(dnnl_dilated_convolution_forward_desc_init)                                                            \
+    X(dnnl_dilated_deconvolution_forward_desc_init)                                                          \
+    X(dnnl_matmul_desc_init)                                                                                 \
+    X(dnnl_primitive_desc_create)
+typedef const dnnl_memory_desc_t *onednn_layout_pointer;
+#endif
+
+// The loaded functions, by their names.
+struct onednn {
+#define ONEDNN_MEMBER(name) __typeof__(name) *name;
+    ONEDNN_COMMON(ONEDNN_MEMBER)
+    ONEDNN_OWN(ONEDNN_MEMBER)
+#undef ONEDNN_MEMBER
+    dnnl_engine_t engine;
+    dnnl_stream_t stream;
+};
+extern struct onednn onednn;
+
+// Loads the library that GENTABLES_ONEDNN names, else the system's, for so many threads. -1 with a reason.
+int onednn_load(int threads, char reason[REASON_SIZE]);
+
+// How a tensor lies in memory, or (`is_free`) that the library is to choose.
+struct onednn_layout {
+    dnnl_memory_desc_t layout;
+};
+dnnl_status_t onednn_layout_make(struct onednn_layout *to, int dimensions, const int64_t sizes[],
+                                 const int64_t steps[], dnnl_data_type_t type, bool is_free);
+void onednn_layout_end(struct onednn_layout *layout);
+onednn_layout_pointer onednn_layout_of(const struct onednn_layout *layout);
+
+// `scale` times the result, then `addend_scale` times what was in its place; 0: nothing was.
+dnnl_status_t onednn_attributes(double scale, double addend_scale, dnnl_primitive_attr_t *to);
+
+// Of a primitive with these layouts: input, filters (or B), bias (NULL: none), result.
+struct onednn_layouts {
+    const struct onednn_layout *input, *filter, *bias, *output;
+};
+dnnl_status_t onednn_matmul(const struct onednn_layouts *of, dnnl_primitive_attr_t attributes,
+                            dnnl_primitive_desc_t *to);
+dnnl_status_t onednn_convolution(const struct onednn_layouts *of, const struct convolution *at,
+                                 dnnl_primitive_desc_t *to);
+
+#endif

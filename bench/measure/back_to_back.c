@@ -1,0 +1,138 @@
+// Calls in a row; see back_to_back.h. A call may begin on one rank while another is still in the one before,
+// so that what overlaps counts as it does in a program that does nothing else.
+#include "back_to_back.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "plugins/plugins.h"
+
+enum { CALLS_PER_DEADLINE = 256, FEWEST_CALLS = 3 };
+
+// A cell and its place.
+struct site {
+    struct cell cell;
+    void *place;
+};
+
+// `count` calls, from data set `first` on, until they are complete. -1: a peer is gone or hangs.
+static int call_often(struct harness *harness, int index, const struct site *site, size_t first,
+                      size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        struct call call =
+            backend->call(site->place, &backend->candidates[index], (first + i) % site->cell.shifts, 0);
+        if (i % CALLS_PER_DEADLINE == 0) watch_step(PHASE_TIMED, backend->candidates[index].name);
+        if (backend->candidates[index].strategy->run(harness->states[index], &call) != 0) return -1;
+    }
+    return backend->finish(site->place);
+}
+
+// On how many ranks the result of data set `shift` is wrong.
+static size_t wrong_ranks(struct group *group, const struct candidate *candidate, const struct site *site,
+                          size_t shift) {
+    char what[REASON_SIZE];
+    bool wrong = backend->fetch(site->place, 0) != 0 ||
+                 !cell_check(&site->cell, shift, candidate->accumulates_fp32, what, sizeof what);
+    return group_sum(group, wrong);
+}
+
+// How many calls fit into the budget, on all ranks alike; one is taken to see how long it takes.
+static int fitting_calls(struct harness *harness, int index, const struct site *site,
+                         const struct in_a_row *how, uint32_t *count) {
+    *count = how->iterations;
+    if (how->budget_us <= 0) return 0;
+    uint64_t start_ns = clock_ns();
+    if (call_often(harness, index, site, 0, 1) != 0) return -1;
+    double time_us = group_max(harness->group, (double)(clock_ns() - start_ns) / 1000);
+    double fit = how->budget_us / (time_us + 0.01);
+    if (fit < how->iterations) *count = fit < (double)FEWEST_CALLS ? FEWEST_CALLS : (uint32_t)fit;
+    return 0;
+}
+
+// The time of the slowest rank per call, in microseconds.
+static int time_calls(struct harness *harness, int index, const struct site *site, const struct in_a_row *how,
+                      struct summary *summary) {
+    uint32_t count;
+    if (call_often(harness, index, site, 0, how->warm_up) != 0) return -1;
+    if (fitting_calls(harness, index, site, how, &count) != 0) return -1;
+    if (!group_barrier(harness->group)) return -1;
+    uint64_t start_ns = clock_ns();
+    if (call_often(harness, index, site, 0, count) != 0) return -1;
+    double mine_us = (double)(clock_ns() - start_ns) / 1000 / count;
+    summary->samples = count;
+    summary->median = group_max(harness->group, mine_us);
+    return 0;
+}
+
+static int measure_candidate(struct harness *harness, int index, const struct site *site,
+                             const struct in_a_row *how, struct result *result) {
+    const struct candidate *candidate = &backend->candidates[index];
+    struct group *group = harness->group;
+    if (backend->poison(site->place) != 0) return -1;
+    if (how->check) {
+        if (call_often(harness, index, site, 0, 1) != 0) return -1;
+        result->wrong = wrong_ranks(group, candidate, site, 0);
+    }
+    if (result->wrong == 0 && time_calls(harness, index, site, how, &result->time_us) != 0) return -1;
+    if (how->check && result->wrong == 0) {
+        result->wrong =
+            wrong_ranks(group, candidate, site, (result->time_us.samples - 1) % site->cell.shifts);
+    }
+    if (result->wrong > 0) {
+        snprintf(harness->reasons[index], REASON_SIZE, "wrong result on %zu of %d ranks", result->wrong,
+                 group->size);
+        result->reason = harness->reasons[index];
+    }
+    return 0;
+}
+
+// Why a candidate cannot be prepared for this cell, or NULL.
+static const char *unprepared(struct harness *harness, int index, const struct site *site) {
+    const struct strategy *strategy = backend->candidates[index].strategy;
+    struct call call = backend->call(site->place, &backend->candidates[index], 0, 0);
+    if (strategy->prepare == NULL) return NULL;
+    int status = strategy->prepare(harness->states[index], &call, harness->reasons[index]);
+    return status == 0 ? NULL : harness->reasons[index];
+}
+
+// Whether all ranks have the cell and its place; else why one of them has not.
+static bool open_site(struct group *group, const struct request *request, struct site *site,
+                      char reason[REASON_SIZE]) {
+    const struct shape *shape = &request->shape;
+    snprintf(reason, REASON_SIZE, "out of memory");
+    bool opened = shape_refusal_of_ranks(shape, group->size) == NULL &&
+                  cell_open(&site->cell, shape, group->rank, group->size, request->seed) == 0;
+    if (!group_all_right(group, opened, reason, REASON_SIZE)) return false;
+    opened = backend->place(group, &site->cell, request->mode, &site->place, reason) == 0;
+    return group_all_right(group, opened, reason, REASON_SIZE);
+}
+
+int in_a_row_measure(struct harness *harness, const struct request *request, const struct in_a_row *how,
+                     struct result results[]) {
+    struct group *group = harness->group;
+    struct site site = {.place = NULL};
+    char reason[REASON_SIZE];
+    int status = 0;
+    bool all_opened = open_site(group, request, &site, reason);
+    memset(results, 0, (size_t)candidate_count() * sizeof *results);
+    watch_step(PHASE_WARM_UP, "");
+    for (int i = 0; i < candidate_count() && status == 0; i++) {
+        if (!request->wanted[i]) continue;
+        results[i].candidate = &backend->candidates[i];
+        struct call call =
+            all_opened ? cell_call(&site.cell, 0) : (struct call){.dtype = request->shape.dtype};
+        results[i].reason = harness_refusal(harness, i, &request->shape, &call);
+        if (results[i].reason == NULL && plugins_is_in_place(&backend->candidates[i]))
+            results[i].reason = "works in place alone: calls in a row have no fresh data for that";
+        if (results[i].reason == NULL && !all_opened) {
+            snprintf(harness->reasons[i], REASON_SIZE, "%s", reason);
+            results[i].reason = harness->reasons[i];
+        }
+        if (results[i].reason == NULL) results[i].reason = unprepared(harness, i, &site);
+        if (results[i].reason == NULL) status = measure_candidate(harness, i, &site, how, &results[i]);
+    }
+    watch_rest(PHASE_IDLE);
+    if (site.place != NULL) backend->displace(site.place);
+    cell_close(&site.cell);
+    return status;
+}

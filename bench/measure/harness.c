@@ -1,0 +1,285 @@
+// Measures cells; see harness.h.
+//
+// A call is timed like this: all ranks arrive at a barrier, and start at one agreed time where each has a
+// core of its own; each notes when it entered and left. The call took the longest that any rank took; the
+// skew is how far apart they entered. No two calls in a row have the same data. A result that was compared
+// with the reference in full leaves its hash; a timed call counts when its result has that hash, or passes
+// the full comparison.
+//
+// Sampling ends when it has decided: who is clearly slower than the best is sampled no more, and neither is
+// who is known precisely enough (request.precision). The budget ends it otherwise; and request.left_us ends
+// it wherever it is, between two calls.
+#include "timed_cell.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "plugins/plugins.h"
+#include "ranks/fault_report.h"
+
+enum {
+    BURST_NS = 100000,          // calls of one candidate in a row, about so long
+    WARM_UP_BELOW_NS = 1000000, // longer calls need no untimed call before a burst
+    FEWEST_SAMPLES = 3,         // even when they cost several budgets
+    SLOWER_SAMPLES = 5,         // of both, when one is dropped because all of its samples are slower
+    SETTLED_EVERY_ROUND = 8,    // up to this one, then in each power of two: sorting costs, too
+    OVERDRAFT = 4,              // budgets, until fewer samples than asked for must do
+    LONG_CALL_NS = 10000000,    // of these no two are made without a look at the time that is left
+};
+
+static const char budget_spent[] = "budget spent";
+
+static double to_us(uint64_t ns) {
+    return (double)ns / 1000;
+}
+
+// Rank 0: takes over the times of a burst from all ranks.
+static void keep_samples(struct race *race, struct contender *contender, int timed) {
+    struct control *control = race->group->control;
+    for (int i = 0; i < timed; i++) {
+        uint64_t longest = 0, first = UINT64_MAX, last = 0;
+        for (int rank = 0; rank < race->group->size; rank++) {
+            struct stamp stamp = control->stamps[rank][i];
+            if (stamp.end_ns - stamp.start_ns > longest) longest = stamp.end_ns - stamp.start_ns;
+            if (stamp.start_ns < first) first = stamp.start_ns;
+            if (stamp.start_ns > last) last = stamp.start_ns;
+        }
+        contender->times_us[contender->count + (size_t)i] = to_us(longest);
+        contender->skews_us[contender->count + (size_t)i] = to_us(last - first);
+    }
+    for (int rank = 0; rank < race->group->size; rank++) {
+        contender->wrong += control->wrong[rank];
+        if (control->varied[rank] > 0) contender->bits = NO_BITS;
+    }
+}
+
+// Some calls of one contender in a row, the first of them untimed where calls are short.
+static int burst(struct race *race, struct contender *contender) {
+    struct control *control = race->group->control;
+    int rank = race->group->rank, timed = (int)((double)BURST_NS / (contender->estimate_ns + 1));
+    size_t left = race->request->max_samples - contender->count;
+    timed = timed < 1 ? 1 : timed > MAX_BURST ? MAX_BURST : timed;
+    if ((size_t)timed > left) timed = (int)left;
+    struct stamp unused;
+    uint32_t wrong = 0;
+    control->varied[rank] = 0;
+    race_step(race, PHASE_TIMED, contender);
+    if (contender->estimate_ns < (double)WARM_UP_BELOW_NS &&
+        race_call(race, contender, race_next_shift(race), &unused) != 0)
+        return -1;
+    for (int i = 0; i < timed; i++) {
+        size_t shift = race_next_shift(race);
+        if (!contender->out_of_race && race_call(race, contender, shift, &control->stamps[rank][i]) != 0)
+            return -1;
+        if (contender->out_of_race) { // on all ranks alike
+            timed = i;
+            break;
+        }
+        wrong += !race_results_are_right(race, contender, shift);
+    }
+    control->wrong[rank] = wrong;
+    if (!group_barrier(race->group)) return -1;
+    if (rank == 0) keep_samples(race, contender, timed);
+    contender->count += (size_t)timed;
+    return group_barrier(race->group) ? 0 : -1;
+}
+
+static uint32_t next_random(uint32_t *state) {
+    *state ^= *state << 13;
+    *state ^= *state >> 17;
+    return *state ^= *state << 5;
+}
+
+static void shuffle(int order[], int count, uint32_t *random) {
+    for (int i = count - 1; i > 0; i--) {
+        int other = (int)(next_random(random) % (uint32_t)(i + 1)), kept = order[i];
+        order[i] = order[other];
+        order[other] = kept;
+    }
+}
+
+static bool is_sampled(const struct race *race, const struct contender *contender) {
+    return !contender->out_of_race && !contender->settled && contender->count < race->request->max_samples;
+}
+
+// Rank 0: settles who is clearly slower than the best, or known precisely enough. The probe goes on as long
+// as anyone does.
+static void settle(struct race *race) {
+    struct summary summaries[MAX_IN_A_REQUEST + 1];
+    double best_high_us = INFINITY;
+    for (int i = 1; i < race->count; i++) {
+        struct contender *contender = &race->contenders[i];
+        if (contender->out_of_race || contender->count < SLOWER_SAMPLES) continue;
+        summaries[i] = summarise(contender->times_us, contender->count);
+        best_high_us = fmin(best_high_us, summaries[i].high);
+    }
+    for (int i = 1; i < race->count; i++) {
+        struct contender *contender = &race->contenders[i];
+        if (contender->out_of_race || contender->count < SLOWER_SAMPLES) continue;
+        const struct summary *summary = &summaries[i];
+        bool is_precise = contender->count >= race->request->min_samples &&
+                          summary->high - summary->low <= 2 * race->request->precision * summary->median;
+        contender->settled = summary->low > best_high_us || is_precise;
+    }
+}
+
+// Rank 0 decides whether to go round once more.
+static bool wants_more(const struct race *race, uint64_t since_ns) {
+    const struct request *request = race->request;
+    size_t fewest = SIZE_MAX;
+    bool anyone = false;
+    for (int i = 0; i < race->count; i++) {
+        const struct contender *contender = &race->contenders[i];
+        if (!is_sampled(race, contender)) continue;
+        if (contender->count < fewest) fewest = contender->count;
+        anyone = anyone || i > 0;
+    }
+    double elapsed_us = to_us(clock_ns() - since_ns);
+    if (!anyone) return false;
+    if (request->left_us > 0 && to_us(clock_ns() - race->since_ns) >= request->left_us) return false;
+    if (elapsed_us < request->budget_us) return true;
+    return fewest <
+           (elapsed_us < (double)OVERDRAFT * request->budget_us ? request->min_samples : FEWEST_SAMPLES);
+}
+
+// Rank 0's word on who is sampled in this round, one bit each, on all ranks; 0: the race is over.
+static bool agree_on_round(struct race *race, uint64_t since_ns, size_t round, uint64_t *sampled) {
+    *sampled = 0;
+    if (race->group->rank == 0) {
+        if (round <= SETTLED_EVERY_ROUND || (round & (round - 1)) == 0) settle(race);
+        bool goes_on = wants_more(race, since_ns);
+        for (int i = 0; goes_on && i < race->count; i++) {
+            if (is_sampled(race, &race->contenders[i])) *sampled |= 1ULL << i;
+        }
+    }
+    return group_agree(race->group, sampled);
+}
+
+static int sample(struct race *race) {
+    int order[MAX_IN_A_REQUEST + 1];
+    uint32_t random = race->request->seed * 2654435761u | 1;
+    uint64_t since_ns = clock_ns(), sampled;
+    for (int i = 0; i < race->count; i++) order[i] = i;
+    for (size_t round = 1;; round++) {
+        if (!agree_on_round(race, since_ns, round, &sampled)) return -1;
+        if (sampled == 0) return 0;
+        shuffle(order, race->count, &random);
+        for (int i = 0; i < race->count; i++) {
+            struct contender *contender = &race->contenders[order[i]];
+            if (!(sampled >> order[i] & 1)) continue;
+            if (contender->estimate_ns > (double)LONG_CALL_NS && race_look_at_time(race) != 0) return -1;
+            if (race->is_late) return 0;
+            if (burst(race, contender) != 0) return -1;
+        }
+    }
+}
+
+// ---- one request --------------------------------------------------------------------------------
+
+const char *harness_refusal(const struct harness *harness, int index, const struct shape *shape,
+                            const struct call *call) {
+    const char *refusal = shape_refusal_of_ranks(shape, harness->group->size);
+    if (refusal == NULL && !candidate_does(&backend->candidates[index], shape->op)) {
+        refusal = "does not do this op";
+    }
+    if (refusal == NULL && !harness->is_set_up[index]) refusal = harness->unavailable[index];
+    if (refusal == NULL) refusal = backend->refusal(&backend->candidates[index], harness->group, call);
+    return refusal;
+}
+
+static void report(struct race *race, struct result results[]) {
+    struct contender *probe = &race->contenders[0];
+    double copy_us = probe->count > 0 ? median(probe->times_us, probe->count) : 0;
+    struct call call = cell_call(&race->cell, 0);
+    double any_us = fmax(copy_us, race->harness->roundtrip_us);
+    for (int i = 1; i < race->count; i++) {
+        struct contender *contender = &race->contenders[i];
+        long index = contender->candidate - backend->candidates;
+        struct result *result = &results[index];
+        *result = (struct result){
+            .candidate = contender->candidate,
+            .bound_us = fmax(any_us, backend->link_us(race->group, contender->candidate, &call)),
+            .floor_us = contender->floor_us,
+            .calls = race->place ? backend->slots(race->place) : 0,
+            .bits = contender->bits,
+            .wrong = contender->wrong};
+        if (contender->wrong > 0) {
+            snprintf(contender->reason, sizeof contender->reason, "wrong result in %zu of %zu timed calls",
+                     contender->wrong, contender->count);
+        }
+        if (contender->reason[0] != '\0') {
+            snprintf(race->harness->reasons[index], REASON_SIZE, "%s", contender->reason);
+            result->reason = race->harness->reasons[index];
+            continue;
+        }
+        result->time_us = summarise(contender->times_us, contender->count);
+        result->skew_us = median(contender->skews_us, contender->count);
+    }
+}
+
+// Nobody is sampled unless there was time to admit everyone: a race with some says nothing of who is best.
+static int run_race(struct race *race) {
+    for (int i = 0; i < race->count; i++) {
+        if (race_look_at_time(race) != 0) return -1;
+        if (race->is_late) break;
+        if (!race->contenders[i].out_of_race && race_admit(race, &race->contenders[i]) != 0) return -1;
+    }
+    if (!race->is_late && sample(race) != 0) return -1;
+    for (int i = 1; i < race->count; i++) {
+        if (race->contenders[i].count == 0) race_drop_out(&race->contenders[i], budget_spent);
+    }
+    return 0;
+}
+
+int harness_measure(struct harness *harness, const struct request *request, struct result results[]) {
+    struct race race = {
+        .harness = harness, .group = harness->group, .request = request, .since_ns = clock_ns()};
+    struct group *group = harness->group;
+    memset(results, 0, (size_t)candidate_count() * sizeof *results);
+    watch_step(PHASE_WARM_UP, "");
+    harness->at_work = "";
+    int status = 0;
+    if (race_open(&race)) status = run_race(&race);
+    if (status == 0 && group->rank == 0) report(&race, results);
+    if (status == 0) harness->at_work = "";
+    // Where ranks share cores a round trip tells of the scheduler, and takes long.
+    if (status == 0 && !group->oversubscribed) status = backend->round_trip(group, &harness->roundtrip_us);
+    watch_rest(PHASE_IDLE);
+    race_close(&race);
+    return status;
+}
+
+// ---- the harness --------------------------------------------------------------------------------
+
+int harness_open(struct harness *harness, struct group *group, const uint8_t wanted[]) {
+    *harness = (struct harness){.group = group, .at_work = ""};
+    watch_step(PHASE_SET_UP, "");
+    if (backend->round_trip(group, &harness->roundtrip_us) != 0) return -1;
+    for (int i = 0; i < candidate_count(); i++) {
+        const struct candidate *candidate = &backend->candidates[i];
+        if (wanted != NULL && !wanted[i]) {
+            snprintf(harness->unavailable[i], REASON_SIZE, "not asked for at the start");
+            continue;
+        }
+        watch_step(PHASE_SET_UP, candidate->name);
+        const char *before = blame_at_work(), *work = plugins_work(candidate);
+        blame_work(work != NULL ? work : before);
+        harness->is_set_up[i] =
+            candidate->strategy->setup(candidate, group, &harness->states[i], harness->unavailable[i]) == 0;
+        blame_work(before);
+    }
+    return 0;
+}
+
+void harness_close(struct harness *harness) {
+    for (int i = 0; i < candidate_count(); i++) {
+        if (!harness->is_set_up[i]) continue;
+        watch_step(PHASE_TEARDOWN, backend->candidates[i].name);
+        const char *before = blame_at_work(), *work = plugins_work(&backend->candidates[i]);
+        blame_work(work != NULL ? work : before);
+        backend->candidates[i].strategy->teardown(harness->states[i]);
+        blame_work(before);
+    }
+}

@@ -1,0 +1,248 @@
+// Order, synchronisation and reduction of a pass; see pass.h.
+#include "pass.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "ranks/fault_report.h"
+
+static const uint64_t TOLD_EVERY_NS = 1000000000;
+
+int pass_open(struct pass *pass, size_t count) {
+    pass->count = count;
+    pass->entrants = calloc(count + 1, sizeof *pass->entrants);
+    pass->stamps = calloc(count * pass->plan->samples + 1, sizeof *pass->stamps);
+    if (pass->entrants == NULL || pass->stamps == NULL) return -1;
+    for (size_t i = 0; i < count; i++) {
+        pass->entrants[i].stamps = pass->stamps + i * pass->plan->samples;
+    }
+    return 0;
+}
+
+void pass_expect(struct pass *pass, size_t others) {
+    size_t orders = pass->plan->sync == SYNC_BOTH ? 2 : 1;
+    pass->calls = pass->done + (pass->count + others) * (pass->plan->warm_up + pass->plan->samples) * orders;
+}
+
+void pass_close(struct pass *pass) {
+    free(pass->entrants);
+    free(pass->stamps);
+    pass->entrants = NULL;
+    pass->stamps = NULL;
+    pass->count = 0;
+}
+
+static double microseconds(struct stamp stamp) {
+    return (double)(stamp.end_ns - stamp.start_ns) / 1000;
+}
+
+static double elapsed_us(uint64_t since_ns) {
+    return (double)(clock_ns() - since_ns) / 1000;
+}
+
+// ---- order --------------------------------------------------------------------------------------
+
+static uint32_t next_random(uint32_t *state) {
+    *state ^= *state << 13;
+    *state ^= *state >> 17;
+    return *state ^= *state << 5;
+}
+
+static void tell_now(struct pass *pass) {
+    if (pass->group->rank != 0) return;
+    pass->told_ns = clock_ns();
+    fprintf(pass->out, "progress done=%zu of=%zu\n", pass->done, pass->calls);
+    fflush(pass->out);
+}
+
+void pass_tell_progress(struct pass *pass) {
+    if (clock_ns() - pass->told_ns >= TOLD_EVERY_NS) tell_now(pass);
+}
+
+static int take_call(struct pass *pass, size_t index) {
+    struct entrant *entrant = &pass->entrants[index];
+    struct stamp unused = {0, 0}, *stamp = &unused;
+    bool is_right = true;
+    if (entrant->calls >= pass->plan->warm_up) stamp = &entrant->stamps[entrant->calls - pass->plan->warm_up];
+    if (pass->call(pass->of, index, stamp, &is_right) != 0) return -1;
+    pass->cost.calls_us += microseconds(*stamp);
+    entrant->calls++;
+    entrant->wrong += !is_right;
+    pass->done++;
+    pass_tell_progress(pass);
+    return 0;
+}
+
+// All calls of the entrants from `first` up to `end`, in random order.
+static int run_in_random_order(struct pass *pass, size_t first, size_t end, uint32_t *random) {
+    size_t each = pass->plan->warm_up + pass->plan->samples, count = (end - first) * each;
+    uint32_t *order = malloc((count + 1) * sizeof *order);
+    if (order == NULL) {
+        group_fail(pass->group, "out of memory");
+        return -1;
+    }
+    for (size_t i = 0; i < count; i++) order[i] = (uint32_t)(first + i / each);
+    for (size_t i = count; i > 1; i--) {
+        size_t other = next_random(random) % i;
+        uint32_t kept = order[i - 1];
+        order[i - 1] = order[other];
+        order[other] = kept;
+    }
+    int status = 0;
+    for (size_t i = first; i < end; i++) pass->entrants[i].calls = 0;
+    for (size_t i = 0; status == 0 && i < count; i++) status = take_call(pass, order[i]);
+    free(order);
+    return status;
+}
+
+// ---- reduction ----------------------------------------------------------------------------------
+
+// `all` holds the stamps of rank 0, then those of rank 1...; `stride` is how many each has.
+static struct reduced reduce(const struct stamp *all, size_t stride, size_t first, size_t samples, int ranks,
+                             double *scratch) {
+    struct reduced reduced = {0};
+    double means[MAX_RANKS] = {0}, *longest = scratch, *skews = scratch + samples;
+    for (size_t i = 0; i < samples; i++) {
+        uint64_t earliest = UINT64_MAX, latest = 0;
+        longest[i] = 0;
+        for (int rank = 0; rank < ranks; rank++) {
+            struct stamp stamp = all[(size_t)rank * stride + first + i];
+            longest[i] = fmax(longest[i], microseconds(stamp));
+            means[rank] += microseconds(stamp) / (double)samples;
+            if (stamp.start_ns < earliest) earliest = stamp.start_ns;
+            if (stamp.start_ns > latest) latest = stamp.start_ns;
+        }
+        skews[i] = (double)(latest - earliest) / 1000;
+        reduced.mean_of_max_us += longest[i] / (double)samples;
+    }
+    for (int rank = 0; rank < ranks; rank++) {
+        reduced.max_of_means_us = fmax(reduced.max_of_means_us, means[rank]);
+        reduced.mean_us += means[rank] / ranks;
+    }
+    reduced.skew_us = median(skews, samples);
+    reduced.time_us = summarise(longest, samples);
+    return reduced;
+}
+
+static bool gather_wrong(struct pass *pass, size_t first, size_t end) {
+    size_t count = end - first, ranks = (size_t)pass->group->size;
+    uint32_t *mine = calloc((ranks + 1) * count + 1, sizeof *mine), *all = mine + count;
+    if (mine == NULL) {
+        group_fail(pass->group, "out of memory");
+        return false;
+    }
+    for (size_t i = 0; i < count; i++) mine[i] = pass->entrants[first + i].wrong;
+    bool gathered = group_gather(pass->group, mine, count * sizeof *mine, all);
+    for (size_t i = 0; gathered && i < count; i++) {
+        pass->entrants[first + i].wrong_anywhere = 0;
+        for (size_t rank = 0; rank < ranks; rank++)
+            pass->entrants[first + i].wrong_anywhere += all[rank * count + i];
+    }
+    free(mine);
+    return gathered;
+}
+
+// Collective: the stamps of entrants `first` up to `end` of all ranks, for free(). NULL: see group_failure.
+static struct stamp *gather(struct pass *pass, size_t first, size_t end) {
+    size_t stride = (end - first) * pass->plan->samples;
+    uint64_t since_ns = clock_ns();
+    struct stamp *all = malloc(((size_t)pass->group->size * stride + 1) * sizeof *all);
+    if (all == NULL) {
+        group_fail(pass->group, "out of memory");
+        return NULL;
+    }
+    blame_work("reduction");
+    bool gathered = group_gather(pass->group, pass->entrants[first].stamps, stride * sizeof *all, all) &&
+                    gather_wrong(pass, first, end);
+    blame_work(NULL);
+    pass->cost.reduce_us += elapsed_us(since_ns);
+    if (gathered) return all;
+    free(all);
+    return NULL;
+}
+
+// ---- the two ways to synchronise ----------------------------------------------------------------
+
+static int agree(struct pass *pass) {
+    char reason[REASON_SIZE];
+    blame_work("agreement");
+    int status = tune_plan_agree(pass->plan, pass->group, reason);
+    blame_work(NULL);
+    if (status != 0) group_fail(pass->group, reason);
+    return status;
+}
+
+// One op: its agreement, its calls, its reduction.
+static int run_op(struct pass *pass, size_t first, size_t end, uint32_t *random, double *scratch) {
+    size_t samples = pass->plan->samples;
+    if (agree(pass) != 0 || run_in_random_order(pass, first, end, random) != 0) return -1;
+    struct stamp *all = gather(pass, first, end);
+    for (size_t i = first; all != NULL && i < end; i++) {
+        pass->entrants[i].per_op =
+            reduce(all, (end - first) * samples, (i - first) * samples, samples, pass->group->size, scratch)
+                .time_us;
+    }
+    free(all);
+    return all != NULL ? 0 : -1;
+}
+
+static int run_per_op(struct pass *pass, uint32_t *random, double *scratch) {
+    for (size_t first = 0, end; first < pass->count; first = end) {
+        for (end = first; end < pass->count && pass->entrants[end].op == pass->entrants[first].op;) end++;
+        if (run_op(pass, first, end, random, scratch) != 0) return -1;
+    }
+    return 0;
+}
+
+static void tell_all(struct pass *pass, const struct stamp *all, double *scratch) {
+    size_t samples = pass->plan->samples;
+    for (size_t i = 0; i < pass->count; i++) {
+        struct reduced reduced =
+            reduce(all, pass->count * samples, i * samples, samples, pass->group->size, scratch);
+        pass->tell(pass->of, i, &reduced);
+    }
+}
+
+// Both ways; where only the one op by op is asked for, its samples are those of the rows, too.
+static struct stamp *run_orders(struct pass *pass, uint64_t since_ns, double *scratch) {
+    uint32_t random = pass->plan->seed * 2654435761u | 1;
+    double before_us = pass->cost.calls_us;
+    if (pass->plan->sync != SYNC_PASS) {
+        if (run_per_op(pass, &random, scratch) != 0) return NULL;
+        pass->cost.op_total_us += elapsed_us(since_ns);
+        pass->cost.op_calls_us += pass->cost.calls_us - before_us;
+        pass->cost.calls_us = before_us;
+        since_ns = clock_ns();
+    }
+    if (pass->plan->sync != SYNC_OP && run_in_random_order(pass, 0, pass->count, &random) != 0) return NULL;
+    struct stamp *all = gather(pass, 0, pass->count);
+    if (pass->plan->sync != SYNC_OP) pass->cost.total_us += elapsed_us(since_ns);
+    return all;
+}
+
+int pass_run(struct pass *pass, uint64_t since_ns) {
+    double *scratch = malloc(2 * pass->plan->samples * sizeof *scratch);
+    if (scratch == NULL) {
+        group_fail(pass->group, "out of memory");
+        return -1;
+    }
+    pass->told_ns = clock_ns();
+    struct stamp *all = run_orders(pass, since_ns, scratch);
+    if (all != NULL) tell_now(pass);
+    if (all != NULL && pass->group->rank == 0) tell_all(pass, all, scratch);
+    free(all);
+    free(scratch);
+    return all != NULL ? 0 : -1;
+}
+
+// ---- words --------------------------------------------------------------------------------------
+
+void pass_write_cost(FILE *out, const struct pass_cost *cost) {
+    fprintf(out, "pass total_us=%.1f calls_us=%.1f reduce_us=%.1f op_total_us=%.1f op_calls_us=%.1f\n",
+            cost->total_us, cost->calls_us, cost->reduce_us, cost->op_total_us, cost->op_calls_us);
+}
+
+void pass_write_fields(FILE *out, const struct entrant *entrant, const struct reduced *reduced) {
+    fprintf(out, " mean_of_max_us=%.4f max_of_means_us=%.4f mean_us=%.4f op_us=%.4f", reduced->mean_of_max_us,
+            reduced->max_of_means_us, reduced->mean_us, entrant->per_op.median);
+}

@@ -1,0 +1,65 @@
+// Buffers between unmapped memory; see plugin_services.h. What a backend maps is filled with canaries, and
+// the buffer laid at its end or beginning.
+#include <stdlib.h>
+#include <string.h>
+
+#include "measure/backend.h"
+#include "plugin_services.h"
+#include "ranks/fault_report.h"
+
+enum { CANARY = 0xc3 };
+
+int guarded_open(struct group *group, struct guarded *buffer, size_t bytes, size_t alignment, bool at_end) {
+    const struct ground *ground = backend->ground;
+    *buffer = (struct guarded){.bytes = bytes};
+    if (ground->reserve(group, buffer, bytes + 1) != 0) return -1;
+    if (!ground->fill(group, buffer->mapped, CANARY, buffer->mapped_bytes)) {
+        ground->give_back(group, buffer);
+        return -1;
+    }
+    size_t gap = at_end ? (buffer->mapped_bytes - bytes) / alignment * alignment : 0;
+    buffer->data = buffer->mapped + gap;
+    blame_guard(buffer->reserved, buffer->mapped);
+    blame_guard(buffer->mapped + buffer->mapped_bytes, buffer->reserved + buffer->reserved_bytes);
+    return 0;
+}
+
+void guarded_close(struct group *group, struct guarded *buffer) {
+    if (buffer->reserved != NULL) {
+        blame_unguard(buffer->reserved);
+        blame_unguard(buffer->mapped + buffer->mapped_bytes);
+        backend->ground->give_back(group, buffer);
+    }
+    *buffer = (struct guarded){0};
+}
+
+static bool is_full_of(const unsigned char *data, size_t bytes, int byte) {
+    return bytes == 0 || (data[0] == byte && memcmp(data, data + 1, bytes - 1) == 0);
+}
+
+// A copy of all that is mapped, for free(); NULL: see group_failure.
+static unsigned char *copy_of(struct group *group, const struct guarded *buffer) {
+    unsigned char *copy = malloc(buffer->mapped_bytes);
+    if (copy == NULL) group_fail(group, "out of memory");
+    if (copy != NULL && backend->ground->get(group, copy, buffer->mapped, buffer->mapped_bytes)) return copy;
+    free(copy);
+    return NULL;
+}
+
+bool guarded_is_whole(struct group *group, const struct guarded *buffer) {
+    if (buffer->data == NULL) return true;
+    unsigned char *copy = copy_of(group, buffer);
+    size_t before = (size_t)(buffer->data - buffer->mapped), after = before + buffer->bytes;
+    bool whole = copy != NULL && is_full_of(copy, before, CANARY) &&
+                 is_full_of(copy + after, buffer->mapped_bytes - after, CANARY);
+    free(copy);
+    return whole;
+}
+
+bool guarded_holds(struct group *group, const struct guarded *buffer, int byte) {
+    if (buffer->data == NULL) return true;
+    unsigned char *copy = copy_of(group, buffer);
+    bool holds = copy != NULL && is_full_of(copy + (buffer->data - buffer->mapped), buffer->bytes, byte);
+    free(copy);
+    return holds;
+}

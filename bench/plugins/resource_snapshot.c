@@ -1,0 +1,163 @@
+// Counts of what this process holds; see resource_snapshot.h.
+#include "resource_snapshot.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <malloc.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "ranks/isolation_process.h"
+
+const char *const held_names[HELD_KINDS] = {
+    [HELD_DEVICE] = "device memory", [HELD_CHILDREN] = "child processes", [HELD_THREADS] = "threads",
+    [HELD_FILES] = "open files",     [HELD_SHARED] = "files in /dev/shm", [HELD_STRAYS] = "files in /dev/shm",
+    [HELD_BYTES] = "mapped bytes",   [HELD_HEAP] = "heap memory"};
+
+// Growth that tells. Mapped bytes stay as they are to the page once all is warm; but a sanitizer's own
+// memory, of which malloc's counts say nothing, comes and goes in larger pieces.
+#if defined __SANITIZE_ADDRESS__
+enum { LEAST_BYTES = 128 << 10 };
+#elif defined __has_feature
+#if __has_feature(address_sanitizer) || __has_feature(memory_sanitizer)
+enum { LEAST_BYTES = 128 << 10 };
+#else
+enum { LEAST_BYTES = 1 };
+#endif
+#else
+enum { LEAST_BYTES = 1 };
+#endif
+static const long least_growth[HELD_KINDS] = {1, 1, 1, 1, 1, 1, LEAST_BYTES, 1};
+
+// Files in /dev/shm that were this process's, by their numbers; of more than these the rest are strays.
+enum { MOST_SEEN = 1024 };
+static struct {
+    size_t count;
+    ino_t of[MOST_SEEN];
+} seen;
+
+static long entries_of(const char *folder) {
+    long count = 0;
+    DIR *list = opendir(folder);
+    for (const struct dirent *entry; list != NULL && (entry = readdir(list)) != NULL;) {
+        count += entry->d_name[0] != '.';
+    }
+    if (list != NULL) closedir(list);
+    return count;
+}
+
+static bool is_seen(ino_t number) {
+    size_t i = 0;
+    while (i < seen.count && seen.of[i] != number) i++;
+    return i < seen.count;
+}
+
+static void see(ino_t number) {
+    if (seen.count < MOST_SEEN && !is_seen(number)) seen.of[seen.count++] = number;
+}
+
+static void look_at_maps(void) {
+    char line[512];
+    unsigned long number;
+    FILE *maps = fopen("/proc/self/maps", "r");
+    while (maps != NULL && fgets(line, sizeof line, maps) != NULL) {
+        bool is_shared = strstr(line, " /dev/shm/") != NULL;
+        if (is_shared && sscanf(line, "%*s %*s %*s %*s %lu", &number) == 1) see((ino_t)number);
+    }
+    if (maps != NULL) fclose(maps);
+}
+
+static void look_at_open_files(void) {
+    struct stat folder, facts;
+    DIR *list = opendir("/proc/self/fd");
+    bool is_known = list != NULL && stat("/dev/shm", &folder) == 0;
+    for (const struct dirent *entry; is_known && (entry = readdir(list)) != NULL;) {
+        bool is_there = fstatat(dirfd(list), entry->d_name, &facts, 0) == 0;
+        if (is_there && S_ISREG(facts.st_mode) && facts.st_dev == folder.st_dev) see(facts.st_ino);
+    }
+    if (list != NULL) closedir(list);
+}
+
+void held_look(void) {
+    look_at_maps();
+    look_at_open_files();
+}
+
+// Files of this user that came during the trial. The MPI library's own are named after it.
+static void count_shared_files(time_t since, struct held *held) {
+    DIR *list = opendir("/dev/shm");
+    for (const struct dirent *entry; list != NULL && (entry = readdir(list)) != NULL;) {
+        struct stat facts;
+        bool is_ours = strncmp(entry->d_name, "gentables-", 10) == 0 ||
+                       strncmp(entry->d_name, "vader_segment.", 14) == 0 ||
+                       strncmp(entry->d_name, "sm_segment.", 11) == 0;
+        if (entry->d_name[0] == '.' || is_ours) continue;
+        if (fstatat(dirfd(list), entry->d_name, &facts, AT_SYMLINK_NOFOLLOW) != 0) continue;
+        if (facts.st_uid != geteuid() || facts.st_ctime < since) continue;
+        held->count[is_seen(facts.st_ino) ? HELD_SHARED : HELD_STRAYS]++;
+    }
+    if (list != NULL) closedir(list);
+}
+
+// Whether malloc's counts are to the byte: where threads keep nothing for later, which whoever starts a trial
+// sees to, and it is glibc's malloc, and none of a sanitizer in its place.
+static bool heap_is_exact(void) {
+#if defined __GLIBC__ && __GLIBC_PREREQ(2, 33)
+    const char *tunables = getenv("GLIBC_TUNABLES");
+    return tunables != NULL && strstr(tunables, "glibc.malloc.tcache_count=0") != NULL;
+#else
+    return false;
+#endif
+}
+
+// Bytes that are mapped, but for Open MPI's own files, some of which stay after their communicator, and the
+// heap, which may grow by holes.
+static long mapped_bytes(FILE *maps) {
+    char line[512];
+    unsigned long begin, end, bytes = 0;
+    while (fgets(line, sizeof line, maps) != NULL) {
+        bool is_of_mpi = strstr(line, "ompi") != NULL || strstr(line, "vader_segment") != NULL;
+        if (is_of_mpi || strstr(line, "[heap]") != NULL) continue;
+        if (sscanf(line, "%lx-%lx", &begin, &end) == 2) bytes += end - begin;
+    }
+    return (long)bytes;
+}
+
+// What malloc has given out. The part of it that is mapped for itself comes off the mapped bytes.
+static long heap_bytes(long *mapped) {
+#if defined __GLIBC__ && __GLIBC_PREREQ(2, 33)
+    struct mallinfo2 info = mallinfo2();
+    *mapped -= (long)info.hblkhd;
+    return (long)(info.uordblks + info.hblkhd);
+#else
+    (void)mapped;
+    return 0;
+#endif
+}
+
+struct held held_now(time_t since) {
+    static char buffer[BUFSIZ]; // nothing is allocated between the two
+    struct held held = {{[HELD_CHILDREN] = warden_children(),
+                         [HELD_THREADS] = entries_of("/proc/self/task"),
+                         [HELD_FILES] = entries_of("/proc/self/fd")}};
+    count_shared_files(since, &held);
+    FILE *maps = fopen("/proc/self/maps", "r");
+    if (maps == NULL) return held;
+    setvbuf(maps, buffer, _IOFBF, sizeof buffer);
+    malloc_trim(0);
+    held.count[HELD_BYTES] = mapped_bytes(maps);
+    long heap = heap_bytes(&held.count[HELD_BYTES]);
+    if (heap_is_exact()) held.count[HELD_HEAP] = heap;
+    fclose(maps);
+    return held;
+}
+
+int held_more(const struct held *before, const struct held *after) {
+    int kind = 0;
+    while (kind < HELD_KINDS && after->count[kind] - before->count[kind] < least_growth[kind]) kind++;
+    return kind;
+}

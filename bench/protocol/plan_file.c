@@ -1,0 +1,117 @@
+// The plan of a pass; see plan_file.h.
+#include "plan_file.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench_identity.h"
+#include "plugins/plugins.h"
+#include "protocol.h"
+
+static uint64_t hash_text(uint64_t hash, const char *text) {
+    for (; *text != '\0'; text++) hash = (hash ^ (unsigned char)*text) * 0x100000001b3u;
+    return (hash ^ 0xff) * 0x100000001b3u; // where it ends counts, too
+}
+
+// The whole file, for free(); NULL with errno.
+static char *read_file(const char *path) {
+    FILE *file = fopen(path, "r");
+    if (file == NULL) return NULL;
+    char *text = NULL;
+    size_t size = 0;
+    FILE *memory = open_memstream(&text, &size);
+    for (int byte; memory != NULL && (byte = getc(file)) != EOF;) putc(byte, memory);
+    if (memory != NULL) fclose(memory);
+    fclose(file);
+    return text;
+}
+
+// Collective. Rank 0's text on all ranks, for free(); NULL where it has none, or nobody has the memory.
+static char *share_text(char *text, struct group *group) {
+    long length = text == NULL ? -1 : (long)strlen(text);
+    group_broadcast(group, 0, &length, sizeof length);
+    if (length >= 0 && group->rank != 0) text = malloc((size_t)length + 1);
+    if (group_min(group, text != NULL) == 0) {
+        free(text);
+        return NULL;
+    }
+    for (long at = 0; at <= length; at += EXCHANGE_SIZE) {
+        long left = length + 1 - at;
+        group_broadcast(group, 0, text + at, (size_t)(left < EXCHANGE_SIZE ? left : EXCHANGE_SIZE));
+    }
+    return text;
+}
+
+static int read_head(struct tune_plan *plan, const char *line, char reason[REASON_SIZE]) {
+    char sync[8];
+    const char *const syncs[] = {"pass", "op", "both"};
+    int read = sscanf(line, "plan samples=%u warm_up=%u seed=%u sync=%7s", &plan->samples, &plan->warm_up,
+                      &plan->seed, sync);
+    int kind = read == 4 ? find_name(syncs, 3, sync) : -1;
+    if (kind >= 0 && plan->samples > 0 && plan->samples <= 100000 && plan->warm_up <= 100000) {
+        plan->sync = (enum sync)kind;
+        return 0;
+    }
+    snprintf(reason, REASON_SIZE, "a plan begins with plan samples=N warm_up=N seed=N sync=pass|op|both");
+    return -1;
+}
+
+static int read_cells(struct tune_plan *plan, char *text, char reason[REASON_SIZE]) {
+    char *rest = NULL, *line = strtok_r(text, "\n", &rest);
+    if (read_head(plan, line ? line : "", reason) != 0) return -1;
+    for (line = strtok_r(NULL, "\n", &rest); line != NULL; line = strtok_r(NULL, "\n", &rest)) {
+        struct request *cells = realloc(plan->cells, (plan->count + 1) * sizeof *cells);
+        if (cells == NULL) {
+            snprintf(reason, REASON_SIZE, "out of memory");
+            return -1;
+        }
+        plan->cells = cells;
+        struct request *cell = &cells[plan->count++];
+        if (protocol_read_request(line, cell, reason, REASON_SIZE) != LINE_MEASURE) return -1;
+        if (cell->id == 0) cell->id = plan->count;
+    }
+    if (plan->count > 0) return 0;
+    snprintf(reason, REASON_SIZE, "the plan has no cell");
+    return -1;
+}
+
+int tune_plan_read(struct tune_plan *plan, const char *path, struct group *group, char reason[REASON_SIZE]) {
+    *plan = (struct tune_plan){0};
+    char *text = group->rank == 0 ? read_file(path) : NULL;
+    const char *problem = group->rank == 0 ? strerror(errno) : "";
+    text = share_text(text, group);
+    if (text == NULL) {
+        snprintf(reason, REASON_SIZE, "the plan cannot be read: %s", problem);
+        return -1;
+    }
+    plan->hash = hash_text(0xcbf29ce484222325u, text);
+    int status = read_cells(plan, text, reason);
+    free(text);
+    if (status != 0) tune_plan_free(plan);
+    return status;
+}
+
+void tune_plan_free(struct tune_plan *plan) {
+    free(plan->cells);
+    *plan = (struct tune_plan){0};
+}
+
+int tune_plan_agree(const struct tune_plan *plan, struct group *group, char reason[REASON_SIZE]) {
+    uint64_t hash = hash_text(plan->hash ^ plugins_hash(), BENCH_HASH), all[MAX_RANKS];
+    for (int i = 0; i < candidate_count(); i++) {
+        hash = hash_text(hash, backend->candidates[i].name);
+        hash = hash_text(hash, plugins_parameters(&backend->candidates[i]));
+    }
+    if (!group_exchange(group, &hash, sizeof hash, all)) {
+        snprintf(reason, REASON_SIZE, "%s", group_failure(group));
+        return -1;
+    }
+    for (int rank = 1; rank < group->size; rank++) {
+        if (all[rank] == all[0]) continue;
+        snprintf(reason, REASON_SIZE, "rank %d has other candidates, or another bench, than rank 0", rank);
+        return -1;
+    }
+    return 0;
+}

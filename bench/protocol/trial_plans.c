@@ -1,0 +1,36 @@
+// What a rank does that was given a plan: tunes, or tries candidates of plug-ins; see trial_plans.h and
+// plugins/trial.h.
+#include "trial_plans.h"
+
+#include <stdio.h>
+
+#include "measure/backend.h"
+#include "plan_file.h"
+#include "plugins/plugins.h"
+#include "plugins/trial.h"
+#include "protocol.h"
+#include "ranks/fault_report.h"
+
+int plans_run(struct group *group, const char *path, enum plan_use use, double timeout_s) {
+    struct tune_plan plan;
+    char reason[REASON_SIZE] = "";
+    // Here deadlines are of single candidates, and a little shorter than those of waits for them.
+    watch_rest(use == PLAN_PASS ? PHASE_PASS : PHASE_TRIAL);
+    blame_on_late(plugins_cancel);
+    blame_begin(group->rank, 0.9 * timeout_s);
+    blame_work("agreement");
+    int status = tune_plan_read(&plan, path, group, reason);
+    if (status == 0 && (status = tune_plan_agree(&plan, group, reason)) != 0) tune_plan_free(&plan);
+    if (status != 0) {
+        if (group->rank == 0) fprintf(stderr, "gentables-bench: agreement: %s\n", reason);
+        blame_end();
+        return 1;
+    }
+    blame_work("start");
+    status = use == PLAN_PASS ? backend->tune(group, &plan)
+                              : trial_run(group, &plan, use == PLAN_BRIEF_TRIAL, protocol_out());
+    if (status < 0) return -1;
+    blame_end();
+    tune_plan_free(&plan);
+    return status;
+}

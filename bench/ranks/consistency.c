@@ -1,0 +1,144 @@
+// Whether all ranks are one bench; see consistency.h.
+#include "consistency.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "measure/backend.h"
+#include "protocol/protocol.h"
+
+enum { SHOWN_SIZE = 256 };
+
+// ---- hashes: FNV-1a (Fowler, Noll, Vo), eight bytes at a time, as this is compared between ranks alone
+// ------
+
+static const uint64_t NO_HASH = 0xcbf29ce484222325;
+
+static uint64_t hash_bytes(uint64_t hash, const void *data, size_t size) {
+    const unsigned char *bytes = data;
+    for (; size > 0; bytes += 8, size -= size < 8 ? size : 8) {
+        uint64_t word = 0;
+        memcpy(&word, bytes, size < 8 ? size : 8);
+        hash = (hash ^ word) * 0x100000001b3;
+        hash ^= hash >> 32;
+    }
+    return hash;
+}
+
+static uint64_t hash_text(uint64_t hash, const char *text) {
+    return hash_bytes(hash, text, strlen(text) + 1);
+}
+
+// Of the program's own file.
+static uint64_t hash_of_binary(void) {
+    uint64_t hash = NO_HASH;
+    char piece[1 << 14];
+    FILE *file = fopen("/proc/self/exe", "rb");
+    for (size_t got; file != NULL && (got = fread(piece, 1, sizeof piece, file)) > 0;) {
+        hash = hash_bytes(hash, piece, got);
+    }
+    if (file != NULL) fclose(file);
+    return hash;
+}
+
+static uint64_t hash_of_candidates(void) {
+    uint64_t hash = NO_HASH;
+    for (int i = 0; i < candidate_count(); i++) {
+        const struct candidate *candidate = &backend->candidates[i];
+        hash = hash_text(hash, candidate->name);
+        hash = hash_bytes(hash, &candidate->accumulates_fp32, sizeof candidate->accumulates_fp32);
+        hash = hash_bytes(hash, candidate->ompi_algorithms, sizeof candidate->ompi_algorithms);
+        hash = hash_text(hash_text(hash, candidate->ompi_component), candidate->mpich_algorithm);
+    }
+    return hash;
+}
+
+static uint64_t hash_of_options(int argc, char **argv) {
+    uint64_t hash = NO_HASH;
+    for (int i = 1; i < argc; i++) hash = hash_text(hash, argv[i]);
+    return hash;
+}
+
+// ---- who differs ----------------------------------------------------------------------------------
+
+// A value that no other has more often; rank 0's if it is one.
+static uint64_t usual_value(const struct identity identities[], int count, enum trait trait) {
+    uint64_t usual = 0;
+    int most = 0;
+    for (int i = 0; i < count; i++) {
+        int alike = 0;
+        for (int j = 0; j < count; j++) alike += identities[j].traits[trait] == identities[i].traits[trait];
+        if (alike > most) most = alike, usual = identities[i].traits[trait];
+    }
+    return usual;
+}
+
+int alike_find_stranger(const struct identity identities[], int count, enum trait *trait) {
+    for (*trait = 0; *trait < TRAITS; (*trait)++) {
+        uint64_t usual = usual_value(identities, count, *trait);
+        for (int rank = 0; rank < count; rank++) {
+            if (identities[rank].traits[*trait] != usual) return rank;
+        }
+    }
+    return -1;
+}
+
+// ---- what to say of it ------------------------------------------------------------------------------
+
+// What this rank can show of the trait that makes it a stranger.
+static void show_trait(enum trait trait, int argc, char **argv, char shown[SHOWN_SIZE]) {
+    memset(shown, 0, SHOWN_SIZE);
+    switch (trait) {
+    case TRAIT_PROTOCOL: snprintf(shown, SHOWN_SIZE, "protocol %d", PROTOCOL_VERSION); return;
+    case TRAIT_BINARY:
+        if (readlink("/proc/self/exe", shown, SHOWN_SIZE - 1) < 0) snprintf(shown, SHOWN_SIZE, "?");
+        return;
+    case TRAIT_CANDIDATES: snprintf(shown, SHOWN_SIZE, "%d of them", candidate_count()); return;
+    default: break;
+    }
+    for (int i = 1; i < argc; i++) {
+        size_t used = strlen(shown);
+        snprintf(shown + used, SHOWN_SIZE - used, "%s%s", i > 1 ? " " : "", argv[i]);
+    }
+}
+
+static void write_reason(int stranger, enum trait trait, const char *shown, char reason[], size_t size) {
+    static const char *const words[TRAITS] = {
+        [TRAIT_PROTOCOL] = "speaks another protocol than",
+        [TRAIT_BINARY] = "runs another binary than",
+        [TRAIT_CANDIDATES] = "has other candidates than",
+        [TRAIT_OPTIONS] = "was given other options than",
+    };
+    snprintf(reason, size,
+             "rank %d %s the other ranks (%s); start one bench with the same options everywhere", stranger,
+             words[trait], shown);
+}
+
+int alike_check(MPI_Comm comm, int argc, char **argv, char reason[], size_t reason_size) {
+    struct identity mine = {.traits = {
+                                [TRAIT_PROTOCOL] = PROTOCOL_VERSION,
+                                [TRAIT_BINARY] = hash_of_binary(),
+                                [TRAIT_CANDIDATES] = hash_of_candidates(),
+                                [TRAIT_OPTIONS] = hash_of_options(argc, argv),
+                            }};
+    int rank, size;
+    char shown[SHOWN_SIZE];
+    MPI_Comm_rank(comm, &rank);
+    MPI_Comm_size(comm, &size);
+    struct identity *all = malloc((size_t)size * sizeof *all);
+    if (all == NULL) {
+        snprintf(reason, reason_size, "out of memory");
+        return -1;
+    }
+    MPI_Allgather(&mine, TRAITS, MPI_UINT64_T, all, TRAITS, MPI_UINT64_T, comm);
+    enum trait trait;
+    int stranger = alike_find_stranger(all, size, &trait);
+    free(all);
+    if (stranger < 0) return 0;
+    if (rank == stranger) show_trait(trait, argc, argv, shown);
+    MPI_Bcast(shown, SHOWN_SIZE, MPI_CHAR, stranger, comm);
+    write_reason(stranger, trait, shown, reason, reason_size);
+    return -1;
+}

@@ -1,0 +1,356 @@
+// Ranks, shared memory and waiting; see group.h.
+//
+// Segments are files in /dev/shm that never have a name, so that nothing is left of them however a rank ends:
+// rank 0 makes them, of real pages (so that a full /dev/shm is an error here and no SIGBUS later), and the
+// others open them through /proc.
+#include "group.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <math.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+    SPINS = 4000,                    // some microseconds: longer than a message between idle cores takes
+    SPINS_OVERSUBSCRIBED = 1,        // the peer cannot run before we yield
+    START_AFTER_NS = 1500,           // every rank has seen the release by then
+    POLLS_BETWEEN_CHECKS = 256,      // of peers and deadline, once we yield
+    IDLE_US = 50,                    // who may wait for ever leaves the processor to others
+    LAST_LOOK = 1,                   // in the time since when somebody waits: the deadline was not over yet
+    FAILURE_WRITTEN_NS = 1000000000, // for a line: long, even where the writer has lost its processor
+};
+
+uint64_t clock_ns(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static inline void relax(void) {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
+
+#define FAILURE_BEING_WRITTEN UINT32_MAX
+
+// ---- failure ------------------------------------------------------------------------------------
+
+// The first failure wins. It is told before anybody can see that there is one, and then ends the ranks.
+void group_fail(const struct group *group, const char *text) {
+    uint32_t nobody = 0;
+    if (!atomic_compare_exchange_strong(&group->control->failed_rank, &nobody, FAILURE_BEING_WRITTEN)) return;
+    snprintf(group->control->failure, sizeof group->control->failure, "%s", text);
+    fprintf(stderr, "gentables-bench: %s\n", text);
+    atomic_store_explicit(&group->control->failed_rank, (uint32_t)group->rank + 1, memory_order_release);
+}
+
+static bool somebody_failed(const struct group *group) {
+    uint32_t failed = atomic_load_explicit(&group->control->failed_rank, memory_order_acquire);
+    return failed != 0 && failed != FAILURE_BEING_WRITTEN;
+}
+
+// Who asks cannot go on, perhaps because another rank failed at the same moment: that rank's reason is waited
+// for, unless it was killed while it wrote.
+const char *group_failure(const struct group *group) {
+    uint64_t until_ns = clock_ns() + FAILURE_WRITTEN_NS;
+    uint32_t failed;
+    while ((failed = atomic_load(&group->control->failed_rank)) == FAILURE_BEING_WRITTEN) {
+        if (clock_ns() > until_ns) return "a rank failed, and could not say why";
+        sched_yield();
+    }
+    return failed != 0 ? group->control->failure : NULL;
+}
+
+static bool peers_alive(const struct group *group) {
+    for (int rank = 0; rank < group->size; rank++) {
+        if (kill(group->control->pids[rank], 0) != 0 && errno == ESRCH) return false;
+    }
+    return true;
+}
+
+void group_blame(const struct group *group) {
+    char culprit[FAILURE_SIZE / 2], text[FAILURE_SIZE];
+    if (group->shares_process) { // of threads the kernel tells nothing
+        snprintf(text, sizeof text, "rank %d waited for %g s", group->rank, group->timeout_s);
+        group_fail(group, text);
+        return;
+    }
+    int rank = watch_culprit(group, group->rank, culprit, sizeof culprit);
+    if (rank == group->rank) {
+        snprintf(text, sizeof text, "%s, for %g s", culprit, group->timeout_s);
+    } else {
+        snprintf(text, sizeof text, "%s; rank %d waited for %g s", culprit, group->rank, group->timeout_s);
+    }
+    group_fail(group, text);
+}
+
+// ---- waiting ------------------------------------------------------------------------------------
+
+bool group_poll(struct group *group, uint64_t *polls, uint64_t *since_ns) {
+    uint64_t poll = (*polls)++;
+    if (poll < group->spin_limit) {
+        relax();
+        return true;
+    }
+    sched_yield();
+    if ((poll - group->spin_limit) % POLLS_BETWEEN_CHECKS != 0) return true;
+    if (somebody_failed(group)) return false;
+    uint64_t now = clock_ns();
+    if (*since_ns == 0) *since_ns = now | LAST_LOOK;
+    if (now < *since_ns + 2000000) return true;
+    if (isinf(group->timeout_s)) usleep(IDLE_US);
+    if (!peers_alive(group)) {
+        char culprit[FAILURE_SIZE];
+        watch_culprit(group, group->rank, culprit, sizeof culprit);
+        group_fail(group, culprit);
+        return false;
+    }
+    if ((double)(now - *since_ns) * 1e-9 < group->timeout_s) return true;
+    if ((*since_ns & LAST_LOOK) != 0) { // perhaps this rank had no processor itself: it looks once more
+        *since_ns &= ~(uint64_t)LAST_LOOK;
+        return true;
+    }
+    group_blame(group);
+    return false;
+}
+
+bool group_wait_slow(struct group *group, const _Atomic uint32_t *counter, uint32_t target) {
+    uint64_t polls = 0, since_ns = 0;
+    while (!counter_reached(atomic_load_explicit(counter, memory_order_acquire), target)) {
+        if (!group_poll(group, &polls, &since_ns)) return false;
+    }
+    return true;
+}
+
+// All ranks arrive; rank 0 tells them to leave, at `start_after_ns` from then.
+static bool gather_and_release(struct group *group, uint64_t start_after_ns) {
+    struct control *control = group->control;
+    uint32_t turn = atomic_load_explicit(&control->arrived[group->rank].value, memory_order_relaxed) + 1;
+    atomic_store_explicit(&control->arrived[group->rank].value, turn, memory_order_release);
+    if (group->rank != 0) return group_wait(group, &control->released.value, turn);
+    for (int rank = 1; rank < group->size; rank++) {
+        if (!group_wait(group, &control->arrived[rank].value, turn)) return false;
+    }
+    if (start_after_ns > 0) {
+        atomic_store_explicit(&control->start_at_ns, clock_ns() + start_after_ns, memory_order_relaxed);
+    }
+    atomic_store_explicit(&control->released.value, turn, memory_order_release);
+    return true;
+}
+
+bool group_barrier(struct group *group) {
+    return gather_and_release(group, 0);
+}
+
+bool group_start_together(struct group *group) {
+    if (group->oversubscribed)
+        return group_barrier(group); // a rank that does not run cannot keep an appointment
+    if (!gather_and_release(group, START_AFTER_NS)) return false;
+    uint64_t start_at_ns = atomic_load_explicit(&group->control->start_at_ns, memory_order_relaxed);
+    while (clock_ns() < start_at_ns) relax();
+    return true;
+}
+
+bool group_agree(struct group *group, uint64_t *value) {
+    if (!group_barrier(group)) return false; // nobody still reads the last decision
+    if (group->rank == 0) atomic_store_explicit(&group->control->decision, *value, memory_order_relaxed);
+    if (!group_barrier(group)) return false;
+    *value = atomic_load_explicit(&group->control->decision, memory_order_relaxed);
+    return true;
+}
+
+// ---- telling each other ------------------------------------------------------------------------
+
+bool group_exchange(struct group *group, const void *mine, size_t bytes, void *all) {
+    struct control *control = group->control;
+    memcpy(control->exchange[group->rank], mine, bytes);
+    if (!group_barrier(group)) return false;
+    for (int rank = 0; rank < group->size; rank++) {
+        memcpy((char *)all + (size_t)rank * bytes, control->exchange[rank], bytes);
+    }
+    return group_barrier(group); // all have read, before anybody writes again
+}
+
+bool group_broadcast(struct group *group, int root, void *data, size_t bytes) {
+    struct control *control = group->control;
+    if (group->rank == root) memcpy(control->exchange[root], data, bytes);
+    if (!group_barrier(group)) return false;
+    if (group->rank != root) memcpy(data, control->exchange[root], bytes);
+    return group_barrier(group);
+}
+
+bool group_gather(struct group *group, const void *mine, size_t bytes, void *all) {
+    unsigned char each[MAX_RANKS * EXCHANGE_SIZE];
+    for (size_t at = 0; at < bytes; at += EXCHANGE_SIZE) {
+        size_t piece = bytes - at < EXCHANGE_SIZE ? bytes - at : EXCHANGE_SIZE;
+        if (!group_exchange(group, (const char *)mine + at, piece, each)) return false;
+        for (size_t rank = 0; rank < (size_t)group->size; rank++) {
+            memcpy((char *)all + rank * bytes + at, each + rank * piece, piece);
+        }
+    }
+    return true;
+}
+
+double group_max(struct group *group, double mine) {
+    double all[MAX_RANKS], most = mine;
+    if (!group_exchange(group, &mine, sizeof mine, all)) return mine;
+    for (int rank = 0; rank < group->size; rank++) most = all[rank] > most ? all[rank] : most;
+    return most;
+}
+
+long group_min(struct group *group, long mine) {
+    long all[MAX_RANKS], least = mine;
+    if (!group_exchange(group, &mine, sizeof mine, all)) return mine;
+    for (int rank = 0; rank < group->size; rank++) least = all[rank] < least ? all[rank] : least;
+    return least;
+}
+
+uint64_t group_sum(struct group *group, uint64_t mine) {
+    uint64_t all[MAX_RANKS], sum = 0;
+    if (!group_exchange(group, &mine, sizeof mine, all)) return mine;
+    for (int rank = 0; rank < group->size; rank++) sum += all[rank];
+    return sum;
+}
+
+bool group_all_right(struct group *group, bool is_right, char reason[], size_t reason_size) {
+    long first_bad = group_min(group, is_right ? INT32_MAX : group->rank);
+    if (first_bad == INT32_MAX) return true;
+    group_broadcast(group, (int)first_bad, reason, reason_size);
+    return false;
+}
+
+// ---- memory ------------------------------------------------------------------------------
+
+void *group_allocate(struct group *group, size_t bytes, char reason[], size_t reason_size) {
+    size_t rounded = (bytes + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE;
+    void *memory = aligned_alloc(CACHE_LINE, rounded);
+    if (memory != NULL) memset(memory, 0, rounded);
+    if (group_min(group, memory != NULL)) return memory;
+    free(memory);
+    snprintf(reason, reason_size, "out of memory");
+    return NULL;
+}
+
+void *group_map_segment(int file, size_t bytes, int *error) {
+    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    if (memory != MAP_FAILED) return memory;
+    *error = errno;
+    return NULL;
+}
+
+int group_make_segment(size_t bytes, int *error) {
+    int file = open("/dev/shm", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    *error = file < 0 ? errno : posix_fallocate(file, 0, (off_t)bytes);
+    return file;
+}
+
+int group_open_segment(int pid, int number, int *error) {
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/fd/%d", pid, number);
+    int file = open(path, O_RDWR | O_CLOEXEC);
+    *error = file < 0 ? errno : 0;
+    return file;
+}
+
+void *group_map(struct group *group, size_t bytes, char reason[], size_t reason_size) {
+    int error = 0, file = -1;
+    void *memory = NULL;
+    if (group->rank == 0) file = group_make_segment(bytes, &error);
+    int place[3] = {(int)getpid(), file, error};
+    group_broadcast(group, 0, place, sizeof place);
+    error = place[2];
+    if (error == 0 && group->rank != 0) file = group_open_segment(place[0], place[1], &error);
+    if (error == 0) memory = group_map_segment(file, bytes, &error);
+    int worst = (int)group_max(group, error); // rank 0 keeps it open until then
+    if (file >= 0) close(file);
+    if (worst == 0) return memory;
+    group_unmap(memory, bytes);
+    snprintf(reason, reason_size, "%zu bytes of shared memory: %s", bytes, strerror(worst));
+    return NULL;
+}
+
+void group_unmap(void *memory, size_t bytes) {
+    if (memory != NULL) munmap(memory, bytes);
+}
+
+// ---- the group ----------------------------------------------------------------------------------
+
+// Whole cores' worth of time that a container's quota allows (cgroup v2); INT_MAX without one.
+static int quota_cores(void) {
+    long long quota, period;
+    FILE *file = fopen("/sys/fs/cgroup/cpu.max", "r");
+    int read =
+        file == NULL ? 0 : fscanf(file, "%lld %lld", &quota, &period); // "max 100000" where there is none
+    if (file != NULL) fclose(file);
+    if (read != 2 || quota <= 0 || period <= 0) return INT_MAX;
+    return quota < period ? 1 : (int)(quota / period);
+}
+
+// The cores that the ranks together may run on. Bound ranks have one each; the union counts.
+static int count_cores(struct group *group) {
+    cpu_set_t mine, all[MAX_RANKS];
+    CPU_ZERO(&mine);
+    bool known = sched_getaffinity(0, sizeof mine, &mine) == 0;
+    bool exchanged = group_exchange(group, &mine, sizeof mine, all);
+    for (int rank = 0; exchanged && rank < group->size; rank++) CPU_OR(&mine, &mine, &all[rank]);
+    long cores = group_min(group, known) ? CPU_COUNT(&mine) : sysconf(_SC_NPROCESSORS_ONLN);
+    long quota = group_min(group, quota_cores());
+    return (int)(cores < quota ? cores : quota);
+}
+
+// As the kernel tells it; what the C library tells is several times too much in some virtual machines.
+static size_t last_level_cache_bytes(void) {
+    size_t kib = 0;
+    for (int index = 0; index < 8; index++) {
+        char path[80];
+        snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu0/cache/index%d/size", index);
+        FILE *file = fopen(path, "r");
+        if (file == NULL) break;
+        size_t size_kib;
+        if (fscanf(file, "%zuK", &size_kib) == 1 && size_kib > kib) kib = size_kib;
+        fclose(file);
+    }
+    return kib << 10;
+}
+
+bool group_size_is_possible(int size) {
+    return size >= 1 && size <= MAX_RANKS;
+}
+
+// Of threads the first one stands for all.
+static bool is_watched(const struct group *group) {
+    return group->rank == 0 || !group->shares_process;
+}
+
+void group_begin(struct group *group) {
+    group->kernels = kernels_best();
+    group->spin_limit = SPINS_OVERSUBSCRIBED; // until it is known how many cores there are
+    group->control->pids[group->rank] = (int32_t)getpid();
+    group->cores = count_cores(group);
+    group->oversubscribed = group->size > group->cores;
+    group->spin_limit = group->oversubscribed ? SPINS_OVERSUBSCRIBED : SPINS;
+    group->cache_bytes = last_level_cache_bytes();
+    if (is_watched(group)) watch_ranks(group);
+}
+
+void group_open_thread(struct group *group, struct control *control, int rank, int size, double timeout_s) {
+    *group = (struct group){
+        .rank = rank, .size = size, .timeout_s = timeout_s, .control = control, .shares_process = true};
+    group_begin(group);
+}
+
+void group_close(struct group *group) {
+    if (is_watched(group)) watch_ranks(NULL);
+    if (!group->shares_process) group_unmap(group->control, sizeof *group->control);
+}

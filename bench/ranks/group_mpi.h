@@ -1,0 +1,19 @@
+// The group of ranks that MPI started (group.h), and their communicator.
+#ifndef BENCH_HOST_GROUP_MPI_H
+#define BENCH_HOST_GROUP_MPI_H
+
+#include <mpi.h>
+#include <string.h>
+
+#include "group.h"
+
+// Collective. Opens the group over all ranks of `comm`. -1 with `reason` if this machine cannot.
+int group_open(struct group *group, MPI_Comm comm, double timeout_s, char reason[], size_t reason_size);
+
+static inline MPI_Comm group_comm(const struct group *group) {
+    MPI_Comm comm;
+    memcpy(&comm, group->comm, sizeof comm);
+    return comm;
+}
+
+#endif

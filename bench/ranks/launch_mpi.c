@@ -1,0 +1,59 @@
+// Ranks that a launcher of MPI started; see launch.h.
+#include "launch.h"
+
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "consistency.h"
+#include "group_mpi.h"
+#include "measure/backend.h"
+#include "protocol/protocol.h"
+
+const char *const launch_prefix = "mpirun -n 2 ", *const launch_suffix = "";
+
+static MPI_Comm world;
+
+// Rank 0 says why these ranks cannot work together.
+static void refuse(const char *reason) {
+    int rank;
+    MPI_Comm_rank(world, &rank);
+    if (rank != 0) return;
+    fprintf(stderr, "gentables-bench: %s\n", reason);
+    fprintf(protocol_out(), "error reason=%s\n", reason);
+}
+
+int launch(int *argc, char ***argv, int ranks, double timeout_s, int (*rank_main)(struct group *, void *),
+           void *argument) {
+    if (ranks > 0) {
+        fprintf(stderr,
+                "gentables-bench: --ranks is for ranks that are threads; mpirun -n %d would be right\n",
+                ranks);
+        return 2;
+    }
+    int provided, status = 2;
+    watch_begin(timeout_s * backend->last_resort);
+    MPI_Init_thread(argc, argv, MPI_THREAD_FUNNELED, &provided); // the watch is a thread
+    world = MPI_COMM_WORLD;
+    struct group group;
+    char reason[ALIKE_REASON_SIZE];
+    if (alike_check(world, *argc, *argv, reason, sizeof reason) == 0 &&
+        group_open(&group, world, timeout_s, reason, sizeof reason) == 0) {
+        status = rank_main(&group, argument);
+        group_close(&group);
+    } else {
+        refuse(reason);
+    }
+    MPI_Finalize();
+    return status;
+}
+
+void launch_share(struct group *group, void *data, size_t bytes) {
+    MPI_Bcast(data, (int)bytes, MPI_BYTE, 0, group_comm(group));
+}
+
+_Noreturn void launch_abort(void) {
+    fflush(protocol_out());
+    MPI_Abort(world, 1);
+    abort();
+}

@@ -1,0 +1,351 @@
+// Matrix products by cuBLASLt. It counts in columns, so that of row-major operands it sees the transposed
+// ones: out^T = B^T * A^T, where A and B change places. Its own choice is the first algorithm that it names
+// for the sizes at hand and this workspace; the others that it names can be chosen, too.
+#include <cublasLt.h>
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gpu.h"
+#include "replay/library.h"
+
+enum { MOST_ALGORITHMS = 32 };
+
+#define CUBLASLT_FUNCTIONS(X)                                                                                \
+    X(cublasLtCreate)                                                                                        \
+    X(cublasLtGetVersion)                                                                                    \
+    X(cublasLtGetStatusName)                                                                                 \
+    X(cublasLtMatmul)                                                                                        \
+    X(cublasLtMatmulAlgoGetHeuristic)                                                                        \
+    X(cublasLtMatmulAlgoConfigGetAttribute)                                                                  \
+    X(cublasLtMatmulDescCreate)                                                                              \
+    X(cublasLtMatmulDescDestroy)                                                                             \
+    X(cublasLtMatmulDescSetAttribute)                                                                        \
+    X(cublasLtMatrixLayoutCreate)                                                                            \
+    X(cublasLtMatrixLayoutDestroy)                                                                           \
+    X(cublasLtMatrixLayoutSetAttribute)                                                                      \
+    X(cublasLtMatmulPreferenceCreate)                                                                        \
+    X(cublasLtMatmulPreferenceDestroy)                                                                       \
+    X(cublasLtMatmulPreferenceSetAttribute)
+
+static struct {
+#define MEMBER(name) __typeof__(&(name)) name;
+    CUBLASLT_FUNCTIONS(MEMBER)
+#undef MEMBER
+    cublasLtHandle_t handle;
+} lt;
+
+static const char *look_up_functions(void *library) {
+#define LOOK_UP(name)                                                                                        \
+    *(void **)&lt.name = dlsym(library, #name);                                                              \
+    if (lt.name == NULL) return #name;
+    CUBLASLT_FUNCTIONS(LOOK_UP)
+#undef LOOK_UP
+    return NULL;
+}
+
+int cublaslt_load(char reason[], size_t reason_size) {
+    char name[32];
+    snprintf(name, sizeof name, "libcublasLt.so.%d", CUBLAS_VER_MAJOR);
+    const struct gpu_library wanted = {"GENTABLES_CUBLASLT", name, "cuBLASLt", look_up_functions};
+    return gpu_load(&wanted, reason, reason_size);
+}
+
+static int open_library(int threads, char reason[REASON_SIZE]) {
+    (void)threads;
+    if (cublaslt_load(reason, REASON_SIZE) != 0) return -1;
+    cublasStatus_t status = lt.cublasLtCreate(&lt.handle);
+    if (status == CUBLAS_STATUS_SUCCESS) return 0;
+    snprintf(reason, REASON_SIZE, "cuBLASLt does not start: %s", lt.cublasLtGetStatusName(status));
+    return -1;
+}
+
+static void describe(char text[], size_t size) {
+    snprintf(text, size, "version=%zu workspace_mib=%d", lt.cublasLtGetVersion(), WORKSPACE_BYTES >> 20);
+}
+
+// ---- a call ---------------------------------------------------------------------------------------------
+
+struct state {
+    cublasLtMatmulDesc_t product;
+    cublasLtMatrixLayout_t a, b, c; // as cuBLASLt sees them; c is of the result, too
+    cublasLtMatmulHeuristicResult_t algorithms[MOST_ALGORITHMS];
+    int count, chosen;
+    const void *a_data, *b_data, *c_data;
+    void *out_data;
+    CUdeviceptr scales; // of its own; 0: it has none
+    union {
+        float single;
+        double full;
+    } alpha, beta;
+};
+
+static int run(void *state) {
+    struct state *at = state;
+    cublasStatus_t status =
+        lt.cublasLtMatmul(lt.handle, at->product, &at->alpha, at->a_data, at->a, at->b_data, at->b, &at->beta,
+                          at->c_data, at->c, at->out_data, at->c, &at->algorithms[at->chosen].algo,
+                          (void *)(uintptr_t)gpu.workspace, WORKSPACE_BYTES, (cudaStream_t)gpu.stream);
+    return status == CUBLAS_STATUS_SUCCESS ? 0 : -1;
+}
+
+static int choose(void *state, int algorithm) {
+    struct state *at = state;
+    if (algorithm < 0 || algorithm >= at->count) return -1;
+    at->chosen = algorithm;
+    return 0;
+}
+
+static void end(void *state) {
+    struct state *at = state;
+    if (at->a != NULL) lt.cublasLtMatrixLayoutDestroy(at->a);
+    if (at->b != NULL) lt.cublasLtMatrixLayoutDestroy(at->b);
+    if (at->c != NULL) lt.cublasLtMatrixLayoutDestroy(at->c);
+    if (at->product != NULL) lt.cublasLtMatmulDescDestroy(at->product);
+    if (at->scales != 0) gpu.driver->cuMemFree(at->scales);
+    free(at);
+}
+
+// ---- what is described ----------------------------------------------------------------------------------
+
+static cudaDataType_t type_of(enum data_type type) {
+    static const cudaDataType_t types[] = {
+        [FLOAT32] = CUDA_R_32F, [FLOAT64] = CUDA_R_64F,           [BFLOAT16] = CUDA_R_16BF,
+        [FLOAT16] = CUDA_R_16F, [FLOAT8_E4M3FN] = CUDA_R_8F_E4M3, [FLOAT8_E5M2] = CUDA_R_8F_E5M2};
+    return types[type];
+}
+
+static bool made_layout(cublasLtMatrixLayout_t *layout, enum data_type type, int64_t rows, int64_t columns,
+                        int64_t leading, int64_t batch, int64_t stride) {
+    int32_t count = (int32_t)batch;
+    return lt.cublasLtMatrixLayoutCreate(layout, type_of(type), (uint64_t)rows, (uint64_t)columns, leading) ==
+               CUBLAS_STATUS_SUCCESS &&
+           lt.cublasLtMatrixLayoutSetAttribute(*layout, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &count,
+                                               sizeof count) == CUBLAS_STATUS_SUCCESS &&
+           lt.cublasLtMatrixLayoutSetAttribute(*layout, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &stride,
+                                               sizeof stride) == CUBLAS_STATUS_SUCCESS;
+}
+
+static bool set(struct state *at, cublasLtMatmulDescAttributes_t attribute, const void *value, size_t size) {
+    return lt.cublasLtMatmulDescSetAttribute(at->product, attribute, value, size) == CUBLAS_STATUS_SUCCESS;
+}
+
+// A row is added by the epilogue; its elements are of the result's type.
+static bool set_bias(struct state *at, const struct operands *operands) {
+    cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_BIAS;
+    cudaDataType_t type = type_of(operands->c.type);
+    return set(at, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof epilogue) &&
+           set(at, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &operands->c.data, sizeof operands->c.data) &&
+           set(at, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, &type, sizeof type);
+}
+
+// ---- scales ---------------------------------------------------------------------------------------------
+
+// All scales are 1, so that results are those of the numbers themselves, in whatever order scales lie.
+
+static int64_t ratio_up(int64_t a, int64_t b) {
+    return (a + b - 1) / b;
+}
+
+// The bytes of the scales of an operand of `rows`, each K long, as cuBLASLt lays them out ("Scaling factors
+// layouts"): floats for each row and 128 of K; or for each 128 rows and 128 of K, these padded to four; or
+// bytes in whole tiles of 128 rows and four blocks of K.
+static int64_t bytes_of_scales(const struct gemm *gemm, enum block block, int64_t rows) {
+    int64_t bytes = (int64_t)sizeof(float), blocks = ratio_up(gemm->k, 128);
+    if (gemm->scaling == SCALE_ROW) return bytes * rows;
+    if (block == BLOCK_1X128) return bytes * rows * blocks * gemm->batch;
+    if (block == BLOCK_128X128) return bytes * ratio_up(rows, 128) * ratio_up(blocks, 4) * 4 * gemm->batch;
+    return ratio_up(rows, 128) * 128 * ratio_up(ratio_up(gemm->k, 32), 4) * 4 * gemm->batch;
+}
+
+static bool has_small_scales(const struct gemm *gemm) {
+    return gemm->scaling == SCALE_BLOCK && (gemm->block_a == BLOCK_1X32 || gemm->block_b == BLOCK_1X32);
+}
+
+// Room for scales beyond those that there are. -1, with a reason.
+static int make_scales(struct state *at, const struct gemm *gemm, char reason[REASON_SIZE]) {
+    enum { E8M0_ONE = 0x7F };
+    const unsigned one = 0x3F800000; // as a float
+    if (gemm->scaling != SCALE_ROW && gemm->scaling != SCALE_BLOCK) return 0;
+    int64_t of_a = bytes_of_scales(gemm, gemm->block_a, gemm->m);
+    int64_t of_b = bytes_of_scales(gemm, gemm->block_b, gemm->n);
+    size_t bytes = (size_t)(of_a > of_b ? of_a : of_b);
+    bool is_small = has_small_scales(gemm);
+    if (!is_small && bytes <= ONES * sizeof(float)) return 0;
+    CUresult result = gpu.driver->cuMemAlloc(&at->scales, bytes);
+    if (result == CUDA_SUCCESS)
+        result = is_small ? gpu.driver->cuMemsetD8Async(at->scales, E8M0_ONE, bytes, gpu.stream)
+                          : gpu.driver->cuMemsetD32Async(at->scales, one, bytes / sizeof(float), gpu.stream);
+    return driver_ok(gpu.driver, result, "scales", reason, REASON_SIZE) ? 0 : -1;
+}
+
+#if CUBLAS_VERSION >= 120900
+static bool set_modes(struct state *at, const struct gemm *gemm) {
+    static const int32_t modes[BLOCKS] = {[BLOCK_1X128] = CUBLASLT_MATMUL_MATRIX_SCALE_VEC128_32F,
+                                          [BLOCK_128X128] = CUBLASLT_MATMUL_MATRIX_SCALE_BLK128x128_32F,
+                                          [BLOCK_1X32] = CUBLASLT_MATMUL_MATRIX_SCALE_VEC32_UE8M0};
+    int32_t of_a = CUBLASLT_MATMUL_MATRIX_SCALE_OUTER_VEC_32F, of_b = of_a;
+    if (gemm->scaling == SCALE_TENSOR) return true;
+    if (gemm->scaling == SCALE_BLOCK) {
+        of_a = modes[gemm->block_a];
+        of_b = modes[gemm->block_b];
+    }
+    return set(at, CUBLASLT_MATMUL_DESC_A_SCALE_MODE, &of_b, sizeof of_b) &&
+           set(at, CUBLASLT_MATMUL_DESC_B_SCALE_MODE, &of_a, sizeof of_a);
+}
+#else
+static bool set_modes(struct state *at, const struct gemm *gemm) {
+    (void)at;
+    return gemm->scaling == SCALE_TENSOR;
+}
+#endif
+
+static bool set_scales(struct state *at, const struct gemm *gemm) {
+    int8_t fast = gemm->fast_accumulation;
+    const CUdeviceptr *scales = at->scales != 0 ? &at->scales : &gpu.ones;
+    return set(at, CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, scales, sizeof *scales) &&
+           set(at, CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, scales, sizeof *scales) &&
+           set(at, CUBLASLT_MATMUL_DESC_FAST_ACCUM, &fast, sizeof fast) && set_modes(at, gemm);
+}
+
+// ---- the whole of it ------------------------------------------------------------------------------------
+
+static bool described(struct state *at, const struct gemm *gemm, const struct operands *operands) {
+    bool is_double = operands->a.type == FLOAT64;
+    cublasOperation_t on_a = gemm->trans_b ? CUBLAS_OP_T : CUBLAS_OP_N;
+    cublasOperation_t on_b = gemm->trans_a ? CUBLAS_OP_T : CUBLAS_OP_N;
+    int64_t m = gemm->m, n = gemm->n, k = gemm->k;
+    return lt.cublasLtMatmulDescCreate(&at->product, is_double ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F,
+                                       is_double ? CUDA_R_64F : CUDA_R_32F) == CUBLAS_STATUS_SUCCESS &&
+           set(at, CUBLASLT_MATMUL_DESC_TRANSA, &on_a, sizeof on_a) &&
+           set(at, CUBLASLT_MATMUL_DESC_TRANSB, &on_b, sizeof on_b) &&
+           (gemm->addend != ADD_ROW || set_bias(at, operands)) &&
+           (gemm->scaling == SCALE_NOTHING || set_scales(at, gemm)) &&
+           made_layout(&at->a, operands->b.type, gemm->trans_b ? k : n, gemm->trans_b ? n : k, gemm->ldb,
+                       gemm->batch, gemm->stride_b) &&
+           made_layout(&at->b, operands->a.type, gemm->trans_a ? m : k, gemm->trans_a ? k : m, gemm->lda,
+                       gemm->batch, gemm->stride_a) &&
+           made_layout(&at->c, operands->out.type, n, m, n, gemm->batch, m * n);
+}
+
+// It takes operands to lie at multiples of 256 bytes unless it is told; those of a workload lie anywhere in
+// the messages that they are parts of.
+static cublasStatus_t prefer_alignment(cublasLtMatmulPreference_t preference,
+                                       cublasLtMatmulPreferenceAttributes_t attribute, const void *data) {
+    enum { MOST = 256 };
+    uintptr_t address = (uintptr_t)data | MOST;
+    uint32_t alignment = (uint32_t)(address & -address); // the lowest bit
+    return lt.cublasLtMatmulPreferenceSetAttribute(preference, attribute, &alignment, sizeof alignment);
+}
+
+static cublasStatus_t prefer(const struct state *at, cublasLtMatmulPreference_t preference) {
+    size_t bytes = WORKSPACE_BYTES;
+    cublasStatus_t status = lt.cublasLtMatmulPreferenceSetAttribute(
+        preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &bytes, sizeof bytes);
+    if (status == CUBLAS_STATUS_SUCCESS)
+        status = prefer_alignment(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, at->a_data);
+    if (status == CUBLAS_STATUS_SUCCESS)
+        status = prefer_alignment(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, at->b_data);
+    if (status == CUBLAS_STATUS_SUCCESS)
+        status = prefer_alignment(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, at->c_data);
+    if (status == CUBLAS_STATUS_SUCCESS)
+        status = prefer_alignment(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, at->out_data);
+    return status;
+}
+
+// Those that the library names, without those that it cannot run after all.
+static cublasStatus_t ask(struct state *at) {
+    cublasLtMatmulPreference_t preference;
+    int found = 0;
+    cublasStatus_t status = lt.cublasLtMatmulPreferenceCreate(&preference);
+    if (status != CUBLAS_STATUS_SUCCESS) return status;
+    status = prefer(at, preference);
+    if (status == CUBLAS_STATUS_SUCCESS)
+        status = lt.cublasLtMatmulAlgoGetHeuristic(lt.handle, at->product, at->a, at->b, at->c, at->c,
+                                                   preference, MOST_ALGORITHMS, at->algorithms, &found);
+    lt.cublasLtMatmulPreferenceDestroy(preference);
+    for (int i = 0; i < found && status == CUBLAS_STATUS_SUCCESS; i++) {
+        if (at->algorithms[i].state == CUBLAS_STATUS_SUCCESS) at->algorithms[at->count++] = at->algorithms[i];
+    }
+    return status == CUBLAS_STATUS_SUCCESS && at->count == 0 ? CUBLAS_STATUS_NOT_SUPPORTED : status;
+}
+
+// ---- preparing ------------------------------------------------------------------------------------------
+
+static void set_data(struct state *at, const struct gemm *gemm, const struct operands *operands) {
+    double alpha = gemm->alpha, beta = gemm->addend == ADD_MATRIX ? gemm->beta : 0;
+    at->a_data = operands->b.data;
+    at->b_data = operands->a.data;
+    at->out_data = operands->out.data;
+    at->c_data = gemm->addend == ADD_MATRIX ? operands->c.data : operands->out.data;
+    if (operands->a.type == FLOAT64) {
+        at->alpha.full = alpha;
+        at->beta.full = beta;
+    } else {
+        at->alpha.single = (float)alpha;
+        at->beta.single = (float)beta;
+    }
+}
+
+// What is not asked of it.
+static const char *refusal_of(const struct gemm *gemm) {
+    if (gemm->scaling == SCALE_BLOCK && (gemm->block_a == BLOCK_UNKNOWN || gemm->block_b == BLOCK_UNKNOWN))
+        return "the trace does not tell which elements of A or of B share a scale (1x128, 128x128 or 1x32)";
+#if CUBLAS_VERSION < 120900
+    if (gemm->scaling == SCALE_ROW) return "built with a cuBLASLt without scales of rows (12.9 has them)";
+    if (gemm->scaling == SCALE_BLOCK) return "built with a cuBLASLt without scales of blocks (12.9 has them)";
+#endif
+    if (gemm->addend == ADD_ROW && (gemm->beta < 1 || gemm->beta > 1))
+        return "cuBLASLt adds a row as it is, not a multiple of it";
+    if (gemm->batch > INT32_MAX) return "cuBLASLt counts batches in 32 bits";
+    return NULL;
+}
+
+static void name_kernel(const struct state *at, struct call *call) {
+    static const cublasLtMatmulAlgoConfigAttributes_t attributes[] = {
+        CUBLASLT_ALGO_CONFIG_ID, CUBLASLT_ALGO_CONFIG_TILE_ID, CUBLASLT_ALGO_CONFIG_STAGES_ID};
+    uint32_t values[] = {0, 0, 0};
+    size_t written;
+    for (int i = 0; i < 3; i++)
+        lt.cublasLtMatmulAlgoConfigGetAttribute(&at->algorithms[0].algo, attributes[i], &values[i],
+                                                sizeof values[i], &written);
+    snprintf(call->kernel, sizeof call->kernel, "algorithm_%u_tile_%u_stages_%u", values[0], values[1],
+             values[2]);
+}
+
+static int prepare(const struct op *op, const struct operands *operands, struct call *call,
+                   char reason[REASON_SIZE]) {
+    const char *refusal = refusal_of(&op->gemm);
+    struct state *at = refusal == NULL ? calloc(1, sizeof *at) : NULL;
+    if (at == NULL) {
+        snprintf(reason, REASON_SIZE, "%s", refusal != NULL ? refusal : "out of memory");
+        return -1;
+    }
+    set_data(at, &op->gemm, operands);
+    if (make_scales(at, &op->gemm, reason) != 0) {
+        end(at);
+        return -1;
+    }
+    cublasStatus_t status = CUBLAS_STATUS_INVALID_VALUE;
+    if (described(at, &op->gemm, operands)) status = ask(at);
+    if (status != CUBLAS_STATUS_SUCCESS) {
+        snprintf(reason, REASON_SIZE, "cuBLASLt does not compute this (%s)",
+                 lt.cublasLtGetStatusName(status));
+        end(at);
+        return -1;
+    }
+    *call = (struct call){.run = run, .end = end, .state = at, .algorithms = at->count, .choose = choose};
+    name_kernel(at, call);
+    return 0;
+}
+
+const struct library library_cublaslt = {
+    .name = "cublaslt",
+    .kinds = 1 << OP_GEMM,
+    .types =
+        1 << FLOAT32 | 1 << FLOAT64 | 1 << BFLOAT16 | 1 << FLOAT16 | 1 << FLOAT8_E4M3FN | 1 << FLOAT8_E5M2,
+    .open = open_library,
+    .describe = describe,
+    .prepare = prepare,
+};

@@ -1,0 +1,192 @@
+// Calls on a GPU: the first that the driver sees. A call is timed by events on its stream. Before it there is
+// work for the GPU, so that it is enqueued whole before it begins, and its launch is no part of its time.
+#include <dlfcn.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "gpu.h"
+#include "replay/machine.h"
+
+enum { ALIGNMENT = 256, LEAST_FLUSH = 32 << 20 };
+
+struct gpu gpu;
+
+static struct {
+    CUevent from, to;
+    CUdeviceptr memory, flush;
+    size_t memory_bytes, flush_bytes;
+    char name[200];
+} here;
+
+CUdeviceptr gpu_address(const void *data) {
+    return (CUdeviceptr)(uintptr_t)data;
+}
+
+int gpu_load(const struct gpu_library *wanted, char reason[], size_t reason_size) {
+    const char *asked = getenv(wanted->variable);
+    bool is_asked = asked != NULL && *asked != '\0';
+    void *library = dlopen(is_asked ? asked : wanted->soname, RTLD_NOW | RTLD_LOCAL);
+    const char *missing = library != NULL ? wanted->look_up(library) : NULL;
+    if (library != NULL && missing == NULL) return 0;
+    if (missing != NULL)
+        snprintf(reason, reason_size, "what was loaded as %s lacks %s", wanted->title, missing);
+    else if (is_asked)
+        snprintf(reason, reason_size, "%s: %s", wanted->variable, dlerror());
+    else
+        snprintf(reason, reason_size, "%s is not here; its folder in LD_LIBRARY_PATH, or %s=FILE",
+                 wanted->soname, wanted->variable);
+    return -1;
+}
+
+static bool ok(CUresult result, const char *what, char reason[REASON_SIZE]) {
+    return driver_ok(gpu.driver, result, what, reason, REASON_SIZE);
+}
+
+// Until all that was enqueued is done.
+static bool finish(char reason[REASON_SIZE]) {
+    if (!ok(gpu.driver->cuEventRecord(here.to, gpu.stream), "an event", reason)) return false;
+    CUresult result;
+    while ((result = gpu.driver->cuEventQuery(here.to)) == CUDA_ERROR_NOT_READY) sched_yield();
+    return ok(result, "the GPU", reason);
+}
+
+// Memory that is there from the beginning.
+static bool reserve(const struct cuda_driver *driver, CUdevice device, char reason[REASON_SIZE]) {
+    int cache = 0;
+    driver->cuDeviceGetAttribute(&cache, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE, device);
+    here.flush_bytes = (size_t)cache * 2 > LEAST_FLUSH ? (size_t)cache * 2 : LEAST_FLUSH;
+    const unsigned one = 0x3F800000; // as a float
+    return ok(driver->cuMemAlloc(&here.flush, here.flush_bytes), "memory for cold caches", reason) &&
+           ok(driver->cuMemAlloc(&gpu.workspace, WORKSPACE_BYTES), "a workspace", reason) &&
+           ok(driver->cuMemAlloc(&gpu.ones, ONES * sizeof(float)), "scales", reason) &&
+           ok(driver->cuMemsetD32Async(gpu.ones, one, ONES, gpu.stream), "scales", reason) && finish(reason);
+}
+
+int gpu_open(int number, char words[], size_t words_size) {
+    char reason[REASON_SIZE] = "";
+    CUdevice device;
+    CUcontext context;
+    const struct cuda_driver *driver = gpu.driver = driver_load(reason, REASON_SIZE);
+    bool is_open = driver != NULL && ok(driver->cuDeviceGet(&device, number), "the GPU", reason) &&
+                   ok(driver->cuDeviceGetName(here.name, sizeof here.name, device), "its name", reason) &&
+                   ok(driver->cuDevicePrimaryCtxRetain(&context, device), "its context", reason) &&
+                   ok(driver->cuCtxSetCurrent(context), "its context", reason) &&
+                   ok(driver->cuStreamCreate(&gpu.stream, CU_STREAM_NON_BLOCKING), "a stream", reason) &&
+                   ok(driver->cuEventCreate(&here.from, CU_EVENT_DEFAULT), "an event", reason) &&
+                   ok(driver->cuEventCreate(&here.to, CU_EVENT_DEFAULT), "an event", reason) &&
+                   reserve(driver, device, reason);
+    if (!is_open) snprintf(words, words_size, "%s", reason);
+    return is_open ? 0 : -1;
+}
+
+static int open_gpu(int threads, char reason[REASON_SIZE]) {
+    (void)threads;
+    return gpu_open(0, reason, REASON_SIZE);
+}
+
+static void describe(char name[], size_t size) {
+    snprintf(name, size, "%s", here.name);
+}
+
+// ---- operands -------------------------------------------------------------------------------------------
+
+static size_t bytes_of(const struct tensor *tensor) {
+    return tensor->count * data_type_size(tensor->type);
+}
+
+static size_t padded(const struct tensor *tensor) {
+    return (bytes_of(tensor) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+}
+
+static bool provide(size_t bytes, char reason[REASON_SIZE]) {
+    if (bytes <= here.memory_bytes) return true;
+    if (here.memory != 0) gpu.driver->cuMemFree(here.memory);
+    here.memory = here.memory_bytes = 0;
+    char what[64];
+    snprintf(what, sizeof what, "%.1f GB of the GPU's memory", (double)bytes / 1e9);
+    if (!ok(gpu.driver->cuMemAlloc(&here.memory, bytes), what, reason)) return false;
+    here.memory_bytes = bytes;
+    return true;
+}
+
+static int place(const struct operands *operands, struct operands *placed, char reason[REASON_SIZE]) {
+    *placed = *operands;
+    struct tensor *const tensors[] = {&placed->a, &placed->b, &placed->c, &placed->out};
+    enum { TENSORS = sizeof tensors / sizeof tensors[0] };
+    size_t bytes = 0;
+    for (int i = 0; i < TENSORS; i++) bytes += padded(tensors[i]);
+    if (!provide(bytes, reason)) return -1;
+    CUdeviceptr at = here.memory;
+    for (int i = 0; i < TENSORS; i++) {
+        const void *from = tensors[i]->data;
+        if (tensors[i]->count == 0) continue;
+        tensors[i]->data = (void *)(uintptr_t)at; // NOLINT: an address of the GPU's
+        if (tensors[i] != &placed->out &&
+            !ok(gpu.driver->cuMemcpyHtoDAsync(at, from, bytes_of(tensors[i]), gpu.stream), "a copy", reason))
+            return -1;
+        at += padded(tensors[i]);
+    }
+    return finish(reason) ? 0 : -1;
+}
+
+static int forget(const struct operands *placed) {
+    char reason[REASON_SIZE];
+    const struct tensor *out = &placed->out;
+    return ok(gpu.driver->cuMemsetD8Async(gpu_address(out->data), 0xFF, bytes_of(out), gpu.stream),
+              "the result's memory", reason) &&
+                   finish(reason)
+               ? 0
+               : -1;
+}
+
+static int fetch(const struct operands *placed, const struct operands *operands) {
+    char reason[REASON_SIZE];
+    const struct tensor *out = &placed->out;
+    return ok(gpu.driver->cuMemcpyDtoHAsync(operands->out.data, gpu_address(out->data), bytes_of(out),
+                                            gpu.stream),
+              "the result", reason) &&
+                   finish(reason)
+               ? 0
+               : -1;
+}
+
+// ---- time -----------------------------------------------------------------------------------------------
+
+// What fills the caches with other things comes first, and keeps the GPU busy; of a warm call the same call
+// comes between.
+static int time_call(const struct call *call, const struct operands *placed, bool is_cold, double *us) {
+    (void)placed;
+    char reason[REASON_SIZE];
+    float ms = 0;
+    if (!ok(gpu.driver->cuMemsetD8Async(here.flush, 1, here.flush_bytes, gpu.stream), "a fill", reason))
+        return -1;
+    if (!is_cold && call->run(call->state) != 0) return -1;
+    if (!ok(gpu.driver->cuEventRecord(here.from, gpu.stream), "an event", reason)) return -1;
+    if (call->run(call->state) != 0 || !finish(reason)) return -1;
+    if (!ok(gpu.driver->cuEventElapsedTime(&ms, here.from, here.to), "a time", reason)) return -1;
+    *us = (double)ms * 1e3;
+    return 0;
+}
+
+// An error of a kernel stays: every call that follows answers with it.
+static bool is_lost(void) {
+    char reason[REASON_SIZE];
+    return !finish(reason);
+}
+
+static const struct library *library_at(int index) {
+    return index == 0 ? &library_cublaslt : index == 1 ? &library_cudnn : NULL;
+}
+
+const struct machine machine_cuda = {
+    .name = "cuda",
+    .library = library_at,
+    .open = open_gpu,
+    .describe = describe,
+    .place = place,
+    .forget = forget,
+    .time = time_call,
+    .fetch = fetch,
+    .is_lost = is_lost,
+};

@@ -1,0 +1,38 @@
+// The GPU that replays run on, for the libraries that compute there.
+#ifndef REPLAY_GPU_H
+#define REPLAY_GPU_H
+
+#include "libraries/cuda_driver.h"
+
+// What a call may use besides its operands.
+enum { WORKSPACE_BYTES = 64 << 20 };
+
+struct gpu {
+    const struct cuda_driver *driver; // NULL: there is none
+    CUstream stream;                  // of all calls
+    CUdeviceptr workspace, ones;      // WORKSPACE_BYTES; and floats of 1, ONES of them
+};
+
+enum { ONES = 1 << 20 };
+
+extern struct gpu gpu;
+
+// Opens the GPU with this number for the calling thread; once in a process. -1, with a reason.
+int gpu_open(int number, char reason[], size_t reason_size);
+
+// A library that is loaded when it is asked for: by the environment's word for it, or by its name.
+struct gpu_library {
+    const char *variable, *soname, *title; // "GENTABLES_CUBLASLT", "libcublasLt.so.13", "cuBLASLt"
+    const char *(*look_up)(void *library); // its functions; returns the first that it has not, or NULL
+};
+
+// Loads it. -1, with a reason.
+int gpu_load(const struct gpu_library *wanted, char reason[], size_t reason_size);
+
+// Loads cuBLASLt; no GPU is touched for that. -1 with `reason`.
+int cublaslt_load(char reason[], size_t reason_size);
+
+// The address of memory that was placed.
+CUdeviceptr gpu_address(const void *data);
+
+#endif

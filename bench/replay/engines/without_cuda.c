@@ -1,0 +1,12 @@
+// Stands for cuda.c where this was built without CUDA's headers: says so.
+#include <stdio.h>
+
+#include "replay/machine.h"
+
+static int refuse(int threads, char reason[REASON_SIZE]) {
+    (void)threads;
+    snprintf(reason, REASON_SIZE, "built without CUDA (12.8 or later, with the headers of cuBLASLt)");
+    return -1;
+}
+
+const struct machine machine_cuda = {.name = "cuda", .open = refuse};

@@ -1,0 +1,15 @@
+// Stands for onednn.c where this was built without its headers: says so.
+#include <stdio.h>
+
+#include "replay/library.h"
+
+static int refuse(int threads, char reason[REASON_SIZE]) {
+    (void)threads;
+    snprintf(reason, REASON_SIZE, "built without oneDNN (Debian: libdnnl-dev)");
+    return -1;
+}
+
+const struct library library_onednn = {.name = "onednn",
+                                       .kinds = 1 << OP_GEMM | 1 << OP_CONVOLUTION,
+                                       .types = 1 << FLOAT32 | 1 << BFLOAT16,
+                                       .open = refuse};

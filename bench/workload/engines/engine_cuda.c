@@ -1,0 +1,566 @@
+// Steps on GPUs, one for each rank: GEMMs by cuBLASLt on one stream, collectives by NCCL on another of higher
+// priority, ordered by events. A step is timed by events, from when it begins on an idle GPU until both
+// streams are done. Traced ones are told of by CUPTI; where that cannot be had, or a first step shows that it
+// does not tell all, by events around every GEMM and every collective.
+#include <mpi.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ranks/group_mpi.h"
+#include "workload/engine.h"
+#include "workload/gpu/gpu_nccl.h"
+#include "workload/gpu/gpu_needs.h"
+#include "workload/gpu/gpu_rank.h"
+#include "workload/gpu/gpu_streams.h"
+
+struct state {
+    const struct engine_setup *setup;
+    const struct cuda_driver *driver;
+    CUstream compute, communication;
+    CUdeviceptr memory; // of the program's arrays
+    struct gpu_rank rank;
+    struct gpu_gemm **gemms;
+    struct gpu_events *by_action, *by_collective, *step;
+    CUevent ready; // of a collective's input
+    CUevent known; // a moment of which the host's time is known
+    bool by_cupti;
+    enum need *needs;      // of CUPTI's records, by action
+    bool is_outside;       // `lost` says of times that are outside the step, no more
+    char lost[WORDS_SIZE]; // what a step lacks of CUPTI, of which the sentence begins with its name
+    int number;            // of this rank's GPU, as this process counts them
+    int channels, threads, multiprocessors;
+    uint64_t begin_ns; // of the step, on the host's clock
+    char device[100], gemm_library[WORDS_SIZE], library[WORDS_SIZE], note[NOTES_SIZE];
+    char problem[PROGRAM_REASON];
+};
+
+static bool ok(struct state *state, CUresult result, const char *what) {
+    return driver_ok(state->driver, result, what, state->problem, sizeof state->problem);
+}
+
+// Whether it went well on all ranks; else one of their reasons is everybody's, and which rank's, where others
+// had none.
+static bool all_well(struct state *state, bool well, char reason[PROGRAM_REASON]) {
+    const struct group *group = state->setup->group;
+    MPI_Comm comm = group_comm(group);
+    struct {
+        int value, rank;
+    } mine = {well, group->rank}, worst = mine;
+    int how_many = 0;
+    MPI_Allreduce(&mine, &worst, 1, MPI_2INT, MPI_MINLOC, comm);
+    MPI_Allreduce(&mine.value, &how_many, 1, MPI_INT, MPI_SUM, comm);
+    if (worst.value) return true;
+    if (how_many == 0)
+        snprintf(reason, PROGRAM_REASON, "%s", state->problem);
+    else
+        snprintf(reason, PROGRAM_REASON, "rank %d: %.180s", group->rank, state->problem);
+    MPI_Bcast(reason, PROGRAM_REASON, MPI_CHAR, worst.rank, comm);
+    return false;
+}
+
+// A semicolon stands between two notes, and in none.
+static void add_note(struct state *state, const char *text) {
+    size_t length = strlen(state->note), begin = length + (length > 0 ? 2 : 0);
+    snprintf(state->note + length, sizeof state->note - length, "%s%s", length > 0 ? "; " : "", text);
+    for (size_t i = begin; i < sizeof state->note && state->note[i] != '\0'; i++)
+        if (state->note[i] == ';') state->note[i] = ',';
+}
+
+// ---- opening --------------------------------------------------------------------------------------------
+
+static bool look_up_streams(struct state *state) {
+    const char *missing = gpu_streams_load();
+    if (missing != NULL)
+        snprintf(state->problem, sizeof state->problem, "the CUDA driver has no %s", missing);
+    return missing == NULL;
+}
+
+// A rank's GPU has its number; one that sees fewer than there are ranks takes its first, which is its own
+// where the launcher shows each rank others.
+static bool choose_gpu(struct state *state, CUuuid *uuid) {
+    const struct cuda_driver *driver = driver_load(state->problem, sizeof state->problem);
+    const struct group *group = state->setup->group;
+    CUdevice device;
+    int count = 0;
+    state->driver = driver;
+    if (driver == NULL || !ok(state, driver->cuDeviceGetCount(&count), "the number of GPUs")) return false;
+    state->number = count >= group->size ? group->rank : 0;
+    return ok(state, driver->cuDeviceGet(&device, state->number), "the GPU") &&
+           ok(state, driver->cuDeviceGetUuid(uuid, device), "its name for all");
+}
+
+// Collective. Whether each rank's GPU is another one.
+static bool own_gpus(struct state *state, const CUuuid *mine) {
+    const struct group *group = state->setup->group;
+    CUuuid all[MAX_RANKS];
+    int count = 0;
+    MPI_Allgather(mine, sizeof *mine, MPI_CHAR, all, sizeof *mine, MPI_CHAR, group_comm(group));
+    state->driver->cuDeviceGetCount(&count);
+    for (int rank = 0; rank < group->size; rank++) {
+        if (rank == group->rank || memcmp(&all[rank], mine, sizeof *mine) != 0) continue;
+        snprintf(state->problem, sizeof state->problem,
+                 "%d ranks and %d GPU%s: a GPU for each rank would be right, by --ranks, or --transport own",
+                 group->size, count, count == 1 ? "" : "s");
+        return false;
+    }
+    return true;
+}
+
+static bool open_gpu(struct state *state) {
+    int number = state->number;
+    CUdevice device;
+    const struct cuda_driver *driver =
+        gpu_gemms_open(number, &state->compute, state->gemm_library, sizeof state->gemm_library,
+                       state->problem, sizeof state->problem);
+    return driver != NULL && look_up_streams(state) &&
+           ok(state, driver->cuDeviceGet(&device, number), "the GPU") &&
+           ok(state, driver->cuDeviceGetName(state->device, sizeof state->device, device), "its name") &&
+           ok(state,
+              driver->cuDeviceGetAttribute(&state->multiprocessors, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT,
+                                           device),
+              "its multiprocessors") &&
+           ok(state, gpu_streams_make_first(&state->communication), "a stream");
+}
+
+static bool make_arrays(struct state *state) {
+    char what[64];
+    if (!gpu_rank_lay_out(&state->rank, state->setup->program))
+        return ok(state, CUDA_ERROR_OUT_OF_MEMORY, "arrays");
+    snprintf(what, sizeof what, "%.1f GB of arrays for a rank", (double)state->rank.bytes * 1e-9);
+    return ok(state, state->driver->cuMemAlloc(&state->memory, state->rank.bytes), what);
+}
+
+static bool make_gemms(struct state *state) {
+    const struct program *program = state->setup->program;
+    state->gemms = calloc(program->gemm_count, sizeof *state->gemms);
+    if (state->gemms == NULL) return ok(state, CUDA_ERROR_OUT_OF_MEMORY, "GEMMs");
+    for (size_t i = 0; i < program->gemm_count; i++) {
+        const struct gpu_gemm_shape shape = gpu_rank_gemm(&state->rank, i, state->memory);
+        state->gemms[i] = gpu_gemm_make(&shape, state->problem, sizeof state->problem);
+        if (state->gemms[i] == NULL) return false;
+    }
+    return true;
+}
+
+static bool make_events(struct state *state) {
+    const struct program *program = state->setup->program;
+    const struct cuda_driver *driver = state->driver;
+    return ok(state, gpu_events_make(driver, &state->by_action, program->action_count), "an event") &&
+           ok(state, gpu_events_make(driver, &state->by_collective, program->collective_count), "an event") &&
+           ok(state, gpu_events_make(driver, &state->step, 1), "an event") &&
+           ok(state, driver->cuEventCreate(&state->ready, CU_EVENT_DISABLE_TIMING), "an event") &&
+           ok(state, driver->cuEventCreate(&state->known, CU_EVENT_DEFAULT), "an event");
+}
+
+static void note_events(struct state *state, const char *why) {
+    char note[WORDS_SIZE];
+    snprintf(note, sizeof note, "traces are timed by events: %.120s", why);
+    add_note(state, note);
+}
+
+// Without CUPTI on one rank no rank has it, so that all traces are of one clock.
+static void open_activity(struct state *state) {
+    char why[WORDS_SIZE] = "another rank has no CUPTI", reason[PROGRAM_REASON];
+    bool mine = gpu_activity_open(why, sizeof why);
+    snprintf(state->problem, sizeof state->problem, "%s", why);
+    state->by_cupti = all_well(state, mine, reason);
+    if (mine && !state->by_cupti) gpu_activity_close();
+    if (!state->by_cupti) note_events(state, reason);
+    state->problem[0] = '\0';
+}
+
+// A rank whose NCCL fails is waited for by those whose has begun.
+static int open_nccl(struct state *state, char reason[PROGRAM_REASON]) {
+    const struct engine_setup *setup = state->setup;
+    char nccl[40] = "";
+    state->channels = (int)setup->channels;
+    state->threads = (int)setup->threads;
+    if (gpu_nccl_open(setup->group, &state->channels, &state->threads, nccl, sizeof nccl, state->problem) !=
+        0) {
+        if (group_failure(setup->group) == NULL) all_well(state, state->problem[0] == '\0', reason);
+        return -1;
+    }
+    snprintf(state->library, sizeof state->library, "%.100s, %s", state->gemm_library, nccl);
+    if (state->channels <= 0 || state->threads <= 0)
+        add_note(state, "NCCL's log does not say its channels and threads");
+    if (gpu_nccl_answer()[0] != '\0') {
+        char answer[WORDS_SIZE];
+        snprintf(answer, sizeof answer, "NCCL: %s", gpu_nccl_answer());
+        add_note(state, answer);
+    }
+    return 0;
+}
+
+// ---- arrays ---------------------------------------------------------------------------------------------
+
+// Waits for an event, as long as no rank has failed: without it collectives never end.
+static bool finish(struct state *state, CUevent event) {
+    const struct group *group = state->setup->group;
+    const char *failure = NULL;
+    CUresult result;
+    while ((result = state->driver->cuEventQuery(event)) == CUDA_ERROR_NOT_READY &&
+           (failure = group_failure(group)) == NULL)
+        sched_yield();
+    if (failure == NULL) return ok(state, result, "the GPU");
+    snprintf(state->problem, sizeof state->problem, "%s", failure);
+    return false;
+}
+
+static bool record(struct state *state, CUevent event, CUstream stream) {
+    return ok(state, state->driver->cuEventRecord(event, stream), "an event");
+}
+
+static bool move_array(struct state *state, size_t index, bool to_gpu) {
+    const struct cuda_driver *driver = state->driver;
+    const struct array *array = &state->setup->program->arrays[index];
+    CUdeviceptr there = state->memory + state->rank.offsets[index];
+    size_t bytes = array_bytes(array);
+    if (bytes == 0) return true;
+    CUresult result = to_gpu ? driver->cuMemcpyHtoDAsync(there, array->data, bytes, state->compute)
+                             : driver->cuMemcpyDtoHAsync(array->data, there, bytes, state->compute);
+    return ok(state, result, "a copy") && record(state, state->step->end, state->compute) &&
+           finish(state, state->step->end);
+}
+
+static int move_arrays(struct state *state, bool to_gpu) {
+    for (size_t i = 0; i < state->setup->program->array_count; i++) {
+        if (!move_array(state, i, to_gpu)) return -1;
+    }
+    return 0;
+}
+
+static int give(void *of) {
+    return move_arrays(of, true);
+}
+
+static int take(void *of) {
+    return move_arrays(of, false);
+}
+
+// ---- a step ---------------------------------------------------------------------------------------------
+
+// A collective after what the computing stream has done so far.
+static bool post(struct state *state, int index, bool is_noted) {
+    const struct collective *collective = &state->setup->program->collectives[index];
+    struct gpu_events *pair = &state->by_collective[index];
+    if (!record(state, state->ready, state->compute) ||
+        !ok(state, gpu_streams.cuStreamWaitEvent(state->communication, state->ready, 0), "a wait") ||
+        (is_noted && !record(state, pair->begin, state->communication)))
+        return false;
+    CUdeviceptr in = state->memory + gpu_rank_offset(&state->rank, collective->in);
+    CUdeviceptr out = state->memory + gpu_rank_offset(&state->rank, collective->out);
+    if (gpu_nccl_enqueue(collective, in, out, state->communication) != 0) {
+        snprintf(state->problem, sizeof state->problem, "%s", gpu_nccl_problem());
+        return false;
+    }
+    return record(state, pair->end, state->communication);
+}
+
+static bool await(struct state *state, int index) {
+    return ok(state, gpu_streams.cuStreamWaitEvent(state->compute, state->by_collective[index].end, 0),
+              "a wait");
+}
+
+static bool multiply(struct state *state, size_t number, int index, bool is_noted) {
+    const struct gpu_events *pair = &state->by_action[number];
+    if (is_noted && !record(state, pair->begin, state->compute)) return false;
+    if (!gpu_gemm_enqueue(state->gemms[index])) {
+        snprintf(state->problem, sizeof state->problem, "cuBLASLt refuses a GEMM that it took before");
+        return false;
+    }
+    return !is_noted || record(state, pair->end, state->compute);
+}
+
+// `is_noted`: with events around it.
+static bool act(struct state *state, enum step_mode mode, size_t number, bool is_noted) {
+    struct action action = state->setup->program->actions[number];
+    if (action.kind == DO_GEMM) return multiply(state, number, action.index, is_noted);
+    if (!step_communicates(mode)) return true;
+    if (action.kind == DO_AWAIT) return await(state, action.index);
+    return post(state, action.index, is_noted) && (mode != STEP_SERIAL || await(state, action.index));
+}
+
+static bool act_and_note(struct state *state, enum step_mode mode, size_t number, struct note *note) {
+    *note = (struct note){.begin_ns = clock_ns(), .cpu_ns = NO_CPU};
+    note->launch_ns = note->begin_ns;
+    if (state->by_cupti) gpu_activity_enter((uint32_t)number);
+    bool well = act(state, mode, number, !state->by_cupti);
+    note->launched_ns = clock_ns();
+    if (state->by_cupti) gpu_activity_leave();
+    note->end_ns = clock_ns();
+    note->work_ns = note->work_end_ns = note->end_ns; // until it is known
+    return well;
+}
+
+static bool enqueue_all(struct state *state, enum step_mode mode, struct step_notes *notes) {
+    const struct program *program = state->setup->program;
+    for (size_t i = 0; i < program->action_count; i++) {
+        bool well =
+            step_is_noted(mode) ? act_and_note(state, mode, i, &notes->notes[i]) : act(state, mode, i, false);
+        if (!well) return false;
+    }
+    for (int i = 0; step_communicates(mode) && i < (int)program->collective_count; i++) {
+        if (!await(state, i)) return false;
+    }
+    return record(state, state->step->end, state->compute);
+}
+
+// ---- what was noted -------------------------------------------------------------------------------------
+
+struct telling {
+    struct state *state;
+    struct step_notes *notes;
+    bool is_lost; // there was no room for it
+};
+
+static void take_activity(void *context, const struct work *work) {
+    struct telling *telling = context;
+    const struct program *program = telling->state->setup->program;
+    if (work->action >= program->action_count) return;
+    struct action action = program->actions[work->action];
+    struct note *note = &telling->notes->notes[work->action];
+    telling->is_lost = !step_keep_work(telling->notes, work) || telling->is_lost;
+    if (action.kind == DO_GEMM)
+        note_work(note, NULL, work);
+    else if (action.kind == DO_POST)
+        note_work(note, &telling->notes->spans[action.index * MAX_THREADS], work);
+}
+
+static bool take_activities(struct state *state, enum step_mode mode, struct step_notes *notes) {
+    const struct program *program = state->setup->program;
+    struct telling telling = {.state = state, .notes = notes};
+    const struct gpu_activity_wish wish = {.needs = state->needs,
+                                           .count = program->action_count,
+                                           .begin_ns = notes->begin_ns,
+                                           .end_ns = notes->end_ns};
+    notes->is_told = true;
+    notes->work_count = 0;
+    gpu_needs_set(state->needs, program, 1, mode);
+    if (gpu_activity_end(&wish, state->lost, sizeof state->lost))
+        state->is_outside = gpu_needs_say(state->needs, program, 1, state->lost, sizeof state->lost);
+    if (state->lost[0] != '\0') return true;
+    gpu_activity_each(take_activity, &telling);
+    step_sort_works(notes);
+    if (telling.is_lost) snprintf(state->problem, sizeof state->problem, "out of memory for a trace");
+    return !telling.is_lost;
+}
+
+// When an event was, on the host's clock; one that fails leaves a problem.
+static uint64_t time_of(struct state *state, CUevent event) {
+    float ms = 0;
+    ok(state, state->driver->cuEventElapsedTime(&ms, state->step->begin, event), "a time");
+    return state->begin_ns + (uint64_t)((double)ms * 1e6);
+}
+
+static void take_events(struct state *state, enum step_mode mode, struct step_notes *notes) {
+    const struct program *program = state->setup->program;
+    for (size_t i = 0; i < program->action_count; i++) {
+        struct action action = program->actions[i];
+        if (action.kind == DO_GEMM) {
+            notes->notes[i].work_ns = time_of(state, state->by_action[i].begin);
+            notes->notes[i].work_end_ns = time_of(state, state->by_action[i].end);
+        } else if (action.kind == DO_POST && step_communicates(mode)) {
+            struct span *span = &notes->spans[action.index * MAX_THREADS];
+            span->begin_ns = time_of(state, state->by_collective[action.index].begin);
+            span->end_ns = time_of(state, state->by_collective[action.index].end);
+        }
+    }
+}
+
+static bool tell(struct state *state, enum step_mode mode, struct step_notes *notes) {
+    const struct program *program = state->setup->program;
+    for (size_t i = 0; i < program->collective_count; i++) {
+        notes->spans[i * MAX_THREADS] =
+            (struct span){.begin_ns = state->begin_ns, .end_ns = state->begin_ns, .cpu_ns = NO_CPU};
+    }
+    notes->begin_ns = state->begin_ns;
+    notes->end_ns = time_of(state, state->step->end);
+    notes->is_told = false;
+    if (state->by_cupti) return take_activities(state, mode, notes) && state->problem[0] == '\0';
+    take_events(state, mode, notes);
+    return state->problem[0] == '\0';
+}
+
+// Reads the clocks of an idle GPU and of the host together, some times; then all ranks begin again together,
+// for each took a time of its own. Collective.
+static bool read_clocks(struct state *state, uint64_t *known_ns) {
+    struct gpu_clock clock = {0};
+    uint64_t before_ns;
+    do {
+        before_ns = clock_ns();
+        if (!record(state, state->known, state->compute) || !finish(state, state->known)) return false;
+        *known_ns = clock_ns();
+    } while (!gpu_clock_is_close(&clock, *known_ns - before_ns));
+    return group_start_together(state->setup->group);
+}
+
+// The step begins on an idle GPU; of one that is noted it is known when that was.
+static bool begin(struct state *state, enum step_mode mode) {
+    uint64_t known_ns = 0;
+    float ms = 0;
+    if (step_is_noted(mode) && !read_clocks(state, &known_ns)) return false;
+    if (!record(state, state->step->begin, state->compute) || !finish(state, state->step->begin))
+        return false;
+    if (!step_is_noted(mode)) return true;
+    if (!ok(state, state->driver->cuEventElapsedTime(&ms, state->known, state->step->begin), "a time"))
+        return false;
+    state->begin_ns = known_ns + (uint64_t)((double)ms * 1e6);
+    return true;
+}
+
+// CUPTI's records are whole when all streams were waited for; there is nothing left to do on them.
+static bool settle(struct state *state) {
+    return ok(state, gpu_streams.cuStreamSynchronize(state->communication), "the GPU") &&
+           ok(state, gpu_streams.cuStreamSynchronize(state->compute), "the GPU");
+}
+
+// Returns how long it took; 0: it failed. What CUPTI lost of a noted step is in `lost`.
+static uint64_t run_step(struct state *state, enum step_mode mode, struct step_notes *notes) {
+    bool records = step_is_noted(mode) && state->by_cupti;
+    float ms = 0;
+    state->lost[0] = '\0';
+    state->is_outside = false;
+    if (records && !gpu_activity_begin()) {
+        snprintf(state->problem, sizeof state->problem, "CUPTI does not record any more");
+        return 0;
+    }
+    if (!begin(state, mode) || !enqueue_all(state, mode, notes)) return 0;
+    if (records) gpu_activity_launched();
+    if (!finish(state, state->step->end) ||
+        !ok(state, state->driver->cuEventElapsedTime(&ms, state->step->begin, state->step->end), "a time"))
+        return 0;
+    if ((records && !settle(state)) || (step_is_noted(mode) && !tell(state, mode, notes))) return 0;
+    return (uint64_t)((double)ms * 1e6) + 1;
+}
+
+// All ranks run the step again where one has times that are outside it. Who fails does not arrive here, and
+// ends the waits of all.
+static bool is_again(struct state *state, enum step_mode mode) {
+    return step_is_noted(mode) && state->by_cupti && (state->lost[0] == '\0' || state->is_outside) &&
+           group_max(state->setup->group, state->is_outside) > 0;
+}
+
+static uint64_t step(void *of, enum step_mode mode, struct step_notes *notes) {
+    struct state *state = of;
+    uint64_t ns = run_step(state, mode, notes);
+    for (int tries = 1; ns > 0 && tries < STEP_TRIES && is_again(state, mode); tries++)
+        ns = run_step(state, mode, notes);
+    if (ns == 0 || state->lost[0] == '\0') return ns;
+    snprintf(state->problem, sizeof state->problem, "CUPTI %s", state->lost);
+    return 0;
+}
+
+// ---- opening ends ---------------------------------------------------------------------------------------
+
+// Collective. One step of this kind, on whatever stands in the arrays, for what CUPTI tells of it; where it
+// does not tell all on one rank, no rank has it. False: a rank cannot go on.
+static bool try_step(struct state *state, enum step_mode mode, struct step_notes *notes, char reason[]) {
+    struct group *group = state->setup->group;
+    if (!state->by_cupti) return true;
+    bool well = group_start_together(group) && run_step(state, mode, notes) > 0;
+    if (!well && group_failure(group) == NULL) rank_fails(group, state->problem, reason);
+    if (!well || !group_barrier(group)) {
+        snprintf(reason, PROGRAM_REASON, "%s", group_failure(group));
+        return false;
+    }
+    snprintf(state->problem, sizeof state->problem, "CUPTI %s", state->lost);
+    if (!all_well(state, state->lost[0] == '\0', reason)) {
+        state->by_cupti = false;
+        gpu_activity_close();
+        note_events(state, reason);
+    }
+    state->problem[0] = '\0';
+    return true;
+}
+
+// Collective. Whether CUPTI tells all of a step is known before anything is measured.
+static bool try_activity(struct state *state, char reason[PROGRAM_REASON]) {
+    const struct program *program = state->setup->program;
+    struct step_notes notes = {.notes = calloc(program->action_count + 1, sizeof *notes.notes),
+                               .spans =
+                                   calloc(program->collective_count * MAX_THREADS + 1, sizeof *notes.spans)};
+    state->needs = calloc(program->action_count + 1, sizeof *state->needs);
+    bool well = notes.notes != NULL && notes.spans != NULL && state->needs != NULL;
+    if (!well) rank_fails(state->setup->group, "out of memory", reason);
+    well = well && try_step(state, STEP_TRACED, &notes, reason) &&
+           try_step(state, STEP_GEMMS_TRACED, &notes, reason);
+    free(notes.works);
+    free(notes.spans);
+    free(notes.notes);
+    return well;
+}
+
+static void close_engine(void *of) {
+    struct state *state = of;
+    if (state->by_cupti) gpu_activity_close();
+    for (size_t i = 0; state->gemms != NULL && i < state->setup->program->gemm_count; i++)
+        gpu_gemm_end(state->gemms[i]);
+    gpu_nccl_close();
+    free(state->gemms);
+    gpu_rank_forget(&state->rank);
+    free(state->needs);
+    free(state->step);
+    free(state->by_action);
+    free(state->by_collective);
+    free(state);
+}
+
+static int open_engine(const struct engine_setup *setup, void **to, char reason[PROGRAM_REASON]) {
+    struct state *state = calloc(1, sizeof *state);
+    if (state == NULL) return rank_fails(setup->group, "out of memory", reason);
+    state->setup = setup;
+    CUuuid uuid = {{0}};
+    bool well = all_well(state, choose_gpu(state, &uuid), reason) &&
+                all_well(state, own_gpus(state, &uuid), reason) && all_well(state, open_gpu(state), reason) &&
+                all_well(state, make_arrays(state) && make_gemms(state) && make_events(state), reason) &&
+                open_nccl(state, reason) == 0;
+    if (well) {
+        open_activity(state);
+        well = try_activity(state, reason);
+    }
+    if (!well) {
+        if (group_failure(setup->group) == NULL) close_engine(state);
+        return -1;
+    }
+    *to = state;
+    return 0;
+}
+
+static void describe(const void *of, struct engine_words *words) {
+    const struct state *state = of;
+    *words = (struct engine_words){.backend = "cuda",
+                                   .clock = state->by_cupti ? "cupti" : "event",
+                                   .transport_kernel = "NCCL",
+                                   .channels = state->channels,
+                                   .threads = state->threads,
+                                   .multiprocessors = state->multiprocessors,
+                                   .streams = 1};
+    for (int i = 0; i < DTYPES; i++) {
+        snprintf(words->gemm_kernels[i], WORDS_SIZE, "cublasLt_gemm_%s", dtype_words[i]);
+        words->computed_in[i] = (enum dtype)i;
+    }
+    snprintf(words->device, WORDS_SIZE, "%s", state->device);
+    snprintf(words->library, WORDS_SIZE, "%s", state->library);
+    snprintf(words->note, NOTES_SIZE, "%s", state->note);
+}
+
+static const char *problem(const void *of) {
+    return ((const struct state *)of)->problem;
+}
+
+int gpus_usable(char reason[PROGRAM_REASON]) {
+    int count = driver_gpus(reason, PROGRAM_REASON);
+    if (count > 0 && !gpu_gemms_are_there(reason, PROGRAM_REASON)) return 0;
+    return count > 1 && gpu_nccl_load(reason) != 0 ? 1 : count;
+}
+
+const struct engine engine_cuda = {.name = "cuda",
+                                   .open = open_engine,
+                                   .close = close_engine,
+                                   .describe = describe,
+                                   .step = step,
+                                   .problem = problem,
+                                   .give = give,
+                                   .take = take};

@@ -1,0 +1,136 @@
+// Steps on a processor: OpenBLAS on the thread that computes, collectives on threads of their own
+// (workload/crew.h).
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "elements/processor_name.h"
+#include "ranks/group_mpi.h"
+#include "workload/engine.h"
+
+struct state {
+    const struct engine_setup *setup;
+    struct transport transport;
+    struct crew crew;
+    struct multiplier multiplier;
+};
+
+static bool all_well(const struct group *group, bool well) {
+    int mine = well, all = 0;
+    MPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, group_comm(group));
+    return all != 0;
+}
+
+static int refuse(char reason[], const char *text) {
+    snprintf(reason, PROGRAM_REASON, "%s", text);
+    return -1;
+}
+
+static int open_transport(struct state *state, char reason[]) {
+    const struct engine_setup *setup = state->setup;
+    size_t threads = setup->threads < setup->channels ? setup->threads : setup->channels;
+    struct transport *transport = &state->transport;
+    int level = MPI_THREAD_SINGLE;
+    *transport = (struct transport){.kind = setup->transport,
+                                    .group = setup->group,
+                                    .channels = (int)setup->channels,
+                                    .threads = (int)threads};
+    MPI_Query_thread(&level);
+    if (level < transport->kind->thread_level(transport->threads))
+        return refuse(reason, "this MPI lets too few threads call it (no MPI_THREAD_MULTIPLE)");
+    transport->bells =
+        group_map(setup->group, sizeof(struct bell) * MAX_RANKS * MAX_THREADS, reason, TRANSPORT_REASON);
+    if (transport->bells == NULL) return -1;
+    if (transport->kind->open(transport, reason) == 0) return 0;
+    group_unmap(transport->bells, sizeof(struct bell) * MAX_RANKS * MAX_THREADS);
+    return -1;
+}
+
+static void close_transport(struct state *state) {
+    state->transport.kind->close(&state->transport);
+    group_unmap(state->transport.bells, sizeof(struct bell) * MAX_RANKS * MAX_THREADS);
+}
+
+static int open_engine(const struct engine_setup *setup, void **to, char reason[PROGRAM_REASON]) {
+    struct state *state = calloc(1, sizeof *state);
+    bool has_room = state != NULL && multiplier_open(&state->multiplier, setup->blas, setup->program) == 0;
+    if (!all_well(setup->group, has_room)) {
+        if (has_room) multiplier_close(&state->multiplier);
+        free(state);
+        return refuse(reason, "out of memory");
+    }
+    state->setup = setup;
+    if (open_transport(state, reason) != 0) {
+        multiplier_close(&state->multiplier);
+        free(state);
+        return -1;
+    }
+    bool started = crew_start(&state->crew, &state->transport, setup->program, setup->wait) == 0;
+    *to = state;
+    if (all_well(setup->group, started)) return 0;
+    if (started) crew_end(&state->crew);
+    close_transport(state);
+    multiplier_close(&state->multiplier);
+    free(state);
+    return refuse(reason, "out of memory or of threads");
+}
+
+static void close_engine(void *of) {
+    struct state *state = of;
+    crew_end(&state->crew);
+    MPI_Barrier(group_comm(state->setup->group));
+    close_transport(state);
+    multiplier_close(&state->multiplier);
+    free(state);
+}
+
+static void describe(const void *of, struct engine_words *words) {
+    const struct state *state = of;
+    const struct blas *blas = state->setup->blas;
+    *words = (struct engine_words){.backend = "host",
+                                   .clock = "host_thread",
+                                   .transport_kernel = state->transport.kind->kernel,
+                                   .channels = state->transport.channels,
+                                   .threads = state->crew.size,
+                                   .multiprocessors = 1,
+                                   .streams = state->crew.size};
+    processor_name(words->device, WORDS_SIZE);
+    snprintf(words->library, WORDS_SIZE, "%s on %s", blas->version, blas->core);
+    for (int i = 0; i < DTYPES; i++) {
+        snprintf(words->gemm_kernels[i], WORDS_SIZE, "openblas_%s_sgemm%s%s", blas->core,
+                 i == DTYPE_FLOAT32 ? "" : "_of_", i == DTYPE_FLOAT32 ? "" : dtype_words[i]);
+        words->computed_in[i] = DTYPE_FLOAT32;
+    }
+    if (state->multiplier.a != NULL)
+        snprintf(
+            words->note, NOTES_SIZE,
+            "OpenBLAS computes in fp32: GEMMs of 16-bit types have their elements widened before and rounded"
+            " behind, in their time");
+    for (int i = 0; i < state->crew.size; i++) words->tids[i] = state->crew.members[i].tid;
+}
+
+static uint64_t step(void *of, enum step_mode mode, struct step_notes *notes) {
+    struct state *state = of;
+    return step_run(state->setup->program, &state->multiplier, &state->crew, mode, notes);
+}
+
+static const char *problem(const void *of) {
+    const char *failure = group_failure(((const struct state *)of)->setup->group);
+    return failure != NULL ? failure : "";
+}
+
+// The arrays are where they are worked on.
+static int nothing(void *of) {
+    (void)of;
+    return 0;
+}
+
+const struct engine engine_host = {.name = "host",
+                                   .needs_blas = true,
+                                   .open = open_engine,
+                                   .close = close_engine,
+                                   .describe = describe,
+                                   .step = step,
+                                   .problem = problem,
+                                   .give = nothing,
+                                   .take = nothing};

@@ -1,0 +1,500 @@
+// CUPTI's activity records; see gpu_activity.h. Kernels and copies have a correlation, and records of their
+// own say for what id a correlation was; either may come first. CUPTI writes such a record ahead of that of a
+// call of the runtime or the driver, and only there: both kinds of calls are recorded for their sake, for
+// cuBLASLt launches by the one and NCCL by the other.
+#include "gpu_activity.h"
+
+#include <cupti.h>
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "ranks/group.h"
+
+enum { BUFFER_BYTES = 1 << 20, ALIGNMENT = 8, CLOCK_READINGS = 16 };
+
+// Records of what has ended may take CUPTI a moment: it is asked again, so often and with so much between.
+// What an action launched beside what it needs is in no list: when nothing more came for some looks, all that
+// is held back is asked for.
+enum { LOOKS = 100, STILL_LOOKS = 8, BETWEEN_LOOKS_NS = 2000000 };
+
+// What the clocks of a GPU and of the host may differ by, as CUPTI converts one to the other, and as a busy
+// host reads them. Records are a step's by their ids; this is of their times only.
+enum { CLOCKS_DIFFER_NS = 1000000 };
+
+#define CUPTI_FUNCTIONS(X)                                                                                   \
+    X(cuptiGetVersion)                                                                                       \
+    X(cuptiGetResultString)                                                                                  \
+    X(cuptiGetTimestamp)                                                                                     \
+    X(cuptiSubscribe)                                                                                        \
+    X(cuptiUnsubscribe)                                                                                      \
+    X(cuptiActivityRegisterCallbacks)                                                                        \
+    X(cuptiActivityEnable)                                                                                   \
+    X(cuptiActivityDisable)                                                                                  \
+    X(cuptiActivityFlushAll)                                                                                 \
+    X(cuptiActivityGetNextRecord)                                                                            \
+    X(cuptiActivityGetNumDroppedRecords)                                                                     \
+    X(cuptiActivityPushExternalCorrelationId)                                                                \
+    X(cuptiActivityPopExternalCorrelationId)
+
+static struct {
+#define MEMBER(name) __typeof__(&(name)) name;
+    CUPTI_FUNCTIONS(MEMBER)
+#undef MEMBER
+    CUpti_SubscriberHandle subscriber;
+} cupti;
+
+// What a correlation was for, the call that launched it, and what ran; in this order.
+enum told { TOLD_ID, TOLD_CALL, TOLD_WORK };
+struct record {
+    uint32_t correlation;
+    enum told told;
+    uint64_t id;
+    struct work work; // its times are of CUPTI's clock; of a call the times alone
+};
+
+static struct {
+    pthread_mutex_t mutex; // buffers are completed by a thread of CUPTI's
+    struct record *records;
+    size_t count, room;
+    bool is_open;        // else what comes is nobody's
+    const char *problem; // NULL: all that came was kept
+    char **names;
+    size_t name_count;
+} taken = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+
+// Of this recording: ids that CUPTI is told have it in their upper half, so that none is like one before.
+static uint64_t recording;
+
+// One moment on both clocks.
+static struct { uint64_t here, there; } moment;
+
+// ---- records --------------------------------------------------------------------------------------------
+
+static const char no_memory[] = "has no memory for its records";
+
+// A copy of a name that stays; there are few.
+static const char *keep_name(const char *name) {
+    for (size_t i = 0; i < taken.name_count; i++) {
+        if (strcmp(taken.names[i], name) == 0) return taken.names[i];
+    }
+    char **names = realloc(taken.names, (taken.name_count + 1) * sizeof *names);
+    if (names != NULL) taken.names = names;
+    char *kept = names != NULL ? strdup(name) : NULL;
+    if (kept == NULL)
+        taken.problem = no_memory;
+    else
+        names[taken.name_count++] = kept;
+    return kept;
+}
+
+static void add(struct record record) {
+    if (taken.count == taken.room) {
+        size_t room = taken.room > 0 ? 2 * taken.room : 1024;
+        struct record *records = realloc(taken.records, room * sizeof *records);
+        if (records == NULL) taken.problem = no_memory;
+        if (records == NULL) return;
+        taken.records = records;
+        taken.room = room;
+    }
+    taken.records[taken.count++] = record;
+}
+
+// Newer records only add to what stands in older ones: what is read is where it is in those of the header's
+// CUPTI, and of newer ones.
+#if CUPTI_API_VERSION >= 130000
+#define STANDS(of, as_in, member)                                                                            \
+    _Static_assert(offsetof(of, member) == offsetof(as_in, member), #of " has another " #member)
+#define STANDS_AS_IN(of, as_in)                                                                              \
+    STANDS(of, as_in, start);                                                                                \
+    STANDS(of, as_in, end);                                                                                  \
+    STANDS(of, as_in, contextId);                                                                            \
+    STANDS(of, as_in, correlationId)
+STANDS_AS_IN(CUpti_ActivityMemcpy6, CUpti_ActivityMemcpy5);
+STANDS(CUpti_ActivityMemcpy6, CUpti_ActivityMemcpy5, bytes);
+STANDS_AS_IN(CUpti_ActivityKernel10, CUpti_ActivityKernel9);
+STANDS(CUpti_ActivityKernel10, CUpti_ActivityKernel9, name);
+STANDS(CUpti_ActivityKernel10, CUpti_ActivityKernel9, gridX);
+STANDS(CUpti_ActivityKernel10, CUpti_ActivityKernel9, blockZ);
+STANDS(CUpti_ActivityKernel10, CUpti_ActivityKernel9, registersPerThread);
+STANDS(CUpti_ActivityKernel10, CUpti_ActivityKernel9, staticSharedMemory);
+STANDS(CUpti_ActivityKernel10, CUpti_ActivityKernel9, dynamicSharedMemory);
+#endif
+
+static void add_kernel(const CUpti_ActivityKernel9 *kernel) {
+    add((struct record){
+        .correlation = kernel->correlationId,
+        .told = TOLD_WORK,
+        .work = {.kind = WORK_KERNEL,
+                 .begin_ns = kernel->start,
+                 .end_ns = kernel->end,
+                 .name = kernel->name != NULL ? keep_name(kernel->name) : NULL,
+                 .context = kernel->contextId,
+                 .grid = {kernel->gridX, kernel->gridY, kernel->gridZ},
+                 .block = {kernel->blockX, kernel->blockY, kernel->blockZ},
+                 .registers = kernel->registersPerThread,
+                 .shared_bytes = (uint32_t)(kernel->staticSharedMemory + kernel->dynamicSharedMemory)}});
+}
+
+static void add_memcpy(const CUpti_ActivityMemcpy5 *copy) {
+    add((struct record){.correlation = copy->correlationId,
+                        .told = TOLD_WORK,
+                        .work = {.kind = WORK_MEMCPY,
+                                 .begin_ns = copy->start,
+                                 .end_ns = copy->end,
+                                 .context = copy->contextId,
+                                 .bytes = copy->bytes}});
+}
+
+static void add_memset(const CUpti_ActivityMemset4 *set) {
+    add((struct record){.correlation = set->correlationId,
+                        .told = TOLD_WORK,
+                        .work = {.kind = WORK_MEMSET,
+                                 .begin_ns = set->start,
+                                 .end_ns = set->end,
+                                 .context = set->contextId,
+                                 .bytes = set->bytes}});
+}
+
+static void add_call(const CUpti_ActivityAPI *call) {
+    add((struct record){.correlation = call->correlationId,
+                        .told = TOLD_CALL,
+                        .work = {.begin_ns = call->start, .end_ns = call->end}});
+}
+
+static void add_id(const CUpti_ActivityExternalCorrelation *link) {
+    if (link->externalKind != CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM0) return;
+    add((struct record){.correlation = link->correlationId, .told = TOLD_ID, .id = link->externalId});
+}
+
+static void add_any(const CUpti_Activity *activity) {
+    const void *at = activity;
+    switch (activity->kind) {
+    case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL: add_kernel(at); break;
+    case CUPTI_ACTIVITY_KIND_MEMCPY: add_memcpy(at); break;
+    case CUPTI_ACTIVITY_KIND_MEMSET: add_memset(at); break;
+    case CUPTI_ACTIVITY_KIND_RUNTIME:
+    case CUPTI_ACTIVITY_KIND_DRIVER: add_call(at); break;
+    case CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION: add_id(at); break;
+    default: break;
+    }
+}
+
+static void give_buffer(uint8_t **buffer, size_t *bytes, size_t *most_records) {
+    *buffer = aligned_alloc(ALIGNMENT, BUFFER_BYTES);
+    *bytes = *buffer != NULL ? BUFFER_BYTES : 0;
+    *most_records = 0;
+    if (*buffer != NULL) return;
+    pthread_mutex_lock(&taken.mutex);
+    taken.problem = no_memory;
+    pthread_mutex_unlock(&taken.mutex);
+}
+
+static void take_buffer(CUcontext context, uint32_t stream, uint8_t *buffer, size_t bytes, size_t valid) {
+    (void)context;
+    (void)stream;
+    (void)bytes;
+    CUpti_Activity *activity = NULL;
+    CUptiResult result = CUPTI_ERROR_MAX_LIMIT_REACHED;
+    pthread_mutex_lock(&taken.mutex);
+    while (taken.is_open && valid > 0 &&
+           (result = cupti.cuptiActivityGetNextRecord(buffer, valid, &activity)) == CUPTI_SUCCESS)
+        add_any(activity);
+    if (result != CUPTI_ERROR_MAX_LIMIT_REACHED) taken.problem = "gave records that cannot be read";
+    pthread_mutex_unlock(&taken.mutex);
+    free(buffer);
+}
+
+// ---- recording ------------------------------------------------------------------------------------------
+
+// Calls come last: they end first.
+static const CUpti_ActivityKind recorded[] = {CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION,
+                                              CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
+                                              CUPTI_ACTIVITY_KIND_MEMCPY,
+                                              CUPTI_ACTIVITY_KIND_MEMSET,
+                                              CUPTI_ACTIVITY_KIND_RUNTIME,
+                                              CUPTI_ACTIVITY_KIND_DRIVER};
+enum { CALLS = 4, RECORDED = sizeof recorded / sizeof recorded[0] };
+
+static int is_recorded; // how many of them are
+
+static void record_up_to(int count) {
+    for (; is_recorded < count; is_recorded++) {
+        if (cupti.cuptiActivityEnable(recorded[is_recorded]) != CUPTI_SUCCESS) return;
+    }
+    for (; is_recorded > count; is_recorded--) {
+        if (cupti.cuptiActivityDisable(recorded[is_recorded - 1]) != CUPTI_SUCCESS) return;
+    }
+}
+
+// All of them, also where one cannot be disabled; buffers that are held back come before those that take them
+// are gone.
+static void stop_at_once(void) {
+    while (is_recorded > 0) cupti.cuptiActivityDisable(recorded[--is_recorded]);
+    cupti.cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
+}
+
+// How many records CUPTI had no room for since it was asked last.
+static size_t count_dropped(void) {
+    size_t count = 0;
+    return cupti.cuptiActivityGetNumDroppedRecords(NULL, 0, &count) == CUPTI_SUCCESS ? count : 0;
+}
+
+bool gpu_activity_begin(void) {
+    pthread_mutex_lock(&taken.mutex);
+    taken.count = 0;
+    taken.problem = NULL;
+    pthread_mutex_unlock(&taken.mutex);
+    recording++;
+    count_dropped();
+    record_up_to(RECORDED);
+    if (is_recorded == RECORDED) return true;
+    stop_at_once();
+    return false;
+}
+
+void gpu_activity_enter(uint32_t id) {
+    cupti.cuptiActivityPushExternalCorrelationId(CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM0,
+                                                 recording << 32 | (id + 1));
+}
+
+void gpu_activity_leave(void) {
+    uint64_t id;
+    cupti.cuptiActivityPopExternalCorrelationId(CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM0, &id);
+}
+
+void gpu_activity_launched(void) {
+    record_up_to(CALLS);
+}
+
+static bool stop(void) {
+    bool is_flushed = cupti.cuptiActivityFlushAll(0) == CUPTI_SUCCESS;
+    record_up_to(0);
+    return is_flushed && is_recorded == 0;
+}
+
+// ---- opening --------------------------------------------------------------------------------------------
+
+static const char *look_up_functions(void *library) {
+#define LOOK_UP(name)                                                                                        \
+    *(void **)&cupti.name = dlsym(library, #name);                                                           \
+    if (cupti.name == NULL) return #name;
+    CUPTI_FUNCTIONS(LOOK_UP)
+#undef LOOK_UP
+    return NULL;
+}
+
+static bool load(char reason[], size_t reason_size) {
+    char name[32];
+    snprintf(name, sizeof name, "libcupti.so.%d", CUDA_VERSION / 1000);
+    void *library = dlopen(name, RTLD_NOW);
+    if (library == NULL) {
+        snprintf(reason, reason_size, "no CUPTI (%s)", name);
+        return false;
+    }
+    const char *missing = look_up_functions(library);
+    uint32_t version = 0;
+    if (missing == NULL) cupti.cuptiGetVersion(&version);
+    if (missing == NULL && version >= CUPTI_API_VERSION) return true;
+    snprintf(reason, reason_size, "CUPTI is too old: version %u, and %d is needed", version,
+             CUPTI_API_VERSION);
+    return false;
+}
+
+static void no_callback(void *data, CUpti_CallbackDomain domain, CUpti_CallbackId id, const void *what) {
+    (void)data;
+    (void)domain;
+    (void)id;
+    (void)what;
+}
+
+// CUPTI has one user at a time.
+bool gpu_activity_open(char reason[], size_t reason_size) {
+    const char *words = "it does not say why";
+    if (!load(reason, reason_size)) return false;
+    CUptiResult result = cupti.cuptiSubscribe(&cupti.subscriber, (CUpti_CallbackFunc)no_callback, NULL);
+    if (result == CUPTI_SUCCESS) {
+        pthread_mutex_lock(&taken.mutex);
+        taken.is_open = true;
+        pthread_mutex_unlock(&taken.mutex);
+        result = cupti.cuptiActivityRegisterCallbacks(give_buffer, take_buffer);
+        if (result == CUPTI_SUCCESS && gpu_activity_begin() && stop()) return true;
+        if (result == CUPTI_SUCCESS) result = CUPTI_ERROR_NOT_INITIALIZED;
+        gpu_activity_close();
+    }
+    cupti.cuptiGetResultString(result, &words);
+    snprintf(reason, reason_size, "%s: %s",
+             result == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED ? "CUPTI is held by another profiler"
+                                                                      : "CUPTI does not start",
+             words);
+    return false;
+}
+
+// Who unsubscribes has not stopped what is recorded, and buffers may come later yet.
+void gpu_activity_close(void) {
+    stop_at_once();
+    cupti.cuptiUnsubscribe(cupti.subscriber);
+    pthread_mutex_lock(&taken.mutex);
+    taken.is_open = false;
+    for (size_t i = 0; i < taken.name_count; i++) free(taken.names[i]);
+    free(taken.names);
+    free(taken.records);
+    taken.names = NULL;
+    taken.records = NULL;
+    taken.name_count = taken.count = taken.room = 0;
+    pthread_mutex_unlock(&taken.mutex);
+}
+
+// ---- what was recorded ----------------------------------------------------------------------------------
+
+static int by_correlation(const void *a, const void *b) {
+    const struct record *one = a, *other = b;
+    if (one->correlation != other->correlation) return one->correlation < other->correlation ? -1 : 1;
+    return (int)one->told - (int)other->told;
+}
+
+// Both clocks at one moment: of several readings of CUPTI's between two of the host's the one with the host's
+// closest together, for a thread that is moved off its core between them reads two moments.
+static bool read_clocks(void) {
+    uint64_t least_ns = UINT64_MAX;
+    for (int i = 0; i < CLOCK_READINGS; i++) {
+        uint64_t reading = 0, before = clock_ns();
+        if (cupti.cuptiGetTimestamp(&reading) != CUPTI_SUCCESS) return false;
+        uint64_t width_ns = clock_ns() - before;
+        if (width_ns >= least_ns) continue;
+        least_ns = width_ns;
+        moment.here = before + width_ns / 2;
+        moment.there = reading;
+    }
+    return true;
+}
+
+// On the host's clock; a time that was not recorded stays 0.
+static uint64_t here_of(uint64_t there_ns) {
+    return there_ns > 0 ? moment.here - (moment.there - there_ns) : 0;
+}
+
+// All kernels and copies of this recording's ids.
+static void walk(void (*take)(void *context, const struct work *work), void *context) {
+    uint64_t id = 0;
+    struct work call = {0};
+    pthread_mutex_lock(&taken.mutex);
+    qsort(taken.records, taken.count, sizeof *taken.records, by_correlation);
+    for (size_t i = 0; i < taken.count; i++) {
+        const struct record *record = &taken.records[i];
+        bool is_first = i == 0 || record[-1].correlation != record->correlation;
+        if (is_first) id = 0;
+        if (is_first) call = (struct work){0};
+        if (record->told == TOLD_ID && record->id >> 32 == recording) id = record->id & UINT32_MAX;
+        if (record->told == TOLD_CALL) call = record->work;
+        if (record->told != TOLD_WORK || id == 0) continue;
+        struct work work = record->work;
+        work.action = id - 1;
+        work.begin_ns = here_of(work.begin_ns);
+        work.end_ns = here_of(work.end_ns);
+        work.launch_ns = here_of(call.begin_ns);
+        work.launched_ns = here_of(call.end_ns);
+        take(context, &work);
+    }
+    pthread_mutex_unlock(&taken.mutex);
+}
+
+// What was found of each id.
+struct finding {
+    const struct gpu_activity_wish *wish;
+    unsigned char *found; // by id, of these
+};
+enum { FOUND_WORK = 1, FOUND_KERNEL = 2, FOUND_NO_TIME = 4, FOUND_OUTSIDE = 8 };
+
+static void find(void *context, const struct work *work) {
+    const struct finding *finding = context;
+    const struct gpu_activity_wish *wish = finding->wish;
+    if (work->action >= wish->count) return;
+    bool has_times = work->begin_ns > 0 && work->begin_ns <= work->end_ns;
+    bool is_inside = work->begin_ns + CLOCKS_DIFFER_NS >= wish->begin_ns &&
+                     work->end_ns <= wish->end_ns + CLOCKS_DIFFER_NS;
+    int time = !has_times ? FOUND_NO_TIME : !is_inside ? FOUND_OUTSIDE : 0;
+    finding->found[work->action] |=
+        (unsigned char)(time | FOUND_WORK | (work->kind == WORK_KERNEL ? FOUND_KERNEL : 0));
+}
+
+static bool lacks(enum need need, unsigned char found) {
+    static const unsigned char wanted[] = {
+        [NEEDS_NOTHING] = 0, [NEEDS_WORK] = FOUND_WORK, [NEEDS_KERNEL] = FOUND_KERNEL, [NEEDS_TIME] = 0};
+    return (found & FOUND_NO_TIME) != 0 || (need != NEEDS_NOTHING && (found & wanted[need]) == 0);
+}
+
+// What an id still needs.
+static enum need lacking(enum need need, unsigned char found) {
+    if (lacks(need, found)) return need == NEEDS_NOTHING ? NEEDS_WORK : need;
+    return (found & FOUND_OUTSIDE) != 0 ? NEEDS_TIME : NEEDS_NOTHING;
+}
+
+// Whether an id lacks what it needs, as far as was recorded yet.
+static bool any_lacks(const struct finding *finding) {
+    const struct gpu_activity_wish *wish = finding->wish;
+    memset(finding->found, 0, wish->count);
+    walk(find, (void *)finding);
+    for (size_t id = 0; id < wish->count; id++) {
+        if (lacks(wish->needs[id], finding->found[id])) return true;
+    }
+    return false;
+}
+
+static size_t count_records(void) {
+    pthread_mutex_lock(&taken.mutex);
+    size_t count = taken.count;
+    pthread_mutex_unlock(&taken.mutex);
+    return count;
+}
+
+// Buffers with a record that is not whole yet are held back; at last they come all the same, and then until
+// no more come.
+static bool flush(const struct finding *finding) {
+    static const struct timespec between = {.tv_nsec = BETWEEN_LOOKS_NS};
+    bool is_forced = false, is_lacking = true;
+    size_t last = SIZE_MAX;
+    for (int looks = 1, still = 0; looks < 2 * LOOKS; looks++) {
+        uint32_t flag = is_forced ? CUPTI_ACTIVITY_FLAG_FLUSH_FORCED : 0;
+        if (cupti.cuptiActivityFlushAll(flag) != CUPTI_SUCCESS) return false;
+        size_t count = count_records();
+        still = count == last ? still + 1 : 0;
+        if (count != last) is_lacking = any_lacks(finding);
+        last = count;
+        if (is_forced && still > 0) return true;
+        bool is_asked = !is_forced && (looks >= LOOKS || (still >= STILL_LOOKS && !is_lacking));
+        if (is_asked) still = -1; // of forced ones
+        is_forced = is_forced || is_asked;
+        nanosleep(&between, NULL);
+    }
+    return false;
+}
+
+static const char *end(const struct finding *finding) {
+    if (!read_clocks()) return "does not tell the time";
+    if (!flush(finding) || !stop()) return "does not end its recording";
+    pthread_mutex_lock(&taken.mutex);
+    const char *problem = taken.problem;
+    pthread_mutex_unlock(&taken.mutex);
+    return problem;
+}
+
+bool gpu_activity_end(const struct gpu_activity_wish *wish, char reason[], size_t reason_size) {
+    struct finding finding = {.wish = wish, .found = calloc(wish->count + 1, 1)};
+    const char *problem = finding.found != NULL ? end(&finding) : no_memory;
+    if (problem != NULL) stop_at_once();
+    size_t dropped = count_dropped();
+    for (size_t id = 0; finding.found != NULL && id < wish->count; id++)
+        wish->needs[id] = lacking(wish->needs[id], finding.found[id]);
+    free(finding.found);
+    if (problem != NULL) snprintf(reason, reason_size, "%s", problem);
+    if (problem == NULL && dropped > 0) snprintf(reason, reason_size, "dropped %zu records", dropped);
+    return problem == NULL && dropped == 0;
+}
+
+void gpu_activity_each(void (*take)(void *context, const struct work *work), void *context) {
+    walk(take, context);
+}

@@ -1,0 +1,149 @@
+-- The command line of a verb: read it, and print its help, from one declaration.
+--
+-- A verb declares
+--   options = { { name = "data-dir", value = "DIR", help = "...", default = "...", required = true }, ... }
+--     without `value` an option is a flag; with `many = true` it may be repeated and gives a list; with
+--     `list = true` it also takes every word up to the next option; `short = "d"` is its name after one dash
+--   positional = { name = "FILE", min = 0, max = 1, help = "..." }
+--   summary, example
+-- and gets a table keyed by the name with underscores (args.data_dir); positionals are args[1], args[2]...
+local fail = require "base.fail"
+
+local options = {}
+
+-- A verb's own options, and then those that several verbs share.
+function options.with(shared, own)
+  local all = table.move(own, 1, #own, 1, {})
+  return table.move(shared, 1, #shared, #all + 1, all)
+end
+
+-- The option whose `field` (name, short) is this text.
+local function find(verb, field, text)
+  for _, option in ipairs(verb.options or {}) do
+    if option[field] == text then return option end
+  end
+end
+
+local function store(args, option, value)
+  local key = option.name:gsub("-", "_")
+  if option.many or option.list then
+    args[key] = args[key] or {}
+    table.insert(args[key], value)
+  elseif args[key] ~= nil then
+    fail.input("--%s is given twice; once would be right", option.name)
+  else
+    args[key] = value
+  end
+end
+
+local function check(verb, name, args)
+  for _, option in ipairs(verb.options or {}) do
+    local key = option.name:gsub("-", "_")
+    if args[key] == nil then args[key] = option.default end
+    if args[key] == nil and option.required then
+      fail.input("%s needs --%s %s; see gentables %s --help", name, option.name, option.value, name)
+    end
+  end
+  local positional = verb.positional or { min = 0, max = 0 }
+  if #args < positional.min or #args > positional.max then
+    fail.input("%s takes %s; see gentables %s --help", name,
+      positional.max == 0 and "no argument without a dash" or positional.name, name)
+  end
+end
+
+-- The text of the next argument, which is used up; nil where there is none.
+local function take(line)
+  line.at = line.at + 1
+  return line.words[line.at]
+end
+
+local function is_option(word) return word:find("^%-.") ~= nil end
+
+-- Enters the value of an option, or its values: `value` if it stood in the same word, else from the next
+-- ones. `shown` is how it was written.
+local function enter(line, option, shown, value)
+  if not option.value then
+    if value then fail.input("%s takes no value", shown) end
+    return store(line.args, option, true)
+  end
+  value = value or take(line)
+  if not value then fail.input("%s needs a value: %s %s", shown, shown, option.value) end
+  store(line.args, option, value)
+  while option.list and line.words[line.at + 1] and not is_option(line.words[line.at + 1]) do
+    store(line.args, option, take(line))
+  end
+end
+
+-- --NAME, --NAME VALUE, --NAME=VALUE
+local function enter_long(line, word)
+  local key, value = word:match("^%-%-([^=]+)=(.*)$")
+  key = (key or word:sub(3)):gsub("_", "-")
+  local option = find(line.verb, "name", key)
+  if not option then
+    fail.input("%s has no option --%s; see gentables %s --help", line.name, key, line.name)
+  end
+  enter(line, option, "--" .. key, value)
+end
+
+-- -X, -X VALUE, -XVALUE
+local function enter_short(line, word)
+  local option = find(line.verb, "short", word:sub(2, 2))
+  if not option then
+    fail.input("%s has no option %s; see gentables %s --help", line.name, word, line.name)
+  end
+  enter(line, option, word:sub(1, 2), #word > 2 and word:sub(3) or nil)
+end
+
+-- Reads `argv` (a list of texts) for the verb called `name`. Wrong use raises with exit code 2.
+function options.parse(verb, name, argv)
+  local line = { verb = verb, name = name, words = argv, at = 0, args = {} }
+  local only_positional = false
+  for word in take, line do
+    if only_positional or not is_option(word) then
+      table.insert(line.args, word)
+    elseif word == "--" then
+      only_positional = true
+    elseif word:sub(1, 2) == "--" then
+      enter_long(line, word)
+    else
+      enter_short(line, word)
+    end
+  end
+  check(verb, name, line.args)
+  return line.args
+end
+
+-- Whether the command line asks for help.
+function options.wants_help(argv)
+  for _, word in ipairs(argv) do
+    if word == "--" then return false end
+    if word == "--help" or word == "-h" then return true end
+  end
+  return false
+end
+
+-- The help text of a verb.
+function options.help(verb, name)
+  local out = { ("usage: gentables %s"):format(name) }
+  local function add(...) out[#out + 1] = string.format(...) end
+  local positional = verb.positional
+  if positional then out[1] = out[1] .. (positional.min > 0 and " %s" or " [%s]"):format(positional.name) end
+  if verb.options and #verb.options > 0 then out[1] = out[1] .. " [options]" end
+  add("\n%s", verb.summary)
+  if positional and positional.help then add("\n  %-26s %s", positional.name, positional.help) end
+  if verb.options and #verb.options > 0 then add("") end
+  for _, option in ipairs(verb.options or {}) do
+    local left = (option.short and "-" .. option.short .. ", " or "") .. "--" .. option.name
+    if option.value then left = left .. " " .. option.value .. (option.list and "..." or "") end
+    local note = option.required and " (required)" or ""
+    if option.default ~= nil then
+      local default = option.list and table.concat(option.default, " ") or option.default
+      note = (" (default: %s)"):format(default)
+    end
+    add("  %-26s %s%s", left, option.help, note)
+  end
+  if verb.example then add("\nexample:\n  %s", verb.example) end
+  return table.concat(out, "\n") .. "\n"
+end
+
+return options

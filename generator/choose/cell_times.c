@@ -1,0 +1,149 @@
+// What rows say of cells whose choice differs between two tables, for Lua: one pass over the rows, however
+// many cells there are.
+//
+// - rows:times(changes), of changes as table:changes gives them, enters into each that has rows: rivals = how
+//   many rows, and old_times and new_times = { time =, low =, high = } of the row of the old and of the new
+//   choice (low and high where the row has an interval; absent where no row is of that choice). Rows of other
+//   tools do not say their mode: they count for a cell of any.
+#include <lauxlib.h>
+#include <lua.h>
+#include <math.h>
+#include <string.h>
+
+#include "grid.h"
+#include "rows/rows_lua.h"
+
+// A cell, and the places of its rows; 0: none, else one more than the place.
+struct change {
+    struct cell_key key;
+    uint8_t old_choice, new_choice;
+    size_t rivals, old_row, new_row;
+};
+
+struct changes {
+    struct grid grid; // of the cells, each with its own mode and with none
+    struct change *all;
+    size_t *at; // by the grid's numbers: one more than the place in `all`; 0: none
+    size_t count;
+    uint8_t any_mode;
+};
+
+// The strategy in change[side], of the change on top of the stack; NAME_NONE: it has none.
+static uint8_t take_choice(lua_State *lua, const char *side, const struct names *strategies) {
+    uint8_t choice = NAME_NONE;
+    size_t length;
+    if (lua_getfield(lua, -1, side) == LUA_TTABLE) {
+        lua_getfield(lua, -1, "strategy");
+        const char *text = luaL_checklstring(lua, -1, &length);
+        choice = names_find(strategies, text, text + length);
+        lua_pop(lua, 1);
+    }
+    lua_pop(lua, 1);
+    return choice;
+}
+
+static uint32_t take_size(lua_State *lua, const char *field) {
+    lua_getfield(lua, -1, field);
+    uint32_t size = (uint32_t)luaL_checkinteger(lua, -1);
+    lua_pop(lua, 1);
+    return size;
+}
+
+// The change on top of the stack.
+static struct change take_change(lua_State *lua, const struct lists *lists) {
+    struct slice_key slice = slice_key_take(lua, -1);
+    return (struct change){
+        .key = {.splits = slice.splits,
+                .hidden_size = take_size(lua, "hidden_size"),
+                .num_tokens = take_size(lua, "num_tokens"),
+                .world_size = slice.world_size,
+                .dtype = slice.dtype,
+                .op = slice.op,
+                .mode = slice.mode,
+                .fusion = slice.fusion},
+        .old_choice = take_choice(lua, "old", &lists->strategies),
+        .new_choice = take_choice(lua, "new", &lists->strategies),
+    };
+}
+
+static struct cell_key without_mode(struct cell_key key, uint8_t any_mode) {
+    key.mode = any_mode;
+    return key;
+}
+
+// Fills the grid and finds its cells. False where memory runs out, or the cells are too many.
+static bool index_changes(lua_State *lua, struct changes *changes) {
+    struct problem problem;
+    for (size_t i = 0; i < changes->count; i++) {
+        struct cell_key key = changes->all[i].key, any = without_mode(key, changes->any_mode);
+        if (!grid_add(&changes->grid, &key) || !grid_add(&changes->grid, &any)) return false;
+    }
+    if (!grid_close(&changes->grid, &problem)) return false;
+    size_t size = (changes->grid.cell_count + 1) * sizeof *changes->at;
+    changes->at = memset(lua_newuserdatauv(lua, size, 0), 0, size);
+    for (size_t i = 0; i < changes->count; i++) {
+        struct cell_key key = changes->all[i].key, any = without_mode(key, changes->any_mode);
+        changes->at[grid_find(&changes->grid, &key)] = i + 1;
+        changes->at[grid_find(&changes->grid, &any)] = i + 1;
+    }
+    return true;
+}
+
+static void count_row(struct changes *changes, const struct row *row, size_t place) {
+    size_t cell = grid_find(&changes->grid, &row->key);
+    if (cell == GRID_NO_CELL || changes->at[cell] == 0) return;
+    struct change *change = &changes->all[changes->at[cell] - 1];
+    change->rivals++;
+    if (row->strategy == change->old_choice) change->old_row = place + 1;
+    if (row->strategy == change->new_choice) change->new_row = place + 1;
+}
+
+static void set_number(lua_State *lua, const char *field, double value) {
+    if (isnan(value)) return;
+    lua_pushnumber(lua, value);
+    lua_setfield(lua, -2, field);
+}
+
+// Sets change[field], of the change on top of the stack, to the times of a row (one more than its place).
+static void set_times(lua_State *lua, const char *field, const struct rows *rows, size_t row) {
+    if (row == 0) return;
+    const struct row_detail *detail = rows->detail == NULL ? &rows_no_detail : &rows->detail[row - 1];
+    lua_createtable(lua, 0, 3);
+    set_number(lua, "time", rows->row[row - 1].time_us);
+    set_number(lua, "low", detail->low_us);
+    set_number(lua, "high", detail->high_us);
+    lua_setfield(lua, -2, field);
+}
+
+static void set_change(lua_State *lua, const struct rows *rows, const struct change *change) {
+    if (change->rivals == 0) return;
+    lua_pushinteger(lua, (lua_Integer)change->rivals);
+    lua_setfield(lua, -2, "rivals");
+    set_times(lua, "old_times", rows, change->old_row);
+    set_times(lua, "new_times", rows, change->new_row);
+}
+
+int rows_lua_times(lua_State *lua) {
+    static const char unknown[] = "unknown";
+    const struct rows *rows = rows_check(lua, 1);
+    const struct lists *lists = lists_of(lua);
+    luaL_checktype(lua, 2, LUA_TTABLE);
+    struct changes changes = {.count = (size_t)luaL_len(lua, 2),
+                              .any_mode = names_find(&lists->modes, unknown, unknown + strlen(unknown))};
+    changes.all = lua_newuserdatauv(lua, (changes.count + 1) * sizeof *changes.all, 0);
+    for (size_t i = 0; i < changes.count; i++) {
+        lua_geti(lua, 2, (lua_Integer)i + 1);
+        changes.all[i] = take_change(lua, lists);
+        lua_pop(lua, 1);
+    }
+    bool is_indexed = index_changes(lua, &changes);
+    for (size_t i = 0; is_indexed && i < rows->count; i++) count_row(&changes, &rows->row[i], i);
+    grid_free(&changes.grid);
+    if (!is_indexed) return luaL_error(lua, "out of memory");
+    for (size_t i = 0; i < changes.count; i++) {
+        lua_geti(lua, 2, (lua_Integer)i + 1);
+        set_change(lua, rows, &changes.all[i]);
+        lua_pop(lua, 1);
+    }
+    return 0;
+}

@@ -1,0 +1,176 @@
+-- How a table is to be chosen, as the command line or the spec says it: among which strategies, for which
+-- shapes, against which table. What it means stands in select.c.
+--
+-- A spec says it as choice = { numerics = "same-as=MPI", workload = "workload.csv", at = "corner",
+-- regret = 0.01 }.
+local fail = require "base.fail"
+local file = require "core.file"
+local lists = require "lists.lists"
+local provenance = require "base.lazy" "rows.provenance"
+local tables = require "core.table"
+
+local choice = {}
+
+choice.options = {
+  { name = "against", value = "TABLE",
+    help = "table.csv whose choices stay within noise, or none (default: that of --out, else of the rows)" },
+  { name = "numerics", value = "CLASS",
+    help = "same-as=STRATEGY (or bitwise-class=STRATEGY): only those with its bits; any (default)" },
+  { name = "workload", value = "FILE",
+    help = "shapes that count, as tokens,hidden_size,weight (default: all)" },
+  { name = "choose", value = "WHAT",
+    help = "bin: for all shapes that a lookup sends to a cell; corner: for the cell's own (default: bin)" },
+  { name = "regret", value = "SHARE",
+    help = "what a cell may lose for fewer thresholds, beside noise (default: 0; formats by bytes 0.02)" },
+  { name = "allow-loopback",
+    help = "rows of several ranks on one GPU may make a table of smNN, too, which then says so" },
+}
+
+-- ---- numerics ---------------------------------------------------------------------------------
+
+-- The strategy whose bits are wanted; nil: any. `where` for messages.
+function choice.numerics(text, where)
+  if text == nil or text == "any" then return nil end
+  local name = text:match("^same%-as=(.+)$") or text:match("^bitwise%-class=(.+)$")
+  local row = name and lists.find("strategies", name)
+  if not row or row.candidate == false then
+    fail.input("%s: %s is no class; same-as=NCCL, bitwise-class=ONESHOT or any would be right", where, text)
+  end
+  return row.name
+end
+
+-- ---- a workload -------------------------------------------------------------------------------
+
+local header = "tokens,hidden_size,weight"
+
+local function read_line(path, number, line)
+  local tokens, hidden_size, weight = line:match("^%s*(%d+)%s*,%s*(%d+)%s*,%s*([%d.eE+-]+)%s*$")
+  tokens, hidden_size, weight = math.tointeger(tokens), math.tointeger(hidden_size), tonumber(weight)
+  if not (tokens and hidden_size and weight) or tokens < 1 or hidden_size < 1 then
+    fail.input("%s:%d: %s is no shape; such as 128,4096,0.25 would be right", path, number, line)
+  end
+  if weight < 0 or weight == math.huge then
+    fail.input("%s:%d: a weight of %g; a number from 0 on would be right", path, number, weight)
+  end
+  return { num_tokens = tokens, hidden_size = hidden_size, weight = weight }
+end
+
+-- Makes the largest weight about 1, so that no sum of weights is more than a number can hold: by a power of
+-- two, which rounds none but those that are nothing beside it.
+local function scale(shapes, largest)
+  local exponent = math.floor(math.log(largest, 2))
+  for _, shape in ipairs(shapes) do
+    shape.weight = shape.weight * 2.0 ^ -(exponent // 2) * 2.0 ^ -(exponent - exponent // 2)
+  end
+end
+
+-- Reads a workload file: { { num_tokens, hidden_size, weight, line }... }; of the weights only their ratios
+-- are kept.
+function choice.read_workload(path)
+  local text, out, number, largest = fail.unless(file.read(path)), {}, 0, 0
+  for line in (text:gsub("\r\n", "\n") .. "\n"):gmatch("([^\n]*)\n") do
+    number = number + 1
+    if number == 1 then
+      if line:gsub("%s", "") ~= header then
+        fail.input("%s:1: %s; a workload begins with %s", path, line == "" and "it is empty" or line, header)
+      end
+    elseif line:find("%S") then
+      local shape = read_line(path, number, line)
+      shape.line, largest = number, math.max(largest, shape.weight)
+      out[#out + 1] = shape
+    end
+  end
+  if largest == 0 then fail.input("%s: no shape has a weight above 0", path) end
+  scale(out, largest)
+  return out
+end
+
+local function is_within(axis, value) return value >= axis[1] and value <= axis[#axis] end
+
+-- Raises unless each shape of a workload lies within what some block of a table (of core.table) has.
+function choice.check_workload(path, shapes, blocks)
+  for _, shape in ipairs(shapes) do
+    local known = false
+    for _, block in ipairs(blocks) do
+      known = known or (is_within(block.hidden_sizes, shape.hidden_size)
+        and is_within(block.num_tokens, shape.num_tokens))
+    end
+    if not known then
+      fail.input("%s:%d: %d tokens of hidden size %d were not measured, nor anything around them", path,
+        shape.line, shape.num_tokens, shape.hidden_size)
+    end
+  end
+end
+
+-- Which workload the choices of a source (of model.load) are made for, in words; nil: none. Its file is told
+-- by name and by what it holds, for others may have that name.
+function choice.workload_in_words(source)
+  if not source.workload then return nil end
+  local count = #source.workload
+  return ("the %s of %s, by their weights (hash %s)"):format(count == 1 and "shape" or count .. " shapes",
+    source.workload_path:match("[^/]*$"), source.workload_hash)
+end
+
+-- ---- all of it --------------------------------------------------------------------------------
+
+-- The table at `path`, if it is of this arch; nil where there is none.
+local function incumbent_of(path, arch, asked)
+  if not asked and not file.exists(path) then return nil end
+  local table_of, of_arch = tables.read(path)
+  if not table_of then
+    -- What is there and cannot be read is about to be replaced; what was asked for is an error.
+    if asked then fail.input("%s", of_arch) end
+    return nil
+  end
+  if of_arch ~= arch then
+    if asked then fail.input("%s: is of %s, not %s", path, of_arch, arch) end
+    return nil
+  end
+  return table_of
+end
+
+local function at_corner(text, where)
+  if text == nil or text == "bin" then return false end
+  if text ~= "corner" then fail.input("%s: %s; bin or corner would be right", where, text) end
+  return true
+end
+
+-- What a cell may lose for the sake of fewer thresholds; nil: not said.
+local function regret_of(value, where)
+  if value == nil then return nil end
+  local share = tonumber(value)
+  if not share or share < 0 or share ~= share or share == math.huge then
+    fail.input("%s: %s is no share of time; a number from 0 on, such as 0.01, would be right", where,
+      tostring(value))
+  end
+  return share
+end
+
+-- The file that a spec beside the rows names.
+local function beside(data_dir, path)
+  return path and (path:sub(1, 1) == "/" and path or data_dir .. "/" .. path)
+end
+
+-- The table whose choices stay within noise: the one that is replaced, else the one beside the rows.
+local function find_incumbent(source, folder)
+  local replaced = folder .. "/table.csv"
+  return file.exists(replaced) and replaced or source.data_dir .. "/table.csv"
+end
+
+-- What the command line says, and where it is silent the spec, into `source` (of model.read). `folder` is
+-- where the tables are that this makes or checks.
+function choice.apply(source, args, folder)
+  local said = source.spec and source.spec.choice or {}
+  local against = args.against ~= "none" and (args.against or find_incumbent(source, folder)) or nil
+  source.same_bits_as = choice.numerics(args.numerics or said.numerics,
+    args.numerics and "--numerics" or "the spec's numerics")
+  source.corner = at_corner(args.choose or said.at, args.choose and "--choose" or "the spec's choice at")
+  source.regret = regret_of(args.regret or said.regret, args.regret and "--regret" or "the spec's regret")
+  source.workload_path = args.workload or beside(source.data_dir, said.workload)
+  source.workload = source.workload_path and choice.read_workload(source.workload_path)
+  source.workload_hash = source.workload
+    and provenance.hash(fail.unless(file.read(source.workload_path)))
+  source.stays = against and incumbent_of(against, source.arch, args.against ~= nil)
+end
+
+return choice

@@ -1,0 +1,108 @@
+-- Text with % and ${}: turns a template into a function from a model to text. Also the verb that does so by
+-- hand.
+--
+--   % for _, n in ipairs(sizes) do      a line that starts with % is Lua
+--   int size_${n};                      ${...} is a value; nil is an error that names template and line
+--   % end
+--   %% a line of text that starts with one %
+--
+-- Every line of the template becomes one line of Lua, so that Lua's own errors name the template's line too.
+-- Braces within ${...} have to balance.
+local fail = require "base.fail"
+local file = require "core.file"
+
+local template = {}
+
+local PERCENT = ("%"):byte()
+
+local base = { ipairs = ipairs, pairs = pairs, math = math, string = string, table = table,
+  tostring = tostring, tonumber = tonumber, select = select, type = type, error = error, assert = assert,
+  require = require }
+
+local function value_of(value, text)
+  if value == nil then error("${" .. text .. "} is nil", 2) end
+  return tostring(value)
+end
+
+-- One line of text as Lua, which puts it out in one piece. Errors name the template and the line's number.
+local function translate_text(line, newline, name, number)
+  if newline ~= "" and not line:find("${", 1, true) then return ("_out(%q .. '\\n')"):format(line) end
+  local pieces, at = {}, 1
+  for first, body, last in line:gmatch("()%$(%b{})()") do
+    if first > at then pieces[#pieces + 1] = ("%q"):format(line:sub(at, first - 1)) end
+    local expression = body:sub(2, -2)
+    pieces[#pieces + 1] = ("_value(%s, %q)"):format(expression, expression)
+    at = last
+  end
+  local rest = line:sub(at)
+  if rest:find("${", 1, true) then
+    return ("error(%q, 0)"):format(("%s:%d: ${ is not closed on its line"):format(name, number))
+  end
+  -- The newline is written as an escape, so that the Lua text keeps one line per line of the template.
+  if rest ~= "" or newline ~= "" then
+    pieces[#pieces + 1] = ('%q%s'):format(rest, newline ~= "" and ' .. "\\n"' or "")
+  end
+  return #pieces > 0 and ("_out(%s)"):format(table.concat(pieces, " .. ")) or ""
+end
+
+local function translate(text, name)
+  local out, count = {}, 0
+  for line, newline in text:gmatch("([^\n]*)(\n?)") do
+    count = count + 1
+    if line:byte() ~= PERCENT then
+      out[count] = translate_text(line, newline, name, count)
+    elseif line:byte(2) == PERCENT then
+      out[count] = translate_text(line:sub(2), newline, name, count)
+    else
+      out[count] = line:sub(2)
+    end
+  end
+  return table.concat(out, "\n")
+end
+
+-- Compiles template text; `name` stands in errors. Returns function(model) -> text. Raises on a broken
+-- template.
+function template.compile(text, name)
+  local environment = {}
+  local code = "local _out, _value = ... " .. translate(text, name)
+  local chunk, message = load(code, "@" .. name, "t", environment)
+  if not chunk then fail.input("%s", message) end
+  return function(model)
+    for key in pairs(environment) do environment[key] = nil end -- what the last rendering set
+    setmetatable(environment, { __index = function(_, key)
+      local found = model[key]
+      if found == nil then found = base[key] end
+      return found
+    end })
+    local pieces, count = {}, 0
+    local function out(piece) count = count + 1; pieces[count] = piece end
+    local ok, problem = pcall(chunk, out, value_of)
+    if not ok then fail.input("%s", problem) end
+    return table.concat(pieces)
+  end
+end
+
+-- Reads and compiles the template at `path`. Returns function(model) -> text.
+function template.load(path)
+  return template.compile(fail.unless(file.read(path)), path)
+end
+
+template.summary = "Renders one template; each NAME=VALUE is there as a text, beside `lists`."
+template.positional = { name = "TEMPLATE [NAME=VALUE...]", min = 1, max = math.huge }
+template.options = { { name = "out", value = "FILE", help = "where to write", required = true } }
+template.example = "gentables template templates/bench/lists.h.tmpl --out lists.h"
+
+function template.run(args)
+  local model = { lists = require "lists.lists" }
+  for i = 2, #args do
+    local name, value = args[i]:match("^([%w_]+)=(.*)$")
+    if not name then fail.input("%s: not of the form NAME=VALUE", args[i]) end
+    model[name] = value
+  end
+  local text = template.load(args[1])(model)
+  if file.holds(args.out, text) then return end -- as old as it is, so that nothing is compiled again
+  local written, message = file.write(args.out, text)
+  if not written then fail.work("%s", message) end
+end
+
+return template

@@ -1,0 +1,351 @@
+// Workbooks by libxlsxwriter, sheet after sheet, each row written as it comes. Nothing stands at the path
+// until the workbook is whole; the same sheets give the same bytes. Which sheets, names and formats is
+// pages/sheets.lua's.
+// Lua: require "core.xlsx":
+//
+// - open(path) gives a book, or nil, message.
+// - book:add{ name =, columns = { titles }, rows = list of rows, or a function that gives the next row,
+//   formats = { [place] = number format }, colours = { [place] = { 0xRRGGBB, ... } of two or three } }
+//   gives cells that were cut to what a cell holds, and rows that no sheet has room for.
+// - book:close() gives true, or nil, message. A book that is not closed leaves nothing.
+#include <errno.h>
+#include <lauxlib.h>
+#include <limits.h>
+#include <lua.h>
+#include <math.h>
+#include <stdbool.h>
+#include <string.h>
+#include <xlsxwriter.h>
+
+#include "system/file.h"
+
+static const char book_type[] = "gentables.xlsx";
+
+// What a workbook can hold, and how wide a column may get, in characters.
+enum { MOST_ROWS = LXW_ROW_MAX, MOST_COLUMNS = LXW_COL_MAX, MOST_CELL_UNITS = 32767 };
+enum { LEAST_WIDTH = 6, MOST_WIDTH = 60, FILTER_WIDTH = 3, NUMBER_WIDTH = 11 };
+// Doubles, and so cells, hold whole numbers up to this one.
+#define MOST_EXACT (1LL << 53)
+
+struct book {
+    lxw_workbook *workbook; // NULL: closed
+    lxw_format *header;
+    struct file_stage stage; // the library writes to its temporary name
+    char path[PATH_MAX];
+};
+
+// One sheet while it is written.
+struct sheet {
+    lxw_worksheet *worksheet;
+    int columns;          // at most MOST_COLUMNS
+    lxw_format **formats; // one for each column, NULL: as it comes
+    int *widths;          // in characters
+    lua_Integer cut;      // cells
+};
+
+static int fail(lua_State *lua, const struct problem *problem) {
+    lua_pushnil(lua);
+    lua_pushstring(lua, problem->text);
+    return 2;
+}
+
+static struct book *check_book(lua_State *lua) {
+    struct book *book = luaL_checkudata(lua, 1, book_type);
+    luaL_argcheck(lua, book->workbook != NULL, 1, "the workbook is closed");
+    return book;
+}
+
+static int drop(lua_State *lua) {
+    struct book *book = luaL_checkudata(lua, 1, book_type);
+    if (book->workbook != NULL) lxw_workbook_free(book->workbook);
+    book->workbook = NULL;
+    file_stage_drop(&book->stage);
+    return 0;
+}
+
+// The folder of the file, where the parts are put together, too: a disk that has no room for them has none
+// for the workbook either, and that is noticed.
+static void folder_of(const char *path, char folder[PATH_MAX]) {
+    const char *slash = strrchr(path, '/');
+    size_t length = slash == NULL ? 0 : (size_t)(slash - path) + 1;
+    memcpy(folder, length == 0 ? "." : path, length == 0 ? 1 : length);
+    folder[length == 0 ? 1 : length] = '\0';
+}
+
+// open(path)
+static int open_book(lua_State *lua) {
+    size_t length;
+    const char *path = luaL_checklstring(lua, 1, &length);
+    luaL_argcheck(lua, length < PATH_MAX, 1, "too long a name");
+    struct book *book = lua_newuserdatauv(lua, sizeof *book, 0);
+    *book = (struct book){.workbook = NULL, .stage = {.file = -1}};
+    luaL_setmetatable(lua, book_type);
+    memcpy(book->path, path, length + 1);
+    struct problem problem;
+    if (!file_stage_open(&book->stage, book->path, &problem)) return fail(lua, &problem);
+    char folder[PATH_MAX];
+    folder_of(path, folder);
+    lxw_workbook_options options = {.constant_memory = LXW_TRUE, .tmpdir = folder, .use_zip64 = LXW_FALSE};
+    book->workbook = workbook_new_opt(book->stage.temporary, &options);
+    if (book->workbook == NULL) return luaL_error(lua, "out of memory");
+    lxw_doc_properties properties = {.created = 946684800}; // always the same: 2000-01-01
+    workbook_set_properties(book->workbook, &properties);
+    book->header = workbook_add_format(book->workbook);
+    format_set_bold(book->header);
+    format_set_bg_color(book->header, 0xE7EBF0);
+    format_set_bottom(book->header, LXW_BORDER_THIN);
+    return 1;
+}
+
+// The length of a UTF-8 sequence at `text` that is well formed and may stand in XML; 0 where there is none.
+static size_t sequence_length(const unsigned char *text, size_t left) {
+    unsigned char first = text[0];
+    if (first < 0x80) return first >= 0x20 || first == '\t' || first == '\n' || first == '\r' ? 1 : 0;
+    size_t length = first >= 0xC2 && first < 0xE0 ? 2 : first >= 0xE0 && first < 0xF0 ? 3 : 4;
+    if (first < 0xC2 || first > 0xF4 || length > left) return 0;
+    for (size_t i = 1; i < length; i++)
+        if ((text[i] & 0xC0) != 0x80) return 0;
+    bool overlong = (first == 0xE0 && text[1] < 0xA0) || (first == 0xF0 && text[1] < 0x90);
+    bool no_character = (first == 0xED && text[1] >= 0xA0) || (first == 0xF4 && text[1] >= 0x90) ||
+                        (first == 0xEF && text[1] == 0xBF && text[2] >= 0xBE);
+    return overlong || no_character ? 0 : length;
+}
+
+// Pushes `text` as a cell can hold it: what is no character of XML becomes U+FFFD, the end is cut.
+static const char *push_cell_text(lua_State *lua, const char *text, size_t size, bool *cut) {
+    luaL_Buffer out;
+    luaL_buffinit(lua, &out);
+    size_t units = 0, at = 0;
+    while (at < size) {
+        size_t length = sequence_length((const unsigned char *)text + at, size - at);
+        units += length == 4 ? 2 : 1;
+        if (units > MOST_CELL_UNITS) break;
+        if (length == 0)
+            luaL_addstring(&out, "\xEF\xBF\xBD");
+        else
+            luaL_addlstring(&out, text + at, length);
+        at += length == 0 ? 1 : length;
+    }
+    *cut = at < size;
+    luaL_pushresult(&out);
+    return lua_tostring(lua, -1);
+}
+
+// Whether `text` can be written as it is.
+static bool is_plain(const char *text, size_t size) {
+    if (size > MOST_CELL_UNITS) return false;
+    for (size_t i = 0; i < size; i++)
+        if ((unsigned char)text[i] < 0x20 || (unsigned char)text[i] > 0x7E) return false;
+    return true;
+}
+
+static void widen(struct sheet *sheet, int column, size_t characters) {
+    int width = characters > MOST_WIDTH ? MOST_WIDTH : (int)characters;
+    if (width > sheet->widths[column]) sheet->widths[column] = width;
+}
+
+static void write_text(lua_State *lua, struct sheet *sheet, lxw_row_t row, int column, lxw_format *format) {
+    size_t size;
+    const char *text = lua_tolstring(lua, -1, &size);
+    bool cut = false, plain = is_plain(text, size);
+    widen(sheet, column, size);
+    if (!plain) text = push_cell_text(lua, text, size, &cut);
+    if (cut) sheet->cut++;
+    worksheet_write_string(sheet->worksheet, row, (lxw_col_t)column, text, format);
+    if (!plain) lua_pop(lua, 1);
+}
+
+static size_t digits_of(double value) {
+    double size = fabs(value);
+    return (value < 0) + (size < 10 ? 1 : (size_t)log10(size) + 1);
+}
+
+// Numbers that no cell can hold (infinite, undefined, whole ones too large for a double) are written as text.
+static void write_number(lua_State *lua, struct sheet *sheet, lxw_row_t row, int column) {
+    lxw_format *format = sheet->formats[column];
+    double value = lua_tonumber(lua, -1);
+    bool whole = lua_isinteger(lua, -1);
+    lua_Integer exact = whole ? lua_tointeger(lua, -1) : 0;
+    if (!isfinite(value)) {
+        const char *text = isnan(value) ? "nan" : value < 0 ? "-inf" : "inf";
+        widen(sheet, column, strlen(text));
+        worksheet_write_string(sheet->worksheet, row, (lxw_col_t)column, text, NULL);
+    } else if (exact > MOST_EXACT || exact < -MOST_EXACT) {
+        lua_pushvalue(lua, -1); // the conversion changes the value in place
+        write_text(lua, sheet, row, column, NULL);
+        lua_pop(lua, 1);
+    } else {
+        widen(sheet, column, whole ? digits_of(value) + 1 : format ? digits_of(value) + 6 : NUMBER_WIDTH);
+        worksheet_write_number(sheet->worksheet, row, (lxw_col_t)column, value, format);
+    }
+}
+
+// Writes the value at the top of the stack.
+static void write_cell(lua_State *lua, struct sheet *sheet, lxw_row_t row, int column) {
+    switch (lua_type(lua, -1)) {
+    case LUA_TNIL: break;
+    case LUA_TNUMBER: write_number(lua, sheet, row, column); break;
+    case LUA_TBOOLEAN:
+        widen(sheet, column, 5);
+        worksheet_write_boolean(sheet->worksheet, row, (lxw_col_t)column, lua_toboolean(lua, -1), NULL);
+        break;
+    case LUA_TSTRING: write_text(lua, sheet, row, column, NULL); break;
+    default: luaL_error(lua, "a cell is a %s", luaL_typename(lua, -1));
+    }
+}
+
+static void write_header(lua_State *lua, struct sheet *sheet, int titles, lxw_format *format) {
+    for (int column = 0; column < sheet->columns; column++) {
+        if (lua_rawgeti(lua, titles, column + 1) != LUA_TSTRING) luaL_error(lua, "a title is no text");
+        write_text(lua, sheet, 0, column, format);
+        sheet->widths[column] += FILTER_WIDTH;
+        lua_pop(lua, 1);
+    }
+}
+
+// Pushes the next row of the list or function at `rows`. False, and nothing pushed, after the last one.
+static bool push_row(lua_State *lua, int rows, lua_Integer place) {
+    if (lua_isfunction(lua, rows)) {
+        lua_pushvalue(lua, rows);
+        lua_call(lua, 0, 1);
+    } else {
+        lua_rawgeti(lua, rows, place);
+    }
+    if (lua_istable(lua, -1)) return true;
+    lua_pop(lua, 1);
+    return false;
+}
+
+// Gives the rows that there were.
+static lua_Integer write_rows(lua_State *lua, struct sheet *sheet, int rows) {
+    lua_Integer place = 1;
+    for (; push_row(lua, rows, place); place++) {
+        for (int column = 0; column < sheet->columns && place < MOST_ROWS; column++) {
+            lua_rawgeti(lua, -1, column + 1);
+            write_cell(lua, sheet, (lxw_row_t)place, column);
+            lua_pop(lua, 1);
+        }
+        lua_pop(lua, 1);
+    }
+    return place - 1;
+}
+
+// Fills `sheet->formats` from the table `formats` of the description at place 2.
+static void take_formats(lua_State *lua, const struct book *book, struct sheet *sheet) {
+    if (lua_getfield(lua, 2, "formats") == LUA_TTABLE) {
+        for (int column = 0; column < sheet->columns; column++) {
+            if (lua_rawgeti(lua, -1, column + 1) == LUA_TSTRING) {
+                sheet->formats[column] = workbook_add_format(book->workbook);
+                format_set_num_format(sheet->formats[column], lua_tostring(lua, -1));
+            }
+            lua_pop(lua, 1);
+        }
+    }
+    lua_pop(lua, 1);
+}
+
+static lxw_color_t colour_at(lua_State *lua, int place) {
+    lua_rawgeti(lua, -1, place);
+    lxw_color_t colour = (lxw_color_t)luaL_checkinteger(lua, -1);
+    lua_pop(lua, 1);
+    return colour;
+}
+
+// A scale over one column, of the colours in the list at the top of the stack.
+static void add_scale(lua_State *lua, const struct sheet *sheet, int column, lxw_row_t last_row) {
+    bool three = lua_rawlen(lua, -1) == 3;
+    lxw_conditional_format scale = {.type = three ? LXW_CONDITIONAL_3_COLOR_SCALE
+                                                  : LXW_CONDITIONAL_2_COLOR_SCALE};
+    scale.min_color = colour_at(lua, 1);
+    if (three) scale.mid_color = colour_at(lua, 2);
+    scale.max_color = colour_at(lua, three ? 3 : 2);
+    worksheet_conditional_format_range(sheet->worksheet, 1, (lxw_col_t)column, last_row, (lxw_col_t)column,
+                                       &scale);
+}
+
+static void add_colours(lua_State *lua, const struct sheet *sheet, lxw_row_t last_row) {
+    if (lua_getfield(lua, 2, "colours") == LUA_TTABLE && last_row > 0) {
+        for (int column = 0; column < sheet->columns; column++) {
+            if (lua_rawgeti(lua, -1, column + 1) == LUA_TTABLE) add_scale(lua, sheet, column, last_row);
+            lua_pop(lua, 1);
+        }
+    }
+    lua_pop(lua, 1);
+}
+
+static void lay_out(const struct sheet *sheet, lxw_row_t last_row) {
+    worksheet_freeze_panes(sheet->worksheet, 1, 0);
+    if (sheet->columns > 0)
+        worksheet_autofilter(sheet->worksheet, 0, 0, last_row, (lxw_col_t)(sheet->columns - 1));
+    for (int column = 0; column < sheet->columns; column++) {
+        int width = sheet->widths[column] < LEAST_WIDTH ? LEAST_WIDTH : sheet->widths[column];
+        worksheet_set_column(sheet->worksheet, (lxw_col_t)column, (lxw_col_t)column, width + 1, NULL);
+    }
+}
+
+// A zeroed buffer that the stack keeps.
+static void *push_buffer(lua_State *lua, size_t size) {
+    void *buffer = lua_newuserdatauv(lua, size + 1, 0);
+    memset(buffer, 0, size + 1);
+    return buffer;
+}
+
+// book:add(sheet)
+static int add_sheet(lua_State *lua) {
+    struct book *book = check_book(lua);
+    luaL_checktype(lua, 2, LUA_TTABLE);
+    lua_settop(lua, 2);
+    enum { TITLES = 3, ROWS = 4 };
+    lua_getfield(lua, 2, "columns");
+    lua_getfield(lua, 2, "rows");
+    lua_getfield(lua, 2, "name");
+    luaL_checktype(lua, TITLES, LUA_TTABLE);
+    size_t columns = (size_t)lua_rawlen(lua, TITLES);
+    luaL_argcheck(lua, columns <= MOST_COLUMNS, 2, "too many columns");
+    struct sheet sheet = {.columns = (int)columns, .cut = 0};
+    sheet.worksheet = workbook_add_worksheet(book->workbook, luaL_checkstring(lua, -1));
+    if (sheet.worksheet == NULL) return luaL_error(lua, "no sheet can be called %s", lua_tostring(lua, -1));
+    sheet.formats = push_buffer(lua, columns * sizeof *sheet.formats);
+    sheet.widths = push_buffer(lua, columns * sizeof *sheet.widths);
+    take_formats(lua, book, &sheet);
+    write_header(lua, &sheet, TITLES, book->header);
+    lua_Integer rows = write_rows(lua, &sheet, ROWS);
+    lua_Integer held = rows < MOST_ROWS ? rows : MOST_ROWS - 1;
+    add_colours(lua, &sheet, (lxw_row_t)held);
+    lay_out(&sheet, (lxw_row_t)held);
+    lua_pushinteger(lua, sheet.cut);
+    lua_pushinteger(lua, rows - held);
+    return 2;
+}
+
+// book:close()
+static int close_book(lua_State *lua) {
+    struct book *book = check_book(lua);
+    struct problem problem;
+    errno = 0;
+    lxw_error error = workbook_close(book->workbook);
+    book->workbook = NULL;
+    if (error != LXW_NO_ERROR) {
+        const char *reason = errno != 0 ? strerror(errno) : lxw_strerror(error);
+        problem_set(&problem, "%s: cannot be written: %s; what was there is unchanged", book->path, reason);
+        drop(lua);
+        return fail(lua, &problem);
+    }
+    if (!file_stage_commit(&book->stage, false, &problem)) return fail(lua, &problem);
+    lua_pushboolean(lua, true);
+    return 1;
+}
+
+int luaopen_core_xlsx(lua_State *lua) {
+    static const luaL_Reg functions[] = {{"open", open_book}, {NULL, NULL}};
+    static const luaL_Reg methods[] = {{"add", add_sheet}, {"close", close_book}, {NULL, NULL}};
+    luaL_newmetatable(lua, book_type);
+    luaL_newlib(lua, methods);
+    lua_setfield(lua, -2, "__index");
+    lua_pushcfunction(lua, drop);
+    lua_setfield(lua, -2, "__gc");
+    lua_pushcfunction(lua, drop);
+    lua_setfield(lua, -2, "__close");
+    luaL_newlib(lua, functions);
+    return 1;
+}

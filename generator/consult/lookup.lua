@@ -1,0 +1,176 @@
+-- What an artifact answers: compiles the header or table as its users do and asks its own lookup. A table.csv
+-- is looked up as the C header looks it up, by the nearest size; thresholds.json by bytes.
+--
+--   local answers, facts = ask.artifact("tables/host/allreduce_table.h", shapes, { sm = 90 })
+--
+-- shapes are { world_size =, dtype =, op =, mode =, fusion =, hidden_size =, num_tokens = }. answers[i] is
+-- { strategy =, measured =, cell = }: the strategy nil where the artifact has no answer; the cell a text that
+-- shapes share where one choice was made for them, nil where none was or nothing tells. facts: { cells =
+-- whether answers have cells, dtype =, op =, fusion = of all that it holds, or nil }. sm is for headers that
+-- hold several.
+local compiled = require "consult.compiled"
+local fail = require "base.fail"
+local file = require "core.file"
+local json = require "codec.json"
+local lists = require "lists.lists"
+local lookup = require "choose.lookup_rule"
+local plan = require "rows.cells"
+local tables = require "core.table"
+
+local ask = {}
+
+local ANSWER_S = 60
+
+-- ---- compiled ---------------------------------------------------------------------------------
+
+-- The lines that a program made of `source` answers to `input`; `others` as compiled.make takes them.
+local function compile_and_run(path, compiler, suffix, source, input, others)
+  local made <close> = compiled.make(path, { compiler = compiler, words = { "-O1" }, suffix = suffix,
+    source = source, others = others })
+  local lines, problem = compiled.run({ made.path }, input, ANSWER_S)
+  if not lines then fail.input("%s: its lookup did not answer (%s)", path, problem) end
+  return lines
+end
+
+local function input_of(shapes)
+  local place = {}
+  for i, fusion in ipairs(lists.fusions) do place[fusion.name] = i - 1 end
+  local lines = {}
+  for i, shape in ipairs(shapes) do
+    lines[i] = ("%d %d %d %d\n"):format(shape.world_size, place[shape.fusion], shape.hidden_size,
+      shape.num_tokens)
+  end
+  lines[#lines + 1] = "0 0 0 0\n"
+  return table.concat(lines)
+end
+
+local function render(name, model) return compiled.render("regret/" .. name, model) end
+
+-- The data type and operation that the first lines of a C header say it is of.
+local function said_of(text)
+  local dtype, op = text:match("should take: ([%w_]+), ([%w_]+), TP ")
+  return { cells = true, dtype = dtype, op = op }
+end
+
+local function ask_header(path, text, prefix, shapes)
+  local facts = said_of(text)
+  facts.cells = text:find("struct " .. prefix .. "_row", 1, true) ~= nil
+  local source = render("c", { path = compiled.absolute(path), prefix = prefix, tells_cells = facts.cells })
+  local answers = compile_and_run(path, os.getenv("CC") or "cc", "c", source, input_of(shapes))
+  for i, line in ipairs(answers) do
+    local name, measured, cell = line:match("^(%S+) ([01]) (%S+)$")
+    local is_cell = cell ~= "-" and cell ~= "-1"
+    answers[i] = { strategy = name, measured = measured == "1", cell = is_cell and cell or nil }
+  end
+  return answers, facts
+end
+
+local strategy_by_number = {}
+for _, strategy in ipairs(lists.strategies) do
+  if strategy.trtllm then strategy_by_number[strategy.trtllm] = strategy.name end
+end
+
+-- Lines of a number and a cell to answers.
+local function numbers_to_answers(lines)
+  local answers = {}
+  for i, line in ipairs(lines) do
+    local number, cell = line:match("^(%S+) (%S+)$")
+    answers[i] = { strategy = strategy_by_number[tonumber(number)], measured = cell ~= "-1",
+      cell = cell ~= "-1" and cell or nil }
+  end
+  return answers
+end
+
+local function ask_fragment(path, name, shapes)
+  local source = render("trtllm", { path = compiled.absolute(path), name = name })
+  local lines = compile_and_run(path, os.getenv("CXX") or "c++", "cpp", source, input_of(shapes))
+  return numbers_to_answers(lines), { cells = true }
+end
+
+local function ask_trtllm_header(path, text, shapes, sm)
+  if not sm then
+    fail.input("%s: holds several SM versions, and no file of rows is named after one; --sm 90 would say " ..
+      "which is asked", path)
+  end
+  local has_axes = text:find("AllReduceTableAxesOf", 1, true) ~= nil
+  local source = render("trtllm_header", { path = compiled.absolute(path), sm = sm, has_axes = has_axes,
+    fusions = lists.fusions })
+  local lines = compile_and_run(path, os.getenv("CXX") or "c++", "cpp", source, input_of(shapes),
+    compiled.trtllm_world(text, sm))
+  return numbers_to_answers(lines), { cells = true }
+end
+
+-- ---- loaded -----------------------------------------------------------------------------------
+
+-- The block of a table that answers for a shape: its own; else one of its TP size, as other formats hold.
+local function block_for(blocks, shape)
+  local other
+  for _, block in ipairs(blocks) do
+    if block.world_size == shape.world_size and lists.contains(block.fusions, shape.fusion) then
+      local same = block.dtype == shape.dtype and block.op == shape.op
+      if same and block.mode == shape.mode then return block end
+      if same then other = other or block end
+    end
+  end
+  return other
+end
+
+local function ask_table(path, shapes)
+  local table_of, problem = tables.read(path)
+  if not table_of then fail.input("%s", problem) end
+  local blocks, answers = table_of:blocks(), {}
+  for i, shape in ipairs(shapes) do
+    local block = block_for(blocks, shape)
+    local at = block and { world_size = block.world_size, dtype = block.dtype, op = block.op,
+      mode = block.mode, fusion = shape.fusion,
+      hidden_size = block.hidden_sizes[lookup.nearest(block.hidden_sizes, shape.hidden_size)],
+      num_tokens = block.num_tokens[lookup.nearest(block.num_tokens, shape.num_tokens)] }
+    local cell = at and table_of:find(at)
+    answers[i] = { strategy = cell and cell.strategy, measured = cell ~= nil,
+      cell = cell and plan.key(at) }
+  end
+  return answers, { cells = true }
+end
+
+-- The rules of a world size, or nil, and the place of the one that holds a size: up to max_bytes, inclusive.
+local function rule_of(document, world_size, size_bytes)
+  local world = document.world_sizes[tostring(world_size)]
+  for place, rule in ipairs(world and world.rules or {}) do
+    if type(rule.max_bytes) ~= "number" or size_bytes <= rule.max_bytes then return rule, place end
+  end
+end
+
+local function ask_thresholds(path, text, shapes)
+  local document = json.decode(text)
+  if type(document) ~= "table" or type(document.world_sizes) ~= "table" then
+    fail.input("%s: is no file of thresholds; gentables generate --formats thresholds writes one", path)
+  end
+  local answers = {}
+  for i, shape in ipairs(shapes) do
+    local bytes = shape.hidden_size * shape.num_tokens * lists.find("dtypes", shape.dtype).bytes
+    local rule, place = rule_of(document, shape.world_size, bytes)
+    answers[i] = { strategy = rule and rule.strategy or document.fallback, measured = rule ~= nil,
+      cell = rule and shape.world_size .. " " .. place }
+  end
+  return answers, { cells = true, dtype = document.dtype, op = document.op, fusion = "NONE" }
+end
+
+-- ---- which ------------------------------------------------------------------------------------
+
+-- Asks the artifact at `path`, told by what it holds. Raises where it is none.
+function ask.artifact(path, shapes, options)
+  local text = fail.unless(file.read(path))
+  local prefix = compiled.prefix_of(text)
+  if prefix then return ask_header(path, text, prefix, shapes) end
+  if compiled.is_trtllm_header(text) then
+    return ask_trtllm_header(path, text, shapes, options and options.sm)
+  end
+  local name = text:match("AllReduceBestStrategyTableType%s+(AllReduceBestStrategyTableSM%d+)%s*=")
+  if name then return ask_fragment(path, name, shapes) end
+  if text:find("^arch,world_size,") then return ask_table(path, shapes) end
+  if text:find('"gentables thresholds"', 1, true) then return ask_thresholds(path, text, shapes) end
+  fail.input("%s: is none of allreduce_table.h, customAllReduceUtils.h, generated_lookup_table.cpp, " ..
+    "thresholds.json and table.csv", path)
+end
+
+return ask

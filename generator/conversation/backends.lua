@@ -1,0 +1,76 @@
+-- The backends of the bench: which program measures, how its ranks are started, and whether it fits the arch
+-- that the rows are to be for. How to add one: a row here, a struct in bench/ (bench/measure/backend.h),
+-- strategies in lists/lists.lua.
+local fail = require "base.fail"
+local launcher = require "conversation.launcher"
+
+local backends = {}
+
+backends.host = { program = "gentables-bench" }
+
+-- The words before the program's name.
+function backends.host.command(job, size) return launcher.command(size, job.machine.cores, job.launcher) end
+
+function backends.host.arguments() return {} end
+
+function backends.host.loopback() return nil end
+
+function backends.host.arch(name) return name end
+
+-- Ranks are threads, or, with a launcher, processes of the program that has MPI.
+backends.cuda = { program = "gentables-bench-cuda", program_of_launcher = "gentables-bench-cuda-mpi" }
+
+function backends.cuda.command(job, size)
+  return job.launcher and launcher.command(size, job.machine.cores, job.launcher) or {}
+end
+
+-- Of calls that are open at once the data, and more of them than there are: up to 8 inputs that differ and a
+-- result of each, with an epilogue twice as many.
+local ARENA_COPIES, LEAST_ARENA, MOST_ARENA = 20, 64 << 20, 16 << 30
+
+-- Two chains of calls with results of their own, for the largest messages: at most two inputs, and for each
+-- of three calls, the fewest that give a slope, less than three outputs.
+local CHAIN_COPIES = 12
+
+-- How all ranks are on one GPU, or nil: plug-ins launch for each rank, and so does everybody with them.
+function backends.cuda.loopback(job)
+  local has_plugins = job.plugins and #job.plugins > 0
+  return job.arch:find("%-loopback$") and (has_plugins and "--streams" or "--loopback")
+end
+
+function backends.cuda.arguments(job, size)
+  local words = job.launcher and {} or { "--ranks", tostring(size) }
+  words[#words + 1] = backends.cuda.loopback(job)
+  words[#words + 1] = "--workspace"
+  local message = math.max(job.spec.limits.message_bytes, 1 << 20)
+  words[#words + 1] = tostring(message)
+  if job.all_bytes then
+    local arena = math.min(math.max(ARENA_COPIES * job.all_bytes, LEAST_ARENA), MOST_ARENA)
+    words[#words + 1] = "--arena"
+    words[#words + 1] = tostring(math.max(arena, ARENA_COPIES * message // 2))
+  elseif job.spec.table and job.spec.table.mode:find("graph") then
+    words[#words + 1] = "--arena"
+    words[#words + 1] = tostring(math.max(CHAIN_COPIES * message, LEAST_ARENA))
+  end
+  return words
+end
+
+-- The name that rows of this GPU have: `name`, where it is of its SM version, or the user says so by
+-- `sm_version`; "gpu" and "gpu-loopback" are whatever GPU there is.
+function backends.cuda.arch(name, identity, sm_version)
+  local sm = sm_version or identity.isa:match("^sm_(%d+)$")
+  local suffix = name:match("%-loopback$") or ""
+  if not sm then return name end -- without a GPU the bench says so itself
+  local own = ("sm%s%s"):format(sm, suffix)
+  if name:find("^gpu") or sm_version then return own end
+  if name ~= own then
+    fail.input("the rows are to be for %s, and this GPU is %s; --arch %s, or --sm-version %s would be right",
+      name, identity.isa, own, name:match("%d+"))
+  end
+  return name
+end
+
+-- The GPU, from what the bench says of its libraries: "... on 8 x NVIDIA H100"; nil where it tells of none.
+function backends.gpu(library) return library:match(" on (%d+ x .*)$") end
+
+return backends

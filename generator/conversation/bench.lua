@@ -1,0 +1,276 @@
+-- The generator's side of the bench: starts it under a launcher, asks for cells, checks every answer, ends
+-- it.
+--
+-- A bench that dies, hangs or talks nonsense is a failure { reason, detail, strategy }: `reason` may stand in
+-- a file, `detail` (its last words) is for the person who looks on, `strategy` is whose turn it was, where
+-- the bench says so. A signal to gentables ends the bench and raises with 128 + its number. The words are
+-- protocol.lua's.
+local fail = require "base.fail"
+local file = require "core.file"
+local launcher = require "conversation.launcher"
+local plan = require "rows.cells"
+local process = require "core.process"
+local protocol = require "conversation.protocol"
+
+local bench = {}
+bench.__index = bench
+
+-- Seconds. A launcher that ends its ranks on a busy machine takes some, and leaves files if it is cut off.
+local VERSION_PATIENCE, GRACE = 30, 10
+local SIGTERM = 15
+
+-- Asks the program who it is, without any launcher. Returns { protocol, hash, isa, compiler }, and its
+-- library.
+function bench.identify(program)
+  local child, message = process.start({ program, "--version" })
+  if not child then
+    fail.input("no bench (%s); it is built where MPI is found: install Open MPI, build again", message)
+  end
+  local line, problem = child:read_line(VERSION_PATIENCE)
+  local reason, clean = child:close(VERSION_PATIENCE)
+  local _, fields = protocol.parse(((line or ""):gsub("^gentables%-bench", "bench")))
+  if not clean or not fields or not (fields.protocol and fields.bench and fields.library) then
+    fail.input("%s --version does not say who it is (%s); build it and gentables from the same tree", program,
+      line or problem == "end" and reason or problem)
+  end
+  return { protocol = math.tointeger(fields.protocol) or 0, hash = fields.bench,
+    isa = fields.isa or "unknown", compiler = fields.compiler or "unknown" }, fields.library
+end
+
+-- ---- failures ---------------------------------------------------------------------------------
+
+-- What stderr says of it, in one line: the bench's own words; or else the launcher's about a rank; or else
+-- the first paragraph that Open MPI puts under a rule; or else the last lines.
+local function last_words(child)
+  local lines, errors = {}, child:errors()
+  local paragraph = errors:match("%-%-%-%-%-+\n(%w.-)\n[%s-]")
+  for line in errors:gmatch("[^\n]+") do
+    line = line:gsub("%c", " ")
+    local own = line:match("^gentables%-bench: (.+)")
+    if own then return own end
+    if line:find("%w") then lines[#lines + 1] = line end
+  end
+  local _, died = launcher.who_died(errors)
+  return died or paragraph and paragraph:gsub("%s+", " ")
+    or table.concat(lines, " / ", math.max(1, #lines - 2))
+end
+
+-- Removes the segments of Open MPI's shared-memory transport that a rank left which was killed while it made
+-- them: mpirun does not know of them yet. Only when all processes have ended.
+local function remove_segments(self)
+  local of = self.segments
+  for _, name in ipairs(of and file.list(of.folder) or {}) do
+    local uid, job = name:match("^vader_segment%..*%.(%d+)%.(%x+)%.%d+$")
+    if uid == of.uid and job == of.job then os.remove(of.folder .. "/" .. name) end
+  end
+end
+
+-- Waits for the end of all its processes. Returns how it ended, and whether well.
+local function close(self)
+  local ended, clean = self.child:close(GRACE)
+  remove_segments(self)
+  return ended, clean
+end
+
+local function raise_if_interrupted(self)
+  local number, name = process.interrupted()
+  if not number then return end
+  self:abort()
+  fail.with(128 + number, "interrupted by %s; the same command goes on where this one stopped", name)
+end
+
+-- Ends the bench and says what happened to it.
+local function failure(self, problem)
+  raise_if_interrupted(self)
+  local stopped = problem == "timeout" and self.child:stopped()
+  local ended = self:abort(problem == "end")
+  local reasons = {
+    ["end"] = ("the bench died: %s"):format(ended),
+    timeout = ("the bench did not answer within %g s"):format(self.waited),
+  }
+  return nil, { reason = reasons[problem] or problem, detail = stopped or last_words(self.child) }
+end
+
+local function nonsense(self, line)
+  return failure(self, ("the bench answered what protocol %d does not know: %s"):format(protocol.version,
+    line:sub(1, 120):gsub("[%c\128-\255]", "?")))
+end
+
+-- The next line as kind, fields, line; or nil and a failure.
+local function read(self, seconds)
+  self.waited = seconds
+  local line, problem = self.child:read_line(seconds)
+  if not line then return failure(self, problem) end
+  local kind, fields = protocol.parse(line)
+  if not kind then return nonsense(self, line) end
+  if kind == "error" then
+    local _, what = failure(self, "the bench says: " .. (fields.reason or "error"))
+    what.strategy = fields.strategy
+    return nil, what
+  end
+  return kind, fields, line
+end
+
+-- ---- start ------------------------------------------------------------------------------------
+
+local function check_hello(self, fields, line)
+  if fields.protocol ~= tostring(protocol.version) then
+    return failure(self, ("the bench speaks protocol %s, gentables %d; build both from the same tree"):format(
+      fields.protocol or "?", protocol.version))
+  end
+  if fields.bench ~= self.identity.hash then
+    return failure(self, ("the launcher started bench %s, and not %s"):format(fields.bench or "?",
+      self.identity.hash))
+  end
+  if fields.world_size ~= tostring(self.world_size) then
+    return failure(self, ("the launcher started %s ranks, not %d"):format(fields.world_size or "?",
+      self.world_size))
+  end
+  self.roundtrip_us = tonumber(fields.roundtrip_us)
+  if not fields.placement or not self.roundtrip_us then return nonsense(self, line) end
+  self.placement = fields.placement
+  return true
+end
+
+local function take_strategy(self, fields, line)
+  if fields.status == "available" then
+    self.unavailable[fields.name] = nil
+  elseif fields.status == "unavailable" and fields.reason then
+    self.unavailable[fields.name] = "unavailable: " .. fields.reason
+  else
+    return nonsense(self, line)
+  end
+  return true
+end
+
+local function greet(self)
+  local kind, fields, line = read(self, self.patience)
+  if kind == "segments" then
+    self.segments = fields
+    kind, fields, line = read(self, self.patience)
+  end
+  if not kind then return nil, fields end
+  if kind ~= "hello" then return nonsense(self, line) end
+  local ok, problem = check_hello(self, fields, line)
+  while ok do
+    kind, fields, line = read(self, self.patience)
+    if not kind then return nil, fields end
+    if kind == "ready" then return self end
+    if kind == "device" then
+      table.insert(self.devices, fields)
+    elseif kind ~= "strategy" or not fields.name then
+      return nonsense(self, line)
+    else
+      ok, problem = take_strategy(self, fields, line)
+    end
+  end
+  return nil, problem
+end
+
+-- Starts a bench of `world_size` ranks: { command = the launcher's words, program, world_size, identity (of
+-- bench.identify), arguments (of the program, or nil), patience (seconds to wait for an answer beyond what it
+-- was given; its ranks wait half as long for each other, and so can say who it is that does not answer),
+-- strategies (that will be asked for), environment ("NAME=VALUE"..., or nil) }. Returns it, with `placement`,
+-- `roundtrip_us`, `devices` and `unavailable` (strategy -> reason); or nil and a failure.
+function bench.start(options)
+  local argv = table.move(options.command, 1, #options.command, 1, {})
+  local timeout = ("%.17g"):format(options.patience / 2)
+  table.move({ options.program, "--serve", "--timeout", timeout }, 1, 4, #argv + 1, argv)
+  local arguments = options.arguments or {}
+  table.move(arguments, 1, #arguments, #argv + 1, argv)
+  local child, message = process.start(argv, options.environment)
+  if not child then return nil, { reason = "cannot be started: " .. message, detail = "" } end
+  local self = setmetatable({ child = child, world_size = options.world_size, identity = options.identity,
+    patience = options.patience, unavailable = {}, devices = {} }, bench)
+  for _, strategy in ipairs(options.strategies) do
+    self.unavailable[strategy] = "unavailable: the bench does not know it"
+  end
+  return greet(self)
+end
+
+-- ---- cells ------------------------------------------------------------------------------------
+
+-- Takes an answer into `result`; returns true, or nil and what is wrong with it.
+local function take_answer(result, cell, kind, fields)
+  local strategy = fields.strategy
+  if not strategy or not result.open[strategy] then return nil, "a strategy that was not asked for" end
+  if kind == "row" then
+    local record, problem = protocol.row_record(cell, fields)
+    if not record then return nil, problem end
+    table.insert(result.rows, record)
+  elseif fields.reason then
+    table.insert(result.no_time, plan.record(cell, strategy, { reason = fields.reason }))
+  else
+    return nil, "no reason"
+  end
+  result.open[strategy] = nil
+  return true
+end
+
+-- Measures `strategies` in `cell` with `limits` (of protocol.request). Calls
+-- on_row(record) as rows come. Returns { rows, no_time }, each strategy in one of them, and takes the round
+-- trip anew; or nil and a failure, after which this bench has ended.
+function bench:measure(id, cell, strategies, limits, on_row)
+  local result = { rows = {}, no_time = {}, open = {} }
+  for _, strategy in ipairs(strategies) do result.open[strategy] = true end
+  local seconds = limits.cell_us / 1e6 + self.patience
+  self.waited = seconds
+  local written, problem = self.child:write(protocol.request(id, cell, strategies, limits), self.patience)
+  if not written then return failure(self, problem == "timeout" and problem or "end") end
+  while true do
+    local kind, fields, line = read(self, seconds)
+    if not kind then return nil, fields end
+    if fields.id ~= tostring(id) then return nonsense(self, line) end
+    if kind == "done" then
+      self.roundtrip_us = tonumber(fields.roundtrip_us)
+      if not self.roundtrip_us then return nonsense(self, line) end
+      break
+    end
+    if kind ~= "row" and kind ~= "none" then return nonsense(self, line) end
+    local taken, wrong = take_answer(result, cell, kind, fields)
+    if not taken then return failure(self, ("the bench answered nonsense: %s in: %s"):format(wrong, line)) end
+    if kind == "row" then on_row(result.rows[#result.rows]) end
+  end
+  local missing = next(result.open)
+  if missing then return failure(self, "the bench gave no answer for " .. missing) end
+  return result
+end
+
+-- ---- end --------------------------------------------------------------------------------------
+
+-- Takes what the bench says of its devices in the end: `at_end` of each. Returns whether it is silent in
+-- time.
+local function hear_out(self)
+  local ends_at = process.now() + GRACE
+  while process.now() < ends_at do
+    local line, problem = self.child:read_line(ends_at - process.now())
+    if not line then return problem ~= "timeout" end
+    local kind, fields = protocol.parse(line)
+    for _, device in ipairs(kind == "device" and self.devices or {}) do
+      if device.rank == fields.rank then device.at_end, fields.rank = fields, nil end
+    end
+  end
+  return false
+end
+
+-- Ends a bench that has nothing to do any more. Returns true; or nil and a failure, if it did not end well,
+-- which what it has measured does not suffer from.
+function bench:stop()
+  self.child:write("quit\n", GRACE)
+  local in_time = hear_out(self) and self.child:ends_within(GRACE)
+  local stopped = not in_time and self.child:stopped()
+  if not in_time then self.child:kill(SIGTERM) end
+  local ended, clean = close(self)
+  raise_if_interrupted(self)
+  if in_time and clean then return true end
+  return nil, { reason = in_time and ended or ("it did not within %g s"):format(GRACE),
+    detail = stopped or last_words(self.child) }
+end
+
+-- Ends a bench whatever it does; `ending`: it is about to end by itself. Returns how it ended.
+function bench:abort(ending)
+  if not ending then self.child:kill(SIGTERM) end
+  return (close(self))
+end
+
+return bench

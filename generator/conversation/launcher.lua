@@ -1,0 +1,93 @@
+-- How ranks are started: the command line that comes before the bench's own. Open MPI's and MPICH's mpirun
+-- are told apart by what they say of themselves; any other launcher is given as text, such as `srun
+-- --mpi=pmix -n {ranks}`.
+local fail = require "base.fail"
+local process = require "core.process"
+local system = require "core.system"
+
+local launcher = {}
+
+local VERSION_PATIENCE = 30 -- seconds for mpirun --version
+
+-- The words of a launcher that was given as text, {ranks} filled in.
+local function from_text(text, ranks)
+  local words = {}
+  for word in text:gmatch("%S+") do words[#words + 1] = (word:gsub("{ranks}", ranks)) end
+  if #words == 0 then fail.input("the launcher is empty; give one such as --launcher 'srun -n {ranks}'") end
+  if not text:find("{ranks}", 1, true) then
+    fail.input("the launcher %q does not say where the number of ranks goes; write {ranks} there", text)
+  end
+  return words
+end
+
+-- What `mpirun --version` says first.
+local function ask_version()
+  local child, message = process.start({ "mpirun", "--version" })
+  if not child then
+    fail.input("no mpirun (%s); install Open MPI or MPICH, or give another launcher with --launcher", message)
+  end
+  local line = child:read_line(VERSION_PATIENCE)
+  child:close(1)
+  return line or ""
+end
+
+-- Open MPI's version, { major, text }; nil where mpirun is another's.
+function launcher.open_mpi_version()
+  local line = ask_version()
+  local text = (line:find("Open MPI", 1, true) or line:find("OpenRTE", 1, true)) and line:match("%)%s*(%S+)")
+  return text and { text = text, major = tonumber(text:match("^%d+")) }
+end
+
+local function append(words, ...) table.move({ ... }, 1, select("#", ...), #words + 1, words) end
+
+-- The words that start Open MPI's ranks with nothing but where they run: its defaults otherwise.
+function launcher.plain_command(ranks, cores)
+  local words = { "mpirun", "-n", tostring(ranks) }
+  if system.is_root() then append(words, "--allow-run-as-root") end
+  append(words, table.unpack(ranks > cores and { "--oversubscribe", "--bind-to", "none" } or
+    { "--bind-to", "core" }))
+  return words
+end
+
+-- The ranks are on one node: shared memory is the only transport; up to Open MPI 4 it is called vader. If
+-- pml is not set, Open MPI also loads the libraries of all networks, about 0.2 s per launch. A pml that the
+-- environment sets stays.
+--
+-- The bench offers each algorithm of coll/tuned, and coll/sm, in one process: they have to be there, but must
+-- not be the library's own choice.
+local function open_mpi(version, ranks, cores)
+  local major = tonumber(version:match("%)%s*(%d+)")) or 4
+  local words = launcher.plain_command(ranks, cores)
+  if not os.getenv("OMPI_MCA_pml") then append(words, "--mca", "pml", "ob1") end
+  append(words, "--mca", "btl", major >= 5 and "self,sm" or "self,vader")
+  append(words, "--mca", "coll_sm_priority", "1")
+  append(words, "--mca", "coll_tuned_use_dynamic_rules", "1")
+  return words
+end
+
+-- Returns the words that start `ranks` ranks on `cores` cores. `text`: a launcher that the user gave, or nil.
+function launcher.command(ranks, cores, text)
+  if text then return from_text(text, ranks) end
+  local version = ask_version()
+  if version:find("Open MPI", 1, true) or version:find("OpenRTE", 1, true) then
+    return open_mpi(version, ranks, cores)
+  end
+  return { "mpirun", "-n", tostring(ranks) }
+end
+
+-- Who died and of what, as Open MPI's mpirun wrote it on stderr: the rank, a number as text, where it is
+-- named, and a line, such as "rank 1 died: signal 9 (Killed)"; nil where nothing of the kind is said. Of a
+-- process that is killed within some milliseconds of its start, Open MPI 4.1.4 does not always name the rank.
+function launcher.who_died(errors)
+  local text = errors:gsub("%s+", " ")
+  local rank, how = text:match("process rank (%d+) .-exited on (signal %d+ %b())")
+  if not rank then
+    rank, how = text:match("Process name: %[%[%d+,%d+%],(%d+)%] Exit code: (%d+)")
+    how = how and "exit code " .. how
+  end
+  if rank then return rank, ("rank %s died: %s"):format(rank, how) end
+  local nameless = text:find("but 1 process returned a non-zero exit code", 1, true)
+  return nil, nameless and "one rank died, and mpirun does not say which" or nil
+end
+
+return launcher

@@ -1,0 +1,120 @@
+-- The words that sweep and bench exchange, protocol 2: a line is a kind and `name=value` fields with one
+-- space between; a field named reason, library, device, note or folder comes last and takes the rest of the
+-- line. After `quit` the bench may tell of its devices once more: what has become of them. The sweep's
+-- journal is written in the same words. Text only: bench.lua has the process that speaks
+-- them.
+local plan = require "rows.cells"
+local system = require "core.system"
+
+local protocol = { version = 2 }
+
+local takes_the_rest = { reason = true, library = true, device = true, note = true,
+  folder = true }
+
+-- line -> kind, fields (texts); or nil where it is not of that form.
+function protocol.parse(line)
+  local kind, at = line:match("^(%l[%l_]*)()")
+  if not kind then return nil end
+  local fields = {}
+  while at <= #line do
+    local name, start = line:match("^ ([%l_][%l%d_]*)=()", at)
+    if not name or fields[name] then return nil end
+    if takes_the_rest[name] then
+      fields[name], at = line:sub(start), #line + 1
+    else
+      fields[name], at = line:match("^([^ ]*)()", start)
+    end
+  end
+  return kind, fields
+end
+
+local function in_one_line(text) return (tostring(text):gsub("%c+", " ")) end
+
+-- Builds a line, with its newline. `fields` is a list of { name, value }.
+function protocol.line(kind, fields)
+  local out = { kind }
+  for i, field in ipairs(fields) do out[i + 1] = field[1] .. "=" .. in_one_line(field[2]) end
+  return table.concat(out, " ") .. "\n"
+end
+
+-- The seed of a cell's data: always the same, so that the bits of results can be compared between launches.
+local function seed_of(cell) return tonumber(system.hash(plan.key(plan.record(cell))):sub(1, 8), 16) end
+
+-- The reason of what had no time before a request's left_us were over.
+protocol.BUDGET_SPENT = "budget spent"
+
+-- The request to measure `strategies` in `cell`, which has a hidden size and tokens, or a count of elements
+-- (of the larger buffer) alone. `limits` has min_samples, max_samples, cell_us and precision, and left_us
+-- where there is a budget: all that may pass until the answer.
+function protocol.request(id, cell, strategies, limits)
+  local by_bytes = cell.count and { "count", cell.count }
+  local fields = {
+    { "id", id }, { "op", cell.op }, { "dtype", cell.dtype }, { "fusion", cell.fusion },
+    by_bytes or { "hidden_size", cell.hidden_size }, not by_bytes and { "num_tokens", cell.num_tokens },
+    { "mode", cell.mode },
+    { "min_samples", limits.min_samples }, { "max_samples", limits.max_samples },
+    { "budget_us", limits.cell_us }, { "precision", limits.precision }, { "seed", seed_of(cell) },
+    { "strategies", table.concat(strategies, ",") },
+  }
+  if by_bytes then table.remove(fields, 6) end
+  if cell.splits then table.insert(fields, 3, { "splits", cell.splits }) end
+  if limits.left_us then table.insert(fields, #fields, { "left_us", limits.left_us }) end
+  return protocol.line("measure", fields)
+end
+
+-- What a row has beside its cell and strategy, `optional` where a backend does not tell it. `least`: no
+-- number may be below; `above`: each has to be above.
+local row_numbers = {
+  { name = "time_us", above = 0 }, { name = "low_us", least = 0 }, { name = "high_us", least = 0 },
+  { name = "samples", least = 1, whole = true }, { name = "min_us", least = 0 },
+  { name = "p95_us", least = 0 }, { name = "p99_us", least = 0 },
+  { name = "skew_us", least = 0, optional = true }, { name = "bound_us", least = 0 },
+  { name = "floor_us", least = 0, optional = true },
+  { name = "calls", least = 1, whole = true, optional = true },
+}
+local row_names = { "mode", "accumulate", "placement" }
+
+local function read_number(form, text)
+  local number = text and text:find("^[%d.eE+-]+$") and tonumber(text)
+  if not number or number ~= number or number == math.huge then return nil end
+  if form.above and number <= form.above or form.least and number < form.least then return nil end
+  if form.whole then return math.tointeger(number) end
+  return number + 0.0
+end
+
+-- The record of a `row` line about `cell`; or nil, what is wrong with it.
+function protocol.row_record(cell, fields)
+  local record = plan.record(cell, fields.strategy, { size = cell.size })
+  for _, form in ipairs(row_numbers) do
+    record[form.name] = read_number(form, fields[form.name])
+    local is_left_out = form.optional and fields[form.name] == nil
+    if not record[form.name] and not is_left_out then
+      return nil, ("%s=%s"):format(form.name, tostring(fields[form.name]))
+    end
+  end
+  for _, name in ipairs(row_names) do
+    record[name] = fields[name]
+    if not record[name] then return nil, "no " .. name end
+  end
+  if not (fields.bits or ""):find("^%x+$") then return nil, "bits=" .. tostring(fields.bits) end
+  record.bits = fields.bits:find("^0+$") and "varies" or fields.bits
+  if record.mode ~= cell.mode then return nil, "mode=" .. record.mode end
+  if record.low_us > record.time_us or record.high_us < record.time_us then
+    return nil, "a median outside its interval"
+  end
+  return record
+end
+
+-- The fields of such a line, for protocol.line.
+function protocol.row_fields(record)
+  local fields = { { "strategy", record.strategy } }
+  for _, form in ipairs(row_numbers) do
+    local value = record[form.name]
+    if value then fields[#fields + 1] = { form.name, form.whole and value or ("%.4f"):format(value) } end
+  end
+  fields[#fields + 1] = { "bits", record.bits ~= "varies" and record.bits or "0" }
+  for _, name in ipairs(row_names) do fields[#fields + 1] = { name, record[name] } end
+  return fields
+end
+
+return protocol

@@ -1,0 +1,73 @@
+-- AUTO: the call through the lookup of the incumbent, its cost included. It is measured beside the strategies
+-- and never chosen; what it takes more than the best choice says what a new table could win.
+local lists = require "lists.lists"
+
+local auto = {}
+
+local NAME = "AUTO"
+
+-- The times of a slice by its cells: { { hidden_size =, num_tokens =, auto_us =, best_us = }... }, in order.
+local function cells_of(slice, may_win)
+  local cells, by_place = {}, {}
+  for i = 1, slice.count do
+    local place = ("%d %d"):format(slice.hidden_size[i], slice.num_tokens[i])
+    local cell = by_place[place]
+    if not cell then
+      cell = { hidden_size = slice.hidden_size[i], num_tokens = slice.num_tokens[i] }
+      by_place[place], cells[#cells + 1] = cell, cell
+    end
+    if slice.strategy[i] == NAME then
+      cell.auto_us = slice.time_us[i]
+    elseif may_win[slice.strategy[i]] then
+      cell.best_us = math.min(cell.best_us or math.huge, slice.time_us[i])
+    end
+  end
+  return cells
+end
+
+local function candidates(names)
+  local may_win = {}
+  for _, strategy in ipairs(lists.strategies) do
+    may_win[strategy.name] = strategy.candidate ~= false and (not names or names(strategy))
+  end
+  return may_win
+end
+
+-- How AUTO did in rows (core.rows) against the best of the strategies that may win and of which `names` (nil:
+-- all) is true: { cells =, captured = (those of them in a graph), mean =, worst =, where = (of the worst, in
+-- words) }; nil where no cell has both.
+function auto.compare(rows, names)
+  if not rows:strategies()[NAME] then return nil end
+  local may_win, sum, count, worst, where, captured = candidates(names), 0, 0, 0, nil, 0
+  for _, key in ipairs(rows:slices()) do
+    for _, cell in ipairs(cells_of(rows:slice(key), may_win)) do
+      local ratio = cell.auto_us and cell.best_us and cell.auto_us / cell.best_us
+      if ratio then
+        sum, count = sum + math.log(ratio), count + 1
+        if key.mode:find("graph") then captured = captured + 1 end
+        if ratio > worst then
+          worst = ratio
+          where = ("TP %d %s, hidden size %d, %d token%s"):format(key.world_size, key.fusion,
+            cell.hidden_size, cell.num_tokens, cell.num_tokens == 1 and "" or "s")
+        end
+      end
+    end
+  end
+  return count > 0 and { cells = count, captured = captured, mean = math.exp(sum / count), worst = worst,
+    where = where } or nil
+end
+
+-- The same as a line for people; nil where there is nothing to compare.
+function auto.line(rows, names)
+  local found = auto.compare(rows, names)
+  if not found then return nil end
+  local line = ("AUTO, the call through the incumbent's lookup, took %.2f times the best strategy's time " ..
+    "(geometric mean of %d cell%s), at most %.2f times (%s)"):format(found.mean, found.cells,
+    found.cells == 1 and "" or "s", found.worst, found.where)
+  if found.captured == 0 then return line end
+  local which = found.captured == found.cells and "its calls" or ("those of %d cells"):format(found.captured)
+  return ("%s; %s go into a graph with what the lookup chose, and pay for it once, when that is captured")
+    :format(line, which)
+end
+
+return auto

@@ -1,0 +1,264 @@
+-- The list of artifacts that are made from rows: a row each, and the one loop over them is in
+-- verbs/generate.lua and verbs/check.lua.
+--
+-- How to add a format: a template below templates/ (see codec/template.lua for its language, model.lua for
+-- what it sees) and a row here:
+--   name      what --formats calls it
+--   file      its name in the folder of tables
+--   template  the template; or text = function(model) -> text where no template is needed
+--   reader    who reads it, for help and the report
+--   archs     function(row of lists.archs) -> whether such an arch has it; absent: every arch has
+--   why_not   said where it is asked for and the arch has none
+--   lookup    how its reader finds the cell of a shape: "log2" (the power of two that is not above it),
+--             "floor" (the size that is not above it), or, if absent, the nearest size
+--   plane     it has no axis for dtype, op and mode: it holds those of the spec's `table`
+--   by_bytes  beside that plane it holds what was measured by bytes alone, of every op
+--   scope     "all": made of all SM versions of a folder (--arch all), not of one arch
+--   with      the name of another format, whose files these name: who asks for this one gets both
+--   per_tp    one file for each TP size: `file` has {tp}, the template sees `world`
+--   view      function(source, format) -> what the template sees, in place of model.for_format: { worlds... }
+--   lacks     function(source) -> what has to be measured first, or nil; where it is, the format is left out
+--   names     function(row of lists.strategies) -> whether it can name the strategy; absent: all. Only these
+--             compete
+--   elsewhere what its reader does where nothing was measured; {fallback} is model.fallback's
+--   mute      it has no room to say which bits it keeps to
+--   left_out  function(model) -> list of lines: what it leaves out beside that; the report says them (with
+--             `view`, of an arch, it has to be there, and gets no model)
+local lists = require "lists.lists"
+
+local formats = {}
+
+-- What stands for all SM versions of a folder, beside the archs of lists.archs.
+formats.all_archs = { name = "all", scope = "all" }
+
+-- TensorRT-LLM's grid; its table has these cells and no others.
+formats.trtllm_grid = {
+  tp = { 2, 4, 8 },
+  hidden_sizes = { 128, 256, 512, 1024, 2048, 4096, 8192 },
+  num_tokens = { 1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384 },
+}
+
+-- The values of `list` that are not in `known`.
+local function others(list, known)
+  local out = {}
+  for _, value in ipairs(list) do
+    if not lists.contains(known, value) then out[#out + 1] = value end
+  end
+  return out
+end
+
+-- Whether its reader, where nothing was measured, goes by a rule that knows nothing of bits.
+function formats.may_leave_bits(format)
+  return format.names ~= nil or format.elsewhere ~= nil and not format.elsewhere:find("{fallback}", 1, true)
+end
+
+-- "1 row", "2 rows"
+function formats.counted(count, noun) return ("%d %s%s"):format(count, noun, count == 1 and "" or "s") end
+
+local function trtllm_leaves_out(model)
+  local grid, lines = formats.trtllm_grid, {}
+  for _, world in ipairs(model.worlds) do
+    if not lists.contains(grid.tp, world.tp) then
+      lines[#lines + 1] = ("TP %d: its table has TP %s"):format(world.tp, table.concat(grid.tp, ", "))
+    else
+      for _, axis in ipairs { { "hidden_sizes", "hidden size" }, { "num_tokens", "token count" } } do
+        local off = others(world[axis[1]], grid[axis[1]])
+        if #off > 0 then
+          local words = "TP %d: %s not on its grid; what its lookup sends to a cell counts there"
+          lines[#lines + 1] = words:format(world.tp, formats.counted(#off, axis[2]))
+        end
+      end
+    end
+  end
+  for _, tp in ipairs(grid.tp) do
+    if not model.world_of[tp] then
+      lines[#lines + 1] = ("TP %d was not measured: every cell reads 8, NCCL_SYMMETRIC"):format(tp)
+    end
+  end
+  return lines
+end
+
+-- What a format by message size sees, of the strategies that it can name.
+local function by_size(may_win, more)
+  return function(source)
+    local by_bytes = require "choose.by_bytes"
+    local view = { worlds = by_bytes.worlds(source, may_win), numerics = source.same_bits_as,
+      fallback = require("formats.model").fallback(source) }
+    for key, value in pairs(more or {}) do view[key] = value end
+    return view
+  end
+end
+
+-- A format's `lacks`: no row of such a strategy, and what to do about it.
+local function lacks_rows(is_such, words)
+  return function(source)
+    for name in pairs(require("formats.model").measured(source)) do
+      if is_such(lists.find("strategies", name)) then return nil end
+    end
+    return words
+  end
+end
+
+-- A format's `lacks`, where all rows are by bytes and it is not.
+local function lacks_shapes(what_for)
+  return function(source)
+    if not require("formats.model").is_by_bytes(source) then return nil end
+    return ("no row has tokens and a hidden size, %s; a sweep's have"):format(what_for)
+  end
+end
+
+-- What a format by message size leaves out.
+local function all_but_plain_sums() return { "every fusion but NONE: it goes by bytes alone" } end
+
+local function is_host(arch) return arch.backend == "host" end
+local function is_gpu(arch) return arch.backend == "cuda" end
+local function has_channels(strategy) return strategy.nccl ~= nil and strategy.nccl.channels ~= nil end
+local function is_mpich(strategy) return strategy.mpich_algorithm ~= nil end
+local function is_custom(strategy) return strategy.name == "ONESHOT" or strategy.name == "TWOSHOT" end
+
+local function ompi_rules(source) return { worlds = require("formats.ompi").worlds(source) } end
+
+-- A format's `lacks`, for rules that Open MPI reads from version `least` on (nil: any).
+local function lacks_ompi_rules(least)
+  return function(source)
+    local ompi = require "formats.ompi"
+    return ompi.lacks_rules(source) or least and ompi.too_old(source, least)
+  end
+end
+
+local OMPI_ELSEWHERE = "a communicator size that was not measured, and every other collective, gets Open " ..
+  "MPI's built-in decision; beyond the measured sizes the outermost rule"
+local NEARER = "between two measured sizes the nearer one, as a ratio, answers; beyond them the outermost; "
+
+formats.list = {
+  { name = "trtllm", file = "generated_lookup_table.cpp", template = "tables/generated_lookup_table.cpp.tmpl",
+    reader = "TensorRT-LLM: the table in customAllReduceUtils.h",
+    elsewhere = "the floor of log2 answers: TP 3 reads the row of TP 2, hidden size 2880 that of 2048, " ..
+      "255 tokens that of 128; a cell that was not measured reads 8, NCCL_SYMMETRIC; beyond the table " ..
+      "NCCL_SYMMETRIC, in the newest versions NCCL; messages above the workspace go to NCCL at once",
+    archs = function(arch) return arch.sm end,
+    why_not = "TensorRT-LLM has tables for smXX only",
+    plane = true,
+    lookup = "log2",
+    names = function(strategy) return strategy.trtllm ~= nil end,
+    lacks = lacks_shapes("by which it answers"),
+    left_out = trtllm_leaves_out,
+    mute = true },
+  { name = "trtllm-header", file = "customAllReduceUtils.h", template = "tables/customAllReduceUtils.h.tmpl",
+    reader = "TensorRT-LLM: cpp/tensorrt_llm/common/customAllReduceUtils.h, whole",
+    scope = "all",
+    why_not = "it is made of all smXX together: --arch all",
+    lookup = "floor",
+    names = function(strategy) return strategy.trtllm ~= nil end,
+    view = function(...) return require("formats.trtllm").view(...) end },
+  { name = "c", file = "allreduce_table.h", template = "tables/allreduce_table.h.tmpl",
+    reader = "any C or C++ program",
+    elsewhere = NEARER .. "a TP size, fusion or cell that was not measured gets {fallback}: no TP size " ..
+      "answers for another",
+    plane = true,
+    by_bytes = true },
+  { name = "thresholds", file = "thresholds.json", template = "tables/thresholds.json.tmpl",
+    reader = "vLLM, SGLang, FlashInfer and the like: bytes per world size, by python/gentables_thresholds.py",
+    elsewhere = NEARER .. "a world size that was not measured gets {fallback}; plain sums answer for " ..
+      "every fusion",
+    left_out = all_but_plain_sums,
+    view = by_size(function() return true end, { is_custom = is_custom }),
+    lacks = lacks_rows(is_custom, "no row of ONESHOT or TWOSHOT, for which it has thresholds; " ..
+      "measure them: gentables sweep, or TensorRT-LLM's all_reduce.py") },
+  { name = "nccl", file = "nccl_tuner.csv", template = "tables/nccl_tuner.csv.tmpl",
+    reader = "NCCL's tuner plugin: NCCL_TUNER_CONFIG_FILE",
+    elsewhere = "NCCL's example plugin gives one channel to every call that no line names: other numbers " ..
+      "of ranks, other collectives",
+    archs = is_gpu, why_not = "NCCL runs on GPUs",
+    left_out = all_but_plain_sums,
+    view = by_size(has_channels),
+    lacks = lacks_rows(has_channels, "no row of an algorithm, protocol and number of channels of NCCL's; " ..
+      "measure NCCL_RING_LL128_16CH and others, or import the input of optimize_config.py") },
+  { name = "ompi", file = "ompi_rules.conf", template = "tables/ompi_rules.conf.tmpl",
+    reader = "Open MPI 4.1 and 5.0: coll_tuned_dynamic_rules_filename",
+    elsewhere = OMPI_ELSEWHERE,
+    archs = is_host, why_not = "MPI ranks are hosts",
+    left_out = all_but_plain_sums,
+    view = ompi_rules,
+    lacks = lacks_ompi_rules() },
+  { name = "ompi-v2", file = "ompi_rules_v2.conf", template = "tables/ompi_rules_v2.conf.tmpl",
+    reader = "Open MPI 5.0.7 and later: coll_tuned_dynamic_rules_filename",
+    elsewhere = OMPI_ELSEWHERE,
+    archs = is_host, why_not = "MPI ranks are hosts",
+    left_out = all_but_plain_sums,
+    view = ompi_rules,
+    lacks = lacks_ompi_rules("5.0.7") },
+  { name = "ompi-json", file = "ompi_rules.json", template = "tables/ompi_rules.json.tmpl",
+    reader = "Open MPI 6.0 and later: coll_tuned_dynamic_rules_filename",
+    elsewhere = OMPI_ELSEWHERE,
+    archs = is_host, why_not = "MPI ranks are hosts",
+    left_out = all_but_plain_sums,
+    view = ompi_rules,
+    mute = true,
+    lacks = lacks_ompi_rules("6.0") },
+  { name = "ompi-parameters", file = "ompi_tp{tp}.conf", template = "tables/ompi_tp.conf.tmpl", per_tp = true,
+    with = "ompi-parameters-rules",
+    reader = "Open MPI: mpirun --tune, for one communicator size each",
+    elsewhere = "it holds for the one communicator size that it is named after",
+    archs = is_host, why_not = "MPI ranks are hosts",
+    left_out = function() return {} end,
+    view = function(source) return { worlds = require("formats.ompi").searched(source) } end,
+    lacks = function(source) return require("formats.ompi").lacks_search(source) end },
+  { name = "ompi-parameters-rules", file = "ompi_tp{tp}_rules.conf",
+    template = "tables/ompi_rules.conf.tmpl", per_tp = true,
+    reader = "Open MPI, by ompi_tp{N}.conf: the rules that hold under its parameters",
+    elsewhere = OMPI_ELSEWHERE,
+    archs = is_host, why_not = "MPI ranks are hosts",
+    left_out = all_but_plain_sums,
+    view = function(source) return { worlds = require("formats.ompi").searched_with_rules(source) } end,
+    lacks = function(source) return require("formats.ompi").lacks_searched_rules(source) end },
+  { name = "mpich", file = "mpich_selection.json", template = "tables/mpich_selection.json.tmpl",
+    reader = "MPICH: MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE",
+    elsewhere = "a communicator size that was not measured gets recursive doubling; beyond the measured " ..
+      "sizes the outermost entry",
+    archs = is_host, why_not = "MPI ranks are hosts",
+    left_out = all_but_plain_sums,
+    view = by_size(is_mpich),
+    mute = true,
+    lacks = lacks_rows(is_mpich, "no row measured under MPICH; build the bench with it " ..
+      "(-DMPI_C_COMPILER=mpicc.mpich) and name MPICH_RECURSIVE_DOUBLING and others in the spec") },
+  { name = "table", file = "table.csv",
+    text = function(model) return model.canonical:text(model.arch) end,
+    reader = "gentables, spreadsheets: every dtype, op and mode",
+    mute = true,
+    elsewhere = "such a cell says unmeasured, and nothing else" },
+  { name = "picture", file = "best_strategy.svg", template = "reports/best_strategy.svg.tmpl",
+    reader = "people: which strategy is best where; report.md shows it",
+    plane = true,
+    lacks = lacks_shapes("over which it is drawn") },
+  { name = "report", file = "report.md", template = "reports/report.md.tmpl",
+    reader = "people" },
+}
+
+-- The names of all formats, or of those that an arch (a row of lists.archs) has.
+function formats.names(arch)
+  local names = {}
+  for _, format in ipairs(formats.list) do
+    if not arch or formats.is_for(format, arch) then names[#names + 1] = format.name end
+  end
+  return names
+end
+
+function formats.find(name)
+  for _, format in ipairs(formats.list) do
+    if format.name == name then return format end
+  end
+end
+
+-- The row of lists.archs, or all_archs.
+function formats.arch(name)
+  return name == formats.all_archs.name and formats.all_archs or lists.arch(name)
+end
+
+-- Whether the arch (a row of lists.archs, or all_archs) has this format.
+function formats.is_for(format, arch)
+  if format.scope ~= arch.scope then return false end
+  return format.archs == nil or format.archs(arch) == true
+end
+
+return formats

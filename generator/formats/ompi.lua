@@ -1,0 +1,322 @@
+-- What Open MPI's files are made from: rules by message size, and the parameters that a search found. It
+-- renders nothing and measures nothing.
+--
+-- A search (gentables sweep --transport, sweep/transport.lua) leaves transport.tp{N}.{arch}.csv: times of
+-- calls in a row for settings of Open MPI's parameters × algorithms × sizes. An algorithm's time depends on
+-- the transport, so that each parameter file has rules of its own, from the times of its setting. Rules that
+-- are used alone are of the times under the transport as it is: the search's, where there is one, else those
+-- of the benchmark rows.
+--
+-- The best setting is the one with the greatest gain over the defaults, as a geometric mean over the sizes,
+-- of those that reached the last round and are at no size slower than the defaults by more than MAY_LOSE and
+-- what the defaults differ from themselves.
+--
+-- ompi.worlds(source) gives { tp, segments, points }, for rules alone; ompi.searched(source) { tp,
+-- parameters, setting, segments, has_rules, gain, worst, spread, sizes, library } of each search.
+local fail = require "base.fail"
+local file = require "core.file"
+local lists = require "lists.lists"
+local sizes = require "choose.by_bytes"
+
+local ompi = {}
+
+ompi.columns = { "world_size", "library", "setting", "strategy", "size", "time (us)", "low (us)", "high (us)",
+  "launches" }
+ompi.default_setting, ompi.default_again, ompi.rules_alone = "default", "default again", "rules alone"
+
+local MAY_LOSE = 0.05 -- of the defaults' time, at one size
+
+function ompi.can_name(strategy) return strategy.ompi_algorithm ~= nil or strategy.name == "MPI" end
+
+function ompi.search_path(data_dir, tp, arch)
+  return ("%s/transport.tp%d.%s.csv"):format(data_dir, tp, arch)
+end
+
+-- ---- the search's files -----------------------------------------------------------------------
+
+local function read_line(path, number, line)
+  local fields = {}
+  for field in (line .. ","):gmatch("([^,]*),") do fields[#fields + 1] = field end
+  local size, time = math.tointeger(tonumber(fields[5])), tonumber(fields[6])
+  local launches = math.tointeger(tonumber(fields[9]))
+  local good = #fields == #ompi.columns and size and size > 0 and time and time > 0 and launches
+  if not (good and lists.find("strategies", fields[4])) then
+    fail.input("%s:%d: no row of a search of parameters; sweep --transport writes them", path, number)
+  end
+  return { library = fields[2], setting = fields[3], strategy = fields[4], size = size, time_us = time,
+    launches = launches }
+end
+
+-- Reads a search: { library, settings = { name -> size -> strategy -> time }, launches = { name -> count },
+-- order = { names } }.
+local function read_search(path)
+  local search, number = { settings = {}, launches = {}, order = {} }, 0
+  for line in fail.unless(file.read(path)):gmatch("[^\n]+") do
+    number = number + 1
+    if number == 1 and line ~= table.concat(ompi.columns, ",") then
+      fail.input("%s:1: not the columns of a search; sweep --transport writes %s", path,
+        table.concat(ompi.columns, ","))
+    elseif number > 1 then
+      local row = read_line(path, number, line)
+      search.library = row.library
+      if not search.settings[row.setting] then
+        search.settings[row.setting], search.launches[row.setting] = {}, row.launches
+        table.insert(search.order, row.setting)
+      end
+      local by_size = search.settings[row.setting]
+      by_size[row.size] = by_size[row.size] or {}
+      by_size[row.size][row.strategy] = row.time_us
+    end
+  end
+  if not search.settings[ompi.default_setting] then
+    fail.input("%s: no row of the setting %s, to which others compare", path, ompi.default_setting)
+  end
+  return search
+end
+
+-- The points (see choose/by_bytes.lua) of one setting.
+local function points_of(by_size)
+  local points = {}
+  for size, times in pairs(by_size) do
+    local best, badness = math.huge, {}
+    for _, time in pairs(times) do best = math.min(best, time) end
+    for name, time in pairs(times) do badness[name] = time / best - 1 end
+    points[#points + 1] = { size = size, badness = badness, times = times }
+  end
+  table.sort(points, function(a, b) return a.size < b.size end)
+  return points
+end
+
+-- ---- the best setting -------------------------------------------------------------------------
+
+-- The most that the defaults differ from themselves at a size, as a ratio above 1; 1: that was not measured.
+local function spread_of(search)
+  local again, spread = search.settings[ompi.default_again], 1
+  for size, times in pairs(search.settings[ompi.default_setting]) do
+    local other = again and again[size] and again[size].MPI
+    if other and times.MPI then
+      spread = math.max(spread, times.MPI / other, other / times.MPI)
+    end
+  end
+  return spread
+end
+
+-- How many times faster segments are than the defaults' own decision: the geometric mean over the sizes that
+-- both have, the least of them, and how many these are.
+local function gain_of(segments, default)
+  local sum, count, worst = 0, 0, math.huge
+  for _, segment in ipairs(segments) do
+    for _, point in ipairs(segment.points) do
+      local before = default[point.size] and default[point.size].MPI
+      if before then
+        local gain = before / point.times[segment.strategy.name]
+        sum, count, worst = sum + math.log(gain), count + 1, math.min(worst, gain)
+      end
+    end
+  end
+  if count == 0 then return 0, 0, 0 end
+  return math.exp(sum / count), worst, count
+end
+
+-- "a=1;b=2" as { { name, value } ... }: Open MPI's parameters. What is in capitals are variables of the
+-- environment; one parameter holds them all.
+function ompi.parameters_of(setting)
+  local parameters, environment = {}, {}
+  for name, value in setting:gmatch("([%w_]+)=([^;]*)") do
+    if name:find("^%u") then
+      environment[#environment + 1] = name .. "=" .. value
+    else
+      parameters[#parameters + 1] = { name = name, value = value }
+    end
+  end
+  if #environment > 0 then
+    parameters[#parameters + 1] = { name = "mca_base_env_list", value = table.concat(environment, ";") }
+  end
+  return parameters
+end
+
+-- Whether segments are more than the built-in decision everywhere.
+local function say_anything(segments)
+  for _, segment in ipairs(segments) do
+    if segment.strategy.ompi_algorithm then return true end
+  end
+  return false
+end
+
+-- Whether a setting was launched as often as the defaults.
+local function is_in_last_round(search, setting)
+  return (search.launches[setting] or -1) >= (search.launches[ompi.default_again] or 0)
+end
+
+-- The best setting of a search.
+local function choose(search)
+  local default, spread = search.settings[ompi.default_setting], spread_of(search)
+  local best
+  for _, setting in ipairs(search.order) do
+    local segments = sizes.segments(points_of(search.settings[setting]))
+    local gain, worst, count = gain_of(segments, default)
+    local may_win = is_in_last_round(search, setting) and worst * spread * (1 + MAY_LOSE) >= 1
+    if may_win and (not best or gain > best.gain) then
+      best = { setting = setting, segments = segments, gain = gain, worst = worst, spread = spread,
+        sizes = count, library = search.library, parameters = ompi.parameters_of(setting),
+        has_rules = say_anything(segments) }
+    end
+  end
+  return best
+end
+
+-- The best setting of the search in a file: { setting, parameters, gain, worst, spread, ... }.
+function ompi.best(path) return choose(read_search(path)) end
+
+-- ---- worlds -----------------------------------------------------------------------------------
+
+-- The searches of a source, by TP size; read once.
+local function searches_of(source)
+  if source.searches then return source.searches end
+  source.searches = {}
+  for _, entry in ipairs(source.files) do
+    local path = ompi.search_path(source.data_dir, entry.tp, source.arch)
+    if file.exists(path) then
+      local search = read_search(path)
+      local alone = is_in_last_round(search, ompi.rules_alone) and search.settings[ompi.rules_alone]
+      source.searches[entry.tp] = { best = choose(search),
+        alone = alone and sizes.segments(points_of(alone)) }
+    end
+  end
+  return source.searches
+end
+
+function ompi.worlds(source)
+  local worlds, searches, seen = {}, searches_of(source), {}
+  for _, world in ipairs(sizes.worlds(source, ompi.can_name)) do
+    local search = searches[world.tp]
+    if search and search.alone then world.segments = search.alone end
+    worlds[#worlds + 1], seen[world.tp] = world, true
+  end
+  for tp, search in pairs(searches) do
+    if not seen[tp] and search.alone then
+      worlds[#worlds + 1] = { tp = tp, segments = search.alone }
+    end
+  end
+  table.sort(worlds, function(a, b) return a.tp < b.tp end)
+  return worlds
+end
+
+-- The TP sizes that were searched, as worlds for a parameter file each.
+function ompi.searched(source)
+  local worlds = {}
+  for tp, search in pairs(searches_of(source)) do
+    local best = search.best
+    best.tp = tp
+    worlds[#worlds + 1] = best
+  end
+  table.sort(worlds, function(a, b) return a.tp < b.tp end)
+  return worlds
+end
+
+-- Of these, those that have rules.
+function ompi.searched_with_rules(source)
+  local worlds = {}
+  for _, world in ipairs(ompi.searched(source)) do
+    if world.has_rules then worlds[#worlds + 1] = world end
+  end
+  return worlds
+end
+
+-- ---- rules ------------------------------------------------------------------------------------
+
+-- Open MPI 6's words for its algorithms, by number; 0 is its own decision.
+local words = { [0] = "ignore", "basic_linear", "nonoverlapping", "recursive_doubling", "ring",
+  "segmented_ring", "rabenseifner" }
+
+local function rules_of(world)
+  local rules = {}
+  for i, segment in ipairs(world.segments) do
+    local number = segment.strategy.ompi_algorithm or 0
+    rules[i] = { first = segment.first, last = segment.last, algorithm = number, word = words[number],
+      name = number == 0 and "the built-in decision" or words[number] }
+  end
+  return rules
+end
+
+-- The communicator sizes of a rules file: { size, measured, rules }. Unless `exact`, the reader uses the
+-- entry of the last size that is not above its own, so that each gap is closed by one that decides nothing.
+function ompi.communicators(worlds, exact)
+  local out, measured = {}, {}
+  for _, world in ipairs(worlds) do measured[world.tp] = true end
+  for _, world in ipairs(worlds) do
+    out[#out + 1] = { size = world.tp, measured = true, rules = rules_of(world) }
+    if not exact and not measured[world.tp + 1] then
+      out[#out + 1] = { size = world.tp + 1,
+        rules = { { first = 0, algorithm = 0, name = "the built-in decision" } } }
+    end
+  end
+  return out
+end
+
+-- ---- what has to be measured ------------------------------------------------------------------
+
+-- What lacks before there can be rules; nil: nothing.
+function ompi.lacks_rules(source)
+  for _, search in pairs(searches_of(source)) do
+    if search.alone then return nil end
+  end
+  for name in pairs(require("formats.model").measured(source)) do
+    if lists.find("strategies", name).ompi_algorithm then return nil end
+  end
+  return "no row of a single algorithm of Open MPI; measure MPI_RING and the others: gentables sweep, " ..
+    "with Open MPI"
+end
+
+-- "5.0.7" as { 5, 0, 7 }.
+local function numbers_of(version)
+  local numbers = {}
+  for number in version:gmatch("%d+") do numbers[#numbers + 1] = math.tointeger(number) end
+  return numbers
+end
+
+local function is_below(version, least)
+  local is, wanted = numbers_of(version), numbers_of(least)
+  for i, number in ipairs(wanted) do
+    if (is[i] or 0) ~= number then return (is[i] or 0) < number end
+  end
+  return false
+end
+
+-- The versions of Open MPI that the rows and searches of a source are of, as far as they say.
+local function versions_of(source)
+  local versions = {}
+  for _, entry in ipairs(source.files) do
+    local machine = entry.provenance and entry.provenance.machine
+    versions[#versions + 1] = machine and machine.mpi and machine.mpi:match("^Open MPI (%d[%d.]*)")
+  end
+  for _, search in pairs(searches_of(source)) do
+    versions[#versions + 1] = search.best.library:match("^%d[%d.]*")
+  end
+  return versions
+end
+
+-- What is amiss where a rules file needs Open MPI `least` and was measured under an older one; nil: nothing.
+function ompi.too_old(source, least)
+  for _, version in ipairs(versions_of(source)) do
+    if is_below(version, least) then
+      return ("Open MPI %s and later read it, and the rows are of Open MPI %s; ompi_rules.conf " ..
+        "(--formats ompi) is for that, or rows of a newer one"):format(least, version)
+    end
+  end
+end
+
+function ompi.lacks_search(source)
+  if next(searches_of(source)) then return nil end
+  return ("no transport.tp{N}.%s.csv; gentables sweep --transport measures Open MPI's parameters"):format(
+    source.arch)
+end
+
+-- What lacks before there can be rules that go with parameters; nil: nothing.
+function ompi.lacks_searched_rules(source)
+  local lacks = ompi.lacks_search(source)
+  if lacks or #ompi.searched_with_rules(source) > 0 then return lacks end
+  return "the parameters that are best leave the algorithm as it is; ompi_tp{N}.conf is all there is"
+end
+
+return ompi

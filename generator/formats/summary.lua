@@ -1,0 +1,269 @@
+-- What the report says of a table, in numbers: shares of the strategies, margins, doubts, the physical
+-- bound, and what has no time and why. The words are the template's.
+local choice = require "choose.settings"
+local formats = require "formats.list"
+local model = require "formats.model"
+
+local summary = {}
+
+-- A choice is in doubt where it is less likely than this to be right or, where rows have no intervals, where
+-- its margin is below this.
+summary.least_confidence = 0.95
+summary.least_margin = 0.05
+
+function summary.is_doubtful(cell)
+  if cell.confidence then return cell.confidence < summary.least_confidence end
+  return cell.margin ~= nil and cell.margin < summary.least_margin
+end
+
+-- What a block of a table is of: data type, operation with its splits and, where rows say it, mode.
+function summary.words_of(block)
+  local has_splits = block.splits and block.splits ~= ""
+  return block.dtype .. " " .. block.op .. (has_splits and " " .. block.splits or "")
+    .. (block.sizes_only and " by bytes" or "") .. (block.mode == "unknown" and "" or " " .. block.mode)
+end
+
+-- The median of a list, which is sorted by that; nil of an empty one.
+local function median(list)
+  table.sort(list)
+  if #list == 0 then return nil end
+  return (list[(#list + 1) // 2] + list[#list // 2 + 1]) / 2
+end
+
+local function new_tally()
+  return { cells = 0, unmeasured = 0, derived = 0, doubtful = 0, oversubscribed = 0, margins = {},
+    bounds = {}, wins = {} }
+end
+
+-- Enters a cell (nil: unmeasured) into a tally.
+local function enter(tally, cell)
+  tally.cells = tally.cells + 1
+  if not cell then
+    tally.unmeasured = tally.unmeasured + 1
+    return
+  end
+  tally.wins[cell.strategy] = (tally.wins[cell.strategy] or 0) + 1
+  if cell.derived then tally.derived = tally.derived + 1 end
+  if summary.is_doubtful(cell) then tally.doubtful = tally.doubtful + 1 end
+  if cell.placement == "oversubscribed" then tally.oversubscribed = tally.oversubscribed + 1 end
+  if cell.margin then tally.margins[#tally.margins + 1] = cell.margin end
+  if cell.regret then tally.regret = math.max(tally.regret or 0, cell.regret) end
+  if cell.bound_us then tally.bounds[#tally.bounds + 1] = cell.bound_us / cell.time_us end
+end
+
+-- The strategies of a tally and how many cells each won, most first.
+local function shares(tally)
+  local out = {}
+  for name, count in pairs(tally.wins) do out[#out + 1] = { name = name, count = count } end
+  table.sort(out, function(a, b)
+    if a.count ~= b.count then return a.count > b.count end
+    return a.name < b.name
+  end)
+  return out
+end
+
+local function close(tally)
+  tally.margin = median(tally.margins)
+  tally.least_margin = tally.margins[1]
+  tally.bound = median(tally.bounds)
+  tally.least_bound, tally.most_bound = tally.bounds[1], tally.bounds[#tally.bounds]
+  tally.shares = shares(tally)
+  return tally
+end
+
+-- Adds the cells of one tally, before it is closed, to another.
+local function add(total, tally)
+  for _, name in ipairs { "cells", "unmeasured", "derived", "doubtful", "oversubscribed" } do
+    total[name] = total[name] + tally[name]
+  end
+  for name, count in pairs(tally.wins) do total.wins[name] = (total.wins[name] or 0) + count end
+  table.move(tally.margins, 1, #tally.margins, #total.margins + 1, total.margins)
+  table.move(tally.bounds, 1, #tally.bounds, #total.bounds + 1, total.bounds)
+  if tally.regret then total.regret = math.max(total.regret or 0, tally.regret) end
+end
+
+local function fusion_of(canonical, b, f, block)
+  local fusion = { name = block.fusions[f], rows = {}, tally = new_tally() }
+  for h = 1, #block.hidden_sizes do
+    local row = {}
+    for t = 1, #block.num_tokens do
+      local cell = canonical:cell(b, f, h, t)
+      row[t] = cell or false
+      enter(fusion.tally, cell)
+    end
+    fusion.rows[h] = row
+  end
+  return fusion
+end
+
+local function blocks_of(canonical)
+  local blocks = canonical:blocks()
+  for b, block in ipairs(blocks) do
+    block.total, block.by_fusion = new_tally(), {}
+    for f = 1, #block.fusions do
+      local fusion = fusion_of(canonical, b, f, block)
+      add(block.total, fusion.tally)
+      close(fusion.tally)
+      block.by_fusion[f] = fusion
+    end
+    close(block.total)
+  end
+  return blocks
+end
+
+local blocks_made = setmetatable({}, { __mode = "k" }) -- by table: picture and report show the same
+
+-- The blocks of a table (core.table), each with `total` and, per fusion, `cells` [hidden][tokens] and its
+-- tally.
+function summary.blocks(canonical)
+  blocks_made[canonical] = blocks_made[canonical] or blocks_of(canonical)
+  return blocks_made[canonical]
+end
+
+-- A short name for each of these strategies (rows of lists.strategies): the first word, and the initials of
+-- the others, where that is unmistakable.
+function summary.short_names(strategies)
+  local short, taken = {}, {}
+  for _, strategy in ipairs(strategies) do
+    local name = strategy.name
+    local first, others = name:match("^([^_]*)_(.*)$")
+    if #name > 8 and first then name = first .. "-" .. others:gsub("(%a)%a*_?", "%1") end
+    if taken[name] then name = strategy.name end
+    taken[name] = true
+    short[strategy.name] = name
+  end
+  return short
+end
+
+-- What of a source has no time, grouped: { { tp, reason, strategies = { names }, cells = how many } ... } in
+-- the files' order, and then of TP sizes that have none.
+function summary.without_time(source)
+  local groups, known = {}, {}
+  local entries = table.move(source.files, 1, #source.files, 1, {})
+  table.move(source.refused or {}, 1, #(source.refused or {}), #entries + 1, entries)
+  for _, entry in ipairs(entries) do
+    for _, cell in ipairs(entry.provenance and entry.provenance.no_time or {}) do
+      local key = entry.tp .. "\0" .. cell.reason
+      local group = known[key]
+      if not group then
+        group = { tp = entry.tp, reason = cell.reason, strategies = {}, cells = 0, seen = {} }
+        known[key] = group
+        groups[#groups + 1] = group
+      end
+      group.cells = group.cells + 1
+      if not group.seen[cell.strategy] then
+        group.seen[cell.strategy] = true
+        table.insert(group.strategies, cell.strategy)
+      end
+    end
+  end
+  return groups
+end
+
+local function axes_of(view) return { view.axes.dtype, view.axes.op, view.axes.mode } end
+
+-- What a format with this view (of model.for_format) leaves out, as lines.
+local function left_out(view)
+  local lines, format = {}, view.format
+  local left = view.canonical:left_out()
+  if left.loopback > 0 then
+    lines[#lines + 1] = formats.counted(left.loopback, "loopback row")
+      .. ": several ranks on one GPU, unreal links"
+  end
+  for _, strategy in ipairs(view.lists.strategies) do
+    local count = left.strategies[strategy.name]
+    if count then
+      local why = strategy.candidate == false and "never a winner" or "it has no name for it"
+      lines[#lines + 1] = ("%s of %s: %s"):format(formats.counted(count, "row"), strategy.name, why)
+    end
+  end
+  if format.plane then
+    local held = {}
+    for _, world in ipairs(view.worlds) do held[world.block] = true end
+    for _, of in ipairs(format.by_bytes and view.by_bytes or {}) do held[of.block] = true end
+    if not next(held) then return { "everything: no row is of " .. table.concat(axes_of(view), " ") } end
+    for index, block in ipairs(view.canonical:blocks()) do
+      if not held[index] then
+        lines[#lines + 1] = ("TP %d %s%s: it holds %s"):format(block.world_size, summary.words_of(block),
+          block.mode == "unknown" and " unknown" or "", table.concat(axes_of(view), " "))
+      end
+    end
+  end
+  for _, line in ipairs(format.left_out and format.left_out(view) or {}) do lines[#lines + 1] = line end
+  return lines
+end
+
+-- Every format that the arch of `source` (of model.load) has, but the report: { format, lines = what it
+-- leaves out }.
+function summary.formats(source)
+  local out = {}
+  for _, format in ipairs(formats.list) do
+    local is_made = formats.is_for(format, source.arch_row) and not (format.lacks and format.lacks(source))
+    if format.name ~= "report" and is_made then
+      local lines = format.view and format.left_out() or left_out(model.for_format(source, format))
+      out[#out + 1] = { format = format, lines = lines }
+    end
+  end
+  return out
+end
+
+-- What readers do where nothing was measured: { { format, text } ... } of the formats that are made.
+function summary.elsewhere(source)
+  local out = {}
+  for _, format in ipairs(formats.list) do
+    local is_made = formats.is_for(format, source.arch_row) and not (format.lacks and format.lacks(source))
+    if is_made and format.elsewhere then
+      local text = format.elsewhere:gsub("{fallback}", model.fallback(source, format))
+      if source.same_bits_as and formats.may_leave_bits(format) and format.name ~= "table" then
+        text = ("%s; what answers then may have other bits than %s"):format(text, source.same_bits_as)
+      end
+      out[#out + 1] = { format = format, text = text }
+    end
+  end
+  return out
+end
+
+-- The classes of equal bits of a source's rows, and what keeping to one costs: { { slice, names, shapes, of =
+-- shapes in all, cost, worst = shares of time } ... }, and { { slice, names } ... } of strategies whose bits
+-- are not told, beside some that are; with `varies`, of those whose bits are not the same each time.
+function summary.numerics(source)
+  local classes, unknown = {}, {}
+  if not source.rows:tells_bits() then return classes, unknown end
+  for _, slice in ipairs(source.rows:slices()) do
+    local found, shapes, untold, varying = source.rows:classes(slice, { loopback = source.loopback,
+      first = source.same_bits_as })
+    for _, class in ipairs(found) do
+      class.slice, class.of = slice, shapes
+      classes[#classes + 1] = class
+    end
+    if #found > 0 and #untold > 0 then unknown[#unknown + 1] = { slice = slice, names = untold } end
+    if #varying > 0 then unknown[#unknown + 1] = { slice = slice, names = varying, varies = true } end
+  end
+  return classes, unknown
+end
+
+-- In a sentence, which shapes the choices of a source are for, and which files do not say so; nil: all alike.
+function summary.workload(source)
+  local words = choice.workload_in_words(source)
+  if not words then return nil end
+  local without = {}
+  for _, entry in ipairs(summary.formats(source)) do
+    if entry.format.mute or entry.format.view then without[#without + 1] = entry.format.file end
+  end
+  return ("They are made for %s; cells that none of these reach, for all their shapes alike. Without a word "
+    .. "of that, or by bytes, which know no shapes: %s."):format(words, table.concat(without, ", "))
+end
+
+-- In a line, which bits the tables of a source keep to, and the files that have no room to say so; nil: any.
+function summary.restriction(source)
+  if not source.same_bits_as then return nil end
+  local mute = {}
+  for _, entry in ipairs(summary.formats(source)) do
+    if entry.format.mute then mute[#mute + 1] = entry.format.file end
+  end
+  local words = "These tables keep to the bits of %s, which is what programs get where nothing was " ..
+    "measured, too, unless their own rule says otherwise (see there). %s cannot say so in the file."
+  return words:format(source.same_bits_as, table.concat(mute, ", "))
+end
+
+return summary

@@ -1,0 +1,432 @@
+-- The lists that everything else is made from: data types, fusions, operations, strategies, archs. They
+-- stand here and nowhere else; the bench's C enums, help, tables and documentation are rendered from them.
+--
+-- How to add a strategy: a row in `strategies` (for a host strategy also the file
+-- bench/host/strategies/SOURCE.c with `const struct strategy strategy_SOURCE`; see
+-- bench/elements/strategy.h). How to add a format: formats/list.lua.
+local lists = {}
+
+-- `bytes` per element; `aliases` are read in specs and rows, and never written.
+lists.dtypes = {
+  { name = "bfloat16", short = "bf16", bytes = 2, aliases = { "bf16" } },
+  { name = "float16", short = "fp16", bytes = 2, aliases = { "fp16", "half" } },
+  { name = "float32", short = "fp32", bytes = 4, aliases = { "fp32", "float" } },
+}
+
+-- The epilogue. `trtllm` is the index in TensorRT-LLM's table. `quantises`: the fusion whose result it rounds
+-- further, so that results which differ there may have equal bits here.
+lists.fusions = {
+  { name = "NONE", trtllm = 0 },
+  { name = "RESIDUAL_RMS_NORM", trtllm = 1 },
+  { name = "RESIDUAL_RMS_NORM_QUANT_FP8", trtllm = 2, quantises = "RESIDUAL_RMS_NORM" },
+  { name = "RESIDUAL_RMS_NORM_QUANT_NVFP4", trtllm = 3, quantises = "RESIDUAL_RMS_NORM" },
+}
+
+local function share_of_others(ranks) return (ranks - 1) / ranks end
+
+-- `measured_by`: the backends that can time it. `bus_factor`: busbw / algbw by the number of ranks, as
+-- nccl-tests has it; absent: there is no such thing. `aliases`: among them PyTorch's names. `sums`: results
+-- are rounded; those of the others are the very bits that were sent. `splits`: ranks get uneven shares, which
+-- a row tells. `ompi`: what Open MPI's variable coll_tuned_NAME_algorithm calls it.
+lists.ops = {
+  { name = "allreduce", measured_by = { "host", "cuda" }, sums = true, ompi = "allreduce",
+    aliases = { "all_reduce", "all_reduce_" },
+    bus_factor = function(ranks) return 2 * share_of_others(ranks) end },
+  { name = "gemm_allreduce" },
+  { name = "allgather", measured_by = { "host", "cuda" }, bus_factor = share_of_others, ompi = "allgather",
+    aliases = { "all_gather", "all_gather_into_tensor", "all_gather_into_tensor_out", "_allgather_base",
+      "_all_gather_base" } },
+  { name = "reducescatter", measured_by = { "host", "cuda" }, bus_factor = share_of_others, sums = true,
+    ompi = "reduce_scatter_block",
+    aliases = { "reduce_scatter", "reduce_scatter_tensor", "reduce_scatter_tensor_out",
+      "_reduce_scatter_base" } },
+  { name = "alltoall", measured_by = { "host", "cuda" }, bus_factor = share_of_others, ompi = "alltoall",
+    aliases = { "all_to_all", "all_to_all_single", "alltoall_base" } },
+  { name = "alltoallv", measured_by = { "host", "cuda" }, bus_factor = share_of_others, ompi = "alltoallv",
+    splits = true },
+  { name = "broadcast", measured_by = { "host", "cuda" }, bus_factor = function() return 1 end,
+    ompi = "bcast",
+    aliases = { "bcast", "broadcast_" } },
+}
+
+-- How a call was made. Rows of other tools do not say; theirs is `unknown`.
+lists.modes = {
+  { name = "eager", measured_by = { "host", "cuda" } },
+  { name = "graph", measured_by = { "cuda" } },
+  { name = "cold", measured_by = { "cuda" } }, -- eager, and caches are flushed before each call
+  { name = "cold_graph", measured_by = { "cuda" } }, -- of a graph, and the same
+  { name = "unknown" },
+}
+
+-- What formats without axes for them hold, where nobody said.
+lists.default_table = { dtype = "bfloat16", op = "allreduce", mode = "eager" }
+
+-- Whether every rank had a core, or a GPU, of its own.
+lists.placements = {
+  { name = "dedicated" },
+  { name = "oversubscribed" },
+  { name = "loopback" },
+  { name = "unknown" },
+}
+
+-- How a strategy rounds its sum: at every step in the data type, or once at the end. Rows of other tools do
+-- not say.
+lists.accumulates = {
+  { name = "native" },
+  { name = "fp32" },
+}
+
+-- What an allreduce by a kernel of bench/cuda sends out of each GPU over its links, in messages, by
+-- the number of ranks: what it stores into other GPUs' memory, and what of its own others read.
+-- ONESHOT stores all of it to every other rank; TWOSHOT's others read their slices of it, and it
+-- stores its sums to them: 2 (N-1) / N, as any allreduce without help from the switch needs at least.
+-- multimem.ld_reduce has the switch read the memory of all GPUs of the team, the asking one's, too,
+-- and give back the sum (PTX ISA, multimem): for NVLS_ONESHOT N ranks ask for all of it, for
+-- NVLS_TWOSHOT each for its slice, whose sum it then stores to the switch once, which spreads it:
+-- (N+1) / N. Derived here from what the instructions do; no counter has confirmed it.
+lists.kernel_links = {
+  oneshot = function(ranks) return ranks - 1 end,
+  twoshot = function(ranks) return 2 * share_of_others(ranks) end,
+  nvls_oneshot = function(ranks) return ranks end,
+  nvls_twoshot = function(ranks) return 1 + 1 / ranks end,
+}
+
+-- `backend`: who runs it ("host", "cuda"; none: known from rows of other tools only); where a GPU runs it
+-- (too), `cuda` says how: `kernel`, of bench/cuda, and where not in that, its `epilogue` ("one" kernel, or
+-- "separate"); or `nccl` = { symmetric, separate }; or `auto`: it calls another one; and `needs`, for people:
+-- the hardware and libraries that it wants. `candidate = false`: never a winner. `ops`: what it does;
+-- nil: an allreduce. `trtllm`: the number in TensorRT-LLM's AllReduceStrategyType; absent: TensorRT-LLM
+-- cannot name it. `ompi_algorithm`: the number in Open MPI's coll/tuned for an allreduce; `ompi_algorithms`:
+-- those of other ops; `ompi_component`: another coll component; `mpich_algorithm`: MPICH's name;
+-- `own_operations`: only for MPI's own operations. `optional`: a sweep measures it only where the spec names
+-- it. `accumulate`: how the sum is rounded. In pictures and pages: `mark`, one or two letters, which tell all
+-- apart in print; `colour`; `hatched`: that colour with white lines. Colours of the same hatch differ for
+-- colour-blind people, too; where no op is done by both, they may be the same.
+--
+-- Room for NCCL's device API (2.28: kernels of our own on NCCL's windows): a row whose `cuda` is { device =
+-- "oneshot", needs = "NCCL 2.28 with device communicators" }; its candidates beside CUDA_NCCL_CANDIDATES in
+-- templates/bench/lists.h.tmpl; and bench/cuda/nccl_device.c with its struct of functions, which makes
+-- communicator and window as nccl.c does, and then ncclDevCommCreate. What its kernel does differently is
+-- where slots and flags of the others are (ncclGetLsaPointer, the switch's ncclGetLsaMultimemPointer);
+-- selection, tables and reports take it as they take any row.
+lists.strategies = {
+  { name = "MPI", backend = "host", source = "mpi", accumulate = "native",
+    ops = { "allreduce", "allgather", "reducescatter", "alltoall", "alltoallv", "broadcast" },
+    mark = "M", colour = "#4d4d4d",
+    help = "MPI's own call, as the library decides" },
+  { name = "ONESHOT", backend = "host", source = "oneshot", accumulate = "fp32", trtllm = 4,
+    cuda = { kernel = "oneshot", needs = "P2P" },
+    mark = "1S", colour = "#e69f00",
+    help = "every rank reads every other rank's message and reduces all of it" },
+  { name = "TWOSHOT", backend = "host", source = "twoshot", accumulate = "fp32", trtllm = 5,
+    cuda = { kernel = "twoshot", needs = "P2P, tokens >= TP" },
+    mark = "2S", colour = "#0072b2",
+    help = "every rank reduces its slice, then gathers the others'" },
+  { name = "DIRECT", backend = "host", source = "direct", accumulate = "fp32",
+    ops = { "allgather", "reducescatter", "alltoall", "alltoallv", "broadcast" },
+    mark = "D", colour = "#cc79a7",
+    help = "every rank takes what is its own out of every other rank's shared memory" },
+  { name = "MPI_BASIC_LINEAR", backend = "host", source = "mpi", accumulate = "native", ompi_algorithm = 1,
+    ops = { "allreduce", "allgather", "reducescatter", "alltoall", "alltoallv", "broadcast" },
+    ompi_algorithms = { allgather = 1, reducescatter = 1, alltoall = 1, alltoallv = 1, broadcast = 1 },
+    mark = "BL", colour = "#009e73", hatched = true,
+    help = "Open MPI, coll/tuned: reduce to rank 0, then broadcast" },
+  { name = "MPI_NONOVERLAPPING", backend = "host", source = "mpi", accumulate = "native", ompi_algorithm = 2,
+    mark = "NO", colour = "#882255", hatched = true,
+    help = "Open MPI, coll/tuned: tuned reduce, then tuned broadcast" },
+  { name = "MPI_RECURSIVE_DOUBLING", backend = "host", source = "mpi", accumulate = "native",
+    ompi_algorithm = 3,
+    ops = { "allreduce", "allgather", "reducescatter" },
+    ompi_algorithms = { allgather = 3, reducescatter = 2 },
+    mark = "RD", colour = "#56b4e9", hatched = true,
+    help = "Open MPI, coll/tuned: log2(TP) exchanges of the whole message" },
+  { name = "MPI_RING", backend = "host", source = "mpi", accumulate = "native", ompi_algorithm = 4,
+    ops = { "allreduce", "allgather" },
+    ompi_algorithms = { allgather = 4 },
+    mark = "RI", colour = "#d55e00", hatched = true,
+    help = "Open MPI, coll/tuned: reduce-scatter and allgather around a ring" },
+  { name = "MPI_SEGMENTED_RING", backend = "host", source = "mpi", accumulate = "native", ompi_algorithm = 5,
+    mark = "SR", colour = "#ddcc77", hatched = true,
+    help = "Open MPI, coll/tuned: the ring in segments" },
+  { name = "MPI_RABENSEIFNER", backend = "host", source = "mpi", accumulate = "native", ompi_algorithm = 6,
+    mark = "RB", colour = "#999933", hatched = true,
+    help = "Open MPI, coll/tuned: recursive halving, then doubling" },
+  { name = "MPI_SM", backend = "host", source = "mpi", accumulate = "native", ompi_component = "sm",
+    ops = { "allreduce", "broadcast" },
+    mark = "SM", colour = "#aa4499", hatched = true,
+    help = "Open MPI, coll/sm: the shared-memory component" },
+  { name = "MPI_BRUCK", backend = "host", source = "mpi", accumulate = "native",
+    ops = { "allgather", "alltoall" }, ompi_algorithms = { allgather = 2, alltoall = 3 },
+    mark = "BR", colour = "#ddcc77", hatched = true,
+    help = "Open MPI, coll/tuned: log2(TP) exchanges of ever larger messages" },
+  { name = "MPI_PAIRWISE", backend = "host", source = "mpi", accumulate = "native",
+    ops = { "alltoall", "alltoallv" }, ompi_algorithms = { alltoall = 2, alltoallv = 2 },
+    mark = "PW", colour = "#999933", hatched = true,
+    help = "Open MPI, coll/tuned: one pair of ranks after another" },
+  { name = "MPI_RECURSIVE_HALVING", backend = "host", source = "mpi", accumulate = "native",
+    ops = { "reducescatter" }, ompi_algorithms = { reducescatter = 3 },
+    mark = "RH", colour = "#999933", hatched = true,
+    help = "Open MPI, coll/tuned: log2(TP) exchanges of ever smaller messages" },
+  { name = "MPI_PIPELINE", backend = "host", source = "mpi", accumulate = "native",
+    ops = { "broadcast" }, ompi_algorithms = { broadcast = 3 },
+    mark = "PL", colour = "#ddcc77", hatched = true,
+    help = "Open MPI, coll/tuned: segments from one rank to the next" },
+  { name = "MPI_BINOMIAL", backend = "host", source = "mpi", accumulate = "native",
+    ops = { "broadcast" }, ompi_algorithms = { broadcast = 6 },
+    mark = "BI", colour = "#882255", hatched = true,
+    help = "Open MPI, coll/tuned: down a binomial tree" },
+  { name = "MPICH_RECURSIVE_DOUBLING", backend = "host", source = "mpi", accumulate = "native",
+    optional = true,
+    mpich_algorithm = "recursive_doubling",
+    mark = "HR", colour = "#56b4e9",
+    help = "MPICH: log2(TP) exchanges of the whole message" },
+  { name = "MPICH_REDUCE_SCATTER_ALLGATHER", backend = "host", source = "mpi_own", accumulate = "native",
+    optional = true,
+    mpich_algorithm = "reduce_scatter_allgather", own_operations = true,
+    mark = "HG", colour = "#999933",
+    help = "MPICH: recursive halving, then doubling; float32, for it takes MPI's own operations only" },
+  { name = "ONESHOT_NATIVE", backend = "cuda", accumulate = "native",
+    cuda = { kernel = "oneshot", needs = "P2P" },
+    mark = "1N", colour = "#e69f00", hatched = true,
+    help = "ONESHOT that rounds to the data type at every step" },
+  { name = "TWOSHOT_NATIVE", backend = "cuda", accumulate = "native",
+    cuda = { kernel = "twoshot", needs = "P2P, tokens >= TP" },
+    mark = "2N", colour = "#0072b2", hatched = true,
+    help = "TWOSHOT that rounds to the data type at every step" },
+  { name = "ONESHOT_EPILOGUE", backend = "cuda", accumulate = "fp32", optional = true,
+    cuda = { kernel = "oneshot", epilogue = "one", needs = "P2P" },
+    mark = "1E", colour = "#d55e00", hatched = true,
+    help = "ONESHOT, then one kernel for the epilogue: what fusing saves" },
+  { name = "ONESHOT_UNFUSED", backend = "cuda", accumulate = "fp32", optional = true,
+    cuda = { kernel = "oneshot", epilogue = "separate", needs = "P2P" },
+    mark = "1U", colour = "#999933", hatched = true,
+    help = "ONESHOT, then kernels that add, normalise and quantise" },
+  { name = "NVLS_ONESHOT", backend = "cuda", accumulate = "fp32",
+    cuda = { kernel = "nvls_oneshot", needs = "multicast (NVSwitch, SM90)" },
+    mark = "V1", colour = "#009e73", hatched = true,
+    help = "every rank has the switch add up all of the message" },
+  { name = "NVLS_TWOSHOT", backend = "cuda", accumulate = "fp32",
+    cuda = { kernel = "nvls_twoshot", needs = "multicast (NVSwitch, SM90), tokens >= TP" },
+    mark = "V2", colour = "#cc79a7", hatched = true,
+    help = "every rank has the switch add up its slice, and stores that to all" },
+  { name = "NCCL", backend = "cuda", accumulate = "native", trtllm = 0,
+    cuda = { nccl = {}, needs = "NCCL" },
+    ops = { "allreduce", "allgather", "reducescatter", "alltoall", "alltoallv", "broadcast" },
+    mark = "N", colour = "#3f1a5f",
+    help = "NCCL's own call (grouped sends and receives for an alltoall), then one kernel for the epilogue" },
+  { name = "NCCL_UNFUSED", backend = "cuda", accumulate = "native",
+    cuda = { nccl = { separate = true }, needs = "NCCL" },
+    mark = "N3", colour = "#3f1a5f", hatched = true,
+    help = "ncclAllReduce, then kernels that add, normalise and quantise" },
+  { name = "MIN_LATENCY", trtllm = 1,
+    mark = "ML", colour = "#009e73",
+    help = "TensorRT-LLM: ONESHOT or TWOSHOT by size" },
+  { name = "UB", trtllm = 2,
+    mark = "UB", colour = "#882255",
+    help = "TensorRT-LLM: user buffers" },
+  { name = "AUTO", backend = "host", source = "auto", accumulate = "native", trtllm = 3, candidate = false,
+    optional = true,
+    cuda = { auto = true, needs = "a table that is there" },
+    mark = "A", colour = "#bbbbbb",
+    help = "the call through the lookup of the table that is there; never a winner" },
+  { name = "LOWPRECISION", trtllm = 6,
+    mark = "LP", colour = "#d55e00",
+    help = "TensorRT-LLM: low precision" },
+  { name = "MNNVL", trtllm = 7,
+    mark = "MN", colour = "#56b4e9",
+    help = "TensorRT-LLM: multi-node NVLink" },
+  { name = "NCCL_SYMMETRIC", backend = "cuda", accumulate = "native", trtllm = 8,
+    cuda = { nccl = { symmetric = true }, needs = "NCCL 2.27 with symmetric windows" },
+    mark = "NS", colour = "#cc79a7",
+    help = "ncclAllReduce on registered symmetric memory" },
+  { name = "SYMM_MEM",
+    mark = "SY", colour = "#999933",
+    help = "PyTorch symmetric memory" },
+}
+
+-- NCCL's algorithms and protocols for an allreduce, and channel counts: each combination is a strategy of its
+-- own, named such as NCCL_RING_LL128_16CH; without channels (NCCL_RING_LL128) NCCL chose their number itself.
+-- `tuner`: the word of a tuner's file. Rows have no other channel counts; how to add one: a number here.
+lists.nccl = {
+  algorithms = {
+    { name = "RING", tuner = "ring", mark = "R", protocols = { "LL", "LL128", "SIMPLE" } },
+    { name = "TREE", tuner = "tree", mark = "T", protocols = { "LL", "LL128", "SIMPLE" } },
+    { name = "COLLNET_DIRECT", tuner = "collnet_direct", mark = "D", protocols = { "SIMPLE" } },
+    { name = "COLLNET_CHAIN", tuner = "collnet_chain", mark = "C", protocols = { "SIMPLE" } },
+    { name = "NVLS", tuner = "nvls", mark = "V", protocols = { "SIMPLE" } },
+    { name = "NVLS_TREE", tuner = "nvls_tree", mark = "W", protocols = { "SIMPLE" } },
+  },
+  protocols = {
+    LL = { tuner = "ll", mark = "L" },
+    LL128 = { tuner = "ll128", mark = "8" },
+    SIMPLE = { tuner = "simple", mark = "S" },
+  },
+  channels = { 1, 2, 4, 6, 8, 10, 12, 16, 20, 24, 32, 48, 64 },
+  -- One for each algorithm and protocol; their channel counts look alike.
+  colours = { "#009e73", "#56b4e9", "#0072b2", "#e69f00", "#d55e00", "#999933", "#cc79a7", "#882255",
+    "#ddcc77", "#4d4d4d" },
+}
+
+local function add_nccl_strategies()
+  local nccl, colour = lists.nccl, 0
+  for _, algorithm in ipairs(nccl.algorithms) do
+    for _, protocol_name in ipairs(algorithm.protocols) do
+      local protocol = nccl.protocols[protocol_name]
+      local name = ("NCCL_%s_%s"):format(algorithm.name, protocol_name)
+      colour = colour + 1
+      for i = 0, #nccl.channels do
+        local channels = nccl.channels[i]
+        lists.strategies[#lists.strategies + 1] = {
+          name = channels and ("%s_%dCH"):format(name, channels) or name,
+          backend = "cuda", accumulate = "native", optional = true,
+          cuda = { nccl = {}, needs = "NCCL" },
+          nccl = { algorithm = algorithm.tuner, protocol = protocol.tuner, channels = channels },
+          mark = algorithm.mark .. protocol.mark, colour = nccl.colours[colour], hatched = true,
+          help = "NCCL: this algorithm, protocol and number of channels",
+        }
+      end
+    end
+  end
+end
+add_nccl_strategies()
+
+-- Candidates of plug-ins, as rows and tables name them: nobody could list them, so they join the strategies
+-- where a file, or a measurement, names them first. They may win like others; their own name comes after the
+-- prefix.
+lists.plugin_prefix = "PLUGIN_"
+
+-- Adds one by its name in rows, which is returned. What else a row of it tells is made up from how many there
+-- are.
+function lists.add_plugin(name)
+  local number, colours = 1, lists.nccl.colours
+  for _, row in ipairs(lists.strategies) do
+    if row.plugin then number = number + 1 end
+  end
+  table.insert(lists.strategies, { name = name, plugin = true, optional = true, mark = "p" .. number,
+    colour = colours[(number - 1) % #colours + 1], hatched = true, help = "a candidate of a plug-in" })
+  return name
+end
+
+-- What a search of Open MPI's parameters looks at, by major version: families of settings { base, axes }. A
+-- setting is its family's base and one text of each axis: parameters joined by ";", "" where all stay as they
+-- are. `component`: another coll component takes all calls, and there is no algorithm to choose. Up to Open
+-- MPI 4 the shared-memory transport is called vader, and copies in one go by the mechanism that it names.
+--
+-- Without single copies a message goes in pieces, of which more may be under way than the usual three.
+-- coll/sm passes a message through segments, a fragment per rank each, in as many sets as it has flags for
+-- those in use: with more of them ranks wait less for one another. Its control blocks lie a page apart, and
+-- its fragments a power of two, unless told: all of them then meet in a few sets of a cache.
+--
+-- UCX, where Open MPI was built with it, takes a network's devices only, unless told. Names in capitals are
+-- variables of the environment, by which it is set: shared memory alone, pieces (above a limit by a
+-- rendezvous) in place of single copies, and a queue whose elements hold small messages whole: the first
+-- calls that need a piece seem to be slow, its pages being new, which a longer call bears better.
+function lists.ompi_parameters(major)
+  local btl = major >= 5 and "btl_sm" or "btl_vader"
+  local one_copy = major < 5 and "btl_vader_single_copy_mechanism=none;" or ""
+  local copies = { "", ("%s%s_max_send_size=65536;pml_ob1_send_pipeline_depth=16"):format(one_copy, btl),
+    ("%s%s_max_send_size=262144"):format(one_copy, btl) }
+  local eager, fragments, segments = {}, {}, {}
+  for i, limit in ipairs { 32768, 65536 } do eager[i] = ("%s_eager_limit=%d"):format(btl, limit) end
+  for i, size in ipairs { 8256, 16448, 32832 } do fragments[i] = ("coll_sm_fragment_size=%d"):format(size) end
+  for i, sets in ipairs { { 32, 8 }, { 64, 8 }, { 128, 8 } } do
+    segments[i] = ("coll_sm_comm_num_segments=%d;coll_sm_comm_in_use_flags=%d"):format(sets[1], sets[2])
+  end
+  local pieces, elements = {}, {}
+  for i, sizes in ipairs { { 32768, 65536 }, { 49152, 65536 }, { 61440, 131072 } } do
+    pieces[i] = ("UCX_POSIX_SEG_SIZE=%d;UCX_RNDV_THRESH=%d"):format(sizes[1], sizes[2])
+  end
+  for i, size in ipairs { 4224, 8448 } do elements[i] = ("UCX_POSIX_FIFO_ELEM_SIZE=%d"):format(size) end
+  return { { axes = { copies, eager } },
+    { component = "sm", base = "coll_sm_priority=90;coll_sm_control_size=64",
+      axes = { fragments, segments } },
+    { base = "pml=ucx;pml_ucx_tls=any;pml_ucx_devices=any;UCX_TLS=posix;UCX_RNDV_SCHEME=am",
+      axes = { pieces, elements } } }
+end
+
+-- What a table is for. The first pattern that matches counts. `backend`: who measures it. `fallback`: what a
+-- reader uses where nothing was measured. `sm`: TensorRT-LLM's tables may be made for it.
+lists.archs = {
+  { pattern = "^host$", backend = "host", fallback = "MPI" },
+  { pattern = "^host%-[%w_.]+$", backend = "host", fallback = "MPI" },
+  { pattern = "^sm%d+$", backend = "cuda", fallback = "NCCL_SYMMETRIC", sm = true },
+  { pattern = "^sm%d+%-loopback$", backend = "cuda", fallback = "NCCL_SYMMETRIC" },
+  { pattern = "^gpu$", backend = "cuda", fallback = "NCCL_SYMMETRIC" }, -- a sweep puts its own there
+  { pattern = "^gpu%-loopback$", backend = "cuda", fallback = "NCCL_SYMMETRIC" },
+}
+
+-- Whether a list, any, has this value.
+function lists.contains(list, wanted)
+  for _, value in ipairs(list) do
+    if value == wanted then return true end
+  end
+  return false
+end
+
+local found = {} -- kind -> name or alias -> row
+
+local function search(kind, name)
+  for _, row in ipairs(lists[kind]) do
+    if row.name == name or lists.contains(row.aliases or {}, name) then return row end
+  end
+end
+
+-- The row of lists[kind] with this name or alias, or nil.
+function lists.find(kind, name)
+  local known = found[kind] or {}
+  local row = known[name] or search(kind, name)
+  if row then found[kind], known[name] = known, row end
+  return row
+end
+
+-- The strategy of NCCL's words: algorithm and protocol as a tuner's file has them, in small letters; channels
+-- nil where NCCL chose them. nil where there is none such.
+function lists.nccl_strategy(algorithm, protocol, channels)
+  for _, row in ipairs(lists.strategies) do
+    local nccl = row.nccl
+    if nccl and nccl.algorithm == algorithm and nccl.protocol == protocol and nccl.channels == channels then
+      return row
+    end
+  end
+end
+
+-- The names of lists[kind], in order.
+function lists.names(kind)
+  local names = {}
+  for i, row in ipairs(lists[kind]) do names[i] = row.name end
+  return names
+end
+
+-- Whether a strategy does this op.
+function lists.does(strategy, op)
+  if strategy.ops then return lists.contains(strategy.ops, op) end
+  return op == "allreduce" or op == "gemm_allreduce"
+end
+
+-- Whether a table may choose the strategy of this name.
+function lists.may_win(name) return lists.find("strategies", name).candidate ~= false end
+
+-- Whether a backend runs the strategy of this row.
+function lists.runs_on(row, backend)
+  return row.backend == backend or backend == "cuda" and row.cuda ~= nil
+end
+
+-- The names of the strategies that a backend runs, in order; none: there is no such backend yet. `usual`:
+-- without those that are optional. `op`: only those that do it.
+function lists.strategies_of(backend, usual, op)
+  local names = {}
+  for _, row in ipairs(lists.strategies) do
+    local left_out = usual and row.optional or op and not lists.does(row, op)
+    if lists.runs_on(row, backend) and not left_out then names[#names + 1] = row.name end
+  end
+  return names
+end
+
+-- The row of `archs` for an arch, or nil where it is none.
+function lists.arch(name)
+  for _, row in ipairs(lists.archs) do
+    if name:find(row.pattern) then return row end
+  end
+end
+
+return lists

@@ -1,0 +1,177 @@
+// Names and their indices; see names.h. An open-addressed table of a fixed size: the lists are short, and are
+// asked for four names on every line of a benchmark file.
+#include "names.h"
+
+#include <ctype.h>
+#include <lauxlib.h>
+#include <lua.h>
+#include <string.h>
+
+#include "system/file.h"
+
+static size_t slot_of(const char *text, size_t length) {
+    if (length == 0) return 0;
+    unsigned first = (unsigned char)text[0], middle = (unsigned char)text[length / 2];
+    unsigned last = (unsigned char)text[length - 1], quarter = (unsigned char)text[length / 4];
+    unsigned third_last = (unsigned char)text[length < 3 ? 0 : length - 3];
+    unsigned near_last = (unsigned char)text[length < 5 ? 0 : length - 5];
+    return (first + 7 * middle + 31 * last + 61 * (unsigned)length + 131 * quarter + 191 * third_last +
+            251 * near_last) %
+           NAMES_SLOTS;
+}
+
+bool names_add(struct names *names, const char *text, size_t index) {
+    size_t length = strlen(text);
+    if (length > UINT8_MAX || index > names->count || index >= NAMES_MAX) return false;
+    if (index == names->count) {
+        names->name[index] = text;
+        names->length[index] = (uint8_t)length;
+        names->count++;
+    }
+    size_t slot = slot_of(text, length);
+    for (size_t tries = 0; names->slot[slot].text != NULL; tries++) {
+        if (tries == NAMES_SLOTS - 1) return false;
+        slot = (slot + 1) % NAMES_SLOTS;
+    }
+    names->slot[slot].text = text;
+    names->slot[slot].length = (uint8_t)length;
+    names->slot[slot].index = (uint8_t)index;
+    return true;
+}
+
+uint8_t names_find(const struct names *names, const char *begin, const char *end) {
+    size_t length = (size_t)(end - begin);
+    for (size_t slot = slot_of(begin, length); names->slot[slot].text != NULL;
+         slot = (slot + 1) % NAMES_SLOTS) {
+        if (names->slot[slot].length == length && memcmp(names->slot[slot].text, begin, length) == 0) {
+            return names->slot[slot].index;
+        }
+    }
+    return NAME_NONE;
+}
+
+// Reads lists[field]; the texts stay alive because package.loaded holds the list. Stack: the lists.
+static void read_names(lua_State *lua, struct names *names, const char *field, const char *what) {
+    names->what = what;
+    if (lua_getfield(lua, -1, field) != LUA_TTABLE) luaL_error(lua, "lists.lua has no list %s", field);
+    lua_Integer rows = luaL_len(lua, -1);
+    for (lua_Integer i = 0; i < rows; i++) {
+        lua_geti(lua, -1, i + 1);
+        lua_getfield(lua, -1, "name");
+        if (!names_add(names, luaL_checkstring(lua, -1), (size_t)i)) luaL_error(lua, "%s is too long", field);
+        lua_pop(lua, 1);
+        if (lua_getfield(lua, -1, "aliases") == LUA_TTABLE) {
+            for (lua_Integer j = 1; lua_geti(lua, -1, j) == LUA_TSTRING; j++) {
+                if (!names_add(names, lua_tostring(lua, -1), (size_t)i)) {
+                    luaL_error(lua, "%s has too many aliases", field);
+                }
+                lua_pop(lua, 1);
+            }
+            lua_pop(lua, 1);
+        }
+        lua_pop(lua, 2);
+    }
+    lua_pop(lua, 1);
+}
+
+// Which strategies may win. Stack: the lists.
+static void read_candidates(lua_State *lua, struct lists *lists) {
+    lua_getfield(lua, -1, "strategies");
+    for (size_t i = 0; i < lists->strategies.count; i++) {
+        lua_geti(lua, -1, (lua_Integer)i + 1);
+        bool said = lua_getfield(lua, -1, "candidate") != LUA_TNIL;
+        lists->candidate[i] = !said || lua_toboolean(lua, -1);
+        lua_pop(lua, 2);
+    }
+    lua_pop(lua, 1);
+}
+
+// Which fusion each one quantises. Stack: the lists.
+static void read_quantised(lua_State *lua, struct lists *lists) {
+    memset(lists->quantises, NAME_NONE, sizeof lists->quantises);
+    lua_getfield(lua, -1, "fusions");
+    for (size_t i = 0; i < lists->fusions.count; i++) {
+        size_t length;
+        lua_geti(lua, -1, (lua_Integer)i + 1);
+        if (lua_getfield(lua, -1, "quantises") == LUA_TSTRING) {
+            const char *name = lua_tolstring(lua, -1, &length);
+            lists->quantises[i] = names_find(&lists->fusions, name, name + length);
+        }
+        lua_pop(lua, 2);
+    }
+    lua_pop(lua, 1);
+}
+
+const struct lists *lists_of(struct lua_State *lua) {
+    static const char key = 0;
+    if (lua_rawgetp(lua, LUA_REGISTRYINDEX, &key) == LUA_TUSERDATA) {
+        const struct lists *known = lua_touserdata(lua, -1);
+        lua_pop(lua, 1);
+        return known;
+    }
+    lua_pop(lua, 1);
+    struct lists *lists = lua_newuserdatauv(lua, sizeof *lists, 0);
+    memset(lists, 0, sizeof *lists);
+    lua_getglobal(lua, "require");
+    lua_pushliteral(lua, "lists");
+    lua_call(lua, 1, 1);
+    read_names(lua, &lists->dtypes, "dtypes", "dtype");
+    read_names(lua, &lists->ops, "ops", "op");
+    read_names(lua, &lists->modes, "modes", "mode");
+    read_names(lua, &lists->fusions, "fusions", "fusion");
+    read_names(lua, &lists->strategies, "strategies", "strategy");
+    read_names(lua, &lists->placements, "placements", "placement");
+    read_names(lua, &lists->accumulates, "accumulates", "accumulate");
+    read_candidates(lua, lists);
+    read_quantised(lua, lists);
+    lua_pop(lua, 1);
+    lua_rawsetp(lua, LUA_REGISTRYINDEX, &key);
+    return lists;
+}
+
+// Adds a strategy that is not there: to the list in Lua, which keeps its text, and here. Stack: the lists.
+static bool learn_name(lua_State *lua, struct lists *lists, const char *name, size_t length) {
+    if (names_find(&lists->strategies, name, name + length) != NAME_NONE) return false;
+    if (lists->strategies.count == NAMES_MAX || length > UINT8_MAX) return false;
+    lua_getfield(lua, -1, "add_plugin");
+    lua_pushlstring(lua, name, length);
+    lua_call(lua, 1, 1);
+    size_t index = lists->strategies.count;
+    bool added = names_add(&lists->strategies, lua_tostring(lua, -1), index);
+    lists->candidate[index] = added;
+    lua_pop(lua, 1);
+    return added;
+}
+
+bool lists_learn(struct lua_State *lua, const char *text, size_t size) {
+    struct lists *lists = (struct lists *)(uintptr_t)lists_of(lua);
+    const char *end = text + size, *begin = text;
+    bool learned = false;
+    lua_getglobal(lua, "require");
+    lua_pushliteral(lua, "lists");
+    lua_call(lua, 1, 1);
+    lua_getfield(lua, -1, "plugin_prefix");
+    size_t prefix_length;
+    const char *prefix = luaL_checklstring(lua, -1, &prefix_length);
+    while ((begin = memchr(begin, prefix[0], (size_t)(end - begin))) != NULL) {
+        const char *after = begin;
+        while (after < end && (isalnum((unsigned char)*after) || *after == '_')) after++;
+        size_t length = (size_t)(after - begin);
+        lua_pushvalue(lua, -2);
+        if (length > prefix_length && memcmp(begin, prefix, prefix_length) == 0)
+            learned |= learn_name(lua, lists, begin, length);
+        lua_pop(lua, 1);
+        begin = after;
+    }
+    lua_pop(lua, 2);
+    return learned;
+}
+
+bool lists_learn_file(struct lua_State *lua, const char *path) {
+    struct file_map map;
+    struct problem problem;
+    if (!file_open(path, &map, &problem)) return false;
+    bool learned = lists_learn(lua, map.data, map.size);
+    file_close(&map);
+    return learned;
+}

@@ -1,0 +1,194 @@
+-- Sheets to files: a folder of CSVs, or one workbook. What a sheet is:
+--
+--   { name = "GEMM", columns = { "name", "time ms" }, rows = { { "aten::mm", 1.5 }, ... } }
+--
+-- Row values are text, numbers, truth values or nil (an empty cell). Instead of a list, `rows` may be a
+-- function that returns an iterator over rows, for sheets too large to hold. Optional, keyed by title or
+-- place of the column:
+--   formats = { ["time ms"] = "0.00" }   number formats (default: what default_formats says)
+--   colours = { ["time ms"] = { 0xFFFFFF, 0xC0392B } }   a scale of two or three colours
+local fail = require "base.fail"
+local file = require "core.file"
+local text = require "core.sheet_text"
+
+local sheets = {}
+
+-- The number format of a column whose sheet names none: the first whose pattern its title holds.
+local default_formats = {
+  { pattern = "_pct$", format = "0.00" },
+  { pattern = "percent", format = "0.00" },
+  { pattern = "%(%%%)", format = "0.00" },
+  { pattern = "count$", format = "#,##0" },
+  { pattern = "µs", format = "#,##0.000" },
+  { pattern = "_us$", format = "#,##0.000" },
+  { pattern = "_us_", format = "#,##0.000" },
+  { pattern = "%f[%w]ms%f[%W]", format = "#,##0.000" },
+  { pattern = "%(MB%)", format = "#,##0.000" },
+  { pattern = "B/s", format = "0.000" },
+  { pattern = "FLOPS", format = "#,##0.000" },
+}
+
+sheets.most_rows = 1048575 -- below the titles
+sheets.most_columns = 16384
+sheets.most_name = 31
+local notes_name = "notes"
+
+local function default_format(title)
+  for _, row in ipairs(default_formats) do
+    if title:find(row.pattern) then return row.format end
+  end
+end
+
+-- What `given` (keyed by title or place) says of each column, by place.
+local function by_place(given, columns)
+  local out = {}
+  for place, title in ipairs(columns) do out[place] = given and (given[title] or given[place]) end
+  return out
+end
+
+local function formats_of(sheet)
+  local out = by_place(sheet.formats, sheet.columns)
+  for place, title in ipairs(sheet.columns) do out[place] = out[place] or default_format(title) end
+  return out
+end
+
+-- The rows as the C modules take them: a list, or a function that gives the next one.
+local function rows_of(sheet)
+  if type(sheet.rows) == "function" then return (sheet.rows()) end
+  return sheet.rows
+end
+
+-- The first `count` characters of a text, and its last ones.
+local function first(name, count) return name:sub(1, (utf8.offset(name, count + 1) or #name + 1) - 1) end
+local function last(name, count) return name:sub(utf8.offset(name, -count)) end
+
+-- Names that differ at their ends are the common case, so the middle is left out.
+local function shorten(name, most)
+  if utf8.len(name) <= most then return name end
+  local tail = (most - 1) // 2
+  return first(name, most - 1 - tail) .. "~" .. last(name, tail)
+end
+
+-- A name that a workbook takes and that none of `taken` (by name in lower case) has; it is entered there.
+function sheets.short_name(name, taken)
+  local clean = utf8.len(name) and name or name:gsub("[\x80-\xff]", "_")
+  clean = clean:gsub("[%[%]:*?/\\%c]", "_"):gsub("^'", "_"):gsub("'$", "_")
+  if clean == "" then clean = "sheet" end
+  local short, count = shorten(clean, sheets.most_name), 1
+  while taken[short:lower()] or short:lower() == "history" do -- the second is a spreadsheet program's own
+    count = count + 1
+    local suffix = "~" .. count
+    short = shorten(clean, sheets.most_name - #suffix) .. suffix
+  end
+  taken[short:lower()] = true
+  return short
+end
+
+-- The sheet as CSV.
+function sheets.csv(sheet) return text.csv(sheet.columns, rows_of(sheet)) end
+
+-- A number as the CSVs have it: as short as reads back the same.
+sheets.number = text.number
+
+-- The file name of a sheet.
+function sheets.csv_name(sheet) return (sheet.name:gsub("[/%z]", "_")) .. ".csv" end
+
+-- CSVs that an earlier report left in a report's own folder, and that this one does not have: they would tell
+-- of what is no longer so. In a folder of another name they may be someone's.
+local function remove_others(folder, files)
+  if not folder:find("_csvs$") then return end
+  local ours = {}
+  for _, row in ipairs(files) do ours[row[1]] = true end
+  for _, name in ipairs(file.list(folder) or {}) do
+    local path = folder .. "/" .. name
+    if name:find("%.csv$") and not ours[path] then os.remove(path) end
+  end
+end
+
+-- Writes NAME.csv of every sheet into the folder, which is made: all or none. Of a folder NAME_csvs these are
+-- then the only CSVs. Returns true, or nil, message.
+function sheets.write_folder(folder, list)
+  local made, message = file.make_folder(folder)
+  if not made then return nil, message end
+  local files = {}
+  for i, sheet in ipairs(list) do
+    files[i] = { folder .. "/" .. sheets.csv_name(sheet), sheets.csv(sheet) }
+  end
+  local written
+  written, message = file.write_all(files)
+  if not written then return nil, message end
+  remove_others(folder, files)
+  return true
+end
+
+-- Whether workbooks can be written here: true, or nil and why not.
+function sheets.has_xlsx()
+  local found, module = pcall(require, "core.xlsx")
+  if found then return true end
+  if not tostring(module):find("module 'core.xlsx' not found", 1, true) then
+    return nil, "the xlsx module cannot be loaded: " .. tostring(module):match("[^\n]*")
+  end
+  return nil, "gentables was built without libxlsxwriter and writes no xlsx; install it (Debian:"
+    .. " libxlsxwriter-dev) and build again, or ask for CSV"
+end
+
+-- What did not fit into the workbook, one note each.
+local function note_fit(notes, sheet, cut, left_out)
+  local function add(...) notes[#notes + 1] = { sheet.short, string.format(...) } end
+  if sheet.short ~= sheet.name then add("is %s; a sheet's name has at most 31 characters", sheet.name) end
+  if #sheet.columns > sheets.most_columns then
+    add("the last %d columns are left out: a sheet has %d", #sheet.columns - sheets.most_columns,
+      sheets.most_columns)
+  end
+  if cut > 0 then
+    add("%d cells are cut to the 32,767 characters that a cell holds; the CSV is whole", cut)
+  end
+  if left_out > 0 then
+    add("the last %d rows are left out: a sheet has 1,048,576; the CSV is whole", left_out)
+  end
+end
+
+local function add_sheet(book, sheet)
+  local columns = table.move(sheet.columns, 1, math.min(#sheet.columns, sheets.most_columns), 1, {})
+  return book:add { name = sheet.short, columns = columns, rows = rows_of(sheet),
+    formats = formats_of(sheet), colours = by_place(sheet.colours, sheet.columns) }
+end
+
+local function with_short_names(list)
+  local out, taken = {}, { [notes_name] = true }
+  for i, sheet in ipairs(list) do
+    out[i] = setmetatable({ short = sheets.short_name(sheet.name, taken) }, { __index = sheet })
+  end
+  return out
+end
+
+-- Writes one workbook of all sheets (at least one), whole or not at all. What was shortened, cut or left out
+-- is said in a last sheet, `notes`, and returned as its rows { sheet, note }; or nil, message.
+function sheets.write_xlsx(path, list)
+  local can, why = sheets.has_xlsx()
+  if not can then return nil, ("%s: %s"):format(path, why) end
+  local book <close>, message = require("core.xlsx").open(path)
+  if not book then return nil, message end
+  local notes = {}
+  for _, sheet in ipairs(with_short_names(list)) do note_fit(notes, sheet, add_sheet(book, sheet)) end
+  if #notes > 0 then
+    book:add { name = notes_name, columns = { "sheet", "note" }, rows = notes }
+  end
+  local closed
+  closed, message = book:close()
+  if not closed then return nil, message end
+  return notes
+end
+
+-- As write_folder and write_xlsx; a failure is raised, as one of work.
+function sheets.save(list, paths)
+  for _, kind in ipairs { "folder", "xlsx" } do
+    local path = paths[kind]
+    if path then
+      local written, message = sheets["write_" .. kind](path, list)
+      if not written then fail.work("%s", message) end
+    end
+  end
+end
+
+return sheets

@@ -1,0 +1,110 @@
+-- Pictures of sweeps: one, or all of a folder at once, several gnuplots side by side. What they show is
+-- in the files that list.lua names; which rows there are, in slices.lua.
+--
+--   local pictures, sweep = require "pictures.draw", require "pictures.slices"
+--   local rows = sweep.of_files { "benchmark.tp2.sm90.csv" }
+--   assert(pictures.draw("heatmap", rows, { tp = 2, fusion = "NONE", path = "heatmap.png" }))
+local fail = require "base.fail"
+local file = require "core.file"
+local gnuplot = require "pages.gnuplot"
+local template = require "codec.template"
+local workers = require "system.workers"
+
+local pictures = {}
+
+pictures.formats = { png = gnuplot.png, svg = gnuplot.svg } -- by the ending of the file's name
+
+-- The model of a picture | nil, why there is none.
+local function model_of(kind, rows, of)
+  local module = require("plots." .. kind)
+  if not module.over_tp_sizes then
+    local slice = rows:slice(of.tp, of.fusion)
+    if not slice then return nil, ("TP %d has no rows of %s"):format(of.tp, of.fusion) end
+    if module.needs_best and not slice.has_best then
+      return nil, ("TP %d has no time of a strategy that may be chosen"):format(of.tp)
+    end
+    return module.model(slice)
+  end
+  local slices = {}
+  for _, tp in ipairs(rows.tp_sizes) do
+    local slice = rows:slice(tp, of.fusion)
+    if slice and slice.has_best then slices[#slices + 1] = slice end
+  end
+  return module.model(slices)
+end
+
+-- Draws one picture of `rows` (of slices.lua): of = { tp =, fusion =, path = that ends in .png or .svg }.
+-- Returns true | nil, message, and "empty" where there is nothing to draw, else pages/gnuplot.lua's exit code
+-- or nil.
+function pictures.draw(kind, rows, of)
+  local terminal = pictures.formats[of.path:match("%.(%w+)$") or ""]
+  if not terminal then return nil, of.path .. ": neither .png nor .svg" end
+  local model, reason = model_of(kind, rows, of)
+  if not model then return nil, reason, "empty" end
+  model.terminal = terminal(model.width, model.height)
+  local path = ("%s/templates/plots/%s.gp.tmpl"):format(gentables.home, model.template or "maps")
+  return gnuplot.draw(template.load(path)(model), of.path)
+end
+
+local function path_of(out, rows, kind, tp, fusion, format)
+  local base = tp and ("benchmark.tp%d.%s"):format(tp, rows.arch) or "benchmark." .. rows.arch
+  return ("%s/viz/%s/%s_%s.%s"):format(out, fusion, base, kind, format)
+end
+
+-- All pictures of these kinds (rows of list.lua) and formats, as { kind, tp, fusion, path }, those that
+-- take longest first; and what has no rows, as lines.
+function pictures.plan(rows, out, kinds, formats)
+  local plan, empty = {}, {}
+  for _, kind in ipairs(kinds) do
+    local over_tp_sizes = require("plots." .. kind.name).over_tp_sizes
+    for _, fusion in ipairs(rows.fusions) do
+      for _, tp in ipairs(over_tp_sizes and { false } or rows.tp_sizes) do
+        for _, format in ipairs(formats) do
+          table.insert(plan, { kind = kind.name, tp = tp or nil, fusion = fusion,
+            path = path_of(out, rows, kind.name, tp, fusion, format) })
+        end
+      end
+    end
+  end
+  return plan, empty
+end
+
+-- What became of one picture, as its process tells it: nothing, or "empty" and why.
+local function draw_in_child(rows, entry)
+  local drawn, problem, code = pictures.draw(entry.kind, rows, entry)
+  if drawn then return "" end
+  if code == "empty" then return ("%s, %s: %s; no picture"):format(entry.kind, entry.fusion, problem) end
+  fail.with(code or 1, "%s", problem)
+end
+
+-- Draws a plan. Returns how many pictures there are, and what was left out, as lines without repetition.
+-- What fails raises, once the others are drawn.
+function pictures.draw_all(rows, plan, progress)
+  local folders = {}
+  for _, entry in ipairs(plan) do
+    local folder = entry.path:match("^(.*)/")
+    if not folders[folder] then
+      local made, message = file.make_folder(folder)
+      if not made then fail.work("%s", message) end
+      folders[folder] = true
+    end
+  end
+  rows:table() -- once, and not in every child
+  local results = workers.map(plan, function(entry) return draw_in_child(rows, entry) end,
+    { progress = progress, title = "pictures" })
+  local count, left_out, failed = 0, {}, nil
+  for _, result in ipairs(results) do
+    if not result.ok then
+      failed = failed or result
+    elseif result.value == "" then
+      count = count + 1
+    elseif not left_out[result.value] then
+      left_out[result.value] = true
+      left_out[#left_out + 1] = result.value
+    end
+  end
+  if failed then fail.with(failed.code, "%s", failed.value) end
+  return count, left_out
+end
+
+return pictures

@@ -1,0 +1,251 @@
+-- The rows of a folder, or of single files, as pictures see them: slices of one TP size and fusion, each
+-- a grid of hidden sizes x token counts. It draws nothing and knows no picture.
+--
+--   local sweep = require("pictures.slices").of_folder("tables/host", "host")
+--   local slice = sweep:slice(2, "NONE")
+--   slice.rows.ONESHOT[h][t].time_us
+local fail = require "base.fail"
+local lists = require "lists.lists"
+local model = require "formats.model"
+local provenance = require "rows.provenance"
+local sorted_keys = require "base.sorted_keys"
+local spec = require "rows.spec"
+local tables = require "core.table"
+
+local sweep = {}
+local methods = {}
+methods.__index = methods
+
+-- ---- which rows -------------------------------------------------------------------------------
+
+local function in_words(axes)
+  return ("%s %s %s"):format(axes.dtype, axes.op, axes.mode == "unknown" and "mode unknown" or axes.mode)
+end
+
+local function all_in_words(slices)
+  local seen, out = {}, {}
+  for _, slice in ipairs(slices) do
+    local words = in_words(slice)
+    if not seen[words] then out[#out + 1] = words end
+    seen[words] = true
+  end
+  return table.concat(out, "; ")
+end
+
+-- The only value of `name` that there is, or nil.
+local function only(slices, name)
+  for _, slice in ipairs(slices) do
+    if slice[name] ~= slices[1][name] then return nil end
+  end
+  return slices[1] and slices[1][name]
+end
+
+-- What is shown: as asked for; else as the spec's table says; else the only value, or the usual one.
+local function axes_of(slices, asked, wanted)
+  local axes = {}
+  for _, name in ipairs { "dtype", "op", "mode" } do
+    local list = name .. "s"
+    if asked[name] and not lists.find(list, asked[name]) then
+      fail.input("--%s %s: there is no such %s; %s would be right", name, asked[name], name,
+        table.concat(lists.names(list), ", "))
+    end
+    axes[name] = asked[name] and lists.find(list, asked[name]).name
+      or wanted and wanted.table[name] or only(slices, name) or spec.default_table[name]
+  end
+  return axes
+end
+
+-- The slices of these axes, as [TP size][fusion]. Rows of other tools do not say their mode; they stand
+-- in where a TP size has none of the mode that is meant.
+local function choose(slices, axes)
+  local chosen = {}
+  for _, mode in ipairs { axes.mode, "unknown" } do
+    for _, slice in ipairs(slices) do
+      if slice.dtype == axes.dtype and slice.op == axes.op and slice.mode == mode then
+        local fusions = chosen[slice.world_size] or { mode = mode }
+        chosen[slice.world_size] = fusions
+        if fusions.mode == mode then fusions[slice.fusion] = slice end
+      end
+    end
+  end
+  return chosen
+end
+
+-- Those rows that no picture shows, as a text, or nil.
+local function left_out(slices, axes)
+  local others = {}
+  for _, slice in ipairs(slices) do
+    local shown = slice.dtype == axes.dtype and slice.op == axes.op
+      and (slice.mode == axes.mode or slice.mode == "unknown")
+    if not shown then others[#others + 1] = slice end
+  end
+  return #others > 0 and all_in_words(others) or nil
+end
+
+-- The fusions that any TP size has, or the spec asks for, in the list's order.
+local function fusions_of(chosen, wanted)
+  local out = {}
+  for _, fusion in ipairs(lists.fusions) do
+    local found = wanted ~= nil and lists.contains(wanted.fusions, fusion.name)
+    for _, fusions in pairs(chosen) do found = found or fusions[fusion.name] ~= nil end
+    if found then out[#out + 1] = fusion.name end
+  end
+  return out
+end
+
+local function open(source, asked)
+  local slices = source.rows:slices()
+  local axes = axes_of(slices, asked, source.spec)
+  local chosen = choose(slices, axes)
+  if next(chosen) == nil then
+    fail.input("%s: no row of %s; the rows are %s; --dtype, --op and --mode choose", source.data_dir,
+      in_words(axes), all_in_words(slices))
+  end
+  return setmetatable({ source = source, arch = source.arch, axes = axes, chosen = chosen,
+    tp_sizes = sorted_keys(chosen), fusions = fusions_of(chosen, source.spec),
+    shown = in_words(axes), left_out = left_out(slices, axes) }, methods)
+end
+
+-- Reads a folder. `asked`: { dtype, op, mode }, each or nil. Wrong or missing input raises.
+function sweep.of_folder(data_dir, arch, asked) return open(model.read(data_dir, arch), asked or {}) end
+
+-- Reads benchmark files, whatever their names; from names as documented it knows the arch. Provenance beside
+-- them is told where it is there and right.
+function sweep.of_files(paths, asked)
+  local files, arch = {}, nil
+  for i, path in ipairs(paths) do
+    files[i] = { path = path }
+    arch = arch or path:match("benchmark%.tp%d+%.([^/]*)%.csv$")
+    local record = provenance.read(provenance.path_of(path))
+    if record then files[i].provenance = record end
+  end
+  local source = { data_dir = paths[1], arch = arch or "unknown arch", files = files,
+    rows = model.read_rows(files), loopback = arch ~= nil and arch:find("%-loopback$") ~= nil, cells = {} }
+  return open(source, asked or {})
+end
+
+-- ---- a slice ----------------------------------------------------------------------------------
+
+-- A sorted list of the values in these lists, and where each stands in it.
+local function axis(...)
+  local seen = {}
+  for _, list in ipairs { ... } do
+    for _, value in ipairs(list) do seen[value] = true end
+  end
+  local values, place = sorted_keys(seen), {}
+  for i, value in ipairs(values) do place[value] = i end
+  return values, place
+end
+
+-- What the spec asks for in this slice, so that cells without any row show as missing.
+local function asked_for(source, slice)
+  for _, cells in ipairs(source.cells) do
+    local fits = cells.world_size == slice.world_size and cells.dtype == slice.dtype and cells.op == slice.op
+    if fits and lists.contains(cells.fusions, slice.fusion) then return cells end
+  end
+  return { hidden_sizes = {}, num_tokens = {} }
+end
+
+-- Enters the rows of all strategies; of repeated ones the least counts.
+local function enter_rows(slice, columns, hidden_place, token_place)
+  for i = 1, columns.count do
+    local name = columns.strategy[i]
+    local grid = slice.rows[name]
+    if not grid then
+      grid = {}
+      for h = 1, #slice.hidden_sizes do grid[h] = {} end
+      slice.rows[name] = grid
+    end
+    local line, t = grid[hidden_place[columns.hidden_size[i]]], token_place[columns.num_tokens[i]]
+    if not line[t] or columns.time_us[i] < line[t].time_us then
+      line[t] = { time_us = columns.time_us[i], low_us = columns.low_us[i] or nil,
+        high_us = columns.high_us[i] or nil, bound_us = columns.bound_us[i] or nil,
+        size_bytes = columns.size[i], placement = columns.placement[i] }
+    end
+    slice.has_interval = slice.has_interval or columns.low_us[i] ~= false
+    slice.has_bound = slice.has_bound or columns.bound_us[i] ~= false
+    slice.oversubscribed = slice.oversubscribed or columns.placement[i] == "oversubscribed"
+  end
+end
+
+-- The winners of the cells, as core.table has them: [h][t] = cell or nil.
+local function best_of(table_of, slice, key)
+  local best = {}
+  for h, hidden_size in ipairs(slice.hidden_sizes) do
+    best[h] = {}
+    for t, num_tokens in ipairs(slice.num_tokens) do
+      key.hidden_size, key.num_tokens = hidden_size, num_tokens
+      best[h][t] = table_of:find(key)
+      slice.has_best = slice.has_best or best[h][t] ~= nil
+    end
+  end
+  return best
+end
+
+-- Why cells x strategies have no time: { { reason, count }... }, in the order of the provenance.
+local function reasons_of(source, tp, key)
+  local reasons, known = {}, {}
+  for _, file in ipairs(source.files) do
+    local of_this = file.tp == tp or file.tp == nil
+    for _, cell in ipairs(of_this and file.provenance and file.provenance.no_time or {}) do
+      local fits = cell.fusion == key.fusion and cell.dtype == key.dtype and cell.op == key.op
+        and cell.mode == key.mode
+      if fits and not known[cell.reason] then
+        known[cell.reason] = { reason = cell.reason, count = 0 }
+        reasons[#reasons + 1] = known[cell.reason]
+      end
+      if fits then known[cell.reason].count = known[cell.reason].count + 1 end
+    end
+  end
+  return reasons
+end
+
+local function machine_of(source)
+  for _, file in ipairs(source.files) do
+    if file.provenance then return provenance.describe(file.provenance.machine) end
+  end
+end
+
+local function strategies_of(slice)
+  local out = {}
+  for _, strategy in ipairs(lists.strategies) do
+    if slice.rows[strategy.name] then out[#out + 1] = strategy end
+  end
+  return out
+end
+
+-- The table of all cells, made once.
+function methods:table()
+  if not self.canonical then
+    local source = self.source
+    self.canonical = fail.unless(tables.select(source.rows,
+      { loopback = source.loopback, cells = source.cells, least = true }))
+  end
+  return self.canonical
+end
+
+-- The slice of a TP size and fusion, or nil where it has no row:
+--   arch, tp, fusion, dtype, op, mode, machine (words, or nil)
+--   hidden_sizes, num_tokens   ascending
+--   strategies                 rows of lists.strategies that have a time here, in the list's order
+--   rows[name][h][t]           { time_us, low_us, high_us, bound_us, size_bytes, placement }, or nil
+--   best[h][t]                 the winner, a cell of core.table, or nil
+--   has_best, has_interval, has_bound, oversubscribed, reasons = { { reason, count }... } of what has no time
+function methods:slice(tp, fusion)
+  local key = self.chosen[tp] and self.chosen[tp][fusion]
+  if not key then return nil end
+  local columns, asked = self.source.rows:slice(key), asked_for(self.source, key)
+  local slice = { arch = self.arch, tp = tp, fusion = fusion, dtype = key.dtype, op = key.op, mode = key.mode,
+    machine = machine_of(self.source), rows = {} }
+  local hidden_place, token_place
+  slice.hidden_sizes, hidden_place = axis(columns.hidden_size, asked.hidden_sizes)
+  slice.num_tokens, token_place = axis(columns.num_tokens, asked.num_tokens)
+  enter_rows(slice, columns, hidden_place, token_place)
+  slice.strategies = strategies_of(slice)
+  slice.best = best_of(self:table(), slice, { world_size = tp, dtype = key.dtype, op = key.op,
+    mode = key.mode, fusion = fusion })
+  slice.reasons = reasons_of(self.source, tp, key)
+  return slice
+end
+
+return sweep

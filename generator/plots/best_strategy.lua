@@ -1,0 +1,81 @@
+-- Which strategy is best where: a cell has its colour, hatch and mark; the legend says in how many cells
+-- it wins.
+local lists = require "lists.lists"
+local maps = require "pages.maps"
+local summary = require "formats.summary"
+
+local best_strategy = { needs_best = true }
+
+-- The winners of a slice, most first: { { strategy = row of lists.strategies, count =, share = }... },
+-- and how many cells have one.
+function best_strategy.distribution(slice)
+  local counts, cells, out = {}, 0, {}
+  for h = 1, #slice.hidden_sizes do
+    for _, cell in pairs(slice.best[h]) do
+      counts[cell.strategy] = (counts[cell.strategy] or 0) + 1
+      cells = cells + 1
+    end
+  end
+  for _, strategy in ipairs(lists.strategies) do
+    local count = counts[strategy.name]
+    if count then
+      out[#out + 1] = { strategy = strategy, count = count, share = count / cells, place = #out }
+    end
+  end
+  table.sort(out, function(a, b)
+    if a.count ~= b.count then return a.count > b.count end
+    return a.place < b.place
+  end)
+  return out, cells
+end
+
+-- The legend of the strategies that win somewhere.
+function best_strategy.legend(slice)
+  local legend, distribution, cells = {}, best_strategy.distribution(slice)
+  for i, entry in ipairs(distribution) do
+    local strategy = entry.strategy
+    legend[i] = { colour = strategy.colour, hatched = strategy.hatched,
+      text = ("%s %s: %d of %d cells, %.1f %%"):format(strategy.mark, strategy.name, entry.count, cells,
+        100 * entry.share) }
+  end
+  return legend
+end
+
+-- The cell as maps take it, or nil where nothing was measured.
+function best_strategy.cell(slice, h, t)
+  local best = slice.best[h][t]
+  if not best then return nil end
+  local strategy = lists.find("strategies", best.strategy)
+  return { colour = strategy.colour, hatched = strategy.hatched,
+    text = strategy.mark .. (summary.is_doubtful(best) and "?" or "") }
+end
+
+-- What a question mark means, where there is one.
+function best_strategy.note_of_doubt(slice)
+  for h = 1, #slice.hidden_sizes do
+    for _, cell in pairs(slice.best[h]) do
+      if summary.is_doubtful(cell) then
+        return "?: in doubt: " .. best_strategy.doubt_in_words(slice) .. "."
+      end
+    end
+  end
+end
+
+-- When a choice of this slice is in doubt; see formats/summary.lua.
+function best_strategy.doubt_in_words(slice)
+  if slice.has_interval then
+    return ("less than %.0f %% likely to be right"):format(100 * summary.least_confidence)
+  end
+  return ("a margin below %.0f %%, as rows have no intervals"):format(100 * summary.least_margin)
+end
+
+function best_strategy.model(slice)
+  return maps.model(slice, {
+    title = ("Best strategy, TP %d, %s"):format(slice.tp, slice.fusion),
+    panels = { { cell = function(h, t) return best_strategy.cell(slice, h, t) end } },
+    legend = best_strategy.legend(slice), text_is = "marks", text_note = best_strategy.note_of_doubt(slice),
+    missing_is = "unmeasured",
+  })
+end
+
+return best_strategy

@@ -1,0 +1,21 @@
+-- What a link carries: busbw, as nccl-tests has it, against the message size.
+local layout = require "pages.layout"
+local lists = require "lists.lists"
+local sizes = require "pictures.time_over_size"
+
+local BYTES_PER_US_IN_GBPS = 1e-3
+
+local function model(slice)
+  local factor_of = lists.find("ops", slice.op).bus_factor
+  if not factor_of then return nil, ("busbw is not defined for %s"):format(slice.op) end
+  local factor = factor_of(slice.tp)
+  return sizes.model(slice, {
+    title = ("Bus bandwidth, TP %d, %s"):format(slice.tp, slice.fusion),
+    y = { label = "busbw (GB/s)", ticks = layout.log_ticks }, better = math.max,
+    value = function(row, time_us) return row.size_bytes / time_us * BYTES_PER_US_IN_GBPS * factor end,
+    note = ("busbw = message size / time × %.4g, the factor of %s over %d ranks."):format(factor, slice.op,
+      slice.tp),
+  })
+end
+
+return { model = model }

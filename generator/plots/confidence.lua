@@ -1,0 +1,74 @@
+-- Where the choice is shaky: what the runner-up takes more, and how likely the choice is to be right,
+-- where rows have intervals. Orange is in doubt.
+local best_strategy = require "plots.best_strategy"
+local colours = require "pages.colours"
+local lists = require "lists.lists"
+local maps = require "pages.maps"
+local summary = require "formats.summary"
+
+local SURE_MARGIN = 25 -- percent, from which on all is as pale
+local LEAST_CONFIDENCE = 50 -- percent: the toss of a coin
+
+-- Ticks at these values, and at the one where the scale ends.
+local function ticks(values, sign, last)
+  local out = { { value = last, text = sign .. last } }
+  for _, value in ipairs(values) do out[#out + 1] = { value = value, text = tostring(value) } end
+  return out
+end
+
+local function margin_panel(slice)
+  return { title = "margin over the runner-up, %", cell = function(h, t)
+    local best = slice.best[h][t]
+    if not best or not best.margin then return nil end
+    local percent = 100 * best.margin
+    local mark = lists.find("strategies", best.strategy).mark
+    return { colour = colours.at(colours.doubt, percent / SURE_MARGIN),
+      text = mark .. (percent >= 99.95 and " %.0f" or " %.1f"):format(percent) }
+  end, bar = { label = "margin (%)", scale = colours.doubt, low = 0, high = SURE_MARGIN,
+    ticks = ticks({ 0, 5, 10, 15, 20 }, "≥ ", SURE_MARGIN) } }
+end
+
+local function confidence_text(percent)
+  if percent >= 99.95 then return "> 99.9" end
+  return ("%.1f"):format(percent)
+end
+
+local function confidence_panel(slice)
+  return { title = "probability that the choice is right, %", cell = function(h, t)
+    local best = slice.best[h][t]
+    if not best or not best.confidence then return nil end
+    local percent = 100 * best.confidence
+    return { colour = colours.at(colours.doubt, (percent - LEAST_CONFIDENCE) / (100 - LEAST_CONFIDENCE)),
+      text = confidence_text(percent) }
+  end, bar = { label = "confidence (%)", scale = colours.doubt, low = LEAST_CONFIDENCE, high = 100,
+    ticks = ticks({ 60, 70, 80, 90, 100 }, "≤ ", LEAST_CONFIDENCE) } }
+end
+
+local function count_doubtful(slice)
+  local doubtful, cells = 0, 0
+  for h = 1, #slice.hidden_sizes do
+    for _, cell in pairs(slice.best[h]) do
+      cells = cells + 1
+      if summary.is_doubtful(cell) then doubtful = doubtful + 1 end
+    end
+  end
+  return doubtful, cells
+end
+
+local function model(slice)
+  local panels, doubtful, cells = { margin_panel(slice) }, count_doubtful(slice)
+  local notes = { ("%d of %d choices are in doubt: %s."):format(doubtful, cells,
+    best_strategy.doubt_in_words(slice)) }
+  if slice.has_interval then
+    panels[2] = confidence_panel(slice)
+  else
+    notes[#notes + 1] = "How likely a choice is to be right is not known without intervals."
+  end
+  return maps.model(slice, {
+    title = ("How sure the choice is, TP %d, %s"):format(slice.tp, slice.fusion),
+    panels = panels, notes = notes, text_is = "numbers", text_note = "The letters are the winner's.",
+    missing_is = "unmeasured, or nothing to compare with",
+  })
+end
+
+return { model = model, needs_best = true }

@@ -1,0 +1,132 @@
+-- Where the best strategy changes: tokens and hidden sizes in their true places on logarithmic axes, a border
+-- between neighbours that differ, a name in every region, and lines of equal message size.
+local best_strategy = require "plots.best_strategy"
+local colours = require "pages.colours"
+local layout = require "pages.layout"
+local lists = require "lists.lists"
+local maps = require "pages.maps"
+
+local PALE = 0.35 -- the part of white in a region's colour
+local MANY_BORDERS = 400 -- from here on thin ones are drawn
+
+local function winner(slice, h, t)
+  local cell = slice.best[h] and slice.best[h][t]
+  return cell and cell.strategy or nil
+end
+
+-- Edges between cells whose winners differ; next to an unmeasured cell nothing is known.
+local function borders_of(slice, x_edges, y_edges)
+  local borders = {}
+  for h = 1, #slice.hidden_sizes do
+    for t = 1, #slice.num_tokens do
+      local here, right, above = winner(slice, h, t), winner(slice, h, t + 1), winner(slice, h + 1, t)
+      if here and right and here ~= right then
+        borders[#borders + 1] = { x_edges[t + 1], y_edges[h], x_edges[t + 1], y_edges[h + 1] }
+      end
+      if here and above and here ~= above then
+        borders[#borders + 1] = { x_edges[t], y_edges[h + 1], x_edges[t + 1], y_edges[h + 1] }
+      end
+    end
+  end
+  return borders
+end
+
+-- The cells of the region around (h, t), as { h, t } each; enters them into `seen`.
+local function region_of(slice, h, t, seen)
+  local name, region, at = winner(slice, h, t), { { h, t } }, 1
+  seen[h][t] = true
+  while at <= #region do
+    local cell = region[at]
+    at = at + 1
+    for _, step in ipairs { { 0, 1 }, { 1, 0 }, { 0, -1 }, { -1, 0 } } do
+      local next_h, next_t = cell[1] + step[1], cell[2] + step[2]
+      if seen[next_h] and not seen[next_h][next_t] and winner(slice, next_h, next_t) == name then
+        seen[next_h][next_t] = true
+        region[#region + 1] = { next_h, next_t }
+      end
+    end
+  end
+  return region, name
+end
+
+-- The cell of a region that is nearest its middle.
+local function middle_of(region)
+  local h_sum, t_sum = 0, 0
+  for _, cell in ipairs(region) do h_sum, t_sum = h_sum + cell[1], t_sum + cell[2] end
+  local best, least
+  for _, cell in ipairs(region) do
+    local distance = (cell[1] - h_sum / #region) ^ 2 + (cell[2] - t_sum / #region) ^ 2
+    if not least or distance < least - 1e-9 then best, least = cell, distance end
+  end
+  return best[1], best[2]
+end
+
+-- Whether the cell at (h, t) has room for a mark, as shares of the axes.
+local function has_room(h, t, x_edges, y_edges)
+  local width = (x_edges[t + 1] - x_edges[t]) / (x_edges[#x_edges] - x_edges[1])
+  local height = (y_edges[h + 1] - y_edges[h]) / (y_edges[#y_edges] - y_edges[1])
+  return width > 0.025 and height > 0.035
+end
+
+-- A mark for each region whose middle has room for it.
+local function names_of(slice, x_at, y_at, x_edges, y_edges)
+  local regions, seen, names = {}, {}, {}
+  for h = 1, #slice.hidden_sizes do seen[h] = {} end
+  for h = 1, #slice.hidden_sizes do
+    for t = 1, #slice.num_tokens do
+      if winner(slice, h, t) and not seen[h][t] then
+        local region, name = region_of(slice, h, t, seen)
+        regions[#regions + 1] = { region = region, name = name }
+      end
+    end
+  end
+  for _, entry in ipairs(regions) do
+    local h, t = middle_of(entry.region)
+    if has_room(h, t, x_edges, y_edges) then
+      local strategy = lists.find("strategies", entry.name)
+      names[#names + 1] = { x = x_at[t], y = y_at[h], text = strategy.mark, points = layout.font.panel,
+        bold = true, colour = colours.text_on(colours.pale(strategy.colour, PALE)) }
+    end
+  end
+  return names
+end
+
+-- Lines of equal message size within the axes, each with its size at the upper end.
+local function size_lines(slice, x_edges, y_edges, lines, names)
+  local bytes = math.log(lists.find("dtypes", slice.dtype).bytes, 2)
+  local x_low, x_high, y_low, y_high = x_edges[1], x_edges[#x_edges], y_edges[1], y_edges[#y_edges]
+  local step = math.max(2, math.ceil((x_high + y_high - x_low - y_low) / 8))
+  local first = math.ceil((x_low + y_low + bytes) / step) * step
+  for exponent = first, math.floor(x_high + y_high + bytes), step do
+    local sum = exponent - bytes -- of log2 tokens and log2 hidden size
+    local x1, x2 = math.max(x_low, sum - y_high), math.min(x_high, sum - y_low)
+    if x2 - x1 > 2 then
+      lines[#lines + 1] = { x1, sum - x1, x2, sum - x2 }
+      names[#names + 1] = { x = x1 + 0.07 * (x2 - x1), y = sum - x1 - 0.07 * (x2 - x1), boxed = true,
+        text = layout.bytes(2.0 ^ exponent), points = 7, colour = "#333333" }
+    end
+  end
+end
+
+local function model(slice)
+  local x_at, x_edges = maps.place(slice.num_tokens, "log")
+  local y_at, y_edges = maps.place(slice.hidden_sizes, "log")
+  local borders, lines = borders_of(slice, x_edges, y_edges), {}
+  local names = names_of(slice, x_at, y_at, x_edges, y_edges)
+  size_lines(slice, x_edges, y_edges, lines, names)
+  local legend = best_strategy.legend(slice)
+  for _, entry in ipairs(legend) do entry.colour = colours.pale(entry.colour, PALE) end
+  return maps.model(slice, {
+    title = ("Where the best strategy changes, TP %d, %s"):format(slice.tp, slice.fusion),
+    scale = "log", legend = legend, missing_is = "unmeasured",
+    notes = { "Borders: between measured points whose best strategies differ." ..
+      (#lines > 0 and " Dashed: equal message size." or "") },
+    panels = { { cell = function(h, t)
+      local cell = best_strategy.cell(slice, h, t)
+      return cell and { colour = colours.pale(cell.colour, PALE), hatched = cell.hatched }
+    end } },
+    borders = borders, border_width = #borders > MANY_BORDERS and 0.5 or 2, lines = lines, names = names,
+  })
+end
+
+return { model = model, needs_best = true }

@@ -1,0 +1,160 @@
+-- Which strategy is best where, for all TP sizes and fusions of a table in one SVG: the model of
+-- templates/reports/best_strategy.svg.tmpl. All in whole pixels, without gnuplot, so that the same rows
+-- give the same bytes everywhere and a change of a choice is a change of a line.
+local colours = require "pages.colours"
+local layout = require "pages.layout"
+local lists = require "lists.lists"
+local summary = require "formats.summary"
+
+local overview = {}
+
+local WIDTH, NARROWEST_PANEL, LARGEST_CELL, HIGHEST_CELL = 1240, 215, 30, 20
+local MOST_VALUES = 40 -- of an axis; a larger table is no picture that a difference of lines can tell
+local TITLE, LEFT, TICKS, GAP, EDGE = 26, 46, 20, 16, 12
+local LETTER, MARK_LETTER = 6.2, 5.6
+
+-- Neighbours in a row that have the same winner: { { first, last, cell or false }... }
+local function runs_of(row)
+  local runs = {}
+  for t, cell in ipairs(row) do
+    local name, run = cell and cell.strategy, runs[#runs]
+    if run and run.name == name then
+      run.last = t
+    else
+      runs[#runs + 1] = { first = t, last = t, name = name }
+    end
+  end
+  return runs
+end
+
+local function panel_of(block, fusion, x, y, width, height)
+  local panel = { title = fusion.name, x = x, y = y, boxes = {}, marks = {}, doubts = {}, derived = {} }
+  local rows = #block.hidden_sizes
+  for h, row in ipairs(fusion.rows) do
+    local top = y + (rows - h) * height -- the largest hidden size on top
+    for _, run in ipairs(runs_of(row)) do
+      local left, wide = x + (run.first - 1) * width, (run.last - run.first + 1) * width
+      local strategy = run.name and lists.find("strategies", run.name)
+      panel.boxes[#panel.boxes + 1] = { x = left, y = top, width = wide, height = height,
+        strategy = strategy }
+      if strategy and wide >= MARK_LETTER * #strategy.mark + 3 then
+        panel.marks[#panel.marks + 1] = { x = left + wide // 2, y = top + height // 2 + 3,
+          text = strategy.mark, colour = colours.text_on(strategy.colour) }
+      end
+    end
+    for t, cell in ipairs(row) do
+      if cell and summary.is_doubtful(cell) then
+        panel.doubts[#panel.doubts + 1] = { x = x + t * width, y = top, size = math.min(7, width, height) }
+      end
+      if cell and cell.derived then
+        panel.derived[#panel.derived + 1] = { x = x + (t - 1) * width + 4, y = top + height - 4 }
+      end
+    end
+  end
+  return panel
+end
+
+-- The places of `values` that have room for their texts, `cell` pixels apart.
+local function ticks_of(values, cell, needed)
+  local out, every = {}, math.max(1, math.ceil(needed / cell))
+  for i = 1, #values, every do out[#out + 1] = { place = i, text = tostring(values[i]) } end
+  return out
+end
+
+local function widest(values) return math.ceil(#tostring(values[#values]) * LETTER) + 6 end
+
+-- In place of panels that would be too large.
+local function row_of_words(world, block, y)
+  return { panels = {}, y_ticks = {}, x_ticks = {}, bottom = y, right = 0,
+    words = { x = EDGE, y = y + TITLE - 6, text = ("TP %d: %d token counts x %d hidden sizes are too many " ..
+      "for a picture here; gentables plot draws them."):format(world.tp, #block.num_tokens,
+      #block.hidden_sizes) } }
+end
+
+-- One line of panels: a TP size, its fusions beside each other.
+local function row_of(world, block, y, columns)
+  if math.max(#block.num_tokens, #block.hidden_sizes) > MOST_VALUES then
+    return row_of_words(world, block, y)
+  end
+  local room = (WIDTH - EDGE - columns * (LEFT + GAP)) // columns
+  local width = math.min(LARGEST_CELL, room // #block.num_tokens)
+  local height = HIGHEST_CELL
+  local row = { panels = {}, y_ticks = {}, x_ticks = {} }
+  row.name = ("TP %d%s"):format(world.tp, block.total.oversubscribed > 0 and "*" or "")
+  local step = math.max(NARROWEST_PANEL, #block.num_tokens * width) + LEFT + GAP
+  for f, fusion in ipairs(block.by_fusion) do
+    row.panels[f] = panel_of(block, fusion, EDGE + LEFT + (f - 1) * step, y + TITLE, width, height)
+  end
+  local rows = #block.hidden_sizes
+  for i, tick in ipairs(ticks_of(block.hidden_sizes, height, 11)) do
+    row.y_ticks[i] = { y = y + TITLE + (rows - tick.place) * height + height // 2 + 4, text = tick.text }
+  end
+  for i, tick in ipairs(ticks_of(block.num_tokens, width, widest(block.num_tokens))) do
+    row.x_ticks[i] = { offset = (tick.place - 1) * width + width // 2, text = tick.text }
+  end
+  row.bottom = y + TITLE + rows * height
+  row.right = EDGE + #block.by_fusion * step
+  return row
+end
+
+-- The strategies that win somewhere, in the list's order, each with its place in the legend.
+local function legend_of(worlds, blocks, width)
+  local seen, legend, x, y = {}, {}, EDGE, 0
+  for _, world in ipairs(worlds) do
+    for _, share in ipairs(blocks[world.block].total.shares) do seen[share.name] = true end
+    if blocks[world.block].total.unmeasured > 0 then legend.unmeasured = true end
+  end
+  local entries = {}
+  for _, strategy in ipairs(lists.strategies) do
+    if seen[strategy.name] then
+      entries[#entries + 1] = { strategy = strategy, text = strategy.mark .. " " .. strategy.name }
+    end
+  end
+  if legend.unmeasured then entries[#entries + 1] = { text = "unmeasured" } end
+  for _, entry in ipairs(entries) do
+    local wide = 24 + math.ceil(#entry.text * LETTER) + 20
+    if x > EDGE and x + wide > width then x, y = EDGE, y + 18 end
+    entry.x, entry.y = x, y
+    x = x + wide
+  end
+  return entries, y + 18
+end
+
+-- What the marks say, a line each: of those alone that are somewhere in the picture.
+local function notes_of(worlds, blocks, width)
+  local derived, oversubscribed
+  for _, world in ipairs(worlds) do
+    local total = blocks[world.block].total
+    derived, oversubscribed = derived or total.derived > 0, oversubscribed or total.oversubscribed > 0
+  end
+  local notes = { ("Tokens across, hidden size up. A white corner: in doubt, less than %.0f %% likely to " ..
+    "be right, or, without intervals, a margin below %.0f %%."):format(100 * summary.least_confidence,
+    100 * summary.least_margin) }
+  if derived then notes[#notes + 1] = "A white dot: not measured, derived from cells around it." end
+  if oversubscribed then notes[#notes + 1] = "*: more ranks than cores." end
+  for i, note in ipairs(notes) do notes[i] = layout.shorten(note, 8.5, width / 72) end
+  return notes
+end
+
+-- `view` as model.for_format gives it; what the template sees beside it.
+function overview.model(view)
+  local blocks = summary.blocks(view.canonical)
+  local columns = 1
+  for _, world in ipairs(view.worlds) do columns = math.max(columns, #blocks[world.block].by_fusion) end
+  local picture, y, width = { rows = {} }, 40, 640
+  for i, world in ipairs(view.worlds) do
+    local row = row_of(world, blocks[world.block], y, columns)
+    picture.rows[i] = row
+    y, width = row.bottom + TICKS + 12, math.max(width, row.right)
+  end
+  picture.title = ("Best strategy on %s: %s, %s, %s"):format(view.arch, view.axes.dtype, view.axes.op,
+    view.axes.mode)
+  local legend, height = legend_of(view.worlds, blocks, width)
+  picture.legend, picture.legend_y = legend, y + 6
+  picture.notes = notes_of(view.worlds, blocks, width)
+  picture.notes_y, picture.note_line = y + height + 18, 13
+  picture.width, picture.height = width, picture.notes_y + picture.note_line * #picture.notes - 1
+  return picture
+end
+
+return overview

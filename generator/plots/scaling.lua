@@ -1,0 +1,104 @@
+-- What more ranks cost: the best strategy's time over TP sizes, a panel for each of a few hidden sizes, a
+-- line for each of a few token counts. Unlike the other kinds it takes the slices of all TP sizes.
+local colours = require "pages.colours"
+local layout = require "pages.layout"
+local lines = require "pages.lines"
+local lists = require "lists.lists"
+
+local MOST_PANELS, MOST_LINES = 4, 7
+
+-- At most `most` of a list, spread evenly, first and last among them.
+local function spread(list, most)
+  if #list <= most then return list end
+  local out = {}
+  for i = 1, most do out[i] = list[math.floor((i - 1) * (#list - 1) / (most - 1) + 1.5)] end
+  return out
+end
+
+-- The values that every slice has, ascending; those of any where they have none in common.
+local function common(slices, name)
+  local counts, all, shared = {}, {}, {}
+  for _, slice in ipairs(slices) do
+    for _, value in ipairs(slice[name]) do counts[value] = (counts[value] or 0) + 1 end
+  end
+  for value, count in pairs(counts) do
+    all[#all + 1] = value
+    if count == #slices then shared[#shared + 1] = value end
+  end
+  table.sort(all)
+  table.sort(shared)
+  return #shared > 0 and shared or all
+end
+
+local function place_of(list, wanted)
+  for i, value in ipairs(list) do
+    if value == wanted then return i end
+  end
+end
+
+local function best_at(slice, hidden_size, num_tokens)
+  local h, t = place_of(slice.hidden_sizes, hidden_size), place_of(slice.num_tokens, num_tokens)
+  return h and t and slice.best[h][t] or nil
+end
+
+local function series_of(slices, hidden_size, num_tokens, share, place)
+  local series = { colour = colours.at(colours.sequence, share), point = lines.point(place), points = {},
+    text_points = true, text = ("%d %s"):format(num_tokens, num_tokens == 1 and "token" or "tokens") }
+  for _, slice in ipairs(slices) do
+    local best = best_at(slice, hidden_size, num_tokens)
+    if best then
+      local strategy = lists.find("strategies", best.strategy)
+      table.insert(series.points, { slice.tp, best.time_us, text = strategy.mark, strategy = strategy.name })
+    end
+  end
+  return series
+end
+
+-- The strategies that win a point, with their marks.
+local function marks_in_words(panels)
+  local seen, out = {}, {}
+  for _, panel in ipairs(panels) do
+    for _, series in ipairs(panel.series) do
+      for _, point in ipairs(series.points) do seen[point.strategy] = true end
+    end
+  end
+  for _, strategy in ipairs(lists.strategies) do
+    if seen[strategy.name] then out[#out + 1] = strategy.mark .. " " .. strategy.name end
+  end
+  return "The best strategy stands above each point: " .. table.concat(out, ", ") .. "."
+end
+
+local function oversubscribed_in_words(slices)
+  local sizes = {}
+  for _, slice in ipairs(slices) do
+    if slice.oversubscribed then sizes[#sizes + 1] = tostring(slice.tp) end
+  end
+  return #sizes > 0 and "More ranks than cores at TP " .. table.concat(sizes, ", ") .. "." or nil
+end
+
+-- `slices`: of one fusion, ascending by TP size, at least two.
+local function model(slices)
+  if #slices < 2 then return nil, "there is one TP size only" end
+  local hidden_sizes = spread(common(slices, "hidden_sizes"), MOST_PANELS)
+  local num_tokens = spread(common(slices, "num_tokens"), MOST_LINES)
+  local tp_sizes, panels = {}, {}
+  for i, slice in ipairs(slices) do tp_sizes[i] = slice.tp end
+  for p, hidden_size in ipairs(hidden_sizes) do
+    local panel = { title = ("hidden size %d"):format(hidden_size), series = {} }
+    for i, tokens in ipairs(num_tokens) do
+      local share = #num_tokens > 1 and (i - 1) / (#num_tokens - 1) or 1
+      panel.series[i] = series_of(slices, hidden_size, tokens, share, i)
+    end
+    panels[p] = panel
+  end
+  local first = {}
+  for name, value in pairs(slices[1]) do first[name] = value end
+  first.oversubscribed = false -- of one of them: it is told below
+  return lines.model(first, { title = ("Scaling over TP sizes, %s"):format(slices[1].fusion), panels = panels,
+    legend = { table.unpack(panels[1].series) },
+    notes = { marks_in_words(panels), oversubscribed_in_words(slices) },
+    x = { label = "TP size", values = tp_sizes },
+    y = { label = "time of the best strategy (µs)", ticks = layout.log_ticks } })
+end
+
+return { model = model, over_tp_sizes = true }

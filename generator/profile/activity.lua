@@ -1,0 +1,178 @@
+-- GPU activity of a run, the one model of it: ranks with their kernels, copies, collectives, steps and GEMMs,
+-- from torch-profiler traces (core.activity) and nsys SQLite exports (nsys.lua).
+--
+--   activity.load(paths) -> list of ranks. A file is a rank; a file with several GPUs is a rank for each.
+--   rank.file, rank.label    what errors call it
+--   rank.number              of the run, where told; rank.device, rank.process: the GPU, and whose
+--   rank.kernels, .copies, .sets   columns { start, stop, name, device, stream, bytes }, by start, in ns;
+--                            bytes -1: not told. kernels.communicates: whether it is communication
+--   rank.collectives         a list: each kernel that communicates { start, stop, name, group, group_size,
+--                            bytes }; nil: not told
+--   rank.steps               columns { start, stop }: the marks of steps, on the host
+--   rank.gemms, rank.siblings      the file's GEMM operations, and the number of its ranks
+--
+-- Unreadable input raises, in one line that names the file.
+local collective = require "profile.collective"
+local fail = require "base.fail"
+
+local activity = {}
+
+-- The columns of an event list.
+local columns = { "start", "stop", "name", "device", "stream", "bytes", "process" }
+
+-- The module of this name, or an error that says why it is not there.
+local function need(module, library)
+  local found, loaded = pcall(require, module)
+  if found then return loaded end
+  fail.work("profiler files need %s, and this gentables was built without %s", module, library)
+end
+
+local function read_file(path)
+  local reader = require "core.activity"
+  local format, message = reader.format(path)
+  if not format then fail.input("%s", message) end
+  if path:find("%.nsys%-rep$") or path:find("%.qdrep$") then
+    fail.input("%s: Nsight's own format; nsys export --type sqlite makes a file that can be read", path)
+  end
+  if format == "sqlite" then
+    return require("profile.nsys").read(path, need("core.sqlite", "SQLite"))
+  end
+  local read, problem = reader.read(path)
+  if not read then fail.input("%s", problem) end
+  return read
+end
+
+-- The same columns with those events alone that `keep(i)` wants; `taken[i]` is where an event came from.
+local function filter(list, keep)
+  local out, taken = {}, {}
+  for i = 1, #list.start do
+    if keep(i) then taken[#taken + 1] = i end
+  end
+  for _, column in ipairs(columns) do
+    local from, to = list[column], {}
+    if from then
+      for k = 1, #taken do to[k] = from[taken[k]] end
+      out[column] = to
+    end
+  end
+  return out, taken
+end
+
+-- How programs mark steps; of several kinds only the first that occurs counts, for they enclose each other.
+local step_names = { "^profilerstep#%d+$", "^step[%s_:#-]*%d+$", "^iteration[%s_:#-]*%d+$",
+  "^iter[%s_:#-]*%d+$" }
+
+local function steps_among(marks)
+  for _, pattern in ipairs(step_names) do
+    local steps = filter(marks, function(i) return marks.name[i]:lower():find(pattern) ~= nil end)
+    if #steps.start > 0 then return steps end
+  end
+  return { start = {}, stop = {} }
+end
+
+-- Each GPU of a file, as { device, process }, in order of appearance.
+local function gpus_of(list)
+  local gpus, seen = {}, {}
+  for i = 1, #list.start do
+    local process = list.process and list.process[i]
+    local key = process and (process .. "/" .. list.device[i]) or list.device[i]
+    if not seen[key] then
+      seen[key] = true
+      gpus[#gpus + 1] = { device = list.device[i], process = process }
+    end
+  end
+  return gpus
+end
+
+local function is_of(gpu, list)
+  return function(i)
+    return list.device[i] == gpu.device and (not gpu.process or list.process[i] == gpu.process)
+  end
+end
+
+-- Adds which kernels communicate, and what is known of each.
+local function add_collectives(rank, told, taken)
+  local kernels, communicates = rank.kernels, {}
+  rank.collectives = {}
+  for i = 1, #kernels.start do
+    local name = kernels.name[i]
+    communicates[i] = collective.is_communication(name)
+    if communicates[i] then
+      local call = collective.describe(name, told[taken and taken[i] or i])
+      call.start, call.stop = kernels.start[i], kernels.stop[i]
+      table.insert(rank.collectives, call)
+    end
+  end
+  kernels.communicates = communicates
+end
+
+local function steps_of(gpu, steps)
+  if not gpu.process or not steps.process then return steps end
+  return (filter(steps, function(i) return steps.process[i] == gpu.process end))
+end
+
+-- The rank of one GPU of a file.
+local function make_rank(path, read, gpu, siblings)
+  local rank = { file = path, label = path, number = read.rank, world_size = read.world_size,
+    device = gpu.device, process = gpu.process, gemms = read.gemms, siblings = siblings }
+  local taken
+  rank.kernels, rank.copies, rank.sets = read.kernels, read.copies, read.sets
+  if siblings > 1 then
+    rank.label = ("%s (GPU %d%s)"):format(path, gpu.device,
+      gpu.process and (" of process " .. gpu.process) or "")
+    rank.number = nil
+    rank.kernels, taken = filter(read.kernels, is_of(gpu, read.kernels))
+    rank.copies = filter(read.copies, is_of(gpu, read.copies))
+    rank.sets = filter(read.sets, is_of(gpu, read.sets))
+  end
+  rank.steps = steps_of(gpu, read.steps)
+  add_collectives(rank, read.collectives, taken)
+  return rank
+end
+
+local function ranks_of(path, out)
+  local read = read_file(path)
+  if read.left_out > 0 then
+    io.stderr:write(("gentables: %s: %d events without usable times are left out\n"):format(path,
+      read.left_out))
+  end
+  if (read.negative or 0) > 0 then
+    io.stderr:write(("gentables: %s: %d durations below zero are taken as zero\n"):format(path,
+      read.negative))
+  end
+  read.steps = steps_among(read.marks)
+  local gpus = gpus_of(#read.kernels.start > 0 and read.kernels or read.copies)
+  if #gpus == 0 then fail.input("%s: no GPU events: no kernel and no copy in it", path) end
+  for _, gpu in ipairs(gpus) do out[#out + 1] = make_rank(path, read, gpu, #gpus) end
+end
+
+-- Files of one run: no rank twice, and all say the same number of ranks.
+local function check_run(ranks)
+  local of_number, sized = {}, nil
+  for _, rank in ipairs(ranks) do
+    local other = rank.number and of_number[rank.number]
+    if other then
+      fail.input("%s: rank %d, as %s is; files of several ranks of one run would be right", rank.file,
+        rank.number, other.file)
+    end
+    if rank.number then of_number[rank.number] = rank end
+    if sized and rank.world_size and rank.world_size ~= sized.world_size then
+      fail.input("%s: of a run of %d ranks, %s of %d; files of one run would be right", rank.file,
+        rank.world_size, sized.file, sized.world_size)
+    end
+    if rank.world_size then sized = rank end
+  end
+end
+
+function activity.load(paths)
+  local ranks, seen = {}, {}
+  for _, path in ipairs(paths) do
+    if seen[path] then fail.input("%s: given twice; each rank's file once would be right", path) end
+    seen[path] = true
+    ranks_of(path, ranks)
+  end
+  check_run(ranks)
+  return ranks
+end
+
+return activity

@@ -1,0 +1,40 @@
+-- Kernel summaries of Nsight Systems, whatever they come from, as one model:
+--
+--   { kernels = { { name, total_ns, instances, avg_ns, med_ns, min_ns, max_ns, std_ns, time_pct }... },
+--     total_ns }
+--
+-- Read: exports of the GUI and `nsys stats` CSV (kernel_summary_csv.lua), `nsys export --type sqlite`
+-- (kernel_summary_sqlite.lua). One kernel per name. med_ns and std_ns are nil where the file does not tell;
+-- std_ns is the sample's (n - 1; one call: 0), as nsys has it. time_pct is computed from the totals: files
+-- round theirs to 0.1, which adds up over many kernels.
+local file = require "core.file"
+
+local kernel_summary = {}
+
+local sqlite_magic = "SQLite format 3\0"
+
+local function set_shares(kernels)
+  local total_ns = 0
+  for _, kernel in ipairs(kernels) do total_ns = total_ns + kernel.total_ns end
+  if total_ns == 0 then return nil end
+  for _, kernel in ipairs(kernels) do kernel.time_pct = kernel.total_ns / total_ns * 100 end
+  return total_ns
+end
+
+-- The summary in the file at `path`, or nil, message. Kernels have the order of the file; those of a database
+-- that of nsys stats: the largest total first.
+function kernel_summary.read(path)
+  local head, message = file.read(path, #sqlite_magic)
+  if not head then return nil, message end
+  local reader = head == sqlite_magic and "profile.kernel_summary_sqlite" or "profile.kernel_summary_csv"
+  local kernels
+  kernels, message = require(reader).read(path)
+  if not kernels then return nil, message end
+  local total_ns = set_shares(kernels)
+  if not total_ns then
+    return nil, path .. ": its kernels take no time at all; a summary with times would be right"
+  end
+  return { kernels = kernels, total_ns = total_ns }
+end
+
+return kernel_summary

@@ -1,0 +1,38 @@
+-- Which kernels, and for how long: what several metrics share. Times in whole nanoseconds.
+local intervals = require "profile.busy_time"
+
+local kernels = {}
+
+kernels.no_communication = "communication: no kernel with nccl, rccl or cross_device_reduce in its name"
+
+function kernels.communicating(rank)
+  local communicates = rank.kernels.communicates
+  return function(i) return communicates[i] end
+end
+
+function kernels.computing(rank)
+  local communicates = rank.kernels.communicates
+  return function(i) return not communicates[i] end
+end
+
+-- The sum of all; nil, what is missing: there is none that takes time.
+function kernels.time(rank)
+  local sum = intervals.sum(rank.kernels)
+  if sum == 0 then return nil, "kernels that take time" end
+  return sum
+end
+
+-- The sum of those that communicate; nil, what is missing: there is none.
+function kernels.communication_time(rank)
+  if #rank.collectives == 0 then return nil, kernels.no_communication end
+  return intervals.sum(rank.kernels, kernels.communicating(rank))
+end
+
+-- The time when at least one runs; nil, what is missing: never.
+function kernels.active_time(rank)
+  local sum = intervals.sum(intervals.union(rank.kernels))
+  if sum == 0 then return nil, "kernels that take time" end
+  return sum
+end
+
+return kernels

@@ -1,0 +1,121 @@
+-- The frame of metrics that have a line per collective, over all ranks.
+--
+--   per_collective.metric {
+--     columns = { { key = "calls", title = "calls" }, ... },
+--     by_group_size = true,           collectives of different numbers of ranks apart; default: together
+--     match_ranks = true,             a call that several ranks' files have counts once, its shortest time
+--     row = function(calls, args) -> values by key | nil, what_is_missing
+--     check = function(args) }        raises on wrong options
+--
+-- `calls` are those of activity.lua. Plain: a table, "-" where a value is not known, why on stderr;
+-- that no collective has a value is an error. --json: the same with names, and all digits.
+local activity = require "profile.activity"
+local fail = require "base.fail"
+local json = require "codec.json"
+local kernels = require "profile.kernels"
+local matching = require "profile.same_call"
+
+local per_collective = {}
+
+local function before(a, b)
+  if a.name ~= b.name then return a.name < b.name end
+  return (a.group_size or 0) < (b.group_size or 0)
+end
+
+local function add_call(groups, of_key, call, by_group_size)
+  local key = by_group_size and ("%s %s"):format(call.name, call.group_size) or call.name
+  if not of_key[key] then
+    of_key[key] = { name = call.name, group_size = by_group_size and call.group_size or nil, calls = {} }
+    groups[#groups + 1] = of_key[key]
+  end
+  table.insert(of_key[key].calls, call)
+end
+
+-- The calls as { name, group_size, calls }, by name.
+local function groups_of(calls, by_group_size)
+  local groups, of_key = {}, {}
+  for _, call in ipairs(calls) do add_call(groups, of_key, call, by_group_size) end
+  table.sort(groups, before)
+  return groups
+end
+
+local function cell(value)
+  if value == nil then return "-" end
+  return math.type(value) == "float" and ("%.6g"):format(value) or tostring(value)
+end
+
+-- Lines of equally wide columns, the first to the left.
+local function print_table(columns, rows)
+  local widths, lines = {}, { {} }
+  for k, column in ipairs(columns) do lines[1][k] = column.title end
+  for i, row in ipairs(rows) do
+    lines[i + 1] = {}
+    for k, column in ipairs(columns) do lines[i + 1][k] = cell(row[column.key]) end
+  end
+  for _, line in ipairs(lines) do
+    for k, text in ipairs(line) do widths[k] = math.max(widths[k] or 0, #text) end
+  end
+  for _, line in ipairs(lines) do
+    for k, text in ipairs(line) do
+      line[k] = ("%" .. (k == 1 and "-" or "") .. widths[k] .. "s"):format(text)
+    end
+    io.stdout:write(table.concat(line, "  "), "\n")
+  end
+end
+
+-- Rows, and what is missing for others, a text for each.
+local function rows_of(metric, groups, args)
+  local rows, missing = {}, {}
+  for _, group in ipairs(groups) do
+    local row, reason = metric.row(group.calls, args)
+    if not row then
+      missing[#missing + 1] = ("%s needs %s"):format(group.name, reason)
+      row = { missing = reason, calls_without_value = #group.calls }
+    end
+    row.collective, row.group_size = group.name, group.group_size
+    rows[#rows + 1] = row
+  end
+  return rows, missing
+end
+
+local function print_json(row, ranks, rows)
+  local files, seen = json.array {}, {}
+  for _, rank in ipairs(ranks) do
+    if not seen[rank.file] then files[#files + 1] = rank.file end
+    seen[rank.file] = true
+  end
+  io.stdout:write(json.encode { metric = row.name, unit = row.unit, count = #ranks, files = files,
+    collectives = json.array(rows) }, "\n")
+end
+
+local function run(metric, args, row)
+  if metric.check then metric.check(args) end
+  local ranks = activity.load(args.trace)
+  local calls = metric.match_ranks and matching.shortest(ranks) or matching.all(ranks)
+  if #calls == 0 then fail.input("%s: %s needs %s", ranks[1].label, row.name, kernels.no_communication) end
+  local rows, missing = rows_of(metric, groups_of(calls, metric.by_group_size), args)
+  if #rows == #missing then
+    fail.input("%s: no %s: %s", ranks[1].label, row.name, table.concat(missing, "; "))
+  end
+  if args.json then return print_json(row, ranks, rows) end
+  for _, text in ipairs(missing) do io.stderr:write(("gentables: %s: %s\n"):format(ranks[1].label, text)) end
+  local columns = { { key = "collective", title = "collective" } }
+  print_table(table.move(metric.columns, 1, #metric.columns, 2, columns), rows)
+end
+
+-- The calls whose bytes are told, and how many are not.
+function per_collective.sized(calls)
+  local sized = {}
+  for _, call in ipairs(calls) do
+    if call.bytes then sized[#sized + 1] = call end
+  end
+  return sized, #calls - #sized
+end
+
+per_collective.no_bytes = "bytes: neither its kernels nor a record_param_comms have In msg nelems and dtype"
+
+function per_collective.metric(metric)
+  return { row = metric.row, run = function(args, row) return run(metric, args, row) end }
+end
+
+return per_collective

@@ -1,0 +1,79 @@
+-- What gentables-bench --serve was asked and answered (bench/protocol/protocol.h), kept in a file: how
+-- verify.sh brings rows from a machine that has nothing but the bench. A file that was cut off holds rows up
+-- to there.
+local backends = require "conversation.backends"
+local lists = require "lists.lists"
+local plan = require "rows.cells"
+local protocol = require "conversation.protocol"
+
+local ASKED = { op = "ops", dtype = "dtypes", fusion = "fusions", mode = "modes" }
+-- Of the greeting, what tells one bench and machine from another.
+local FACTS = { "bench", "isa", "compiler", "library" }
+
+-- The cell that a request is about, but for the number of ranks.
+local function cell_of(source, line, fields)
+  local cell = { hidden_size = source:whole(line, "hidden_size", fields.hidden_size),
+    num_tokens = source:whole(line, "num_tokens", fields.num_tokens) }
+  for name, kind in pairs(ASKED) do cell[name] = source:name(line, kind, name, fields[name]) end
+  cell.size = cell.hidden_size * cell.num_tokens * lists.find("dtypes", cell.dtype).bytes
+  return cell
+end
+
+local function greet(source, line, fields, out)
+  if fields.protocol ~= tostring(protocol.version) then
+    source:fail(line, "speaks protocol %s; %d would be right", tostring(fields.protocol), protocol.version)
+  end
+  out.world_size = source:world_size(source:whole(line, "world_size", fields.world_size), line)
+  for _, name in ipairs(FACTS) do out.facts[name] = fields[name] end
+  out.facts.machine = backends.gpu(fields.library or "")
+end
+
+-- The cell that an answer is about.
+local function asked_cell(source, line, fields, out)
+  local cell = out.cells[fields.id or ""]
+  if not out.world_size then source:fail(line, "an answer before the greeting (hello)") end
+  if not cell then source:fail(line, "an answer to what was not asked: id=%s", tostring(fields.id)) end
+  cell.world_size = out.world_size
+  return cell
+end
+
+local take = {}
+
+function take.measure(source, line, fields, out)
+  out.cells[fields.id or ""] = cell_of(source, line, fields)
+end
+
+take.hello = greet
+
+function take.device(_, _, fields, out) table.insert(out.devices, fields) end
+
+function take.row(source, line, fields, out)
+  local cell = asked_cell(source, line, fields, out)
+  fields.strategy = source:name(line, "strategies", "strategy", fields.strategy)
+  local record, problem = protocol.row_record(cell, fields)
+  if not record then source:fail(line, "a row with %s", problem) end
+  record.line = line
+  out.rows[#out.rows + 1] = record
+end
+
+function take.none(source, line, fields, out)
+  local cell = asked_cell(source, line, fields, out)
+  out.no_time[#out.no_time + 1] =
+    plan.record(cell, fields.strategy, { reason = fields.reason or "it does not say why" })
+end
+
+return function(source)
+  local out = { rows = {}, no_time = {}, facts = {}, devices = {}, cells = {} }
+  local is_whole = source.text:sub(-1) == "\n"
+  local _, count = source.text:gsub("\n", "\n")
+  for line, text in source:lines() do
+    local kind, fields = protocol.parse(text)
+    if line > count and not is_whole then
+      source:leave_out("a line that is cut off")
+    elseif kind and take[kind] then
+      take[kind](source, line, fields, out)
+    end
+  end
+  if not out.world_size then source:fail(nil, "holds no greeting of gentables-bench --serve (hello)") end
+  return out
+end

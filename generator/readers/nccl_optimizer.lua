@@ -1,0 +1,83 @@
+-- Measurements for optimize_config.py of NCCL's example tuner: a strategy for each algorithm, protocol and
+-- number of channels (NCCL_RING_LL128_8CH). Rows have no place for nodes: where a number of ranks was
+-- measured on several numbers of nodes, --nodes chooses.
+local lists = require "lists.lists"
+
+local REQUIRED = { "collective", "size_bytes", "algorithm", "protocol", "channels", "nodes", "ranks",
+  "latency_us" }
+local KNOWN = { pipeOps = true, regBuff = true, cost_metric = true, bandwidth_gbps = true }
+for _, name in ipairs(REQUIRED) do KNOWN[name] = true end
+local COLLECTIVES = { broadcast = true, reduce = true, allgather = true, reducescatter = true }
+
+local function columns_of(source, line, text)
+  local names, places = source.cells(text), {}
+  for i, name in ipairs(names) do
+    if not KNOWN[name] then source:fail(line, "unknown column %s", source.shown(name)) end
+    if places[name] then source:fail(line, "the column %s stands there twice", name) end
+    places[name] = i
+  end
+  for _, name in ipairs(REQUIRED) do
+    if not places[name] then source:fail(line, "there is no column %s", name) end
+  end
+  return names
+end
+
+local function strategy_of(source, line, cell)
+  local channels = source:whole(line, "channels", cell.channels, -1, 1024)
+  local row = lists.nccl_strategy(cell.algorithm, cell.protocol, channels ~= -1 and channels or nil)
+  if not row then
+    source:fail(line, "no strategy is %s, %s, %d channels; the list of them is nccl in lists/lists.lua",
+      source.shown(cell.algorithm), source.shown(cell.protocol), channels)
+  end
+  return row.name
+end
+
+local function row(source, line, cell)
+  local dtype = source:dtype("bfloat16")
+  local size, bytes = source:whole(line, "size_bytes", cell.size_bytes), source.bytes_of(dtype)
+  if size % bytes ~= 0 then source:fail(line, "%d B are no whole elements of %s", size, dtype) end
+  local num_tokens, hidden_size = source:shape(line, size // bytes)
+  return source.record { line = line, world_size = source:whole(line, "ranks", cell.ranks, 1, 65535),
+    dtype = dtype, size = size, num_tokens = num_tokens, hidden_size = hidden_size,
+    strategy = strategy_of(source, line, cell),
+    time_us = source:positive(line, "latency_us", cell.latency_us) }
+end
+
+-- Raises where a number of ranks stands there with two numbers of nodes.
+local function check_nodes(source, line, record, nodes, seen)
+  local earlier = seen[record.world_size]
+  seen[record.world_size] = earlier or nodes
+  if earlier and earlier ~= nodes then
+    source:fail(line, "%d ranks on %d nodes, and on %d before; --nodes N chooses", record.world_size, nodes,
+      earlier)
+  end
+end
+
+return function(source)
+  local records, names, seen = {}, nil, {}
+  for line, text in source:lines() do
+    if not names then
+      names = columns_of(source, line, text)
+    elseif text:find("%S") then
+      local cells, cell = source.cells(text), {}
+      if #cells ~= #names then source:fail(line, "%d cells; the header has %d", #cells, #names) end
+      for i, name in ipairs(names) do cell[name] = cells[i] end
+      local nodes = source:whole(line, "nodes", cell.nodes)
+      if cell.collective ~= "allreduce" then
+        if not COLLECTIVES[cell.collective] then
+          source:fail(line, "unknown collective %s", source.shown(cell.collective))
+        end
+        source:leave_out("of other collectives than allreduce")
+      elseif source.options.nodes and nodes ~= source.options.nodes then
+        source:leave_out("of another number of nodes")
+      else
+        local record = row(source, line, cell)
+        check_nodes(source, line, record, nodes, seen)
+        records[#records + 1] = record
+      end
+    end
+  end
+  local nodes = {}
+  for ranks, count in pairs(seen) do nodes[tostring(ranks)] = count end
+  return { rows = records, no_time = {}, facts = { nodes_of_ranks = nodes } }
+end

@@ -1,0 +1,108 @@
+-- The file of NCCL's example tuner: collective,min,max,algorithm,protocol,channels,nodes,ranks[,pipeOps
+-- [,regBuff]]. The plugin takes an unknown word for ring, simple or allreduce without a word; here it is
+-- refused. Rules for any number of ranks need --tp.
+local lists = require "lists.lists"
+local ranges = require "reading.ranges"
+
+local MOST_CHARACTERS = 255
+local COLLECTIVES = { allreduce = true, broadcast = true, reduce = true, allgather = true,
+  reducescatter = true }
+local MOST_BYTES = math.maxinteger
+
+-- A bound. The plugin reads unsigned 64-bit numbers; all beyond the largest signed one are that.
+local function bound(source, line, what, text)
+  if text:find("^%d+$") and #text >= 19 and not math.tointeger(tonumber(text)) then return MOST_BYTES end
+  return source:whole(line, what, text, 0)
+end
+
+local function strategy_of(source, line, cells)
+  local algorithm, protocol = cells[4], cells[5]
+  local channels = source:whole(line, "channels", cells[6], -1, 1024)
+  local known = { algorithm = {}, protocol = {} }
+  for _, row in ipairs(lists.nccl.algorithms) do known.algorithm[row.tuner] = true end
+  for _, row in pairs(lists.nccl.protocols) do known.protocol[row.tuner] = true end
+  if not known.algorithm[algorithm] then
+    source:fail(line, "unknown algorithm %s of an allreduce, which the plugin would take for ring",
+      source.shown(algorithm))
+  elseif not known.protocol[protocol] then
+    source:fail(line, "unknown protocol %s, which the plugin would take for simple", source.shown(protocol))
+  end
+  local row = lists.nccl_strategy(algorithm, protocol, channels ~= -1 and channels or nil)
+  if not row then
+    source:fail(line, "no strategy is %s, %s, %d channels; the list of them is nccl in lists/lists.lua",
+      algorithm,
+      protocol, channels)
+  end
+  return row.name
+end
+
+local function rule_of(source, line, text)
+  if #text > MOST_CHARACTERS then
+    source:fail(line, "%d characters; the plugin reads %d", #text, MOST_CHARACTERS)
+  end
+  local cells = source.cells(text)
+  if #cells < 8 or #cells > 10 then source:fail(line, "%d fields; 8 to 10 would be right", #cells) end
+  if not COLLECTIVES[cells[1]] then
+    source:fail(line, "unknown collective %s, which the plugin would take for allreduce",
+      source.shown(cells[1]))
+  end
+  local rule = { line = line, from = bound(source, line, "min_bytes", cells[2]),
+    to = bound(source, line, "max_bytes", cells[3]),
+    nodes = source:whole(line, "nNodes", cells[7], -1, 1 << 20),
+    ranks = source:whole(line, "nRanks", cells[8], -1, 65535) }
+  for place, name in pairs { [9] = "numPipeOps", [10] = "regBuff" } do
+    if cells[place] then source:whole(line, name, cells[place], -1, 1 << 20) end
+  end
+  if rule.from > rule.to then source:fail(line, "min_bytes %d is above max_bytes %d", rule.from, rule.to) end
+  if cells[1] ~= "allreduce" then
+    source:leave_out("of other collectives than allreduce")
+    return nil
+  end
+  rule.strategy = strategy_of(source, line, cells)
+  return rule
+end
+
+-- The numbers of ranks that have a table: --tp, or those that rules name.
+local function sizes_of(source, rules)
+  if source.options.tp then return source.options.tp end
+  local seen, sizes = {}, {}
+  for _, rule in ipairs(rules) do
+    if rule.ranks > 0 and not seen[rule.ranks] then
+      seen[rule.ranks] = true
+      sizes[#sizes + 1] = rule.ranks
+    end
+  end
+  if #sizes == 0 then source:fail(nil, "its rules are for any number of ranks; --tp N,N says which") end
+  table.sort(sizes)
+  return sizes
+end
+
+-- Those rules that hold for `size` ranks. Two numbers of nodes are two tables.
+local function rules_of(source, rules, size)
+  local out, nodes = {}, source.options.nodes
+  for _, rule in ipairs(rules) do
+    if (rule.ranks == -1 or rule.ranks == size) and
+      (rule.nodes == -1 or not source.options.nodes or rule.nodes == source.options.nodes) then
+      if rule.nodes ~= -1 and nodes and rule.nodes ~= nodes then
+        source:fail(rule.line, "%d ranks on %d nodes, and on %d before; --nodes N chooses", size, rule.nodes,
+          nodes)
+      end
+      nodes = rule.nodes ~= -1 and rule.nodes or nodes
+      out[#out + 1] = rule
+    end
+  end
+  return out
+end
+
+return function(source)
+  local rules, cells = {}, {}
+  for line, text in source:lines() do
+    if text:find("^%s*[^#%s]") then rules[#rules + 1] = rule_of(source, line, text) end
+  end
+  if #rules == 0 then source:fail(nil, "has no rule for allreduce") end
+  for _, size in ipairs(sizes_of(source, rules)) do
+    local of_size = ranges.cells(source, rules_of(source, rules, size), size)
+    table.move(of_size, 1, #of_size, #cells + 1, cells)
+  end
+  return { tables = { { cells = cells } } }
+end

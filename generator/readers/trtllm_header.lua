@@ -1,0 +1,295 @@
+-- The tables in TensorRT-LLM's customAllReduceUtils.h of any era that has them: as shipped, wrapped by
+-- clang-format, or as the generator prints one. A table is [tp][fusion][hidden][tokens] = number; an index is
+-- the floor of log2, so that places say TP 2, 4, 8; hidden 128, 256...; tokens 1, 2, 4... Comments that name
+-- them have to agree. In the header that gentables writes each TP size has axes of its own, which comments
+-- say, and -1 is unmeasured.
+--
+-- The numbers are those of AllReduceStrategyType. Those of an older enum look alike, so that 1 and 2, which
+-- no generator of today writes, are refused unless --era says what they are.
+local lists = require "lists.lists"
+
+local FIRST_TP, FIRST_HIDDEN, FIRST_TOKENS = 2, 128, 1
+local MOST = { 15, 4, 16, 31 } -- TP sizes, fusions, hidden sizes, token counts
+
+local header = {}
+
+local function todays_numbers()
+  local names = {}
+  for _, strategy in ipairs(lists.strategies) do
+    if strategy.trtllm then names[strategy.trtllm] = strategy.name end
+  end
+  return names
+end
+
+-- How to add an era: its name, what it says for help, and the strategies by number.
+header.eras = {
+  { name = "today", help = "MIN_LATENCY 1, UB 2, ONESHOT 4, TWOSHOT 5", numbers = todays_numbers() },
+  { name = "oneshot1", help = "NCCL 0, ONESHOT 1, TWOSHOT 2, AUTO 3",
+    numbers = { [0] = "NCCL", "ONESHOT", "TWOSHOT", "AUTO" } },
+}
+local AMBIGUOUS = { [1] = true, [2] = true }
+
+-- ---- text to tokens ---------------------------------------------------------------------------
+
+-- What a comment in a table says of the list that it begins: TP=2, Fusion=NONE, Hidden:[128, 256].
+local function comment_meaning(text)
+  local what, value = text:match("^%s*(%a+)%s*=%s*([%w_]+)")
+  if what == "TP" or what == "Fusion" then return what, value end
+  what, value = text:match("^%s*(%a+)%s*:%s*%[([%d%s,]+)%]")
+  if what ~= "Hidden" and what ~= "Tokens" then return nil end
+  local numbers = {}
+  for number in value:gmatch("%d+") do numbers[#numbers + 1] = math.tointeger(tonumber(number)) or 0 end
+  return what, numbers
+end
+
+-- Skips blanks and comments from `at` on. Returns the next place, its line, and notes what comments say.
+local function skip(source, scan)
+  while true do
+    local blank = scan.text:match("^%s+", scan.at)
+    if blank then
+      scan.line = scan.line + select(2, blank:gsub("\n", ""))
+      scan.at = scan.at + #blank
+    elseif scan.text:find("^//", scan.at) then
+      local comment = scan.text:match("^//([^\n]*)", scan.at)
+      local what, value = comment_meaning(comment)
+      if what then scan.said[what] = { value = value, line = scan.line } end
+      scan.at = scan.at + 2 + #comment
+    elseif scan.text:find("^/%*", scan.at) then
+      local stop = scan.text:find("*/", scan.at + 2, true)
+      if not stop then source:fail(scan.line, "a comment that does not end; is the file cut off?") end
+      scan.line = scan.line + select(2, scan.text:sub(scan.at, stop):gsub("\n", ""))
+      scan.at = stop + 2
+    else
+      return
+    end
+  end
+end
+
+local function peek(source, scan)
+  skip(source, scan)
+  return scan.text:sub(scan.at, scan.at)
+end
+
+local function take(source, scan, wanted)
+  local char = peek(source, scan)
+  if char == wanted then
+    scan.at = scan.at + 1
+    return
+  end
+  if char == "" then
+    source:fail(scan.line, "the file ends within %s, which begins in line %d", scan.name, scan.first_line)
+  end
+  local word = scan.text:match("^[^%s,{}]*.?", scan.at)
+  source:fail(scan.line, "%s in %s; %s would be right", source.shown(word), scan.name, source.shown(wanted))
+end
+
+-- ---- tokens to a table ------------------------------------------------------------------------
+
+local function number(source, scan)
+  peek(source, scan)
+  local word = scan.text:match("^%-?[%w_:.]+", scan.at) or ""
+  if word == "" then take(source, scan, "a number") end
+  local value = (word:find("^%d+$") or word == "-1") and math.tointeger(tonumber(word))
+  if not value then
+    source:fail(scan.line, "%s in %s; a number of AllReduceStrategyType would be right", source.shown(word),
+      scan.name)
+  end
+  scan.at = scan.at + #word
+  return { value = value, line = scan.line }
+end
+
+-- { element, element... } of which `depth` more levels are lists. What comments said of a list is its .said.
+local function list(source, scan, depth)
+  take(source, scan, "{")
+  scan.said = {}
+  peek(source, scan)
+  local out = { line = scan.line, said = scan.said }
+  while peek(source, scan) ~= "}" do
+    if #out > 0 then
+      take(source, scan, ",")
+      if peek(source, scan) == "}" then break end
+    end
+    if #out == MOST[5 - depth] then source:fail(scan.line, "%s has too many places", scan.name) end
+    out[#out + 1] = depth == 1 and number(source, scan) or list(source, scan, depth - 1)
+  end
+  take(source, scan, "}")
+  return out
+end
+
+-- Raises unless all lists of a level are of one length: a row that lost a number would shift all behind it.
+local function check_lengths(source, scan, lists_of_level, what)
+  for _, entry in ipairs(lists_of_level) do
+    if #entry ~= #lists_of_level[1] or #entry == 0 then
+      source:fail(entry.line, "%s: %d %s, and %d in line %d", scan.name, #entry, what, #lists_of_level[1],
+        lists_of_level[1].line)
+    end
+  end
+end
+
+local function flatten(nested)
+  local out = {}
+  for _, entry in ipairs(nested) do table.move(entry, 1, #entry, #out + 1, out) end
+  return out
+end
+
+-- Whether comments give the TP size axes of its own.
+local function has_axes(world) return world.said.Hidden ~= nil and world.said.Tokens ~= nil end
+
+local function check_shape(source, scan, table_of)
+  check_lengths(source, scan, { table_of }, "TP sizes")
+  check_lengths(source, scan, table_of, "fusions")
+  local groups = { table_of }
+  if has_axes(table_of[1]) then
+    for i, world in ipairs(table_of) do groups[i] = { world } end
+  end
+  for _, worlds in ipairs(groups) do
+    local fusions = flatten(worlds)
+    check_lengths(source, scan, fusions, "hidden sizes")
+    check_lengths(source, scan, flatten(fusions), "token counts")
+  end
+end
+
+-- Raises where a comment names another TP size or fusion than the place does.
+local function check_said(source, scan, list_of, what, value)
+  local said = list_of.said[what]
+  if said and said.value ~= tostring(value) then
+    source:fail(said.line, "%s: the comment says %s=%s where the place says %s", scan.name, what, said.value,
+      value)
+  end
+end
+
+-- Raises unless the numbers that a comment says are as many as there are places, ascending.
+local function check_axis(source, scan, said, count, what)
+  local numbers = said.value
+  local right = #numbers == count
+  for i, value in ipairs(numbers) do
+    right = right and value > (numbers[i - 1] or 0) and value <= 0x7fffffff
+  end
+  if not right then
+    source:fail(said.line, "%s: the comment says %d %s, and %d stand there; ascending numbers, one for each, "
+      .. "would be right", scan.name, #numbers, what, count)
+  end
+  return numbers
+end
+
+local function powers(first, count)
+  local numbers = {}
+  for i = 1, count do numbers[i] = first << (i - 1) end
+  return numbers
+end
+
+-- The TP size, hidden sizes and token counts of the list at `place`.
+local function axes_of(source, scan, world, place, before)
+  local tp, count, tokens = FIRST_TP << (place - 1), #world[1], #world[1][1]
+  if not has_axes(world) then
+    check_said(source, scan, world, "TP", tp)
+    return tp, powers(FIRST_HIDDEN, count), powers(FIRST_TOKENS, tokens)
+  end
+  tp = world.said.TP and math.tointeger(tonumber(world.said.TP.value)) or 0
+  if tp <= before or tp > 65535 then
+    source:fail(world.line, "%s: a list with axes of its own, and no TP size above %d", scan.name, before)
+  end
+  return tp, check_axis(source, scan, world.said.Hidden, count, "hidden sizes"),
+    check_axis(source, scan, world.said.Tokens, tokens, "token counts")
+end
+
+local function fusion_names()
+  local names = {}
+  for _, fusion in ipairs(lists.fusions) do
+    if fusion.trtllm then names[fusion.trtllm + 1] = fusion.name end
+  end
+  return names
+end
+
+-- ---- numbers to strategies --------------------------------------------------------------------
+
+local function era_of(source)
+  local name = source.options.era
+  if not name then return header.eras[1], true end
+  for _, era in ipairs(header.eras) do
+    if era.name == name then return era end
+  end
+  local names = {}
+  for i, era in ipairs(header.eras) do names[i] = ("%s (%s)"):format(era.name, era.help) end
+  source:fail(nil, "--era %s is none; there are %s", name, table.concat(names, " and "))
+end
+
+local function strategy_of(source, scan, entry, may_lack)
+  local era, guessed = era_of(source)
+  if entry.value == -1 and may_lack then return false end
+  if guessed and AMBIGUOUS[entry.value] then
+    source:fail(entry.line, "%s holds %d: %s in an older enum, %s in today's; --era oneshot1 or --era today "
+      .. "says which", scan.name, entry.value, header.eras[2].numbers[entry.value], era.numbers[entry.value])
+  end
+  local name = era.numbers[entry.value]
+  if not name then
+    source:fail(entry.line, "%s holds %d, which is no number of the enum of --era %s (%s)", scan.name,
+      entry.value, era.name, era.help)
+  elseif not lists.may_win(name) then
+    source:fail(entry.line, "%s holds %d, %s, which is no choice", scan.name, entry.value, name)
+  end
+  return name
+end
+
+-- The cells of a table, in the order of table.csv.
+local function cells_of(source, scan, table_of)
+  local cells, dtype, names, tp = {}, source:dtype("bfloat16"), fusion_names(), 0
+  for t, world in ipairs(table_of) do
+    local hidden_sizes, num_tokens
+    tp, hidden_sizes, num_tokens = axes_of(source, scan, world, t, tp)
+    for f, fusion in ipairs(world) do
+      check_said(source, scan, fusion, "Fusion", names[f])
+      for h, hidden in ipairs(fusion) do
+        for n, entry in ipairs(hidden) do
+          cells[#cells + 1] = source.record { world_size = tp, dtype = dtype, fusion = names[f],
+            hidden_size = hidden_sizes[h], num_tokens = num_tokens[n],
+            strategy = strategy_of(source, scan, entry, has_axes(world)) }
+        end
+      end
+    end
+  end
+  return cells
+end
+
+-- ---- the file ---------------------------------------------------------------------------------
+
+local function line_of(text, at) return 1 + select(2, text:sub(1, at - 1):gsub("\n", "")) end
+
+-- The definitions: { { sm =, name =, at =, line = }... }.
+local function definitions(source)
+  local found, seen = {}, {}
+  for at, name, sm, stop in source.text:gmatch("()(AllReduceBestStrategyTableSM(%d+))%s*=%s*(){") do
+    local line = line_of(source.text, at)
+    if seen[sm] then source:fail(line, "%s stands there twice, first in line %d", name, seen[sm]) end
+    seen[sm] = line
+    found[#found + 1] = { sm = sm, name = name, at = stop, line = line }
+  end
+  return found
+end
+
+local function refuse_without(source)
+  if source.text:find("AllReduceBestStrategyTableSM%d*%s*=?%s*$") then
+    source:fail(nil, "ends within the name of a table; is the file cut off?")
+  elseif source.text:find("HeuristicThresholdLP", 1, true) then
+    source:fail(nil, "has thresholds (HeuristicThresholdLP) and no table; an era with "
+      .. "AllReduceBestStrategyTableSM90 would be right")
+  end
+  source:fail(nil, "defines no table AllReduceBestStrategyTableSM...")
+end
+
+local function read(source)
+  local found, tables = definitions(source), {}
+  if #found == 0 then refuse_without(source) end
+  for i, definition in ipairs(found) do
+    local scan = { text = source.text, at = definition.at, line = definition.line,
+      first_line = definition.line, name = definition.name, said = {} }
+    scan.line = line_of(source.text, definition.at)
+    local table_of = list(source, scan, 4)
+    take(source, scan, ";")
+    check_shape(source, scan, table_of)
+    tables[i] = { arch = "sm" .. definition.sm, cells = cells_of(source, scan, table_of) }
+  end
+  return { tables = tables }
+end
+
+return setmetatable(header, { __call = function(_, source) return read(source) end })

@@ -1,0 +1,116 @@
+-- The readers of other programs' files, one row each; `gentables import` decides among them by content.
+--
+-- How to add one: a row here and a file generator/read/FILE.lua that returns function(source) (see
+-- source.lua). It gives { rows = { record... }, no_time = { record... }, facts = {} } or { tables = {
+-- { arch =, cells = { record... } }... } }; the keys of records are those of core.rows. What is not right
+-- raises, with file and line; nothing is guessed.
+--   name   for --from, help and provenance
+--   file   in generator/read
+--   gives  "rows" or "table"
+--   is     function(head) -> whether a file that begins with these bytes is such a one
+--   help   what it reads
+local readers = {}
+
+-- How much of a file the recognisers see.
+readers.HEAD_BYTES = 1 << 16
+
+local function first_line(head)
+  return (head:match("^\239?\187?\191?([^\r\n]*)"))
+end
+
+-- Whether a line of the text, from its beginning on, matches.
+local function has_line(head, pattern) return ("\n" .. head):find("\n" .. pattern) ~= nil end
+
+-- The names in the first line, spaces and quotes taken off: { name = true }.
+local function header(head)
+  local names = {}
+  for name in first_line(head):gsub('"', ""):gmatch("[^,]+") do names[name:match("^%s*(.-)%s*$")] = true end
+  return names
+end
+
+local function is_json(head) return head:find("^%s*{") ~= nil end
+
+-- The first line that says something: neither empty nor a comment.
+local function first_words(head)
+  for line in head:gmatch("[^\r\n]+") do
+    local words = line:gsub("#.*", ""):match("^%s*(.-)%s*$")
+    if words ~= "" then return words end
+  end
+  return ""
+end
+
+readers.list = {
+  { name = "trtllm-header", file = "trtllm_header", gives = "table",
+    is = function(head)
+      return head:find("AllReduceBestStrategyTable", 1, true) ~= nil
+        or head:find("HeuristicThresholdLP", 1, true) ~= nil
+    end,
+    help = "tables in TensorRT-LLM's customAllReduceUtils.h, or as its generator prints them" },
+  { name = "trtllm-printed", file = "trtllm_printed", gives = "rows",
+    is = function(head) return has_line(head, "%s*world_size,%s*dtype,%s*message size,") end,
+    help = "what TensorRT-LLM's first all_reduce.py printed (generation A); needs --calls" },
+  { name = "nccl-optimizer", file = "nccl_optimizer", gives = "rows",
+    is = function(head)
+      local names = header(head)
+      return names.collective ~= nil and names.size_bytes ~= nil and names.latency_us ~= nil
+    end,
+    help = "measurements for optimize_config.py of NCCL's example tuner" },
+  { name = "benchmark-csv", file = "benchmark_csv", gives = "rows",
+    is = function(head) return header(head).world_size ~= nil end,
+    help = "TensorRT-LLM's benchmark CSV, generations B to D and --benchmark mode; ours" },
+  { name = "bench-rows", file = "bench_rows", gives = "rows",
+    is = function(head) return has_line(head, "hello [^\n]*protocol=%d") end,
+    help = "what gentables-bench --serve was asked and answered; what verify.sh brings along" },
+  { name = "nccl-tests-json", file = "nccl_tests_json", gives = "rows",
+    is = function(head)
+      return is_json(head) and head:find('"nccl_version"', 1, true) ~= nil
+    end,
+    help = "the JSON of nccl-tests (-J), versions 1 to 4" },
+  { name = "nccl-tests", file = "nccl_tests", gives = "rows",
+    is = function(head) return has_line(head, "#%s+size%s+count%s+type%s") end,
+    help = "the table that nccl-tests prints" },
+  { name = "osu", file = "osu", gives = "rows",
+    is = function(head) return has_line(head, "#?%s*OSU MPI[^\n]*Latency Test") end,
+    help = "what osu_allreduce prints; needs --tp" },
+  { name = "flashinfer", file = "flashinfer", gives = "rows",
+    is = function(head)
+      return head:find("FlashInfer Fused Collective Operations Benchmark", 1, true) ~= nil
+        or has_line(head, "Results: num_tokens=%d")
+    end,
+    help = "vLLM's and SGLang's benchmark of FlashInfer's fused allreduce, printed or Markdown" },
+  { name = "ompi-json", file = "ompi_json", gives = "table",
+    is = function(head) return is_json(head) and head:find('"rule_file_version"', 1, true) ~= nil end,
+    help = "rules of Open MPI's coll/tuned as JSON (6.0)" },
+  { name = "ompi-rules", file = "ompi_rules", gives = "table",
+    is = function(head)
+      local words = first_words(head)
+      return words:find("^%d+$") ~= nil or words:find("^rule%-file%-version%-") ~= nil
+    end,
+    help = "rules of Open MPI's coll/tuned: classic, and version 2" },
+  { name = "nccl-tuner", file = "nccl_tuner", gives = "table",
+    is = function(head)
+      return first_words(head):find("^[%a_]+%s*,%s*%-?%d+%s*,%s*%-?%d+%s*,%s*[%w_]+%s*,") ~= nil
+    end,
+    help = "the file of NCCL's example tuner (NCCL_TUNER_CONFIG_FILE); needs --arch" },
+}
+
+function readers.find(name)
+  for _, reader in ipairs(readers.list) do
+    if reader.name == name then return reader end
+  end
+end
+
+-- The reader for a file that begins with these bytes, or nil.
+function readers.of(head)
+  for _, reader in ipairs(readers.list) do
+    if reader.is(head) then return reader end
+  end
+end
+
+function readers.names()
+  local names = {}
+  for i, reader in ipairs(readers.list) do names[i] = reader.name end
+  return names
+end
+
+return readers

@@ -1,0 +1,43 @@
+-- What the readers of Open MPI's rules share: the names of coll/tuned's algorithms, and which rules hold for
+-- a number of ranks.
+local lists = require "lists.lists"
+local ranges = require "reading.ranges"
+
+local ompi = {}
+
+-- Algorithm 0 is the decision that is built in.
+local BUILT_IN = "MPI"
+
+-- The strategy of an algorithm's number.
+function ompi.strategy(source, line, number)
+  if number == 0 then return BUILT_IN end
+  for _, row in ipairs(lists.strategies) do
+    if row.ompi_algorithm == number then return row.name end
+  end
+  source:fail(line, "unknown algorithm %d of an allreduce; 0 to 6 would be right", number)
+end
+
+-- The number of an algorithm's name, as 6.0 has it.
+function ompi.number(source, line, name)
+  if name == "ignore" then return 0 end
+  for _, row in ipairs(lists.strategies) do
+    if row.ompi_algorithm and row.name:lower() == "mpi_" .. name then return row.ompi_algorithm end
+  end
+  source:fail(line, "unknown algorithm %s of an allreduce", source.shown(name))
+end
+
+-- The table of all numbers of ranks. `sizes`: those that the file names, ascending; rules_of(size) gives the
+-- rules.
+function ompi.cells(source, sizes, rules_of)
+  local cells, before = {}, nil
+  for _, size in ipairs(source.options.tp or sizes) do
+    local rules = rules_of(size)
+    if not rules then source:fail(nil, "has no rules for %d ranks", size) end
+    local of_size = size ~= before and ranges.cells(source, rules, size) or {}
+    table.move(of_size, 1, #of_size, #cells + 1, cells)
+    before = size
+  end
+  return { tables = { { arch = "host", cells = cells } } }
+end
+
+return ompi

@@ -1,0 +1,137 @@
+-- A file that is read for its rows or table, and what all readers share: its lines, errors with their line,
+-- and records for what it tells. A reader is function(source).
+--
+--   source.path, source.text   the file; its text has neither byte order mark nor CR at line ends
+--   source.options             of the command line: tp, dtype, hidden_size, strategy, arch, era, calls,
+--                              nodes, in_place; nil where they are not given
+local fail = require "base.fail"
+local lists = require "lists.lists"
+
+local source = {}
+source.__index = source
+
+-- The largest size that a row or cell holds.
+local MOST = 0x7fffffff
+
+function source.new(path, text, options)
+  text = text:gsub("^\239\187\191", ""):gsub("\r\n", "\n")
+  local self = setmetatable({ path = path, text = text, options = options, left_out = {} }, source)
+  if text:find("\0", 1, true) then self:fail(nil, "is no text (UTF-8 would be right)") end
+  return self
+end
+
+-- Raises. `line` is a line's number; nil: the file as a whole.
+function source:fail(line, message, ...)
+  if select("#", ...) > 0 then message = message:format(...) end
+  fail.input("%s%s: %s", self.path, line and ":" .. line or "", message)
+end
+
+-- for number, line in source:lines() do
+function source:lines()
+  local number, at = 0, 1
+  return function()
+    if at > #self.text then return nil end
+    local stop = self.text:find("\n", at, true) or #self.text + 1
+    local line = self.text:sub(at, stop - 1)
+    number, at = number + 1, stop + 1
+    return number, line
+  end
+end
+
+-- The text as a message shows it.
+function source.shown(text)
+  text = tostring(text):gsub("%c", "?")
+  return '"' .. (#text > 60 and text:sub(1, 57) .. "..." or text) .. '"'
+end
+
+-- The cells of a line of plain CSV, spaces taken off.
+function source.cells(line)
+  local cells = {}
+  for cell in (line .. ","):gmatch("([^,]*),") do cells[#cells + 1] = cell:match("^%s*(.-)%s*$") end
+  return cells
+end
+
+function source.words(line)
+  local words = {}
+  for word in line:gmatch("%S+") do words[#words + 1] = word end
+  return words
+end
+
+-- A whole number of [least, most].
+function source:whole(line, what, text, least, most)
+  local number = tostring(text):find("^%-?%d+$") and math.tointeger(tonumber(text))
+  if not number or number < (least or 1) or number > (most or math.maxinteger) then
+    self:fail(line, "%s is %s; a whole number%s would be right", what, self.shown(text),
+      most and (" of %d to %d"):format(least or 1, most) or (" from %d on"):format(least or 1))
+  end
+  return number
+end
+
+-- A number above 0, such as a time.
+function source:positive(line, what, text)
+  local plain = tostring(text):find("^%d+%.?%d*[eE]?[+-]?%d*$")
+  local number = plain and tonumber(text)
+  if not number or number <= 0 or number == math.huge then
+    self:fail(line, "%s is %s; a number above 0 would be right", what, self.shown(text))
+  end
+  return number
+end
+
+-- The name in lists[kind] that `text` means; `what` is the column's name.
+function source:name(line, kind, what, text)
+  local row = lists.find(kind, text)
+  if not row then
+    local names = table.concat(lists.names(kind), ", ")
+    if #names > 200 then names = names:sub(1, 200) .. "..." end
+    self:fail(line, "unknown %s %s; there are %s", what, self.shown(text), names)
+  end
+  return row.name
+end
+
+-- The data type of the command line, or `default`.
+function source:dtype(default)
+  local name = self.options.dtype or default
+  return name and self:name(nil, "dtypes", "--dtype", name)
+end
+
+function source.bytes_of(dtype) return lists.find("dtypes", dtype).bytes end
+
+-- How many ranks: as the file says, or else as --tp does. One number.
+function source:world_size(found, line)
+  local asked = self.options.tp
+  if found and asked and not lists.contains(asked, found) then
+    self:fail(line, "is of %d ranks, and --tp says %s", found, table.concat(asked, ","))
+  end
+  if found then return found end
+  if not asked or #asked ~= 1 then self:fail(line, "does not say how many ranks it is of; --tp N would") end
+  return asked[1]
+end
+
+-- The shape of a message of which only the number of elements is known: tokens of --hidden-size elements, or
+-- one token.
+function source:shape(line, elements)
+  local hidden_size = self.options.hidden_size
+  if hidden_size and elements % hidden_size ~= 0 then
+    self:fail(line, "%d elements are no whole tokens of --hidden-size %d", elements, hidden_size)
+  end
+  local num_tokens = hidden_size and elements // hidden_size or 1
+  hidden_size = hidden_size or elements
+  if num_tokens > MOST or hidden_size > MOST then
+    self:fail(line, "%d elements are more than a row holds; --hidden-size N makes tokens of them", elements)
+  end
+  return num_tokens, hidden_size
+end
+
+-- A record, its gaps filled in with what other tools leave open.
+function source.record(fields)
+  fields.op = fields.op or "allreduce"
+  fields.mode = fields.mode or "unknown"
+  fields.fusion = fields.fusion or "NONE"
+  fields.placement = fields.placement or "unknown"
+  return fields
+end
+
+-- Notes that rows were left out, for the reason.
+function source:leave_out(reason) self.left_out[reason] = (self.left_out[reason] or 0) + 1 end
+
+return source

@@ -1,0 +1,257 @@
+-- Which matrix products and convolutions of a run mattered: by kernel time over all ranks, until their share
+-- of all of their kind reaches 99%, the one that crosses it included.
+--
+--   replay_ops.collect(rank) -> what choose needs of a rank
+--   replay_ops.choose({ what collect gave of each rank, and its path... }) -> { gemm = { op... },
+--     conv = { op... }, devices, multiprocessors (of each; nil: not told, or not the same), is_traced,
+--     left_out = { what stands in no row and why, as a text... }, notes = { the same with where it is... } }
+--   replay_ops.nothing(files, chosen) -> what is wrong where nothing was chosen of these { path }
+--
+-- An op: { name, request, reason (why it has none), computed_in, is_converted (between its operands' type and
+-- that one, in its time), params, time = { count, sum, mean... }, share (cumulative) }.
+local sorted_keys = require "base.sorted_keys"
+local families = require "trace.ops.families"
+local grouping = require "trace.ops.grouping"
+local perf_model = require "trace.ops.perf_model"
+local pool = require "trace.ops.pool"
+local python = require "codec.python_literals"
+local request = require "replay.request"
+
+local replay_ops = { field = "replay" }
+
+local SHARE = 0.99
+
+-- The sheets' words for the families that are replayed; backward convolutions are not.
+local kinds = { gemm = "gemm", convolution = "conv" }
+
+-- ---- one rank ------------------------------------------------------------------------------------------
+
+-- Parameters as cells: texts and numbers.
+local function cells_of(params)
+  local out = {}
+  for _, param in ipairs(params) do
+    local value = param[2]
+    if value ~= python.none and type(value) ~= "number" and type(value) ~= "string" then
+      value = python.write(value)
+    end
+    out[#out + 1] = { name = param[1], value = value ~= python.none and value or nil }
+  end
+  return out
+end
+
+local function texts_of(cells)
+  local out = {}
+  for i, cell in ipairs(cells) do out[i] = ("%s=%s"):format(cell.name, cell.value) end
+  return out
+end
+
+-- Whether a kernel's name is of AMD's libraries: where a trace does not name its device, this tells.
+local function is_amd(kernels)
+  for _, name in ipairs(kernels) do
+    if name:find("Cijk_", 1, true) or name:find("miopen", 1, true) then return true end
+  end
+  return false
+end
+
+local MIXED = "more than one type" -- of an op's calls: what each took is not told apart
+
+-- The type that an op was really computed in, and whether elements were converted for it. Our own traces say
+-- it, or, older ones, the kernel's name; on others' GPUs float32 may be computed in TF32, which names tell.
+local function computed_in(one, kernels, types)
+  local dtype = one and request.value(one, "dtype")
+  if types[dtype or ""] then return types[dtype], true end
+  for _, name in ipairs(kernels) do
+    if name:find("^openblas_.*_sgemm_of_") then return "float32", true end
+    local is_tf32 = name:lower():find("tf32", 1, true) or name:find("tensorop_s1688", 1, true)
+    if dtype == "float32" and is_tf32 then return "TF32", false end
+  end
+  return dtype, false
+end
+
+-- Counts ops of this name that are left out, by why.
+local function leave_out(left_out, why, name, count)
+  local one = left_out[why] or { count = 0, names = {} }
+  one.count, one.names[name], left_out[why] = one.count + count, true, one
+end
+
+-- The op of a combo, or nil: it is none that is replayed, or tells too little, which is counted.
+local function op_of(rank, selection, combos, combo, left_out, types)
+  local op = families.op(combos.name[combo])
+  local kind = op and kinds[op.family]
+  if not kind then return nil end
+  local call = rank:call(selection, combos, combo)
+  local model, why = perf_model.of(op, call)
+  if not model then
+    leave_out(left_out, why, op.name, combos.count[combo])
+    return nil
+  end
+  local one, reason = request.of(op, call, model)
+  local cells = cells_of(model.params)
+  local told = one and request.line(one, "") or table.concat(texts_of(cells), " ")
+  local kernels = call.kernels()
+  local type, is_converted = computed_in(one, kernels, types)
+  return { kind = kind, name = op.name, request = one, reason = reason, params = cells, flops = model.flops,
+    computed_in = type, is_converted = is_converted, is_amd = is_amd(kernels),
+    key = op.name .. "\0" .. told }
+end
+
+-- Adds to an op what the same one was computed in elsewhere.
+local function join_types(op, other)
+  if other.computed_in ~= op.computed_in then op.computed_in = MIXED end
+end
+
+-- What the trace says of types that are computed in another, in the words of a request.
+local function types_of(info)
+  local out = {}
+  for name, other in pairs(info.computed_in or {}) do
+    local from, to = request.type_named(name), request.type_named(other)
+    if from and to then out[from] = to end
+  end
+  return out
+end
+
+function replay_ops.collect(rank)
+  local selection, combos = rank:select("modelled")
+  local info, found, left_out = rank.trace:info(), {}, {}
+  local types = types_of(info)
+  for combo = 1, #combos.name do
+    found[combo] = op_of(rank, selection, combos, combo, left_out, types)
+    local name = combos.name[combo]
+    if name == "aten::convolution_backward" then
+      leave_out(left_out, "it is not replayed", name, combos.count[combo])
+    end
+  end
+  local map, count, firsts = grouping.by(#combos.name, function(combo)
+    return found[combo] and found[combo].key
+  end)
+  for combo, op in pairs(found) do
+    if map[combo] then join_types(found[firsts[map[combo]]], op) end
+  end
+  local times, list = selection:group(map, count, { { "time" } })[1], {}
+  for group = 1, count do
+    local op = found[firsts[group]]
+    op.time = { count = math.tointeger(times.count[group]), sum = times.sum[group],
+      mean = grouping.cell(times.mean[group]), min = grouping.cell(times.min[group]),
+      max = grouping.cell(times.max[group]), deviation = grouping.cell(times.deviation[group]) }
+    list[group] = op
+  end
+  return { ops = list, left_out = left_out, device = info.device_name,
+    multiprocessors = info.multiprocessors }
+end
+
+-- No sheet of the batch report is made from it.
+function replay_ops.make() return {} end
+
+-- ---- all ranks -----------------------------------------------------------------------------------------
+
+-- The ops of a kind over all ranks, those that mattered first, and none of the others.
+local function chosen(entries, kind)
+  local all, total = {}, 0.0
+  for _, entry in ipairs(entries) do
+    local op, times = entry.rows[1], {}
+    if op.kind == kind then
+      for i, row in ipairs(entry.rows) do
+        times[i] = row.time
+        join_types(op, row)
+      end
+      op.time = pool.together(times)
+      total = total + op.time.sum
+      all[#all + 1] = op
+    end
+  end
+  pool.sort(all, function(op) return op.time.sum end)
+  local out, up_to = {}, 0.0
+  for _, op in ipairs(all) do
+    if up_to >= SHARE * total or op.time.sum <= 0 then break end
+    up_to = up_to + op.time.sum
+    op.share = up_to / total
+    out[#out + 1] = op
+  end
+  return out
+end
+
+local function distinct_devices(lists)
+  local out, seen = {}, {}
+  for _, list in ipairs(lists) do
+    local name = list.device
+    if name and not seen[name] then
+      seen[name] = true
+      out[#out + 1] = name
+    end
+  end
+  return out
+end
+
+-- What all ranks say, or nil.
+local function multiprocessors_of(lists)
+  local first = lists[1] and lists[1].multiprocessors
+  for _, list in ipairs(lists) do
+    if list.multiprocessors ~= first then return nil end
+  end
+  return first
+end
+
+-- What to do about ops that are left out, by why; of others there is nothing to do.
+local WAYS_OUT = { [perf_model.NO_SHAPES] = "; profiling with record_shapes would be right" }
+
+local function paths_in_words(paths)
+  return #paths == 1 and paths[1] or ("%s and %d more"):format(paths[1], #paths - 1)
+end
+
+-- Why ops of any rank stand in no row: { [why] = { count, names, paths } }.
+local function causes_of(lists)
+  local causes = {}
+  for _, list in ipairs(lists) do
+    for why, one in pairs(list.left_out) do
+      local cause = causes[why] or { count = 0, names = {}, paths = {} }
+      causes[why] = cause
+      cause.count = cause.count + one.count
+      for name in pairs(one.names) do cause.names[name] = true end
+      table.insert(cause.paths, list.path)
+    end
+  end
+  return causes
+end
+
+-- Ranks without any op, in which others' were found: what is chosen is not theirs.
+local function add_silent(notes, lists)
+  local silent = {}
+  for _, list in ipairs(lists) do
+    if #list.ops == 0 and not next(list.left_out) then silent[#silent + 1] = list.path end
+  end
+  if #silent == 0 or #silent == #lists then return end
+  notes[#notes + 1] = ("%s: no GEMM or convolution with kernels there, so that what is chosen is of the other"
+    .. " ranks"):format(paths_in_words(silent))
+end
+
+-- What stands in no row, a line for each cause: without the files that it is in, and with them.
+local function told(lists)
+  local causes, left_out, notes = causes_of(lists), {}, {}
+  for i, why in ipairs(sorted_keys(causes)) do
+    local cause = causes[why]
+    left_out[i] = ("%d ops left out: %s: %s"):format(cause.count,
+      table.concat(sorted_keys(cause.names), ", "), why)
+    notes[i] = ("%s: %s%s"):format(paths_in_words(cause.paths), left_out[i], WAYS_OUT[why] or "")
+  end
+  add_silent(notes, lists)
+  return left_out, notes
+end
+
+function replay_ops.choose(lists)
+  local ops = {}
+  for i, list in ipairs(lists) do ops[i] = list.ops end
+  local entries = pool.by_key(ops, function(op) return op.key end)
+  local left_out, notes = told(lists)
+  return { gemm = chosen(entries, "gemm"), conv = chosen(entries, "conv"), devices = distinct_devices(lists),
+    multiprocessors = multiprocessors_of(lists), left_out = left_out, notes = notes,
+    is_traced = true }
+end
+
+function replay_ops.nothing(files, found)
+  local where = files[1].path .. (#files > 1 and (" and %d more"):format(#files - 1) or "")
+  local note = found.left_out[1] and (" (%s)"):format(found.left_out[1]) or ""
+  return ("%s: no GEMM or convolution with shapes and kernels%s, so nothing to replay; profiling with "
+    .. "record_shapes would be right"):format(where, note)
+end
+
+return replay_ops

@@ -1,0 +1,367 @@
+-- Replays chosen ops: saves each to files of its own, has them computed and timed, asks AMD's programs where
+-- a trace is theirs and they are there, and makes the sheets.
+--
+--   session.options(args) -> what the command line says of how to replay; a budget's time begins here, and is
+--     one for all that run is called with
+--   session.run(chosen, { name, ops_folder, program, threads, began, budget, samples, on_row = function(row)
+--     that is called with each row once it is final }) -> sheets, summary
+--   session.tell(summary, where)
+--   session.raise(summary): ends with the signal that cut it off, if one did
+--
+-- `chosen` is what chosen_ops.lua gives; chosen.threads: of a call, where ops that were saved tell.
+-- summary = { ops, timed, rows, notes, problem, absent, signal = { number, name } }.
+local amd = require "replay.amd"
+local fail = require "base.fail"
+local file = require "core.file"
+local job = require "trace.batch.job"
+local node_sheets = require "replay.node_sheets"
+local process = require "core.process"
+local progress = require "system.progress"
+local request = require "replay.request"
+local runner = require "replay.runner"
+local system = require "core.system"
+local tunableop = require "replay.tunableop"
+
+local session = { NONE_TIMED = "no op has a time; the sheet says why" }
+
+-- Seconds that an op may take where no budget says less: a call of minutes is an answer, too.
+local LONGEST, BENCH_LONGEST, LATE = 900, 120, 30
+
+-- Samples that an op has at least where nothing else is asked for: what op.c has for min_samples.
+local LEAST_SAMPLES = 5
+
+local machines = { host = true, cuda = true }
+
+-- ---- files ---------------------------------------------------------------------------------------------
+
+-- What is saved of an op beside its line, by the ending of the file.
+local function texts_of(row, threads)
+  local one, out = row.op.request, {}
+  if not one then return out end
+  out[#out + 1] = { ".op", request.saved(one, row.id, threads) .. "\n" }
+  local line = tunableop.line(one)
+  if line then out[#out + 1] = { ".tunableop.csv", line .. "\n" } end
+  if row.is_amd then
+    local argv = amd.command(one)
+    if argv then out[#out + 1] = { "." .. argv[1] .. ".txt", amd.text(argv) .. "\n" } end
+  end
+  return out
+end
+
+-- Writes the files of all rows: all or none. `threads`: of a call; nil: there is no such count.
+local function save(rows, folder, threads)
+  local files, lines = {}, {}
+  fail.unless(file.make_folder(folder))
+  for _, row in ipairs(rows) do
+    for _, text in ipairs(texts_of(row, threads)) do
+      files[#files + 1] = { ("%s/%s%s"):format(folder, row.id, text[1]), text[2] }
+      if text[1] == ".op" then row.file = row.id .. text[1] end
+      if text[1] == ".tunableop.csv" then lines[#lines + 1] = text[2] end
+    end
+  end
+  if #lines > 0 then files[#files + 1] = { folder .. "/tunableop_untuned0.csv", table.concat(lines) } end
+  local written, message = file.write_all(files)
+  if not written then fail.work("%s", message) end
+end
+
+-- ---- rows ----------------------------------------------------------------------------------------------
+
+local function add_note(row, text)
+  if not text or text == "" then return end
+  row.note = row.note == "" and text or row.note .. "; " .. text
+end
+
+local function has_amd_name(name)
+  return (name:find("AMD Instinct", 1, true) or name:find("AMD Radeon", 1, true)) ~= nil
+end
+
+local function rows_of(chosen)
+  local rows, device = { gemm = {}, conv = {}, all = {} }, chosen.devices[1]
+  local from_amd = device and has_amd_name(device)
+  for _, kind in ipairs { "gemm", "conv" } do
+    for number, op in ipairs(chosen[kind]) do
+      local row = { op = op, number = number, id = op.id or ("%s_%03d"):format(kind, number), note = "",
+        profile_us = op.time and op.time.mean }
+      row.is_amd = from_amd or (not device and op.is_amd)
+      for _, note in ipairs(op.request and op.request.notes or {}) do add_note(row, note) end
+      rows[kind][number] = row
+      rows.all[#rows.all + 1] = row
+    end
+  end
+  return rows
+end
+
+-- ---- replaying -----------------------------------------------------------------------------------------
+
+-- What a request adds to its op: how many samples, at most `most` of each kind of calls (nil: as many as the
+-- full measure has), and how long.
+local function limits_of(options, left, most)
+  local out = {}
+  if options.samples then out[1] = { "min_samples", options.samples } end
+  most = most or options.samples
+  if most then out[#out + 1] = { "max_samples", most } end
+  if left then out[#out + 1] = { "limit_us", math.max(1, left * 1e6) } end
+  return out
+end
+
+-- Where an interval is empty its row says why.
+local function note_intervals(row)
+  local least, few = node_sheets.LEAST_SAMPLES, {}
+  for _, kind in ipairs { "warm", "cold" } do
+    if row.answer[kind].samples < least then few[#few + 1] = kind end
+  end
+  if #few == 0 then return end
+  local which = #few == 1 and (" (%s)"):format(few[1]) or ""
+  add_note(row, ("no 95 %% interval from fewer than %d samples%s"):format(least, which))
+end
+
+local function left_of(options) return options.budget and options.budget - (process.now() - options.began) end
+
+-- The answer for a row; or nil, and why it has none.
+local function ask(row, at, options, most)
+  if not row.op.request then return nil, row.op.reason end
+  if process.interrupted() then return nil, "interrupted" end
+  if not at.runner then return nil, at.problem end
+  local left = left_of(options)
+  if left and left <= 0 then return nil, ("the budget of %g s was used up before"):format(options.budget) end
+  local line = request.line(row.op.request, row.id, limits_of(options, left, most))
+  return at.runner:replay(line, left and left + LATE or LONGEST)
+end
+
+local function fewest_samples(answer) return math.min(answer.warm.samples, answer.cold.samples) end
+
+-- Measures a row, or measures it again: of two answers the one of more samples counts.
+local function replay_row(row, at, options, most)
+  local answer, why = ask(row, at, options, most)
+  if not answer then
+    row.why_not = (row.answer and "not measured again: " or "not replayed: ") .. why
+  elseif not row.answer or fewest_samples(answer) > fewest_samples(row.answer) then
+    row.answer = answer
+  end
+end
+
+-- The time that a row may be compared with is of the type that its trace was computed in, whatever type its
+-- operands are stored in.
+local function compare_row(row)
+  local op, answer = row.op, row.answer
+  if answer.computed ~= op.computed_in then
+    return add_note(row, ("no difference: traced in %s, replayed in %s"):format(op.computed_in,
+      answer.computed or "a type that is not told"))
+  end
+  row.comparable_us = answer.warm.mean
+  if op.is_converted then
+    local dtype = request.value(op.request, "dtype")
+    add_note(row, ("traced in %s, with %s converted to it and back in the trace's time alone"):format(
+      op.computed_in, dtype))
+  end
+end
+
+-- What stands in a row once nothing more is measured of it.
+local function finish_row(row, at, options)
+  if row.answer then
+    row.device = at.runner.device
+    if at.is_same then compare_row(row) end
+    add_note(row, row.answer.note)
+    note_intervals(row)
+  end
+  add_note(row, row.why_not)
+  if options.on_row then options.on_row(row) end
+end
+
+-- The first failure of a program that is not there stands in the about sheet, not in each row.
+local function bench_row(row, at)
+  if not row.is_amd or not row.op.request then return end
+  local argv, why = amd.command(row.op.request)
+  if not argv then return add_note(row, why) end
+  if at.absent[argv[1]] then return end
+  local us, problem = amd.run(argv, BENCH_LONGEST)
+  if us then
+    row.bench_us = us
+    local is_same_type = row.op.computed_in == request.value(row.op.request, "dtype")
+    if at.is_bench_same and is_same_type then row.comparable_bench_us = us end
+  elseif problem:find("No such file", 1, true) then
+    at.absent[argv[1]] = true
+  else
+    add_note(row, problem)
+  end
+end
+
+-- One sample of each kind of calls of each op. Returns the samples that what is left of the budget has room
+-- for, by the time that these took; nil: those of the full measure.
+local function look_round(rows, at, options)
+  local began, bar = process.now(), progress.new(#rows)
+  bar:show(options.name .. ", a first look")
+  for _, row in ipairs(rows) do
+    replay_row(row, at, options, 1)
+    bar:step()
+  end
+  bar:clear()
+  local room = left_of(options) // (process.now() - began)
+  return room < (options.samples or LEAST_SAMPLES) and math.max(2, math.tointeger(room)) or nil
+end
+
+-- Each op gets its full measure, what mattered most first. Of a budget each gets a little first, and then, in
+-- the same order, as much as it has room for.
+local function replay_all(rows, at, options)
+  local most = options.budget and look_round(rows, at, options)
+  local bar = progress.new(#rows)
+  bar:show(options.name)
+  for _, row in ipairs(rows) do
+    if not options.budget or row.answer then replay_row(row, at, options, most) end
+    if not process.interrupted() then bench_row(row, at) end
+    finish_row(row, at, options)
+    bar:step()
+  end
+  bar:clear()
+end
+
+-- ---- what is said --------------------------------------------------------------------------------------
+
+local function describe_libraries(at, add)
+  for _, library in ipairs(at.runner and at.runner.libraries or {}) do
+    local words = {}
+    for _, key in ipairs { "version", "core", "bfloat16", "workspace_mib" } do
+      if library[key] then words[#words + 1] = key .. " " .. library[key] end
+    end
+    add(library.name, table.concat(words, ", "))
+  end
+  for _, why in ipairs(at.runner and at.runner.absent or { at.problem }) do add("not here", why) end
+  for program in pairs(at.absent) do
+    add("not here", program .. "; its command lines are in the ops' files")
+  end
+end
+
+local function threads_in_words(count) return count .. (tonumber(count) == 1 and " thread" or " threads") end
+
+local SAME_TYPE = "; empty where an op was not computed in the same type both times, which its row says"
+
+local function about_differences(chosen, at)
+  local traced, here = table.concat(chosen.devices, ", "), at.runner and at.runner.device or "nothing"
+  if at.why_not then return "empty: " .. at.why_not end
+  if at.is_same and at.runner.machine == "host" then
+    return ("traced and replayed on processors of the same name, with %s a call%s"):format(
+      threads_in_words(at.runner.threads), SAME_TYPE)
+  end
+  if at.is_same then return "traced and replayed on the same device" .. SAME_TYPE end
+  if not chosen.is_traced then return "empty: no trace, so nothing to compare with" end
+  if traced == "" then traced = "a device that the trace does not name" end
+  return ("empty: traced on %s, replayed on %s"):format(traced, here)
+end
+
+local function about_of(chosen, at, summary, options)
+  local about = {}
+  local function add(what, value) about[#about + 1] = { what, value } end
+  add("traced on", #chosen.devices > 0 and table.concat(chosen.devices, ", ") or "not told")
+  local here = at.runner
+  local with = here and here.machine == "host" and ", " .. threads_in_words(here.threads) or ""
+  add("replayed on", here and here.device .. with or "nothing")
+  add("Diff columns", about_differences(chosen, at))
+  describe_libraries(at, add)
+  add("ops", ("%d of %d have a time"):format(summary.timed, summary.ops))
+  if options.budget then add("budget", ("%g s"):format(options.budget)) end
+  local signal = summary.signal
+  if signal then add("interrupted", ("by %s; times are those until then"):format(signal.name)) end
+  for _, note in ipairs(chosen.notes) do add("note", note) end
+  return about
+end
+
+-- ---- all of it -----------------------------------------------------------------------------------------
+
+local function any(list, holds)
+  for _, item in ipairs(list) do
+    if holds(item) then return true end
+  end
+  return false
+end
+
+local function start_runner(options, threads)
+  return runner.start { program = options.program, machine = options.machine, threads = threads,
+    tries_all = options.tries_all }
+end
+
+-- On a processor a call is compared with one of as many threads: those of the trace, unless others are asked
+-- for. Where they cannot be the same, at.why_not says why.
+local function take_threads(at, chosen, options)
+  local traced = chosen.multiprocessors
+  if not traced then
+    if options.threads then return end
+    at.why_not = "the trace does not tell with how many threads; --threads-per-call does"
+  elseif not options.threads and tonumber(at.runner.threads) ~= traced then
+    at.runner:stop()
+    at.runner, at.problem = start_runner(options, tostring(traced))
+  elseif tonumber(at.runner.threads) ~= traced then
+    at.why_not = ("traced with %s a call, replayed with %s"):format(threads_in_words(traced),
+      at.runner.threads)
+  end
+  at.is_same = at.runner ~= nil and not at.why_not
+end
+
+local function start(chosen, rows, options)
+  local at = { absent = {} }
+  local saved = chosen.threads and math.tointeger(chosen.threads)
+  at.runner, at.problem = start_runner(options, options.threads or saved and tostring(saved))
+  at.is_same = at.runner and #chosen.devices == 1 and chosen.devices[1] == at.runner.device or false
+  if at.is_same and at.runner.machine == "host" then take_threads(at, chosen, options) end
+  local function is_amd(row) return row.is_amd end
+  if any(rows.all, is_amd) then
+    local device = amd.device()
+    at.is_bench_same = device ~= nil and device == chosen.devices[1]
+  end
+  return at
+end
+
+function session.options(args)
+  local budget = args.budget and tonumber(args.budget)
+  if args.budget and not (budget and budget > 0 and budget < math.huge) then
+    fail.input("--budget: %s is no time; seconds above 0 would be right", args.budget)
+  end
+  local threads = job.positive(args.threads_per_call, "threads-per-call")
+  if args.device and not machines[args.device] then
+    fail.input("--device: there is no %s; host or cuda would be right", args.device)
+  end
+  return { began = process.now(), budget = budget, samples = job.positive(args.samples, "samples"),
+    threads = threads and tostring(threads), tries_all = args.try_all,
+    machine = args.device,
+    program = args.program or system.program():gsub("[^/]*$", "") .. "gentables-replay" }
+end
+
+-- Says what is missing, and what was done; on stderr also what of the traces stands in no row.
+function session.tell(summary, where)
+  for _, note in ipairs(summary.notes) do io.stderr:write("gentables: ", note, "\n") end
+  for _, why in ipairs(summary.absent) do io.stderr:write("gentables: ", why, "\n") end
+  if summary.problem and not summary.signal then
+    io.stderr:write("gentables: ", summary.problem, "; the ops are saved, and none is replayed\n")
+  end
+  print(("replayed  %s: %d of %d ops have a time"):format(where, summary.timed, summary.ops))
+end
+
+-- What cut it off; nil: nothing did.
+local function caught_signal()
+  local number, name = process.interrupted()
+  return number and { number = number, name = name }
+end
+
+function session.raise(summary)
+  local signal = summary.signal
+  if not signal then return end
+  fail.with(128 + signal.number, "interrupted by %s; %d of %d ops have a time", signal.name, summary.timed,
+    summary.ops)
+end
+
+function session.run(chosen, options)
+  local rows = rows_of(chosen)
+  local at = start(chosen, rows, options)
+  local threads = at.runner and at.runner.machine == "host" and at.runner.threads or nil
+  if options.ops_folder then save(rows.all, options.ops_folder, threads) end
+  replay_all(rows.all, at, options)
+  if at.runner then at.runner:stop() end
+  local summary = { ops = #rows.all, timed = 0, rows = rows, problem = at.problem, signal = caught_signal(),
+    notes = chosen.notes, absent = at.runner and at.runner.absent or {} }
+  for _, row in ipairs(rows.all) do
+    if row.answer then summary.timed = summary.timed + 1 end
+  end
+  local about = about_of(chosen, at, summary, options)
+  return node_sheets.make(rows, about), summary
+end
+
+return session

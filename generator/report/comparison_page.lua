@@ -1,0 +1,422 @@
+-- The page of gentables compare: what changed in a few numbers, what was compared, maps of every table side
+-- by side and as difference, all numbers, and what is missing. The numbers come from comparison.lua.
+local colours = require "pages.colours"
+local comparing = require "report.comparison"
+local file = require "core.file"
+local formats = require "formats.list"
+local grid = require "report.grid"
+local layout = require "pages.layout"
+local page = require "pages.page"
+local summary = require "formats.summary"
+
+local comparison_page = {}
+
+-- Larger tables than this stay small pictures, and longer lists are cut; both are said.
+local MOST_CELLS, MOST_ROWS = 2500, 1000
+
+-- From much faster to much slower; told apart by colour-blind people.
+local change_scale = { "#2166ac", "#67a9cf", "#d1e5f0", "#f7f7f7", "#fee0b6", "#f1a340", "#b35806" }
+local change_steps = { 1 / 1.5, 1 / 1.1, 1 / 1.02, 1.02, 1.1, 1.5 } -- between two colours of the scale
+
+local function change_class(ratio)
+  local place = 1
+  while change_steps[place] and ratio >= change_steps[place] do place = place + 1 end
+  return "c" .. place
+end
+
+local function style()
+  local out = { assert(file.read(gentables.home .. "/templates/reports/report.css")),
+    assert(file.read(gentables.home .. "/templates/reports/comparison.css")) }
+  for i, colour in ipairs(change_scale) do
+    out[#out + 1] = (".c%d{background:%s;color:%s;fill:%s}"):format(i, colour, colours.text_on(colour),
+      colour)
+  end
+  return table.concat(out, "\n")
+end
+
+-- With a sign, but for nothing: -0.0 says as little as +0.0.
+local function percent(share, digits)
+  local text = ("%+." .. (digits or 1) .. "f"):format(100 * share)
+  return (tonumber(text) == 0 and text:sub(2) or text) .. " %"
+end
+
+-- A share as a cell of a table; nil where there is none.
+local function share_cell(share) return share and { text = percent(share), value = share } end
+
+-- A change of time as a cell of a table; nil where there is none.
+local function change_cell(ratio, digits)
+  if not ratio then return nil end
+  local class = ratio > 1 + summary.least_margin and "worse" or ratio < 1 - summary.least_margin and "better"
+  return { text = percent(ratio - 1, digits), value = ratio - 1, class = class or nil }
+end
+
+-- ---- what was compared ------------------------------------------------------------------------
+
+local function record_of(source)
+  for _, entry in ipairs(source.files) do
+    if entry.provenance then return entry.provenance end
+  end
+end
+
+local function text_of(value)
+  if value == nil then return nil end
+  if type(value) ~= "table" then return tostring(value) end
+  local parts = {}
+  for name, part in pairs(value) do parts[#parts + 1] = tostring(name) .. " " .. tostring(part) end
+  table.sort(parts)
+  return table.concat(parts, ", ")
+end
+
+local titles = { cpu = "CPU", gpu = "GPU", cores = "Cores", caches = "Caches", memory_gib = "Memory, GiB",
+  os = "System", mpi = "MPI", nccl = "NCCL", cuda = "CUDA", driver = "Driver" }
+
+-- Every fact that the provenance of any sweep has: { name, group, title }, sorted.
+local function facts_of(records)
+  local seen, out = {}, {}
+  for _, group in ipairs { "machine", "bench" } do
+    local names = {}
+    for _, record in pairs(records) do
+      for name in pairs(record[group]) do
+        if not seen[group .. name] then names[#names + 1] = name end
+        seen[group .. name] = true
+      end
+    end
+    table.sort(names)
+    for _, name in ipairs(names) do
+      out[#out + 1] = { group = group, name = name,
+        title = group == "machine" and titles[name] or (group .. ": " .. name) }
+    end
+  end
+  return out
+end
+
+-- One row of facts; those that differ from the base are marked.
+local function fact_row(title, count, get)
+  local row = { title }
+  for s = 1, count do
+    local text = get(s)
+    row[s + 1] = text and { text = text, class = text ~= get(1) and "changed" or nil }
+      or { text = "missing", class = "missing" }
+  end
+  return row
+end
+
+local function add_sources(p, comparison, labels)
+  local records, rows, count = {}, {}, #labels
+  for s, sweep in ipairs(comparison.sweeps) do records[s] = record_of(sweep.source) end
+  rows[1] = fact_row("Arch", count, function(s) return comparison.sweeps[s].source.arch end)
+  rows[2] = fact_row("Measured", count, function(s) return records[s] and text_of(records[s].date) end)
+  for _, fact in ipairs(facts_of(records)) do
+    rows[#rows + 1] = fact_row(fact.title, count, function(s)
+      return records[s] and text_of(records[s][fact.group][fact.name])
+    end)
+  end
+  rows[#rows + 1] = fact_row("Rows", count, function(s)
+    return tostring(#comparison.sweeps[s].source.rows)
+  end)
+  p:section("What was compared", { id = "compared",
+    note = "What differs from the first, the base, is marked." })
+  p:table { columns = { "", table.unpack(labels) }, rows = rows, plain = true }
+  for s, label in ipairs(labels) do
+    if not records[s] then
+      p:missing(("what machine and programs measured %s: no provenance"):format(label))
+    end
+  end
+end
+
+-- ---- what changed, in a few numbers -----------------------------------------------------------
+
+local function sum_of(comparison, s)
+  local total = { cells = 0, faster = 0, slower = 0, changed = 0, log_sum = 0, losses = 0, loss = 0,
+    only_base = 0, only_other = 0 }
+  for _, group in ipairs(comparison.groups) do
+    for name in pairs(total) do total[name] = total[name] + group.against[s][name] end
+  end
+  return total
+end
+
+local function sentence(total, label, base)
+  if total.cells == 0 then return ("%s and %s have no shape in common."):format(base, label) end
+  local ratio = math.exp(total.log_sum / total.cells)
+  local than = ("%.1f %% %s than"):format(100 * math.abs(ratio - 1), ratio < 1 and "shorter" or "longer")
+  local out = { ("%s: the best times are %s those of %s (geometric mean over %s)."):format(label,
+    than:find("^0%.0 ") and "as long as" or than, base, formats.counted(total.cells, "shape")) }
+  out[#out + 1] = ("Clearly faster: %d, clearly slower: %d."):format(total.faster, total.slower)
+  out[#out + 1] = ("Another strategy is best in %d."):format(total.changed)
+  if total.losses > 0 then
+    out[#out + 1] = ("With the choices of %s it would lose %.1f %% on average."):format(base,
+      100 * total.loss / total.losses)
+  end
+  return table.concat(out, " ")
+end
+
+local function change_rows(comparison, s)
+  local rows = {}
+  for _, group in ipairs(comparison.groups) do
+    local tally = group.against[s]
+    if tally.cells > 0 then
+      rows[#rows + 1] = { group.tp, group.fusion, group.words, tally.cells, change_cell(tally.ratio),
+        tally.faster, tally.slower, tally.changed, share_cell(tally.mean_loss), share_cell(tally.most_loss) }
+    end
+  end
+  return rows
+end
+
+local function add_changes(p, comparison, labels)
+  p:section("What changed", { id = "changed", note = ("Clearly: the 95 %% intervals do not overlap, or, " ..
+    "where there are none, more than %.0f %%. Loses: the mean, and the most, that the base's choices take " ..
+    "longer here than the best does."):format(100 * summary.least_margin) })
+  for s = 2, #labels do
+    if #labels > 2 then p:text(sentence(sum_of(comparison, s), labels[s], labels[1])) end
+    local rows = change_rows(comparison, s)
+    if #rows > 0 then
+      p:table { caption = ("%s against %s"):format(labels[s], labels[1]), rows = rows, columns = { "TP",
+        "fusion", "data", "shapes", "best time", "clearly faster", "clearly slower", "other choice",
+        "base's choice loses", "at most" }, may_go = { "data" } }
+    end
+  end
+end
+
+local function add_strategies(p, comparison, labels)
+  local rows, columns = {}, { "strategy" }
+  for s = 2, #labels do
+    columns[#columns + 1] = labels[s]
+    columns[#columns + 1] = "shapes"
+  end
+  for i, strategy in ipairs(comparing.strategies(comparison)) do
+    rows[i] = { strategy.name }
+    for s = 2, #labels do
+      local ratio, count = comparing.strategy_ratio(comparison, s, strategy.name)
+      rows[i][2 * s - 2] = change_cell(ratio) or { text = "missing", class = "missing" }
+      rows[i][2 * s - 1] = count
+    end
+  end
+  p:heading(("The times of each strategy against %s (geometric mean)"):format(labels[1]))
+  p:table { columns = columns, rows = rows }
+end
+
+-- ---- maps -------------------------------------------------------------------------------------
+
+-- A group as grid.lua takes a fusion of one sweep.
+local function fusion_of(group, s)
+  local rows = {}
+  for h, row in ipairs(group.cells) do
+    rows[h] = {}
+    for t, of in ipairs(row) do rows[h][t] = of[s] end
+  end
+  return { rows = rows }
+end
+
+-- The change of every cell as a small picture.
+local function change_picture(group, s)
+  local by_class, height = {}, #group.hidden_sizes
+  for h, row in ipairs(group.against[s].at) do
+    for t = 1, #group.num_tokens do
+      if row[t] then
+        local class = change_class(row[t].ratio)
+        by_class[class] = by_class[class] or {}
+        table.insert(by_class[class], ("M%d %dh1v1h-1z"):format(t - 1, height - h))
+      end
+    end
+  end
+  local out = { ('<svg viewBox="0 0 %d %d" preserveAspectRatio="none" role="img" aria-label="change">')
+    :format(#group.num_tokens, height) }
+  for i = 1, #change_scale do
+    local path = by_class["c" .. i]
+    if path then out[#out + 1] = ('<path class="c%d" d="%s"/>'):format(i, table.concat(path)) end
+  end
+  return table.concat(out) .. "</svg>"
+end
+
+local function change_table(group, s, caption)
+  return grid.table(group, "cells change", caption, function(h, t)
+    local cell = group.against[s].at[h][t]
+    if not cell then return '<td class="none">–' end
+    return ('<td class="%s%s">%s'):format(change_class(cell.ratio), cell.changed and " differs" or "",
+      percent(cell.ratio - 1, math.abs(cell.ratio - 1) < 0.0995 and 1 or 0))
+  end)
+end
+
+local function add_pictures(p, group, labels)
+  local list = {}
+  for s, label in ipairs(labels) do
+    if group.missing[s] then
+      list[s] = { title = label,
+        missing = ("no rows of TP %d, %s, %s"):format(group.tp, group.fusion, group.words) }
+    else
+      list[s] = { title = label, markup = grid.small_picture(group, fusion_of(group, s)) }
+    end
+  end
+  for s = 2, #labels do
+    if group.against[s].cells > 0 then
+      list[#list + 1] = { title = ("%s against %s"):format(labels[s], labels[1]),
+        markup = change_picture(group, s) }
+    end
+  end
+  p:html('<div class="maps">'):figures(list):html("</div>")
+end
+
+local function add_tables(p, group, labels)
+  if #group.hidden_sizes * #group.num_tokens > MOST_CELLS then
+    p:note(("%d × %d shapes are too many for tables here."):format(#group.hidden_sizes, #group.num_tokens))
+    return
+  end
+  p:html('<details><summary>With numbers</summary><div class="pair">\n')
+  for s, label in ipairs(labels) do
+    if not group.missing[s] then
+      p:html('<div class="table">' .. grid.new_table(group, fusion_of(group, s), label) .. "</div>\n")
+    end
+  end
+  for s = 2, #labels do
+    if group.against[s].cells > 0 then
+      local caption = ("%s against %s"):format(labels[s], labels[1])
+      p:html('<div class="table">' .. change_table(group, s, caption) .. "</div>\n")
+    end
+  end
+  p:html("</div></details>\n")
+end
+
+-- The strategies that are best anywhere.
+local function legend_of(comparison)
+  local out, wins = {}, {}
+  for _, sweep in ipairs(comparison.sweeps) do
+    for _, block in ipairs(sweep.blocks) do
+      for _, share in ipairs(block.total.shares) do wins[share.name] = true end
+    end
+  end
+  for _, strategy in ipairs(comparing.strategies(comparison)) do
+    if wins[strategy.name] then out[#out + 1] = grid.key(strategy) end
+  end
+  out[#out + 1] = '<li><span class="key none">–</span> unmeasured</li>'
+  return '<ul class="legend">' .. table.concat(out) .. "</ul>\n"
+end
+
+local function change_legend()
+  local words = { "below −33 %", "to −9 %", "to −2 %", "about the same", "from +2 %", "from +10 %",
+    "from +50 %" }
+  local out = {}
+  for i, text in ipairs(words) do
+    out[i] = ('<li><span class="key c%d">&nbsp;</span> %s</li>'):format(i, text)
+  end
+  return '<ul class="legend">' .. table.concat(out) .. "</ul>\n"
+end
+
+local function add_maps(p, comparison, labels)
+  p:section("Maps", { id = "maps", note = "Tokens to the right, hidden size up. First the best " ..
+    "strategies, a white corner is a choice in doubt; then how the best times differ from the base: blue " ..
+    "is faster, brown slower. In the tables a frame marks another choice than the base's." })
+  p:html(legend_of(comparison)):html(change_legend())
+  for _, group in ipairs(comparison.groups) do
+    p:heading(("TP %d, %s, %s"):format(group.tp, group.fusion, group.words))
+    add_pictures(p, group, labels)
+    add_tables(p, group, labels)
+  end
+end
+
+-- ---- numbers ----------------------------------------------------------------------------------
+
+-- The row of a cell: where it is, then time and strategy of each sweep, then the changes.
+local function number_row(group, h, t, count)
+  local of, most = group.cells[h][t], 0
+  local tokens, hidden = group.num_tokens[t], group.hidden_sizes[h]
+  if group.sizes_only then tokens, hidden = { text = layout.exact_bytes(tokens), value = tokens }, "" end
+  local row = { group.tp, group.fusion, group.words, tokens, hidden }
+  for s = 1, count do
+    row[4 + 2 * s] = of[s] and of[s].time_us or nil
+    row[5 + 2 * s] = of[s] and { text = of[s].strategy,
+      class = s > 1 and of[1] and of[1].strategy ~= of[s].strategy and "changed" or nil } or
+      { text = "missing", class = "missing" }
+  end
+  for s = 2, count do
+    local cell = group.against[s].at[h][t]
+    row[4 + 2 * count + s] = change_cell(cell and cell.ratio)
+    if cell then most = math.max(most, math.abs(math.log(cell.ratio))) end
+  end
+  return row, most
+end
+
+local function add_numbers(p, comparison, labels)
+  local all, count = {}, #labels
+  for _, group in ipairs(comparison.groups) do
+    for h, cells in ipairs(group.cells) do
+      for t, of in ipairs(cells) do
+        local any = false
+        for s = 1, count do any = any or of[s] end
+        if any then
+          local row, most = number_row(group, h, t, count)
+          all[#all + 1] = { row = row, most = most, order = #all }
+        end
+      end
+    end
+  end
+  table.sort(all, function(a, b)
+    if a.most ~= b.most then return a.most > b.most end
+    return a.order < b.order
+  end)
+  local rows, columns = {}, { "TP", "fusion", "data", "tokens or size", "hidden" }
+  for i = 1, math.min(MOST_ROWS, #all) do rows[i] = all[i].row end
+  for _, label in ipairs(labels) do
+    columns[#columns + 1] = { title = label .. ", best time (us)", format = "%.4f" }
+    columns[#columns + 1] = label .. ", strategy"
+  end
+  for s = 2, count do columns[#columns + 1] = labels[s] .. " against " .. labels[1] end
+  p:section("Numbers", { id = "numbers", note = #all > #rows and
+    ("The %d largest changes of %d shapes."):format(#rows, #all) or "All shapes, the largest change first." })
+  p:table { columns = columns, rows = rows, may_go = { "data" } }
+end
+
+-- ---- what is missing --------------------------------------------------------------------------
+
+local function add_missing(p, comparison, labels)
+  p:section("Missing", { id = "missing" })
+  local any = false
+  for _, group in ipairs(comparison.groups) do
+    for s, label in ipairs(labels) do
+      if group.missing[s] then
+        any = true
+        p:missing(("%s has no rows of TP %d, %s, %s"):format(label, group.tp, group.fusion, group.words))
+      end
+    end
+  end
+  for s = 2, #labels do
+    local total = sum_of(comparison, s)
+    if total.only_base > 0 then
+      p:text(("%s that %s has, %s has not."):format(formats.counted(total.only_base, "shape"), labels[1],
+        labels[s]))
+    end
+    if total.only_other > 0 then
+      p:text(("%s that %s has, %s has not."):format(formats.counted(total.only_other, "shape"), labels[s],
+        labels[1]))
+    end
+    any = any or total.only_base + total.only_other > 0
+  end
+  if not any then p:text("Nothing: every shape that one has, all have.") end
+end
+
+-- ---- the page ---------------------------------------------------------------------------------
+
+local function lead_of(comparison, labels)
+  local out = {}
+  for s = 2, #labels do out[#out + 1] = sentence(sum_of(comparison, s), labels[s], labels[1]) end
+  return table.concat(out, " ")
+end
+
+-- The page (of pages/page.lua) of these sources (of model.load); the first is the base.
+function comparison_page.page(sources, labels)
+  local comparison = comparing.of(sources)
+  local names = {}
+  for _, strategy in ipairs(comparing.strategies(comparison)) do names[strategy.name] = true end
+  local p = page.new("AllReduce: " .. table.concat(labels, " against ", 1, 2) .. (#labels > 2 and
+    (" and %d more"):format(#labels - 2) or ""), { lead = #labels == 2 and lead_of(comparison, labels) or
+    ("%d sweeps; the first, %s, is the base."):format(#labels, labels[1]),
+    style = style() .. "\n" .. grid.style(names) })
+  add_changes(p, comparison, labels)
+  add_strategies(p, comparison, labels)
+  add_sources(p, comparison, labels)
+  add_maps(p, comparison, labels)
+  add_numbers(p, comparison, labels)
+  add_missing(p, comparison, labels)
+  return p
+end
+
+return comparison_page

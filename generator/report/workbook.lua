@@ -1,0 +1,165 @@
+-- A table for spreadsheets: one workbook of what the report sums up, the table cell by cell, the rows,
+-- and what has no time. How a workbook is written is in pages/sheets.lua.
+--
+--   workbook.write(model.load("tables/host", "host"), "host.xlsx")   -> notes of what did not fit | nil, why
+local formats = require "formats.list"
+local model = require "formats.model"
+local sheets = require "pages.sheets"
+local summary = require "formats.summary"
+
+local workbook = {}
+
+local MICROSECONDS, PERCENT, COUNT = "#,##0.000", "0.0%", "#,##0"
+local SHAKY, SURE = 0xF1A340, 0xFFFFFF
+local FAST, SLOW = 0xFFFFFF, 0xFB6A4A
+
+-- ---- the sheets -------------------------------------------------------------------------------
+
+local function shares_in_words(tally)
+  local words = {}
+  for i, share in ipairs(tally.shares) do
+    words[i] = ("%s %.1f %%"):format(share.name, 100 * share.count / (tally.cells - tally.unmeasured))
+  end
+  return table.concat(words, ", ")
+end
+
+-- One line for each TP size, dtype, op, mode and fusion.
+local function summary_sheet(source, blocks)
+  local rows = {}
+  for _, block in ipairs(blocks) do
+    for _, fusion in ipairs(block.by_fusion) do
+      local tally, most = fusion.tally, fusion.tally.shares[1]
+      rows[#rows + 1] = { source.arch, block.world_size, block.dtype, block.op, block.mode, fusion.name,
+        tally.cells, tally.unmeasured, tally.doubtful, tally.oversubscribed, most and most.name,
+        most and most.count / (tally.cells - tally.unmeasured), shares_in_words(tally), tally.margin,
+        tally.least_margin, tally.regret, tally.bound }
+    end
+  end
+  return { name = "summary", rows = rows, columns = { "arch", "TP", "dtype", "op", "mode", "fusion", "cells",
+    "unmeasured", "in doubt", "oversubscribed", "best in most cells", "in how many", "best in how many cells",
+    "margin, median", "margin, least", "regret, most", "share of the bound, median" },
+    formats = { ["in how many"] = PERCENT, ["margin, median"] = PERCENT, ["margin, least"] = PERCENT,
+      ["regret, most"] = PERCENT, ["share of the bound, median"] = PERCENT, cells = COUNT },
+    colours = { ["margin, median"] = { SHAKY, SURE }, ["regret, most"] = { FAST, SLOW } } }
+end
+
+local function table_row(source, block, fusion, h, t)
+  local cell = fusion.rows[h][t]
+  local row = { source.arch, block.world_size, block.dtype, block.op, block.mode, fusion.name,
+    block.hidden_sizes[h], block.num_tokens[t] }
+  if not cell then
+    row[9] = "unmeasured"
+    return row
+  end
+  row[9], row[10], row[11], row[12] = cell.strategy, cell.time_us, cell.runner_up, cell.margin
+  row[13], row[14] = cell.confidence, cell.regret
+  row[15] = cell.bound_us and cell.bound_us / cell.time_us
+  row[16], row[17] = summary.is_doubtful(cell), cell.placement
+  return row
+end
+
+-- One line for each cell.
+local function table_sheet(source, blocks)
+  local rows = {}
+  for _, block in ipairs(blocks) do
+    for _, fusion in ipairs(block.by_fusion) do
+      for h = 1, #block.hidden_sizes do
+        for t = 1, #block.num_tokens do rows[#rows + 1] = table_row(source, block, fusion, h, t) end
+      end
+    end
+  end
+  return { name = "table", rows = rows, columns = { "arch", "TP", "dtype", "op", "mode", "fusion",
+    "hidden size", "tokens", "strategy", "time (µs)", "runner-up", "margin", "confidence", "regret",
+    "share of the bound", "in doubt", "ranks" },
+    formats = { ["time (µs)"] = MICROSECONDS, margin = PERCENT, confidence = PERCENT, regret = PERCENT,
+      ["share of the bound"] = PERCENT },
+    colours = { ["time (µs)"] = { FAST, SLOW }, margin = { SHAKY, SURE }, confidence = { SHAKY, SURE } } }
+end
+
+local row_columns = {
+  { "tokens", "num_tokens" },
+  { "hidden size", "hidden_size" },
+  { "size (bytes)", "size", COUNT },
+  { "strategy", "strategy" },
+  { "time (µs)", "time_us", MICROSECONDS },
+  { "low (µs)", "low_us", MICROSECONDS },
+  { "high (µs)", "high_us", MICROSECONDS },
+  { "min (µs)", "min_us", MICROSECONDS },
+  { "p95 (µs)", "p95_us", MICROSECONDS },
+  { "p99 (µs)", "p99_us", MICROSECONDS },
+  { "skew (µs)", "skew_us", MICROSECONDS },
+  { "bound (µs)", "bound_us", MICROSECONDS },
+  { "samples", "samples", COUNT },
+  { "accumulate", "accumulate" },
+  { "ranks", "placement" },
+}
+
+local function row_of(slice, columns, i)
+  local row = { slice.world_size, slice.dtype, slice.op, slice.mode, slice.fusion }
+  for c, column in ipairs(row_columns) do row[c + 5] = columns[column[2]][i] or nil end
+  return row
+end
+
+-- One line for each row of the files, slice by slice, so that half a million need not stand in memory.
+local function rows_sheet(source)
+  local titles, number_formats = { "TP", "dtype", "op", "mode", "fusion" }, {}
+  for _, column in ipairs(row_columns) do
+    titles[#titles + 1] = column[1]
+    number_formats[column[1]] = column[3]
+  end
+  return { name = "rows", columns = titles, formats = number_formats,
+    colours = { ["time (µs)"] = { FAST, SLOW } },
+    rows = function()
+      local slices, place, columns, i = source.rows:slices(), 0, nil, 0
+      return function()
+        while not columns or i == columns.count do
+          place, i = place + 1, 0
+          if not slices[place] then return nil end
+          columns = source.rows:slice(slices[place])
+        end
+        i = i + 1
+        return row_of(slices[place], columns, i)
+      end
+    end }
+end
+
+-- What was asked for and has no time, or nil where all has.
+local function missing_sheet(source)
+  local rows = {}
+  for i, group in ipairs(summary.without_time(source)) do
+    rows[i] = { group.tp, group.cells, table.concat(group.strategies, ", "), group.reason }
+  end
+  if #rows == 0 then return nil end
+  return { name = "without time", rows = rows,
+    columns = { "TP", "cells × strategies", "strategies", "reason" } }
+end
+
+-- The classes of equal bits, or nil where no row tells bits.
+local function numerics_sheet(source)
+  local rows = {}
+  for i, class in ipairs((summary.numerics(source))) do
+    local of = class.slice
+    rows[i] = { source.arch, of.world_size, of.dtype, of.op, of.mode, of.fusion,
+      table.concat(class.names, ", "), class.shapes, class.of, class.cost, class.worst }
+  end
+  if #rows == 0 then return nil end
+  return { name = "numerics", rows = rows, columns = { "arch", "TP", "dtype", "op", "mode", "fusion",
+    "class of equal bits", "shapes", "of", "costs, mean", "costs, at worst" },
+    formats = { ["costs, mean"] = PERCENT, ["costs, at worst"] = PERCENT, shapes = COUNT, of = COUNT },
+    colours = { ["costs, mean"] = { FAST, SLOW } } }
+end
+
+-- The sheets of a source, as model.load gives it.
+function workbook.sheets(source)
+  local canonical = model.for_format(source, formats.find("table")).canonical
+  local blocks = summary.blocks(canonical)
+  local list = { summary_sheet(source, blocks), table_sheet(source, blocks), rows_sheet(source) }
+  list[#list + 1] = numerics_sheet(source)
+  list[#list + 1] = missing_sheet(source)
+  return list
+end
+
+-- Writes them into one workbook. Returns what sheets.write_xlsx does.
+function workbook.write(source, path) return sheets.write_xlsx(path, workbook.sheets(source)) end
+
+return workbook

@@ -1,0 +1,118 @@
+-- Which cell next: what a spec asks for at one TP size, and what of it is still to be measured. Pure
+-- functions; nothing here measures, reads or writes.
+local lists = require "lists.lists"
+
+local plan = {}
+
+-- What makes a cell, in the order that rows are sorted by; `list` where names sort as in lists/lists.lua.
+local axes = {
+  { name = "world_size" },
+  { name = "dtype", list = "dtypes" },
+  { name = "op", list = "ops" },
+  { name = "mode", list = "modes" },
+  { name = "fusion", list = "fusions" },
+  { name = "hidden_size" },
+  { name = "num_tokens" },
+  { name = "strategy", list = "strategies" },
+}
+
+local position = {}
+for _, axis in ipairs(axes) do
+  for i, row in ipairs(axis.list and lists[axis.list] or {}) do
+    position[axis.name] = position[axis.name] or {}
+    position[axis.name][row.name] = i
+  end
+end
+
+-- Whether record `a` comes before `b`: the order of rows files.
+function plan.before(a, b)
+  for _, axis in ipairs(axes) do
+    local left, right = a[axis.name], b[axis.name]
+    if left ~= right then
+      local positions = position[axis.name]
+      if positions then left, right = positions[left] or math.huge, positions[right] or math.huge end
+      return left < right
+    end
+  end
+  return false
+end
+
+-- A text that two records share just if they are of the same cell and strategy.
+function plan.key(record)
+  local parts = {}
+  for i, axis in ipairs(axes) do parts[i] = tostring(record[axis.name]) end
+  parts[#parts + 1] = record.splits -- of an alltoallv alone
+  return table.concat(parts, " ")
+end
+
+-- The fields of a cell with a strategy and `extra` beside them: what rows and lines of `no_time` start from.
+function plan.record(cell, strategy, extra)
+  local record = { world_size = cell.world_size, dtype = cell.dtype, op = cell.op, mode = cell.mode,
+    fusion = cell.fusion, hidden_size = cell.hidden_size, num_tokens = cell.num_tokens, strategy = strategy,
+    splits = cell.splits }
+  for key, value in pairs(extra or {}) do record[key] = value end
+  return record
+end
+
+-- The cell in words, for progress and messages.
+function plan.describe(cell)
+  return ("TP %d %s %s, hidden size %d, %d token%s"):format(cell.world_size, cell.dtype, cell.fusion,
+    cell.hidden_size, cell.num_tokens, cell.num_tokens == 1 and "" or "s")
+end
+
+local function limit_reason(spec, cell)
+  if cell.size > spec.limits.message_bytes then
+    return ("its message is above the spec's limit of %d bytes"):format(spec.limits.message_bytes)
+  end
+end
+
+-- All cells of the spec at one TP size, in the order of rows files. Each is { world_size, dtype, op, mode,
+-- fusion, hidden_size, num_tokens, size (bytes of one rank's message), skip (why it is not measured, or
+-- nil) }.
+function plan.cells(spec, world_size)
+  local cells = {}
+  for _, dtype in ipairs(spec.dtypes) do
+    local bytes = lists.find("dtypes", dtype).bytes
+    for _, fusion in ipairs(spec.fusions) do
+      for _, hidden_size in ipairs(spec.hidden_sizes) do
+        for _, num_tokens in ipairs(spec.num_tokens) do
+          local cell = { world_size = world_size, dtype = dtype, op = spec.table.op, mode = spec.table.mode,
+            fusion = fusion, hidden_size = hidden_size, num_tokens = num_tokens, splits = spec.splits,
+            size = hidden_size * num_tokens * bytes }
+          cell.skip = limit_reason(spec, cell)
+          cells[#cells + 1] = cell
+        end
+      end
+    end
+  end
+  return cells
+end
+
+-- What is still to be measured: a list of { cell, strategies } in order. `done` has plan.key of all that is
+-- known.
+function plan.missing(spec, cells, done)
+  local missing = {}
+  for _, cell in ipairs(cells) do
+    local strategies = {}
+    for _, strategy in ipairs(cell.skip and {} or spec.strategies) do
+      if not done[plan.key(plan.record(cell, strategy))] then strategies[#strategies + 1] = strategy end
+    end
+    if #strategies > 0 then missing[#missing + 1] = { cell = cell, strategies = strategies } end
+  end
+  return missing
+end
+
+-- Everything that the spec asks for at these cells, as { key -> record without a time }; `skip` where it is
+-- not measured.
+function plan.wanted(spec, cells)
+  local wanted = {}
+  for _, cell in ipairs(cells) do
+    for _, strategy in ipairs(spec.strategies) do
+      local record = plan.record(cell, strategy, { skip = cell.skip })
+      wanted[plan.key(record)] = record
+    end
+  end
+  return wanted
+end
+
+return plan

@@ -1,0 +1,246 @@
+-- Where rows come from: the machine, the bench and the spec, in a JSON file beside the rows
+-- (benchmark.tp{N}.{arch}.json), and the fingerprint that says whether two rows may stand in one file.
+--
+-- The fingerprint covers what changes a time: CPU model, cores, caches, MPI, bench, launcher, and the spec's
+-- limits on samples and time. It leaves out what does not: host name, system, memory, date.
+local file = require "core.file"
+local json = require "codec.json"
+local system = require "core.system"
+local sorted_keys = require "base.sorted_keys"
+
+local provenance = {}
+
+local SAME_REGIME = 1.6 -- round trips that differ by less, as a ratio, are of one regime
+
+local VERSION = 1
+
+-- text -> 16 hex digits
+provenance.hash = system.hash
+
+-- ---- the machine ------------------------------------------------------------------------------
+
+-- The first line of a file of /proc or /sys; nil where there is none.
+local function first_line(path)
+  local handle <close> = io.open(path, "r")
+  return handle and handle:read("l")
+end
+
+-- The rest of the first line that starts with `name`, after a colon or equals sign.
+local function field(path, name)
+  local handle <close> = io.open(path, "r")
+  if not handle then return nil end
+  for line in handle:lines() do
+    local found, value = line:match("^([%w_ ]-)%s*[:=]%s*(.-)%s*$")
+    if found == name then return value end
+  end
+end
+
+-- The CPUs that this process may use, from text such as 0-3,8.
+local function allowed_cpus()
+  local cpus = {}
+  local list = field("/proc/self/status", "Cpus_allowed_list") or "0"
+  for from, to in (list .. ","):gmatch("(%d+)%-?(%d*),") do
+    for cpu = tonumber(from), tonumber(to) or tonumber(from) do cpus[#cpus + 1] = cpu end
+  end
+  return cpus
+end
+
+-- How many cores those CPUs belong to; hardware threads of one core count once.
+local function count_cores()
+  local seen, cores = {}, 0
+  for _, cpu in ipairs(allowed_cpus()) do
+    local topology = ("/sys/devices/system/cpu/cpu%d/topology/"):format(cpu)
+    local core = first_line(topology .. "thread_siblings_list") or tostring(cpu)
+    if not seen[core] then seen[core], cores = true, cores + 1 end
+  end
+  return cores
+end
+
+-- The caches that a core reaches: L1d, L2, L3 ... -> size as the system writes it.
+local function caches()
+  local found = {}
+  for index = 0, 9 do
+    local folder = ("/sys/devices/system/cpu/cpu%d/cache/index%d/"):format(allowed_cpus()[1] or 0, index)
+    local level, size = first_line(folder .. "level"), first_line(folder .. "size")
+    local kind = first_line(folder .. "type")
+    if level and size and kind ~= "Instruction" then
+      found["L" .. level .. (kind == "Data" and "d" or "")] = size
+    end
+  end
+  return found
+end
+
+local function cpu_model()
+  return field("/proc/cpuinfo", "model name") or field("/proc/cpuinfo", "Model")
+    or field("/proc/cpuinfo", "CPU part") or "unknown CPU"
+end
+
+-- "Open MPI v4.1.4, package: ..." -> "Open MPI 4.1.4": what follows names the builder and the host.
+local function short_library(library)
+  return (library:match("^[^,;]*"):gsub(" v(%d)", " %1"):gsub("%s+$", ""))
+end
+
+-- The facts about this machine; `library` is what the MPI library says of itself.
+function provenance.machine(library)
+  local memory_kib = tonumber((field("/proc/meminfo", "MemTotal") or ""):match("%d+"))
+  local os_name = field("/etc/os-release", "PRETTY_NAME") or "unknown"
+  return {
+    cpu = cpu_model(),
+    cores = count_cores(),
+    caches = caches(),
+    memory_gib = memory_kib and math.floor(memory_kib / (1 << 20) + 0.5) or 0,
+    os = (os_name:gsub('^"(.*)"$', "%1")),
+    mpi = short_library(library),
+  }
+end
+
+-- Those of its facts that make it another machine.
+local function identity(machine)
+  return { cpu = machine.cpu, cores = machine.cores, caches = machine.caches, mpi = machine.mpi,
+    gpu = machine.gpu, machines = machine.machines }
+end
+
+-- Whether two values say the same.
+function provenance.same(a, b) return json.encode({ a }) == json.encode({ b }) end
+
+-- Whether rows of both may stand in one file, as far as the machine goes.
+function provenance.same_machine(a, b) return json.encode(identity(a)) == json.encode(identity(b)) end
+
+-- Whether two round trips of a flag between ranks, in microseconds, are of one regime of a machine; 0: none.
+function provenance.same_regime(a, b)
+  return a == b or a < SAME_REGIME * b and b < SAME_REGIME * a
+end
+
+-- The machine in a few words. Of imported rows little is known.
+function provenance.describe(machine)
+  if machine.machines then return table.concat(machine.machines, " and ") end
+  if not machine.cpu then return machine.gpu or "an unknown machine" end
+  local cores = machine.cores == 1 and "1 core" or machine.cores .. " cores"
+  return table.concat({ machine.cpu, cores, machine.mpi }, ", ")
+end
+
+-- ---- fingerprints and the file ----------------------------------------------------------------
+
+-- The fingerprint over machine, bench, limits and launcher: the text that was given in place of mpirun, which
+-- binds and places ranks in its own way; nil for mpirun as conversation/launcher.lua starts it. The largest
+-- message is left out: it adds cells or takes them away, and changes none. `incumbent`: the text of the
+-- header that was named for AUTO, or nil.
+function provenance.fingerprint(machine, bench, limits, launcher, incumbent)
+  return provenance.hash(json.encode({
+    machine = identity(machine), bench = bench, launcher = launcher,
+    incumbent = incumbent and provenance.hash(incumbent),
+    limits = { min_samples = limits.min_samples, max_samples = limits.max_samples, cell_us = limits.cell_us },
+  }))
+end
+
+-- The fingerprint of rows that another program measured: what their files tell of it.
+function provenance.imported_fingerprint(machine, bench)
+  return provenance.hash(json.encode({ machine = machine, bench = bench }))
+end
+
+-- Completes a record of rows from several machines or benches: `sources` are { path =, record = (or nil) }.
+function provenance.merged(record, sources)
+  local machines, prints, seen = {}, {}, {}
+  for i, source in ipairs(sources) do
+    local of = source.record
+    local words = provenance.describe(of and of.machine or {})
+    if not seen[words] then machines[#machines + 1] = words end
+    seen[words] = true
+    prints[i] = of and of.fingerprint or "unknown"
+  end
+  record.machine, record.bench = { machines = json.array(machines) }, { merged = json.array(prints) }
+  record.fingerprint = provenance.hash(json.encode({ record.machine, record.bench }))
+  return record
+end
+
+-- The hash of a spec that spec.load returned.
+function provenance.spec_hash(spec) return provenance.hash(json.encode(spec)) end
+
+-- Where the provenance of the rows file at `path` stands.
+function provenance.path_of(path) return (path:gsub("%.csv$", "") .. ".json") end
+
+-- ---- the checks of a file that was read: what a field has to be, by its name -------------------
+
+local function is_text(value) return type(value) == "string" or "text" end
+local function is_integer(value) return math.type(value) == "integer" or "a whole number" end
+local function is_flag(value) return type(value) == "boolean" or "true or false" end
+local function is_object(value) return type(value) == "table" and value ~= json.null or "an object" end
+local function optional(check)
+  return function(value) return value == nil or check(value) end
+end
+
+local machine_fields = { cpu = is_text, cores = is_integer, mpi = is_text,
+  caches = optional(is_object), os = optional(is_text), memory_gib = optional(is_integer) }
+-- The machine of rows that were imported, or merged from several machines.
+local foreign_fields = { gpu = optional(is_text), machines = optional(is_object) }
+local no_time_fields = { strategy = is_text, dtype = is_text, op = is_text, mode = is_text, fusion = is_text,
+  hidden_size = is_integer, num_tokens = is_integer, reason = is_text }
+local record_fields = { fingerprint = is_text, machine = is_object, bench = is_object, rows = is_object,
+  complete = optional(is_flag),
+  spec = optional(is_object), placement = optional(is_text), date = optional(is_text), no_time = is_object }
+
+-- Returns what is wrong with the first field of `value`, by name, that is not as it has to be; or nil.
+local function wrong_field(value, fields, where)
+  for _, name in ipairs(sorted_keys(fields)) do
+    local wanted = fields[name](value[name])
+    if wanted ~= true then return ("%s%s is not %s"):format(where, name, wanted) end
+  end
+end
+
+local function wrong_entry(entries)
+  for i, entry in ipairs(entries) do
+    local where = ("no_time[%d]"):format(i - 1)
+    if is_object(entry) ~= true then return where .. " is not an object" end
+    local problem = wrong_field(entry, no_time_fields, where .. ".")
+    if problem then return problem end
+  end
+end
+
+-- Whether the rows are not, or not all, of one machine that gentables measured.
+local function is_foreign(record) return record.bench.imported ~= nil or record.bench.merged ~= nil end
+
+local function wrong_record(record)
+  if type(record) ~= "table" or record.version ~= VERSION then
+    return ("is no provenance of version %d"):format(VERSION)
+  end
+  return wrong_field(record, record_fields, "")
+    or wrong_field(record.machine, is_foreign(record) and foreign_fields or machine_fields, "machine.")
+    or wrong_field(record.rows, { hash = is_text }, "rows.")
+    or wrong_entry(record.no_time)
+end
+
+-- Reads a provenance file. Returns its record | nil, message. A file that is not there is a message too.
+function provenance.read(path)
+  local text, message = file.read(path)
+  if not text then return nil, message end
+  local record, problem = json.decode(text)
+  if not record then return nil, ("%s: is no JSON: %s"):format(path, problem) end
+  problem = wrong_record(record)
+  if problem then return nil, ("%s: %s; sweep --fresh writes it anew"):format(path, problem) end
+  return record
+end
+
+-- Whether the record is of these very rows (the text of their file), and not of some that stood there once.
+function provenance.describes(record, rows_text) return record.rows.hash == provenance.hash(rows_text) end
+
+local function text_of(record, rows_text)
+  record.version = VERSION
+  record.rows = { hash = provenance.hash(rows_text) }
+  record.no_time = json.array(record.no_time)
+  return json.encode(record) .. "\n"
+end
+
+-- Writes the text of a rows file and its provenance. If that ends halfway, by a kill as well, there is a
+-- provenance without its rows: rows without provenance would be refused. Returns true | nil, message.
+function provenance.write(csv, rows_text, record)
+  local text = text_of(record, rows_text)
+  return file.write_all({ { provenance.path_of(csv), text }, { csv, rows_text } }, true)
+end
+
+-- Writes the provenance where there are no rows, and no file of them: it says why. Returns true | nil,
+-- message.
+function provenance.write_alone(csv, record)
+  return file.write_all({ { provenance.path_of(csv), text_of(record, "") } }, true)
+end
+
+return provenance

@@ -1,0 +1,286 @@
+// A line of a benchmark file to a row; see rows_reading.h. A line begins much like the one before it: cells
+// that are byte for byte those of the previous line keep their values.
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "codec/number.h"
+#include "rows_reading.h"
+
+static bool fail_cell(struct line_parser *parser, enum column column, const struct csv_text *cell,
+                      const char *what) {
+    bool carriage_return = memchr(cell->begin, '\r', (size_t)(cell->end - cell->begin)) != NULL;
+    return problem_set(parser->problem, "%s:%zu: %s is \"%s\"; %s", parser->source->path, parser->line,
+                       rows_columns[column].name, csv_show(cell).text,
+                       carriage_return ? "a lone carriage return stands there; lines end in LF or CRLF"
+                                       : what);
+}
+
+static bool fail_name(struct line_parser *parser, enum column column, const struct csv_text *cell,
+                      const struct names *names) {
+    char known[800] = "that is not known; one of ";
+    for (size_t i = 0; i < names->count; i++) {
+        size_t used = strlen(known);
+        snprintf(known + used, sizeof known - used, "%s%s", i == 0 ? "" : ", ", names->name[i]);
+    }
+    return fail_cell(parser, column, cell, known);
+}
+
+static bool parse_name(struct line_parser *parser, enum column column, const struct csv_text *cell,
+                       const struct names *names, uint8_t *index) {
+    *index = names_find(names, cell->begin, cell->end);
+    return *index != NAME_NONE || fail_name(parser, column, cell, names);
+}
+
+static bool parse_count(struct line_parser *parser, enum column column, const struct csv_text *cell,
+                        uint64_t limit, uint64_t *value) {
+    if (number_parse_unsigned(cell->begin, cell->end, limit, value) && *value > 0) return true;
+    return fail_cell(parser, column, cell, "a whole number above 0 would be right");
+}
+
+static bool parse_time(struct line_parser *parser, const struct csv_text *cell) {
+    double *time = &parser->row.time_us;
+    if (!number_parse(cell->begin, cell->end, time)) {
+        return fail_cell(parser, COLUMN_TIME, cell, "a number of microseconds would be right");
+    }
+    if (*time > 0 || (*time == 0 && parser->source->layout.zero_is_missing)) return true;
+    return fail_cell(parser, COLUMN_TIME, cell,
+                     "a measured time is above 0; leave out what was not measured");
+}
+
+// A number of our own columns; an empty cell says that there is none.
+static bool parse_detail(struct line_parser *parser, enum column column, const struct csv_text *cell) {
+    double *value = rows_detail_number(&parser->detail, column);
+    *value = NAN;
+    if (cell->begin == cell->end) return true;
+    if (number_parse(cell->begin, cell->end, value) && *value >= 0) return true;
+    return fail_cell(parser, column, cell, "a number of microseconds, or nothing, would be right");
+}
+
+// 16x4096: tokens and hidden size.
+static bool parse_shape(struct line_parser *parser, const struct csv_text *cell) {
+    struct cell_key *key = &parser->row.key;
+    uint64_t num_tokens = 0, hidden_size = 0;
+    const char *x = cell->begin;
+    while (x < cell->end && *x != 'x') x++;
+    if (x == cell->end || !number_parse_unsigned(cell->begin, x, INT32_MAX, &num_tokens) || num_tokens == 0 ||
+        !number_parse_unsigned(x + 1, cell->end, INT32_MAX, &hidden_size) || hidden_size == 0) {
+        return problem_set(parser->problem,
+                           "%s:%zu: %s is \"%s\"; tokens and hidden size, such as 16x4096, "
+                           "would be right",
+                           parser->source->path, parser->line, rows_shape_column, csv_show(cell).text);
+    }
+    key->num_tokens = (uint32_t)num_tokens;
+    key->hidden_size = (uint32_t)hidden_size;
+    return true;
+}
+
+// Times with semicolons between them, one for each launch; an empty one: not measured in that launch.
+static bool parse_launches(struct line_parser *parser, const struct csv_text *cell) {
+    struct row_detail *detail = &parser->detail;
+    detail->launches = 0;
+    const char *at = cell->begin;
+    while (at < cell->end) {
+        const char *separator = memchr(at, ';', (size_t)(cell->end - at));
+        const char *end = separator == NULL ? cell->end : separator;
+        double *time = &detail->launch_us[detail->launches];
+        *time = NAN;
+        bool right =
+            detail->launches < LAUNCHES_MAX && (at == end || (number_parse(at, end, time) && *time > 0));
+        if (!right) {
+            return fail_cell(parser, COLUMN_LAUNCHES, cell,
+                             "up to 16 times in microseconds with semicolons between them would be right");
+        }
+        detail->launches++;
+        at = end + 1;
+    }
+    return true;
+}
+
+static bool parse_bits(struct line_parser *parser, const struct csv_text *cell) {
+    parser->detail.bits = 0;
+    parser->detail.bits_vary = rows_cell_is(cell, rows_bits_vary);
+    if (parser->detail.bits_vary) return true;
+    if (number_parse_hex(cell->begin, cell->end, &parser->detail.bits)) return true;
+    return fail_cell(parser, COLUMN_BITS, cell, "16 hexadecimal digits, varies or nothing would be right");
+}
+
+static bool parse_cell(struct line_parser *parser, enum column column, const struct csv_text *cell) {
+    const struct lists *lists = parser->lists;
+    struct cell_key *key = &parser->row.key;
+    uint64_t count = 0;
+    bool empty = cell->begin == cell->end;
+    switch (column) {
+    case COLUMN_WORLD_SIZE:
+        if (!parse_count(parser, column, cell, UINT16_MAX, &count)) return false;
+        key->world_size = (uint16_t)count;
+        return true;
+    case COLUMN_SIZE: return parse_count(parser, column, cell, INT64_MAX, &parser->row.size_bytes);
+    case COLUMN_NUM_TOKENS:
+        parser->no_tokens = empty;
+        if (empty) return true;
+        if (!parse_count(parser, column, cell, INT32_MAX, &count)) return false;
+        key->num_tokens = (uint32_t)count;
+        return true;
+    case COLUMN_HIDDEN_SIZE:
+        parser->no_hidden_size = empty;
+        if (empty) return true;
+        if (!parse_count(parser, column, cell, INT32_MAX, &count)) return false;
+        key->hidden_size = (uint32_t)count;
+        return true;
+    case COLUMN_SAMPLES:
+        parser->detail.samples = 0;
+        if (empty) return true;
+        if (!parse_count(parser, column, cell, UINT32_MAX, &count)) return false;
+        parser->detail.samples = (uint32_t)count;
+        return true;
+    case COLUMN_DTYPE: return parse_name(parser, column, cell, &lists->dtypes, &key->dtype);
+    case COLUMN_STRATEGY: return parse_name(parser, column, cell, &lists->strategies, &parser->row.strategy);
+    case COLUMN_FUSION: return parse_name(parser, column, cell, &lists->fusions, &key->fusion);
+    case COLUMN_OP: return parse_name(parser, column, cell, &lists->ops, &key->op);
+    case COLUMN_MODE: return parse_name(parser, column, cell, &lists->modes, &key->mode);
+    case COLUMN_PLACEMENT:
+        return parse_name(parser, column, cell, &lists->placements, &parser->row.placement);
+    case COLUMN_ACCUMULATE:
+        parser->row.accumulate = NAME_NONE;
+        return empty || parse_name(parser, column, cell, &lists->accumulates, &parser->row.accumulate);
+    case COLUMN_TIME: return parse_time(parser, cell);
+    case COLUMN_SHAPE: return parse_shape(parser, cell);
+    case COLUMN_LAUNCHES: return parse_launches(parser, cell);
+    case COLUMN_BITS: return parse_bits(parser, cell);
+    case COLUMN_SPLITS:
+        if (splits_parse(cell->begin, cell->end, &key->splits)) return true;
+        return fail_cell(parser, column, cell,
+                         "weights from 0 to 14 such as 3:1, not all 0, or nothing, would be right");
+    case COLUMN_IGNORED: return true;
+    default: return parse_detail(parser, column, cell);
+    }
+}
+
+// How many bytes two texts begin with alike.
+static size_t common_prefix(const char *a, const char *b, size_t limit) {
+    size_t length = 0;
+    for (; length + sizeof(uint64_t) <= limit; length += sizeof(uint64_t)) {
+        uint64_t left, right;
+        memcpy(&left, a + length, sizeof left);
+        memcpy(&right, b + length, sizeof right);
+        if (left != right) break;
+    }
+    while (length < limit && a[length] == b[length]) length++;
+    return length;
+}
+
+// A size without tokens and hidden size.
+static bool complete_shape(struct line_parser *parser) {
+    struct row *row = &parser->row;
+    if (!parser->no_tokens && !parser->no_hidden_size) return true;
+    if (parser->no_tokens != parser->no_hidden_size || row->size_bytes >= HIDDEN_SIZE_NONE) {
+        return problem_set(
+            parser->problem,
+            "%s:%zu: num_tokens and hidden_size are whole numbers above 0, or both empty, for a "
+            "size below 4 GiB",
+            parser->source->path, parser->line);
+    }
+    row->key.hidden_size = HIDDEN_SIZE_NONE;
+    row->key.num_tokens = (uint32_t)row->size_bytes;
+    return true;
+}
+
+// What holds of a row as a whole.
+static bool check_row(struct line_parser *parser) {
+    const struct rows_source *source = parser->source;
+    const struct row *row = &parser->row;
+    if (!complete_shape(parser)) return false;
+    if (source->world_size != 0 && row->key.world_size != source->world_size) {
+        return problem_set(
+            parser->problem,
+            "%s:%zu: world_size is %u in a file of TP %u (mixed worlds); its place is benchmark.tp%u.*.csv",
+            source->path, parser->line, row->key.world_size, source->world_size, row->key.world_size);
+    }
+    if (parser->detail.low_us > row->time_us || parser->detail.high_us < row->time_us) {
+        return problem_set(parser->problem,
+                           "%s:%zu: time (us) lies outside low (us) to high (us), its interval", source->path,
+                           parser->line);
+    }
+    return true;
+}
+
+// A line with a wrong number of cells mostly has a wrong cell too; how many there are says more.
+static bool fail_count(struct line_parser *parser, const struct csv_text *line) {
+    const struct layout *layout = &parser->source->layout;
+    size_t count = 0;
+    for (const char *at = line->begin;; at++) {
+        struct csv_scratch scratch;
+        struct csv_text cell;
+        struct problem ignored;
+        count++;
+        if (!csv_cell(&at, line->end, &scratch, &cell, &ignored) || at == line->end) break;
+    }
+    if (count == layout->count) return false;
+    return problem_set(parser->problem, "%s:%zu: %s cells than the header's %zu", parser->source->path,
+                       parser->line, count < layout->count ? "fewer" : "more", layout->count);
+}
+
+// Whether the cell at `at` is followed by another and reads as that of the line before, which began at
+// `begin`.
+static bool is_as_before(const struct line_parser *parser, size_t column, size_t begin, const char *at,
+                         const char *end) {
+    if (parser->previous == NULL) return false;
+    size_t length = parser->cell_end[column] - begin;
+    if ((size_t)(end - at) <= length || at[length] != ',') return false;
+    return memcmp(parser->previous + begin, at, length) == 0;
+}
+
+// What a row says where its file has no such column.
+static struct row default_row(const struct lists *lists) {
+    static const char op[] = "allreduce", unknown[] = "unknown";
+    struct row row = {.accumulate = NAME_NONE};
+    row.key.op = names_find(&lists->ops, op, op + strlen(op));
+    row.key.mode = names_find(&lists->modes, unknown, unknown + strlen(unknown));
+    row.placement = names_find(&lists->placements, unknown, unknown + strlen(unknown));
+    return row;
+}
+
+struct line_parser line_parser_begin(const struct rows_source *source, const struct lists *lists,
+                                     struct problem *problem) {
+    struct line_parser parser = {.source = source, .lists = lists, .problem = problem};
+    parser.row = default_row(lists);
+    parser.detail = rows_no_detail;
+    return parser;
+}
+
+bool line_parser_take(struct line_parser *parser, const struct csv_text *line) {
+    const struct layout *layout = &parser->source->layout;
+    size_t length = (size_t)(line->end - line->begin), column = 0;
+    if (parser->previous != NULL) {
+        size_t limit = length < parser->previous_length ? length : parser->previous_length;
+        size_t alike = common_prefix(parser->previous, line->begin, limit);
+        while (column < layout->count - 1 && parser->cell_end[column] < alike) column++;
+    }
+    size_t begin = column == 0 ? 0 : parser->cell_end[column - 1] + 1; // of the cell, in the line before
+    const char *at = line->begin + begin;
+    for (;; column++, at++) {
+        struct csv_scratch scratch;
+        struct csv_text cell;
+        struct problem detail;
+        if (column < layout->count && is_as_before(parser, column, begin, at, line->end)) {
+            at += parser->cell_end[column] - begin;
+            begin = parser->cell_end[column] + 1;
+            parser->cell_end[column] = (size_t)(at - line->begin);
+            continue;
+        }
+        if (!csv_cell(&at, line->end, &scratch, &cell, &detail)) {
+            return problem_set(parser->problem, "%s:%zu: %s", parser->source->path, parser->line,
+                               detail.text);
+        }
+        if (column == layout->count) break;
+        if (!parse_cell(parser, layout->column[column], &cell)) return fail_count(parser, line);
+        begin = parser->cell_end[column] + 1;
+        parser->cell_end[column] = (size_t)(at - line->begin);
+        if (at == line->end) break;
+    }
+    if (column != layout->count - 1) return fail_count(parser, line);
+    parser->previous = line->begin;
+    parser->previous_length = length;
+    return check_row(parser);
+}

@@ -1,0 +1,429 @@
+// require "core.rows": benchmark files to rows and back, for Lua.
+//
+// - read(paths) gives rows: #rows, rows:files() and rows:missing(), both { { path =, count =, world_size =
+//   }... } (a file without rows has no world_size), and rows:strategies(), { NAME = true... } of those that
+//   have a row. rows:tells_bits(): whether any says its bits. rows:text() gives them as one file.
+//   rows:slices() and rows:slice(of): see rows_slices.c; rows:classes(of): see choose/classes.c;
+//   rows:times(changes): see choose/cell_times.c.
+// - records(path...) gives { { world_size =, dtype =, ..., time_us =, low_us = ... }... }; the keys stand in
+//   rows.c.
+// - text(path, records) gives the text of such a file, sorted; the path is for messages alone.
+// - of(path, records) gives them as rows, as if such a file had been read.
+//
+// All give nil, message where a file or a record is not right.
+#include <lauxlib.h>
+#include <lua.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "codec/number.h"
+#include "rows_lua.h"
+
+static const char rows_type[] = "gentables.rows";
+
+static int fail(lua_State *lua, const struct problem *problem) {
+    lua_pushnil(lua);
+    lua_pushstring(lua, problem->text);
+    return 2;
+}
+
+// Pushes a value that will own rows, none yet.
+static struct rows **push_rows(lua_State *lua) {
+    struct rows **rows = lua_newuserdatauv(lua, sizeof(struct rows *), 0);
+    *rows = NULL;
+    luaL_setmetatable(lua, rows_type);
+    return rows;
+}
+
+const struct rows *rows_check(lua_State *lua, int index) {
+    return *(struct rows **)luaL_checkudata(lua, index, rows_type);
+}
+
+static int lua_free(lua_State *lua) {
+    struct rows **rows = luaL_checkudata(lua, 1, rows_type);
+    rows_free(*rows);
+    *rows = NULL;
+    return 0;
+}
+
+// Reads the `count` paths that lie on the stack from `first`; pushes the rows. False: `problem` is filled.
+static bool read_stack(lua_State *lua, int first, int count, struct problem *problem) {
+    const char **paths = lua_newuserdatauv(lua, ((size_t)count + 1) * sizeof *paths, 0);
+    for (int i = 0; i < count; i++) paths[i] = luaL_checkstring(lua, first + i);
+    struct rows **rows = push_rows(lua);
+    *rows = rows_read(paths, (size_t)count, lists_of(lua), problem);
+    bool learned = false; // what cannot be read may name candidates of plug-ins that were not met before
+    for (int i = 0; i < count && *rows == NULL; i++) learned |= lists_learn_file(lua, paths[i]);
+    if (learned) *rows = rows_read(paths, (size_t)count, lists_of(lua), problem);
+    return *rows != NULL;
+}
+
+static int lua_read(lua_State *lua) {
+    struct problem problem;
+    luaL_checktype(lua, 1, LUA_TTABLE);
+    int count = (int)luaL_len(lua, 1);
+    luaL_checkstack(lua, count + 8, "too many files");
+    for (int i = 1; i <= count; i++) lua_geti(lua, 1, i);
+    return read_stack(lua, 2, count, &problem) ? 1 : fail(lua, &problem);
+}
+
+static int lua_count(lua_State *lua) {
+    lua_pushinteger(lua, (lua_Integer)rows_check(lua, 1)->count);
+    return 1;
+}
+
+static void push_file(lua_State *lua, const struct rows *rows, const struct rows_file *file, size_t count) {
+    lua_createtable(lua, 0, 3);
+    if (file->count > 0) {
+        lua_pushinteger(lua, rows->row[file->first].key.world_size);
+        lua_setfield(lua, -2, "world_size");
+    }
+    lua_pushstring(lua, file->path);
+    lua_setfield(lua, -2, "path");
+    lua_pushinteger(lua, (lua_Integer)count);
+    lua_setfield(lua, -2, "count");
+}
+
+static int lua_files(lua_State *lua) {
+    const struct rows *rows = rows_check(lua, 1);
+    lua_newtable(lua);
+    for (size_t i = 0; i < rows->file_count; i++) {
+        push_file(lua, rows, &rows->files[i], rows->files[i].count);
+        lua_seti(lua, -2, (lua_Integer)i + 1);
+    }
+    return 1;
+}
+
+static int lua_missing(lua_State *lua) {
+    const struct rows *rows = rows_check(lua, 1);
+    lua_newtable(lua);
+    for (size_t i = 0; i < rows->file_count; i++) {
+        if (rows->files[i].missing == 0) continue;
+        push_file(lua, rows, &rows->files[i], rows->files[i].missing);
+        lua_seti(lua, -2, luaL_len(lua, -2) + 1);
+    }
+    return 1;
+}
+
+// The strategies that have a row, as { NAME = true }.
+static int lua_strategies(lua_State *lua) {
+    const struct rows *rows = rows_check(lua, 1);
+    const struct lists *lists = lists_of(lua);
+    bool seen[NAMES_MAX] = {false};
+    for (size_t i = 0; i < rows->count; i++) seen[rows->row[i].strategy] = true;
+    lua_newtable(lua);
+    for (size_t i = 0; i < lists->strategies.count; i++) {
+        if (!seen[i]) continue;
+        lua_pushboolean(lua, true);
+        lua_setfield(lua, -2, lists->strategies.name[i]);
+    }
+    return 1;
+}
+
+// Whether any row tells its bits, or that they vary.
+static int lua_tells_bits(lua_State *lua) {
+    const struct rows *rows = rows_check(lua, 1);
+    bool told = false;
+    for (size_t i = 0; rows->detail != NULL && i < rows->count && !told; i++) {
+        told = rows->detail[i].bits != 0 || rows->detail[i].bits_vary;
+    }
+    lua_pushboolean(lua, told);
+    return 1;
+}
+
+static int lua_read_text(lua_State *lua) {
+    struct problem problem;
+    size_t size;
+    char *text = rows_text(rows_check(lua, 1), lists_of(lua), &size, &problem);
+    if (text == NULL) return fail(lua, &problem);
+    lua_pushlstring(lua, text, size);
+    free(text);
+    return 1;
+}
+
+static const struct names *names_of(const struct lists *lists, enum column column) {
+    switch (column) {
+    case COLUMN_DTYPE: return &lists->dtypes;
+    case COLUMN_STRATEGY: return &lists->strategies;
+    case COLUMN_FUSION: return &lists->fusions;
+    case COLUMN_OP: return &lists->ops;
+    case COLUMN_MODE: return &lists->modes;
+    case COLUMN_ACCUMULATE: return &lists->accumulates;
+    case COLUMN_PLACEMENT: return &lists->placements;
+    default: return NULL;
+    }
+}
+
+// Where the index of a name stands in a row.
+static uint8_t *name_in(struct row *row, enum column column) {
+    switch (column) {
+    case COLUMN_DTYPE: return &row->key.dtype;
+    case COLUMN_STRATEGY: return &row->strategy;
+    case COLUMN_FUSION: return &row->key.fusion;
+    case COLUMN_OP: return &row->key.op;
+    case COLUMN_MODE: return &row->key.mode;
+    case COLUMN_ACCUMULATE: return &row->accumulate;
+    default: return &row->placement;
+    }
+}
+
+void rows_lua_push_launches(lua_State *lua, const struct row_detail *detail) {
+    if (detail->launches == 0) {
+        lua_pushnil(lua);
+        return;
+    }
+    lua_createtable(lua, (int)detail->launches, 0);
+    for (size_t i = 0; i < detail->launches; i++) {
+        if (isnan(detail->launch_us[i])) {
+            lua_pushboolean(lua, false);
+        } else {
+            lua_pushnumber(lua, detail->launch_us[i]);
+        }
+        lua_seti(lua, -2, (lua_Integer)i + 1);
+    }
+}
+
+static void push_bits(lua_State *lua, const struct row_detail *detail) {
+    char text[NUMBER_TEXT_SIZE];
+    if (detail->bits_vary) {
+        lua_pushstring(lua, rows_bits_vary);
+    } else if (detail->bits == 0) {
+        lua_pushnil(lua);
+    } else {
+        lua_pushlstring(lua, text, (size_t)(number_print_hex(text, detail->bits) - text));
+    }
+}
+
+// Tokens or hidden size; nil for a size without them.
+static void push_shape(lua_State *lua, const struct row *row, uint32_t value) {
+    if (row->key.hidden_size == HIDDEN_SIZE_NONE) {
+        lua_pushnil(lua);
+    } else {
+        lua_pushinteger(lua, value);
+    }
+}
+
+static void push_splits(lua_State *lua, uint64_t splits) {
+    char text[SPLITS_TEXT_SIZE];
+    if (splits == 0) {
+        lua_pushnil(lua);
+    } else {
+        lua_pushlstring(lua, text, (size_t)(splits_print(text, splits) - text));
+    }
+}
+
+static void push_number(lua_State *lua, enum column column, const struct row *row,
+                        struct row_detail *detail) {
+    const double *value = column == COLUMN_TIME ? &row->time_us : rows_detail_number(detail, column);
+    switch (column) {
+    case COLUMN_WORLD_SIZE: lua_pushinteger(lua, row->key.world_size); return;
+    case COLUMN_SIZE: lua_pushinteger(lua, (lua_Integer)row->size_bytes); return;
+    case COLUMN_NUM_TOKENS: push_shape(lua, row, row->key.num_tokens); return;
+    case COLUMN_HIDDEN_SIZE: push_shape(lua, row, row->key.hidden_size); return;
+    case COLUMN_SPLITS: push_splits(lua, row->key.splits); return;
+    case COLUMN_SAMPLES:
+        if (detail->samples == 0) break;
+        lua_pushinteger(lua, detail->samples);
+        return;
+    case COLUMN_LAUNCHES: rows_lua_push_launches(lua, detail); return;
+    case COLUMN_BITS: push_bits(lua, detail); return;
+    default:
+        if (isnan(*value)) break;
+        lua_pushnumber(lua, *value);
+        return;
+    }
+    lua_pushnil(lua);
+}
+
+static int lua_records(lua_State *lua) {
+    struct problem problem;
+    const struct lists *lists = lists_of(lua);
+    int count = lua_gettop(lua);
+    if (!read_stack(lua, 1, count, &problem)) return fail(lua, &problem);
+    const struct rows *rows = rows_check(lua, -1);
+    lua_createtable(lua, (int)rows->count, 0);
+    for (size_t i = 0; i < rows->count; i++) {
+        struct row row = rows->row[i];
+        struct row_detail detail = rows->detail == NULL ? rows_no_detail : rows->detail[i];
+        lua_createtable(lua, 0, COLUMNS);
+        for (enum column column = 0; column < COLUMNS; column++) {
+            const struct names *names = names_of(lists, column);
+            uint8_t index = names == NULL ? 0 : *name_in(&row, column);
+            if (names == NULL) {
+                push_number(lua, column, &row, &detail);
+            } else {
+                lua_pushstring(lua, index == NAME_NONE ? NULL : names->name[index]);
+            }
+            lua_setfield(lua, -2, rows_columns[column].key);
+        }
+        lua_seti(lua, -2, (lua_Integer)i + 1);
+    }
+    return 1;
+}
+
+// The list on top of the stack, as rows_lua_push_launches has it.
+static bool take_launches(lua_State *lua, struct row_detail *detail) {
+    detail->launches = 0;
+    if (lua_isnil(lua, -1)) return true;
+    if (!lua_istable(lua, -1) || luaL_len(lua, -1) > LAUNCHES_MAX) return false;
+    for (lua_Integer i = 1; i <= luaL_len(lua, -1); i++, lua_pop(lua, 1)) {
+        bool is_number = lua_geti(lua, -1, i) == LUA_TNUMBER;
+        if (is_number && !(lua_tonumber(lua, -1) > 0)) return false;
+        detail->launch_us[detail->launches++] = is_number ? lua_tonumber(lua, -1) : NAN;
+    }
+    return true;
+}
+
+// The text on top of the stack; nothing there: an empty one, for adding to no pointer is undefined.
+static const char *text_on_top(lua_State *lua, size_t *length) {
+    const char *text = lua_tolstring(lua, -1, length);
+    return text != NULL ? text : "";
+}
+
+static bool take_bits(lua_State *lua, struct row_detail *detail) {
+    size_t length = 0;
+    const char *text = text_on_top(lua, &length);
+    detail->bits = 0;
+    detail->bits_vary = strcmp(text, rows_bits_vary) == 0;
+    return detail->bits_vary || number_parse_hex(text, text + length, &detail->bits);
+}
+
+static bool take_splits(lua_State *lua, struct row *row) {
+    size_t length = 0;
+    const char *text = text_on_top(lua, &length);
+    return splits_parse(text, text + length, &row->key.splits);
+}
+
+// Tokens or hidden size, on top of the stack; nil: 0.
+static bool take_shape(lua_State *lua, uint32_t *value) {
+    lua_Integer whole = lua_tointeger(lua, -1);
+    *value = (uint32_t)whole;
+    return lua_isnil(lua, -1) || (whole > 0 && whole <= INT32_MAX);
+}
+
+// A size without tokens and hidden size is known by its bytes. False: one of them is there.
+static bool complete_shape(struct row *row) {
+    if (row->key.num_tokens != 0 && row->key.hidden_size != 0) return true;
+    if (row->key.num_tokens != 0 || row->key.hidden_size != 0) return false;
+    row->key.hidden_size = HIDDEN_SIZE_NONE;
+    row->key.num_tokens = (uint32_t)row->size_bytes;
+    return row->size_bytes < HIDDEN_SIZE_NONE;
+}
+
+// Takes record[key], on top of the stack, into the row. False: it is not what such a row holds.
+static bool take_value(lua_State *lua, enum column column, const struct lists *lists, struct row *row,
+                       struct row_detail *detail) {
+    const struct names *names = names_of(lists, column);
+    if (names != NULL) {
+        size_t length;
+        const char *text = lua_tolstring(lua, -1, &length);
+        uint8_t *index = name_in(row, column);
+        if (text != NULL && column == COLUMN_STRATEGY) lists_learn(lua, text, length);
+        *index = text == NULL ? NAME_NONE : names_find(names, text, text + length);
+        return *index != NAME_NONE || (text == NULL && column == COLUMN_ACCUMULATE);
+    }
+    int is_number;
+    double number = lua_tonumberx(lua, -1, &is_number);
+    lua_Integer whole = lua_tointeger(lua, -1);
+    double *value = rows_detail_number(detail, column);
+    if (value != NULL) {
+        *value = is_number ? number : NAN;
+        return lua_isnil(lua, -1) || (is_number && isfinite(number) && number >= 0);
+    }
+    switch (column) {
+    case COLUMN_LAUNCHES: return take_launches(lua, detail);
+    case COLUMN_BITS: return take_bits(lua, detail);
+    case COLUMN_TIME: row->time_us = number; return is_number && isfinite(number) && number > 0;
+    case COLUMN_SAMPLES: detail->samples = (uint32_t)whole; return whole >= 0 && whole <= UINT32_MAX;
+    case COLUMN_WORLD_SIZE: row->key.world_size = (uint16_t)whole; return whole > 0 && whole <= UINT16_MAX;
+    case COLUMN_NUM_TOKENS: return take_shape(lua, &row->key.num_tokens);
+    case COLUMN_HIDDEN_SIZE: return take_shape(lua, &row->key.hidden_size);
+    case COLUMN_SPLITS: return take_splits(lua, row);
+    default: row->size_bytes = (uint64_t)whole; return whole > 0;
+    }
+}
+
+// The records at stack place `index` as rows, pushed. False: `problem` is filled.
+static bool take_records(lua_State *lua, int index, const char *path, struct problem *problem) {
+    const struct lists *lists = lists_of(lua);
+    size_t count = (size_t)luaL_len(lua, index);
+    struct rows **owner = push_rows(lua);
+    struct rows *rows = *owner = calloc(1, sizeof *rows);
+    if (rows == NULL) return problem_set(problem, "out of memory");
+    rows->row = malloc((count + 1) * sizeof *rows->row);
+    rows->detail = malloc((count + 1) * sizeof *rows->detail);
+    if (rows->row == NULL || rows->detail == NULL) return problem_set(problem, "out of memory");
+    for (; rows->count < count; rows->count++) {
+        struct row *row = &rows->row[rows->count];
+        *row = (struct row){0};
+        lua_geti(lua, index, (lua_Integer)rows->count + 1);
+        for (enum column column = 0; column < COLUMNS; column++) {
+            lua_getfield(lua, -1, rows_columns[column].key);
+            if (!take_value(lua, column, lists, row, &rows->detail[rows->count])) {
+                return problem_set(problem, "%s: row %zu cannot be written: its %s is %s", path,
+                                   rows->count + 1, rows_columns[column].key, luaL_tolstring(lua, -1, NULL));
+            }
+            lua_pop(lua, 1);
+        }
+        if (!complete_shape(row)) {
+            return problem_set(problem, "%s: row %zu cannot be written: it has tokens or a hidden size alone",
+                               path, rows->count + 1);
+        }
+        lua_pop(lua, 1);
+    }
+    return true;
+}
+
+static int lua_text(lua_State *lua) {
+    struct problem problem, reason;
+    const char *path = luaL_checkstring(lua, 1);
+    luaL_checktype(lua, 2, LUA_TTABLE);
+    if (!take_records(lua, 2, path, &problem)) return fail(lua, &problem);
+    size_t size;
+    char *text = rows_text(rows_check(lua, -1), lists_of(lua), &size, &reason);
+    if (text == NULL) {
+        problem_set(&problem, "%s: cannot be written: %s", path, reason.text);
+        return fail(lua, &problem);
+    }
+    lua_pushlstring(lua, text, size);
+    free(text);
+    return 1;
+}
+
+static int lua_of(lua_State *lua) {
+    struct problem problem;
+    const char *path = luaL_checkstring(lua, 1);
+    luaL_checktype(lua, 2, LUA_TTABLE);
+    if (!take_records(lua, 2, path, &problem)) return fail(lua, &problem);
+    struct rows *rows = *(struct rows **)luaL_checkudata(lua, -1, rows_type);
+    rows->files = calloc(1, sizeof *rows->files);
+    char *name = strdup(path);
+    if (rows->files == NULL || name == NULL) {
+        free(name);
+        problem_set(&problem, "out of memory");
+        return fail(lua, &problem);
+    }
+    rows->files[0] = (struct rows_file){.path = name, .count = rows->count};
+    rows->file_count = 1;
+    return 1;
+}
+
+int luaopen_core_rows(lua_State *lua) {
+    static const luaL_Reg functions[] = {
+        {"read", lua_read}, {"records", lua_records}, {"text", lua_text}, {"of", lua_of}, {NULL, NULL}};
+    static const luaL_Reg methods[] = {{"missing", lua_missing},       {"files", lua_files},
+                                       {"strategies", lua_strategies}, {"tells_bits", lua_tells_bits},
+                                       {"text", lua_read_text},        {"slices", rows_lua_slices},
+                                       {"slice", rows_lua_slice},      {"classes", rows_lua_classes},
+                                       {"times", rows_lua_times},      {NULL, NULL}};
+    luaL_newmetatable(lua, rows_type);
+    luaL_newlib(lua, methods);
+    lua_setfield(lua, -2, "__index");
+    lua_pushcfunction(lua, lua_count);
+    lua_setfield(lua, -2, "__len");
+    lua_pushcfunction(lua, lua_free);
+    lua_setfield(lua, -2, "__gc");
+    luaL_newlib(lua, functions);
+    return 1;
+}

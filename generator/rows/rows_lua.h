@@ -1,0 +1,26 @@
+// Rows as Lua holds them, for the C modules that take them.
+#ifndef GENTABLES_ROWS_LUA_H
+#define GENTABLES_ROWS_LUA_H
+
+#include <lua.h>
+#include <stdbool.h>
+
+#include "rows.h"
+
+// The rows at stack place `index`; raises a Lua error where there are none. They live as long as that value.
+const struct rows *rows_check(lua_State *lua, int index);
+
+// The slice that the table at stack place `index` names; raises where it is none.
+struct slice_key slice_key_take(lua_State *lua, int index);
+
+// Pushes the times of a row's launches: a list, in which false stands for one in which it was not measured;
+// nil where no launches are told.
+void rows_lua_push_launches(lua_State *lua, const struct row_detail *detail);
+
+// Methods of rows; see rows_slices.c, choose/classes.c and choose/cell_times.c.
+int rows_lua_slices(lua_State *lua);
+int rows_lua_slice(lua_State *lua);
+int rows_lua_classes(lua_State *lua);
+int rows_lua_times(lua_State *lua);
+
+#endif

@@ -1,0 +1,155 @@
+// Rows to the text of a benchmark file: our own columns, sorted, four decimals. See rows.h.
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "codec/number.h"
+#include "rows.h"
+
+// The longest name in any list has to fit beside the numbers.
+enum { LINE_SIZE = (COLUMNS + LAUNCHES_MAX) * (NUMBER_TEXT_SIZE + 1) + SPLITS_TEXT_SIZE + 7 * UINT8_MAX };
+
+static int compare_numbers(uint64_t a, uint64_t b) {
+    return (a > b) - (a < b);
+}
+
+static int compare_rows(const struct row *a, const struct row *b) {
+    int order = compare_numbers(a->key.world_size, b->key.world_size);
+    if (order == 0) order = compare_numbers(a->key.dtype, b->key.dtype);
+    if (order == 0) order = compare_numbers(a->key.op, b->key.op);
+    if (order == 0) order = compare_numbers(a->key.mode, b->key.mode);
+    if (order == 0) order = compare_numbers(a->key.splits, b->key.splits);
+    if (order == 0) order = compare_numbers(a->key.fusion, b->key.fusion);
+    if (order == 0) order = compare_numbers(a->key.hidden_size, b->key.hidden_size);
+    if (order == 0) order = compare_numbers(a->key.num_tokens, b->key.num_tokens);
+    if (order == 0) order = compare_numbers(a->strategy, b->strategy);
+    return order;
+}
+
+static int compare_indices(const void *a, const void *b, void *rows) {
+    const struct row *row = ((const struct rows *)rows)->row;
+    return compare_rows(&row[*(const size_t *)a], &row[*(const size_t *)b]);
+}
+
+static char *put_name(char *out, const struct names *names, uint8_t index) {
+    if (index == NAME_NONE) return out;
+    memcpy(out, names->name[index], names->length[index]);
+    return out + names->length[index];
+}
+
+static char *put_launches(char *out, const struct row_detail *detail) {
+    for (size_t i = 0; i < detail->launches; i++) {
+        if (i > 0) *out++ = ';';
+        if (!isnan(detail->launch_us[i])) out = number_print_fixed4(out, detail->launch_us[i]);
+    }
+    return out;
+}
+
+static char *put_bits(char *out, const struct row_detail *detail) {
+    if (detail->bits_vary) return stpcpy(out, rows_bits_vary);
+    return detail->bits == 0 ? out : number_print_hex(out, detail->bits);
+}
+
+static char *put_cell(char *out, enum column column, const struct row *row, struct row_detail detail,
+                      const struct lists *lists) {
+    switch (column) {
+    case COLUMN_WORLD_SIZE: return number_print_unsigned(out, row->key.world_size);
+    case COLUMN_DTYPE: return put_name(out, &lists->dtypes, row->key.dtype);
+    case COLUMN_SIZE: return number_print_unsigned(out, row->size_bytes);
+    case COLUMN_NUM_TOKENS:
+        if (row->key.hidden_size == HIDDEN_SIZE_NONE) return out;
+        return number_print_unsigned(out, row->key.num_tokens);
+    case COLUMN_HIDDEN_SIZE:
+        if (row->key.hidden_size == HIDDEN_SIZE_NONE) return out;
+        return number_print_unsigned(out, row->key.hidden_size);
+    case COLUMN_STRATEGY: return put_name(out, &lists->strategies, row->strategy);
+    case COLUMN_FUSION: return put_name(out, &lists->fusions, row->key.fusion);
+    case COLUMN_OP: return put_name(out, &lists->ops, row->key.op);
+    case COLUMN_TIME: return number_print_fixed4(out, row->time_us);
+    case COLUMN_SAMPLES: return detail.samples == 0 ? out : number_print_unsigned(out, detail.samples);
+    case COLUMN_MODE: return put_name(out, &lists->modes, row->key.mode);
+    case COLUMN_ACCUMULATE: return put_name(out, &lists->accumulates, row->accumulate);
+    case COLUMN_PLACEMENT: return put_name(out, &lists->placements, row->placement);
+    case COLUMN_LAUNCHES: return put_launches(out, &detail);
+    case COLUMN_BITS: return put_bits(out, &detail);
+    case COLUMN_SPLITS: return splits_print(out, row->key.splits);
+    case COLUMN_CALLS: return isnan(detail.calls) ? out : number_print_unsigned(out, (uint64_t)detail.calls);
+    default: break;
+    }
+    double value = *rows_detail_number(&detail, column);
+    return isnan(value) ? out : number_print_fixed4(out, value);
+}
+
+// How many columns the file has: the last ones only where any row needs them.
+static enum column columns_of(const struct rows *rows) {
+    enum column columns = COLUMN_SPLITS;
+    for (size_t i = 0; i < rows->count; i++) {
+        const struct row_detail *detail = rows->detail == NULL ? &rows_no_detail : &rows->detail[i];
+        if (!isnan(detail->separate_us) || !isnan(detail->alone_us)) return COLUMNS;
+        if (!isnan(detail->floor_us)) columns = COLUMN_SEPARATE;
+        if (rows->row[i].key.splits != 0 && columns < COLUMN_FLOOR) columns = COLUMN_FLOOR;
+    }
+    return columns;
+}
+
+static char *put_header(char *out, enum column columns) {
+    for (enum column column = 0; column < columns; column++) {
+        size_t length = strlen(rows_columns[column].name);
+        memcpy(out, rows_columns[column].name, length);
+        out += length;
+        *out++ = column + 1 < columns ? ',' : '\n';
+    }
+    return out;
+}
+
+// The same for rows that were read, whose files and lines are known.
+static bool refuse_twice_read(const struct rows *rows, size_t one, size_t other, const struct lists *lists,
+                              struct problem *problem) {
+    size_t first = one < other ? one : other, second = one < other ? other : one;
+    return problem_set(problem,
+                       "%s:%u: the same cell and strategy, %s, as in %s:%u; one time each would be right",
+                       rows_file_of(rows, second)->path, rows->row[second].line,
+                       lists->strategies.name[rows->row[second].strategy], rows_file_of(rows, first)->path,
+                       rows->row[first].line);
+}
+
+static bool refuse_twice(const struct rows *rows, const size_t *order, const struct lists *lists,
+                         struct problem *problem) {
+    for (size_t i = 1; i < rows->count; i++) {
+        const struct row *row = &rows->row[order[i]];
+        if (compare_rows(&rows->row[order[i - 1]], row) != 0) continue;
+        if (rows->file_count > 0) return refuse_twice_read(rows, order[i - 1], order[i], lists, problem);
+        return problem_set(problem,
+                           "two rows of %s at hidden_size %u, num_tokens %u; one time each would be right",
+                           lists->strategies.name[row->strategy], row->key.hidden_size, row->key.num_tokens);
+    }
+    return true;
+}
+
+char *rows_text(const struct rows *rows, const struct lists *lists, size_t *size, struct problem *problem) {
+    size_t *order = malloc((rows->count + 1) * sizeof *order);
+    char *text = malloc((rows->count + 1) * LINE_SIZE), *out = text;
+    if (order == NULL || text == NULL) {
+        free(order);
+        free(text);
+        problem_set(problem, "out of memory");
+        return NULL;
+    }
+    for (size_t i = 0; i < rows->count; i++) order[i] = i;
+    qsort_r(order, rows->count, sizeof *order, compare_indices, (void *)rows);
+    enum column columns = columns_of(rows);
+    out = put_header(out, columns);
+    for (size_t i = 0; i < rows->count; i++) {
+        const struct row_detail *detail = rows->detail == NULL ? &rows_no_detail : &rows->detail[order[i]];
+        for (enum column column = 0; column < columns; column++) {
+            out = put_cell(out, column, &rows->row[order[i]], *detail, lists);
+            *out++ = column + 1 < columns ? ',' : '\n';
+        }
+    }
+    bool single = refuse_twice(rows, order, lists, problem);
+    free(order);
+    *size = (size_t)(out - text);
+    if (single) return text;
+    free(text);
+    return NULL;
+}

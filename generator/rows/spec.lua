@@ -1,0 +1,314 @@
+-- What to sweep: reads a spec, checks it, fills in what it leaves out.
+--
+-- A spec is a Lua file that returns one table; tables/host/spec.lua is one, with every key explained. It runs
+-- without any functions at hand and not for long. load(path) returns it with canonical names and sorted
+-- numbers; what is wrong raises with file and line. The names themselves stand in lists/lists.lua.
+local fail = require "base.fail"
+local file = require "core.file"
+local lists = require "lists.lists"
+local sorted_keys = require "base.sorted_keys"
+local splits = require "lists.splits"
+
+local spec = {}
+
+spec.default_table = lists.default_table
+
+-- Unless the spec says otherwise: messages above `message_bytes` are left out; in each of `launches` launches
+-- of the bench a strategy is called between `min_samples` and `max_samples` times per cell, and all
+-- strategies of a cell together for about `cell_us`.
+spec.default_limits = { message_bytes = 64 << 20, min_samples = 20, max_samples = 2000, cell_us = 500000,
+  launches = 5 }
+
+-- What the bench takes at most.
+local largest_limits = { message_bytes = 1 << 40, min_samples = 1000000, max_samples = 1000000,
+  cell_us = 1000000000000, launches = 16 }
+
+local MAX_BYTES, MAX_INSTRUCTIONS = 1024 * 1024, 10000000
+local LOOK_EVERY, MAX_KIB = 10, 64 * 1024 -- instructions between two looks; what a spec may take
+
+-- ---- where things stand in the file, for messages ---------------------------------------------
+
+-- The line on which `key` is set, or 1.
+local function line_of(source, key)
+  local line, pattern = 0, "%f[%w_]" .. key:gsub("%p", "%%%0") .. "%f[^%w_]['\"]?%s*%]?%s*="
+  for text in (source.text .. "\n"):gmatch("(.-)\n") do
+    line = line + 1
+    local code = text:gsub("%-%-.*", "")
+    if code:find(pattern) then return line end
+  end
+  return 1
+end
+
+local function reject(source, key, message, ...)
+  fail.input("%s:%d: %s", source.path, line_of(source, key), message:format(...))
+end
+
+local function names_of(map) return table.concat(sorted_keys(map), ", ") end
+
+-- ---- the checks, one per kind of value --------------------------------------------------------
+
+local function check_list(source, key, value)
+  if type(value) ~= "table" then reject(source, key, "%s is no list; write %s = { ... }", key, key) end
+  if #value == 0 then reject(source, key, "%s is empty; name at least one", key) end
+  for index in pairs(value) do
+    if math.type(index) ~= "integer" or index < 1 or index > #value then
+      reject(source, key, "%s is a list and has no %s", key, tostring(index))
+    end
+  end
+end
+
+-- A list of different whole numbers from `low` to `high`; returns it sorted.
+local function integers(low, high)
+  return function(source, key, value)
+    check_list(source, key, value)
+    local sorted = {}
+    for i, number in ipairs(value) do
+      if math.type(number) ~= "integer" or number < low or number > high then
+        reject(source, key, "%s has %s; it takes whole numbers from %d to %d", key, tostring(number), low,
+          high)
+      end
+      sorted[i] = number
+    end
+    table.sort(sorted)
+    for i = 2, #sorted do
+      if sorted[i] == sorted[i - 1] then reject(source, key, "%s has %d twice", key, sorted[i]) end
+    end
+    return sorted
+  end
+end
+
+local function check_name(source, key, kind, name)
+  local row = type(name) == "string" and lists.find(kind, name)
+  if not row then
+    reject(source, key, "%s has %s; it takes %s", key, tostring(name), table.concat(lists.names(kind), ", "))
+  end
+  return row.name
+end
+
+-- A list of different names of lists[kind]; returns the canonical ones in the list's order.
+local function names(kind)
+  return function(source, key, value)
+    check_list(source, key, value)
+    local wanted, ordered = {}, {}
+    for _, name in ipairs(value) do
+      local canonical = check_name(source, key, kind, name)
+      if wanted[canonical] then reject(source, key, "%s has %s twice", key, canonical) end
+      wanted[canonical] = true
+    end
+    for _, row in ipairs(lists[kind]) do
+      if wanted[row.name] then ordered[#ordered + 1] = row.name end
+    end
+    return ordered
+  end
+end
+
+local function check_arch(source, key, value)
+  if type(value) ~= "string" or not lists.arch(value) then
+    reject(source, key, "%s is no arch; it is host, host-NAME, or sm and a number", tostring(value))
+  end
+  return value
+end
+
+local function check_limits(source, key, value)
+  if type(value) ~= "table" then reject(source, key, "limits is no table; write limits = { ... }") end
+  local limits = {}
+  for name, default in pairs(spec.default_limits) do limits[name] = default end
+  for name, limit in pairs(value) do
+    if spec.default_limits[name] == nil then
+      reject(source, tostring(name), "limits has no %s; it takes %s", tostring(name),
+        names_of(spec.default_limits))
+    end
+    if math.type(limit) ~= "integer" or limit < 1 or limit > largest_limits[name] then
+      reject(source, name, "%s is %s; it takes a whole number from 1 to %d", name, tostring(limit),
+        largest_limits[name])
+    end
+    limits[name] = limit
+  end
+  if limits.min_samples > limits.max_samples then
+    reject(source, "min_samples", "min_samples is %d, above max_samples, %d", limits.min_samples,
+      limits.max_samples)
+  end
+  return limits
+end
+
+local function check_table(source, key, value)
+  if type(value) ~= "table" then reject(source, key, "table is no table; write table = { dtype = ... }") end
+  local kinds = { dtype = "dtypes", op = "ops", mode = "modes" }
+  local checked = {}
+  for name, text in pairs(value) do
+    if not kinds[name] then
+      reject(source, tostring(name), "table has no %s; it takes dtype, op, mode", tostring(name))
+    end
+    checked[name] = check_name(source, name, kinds[name], text)
+  end
+  return checked
+end
+
+-- What it says is checked where a table is chosen; see choose/settings.lua.
+local function check_choice(source, key, value)
+  local known = { numerics = "string", workload = "string", at = "string", regret = "number" }
+  if type(value) ~= "table" then
+    reject(source, key, "choice is no table; write choice = { numerics = ... }")
+  end
+  for name, text in pairs(value) do
+    if not known[name] then
+      reject(source, tostring(name), "choice has no %s; it takes %s", tostring(name), names_of(known))
+    end
+    if type(text) ~= known[name] then
+      reject(source, name, "%s is %s; it takes a %s", name, tostring(text),
+        known[name] == "string" and "text" or "number")
+    end
+  end
+  return value
+end
+
+-- Weights of the destinations of an alltoallv.
+local function check_splits(source, key, value)
+  if not splits.read(tostring(value)) then
+    reject(source, key, "splits is %s; %s would be right", tostring(value), splits.RIGHT)
+  end
+  return value
+end
+
+local keys = {
+  splits = check_splits,
+  arch = check_arch,
+  tp = integers(2, 16),
+  dtypes = names("dtypes"),
+  fusions = names("fusions"),
+  hidden_sizes = integers(1, 1 << 24),
+  num_tokens = integers(1, 1 << 24),
+  strategies = names("strategies"),
+  limits = check_limits,
+  table = check_table,
+  choice = check_choice,
+}
+local required = { "arch", "tp", "hidden_sizes", "num_tokens" }
+
+-- ---- reading ----------------------------------------------------------------------------------
+
+-- Runs the spec's text; returns what it returns. It sees no functions; strings have no methods meanwhile.
+local function evaluate(source)
+  local chunk, message = load(source.text, "@" .. source.path, "t", {})
+  if not chunk and message:sub(1, #source.path) ~= source.path then
+    message = ("%s:1: %s"):format(source.path, message)
+  end
+  if not chunk then fail.input("%s", message) end
+  local strings = getmetatable("")
+  local index = strings.__index
+  strings.__index = nil
+  local looks, allowed_kib = 0, collectgarbage("count") + MAX_KIB
+  local function stop(why)
+    debug.sethook()
+    error(why, 3)
+  end
+  local function look()
+    looks = looks + 1
+    if looks * LOOK_EVERY > MAX_INSTRUCTIONS then
+      stop("it runs on and on; a spec only returns a table")
+    elseif collectgarbage("count") > allowed_kib then
+      stop("it takes more than 64 MiB; a spec is a short table")
+    end
+  end
+  debug.sethook(look, "", LOOK_EVERY)
+  local ok, value = pcall(chunk)
+  debug.sethook()
+  strings.__index = index
+  if not ok then fail.input("%s", tostring(value)) end
+  if type(value) ~= "table" then
+    fail.input("%s:1: it returns %s; a spec returns a table: return { arch = ... }", source.path, type(value))
+  end
+  return value
+end
+
+-- The `table` of a spec, its gaps filled in; `dtype` is what it has where it names none.
+local function full_table(given, dtype)
+  local default = spec.default_table
+  given = given or {}
+  return { dtype = given.dtype or dtype, op = given.op or default.op, mode = given.mode or default.mode }
+end
+
+local function fill_in(source, found)
+  found.dtypes = found.dtypes or { spec.default_table.dtype }
+  found.limits = found.limits or check_limits(source, "limits", {})
+  local default = spec.default_table
+  local usual = lists.contains(found.dtypes, default.dtype) and default.dtype or found.dtypes[1]
+  found.table = full_table(found.table, usual)
+  found.fusions = found.fusions or
+    (found.table.op == spec.default_table.op and lists.names("fusions") or { "NONE" })
+  found.strategies = found.strategies or
+    lists.strategies_of(lists.arch(found.arch).backend, true, found.table.op)
+  if (found.splits ~= nil) ~= (lists.find("ops", found.table.op).splits == true) then
+    reject(source, "splits", "an alltoallv needs splits, such as splits = \"3:1\", and no other op has them")
+  end
+  if not lists.contains(found.dtypes, found.table.dtype) then
+    reject(source, "dtype", "table.dtype is %s, which is not among dtypes", found.table.dtype)
+  end
+end
+
+-- Reads the keys that the spec at `path` gives. Returns them, and the source for further messages.
+local function read(path)
+  local source = { path = path, text = fail.unless(file.read(path)) }
+  if #source.text > MAX_BYTES then fail.input("%s: larger than 1 MiB; a spec is a short table", path) end
+  local found = {}
+  local given = evaluate(source)
+  for key, value in pairs(given) do
+    if not keys[key] then
+      reject(source, tostring(key), "a spec has no %s; it takes %s", tostring(key), names_of(keys))
+    end
+    found[key] = keys[key](source, key, value)
+  end
+  return found, source
+end
+
+local function complete(found, source)
+  for _, key in ipairs(required) do
+    if found[key] == nil then
+      fail.input("%s:1: %s is missing; tables/host/spec.lua shows one", source.path, key)
+    end
+  end
+  fill_in(source, found)
+  return found
+end
+
+-- Raises unless the backend of the spec's arch can measure what the spec asks for.
+local function check_measurable(found, source)
+  local backend = lists.arch(found.arch).backend
+  local known = lists.strategies_of(backend, false, found.table.op)
+  if #known == 0 then
+    reject(source, "arch", "%s is measured by the backend %s, which this gentables has not; %s", found.arch,
+      backend, "rows of other tools need no sweep")
+  end
+  for _, name in ipairs(found.strategies) do
+    if not lists.contains(known, name) then
+      reject(source, "strategies", "strategies has %s, which %s does not measure; it takes %s", name,
+        found.arch, table.concat(known, ", "))
+    end
+  end
+  for key, kind in pairs { op = "ops", mode = "modes" } do
+    if not lists.contains(lists.find(kind, found.table[key]).measured_by or {}, backend) then
+      reject(source, key, "%s does not measure the %s %s", found.arch, key, found.table[key])
+    end
+  end
+  return found
+end
+
+-- Reads the spec at `path` for a sweep. Returns { arch, tp, dtypes, fusions, hidden_sizes, num_tokens,
+-- strategies, limits, table }.
+function spec.load(path)
+  local found, source = read(path)
+  return check_measurable(complete(found, source), source)
+end
+
+-- The same for those who measure nothing: beside rows of another tool a spec may have `table` alone, and then
+-- this is all that is returned.
+function spec.load_for_tables(path)
+  local found, source = read(path)
+  local first = next(found)
+  if first == "table" and next(found, first) == nil then
+    return { table = full_table(found.table, spec.default_table.dtype) }
+  end
+  return complete(found, source)
+end
+
+return spec

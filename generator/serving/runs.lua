@@ -1,0 +1,164 @@
+-- The serving runs in a folder of folders: which implementation each is, and at which settings, by its
+-- folder's name or by its workload card. What they measured is read in metric/serving.lua.
+--
+--   for _, run in ipairs(runs.find("trace_collection")) do print(run.dir, run.label, run["max-num-seqs"]) end
+local fail = require "base.fail"
+local file = require "core.file"
+local trace_dir = require "serving.trace_dir"
+
+local runs = {}
+
+runs.settings = { "max-num-seqs", "max-num-batched-tokens" }
+
+-- How pictures call what folders and workload cards name so; others keep their own name.
+local labels = {
+  baseline = "Baseline",
+  defaultall2all = "DefaultAll2All",
+  default_all_to_all = "DefaultAll2All",
+}
+
+-- Runs of the load balancer on and off belong to another comparison (communicationOverhead).
+local left_out_by_name = { "_eplboff", "_eplbon" }
+
+local function positive_integer(value)
+  local number = math.tointeger(tonumber(value))
+  return number and number > 0 and number or nil
+end
+
+-- What a name like Mixtral8x7B-vllmTP4-Perlmutter[baseline_32_8192]-group12 tells; nil if it does not.
+local function setting_of_name(name)
+  local implementation, seqs, tokens = name:match("%[([^%[%]]+)_(%d+)_(%d+)%]")
+  seqs, tokens = positive_integer(seqs), positive_integer(tokens)
+  if not (seqs and tokens) then return nil end
+  return { implementation = implementation, ["max-num-seqs"] = seqs, ["max-num-batched-tokens"] = tokens }
+end
+
+-- What the workload card tells; nil, reason where it lacks a setting. Without experts in parallel it is the
+-- baseline.
+local function setting_of_card(card)
+  local setting = {}
+  for _, name in ipairs(runs.settings) do
+    local value = trace_dir.value(card, "workload", "data", name)
+    setting[name] = positive_integer(value)
+    if not setting[name] then
+      return nil, ("workload.data.%s of its card is %s"):format(name, value and "no count" or "missing")
+    end
+  end
+  local mode = trace_dir.value(card, "Model-executor", "expert_parallel", "mode")
+  setting.implementation = mode and tostring(mode) or "baseline"
+  return setting
+end
+
+-- What else tells two runs apart that call themselves alike: where the card has it, and how labels put it.
+local circumstances = {
+  { name = "model family", words = "%s", "workload", "model", "model_family" },
+  { name = "precision", words = "%s", "workload", "model", "precision" },
+  { name = "framework", words = "%s", "Model-executor", "framework", "name" },
+  { name = "TP size", words = "TP %s", "Model-executor", "model_plan_parallelization", "tp" },
+  { name = "EP size", words = "EP %s", "Model-executor", "model_plan_parallelization", "ep" },
+  { name = "GPU", words = "%s", "workload", "hardware", "xpu_spec", "model" },
+  { name = "number of GPUs", words = "%s GPUs", "workload", "hardware", "xpu_spec", "total_count" },
+}
+
+local function circumstances_of(card)
+  local out = {}
+  for _, row in ipairs(circumstances) do
+    local value = trace_dir.value(card, table.unpack(row))
+    if value ~= nil and value ~= "" and type(value) ~= "table" then
+      out[row.name] = row.words:format(tostring(value))
+    end
+  end
+  return out
+end
+
+local function is_left_out(name)
+  for _, word in ipairs(left_out_by_name) do
+    if name:find(word, 1, true) then return true end
+  end
+  return false
+end
+
+local function is_plain_file(message) return message:find("Not a directory", 1, true) ~= nil end
+
+-- The run in the folder `name` of `traces`; nil, reason for what is none. A run that cannot be read raises.
+local function find_run(traces, name)
+  local dir = traces .. "/" .. name
+  local setting = setting_of_name(name)
+  local names, message = file.list(dir)
+  if not names then
+    if is_plain_file(message) then return nil end
+    if setting then fail.work("%s", message) end
+    return nil, "cannot be read"
+  end
+  if is_left_out(name) then return nil, "load balancer on or off" end
+  if not setting and not file.exists(dir .. "/results_json") then return nil, "no serving run" end
+  local card, reason = trace_dir.card(dir)
+  if not setting then setting, reason = setting_of_card(card) end
+  if not setting then return nil, reason end
+  setting.label = labels[setting.implementation:lower()] or setting.implementation
+  setting.dir, setting.circumstances = dir, circumstances_of(card)
+  return setting
+end
+
+-- One line on stderr: which folders are left out, and why.
+function runs.say_left_out(reason, names)
+  local MOST_NAMES = 4
+  local some = table.concat(names, ", ", 1, math.min(#names, MOST_NAMES))
+  if #names > MOST_NAMES then some = some .. (" and %d more"):format(#names - MOST_NAMES) end
+  io.stderr:write(("gentables: left out, %s: %s\n"):format(reason, (some:gsub("%c", "?"))))
+end
+
+-- Those circumstances that are known to differ among runs of this label.
+local function differing(found, label)
+  local out = {}
+  for _, row in ipairs(circumstances) do
+    local known, differs
+    for _, run in ipairs(found) do
+      local value = run.label == label and run.circumstances[row.name] or nil
+      differs = differs or (known and value and known ~= value)
+      known = known or value
+    end
+    if differs then out[#out + 1] = row.name end
+  end
+  return out
+end
+
+-- Sets run.line, the name of the implementation that a run belongs to: its label. Runs of one label under
+-- different circumstances are different implementations, whose names say so.
+function runs.name_lines(found)
+  local differing_of = {}
+  for _, run in ipairs(found) do
+    differing_of[run.label] = differing_of[run.label] or differing(found, run.label)
+    local words = {}
+    for i, name in ipairs(differing_of[run.label]) do
+      words[i] = run.circumstances[name] or name .. " not told"
+    end
+    run.line = #words == 0 and run.label or ("%s (%s)"):format(run.label, table.concat(words, ", "))
+  end
+end
+
+local function add_name(names_by_reason, reason, name)
+  if not names_by_reason[reason] then
+    names_by_reason[reason] = {}
+    table.insert(names_by_reason, reason)
+  end
+  table.insert(names_by_reason[reason], name)
+end
+
+-- All runs in `traces`, in the order of their names: { dir, label, circumstances, ["max-num-seqs"],
+-- ["max-num-batched-tokens"] }. Folders that are left out are said on stderr; a run that cannot be read
+-- raises.
+function runs.find(traces)
+  trace_dir.check(traces)
+  local names, found, left_out = fail.unless(file.list(traces)), {}, {}
+  table.sort(names)
+  for _, name in ipairs(names) do
+    local run, reason = find_run(traces, name)
+    if run then found[#found + 1] = run end
+    if reason then add_name(left_out, reason, name) end
+  end
+  for _, reason in ipairs(left_out) do runs.say_left_out(reason, left_out[reason]) end
+  return found
+end
+
+return runs

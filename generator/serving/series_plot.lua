@@ -1,0 +1,295 @@
+-- gentables metric plot: a serving metric over max-num-seqs and over max-num-batched-tokens, a line for each
+-- implementation, from a folder of runs' folders. It sorts runs into lines and lays the picture out; which
+-- runs there are is in runs.lua, how one is read in metric/serving.lua, the drawing in templates/plots/.
+local fail = require "base.fail"
+local file = require "core.file"
+local gnuplot = require "pages.gnuplot"
+local json = require "codec.json"
+local run_finder = require "serving.runs"
+local serving = require "metric.serving"
+local template = require "codec.template"
+
+local plot = {}
+
+-- What the panels show: what `varies` over the runs at which `fixed` is `at`.
+local panels = {
+  { varies = "max-num-seqs", fixed = "max-num-batched-tokens", at = 8192 },
+  { varies = "max-num-batched-tokens", fixed = "max-num-seqs", at = 32 },
+}
+
+-- The implementations that every picture draws alike, then the colours of all others in turn.
+local fixed_styles = {
+  Baseline = { colour = "#0072b2", point = 7 },
+  DefaultAll2All = { colour = "#d55e00", point = 5 },
+}
+local other_colours = { "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000" }
+local other_points = { 9, 13, 11, 6, 4, 8, 12 }
+
+local output_names = { output_throughput = "throughput" } -- others: the metric's name
+
+-- ---- from runs to lines -----------------------------------------------------------------------
+
+local function is_shown(run)
+  for _, panel in ipairs(panels) do
+    if run[panel.fixed] == panel.at then return true end
+  end
+  return false
+end
+
+-- The runs that a panel shows, each with its value; those at other settings are said.
+local function read_values(runs, row)
+  local shown, others = {}, {}
+  for _, run in ipairs(runs) do
+    if is_shown(run) then
+      run.value = serving.read(run.dir, row).mean
+      shown[#shown + 1] = run
+    else
+      others[#others + 1] = run.dir:match("[^/]*$")
+    end
+  end
+  if #others > 0 and #shown > 0 then run_finder.say_left_out("at settings of no panel", others) end
+  run_finder.name_lines(shown)
+  return shown
+end
+
+-- The lines: Baseline and DefaultAll2All first, then by name.
+local function lines_of(runs)
+  local lines = {}
+  for _, run in ipairs(runs) do
+    if not lines[run.line] then
+      lines[run.line] = { label = run.line }
+      table.insert(lines, lines[run.line])
+    end
+  end
+  table.sort(lines, function(a, b)
+    local first, second = fixed_styles[a.label] ~= nil, fixed_styles[b.label] ~= nil
+    if first ~= second then return first end
+    return a.label < b.label
+  end)
+  local others = 0
+  for _, line in ipairs(lines) do
+    local style = fixed_styles[line.label] or { colour = other_colours[others % #other_colours + 1],
+      point = other_points[others % #other_points + 1] }
+    if not fixed_styles[line.label] then others = others + 1 end
+    line.colour, line.point = style.colour, style.point
+  end
+  return lines
+end
+
+local function check_twice(points)
+  for i = 2, #points do
+    local one, other = points[i - 1], points[i]
+    if one.x == other.x then
+      fail.work("%s and %s: both are %s at max-num-seqs %d and max-num-batched-tokens %d; one would be right",
+        one.run.dir, other.run.dir, one.run.line, one.run["max-num-seqs"],
+        one.run["max-num-batched-tokens"])
+    end
+  end
+end
+
+-- The points of one line in one panel, by what varies.
+local function points_of(runs, line, panel)
+  local points = {}
+  for _, run in ipairs(runs) do
+    if run.line == line.label and run[panel.fixed] == panel.at then
+      points[#points + 1] = { x = run[panel.varies], y = run.value, run = run }
+    end
+  end
+  table.sort(points, function(a, b)
+    if a.x ~= b.x then return a.x < b.x end
+    return a.run.dir < b.run.dir
+  end)
+  check_twice(points)
+  return points
+end
+
+-- The values of what varies, each once, in order.
+local function values_of(lists)
+  local values, seen = {}, {}
+  for _, points in ipairs(lists) do
+    for _, point in ipairs(points) do
+      if not seen[point.x] then values[#values + 1] = point.x end
+      seen[point.x] = true
+    end
+  end
+  table.sort(values)
+  return values
+end
+
+-- ---- the picture ------------------------------------------------------------------------------
+
+-- Inches.
+local size = { width = 12, panel_height = 3.6, head = 0.85, foot = 0.7, left = 1.05, long_ticks = 0.35,
+  right = 0.25, value_label = 0.15, box = 0.28, -- above the panel
+  legend_line = 0.22, legend_sample = 0.36, legend_text = 0.5, legend_gap = 0.35, legend_edge = 0.1,
+  letter = 0.076 }
+local LONGEST_LABEL = 110 -- letters: what one line of the legend has room for
+
+-- A name as the picture can show it: in one line that is not too long.
+local function legible(text)
+  text = text:gsub("%c", "?")
+  if not utf8.len(text) then text = text:gsub("[\128-\255]", "?") end
+  if utf8.len(text) <= LONGEST_LABEL then return text end
+  return text:sub(1, utf8.offset(text, LONGEST_LABEL) - 1) .. "…"
+end
+
+-- What the values span, for both panels: from 0 unless they differ by little.
+local function value_range(model)
+  local low, high = math.huge, -math.huge
+  for _, panel in ipairs(model.panels) do
+    for _, points in ipairs(panel.points) do
+      for _, point in ipairs(points) do
+        low, high = math.min(low, point.y), math.max(high, point.y)
+      end
+    end
+  end
+  local margin = 0.08 * (high - low)
+  if margin == 0 then margin = high == 0 and 1 or 0.08 * math.abs(high) end
+  local bottom = low - margin
+  if low >= 0 and low <= high / 2 then bottom = 0 end
+  return bottom, high + margin
+end
+
+local function panel_of(lines, row, panel, runs)
+  local lists = {}
+  for i, line in ipairs(lines) do lists[i] = points_of(runs, line, panel) end
+  local values = values_of(lists)
+  return {
+    points = lists, values = values, axis = panel.varies, at = panel.at,
+    title = ("%s vs. %s"):format(row.label, panel.varies),
+    fixed = ("%s = %d"):format(panel.fixed, panel.at),
+    nothing = ("no run has %s %d"):format(panel.fixed, panel.at),
+    low = (values[1] or 1) / 1.3, high = (values[#values] or 2) * 1.3,
+  }
+end
+
+-- Places the legend below the panels, in as many columns as there is room for: x and y of each line, in
+-- inches from the lower left. Returns how high that is.
+local function place_legend(lines)
+  local longest = 1
+  for _, line in ipairs(lines) do longest = math.max(longest, utf8.len(line.legend)) end
+  local column = size.legend_text + longest * size.letter + size.legend_gap
+  local columns = math.max(1, math.min(#lines, math.floor(size.width / column)))
+  local first = math.max(size.legend_edge, (size.width - columns * column + size.legend_gap) / 2)
+  local rows = math.ceil(#lines / columns)
+  for i, line in ipairs(lines) do
+    line.x = first + (i - 1) % columns * column
+    line.y = (rows - (i - 1) // columns) * size.legend_line
+  end
+  return rows * size.legend_line + size.legend_edge
+end
+
+-- Whether gnuplot writes such values with an exponent.
+local function has_long_ticks(value) return math.abs(value) >= 1e8 or math.abs(value) < 1e-4 end
+
+-- Sets the places that the template names, as shares of the picture.
+local function lay_out(model)
+  local width = size.width / #model.panels
+  local left = size.left + (has_long_ticks(model.high) and size.long_ticks or 0)
+  for i, panel in ipairs(model.panels) do
+    local start = (i - 1) * width
+    panel.label = (start + size.value_label) / size.width
+    panel.left, panel.right = (start + left) / size.width, (start + width - size.right) / size.width
+  end
+  local foot = size.foot + place_legend(model.all_series)
+  local height = size.head + size.panel_height + foot
+  model.bottom, model.top = foot / height, (foot + size.panel_height) / height
+  model.box = (foot + size.panel_height + size.box) / height
+  for _, line in ipairs(model.all_series) do
+    line.left, line.right = line.x / size.width, (line.x + size.legend_sample) / size.width
+    line.text, line.level = (line.x + size.legend_text) / size.width, line.y / height
+  end
+  model.terminal = gnuplot.png(size.width, height)
+end
+
+local better_in_words = { less = ", less is better", more = ", more is better" }
+
+-- What the template sees.
+local function model_of(row, runs)
+  local lines = lines_of(runs)
+  local model = { all_series = lines, panels = {},
+    value_label = ("%s (%s)%s"):format(row.label, row.unit, better_in_words[row.better] or "") }
+  for i, panel in ipairs(panels) do model.panels[i] = panel_of(lines, row, panel, runs) end
+  for _, line in ipairs(lines) do line.legend = legible(line.label) end
+  model.low, model.high = value_range(model)
+  lay_out(model)
+  return model
+end
+
+-- ---- the verb ---------------------------------------------------------------------------------
+
+local function output_name(row) return (output_names[row.name] or row.name:lower()) .. "_vs_config.png" end
+
+-- The settings of the runs that are there, for whoever wonders why none is shown.
+local function settings_in_words(runs)
+  local words, seen = {}, {}
+  for _, run in ipairs(runs) do
+    local word = ("%d/%d"):format(run["max-num-seqs"], run["max-num-batched-tokens"])
+    if not seen[word] and #words < 8 then words[#words + 1] = word end
+    seen[word] = true
+  end
+  return table.concat(words, ", ")
+end
+
+local function check_data(traces, runs, shown)
+  if #runs == 0 then
+    fail.work("%s: no folder of a serving run in it; names like NAME[baseline_32_8192], or cards with " ..
+      "max-num-seqs and max-num-batched-tokens beside results_json, would be right", traces)
+  end
+  if #shown == 0 then
+    local left, right = panels[1], panels[2]
+    fail.work("%s: none of its %d runs has %s %d or %s %d; they have %s (%s/%s)", traces, #runs, left.fixed,
+      left.at, right.fixed, right.at, settings_in_words(runs), left.varies, right.varies)
+  end
+end
+
+local function print_json(row, path, model)
+  local out = { metric = row.name, unit = row.unit, picture = path, panels = json.array {} }
+  for i, panel in ipairs(model.panels) do
+    local series = json.array {}
+    for s, points in ipairs(panel.points) do
+      local list = json.array {}
+      for p, point in ipairs(points) do
+        list[p] = { [panels[i].varies] = point.x, value = point.y, folder = point.run.dir }
+      end
+      series[s] = { label = model.all_series[s].label, points = list }
+    end
+    out.panels[i] = { fixed = { [panels[i].fixed] = panel.at }, series = series }
+  end
+  io.stdout:write(json.encode(out), "\n")
+end
+
+local function check_use(args, row)
+  if row.module ~= "metric.serving" then
+    fail.input("%s has no plot over configurations; the serving metrics of metric --list have one", row.name)
+  end
+  if not args.traces then fail.input("metric plot reads --traces DIR, the folder of the runs' folders") end
+end
+
+local function draw(model, folder, path)
+  local made, message = file.make_folder(folder)
+  if not made then fail.work("%s", message) end
+  local script = template.load(gentables.home .. "/templates/plots/vs_config.gp.tmpl")(model)
+  local drawn, problem, code = gnuplot.draw(script, path)
+  if not drawn then fail.with(code or 1, "%s", problem) end
+end
+
+local function count(number, word) return ("%d %s%s"):format(number, word, number == 1 and "" or "s") end
+
+local function without_slash(path) return (path:gsub("(.)/+$", "%1")) end
+
+function plot.run(args, row)
+  check_use(args, row)
+  local traces, folder = without_slash(args.traces), without_slash(args.out or ".")
+  local runs = run_finder.find(traces)
+  local shown = read_values(runs, row)
+  check_data(traces, runs, shown)
+  local model = model_of(row, shown)
+  local path = folder .. "/" .. output_name(row)
+  draw(model, folder, path)
+  if args.json then return print_json(row, path, model) end
+  io.stdout:write(("%s: %s of %s\n"):format(path, count(#shown, "run"),
+    count(#model.all_series, "implementation")))
+end
+
+return plot

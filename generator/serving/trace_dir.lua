@@ -1,0 +1,90 @@
+-- The folder of a serving run: its workload card (*.yaml, *.yml) and its result files. Reads and checks; what
+-- is computed from them stands in the files of the metrics.
+local fail = require "base.fail"
+local file = require "core.file"
+local json = require "codec.json"
+local refuse = require "serving.refuse"
+
+local trace_dir = {}
+
+local function sorted(names)
+  table.sort(names)
+  return names
+end
+
+-- The names in `dir` that match one of the patterns, sorted.
+local function names_in(dir, ...)
+  local found = {}
+  for _, name in ipairs(fail.unless(file.list(dir))) do
+    for _, pattern in ipairs { ... } do
+      if name:find(pattern) then
+        found[#found + 1] = name
+        break
+      end
+    end
+  end
+  return sorted(found)
+end
+
+local function is_folder(path) return file.list(path) ~= nil end
+
+-- Ends with the documented error unless `dir` is a folder.
+function trace_dir.check(dir)
+  if is_folder(dir) then return end
+  refuse("Error: Trace directory not found: " .. dir, "%s: %s; the folder of a run would be right", dir,
+    file.exists(dir) and "no folder, or one that may not be read" or "is not there")
+end
+
+-- The path of the workload card in `dir`; nil where there is none. Several are an error.
+function trace_dir.find_card(dir)
+  local cards = names_in(dir, "^[^.].*%.yaml$", "^[^.].*%.yml$")
+  if #cards > 1 then
+    fail.work("%s: several workload cards: %s; one would be right", dir, table.concat(cards, ", "))
+  end
+  return cards[1] and dir .. "/" .. cards[1]
+end
+
+-- The workload card as a table; ends with the documented error if it is no mapping.
+function trace_dir.read_card(path)
+  local found, yaml = pcall(require, "core.yaml")
+  if not found then fail.work("%s: built without libyaml (Debian: libyaml-dev)", path) end
+  local card, message = yaml.decode(fail.unless(file.read(path)), json.null)
+  if type(card) == "table" and card ~= json.null and #card == 0 then return card end
+  refuse("Error: Invalid workload YAML format", "%s: %s", path,
+    message or "no mapping; one that begins with workload: would be right")
+end
+
+-- The workload card of a run; ends with the documented error where there is none.
+function trace_dir.card(dir)
+  trace_dir.check(dir)
+  local path = trace_dir.find_card(dir)
+  if not path then
+    refuse("Error: No workload YAML file found in trace directory", "%s: holds no *.yaml or *.yml", dir)
+  end
+  return trace_dir.read_card(path), path
+end
+
+-- What the card has below these keys, one in the other; nil if there is nothing on the way.
+function trace_dir.value(card, ...)
+  local value = card
+  for _, key in ipairs { ... } do
+    if type(value) ~= "table" then return nil end
+    value = value[key]
+  end
+  if value == json.null then return nil end
+  return value
+end
+
+-- The result files of a run, in name order; ends with the documented error where there are none.
+function trace_dir.results(dir)
+  local folder = dir .. "/results_json"
+  if not is_folder(folder) then
+    refuse("Error: results_json directory not found", "%s: not a folder that can be read", folder)
+  end
+  local paths = {}
+  for i, name in ipairs(names_in(folder, "^[^.].*%.json$")) do paths[i] = folder .. "/" .. name end
+  if #paths == 0 then fail.work("%s: holds no *.json, as a serving benchmark writes them", folder) end
+  return paths
+end
+
+return trace_dir

@@ -1,0 +1,246 @@
+-- The launches of a sweep at one TP size: asks a planner (explore.lua) for tasks and a bench for answers, and
+-- starts the bench anew where it failed.
+--
+-- A machine can change while it is measured: ranks move to cores that share no cache, another guest comes or
+-- goes. The round trip of a flag tells, before and after each visit. A visit during which it changed does not
+-- count. Otherwise each regime of the machine has visits and a planner of its own (tp_size.lua). A sweep ends
+-- with the first one that is finished; the one with the most visits makes the rows.
+local bench = require "conversation.bench"
+local fail = require "base.fail"
+local plan = require "rows.cells"
+local process = require "core.process"
+local protocol = require "conversation.protocol"
+
+local launches = {}
+
+local ATTEMPTS = 2       -- per task, each with a fresh bench
+local GIVE_UP_AFTER = 5  -- failed tasks in a row
+local SPOILED = 3        -- cells by one strategy at one TP size; after so many it is no longer asked for
+local LOST_IN_A_ROW = 20 -- visits during which the regime changed; after so many it is no longer looked at
+
+local function in_brackets(text) return text ~= "" and (" (%s)"):format(text) or "" end
+
+-- Starts a bench, whatever regime it is in; nil: the world is refused, and knows why.
+local function start(job, world)
+  if job.command_size ~= world.size then
+    job.command = job.backend.command(job, world.size)
+    job.arguments = job.backend.arguments(job, world.size)
+    job.command_size = world.size
+  end
+  local began = process.now()
+  local session, failure = bench.start({ command = job.command, program = job.program,
+    arguments = job.arguments, world_size = world.size, identity = job.identity, patience = job.patience,
+    strategies = job.spec.strategies, environment = job.environment })
+  if session then
+    world.devices, world.unavailable = session.devices, session.unavailable
+    world.start_s = process.now() - began
+    return session
+  end
+  local says_it_already = failure.reason:find(failure.detail, 1, true)
+  world:refuse(failure.reason, says_it_already and "" or in_brackets(failure.detail))
+end
+
+local function show(job, cell, best)
+  local text = plan.describe(cell)
+  if best then text = ("%s: %s %.2f us"):format(text, best.strategy, best.time_us) end
+  job.progress:show(text)
+end
+
+-- The limits of a request that is made now.
+local function limits_now(job, world)
+  if not world.ends_at then return job.limits end
+  local limits = { left_us = math.max(1, math.floor((world.ends_at - process.now()) * 1e6)) }
+  for name, limit in pairs(job.limits) do limits[name] = limit end
+  return limits
+end
+
+-- Takes out of an answer what the bench had no time for. Returns whether there was any.
+local function drop_unreached(result)
+  local kept = {}
+  for _, record in ipairs(result.no_time) do
+    if record.reason ~= protocol.BUDGET_SPENT then kept[#kept + 1] = record end
+  end
+  local is_late = #kept < #result.no_time
+  result.no_time = kept
+  return is_late
+end
+
+-- Asks the bench for one task. Returns { rows, no_time, is_late }, or nil and the failure. `is_late`: time
+-- was over before all strategies had one.
+local function ask(job, world, session, task)
+  local wanted, no_time = {}, {}
+  for _, strategy in ipairs(task.strategies) do
+    local reason = session.unavailable[strategy]
+    if reason then
+      no_time[#no_time + 1] = plan.record(task.cell, strategy, { reason = reason })
+    else
+      wanted[#wanted + 1] = strategy
+    end
+  end
+  if #wanted == 0 then return { rows = {}, no_time = no_time } end
+  local best
+  show(job, task.cell)
+  job.asked = job.asked + 1
+  local began = process.now()
+  local limits = limits_now(job, world)
+  local result, failure = session:measure(job.asked, task.cell, wanted, limits, function(record)
+    if not best or record.time_us < best.time_us then best = record end
+    show(job, task.cell, best)
+  end)
+  local took = process.now() - began
+  world.measured_s = world.measured_s + took
+  if not result then return nil, failure end
+  local is_late = drop_unreached(result)
+  if not is_late then world.pace:take(task.cell, #wanted, took) end
+  world.placement = session.placement
+  table.move(result.no_time, 1, #result.no_time, #no_time + 1, no_time)
+  return { rows = result.rows, no_time = no_time, is_late = is_late }
+end
+
+local function report_failure(job, task, failure, last)
+  local goes_on = not last and "once more, with a fresh bench"
+    or failure.culprit and ("%s stays without a time"):format(failure.culprit) or "it stays without a time"
+  job.progress:say(("gentables: %s: %s%s; %s"):format(plan.describe(task.cell), failure.reason,
+    in_brackets(failure.detail), goes_on))
+end
+
+-- Measures one task in a regime. Returns the bench to go on with (nil: none), and its result; nil: it failed,
+-- and `failure` says why, with `culprit`, where all attempts ended in the turn of one strategy of several;
+-- false: the regime changed meanwhile, or no bench starts any more.
+local function measure(job, world, regime, session, task)
+  local culprit
+  for attempt = 1, ATTEMPTS do
+    session = session or start(job, world)
+    if not session or world:regime_of(session) ~= regime then return session, false end
+    local result, failure = ask(job, world, session, task)
+    if result and world:regime_of(session) ~= regime then return session, false end
+    if result then return session, result end
+    if attempt == 1 then culprit = failure.strategy end
+    if culprit ~= failure.strategy then culprit = nil end
+    if attempt == ATTEMPTS and #task.strategies > 1 then failure.culprit = culprit end
+    report_failure(job, task, failure, attempt == ATTEMPTS)
+    if attempt == ATTEMPTS then return nil, nil, failure end
+    session = nil
+  end
+end
+
+-- The task without a strategy.
+local function without(task, strategy)
+  local rest = {}
+  for name, value in pairs(task) do rest[name] = value end
+  rest.strategies = {}
+  for _, name in ipairs(task.strategies) do
+    if name ~= strategy then table.insert(rest.strategies, name) end
+  end
+  return rest
+end
+
+-- Leaves out what spoiled other cells before.
+local function without_spoilers(world, regime, task)
+  for strategy, spoiled in pairs(world.spoiled) do
+    local rest = spoiled.cells >= SPOILED and without(task, strategy) or task
+    if #rest.strategies < #task.strategies then
+      world.leave_out(regime, task.cell, strategy, ("not asked for after %d cells: %s"):format(spoiled.cells,
+        spoiled.reason))
+      task = rest
+    end
+  end
+  return task
+end
+
+-- The same, and where one strategy ends the bench in each attempt, the others go on without it.
+local function measure_without_culprits(job, world, regime, session, task)
+  task = without_spoilers(world, regime, task)
+  while #task.strategies > 0 do
+    local result, failure
+    session, result, failure = measure(job, world, regime, session, task)
+    local culprit = failure and failure.culprit
+    if not culprit then return session, result, failure, task end
+    local spoiled = world.spoiled[culprit] or { cells = 0 }
+    world.spoiled[culprit] = { cells = spoiled.cells + 1, reason = failure.reason }
+    world.leave_out(regime, task.cell, culprit, failure.reason)
+    job.incomplete = job.incomplete + 1
+    task = without(task, culprit)
+  end
+  return session, { rows = {}, no_time = {} }, nil, task
+end
+
+-- Ends a bench, or says that it did not end well.
+local function stop(job, world, session)
+  if not session then return end
+  local ended, failure = session:stop()
+  world:take_end(session.devices)
+  if ended then return end
+  job.progress:say(("gentables: TP %d: the bench did not end well: %s%s; what it measured counts"):format(
+    world.size, failure.reason, in_brackets(failure.detail)))
+end
+
+local function give_up(job, world, session)
+  stop(job, world, session)
+  fail.work("%d cells in a row failed; what was measured is kept, and the same command goes on from there",
+    job.failed_in_a_row)
+end
+
+-- Notes that a visit was lost; after too many of them regimes are told apart no more.
+local function lose_visit(job, world)
+  world.lost_in_a_row = (world.lost_in_a_row or 0) + 1
+  if world.lost_in_a_row < LOST_IN_A_ROW then return end
+  world.has_one_regime = true
+  job.progress:say(("gentables: TP %d: the machine changes all the time (a round trip between ranks takes "
+    .. "%s us); rows hold all of it"):format(world.size, world:roundtrips()))
+end
+
+-- The tasks of one launch, as long as the regime stays. Returns the bench, if it goes on.
+local function run_tasks(job, world, regime, session)
+  for task in function() return regime.planner:next(regime.launch) end do
+    local result, failure, asked
+    session, result, failure, asked = measure_without_culprits(job, world, regime, session, task)
+    if result == false then
+      if session then lose_visit(job, world) end
+      return session
+    elseif result then
+      if result.is_late then world:end_budget() end
+      if #result.rows + #result.no_time > 0 then
+        world:take_visit(regime, task.cell, result.rows, result.no_time)
+      end
+      job.failed_in_a_row, world.lost_in_a_row = 0, 0
+    else
+      world.take_failure(regime, asked, failure)
+      job.failed, job.failed_in_a_row = job.failed + 1, job.failed_in_a_row + 1
+    end
+    job.progress:step(regime.planner:outlook())
+    if job.failed_in_a_row == GIVE_UP_AFTER then give_up(job, world, session) end
+  end
+  return session
+end
+
+-- Says, once, that the machine is in another regime than its rows are of.
+local function say_regime(job, world, regime)
+  if not world:leaves_rows(regime) or world.told_regime then return end
+  world.told_regime = true
+  job.progress:say(("gentables: TP %d: the machine is in another regime than when its rows were measured (a "
+    .. "round trip between ranks takes %.2f us, and took %.2f); they are not mixed: all is measured anew")
+    :format(world.size, regime.roundtrip_us, world.old.roundtrip_us))
+end
+
+-- Runs launches until one regime's planner wants no more, the time is over, or no bench starts: then the
+-- world is refused. `job` has program, identity, patience, machine, launcher, limits, progress and counts;
+-- `world` is a world.
+function launches.run(job, world)
+  local regime
+  repeat
+    local session = start(job, world)
+    if not session then return end
+    regime = world:regime_of(session)
+    say_regime(job, world, regime)
+    regime.launch = regime.launch + 1
+    world.launches = world.launches + 1
+    session = run_tasks(job, world, regime, session)
+    stop(job, world, session)
+    if world.refusal then return end
+  until not (world:can_start() and regime.planner:wants(regime.launch + 1))
+  world.cut_off = world.ends_at ~= nil and regime.planner:is_cut_off(regime.launch + 1)
+  if not world.cut_off then world.ended_in = regime end
+end
+
+return launches

@@ -1,0 +1,427 @@
+-- One TP size of a sweep: what its rows and an unfinished journal hold already, what launches say, and the
+-- files that are made of it.
+--
+-- What launches say is kept apart by the regime that the machine was in (launches.lua): { roundtrip_us,
+-- planner, visits (key -> { [launch] = row }), why (key -> record without a time), launch (the last one),
+-- before (those of earlier sweeps among them), keeps (whether the finished rows are of it) }. Rows of two
+-- regimes are never mixed: in another one than its rows, a spec that has grown is measured anew, all of it.
+local explore = require "sweep.explore"
+local fail = require "base.fail"
+local file = require "core.file"
+local journal = require "sweep.journal"
+local lists = require "lists.lists"
+local pace = require "sweep.cost"
+local plan = require "rows.cells"
+local process = require "core.process"
+local provenance = require "rows.provenance"
+local rows = require "core.rows"
+local visits = require "sweep.pooling"
+
+local world = {}
+world.__index = world
+
+-- ---- what is there already --------------------------------------------------------------------
+
+-- What is wrong with rows that cannot be kept.
+local function replaced(old, job)
+  if not provenance.same_machine(old.machine, job.machine) then
+    return "replaces the rows of " .. provenance.describe(old.machine)
+  end
+  return "measures anew: the bench, the launcher, the incumbent or the spec's limits are others now"
+end
+
+-- Whether a row is of a shape that the spec has, or lies between two of them.
+local function is_asked_for(spec, record)
+  local function is_within(axis, value) return value >= axis[1] and value <= axis[#axis] end
+  return lists.contains(spec.dtypes, record.dtype) and lists.contains(spec.fusions, record.fusion)
+    and lists.contains(spec.strategies, record.strategy) and record.size <= spec.limits.message_bytes
+    and record.op == spec.table.op and record.mode == spec.table.mode
+    and record.num_tokens and record.splits == spec.splits
+    and is_within(spec.hidden_sizes, record.hidden_size) and is_within(spec.num_tokens, record.num_tokens)
+end
+
+-- Takes the finished rows of this TP size, where they are of the same machine, bench and limits.
+function world:take_finished(job)
+  if not file.exists(self.csv) then return end
+  if not file.exists(self.json) then
+    fail.input("%s: no %s beside it says whose rows these are; --fresh replaces them, --arch host-NAME " ..
+      "keeps them", self.csv, self.json:match("[^/]*$"))
+  end
+  local old, message = provenance.read(self.json)
+  if not old then fail.input("%s; --fresh measures anew", message) end
+  if old.bench and old.bench.merged then
+    fail.input("%s: holds rows that gentables tune joined, which a sweep would drop; another --out would " ..
+      "be right, or --fresh, which measures anew", self.csv)
+  end
+  if old.fingerprint ~= job.fingerprint then
+    self.note = replaced(old, job)
+    return
+  end
+  if not provenance.describes(old, fail.unless(file.read(self.csv))) then
+    self.note = ("measures anew: %s tells of other rows"):format(self.json)
+    return
+  end
+  self.old = old
+  for _, record in ipairs(fail.unless(rows.records(self.csv))) do
+    self.finished = self.finished + 1
+    if is_asked_for(job.spec, record) then
+      if old.complete == false then
+        table.insert(self.begun, record)
+      else
+        self.known[plan.key(record)] = record
+      end
+    end
+  end
+  for _, entry in ipairs(old.no_time) do
+    -- What failed is tried again; what is above a limit, the spec says itself.
+    if not entry.failed and not entry.skipped then
+      self:take_reason(plan.record(entry, entry.strategy, { reason = entry.reason, world_size = self.size }))
+    end
+  end
+end
+
+function world:take_reason(record) self.why[plan.key(record)] = record end
+
+-- Takes what a launch said of a cell.
+local function note_visit(regime, cell, launch, with, without)
+  for _, record in ipairs(with) do
+    local key = plan.key(record)
+    regime.visits[key] = regime.visits[key] or {}
+    regime.visits[key][launch], regime.why[key] = record, nil
+  end
+  for _, record in ipairs(without) do
+    local key = plan.key(record)
+    if not regime.visits[key] then regime.why[key] = record end
+  end
+  regime.planner:take(cell, launch, with, without)
+end
+
+-- Takes the rows of a sweep that its budget cut off as what they were: visits in launches, of which more may
+-- follow.
+function world:take_begun()
+  if #self.begun == 0 then return end
+  self.note = "goes on where the budget of an earlier sweep was spent"
+  local regime = self:regime_of { roundtrip_us = self.old.roundtrip_us or 0, placement = self.old.placement }
+  local cells = {} -- key -> { cell, launches = { [launch] = records } }
+  for _, row in ipairs(self.begun) do
+    local cell = plan.record(row)
+    local key = plan.key(cell)
+    cells[key] = cells[key] or { cell = cell, launches = {} }
+    for launch, record in pairs(visits.split(row)) do
+      local of = cells[key].launches
+      of[launch] = of[launch] or {}
+      table.insert(of[launch], record)
+    end
+  end
+  for _, entry in pairs(cells) do
+    for launch, records in pairs(entry.launches) do
+      regime.launch = math.max(regime.launch, launch)
+      note_visit(regime, entry.cell, launch, records, {})
+    end
+  end
+end
+
+function world:take_journal(found)
+  self.continues = true
+  for _, cell in ipairs(found.cells) do
+    local regime = self:regime_of { roundtrip_us = cell.roundtrip_us }
+    regime.launch = math.max(regime.launch, cell.launch)
+    note_visit(regime, cell.cell, cell.launch, cell.rows, cell.no_time)
+  end
+end
+
+-- ---- regimes ----------------------------------------------------------------------------------
+
+-- A planner that knows what was there already.
+-- `keeps`: the finished rows, too.
+local function new_planner(self, keeps)
+  local job = self.job
+  local planner = explore.new { spec = job.spec, cells = self.cells, launches = job.spec.limits.launches,
+    exhaustive = job.exhaustive, now = process.now, ends_at = self.ends_at,
+    fits = function(cell, strategies) return self:fits(cell, strategies) end }
+  for _, record in pairs(keeps and self.known or {}) do planner:keep(record) end
+  for _, record in pairs(self.why) do planner:keep_without(record) end
+  return planner
+end
+
+-- How many launches the finished rows tell of: later ones are others, and not to be compared with them as if
+-- they were the same.
+local function launches_before(self)
+  local most = 0
+  for _, record in pairs(self.known) do most = math.max(most, #(record.launches or { record.time_us })) end
+  return most
+end
+
+local function add_regime(self, roundtrip_us, keeps)
+  local before = keeps and launches_before(self) or 0
+  local regime = { roundtrip_us = roundtrip_us, visits = {}, why = {}, launch = before, before = before,
+    keeps = keeps, planner = new_planner(self, keeps) }
+  table.insert(self.regimes, regime)
+  return regime
+end
+
+-- The regime that a session, or a journal's entry, is in. Where ranks share cores a round trip tells of the
+-- scheduler, and all is one regime.
+function world:regime_of(session)
+  local is_one = self.has_one_regime or session.placement == "oversubscribed"
+  for _, regime in ipairs(self.regimes) do
+    if is_one or provenance.same_regime(session.roundtrip_us, regime.roundtrip_us) then return regime end
+  end
+  local of_rows = self.old and self.old.roundtrip_us
+  local keeps = is_one or not of_rows or provenance.same_regime(session.roundtrip_us, of_rows)
+  return add_regime(self, session.roundtrip_us, keeps)
+end
+
+-- Whether a regime is another one than that of finished rows, which then do not count in it.
+function world:leaves_rows(regime) return not regime.keeps and next(self.known) ~= nil end
+
+-- The round trips of all regimes, in words.
+function world:roundtrips()
+  local words = {}
+  for i, regime in ipairs(self.regimes) do words[i] = ("%.2f"):format(regime.roundtrip_us) end
+  return table.concat(words, ", ")
+end
+
+-- Whether the rows that are there are all that the spec, and `exhaustive`, ask for.
+local function is_finished(self, job)
+  local old = self.old
+  if not old or not old.spec or old.spec.hash ~= job.spec_hash then return false end
+  if old.complete == false or job.exhaustive and not old.exhaustive then return false end
+  for _, entry in ipairs(old.no_time) do
+    if entry.failed then return false end
+  end
+  return true
+end
+
+-- The state of one TP size of a job: size; csv, json, part (its files); cells; known (key -> finished row),
+-- why (key -> record without a time, with its reason); spoiled (strategy -> { cells, reason }: how many
+-- cells it alone could not be measured in); is_finished (nothing is to be measured); planner (of what is
+-- there already; none if it is finished); regimes; launches and measured_s (how often a bench was started for
+-- it, and how long one measured, lost visits included).
+function world.load(job, size)
+  local csv = ("%s/benchmark.tp%d.%s.csv"):format(job.out, size, job.arch)
+  local self = setmetatable({ job = job, size = size, csv = csv, json = provenance.path_of(csv),
+    part = csv .. ".part", known = {}, why = {}, begun = {}, unavailable = {}, finished = 0, regimes = {},
+    spoiled = {}, ended = {}, launches = 0, measured_s = 0,
+    cells = plan.cells(job.spec, size) }, world)
+  if file.exists(self.part) then self.journal = journal.open(self.part) end
+  local found = not job.fresh and self.journal and journal.read(self.part, size)
+  local usable = found and found.fingerprint == job.fingerprint
+  self.fresh = job.fresh or (usable and found.fresh)
+  if not self.fresh then self:take_finished(job) end
+  self.is_finished = not usable and is_finished(self, job)
+  if not self.is_finished then
+    self.planner = new_planner(self, true)
+    self:take_begun()
+    if usable then self:take_journal(found) end
+  end
+  if found and not usable and #found.cells > 0 then
+    self.note = self.note or "begins again: what is unfinished there is of another machine, bench or limits"
+  end
+  self.taken_up = usable and #found.cells > 0
+  return self
+end
+
+-- Whether anything is to be measured.
+function world:is_open()
+  if self.is_finished then return false end
+  local regime = self:chosen()
+  return regime == nil and self.planner:wants(1) or regime ~= nil and regime.planner:wants(regime.launch + 1)
+end
+
+-- How many of the spec's cells are not known yet, and how many there are.
+function world:count_open()
+  local open, planner = 0, (self:chosen() or self).planner
+  for _, cell in ipairs(self.cells) do
+    if not cell.skip and planner:is_open(cell) then open = open + 1 end
+  end
+  return open, #self.cells
+end
+
+-- The regime that makes the rows: the one that was finished, or else that with the most visits; nil without
+-- any.
+function world:chosen()
+  if self.ended_in then return self.ended_in end
+  local best, most = nil, -1
+  for _, regime in ipairs(self.regimes) do
+    local count = regime.planner:count_visits()
+    if count > most then best, most = regime, count end
+  end
+  return best
+end
+
+-- ---- measuring --------------------------------------------------------------------------------
+
+-- Takes what the regime's launch said of a cell, and journals it.
+function world:take_visit(regime, cell, with, without)
+  self.journal:add(cell, regime, with, without)
+  note_visit(regime, cell, regime.launch, with, without)
+end
+
+-- Takes it that a strategy has no time in a cell for now: the next sweep asks for it again.
+function world.leave_out(regime, cell, strategy, reason)
+  local record = plan.record(cell, strategy, { reason = reason, failed = true })
+  if not regime.visits[plan.key(record)] then regime.why[plan.key(record)] = record end
+  regime.planner:keep_without(record)
+end
+
+-- Takes it that a task failed for good: what has no time yet stays without.
+function world.take_failure(regime, task, failure)
+  for _, strategy in ipairs(task.strategies) do
+    local record = plan.record(task.cell, strategy, { reason = failure.reason, failed = true })
+    if not regime.visits[plan.key(record)] then regime.why[plan.key(record)] = record end
+  end
+  regime.planner:give_up(task.cell)
+end
+
+-- Takes it that no bench starts at this TP size: that is the reason of all cells that nothing is known of,
+-- and what stands in its files and its journal stays. `detail`: more for who looks on.
+function world:refuse(reason, detail)
+  self.refusal, self.refusal_told = "unavailable: " .. reason, reason .. detail
+  for key, wanted in pairs(plan.wanted(self.job.spec, self.cells)) do
+    if not self.why[key] then
+      wanted.reason, wanted.failed = self.refusal, true
+      self.why[key] = wanted
+    end
+  end
+end
+
+-- The machine whose rows stand here, where it is another one; nil: this one, or nobody knows.
+function world:other_machine(job)
+  local old = file.exists(self.csv) and provenance.read(self.json)
+  return old and not provenance.same_machine(old.machine, job.machine) and old.machine or nil
+end
+
+-- Takes what became of the devices of a launch. What was seen in any launch, such as the least clock and what
+-- held it back, is told of the last.
+function world:take_end(devices)
+  for i, device in ipairs(devices) do
+    local now, before = device.at_end, self.ended[i]
+    for name, value in pairs(now and before or {}) do
+      local former, latter = math.tointeger(tonumber(value)), math.tointeger(tonumber(now[name]))
+      if former and latter and name:find("^least_") then now[name] = tostring(math.min(former, latter)) end
+      if former and latter and name:find("_seen$") then now[name] = ("0x%x"):format(former | latter) end
+    end
+    device.at_end = now or before
+    self.ended[i] = device.at_end
+  end
+end
+
+-- From now on it measures, each visit's sampling with so much time; with a budget, for so long in all.
+function world:begin(cell_s, budget_s)
+  self.pace = pace.new(cell_s)
+  if not budget_s then return end
+  self.ends_at = process.now() + budget_s
+  for _, regime in ipairs(self.regimes) do regime.planner.ends_at = self.ends_at end
+end
+
+-- The time is over.
+function world:end_budget()
+  self.ends_at = process.now()
+  for _, regime in ipairs(self.regimes) do regime.planner.ends_at = self.ends_at end
+end
+
+-- Whether a visit can be over in time.
+function world:fits(cell, strategies)
+  if not self.ends_at then return true end
+  local count = 0
+  for _, name in ipairs(strategies) do count = count + (self.unavailable[name] and 0 or 1) end
+  return process.now() + self.pace:expect(cell, count) <= self.ends_at
+end
+
+-- Whether a launch can start in time, if it starts as the last one did.
+function world:can_start() return not self.ends_at or process.now() + self.start_s < self.ends_at end
+
+-- ---- writing ----------------------------------------------------------------------------------
+
+local no_time_fields = { "dtype", "op", "mode", "fusion", "hidden_size", "num_tokens", "strategy", "reason",
+  "failed", "skipped" }
+
+local function entry_of(record)
+  local entry = {}
+  for _, name in ipairs(no_time_fields) do entry[name] = record[name] end
+  return entry
+end
+
+-- The cells of the grid that the budget did not reach, as a set of their keys.
+function world:unreached_cells()
+  local set, planner = {}, (self:chosen() or self).planner
+  self.unreached = 0
+  for _, cell in ipairs(self.cut_off and self.cells or {}) do
+    if not cell.skip and planner:is_unreached(cell) then
+      set[plan.key(plan.record(cell))], self.unreached = true, self.unreached + 1
+    end
+  end
+  return set
+end
+
+-- What goes into the files, in order: `with` a time, on the spec's grid or between its lines, and `without`.
+-- If the files are `current`, nothing is written, and `with` is only there to be counted.
+-- `derived`: how many times of the grid were not measured, for the sweep was sure without them. `unreached`:
+-- how many cells its budget did not reach, in whole or in part.
+function world:settle(job)
+  local all, regime = {}, self:chosen() or { visits = {}, why = {} }
+  for key, record in pairs(regime.keeps ~= false and self.known or {}) do all[key] = record end
+  for key, by_launch in pairs(regime.visits) do all[key] = visits.row(by_launch) end
+  self.with, self.without = {}, {}
+  for _, record in pairs(all) do table.insert(self.with, record) end
+  self.current = self.is_finished and self.finished == #self.with
+  if self.current then return end
+  local unreached = self:unreached_cells()
+  for key, wanted in pairs(plan.wanted(job.spec, self.cells)) do
+    if wanted.skip then
+      wanted.reason, wanted.skipped = wanted.skip, true
+      table.insert(self.without, wanted)
+    elseif not all[key] then
+      local why = regime.why[key] or self.why[key]
+      if why then
+        table.insert(self.without, why)
+      elseif not unreached[plan.key(plan.record(wanted))] then
+        self.derived = (self.derived or 0) + 1
+      end
+    end
+  end
+  table.sort(self.with, plan.before)
+  table.sort(self.without, plan.before)
+  for i, record in ipairs(self.without) do self.without[i] = entry_of(record) end
+end
+
+function world:provenance(job)
+  local measured = self.placement or self.continues or not self.old
+  local regime, complete = self:chosen(), nil
+  if self.cut_off then complete = false end
+  return {
+    complete = complete, -- only where it is not
+    world_size = self.size,
+    arch = job.arch,
+    fingerprint = job.fingerprint,
+    machine = job.machine,
+    bench = job.identity,
+    spec = { hash = job.spec_hash },
+    exhaustive = job.exhaustive or nil,
+    derived = self.derived,
+    launches = regime and regime.launch or self.old and self.old.launches,
+    roundtrip_us = regime and regime.roundtrip_us or self.old and self.old.roundtrip_us,
+    devices = self.devices and #self.devices > 0 and self.devices or self.old and self.old.devices,
+    placement = self.with[1] and self.with[1].placement or self.placement or "unknown",
+    date = measured and os.date("!%Y-%m-%dT%H:%M:%SZ") or self.old.date,
+    no_time = self.without,
+  }
+end
+
+-- Writes the rows and their provenance, if they have changed. Where nothing has a time, or no bench starts,
+-- what was there stays; without any rows the provenance alone says why there are none.
+function world:write(job)
+  local ok, message
+  if self.refusal then
+    ok = file.exists(self.csv)
+    if not ok then ok, message = provenance.write_alone(self.csv, self:provenance(job)) end
+  else
+    if self.current or #self.with == 0 then return end
+    ok, message = rows.text(self.csv, self.with)
+    if ok then ok, message = provenance.write(self.csv, ok, self:provenance(job)) end
+  end
+  if not ok then fail.work("%s; what was measured is kept in %s", message, self.part) end
+end
+
+return world

@@ -1,0 +1,379 @@
+-- gentables sweep --transport: searches Open MPI's parameters, with the rules that go with them: which
+-- transport and component, beside which algorithm, makes calls in a row fastest. formats/ompi.lua makes files
+-- of what it finds.
+--
+-- The space is lists.ompi_parameters: families of settings. A race within a budget: in a turn every setting
+-- that is left is launched once, in random order, and the defaults twice, as two settings, which tells how
+-- far a comparison goes. After HEAT turns, and as often again, the slower half of each family leaves, but for
+-- FINALISTS; these take turns until the budget ends, LAST_TURNS at most. What it could not finish is said.
+-- Faster is: a smaller geometric mean over the sizes of the best algorithm's middle time over the launches.
+-- Calls are of float32, which Open MPI adds up itself.
+--
+-- A machine can change by a factor of three from one second to the next. So every launch also times a
+-- control, which no parameter of Open MPI changes, at every size; a time counts if that took about what it
+-- takes in the middle.
+local fail = require "base.fail"
+local file = require "core.file"
+local launcher = require "conversation.launcher"
+local lists = require "lists.lists"
+local ompi = require "formats.ompi"
+local process = require "core.process"
+local progress = require "system.progress"
+local provenance = require "rows.provenance"
+local sorted_keys = require "base.sorted_keys"
+
+local transport = {}
+
+local BUDGET_S = 240 -- for each TP size
+local HEATS, HEAT, FINALISTS, LAST_TURNS = 2, 2, 3, 20
+local LAST_SHARE = 0.4 -- of the budget, for the finalists
+local LAUNCH_SHARE = 1 / 6 -- of the patience, for a launch; what takes longer is left out
+local HOPELESS = 2 -- times the defaults' time
+local CONTROL, CHANGED = "ONESHOT", 1.5
+local SIZES = { "-b", "256", "-e", "4M", "-f", "2" }
+local CALLS = { "-d", "float32", "-n", "4000", "-w", "3" }
+local SIZE_S = 0.024 -- for all algorithms: a launch that is over sooner is of a machine that is less awake
+
+-- ---- one launch -------------------------------------------------------------------------------
+
+-- The strategies that are worth a time under a family: a component leaves nothing to choose.
+local function strategies_of(family)
+  local names = { "MPI", CONTROL }
+  for _, row in ipairs(family.component and {} or lists.strategies) do
+    if row.ompi_algorithm then names[#names + 1] = row.name end
+  end
+  return names
+end
+
+local function command_of(job, size, candidate)
+  local words = launcher.plain_command(size, job.machine.cores)
+  local function add(...) table.move({ ... }, 1, select("#", ...), #words + 1, words) end
+  for _, parameter in ipairs(ompi.parameters_of(candidate.text)) do
+    add("--mca", parameter.name, parameter.value)
+  end
+  if not candidate.family.component then add("--mca", "coll_tuned_use_dynamic_rules", "1") end
+  local strategies = strategies_of(candidate.family)
+  add(job.program, "--strategies", table.concat(strategies, ","))
+  add(table.unpack(SIZES))
+  add(table.unpack(CALLS))
+  add("--budget", ("%g"):format(SIZE_S / #strategies))
+  return words
+end
+
+-- The times that the bench prints: size -> strategy -> microseconds; or nil and what is wrong.
+local function read_times(child, limit_s)
+  local times, ends_at = {}, process.now() + limit_s
+  while true do
+    local line, problem = child:read_line(math.max(0, ends_at - process.now()))
+    if not line then
+      local reason, clean = child:close(problem == "timeout" and 0 or 5)
+      if process.interrupted() then fail.with(130, "interrupted; nothing was written") end
+      if problem == "timeout" then return nil, ("a launch takes more than %g s"):format(limit_s) end
+      if not clean or not next(times) then return nil, "the bench failed: " .. reason end
+      return times
+    end
+    local bytes, strategy, time = line:match("^%s*(%d+)%s+%d+%s+%S+%s+sum%s+(%S+)%s+([%d.]+)%s")
+    if bytes and tonumber(time) > 0 then
+      local size = tonumber(bytes)
+      times[size] = times[size] or {}
+      times[size][strategy] = tonumber(time)
+    end
+  end
+end
+
+local function push(list_of, key, value)
+  list_of[key] = list_of[key] or {}
+  table.insert(list_of[key], value)
+end
+
+-- Launches a setting once, and enters its times with the control's beside them.
+local function launch(job, world, candidate)
+  job.progress:show(("TP %d: %s"):format(world.size, candidate.text))
+  local child, message = process.start(command_of(job, world.size, candidate))
+  if not child then fail.input("no mpirun (%s); install Open MPI", message) end
+  local times, problem = read_times(child, job.patience * LAUNCH_SHARE)
+  job.progress:step()
+  if not times then
+    if lists.contains(world.defaults, candidate) then
+      fail.work("TP %d, the defaults: %s", world.size, problem)
+    end
+    candidate.left_out = problem
+    return
+  end
+  for size, by_strategy in pairs(times) do
+    local control = by_strategy[CONTROL]
+    if control then push(world.controls, size, control) end
+    candidate.times[size] = candidate.times[size] or {}
+    by_strategy[CONTROL] = nil
+    for strategy, time in pairs(by_strategy) do
+      push(candidate.times[size], strategy, { time = time, control = control })
+    end
+  end
+  candidate.launches = candidate.launches + 1
+end
+
+-- ---- how good a setting is --------------------------------------------------------------------
+
+-- The one in the middle; the lower one of two.
+local function median_of(list)
+  local sorted = table.move(list, 1, #list, 1, {})
+  table.sort(sorted)
+  return sorted[(#sorted + 1) // 2]
+end
+
+-- Of the times of launches, those that count; where none does, none, or, if `need` be, all.
+local function counted(entries, middle, need)
+  local kept, all = {}, {}
+  for i, entry in ipairs(entries) do
+    all[i] = entry.time
+    local change = entry.control and middle and entry.control / middle or 1
+    if change < CHANGED and change > 1 / CHANGED then kept[#kept + 1] = entry.time end
+  end
+  return (#kept > 0 and kept) or (need and all) or nil
+end
+
+-- The times that count of a setting: size -> strategy -> microseconds. The defaults, to which the others
+-- compare, have some at every size.
+local function times_of(world, candidate)
+  local out, need = {}, lists.contains(world.defaults, candidate)
+  for size, by_strategy in pairs(candidate.times) do
+    local controls = world.controls[size]
+    local middle = controls and median_of(controls)
+    out[size] = {}
+    for strategy, entries in pairs(by_strategy) do out[size][strategy] = counted(entries, middle, need) end
+  end
+  return out
+end
+
+-- The geometric mean of the best algorithm's time, as a share of the defaults' and a logarithm, over the
+-- sizes at which it has one that counts; nil: it has none anywhere.
+local function cost_of(world, candidate)
+  local sum, count, defaults = 0, 0, times_of(world, world.defaults[1])
+  for size, by_strategy in pairs(times_of(world, candidate)) do
+    local best = math.huge
+    for _, times in pairs(by_strategy) do best = math.min(best, median_of(times)) end
+    if best < math.huge then
+      sum, count = sum + math.log(best / median_of(defaults[size].MPI)), count + 1
+    end
+  end
+  return count > 0 and sum / count or nil
+end
+
+-- ---- the race ---------------------------------------------------------------------------------
+
+local function new_candidate(world, family, text)
+  local candidate = { text = text, family = family, times = {}, launches = 0 }
+  table.insert(world.order, candidate)
+  return candidate
+end
+
+-- All combinations of one text of each axis, behind the family's base: parameters joined by ";".
+local function settings_of(family)
+  local texts = { family.base or "" }
+  for _, axis in ipairs(family.axes) do
+    local longer = {}
+    for _, text in ipairs(texts) do
+      for _, more in ipairs(axis) do
+        longer[#longer + 1] = text .. (text ~= "" and more ~= "" and ";" or "") .. more
+      end
+    end
+    texts = longer
+  end
+  return texts
+end
+
+-- Everything that is in the race, and the defaults, which stay in it to the end.
+local function enter(world, families)
+  local others, as_it_is = {}, { component = "none" }
+  world.defaults = { new_candidate(world, as_it_is, ompi.default_setting),
+    new_candidate(world, as_it_is, ompi.default_again) }
+  others[1] = new_candidate(world, {}, ompi.rules_alone) -- a family of its own: it stays, for its rules
+  for _, family in ipairs(families) do
+    for _, text in ipairs(settings_of(family)) do
+      if text ~= "" then others[#others + 1] = new_candidate(world, family, text) end
+    end
+  end
+  return others
+end
+
+local function shuffle(list)
+  for i = #list, 2, -1 do
+    local j = math.random(i)
+    list[i], list[j] = list[j], list[i]
+  end
+end
+
+-- What is left of a list: without what failed or takes too long.
+local function remaining(candidates)
+  local out = {}
+  for _, candidate in ipairs(candidates) do
+    if not candidate.left_out then out[#out + 1] = candidate end
+  end
+  return out
+end
+
+-- Launches each once, in random order, until the time is up; the defaults last, for who has as many launches
+-- as they have is comparable, and in the first turn at first, whatever the time is, for nothing is comparable
+-- without them. Returns whether all of it was done.
+local function take_turn(job, world, candidates, ends_at)
+  local order = table.move(candidates, 1, #candidates, 1, {})
+  shuffle(order)
+  local is_first = world.defaults[1].launches == 0
+  local place = is_first and 1 or #order + 1
+  for i, default in ipairs(world.defaults) do table.insert(order, place + i - 1, default) end
+  for i, candidate in ipairs(order) do
+    if process.now() >= ends_at and not (is_first and i <= #world.defaults) then return false end
+    launch(job, world, candidate)
+  end
+  return true
+end
+
+-- The faster half of one family's, but no fewer than its finalists, without what is hopeless; and those of
+-- which nothing is known yet, for all of their launches met another state of the machine.
+local function faster_half(world, candidates)
+  local cost, known, kept = {}, {}, {}
+  for _, candidate in ipairs(candidates) do
+    cost[candidate] = cost_of(world, candidate)
+    table.insert(cost[candidate] and known or kept, candidate)
+  end
+  table.sort(known, function(a, b)
+    return cost[a] < cost[b] or cost[a] == cost[b] and a.text < b.text
+  end)
+  for i = 1, math.min(#known, math.max(FINALISTS, (#known + 1) // 2)) do
+    if cost[known[i]] < math.log(HOPELESS) then kept[#kept + 1] = known[i] end
+  end
+  return kept
+end
+
+-- The faster half of each family: what is best but for some size leaves room for what is better there.
+local function faster_halves(world, candidates)
+  local by_family, families, kept = {}, {}, {}
+  for _, candidate in ipairs(candidates) do
+    local family = candidate.family
+    if not by_family[family] then by_family[family], families[#families + 1] = {}, family end
+    table.insert(by_family[family], candidate)
+  end
+  for _, family in ipairs(families) do
+    for _, candidate in ipairs(faster_half(world, by_family[family])) do kept[#kept + 1] = candidate end
+  end
+  return kept
+end
+
+-- Heats, until their share of the budget is spent. Returns the finalists.
+local function run_heats(job, world, candidates, ends_at)
+  for heat = 1, HEATS do
+    for turn = 1, HEAT do
+      job.progress.total = job.progress.done + (HEATS - heat + 1) * HEAT * (#candidates + #world.defaults)
+      if not take_turn(job, world, candidates, ends_at) then
+        world.unfinished = ("heat %d of %d, turn %d of %d"):format(heat, HEATS, turn, HEAT)
+        return remaining(candidates)
+      end
+      candidates = remaining(candidates)
+    end
+    candidates = faster_halves(world, candidates)
+  end
+  return candidates
+end
+
+local function race(job, world, families)
+  local candidates, started = enter(world, families), process.now()
+  job.progress = progress.new(0)
+  local finalists = run_heats(job, world, candidates, started + job.budget_s * (1 - LAST_SHARE))
+  for turn = 1, LAST_TURNS do
+    job.progress.total = job.progress.done + (LAST_TURNS - turn + 1) * (#finalists + #world.defaults)
+    if not take_turn(job, world, finalists, started + job.budget_s) then break end
+    finalists = remaining(finalists)
+  end
+  world.finalists = finalists
+  job.progress:clear()
+end
+
+-- ---- what is written --------------------------------------------------------------------------
+
+-- The rows of a candidate: the middle, the least and the most of its times that count.
+local function add_rows(out, job, world, candidate)
+  local times = times_of(world, candidate)
+  for _, size in ipairs(sorted_keys(times)) do
+    for _, strategy in ipairs(lists.names("strategies")) do
+      local of = times[size][strategy]
+      if of then
+        out[#out + 1] = ("%d,%s,%s,%s,%d,%.4f,%.4f,%.4f,%d"):format(world.size, job.library, candidate.text,
+          strategy, size, median_of(of), math.min(table.unpack(of)), math.max(table.unpack(of)),
+          candidate.launches)
+      end
+    end
+  end
+end
+
+local function text_of(job, world)
+  local out = { table.concat(ompi.columns, ",") }
+  for _, candidate in ipairs(world.order) do
+    if not candidate.left_out then add_rows(out, job, world, candidate) end
+  end
+  return table.concat(out, "\n") .. "\n"
+end
+
+local function write(job, world)
+  local text = text_of(job, world)
+  local written, message = provenance.write(world.path, text, { world_size = world.size, arch = job.arch,
+    fingerprint = job.fingerprint, machine = job.machine, bench = job.identity, spec = { hash = "transport" },
+    placement = world.size > job.machine.cores and "oversubscribed" or "dedicated",
+    date = os.date("!%Y-%m-%dT%H:%M:%SZ"), no_time = {} })
+  if not written then fail.work("%s", message) end
+end
+
+-- Whether the file is of this machine and bench.
+local function is_current(job, world)
+  local path = provenance.path_of(world.path)
+  if job.fresh or not (file.exists(world.path) and file.exists(path)) then return false end
+  local old = provenance.read(path)
+  return old and old.fingerprint == job.fingerprint
+end
+
+local function say_unfinished(job, world)
+  local out, reasons = {}, {}
+  for _, candidate in ipairs(world.order) do
+    local reason = candidate.left_out
+    if reason and not out[reason] then out[reason], reasons[#reasons + 1] = 0, reason end
+    if reason then out[reason] = out[reason] + 1 end
+  end
+  for _, reason in ipairs(reasons) do print(("      left out: %d, %s"):format(out[reason], reason)) end
+  if world.unfinished then
+    print(("      not finished in %g s: %s was cut off, with %d settings left; a larger --budget would do")
+      :format(job.budget_s, world.unfinished, #world.finalists))
+  end
+end
+
+local function say(job, world)
+  local best = ompi.best(world.path)
+  print(("TP %d: best of %d settings: %s: %.2f times faster than the defaults, %.2f where it is least " ..
+    "(the defaults against themselves: %.2f)"):format(world.size, #world.order, best.setting, best.gain,
+    best.worst, best.spread))
+  say_unfinished(job, world)
+end
+
+-- Searches for each TP size. `job` is sweep's: { out, arch, sizes, program, identity, machine, fingerprint,
+-- patience, fresh, budget_s (nil: the usual one) }.
+function transport.run(job)
+  local version = launcher.open_mpi_version()
+  if not version then
+    fail.input("--transport searches Open MPI's parameters; mpirun is none of Open MPI's")
+  end
+  local families = lists.ompi_parameters(version.major)
+  job.library = version.text
+  job.fingerprint = job.fingerprint .. " transport"
+  job.budget_s = job.budget_s and job.budget_s / #job.sizes or BUDGET_S
+  for _, size in ipairs(job.sizes) do
+    local world = { size = size, order = {}, controls = {}, path = ompi.search_path(job.out, size, job.arch) }
+    if is_current(job, world) then
+      print(("%s: up to date, of this machine and bench"):format(world.path))
+    else
+      race(job, world, families)
+      write(job, world)
+      say(job, world)
+      print(("wrote %s"):format(world.path))
+    end
+  end
+end
+
+return transport

@@ -1,0 +1,69 @@
+-- workers.map: the same work on many items, each in a child process of its own (workers.c), as many at once
+-- as there are cores. What a child changes in memory stays its own; what it returns is one text. For work
+-- that takes milliseconds at least: starting a child takes about one.
+local core = require "core.workers"
+local fail = require "base.fail"
+local progress = require "system.progress"
+
+local workers = {}
+
+-- What an item answers: the exit code that it asks for as one character, and its text.
+local DONE = "\0"
+
+-- Runs in the child.
+local function answer(fn, item, index)
+  local function report(err)
+    if fail.is_failure(err) then return err end
+    return debug.traceback(tostring(err), 2)
+  end
+  local ok, result = xpcall(fn, report, item, index)
+  if ok and type(result) ~= "string" then ok, result = false, "it returned no text" end
+  if ok then return DONE .. result end
+  if fail.is_failure(result) then return string.char(result.code & 255) .. result.message end
+  return "\1internal error: " .. result
+end
+
+local function result_of(text, reason)
+  if not text then return { ok = false, value = reason, code = 1 } end
+  local code = text:byte(1)
+  return { ok = code == 0, value = text:sub(2), code = code }
+end
+
+-- A bar for `title`, drawn where stderr is a terminal, if asked for (true: a new one; or an own progress).
+local function bar_of(wanted, count, title)
+  if not wanted then return nil end
+  local bar = type(wanted) == "table" and wanted or progress.new(count)
+  bar:show(title or "")
+  return bar
+end
+
+-- How many children run at once unless told: one for each core that this process may use.
+function workers.jobs() return core.cores() end
+
+-- workers.map(items, fn, options) -> results, one for each item, in their order:
+--   { ok = true, value = the text that fn(item, index) returned in its child, code = 0 } or
+--   { ok = false, value = why not, code = the exit code that fits: 2 input, 1 anything else }.
+-- A child that crashes or is killed is the failure of its item alone. Options:
+--   jobs      how many at once (default: workers.jobs())
+--   progress  true, or a progress object whose total the caller has set: a step for each item
+--   title     what the bar says
+--   each      each(index, result): called here as soon as an item is done
+-- SIGINT, SIGTERM and SIGHUP end all children, and then this raises with exit code 128 + their number.
+function workers.map(items, fn, options)
+  options = options or {}
+  local results, bar = {}, bar_of(options.progress, #items, options.title)
+  local function done(index, text, reason)
+    results[index] = result_of(text, reason)
+    if bar then bar:step() end
+    if options.each then options.each(index, results[index]) end
+  end
+  local ok, number, name = core.map(#items, options.jobs or workers.jobs(), function(index)
+    return answer(fn, items[index], index)
+  end, done)
+  if bar and bar ~= options.progress then bar:clear() end
+  if number then fail.with(128 + number, "interrupted by %s; what was whole is kept", name) end
+  if not ok then fail.work("no process can be started: %s", name) end
+  return results
+end
+
+return workers

@@ -1,0 +1,189 @@
+-- What changed between two tables, what that costs, and whether the data supports it. Shared by diff and
+-- check; it prints nothing.
+--
+-- changes.compare(old, new, rows, options) -> { changes, compared, changed, material, tested = whether any
+-- was, alpha, threshold, untested }. A change has the cell's key, old and new (choices of core.table, or
+-- nil), and
+--   lost      the time that the old choice takes more, as a share of the new one's; nil: unknown
+--   p         probability of so large a difference where there is none; nil without intervals
+--   verdict   "better"     the old choice loses time, and the data supports that
+--             "worse"      the new choice does
+--             "noise"      the data does not tell them apart
+--             "unknown"    there are no times of both
+--             "added", "removed"   only one table has a choice
+-- Material are "better" and "worse".
+--
+-- The test: both medians are taken as normal around what was measured, with the standard errors that their
+-- 95% intervals imply, or that are typical for the changed cells if that is more; the hypothesis is that
+-- neither choice is slower than the other by more than `threshold`. As the choices were picked among k
+-- strategies by these very rows, the probability counts k - 1 times, and twice for the two directions.
+--
+-- False alarms: among a thousand cells some differ by chance. Holm's method keeps the probability that *any*
+-- cell is called material wrongly below `alpha`. It, and not Benjamini and Hochberg's, because one such cell
+-- fails a build: what matters is whether there is any, not the share of false ones among them; and it holds
+-- for cells that depend on each other, which neighbours of one launch do. The number of tests is that of
+-- all cells which both tables have, not of those that changed: these were found by looking at all.
+--
+-- Rows without intervals (of other tools) cannot be tested: there a loss of `untested` or more is material.
+local tables = require "core.table"
+
+local changes = {}
+
+changes.defaults = { alpha = 0.05, threshold = 0.02, untested = 0.05 }
+local SIZES_ONLY = 0xffffffff -- in place of a hidden size; the tokens are bytes then
+local DEVIATIONS_OF_95_PERCENT = 1.959963984540054
+
+-- ---- the test ---------------------------------------------------------------------------------
+
+local function own_deviation(row)
+  return row.high and (row.high - row.low) / (2 * DEVIATIONS_OF_95_PERCENT)
+end
+
+-- The median over the changed cells' rows of the standard error, as a share of the time. Some of many
+-- intervals are too narrow by chance, and just those would give false alarms.
+local function typical_share(list)
+  local shares = {}
+  for _, change in ipairs(list) do
+    for _, row in pairs { change.old_times, change.new_times } do
+      local own = own_deviation(row)
+      if own then shares[#shares + 1] = own / row.time end
+    end
+  end
+  table.sort(shares)
+  return shares[(#shares + 1) // 2] or 0
+end
+
+local function deviation(row, typical)
+  local own = own_deviation(row)
+  return own and math.max(own, typical * row.time)
+end
+
+-- P that `slow` is so much slower than `fast`, by more than the threshold, where it is not.
+local function tail(slow, fast, options)
+  local factor = 1 + options.threshold
+  local distance = slow.time - factor * fast.time
+  local spread = math.sqrt(deviation(slow, options.typical) ^ 2
+    + (factor * deviation(fast, options.typical)) ^ 2)
+  if spread == 0 then return distance > 0 and 0 or 1 end
+  return tables.upper_tail(distance / spread)
+end
+
+-- From the rows of the cell.
+local function test_by_rows(change, options)
+  local old, new = change.old_times, change.new_times
+  if not (old and new) then return end
+  change.lost = old.time / new.time - 1
+  if not (old.high and new.high) then return end
+  local p = math.min(tail(old, new, options), tail(new, old, options))
+  change.p = math.min(1, 2 * math.max(1, change.rivals - 1) * p)
+end
+
+-- Without rows: what the new table says of its runner-up, where that was the old choice.
+local function test_by_table(change)
+  if change.new.runner_up ~= change.old.strategy or not change.new.margin then return end
+  change.lost = change.new.margin
+  change.p = change.new.confidence and math.min(1, 2 * (1 - change.new.confidence)) or nil
+end
+
+-- Holm: the smallest probabilities first, each against alpha over the number of tests that are left; the
+-- first that fails ends it. Marks those that pass.
+local function mark_supported(list, tested, alpha)
+  local ordered = {}
+  for _, change in ipairs(list) do
+    if change.p then ordered[#ordered + 1] = change end
+  end
+  table.sort(ordered, function(a, b) return a.p < b.p end)
+  for i, change in ipairs(ordered) do
+    if change.p > alpha / math.max(1, tested - i + 1) then break end
+    change.supported = true
+  end
+end
+
+local function verdict_of(change, options)
+  if not change.old then return "added" end
+  if not change.new then return "removed" end
+  if not change.lost then return "unknown" end
+  local told_apart = change.supported
+  if not change.p then told_apart = math.abs(change.lost) >= options.untested end
+  if not told_apart then return "noise" end
+  return change.lost > 0 and "better" or "worse"
+end
+
+function changes.is_material(change) return change.verdict == "better" or change.verdict == "worse" end
+
+-- See the head of this file. `rows`: core.rows, or a function that gives them where any cell changed, or nil.
+function changes.compare(old, new, rows, options)
+  options = setmetatable(options or {}, { __index = changes.defaults })
+  local list, compared = old:changes(new)
+  local result = { changes = list, compared = compared, changed = #list, material = 0, alpha = options.alpha,
+    threshold = options.threshold, untested = options.untested }
+  if #list > 0 and type(rows) == "function" then rows = rows() end
+  if #list > 0 and rows then rows:times(list) end
+  local test = { threshold = options.threshold, typical = typical_share(list) }
+  for _, change in ipairs(list) do
+    if change.old and change.new then
+      if change.rivals then test_by_rows(change, test) else test_by_table(change) end
+    end
+  end
+  mark_supported(list, compared, options.alpha)
+  for _, change in ipairs(list) do
+    change.verdict = verdict_of(change, options)
+    result.tested = result.tested or change.p ~= nil
+    if changes.is_material(change) then result.material = result.material + 1 end
+  end
+  return result
+end
+
+-- ---- in words ---------------------------------------------------------------------------------
+
+changes.words = {
+  better = "the old choice loses time",
+  worse = "the new choice loses time",
+  noise = "not told apart",
+  unknown = "no times of both",
+  added = "had no choice before",
+  removed = "has no choice any more",
+}
+
+function changes.cell_in_words(change)
+  local by_bytes = change.hidden_size == SIZES_ONLY
+  local shape = by_bytes and change.num_tokens .. " bytes"
+    or "hidden " .. change.hidden_size .. ", " .. change.num_tokens .. " tokens"
+  local splits = change.splits and " " .. change.splits or ""
+  return "TP " .. change.world_size .. " " .. change.fusion .. " " .. change.dtype .. " " .. change.op ..
+    splits .. " " .. change.mode .. ", " .. shape
+end
+
+function changes.strategy(cell) return cell and cell.strategy or "unmeasured" end
+
+function changes.percent(share) return share and ("%+.1f%%"):format(100 * share) or "unknown" end
+
+-- The strategies that became slower or faster as a whole (strategy_drift.lua), those that became slower
+-- first.
+function changes.shifted(result)
+  local out = {}
+  for _, verdict in ipairs { "slower", "faster" } do
+    for _, entry in ipairs(result.strategies or {}) do
+      if entry.verdict == verdict then out[#out + 1] = entry end
+    end
+  end
+  return out
+end
+
+function changes.shift_in_words(entry)
+  return ("%s: %.1f%% %s than the other strategies became, over %d cells"):format(entry.strategy,
+    100 * math.abs(entry.shift), entry.verdict, entry.cells)
+end
+
+-- What it is in all, in one line.
+function changes.sum(result)
+  local words = ("%d of %d cells differ"):format(result.changed, math.max(result.compared, result.changed))
+  if result.changed == 0 then return words end
+  local sure = ("at most %g%% that any is a false alarm"):format(100 * result.alpha)
+  if not result.tested then
+    sure = ("without intervals of the times a loss of %g%% counts"):format(100 * result.untested)
+  end
+  return ("%s, %d of them materially (%s)"):format(words, result.material, sure)
+end
+
+return changes

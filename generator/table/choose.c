@@ -1,0 +1,439 @@
+// Rows to the cells of a table; see table.h, and choose/select.c for the rule.
+//
+// A plane (one block and fusion) is chosen at a time: it is laid out (planes.c); every cell gets the losses
+// of its bin (choose/bins.c); then each row of token counts is chosen together (choose/borders.c).
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "choose/borders.h"
+#include "choose/numerics.h"
+#include "choose/select.h"
+#include "planes.h"
+#include "system/huge_pages.h"
+#include "system/parallel.h"
+
+struct choosing {
+    struct material of;
+    struct table *table;
+    uint8_t *incumbents; // by cell; NAME_NONE: none. NULL: no table was there
+    struct plane_place {
+        size_t block, fusion;
+        struct left_out left_out;
+        bool failed; // out of memory
+    } * places;
+    size_t place_count;
+};
+
+// ---- rows to their cells
+
+static bool refuse_twice(const struct rows *rows, size_t earlier, size_t later, const struct lists *lists,
+                         struct problem *problem) {
+    const struct row *a = &rows->row[earlier], *b = &rows->row[later];
+    return problem_set(problem,
+                       "%s:%u: the same cell and strategy, %s, as in %s:%u; one time each would be right",
+                       rows_file_of(rows, later)->path, b->line, lists->strategies.name[b->strategy],
+                       rows_file_of(rows, earlier)->path, a->line);
+}
+
+// Where the row of this strategy stands in a list of rows, or the list's end.
+static uint32_t *find_strategy(const struct rows *rows, const struct chains *chains, uint32_t *first,
+                               uint8_t strategy) {
+    while (*first != NO_ROW && rows->row[*first].strategy != strategy) first = &chains->next[*first];
+    return first;
+}
+
+// Enters every row into the list of its cell; of repeated ones the least, or none: then they are a problem.
+static bool chain_rows(const struct rows *rows, struct grid *grid, struct chains *chains, bool least,
+                       const struct lists *lists, struct problem *problem) {
+    memset(chains->first, 0xff, (grid->cell_count + 1) * sizeof *chains->first);
+    uint32_t *first = NULL; // of the cell; the strategies of a cell mostly follow each other
+    for (size_t i = 0; i < rows->count; i++) {
+        bool as_before = i > 0 && cell_key_equal(&rows->row[i].key, &rows->row[i - 1].key);
+        if (!as_before) {
+            size_t cell = grid_find(grid, &rows->row[i].key);
+            first = cell == GRID_NO_CELL ? NULL : &chains->first[cell];
+        }
+        if (first == NULL) {
+            chains->elsewhere[chains->elsewhere_count++] = (uint32_t)i;
+            continue;
+        }
+        uint32_t *other = find_strategy(rows, chains, first, rows->row[i].strategy);
+        if (*other != NO_ROW) {
+            if (!least) return refuse_twice(rows, *other, i, lists, problem);
+            if (rows->row[i].time_us >= rows->row[*other].time_us) continue;
+            chains->next[i] = chains->next[*other];
+        } else {
+            chains->next[i] = NO_ROW;
+        }
+        *other = (uint32_t)i;
+    }
+    return true;
+}
+
+// ---- numerics
+
+// Takes the levels, derived ones too, of strategies with other bits than the one that is wanted. That one
+// stays, even where its bits are not told or vary. False: out of memory.
+static bool drop_other_bits(struct layout *plane) {
+    const struct material *of = plane->of;
+    const struct grid_block *block = plane->block;
+    uint8_t wanted = of->selection->same_bits_as;
+    if (wanted == NAME_NONE) return true;
+    const struct slice_key slice = {block->splits,      block->world_size, block->dtype,
+                                    block->op,          block->mode,       block->fusion[plane->fusion],
+                                    block->has_no_shape};
+    struct numerics *numerics = malloc(sizeof *numerics);
+    uint8_t barred = of->selection->loopback ? NAME_NONE : of->loopback;
+    bool ok = numerics != NULL && numerics_relate(of->rows, slice, barred, of->lists, numerics);
+    for (size_t s = 0; ok && s < plane->strategy_count; s++) {
+        uint8_t strategy = plane->strategies[s];
+        if (strategy == wanted || numerics->relation[wanted][strategy] == BITS_EQUAL) continue;
+        layout_drop(plane, s);
+    }
+    free(numerics);
+    return ok;
+}
+
+// ---- choosing a row
+
+struct row_of_cells {
+    struct border_point *points;   // by cell; its options stand in the order of its candidates
+    struct candidate *candidates;  // [cell][strategy]
+    struct border_option *options; // the same
+    struct loss *losses;           // of the bin that begins at that cell, the same
+    size_t *summed_for;            // of it: the cell of the plane that they were summed up for
+};
+
+enum { NOTHING = SIZE_MAX };
+
+static bool allocate_row(struct row_of_cells *row, size_t tokens, size_t strategies) {
+    row->points = calloc(tokens + 1, sizeof *row->points);
+    row->candidates = malloc((tokens * strategies + 1) * sizeof *row->candidates);
+    row->options = malloc((tokens * strategies + 1) * sizeof *row->options);
+    row->losses = malloc((tokens * strategies + 1) * sizeof *row->losses);
+    row->summed_for = malloc((tokens + 1) * sizeof *row->summed_for);
+    for (size_t t = 0; row->summed_for != NULL && t < tokens; t++) row->summed_for[t] = NOTHING;
+    return row->points != NULL && row->candidates != NULL && row->options != NULL && row->losses != NULL &&
+           row->summed_for != NULL;
+}
+
+static void free_row(struct row_of_cells *row) {
+    free(row->points);
+    free(row->candidates);
+    free(row->options);
+    free(row->losses);
+    free(row->summed_for);
+}
+
+// Whether the same strategies have a level at two cells.
+static bool have_same_strategies(const struct layout *plane, size_t cell, size_t other) {
+    for (size_t s = 0; s < plane->strategy_count; s++) {
+        const double *levels = plane->levels + s * plane->cells;
+        if (isnan(levels[cell]) != isnan(levels[other])) return false;
+    }
+    return true;
+}
+
+// What each strategy loses in the bin of a cell. The cells of a bin of powers of two share the sum, which is
+// over all of them, where the same strategies do them; it is made once for each row of bins.
+static const struct loss *losses_of(const struct layout *plane, struct row_of_cells *row, size_t hidden,
+                                    size_t tokens) {
+    const struct axis *hidden_sizes = &plane->block->hidden_sizes, *num_tokens = &plane->block->num_tokens;
+    const struct plane levels = {plane->levels, plane->strategy_count, hidden_sizes, num_tokens};
+    struct bins_span across = bins_span_of(plane->bins.lookup, hidden_sizes, hidden);
+    size_t along = bins_span_of(plane->bins.lookup, num_tokens, tokens).first;
+    size_t cell = hidden * num_tokens->count + tokens, *summed_for = &row->summed_for[along];
+    struct loss *losses = row->losses + along * plane->strategy_count;
+    bool is_there = *summed_for != NOTHING && *summed_for / num_tokens->count >= across.first &&
+                    have_same_strategies(plane, cell, *summed_for);
+    if (!is_there) bins_losses(&levels, &plane->bins, hidden, tokens, losses);
+    *summed_for = cell;
+    return losses;
+}
+
+static struct candidate candidate_of(const struct layout *plane, size_t strategy, size_t cell,
+                                     const struct loss *loss) {
+    const struct rows *rows = plane->of->rows;
+    size_t at = strategy * plane->cells + cell;
+    uint32_t row = plane->row_of[at];
+    const struct row_detail *detail =
+        row == NO_ROW || rows->detail == NULL ? &rows_no_detail : &rows->detail[row];
+    return (struct candidate){
+        .level = plane->levels[at],
+        .low_us = detail->low_us,
+        .high_us = detail->high_us,
+        .launch_us = detail->launch_us,
+        .launches = detail->launches,
+        .spread = plane->spreads[at],
+        .noise = plane->noises[at],
+        .badness = loss->expected,
+        .worst = loss->worst,
+        .strategy = plane->strategies[strategy],
+    };
+}
+
+// Whether a strategy is slower than another one, beyond both intervals. Strategy s has the row
+// row_of[s * stride], or none.
+static bool is_slower(const struct layout *plane, size_t strategy, const uint32_t *row_of, size_t stride) {
+    const struct row_detail *detail = plane->of->rows->detail;
+    uint32_t own = row_of[strategy * stride];
+    for (size_t s = 0; own != NO_ROW && detail != NULL && s < plane->strategy_count; s++) {
+        uint32_t other = row_of[s * stride];
+        if (other != NO_ROW && detail[own].low_us > detail[other].high_us) return true;
+    }
+    return false;
+}
+
+// The same at any shape of the cell's bin that was measured, but for its own.
+static bool is_slower_beside(const struct layout *plane, size_t strategy, size_t hidden, size_t tokens) {
+    size_t count = plane->block->num_tokens.count;
+    struct bins_span across = bins_span_of(plane->bins.lookup, &plane->block->hidden_sizes, hidden);
+    struct bins_span along = bins_span_of(plane->bins.lookup, &plane->block->num_tokens, tokens);
+    for (size_t h = across.first; h <= across.last; h++) {
+        for (size_t t = along.first; t <= along.last; t++) {
+            bool is_own = h == hidden && t == tokens;
+            if (!is_own && is_slower(plane, strategy, plane->row_of + h * count + t, plane->cells))
+                return true;
+        }
+    }
+    for (size_t i = 0; i < plane->bins.extra_count; i++) {
+        const struct shape_levels *extra = &plane->extra[i];
+        bool is_in_bin = extra->hidden >= across.first && extra->hidden <= across.last &&
+                         extra->tokens >= along.first && extra->tokens <= along.last;
+        const uint32_t *row_of = plane->extra_rows + i * plane->strategy_count;
+        if (is_in_bin && is_slower(plane, strategy, row_of, 1)) return true;
+    }
+    return false;
+}
+
+// Who may win a cell: those within noise of its best, or where the incumbent is among them, it alone; and
+// those that lose no more than may be lost for the sake of fewer borders. Within noise is nobody who is
+// slower at a measured shape of the bin.
+static void find_who_may_win(const struct choosing *choosing, const struct layout *plane, size_t hidden,
+                             size_t tokens, const struct candidate *candidates, size_t count,
+                             struct border_option *options) {
+    const struct candidate *best = &candidates[select_best(candidates, count)];
+    size_t cell = plane->first_cell + hidden * plane->block->num_tokens.count + tokens;
+    uint8_t incumbent = choosing->incumbents == NULL ? NAME_NONE : choosing->incumbents[cell];
+    double regret = choosing->of.selection->regret;
+    bool stays = false;
+    for (size_t i = 0; i < count; i++) {
+        bool within = &candidates[i] == best ||
+                      (select_is_within_noise(best, &candidates[i]) &&
+                       !is_slower_beside(plane, plane->place_of[candidates[i].strategy], hidden, tokens));
+        options[i] = (struct border_option){candidates[i].badness, candidates[i].strategy, within};
+        stays = stays || (within && candidates[i].strategy == incumbent);
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (stays) options[i].allowed = options[i].strategy == incumbent;
+        if (regret > 0 && options[i].badness - best->badness <= regret) options[i].allowed = true;
+    }
+}
+
+static void fill_cell(const struct choosing *choosing, const struct layout *plane, struct row_of_cells *row,
+                      size_t hidden, size_t tokens) {
+    size_t cell = hidden * plane->block->num_tokens.count + tokens, width = plane->strategy_count;
+    struct candidate *candidates = row->candidates + tokens * width;
+    struct border_option *options = row->options + tokens * width;
+    const struct loss *losses = losses_of(plane, row, hidden, tokens);
+    size_t count = 0;
+    for (size_t s = 0; s < width; s++) {
+        if (!isinf(losses[s].expected)) candidates[count++] = candidate_of(plane, s, cell, &losses[s]);
+    }
+    row->points[tokens] = (struct border_point){.options = options, .count = count};
+    if (count > 0) find_who_may_win(choosing, plane, hidden, tokens, candidates, count, options);
+}
+
+static struct cell cell_of(const struct layout *plane, const struct row_of_cells *of, size_t hidden,
+                           size_t tokens) {
+    const struct rows *rows = plane->of->rows;
+    const struct border_point *point = &of->points[tokens];
+    const struct candidate *candidates = of->candidates + tokens * plane->strategy_count;
+    if (point->chosen == BORDER_NONE) return table_unmeasured;
+    const struct candidate *winner = &candidates[point->chosen];
+    struct choice choice = select_describe(candidates, point->count, point->chosen);
+    size_t cell = hidden * plane->block->num_tokens.count + tokens;
+    uint32_t row = plane->row_of[plane->place_of[winner->strategy] * plane->cells + cell];
+    return (struct cell){
+        .time_us = row == NO_ROW ? exp2(winner->level) : rows->row[row].time_us,
+        .margin = choice.margin,
+        .confidence = choice.confidence,
+        .regret = choice.regret,
+        .bound_us = row == NO_ROW || rows->detail == NULL ? NAN : rows->detail[row].bound_us,
+        .strategy = winner->strategy,
+        .runner_up = choice.runner_up == NO_RUNNER_UP ? NAME_NONE : candidates[choice.runner_up].strategy,
+        .placement = row == NO_ROW ? plane->derived_placement : rows->row[row].placement,
+        .derived = row == NO_ROW,
+    };
+}
+
+static bool choose_rows(const struct choosing *choosing, const struct layout *plane) {
+    size_t tokens = plane->block->num_tokens.count, hidden_sizes = plane->block->hidden_sizes.count;
+    struct row_of_cells row = {NULL, NULL, NULL, NULL, NULL};
+    bool ok = allocate_row(&row, tokens, plane->strategy_count);
+    for (size_t h = 0; ok && h < hidden_sizes; h++) {
+        for (size_t t = 0; t < tokens; t++) fill_cell(choosing, plane, &row, h, t);
+        ok = borders_choose(row.points, tokens);
+        struct cell *cells = choosing->table->cells + plane->first_cell + h * tokens;
+        for (size_t t = 0; ok && t < tokens; t++) cells[t] = cell_of(plane, &row, h, t);
+    }
+    free_row(&row);
+    return ok;
+}
+
+static void choose_plane(void *context, size_t index) {
+    const struct choosing *choosing = context;
+    struct plane_place *place = &choosing->places[index];
+    struct layout plane;
+    bool ok = layout_make(&plane, &choosing->of, &choosing->table->grid.blocks[place->block], place->fusion,
+                          &place->left_out);
+    ok = ok && drop_other_bits(&plane) && choose_rows(choosing, &plane);
+    layout_free(&plane);
+    place->failed = !ok;
+}
+
+// ---- all planes
+
+static bool list_planes(struct choosing *choosing) {
+    const struct grid *grid = &choosing->table->grid;
+    for (size_t i = 0; i < grid->block_count; i++) choosing->place_count += grid->blocks[i].fusion_count;
+    choosing->places = calloc(choosing->place_count + 1, sizeof *choosing->places);
+    if (choosing->places == NULL) return false;
+    size_t count = 0;
+    for (size_t i = 0; i < grid->block_count; i++) {
+        for (size_t fusion = 0; fusion < grid->blocks[i].fusion_count; fusion++) {
+            choosing->places[count].block = i;
+            choosing->places[count++].fusion = fusion;
+        }
+    }
+    return true;
+}
+
+// What the table that was there has for each cell.
+static bool find_incumbents(struct choosing *choosing) {
+    struct table *incumbent = choosing->of.selection->incumbent;
+    const struct grid *grid = &choosing->table->grid;
+    if (incumbent == NULL) return true;
+    choosing->incumbents = malloc(grid->cell_count + 1);
+    if (choosing->incumbents == NULL) return false;
+    for (size_t i = 0; i < grid->cell_count; i++) {
+        struct cell_key key = grid_key(grid, i);
+        const struct cell *cell = table_find(incumbent, &key);
+        choosing->incumbents[i] = cell == NULL ? NAME_NONE : cell->strategy;
+    }
+    return true;
+}
+
+// Small tables are not worth a second thread.
+static bool choose_planes(struct choosing *choosing) {
+    enum { CELLS_FOR_A_THREAD = 4096 };
+    struct table *table = choosing->table;
+    parallel_run(choosing->place_count, 1 + table->grid.cell_count / CELLS_FOR_A_THREAD, choose_plane,
+                 choosing);
+    bool ok = true;
+    for (size_t i = 0; i < choosing->place_count; i++) {
+        const struct plane_place *place = &choosing->places[i];
+        ok = ok && !place->failed;
+        table->loopback_rows += place->left_out.loopback_rows;
+        for (size_t j = 0; j < NAMES_MAX; j++) table->rows_of_others[j] += place->left_out.rows_of_others[j];
+    }
+    return ok;
+}
+
+struct span {
+    uint32_t least, most;
+};
+
+static struct span span_of(const struct axis *axis) {
+    struct span span = {UINT32_MAX, 0};
+    for (size_t i = 0; i < axis->count; i++) {
+        if (axis->value[i] < span.least) span.least = axis->value[i];
+        if (axis->value[i] > span.most) span.most = axis->value[i];
+    }
+    return span;
+}
+
+static bool is_in(const struct span *span, uint32_t value) {
+    return value >= span->least && value <= span->most;
+}
+
+// Adds the cell that answers for a shape, where a table by powers of two is asked.
+static bool add_answering(struct grid *grid, const struct cell_key *key, enum lookup lookup) {
+    struct cell_key answering = *key;
+    if (lookup != LOOKUP_LOG2 || key->hidden_size == HIDDEN_SIZE_NONE) return true;
+    answering.hidden_size = grid_power_below(key->hidden_size);
+    answering.num_tokens = grid_power_below(key->num_tokens);
+    return grid_add(grid, &answering);
+}
+
+static bool add_cell(struct grid *grid, const struct cell_key *key, enum lookup lookup) {
+    return grid_add(grid, key) && add_answering(grid, key, lookup);
+}
+
+static bool add_cells(struct grid *grid, const struct rows *rows, const struct selection *selection) {
+    for (size_t i = 0; i < selection->more_cell_count; i++) {
+        if (!add_cell(grid, &selection->more_cells[i], selection->lookup)) return false;
+    }
+    size_t block_count = selection->only_more_cells ? grid->block_count : 0;
+    struct span *spans = malloc((2 * block_count + 1) * sizeof *spans);
+    if (spans == NULL) return false;
+    for (size_t i = 0; i < block_count; i++) {
+        spans[2 * i] = span_of(&grid->blocks[i].hidden_sizes);
+        spans[2 * i + 1] = span_of(&grid->blocks[i].num_tokens);
+    }
+    bool ok = true;
+    for (size_t i = 0; ok && i < rows->count; i++) {
+        const struct cell_key *key = &rows->row[i].key;
+        if (i > 0 && cell_key_equal(key, &rows->row[i - 1].key)) continue;
+        size_t block = grid_block_of(grid, key);
+        bool lies_between = block < block_count && is_in(&spans[2 * block], key->hidden_size) &&
+                            is_in(&spans[2 * block + 1], key->num_tokens);
+        ok = lies_between ? add_answering(grid, key, selection->lookup)
+                          : add_cell(grid, key, selection->lookup);
+    }
+    free(spans);
+    return ok;
+}
+
+static bool choose(struct choosing *choosing, const struct lists *lists, struct problem *problem) {
+    struct table *table = choosing->table;
+    struct chains *chains = &choosing->of.chains;
+    size_t cells = table->grid.cell_count, rows = choosing->of.rows->count;
+    table->cells = large_allocate((cells + 1) * sizeof *table->cells);
+    chains->first = large_allocate((cells + 1) * sizeof *chains->first);
+    chains->next = large_allocate((rows + 1) * sizeof *chains->next);
+    chains->elsewhere =
+        malloc((choosing->of.selection->only_more_cells ? rows + 1 : 1) * sizeof *chains->elsewhere);
+    if (table->cells == NULL || chains->first == NULL || chains->next == NULL || chains->elsewhere == NULL ||
+        rows >= NO_ROW || !list_planes(choosing) || !find_incumbents(choosing)) {
+        return problem_set(problem, "out of memory");
+    }
+    if (!chain_rows(choosing->of.rows, &table->grid, chains, choosing->of.selection->least, lists, problem))
+        return false;
+    return choose_planes(choosing) || problem_set(problem, "out of memory");
+}
+
+struct table *table_select(const struct rows *rows, const struct selection *selection,
+                           const struct lists *lists, struct problem *problem) {
+    static const char loopback[] = "loopback";
+    struct table *table = calloc(1, sizeof *table);
+    struct choosing choosing = {
+        .of = {.rows = rows,
+               .selection = selection,
+               .lists = lists,
+               .loopback = names_find(&lists->placements, loopback, loopback + strlen(loopback))},
+        .table = table,
+    };
+    bool ok =
+        (table != NULL && add_cells(&table->grid, rows, selection)) || problem_set(problem, "out of memory");
+    ok = ok && grid_close(&table->grid, problem) && choose(&choosing, lists, problem);
+    free(choosing.of.chains.first);
+    free(choosing.of.chains.next);
+    free(choosing.of.chains.elsewhere);
+    free(choosing.incumbents);
+    free(choosing.places);
+    if (ok) return table;
+    table_free(table);
+    return NULL;
+}

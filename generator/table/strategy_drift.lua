@@ -1,0 +1,147 @@
+-- Whether a strategy became slower or faster as a whole, between the rows of two sweeps, though no cell need
+-- flip. Pure; used by diff.
+--
+-- A strategy's shift is the mean over its cells of log2(new time / old time), without the tenth of the cells
+-- at either end; a cell's time is the median over its launches. What all strategies share is the machine's
+-- own drift: the median of their shifts, which is taken off. Cells of one launch depend on each other, so how
+-- sure a shift is follows from the launches, not from the cells: its variance is the jackknife's over the
+-- launches of both sweeps, each left out once (Efron, 1982, chapter 3), and its distribution Student's with
+-- one degree of freedom less than the smaller sweep has launches.
+local plan = require "rows.cells"
+
+local shifts = {}
+
+local TRIMMED = 0.1    -- of the cells, at either end
+local FEWEST_CELLS = 5 -- of a strategy in both sweeps, to tell anything
+
+-- ---- statistics -------------------------------------------------------------------------------
+
+local function median(values)
+  table.sort(values)
+  return (values[(#values + 1) // 2] + values[#values // 2 + 1]) / 2
+end
+
+local function trimmed_mean(values)
+  table.sort(values)
+  local cut = math.floor(TRIMMED * #values)
+  local sum = 0
+  for i = 1 + cut, #values - cut do sum = sum + values[i] end
+  return sum / (#values - 2 * cut)
+end
+
+-- The probability that Student's t with `freedom` degrees, a whole number, is above t: the finite series of
+-- Abramowitz and Stegun 26.7.3 and 26.7.4.
+local function upper_tail_of_t(t, freedom)
+  local angle = math.atan(t / math.sqrt(freedom))
+  local cosine, sine = math.cos(angle), math.sin(angle)
+  local is_odd = freedom % 2 == 1
+  local term = is_odd and cosine or 1
+  local sum = freedom == 1 and 0 or term
+  for i = is_odd and 3 or 2, freedom - 2, 2 do
+    term = term * (i - 1) / i * cosine * cosine
+    sum = sum + term
+  end
+  local between = is_odd and 2 / math.pi * (angle + sine * sum) or sine * sum -- P(-t < T < t)
+  return 0.5 * (1 - between)
+end
+
+-- ---- the rows ---------------------------------------------------------------------------------
+
+-- strategy -> cell key -> { [launch] = log2 of the time }, and how many launches there are at most.
+local function levels_of(records)
+  local levels, most = {}, 0
+  for _, record in ipairs(records) do
+    local by_launch = {}
+    for launch, time_us in ipairs(record.launches or {}) do
+      if time_us then by_launch[launch], most = math.log(time_us, 2), math.max(most, launch) end
+    end
+    if next(by_launch) then
+      levels[record.strategy] = levels[record.strategy] or {}
+      levels[record.strategy][plan.key(plan.record(record))] = by_launch
+    end
+  end
+  return levels, most
+end
+
+-- The median over the launches but `without` (nil: all); nil where that was the only one.
+local function level(by_launch, without)
+  local values = {}
+  for launch, value in pairs(by_launch) do
+    if launch ~= without then values[#values + 1] = value end
+  end
+  return #values > 0 and median(values) or nil
+end
+
+-- strategy -> its shift without the drift, and how many cells tell of it.
+local function estimate(old, new, old_without, new_without)
+  local out, all, cells = {}, {}, {}
+  for strategy, of_old in pairs(old) do
+    local differences = {}
+    for key, by_launch in pairs(new[strategy] or {}) do
+      local before = of_old[key] and level(of_old[key], old_without)
+      local after = level(by_launch, new_without)
+      if before and after then differences[#differences + 1] = after - before end
+    end
+    if #differences >= FEWEST_CELLS then
+      out[strategy], cells[strategy] = trimmed_mean(differences), #differences
+      all[#all + 1] = out[strategy]
+    end
+  end
+  local drift = #all > 0 and median(all) or 0
+  for strategy, shift in pairs(out) do out[strategy] = shift - drift end
+  return out, cells, drift
+end
+
+-- Adds to `variances` what leaving out each launch of one sweep changes. `without`: launch -> estimate.
+local function add_jackknife(variances, launches, without)
+  local sums, squares = {}, {}
+  for launch = 1, launches do
+    for strategy, shift in pairs(without(launch)) do
+      sums[strategy] = (sums[strategy] or 0) + shift
+      squares[strategy] = (squares[strategy] or 0) + shift * shift
+    end
+  end
+  for strategy, sum in pairs(sums) do
+    local spread = math.max(0, squares[strategy] - sum * sum / launches)
+    variances[strategy] = (variances[strategy] or 0) + (launches - 1) / launches * spread
+  end
+end
+
+-- Marks what Holm's method supports: the smallest probabilities first, each against alpha over the number of
+-- tests that are left.
+local function mark(list, alpha)
+  local ordered = table.move(list, 1, #list, 1, {})
+  table.sort(ordered, function(a, b) return a.p < b.p end)
+  for i, entry in ipairs(ordered) do
+    if entry.p > alpha / (#ordered - i + 1) then break end
+    entry.verdict = entry.shift > 0 and "slower" or "faster"
+  end
+end
+
+-- Compares two lists of records (of core.rows). options: threshold, the share that does not matter; alpha,
+-- the chance of any false alarm. Returns, by strategy name, { strategy, shift (a share: 0.1 is 10% slower
+-- than the others became), cells, p, verdict = "slower", "faster" or nil }, and the drift that all share; nil
+-- where fewer than three launches, or fewer than two strategies, tell nothing.
+function shifts.compare(old_records, new_records, options)
+  local old, old_launches = levels_of(old_records)
+  local new, new_launches = levels_of(new_records)
+  local freedom = math.min(old_launches, new_launches) - 1
+  if freedom < 2 then return nil end
+  local found, cells, drift = estimate(old, new)
+  local variances, list = {}, {}
+  add_jackknife(variances, old_launches, function(launch) return (estimate(old, new, launch)) end)
+  add_jackknife(variances, new_launches, function(launch) return (estimate(old, new, nil, launch)) end)
+  for strategy, shift in pairs(found) do
+    local beyond = math.abs(shift) - math.log(1 + options.threshold, 2)
+    local spread = math.sqrt(variances[strategy])
+    local tail = beyond <= 0 and 1 or spread == 0 and 0 or upper_tail_of_t(beyond / spread, freedom)
+    list[#list + 1] = { strategy = strategy, shift = 2 ^ shift - 1, cells = cells[strategy],
+      p = math.min(1, 2 * tail) }
+  end
+  if #list < 2 then return nil end
+  mark(list, options.alpha)
+  table.sort(list, function(a, b) return a.strategy < b.strategy end)
+  return list, 2 ^ drift - 1
+end
+
+return shifts

@@ -1,0 +1,65 @@
+// What every sheet of a report is made from: the GPU events of a trace in order of time, none overlapping
+// another of its stream, and what their names say. Made once per trace (analysis.cpp), then only read.
+#ifndef GENTABLES_TRACE_ANALYSIS_H
+#define GENTABLES_TRACE_ANALYSIS_H
+
+#include <cstdint>
+#include <vector>
+
+#include "trace/reader/trace.h"
+
+namespace trace {
+
+// A GPU event. Where the file lets it begin before the one before it on its stream has ended, it begins
+// when that one ends, and lasts no longer than is left of it.
+struct gpu_event {
+    double start, end, duration; // µs; duration as written, end = start + duration
+    uint32_t event;
+};
+
+// What the name of an event says.
+enum : uint8_t {
+    COMMUNICATION = 1, // it holds nccl, rccl or cross_device_reduce
+    COPY = 2,          // a kernel that does nothing but copy memory
+    EXECUTE = 4,       // it is "execute", a frame around an op
+    GRAPH = 8,         // it launches a graph
+    MOVES_DATA = 16,   // a kernel that copies or transposes
+};
+
+struct analysis {
+    const trace *of = nullptr;
+    std::vector<gpu_event> gpu;      // by start, file order on ties; unlinked ones too
+    std::vector<uint32_t> by_launch; // places in gpu of the linked ones, in order of launch
+    std::vector<uint8_t> name_flags; // of each text
+    uint64_t overlapping = 0;        // GPU events that began before the last one of their stream ended
+    uint64_t unlinked = 0;
+    uint32_t first_overlapping = NONE; // event
+
+    const event &at(const gpu_event &one) const { return of->events[one.event]; }
+    bool is_linked(const gpu_event &one) const { return at(one).parent != NONE; }
+    bool has(const event &one, uint8_t flag) const { return (name_flags[one.name] & flag) != 0; }
+    bool is_communication(const gpu_event &one) const { return has(at(one), COMMUNICATION); }
+};
+
+// Fills `to` from a linked trace, which must outlive it.
+void analyse(const trace &of, analysis &to);
+
+// The event, or the first one around it, that is a cpu_op; NONE: there is none.
+uint32_t nearest_op(const trace &of, uint32_t event);
+
+// Where the time of the GPU goes, µs. Of a trace of our own `total` and `idle` are of the steps that were
+// traced (ProfilerStep), and what lies between them is `untraced`; else total is from the first start to the
+// last end.
+struct timeline {
+    double computation, exposed_communication, exposed_copies, busy, idle, total, communication, copies;
+    double micro_idle, macro_idle; // pauses up to the limit, and longer ones
+    double untraced;
+    uint64_t steps; // that were traced; 0: all from the first start to the last end
+    uint64_t events;
+};
+
+timeline timeline_of(const analysis &analysis, bool include_unlinked, double micro_idle_limit);
+
+} // namespace trace
+
+#endif

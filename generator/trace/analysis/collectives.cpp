@@ -1,0 +1,137 @@
+// The kernels that communicate, with what their args say of the collective. Which of them belong together on
+// different ranks is trace/collectives/matching.lua's.
+//
+//   t:collectives() -> { { start, duration, stream, uid, told = k }... }, { [k] = { kernel, name, dtype,
+//                      group, ranks, in_split, out_split, in_elements, out_elements, group_size }... }
+//   t:collective_durations() -> { { told, durations = { us... } }... }: those that are told to be the same
+//   but
+//                      for kernel and splits; both in order of their starts
+//
+// t:collectives() in order of the file; times in us; what is not told is nil.
+#include "collectives.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <map>
+#include <utility>
+
+#include "trace_lua.h"
+
+namespace trace {
+
+namespace {
+
+bool holds(std::string_view text, std::string_view part) {
+    auto same = [](char a, char b) { return std::tolower(static_cast<unsigned char>(a)) == b; };
+    return std::search(text.begin(), text.end(), part.begin(), part.end(), same) != text.end();
+}
+
+void push_told(lua_State *lua, const trace &trace, const event &event) {
+    lua_createtable(lua, 0, 10);
+    set_said(lua, "kernel", trace, event.name);
+    if (event.arguments != NONE) set_collective(lua, trace, trace.collectives[event.arguments]);
+}
+
+void push_event(lua_State *lua, const event &event, lua_Integer told) {
+    lua_createtable(lua, 0, 5);
+    lua_pushnumber(lua, event.start);
+    lua_setfield(lua, -2, "start");
+    lua_pushnumber(lua, event.duration);
+    lua_setfield(lua, -2, "duration");
+    lua_pushinteger(lua, event.stream);
+    lua_setfield(lua, -2, "stream");
+    lua_pushinteger(lua, event.uid);
+    lua_setfield(lua, -2, "uid");
+    lua_pushinteger(lua, told);
+    lua_setfield(lua, -2, "told");
+}
+
+// What makes collectives the same in a summary; texts of a trace have one number each.
+using identity = std::array<int64_t, 7>;
+
+identity identity_of(const trace &trace, const event &event) {
+    if (event.arguments == NONE) return {-1, -1, -1, -1, -1, -1, -1};
+    const collective &told = trace.collectives[event.arguments];
+    return {told.name,        told.dtype,        told.group,     told.ranks,
+            told.in_elements, told.out_elements, told.group_size};
+}
+
+// Numbers of events, in groups.
+using groups = std::vector<std::vector<uint32_t>>;
+
+groups same_collectives(const trace &trace) {
+    std::vector<uint32_t> kernels = communication_kernels(trace);
+    std::stable_sort(kernels.begin(), kernels.end(),
+                     [&](uint32_t a, uint32_t b) { return trace.events[a].start < trace.events[b].start; });
+    std::map<identity, size_t> places;
+    groups found;
+    for (uint32_t number : kernels) {
+        auto [place, is_new] = places.try_emplace(identity_of(trace, trace.events[number]), found.size());
+        if (is_new) found.emplace_back();
+        found[place->second].push_back(number);
+    }
+    return found;
+}
+
+} // namespace
+
+bool is_communication(std::string_view kernel) {
+    return holds(kernel, "nccl") || holds(kernel, "rccl") || holds(kernel, "cross_device_reduce");
+}
+
+std::vector<uint32_t> communication_kernels(const trace &trace) {
+    enum : char { UNSEEN, NO, YES };
+    std::vector<char> seen; // of each text
+    std::vector<uint32_t> found;
+    for (uint32_t i = 0; i < trace.events.size(); i++) {
+        const event &event = trace.events[i];
+        if (event.kind != kind::kernel) continue;
+        if (event.name >= seen.size()) seen.resize(event.name + 1, UNSEEN);
+        char &is = seen[event.name];
+        if (is == UNSEEN) is = is_communication(trace.names[event.name]) ? YES : NO;
+        if (is == YES) found.push_back(i);
+    }
+    return found;
+}
+
+int lua_collectives(lua_State *lua) {
+    const trace &trace = check_trace(lua, 1);
+    std::map<std::pair<uint32_t, uint32_t>, lua_Integer> places;
+    lua_newtable(lua);
+    lua_newtable(lua);
+    lua_Integer row = 0;
+    for (uint32_t number : communication_kernels(trace)) {
+        const event &event = trace.events[number];
+        auto [place, is_new] =
+            places.try_emplace({event.name, event.arguments}, lua_Integer(places.size() + 1));
+        if (is_new) {
+            push_told(lua, trace, event);
+            lua_rawseti(lua, -2, place->second);
+        }
+        push_event(lua, event, place->second);
+        lua_rawseti(lua, -3, ++row);
+    }
+    return 2;
+}
+
+int lua_collective_durations(lua_State *lua) {
+    const trace &trace = check_trace(lua, 1);
+    lua_newtable(lua);
+    lua_Integer row = 0;
+    for (const std::vector<uint32_t> &numbers : same_collectives(trace)) {
+        lua_createtable(lua, 0, 2);
+        push_told(lua, trace, trace.events[numbers.front()]);
+        lua_setfield(lua, -2, "told");
+        lua_createtable(lua, int(numbers.size()), 0);
+        for (size_t i = 0; i < numbers.size(); i++) {
+            lua_pushnumber(lua, trace.events[numbers[i]].duration);
+            lua_rawseti(lua, -2, lua_Integer(i + 1));
+        }
+        lua_setfield(lua, -2, "durations");
+        lua_rawseti(lua, -2, ++row);
+    }
+    return 1;
+}
+
+} // namespace trace

@@ -1,0 +1,60 @@
+// Traces for Lua: core.trace. An analysis that Lua can call is a function declared here, with a row in the
+// list of methods in trace_lua.cpp; it stands in a file of its own.
+#ifndef GENTABLES_TRACE_LUA_H
+#define GENTABLES_TRACE_LUA_H
+
+#include <lua.hpp>
+
+#include "trace/reader/trace.h"
+
+namespace trace {
+
+// The trace at `index` of the stack; raises where there is none.
+trace &check_trace(lua_State *lua, int index);
+
+void push_text(lua_State *lua, const trace &trace, uint32_t text);
+
+// What follows sets a field of the table on top of the stack.
+inline void set_number(lua_State *lua, const char *key, double value) {
+    lua_pushnumber(lua, value);
+    lua_setfield(lua, -2, key);
+}
+
+inline void set_integer(lua_State *lua, const char *key, uint64_t value) {
+    lua_pushinteger(lua, lua_Integer(value));
+    lua_setfield(lua, -2, key);
+}
+
+// Nothing where it is UNKNOWN.
+inline void set_known(lua_State *lua, const char *key, int64_t value) {
+    if (value != UNKNOWN) set_integer(lua, key, uint64_t(value));
+}
+
+inline void set_text(lua_State *lua, const char *key, const trace &of, uint32_t text) {
+    push_text(lua, of, text);
+    lua_setfield(lua, -2, key);
+}
+
+// Nothing where it is EMPTY_TEXT.
+inline void set_said(lua_State *lua, const char *key, const trace &of, uint32_t text) {
+    if (text != EMPTY_TEXT) set_text(lua, key, of, text);
+}
+
+// Sets what is told of a collective.
+void set_collective(lua_State *lua, const trace &from, const collective &told);
+
+struct analysis;
+// The analysis that is the first argument; raises where it, or its trace, is none.
+const analysis &check_analysis(lua_State *lua);
+
+int lua_event_rows(lua_State *lua); // event_rows.cpp: methods of an analysis, like the next two
+int lua_short_rows(lua_State *lua);
+int lua_gpu_rows(lua_State *lua);
+
+int lua_analysis(lua_State *lua);    // analysis_lua.cpp; it is kept as the trace's user value
+int lua_collectives(lua_State *lua); // collectives.cpp
+int lua_collective_durations(lua_State *lua);
+
+} // namespace trace
+
+#endif

@@ -1,0 +1,25 @@
+-- The same question to many traces, each opened once, in a child process of its own.
+local digest = require "codec.pack"
+local fail = require "base.fail"
+local workers = require "system.workers"
+
+local each = {}
+
+-- files = { { path, ... }... } -> for each { ok = true, value = what fn(t, file) returned: see codec/pack.lua
+-- } or { ok = false, message, code }. `options` are those of workers.map.
+function each.trace(files, fn, options)
+  local jobs = options and options.jobs or workers.jobs()
+  local threads = math.max(1, workers.jobs() // math.max(1, math.min(jobs, #files)))
+  local results = workers.map(files, function(entry)
+    local t = fail.unless(require("core.trace").open(entry.path, { workers = threads }))
+    return digest.pack(fn(t, entry))
+  end, options)
+  for i, result in ipairs(results) do
+    results[i] = result.ok and { ok = true, value = digest.unpack(result.value) }
+      or { ok = false, message = result.value, code = result.code }
+    result.value = nil
+  end
+  return results
+end
+
+return each

@@ -1,0 +1,181 @@
+-- What the commands over ranks and configurations have in common: their options, the traces they are about,
+-- reading these in parallel, and what they say at the end. A trace or a configuration that fails is told and
+-- does not end the others.
+local each = require "trace.batch.each"
+local fail = require "base.fail"
+local layout = require "trace.batch.run_folder"
+local progress = require "system.progress"
+local sheets = require "pages.sheets"
+
+local job = {}
+job.__index = job
+
+job.positional = { name = "PATH...", min = 0, max = math.huge,
+  help = "a sweep, one configuration's folder, or traces that name their rank" }
+
+local shared = {
+  { name = "threads", value = "N", list = true, help = "only these thread counts: 256 512" },
+  { name = "channels", value = "N", list = true, help = "only these channel counts" },
+  { name = "ranks", value = "N", list = true, help = "only these ranks: 0-3 7" },
+  { name = "trace-name", value = "NAME", help = "the file to read in a rank's folder that has several" },
+  { name = "base-path", value = "DIR", many = true,
+    help = "the same as PATH; tracelens_analysis/ in a sweep stands for the sweep" },
+  { name = "tracelens-path", value = "DIR", many = true, help = "the same" },
+  { name = "jobs", value = "N", help = "how many traces at once (default: one for each core)" },
+}
+
+local forms = {
+  { name = "csv", help = "write CSV; with neither --csv nor --xlsx both are written" },
+  { name = "xlsx", help = "write workbooks" },
+}
+
+-- These options, then those that the commands share; with `sheets`, also the choice of CSV and xlsx.
+function job.options(own, with_sheets)
+  local out = table.move(own, 1, #own, 1, {})
+  table.move(shared, 1, #shared, #out + 1, out)
+  if with_sheets then table.move(forms, 1, #forms, #out + 1, out) end
+  return out
+end
+
+local function positive(text, option)
+  if text == nil then return nil end
+  local number = math.tointeger(tonumber(text))
+  if not number or number < 1 then
+    fail.input("--%s: %s is no count; 1 or more would be right", option, text)
+  end
+  return number
+end
+
+job.positive = positive
+
+-- The microseconds that args say of an option; `default` where they do not.
+function job.microseconds(args, option, default)
+  local text = args[option:gsub("-", "_")]
+  if text == nil then return default end
+  local number = tonumber(text)
+  if not number or number < 0 or number ~= number or number == math.huge then
+    fail.input("--%s: %s is no time; microseconds, 0 or more, would be right", option, text)
+  end
+  return number
+end
+
+-- What is to be read, each path once.
+local function paths_of(args)
+  local paths, seen = {}, {}
+  for _, list in ipairs { args, args.base_path or {}, args.tracelens_path or {} } do
+    for _, given in ipairs(list) do
+      local path = given:gsub("/+tracelens_analysis/*$", "")
+      if not seen[path] then paths[#paths + 1] = path end
+      seen[path] = true
+    end
+  end
+  if #paths > 0 then return paths end
+  fail.input("no trace is named; a sweep, a configuration's folder or traces would be right")
+end
+
+-- Workbooks are written unless only CSV is asked for; where they cannot be, that is told once.
+local function wants_xlsx(args)
+  if args.xlsx or args.csv then return args.xlsx end
+  local can, why = sheets.has_xlsx()
+  if not can then io.stderr:write("gentables: ", why, "\n") end
+  return can
+end
+
+-- args (of the command line) -> the job. Fails where there is nothing to read.
+function job.new(args)
+  local found = layout.select(layout.find(paths_of(args), { trace_name = args.trace_name }), {
+    threads = layout.numbers(args.threads, "threads"), channels = layout.numbers(args.channels, "channels"),
+    ranks = layout.numbers(args.ranks, "ranks") })
+  return setmetatable({ configurations = found.configurations, sweep = found.sweep,
+    jobs = positive(args.jobs, "jobs"), csv = args.csv or not args.xlsx, xlsx = wants_xlsx(args), done = 0,
+    failures = {}, said = {} }, job)
+end
+
+-- A line on stderr, once.
+function job:say(text)
+  if self.said[text] then return end
+  self.said[text] = true
+  if self.bar then self.bar:say("gentables: " .. text) else io.stderr:write("gentables: ", text, "\n") end
+end
+
+-- A failure that does not end the job.
+function job:fail(message, code)
+  table.insert(self.failures, { message = message, code = code or 1 })
+  self:say(message)
+end
+
+-- Something that is not whole, of a configuration.
+function job:note(configuration, note)
+  self:say(("%s: %s"):format(configuration.folder, note))
+end
+
+-- Two sweeps at once would write to the same files.
+local function check_names(configurations)
+  local seen = {}
+  for _, configuration in ipairs(configurations) do
+    local name = ("%s %s"):format(configuration.threads, configuration.channels)
+    if seen[name] then
+      fail.input("%s and %s: two configurations of one name; one sweep at a time would be right",
+        seen[name].folder, configuration.folder)
+    end
+    seen[name] = configuration
+  end
+end
+
+-- The configurations that can be worked on; the others are told.
+function job:usable()
+  check_names(self.configurations)
+  local out = {}
+  for _, configuration in ipairs(self.configurations) do
+    if configuration.problem then
+      self:fail(configuration.problem, 2)
+    else
+      out[#out + 1] = configuration
+    end
+  end
+  return out
+end
+
+-- Asks fn(t, entry) of every trace of these configurations. Returns { [entry] = what it returned }; failures
+-- are told and missing there.
+function job:read(list, fn)
+  local entries, answers = {}, {}
+  for _, configuration in ipairs(list) do
+    table.move(configuration.files, 1, #configuration.files, #entries + 1, entries)
+  end
+  self.bar = progress.new(#entries)
+  local results = each.trace(entries, fn, { jobs = self.jobs, progress = self.bar, title = "traces" })
+  self.bar:clear()
+  self.bar = nil
+  for i, entry in ipairs(entries) do
+    if results[i].ok then
+      answers[entry] = results[i].value
+    else
+      self:fail(results[i].message, results[i].code)
+    end
+  end
+  return answers
+end
+
+-- Writes sheets as BASE.xlsx and as CSVs in the folder BASE_csvs, as asked for.
+function job:save(list, base)
+  local folder = base:match("^(.*)/[^/]*$")
+  if folder then
+    local made, message = require("core.file").make_folder(folder)
+    if not made then fail.work("%s", message) end
+  end
+  sheets.save(list, { folder = self.csv and base .. "_csvs", xlsx = self.xlsx and base .. ".xlsx" })
+  if self.xlsx then print("written   " .. base .. ".xlsx") end
+  if self.csv then print(("written   %s_csvs/: %d CSVs"):format(base, #list)) end
+  self.done = self.done + 1
+end
+
+-- The exit code; raises where nothing was done.
+function job:finish()
+  if #self.failures == 0 then return 0 end
+  if self.done == 0 then fail.with(self.failures[1].code, "nothing is written") end
+  self:say(("%d failed, the others are written"):format(#self.failures))
+  return 1
+end
+
+return job

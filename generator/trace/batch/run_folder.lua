@@ -1,0 +1,394 @@
+-- Where the traces of a run are: a sweep, one configuration of it, or files that say their rank. Only looks;
+-- nothing is opened, moved or changed.
+--
+--   [experiments/]sweep_*/{T}thread/nccl_{C}channels/torch_profiler/rank{R}/*.json[.gz|.zst]
+--   *rank_{N}* (rank-N, rankN, rank[N]) in one folder
+--
+-- layout.find finds, layout.select filters, layout.check compares what the names say with what the files say.
+local fail = require "base.fail"
+local file = require "core.file"
+local sorted_keys = require "base.sorted_keys"
+
+local layout = {}
+
+local EXTENSIONS = { "%.json$", "%.json%.gz$", "%.json%.zst$" }
+local RANK_FOLDER = { "^rank[_-]?(%d+)$", "^rank%[(%d+)%]$" }
+local RANK_IN_NAME = { "rank[_-]?(%d+)", "rank%[(%d+)%]" }
+
+local function first_match(text, patterns)
+  for _, pattern in ipairs(patterns) do
+    local found = text:match(pattern)
+    if found then return found end
+  end
+end
+
+local function is_trace_name(name) return first_match(name, EXTENSIONS) ~= nil end
+
+local function base_name(path) return path:match("([^/]+)/*$") or path end
+
+local function parent_of(path)
+  return path:match("^(.*[^/])/+[^/]+/*$") or (path:match("^/") and "/" or ".")
+end
+
+-- Without slashes at the end, so that paths made from it look as written.
+local function trimmed(path) return #path > 1 and path:gsub("/+$", "") or path end
+
+local function is_folder(path) return file.status(path) == "folder" end
+
+-- The names in a folder, sorted; numbers in them by value, so that rank10 comes after rank9.
+local function sorted_names(folder)
+  local names = fail.unless(file.list(folder))
+  local keys = {}
+  for _, name in ipairs(names) do
+    keys[name] = name:gsub("%d+", function(digits) return ("%012d"):format(tonumber(digits) or 0) end)
+  end
+  table.sort(names, function(a, b)
+    if keys[a] ~= keys[b] then return keys[a] < keys[b] end
+    return a < b
+  end)
+  return names
+end
+
+-- ---- what names say ----------------------------------------------------------------------------
+
+-- The rank that a path says, by the file's name or else its folder's; nil where neither does.
+function layout.rank_of(path)
+  local rank = first_match(base_name(path), RANK_IN_NAME) or
+    first_match(base_name(parent_of(path)), RANK_FOLDER)
+  return math.tointeger(tonumber(rank))
+end
+
+local function threads_of(name) return math.tointeger(tonumber(name:match("^(%d+)threads?$"))) end
+local function channels_of(name) return math.tointeger(tonumber(name:match("^nccl_(%d+)channels?$"))) end
+
+-- Threads and channels of the configuration that a path lies in, where it says them.
+local function configuration_of(path)
+  local threads, channels
+  for part in path:gmatch("[^/]+") do
+    threads = threads_of(part) or threads
+    channels = channels_of(part) or channels
+  end
+  return threads, channels
+end
+
+-- How a configuration is called in file names and messages.
+function layout.name(configuration)
+  local parts = {}
+  if configuration.threads then parts[#parts + 1] = configuration.threads .. "thread" end
+  if configuration.channels then parts[#parts + 1] = configuration.channels .. "ch" end
+  return #parts > 0 and table.concat(parts, "_") or base_name(configuration.folder)
+end
+
+-- ---- finding -----------------------------------------------------------------------------------
+
+local function trace_files_in(folder, trace_name)
+  local found = {}
+  for _, name in ipairs(sorted_names(folder)) do
+    local wanted = is_trace_name(name) and (trace_name == nil or name == trace_name)
+    if wanted and not is_folder(folder .. "/" .. name) then found[#found + 1] = folder .. "/" .. name end
+  end
+  return found
+end
+
+-- The traces below a configuration's folder: in rank folders, or files of their own.
+local function files_of(folder, trace_name)
+  if is_folder(folder .. "/torch_profiler") then folder = folder .. "/torch_profiler" end
+  local files = {}
+  for _, name in ipairs(sorted_names(folder)) do
+    local path = folder .. "/" .. name
+    if first_match(name, RANK_FOLDER) and is_folder(path) then
+      for _, trace in ipairs(trace_files_in(path, trace_name)) do files[#files + 1] = trace end
+    end
+  end
+  for _, path in ipairs(trace_files_in(folder, trace_name)) do files[#files + 1] = path end
+  return files
+end
+
+local function new_configuration(folder, paths)
+  local threads, channels = configuration_of(folder)
+  local configuration = { folder = folder, threads = threads, channels = channels, files = {} }
+  for i, path in ipairs(paths) do
+    configuration.files[i] = { path = path, rank = layout.rank_of(path), threads = threads,
+      channels = channels }
+  end
+  return configuration
+end
+
+local function has_child(folder, is_one)
+  for _, name in ipairs(file.list(folder) or {}) do
+    if is_one(name) and is_folder(folder .. "/" .. name) then return true end
+  end
+  return false
+end
+
+local function add_channels(out, folder, trace_name)
+  for _, name in ipairs(sorted_names(folder)) do
+    local path = folder .. "/" .. name
+    if channels_of(name) and is_folder(path) then
+      out[#out + 1] = new_configuration(path, files_of(path, trace_name))
+    end
+  end
+end
+
+local function add_sweep(out, folder, trace_name)
+  for _, name in ipairs(sorted_names(folder)) do
+    local path = folder .. "/" .. name
+    if threads_of(name) and is_folder(path) then add_channels(out, path, trace_name) end
+  end
+end
+
+-- The only sweep below `experiments`.
+local function sweep_in(folder)
+  local sweeps = {}
+  for _, name in ipairs(sorted_names(folder)) do
+    local path = folder .. "/" .. name
+    if name:find("^sweep_") and is_folder(path) then sweeps[#sweeps + 1] = path end
+  end
+  if #sweeps > 1 then
+    fail.input("%s: holds %d sweeps; one of them would be right: %s", folder, #sweeps,
+      table.concat(sweeps, ", "))
+  end
+  return sweeps[1]
+end
+
+-- One folder -> its configurations, and the folder that is the sweep (nil: none).
+local function find_in(folder, trace_name)
+  local out = {}
+  if has_child(folder, threads_of) then
+    add_sweep(out, folder, trace_name)
+    return out, folder
+  elseif has_child(folder, channels_of) then
+    add_channels(out, folder, trace_name)
+    return out, parent_of(folder)
+  end
+  local sweep = sweep_in(folder)
+  if sweep then return find_in(sweep, trace_name) end
+  out[1] = new_configuration(folder, files_of(folder, trace_name))
+  return out, nil
+end
+
+-- Files that are named one by one: those of the same threads and channels are a configuration.
+local function of_files(paths)
+  local out, known = {}, {}
+  for _, path in ipairs(paths) do
+    local threads, channels = configuration_of(path)
+    local key = ("%s %s"):format(threads, channels)
+    local configuration = known[key]
+    if not configuration then
+      configuration = new_configuration(parent_of(path), {})
+      configuration.threads, configuration.channels = threads, channels
+      known[key] = configuration
+      out[#out + 1] = configuration
+    end
+    table.insert(configuration.files, { path = path, rank = layout.rank_of(path), threads = threads,
+      channels = channels })
+  end
+  return out
+end
+
+local function by_rank(a, b)
+  if a.rank ~= b.rank then return (a.rank or math.maxinteger) < (b.rank or math.maxinteger) end
+  return a.path < b.path
+end
+
+local function by_configuration(a, b)
+  if a.threads ~= b.threads then return (a.threads or -1) < (b.threads or -1) end
+  if a.channels ~= b.channels then return (a.channels or -1) < (b.channels or -1) end
+  return a.folder < b.folder
+end
+
+-- Two files of one rank: which is meant cannot be told.
+local function duplicate(configuration)
+  local seen = {}
+  for _, entry in ipairs(configuration.files) do
+    local other = entry.rank and seen[entry.rank]
+    if other then
+      return ("%s and %s are both of rank %d; one of them would be right (--trace-name NAME chooses)")
+        :format(other.path, entry.path, entry.rank)
+    end
+    if entry.rank then seen[entry.rank] = entry end
+  end
+end
+
+-- paths (a folder, or files) -> {
+--   configurations = { { threads, channels, folder, files = { { path, rank, threads, channels } ... },
+--     problem = why it cannot be worked on } ... }, sweep = folder | nil }
+-- Threads, channels and rank are nil where nothing says them. Raises where there are no traces at all.
+function layout.find(paths, options)
+  options = options or {}
+  local configurations, sweep, named = {}, nil, {}
+  for _, given in ipairs(paths) do
+    local path = trimmed(given)
+    if fail.unless(file.status(path)) == "folder" then
+      local found, root = find_in(path, options.trace_name)
+      sweep = root or sweep
+      table.move(found, 1, #found, #configurations + 1, configurations)
+    else
+      named[#named + 1] = path
+    end
+  end
+  local found = of_files(named)
+  table.move(found, 1, #found, #configurations + 1, configurations)
+  table.sort(configurations, by_configuration)
+  local any = false
+  for _, configuration in ipairs(configurations) do
+    table.sort(configuration.files, by_rank)
+    any = any or #configuration.files > 0
+    configuration.problem = duplicate(configuration)
+    if #configuration.files == 0 then
+      configuration.problem = configuration.folder .. ": no trace here; rank{R}/*.json, *.json.gz or "
+        .. "*.json.zst below it, or files named *rank_{N}*, would be right"
+    end
+  end
+  if not any then
+    fail.input("%s: no trace here; {T}thread/nccl_{C}channels/torch_profiler/rank{R}/*.json[.gz|.zst], "
+      .. "or files named *rank_{N}*, would be right", paths[1])
+  end
+  return { configurations = configurations, sweep = sweep }
+end
+
+-- ---- filters -----------------------------------------------------------------------------------
+
+-- "256,512", "0-3 7" or a list of such -> { [256] = true, ... }; nil stays nil.
+function layout.numbers(text, option)
+  if text == nil then return nil end
+  local set = {}
+  for part in (type(text) == "table" and table.concat(text, ",") or text):gmatch("[^,%s]+") do
+    local from, to = part:match("^(%d+)%-(%d+)$")
+    from, to = tonumber(from or part:match("^%d+$")), tonumber(to or part:match("^%d+$"))
+    if not from or from > to or to - from > 1000000 then
+      fail.input("--%s: %s is no number; 256, 256,512 or 0-7 would be right", option, part)
+    end
+    for number = from, to do set[number] = true end
+  end
+  if next(set) == nil then fail.input("--%s names nothing; 256, 256,512 or 0-7 would be right", option) end
+  return set
+end
+
+-- Keeps what `filters` = { threads, channels, ranks = set | nil } let through. Raises where a filter lets
+-- nothing through, and says what there is.
+function layout.select(found, filters)
+  local kept, there = {}, { threads = {}, channels = {}, ranks = {} }
+  for _, configuration in ipairs(found.configurations) do
+    if configuration.threads then there.threads[configuration.threads] = true end
+    if configuration.channels then there.channels[configuration.channels] = true end
+    local passes = (not filters.threads or filters.threads[configuration.threads])
+      and (not filters.channels or filters.channels[configuration.channels])
+    local files = {}
+    for _, entry in ipairs(configuration.files) do
+      if entry.rank then there.ranks[entry.rank] = true end
+      if not filters.ranks or filters.ranks[entry.rank] then files[#files + 1] = entry end
+    end
+    if passes and (#files > 0 or #configuration.files == 0) then
+      configuration.all_files, configuration.files = configuration.files, files
+      kept[#kept + 1] = configuration
+    end
+  end
+  if #kept > 0 then return { configurations = kept, sweep = found.sweep } end
+  local has = {}
+  for _, name in ipairs { "threads", "channels", "ranks" } do
+    local list = sorted_keys(there[name])
+    if #list > 0 then has[#has + 1] = name .. " " .. table.concat(list, ", ") end
+  end
+  fail.input("no trace passes --threads, --channels and --ranks; there are %s", table.concat(has, "; "))
+end
+
+-- ---- what the files say ------------------------------------------------------------------------
+
+-- 0,1,2,5 -> "0-2, 5"
+local function ranges(list)
+  local parts, i = {}, 1
+  while i <= #list do
+    local j = i
+    while list[j + 1] == list[j] + 1 do j = j + 1 end
+    parts[#parts + 1] = j > i and ("%d-%d"):format(list[i], list[j]) or tostring(list[i])
+    i = j + 1
+  end
+  return table.concat(parts, ", ")
+end
+
+-- The world size that most files say, the smaller one of two that are as frequent.
+local function usual_world_size(infos)
+  local count, best = {}, nil
+  for _, info in pairs(infos) do
+    if info.world_size then count[info.world_size] = (count[info.world_size] or 0) + 1 end
+  end
+  for _, size in ipairs(sorted_keys(count)) do
+    if not best or count[size] > count[best] then best = size end
+  end
+  return best, best and count[best]
+end
+
+-- Gives a rank to files whose names say none: that of distributedInfo, else their place.
+local function complete_ranks(files, infos)
+  for i, entry in ipairs(files) do
+    if not entry.rank then entry.rank = infos[i] and infos[i].rank or i - 1 end
+  end
+end
+
+-- A path as notes have it: what follows the configuration's folder.
+local function below(configuration, path)
+  local folder = configuration.folder .. "/"
+  return path:sub(1, #folder) == folder and path:sub(#folder + 1) or base_name(path)
+end
+
+local function foreign(configuration, files, infos, usual, notes)
+  local left_out = {}
+  for i, entry in ipairs(files) do
+    local size = infos[i] and infos[i].world_size
+    if size and size ~= usual then
+      left_out[i] = true
+      notes[#notes + 1] = ("%s: is a rank of %d, the others are of %d; left out of what is compared over "
+        .. "ranks; a merged trace has it"):format(below(configuration, entry.path), size, usual)
+    end
+  end
+  return left_out
+end
+
+local function doubtful_ranks(configuration, files, infos, notes)
+  local said = {}
+  for i, entry in ipairs(files) do
+    local rank = infos[i] and infos[i].rank
+    if rank and said[rank] then
+      notes[#notes + 1] = ("%s and %s both say in distributedInfo that they are rank %d"):format(
+        below(configuration, said[rank].path), below(configuration, entry.path), rank)
+    elseif rank and rank ~= entry.rank then
+      notes[#notes + 1] = ("%s: its name says rank %d, its distributedInfo rank %d; the name counts"):format(
+        below(configuration, entry.path), entry.rank, rank)
+    end
+    if rank then said[rank] = said[rank] or entry end
+  end
+end
+
+local function missing_ranks(files, usual, notes)
+  local there, most = {}, -1
+  for _, entry in ipairs(files) do
+    there[entry.rank] = true
+    most = math.max(most, entry.rank)
+  end
+  local missing = {}
+  for rank = 0, (usual or most + 1) - 1 do
+    if not there[rank] then missing[#missing + 1] = rank end
+  end
+  if #missing > 0 then
+    notes[#notes + 1] = (#missing == 1 and "rank %s of %s is missing" or "ranks %s of %s are missing"):format(
+      ranges(missing), usual or most + 1 .. " at least")
+  end
+end
+
+layout.below = below
+
+-- Compares a configuration's files with `infos` (infos[i]: what distributedInfo of the i-th file says, {rank,
+-- world_size }; nil: not read). Returns notes (texts, names in them below its folder) and the set
+-- of places of files that cannot be compared with the others. Ranks that names do not say are filled in.
+function layout.check(configuration, infos)
+  local files, notes = configuration.files, {}
+  complete_ranks(files, infos)
+  local usual = usual_world_size(infos)
+  local left_out = foreign(configuration, files, infos, usual, notes)
+  doubtful_ranks(configuration, files, infos, notes)
+  missing_ranks(configuration.all_files or files, usual, notes)
+  return notes, left_out
+end
+
+return layout

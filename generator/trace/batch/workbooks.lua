@@ -1,0 +1,291 @@
+-- The batch report: every folder of traces below a base is a configuration and gets one workbook over its
+-- ranks beside its traces. A configuration that fails is told and does not end the others; what was there
+-- stays until the new report is whole.
+--
+--   batch.run { base, pattern, extension, filters = { text... }, dry_run, all_kernels, output, csv, xlsx,
+--               jobs, replay = options of replay/run.lua, or nil }
+local digest = require "codec.pack"
+local fail = require "base.fail"
+local file = require "core.file"
+local layout = require "trace.batch.run_folder"
+local sheets = require "pages.sheets"
+local workers = require "system.workers"
+
+local batch = {}
+
+batch.defaults = { pattern = "rank_", extension = "json", filters = { "rank_0" } }
+
+local DEEPEST = 64 -- folders below the base
+
+-- In the order of the workbook; kernels only on demand.
+local parts = { "ops", "launchers", "timelines", "short_kernels", "events", "breakdown" }
+
+-- ---- which traces ------------------------------------------------------------------------------
+
+local function sorted_names(folder)
+  local names = fail.unless(file.list(folder))
+  table.sort(names)
+  return names
+end
+
+local function holds_all(path, filters)
+  for _, filter in ipairs(filters) do
+    if not path:find(filter, 1, true) then return false end
+  end
+  return true
+end
+
+-- The rank in a file's name: the number behind the pattern; nil: there is none.
+local function rank_in(name, pattern)
+  local at = 1
+  while true do
+    local from, to = name:find(pattern, at, true)
+    if not from then return nil end
+    local digits = name:match("^%d+", to + 1)
+    if digits then return math.tointeger(tonumber(digits)) end
+    at = from + 1
+  end
+end
+
+-- Calls take(folder, name) for every file below the folder.
+local function walk(folder, take, depth)
+  for _, name in ipairs(sorted_names(folder)) do
+    local path = folder .. "/" .. name
+    if file.status(path) ~= "folder" then
+      take(folder, name)
+    elseif depth < DEEPEST then
+      walk(path, take, depth + 1)
+    end
+  end
+end
+
+local function base_name(path) return path:match("([^/]+)/*$") or path end
+
+-- The name of the folder, which need not be in its path: "." has one, too.
+local function folder_name(folder)
+  local name = base_name(folder)
+  if name ~= "." and name ~= ".." then return name end
+  return base_name(fail.unless(file.real_path(folder)))
+end
+
+local function output_of(folder, filters)
+  local name = ("%s_%s_performance_report.xlsx"):format(folder_name(folder), table.concat(filters, "_"))
+  return folder .. "/" .. name:gsub("/", "_")
+end
+
+local function duplicate(files)
+  for i = 2, #files do
+    if files[i].rank == files[i - 1].rank then
+      return ("%s and %s are both of rank %d; a further -f that only one has would be right"):format(
+        files[i - 1].path, files[i].path, files[i].rank)
+    end
+  end
+end
+
+local function complete(configuration, options)
+  table.sort(configuration.files, function(a, b)
+    if a.rank ~= b.rank then return a.rank < b.rank end
+    return a.path < b.path
+  end)
+  configuration.problem = duplicate(configuration.files)
+  configuration.output = options.output or output_of(configuration.folder, options.filters)
+end
+
+-- The configurations below the base, and how many files there are whose names say no rank.
+function batch.find(options)
+  local base = #options.base > 1 and options.base:gsub("/+$", "") or options.base
+  if fail.unless(file.status(base)) ~= "folder" then
+    fail.input("-b: %s is no folder; the one that holds the traces' folders would be right", base)
+  end
+  local list, of_folder, nameless = {}, {}, 0
+  local extension = "." .. options.extension:gsub("^%.", "")
+  walk(base, function(folder, name)
+    local path = folder .. "/" .. name
+    if name:sub(-#extension) ~= extension or not holds_all(path, options.filters) then return end
+    local rank = rank_in(name, options.pattern)
+    if not rank then
+      nameless = nameless + 1
+      return
+    end
+    if not of_folder[folder] then
+      of_folder[folder] = { folder = folder, files = {} }
+      list[#list + 1] = of_folder[folder]
+    end
+    table.insert(of_folder[folder].files, { path = path, rank = rank })
+  end, 0)
+  for _, configuration in ipairs(list) do complete(configuration, options) end
+  return list, nameless
+end
+
+-- ---- one rank, in a process of its own ---------------------------------------------------------
+
+local function modules(options)
+  local out = {}
+  for i, name in ipairs(parts) do out[i] = require("trace.batch_sheets." .. name) end
+  if options.all_kernels then out[#out + 1] = require "trace.batch_sheets.kernels" end
+  if options.replay then out[#out + 1] = require "replay.chosen_ops" end
+  return out
+end
+
+-- All that the report needs of a rank, as a text.
+local function summary_of(entry, options, threads)
+  local rank = fail.unless(require("trace.ops.rank").open(entry.path, { workers = threads }))
+  local out = { rank = entry.rank, info = rank.trace:info() }
+  for _, part in ipairs(modules(options)) do out[part.field] = part.collect(rank) end
+  if options.several then
+    out.collectives = require("trace.collectives.rank_sheets").digest(rank.trace, entry.rank)
+  end
+  return digest.pack(out)
+end
+
+-- The summaries of all ranks, or nil and why not.
+local function read_ranks(configuration, options)
+  local jobs = options.jobs or workers.jobs()
+  local threads = math.max(1, workers.jobs() // math.min(jobs, #configuration.files))
+  local results = workers.map(configuration.files, function(entry)
+    return summary_of(entry, options, threads)
+  end, { jobs = jobs, progress = true, title = configuration.folder })
+  local ranks = {}
+  for i, result in ipairs(results) do
+    if not result.ok then return nil, result.value end
+    ranks[i] = digest.unpack(result.value)
+  end
+  return ranks
+end
+
+-- ---- one configuration -------------------------------------------------------------------------
+
+-- What is incomplete: rows { rank, what, count }.
+local function incomplete_sheet(ranks)
+  local sheet = { name = "incomplete", columns = { "rank", "what", "count" }, rows = {} }
+  for _, rank in ipairs(ranks) do
+    for _, flaw in ipairs(rank.info.flaws) do
+      sheet.rows[#sheet.rows + 1] = { rank.rank, flaw.name, flaw.count }
+    end
+    if rank.info.gpu_events == 0 then sheet.rows[#sheet.rows + 1] = { rank.rank, "no GPU events", 0 } end
+  end
+  return #sheet.rows > 0 and sheet or nil
+end
+
+-- Ranks of another world size are not compared with the others.
+local function add_collectives(list, configuration, ranks, notes)
+  local infos, compared = {}, {}
+  for i, rank in ipairs(ranks) do infos[i] = rank.info end
+  local more, left_out = layout.check(configuration, infos)
+  table.move(more, 1, #more, #notes + 1, notes)
+  for i, rank in ipairs(ranks) do
+    if not left_out[i] then compared[#compared + 1] = rank.collectives end
+  end
+  local made = require("trace.collectives.rank_sheets").make(compared, more)
+  table.move(made, 1, #made, #list + 1, list)
+end
+
+-- The sheets of a configuration, and notes.
+local function sheets_of(configuration, ranks, options)
+  local list, notes = {}, {}
+  for _, part in ipairs(modules(options)) do
+    local made = part.make(ranks)
+    table.move(made, 1, #made, #list + 1, list)
+  end
+  if #ranks > 1 then add_collectives(list, configuration, ranks, notes) end
+  list[#list + 1] = incomplete_sheet(ranks)
+  return list, notes
+end
+
+local function save(configuration, list, options)
+  local path = configuration.output
+  local folder = path:match("^(.*)/[^/]*$")
+  if folder then fail.unless(file.make_folder(folder)) end
+  local csvs = path:gsub("%.xlsx$", "") .. "_csvs"
+  sheets.save(list, { folder = options.csv and csvs, xlsx = options.xlsx and path })
+  local count = #configuration.files
+  print(("written   %s: %d rank%s"):format(options.xlsx and path or csvs, count, count > 1 and "s" or ""))
+end
+
+-- The replay's report stands beside the other, and the ops' files beside it.
+local function replay(configuration, ranks, options)
+  local replay_ops = require "replay.chosen_ops"
+  local path = configuration.output:gsub("_performance_report%.xlsx$", ""):gsub("%.xlsx$", "")
+    .. "_node_replay_report"
+  local lists = {}
+  for i, rank in ipairs(ranks) do
+    lists[i] = rank[replay_ops.field]
+    lists[i].path = configuration.files[i].path
+  end
+  local chosen = replay_ops.choose(lists)
+  if #chosen.gemm + #chosen.conv == 0 then
+    fail.input("%s", replay_ops.nothing(configuration.files, chosen))
+  end
+  local how = setmetatable({ name = configuration.folder, ops_folder = path .. "_ops" },
+    { __index = options.replay })
+  local session = require "replay.run"
+  local list, summary = session.run(chosen, how)
+  sheets.save(list, { folder = options.csv and path .. "_csvs", xlsx = options.xlsx and path .. ".xlsx" })
+  session.tell(summary, options.xlsx and path .. ".xlsx" or path .. "_csvs")
+  session.raise(summary)
+  if summary.timed == 0 then fail.work("%s: %s", configuration.folder, session.NONE_TIMED) end
+end
+
+local function report(configuration, options)
+  if configuration.problem then fail.input("%s", configuration.problem) end
+  options = setmetatable({ several = #configuration.files > 1 }, { __index = options })
+  local ranks, message = read_ranks(configuration, options)
+  if not ranks then fail.input("%s: no report: %s", configuration.folder, message) end
+  local list, notes = sheets_of(configuration, ranks, options)
+  save(configuration, list, options)
+  for _, note in ipairs(notes) do
+    io.stderr:write(("gentables: note: %s: %s\n"):format(configuration.folder, note))
+  end
+  if options.replay then replay(configuration, ranks, options) end
+end
+
+local function show(configuration)
+  print(("%s -> %s"):format(configuration.folder, configuration.output))
+  for _, entry in ipairs(configuration.files) do print(("  rank %d  %s"):format(entry.rank, entry.path)) end
+  if configuration.problem then print("  problem: " .. configuration.problem) end
+end
+
+-- ---- all of them -------------------------------------------------------------------------------
+
+local function nothing_found(options, nameless)
+  if nameless > 0 then
+    fail.input("%s: %d files pass -e and -f, none has %q and a number in its name; -p says what stands before"
+      .. " the rank", options.base, nameless, options.pattern)
+  end
+  fail.input("%s: no file below ends in .%s and has %s in its path; see -e and -f", options.base,
+    options.extension, table.concat(options.filters, " and "))
+end
+
+-- Writes all reports; returns the exit code.
+function batch.run(given)
+  local options = setmetatable({}, { __index = function(_, key)
+    local value = given[key]
+    if value == nil then value = batch.defaults[key] end
+    return value
+  end })
+  local list, nameless = batch.find(options)
+  if #list == 0 then nothing_found(options, nameless) end
+  if options.output and #list > 1 then
+    fail.input("-o names one report, and there are %d configurations; a narrower -b or -f would be right",
+      #list)
+  end
+  local failed, refused = 0, 0 -- those that failed, and those of them that are no input
+  for _, configuration in ipairs(list) do
+    if options.dry_run then
+      show(configuration)
+    else
+      local ok, problem = pcall(report, configuration, options)
+      if not ok then
+        -- A signal ends the batch, and so does what is wrong with this program.
+        if not fail.is_failure(problem) or problem.code > 128 then error(problem, 0) end
+        failed = failed + 1
+        if problem.code == 2 then refused = refused + 1 end
+        io.stderr:write("gentables: ", problem.message, "\n")
+      end
+    end
+  end
+  if refused == #list then return 2 end
+  return failed > 0 and 1 or 0
+end
+
+return batch

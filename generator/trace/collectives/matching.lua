@@ -1,0 +1,382 @@
+-- Which events of different ranks are the same collective: by group, by what their metadata has in common,
+-- and by time; so that an event that one rank lost, or has too many, leaves the others where they belong.
+--
+-- Ranks are aligned one after the other with what is known so far (slots, in order), at least cost: a match
+-- costs how far apart the ends or the starts are, in µs; an event that is left alone costs a penalty. The
+-- penalty is small where matches by order are good, so that one slip shows, and large where the times say
+-- little; two events that overlap cost no more than it. Where no other order can be cheaper, order alone
+-- decides, which is the usual case.
+local kinds = require "trace.collectives.kinds"
+
+local matching = {}
+
+local BAND = 64 -- how many events two ranks may differ by within a window
+local WINDOW = 256 -- events that are aligned at once
+local NOISE_FACTOR, LEAST_SPACINGS, MOST_SPACINGS = 10, 0.25, 2
+local SHIFT_SPACINGS = 12 -- what an offset between two clocks has to save, in spacings
+
+-- ---- groups and signatures ---------------------------------------------------------------------
+
+-- What has to agree where the collective is the same.
+local function signature_of(told, stream)
+  if not told.name then return ("%s\0%s"):format(told.kernel, stream) end
+  local kind = kinds.of(told.name)
+  local parts = { kind.pair and "point to point" or told.name, told.dtype or "" }
+  if kind.same_sizes then
+    parts[#parts + 1] = told.in_elements or ""
+    parts[#parts + 1] = told.out_elements or ""
+  elseif kind.pair then
+    parts[#parts + 1] = math.max(told.in_elements or 0, told.out_elements or 0)
+  end
+  return table.concat(parts, "\0")
+end
+
+-- Streams tell events without metadata apart only where all ranks call them alike.
+local function streams_agree(ranks)
+  local first
+  for _, rank in ipairs(ranks) do
+    local set, list = {}, {}
+    for _, event in ipairs(rank.events) do
+      if not rank.told[event.told].name and not set[event.stream] then
+        set[event.stream] = true
+        list[#list + 1] = event.stream
+      end
+    end
+    table.sort(list)
+    local text = table.concat(list, " ")
+    first = first or text
+    if text ~= first then return false end
+  end
+  return true
+end
+
+-- Whether events of this kind can be told to belong together: not, where sends and receives go between more
+-- than two ranks, of which nothing says which two.
+local function is_matchable(told)
+  local pair = told.name and kinds.of(told.name).pair
+  return not pair or told.group_size == 2
+end
+
+-- What a rank has to match: { event, told, place, start, stop, signature }, sorted by start.
+local function items_of(rank, place, same_streams)
+  local items = {}
+  for i, event in ipairs(rank.events) do
+    local told, start = rank.told[event.told], event.start + (rank.shift or 0)
+    items[i] = { event = event, told = told, place = place, start = start, stop = start + event.duration,
+      signature = signature_of(told, same_streams and event.stream or "") }
+  end
+  table.sort(items, function(a, b)
+    if a.start ~= b.start then return a.start < b.start end
+    return a.event.uid < b.event.uid
+  end)
+  return items
+end
+
+-- { name, ranks (texts or nil), lists = { [place] = items to match }, alone = { [place] = items that cannot
+-- be matched } }, in order of first appearance.
+local function groups_of(ranks)
+  local groups, of_key, same_streams = {}, {}, streams_agree(ranks)
+  for place, rank in ipairs(ranks) do
+    for _, item in ipairs(items_of(rank, place, same_streams)) do
+      local key = (item.told.group or "\0") .. "\0" .. (item.told.ranks or "")
+      local group = of_key[key]
+      if not group then
+        group = { name = item.told.group, ranks = item.told.ranks, lists = {}, alone = {} }
+        of_key[key] = group
+        groups[#groups + 1] = group
+      end
+      local lists = is_matchable(item.told) and group.lists or group.alone
+      lists[place] = lists[place] or {}
+      table.insert(lists[place], item)
+    end
+  end
+  return groups
+end
+
+-- ---- alignment of one list with the slots ------------------------------------------------------
+
+local function median(values)
+  if #values == 0 then return 0 end
+  table.sort(values)
+  return (values[(#values + 1) // 2] + values[#values // 2 + 1]) / 2
+end
+
+local function mean_spacing(list)
+  if #list < 2 then return 1 end
+  return math.max((list[#list].stop - list[1].stop) / (#list - 1), 1e-3)
+end
+
+-- How far apart two events are in time; `offset`: how much later the item's clock is.
+local function distance(slot, item, offset)
+  return math.min(math.abs(item.stop - offset - slot.stop), math.abs(item.start - offset - slot.start))
+end
+
+local function match_cost(slot, item, offset, penalty)
+  local apart = distance(slot, item, offset)
+  if apart <= penalty then return apart end
+  local overlap = item.start - offset < slot.stop and slot.start < item.stop - offset
+  return overlap and penalty or apart
+end
+
+-- The cost of leaving one event alone. `offset`: how much later `list`'s clock is.
+local function penalty_of(slots, list, offset)
+  local apart = {}
+  for i = 1, math.min(#slots, #list) do
+    apart[i] = distance(slots[i], list[i], offset)
+  end
+  local spacing = math.max(mean_spacing(slots), mean_spacing(list))
+  return math.min(math.max(NOISE_FACTOR * median(apart), LEAST_SPACINGS * spacing), MOST_SPACINGS * spacing)
+end
+
+-- The cost of matching in order, or nil where that cannot be.
+local function order_cost(slots, list, offset, penalty)
+  if #slots ~= #list then return nil end
+  local sum = 0
+  for i, item in ipairs(list) do
+    if item.signature ~= slots[i].signature then return nil end
+    sum = sum + match_cost(slots[i], item, offset, penalty)
+  end
+  return sum
+end
+
+-- The window's `rows` items from `item` on and `columns` slots from `slot` on, aligned by dynamic programming
+-- within a band. Returns how.
+local function align_window(slots, list, window, offset, penalty)
+  local band = math.abs(window.rows - window.columns) + BAND
+  local above, steps = {}, {}
+  for column = 0, math.min(window.columns, band) do above[column] = column * penalty end
+  for row = 1, window.rows do
+    local line, step, item = {}, {}, list[window.item + row - 1]
+    for column = math.max(0, row - band), math.min(window.columns, row + band) do
+      local best, way = (above[column] or math.huge) + penalty, "item"
+      local left = (line[column - 1] or math.huge) + penalty
+      if left < best then best, way = left, "slot" end
+      local slot = slots[window.slot + column - 1]
+      if column > 0 and slot.signature == item.signature and above[column - 1] then
+        local both = above[column - 1] + match_cost(slot, item, offset, penalty)
+        if both <= best then best, way = both, "match" end
+      end
+      line[column], step[column] = best, way
+    end
+    above, steps[row] = line, step
+  end
+  return steps
+end
+
+-- Follows the steps of a window back: its matches, { item, slot } by place, last first.
+local function matches_of(steps, window)
+  local found, row, column = {}, window.rows, window.columns
+  while row > 0 do
+    local way = steps[row][column]
+    if way == "match" then
+      found[#found + 1] = { window.item + row - 1, window.slot + column - 1 }
+      row, column = row - 1, column - 1
+    elseif way == "slot" then
+      column = column - 1
+    else
+      row = row - 1
+    end
+  end
+  return found
+end
+
+-- Whether these two are the same so clearly that no other way through them is cheaper.
+local function clear(slot, item, offset, penalty)
+  return slot.signature == item.signature and distance(slot, item, offset) < penalty / 8
+end
+
+-- The cost of these matches, and of all that is left alone.
+local function cost_of(slots, list, matches, offset, penalty)
+  local cost, count = 0, 0
+  for item, slot in pairs(matches) do
+    cost = cost + match_cost(slots[slot], list[item], offset, penalty)
+    count = count + 1
+  end
+  return cost + penalty * (#slots + #list - 2 * count)
+end
+
+-- matches[place in list] = place in slots. What agrees clearly is taken as it comes; elsewhere windows are
+-- aligned, of which all but the last count for their first half only.
+local function align_by_time(slots, list, offset, penalty)
+  local matches, window = {}, { item = 1, slot = 1 }
+  while window.item <= #list and window.slot <= #slots do
+    local slot, item = slots[window.slot], list[window.item]
+    if clear(slot, item, offset, penalty) then
+      matches[window.item] = window.slot
+      window.item, window.slot = window.item + 1, window.slot + 1
+    else
+      window.rows = math.min(WINDOW, #list - window.item + 1)
+      window.columns = math.min(WINDOW, #slots - window.slot + 1)
+      local found = matches_of(align_window(slots, list, window, offset, penalty), window)
+      local is_last = window.rows < WINDOW and window.columns < WINDOW
+      local until_item = is_last and math.huge or window.item + window.rows // 2
+      local next_item, next_slot = window.item + window.rows // 2, window.slot + window.columns // 2
+      for i = #found, 1, -1 do
+        if found[i][1] > until_item then break end
+        matches[found[i][1]] = found[i][2]
+        next_item, next_slot = found[i][1] + 1, found[i][2] + 1
+      end
+      if is_last then break end
+      window.item, window.slot = next_item, next_slot
+    end
+  end
+  return matches
+end
+
+-- matches[place in list] = place in slots, and the cost.
+local function align(slots, list, offset)
+  local penalty = penalty_of(slots, list, offset)
+  local in_order = order_cost(slots, list, offset, penalty)
+  if in_order and in_order <= 2 * penalty then
+    local matches = {}
+    for i = 1, #list do matches[i] = i end
+    return matches, in_order
+  end
+  local matches = align_by_time(slots, list, offset, penalty)
+  return matches, cost_of(slots, list, matches, offset, penalty)
+end
+
+-- How much later `list` ends its events than the slots, by the matches or else by order.
+local function offset_of(slots, list, matches)
+  local differences = {}
+  for i = 1, #list do
+    local slot = slots[matches and matches[i] or not matches and i]
+    if slot then differences[#differences + 1] = list[i].stop - slot.stop end
+  end
+  return median(differences)
+end
+
+-- The best alignment, and 0; or, where it is cheaper by far, that with clocks so many µs apart, and these.
+local function best_alignment(slots, list)
+  local matches, cost = align(slots, list, 0)
+  local spacing = math.max(mean_spacing(slots), mean_spacing(list))
+  local offset = offset_of(slots, list)
+  if math.abs(offset) < spacing / 2 then return matches, 0 end
+  offset = offset_of(slots, list, (align(slots, list, offset)))
+  local shifted, shifted_cost = align(slots, list, offset)
+  if shifted_cost + SHIFT_SPACINGS * spacing < cost then return shifted, offset end
+  return matches, 0
+end
+
+-- ---- slots -------------------------------------------------------------------------------------
+
+local function new_slot(item, offset)
+  return { signature = item.signature, start = item.start - offset, stop = item.stop - offset,
+    items = { item } }
+end
+
+-- Puts the items of `list` into their slots, and new slots where they found none.
+local function merge(slots, list, matches, offset)
+  local merged, next_slot = {}, 1
+  for i, item in ipairs(list) do
+    local slot = matches[i]
+    if slot then
+      table.move(slots, next_slot, slot, #merged + 1, merged)
+      next_slot = slot + 1
+      table.insert(slots[slot].items, item)
+    else
+      while next_slot <= #slots and slots[next_slot].stop < item.stop - offset
+        and not slots[next_slot].taken do
+        merged[#merged + 1] = slots[next_slot]
+        next_slot = next_slot + 1
+      end
+      merged[#merged + 1] = new_slot(item, offset)
+    end
+  end
+  return table.move(slots, next_slot, #slots, #merged + 1, merged)
+end
+
+-- Slots that items of the list at hand go to may not be passed by items without one.
+local function mark_taken(slots, matches)
+  for _, slot in ipairs(slots) do slot.taken = nil end
+  for _, slot in pairs(matches) do slots[slot].taken = true end
+end
+
+-- The slots of a group; offsets[place] is filled in where a rank's clock seems to be off.
+local function slots_of(group, places, offsets)
+  local order = {}
+  for place = 1, places do
+    if group.lists[place] then order[#order + 1] = place end
+  end
+  table.sort(order, function(a, b)
+    if #group.lists[a] ~= #group.lists[b] then return #group.lists[a] > #group.lists[b] end
+    return a < b
+  end)
+  local slots = {}
+  for i, item in ipairs(group.lists[order[1]] or {}) do slots[i] = new_slot(item, 0) end
+  for i = 2, #order do
+    local list = group.lists[order[i]]
+    local matches, offset = best_alignment(slots, list)
+    if offset ~= 0 then offsets[order[i]] = offset end
+    mark_taken(slots, matches)
+    slots = merge(slots, list, matches, offset)
+  end
+  return slots
+end
+
+-- ---- all ---------------------------------------------------------------------------------------
+
+-- Whether a group's list of ranks, a text, names this one; nil where it does not tell: long ones are cut.
+function matching.names_rank(list, rank)
+  if not list or not list:find("%d") or list:find("...", 1, true) then return nil end
+  return ("," .. list:gsub("[%[%]%s]", "") .. ","):find("," .. rank .. ",", 1, true) ~= nil
+end
+
+-- How many ranks of those at hand a group has: what its list of ranks says, else those that show it.
+local function expected_of(group, ranks)
+  local count = 0
+  for place, rank in ipairs(ranks) do
+    local is_in = matching.names_rank(group.ranks, rank.rank)
+    if is_in == nil then is_in = group.lists[place] ~= nil end
+    if is_in then count = count + 1 end
+  end
+  return count
+end
+
+-- Names that several groups share get their ranks, so that ids stay unique.
+local function give_names(groups)
+  local count = {}
+  for _, group in ipairs(groups) do
+    local name = group.name or matching.NO_GROUP
+    count[name] = (count[name] or 0) + 1
+  end
+  for _, group in ipairs(groups) do
+    local name = group.name or matching.NO_GROUP
+    group.id = count[name] > 1 and group.ranks and name .. " " .. group.ranks or name
+  end
+end
+
+-- Appends the events of a group that cannot be matched, each by itself: its id says the rank.
+local function append_alone(group, ranks, out)
+  for place = 1, #ranks do
+    for index, item in ipairs(group.alone[place] or {}) do
+      out[#out + 1] = { id = ("%s_rank%d_%d"):format(group.id, ranks[place].rank, index - 1),
+        index = index - 1, told = item.told, expected = 1, items = { [place] = item } }
+    end
+  end
+end
+
+matching.NO_GROUP = "Unknown_Group"
+
+-- ranks = { { rank, events, told, shift = µs to add to its times | nil }... } (events and told as of
+-- t:collectives()) -> collectives, offsets.
+--   collectives: { { id, index, told, expected = how many of these ranks take part,
+--     items = { [place in ranks] = { event, told, start, stop } } }... }, group by group
+--   offsets[place]: µs by which that rank's clock seems ahead of the others; used to match, not for times.
+function matching.match(ranks)
+  local groups, out, offsets = groups_of(ranks), {}, {}
+  give_names(groups)
+  for _, group in ipairs(groups) do
+    local expected = expected_of(group, ranks)
+    for index, slot in ipairs(slots_of(group, #ranks, offsets)) do
+      local items = {}
+      for _, item in ipairs(slot.items) do items[item.place] = item end
+      out[#out + 1] = { id = ("%s_%d"):format(group.id, index - 1), index = index - 1,
+        told = slot.items[1].told, expected = expected, items = items }
+    end
+    append_alone(group, ranks, out)
+  end
+  return out, offsets
+end
+
+return matching

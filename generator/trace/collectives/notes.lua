@@ -1,0 +1,87 @@
+-- What is not whole in the collectives of several ranks, in words: clocks, events that ranks lack, sizes that
+-- nothing tells. Numbers that are made from such are not wrong in silence.
+local matching = require "trace.collectives.matching"
+
+local incomplete = {}
+
+local MOST_NAMED = 5 -- of what a note is about
+
+-- Sets `shift` (µs) of ranks whose times count from a later base than the earliest, and says so.
+function incomplete.align_clocks(ranks, notes)
+  local earliest, without = nil, {}
+  for _, rank in ipairs(ranks) do
+    if rank.base_nanoseconds ~= 0 then
+      earliest = math.min(earliest or rank.base_nanoseconds, rank.base_nanoseconds)
+    else
+      without[#without + 1] = rank.rank
+    end
+  end
+  if not earliest then return end
+  for _, rank in ipairs(ranks) do
+    rank.shift = rank.base_nanoseconds ~= 0 and (rank.base_nanoseconds - earliest) / 1000 or 0
+    if rank.shift ~= 0 then
+      notes[#notes + 1] = ("rank %d counts its times from a base %.3f us later; they are compared from the "
+        .. "earliest base"):format(rank.rank, rank.shift)
+    end
+  end
+  if #without > 0 then
+    notes[#notes + 1] = ("without baseTimeNanoseconds, their times are compared as they stand: rank %s")
+      :format(table.concat(without, ", "))
+  end
+end
+
+local function missing_in(one, ranks)
+  local missing = {}
+  for place, rank in ipairs(ranks) do
+    local is_in = matching.names_rank(one.told.ranks, rank.rank) ~= false
+    if is_in and not one.items[place] then missing[#missing + 1] = rank.rank end
+  end
+  return missing
+end
+
+-- The ids of those that `is_one` picks, the first of them by name.
+local function some(list, is_one)
+  local named, count = {}, 0
+  for _, one in ipairs(list) do
+    local text = is_one(one)
+    if text then
+      count = count + 1
+      if count <= MOST_NAMED then named[count] = text end
+    end
+  end
+  if count > MOST_NAMED then named[#named + 1] = "..." end
+  return count, table.concat(named, ", ")
+end
+
+local function note_offsets(ranks, offsets, notes)
+  for place, rank in ipairs(ranks) do
+    if offsets[place] then
+      notes[#notes + 1] = ("the clock of rank %d seems %.3f us ahead; waits and skew have that in them")
+        :format(rank.rank, offsets[place])
+    end
+  end
+end
+
+-- Appends what is not whole: events that other ranks lack, clocks that seem off (offsets[place]), sizes that
+-- are not told.
+function incomplete.note(all, timed, ranks, offsets, notes)
+  note_offsets(ranks, offsets, notes)
+  local function add(count, text, named)
+    if count > 0 then notes[#notes + 1] = text:format(count, named) end
+  end
+  local count, named = some(all, function(one)
+    return one.count < one.expected and ("%s (not on rank %s)"):format(one.id,
+      table.concat(missing_in(one, ranks), ", "))
+  end)
+  add(count, "collectives not found on every rank (%d): %s", named)
+  count, named = some(timed, function(one)
+    return one.told.group_size and one.expected < one.told.group_size and one.id
+  end)
+  add(count, "collectives with more ranks than are here, whose latency is the least of these (%d): %s", named)
+  count, named = some(all, function(one) return one.count > 1 and one.apart and one.id end)
+  add(count, "collectives not on all their ranks at one time, so that times say little (%d): %s", named)
+  count, named = some(timed, function(one) return not one.algorithm_bandwidth and one.id end)
+  add(count, "collectives without bandwidth, as type, size or time is not told (%d): %s", named)
+end
+
+return incomplete

@@ -1,0 +1,393 @@
+-- The sheets of collectives over ranks, column by column: what was matched (matching.lua), latencies, waits,
+-- skew, bandwidths and stragglers. Times are µs, MB 2^20 and GB 2^30 bytes.
+local collective = require "profile.collective"
+local kinds = require "trace.collectives.kinds"
+local matching = require "trace.collectives.matching"
+local incomplete = require "trace.collectives.notes"
+local statistics = require "base.statistics"
+
+local sheets = {}
+
+local MB, GB = 2 ^ 20, 2 ^ 30
+
+-- ---- one collective ----------------------------------------------------------------------------
+
+-- What is computed from a collective's items; `ranks` in their order.
+local function measure(one, ranks)
+  local first, last, first_end, last_end = math.huge, -math.huge, math.huge, -math.huge
+  one.latency, one.count = math.huge, 0
+  for place, rank in ipairs(ranks) do
+    local item = one.items[place]
+    if item then
+      one.count = one.count + 1
+      one.latency = math.min(one.latency, item.event.duration)
+      if item.start < first then first, one.first_rank = item.start, rank.rank end
+      if item.start > last then last, one.last_rank = item.start, rank.rank end
+      first_end, last_end = math.min(first_end, item.stop), math.max(last_end, item.stop)
+    end
+  end
+  one.start, one.latest_start, one.start_skew, one.end_skew = first, last, last - first, last_end - first_end
+  one.wall, one.apart = last_end - first, last > first_end
+end
+
+local function message_bytes(told, elements)
+  local size = collective.element_size(told.dtype)
+  return size and elements and elements * size
+end
+
+local function megabytes(told, elements)
+  local bytes = message_bytes(told, elements)
+  return bytes and bytes / MB
+end
+
+-- algbw and busbw in GB/s; nil where type or time do not tell them.
+local function bandwidths(told, latency)
+  local kind = kinds.of(told.name)
+  local bytes = message_bytes(told, kind.full == "out" and told.out_elements or told.in_elements)
+  if not bytes or latency <= 0 then return nil end
+  local algorithm = bytes / GB / (latency / 1e6)
+  local factor = kind.factor and told.group_size and told.group_size > 0 and kind.factor(told.group_size)
+  return algorithm, factor and algorithm * factor, bytes
+end
+
+local function is_timed(one) return one.told.name ~= nil and kinds.of(one.told.name).factor ~= nil end
+
+-- ---- rows by title -----------------------------------------------------------------------------
+
+-- A sheet that is filled by titles: add({ [title] = value }).
+local function new_sheet(name, columns)
+  local place = {}
+  for i, title in ipairs(columns) do place[title] = i end
+  local sheet = { name = name, columns = columns, rows = {} }
+  return sheet, function(values)
+    local row = {}
+    for title, value in pairs(values) do row[place[title] or error("no column " .. title)] = value end
+    sheet.rows[#sheet.rows + 1] = row
+  end
+end
+
+local METADATA = { "Process Group Name", "Process Group Ranks", "Collective name", "Group size", "dtype",
+  "In msg nelems", "In msg size (MB)", "Out msg nelems", "Out msg size (MB)" }
+
+local function fill_metadata(row, told)
+  row["Process Group Name"], row["Process Group Ranks"] = told.group, told.ranks
+  row["Collective name"], row["Group size"], row.dtype = told.name, told.group_size, told.dtype
+  row["In msg nelems"], row["In msg size (MB)"] = told.in_elements, megabytes(told, told.in_elements)
+  row["Out msg nelems"], row["Out msg size (MB)"] = told.out_elements, megabytes(told, told.out_elements)
+  return row
+end
+
+local function columns(...)
+  local out = {}
+  for _, part in ipairs { ... } do
+    if type(part) == "table" then
+      table.move(part, 1, #part, #out + 1, out)
+    else
+      out[#out + 1] = part
+    end
+  end
+  return out
+end
+
+local function rank_columns(ranks, ...)
+  local out = {}
+  for _, rank in ipairs(ranks) do
+    for _, what in ipairs { ... } do out[#out + 1] = ("rank_%d_%s"):format(rank.rank, what) end
+  end
+  return out
+end
+
+-- ---- statistics --------------------------------------------------------------------------------
+
+local function sum_of(list)
+  local sum = 0.0
+  for _, value in ipairs(list) do sum = sum + value end
+  return sum
+end
+
+-- Rows in groups of equal keys, in order of first appearance: { { key values..., rows = {} }... }.
+local function group_by(rows, key_of)
+  local groups, of_key = {}, {}
+  for _, row in ipairs(rows) do
+    local values = key_of(row)
+    for i = 1, values.n do values[i] = tostring(values[i]) end
+    local key = table.concat(values, "\0")
+    if not of_key[key] then
+      of_key[key] = {}
+      groups[#groups + 1] = of_key[key]
+    end
+    table.insert(of_key[key], row)
+  end
+  return groups
+end
+
+-- row[what_statistic] for each statistic of `values`; empty where there are none.
+local function fill_statistics(row, what, values, names)
+  if #values == 0 then return end
+  local summary = statistics.summarise(values)
+  summary.sum = sum_of(values)
+  summary.std = #values > 1 and summary.standard_deviation or nil
+  for _, name in ipairs(names) do row[what .. "_" .. name] = summary[name] end
+end
+
+local function statistic_columns(what, names)
+  local out = {}
+  for i, name in ipairs(names) do out[i] = what .. "_" .. name end
+  return out
+end
+
+-- ---- the sheets --------------------------------------------------------------------------------
+
+local function long_sheet(all, ranks)
+  local sheet, add = new_sheet("nccl_long", columns("collective_id", "index_in_group", "rank", METADATA,
+    "In split size", "Out split size", "stream", "ts", "dur"))
+  for _, one in ipairs(all) do
+    for place, rank in ipairs(ranks) do
+      local item = one.items[place]
+      if item then
+        local stream = item.event.stream >= 0 and item.event.stream or nil
+        add(fill_metadata({ collective_id = one.id, index_in_group = one.index, rank = rank.rank,
+          ["In split size"] = item.told.in_split, ["Out split size"] = item.told.out_split, stream = stream,
+          ts = item.start, dur = item.event.duration }, item.told))
+      end
+    end
+  end
+  return sheet
+end
+
+-- Sorts rows by the column at `place`, largest first, and leaves equal ones in their order.
+local function sort_falling(rows, place)
+  local order = {}
+  for i, row in ipairs(rows) do order[row] = i end
+  table.sort(rows, function(a, b)
+    if a[place] ~= b[place] then return a[place] > b[place] end
+    return order[a] < order[b]
+  end)
+end
+
+local LONG_STATISTICS = { "sum", "mean", "median", "std", "min", "max" }
+
+-- Of all ranks: { { rank, told, durations }... }, those of a rank that are told to be the same together.
+local function durations_of(all, ranks)
+  local rows, out = {}, {}
+  for _, one in ipairs(all) do
+    for place, rank in ipairs(ranks) do
+      local item = one.items[place]
+      if item then
+        rows[#rows + 1] = { rank = rank.rank, told = item.told, duration = item.event.duration }
+      end
+    end
+  end
+  for i, group in ipairs(group_by(rows, function(row)
+    local told = row.told
+    return table.pack(row.rank, told.group, told.ranks, told.name, told.group_size, told.dtype,
+      told.in_elements, told.out_elements)
+  end)) do
+    out[i] = { rank = group[1].rank, told = group[1].told, durations = {} }
+    for k, row in ipairs(group) do out[i].durations[k] = row.duration end
+  end
+  return out
+end
+
+local function summary_long_sheet(groups)
+  local sheet, add = new_sheet("nccl_summary_long", columns("rank", METADATA,
+    statistic_columns("dur", LONG_STATISTICS), "count"))
+  for _, group in ipairs(groups) do
+    local row = fill_metadata({ rank = group.rank, count = #group.durations }, group.told)
+    fill_statistics(row, "dur", group.durations, LONG_STATISTICS)
+    add(row)
+  end
+  sort_falling(sheet.rows, #METADATA + 2)
+  return sheet
+end
+
+local function fill_ranks(row, one, ranks, sized)
+  for place, rank in ipairs(ranks) do
+    local item, prefix = one.items[place], ("rank_%d_"):format(rank.rank)
+    if item then
+      row[prefix .. "ts"], row[prefix .. "dur"] = item.start, item.event.duration
+      if sized then
+        row[prefix .. "size (MB)"] = megabytes(item.told, item.told.in_elements)
+      else
+        row[prefix .. "wait_time"] = one.latest_start - item.start
+      end
+    end
+  end
+end
+
+local function average_wait(one)
+  local sum = 0
+  for _, item in pairs(one.items) do sum = sum + (one.latest_start - item.start) end
+  return sum / one.count
+end
+
+local function implicit_sync_sheet(timed, ranks)
+  local sheet, add = new_sheet("nccl_implicit_sync", columns("collective_id", METADATA,
+    rank_columns(ranks, "ts", "dur", "wait_time"), "earliest arrival rank", "avg_wait_time",
+    "skew in start time", "skew in end time", "comm_latency", "Full msg size (MB)", "algo bw (GB/s)",
+    "bus bw (GB/s)", "ranks"))
+  for _, one in ipairs(timed) do
+    local row = fill_metadata({ collective_id = one.id, ["earliest arrival rank"] = one.first_rank,
+      avg_wait_time = average_wait(one), ["skew in start time"] = one.start_skew,
+      ["skew in end time"] = one.end_skew, comm_latency = one.latency,
+      ["Full msg size (MB)"] = one.bytes and one.bytes / MB,
+      ["algo bw (GB/s)"] = one.algorithm_bandwidth, ["bus bw (GB/s)"] = one.bus_bandwidth,
+      ranks = one.count }, one.told)
+    fill_ranks(row, one, ranks)
+    add(row)
+  end
+  return sheet
+end
+
+local SUMMARY_STATISTICS = { "mean", "median", "min", "max" }
+local SUMMARISED = { "comm_latency", "skew in start time", "skew in end time", "algo bw (GB/s)",
+  "bus bw (GB/s)" }
+
+local function summary_values(group)
+  local values = {}
+  for _, what in ipairs(SUMMARISED) do values[what] = {} end
+  for _, one in ipairs(group) do
+    table.insert(values["comm_latency"], one.latency)
+    table.insert(values["skew in start time"], one.start_skew)
+    table.insert(values["skew in end time"], one.end_skew)
+    table.insert(values["algo bw (GB/s)"], one.algorithm_bandwidth)
+    table.insert(values["bus bw (GB/s)"], one.bus_bandwidth)
+  end
+  return values
+end
+
+local function summary_implicit_sync_sheet(timed)
+  local titles = columns("Collective name", "dtype", "In msg nelems", "In msg size (MB)")
+  for _, what in ipairs(SUMMARISED) do
+    titles = columns(titles, statistic_columns(what, SUMMARY_STATISTICS))
+  end
+  local sheet, add = new_sheet("nccl_summary_implicit_sync", columns(titles, "count",
+    "Total comm latency (ms)"))
+  local groups = group_by(timed, function(one)
+    return table.pack(one.told.name, one.told.dtype, one.told.in_elements)
+  end)
+  for _, group in ipairs(groups) do
+    local told, values = group[1].told, summary_values(group)
+    local row = { ["Collective name"] = told.name, dtype = told.dtype, ["In msg nelems"] = told.in_elements,
+      ["In msg size (MB)"] = megabytes(told, told.in_elements), count = #group,
+      ["Total comm latency (ms)"] = sum_of(values.comm_latency) / 1000 }
+    for _, what in ipairs(SUMMARISED) do fill_statistics(row, what, values[what], SUMMARY_STATISTICS) end
+    add(row)
+  end
+  sort_falling(sheet.rows, #sheet.columns)
+  return sheet
+end
+
+local function all2allv_sheet(all, ranks)
+  local sheet, add = new_sheet("nccl_all2allv", columns("collective_id", "Process Group Name",
+    "Process Group Ranks", "Collective name", "Group size", "dtype", rank_columns(ranks, "ts", "dur",
+    "size (MB)"), "wall_time", "total size (MB)", "size_imbalance", "throughput (GB/s)",
+    "skew in start time", "skew in end time", "ranks"))
+  for _, one in ipairs(all) do
+    if one.told.name and kinds.of(one.told.name).uneven then
+      local told, sizes = one.told, {}
+      for _, item in pairs(one.items) do sizes[#sizes + 1] = megabytes(item.told, item.told.in_elements) end
+      local total = #sizes == one.count and sum_of(sizes) or nil
+      local row = { collective_id = one.id, ["Process Group Name"] = told.group,
+        ["Process Group Ranks"] = told.ranks, ["Collective name"] = told.name,
+        ["Group size"] = told.group_size, dtype = told.dtype, wall_time = one.wall,
+        ["total size (MB)"] = total, ["skew in start time"] = one.start_skew,
+        ["skew in end time"] = one.end_skew, ranks = one.count }
+      if total and total > 0 then row.size_imbalance = math.max(table.unpack(sizes)) / (total / #sizes) end
+      if total and one.wall > 0 then row["throughput (GB/s)"] = total / 1024 / (one.wall / 1e6) end
+      fill_ranks(row, one, ranks, true)
+      add(row)
+    end
+  end
+  return sheet
+end
+
+local function straggler_sheet(all, timed, ranks)
+  local sheet, add = new_sheet("straggler_summary", { "rank", "total_wait_time_us", "avg_wait_time_us",
+    "times_arrived_last", "pct_arrived_last", "times_arrived_first", "pct_arrived_first", "collectives",
+    "total_nccl_dur_us" })
+  for place, rank in ipairs(ranks) do
+    local wait, last, first, count, total = 0, 0, 0, 0, 0
+    for _, one in ipairs(all) do
+      total = total + (one.items[place] and one.items[place].event.duration or 0)
+    end
+    for _, one in ipairs(timed) do
+      local item = one.items[place]
+      if item and one.count > 1 then
+        count, wait = count + 1, wait + (one.latest_start - item.start)
+        if one.last_rank == rank.rank then last = last + 1 end
+        if one.first_rank == rank.rank then first = first + 1 end
+      end
+    end
+    if count > 0 then
+      add { rank = rank.rank, total_wait_time_us = wait, avg_wait_time_us = wait / count,
+        times_arrived_last = last, pct_arrived_last = 100 * last / count, times_arrived_first = first,
+        pct_arrived_first = 100 * first / count, collectives = count, total_nccl_dur_us = total }
+    end
+  end
+  table.sort(sheet.rows, function(a, b)
+    if a[2] ~= b[2] then return a[2] < b[2] end
+    return a[1] < b[1]
+  end)
+  return sheet
+end
+
+-- ---- all ---------------------------------------------------------------------------------------
+
+local function by_start(a, b)
+  if a.start ~= b.start then return a.start < b.start end
+  return a.id < b.id
+end
+
+local function notes_sheet(notes)
+  local sheet = { name = "nccl_notes", columns = { "note" }, rows = {} }
+  for i, note in ipairs(notes) do sheet.rows[i] = { note } end
+  return sheet
+end
+
+local function with_rows(list)
+  local out = {}
+  for _, sheet in ipairs(list) do
+    if #sheet.rows > 0 then out[#out + 1] = sheet end
+  end
+  return out
+end
+
+-- ranks = { { rank, base_nanoseconds, events, told }... }, as sheets.digest makes them -> the sheets that
+-- have rows (none: no collective), and notes: `notes` and what is not whole, as texts.
+function sheets.make(ranks, notes)
+  notes = table.move(notes or {}, 1, #(notes or {}), 1, {})
+  incomplete.align_clocks(ranks, notes)
+  local all, offsets = matching.match(ranks)
+  local timed = {}
+  for _, one in ipairs(all) do measure(one, ranks) end
+  table.sort(all, by_start)
+  for _, one in ipairs(all) do
+    if is_timed(one) then
+      one.algorithm_bandwidth, one.bus_bandwidth, one.bytes = bandwidths(one.told, one.latency)
+      timed[#timed + 1] = one
+    end
+  end
+  if #all == 0 then return {}, notes end
+  incomplete.note(all, timed, ranks, offsets, notes)
+  return with_rows { summary_implicit_sync_sheet(timed), summary_long_sheet(durations_of(all, ranks)),
+    all2allv_sheet(all, ranks), long_sheet(all, ranks), implicit_sync_sheet(timed, ranks),
+    straggler_sheet(all, timed, ranks), notes_sheet(notes) }, notes
+end
+
+-- The sheet nccl_summary_long of one open trace, which needs no others to be compared with; nil: it has no
+-- collective.
+function sheets.summary_long(t, rank)
+  local groups = t:collective_durations()
+  for _, group in ipairs(groups) do group.rank = rank end
+  return #groups > 0 and summary_long_sheet(groups) or nil
+end
+
+-- What sheets.make needs of an open trace.
+function sheets.digest(t, rank)
+  local info = t:info()
+  local events, told = t:collectives()
+  return { rank = rank, base_nanoseconds = info.base_nanoseconds, events = events, told = told }
+end
+
+return sheets

@@ -1,0 +1,290 @@
+-- Reports beside each other: the first is the baseline, each other one a variant of it. Of every sheet: the
+-- rows that several have, with differences and percent; those that only the baseline has; those that only a
+-- variant has. Rows of the same key are summed first, so that no row is counted twice.
+--
+-- A report: { label = "256thread", names = those of its sheets in order,
+-- sheets = { [name] = { columns = names, rows = { { [column] = text }... } } } }; see sources.lua.
+local comparing = {}
+
+local GREEN, WHITE, RED = 0x63BE7B, 0xFFFFFF, 0xF8696B
+
+-- ---- what is compared --------------------------------------------------------------------------
+
+local arguments = { "Input Dims", "Input type", "Input Strides", "Concrete Inputs" }
+
+local function with_arguments(...)
+  return table.move(arguments, 1, #arguments, select("#", ...) + 1, { ... })
+end
+
+-- What tells rows of a sheet apart. Names of processes and threads hold numbers that differ from run to run.
+local keys_of_sheet = {
+  gpu_timeline = { "type" },
+  ops_summary = { "name" },
+  ops_summary_by_category = { "op category" },
+  ops_unique_args = with_arguments("name", "op category"),
+  unified_perf_summary = with_arguments("name", "op category"),
+  kernel_summary = { "Parent op category", "Parent cpu_op", "Kernel name", "Kernel stream" },
+  short_kernels_summary = { "Parent cpu_op", "Input dims", "Input strides", "Concrete Inputs",
+    "Kernel name" },
+  nccl_summary_implicit_sync = { "Collective name", "dtype", "In msg nelems" },
+  nccl_summary_long = { "rank", "Process Group Name", "Collective name", "Group size", "dtype",
+    "In msg nelems", "Out msg nelems" },
+  straggler_summary = { "rank" },
+}
+
+-- Sheets of single events, of bins and of notes: their rows have no counterpart elsewhere.
+local skipped = { short_kernel_histogram = true, incomplete = true, notes = true, nccl_notes = true,
+  nccl_long = true, nccl_implicit_sync = true, nccl_all2allv = true }
+
+-- How the values of rows that have the same key become one; the first pattern that a column's name has. What
+-- has none is not compared. only: kept where there is nothing to join.
+local rules = {
+  { pattern = "^Cumulative" }, { pattern = "UID" }, { pattern = "_std$" }, { pattern = "^std_" },
+  { pattern = "_first$" }, { pattern = "^pct_", join = "only" },
+  { pattern = "mean", join = "mean" }, { pattern = "^avg_", join = "only" },
+  { pattern = "median", join = "only" }, { pattern = "_min$", join = "min" },
+  { pattern = "_max$", join = "max" },
+  { pattern = "sum$", join = "sum" }, { pattern = "[Cc]ount$", join = "sum" },
+  { pattern = "^total_", join = "sum" }, { pattern = "^Total ", join = "sum" },
+  { pattern = "[Pp]ercent", join = "sum" }, { pattern = "^time ms$", join = "sum" },
+  { pattern = "^times_", join = "sum" },
+}
+
+local function rule_of(column)
+  for _, rule in ipairs(rules) do
+    if column:find(rule.pattern) then return rule.join end
+  end
+end
+
+local function set_of(list)
+  local set = {}
+  for _, item in ipairs(list) do set[item] = true end
+  return set
+end
+
+-- The first sheet of this name, for its columns.
+local function example(reports, name)
+  for _, report in ipairs(reports) do
+    if report.sheets[name] then return report.sheets[name] end
+  end
+end
+
+-- All columns of a sheet in any report, in order of first appearance.
+local function all_columns(reports, name)
+  local columns, seen = {}, {}
+  for _, report in ipairs(reports) do
+    for _, column in ipairs(report.sheets[name] and report.sheets[name].columns or {}) do
+      if not seen[column] then columns[#columns + 1] = column end
+      seen[column] = true
+    end
+  end
+  return columns
+end
+
+-- Keys, compared columns { name, join } and the column that counts, of a sheet.
+local function shape_of(reports, name)
+  local columns, keys, values, weight = all_columns(reports, name), keys_of_sheet[name], {}, nil
+  if not keys then
+    keys = {}
+    for _, column in ipairs(columns) do
+      if column == "name" or column:find("^param: ") then keys[#keys + 1] = column end
+    end
+    if #keys == 0 then keys[1] = example(reports, name).columns[1] end
+  end
+  local is_key = set_of(keys)
+  for _, column in ipairs(columns) do
+    local join = not is_key[column] and rule_of(column)
+    if join then values[#values + 1] = { name = column, join = join } end
+    if not is_key[column] and column:lower():find("count$") then weight = weight or column end
+  end
+  return { keys = keys, values = values, weight = weight }
+end
+
+-- ---- one report's rows, by key -----------------------------------------------------------------
+
+local function sum_of(values)
+  local sum = 0
+  for _, value in ipairs(values) do sum = sum + value end
+  return sum
+end
+
+-- The value that `is_better` than all others.
+local function best_of(values, is_better)
+  local best = values[1]
+  for _, value in ipairs(values) do
+    if is_better(value, best) then best = value end
+  end
+  return best
+end
+
+local join = {
+  sum = sum_of,
+  min = function(values) return best_of(values, function(a, b) return a < b end) end,
+  max = function(values) return best_of(values, function(a, b) return a > b end) end,
+  only = function(values) return #values == 1 and values[1] or nil end,
+  mean = function(values, weights)
+    if #values == 1 then return values[1] end
+    local products, all = {}, sum_of(weights)
+    for i, value in ipairs(values) do products[i] = value * weights[i] end
+    return all > 0 and sum_of(products) / all or nil
+  end,
+}
+
+local function key_of(row, keys)
+  local parts = {}
+  for i, column in ipairs(keys) do parts[i] = row[column] or "" end
+  return table.concat(parts, "\0"), parts
+end
+
+-- Joins rows of one key: { [column] = number }.
+local function joined(rows, shape)
+  local out = {}
+  for _, column in ipairs(shape.values) do
+    local values, weights = {}, {}
+    for _, row in ipairs(rows) do
+      local number = tonumber(row[column.name])
+      if number and number == number then
+        values[#values + 1] = number
+        weights[#weights + 1] = tonumber(shape.weight and row[shape.weight]) or 1
+      end
+    end
+    if #values > 0 then out[column.name] = join[column.join](values, weights) end
+  end
+  return out
+end
+
+-- { order = keys, parts = { [key] = texts }, values = { [key] = { [column] = number } } }
+local function by_key(sheet, shape)
+  local out, rows = { order = {}, parts = {}, values = {} }, {}
+  for _, row in ipairs(sheet and sheet.rows or {}) do
+    local key, parts = key_of(row, shape.keys)
+    if not rows[key] then
+      rows[key] = {}
+      out.parts[key] = parts
+      out.order[#out.order + 1] = key
+    end
+    table.insert(rows[key], row)
+  end
+  for key, list in pairs(rows) do out.values[key] = joined(list, shape) end
+  return out
+end
+
+-- ---- the sheets --------------------------------------------------------------------------------
+
+local function is_time(column)
+  return column:find("µs") or column:find("_us") or column:find("time") or column:find("latency")
+    or column:find("^dur")
+end
+
+local function columns_of(reports, shape)
+  local columns, colours = table.move(shape.keys, 1, #shape.keys, 1, {}), {}
+  local function add(...) columns[#columns + 1] = string.format(...) end
+  for _, value in ipairs(shape.values) do
+    for _, report in ipairs(reports) do add("%s::%s", report.label, value.name) end
+    for i = 2, #reports do
+      add("%s__%s_diff", value.name, reports[i].label)
+      add("%s__%s_pct", value.name, reports[i].label)
+      if is_time(value.name) and value.join ~= "min" and value.join ~= "max" then
+        colours[#columns] = { GREEN, WHITE, RED }
+      end
+    end
+  end
+  return columns, colours
+end
+
+local function common_row(parts, shape, values)
+  local row, n = table.move(parts, 1, #parts, 1, {}), #parts
+  local function add(value)
+    n = n + 1
+    row[n] = value
+  end
+  for _, column in ipairs(shape.values) do
+    local base = values[1] and values[1][column.name]
+    for i = 1, values.n do add(values[i] and values[i][column.name]) end
+    for i = 2, values.n do
+      local value = values[i] and values[i][column.name]
+      local difference = base and value and value - base
+      add(difference)
+      add(difference and base ~= 0 and 100 * difference / base or nil)
+    end
+  end
+  return row
+end
+
+local function common_sheet(name, reports, tables, shape)
+  local columns, colours = columns_of(reports, shape)
+  local sheet = { name = name, columns = columns, colours = colours, rows = {} }
+  for _, key in ipairs(tables[1].order) do
+    local values, count = { n = #reports }, 0
+    for i, one in ipairs(tables) do
+      values[i] = one.values[key] or false
+      if values[i] then count = count + 1 end
+    end
+    if count > 1 then sheet.rows[#sheet.rows + 1] = common_row(tables[1].parts[key], shape, values) end
+  end
+  return sheet
+end
+
+-- The rows of `from` whose keys `other` lacks.
+local function only_sheet(name, label, from, other, shape)
+  local columns = table.move(shape.keys, 1, #shape.keys, 1, {})
+  for _, value in ipairs(shape.values) do columns[#columns + 1] = label .. "::" .. value.name end
+  local sheet = { name = name, columns = columns, rows = {} }
+  for _, key in ipairs(from.order) do
+    if not other.values[key] then
+      local row = table.move(from.parts[key], 1, #from.parts[key], 1, {})
+      for i, value in ipairs(shape.values) do row[#shape.keys + i] = from.values[key][value.name] end
+      sheet.rows[#sheet.rows + 1] = row
+    end
+  end
+  return sheet
+end
+
+local function add_if_any(list, sheet)
+  if #sheet.rows > 0 then list[#list + 1] = sheet end
+end
+
+local function add_sheets(list, reports, name)
+  local shape, tables = shape_of(reports, name), {}
+  for i, report in ipairs(reports) do tables[i] = by_key(report.sheets[name], shape) end
+  -- The time line has the same rows everywhere.
+  local common = name == "gpu_timeline" and name or name .. "_common"
+  add_if_any(list, common_sheet(common, reports, tables, shape))
+  for i = 2, #reports do
+    local label = reports[i].label
+    add_if_any(list, only_sheet(("%s_only_baseline_%s"):format(name, label), reports[1].label, tables[1],
+      tables[i], shape))
+    add_if_any(list, only_sheet(("%s_only_variant_%s"):format(name, label), label, tables[i], tables[1],
+      shape))
+  end
+end
+
+-- The names of all sheets, in order of first appearance.
+local function names_of(reports)
+  local names, seen = {}, {}
+  for _, report in ipairs(reports) do
+    for _, name in ipairs(report.names) do
+      if not seen[name] and not skipped[name] then names[#names + 1] = name end
+      seen[name] = true
+    end
+  end
+  return names
+end
+
+-- The sheets of a comparison of two or more reports.
+function comparing.sheets(reports)
+  local list = {}
+  for _, name in ipairs(names_of(reports)) do add_sheets(list, reports, name) end
+  return list
+end
+
+-- One number of each report: of the row of `sheet` whose first key is `key`, in `column`; nil where there is
+-- none.
+function comparing.number(report, sheet, key, column)
+  local found = report.sheets[sheet]
+  for _, row in ipairs(found and found.rows or {}) do
+    if row[found.columns[1]] == key then return tonumber(row[column]) end
+  end
+end
+
+return comparing

@@ -1,0 +1,74 @@
+-- Which reports of sweeps are compared with each other, and what the files are called.
+--
+--   comparisons.over(sweep, "threads" | "channels") -> list; comparisons.of_sweeps(sweeps, labels) -> list
+--   each: { name = file name without extension, reports = { { label, path }... } }
+--   comparisons.sheets(comparison) -> the sheets
+local comparing = require "trace.compare.differences"
+local sources = require "trace.compare.sources"
+
+local comparisons = {}
+
+local units = { threads = "%dthread", channels = "%dch", rank = "rank%d" }
+
+-- "256thread_28ch_rank0", without the field that is compared.
+local function name_of(entry, left_out)
+  local parts = {}
+  for _, field in ipairs { "threads", "channels", "rank" } do
+    if entry[field] and field ~= left_out then parts[#parts + 1] = units[field]:format(entry[field]) end
+  end
+  return table.concat(parts, "_")
+end
+
+-- Puts entries together that are the same but for `field`; those that stand alone are left out.
+local function grouped(entries, field, prefix, suffix)
+  local groups, list = {}, {}
+  for _, entry in ipairs(entries) do
+    local name = prefix .. name_of(entry, field) .. suffix
+    if not groups[name] then
+      groups[name] = { name = name, reports = {} }
+      list[#list + 1] = groups[name]
+    end
+    local label = entry.label or units[field]:format(entry[field])
+    table.insert(groups[name].reports, { label = label, path = entry.path })
+  end
+  local out = {}
+  for _, group in ipairs(list) do
+    if #group.reports > 1 then out[#out + 1] = group end
+  end
+  return out
+end
+
+local function both(entries, collectives, field, suffix)
+  local out = grouped(entries, field, "compare_", suffix)
+  local more = grouped(collectives, field, "compare_collective_", suffix)
+  return table.move(more, 1, #more, #out + 1, out)
+end
+
+-- The reports of one sweep over its thread or channel counts.
+function comparisons.over(sweep, field)
+  return both(sweep.reports, sweep.collectives, field, "_across_" .. field)
+end
+
+-- What is missing in one of the sweeps is compared among the others; labels[i]: of sweeps[i].
+function comparisons.of_sweeps(sweeps, labels)
+  local entries = { reports = {}, collectives = {} }
+  for i, sweep in ipairs(sweeps) do
+    for kind, list in pairs(entries) do
+      for _, entry in ipairs(sweep[kind]) do
+        list[#list + 1] = setmetatable({ label = labels[i] }, { __index = entry })
+      end
+    end
+  end
+  return both(entries.reports, entries.collectives, nil, "_across_sweeps")
+end
+
+-- Reads the reports of a comparison.
+function comparisons.read(comparison)
+  local reports = {}
+  for i, entry in ipairs(comparison.reports) do reports[i] = sources.read(entry.path, entry.label) end
+  return reports
+end
+
+function comparisons.sheets(comparison) return comparing.sheets(comparisons.read(comparison)) end
+
+return comparisons

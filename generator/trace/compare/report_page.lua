@@ -1,0 +1,253 @@
+-- The page of a comparison: the time line and the ops of reports beside each other; of sweeps the variance of
+-- their GEMMs too, and the five pictures. Only shows: differences.lua and trace pipeline have the numbers.
+local comparing = require "trace.compare.differences"
+local configurations = require "trace.batch.configurations"
+local csv = require "codec.csv"
+local file = require "core.file"
+local page = require "pages.page"
+local statistics = require "base.statistics"
+
+local compare_page = {}
+
+-- The pictures that trace plots draws, and what each shows.
+local pictures = {
+  { name = "variance_by_threads_boxplot", title = "Variance by thread count" },
+  { name = "variance_by_channels_boxplot", title = "Variance by channel count" },
+  { name = "variance_by_ranks_boxplot", title = "Variance by rank" },
+  { name = "variance_violin_combined", title = "Distributions of the variance" },
+  { name = "variance_thread_channel_interaction", title = "Interaction of threads and channels" },
+}
+
+local time_rows = { "computation_time", "exposed_comm_time", "exposed_memcpy_time", "busy_time", "idle_time",
+  "total_time", "total_comm_time" }
+
+-- ---- tables ------------------------------------------------------------------------------------
+
+local function percent_cell(base, value)
+  if not base or not value or base == 0 then return nil end
+  local percent = 100 * (value - base) / base
+  local class = percent > 1 and "worse" or percent < -1 and "better" or nil
+  return { text = ("%+.1f %%"):format(percent), value = percent, class = class }
+end
+
+-- The cells of one row: each value, then each variant's difference and percent.
+local function comparison_row(head, values, count)
+  local row, n = table.move(head, 1, #head, 1, {}), #head
+  for i = 1, count do row[n + i] = values[i] or nil end
+  n = n + count
+  for i = 2, count do
+    row[n + 1] = values[1] and values[i] and values[i] - values[1] or nil
+    row[n + 2] = percent_cell(values[1], values[i])
+    n = n + 2
+  end
+  return row
+end
+
+local function comparison_columns(heads, labels)
+  local columns = table.move(heads, 1, #heads, 1, {})
+  for _, label in ipairs(labels) do columns[#columns + 1] = { title = label, format = "%.3f" } end
+  for i = 2, #labels do
+    columns[#columns + 1] = { title = labels[i] .. " − " .. labels[1], format = "%+.3f" }
+    columns[#columns + 1] = { title = labels[i] .. " (%)" }
+  end
+  return columns
+end
+
+-- Only what a table can say: rows where a report has a value.
+local function add_table(to, heads, labels, rows)
+  local kept = {}
+  for _, row in ipairs(rows) do
+    local has_value = false
+    for i = #heads + 1, #heads + #labels do has_value = has_value or row[i] ~= nil end
+    if has_value then kept[#kept + 1] = row end
+  end
+  if #kept == 0 then return to:missing("numbers: none of the reports has them") end
+  return to:table { columns = comparison_columns(heads, labels), rows = kept }
+end
+
+-- ---- reports -----------------------------------------------------------------------------------
+
+local function labels_of(list)
+  local labels = {}
+  for i, one in ipairs(list) do labels[i] = one.label end
+  return labels
+end
+
+local function time_line_rows(reports)
+  local rows = {}
+  for _, name in ipairs(time_rows) do
+    local values = {}
+    for i, report in ipairs(reports) do
+      values[i] = comparing.number(report, "gpu_timeline", name, "time ms") or false
+    end
+    rows[#rows + 1] = comparison_row({ name }, values, #reports)
+  end
+  return rows
+end
+
+local function category_rows(reports)
+  local rows, seen = {}, {}
+  for _, report in ipairs(reports) do
+    local sheet = report.sheets.ops_summary_by_category
+    for _, row in ipairs(sheet and sheet.rows or {}) do
+      local name = row["op category"]
+      if not seen[name] then
+        seen[name] = true
+        local values = {}
+        for i, other in ipairs(reports) do
+          values[i] = comparing.number(other, "ops_summary_by_category", name, "total_direct_kernel_time_ms")
+            or false
+        end
+        rows[#rows + 1] = comparison_row({ name }, values, #reports)
+      end
+    end
+  end
+  return rows
+end
+
+-- The page of reports (as differences.lua takes them).
+function compare_page.of_reports(reports)
+  local labels = labels_of(reports)
+  local out = page.new("Comparison of reports: " .. table.concat(labels, ", "),
+    { lead = ("Against %s; a positive difference is more time."):format(labels[1]) })
+  out:section("GPU time line", { note = "ms" })
+  add_table(out, { "time" }, labels, time_line_rows(reports))
+  out:section("Kernel time by category of op", { note = "ms" })
+  return add_table(out, { "category" }, labels, category_rows(reports))
+end
+
+-- ---- sweeps ------------------------------------------------------------------------------------
+
+-- The mean over ranks of a row of the time line: { [configuration] = { [row] = ms } }, and their order.
+local function times_of(sweep)
+  local out = {}
+  for _, entry in ipairs(sweep.reports) do
+    local key = configurations.key(entry)
+    out[key] = out[key] or { ranks = 0 }
+    local found, mine = csv.read(entry.path .. "/gpu_timeline.csv"), out[key]
+    if found then
+      mine.ranks = mine.ranks + 1
+      for _, row in ipairs(found.rows) do
+        mine[row.type] = (mine[row.type] or 0) + (tonumber(row["time ms"]) or 0)
+      end
+    end
+  end
+  return out
+end
+
+-- The configurations of any sweep, in order.
+local function configurations_of(sweeps)
+  local lists = {}
+  for i, sweep in ipairs(sweeps) do lists[i] = sweep.reports end
+  return configurations.of(lists)
+end
+
+local function add_time_lines(out, sweeps, labels)
+  out:section("GPU time line by configuration", { note = "ms, mean over the ranks of each sweep" })
+  local times, rows = {}, {}
+  for i, sweep in ipairs(sweeps) do times[i] = times_of(sweep) end
+  for _, one in ipairs(configurations_of(sweeps)) do
+    for _, name in ipairs(time_rows) do
+      local values = {}
+      for i = 1, #sweeps do
+        local mine = times[i][one.key]
+        values[i] = mine and mine[name] and mine[name] / mine.ranks or false
+      end
+      rows[#rows + 1] = comparison_row({ one.threads, one.channels, name }, values, #sweeps)
+    end
+  end
+  add_table(out, { "threads", "channels", "time" }, labels, rows)
+end
+
+-- The variance of each configuration: { [configuration] = list of time_diff_us }; nil: there is no such CSV.
+local function variances_of(sweep)
+  for _, name in ipairs(file.list(sweep.analysis) or {}) do
+    if name:find("^top%d+_gemm_kernels_time_variance%.csv$") then
+      local found, out = csv.read(sweep.analysis .. "/" .. name), {}
+      for _, row in ipairs(found and found.rows or {}) do
+        local key = configurations.key { threads = row.threads, channels = row.channel }
+        out[key] = out[key] or {}
+        table.insert(out[key], tonumber(row.time_diff_us))
+      end
+      return out
+    end
+  end
+end
+
+local measures = {
+  { "mean", function(list) return statistics.summarise(list).mean end },
+  { "median", function(list) return statistics.summarise(list).median end },
+  { "max", function(list) return statistics.summarise(list).max end },
+}
+
+local function add_variances(out, sweeps, labels)
+  out:section("Variance of GEMMs", { note = "time_diff_us: longest − shortest kernel time of a GEMM, µs" })
+  local variances, rows = {}, {}
+  for i, sweep in ipairs(sweeps) do
+    variances[i] = variances_of(sweep) or {}
+    if not next(variances[i]) then out:missing(labels[i] .. ": top{k}_gemm_kernels_time_variance.csv") end
+  end
+  for _, one in ipairs(configurations_of(sweeps)) do
+    for _, measure in ipairs(measures) do
+      local values = {}
+      for i = 1, #sweeps do
+        local list = variances[i][one.key]
+        values[i] = list and #list > 0 and measure[2](list) or false
+      end
+      rows[#rows + 1] = comparison_row({ one.threads, one.channels, measure[1] }, values, #sweeps)
+    end
+  end
+  add_table(out, { "threads", "channels", "time_diff_us" }, labels, rows)
+end
+
+local function add_pictures(out, sweeps, labels)
+  for _, picture in ipairs(pictures) do
+    out:section(picture.title)
+    local figures = {}
+    for i, sweep in ipairs(sweeps) do
+      local path = ("plots/%s.png"):format(picture.name)
+      local png = file.read(sweep.analysis .. "/" .. path)
+      local alt = picture.title .. " of " .. labels[i]
+      figures[i] = { title = labels[i], alt = alt, png = png, missing = not png and path or nil }
+    end
+    out:figures(figures)
+  end
+end
+
+-- What one of the sweeps lacks.
+local function add_missing(out, sweeps, labels)
+  local has, all = {}, {}
+  for i, sweep in ipairs(sweeps) do
+    has[i] = {}
+    for _, entry in ipairs(sweep.reports) do
+      local name = ("%d threads, %d channels, rank %d"):format(entry.threads, entry.channels, entry.rank)
+      if not all[name] then all[#all + 1] = name end
+      all[name], has[i][name] = true, true
+    end
+  end
+  for i = 1, #sweeps do
+    local absent = {}
+    for _, name in ipairs(all) do
+      if not has[i][name] then absent[#absent + 1] = name end
+    end
+    if #absent > 0 then
+      out:missing(("%s: %d reports: %s"):format(labels[i], #absent, table.concat(absent, "; ", 1,
+        math.min(#absent, 8)) .. (#absent > 8 and "; ..." or "")))
+    end
+  end
+end
+
+-- The page of sweeps (of sources.lua) under these labels. `before`, where it is given, adds to the
+-- page what comes first.
+function compare_page.of_sweeps(sweeps, labels, before)
+  local out = page.new("Comparison of sweeps: " .. table.concat(labels, ", "),
+    { lead = ("Against %s; a positive difference is more time."):format(labels[1]) })
+  if before then before(out) end
+  add_missing(out, sweeps, labels)
+  add_pictures(out, sweeps, labels)
+  add_variances(out, sweeps, labels)
+  add_time_lines(out, sweeps, labels)
+  return out
+end
+
+return compare_page

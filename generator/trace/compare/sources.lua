@@ -1,0 +1,128 @@
+-- What can be compared: a report (a folder of CSVs), a trace (whose report is made here), or a sweep with the
+-- reports that trace pipeline made of it.
+--
+--   sources.find(path) -> { kind = "report" | "trace", label, path }
+--                      or { kind = "sweep", label, analysis, reports and collectives = {
+--                           { threads, channels, rank (of reports), path }... } }
+--   sources.read(path, label) -> a report as differences.lua takes it
+local csv = require "codec.csv"
+local fail = require "base.fail"
+local file = require "core.file"
+local sheets = require "pages.sheets"
+
+local sources = {}
+
+local ANALYSIS = "tracelens_analysis"
+
+local function base_name(path) return path:match("([^/]+)/*$") or path end
+
+local function names_in(folder)
+  local names = fail.unless(file.list(folder))
+  table.sort(names)
+  return names
+end
+
+local function csvs_in(folder)
+  local out = {}
+  for _, name in ipairs(names_in(folder)) do
+    local sheet = name:match("^(.+)%.csv$")
+    if sheet then out[#out + 1] = sheet end
+  end
+  return out
+end
+
+local function parsed(text, path)
+  local found = fail.unless(csv.parse(text, path))
+  return { columns = found.columns, rows = found.rows }
+end
+
+local function of_folder(path, label)
+  local report = { label = label, sheets = {}, names = csvs_in(path) }
+  for _, name in ipairs(report.names) do
+    local file_path = path .. "/" .. name .. ".csv"
+    report.sheets[name] = parsed(fail.unless(file.read(file_path)), file_path)
+  end
+  return report
+end
+
+-- The sheets that a trace's report would have, as read from its CSVs.
+local function of_trace(path, label)
+  local one = fail.unless(require("trace.ops.rank").open(path))
+  local list, notes = require("trace.batch.rank_report").sheets(one)
+  local report = { label = label, sheets = {}, names = {}, warning = nil }
+  report.warning = require("trace.batch.rank_report").warning(path, notes)
+  for i, sheet in ipairs(list) do
+    report.names[i] = sheet.name
+    report.sheets[sheet.name] = parsed(sheets.csv(sheet), path)
+  end
+  return report
+end
+
+function sources.read(path, label)
+  if file.status(path) == "folder" then return of_folder(path, label) end
+  return of_trace(path, label)
+end
+
+-- ---- finding -----------------------------------------------------------------------------------
+
+-- Entries of SWEEP/tracelens_analysis/{T}thread/FOLDER whose names match.
+local function entries_in(analysis, folder, pattern)
+  local out = {}
+  for _, thread_name in ipairs(names_in(analysis)) do
+    local threads = tonumber(thread_name:match("^(%d+)thread$"))
+    local path = ("%s/%s/%s"):format(analysis, thread_name, folder)
+    for _, name in ipairs(threads and file.status(path) == "folder" and names_in(path) or {}) do
+      local channels, rank = name:match(pattern)
+      if channels then
+        out[#out + 1] = { threads = threads, channels = tonumber(channels), rank = tonumber(rank),
+          path = path .. "/" .. name }
+      end
+    end
+  end
+  table.sort(out, function(a, b)
+    for _, field in ipairs { "threads", "channels", "rank" } do
+      if a[field] ~= b[field] then return (a[field] or -1) < (b[field] or -1) end
+    end
+    return a.path < b.path
+  end)
+  return out
+end
+
+local function sweep_of(path, analysis)
+  local label = base_name(path)
+  if label == ANALYSIS then label = base_name(path:match("^(.*)/[^/]+/*$") or label) end
+  local sweep = { kind = "sweep", label = label, path = path, analysis = analysis,
+    reports = entries_in(analysis, "individual_reports", "^perf_(%d+)ch_rank(%d+)_csvs$"),
+    collectives = entries_in(analysis, "collective_reports", "^collective_(%d+)ch_csvs$") }
+  if #sweep.reports > 0 then return sweep end
+  fail.input("%s: no reports of a sweep in it, {T}thread/individual_reports/perf_{C}ch_rank{R}_csvs;"
+    .. " gentables trace pipeline makes them", analysis)
+end
+
+local function is_sweep(path)
+  for _, name in ipairs(names_in(path)) do
+    if name:find("^%d+thread$") and file.status(path .. "/" .. name) == "folder" then return true end
+  end
+  return false
+end
+
+function sources.find(path)
+  path = #path > 1 and path:gsub("/+$", "") or path
+  local kind = fail.unless(file.status(path))
+  if kind ~= "folder" then
+    if path:find("%.xlsx$") then
+      fail.input("%s: workbooks are not read; the folder of CSVs beside it (%s_csvs) would be right", path,
+        (path:gsub("%.xlsx$", "")))
+    end
+    local label = base_name(path):gsub("%.gz$", ""):gsub("%.zst$", ""):gsub("%.json$", "")
+    return { kind = "trace", label = label, path = path }
+  end
+  if file.status(path .. "/" .. ANALYSIS) == "folder" then return sweep_of(path, path .. "/" .. ANALYSIS) end
+  if is_sweep(path) then return sweep_of(path, path) end
+  if #csvs_in(path) > 0 then
+    return { kind = "report", label = base_name(path):gsub("_csvs$", ""), path = path }
+  end
+  fail.input("%s: neither a report (a folder of CSVs) nor a sweep that trace pipeline has analysed", path)
+end
+
+return sources

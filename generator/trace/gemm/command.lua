@@ -1,0 +1,95 @@
+-- What trace variance, timestamps and overlap have in common: the same traces and GEMMs, and a CSV of each.
+local file = require "core.file"
+local fail = require "base.fail"
+local job = require "trace.batch.job"
+local sheets = require "pages.sheets"
+local variance = require "trace.gemm.variance"
+
+local gemm_command = {}
+
+gemm_command.top_k = 5
+gemm_command.no_gemm = "no GEMM in these traces: no op of PyTorch or of the libraries known here with shapes "
+  .. "and GPU events; profiling with record_shapes would be right"
+
+-- The number that --top-k says.
+function gemm_command.top_k_of(args) return job.positive(args.top_k, "top-k") or gemm_command.top_k end
+
+gemm_command.options = {
+  { name = "out", value = "DIR", help = "where the CSV goes (default: beside that of --input-csv)" },
+  { name = "top-k", value = "K", help = "so many GEMMs of each trace (default: 5)" },
+}
+
+-- Writes a sheet as DIR/NAME.csv and says so.
+function gemm_command.write(folder, sheet)
+  local made, message = file.make_folder(folder)
+  local path = folder .. "/" .. sheets.csv_name(sheet)
+  if made then made, message = file.write(path, sheets.csv(sheet)) end
+  if not made then fail.work("%s", message) end
+  print(("written   %s: %d rows"):format(path, #sheet.rows))
+end
+
+-- The answers of a job's traces, in order: { { entry, value }... }.
+function gemm_command.found(configurations, answers)
+  local found = {}
+  for _, configuration in ipairs(configurations) do
+    for i, entry in ipairs(configuration.files) do
+      if answers[entry] then
+        entry.rank = entry.rank or answers[entry].rank or i - 1
+        found[#found + 1] = { entry = entry, value = answers[entry] }
+      end
+    end
+  end
+  return found
+end
+
+local OF_INSTANCES = {
+  { name = "all", help = "a row for every instance, not only shortest and longest" },
+  { name = "input-csv", value = "CSV",
+    help = "only the GEMMs of this CSV of trace variance; its columns stay" },
+}
+
+-- The job's answers with these options of variance.of.
+local function ask(work, configurations, args, top_k, input)
+  local answers = work:read(configurations, function(t, entry)
+    local answer = variance.of(t, { top_k = top_k, all = args.all, input = input,
+      places = input and input.of(entry) })
+    answer.rank = t:info().rank
+    return answer
+  end)
+  return gemm_command.found(configurations, answers)
+end
+
+local function run(kind, args)
+  local out = args.out or args.input_csv and (args.input_csv:match("^(.*)/[^/]*$") or ".")
+  if not out then fail.input("trace %s needs --out DIR; see gentables trace %s --help", kind, kind) end
+  local work, top_k = job.new(args), gemm_command.top_k_of(args)
+  local input = args.input_csv and require("trace.gemm.input_csv").read(args.input_csv)
+  if input and (args.all or args.top_k) then
+    fail.input("--input-csv says which GEMMs; --all and --top-k do, too: one of them would be right")
+  end
+  local found = ask(work, work:usable(), args, top_k, input)
+  if #found == 0 then return work:finish() end
+  local sheet, missing
+  if input then
+    sheet, missing = variance.extended(kind, input, found)
+    if missing > 0 then
+      work:fail(("%s: %d rows are of no GEMM in these traces; they got nothing"):format(input.path, missing))
+    end
+  else
+    sheet = variance.sheet(kind, found, top_k, args.all)
+    if #sheet.rows == 0 then fail.work(gemm_command.no_gemm) end
+  end
+  gemm_command.write(out, sheet)
+  work.done = 1
+  return work:finish()
+end
+
+-- The command of a kind of variance.sheet.
+function gemm_command.of(kind, summary, example)
+  local own = table.move(gemm_command.options, 1, #gemm_command.options, 1, {})
+  if kind ~= "variance" then table.move(OF_INSTANCES, 1, #OF_INSTANCES, #own + 1, own) end
+  return { summary = summary, positional = job.positional, options = job.options(own), example = example,
+    run = function(args) return run(kind, args) end }
+end
+
+return gemm_command

@@ -1,0 +1,66 @@
+-- The rows of a variance CSV that is there already, whoever wrote it, and the GEMMs that they are about: by
+-- threads, channel and rank, and by the op's name and all its parameters. Its other columns stay as they are.
+local csv = require "codec.csv"
+local fail = require "base.fail"
+
+local input_csv = {}
+
+local KEYS = { "threads", "channel", "rank" }
+
+-- A cell as it is compared: numbers by value, truth values as Python writes them.
+local function plain(value)
+  if value == nil then return "" end
+  if type(value) == "boolean" then return value and "True" or "False" end
+  local number = tonumber(value)
+  return number and ("%.17g"):format(number) or tostring(value)
+end
+
+local function place_key(threads, channels, rank)
+  return ("%s %s %s"):format(plain(threads), plain(channels), plain(rank))
+end
+
+-- What tells a GEMM of a CSV's row: { title of the sheet GEMM, value }.
+local function identity(row, columns)
+  local out = {}
+  for _, column in ipairs(columns) do
+    local title = column:match("^col_(name)$") or column:match("^col_(param: .*)$")
+    if title then out[#out + 1] = { title, plain(row[column]) } end
+  end
+  return out
+end
+
+-- path -> { path, columns, rows, of(entry) -> places of its rows }
+function input_csv.read(path)
+  local found = fail.unless(csv.read(path))
+  local there = {}
+  for _, column in ipairs(found.columns) do there[column] = true end
+  for _, column in ipairs { "threads", "channel", "rank", "col_name" } do
+    if not there[column] then
+      fail.input("%s: has no column %s; the CSV of trace variance would be right", path, column)
+    end
+  end
+  local places = {}
+  for place, row in ipairs(found.rows) do
+    local key = place_key(row[KEYS[1]], row[KEYS[2]], row[KEYS[3]])
+    places[key] = places[key] or {}
+    table.insert(places[key], place)
+  end
+  return { path = path, columns = found.columns, rows = found.rows,
+    of = function(entry) return places[place_key(entry.threads, entry.channels, entry.rank)] or {} end }
+end
+
+-- The number of the GEMM (columns, rows of the sheet) that the row at `place` is about; nil: none.
+function input_csv.find(input, place, gemm)
+  local wanted, column_of = identity(input.rows[place], input.columns), {}
+  for i, title in ipairs(gemm.columns) do column_of[title] = i end
+  for number, cells in ipairs(gemm.rows) do
+    local same = true
+    for _, pair in ipairs(wanted) do
+      local column = column_of[pair[1]]
+      same = same and plain(column and cells[column]) == pair[2]
+    end
+    if same then return number end
+  end
+end
+
+return input_csv

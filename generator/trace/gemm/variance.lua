@@ -1,0 +1,233 @@
+-- The GEMMs whose kernel time varies most: found in one trace (variance.of, in the process that has it open),
+-- and as tables over all traces (variance.sheets). Time stamps and overlap are those of the instances
+-- themselves, so that they belong to the right GEMM where one kernel serves several.
+local input_csv = require "trace.gemm.input_csv"
+local ops = require "trace.ops.instances"
+local overlap_of = require "trace.gemm.overlap"
+
+local variance = {}
+
+local LEAST, MOST = "Kernel Time (µs)_min", "Kernel Time (µs)_max"
+
+local function place_of(columns, title)
+  for i, column in ipairs(columns) do
+    if column == title then return i end
+  end
+end
+
+-- The rows (numbers) whose time varies most, at most `count` of them.
+local function most_varied(gemm, count)
+  local least, most = place_of(gemm.columns, LEAST), place_of(gemm.columns, MOST)
+  local order, difference = {}, {}
+  for number, row in ipairs(gemm.rows) do
+    order[number] = number
+    difference[number] = row[most] - row[least]
+  end
+  table.sort(order, function(a, b)
+    if difference[a] ~= difference[b] then return difference[a] > difference[b] end
+    return a < b
+  end)
+  return table.move(order, 1, math.min(count, #order), 1, {})
+end
+
+-- The shortest and the longest instance; the first of equal ones.
+local function extremes(instances)
+  local shortest, longest = instances[1], instances[1]
+  for _, one in ipairs(instances) do
+    if one.time_us < shortest.time_us then shortest = one end
+    if one.time_us > longest.time_us then longest = one end
+  end
+  return shortest, longest
+end
+
+local function all_of(instances, collectives)
+  local out = {}
+  for i, one in ipairs(instances) do
+    out[i] = { kernel = one.longest_kernel, start_us = one.start_us, time_us = one.time_us,
+      overlap = overlap_of.stretch(collectives, one.start_us, one.stop_us) }
+  end
+  return out
+end
+
+-- The GEMMs that are asked for: { { number, place in the input CSV | nil }... }.
+local function wanted(gemm, options)
+  local out = {}
+  for i, place in ipairs(options.input and options.places or {}) do
+    out[i] = { input_csv.find(options.input, place, gemm), place }
+  end
+  if options.input then return out end
+  for i, number in ipairs(most_varied(gemm, options.top_k)) do out[i] = { number } end
+  return out
+end
+
+local function describe(gemm, number, place, collectives, with_all)
+  local cells, instances = gemm.rows[number], gemm.instances(number)
+  local shortest, longest = extremes(instances)
+  return { cells = cells, place = place, kernel = longest.longest_kernel,
+    least_us = cells[place_of(gemm.columns, LEAST)], most_us = cells[place_of(gemm.columns, MOST)],
+    shortest_at_us = shortest.start_us, longest_at_us = longest.start_us,
+    shortest_us = shortest.time_us, longest_us = longest.time_us,
+    overlap = overlap_of.stretch(collectives, longest.start_us, longest.stop_us),
+    all = with_all and all_of(instances, collectives) or nil }
+end
+
+-- Of an open trace: { columns (of the sheet GEMM), picked = { { cells, kernel, least_us, most_us,
+-- shortest_at_us, longest_at_us, shortest_us, longest_us, overlap (of the longest), all (every instance, if
+-- asked for), place (in the input CSV) }... } }. options: all, and top_k or the rows `places` of `input`
+-- (input_csv.read), of which those without a GEMM have none here.
+function variance.of(t, options)
+  local gemm, collectives = ops.gemm(t), overlap_of.index(t:collectives())
+  local picked = {}
+  for _, one in ipairs(wanted(gemm, options)) do
+    local number, place = one[1], one[2]
+    if number then picked[#picked + 1] = describe(gemm, number, place, collectives, options.all) end
+  end
+  return { columns = gemm.columns, picked = picked }
+end
+
+-- ---- over traces -------------------------------------------------------------------------------
+
+local BASE = { "threads", "channel", "rank", "kernel_name", "kernel_time_min_us", "kernel_time_max_us",
+  "time_diff_us" }
+local TIMES = { "min_duration_timestamp_ms", "max_duration_timestamp_ms", "time_between_min_max_ms",
+  "min_duration_found_us", "max_duration_found_us" }
+local OVERLAP = { "overlapping_collective_count", "overlapping_collective_names", "max_overlap_percentage",
+  "max_overlap_collective", "total_overlap_duration_ms" }
+local INSTANCE = { "threads", "channel", "rank", "kernel_name", "instance", "timestamp_ms", "duration_us" }
+
+-- The GEMM columns that any of these traces has, sorted.
+local function gemm_columns(found)
+  local titles, seen = {}, {}
+  for _, one in ipairs(found) do
+    for _, title in ipairs(one.value.columns) do
+      if not seen[title] then
+        seen[title] = true
+        titles[#titles + 1] = title
+      end
+    end
+  end
+  table.sort(titles)
+  return titles
+end
+
+local function append(row, at, ...)
+  local values = table.pack(...)
+  for i = 1, values.n do row[at + i] = values[i] end
+  return at + values.n
+end
+
+local function append_gemm(row, at, titles, columns, cells)
+  local value = {}
+  for i, title in ipairs(columns) do value[title] = cells[i] end
+  for i, title in ipairs(titles) do row[at + i] = value[title] end
+  return at + #titles
+end
+
+local function append_times(row, at, one)
+  local shortest, longest = one.shortest_at_us / 1000, one.longest_at_us / 1000
+  return append(row, at, shortest, longest, math.abs(one.longest_at_us - one.shortest_at_us) / 1000,
+    one.shortest_us, one.longest_us)
+end
+
+local function append_overlap(row, at, overlap)
+  return append(row, at, overlap.count, overlap.names, overlap.percentage, overlap.collective,
+    overlap.total_us / 1000)
+end
+
+local function titles_of(first, gemm, ...)
+  local out = table.move(first, 1, #first, 1, {})
+  for _, title in ipairs(gemm) do out[#out + 1] = "col_" .. title end
+  for _, part in ipairs { ... } do table.move(part, 1, #part, #out + 1, out) end
+  return out
+end
+
+local function rows_of(found, titles, fill)
+  local rows = {}
+  for _, trace in ipairs(found) do
+    for _, one in ipairs(trace.value.picked) do
+      local row, entry = {}, trace.entry
+      local at = append(row, 0, entry.threads, entry.channels, entry.rank, one.kernel, one.least_us,
+        one.most_us, one.most_us - one.least_us)
+      fill(row, append_gemm(row, at, titles, trace.value.columns, one.cells), one)
+      rows[#rows + 1] = row
+    end
+  end
+  return rows
+end
+
+-- The table over every instance of what was picked.
+local function instances_sheet(name, found, titles, with_overlap)
+  local rows = {}
+  for _, trace in ipairs(found) do
+    for _, one in ipairs(trace.value.picked) do
+      for i, instance in ipairs(one.all) do
+        local row, entry = {}, trace.entry
+        local at = append(row, 0, entry.threads, entry.channels, entry.rank, instance.kernel, i - 1,
+          instance.start_us / 1000, instance.time_us)
+        at = append_gemm(row, at, titles, trace.value.columns, one.cells)
+        if with_overlap then append_overlap(row, at, instance.overlap) end
+        rows[#rows + 1] = row
+      end
+    end
+  end
+  return { name = name, rows = rows, columns = titles_of(INSTANCE, titles, with_overlap and OVERLAP or nil) }
+end
+
+-- found = { { entry = { threads, channels, rank }, value = as of variance.of }... } -> the sheet of a kind:
+-- "variance", "timestamps", "overlap"; with `all`, that of every instance ("timestamps", "overlap"). Its name
+-- is its file's, without extension.
+function variance.sheet(kind, found, top_k, all)
+  local titles, name = gemm_columns(found), ("top%d_gemm_kernels_time_variance"):format(top_k)
+  local suffix = kind == "overlap" and "_with_collective_overlap" or "_with_timestamps"
+  if all then
+    return instances_sheet(("top%d_gemm_kernels_instances%s"):format(top_k, suffix), found, titles,
+      kind == "overlap")
+  elseif kind == "variance" then
+    return { name = name, columns = titles_of(BASE, titles), rows = rows_of(found, titles, function() end) }
+  elseif kind == "timestamps" then
+    return { name = name .. suffix, columns = titles_of(BASE, titles, TIMES),
+      rows = rows_of(found, titles, append_times) }
+  end
+  return { name = name .. suffix, columns = titles_of(BASE, titles, TIMES, OVERLAP),
+    rows = rows_of(found, titles, function(row, at, one)
+      append_overlap(row, append_times(row, at, one), one.overlap)
+    end) }
+end
+
+-- The columns of an input CSV that are not made here.
+local function kept_columns(input)
+  local made, kept = {}, {}
+  for _, list in ipairs { TIMES, OVERLAP } do
+    for _, title in ipairs(list) do made[title] = true end
+  end
+  for _, column in ipairs(input.columns) do
+    if not made[column] then kept[#kept + 1] = column end
+  end
+  return kept
+end
+
+-- The rows of an input CSV (input_csv.read), with the columns of "timestamps" or "overlap" behind its own,
+-- and how many found no GEMM: those have nothing there.
+function variance.extended(kind, input, found)
+  local by_place, kept, rows, missing = {}, kept_columns(input), {}, 0
+  for _, trace in ipairs(found) do
+    for _, one in ipairs(trace.value.picked) do by_place[one.place] = one end
+  end
+  for place, cells in ipairs(input.rows) do
+    local row, one = {}, by_place[place]
+    for i, column in ipairs(kept) do row[i] = cells[column] end
+    if one then
+      local at = append_times(row, #kept, one)
+      if kind == "overlap" then append_overlap(row, at, one.overlap) end
+    else
+      missing = missing + 1
+    end
+    rows[place] = row
+  end
+  local name = input.path:match("([^/]*)$"):gsub("%.csv$", ""):gsub("_with_timestamps$", "")
+  local is_overlap = kind == "overlap"
+  return { name = name .. (is_overlap and "_with_collective_overlap" or "_with_timestamps"), rows = rows,
+    columns = titles_of(kept, {}, TIMES, is_overlap and OVERLAP or nil) }, missing
+end
+
+return variance

@@ -1,0 +1,118 @@
+-- Merges the traces of a configuration's ranks into one for a viewer: which files, under which names, and
+-- what has to be said about them. What becomes of each event is merge_events.h's.
+local core = require "core.merge"
+local fail = require "base.fail"
+local file = require "core.file"
+local layout = require "trace.batch.run_folder"
+local workers = require "system.workers"
+
+local merging = {}
+
+-- The events that a merged trace keeps.
+merging.categories = { "kernel", "gpu_memcpy", "gpu_memset", "cuda_runtime", "cuda_driver",
+  "gpu_user_annotation", "user_annotation", "ac2g", "fwdbwd", "cpu_instant_event" }
+
+local function categories_with(more)
+  local out = table.move(merging.categories, 1, #merging.categories, 1, {})
+  for _, name in ipairs(more or {}) do out[#out + 1] = name end
+  return out
+end
+
+-- What a person has to know of one rank's events.
+local event_notes = {
+  { count = "malformed", text = "%s: %d events are left out: without a usable name, time or duration" },
+  { count = "negative", text = "%s: %d durations are negative; taken as 0" },
+  { count = "long_ids", text = "%s: %d ids are too long for the rank behind them; shortened" },
+}
+
+local function notes_of_events(files, found, notes)
+  for i, one in ipairs(found) do
+    for _, row in ipairs(event_notes) do
+      if one[row.count] > 0 then notes[#notes + 1] = row.text:format(files[i].path, one[row.count]) end
+    end
+    local gpu = (one.kept.kernel or 0) + (one.kept.gpu_memcpy or 0) + (one.kept.gpu_memset or 0)
+    if gpu == 0 then notes[#notes + 1] = files[i].path .. ": has no GPU events" end
+  end
+end
+
+-- Clocks are aligned by what the files say; where only some do, the others cannot be.
+local function notes_of_clocks(files, found, notes)
+  local told, untold = 0, {}
+  for i, one in ipairs(found) do
+    if one.base_nanoseconds then told = told + 1 else untold[#untold + 1] = files[i].path end
+  end
+  if told > 0 and #untold > 0 then
+    notes[#notes + 1] = ("%s: no baseTimeNanoseconds, unlike others; the clock is taken as it stands"):format(
+      table.concat(untold, ", "))
+  end
+end
+
+local function notes_of_ranks(configuration, found)
+  local infos = {}
+  for i, one in ipairs(found) do
+    configuration.files[i].rank = one.rank
+    infos[i] = { rank = one.told_rank, world_size = one.world_size }
+  end
+  local notes = layout.check(configuration, infos)
+  for i, note in ipairs(notes) do notes[i] = ("%s: %s"):format(configuration.folder, note) end
+  return notes
+end
+
+local function total(found, count)
+  local sum = 0
+  for _, one in ipairs(found) do sum = sum + one[count] end
+  return sum
+end
+
+-- Inputs are never changed, also where one is named as the output.
+local function is_an_input(path, files)
+  local place = file.real_path(path)
+  for _, entry in ipairs(files) do
+    if place and place == file.real_path(entry.path) then return true end
+  end
+  return false
+end
+
+-- Merges a configuration (of layout.find) to `path`, whole or not at all. `options`: gzip (true, false, or
+-- nil: by the name), keep (further categories), jobs. Returns { ranks, events, lone_flows, notes }, or nil,
+-- message.
+function merging.merge(path, configuration, options)
+  options = options or {}
+  if configuration.problem then return nil, configuration.problem end
+  if is_an_input(path, configuration.files) then
+    return nil, path .. ": is one of the traces to be merged; another --output would be right"
+  end
+  local gzip = options.gzip
+  if gzip == nil then gzip = path:find("%.gz$") ~= nil end
+  if gzip and not core.can_gzip() then
+    return nil, path .. ": gentables was built without zlib and packs nothing; a name without .gz would be"
+      .. " right"
+  end
+  local categories = categories_with(options.keep)
+  local found, message = core.write(path, configuration.files,
+    { categories = categories, gzip = gzip, workers = options.jobs or workers.jobs() })
+  if not found then return nil, message end
+  local notes = notes_of_ranks(configuration, found)
+  notes_of_events(configuration.files, found, notes)
+  notes_of_clocks(configuration.files, found, notes)
+  local events = 0
+  for _, one in ipairs(found) do
+    for _, count in pairs(one.kept) do events = events + count end
+  end
+  local lone = total(found, "lone_flows")
+  return { ranks = #found, events = events - lone, lone_flows = lone, notes = notes, found = found }
+end
+
+-- As merging.merge; raises.
+function merging.must_merge(path, configuration, options)
+  local merged, message = merging.merge(path, configuration, options)
+  if not merged then fail.input("%s", message) end
+  return merged
+end
+
+-- The file of a configuration in a folder of merged traces.
+function merging.file_name(configuration, gzip)
+  return layout.name(configuration) .. "_merged.json" .. (gzip and ".gz" or "")
+end
+
+return merging

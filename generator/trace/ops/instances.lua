@@ -1,0 +1,30 @@
+-- What single ops did, for who follows instances and not only sums: the rows of the sheet GEMM, each with its
+-- instances.
+local per_op = require "trace.sheets.per_op"
+local perf_model = require "trace.ops.perf_model"
+local rank = require "trace.ops.rank"
+
+local ops = {}
+
+-- The GEMMs of an open trace, by the sum of their times falling: columns, rows (cells as in the sheet GEMM),
+-- and instances(row) → one table per instance that has GPU events, in order of the file:
+--   { uid, op, start_us, stop_us, time_us, op_start_us, longest_kernel, longest_start_us, longest_time_us }
+-- start and stop: of its first and last GPU event; time: the union of them; op_start: when the op began.
+-- All times in µs as the trace counts them.
+function ops.gemm(trace)
+  local list, _, selection, map = per_op.of(rank.of(trace), "modelled", perf_model.of, per_op.forward_sheet,
+    "GEMM")
+  local sheet = list[1] or { columns = {}, rows = {}, groups = {} }
+  local function instances(row)
+    local name, columns, out = sheet.rows[row][1], selection:instances(map, sheet.groups[row]), {}
+    for i, uid in ipairs(columns.uid) do
+      out[i] = { uid = uid, op = name, start_us = columns.start[i], stop_us = columns.stop[i],
+        time_us = columns.time[i], op_start_us = columns.op_start[i], longest_kernel = columns.kernel[i],
+        longest_start_us = columns.kernel_start[i], longest_time_us = columns.kernel_time[i] }
+    end
+    return out
+  end
+  return { columns = sheet.columns, rows = sheet.rows, instances = instances }
+end
+
+return ops

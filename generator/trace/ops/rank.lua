@@ -1,0 +1,91 @@
+-- One rank's trace with what its sheets share: arguments and tracks, the flags of ops that there are sums
+-- for, selections, which are made at most once.
+--
+--   rank.open(path[, options]) -> rank | nil, message        options as of core.trace
+--   rank.of(trace) -> the rank of an open trace
+local families = require "trace.ops.families"
+
+local rank = {}
+rank.__index = rank
+
+local known = setmetatable({}, { __mode = "k" })
+
+function rank.of(trace)
+  if not known[trace] then
+    known[trace] = setmetatable({ trace = trace, analysis = trace:analysis(), track_of = {},
+      selections = {} }, rank)
+  end
+  return known[trace]
+end
+
+function rank.open(path, options)
+  local trace, message = require("core.trace").open(path, options)
+  if not trace then return nil, message end
+  local one = rank.of(trace)
+  one.path = path
+  return one
+end
+
+-- The arguments with this number (-1: none) as the sheets write them: dims, types, strides, concrete; nil
+-- where the trace is silent. Lists have brackets where `as_lists` says so.
+function rank:arguments(number, as_lists)
+  if number < 0 then return nil, nil, nil, nil end
+  return self.analysis:arguments(number, as_lists)
+end
+
+-- { process_name, process_label, thread_name, key } of a track. Those of the same key are one in the sheets:
+-- a trace may name none of its threads.
+function rank:track(number)
+  local found = self.track_of[number]
+  if not found then
+    found = { self.analysis:track(number) }
+    found.key = table.concat(found, "\0")
+    self.track_of[number] = found
+  end
+  return found
+end
+
+-- What core.trace is told of each name: whether there are sums for it, and the number of its sheet.
+local function flags_of(analysis)
+  local sheet_numbers, count = {}, 0
+  local flags = {}
+  local numbers, names = analysis:op_names()
+  for i, number in ipairs(numbers) do
+    local op = families.op(names[i])
+    if op then
+      local sheet, is_outermost = families.family(op).sheet, families.family(op).outermost
+      if not sheet_numbers[sheet] then
+        count = count + 1
+        sheet_numbers[sheet] = count
+      end
+      flags[number] = 1 + (op.has_backward and 2 or 0) + (is_outermost and 4 or 0) + 8 * sheet_numbers[sheet]
+    end
+  end
+  return flags
+end
+
+-- A selection: "launchers", "modelled", "backward" or "unified"; and its combos.
+function rank:select(kind)
+  local found = self.selections[kind]
+  if not found then
+    self.flags = self.flags or flags_of(self.analysis)
+    local selection = self.analysis:select(kind, self.flags)
+    found = { selection = selection, combos = selection:combos() }
+    self.selections[kind] = found
+  end
+  return found.selection, found.combos
+end
+
+-- A list, or nil where it is none.
+local function list(value) return type(value) == "table" and value or nil end
+
+-- What perf_model needs of a combo.
+function rank:call(selection, combos, combo)
+  local number = combos.model_arguments[combo]
+  local dims, types, strides, concrete
+  if number >= 0 then dims, types, strides, concrete = self.analysis:argument_values(number) end
+  return { dims = list(dims), types = list(types), strides = list(strides), concrete = list(concrete),
+    kernels = function() return selection:kernels(combo) end }
+end
+
+return rank

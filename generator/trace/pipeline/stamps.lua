@@ -1,0 +1,90 @@
+-- What is there already, and from what it was made: a stamp for each product of a pipeline, in a folder of
+-- the output tree. A product is current if its stamp is that of today's inputs and options and its files are
+-- there, those of its folders, too. A stamp is written after the files, so that a run that was cut off leaves
+-- none.
+local fail = require "base.fail"
+local file = require "core.file"
+local system = require "core.system"
+
+local stamps = {}
+stamps.__index = stamps
+
+-- Seconds in which the children of a run that was killed have ended.
+local PATIENCE = 4
+
+-- The stamps in this folder, which is made and locked against another run.
+function stamps.open(folder)
+  local made, message = file.make_folder(folder)
+  if not made then fail.input("%s; another --out would be right", message) end
+  local lock
+  lock, message = io.open(folder .. "/lock", "a")
+  if not lock then fail.input("%s; another --out would be right", message) end
+  if not system.lock(lock, PATIENCE) then fail.work("%s: another run is at work here", folder) end
+  return setmetatable({ folder = folder, lock = lock }, stamps)
+end
+
+-- The stamp of what is made from these files and texts: their sizes and times, not their bytes.
+function stamps.of(paths, ...)
+  local parts = { gentables.version, ... }
+  for _, path in ipairs(paths) do
+    local kind, bytes, changed = file.status(path)
+    parts[#parts + 1] = ("%s %s %s %s"):format(path:match("[^/]*$"), kind, bytes, changed)
+  end
+  return system.hash(table.concat(parts, "\0"))
+end
+
+-- The files of a product, and the CSVs of its folders, as a text; nil where one of `paths` is missing.
+local function inventory(paths)
+  local found = {}
+  for _, path in ipairs(paths) do
+    if not file.exists(path) then return nil end
+    found[#found + 1] = path:match("[^/]*$")
+    local names = file.list(path) or {}
+    table.sort(names)
+    for _, name in ipairs(names) do
+      if name:find("%.csv$") then found[#found + 1] = name end
+    end
+  end
+  return system.hash(table.concat(found, "\0"))
+end
+
+-- `paths` as stamps:kept takes them.
+local function paths_of(paths, text)
+  return type(paths) == "function" and paths(text) or paths
+end
+
+function stamps:path(name) return ("%s/%s"):format(self.folder, name) end
+
+-- What was kept with the stamp (text, "" if nothing was); nil where the product has to be made. `paths`: the
+-- files that have to be there, or a function of that text that says them.
+function stamps:kept(name, stamp, paths)
+  local text = file.read(self:path(name))
+  local of, there, at = (text or ""):match("^(%x+) (%x+)\n()")
+  if of ~= stamp then return nil end
+  local kept = text:sub(at)
+  return inventory(paths_of(paths, kept)) == there and kept or nil
+end
+
+-- The product is whole: keeps its stamp, what its files are (`paths`, as for kept), and a text.
+function stamps:keep(name, stamp, text, paths)
+  text = text or ""
+  local there = inventory(paths_of(paths, text)) or stamp
+  local written, message = file.write(self:path(name), ("%s %s\n%s"):format(stamp, there, text))
+  if not written then fail.work("%s", message) end
+end
+
+-- Removes what a run that was killed has left under temporary names in these folders, and in those of CSVs
+-- there.
+function stamps.sweep(folders)
+  for _, folder in ipairs(folders) do
+    for _, name in ipairs(file.list(folder) or {}) do
+      local path = folder .. "/" .. name
+      if name:find("%.%w%w%w%w%w%w%.tmp$") then os.remove(path) end
+      if name:find("_csvs$") then stamps.sweep { path } end
+    end
+  end
+end
+
+function stamps:close() self.lock:close() end
+
+return stamps

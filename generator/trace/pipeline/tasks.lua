@@ -1,0 +1,233 @@
+-- What trace pipeline makes of a sweep: a task for each product, in the documented tree.
+-- verbs/trace/pipeline.lua says which are done when.
+--
+-- A task has: name (of its stamp), stamp (of what it is made from), files (that are there when it is done: a
+-- list, or a function of the text that is kept), title, run() -> text that is kept with the stamp. run is
+-- called in a child.
+--
+-- A plan has: out, analysis (folders), csv, xlsx, forms (these as text), top_k, report_options, options_text,
+-- without (set of steps), gzip, threads_each.
+local collective_sheets = require "trace.collectives.rank_sheets"
+local collectives = require "verbs.trace.collectives"
+local compare_sources = require "trace.compare.sources"
+local comparisons = require "trace.compare.pairs"
+local digest = require "codec.pack"
+local fail = require "base.fail"
+local file = require "core.file"
+local merging = require "trace.merge.merging"
+local per_rank = require "trace.batch.rank_report"
+local plots = require "verbs.trace.plots"
+local rank = require "trace.ops.rank"
+local sheets = require "pages.sheets"
+local stamps = require "trace.pipeline.stamps"
+local variance = require "trace.gemm.variance"
+
+local tasks = {}
+
+local function folder_of(path) return path:match("^(.*)/[^/]*$") end
+
+local function name_of(entry)
+  local name = "perf"
+  if entry.channels then name = ("%s_%dch"):format(name, entry.channels) end
+  if entry.rank then return ("%s_rank%d"):format(name, entry.rank) end
+  return ("%s_%s"):format(name, entry.path:match("[^/]*$"))
+end
+
+local function report_base(plan, entry)
+  local folder = entry.threads and ("%dthread/"):format(entry.threads) or ""
+  return ("%s/%sindividual_reports/%s"):format(plan.analysis, folder, name_of(entry))
+end
+
+-- The paths of a list of sheets saved at `base`: at least one of these tells whether it is there.
+local function saved(plan, base)
+  local paths = {}
+  if plan.xlsx then paths[#paths + 1] = base .. ".xlsx" end
+  if plan.csv then paths[#paths + 1] = base .. "_csvs" end
+  return paths
+end
+
+local function save(plan, list, base)
+  fail.unless(file.make_folder(folder_of(base)))
+  sheets.save(list, { folder = plan.csv and base .. "_csvs", xlsx = plan.xlsx and base .. ".xlsx" })
+end
+
+-- Takes away what an earlier run made, and today's inputs do not give.
+local function remove(plan, base)
+  for _, path in ipairs(saved(plan, base)) do
+    for _, name in ipairs(file.list(path) or {}) do
+      if name:find("%.csv$") then os.remove(path .. "/" .. name) end
+    end
+    os.remove(path)
+  end
+end
+
+-- Returns what is incomplete.
+local function write_report(plan, one, base)
+  local list, notes = per_rank.sheets(one, plan.report_options)
+  save(plan, list, base)
+  return notes
+end
+
+-- The report of a trace, and what the tables over traces need of it.
+function tasks.trace(plan, entry)
+  local base = report_base(plan, entry)
+  local with_report = not plan.without.reports
+  return { name = base:sub(#plan.analysis + 2):gsub("/", "__"), entry = entry, title = base,
+    files = with_report and saved(plan, base) or {}, stamp = stamps.of({ entry.path }, plan.options_text),
+    run = function()
+      local one = fail.unless(rank.open(entry.path, { workers = plan.threads_each }))
+      local notes = with_report and write_report(plan, one, base) or {}
+      return digest.pack { info = one.trace:info(), collectives = collective_sheets.digest(one.trace),
+        variance = variance.of(one.trace, { top_k = plan.top_k }),
+        warning = per_rank.warning(entry.path, notes) }
+    end }
+end
+
+local function paths_of(configuration)
+  local paths = {}
+  for i, entry in ipairs(configuration.files) do paths[i] = entry.path end
+  return paths
+end
+
+-- One trace of all ranks, for a viewer.
+function tasks.merge(plan, configuration)
+  local path = ("%s/merged_traces/%s"):format(plan.out, merging.file_name(configuration, plan.gzip))
+  return { name = path:match("[^/]*$"), files = { path }, title = path, configuration = configuration,
+    stamp = stamps.of(paths_of(configuration), "merge"),
+    run = function()
+      fail.unless(file.make_folder(folder_of(path)))
+      local merged = merging.must_merge(path, configuration,
+        { gzip = plan.gzip, jobs = plan.threads_each })
+      return digest.pack { notes = merged.notes }
+    end }
+end
+
+local function stamp_of_all(list, ...)
+  local parts = { ... }
+  for i, task in ipairs(list) do
+    parts[#parts + 1] = ("%d %s %s"):format(i, task.stamp, task.answer and "done" or "failed")
+  end
+  return stamps.of({}, table.concat(parts, "\0"))
+end
+
+function tasks.collectives(plan, configuration, answers, traces)
+  local base = collectives.base(plan.analysis, configuration)
+  local function files(kept) return digest.unpack(kept).count > 0 and saved(plan, base) or {} end
+  return { name = base:sub(#plan.analysis + 2):gsub("/", "__"), files = files, title = base,
+    configuration = configuration, stamp = stamp_of_all(traces, "collectives", plan.forms),
+    run = function()
+      local list, notes = collectives.sheets(configuration, answers)
+      if #list > 0 then save(plan, list, base) else remove(plan, base) end
+      local summary
+      for _, sheet in ipairs(list) do
+        if sheet.name == collectives.SUMMARY then summary = sheet end
+      end
+      for i, note in ipairs(notes) do notes[i] = ("%s: %s"):format(configuration.folder, note) end
+      if #list == 0 then
+        notes[#notes + 1] = configuration.folder .. ": no collectives, so no report of them"
+      end
+      return digest.pack { notes = notes, summary = summary, count = #list }
+    end }
+end
+
+function tasks.gemm(plan, found, traces)
+  local out, rows = {}, 0
+  for _, one in ipairs(found) do rows = rows + #one.value.picked end
+  if rows == 0 then return out end
+  for _, kind in ipairs { "variance", "timestamps", "overlap" } do
+    local sheet = variance.sheet(kind, found, plan.top_k)
+    local path = ("%s/%s"):format(plan.analysis, sheets.csv_name(sheet))
+    out[#out + 1] = { name = sheet.name, files = { path }, stamp = stamp_of_all(traces, kind), title = path,
+      run = function()
+        local written, message = file.write(path, sheets.csv(sheet))
+        if not written then fail.work("%s", message) end
+        return ""
+      end }
+  end
+  return out
+end
+
+-- The rows that pictures show; none where threads, channels or ranks are not told.
+local function plot_rows(found)
+  local rows = {}
+  for _, trace in ipairs(found) do
+    local entry = trace.entry
+    for _, one in ipairs(trace.value.picked) do
+      if entry.threads and entry.channels then
+        rows[#rows + 1] = { threads = entry.threads, channel = entry.channels, rank = entry.rank,
+          time_diff_us = one.most_us - one.least_us }
+      end
+    end
+  end
+  return rows
+end
+
+function tasks.plots(plan, found, traces)
+  local rows, folder, files = plot_rows(found), plan.analysis .. "/plots", {}
+  if #rows == 0 then return nil end
+  for i, picture in ipairs(plots.list) do files[i] = ("%s/%s.png"):format(folder, picture.name) end
+  return { name = "plots", files = files, stamp = stamp_of_all(traces, "plots"), title = folder,
+    run = function()
+      plots.draw(rows, folder)
+      return ""
+    end }
+end
+
+-- The summaries of all configurations side by side.
+function tasks.across(plan, made_tasks)
+  local made = {}
+  for _, task in ipairs(made_tasks) do
+    local answer = task.answer and digest.unpack(task.answer)
+    if answer and answer.summary then
+      made[#made + 1] = { configuration = task.configuration, sheets = { answer.summary } }
+    end
+  end
+  local sheet, base = collectives.across(made), collectives.across_base(plan.analysis)
+  if not sheet then return nil end
+  return { name = "collectives_across_configurations", files = saved(plan, base), title = base,
+    stamp = stamp_of_all(made_tasks, plan.forms), run = function()
+      save(plan, { sheet }, base)
+      return ""
+    end }
+end
+
+-- Reports side by side over thread and over channel counts, made from the CSVs that are there. `made_tasks`:
+-- those that wrote them.
+function tasks.comparisons(plan, made_tasks)
+  local found, sweep = pcall(compare_sources.find, plan.analysis)
+  if not found and not fail.is_failure(sweep) then error(sweep, 0) end
+  if not found or sweep.kind ~= "sweep" then return {} end -- no threads and channels to compare over
+  local out, writer = {}, {}
+  for _, task in ipairs(made_tasks) do writer[task.title .. "_csvs"] = task end
+  for _, field in ipairs { "threads", "channels" } do
+    for _, comparison in ipairs(comparisons.over(sweep, field)) do
+      local base, sources = ("%s/comparisons/%s"):format(plan.analysis, comparison.name), {}
+      for i, report in ipairs(comparison.reports) do
+        sources[i] = writer[report.path] or { stamp = stamps.of({ report.path }), answer = "" }
+      end
+      out[#out + 1] = { name = comparison.name, files = saved(plan, base), title = base,
+        stamp = stamp_of_all(sources, plan.forms, comparison.name), run = function()
+          save(plan, comparisons.sheets(comparison), base)
+          return ""
+        end }
+    end
+  end
+  return out
+end
+
+-- Where all this goes.
+function tasks.folders(plan, configurations)
+  local folders, seen = { plan.analysis, plan.analysis .. "/plots", plan.analysis .. "/comparisons",
+    plan.stamps.folder, plan.out .. "/merged_traces" }, {}
+  for _, configuration in ipairs(configurations) do
+    for _, path in ipairs { collectives.base(plan.analysis, configuration),
+      report_base(plan, configuration.files[1]) } do
+      local folder = folder_of(path)
+      if not seen[folder] then folders[#folders + 1] = folder end
+      seen[folder] = true
+    end
+  end
+  return folders
+end
+
+return tasks

@@ -1,0 +1,220 @@
+-- What `gentables tune` measured before: one JSON file, read and written by this process alone, whole or not
+-- at all. Ranks never see it: they measure what they are told to, so that a hit on one and a miss on another
+-- cannot be.
+--
+-- The key of a result: machine, library and bench, how it was measured, and what the environment tells the
+-- libraries (environment.lua); op, data type, bytes, ranks, epilogue and candidate; of a plug-in's
+-- candidate the libraries of plug-ins, of AUTO the table that it asks. How much memory data may take is not
+-- in it: that makes batches of a pass, and no other times.
+local backends = require "conversation.backends"
+local environment = require "tune.environment"
+local fail = require "base.fail"
+local file = require "core.file"
+local json = require "codec.json"
+local lists = require "lists.lists"
+local provenance = require "rows.provenance"
+local system = require "core.system"
+
+local cache = {}
+cache.__index = cache
+
+local VERSION = 1
+local LOCK_PATIENCE = 10 -- seconds; whoever has the lock writes one file
+
+local function default_path()
+  local folder = os.getenv("XDG_CACHE_HOME")
+  if not folder or folder == "" then folder = (os.getenv("HOME") or ".") .. "/.cache" end
+  return folder .. "/gentables/tune.json"
+end
+
+local TEXTS = { "strategy", "epilogue", "reason", "accumulate", "placement", "place" }
+local TIMES = { "time_us", "low_us", "high_us", "samples" } -- of whoever has no reason for having none
+
+local function is_of_type(wanted, value) return value == nil or type(value) == wanted end
+
+-- Whether a value is a result as this module writes it.
+local function is_result(value)
+  if type(value) ~= "table" or not value.strategy or not value.epilogue then return false end
+  for _, name in ipairs(TEXTS) do
+    if not is_of_type("string", value[name]) then return false end
+  end
+  for name, number in pairs(value) do
+    local is_number = name:find("_us$") or name == "pass" or name == "samples" or name == "calls"
+    if is_number and type(number) ~= "number" then return false end
+  end
+  if value.reason then return not value.left_out or type(value.timeout) == "number" end
+  for _, name in ipairs(TIMES) do
+    if not value[name] then return false end
+  end
+  return true
+end
+
+-- Whether all of a decoded file is as this module writes it.
+local function is_cache(content)
+  if type(content) ~= "table" or content.version ~= VERSION or type(content.results) ~= "table" then
+    return false
+  end
+  for key, results in pairs(content.results) do
+    if type(key) ~= "string" or type(results) ~= "table" or #results == 0 then return false end
+    for _, result in ipairs(results) do
+      if not is_result(result) then return false end
+    end
+  end
+  return true
+end
+
+-- The results that the file at `path` holds.
+local function read(path)
+  if not file.exists(path) then return {} end
+  local content = json.decode(fail.unless(file.read(path)))
+  if not is_cache(content) then
+    fail.input("%s: is no cache of this gentables, or damaged; remove it, or name another by --cache", path)
+  end
+  return content.results
+end
+
+-- Opens the file at `path` (nil: the usual one). `fresh`: nothing in it counts.
+function cache.open(path, fresh)
+  path = path or default_path()
+  return setmetatable({ path = path, results = read(path), fresh = fresh }, cache)
+end
+
+-- What else a candidate's times depend on.
+local function parts_of(job, name)
+  if name == "AUTO" then return job.incumbent or "" end
+  local row = lists.find("strategies", name)
+  local is_symmetric = row and row.cuda and row.cuda.nccl and row.cuda.nccl.symmetric
+  if is_symmetric then return environment.has_log_of_nccl(job.environment) and "without a log" or "" end
+  local candidate = job.candidates[name]
+  return candidate and candidate.plugin and job.libraries or ""
+end
+
+local function key_of(job, cell, name, epilogue)
+  return table.concat({ job.print, cell.op, cell.dtype, tostring(cell.size), "tp" .. cell.world_size,
+    "nodes1", job.arch, cell.splits or "", cell.fusion or "", tostring(cell.hidden_size or ""), name,
+    epilogue, parts_of(job, name) }, " ")
+end
+
+local function epilogues_of(cell) return cell.fusion and { "fused", "separate", "alone" } or { "none" } end
+
+-- Takes what is known of a candidate into a cell. Who was left out where it was given as much time is left
+-- out again.
+local function take_known(self, job, cell, name)
+  local complete, found = true, {}
+  for _, epilogue in ipairs(epilogues_of(cell)) do
+    local stored = self.results[key_of(job, cell, name, epilogue)]
+    complete = complete and stored ~= nil
+    for _, result in ipairs(stored or {}) do
+      complete = complete and not (result.left_out and result.timeout < job.timeout)
+      found[#found + 1] = result
+    end
+  end
+  if not complete then return end
+  cell.known[name] = true
+  for _, result in ipairs(found) do
+    if result.left_out then
+      job.excluded[name], job.excluded_at[name] = result.reason, cell.world_size
+    else
+      table.insert(result.reason and cell.no_time or cell.results, result)
+    end
+  end
+end
+
+-- Whether some of a cell's times were kept of another run than others, which measured other candidates.
+local function are_of_several_passes(cell)
+  local first = cell.results[1]
+  for _, result in ipairs(cell.results) do
+    if result.pass ~= first.pass then return true end
+  end
+  return false
+end
+
+-- Takes what is known into the cells.
+function cache:take(job)
+  job.print = provenance.hash(json.encode({ machine = job.machine, bench = job.identity,
+    launcher = job.launcher or "", samples = job.samples, warm_up = job.warm_up, launches = job.launches,
+    sync = job.sync, loopback = backends[job.backend].loopback(job) or "",
+    variables = environment.variables(job.environment) }))
+  for _, cell in ipairs(job.cells) do
+    cell.known = {}
+    for _, name in ipairs(self.fresh and {} or cell.candidates) do take_known(self, job, cell, name) end
+    if are_of_several_passes(cell) then cell.known, cell.results, cell.no_time = {}, {}, {} end
+  end
+end
+
+-- The cells at this number of ranks with candidates that are not known, which are their candidates from here
+-- on. Times of different launches are not compared: where one candidate of a cell is unknown, all are
+-- measured. Of who is left out already nothing has to be known.
+function cache.missing(_, job, world_size)
+  local missing = {}
+  for _, cell in ipairs(job.cells) do
+    local open = false
+    for _, name in ipairs(cell.candidates) do
+      open = open or not (cell.known[name] or job.excluded[name])
+    end
+    if cell.world_size == world_size and open then
+      cell.results, cell.no_time = {}, {}
+      missing[#missing + 1] = cell
+    end
+  end
+  job.measured = (job.measured or 0) + #missing
+  return missing
+end
+
+-- What is to be kept of a cell, by key: of a candidate that has no time in one launch that alone; of one that
+-- was left out here, why, and what it was given.
+local function kept_of(job, cell)
+  local kept = {}
+  for _, entry in ipairs(cell.no_time) do
+    kept[key_of(job, cell, entry.strategy, entry.epilogue)] = { entry }
+  end
+  local has_none = {}
+  for key in pairs(kept) do has_none[key] = true end
+  for _, result in ipairs(cell.results) do
+    local key = key_of(job, cell, result.strategy, result.epilogue)
+    if not has_none[key] then
+      kept[key] = kept[key] or {}
+      table.insert(kept[key], result)
+    end
+  end
+  for _, name in ipairs(cell.candidates) do
+    local reason = job.excluded[name]
+    for _, epilogue in ipairs(reason and epilogues_of(cell) or {}) do
+      local here = job.excluded_at[name] == cell.world_size
+      kept[key_of(job, cell, name, epilogue)] = here and { { strategy = name, epilogue = epilogue,
+        reason = reason, left_out = true, timeout = job.timeout } } or nil
+    end
+  end
+  return kept
+end
+
+-- The number of the pass that is kept next.
+local function next_pass(results)
+  local last = 0
+  for _, stored in pairs(results) do
+    for _, result in ipairs(stored) do last = math.max(last, result.pass or 0) end
+  end
+  return last + 1
+end
+
+-- Adds what was measured of these cells, and writes the file: what others have added to it meanwhile stays.
+function cache:save(job, cells)
+  if #cells == 0 then return end
+  local folder = self.path:match("^(.*)/[^/]*$")
+  if folder then fail.unless(file.make_folder(folder)) end
+  local lock <close>, problem = io.open(self.path .. ".lock", "a")
+  if not lock then fail.work("%s", problem) end
+  local locked, message = system.lock(lock, LOCK_PATIENCE)
+  if not locked then fail.work("%s.lock: %s; another gentables writes there", self.path, message) end
+  self.results = read(self.path)
+  local pass = next_pass(self.results)
+  for _, cell in ipairs(cells) do
+    for _, result in ipairs(cell.results) do result.pass = pass end
+    for key, results in pairs(kept_of(job, cell)) do self.results[key] = results end
+  end
+  local text = json.encode({ version = VERSION, results = self.results })
+  local written, why = file.write(self.path, text .. "\n")
+  if not written then fail.work("%s", why) end
+end
+
+return cache

@@ -1,0 +1,251 @@
+-- Which candidate is best at which size, by how much and how sure that is; and the report of it.
+--
+-- A candidate's time is the median over launches of its medians. The choice is that of tables
+-- (choose/select.c), made of the same rows: differences within noise decide nothing, and among those within
+-- noise the choice changes least from size to size. It is sure where the chosen one's interval ends below the
+-- runner-up's; with several launches, where it is the faster one in each of them. Who did not end well in
+-- every launch does not compete.
+local fail = require "base.fail"
+local layout = require "pages.layout"
+local lists = require "lists.lists"
+local rows = require "core.rows"
+local tables = require "core.table"
+local tune_rows = require "tune.to_rows"
+
+local choice = {}
+
+local function median(values)
+  table.sort(values)
+  local middle = #values // 2
+  return #values % 2 == 1 and values[middle + 1] or (values[middle] + values[middle + 1]) / 2
+end
+
+-- The results of one cell by candidate and epilogue, launches together, fastest first.
+local function by_candidate(cell)
+  local found, ranked = {}, {}
+  for _, result in ipairs(cell.results) do
+    local key = result.strategy .. " " .. result.epilogue
+    local entry = found[key]
+    if not entry then
+      entry = { strategy = result.strategy, epilogue = result.epilogue, launches = {}, results = {} }
+      found[key], ranked[#ranked + 1] = entry, entry
+    end
+    table.insert(entry.launches, result.time_us)
+    table.insert(entry.results, result)
+  end
+  for _, entry in ipairs(ranked) do
+    local low, high, times = {}, {}, {}
+    for i, result in ipairs(entry.results) do
+      low[i], high[i], times[i] = result.low_us, result.high_us, result.time_us
+    end
+    entry.time_us, entry.low_us, entry.high_us = median(times), median(low), median(high)
+    entry.first = entry.results[1]
+  end
+  table.sort(ranked, function(a, b)
+    if a.time_us ~= b.time_us then return a.time_us < b.time_us end
+    return a.strategy .. a.epilogue < b.strategy .. b.epilogue
+  end)
+  return ranked, found
+end
+
+local function is_sure(best, other)
+  if not other then return true end
+  if #best.launches > 1 and #best.launches == #other.launches then
+    for i, time_us in ipairs(best.launches) do
+      if time_us >= other.launches[i] then return false end
+    end
+    return true
+  end
+  return best.high_us < other.low_us
+end
+
+-- What the fusion gains: the separate pair against the fused one.
+local function add_gain(entry, found)
+  local separate = found[entry.strategy .. " separate"]
+  if entry.epilogue == "fused" and separate then entry.fusion_gain = separate.time_us / entry.time_us end
+end
+
+local function kind_of(entry) return entry.strategy .. " " .. entry.epilogue end
+
+-- Takes out of a cell whoever is left out, had no time in some launch, or is missing in one: times of other
+-- launches are compared with nobody's.
+local function drop_incomplete(job, cell)
+  local barred, count, most = {}, {}, 0
+  for _, entry in ipairs(cell.no_time) do barred[kind_of(entry)] = true end
+  for _, result in ipairs(cell.results) do
+    local kind = kind_of(result)
+    count[kind] = (count[kind] or 0) + 1
+    most = math.max(most, count[kind])
+  end
+  local kept = {}
+  for _, result in ipairs(cell.results) do
+    local kind = kind_of(result)
+    if count[kind] < most and not barred[kind] and not job.excluded[result.strategy] then
+      barred[kind] = true
+      table.insert(cell.no_time, { strategy = result.strategy, epilogue = result.epilogue,
+        reason = ("has a time in %d of %d launches"):format(count[kind], most) })
+    end
+    if not job.excluded[result.strategy] and not barred[kind] then kept[#kept + 1] = result end
+  end
+  cell.results = kept
+end
+
+-- Ranks the results of a cell: `ranked`, and by_kind, "STRATEGY epilogue" -> entry.
+local function rank(job, cell)
+  drop_incomplete(job, cell)
+  cell.ranked, cell.by_kind = by_candidate(cell)
+  for _, entry in ipairs(cell.ranked) do add_gain(entry, cell.by_kind) end
+end
+
+-- The table of one number of ranks; nil where nothing has a time.
+local function table_of(job, world_size)
+  local records = tune_rows.records(job, world_size)
+  if #records == 0 then return nil end
+  local of_world = fail.unless(rows.of(("TP %d"):format(world_size), records))
+  return fail.unless(tables.select(of_world, { lookup = "nearest", incumbent = job.stays,
+    loopback = job.arch:find("%-loopback$") ~= nil }))
+end
+
+local NO_HIDDEN_SIZE = 4294967295 -- of a size alone, in tables: rows/rows.h
+
+-- What the table chose for a cell; nil: nothing.
+local function found_in(canonical, cell, fusion)
+  local of_table = canonical:find { world_size = cell.world_size, dtype = cell.dtype, op = cell.op,
+    mode = tune_rows.MODE, splits = cell.splits, fusion = fusion,
+    hidden_size = cell.num_tokens and cell.hidden_size or NO_HIDDEN_SIZE,
+    num_tokens = cell.num_tokens or cell.size }
+  return of_table and of_table.strategy
+end
+
+-- The entry in `running`, fastest first, that the table chose; of two ways of a pair the faster one. A size
+-- that no row can tell goes by its times alone.
+local function chosen_of(job, canonical, cell, fusion, running)
+  local name = canonical and tune_rows.fits(cell) and found_in(canonical, cell, fusion)
+  for _, entry in ipairs(running) do
+    if not name or tune_rows.name(job, entry.strategy) == name then return entry end
+  end
+end
+
+-- The entries of these ways that may be chosen; what the list says may never be, as the call through an
+-- incumbent's lookup, is told only.
+local function running_of(cell, is_way)
+  local running = {}
+  for _, entry in ipairs(cell.ranked) do
+    local known = lists.find("strategies", entry.strategy)
+    local may_win = not (known and known.candidate == false)
+    if is_way(entry.epilogue) and may_win then running[#running + 1] = entry end
+  end
+  return running
+end
+
+local function choose(job, canonical, cell)
+  local running = running_of(cell, function(way) return way ~= "alone" end)
+  cell.best = chosen_of(job, canonical, cell, cell.fusion or "NONE", running)
+  if cell.fusion then
+    local alone = running_of(cell, function(way) return way == "alone" end)
+    cell.plain = chosen_of(job, canonical, cell, "NONE", alone)
+  end
+  if not cell.best then return end
+  cell.runner_up = running[1] ~= cell.best and running[1] or running[2]
+  cell.margin = cell.runner_up and cell.runner_up.time_us / cell.best.time_us - 1
+  cell.sure = is_sure(cell.best, cell.runner_up)
+end
+
+-- Chooses for all cells; job.stays: a table (of core.table) whose choices stay within noise, or nil.
+function choice.make(job)
+  for _, cell in ipairs(job.cells) do rank(job, cell) end
+  for _, world_size in ipairs(job.worlds) do
+    local canonical = table_of(job, world_size)
+    for _, cell in ipairs(job.cells) do
+      if cell.world_size == world_size then choose(job, canonical, cell) end
+    end
+  end
+end
+
+-- Nothing that was measured at this number of ranks counts: all of them take the default.
+function choice.take_default(job, world_size, reason)
+  for _, cell in ipairs(job.cells) do
+    if cell.world_size == world_size then
+      cell.results, cell.default, cell.reason = {}, job.default, reason
+    end
+  end
+end
+
+local function name_of(entry)
+  local name = entry.epilogue == "none" and entry.strategy or entry.strategy .. " " .. entry.epilogue
+  return entry.first.place == "in" and name .. " (in place)" or name
+end
+
+local function line_of(cell)
+  local best = cell.best
+  local size = layout.exact_bytes(cell.size)
+  if not best then return ("%-10s %s"):format(size, cell.default or "nothing has a time") end
+  local bus = lists.find("ops", cell.op).bus_factor(cell.world_size) * cell.size / best.time_us / 1000
+  local line = ("%-10s %-26s %10.2f us %8.2f GB/s"):format(size, name_of(best),
+    best.time_us, bus)
+  if cell.runner_up then
+    line = line .. ("  %5.1f%% %s %s%s"):format(100 * math.abs(cell.margin),
+      cell.margin < 0 and "behind" or "before", name_of(cell.runner_up),
+      cell.sure and "" or " (within noise)")
+  end
+  if cell.plain and cell.plain.strategy ~= best.strategy then
+    line = line .. (", the sum alone: %s"):format(cell.plain.strategy)
+  end
+  if best.fusion_gain then line = line .. (", fusion %.2fx"):format(best.fusion_gain) end
+  return line
+end
+
+local function say_cost(job)
+  local cost = job.cost
+  if not cost or job.sync ~= "both" then return end
+  local changes = {}
+  for _, cell in ipairs(job.cells) do
+    for _, entry in ipairs(cell.ranked) do
+      if entry.first.op_us and entry.first.op_us > 0 then
+        changes[#changes + 1] = math.abs(entry.first.op_us / entry.first.time_us - 1)
+      end
+    end
+  end
+  local function beyond(total, calls) return (tonumber(cost[total]) - tonumber(cost[calls])) / 1000 end
+  print(("synchronised once: %.1f ms beyond the calls; op by op: %.1f ms; medians differ by %.1f%% (median)")
+    :format(beyond("total_us", "calls_us"), beyond("op_total_us", "op_calls_us"),
+      #changes > 0 and 100 * median(changes) or 0))
+end
+
+local function has_times(job)
+  for _, cell in ipairs(job.cells) do
+    if cell.best then return true end
+  end
+  return false
+end
+
+-- Prints which candidate won where, by how much and how sure.
+function choice.report(job)
+  local head
+  for _, cell in ipairs(job.cells) do
+    local this = ("%s, TP %d, %s%s%s"):format(cell.op, cell.world_size, cell.dtype,
+      cell.splits and ", splits " .. cell.splits or "", cell.fusion and ", " .. cell.fusion or "")
+    if this ~= head then print(this) end
+    head = this
+    print("  " .. line_of(cell))
+  end
+  local told = {}
+  for _, cell in ipairs(job.cells) do
+    for _, entry in ipairs(cell.no_time) do
+      local words = ("%s: %s"):format(entry.strategy, entry.reason)
+      if not told[words] then print("no time: " .. words) end
+      told[words] = true
+    end
+  end
+  for _, candidate in ipairs(job.candidates) do
+    local reason = job.excluded[candidate.name]
+    if reason then print(("left out: %s: %s"):format(candidate.name, reason)) end
+  end
+  say_cost(job)
+  if job.launches == 1 and has_times(job) then
+    print("one launch: another may differ by more than the intervals; --launches 5 tells")
+  end
+  if (job.measured or 0) == 0 then print("all of it was measured before; --fresh measures anew") end
+end
+
+return choice

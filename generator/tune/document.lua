@@ -1,0 +1,118 @@
+-- tuned.json: what `gentables tune` measured and chose, as a document of cells; and two of them as one. What
+-- is there of the same machine stays, but for cells that were measured now: so one file has all ops.
+local fail = require "base.fail"
+local file = require "core.file"
+local json = require "codec.json"
+local lists = require "lists.lists"
+local provenance = require "rows.provenance"
+
+local document = {}
+
+local VERSION = 2
+
+local function entry_json(entry)
+  return json.object { { "strategy", entry.strategy }, { "epilogue", entry.epilogue },
+    { "time_us", entry.time_us }, { "low_us", entry.low_us }, { "high_us", entry.high_us },
+    { "launches_us", json.array(entry.launches) }, { "min_us", entry.first.min_us },
+    { "mean_of_max_us", entry.first.mean_of_max_us }, { "max_of_means_us", entry.first.max_of_means_us },
+    { "mean_us", entry.first.mean_us }, { "skew_us", entry.first.skew_us },
+    { "bound_us", entry.first.bound_us }, { "accumulate", entry.first.accumulate },
+    { "place", entry.first.place },
+    { "fusion_gain", entry.fusion_gain } }
+end
+
+local function cell_json(job, cell)
+  local candidates, without = json.array {}, json.array {}
+  for i, entry in ipairs(cell.ranked) do candidates[i] = entry_json(entry) end
+  for i, entry in ipairs(cell.no_time) do
+    without[i] = json.object { { "strategy", entry.strategy }, { "reason", entry.reason } }
+  end
+  local ranks, op = cell.world_size, lists.find("ops", cell.op)
+  local algbw = cell.best and cell.size / cell.best.time_us / 1000
+  return json.object { { "op", cell.op }, { "world_size", ranks }, { "dtype", cell.dtype },
+    { "size", cell.size }, { "splits", cell.splits }, { "fusion", cell.fusion },
+    { "num_tokens", cell.num_tokens }, { "hidden_size", cell.fusion and cell.hidden_size or nil },
+    { "strategy", cell.best and cell.best.strategy or cell.default },
+    { "epilogue", cell.best and cell.best.epilogue },
+    { "plain_strategy", cell.plain and cell.plain.strategy }, { "is_default", cell.default ~= nil },
+    { "reason", cell.default and cell.reason },
+    { "launches", job.launches },
+    { "runner_up", cell.runner_up and cell.runner_up.strategy }, { "margin", cell.margin },
+    { "sure", cell.sure }, { "algbw_GBps", algbw },
+    { "busbw_GBps", algbw and algbw * op.bus_factor(ranks) },
+    { "candidates", candidates }, { "no_time", without } }
+end
+
+local function whole(of, cells, excluded)
+  local launches
+  for _, cell in ipairs(cells) do launches = math.min(launches or cell.launches, cell.launches) end
+  return json.object { { "version", VERSION }, { "arch", of.arch }, { "machine", of.machine },
+    { "default", of.default }, { "launches", launches or of.launches },
+    { "single_launch", (launches or of.launches) == 1 },
+    { "excluded", next(excluded) and excluded or json.object {} }, { "cells", cells } }
+end
+
+-- All of a job.
+function document.of(job)
+  local cells, excluded = json.array {}, {}
+  for i, cell in ipairs(job.cells) do cells[i] = cell_json(job, cell) end
+  for name, reason in pairs(job.excluded) do excluded[name] = reason end
+  return whole(job, cells, excluded)
+end
+
+-- What stands at `path`; nil: nothing does. Raises where it is of another version, machine or arch.
+function document.read(path, job)
+  if not file.exists(path) then return nil end
+  local found = json.decode(fail.unless(file.read(path)))
+  if type(found) ~= "table" or found.version ~= VERSION or type(found.cells) ~= "table"
+    or type(found.machine) ~= "table" then
+    fail.input("%s: is not of this version of gentables; remove it, or another --out would be right", path)
+  end
+  local is_ours = found.arch == job.arch and provenance.same_machine(found.machine, job.machine)
+  if not is_ours then
+    fail.input("%s: is of %s (%s), and this is %s (%s); another --out would be right", path,
+      provenance.describe(found.machine), tostring(found.arch), provenance.describe(job.machine), job.arch)
+  end
+  return found
+end
+
+local function key_of(cell)
+  return table.concat({ cell.op, cell.world_size, cell.dtype, cell.size, cell.splits or "",
+    cell.fusion or "", cell.hidden_size or "" }, " ")
+end
+
+-- The names of the ops of cells, each once.
+local function ops_of(cells)
+  local names, seen = {}, {}
+  for _, cell in ipairs(cells) do
+    if not seen[cell.op] then names[#names + 1] = cell.op end
+    seen[cell.op] = true
+  end
+  return table.concat(names, ", ")
+end
+
+-- `now`, and behind it what stays of `before`, in words, too. `libraries`: the paths of those that answered
+-- now, who are not left out any more.
+function document.join(now, before, libraries)
+  local cells, is_new, stay, gone = table.move(now.cells, 1, #now.cells, 1, json.array {}), {}, {}, 0
+  for _, cell in ipairs(now.cells) do is_new[key_of(cell)] = true end
+  for _, cell in ipairs(before.cells) do
+    if is_new[key_of(cell)] then gone = gone + 1 else stay[#stay + 1] = cell end
+  end
+  table.move(stay, 1, #stay, #cells + 1, cells)
+  local excluded = {}
+  for _, of in ipairs { before.excluded, now.excluded } do
+    for name, reason in pairs(of) do excluded[name] = reason end
+  end
+  for _, cell in ipairs(now.cells) do -- who runs again is not left out any more
+    for _, candidate in ipairs(cell.candidates) do
+      if not now.excluded[candidate.strategy] then excluded[candidate.strategy] = nil end
+    end
+  end
+  local words = ("cells measured now: %d of %s, %d of them in place of older ones; kept: %d%s"):format(
+    #now.cells, ops_of(now.cells), gone, #stay, #stay > 0 and " of " .. ops_of(stay) or "")
+  for _, path in ipairs(libraries) do excluded[path] = nil end
+  return whole(now, cells, excluded), words
+end
+
+return document

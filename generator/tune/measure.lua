@@ -1,0 +1,391 @@
+-- The launches of `gentables tune`, on the host and on GPUs: asks the bench for its candidates, tries
+-- plug-ins in processes of their own, then measures all candidates together, in one pass over all cells; one
+-- that fails there is left out, and the group starts again without it and without that launch's times.
+local backends = require "conversation.backends"
+local fail = require "base.fail"
+local file = require "core.file"
+local layout = require "pages.layout"
+local plan = require "tune.plan"
+local process = require "core.process"
+local protocol = require "conversation.protocol"
+local sanitizer = require "tune.sanitizer"
+local ways = require "tune.ways"
+
+local group = {}
+
+local GRACE, START_S = 10, 60 -- seconds; what a launch takes beyond its calls
+local SLOWER = 4 -- times the deadline, where every access is looked at
+
+-- In a trial no thread of the C library keeps freed memory for later: then the heap can be counted.
+local EXACT_HEAP = "glibc.malloc.tcache_count=0"
+
+-- The options that load libraries, behind a command line.
+local function with_plugins(argv, plugins)
+  for _, path in ipairs(plugins) do table.move({ "--plugin", path }, 1, 2, #argv + 1, argv) end
+  return argv
+end
+
+-- Reads all lines of a child: on_line(kind, fields, line), without a kind where it is not one of ours.
+-- Returns how it ended: nil: well; else a reason; and its last words.
+local function follow(argv, seconds, on_line)
+  local child, message = process.start(argv)
+  if not child then return "cannot be started: " .. message, "" end
+  local line, problem = child:read_line(seconds)
+  while line do
+    local kind, fields = protocol.parse(line)
+    on_line(kind, fields, line)
+    line, problem = child:read_line(seconds)
+  end
+  local number, name = process.interrupted()
+  if problem ~= "end" then child:kill(15) end
+  local reason, clean = child:close(GRACE)
+  if number then fail.with(128 + number, "interrupted by %s", name) end
+  if problem ~= "end" then return ("no answer within %g s"):format(seconds), child:errors() end
+  if clean then reason = nil end
+  return reason, child:errors()
+end
+
+-- What libraries log is on stderr, too, between the words of ranks.
+local LOG = "gentables%-bench: log of ([^\n]-, rank %d+: [^\n]*)"
+
+-- Says each line of it once, however often a launch is repeated; returns the words without them.
+local function tell_logs(job, words)
+  job.logged = job.logged or {}
+  for line in (words or ""):gmatch(LOG) do
+    if not job.logged[line] then job.progress:say("gentables: " .. line) end
+    job.logged[line] = true
+  end
+  return ((words or ""):gsub(LOG, ""))
+end
+
+-- ---- candidates -------------------------------------------------------------------------------
+
+-- Every candidate that there is with these libraries, by name and in order, { name, plugin, usual, ops,
+-- parameters }; and a hash of the libraries. Or nil and why not.
+local function ask_for_candidates(job, plugins)
+  local candidates, hash = {}, nil
+  local seconds = math.min(START_S, job.timeout)
+  local reason, words = follow(with_plugins({ job.program, "--candidates" }, plugins), seconds,
+    function(kind, fields)
+      if kind == "libraries" then hash = fields.hash end
+      if kind ~= "candidate" then return end
+      local row = { name = fields.name, plugin = fields.plugin == "1", usual = fields.usual == "1", ops = {},
+        parameters = fields.reason }
+      for op in fields.ops:gmatch("[^,]+") do row.ops[op] = true end
+      candidates[#candidates + 1], candidates[fields.name] = row, row
+    end)
+  if not reason and not hash then reason = "it ended without an answer" end
+  if not reason then return candidates, hash end
+  local said = words:match("gentables%-bench: ([^\n]+)")
+  return nil, said or ("%s: %s"):format(plugins[#plugins] or job.program, reason)
+end
+
+-- The names of a library's own candidates: those that were not there before it. Others are made of these.
+local function own_names(candidates, before)
+  local names = {}
+  for _, row in ipairs(candidates) do
+    if row.plugin and row.usual and not before[row.name] then names[row.name] = true end
+  end
+  return names
+end
+
+-- A path that names no file is a slip of the hand, and no fault of a plug-in.
+local function check_path(path)
+  if not path:find("/", 1, true) then fail.input("--plugin %s: name it with a slash, as ./%s", path, path) end
+  if not file.exists(path) then fail.input("--plugin %s: there is no such file", path) end
+end
+
+-- The candidates of ours and of all plug-ins, and a hash of the libraries. Each plug-in is asked in a process
+-- that has those before it, too, so that a name can be told that is there already; where it answers it is in
+-- job.plugins, with its candidates in job.owned. One that says something wrong, crashes or hangs is left out.
+function group.candidates(job)
+  for _, path in ipairs(job.plugins) do check_path(path) end
+  local candidates, hash = ask_for_candidates(job, {})
+  if not candidates then fail.input("%s", hash) end
+  local answering = {}
+  job.owned = {}
+  for _, path in ipairs(job.plugins) do
+    answering[#answering + 1] = path
+    local more, answer = ask_for_candidates(job, answering)
+    if more then
+      job.owned[path] = own_names(more, candidates)
+      candidates, hash = more, answer
+    else
+      answering[#answering] = nil
+      job.excluded[path] = answer
+      job.progress:say(("gentables: %s; it is left out"):format(answer))
+    end
+  end
+  job.plugins = answering
+  return candidates, hash
+end
+
+-- ---- failures ---------------------------------------------------------------------------------
+
+-- Whom the last words of ranks name: a candidate and what it did. One that crashed says more than those that
+-- wait for it in vain.
+local function culprit(words)
+  local name, what
+  for found, did in words:gmatch("gentables%-bench: [^\n]-strategy ([%w_]+): ([^\n]+)") do
+    local waits = did:find("in time", 1, true)
+    if not name or not waits then name, what = found, did end
+    if not waits then break end
+  end
+  return name, what
+end
+
+-- What a program that ended for `reason` said last.
+local function last_words(words, reason)
+  return words:match("gentables%-bench: ([^\n]+)") or ("%s, and no word of why"):format(reason)
+end
+
+-- Leaves a candidate out from here on, and says so.
+local function exclude(job, world_size, name, reason)
+  job.excluded[name], job.excluded_at[name] = reason, world_size
+  job.progress:say(("gentables: %s: %s; it is left out"):format(name, reason))
+end
+
+-- ---- launches ---------------------------------------------------------------------------------
+
+-- The candidates of a cell that are still in, and of these (all: nil).
+local function ask(job, cells, only)
+  local asked = {}
+  for _, cell in ipairs(cells) do
+    cell.asked = {}
+    for _, name in ipairs(cell.candidates) do
+      if not job.excluded[name] and (not only or only[name]) then cell.asked[#cell.asked + 1] = name end
+    end
+    cell.requests = only and { { fusion = cell.fusion, names = cell.asked } }
+      or ways.requests(job, cell, cell.asked)
+    if #cell.asked > 0 then asked[#asked + 1] = cell end
+  end
+  return asked
+end
+
+local function with_exact_heap()
+  local set = os.getenv("GLIBC_TUNABLES")
+  return { "env", "GLIBC_TUNABLES=" .. (set and set ~= "" and set .. ":" or "") .. EXACT_HEAP }
+end
+
+-- What a backend asks of a job for its options.
+local function setting(job, cells)
+  local largest, all = 0, 0
+  for _, cell in ipairs(cells) do
+    largest = math.max(largest, cell.size)
+    all = all + #cell.requests * cell.size
+  end
+  return { launcher = job.launcher, arch = job.arch, plugins = job.plugins, all_bytes = all,
+    spec = { limits = { message_bytes = largest } } }
+end
+
+-- A file of the plan, which goes with the variable that holds it, however a launch ends.
+local function plan_file(job, cells, seed)
+  local path = fail.unless(file.temporary("gentables-tune-plan"))
+  local handle = setmetatable({ path = path }, { __close = function() os.remove(path) end })
+  fail.unless(file.write(path, plan.text(job, cells, seed)))
+  return handle
+end
+
+-- `under`: the words of a program that runs the bench, or nil.
+local function launch(job, world_size, kind, cells, plugins, seed, on_line, under)
+  local asked <close> = plan_file(job, cells, seed)
+  local backend = backends[job.backend]
+  local argv = backend.command(job, world_size)
+  -- A driver of GPUs has a heap of its own mind.
+  local before = kind == "trial" and job.backend == "host" and with_exact_heap() or {}
+  argv = table.move(argv, 1, #argv, #before + 1, before)
+  if under then table.move(under, 1, #under, #argv + 1, argv) end
+  local timeout = (under and SLOWER or 1) * job.timeout
+  table.move({ job.program, "--" .. kind, asked.path, "--timeout", tostring(timeout) }, 1, 5, #argv + 1, argv)
+  local own = backend.arguments(setting(job, cells), world_size)
+  table.move(own, 1, #own, #argv + 1, argv)
+  local reason, words = follow(with_plugins(argv, plugins), timeout + START_S, on_line)
+  return reason, tell_logs(job, words)
+end
+
+-- What a trial says of a candidate that has not failed in it, and that is worth knowing.
+local function tell_untried(job, fields)
+  local about
+  if fields.status == "uncalled" then
+    about = ("was not called in its trial: %s"):format(fields.reason)
+  elseif fields.untried then
+    about = ("was not tried with %s and more: no memory for that"):format(layout.exact_bytes(
+      math.tointeger(tonumber(fields.untried))))
+  end
+  if about then job.progress:say(("gentables: %s: %s"):format(fields.strategy, about)) end
+end
+
+-- Tries the plug-in at `path`, which has these candidates, until those that are left pass.
+local function try_plugin(job, world_size, cells, path, names)
+  while true do
+    local asked = ask(job, cells, names)
+    if #asked == 0 then return end
+    local failed = {}
+    job.progress:show("trial of " .. path)
+    local reason, words = launch(job, world_size, "trial", asked, { path }, 1, function(kind, fields)
+      if kind == "progress" then job.progress:show(("trial of %s: %s calls"):format(path, fields.done)) end
+      if kind == "trial" and fields.status == "failed" then failed[fields.strategy] = fields.reason end
+      if kind == "trial" then tell_untried(job, fields) end
+    end)
+    for name, why in pairs(failed) do exclude(job, world_size, name, why) end
+    if not reason then return end
+    local name, what = culprit(words)
+    if not name or job.excluded[name] then
+      for each in pairs(names) do
+        local why = ("its trial ended: %s"):format(last_words(words, reason))
+        if not job.excluded[each] then exclude(job, world_size, each, why) end
+      end
+      return
+    end
+    exclude(job, world_size, name, what)
+  end
+end
+
+-- Tries what has passed once more, briefly, where memcheck sees every access. What it reports leaves out all
+-- that is left of the plug-in, in one line, for it names a kernel and no candidate; all else that goes wrong
+-- under it is told, and no reason.
+local function look_closer(job, world_size, cells, path, names)
+  local asked = ask(job, cells, names)
+  if not job.sanitizer or #asked == 0 then return end
+  local report, failed = sanitizer.report(), nil
+  job.progress:show("compute-sanitizer with " .. path)
+  local function on_line(kind, fields, line)
+    report:take(line)
+    if kind == "trial" and fields.status == "failed" then
+      failed = ("%s: %s"):format(fields.strategy, fields.reason)
+    end
+  end
+  local reason = launch(job, world_size, "brief-trial", asked, { path }, 1, on_line,
+    sanitizer.words(job.sanitizer))
+  local found, why, always = report:verdict(reason or failed)
+  if found then
+    job.progress:say(("gentables: %s: compute-sanitizer: %s; it is left out"):format(path, found))
+    for name in pairs(names) do
+      job.excluded_at[name] = job.excluded[name] and job.excluded_at[name] or world_size
+      job.excluded[name] = job.excluded[name] or "compute-sanitizer: " .. found
+    end
+  elseif why then
+    if always then job.sanitizer = nil end
+    job.progress:say(("gentables: %s: compute-sanitizer could not look at it: %s"):format(path, why))
+  end
+end
+
+local function number_of(fields, name) return fields[name] and tonumber(fields[name]) end
+
+-- Takes an answer into its cell.
+local function take(job, cells, kind, fields)
+  local cell = cells[math.tointeger(tonumber(fields.id))]
+  if not cell then return end
+  local strategy, epilogue = fields.strategy, fields.epilogue
+  if not epilogue then strategy, epilogue = ways.kind(job, cell, fields.fusion, strategy) end
+  if kind == "none" then
+    table.insert(cell.fresh_no_time, { strategy = strategy, epilogue = epilogue, reason = fields.reason })
+    return
+  end
+  cell.fresh[#cell.fresh + 1] = { strategy = strategy, epilogue = epilogue,
+    time_us = number_of(fields, "time_us"), low_us = number_of(fields, "low_us"),
+    high_us = number_of(fields, "high_us"), samples = math.tointeger(number_of(fields, "samples")),
+    min_us = number_of(fields, "min_us"), p95_us = number_of(fields, "p95_us"),
+    p99_us = number_of(fields, "p99_us"), skew_us = number_of(fields, "skew_us"),
+    bound_us = number_of(fields, "bound_us"), floor_us = number_of(fields, "floor_us"),
+    calls = math.tointeger(number_of(fields, "calls")), accumulate = fields.accumulate,
+    placement = fields.placement,
+    mean_of_max_us = number_of(fields, "mean_of_max_us"),
+    max_of_means_us = number_of(fields, "max_of_means_us"), mean_us = number_of(fields, "mean_us"),
+    op_us = number_of(fields, "op_us"), place = fields.place }
+end
+
+-- The plug-ins that have a candidate left: the others are not even started.
+local function living(job)
+  local paths = {}
+  for _, path in ipairs(job.plugins) do
+    for name in pairs(job.owned[path]) do
+      if not job.excluded[name] then
+        paths[#paths + 1] = path
+        break
+      end
+    end
+  end
+  return paths
+end
+
+local function words_of(job, world_size, number, fields)
+  local calls = fields and fields.of ~= "0" and (", %s of %s calls"):format(fields.done, fields.of) or ""
+  return ("TP %d: launch %d of %d%s"):format(world_size, number, job.launches, calls)
+end
+
+-- Takes into a cell what a launch that ended well said of it. Who has no time in one launch has none: what it
+-- said then stays, once.
+local function keep(cell)
+  for _, result in ipairs(cell.fresh) do cell.results[#cell.results + 1] = result end
+  local told = {}
+  for _, entry in ipairs(cell.no_time) do told[entry.strategy .. " " .. entry.epilogue] = true end
+  for _, entry in ipairs(cell.fresh_no_time) do
+    if not told[entry.strategy .. " " .. entry.epilogue] then table.insert(cell.no_time, entry) end
+  end
+end
+
+-- Leaves out whom the last words of the group name. A plug-in begins and ends there as long as anything of it
+-- is in: where one that is out is named all the same, the rest of its plug-in is out, too. False: nobody is
+-- named who was in.
+local function exclude_culprit(job, world_size, name, what)
+  local rest = name and not job.excluded[name] and { name } or {}
+  for _, path in ipairs(#rest == 0 and name and living(job) or {}) do
+    if job.owned[path][name] then
+      for each in pairs(job.owned[path]) do
+        if not job.excluded[each] then rest[#rest + 1] = each end
+      end
+      what = "its plug-in: " .. what
+    end
+  end
+  table.sort(rest)
+  for _, each in ipairs(rest) do exclude(job, world_size, each, what) end
+  return #rest > 0
+end
+
+-- One launch of the group; once more without a candidate that fails there. Returns nil, or why nothing can be
+-- measured at all.
+local function run_group(job, world_size, cells, number)
+  while true do
+    local asked, cost = ask(job, cells), nil
+    if #asked == 0 then return "no candidate is left" end
+    for _, cell in ipairs(asked) do cell.fresh, cell.fresh_no_time = {}, {} end
+    local function on_line(kind, fields)
+      if kind == "row" or kind == "none" then take(job, asked, kind, fields) end
+      if kind == "pass" then cost = fields end
+      if kind == "progress" then job.progress:show(words_of(job, world_size, number, fields)) end
+    end
+    job.progress:show(words_of(job, world_size, number))
+    local reason, words = launch(job, world_size, "pass", asked, living(job), number, on_line)
+    if not reason then
+      job.cost = cost
+      for _, cell in ipairs(asked) do
+        ways.complete(job, cell)
+        keep(cell)
+      end
+      return nil
+    end
+    if not exclude_culprit(job, world_size, culprit(words)) then
+      return ("the group failed: %s"):format(last_words(words, reason))
+    end
+  end
+end
+
+-- Tries all plug-ins, one after the other.
+local function try_plugins(job, world_size, cells)
+  for _, path in ipairs(job.plugins) do
+    try_plugin(job, world_size, cells, path, job.owned[path])
+    look_closer(job, world_size, cells, path, job.owned[path])
+  end
+end
+
+-- Measures cells at one number of ranks. Returns nil, or why nothing could be measured.
+function group.measure(job, world_size, cells)
+  try_plugins(job, world_size, cells)
+  for number = 1, job.launches do
+    local problem = run_group(job, world_size, cells, number)
+    if problem then return problem end
+  end
+end
+
+return group

@@ -1,0 +1,256 @@
+-- What `gentables tune` is asked to measure: ops, sizes and ranks of the command line as cells, and the plan
+-- of a pass as the bench reads it (bench/protocol/plan_file.h).
+--
+-- A cell is { op, dtype, world_size, size (bytes), count (elements of the larger buffer), splits, fusion,
+-- hidden_size, num_tokens, results = { { strategy, epilogue, time_us... }... }, no_time = { { strategy,
+-- epilogue, reason }... } }.
+local fail = require "base.fail"
+local layout = require "pages.layout"
+local lists = require "lists.lists"
+local splits = require "lists.splits"
+local ways = require "tune.ways"
+
+local plan = {}
+
+local MOST_BYTES = 4 << 30
+local units = { [""] = 0, K = 10, M = 20, G = 30 }
+
+-- PyTorch's ops have name spaces and an overload: _c10d_functional.all_reduce.default, c10d::allreduce_,
+-- torch.distributed.all_reduce.
+local function plain_name(text)
+  return (text:gsub("^torch%.ops%.", ""):gsub("^torch%.distributed%.", ""):gsub("^dist%.", "")
+    :gsub("^_functional_collectives%.", ""):gsub("^_?c10d[%w_]*%.", ""):gsub("^.*::", "")
+    :gsub("%.default$", ""):gsub("%.out$", ""):gsub("_$", ""))
+end
+
+-- The ops of --op that the backend measures, in the order given.
+function plan.read_ops(args, backend)
+  local ops, seen, is_named = {}, {}, {}
+  local function find(word) return lists.find("ops", word) or lists.find("ops", plain_name(word)) end
+  for word in args.op:gmatch("[^,]+") do
+    local row = find(word)
+    if row then is_named[row.name] = true end
+  end
+  for word in args.op:gmatch("[^,]+") do
+    local row = find(word)
+    -- PyTorch's all_to_all_single may have splits; beside an alltoallv it is the even one.
+    local has_splits = row and row.name == "alltoall" and args.splits and not is_named.alltoallv
+    if has_splits then row = lists.find("ops", "alltoallv") end
+    if not row or not lists.contains(row.measured_by or {}, backend) then
+      fail.input("--op: %s is no op that is measured here; allreduce, allgather, reducescatter, alltoall, "
+        .. "alltoallv and broadcast are", word)
+    end
+    if not seen[row.name] then ops[#ops + 1] = row end
+    seen[row.name] = true
+  end
+  if #ops == 0 then fail.input("--op: names no op") end
+  if args.splits and not seen.alltoallv then fail.input("--splits goes with --op alltoallv") end
+  return ops
+end
+
+local function read_size(text)
+  local digits, unit = text:match("^(%d+)([KMG]?)i?B?$")
+  local value = digits and math.tointeger(tonumber(digits))
+  local bytes = value and units[unit] and value << units[unit]
+  if not bytes or bytes < 1 or bytes > MOST_BYTES then
+    fail.input("--sizes: %s is no size; 64, 16K or 4M would be right, up to 4G", text)
+  end
+  return bytes
+end
+
+-- The sizes of --sizes, ascending.
+function plan.read_sizes(text)
+  local sizes = {}
+  local first, last, factor = text:match("^([^:,]+):([^:,]+):?(%d*)$")
+  if first then
+    local bytes, most = read_size(first), read_size(last)
+    factor = factor == "" and 2 or math.tointeger(tonumber(factor))
+    if factor < 2 or bytes > most then
+      fail.input("--sizes: %s; A:B with A not above B, and a factor of 2 or more, would be right", text)
+    end
+    while bytes <= most do sizes[#sizes + 1], bytes = bytes, bytes * factor end
+    return sizes
+  end
+  for word in (text .. ","):gmatch("([^,]*),") do sizes[#sizes + 1] = read_size(word) end
+  table.sort(sizes)
+  return sizes
+end
+
+function plan.read_ranks(text)
+  local worlds = {}
+  for word in (text .. ","):gmatch("([^,]*),") do
+    local ranks = math.tointeger(tonumber(word))
+    if ranks == 1 then
+      fail.input("--tp 1: one rank alone has nobody to talk to, so there is no table; 2 to 16 would be right")
+    end
+    if not ranks or ranks < 2 or ranks > 16 then
+      fail.input("--tp: %s is no number of ranks; 2 to 16 would be right", word)
+    end
+    if not lists.contains(worlds, ranks) then worlds[#worlds + 1] = ranks end
+  end
+  table.sort(worlds)
+  return worlds
+end
+
+local function read_splits(text)
+  text = text or "2:1"
+  local weights = splits.read(text)
+  if not weights then fail.input("--splits: %s; %s would be right", text, splits.RIGHT) end
+  return text, weights
+end
+
+-- By what the elements of the larger buffer divide: bench/elements/traffic.c. 0: nobody gets anything.
+local function unit_of(op, world_size, weights)
+  if op == "allreduce" or op == "broadcast" then return 1 end
+  if op ~= "alltoallv" then return world_size end
+  return world_size * math.max(table.unpack(splits.of_ranks(weights, world_size)))
+end
+
+local function cell_of(job, op, dtype, world_size, size, text, weights)
+  local unit = unit_of(op.name, world_size, weights)
+  if unit == 0 then return nil end -- which note_splits says
+  local count = size // dtype.bytes // unit * unit
+  if count == 0 then
+    job.notes[#job.notes + 1] = ("gentables: %s of %d bytes: less than one element for each of %d ranks; "
+      .. "left out"):format(op.name, size, world_size)
+    return nil
+  end
+  return { op = op.name, dtype = dtype.name, world_size = world_size, count = count,
+    size = count * dtype.bytes, splits = op.splits and text or nil, results = {}, no_time = {} }
+end
+
+-- A cell with an epilogue: whole tokens, of which there is one at least.
+local function with_fusion(cell, fusion, hidden_size, bytes)
+  cell.fusion, cell.hidden_size = fusion, hidden_size
+  cell.num_tokens = math.max(1, cell.count // hidden_size)
+  cell.count = cell.num_tokens * hidden_size
+  cell.size = cell.count * bytes
+  return cell
+end
+
+-- Says what of a size becomes of whole tokens, and which ops have no epilogue.
+local function note_fusion(job, fusion, rounded, token_bytes)
+  local without = {}
+  for _, op in ipairs(fusion and job.ops or {}) do
+    if op.name ~= "allreduce" then without[#without + 1] = op.name end
+  end
+  if #without > 0 and #without == #job.ops then fail.input("--fusion goes with --op allreduce") end
+  if #without > 0 then
+    job.notes[#job.notes + 1] = ("gentables: --fusion is of the allreduce; %s measured without"):format(
+      table.concat(without, ", ") .. (#without == 1 and " is" or " are"))
+  end
+  local words = {}
+  for i, pair in ipairs(rounded) do
+    words[i] = ("%s as %s"):format(layout.exact_bytes(pair[1]), layout.exact_bytes(pair[2]))
+  end
+  if #words > 0 then
+    job.notes[#job.notes + 1] = ("gentables: with an epilogue a size is of whole tokens, of %s each: %s")
+      :format(layout.exact_bytes(token_bytes), table.concat(words, ", "))
+  end
+end
+
+-- Says how weights are of ranks where there are not as many, and where nothing is left of them.
+local function note_splits(job, text, weights)
+  for _, ranks in ipairs(job.worlds) do
+    local of_ranks = splits.of_ranks(weights, ranks)
+    local words = ("gentables: --splits %s at TP %d is %s: "):format(text, ranks, table.concat(of_ranks, ":"))
+    if math.max(table.unpack(of_ranks)) == 0 then
+      job.notes[#job.notes + 1] = words .. "nobody gets anything; left out"
+    elseif ranks ~= #weights then
+      job.notes[#job.notes + 1] = words
+        .. (ranks > #weights and "the weights repeat" or "the others have no rank")
+    end
+  end
+end
+
+-- All cells of the command line.
+function plan.cells(job, args)
+  local dtype = lists.find("dtypes", args.dtype)
+  if not dtype then
+    fail.input("--dtype: %s; %s would be right", args.dtype, table.concat(lists.names("dtypes"), ", "))
+  end
+  local fusion = args.fusion and lists.find("fusions", args.fusion)
+  if args.fusion and (not fusion or fusion.name == "NONE") then
+    fail.input("--fusion: %s; %s would be right", args.fusion, table.concat(lists.names("fusions"), ", ", 2))
+  end
+  local hidden_size = math.tointeger(tonumber(args.hidden_size))
+  if not hidden_size or hidden_size < 16 or hidden_size > 1 << 24 then
+    fail.input("--hidden-size: %s is no hidden size", args.hidden_size)
+  end
+  local text, weights = read_splits(args.splits)
+  local cells, rounded = {}, {}
+  job.notes = {}
+  for _, world_size in ipairs(job.worlds) do
+    for _, op in ipairs(job.ops) do
+      for _, size in ipairs(job.sizes) do
+        local cell = cell_of(job, op, dtype, world_size, size, text, weights)
+        if cell and fusion and op.name == "allreduce" then
+          with_fusion(cell, fusion.name, hidden_size, dtype.bytes)
+          local is_told = world_size ~= job.worlds[1]
+          if cell.size ~= size and not is_told then rounded[#rounded + 1] = { size, cell.size } end
+        end
+        local before = cells[#cells]
+        local same = cell and before and before.op == cell.op and before.count == cell.count
+          and before.world_size == cell.world_size
+        if cell and not same then cells[#cells + 1] = cell end
+      end
+    end
+  end
+  note_fusion(job, fusion, rounded, hidden_size * dtype.bytes)
+  if args.splits then note_splits(job, text, weights) end
+  if #cells == 0 then fail.input("--sizes: no size is left to measure") end
+  for _, note in ipairs(job.notes) do job.progress:say(note) end
+  plan.choose_candidates(job, args.strategies, cells)
+  return cells
+end
+
+-- Gives each cell the names of its candidates.
+function plan.choose_candidates(job, text, cells)
+  local wanted
+  for word in (text or ""):gmatch("[^,]+") do
+    wanted = wanted or {}
+    wanted[word] = true
+    if not job.candidates[word] then fail.input("--strategies: there is no %s", word) end
+    local base = ways.base(job, word)
+    if base then
+      fail.input("--strategies: %s is %s with its epilogue apart, which --fusion times, too; %s would be "
+        .. "right", word, base, base)
+    end
+  end
+  for _, cell in ipairs(cells) do
+    cell.candidates = {}
+    for _, candidate in ipairs(job.candidates) do
+      local named = wanted and wanted[candidate.name] or not wanted and candidate.usual
+      if named and candidate.ops[cell.op] then
+        cell.candidates[#cell.candidates + 1] = candidate.name
+      end
+    end
+    if #cell.candidates == 0 then fail.input("no candidate does an %s; see --strategies", cell.op) end
+  end
+end
+
+function plan.check_default(job)
+  local default = job.candidates[job.default]
+  if not default then fail.input("--default: there is no %s", job.default) end
+  for _, op in ipairs(job.ops) do
+    if not default.ops[op.name] then fail.input("--default: %s does no %s", job.default, op.name) end
+  end
+end
+
+-- The plan of a pass: what the bench reads. The requests of a cell (ways.lua) are of one op.
+function plan.text(job, cells, seed)
+  local lines = { ("plan samples=%d warm_up=%d seed=%d sync=%s"):format(job.samples, job.warm_up, seed,
+    job.sync) }
+  for id, cell in ipairs(cells) do
+    local shape = cell.fusion and ("num_tokens=%d hidden_size=%d"):format(cell.num_tokens, cell.hidden_size)
+      or ("count=%d"):format(cell.count)
+    for _, request in ipairs(cell.requests) do
+      lines[#lines + 1] = ("measure id=%d op=%s dtype=%s %s%s%s strategies=%s"):format(id, cell.op,
+        cell.dtype, shape, request.fusion and " fusion=" .. request.fusion or "",
+        cell.splits and " splits=" .. cell.splits or "", table.concat(request.names, ","))
+    end
+  end
+  return table.concat(lines, "\n") .. "\n"
+end
+
+return plan

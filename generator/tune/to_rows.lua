@@ -1,0 +1,61 @@
+-- The rows of what `gentables tune` measured, as a sweep's files have them: each candidate of a cell without
+-- an epilogue, and with it as it does the pair best, fused or in a pass of its own. Files of rows, and the
+-- choice (choice.lua), are made of these.
+local lists = require "lists.lists"
+
+local tune_rows = {}
+
+tune_rows.MODE = "eager"
+
+local LARGEST = 4294967294 -- bytes of a row
+
+-- How rows and tables name a candidate.
+function tune_rows.name(job, name)
+  return (job.candidates[name].plugin and lists.plugin_prefix or "") .. name
+end
+
+-- The entries of a cell (of choice.rank) that are rows: of a pair's two ways the faster one.
+local function entries_of(cell)
+  local entries, by_kind = {}, cell.by_kind
+  for _, entry in ipairs(cell.ranked) do
+    local other = entry.epilogue == "separate" and by_kind[entry.strategy .. " fused"]
+      or entry.epilogue == "fused" and by_kind[entry.strategy .. " separate"]
+    local is_first = not other or entry.time_us < other.time_us
+      or entry.time_us == other.time_us and entry.epilogue == "fused"
+    if is_first then entries[#entries + 1] = entry end
+  end
+  return entries
+end
+
+local function record_of(job, cell, entry)
+  local first, by_kind = entry.first, cell.by_kind
+  local has_epilogue = entry.epilogue == "fused" or entry.epilogue == "separate"
+  local has_both = has_epilogue and by_kind[entry.strategy .. " fused"]
+  local separate = has_both and by_kind[entry.strategy .. " separate"]
+  local alone = has_epilogue and by_kind[entry.strategy .. " alone"]
+  return { world_size = cell.world_size, dtype = cell.dtype, size = cell.size,
+    op = cell.op, num_tokens = cell.num_tokens, hidden_size = cell.num_tokens and cell.hidden_size,
+    strategy = tune_rows.name(job, entry.strategy), fusion = has_epilogue and cell.fusion or "NONE",
+    time_us = entry.time_us, low_us = entry.low_us, high_us = entry.high_us, samples = first.samples,
+    min_us = first.min_us, p95_us = first.p95_us, p99_us = first.p99_us, skew_us = first.skew_us,
+    bound_us = first.bound_us, floor_us = first.floor_us, calls = first.calls,
+    mode = tune_rows.MODE, accumulate = first.accumulate, placement = first.placement,
+    launches = entry.launches, splits = cell.splits,
+    separate_us = separate and separate.time_us or nil, alone_us = alone and alone.time_us or nil }
+end
+
+-- Whether a row can tell the cell's size.
+function tune_rows.fits(cell) return cell.num_tokens ~= nil or cell.size <= LARGEST end
+
+-- The rows of one number of ranks.
+function tune_rows.records(job, world_size)
+  local records = {}
+  for _, cell in ipairs(job.cells) do
+    if cell.world_size == world_size and tune_rows.fits(cell) then
+      for _, entry in ipairs(entries_of(cell)) do records[#records + 1] = record_of(job, cell, entry) end
+    end
+  end
+  return records
+end
+
+return tune_rows

@@ -1,0 +1,149 @@
+-- What `gentables tune` leaves: tuned.json (document.lua), gentables_tuned.py made of that
+-- (templates/tune), and, of several launches, rows for tables.
+local choice_lookup = require "choose.lookup_rule"
+local document = require "tune.document"
+local fail = require "base.fail"
+local file = require "core.file"
+local json = require "codec.json"
+local lists = require "lists.lists"
+local merge = require "tune.merge_rows"
+local provenance = require "rows.provenance"
+local tables = require "core.table"
+local template = require "codec.template"
+local tune_rows = require "tune.to_rows"
+
+local write = {}
+
+-- What was measured now, as JSON.
+function write.json(job) return json.encode(document.of(job)) end
+
+-- ---- Python -----------------------------------------------------------------------------------
+
+-- What is chosen in a cell for `epilogue` (nil: without any), as { strategy, epilogue }; nil: nothing.
+local function chosen_in(cell, epilogue)
+  if cell.is_default then return { strategy = cell.strategy, epilogue = "separate" } end
+  local strategy = cell.strategy
+  if cell.fusion and not epilogue then strategy = cell.plain_strategy end
+  return strategy and { strategy = strategy, epilogue = cell.epilogue }
+end
+
+-- The group of a cell in `groups`, which it is new to where there is none.
+local function group_of(groups, cell, epilogue)
+  for _, found in ipairs(groups) do
+    if found.op == cell.op and found.world_size == cell.world_size and found.dtype == cell.dtype
+      and found.epilogue == epilogue then return found end
+  end
+  local made = { op = cell.op, world_size = cell.world_size, dtype = cell.dtype, splits = cell.splits,
+    epilogue = epilogue, chosen = {}, by_size = {} }
+  groups[#groups + 1] = made
+  return made
+end
+
+-- Neighbours with one answer are one range; between two sizes the border is their geometric mean, rounded
+-- down.
+local function add_ranges(found)
+  table.sort(found.chosen, function(a, b) return a.size < b.size end)
+  local sizes, last = {}, nil
+  for i, chosen in ipairs(found.chosen) do sizes[i] = chosen.size end
+  local borders = choice_lookup.borders(sizes)
+  found.ranges = {}
+  for i, chosen in ipairs(found.chosen) do
+    local is_same = last and last.strategy == chosen.strategy
+      and (not found.epilogue or last.epilogue == chosen.epilogue)
+    if not is_same then
+      last = { strategy = chosen.strategy, epilogue = chosen.epilogue }
+      table.insert(found.ranges, last)
+    end
+    last.largest = i < #sizes and borders[i] or false
+  end
+end
+
+-- op, TP, dtype -> { { largest bytes (false: any), strategy }... } of plain calls; `of_pairs`: those of an
+-- allreduce with its epilogue, which say how that is done, too. Of cells of one size the first counts, which
+-- is the newest; and of an alltoallv the splits of the first, for who asks does not name any.
+local function ranges_of(cells, of_pairs)
+  local groups = {}
+  for _, cell in ipairs(cells) do
+    local epilogue = of_pairs and cell.fusion or nil
+    local chosen = (epilogue or not of_pairs) and chosen_in(cell, epilogue)
+    local found = chosen and group_of(groups, cell, epilogue)
+    if found and found.splits ~= cell.splits then
+      found.other_splits = cell.splits
+    elseif found and not found.by_size[cell.size] then
+      found.by_size[cell.size], chosen.size = true, cell.size
+      table.insert(found.chosen, chosen)
+    end
+  end
+  for _, found in ipairs(groups) do add_ranges(found) end
+  return groups
+end
+
+local function python(whole)
+  local render = template.load(gentables.home .. "/templates/tune/tuned.py.tmpl")
+  return render { groups = ranges_of(whole.cells), pair_groups = ranges_of(whole.cells, true),
+    default = whole.default, lists = lists }
+end
+
+-- ---- rows -------------------------------------------------------------------------------------
+
+-- Whose rows these are, as a sweep says it; and of plug-ins what they were.
+local function provenance_of(job, world_size, records)
+  local plugins = json.array {}
+  for _, candidate in ipairs(job.candidates) do
+    if candidate.plugin and candidate.usual then
+      local name = tune_rows.name(job, candidate.name)
+      plugins[#plugins + 1] = { strategy = name, parameters = candidate.parameters }
+    end
+  end
+  local limits = { min_samples = job.samples, max_samples = job.samples, cell_us = 0 }
+  return { world_size = world_size, arch = job.arch, machine = job.machine, bench = job.identity,
+    fingerprint = provenance.fingerprint(job.machine, { bench = job.identity, plugins = job.libraries },
+      limits, job.launcher),
+    launches = job.launches, placement = records[1].placement, date = os.date("!%Y-%m-%dT%H:%M:%SZ"),
+    plugins = #plugins > 0 and { libraries = job.libraries, candidates = plugins } or nil, no_time = {} }
+end
+
+local function rows_path(job, folder, world_size)
+  return ("%s/benchmark.tp%d.%s.csv"):format(folder, world_size, job.arch)
+end
+
+local function write_rows(job, folder, world_size)
+  local records = tune_rows.records(job, world_size)
+  if #records == 0 then return end
+  merge.write(job, rows_path(job, folder, world_size), records, provenance_of(job, world_size, records))
+end
+
+local function put(path, text)
+  local written, message = file.write(path, text)
+  if not written then fail.work("%s", message) end
+end
+
+-- Looks at what is in `folder` before anything is measured: rows and choices of another machine raise, and
+-- the choices of a table there stay within noise, as `gentables generate` has it.
+function write.prepare(job, folder)
+  for _, world_size in ipairs(job.launches > 1 and job.worlds or {}) do
+    merge.read(job, rows_path(job, folder, world_size))
+  end
+  job.before = document.read(folder .. "/tuned.json", job)
+  local path = folder .. "/table.csv"
+  local stays, arch
+  if file.exists(path) then stays, arch = tables.read(path) end
+  job.stays = stays and arch == job.arch and stays or nil
+end
+
+-- Writes all files into `folder`.
+function write.all(job, folder)
+  fail.unless(file.make_folder(folder))
+  local whole, words = document.of(job), nil
+  if job.before then whole, words = document.join(whole, job.before, job.plugins) end
+  put(folder .. "/tuned.json", json.encode(whole) .. "\n")
+  put(folder .. "/gentables_tuned.py", python(whole))
+  if words then
+    job.progress:say(("gentables: %s/tuned.json, gentables_tuned.py: %s"):format(folder, words))
+  end
+  for _, world_size in ipairs(job.launches > 1 and job.worlds or {}) do
+    write_rows(job, folder, world_size)
+  end
+end
+
+return write

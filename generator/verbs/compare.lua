@@ -1,0 +1,87 @@
+-- gentables compare: two or more sweeps in one page: machines, versions, dates; side by side and as
+-- difference. The numbers are made in report/comparison.lua, the page in report/comparison_page.lua.
+local fail = require "base.fail"
+local file = require "core.file"
+local model = require "formats.model"
+
+local function without_slash(path) return (path:gsub("(.)/+$", "%1")) end
+
+-- The archs that a folder has rows of, sorted.
+local function archs_in(folder)
+  local seen, out = {}, {}
+  for _, name in ipairs(fail.unless(file.list(folder))) do
+    local arch = name:match("^benchmark%.tp%d+%.(.*)%.csv$")
+    if arch and not seen[arch] then
+      seen[arch] = true
+      out[#out + 1] = arch
+    end
+  end
+  table.sort(out)
+  return out
+end
+
+-- Which arch of a folder is meant: the one that is asked for, or the only one.
+local function arch_of(folder, asked)
+  if asked then return asked end
+  local archs = archs_in(folder)
+  if #archs == 0 then
+    fail.input("%s: no benchmark.tp{N}.{arch}.csv is there; gentables sweep makes them", folder)
+  elseif #archs > 1 then
+    fail.input("%s: has rows of %s; --arch with one of them would be right", folder,
+      table.concat(archs, ", "))
+  end
+  return archs[1]
+end
+
+local function check(args)
+  local labels, archs = args.label or {}, args.arch or {}
+  if #labels > 0 and #labels ~= #args then
+    fail.input("compare has %d folders and %d --label; none, or one for each, would be right", #args, #labels)
+  end
+  if #archs > 1 and #archs ~= #args then
+    fail.input("compare has %d folders and %d --arch; none, one for all, or one for each, would be right",
+      #args, #archs)
+  end
+end
+
+-- A name for each sweep: its label, or the last part of its folder; with a number where it is not the first.
+local function labels_of(args, folders)
+  local out, seen = {}, {}
+  for i, folder in ipairs(folders) do
+    local label = args.label and args.label[i] or folder:match("([^/]+)$") or folder
+    local unique, count = label, 1
+    while seen[unique] do
+      count = count + 1
+      unique = ("%s (%d)"):format(label, count)
+    end
+    seen[unique] = true
+    out[i] = unique
+  end
+  return out
+end
+
+return {
+  summary = "Writes one page that sets sweeps beside each other: what is faster, what is chosen differently.",
+  positional = { name = "DIR DIR...", min = 2, max = math.huge,
+    help = "folders of benchmark.tp{N}.{arch}.csv; the first is the base" },
+  options = {
+    { name = "label", value = "L", many = true, help = "what to call a sweep, in their order" },
+    { name = "arch", value = "ARCH", many = true,
+      help = "where a folder has rows of several: for all, or one for each" },
+    { name = "out", value = "FILE", help = "the page, FILE.html", required = true },
+  },
+  example = "gentables compare before after --label 'NCCL 2.27' --label 'NCCL 2.28' --out compare.html",
+  run = function(args)
+    check(args)
+    local folders, sources = {}, {}
+    for i, folder in ipairs(args) do folders[i] = without_slash(folder) end
+    for i, folder in ipairs(folders) do
+      local asked = args.arch and (args.arch[i] or args.arch[1])
+      sources[i] = model.load(folder, arch_of(folder, asked))
+    end
+    local page = require("report.comparison_page").page(sources, labels_of(args, folders))
+    local written, message = page:write(args.out)
+    if not written then fail.work("%s", message) end
+    io.stdout:write("written   ", args.out, "\n")
+  end,
+}

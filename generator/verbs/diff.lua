@@ -1,0 +1,225 @@
+-- gentables diff: what changed between two tables, what it costs, whether the data supports it. A table is a
+-- table.csv, a header of TensorRT-LLM's, or a folder with either table.csv or rows.
+local changes = require "table.changes"
+local fail = require "base.fail"
+local file = require "core.file"
+local formats = require "base.lazy" "formats.list"
+local model = require "base.lazy" "formats.model"
+local render = require "table.diff_formats"
+local rows = require "core.rows"
+local shifts = require "base.lazy" "table.strategy_drift"
+local tables = require "core.table"
+
+-- ---- reading ----------------------------------------------------------------------------------
+
+-- The archs whose rows stand in a folder.
+local function archs_in(folder)
+  local found, seen = {}, {}
+  for _, name in ipairs(fail.unless(file.list(folder))) do
+    local arch = name:match("^benchmark%.tp%d+%.(.*)%.csv$")
+    if arch and not seen[arch] then
+      seen[arch] = true
+      found[#found + 1] = arch
+    end
+  end
+  table.sort(found)
+  return found
+end
+
+local function only_arch(folder, wanted)
+  local found = archs_in(folder)
+  if wanted or #found == 1 then return wanted or found[1] end
+  if #found == 0 then
+    fail.input("%s: has neither table.csv nor benchmark.tp{N}.{arch}.csv", folder)
+  end
+  fail.input("%s: has rows of %s; --arch would choose", folder, table.concat(found, ", "))
+end
+
+local function of_folder(path, wanted)
+  if file.exists(path .. "/table.csv") then
+    local read, arch = tables.read(path .. "/table.csv")
+    return { table = fail.unless(read, arch), arch = arch, path = path .. "/table.csv", folder = path }
+  end
+  local source = model.load(path, only_arch(path, wanted))
+  local whole = model.for_format(source, formats.find "table").canonical
+  return { table = whole, arch = source.arch, path = path, folder = path, rows = source.rows }
+end
+
+-- The benchmark files of a side that is a folder; {} where there are none.
+local function files_of(side) return side.folder and model.find_files(side.folder, side.arch) or {} end
+
+-- Those dtype, op and mode that a header is compared as: what the other side's cells have most of.
+local function axes_of(other)
+  local best
+  for _, block in ipairs(other.table:blocks()) do
+    local cells = #block.fusions * #block.hidden_sizes * #block.num_tokens
+    if not best or cells > best.cells then
+      best = { dtype = block.dtype, op = block.op, mode = block.mode, cells = cells }
+    end
+  end
+  return best
+end
+
+local function of_header(path, text, wanted, axes)
+  local import = require "verbs.import"
+  local result = import.read_text("trtllm-header", text, path, {})
+  local names, found = {}, nil
+  for i, one in ipairs(result.tables) do
+    names[i] = one.arch or "one without a name"
+    if one.arch == wanted or #result.tables == 1 then found = one end
+  end
+  if not found then
+    fail.input("%s: has tables of %s; --arch would choose", path, table.concat(names, ", "))
+  end
+  for _, cell in ipairs(axes and found.cells or {}) do
+    cell.dtype, cell.op, cell.mode = axes.dtype, axes.op, axes.mode
+  end
+  local arch = found.arch or wanted or "sm90"
+  local read, message = tables.parse(path, import.table_text(arch, found.cells))
+  return { table = fail.unless(read, message), arch = arch, path = path, is_header = true }
+end
+
+local function of_csv(path)
+  local read, arch = tables.read(path)
+  return { table = fail.unless(read, arch), arch = arch, path = path }
+end
+
+-- Whether the path is a header; its text, then.
+local function header_text(path)
+  local handle <close> = io.open(path, "rb")
+  local text = handle and handle:read("a")
+  return text and not text:find("^\239?\187?\191?arch,") and text:find("{", 1, true) and text
+end
+
+local function is_folder(path) return file.list(path) ~= nil end
+
+-- Reads both sides; a header is read last, for the axes it lacks.
+local function read_sides(paths, wanted)
+  local sides, texts = {}, {}
+  for i, path in ipairs(paths) do
+    path = path:gsub("(.)/+$", "%1")
+    texts[i] = not is_folder(path) and header_text(path)
+    if not texts[i] then sides[i] = is_folder(path) and of_folder(path, wanted) or of_csv(path) end
+  end
+  for i = 1, 2 do
+    local other = sides[3 - i]
+    if texts[i] then
+      sides[i] = of_header(paths[i], texts[i], wanted or other and other.arch, other and axes_of(other))
+    end
+  end
+  return sides[1], sides[2]
+end
+
+-- The rows that the times come from: --rows, or those of the new folder, or of the old one; nil: none.
+local function rows_of(args, old, new)
+  local paths = {}
+  for _, side in ipairs(args.rows and {} or { new, old }) do
+    if side.rows then return side.rows end
+    if #paths == 0 then paths = files_of(side) end
+  end
+  if not args.rows then return #paths > 0 and model.read_rows(paths) or nil end
+  for _, path in ipairs(args.rows) do
+    path = path:gsub("(.)/+$", "%1")
+    if is_folder(path) then
+      local files = model.list(path, new.arch)
+      table.move(files, 1, #files, #paths + 1, paths)
+    else
+      paths[#paths + 1] = { path = path }
+    end
+  end
+  model.read_provenance(paths)
+  return model.read_rows(paths)
+end
+
+-- ---- the verb ---------------------------------------------------------------------------------
+
+-- What a header cannot say is no change: it has no cells off its grid, and its number for what is unmeasured
+-- is that of a strategy.
+local function drop_what_headers_lack(result, old, new)
+  local lists = require "lists.lists"
+  local kept = {}
+  for _, change in ipairs(result.changes) do
+    local silent = old.is_header and not change.old or new.is_header and not change.new
+    local fallback = lists.arch(new.arch).fallback
+    local unmeasured = old.is_header and not change.new and change.old.strategy == fallback
+      or new.is_header and not change.old and change.new.strategy == fallback
+    if not (silent or unmeasured) then kept[#kept + 1] = change end
+  end
+  result.changes, result.changed = kept, #kept
+end
+
+-- The records of a folder's rows; nil where it is none, or has none.
+local function records_of(side)
+  local out = {}
+  for _, entry in ipairs(files_of(side)) do
+    local records = fail.unless(rows.records(entry.path))
+    table.move(records, 1, #records, #out + 1, out)
+  end
+  return #out > 0 and out or nil
+end
+
+-- Enters into the result which strategies became slower as a whole; needs the rows of both sides.
+local function add_shifts(result, old, new)
+  local before, after = records_of(old), records_of(new)
+  if not before or not after then return end
+  result.strategies = shifts.compare(before, after, result)
+  for _, entry in ipairs(result.strategies or {}) do
+    if entry.verdict == "slower" then result.material = result.material + 1 end
+  end
+end
+
+local function share_option(name, text, most)
+  if not text then return nil end
+  local share = tonumber(text)
+  if not share or share < 0 or share > most then
+    fail.input("--%s %s: a share from 0 to %g would be right", name, text, most)
+  end
+  return share
+end
+
+return {
+  summary = "Says what changed between two tables, what that costs, and whether the data supports it.",
+  positional = { name = "OLD NEW", min = 2, max = 2,
+    help = "table.csv, TensorRT-LLM's header, or a folder of rows or with table.csv" },
+  options = {
+    { name = "rows", value = "DIR", list = true,
+      help = "rows that the times come from (default: those of NEW, or OLD)" },
+    { name = "arch", value = "ARCH", help = "which one, of a header or folder with several" },
+    { name = "format", value = "NAME", help = "of " .. table.concat(render.names, ", "), default = "text" },
+    { name = "fail-on", value = "WHAT", help = "exit code 1 for any difference, or only a material one",
+      default = "any" },
+    { name = "threshold", value = "SHARE", help = "differences up to this do not matter (default: 0.02)" },
+    { name = "alpha", value = "P", help = "chance of any false alarm, over all cells (default: 0.05)" },
+    { name = "out", value = "FILE", help = "where to write (default: standard output)" },
+  },
+  example = "gentables diff old/table.csv tables/sm90 --rows tables/sm90 --format md",
+  run = function(args)
+    local write = render.of(args.format)
+    if not write then
+      fail.input("--format %s: no such; there are %s", args.format, table.concat(render.names, ", "))
+    elseif args.fail_on ~= "any" and args.fail_on ~= "material" then
+      fail.input("--fail-on %s: any or material would be right", args.fail_on)
+    end
+    local options = { threshold = share_option("threshold", args.threshold, 10),
+      alpha = share_option("alpha", args.alpha, 1) }
+    local old, new = read_sides(args, args.arch)
+    if old.arch ~= new.arch then
+      fail.input("%s is of %s, %s of %s; tables of one arch would be right", args[1], old.arch, args[2],
+        new.arch)
+    end
+    local function rows_of_both() return rows_of(args, old, new) end
+    local result = changes.compare(old.table, new.table, rows_of_both, options)
+    if old.is_header or new.is_header then drop_what_headers_lack(result, old, new) end
+    result.arch, result.old, result.new = new.arch, args[1], args[2]
+    add_shifts(result, old, new)
+    local text = write(result)
+    if args.out then
+      local written, message = file.write(args.out, text)
+      if not written then fail.work("%s", message) end
+    else
+      io.stdout:write(text)
+    end
+    local count = args.fail_on == "material" and 0 or result.changed
+    return result.material + count > 0 and 1 or 0
+  end,
+}

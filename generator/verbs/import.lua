@@ -1,0 +1,244 @@
+-- gentables import: other programs' measurements to rows, and their tables to table.csv. What a file is, its
+-- content says; the readers stand in reading/list.lua.
+local fail = require "base.fail"
+local file = require "core.file"
+local joined = require "rows.regroup"
+local lists = require "lists.lists"
+local provenance = require "rows.provenance"
+local readers = require "reading.list"
+local source = require "reading.source"
+local sorted_keys = require "base.sorted_keys"
+
+local import = {}
+
+local TABLE_HEADER = "arch,world_size,fusion,dtype,op,mode,hidden_size,num_tokens,strategy,time (us)," ..
+  "runner_up,margin,confidence,regret,basis\n"
+
+import.summary = "Reads other programs' measurements as rows, and other programs' tables as table.csv."
+import.positional = { name = "FILE...", min = 1, max = math.huge, help = "what they are, their content says" }
+import.options = {
+  { name = "out", value = "PATH", required = true,
+    help = "FILE.csv; or a folder: benchmark.tp{N}.{arch}.csv, {arch}/table.csv" },
+  { name = "from", value = "NAME", help = "what the files are: " .. table.concat(readers.names(), ", ") },
+  { name = "arch", value = "ARCH", help = "what it is for: sm90 ...; of several tables which one" },
+  { name = "tp", value = "N,N...", help = "number of ranks, where the file does not say" },
+  { name = "dtype", value = "NAME", help = "data type, where the file does not say (bfloat16)" },
+  { name = "hidden-size", value = "N", help = "elements of a token, where only sizes are known (all)" },
+  { name = "strategy", value = "NAME", help = "what was measured (nccl-tests: NCCL, osu: MPI)" },
+  { name = "era", value = "NAME", help = "enum of a header's numbers: today, or oneshot1 (ONESHOT is 1)" },
+  { name = "calls", value = "N", help = "trtllm-printed: calls in a loop" },
+  { name = "nodes", value = "N", help = "NCCL's files: only what is for this number of nodes" },
+  { name = "in-place", help = "nccl-tests: the in-place times" },
+}
+import.example = "gentables import all_reduce_perf.txt --arch sm90 --out rows/"
+
+-- ---- the command line -------------------------------------------------------------------------
+
+local function whole(name, text)
+  if not text then return nil end
+  local number = text:find("^%d+$") and math.tointeger(tonumber(text))
+  if not number or number < 1 or number > 0x7fffffff then
+    fail.input("--%s: %s is no number of them; a whole number from 1 on would be right", name, text)
+  end
+  return number
+end
+
+local function sizes_of(text)
+  if not text then return nil end
+  local sizes = {}
+  for word in (text .. ","):gmatch("([^,]*),") do
+    local size = whole("tp", word)
+    if size > 65535 then fail.input("--tp: %d ranks are more than a row holds", size) end
+    if not lists.contains(sizes, size) then sizes[#sizes + 1] = size end
+  end
+  table.sort(sizes)
+  return sizes
+end
+
+local function options_of(args)
+  return { tp = sizes_of(args.tp), dtype = args.dtype, hidden_size = whole("hidden-size", args.hidden_size),
+    strategy = args.strategy, arch = joined.check_arch(args.arch), era = args.era,
+    calls = whole("calls", args.calls), nodes = whole("nodes", args.nodes), in_place = args.in_place }
+end
+
+local function head_of(path)
+  local handle <close>, message = io.open(path, "rb")
+  local head = handle and handle:read(readers.HEAD_BYTES)
+  if not handle then fail.input("%s", message) end
+  return head or fail.input("%s: is empty, or a folder", path)
+end
+
+local function reader_of(path, name)
+  if name then
+    return readers.find(name)
+      or fail.input("--from %s: there is no such reader; there are %s", name,
+        table.concat(readers.names(), ", "))
+  end
+  return readers.of(head_of(path))
+    or fail.input("%s: is nothing that is known; there are %s, which --from NAME tells", path,
+      table.concat(readers.names(), ", "))
+end
+
+-- ---- reading ----------------------------------------------------------------------------------
+
+-- What a reader makes of a file.
+local function read(path, reader, options)
+  local text = fail.unless(file.read(path))
+  local of_file = source.new(path, text, options)
+  local result = require("readers." .. reader.file)(of_file)
+  for _, reason in ipairs(sorted_keys(of_file.left_out)) do
+    io.stderr:write(("gentables: %s: left out, %s: %d\n"):format(path, reason, of_file.left_out[reason]))
+  end
+  return result
+end
+
+-- Reads text as if it stood in a file: what import does with it, for tests.
+function import.read_text(name, text, path, options)
+  local reader = readers.find(name)
+  return require("readers." .. reader.file)(source.new(path, text, options or {}))
+end
+
+-- ---- rows -------------------------------------------------------------------------------------
+
+local no_time_fields = { "dtype", "op", "mode", "fusion", "hidden_size", "num_tokens", "strategy", "reason" }
+
+-- What says where imported rows come from. What the files do not tell, such as the CPU, is not there.
+-- `devices`: of each number of ranks, where files tell of them.
+local function record_of(of_size, arch, facts, no_time, devices)
+  local entries, placement = {}, nil
+  for _, entry in ipairs(no_time) do
+    if entry.world_size == of_size.world_size then
+      local kept = {}
+      for _, name in ipairs(no_time_fields) do kept[name] = entry[name] end
+      entries[#entries + 1] = kept
+    end
+  end
+  for _, record in ipairs(of_size.records or {}) do
+    placement = placement or record.placement
+    if placement ~= record.placement then placement = "unknown" end
+  end
+  return { world_size = of_size.world_size, arch = arch, placement = placement or "unknown",
+    machine = { gpu = facts.machine }, bench = { imported = facts.from, facts = facts.bench },
+    fingerprint = provenance.imported_fingerprint({ gpu = facts.machine },
+      { imported = facts.from, facts = facts.bench }), no_time = entries,
+    devices = devices and devices[of_size.world_size] }
+end
+
+-- The facts of one file, without the machine.
+local function bench_facts(result)
+  local facts = {}
+  for name, value in pairs(result.facts) do
+    if name ~= "machine" then facts[name] = value end
+  end
+  return next(facts) and facts or nil
+end
+
+-- Reads all files as records, each with its place.
+local function read_records(args, reader, options)
+  local records, no_time, facts, devices = {}, {}, { from = reader.name }, {}
+  for i, path in ipairs(args) do
+    local result = read(path, reader, options)
+    local bench = bench_facts(result)
+    local alike = provenance.same(facts.bench, bench) and facts.machine == result.facts.machine
+    if i > 1 and not alike then
+      fail.input("%s: of another machine, version or run than %s; import each, then gentables merge " ..
+        "--across-machines", path, args[1])
+    end
+    facts.bench, facts.machine = bench, result.facts.machine
+    for _, record in ipairs(result.rows) do
+      record.where = record.line and ("%s:%d"):format(path, record.line) or path
+      records[#records + 1] = record
+    end
+    table.move(result.no_time, 1, #result.no_time, #no_time + 1, no_time)
+    if result.devices then devices[result.world_size] = result.devices end
+  end
+  if #records == 0 then fail.input("%s: holds no row with a time", args[1]) end
+  return joined.records(records), facts, no_time, devices
+end
+
+local function import_rows(args, reader, options)
+  local groups, facts, no_time, devices
+  if reader.file == "benchmark_csv" then
+    groups, facts, no_time = joined.files(args), { from = reader.name }, {}
+  else
+    groups, facts, no_time, devices = read_records(args, reader, options)
+  end
+  local paths, arch = joined.places(groups, args.out, options.arch)
+  joined.make_folder(args.out)
+  for i, of_size in ipairs(groups) do
+    joined.write(paths[i], of_size, record_of(of_size, arch, facts, no_time, devices))
+  end
+end
+
+-- ---- tables -----------------------------------------------------------------------------------
+
+-- The text of table.csv for cells in its order.
+local function table_text(arch, cells)
+  local out = { TABLE_HEADER }
+  for _, cell in ipairs(cells) do
+    out[#out + 1] = ("%s,%d,%s,%s,%s,%s,%d,%d,%s,,,,,,\n"):format(arch, cell.world_size, cell.fusion,
+      cell.dtype, cell.op, cell.mode, cell.hidden_size, cell.num_tokens, cell.strategy or "unmeasured")
+  end
+  return table.concat(out)
+end
+
+import.table_text = table_text
+
+-- Those tables that --arch asks for: the one of that name, or the only one, which gets it.
+local function choose(tables, options, path)
+  if not options.arch then
+    if not tables[1].arch then fail.input("%s: does not say what it is for; --arch ARCH would", path) end
+    return tables
+  end
+  if #tables == 1 and not tables[1].arch then
+    tables[1].arch = options.arch
+    return tables
+  end
+  local names = {}
+  for i, one in ipairs(tables) do
+    if one.arch == options.arch then return { one } end
+    names[i] = one.arch
+  end
+  if #tables == 1 and tables[1].arch == "host" and lists.arch(options.arch).backend == "host" then
+    tables[1].arch = options.arch
+    return tables
+  end
+  fail.input("%s: has no table of %s; it has %s", path, options.arch, table.concat(names, ", "))
+end
+
+local function import_table(args, reader, options)
+  if #args > 1 then fail.input("%s: a table is read from one file at a time", args[2]) end
+  local tables = choose(read(args[1], reader, options).tables, options, args[1])
+  local is_file = args.out:find("%.csv$") ~= nil
+  if is_file and #tables > 1 then
+    local names = {}
+    for i, one in ipairs(tables) do names[i] = one.arch end
+    fail.input("--out %s: there are tables of %s; a folder would be right, or --arch", args.out,
+      table.concat(names, ", "))
+  end
+  for _, one in ipairs(tables) do
+    local path = is_file and args.out or ("%s/%s/table.csv"):format(args.out:gsub("(.)/+$", "%1"), one.arch)
+    joined.make_folder(path)
+    local written, message = file.write(path, table_text(one.arch, one.cells))
+    if not written then fail.work("%s", message) end
+    io.stdout:write(("wrote %s: %d cells of %s\n"):format(path, #one.cells, one.arch))
+  end
+end
+
+-- ---- the verb ---------------------------------------------------------------------------------
+
+function import.run(args)
+  local options = options_of(args)
+  local reader = reader_of(args[1], args.from)
+  for i = 2, #args do
+    local other = reader_of(args[i], args.from)
+    if other ~= reader then
+      fail.input("%s: is %s, and %s is %s; files of one kind at a time", args[i], other.name, args[1],
+        reader.name)
+    end
+  end
+  local does = reader.gives == "rows" and import_rows or import_table
+  return does(args, reader, options)
+end
+
+return import

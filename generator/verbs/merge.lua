@@ -1,0 +1,119 @@
+-- gentables merge: rows of several files, one set of them. What does not belong together is refused: another
+-- arch, the same cell and strategy twice, and, unless it is asked for, another machine, bench or launcher.
+local fail = require "base.fail"
+local file = require "core.file"
+local joined = require "rows.regroup"
+local lists = require "lists.lists"
+local provenance = require "rows.provenance"
+
+local merge = {}
+
+merge.summary = "Joins rows of several runs, refusing what does not belong together."
+merge.positional = { name = "FILE...", min = 1, max = math.huge, help = "benchmark files" }
+merge.options = {
+  { name = "out", value = "PATH", required = true,
+    help = "FILE.csv; or a folder: benchmark.tp{N}.{arch}.csv" },
+  { name = "arch", value = "ARCH", help = "what the rows are for (default: as the files' names say)" },
+  { name = "across-machines", help = "also rows of other machines, benches and limits" },
+}
+merge.example = "gentables merge monday/benchmark.tp*.host.csv tuesday/benchmark.tp*.host.csv --out rows"
+
+-- What is known of a file beside its rows. `record` is nil where there is no provenance.
+local function describe(path)
+  local json_path = provenance.path_of(path)
+  local of_file = { path = path, arch = joined.of_name(path) }
+  if file.exists(json_path) then
+    of_file.record = fail.unless(provenance.read(json_path))
+    if not provenance.describes(of_file.record, fail.unless(file.read(path))) then
+      fail.input("%s: tells of other rows than those in %s; remove it if the rows were changed by hand",
+        json_path, path)
+    end
+    of_file.arch = of_file.arch or of_file.record.arch
+  end
+  return of_file
+end
+
+local function check_archs(files, asked)
+  local first
+  for _, entry in ipairs(files) do
+    first = first or entry.arch and entry
+    if entry.arch and entry.arch ~= (asked or first.arch) then
+      fail.input("%s: rows of %s, and %s; rows of one arch belong together", entry.path, entry.arch,
+        asked and ("--arch is " .. asked) or ("%s is of %s"):format(first.path, first.arch))
+    end
+  end
+  return asked or first and first.arch
+end
+
+-- What makes the rows of two files strangers; nil where nothing is known that does.
+local function difference(a, b)
+  if not a.record and not b.record then return nil end
+  if not a.record or not b.record then
+    local without = a.record and b or a
+    return ("%s has no %s beside it, which would say whose rows they are"):format(without.path,
+      provenance.path_of(without.path):match("[^/]*$"))
+  end
+  if not provenance.same_machine(a.record.machine, b.record.machine) then
+    return ("rows of %s, and %s has rows of %s"):format(provenance.describe(b.record.machine), a.path,
+      provenance.describe(a.record.machine))
+  elseif a.record.fingerprint ~= b.record.fingerprint then
+    return ("measured by another bench, launcher or limits than %s"):format(a.path)
+  end
+end
+
+local function check_machines(files)
+  for i = 2, #files do
+    local stranger = difference(files[1], files[i])
+    if stranger then
+      fail.input("%s: %s; --across-machines joins them all the same", files[i].path, stranger)
+    end
+  end
+end
+
+-- What has no time, of all files of one number of ranks.
+local function no_time_of(files, paths)
+  local out = {}
+  for _, entry in ipairs(files) do
+    for _, path in ipairs(paths) do
+      local of_file = path == entry.path and entry.record and entry.record.no_time or {}
+      table.move(of_file, 1, #of_file, #out + 1, out)
+    end
+  end
+  return out
+end
+
+-- The provenance of the rows of one number of ranks: that of the first file where all are alike; or else a
+-- list of the machines of all files, so that what was merged on purpose belongs together.
+local function record_of(files, of_size, arch)
+  local alike, first = true, nil
+  local base = { world_size = of_size.world_size, arch = arch, no_time = no_time_of(files, of_size.paths) }
+  for _, entry in ipairs(files) do
+    alike = alike and not difference(files[1], entry)
+    if lists.contains(of_size.paths, entry.path) and entry.record then
+      local derived = entry.record.derived
+      if derived then base.derived = math.min(base.derived or derived, derived) end
+      first = first or entry.record
+    end
+  end
+  if not alike or not first then return provenance.merged(base, files) end
+  base.fingerprint, base.machine, base.bench = first.fingerprint, first.machine, first.bench
+  base.placement, base.date, base.spec = first.placement, first.date, first.spec
+  return base
+end
+
+function merge.run(args)
+  local files = {}
+  for i, path in ipairs(args) do
+    files[i] = describe(path)
+  end
+  local arch = check_archs(files, joined.check_arch(args.arch))
+  if not args.across_machines then check_machines(files) end
+  local groups = joined.files(table.move(args, 1, #args, 1, {}))
+  local paths = joined.places(groups, args.out, arch)
+  joined.make_folder(args.out)
+  for i, of_size in ipairs(groups) do
+    joined.write(paths[i], of_size, record_of(files, of_size, arch))
+  end
+end
+
+return merge

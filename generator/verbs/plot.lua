@@ -1,0 +1,181 @@
+-- gentables plot: the pictures of a folder of rows, or one picture of one file. What there is to see is in
+-- pictures/list.lua; this file reads the command line.
+local fail = require "base.fail"
+local file = require "core.file"
+local formats = require "formats.list"
+local gnuplot = require "pages.gnuplot"
+local kinds = require "pictures.list"
+local lists = require "lists.lists"
+local pictures = require "pictures.draw"
+local sweep = require "pictures.slices"
+
+local function without_slash(path) return (path:gsub("(.)/+$", "%1")) end
+
+local function say(text, ...) io.stderr:write("gentables: ", text:format(...), "\n") end
+
+local function documented()
+  local names = {}
+  for _, kind in ipairs(kinds.kinds) do
+    if kind.documented then names[#names + 1] = kind.name end
+  end
+  return table.concat(names, ",")
+end
+
+local function find_kind(name)
+  local kind = kinds.find(name)
+  if not kind then
+    fail.input("there is no picture %q; there are %s", name, table.concat(kinds.names(), ", "))
+  end
+  return kind
+end
+
+-- The rows of pictures/list.lua that a list of names means.
+local function kinds_of(names)
+  if names == "all" then return kinds.kinds end
+  local out = {}
+  for name in names:gmatch("[^,]+") do out[#out + 1] = find_kind(name) end
+  if #out == 0 then fail.input("--kinds names none; %s would be right", documented()) end
+  return out
+end
+
+local function endings_of(names)
+  local out = {}
+  for name in names:gmatch("[^,]+") do
+    if not pictures.formats[name] then fail.input("--format: no format %q; png,svg would be right", name) end
+    if not lists.contains(out, name) then out[#out + 1] = name end
+  end
+  if #out == 0 then fail.input("--format names none; png,svg would be right") end
+  return out
+end
+
+local function check_gnuplot(endings)
+  local ready, message = gnuplot.is_here()
+  if ready and lists.contains(endings, "png") then ready, message = gnuplot.has_font() end
+  if not ready then fail.work("%s", message) end
+end
+
+local function say_left_out(rows)
+  if rows.left_out then
+    say("shows %s; left out: %s; --dtype, --op and --mode choose", rows.shown, rows.left_out)
+  end
+end
+
+-- ---- a folder ---------------------------------------------------------------------------------
+
+local function print_shares(rows)
+  local distribution = require("plots.best_strategy").distribution
+  for _, tp in ipairs(rows.tp_sizes) do
+    for _, fusion in ipairs(rows.fusions) do
+      local slice, words = rows:slice(tp, fusion), {}
+      for i, entry in ipairs(slice and distribution(slice) or {}) do
+        words[i] = ("%s %.1f %%"):format(entry.strategy.name, 100 * entry.share)
+      end
+      if #words > 0 then
+        io.stdout:write(("TP %d, %s: %s\n"):format(tp, fusion, table.concat(words, ", ")))
+      end
+    end
+  end
+end
+
+local function plot_folder(args)
+  if not args.arch then fail.input("plot needs --arch ARCH beside --data-dir; see gentables plot --help") end
+  if args.fusion or args.tp then
+    fail.input("--fusion and --tp are for plot KIND FILE; of --data-dir all are drawn")
+  end
+  local endings, wanted = endings_of(args.format or "png"), kinds_of(args.kinds or documented())
+  check_gnuplot(endings)
+  local rows = sweep.of_folder(args.data_dir, args.arch, args)
+  local out = without_slash(args.out or args.data_dir)
+  local plan = pictures.plan(rows, out, wanted, endings)
+  local count, left_out = pictures.draw_all(rows, plan, true)
+  say_left_out(rows)
+  for _, line in ipairs(left_out) do say("%s", line) end
+  print_shares(rows)
+  io.stdout:write(("%s in %s/viz\n"):format(formats.counted(count, "picture"), out))
+end
+
+-- ---- one picture ------------------------------------------------------------------------------
+
+local function check_fusion(rows, name)
+  local fusion = lists.find("fusions", name)
+  if not fusion or not lists.contains(rows.fusions, fusion.name) then
+    fail.input("%s: no rows of fusion %s; it has %s", rows.source.data_dir, name,
+      table.concat(rows.fusions, ", "))
+  end
+  return fusion.name
+end
+
+local function tp_of(rows, wanted)
+  if wanted then
+    local tp = math.tointeger(tonumber(wanted))
+    if tp and rows.chosen[tp] then return tp end
+  elseif #rows.tp_sizes == 1 then
+    return rows.tp_sizes[1]
+  end
+  fail.input("%s: has TP %s; --tp with one of them would be right", rows.source.data_dir,
+    table.concat(rows.tp_sizes, ", "))
+end
+
+local function plot_one(args)
+  local kind = find_kind(args[1])
+  if not args[2] then fail.input("plot %s needs a FILE of rows; see gentables plot --help", kind.name) end
+  if not args.fusion or not args.out then
+    fail.input("plot %s needs --fusion F and --out PATH; see gentables plot --help", kind.name)
+  end
+  if args.arch or args.kinds then fail.input("--arch and --kinds are for plot --data-dir") end
+  local ending = args.out:match("%.(%w+)$")
+  if not pictures.formats[ending or ""] then
+    fail.input("--out %s: ends in neither .png nor .svg", args.out)
+  end
+  check_gnuplot({ ending })
+  local rows = sweep.of_files({ table.unpack(args, 2) }, args)
+  local over_tp_sizes = require("plots." .. kind.name).over_tp_sizes
+  local of = { fusion = check_fusion(rows, args.fusion), path = args.out,
+    tp = not over_tp_sizes and tp_of(rows, args.tp) or nil }
+  say_left_out(rows)
+  local drawn, message, code = pictures.draw(kind.name, rows, of)
+  if code == "empty" then
+    fail.input("%s: %s; no picture%s", rows.source.data_dir, message,
+      over_tp_sizes and "; a FILE for each of several would be right" or "")
+  end
+  if not drawn then fail.with(code or 1, "%s", message) end
+  io.stdout:write("written   ", args.out, "\n")
+end
+
+-- The kinds and what they show, in the column of the help.
+local function kinds_in_words()
+  local out = {}
+  for i, kind in ipairs(kinds.kinds) do
+    out[i] = ("%s%s: %s"):format((" "):rep(31), kind.name, kind.help)
+  end
+  return table.concat(out, "\n")
+end
+
+return {
+  summary = "Draws pictures of rows: which strategy is best where, by how much, how sure that is.",
+  positional = { name = "KIND FILE...", min = 0, max = math.huge,
+    help = "one picture; KIND is one of\n" .. kinds_in_words() },
+  options = {
+    { name = "data-dir", value = "DIR", help = "all pictures of a folder of benchmark.tp{N}.{arch}.csv" },
+    { name = "arch", value = "ARCH", help = "of the folder: host, host-NAME, sm90 ..." },
+    { name = "out", value = "PATH", help = "a folder for viz/{fusion}/ (default: DIR), or the one picture" },
+    { name = "format", value = "LIST", help = "of png,svg (default: png)" },
+    { name = "kinds", value = "LIST", help = "all, or some of KIND (default: " .. documented() .. ")" },
+    { name = "fusion", value = "F", help = "of the one picture" },
+    { name = "tp", value = "N", help = "of the one picture, where FILE has several TP sizes" },
+    { name = "dtype", value = "D", help = "where rows have several (default: as the spec's table)" },
+    { name = "op", value = "OP", help = "the same" },
+    { name = "mode", value = "MODE", help = "the same" },
+  },
+  example = "gentables plot --data-dir tables/host --arch host --out pictures\n" ..
+    "  gentables plot heatmap benchmark.tp2.sm90.csv --fusion NONE --out heatmap.png",
+  run = function(args)
+    if args[1] and args.data_dir then fail.input("plot draws of --data-dir DIR, or KIND FILE, not both") end
+    if args.data_dir then
+      if not file.exists(args.data_dir) then fail.input("%s: there is no such folder", args.data_dir) end
+      return plot_folder(args)
+    end
+    if not args[1] then fail.input("plot needs --data-dir DIR, or KIND FILE; see gentables plot --help") end
+    return plot_one(args)
+  end,
+}

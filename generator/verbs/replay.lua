@@ -1,0 +1,156 @@
+-- gentables replay: the matrix products and convolutions that mattered in a trace, computed again on this
+-- machine, each result checked, with warm and with cold caches. Which they are: replay/chosen_ops.lua; how
+-- they are computed: bench/replay. Ops that were saved are replayed alone.
+local fail = require "base.fail"
+local file = require "core.file"
+local job = require "trace.batch.job"
+local replay_ops = require "replay.chosen_ops"
+local request = require "replay.request"
+local session = require "replay.run"
+local sheets = require "pages.sheets"
+
+local NAME = "node_replay_report"
+
+-- ---- from traces ---------------------------------------------------------------------------------------
+
+-- What the ranks of a configuration say, those that could be read.
+local function lists_of(configuration, answers)
+  local out = {}
+  for _, entry in ipairs(configuration.files) do
+    local list = answers[entry]
+    if list then
+      list.path = entry.path
+      out[#out + 1] = list
+    end
+  end
+  return out
+end
+
+local function base_of(configuration, count)
+  local words = {}
+  if configuration.threads then words[1] = ("%dthread"):format(configuration.threads) end
+  if configuration.channels then words[#words + 1] = ("%dch"):format(configuration.channels) end
+  if count == 1 or #words == 0 then return NAME end
+  return table.concat(words, "_") .. "_" .. NAME
+end
+
+-- What was read, in words: the configuration's folder, or the first of files that lie elsewhere, too.
+local function told(configuration)
+  local folder, files = configuration.folder .. "/", configuration.files
+  for _, entry in ipairs(files) do
+    if entry.path:sub(1, #folder) ~= folder then
+      return ("%s and %d more"):format(files[1].path, #files - 1)
+    end
+  end
+  return configuration.folder
+end
+
+local function replay_configuration(work, configuration, lists, options, out, count)
+  local chosen = replay_ops.choose(lists)
+  if #chosen.gemm + #chosen.conv == 0 then
+    return work:fail(replay_ops.nothing(configuration.files, chosen), 2)
+  end
+  local base = base_of(configuration, count)
+  options.name = told(configuration)
+  options.ops_folder = ("%s/%s_ops"):format(out, base)
+  local list, summary = session.run(chosen, options)
+  work:save(list, out .. "/" .. base)
+  session.tell(summary, options.name)
+  session.raise(summary)
+  if summary.timed == 0 then work:fail(("%s: %s"):format(options.name, session.NONE_TIMED), 1) end
+end
+
+local function replay_traces(args, options)
+  if not args.out then fail.input("replay needs --out DIR; see gentables replay --help") end
+  local work = job.new(args)
+  local usable = work:usable()
+  local ranks = require "trace.ops.rank"
+  local answers = work:read(usable, function(t) return replay_ops.collect(ranks.of(t)) end)
+  for _, configuration in ipairs(usable) do
+    local lists = lists_of(configuration, answers)
+    if #lists > 0 then replay_configuration(work, configuration, lists, options, args.out, #usable) end
+  end
+  return work:finish()
+end
+
+-- ---- from saved ops ------------------------------------------------------------------------------------
+
+-- The ops of these files; chosen.threads: of a call, as the first says that tells it.
+local function read_ops(paths)
+  local chosen = { gemm = {}, conv = {}, devices = {}, notes = {} }
+  for _, path in ipairs(paths) do
+    local number = 0
+    for line in (fail.unless(file.read(path)) .. "\n"):gmatch("(.-)\r?\n") do
+      number = number + 1
+      if line ~= "" then
+        local one, id = request.read(line)
+        if not one then
+          fail.input("%s:%d: %s; an op that gentables replay saved would be right", path, number, id)
+        end
+        local list = one.kind == "gemm" and chosen.gemm or chosen.conv
+        chosen.threads = chosen.threads or request.value(one, "threads")
+        list[#list + 1] = { name = one.kind, request = one, id = id, params = {}, is_amd = false }
+      end
+    end
+  end
+  return chosen
+end
+
+-- At once, so that what is there can be seen before the rest.
+local function print_row(row)
+  local at = row.answer
+  local note = row.note ~= "" and "; " .. row.note or ""
+  print(at and ("%-20s %12.2f %12.2f  %s in %s, %s%s"):format(row.id, at.warm.median, at.cold.median, at.by,
+    at.computed, at.kernel, note) or ("%-20s %s"):format(row.id, row.note))
+  io.stdout:flush()
+end
+
+local function replay_saved(args, options)
+  options.name, options.on_row = "saved ops", print_row
+  local chosen = read_ops(args)
+  print(("%-20s %12s %12s  %s"):format("op", "warm (us)", "cold (us)", "by"))
+  local list, summary = session.run(chosen, options)
+  if summary.problem and not summary.signal then fail.work("%s", summary.problem) end
+  for _, why in ipairs(summary.absent) do io.stderr:write("gentables: ", why, "\n") end
+  if args.out then
+    fail.unless(file.make_folder(args.out))
+    local base = args.out .. "/" .. NAME
+    sheets.save(list, { folder = (args.csv or not args.xlsx) and base .. "_csvs",
+      xlsx = (args.xlsx or not args.csv and sheets.has_xlsx()) and base .. ".xlsx" })
+  end
+  session.raise(summary)
+  return summary.timed == summary.ops and 0 or 1
+end
+
+local function are_saved(args)
+  local count = 0
+  for _, path in ipairs(args) do
+    if path:find("%.op$") then count = count + 1 end
+  end
+  if count > 0 and count < #args then
+    fail.input("saved ops and traces are both given; one of them would be right")
+  end
+  return count > 0
+end
+
+return {
+  summary = "The GEMMs and convolutions that made 99% of their kind's kernel time, run again here.",
+  positional = { name = "PATH...", min = 0, max = math.huge,
+    help = "a trace of each rank, a sweep, a configuration's folder; or ops that were saved (.op)" },
+  options = job.options({
+    { name = "out", value = "DIR", help = "where the report and the ops' files go" },
+    { name = "device", value = "NAME", help = "host or cuda (default: cuda where there is a GPU)" },
+    { name = "budget", value = "SECONDS", help = "so long in all; what is not reached says so" },
+    { name = "samples", value = "N", help = "so many warm and cold calls of each (default: 5 to 50)" },
+    { name = "try-all", help = "of several libraries time the fastest; the row says by how much" },
+    { name = "threads-per-call", value = "N",
+      help = "threads of a call (default: as in a trace of this processor, or one for each core)" },
+    { name = "program", value = "PROGRAM", help = "in place of the gentables-replay beside gentables" },
+  }, true),
+  example = "gentables replay traces_rank_0.json traces_rank_1.json --out replay",
+  run = function(args)
+    local options = session.options(args)
+    if are_saved(args) then return replay_saved(args, options) end
+    return replay_traces(args, options)
+  end,
+}

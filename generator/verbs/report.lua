@@ -1,0 +1,80 @@
+-- gentables report: report.html, the page that says what is best where, how sure that is, and why. One file,
+-- all numbers in it. What it shows is made in report/; this file reads the command line.
+local fail = require "base.fail"
+local file = require "core.file"
+local lists = require "lists.lists"
+local model = require "formats.model"
+local tables = require "core.table"
+
+-- The table at each path of --against, by the arch that it is for.
+local function read_incumbents(paths, archs)
+  local by_arch = {}
+  for _, path in ipairs(paths) do
+    local incumbent, arch = tables.read(path)
+    if not incumbent then fail.input("%s", arch) end
+    if not lists.contains(archs, arch) then
+      fail.input("--against %s: a table for %s; the rows are of %s", path, arch, table.concat(archs, ", "))
+    end
+    by_arch[arch] = incumbent
+  end
+  return by_arch
+end
+
+local function check(args)
+  local dirs, archs = #args.data_dir, #args.arch
+  if dirs ~= 1 and dirs ~= archs then
+    fail.input("report has %d --data-dir and %d --arch; one folder for all, or one for each, would be right",
+      dirs, archs)
+  end
+end
+
+-- Raises where no workbook can be written, before anything is.
+local function check_xlsx()
+  local can, why = require("pages.sheets").has_xlsx()
+  if not can then fail.work("--xlsx: %s", why) end
+end
+
+-- Writes report.ARCH.xlsx; what did not fit into it is said.
+local function write_workbook(source, out)
+  local path = ("%s/report.%s.xlsx"):format(out, source.arch)
+  local notes, message = require("report.workbook").write(source, path)
+  if not notes then fail.work("%s", message) end
+  io.stdout:write("written   ", path, "\n")
+  for _, note in ipairs(notes) do
+    io.stderr:write(("gentables: %s: %s: %s\n"):format(path, note[1], note[2]))
+  end
+end
+
+return {
+  summary = "Writes report.html: what is best where, how sure that is, and all numbers behind it.",
+  options = {
+    { name = "data-dir", value = "DIR", many = true, required = true,
+      help = "folder of benchmark.tp{N}.{arch}.csv; again for each further --arch" },
+    { name = "arch", value = "ARCH", many = true, required = true,
+      help = "host, host-NAME, sm90 ...; again for more in one page" },
+    { name = "out", value = "DIR", help = "where to write (default: the first folder of rows)" },
+    { name = "against", value = "TABLE", many = true,
+      help = "the incumbent, a table.csv: its choices stand beside the new ones" },
+    { name = "xlsx", help = "also report.ARCH.xlsx: summary, table and rows for spreadsheets" },
+  },
+  example = "gentables report --data-dir tables/host --arch host --out build/report",
+  run = function(args)
+    check(args)
+    local incumbents = read_incumbents(args.against or {}, args.arch)
+    local sources = {}
+    for i, arch in ipairs(args.arch) do
+      local source = model.load(args.data_dir[i] or args.data_dir[1], arch)
+      source.incumbent = incumbents[arch]
+      sources[i] = source
+    end
+    local out = (args.out or args.data_dir[1]):gsub("(.)/+$", "%1")
+    if args.xlsx then check_xlsx() end
+    local page = require("report.body").page(sources)
+    local made, message = file.make_folder(out)
+    if not made then fail.work("%s", message) end
+    local written, problem = page:write(out .. "/report.html")
+    if not written then fail.work("%s", problem) end
+    io.stdout:write("written   ", out, "/report.html\n")
+    for _, source in ipairs(args.xlsx and sources or {}) do write_workbook(source, out) end
+  end,
+}

@@ -1,0 +1,149 @@
+-- gentables trace compare: reports side by side, of traces, over the thread and channel counts of a sweep, or
+-- over sweeps: workbooks, CSVs and a page. Reads what is there; only of traces it makes the reports itself.
+local compare_page = require "trace.compare.report_page"
+local comparing = require "trace.compare.differences"
+local comparisons = require "trace.compare.pairs"
+local fail = require "base.fail"
+local file = require "core.file"
+local labels = require "pages.labels"
+local sheets = require "pages.sheets"
+local sources = require "trace.compare.sources"
+local workers = require "system.workers"
+
+local function save(list, base, args)
+  local paths = { folder = args.csv and base .. "_csvs", xlsx = args.xlsx and base .. ".xlsx" }
+  sheets.save(list, paths)
+  if args.csv or args.xlsx then print("written   " .. base) end
+end
+
+local function write_page(page, path)
+  local written, message = page:write(path)
+  if not written then fail.work("%s", message) end
+  print("written   " .. path)
+end
+
+-- ---- of reports and traces ---------------------------------------------------------------------
+
+local function compare_reports(found, names, args, out)
+  local reports = {}
+  for i, source in ipairs(found) do
+    reports[i] = sources.read(source.path, names[i])
+    if reports[i].warning then io.stderr:write("gentables: ", reports[i].warning, "\n") end
+  end
+  if not out.page_only then save(comparing.sheets(reports), out.folder .. "/compare", args) end
+  if args.html then write_page(compare_page.of_reports(reports), out.page) end
+end
+
+-- ---- of sweeps ---------------------------------------------------------------------------------
+
+local function compare_all(list, args, out)
+  local results = workers.map(list, function(comparison)
+    save(comparisons.sheets(comparison), out.folder .. "/" .. comparison.name, args)
+    io.stdout:flush()
+    return ""
+  end, { jobs = tonumber(args.jobs), progress = true, title = "comparisons" })
+  local failed = 0
+  for i, result in ipairs(results) do
+    if not result.ok then
+      failed = failed + 1
+      io.stderr:write(("gentables: %s: %s\n"):format(list[i].name, result.value))
+    end
+  end
+  if failed > 0 then fail.work("%d of %d comparisons are not written", failed, #list) end
+end
+
+local function compare_within(sweep, args, out)
+  local list = {}
+  for _, field in ipairs(args.over or { "threads", "channels" }) do
+    if field ~= "threads" and field ~= "channels" then
+      fail.input("--over: %s is neither threads nor channels", field)
+    end
+    local more = comparisons.over(sweep, field)
+    table.move(more, 1, #more, #list + 1, list)
+  end
+  if #list == 0 then
+    fail.input("%s: has reports of one configuration only; a sweep over threads or channels, or a second"
+      .. " sweep, would be right", sweep.analysis)
+  end
+  compare_all(list, args, out)
+end
+
+local function compare_sweeps(found, names, args, out)
+  local list = comparisons.of_sweeps(found, names)
+  if #list == 0 then
+    fail.input("%s and %s: no configuration and rank has reports in both", found[1].analysis,
+      found[2].analysis)
+  end
+  if not out.page_only then compare_all(list, args, out) end
+  if args.html then write_page(compare_page.of_sweeps(found, names), out.page) end
+end
+
+-- ---- the command -------------------------------------------------------------------------------
+
+-- Where things go: a folder, or only the page.
+local function out_of(args)
+  local path = #args.out > 1 and args.out:gsub("/+$", "") or args.out
+  if path:find("%.html?$") then
+    args.html = true
+    return { page_only = true, page = path }
+  end
+  if path:find("%.xlsx$") then fail.input("--out: %s: a folder, or NAME.html, would be right", path) end
+  fail.unless(file.make_folder(path))
+  return { folder = path, page = path .. "/comparison.html" }
+end
+
+-- All that was not asked for is left out; without a wish everything is made that can be.
+local function choose_forms(args)
+  if args.csv or args.xlsx or args.html then return end
+  args.csv, args.html = true, true
+  local has, why = sheets.has_xlsx()
+  args.xlsx = has
+  if not has then io.stderr:write("gentables: no workbook: ", why, "\n") end
+end
+
+-- The kind of all sources: "sweep", or "report" for reports and traces.
+local function kind_of(found)
+  local kind
+  for _, source in ipairs(found) do
+    local mine = source.kind == "sweep" and "sweep" or "report"
+    if kind and kind ~= mine then
+      fail.input("%s and %s: a sweep and a report cannot be compared; sweeps with sweeps, reports and traces"
+        .. " with each other, would be right", found[1].path, source.path)
+    end
+    kind = mine
+  end
+  return kind
+end
+
+return {
+  summary = "Compares reports: of traces, over the threads and channels of a sweep, or over sweeps.",
+  positional = { name = "A [B...]", min = 1, max = math.huge,
+    help = "reports (folders of CSVs) or traces; or sweeps that trace pipeline has analysed; the first is the"
+      .. " baseline" },
+  options = {
+    { name = "out", value = "DIR|FILE.html", required = true,
+      help = "where it goes; FILE.html: only the page" },
+    { name = "label", value = "L", many = true,
+      help = "what an input is called; once for each, in their order" },
+    { name = "over", value = "threads|channels", many = true, help = "of one sweep: only over these" },
+    { name = "csv", help = "write CSVs; without --csv, --xlsx and --html all are written" },
+    { name = "xlsx", help = "write workbooks" },
+    { name = "html", help = "write the page comparison.html" },
+    { name = "jobs", value = "N", help = "how many comparisons at once (default: one for each core)" },
+  },
+  example = "gentables trace compare sweep_base sweep_new --label base --label new --out comparison",
+  run = function(args)
+    local found = {}
+    for i, path in ipairs(args) do found[i] = sources.find(path) end
+    local kind = kind_of(found)
+    if #found == 1 and kind == "report" then
+      fail.input("%s: a second report to compare it with is missing", args[1])
+    end
+    if #found == 1 and args.label then fail.input("--label: one sweep is compared by its own counts") end
+    local names = labels.of(found, args.label)
+    choose_forms(args)
+    local out = out_of(args)
+    if #found == 1 then return compare_within(found[1], args, out) end
+    return (kind == "sweep" and compare_sweeps or compare_reports)(found, names, args, out)
+  end,
+}

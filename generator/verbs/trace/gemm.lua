@@ -1,0 +1,54 @@
+-- gentables trace gemm: the GEMMs of every rank, threads and channels, in one table.
+local fail = require "base.fail"
+local gemm_command = require "trace.gemm.command"
+local job = require "trace.batch.job"
+local ops = require "trace.ops.instances"
+
+local function ask(top_k)
+  return function(t)
+    local gemm = ops.gemm(t)
+    return { rank = t:info().rank, columns = gemm.columns,
+      rows = table.move(gemm.rows, 1, math.min(#gemm.rows, top_k), 1, {}) }
+  end
+end
+
+-- One sheet of all traces; columns in order of first appearance.
+local function sheet_of(found)
+  local sheet, place = { name = "GEMM", columns = { "threads", "channel", "rank" }, rows = {} }, {}
+  for _, trace in ipairs(found) do
+    for _, title in ipairs(trace.value.columns) do
+      if not place[title] then
+        sheet.columns[#sheet.columns + 1] = title
+        place[title] = #sheet.columns
+      end
+    end
+    for _, cells in ipairs(trace.value.rows) do
+      local row = { trace.entry.threads, trace.entry.channels, trace.entry.rank }
+      for i, title in ipairs(trace.value.columns) do row[place[title]] = cells[i] end
+      sheet.rows[#sheet.rows + 1] = row
+    end
+  end
+  return sheet
+end
+
+local function run(args)
+  local work = job.new(args)
+  local usable = work:usable()
+  local answers = work:read(usable, ask(job.positive(args.top_k, "top-k") or math.maxinteger))
+  local found = gemm_command.found(usable, answers)
+  local sheet = sheet_of(found)
+  if #found > 0 and #sheet.rows == 0 then fail.work(gemm_command.no_gemm) end
+  if #found > 0 then work:save({ sheet }, args.out .. "/gemm") end
+  return work:finish()
+end
+
+return {
+  summary = "The GEMMs of every rank, threads and channels: shapes, times, TFLOP/s.",
+  positional = job.positional,
+  options = job.options({
+    { name = "out", value = "DIR", help = "where the table goes", required = true },
+    { name = "top-k", value = "K", help = "only so many of each trace, by the sum of their time" },
+  }, true),
+  example = "gentables trace gemm experiments/sweep_20251124_222204 --ranks 0 --out gemm",
+  run = run,
+}

@@ -1,0 +1,98 @@
+-- gentables trace merge: one trace of all ranks, for Perfetto; of a sweep, one for each configuration.
+local fail = require "base.fail"
+local file = require "core.file"
+local layout = require "trace.batch.run_folder"
+local merging = require "trace.merge.merging"
+
+local function ranks_below(count)
+  local number = math.tointeger(tonumber(count))
+  if not number or number < 1 then
+    fail.input("--num-ranks: %s is no number of ranks; 8 would be right", count)
+  end
+  local ranks = {}
+  for rank = 0, number - 1 do ranks[rank] = true end
+  return ranks, number
+end
+
+-- Files whose names say no rank are counted in their order.
+local function take_first(configuration, count)
+  for place = #configuration.files, count + 1, -1 do
+    if not configuration.files[place].rank then table.remove(configuration.files, place) end
+  end
+end
+
+local function find(args)
+  local found = layout.find(args, { trace_name = args.trace_name })
+  if not args.num_ranks then return found end
+  local ranks, count = ranks_below(args.num_ranks)
+  local named = { configurations = {}, sweep = found.sweep }
+  for _, configuration in ipairs(found.configurations) do
+    take_first(configuration, count)
+    for place, entry in ipairs(configuration.files) do entry.rank = entry.rank or place - 1 end
+    table.insert(named.configurations, configuration)
+  end
+  return layout.select(named, { ranks = ranks })
+end
+
+-- The ranks that --num-ranks asked for and no file is of.
+local function missing(configuration, count)
+  local there, out = {}, {}
+  for _, entry in ipairs(configuration.files) do there[entry.rank] = true end
+  for rank = 0, count - 1 do
+    if not there[rank] then out[#out + 1] = rank end
+  end
+  return out
+end
+
+local function merge_one(path, configuration, args)
+  local merged = merging.must_merge(path, configuration, { gzip = args.gzip, keep = args.keep })
+  for _, note in ipairs(merged.notes) do io.stderr:write("gentables: note: ", note, "\n") end
+  local absent = args.num_ranks and missing(configuration, tonumber(args.num_ranks)) or {}
+  if #absent > 0 then
+    io.stderr:write(("gentables: note: %s: no trace of rank %s, which --num-ranks %s asks for\n"):format(
+      configuration.folder, table.concat(absent, ", "), args.num_ranks))
+  end
+  local left = merged.lone_flows > 0
+    and ("; %d arrows without a second end are left out"):format(merged.lone_flows) or ""
+  print(("%s: %d ranks, %d events%s"):format(path, merged.ranks, merged.events, left))
+end
+
+local function merge_all(found, args)
+  fail.unless(file.make_folder(args.output))
+  local failed = {}
+  for _, configuration in ipairs(found.configurations) do
+    local path = args.output .. "/" .. merging.file_name(configuration, args.gzip)
+    local ok, problem = pcall(merge_one, path, configuration, args)
+    if not ok then
+      if not fail.is_failure(problem) then error(problem, 0) end
+      io.stderr:write("gentables: ", problem.message, "\n")
+      failed[#failed + 1] = layout.name(configuration)
+    end
+  end
+  if #failed > 0 then
+    fail.work("%d of %d configurations are not merged: %s", #failed, #found.configurations,
+      table.concat(failed, ", "))
+  end
+end
+
+return {
+  summary = "Merges the traces of all ranks into one that Perfetto shows, each rank in processes of its own.",
+  positional = { name = "DIR | TRACE...", min = 1, max = math.huge,
+    help = "a configuration's folder, a sweep, or the files of the ranks" },
+  options = {
+    { name = "output", short = "o", value = "FILE", required = true,
+      help = "the merged trace; packed where its name ends in .gz; of a sweep: a folder" },
+    { name = "num-ranks", short = "n", value = "N", help = "only ranks 0 to N-1 (default: all)" },
+    { name = "trace-name", value = "NAME", help = "the trace's file name in each rank's folder" },
+    { name = "gzip", help = "pack it by gzip, whatever its name" },
+    { name = "keep", value = "CATEGORY", many = true,
+      help = "keep these events, too: cpu_op, python_function, ..." },
+  },
+  example = "gentables trace merge sweep/256thread/nccl_28channels/torch_profiler -o merged.json.gz",
+  run = function(args)
+    local found = find(args)
+    local wants_folder = #found.configurations > 1 or file.status(args.output) == "folder"
+    if wants_folder then return merge_all(found, args) end
+    merge_one(args.output, found.configurations[1], args)
+  end,
+}

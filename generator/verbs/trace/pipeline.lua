@@ -1,0 +1,219 @@
+-- gentables trace pipeline: everything that is made of a sweep, in the documented tree. Each trace is read
+-- once, in a child process, for its report, its collectives and its GEMMs; what was made before from the
+-- same inputs and options stays. What fails is told, and does not end the rest.
+local digest = require "codec.pack"
+local fail = require "base.fail"
+local gemm_command = require "trace.gemm.command"
+local job = require "trace.batch.job"
+local progress = require "system.progress"
+local stamps = require "trace.pipeline.stamps"
+local tasks = require "trace.pipeline.tasks"
+local workers = require "system.workers"
+
+local ANALYSIS, SHORT_LIMIT = "tracelens_analysis", 50
+
+-- What --without can leave out.
+local STEPS = { "reports", "collectives", "variance", "plots", "comparisons", "merge" }
+
+-- ---- doing it ----------------------------------------------------------------------------------
+
+-- Splits tasks into those that are to be done and those that are there, whose kept text is taken.
+local function to_do(plan, list)
+  local missing = {}
+  for _, task in ipairs(list) do
+    local kept = not plan.fresh and plan.stamps:kept(task.name, task.stamp, task.files)
+    if kept then
+      task.answer, task.was_there = kept, true
+      plan.there = plan.there + 1
+    else
+      missing[#missing + 1] = task
+    end
+  end
+  return missing
+end
+
+-- Does what is missing; task.answer is then what its run returned, nil where it failed.
+local function do_all(plan, list)
+  local missing = to_do(plan, list)
+  plan.bar.total = plan.bar.total + #missing
+  workers.map(missing, function(task)
+    local answer = task.run()
+    plan.stamps:keep(task.name, task.stamp, answer, task.files)
+    return answer
+  end, { jobs = plan.jobs, progress = plan.bar, title = "",
+    each = function(index, result)
+      local task = missing[index]
+      if result.ok then
+        task.answer = result.value
+        plan.made = plan.made + 1
+        plan.bar:show((task.title:gsub("^.*/tracelens_analysis/", "")))
+      else
+        plan.work:fail(result.value, result.code)
+      end
+    end })
+end
+
+-- What is incomplete in traces, { { entry, text }... }: once where it is the same in several.
+local function say_warnings(plan, warnings)
+  local order, paths = {}, {}
+  for _, one in ipairs(warnings) do
+    local path = one[1].path
+    local text = one[2]:gsub("^gentables: ", ""):gsub("\n$", "")
+    if text:sub(1, #path) == path then text = text:sub(#path + 1) end
+    if not paths[text] then
+      paths[text] = {}
+      order[#order + 1] = text
+    end
+    table.insert(paths[text], path)
+  end
+  for _, text in ipairs(order) do
+    local more = #paths[text] > 1 and (" (and %d more)"):format(#paths[text] - 1) or ""
+    plan.work:say(paths[text][1] .. more .. text)
+  end
+end
+
+-- What was read: answers[entry], and { { entry, value = as of variance.of }... }. What is incomplete is told.
+local function answers_of(plan, traces)
+  local answers, found, warnings = {}, {}, {}
+  for _, task in ipairs(traces) do
+    local answer, entry = task.answer and digest.unpack(task.answer), task.entry
+    if answer then
+      answers[entry] = answer
+      entry.rank = entry.rank or answer.info.rank or task.place - 1
+      found[#found + 1] = { entry = entry, value = answer.variance }
+      if answer.warning and not task.was_there then table.insert(warnings, { entry, answer.warning }) end
+    end
+  end
+  say_warnings(plan, warnings)
+  return answers, found
+end
+
+-- What is not whole in collectives and merged traces.
+local function say_notes(plan, made)
+  for _, task in ipairs(made) do
+    local answer = task.answer and not task.was_there and digest.unpack(task.answer)
+    for _, note in ipairs(answer and answer.notes or {}) do plan.work:say(note) end
+  end
+end
+
+-- Reads the traces of all configurations and merges them. Returns traces (tasks), by_configuration (these),
+-- answers[entry] and found, for tables of GEMMs.
+local function read_traces(plan, configurations)
+  local traces, merges, by_configuration = {}, {}, {}
+  for i, configuration in ipairs(configurations) do
+    by_configuration[configuration] = {}
+    for k, entry in ipairs(configuration.files) do
+      local task = tasks.trace(plan, entry)
+      task.place, by_configuration[configuration][k], traces[#traces + 1] = k, task, task
+    end
+    if not plan.without.merge then merges[i] = tasks.merge(plan, configuration) end
+  end
+  -- Merging takes longest, so it begins first.
+  do_all(plan, table.move(traces, 1, #traces, #merges + 1, table.move(merges, 1, #merges, 1, {})))
+  say_notes(plan, merges)
+  return traces, by_configuration, answers_of(plan, traces)
+end
+
+local function append(list, more) table.move(more, 1, #more, #list + 1, list) end
+
+-- Reports, collectives, tables, pictures: what follows from traces that are read once.
+local function analyse(plan, configurations)
+  local traces, by_configuration, answers, found = read_traces(plan, configurations)
+  if #found == 0 then return end
+  local later, collective = {}, {}
+  if not plan.without.plots then later[1] = tasks.plots(plan, found, traces) end
+  for i, configuration in ipairs(plan.without.collectives and {} or configurations) do
+    collective[i] = tasks.collectives(plan, configuration, answers, by_configuration[configuration])
+  end
+  append(later, collective)
+  if not plan.without.variance then
+    local tables = tasks.gemm(plan, found, traces)
+    append(later, tables)
+    if #tables == 0 then plan.work:say(gemm_command.no_gemm) end
+  end
+  do_all(plan, later)
+  say_notes(plan, collective)
+  if plan.without.comparisons then return end
+  local last = { tasks.across(plan, collective) }
+  append(traces, collective)
+  append(last, tasks.comparisons(plan, traces))
+  do_all(plan, last)
+end
+
+-- ---- the command -------------------------------------------------------------------------------
+
+local function without_of(args)
+  local without, known = {}, {}
+  for _, step in ipairs(STEPS) do known[step] = true end
+  for _, given in ipairs(args.without or {}) do
+    for step in given:gmatch("[^,]+") do
+      if not known[step] then
+        fail.input("--without: %s is no step; %s would be right", step, table.concat(STEPS, ", "))
+      end
+      without[step] = true
+    end
+  end
+  return without
+end
+
+-- Raises where an option is wrong that says what is made, whatever the traces.
+local function check(args)
+  gemm_command.top_k_of(args)
+  job.microseconds(args, "micro-idle")
+  job.microseconds(args, "short-limit")
+  without_of(args)
+end
+
+local function plan_of(args, work)
+  local out = args.out or work.sweep or work.configurations[1].folder
+  local analysis = (out:gsub("(.)/+$", "%1")) .. "/" .. ANALYSIS
+  local jobs = work.jobs or workers.jobs()
+  local options = { include_unlinked = not args.linked_only,
+    micro_idle = job.microseconds(args, "micro-idle"),
+    short_limit = job.microseconds(args, "short-limit", SHORT_LIMIT) }
+  local forms = work.xlsx and "csv xlsx" or "csv" -- comparisons read CSVs
+  local top_k = gemm_command.top_k_of(args)
+  return { work = work, out = out, analysis = analysis, jobs = jobs, top_k = top_k, csv = true,
+    xlsx = work.xlsx, forms = forms, fresh = args.fresh, report_options = options, made = 0, there = 0,
+    without = without_of(args), gzip = args.gzip or false,
+    options_text = ("%s %s %s top %d %s"):format(options.include_unlinked, options.micro_idle,
+      options.short_limit, top_k, forms),
+    threads_each = math.max(1, workers.jobs() // jobs), stamps = stamps.open(analysis .. "/.gentables"),
+    bar = progress.new(0) }
+end
+
+local function run(args)
+  local work = job.new(args)
+  local configurations = work:usable()
+  if #configurations == 0 then return work:finish() end
+  local plan = plan_of(args, work)
+  work.bar = plan.bar
+  stamps.sweep(tasks.folders(plan, configurations))
+  analyse(plan, configurations)
+  plan.bar:clear()
+  work.bar = nil
+  plan.stamps:close()
+  print(("written   %s: %d made, %d there already"):format(plan.analysis, plan.made, plan.there))
+  work.done = plan.made + plan.there
+  return work:finish()
+end
+
+return {
+  summary = "All of it for a sweep: reports, collectives, variance, pictures, comparisons, merged traces.",
+  positional = job.positional,
+  options = job.options({
+    { name = "out", value = "DIR",
+      help = "where tracelens_analysis/ and merged_traces/ go (default: into the sweep)" },
+    { name = "top-k", value = "K", help = "so many GEMMs of each trace (default: 5)" },
+    { name = "short-limit", value = "US", help = "kernels below this are short (default: 50)" },
+    { name = "micro-idle", value = "US", help = "gpu_timeline: split idle time at pauses of this length" },
+    { name = "linked-only", help = "gpu_timeline: without GPU events that no launch was found for" },
+    { name = "without", value = "STEP", list = true, help = "leave out: " .. table.concat(STEPS, ", ") },
+    { name = "gzip", help = "pack the merged traces" },
+    { name = "csv", help = "only CSVs, no workbooks" },
+    { name = "fresh", help = "make everything again, also what is there" },
+  }),
+  example = "gentables trace pipeline experiments/sweep_20251124_222204",
+  check = check,
+  run = run,
+}

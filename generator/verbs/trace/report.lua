@@ -1,0 +1,226 @@
+-- gentables trace report: what one rank did, from its trace: the GPU's time line, ops, kernels and
+-- collectives, a workbook and a folder of CSVs for each trace. The sheets are made by
+-- trace/batch/rank_report.lua. With -b one report for each folder of traces, over its ranks:
+-- trace/batch/workbooks.lua.
+local fail = require "base.fail"
+local job = require "trace.batch.job"
+local per_rank = require "trace.batch.rank_report"
+local progress = require "system.progress"
+local rank = require "trace.ops.rank"
+local sheets = require "pages.sheets"
+local workers = require "system.workers"
+
+local EXTENSIONS = { "%.json$", "%.json%.gz$", "%.json%.zst$" }
+
+-- The options of trace/batch/rank_report.lua that the command line asks for.
+local function options_of(args)
+  local bins = job.positive(args.bins, "bins")
+  if bins and bins > 100000 then fail.input("--bins: %d are too many; up to 100000 would be right", bins) end
+  if args.kernel_summary and args.no_kernel_summary then
+    fail.input("--kernel-summary and --no-kernel-summary are both given; one of them would be right")
+  end
+  return { include_unlinked = args.include_unlinked, micro_idle = job.microseconds(args, "micro-idle"),
+    short_limit = job.microseconds(args, "short-limit", per_rank.defaults.short_limit),
+    bins = bins or per_rank.defaults.bins, top_short = job.positive(args.top_short, "top-short"),
+    kernel_summary = not args.no_kernel_summary, collectives = not args.no_collectives,
+    by_kernel_count = args.by_kernel_count }
+end
+
+-- ---- Where reports go ------------------------------------------------------------------------------------
+
+local function base_name(path)
+  local name = path:match("([^/]+)$")
+  for _, extension in ipairs(EXTENSIONS) do name = name:gsub(extension, "") end
+  return name
+end
+
+-- The report's path without its extension: that of a sweep as its tree has it, else the trace's own name.
+local function base_of(entry)
+  if not entry.threads and not entry.channels then return base_name(entry.path) end
+  local name = "perf"
+  if entry.channels then name = ("%s_%dch"):format(name, entry.channels) end
+  if entry.rank then name = ("%s_rank%d"):format(name, entry.rank) end
+  if not entry.threads then return name end
+  return ("%dthread/individual_reports/%s"):format(entry.threads, name)
+end
+
+-- The name with one folder more of the path in front.
+local function longer(path, name)
+  local folders, depth = {}, select(2, name:gsub("__", "")) + 1
+  for part in path:gmatch("[^/]+") do folders[#folders + 1] = part end
+  local folder = folders[#folders - depth]
+  return folder and folder .. "__" .. name
+end
+
+-- Gives each entry a base of its own: traces of the same name are told apart by their folders.
+local function name_all(entries)
+  local clashes = true
+  for _, entry in ipairs(entries) do entry.base = base_of(entry) end
+  while clashes do
+    local of_base = {}
+    clashes = false
+    for _, entry in ipairs(entries) do
+      of_base[entry.base] = of_base[entry.base] or {}
+      table.insert(of_base[entry.base], entry)
+    end
+    for base, same in pairs(of_base) do
+      for _, entry in ipairs(#same > 1 and same or {}) do
+        entry.base = longer(entry.path, base)
+        if not entry.base then fail.input("%s is given twice; once would be right", entry.path) end
+        clashes = true
+      end
+    end
+  end
+end
+
+-- Both forms unless one is asked for; without what writes workbooks that is said, and CSVs are written.
+local function choose_forms(args)
+  if args.csv or args.xlsx then return end
+  args.csv = true
+  local has, why = sheets.has_xlsx()
+  args.xlsx = has
+  if not has then io.stderr:write("gentables: no workbook: ", why, "\n") end
+end
+
+-- ---- The work --------------------------------------------------------------------------------------------
+
+-- Writes the report of one trace; returns what is to be said of it.
+local function report(path, base, args, options, threads)
+  local one = fail.unless(rank.open(path, { workers = threads }))
+  local list, notes = per_rank.sheets(one, options)
+  fail.unless(require("core.file").make_folder(base:match("^(.*)/[^/]*$")))
+  per_rank.write(list, { folder = args.csv and base .. "_csvs", xlsx = args.xlsx and base .. ".xlsx" })
+  return per_rank.warning(path, notes) or ""
+end
+
+-- The traces to read, and whether a configuration is left out, which is said. Several traces of one rank are
+-- a problem only where the tree has one name for them.
+local function entries_of(args)
+  local entries, is_whole = {}, true
+  for _, configuration in ipairs(job.new(args).configurations) do
+    local files = configuration.files
+    if configuration.problem and (#files == 0 or configuration.threads or configuration.channels) then
+      io.stderr:write("gentables: ", configuration.problem, "\n")
+      is_whole = false
+    else
+      table.move(files, 1, #files, #entries + 1, entries)
+    end
+  end
+  name_all(entries)
+  return entries, is_whole
+end
+
+-- Says what was written, or why not. Returns whether it was.
+local function tell(entry, result, args)
+  if not result.ok then
+    io.stderr:write("gentables: ", result.value, "\n")
+    return false
+  end
+  if result.value ~= "" then io.stderr:write("gentables: ", result.value, "\n") end
+  print(("written   %s/%s"):format(args.out, entry.base))
+  return true
+end
+
+-- One trace is read here, by all threads; of several each in a process of its own.
+local function report_all(entries, args, options)
+  if #entries == 1 then
+    local entry = entries[1]
+    return { { ok = true, value = report(entry.path, args.out .. "/" .. entry.base, args, options) } }
+  end
+  local jobs = job.positive(args.jobs, "jobs") or workers.jobs()
+  local threads = math.max(1, workers.jobs() // math.min(jobs, #entries))
+  local bar = progress.new(#entries)
+  local results = workers.map(entries, function(entry)
+    return report(entry.path, args.out .. "/" .. entry.base, args, options, threads)
+  end, { jobs = jobs, progress = bar, title = "reports" })
+  bar:clear()
+  return results
+end
+
+-- ---- The batch -------------------------------------------------------------------------------------------
+
+-- Options that go with -b, and those that do not.
+local of_batch = { "pattern", "extension", "filter", "dry_run", "all_kernels", "output", "replay", "budget" }
+local of_traces = { "out", "include_unlinked", "micro_idle", "short_limit", "bins", "top_short",
+  "kernel_summary", "no_kernel_summary", "no_collectives", "by_kernel_count", "threads", "channels", "ranks",
+  "trace_name" }
+
+local function refuse(args, names, why)
+  for _, name in ipairs(names) do
+    if args[name] ~= nil then fail.input("--%s %s", name:gsub("_", "-"), why) end
+  end
+end
+
+local function run_batch(args)
+  refuse(args, of_traces, "does not go with -b; see gentables trace report --help")
+  if args.budget and not args.replay then fail.input("--budget goes with -r, the replay") end
+  if #args > 0 then fail.input("-b names the traces' folder already, so %s is too much", args[1]) end
+  if args.output and not args.output:find("%.xlsx$") then
+    fail.input("-o: %s: a name that ends in .xlsx would be right", args.output)
+  end
+  choose_forms(args)
+  return require("trace.batch.workbooks").run { base = args.base, pattern = args.pattern,
+    extension = args.extension,
+    filters = args.filter, dry_run = args.dry_run, all_kernels = args.all_kernels, output = args.output,
+    csv = args.csv, xlsx = args.xlsx, jobs = job.positive(args.jobs, "jobs"),
+    replay = args.replay and require("replay.run").options(args) }
+end
+
+local function check_traces(args)
+  refuse(args, of_batch, "goes with -b, the folder that holds the traces' folders")
+  if #args == 0 then
+    fail.input("trace report takes PATH..., or -b DIR; see gentables trace report --help")
+  end
+  if not args.out then fail.input("trace report needs --out DIR; see gentables trace report --help") end
+end
+
+return {
+  summary = "What each rank did: time line, ops, kernels and collectives, as xlsx and CSV.",
+  positional = setmetatable({ min = 0 }, { __index = job.positional }),
+  options = job.options({
+    { name = "out", value = "DIR",
+      help = "where reports go: NAME.xlsx and NAME_csvs/; those of a sweep as its tree has them" },
+    { name = "include-unlinked", help = "gpu_timeline: also GPU events without a launch" },
+    { name = "micro-idle", value = "US", help = "gpu_timeline: split idle time at pauses of this length" },
+    { name = "short-limit", value = "US", help = "kernels below this are short (default: 10)" },
+    { name = "bins", value = "N", help = "bins of short_kernel_histogram (default: 100)" },
+    { name = "top-short", value = "K", help = "only the first K rows of short_kernels_summary" },
+    { name = "kernel-summary", help = "write the sheet kernel_summary (the default)" },
+    { name = "no-kernel-summary", help = "leave the sheet kernel_summary out" },
+    { name = "no-collectives", help = "leave the sheet nccl_summary_long out" },
+    { name = "by-kernel-count", help = "ops_unique_args: a row for each number of kernels" },
+    { name = "base", short = "b", value = "DIR",
+      help = "a report over ranks for each folder of traces below DIR, beside the traces" },
+    { name = "pattern", short = "p", value = "TEXT",
+      help = "-b: what stands before the rank in a file's name (default: rank_)" },
+    { name = "extension", short = "e", value = "json|gz",
+      help = "-b: how traces' names end (default: json)" },
+    { name = "filter", short = "f", value = "TEXT", list = true,
+      help = "-b: texts that a trace's path has to hold (default: rank_0)" },
+    { name = "dry-run", short = "d", help = "-b: only say which traces there are" },
+    { name = "all-kernels", short = "a", help = "-b: every GPU event, sheets kernels_0 ... kernels_n" },
+    { name = "output", short = "o", value = "FILE.xlsx",
+      help = "-b: the report's name, of one configuration" },
+    { name = "replay", short = "r",
+      help = "-b: also run the GEMMs and convolutions that mattered again: a report of its own" },
+    { name = "budget", value = "SECONDS", help = "-b -r: so long in all; what is not reached says so" },
+  }, true),
+  example = "gentables trace report rank0.json.gz rank1.json.gz --out reports",
+  run = function(args)
+    if args.base then return run_batch(args) end
+    check_traces(args)
+    local options = options_of(args)
+    choose_forms(args)
+    local entries, is_whole = entries_of(args)
+    local written, code = 0, is_whole and 0 or 2
+    for i, result in ipairs(report_all(entries, args, options)) do
+      if tell(entries[i], result, args) then
+        written = written + 1
+      elseif code == 0 then
+        code = result.code or 1
+      end
+    end
+    if written == 0 then return code end
+    return (written < #entries or not is_whole) and 1 or 0
+  end,
+}

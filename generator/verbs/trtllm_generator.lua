@@ -1,0 +1,118 @@
+-- `gentables generate` in the manner of TensorRT-LLM's allreduce_heuristic_code_gen.py: --sm_version in place
+-- of --arch, its table in DIR/gen_heuristic_code, and, where no --data_dir is given, a sweep of TP 2, 4 and 8
+-- on its grid into --save_csv_dir first.
+local fail = require "base.fail"
+local file = require "core.file"
+local formats = require "formats.list"
+local lists = require "lists.lists"
+local process = require "core.process"
+local system = require "core.system"
+
+local trtllm_generator = {}
+
+local FOLDER = "gen_heuristic_code"
+local FORMAT = "trtllm"
+local END_GRACE, LINE_PATIENCE = 5, 1e9 -- seconds
+
+-- ---- a sweep, where there is no data ----------------------------------------------------------
+
+local function spec_text(arch, strategies)
+  local grid, lines = formats.trtllm_grid, { "return {" }
+  local function add(key, text) lines[#lines + 1] = ("  %s = %s,"):format(key, text) end
+  local function numbers(list) return "{ " .. table.concat(list, ", ") .. " }" end
+  add("arch", ("%q"):format(arch))
+  add("tp", numbers(grid.tp))
+  add("hidden_sizes", numbers(grid.hidden_sizes))
+  add("num_tokens", numbers(grid.num_tokens))
+  add("strategies", '{ "' .. table.concat(strategies, '", "') .. '" }')
+  lines[#lines + 1] = "}"
+  return table.concat(lines, "\n") .. "\n"
+end
+
+-- What a sweep for the arch measures; raises where nothing here can measure it.
+local function strategies_of(arch, with_auto)
+  local backend = lists.arch(arch).backend
+  local strategies = {} -- that its table can name
+  for _, name in ipairs(lists.strategies_of(backend, true)) do
+    if lists.find("strategies", name).trtllm then strategies[#strategies + 1] = name end
+  end
+  if #strategies == 0 then
+    fail.input("no --data_dir, and this gentables cannot measure %s (no backend %s); --data_dir DIR with " ..
+      "benchmark.tp{2,4,8}.%s.csv would be right", arch, backend, arch)
+  end
+  if with_auto then strategies[#strategies + 1] = "AUTO" end
+  return strategies
+end
+
+-- Runs `gentables sweep` in the folder, its lines passed on. A spec that is there stays. `incumbent`: the
+-- header whose lookup AUTO asks, or nil.
+local function sweep(folder, text, incumbent)
+  local path = folder .. "/spec.lua"
+  local made, message = file.make_folder(folder)
+  if made and not file.exists(path) then made, message = file.write(path, text) end
+  if not made then fail.work("%s", message) end
+  local words = { system.program(), "sweep", path, "--out", folder, "--exhaustive" }
+  if incumbent then table.move({ "--incumbent", incumbent }, 1, 2, #words + 1, words) end
+  local child, problem = process.start(words)
+  if not child then fail.work("the sweep did not start: %s", problem) end
+  for line in function() return child:read_line(LINE_PATIENCE) end do
+    io.stdout:write(line, "\n")
+  end
+  local errors = child:errors()
+  local how, ended_well = child:close(END_GRACE)
+  if not ended_well then
+    fail.work("the sweep of %s failed (%s): %s", folder, how, (errors:match("([^\n]+)\n*$") or ""))
+  end
+end
+
+-- ---- the options ------------------------------------------------------------------------------
+
+local function arch_of(args)
+  local number = args.sm_version:match("^%d+$")
+  if not number then fail.input("--sm_version %s: a number such as 89 would be right", args.sm_version) end
+  if args.arch then fail.input("--sm_version and --arch are two names for one thing; one would be right") end
+  return "sm" .. number
+end
+
+-- Fills in what --sm_version means; measures first where there are no rows. Does nothing without it.
+function trtllm_generator.prepare(args)
+  if not args.sm_version then
+    for _, name in ipairs { "save_csv_dir", "enable_auto", "incumbent" } do
+      if args[name] then fail.input("--%s is for --sm_version N", name) end
+    end
+    return
+  end
+  args.arch = arch_of(args)
+  if args.incumbent and not args.enable_auto then fail.input("--incumbent is for --enable_auto") end
+  if not args.data_dir then
+    local strategies = strategies_of(args.arch, args.enable_auto)
+    if not args.save_csv_dir then fail.input("no --data_dir; --save_csv_dir DIR says where rows go") end
+    args.data_dir = args.save_csv_dir
+    sweep(args.data_dir, spec_text(args.arch, strategies), args.incumbent)
+  elseif args.incumbent then
+    fail.input("--incumbent is for a sweep, and --data_dir has the rows")
+  end
+  args.out = args.out or args.data_dir:gsub("(.)/+$", "%1") .. "/" .. FOLDER
+  args.formats = args.formats or FORMAT
+  args.choose = args.choose or "corner" -- as that generator does
+end
+
+-- What there is to say once the table is made: TP sizes that have no rows, and how AUTO did.
+function trtllm_generator.report(args, source)
+  if not args.sm_version then return end
+  local there = {}
+  for _, entry in ipairs(source.files) do there[entry.tp] = true end
+  for _, tp in ipairs(formats.trtllm_grid.tp) do
+    if not there[tp] then
+      io.stderr:write(("gentables: %s/benchmark.tp%d.%s.csv is not there: its cells read %d, as all that " ..
+        "were not measured\n"):format(args.data_dir, tp, args.arch,
+        lists.find("strategies", "NCCL_SYMMETRIC").trtllm))
+    end
+  end
+  if args.enable_auto then
+    local line = require("formats.auto").line(source.rows, formats.find(FORMAT).names)
+    print(line or "AUTO: the rows have no cell with AUTO and another strategy")
+  end
+end
+
+return trtllm_generator

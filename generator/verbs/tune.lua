@@ -1,0 +1,162 @@
+-- gentables tune: any collective, anyone's implementation: which candidate is best at which size, for a
+-- program to use.
+--
+-- What is asked for (tune/plan.lua) is measured in one group of ranks, all candidates interleaved
+-- (tune/measure.lua); plug-ins are tried in processes of their own before that. What was measured before by
+-- the same machine, bench and libraries is kept (tune/cache.lua). Then the choice is made, told and written
+-- (tune/choice.lua, tune/write.lua).
+local backends = require "conversation.backends"
+local bench = require "conversation.bench"
+local cache = require "tune.cache"
+local choice = require "tune.choice"
+local fail = require "base.fail"
+local group = require "tune.measure"
+local incumbent = require "consult.incumbent"
+local plan = require "tune.plan"
+local progress = require "system.progress"
+local provenance = require "rows.provenance"
+local sanitizer = require "tune.sanitizer"
+local system = require "core.system"
+local write = require "tune.write"
+
+local tune = {}
+
+tune.summary = "Measures candidates of any collective on this machine and says which is best at which size."
+tune.options = {
+  { name = "op", value = "OP,OP...", required = true,
+    help = "allreduce, allgather, reducescatter, alltoall, alltoallv, broadcast; or PyTorch's names" },
+  { name = "sizes", value = "A:B[:F]", default = "1K:1M:4",
+    help = "bytes of the larger buffer of a rank, from A to B, each F times the one before (2); or A,B,C" },
+  { name = "dtype", value = "NAME", default = "bfloat16", help = "bfloat16, float16 or float32" },
+  { name = "tp", value = "N,N...", default = "2", help = "numbers of ranks" },
+  { name = "splits", value = "A:B...", help = "of an alltoallv: weights of the destinations, as 3:1 or 2:0" },
+  { name = "fusion", value = "NAME", help = "of an allreduce: time it with this epilogue, too" },
+  { name = "hidden-size", value = "N", default = "4096", help = "of an epilogue" },
+  { name = "plugin", value = "LIB.so", many = true, help = "candidates of a shared library beside ours" },
+  { name = "strategies", value = "A,B...", help = "only these candidates" },
+  { name = "default", value = "NAME",
+    help = "what to take where nothing can be measured (MPI; on GPUs NCCL)" },
+  { name = "samples", value = "N", default = "20", help = "calls per candidate and size that are timed" },
+  { name = "warm-up", value = "N", default = "5", help = "calls before these" },
+  { name = "backend", value = "NAME", default = "host",
+    help = "host, or cuda: on GPUs" },
+  { name = "sanitizer", value = "PATH",
+    help = "on GPUs, compute-sanitizer for trials (the one in PATH or $CUDA_HOME/bin); none: without" },
+  { name = "loopback", help = "with --backend cuda: all ranks on one GPU, whose free memory they share" },
+  { name = "launches", value = "N", default = "1", help = "of the ranks; 5 for rows of tables" },
+  { name = "sync", value = "HOW", default = "pass",
+    help = "pass: one order for all; op: op by op; both: and what that costs and changes" },
+  { name = "timeout", value = "SECONDS", default = "30", help = "that a candidate, or a rank, may take" },
+  { name = "out", value = "DIR", help = "where tuned.json, gentables_tuned.py and rows go" },
+  { name = "cache", value = "FILE", help = "what was measured before (default: below ~/.cache)" },
+  { name = "fresh", help = "measure anew what the cache has" },
+  { name = "json", help = "print JSON" },
+  { name = "bench", value = "PROGRAM", help = "in place of the gentables-bench beside gentables" },
+  { name = "launcher", value = "COMMAND", help = "in place of mpirun, with {ranks}" },
+}
+tune.example = "gentables tune --op allgather --sizes 1K:64K --plugin ./mine.so"
+
+local function whole(args, name, least, most)
+  local number = math.tointeger(tonumber(args[name:gsub("-", "_")]))
+  if not number or number < least or number > most then
+    fail.input("--%s: %s is no whole number from %d to %d", name, args[name:gsub("-", "_")], least, most)
+  end
+  return number
+end
+
+-- What a backend cannot do is said before anything is started.
+local function check_backend(args)
+  if not backends[args.backend] or args.backend == "gpu" then
+    fail.input("--backend: %s; host or cuda would be right", args.backend)
+  end
+  if args.backend == "host" and args.sanitizer then fail.input("--sanitizer goes with --backend cuda") end
+  if args.backend == "host" and args.loopback then fail.input("--loopback goes with --backend cuda") end
+end
+
+-- The program of the backend, and the arch of its rows.
+local function program_of(args)
+  local backend = backends[args.backend]
+  local name = args.launcher and backend.program_of_launcher or backend.program
+  return args.bench or system.program():gsub("[^/]*$", "") .. name
+end
+
+local function arch_of(args, identity)
+  if args.backend == "host" then return "host" end
+  return backends.cuda.arch(args.loopback and "gpu-loopback" or "gpu", identity)
+end
+
+local function new_job(args)
+  check_backend(args)
+  local program = program_of(args)
+  local identity, library = bench.identify(program)
+  local timeout = tonumber(args.timeout)
+  if not timeout or not (timeout > 0 and timeout < 1e6) then
+    fail.input("--timeout: %s is no number of seconds", args.timeout)
+  end
+  if not ({ pass = true, op = true, both = true })[args.sync] then
+    fail.input("--sync: %s; pass, op or both would be right", args.sync)
+  end
+  local job = { program = program, identity = identity, machine = provenance.machine(library),
+    library = library, plugins = args.plugin or {}, samples = whole(args, "samples", 1, 100000),
+    warm_up = whole(args, "warm-up", 0, 100000), launches = whole(args, "launches", 1, 16),
+    sync = args.sync, timeout = timeout, launcher = args.launcher, excluded = {},
+    default = args.default or args.backend == "host" and "MPI" or "NCCL",
+    backend = args.backend, arch = arch_of(args, identity), progress = progress.new(0),
+    environment = system.environment() }
+  job.incumbent = incumbent.print_of(program, job.environment)
+  job.excluded_at = {} -- at how many ranks each of them failed
+  if args.backend == "cuda" then
+    job.machine.gpu = backends.gpu(library)
+    job.sanitizer = sanitizer.find(args.sanitizer)
+  end
+  job.candidates, job.libraries = group.candidates(job)
+  job.ops = plan.read_ops(args, job.backend)
+  job.sizes = plan.read_sizes(args.sizes)
+  job.worlds = plan.read_ranks(args.tp)
+  job.cells = plan.cells(job, args)
+  plan.check_default(job)
+  return job
+end
+
+-- Keeps results for the next time; that they cannot be kept loses no results.
+local function keep(kept, job, cells)
+  local is_kept, problem = pcall(kept.save, kept, job, cells)
+  if is_kept then return end
+  if not fail.is_failure(problem) or problem.code > 2 then error(problem, 0) end
+  job.progress:say(("gentables: %s; these times are not kept for the next run"):format(problem.message))
+end
+
+-- Measures what the cache does not have, and keeps what each number of ranks gives. Returns why nothing could
+-- be measured where that is so, as a list of texts.
+local function measure(job, kept)
+  local problems = {}
+  for _, world_size in ipairs(job.worlds) do
+    local cells = kept:missing(job, world_size)
+    local problem = #cells > 0 and group.measure(job, world_size, cells)
+    if problem then
+      problems[#problems + 1] = ("TP %d: %s"):format(world_size, problem)
+      choice.take_default(job, world_size, problem)
+    else
+      keep(kept, job, cells)
+    end
+  end
+  job.progress:clear()
+  return problems
+end
+
+function tune.run(args)
+  local job = new_job(args)
+  if args.out then write.prepare(job, args.out) end
+  local kept = cache.open(args.cache, args.fresh)
+  kept:take(job)
+  local problems = measure(job, kept)
+  choice.make(job)
+  if args.out then write.all(job, args.out) end
+  if args.json then print(write.json(job)) else choice.report(job) end
+  if #problems > 0 then
+    fail.work("%s; every op takes its default, %s%s", table.concat(problems, "; "), job.default,
+      #problems < #job.worlds and ", there" or "")
+  end
+end
+
+return tune

@@ -1,0 +1,243 @@
+-- gentables workload compare: sweeps side by side in one page: steps of each configuration and what differs
+-- beyond noise, then what trace compare shows of their traces. The first is the baseline.
+local compare_page = require "trace.compare.report_page"
+local configurations = require "trace.batch.configurations"
+local fail = require "base.fail"
+local file = require "core.file"
+local labels = require "pages.labels"
+local page = require "pages.page"
+local sources = require "trace.compare.sources"
+local store = require "workload.store"
+local words = require "workload.findings"
+
+-- The configurations of any sweep, in order: { name, threads, channels, [i] = the i-th sweep's result }.
+local function results_of(sweeps)
+  local lists = {}
+  for i, sweep in ipairs(sweeps) do lists[i] = sweep:measured() end
+  local list = configurations.of(lists)
+  for _, one in ipairs(list) do
+    one.name = words.name(one)
+    for i = 1, #sweeps do one[i] = one[i] and one[i].result end
+  end
+  return list
+end
+
+-- Why a configuration of one sweep is not in another.
+local function add_missing(out, sweeps, names)
+  local lists = {}
+  for i, sweep in ipairs(sweeps) do lists[i] = sweep.entries end
+  for _, one in ipairs(configurations.of(lists)) do
+    for i = 1, #sweeps do
+      local why = not one[i] and "not measured" or not one[i].result and one[i].reason
+      if why then out:missing(("%s, %s: %s"):format(names[i], words.name(one), why)) end
+    end
+  end
+end
+
+-- Whether GEMMs alone should take the same in both: the same ones, computed by the same.
+local function controlled(sweeps, i)
+  local a, b = sweeps[1], sweeps[i]
+  local x, y = a:measured()[1], b:measured()[1]
+  return a.settings.workload == b.settings.workload and a.settings.backend == b.settings.backend
+    and a.settings.ranks == b.settings.ranks and x and y and #store.machines_differ(x.result, y.result) == 0
+end
+
+local function percent_of(a, b) return 100 * (b.median / a.median - 1) end
+
+-- One sentence for each other sweep. `control`: whether GEMMs alone should take the same in it.
+local function sentence(results, names, i, control)
+  local counts, compared, worst = { shorter = 0, longer = 0, changed = 0, few = 0, meet = 0 }, 0, nil
+  for _, one in ipairs(results) do
+    if one[1] and one[i] then
+      local a, b = one[1].times.overlapped, one[i].times.overlapped
+      local what, why = words.verdict(one[1], one[i], "overlapped", control)
+      compared = compared + 1
+      if why then counts[why] = counts[why] + 1 end
+      if what then
+        counts[what] = counts[what] + 1
+        if not worst or math.abs(percent_of(a, b)) > math.abs(worst[2]) then
+          worst = { one.name, percent_of(a, b) }
+        end
+      end
+    end
+  end
+  if compared == 0 then return ("%s and %s have no configuration in common."):format(names[1], names[i]) end
+  local few = ("Whether overlapped steps of %d differ is %s."):format(counts.few, words.FEW)
+  local common = ("%s and %s have %d configuration%s in common."):format(names[1], names[i], compared,
+    compared == 1 and "" or "s")
+  if counts.few == compared then return common .. " " .. few end
+  local text = ("%s In %d of them the overlapped step of %s is surely shorter, in %d surely longer"):format(
+    common, counts.shorter, names[i], counts.longer)
+  if control then
+    text = ("%s; in %d the machine changed between launches, as GEMMs alone tell"):format(text,
+      counts.changed)
+  end
+  if counts.meet > 0 then
+    text = ("%s; in %d the intervals meet%s"):format(text, counts.meet,
+      control and ", or would if it was as much slower as GEMMs alone allow" or "")
+  end
+  text = text .. "."
+  if not control then
+    text = text .. " GEMMs alone need not take the same in both, so nothing tells whether a machine changed"
+      .. " between launches."
+  end
+  if counts.few > 0 then text = text .. " " .. few end
+  return worst and text .. (" The most: %s, %+.1f %%."):format(worst[1], worst[2]) or text
+end
+
+local KINDS = { { "gemms", "GEMMs alone" }, { "serial", "serial" }, { "overlapped", "overlapped" } }
+
+local CLASSES = { shorter = "better", longer = "worse" }
+
+local NOT_SURE = { changed = " (not sure: the machine changed)", meet = " (not sure)",
+  few = (" (%s)"):format(words.FEW) }
+
+-- controls[i]: whether GEMMs alone should take the same in sweep i as in the first; `length`: of the unit, in
+-- us.
+local function row_of(one, kind, count, controls, length)
+  local row = { one.threads, one.channels, kind[2] }
+  for i = 1, count do
+    local time = one[i] and one[i].times[kind[1]]
+    row[2 + 2 * i] = time and time.median / length or nil
+    row[3 + 2 * i] = time and words.interval(time, 1 / length, "%.2f") or nil
+  end
+  local at = 3 + 2 * count
+  for i = 2, count do
+    local a, b = one[1] and one[1].times[kind[1]], one[i] and one[i].times[kind[1]]
+    if a and b then
+      local what, why = words.verdict(one[1], one[i], kind[1], kind[1] ~= "gemms" and controls[i])
+      row[at + i - 1] = { text = ("%+.1f %%%s"):format(percent_of(a, b), what and "" or NOT_SURE[why]),
+        value = percent_of(a, b), class = CLASSES[what or "unsure"] }
+    end
+  end
+  return row
+end
+
+local function add_steps(out, results, names, controls)
+  local columns, rows = { "threads", "channels", "step" }, {}
+  for _, label in ipairs(names) do
+    columns[#columns + 1] = { title = label, format = "%.2f" }
+    columns[#columns + 1] = label .. ": interval"
+  end
+  for i = 2, #names do columns[#columns + 1] = ("%s against %s"):format(names[i], names[1]) end
+  local all = {}
+  for _, one in ipairs(results) do
+    for i = 1, #names do all[#all + 1] = one[i] end
+  end
+  local unit, length = words.unit_of(all)
+  for _, one in ipairs(results) do
+    for _, kind in ipairs(KINDS) do rows[#rows + 1] = row_of(one, kind, #names, controls, length) end
+  end
+  out:section("Steps", { note = unit .. ", medians with " .. words.INTERVALS .. "; where those of two sweeps"
+    .. " meet, a difference is not sure. " .. words.LAUNCHES })
+  out:table { columns = columns, rows = rows }
+end
+
+local function add_hidden(out, results, names)
+  local columns, rows = { "threads", "channels" }, {}
+  for _, label in ipairs(names) do
+    columns[#columns + 1] = { title = label, format = "%.0f" }
+    columns[#columns + 1] = label .. ": interval"
+  end
+  for _, one in ipairs(results) do
+    local row = { one.threads, one.channels }
+    for i = 1, #names do
+      local hides = one[i] and words.knows_hidden(one[i]) and one[i].ratios.hidden
+      row[1 + 2 * i] = hides and 100 * hides.median or nil
+      row[2 + 2 * i] = hides and words.interval(hides, 100, "%.0f") or nil
+    end
+    rows[#rows + 1] = row
+  end
+  out:section("Hidden communication", { note = "% of what the collectives add to a step; empty where noise,"
+    .. " or numbers that contradict each other, do not let it be told" })
+  out:table { columns = columns, rows = rows }
+end
+
+local SETTINGS = { { "name", "workload" }, { "ranks", "ranks" }, { "backend", "backend" },
+  { "transport", "transport" }, { "wait", "waiting" }, { "steps", "steps" }, { "warm_up", "warm-up steps" } }
+-- Whose values say nothing to a reader.
+local HASHES = { { "workload", "what a step does, or its sizes" }, { "program", "gentables-workload" } }
+
+-- { { what, the first's, sweep's }... } of what they were measured with and on.
+local function differences(first, sweep)
+  local out, x, y = {}, first:measured()[1], sweep:measured()[1]
+  for _, row in ipairs(SETTINGS) do
+    local a, b = first.settings[row[1]], sweep.settings[row[1]]
+    if a ~= b then out[#out + 1] = { row[2], a, b } end
+  end
+  if not x or not y then return out end
+  local machines = store.machines_differ(x.result, y.result)
+  return table.move(machines, 1, #machines, #out + 1, out)
+end
+
+local function add_differences(out, sweeps, names)
+  for i = 2, #sweeps do
+    for _, one in ipairs(differences(sweeps[1], sweeps[i])) do
+      out:note(("%s and %s differ in their %s: %s, %s"):format(names[1], names[i], table.unpack(one)))
+    end
+  end
+  for _, row in ipairs(HASHES) do
+    for i = 2, #sweeps do
+      if sweeps[1].settings[row[1]] ~= sweeps[i].settings[row[1]] then
+        out:note(("%s and %s differ: %s"):format(names[1], names[i], row[2]))
+      end
+    end
+  end
+end
+
+local function add_all(out, sweeps, names)
+  local results, controls = results_of(sweeps), {}
+  out:section("What the numbers say")
+  for i = 2, #sweeps do
+    controls[i] = controlled(sweeps, i)
+    out:text(sentence(results, names, i, controls[i]))
+  end
+  add_differences(out, sweeps, names)
+  add_missing(out, sweeps, names)
+  add_steps(out, results, names, controls)
+  add_hidden(out, results, names)
+end
+
+-- The analyses of all sweeps; nil where one has none, and that is told.
+local function analyses_of(sweeps)
+  local out = {}
+  for i, sweep in ipairs(sweeps) do
+    if file.status(sweep.folder .. "/tracelens_analysis") ~= "folder" then
+      return nil, sweep.folder .. ": not analysed yet; gentables workload report does that"
+    end
+    out[i] = sources.find(sweep.folder)
+  end
+  return out
+end
+
+return {
+  summary = "Compares sweeps: their steps, what was hidden, and their traces, in one page.",
+  positional = { name = "A B...", min = 2, max = math.huge, help = "sweeps; the first is the baseline" },
+  options = {
+    { name = "out", short = "o", value = "FILE.html", default = "sweep_comparison.html",
+      help = "where the page goes" },
+    { name = "label", value = "L", many = true,
+      help = "what a sweep is called; once for each, in their order" },
+  },
+  example = "gentables workload compare experiments/sweep_a experiments/sweep_b --label a --label b",
+  run = function(args)
+    local sweeps = {}
+    for i, folder in ipairs(args) do
+      sweeps[i] = store.read(folder)
+      sweeps[i].path, sweeps[i].label = sweeps[i].folder, sweeps[i].folder:match("[^/]*$")
+    end
+    local names = labels.of(sweeps, args.label)
+    local analyses, why = analyses_of(sweeps)
+    local out
+    if analyses then
+      out = compare_page.of_sweeps(analyses, names, function(begun) add_all(begun, sweeps, names) end)
+    else
+      out = page.new("Comparison of sweeps: " .. table.concat(names, ", "))
+      add_all(out, sweeps, names)
+      out:missing(why)
+    end
+    local written, message = out:write(args.out)
+    if not written then fail.work("%s", message) end
+    print("written   " .. args.out)
+  end,
+}

@@ -1,0 +1,16 @@
+-- gentables workload pipeline: one command from a workload to its page: sweep, and then report.
+local options = require "base.options"
+local report = require "verbs.workload.report"
+local sweep = require "verbs.workload.sweep"
+
+return {
+  summary = "From a workload to its page: measures the sweep, analyses its traces, and says what they say.",
+  options = options.with(sweep.options, report.options),
+  example = "gentables workload pipeline -f dense -p 2 -o experiments/sweep_dense",
+  run = function(args)
+    report.check(args)
+    local folder, failed = sweep.measure(args)
+    local code = report.make(folder, args)
+    return code ~= 0 and code or failed > 0 and 1 or 0
+  end,
+}

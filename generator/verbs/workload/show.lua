@@ -1,0 +1,44 @@
+-- gentables workload show: what a workload does in a step, on so many ranks, without measuring anything.
+local asked = require "workload.common_options"
+local model = require "workload.description"
+local steps = require "workload.steps"
+
+-- FLOPs of a step of each rank.
+local function flops_of(program, ranks)
+  local out = {}
+  for rank = 1, ranks do out[rank] = 0 end
+  for _, gemm in ipairs(program.gemms) do
+    local function value(name, rank)
+      local list = {}
+      for number in gemm:match(" " .. name .. "=(%S+)"):gmatch("%d+") do
+        list[#list + 1] = tonumber(number)
+      end
+      return list[rank] or list[1]
+    end
+    for rank = 1, ranks do
+      out[rank] = out[rank] + 2 * value("m", rank) * value("n", rank) * value("k", rank)
+    end
+  end
+  return out
+end
+
+return {
+  summary = "Shows what a workload does in a step, without measuring.",
+  options = {
+    { name = "config", short = "f", value = "FILE", required = true,
+      help = "the workload: a Lua file, or " .. table.concat(model.shipped, ", ") },
+    { name = "ranks", short = "p", value = "N", default = 2, help = "on how many ranks" },
+    { name = "backend", value = "NAME", default = "host", help = "where: host, or cuda" },
+  },
+  example = "gentables workload show -f moe -p 2",
+  run = function(args)
+    local workload, ranks = model.load(args.config), asked.ranks(args.ranks)
+    local program = steps.of(workload, ranks, asked.backend(args.backend))
+    print(("%s: %d GEMMs and %d collectives a step"):format(workload.name, #program.gemms,
+      #program.collectives))
+    for rank, flops in ipairs(flops_of(program, ranks)) do
+      print(("rank %d: %.3f GFLOP"):format(rank - 1, flops / 1e9))
+    end
+    io.stdout:write("\n", steps.text(program))
+  end,
+}

@@ -1,0 +1,265 @@
+-- gentables workload sweep: measures a workload over channels and threads, each configuration in processes
+-- of its own, and leaves traces, logs and a summary in the documented tree (workload/store.lua). On a folder
+-- that is there it does what is missing or failed. What fails is told and does not end the rest.
+local asked = require "workload.common_options"
+local configurations = require "trace.batch.configurations"
+local fail = require "base.fail"
+local file = require "core.file"
+local options = require "base.options"
+local process = require "core.process"
+local progress = require "system.progress"
+local session = require "workload.configuration"
+local store = require "workload.store"
+local words = require "workload.findings"
+
+local sweep = {}
+
+sweep.summary = "Measures a workload over channels and threads: times, traces, logs, in the documented tree."
+sweep.options = options.with(asked.options, {
+  { name = "channels", short = "c", value = "N,N...",
+    help = "slices in flight (default: 1,2,4); on GPUs NCCL's channels or our blocks (28,42,56,70)" },
+  { name = "threads", short = "t", value = "N,N...",
+    help = "communication threads (default: 1,2); on GPUs those of a block (256,512)" },
+  { name = "out", short = "o", value = "DIR",
+    help = "the sweep's folder (default: experiments/sweep_YYYYMMDD_HHMMSS); what is there is gone on with" },
+  { name = "fresh", help = "measure anew what is there; a sweep with other settings is taken away" },
+})
+sweep.example = "gentables workload sweep -f dense -p 2 -o experiments/sweep_dense"
+
+-- ---- log and summary ---------------------------------------------------------------------------
+
+-- The time that names log and summary: the folder's own, that of a log that is there, or now.
+local function stamp_of(folder)
+  local stamp = folder:match("sweep_(%d%d%d%d%d%d%d%d_%d%d%d%d%d%d)/*$")
+  if stamp then return stamp end
+  for _, name in ipairs(file.list(folder) or {}) do
+    stamp = name:match("^nccl_thread_sweep_(%d+_%d+)%.log$")
+    if stamp then return stamp end
+  end
+  return os.date("%Y%m%d_%H%M%S")
+end
+
+local function say(job, format, ...)
+  local text = select("#", ...) > 0 and format:format(...) or format
+  job.log:write(os.date("%Y-%m-%d %H:%M:%S "), text, "\n")
+  job.log:flush()
+  return text
+end
+
+-- What a configuration had to do with, and what it found or why not; `marks`: of its notes.
+local function summary_row(entry, marks)
+  local result, used, found = entry.result, entry.used or {}, entry.reason or ""
+  if result then
+    found = ("%s, hidden %s"):format(words.time(result.times.overlapped.median),
+      words.knows_hidden(result) and ("%.0f %%"):format(100 * result.ratios.hidden.median) or "-")
+  end
+  return (("%-7d %-8d %-11s %8s %-9s %-9s %s%s"):format(entry.threads, entry.channels, entry.status,
+    entry.seconds and ("%.1f"):format(entry.seconds) or "-", used.threads or "-", used.channels or "-", found,
+    marks):gsub(" +$", ""))
+end
+
+-- What was said of configurations that were begun, such as what NCCL refuses of them:
+-- { { text, entries }... }, each text once, and how many were begun. A note may be several (engine.h).
+local function notes_of(entries)
+  local out, begun = {}, 0
+  for _, entry in ipairs(entries) do
+    if entry.used then begun = begun + 1 end
+    for text in ((entry.note or "") .. "; "):gmatch("(.-); ") do
+      local note = out[text] or { text = text, entries = {} }
+      if text ~= "" and not out[text] then out[text], out[#out + 1] = note, note end
+      note.entries[#note.entries + 1] = entry
+    end
+  end
+  return out, begun
+end
+
+-- "250 threads x 28, 42 channels; 256 threads x 28 channels", of entries in order.
+local function names_of(entries)
+  local groups = {}
+  for _, entry in ipairs(entries) do
+    local group = groups[#groups]
+    if not group or group.threads ~= entry.threads then
+      group = { threads = entry.threads }
+      groups[#groups + 1] = group
+    end
+    group[#group + 1] = entry.channels
+  end
+  for i, group in ipairs(groups) do
+    groups[i] = ("%d thread%s x %s channel%s"):format(group.threads, group.threads == 1 and "" or "s",
+      table.concat(group, ", "), #group == 1 and group[1] == 1 and "" or "s")
+  end
+  return table.concat(groups, "; ")
+end
+
+-- The lines under the table, "[1] 250 threads x 28, 42 channels: NCCL: ...", and the marks of each entry's.
+local function lines_of(entries)
+  local notes, begun = notes_of(entries)
+  local lines, marks = {}, {}
+  for i, note in ipairs(notes) do
+    local all = begun > 1 and #note.entries == begun
+    lines[i] = ("[%d] %s: %s"):format(i, all and "all" or names_of(note.entries), note.text)
+    for _, entry in ipairs(note.entries) do marks[entry] = (marks[entry] or "") .. (" [%d]"):format(i) end
+  end
+  return lines, marks
+end
+
+local function summary_of(job, entries, lines, marks)
+  local settings = job.store.settings
+  local waiting = settings.backend == "host" and (", %s waiting"):format(settings.wait) or ""
+  local out = { ("workload %s, %d ranks, %d steps of each kind, %s transport%s"):format(settings.name,
+    settings.ranks, settings.steps, settings.transport, waiting), "",
+    "threads channels status       seconds threads   channels  overlapped step (median)",
+    "(asked) (asked)                       (used)    (used)" }
+  for _, entry in ipairs(entries) do out[#out + 1] = summary_row(entry, marks[entry] or "") end
+  if #lines > 0 then out[#out + 1] = "" end
+  return table.concat(table.move(lines, 1, #lines, #out + 1, out), "\n") .. "\n"
+end
+
+-- What is known of the sweep's configurations, those among them that are asked for and not there; `refused`:
+-- the one of these that was not let in.
+local function entries_of(job, refused)
+  local entries, there = store.read(job.folder).entries, {}
+  for _, entry in ipairs(entries) do there[configurations.key(entry)] = true end
+  for _, one in ipairs(job.configurations) do
+    local is_refused = refused and configurations.key(one) == configurations.key(refused)
+    if not there[configurations.key(one)] then
+      entries[#entries + 1] = is_refused and refused
+        or { threads = one.threads, channels = one.channels, status = "not begun" }
+    end
+  end
+  table.sort(entries, configurations.before)
+  return entries
+end
+
+-- Returns its path, and the lines under its table.
+local function write_summary(job, refused)
+  local path = ("%s/nccl_thread_sweep_summary_%s.txt"):format(job.folder, job.stamp)
+  local entries = entries_of(job, refused)
+  local lines, marks = lines_of(entries)
+  local written, message = file.write(path, summary_of(job, entries, lines, marks))
+  if not written then fail.work("%s", message) end
+  return path, lines
+end
+
+-- ---- measuring ---------------------------------------------------------------------------------
+
+-- How an interrupted sweep is gone on with: its folder has to be told, and nothing be forgotten.
+local function way_on(job)
+  local more = {}
+  if not job.is_told then more[1] = "with -o " .. job.folder end
+  if job.fresh then more[#more + 1] = "without --fresh" end
+  return ("the same command%s goes on where this one stopped"):format(
+    #more > 0 and ", " .. table.concat(more, " and ") .. "," or "")
+end
+
+-- What a failure leaves of a configuration. One that was cut off, or does not belong here, ends the sweep.
+local function keep_failure(job, threads, channels, failure, seconds, bar)
+  local name = words.name { threads = threads, channels = channels }
+  local text = say(job, "%s: failed after %.1f s: %s", name, seconds, failure.reason)
+  if failure.refused then
+    job.store:keep_log(threads, channels, failure.log)
+  else
+    job.store:keep(threads, channels, { status = failure.signal and "interrupted" or "failed",
+      reason = failure.reason, seconds = seconds, used = failure.used, note = failure.note }, failure.log)
+  end
+  if not failure.signal and not failure.refused then return bar:say("gentables: " .. text) end
+  bar:clear()
+  write_summary(job, failure.refused and { threads = threads, channels = channels, status = "refused",
+    reason = failure.reason, seconds = seconds })
+  session.raise(failure, way_on(job))
+  fail.input("%s", failure.reason)
+end
+
+-- Measures one configuration; returns whether that went well.
+local function measure(job, threads, channels, bar)
+  local name = words.name { threads = threads, channels = channels }
+  local began = process.now()
+  say(job, "%s: begins", name)
+  job.store:prepare(threads, channels)
+  local steps = job.warm_up + job.steps
+  local result, failure = session.measure(asked.session(job, channels, threads, {
+    path = job.store:trace(threads, channels),
+    check = function(so_far) return job.store:refusal(so_far) end,
+    progress = function(done) bar:show(("%s: %d of %d rounds"):format(name, done, steps)) end }))
+  if result then
+    local log = result.log
+    result.log, result.status = nil, "ok"
+    job.store:keep(threads, channels, result, log)
+    say(job, "%s: ok, %.1f s%s", name, result.seconds, result.note and "; " .. result.note or "")
+    return true
+  end
+  keep_failure(job, threads, channels, failure, process.now() - began, bar)
+  return false
+end
+
+-- At once: where this is cut off, nothing old counts as new.
+local function forget_all(job)
+  for _, one in ipairs(job.configurations) do job.store:forget(one.threads, one.channels) end
+end
+
+-- All that is missing. Returns how many were there, are made, and failed.
+local function measure_all(job)
+  local there, made, failed, missing = 0, 0, 0, {}
+  for _, one in ipairs(job.configurations) do
+    local finished, problem = job.store:finished(one.threads, one.channels)
+    if finished then there = there + 1 else missing[#missing + 1] = one end
+    if problem then io.stderr:write("gentables: ", say(job, "%s; it is measured anew", problem), "\n") end
+  end
+  local bar = progress.new(#missing)
+  for _, one in ipairs(missing) do
+    bar:show(words.name(one))
+    if measure(job, one.threads, one.channels, bar) then made = made + 1 else failed = failed + 1 end
+    bar:step()
+  end
+  bar:clear()
+  return there, made, failed
+end
+
+local function default_folder() return "experiments/sweep_" .. os.date("%Y%m%d_%H%M%S") end
+
+-- { { threads, channels }... }, as they are measured.
+local function configurations_of(threads, channels)
+  local out = {}
+  for _, t in ipairs(threads) do
+    for _, c in ipairs(channels) do out[#out + 1] = { threads = t, channels = c } end
+  end
+  return out
+end
+
+-- Measures what args ask for. Returns the sweep's folder, and how many configurations failed.
+function sweep.measure(args)
+  local folder = (args.out or default_folder()):gsub("(.)/+$", "%1")
+  local decided = asked.settle(args, not args.fresh and store.begun(folder) or nil)
+  local channels, threads = asked.counts(args, "sweep")
+  local job = asked.read(args)
+  job.folder = folder
+  job.configurations = configurations_of(threads, channels)
+  job.is_told, job.fresh = args.out ~= nil, args.fresh
+  job.store = store.open(job.folder, job, args.fresh)
+  job.stamp = stamp_of(job.folder)
+  local message
+  job.log, message = io.open(("%s/nccl_thread_sweep_%s.log"):format(job.folder, job.stamp), "a")
+  if not job.log then fail.work("%s", message) end
+  print("folder    " .. job.folder)
+  if decided then print("backend   " .. say(job, "%s", decided)) end
+  io.stdout:flush() -- measuring takes its time
+  say(job, "workload %s, %d ranks: threads %s, channels %s", job.workload.name, job.ranks,
+    table.concat(threads, ","), table.concat(channels, ","))
+  if args.fresh then forget_all(job) end
+  local there, made, failed = measure_all(job)
+  local summary, lines = write_summary(job)
+  print("written   " .. summary)
+  for _, line in ipairs(lines) do print("          " .. line) end
+  local text = say(job, "%d measured, %d there already, %d failed", made, there, failed)
+  print(("written   %s: %s"):format(job.folder, text))
+  job.log:close()
+  job.store:close()
+  return job.folder, failed
+end
+
+function sweep.run(args)
+  local _, failed = sweep.measure(args)
+  return failed > 0 and 1 or 0
+end
+
+return sweep

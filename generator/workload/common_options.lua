@@ -1,0 +1,182 @@
+-- The options that the commands which measure have in common, and what they say: counts, ranks, the workload.
+local fail = require "base.fail"
+local lists = require "lists.lists"
+local sorted_keys = require "base.sorted_keys"
+local model = require "workload.description"
+local session = require "workload.configuration"
+local steps = require "workload.steps"
+local workers = require "system.workers"
+
+local asked = {}
+
+local MOST_RANKS, MOST_STEPS = 16, 100000
+local WAITS = { futex = true, yield = true, spin = true }
+
+-- Where steps run: how much of each there can be, what a sweep and a single run have unless told, and who
+-- moves data, the first of them unless told.
+local backends = {
+  host = { channels = 32, threads = 16, sweep = { channels = "1,2,4", threads = "1,2" },
+    run = { channels = "2", threads = "1" }, transports = { "own", "mpi" } },
+  cuda = { channels = 128, threads = 1024, sweep = { channels = "28,42,56,70", threads = "256,512" },
+    run = { channels = "28", threads = "512" }, transports = { "nccl", "own" } },
+}
+
+asked.BACKEND = { name = "backend", value = "NAME",
+  help = "where it runs: host, or cuda (default: cuda where a GPU can be used, else host)" }
+
+asked.options = {
+  { name = "config", short = "f", value = "FILE", required = true,
+    help = "the workload: a Lua file, or " .. table.concat(model.shipped, ", ") },
+  { name = "ranks", short = "p", value = "N",
+    help = "how many ranks (default: one for each core, or each GPU, 2 to 8)" },
+  { name = "steps", value = "N", help = "steps that are measured (default: the workload's, 20)" },
+  { name = "warm-up", value = "N", help = "steps before these (default: the workload's, 3)" },
+  { name = "wait", value = "HOW", default = "futex",
+    help = "how communication threads wait: futex, yield or spin" },
+  { name = "transport", value = "NAME",
+    help = "who moves data: own (shared memory) or mpi (its non-blocking collectives); on GPUs nccl,"
+      .. " or own: our kernels, with all ranks on one GPU" },
+  asked.BACKEND,
+  { name = "launcher", value = "COMMAND", help = "in place of mpirun, with {ranks}; or GENTABLES_LAUNCHER" },
+  { name = "program", value = "FILE", help = "in place of the gentables-workload beside gentables" },
+  { name = "patience", value = "SECONDS", default = 120, help = "how long it may be silent" },
+}
+
+-- `more`: what the message says besides.
+local function whole(text, option, least, most, more)
+  local number = math.tointeger(tonumber(text))
+  if not number or number < least or number > most then
+    fail.input("--%s: %s is impossible; a whole number from %d to %d would be right%s", option, text, least,
+      most, more or "")
+  end
+  return number
+end
+
+local function one_of(text, option, known)
+  if known[text] then return text end
+  fail.input("--%s: there is no %s; %s would be right", option, text,
+    table.concat(sorted_keys(known), " or "))
+end
+
+-- On the host less is possible than on GPUs: what the message about too many says of these; `no_gpu`: why
+-- the host was taken, where nobody asked for it.
+local function of_gpus(option, backend, no_gpu)
+  if backend ~= backends.host then return nil end
+  return (" on the host%s (--backend cuda takes up to %d)"):format(
+    no_gpu and (", for no GPU can be used: %s"):format(no_gpu) or "", backends.cuda[option])
+end
+
+-- "1,2,4" -> { 1, 2, 4 }, each once, in their order.
+local function counts(text, option, backend, no_gpu)
+  local out, seen = {}, {}
+  for word in (text .. ","):gmatch("([^,]*),") do
+    if word == "" then
+      fail.input("--%s: %q has an empty entry; whole numbers from 1 to %d, with a comma between two of them,"
+        .. " would be right%s", option, text, backend[option], of_gpus(option, backend, no_gpu) or "")
+    end
+    local number = whole(word, option, 1, backend[option], of_gpus(option, backend, no_gpu))
+    if not seen[number] then out[#out + 1] = number end
+    seen[number] = true
+  end
+  return out
+end
+
+function asked.backend(text) return one_of(text, "backend", backends) end
+
+-- The only backend that has a transport; nil: several have it, or none.
+local function backend_of(transport)
+  local found
+  for name, backend in pairs(backends) do
+    if lists.contains(backend.transports, transport) then
+      if found then return nil end
+      found = name
+    end
+  end
+  return found
+end
+
+-- On GPUs: what was decided, in words. Of one GPU NCCL makes no communicator of several ranks; our kernels
+-- take all of them there. `why`: there are more that cannot be used.
+local function decide_gpus(args, why)
+  if args.gpus == 1 then args.transport = args.transport or "own" end
+  local where = ("for %d GPUs are seen"):format(args.gpus)
+  if args.transport == "own" then
+    where = ("all ranks on one GPU, by --transport own%s"):format(why and (", for " .. why) or "")
+  end
+  return ("cuda, %s; --backend host decides otherwise"):format(where)
+end
+
+-- Settles where it runs, before anything else is read: args.backend becomes a name, and args.gpus how many
+-- GPUs can be used, where that decides anything. `begun`: the settings of a sweep that is gone on with.
+-- Returns what was decided that nobody asked for, in words; nil: nothing.
+function asked.settle(args, begun)
+  args.backend = args.backend or (not begun and backend_of(args.transport)) or nil
+  if args.backend then
+    asked.backend(args.backend)
+    if args.backend == "cuda" and not args.ranks then args.gpus = session.gpus(args.program) end
+    return nil
+  end
+  local why
+  if not begun or begun.backend == "cuda" then args.gpus, why = session.gpus(args.program) end
+  if begun then
+    args.backend, args.transport = begun.backend, args.transport or begun.transport
+    return begun.backend .. ", as this sweep was begun"
+  end
+  args.backend = args.gpus > 0 and "cuda" or "host"
+  if args.gpus > 0 then return decide_gpus(args, why) end
+  args.no_gpu = why
+  return "host, for no GPU can be used: " .. why
+end
+
+-- The channels and the threads that args ask for; `kind`: sweep or run.
+function asked.counts(args, kind)
+  local backend = backends[args.backend]
+  return counts(args.channels or backend[kind].channels, "channels", backend, args.no_gpu),
+    counts(args.threads or backend[kind].threads, "threads", backend, args.no_gpu)
+end
+
+local function transport_of(args)
+  local names, known = backends[args.backend].transports, {}
+  for _, name in ipairs(names) do known[name] = true end
+  return one_of(args.transport or names[1], "transport", known)
+end
+
+function asked.ranks(text) return whole(text, "ranks", 2, MOST_RANKS) end
+
+local function seconds(text)
+  local number = tonumber(text)
+  if number and number > 0 and number < 1e9 then return number end
+  fail.input("--patience: %s is no number of seconds", text)
+end
+
+-- One for each core, or for each GPU that can be used.
+local function default_ranks(args)
+  local is_of_gpus = args.backend == "cuda" and (args.gpus or 0) > 0
+  return math.max(2, math.min(8, is_of_gpus and args.gpus or workers.jobs()))
+end
+
+-- What is to be measured, all but channels and threads; after asked.settle.
+function asked.read(args)
+  local workload = model.load(args.config)
+  local ranks = args.ranks and asked.ranks(args.ranks) or default_ranks(args)
+  local program, identity = session.identify(args.program)
+  return { workload = workload, ranks = ranks, program = program, identity = identity,
+    text = steps.text(steps.of(workload, ranks, args.backend)),
+    steps = args.steps and whole(args.steps, "steps", 1, MOST_STEPS) or workload.steps,
+    warm_up = args.warm_up and whole(args.warm_up, "warm-up", 0, MOST_STEPS) or workload.warm_up,
+    wait = one_of(args.wait, "wait", WAITS), transport = transport_of(args), backend = args.backend,
+    launcher = args.launcher or os.getenv("GENTABLES_LAUNCHER"), patience = seconds(args.patience) }
+end
+
+-- The options of session.measure for one configuration.
+function asked.session(job, channels, threads, more)
+  local options = { channels = channels, threads = threads }
+  for _, name in ipairs { "program", "launcher", "ranks", "text", "steps", "warm_up", "wait", "transport",
+    "backend", "patience" } do
+    options[name] = job[name]
+  end
+  for name, value in pairs(more or {}) do options[name] = value end
+  return options
+end
+
+return asked

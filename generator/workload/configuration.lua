@@ -1,0 +1,218 @@
+-- One configuration: starts gentables-workload under a launcher, in processes of its own, tells it the step
+-- and reads what it measured. All that is said goes to a log.
+--
+--   local result, failure = session.measure { program =, launcher =, ranks =, text = (steps.text),
+--     channels =, threads =, steps =, warm_up =, wait =, backend =, transport =, patience =,
+--     path = (of traces), check = function(result so far) -> why it is not to be gone on with, or nil,
+--     progress = function(done, of) }
+--
+-- `failure` is { reason, log, used, note }: one line, the words, and the { channels, threads } that were
+-- accepted before it failed (nil: none), with what was said of these; and refused = true where `check` said
+-- why. A signal to gentables ends what was started here; failure.signal is its number then, and session.raise
+-- ends with it.
+local fail = require "base.fail"
+local launcher = require "conversation.launcher"
+local process = require "core.process"
+local protocol = require "conversation.protocol"
+local provenance = require "rows.provenance"
+local system = require "core.system"
+local workers = require "system.workers"
+
+local session = {}
+session.__index = session
+
+local PROTOCOL = "4"
+local VERSION_PATIENCE, GRACE = 30, 10 -- seconds
+
+-- ---- who is started ----------------------------------------------------------------------------
+
+local function program_of(given)
+  return given or (system.program():gsub("[^/]*$", "gentables-workload"))
+end
+
+-- How many GPUs the program beside gentables, or `given`, can use; and why none, or only one.
+function session.gpus(given)
+  local child, message = process.start({ program_of(given), "--gpus" })
+  if not child then return 0, ("no gentables-workload (%s)"):format(message) end
+  local line, problem = child:read_line(VERSION_PATIENCE)
+  child:close(1)
+  local kind, fields = protocol.parse(line or "")
+  local count = kind == "gpus" and math.tointeger(tonumber(fields.count))
+  if count then return count, fields.reason ~= "" and fields.reason or nil end
+  return 0, ("gentables-workload does not say whether it can use one (%s)"):format(problem or line)
+end
+
+-- The program beside gentables, or `given`; and what it says it is.
+function session.identify(given)
+  local program = program_of(given)
+  local child, message = process.start({ program, "--version" })
+  if not child then
+    fail.input("no gentables-workload (%s); it is built where MPI is found: install Open MPI, build again",
+      message)
+  end
+  local line = child:read_line(VERSION_PATIENCE) or ""
+  child:close(1)
+  local spoken, hash = line:match("^gentables%-workload protocol=(%S+) program=(%S+)")
+  if spoken ~= PROTOCOL then
+    fail.input("%s --version does not say protocol %s; build it and gentables from the same tree", program,
+      PROTOCOL)
+  end
+  return program, hash
+end
+
+-- The launcher's words. A rank is bound to a core of its own; where there are cores enough, its threads get
+-- theirs, too.
+local function command(options)
+  local cores = workers.jobs()
+  local words = launcher.command(options.ranks, cores, options.launcher)
+  local threads = options.backend == "host" and math.min(options.threads, options.channels) or 0
+  if cores < options.ranks * (1 + threads) then return words end
+  for i = 1, #words - 1 do
+    if words[i] == "--bind-to" and words[i + 1] == "core" then words[i + 1] = "none" end
+  end
+  return words
+end
+
+-- ---- talk --------------------------------------------------------------------------------------
+
+local function note(self, text) self.log[#self.log + 1] = text end
+
+-- The child's last words, without rules and blank lines, for the log.
+local function note_errors(self)
+  for line in self.child:errors():gmatch("[^\n]+") do
+    if line:find("%w") then note(self, "stderr: " .. line) end
+  end
+end
+
+-- Who died and of what: as the launcher tells it, or else a rank that saw it, which does not know of what
+-- (nor during what: steps of a workload have no phases); else a rank's own last word; nil where nobody says.
+local function last_words(errors)
+  local said = errors:match("gentables%-%l+: ([^\n]+)")
+  local gone = said and said:match("^rank (%d+) died, ")
+  local rank, line = launcher.who_died(errors)
+  if rank and (not said or gone == rank) then return line end
+  return gone and ("rank %s died"):format(gone) or said or line
+end
+
+local function failed(self, problem, refused)
+  local number, name = process.interrupted()
+  local who = problem == "timeout" and (self.child:stopped() or last_words(self.child:errors()))
+  -- Where a rank saw that another one died, the launcher has yet to tell of what.
+  local is_over = problem == "end" or problem:find("^rank %d+ died, ") ~= nil
+  if number or not is_over then self.child:kill(15) end
+  local ended = self.child:close(GRACE)
+  note_errors(self)
+  local reason = is_over and (last_words(self.child:errors()) or "it died: " .. ended) or problem
+  if problem == "timeout" then
+    reason = ("it was silent for %g s%s"):format(self.patience, who and "; " .. who or "")
+  end
+  if number then reason = "interrupted by " .. name end
+  note(self, "failed: " .. reason)
+  return nil, { reason = (reason:gsub("%c", " ")), log = self.log, used = self.result.used,
+    note = self.result.note, refused = refused, signal = number }
+end
+
+-- Ends with what interrupted a measurement, if anything did; `way_on`: what to do then, where there is a way.
+function session.raise(failure, way_on)
+  if not failure.signal then return end
+  fail.with(128 + failure.signal, "%s%s", failure.reason, way_on and "; " .. way_on or "")
+end
+
+-- The next line as kind and fields; or nil and what is wrong.
+local function read(self)
+  local line, problem = self.child:read_line(self.patience)
+  if not line then return nil, problem end
+  local kind, fields = protocol.parse(line)
+  if kind ~= "progress" then note(self, line) end
+  if not kind then return nil, "it says what is not known: " .. line:sub(1, 100) end
+  if kind == "error" then return nil, fields.reason or "error" end
+  return kind, fields
+end
+
+-- ---- answers -----------------------------------------------------------------------------------
+
+local function numbers(fields)
+  local out = {}
+  for name, text in pairs(fields) do
+    if name ~= "name" and name ~= "number" then out[name] = tonumber(text) end
+  end
+  return out
+end
+
+-- What each kind of line adds to the result.
+local takes = {
+  hello = function(result, fields)
+    result.machine = { cpu = provenance.machine("").cpu, cores = tonumber(fields.cores), isa = fields.isa,
+      core = fields.core, library = fields.library }
+  end,
+  accepted = function(result, fields)
+    result.used = { channels = tonumber(fields.channels), threads = tonumber(fields.threads) }
+    result.bytes, result.backend, result.clock = tonumber(fields.bytes), fields.backend, fields.clock
+    if fields.note and fields.note ~= "" then result.note = fields.note end
+  end,
+  used = function(result, fields)
+    result.machine.device = fields.device or result.machine.device
+    result.machine.engine = fields.library or result.machine.engine
+  end,
+  round = function(result, fields) table.insert(result.rounds, numbers(fields)) end,
+  time = function(result, fields) result.times[fields.name] = numbers(fields) end,
+  ratio = function(result, fields) result.ratios[fields.name] = numbers(fields) end,
+  rank = function(result, fields) table.insert(result.ranks, numbers(fields)) end,
+}
+
+local function listen(self, options)
+  local result = self.result
+  result.wait, result.backend = options.wait, options.backend
+  while true do
+    local kind, fields = read(self)
+    if not kind then return nil, fields end
+    if kind == "done" then return result end
+    if kind == "progress" then
+      if options.progress then options.progress(tonumber(fields.done), tonumber(fields.of)) end
+    elseif takes[kind] then
+      takes[kind](result, fields)
+      local why = kind ~= "round" and options.check and options.check(result)
+      if why then return nil, why, true end
+    else
+      return nil, "it says what is not known: " .. kind
+    end
+    if process.interrupted() then return nil, "interrupted" end
+  end
+end
+
+local function request(options)
+  return protocol.line("run", { { "channels", options.channels }, { "threads", options.threads },
+    { "steps", options.steps }, { "warm_up", options.warm_up }, { "wait", options.wait },
+    { "backend", options.backend }, { "transport", options.transport },
+    { "patience_ms", math.max(1, math.min(1000000000, math.floor(options.patience * 500))) },
+    { "path", options.path or "" } }) .. "quit\n"
+end
+
+function session.measure(options)
+  local words = command(options)
+  words[#words + 1] = options.program
+  local self = setmetatable({ log = { "$ " .. table.concat(words, " ") }, patience = options.patience,
+    result = { times = {}, ratios = {}, ranks = {}, rounds = {} } }, session)
+  local began = process.now()
+  local child, problem = process.start(words)
+  self.child = child
+  if not child then
+    note(self, "failed: " .. problem)
+    return nil, { reason = "it cannot be started: " .. problem, log = self.log }
+  end
+  local asked = request(options)
+  note(self, "> " .. asked:match("[^\n]*"))
+  local written, result, refused
+  written, problem = self.child:write(options.text .. asked, self.patience)
+  -- One that died early takes no more; what it said comes first.
+  local takes_none = problem ~= "timeout" and problem ~= "interrupted"
+  if written or takes_none then result, problem, refused = listen(self, options) end
+  if not result then return failed(self, problem, refused) end
+  self.child:close(GRACE)
+  if process.interrupted() then return failed(self, "interrupted") end
+  note_errors(self)
+  result.seconds, result.log = process.now() - began, self.log
+  return result
+end
+
+return session

@@ -1,0 +1,256 @@
+-- A workload as its file has it: read, checked, and filled in. workloads/small.lua explains every key.
+--
+--   model.load(text) -> workload: text is a path, or the name of one that is shipped. Wrong input raises with
+--   the file, the key and what would be right.
+local fail = require "base.fail"
+local file = require "core.file"
+local sorted_keys = require "base.sorted_keys"
+local limits = require "workload.limits"
+local system = require "core.system"
+
+local model = {}
+
+local MAX_BYTES, MAX_INSTRUCTIONS, MAX_MEMORY = 1 << 20, 10000000, 64 << 20
+local MOST_SHOWN = 60 -- characters of a wrong value
+local MOST = 100000 -- of a count
+local BUCKET_BYTES = 4 << 20
+
+local COLLECTIVES = { allreduce = true, reduce_scatter = true, none = true }
+
+-- The workloads that come along.
+model.shipped = { "small", "dense", "moe" }
+
+-- ---- checks ------------------------------------------------------------------------------------
+
+local function reject(at, message, ...)
+  fail.input("%s: %s: %s", at.path, at.key, message:format(...))
+end
+
+-- A wrong value as messages have it.
+local function shown(value)
+  local text = tostring(value):gsub("%c", " ")
+  return #text > MOST_SHOWN and text:sub(1, MOST_SHOWN) .. "..." or text
+end
+
+local function below(at, key)
+  key = math.type(key) and ("[%d]"):format(key) or (at.key == "workload" and key or "." .. key)
+  return { path = at.path, key = (at.key == "workload" and "" or at.key) .. key }
+end
+
+local function names_of(known)
+  return table.concat(sorted_keys(known), ", ")
+end
+
+local function check_keys(at, value, known)
+  if type(value) ~= "table" then reject(at, "a table { ... } would be right") end
+  local keys = {}
+  for key in pairs(value) do keys[#keys + 1] = tostring(key) end
+  table.sort(keys)
+  for _, key in ipairs(keys) do
+    if not known[key] then reject(at, "there is no key %s; %s are", shown(key), names_of(known)) end
+  end
+end
+
+local function whole(at, value, default, most, least)
+  if value == nil then value = default end
+  if value == nil then reject(at, "is missing; a whole number would be right") end
+  if math.type(value) ~= "integer" or value < (least or 1) or value > most then
+    reject(at, "%s is impossible; a whole number from %d to %d would be right", shown(value), least or 1,
+      most)
+  end
+  return value
+end
+
+local function name_of(at, value)
+  if value == nil then reject(at, "is missing; a name would be right") end
+  if type(value) ~= "string" or not value:find("^[%w._-]+$") or #value > 40 then
+    reject(at, "%s is no name; letters, digits, '.', '_' and '-', 40 at most, would be right",
+      shown(value))
+  end
+  return value
+end
+
+local function list(at, value)
+  if type(value) ~= "table" or #value == 0 then reject(at, "a list with something in it would be right") end
+  for index in pairs(value) do
+    if math.type(index) ~= "integer" or index < 1 or index > #value then
+      reject(at, "is a list and has no key %s", shown(index))
+    end
+  end
+  return value
+end
+
+-- ---- parts -------------------------------------------------------------------------------------
+
+local BACKENDS = { host = true, cuda = true }
+local DTYPES = { bfloat16 = true, float16 = true, float32 = true }
+
+-- The dtype of each backend; one that a backend lacks is told when it is asked for.
+local function dtype(at, value)
+  local function known(place, name)
+    if not DTYPES[name] then reject(place, "there is no %s; %s are", shown(name), names_of(DTYPES)) end
+    return name
+  end
+  if type(value) == "string" then return { host = known(at, value), cuda = value } end
+  check_keys(at, value, BACKENDS)
+  for backend, name in pairs(value) do known(below(at, backend), name) end
+  return value
+end
+
+local gemm_keys = { name = true, m = true, n = true, k = true, dtype = true, backward = true }
+
+local function gemm(at, value, rows)
+  check_keys(at, value, gemm_keys)
+  if value.backward ~= nil and type(value.backward) ~= "boolean" then
+    reject(below(at, "backward"), "true or false would be right")
+  end
+  return { name = name_of(below(at, "name"), value.name), backward = value.backward ~= false,
+    dtype = dtype(below(at, "dtype"), value.dtype or {}),
+    m = rows and whole(below(at, "m"), value.m, rows, limits.longest) or nil,
+    rows_come_by = not rows and "tokens, top_k or load" or value.m and "m" or "tokens",
+    n = whole(below(at, "n"), value.n, nil, limits.longest),
+    k = whole(below(at, "k"), value.k, nil, limits.longest) }
+end
+
+local expert_keys = { load = true, top_k = true }
+
+local function experts(at, value)
+  if value == nil then return nil end
+  check_keys(at, value, expert_keys)
+  local out = { load = {}, top_k = whole(below(at, "top_k"), value.top_k, 1, 64) }
+  for i, weight in ipairs(list(below(at, "load"), value.load)) do
+    out.load[i] = whole(below(below(at, "load"), i), weight, nil, 1000)
+  end
+  return out
+end
+
+local layer_keys = { name = true, copies = true, gemms = true, experts = true }
+
+-- How many GEMMs a step has with these: for each of the forward pass two of the backward one.
+local function count_gemms(before, at, gemms, copies, micro_batches)
+  local each = 0
+  for _, one in ipairs(gemms) do each = each + (one.backward and 3 or 1) end
+  local count = before + each * copies * micro_batches
+  if count <= limits.items then return count end
+  reject(at, "brings a step to %d GEMMs, those of copies, micro-batches and the backward pass among them; at"
+    .. " most %d would be right", count, limits.items)
+end
+
+-- The layer as often as it has copies, appended to `out.layers`; `rows`: of each micro-batch.
+local function add_layer(out, at, value, rows)
+  check_keys(at, value, layer_keys)
+  local name = name_of(below(at, "name"), value.name)
+  local copies = whole(below(at, "copies"), value.copies, 1, 1000)
+  local with = experts(below(at, "experts"), value.experts)
+  local gemms = {}
+  for i, one in ipairs(list(below(at, "gemms"), value.gemms)) do
+    local place = below(below(at, "gemms"), i)
+    if with and type(one) == "table" and one.m ~= nil then
+      reject(below(place, "m"), "experts take what the router sends; load and tokens would be right")
+    end
+    gemms[i] = gemm(place, one, not with and rows)
+  end
+  out.gemm_count = count_gemms(out.gemm_count, at, gemms, copies, out.micro_batches)
+  for copy = 1, copies do
+    table.insert(out.layers, { name = copies > 1 and name .. copy or name, gemms = gemms, experts = with })
+  end
+end
+
+local gradient_keys = { collective = true, bucket_bytes = true }
+
+local function gradients(at, value)
+  value = value or {}
+  check_keys(at, value, gradient_keys)
+  local collective = value.collective or "allreduce"
+  if not COLLECTIVES[collective] then
+    reject(below(at, "collective"), "there is no %s; %s are", shown(collective), names_of(COLLECTIVES))
+  end
+  return { collective = collective,
+    bucket_bytes = whole(below(at, "bucket_bytes"), value.bucket_bytes, BUCKET_BYTES, 1 << 30) }
+end
+
+local workload_keys = { name = true, dtype = true, tokens = true, micro_batches = true, layers = true,
+  gradients = true, steps = true, warm_up = true }
+
+local function check(path, value)
+  local at = { path = path, key = "workload" }
+  check_keys(at, value, workload_keys)
+  local out = { path = path, name = name_of(below(at, "name"), value.name),
+    dtype = dtype(below(at, "dtype"), value.dtype or "float32"),
+    tokens = whole(below(at, "tokens"), value.tokens, nil, limits.longest),
+    micro_batches = whole(below(at, "micro_batches"), value.micro_batches, 1, 64),
+    gradients = gradients(below(at, "gradients"), value.gradients),
+    steps = whole(below(at, "steps"), value.steps, 20, MOST),
+    warm_up = whole(below(at, "warm_up"), value.warm_up, 3, MOST, 0), layers = {}, gemm_count = 0 }
+  if out.tokens % out.micro_batches ~= 0 then
+    reject(below(at, "tokens"), "%d is no multiple of %d micro-batches", out.tokens, out.micro_batches)
+  end
+  for i, layer in ipairs(list(below(at, "layers"), value.layers)) do
+    add_layer(out, below(below(at, "layers"), i), layer, out.tokens // out.micro_batches)
+  end
+  return out
+end
+
+-- ---- files -------------------------------------------------------------------------------------
+
+-- Calls fn without methods of strings, which a file could spend hours in.
+local function without_methods(fn, ...)
+  local strings = getmetatable("")
+  local methods = strings.__index
+  strings.__index = nil
+  local results = table.pack(pcall(fn, ...))
+  strings.__index = methods
+  return table.unpack(results, 1, results.n)
+end
+
+-- Runs the file without functions at hand, not for long, and in little memory.
+local function run(path, text)
+  -- Lua cuts long names off, so that it gets none of the path.
+  local function with_path(message)
+    local place, what = tostring(message):match("^workload:(%d+): (.*)$")
+    if place then fail.input("%s:%s: %s", path, place, what) end
+    fail.input("%s: %s", path, message)
+  end
+  local chunk, message = load(text, "=workload", "t", {})
+  if not chunk then with_path(message) end
+  local thread = coroutine.create(chunk)
+  debug.sethook(thread, function() error("it takes too long", 0) end, "", MAX_INSTRUCTIONS)
+  local ran, ok, value = without_methods(system.within, MAX_MEMORY, coroutine.resume, thread)
+  if not ran then ok, value = false, ok end
+  if value == "not enough memory" then fail.input("%s: it takes more than %d MiB", path, MAX_MEMORY >> 20) end
+  if not ok then with_path(value) end
+  if type(value) ~= "table" then fail.input("%s: returns no table; return { ... } would be right", path) end
+  return value
+end
+
+local function path_of(text)
+  for _, name in ipairs(model.shipped) do
+    if text == name then return ("%s/workloads/%s.lua"):format(gentables.home, name) end
+  end
+  return text
+end
+
+-- Checks the text of a file; `path` is for messages.
+function model.parse(text, path)
+  if #text > MAX_BYTES then fail.input("%s: %d bytes are no workload", path, #text) end
+  local out = check(path, run(path, text))
+  out.text = text
+  return out
+end
+
+function model.load(text)
+  local path = path_of(text)
+  if not file.exists(path) then
+    fail.input("%s: no such file, and no workload that comes along; those are %s", text,
+      table.concat(model.shipped, ", "))
+  end
+  return model.parse(fail.unless(file.read(path)), path)
+end
+
+-- What elements are on this backend, where a GEMM has no dtype of its own; raises where there is none.
+function model.dtype_on(workload, backend)
+  return workload.dtype[backend] or fail.input("%s: dtype: there is none for %s; %s would be right",
+    workload.path, backend, names_of(DTYPES))
+end
+
+return model
