@@ -49,7 +49,7 @@ local function files_below(folder, ...)
   return found
 end
 
--- The sources in C of one module share the first word of their names: rows.c, rows_line.c, rows_lua.c.
+-- The sources in C of one module share the first word of their names: rows_reading.c, rows_line.c, rows_lua.c.
 local function c_node(path)
   local folder, stem = path:gsub("[^/]+/%.%./", ""):match("^(.*/)([^/]*)%.%w+$")
   return folder .. stem:match("^[^_]*")
@@ -87,7 +87,7 @@ local function read_generator()
     modules[module], texts[module] = true, assert(file.read(path))
   end
   for module, text in pairs(texts) do
-    local is_dispatch = module == "verbs" or module == "commands" -- which can load every verb
+    local is_dispatch = module == "verbs" or module == "base.commands" -- which can load every verb
     each_required(text, is_dispatch and {} or modules, function(name) add_use(module, name) end)
   end
   return modules

@@ -8,7 +8,6 @@
 #include <math.h>
 
 #include "borders.h"
-#include "modules.h"
 
 // The options of the point at the top of the stack, in the order of `names` at index 2.
 static size_t take_options(lua_State *lua, size_t names, struct border_option *options) {
@@ -57,6 +56,7 @@ static int lua_choose(lua_State *lua) {
     return 1;
 }
 
+int luaopen_core_borders(lua_State *lua);
 int luaopen_core_borders(lua_State *lua) {
     static const luaL_Reg functions[] = {{"choose", lua_choose}, {NULL, NULL}};
     luaL_newlib(lua, functions);

@@ -16,8 +16,8 @@
 -- that has no time for some shape of a size is not chosen there. Between two sizes the border is their
 -- geometric mean: what is nearer to one, as a ratio, does as that one.
 local borders = require "core.borders"
+local derive = require "base.lazy" "choose.derive"
 local lists = require "lists.lists"
-local model = require "formats.model"
 local select = require "core.select"
 
 local sizes = {}
@@ -81,7 +81,7 @@ local function times_of(source, slice, may_win)
     end
   end
   local bytes = lists.find("dtypes", slice.dtype).bytes
-  for _, time in ipairs(model.derived(source)) do
+  for _, time in ipairs(derive.of_source(source)) do
     if is_of(slice, time) and is_wanted(time.strategy, time.placement) then
       add_time(by_size, time.num_tokens * time.hidden_size * bytes, time.num_tokens, time.hidden_size,
         time.strategy, { time_us = time.time_us, spread = time.spread, noise = time.noise, derived = true })

@@ -9,7 +9,9 @@
 -- missed by more than large ones: the mean is a local one (Nadaraya-Watson, over log2 of the bytes). To it
 -- comes what the nearest point's own interval leaves open. tests/recorded/derived_times_keep_their_word.lua
 -- counts how many times lie outside.
+local fail = require "base.fail"
 local plan = require "rows.cells"
+local rows = require "core.rows"
 local surface = require "choose.interpolation"
 
 local derive = {}
@@ -143,6 +145,25 @@ function derive.times(spec, world_size, records, no_time)
     end
   end
   table.sort(out, plan.before)
+  return out
+end
+
+-- The derived times of a source (of model.load), computed once; {} where its sweep derived none.
+function derive.of_source(source)
+  if source.derived then return source.derived end
+  local out = {}
+  for _, entry in ipairs(source.spec and source.files or {}) do
+    local record = entry.provenance
+    if record and record.derived then
+      local measured = {} -- what is by bytes alone has no shapes around it
+      for _, row in ipairs(fail.unless(rows.records(entry.path))) do
+        if row.num_tokens then measured[#measured + 1] = row end
+      end
+      local times = derive.times(source.spec, entry.tp, measured, record.no_time)
+      table.move(times, 1, #times, #out + 1, out)
+    end
+  end
+  source.derived = out
   return out
 end
 

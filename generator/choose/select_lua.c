@@ -8,7 +8,6 @@
 #include <lua.h>
 #include <math.h>
 
-#include "modules.h"
 #include "rows/rows.h"
 #include "select.h"
 
@@ -59,6 +58,7 @@ static int lua_noise(lua_State *lua) {
     return 1;
 }
 
+int luaopen_core_select(lua_State *lua);
 int luaopen_core_select(lua_State *lua) {
     static const luaL_Reg functions[] = {{"noise", lua_noise}, {NULL, NULL}};
     luaL_newlib(lua, functions);

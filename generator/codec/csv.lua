@@ -1,5 +1,5 @@
 -- CSV tables with a header, for Lua: small ones, whose columns are found by name. Rows of benchmarks are
--- read in C (rows/rows.c).
+-- read in C (rows/rows_reading.c).
 --
 --   local table = csv.read(path)      nil, message where it cannot be read
 --   table.rows[1].rank                texts, by the header's names; table.line[1]: the row's line in the file

@@ -1,5 +1,4 @@
--- Text with % and ${}: turns a template into a function from a model to text. Also the verb that does so by
--- hand.
+-- Text with % and ${}: turns a template into a function from a model to text.
 --
 --   % for _, n in ipairs(sizes) do      a line that starts with % is Lua
 --   int size_${n};                      ${...} is a value; nil is an error that names template and line
@@ -85,24 +84,6 @@ end
 -- Reads and compiles the template at `path`. Returns function(model) -> text.
 function template.load(path)
   return template.compile(fail.unless(file.read(path)), path)
-end
-
-template.summary = "Renders one template; each NAME=VALUE is there as a text, beside `lists`."
-template.positional = { name = "TEMPLATE [NAME=VALUE...]", min = 1, max = math.huge }
-template.options = { { name = "out", value = "FILE", help = "where to write", required = true } }
-template.example = "gentables template templates/bench/lists.h.tmpl --out lists.h"
-
-function template.run(args)
-  local model = { lists = require "lists.lists" }
-  for i = 2, #args do
-    local name, value = args[i]:match("^([%w_]+)=(.*)$")
-    if not name then fail.input("%s: not of the form NAME=VALUE", args[i]) end
-    model[name] = value
-  end
-  local text = template.load(args[1])(model)
-  if file.holds(args.out, text) then return end -- as old as it is, so that nothing is compiled again
-  local written, message = file.write(args.out, text)
-  if not written then fail.work("%s", message) end
 end
 
 return template

@@ -25,18 +25,9 @@
 --   left_out  function(model) -> list of lines: what it leaves out beside that; the report says them (with
 --             `view`, of an arch, it has to be there, and gets no model)
 local lists = require "lists.lists"
+local quantities = require "base.quantities"
 
 local formats = {}
-
--- What stands for all SM versions of a folder, beside the archs of lists.archs.
-formats.all_archs = { name = "all", scope = "all" }
-
--- TensorRT-LLM's grid; its table has these cells and no others.
-formats.trtllm_grid = {
-  tp = { 2, 4, 8 },
-  hidden_sizes = { 128, 256, 512, 1024, 2048, 4096, 8192 },
-  num_tokens = { 1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384 },
-}
 
 -- The values of `list` that are not in `known`.
 local function others(list, known)
@@ -52,11 +43,8 @@ function formats.may_leave_bits(format)
   return format.names ~= nil or format.elsewhere ~= nil and not format.elsewhere:find("{fallback}", 1, true)
 end
 
--- "1 row", "2 rows"
-function formats.counted(count, noun) return ("%d %s%s"):format(count, noun, count == 1 and "" or "s") end
-
 local function trtllm_leaves_out(model)
-  local grid, lines = formats.trtllm_grid, {}
+  local grid, lines = lists.trtllm_grid, {}
   for _, world in ipairs(model.worlds) do
     if not lists.contains(grid.tp, world.tp) then
       lines[#lines + 1] = ("TP %d: its table has TP %s"):format(world.tp, table.concat(grid.tp, ", "))
@@ -65,7 +53,7 @@ local function trtllm_leaves_out(model)
         local off = others(world[axis[1]], grid[axis[1]])
         if #off > 0 then
           local words = "TP %d: %s not on its grid; what its lookup sends to a cell counts there"
-          lines[#lines + 1] = words:format(world.tp, formats.counted(#off, axis[2]))
+          lines[#lines + 1] = words:format(world.tp, quantities.counted(#off, axis[2]))
         end
       end
     end

@@ -2,7 +2,7 @@
 --
 -- model.load(data_dir, arch) reads the folder: rows, spec and provenance; model.read does, and chooses
 -- nothing. model.for_format(source, format) gives the view of one format:
---   arch, fallback, lists, formats, format
+--   arch, fallback, lists, format
 --   canonical  the canonical table (core.table) of the strategies that the format can name
 --   axes       { dtype, op, mode } that formats without such axes hold
 --   worlds     those TP sizes, ascending, that have cells of `axes`: { tp, block, mode, hidden_sizes,
@@ -13,11 +13,10 @@
 --              bytes, winners }... } in the table's order
 --   strategies the strategies that won a cell of `worlds` or `by_bytes`, and the fallback, in the list's
 --              order
-local choice = require "base.lazy" "choose.settings"
+local choice = require "base.lazy" "table.settings"
 local derive = require "base.lazy" "choose.derive"
 local fail = require "base.fail"
 local file = require "core.file"
-local formats = require "base.lazy" "formats.list"
 local lists = require "lists.lists"
 local provenance = require "base.lazy" "rows.provenance"
 local rows = require "core.rows"
@@ -155,25 +154,6 @@ local function cells_of(wanted)
   return cells
 end
 
--- The times that the sweep did without, once.
-local function derived_times(source)
-  if source.derived then return source.derived end
-  local out = {}
-  for _, entry in ipairs(source.spec and source.files or {}) do
-    local record = entry.provenance
-    if record and record.derived then
-      local measured = {} -- what is by bytes alone has no shapes around it
-      for _, row in ipairs(fail.unless(rows.records(entry.path))) do
-        if row.num_tokens then measured[#measured + 1] = row end
-      end
-      local times = derive.times(source.spec, entry.tp, measured, record.no_time)
-      table.move(times, 1, #times, #out + 1, out)
-    end
-  end
-  source.derived = out
-  return out
-end
-
 -- The table of the strategies in `candidates` (nil: all) for a reader with this lookup (of core.table); made
 -- once for each. What is there already has been chosen for the nearest size, and stays only there.
 local function select_table(source, candidates, lookup)
@@ -182,7 +162,7 @@ local function select_table(source, candidates, lookup)
   if not source.tables[key] then
     source.tables[key] = fail.unless(tables.select(source.rows, { candidates = candidates,
       loopback = source.loopback, cells = source.cells, only_cells = #source.cells > 0, lookup = lookup,
-      derived = derived_times(source), same_bits_as = source.same_bits_as, workload = source.workload,
+      derived = derive.of_source(source), same_bits_as = source.same_bits_as, workload = source.workload,
       regret = source.regret,
       incumbent = lookup == "nearest" and source.stays or nil }))
   end
@@ -207,9 +187,6 @@ model.read_rows = read_rows
 
 -- The benchmark files of an arch in a folder, by TP size: { path, tp }; {} where there is none.
 model.find_files = list_files
-
--- The times of a source (of model.load) that follow from those around them (derive.times); none: {}.
-model.derived = derived_times
 
 -- The files of rows that a folder has for an arch, and its spec asks for; and the spec.
 function model.list(data_dir, arch, allow_loopback)
@@ -279,7 +256,7 @@ end
 -- The archs of a folder together.
 local function load_parts(data_dir, args)
   data_dir = data_dir:gsub("(.)/+$", "%1")
-  local source = { data_dir = data_dir, arch = "all", arch_row = formats.all_archs, parts = {}, files = {} }
+  local source = { data_dir = data_dir, arch = "all", arch_row = lists.all_archs, parts = {}, files = {} }
   local found = find_parts(data_dir)
   if #found == 0 then
     fail.input("%s: no benchmark.tp{N}.smXX.csv is there, nor in a folder smXX of it; host and loopback " ..
@@ -293,10 +270,10 @@ local function load_parts(data_dir, args)
 end
 
 -- The same, chosen as `args` say (those of choice.options; nil: none), for tables in `folder` (nil: there).
--- `all`: see formats.all_archs; args.sm: of these only what --sm asks for.
+-- `all`: see lists.all_archs; args.sm: of these only what --sm asks for.
 function model.load(data_dir, arch, args, folder)
   args = args or {}
-  if arch == formats.all_archs.name then return load_parts(data_dir, args) end
+  if arch == lists.all_archs.name then return load_parts(data_dir, args) end
   if args.sm then fail.input("--sm goes with --arch all; %s is one arch", arch) end
   local source = model.read(data_dir, arch, args.allow_loopback)
   choice.apply(source, args, folder or source.data_dir)
@@ -449,7 +426,7 @@ end
 function model.for_format(source, format)
   local canonical = select_table(source, candidates_of(format), format.lookup)
   local plane, fallback = plane_of(source, canonical), model.fallback(source, format)
-  return { arch = source.arch, fallback = fallback, lists = lists, formats = formats, format = format,
+  return { arch = source.arch, fallback = fallback, lists = lists, format = format,
     source = source, axes = source.axes, canonical = canonical, worlds = plane.worlds,
     world_of = plane.world_of, by_bytes = plane.by_bytes,
     strategies = strategies_of(plane, fallback) }

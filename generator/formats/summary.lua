@@ -1,8 +1,9 @@
 -- What the report says of a table, in numbers: shares of the strategies, margins, doubts, the physical
 -- bound, and what has no time and why. The words are the template's.
-local choice = require "choose.settings"
+local choice = require "table.settings"
 local formats = require "formats.list"
 local model = require "formats.model"
+local quantities = require "base.quantities"
 
 local summary = {}
 
@@ -167,14 +168,14 @@ local function left_out(view)
   local lines, format = {}, view.format
   local left = view.canonical:left_out()
   if left.loopback > 0 then
-    lines[#lines + 1] = formats.counted(left.loopback, "loopback row")
+    lines[#lines + 1] = quantities.counted(left.loopback, "loopback row")
       .. ": several ranks on one GPU, unreal links"
   end
   for _, strategy in ipairs(view.lists.strategies) do
     local count = left.strategies[strategy.name]
     if count then
       local why = strategy.candidate == false and "never a winner" or "it has no name for it"
-      lines[#lines + 1] = ("%s of %s: %s"):format(formats.counted(count, "row"), strategy.name, why)
+      lines[#lines + 1] = ("%s of %s: %s"):format(quantities.counted(count, "row"), strategy.name, why)
     end
   end
   if format.plane then

@@ -22,6 +22,16 @@ lists.fusions = {
   { name = "RESIDUAL_RMS_NORM_QUANT_NVFP4", trtllm = 3, quantises = "RESIDUAL_RMS_NORM" },
 }
 
+-- What stands for all SM versions of a folder, beside the archs of lists.archs.
+lists.all_archs = { name = "all", scope = "all" }
+
+-- TensorRT-LLM's grid; its table has these cells and no others.
+lists.trtllm_grid = {
+  tp = { 2, 4, 8 },
+  hidden_sizes = { 128, 256, 512, 1024, 2048, 4096, 8192 },
+  num_tokens = { 1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384 },
+}
+
 local function share_of_others(ranks) return (ranks - 1) / ranks end
 
 -- `measured_by`: the backends that can time it. `bus_factor`: busbw / algbw by the number of ranks, as

@@ -1,6 +1,8 @@
 -- Where things stand in a picture, in inches, and what fits: sizes of text, lines of notes, ticks. It
 -- knows no picture. Pictures are laid out here and not by gnuplot, which cuts off what it has not
 -- foreseen.
+local quantities = require "base.quantities"
+
 local layout = {}
 
 -- Points per inch, and how wide a letter is on average, as a share of the font's size: of DejaVu Sans,
@@ -50,29 +52,7 @@ function layout.wrap(text, points, width)
   return lines
 end
 
--- ---- numbers ----------------------------------------------------------------------------------
-
--- A size in bytes, for people.
-function layout.bytes(size)
-  local units, unit = { "B", "KiB", "MiB", "GiB", "TiB" }, 1
-  while size >= 1024 and unit < #units do size, unit = size / 1024, unit + 1 end
-  return ("%.4g %s"):format(size, units[unit])
-end
-
--- The same to the byte: in a unit only where that divides it.
-function layout.exact_bytes(size)
-  if size >= 1 << 20 and size % (1 << 20) == 0 then return (size >> 20) .. " MiB" end
-  if size >= 1 << 10 and size % (1 << 10) == 0 then return (size >> 10) .. " KiB" end
-  return size .. " B"
-end
-
--- A number in three digits without an exponent, for cells and ticks.
-function layout.three_digits(value)
-  if value >= 99999.5 then return ("%.0fk"):format(value / 1000) end
-  if value >= 99.95 then return ("%.0f"):format(value) end
-  if value >= 9.995 then return ("%.1f"):format(value) end
-  return ("%.2f"):format(value)
-end
+-- ---- ticks ------------------------------------------------------------------------------------
 
 -- At most `most` of a list, at equal distances, the first among them.
 function layout.thin(list, most)
@@ -112,9 +92,9 @@ end
 function layout.byte_ticks(low, high, most)
   local ticks = {}
   for exponent = math.ceil(math.log(low, 2) - 1e-9), math.floor(math.log(high, 2) + 1e-9) do
-    ticks[#ticks + 1] = { value = 2.0 ^ exponent, text = layout.bytes(2.0 ^ exponent) }
+    ticks[#ticks + 1] = { value = 2.0 ^ exponent, text = quantities.bytes(2.0 ^ exponent) }
   end
-  if #ticks == 0 then return { { value = low, text = layout.bytes(low) } } end
+  if #ticks == 0 then return { { value = low, text = quantities.bytes(low) } } end
   return layout.thin(ticks, most)
 end
 

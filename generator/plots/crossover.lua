@@ -5,6 +5,7 @@ local colours = require "pages.colours"
 local layout = require "pages.layout"
 local lists = require "lists.lists"
 local maps = require "pages.maps"
+local quantities = require "base.quantities"
 
 local PALE = 0.35 -- the part of white in a region's colour
 local MANY_BORDERS = 400 -- from here on thin ones are drawn
@@ -103,7 +104,7 @@ local function size_lines(slice, x_edges, y_edges, lines, names)
     if x2 - x1 > 2 then
       lines[#lines + 1] = { x1, sum - x1, x2, sum - x2 }
       names[#names + 1] = { x = x1 + 0.07 * (x2 - x1), y = sum - x1 - 0.07 * (x2 - x1), boxed = true,
-        text = layout.bytes(2.0 ^ exponent), points = 7, colour = "#333333" }
+        text = quantities.bytes(2.0 ^ exponent), points = 7, colour = "#333333" }
     end
   end
 end

@@ -2,6 +2,7 @@
 local colours = require "pages.colours"
 local layout = require "pages.layout"
 local maps = require "pages.maps"
+local quantities = require "base.quantities"
 
 local function range_of(slice)
   local low, high = math.huge, 0
@@ -24,7 +25,7 @@ local function model(slice)
     panels[i] = { title = strategy.name, cell = function(h, t)
       local row = grid[h][t]
       return row and { colour = colours.at(colours.time, math.log(row.time_us / low) / math.log(high / low)),
-        text = layout.three_digits(row.time_us) }
+        text = quantities.three_digits(row.time_us) }
     end }
   end
   return maps.model(slice, {

@@ -13,7 +13,7 @@
 local amd = require "replay.amd"
 local fail = require "base.fail"
 local file = require "core.file"
-local job = require "trace.batch.job"
+local job = require "trace.runs.job"
 local node_sheets = require "replay.node_sheets"
 local process = require "core.process"
 local progress = require "system.progress"

@@ -6,11 +6,11 @@ local data = require "report.data"
 local file = require "core.file"
 local formats = require "formats.list"
 local grid = require "report.grid"
-local layout = require "pages.layout"
 local lists = require "lists.lists"
 local model = require "formats.model"
 local page = require "pages.page"
 local provenance = require "rows.provenance"
+local quantities = require "base.quantities"
 local summary = require "formats.summary"
 local template = require "codec.template"
 
@@ -162,7 +162,7 @@ end
 -- A size that stands in place of tokens; nil: it does not.
 local function size_of(block, t)
   local bytes = block.num_tokens[t]
-  return block.sizes_only and { text = layout.exact_bytes(bytes), value = bytes } or nil
+  return block.sizes_only and { text = quantities.exact_bytes(bytes), value = bytes } or nil
 end
 
 -- Columns that may go: tokens and hidden size where all is by bytes, the size where nothing is.
@@ -216,7 +216,7 @@ local function add_sureness(p, views)
     p:text("No choice is in doubt.")
   else
     p:heading(count > #rows and ("The %d shakiest of %d choices in doubt"):format(#rows, count)
-      or ("The %s in doubt"):format(formats.counted(count, "choice")))
+      or ("The %s in doubt"):format(quantities.counted(count, "choice")))
     p:table { columns = { "arch", "TP", "fusion", "data", "size", "tokens", "hidden", "best", "runner-up",
       "margin", "sure", "could lose" }, rows = rows, may_go = may_go(views) }
   end
@@ -302,7 +302,7 @@ local function add_missing(p, views)
         may_go = #views == 1 and { "arch" } or {} }
     elseif unmeasured > 0 then
       p:text(("%s of %s without any time; nothing beside the rows says why."):format(
-        formats.counted(unmeasured, "cell"), view.arch))
+        quantities.counted(unmeasured, "cell"), view.arch))
     else
       p:text(("Every cell of %s that was asked for has a time."):format(view.arch))
     end
@@ -349,7 +349,7 @@ local function lead_of(views)
     percent(summary.least_confidence, 0), percent(summary.least_margin, 0))
   if total.oversubscribed > 0 then
     out[#out + 1] = ("%s had more ranks than cores, and say little of other machines."):format(
-      formats.counted(total.oversubscribed, what:sub(1, -2)))
+      quantities.counted(total.oversubscribed, what:sub(1, -2)))
   end
   local workload = #views == 1 and summary.workload(views[1].source)
   if workload then out[#out + 1] = workload end

@@ -3,10 +3,9 @@
 local colours = require "pages.colours"
 local comparing = require "report.comparison"
 local file = require "core.file"
-local formats = require "formats.list"
 local grid = require "report.grid"
-local layout = require "pages.layout"
 local page = require "pages.page"
+local quantities = require "base.quantities"
 local summary = require "formats.summary"
 
 local comparison_page = {}
@@ -140,7 +139,7 @@ local function sentence(total, label, base)
   local ratio = math.exp(total.log_sum / total.cells)
   local than = ("%.1f %% %s than"):format(100 * math.abs(ratio - 1), ratio < 1 and "shorter" or "longer")
   local out = { ("%s: the best times are %s those of %s (geometric mean over %s)."):format(label,
-    than:find("^0%.0 ") and "as long as" or than, base, formats.counted(total.cells, "shape")) }
+    than:find("^0%.0 ") and "as long as" or than, base, quantities.counted(total.cells, "shape")) }
   out[#out + 1] = ("Clearly faster: %d, clearly slower: %d."):format(total.faster, total.slower)
   out[#out + 1] = ("Another strategy is best in %d."):format(total.changed)
   if total.losses > 0 then
@@ -319,7 +318,7 @@ end
 local function number_row(group, h, t, count)
   local of, most = group.cells[h][t], 0
   local tokens, hidden = group.num_tokens[t], group.hidden_sizes[h]
-  if group.sizes_only then tokens, hidden = { text = layout.exact_bytes(tokens), value = tokens }, "" end
+  if group.sizes_only then tokens, hidden = { text = quantities.exact_bytes(tokens), value = tokens }, "" end
   local row = { group.tp, group.fusion, group.words, tokens, hidden }
   for s = 1, count do
     row[4 + 2 * s] = of[s] and of[s].time_us or nil
@@ -381,11 +380,11 @@ local function add_missing(p, comparison, labels)
   for s = 2, #labels do
     local total = sum_of(comparison, s)
     if total.only_base > 0 then
-      p:text(("%s that %s has, %s has not."):format(formats.counted(total.only_base, "shape"), labels[1],
+      p:text(("%s that %s has, %s has not."):format(quantities.counted(total.only_base, "shape"), labels[1],
         labels[s]))
     end
     if total.only_other > 0 then
-      p:text(("%s that %s has, %s has not."):format(formats.counted(total.only_other, "shape"), labels[s],
+      p:text(("%s that %s has, %s has not."):format(quantities.counted(total.only_other, "shape"), labels[s],
         labels[1]))
     end
     any = any or total.only_base + total.only_other > 0

@@ -1,6 +1,7 @@
 -- What the script of report.html reads: all numbers of one arch, by columns. A list of numbers is one text,
 -- with a space between them and nothing where one is missing; a list of strategies is one letter for each
 -- cell, "." where there is none. Cells stand in the order hidden size, then tokens, as in table.csv.
+local derive = require "choose.derive"
 local formats = require "formats.list"
 local lists = require "lists.lists"
 local lookup = require "choose.lookup_rule"
@@ -64,7 +65,7 @@ local function lists_of(all, strategy)
   return all[key]
 end
 
--- Whether a record of derived times (model.derived) is of this fusion of a block.
+-- Whether a record of derived times (choose/derive.lua) is of this fusion of a block.
 local function is_of(record, block, fusion)
   return not block.sizes_only and record.fusion == fusion and record.world_size == block.world_size
     and record.dtype == block.dtype and record.op == block.op and record.mode == block.mode
@@ -86,7 +87,7 @@ local function times_of(source, block, fusion)
     local of, at = lists_of(all, rows.strategy[i]), index_of(rows.hidden_size[i], rows.num_tokens[i])
     for name, from in pairs(at and columns_of_rows or {}) do of[name][at] = rows[from][i] end
   end
-  for _, record in ipairs(model.derived(source)) do
+  for _, record in ipairs(derive.of_source(source)) do
     local at = is_of(record, block, fusion) and index_of(record.hidden_size, record.num_tokens)
     if at then lists_of(all, record.strategy).t[at] = record.time_us end
   end
@@ -176,7 +177,7 @@ local function trtllm_of(source)
   for _, fusion in ipairs(lists.fusions) do
     if fusion.trtllm then fusions[fusion.trtllm + 1] = fusion.name end
   end
-  local grid = formats.trtllm_grid
+  local grid = lists.trtllm_grid
   return { tp = grid.tp, fusions = fusions, hidden = grid.hidden_sizes, tokens = grid.num_tokens,
     cells = table.concat(cells), fallback = letters.NCCL_SYMMETRIC }
 end

@@ -2,9 +2,9 @@
 -- of all of them. Hidden sizes run down, the largest on top, tokens across, as gentables plot draws them.
 local colours = require "pages.colours"
 local data = require "report.data"
-local layout = require "pages.layout"
 local lists = require "lists.lists"
 local page = require "pages.page"
+local quantities = require "base.quantities"
 local summary = require "formats.summary"
 
 local grid = {}
@@ -32,7 +32,8 @@ end
 local function head(block)
   local out = {}
   for i, tokens in ipairs(block.num_tokens) do
-    out[i] = '<th scope="col">' .. (block.sizes_only and layout.exact_bytes(tokens) or ("%d"):format(tokens))
+    local text = block.sizes_only and quantities.exact_bytes(tokens) or ("%d"):format(tokens)
+    out[i] = '<th scope="col">' .. text
   end
   return '<thead><tr><th scope="col">' .. (block.sizes_only and "size" or "hidden \\ tokens")
     .. table.concat(out) .. "</thead>"
@@ -117,7 +118,7 @@ end
 
 -- Bandwidths in GB/s, three digits.
 local function bandwidth(bytes, time_us, factor)
-  return factor and layout.three_digits(factor * bytes / time_us / 1000) or ""
+  return factor and quantities.three_digits(factor * bytes / time_us / 1000) or ""
 end
 
 local size_columns = { "size", "best", "time (µs)", "runner-up", "takes longer", "how sure", "algbw (GB/s)",
@@ -125,10 +126,10 @@ local size_columns = { "size", "best", "time (µs)", "runner-up", "takes longer"
 local size_texts = { best = true, ["runner-up"] = true }
 
 local function size_row(block, bytes, cell)
-  if not cell then return { layout.exact_bytes(bytes), "unmeasured", "", "", "", "", "", "" } end
+  if not cell then return { quantities.exact_bytes(bytes), "unmeasured", "", "", "", "", "", "" } end
   local sure = percent(cell.confidence, 1)
   if summary.is_doubtful(cell) then sure = sure .. (sure ~= "" and ", " or "") .. "in doubt" end
-  return { layout.exact_bytes(bytes), cell.strategy, layout.three_digits(cell.time_us),
+  return { quantities.exact_bytes(bytes), cell.strategy, quantities.three_digits(cell.time_us),
     cell.runner_up or "none", percent(cell.margin, 1), sure, bandwidth(bytes, cell.time_us, 1),
     bandwidth(bytes, cell.time_us, data.bus_factor(block)) }
 end

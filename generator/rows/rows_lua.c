@@ -6,7 +6,7 @@
 //   rows:slices() and rows:slice(of): see rows_slices.c; rows:classes(of): see choose/classes.c;
 //   rows:times(changes): see choose/cell_times.c.
 // - records(path...) gives { { world_size =, dtype =, ..., time_us =, low_us = ... }... }; the keys stand in
-//   rows.c.
+//   rows_columns.c.
 // - text(path, records) gives the text of such a file, sorted; the path is for messages alone.
 // - of(path, records) gives them as rows, as if such a file had been read.
 //

@@ -144,7 +144,7 @@ local function check_table(source, key, value)
   return checked
 end
 
--- What it says is checked where a table is chosen; see choose/settings.lua.
+-- What it says is checked where a table is chosen; see table/settings.lua.
 local function check_choice(source, key, value)
   local known = { numerics = "string", workload = "string", at = "string", regret = "number" }
   if type(value) ~= "table" then

@@ -1,12 +1,12 @@
 -- gentables metric plot: a serving metric over max-num-seqs and over max-num-batched-tokens, a line for each
 -- implementation, from a folder of runs' folders. It sorts runs into lines and lays the picture out; which
--- runs there are is in runs.lua, how one is read in metric/serving.lua, the drawing in templates/plots/.
+-- runs there are is in runs.lua, how one is read in result.lua, the drawing in templates/plots/.
 local fail = require "base.fail"
 local file = require "core.file"
 local gnuplot = require "pages.gnuplot"
 local json = require "codec.json"
 local run_finder = require "serving.runs"
-local serving = require "metric.serving"
+local result = require "serving.result"
 local template = require "codec.template"
 
 local plot = {}
@@ -41,7 +41,7 @@ local function read_values(runs, row)
   local shown, others = {}, {}
   for _, run in ipairs(runs) do
     if is_shown(run) then
-      run.value = serving.read(run.dir, row).mean
+      run.value = result.read(run.dir, row).mean
       shown[#shown + 1] = run
     else
       others[#others + 1] = run.dir:match("[^/]*$")

@@ -6,8 +6,8 @@
 -- runner-up's; with several launches, where it is the faster one in each of them. Who did not end well in
 -- every launch does not compete.
 local fail = require "base.fail"
-local layout = require "pages.layout"
 local lists = require "lists.lists"
+local quantities = require "base.quantities"
 local rows = require "core.rows"
 local tables = require "core.table"
 local tune_rows = require "tune.to_rows"
@@ -178,7 +178,7 @@ end
 
 local function line_of(cell)
   local best = cell.best
-  local size = layout.exact_bytes(cell.size)
+  local size = quantities.exact_bytes(cell.size)
   if not best then return ("%-10s %s"):format(size, cell.default or "nothing has a time") end
   local bus = lists.find("ops", cell.op).bus_factor(cell.world_size) * cell.size / best.time_us / 1000
   local line = ("%-10s %-26s %10.2f us %8.2f GB/s"):format(size, name_of(best),

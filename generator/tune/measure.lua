@@ -4,10 +4,10 @@
 local backends = require "conversation.backends"
 local fail = require "base.fail"
 local file = require "core.file"
-local layout = require "pages.layout"
 local plan = require "tune.plan"
 local process = require "core.process"
 local protocol = require "conversation.protocol"
+local quantities = require "base.quantities"
 local sanitizer = require "tune.sanitizer"
 local ways = require "tune.ways"
 
@@ -209,7 +209,7 @@ local function tell_untried(job, fields)
   if fields.status == "uncalled" then
     about = ("was not called in its trial: %s"):format(fields.reason)
   elseif fields.untried then
-    about = ("was not tried with %s and more: no memory for that"):format(layout.exact_bytes(
+    about = ("was not tried with %s and more: no memory for that"):format(quantities.exact_bytes(
       math.tointeger(tonumber(fields.untried))))
   end
   if about then job.progress:say(("gentables: %s: %s"):format(fields.strategy, about)) end

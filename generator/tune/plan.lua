@@ -5,8 +5,8 @@
 -- hidden_size, num_tokens, results = { { strategy, epilogue, time_us... }... }, no_time = { { strategy,
 -- epilogue, reason }... } }.
 local fail = require "base.fail"
-local layout = require "pages.layout"
 local lists = require "lists.lists"
+local quantities = require "base.quantities"
 local splits = require "lists.splits"
 local ways = require "tune.ways"
 
@@ -141,11 +141,11 @@ local function note_fusion(job, fusion, rounded, token_bytes)
   end
   local words = {}
   for i, pair in ipairs(rounded) do
-    words[i] = ("%s as %s"):format(layout.exact_bytes(pair[1]), layout.exact_bytes(pair[2]))
+    words[i] = ("%s as %s"):format(quantities.exact_bytes(pair[1]), quantities.exact_bytes(pair[2]))
   end
   if #words > 0 then
     job.notes[#job.notes + 1] = ("gentables: with an epilogue a size is of whole tokens, of %s each: %s")
-      :format(layout.exact_bytes(token_bytes), table.concat(words, ", "))
+      :format(quantities.exact_bytes(token_bytes), table.concat(words, ", "))
   end
 end
 

@@ -1,6 +1,6 @@
 -- gentables check: whether the tables that are checked in are what the rows give. Writes nothing.
 local changes = require "table.changes"
-local choice = require "choose.settings"
+local choice = require "table.settings"
 local file = require "core.file"
 local formats = require "formats.list"
 local model = require "formats.model"

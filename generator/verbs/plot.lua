@@ -2,11 +2,11 @@
 -- pictures/list.lua; this file reads the command line.
 local fail = require "base.fail"
 local file = require "core.file"
-local formats = require "formats.list"
 local gnuplot = require "pages.gnuplot"
 local kinds = require "pictures.list"
 local lists = require "lists.lists"
 local pictures = require "pictures.draw"
+local quantities = require "base.quantities"
 local sweep = require "pictures.slices"
 
 local function without_slash(path) return (path:gsub("(.)/+$", "%1")) end
@@ -91,7 +91,7 @@ local function plot_folder(args)
   say_left_out(rows)
   for _, line in ipairs(left_out) do say("%s", line) end
   print_shares(rows)
-  io.stdout:write(("%s in %s/viz\n"):format(formats.counted(count, "picture"), out))
+  io.stdout:write(("%s in %s/viz\n"):format(quantities.counted(count, "picture"), out))
 end
 
 -- ---- one picture ------------------------------------------------------------------------------

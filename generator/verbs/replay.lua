@@ -3,7 +3,7 @@
 -- they are computed: bench/replay. Ops that were saved are replayed alone.
 local fail = require "base.fail"
 local file = require "core.file"
-local job = require "trace.batch.job"
+local job = require "trace.runs.job"
 local replay_ops = require "replay.chosen_ops"
 local request = require "replay.request"
 local session = require "replay.run"

@@ -1,2 +1,27 @@
--- gentables template: renders one template by hand, as the build of the bench does; see codec/template.lua.
-return require "codec.template"
+-- gentables template: renders one template by hand, as the build of the bench does.
+local fail = require "base.fail"
+local file = require "core.file"
+local lists = require "lists.lists"
+local template = require "codec.template"
+
+local verb = {}
+
+verb.summary = "Renders one template; each NAME=VALUE is there as a text, beside `lists`."
+verb.positional = { name = "TEMPLATE [NAME=VALUE...]", min = 1, max = math.huge }
+verb.options = { { name = "out", value = "FILE", help = "where to write", required = true } }
+verb.example = "gentables template templates/bench/lists.h.tmpl --out lists.h"
+
+function verb.run(args)
+  local model = { lists = lists }
+  for i = 2, #args do
+    local name, value = args[i]:match("^([%w_]+)=(.*)$")
+    if not name then fail.input("%s: not of the form NAME=VALUE", args[i]) end
+    model[name] = value
+  end
+  local text = template.load(args[1])(model)
+  if file.holds(args.out, text) then return end -- as old as it is, so that nothing is compiled again
+  local written, message = file.write(args.out, text)
+  if not written then fail.work("%s", message) end
+end
+
+return verb

@@ -17,7 +17,7 @@ local END_GRACE, LINE_PATIENCE = 5, 1e9 -- seconds
 -- ---- a sweep, where there is no data ----------------------------------------------------------
 
 local function spec_text(arch, strategies)
-  local grid, lines = formats.trtllm_grid, { "return {" }
+  local grid, lines = lists.trtllm_grid, { "return {" }
   local function add(key, text) lines[#lines + 1] = ("  %s = %s,"):format(key, text) end
   local function numbers(list) return "{ " .. table.concat(list, ", ") .. " }" end
   add("arch", ("%q"):format(arch))
@@ -102,7 +102,7 @@ function trtllm_generator.report(args, source)
   if not args.sm_version then return end
   local there = {}
   for _, entry in ipairs(source.files) do there[entry.tp] = true end
-  for _, tp in ipairs(formats.trtllm_grid.tp) do
+  for _, tp in ipairs(lists.trtllm_grid.tp) do
     if not there[tp] then
       io.stderr:write(("gentables: %s/benchmark.tp%d.%s.csv is not there: its cells read %d, as all that " ..
         "were not measured\n"):format(args.data_dir, tp, args.arch,

@@ -8,7 +8,7 @@
 --
 -- A result counts for the settings and on the machine that it was measured with, and while its traces are as
 -- they were written. What cannot be read is told, and measured anew.
-local configurations = require "trace.batch.configurations"
+local configurations = require "trace.runs.configurations"
 local fail = require "base.fail"
 local file = require "core.file"
 local json = require "codec.json"

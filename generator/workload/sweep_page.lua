@@ -4,7 +4,7 @@ local chart = require "workload.chart"
 local csv = require "codec.csv"
 local file = require "core.file"
 local page = require "pages.page"
-local plots = require "verbs.trace.plots"
+local plots = require "trace.gemm.variance_plots"
 local words = require "workload.findings"
 
 local sweep_page = {}

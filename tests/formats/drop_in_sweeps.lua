@@ -3,6 +3,7 @@
 local fail = require "base.fail"
 local file = require "core.file"
 local formats = require "formats.list"
+local lists = require "lists.lists"
 local luaunit = require "luaunit"
 
 local work = os.getenv("WORK")
@@ -45,7 +46,7 @@ function tests.test_sweeps_the_grid_and_writes_beside_it()
   local spec = assert(load(text))()
   luaunit.assertEquals(spec.arch, "sm89")
   luaunit.assertEquals(spec.tp, { 2, 4, 8 })
-  luaunit.assertEquals(spec.num_tokens, formats.trtllm_grid.num_tokens)
+  luaunit.assertEquals(spec.num_tokens, lists.trtllm_grid.num_tokens)
   luaunit.assertEquals(spec.strategies, named)
   luaunit.assertEquals({ args.data_dir, args.out, args.formats, args.arch },
     { work .. "/rows", work .. "/rows/gen_heuristic_code", "trtllm", "sm89" })

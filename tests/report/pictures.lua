@@ -7,6 +7,7 @@ local layout = require "pages.layout"
 local lists = require "lists.lists"
 local lu = require "luaunit"
 local pictures = require "pictures.draw"
+local quantities = require "base.quantities"
 local sweep = require "pictures.slices"
 
 if not lib.has_gnuplot() then
@@ -284,9 +285,9 @@ function TestPictures.test_ticks_are_few_and_within()
   lu.assertEquals(texts(layout.log_ticks(0.9, 110, 5)), "1 3 10 30 100")
   lu.assertEquals(texts(layout.log_ticks(3.1, 4.2, 5)), "3.1 4.2")
   lu.assertEquals(texts(layout.byte_ticks(2048, 65536, 3)), "2 KiB 8 KiB 32 KiB")
-  lu.assertEquals(layout.three_digits(0.123), "0.12")
-  lu.assertEquals(layout.three_digits(9.996), "10.0")
-  lu.assertEquals(layout.three_digits(123456), "123k")
+  lu.assertEquals(quantities.three_digits(0.123), "0.12")
+  lu.assertEquals(quantities.three_digits(9.996), "10.0")
+  lu.assertEquals(quantities.three_digits(123456), "123k")
 end
 
 function TestPictures.test_labels_are_one_line_of_valid_text()

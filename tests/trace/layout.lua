@@ -1,6 +1,6 @@
 -- Sweeps, configurations and files that say their rank are found as they are named.
 local file = require "core.file"
-local layout = require "trace.batch.run_folder"
+local layout = require "trace.runs.run_folder"
 local lib = dofile(os.getenv("SOURCE") .. "/tests/trace/lib.lua")
 local luaunit = require "luaunit"
 

@@ -1,7 +1,7 @@
 -- Traces that are not whole give a report that says so, never a wrong number in silence.
 package.path = os.getenv("SOURCE") .. "/tests/trace/report/?.lua;" .. package.path
 local luaunit = require "luaunit"
-local per_rank = require "trace.batch.rank_report"
+local per_rank = require "trace.reports.rank_report"
 local small_trace = require "small_trace"
 
 local MATRICES = { dims = { { 4, 8 }, { 8, 2 } }, types = { "float", "float" } }

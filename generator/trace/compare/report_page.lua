@@ -1,7 +1,7 @@
 -- The page of a comparison: the time line and the ops of reports beside each other; of sweeps the variance of
 -- their GEMMs too, and the five pictures. Only shows: differences.lua and trace pipeline have the numbers.
 local comparing = require "trace.compare.differences"
-local configurations = require "trace.batch.configurations"
+local configurations = require "trace.runs.configurations"
 local csv = require "codec.csv"
 local file = require "core.file"
 local page = require "pages.page"

@@ -48,9 +48,9 @@ end
 -- The sheets that a trace's report would have, as read from its CSVs.
 local function of_trace(path, label)
   local one = fail.unless(require("trace.ops.rank").open(path))
-  local list, notes = require("trace.batch.rank_report").sheets(one)
+  local list, notes = require("trace.reports.rank_report").sheets(one)
   local report = { label = label, sheets = {}, names = {}, warning = nil }
-  report.warning = require("trace.batch.rank_report").warning(path, notes)
+  report.warning = require("trace.reports.rank_report").warning(path, notes)
   for i, sheet in ipairs(list) do
     report.names[i] = sheet.name
     report.sheets[sheet.name] = parsed(sheets.csv(sheet), path)

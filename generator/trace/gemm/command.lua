@@ -1,7 +1,7 @@
 -- What trace variance, timestamps and overlap have in common: the same traces and GEMMs, and a CSV of each.
 local file = require "core.file"
 local fail = require "base.fail"
-local job = require "trace.batch.job"
+local job = require "trace.runs.job"
 local sheets = require "pages.sheets"
 local variance = require "trace.gemm.variance"
 

@@ -2,7 +2,7 @@
 -- and as tables over all traces (variance.sheets). Time stamps and overlap are those of the instances
 -- themselves, so that they belong to the right GEMM where one kernel serves several.
 local input_csv = require "trace.gemm.input_csv"
-local ops = require "trace.ops.instances"
+local ops = require "trace.gemm.instances"
 local overlap_of = require "trace.gemm.overlap"
 
 local variance = {}

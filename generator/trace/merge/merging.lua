@@ -3,7 +3,7 @@
 local core = require "core.merge"
 local fail = require "base.fail"
 local file = require "core.file"
-local layout = require "trace.batch.run_folder"
+local layout = require "trace.runs.run_folder"
 local workers = require "system.workers"
 
 local merging = {}

@@ -8,15 +8,15 @@
 -- A plan has: out, analysis (folders), csv, xlsx, forms (these as text), top_k, report_options, options_text,
 -- without (set of steps), gzip, threads_each.
 local collective_sheets = require "trace.collectives.rank_sheets"
-local collectives = require "verbs.trace.collectives"
+local collectives = require "trace.collectives.configuration_report"
 local compare_sources = require "trace.compare.sources"
 local comparisons = require "trace.compare.pairs"
 local digest = require "codec.pack"
 local fail = require "base.fail"
 local file = require "core.file"
 local merging = require "trace.merge.merging"
-local per_rank = require "trace.batch.rank_report"
-local plots = require "verbs.trace.plots"
+local per_rank = require "trace.reports.rank_report"
+local plots = require "trace.gemm.variance_plots"
 local rank = require "trace.ops.rank"
 local sheets = require "pages.sheets"
 local stamps = require "trace.pipeline.stamps"

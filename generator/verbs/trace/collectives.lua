@@ -1,67 +1,10 @@
 -- gentables trace collectives: collectives over all ranks of a configuration, and over configurations.
-local collective_sheets = require "trace.collectives.rank_sheets"
-local job = require "trace.batch.job"
-local layout = require "trace.batch.run_folder"
+local collectives = require "trace.collectives.configuration_report"
+local job = require "trace.runs.job"
 
-local collectives = {}
+local command = {}
 
-collectives.SUMMARY = "nccl_summary_implicit_sync"
-
--- Where a configuration's report goes below `out`, without its extension: those of a sweep as its tree has
--- them.
-function collectives.base(out, configuration)
-  local folder, name = out, "collective"
-  if configuration.threads then
-    folder = ("%s/%dthread/collective_reports"):format(out, configuration.threads)
-  end
-  if configuration.channels then name = ("collective_%dch"):format(configuration.channels) end
-  return folder .. "/" .. name
-end
-
--- The sheets of a configuration; answers[entry] = { info, collectives } (see collectives.ask), nil for traces
--- that could not be read. Also notes: what is not whole.
-function collectives.sheets(configuration, answers)
-  local infos, ranks = {}, {}
-  for i, entry in ipairs(configuration.files) do infos[i] = answers[entry] and answers[entry].info end
-  local notes, left_out = layout.check(configuration, infos)
-  for i, entry in ipairs(configuration.files) do
-    if answers[entry] and not left_out[i] then
-      answers[entry].collectives.rank = entry.rank
-      ranks[#ranks + 1] = answers[entry].collectives
-    elseif not answers[entry] then
-      notes[#notes + 1] = layout.below(configuration, entry.path) .. ": could not be read; it is not in this"
-    end
-  end
-  return collective_sheets.make(ranks, notes)
-end
-
--- Asked of each trace.
-function collectives.ask(t) return { info = t:info(), collectives = collective_sheets.digest(t) } end
-
--- The summaries of several configurations, { { configuration, sheets }... }, as one sheet with their threads
--- and channels in front; nil where fewer than two have one.
-function collectives.across(made)
-  local sheet, count = nil, 0
-  for _, one in ipairs(made) do
-    for _, summary in ipairs(one.sheets) do
-      if summary.name == collectives.SUMMARY then
-        count = count + 1
-        sheet = sheet or { name = collectives.SUMMARY, rows = {},
-          columns = table.move(summary.columns, 1, #summary.columns, 3, { "threads", "channels" }) }
-        for _, row in ipairs(summary.rows) do
-          sheet.rows[#sheet.rows + 1] = table.move(row, 1, #summary.columns, 3,
-            { one.configuration.threads, one.configuration.channels })
-        end
-      end
-    end
-  end
-  return count > 1 and sheet or nil
-end
-
--- Where that goes.
-function collectives.across_base(out) return out .. "/comparisons/collectives_across_configurations" end
-
-local function run(args)
+function command.run(args)
   local work = job.new(args)
   local usable, made = work:usable(), {}
   local answers = work:read(usable, collectives.ask)
@@ -81,12 +24,11 @@ local function run(args)
   return work:finish()
 end
 
-collectives.summary = "Collectives over ranks: latency, wait, skew, bandwidths, stragglers."
-collectives.positional = job.positional
-collectives.options = job.options({
+command.summary = "Collectives over ranks: latency, wait, skew, bandwidths, stragglers."
+command.positional = job.positional
+command.options = job.options({
   { name = "out", value = "DIR", help = "where the reports go", required = true },
 }, true)
-collectives.example = "gentables trace collectives experiments/sweep_20251124_222204 --out collectives"
-collectives.run = run
+command.example = "gentables trace collectives experiments/sweep_20251124_222204 --out collectives"
 
-return collectives
+return command

@@ -1,8 +1,8 @@
 -- gentables trace gemm: the GEMMs of every rank, threads and channels, in one table.
 local fail = require "base.fail"
 local gemm_command = require "trace.gemm.command"
-local job = require "trace.batch.job"
-local ops = require "trace.ops.instances"
+local job = require "trace.runs.job"
+local ops = require "trace.gemm.instances"
 
 local function ask(top_k)
   return function(t)

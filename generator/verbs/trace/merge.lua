@@ -1,7 +1,7 @@
 -- gentables trace merge: one trace of all ranks, for Perfetto; of a sweep, one for each configuration.
 local fail = require "base.fail"
 local file = require "core.file"
-local layout = require "trace.batch.run_folder"
+local layout = require "trace.runs.run_folder"
 local merging = require "trace.merge.merging"
 
 local function ranks_below(count)

@@ -4,7 +4,7 @@
 local digest = require "codec.pack"
 local fail = require "base.fail"
 local gemm_command = require "trace.gemm.command"
-local job = require "trace.batch.job"
+local job = require "trace.runs.job"
 local progress = require "system.progress"
 local stamps = require "trace.pipeline.stamps"
 local tasks = require "trace.pipeline.tasks"

@@ -1,10 +1,10 @@
 -- gentables trace report: what one rank did, from its trace: the GPU's time line, ops, kernels and
 -- collectives, a workbook and a folder of CSVs for each trace. The sheets are made by
--- trace/batch/rank_report.lua. With -b one report for each folder of traces, over its ranks:
--- trace/batch/workbooks.lua.
+-- trace/reports/rank_report.lua. With -b one report for each folder of traces, over its ranks:
+-- trace/reports/workbooks.lua.
 local fail = require "base.fail"
-local job = require "trace.batch.job"
-local per_rank = require "trace.batch.rank_report"
+local job = require "trace.runs.job"
+local per_rank = require "trace.reports.rank_report"
 local progress = require "system.progress"
 local rank = require "trace.ops.rank"
 local sheets = require "pages.sheets"
@@ -12,7 +12,7 @@ local workers = require "system.workers"
 
 local EXTENSIONS = { "%.json$", "%.json%.gz$", "%.json%.zst$" }
 
--- The options of trace/batch/rank_report.lua that the command line asks for.
+-- The options of trace/reports/rank_report.lua that the command line asks for.
 local function options_of(args)
   local bins = job.positive(args.bins, "bins")
   if bins and bins > 100000 then fail.input("--bins: %d are too many; up to 100000 would be right", bins) end
@@ -159,7 +159,7 @@ local function run_batch(args)
     fail.input("-o: %s: a name that ends in .xlsx would be right", args.output)
   end
   choose_forms(args)
-  return require("trace.batch.workbooks").run { base = args.base, pattern = args.pattern,
+  return require("trace.reports.workbooks").run { base = args.base, pattern = args.pattern,
     extension = args.extension,
     filters = args.filter, dry_run = args.dry_run, all_kernels = args.all_kernels, output = args.output,
     csv = args.csv, xlsx = args.xlsx, jobs = job.positive(args.jobs, "jobs"),

@@ -1,7 +1,7 @@
 -- gentables workload compare: sweeps side by side in one page: steps of each configuration and what differs
 -- beyond noise, then what trace compare shows of their traces. The first is the baseline.
 local compare_page = require "trace.compare.report_page"
-local configurations = require "trace.batch.configurations"
+local configurations = require "trace.runs.configurations"
 local fail = require "base.fail"
 local file = require "core.file"
 local labels = require "pages.labels"

@@ -2,7 +2,7 @@
 -- of its own, and leaves traces, logs and a summary in the documented tree (workload/store.lua). On a folder
 -- that is there it does what is missing or failed. What fails is told and does not end the rest.
 local asked = require "workload.common_options"
-local configurations = require "trace.batch.configurations"
+local configurations = require "trace.runs.configurations"
 local fail = require "base.fail"
 local file = require "core.file"
 local options = require "base.options"

@@ -6,7 +6,7 @@
 --   local sheets, notes = trace:sheets("name of a file")
 local file = require "core.file"
 local json = require "codec.json"
-local per_rank = require "trace.batch.rank_report"
+local per_rank = require "trace.reports.rank_report"
 local rank = require "trace.ops.rank"
 
 local small_trace = {}

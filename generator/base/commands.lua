@@ -1,7 +1,7 @@
 -- A verb that has commands of its own: the module that verbs.lua takes. `list` has a row { name, help } for
 -- each; its file is verbs/VERB/NAME.lua.
 --
---   return require("commands").of("trace", require "verbs.trace.list")
+--   return require("base.commands").of(VERB, LIST)
 local fail = require "base.fail"
 
 local commands = {}

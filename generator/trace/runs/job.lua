@@ -1,9 +1,9 @@
 -- What the commands over ranks and configurations have in common: their options, the traces they are about,
 -- reading these in parallel, and what they say at the end. A trace or a configuration that fails is told and
 -- does not end the others.
-local each = require "trace.batch.each"
+local each = require "trace.runs.each"
 local fail = require "base.fail"
-local layout = require "trace.batch.run_folder"
+local layout = require "trace.runs.run_folder"
 local progress = require "system.progress"
 local sheets = require "pages.sheets"
 

@@ -7,7 +7,7 @@
 local digest = require "codec.pack"
 local fail = require "base.fail"
 local file = require "core.file"
-local layout = require "trace.batch.run_folder"
+local layout = require "trace.runs.run_folder"
 local sheets = require "pages.sheets"
 local workers = require "system.workers"
 

@@ -1,0 +1,62 @@
+-- One serving metric of one run: a key of its result files (TTFT, TPOT, ITL, throughputs), as the mean over
+-- these files.
+local fail = require "base.fail"
+local file = require "core.file"
+local json = require "codec.json"
+local refuse = require "serving.refuse"
+local statistics = require "base.statistics"
+local trace_dir = require "serving.trace_dir"
+
+local result = {}
+
+local function check_phase(dir, row)
+  local card, path = trace_dir.card(dir)
+  local phase = trace_dir.value(card, "workload", "model", "phase")
+  if phase == "inference" then return end
+  local words = "Error: %s metric requires inference phase, found: %s"
+  refuse(words:format(row.label, tostring(phase or "none")),
+    "%s: workload.model.phase: inference would be right", path)
+end
+
+-- The value of the key in one file: a finite number, or nil where the file has no such key.
+local function value_in(path, key)
+  local text, message = file.read(path)
+  if not text then fail.work("%s", message) end
+  local picked, problem = json.pick(text, key)
+  if not picked then fail.work("%s: not a result file: %s", path, problem) end
+  local value = picked[key]
+  if value == nil then return nil end
+  if type(value) ~= "number" then
+    fail.work("%s: %s is %s; a number would be right", path, key, value == json.null and "null" or
+      ("of type " .. (type(value) == "table" and "list or object" or type(value))))
+  end
+  return value + 0.0
+end
+
+-- Reads a metric of one run: { folder, count, mean, median, min, max, standard_deviation, files }. Files
+-- without the key are counted on stderr and left out; that no file has it is an error. Wrong input raises.
+function result.read(dir, row)
+  check_phase(dir, row)
+  local values, files = {}, {}
+  local paths = trace_dir.results(dir)
+  for _, path in ipairs(paths) do
+    local value = value_in(path, row.key)
+    if value then
+      values[#values + 1] = value
+      files[#files + 1] = path
+    end
+  end
+  if #values == 0 then
+    fail.work("%s/results_json: none of its %d files has %s, which %s is made of", dir, #paths, row.key,
+      row.name)
+  end
+  if #values < #paths then
+    io.stderr:write(("gentables: %s/results_json: %d of %d files have no %s; left out\n"):format(dir,
+      #paths - #values, #paths, row.key))
+  end
+  local run = statistics.summarise(values)
+  run.folder, run.files = dir, json.array(files)
+  return run
+end
+
+return result

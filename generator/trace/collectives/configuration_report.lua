@@ -1,0 +1,64 @@
+-- Collectives over all ranks of a configuration, and over configurations: what each trace is asked, the
+-- sheets, and where they go.
+local collective_sheets = require "trace.collectives.rank_sheets"
+local layout = require "trace.runs.run_folder"
+
+local collectives = {}
+
+collectives.SUMMARY = "nccl_summary_implicit_sync"
+
+-- Where a configuration's report goes below `out`, without its extension: those of a sweep as its tree has
+-- them.
+function collectives.base(out, configuration)
+  local folder, name = out, "collective"
+  if configuration.threads then
+    folder = ("%s/%dthread/collective_reports"):format(out, configuration.threads)
+  end
+  if configuration.channels then name = ("collective_%dch"):format(configuration.channels) end
+  return folder .. "/" .. name
+end
+
+-- The sheets of a configuration; answers[entry] = { info, collectives } (see collectives.ask), nil for traces
+-- that could not be read. Also notes: what is not whole.
+function collectives.sheets(configuration, answers)
+  local infos, ranks = {}, {}
+  for i, entry in ipairs(configuration.files) do infos[i] = answers[entry] and answers[entry].info end
+  local notes, left_out = layout.check(configuration, infos)
+  for i, entry in ipairs(configuration.files) do
+    if answers[entry] and not left_out[i] then
+      answers[entry].collectives.rank = entry.rank
+      ranks[#ranks + 1] = answers[entry].collectives
+    elseif not answers[entry] then
+      notes[#notes + 1] = layout.below(configuration, entry.path) .. ": could not be read; it is not in this"
+    end
+  end
+  return collective_sheets.make(ranks, notes)
+end
+
+-- Asked of each trace.
+function collectives.ask(t) return { info = t:info(), collectives = collective_sheets.digest(t) } end
+
+-- The summaries of several configurations, { { configuration, sheets }... }, as one sheet with their threads
+-- and channels in front; nil where fewer than two have one.
+function collectives.across(made)
+  local sheet, count = nil, 0
+  for _, one in ipairs(made) do
+    for _, summary in ipairs(one.sheets) do
+      if summary.name == collectives.SUMMARY then
+        count = count + 1
+        sheet = sheet or { name = collectives.SUMMARY, rows = {},
+          columns = table.move(summary.columns, 1, #summary.columns, 3, { "threads", "channels" }) }
+        for _, row in ipairs(summary.rows) do
+          sheet.rows[#sheet.rows + 1] = table.move(row, 1, #summary.columns, 3,
+            { one.configuration.threads, one.configuration.channels })
+        end
+      end
+    end
+  end
+  return count > 1 and sheet or nil
+end
+
+-- Where that goes.
+function collectives.across_base(out) return out .. "/comparisons/collectives_across_configurations" end
+
+return collectives
