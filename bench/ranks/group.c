@@ -23,6 +23,7 @@ enum {
     SPINS_OVERSUBSCRIBED = 1,        // the peer cannot run before we yield
     START_AFTER_NS = 1500,           // every rank has seen the release by then
     POLLS_BETWEEN_CHECKS = 256,      // of peers and deadline, once we yield
+    POLLS_BEFORE_SLEEP = 512,        // of ranks that are threads, likewise
     IDLE_US = 50,                    // who may wait for ever leaves the processor to others
     LAST_LOOK = 1,                   // in the time since when somebody waits: the deadline was not over yet
     FAILURE_WRITTEN_NS = 1000000000, // for a line: long, even where the writer has lost its processor
@@ -103,7 +104,12 @@ bool group_poll(struct group *group, uint64_t *polls, uint64_t *since_ns) {
         relax();
         return true;
     }
-    sched_yield();
+    // Ranks that are threads wait for GPUs, which time their calls themselves: they need not wake at once.
+    if (group->shares_process && poll - group->spin_limit > POLLS_BEFORE_SLEEP) {
+        usleep(IDLE_US);
+    } else {
+        sched_yield();
+    }
     if ((poll - group->spin_limit) % POLLS_BETWEEN_CHECKS != 0) return true;
     if (somebody_failed(group)) return false;
     uint64_t now = clock_ns();

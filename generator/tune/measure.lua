@@ -134,9 +134,15 @@ local function culprit(words)
   return name, what
 end
 
--- What a program that ended for `reason` said last.
+-- Why a program ended for `reason`: the bench's message, or the last line that its launcher printed.
 local function last_words(words, reason)
-  return words:match("gentables%-bench: ([^\n]+)") or ("%s, and no word of why"):format(reason)
+  local message = words:match("gentables%-bench: ([^\n]+)")
+  if message then return message end
+  local last
+  for line in words:gmatch("[^\n]+") do
+    if line:find("%w") then last = line end
+  end
+  return ("%s; %s"):format(reason, last and "last line: " .. last or "it printed no message")
 end
 
 -- Leaves a candidate out from here on, and says so.

@@ -61,10 +61,11 @@ in_folder() {
     "$1" "$2"
 }
 
-# planted_inputs COMPILER: all that the results depend on.
+# planted_inputs COMPILER [CASE]: all that the results depend on; CASE where a script proves several.
 planted_inputs() {
     # shellcheck source=tests/proof.sh
     . "$SOURCE/tests/proof.sh"
+    if [ -n "${2:-}" ]; then proof_name=${proof_name}_tp$2; fi
     tests=$SOURCE/tests/cuda
     proof_inputs "$tests/lib_planted.sh" "$tests/kernels.cpp" "$tests/kernel_cases.cpp" \
         "$tests/exchange.cpp" "$tests/engine.cpp" "$tests"/*.h "$SOURCE"/bench/cuda/kernels/*.h \

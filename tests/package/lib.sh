@@ -13,6 +13,23 @@ begin() {
     rm -rf "$work"
     mkdir -p "$work"
     cp -R "$GENTABLES_SOURCE/tests/consumer" "$project"
+    case $1 in *"Unix Makefiles"*) prove_with_make "$1" ;; esac
+}
+
+# prove_with_make NAME: with Make a test is a slow proof. What CMake does there depends on our CMake files; what
+# the program does, every run shows with Ninja.
+prove_with_make() {
+    SOURCE=$GENTABLES_SOURCE WORK=$work
+    # shellcheck source=tests/proof.sh
+    . "$SOURCE/tests/proof.sh"
+    proof_name=$(echo "$1" | tr ' ' _)
+    inputs=$(cd "$SOURCE" && find CMakeLists.txt generator bench cmake tests/package/lib.sh tests/consumer \
+        tests/consumer_trtllm -type f \( -name CMakeLists.txt -o -path 'cmake/*' -o -path 'tests/*' \))
+    cd "$SOURCE"
+    # shellcheck disable=SC2086 # a list
+    proof_inputs $inputs -- "$(cmake --version | head -n 1)" "$(make --version | head -n 1)"
+    cd "$work"
+    trap 'if [ $? = 0 ]; then proof_holds; fi' EXIT
 }
 
 die() {
