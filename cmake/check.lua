@@ -49,7 +49,7 @@ local function files_below(folder, ...)
   return found
 end
 
--- The sources in C of one module share the first word of their names: rows_reading.c, rows_line.c, rows_lua.c.
+-- The sources in C of one module share the first word of their names: rows_line.c, rows_lua.c.
 local function c_node(path)
   local folder, stem = path:gsub("[^/]+/%.%./", ""):match("^(.*/)([^/]*)%.%w+$")
   return folder .. stem:match("^[^_]*")

@@ -240,7 +240,7 @@ end
 
 -- The row of lists.archs, or all_archs.
 function formats.arch(name)
-  return name == formats.all_archs.name and formats.all_archs or lists.arch(name)
+  return name == lists.all_archs.name and lists.all_archs or lists.arch(name)
 end
 
 -- Whether the arch (a row of lists.archs, or all_archs) has this format.

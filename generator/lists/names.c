@@ -113,7 +113,7 @@ const struct lists *lists_of(struct lua_State *lua) {
     struct lists *lists = lua_newuserdatauv(lua, sizeof *lists, 0);
     memset(lists, 0, sizeof *lists);
     lua_getglobal(lua, "require");
-    lua_pushliteral(lua, "lists");
+    lua_pushliteral(lua, "lists.lists");
     lua_call(lua, 1, 1);
     read_names(lua, &lists->dtypes, "dtypes", "dtype");
     read_names(lua, &lists->ops, "ops", "op");
@@ -148,7 +148,7 @@ bool lists_learn(struct lua_State *lua, const char *text, size_t size) {
     const char *end = text + size, *begin = text;
     bool learned = false;
     lua_getglobal(lua, "require");
-    lua_pushliteral(lua, "lists");
+    lua_pushliteral(lua, "lists.lists");
     lua_call(lua, 1, 1);
     lua_getfield(lua, -1, "plugin_prefix");
     size_t prefix_length;

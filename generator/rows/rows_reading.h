@@ -1,5 +1,6 @@
 // What the parts of reading a benchmark file share: the layout that its header tells (rows_header.c), the
-// parser of its lines (rows_line.c), which rows_reading.c runs over the pieces of all files. Nobody else includes it.
+// parser of its lines (rows_line.c), which rows_reading.c runs over the pieces of all files. Nobody else
+// includes it.
 #ifndef GENTABLES_ROWS_READING_H
 #define GENTABLES_ROWS_READING_H
 

@@ -3,7 +3,7 @@
 #include <unistd.h>
 
 #define gentables_plugin gentables_plugin_of_example
-#include "plugins/examples/peer_copies.c"
+#include "examples/peer_copies.c"
 #undef gentables_plugin
 
 // Whether this is no trial any more.

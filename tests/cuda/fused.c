@@ -10,7 +10,7 @@
 #include <string.h>
 
 #define gentables_plugin gentables_plugin_of_example
-#include "plugins/examples/nccl_allreduce.c"
+#include "examples/nccl_allreduce.c"
 #undef gentables_plugin
 
 // By their names here; what the header calls by another is looked up by that one.

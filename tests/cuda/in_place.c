@@ -3,7 +3,7 @@
 #include <stdbool.h>
 
 #define gentables_plugin gentables_plugin_of_example
-#include "plugins/examples/nccl_allreduce.c"
+#include "examples/nccl_allreduce.c"
 #undef gentables_plugin
 
 typedef int nccl_reduce_scatter(const void *, void *, size_t, int, int, void *, void *);

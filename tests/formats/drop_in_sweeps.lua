@@ -2,7 +2,6 @@
 -- grid, AUTO too where it is asked for, and a sweep that fails ends it. Here the bench's part is played.
 local fail = require "base.fail"
 local file = require "core.file"
-local formats = require "formats.list"
 local lists = require "lists.lists"
 local luaunit = require "luaunit"
 

@@ -66,7 +66,7 @@ end
 -- Runs `code`, which has `gnuplot` and `path`, as a process of its own: another PATH, a signal.
 local function other_process(code, environment)
   local program = folder .. "/program.lua"
-  assert(file.write(program, "local gnuplot, path = require 'gnuplot', arg[1]\n" .. code))
+  assert(file.write(program, "local gnuplot, path = require 'pages.gnuplot', arg[1]\n" .. code))
   return assert(process.start({ system.program(), "lua", program, folder .. "/a.png" }, environment))
 end
 
@@ -129,7 +129,7 @@ end
 function TestGnuplot.test_a_name_that_looks_like_a_pipe_is_a_name()
   local code = "assert(gnuplot.draw(gnuplot.png(1, 1) .. 'plot x\\n', '|touch ran'))"
   local program = folder .. "/program.lua"
-  assert(file.write(program, "local gnuplot = require 'gnuplot'\n" .. code))
+  assert(file.write(program, "local gnuplot = require 'pages.gnuplot'\n" .. code))
   local words = "cd '%s' && exec '%s' lua program.lua"
   local child = assert(process.start { "sh", "-c", words:format(folder, system.program()) })
   lu.assertEquals({ child:close(SOON) }, { "exit code 0", true })

@@ -16,8 +16,8 @@ begin() {
     case $1 in *"Unix Makefiles"*) prove_with_make "$1" ;; esac
 }
 
-# prove_with_make NAME: with Make a test is a slow proof. What CMake does there depends on our CMake files; what
-# the program does, every run shows with Ninja.
+# prove_with_make NAME: with Make a test is a slow proof. What CMake does there depends on our CMake files;
+# every run shows with Ninja what the program does.
 prove_with_make() {
     SOURCE=$GENTABLES_SOURCE WORK=$work
     # shellcheck source=tests/proof.sh
