@@ -69,7 +69,8 @@ planted_inputs() {
     tests=$SOURCE/tests/cuda
     proof_inputs "$tests/lib_planted.sh" "$tests/kernels.cpp" "$tests/kernel_cases.cpp" \
         "$tests/exchange.cpp" "$tests/engine.cpp" "$tests"/*.h "$SOURCE"/bench/cuda/kernels/*.h \
-        "$SOURCE"/bench/element.[ch] "$GENERATED/lists.h" -- "$("$1" --version | head -n 1)" "$(uname -m)"
+        "$SOURCE"/bench/elements/element.[ch] "$GENERATED/lists.h" -- "$("$1" --version | head -n 1)" \
+        "$(uname -m)"
 }
 
 # fails PROGRAM REASON [NAME]: whether some of a few seeds fail, in cases whose names hold NAME, and print a
@@ -91,4 +92,5 @@ fails() {
     return 1
 }
 
-cc -std=gnu17 -O1 -I "$SOURCE/bench" -I "$GENERATED" -c "$SOURCE/bench/element.c" -o "$WORK/element.o"
+cc -std=gnu17 -O1 -I "$SOURCE/bench" -I "$GENERATED" -c "$SOURCE/bench/elements/element.c" \
+    -o "$WORK/element.o"

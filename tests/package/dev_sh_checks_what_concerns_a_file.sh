@@ -34,7 +34,7 @@ leaves() {
 
 closest generator/sweep/journal.lua sweep.journal sweep.sweep faults_ranks
 leaves generator/sweep/journal.lua workload_pages
-closest generator/rows/rows_line.c table sizes
+concerns generator/rows/rows_line.c table sizes
 leaves generator/rows/rows_line.c trace_merge
 concerns generator/trace/reader/splitter.cpp trace_merge trace_reader
 concerns bench/host/strategies/twoshot.c by_hand_prints_a_table every_strategy_is_right

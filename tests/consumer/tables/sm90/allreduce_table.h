@@ -4,18 +4,18 @@
  * cmake --build build --target render-tables
  *
  *   gentables_sm90_select(tp_size, fusion, hidden_size, num_tokens)        the strategy to take
- *   gentables_sm90_is_measured(tp_size, fusion, hidden_size, num_tokens)   whether that was measured, or
- * follows from what was (`derived` in table.csv, and below beside a row in which any cell is)
+ *   gentables_sm90_is_measured(tp_size, fusion, hidden_size, num_tokens)   whether that was measured, or follows from
+ *       what was (`derived` in table.csv, and below beside a row in which any cell is)
  *   gentables_sm90_strategy_name(strategy)                                 its name
- *   gentables_sm90_cell(tp_size, fusion, hidden_size, num_tokens)          which threshold answers: a number
- * that shapes share where one choice was made for them; -1 where there is none
+ *   gentables_sm90_cell(tp_size, fusion, hidden_size, num_tokens)          which threshold answers: a number that
+ *       shapes share where one choice was made for them; -1 where there is none
  *
- * Any arguments have an answer. At the sizes below it is table.csv's; between two of them that of the nearer
- * one, as a ratio (the borders below are the geometric means, rounded down); beyond them that of the
- * outermost one. Where nothing was measured (a TP size or fusion that is not below, a number from 128 on in a
- * row) it is the fallback, NCCL_SYMMETRIC, and gentables_sm90_is_measured says 0: no TP size answers for
- * another one. The numbers of the strategies are this header's own; other programs and other versions of it
- * have others: go by name. No allocation, no state; C99 or later, C++11 or later.
+ * Any arguments have an answer. At the sizes below it is table.csv's; between two of them that of the nearer one, as
+ * a ratio (the borders below are the geometric means, rounded down); beyond them that of the outermost one. Where
+ * nothing was measured (a TP size or fusion that is not below, a number from 128 on in a row) it is the fallback, NCCL_SYMMETRIC, and
+ * gentables_sm90_is_measured says 0: no TP size answers for another one. The numbers of the strategies are this header's
+ * own; other programs and other versions of it have others: go by name. No allocation, no state; C99 or later, C++11 or
+ * later.
  *
  * Mode of the measurement: TP 2: unknown.
  */
@@ -54,56 +54,47 @@ struct gentables_sm90_block {
     struct gentables_sm90_row row[GENTABLES_SM90_HIDDEN];
 };
 
-/* The first block of a TP size, which has one for each fusion; 0: that of the sizes that were not measured.
- */
+/* The first block of a TP size, which has one for each fusion; 0: that of the sizes that were not measured. */
 enum { GENTABLES_SM90_FUSIONS = 4, GENTABLES_SM90_LARGEST_TP = 2 };
 static const unsigned short gentables_sm90_first_block[GENTABLES_SM90_LARGEST_TP + 1] = {0, 0, 4};
 
-/* Beside a row: its hidden size; then for each strategy the least margin over the runner-up, the least
- * confidence that it is faster, and the most that it can lose, of the cells that it stands for (those of each
- * cell are in table.csv); `derived` where the times of some of them follow from those around. */
+/* Beside a row: its hidden size; then for each strategy the least margin over the runner-up, the least confidence that
+ * it is faster, and the most that it can lose, of the cells that it stands for (those of each cell are in table.csv);
+ * `derived` where the times of some of them follow from those around. */
 static const struct gentables_sm90_block gentables_sm90_blocks[8] = {
     /* any other TP size, NONE */
-    {{2147483647},
-     {
-         {{2147483647}, {131}}, /* any: unmeasured, NCCL_SYMMETRIC */
-     }},
+    {{2147483647}, {
+        {{2147483647}, {131}}, /* any: unmeasured, NCCL_SYMMETRIC */
+    }},
     /* any other TP size, RESIDUAL_RMS_NORM */
-    {{2147483647},
-     {
-         {{2147483647}, {131}}, /* any: unmeasured, NCCL_SYMMETRIC */
-     }},
+    {{2147483647}, {
+        {{2147483647}, {131}}, /* any: unmeasured, NCCL_SYMMETRIC */
+    }},
     /* any other TP size, RESIDUAL_RMS_NORM_QUANT_FP8 */
-    {{2147483647},
-     {
-         {{2147483647}, {131}}, /* any: unmeasured, NCCL_SYMMETRIC */
-     }},
+    {{2147483647}, {
+        {{2147483647}, {131}}, /* any: unmeasured, NCCL_SYMMETRIC */
+    }},
     /* any other TP size, RESIDUAL_RMS_NORM_QUANT_NVFP4 */
-    {{2147483647},
-     {
-         {{2147483647}, {131}}, /* any: unmeasured, NCCL_SYMMETRIC */
-     }},
+    {{2147483647}, {
+        {{2147483647}, {131}}, /* any: unmeasured, NCCL_SYMMETRIC */
+    }},
     /* TP 2, NONE */
-    {{1448},
-     {
-         {{4}, {0, 1}}, /* 1024: ONESHOT 107 %; TWOSHOT 9.8 % */
-         {{4}, {0, 2}}, /* 2048: ONESHOT 86.2 %; NCCL 19.5 % */
-     }},
+    {{1448}, {
+        {{4}, {0, 1}}, /* 1024: ONESHOT 107 %; TWOSHOT 9.8 % */
+        {{4}, {0, 2}}, /* 2048: ONESHOT 86.2 %; NCCL 19.5 % */
+    }},
     /* TP 2, RESIDUAL_RMS_NORM */
-    {{2147483647},
-     {
-         {{2147483647}, {131}}, /* any: unmeasured, NCCL_SYMMETRIC */
-     }},
+    {{2147483647}, {
+        {{2147483647}, {131}}, /* any: unmeasured, NCCL_SYMMETRIC */
+    }},
     /* TP 2, RESIDUAL_RMS_NORM_QUANT_FP8 */
-    {{2147483647},
-     {
-         {{2147483647}, {131}}, /* any: unmeasured, NCCL_SYMMETRIC */
-     }},
+    {{2147483647}, {
+        {{2147483647}, {131}}, /* any: unmeasured, NCCL_SYMMETRIC */
+    }},
     /* TP 2, RESIDUAL_RMS_NORM_QUANT_NVFP4 */
-    {{2147483647},
-     {
-         {{2147483647}, {131}}, /* any: unmeasured, NCCL_SYMMETRIC */
-     }},
+    {{2147483647}, {
+        {{2147483647}, {131}}, /* any: unmeasured, NCCL_SYMMETRIC */
+    }},
 };
 
 /* How many of these 1 ascending borders are below size: a binary search without branches. */
@@ -118,38 +109,31 @@ static inline unsigned gentables_sm90_block_of(int tp_size, enum gentables_sm90_
 }
 
 static inline const struct gentables_sm90_row *gentables_sm90_row_of(unsigned block, int hidden_size) {
-    return gentables_sm90_blocks[block].row +
-           gentables_sm90_place_of_2(gentables_sm90_blocks[block].last, hidden_size);
+    return gentables_sm90_blocks[block].row + gentables_sm90_place_of_2(gentables_sm90_blocks[block].last, hidden_size);
 }
 
 /* The strategy's number, and GENTABLES_SM90_UNMEASURED where that is the fallback's. */
-static inline unsigned gentables_sm90_number_at(int tp_size, enum gentables_sm90_fusion fusion,
-                                                int hidden_size, int num_tokens) {
-    const struct gentables_sm90_row *row =
-        gentables_sm90_row_of(gentables_sm90_block_of(tp_size, fusion), hidden_size);
+static inline unsigned gentables_sm90_number_at(int tp_size, enum gentables_sm90_fusion fusion, int hidden_size, int num_tokens) {
+    const struct gentables_sm90_row *row = gentables_sm90_row_of(gentables_sm90_block_of(tp_size, fusion), hidden_size);
     return row->strategy[gentables_sm90_place_of_2(row->last, num_tokens)];
 }
 
-static inline enum gentables_sm90_strategy
-gentables_sm90_select(int tp_size, enum gentables_sm90_fusion fusion, int hidden_size, int num_tokens) {
+static inline enum gentables_sm90_strategy gentables_sm90_select(int tp_size, enum gentables_sm90_fusion fusion, int hidden_size,
+                                                  int num_tokens) {
     unsigned number = gentables_sm90_number_at(tp_size, fusion, hidden_size, num_tokens);
     return (enum gentables_sm90_strategy)(number & (GENTABLES_SM90_UNMEASURED - 1u));
 }
 
-static inline int gentables_sm90_is_measured(int tp_size, enum gentables_sm90_fusion fusion, int hidden_size,
-                                             int num_tokens) {
+static inline int gentables_sm90_is_measured(int tp_size, enum gentables_sm90_fusion fusion, int hidden_size, int num_tokens) {
     return gentables_sm90_number_at(tp_size, fusion, hidden_size, num_tokens) < GENTABLES_SM90_UNMEASURED;
 }
 
-static inline int gentables_sm90_cell(int tp_size, enum gentables_sm90_fusion fusion, int hidden_size,
-                                      int num_tokens) {
+static inline int gentables_sm90_cell(int tp_size, enum gentables_sm90_fusion fusion, int hidden_size, int num_tokens) {
     unsigned block = gentables_sm90_block_of(tp_size, fusion);
     const struct gentables_sm90_row *row = gentables_sm90_row_of(block, hidden_size);
     int place = (int)gentables_sm90_place_of_2(row->last, num_tokens);
     if (row->strategy[place] >= GENTABLES_SM90_UNMEASURED) return -1;
-    return ((int)block * GENTABLES_SM90_HIDDEN + (int)(row - gentables_sm90_blocks[block].row)) *
-               GENTABLES_SM90_SEGMENTS +
-           place;
+    return ((int)block * GENTABLES_SM90_HIDDEN + (int)(row - gentables_sm90_blocks[block].row)) * GENTABLES_SM90_SEGMENTS + place;
 }
 
 static inline const char *gentables_sm90_strategy_name(enum gentables_sm90_strategy strategy) {
