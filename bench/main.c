@@ -4,7 +4,7 @@
 //   mpirun -n 2 gentables-bench --serve              answers requests (protocol/protocol.h); what the
 //   generator starts mpirun -n 2 gentables-bench --pass PLAN          one pass over many ops
 //   (host/host_pass.h) mpirun -n 2 gentables-bench --trial PLAN --plugin ./mine.so    whether a plug-in
-//   behaves (plugins/trial.h) gentables-bench --version                        who it is, without mpirun
+//   behaves (trial/trial.h) gentables-bench --version                        who it is, without mpirun
 #include <errno.h>
 #include <getopt.h>
 #include <sched.h>
@@ -14,12 +14,13 @@
 #include <string.h>
 
 #include "measure/harness.h"
-#include "plugins/plugins.h"
+#include "plugin_loader/plugins.h"
 #include "protocol/by_hand.h"
 #include "protocol/protocol.h"
-#include "protocol/trial_plans.h"
 #include "ranks/fault_report.h"
-#include "ranks/launch.h"
+#include "ranks/watch.h"
+#include "start/launch.h"
+#include "trial/plans.h"
 
 enum { MOST_SAMPLES = 1000000 };
 
@@ -85,7 +86,7 @@ static void print_help(void) {
         "possible\n"
         "      --candidates          list the strategies and what they do, without mpirun\n"
         "      --pass PLAN           measure a plan in one pass (protocol/plan_file.h)\n"
-        "      --trial PLAN          try plug-ins with the sizes of a plan (plugins/trial.h)\n"
+        "      --trial PLAN          try plug-ins with the sizes of a plan (trial/trial.h)\n"
         "      --brief-trial PLAN    with the first size that each does, without a look for leaks: for\n"
         "                            compute-sanitizer and the like\n"
         "      --version             print protocol, source hash and library\n"

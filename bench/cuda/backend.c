@@ -1,6 +1,6 @@
 // The backend of GPUs: a rank has a device (device.h), or in loopback all ranks share one; a cell's place is
-// in its memory (place.h). See measure/backend.h.
-#include "measure/backend.h"
+// in its memory (place.h). See calls/backend.h.
+#include "calls/backend.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -10,8 +10,8 @@
 #include "place.h"
 
 #include "elements/statistics.h"
-#include "measure/cell_pass.h"
-#include "plugins/plugins.h"
+#include "plugin_loader/plugins.h"
+#include "protocol/cell_pass.h"
 #include "protocol/protocol.h"
 
 enum { ROUNDS = 200, ROUND_SAMPLES = 9 }; // of a barrier on the GPUs

@@ -2,7 +2,7 @@
 #ifndef BENCH_CUDA_CANDIDATE_H
 #define BENCH_CUDA_CANDIDATE_H
 
-#include "device.h"
+#include "cuda/device/device.h"
 
 // Where the epilogue is: in the kernel that adds up, in one kernel after it, or in one for each step.
 enum epilogue { EPILOGUE_FUSED, EPILOGUE_ONE, EPILOGUE_SEPARATE };

@@ -2,7 +2,7 @@
 #ifndef BENCH_CUDA_PLACE_H
 #define BENCH_CUDA_PLACE_H
 
-#include "device.h"
+#include "cuda/device/device.h"
 
 // The functions of struct backend that go by a place.
 int place_open(struct group *group, struct cell *cell, enum mode mode, void **place,

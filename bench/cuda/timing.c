@@ -1,4 +1,4 @@
-// How a call on a GPU is timed, of a place (place_parts.h):
+// How a call on a GPU is timed, of a place (place_data.h):
 //
 //   eager       a delay holds the stream until the host has enqueued all, ranks meet on their GPUs, and
 //               events stand right before and after the call
@@ -22,8 +22,8 @@
 #include <stdio.h>
 
 #include "elements/statistics.h"
-#include "place_parts.h"
-#include "plugins/plugins.h"
+#include "place_data.h"
+#include "plugin_loader/plugins.h"
 
 enum {
     LONGEST_DELAY_NS = 100000000, // to which the tries below lead, from 100 us on

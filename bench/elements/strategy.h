@@ -3,7 +3,7 @@
 //
 // How to add one: bench/host/strategies/NAME.c with `const struct strategy strategy_NAME`, and a row in
 // generator/lists/lists.lua. The check against the reference and the physical bound are the same for all
-// strategies of a backend; they are in measure/cell.c and measure/harness.c.
+// strategies of a backend; they are in calls/cell.c and measure/harness.c.
 #ifndef BENCH_STRATEGY_H
 #define BENCH_STRATEGY_H
 
@@ -99,7 +99,7 @@ struct candidate {
     int ompi_algorithms[OPS]; // 0: the library's choice
     const char *ompi_component;
     const char *mpich_algorithm;
-    const struct plugin_candidate *plugin; // NULL: one of ours; see plugins/plugins.h
+    const struct plugin_candidate *plugin; // NULL: one of ours; see plugin_loader/plugins.h
     bool bits_may_vary;                    // although it sums in fp32, who adds first is not told
     bool is_optional;                      // runs where it is asked for by name
     const void *detail;                    // what else its backend has to know

@@ -1,6 +1,6 @@
 // The backend of CPU ranks: a cell's place is the cell itself, and a call is timed by the clock of its rank,
 // from one agreed time where each rank has a core of its own.
-#include "measure/backend.h"
+#include "calls/backend.h"
 
 #include <mpi.h>
 #include <stdio.h>
@@ -9,7 +9,7 @@
 
 #include "elements/statistics.h"
 #include "host_pass.h"
-#include "plugins/plugins.h"
+#include "plugin_loader/plugins.h"
 #include "protocol/protocol.h"
 
 enum { ROUNDTRIPS = 32, ROUNDTRIP_SAMPLES = 31 }; // flags in a sample

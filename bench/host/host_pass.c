@@ -9,12 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "calls/exact_data.h"
 #include "epilogue.h"
-#include "measure/exact_data.h"
-#include "measure/pass.h"
-#include "plugins/plugins.h"
+#include "plugin_loader/plugins.h"
+#include "protocol/pass.h"
 #include "protocol/protocol.h"
 #include "ranks/fault_report.h"
+#include "ranks/watch.h"
 
 enum {
     PROBES = 3,

@@ -1,6 +1,6 @@
 // What plug-ins get on the host: MPI's communicator, a copy for each library, and memory between pages that
-// nobody may touch. See plugins/plugin_services.h.
-#include "plugins/plugin_services.h"
+// nobody may touch. See calls/plugin_services.h.
+#include "calls/plugin_services.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "backend.h"
+#include "calls/backend.h"
 
 enum { PATH_SIZE = 4096, SUFFIX_SIZE = 64, CLOCK_TRIES = 64 };
 

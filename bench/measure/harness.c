@@ -9,15 +9,15 @@
 // Sampling ends when it has decided: who is clearly slower than the best is sampled no more, and neither is
 // who is known precisely enough (request.precision). The budget ends it otherwise; and request.left_us ends
 // it wherever it is, between two calls.
-#include "timed_cell.h"
+#include "harness.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "plugins/plugins.h"
-#include "ranks/fault_report.h"
+#include "ranks/watch.h"
+#include "timed_cell.h"
 
 enum {
     BURST_NS = 100000,          // calls of one candidate in a row, about so long
@@ -178,17 +178,6 @@ static int sample(struct race *race) {
 
 // ---- one request --------------------------------------------------------------------------------
 
-const char *harness_refusal(const struct harness *harness, int index, const struct shape *shape,
-                            const struct call *call) {
-    const char *refusal = shape_refusal_of_ranks(shape, harness->group->size);
-    if (refusal == NULL && !candidate_does(&backend->candidates[index], shape->op)) {
-        refusal = "does not do this op";
-    }
-    if (refusal == NULL && !harness->is_set_up[index]) refusal = harness->unavailable[index];
-    if (refusal == NULL) refusal = backend->refusal(&backend->candidates[index], harness->group, call);
-    return refusal;
-}
-
 static void report(struct race *race, struct result results[]) {
     struct contender *probe = &race->contenders[0];
     double copy_us = probe->count > 0 ? median(probe->times_us, probe->count) : 0;
@@ -249,37 +238,4 @@ int harness_measure(struct harness *harness, const struct request *request, stru
     watch_rest(PHASE_IDLE);
     race_close(&race);
     return status;
-}
-
-// ---- the harness --------------------------------------------------------------------------------
-
-int harness_open(struct harness *harness, struct group *group, const uint8_t wanted[]) {
-    *harness = (struct harness){.group = group, .at_work = ""};
-    watch_step(PHASE_SET_UP, "");
-    if (backend->round_trip(group, &harness->roundtrip_us) != 0) return -1;
-    for (int i = 0; i < candidate_count(); i++) {
-        const struct candidate *candidate = &backend->candidates[i];
-        if (wanted != NULL && !wanted[i]) {
-            snprintf(harness->unavailable[i], REASON_SIZE, "not asked for at the start");
-            continue;
-        }
-        watch_step(PHASE_SET_UP, candidate->name);
-        const char *before = blame_at_work(), *work = plugins_work(candidate);
-        blame_work(work != NULL ? work : before);
-        harness->is_set_up[i] =
-            candidate->strategy->setup(candidate, group, &harness->states[i], harness->unavailable[i]) == 0;
-        blame_work(before);
-    }
-    return 0;
-}
-
-void harness_close(struct harness *harness) {
-    for (int i = 0; i < candidate_count(); i++) {
-        if (!harness->is_set_up[i]) continue;
-        watch_step(PHASE_TEARDOWN, backend->candidates[i].name);
-        const char *before = blame_at_work(), *work = plugins_work(&backend->candidates[i]);
-        blame_work(work != NULL ? work : before);
-        backend->candidates[i].strategy->teardown(harness->states[i]);
-        blame_work(before);
-    }
 }

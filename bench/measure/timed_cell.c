@@ -5,8 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "plugins/plugins.h"
+#include "plugin_loader/plugins.h"
 #include "ranks/fault_report.h"
+#include "ranks/watch.h"
 
 void race_drop_out(struct contender *contender, const char *reason) {
     if (contender->out_of_race) return;

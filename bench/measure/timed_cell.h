@@ -3,7 +3,7 @@
 #ifndef BENCH_RACE_H
 #define BENCH_RACE_H
 
-#include "harness.h"
+#include "setup.h"
 
 #define NO_BITS 0
 

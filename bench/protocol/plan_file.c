@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "bench_identity.h"
-#include "plugins/plugins.h"
+#include "plugin_loader/plugins.h"
 #include "protocol.h"
 
 static uint64_t hash_text(uint64_t hash, const char *text) {

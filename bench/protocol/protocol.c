@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "bench_identity.h"
-#include "plugins/plugins.h"
+#include "plugin_loader/plugins.h"
 
 static FILE *apart; // NULL: nobody else prints
 

@@ -18,6 +18,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "culprit.h"
+#include "watch.h"
+
 enum {
     SPINS = 4000,                    // some microseconds: longer than a message between idle cores takes
     SPINS_OVERSUBSCRIBED = 1,        // the peer cannot run before we yield
@@ -28,12 +31,6 @@ enum {
     LAST_LOOK = 1,                   // in the time since when somebody waits: the deadline was not over yet
     FAILURE_WRITTEN_NS = 1000000000, // for a line: long, even where the writer has lost its processor
 };
-
-uint64_t clock_ns(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 static inline void relax(void) {
 #if defined(__x86_64__)
@@ -81,13 +78,13 @@ static bool peers_alive(const struct group *group) {
 }
 
 void group_blame(const struct group *group) {
-    char culprit[FAILURE_SIZE / 2], text[FAILURE_SIZE];
+    char culprit[FAILURE_SIZE / 2], text[FAILURE_SIZE], state;
     if (group->shares_process) { // of threads the kernel tells nothing
         snprintf(text, sizeof text, "rank %d waited for %g s", group->rank, group->timeout_s);
         group_fail(group, text);
         return;
     }
-    int rank = watch_culprit(group, group->rank, culprit, sizeof culprit);
+    int rank = culprit_name(group, group->rank, &state, culprit, sizeof culprit);
     if (rank == group->rank) {
         snprintf(text, sizeof text, "%s, for %g s", culprit, group->timeout_s);
     } else {
@@ -117,8 +114,8 @@ bool group_poll(struct group *group, uint64_t *polls, uint64_t *since_ns) {
     if (now < *since_ns + 2000000) return true;
     if (isinf(group->timeout_s)) usleep(IDLE_US);
     if (!peers_alive(group)) {
-        char culprit[FAILURE_SIZE];
-        watch_culprit(group, group->rank, culprit, sizeof culprit);
+        char culprit[FAILURE_SIZE], state;
+        culprit_name(group, group->rank, &state, culprit, sizeof culprit);
         group_fail(group, culprit);
         return false;
     }

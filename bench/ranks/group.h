@@ -12,55 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "elements/kernels.h"
-#include "watch.h"
-
-enum { CACHE_LINE = 64, MAX_BURST = 8, PAGE_BYTES = 4096, FAILURE_SIZE = 192, EXCHANGE_SIZE = 1024 };
-
-// A counter with a cache line to itself. Counters only grow, and wrap around.
-struct counter {
-    _Alignas(CACHE_LINE) _Atomic uint32_t value;
-};
-
-// When one rank entered and left one call, on the clock that all ranks share.
-struct stamp {
-    uint64_t start_ns;
-    uint64_t end_ns;
-};
-
-// What the harness shares: one per group.
-struct control {
-    struct counter arrived[MAX_RANKS]; // barriers that a rank has reached
-    struct counter released;           // barriers that are over
-    struct counter ping, pong;         // round-trip probe
-    _Alignas(CACHE_LINE) _Atomic uint64_t start_at_ns;
-    _Atomic uint64_t decision;
-    _Alignas(CACHE_LINE) _Atomic uint32_t failed_rank; // 0: nobody; else rank + 1
-    char failure[FAILURE_SIZE];
-    int32_t pids[MAX_RANKS];
-    struct activity activities[MAX_RANKS];
-    struct stamp stamps[MAX_RANKS][MAX_BURST];
-    uint32_t wrong[MAX_RANKS];  // a rank's result was wrong
-    uint32_t varied[MAX_RANKS]; // or right, with other bits than before
-    _Alignas(CACHE_LINE) unsigned char exchange[MAX_RANKS][EXCHANGE_SIZE];
-};
-
-struct group {
-    unsigned char comm[8]; // of MPI's ranks: their communicator (group_mpi.h), which not all programs know
-    bool shares_process;   // ranks are threads of one process
-    void *device;          // what this rank runs on, as its backend knows it
-    int rank, size;
-    int cores;           // that the ranks together may run on, CPU quota included
-    bool oversubscribed; // more ranks than cores
-    unsigned spin_limit; // polls before the processor is given to somebody else
-    size_t cache_bytes;  // of the last level; 0: not known
-    double timeout_s;    // of one wait
-    const struct kernels *kernels;
-    struct control *control;
-    uint64_t run_id;    // of MPI's ranks: tells their sockets from those of other runs
-    int slowest_peer;   // the rank that was slowest to answer rank 0 at first
-    uint64_t unseen_ns; // what the last call's strategy did before it launched, for clocks that do not see it
-};
+#include "group_state.h"
 
 // Leaves the group; group_mpi.h opens that of MPI's ranks.
 void group_close(struct group *group);
@@ -91,10 +43,6 @@ void *group_map_segment(int file, size_t bytes, int *error);
 // Waits until *counter has reached `target` (counting modulo 2^32), with acquire order. False: see
 // group_failure.
 bool group_wait_slow(struct group *group, const _Atomic uint32_t *counter, uint32_t target);
-
-static inline bool counter_reached(uint32_t value, uint32_t target) {
-    return (int32_t)(value - target) >= 0;
-}
 
 static inline bool group_wait(struct group *group, const _Atomic uint32_t *counter, uint32_t target) {
     if (counter_reached(atomic_load_explicit(counter, memory_order_acquire), target)) return true;
@@ -134,8 +82,5 @@ void group_blame(const struct group *group);
 
 // Why a wait returned false, which has been told on stderr; NULL: nothing failed.
 const char *group_failure(const struct group *group);
-
-// Nanoseconds on a clock that all ranks of this machine share.
-uint64_t clock_ns(void);
 
 #endif

@@ -7,31 +7,9 @@
 #ifndef BENCH_HOST_WATCH_H
 #define BENCH_HOST_WATCH_H
 
-#include <stdatomic.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
-enum phase {
-    PHASE_START,
-    PHASE_SET_UP,
-    PHASE_IDLE,
-    PHASE_WARM_UP,
-    PHASE_TIMED,
-    PHASE_TEARDOWN,
-    PHASE_TRIAL,
-    PHASE_PASS,
-};
-
-enum { ACTIVITY_WORDS = 4 };
-
-// What a rank does, for others to read: a phase, and the candidate's name (cut off where it is longer).
-struct activity {
-    _Alignas(64) _Atomic uint32_t phase;
-    _Atomic uint64_t name[ACTIVITY_WORDS];
-};
-
-struct group;
+#include "group_state.h"
 
 // Starts the watch, before MPI_Init; the rank has `timeout_s` from here on.
 void watch_begin(double timeout_s);
@@ -44,10 +22,6 @@ void watch_step(enum phase phase, const char *name);
 
 // This rank waits for a request, or does what has deadlines of its own (fault_report.h): none here.
 void watch_rest(enum phase phase);
-
-// Who holds the ranks up, and in words; -1: it cannot be told. `asking` is the rank that wants to know, which
-// may be the culprit itself where its watch asks.
-int watch_culprit(const struct group *group, int asking, char text[], size_t size);
 
 // Work with a deadline of its own, `what`, is late: says who holds the watched ranks up, once for all of
 // them. False: nothing was said, for there is none, or ranks are threads, of which the kernel tells nothing;

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "replay/checks/check.h"
+#include "check.h"
 
 // A call above this gets no more samples than that; and above this the first one is among them.
 static const double LONG_US = 1e6, FIRST_COUNTS_US = 5e3;

@@ -1,5 +1,5 @@
 -- The backends of the bench: which program measures, how its ranks are started, and whether it fits the arch
--- that the rows are to be for. How to add one: a row here, a struct in bench/ (bench/measure/backend.h),
+-- that the rows are to be for. How to add one: a row here, a struct in bench/ (bench/calls/backend.h),
 -- strategies in lists/lists.lua.
 local fail = require "base.fail"
 local launcher = require "conversation.launcher"

@@ -1,4 +1,4 @@
-// Who differs from the other ranks (bench/ranks/consistency.h): the one that most disagree with, and in what
+// Who differs from the other ranks (bench/start/consistency.h): the one that most disagree with, and in what
 // explains it.
 #include <setjmp.h>
 #include <stdarg.h>
@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "ranks/consistency.h"
+#include "start/consistency.h"
 
 enum { RANKS = 4 };
 

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "calls/backend.h"
 #include "elements/element.h"
 #include "elements/strategy.h"
-#include "measure/backend.h"
 #include "ranks/group_mpi.h"
 
 enum { CALLS = 6000, LARGEST = 400000 };

@@ -10,10 +10,10 @@
 
 #include <cmocka.h>
 
+#include "calls/cell.h"
 #include "elements/element.h"
 #include "host/epilogue.h"
 #include "isas.h"
-#include "measure/cell.h"
 
 enum { SEED = 11 };
 

@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "ranks/culprit.h"
 #include "ranks/group.h"
 #include "ranks/watch.h"
 
@@ -66,7 +67,8 @@ static int culprit_of_three(int asking) {
     char text[80];
     struct group group = group_of(asking, 60);
     group.size = 3;
-    return watch_culprit(&group, asking, text, sizeof text);
+    char state;
+    return culprit_name(&group, asking, &state, text, sizeof text);
 }
 
 static void ask_for_good(void) {

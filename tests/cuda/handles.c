@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cuda/device.h"
+#include "cuda/device/device.h"
 #include "ranks/group_mpi.h"
 
 enum { BYTES = 5000 };

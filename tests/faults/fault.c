@@ -26,7 +26,7 @@
 #include <unistd.h>
 
 // Up to there a small cell is verified, once for each of its sets of data (MAX_SHIFTS of
-// bench/measure/cell.h).
+// bench/calls/cell.h).
 enum { OF_PLAN = 256 }; // elements of a call of a pass: MPI's other messages are shorter
 enum { PAGE = 4096, FIRST_TIMED_CALL = 9, TRAIT_PROTOCOL = 0, TRAIT_CANDIDATES = 2 };
 

@@ -13,7 +13,7 @@ local SAMPLES, WARM_UP = 3, 1
 local OPS = { "allreduce", "allgather" }
 local CALLS = #OPS * (SAMPLES + WARM_UP)
 local AT_ONCE = 6    -- cases; much of their time they wait
-local OF_WORK = 0.9  -- of the time that ranks wait, for one piece of work (bench/protocol/trial_plans.c)
+local OF_WORK = 0.9  -- of the time that ranks wait, for one piece of work (bench/trial/plans.c)
 
 local function command(case)
   return { lib.gentables, "tune", "--op", table.concat(OPS, ","), "--sizes", "4K", "--dtype", "float32",

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "replay/checks/check.h"
+#include "replay/check.h"
 
 static uint64_t place_seed = 11;
 

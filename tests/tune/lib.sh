@@ -34,7 +34,7 @@ tune() {
 }
 
 # hurries: where a plug-in hangs, the clock hurries up to the last seconds of the time that a call has of
-# $timeout (tests/faults/clock.c, bench/protocol/trial_plans.c).
+# $timeout (tests/faults/clock.c, bench/trial/plans.c).
 timeout=30
 hurries() {
     preload=$FAULT_CLOCK_LIBRARY

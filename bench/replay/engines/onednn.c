@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libraries/onednn_api.h"
+#include "onednn_api.h"
 #include "replay/addend.h"
 #include "replay/library.h"
 

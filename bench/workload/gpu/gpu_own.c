@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cuda/device.h"
+#include "cuda/device/device.h"
 
 enum { PHASES = 2, MESSAGES = 2, ACCESS = 16, WARP = 32, ALIGNMENT = 256, KERNEL_NAME = 96 };
 

@@ -1,7 +1,7 @@
 // Stands for the kernels that bench/cuda compiles, where CUDA's compiler is not.
 #include <stddef.h>
 
-#include "cuda/device.h"
+#include "cuda/device/device.h"
 
 const char cuda_kernel_sizes[] = "no number of", cuda_architectures[] = "no GPU";
 const bool cuda_is_compiled = false;

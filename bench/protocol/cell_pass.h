@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-#include "protocol/plan_file.h"
+#include "plan_file.h"
 
 // Collective. Sets every candidate up, and measures the plan; rank 0 prints a line `row` or `none` for each
 // request and candidate, as in protocol/protocol.h, with its fusion and what pass.h adds, and then a line

@@ -5,10 +5,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "calls/backend.h"
 #include "consistency.h"
-#include "group_mpi.h"
-#include "measure/backend.h"
 #include "protocol/protocol.h"
+#include "ranks/group_mpi.h"
+#include "ranks/watch.h"
 
 const char *const launch_prefix = "mpirun -n 2 ", *const launch_suffix = "";
 

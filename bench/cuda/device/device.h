@@ -6,9 +6,9 @@
 #include <pthread.h>
 #include <sys/types.h>
 
+#include "calls/backend.h"
 #include "cuda/kernels/parameters.h"
 #include "libraries/cuda_driver.h"
-#include "measure/backend.h"
 
 enum {
     CUDA_NAME_SIZE = 96,

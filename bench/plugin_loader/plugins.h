@@ -6,9 +6,10 @@
 #include <stdint.h>
 
 #include "elements/strategy.h"
+#include "library.h"
 #include "ranks/group.h"
 
-enum { PLUGINS_MAX = 16, PLUGIN_REASON_SIZE = 512 };
+enum { PLUGINS_MAX = 16 };
 
 // Loads a library and appends those of its candidates to the backend's that work on its memory; before
 // harnesses are opened. -1 and `reason` where it is none, or anything it says is not known.

@@ -7,8 +7,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "measure/backend.h"
+#include "calls/backend.h"
 #include "protocol/protocol.h"
+#include "ranks/watch.h"
 
 enum { USUAL_RANKS = 2 };
 

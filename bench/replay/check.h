@@ -7,7 +7,7 @@
 #ifndef REPLAY_CHECK_H
 #define REPLAY_CHECK_H
 
-#include "replay/data.h"
+#include "data.h"
 
 // 0: `operands->out` is right. -1, with a reason: it is not, or there was no memory to check it.
 int check_result(const struct op *op, const struct operands *operands, int threads, char reason[]);

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "calls/backend.h"
 #include "library.h"
-#include "measure/backend.h"
 #include "ranks/fault_report.h"
 
 enum { LARGEST_ALIGNMENT = 4096, LOG_SIZE = 400 };

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "elements/strategy.h"
-#include "plugin.h"
+#include "plugins/plugin.h"
 #include "ranks/group.h"
 
 // A buffer. `data` is an address of the memory that candidates work on, maybe of a GPU.

@@ -3,7 +3,7 @@
 #ifndef BENCH_LAUNCH_H
 #define BENCH_LAUNCH_H
 
-#include "group.h"
+#include "ranks/group.h"
 
 // What comes before the program's name on a command line, and what after it says how many ranks.
 extern const char *const launch_prefix, *const launch_suffix;

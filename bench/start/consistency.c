@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "measure/backend.h"
+#include "calls/backend.h"
 #include "protocol/protocol.h"
 
 enum { SHOWN_SIZE = 256 };

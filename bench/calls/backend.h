@@ -12,7 +12,7 @@
 
 #include "cell.h"
 #include "elements/strategy.h"
-#include "plugins/plugin_services.h"
+#include "plugin_services.h"
 #include "ranks/group.h"
 
 // What a command line says of devices; the host has nothing to choose.
@@ -45,7 +45,7 @@ struct backend {
     const char *(*refusal)(const struct candidate *candidate, const struct group *group,
                            const struct call *call);
 
-    // Collective. Measures a plan in one pass (protocol/trial_plans.h): 0, or -1: see group_failure.
+    // Collective. Measures a plan in one pass (trial/plans.h): 0, or -1: see group_failure.
     int (*tune)(struct group *group, const struct tune_plan *plan);
 
     // Which libraries and devices there are, as `library=` of the protocol; and the instruction set of its

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "measure/backend.h"
-#include "plugin_services.h"
+#include "calls/backend.h"
+#include "calls/plugin_services.h"
 #include "ranks/fault_report.h"
 
 enum { CANARY = 0xc3 };

@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 
-#include "protocol/plan_file.h"
+#include "plan_file.h"
 
 // One way to do one op, as one candidate does it.
 struct entrant {

@@ -2,8 +2,9 @@
 #ifndef BENCH_LIBRARY_H
 #define BENCH_LIBRARY_H
 
-#include "plugin.h"
-#include "plugins.h"
+#include "plugins/plugin.h"
+
+enum { PLUGIN_REASON_SIZE = 512 };
 
 // What the library at `path` says of itself; NULL: `reason`. Where it crashes this ends the process, with
 // exit code 1 and a line.

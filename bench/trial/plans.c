@@ -1,15 +1,16 @@
 // What a rank does that was given a plan: tunes, or tries candidates of plug-ins; see trial_plans.h and
-// plugins/trial.h.
-#include "trial_plans.h"
+// trial/trial.h.
+#include "plans.h"
 
 #include <stdio.h>
 
-#include "measure/backend.h"
-#include "plan_file.h"
-#include "plugins/plugins.h"
-#include "plugins/trial.h"
-#include "protocol.h"
+#include "calls/backend.h"
+#include "plugin_loader/plugins.h"
+#include "protocol/plan_file.h"
+#include "protocol/protocol.h"
 #include "ranks/fault_report.h"
+#include "ranks/watch.h"
+#include "trial.h"
 
 int plans_run(struct group *group, const char *path, enum plan_use use, double timeout_s) {
     struct tune_plan plan;

@@ -4,12 +4,13 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "measure/timed_cell.h"
 #include "pass.h"
-#include "plugins/plugins.h"
-#include "protocol/protocol.h"
+#include "plugin_loader/plugins.h"
+#include "protocol.h"
 #include "ranks/fault_report.h"
 #include "ranks/memory_limit.h"
-#include "timed_cell.h"
+#include "ranks/watch.h"
 
 enum { SHARE_OF_ALL = 8 }; // of the memory there is, that open races may take
 

@@ -7,10 +7,10 @@
 #include <sys/resource.h>
 #include <time.h>
 
-#include "measure/backend.h"
-#include "measure/cell.h"
-#include "measure/exact_data.h"
-#include "plugins.h"
+#include "calls/backend.h"
+#include "calls/cell.h"
+#include "calls/exact_data.h"
+#include "plugin_loader/plugins.h"
 #include "ranks/fault_report.h"
 #include "ranks/isolation_process.h"
 #include "ranks/memory_limit.h"

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "candidate.h"
-#include "place_parts.h"
-#include "plugins/plugins.h"
+#include "place_data.h"
+#include "plugin_loader/plugins.h"
 
 enum {
     ALIGNMENT = 4096, // of arrays: what a window of NCCL asks for

@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "replay/parallel_for.h"
-#include "replay/wide.h"
+#include "parallel_for.h"
+#include "wide.h"
 
 // A matrix in a tensor: element (row, column) stands at from + row * row_step + column * column_step.
 struct view {

@@ -1,0 +1,26 @@
+// Which rank holds the others up, by what the kernel and the shared memory show.
+#ifndef BENCH_CULPRIT_H
+#define BENCH_CULPRIT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "group_state.h"
+
+// Finds the culprit and writes what it does to `text`; -1: no rank can be named. `asking` is the rank that
+// wants to know, which may be the culprit itself. *state is the culprit's state as in /proc.
+int culprit_name(const struct group *group, int asking, char *state, char text[], size_t size);
+
+// The rank of a stopped process that the same launcher started; -1: none.
+int culprit_stopped_sibling(void);
+
+// The rank that its launcher gave a process; -1: none.
+int culprit_rank_of(int pid);
+
+// A phase, of the candidate `name` or "", in words.
+void culprit_phase(enum phase phase, const char *name, char text[], size_t size);
+
+// Whether a state of /proc is that of a stopped process.
+bool culprit_is_stopped(char state);
+
+#endif
