@@ -7,6 +7,10 @@
 
 #include "group_state.h"
 
+// From now on the ranks of this group may be the culprits; NULL: none any more. And the group.
+void culprit_among(const struct group *group);
+const struct group *culprit_group(void);
+
 // Finds the culprit and writes what it does to `text`; -1: no rank can be named. `asking` is the rank that
 // wants to know, which may be the culprit itself. *state is the culprit's state as in /proc.
 int culprit_name(const struct group *group, int asking, char *state, char text[], size_t size);

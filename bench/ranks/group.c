@@ -19,7 +19,6 @@
 #include <unistd.h>
 
 #include "culprit.h"
-#include "watch.h"
 
 enum {
     SPINS = 4000,                    // some microseconds: longer than a message between idle cores takes
@@ -344,7 +343,7 @@ void group_begin(struct group *group) {
     group->oversubscribed = group->size > group->cores;
     group->spin_limit = group->oversubscribed ? SPINS_OVERSUBSCRIBED : SPINS;
     group->cache_bytes = last_level_cache_bytes();
-    if (is_watched(group)) watch_ranks(group);
+    if (is_watched(group)) culprit_among(group);
 }
 
 void group_open_thread(struct group *group, struct control *control, int rank, int size, double timeout_s) {
@@ -354,6 +353,6 @@ void group_open_thread(struct group *group, struct control *control, int rank, i
 }
 
 void group_close(struct group *group) {
-    if (is_watched(group)) watch_ranks(NULL);
+    if (is_watched(group)) culprit_among(NULL);
     if (!group->shares_process) group_unmap(group->control, sizeof *group->control);
 }

@@ -17,11 +17,10 @@ enum { NAME_SIZE = ACTIVITY_WORDS * 8, SAY_IT_NS = 200000000, LAST_LOOK_NS = 500
 
 static uint64_t timeout_ns;
 static _Atomic uint64_t deadline_ns; // 0: none
-static _Atomic(const struct group *) watched;
 static _Atomic enum phase own_phase; // while no group is watched
 
 bool watch_blame(int asking, const char *what, bool is_candidate) {
-    const struct group *group = atomic_load(&watched);
+    const struct group *group = culprit_group();
     char culprit[FAILURE_SIZE / 2], waited[48] = "", text[FAILURE_SIZE], state;
     if (group == NULL || group->shares_process) return false;
     int rank = culprit_name(group, asking, &state, culprit, sizeof culprit);
@@ -37,7 +36,7 @@ bool watch_blame(int asking, const char *what, bool is_candidate) {
 
 // Says who it is, unless another rank did.
 static void tell(void) {
-    const struct group *group = atomic_load(&watched);
+    const struct group *group = culprit_group();
     char culprit[FAILURE_SIZE], phase[80];
     double timeout_s = (double)timeout_ns * 1e-9;
     if (group != NULL) {
@@ -88,14 +87,10 @@ void watch_begin(double timeout_s) {
     pthread_sigmask(SIG_SETMASK, &former, NULL);
 }
 
-void watch_ranks(const struct group *group) {
-    atomic_store(&watched, group);
-}
-
 // ---- what this rank does ------------------------------------------------------------------------
 
 static void note_activity(enum phase phase, const char *name) {
-    const struct group *group = atomic_load_explicit(&watched, memory_order_relaxed);
+    const struct group *group = culprit_group();
     atomic_store_explicit(&own_phase, phase, memory_order_relaxed);
     if (group == NULL) return;
     struct activity *activity = &group->control->activities[group->rank];

@@ -14,9 +14,6 @@
 // Starts the watch, before MPI_Init; the rank has `timeout_s` from here on.
 void watch_begin(double timeout_s);
 
-// From now on the ranks of this group may be the culprits (NULL: of none any more).
-void watch_ranks(const struct group *group);
-
 // This rank now does this, and has a whole timeout for it. `name`: of the candidate, or "".
 void watch_step(enum phase phase, const char *name);
 
