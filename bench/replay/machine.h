@@ -3,7 +3,7 @@
 #ifndef REPLAY_MACHINE_H
 #define REPLAY_MACHINE_H
 
-#include "library.h"
+#include "math_library.h"
 
 enum { MOST_LIBRARIES = 2 };
 

@@ -3,7 +3,7 @@
 local colours = require "pages.colours"
 local comparing = require "report.comparison"
 local file = require "core.file"
-local grid = require "report.grid"
+local grid = require "report.winner_tables"
 local page = require "pages.page"
 local quantities = require "base.quantities"
 local summary = require "formats.summary"

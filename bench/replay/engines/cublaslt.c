@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "gpu.h"
-#include "replay/library.h"
+#include "replay/math_library.h"
 
 enum { MOST_ALGORITHMS = 32 };
 

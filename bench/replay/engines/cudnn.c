@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "gpu.h"
-#include "replay/library.h"
+#include "replay/math_library.h"
 
 enum { MOST_PLANS = 16, MOST_CONFIGURATIONS = 64, MOST_DIMENSIONS = MOST_SPATIAL + 2 };
 // A configuration has itself, its engine and its plan, in each of two modes; some more are of the graph.

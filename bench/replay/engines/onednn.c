@@ -7,7 +7,7 @@
 
 #include "onednn_api.h"
 #include "replay/addend.h"
-#include "replay/library.h"
+#include "replay/math_library.h"
 
 enum { MOST_STEPS = 4, MOST_ARGUMENTS = 4, MOST_MEMORIES = 8, MOST_DIMENSIONS = MOST_SPATIAL + 3 };
 

@@ -6,7 +6,7 @@
 
 #include "libraries/blas.h"
 #include "replay/addend.h"
-#include "replay/library.h"
+#include "replay/math_library.h"
 #include "replay/parallel_for.h"
 
 static struct blas blas;

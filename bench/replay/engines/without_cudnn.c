@@ -1,7 +1,7 @@
 // Stands for cudnn.c where this was built without its headers: says so.
 #include <stdio.h>
 
-#include "replay/library.h"
+#include "replay/math_library.h"
 
 static int refuse(int threads, char reason[REASON_SIZE]) {
     (void)threads;

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "replay/engines/gpu.h"
-#include "replay/library.h"
+#include "replay/math_library.h"
 
 struct gpu_gemm {
     struct call call;
