@@ -1,9 +1,9 @@
 // What a strategy is: a struct of functions, one file each, the same functions in the same order. Read one,
 // know all.
 //
-// How to add one: bench/host/strategies/NAME.c with `const struct strategy strategy_NAME`, and a row in
-// generator/lists/lists.lua. The check against the reference and the physical bound are the same for all
-// strategies of a backend; they are in calls/cell.c and measure/harness.c.
+// How to add one on CPUs: bench/host/strategies/SOURCE.c with `const struct strategy strategy_SOURCE`, and a
+// row of generator/lists/lists.lua whose `source` is that. The check against the reference and the physical
+// bound are the same for all strategies of a backend; they are in calls/cell.c and measure/harness.c.
 #ifndef BENCH_STRATEGY_H
 #define BENCH_STRATEGY_H
 

@@ -1,5 +1,5 @@
-// JSON through simdjson, behind the C interface of json.h; and core.json for Lua, which decodes only:
-// json.lua has the whole of it. The one C++ file.
+// JSON through simdjson, behind the C interface of json.h; and core.json for Lua, which only decodes:
+// json.lua adds encoding.
 #include "json.h"
 
 #include <lua.hpp>

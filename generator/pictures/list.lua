@@ -1,4 +1,4 @@
--- The kinds of pictures, one row each; the file is plot/NAME.lua, which returns { model = function(slice)
+-- The kinds of pictures, one row each; the file is plots/NAME.lua, which returns { model = function(slice)
 -- -> the model of a template, or nil and why there is no picture }. Help, file names and --kinds are made
 -- from this list.
 --

@@ -1,6 +1,6 @@
 -- The readers of other programs' files, one row each; `gentables import` decides among them by content.
 --
--- How to add one: a row here and a file generator/read/FILE.lua that returns function(source) (see
+-- How to add one: a row here and a file generator/readers/FILE.lua that returns function(source) (see
 -- source.lua). It gives { rows = { record... }, no_time = { record... }, facts = {} } or { tables = {
 -- { arch =, cells = { record... } }... } }; the keys of records are those of core.rows. What is not right
 -- raises, with file and line; nothing is guessed.
