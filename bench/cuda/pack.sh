@@ -16,5 +16,6 @@ for name in "$@"; do
     cp "$bench/$name" "$folder/source/bench/$name"
 done
 cp "$bench"/cuda/*.c "$folder/source/bench/cuda"
+cp "$bench"/cuda/device/*.c "$folder/source/bench/cuda/device"
 cp "$generated/lists.h" "$generated/kernels.c" "$folder/source/generated"
 cp "$generated"/cuda/*.[ch] "$generated"/cuda/*.cu "$folder/source/generated"

@@ -29,7 +29,8 @@ done
 set -- "${CC:-cc}" -std=gnu17 -O3 -D_GNU_SOURCE '-DBUILT_KERNELS=KERNELS(portable)' \
     -DKERNELS_SYMBOL=kernels_portable '-DKERNELS_ISA="portable"' -ffp-contract=off "-Wa,-I$source/generated" \
     -I "$source/bench" -I "$source/generated" -isystem "$include"
-for unit in "$source"/bench/*.c "$source"/bench/*/*.c "$source"/generated/*.c; do
+for unit in "$source"/bench/*.c "$source"/bench/*/*.c "$source"/bench/*/*/*.c \
+    "$source"/generated/*.c; do
     case $unit in
     */nccl.c | */no_nccl.c) ;;
     *) set -- "$@" "$unit" ;;

@@ -4,6 +4,7 @@ local choice = require "table.settings"
 local formats = require "formats.list"
 local model = require "formats.model"
 local quantities = require "base.quantities"
+local statistics = require "base.statistics"
 
 local summary = {}
 
@@ -22,13 +23,6 @@ function summary.words_of(block)
   local has_splits = block.splits and block.splits ~= ""
   return block.dtype .. " " .. block.op .. (has_splits and " " .. block.splits or "")
     .. (block.sizes_only and " by bytes" or "") .. (block.mode == "unknown" and "" or " " .. block.mode)
-end
-
--- The median of a list, which is sorted by that; nil of an empty one.
-local function median(list)
-  table.sort(list)
-  if #list == 0 then return nil end
-  return (list[(#list + 1) // 2] + list[#list // 2 + 1]) / 2
 end
 
 local function new_tally()
@@ -64,9 +58,11 @@ local function shares(tally)
 end
 
 local function close(tally)
-  tally.margin = median(tally.margins)
+  table.sort(tally.margins)
+  table.sort(tally.bounds)
+  tally.margin = statistics.median(tally.margins)
   tally.least_margin = tally.margins[1]
-  tally.bound = median(tally.bounds)
+  tally.bound = statistics.median(tally.bounds)
   tally.least_bound, tally.most_bound = tally.bounds[1], tally.bounds[#tally.bounds]
   tally.shares = shares(tally)
   return tally

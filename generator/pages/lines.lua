@@ -24,12 +24,6 @@ local points = { 7, 5, 9, 11, 13, 6, 4, 8, 10, 12 }
 -- The shape of the i-th strategy of a picture.
 function lines.point(i) return points[(i - 1) % #points + 1] end
 
--- The middle value of a list, which is sorted by that.
-function lines.median(list)
-  table.sort(list)
-  return (list[(#list + 1) // 2] + list[#list // 2 + 1]) / 2
-end
-
 local function range_of(panels, first, more)
   local low, high = math.huge, 0
   for _, panel in ipairs(panels) do

@@ -3,6 +3,7 @@
 -- quarter of a doubling do.
 local layout = require "pages.layout"
 local lines = require "pages.lines"
+local statistics = require "base.statistics"
 
 local sizes = {}
 
@@ -50,8 +51,8 @@ local function over(rows, value)
   local list = {}
   for _, row in ipairs(rows) do list[#list + 1] = value(row) end
   if #list == 0 then return nil end
-  local median = lines.median(list)
-  return median, list[1], list[#list]
+  table.sort(list)
+  return statistics.median(list), list[1], list[#list]
 end
 
 -- The point of a size, { size, median, low, high }, and its bound, { size, least =, most = } or nil.

@@ -17,6 +17,7 @@
 -- Pure but for options.now and options.fits: it measures nothing, reads and writes nothing.
 local lists = require "lists.lists"
 local plan = require "rows.cells"
+local statistics = require "base.statistics"
 local surface = require "choose.interpolation"
 
 local explore = {}
@@ -167,22 +168,14 @@ local function scatter(point, name, other)
   return both > 0 and math.max(0, squares - sum * sum / both) or 0, both
 end
 
--- Abramowitz and Stegun 7.1.26: the error function, to 1.5e-7.
-local function erf(x)
-  local t = 1 / (1 + 0.3275911 * math.abs(x))
-  local series = t * (0.254829592 + t * (-0.284496736 + t * (1.421413741 + t * (-1.453152027 +
-    t * 1.061405429))))
-  local value = 1 - series * math.exp(-x * x)
-  return x < 0 and -value or value
-end
-
 -- ---- expected gain ----------------------------------------------------------------------------
 
 -- The mean of max(0, d) for a normal d.
 local function expected_excess(mean, spread)
   if spread <= 0 then return math.max(0, mean) end
   local z = mean / spread
-  return mean * 0.5 * (1 + erf(z / math.sqrt(2))) + spread * math.exp(-z * z / 2) / math.sqrt(2 * math.pi)
+  local below, density = 0.5 * (1 + statistics.erf(z / math.sqrt(2))), math.exp(-z * z / 2)
+  return mean * below + spread * density / math.sqrt(2 * math.pi)
 end
 
 -- What one more comparison of two strategies is expected to gain, as a share of the best time. The choice

@@ -7,15 +7,11 @@
 -- launch's place, so that two strategies can be compared launch by launch: what slows a launch slows both.
 local plan = require "rows.cells"
 local sorted_keys = require "base.sorted_keys"
+local statistics = require "base.statistics"
 
 local visits = {}
 
 visits.MOST_LAUNCHES = 16 -- that a row can tell of
-
-local function median(list)
-  table.sort(list)
-  return (list[(#list + 1) // 2] + list[#list // 2 + 1]) / 2
-end
 
 local function field(records, name)
   local out = {}
@@ -27,7 +23,7 @@ end
 local function median_told(records, name)
   local told = {}
   for _, record in ipairs(records) do told[#told + 1] = record[name] end
-  return #told > 0 and median(told) or nil
+  return statistics.median(told)
 end
 
 local function sum(list)
@@ -75,7 +71,7 @@ function visits.row(by_launch)
   for i, launch in ipairs(sorted_keys(by_launch)) do records[i] = by_launch[launch] end
   local first = records[1]
   local low, high = interval(records)
-  local time = median(field(records, "time_us"))
+  local time = statistics.median(field(records, "time_us"))
   return plan.record(first, first.strategy, {
     size = first.size,
     time_us = time,
@@ -83,10 +79,10 @@ function visits.row(by_launch)
     high_us = math.max(high, time),
     samples = sum(field(records, "samples")),
     min_us = math.min(table.unpack(field(records, "min_us"))),
-    p95_us = median(field(records, "p95_us")),
-    p99_us = median(field(records, "p99_us")),
+    p95_us = statistics.median(field(records, "p95_us")),
+    p99_us = statistics.median(field(records, "p99_us")),
     skew_us = median_told(records, "skew_us"),
-    bound_us = median(field(records, "bound_us")),
+    bound_us = statistics.median(field(records, "bound_us")),
     floor_us = median_told(records, "floor_us"),
     calls = median_told(records, "calls"),
     accumulate = first.accumulate,

@@ -21,6 +21,7 @@ local process = require "core.process"
 local progress = require "system.progress"
 local provenance = require "rows.provenance"
 local sorted_keys = require "base.sorted_keys"
+local statistics = require "base.statistics"
 
 local transport = {}
 
@@ -114,13 +115,6 @@ end
 
 -- ---- how good a setting is --------------------------------------------------------------------
 
--- The one in the middle; the lower one of two.
-local function median_of(list)
-  local sorted = table.move(list, 1, #list, 1, {})
-  table.sort(sorted)
-  return sorted[(#sorted + 1) // 2]
-end
-
 -- Of the times of launches, those that count; where none does, none, or, if `need` be, all.
 local function counted(entries, middle, need)
   local kept, all = {}, {}
@@ -138,7 +132,7 @@ local function times_of(world, candidate)
   local out, need = {}, lists.contains(world.defaults, candidate)
   for size, by_strategy in pairs(candidate.times) do
     local controls = world.controls[size]
-    local middle = controls and median_of(controls)
+    local middle = controls and statistics.lower_median(controls)
     out[size] = {}
     for strategy, entries in pairs(by_strategy) do out[size][strategy] = counted(entries, middle, need) end
   end
@@ -151,9 +145,9 @@ local function cost_of(world, candidate)
   local sum, count, defaults = 0, 0, times_of(world, world.defaults[1])
   for size, by_strategy in pairs(times_of(world, candidate)) do
     local best = math.huge
-    for _, times in pairs(by_strategy) do best = math.min(best, median_of(times)) end
+    for _, times in pairs(by_strategy) do best = math.min(best, statistics.lower_median(times)) end
     if best < math.huge then
-      sum, count = sum + math.log(best / median_of(defaults[size].MPI)), count + 1
+      sum, count = sum + math.log(best / statistics.lower_median(defaults[size].MPI)), count + 1
     end
   end
   return count > 0 and sum / count or nil
@@ -298,7 +292,7 @@ local function add_rows(out, job, world, candidate)
       local of = times[size][strategy]
       if of then
         out[#out + 1] = ("%d,%s,%s,%s,%d,%.4f,%.4f,%.4f,%d"):format(world.size, job.library, candidate.text,
-          strategy, size, median_of(of), math.min(table.unpack(of)), math.max(table.unpack(of)),
+          strategy, size, statistics.lower_median(of), math.min(table.unpack(of)), math.max(table.unpack(of)),
           candidate.launches)
       end
     end

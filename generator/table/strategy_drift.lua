@@ -8,6 +8,7 @@
 -- launches of both sweeps, each left out once (Efron, 1982, chapter 3), and its distribution Student's with
 -- one degree of freedom less than the smaller sweep has launches.
 local plan = require "rows.cells"
+local statistics = require "base.statistics"
 
 local shifts = {}
 
@@ -16,33 +17,12 @@ local FEWEST_CELLS = 5 -- of a strategy in both sweeps, to tell anything
 
 -- ---- statistics -------------------------------------------------------------------------------
 
-local function median(values)
-  table.sort(values)
-  return (values[(#values + 1) // 2] + values[#values // 2 + 1]) / 2
-end
-
 local function trimmed_mean(values)
   table.sort(values)
   local cut = math.floor(TRIMMED * #values)
   local sum = 0
   for i = 1 + cut, #values - cut do sum = sum + values[i] end
   return sum / (#values - 2 * cut)
-end
-
--- The probability that Student's t with `freedom` degrees, a whole number, is above t: the finite series of
--- Abramowitz and Stegun 26.7.3 and 26.7.4.
-local function upper_tail_of_t(t, freedom)
-  local angle = math.atan(t / math.sqrt(freedom))
-  local cosine, sine = math.cos(angle), math.sin(angle)
-  local is_odd = freedom % 2 == 1
-  local term = is_odd and cosine or 1
-  local sum = freedom == 1 and 0 or term
-  for i = is_odd and 3 or 2, freedom - 2, 2 do
-    term = term * (i - 1) / i * cosine * cosine
-    sum = sum + term
-  end
-  local between = is_odd and 2 / math.pi * (angle + sine * sum) or sine * sum -- P(-t < T < t)
-  return 0.5 * (1 - between)
 end
 
 -- ---- the rows ---------------------------------------------------------------------------------
@@ -69,7 +49,7 @@ local function level(by_launch, without)
   for launch, value in pairs(by_launch) do
     if launch ~= without then values[#values + 1] = value end
   end
-  return #values > 0 and median(values) or nil
+  return statistics.median(values)
 end
 
 -- strategy -> its shift without the drift, and how many cells tell of it.
@@ -87,7 +67,7 @@ local function estimate(old, new, old_without, new_without)
       all[#all + 1] = out[strategy]
     end
   end
-  local drift = #all > 0 and median(all) or 0
+  local drift = statistics.median(all) or 0
   for strategy, shift in pairs(out) do out[strategy] = shift - drift end
   return out, cells, drift
 end
@@ -134,7 +114,7 @@ function shifts.compare(old_records, new_records, options)
   for strategy, shift in pairs(found) do
     local beyond = math.abs(shift) - math.log(1 + options.threshold, 2)
     local spread = math.sqrt(variances[strategy])
-    local tail = beyond <= 0 and 1 or spread == 0 and 0 or upper_tail_of_t(beyond / spread, freedom)
+    local tail = beyond <= 0 and 1 or spread == 0 and 0 or statistics.student_above(beyond / spread, freedom)
     list[#list + 1] = { strategy = strategy, shift = 2 ^ shift - 1, cells = cells[strategy],
       p = math.min(1, 2 * tail) }
   end

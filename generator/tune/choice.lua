@@ -9,16 +9,11 @@ local fail = require "base.fail"
 local lists = require "lists.lists"
 local quantities = require "base.quantities"
 local rows = require "core.rows"
+local statistics = require "base.statistics"
 local tables = require "core.table"
 local tune_rows = require "tune.to_rows"
 
 local choice = {}
-
-local function median(values)
-  table.sort(values)
-  local middle = #values // 2
-  return #values % 2 == 1 and values[middle + 1] or (values[middle] + values[middle + 1]) / 2
-end
 
 -- The results of one cell by candidate and epilogue, launches together, fastest first.
 local function by_candidate(cell)
@@ -38,7 +33,8 @@ local function by_candidate(cell)
     for i, result in ipairs(entry.results) do
       low[i], high[i], times[i] = result.low_us, result.high_us, result.time_us
     end
-    entry.time_us, entry.low_us, entry.high_us = median(times), median(low), median(high)
+    entry.time_us = statistics.median(times)
+    entry.low_us, entry.high_us = statistics.median(low), statistics.median(high)
     entry.first = entry.results[1]
   end
   table.sort(ranked, function(a, b)
@@ -209,7 +205,7 @@ local function say_cost(job)
   local function beyond(total, calls) return (tonumber(cost[total]) - tonumber(cost[calls])) / 1000 end
   print(("synchronised once: %.1f ms beyond the calls; op by op: %.1f ms; medians differ by %.1f%% (median)")
     :format(beyond("total_us", "calls_us"), beyond("op_total_us", "op_calls_us"),
-      #changes > 0 and 100 * median(changes) or 0))
+      #changes > 0 and 100 * statistics.median(changes) or 0))
 end
 
 local function has_times(job)

@@ -7,6 +7,7 @@
 -- little; two events that overlap cost no more than it. Where no other order can be cheaper, order alone
 -- decides, which is the usual case.
 local kinds = require "trace.collectives.kinds"
+local statistics = require "base.statistics"
 
 local matching = {}
 
@@ -95,12 +96,6 @@ end
 
 -- ---- alignment of one list with the slots ------------------------------------------------------
 
-local function median(values)
-  if #values == 0 then return 0 end
-  table.sort(values)
-  return (values[(#values + 1) // 2] + values[#values // 2 + 1]) / 2
-end
-
 local function mean_spacing(list)
   if #list < 2 then return 1 end
   return math.max((list[#list].stop - list[1].stop) / (#list - 1), 1e-3)
@@ -125,7 +120,8 @@ local function penalty_of(slots, list, offset)
     apart[i] = distance(slots[i], list[i], offset)
   end
   local spacing = math.max(mean_spacing(slots), mean_spacing(list))
-  return math.min(math.max(NOISE_FACTOR * median(apart), LEAST_SPACINGS * spacing), MOST_SPACINGS * spacing)
+  local noise = NOISE_FACTOR * (statistics.median(apart) or 0)
+  return math.min(math.max(noise, LEAST_SPACINGS * spacing), MOST_SPACINGS * spacing)
 end
 
 -- The cost of matching in order, or nil where that cannot be.
@@ -243,7 +239,7 @@ local function offset_of(slots, list, matches)
     local slot = slots[matches and matches[i] or not matches and i]
     if slot then differences[#differences + 1] = list[i].stop - slot.stop end
   end
-  return median(differences)
+  return statistics.median(differences) or 0
 end
 
 -- The best alignment, and 0; or, where it is cheaper by far, that with clocks so many µs apart, and these.
