@@ -20,8 +20,8 @@ local SHARED_NAMES = {
 local LONG_FILES = {
   ["generator/serving/gate_log.c"] = true, ["generator/sweep/explore.lua"] = true,
   ["generator/system/process.c"] = true, ["generator/table/table_lua.c"] = true,
-  ["generator/trace/analysis/analysis_lua.cpp"] = true, ["generator/trace/ops/perf_model.lua"] = true,
-  ["generator/trace/reader/part.cpp"] = true, ["bench/calls/cell.c"] = true, ["bench/cuda/nccl.c"] = true,
+  ["generator/trace/analysis/analysis_lua.cpp"] = true, ["generator/trace/reader/part.cpp"] = true,
+  ["bench/calls/cell.c"] = true, ["bench/cuda/nccl.c"] = true,
   ["bench/host/host_pass.c"] = true, ["bench/plugin_loader/plugins.c"] = true,
   ["bench/trial/trial.c"] = true, ["bench/workload/engines/engine_cuda.c"] = true,
   ["bench/workload/engines/engine_loopback.c"] = true, ["bench/workload/trace.c"] = true,

@@ -8,121 +8,18 @@
 -- arguments' (lists; codec/python_literals.lua reads them), kernels() the names of the kernels. bytes and
 -- spec are nil where the width or the precision of a type is unknown. Values of params are those of
 -- codec/python_literals.lua.
-local families = require "trace.ops.families"
+local arguments = require "trace.ops.arguments"
 local python = require "codec.python_literals"
 
 local none = python.none
+local width_of, spec_of, dtype_of = arguments.width_of, arguments.spec_of, arguments.dtype_of
+local shape_of, strides_of, given = arguments.shape_of, arguments.strides_of, arguments.given
+local tensor_of, has_tensor = arguments.tensor_of, arguments.has_tensor
+local product, sum_of, times = arguments.product, arguments.sum_of, arguments.times
+
 local perf_model = {}
 
 perf_model.NO_SHAPES = "shapes are missing"
-
--- ---- Types -----------------------------------------------------------------------------------------------
-
--- By the type's name in lower case, without c10::. Types that are not here have no known width.
-local types = {
-  { pattern = "^double$", width = 8, precision = "fp64" },
-  { pattern = "^long$", width = 8 }, { pattern = "^long int$", width = 8 },
-  { pattern = "^float$", width = 4, precision = "fp32" },
-  { pattern = "^scalar$", width = 4 }, { pattern = "^int$", width = 4 },
-  { pattern = "^half$", width = 2, precision = "fp16" },
-  { pattern = "^bfloat16$", width = 2, precision = "bf16" },
-  { pattern = "^float8", width = 1, precision = "fp8" },
-  { pattern = "^unsigned char$", width = 1, precision = "fp8" },
-  { pattern = "^signed char$", width = 1 },
-}
-
-local function type_of(name)
-  if type(name) ~= "string" then return nil end
-  local plain = name:gsub("^c10::", ""):lower()
-  for _, row in ipairs(types) do
-    if plain:find(row.pattern) then return row end
-  end
-end
-
-local function width_of(name)
-  local row = type_of(name)
-  return row and row.width
-end
-
-local function spec_of(op, name)
-  local row = type_of(name)
-  return row and row.precision and families.family(op).unit .. "_" .. row.precision or nil
-end
-
--- ---- Arguments, by their place from 0 --------------------------------------------------------------------
-
-local function doubles_of(list)
-  local out = {}
-  for i, value in ipairs(list) do out[i] = type(value) == "number" and value + 0.0 or value end
-  return out
-end
-
--- The shape of an argument: a list of integers, empty for a number; nil: it has none, or it is a list of
--- tensors.
-local function shape_of(call, place)
-  local shape = call.dims and call.dims[place + 1]
-  if type(shape) ~= "table" then return nil end
-  for _, size in ipairs(shape) do
-    if math.type(size) ~= "integer" or size < 0 then return nil end
-  end
-  return call.in_doubles and doubles_of(shape) or shape
-end
-
--- The shape of a tensor with this many dimensions at least.
-local function tensor_of(call, place, least)
-  local shape = shape_of(call, place)
-  return shape and #shape >= least and shape or nil
-end
-
-local function has_tensor(call, place) return tensor_of(call, place, 1) ~= nil end
-
-local function dtype_of(call, place)
-  local name = call.types and call.types[place + 1]
-  return type(name) == "string" and name or none
-end
-
-local function strides_of(call, place)
-  local strides = call.strides and call.strides[place + 1]
-  return type(strides) == "table" and strides or none
-end
-
--- What was given for an argument that is no tensor: a number, a boolean or a list; nil: not told.
-local function given(call, place)
-  local text = call.concrete and call.concrete[place + 1]
-  if type(text) ~= "string" or text == "" then return nil end
-  if text == "True" or text == "False" then return text == "True" end
-  if not text:find("^%[") then
-    local number = tonumber(text)
-    return number and call.in_doubles and number + 0.0 or number
-  end
-  local list = {}
-  for item in text:sub(2, -2):gmatch("[^,%s]+") do
-    local value = tonumber(item)
-    if item == "True" or item == "False" then value = item == "True" end
-    if value == nil then return nil end
-    list[#list + 1] = value
-  end
-  return call.in_doubles and doubles_of(list) or list
-end
-
-local function product(shape, from)
-  local result = 1
-  for i = from or 1, #shape do result = result * shape[i] end
-  return result
-end
-
--- Σ factors[i] * (a term), or nil where one is nil: what is not known is not guessed.
-local function sum_of(count, ...)
-  local total = 0
-  for i = 1, count do
-    local term = select(i, ...)
-    if not term then return nil end
-    total = total + term
-  end
-  return total
-end
-
-local function times(a, b) return a and b and a * b end
 
 -- ---- Matrix products -------------------------------------------------------------------------------------
 
