@@ -1,0 +1,169 @@
+-- What a visit of a point is expected to gain the table, as a share of the best time: the model behind
+-- explore.lua. It learns from visits how far launches differ, and how well points predict each other.
+local sweep_points = require "sweep.points"
+local statistics = require "base.statistics"
+local surface = require "choose.interpolation"
+
+local count = sweep_points.count
+local ranked = sweep_points.ranked
+local rivals = sweep_points.rivals
+local scatter = sweep_points.scatter
+
+local gain = {}
+
+local LAUNCH_SPREAD = 0.03    -- of how two strategies compare in one launch, in log2, before launches tell
+local DOUBT_PER_OCTAVE = 0.1  -- of how they compare a doubling away from a point, before points tell
+local PRIOR_WEIGHT = 8        -- observations that the two numbers above count as
+local DEVIATIONS = 1.4826     -- of a normal distribution, a standard deviation over the median deviation
+
+-- The mean of max(0, d) for a normal d.
+local function expected_excess(mean, spread)
+  if spread <= 0 then return math.max(0, mean) end
+  local z = mean / spread
+  local below, density = 0.5 * (1 + statistics.erf(z / math.sqrt(2))), math.exp(-z * z / 2)
+  return mean * below + spread * density / math.sqrt(2 * math.pi)
+end
+
+-- What one more comparison of two strategies is expected to gain, as a share of the best time. The choice
+-- is thought to be `slower` than the other, in log2, give or take `spread`; the comparison will be off by
+-- `noise`.
+local function expected_gain(slower, spread, noise)
+  local moves = spread * spread / math.sqrt(spread * spread + noise * noise) -- the thought, by as much
+  return math.log(2) * (expected_excess(slower, moves) - math.max(0, slower))
+end
+
+-- strategy -> its measured points in the plane
+function gain.measured(plane)
+  local points = {}
+  for _, point in ipairs(plane.points) do
+    for _, entry in ipairs(ranked(point)) do
+      local list = points[entry.name] or {}
+      points[entry.name] = list
+      list[#list + 1] = { x = point.x, y = point.y, time = entry.time, of = point }
+    end
+  end
+  return points
+end
+
+-- Learns self.noise, how far one launch's comparison of two strategies is off, in log2.
+local function learn_noise(self)
+  local squares, freedom = PRIOR_WEIGHT * LAUNCH_SPREAD ^ 2, PRIOR_WEIGHT
+  for _, plane in ipairs(self.planes) do
+    for _, point in ipairs(plane.points) do
+      for _, rival in ipairs(rivals(point)) do
+        local sum, both = scatter(point, rival.name, ranked(point)[1].name)
+        if both > 1 then squares, freedom = squares + sum, freedom + both - 1 end
+      end
+    end
+  end
+  self.noise = math.sqrt(squares / freedom)
+end
+
+-- The point of a list that is of `point`.
+local function entry_of(list, point)
+  for _, entry in ipairs(list) do
+    if entry.of == point then return entry end
+  end
+end
+
+-- How far the others' word on a rival at a point is off, in log2 for each doubling from where they speak; nil
+-- without others. What is nearer than a doubling tells of noise.
+local function missed(points, point, rival)
+  local best = ranked(point)[1]
+  local function predict(name) return surface.predict(points[name], point, entry_of(points[name], point)) end
+  local time_of_best, _, distance = predict(best.name)
+  local time_of_rival = predict(rival.name)
+  if not time_of_best or not time_of_rival then return nil end
+  return math.abs((time_of_rival - time_of_best) - (rival.time - best.time)) / math.max(1, distance)
+end
+
+-- Learns self.doubt, how far a comparison of two strategies is off a doubling away from where it was made:
+-- from the median, since a few points lie beyond a kink, and near those it looks anyway.
+local function learn_doubt(self)
+  local all = {}
+  for i = 1, PRIOR_WEIGHT do all[i] = DOUBT_PER_OCTAVE / DEVIATIONS end
+  for _, plane in ipairs(self.planes) do
+    for _, point in ipairs(plane.points) do
+      for _, rival in ipairs(rivals(point)) do all[#all + 1] = missed(plane.measured, point, rival) end
+    end
+  end
+  table.sort(all)
+  self.doubt = DEVIATIONS * all[(#all + 1) // 2]
+end
+
+function gain.learn(self)
+  if not self.stale then return end
+  for _, plane in ipairs(self.planes) do
+    if not plane.measured then plane.measured = gain.measured(plane) end
+  end
+  local noise, doubt = self.noise, self.doubt
+  learn_noise(self)
+  learn_doubt(self)
+  self.stale = false
+  if self.noise == noise and self.doubt == doubt then return end
+  for _, plane in ipairs(self.planes) do plane.gain = nil end -- what is expected of every plane has changed
+end
+
+-- What one more visit of a visited point is expected to gain: the most of any rival.
+function gain.of_another_visit(self, point)
+  local best, most = ranked(point)[1], 0
+  for _, rival in ipairs(rivals(point)) do
+    local squares, both = scatter(point, rival.name, best.name)
+    local freedom = PRIOR_WEIGHT + math.max(0, both - 1)
+    local noise = math.sqrt((PRIOR_WEIGHT * self.noise ^ 2 + squares) / freedom)
+    local spread = noise / math.sqrt(math.max(1, both))
+    most = math.max(most, expected_gain(best.time - rival.time, spread, noise))
+  end
+  return most
+end
+
+-- strategy -> { time, nearest, distance } at a point, but for those that cannot do it.
+local function predictions(points, point)
+  local out = {}
+  for name, list in pairs(points) do
+    if not point.without[name] then
+      local time, nearest, distance = surface.predict(list, point)
+      out[name] = { time = time, nearest = nearest, distance = distance }
+    end
+  end
+  return out
+end
+
+local function fastest(at)
+  local best
+  for name, entry in pairs(at) do
+    local before = best and at[best].time or math.huge
+    if entry.time < before or (entry.time == before and name < best) then best = name end
+  end
+  return best
+end
+
+-- The point of the grid that a lookup would ask about `point`.
+local function node_of(plane, point)
+  if point.on_grid then return point end
+  local nearest, least
+  for _, node in ipairs(plane.points) do
+    local distance = node.on_grid and surface.distance(node, point)
+    if distance and (not least or distance < least) then nearest, least = node, distance end
+  end
+  return nearest or point
+end
+
+-- What the first visit of a point is expected to gain the table: the most of any strategy that the table does
+-- not take there.
+function gain.of_first_visit(self, plane, point)
+  local at = predictions(plane.measured, point)
+  local taken = fastest(predictions(plane.measured, node_of(plane, point)))
+  local choice, most = taken and at[taken], 0
+  if not choice then return 1 end -- nothing is known, or the choice cannot do this point
+  for name, entry in pairs(at) do
+    if name ~= taken then
+      local launches = count(entry.nearest.of.visits[name])
+      local spread = math.sqrt(self.noise ^ 2 / launches + (self.doubt * entry.distance) ^ 2)
+      most = math.max(most, expected_gain(choice.time - entry.time, spread, self.noise))
+    end
+  end
+  return most
+end
+
+return gain

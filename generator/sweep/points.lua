@@ -1,0 +1,144 @@
+-- The points that a sweep may visit, and what its visits have shown of each. See explore.lua.
+local lists = require "lists.lists"
+local plan = require "rows.cells"
+local statistics = require "base.statistics"
+
+local points = {}
+
+local CONTENDS = 1.25         -- times the best: a strategy up to this far off is measured in every launch
+
+-- ---- points -----------------------------------------------------------------------------------
+
+local function log2(number) return math.log(number, 2) end
+
+local function new_point(plane, cell, on_grid)
+  return { plane = plane, cell = cell, on_grid = on_grid,
+    x = log2(cell.num_tokens), y = log2(cell.hidden_size),
+    visits = {}, launches = {}, without = {}, finished = {} }
+end
+
+-- The multiple of `step` halfway between two sizes, as a ratio; nil where there is none. Hidden sizes of
+-- models are multiples of 64.
+local function halfway(from, to, step)
+  local middle = math.floor(math.sqrt(from * to) / step + 0.5) * step
+  if middle > from and middle < to then return middle end
+end
+
+-- The values and those halfway between them.
+local function with_halves(values, step)
+  local out = {}
+  for i, value in ipairs(values) do
+    out[#out + 1] = { value = value, on_grid = true }
+    local between = values[i + 1] and halfway(value, values[i + 1], step)
+    if between then out[#out + 1] = { value = between } end
+  end
+  return out
+end
+
+local function off_grid_cell(cell, hidden_size, num_tokens)
+  local copy = {}
+  for name, value in pairs(cell) do copy[name] = value end
+  copy.hidden_size, copy.num_tokens, copy.skip = hidden_size, num_tokens, nil
+  copy.size = hidden_size * num_tokens * lists.find("dtypes", cell.dtype).bytes
+  return copy
+end
+
+-- The points of one dtype and fusion. `grid` has its cells by hidden size and tokens.
+local function add_points(self, plane, grid)
+  local limit = self.spec.limits.message_bytes
+  for _, hidden in ipairs(with_halves(self.spec.hidden_sizes, 64)) do
+    for _, tokens in ipairs(with_halves(self.spec.num_tokens, 1)) do
+      local on_grid = hidden.on_grid and tokens.on_grid
+      local cell = on_grid and grid[hidden.value][tokens.value]
+        or off_grid_cell(plane.any, hidden.value, tokens.value)
+      local is_between = not on_grid
+      if not cell.skip and cell.size <= limit and not (is_between and self.exhaustive) then
+        local point = new_point(plane, cell, on_grid)
+        plane.points[#plane.points + 1] = point
+        self.point_of[plan.key(plan.record(cell))] = point
+      end
+    end
+  end
+end
+
+function points.make_planes(self, cells)
+  local planes, by_name = {}, {}
+  for _, cell in ipairs(cells) do
+    local name = cell.dtype .. " " .. cell.fusion
+    local plane = by_name[name]
+    if not plane then
+      plane = { any = cell, points = {}, grid = {} }
+      by_name[name], planes[#planes + 1] = plane, plane
+    end
+    plane.grid[cell.hidden_size] = plane.grid[cell.hidden_size] or {}
+    plane.grid[cell.hidden_size][cell.num_tokens] = cell
+  end
+  for _, plane in ipairs(planes) do add_points(self, plane, plane.grid) end
+  return planes
+end
+
+-- ---- what is known of a point -----------------------------------------------------------------
+
+function points.count(map)
+  local total = 0
+  for _ in pairs(map) do total = total + 1 end
+  return total
+end
+
+-- log2 of the median over a strategy's launches.
+local function level(visits)
+  local times = {}
+  for _, time in pairs(visits) do times[#times + 1] = log2(time) end
+  return statistics.median(times)
+end
+
+-- The strategies of a point that have a time and may win, the fastest first: { name, time }.
+function points.ranked(point)
+  if not point.ranked then
+    local out = {}
+    for name, visits in pairs(point.visits) do
+      if lists.may_win(name) then out[#out + 1] = { name = name, time = level(visits) } end
+    end
+    table.sort(out, function(a, b)
+      if a.time ~= b.time then return a.time < b.time end
+      return a.name < b.name
+    end)
+    point.ranked = out
+  end
+  return point.ranked
+end
+
+-- Those that may still win there beside the best: { name, time }.
+function points.rivals(point)
+  local order, out = points.ranked(point), {}
+  for i = 2, #order do
+    if order[i].time - order[1].time <= log2(CONTENDS) then out[#out + 1] = order[i] end
+  end
+  return out
+end
+
+-- The best and its rivals, as a set.
+function points.contenders(point)
+  local out, best = {}, points.ranked(point)[1]
+  if best then out[best.name] = true end
+  for _, entry in ipairs(points.rivals(point)) do out[entry.name] = true end
+  return out
+end
+
+function points.was_visited(point) return next(point.visits) ~= nil or next(point.without) ~= nil end
+
+-- How two strategies compare at a point, launch by launch, which leaves out what slowed both: the sum of the
+-- squares of what the launches differ by, in log2, and how many launches have both.
+function points.scatter(point, name, other)
+  local sum, squares, both = 0, 0, 0
+  for launch, time in pairs(point.visits[name]) do
+    local of_other = point.visits[other][launch]
+    if of_other then
+      local slower = log2(time / of_other)
+      sum, squares, both = sum + slower, squares + slower * slower, both + 1
+    end
+  end
+  return both > 0 and math.max(0, squares - sum * sum / both) or 0, both
+end
+
+return points
