@@ -61,8 +61,8 @@ local function axes_of(other)
 end
 
 local function of_header(path, text, wanted, axes)
-  local import = require "verbs.import"
-  local result = import.read_text("trtllm-header", text, path, {})
+  local foreign = require "reading.foreign"
+  local result = foreign.read_text("trtllm-header", text, path, {})
   local names, found = {}, nil
   for i, one in ipairs(result.tables) do
     names[i] = one.arch or "one without a name"
@@ -75,7 +75,7 @@ local function of_header(path, text, wanted, axes)
     cell.dtype, cell.op, cell.mode = axes.dtype, axes.op, axes.mode
   end
   local arch = found.arch or wanted or "sm90"
-  local read, message = tables.parse(path, import.table_text(arch, found.cells))
+  local read, message = tables.parse(path, foreign.table_text(arch, found.cells))
   return { table = fail.unless(read, message), arch = arch, path = path, is_header = true }
 end
 

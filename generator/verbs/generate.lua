@@ -6,7 +6,7 @@ local formats = require "formats.list"
 local model = require "formats.model"
 local options = require "base.options"
 local render = require "formats.render"
-local trtllm_generator = require "verbs.trtllm_generator"
+local trtllm_generator = require "sweep.trtllm_generator"
 
 local function padded(word) return ("%-10s"):format(word) end
 

@@ -2,6 +2,7 @@
 -- content says; the readers stand in reading/list.lua.
 local fail = require "base.fail"
 local file = require "core.file"
+local foreign = require "reading.foreign"
 local joined = require "rows.regroup"
 local lists = require "lists.lists"
 local provenance = require "rows.provenance"
@@ -10,9 +11,6 @@ local source = require "reading.source"
 local sorted_keys = require "base.sorted_keys"
 
 local import = {}
-
-local TABLE_HEADER = "arch,world_size,fusion,dtype,op,mode,hidden_size,num_tokens,strategy,time (us)," ..
-  "runner_up,margin,confidence,regret,basis\n"
 
 import.summary = "Reads other programs' measurements as rows, and other programs' tables as table.csv."
 import.positional = { name = "FILE...", min = 1, max = math.huge, help = "what they are, their content says" }
@@ -85,17 +83,11 @@ end
 local function read(path, reader, options)
   local text = fail.unless(file.read(path))
   local of_file = source.new(path, text, options)
-  local result = require("readers." .. reader.file)(of_file)
+  local result = foreign.read(reader, of_file)
   for _, reason in ipairs(sorted_keys(of_file.left_out)) do
     io.stderr:write(("gentables: %s: left out, %s: %d\n"):format(path, reason, of_file.left_out[reason]))
   end
   return result
-end
-
--- Reads text as if it stood in a file: what import does with it, for tests.
-function import.read_text(name, text, path, options)
-  local reader = readers.find(name)
-  return require("readers." .. reader.file)(source.new(path, text, options or {}))
 end
 
 -- ---- rows -------------------------------------------------------------------------------------
@@ -172,18 +164,6 @@ end
 
 -- ---- tables -----------------------------------------------------------------------------------
 
--- The text of table.csv for cells in its order.
-local function table_text(arch, cells)
-  local out = { TABLE_HEADER }
-  for _, cell in ipairs(cells) do
-    out[#out + 1] = ("%s,%d,%s,%s,%s,%s,%d,%d,%s,,,,,,\n"):format(arch, cell.world_size, cell.fusion,
-      cell.dtype, cell.op, cell.mode, cell.hidden_size, cell.num_tokens, cell.strategy or "unmeasured")
-  end
-  return table.concat(out)
-end
-
-import.table_text = table_text
-
 -- Those tables that --arch asks for: the one of that name, or the only one, which gets it.
 local function choose(tables, options, path)
   if not options.arch then
@@ -219,7 +199,7 @@ local function import_table(args, reader, options)
   for _, one in ipairs(tables) do
     local path = is_file and args.out or ("%s/%s/table.csv"):format(args.out:gsub("(.)/+$", "%1"), one.arch)
     joined.make_folder(path)
-    local written, message = file.write(path, table_text(one.arch, one.cells))
+    local written, message = file.write(path, foreign.table_text(one.arch, one.cells))
     if not written then fail.work("%s", message) end
     io.stdout:write(("wrote %s: %d cells of %s\n"):format(path, #one.cells, one.arch))
   end

@@ -25,7 +25,7 @@ function process.start(words)
 end
 
 package.loaded["core.process"] = process
-local trtllm_generator = require "verbs.trtllm_generator"
+local trtllm_generator = require "sweep.trtllm_generator"
 local named = { "ONESHOT", "TWOSHOT", "NCCL", "NCCL_SYMMETRIC" }
 
 local function prepared(options)

@@ -1,7 +1,7 @@
 -- What readers.cpp does with each input: its content chooses the reader, and its length the options; what is
 -- no error of ours is one.
 local fail = require "base.fail"
-local import = require "verbs.import"
+local foreign = require "reading.foreign"
 local joined = require "rows.regroup"
 local readers = require "reading.list"
 
@@ -15,7 +15,7 @@ local OPTIONS = {
 local function read(data)
   local reader = readers.of(data:sub(1, readers.HEAD_BYTES)) or readers.list[#data % #readers.list + 1]
   if reader.file == "benchmark_csv" then return end
-  local result = import.read_text(reader.name, data, "input", OPTIONS[#data % #OPTIONS + 1])
+  local result = foreign.read_text(reader.name, data, "input", OPTIONS[#data % #OPTIONS + 1])
   if not result.rows then return end
   for _, record in ipairs(result.rows) do record.where = "input:" .. (record.line or 0) end
   if #result.rows > 0 then joined.records(result.rows) end
