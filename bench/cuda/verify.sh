@@ -217,7 +217,8 @@ serve() {
     name=$1 most=$(($2 * patience / 100)) tp=$3 requests=$4
     shift 4
     has_time "$name" || return
-    until=$(($(date +%s) + $(left "$most")))
+    until=$(($(date +%s) + most))
+    if [ "$until" -gt "$ends" ]; then until=$ends; fi
     cp "$requests" "$out/$name.txt"
     cp "$requests" "$out/asked"
     : >"$out/$name.err"

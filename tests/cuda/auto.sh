@@ -52,7 +52,7 @@ export GENTABLES_INCUMBENT
 auto() {
     settings=$1
     shift
-    bench "$settings" -b 512 -e 512 --hidden-size 64 --samples 4 --budget 0.2 --strategies AUTO,ONESHOT "$@"
+    bench "$settings" -b 512 -e 512 --hidden-size 64 --samples 4 --budget 0.03 --strategies AUTO,ONESHOT "$@"
     [ "$status" = 0 ] || fail "$*: exit code $status"
     asked=$(sed -n 's/^asked \([0-9]*\) times$/\1/p' "$WORK/err")
     lookup_us=$(sed -n 's/^at least \([0-9]*\) us$/\1/p' "$WORK/err")

@@ -19,7 +19,7 @@ refused() {
 without() {
     strategy=$1 settings=$2 wanted=$3
     shift 3
-    bench "$settings" -b 256 -e 256 --samples 2 --budget 0.1 "$@"
+    bench "$settings" -b 256 -e 256 --samples 2 --budget 0.03 "$@"
     [ "$status" = 0 ] || fail "$strategy, $wanted: exit code $status"
     grep "^# .* $strategy  *" "$WORK/out" | grep -qF "$wanted" || fail "$strategy: not said: $wanted"
     grep -q "^  *256 .* sum  *[A-Z_]*  *$above_0 " "$WORK/out" ||
@@ -49,7 +49,7 @@ grep -q "^# .*$none; a smaller --workspace $room" "$WORK/out" || fail "which mem
 # What there is of a GPU's memory is divided among its ranks: more data than fit wait for others to go.
 # fits SETTINGS OPTION...
 fits() {
-    bench "$@" -b 256 -e 256 --hidden-size 64 --samples 2 --budget 0.1 --workspace 4M --arena 16G
+    bench "$@" -b 256 -e 256 --hidden-size 64 --samples 2 --budget 0.03 --workspace 4M --arena 16G
     [ "$status" = 0 ] || fail "data above the GPU's memory: exit code $status"
     for strategy in ONESHOT TWOSHOT; do
         grep -q "^  *256 .* sum  *$strategy  *$above_0 " "$WORK/out" || fail "no memory is left for $strategy"
@@ -72,7 +72,7 @@ beside never_answers without NCCL "nccl_never_answers" \
     "NCCL, making a communicator: no answer within 5 s" --timeout 5
 # A communicator that was given up costs its cell; the next one has another.
 lost() {
-    bench "nccl_lost=2" -b 256 -e 512 -f 2 --samples 2 --budget 0.1 --timeout 10 --strategies ONESHOT,NCCL
+    bench "nccl_lost=2" -b 256 -e 512 -f 2 --samples 2 --budget 0.03 --timeout 10 --strategies ONESHOT,NCCL
     [ "$status" = 0 ] || fail "a communicator that is lost: exit code $status"
     grep "^# .* NCCL  *" "$WORK/out" | grep -qF "making a communicator: no answer within 10 s" ||
         fail "a communicator that is lost: not said"
@@ -87,7 +87,7 @@ without NCCL "gpus=1 nccl=22999" "duplicate GPU: NCCL wants one for each rank" -
 export NCCL_MULTI_RANK_GPU_ENABLE=1
 without NCCL "gpus=1 nccl=22999" "duplicate GPU: NCCL wants one for each rank" --streams
 without NCCL "gpus=1 nccl=23000" "NCCL launches for each rank: --streams would be right" --loopback
-bench "gpus=1 nccl=23000" -b 256 -e 256 --samples 2 --budget 0.1 --streams --strategies ONESHOT,NCCL
+bench "gpus=1 nccl=23000" -b 256 -e 256 --samples 2 --budget 0.03 --streams --strategies ONESHOT,NCCL
 grep -q "^  *256 .* sum  *NCCL  *$above_0 " "$WORK/out" || fail "several ranks on a GPU: NCCL has no time"
 unset NCCL_MULTI_RANK_GPU_ENABLE
 

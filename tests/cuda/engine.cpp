@@ -40,9 +40,10 @@ __asm__(".text\n"
 namespace {
 
 constexpr size_t STACK_BYTES = 128 << 10;
+constexpr size_t LINE_BYTES = 64, PAGE_LINES = 64, FRAME_LINES = 13;
 constexpr size_t SHARED_BYTES = 32 << 10;
 constexpr unsigned WARP = 32, SITES = 64, SWITCH_ONE_IN = 4;
-constexpr unsigned STALL_ONE_IN = 4096, PICKS = 16, NOBODY = ~0u;
+constexpr unsigned STALL_ONE_IN = 4096, POLL_ONE_IN = 8, PICKS = 16, NOBODY = ~0u;
 
 struct Fiber;
 
@@ -81,7 +82,7 @@ struct Fiber {
 #else
     ucontext_t context;
 #endif
-    char *stack = nullptr;
+    char *stack = nullptr; // a fiber gets one when it first runs
     EngineThread self;
     int launch;
     Block *block;
@@ -97,8 +98,10 @@ const EngineRun *run = &kept;
 std::vector<std::vector<Launch>> launches; // [rank][launch]
 std::vector<Gpu> gpus;
 std::vector<Fiber *> ready;
+std::vector<Fiber *> polling; // ready too, but their last poll found nothing
 std::vector<std::unique_ptr<Fiber>> fibers;
-std::vector<Fiber *> spare; // fibers with a stack, whose thread has ended
+std::vector<Fiber *> spare; // fibers whose thread has ended
+std::vector<char *> spare_stacks;
 std::vector<Fiber *> ended; // to be taken down by the first fiber
 Fiber first_fiber;
 Fiber *current, *left; // that was switched from
@@ -114,9 +117,12 @@ uint64_t next_random() {
     return random_state;
 }
 
+void give_stack(Fiber *fiber);
+
 void go(Fiber *to, bool for_good = false) {
     Fiber *from = current;
     if (to == from) return;
+    if (to->stack == nullptr && to != &first_fiber) give_stack(to);
     current = to;
     left = from;
     switches++;
@@ -138,21 +144,33 @@ void stall_or_go_on() {
     }
 }
 
+// Fibers that poll get a small share of the switches while others have work.
+std::vector<Fiber *> &pick_list() {
+    if (polling.empty()) return ready;
+    return ready.empty() || next_random() % POLL_ONE_IN == 0 ? polling : ready;
+}
+
 Fiber *pick() {
-    size_t place = next_random() % ready.size();
     if (run->stalls) stall_or_go_on();
-    for (unsigned i = 0; i < PICKS && stalled != NOBODY && ready[place]->self.rank == stalled; i++) {
-        place = next_random() % ready.size();
+    std::vector<Fiber *> *list = &pick_list();
+    size_t place = next_random() % list->size();
+    for (unsigned i = 0; i < PICKS && stalled != NOBODY && (*list)[place]->self.rank == stalled; i++) {
+        list = &pick_list();
+        place = next_random() % list->size();
     }
-    Fiber *fiber = ready[place];
-    ready[place] = ready.back();
-    ready.pop_back();
+    Fiber *fiber = (*list)[place];
+    (*list)[place] = list->back();
+    list->pop_back();
     return fiber;
 }
 
-// Lets somebody else run; the first fiber, where it has to admit blocks, or to stand still.
+bool none_can_run() {
+    return ready.empty() && polling.empty();
+}
+
+// Switches to another fiber; to the first fiber if blocks must be admitted or the run must pause.
 void go_on() {
-    if (admission_due || pause_due || ready.empty()) {
+    if (admission_due || pause_due || none_can_run()) {
         go(&first_fiber);
     } else {
         go(pick());
@@ -196,6 +214,48 @@ Gpu &gpu_of(unsigned rank) {
     return gpus[run->one_gpu ? 0 : rank];
 }
 
+// ---- stacks -----------------------------------------------------------------------------------
+
+char *make_stack() {
+    int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+    void *stack = mmap(nullptr, STACK_BYTES, PROT_READ | PROT_WRITE, flags, -1, 0);
+    if (stack == MAP_FAILED) {
+        std::perror("engine: a stack");
+        std::exit(2);
+    }
+    return static_cast<char *>(stack);
+}
+
+void fiber_main();
+
+// Tops of stacks are at different places within their pages, so that they do not share one set of a cache.
+void **top_of(char *stack) {
+    size_t number = reinterpret_cast<uintptr_t>(stack) / STACK_BYTES;
+    size_t line = number * FRAME_LINES % PAGE_LINES;
+    return reinterpret_cast<void **>(stack + STACK_BYTES - line * LINE_BYTES);
+}
+
+// The first switch to the fiber calls fiber_main.
+void give_stack(Fiber *fiber) {
+    if (spare_stacks.empty()) spare_stacks.push_back(make_stack());
+    fiber->stack = spare_stacks.back();
+    spare_stacks.pop_back();
+    set_bounds(&fiber->sanitized, fiber->stack, STACK_BYTES);
+#ifdef OWN_SWITCH
+    void **top = top_of(fiber->stack);
+    *--top = nullptr; // the return address of fiber_main, which never returns
+    *--top = reinterpret_cast<void *>(&fiber_main);
+    for (int saved = 0; saved < 6; saved++) *--top = nullptr;
+    fiber->stack_pointer = top;
+#else
+    getcontext(&fiber->context);
+    fiber->context.uc_stack.ss_sp = fiber->stack;
+    fiber->context.uc_stack.ss_size = STACK_BYTES;
+    fiber->context.uc_link = nullptr;
+    makecontext(&fiber->context, fiber_main, 0);
+#endif
+}
+
 // ---- one thread -------------------------------------------------------------------------------
 
 void end_thread() {
@@ -236,21 +296,10 @@ std::unique_ptr<Block> make_block(unsigned threads) {
     block->warps = std::vector<Warp>(threads / WARP);
     for (Warp &warp : block->warps) set_expected(warp.barrier, WARP);
     std::memset(block->shared, 0, sizeof block->shared);
-    std::memset(block->arena, 0xff, sizeof block->arena); // NaN: shared memory has no first value
     block->shared_used = 0;
     block->running = threads;
     block->let_next_start = 0;
     return block;
-}
-
-char *make_stack() {
-    int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
-    void *stack = mmap(nullptr, STACK_BYTES, PROT_READ | PROT_WRITE, flags, -1, 0);
-    if (stack == MAP_FAILED) {
-        std::perror("engine: a stack");
-        std::exit(2);
-    }
-    return static_cast<char *>(stack);
 }
 
 Fiber *make_fiber() {
@@ -260,35 +309,19 @@ Fiber *make_fiber() {
     }
     Fiber *fiber = spare.back();
     spare.pop_back();
-    if (fiber->stack == nullptr) fiber->stack = make_stack();
     return fiber;
 }
 
-// The thread of a fiber is over. The sanitizer would take the next one's stack for the same memory, and its
-// use for a race: it gets another.
+// The stack that was used last is the one whose lines are still in a cache.
 void take_down(Fiber *fiber) {
     if (destroy(fiber->sanitized)) {
+        // ThreadSanitizer would take the next fiber's use of the same memory for a race.
         munmap(fiber->stack, STACK_BYTES);
-        fiber->stack = nullptr;
+    } else if (fiber->stack != nullptr) {
+        spare_stacks.push_back(fiber->stack);
     }
+    fiber->stack = nullptr;
     spare.push_back(fiber);
-}
-
-// The first switch to the fiber calls fiber_main.
-void enter_at_main(Fiber *fiber) {
-#ifdef OWN_SWITCH
-    void **top = reinterpret_cast<void **>(fiber->stack + STACK_BYTES);
-    *--top = nullptr; // nobody to return to; the stack is aligned as after a call
-    *--top = reinterpret_cast<void *>(&fiber_main);
-    for (int saved = 0; saved < 6; saved++) *--top = nullptr;
-    fiber->stack_pointer = top;
-#else
-    getcontext(&fiber->context);
-    fiber->context.uc_stack.ss_sp = fiber->stack;
-    fiber->context.uc_stack.ss_size = STACK_BYTES;
-    fiber->context.uc_link = nullptr;
-    makecontext(&fiber->context, fiber_main, 0);
-#endif
 }
 
 void start_thread(unsigned rank, int launch, unsigned block, unsigned thread) {
@@ -297,8 +330,7 @@ void start_thread(unsigned rank, int launch, unsigned block, unsigned thread) {
     fiber->self = {rank, block, thread, of.shape.block, of.shape.grid};
     fiber->launch = launch;
     fiber->block = of.blocks[block].get();
-    enter_at_main(fiber);
-    create(&fiber->sanitized, fiber->stack, STACK_BYTES);
+    if (create(&fiber->sanitized)) give_stack(fiber);
     live++;
     ready.push_back(fiber);
 }
@@ -360,15 +392,19 @@ void prepare() {
     }
     ready.clear();
     ready.reserve(threads + 1);
+    polling.clear();
+    polling.reserve(threads + 1);
     ended.clear();
     ended.reserve(threads);
     spare.reserve(threads);
+    spare_stacks.reserve(threads);
     gpus.assign(static_cast<size_t>(run->ranks), Gpu{});
     random_state = run->seed * 0x9e3779b97f4a7c15ull + 1;
     switches = idle = 0;
     stalled = NOBODY;
     live = 0;
     deadlock = pause_due = false;
+    admission_due = true;
 }
 
 // Threads that wait for what never comes are left where they are.
@@ -376,7 +412,9 @@ void abandon() {
     for (auto &fiber : fibers) {
         bool is_spare = false;
         for (Fiber *other : spare) is_spare = is_spare || other == fiber.get();
-        if (!is_spare) take_down(fiber.get());
+        if (is_spare) continue;
+        if (fiber->stack != nullptr) forget_frames(fiber->sanitized);
+        take_down(fiber.get());
     }
 }
 
@@ -409,13 +447,14 @@ void *engine_shared_memory(int site, size_t bytes) {
         memory = block.arena + block.shared_used;
         block.shared_used += (bytes + 15) / 16 * 16;
         if (block.shared_used > SHARED_BYTES) abort();
+        std::memset(memory, 0xff, bytes); // NaN: shared memory has no first value
     }
     return memory;
 }
 
 void engine_step(int wrote) {
     if (wrote != 0) progress();
-    if (next_random() % SWITCH_ONE_IN == 0) yield();
+    if (run->preempts && next_random() % SWITCH_ONE_IN == 0) yield();
 }
 
 bool engine_keep_waiting() {
@@ -426,7 +465,8 @@ bool engine_keep_waiting() {
         deadlock = true;
     }
     if (deadlock) return false;
-    yield();
+    polling.push_back(current);
+    go_on();
     return !deadlock;
 }
 
@@ -458,14 +498,14 @@ EngineResult engine_go_on() {
     take_current(&first_fiber.sanitized);
     for (;;) {
         take_down_ended();
-        admit();
+        if (admission_due) admit();
         if (live == 0) break;
         if (pause_due) {
             pause_due = false;
             idle = 0;
             return {EngineEnd::waiting, switches};
         }
-        if (ready.empty()) { // all wait, in barriers or for launches
+        if (none_can_run()) { // all wait, in barriers or for launches
             deadlock = true;
             break;
         }

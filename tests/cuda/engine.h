@@ -18,6 +18,7 @@ struct EngineRun {
     bool programmatic;       // launches may start before the one before has ended
     unsigned resident;       // blocks that a rank's GPU holds at once; 0: any number
     bool one_gpu;            // all ranks share it, and `resident` counts for all together
+    bool preempts;           // threads switch between any two accesses, else only where they wait
     bool stalls;             // now and then a rank stands still until no other can go on without it
     bool has_others = false; // ranks elsewhere share the memory: who only waits may wait for them
     std::function<EngineLaunch(int rank, int launch)> shape;

@@ -36,11 +36,23 @@ static inline void take_current(SanitizedFiber *fiber) {
     if (__tsan_get_current_fiber != nullptr) fiber->thread = __tsan_get_current_fiber();
 }
 
-// The stack may have been another fiber's, whose frames never ended.
-static inline void create(SanitizedFiber *fiber, const void *stack, size_t bytes) {
-    *fiber = {nullptr, stack, bytes, nullptr};
-    if (__tsan_create_fiber != nullptr) fiber->thread = __tsan_create_fiber(0);
-    if (__asan_unpoison_memory_region != nullptr) __asan_unpoison_memory_region(stack, bytes);
+// Returns whether the fiber needs its stack at once: ThreadSanitizer takes mmap for a write of the fiber that
+// calls it, so that only the first fiber may make stacks.
+static inline bool create(SanitizedFiber *fiber) {
+    *fiber = {};
+    if (__tsan_create_fiber == nullptr) return false;
+    fiber->thread = __tsan_create_fiber(0);
+    return true;
+}
+
+static inline void set_bounds(SanitizedFiber *fiber, const void *stack, size_t bytes) {
+    fiber->stack = stack;
+    fiber->bytes = bytes;
+}
+
+// Makes the stack of an abandoned fiber usable again: its frames never returned, so their red zones remain.
+static inline void forget_frames(const SanitizedFiber &fiber) {
+    if (__asan_unpoison_memory_region != nullptr) __asan_unpoison_memory_region(fiber.stack, fiber.bytes);
 }
 
 // Returns whether the next fiber needs another stack.

@@ -69,6 +69,7 @@ template <int tp> class Workbench {
         engine.programmatic = false;
         engine.resident = surroundings_.resident;
         engine.one_gpu = surroundings_.one_gpu;
+        engine.preempts = true;
         engine.stalls = surroundings_.stalls;
         engine.shape = [this](int, int) { return EngineLaunch{surroundings_.blocks, surroundings_.threads}; };
         engine.body = [this](int, int launch) { body(launches_[size_t(launch)]); };

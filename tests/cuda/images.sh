@@ -3,7 +3,7 @@
 # GENTABLES_CUDA_COMPILE=OFF it refuses them, and one line gives the reason.
 . "$(dirname "$0")/lib_stand_in.sh"
 only cuda nvidia-ml
-bench "gpus=1 reads_images" -b 512 -e 512 --samples 2 --budget 0.1 --loopback --strategies ONESHOT
+bench "gpus=1 reads_images" -b 512 -e 512 --samples 2 --budget 0.03 --loopback --strategies ONESHOT
 if [ "$IS_COMPILED" = ON ]; then
     all_timed "compiled kernels" ONESHOT
     exit 0

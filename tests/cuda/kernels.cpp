@@ -100,6 +100,7 @@ class Workbench {
         engine.programmatic = surroundings_.programmatic;
         engine.resident = surroundings_.resident;
         engine.one_gpu = surroundings_.one_gpu;
+        engine.preempts = true;
         engine.stalls = surroundings_.stalls;
         engine.shape = [this](int, int launch) {
             return EngineLaunch{unsigned(grid_of(launch)), unsigned(shape_.threads)};

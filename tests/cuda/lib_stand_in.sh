@@ -41,7 +41,7 @@ all_beside() {
     besides=
 }
 
-arena=16M # of a rank's data; each start fills it. Empty: the bench's default
+arena=4M # of a rank's data; each start fills it. Empty: the bench's default
 
 # bench SETTINGS OPTION...: its output in $WORK/out and $WORK/err, its exit code in $status.
 bench() {

@@ -24,7 +24,7 @@ beside a_hang a_hang
 # after FAILURES TIMED MADE ABORTED REASON: which of 256, 512, 1024 and 2048 bytes NCCL then has times of.
 after() {
     name="NCCL that fails at $1"
-    bench "nccl_says nccl_fails=$1" -b 256 -e 2K -f 2 --samples 2 --budget 0.1 --strategies ONESHOT,NCCL
+    bench "nccl_says nccl_fails=$1" -b 256 -e 2K -f 2 --samples 2 --budget 0.03 --strategies ONESHOT,NCCL
     [ "$status" = 0 ] || fail "$name: exit code $status"
     timed=$(sed -n 's/^  *\([0-9]*\) .* sum  *NCCL  *'"$above_0"' .*/\1/p' "$WORK/out" | tr '\n' ' ')
     [ "$timed" = "$2" ] || fail "$name: times of $timed, not of $2"
@@ -44,7 +44,7 @@ after 512:3 "256 " 2 2 "NCCL, allreduce: the stand-in's error 3"
 # A communicator ends once, also where NCCL refuses to end it well.
 # ended SETTINGS DESTROYED ABORTED MODE
 ended() {
-    bench "nccl_says $1" -b 256 -e 256 --samples 2 --budget 0.1 --mode "$4" \
+    bench "nccl_says $1" -b 256 -e 256 --samples 2 --budget 0.03 --mode "$4" \
         --strategies ONESHOT,NCCL,NCCL_SYMMETRIC
     [ "$status" = 0 ] || fail "the end of a communicator: exit code $status"
     communicators "the end of a communicator, $1" 4 "$3"

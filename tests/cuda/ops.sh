@@ -2,7 +2,7 @@
 # The ops beside allreduce on GPUs: by NCCL's calls, eager and in a graph, with even and uneven results.
 . "$(dirname "$0")/lib_stand_in.sh"
 only cuda nccl nvidia-ml
-small="-b 512 -e 512 --hidden-size 64 --samples 4 --budget 0.2 --emulate-nvfp4"
+small="-b 512 -e 512 --hidden-size 64 --samples 4 --budget 0.03 --emulate-nvfp4"
 
 for op in allgather reducescatter alltoall alltoallv broadcast; do
     # shellcheck disable=SC2086

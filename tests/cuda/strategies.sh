@@ -4,7 +4,7 @@
 . "$(dirname "$0")/lib_stand_in.sh"
 only cuda nccl nvidia-ml
 
-small="-b 512 -e 512 --hidden-size 64 --samples 4 --budget 0.2 --emulate-nvfp4"
+small="-b 512 -e 512 --hidden-size 64 --samples 4 --budget 0.03 --emulate-nvfp4"
 own="ONESHOT TWOSHOT ONESHOT_NATIVE TWOSHOT_NATIVE"
 for fusion in NONE RESIDUAL_RMS_NORM RESIDUAL_RMS_NORM_QUANT_FP8 RESIDUAL_RMS_NORM_QUANT_NVFP4; do
     separate=$([ "$fusion" = NONE ] || echo NCCL_UNFUSED)
@@ -25,7 +25,7 @@ done
     all_timed "graph, one launch for all" $own
     # A launch each, of as many blocks as there is room for: of all ranks, and twice, for the next launch is
     # there before the last one has left. Where a GPU holds fewer than it says, that is told.
-    many="-b 4096 -e 4096 --hidden-size 64 --samples 4 --budget 0.2"
+    many="-b 4096 -e 4096 --hidden-size 64 --samples 4 --budget 0.03"
     bench "gpus=1" $many --streams --mode graph
     all_timed "graph, a launch each" $own
     for strategy in ONESHOT TWOSHOT; do
