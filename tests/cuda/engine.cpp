@@ -5,6 +5,7 @@
 // a fiber runs, and fibers are made and ended by the first fiber alone: to make one would order the maker
 // before it. AddressSanitizer gets the bounds of each stack that a switch goes to.
 #include "engine.h"
+#include "engine_context.h"
 #include "engine_sanitizers.h"
 
 #include <cstddef>
@@ -13,34 +14,15 @@
 #include <cstring>
 #include <memory>
 #include <sys/mman.h>
-#include <ucontext.h>
 #include <vector>
-
-#if defined(__x86_64__)
-#define OWN_SWITCH 1 // swapcontext asks the kernel twice each time
-#endif
 
 struct EngineThread {
     unsigned rank, block, thread, block_size, grid_size;
 };
 
-#ifdef OWN_SWITCH
-// Saves what a callee has to keep, changes the stack, takes back what was saved there.
-extern "C" void engine_switch_stack(void **from, void *to);
-__asm__(".text\n"
-        ".globl engine_switch_stack\n"
-        "engine_switch_stack:\n"
-        "  push %rbp\n  push %rbx\n  push %r12\n  push %r13\n  push %r14\n  push %r15\n"
-        "  mov %rsp, (%rdi)\n"
-        "  mov %rsi, %rsp\n"
-        "  pop %r15\n  pop %r14\n  pop %r13\n  pop %r12\n  pop %rbx\n  pop %rbp\n"
-        "  ret\n");
-#endif
-
 namespace {
 
 constexpr size_t STACK_BYTES = 128 << 10;
-constexpr size_t LINE_BYTES = 64, PAGE_LINES = 64, FRAME_LINES = 13;
 constexpr size_t SHARED_BYTES = 32 << 10;
 constexpr unsigned WARP = 32, SITES = 64, SWITCH_ONE_IN = 4;
 constexpr unsigned STALL_ONE_IN = 4096, POLL_ONE_IN = 8, PICKS = 16, NOBODY = ~0u;
@@ -77,11 +59,7 @@ struct Launch {
 };
 
 struct Fiber {
-#ifdef OWN_SWITCH
-    void *stack_pointer;
-#else
-    ucontext_t context;
-#endif
+    Context context;
     char *stack = nullptr; // a fiber gets one when it first runs
     EngineThread self;
     int launch;
@@ -127,11 +105,7 @@ void go(Fiber *to, bool for_good = false) {
     left = from;
     switches++;
     leave(&from->sanitized, to->sanitized, for_good);
-#ifdef OWN_SWITCH
-    engine_switch_stack(&from->stack_pointer, to->stack_pointer);
-#else
-    swapcontext(&from->context, &to->context);
-#endif
+    switch_context(&from->context, &to->context);
     arrive(current->sanitized, &left->sanitized);
 }
 
@@ -228,32 +202,13 @@ char *make_stack() {
 
 void fiber_main();
 
-// Tops of stacks are at different places within their pages, so that they do not share one set of a cache.
-void **top_of(char *stack) {
-    size_t number = reinterpret_cast<uintptr_t>(stack) / STACK_BYTES;
-    size_t line = number * FRAME_LINES % PAGE_LINES;
-    return reinterpret_cast<void **>(stack + STACK_BYTES - line * LINE_BYTES);
-}
-
 // The first switch to the fiber calls fiber_main.
 void give_stack(Fiber *fiber) {
     if (spare_stacks.empty()) spare_stacks.push_back(make_stack());
     fiber->stack = spare_stacks.back();
     spare_stacks.pop_back();
     set_bounds(&fiber->sanitized, fiber->stack, STACK_BYTES);
-#ifdef OWN_SWITCH
-    void **top = top_of(fiber->stack);
-    *--top = nullptr; // the return address of fiber_main, which never returns
-    *--top = reinterpret_cast<void *>(&fiber_main);
-    for (int saved = 0; saved < 6; saved++) *--top = nullptr;
-    fiber->stack_pointer = top;
-#else
-    getcontext(&fiber->context);
-    fiber->context.uc_stack.ss_sp = fiber->stack;
-    fiber->context.uc_stack.ss_size = STACK_BYTES;
-    fiber->context.uc_link = nullptr;
-    makecontext(&fiber->context, fiber_main, 0);
-#endif
+    start_context(&fiber->context, fiber->stack, STACK_BYTES, fiber_main);
 }
 
 // ---- one thread -------------------------------------------------------------------------------
