@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "measure/harness.h"
+#include "plugin_loader/plugin_rank.h"
 #include "plugin_loader/plugins.h"
 #include "protocol/by_hand.h"
 #include "protocol/protocol.h"

@@ -1,12 +1,10 @@
 // A cell's data and its truth; see cell.h.
 #include "cell.h"
 
-#include <math.h>
-#include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "cell_data.h"
 #include "elements/element.h"
 #include "elements/kernels.h"
 
@@ -18,40 +16,7 @@ enum {
     WHO_GAMMA = 1001,
 };
 
-static const float EPSILON = 1e-5f;
-static const float FP8_SCALE = 1.0f / 128; // a few elements saturate
-static const float NVFP4_SCALE = 128.0f;
-
 // ---- data ---------------------------------------------------------------------------------------
-
-static uint32_t mix(uint32_t x) {
-    x ^= x >> 16;
-    x *= 0x85ebca6bu;
-    x ^= x >> 13;
-    x *= 0xc2b2ae35u;
-    return x ^ x >> 16;
-}
-
-static int significand_bits(enum dtype dtype) {
-    switch (dtype) {
-    case DTYPE_BFLOAT16: return 8;
-    case DTYPE_FLOAT16: return 11;
-    default: return 24;
-    }
-}
-
-// A value in (-1, 1) that `bits` bits of significand hold exactly, with one of four exponents.
-static inline float value_at(uint32_t seed, size_t index, int bits) {
-    uint32_t x = mix((uint32_t)index * 0x9e3779b9u + seed);
-    uint32_t exponent_bits = (127 - (uint32_t)bits - (x >> 1 & 3)) << 23 | x << 31;
-    float power;
-    memcpy(&power, &exponent_bits, sizeof power);
-    return (float)(x >> (32 - bits)) * power;
-}
-
-static uint32_t seed_of(uint32_t seed, int who) {
-    return mix(seed * 0x9e3779b9u + (uint32_t)who + 1);
-}
 
 static void fill(enum dtype dtype, void *to, size_t count, uint32_t seed) {
     int bits = significand_bits(dtype);
@@ -139,10 +104,6 @@ static void set_sizes(struct cell *cell, const struct shape *shape, int rank, in
         cell->out_bytes = elements / 2;
         cell->block_scales_bytes = block_scales_bytes(shape->num_tokens, shape->hidden_size);
     }
-}
-
-static bool has_sum(const struct shape *shape) {
-    return shape->op == OP_ALLREDUCE || shape->op == OP_REDUCESCATTER;
 }
 
 // Bytes of the arrays that results are not in.
@@ -281,232 +242,4 @@ uint64_t cell_bits(struct cell *cell, uint64_t (*hash)(const void *, size_t)) {
     }
     if (cell->residual_out != NULL) make_zeros_positive(shape->dtype, cell->residual_out, elements);
     return cell_hash(cell, hash);
-}
-
-// ---- the check ----------------------------------------------------------------------------------
-
-// All values of the 16-bit types, since one look-up is faster than one conversion.
-static float values_of_16_bits[DTYPES][65536];
-static struct code_range ranges_of_e4m3[256], ranges_of_e2m1[16];
-static pthread_once_t tables_once = PTHREAD_ONCE_INIT; // ranks may be threads
-
-static void make_tables(void) {
-    for (int dtype = 0; dtype < DTYPES; dtype++) {
-        for (uint32_t i = 0; i < 65536 && dtype != DTYPE_FLOAT32; i++) {
-            uint16_t bits = (uint16_t)i;
-            values_of_16_bits[dtype][i] = (float)element_value((enum dtype)dtype, &bits, 0);
-        }
-    }
-    minifloat_ranges(&minifloat_e4m3, ranges_of_e4m3);
-    minifloat_ranges(&minifloat_e2m1, ranges_of_e2m1);
-}
-
-// Reads many elements of one array.
-struct reader {
-    const float *table; // NULL: the array is of floats
-    const void *array;
-};
-
-static struct reader reader_of(enum dtype dtype, const void *array) {
-    pthread_once(&tables_once, make_tables);
-    return (struct reader){.table = dtype == DTYPE_FLOAT32 ? NULL : values_of_16_bits[dtype], .array = array};
-}
-
-static inline double read_at(struct reader reader, size_t index) {
-    if (reader.table == NULL) return (double)((const float *)reader.array)[index];
-    return (double)reader.table[((const uint16_t *)reader.array)[index]];
-}
-
-// How far a right sum may be from the exact one, beside `rounding` times its size. Inputs are smaller than 1,
-// so the sum of their sizes is below the number of ranks.
-static double sum_tolerance(const struct cell *cell, bool accumulates_fp32) {
-    double ranks = cell->ranks;
-    double unit = accumulates_fp32 ? 0x1p-24 : dtype_unit_roundoff(cell->shape.dtype);
-    return 1.01 * (ranks - 1) * unit * ranks;
-}
-
-static bool wrong(char what[], size_t what_size, const char *name, size_t index, double is, double should,
-                  double at_most) {
-    snprintf(what, what_size, "wrong result: %s[%zu] is %.9g, should be %.9g within %.2g", name, index, is,
-             should, at_most);
-    return false;
-}
-
-static bool check_sum(const struct cell *cell, size_t shift, bool accumulates_fp32, char what[],
-                      size_t what_size) {
-    size_t count = cell->out_elements;
-    const double *expected = cell->sum + shift * cell->stride;
-    struct reader out = reader_of(cell->shape.dtype, cell->out);
-    double unit = dtype_unit_roundoff(cell->shape.dtype),
-           absolute = sum_tolerance(cell, accumulates_fp32) + 0x1p-40;
-    for (size_t i = 0; i < count; i++) {
-        double tolerance = unit * fabs(expected[i]) + absolute;
-        double value = read_at(out, i);
-        if (!(fabs(value - expected[i]) <= tolerance))
-            return wrong(what, what_size, "out", i, value, expected[i], tolerance);
-    }
-    return true;
-}
-
-static bool check_residual(const struct cell *cell, size_t shift, size_t row, bool accumulates_fp32,
-                           char what[], size_t what_size) {
-    size_t hidden_size = cell->shape.hidden_size, first = row * hidden_size;
-    const double *sum = cell->sum + shift * hidden_size + first;
-    struct reader residual = reader_of(cell->shape.dtype, cell->residual);
-    struct reader out = reader_of(cell->shape.dtype, cell->residual_out);
-    double unit = dtype_unit_roundoff(cell->shape.dtype),
-           absolute = sum_tolerance(cell, accumulates_fp32) + 0x1p-40;
-    for (size_t i = 0; i < hidden_size; i++) {
-        double expected = sum[i] + read_at(residual, shift * hidden_size + first + i);
-        // The sum may have been rounded on its way, before the residual was added.
-        double tolerance = 1.01 * unit * (fabs(sum[i]) + fabs(expected)) + absolute + 0x1p-24;
-        double value = read_at(out, first + i);
-        if (!(fabs(value - expected) <= tolerance)) {
-            return wrong(what, what_size, "residual_out", first + i, value, expected, tolerance);
-        }
-    }
-    return true;
-}
-
-// The norm of the residual that was written, in float64.
-static void norm_truth(const struct cell *cell, size_t row, double y[], double tolerance[]) {
-    size_t hidden_size = cell->shape.hidden_size;
-    struct reader r = reader_of(cell->shape.dtype, cell->residual_out),
-                  gamma = reader_of(cell->shape.dtype, cell->gamma);
-    double squares = 0;
-    for (size_t i = 0; i < hidden_size; i++)
-        squares += read_at(r, row * hidden_size + i) * read_at(r, row * hidden_size + i);
-    double factor = 1 / sqrt(squares / (double)hidden_size + (double)EPSILON);
-    // Sixteen or more partial sums of squares in fp32, then a handful of operations, then one rounding.
-    double relative = ((double)hidden_size / 4 + 16) * 0x1p-24 + dtype_unit_roundoff(cell->shape.dtype);
-    for (size_t i = 0; i < hidden_size; i++) {
-        y[i] = read_at(r, row * hidden_size + i) * factor * read_at(gamma, i);
-        tolerance[i] = relative * fabs(y[i]) + 0x1p-24;
-    }
-}
-
-static const struct code_range *ranges_of(const struct minifloat *format) {
-    pthread_once(&tables_once, make_tables);
-    return format == &minifloat_e4m3 ? ranges_of_e4m3 : ranges_of_e2m1;
-}
-
-// Whether a code is what some value in [low, high] rounds to.
-static bool code_fits(struct code_range range, double low, double high) {
-    return high >= range.low && low <= range.high;
-}
-
-static bool check_norm(const struct cell *cell, const char *name, const void *norm, size_t row,
-                       const double y[], const double tolerance[], char what[], size_t what_size) {
-    struct reader out = reader_of(cell->shape.dtype, norm);
-    for (size_t i = 0; i < cell->shape.hidden_size; i++) {
-        size_t index = row * cell->shape.hidden_size + i;
-        double value = read_at(out, index);
-        if (!(fabs(value - y[i]) <= tolerance[i]))
-            return wrong(what, what_size, name, index, value, y[i], tolerance[i]);
-    }
-    return true;
-}
-
-// Where the norm that was quantised is known, it is compared itself, and codes have to be exactly its own.
-static bool take_rounded_norm(const struct cell *cell, size_t row, double y[], double tolerance[],
-                              char what[], size_t what_size) {
-    struct reader norm = reader_of(cell->shape.dtype, cell->norm_out);
-    if (!check_norm(cell, "norm", cell->norm_out, row, y, tolerance, what, what_size)) return false;
-    for (size_t i = 0; i < cell->shape.hidden_size; i++) {
-        y[i] = read_at(norm, row * cell->shape.hidden_size + i);
-        tolerance[i] = 0;
-    }
-    return true;
-}
-
-static bool check_fp8(const struct cell *cell, size_t row, const double y[], const double tolerance[],
-                      char what[], size_t what_size) {
-    const struct code_range *ranges = ranges_of(&minifloat_e4m3);
-    for (size_t i = 0; i < cell->shape.hidden_size; i++) {
-        size_t index = row * cell->shape.hidden_size + i;
-        double scaled = y[i] / (double)FP8_SCALE, reach = 1.001 * tolerance[i] / (double)FP8_SCALE;
-        struct code_range code = ranges[cell->out[index]];
-        if (!code_fits(code, scaled - reach, scaled + reach)) {
-            return wrong(what, what_size, "out", index, code.value, scaled, reach);
-        }
-    }
-    return true;
-}
-
-static bool check_nvfp4_block(const struct cell *cell, size_t row, size_t block, const double y[],
-                              const double tolerance[], char what[], size_t what_size) {
-    double largest = 0, reach = 0, scale = (double)NVFP4_SCALE;
-    for (size_t i = block * 16; i < block * 16 + 16; i++) {
-        largest = fmax(largest, fabs(y[i]));
-        reach = fmax(reach, tolerance[i]);
-    }
-    size_t hidden_size = cell->shape.hidden_size, offset = block_scale_offset(row, block, hidden_size);
-    struct code_range block_scale = ranges_of(&minifloat_e4m3)[cell->block_scales[offset]];
-    double expected = scale * largest / 6, around = scale * reach / 6 + 1e-6 * expected;
-    if (!code_fits(block_scale, expected - around, expected + around)) {
-        return wrong(what, what_size, "block_scales", offset, block_scale.value, expected, around);
-    }
-    for (size_t i = block * 16; i < block * 16 + 16; i++) {
-        size_t index = row * hidden_size + i;
-        struct code_range code = ranges_of(&minifloat_e2m1)[cell->out[index / 2] >> (index % 2 * 4) & 0xf];
-        double factor = block_scale.value == 0 ? 0 : scale / block_scale.value;
-        double scaled = y[i] * factor, within = tolerance[i] * factor + 1e-6 * fabs(scaled);
-        if (!code_fits(code, scaled - within, scaled + within)) {
-            return wrong(what, what_size, "out", index, code.value, scaled, within);
-        }
-    }
-    return true;
-}
-
-static bool check_row(const struct cell *cell, size_t row, double y[], double tolerance[], char what[],
-                      size_t what_size) {
-    norm_truth(cell, row, y, tolerance);
-    bool is_norm = cell->shape.fusion == FUSION_RESIDUAL_RMS_NORM;
-    if (cell->norm_out != NULL && !is_norm && !take_rounded_norm(cell, row, y, tolerance, what, what_size))
-        return false;
-    switch (cell->shape.fusion) {
-    case FUSION_RESIDUAL_RMS_NORM:
-        return check_norm(cell, "out", cell->out, row, y, tolerance, what, what_size);
-    case FUSION_RESIDUAL_RMS_NORM_QUANT_FP8: return check_fp8(cell, row, y, tolerance, what, what_size);
-    default:
-        for (size_t block = 0; block < cell->shape.hidden_size / 16; block++) {
-            if (!check_nvfp4_block(cell, row, block, y, tolerance, what, what_size)) return false;
-        }
-        return true;
-    }
-}
-
-// What is moved, is moved as it is.
-static bool check_moved(const struct cell *cell, size_t shift, char what[], size_t what_size) {
-    const struct traffic *traffic = &cell->traffic;
-    struct reader out = reader_of(cell->shape.dtype, cell->out);
-    int bits = significand_bits(cell->shape.dtype);
-    size_t first = traffic->send_at[cell->rank] + shift * cell->stride;
-    for (int rank = 0; rank < cell->ranks; rank++) {
-        uint32_t rank_seed = seed_of(cell->seed, rank);
-        for (size_t i = 0; i < traffic->received[rank]; i++) {
-            double expected = (double)value_at(rank_seed, first + i, bits);
-            double value = read_at(out, traffic->receive_at[rank] + i);
-            if (value != expected)
-                return wrong(what, what_size, "out", traffic->receive_at[rank] + i, value, expected, 0);
-        }
-    }
-    return true;
-}
-
-bool cell_check(const struct cell *cell, size_t shift, bool accumulates_fp32, char what[], size_t what_size) {
-    if (!has_sum(&cell->shape)) return check_moved(cell, shift, what, what_size);
-    if (cell->shape.fusion == FUSION_NONE) return check_sum(cell, shift, accumulates_fp32, what, what_size);
-    double *y = malloc(2 * cell->shape.hidden_size * sizeof *y);
-    if (y == NULL) {
-        snprintf(what, what_size, "out of memory for the check");
-        return false;
-    }
-    bool right = true;
-    for (size_t row = 0; right && row < cell->shape.num_tokens; row++) {
-        right = check_residual(cell, shift, row, accumulates_fp32, what, what_size) &&
-                check_row(cell, row, y, y + cell->shape.hidden_size, what, what_size);
-    }
-    free(y);
-    return right;
 }

@@ -65,12 +65,6 @@ struct call cell_call(const struct cell *cell, size_t shift);
 // Fills the results with ones, which no right result is full of.
 void cell_poison(struct cell *cell);
 
-// Whether the results of call `shift` are right: what was moved bit by bit; sums against float64: what was
-// accumulated in fp32 within one rounding (two where sums travel rounded), what was rounded at every step
-// within a bound that grows with the ranks; the norm and the codes against the float64 norm of the residual
-// that was written. Else `what` names the first wrong element.
-bool cell_check(const struct cell *cell, size_t shift, bool accumulates_fp32, char what[], size_t what_size);
-
 // A hash of all results.
 uint64_t cell_hash(const struct cell *cell, uint64_t (*hash)(const void *, size_t));
 

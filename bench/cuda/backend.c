@@ -10,6 +10,7 @@
 #include "place.h"
 
 #include "elements/statistics.h"
+#include "plugin_loader/plugin_limits.h"
 #include "plugin_loader/plugins.h"
 #include "protocol/cell_pass.h"
 #include "protocol/protocol.h"

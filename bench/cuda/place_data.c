@@ -6,8 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "calls/in_place.h"
 #include "candidate.h"
 #include "place_data.h"
+#include "plugin_loader/plugin_limits.h"
 #include "plugin_loader/plugins.h"
 
 enum {

@@ -23,7 +23,7 @@
 
 #include "elements/statistics.h"
 #include "place_data.h"
-#include "plugin_loader/plugins.h"
+#include "plugin_loader/plugin_limits.h"
 
 enum {
     LONGEST_DELAY_NS = 100000000, // to which the tries below lead, from 100 us on

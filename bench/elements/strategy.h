@@ -3,7 +3,7 @@
 //
 // How to add one on CPUs: bench/host/strategies/SOURCE.c with `const struct strategy strategy_SOURCE`, and a
 // row of generator/lists/lists.lua whose `source` is that. The check against the reference and the physical
-// bound are the same for all strategies of a backend; they are in calls/cell.c and measure/harness.c.
+// bound are the same for all strategies of a backend; they are in calls/cell_check.c and measure/harness.c.
 #ifndef BENCH_STRATEGY_H
 #define BENCH_STRATEGY_H
 

@@ -9,7 +9,7 @@
 
 #include "elements/statistics.h"
 #include "host_pass.h"
-#include "plugin_loader/plugins.h"
+#include "plugin_loader/plugin_limits.h"
 #include "protocol/protocol.h"
 
 enum { ROUNDTRIPS = 32, ROUNDTRIP_SAMPLES = 31 }; // flags in a sample

@@ -3,6 +3,8 @@
 // An allreduce with an epilogue is timed in three ways: fused, as the candidate does it; alone, without the
 // epilogue; and separate, the allreduce and then a pass over its result. So the choice is of the pair.
 #include "host_pass.h"
+#include "calls/cell_check.h"
+#include "calls/in_place.h"
 #include "ranks/group_mpi.h"
 
 #include <math.h>
@@ -11,7 +13,9 @@
 
 #include "calls/exact_data.h"
 #include "epilogue.h"
-#include "plugin_loader/plugins.h"
+#include "outputs.h"
+#include "plugin_loader/plugin_limits.h"
+#include "plugin_loader/plugin_strategy.h"
 #include "protocol/pass.h"
 #include "protocol/protocol.h"
 #include "ranks/fault_report.h"
@@ -19,9 +23,7 @@
 
 enum {
     PROBES = 3,
-    OUTPUTS = 2,               // of a candidate, in turn, so that what comes late is found
-    FULLY_POISONED = 64 << 10, // bytes; of larger outputs only a part is
-    OWN_BELOW = 4 << 20,       // bytes of outputs that caches may hold: then it counts who wrote there last
+    OWN_BELOW = 4 << 20, // bytes of outputs that caches may hold: then it counts who wrote there last
     SHARED = MAX_CANDIDATES,
     NOBODY = -1,
 };
@@ -47,20 +49,6 @@ struct op_cell {
     int last_fused;            // the candidate of a plug-in that wrote to it last; its results are poisoned
     const char *refusal;
     double bound_us;
-};
-
-// Where a candidate's outputs go. Once one of a plug-in has returned, and its result was compared, it is
-// poisoned, and has to stay so until the next call takes it. Where there are plug-ins every candidate has its
-// own, so that it is clear who writes late, and caches are as warm for all; else all share those at SHARED.
-struct output {
-    unsigned char *data;
-    int candidate;
-    size_t poisoned_bytes;
-};
-
-struct outputs {
-    struct output of[OUTPUTS];
-    unsigned calls;
 };
 
 struct tune {
@@ -157,55 +145,6 @@ static int open_data(struct tune *tune) {
     return all ? 0 : -1;
 }
 
-// ---- what comes late ------------------------------------------------------------------------------
-
-// Ones, which no right result has: everywhere, or, in large outputs, in the first line of each page and in
-// the last bytes: enough to tell that nothing was written there. What is older than that is of other data.
-typedef bool stretch(unsigned char *at, size_t bytes);
-
-static bool poison(unsigned char *at, size_t bytes) {
-    memset(at, 0xff, bytes);
-    return true;
-}
-
-static bool is_poisoned(unsigned char *at, size_t bytes) {
-    return bytes == 0 || (*at == 0xff && memcmp(at, at + 1, bytes - 1) == 0);
-}
-
-static bool of_output(unsigned char *out, size_t bytes, stretch *each) {
-    if (bytes <= FULLY_POISONED) return each(out, bytes);
-    for (size_t at = 0; at < bytes; at += PAGE_BYTES) {
-        if (!each(out + at, bytes - at < CACHE_LINE ? bytes - at : CACHE_LINE)) return false;
-    }
-    return each(out + bytes - CACHE_LINE, CACHE_LINE);
-}
-
-_Noreturn static void blame_for_late_write(int candidate) {
-    char what[80];
-    snprintf(what, sizeof what, "strategy %s", host_candidates[candidate].name);
-    blame_now(what, "writes after it has returned");
-}
-
-static void look_at_output(const struct output *output) {
-    if (!of_output(output->data, output->poisoned_bytes, is_poisoned))
-        blame_for_late_write(output->candidate);
-}
-
-// The output of the candidate's next call. If it did not leave it alone since, it does not come back from
-// here.
-static struct output *next_output(struct tune *tune, int candidate) {
-    struct outputs *outputs = outputs_of(tune, candidate);
-    struct output *output = &outputs->of[outputs->calls++ % OUTPUTS];
-    look_at_output(output);
-    output->poisoned_bytes = 0;
-    return output;
-}
-
-static void poison_output(struct output *output, size_t bytes) {
-    of_output(output->data, bytes, poison);
-    output->poisoned_bytes = bytes;
-}
-
 static void look_at_cell(struct op_cell *of) {
     const struct cell *cell = &of->with_epilogue;
     if (of->last_fused == NOBODY) return;
@@ -217,7 +156,7 @@ static void look_at_cell(struct op_cell *of) {
 
 static void look_at_everything(struct tune *tune) {
     for (int i = 0; i < SHARED; i++) {
-        for (int place = 0; place < OUTPUTS; place++) look_at_output(&tune->outputs[i].of[place]);
+        for (int place = 0; place < OUTPUTS; place++) output_look_at(&tune->outputs[i].of[place]);
     }
     for (size_t i = 0; tune->cells != NULL && i < tune->plan->count; i++) look_at_cell(&tune->cells[i]);
 }
@@ -259,7 +198,7 @@ static struct call call_of(struct tune *tune, struct contender *contender, size_
                         .hidden_size = shape->hidden_size,
                         .input = pool_input(&tune->pools[shape->dtype], tune->group->rank, shift),
                         .out = output->data};
-    of_output(output->data, call_bytes(&call), poison);
+    output_poison(output, call_bytes(&call));
     if (contender->in_place) move_in_place(tune, &call, output->data);
     return call;
 }
@@ -273,7 +212,7 @@ static void end_call(struct tune *tune, const struct contender *contender, const
         cell_poison(&cell->with_epilogue);
         cell->last_fused = contender->candidate;
     } else {
-        poison_output(output, call_bytes(call));
+        output_poison_returned(output, call_bytes(call));
     }
 }
 
@@ -308,7 +247,7 @@ static bool is_right(struct tune *tune, struct contender *contender, const struc
 static int take_call(void *of, size_t index, struct stamp *stamp, bool *right) {
     struct tune *tune = of;
     struct contender *contender = &tune->contenders[index];
-    struct output *output = next_output(tune, contender->candidate);
+    struct output *output = outputs_next(outputs_of(tune, contender->candidate));
     size_t shift = tune->calls++ % POOL_SHIFTS;
     struct call call = call_of(tune, contender, shift, output);
     if (!group_start_together(tune->group)) return -1;
@@ -358,7 +297,7 @@ static void print_none(const struct tune *tune, FILE *out, size_t cell, int cand
 static int prepare(struct tune *tune, struct contender *contender, char reason[REASON_SIZE]) {
     const struct strategy *strategy = host_candidates[contender->candidate].strategy;
     if (!is_of_plugin(contender->candidate)) return 0;
-    struct output *output = next_output(tune, contender->candidate);
+    struct output *output = outputs_next(outputs_of(tune, contender->candidate));
     struct call call = call_of(tune, contender, 0, output);
     if (contender->kind == EPILOGUE_SEPARATE) {
         call.fusion = FUSION_NONE;

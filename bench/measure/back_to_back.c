@@ -5,7 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "plugin_loader/plugins.h"
+#include "calls/cell_check.h"
+#include "plugin_loader/plugin_limits.h"
 #include "ranks/watch.h"
 
 enum { CALLS_PER_DEADLINE = 256, FEWEST_CALLS = 3 };

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "calls/cell_check.h"
 #include "plugin_loader/plugins.h"
 #include "ranks/fault_report.h"
 #include "ranks/watch.h"

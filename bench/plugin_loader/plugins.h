@@ -18,24 +18,8 @@ int plugins_load(const char *path, char reason[PLUGIN_REASON_SIZE]);
 // A hash of the files of all libraries that are loaded.
 uint64_t plugins_hash(void);
 
-// Why a candidate of a plug-in cannot do this call, or NULL. Alike on all ranks.
-const char *plugins_refusal(const struct candidate *candidate, const struct group *group,
-                            const struct call *call);
-
-// Its parameters, for people; "" where it has none, or is one of ours.
+// The parameters of a candidate of a plug-in, for people; "" where it has none, or is one of ours.
 const char *plugins_parameters(const struct candidate *candidate);
-
-// Why it is not called with input and output apart, or (`in_place`) in the same place; NULL: it is.
-const char *plugins_place_refusal(const struct candidate *candidate, const struct group *group,
-                                  const struct call *call, bool in_place);
-
-// Whether it is timed in place: it works nowhere else. And that as a word of rows, "in" or "out"; NULL: it is
-// one of ours.
-bool plugins_is_in_place(const struct candidate *candidate);
-const char *plugins_place(const struct candidate *candidate);
-
-// How its buffers have to be aligned, at least, in bytes.
-size_t plugins_alignment(const struct candidate *candidate);
 
 // Whether it is one whose epilogue is a kernel of ours behind its allreduce: NAME_EPILOGUE beside each NAME.
 bool plugins_has_epilogue_apart(const struct candidate *candidate);
@@ -44,18 +28,7 @@ bool plugins_has_epilogue_apart(const struct candidate *candidate);
 // ours.
 const char *plugins_work(const struct candidate *candidate);
 
-// Tells the library that a rank of this process called last that this work is no longer wanted.
-void plugins_cancel(int rank);
-
 // How many libraries are loaded.
 int plugins_loaded(void);
-
-// Frees a plan that a strategy left in call.plan. False: somebody wrote beyond its workspace.
-bool plugins_release(const struct candidate *candidate, void *plan);
-
-// Whether input and output of the call are in place, as NCCL defines it; and puts them in place so in
-// `buffer`, which is as large as the larger one of them. No data move.
-bool call_is_in_place(const struct call *call, int rank);
-void call_put_in_place(struct call *call, int rank, void *buffer);
 
 #endif

@@ -6,7 +6,7 @@
 
 #include "measure/timed_cell.h"
 #include "pass.h"
-#include "plugin_loader/plugins.h"
+#include "plugin_loader/plugin_limits.h"
 #include "protocol.h"
 #include "ranks/fault_report.h"
 #include "ranks/memory_limit.h"

@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "calls/backend.h"
-#include "plugin_loader/plugins.h"
+#include "plugin_loader/plugin_rank.h"
 #include "protocol/plan_file.h"
 #include "protocol/protocol.h"
 #include "ranks/fault_report.h"

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "calls/cell.h"
+#include "calls/cell_check.h"
 #include "elements/element.h"
 #include "host/epilogue.h"
 #include "isas.h"

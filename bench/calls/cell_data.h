@@ -1,0 +1,47 @@
+// The data of cells: every element is a function of a seed and its index, so that a check needs no copy of
+// what ranks sent. Of cell.c and cell_check.c alone.
+#ifndef BENCH_CELL_DATA_H
+#define BENCH_CELL_DATA_H
+
+#include <string.h>
+
+#include "cell.h"
+
+static const float EPSILON = 1e-5f;
+static const float FP8_SCALE = 1.0f / 128; // a few elements saturate
+static const float NVFP4_SCALE = 128.0f;
+
+static inline uint32_t mix(uint32_t x) {
+    x ^= x >> 16;
+    x *= 0x85ebca6bu;
+    x ^= x >> 13;
+    x *= 0xc2b2ae35u;
+    return x ^ x >> 16;
+}
+
+static inline int significand_bits(enum dtype dtype) {
+    switch (dtype) {
+    case DTYPE_BFLOAT16: return 8;
+    case DTYPE_FLOAT16: return 11;
+    default: return 24;
+    }
+}
+
+// A value in (-1, 1) that `bits` bits of significand hold exactly, with one of four exponents.
+static inline float value_at(uint32_t seed, size_t index, int bits) {
+    uint32_t x = mix((uint32_t)index * 0x9e3779b9u + seed);
+    uint32_t exponent_bits = (127 - (uint32_t)bits - (x >> 1 & 3)) << 23 | x << 31;
+    float power;
+    memcpy(&power, &exponent_bits, sizeof power);
+    return (float)(x >> (32 - bits)) * power;
+}
+
+static inline uint32_t seed_of(uint32_t seed, int who) {
+    return mix(seed * 0x9e3779b9u + (uint32_t)who + 1);
+}
+
+static inline bool has_sum(const struct shape *shape) {
+    return shape->op == OP_ALLREDUCE || shape->op == OP_REDUCESCATTER;
+}
+
+#endif

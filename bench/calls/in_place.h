@@ -1,0 +1,12 @@
+// Calls whose input and output share one buffer.
+#ifndef BENCH_IN_PLACE_H
+#define BENCH_IN_PLACE_H
+
+#include "elements/strategy.h"
+
+// Whether input and output of the call are in place, as NCCL defines it; and puts them in place so in
+// `buffer`, which is as large as the larger one of them. No data move.
+bool call_is_in_place(const struct call *call, int rank);
+void call_put_in_place(struct call *call, int rank, void *buffer);
+
+#endif

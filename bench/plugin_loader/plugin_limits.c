@@ -1,0 +1,74 @@
+// What candidates of plug-ins declare of the calls that they do; see plugin_limits.h.
+#include "plugin_limits.h"
+
+#include "calls/cell.h"
+#include "plugin_state.h"
+
+size_t plugins_alignment(const struct candidate *candidate) {
+    size_t alignment = candidate->plugin == NULL ? 0 : candidate->plugin->says.alignment;
+    return alignment > 0 ? alignment : 1;
+}
+
+// Whether the part of the larger buffer that is every rank's smaller one in place lies where the candidate
+// wants it.
+static bool is_aligned_in_place(const gt_candidate *says, const struct group *group,
+                                const struct call *call) {
+    size_t unit = says->alignment > 0 ? says->alignment : 1;
+    bool is_gathered = call->op == OP_ALLGATHER;
+    if (!is_gathered && call->op != OP_REDUCESCATTER) return true;
+    size_t share = call_elements(call) / (size_t)group->size;
+    return share * dtype_sizes_bytes[call->dtype] % unit == 0;
+}
+
+const char *plugins_place_refusal(const struct candidate *candidate, const struct group *group,
+                                  const struct call *call, bool in_place) {
+    if (candidate->plugin == NULL) return in_place ? "is not called in place" : NULL;
+    const gt_candidate *says = &candidate->plugin->says;
+    if ((says->places & (in_place ? GT_PLACE_IN : GT_PLACE_OUT)) == 0)
+        return in_place ? "does not work in place" : "works in place alone";
+    if (!in_place) return NULL;
+    if (call->op == OP_ALLTOALL || call->op == OP_ALLTOALLV)
+        return "works in place alone, and NCCL defines none for this op";
+    if (call->fusion != FUSION_NONE && !candidate->plugin->has_epilogue_apart)
+        return "works in place alone, and an epilogue is not called so";
+    if (!is_aligned_in_place(says, group, call))
+        return "its part of the buffer in place has no such alignment";
+    return NULL;
+}
+
+bool plugins_is_in_place(const struct candidate *candidate) {
+    return candidate->plugin != NULL && (candidate->plugin->says.places & GT_PLACE_OUT) == 0;
+}
+
+const char *plugins_place(const struct candidate *candidate) {
+    if (candidate->plugin == NULL) return NULL;
+    return plugins_is_in_place(candidate) ? "in" : "out";
+}
+
+// Calls whose data sets lie `stride` apart, and not each where an array begins.
+static bool is_strided_well(const gt_candidate *says, const struct call *call) {
+    bool has_rows = call->fusion != FUSION_NONE || call->plan == NULL;
+    size_t stride = call->op == OP_ALLREDUCE ? call->hidden_size : CELL_STRIDE_ELEMENTS;
+    return !has_rows || says->alignment <= 1 ||
+           stride * dtype_sizes_bytes[call->dtype] % says->alignment == 0;
+}
+
+const char *plugins_refusal(const struct candidate *candidate, const struct group *group,
+                            const struct call *call) {
+    const gt_candidate *says = &candidate->plugin->says;
+    size_t bytes = call_bytes(call);
+    if ((says->dtypes >> call->dtype & 1) == 0) return "does not do this data type";
+    bool is_fused = call->fusion != FUSION_NONE && !candidate->plugin->has_epilogue_apart;
+    if (is_fused && (says->fusions >> call->fusion & 1) == 0) return "has no such fusion";
+    if (!is_fused && (says->fusions >> FUSION_NONE & 1) == 0) return "does no call without an epilogue";
+    if (call->fusion == FUSION_NONE && candidate->plugin->has_epilogue_apart)
+        return "there is no epilogue to separate";
+    if (says->world_sizes != 0 && (says->world_sizes >> group->size & 1) == 0)
+        return "does not do this number of ranks";
+    if (bytes < says->min_bytes) return "does not do so small a size";
+    if (says->max_bytes != 0 && bytes > says->max_bytes) return "does not do so large a size";
+    if (says->count_multiple > 1 && call_elements(call) % says->count_multiple != 0)
+        return "does not do a number of elements that is no multiple of its own";
+    if (!is_strided_well(says, call)) return "needs rows of a better alignment";
+    return plugins_place_refusal(candidate, group, call, plugins_is_in_place(candidate));
+}

@@ -1,0 +1,184 @@
+// One rank's state of a plug-in; see plugin_rank.h.
+#include "plugin_rank.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "calls/backend.h"
+
+enum { LOG_SIZE = 400 };
+
+static struct plugin *_Atomic last_called[MAX_RANKS]; // by each rank of this process
+
+void plugins_cancel(int rank) {
+    struct plugin *plugin = atomic_load(&last_called[rank]);
+    if (plugin != NULL) __atomic_store_n(&plugin->cancel[rank], 1, __ATOMIC_RELAXED);
+}
+
+void plugin_begin_call(struct plugin *plugin, struct group *group) {
+    __atomic_store_n(&plugin->cancel[group->rank], 0, __ATOMIC_RELAXED);
+    atomic_store(&last_called[group->rank], plugin);
+    backend->ground->enter(group);
+}
+
+bool plugin_is_cancelled(const struct plugin *plugin, int rank) {
+    return __atomic_load_n(&plugin->cancel[rank], __ATOMIC_RELAXED) != 0;
+}
+
+// ---- callbacks ----------------------------------------------------------------------------------
+
+// Collective calls in a run have to be declared.
+static bool may_call(struct instance *instance) {
+    char text[FAILURE_SIZE];
+    if (instance->in_run == NULL) return true;
+    snprintf(text, sizeof text, "strategy %s: a collective callback in run, which was not declared",
+             instance->in_run);
+    group_fail(instance->group, text);
+    return false;
+}
+
+static int host_allgather(void *context, const void *in, void *out, size_t bytes) {
+    struct instance *instance = context;
+    if (!may_call(instance)) return -1;
+    return backend->ground->allgather(instance->ground, in, out, bytes);
+}
+
+static int host_barrier(void *context) {
+    struct instance *instance = context;
+    return may_call(instance) ? backend->ground->barrier(instance->ground) : -1;
+}
+
+static void *host_allocate(void *context, size_t bytes, int shared) {
+    struct instance *instance = context;
+    char reason[REASON_SIZE];
+    if (shared && !may_call(instance)) return NULL;
+    struct allocation *allocation = calloc(1, sizeof *allocation);
+    if (allocation == NULL) return NULL;
+    size_t rounded = (bytes + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE;
+    allocation->shared_bytes = shared ? rounded : 0;
+    allocation->memory = shared ? group_map(instance->group, rounded, reason, sizeof reason)
+                                : aligned_alloc(CACHE_LINE, rounded);
+    if (allocation->memory == NULL) {
+        free(allocation);
+        return NULL;
+    }
+    if (!shared) memset(allocation->memory, 0, rounded);
+    allocation->next = instance->allocations;
+    instance->allocations = allocation;
+    return allocation->memory;
+}
+
+static void host_free(void *context, void *memory) {
+    struct instance *instance = context;
+    for (struct allocation **at = &instance->allocations; *at != NULL; at = &(*at)->next) {
+        struct allocation *found = *at;
+        if (found->memory != memory) continue;
+        *at = found->next;
+        if (found->shared_bytes > 0)
+            group_unmap(memory, found->shared_bytes);
+        else
+            free(memory);
+        free(found);
+        return;
+    }
+}
+
+// One line at a time, whatever the library makes of it: what ranks say is one stream in the end.
+static void host_log(void *context, const char *line) {
+    const struct instance *instance = context;
+    char text[LOG_SIZE];
+    snprintf(text, sizeof text, "%s", line == NULL ? "" : line);
+    for (char *at = text; *at != '\0'; at++) {
+        if ((unsigned char)*at < ' ') *at = ' ';
+    }
+    fprintf(stderr, "gentables-bench: log of %s, rank %d: %s\n", instance->plugin->name,
+            instance->group->rank, text);
+}
+
+// ---- one rank's state ---------------------------------------------------------------------------
+
+const char *plugin_error(const struct plugin *plugin, void *state) {
+    const char *text = plugin->functions.error(state);
+    return text == NULL || text[0] == '\0' ? "it does not say why" : text;
+}
+
+static void fill_rank(struct instance *instance) {
+    instance->host = (gt_host){.size = sizeof instance->host,
+                               .context = instance,
+                               .allgather = host_allgather,
+                               .barrier = host_barrier,
+                               .allocate = host_allocate,
+                               .free = host_free,
+                               .log = host_log,
+                               .cancel = &instance->plugin->cancel[instance->group->rank]};
+    instance->rank = (gt_rank){.size = sizeof instance->rank,
+                               .rank = instance->group->rank,
+                               .world_size = instance->group->size,
+                               .local_rank = instance->group->rank, // a group is of one machine
+                               .local_size = instance->group->size,
+                               .threads = instance->group->shares_process,
+                               .device = -1,
+                               .host = &instance->host};
+}
+
+static void close_instance(struct instance *instance) {
+    if (instance->ground != NULL) backend->ground->close(instance->ground);
+    free(instance);
+}
+
+// Whether init went well here. `has_state`: there is one, which maybe came too late.
+static bool start_instance(struct instance *instance, bool *has_state, char reason[REASON_SIZE]) {
+    struct group *group = instance->group;
+    struct plugin *plugin = instance->plugin;
+    fill_rank(instance);
+    if (backend->ground->open(group, plugin->comm, &instance->rank, &instance->ground, reason) != 0)
+        return false;
+    plugin_begin_call(plugin, group);
+    *has_state = plugin->functions.init(&instance->rank, &instance->state) == GT_OK;
+    bool was_late = plugin_is_cancelled(plugin, group->rank);
+    if (*has_state && !was_late) return true;
+    snprintf(reason, REASON_SIZE, "its init failed: %s",
+             was_late ? "did not come back in time" : plugin_error(plugin, NULL));
+    return false;
+}
+
+void plugin_end_instance(struct instance *instance) {
+    plugin_begin_call(instance->plugin, instance->group);
+    instance->plugin->functions.fini(instance->state);
+    close_instance(instance);
+}
+
+// Collective. NULL: `reason`. Since fini is collective, it is called where all ranks have a state.
+static struct instance *make_instance(struct plugin *plugin, struct group *group, char reason[REASON_SIZE]) {
+    struct instance *instance = calloc(1, sizeof *instance);
+    bool done = false, has_state = false;
+    snprintf(reason, REASON_SIZE, "out of memory");
+    if (group_min(group, instance != NULL) == 0) {
+        free(instance);
+        return NULL;
+    }
+    instance->plugin = plugin;
+    instance->group = group;
+    done = start_instance(instance, &has_state, reason);
+    if (group_min(group, done) != 0) return instance;
+    if (done) snprintf(reason, REASON_SIZE, "its init failed on another rank");
+    if (group_min(group, has_state) != 0)
+        plugin_end_instance(instance);
+    else
+        close_instance(instance);
+    return NULL;
+}
+
+struct instance *plugin_open_instance(struct plugin *plugin, struct group *group, char reason[REASON_SIZE]) {
+    int rank = group->rank;
+    if (plugin->users[rank] == 0 && plugin->refusals[rank][0] == '\0') {
+        plugin->instances[rank] = make_instance(plugin, group, plugin->refusals[rank]);
+        if (plugin->instances[rank] != NULL) plugin->refusals[rank][0] = '\0';
+    }
+    snprintf(reason, REASON_SIZE, "%s", plugin->refusals[rank]);
+    if (reason[0] != '\0') return NULL;
+    plugin->users[rank]++;
+    return plugin->instances[rank];
+}

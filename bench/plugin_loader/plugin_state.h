@@ -1,0 +1,29 @@
+// A library that is loaded, and its candidates. Of this folder alone.
+#ifndef BENCH_PLUGIN_STATE_H
+#define BENCH_PLUGIN_STATE_H
+
+#include "elements/strategy.h"
+#include "plugins/plugin.h"
+#include "ranks/group.h"
+
+struct plugin_candidate {
+    struct plugin *plugin;
+    uint32_t index;
+    gt_candidate says;
+    bool has_epilogue_apart;
+    char name[80], work[80];
+};
+
+struct plugin {
+    char path[256], name[61]; // the name that it gives itself
+    uint64_t hash;
+    gt_plugin functions;
+    struct plugin_candidate *candidates;
+    unsigned comm;                         // the kind of communicator that any of them needs; 0: none
+    struct instance *instances[MAX_RANKS]; // of the ranks of this process, while any candidate is set up
+    int users[MAX_RANKS];
+    char refusals[MAX_RANKS][REASON_SIZE]; // why its init failed, which is not called again then; or ""
+    volatile int32_t cancel[MAX_RANKS];    // what it has been told since its last call began
+};
+
+#endif

@@ -1,0 +1,56 @@
+// What the parts of a trial share. Of this folder alone.
+#ifndef BENCH_TRIAL_STATE_H
+#define BENCH_TRIAL_STATE_H
+
+#include <stdio.h>
+
+#include "calls/backend.h"
+#include "calls/exact_data.h"
+#include "protocol/plan_file.h"
+
+enum {
+    LARGE_BYTES = 4 << 20, // larger shapes take one call in each place and brief round, with exact sums
+    LEAST_ALIGNMENT = 16,  // what vector code may ask for without saying so
+};
+
+struct returned_buffer;
+
+struct trial {
+    struct group *group;
+    const struct tune_plan *plan;
+    bool is_brief;
+    FILE *out;
+    uint64_t told_ns;
+    size_t calls; // so far
+    struct pool pools[DTYPES];
+    void *states[MAX_CANDIDATES];
+    char work[MAX_CANDIDATES][80];
+    char reasons[MAX_CANDIDATES][REASON_SIZE]; // why it failed; "" so far
+    bool wanted[MAX_CANDIDATES];
+    bool was_called[MAX_CANDIDATES];
+    const char *refusals[MAX_CANDIDATES]; // why the last shape that was not for it was not
+    size_t untried[MAX_CANDIDATES];       // bytes of the smallest shape that there was no memory for; 0: none
+    double free_bytes;                    // of the host's memory, for each rank, when all began
+    int round;
+    struct returned_buffer *first, **last; // the oldest; where the next one goes
+    unsigned long kept_so_far;
+    size_t kept_bytes;
+};
+
+static inline size_t shape_bytes(const struct shape *shape) {
+    return shape->num_tokens * shape->hidden_size * dtype_sizes_bytes[shape->dtype];
+}
+
+void trial_fail(struct trial *trial, int index, const char *reason);
+
+// Collective. What one rank has against a candidate, on all ranks.
+void trial_share_reason(struct trial *trial, int index);
+
+// There is no memory for a call: a large one is left out of the trial, which is told.
+void trial_lack_memory(struct trial *trial, int index, const struct shape *shape);
+
+// Between two calls. Who reads this waits for the next line, not for the end: a plug-in may have many
+// candidates and sizes.
+void trial_tell_progress(struct trial *trial);
+
+#endif
