@@ -120,7 +120,7 @@ static struct read_bytes read_bytes_of(const struct cell *cell) {
         .input = input,
         .residual = fused ? input : 0,
         .gamma = fused ? shape->hidden_size * element_bytes : 0,
-        .sum = has_sum(shape) ? with_shifts(cell, cell->out_elements) * sizeof *cell->sum : 0};
+        .sum = op_sums[shape->op] ? with_shifts(cell, cell->out_elements) * sizeof *cell->sum : 0};
 }
 
 size_t cell_bytes(const struct shape *shape, int rank, int ranks) {
@@ -144,7 +144,7 @@ int cell_open(struct cell *cell, const struct shape *shape, int rank, int ranks,
     cell->gamma = pages(read.gamma);
     cell->residual_out = pages(cell->residual_out_bytes);
     cell->block_scales = pages(cell->block_scales_bytes);
-    bool complete = cell->input && (cell->sum || !has_sum(shape)) && cell->out &&
+    bool complete = cell->input && (cell->sum || !op_sums[shape->op]) && cell->out &&
                     (!fused || (cell->residual && cell->gamma && cell->residual_out)) &&
                     (cell->block_scales_bytes == 0 || cell->block_scales);
     if (!complete) {
@@ -157,7 +157,7 @@ int cell_open(struct cell *cell, const struct shape *shape, int rank, int ranks,
         fill(shape->dtype, cell->residual, elements, seed_of(seed, WHO_RESIDUAL));
         fill_gamma(shape->dtype, cell->gamma, shape->hidden_size, seed_of(seed, WHO_GAMMA));
     }
-    if (has_sum(shape)) sum_over_ranks(cell);
+    if (op_sums[shape->op]) sum_over_ranks(cell);
     return 0;
 }
 

@@ -220,7 +220,7 @@ static bool check_moved(const struct cell *cell, size_t shift, char what[], size
 }
 
 bool cell_check(const struct cell *cell, size_t shift, bool accumulates_fp32, char what[], size_t what_size) {
-    if (!has_sum(&cell->shape)) return check_moved(cell, shift, what, what_size);
+    if (!op_sums[cell->shape.op]) return check_moved(cell, shift, what, what_size);
     if (cell->shape.fusion == FUSION_NONE) return check_sum(cell, shift, accumulates_fp32, what, what_size);
     double *y = malloc(2 * cell->shape.hidden_size * sizeof *y);
     if (y == NULL) {

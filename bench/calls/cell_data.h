@@ -3,9 +3,11 @@
 #ifndef BENCH_CELL_DATA_H
 #define BENCH_CELL_DATA_H
 
+#include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 
-#include "cell.h"
+#include "lists.h"
 
 static const float EPSILON = 1e-5f;
 static const float FP8_SCALE = 1.0f / 128; // a few elements saturate
@@ -38,10 +40,6 @@ static inline float value_at(uint32_t seed, size_t index, int bits) {
 
 static inline uint32_t seed_of(uint32_t seed, int who) {
     return mix(seed * 0x9e3779b9u + (uint32_t)who + 1);
-}
-
-static inline bool has_sum(const struct shape *shape) {
-    return shape->op == OP_ALLREDUCE || shape->op == OP_REDUCESCATTER;
 }
 
 #endif

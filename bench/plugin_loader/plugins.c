@@ -61,12 +61,13 @@ static int refuse_candidate(char reason[], const char *path, const char *name, c
 // What is wrong with the numbers and masks of a candidate, or NULL: what is not known is refused.
 static const char *wrong_mask(const gt_candidate *says) {
     const unsigned known_flags = GT_FLAG_COLLECTIVE_RUN | GT_FLAG_CAPTURABLE | GT_FLAG_FP32;
-    const unsigned sums = 1u << OP_ALLREDUCE | 1u << OP_REDUCESCATTER;
+    bool sums = false;
+    for (int op = 0; op < OPS; op++) sums = sums || ((says->ops >> op & 1) != 0 && op_sums[op]);
     if (says->ops == 0 || says->ops >> OPS != 0) return "has an op that this gentables does not know";
     if (says->dtypes == 0 || says->dtypes >> DTYPES != 0)
         return "has a data type that this gentables does not know";
     if (says->reduce_ops >> (GT_SUM + 1) != 0) return "has a reduce op that this gentables does not know";
-    if ((says->ops & sums) != 0 && says->reduce_ops == 0)
+    if (sums && says->reduce_ops == 0)
         return "has an op that sums, and no reduce op; 1u << GT_SUM would be right";
     if (says->fusions >> FUSIONS != 0) return "has a fusion that this gentables does not know";
     if (says->fusions == 0) return "has no fusion; 1u << GT_FUSION_NONE says that it has no epilogue";

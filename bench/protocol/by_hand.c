@@ -141,7 +141,7 @@ static void put_head(FILE *json, const struct group *group, const struct by_hand
 // ---- one line -----------------------------------------------------------------------------------
 
 static const char *redop_of(const struct shape *shape) {
-    return shape->op == OP_ALLREDUCE || shape->op == OP_REDUCESCATTER ? "sum" : "none";
+    return op_sums[shape->op] ? "sum" : "none";
 }
 
 static void put_result(FILE *json, const struct shape *shape, const struct result *result, double algbw,

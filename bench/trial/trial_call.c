@@ -310,8 +310,7 @@ int trial_try_shape(struct trial *trial, int index, const struct shape *shape, b
         if (status == 0) trial_share_reason(trial, index); // what is wrong on any rank ends it
         if (trial->reasons[index][0] != '\0') break;
     }
-    bool has_sums = shape->op == OP_ALLREDUCE || shape->op == OP_REDUCESCATTER;
-    bool is_rounded = trial->reasons[index][0] == '\0' && has_sums && !probe.is_large;
+    bool is_rounded = trial->reasons[index][0] == '\0' && op_sums[shape->op] && !probe.is_large;
     if (status == 0 && is_rounded) status = call_with_rounding(trial, index, &probe);
     return end_shape(trial, index, &probe, status);
 }
