@@ -26,7 +26,7 @@ rooms.generator = {
   { name = "formats", purpose = "table to artifacts: the list, what templates see, consumers",
     uses = { "base", "system", "codec", "lists", "rows", "choose", "table" } },
   { name = "conversation", purpose = "how the bench is started and spoken to",
-    uses = { "base", "system", "rows" } },
+    uses = { "base", "system", "lists", "rows" } },
   { name = "reading", purpose = "what readers of foreign files share, and their list",
     uses = { "base", "lists" } },
   { name = "readers", purpose = "one file per foreign format", catalogue = true,

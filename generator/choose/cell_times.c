@@ -107,11 +107,11 @@ static void set_number(lua_State *lua, const char *field, double value) {
 // Sets change[field], of the change on top of the stack, to the times of a row (one more than its place).
 static void set_times(lua_State *lua, const char *field, const struct rows *rows, size_t row) {
     if (row == 0) return;
-    const struct row_detail *detail = rows->detail == NULL ? &rows_no_detail : &rows->detail[row - 1];
+    const struct row_detail *detail = rows_detail_of(rows, row - 1);
     lua_createtable(lua, 0, 3);
     set_number(lua, "time", rows->row[row - 1].time_us);
-    set_number(lua, "low", detail->low_us);
-    set_number(lua, "high", detail->high_us);
+    set_number(lua, "low", detail->number[NUMBER_LOW_US]);
+    set_number(lua, "high", detail->number[NUMBER_HIGH_US]);
     lua_setfield(lua, -2, field);
 }
 

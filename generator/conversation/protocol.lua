@@ -3,6 +3,7 @@
 -- line. After `quit` the bench may tell of its devices once more: what has become of them. The sweep's
 -- journal is written in the same words. Text only: bench.lua has the process that speaks
 -- them.
+local columns = require "lists.columns"
 local plan = require "rows.cells"
 local system = require "core.system"
 
@@ -62,39 +63,32 @@ function protocol.request(id, cell, strategies, limits)
   return protocol.line("measure", fields)
 end
 
--- What a row has beside its cell and strategy, `optional` where a backend does not tell it. `least`: no
--- number may be below; `above`: each has to be above.
-local row_numbers = {
-  { name = "time_us", above = 0 }, { name = "low_us", least = 0 }, { name = "high_us", least = 0 },
-  { name = "samples", least = 1, whole = true }, { name = "min_us", least = 0 },
-  { name = "p95_us", least = 0 }, { name = "p99_us", least = 0 },
-  { name = "skew_us", least = 0, optional = true }, { name = "bound_us", least = 0 },
-  { name = "floor_us", least = 0, optional = true },
-  { name = "calls", least = 1, whole = true, optional = true },
-}
-local row_names = { "mode", "accumulate", "placement" }
+-- What the bench reports of a row beside its cell and strategy: columns of numbers, and of names.
+local row_numbers, row_names = {}, {}
+for _, column in ipairs(columns) do
+  if column.bench then table.insert(column.names and row_names or row_numbers, column) end
+end
 
-local function read_number(form, text)
+local function read_number(column, text)
   local number = text and text:find("^[%d.eE+-]+$") and tonumber(text)
   if not number or number ~= number or number == math.huge then return nil end
-  if form.above and number <= form.above or form.least and number < form.least then return nil end
-  if form.whole then return math.tointeger(number) end
+  if column.above and number <= column.above or number < (column.least or 0) then return nil end
+  if column.whole then return math.tointeger(number) end
   return number + 0.0
 end
 
 -- The record of a `row` line about `cell`; or nil, what is wrong with it.
 function protocol.row_record(cell, fields)
   local record = plan.record(cell, fields.strategy, { size = cell.size })
-  for _, form in ipairs(row_numbers) do
-    record[form.name] = read_number(form, fields[form.name])
-    local is_left_out = form.optional and fields[form.name] == nil
-    if not record[form.name] and not is_left_out then
-      return nil, ("%s=%s"):format(form.name, tostring(fields[form.name]))
-    end
+  for _, column in ipairs(row_numbers) do
+    local key = column.key
+    record[key] = read_number(column, fields[key])
+    local is_left_out = column.bench == "sometimes" and fields[key] == nil
+    if not record[key] and not is_left_out then return nil, ("%s=%s"):format(key, tostring(fields[key])) end
   end
-  for _, name in ipairs(row_names) do
-    record[name] = fields[name]
-    if not record[name] then return nil, "no " .. name end
+  for _, column in ipairs(row_names) do
+    record[column.key] = fields[column.key]
+    if not record[column.key] then return nil, "no " .. column.key end
   end
   if not (fields.bits or ""):find("^%x+$") then return nil, "bits=" .. tostring(fields.bits) end
   record.bits = fields.bits:find("^0+$") and "varies" or fields.bits
@@ -108,12 +102,12 @@ end
 -- The fields of such a line, for protocol.line.
 function protocol.row_fields(record)
   local fields = { { "strategy", record.strategy } }
-  for _, form in ipairs(row_numbers) do
-    local value = record[form.name]
-    if value then fields[#fields + 1] = { form.name, form.whole and value or ("%.4f"):format(value) } end
+  for _, column in ipairs(row_numbers) do
+    local value = record[column.key]
+    if value then fields[#fields + 1] = { column.key, column.whole and value or ("%.4f"):format(value) } end
   end
   fields[#fields + 1] = { "bits", record.bits ~= "varies" and record.bits or "0" }
-  for _, name in ipairs(row_names) do fields[#fields + 1] = { name, record[name] } end
+  for _, column in ipairs(row_names) do fields[#fields + 1] = { column.key, record[column.key] } end
   return fields
 end
 

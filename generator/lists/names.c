@@ -102,6 +102,19 @@ static void read_quantised(lua_State *lua, struct lists *lists) {
     lua_pop(lua, 1);
 }
 
+static const struct names *names_of(const struct lists *lists, enum column_kind kind) {
+    switch (kind) {
+    case COLUMN_DTYPE: return &lists->dtypes;
+    case COLUMN_STRATEGY: return &lists->strategies;
+    case COLUMN_FUSION: return &lists->fusions;
+    case COLUMN_OP: return &lists->ops;
+    case COLUMN_MODE: return &lists->modes;
+    case COLUMN_ACCUMULATE: return &lists->accumulates;
+    case COLUMN_PLACEMENT: return &lists->placements;
+    default: return NULL;
+    }
+}
+
 const struct lists *lists_of(struct lua_State *lua) {
     static const char key = 0;
     if (lua_rawgetp(lua, LUA_REGISTRYINDEX, &key) == LUA_TUSERDATA) {
@@ -125,6 +138,10 @@ const struct lists *lists_of(struct lua_State *lua) {
     read_candidates(lua, lists);
     read_quantised(lua, lists);
     lua_pop(lua, 1);
+    columns_read(lua, &lists->columns);
+    for (size_t i = 0; i < lists->columns.count; i++) {
+        lists->columns.of[i].names = names_of(lists, lists->columns.of[i].kind);
+    }
     lua_rawsetp(lua, LUA_REGISTRYINDEX, &key);
     return lists;
 }

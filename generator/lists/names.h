@@ -8,6 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "columns.h"
+
 struct lua_State;
 
 enum { NAMES_MAX = 240, NAMES_SLOTS = 512, NAME_NONE = 0xff };
@@ -27,6 +29,7 @@ struct names {
 
 struct lists {
     struct names dtypes, ops, modes, fusions, strategies, placements, accumulates;
+    struct columns columns;
     bool candidate[NAMES_MAX];    // per strategy: may it win
     uint8_t quantises[NAMES_MAX]; // per fusion: the one whose result it rounds further; NAME_NONE: none
 };

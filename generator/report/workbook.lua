@@ -2,6 +2,7 @@
 -- and what has no time. How a workbook is written is in pages/sheets.lua.
 --
 --   workbook.write(model.load("tables/host", "host"), "host.xlsx")   -> notes of what did not fit | nil, why
+local columns_of_files = require "lists.columns"
 local formats = require "formats.list"
 local model = require "formats.model"
 local sheets = require "pages.sheets"
@@ -76,23 +77,25 @@ local function table_sheet(source, blocks)
     colours = { ["time (µs)"] = { FAST, SLOW }, margin = { SHAKY, SURE }, confidence = { SHAKY, SURE } } }
 end
 
+-- { title, key, number format }: times before counts.
 local row_columns = {
   { "tokens", "num_tokens" },
   { "hidden size", "hidden_size" },
   { "size (bytes)", "size", COUNT },
   { "strategy", "strategy" },
-  { "time (µs)", "time_us", MICROSECONDS },
-  { "low (µs)", "low_us", MICROSECONDS },
-  { "high (µs)", "high_us", MICROSECONDS },
-  { "min (µs)", "min_us", MICROSECONDS },
-  { "p95 (µs)", "p95_us", MICROSECONDS },
-  { "p99 (µs)", "p99_us", MICROSECONDS },
-  { "skew (µs)", "skew_us", MICROSECONDS },
-  { "bound (µs)", "bound_us", MICROSECONDS },
-  { "samples", "samples", COUNT },
-  { "accumulate", "accumulate" },
-  { "ranks", "placement" },
 }
+for _, whole in ipairs { false, true } do
+  for _, column in ipairs(columns_of_files) do
+    if column.title and (column.whole or false) == whole then
+      table.insert(row_columns, { column.title, column.key, whole and COUNT or MICROSECONDS })
+    end
+  end
+end
+table.insert(row_columns, { "accumulate", "accumulate" })
+table.insert(row_columns, { "ranks", "placement" })
+
+local row_keys = {}
+for i, column in ipairs(row_columns) do row_keys[i] = column[2] end
 
 local function row_of(slice, columns, i)
   local row = { slice.world_size, slice.dtype, slice.op, slice.mode, slice.fusion }
@@ -115,7 +118,7 @@ local function rows_sheet(source)
         while not columns or i == columns.count do
           place, i = place + 1, 0
           if not slices[place] then return nil end
-          columns = source.rows:slice(slices[place])
+          columns = source.rows:slice(slices[place], row_keys)
         end
         i = i + 1
         return row_of(slices[place], columns, i)

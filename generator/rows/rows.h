@@ -43,15 +43,7 @@ enum { LAUNCHES_MAX = 16 };
 
 // What only our own files say of a row; NAN, and 0 samples, launches and bits, where a file does not.
 struct row_detail {
-    double low_us, high_us; // the interval of the median, of 95%
-    double min_us, p95_us, p99_us;
-    double skew_us;     // median of the spread over ranks
-    double bound_us;    // the physical bound
-    double floor_us;    // of a launch that does nothing, on a GPU
-    double calls;       // of a sample there
-    double separate_us; // of a row with an epilogue: the same, the epilogue in a pass of its own; what the
-                        // fusion gains is what this is more than the time
-    double alone_us;    // and without the epilogue
+    double number[NUMBERS_MAX];     // of columns without a kind of their own: lists/columns.h
     double launch_us[LAUNCHES_MAX]; // the median of each launch of the bench; NAN: not measured in that one
     uint64_t bits; // hash of the results; equal of strategies with equal bits; 0: not told, or they vary
     uint32_t samples, launches;
@@ -85,56 +77,13 @@ const struct rows_file *rows_file_of(const struct rows *rows, size_t index);
 // twice, or memory runs out. The caller frees it.
 char *rows_text(const struct rows *rows, const struct lists *lists, size_t *size, struct problem *problem);
 
-// The columns of our own files, in their order.
-enum column {
-    COLUMN_WORLD_SIZE,
-    COLUMN_DTYPE,
-    COLUMN_SIZE,
-    COLUMN_NUM_TOKENS,
-    COLUMN_HIDDEN_SIZE,
-    COLUMN_STRATEGY,
-    COLUMN_FUSION,
-    COLUMN_OP,
-    COLUMN_TIME,
-    COLUMN_LOW,
-    COLUMN_HIGH,
-    COLUMN_SAMPLES,
-    COLUMN_MIN,
-    COLUMN_P95,
-    COLUMN_P99,
-    COLUMN_SKEW,
-    COLUMN_BOUND,
-    COLUMN_MODE,
-    COLUMN_ACCUMULATE,
-    COLUMN_PLACEMENT,
-    COLUMN_LAUNCHES,
-    COLUMN_BITS,
-    COLUMN_SPLITS, // these only in files that have any, or any of those after them
-    COLUMN_FLOOR,
-    COLUMN_CALLS,
-    COLUMN_SEPARATE,
-    COLUMN_ALONE,
-    COLUMNS,
-    COLUMN_IGNORED = COLUMNS,
-    COLUMN_SHAPE, // generation B: num_tokens and hidden_size as 16x4096
-};
-
-struct column_name {
-    const char *name;
-    const char *benchmark_name; // in TensorRT-LLM's --benchmark mode, where it differs
-    const char *key;            // in a Lua record
-    bool required;
-    bool ours; // only gentables writes it
-};
-extern const struct column_name rows_columns[COLUMNS];
+// Where a row has the index of a name; NULL for kinds that are no names.
+uint8_t *rows_name(struct row *row, enum column_kind kind);
 
 // Splits as text, such as 3:1, and back; nothing is 0. False: it is none.
 enum { SPLITS_TEXT_SIZE = 16 * 3 };
 char *splits_print(char *out, uint64_t splits);
 bool splits_parse(const char *begin, const char *end, uint64_t *splits);
-
-// The double of `detail` that stands in this column (COLUMN_LOW to COLUMN_BOUND), or NULL.
-double *rows_detail_number(struct row_detail *detail, enum column column);
 
 // What tells slices of rows apart.
 struct slice_key {
@@ -151,5 +100,9 @@ extern const char rows_bits_vary[];
 
 // No detail.
 extern const struct row_detail rows_no_detail;
+
+static inline const struct row_detail *rows_detail_of(const struct rows *rows, size_t index) {
+    return rows->detail == NULL ? &rows_no_detail : &rows->detail[index];
+}
 
 #endif

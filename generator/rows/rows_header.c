@@ -7,20 +7,22 @@
 // Columns that say nothing new: of the --benchmark mode, and of generation B.
 static const char *const idle_columns[] = {"algbw_GBps", "version"};
 
-const char rows_shape_column[] = "shape";
+static const struct column shape = {.name = "shape", .kind = COLUMN_SHAPE};
+static const struct column ignored = {.kind = COLUMN_IGNORED};
 
 bool rows_cell_is(const struct csv_text *text, const char *name) {
     size_t length = strlen(name);
     return (size_t)(text->end - text->begin) == length && memcmp(text->begin, name, length) == 0;
 }
 
-static enum column find_column(const struct csv_text *cell, bool *benchmark_name) {
-    for (enum column column = 0; column < COLUMNS; column++) {
-        const struct column_name *row = &rows_columns[column];
-        *benchmark_name = row->benchmark_name != NULL && rows_cell_is(cell, row->benchmark_name);
-        if (*benchmark_name || rows_cell_is(cell, row->name)) return column;
+static const struct column *find_column(const struct csv_text *cell, const struct columns *columns,
+                                        bool *other_name) {
+    for (size_t i = 0; i < columns->count; i++) {
+        const struct column *column = &columns->of[i];
+        *other_name = column->other_name != NULL && rows_cell_is(cell, column->other_name);
+        if (*other_name || rows_cell_is(cell, column->name)) return column;
     }
-    return rows_cell_is(cell, rows_shape_column) ? COLUMN_SHAPE : COLUMN_IGNORED;
+    return rows_cell_is(cell, shape.name) ? &shape : &ignored;
 }
 
 static bool is_idle(const struct csv_text *cell) {
@@ -30,14 +32,21 @@ static bool is_idle(const struct csv_text *cell) {
     return false;
 }
 
+static const struct column *column_of(const struct columns *columns, const char *key) {
+    const struct column *column = columns->of;
+    while (strcmp(column->key, key) != 0) column++;
+    return column;
+}
+
 // Enters a known column into the layout. False: it, or what it says, stands there already.
-static bool enter_column(struct layout *layout, enum column column) {
-    if (column == COLUMN_SHAPE) {
-        return enter_column(layout, COLUMN_NUM_TOKENS) && enter_column(layout, COLUMN_HIDDEN_SIZE);
+static bool enter_column(struct layout *layout, const struct column *column, const struct columns *columns) {
+    if (column == &shape) {
+        return enter_column(layout, column_of(columns, "num_tokens"), columns) &&
+               enter_column(layout, column_of(columns, "hidden_size"), columns);
     }
-    bool is_new = !layout->has[column];
-    layout->has[column] = true;
-    layout->ours |= rows_columns[column].ours;
+    bool *has = &layout->has[column - columns->of], is_new = !*has;
+    *has = true;
+    layout->ours |= column->ours;
     return is_new;
 }
 
@@ -48,9 +57,8 @@ struct unknown_column {
     struct csv_shown name;
 };
 
-static bool fail_missing_column(const struct rows_source *source, enum column column,
+static bool fail_missing_column(const struct rows_source *source, const char *name,
                                 const struct unknown_column *unknown, struct problem *problem) {
-    const char *name = rows_columns[column].name;
     if (unknown->there) {
         return problem_set(
             problem, "%s:1: there is no column \"%s\", but an unknown one, \"%s\"; rename it if it is that",
@@ -64,15 +72,17 @@ static bool fail_missing_column(const struct rows_source *source, enum column co
 }
 
 // Whether all that must be there is, and what is not known stands at the end of a file that is not ours.
-static bool check_layout(const struct rows_source *source, size_t last_known,
+static bool check_layout(const struct rows_source *source, const struct columns *columns, size_t last_known,
                          const struct unknown_column *unknown, struct problem *problem) {
     const struct layout *layout = &source->layout;
-    for (enum column column = 0; column < COLUMNS; column++) {
-        bool interval_half = (column == COLUMN_LOW && layout->has[COLUMN_HIGH]) ||
-                             (column == COLUMN_HIGH && layout->has[COLUMN_LOW]);
-        if ((rows_columns[column].required || interval_half) && !layout->has[column]) {
-            return fail_missing_column(source, column, unknown, problem);
-        }
+    for (size_t i = 0; i < columns->count; i++) {
+        if (!columns->of[i].required || layout->has[i]) continue;
+        return fail_missing_column(source, columns->of[i].name, unknown, problem);
+    }
+    const struct column *low = column_of(columns, "low_us"), *high = column_of(columns, "high_us");
+    bool has_low = layout->has[low - columns->of], has_high = layout->has[high - columns->of];
+    if (has_low != has_high) {
+        return fail_missing_column(source, (has_low ? high : low)->name, unknown, problem);
     }
     if (unknown->there && (layout->ours || unknown->place < last_known)) {
         return problem_set(
@@ -84,7 +94,8 @@ static bool check_layout(const struct rows_source *source, size_t last_known,
     return true;
 }
 
-bool rows_read_header(struct rows_source *source, const struct csv_text *line, struct problem *problem) {
+bool rows_read_header(struct rows_source *source, const struct csv_text *line, const struct columns *columns,
+                      struct problem *problem) {
     struct layout *layout = &source->layout;
     if (memchr(line->begin, '\r', (size_t)(line->end - line->begin)) != NULL) {
         return problem_set(problem, "%s:1: a lone carriage return; lines end in LF or CRLF", source->path);
@@ -96,20 +107,20 @@ bool rows_read_header(struct rows_source *source, const struct csv_text *line, s
     for (;; at++) {
         struct csv_text cell;
         struct problem detail;
-        bool benchmark_name;
+        bool other_name;
         if (layout->count == MAX_COLUMNS) {
             return problem_set(problem, "%s:1: more than %d columns", source->path, MAX_COLUMNS);
         }
         if (!csv_cell(&at, line->end, &scratch, &cell, &detail)) {
             return problem_set(problem, "%s:1: %s", source->path, detail.text);
         }
-        enum column column = find_column(&cell, &benchmark_name);
-        if (column != COLUMN_IGNORED) {
-            if (!enter_column(layout, column)) {
+        const struct column *column = find_column(&cell, columns, &other_name);
+        if (column != &ignored) {
+            if (!enter_column(layout, column, columns)) {
                 return problem_set(problem, "%s:1: the column \"%s\" stands there twice", source->path,
                                    csv_show(&cell).text);
             }
-            layout->zero_is_missing |= column == COLUMN_TIME && benchmark_name;
+            layout->zero_is_missing |= column->kind == COLUMN_TIME && other_name;
             last_known = layout->count;
         } else if (!is_idle(&cell) && !unknown.there) {
             unknown = (struct unknown_column){true, layout->count, csv_show(&cell)};
@@ -117,5 +128,5 @@ bool rows_read_header(struct rows_source *source, const struct csv_text *line, s
         layout->column[layout->count++] = column;
         if (at == line->end) break;
     }
-    return check_layout(source, last_known, &unknown, problem);
+    return check_layout(source, columns, last_known, &unknown, problem);
 }

@@ -7,50 +7,47 @@
 #include "codec/number.h"
 #include "rows_reading.h"
 
-static bool fail_cell(struct line_parser *parser, enum column column, const struct csv_text *cell,
+static bool fail_cell(struct line_parser *parser, const struct column *column, const struct csv_text *cell,
                       const char *what) {
     bool carriage_return = memchr(cell->begin, '\r', (size_t)(cell->end - cell->begin)) != NULL;
     return problem_set(parser->problem, "%s:%zu: %s is \"%s\"; %s", parser->source->path, parser->line,
-                       rows_columns[column].name, csv_show(cell).text,
+                       column->name, csv_show(cell).text,
                        carriage_return ? "a lone carriage return stands there; lines end in LF or CRLF"
                                        : what);
 }
 
-static bool fail_name(struct line_parser *parser, enum column column, const struct csv_text *cell,
-                      const struct names *names) {
+// The name of a column that has a list of them.
+static bool parse_name(struct line_parser *parser, const struct column *column, const struct csv_text *cell) {
+    uint8_t *index = rows_name(&parser->row, column->kind);
+    *index = names_find(column->names, cell->begin, cell->end);
+    if (*index != NAME_NONE || (cell->begin == cell->end && column->may_be_empty)) return true;
     char known[800] = "that is not known; one of ";
-    for (size_t i = 0; i < names->count; i++) {
+    for (size_t i = 0; i < column->names->count; i++) {
         size_t used = strlen(known);
-        snprintf(known + used, sizeof known - used, "%s%s", i == 0 ? "" : ", ", names->name[i]);
+        snprintf(known + used, sizeof known - used, "%s%s", i == 0 ? "" : ", ", column->names->name[i]);
     }
     return fail_cell(parser, column, cell, known);
 }
 
-static bool parse_name(struct line_parser *parser, enum column column, const struct csv_text *cell,
-                       const struct names *names, uint8_t *index) {
-    *index = names_find(names, cell->begin, cell->end);
-    return *index != NAME_NONE || fail_name(parser, column, cell, names);
-}
-
-static bool parse_count(struct line_parser *parser, enum column column, const struct csv_text *cell,
+static bool parse_count(struct line_parser *parser, const struct column *column, const struct csv_text *cell,
                         uint64_t limit, uint64_t *value) {
     if (number_parse_unsigned(cell->begin, cell->end, limit, value) && *value > 0) return true;
     return fail_cell(parser, column, cell, "a whole number above 0 would be right");
 }
 
-static bool parse_time(struct line_parser *parser, const struct csv_text *cell) {
+static bool parse_time(struct line_parser *parser, const struct column *column, const struct csv_text *cell) {
     double *time = &parser->row.time_us;
     if (!number_parse(cell->begin, cell->end, time)) {
-        return fail_cell(parser, COLUMN_TIME, cell, "a number of microseconds would be right");
+        return fail_cell(parser, column, cell, "a number of microseconds would be right");
     }
     if (*time > 0 || (*time == 0 && parser->source->layout.zero_is_missing)) return true;
-    return fail_cell(parser, COLUMN_TIME, cell,
-                     "a measured time is above 0; leave out what was not measured");
+    return fail_cell(parser, column, cell, "a measured time is above 0; leave out what was not measured");
 }
 
 // A number of our own columns; an empty cell says that there is none.
-static bool parse_detail(struct line_parser *parser, enum column column, const struct csv_text *cell) {
-    double *value = rows_detail_number(&parser->detail, column);
+static bool parse_number(struct line_parser *parser, const struct column *column,
+                         const struct csv_text *cell) {
+    double *value = &parser->detail.number[column->number];
     *value = NAN;
     if (cell->begin == cell->end) return true;
     if (number_parse(cell->begin, cell->end, value) && *value >= 0) return true;
@@ -58,17 +55,15 @@ static bool parse_detail(struct line_parser *parser, enum column column, const s
 }
 
 // 16x4096: tokens and hidden size.
-static bool parse_shape(struct line_parser *parser, const struct csv_text *cell) {
+static bool parse_shape(struct line_parser *parser, const struct column *column,
+                        const struct csv_text *cell) {
     struct cell_key *key = &parser->row.key;
     uint64_t num_tokens = 0, hidden_size = 0;
     const char *x = cell->begin;
     while (x < cell->end && *x != 'x') x++;
     if (x == cell->end || !number_parse_unsigned(cell->begin, x, INT32_MAX, &num_tokens) || num_tokens == 0 ||
         !number_parse_unsigned(x + 1, cell->end, INT32_MAX, &hidden_size) || hidden_size == 0) {
-        return problem_set(parser->problem,
-                           "%s:%zu: %s is \"%s\"; tokens and hidden size, such as 16x4096, "
-                           "would be right",
-                           parser->source->path, parser->line, rows_shape_column, csv_show(cell).text);
+        return fail_cell(parser, column, cell, "tokens and hidden size, such as 16x4096, would be right");
     }
     key->num_tokens = (uint32_t)num_tokens;
     key->hidden_size = (uint32_t)hidden_size;
@@ -76,7 +71,8 @@ static bool parse_shape(struct line_parser *parser, const struct csv_text *cell)
 }
 
 // Times with semicolons between them, one for each launch; an empty one: not measured in that launch.
-static bool parse_launches(struct line_parser *parser, const struct csv_text *cell) {
+static bool parse_launches(struct line_parser *parser, const struct column *column,
+                           const struct csv_text *cell) {
     struct row_detail *detail = &parser->detail;
     detail->launches = 0;
     const char *at = cell->begin;
@@ -88,8 +84,11 @@ static bool parse_launches(struct line_parser *parser, const struct csv_text *ce
         bool right =
             detail->launches < LAUNCHES_MAX && (at == end || (number_parse(at, end, time) && *time > 0));
         if (!right) {
-            return fail_cell(parser, COLUMN_LAUNCHES, cell,
-                             "up to 16 times in microseconds with semicolons between them would be right");
+            char what[80];
+            snprintf(what, sizeof what,
+                     "up to %d times in microseconds with semicolons between them would be right",
+                     LAUNCHES_MAX);
+            return fail_cell(parser, column, cell, what);
         }
         detail->launches++;
         at = end + 1;
@@ -97,63 +96,55 @@ static bool parse_launches(struct line_parser *parser, const struct csv_text *ce
     return true;
 }
 
-static bool parse_bits(struct line_parser *parser, const struct csv_text *cell) {
+static bool parse_bits(struct line_parser *parser, const struct column *column, const struct csv_text *cell) {
     parser->detail.bits = 0;
     parser->detail.bits_vary = rows_cell_is(cell, rows_bits_vary);
     if (parser->detail.bits_vary) return true;
     if (number_parse_hex(cell->begin, cell->end, &parser->detail.bits)) return true;
-    return fail_cell(parser, COLUMN_BITS, cell, "16 hexadecimal digits, varies or nothing would be right");
+    return fail_cell(parser, column, cell, "16 hexadecimal digits, varies or nothing would be right");
 }
 
-static bool parse_cell(struct line_parser *parser, enum column column, const struct csv_text *cell) {
-    const struct lists *lists = parser->lists;
+// A count of tokens or a hidden size; both may be empty.
+static bool parse_shape_part(struct line_parser *parser, const struct column *column,
+                             const struct csv_text *cell, uint32_t *value, bool *empty) {
+    uint64_t count = 0;
+    *empty = cell->begin == cell->end;
+    if (*empty) return true;
+    if (!parse_count(parser, column, cell, INT32_MAX, &count)) return false;
+    *value = (uint32_t)count;
+    return true;
+}
+
+static bool parse_cell(struct line_parser *parser, const struct column *column, const struct csv_text *cell) {
     struct cell_key *key = &parser->row.key;
     uint64_t count = 0;
-    bool empty = cell->begin == cell->end;
-    switch (column) {
+    switch (column->kind) {
     case COLUMN_WORLD_SIZE:
         if (!parse_count(parser, column, cell, UINT16_MAX, &count)) return false;
         key->world_size = (uint16_t)count;
         return true;
     case COLUMN_SIZE: return parse_count(parser, column, cell, INT64_MAX, &parser->row.size_bytes);
     case COLUMN_NUM_TOKENS:
-        parser->no_tokens = empty;
-        if (empty) return true;
-        if (!parse_count(parser, column, cell, INT32_MAX, &count)) return false;
-        key->num_tokens = (uint32_t)count;
-        return true;
+        return parse_shape_part(parser, column, cell, &key->num_tokens, &parser->no_tokens);
     case COLUMN_HIDDEN_SIZE:
-        parser->no_hidden_size = empty;
-        if (empty) return true;
-        if (!parse_count(parser, column, cell, INT32_MAX, &count)) return false;
-        key->hidden_size = (uint32_t)count;
-        return true;
+        return parse_shape_part(parser, column, cell, &key->hidden_size, &parser->no_hidden_size);
     case COLUMN_SAMPLES:
         parser->detail.samples = 0;
-        if (empty) return true;
+        if (cell->begin == cell->end) return true;
         if (!parse_count(parser, column, cell, UINT32_MAX, &count)) return false;
         parser->detail.samples = (uint32_t)count;
         return true;
-    case COLUMN_DTYPE: return parse_name(parser, column, cell, &lists->dtypes, &key->dtype);
-    case COLUMN_STRATEGY: return parse_name(parser, column, cell, &lists->strategies, &parser->row.strategy);
-    case COLUMN_FUSION: return parse_name(parser, column, cell, &lists->fusions, &key->fusion);
-    case COLUMN_OP: return parse_name(parser, column, cell, &lists->ops, &key->op);
-    case COLUMN_MODE: return parse_name(parser, column, cell, &lists->modes, &key->mode);
-    case COLUMN_PLACEMENT:
-        return parse_name(parser, column, cell, &lists->placements, &parser->row.placement);
-    case COLUMN_ACCUMULATE:
-        parser->row.accumulate = NAME_NONE;
-        return empty || parse_name(parser, column, cell, &lists->accumulates, &parser->row.accumulate);
-    case COLUMN_TIME: return parse_time(parser, cell);
-    case COLUMN_SHAPE: return parse_shape(parser, cell);
-    case COLUMN_LAUNCHES: return parse_launches(parser, cell);
-    case COLUMN_BITS: return parse_bits(parser, cell);
+    case COLUMN_TIME: return parse_time(parser, column, cell);
+    case COLUMN_SHAPE: return parse_shape(parser, column, cell);
+    case COLUMN_LAUNCHES: return parse_launches(parser, column, cell);
+    case COLUMN_BITS: return parse_bits(parser, column, cell);
     case COLUMN_SPLITS:
         if (splits_parse(cell->begin, cell->end, &key->splits)) return true;
         return fail_cell(parser, column, cell,
                          "weights from 0 to 14 such as 3:1, not all 0, or nothing, would be right");
+    case COLUMN_NUMBER: return parse_number(parser, column, cell);
     case COLUMN_IGNORED: return true;
-    default: return parse_detail(parser, column, cell);
+    default: return parse_name(parser, column, cell);
     }
 }
 
@@ -197,7 +188,8 @@ static bool check_row(struct line_parser *parser) {
             "%s:%zu: world_size is %u in a file of TP %u (mixed worlds); its place is benchmark.tp%u.*.csv",
             source->path, parser->line, row->key.world_size, source->world_size, row->key.world_size);
     }
-    if (parser->detail.low_us > row->time_us || parser->detail.high_us < row->time_us) {
+    const double *number = parser->detail.number;
+    if (number[NUMBER_LOW_US] > row->time_us || number[NUMBER_HIGH_US] < row->time_us) {
         return problem_set(parser->problem,
                            "%s:%zu: time (us) lies outside low (us) to high (us), its interval", source->path,
                            parser->line);

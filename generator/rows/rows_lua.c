@@ -6,9 +6,12 @@
 //   rows:slices() and rows:slice(of): see rows_slices.c; rows:classes(of): see choose/classes.c;
 //   rows:times(changes): see choose/cell_times.c.
 // - records(path...) gives { { world_size =, dtype =, ..., time_us =, low_us = ... }... }; the keys stand in
-//   rows_columns.c.
+//   lists/columns.lua.
 // - text(path, records) gives the text of such a file, sorted; the path is for messages alone.
 // - of(path, records) gives them as rows, as if such a file had been read.
+// - LAUNCHES_MAX: of how many launches a row has the times. HIDDEN_SIZE_NONE: in place of the hidden size of
+// a
+//   size without tokens; its tokens are its bytes then.
 //
 // All give nil, message where a file or a record is not right.
 #include <lauxlib.h>
@@ -142,33 +145,7 @@ static int lua_read_text(lua_State *lua) {
     return 1;
 }
 
-static const struct names *names_of(const struct lists *lists, enum column column) {
-    switch (column) {
-    case COLUMN_DTYPE: return &lists->dtypes;
-    case COLUMN_STRATEGY: return &lists->strategies;
-    case COLUMN_FUSION: return &lists->fusions;
-    case COLUMN_OP: return &lists->ops;
-    case COLUMN_MODE: return &lists->modes;
-    case COLUMN_ACCUMULATE: return &lists->accumulates;
-    case COLUMN_PLACEMENT: return &lists->placements;
-    default: return NULL;
-    }
-}
-
-// Where the index of a name stands in a row.
-static uint8_t *name_in(struct row *row, enum column column) {
-    switch (column) {
-    case COLUMN_DTYPE: return &row->key.dtype;
-    case COLUMN_STRATEGY: return &row->strategy;
-    case COLUMN_FUSION: return &row->key.fusion;
-    case COLUMN_OP: return &row->key.op;
-    case COLUMN_MODE: return &row->key.mode;
-    case COLUMN_ACCUMULATE: return &row->accumulate;
-    default: return &row->placement;
-    }
-}
-
-void rows_lua_push_launches(lua_State *lua, const struct row_detail *detail) {
+static void push_launches(lua_State *lua, const struct row_detail *detail) {
     if (detail->launches == 0) {
         lua_pushnil(lua);
         return;
@@ -213,56 +190,62 @@ static void push_splits(lua_State *lua, uint64_t splits) {
     }
 }
 
-static void push_number(lua_State *lua, enum column column, const struct row *row,
-                        struct row_detail *detail) {
-    const double *value = column == COLUMN_TIME ? &row->time_us : rows_detail_number(detail, column);
-    switch (column) {
+static void push_number(lua_State *lua, double value) {
+    if (isnan(value)) {
+        lua_pushnil(lua);
+    } else {
+        lua_pushnumber(lua, value);
+    }
+}
+
+static void push_name(lua_State *lua, const struct names *names, uint8_t index) {
+    lua_pushstring(lua, index == NAME_NONE ? NULL : names->name[index]);
+}
+
+void rows_lua_push(lua_State *lua, const struct column *column, struct row *row,
+                   const struct row_detail *detail) {
+    switch (column->kind) {
     case COLUMN_WORLD_SIZE: lua_pushinteger(lua, row->key.world_size); return;
     case COLUMN_SIZE: lua_pushinteger(lua, (lua_Integer)row->size_bytes); return;
     case COLUMN_NUM_TOKENS: push_shape(lua, row, row->key.num_tokens); return;
     case COLUMN_HIDDEN_SIZE: push_shape(lua, row, row->key.hidden_size); return;
+    case COLUMN_TIME: lua_pushnumber(lua, row->time_us); return;
     case COLUMN_SPLITS: push_splits(lua, row->key.splits); return;
     case COLUMN_SAMPLES:
-        if (detail->samples == 0) break;
-        lua_pushinteger(lua, detail->samples);
+        if (detail->samples == 0) {
+            lua_pushnil(lua);
+        } else {
+            lua_pushinteger(lua, detail->samples);
+        }
         return;
-    case COLUMN_LAUNCHES: rows_lua_push_launches(lua, detail); return;
+    case COLUMN_LAUNCHES: push_launches(lua, detail); return;
     case COLUMN_BITS: push_bits(lua, detail); return;
-    default:
-        if (isnan(*value)) break;
-        lua_pushnumber(lua, *value);
-        return;
+    case COLUMN_NUMBER: push_number(lua, detail->number[column->number]); return;
+    default: push_name(lua, column->names, *rows_name(row, column->kind));
     }
-    lua_pushnil(lua);
 }
 
 static int lua_records(lua_State *lua) {
     struct problem problem;
-    const struct lists *lists = lists_of(lua);
+    const struct columns *columns = &lists_of(lua)->columns;
     int count = lua_gettop(lua);
     if (!read_stack(lua, 1, count, &problem)) return fail(lua, &problem);
     const struct rows *rows = rows_check(lua, -1);
     lua_createtable(lua, (int)rows->count, 0);
     for (size_t i = 0; i < rows->count; i++) {
         struct row row = rows->row[i];
-        struct row_detail detail = rows->detail == NULL ? rows_no_detail : rows->detail[i];
-        lua_createtable(lua, 0, COLUMNS);
-        for (enum column column = 0; column < COLUMNS; column++) {
-            const struct names *names = names_of(lists, column);
-            uint8_t index = names == NULL ? 0 : *name_in(&row, column);
-            if (names == NULL) {
-                push_number(lua, column, &row, &detail);
-            } else {
-                lua_pushstring(lua, index == NAME_NONE ? NULL : names->name[index]);
-            }
-            lua_setfield(lua, -2, rows_columns[column].key);
+        const struct row_detail *detail = rows_detail_of(rows, i);
+        lua_createtable(lua, 0, (int)columns->count);
+        for (size_t c = 0; c < columns->count; c++) {
+            rows_lua_push(lua, &columns->of[c], &row, detail);
+            lua_setfield(lua, -2, columns->of[c].key);
         }
         lua_seti(lua, -2, (lua_Integer)i + 1);
     }
     return 1;
 }
 
-// The list on top of the stack, as rows_lua_push_launches has it.
+// The list on top of the stack, as push_launches has it.
 static bool take_launches(lua_State *lua, struct row_detail *detail) {
     detail->launches = 0;
     if (lua_isnil(lua, -1)) return true;
@@ -311,42 +294,43 @@ static bool complete_shape(struct row *row) {
     return row->size_bytes < HIDDEN_SIZE_NONE;
 }
 
-// Takes record[key], on top of the stack, into the row. False: it is not what such a row holds.
-static bool take_value(lua_State *lua, enum column column, const struct lists *lists, struct row *row,
-                       struct row_detail *detail) {
-    const struct names *names = names_of(lists, column);
-    if (names != NULL) {
-        size_t length;
-        const char *text = lua_tolstring(lua, -1, &length);
-        uint8_t *index = name_in(row, column);
-        if (text != NULL && column == COLUMN_STRATEGY) lists_learn(lua, text, length);
-        *index = text == NULL ? NAME_NONE : names_find(names, text, text + length);
-        return *index != NAME_NONE || (text == NULL && column == COLUMN_ACCUMULATE);
-    }
+static bool take_name(lua_State *lua, const struct column *column, uint8_t *index) {
+    size_t length;
+    const char *text = lua_tolstring(lua, -1, &length);
+    if (text != NULL && column->kind == COLUMN_STRATEGY) lists_learn(lua, text, length);
+    *index = text == NULL ? NAME_NONE : names_find(column->names, text, text + length);
+    return *index != NAME_NONE || (text == NULL && column->may_be_empty);
+}
+
+static bool take_number(lua_State *lua, double *value) {
     int is_number;
     double number = lua_tonumberx(lua, -1, &is_number);
+    *value = is_number ? number : NAN;
+    return lua_isnil(lua, -1) || (is_number && isfinite(number) && number >= 0);
+}
+
+// Takes record[key], on top of the stack, into the row. False: it is not what such a row holds.
+static bool take_value(lua_State *lua, const struct column *column, struct row *row,
+                       struct row_detail *detail) {
     lua_Integer whole = lua_tointeger(lua, -1);
-    double *value = rows_detail_number(detail, column);
-    if (value != NULL) {
-        *value = is_number ? number : NAN;
-        return lua_isnil(lua, -1) || (is_number && isfinite(number) && number >= 0);
-    }
-    switch (column) {
+    switch (column->kind) {
+    case COLUMN_NUMBER: return take_number(lua, &detail->number[column->number]);
     case COLUMN_LAUNCHES: return take_launches(lua, detail);
     case COLUMN_BITS: return take_bits(lua, detail);
-    case COLUMN_TIME: row->time_us = number; return is_number && isfinite(number) && number > 0;
+    case COLUMN_TIME: return take_number(lua, &row->time_us) && row->time_us > 0;
     case COLUMN_SAMPLES: detail->samples = (uint32_t)whole; return whole >= 0 && whole <= UINT32_MAX;
     case COLUMN_WORLD_SIZE: row->key.world_size = (uint16_t)whole; return whole > 0 && whole <= UINT16_MAX;
+    case COLUMN_SIZE: row->size_bytes = (uint64_t)whole; return whole > 0;
     case COLUMN_NUM_TOKENS: return take_shape(lua, &row->key.num_tokens);
     case COLUMN_HIDDEN_SIZE: return take_shape(lua, &row->key.hidden_size);
     case COLUMN_SPLITS: return take_splits(lua, row);
-    default: row->size_bytes = (uint64_t)whole; return whole > 0;
+    default: return take_name(lua, column, rows_name(row, column->kind));
     }
 }
 
 // The records at stack place `index` as rows, pushed. False: `problem` is filled.
 static bool take_records(lua_State *lua, int index, const char *path, struct problem *problem) {
-    const struct lists *lists = lists_of(lua);
+    const struct columns *columns = &lists_of(lua)->columns;
     size_t count = (size_t)luaL_len(lua, index);
     struct rows **owner = push_rows(lua);
     struct rows *rows = *owner = calloc(1, sizeof *rows);
@@ -356,13 +340,16 @@ static bool take_records(lua_State *lua, int index, const char *path, struct pro
     if (rows->row == NULL || rows->detail == NULL) return problem_set(problem, "out of memory");
     for (; rows->count < count; rows->count++) {
         struct row *row = &rows->row[rows->count];
+        struct row_detail *detail = &rows->detail[rows->count];
         *row = (struct row){0};
+        *detail = rows_no_detail;
         lua_geti(lua, index, (lua_Integer)rows->count + 1);
-        for (enum column column = 0; column < COLUMNS; column++) {
-            lua_getfield(lua, -1, rows_columns[column].key);
-            if (!take_value(lua, column, lists, row, &rows->detail[rows->count])) {
+        for (size_t c = 0; c < columns->count; c++) {
+            const char *key = columns->of[c].key;
+            lua_getfield(lua, -1, key);
+            if (!take_value(lua, &columns->of[c], row, detail)) {
                 return problem_set(problem, "%s: row %zu cannot be written: its %s is %s", path,
-                                   rows->count + 1, rows_columns[column].key, luaL_tolstring(lua, -1, NULL));
+                                   rows->count + 1, key, luaL_tolstring(lua, -1, NULL));
             }
             lua_pop(lua, 1);
         }
@@ -425,5 +412,9 @@ int luaopen_core_rows(lua_State *lua) {
     lua_pushcfunction(lua, lua_free);
     lua_setfield(lua, -2, "__gc");
     luaL_newlib(lua, functions);
+    lua_pushinteger(lua, LAUNCHES_MAX);
+    lua_setfield(lua, -2, "LAUNCHES_MAX");
+    lua_pushinteger(lua, HIDDEN_SIZE_NONE);
+    lua_setfield(lua, -2, "HIDDEN_SIZE_NONE");
     return 1;
 }

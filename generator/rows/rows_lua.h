@@ -13,9 +13,10 @@ const struct rows *rows_check(lua_State *lua, int index);
 // The slice that the table at stack place `index` names; raises where it is none.
 struct slice_key slice_key_take(lua_State *lua, int index);
 
-// Pushes the times of a row's launches: a list, in which false stands for one in which it was not measured;
-// nil where no launches are told.
-void rows_lua_push_launches(lua_State *lua, const struct row_detail *detail);
+// Pushes the value of a column; nil if the row has none. Launches are a list of times, false where a launch
+// has none.
+void rows_lua_push(lua_State *lua, const struct column *column, struct row *row,
+                   const struct row_detail *detail);
 
 // Methods of rows; see rows_slices.c, choose/classes.c and choose/cell_times.c.
 int rows_lua_slices(lua_State *lua);

@@ -48,7 +48,8 @@ static uint32_t world_size_of(const char *path) {
     return (uint32_t)world_size;
 }
 
-static bool open_source(struct source *source, const char *path, struct problem *problem) {
+static bool open_source(struct source *source, const char *path, const struct columns *columns,
+                        struct problem *problem) {
     *source = (struct source){.source = {.path = path, .world_size = world_size_of(path)}};
     if (!file_open(path, &source->map, problem)) return false;
     struct csv_text text = {source->map.data, source->map.data + source->map.size}, header;
@@ -59,7 +60,7 @@ static bool open_source(struct source *source, const char *path, struct problem 
             problem, "%s: is empty; a line with the names of the columns, then rows, would be right", path);
     }
     source->body = text;
-    return rows_read_header(&source->source, &header, problem);
+    return rows_read_header(&source->source, &header, columns, problem);
 }
 
 // ---- a piece
@@ -245,7 +246,9 @@ struct rows *rows_read(const char *const *paths, size_t count, const struct list
     struct rows *rows = calloc(1, sizeof *rows);
     bool ok = sources != NULL && rows != NULL;
     if (!ok) problem_set(problem, "out of memory");
-    for (size_t i = 0; ok && i < count; i++) ok = open_source(&sources[i], paths[i], problem);
+    for (size_t i = 0; ok && i < count; i++) {
+        ok = open_source(&sources[i], paths[i], &lists->columns, problem);
+    }
     ok = ok && read_pieces(rows, sources, count, lists, problem);
     for (size_t i = 0; sources != NULL && i < count; i++) file_close(&sources[i].map);
     free(sources);

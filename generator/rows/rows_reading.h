@@ -11,11 +11,11 @@ enum { MAX_COLUMNS = 64 };
 
 // What the header of a file says.
 struct layout {
-    enum column column[MAX_COLUMNS];
+    const struct column *column[MAX_COLUMNS];
     size_t count;
-    bool has[COLUMNS];
-    bool ours;            // it has columns that only we write
-    bool zero_is_missing; // --benchmark mode
+    bool has[COLUMNS_MAX]; // by the list of columns
+    bool ours;             // it has columns that only we write
+    bool zero_is_missing;  // --benchmark mode
 };
 
 // A file as its lines need it.
@@ -39,13 +39,12 @@ struct line_parser {
     struct row_detail detail;
 };
 
-extern const char rows_shape_column[]; // "shape", of TensorRT-LLM's --benchmark mode: tokens x hidden size
-
 // Whether a cell's text is `name`.
 bool rows_cell_is(const struct csv_text *text, const char *name);
 
 // Fills source->layout (zero before) from the first line of the file. False: `problem` names file and column.
-bool rows_read_header(struct rows_source *source, const struct csv_text *line, struct problem *problem);
+bool rows_read_header(struct rows_source *source, const struct csv_text *line, const struct columns *columns,
+                      struct problem *problem);
 
 // A parser whose row says what rows of a file without a column say. It owns nothing; the rest must outlive
 // it.

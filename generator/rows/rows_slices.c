@@ -3,13 +3,13 @@
 //
 // - rows:slices() gives { { world_size =, dtype =, op =, mode =, fusion =, splits =, sizes_only =,
 //   count = rows }... } in the order in which they begin.
-// - rows:slice(one of these [, names]) gives { count =, and lists of that length: num_tokens, hidden_size,
-//   size, strategy, placement, accumulate, samples, time_us, low_us, high_us, min_us, p95_us, p99_us,
-//   skew_us, bound_us, or those that are named, of which launches (lists of times) may be one, too }; false
-//   stands where a row does not say.
+// - rows:slice(one of these [, keys]) gives { count =, and by its key a list of that length for each column
+//   (lists/columns.lua) of these keys, or, without keys, for each column but bits, launches and those that
+//   few files have }; false stands where a row has no value. All rows of a slice have the same TP size,
+//   dtype, op, mode, fusion and splits, so these are no columns of it. A size without tokens has its bytes as
+//   num_tokens, and HIDDEN_SIZE_NONE as hidden_size.
 #include <lauxlib.h>
 #include <lua.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -98,102 +98,78 @@ struct slice_key slice_key_take(lua_State *lua, int index) {
     return key;
 }
 
-// The columns of a slice, in the order in which their lists lie on the stack.
-enum { TOKENS, HIDDEN, SIZE, STRATEGY, PLACEMENT, ACCUMULATE, SAMPLES, TIMES };
-static const enum column time_columns[] = {COLUMN_LOW, COLUMN_HIGH, COLUMN_MIN,  COLUMN_P95,
-                                           COLUMN_P99, COLUMN_SKEW, COLUMN_BOUND};
-enum {
-    DETAILS = sizeof time_columns / sizeof *time_columns,
-    LAUNCHES = TIMES + 1 + DETAILS, // only by its name: a table for each row
-    SLICE_COLUMNS
-};
-static const char *const column_names[TIMES + 1] = {"num_tokens", "hidden_size", "size",    "strategy",
-                                                    "placement",  "accumulate",  "samples", "time_us"};
-
-static const char *column_name(int column) {
-    if (column == LAUNCHES) return rows_columns[COLUMN_LAUNCHES].key;
-    return column <= TIMES ? column_names[column] : rows_columns[time_columns[column - TIMES - 1]].key;
-}
-
-static void push_number(lua_State *lua, double value) {
-    if (isnan(value)) {
-        lua_pushboolean(lua, false);
-    } else {
-        lua_pushnumber(lua, value);
+// What all rows of a slice share is no column of it.
+static bool is_in_slices(const struct column *column) {
+    switch (column->kind) {
+    case COLUMN_WORLD_SIZE:
+    case COLUMN_DTYPE:
+    case COLUMN_OP:
+    case COLUMN_MODE:
+    case COLUMN_FUSION:
+    case COLUMN_SPLITS: return false;
+    default: return true;
     }
 }
 
-static void push_launches(lua_State *lua, const struct row_detail *detail) {
-    if (detail->launches > 0) {
-        rows_lua_push_launches(lua, detail);
-    } else {
-        lua_pushboolean(lua, false);
-    }
+// Launches are a table for each row, and bits a text; columns that few files have are not asked for either.
+static bool is_usual(const struct column *column) {
+    return !column->filled && column->kind != COLUMN_LAUNCHES && column->kind != COLUMN_BITS;
 }
 
-static void push_name(lua_State *lua, const struct names *names, uint8_t index) {
-    if (index == NAME_NONE) {
-        lua_pushboolean(lua, false);
-    } else {
-        lua_pushlstring(lua, names->name[index], names->length[index]);
-    }
-}
-
-static void push_value(lua_State *lua, int column, const struct row *row, struct row_detail *detail) {
-    const struct lists *lists = lists_of(lua);
-    switch (column) {
-    case TOKENS: lua_pushinteger(lua, row->key.num_tokens); break;
-    case HIDDEN: lua_pushinteger(lua, row->key.hidden_size); break;
-    case SIZE: lua_pushinteger(lua, (lua_Integer)row->size_bytes); break;
-    case STRATEGY: push_name(lua, &lists->strategies, row->strategy); break;
-    case PLACEMENT: push_name(lua, &lists->placements, row->placement); break;
-    case ACCUMULATE: push_name(lua, &lists->accumulates, row->accumulate); break;
-    case SAMPLES: push_number(lua, detail->samples == 0 ? NAN : (double)detail->samples); break;
-    case TIMES: push_number(lua, row->time_us); break;
-    case LAUNCHES: push_launches(lua, detail); break;
-    default: push_number(lua, *rows_detail_number(detail, time_columns[column - TIMES - 1]));
-    }
-}
-
-// Which columns are wanted: those in the list at stack place 3, or all. Gives their number.
-static int take_columns(lua_State *lua, int columns[SLICE_COLUMNS]) {
+// The wanted columns: those in the list at stack place 3, or the usual ones. Returns their number.
+static int take_columns(lua_State *lua, const struct column *wanted[COLUMNS_MAX]) {
+    const struct columns *columns = &lists_of(lua)->columns;
     int count = 0;
-    bool all = lua_isnoneornil(lua, 3);
-    lua_Integer named = all ? 0 : luaL_len(lua, 3);
-    for (int column = 0; column < SLICE_COLUMNS; column++) {
-        bool is_wanted = all && column != LAUNCHES;
+    bool usual = lua_isnoneornil(lua, 3);
+    lua_Integer named = usual ? 0 : luaL_len(lua, 3);
+    for (size_t c = 0; c < columns->count; c++) {
+        const struct column *column = &columns->of[c];
+        bool is_wanted = usual && is_usual(column);
         for (lua_Integer i = 1; i <= named && !is_wanted; i++) {
             lua_geti(lua, 3, i);
-            is_wanted = strcmp(luaL_checkstring(lua, -1), column_name(column)) == 0;
+            is_wanted = strcmp(luaL_checkstring(lua, -1), column->key) == 0;
             lua_pop(lua, 1);
         }
-        if (is_wanted) columns[count++] = column;
+        if (is_wanted && is_in_slices(column)) wanted[count++] = column;
     }
-    if (!all && count != named) luaL_error(lua, "a column that rows do not have");
+    if (!usual && count != named) luaL_error(lua, "a column that slices of rows do not have");
     return count;
+}
+
+static void push_value(lua_State *lua, const struct column *column, struct row *row,
+                       const struct row_detail *detail) {
+    switch (column->kind) {
+    case COLUMN_NUM_TOKENS: lua_pushinteger(lua, row->key.num_tokens); return;
+    case COLUMN_HIDDEN_SIZE: lua_pushinteger(lua, row->key.hidden_size); return;
+    default: rows_lua_push(lua, column, row, detail);
+    }
+    if (!lua_isnil(lua, -1)) return;
+    lua_pop(lua, 1);
+    lua_pushboolean(lua, false);
 }
 
 int rows_lua_slice(lua_State *lua) {
     const struct rows *rows = rows_check(lua, 1);
     struct slice_key key = slice_key_take(lua, 2);
-    int columns[SLICE_COLUMNS], column_count = take_columns(lua, columns);
-    int first = lua_gettop(lua) + 1;
-    luaL_checkstack(lua, SLICE_COLUMNS + 4, "a slice");
+    const struct column *columns[COLUMNS_MAX];
+    int column_count = take_columns(lua, columns), first = lua_gettop(lua) + 1;
+    luaL_checkstack(lua, COLUMNS_MAX + 4, "a slice");
     for (int i = 0; i < column_count; i++) lua_newtable(lua);
     lua_Integer count = 0;
     for (size_t i = 0; i < rows->count; i++) {
         if (!slice_key_equal(slice_key_of(&rows->row[i]), key)) continue;
-        struct row_detail detail = rows->detail == NULL ? rows_no_detail : rows->detail[i];
+        struct row row = rows->row[i];
+        const struct row_detail *detail = rows_detail_of(rows, i);
         count++;
         for (int j = 0; j < column_count; j++) {
-            push_value(lua, columns[j], &rows->row[i], &detail);
+            push_value(lua, columns[j], &row, detail);
             lua_seti(lua, first + j, count);
         }
     }
     lua_createtable(lua, 0, column_count + 1);
     for (int i = 0; i < column_count; i++) {
         lua_pushvalue(lua, first + i);
-        lua_setfield(lua, -2, column_name(columns[i]));
+        lua_setfield(lua, -2, columns[i]->key);
     }
     lua_pushinteger(lua, count);
     lua_setfield(lua, -2, "count");

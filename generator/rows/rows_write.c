@@ -7,7 +7,7 @@
 #include "rows.h"
 
 // The longest name in any list has to fit beside the numbers.
-enum { LINE_SIZE = (COLUMNS + LAUNCHES_MAX) * (NUMBER_TEXT_SIZE + 1) + SPLITS_TEXT_SIZE + 7 * UINT8_MAX };
+enum { LINE_SIZE = (COLUMNS_MAX + LAUNCHES_MAX) * (NUMBER_TEXT_SIZE + 1) + SPLITS_TEXT_SIZE + 7 * UINT8_MAX };
 
 static int compare_numbers(uint64_t a, uint64_t b) {
     return (a > b) - (a < b);
@@ -50,54 +50,53 @@ static char *put_bits(char *out, const struct row_detail *detail) {
     return detail->bits == 0 ? out : number_print_hex(out, detail->bits);
 }
 
-static char *put_cell(char *out, enum column column, const struct row *row, struct row_detail detail,
-                      const struct lists *lists) {
-    switch (column) {
-    case COLUMN_WORLD_SIZE: return number_print_unsigned(out, row->key.world_size);
-    case COLUMN_DTYPE: return put_name(out, &lists->dtypes, row->key.dtype);
+static char *put_number(char *out, double value, bool whole) {
+    if (isnan(value)) return out;
+    return whole ? number_print_unsigned(out, (uint64_t)value) : number_print_fixed4(out, value);
+}
+
+static char *put_cell(char *out, const struct column *column, struct row *row,
+                      const struct row_detail *detail) {
+    const struct cell_key *key = &row->key;
+    bool has_shape = key->hidden_size != HIDDEN_SIZE_NONE;
+    switch (column->kind) {
+    case COLUMN_WORLD_SIZE: return number_print_unsigned(out, key->world_size);
     case COLUMN_SIZE: return number_print_unsigned(out, row->size_bytes);
-    case COLUMN_NUM_TOKENS:
-        if (row->key.hidden_size == HIDDEN_SIZE_NONE) return out;
-        return number_print_unsigned(out, row->key.num_tokens);
-    case COLUMN_HIDDEN_SIZE:
-        if (row->key.hidden_size == HIDDEN_SIZE_NONE) return out;
-        return number_print_unsigned(out, row->key.hidden_size);
-    case COLUMN_STRATEGY: return put_name(out, &lists->strategies, row->strategy);
-    case COLUMN_FUSION: return put_name(out, &lists->fusions, row->key.fusion);
-    case COLUMN_OP: return put_name(out, &lists->ops, row->key.op);
+    case COLUMN_NUM_TOKENS: return has_shape ? number_print_unsigned(out, key->num_tokens) : out;
+    case COLUMN_HIDDEN_SIZE: return has_shape ? number_print_unsigned(out, key->hidden_size) : out;
     case COLUMN_TIME: return number_print_fixed4(out, row->time_us);
-    case COLUMN_SAMPLES: return detail.samples == 0 ? out : number_print_unsigned(out, detail.samples);
-    case COLUMN_MODE: return put_name(out, &lists->modes, row->key.mode);
-    case COLUMN_ACCUMULATE: return put_name(out, &lists->accumulates, row->accumulate);
-    case COLUMN_PLACEMENT: return put_name(out, &lists->placements, row->placement);
-    case COLUMN_LAUNCHES: return put_launches(out, &detail);
-    case COLUMN_BITS: return put_bits(out, &detail);
-    case COLUMN_SPLITS: return splits_print(out, row->key.splits);
-    case COLUMN_CALLS: return isnan(detail.calls) ? out : number_print_unsigned(out, (uint64_t)detail.calls);
-    default: break;
+    case COLUMN_SAMPLES: return detail->samples == 0 ? out : number_print_unsigned(out, detail->samples);
+    case COLUMN_LAUNCHES: return put_launches(out, detail);
+    case COLUMN_BITS: return put_bits(out, detail);
+    case COLUMN_SPLITS: return splits_print(out, key->splits);
+    case COLUMN_NUMBER: return put_number(out, detail->number[column->number], column->whole);
+    default: return put_name(out, column->names, *rows_name(row, column->kind));
     }
-    double value = *rows_detail_number(&detail, column);
-    return isnan(value) ? out : number_print_fixed4(out, value);
 }
 
-// How many columns the file has: the last ones only where any row needs them.
-static enum column columns_of(const struct rows *rows) {
-    enum column columns = COLUMN_SPLITS;
+// Whether a row has a value in a column that is written only if one has.
+static bool is_filled(const struct column *column, const struct row *row, const struct row_detail *detail) {
+    if (column->kind == COLUMN_SPLITS) return row->key.splits != 0;
+    return !isnan(detail->number[column->number]);
+}
+
+// How many columns the file has.
+static size_t count_columns(const struct rows *rows, const struct columns *columns) {
+    size_t count = 0;
+    while (count < columns->count && !columns->of[count].filled) count++;
     for (size_t i = 0; i < rows->count; i++) {
-        const struct row_detail *detail = rows->detail == NULL ? &rows_no_detail : &rows->detail[i];
-        if (!isnan(detail->separate_us) || !isnan(detail->alone_us)) return COLUMNS;
-        if (!isnan(detail->floor_us)) columns = COLUMN_SEPARATE;
-        if (rows->row[i].key.splits != 0 && columns < COLUMN_FLOOR) columns = COLUMN_FLOOR;
+        const struct row_detail *detail = rows_detail_of(rows, i);
+        for (size_t c = columns->count; c > count; c--) {
+            if (is_filled(&columns->of[c - 1], &rows->row[i], detail)) count = c;
+        }
     }
-    return columns;
+    return count;
 }
 
-static char *put_header(char *out, enum column columns) {
-    for (enum column column = 0; column < columns; column++) {
-        size_t length = strlen(rows_columns[column].name);
-        memcpy(out, rows_columns[column].name, length);
-        out += length;
-        *out++ = column + 1 < columns ? ',' : '\n';
+static char *put_header(char *out, const struct columns *columns, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        out = stpcpy(out, columns->of[i].name);
+        *out++ = i + 1 < count ? ',' : '\n';
     }
     return out;
 }
@@ -137,13 +136,15 @@ char *rows_text(const struct rows *rows, const struct lists *lists, size_t *size
     }
     for (size_t i = 0; i < rows->count; i++) order[i] = i;
     qsort_r(order, rows->count, sizeof *order, compare_indices, (void *)rows);
-    enum column columns = columns_of(rows);
-    out = put_header(out, columns);
+    const struct columns *columns = &lists->columns;
+    size_t count = count_columns(rows, columns);
+    out = put_header(out, columns, count);
     for (size_t i = 0; i < rows->count; i++) {
-        const struct row_detail *detail = rows->detail == NULL ? &rows_no_detail : &rows->detail[order[i]];
-        for (enum column column = 0; column < columns; column++) {
-            out = put_cell(out, column, &rows->row[order[i]], *detail, lists);
-            *out++ = column + 1 < columns ? ',' : '\n';
+        const struct row_detail *detail = rows_detail_of(rows, order[i]);
+        struct row row = rows->row[order[i]];
+        for (size_t c = 0; c < count; c++) {
+            out = put_cell(out, &columns->of[c], &row, detail);
+            *out++ = c + 1 < count ? ',' : '\n';
         }
     }
     bool single = refuse_twice(rows, order, lists, problem);

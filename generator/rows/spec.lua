@@ -6,6 +6,7 @@
 local fail = require "base.fail"
 local file = require "core.file"
 local lists = require "lists.lists"
+local rows = require "core.rows"
 local sorted_keys = require "base.sorted_keys"
 local splits = require "lists.splits"
 
@@ -21,7 +22,7 @@ spec.default_limits = { message_bytes = 64 << 20, min_samples = 20, max_samples 
 
 -- What the bench takes at most.
 local largest_limits = { message_bytes = 1 << 40, min_samples = 1000000, max_samples = 1000000,
-  cell_us = 1000000000000, launches = 16 }
+  cell_us = 1000000000000, launches = rows.LAUNCHES_MAX }
 
 local MAX_BYTES, MAX_INSTRUCTIONS = 1024 * 1024, 10000000
 local LOOK_EVERY, MAX_KIB = 10, 64 * 1024 -- instructions between two looks; what a spec may take

@@ -5,25 +5,19 @@
 -- allow: from the lowest end to the highest of the launches' own intervals, and from six launches on the
 -- nonparametric 95% interval of the median over launches. Each launch's median stays in the row, in the
 -- launch's place, so that two strategies can be compared launch by launch: what slows a launch slows both.
+local columns = require "lists.columns"
 local plan = require "rows.cells"
+local rows = require "core.rows"
 local sorted_keys = require "base.sorted_keys"
 local statistics = require "base.statistics"
 
 local visits = {}
 
-visits.MOST_LAUNCHES = 16 -- that a row can tell of
-
+-- The values of a field, without those that are nil.
 local function field(records, name)
   local out = {}
-  for i, record in ipairs(records) do out[i] = record[name] end
+  for _, record in ipairs(records) do out[#out + 1] = record[name] end
   return out
-end
-
--- The median of a number that not every backend tells; nil where none does.
-local function median_told(records, name)
-  local told = {}
-  for _, record in ipairs(records) do told[#told + 1] = record[name] end
-  return statistics.median(told)
 end
 
 local function sum(list)
@@ -31,6 +25,13 @@ local function sum(list)
   for _, value in ipairs(list) do total = total + value end
   return total
 end
+
+-- The number of a row from those of its launches, of which some may be nil; nil where all are.
+local pools = {
+  median = statistics.median,
+  least = function(list) return #list > 0 and math.min(table.unpack(list)) or nil end,
+  sum = function(list) return #list > 0 and sum(list) or nil end,
+}
 
 -- The interval of the median over the launches; see above.
 local function interval(records)
@@ -59,7 +60,7 @@ end
 local function launches(by_launch)
   local out, last = {}, 0
   for launch in pairs(by_launch) do
-    if launch <= visits.MOST_LAUNCHES then last = math.max(last, launch) end
+    if launch <= rows.LAUNCHES_MAX then last = math.max(last, launch) end
   end
   for launch = 1, last do out[launch] = by_launch[launch] and by_launch[launch].time_us or false end
   return last > 0 and out or nil
@@ -72,24 +73,20 @@ function visits.row(by_launch)
   local first = records[1]
   local low, high = interval(records)
   local time = statistics.median(field(records, "time_us"))
-  return plan.record(first, first.strategy, {
+  local row = plan.record(first, first.strategy, {
     size = first.size,
     time_us = time,
     low_us = math.min(low, time),
     high_us = math.max(high, time),
-    samples = sum(field(records, "samples")),
-    min_us = math.min(table.unpack(field(records, "min_us"))),
-    p95_us = statistics.median(field(records, "p95_us")),
-    p99_us = statistics.median(field(records, "p99_us")),
-    skew_us = median_told(records, "skew_us"),
-    bound_us = statistics.median(field(records, "bound_us")),
-    floor_us = median_told(records, "floor_us"),
-    calls = median_told(records, "calls"),
     accumulate = first.accumulate,
     placement = first.placement,
     launches = launches(by_launch),
     bits = common_bits(records),
   })
+  for _, column in ipairs(columns) do
+    if column.pool then row[column.key] = pools[column.pool](field(records, column.key)) end
+  end
+  return row
 end
 
 -- The other way round: { [launch] = record } of a row. Each launch has its own median; what a row tells of

@@ -25,12 +25,12 @@
 -- all cells which both tables have, not of those that changed: these were found by looking at all.
 --
 -- Rows without intervals (of other tools) cannot be tested: there a loss of `untested` or more is material.
+local core_rows = require "core.rows"
 local tables = require "core.table"
 
 local changes = {}
 
 changes.defaults = { alpha = 0.05, threshold = 0.02, untested = 0.05 }
-local SIZES_ONLY = 0xffffffff -- in place of a hidden size; the tokens are bytes then
 local DEVIATIONS_OF_95_PERCENT = 1.959963984540054
 
 -- ---- the test ---------------------------------------------------------------------------------
@@ -146,7 +146,7 @@ changes.words = {
 }
 
 function changes.cell_in_words(change)
-  local by_bytes = change.hidden_size == SIZES_ONLY
+  local by_bytes = change.hidden_size == core_rows.HIDDEN_SIZE_NONE
   local shape = by_bytes and change.num_tokens .. " bytes"
     or "hidden " .. change.hidden_size .. ", " .. change.num_tokens .. " tokens"
   local splits = change.splits and " " .. change.splits or ""

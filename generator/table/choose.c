@@ -157,12 +157,11 @@ static struct candidate candidate_of(const struct layout *plane, size_t strategy
     const struct rows *rows = plane->of->rows;
     size_t at = strategy * plane->cells + cell;
     uint32_t row = plane->row_of[at];
-    const struct row_detail *detail =
-        row == NO_ROW || rows->detail == NULL ? &rows_no_detail : &rows->detail[row];
+    const struct row_detail *detail = row == NO_ROW ? &rows_no_detail : rows_detail_of(rows, row);
     return (struct candidate){
         .level = plane->levels[at],
-        .low_us = detail->low_us,
-        .high_us = detail->high_us,
+        .low_us = detail->number[NUMBER_LOW_US],
+        .high_us = detail->number[NUMBER_HIGH_US],
         .launch_us = detail->launch_us,
         .launches = detail->launches,
         .spread = plane->spreads[at],
@@ -180,7 +179,8 @@ static bool is_slower(const struct layout *plane, size_t strategy, const uint32_
     uint32_t own = row_of[strategy * stride];
     for (size_t s = 0; own != NO_ROW && detail != NULL && s < plane->strategy_count; s++) {
         uint32_t other = row_of[s * stride];
-        if (other != NO_ROW && detail[own].low_us > detail[other].high_us) return true;
+        if (other == NO_ROW) continue;
+        if (detail[own].number[NUMBER_LOW_US] > detail[other].number[NUMBER_HIGH_US]) return true;
     }
     return false;
 }
@@ -255,12 +255,13 @@ static struct cell cell_of(const struct layout *plane, const struct row_of_cells
     struct choice choice = select_describe(candidates, point->count, point->chosen);
     size_t cell = hidden * plane->block->num_tokens.count + tokens;
     uint32_t row = plane->row_of[plane->place_of[winner->strategy] * plane->cells + cell];
+    const struct row_detail *detail = row == NO_ROW ? &rows_no_detail : rows_detail_of(rows, row);
     return (struct cell){
         .time_us = row == NO_ROW ? exp2(winner->level) : rows->row[row].time_us,
         .margin = choice.margin,
         .confidence = choice.confidence,
         .regret = choice.regret,
-        .bound_us = row == NO_ROW || rows->detail == NULL ? NAN : rows->detail[row].bound_us,
+        .bound_us = detail->number[NUMBER_BOUND_US],
         .strategy = winner->strategy,
         .runner_up = choice.runner_up == NO_RUNNER_UP ? NAME_NONE : candidates[choice.runner_up].strategy,
         .placement = row == NO_ROW ? plane->derived_placement : rows->row[row].placement,

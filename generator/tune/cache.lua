@@ -7,6 +7,7 @@
 -- candidate the libraries of plug-ins, of AUTO the table that it asks. How much memory data may take is not
 -- in it: that makes batches of a pass, and no other times.
 local backends = require "conversation.backends"
+local columns = require "lists.columns"
 local environment = require "tune.environment"
 local fail = require "base.fail"
 local file = require "core.file"
@@ -30,6 +31,11 @@ end
 local TEXTS = { "strategy", "epilogue", "reason", "accumulate", "placement", "place" }
 local TIMES = { "time_us", "low_us", "high_us", "samples" } -- of whoever has no reason for having none
 
+local is_number = { pass = true }
+for _, column in ipairs(columns) do
+  if column.bench and not column.names then is_number[column.key] = true end
+end
+
 local function is_of_type(wanted, value) return value == nil or type(value) == wanted end
 
 -- Whether a value is a result as this module writes it.
@@ -39,8 +45,7 @@ local function is_result(value)
     if not is_of_type("string", value[name]) then return false end
   end
   for name, number in pairs(value) do
-    local is_number = name:find("_us$") or name == "pass" or name == "samples" or name == "calls"
-    if is_number and type(number) ~= "number" then return false end
+    if (is_number[name] or name:find("_us$")) and type(number) ~= "number" then return false end
   end
   if value.reason then return not value.left_out or type(value.timeout) == "number" end
   for _, name in ipairs(TIMES) do

@@ -102,13 +102,11 @@ local function table_of(job, world_size)
     loopback = job.arch:find("%-loopback$") ~= nil }))
 end
 
-local NO_HIDDEN_SIZE = 4294967295 -- of a size alone, in tables: rows/rows.h
-
 -- What the table chose for a cell; nil: nothing.
 local function found_in(canonical, cell, fusion)
   local of_table = canonical:find { world_size = cell.world_size, dtype = cell.dtype, op = cell.op,
     mode = tune_rows.MODE, splits = cell.splits, fusion = fusion,
-    hidden_size = cell.num_tokens and cell.hidden_size or NO_HIDDEN_SIZE,
+    hidden_size = cell.num_tokens and cell.hidden_size or rows.HIDDEN_SIZE_NONE,
     num_tokens = cell.num_tokens or cell.size }
   return of_table and of_table.strategy
 end

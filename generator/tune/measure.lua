@@ -2,6 +2,7 @@
 -- plug-ins in processes of their own, then measures all candidates together, in one pass over all cells; one
 -- that fails there is left out, and the group starts again without it and without that launch's times.
 local backends = require "conversation.backends"
+local columns = require "lists.columns"
 local fail = require "base.fail"
 local file = require "core.file"
 local plan = require "tune.plan"
@@ -288,17 +289,17 @@ local function take(job, cells, kind, fields)
     table.insert(cell.fresh_no_time, { strategy = strategy, epilogue = epilogue, reason = fields.reason })
     return
   end
-  cell.fresh[#cell.fresh + 1] = { strategy = strategy, epilogue = epilogue,
-    time_us = number_of(fields, "time_us"), low_us = number_of(fields, "low_us"),
-    high_us = number_of(fields, "high_us"), samples = math.tointeger(number_of(fields, "samples")),
-    min_us = number_of(fields, "min_us"), p95_us = number_of(fields, "p95_us"),
-    p99_us = number_of(fields, "p99_us"), skew_us = number_of(fields, "skew_us"),
-    bound_us = number_of(fields, "bound_us"), floor_us = number_of(fields, "floor_us"),
-    calls = math.tointeger(number_of(fields, "calls")), accumulate = fields.accumulate,
-    placement = fields.placement,
-    mean_of_max_us = number_of(fields, "mean_of_max_us"),
+  local entry = { strategy = strategy, epilogue = epilogue, accumulate = fields.accumulate,
+    placement = fields.placement, mean_of_max_us = number_of(fields, "mean_of_max_us"),
     max_of_means_us = number_of(fields, "max_of_means_us"), mean_us = number_of(fields, "mean_us"),
     op_us = number_of(fields, "op_us"), place = fields.place }
+  for _, column in ipairs(columns) do
+    if column.bench and not column.names then
+      local number = number_of(fields, column.key)
+      entry[column.key] = column.whole and math.tointeger(number) or number
+    end
+  end
+  cell.fresh[#cell.fresh + 1] = entry
 end
 
 -- The plug-ins that have a candidate left: the others are not even started.

@@ -1,13 +1,13 @@
 -- The rows of what `gentables tune` measured, as a sweep's files have them: each candidate of a cell without
 -- an epilogue, and with it as it does the pair best, fused or in a pass of its own. Files of rows, and the
 -- choice (choice.lua), are made of these.
+local columns = require "lists.columns"
 local lists = require "lists.lists"
+local rows = require "core.rows"
 
 local tune_rows = {}
 
 tune_rows.MODE = "eager"
-
-local LARGEST = 4294967294 -- bytes of a row
 
 -- How rows and tables name a candidate.
 function tune_rows.name(job, name)
@@ -33,19 +33,20 @@ local function record_of(job, cell, entry)
   local has_both = has_epilogue and by_kind[entry.strategy .. " fused"]
   local separate = has_both and by_kind[entry.strategy .. " separate"]
   local alone = has_epilogue and by_kind[entry.strategy .. " alone"]
-  return { world_size = cell.world_size, dtype = cell.dtype, size = cell.size,
+  local record = { world_size = cell.world_size, dtype = cell.dtype, size = cell.size,
     op = cell.op, num_tokens = cell.num_tokens, hidden_size = cell.num_tokens and cell.hidden_size,
     strategy = tune_rows.name(job, entry.strategy), fusion = has_epilogue and cell.fusion or "NONE",
-    time_us = entry.time_us, low_us = entry.low_us, high_us = entry.high_us, samples = first.samples,
-    min_us = first.min_us, p95_us = first.p95_us, p99_us = first.p99_us, skew_us = first.skew_us,
-    bound_us = first.bound_us, floor_us = first.floor_us, calls = first.calls,
-    mode = tune_rows.MODE, accumulate = first.accumulate, placement = first.placement,
-    launches = entry.launches, splits = cell.splits,
+    mode = tune_rows.MODE, launches = entry.launches, splits = cell.splits,
     separate_us = separate and separate.time_us or nil, alone_us = alone and alone.time_us or nil }
+  for _, column in ipairs(columns) do
+    if column.bench and record[column.key] == nil then record[column.key] = first[column.key] end
+  end
+  record.time_us, record.low_us, record.high_us = entry.time_us, entry.low_us, entry.high_us
+  return record
 end
 
 -- Whether a row can tell the cell's size.
-function tune_rows.fits(cell) return cell.num_tokens ~= nil or cell.size <= LARGEST end
+function tune_rows.fits(cell) return cell.num_tokens ~= nil or cell.size < rows.HIDDEN_SIZE_NONE end
 
 -- The rows of one number of ranks.
 function tune_rows.records(job, world_size)

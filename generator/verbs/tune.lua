@@ -15,6 +15,7 @@ local incumbent = require "consult.incumbent"
 local plan = require "tune.plan"
 local progress = require "system.progress"
 local provenance = require "rows.provenance"
+local rows = require "core.rows"
 local sanitizer = require "tune.sanitizer"
 local system = require "core.system"
 local write = require "tune.write"
@@ -98,7 +99,7 @@ local function new_job(args)
   end
   local job = { program = program, identity = identity, machine = provenance.machine(library),
     library = library, plugins = args.plugin or {}, samples = whole(args, "samples", 1, 100000),
-    warm_up = whole(args, "warm-up", 0, 100000), launches = whole(args, "launches", 1, 16),
+    warm_up = whole(args, "warm-up", 0, 100000), launches = whole(args, "launches", 1, rows.LAUNCHES_MAX),
     sync = args.sync, timeout = timeout, launcher = args.launcher, excluded = {},
     default = args.default or args.backend == "host" and "MPI" or "NCCL",
     backend = args.backend, arch = arch_of(args, identity), progress = progress.new(0),
