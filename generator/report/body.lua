@@ -25,6 +25,16 @@ end
 
 local function own_file(name) return gentables.home .. "/templates/reports/" .. name end
 
+-- The scripts of the page, in the order in which they run.
+local SCRIPTS = { "report_data.js", "report_views.js", "report_details.js", "report_lookup.js",
+  "report_list.js", "report.js" }
+
+local function own_script()
+  local texts = {}
+  for i, name in ipairs(SCRIPTS) do texts[i] = assert(file.read(own_file(name))) end
+  return table.concat(texts, "\n")
+end
+
 -- ---- one arch ---------------------------------------------------------------------------------
 
 -- What all parts of the page see of a source (of model.load).
@@ -380,7 +390,7 @@ function body.page(sources)
   local names = shown_names(views)
   local p = page.new(title_of_page(views), { lead = lead_of(views),
     style = assert(file.read(own_file "report.css")) .. grid.style(names),
-    script = assert(file.read(own_file "report.js")) })
+    script = own_script() })
   local parts = template.load(own_file "report.html.tmpl")
   local model_of_parts = { views = views, legend = legend_of(views), escape = page.escape, data = data,
     by_bytes = body.go_by_bytes(views, true), overview_of = overview_of, fusions_of = fusions_of,

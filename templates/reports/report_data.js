@@ -1,0 +1,148 @@
+// First of the scripts of report.html: its data, numbers as text, and the state. The state is the fragment of
+// the address: #tp=4&fusion=NONE&view=margin&cell=64x4096.
+const DATA = JSON.parse(document.getElementById("data").textContent);
+const byId = (id) => document.getElementById(id);
+
+// element("td", { className: "x" }, child...)
+function element(name, properties, ...children) {
+  const made = Object.assign(document.createElement(name), properties);
+  made.append(...children.filter((child) => child !== null && child !== undefined));
+  return made;
+}
+
+// ---- the data --------------------------------------------------------------------------------
+
+// "1.5  2" -> [1.5, NaN, 2], once
+const unpacked = new Map();
+function numbers(owner, field) {
+  if (owner === undefined || owner[field] === undefined) return null;
+  let fields = unpacked.get(owner);
+  if (!fields) unpacked.set(owner, fields = {});
+  fields[field] ??= owner[field].split(" ").map((text) => text === "" ? NaN : Number(text));
+  return fields[field];
+}
+
+function numberAt(owner, field, index) {
+  const list = numbers(owner, field);
+  return list === null ? NaN : list[index];
+}
+
+function blockData(block) { return [block.dtype, block.op, block.mode].join("."); }
+
+// The mode is left out where the rows do not say it.
+function wordsOfData(data) { return data.replace(/\.unknown$/, "").replaceAll(".", " "); }
+
+function dataWords(block) { return wordsOfData(blockData(block)); }
+
+// Whether its "tokens" are bytes.
+function goesByBytes(block) { return block.op.endsWith(".by.bytes"); }
+
+function cellIndex(block, h, t) { return h * block.tokens.length + t; }
+
+// One cell: its place, the choice, and every strategy's times, the fastest first.
+function cellOf(choice, h, t) {
+  const { block, fusion } = choice, index = cellIndex(block, h, t);
+  const best = fusion.best[index], rows = [];
+  for (const [letter, owner] of Object.entries(fusion.rows)) {
+    const time = numberAt(owner, "t", index);
+    if (Number.isNaN(time)) continue;
+    rows.push({ letter, time, low: numberAt(owner, "l", index), high: numberAt(owner, "h", index),
+      bound: numberAt(owner, "b", index), strategy: DATA.strategies[letter] });
+  }
+  rows.sort((a, b) => a.time - b.time || a.strategy.place - b.strategy.place);
+  return { h, t, index, rows, best: best === "." ? null : best, hidden: block.hidden[h],
+    tokens: block.tokens[t], second: fusion.second[index], margin: numberAt(fusion, "margin", index),
+    confidence: numberAt(fusion, "confidence", index), regret: numberAt(fusion, "regret", index),
+    old: fusion.old && fusion.old[index] !== "." ? fusion.old[index] : null,
+    time: best === "." ? NaN : numberAt(fusion.rows[best], "t", index) };
+}
+
+function isDoubtful(arch, cell) {
+  if (cell.best === null) return false;
+  return Number.isNaN(cell.confidence) ? cell.margin < arch.margin : cell.confidence < arch.confidence;
+}
+
+// ---- the state -------------------------------------------------------------------------------
+
+let state = {};
+
+function readFragment() {
+  const wanted = {};
+  for (const part of location.hash.slice(1).split("&")) {
+    const at = part.indexOf("=");
+    if (at < 0) continue;
+    try {
+      wanted[part.slice(0, at)] = decodeURIComponent(part.slice(at + 1));
+    } catch { /* no value of ours */ }
+  }
+  return wanted;
+}
+
+function writeFragment() {
+  const parts = Object.entries(state).filter(([, value]) => value !== "" && value !== undefined);
+  history.replaceState(null, "", "#" + parts.map(([key, value]) =>
+    key + "=" + encodeURIComponent(value)).join("&"));
+}
+
+const own = (list, value, fallback) => list.includes(value) ? value : fallback;
+const distinct = (list) => [...new Set(list)];
+
+// What can be chosen, given what was; each list begins with what is taken where nothing was.
+function choicesOf(wanted) {
+  const arch = DATA.archs.find((entry) => entry.name === wanted.arch) ?? DATA.archs[0];
+  const tps = distinct(arch.blocks.map((block) => String(block.tp)));
+  const tp = own(tps, wanted.tp, tps[0]);
+  const datas = distinct(arch.blocks.map(blockData));
+  const here = arch.blocks.filter((block) => String(block.tp) === tp).map(blockData);
+  const data = own(datas, wanted.data, here[0]);
+  const fusions = distinct(arch.blocks.flatMap((block) => block.fusions.map((fusion) => fusion.name)));
+  const fusion = own(fusions, wanted.fusion, fusions[0]);
+  return { arch, tps, tp, datas, data, fusions, fusion };
+}
+
+function setState(wanted) {
+  const chosen = choicesOf(wanted);
+  const { arch } = chosen;
+  const block = arch.blocks.find((entry) =>
+    String(entry.tp) === chosen.tp && blockData(entry) === chosen.data);
+  const fusion = block?.fusions.find((entry) => entry.name === chosen.fusion);
+  const all = arch.blocks.flatMap((entry) => entry.fusions);
+  const views = Object.keys(VIEWS).filter((name) => !VIEWS[name].needs || all.some(VIEWS[name].needs));
+  state = { arch: arch.name, tp: chosen.tp, fusion: chosen.fusion, data: chosen.data,
+    view: own(views, wanted.view, "best"), cell: wanted.cell ?? "",
+    scope: own(["choice", "all"], wanted.scope, "choice") };
+  return { ...chosen, views, block, fusion, fusionName: chosen.fusion };
+}
+
+let choice;
+
+// ---- numbers in words ------------------------------------------------------------------------
+
+function percent(share, digits) {
+  if (Number.isNaN(share)) return "";
+  const value = 100 * share;
+  return value.toFixed(digits ?? (Math.abs(value) < 10 ? 1 : 0)) + "\u202f%";
+}
+
+// As table.csv has it.
+function exact(value) {
+  if (Number.isNaN(value)) return "";
+  if (Math.abs(value) >= 1e11 || (value !== 0 && Math.abs(value) < 5e-5)) return String(value);
+  return value.toFixed(4);
+}
+
+// Four digits of the smallest of them, so that points stand below each other.
+function decimalsFor(least) { return Math.min(4, Math.max(0, 3 - Math.floor(Math.log10(least)))); }
+
+function bytesInWords(bytes) {
+  const units = ["B", "KiB", "MiB", "GiB", "TiB"];
+  let at = 0;
+  while (bytes >= 1024 && at < units.length - 1) { bytes /= 1024; at++; }
+  return (Number.isInteger(bytes) ? String(bytes) : bytes.toFixed(1)) + " " + units[at];
+}
+
+// To the byte.
+function exactBytes(bytes) {
+  const words = bytesInWords(bytes);
+  return bytes % 1024 === 0 && !words.includes(".") ? words : bytes + " B";
+}

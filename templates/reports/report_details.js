@@ -1,0 +1,169 @@
+// The chosen cell of report.html: the times of all its strategies, and how keys and mouse choose a cell.
+
+// ---- the details of a cell -------------------------------------------------------------------
+
+function key(letter) {
+  const strategy = DATA.strategies[letter];
+  return element("span", { className: "key s" + strategy.place, title: strategy.help }, strategy.mark);
+}
+
+const nameOf = (letter) => DATA.strategies[letter]?.name ?? "";
+
+function sureness(share) {
+  return share > 0.9994 ? "more than " + percent(0.999, 1) : percent(share, 1);
+}
+
+function verdict(cell) {
+  if (cell.best === null) return "Nothing that may win was measured here.";
+  const words = [`${nameOf(cell.best)} is best.`];
+  if (cell.second !== ".") words.push(`${nameOf(cell.second)} takes ${percent(cell.margin)} longer.`);
+  else words.push("No other was measured.");
+  if (!Number.isNaN(cell.confidence)) {
+    words.push(`The choice is ${sureness(cell.confidence)} likely to be right.`);
+  }
+  if (cell.regret > 0) words.push(`It can lose ${percent(cell.regret)} at most.`);
+  if (isDoubtful(choice.arch, cell)) words.push("It is in doubt.");
+  const loss = incumbentLoss(cell);
+  if (cell.old !== null && cell.old !== cell.best) {
+    words.push(`The incumbent, ${nameOf(cell.old)}, ` +
+      (Number.isNaN(loss) ? "was not measured here." : `takes ${percent(loss)} longer.`));
+  } else if (choice.fusion.old && cell.old === null) {
+    words.push("The incumbent has no choice here.");
+  }
+  return words.join(" ");
+}
+
+// What choosing this row could lose, at most, as the table says it of the winner.
+function regretOf(rows, row) {
+  const others = rows.filter((other) => other !== row && !other.strategy.never).map((other) => other.low);
+  if (others.length === 0 || others.some(Number.isNaN) || Number.isNaN(row.high)) return NaN;
+  return Math.max(0, row.high / Math.min(...others) - 1);
+}
+
+function bar(row, longest) {
+  const box = element("div", { className: "bar" });
+  const fill = element("div", { className: "s" + row.strategy.place });
+  fill.style.width = 100 * row.time / longest + "%";
+  box.append(fill);
+  if (!Number.isNaN(row.low)) {
+    const interval = element("div", { className: "interval" });
+    interval.style.left = 100 * row.low / longest + "%";
+    interval.style.width = 100 * (row.high - row.low) / longest + "%";
+    box.append(interval);
+  }
+  return box;
+}
+
+function detailsTable(cell) {
+  const longest = Math.max(...cell.rows.map((row) => Number.isNaN(row.high) ? row.time : row.high));
+  const digits = decimalsFor(cell.rows[0].time);
+  const has = { interval: cell.rows.some((row) => !Number.isNaN(row.low)),
+    bound: cell.rows.some((row) => !Number.isNaN(row.bound)) };
+  const columns = [["strategy"], [""], ["time (µs)", "number"]];
+  if (has.interval) columns.push(["95 % interval", "number"]);
+  columns.push(["longer than the best", "number"]);
+  if (has.interval) columns.push(["could lose", "number"]);
+  if (has.bound) columns.push(["share of bound", "number"]);
+  const head = element("tr", {}, ...columns.map(([title, className]) =>
+    element("th", { scope: "col", className: className ?? "" }, title)));
+  const rows = cell.rows.map((row) => {
+    const number = (text) => element("td", { className: "number" }, text);
+    const tr = element("tr", {}, element("td", {}, key(row.letter), " " + row.strategy.name +
+      (row.strategy.never ? " (never chosen)" : row.letter === cell.old ? " (incumbent)" : "")),
+      element("td", {}, bar(row, longest)), number(row.time.toFixed(digits)));
+    if (has.interval) {
+      tr.append(number(Number.isNaN(row.low) ? ""
+        : `${row.low.toFixed(digits)} to ${row.high.toFixed(digits)}`));
+    }
+    tr.append(number(row.letter === cell.best ? "best" : percent(row.time / cell.time - 1)));
+    const regret = row.letter === cell.best ? cell.regret : regretOf(cell.rows, row);
+    if (has.interval) tr.append(number(percent(regret)));
+    if (has.bound) tr.append(number(percent(row.bound / row.time, 0)));
+    return tr;
+  });
+  return element("div", { className: "table" },
+    element("table", {}, element("thead", {}, head), element("tbody", {}, ...rows)));
+}
+
+function showDetails(h, t) {
+  const { block } = choice, cell = cellOf(choice, h, t);
+  const title = goesByBytes(block) ? `${exactBytes(cell.tokens)}, ${dataWords(block)}`
+    : `${cell.tokens} tokens × hidden size ${cell.hidden}, a message of ` +
+      bytesInWords(cell.hidden * cell.tokens * block.bytes);
+  byId("details").replaceChildren(
+    element("h3", {}, title),
+    element("p", {}, verdict(cell)), cell.rows.length > 0 ? detailsTable(cell) : "");
+}
+
+// ---- moving in the table ---------------------------------------------------------------------
+
+let current = null; // the cell that was chosen, { h, t }
+
+function tdAt(table, h, t) {
+  const rows = table?.tBodies[0].rows;
+  return rows?.[rows.length - 1 - h]?.cells[t + 1];
+}
+
+function placeOf(td) {
+  const table = td.closest("table");
+  return { h: table.tBodies[0].rows.length - td.parentNode.rowIndex, t: td.cellIndex - 1 };
+}
+
+function select(h, t, focus) {
+  const table = gridOf()?.querySelector("table.new");
+  table?.querySelectorAll(".current").forEach((td) => {
+    td.classList.remove("current");
+    td.tabIndex = -1;
+  });
+  current = { h, t };
+  const td = tdAt(table, h, t);
+  if (!td) return;
+  td.classList.add("current");
+  td.tabIndex = 0;
+  if (focus) td.focus();
+  state.cell = `${choice.block.tokens[t]}x${choice.block.hidden[h]}`;
+  showDetails(h, t);
+}
+
+function cellUnder(event) {
+  return choice.fusion ? event.target.closest?.(".grid.chosen .cells td") : null;
+}
+
+const MOVES = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [1, 0], ArrowDown: [-1, 0] };
+
+function onKey(event) {
+  const td = cellUnder(event);
+  if (!td) return;
+  const { h, t } = placeOf(td), { block } = choice;
+  let place = null;
+  if (MOVES[event.key]) place = { h: h + MOVES[event.key][0], t: t + MOVES[event.key][1] };
+  if (event.key === "Home") place = { h, t: 0 };
+  if (event.key === "End") place = { h, t: block.tokens.length - 1 };
+  if (!place) return;
+  event.preventDefault();
+  if (!block.hidden[place.h] || !block.tokens[place.t]) return;
+  select(place.h, place.t, true);
+  writeFragment();
+}
+
+function listen() {
+  const tables = byId("tables");
+  tables.addEventListener("mouseover", (event) => {
+    const td = cellUnder(event);
+    if (td) showDetails(placeOf(td).h, placeOf(td).t);
+  });
+  tables.addEventListener("mouseleave", () => {
+    if (current && choice.fusion) showDetails(current.h, current.t);
+  });
+  tables.addEventListener("click", (event) => {
+    const td = cellUnder(event);
+    if (!td) return;
+    select(placeOf(td).h, placeOf(td).t, td.closest("table").classList.contains("new"));
+    writeFragment();
+  });
+  tables.addEventListener("focusin", (event) => {
+    const td = cellUnder(event);
+    if (td && td.tabIndex === 0) select(placeOf(td).h, placeOf(td).t, false);
+  });
+  tables.addEventListener("keydown", onKey);
+}

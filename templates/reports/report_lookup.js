@@ -1,0 +1,109 @@
+// "Ask for a shape" of report.html: the answers of allreduce_table.h and of TensorRT-LLM's table.
+
+// The place of the first border that is not below `size`, as the C header has it.
+function placeByBorders(borders, size) {
+  let place = 0;
+  while (size > borders[place]) place++;
+  return place;
+}
+
+function rangeInWords(borders, place) {
+  const from = place === 0 ? 1 : borders[place - 1] + 1;
+  if (place < borders.length - 1) return `${from} to ${borders[place]}`;
+  return from === 1 ? "any" : `${from} and more`;
+}
+
+function axisWords(what, size, values, borders, place) {
+  if (values[place] === size) return `${what} ${size}: measured.`;
+  return `${what} ${size}: ${values[place]} is the nearest that was measured, as a ratio ` +
+    `(it answers for ${rangeInWords(borders, place)}).`;
+}
+
+// What allreduce_table.h answers, and why.
+function askHeader(header, ask) {
+  const { tp, hidden, tokens, fusion } = ask;
+  const answer = { file: "allreduce_table.h", letter: header.fallback, why: "" };
+  const world = header.worlds.find((entry) => entry.tp === tp);
+  const otherwise = `the fallback, ${nameOf(header.fallback)}, is taken`;
+  if (!world) return { ...answer, why: `TP ${tp} was not measured: ${otherwise}.` };
+  if (!world.fusions[fusion]) {
+    return { ...answer, why: `${fusion} was not measured for TP ${tp}: ${otherwise}.` };
+  }
+  const h = placeByBorders(world.hidden_borders, hidden), t = placeByBorders(world.token_borders, tokens);
+  const letter = world.fusions[fusion][h * world.tokens.length + t];
+  const why = axisWords("Tokens", tokens, world.tokens, world.token_borders, t) + " " +
+    axisWords("Hidden size", hidden, world.hidden, world.hidden_borders, h);
+  const cell = { hidden: world.hidden[h], tokens: world.tokens[t], mode: world.mode };
+  if (letter === ".") return { ...answer, cell, why: `${why} That cell has no time: ${otherwise}.` };
+  return { ...answer, letter, cell, why };
+}
+
+const floorLog2 = (value) => 31 - Math.clz32(value);
+
+// Its tables are indexed by the floor of log2; what lies outside has the fallback.
+function askTrtllm(table, ask) {
+  const answer = { file: "TensorRT-LLM's table", letter: table.fallback };
+  const fusion = table.fusions.indexOf(ask.fusion);
+  const at = (values, size) => floorLog2(size) - floorLog2(values[0]);
+  const p = at(table.tp, ask.tp), h = at(table.hidden, ask.hidden), t = at(table.tokens, ask.tokens);
+  const inside = (values, place) => place >= 0 && place < values.length;
+  if (fusion < 0 || !inside(table.tp, p) || !inside(table.hidden, h) || !inside(table.tokens, t)) {
+    return { ...answer,
+      why: `That lies outside of its table: the fallback, ${nameOf(table.fallback)}, is taken.` };
+  }
+  const index = ((p * table.fusions.length + fusion) * table.hidden.length + h) * table.tokens.length + t;
+  const rounded = [["TP", ask.tp, table.tp[p]], ["tokens", ask.tokens, table.tokens[t]],
+    ["hidden size", ask.hidden, table.hidden[h]]].filter(([, asked, read]) => asked !== read)
+    .map(([what, asked, read]) => `${what} ${asked} reads ${read}`);
+  const why = rounded.length > 0 ? "It rounds down to a power of two: " + rounded.join(", ") + "."
+    : "All three stand in its table.";
+  return { ...answer, letter: table.cells[index], why };
+}
+
+function answerLine(answer) {
+  const line = element("p", {}, answer.file + " answers ", key(answer.letter), " ",
+    element("strong", {}, nameOf(answer.letter)), ". " + answer.why);
+  line.dataset.file = answer.file;
+  line.dataset.strategy = nameOf(answer.letter);
+  return line;
+}
+
+// Says what the tables answer, and shows the cell that does.
+function answerAsk(ask) {
+  const out = byId("answer"), { arch } = choice;
+  const whole = (value) => Number.isInteger(value) && value >= 1 && value <= 2147483647;
+  if (![ask.tp, ask.tokens, ask.hidden].every(whole)) {
+    out.replaceChildren(element("p", { className: "missing" },
+      "TP size, tokens and hidden size are whole numbers from 1 to 2147483647."));
+    return;
+  }
+  const answers = [arch.header && askHeader(arch.header, ask), arch.trtllm && askTrtllm(arch.trtllm, ask)]
+    .filter(Boolean);
+  out.replaceChildren(element("p", { className: "note" },
+    `TP ${ask.tp}, ${ask.fusion}, ${ask.tokens} tokens × hidden size ${ask.hidden}`),
+  ...answers.map(answerLine));
+  if (answers.length === 0) {
+    out.append(element("p", {}, "No table of this arch answers: see the last section."));
+  }
+  const axes = arch.header?.axes;
+  if (axes && !state.data.startsWith(`${axes.dtype}.${axes.op}.`)) {
+    out.append(element("p", { className: "note" },
+      `These tables hold ${axes.dtype} ${axes.op}, and answer so for all data.`));
+  }
+  markAnswer(arch.header && answers[0].cell, ask);
+}
+
+function markAnswer(cell, ask) {
+  document.querySelectorAll(".answer").forEach((td) => td.classList.remove("answer"));
+  const { block, arch } = choice;
+  if (!cell || !block || block.tp !== ask.tp) return;
+  if (blockData(block) !== blockData({ ...arch.header.axes, mode: cell.mode })) return;
+  const h = block.hidden.indexOf(cell.hidden), t = block.tokens.indexOf(cell.tokens);
+  tdAt(gridOf()?.querySelector("table.new"), h, t)?.classList.add("answer");
+}
+
+function readAsk() {
+  const form = byId("ask").elements;
+  const number = (name) => /^\s*\d+\s*$/.test(form[name].value) ? Number(form[name].value) : NaN;
+  return { tp: number("tp"), tokens: number("tokens"), hidden: number("hidden"), fusion: state.fusion };
+}
