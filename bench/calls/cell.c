@@ -19,17 +19,9 @@ enum {
 // ---- data ---------------------------------------------------------------------------------------
 
 static void fill(enum dtype dtype, void *to, size_t count, uint32_t seed) {
-    int bits = significand_bits(dtype);
+    int bits = dtype_significand_bits[dtype];
     for (size_t i = 0; i < count; i++) {
-        float value = value_at(seed, i, bits);
-        uint32_t float_bits;
-        memcpy(&float_bits, &value, sizeof float_bits);
-        if (dtype == DTYPE_FLOAT32)
-            ((float *)to)[i] = value;
-        else if (dtype == DTYPE_BFLOAT16)
-            ((uint16_t *)to)[i] = (uint16_t)(float_bits >> 16);
-        else
-            element_store(dtype, to, i, value);
+        element_store(dtype, to, i, value_at(seed, i, bits));
     }
 }
 
@@ -45,7 +37,7 @@ static size_t with_shifts(const struct cell *cell, size_t elements) {
 
 // What this rank gets of the sum begins where its share of every input does.
 static void sum_over_ranks(struct cell *cell) {
-    int bits = significand_bits(cell->shape.dtype);
+    int bits = dtype_significand_bits[cell->shape.dtype];
     size_t count = with_shifts(cell, cell->out_elements), first = cell->traffic.send_at[cell->rank];
     for (size_t i = 0; i < count; i++) cell->sum[i] = 0;
     for (int rank = 0; rank < cell->ranks; rank++) {

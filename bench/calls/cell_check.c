@@ -205,7 +205,7 @@ static bool check_row(const struct cell *cell, size_t row, double y[], double to
 static bool check_moved(const struct cell *cell, size_t shift, char what[], size_t what_size) {
     const struct traffic *traffic = &cell->traffic;
     struct reader out = reader_of(cell->shape.dtype, cell->out);
-    int bits = significand_bits(cell->shape.dtype);
+    int bits = dtype_significand_bits[cell->shape.dtype];
     size_t first = traffic->send_at[cell->rank] + shift * cell->stride;
     for (int rank = 0; rank < cell->ranks; rank++) {
         uint32_t rank_seed = seed_of(cell->seed, rank);

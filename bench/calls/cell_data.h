@@ -5,8 +5,8 @@
 
 #include <stddef.h>
 #include <stdint.h>
-#include <string.h>
 
+#include "elements/conversions.h"
 #include "lists.h"
 
 static const float EPSILON = 1e-5f;
@@ -21,21 +21,11 @@ static inline uint32_t mix(uint32_t x) {
     return x ^ x >> 16;
 }
 
-static inline int significand_bits(enum dtype dtype) {
-    switch (dtype) {
-    case DTYPE_BFLOAT16: return 8;
-    case DTYPE_FLOAT16: return 11;
-    default: return 24;
-    }
-}
-
 // A value in (-1, 1) that `bits` bits of significand hold exactly, with one of four exponents.
 static inline float value_at(uint32_t seed, size_t index, int bits) {
     uint32_t x = mix((uint32_t)index * 0x9e3779b9u + seed);
     uint32_t exponent_bits = (127 - (uint32_t)bits - (x >> 1 & 3)) << 23 | x << 31;
-    float power;
-    memcpy(&power, &exponent_bits, sizeof power);
-    return (float)(x >> (32 - bits)) * power;
+    return (float)(x >> (32 - bits)) * bits_as_float(exponent_bits);
 }
 
 static inline uint32_t seed_of(uint32_t seed, int who) {

@@ -1,11 +1,12 @@
-// Single elements of every type that the bench knows, as doubles and back: the slow and plain truth that the
-// reference and the tests use. The fast conversions are in templates/bench/kernels.c.tmpl.
+// Single elements of every data type, as doubles and back, for the reference and the tests. The fast
+// conversions are in templates/bench/kernels.c.tmpl.
 #ifndef BENCH_ELEMENT_H
 #define BENCH_ELEMENT_H
 
 #include <stddef.h>
 #include <stdint.h>
 
+#include "conversions.h"
 #include "lists.h"
 
 // A small floating-point format. Exponent 0 is subnormal.
@@ -29,10 +30,22 @@ struct code_range {
 void minifloat_ranges(const struct minifloat *format, struct code_range ranges[]);
 
 // The value of element `index` of an array of `dtype`.
-double element_value(enum dtype dtype, const void *array, size_t index);
+static inline double element_value(enum dtype dtype, const void *array, size_t index) {
+    switch (dtype) {
+    case DTYPE_BFLOAT16: return (double)float_of_bfloat16(((const uint16_t *)array)[index]);
+    case DTYPE_FLOAT16: return (double)float_of_float16(((const uint16_t *)array)[index]);
+    default: return (double)((const float *)array)[index];
+    }
+}
 
 // Rounds to nearest even into element `index` of an array of `dtype`.
-void element_store(enum dtype dtype, void *array, size_t index, float value);
+static inline void element_store(enum dtype dtype, void *array, size_t index, float value) {
+    switch (dtype) {
+    case DTYPE_BFLOAT16: ((uint16_t *)array)[index] = bfloat16_of_float(value); break;
+    case DTYPE_FLOAT16: ((uint16_t *)array)[index] = float16_of_float(value); break;
+    default: ((float *)array)[index] = value; break;
+    }
+}
 
 // Largest relative error of one rounding to `dtype`.
 double dtype_unit_roundoff(enum dtype dtype);

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "elements/conversions.h"
 #include "parallel_for.h"
 #include "wide.h"
 
@@ -26,48 +27,18 @@ static enum data_type result_type(const struct op *op, enum data_type type) {
     return op->kind == OP_GEMM && op->gemm.scaling != SCALE_NOTHING ? op->gemm.out_type : type;
 }
 
-// ---- bfloat16: the upper half of a float ----------------------------------------------------------------
+// ---- E4M3: no infinity, and one NaN of either sign -------------------------------------------------------
 
-static float widened(uint16_t half) {
-    uint32_t bits = (uint32_t)half << 16;
-    float value;
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
-
-// Exact for the integers here, whose lower halves are zero.
-static uint16_t narrowed(float value) {
-    uint32_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    return (uint16_t)(bits >> 16);
-}
-
-// ---- smaller types --------------------------------------------------------------------------------------
-
-// A number of this many bits of mantissa, whose exponents are counted from `bias` on.
-static double decoded(unsigned bits, int mantissa_bits, int exponent_bits, int bias) {
-    int exponent = (int)(bits >> mantissa_bits & ((1u << exponent_bits) - 1));
-    unsigned mantissa = bits & ((1u << mantissa_bits) - 1);
-    double sign = bits >> (mantissa_bits + exponent_bits) != 0 ? -1 : 1;
-    if (exponent == 0) return sign * ldexp(mantissa, 1 - bias - mantissa_bits);
-    return sign * ldexp(mantissa + (1u << mantissa_bits), exponent - bias - mantissa_bits);
-}
-
-static double half_value(uint16_t bits) {
-    if ((bits & 0x7C00) == 0x7C00)
-        return (bits & 0x3FF) != 0 ? (double)NAN : (bits >> 15) != 0 ? -INFINITY : INFINITY;
-    return decoded(bits, 10, 5, 15);
-}
-
-// E4M3 has no infinity, and one NaN of either sign.
 static double e4m3_value(uint8_t bits) {
-    return (bits & 0x7F) == 0x7F ? (double)NAN : decoded(bits, 3, 4, 7);
+    if ((bits & 0x7F) == 0x7F) return (double)NAN;
+    double magnitude = minifloat_magnitude(bits & 0x7F, 3, 7);
+    return (bits >> 7) != 0 ? -magnitude : magnitude;
 }
 
-// What -2 .. 2 are in a type of `one` and `two` with this sign bit.
-static unsigned small_code(int value, unsigned one, unsigned two, unsigned sign) {
-    unsigned code = value == 0 ? 0 : abs(value) == 1 ? one : two;
-    return value < 0 ? code | sign : code;
+// The code of -2 .. 2.
+static uint8_t e4m3_code(int value) {
+    unsigned code = value == 0 ? 0 : abs(value) == 1 ? 0x38 : 0x40;
+    return (uint8_t)(value < 0 ? code | 0x80 : code);
 }
 
 // ---- values ---------------------------------------------------------------------------------------------
@@ -84,12 +55,13 @@ static void store(struct tensor *tensor, size_t index, int value) {
     switch (tensor->type) {
     case FLOAT32: ((float *)tensor->data)[index] = (float)value; break;
     case FLOAT64: ((double *)tensor->data)[index] = value; break;
-    case BFLOAT16: ((uint16_t *)tensor->data)[index] = narrowed((float)value); break;
-    case FLOAT16:
-        ((uint16_t *)tensor->data)[index] = (uint16_t)small_code(value, 0x3C00, 0x4000, 0x8000);
+    case BFLOAT16: ((uint16_t *)tensor->data)[index] = bfloat16_of_float((float)value); break;
+    case FLOAT16: ((uint16_t *)tensor->data)[index] = float16_of_float((float)value); break;
+    // The upper half of an fp16.
+    case FLOAT8_E5M2:
+        ((uint8_t *)tensor->data)[index] = (uint8_t)(float16_of_float((float)value) >> 8);
         break;
-    case FLOAT8_E5M2: ((uint8_t *)tensor->data)[index] = (uint8_t)small_code(value, 0x3C, 0x40, 0x80); break;
-    default: ((uint8_t *)tensor->data)[index] = (uint8_t)small_code(value, 0x38, 0x40, 0x80); break;
+    default: ((uint8_t *)tensor->data)[index] = e4m3_code(value); break;
     }
 }
 
@@ -139,9 +111,9 @@ static double stored_value(const struct tensor *tensor, size_t index) {
     switch (tensor->type) {
     case FLOAT32: return ((const float *)tensor->data)[index];
     case FLOAT64: return ((const double *)tensor->data)[index];
-    case BFLOAT16: return widened(((const uint16_t *)tensor->data)[index]);
-    case FLOAT16: return half_value(((const uint16_t *)tensor->data)[index]);
-    case FLOAT8_E5M2: return half_value((uint16_t)(((const uint8_t *)tensor->data)[index] << 8));
+    case BFLOAT16: return float_of_bfloat16(((const uint16_t *)tensor->data)[index]);
+    case FLOAT16: return float_of_float16(((const uint16_t *)tensor->data)[index]);
+    case FLOAT8_E5M2: return float_of_float16((uint16_t)(((const uint8_t *)tensor->data)[index] << 8));
     default: return e4m3_value(((const uint8_t *)tensor->data)[index]);
     }
 }
@@ -165,7 +137,7 @@ void tensor_load(const struct tensor *tensor, size_t from, size_t step, size_t c
         for (size_t i = 0; i < count; i++) to[i] = data[i * step];
     } else if (tensor->type == BFLOAT16) {
         const uint16_t *data = (const uint16_t *)tensor->data + from;
-        for (size_t i = 0; i < count; i++) to[i] = widened(data[i * step]);
+        for (size_t i = 0; i < count; i++) to[i] = float_of_bfloat16(data[i * step]);
     } else {
         for (size_t i = 0; i < count; i++) to[i] = stored_value(tensor, from + i * step);
     }

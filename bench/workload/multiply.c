@@ -4,50 +4,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "elements/conversions.h"
+
 // ---- types --------------------------------------------------------------------------------------
-
-// Plain loops over bits, which compilers turn into vectors; elements/element.h has the same one by one.
-static float float_of(uint32_t bits) {
-    float value;
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
-
-static uint32_t bits_of(float value) {
-    uint32_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    return bits;
-}
-
-static uint16_t bfloat16_of(float value) {
-    uint32_t bits = bits_of(value);
-    bool is_nan = (bits & 0x7fffffff) > 0x7f800000;
-    return (uint16_t)((is_nan ? bits | 0x400000 : bits + 0x7fff + (bits >> 16 & 1)) >> 16);
-}
-
-// An fp16's exponent and mantissa as those of a float are 2^112 times too small, subnormal ones as well.
-static float float_of_half(uint16_t half) {
-    uint32_t sign = (uint32_t)(half & 0x8000) << 16, magnitude = (uint32_t)(half & 0x7fff) << 13;
-    uint32_t finite = bits_of(float_of(magnitude) * 0x1p112f);
-    return float_of(sign | ((half & 0x7c00) == 0x7c00 ? magnitude | 0x7f800000 : finite));
-}
-
-// Normal numbers are rounded by an addition to their bits; subnormal ones by one that lets the places of fp16
-// stand last in a float's mantissa: 0.5 has them.
-static uint16_t half_of(float value) {
-    uint32_t bits = bits_of(value), sign = bits >> 16 & 0x8000, magnitude = bits & 0x7fffffff;
-    uint32_t normal = (magnitude - (112u << 23) + 0xfff + (magnitude >> 13 & 1)) >> 13;
-    uint32_t subnormal = bits_of(float_of(magnitude) + 0.5f) - bits_of(0.5f);
-    uint32_t code = magnitude < 113u << 23 ? subnormal : normal;
-    return (uint16_t)(sign | (magnitude > 0x7f800000 ? 0x7e00 : magnitude >= 0x47800000 ? 0x7c00 : code));
-}
 
 void elements_widen(enum dtype dtype, const void *elements, float *floats, size_t count) {
     const uint16_t *from = elements;
     if (dtype == DTYPE_BFLOAT16) {
-        for (size_t i = 0; i < count; i++) floats[i] = float_of((uint32_t)from[i] << 16);
+        for (size_t i = 0; i < count; i++) floats[i] = float_of_bfloat16(from[i]);
     } else if (dtype == DTYPE_FLOAT16) {
-        for (size_t i = 0; i < count; i++) floats[i] = float_of_half(from[i]);
+        for (size_t i = 0; i < count; i++) floats[i] = float_of_float16(from[i]);
     } else {
         memcpy(floats, elements, count * sizeof *floats);
     }
@@ -56,9 +22,9 @@ void elements_widen(enum dtype dtype, const void *elements, float *floats, size_
 void elements_narrow(enum dtype dtype, const float *floats, void *elements, size_t count) {
     uint16_t *to = elements;
     if (dtype == DTYPE_BFLOAT16) {
-        for (size_t i = 0; i < count; i++) to[i] = bfloat16_of(floats[i]);
+        for (size_t i = 0; i < count; i++) to[i] = bfloat16_of_float(floats[i]);
     } else if (dtype == DTYPE_FLOAT16) {
-        for (size_t i = 0; i < count; i++) to[i] = half_of(floats[i]);
+        for (size_t i = 0; i < count; i++) to[i] = float16_of_float(floats[i]);
     } else {
         memcpy(elements, floats, count * sizeof *floats);
     }

@@ -6,11 +6,12 @@
 -- bench/elements/strategy.h). How to add a format: formats/list.lua.
 local lists = {}
 
--- `bytes` per element; `aliases` are read in specs and rows, and never written.
+-- `bytes` per element; `significand_bits`, with the leading one; `aliases` are read in specs and rows, and never
+-- written.
 lists.dtypes = {
-  { name = "bfloat16", short = "bf16", bytes = 2, aliases = { "bf16" } },
-  { name = "float16", short = "fp16", bytes = 2, aliases = { "fp16", "half" } },
-  { name = "float32", short = "fp32", bytes = 4, aliases = { "fp32", "float" } },
+  { name = "bfloat16", short = "bf16", bytes = 2, significand_bits = 8, aliases = { "bf16" } },
+  { name = "float16", short = "fp16", bytes = 2, significand_bits = 11, aliases = { "fp16", "half" } },
+  { name = "float32", short = "fp32", bytes = 4, significand_bits = 24, aliases = { "fp32", "float" } },
 }
 
 -- The epilogue. `trtllm` is the index in TensorRT-LLM's table. `quantises`: the fusion whose result it rounds
