@@ -6,7 +6,7 @@
 
 #include "cell_data.h"
 #include "elements/element.h"
-#include "elements/kernels.h"
+#include "elements/fusion.h"
 
 enum {
     PAGE = 4096,
@@ -49,9 +49,9 @@ static void sum_over_ranks(struct cell *cell) {
 // ---- open and close -----------------------------------------------------------------------------
 
 const char *shape_refusal(const struct shape *shape) {
-    if (shape->fusion == FUSION_RESIDUAL_RMS_NORM_QUANT_NVFP4 && shape->hidden_size % 16 != 0) {
-        return "NVFP4 needs a hidden size that is a multiple of 16";
-    }
+    const struct fusion_facts *facts = &fusion_facts[shape->fusion];
+    if (facts->block_elements > 0 && shape->hidden_size % facts->block_elements != 0)
+        return facts->block_refusal;
     if (shape->fusion != FUSION_NONE && shape->op != OP_ALLREDUCE) return "only an allreduce has an epilogue";
     return NULL;
 }
@@ -87,15 +87,11 @@ static void set_sizes(struct cell *cell, const struct shape *shape, int rank, in
         cell->out_elements = cell->traffic.receive_elements;
         cell->stride = CELL_STRIDE_ELEMENTS;
     }
-    size_t bytes = cell->out_elements * dtype_sizes_bytes[shape->dtype];
-    cell->out_bytes = bytes;
-    cell->residual_out_bytes = shape->fusion == FUSION_NONE ? 0 : bytes;
-    cell->block_scales_bytes = 0;
-    if (shape->fusion == FUSION_RESIDUAL_RMS_NORM_QUANT_FP8) cell->out_bytes = elements;
-    if (shape->fusion == FUSION_RESIDUAL_RMS_NORM_QUANT_NVFP4) {
-        cell->out_bytes = elements / 2;
+    cell->out_bytes = fusion_out_bytes(shape->fusion, shape->dtype, cell->out_elements);
+    if (shape->fusion != FUSION_NONE)
+        cell->residual_out_bytes = cell->out_elements * dtype_sizes_bytes[shape->dtype];
+    if (fusion_facts[shape->fusion].block_elements > 0)
         cell->block_scales_bytes = block_scales_bytes(shape->num_tokens, shape->hidden_size);
-    }
 }
 
 // Bytes of the arrays that results are not in.
@@ -182,7 +178,7 @@ struct call cell_call(const struct cell *cell, size_t shift) {
         .out = cell->out,
         .block_scales = cell->block_scales,
         .epsilon = EPSILON,
-        .scale = shape->fusion == FUSION_RESIDUAL_RMS_NORM_QUANT_FP8 ? FP8_SCALE : NVFP4_SCALE,
+        .scale = fusion_facts[shape->fusion].scale,
     };
 }
 
@@ -210,11 +206,11 @@ static void make_zeros_positive(enum dtype dtype, void *array, size_t count) {
     }
 }
 
-// Of FP8 codes the sign is bit 7; of NVFP4, two codes a byte, also bit 3.
-static void make_zero_codes_positive(enum fusion fusion, unsigned char *codes, size_t count) {
+// The sign of a code is its highest bit: of codes of a byte bit 7, of two codes a byte also bit 3.
+static void make_zero_codes_positive(unsigned code_bits, unsigned char *codes, size_t count) {
     for (size_t i = 0; i < count; i++) {
         unsigned low = codes[i] & 0xf, high = codes[i] & 0xf0;
-        if (fusion == FUSION_RESIDUAL_RMS_NORM_QUANT_FP8) {
+        if (code_bits == 8) {
             codes[i] = codes[i] == 0x80 ? 0 : codes[i];
         } else {
             codes[i] = (unsigned char)((low == 0x8 ? 0 : low) | (high == 0x80 ? 0 : high));
@@ -225,10 +221,8 @@ static void make_zero_codes_positive(enum fusion fusion, unsigned char *codes, s
 uint64_t cell_bits(struct cell *cell, uint64_t (*hash)(const void *, size_t)) {
     const struct shape *shape = &cell->shape;
     size_t elements = cell->out_elements;
-    bool are_codes = shape->fusion == FUSION_RESIDUAL_RMS_NORM_QUANT_FP8 ||
-                     shape->fusion == FUSION_RESIDUAL_RMS_NORM_QUANT_NVFP4;
-    if (are_codes) {
-        make_zero_codes_positive(shape->fusion, cell->out, cell->out_bytes);
+    if (fusion_has_codes(shape->fusion)) {
+        make_zero_codes_positive(fusion_facts[shape->fusion].code_bits, cell->out, cell->out_bytes);
     } else {
         make_zeros_positive(shape->dtype, cell->out, elements);
     }

@@ -8,7 +8,7 @@
 
 #include "cell_data.h"
 #include "elements/element.h"
-#include "elements/kernels.h"
+#include "elements/fusion.h"
 
 // All values of the 16-bit types, since one look-up is faster than one conversion.
 static float values_of_16_bits[DTYPES][65536];
@@ -147,9 +147,10 @@ static bool take_rounded_norm(const struct cell *cell, size_t row, double y[], d
 static bool check_fp8(const struct cell *cell, size_t row, const double y[], const double tolerance[],
                       char what[], size_t what_size) {
     const struct code_range *ranges = ranges_of(&minifloat_e4m3);
+    double scale = (double)fusion_facts[cell->shape.fusion].scale;
     for (size_t i = 0; i < cell->shape.hidden_size; i++) {
         size_t index = row * cell->shape.hidden_size + i;
-        double scaled = y[i] / (double)FP8_SCALE, reach = 1.001 * tolerance[i] / (double)FP8_SCALE;
+        double scaled = y[i] / scale, reach = 1.001 * tolerance[i] / scale;
         struct code_range code = ranges[cell->out[index]];
         if (!code_fits(code, scaled - reach, scaled + reach)) {
             return wrong(what, what_size, "out", index, code.value, scaled, reach);
@@ -160,7 +161,7 @@ static bool check_fp8(const struct cell *cell, size_t row, const double y[], con
 
 static bool check_nvfp4_block(const struct cell *cell, size_t row, size_t block, const double y[],
                               const double tolerance[], char what[], size_t what_size) {
-    double largest = 0, reach = 0, scale = (double)NVFP4_SCALE;
+    double largest = 0, reach = 0, scale = (double)fusion_facts[cell->shape.fusion].scale;
     for (size_t i = block * 16; i < block * 16 + 16; i++) {
         largest = fmax(largest, fabs(y[i]));
         reach = fmax(reach, tolerance[i]);
@@ -183,22 +184,33 @@ static bool check_nvfp4_block(const struct cell *cell, size_t row, size_t block,
     return true;
 }
 
+static bool check_nvfp4(const struct cell *cell, size_t row, const double y[], const double tolerance[],
+                        char what[], size_t what_size) {
+    for (size_t block = 0; block < cell->shape.hidden_size / 16; block++) {
+        if (!check_nvfp4_block(cell, row, block, y, tolerance, what, what_size)) return false;
+    }
+    return true;
+}
+
+static bool check_rms_norm(const struct cell *cell, size_t row, const double y[], const double tolerance[],
+                           char what[], size_t what_size) {
+    return check_norm(cell, "out", cell->out, row, y, tolerance, what, what_size);
+}
+
+// The results of a row against its norm `y` in float64.
+typedef bool result_check(const struct cell *cell, size_t row, const double y[], const double tolerance[],
+                          char what[], size_t what_size);
+#define EPILOGUE(fusion, short_name) [fusion] = check_##short_name,
+static result_check *const result_checks[FUSIONS] = {EPILOGUES(EPILOGUE)};
+#undef EPILOGUE
+
 static bool check_row(const struct cell *cell, size_t row, double y[], double tolerance[], char what[],
                       size_t what_size) {
     norm_truth(cell, row, y, tolerance);
-    bool is_norm = cell->shape.fusion == FUSION_RESIDUAL_RMS_NORM;
-    if (cell->norm_out != NULL && !is_norm && !take_rounded_norm(cell, row, y, tolerance, what, what_size))
+    if (cell->norm_out != NULL && fusion_has_codes(cell->shape.fusion) &&
+        !take_rounded_norm(cell, row, y, tolerance, what, what_size))
         return false;
-    switch (cell->shape.fusion) {
-    case FUSION_RESIDUAL_RMS_NORM:
-        return check_norm(cell, "out", cell->out, row, y, tolerance, what, what_size);
-    case FUSION_RESIDUAL_RMS_NORM_QUANT_FP8: return check_fp8(cell, row, y, tolerance, what, what_size);
-    default:
-        for (size_t block = 0; block < cell->shape.hidden_size / 16; block++) {
-            if (!check_nvfp4_block(cell, row, block, y, tolerance, what, what_size)) return false;
-        }
-        return true;
-    }
+    return result_checks[cell->shape.fusion](cell, row, y, tolerance, what, what_size);
 }
 
 // What is moved, is moved as it is.

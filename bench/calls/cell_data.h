@@ -10,8 +10,6 @@
 #include "lists.h"
 
 static const float EPSILON = 1e-5f;
-static const float FP8_SCALE = 1.0f / 128; // a few elements saturate
-static const float NVFP4_SCALE = 128.0f;
 
 static inline uint32_t mix(uint32_t x) {
     x ^= x >> 16;

@@ -42,6 +42,4 @@ const char *call_refusal(const struct device *device, const struct call *call);
 // epilogues.c: the epilogue of a call after its sum, which lies where residual_out goes. Nothing for NONE.
 bool epilogue_launch(struct device *device, enum epilogue epilogue, const struct call *call);
 
-extern const char *const fusion_words[FUSIONS], *const dtype_words[DTYPES];
-
 #endif

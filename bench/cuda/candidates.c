@@ -3,18 +3,6 @@
 
 enum { ACCESS_BYTES = 16, WARP_THREADS = 32, NVFP4_FROM_SM = 100 };
 
-const char *const fusion_words[FUSIONS] = {
-    [FUSION_NONE] = "none",
-    [FUSION_RESIDUAL_RMS_NORM] = "rms_norm",
-    [FUSION_RESIDUAL_RMS_NORM_QUANT_FP8] = "fp8",
-    [FUSION_RESIDUAL_RMS_NORM_QUANT_NVFP4] = "nvfp4",
-};
-const char *const dtype_words[DTYPES] = {
-    [DTYPE_BFLOAT16] = "bf16",
-    [DTYPE_FLOAT16] = "fp16",
-    [DTYPE_FLOAT32] = "fp32",
-};
-
 #define KERNEL_ROW(its_name, optional, its_kernel, its_links, its_workspace, its_epilogue, fp32, varies)     \
     {.name = its_name,                                                                                       \
      .strategy = &strategy_cuda_kernel,                                                                      \

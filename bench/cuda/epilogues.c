@@ -3,13 +3,9 @@
 #include <stdio.h>
 
 #include "candidate.h"
+#include "elements/fusion.h"
 
 enum { MOST_THREADS = 1024, BLOCKS_PER_MULTIPROCESSOR = 2, NAME_SIZE = 96 };
-
-static bool is_quantised(const struct call *call) {
-    return call->fusion == FUSION_RESIDUAL_RMS_NORM_QUANT_FP8 ||
-           call->fusion == FUSION_RESIDUAL_RMS_NORM_QUANT_NVFP4;
-}
 
 // What a step reads and writes beside residual_out.
 struct step {
@@ -45,21 +41,21 @@ static bool launch_step(struct device *device, const char *name, const struct ca
 
 static bool launch_one(struct device *device, const struct call *call) {
     char name[NAME_SIZE];
-    snprintf(name, sizeof name, "gentables_epilogue_%s_%s", dtype_words[call->dtype],
-             fusion_words[call->fusion]);
+    snprintf(name, sizeof name, "gentables_epilogue_%s_%s", dtype_short_names[call->dtype],
+             fusion_facts[call->fusion].short_name);
     return launch_step(device, name, call, (struct step){.reads_norm = false});
 }
 
 static bool launch_separately(struct device *device, const struct call *call) {
     char name[NAME_SIZE];
-    const char *dtype = dtype_words[call->dtype];
-    bool quantised = is_quantised(call);
+    const char *dtype = dtype_short_names[call->dtype];
+    bool quantised = fusion_has_codes(call->fusion);
     snprintf(name, sizeof name, "gentables_add_%s", dtype);
     if (!launch_step(device, name, call, (struct step){.reads_norm = false})) return false;
     snprintf(name, sizeof name, "gentables_norm_%s", dtype);
     if (!launch_step(device, name, call, (struct step){.writes_norm = quantised})) return false;
     if (!quantised) return true;
-    snprintf(name, sizeof name, "gentables_quantise_%s_%s", dtype, fusion_words[call->fusion]);
+    snprintf(name, sizeof name, "gentables_quantise_%s_%s", dtype, fusion_facts[call->fusion].short_name);
     return launch_step(device, name, call, (struct step){.reads_norm = true});
 }
 

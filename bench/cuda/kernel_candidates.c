@@ -95,8 +95,8 @@ static void find_kernels(struct own *own) {
     for (int dtype = 0; dtype < DTYPES; dtype++) {
         bool fp32 = own->candidate->accumulates_fp32 || dtype == DTYPE_FLOAT32; // there it is the same
         for (int fusion = 0; fusion < FUSIONS; fusion++) {
-            snprintf(name, sizeof name, "gentables_%s_%s_%s_%s_tp%d", own->detail->kernel, dtype_words[dtype],
-                     fp32 ? "fp32" : "native", fusion_words[fusion], tp);
+            snprintf(name, sizeof name, "gentables_%s_%s_%s_%s_tp%d", own->detail->kernel,
+                     dtype_short_names[dtype], fp32 ? "fp32" : "native", fusion_facts[fusion].short_name, tp);
             own->kernels[dtype][fusion] = device_kernel(device, name);
         }
     }

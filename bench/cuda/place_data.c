@@ -8,6 +8,7 @@
 
 #include "calls/in_place.h"
 #include "candidate.h"
+#include "elements/fusion.h"
 #include "place_data.h"
 #include "plugin_loader/plugin_limits.h"
 #include "plugin_loader/plugins.h"
@@ -26,10 +27,6 @@ static size_t aligned(size_t bytes) {
     return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }
 
-static bool is_quantised(enum fusion fusion) {
-    return fusion == FUSION_RESIDUAL_RMS_NORM_QUANT_FP8 || fusion == FUSION_RESIDUAL_RMS_NORM_QUANT_NVFP4;
-}
-
 static size_t row_bytes(const struct cell *cell) {
     return cell->shape.hidden_size * dtype_sizes_bytes[cell->shape.dtype];
 }
@@ -37,7 +34,7 @@ static size_t row_bytes(const struct cell *cell) {
 // Of a norm that is kept for the check.
 static size_t norm_bytes(const struct shape *shape) {
     size_t elements = shape->num_tokens * shape->hidden_size;
-    return is_quantised(shape->fusion) ? elements * dtype_sizes_bytes[shape->dtype] : 0;
+    return fusion_has_codes(shape->fusion) ? elements * dtype_sizes_bytes[shape->dtype] : 0;
 }
 
 // Bytes that all calls read together, where one reads `elements`.

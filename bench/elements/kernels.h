@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "fusion.h"
 #include "strategy.h"
 
 // One row that is ready to be normalised. Arrays hold `hidden_size` elements of the kernel's dtype.
@@ -52,16 +53,5 @@ const struct kernels *kernels_find(const char *isa);
 
 // All kernels that were built; ends with NULL. Not all of them may run here.
 extern const struct kernels *const kernels_all[];
-
-// Bytes of the swizzled NVFP4 scales: rows are padded to 128, columns of 16 elements to 4.
-static inline size_t block_scales_bytes(size_t rows, size_t hidden_size) {
-    return (rows + 127) / 128 * 128 * ((hidden_size + 63) / 64 * 4);
-}
-
-// Where the scale of elements column*16 .. column*16+15 of `row` stands (SWIZZLED layout of TensorRT-LLM).
-static inline size_t block_scale_offset(size_t row, size_t column, size_t hidden_size) {
-    size_t tiles = (hidden_size + 63) / 64;
-    return row / 128 * tiles * 512 + column / 4 * 512 + row % 32 * 16 + row % 128 / 32 * 4 + column % 4;
-}
 
 #endif

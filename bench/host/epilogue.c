@@ -6,21 +6,13 @@ void epilogue_begin(struct epilogue *epilogue, const struct kernels *kernels, co
     *epilogue = (struct epilogue){.call = call, .kernels = kernels, .at = at};
 }
 
-static size_t out_bytes(const struct call *call, size_t elements) {
-    switch (call->fusion) {
-    case FUSION_RESIDUAL_RMS_NORM_QUANT_FP8: return elements;
-    case FUSION_RESIDUAL_RMS_NORM_QUANT_NVFP4: return elements / 2;
-    default: return elements * dtype_sizes_bytes[call->dtype];
-    }
-}
-
 static void finish_row(struct epilogue *epilogue) {
     const struct call *call = epilogue->call;
     size_t row = epilogue->at / call->hidden_size - 1, first = row * call->hidden_size;
     struct norm_row norm = {
         .residual = (char *)call->residual_out + first * dtype_sizes_bytes[call->dtype],
         .gamma = call->gamma,
-        .out = (char *)call->out + out_bytes(call, first),
+        .out = (char *)call->out + fusion_out_bytes(call->fusion, call->dtype, first),
         .block_scales = call->block_scales,
         .row = row,
         .hidden_size = call->hidden_size,

@@ -6,6 +6,7 @@
 
 #include "calls/backend.h"
 #include "calls/in_place.h"
+#include "elements/fusion.h"
 #include "plugin_rank.h"
 
 // A prepared shape of one candidate.
@@ -233,8 +234,7 @@ static int run_part(struct plugin_state *own, const struct call *call) {
         return -1;
     }
     bool is_fused = call->fusion != FUSION_NONE;
-    bool has_codes = call->fusion == FUSION_RESIDUAL_RMS_NORM_QUANT_FP8 ||
-                     call->fusion == FUSION_RESIDUAL_RMS_NORM_QUANT_NVFP4;
+    bool has_codes = fusion_has_codes(call->fusion);
     gt_buffers buffers = {.size = sizeof buffers,
                           .send = call->input,
                           .receive = is_fused ? NULL : call->out,

@@ -6,21 +6,31 @@
 -- bench/elements/strategy.h). How to add a format: formats/list.lua.
 local lists = {}
 
--- `bytes` per element; `significand_bits`, with the leading one; `aliases` are read in specs and rows, and never
--- written.
+-- `bytes` per element; `significand_bits` count the leading one; `aliases` are read in specs and rows, and
+-- never written.
 lists.dtypes = {
   { name = "bfloat16", short = "bf16", bytes = 2, significand_bits = 8, aliases = { "bf16" } },
   { name = "float16", short = "fp16", bytes = 2, significand_bits = 11, aliases = { "fp16", "half" } },
   { name = "float32", short = "fp32", bytes = 4, significand_bits = 24, aliases = { "fp32", "float" } },
 }
 
--- The epilogue. `trtllm` is the index in TensorRT-LLM's table. `quantises`: the fusion whose result it rounds
--- further, so that results which differ there may have equal bits here.
+-- The epilogue. `trtllm`: the index in TensorRT-LLM's table. `quantises`: the fusion whose result it rounds
+-- further, so that results that differ there may have equal bits here. `short`: in the names of its kernels
+-- and its check. `code_bits` of each element of its result; absent: elements have the call's data type.
+-- `block`: consecutive elements of a row that share a scale of one byte; absent: no scales. `scale`: of
+-- calls of the bench.
+--
+-- How to add a fusion: a row here, and its arithmetic, once for CPUs (DTYPE_epilogue_SHORT in
+-- templates/bench/kernels.c.tmpl), once for GPUs (Fusion::SHORT in bench/cuda/kernels/arguments.h, and
+-- epilogue.h there), and once in float64 (check_SHORT in bench/calls/cell_check.c); without them the build
+-- fails. bench/plugins/plugin.h has a number for plug-ins, which never changes.
 lists.fusions = {
-  { name = "NONE", trtllm = 0 },
-  { name = "RESIDUAL_RMS_NORM", trtllm = 1 },
-  { name = "RESIDUAL_RMS_NORM_QUANT_FP8", trtllm = 2, quantises = "RESIDUAL_RMS_NORM" },
-  { name = "RESIDUAL_RMS_NORM_QUANT_NVFP4", trtllm = 3, quantises = "RESIDUAL_RMS_NORM" },
+  { name = "NONE", short = "none", trtllm = 0 },
+  { name = "RESIDUAL_RMS_NORM", short = "rms_norm", trtllm = 1 },
+  { name = "RESIDUAL_RMS_NORM_QUANT_FP8", short = "fp8", trtllm = 2, quantises = "RESIDUAL_RMS_NORM",
+    code_bits = 8, scale = 1 / 128 }, -- with it a few elements of the bench's data saturate
+  { name = "RESIDUAL_RMS_NORM_QUANT_NVFP4", short = "nvfp4", trtllm = 3, quantises = "RESIDUAL_RMS_NORM",
+    code_bits = 4, block = 16, scale = 128 },
 }
 
 -- What stands for all SM versions of a folder, beside the archs of lists.archs.

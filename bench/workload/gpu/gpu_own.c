@@ -22,13 +22,12 @@ struct parameters {
 // The kernel of this kind of collective on elements of this type.
 static bool look_up(struct gpu_own *own, enum collective_kind kind, enum dtype dtype, char reason[],
                     size_t reason_size) {
-    static const char *const words[DTYPES] = {
-        [DTYPE_FLOAT32] = "fp32", [DTYPE_BFLOAT16] = "bf16", [DTYPE_FLOAT16] = "fp16"};
     char name[KERNEL_NAME];
     if (kind == ALLREDUCE)
-        snprintf(name, sizeof name, "gentables_twoshot_%s_fp32_none_tp%d", words[dtype], own->ranks);
+        snprintf(name, sizeof name, "gentables_twoshot_%s_fp32_none_tp%d", dtype_short_names[dtype],
+                 own->ranks);
     else if (kind == REDUCE_SCATTER)
-        snprintf(name, sizeof name, "gentables_reduce_scatter_%s_tp%d", words[dtype], own->ranks);
+        snprintf(name, sizeof name, "gentables_reduce_scatter_%s_tp%d", dtype_short_names[dtype], own->ranks);
     else
         snprintf(name, sizeof name, "gentables_exchange_tp%d", own->ranks);
     return driver_ok(own->driver,
