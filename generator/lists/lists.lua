@@ -386,6 +386,12 @@ end
 
 local found = {} -- kind -> name or alias -> row
 
+-- Drops the strategies behind the first `count`: candidates of plug-ins that a file named which is not read.
+function lists.drop_plugins(count)
+  for i = #lists.strategies, count + 1, -1 do lists.strategies[i] = nil end
+  found.strategies = nil
+end
+
 local function search(kind, name)
   for _, row in ipairs(lists[kind]) do
     if row.name == name or lists.contains(row.aliases or {}, name) then return row end

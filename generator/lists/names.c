@@ -184,6 +184,24 @@ bool lists_learn(struct lua_State *lua, const char *text, size_t size) {
     return learned;
 }
 
+void lists_forget(struct lua_State *lua, size_t count) {
+    struct lists *lists = (struct lists *)(uintptr_t)lists_of(lua);
+    struct names *names = &lists->strategies;
+    if (names->count <= count) return;
+    // The last names filled slots that were free: without them the table is as it was before.
+    for (size_t slot = 0; slot < NAMES_SLOTS; slot++) {
+        if (names->slot[slot].index >= count) names->slot[slot] = (struct name_slot){0};
+    }
+    names->count = (uint8_t)count;
+    lua_getglobal(lua, "require");
+    lua_pushliteral(lua, "lists.lists");
+    lua_call(lua, 1, 1);
+    lua_getfield(lua, -1, "drop_plugins");
+    lua_pushinteger(lua, (lua_Integer)count);
+    lua_call(lua, 1, 0);
+    lua_pop(lua, 1);
+}
+
 bool lists_learn_file(struct lua_State *lua, const char *path) {
     struct file_map map;
     struct problem problem;

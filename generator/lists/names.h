@@ -21,7 +21,7 @@ struct names {
     const char *name[NAMES_MAX];
     uint8_t length[NAMES_MAX];
     uint8_t count;
-    struct {
+    struct name_slot {
         const char *text;
         uint8_t length, index;
     } slot[NAMES_SLOTS];
@@ -49,5 +49,9 @@ bool lists_learn(struct lua_State *lua, const char *text, size_t size);
 
 // The same of the text of a file, if it can be read.
 bool lists_learn_file(struct lua_State *lua, const char *path);
+
+// Drops the strategies behind the first `count`, those of lists_of(lua)->strategies before lists_learn. If
+// the text that named them is not read, the lists are as before.
+void lists_forget(struct lua_State *lua, size_t count);
 
 #endif

@@ -56,9 +56,11 @@ static bool read_stack(lua_State *lua, int first, int count, struct problem *pro
     for (int i = 0; i < count; i++) paths[i] = luaL_checkstring(lua, first + i);
     struct rows **rows = push_rows(lua);
     *rows = rows_read(paths, (size_t)count, lists_of(lua), problem);
+    size_t known = lists_of(lua)->strategies.count;
     bool learned = false; // what cannot be read may name candidates of plug-ins that were not met before
     for (int i = 0; i < count && *rows == NULL; i++) learned |= lists_learn_file(lua, paths[i]);
     if (learned) *rows = rows_read(paths, (size_t)count, lists_of(lua), problem);
+    if (*rows == NULL) lists_forget(lua, known);
     return *rows != NULL;
 }
 
@@ -328,16 +330,10 @@ static bool take_value(lua_State *lua, const struct column *column, struct row *
     }
 }
 
-// The records at stack place `index` as rows, pushed. False: `problem` is filled.
-static bool take_records(lua_State *lua, int index, const char *path, struct problem *problem) {
+static bool take_records(lua_State *lua, int index, const char *path, struct rows *rows,
+                         struct problem *problem) {
     const struct columns *columns = &lists_of(lua)->columns;
     size_t count = (size_t)luaL_len(lua, index);
-    struct rows **owner = push_rows(lua);
-    struct rows *rows = *owner = calloc(1, sizeof *rows);
-    if (rows == NULL) return problem_set(problem, "out of memory");
-    rows->row = malloc((count + 1) * sizeof *rows->row);
-    rows->detail = malloc((count + 1) * sizeof *rows->detail);
-    if (rows->row == NULL || rows->detail == NULL) return problem_set(problem, "out of memory");
     for (; rows->count < count; rows->count++) {
         struct row *row = &rows->row[rows->count];
         struct row_detail *detail = &rows->detail[rows->count];
@@ -362,13 +358,30 @@ static bool take_records(lua_State *lua, int index, const char *path, struct pro
     return true;
 }
 
+// The records at stack place `index` as rows, pushed; NULL: `problem` is filled.
+static struct rows *push_records(lua_State *lua, int index, const char *path, struct problem *problem) {
+    size_t count = (size_t)luaL_len(lua, index), known = lists_of(lua)->strategies.count;
+    struct rows **owner = push_rows(lua);
+    struct rows *rows = *owner = calloc(1, sizeof *rows);
+    if (rows != NULL) rows->row = malloc((count + 1) * sizeof *rows->row);
+    if (rows != NULL) rows->detail = malloc((count + 1) * sizeof *rows->detail);
+    if (rows == NULL || rows->row == NULL || rows->detail == NULL) {
+        problem_set(problem, "out of memory");
+        return NULL;
+    }
+    if (take_records(lua, index, path, rows, problem)) return rows;
+    lists_forget(lua, known);
+    return NULL;
+}
+
 static int lua_text(lua_State *lua) {
     struct problem problem, reason;
     const char *path = luaL_checkstring(lua, 1);
     luaL_checktype(lua, 2, LUA_TTABLE);
-    if (!take_records(lua, 2, path, &problem)) return fail(lua, &problem);
+    const struct rows *rows = push_records(lua, 2, path, &problem);
+    if (rows == NULL) return fail(lua, &problem);
     size_t size;
-    char *text = rows_text(rows_check(lua, -1), lists_of(lua), &size, &reason);
+    char *text = rows_text(rows, lists_of(lua), &size, &reason);
     if (text == NULL) {
         problem_set(&problem, "%s: cannot be written: %s", path, reason.text);
         return fail(lua, &problem);
@@ -382,8 +395,8 @@ static int lua_of(lua_State *lua) {
     struct problem problem;
     const char *path = luaL_checkstring(lua, 1);
     luaL_checktype(lua, 2, LUA_TTABLE);
-    if (!take_records(lua, 2, path, &problem)) return fail(lua, &problem);
-    struct rows *rows = *(struct rows **)luaL_checkudata(lua, -1, rows_type);
+    struct rows *rows = push_records(lua, 2, path, &problem);
+    if (rows == NULL) return fail(lua, &problem);
     rows->files = calloc(1, sizeof *rows->files);
     char *name = strdup(path);
     if (rows->files == NULL || name == NULL) {

@@ -289,9 +289,11 @@ static int lua_read(lua_State *lua) {
     char arch[64];
     const char *path = luaL_checkstring(lua, 1);
     struct table **table = push_table(lua);
+    size_t known = lists_of(lua)->strategies.count;
     *table = table_read(path, lists_of(lua), arch, &problem);
     if (*table == NULL && lists_learn_file(lua, path))
         *table = table_read(path, lists_of(lua), arch, &problem);
+    if (*table == NULL) lists_forget(lua, known);
     if (*table == NULL) return fail(lua, &problem);
     lua_pushstring(lua, arch);
     return 2;
@@ -303,9 +305,11 @@ static int lua_parse(lua_State *lua) {
     size_t size;
     const char *path = luaL_checkstring(lua, 1), *text = luaL_checklstring(lua, 2, &size);
     struct table **table = push_table(lua);
+    size_t known = lists_of(lua)->strategies.count;
     *table = table_parse(path, text, size, lists_of(lua), arch, &problem);
     if (*table == NULL && lists_learn(lua, text, size))
         *table = table_parse(path, text, size, lists_of(lua), arch, &problem);
+    if (*table == NULL) lists_forget(lua, known);
     if (*table == NULL) return fail(lua, &problem);
     lua_pushstring(lua, arch);
     return 2;

@@ -386,5 +386,21 @@ function tests.test_rows_of_other_splits_are_of_other_cells()
   luaunit.assertEquals({ even.old_times.time, uneven.old_times.time }, { 4.5, 4.625 })
 end
 
+-- Candidates of plug-ins join the list of strategies when a file names them, but not if that file is refused.
+function tests.test_files_that_are_refused_leave_the_strategies_as_they_are()
+  local path, before = folder .. "/refused.csv", #lists.strategies
+  local text = assert(rows.text(path, { record() })):gsub("ONESHOT", "PLUGIN_REFUSED")
+  assert(file.write(path, text:gsub("dedicated", "nowhere")))
+  luaunit.assertNil((rows.read { path }))
+  luaunit.assertNil((tables.read(path)))
+  luaunit.assertNil((tables.parse(path, text)))
+  luaunit.assertNil((rows.text(path, { record { strategy = "PLUGIN_REFUSED", placement = "nowhere" } })))
+  luaunit.assertEquals(#lists.strategies, before)
+  luaunit.assertNil(lists.find("strategies", "PLUGIN_REFUSED"))
+  assert(file.write(path, text))
+  luaunit.assertEquals(rows.records(path)[1].strategy, "PLUGIN_REFUSED")
+  luaunit.assertEquals(#lists.strategies, before + 1)
+end
+
 local suites = dofile(arg[0]:match("^(.*/)") .. "../suites.lua")
 return suites { { "table", tests } }
