@@ -20,6 +20,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "child.h"
+
 enum {
     PIECE = 1 << 16,   // of a pipe, read at once
     ALARM_SECONDS = 2, // what a child has to end once it is told to
@@ -49,38 +51,8 @@ enum { ARG_COUNT = 1, ARG_JOBS, ARG_RUN, ARG_DONE };
 
 // ---- signals ----------------------------------------------------------------------------------
 
-static const int caught_signals[] = {SIGINT, SIGTERM, SIGHUP};
-enum { CAUGHT = sizeof caught_signals / sizeof caught_signals[0] };
-static struct sigaction former_actions[CAUGHT];
-static volatile sig_atomic_t caught_signal;
 static lua_State *working_lua;            // in a child: what runs the item
 static volatile sig_atomic_t told_to_end; // in a child
-
-static void catch_signal(int number) {
-    caught_signal = number;
-}
-
-static void catch_signals(void) {
-    caught_signal = 0;
-    struct sigaction action = {.sa_handler = catch_signal};
-    sigemptyset(&action.sa_mask);
-    for (int i = 0; i < CAUGHT; i++) {
-        sigaction(caught_signals[i], NULL, &former_actions[i]);
-        // What is ignored from outside (nohup) stays so.
-        if (former_actions[i].sa_handler != SIG_IGN) sigaction(caught_signals[i], &action, NULL);
-    }
-}
-
-static void release_signals(void) {
-    for (int i = 0; i < CAUGHT; i++) sigaction(caught_signals[i], &former_actions[i], NULL);
-}
-
-static void block_signals(sigset_t *former) {
-    sigset_t set;
-    sigemptyset(&set);
-    for (int i = 0; i < CAUGHT; i++) sigaddset(&set, caught_signals[i]);
-    sigprocmask(SIG_BLOCK, &set, former);
-}
 
 static void raise_interrupted(lua_State *lua, lua_Debug *debug) {
     (void)debug;
@@ -109,12 +81,13 @@ static void write_answer(int pipe, const char *data, size_t length) {
 static void listen_for_the_end(lua_State *lua, pid_t parent) {
     working_lua = lua;
     told_to_end = 0;
+    signals_start_anew();
     setpgid(0, 0);
     signal(SIGALRM, SIG_DFL);
     struct sigaction action = {.sa_handler = end_work};
     sigemptyset(&action.sa_mask);
     // Ctrl-C does not come here, where it is another process group; gentables tells.
-    for (int i = 0; i < CAUGHT; i++) sigaction(caught_signals[i], &action, NULL);
+    sigaction(SIGINT, &action, NULL), sigaction(SIGTERM, &action, NULL), sigaction(SIGHUP, &action, NULL);
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
@@ -155,7 +128,7 @@ static int start_next(lua_State *lua, struct work *work, struct worker *worker) 
     if (pipe2(ends, O_CLOEXEC) != 0) return errno;
     fflush(NULL); // what is buffered is written once, not by every child
     sigset_t former;
-    block_signals(&former);
+    signals_block(&former);
     pid_t parent = getpid(), pid = fork();
     if (pid == 0) {
         close_pipes(work);
@@ -208,22 +181,9 @@ static bool read_answer(struct worker *worker) {
 }
 
 static int reap(struct worker *worker) {
-    int status = 0;
     close(worker->pipe);
     worker->pipe = -1;
-    while (waitpid(worker->pid, &status, 0) < 0 && errno == EINTR) {
-    }
-    return status;
-}
-
-static void push_reason(lua_State *lua, int status) {
-    if (!WIFSIGNALED(status)) {
-        lua_pushfstring(lua, "its process ended with exit code %d", WEXITSTATUS(status));
-        return;
-    }
-    const char *name = sigabbrev_np(WTERMSIG(status)), *text = sigdescr_np(WTERMSIG(status));
-    lua_pushfstring(lua, "its process was killed by SIG%s (%s)", name ? name : "?",
-                    text ? text : "unknown signal");
+    return child_reap(worker->pid);
 }
 
 // Calls done(item, answer | nil, reason). Returns the status of that call, whose error stays on the stack.
@@ -240,7 +200,9 @@ static int hand_over(lua_State *lua, struct work *work, struct worker *worker) {
         if (worker->out_of_memory) {
             lua_pushliteral(lua, "out of memory");
         } else {
-            push_reason(lua, status);
+            char reason[EXIT_REASON_SIZE];
+            child_exit_reason(status, reason);
+            lua_pushfstring(lua, "its process %s %s", WIFSIGNALED(status) ? "was" : "ended with", reason);
         }
     }
     free(worker->data);
@@ -254,19 +216,13 @@ static bool wait_for_some(struct work *work) {
         work->polls[i] = (struct pollfd){work->workers[i].pipe, POLLIN, 0}; // -1 is passed over
     }
     sigset_t former;
-    block_signals(&former);
-    while (caught_signal == 0) {
+    signals_block(&former);
+    while (signals_caught() == 0) {
         int ready = ppoll(work->polls, work->jobs, NULL, &former);
         if (ready > 0 || (ready < 0 && errno != EINTR)) break;
     }
     sigprocmask(SIG_SETMASK, &former, NULL);
-    return caught_signal == 0;
-}
-
-static bool has_ended(pid_t pid) {
-    siginfo_t info = {0};
-    int got = waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT);
-    return (got == 0 && info.si_pid == pid) || (got < 0 && errno != EINTR);
+    return signals_caught() == 0;
 }
 
 // Ends every child: told to first, killed with its group where that does not help.
@@ -278,7 +234,7 @@ static void end_all(struct work *work) {
     for (size_t i = 0; i < work->jobs; i++) {
         struct worker *worker = &work->workers[i];
         if (worker->pipe < 0) continue;
-        for (; waited_ms < GRACE_MS && !has_ended(worker->pid); waited_ms += TICK_MS) {
+        for (; waited_ms < GRACE_MS && !child_has_ended(worker->pid); waited_ms += TICK_MS) {
             nanosleep(&(struct timespec){.tv_nsec = TICK_MS * 1000000}, NULL);
         }
         kill(-worker->pid, SIGKILL); // not reaped yet: the number is still its own
@@ -332,11 +288,11 @@ static int lua_workers_map(lua_State *lua) {
     luaL_checktype(lua, ARG_DONE, LUA_TFUNCTION);
     lua_settop(lua, ARG_DONE);
     struct work work = new_work(lua);
-    catch_signals();
+    signals_catch();
     enum outcome outcome = work_through(lua, &work);
-    int problem = errno, number = caught_signal;
+    int problem = errno, number = signals_caught();
     end_all(&work);
-    release_signals();
+    signals_release();
     switch (outcome) {
     case OUTCOME_DONE: lua_pushboolean(lua, 1); return 1;
     case OUTCOME_ERROR: return lua_error(lua);
