@@ -2,12 +2,22 @@
 --
 -- A verb declares
 --   options = { { name = "data-dir", value = "DIR", help = "...", default = "...", required = true }, ... }
---     without `value` an option is a flag; with `many = true` it may be repeated and gives a list; with
---     `list = true` it also takes every word up to the next option; `short = "d"` is its name after one dash
 --   positional = { name = "FILE", min = 0, max = 1, help = "..." }
 --   summary, example
--- and gets a table keyed by the name with underscores (args.data_dir); positionals are args[1], args[2]...
+-- and gets a table with a field for each option, its name with underscores (args.data_dir); positionals are
+-- args[1], args[2]... An option
+--   without `value`      is a flag
+--   many = true          may be repeated and gives a list
+--   list = true          may be repeated, and takes every word up to the next option; gives a list
+--   short = "d"          has this name after one dash, too
+--   type = "whole"       is a whole number, from `least` (default 1) to `most` (default 2147483647)
+--   type = "number"      is a finite number of at least `least`, or above `above`, and at most `most`
+--   one_of = { ... }     is one of these texts
+--   comma = true         has several values with commas between them; gives a list, each value once
+-- A value of another kind ends with exit code 2 and a message that gives the kind. options.check_value is for
+-- values whose limits depend on other options.
 local fail = require "base.fail"
+local numbers = require "base.numbers"
 
 local options = {}
 
@@ -24,8 +34,52 @@ local function find(verb, field, text)
   end
 end
 
+-- What values of an option are, for messages.
+local function kind_of(option)
+  if option.one_of then return "one of " .. table.concat(option.one_of, ", ") end
+  local limits = {}
+  local least = option.least or option.type == "whole" and 1 or nil
+  if least then limits[#limits + 1] = ("of at least %.14g"):format(least) end
+  if option.above then limits[#limits + 1] = ("above %.14g"):format(option.above) end
+  if option.most then limits[#limits + 1] = ("at most %.14g"):format(option.most) end
+  if least and option.most then limits = { ("from %.14g to %.14g"):format(least, option.most) } end
+  local noun = option.type == "whole" and "a whole number" or "a number"
+  return noun .. (#limits > 0 and " " or "") .. table.concat(limits, " and ")
+end
+
+local function number_of(option, text)
+  if option.type == "whole" then return numbers.whole(text, option.least, option.most) end
+  local number = numbers.finite(text)
+  if not number or option.above and number <= option.above then return nil end
+  return number >= (option.least or number) and number <= (option.most or number) and number or nil
+end
+
+-- The value of a text by `option`, a table with name, and type, least, most and above, or one_of. `where`: in
+-- place of --NAME in the message.
+function options.check_value(option, text, where)
+  if not option.type and not option.one_of then return text end
+  local value = option.type and number_of(option, text)
+  for _, known in ipairs(option.one_of or {}) do
+    if text == known then value = text end
+  end
+  if value then return value end
+  fail.input('%s: "%s" is not %s', where or "--" .. option.name, text, kind_of(option))
+end
+
+-- The values of a text with commas between them, each once, in their order.
+local function check_values(option, text)
+  local values, seen = {}, {}
+  for word in (text .. ","):gmatch("([^,]*),") do
+    local value = options.check_value(option, word)
+    if not seen[value] then values[#values + 1] = value end
+    seen[value] = true
+  end
+  return values
+end
+
 local function store(args, option, value)
   local key = option.name:gsub("-", "_")
+  if option.value then value = (option.comma and check_values or options.check_value)(option, value) end
   if option.many or option.list then
     args[key] = args[key] or {}
     table.insert(args[key], value)
@@ -39,7 +93,9 @@ end
 local function check(verb, name, args)
   for _, option in ipairs(verb.options or {}) do
     local key = option.name:gsub("-", "_")
-    if args[key] == nil then args[key] = option.default end
+    if args[key] == nil and option.default ~= nil then
+      if option.list then args[key] = option.default else store(args, option, option.default) end
+    end
     if args[key] == nil and option.required then
       fail.input("%s needs --%s %s; see gentables %s --help", name, option.name, option.value, name)
     end

@@ -53,6 +53,48 @@ function tests.test_an_option_may_have_a_name_after_one_dash()
   luaunit.assertEquals(parse("--data-dir", "a").filter, { "a", "b" })
 end
 
+local typed = {
+  summary = "Counts.",
+  options = {
+    { name = "samples", value = "N", type = "whole", most = 100, default = "20", help = "how many" },
+    { name = "warm-up", value = "N", type = "whole", least = 0, default = 5, help = "before these" },
+    { name = "tp", value = "N,N...", type = "whole", least = 2, most = 16, comma = true, help = "ranks" },
+    { name = "share", value = "X", type = "number", least = 0, most = 1, help = "of the time" },
+    { name = "timeout", value = "SECONDS", type = "number", above = 0, help = "how long" },
+    { name = "sync", value = "HOW", one_of = { "pass", "op" }, default = "pass", help = "when" },
+  },
+}
+
+local function typed_failure(...)
+  local ok, problem = pcall(options.parse, typed, "count", { ... })
+  luaunit.assertFalse(ok)
+  luaunit.assertEquals(problem.code, 2)
+  return problem.message
+end
+
+function tests.test_typed_options_are_numbers()
+  local args = options.parse(typed, "count",
+    { "--tp", "8,2,8", "--share=0.5", "--timeout", "1e3", "--sync=op" })
+  luaunit.assertEquals(args, { samples = 20, warm_up = 5, tp = { 8, 2 }, share = 0.5, timeout = 1000.0,
+    sync = "op" })
+  luaunit.assertEquals(math.type(args.samples), "integer")
+end
+
+function tests.test_values_of_another_type_are_refused()
+  for _, text in ipairs { "0", "101", "x", "1.5", "", "0x10", " 1", "-1", "1e2", "99999999999999999999" } do
+    luaunit.assertEquals(typed_failure("--samples", text),
+      ('--samples: "%s" is not a whole number from 1 to 100'):format(text))
+  end
+  luaunit.assertEquals(typed_failure("--warm-up=-1"), '--warm-up: "-1" is not a whole number of at least 0')
+  luaunit.assertEquals(typed_failure("--tp", "2,,4"), '--tp: "" is not a whole number from 2 to 16')
+  luaunit.assertEquals(typed_failure("--share", "1.1"), '--share: "1.1" is not a number from 0 to 1')
+  for _, text in ipairs { "nan", "inf", "1e999", "0", "-1", "1 s" } do
+    luaunit.assertEquals(typed_failure("--timeout", text),
+      ('--timeout: "%s" is not a number above 0'):format(text))
+  end
+  luaunit.assertEquals(typed_failure("--sync", "both"), '--sync: "both" is not one of pass, op')
+end
+
 function tests.test_a_list_takes_the_words_up_to_the_next_option()
   local args = parse("file", "-f", "x", "y", "--data-dir", "a", "--filter=z")
   luaunit.assertEquals(args.filter, { "x", "y", "z" })
