@@ -6,6 +6,7 @@ local file = require "core.file"
 local grid = require "report.winner_tables"
 local page = require "pages.page"
 local quantities = require "base.quantities"
+local side_by_side = require "pages.side_by_side"
 local summary = require "formats.summary"
 
 local comparison_page = {}
@@ -33,21 +34,13 @@ local function style()
   return table.concat(out, "\n")
 end
 
--- With a sign, but for nothing: -0.0 says as little as +0.0.
-local function percent(share, digits)
-  local text = ("%+." .. (digits or 1) .. "f"):format(100 * share)
-  return (tonumber(text) == 0 and text:sub(2) or text) .. " %"
-end
+local percent = side_by_side.signed_percent
 
 -- A share as a cell of a table; nil where there is none.
 local function share_cell(share) return share and { text = percent(share), value = share } end
 
--- A change of time as a cell of a table; nil where there is none.
-local function change_cell(ratio, digits)
-  if not ratio then return nil end
-  local class = ratio > 1 + summary.least_margin and "worse" or ratio < 1 - summary.least_margin and "better"
-  return { text = percent(ratio - 1, digits), value = ratio - 1, class = class or nil }
-end
+-- A ratio of times as a cell of a table; nil where there is none.
+local function change_cell(ratio) return side_by_side.change(ratio and 1, ratio, summary.least_margin) end
 
 -- ---- what was compared ------------------------------------------------------------------------
 
@@ -91,13 +84,7 @@ end
 
 -- One row of facts; those that differ from the base are marked.
 local function fact_row(title, count, get)
-  local row = { title }
-  for s = 1, count do
-    local text = get(s)
-    row[s + 1] = text and { text = text, class = text ~= get(1) and "changed" or nil }
-      or { text = "missing", class = "missing" }
-  end
-  return row
+  return side_by_side.row({ title }, count, function(s) return side_by_side.fact(get(s), get(1)) end)
 end
 
 local function add_sources(p, comparison, labels)
@@ -169,7 +156,7 @@ local function add_changes(p, comparison, labels)
     if #labels > 2 then p:text(sentence(sum_of(comparison, s), labels[s], labels[1])) end
     local rows = change_rows(comparison, s)
     if #rows > 0 then
-      p:table { caption = ("%s against %s"):format(labels[s], labels[1]), rows = rows, columns = { "TP",
+      p:table { caption = side_by_side.against(labels, s), rows = rows, columns = { "TP",
         "fusion", "data", "shapes", "best time", "clearly faster", "clearly slower", "other choice",
         "base's choice loses", "at most" }, may_go = { "data" } }
     end
@@ -177,18 +164,16 @@ local function add_changes(p, comparison, labels)
 end
 
 local function add_strategies(p, comparison, labels)
-  local rows, columns = {}, { "strategy" }
-  for s = 2, #labels do
-    columns[#columns + 1] = labels[s]
-    columns[#columns + 1] = "shapes"
-  end
+  local function nothing() end
+  local rows = {}
+  local columns = side_by_side.row({ "strategy" }, #labels, nothing, function(s)
+    return labels[s], "shapes"
+  end)
   for i, strategy in ipairs(comparing.strategies(comparison)) do
-    rows[i] = { strategy.name }
-    for s = 2, #labels do
+    rows[i] = side_by_side.row({ strategy.name }, #labels, nothing, function(s)
       local ratio, count = comparing.strategy_ratio(comparison, s, strategy.name)
-      rows[i][2 * s - 2] = change_cell(ratio) or { text = "missing", class = "missing" }
-      rows[i][2 * s - 1] = count
-    end
+      return change_cell(ratio) or side_by_side.missing(), count
+    end)
   end
   p:heading(("The times of each strategy against %s (geometric mean)"):format(labels[1]))
   p:table { columns = columns, rows = rows }
@@ -248,8 +233,7 @@ local function add_pictures(p, group, labels)
   end
   for s = 2, #labels do
     if group.against[s].cells > 0 then
-      list[#list + 1] = { title = ("%s against %s"):format(labels[s], labels[1]),
-        markup = change_picture(group, s) }
+      list[#list + 1] = { title = side_by_side.against(labels, s), markup = change_picture(group, s) }
     end
   end
   p:html('<div class="maps">'):figures(list):html("</div>")
@@ -268,8 +252,7 @@ local function add_tables(p, group, labels)
   end
   for s = 2, #labels do
     if group.against[s].cells > 0 then
-      local caption = ("%s against %s"):format(labels[s], labels[1])
-      p:html('<div class="table">' .. change_table(group, s, caption) .. "</div>\n")
+      p:html('<div class="table">' .. change_table(group, s, side_by_side.against(labels, s)) .. "</div>\n")
     end
   end
   p:html("</div></details>\n")
@@ -319,18 +302,14 @@ local function number_row(group, h, t, count)
   local of, most = group.cells[h][t], 0
   local tokens, hidden = group.num_tokens[t], group.hidden_sizes[h]
   if group.sizes_only then tokens, hidden = { text = quantities.exact_bytes(tokens), value = tokens }, "" end
-  local row = { group.tp, group.fusion, group.words, tokens, hidden }
-  for s = 1, count do
-    row[4 + 2 * s] = of[s] and of[s].time_us or nil
-    row[5 + 2 * s] = of[s] and { text = of[s].strategy,
-      class = s > 1 and of[1] and of[1].strategy ~= of[s].strategy and "changed" or nil } or
-      { text = "missing", class = "missing" }
-  end
-  for s = 2, count do
+  local row = side_by_side.row({ group.tp, group.fusion, group.words, tokens, hidden }, count, function(s)
+    if not of[s] then return nil, side_by_side.missing() end
+    return of[s].time_us, side_by_side.fact(of[s].strategy, of[1] and of[1].strategy or of[s].strategy)
+  end, function(s)
     local cell = group.against[s].at[h][t]
-    row[4 + 2 * count + s] = change_cell(cell and cell.ratio)
     if cell then most = math.max(most, math.abs(math.log(cell.ratio))) end
-  end
+    return change_cell(cell and cell.ratio)
+  end)
   return row, most
 end
 
@@ -352,13 +331,11 @@ local function add_numbers(p, comparison, labels)
     if a.most ~= b.most then return a.most > b.most end
     return a.order < b.order
   end)
-  local rows, columns = {}, { "TP", "fusion", "data", "tokens or size", "hidden" }
+  local rows = {}
   for i = 1, math.min(MOST_ROWS, #all) do rows[i] = all[i].row end
-  for _, label in ipairs(labels) do
-    columns[#columns + 1] = { title = label .. ", best time (us)", format = "%.4f" }
-    columns[#columns + 1] = label .. ", strategy"
-  end
-  for s = 2, count do columns[#columns + 1] = labels[s] .. " against " .. labels[1] end
+  local columns = side_by_side.row({ "TP", "fusion", "data", "tokens or size", "hidden" }, count, function(s)
+    return { title = labels[s] .. ", best time (us)", format = "%.4f" }, labels[s] .. ", strategy"
+  end, function(s) return side_by_side.against(labels, s) end)
   p:section("Numbers", { id = "numbers", note = #all > #rows and
     ("The %d largest changes of %d shapes."):format(#rows, #all) or "All shapes, the largest change first." })
   p:table { columns = columns, rows = rows, may_go = { "data" } }

@@ -124,8 +124,8 @@ bad 'a second report to compare it with is missing' "$WORK/base_csvs"
 bad 'absent: cannot be read' "$WORK/absent" "$WORK/new_csvs"
 bad 'a sweep and a report cannot be compared' "$WORK/one" "$WORK/new_csvs"
 bad 'workbooks are not read; the folder of CSVs' "$WORK/out/compare.xlsx" "$WORK/new_csvs"
-bad 'label is given 1 times for 2 inputs' "$WORK/base_csvs" "$WORK/new_csvs" --label x
-bad 'two inputs are called "x"' "$WORK/base_csvs" "$WORK/new_csvs" --label x --label x
+bad '1 --label for 2 inputs' "$WORK/base_csvs" "$WORK/new_csvs" --label x
+bad 'label "x" of two inputs' "$WORK/base_csvs" "$WORK/new_csvs" --label x --label x
 bad 'over: ranks is neither threads nor channels' "$WORK/one" --over ranks
 mkdir "$WORK/empty" "$WORK/empty2" && mkdir "$WORK/empty2/tracelens_analysis"
 bad 'neither a report .* nor a sweep' "$WORK/empty" "$WORK/new_csvs"

@@ -5,6 +5,7 @@ local configurations = require "trace.runs.configurations"
 local csv = require "codec.csv"
 local file = require "core.file"
 local page = require "pages.page"
+local side_by_side = require "pages.side_by_side"
 local statistics = require "base.statistics"
 
 local compare_page = {}
@@ -23,34 +24,21 @@ local time_rows = { "computation_time", "exposed_comm_time", "exposed_memcpy_tim
 
 -- ---- tables ------------------------------------------------------------------------------------
 
-local function percent_cell(base, value)
-  if not base or not value or base == 0 then return nil end
-  local percent = 100 * (value - base) / base
-  local class = percent > 1 and "worse" or percent < -1 and "better" or nil
-  return { text = ("%+.1f %%"):format(percent), value = percent, class = class }
-end
+local NOISE = 0.01 -- a smaller change is neither better nor worse
 
 -- The cells of one row: each value, then each variant's difference and percent.
 local function comparison_row(head, values, count)
-  local row, n = table.move(head, 1, #head, 1, {}), #head
-  for i = 1, count do row[n + i] = values[i] or nil end
-  n = n + count
-  for i = 2, count do
-    row[n + 1] = values[1] and values[i] and values[i] - values[1] or nil
-    row[n + 2] = percent_cell(values[1], values[i])
-    n = n + 2
-  end
-  return row
+  local base = values[1]
+  return side_by_side.row(head, count, function(i) return values[i] or nil end, function(i)
+    return base and values[i] and values[i] - base or nil, side_by_side.change(base, values[i], NOISE)
+  end)
 end
 
 local function comparison_columns(heads, labels)
-  local columns = table.move(heads, 1, #heads, 1, {})
-  for _, label in ipairs(labels) do columns[#columns + 1] = { title = label, format = "%.3f" } end
-  for i = 2, #labels do
-    columns[#columns + 1] = { title = labels[i] .. " − " .. labels[1], format = "%+.3f" }
-    columns[#columns + 1] = { title = labels[i] .. " (%)" }
-  end
-  return columns
+  return side_by_side.row(heads, #labels, function(i) return { title = labels[i], format = "%.3f" } end,
+    function(i)
+      return { title = labels[i] .. " − " .. labels[1], format = "%+.3f" }, labels[i] .. " (%)"
+    end)
 end
 
 -- Only what a table can say: rows where a report has a value.

@@ -5,8 +5,8 @@ local comparing = require "trace.compare.differences"
 local comparisons = require "trace.compare.pairs"
 local fail = require "base.fail"
 local file = require "core.file"
-local labels = require "pages.labels"
 local sheets = require "pages.sheets"
+local side_by_side = require "pages.side_by_side"
 local sources = require "trace.compare.sources"
 local workers = require "system.workers"
 
@@ -140,7 +140,7 @@ return {
       fail.input("%s: a second report to compare it with is missing", args[1])
     end
     if #found == 1 and args.label then fail.input("--label: one sweep is compared by its own counts") end
-    local names = labels.of(found, args.label)
+    local names = side_by_side.labels(found, args.label)
     choose_forms(args)
     local out = out_of(args)
     if #found == 1 then return compare_within(found[1], args, out) end

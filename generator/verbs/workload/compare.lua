@@ -4,8 +4,8 @@ local compare_page = require "trace.compare.report_page"
 local configurations = require "trace.runs.configurations"
 local fail = require "base.fail"
 local file = require "core.file"
-local labels = require "pages.labels"
 local page = require "pages.page"
+local side_by_side = require "pages.side_by_side"
 local sources = require "trace.compare.sources"
 local store = require "workload.store"
 local words = require "workload.findings"
@@ -95,32 +95,29 @@ local NOT_SURE = { changed = " (not sure: the machine changed)", meet = " (not s
 -- controls[i]: whether GEMMs alone should take the same in sweep i as in the first; `length`: of the unit, in
 -- us.
 local function row_of(one, kind, count, controls, length)
-  local row = { one.threads, one.channels, kind[2] }
-  for i = 1, count do
-    local time = one[i] and one[i].times[kind[1]]
-    row[2 + 2 * i] = time and time.median / length or nil
-    row[3 + 2 * i] = time and words.interval(time, 1 / length, "%.2f") or nil
-  end
-  local at = 3 + 2 * count
-  for i = 2, count do
-    local a, b = one[1] and one[1].times[kind[1]], one[i] and one[i].times[kind[1]]
-    if a and b then
-      local what, why = words.verdict(one[1], one[i], kind[1], kind[1] ~= "gemms" and controls[i])
-      row[at + i - 1] = { text = ("%+.1f %%%s"):format(percent_of(a, b), what and "" or NOT_SURE[why]),
-        value = percent_of(a, b), class = CLASSES[what or "unsure"] }
-    end
-  end
-  return row
+  local function time_of(i) return one[i] and one[i].times[kind[1]] end
+  return side_by_side.row({ one.threads, one.channels, kind[2] }, count, function(i)
+    local time = time_of(i)
+    return time and time.median / length or nil, time and words.interval(time, 1 / length, "%.2f") or nil
+  end, function(i)
+    local a, b = time_of(1), time_of(i)
+    if not a or not b then return nil end
+    local what, why = words.verdict(one[1], one[i], kind[1], kind[1] ~= "gemms" and controls[i])
+    local cell = side_by_side.change(a.median, b.median, 0)
+    cell.text, cell.class = cell.text .. (what and "" or NOT_SURE[why]), CLASSES[what or "unsure"]
+    return cell
+  end)
+end
+
+-- Columns of a median in this format and its interval for each sweep; `against`: of changes, too.
+local function columns_of(heads, names, format, against)
+  return side_by_side.row(heads, #names, function(i)
+    return { title = names[i], format = format }, names[i] .. ": interval"
+  end, against and function(i) return side_by_side.against(names, i) end)
 end
 
 local function add_steps(out, results, names, controls)
-  local columns, rows = { "threads", "channels", "step" }, {}
-  for _, label in ipairs(names) do
-    columns[#columns + 1] = { title = label, format = "%.2f" }
-    columns[#columns + 1] = label .. ": interval"
-  end
-  for i = 2, #names do columns[#columns + 1] = ("%s against %s"):format(names[i], names[1]) end
-  local all = {}
+  local rows, all = {}, {}
   for _, one in ipairs(results) do
     for i = 1, #names do all[#all + 1] = one[i] end
   end
@@ -130,27 +127,20 @@ local function add_steps(out, results, names, controls)
   end
   out:section("Steps", { note = unit .. ", medians with " .. words.INTERVALS .. "; where those of two sweeps"
     .. " meet, a difference is not sure. " .. words.LAUNCHES })
-  out:table { columns = columns, rows = rows }
+  out:table { columns = columns_of({ "threads", "channels", "step" }, names, "%.2f", true), rows = rows }
 end
 
 local function add_hidden(out, results, names)
-  local columns, rows = { "threads", "channels" }, {}
-  for _, label in ipairs(names) do
-    columns[#columns + 1] = { title = label, format = "%.0f" }
-    columns[#columns + 1] = label .. ": interval"
-  end
-  for _, one in ipairs(results) do
-    local row = { one.threads, one.channels }
-    for i = 1, #names do
+  local rows = {}
+  for r, one in ipairs(results) do
+    rows[r] = side_by_side.row({ one.threads, one.channels }, #names, function(i)
       local hides = one[i] and words.knows_hidden(one[i]) and one[i].ratios.hidden
-      row[1 + 2 * i] = hides and 100 * hides.median or nil
-      row[2 + 2 * i] = hides and words.interval(hides, 100, "%.0f") or nil
-    end
-    rows[#rows + 1] = row
+      return hides and 100 * hides.median or nil, hides and words.interval(hides, 100, "%.0f") or nil
+    end)
   end
   out:section("Hidden communication", { note = "% of what the collectives add to a step; empty where noise,"
     .. " or numbers that contradict each other, do not let it be told" })
-  out:table { columns = columns, rows = rows }
+  out:table { columns = columns_of({ "threads", "channels" }, names, "%.0f"), rows = rows }
 end
 
 local SETTINGS = { { "name", "workload" }, { "ranks", "ranks" }, { "backend", "backend" },
@@ -226,7 +216,7 @@ return {
       sweeps[i] = store.read(folder)
       sweeps[i].path, sweeps[i].label = sweeps[i].folder, sweeps[i].folder:match("[^/]*$")
     end
-    local names = labels.of(sweeps, args.label)
+    local names = side_by_side.labels(sweeps, args.label)
     local analyses, why = analyses_of(sweeps)
     local out
     if analyses then
