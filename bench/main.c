@@ -26,7 +26,7 @@
 enum { MOST_SAMPLES = 1000000 };
 
 // As nccl-tests has them.
-static const struct in_a_row usual_calls = {.iterations = 20, .warm_up = 1, .check = true};
+static const struct back_to_back usual_calls = {.iterations = 20, .warm_up = 1, .check = true};
 
 struct options {
     bool serve;
@@ -165,7 +165,7 @@ static const struct option long_options[] = {
 };
 
 // A count of calls; they are in a row from here on.
-static int read_calls(const char *name, const char *text, uint32_t least, struct in_a_row *calls,
+static int read_calls(const char *name, const char *text, uint32_t least, struct back_to_back *calls,
                       uint32_t *count) {
     char *end;
     unsigned long value = strtoul(text, &end, 10);
@@ -221,7 +221,7 @@ static int read_nccl_option(struct by_hand *options, int option, const char *val
 static int load_plugin(const struct options *options, const char *path) {
     char reason[PLUGIN_REASON_SIZE];
     bool is_apart = !options->lists_candidates && options->plan_use != PLAN_BRIEF_TRIAL;
-    if (is_apart && blame_begin_apart() != 0) {
+    if (is_apart && fault_isolate() != 0) {
         fprintf(stderr, "gentables-bench: no process beside this one: %s\n", strerror(errno));
         return -1;
     }
@@ -303,7 +303,7 @@ static int read_option(struct options *options, int option, char *value) {
 }
 
 // Calls in a row are launched one by one, with warm caches; of another mode there are as many samples.
-static void settle_calls(struct in_a_row *calls, struct request *request) {
+static void settle_calls(struct back_to_back *calls, struct request *request) {
     if (request->mode == MODE_EAGER || calls->iterations == 0) return;
     request->min_samples = request->max_samples = calls->iterations;
     calls->iterations = 0;
@@ -402,7 +402,7 @@ static void give_up(const struct group *group, const char *at_work) {
                 at_work[0] != '\0' ? " " : "", failure);
     }
     for (int rank = 0; rank < group->size; rank++) plugins_cancel(rank);
-    blame_nobody();
+    fault_already_reported();
     launch_abort();
 }
 
@@ -415,8 +415,8 @@ static int measure(struct group *group, struct options *options) {
     }
     // Deadlines of what others wrote are a little shorter than those of waits for it.
     if (plugins_loaded() > 0) {
-        blame_on_late(plugins_cancel);
-        blame_begin(group->rank, 0.9 * options->timeout_s);
+        fault_on_late(plugins_cancel);
+        fault_begin(group->rank, 0.9 * options->timeout_s);
     }
     const uint8_t *wanted = options->serve ? NULL : options->by_hand.request.wanted;
     int status = harness_open(harness, group, wanted);
@@ -425,7 +425,7 @@ static int measure(struct group *group, struct options *options) {
     if (status < 0) give_up(group, harness->at_work);
     watch_step(PHASE_TEARDOWN, "");
     harness_close(harness);
-    if (plugins_loaded() > 0) blame_end();
+    if (plugins_loaded() > 0) fault_end();
     free(results);
     free(harness);
     return status;

@@ -29,15 +29,15 @@ struct tune_plan;
 struct backend {
     const char *name;
     struct candidate *candidates;
-    int *candidate_count;        // plug-ins add to them
-    const struct ground *ground; // what plug-ins are given
-    bool modes[MODES];           // how it can time calls
-    bool tells_skew;             // by a clock that all ranks share
-    bool sees_host;              // a time holds what a strategy does before it launches
-    int last_resort;             // times the group's patience, until a rank that does not come back is ended
+    int *candidate_count;                   // plug-ins add to them
+    const struct plugin_services *services; // what plug-ins are given
+    bool modes[MODES];                      // how it can time calls
+    bool tells_skew;                        // by a clock that all ranks share
+    bool sees_host;                         // a time holds what a strategy does before it launches
+    int last_resort; // times the group's patience, until a rank that does not come back is ended
 
-    // For AUTO (auto.c): the candidate that can do any call; and the end of the name of the which-th module
-    // that may hold the incumbent's lookup here, false when there are no more.
+    // For AUTO (measure/incumbent.c): the candidate that can do any call; and the end of the name of the
+    // which-th module that may hold the incumbent's lookup here, false when there are no more.
     const char *fallback;
     bool (*incumbent)(const struct group *group, int which, char suffix[], size_t suffix_size);
 

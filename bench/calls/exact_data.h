@@ -2,8 +2,8 @@
 // over ranks have no rounding in any order. Each rank's input is a window of it, so that nothing is filled in
 // for a call, and the right result is known bit by bit. The numbers repeat after about 16000, so that a check
 // finds them in a core's own cache.
-#ifndef BENCH_POOL_H
-#define BENCH_POOL_H
+#ifndef BENCH_EXACT_DATA_H
+#define BENCH_EXACT_DATA_H
 
 #include <stdbool.h>
 

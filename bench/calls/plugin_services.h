@@ -2,8 +2,8 @@
 // memory of their trial and their workspaces, which lies between unmapped memory, with canaries in the gaps.
 // host/host_services.c and cuda/cuda_services.c have one each; plugins.c and trial.c know no other
 // difference.
-#ifndef BENCH_GROUND_H
-#define BENCH_GROUND_H
+#ifndef BENCH_PLUGIN_SERVICES_H
+#define BENCH_PLUGIN_SERVICES_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -22,7 +22,7 @@ struct guarded {
     unsigned long long handle; // of a GPU's memory
 };
 
-struct ground {
+struct plugin_services {
     unsigned memory;       // GT_MEMORY_HOST or GT_MEMORY_CUDA
     const char *where;     // in words
     unsigned comms;        // kinds of communicators that there are: 1u << GT_COMM_MPI

@@ -92,7 +92,7 @@ static const char *refusal_of(const struct candidate *candidate, const struct gr
 }
 
 static int tune(struct group *group, const struct tune_plan *plan) {
-    return races_run(group, plan, protocol_out());
+    return cell_pass_run(group, plan, protocol_out());
 }
 
 static const struct backend cuda_backend = {
@@ -101,7 +101,7 @@ static const struct backend cuda_backend = {
     .candidate_count = &cuda_candidate_count,
     .fallback = "NCCL",
     .incumbent = incumbent,
-    .ground = &cuda_ground,
+    .services = &cuda_plugin_services,
     .modes = {[MODE_EAGER] = true, [MODE_GRAPH] = true, [MODE_COLD] = true, [MODE_COLD_GRAPH] = true},
     .last_resort = 8, // GPUs and NCCL have deadlines of their own, before that of the group
     .refusal = refusal_of,

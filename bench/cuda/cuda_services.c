@@ -23,8 +23,8 @@ struct own {
 
 // ---- a rank -------------------------------------------------------------------------------------------
 
-static int open_ground(struct group *group, unsigned comm, gt_rank *rank, void **own,
-                       char reason[REASON_SIZE]) {
+static int open_services(struct group *group, unsigned comm, gt_rank *rank, void **own,
+                         char reason[REASON_SIZE]) {
     struct device *device = device_of(group);
     struct own *made = calloc(1, sizeof *made);
     char problem[REASON_SIZE] = "";
@@ -56,7 +56,7 @@ static int open_ground(struct group *group, unsigned comm, gt_rank *rank, void *
     return 0;
 }
 
-static void close_ground(void *own) {
+static void close_services(void *own) {
     struct own *made = own;
     if (made->channel != NULL) nccl_close(made->channel);
     free(made);
@@ -173,13 +173,13 @@ static struct timespec in_ns(uint64_t nanoseconds) {
 // has had its time, and not where its thread had no processor.
 static void *let_go_in_the_end(void *told) {
     struct held_stream *held = told;
-    struct patience patience;
-    patience_begin(&patience, clock_ns(), patience_starved_ns(held->runner));
+    struct waited_time waited;
+    waited_time_begin(&waited, clock_ns(), waited_time_starved_ns(held->runner));
     pthread_mutex_lock(&held->lock);
-    while (!held->is_over && patience.had_ns < held->patience_ns) {
-        struct timespec next = in_ns(PATIENCE_LOOK_NS);
+    while (!held->is_over && waited.had_ns < held->patience_ns) {
+        struct timespec next = in_ns(WAITED_TIME_LOOK_NS);
         pthread_cond_clockwait(&held->changed, &held->lock, CLOCK_MONOTONIC, &next);
-        patience_look(&patience, clock_ns(), patience_starved_ns(held->runner));
+        waited_time_look(&waited, clock_ns(), waited_time_starved_ns(held->runner));
     }
     if (!held->is_over) {
         held->has_waited = true;
@@ -225,14 +225,14 @@ static bool let_go(struct group *group, bool *has_waited) {
     return true;
 }
 
-const struct ground cuda_ground = {
+const struct plugin_services cuda_plugin_services = {
     .memory = GT_MEMORY_CUDA,
     .where = "memory of GPUs",
     .comms = 1u << GT_COMM_NCCL,
     .comm_name = "NCCL's",
     .alignment = ALIGNMENT,
-    .open = open_ground,
-    .close = close_ground,
+    .open = open_services,
+    .close = close_services,
     .allgather = allgather,
     .barrier = barrier,
     .enter = enter,

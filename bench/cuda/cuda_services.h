@@ -4,6 +4,6 @@
 
 #include "cuda_services.h"
 
-extern const struct ground cuda_ground;
+extern const struct plugin_services cuda_plugin_services;
 
 #endif

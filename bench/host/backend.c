@@ -231,12 +231,12 @@ static const char *refusal_of(const struct candidate *candidate, const struct gr
 }
 
 static int tune(struct group *group, const struct tune_plan *plan) {
-    return tune_run(group, plan, protocol_out());
+    return host_pass_run(group, plan, protocol_out());
 }
 
 // ---- the backend ----------------------------------------------------------------------------------
 
-extern const struct ground host_ground;
+extern const struct plugin_services host_plugin_services;
 
 static const struct backend host_backend = {
     .name = "host",
@@ -245,7 +245,7 @@ static const struct backend host_backend = {
     .sees_host = true,
     .fallback = "MPI",
     .incumbent = incumbent,
-    .ground = &host_ground,
+    .services = &host_plugin_services,
     .modes = {[MODE_EAGER] = true},
     .tells_skew = true,
     .last_resort = 1,

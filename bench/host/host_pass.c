@@ -31,7 +31,7 @@ enum {
 enum epilogue_kind { EPILOGUE_NONE, EPILOGUE_FUSED, EPILOGUE_SEPARATE, EPILOGUE_ALONE, EPILOGUE_KINDS };
 static const char *const epilogue_names[] = {"none", "fused", "separate", "alone"};
 
-struct contender {
+struct variant {
     size_t cell;
     int candidate;
     enum epilogue_kind kind;
@@ -51,12 +51,12 @@ struct op_cell {
     double bound_us;
 };
 
-struct tune {
+struct host_pass {
     struct harness *harness;
     struct group *group;
     const struct tune_plan *plan;
     struct op_cell *cells;
-    struct contender *contenders;
+    struct variant *variants;
     size_t count;
     struct pass pass; // whose entrants they are
     struct pool pools[DTYPES];
@@ -72,7 +72,7 @@ static size_t elements_of(const struct request *request) {
     return request->shape.num_tokens * request->shape.hidden_size;
 }
 
-static void open_cell(struct tune *tune, size_t index) {
+static void open_cell(struct host_pass *tune, size_t index) {
     struct op_cell *cell = &tune->cells[index];
     struct group *group = tune->group;
     cell->request = &tune->plan->cells[index];
@@ -93,19 +93,19 @@ static bool is_of_plugin(int candidate) {
     return host_candidates[candidate].plugin != NULL;
 }
 
-static bool is_wanted(const struct tune *tune, int candidate) {
+static bool is_wanted(const struct host_pass *tune, int candidate) {
     for (size_t i = 0; i < tune->plan->count; i++) {
         if (tune->plan->cells[i].wanted[candidate]) return true;
     }
     return false;
 }
 
-static struct outputs *outputs_of(struct tune *tune, int candidate) {
+static struct outputs *outputs_of(struct host_pass *tune, int candidate) {
     struct outputs *own = &tune->outputs[candidate];
     return own->of[0].data != NULL ? own : &tune->outputs[SHARED];
 }
 
-static bool open_outputs(struct tune *tune, size_t bytes) {
+static bool open_outputs(struct host_pass *tune, size_t bytes) {
     bool complete = true;
     for (int i = 0; i < host_candidate_count; i++) {
         tune->has_plugins = tune->has_plugins || (is_of_plugin(i) && is_wanted(tune, i));
@@ -122,7 +122,7 @@ static bool open_outputs(struct tune *tune, size_t bytes) {
     return complete;
 }
 
-static int open_data(struct tune *tune) {
+static int open_data(struct host_pass *tune) {
     size_t elements[DTYPES] = {0};
     for (size_t i = 0; i < tune->plan->count; i++) {
         const struct shape *shape = &tune->plan->cells[i].shape;
@@ -151,10 +151,10 @@ static void look_at_cell(struct op_cell *of) {
     bool untouched = is_poisoned(cell->out, cell->out_bytes) &&
                      is_poisoned(cell->residual_out, cell->residual_out_bytes) &&
                      is_poisoned(cell->block_scales, cell->block_scales_bytes);
-    if (!untouched) blame_for_late_write(of->last_fused);
+    if (!untouched) exit_for_late_write(of->last_fused);
 }
 
-static void look_at_everything(struct tune *tune) {
+static void look_at_everything(struct host_pass *tune) {
     for (int i = 0; i < SHARED; i++) {
         for (int place = 0; place < OUTPUTS; place++) output_look_at(&tune->outputs[i].of[place]);
     }
@@ -164,110 +164,109 @@ static void look_at_everything(struct tune *tune) {
 // ---- one call -----------------------------------------------------------------------------------
 
 // Puts the input of an in-place call where the output goes.
-static void move_in_place(struct tune *tune, struct call *call, unsigned char *out) {
+static void move_in_place(struct host_pass *tune, struct call *call, unsigned char *out) {
     size_t elements = call->traffic ? call->traffic->send_elements : call_elements(call);
     const void *input = call->input;
     call_put_in_place(call, tune->group->rank, out);
     memcpy((void *)(uintptr_t)call->input, input, elements * dtype_sizes_bytes[call->dtype]);
 }
 
-static bool has_epilogue(const struct contender *contender) {
-    return contender->kind == EPILOGUE_FUSED || contender->kind == EPILOGUE_SEPARATE;
+static bool has_epilogue(const struct variant *variant) {
+    return variant->kind == EPILOGUE_FUSED || variant->kind == EPILOGUE_SEPARATE;
 }
 
-static struct call call_of(struct tune *tune, struct contender *contender, size_t shift,
+static struct call call_of(struct host_pass *tune, struct variant *variant, size_t shift,
                            struct output *output) {
-    struct op_cell *cell = &tune->cells[contender->cell];
+    struct op_cell *cell = &tune->cells[variant->cell];
     const struct shape *shape = &cell->request->shape;
-    if (has_epilogue(contender)) {
+    if (has_epilogue(variant)) {
         struct call call = cell_call(&cell->with_epilogue, shift % cell->with_epilogue.shifts);
-        call.plan = &contender->plan;
+        call.plan = &variant->plan;
         look_at_cell(cell);
         cell->last_fused = NOBODY;
         cell_poison(&cell->with_epilogue);
         void *behind_sum = call.out;
-        if (contender->in_place) move_in_place(tune, &call, output->data);
+        if (variant->in_place) move_in_place(tune, &call, output->data);
         call.out = behind_sum;
         return call;
     }
     struct call call = {.op = shape->op,
                         .traffic = shape->op == OP_ALLREDUCE ? NULL : &cell->traffic,
-                        .plan = &contender->plan,
+                        .plan = &variant->plan,
                         .dtype = shape->dtype,
                         .num_tokens = shape->num_tokens,
                         .hidden_size = shape->hidden_size,
                         .input = pool_input(&tune->pools[shape->dtype], tune->group->rank, shift),
                         .out = output->data};
     output_poison(output, call_bytes(&call));
-    if (contender->in_place) move_in_place(tune, &call, output->data);
+    if (variant->in_place) move_in_place(tune, &call, output->data);
     return call;
 }
 
 // What the candidate of a plug-in has returned from, and what was compared, is poisoned again.
-static void end_call(struct tune *tune, const struct contender *contender, const struct call *call,
+static void end_call(struct host_pass *tune, const struct variant *variant, const struct call *call,
                      struct output *output) {
-    struct op_cell *cell = &tune->cells[contender->cell];
-    if (!is_of_plugin(contender->candidate)) return;
-    if (contender->kind == EPILOGUE_FUSED) {
+    struct op_cell *cell = &tune->cells[variant->cell];
+    if (!is_of_plugin(variant->candidate)) return;
+    if (variant->kind == EPILOGUE_FUSED) {
         cell_poison(&cell->with_epilogue);
-        cell->last_fused = contender->candidate;
+        cell->last_fused = variant->candidate;
     } else {
         output_poison_returned(output, call_bytes(call));
     }
 }
 
-static int run_separately(struct tune *tune, const struct contender *contender, const struct call *call,
+static int run_separately(struct host_pass *tune, const struct variant *variant, const struct call *call,
                           unsigned char *sum) {
-    const struct candidate *candidate = &host_candidates[contender->candidate];
+    const struct candidate *candidate = &host_candidates[variant->candidate];
     struct call alone = *call;
     struct epilogue epilogue;
     alone.fusion = FUSION_NONE;
     alone.out = sum;
-    int status = candidate->strategy->run(tune->harness->states[contender->candidate], &alone);
+    int status = candidate->strategy->run(tune->harness->states[variant->candidate], &alone);
     epilogue_begin(&epilogue, tune->group->kernels, call, 0);
     epilogue_consume(&epilogue, (const void *const[]){sum}, 1, call_elements(call));
     return status;
 }
 
-static bool is_right(struct tune *tune, struct contender *contender, const struct call *call, size_t shift) {
-    struct op_cell *cell = &tune->cells[contender->cell];
-    if (!has_epilogue(contender)) {
+static bool is_right(struct host_pass *tune, struct variant *variant, const struct call *call, size_t shift) {
+    struct op_cell *cell = &tune->cells[variant->cell];
+    if (!has_epilogue(variant)) {
         return pool_is_right(&tune->pools[call->dtype], call, tune->group->rank, shift);
     }
     char what[REASON_SIZE];
-    bool fp32 = contender->kind == EPILOGUE_FUSED && host_candidates[contender->candidate].accumulates_fp32;
+    bool fp32 = variant->kind == EPILOGUE_FUSED && host_candidates[variant->candidate].accumulates_fp32;
     shift %= cell->with_epilogue.shifts;
     uint64_t hash = cell_hash(&cell->with_epilogue, tune->group->kernels->hash);
-    if (hash == contender->hashes[shift]) return true;
+    if (hash == variant->hashes[shift]) return true;
     if (!cell_check(&cell->with_epilogue, shift, fp32, what, sizeof what)) return false;
-    contender->hashes[shift] = hash;
+    variant->hashes[shift] = hash;
     return true;
 }
 
 static int take_call(void *of, size_t index, struct stamp *stamp, bool *right) {
-    struct tune *tune = of;
-    struct contender *contender = &tune->contenders[index];
-    struct output *output = outputs_next(outputs_of(tune, contender->candidate));
+    struct host_pass *tune = of;
+    struct variant *variant = &tune->variants[index];
+    struct output *output = outputs_next(outputs_of(tune, variant->candidate));
     size_t shift = tune->calls++ % POOL_SHIFTS;
-    struct call call = call_of(tune, contender, shift, output);
+    struct call call = call_of(tune, variant, shift, output);
     if (!group_start_together(tune->group)) return -1;
-    blame_work(contender->work); // not before: who waits for others is not to blame
+    fault_work(variant->work); // not before: who waits for others is not to blame
     stamp->start_ns = clock_ns();
-    int status = contender->kind == EPILOGUE_SEPARATE
-                     ? run_separately(tune, contender, &call, output->data)
-                     : host_candidates[contender->candidate].strategy->run(
-                           tune->harness->states[contender->candidate], &call);
+    int status = variant->kind == EPILOGUE_SEPARATE ? run_separately(tune, variant, &call, output->data)
+                                                    : host_candidates[variant->candidate].strategy->run(
+                                                          tune->harness->states[variant->candidate], &call);
     stamp->end_ns = clock_ns();
-    blame_work(NULL);
+    fault_work(NULL);
     if (status != 0) return -1;
-    *right = is_right(tune, contender, &call, shift);
-    end_call(tune, contender, &call, output);
+    *right = is_right(tune, variant, &call, shift);
+    end_call(tune, variant, &call, output);
     return 0;
 }
 
-// ---- contenders ---------------------------------------------------------------------------------
+// ---- variants ---------------------------------------------------------------------------------
 
-static const char *refusal_of(struct tune *tune, size_t cell, int index, enum epilogue_kind kind) {
+static const char *refusal_of(struct host_pass *tune, size_t cell, int index, enum epilogue_kind kind) {
     const struct candidate *candidate = &host_candidates[index];
     const struct request *request = tune->cells[cell].request;
     void *no_plan = NULL;
@@ -286,7 +285,7 @@ static const char *refusal_of(struct tune *tune, size_t cell, int index, enum ep
     return candidate->strategy->supports(tune->group, &call);
 }
 
-static void print_none(const struct tune *tune, FILE *out, size_t cell, int candidate,
+static void print_none(const struct host_pass *tune, FILE *out, size_t cell, int candidate,
                        enum epilogue_kind kind, const char *reason) {
     if (tune->group->rank != 0) return;
     fprintf(out, "none id=%zu strategy=%s epilogue=%s reason=%s\n", cell + 1, host_candidates[candidate].name,
@@ -294,44 +293,44 @@ static void print_none(const struct tune *tune, FILE *out, size_t cell, int cand
 }
 
 // Collective. Makes the plan of a plug-in. Not 0: `reason`, alike on all ranks.
-static int prepare(struct tune *tune, struct contender *contender, char reason[REASON_SIZE]) {
-    const struct strategy *strategy = host_candidates[contender->candidate].strategy;
-    if (!is_of_plugin(contender->candidate)) return 0;
-    struct output *output = outputs_next(outputs_of(tune, contender->candidate));
-    struct call call = call_of(tune, contender, 0, output);
-    if (contender->kind == EPILOGUE_SEPARATE) {
+static int prepare(struct host_pass *tune, struct variant *variant, char reason[REASON_SIZE]) {
+    const struct strategy *strategy = host_candidates[variant->candidate].strategy;
+    if (!is_of_plugin(variant->candidate)) return 0;
+    struct output *output = outputs_next(outputs_of(tune, variant->candidate));
+    struct call call = call_of(tune, variant, 0, output);
+    if (variant->kind == EPILOGUE_SEPARATE) {
         call.fusion = FUSION_NONE;
         call.out = output->data;
     }
-    blame_work(contender->work);
-    int status = strategy->prepare(tune->harness->states[contender->candidate], &call, reason);
-    blame_work(NULL);
+    fault_work(variant->work);
+    int status = strategy->prepare(tune->harness->states[variant->candidate], &call, reason);
+    fault_work(NULL);
     return status;
 }
 
-static void enter(struct tune *tune, FILE *out, size_t cell, int candidate, enum epilogue_kind kind) {
+static void enter(struct host_pass *tune, FILE *out, size_t cell, int candidate, enum epilogue_kind kind) {
     char reason[REASON_SIZE];
     const char *refusal = refusal_of(tune, cell, candidate, kind);
     if (refusal != NULL) {
         print_none(tune, out, cell, candidate, kind, refusal);
         return;
     }
-    struct contender *contender = &tune->contenders[tune->count];
-    *contender = (struct contender){.cell = cell,
-                                    .candidate = candidate,
-                                    .kind = kind,
-                                    .in_place = plugins_is_in_place(&host_candidates[candidate])};
-    snprintf(contender->work, sizeof contender->work, "strategy %s", host_candidates[candidate].name);
-    if (prepare(tune, contender, reason) == 0)
+    struct variant *variant = &tune->variants[tune->count];
+    *variant = (struct variant){.cell = cell,
+                                .candidate = candidate,
+                                .kind = kind,
+                                .in_place = plugins_is_in_place(&host_candidates[candidate])};
+    snprintf(variant->work, sizeof variant->work, "strategy %s", host_candidates[candidate].name);
+    if (prepare(tune, variant, reason) == 0)
         tune->count++;
     else
         print_none(tune, out, cell, candidate, kind, reason);
 }
 
-static int enter_all(struct tune *tune, FILE *out) {
+static int enter_all(struct host_pass *tune, FILE *out) {
     size_t most = tune->plan->count * (size_t)host_candidate_count * EPILOGUE_KINDS;
-    tune->contenders = calloc(most, sizeof *tune->contenders);
-    if (tune->contenders == NULL) return -1;
+    tune->variants = calloc(most, sizeof *tune->variants);
+    if (tune->variants == NULL) return -1;
     for (size_t cell = 0; cell < tune->plan->count; cell++) {
         bool fused = tune->plan->cells[cell].shape.fusion != FUSION_NONE;
         for (int i = 0; i < host_candidate_count; i++) {
@@ -344,12 +343,12 @@ static int enter_all(struct tune *tune, FILE *out) {
     }
     if (pass_open(&tune->pass, tune->count) != 0) return -1;
     pass_expect(&tune->pass, 0);
-    for (size_t i = 0; i < tune->count; i++) tune->pass.entrants[i].op = tune->contenders[i].cell;
+    for (size_t i = 0; i < tune->count; i++) tune->pass.entrants[i].op = tune->variants[i].cell;
     return 0;
 }
 
 // What every way to do it has to do at least, on this rank: write its output.
-static void probe_bound(struct tune *tune, struct op_cell *cell) {
+static void probe_bound(struct host_pass *tune, struct op_cell *cell) {
     if (cell->refusal != NULL) return;
     const struct shape *shape = &cell->request->shape;
     size_t elements = shape->op == OP_ALLREDUCE ? elements_of(cell->request) : cell->traffic.receive_elements;
@@ -366,26 +365,26 @@ static void probe_bound(struct tune *tune, struct op_cell *cell) {
 
 // ---- answers ------------------------------------------------------------------------------------
 
-static void print_row(const struct tune *tune, size_t index, const struct reduced *reduced) {
-    const struct contender *contender = &tune->contenders[index];
-    const struct candidate *candidate = &host_candidates[contender->candidate];
+static void print_row(const struct host_pass *tune, size_t index, const struct reduced *reduced) {
+    const struct variant *variant = &tune->variants[index];
+    const struct candidate *candidate = &host_candidates[variant->candidate];
     const struct summary *time = &reduced->time_us;
     fprintf(tune->out,
             "row id=%zu strategy=%s time_us=%.4f low_us=%.4f high_us=%.4f samples=%zu min_us=%.4f "
             "p95_us=%.4f p99_us=%.4f skew_us=%.4f bound_us=%.4f bits=0 mode=eager accumulate=%s placement=%s "
             "epilogue=%s",
-            contender->cell + 1, candidate->name, time->median, time->low, time->high, time->samples,
-            time->min, time->p95, time->p99, reduced->skew_us, tune->cells[contender->cell].bound_us,
+            variant->cell + 1, candidate->name, time->median, time->low, time->high, time->samples, time->min,
+            time->p95, time->p99, reduced->skew_us, tune->cells[variant->cell].bound_us,
             candidate->accumulates_fp32 ? "fp32" : "native",
-            tune->group->oversubscribed ? "oversubscribed" : "dedicated", epilogue_names[contender->kind]);
+            tune->group->oversubscribed ? "oversubscribed" : "dedicated", epilogue_names[variant->kind]);
     pass_write_fields(tune->out, &tune->pass.entrants[index], reduced);
     if (plugins_place(candidate) != NULL) fprintf(tune->out, " place=%s", plugins_place(candidate));
     fputc('\n', tune->out);
 }
 
 static void tell(void *of, size_t index, const struct reduced *reduced) {
-    const struct tune *tune = of;
-    const struct contender *contender = &tune->contenders[index];
+    const struct host_pass *tune = of;
+    const struct variant *variant = &tune->variants[index];
     char reason[REASON_SIZE];
     uint32_t wrong = tune->pass.entrants[index].wrong_anywhere;
     if (wrong == 0) {
@@ -393,10 +392,10 @@ static void tell(void *of, size_t index, const struct reduced *reduced) {
         return;
     }
     snprintf(reason, sizeof reason, "wrong result in %u calls, over all ranks", wrong);
-    print_none(tune, tune->out, contender->cell, contender->candidate, contender->kind, reason);
+    print_none(tune, tune->out, variant->cell, variant->candidate, variant->kind, reason);
 }
 
-static int measure(struct tune *tune) {
+static int measure(struct host_pass *tune) {
     uint64_t since_ns = clock_ns();
     for (size_t i = 0; i < tune->plan->count; i++) probe_bound(tune, &tune->cells[i]);
     if (pass_run(&tune->pass, since_ns) != 0) return -1;
@@ -405,15 +404,15 @@ static int measure(struct tune *tune) {
 }
 
 // Ends what plug-ins have, and looks at what they returned from once more, after fini.
-static void close_tune(struct tune *tune) {
+static void close_pass(struct host_pass *tune) {
     look_at_everything(tune);
     for (size_t i = 0; i < tune->count; i++) {
-        const struct contender *contender = &tune->contenders[i];
-        blame_work(contender->work);
-        if (!plugins_release(&host_candidates[contender->candidate], contender->plan))
-            blame_now(contender->work, "writes beyond its workspace");
+        const struct variant *variant = &tune->variants[i];
+        fault_work(variant->work);
+        if (!plugins_release(&host_candidates[variant->candidate], variant->plan))
+            fault_exit(variant->work, "writes beyond its workspace");
     }
-    blame_work("end");
+    fault_work("end");
     harness_close(tune->harness);
     look_at_everything(tune);
     for (size_t i = 0; tune->cells != NULL && i < tune->plan->count; i++) {
@@ -424,26 +423,26 @@ static void close_tune(struct tune *tune) {
         for (int place = 0; place < OUTPUTS; place++) free(tune->outputs[i].of[place].data);
     }
     free(tune->cells);
-    free(tune->contenders);
+    free(tune->variants);
     pass_close(&tune->pass);
 }
 
-int tune_run(struct group *group, const struct tune_plan *plan, FILE *out) {
+int host_pass_run(struct group *group, const struct tune_plan *plan, FILE *out) {
     struct harness harness;
-    struct tune tune = {.harness = &harness, .group = group, .plan = plan, .out = out};
+    struct host_pass tune = {.harness = &harness, .group = group, .plan = plan, .out = out};
     tune.pass =
         (struct pass){.group = group, .plan = plan, .out = out, .of = &tune, .call = take_call, .tell = tell};
     int all, status = harness_open(&harness, group, NULL);
     watch_rest(PHASE_PASS);
     if (status != 0) return status;
-    blame_work("start"); // still: who waits here in MPI has no other deadline
+    fault_work("start"); // still: who waits here in MPI has no other deadline
     int ready = open_data(&tune) == 0 && enter_all(&tune, out) == 0;
-    blame_work("start");
+    fault_work("start");
     MPI_Allreduce(&ready, &all, 1, MPI_INT, MPI_MIN, group_comm(tune.group));
-    blame_work(NULL);
+    fault_work(NULL);
     if (!all) group_fail(tune.group, "out of memory");
     status = all ? 0 : -1;
     if (status == 0 && tune.count > 0) status = measure(&tune);
-    if (status == 0) close_tune(&tune);
+    if (status == 0) close_pass(&tune);
     return status;
 }

@@ -1,7 +1,7 @@
 // One pass over many ops: every op x candidate x sample in one random order, the same on all ranks, each call
 // on fresh data and checked bit by bit, all times reduced once at the end.
-#ifndef BENCH_TUNE_H
-#define BENCH_TUNE_H
+#ifndef BENCH_HOST_PASS_H
+#define BENCH_HOST_PASS_H
 
 #include <stdio.h>
 
@@ -16,6 +16,6 @@
 //   op_us   the median with one synchronisation per op (sync=both)
 // A candidate of a plug-in that writes to an output after it has returned ends the process, and is told by
 // ranks/fault_report.h. -1: see group_failure.
-int tune_run(struct group *group, const struct tune_plan *plan, FILE *out);
+int host_pass_run(struct group *group, const struct tune_plan *plan, FILE *out);
 
 #endif

@@ -14,8 +14,8 @@ struct own {
     char library[MPI_MAX_LIBRARY_VERSION_STRING];
 };
 
-static int open_ground(struct group *group, unsigned comm, gt_rank *rank, void **own,
-                       char reason[REASON_SIZE]) {
+static int open_services(struct group *group, unsigned comm, gt_rank *rank, void **own,
+                         char reason[REASON_SIZE]) {
     (void)comm; // there is one in any case: the callbacks go by it
     struct own *made = calloc(1, sizeof *made);
     int length;
@@ -35,7 +35,7 @@ static int open_ground(struct group *group, unsigned comm, gt_rank *rank, void *
     return 0;
 }
 
-static void close_ground(void *own) {
+static void close_services(void *own) {
     struct own *made = own;
     MPI_Comm_free(&made->comm);
     free(made);
@@ -98,14 +98,14 @@ static size_t no_device(const struct group *group) {
     return 0;
 }
 
-const struct ground host_ground = {
+const struct plugin_services host_plugin_services = {
     .memory = GT_MEMORY_HOST,
     .where = "host memory",
     .comms = 1u << GT_COMM_MPI,
     .comm_name = "MPI's",
     .alignment = CACHE_LINE,
-    .open = open_ground,
-    .close = close_ground,
+    .open = open_services,
+    .close = close_services,
     .allgather = allgather,
     .barrier = barrier,
     .enter = enter,

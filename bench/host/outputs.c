@@ -30,15 +30,14 @@ static bool of_output(unsigned char *out, size_t bytes, stretch *each) {
     return each(out + bytes - CACHE_LINE, CACHE_LINE);
 }
 
-_Noreturn void blame_for_late_write(int candidate) {
+_Noreturn void exit_for_late_write(int candidate) {
     char what[80];
     snprintf(what, sizeof what, "strategy %s", backend->candidates[candidate].name);
-    blame_now(what, "writes after it has returned");
+    fault_exit(what, "writes after it has returned");
 }
 
 void output_look_at(const struct output *output) {
-    if (!of_output(output->data, output->poisoned_bytes, is_poisoned))
-        blame_for_late_write(output->candidate);
+    if (!of_output(output->data, output->poisoned_bytes, is_poisoned)) exit_for_late_write(output->candidate);
 }
 
 struct output *outputs_next(struct outputs *outputs) {

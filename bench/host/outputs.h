@@ -37,6 +37,6 @@ void output_look_at(const struct output *output);
 // Whether an array is as poison left it.
 bool is_poisoned(unsigned char *at, size_t bytes);
 
-_Noreturn void blame_for_late_write(int candidate);
+_Noreturn void exit_for_late_write(int candidate);
 
 #endif

@@ -40,7 +40,7 @@ static size_t wrong_ranks(struct group *group, const struct candidate *candidate
 
 // How many calls fit into the budget, on all ranks alike; one is taken to see how long it takes.
 static int fitting_calls(struct harness *harness, int index, const struct site *site,
-                         const struct in_a_row *how, uint32_t *count) {
+                         const struct back_to_back *how, uint32_t *count) {
     *count = how->iterations;
     if (how->budget_us <= 0) return 0;
     uint64_t start_ns = clock_ns();
@@ -52,8 +52,8 @@ static int fitting_calls(struct harness *harness, int index, const struct site *
 }
 
 // The time of the slowest rank per call, in microseconds.
-static int time_calls(struct harness *harness, int index, const struct site *site, const struct in_a_row *how,
-                      struct summary *summary) {
+static int time_calls(struct harness *harness, int index, const struct site *site,
+                      const struct back_to_back *how, struct summary *summary) {
     uint32_t count;
     if (call_often(harness, index, site, 0, how->warm_up) != 0) return -1;
     if (fitting_calls(harness, index, site, how, &count) != 0) return -1;
@@ -67,7 +67,7 @@ static int time_calls(struct harness *harness, int index, const struct site *sit
 }
 
 static int measure_candidate(struct harness *harness, int index, const struct site *site,
-                             const struct in_a_row *how, struct result *result) {
+                             const struct back_to_back *how, struct result *result) {
     const struct candidate *candidate = &backend->candidates[index];
     struct group *group = harness->group;
     if (backend->poison(site->place) != 0) return -1;
@@ -109,8 +109,8 @@ static bool open_site(struct group *group, const struct request *request, struct
     return group_all_right(group, opened, reason, REASON_SIZE);
 }
 
-int in_a_row_measure(struct harness *harness, const struct request *request, const struct in_a_row *how,
-                     struct result results[]) {
+int back_to_back_measure(struct harness *harness, const struct request *request,
+                         const struct back_to_back *how, struct result results[]) {
     struct group *group = harness->group;
     struct site site = {.place = NULL};
     char reason[REASON_SIZE];

@@ -1,10 +1,10 @@
 // Calls in a row, as nccl-tests times them: no waiting for each other in between, one time for all.
-#ifndef BENCH_IN_A_ROW_H
-#define BENCH_IN_A_ROW_H
+#ifndef BENCH_BACK_TO_BACK_H
+#define BENCH_BACK_TO_BACK_H
 
 #include "harness.h"
 
-struct in_a_row {
+struct back_to_back {
     uint32_t iterations, warm_up; // calls; iterations at most, where there is a budget
     double budget_us;             // for the iterations of a candidate; 0: as long as they take
     bool check;                   // before, and after the last one
@@ -13,7 +13,7 @@ struct in_a_row {
 // Collective. Measures one cell with every candidate that `request` wants, one after another; `results` is as
 // in harness_measure, but the only time is the mean over the calls, of the slowest rank. -1: see
 // group_failure.
-int in_a_row_measure(struct harness *harness, const struct request *request, const struct in_a_row *how,
-                     struct result results[]);
+int back_to_back_measure(struct harness *harness, const struct request *request,
+                         const struct back_to_back *how, struct result results[]);
 
 #endif

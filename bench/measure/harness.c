@@ -36,11 +36,11 @@ static double to_us(uint64_t ns) {
 }
 
 // Rank 0: takes over the times of a burst from all ranks.
-static void keep_samples(struct race *race, struct contender *contender, int timed) {
-    struct control *control = race->group->control;
-    for (int i = 0; i < timed; i++) {
+static void keep_samples(struct timed_cell *timed, struct contender *contender, int calls) {
+    struct control *control = timed->group->control;
+    for (int i = 0; i < calls; i++) {
         uint64_t longest = 0, first = UINT64_MAX, last = 0;
-        for (int rank = 0; rank < race->group->size; rank++) {
+        for (int rank = 0; rank < timed->group->size; rank++) {
             struct stamp stamp = control->stamps[rank][i];
             if (stamp.end_ns - stamp.start_ns > longest) longest = stamp.end_ns - stamp.start_ns;
             if (stamp.start_ns < first) first = stamp.start_ns;
@@ -49,41 +49,42 @@ static void keep_samples(struct race *race, struct contender *contender, int tim
         contender->times_us[contender->count + (size_t)i] = to_us(longest);
         contender->skews_us[contender->count + (size_t)i] = to_us(last - first);
     }
-    for (int rank = 0; rank < race->group->size; rank++) {
+    for (int rank = 0; rank < timed->group->size; rank++) {
         contender->wrong += control->wrong[rank];
         if (control->varied[rank] > 0) contender->bits = NO_BITS;
     }
 }
 
 // Some calls of one contender in a row, the first of them untimed where calls are short.
-static int burst(struct race *race, struct contender *contender) {
-    struct control *control = race->group->control;
-    int rank = race->group->rank, timed = (int)((double)BURST_NS / (contender->estimate_ns + 1));
-    size_t left = race->request->max_samples - contender->count;
-    timed = timed < 1 ? 1 : timed > MAX_BURST ? MAX_BURST : timed;
-    if ((size_t)timed > left) timed = (int)left;
+static int burst(struct timed_cell *timed, struct contender *contender) {
+    struct control *control = timed->group->control;
+    int rank = timed->group->rank, calls = (int)((double)BURST_NS / (contender->estimate_ns + 1));
+    size_t left = timed->request->max_samples - contender->count;
+    calls = calls < 1 ? 1 : calls > MAX_BURST ? MAX_BURST : calls;
+    if ((size_t)calls > left) calls = (int)left;
     struct stamp unused;
     uint32_t wrong = 0;
     control->varied[rank] = 0;
-    race_step(race, PHASE_TIMED, contender);
+    timed_cell_step(timed, PHASE_TIMED, contender);
     if (contender->estimate_ns < (double)WARM_UP_BELOW_NS &&
-        race_call(race, contender, race_next_shift(race), &unused) != 0)
+        timed_cell_call(timed, contender, timed_cell_next_shift(timed), &unused) != 0)
         return -1;
-    for (int i = 0; i < timed; i++) {
-        size_t shift = race_next_shift(race);
-        if (!contender->out_of_race && race_call(race, contender, shift, &control->stamps[rank][i]) != 0)
+    for (int i = 0; i < calls; i++) {
+        size_t shift = timed_cell_next_shift(timed);
+        if (!contender->is_dropped &&
+            timed_cell_call(timed, contender, shift, &control->stamps[rank][i]) != 0)
             return -1;
-        if (contender->out_of_race) { // on all ranks alike
-            timed = i;
+        if (contender->is_dropped) { // on all ranks alike
+            calls = i;
             break;
         }
-        wrong += !race_results_are_right(race, contender, shift);
+        wrong += !timed_cell_results_are_right(timed, contender, shift);
     }
     control->wrong[rank] = wrong;
-    if (!group_barrier(race->group)) return -1;
-    if (rank == 0) keep_samples(race, contender, timed);
-    contender->count += (size_t)timed;
-    return group_barrier(race->group) ? 0 : -1;
+    if (!group_barrier(timed->group)) return -1;
+    if (rank == 0) keep_samples(timed, contender, calls);
+    contender->count += (size_t)calls;
+    return group_barrier(timed->group) ? 0 : -1;
 }
 
 static uint32_t next_random(uint32_t *state) {
@@ -100,98 +101,98 @@ static void shuffle(int order[], int count, uint32_t *random) {
     }
 }
 
-static bool is_sampled(const struct race *race, const struct contender *contender) {
-    return !contender->out_of_race && !contender->settled && contender->count < race->request->max_samples;
+static bool is_sampled(const struct timed_cell *timed, const struct contender *contender) {
+    return !contender->is_dropped && !contender->settled && contender->count < timed->request->max_samples;
 }
 
 // Rank 0: settles who is clearly slower than the best, or known precisely enough. The probe goes on as long
 // as anyone does.
-static void settle(struct race *race) {
+static void settle(struct timed_cell *timed) {
     struct summary summaries[MAX_IN_A_REQUEST + 1];
     double best_high_us = INFINITY;
-    for (int i = 1; i < race->count; i++) {
-        struct contender *contender = &race->contenders[i];
-        if (contender->out_of_race || contender->count < SLOWER_SAMPLES) continue;
+    for (int i = 1; i < timed->count; i++) {
+        struct contender *contender = &timed->contenders[i];
+        if (contender->is_dropped || contender->count < SLOWER_SAMPLES) continue;
         summaries[i] = summarise(contender->times_us, contender->count);
         best_high_us = fmin(best_high_us, summaries[i].high);
     }
-    for (int i = 1; i < race->count; i++) {
-        struct contender *contender = &race->contenders[i];
-        if (contender->out_of_race || contender->count < SLOWER_SAMPLES) continue;
+    for (int i = 1; i < timed->count; i++) {
+        struct contender *contender = &timed->contenders[i];
+        if (contender->is_dropped || contender->count < SLOWER_SAMPLES) continue;
         const struct summary *summary = &summaries[i];
-        bool is_precise = contender->count >= race->request->min_samples &&
-                          summary->high - summary->low <= 2 * race->request->precision * summary->median;
+        bool is_precise = contender->count >= timed->request->min_samples &&
+                          summary->high - summary->low <= 2 * timed->request->precision * summary->median;
         contender->settled = summary->low > best_high_us || is_precise;
     }
 }
 
 // Rank 0 decides whether to go round once more.
-static bool wants_more(const struct race *race, uint64_t since_ns) {
-    const struct request *request = race->request;
+static bool wants_more(const struct timed_cell *timed, uint64_t since_ns) {
+    const struct request *request = timed->request;
     size_t fewest = SIZE_MAX;
     bool anyone = false;
-    for (int i = 0; i < race->count; i++) {
-        const struct contender *contender = &race->contenders[i];
-        if (!is_sampled(race, contender)) continue;
+    for (int i = 0; i < timed->count; i++) {
+        const struct contender *contender = &timed->contenders[i];
+        if (!is_sampled(timed, contender)) continue;
         if (contender->count < fewest) fewest = contender->count;
         anyone = anyone || i > 0;
     }
     double elapsed_us = to_us(clock_ns() - since_ns);
     if (!anyone) return false;
-    if (request->left_us > 0 && to_us(clock_ns() - race->since_ns) >= request->left_us) return false;
+    if (request->left_us > 0 && to_us(clock_ns() - timed->since_ns) >= request->left_us) return false;
     if (elapsed_us < request->budget_us) return true;
     return fewest <
            (elapsed_us < (double)OVERDRAFT * request->budget_us ? request->min_samples : FEWEST_SAMPLES);
 }
 
 // Rank 0's word on who is sampled in this round, one bit each, on all ranks; 0: the race is over.
-static bool agree_on_round(struct race *race, uint64_t since_ns, size_t round, uint64_t *sampled) {
+static bool agree_on_round(struct timed_cell *timed, uint64_t since_ns, size_t round, uint64_t *sampled) {
     *sampled = 0;
-    if (race->group->rank == 0) {
-        if (round <= SETTLED_EVERY_ROUND || (round & (round - 1)) == 0) settle(race);
-        bool goes_on = wants_more(race, since_ns);
-        for (int i = 0; goes_on && i < race->count; i++) {
-            if (is_sampled(race, &race->contenders[i])) *sampled |= 1ULL << i;
+    if (timed->group->rank == 0) {
+        if (round <= SETTLED_EVERY_ROUND || (round & (round - 1)) == 0) settle(timed);
+        bool goes_on = wants_more(timed, since_ns);
+        for (int i = 0; goes_on && i < timed->count; i++) {
+            if (is_sampled(timed, &timed->contenders[i])) *sampled |= 1ULL << i;
         }
     }
-    return group_agree(race->group, sampled);
+    return group_agree(timed->group, sampled);
 }
 
-static int sample(struct race *race) {
+static int sample(struct timed_cell *timed) {
     int order[MAX_IN_A_REQUEST + 1];
-    uint32_t random = race->request->seed * 2654435761u | 1;
+    uint32_t random = timed->request->seed * 2654435761u | 1;
     uint64_t since_ns = clock_ns(), sampled;
-    for (int i = 0; i < race->count; i++) order[i] = i;
+    for (int i = 0; i < timed->count; i++) order[i] = i;
     for (size_t round = 1;; round++) {
-        if (!agree_on_round(race, since_ns, round, &sampled)) return -1;
+        if (!agree_on_round(timed, since_ns, round, &sampled)) return -1;
         if (sampled == 0) return 0;
-        shuffle(order, race->count, &random);
-        for (int i = 0; i < race->count; i++) {
-            struct contender *contender = &race->contenders[order[i]];
+        shuffle(order, timed->count, &random);
+        for (int i = 0; i < timed->count; i++) {
+            struct contender *contender = &timed->contenders[order[i]];
             if (!(sampled >> order[i] & 1)) continue;
-            if (contender->estimate_ns > (double)LONG_CALL_NS && race_look_at_time(race) != 0) return -1;
-            if (race->is_late) return 0;
-            if (burst(race, contender) != 0) return -1;
+            if (contender->estimate_ns > (double)LONG_CALL_NS && timed_cell_check_time(timed) != 0) return -1;
+            if (timed->is_late) return 0;
+            if (burst(timed, contender) != 0) return -1;
         }
     }
 }
 
 // ---- one request --------------------------------------------------------------------------------
 
-static void report(struct race *race, struct result results[]) {
-    struct contender *probe = &race->contenders[0];
+static void report(struct timed_cell *timed, struct result results[]) {
+    struct contender *probe = &timed->contenders[0];
     double copy_us = probe->count > 0 ? median(probe->times_us, probe->count) : 0;
-    struct call call = cell_call(&race->cell, 0);
-    double any_us = fmax(copy_us, race->harness->roundtrip_us);
-    for (int i = 1; i < race->count; i++) {
-        struct contender *contender = &race->contenders[i];
+    struct call call = cell_call(&timed->cell, 0);
+    double any_us = fmax(copy_us, timed->harness->roundtrip_us);
+    for (int i = 1; i < timed->count; i++) {
+        struct contender *contender = &timed->contenders[i];
         long index = contender->candidate - backend->candidates;
         struct result *result = &results[index];
         *result = (struct result){
             .candidate = contender->candidate,
-            .bound_us = fmax(any_us, backend->link_us(race->group, contender->candidate, &call)),
+            .bound_us = fmax(any_us, backend->link_us(timed->group, contender->candidate, &call)),
             .floor_us = contender->floor_us,
-            .calls = race->place ? backend->slots(race->place) : 0,
+            .calls = timed->place ? backend->slots(timed->place) : 0,
             .bits = contender->bits,
             .wrong = contender->wrong};
         if (contender->wrong > 0) {
@@ -199,8 +200,8 @@ static void report(struct race *race, struct result results[]) {
                      contender->wrong, contender->count);
         }
         if (contender->reason[0] != '\0') {
-            snprintf(race->harness->reasons[index], REASON_SIZE, "%s", contender->reason);
-            result->reason = race->harness->reasons[index];
+            snprintf(timed->harness->reasons[index], REASON_SIZE, "%s", contender->reason);
+            result->reason = timed->harness->reasons[index];
             continue;
         }
         result->time_us = summarise(contender->times_us, contender->count);
@@ -209,33 +210,34 @@ static void report(struct race *race, struct result results[]) {
 }
 
 // Nobody is sampled unless there was time to admit everyone: a race with some says nothing of who is best.
-static int run_race(struct race *race) {
-    for (int i = 0; i < race->count; i++) {
-        if (race_look_at_time(race) != 0) return -1;
-        if (race->is_late) break;
-        if (!race->contenders[i].out_of_race && race_admit(race, &race->contenders[i]) != 0) return -1;
+static int measure_cell(struct timed_cell *timed) {
+    for (int i = 0; i < timed->count; i++) {
+        if (timed_cell_check_time(timed) != 0) return -1;
+        if (timed->is_late) break;
+        if (!timed->contenders[i].is_dropped && timed_cell_admit(timed, &timed->contenders[i]) != 0)
+            return -1;
     }
-    if (!race->is_late && sample(race) != 0) return -1;
-    for (int i = 1; i < race->count; i++) {
-        if (race->contenders[i].count == 0) race_drop_out(&race->contenders[i], budget_spent);
+    if (!timed->is_late && sample(timed) != 0) return -1;
+    for (int i = 1; i < timed->count; i++) {
+        if (timed->contenders[i].count == 0) timed_cell_drop(&timed->contenders[i], budget_spent);
     }
     return 0;
 }
 
 int harness_measure(struct harness *harness, const struct request *request, struct result results[]) {
-    struct race race = {
+    struct timed_cell timed = {
         .harness = harness, .group = harness->group, .request = request, .since_ns = clock_ns()};
     struct group *group = harness->group;
     memset(results, 0, (size_t)candidate_count() * sizeof *results);
     watch_step(PHASE_WARM_UP, "");
     harness->at_work = "";
     int status = 0;
-    if (race_open(&race)) status = run_race(&race);
-    if (status == 0 && group->rank == 0) report(&race, results);
+    if (timed_cell_open(&timed)) status = measure_cell(&timed);
+    if (status == 0 && group->rank == 0) report(&timed, results);
     if (status == 0) harness->at_work = "";
     // Where ranks share cores a round trip tells of the scheduler, and takes long.
     if (status == 0 && !group->oversubscribed) status = backend->round_trip(group, &harness->roundtrip_us);
     watch_rest(PHASE_IDLE);
-    race_close(&race);
+    timed_cell_close(&timed);
     return status;
 }

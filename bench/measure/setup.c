@@ -29,11 +29,11 @@ int harness_open(struct harness *harness, struct group *group, const uint8_t wan
             continue;
         }
         watch_step(PHASE_SET_UP, candidate->name);
-        const char *before = blame_at_work(), *work = plugins_work(candidate);
-        blame_work(work != NULL ? work : before);
+        const char *before = fault_current_work(), *work = plugins_work(candidate);
+        fault_work(work != NULL ? work : before);
         harness->is_set_up[i] =
             candidate->strategy->setup(candidate, group, &harness->states[i], harness->unavailable[i]) == 0;
-        blame_work(before);
+        fault_work(before);
     }
     return 0;
 }
@@ -42,9 +42,9 @@ void harness_close(struct harness *harness) {
     for (int i = 0; i < candidate_count(); i++) {
         if (!harness->is_set_up[i]) continue;
         watch_step(PHASE_TEARDOWN, backend->candidates[i].name);
-        const char *before = blame_at_work(), *work = plugins_work(&backend->candidates[i]);
-        blame_work(work != NULL ? work : before);
+        const char *before = fault_current_work(), *work = plugins_work(&backend->candidates[i]);
+        fault_work(work != NULL ? work : before);
         backend->candidates[i].strategy->teardown(harness->states[i]);
-        blame_work(before);
+        fault_work(before);
     }
 }

@@ -1,7 +1,7 @@
 // One request's cell and those who are timed with it: opened, verified, called and checked; harness.c and
 // cell_pass.c decide how often and in which order.
-#ifndef BENCH_RACE_H
-#define BENCH_RACE_H
+#ifndef BENCH_TIMED_CELL_H
+#define BENCH_TIMED_CELL_H
 
 #include "setup.h"
 
@@ -12,7 +12,7 @@
 struct contender {
     const struct candidate *candidate;
     void *state;
-    bool out_of_race;
+    bool is_dropped;
     char reason[REASON_SIZE];
     bool settled; // known well enough: sampled no more
     uint64_t hashes[MAX_SHIFTS];
@@ -28,7 +28,7 @@ struct right_result {
     bool of_fp32_sums;
 };
 
-struct race {
+struct timed_cell {
     struct harness *harness;
     struct group *group;
     const struct request *request;
@@ -44,39 +44,39 @@ struct race {
     int right_count[MAX_SHIFTS];
 };
 
-// Collective. Whether all ranks have the cell and its place; otherwise nobody races, and is told why. `race`
-// has its harness, group, request and when that came; its contenders are the probe, then those who are
-// wanted.
-bool race_open(struct race *race);
-void race_close(struct race *race);
+// Collective. Whether all ranks have the cell and its place; otherwise nobody is timed, with the reason.
+// `timed` has its harness, group, request and when that came; its contenders are the probe, then those who
+// are wanted.
+bool timed_cell_open(struct timed_cell *timed);
+void timed_cell_close(struct timed_cell *timed);
 
 // How many there will be, if nobody is refused: with the probe.
-size_t race_most_contenders(const struct request *request);
+size_t timed_cell_most_contenders(const struct request *request);
 
 // What it takes of the host's memory on one rank while it is open.
-size_t race_bytes(const struct request *request, int rank, int ranks);
+size_t timed_cell_bytes(const struct request *request, int rank, int ranks);
 
 // Collective. Prepares, verifies, and takes the floor under the times to come. -1: see group_failure.
-int race_admit(struct race *race, struct contender *contender);
+int timed_cell_admit(struct timed_cell *timed, struct contender *contender);
 
 // Its first part: whoever cannot do such a call drops out.
-int race_prepare(struct race *race, struct contender *contender);
+int timed_cell_prepare(struct timed_cell *timed, struct contender *contender);
 
 // Collective. One sample with the data set `shift` first, after which whoever cannot be timed is out of the
-// race; and whether the results that it left are right on this rank. -1: see group_failure.
-int race_call(struct race *race, struct contender *contender, size_t shift, struct stamp *stamp);
-bool race_results_are_right(struct race *race, struct contender *contender, size_t shift);
+// timed; and whether the results that it left are right on this rank. -1: see group_failure.
+int timed_cell_call(struct timed_cell *timed, struct contender *contender, size_t shift, struct stamp *stamp);
+bool timed_cell_results_are_right(struct timed_cell *timed, struct contender *contender, size_t shift);
 
 // The data set of the next call.
-size_t race_next_shift(struct race *race);
+size_t timed_cell_next_shift(struct timed_cell *timed);
 
-// It races no more; the first reason counts.
-void race_drop_out(struct contender *contender, const char *reason);
+// Times it no more; the first reason counts.
+void timed_cell_drop(struct contender *contender, const char *reason);
 
 // Who is at work, for those who look for a culprit.
-void race_step(const struct race *race, enum phase phase, const struct contender *contender);
+void timed_cell_step(const struct timed_cell *timed, enum phase phase, const struct contender *contender);
 
 // Whether all of the request's time is over: rank 0's word, on all ranks. -1: see group_failure.
-int race_look_at_time(struct race *race);
+int timed_cell_check_time(struct timed_cell *timed);
 
 #endif

@@ -10,25 +10,25 @@
 enum { CANARY = 0xc3 };
 
 int guarded_open(struct group *group, struct guarded *buffer, size_t bytes, size_t alignment, bool at_end) {
-    const struct ground *ground = backend->ground;
+    const struct plugin_services *services = backend->services;
     *buffer = (struct guarded){.bytes = bytes};
-    if (ground->reserve(group, buffer, bytes + 1) != 0) return -1;
-    if (!ground->fill(group, buffer->mapped, CANARY, buffer->mapped_bytes)) {
-        ground->give_back(group, buffer);
+    if (services->reserve(group, buffer, bytes + 1) != 0) return -1;
+    if (!services->fill(group, buffer->mapped, CANARY, buffer->mapped_bytes)) {
+        services->give_back(group, buffer);
         return -1;
     }
     size_t gap = at_end ? (buffer->mapped_bytes - bytes) / alignment * alignment : 0;
     buffer->data = buffer->mapped + gap;
-    blame_guard(buffer->reserved, buffer->mapped);
-    blame_guard(buffer->mapped + buffer->mapped_bytes, buffer->reserved + buffer->reserved_bytes);
+    fault_guard(buffer->reserved, buffer->mapped);
+    fault_guard(buffer->mapped + buffer->mapped_bytes, buffer->reserved + buffer->reserved_bytes);
     return 0;
 }
 
 void guarded_close(struct group *group, struct guarded *buffer) {
     if (buffer->reserved != NULL) {
-        blame_unguard(buffer->reserved);
-        blame_unguard(buffer->mapped + buffer->mapped_bytes);
-        backend->ground->give_back(group, buffer);
+        fault_unguard(buffer->reserved);
+        fault_unguard(buffer->mapped + buffer->mapped_bytes);
+        backend->services->give_back(group, buffer);
     }
     *buffer = (struct guarded){0};
 }
@@ -41,7 +41,8 @@ static bool is_full_of(const unsigned char *data, size_t bytes, int byte) {
 static unsigned char *copy_of(struct group *group, const struct guarded *buffer) {
     unsigned char *copy = malloc(buffer->mapped_bytes);
     if (copy == NULL) group_fail(group, "out of memory");
-    if (copy != NULL && backend->ground->get(group, copy, buffer->mapped, buffer->mapped_bytes)) return copy;
+    if (copy != NULL && backend->services->get(group, copy, buffer->mapped, buffer->mapped_bytes))
+        return copy;
     free(copy);
     return NULL;
 }

@@ -56,7 +56,7 @@ static const gt_plugin *ask(const char *path, char reason[PLUGIN_REASON_SIZE]) {
     return says;
 }
 
-const gt_plugin *library_ask(const char *path, char reason[PLUGIN_REASON_SIZE]) {
+const gt_plugin *library_load(const char *path, char reason[PLUGIN_REASON_SIZE]) {
     struct sigaction before[CRASHES];
     begin_watch(path, before);
     const gt_plugin *says = ask(path, reason);

@@ -8,6 +8,6 @@ enum { PLUGIN_REASON_SIZE = 512 };
 
 // What the library at `path` says of itself; NULL: `reason`. Where it crashes this ends the process, with
 // exit code 1 and a line.
-const gt_plugin *library_ask(const char *path, char reason[PLUGIN_REASON_SIZE]);
+const gt_plugin *library_load(const char *path, char reason[PLUGIN_REASON_SIZE]);
 
 #endif

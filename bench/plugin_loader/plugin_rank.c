@@ -20,7 +20,7 @@ void plugins_cancel(int rank) {
 void plugin_begin_call(struct plugin *plugin, struct group *group) {
     __atomic_store_n(&plugin->cancel[group->rank], 0, __ATOMIC_RELAXED);
     atomic_store(&last_called[group->rank], plugin);
-    backend->ground->enter(group);
+    backend->services->enter(group);
 }
 
 bool plugin_is_cancelled(const struct plugin *plugin, int rank) {
@@ -42,12 +42,12 @@ static bool may_call(struct instance *instance) {
 static int host_allgather(void *context, const void *in, void *out, size_t bytes) {
     struct instance *instance = context;
     if (!may_call(instance)) return -1;
-    return backend->ground->allgather(instance->ground, in, out, bytes);
+    return backend->services->allgather(instance->services, in, out, bytes);
 }
 
 static int host_barrier(void *context) {
     struct instance *instance = context;
-    return may_call(instance) ? backend->ground->barrier(instance->ground) : -1;
+    return may_call(instance) ? backend->services->barrier(instance->services) : -1;
 }
 
 static void *host_allocate(void *context, size_t bytes, int shared) {
@@ -124,7 +124,7 @@ static void fill_rank(struct instance *instance) {
 }
 
 static void close_instance(struct instance *instance) {
-    if (instance->ground != NULL) backend->ground->close(instance->ground);
+    if (instance->services != NULL) backend->services->close(instance->services);
     free(instance);
 }
 
@@ -133,7 +133,7 @@ static bool start_instance(struct instance *instance, bool *has_state, char reas
     struct group *group = instance->group;
     struct plugin *plugin = instance->plugin;
     fill_rank(instance);
-    if (backend->ground->open(group, plugin->comm, &instance->rank, &instance->ground, reason) != 0)
+    if (backend->services->open(group, plugin->comm, &instance->rank, &instance->services, reason) != 0)
         return false;
     plugin_begin_call(plugin, group);
     *has_state = plugin->functions.init(&instance->rank, &instance->state) == GT_OK;

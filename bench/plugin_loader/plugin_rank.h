@@ -7,7 +7,7 @@
 struct instance {
     struct plugin *plugin;
     struct group *group;
-    void *ground;
+    void *services; // its own state of them
     gt_host host;
     gt_rank rank;
     const char *in_run; // the name of one that runs, and has not declared collective calls there; or NULL

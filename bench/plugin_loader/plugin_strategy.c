@@ -93,7 +93,7 @@ static bool complete_plan(struct plan *made, gt_status status, char reason[REASO
     } else if (status != GT_OK) {
         snprintf(reason, REASON_SIZE, "prepare: %s", plugin_error(plugin, state));
     } else if (made->workspace_bytes > 0 && guarded_open(made->group, &made->workspace, made->workspace_bytes,
-                                                         backend->ground->alignment, true) != 0) {
+                                                         backend->services->alignment, true) != 0) {
         snprintf(reason, REASON_SIZE, "no memory for its workspace");
     } else {
         return true;
@@ -266,7 +266,7 @@ static int plugin_run(void *state, const struct call *call) {
     struct call part = own_part(own, call);
     if (run_part(own, &part) != 0) return -1;
     bool apart = own->candidate->has_epilogue_apart;
-    return !apart || backend->ground->epilogue(own->instance->group, call) ? 0 : -1;
+    return !apart || backend->services->epilogue(own->instance->group, call) ? 0 : -1;
 }
 
 static void plugin_teardown(void *state) {

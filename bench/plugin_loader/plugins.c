@@ -89,11 +89,11 @@ static int check_candidate(const struct plugin *plugin, const gt_candidate *says
     if (is_taken(name)) return refuse_candidate(reason, path, name, "there is another of this name");
     const char *wrong = wrong_mask(says);
     if (wrong != NULL) return refuse_candidate(reason, path, name, wrong);
-    if ((says->memory & backend->ground->memory) == 0) return 0; // left out
-    if (says->comm != GT_COMM_NONE && (backend->ground->comms >> says->comm & 1) == 0) {
+    if ((says->memory & backend->services->memory) == 0) return 0; // left out
+    if (says->comm != GT_COMM_NONE && (backend->services->comms >> says->comm & 1) == 0) {
         char what[80];
         snprintf(what, sizeof what, "needs a communicator that there is not; %s there is",
-                 backend->ground->comm_name);
+                 backend->services->comm_name);
         return refuse_candidate(reason, path, name, what);
     }
     if (says->places == 0)
@@ -129,7 +129,7 @@ static int add_candidates(struct plugin *plugin, char reason[]) {
     uint32_t count = plugin->functions.candidate_count;
     int before = candidate_count();
     if (count == 0) return refuse(reason, plugin->path, "has no candidate");
-    bool has_twins = backend->ground->epilogue != NULL;
+    bool has_twins = backend->services->epilogue != NULL;
     if (count > (uint32_t)(MAX_CANDIDATES - before) / (has_twins ? 2 : 1)) {
         return refuse(reason, plugin->path, "has more candidates than there is room for");
     }
@@ -146,7 +146,7 @@ static int add_candidates(struct plugin *plugin, char reason[]) {
         }
         take_struct(&candidate->says, sizeof candidate->says, plugin->functions.candidates[i]);
         if (check_candidate(plugin, &candidate->says, reason) != 0) return -1;
-        if ((candidate->says.memory & backend->ground->memory) == 0) continue;
+        if ((candidate->says.memory & backend->services->memory) == 0) continue;
         if (candidate->says.comm != GT_COMM_NONE) plugin->comm = candidate->says.comm;
         append(candidate);
         bool is_summed = (candidate->says.ops >> OP_ALLREDUCE & 1) != 0;
@@ -157,7 +157,7 @@ static int add_candidates(struct plugin *plugin, char reason[]) {
     }
     if (candidate_count() > before) return 0;
     char what[80];
-    snprintf(what, sizeof what, "none of its candidates works on %s", backend->ground->where);
+    snprintf(what, sizeof what, "none of its candidates works on %s", backend->services->where);
     return refuse(reason, plugin->path, what);
 }
 
@@ -197,7 +197,7 @@ int plugins_load(const char *path, char reason[PLUGIN_REASON_SIZE]) {
     struct plugin *plugin = &plugins[plugin_count];
     *plugin = (struct plugin){.hash = hash_file(path)};
     snprintf(plugin->path, sizeof plugin->path, "%s", path);
-    const gt_plugin *says = library_ask(path, reason);
+    const gt_plugin *says = library_load(path, reason);
     if (says == NULL) return -1;
     take_struct(&plugin->functions, sizeof plugin->functions, says);
     if (check_functions(plugin, reason) != 0) return -1;

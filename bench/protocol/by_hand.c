@@ -70,20 +70,20 @@ static void print_head(const struct group *group, const struct by_hand *options,
     fprintf(protocol_out(), "# gentables-bench: %d ranks, %d cores%s, %s, fusion %s\n", group->size,
             group->cores, group->oversubscribed ? " (oversubscribed)" : "", group->kernels->isa,
             fusion_names[options->request.shape.fusion]);
-    bool in_a_row = options->calls.iterations > 0;
+    bool back_to_back = options->calls.iterations > 0;
     char splits[SPLITS_TEXT];
     splits_print(options->request.shape.splits, splits);
     fprintf(protocol_out(), "# %s%s%s\n", op_names[options->request.shape.op],
             splits[0] != '\0' ? ", splits " : "", splits);
     fprintf(protocol_out(), "# %s\n",
-            in_a_row ? "calls in a row, their mean" : "each call by itself, the median");
+            back_to_back ? "calls in a row, their mean" : "each call by itself, the median");
     fprintf(protocol_out(),
             "# nThread 1 nGpus %d minBytes %zu maxBytes %zu step: %zu(%s) warmup iters: %u iters: %u "
             "agg iters: 1 validation: %d graph: %d\n",
             gpu_count(), options->from_bytes, options->to_bytes,
             options->factor > 0 ? options->factor : options->increment,
             options->factor > 0 ? "factor" : "bytes", options->calls.warm_up, options->calls.iterations,
-            !in_a_row || options->calls.check, is_captured(options));
+            !back_to_back || options->calls.check, is_captured(options));
     for (int rank = 0; rank < group->size; rank++) {
         fprintf(protocol_out(), "#  Rank %2d Pid %6d on %s %s\n", rank, (int)group->control->pids[rank],
                 seats[rank].host, seats[rank].device);
@@ -224,7 +224,7 @@ static int measure_sizes(struct harness *harness, const struct by_hand *options,
         struct request request = options->request;
         request.shape = shape_of(options, bytes, group->size);
         int status = options->calls.iterations > 0
-                         ? in_a_row_measure(harness, &request, &options->calls, results)
+                         ? back_to_back_measure(harness, &request, &options->calls, results)
                          : harness_measure(harness, &request, results);
         if (status != 0) return -1;
         for (int i = 0; i < candidate_count() && group->rank == 0; i++) {

@@ -10,8 +10,8 @@ struct by_hand {
         increment;      // from one size to the next: times the factor, or, where it is 0, plus the increment
     size_t hidden_size; // 0: the usual one, or one token with all of a shorter message
     struct request request;
-    struct in_a_row calls; // iterations 0: each call by itself
-    const char *json_path; // or NULL
+    struct back_to_back calls; // iterations 0: each call by itself
+    const char *json_path;     // or NULL
     int argc;
     char **argv;
 };

@@ -151,10 +151,10 @@ static struct stamp *gather(struct pass *pass, size_t first, size_t end) {
         group_fail(pass->group, "out of memory");
         return NULL;
     }
-    blame_work("reduction");
+    fault_work("reduction");
     bool gathered = group_gather(pass->group, pass->entrants[first].stamps, stride * sizeof *all, all) &&
                     gather_wrong(pass, first, end);
-    blame_work(NULL);
+    fault_work(NULL);
     pass->cost.reduce_us += elapsed_us(since_ns);
     if (gathered) return all;
     free(all);
@@ -165,9 +165,9 @@ static struct stamp *gather(struct pass *pass, size_t first, size_t end) {
 
 static int agree(struct pass *pass) {
     char reason[REASON_SIZE];
-    blame_work("agreement");
+    fault_work("agreement");
     int status = tune_plan_agree(pass->plan, pass->group, reason);
-    blame_work(NULL);
+    fault_work(NULL);
     if (status != 0) group_fail(pass->group, reason);
     return status;
 }

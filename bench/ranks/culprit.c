@@ -58,7 +58,7 @@ int culprit_rank_of(int pid) {
 // Who started a rank that has this parent: that one, or, where ranks have wardens, its parent.
 static int starter(int parent) {
     int of_warden = -1;
-    if (!warden_is_there()) return parent;
+    if (!is_isolated()) return parent;
     process_state(parent, &of_warden);
     return of_warden;
 }

@@ -140,7 +140,7 @@ static bool note_silent_end(int status) {
 static void tell_late(int rank, const char *what) {
     static const char candidate[] = "strategy ";
     atomic_store(&office->has_spoken, true); // now, in whatever words
-    if (!watch_blame(rank, what, strncmp(what, candidate, sizeof candidate - 1) == 0))
+    if (!watch_report(rank, what, strncmp(what, candidate, sizeof candidate - 1) == 0))
         tell(rank, what, "did not come back in time");
 }
 
@@ -185,12 +185,12 @@ static void begin_process(double timeout_s) {
     pthread_sigmask(SIG_SETMASK, &old, NULL);
 }
 
-int blame_begin_apart(void) {
+int fault_isolate(void) {
     if (office != &own_office) return 0;
     void *shared = mmap(NULL, sizeof *office, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (shared == MAP_FAILED) return -1;
     office = shared;
-    return warden_begin(note_silent_end);
+    return isolation_begin(note_silent_end);
 }
 
 // Handlers of this thread get a stack of their own, unless a sanitizer has given them one.
@@ -205,7 +205,7 @@ static void leave_stack(int rank) {
     sigaltstack(&(stack_t){.ss_flags = SS_DISABLE}, NULL);
 }
 
-void blame_begin(int rank, double timeout_s) {
+void fault_begin(int rank, double timeout_s) {
     pthread_mutex_lock(&lock);
     own_rank = rank;
     take_stack(rank);
@@ -214,7 +214,7 @@ void blame_begin(int rank, double timeout_s) {
     pthread_mutex_unlock(&lock);
 }
 
-void blame_work(const char *what) {
+void fault_work(const char *what) {
     if (own_rank < 0) return;
     struct desk *desk = &office->desks[own_rank];
     if (what != NULL) {
@@ -226,24 +226,24 @@ void blame_work(const char *what) {
     atomic_store_explicit(&desk->work, what, memory_order_release);
 }
 
-void blame_on_late(void (*cancel)(int rank)) {
+void fault_on_late(void (*cancel)(int rank)) {
     atomic_store(&on_late, cancel);
 }
 
-const char *blame_at_work(void) {
+const char *fault_current_work(void) {
     return own_rank < 0 ? NULL : atomic_load(&office->desks[own_rank].work);
 }
 
-void blame_nobody(void) {
+void fault_already_reported(void) {
     atomic_store(&office->has_spoken, true);
 }
 
-_Noreturn void blame_now(const char *what, const char *happened) {
+_Noreturn void fault_exit(const char *what, const char *happened) {
     tell(rank_here(), what, happened);
     _exit(1);
 }
 
-void blame_guard(const void *begin, const void *end) {
+void fault_guard(const void *begin, const void *end) {
     pthread_mutex_lock(&lock);
     for (int i = 0; i < GUARDS; i++) {
         if (atomic_load(&guards[i].end) != NULL) continue;
@@ -254,7 +254,7 @@ void blame_guard(const void *begin, const void *end) {
     pthread_mutex_unlock(&lock);
 }
 
-void blame_unguard(const void *begin) {
+void fault_unguard(const void *begin) {
     pthread_mutex_lock(&lock);
     for (int i = 0; i < GUARDS; i++) {
         if (atomic_load(&guards[i].begin) != begin || atomic_load(&guards[i].end) == NULL) continue;
@@ -264,9 +264,9 @@ void blame_unguard(const void *begin) {
     pthread_mutex_unlock(&lock);
 }
 
-void blame_end(void) {
+void fault_end(void) {
     bool is_last;
-    blame_work(NULL);
+    fault_work(NULL);
     pthread_mutex_lock(&lock);
     if (own_rank >= 0) {
         atomic_store(&office->desks[own_rank].is_taken, false);

@@ -56,11 +56,11 @@ static bool is_another(pid_t pid) {
     return pid != getpid();
 }
 
-bool warden_is_there(void) {
+bool is_isolated(void) {
     return own_warden != 0;
 }
 
-long warden_children(void) {
+long isolation_children(void) {
     return children_of(getpid(), is_another) + (own_warden != 0 ? children_of(own_warden, is_another) : 0);
 }
 
@@ -125,7 +125,7 @@ _Noreturn static void watch_over(bool (*ended)(int status)) {
     end_alike(status, is_failure);
 }
 
-int warden_begin(bool (*ended)(int status)) {
+int isolation_begin(bool (*ended)(int status)) {
     sigset_t signals, former;
     pid_t warden = getpid();
     struct sigaction actions[ASKING];

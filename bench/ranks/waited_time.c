@@ -3,21 +3,21 @@
 
 #include <stdio.h>
 
-enum { MOST_OF_A_LOOK_NS = 2 * PATIENCE_LOOK_NS };
+enum { MOST_OF_A_LOOK_NS = 2 * WAITED_TIME_LOOK_NS };
 
-void patience_begin(struct patience *patience, uint64_t now_ns, uint64_t starved_ns) {
-    *patience = (struct patience){.looked_ns = now_ns, .starved_ns = starved_ns};
+void waited_time_begin(struct waited_time *waited, uint64_t now_ns, uint64_t starved_ns) {
+    *waited = (struct waited_time){.looked_ns = now_ns, .starved_ns = starved_ns};
 }
 
-void patience_look(struct patience *patience, uint64_t now_ns, uint64_t starved_ns) {
-    uint64_t passed_ns = now_ns - patience->looked_ns, starved = starved_ns - patience->starved_ns;
+void waited_time_look(struct waited_time *waited, uint64_t now_ns, uint64_t starved_ns) {
+    uint64_t passed_ns = now_ns - waited->looked_ns, starved = starved_ns - waited->starved_ns;
     uint64_t had_ns = starved < passed_ns ? passed_ns - starved / 2 : passed_ns / 2;
-    patience->had_ns += had_ns < MOST_OF_A_LOOK_NS ? had_ns : MOST_OF_A_LOOK_NS;
-    patience->looked_ns = now_ns;
-    patience->starved_ns = starved_ns;
+    waited->had_ns += had_ns < MOST_OF_A_LOOK_NS ? had_ns : MOST_OF_A_LOOK_NS;
+    waited->looked_ns = now_ns;
+    waited->starved_ns = starved_ns;
 }
 
-uint64_t patience_starved_ns(pid_t thread) {
+uint64_t waited_time_starved_ns(pid_t thread) {
     char path[64];
     unsigned long long ran, waited = 0;
     snprintf(path, sizeof path, "/proc/self/task/%d/schedstat", (int)thread);

@@ -19,7 +19,7 @@ static uint64_t timeout_ns;
 static _Atomic uint64_t deadline_ns; // 0: none
 static _Atomic enum phase own_phase; // while no group is watched
 
-bool watch_blame(int asking, const char *what, bool is_candidate) {
+bool watch_report(int asking, const char *what, bool is_candidate) {
     const struct group *group = culprit_group();
     char culprit[FAILURE_SIZE / 2], waited[48] = "", text[FAILURE_SIZE], state;
     if (group == NULL || group->shares_process) return false;

@@ -24,6 +24,6 @@ void watch_rest(enum phase phase);
 // them. False: nothing was said, for there is none, or ranks are threads, of which the kernel tells nothing;
 // or it is a candidate's work, and no rank is stopped (as by SIGSTOP or a debugger) or gone, so that it is
 // his fault.
-bool watch_blame(int asking, const char *what, bool is_candidate);
+bool watch_report(int asking, const char *what, bool is_candidate);
 
 #endif

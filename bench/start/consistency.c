@@ -75,7 +75,7 @@ static uint64_t usual_value(const struct identity identities[], int count, enum 
     return usual;
 }
 
-int alike_find_stranger(const struct identity identities[], int count, enum trait *trait) {
+int consistency_find_odd_rank(const struct identity identities[], int count, enum trait *trait) {
     for (*trait = 0; *trait < TRAITS; (*trait)++) {
         uint64_t usual = usual_value(identities, count, *trait);
         for (int rank = 0; rank < count; rank++) {
@@ -116,7 +116,7 @@ static void write_reason(int stranger, enum trait trait, const char *shown, char
              words[trait], shown);
 }
 
-int alike_check(MPI_Comm comm, int argc, char **argv, char reason[], size_t reason_size) {
+int consistency_check(MPI_Comm comm, int argc, char **argv, char reason[], size_t reason_size) {
     struct identity mine = {.traits = {
                                 [TRAIT_PROTOCOL] = PROTOCOL_VERSION,
                                 [TRAIT_BINARY] = hash_of_binary(),
@@ -134,7 +134,7 @@ int alike_check(MPI_Comm comm, int argc, char **argv, char reason[], size_t reas
     }
     MPI_Allgather(&mine, TRAITS, MPI_UINT64_T, all, TRAITS, MPI_UINT64_T, comm);
     enum trait trait;
-    int stranger = alike_find_stranger(all, size, &trait);
+    int stranger = consistency_find_odd_rank(all, size, &trait);
     free(all);
     if (stranger < 0) return 0;
     if (rank == stranger) show_trait(trait, argc, argv, shown);

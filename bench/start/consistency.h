@@ -18,10 +18,10 @@ struct identity {
 };
 
 // The rank that differs from most others (at a tie, from rank 0), and in what; -1: none does.
-int alike_find_stranger(const struct identity identities[], int count, enum trait *trait);
+int consistency_find_odd_rank(const struct identity identities[], int count, enum trait *trait);
 
 // Collective, and the first thing that ranks do together. -1 with `reason`, alike on all ranks, that names
 // the rank.
-int alike_check(MPI_Comm comm, int argc, char **argv, char reason[], size_t reason_size);
+int consistency_check(MPI_Comm comm, int argc, char **argv, char reason[], size_t reason_size);
 
 #endif

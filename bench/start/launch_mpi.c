@@ -38,7 +38,7 @@ int launch(int *argc, char ***argv, int ranks, double timeout_s, int (*rank_main
     world = MPI_COMM_WORLD;
     struct group group;
     char reason[ALIKE_REASON_SIZE];
-    if (alike_check(world, *argc, *argv, reason, sizeof reason) == 0 &&
+    if (consistency_check(world, *argc, *argv, reason, sizeof reason) == 0 &&
         group_open(&group, world, timeout_s, reason, sizeof reason) == 0) {
         status = rank_main(&group, argument);
         group_close(&group);

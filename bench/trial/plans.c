@@ -17,21 +17,21 @@ int plans_run(struct group *group, const char *path, enum plan_use use, double t
     char reason[REASON_SIZE] = "";
     // Here deadlines are of single candidates, and a little shorter than those of waits for them.
     watch_rest(use == PLAN_PASS ? PHASE_PASS : PHASE_TRIAL);
-    blame_on_late(plugins_cancel);
-    blame_begin(group->rank, 0.9 * timeout_s);
-    blame_work("agreement");
+    fault_on_late(plugins_cancel);
+    fault_begin(group->rank, 0.9 * timeout_s);
+    fault_work("agreement");
     int status = tune_plan_read(&plan, path, group, reason);
     if (status == 0 && (status = tune_plan_agree(&plan, group, reason)) != 0) tune_plan_free(&plan);
     if (status != 0) {
         if (group->rank == 0) fprintf(stderr, "gentables-bench: agreement: %s\n", reason);
-        blame_end();
+        fault_end();
         return 1;
     }
-    blame_work("start");
+    fault_work("start");
     status = use == PLAN_PASS ? backend->tune(group, &plan)
                               : trial_run(group, &plan, use == PLAN_BRIEF_TRIAL, protocol_out());
     if (status < 0) return -1;
-    blame_end();
+    fault_end();
     tune_plan_free(&plan);
     return status;
 }

@@ -13,10 +13,11 @@
 
 #include "ranks/isolation_process.h"
 
-const char *const held_names[HELD_KINDS] = {
-    [HELD_DEVICE] = "device memory", [HELD_CHILDREN] = "child processes", [HELD_THREADS] = "threads",
-    [HELD_FILES] = "open files",     [HELD_SHARED] = "files in /dev/shm", [HELD_STRAYS] = "files in /dev/shm",
-    [HELD_BYTES] = "mapped bytes",   [HELD_HEAP] = "heap memory"};
+const char *const resource_names[RESOURCE_KINDS] = {
+    [RESOURCE_DEVICE] = "device memory",     [RESOURCE_CHILDREN] = "child processes",
+    [RESOURCE_THREADS] = "threads",          [RESOURCE_FILES] = "open files",
+    [RESOURCE_SHARED] = "files in /dev/shm", [RESOURCE_STRAYS] = "files in /dev/shm",
+    [RESOURCE_BYTES] = "mapped bytes",       [RESOURCE_HEAP] = "heap memory"};
 
 // Growth that tells. Mapped bytes stay as they are to the page once all is warm; but a sanitizer's own
 // memory, of which malloc's counts say nothing, comes and goes in larger pieces.
@@ -31,7 +32,7 @@ enum { LEAST_BYTES = 1 };
 #else
 enum { LEAST_BYTES = 1 };
 #endif
-static const long least_growth[HELD_KINDS] = {1, 1, 1, 1, 1, 1, LEAST_BYTES, 1};
+static const long least_growth[RESOURCE_KINDS] = {1, 1, 1, 1, 1, 1, LEAST_BYTES, 1};
 
 // Files in /dev/shm that were this process's, by their numbers; of more than these the rest are strays.
 enum { MOST_SEEN = 1024 };
@@ -82,13 +83,13 @@ static void look_at_open_files(void) {
     if (list != NULL) closedir(list);
 }
 
-void held_look(void) {
+void snapshot_note_shared_files(void) {
     look_at_maps();
     look_at_open_files();
 }
 
 // Files of this user that came during the trial. The MPI library's own are named after it.
-static void count_shared_files(time_t since, struct held *held) {
+static void count_shared_files(time_t since, struct resource_snapshot *snapshot) {
     DIR *list = opendir("/dev/shm");
     for (const struct dirent *entry; list != NULL && (entry = readdir(list)) != NULL;) {
         struct stat facts;
@@ -98,7 +99,7 @@ static void count_shared_files(time_t since, struct held *held) {
         if (entry->d_name[0] == '.' || is_ours) continue;
         if (fstatat(dirfd(list), entry->d_name, &facts, AT_SYMLINK_NOFOLLOW) != 0) continue;
         if (facts.st_uid != geteuid() || facts.st_ctime < since) continue;
-        held->count[is_seen(facts.st_ino) ? HELD_SHARED : HELD_STRAYS]++;
+        snapshot->count[is_seen(facts.st_ino) ? RESOURCE_SHARED : RESOURCE_STRAYS]++;
     }
     if (list != NULL) closedir(list);
 }
@@ -139,25 +140,25 @@ static long heap_bytes(long *mapped) {
 #endif
 }
 
-struct held held_now(time_t since) {
+struct resource_snapshot snapshot_take(time_t since) {
     static char buffer[BUFSIZ]; // nothing is allocated between the two
-    struct held held = {{[HELD_CHILDREN] = warden_children(),
-                         [HELD_THREADS] = entries_of("/proc/self/task"),
-                         [HELD_FILES] = entries_of("/proc/self/fd")}};
-    count_shared_files(since, &held);
+    struct resource_snapshot snapshot = {{[RESOURCE_CHILDREN] = isolation_children(),
+                                          [RESOURCE_THREADS] = entries_of("/proc/self/task"),
+                                          [RESOURCE_FILES] = entries_of("/proc/self/fd")}};
+    count_shared_files(since, &snapshot);
     FILE *maps = fopen("/proc/self/maps", "r");
-    if (maps == NULL) return held;
+    if (maps == NULL) return snapshot;
     setvbuf(maps, buffer, _IOFBF, sizeof buffer);
     malloc_trim(0);
-    held.count[HELD_BYTES] = mapped_bytes(maps);
-    long heap = heap_bytes(&held.count[HELD_BYTES]);
-    if (heap_is_exact()) held.count[HELD_HEAP] = heap;
+    snapshot.count[RESOURCE_BYTES] = mapped_bytes(maps);
+    long heap = heap_bytes(&snapshot.count[RESOURCE_BYTES]);
+    if (heap_is_exact()) snapshot.count[RESOURCE_HEAP] = heap;
     fclose(maps);
-    return held;
+    return snapshot;
 }
 
-int held_more(const struct held *before, const struct held *after) {
+int snapshot_growth(const struct resource_snapshot *before, const struct resource_snapshot *after) {
     int kind = 0;
-    while (kind < HELD_KINDS && after->count[kind] - before->count[kind] < least_growth[kind]) kind++;
+    while (kind < RESOURCE_KINDS && after->count[kind] - before->count[kind] < least_growth[kind]) kind++;
     return kind;
 }

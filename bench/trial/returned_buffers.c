@@ -44,7 +44,7 @@ void returned_drop_oldest(struct trial *trial) {
 bool returned_keep(struct trial *trial, int index, struct guarded *buffer) {
     if (buffer->data == NULL) return true;
     struct returned_buffer *kept = malloc(sizeof *kept);
-    if (kept == NULL || !backend->ground->fill(trial->group, buffer->data, OVERWRITTEN, buffer->bytes)) {
+    if (kept == NULL || !backend->services->fill(trial->group, buffer->data, OVERWRITTEN, buffer->bytes)) {
         free(kept);
         return false;
     }

@@ -99,9 +99,9 @@ static int open_states(struct trial *trial, bool open[MAX_CANDIDATES]) {
         const struct candidate *candidate = &backend->candidates[i];
         open[i] = false;
         if (!trial->wanted[i] || trial->reasons[i][0] != '\0') continue;
-        blame_work(trial->work[i]);
+        fault_work(trial->work[i]);
         open[i] = candidate->strategy->setup(candidate, trial->group, &trial->states[i], reason) == 0;
-        blame_work(NULL);
+        fault_work(NULL);
         if (!open[i]) trial_fail(trial, i, reason);
     }
     return 0;
@@ -118,12 +118,12 @@ static int run_round(struct trial *trial) {
     for (int i = 0; i < candidate_count() && status == 0; i++) {
         if (open[i]) status = try_candidate(trial, i);
     }
-    if (looks_for_all(trial)) held_look(); // before fini
+    if (looks_for_all(trial)) snapshot_note_shared_files(); // before fini
     for (int i = 0; i < candidate_count() && status == 0; i++) {
         if (!open[i]) continue;
-        blame_work(trial->work[i]);
+        fault_work(trial->work[i]);
         backend->candidates[i].strategy->teardown(trial->states[i]);
-        blame_work(NULL);
+        fault_work(NULL);
     }
     if (status == 0 && !group_barrier(trial->group)) status = -1;
     while (trial->first != NULL) returned_drop_oldest(trial); // fini is over
@@ -133,32 +133,34 @@ static int run_round(struct trial *trial) {
     return status;
 }
 
-// The kind that grew, on all ranks; HELD_KINDS: nothing did, anywhere.
-static int growth(struct trial *trial, const struct held *before, const struct held *after) {
-    return (int)group_min(trial->group, held_more(before, after));
+// The kind that grew, on all ranks; RESOURCE_KINDS: nothing did, anywhere.
+static int growth(struct trial *trial, const struct resource_snapshot *before,
+                  const struct resource_snapshot *after) {
+    return (int)group_min(trial->group, snapshot_growth(before, after));
 }
 
 // What this process and its device hold. Of ranks that are threads one looks, while the others rest.
-static struct held held_by(struct trial *trial, time_t since) {
-    struct held held = {{0}};
+static struct resource_snapshot snapshot_of(struct trial *trial, time_t since) {
+    struct resource_snapshot snapshot = {{0}};
     struct group *group = trial->group;
-    if (looks_for_all(trial)) held = held_now(since);
-    held.count[HELD_DEVICE] = (long)backend->ground->device_bytes(group);
+    if (looks_for_all(trial)) snapshot = snapshot_take(since);
+    snapshot.count[RESOURCE_DEVICE] = (long)backend->services->device_bytes(group);
     group_barrier(group);
-    return held;
+    return snapshot;
 }
 
 // Whether strays come while nothing of the plug-in runs, too: then they tell nothing of it. Looks for several
 // times as long as a round takes, and takes those that came into `after`.
-static bool strays_come_anyway(struct trial *trial, time_t since, uint64_t round_ns, struct held *after) {
+static bool strays_come_anyway(struct trial *trial, time_t since, uint64_t round_ns,
+                               struct resource_snapshot *after) {
     double without_ns = group_max(trial->group, (double)round_ns) * WITHOUT_ROUNDS;
     size_t slices = LEAST_SLICES + (size_t)(without_ns / SLICE_NS);
     bool came = false;
     for (size_t i = 0; i < slices && !came; i++) {
         nanosleep(&(struct timespec){.tv_nsec = SLICE_NS}, NULL);
-        long strays = held_by(trial, since).count[HELD_STRAYS];
-        came = group_max(trial->group, strays > after->count[HELD_STRAYS]) > 0;
-        after->count[HELD_STRAYS] = strays;
+        long strays = snapshot_of(trial, since).count[RESOURCE_STRAYS];
+        came = group_max(trial->group, strays > after->count[RESOURCE_STRAYS]) > 0;
+        after->count[RESOURCE_STRAYS] = strays;
         trial_tell_progress(trial);
     }
     return came;
@@ -166,28 +168,28 @@ static bool strays_come_anyway(struct trial *trial, time_t since, uint64_t round
 
 // The rounds. What holds more after each of the last ones than after the one before, leaks; so do processes
 // that outlive fini, be they more or not, for they hold what the rank has open. `grown`: what does;
-// HELD_KINDS: nothing.
+// RESOURCE_KINDS: nothing.
 static int run_rounds(struct trial *trial, int *grown) {
     time_t since = time(NULL);
-    struct held before = {{0}};
-    long children = looks_for_all(trial) ? warden_children() : 0;
-    *grown = HELD_KINDS;
+    struct resource_snapshot before = {{0}};
+    long children = looks_for_all(trial) ? isolation_children() : 0;
+    *grown = RESOURCE_KINDS;
     for (trial->round = 0; trial->round < ROUNDS + MORE_ROUNDS; trial->round++) {
         uint64_t begun_ns = clock_ns();
         if (run_round(trial) != 0) return -1;
         if (trial->is_brief && trial->round == BRIEF_ROUNDS - 1) return 0;
         uint64_t round_ns = clock_ns() - begun_ns;
-        for (int i = 0; looks_for_all(trial) && i < LEAST_SLICES && warden_children() > children; i++)
+        for (int i = 0; looks_for_all(trial) && i < LEAST_SLICES && isolation_children() > children; i++)
             nanosleep(&(struct timespec){.tv_nsec = SLICE_NS}, NULL); // who is just ending is no leak
-        struct held after = held_by(trial, since);
-        before.count[HELD_CHILDREN] = children;
+        struct resource_snapshot after = snapshot_of(trial, since);
+        before.count[RESOURCE_CHILDREN] = children;
         if (trial->round >= ROUNDS - 1) {
             *grown = growth(trial, &before, &after);
-            if (*grown == HELD_STRAYS && strays_come_anyway(trial, since, round_ns, &after)) {
-                before.count[HELD_STRAYS] = after.count[HELD_STRAYS];
+            if (*grown == RESOURCE_STRAYS && strays_come_anyway(trial, since, round_ns, &after)) {
+                before.count[RESOURCE_STRAYS] = after.count[RESOURCE_STRAYS];
                 *grown = growth(trial, &before, &after);
             }
-            if (*grown == HELD_KINDS) return 0;
+            if (*grown == RESOURCE_KINDS) return 0;
         }
         before = after;
     }
@@ -198,9 +200,9 @@ static int run_rounds(struct trial *trial, int *grown) {
 static int run_all(struct trial *trial) {
     int grown;
     if (run_rounds(trial, &grown) != 0) return -1;
-    for (int i = 0; i < candidate_count() && grown != HELD_KINDS; i++) {
+    for (int i = 0; i < candidate_count() && grown != RESOURCE_KINDS; i++) {
         char reason[REASON_SIZE];
-        snprintf(reason, sizeof reason, "its plug-in leaks %s from init to fini", held_names[grown]);
+        snprintf(reason, sizeof reason, "its plug-in leaks %s from init to fini", resource_names[grown]);
         if (trial->wanted[i]) trial_fail(trial, i, reason);
     }
     return 0;
@@ -271,7 +273,7 @@ int trial_run(struct group *group, const struct tune_plan *plan, bool is_brief, 
     trial->free_bytes = room_of_rank(group);
     int status = open_pools(trial);
     if (status != 0) group_fail(group, "out of memory");
-    blame_work(NULL);
+    fault_work(NULL);
     if (status == 0) status = run_all(trial);
     for (int i = 0; i < candidate_count() && status == 0 && group->rank == 0; i++) {
         if (trial->wanted[i]) tell_outcome(trial, i);

@@ -97,7 +97,7 @@ static bool open_arrays(struct trial *trial, int index, struct probe *probe, con
         struct guarded *array = &probe->arrays[i];
         if (bytes[i] == 0 && i != ARRAY_OUT) continue; // who gets nothing has an address all the same
         ready = guarded_open(trial->group, array, bytes[i], alignment, at_end) == 0 &&
-                backend->ground->fill(trial->group, array->data, 0xff, bytes[i]);
+                backend->services->fill(trial->group, array->data, 0xff, bytes[i]);
     }
     place_arrays(probe, trial->group->rank);
     return group_min(trial->group, ready) != 0;
@@ -109,13 +109,13 @@ static void close_arrays(struct trial *trial, struct probe *probe) {
 
 // Gives the call its data, from the arrays of `data` in the host's memory.
 static bool put_data(struct trial *trial, struct probe *probe, const struct call *data) {
-    const struct ground *ground = backend->ground;
+    const struct plugin_services *services = backend->services;
     const struct call *call = &probe->call;
     struct guarded *residual = &probe->arrays[ARRAY_RESIDUAL], *gamma = &probe->arrays[ARRAY_GAMMA];
-    return ground->put(trial->group, (void *)(uintptr_t)call->input, data->input, send_bytes(call)) &&
+    return services->put(trial->group, (void *)(uintptr_t)call->input, data->input, send_bytes(call)) &&
            (residual->data == NULL ||
-            ground->put(trial->group, residual->data, data->residual, residual->bytes)) &&
-           (gamma->data == NULL || ground->put(trial->group, gamma->data, data->gamma, gamma->bytes));
+            services->put(trial->group, residual->data, data->residual, residual->bytes)) &&
+           (gamma->data == NULL || services->put(trial->group, gamma->data, data->gamma, gamma->bytes));
 }
 
 // Whether what was only read is as it was.
@@ -126,7 +126,7 @@ static bool has_data(struct trial *trial, const struct probe *probe, const struc
         const struct guarded *array = &probe->arrays[i];
         unsigned char *is = array->data == NULL ? NULL : malloc(array->bytes);
         bool same = array->data == NULL ||
-                    (is != NULL && backend->ground->get(trial->group, is, array->data, array->bytes) &&
+                    (is != NULL && backend->services->get(trial->group, is, array->data, array->bytes) &&
                      memcmp(is, should[i], array->bytes) == 0);
         free(is);
         if (!same) return false;
@@ -157,26 +157,27 @@ static int run_call(struct trial *trial, int index, struct probe *probe, const s
         return 0;
     }
     if (!put_data(trial, probe, data)) return -1;
-    blame_work(trial->work[index]);
+    fault_work(trial->work[index]);
     if (!prepare(trial, index, probe)) {
-        blame_work(NULL);
+        fault_work(NULL);
         close_arrays(trial, probe);
         return 0;
     }
     const struct guarded *out = &probe->arrays[ARRAY_OUT]; // in place it is the input, too
     bool has_waited = false;
-    bool held = backend->ground->hold == NULL ||
-                backend->ground->hold(trial->group, out->data, probe->in_place ? 0 : out->bytes);
+    bool held = backend->services->hold == NULL ||
+                backend->services->hold(trial->group, out->data, probe->in_place ? 0 : out->bytes);
     if (!held || !group_barrier(trial->group)) return -1;
     trial->was_called[index] = true;
-    blame_work(trial->work[index]);
+    fault_work(trial->work[index]);
     int status = candidate->strategy->run(trial->states[index], &probe->call);
-    if (backend->ground->let_go != NULL && !backend->ground->let_go(trial->group, &has_waited)) status = -1;
+    if (backend->services->let_go != NULL && !backend->services->let_go(trial->group, &has_waited))
+        status = -1;
     if (has_waited) trial_fail(trial, index, "its run waits for the GPU, and does not only enqueue");
     if (status == 0 && should != NULL &&
-        !backend->ground->compare(trial->group, probe->call.out, should->data, should->bytes, same))
+        !backend->services->compare(trial->group, probe->call.out, should->data, should->bytes, same))
         status = -1;
-    blame_work(NULL);
+    fault_work(NULL);
     return status;
 }
 
@@ -211,7 +212,7 @@ static int call_exactly(struct trial *trial, int index, struct probe *probe, siz
         status = 0;
     } else {
         pool_expect(pool, &probe->call, rank, shift, expected);
-        if (backend->ground->put(trial->group, should.data, expected, bytes))
+        if (backend->services->put(trial->group, should.data, expected, bytes))
             status = run_call(trial, index, probe, &data, NULL, &should, &same);
     }
     guarded_close(trial->group, &should);
@@ -231,13 +232,13 @@ static bool has_same_bits(struct group *group, const void *data, size_t bytes) {
 
 // Brings the results of a call to its cell.
 static bool fetch(struct trial *trial, const struct probe *probe, struct cell *cell) {
-    const struct ground *ground = backend->ground;
+    const struct plugin_services *services = backend->services;
     const struct call *call = &probe->call;
-    return ground->get(trial->group, cell->out, call->out, cell->out_bytes) &&
+    return services->get(trial->group, cell->out, call->out, cell->out_bytes) &&
            (cell->residual_out == NULL ||
-            ground->get(trial->group, cell->residual_out, call->residual_out, cell->residual_out_bytes)) &&
+            services->get(trial->group, cell->residual_out, call->residual_out, cell->residual_out_bytes)) &&
            (cell->block_scales == NULL ||
-            ground->get(trial->group, cell->block_scales, call->block_scales, cell->block_scales_bytes));
+            services->get(trial->group, cell->block_scales, call->block_scales, cell->block_scales_bytes));
 }
 
 // Checks what a call left against the float64 sums of its cell, as near as the candidate says it rounds.
@@ -290,10 +291,10 @@ static int call_with_rounding(struct trial *trial, int index, struct probe *prob
 // Ends a shape: frees its plan.
 static int end_shape(struct trial *trial, int index, struct probe *probe, int status) {
     if (status == 0) {
-        blame_work(trial->work[index]);
+        fault_work(trial->work[index]);
         if (!plugins_release(&backend->candidates[index], probe->plan))
             trial_fail(trial, index, "writes beyond its workspace");
-        blame_work(NULL);
+        fault_work(NULL);
         returned_look_at_last(trial, probe->first_kept);
     }
     close_arrays(trial, probe);

@@ -1,4 +1,4 @@
--- The incumbent: a table that somebody uses now, whose lookup AUTO asks (bench/measure/auto.c), as a module
+-- The incumbent: a table that is in use, whose lookup AUTO calls (bench/measure/incumbent.c), as a module
 -- that the bench loads: made of an allreduce_table.h, or of TensorRT-LLM's customAllReduceUtils.h for one SM
 -- version.
 local compiled = require "consult.compiled"

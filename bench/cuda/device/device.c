@@ -35,7 +35,7 @@ bool device_enqueues(const struct device *device) {
 
 // The group has failed, by whoever is at work.
 __attribute__((format(printf, 2, 3))) static void problem(struct device *device, const char *format, ...) {
-    const char *who = blame_at_work();
+    const char *who = fault_current_work();
     va_list arguments;
     va_start(arguments, format);
     int length = snprintf(device->problem, sizeof device->problem, "%s%s", who != NULL ? who : "",
@@ -48,7 +48,7 @@ __attribute__((format(printf, 2, 3))) static void problem(struct device *device,
 bool device_ok(struct device *device, CUresult result, const char *what) {
     char words[REASON_SIZE];
     if (driver_ok(device->driver, result, what, words, sizeof words)) return true;
-    bool is_astray = result == CUDA_ERROR_ILLEGAL_ADDRESS && blame_at_work() != NULL;
+    bool is_astray = result == CUDA_ERROR_ILLEGAL_ADDRESS && fault_current_work() != NULL;
     problem(device, "%s%s", is_astray ? "touched memory beyond a buffer: " : "", words);
     return false;
 }

@@ -15,37 +15,37 @@
 
 #include "ranks/waited_time.h"
 
-static const uint64_t LOOK = PATIENCE_LOOK_NS, FOR_LONG = 3600000000000u;
+static const uint64_t LOOK = WAITED_TIME_LOOK_NS, FOR_LONG = 3600000000000u;
 enum { SKIPPED = 77 };
 
 static bool not_counted; // by this kernel: how long a thread waits for a processor
 
 static void time_that_was_looked_at_counts(void **state) {
     (void)state;
-    struct patience patience;
-    patience_begin(&patience, 100, 7);
-    for (uint64_t i = 1; i <= 500; i++) patience_look(&patience, 100 + i * LOOK, 7);
-    assert_true(patience.had_ns == 500 * LOOK);
+    struct waited_time waited;
+    waited_time_begin(&waited, 100, 7);
+    for (uint64_t i = 1; i <= 500; i++) waited_time_look(&waited, 100 + i * LOOK, 7);
+    assert_true(waited.had_ns == 500 * LOOK);
 }
 
 static void time_without_a_processor_counts_half(void **state) {
     (void)state;
-    struct patience patience;
-    patience_begin(&patience, 0, 0);
-    for (uint64_t i = 1; i <= 500; i++) patience_look(&patience, i * LOOK, i * LOOK);
-    assert_true(patience.had_ns == 250 * LOOK);
-    patience_look(&patience, 501 * LOOK, 500 * LOOK);
-    assert_true(patience.had_ns == 251 * LOOK);
+    struct waited_time waited;
+    waited_time_begin(&waited, 0, 0);
+    for (uint64_t i = 1; i <= 500; i++) waited_time_look(&waited, i * LOOK, i * LOOK);
+    assert_true(waited.had_ns == 250 * LOOK);
+    waited_time_look(&waited, 501 * LOOK, 500 * LOOK);
+    assert_true(waited.had_ns == 251 * LOOK);
 }
 
 static void time_in_which_nobody_looked_is_short(void **state) {
     (void)state;
-    struct patience patience;
-    patience_begin(&patience, 0, 0);
-    patience_look(&patience, FOR_LONG, 0);
-    assert_true(patience.had_ns == 2 * LOOK);
-    patience_look(&patience, FOR_LONG + LOOK, 2 * LOOK); // he waited longer than it was
-    assert_true(2 * patience.had_ns == 5 * LOOK);
+    struct waited_time waited;
+    waited_time_begin(&waited, 0, 0);
+    waited_time_look(&waited, FOR_LONG, 0);
+    assert_true(waited.had_ns == 2 * LOOK);
+    waited_time_look(&waited, FOR_LONG + LOOK, 2 * LOOK); // he waited longer than it was
+    assert_true(2 * waited.had_ns == 5 * LOOK);
 }
 
 // Nanoseconds that this thread has ever waited for a processor, as the kernel counts them.
@@ -92,9 +92,9 @@ static void wait_for_a_processor(void) {
 
 static void who_waited_for_a_processor_has_been_starved(void **state) {
     (void)state;
-    uint64_t first = patience_starved_ns(gettid());
+    uint64_t first = waited_time_starved_ns(gettid());
     wait_for_a_processor();
-    uint64_t before = waited_ns(), starved = patience_starved_ns(gettid()), after = waited_ns();
+    uint64_t before = waited_ns(), starved = waited_time_starved_ns(gettid()), after = waited_ns();
     if (after == 0) {
         not_counted = true;
         skip();
@@ -105,7 +105,7 @@ static void who_waited_for_a_processor_has_been_starved(void **state) {
 
 static void who_is_not_there_has_not_been_starved(void **state) {
     (void)state;
-    assert_true(patience_starved_ns(-1) == 0);
+    assert_true(waited_time_starved_ns(-1) == 0);
 }
 
 int main(void) {

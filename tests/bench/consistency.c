@@ -23,7 +23,7 @@ static int new_ranks(void **state) {
 
 static void expect(int stranger, enum trait wanted, int count) {
     enum trait trait;
-    assert_int_equal(alike_find_stranger(ranks, count, &trait), stranger);
+    assert_int_equal(consistency_find_odd_rank(ranks, count, &trait), stranger);
     if (stranger >= 0) assert_int_equal(trait, wanted);
 }
 
