@@ -21,34 +21,26 @@ bool csv_line(struct csv_text *text, struct csv_text *line) {
     if (text->begin == text->end) return false;
     const char *newline = memchr(text->begin, '\n', (size_t)(text->end - text->begin));
     const char *end = newline == NULL ? text->end : newline;
-    *line = (struct csv_text){text->begin, end};
+    *line = (struct csv_text){text->begin, end, false};
     if (newline != NULL && end > text->begin && end[-1] == '\r') line->end--;
     text->begin = newline == NULL ? text->end : newline + 1;
     return true;
 }
 
-bool csv_quoted_cell(const char **at, const char *line_end, struct csv_scratch *scratch,
-                     struct csv_text *cell, struct problem *problem) {
-    size_t length = 0;
+bool csv_quoted_cell(const char **at, const char *line_end, struct csv_text *cell, struct problem *problem) {
+    *cell = (struct csv_text){*at + 1, NULL, false};
     const char *p = *at + 1;
-    for (;; p++) {
-        if (p == line_end)
+    for (;; p += 2) {
+        p = p < line_end ? memchr(p, '"', (size_t)(line_end - p)) : NULL;
+        if (p == NULL)
             return problem_set(problem, "a quote is opened and not closed; close it, or leave it out");
-        if (*p == '"') {
-            p++;
-            if (p == line_end || *p != '"') break;
-        }
-        if (length == sizeof scratch->text)
-            return problem_set(problem, "a quoted cell is longer than any value");
-        scratch->text[length++] = *p;
+        if (p + 1 == line_end || p[1] != '"') break;
+        cell->doubled = true;
     }
-    if (p != line_end && *p != ',') {
-        return problem_set(problem,
-                           "text after a closing quote; a comma or the end of the line would be right");
-    }
-    *cell = (struct csv_text){scratch->text, scratch->text + length};
-    *at = p;
-    return true;
+    cell->end = p;
+    *at = p + 1;
+    if (*at == line_end || **at == ',') return true;
+    return problem_set(problem, "text after a closing quote; a comma or the end of the line would be right");
 }
 
 struct csv_shown csv_show(const struct csv_text *text) {

@@ -1,20 +1,17 @@
-// The cells of one line of a CSV file (RFC 4180), as they lie in memory. It knows no columns. Read: CRLF, a
-// UTF-8 byte order mark, quoted cells. Refused: an unclosed quote (so also a line break within one: no value
-// that we read has one), text after a quote, UTF-16, a lone carriage return.
+// The cells of one line of a CSV file (RFC 4180), as they lie in memory; columns and values are the callers'.
+// Read: CRLF, a UTF-8 byte order mark, quoted cells. Refused: a quote that is not closed, text after a
+// closing quote, UTF-16. csv_lua.c reads whole tables with line breaks in quoted cells, for Lua.
 #ifndef GENTABLES_CSV_H
 #define GENTABLES_CSV_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/problem.h"
 
 struct csv_text {
     const char *begin, *end;
-};
-
-// Room for a quoted cell without its quotes.
-struct csv_scratch {
-    char text[256];
+    bool doubled; // of a cell: there are quotes in it, each written twice
 };
 
 // The text after a byte order mark. Fails (the message lacks the file) where it is not UTF-8.
@@ -24,18 +21,16 @@ bool csv_begin(struct csv_text *text, struct problem *problem);
 bool csv_line(struct csv_text *text, struct csv_text *line);
 
 // Reads a quoted cell that begins at *at; see csv_cell.
-bool csv_quoted_cell(const char **at, const char *line_end, struct csv_scratch *scratch,
-                     struct csv_text *cell, struct problem *problem);
+bool csv_quoted_cell(const char **at, const char *line_end, struct csv_text *cell, struct problem *problem);
 
-// Reads the cell that begins at *at and leaves *at at the comma after it, or at line_end. The cell's text
-// lies in the line, or in `scratch` where it was quoted. Fails (the message lacks file and line) where a
-// quote is broken.
-static inline bool csv_cell(const char **at, const char *line_end, struct csv_scratch *scratch,
-                            struct csv_text *cell, struct problem *problem) {
+// Reads the cell that begins at *at, without the quotes around it, and leaves *at at the comma after it, or
+// at line_end. Fails (the message lacks file and line) if a quote is broken.
+static inline bool csv_cell(const char **at, const char *line_end, struct csv_text *cell,
+                            struct problem *problem) {
     const char *p = *at;
-    if (p < line_end && *p == '"') return csv_quoted_cell(at, line_end, scratch, cell, problem);
+    if (p < line_end && *p == '"') return csv_quoted_cell(at, line_end, cell, problem);
     while (p < line_end && *p != ',') p++;
-    *cell = (struct csv_text){*at, p};
+    *cell = (struct csv_text){*at, p, false};
     *at = p;
     return true;
 }

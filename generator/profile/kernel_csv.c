@@ -13,11 +13,7 @@
 #include <stdint.h>
 #include <string.h>
 
-// A cell as it lies in the line, without the quotes around it.
-struct cell {
-    const char *begin, *end;
-    bool doubled; // has quotes within, each written twice
-};
+#include "codec/csv_lua.h"
 
 enum { LINE = 1, KINDS, KEYS, EXPONENTS };
 
@@ -42,7 +38,7 @@ static const struct unit {
 
 enum { UNIT_COUNT = sizeof units / sizeof units[0] };
 
-static int fail_with_cell(lua_State *lua, const struct cell *cell, const char *what) {
+static int fail_with_cell(lua_State *lua, const struct csv_text *cell, const char *what) {
     enum { SHOWN = 40 };
     size_t size = (size_t)(cell->end - cell->begin);
     lua_pushnil(lua);
@@ -50,41 +46,6 @@ static int fail_with_cell(lua_State *lua, const struct cell *cell, const char *w
     lua_pushfstring(lua, "\"%s\"%s", lua_tostring(lua, -1), what);
     lua_remove(lua, -2);
     return 2;
-}
-
-// Takes the next cell off; *at is then at the comma after it, or at `end`. False where a quote is broken.
-static bool next_cell(const char **at, const char *end, struct cell *cell) {
-    const char *p = *at;
-    if (p == end || *p != '"') {
-        const char *comma = p == end ? NULL : memchr(p, ',', (size_t)(end - p));
-        *cell = (struct cell){p, comma == NULL ? end : comma, false};
-        *at = cell->end;
-        return true;
-    }
-    *cell = (struct cell){p + 1, NULL, false};
-    for (p++;; p += 2) {
-        p = p >= end ? NULL : memchr(p, '"', (size_t)(end - p));
-        if (p == NULL) return false;
-        if (p + 1 == end || p[1] != '"') break;
-        cell->doubled = true;
-    }
-    cell->end = p;
-    *at = p + 1;
-    return p + 1 == end || p[1] == ',';
-}
-
-static void push_cell(lua_State *lua, const struct cell *cell) {
-    if (!cell->doubled) {
-        lua_pushlstring(lua, cell->begin, (size_t)(cell->end - cell->begin));
-        return;
-    }
-    luaL_Buffer buffer;
-    luaL_buffinit(lua, &buffer);
-    for (const char *p = cell->begin; p < cell->end; p++) {
-        luaL_addchar(&buffer, *p);
-        if (*p == '"') p++;
-    }
-    luaL_pushresult(&buffer);
 }
 
 // Spaces, and those that do not break a line (U+00A0, U+202F).
@@ -190,7 +151,7 @@ static bool push_decimal(lua_State *lua, struct decimal decimal) {
 
 // Pushes a time in nanoseconds; or returns 2 with nil, message pushed. `exponent` is that of the column's
 // unit, or -1; the cell's own goes before it.
-static int push_time(lua_State *lua, const struct cell *cell, int exponent) {
+static int push_time(lua_State *lua, const struct csv_text *cell, int exponent) {
     struct decimal decimal;
     const char *p = read_decimal(cell->begin, cell->end, &decimal);
     if (p == NULL) return fail_with_cell(lua, cell, " is no time");
@@ -207,7 +168,7 @@ static int push_time(lua_State *lua, const struct cell *cell, int exponent) {
     return 0;
 }
 
-static int push_count(lua_State *lua, const struct cell *cell) {
+static int push_count(lua_State *lua, const struct csv_text *cell) {
     int64_t count;
     if (read_whole(cell->begin, cell->end, &count) != cell->end || count == 0)
         return fail_with_cell(lua, cell, " is no number of calls");
@@ -216,7 +177,7 @@ static int push_count(lua_State *lua, const struct cell *cell) {
 }
 
 // Pushes what a cell says by its kind, or nothing for "skip"; or returns 2 with nil, message pushed.
-static int push_value(lua_State *lua, const struct cell *cell, char kind, lua_Integer place) {
+static int push_value(lua_State *lua, const struct csv_text *cell, char kind, lua_Integer place) {
     if (kind == 't') {
         int exponent = lua_rawgeti(lua, EXPONENTS, place) == LUA_TNUMBER ? (int)lua_tointeger(lua, -1) : -1;
         lua_pop(lua, 1);
@@ -224,7 +185,7 @@ static int push_value(lua_State *lua, const struct cell *cell, char kind, lua_In
     }
     if (kind == 'c') return push_count(lua, cell);
     if (cell->begin == cell->end) return fail_with_cell(lua, cell, " is no name of a kernel");
-    push_cell(lua, cell);
+    csv_push(lua, cell);
     return 0;
 }
 
@@ -242,8 +203,9 @@ static int lua_row(lua_State *lua) {
     lua_settop(lua, EXPONENTS);
     lua_createtable(lua, 0, (int)count + 1);
     for (;;) {
-        struct cell cell;
-        if (!next_cell(&at, end, &cell)) return fail_with_quote(lua);
+        struct csv_text cell;
+        struct problem ignored;
+        if (!csv_cell(&at, end, &cell, &ignored)) return fail_with_quote(lua);
         if (++place <= count) {
             lua_rawgeti(lua, KINDS, place);
             char kind = luaL_checkstring(lua, -1)[0];
@@ -270,9 +232,10 @@ static int lua_cells(lua_State *lua) {
     const char *at = luaL_checklstring(lua, LINE, &size), *end = at + size;
     lua_newtable(lua);
     for (lua_Integer place = 1;; place++, at++) {
-        struct cell cell;
-        if (!next_cell(&at, end, &cell)) return fail_with_quote(lua);
-        push_cell(lua, &cell);
+        struct csv_text cell;
+        struct problem ignored;
+        if (!csv_cell(&at, end, &cell, &ignored)) return fail_with_quote(lua);
+        csv_push(lua, &cell);
         lua_rawseti(lua, -2, place);
         if (at == end) return 1;
     }

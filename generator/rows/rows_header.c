@@ -101,7 +101,6 @@ bool rows_read_header(struct rows_source *source, const struct csv_text *line, c
         return problem_set(problem, "%s:1: a lone carriage return; lines end in LF or CRLF", source->path);
     }
     struct unknown_column unknown = {.there = false};
-    struct csv_scratch scratch;
     size_t last_known = 0;
     const char *at = line->begin;
     for (;; at++) {
@@ -111,7 +110,7 @@ bool rows_read_header(struct rows_source *source, const struct csv_text *line, c
         if (layout->count == MAX_COLUMNS) {
             return problem_set(problem, "%s:1: more than %d columns", source->path, MAX_COLUMNS);
         }
-        if (!csv_cell(&at, line->end, &scratch, &cell, &detail)) {
+        if (!csv_cell(&at, line->end, &cell, &detail)) {
             return problem_set(problem, "%s:1: %s", source->path, detail.text);
         }
         const struct column *column = find_column(&cell, columns, &other_name);

@@ -202,11 +202,10 @@ static bool fail_count(struct line_parser *parser, const struct csv_text *line) 
     const struct layout *layout = &parser->source->layout;
     size_t count = 0;
     for (const char *at = line->begin;; at++) {
-        struct csv_scratch scratch;
         struct csv_text cell;
         struct problem ignored;
         count++;
-        if (!csv_cell(&at, line->end, &scratch, &cell, &ignored) || at == line->end) break;
+        if (!csv_cell(&at, line->end, &cell, &ignored) || at == line->end) break;
     }
     if (count == layout->count) return false;
     return problem_set(parser->problem, "%s:%zu: %s cells than the header's %zu", parser->source->path,
@@ -252,7 +251,6 @@ bool line_parser_take(struct line_parser *parser, const struct csv_text *line) {
     size_t begin = column == 0 ? 0 : parser->cell_end[column - 1] + 1; // of the cell, in the line before
     const char *at = line->begin + begin;
     for (;; column++, at++) {
-        struct csv_scratch scratch;
         struct csv_text cell;
         struct problem detail;
         if (column < layout->count && is_as_before(parser, column, begin, at, line->end)) {
@@ -261,7 +259,7 @@ bool line_parser_take(struct line_parser *parser, const struct csv_text *line) {
             parser->cell_end[column] = (size_t)(at - line->begin);
             continue;
         }
-        if (!csv_cell(&at, line->end, &scratch, &cell, &detail)) {
+        if (!csv_cell(&at, line->end, &cell, &detail)) {
             return problem_set(parser->problem, "%s:%zu: %s", parser->source->path, parser->line,
                                detail.text);
         }

@@ -52,7 +52,7 @@ static bool open_source(struct source *source, const char *path, const struct co
                         struct problem *problem) {
     *source = (struct source){.source = {.path = path, .world_size = world_size_of(path)}};
     if (!file_open(path, &source->map, problem)) return false;
-    struct csv_text text = {source->map.data, source->map.data + source->map.size}, header;
+    struct csv_text text = {source->map.data, source->map.data + source->map.size, false}, header;
     struct problem detail;
     if (!csv_begin(&text, &detail)) return problem_set(problem, "%s: %s", path, detail.text);
     if (!csv_line(&text, &header)) {

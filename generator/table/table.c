@@ -290,12 +290,11 @@ static bool take_cells(struct table_reader *reader, const struct csv_text *cells
 }
 
 static bool take_line(struct table_reader *reader, const struct csv_text *text, struct table_line *line) {
-    struct csv_text cells[TABLE_COLUMNS] = {{NULL, NULL}};
-    struct csv_scratch scratch[TABLE_COLUMNS];
+    struct csv_text cells[TABLE_COLUMNS] = {{NULL, NULL, false}};
     struct problem detail;
     const char *at = text->begin;
     for (size_t i = 0; i < reader->columns; i++, at++) {
-        if (!csv_cell(&at, text->end, &scratch[i], &cells[i], &detail)) return fail_at(reader, detail.text);
+        if (!csv_cell(&at, text->end, &cells[i], &detail)) return fail_at(reader, detail.text);
         if ((at == text->end) != (i == reader->columns - 1)) return fail_at(reader, "wrong number of cells");
     }
     return take_cells(reader, cells, line);
@@ -370,7 +369,8 @@ struct table *table_parse(const char *path, const char *text, size_t size, const
     struct table *table = calloc(1, sizeof *table);
     arch[0] = '\0';
     bool ok = table != NULL || problem_set(problem, "out of memory");
-    ok = ok && read_lines(&reader, (struct csv_text){text, text + size}) && place_lines(&reader, table);
+    ok =
+        ok && read_lines(&reader, (struct csv_text){text, text + size, false}) && place_lines(&reader, table);
     free(reader.lines);
     if (ok) return table;
     table_free(table);
