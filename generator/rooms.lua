@@ -34,7 +34,7 @@ rooms.generator = {
   { name = "consult", purpose = "asking an artifact: compile it, look shapes up",
     uses = { "base", "system", "codec", "lists", "rows", "choose", "table" } },
   { name = "sweep", purpose = "which point to measure next, journal, pooling of launches",
-    uses = { "base", "system", "lists", "rows", "choose", "formats", "conversation" } },
+    uses = { "base", "system", "codec", "lists", "rows", "choose", "formats", "conversation" } },
   { name = "tune", purpose = "any collective, anyone's candidates",
     uses = { "base", "system", "codec", "lists", "rows", "choose", "table", "conversation" } },
   { name = "pages", purpose = "HTML pages, sheets, gnuplot, and the layout of pictures",

@@ -14,6 +14,7 @@
 -- takes in the middle.
 local fail = require "base.fail"
 local file = require "core.file"
+local json = require "codec.json"
 local launcher = require "conversation.launcher"
 local lists = require "lists.lists"
 local ompi = require "formats.ompi"
@@ -46,7 +47,8 @@ local function strategies_of(family)
   return names
 end
 
-local function command_of(job, size, candidate)
+-- The bench of a launch writes its times to `path`, as JSON.
+local function command_of(job, size, candidate, path)
   local words = launcher.plain_command(size, job.machine.cores)
   local function add(...) table.move({ ... }, 1, select("#", ...), #words + 1, words) end
   for _, parameter in ipairs(ompi.parameters_of(candidate.text)) do
@@ -57,29 +59,34 @@ local function command_of(job, size, candidate)
   add(job.program, "--strategies", table.concat(strategies, ","))
   add(table.unpack(SIZES))
   add(table.unpack(CALLS))
-  add("--budget", ("%g"):format(SIZE_S / #strategies))
+  add("--budget", ("%g"):format(SIZE_S / #strategies), "--output_file", path)
   return words
 end
 
--- The times that the bench prints: size -> strategy -> microseconds; or nil and what is wrong.
-local function read_times(child, limit_s)
-  local times, ends_at = {}, process.now() + limit_s
-  while true do
-    local line, problem = child:read_line(math.max(0, ends_at - process.now()))
-    if not line then
-      local reason, clean = child:close(problem == "timeout" and 0 or 5)
-      if process.interrupted() then fail.with(130, "interrupted; nothing was written") end
-      if problem == "timeout" then return nil, ("a launch takes more than %g s"):format(limit_s) end
-      if not clean or not next(times) then return nil, "the bench failed: " .. reason end
-      return times
-    end
-    local bytes, strategy, time = line:match("^%s*(%d+)%s+%d+%s+%S+%s+sum%s+(%S+)%s+([%d.]+)%s")
-    if bytes and tonumber(time) > 0 then
-      local size = tonumber(bytes)
-      times[size] = times[size] or {}
-      times[size][strategy] = tonumber(time)
+-- Waits for the end of a launch. Returns true, or nil and what is wrong.
+local function wait(child, limit_s)
+  local ends_at, line, problem = process.now() + limit_s, nil, nil
+  repeat -- the table that the bench prints is for people
+    line, problem = child:read_line(math.max(0, ends_at - process.now()))
+  until not line
+  local reason, clean = child:close(problem == "timeout" and 0 or 5)
+  if process.interrupted() then fail.with(130, "interrupted; nothing was written") end
+  if problem == "timeout" then return nil, ("a launch takes more than %g s"):format(limit_s) end
+  if not clean then return nil, "the bench failed: " .. reason end
+  return true
+end
+
+-- The times of the file that a bench wrote: size -> strategy -> microseconds; nil if it has none.
+local function read_times(path)
+  local document, times = json.decode(file.read(path) or ""), {}
+  for _, result in ipairs(document and document.results or {}) do
+    local time_us = result.out_of_place.time
+    if time_us > 0 then
+      times[result.size] = times[result.size] or {}
+      times[result.size][result.strategy] = time_us
     end
   end
+  return next(times) and times
 end
 
 local function push(list_of, key, value)
@@ -87,12 +94,23 @@ local function push(list_of, key, value)
   table.insert(list_of[key], value)
 end
 
+-- The times of one launch, as read_times returns them; or nil and what is wrong.
+local function times_of_launch(job, size, candidate)
+  local path = fail.unless(file.temporary("gentables-transport"))
+  local _ <close> = setmetatable({}, { __close = function() os.remove(path) end })
+  local child, message = process.start(command_of(job, size, candidate, path))
+  if not child then fail.input("no mpirun (%s); install Open MPI", message) end
+  local ended, problem = wait(child, job.patience * LAUNCH_SHARE)
+  if not ended then return nil, problem end
+  local times = read_times(path)
+  if not times then return nil, "the bench has no times" end
+  return times
+end
+
 -- Launches a setting once, and enters its times with the control's beside them.
 local function launch(job, world, candidate)
   job.progress:show(("TP %d: %s"):format(world.size, candidate.text))
-  local child, message = process.start(command_of(job, world.size, candidate))
-  if not child then fail.input("no mpirun (%s); install Open MPI", message) end
-  local times, problem = read_times(child, job.patience * LAUNCH_SHARE)
+  local times, problem = times_of_launch(job, world.size, candidate)
   job.progress:step()
   if not times then
     if lists.contains(world.defaults, candidate) then
