@@ -65,7 +65,8 @@ end
 
 -- Waits for the end of a launch. Returns true, or nil and what is wrong.
 local function wait(child, limit_s)
-  local ends_at, line, problem = process.now() + limit_s, nil, nil
+  local ends_at = process.now() + limit_s
+  local line, problem
   repeat -- the table that the bench prints is for people
     line, problem = child:read_line(math.max(0, ends_at - process.now()))
   until not line

@@ -76,22 +76,6 @@ function plan.read_sizes(text)
   return sizes
 end
 
-function plan.read_ranks(text)
-  local worlds = {}
-  for word in (text .. ","):gmatch("([^,]*),") do
-    local ranks = math.tointeger(tonumber(word))
-    if ranks == 1 then
-      fail.input("--tp 1: one rank alone has nobody to talk to, so there is no table; 2 to 16 would be right")
-    end
-    if not ranks or ranks < 2 or ranks > 16 then
-      fail.input("--tp: %s is no number of ranks; 2 to 16 would be right", word)
-    end
-    if not lists.contains(worlds, ranks) then worlds[#worlds + 1] = ranks end
-  end
-  table.sort(worlds)
-  return worlds
-end
-
 local function read_splits(text)
   text = text or "2:1"
   local weights = splits.read(text)
@@ -173,10 +157,7 @@ function plan.cells(job, args)
   if args.fusion and (not fusion or fusion.name == "NONE") then
     fail.input("--fusion: %s; %s would be right", args.fusion, table.concat(lists.names("fusions"), ", ", 2))
   end
-  local hidden_size = math.tointeger(tonumber(args.hidden_size))
-  if not hidden_size or hidden_size < 16 or hidden_size > 1 << 24 then
-    fail.input("--hidden-size: %s is no hidden size", args.hidden_size)
-  end
+  local hidden_size = args.hidden_size
   local text, weights = read_splits(args.splits)
   local cells, rounded = {}, {}
   job.notes = {}

@@ -168,15 +168,6 @@ local function add_shifts(result, old, new)
   end
 end
 
-local function share_option(name, text, most)
-  if not text then return nil end
-  local share = tonumber(text)
-  if not share or share < 0 or share > most then
-    fail.input("--%s %s: a share from 0 to %g would be right", name, text, most)
-  end
-  return share
-end
-
 return {
   summary = "Says what changed between two tables, what that costs, and whether the data supports it.",
   positional = { name = "OLD NEW", min = 2, max = 2,
@@ -185,23 +176,19 @@ return {
     { name = "rows", value = "DIR", list = true,
       help = "rows that the times come from (default: those of NEW, or OLD)" },
     { name = "arch", value = "ARCH", help = "which one, of a header or folder with several" },
-    { name = "format", value = "NAME", help = "of " .. table.concat(render.names, ", "), default = "text" },
-    { name = "fail-on", value = "WHAT", help = "exit code 1 for any difference, or only a material one",
-      default = "any" },
-    { name = "threshold", value = "SHARE", help = "differences up to this do not matter (default: 0.02)" },
-    { name = "alpha", value = "P", help = "chance of any false alarm, over all cells (default: 0.05)" },
+    { name = "format", value = "NAME", one_of = render.names, default = "text",
+      help = "of " .. table.concat(render.names, ", ") },
+    { name = "fail-on", value = "WHAT", one_of = { "any", "material" }, default = "any",
+      help = "exit code 1 for any difference, or only a material one" },
+    { name = "threshold", value = "SHARE", type = "number", least = 0, most = 10,
+      help = "differences up to this do not matter (default: 0.02)" },
+    { name = "alpha", value = "P", type = "number", least = 0, most = 1,
+      help = "chance of any false alarm, over all cells (default: 0.05)" },
     { name = "out", value = "FILE", help = "where to write (default: standard output)" },
   },
   example = "gentables diff old/table.csv tables/sm90 --rows tables/sm90 --format md",
   run = function(args)
-    local write = render.of(args.format)
-    if not write then
-      fail.input("--format %s: no such; there are %s", args.format, table.concat(render.names, ", "))
-    elseif args.fail_on ~= "any" and args.fail_on ~= "material" then
-      fail.input("--fail-on %s: any or material would be right", args.fail_on)
-    end
-    local options = { threshold = share_option("threshold", args.threshold, 10),
-      alpha = share_option("alpha", args.alpha, 1) }
+    local options = { threshold = args.threshold, alpha = args.alpha }
     local old, new = read_sides(args, args.arch)
     if old.arch ~= new.arch then
       fail.input("%s is of %s, %s of %s; tables of one arch would be right", args[1], old.arch, args[2],
@@ -212,7 +199,7 @@ return {
     if old.is_header or new.is_header then drop_what_headers_lack(result, old, new) end
     result.arch, result.old, result.new = new.arch, args[1], args[2]
     add_shifts(result, old, new)
-    local text = write(result)
+    local text = render.of(args.format)(result)
     if args.out then
       local written, message = file.write(args.out, text)
       if not written then fail.work("%s", message) end

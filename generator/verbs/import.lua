@@ -19,44 +19,27 @@ import.options = {
     help = "FILE.csv; or a folder: benchmark.tp{N}.{arch}.csv, {arch}/table.csv" },
   { name = "from", value = "NAME", help = "what the files are: " .. table.concat(readers.names(), ", ") },
   { name = "arch", value = "ARCH", help = "what it is for: sm90 ...; of several tables which one" },
-  { name = "tp", value = "N,N...", help = "number of ranks, where the file does not say" },
+  { name = "tp", value = "N,N...", type = "whole", most = 65535, comma = true,
+    help = "number of ranks, where the file does not say" },
   { name = "dtype", value = "NAME", help = "data type, where the file does not say (bfloat16)" },
-  { name = "hidden-size", value = "N", help = "elements of a token, where only sizes are known (all)" },
+  { name = "hidden-size", value = "N", type = "whole",
+    help = "elements of a token, where only sizes are known (all)" },
   { name = "strategy", value = "NAME", help = "what was measured (nccl-tests: NCCL, osu: MPI)" },
   { name = "era", value = "NAME", help = "enum of a header's numbers: today, or oneshot1 (ONESHOT is 1)" },
-  { name = "calls", value = "N", help = "trtllm-printed: calls in a loop" },
-  { name = "nodes", value = "N", help = "NCCL's files: only what is for this number of nodes" },
+  { name = "calls", value = "N", type = "whole", help = "trtllm-printed: calls in a loop" },
+  { name = "nodes", value = "N", type = "whole",
+    help = "NCCL's files: only what is for this number of nodes" },
   { name = "in-place", help = "nccl-tests: the in-place times" },
 }
 import.example = "gentables import all_reduce_perf.txt --arch sm90 --out rows/"
 
 -- ---- the command line -------------------------------------------------------------------------
 
-local function whole(name, text)
-  if not text then return nil end
-  local number = text:find("^%d+$") and math.tointeger(tonumber(text))
-  if not number or number < 1 or number > 0x7fffffff then
-    fail.input("--%s: %s is no number of them; a whole number from 1 on would be right", name, text)
-  end
-  return number
-end
-
-local function sizes_of(text)
-  if not text then return nil end
-  local sizes = {}
-  for word in (text .. ","):gmatch("([^,]*),") do
-    local size = whole("tp", word)
-    if size > 65535 then fail.input("--tp: %d ranks are more than a row holds", size) end
-    if not lists.contains(sizes, size) then sizes[#sizes + 1] = size end
-  end
-  table.sort(sizes)
-  return sizes
-end
-
 local function options_of(args)
-  return { tp = sizes_of(args.tp), dtype = args.dtype, hidden_size = whole("hidden-size", args.hidden_size),
-    strategy = args.strategy, arch = joined.check_arch(args.arch), era = args.era,
-    calls = whole("calls", args.calls), nodes = whole("nodes", args.nodes), in_place = args.in_place }
+  if args.tp then table.sort(args.tp) end
+  return { tp = args.tp, dtype = args.dtype, hidden_size = args.hidden_size, strategy = args.strategy,
+    arch = joined.check_arch(args.arch), era = args.era, calls = args.calls, nodes = args.nodes,
+    in_place = args.in_place }
 end
 
 local function head_of(path)

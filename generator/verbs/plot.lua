@@ -107,8 +107,7 @@ end
 
 local function tp_of(rows, wanted)
   if wanted then
-    local tp = math.tointeger(tonumber(wanted))
-    if tp and rows.chosen[tp] then return tp end
+    if rows.chosen[wanted] then return wanted end
   elseif #rows.tp_sizes == 1 then
     return rows.tp_sizes[1]
   end
@@ -162,7 +161,8 @@ return {
     { name = "format", value = "LIST", help = "of png,svg (default: png)" },
     { name = "kinds", value = "LIST", help = "all, or some of KIND (default: " .. documented() .. ")" },
     { name = "fusion", value = "F", help = "of the one picture" },
-    { name = "tp", value = "N", help = "of the one picture, where FILE has several TP sizes" },
+    { name = "tp", value = "N", type = "whole",
+      help = "of the one picture, where FILE has several TP sizes" },
     { name = "dtype", value = "D", help = "where rows have several (default: as the spec's table)" },
     { name = "op", value = "OP", help = "the same" },
     { name = "mode", value = "MODE", help = "the same" },

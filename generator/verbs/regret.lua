@@ -277,18 +277,6 @@ local function print_json(path, found, by_floor)
   print(json.encode(out))
 end
 
-local function read_sm(text)
-  local sm = text and math.tointeger(tonumber(text))
-  if text and not sm then fail.input("--sm %s: is no SM version; 90 would be right", text) end
-  return sm
-end
-
-local function read_bound(text)
-  local bound = tonumber(text)
-  if not bound or bound < 0 then fail.input("--most %s: a share such as 0.01 would be right", text) end
-  return bound
-end
-
 return {
   summary = "Says what an artifact's choices lose on fresh rows, by asking its own lookup.",
   options = {
@@ -297,16 +285,16 @@ return {
         .. "generated_lookup_table.cpp or table.csv" },
     { name = "rows", value = "FILE", many = true, required = true,
       help = "benchmark.tp{N}.{arch}.csv that the table was not made from; again for more" },
-    { name = "sm", value = "N",
+    { name = "sm", value = "N", type = "whole",
       help = "which table of a header that holds several (default: that of the rows' file names)" },
-    { name = "most", value = "SHARE", help = "exit code 1 if the mean regret is above this" },
+    { name = "most", value = "SHARE", type = "number", least = 0,
+      help = "exit code 1 if the mean regret is above this" },
     { name = "json", help = "for programs" },
   },
   example = "gentables regret --table tables/host/allreduce_table.h --rows fresh/benchmark.tp2.host.csv",
   run = function(args)
-    local bound = args.most and read_bound(args.most)
     local shapes = shapes_of(args.rows)
-    local both = ask_both(args.table, shapes, read_sm(args.sm) or sm_of(args.rows))
+    local both = ask_both(args.table, shapes, args.sm or sm_of(args.rows))
     local found = judge_lookup(shapes, both.answers, both.facts)
     local flooring = setmetatable({ cells = true }, { __index = both.facts })
     local by_floor = judge_lookup(shapes, both.floored, flooring)
@@ -317,8 +305,8 @@ return {
       say_worst(found, DEFAULT_WORST)
     end
     if #found.worst == 0 then fail.work("no shape could be judged: the rows have none of the answers") end
-    if bound and found.certain.mean > bound then
-      fail.work("the mean regret is %s, above %s", percent(found.certain.mean), percent(bound))
+    if args.most and found.certain.mean > args.most then
+      fail.work("the mean regret is %s, above %s", percent(found.certain.mean), percent(args.most))
     end
   end,
 }

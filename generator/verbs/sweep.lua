@@ -38,9 +38,11 @@ sweep.positional = { name = "SPEC", min = 0, max = 1, help = "what to sweep (def
 sweep.options = {
   { name = "out", value = "DIR", help = "where the rows are and go", required = true },
   { name = "arch", value = "A", help = "name for this machine's rows (default: the spec's)" },
-  { name = "sm-version", value = "N", help = "the rows are for this SM version, whatever GPU this is" },
-  { name = "tp", value = "N,N...", help = "only these TP sizes (default: the spec's)" },
-  { name = "budget", value = "SECONDS",
+  { name = "sm-version", value = "N", type = "whole",
+    help = "the rows are for this SM version, whatever GPU this is" },
+  { name = "tp", value = "N,N...", type = "whole", comma = true,
+    help = "only these TP sizes (default: the spec's)" },
+  { name = "budget", value = "SECONDS", type = "number", above = 0, most = 1e9,
     help = "that measuring may take (default: until it is sure; with --transport 240 for each TP size)" },
   { name = "exhaustive", help = "measure every cell, not only where it matters" },
   { name = "fresh", help = "measure anew what is there already" },
@@ -49,33 +51,22 @@ sweep.options = {
   { name = "incumbent", value = "HEADER",
     help = "whose lookup AUTO asks: allreduce_table.h or customAllReduceUtils.h (default: as built)" },
   { name = "bench", value = "PROGRAM", help = "in place of the gentables-bench beside gentables" },
-  { name = "patience", value = "SECONDS", default = 60,
+  { name = "patience", value = "SECONDS", type = "number", above = 0, most = 1e9, default = 60,
     help = "how long a bench may be silent beyond its time for a cell" },
 }
 sweep.example = "gentables sweep tables/host/spec.lua --out tables/host --tp 2"
 
 -- ---- the command line -------------------------------------------------------------------------
 
-local function read_tp(text, asked)
-  if not text then return asked.tp end
-  local sizes = {}
-  for word in (text .. ","):gmatch("([^,]*),") do
-    local size = math.tointeger(tonumber(word))
+local function check_tp(sizes, asked)
+  if not sizes then return asked.tp end
+  for _, size in ipairs(sizes) do
     if not lists.contains(asked.tp, size) then
-      fail.input("--tp: %q is no TP size of the spec, which has %s", word, table.concat(asked.tp, ", "))
+      fail.input("--tp: %d is no TP size of the spec, which has %s", size, table.concat(asked.tp, ", "))
     end
-    if not lists.contains(sizes, size) then sizes[#sizes + 1] = size end
   end
   table.sort(sizes)
   return sizes
-end
-
-local function read_seconds(name, text)
-  local seconds = tonumber(text)
-  if not seconds or not (seconds > 0 and seconds < 1e9) then
-    fail.input("--%s: %s is no number of seconds", name, text)
-  end
-  return seconds
 end
 
 -- The name for the rows: the spec's, or another of the same backend.
@@ -262,17 +253,12 @@ local function new_job(args)
   local name = given_launcher and backend.program_of_launcher or backend.program
   local program = args.bench or system.program():gsub("[^/]*$", "") .. name
   local identity, library = bench.identify(program)
-  local sm_version = args.sm_version
-  if sm_version and not sm_version:find("^%d+$") then
-    fail.input("--sm-version: %s is no number", sm_version)
-  end
-  local arch = backend.arch(read_arch(args.arch, asked), identity, sm_version)
+  local arch = backend.arch(read_arch(args.arch, asked), identity, args.sm_version)
   local job = {
     out = (args.out:gsub("(.)/+$", "%1")), spec = asked, spec_hash = provenance.spec_hash(asked),
-    arch = arch, backend = backend, sizes = read_tp(args.tp, asked),
-    budget_s = args.budget and read_seconds("budget", args.budget), exhaustive = args.exhaustive,
-    patience = read_seconds("patience", args.patience), fresh = args.fresh,
-    launcher = given_launcher,
+    arch = arch, backend = backend,
+    sizes = check_tp(args.tp, asked), budget_s = args.budget, exhaustive = args.exhaustive,
+    patience = args.patience, fresh = args.fresh, launcher = given_launcher,
     program = program, identity = identity, machine = provenance.machine(library),
     asked = 0, failed = 0, incomplete = 0, failed_in_a_row = 0,
   }

@@ -29,25 +29,31 @@ tune.options = {
   { name = "sizes", value = "A:B[:F]", default = "1K:1M:4",
     help = "bytes of the larger buffer of a rank, from A to B, each F times the one before (2); or A,B,C" },
   { name = "dtype", value = "NAME", default = "bfloat16", help = "bfloat16, float16 or float32" },
-  { name = "tp", value = "N,N...", default = "2", help = "numbers of ranks" },
+  { name = "tp", value = "N,N...", type = "whole", least = 2, most = 16, comma = true, default = "2",
+    help = "numbers of ranks" },
   { name = "splits", value = "A:B...", help = "of an alltoallv: weights of the destinations, as 3:1 or 2:0" },
   { name = "fusion", value = "NAME", help = "of an allreduce: time it with this epilogue, too" },
-  { name = "hidden-size", value = "N", default = "4096", help = "of an epilogue" },
+  { name = "hidden-size", value = "N", type = "whole", least = 16, most = 1 << 24, default = 4096,
+    help = "of an epilogue" },
   { name = "plugin", value = "LIB.so", many = true, help = "candidates of a shared library beside ours" },
   { name = "strategies", value = "A,B...", help = "only these candidates" },
   { name = "default", value = "NAME",
     help = "what to take where nothing can be measured (MPI; on GPUs NCCL)" },
-  { name = "samples", value = "N", default = "20", help = "calls per candidate and size that are timed" },
-  { name = "warm-up", value = "N", default = "5", help = "calls before these" },
-  { name = "backend", value = "NAME", default = "host",
+  { name = "samples", value = "N", type = "whole", most = 100000, default = 20,
+    help = "calls per candidate and size that are timed" },
+  { name = "warm-up", value = "N", type = "whole", least = 0, most = 100000, default = 5,
+    help = "calls before these" },
+  { name = "backend", value = "NAME", one_of = { "host", "cuda" }, default = "host",
     help = "host, or cuda: on GPUs" },
   { name = "sanitizer", value = "PATH",
     help = "on GPUs, compute-sanitizer for trials (the one in PATH or $CUDA_HOME/bin); none: without" },
   { name = "loopback", help = "with --backend cuda: all ranks on one GPU, whose free memory they share" },
-  { name = "launches", value = "N", default = "1", help = "of the ranks; 5 for rows of tables" },
-  { name = "sync", value = "HOW", default = "pass",
+  { name = "launches", value = "N", type = "whole", most = rows.LAUNCHES_MAX, default = 1,
+    help = "of the ranks; 5 for rows of tables" },
+  { name = "sync", value = "HOW", one_of = { "pass", "op", "both" }, default = "pass",
     help = "pass: one order for all; op: op by op; both: and what that costs and changes" },
-  { name = "timeout", value = "SECONDS", default = "30", help = "that a candidate, or a rank, may take" },
+  { name = "timeout", value = "SECONDS", type = "number", above = 0, most = 1e6, default = 30,
+    help = "that a candidate, or a rank, may take" },
   { name = "out", value = "DIR", help = "where tuned.json, gentables_tuned.py and rows go" },
   { name = "cache", value = "FILE", help = "what was measured before (default: below ~/.cache)" },
   { name = "fresh", help = "measure anew what the cache has" },
@@ -57,19 +63,8 @@ tune.options = {
 }
 tune.example = "gentables tune --op allgather --sizes 1K:64K --plugin ./mine.so"
 
-local function whole(args, name, least, most)
-  local number = math.tointeger(tonumber(args[name:gsub("-", "_")]))
-  if not number or number < least or number > most then
-    fail.input("--%s: %s is no whole number from %d to %d", name, args[name:gsub("-", "_")], least, most)
-  end
-  return number
-end
-
 -- What a backend cannot do is said before anything is started.
 local function check_backend(args)
-  if not backends[args.backend] or args.backend == "gpu" then
-    fail.input("--backend: %s; host or cuda would be right", args.backend)
-  end
   if args.backend == "host" and args.sanitizer then fail.input("--sanitizer goes with --backend cuda") end
   if args.backend == "host" and args.loopback then fail.input("--loopback goes with --backend cuda") end
 end
@@ -90,17 +85,10 @@ local function new_job(args)
   check_backend(args)
   local program = program_of(args)
   local identity, library = bench.identify(program)
-  local timeout = tonumber(args.timeout)
-  if not timeout or not (timeout > 0 and timeout < 1e6) then
-    fail.input("--timeout: %s is no number of seconds", args.timeout)
-  end
-  if not ({ pass = true, op = true, both = true })[args.sync] then
-    fail.input("--sync: %s; pass, op or both would be right", args.sync)
-  end
   local job = { program = program, identity = identity, machine = provenance.machine(library),
-    library = library, plugins = args.plugin or {}, samples = whole(args, "samples", 1, 100000),
-    warm_up = whole(args, "warm-up", 0, 100000), launches = whole(args, "launches", 1, rows.LAUNCHES_MAX),
-    sync = args.sync, timeout = timeout, launcher = args.launcher, excluded = {},
+    library = library, plugins = args.plugin or {}, samples = args.samples,
+    warm_up = args.warm_up, launches = args.launches, sync = args.sync, timeout = args.timeout,
+    launcher = args.launcher, excluded = {},
     default = args.default or args.backend == "host" and "MPI" or "NCCL",
     backend = args.backend, arch = arch_of(args, identity), progress = progress.new(0),
     environment = system.environment() }
@@ -113,7 +101,8 @@ local function new_job(args)
   job.candidates, job.libraries = group.candidates(job)
   job.ops = plan.read_ops(args, job.backend)
   job.sizes = plan.read_sizes(args.sizes)
-  job.worlds = plan.read_ranks(args.tp)
+  job.worlds = args.tp
+  table.sort(job.worlds)
   job.cells = plan.cells(job, args)
   plan.check_default(job)
   return job

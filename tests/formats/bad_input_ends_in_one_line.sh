@@ -43,7 +43,7 @@ refuses 'has no line # size count' "$inputs/osu_7.txt" --from nccl-tests
 refuses 'there are rows of TP 2, 4; a folder would be right' "$golden/benchmark.tp2.sm90.csv" \
     "$golden/benchmark.tp4.sm90.csv"
 refuses '--arch sm: no such arch' "$inputs/osu_7.txt" --arch sm
-refuses '--tp: two is no number' "$inputs/osu_7.txt" --tp two
+refuses '--tp: "two" is not a whole number' "$inputs/osu_7.txt" --tp two
 refuses '--dtype is .*; |unknown --dtype "fp8"; there are bfloat16' "$inputs/osu_7.txt" --tp 2 --dtype fp8
 printf '# OSU MPI Allreduce Latency Test v7\0\n' >"$bad"
 refuses 'bad: is no text' "$bad" --tp 2

@@ -115,9 +115,9 @@ one_line 'is of host, .* of sm90'
 ends_with 2 diff "$WORK/old/table.csv" "$WORK/nowhere"
 one_line 'nowhere'
 ends_with 2 diff "$WORK/old" "$WORK/new" --format yaml
-one_line 'there are text, md, json, junit, github'
+one_line 'one of text, md, json, junit, github'
 ends_with 2 diff "$WORK/old" "$WORK/new" --alpha 2
-one_line '--alpha 2'
+one_line '--alpha: "2" is not a number from 0 to 1'
 mkdir "$WORK/empty"
 ends_with 2 diff "$WORK/old" "$WORK/empty"
 one_line 'empty: has neither table.csv nor'

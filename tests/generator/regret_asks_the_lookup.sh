@@ -127,7 +127,7 @@ regret "$WORK/theirs.h" "$WORK/float16.csv" --sm 90
 ends_with 2 "$GENTABLES" regret --table "$WORK/theirs.h" --rows "$WORK/float16.csv"
 one_line 'holds several SM versions.*--sm 90 would say'
 ends_with 2 "$GENTABLES" regret --table "$WORK/theirs.h" --rows "$fresh" --sm x
-one_line 'is no SM version'
+one_line '--sm: .* is not a whole number'
 
 # What is no artifact, or does not compile, is told.
 echo nothing >"$WORK/nothing"

@@ -279,7 +279,7 @@ function TestSweep:test_only_the_tp_sizes_that_are_asked_for()
   lu.assertEquals(rows.records(self.folder .. "/benchmark.tp4.host.csv")[1].world_size, 4)
   local ended, _, err = self:sweep({}, "--tp", "3")
   lu.assertEquals(ended, "exit code 2")
-  lu.assertStrContains(err, 'gentables: --tp: "3" is no TP size of the spec, which has 2, 4')
+  lu.assertStrContains(err, 'gentables: --tp: 3 is no TP size of the spec, which has 2, 4')
 end
 
 function TestSweep:test_the_rows_of_another_machine_are_replaced_and_it_says_whose()

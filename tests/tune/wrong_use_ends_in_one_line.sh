@@ -1,7 +1,6 @@
 #!/bin/sh
-# Wrong use of tune: exit 2 and one line that says what would be right; and a group that cannot start gives
-# every
-# op its default, exit 1.
+# Wrong use of tune ends with exit code 2 and one line that names valid values. If the group cannot start,
+# every op takes its default, and the exit code is 1.
 . "$(dirname "$0")/lib.sh"
 
 refused() {
@@ -13,8 +12,8 @@ refused() {
     said err "$pattern"
 }
 refused "is no op that is measured here" --op gather
-refused "one rank alone" --op allgather --tp 1
-refused "is no number of ranks" --op allgather --tp 17
+refused "a whole number from 2 to 16" --op allgather --tp 1
+refused "a whole number from 2 to 16" --op allgather --tp 17
 refused "is no size" --op allgather --sizes 1Q
 refused "A not above B" --op allgather --sizes 2K:1K
 refused "float32 would be right" --op allgather --dtype int8
@@ -24,9 +23,9 @@ refused "weights from 0 to 14" --op alltoallv --splits 15:1
 refused "there is no WRONG" --op allgather --strategies WRONG
 refused "does no allgather" --op allgather --default ONESHOT
 refused "no size is left" --op allgather --sizes 1
-refused "is no number of seconds" --op allgather --timeout never
-refused "pass, op or both" --op allgather --sync never
-refused "host or cuda" --op allgather --backend tpu
+refused "a number above 0 and at most 1000000" --op allgather --timeout never
+refused "one of pass, op, both" --op allgather --sync never
+refused "one of host, cuda" --op allgather --backend tpu
 refused "goes with --backend cuda" --op allgather --loopback
 refused "goes with --backend cuda" --op allgather --sanitizer none
 
