@@ -3,43 +3,53 @@
 #ifndef GENTABLES_GATE_LOG_H
 #define GENTABLES_GATE_LOG_H
 
-#include <stddef.h>
-#include <stdint.h>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
 
-#include "base/problem.h"
+// Adds numbers with the rounding errors apart: value() is exact to the last digit, and independent of the
+// order of additions.
+class exact_sum {
+  public:
+    void add(double value) {
+        double high = sum_ + value;
+        double part = high - sum_;
+        lost_ += (sum_ - (high - part)) + (value - part);
+        sum_ = high;
+    }
+    void add(const exact_sum &other) {
+        add(other.sum_);
+        add(other.lost_);
+    }
+    double value() const { return sum_ + lost_; }
 
-// What is kept of a log. All zero before it is read; gate_log_free afterwards, also where reading failed.
+  private:
+    double sum_ = 0, lost_ = 0;
+};
+
 struct gate_log {
-    size_t experts, steps; // experts: 0 where there is no step
-    double *loads;         // of each expert over all steps: [0, experts), and what rounding took from each:
-                           // [experts, 2 * experts)
-    double *imbalance;     // of each step: the coefficient of variation over the experts; -1 without any load
-    uint64_t idle;         // experts without load, counted in every step
-    uint32_t most_idle;    // the most in one step
+    std::vector<exact_sum> loads;  // of each expert over all steps; empty: there is no step
+    std::vector<double> imbalance; // of each step: coefficient of variation over the experts; -1: no load
+    uint64_t idle = 0;             // experts without load, summed over the steps
+    uint32_t most_idle = 0;        // the most in one step
 };
 
-// Memory that reading the next log uses again. All zero before the first; gate_scratch_free at the end.
-struct gate_scratch {
-    char *text;
-    double *numbers;
-    size_t text_capacity, number_capacity;
+// Reads logs one after another with the same memory.
+class gate_log_reader {
+  public:
+    gate_log_reader();
+    ~gate_log_reader();
+
+    // Reads the log at `path` into `log`, which is empty. Returns an empty text, or why the log is refused
+    // (no such object, a value that is no number of at least 0, lists of unequal length, steps of unequal
+    // numbers of experts), with path and byte. Throws bad_alloc.
+    std::string read(const std::string &path, gate_log &log);
+
+  private:
+    struct state;
+    std::unique_ptr<state> state_;
 };
-
-// Reads the log at `path`. What is no such object, holds a number that is none (null, a text, NaN), lists of
-// unequal length or steps of unequal numbers of experts, is refused; the message names path and byte.
-bool gate_log_read(const char *path, struct gate_scratch *scratch, struct gate_log *log,
-                   struct problem *problem);
-
-// Adds `value` to a sum and what rounding takes from it to `lost`: *sum + *lost is exact to the last digit,
-// and does not show the order of additions.
-static inline void gate_add(double *sum, double *lost, double value) {
-    double high = *sum + value;
-    double part = high - *sum;
-    *lost += (*sum - (high - part)) + (value - part);
-    *sum = high;
-}
-
-void gate_log_free(struct gate_log *log);
-void gate_scratch_free(struct gate_scratch *scratch);
 
 #endif

@@ -1,0 +1,286 @@
+// Reads many gate logs at once, on all cores, and summarises them for Lua: core.gates. gate_log.h reads one.
+//
+// clang-format off
+//   gates.read(paths, groups) -> table | nil, message
+//
+//   groups[i] is the group of file i: 1, 2, ... without gaps. The table has
+//     experts   their number; 0: no log has a step
+//     totals    load of each expert
+//     steps     { count, without_load, mean, max, p50, p95, idle_mean, idle_max } of all steps
+//     places    { mean = {...}, max = {...} } of the n-th steps of all logs; false: none of them has load
+//     groups    { totals = load per expert, steps, mean, max } of each group
+// clang-format on
+//
+// mean, max and the percentiles (linear between neighbours) are of the coefficient of variation over the
+// experts of a step, for the steps with load; idle counts the experts without load in a step. If a log cannot
+// be read, all fail; the message has the first of them.
+#include <algorithm>
+#include <lua.hpp>
+#include <new>
+
+#include "gate_log.h"
+#include "system/parallel.h"
+
+namespace {
+
+const char *const BATCH_TYPE = "gentables.gates";
+
+constexpr size_t FILES_PER_TASK = 8; // share a reader
+constexpr size_t MOST_THREADS = 8;
+
+// Arguments of gates.read.
+enum { PATHS = 1, GROUPS };
+
+constexpr size_t ALL_GROUPS = SIZE_MAX;
+
+// A mean and a maximum in the making.
+struct mean_and_max {
+    exact_sum sum;
+    double max = 0;
+    size_t count = 0;
+
+    void add(double value) {
+        sum.add(value);
+        max = std::max(max, value);
+        count++;
+    }
+    double mean() const { return count == 0 ? 0 : sum.value() / double(count); }
+};
+
+struct file {
+    std::string path;
+    size_t group; // from 0
+    gate_log log;
+    std::string problem;
+};
+
+struct batch {
+    std::vector<file> files;
+    size_t group_count = 0;
+    std::vector<double> imbalances;   // of all steps with load
+    std::vector<exact_sum> totals;    // of each expert of one group
+    std::vector<mean_and_max> places; // of the n-th steps of all logs
+    std::string message;
+};
+
+// The percentile (0 to 1) of at least one value, linear between the two nearest. Reorders the values.
+double percentile(std::vector<double> &values, double share) {
+    double place = share * double(values.size() - 1);
+    auto low = values.begin() + ptrdiff_t(place);
+    std::nth_element(values.begin(), low, values.end());
+    if (low + 1 == values.end()) return *low;
+    double high = *std::min_element(low + 1, values.end());
+    return *low + (high - *low) * (place - double(size_t(place)));
+}
+
+// ---- The batch --------------------------------------------------------------------------------
+
+void read_files(void *context, size_t task) {
+    auto &files = static_cast<batch *>(context)->files;
+    size_t end = std::min(files.size(), (task + 1) * FILES_PER_TASK);
+    for (size_t i = task * FILES_PER_TASK; i < end; i++)
+        files[i].problem = files[i].path + ": not enough memory";
+    try {
+        gate_log_reader reader;
+        for (size_t i = task * FILES_PER_TASK; i < end; i++)
+            files[i].problem = reader.read(files[i].path, files[i].log);
+    } catch (const std::bad_alloc &) {
+    }
+}
+
+// Sets the message if a log could not be read, or has another number of experts than those before.
+void check(batch &of) {
+    size_t failed = 0;
+    const file *first = nullptr;
+    for (const file &one : of.files) {
+        if (!one.problem.empty() && failed++ == 0) of.message = one.problem;
+    }
+    if (failed > 1) of.message += " (and " + std::to_string(failed - 1) + " more files that cannot be used)";
+    for (const file &one : of.files) {
+        size_t experts = one.log.loads.size();
+        if (experts == 0 || failed > 0) continue;
+        if (first == nullptr) first = &one;
+        if (experts == first->log.loads.size()) continue;
+        of.message = one.path + ": " + std::to_string(experts) + " experts, where " + first->path + " has " +
+                     std::to_string(first->log.loads.size());
+        return;
+    }
+    if (first != nullptr) of.totals.resize(first->log.loads.size());
+}
+
+void collect_steps(batch &of) {
+    size_t most = 0, count = 0;
+    for (const file &one : of.files) {
+        most = std::max(most, one.log.imbalance.size());
+        count += one.log.imbalance.size();
+    }
+    of.places.resize(most);
+    of.imbalances.reserve(count);
+    for (const file &one : of.files) {
+        for (size_t place = 0; place < one.log.imbalance.size(); place++) {
+            if (one.log.imbalance[place] < 0) continue;
+            of.imbalances.push_back(one.log.imbalance[place]);
+            of.places[place].add(one.log.imbalance[place]);
+        }
+    }
+}
+
+bool read_all(batch &of) {
+    size_t tasks = (of.files.size() + FILES_PER_TASK - 1) / FILES_PER_TASK;
+    parallel_run(tasks, MOST_THREADS, read_files, &of);
+    check(of);
+    if (!of.message.empty()) return false;
+    collect_steps(of);
+    return true;
+}
+
+// ---- Lua: nothing here owns memory, because an error of Lua skips destructors ------------------
+
+void set_number(lua_State *lua, const char *key, double value) {
+    lua_pushnumber(lua, value);
+    lua_setfield(lua, -2, key);
+}
+
+void set_count(lua_State *lua, const char *key, uint64_t value) {
+    lua_pushinteger(lua, lua_Integer(value));
+    lua_setfield(lua, -2, key);
+}
+
+void set_mean_and_max(lua_State *lua, const mean_and_max &of) {
+    set_number(lua, "mean", of.mean());
+    set_number(lua, "max", of.max);
+}
+
+// Pushes the summary of all steps.
+void push_steps(lua_State *lua, batch &of) {
+    mean_and_max all;
+    uint64_t idle = 0, steps = 0;
+    uint32_t most_idle = 0;
+    for (const file &one : of.files) {
+        steps += one.log.imbalance.size();
+        idle += one.log.idle;
+        most_idle = std::max(most_idle, one.log.most_idle);
+    }
+    for (double imbalance : of.imbalances) all.add(imbalance);
+    lua_createtable(lua, 0, 8);
+    set_count(lua, "count", steps);
+    set_count(lua, "without_load", steps - all.count);
+    set_mean_and_max(lua, all);
+    set_number(lua, "p50", all.count == 0 ? 0 : percentile(of.imbalances, 0.50));
+    set_number(lua, "p95", all.count == 0 ? 0 : percentile(of.imbalances, 0.95));
+    set_number(lua, "idle_mean", steps == 0 ? 0 : double(idle) / double(steps));
+    set_count(lua, "idle_max", most_idle);
+}
+
+// Sets `key` of the table on top to a list of value(place), false for places without load.
+template <class Value>
+void set_places(lua_State *lua, const char *key, const std::vector<mean_and_max> &places, Value value) {
+    lua_createtable(lua, int(places.size()), 0);
+    for (size_t i = 0; i < places.size(); i++) {
+        if (places[i].count > 0) {
+            lua_pushnumber(lua, value(places[i]));
+        } else {
+            lua_pushboolean(lua, false);
+        }
+        lua_rawseti(lua, -2, lua_Integer(i) + 1);
+    }
+    lua_setfield(lua, -2, key);
+}
+
+// Sets "totals": the load of each expert over the files of a group, or of all (ALL_GROUPS).
+void set_totals(lua_State *lua, batch &of, size_t group) {
+    std::fill(of.totals.begin(), of.totals.end(), exact_sum());
+    for (const file &one : of.files) {
+        if (group != ALL_GROUPS && one.group != group) continue;
+        for (size_t i = 0; i < one.log.loads.size(); i++) of.totals[i].add(one.log.loads[i]);
+    }
+    lua_createtable(lua, int(of.totals.size()), 0);
+    for (size_t i = 0; i < of.totals.size(); i++) {
+        lua_pushnumber(lua, of.totals[i].value());
+        lua_rawseti(lua, -2, lua_Integer(i) + 1);
+    }
+    lua_setfield(lua, -2, "totals");
+}
+
+void push_group(lua_State *lua, batch &of, size_t group) {
+    mean_and_max all;
+    size_t steps = 0;
+    for (const file &one : of.files) {
+        if (one.group != group) continue;
+        steps += one.log.imbalance.size();
+        for (double imbalance : one.log.imbalance) {
+            if (imbalance >= 0) all.add(imbalance);
+        }
+    }
+    lua_createtable(lua, 0, 4);
+    set_count(lua, "steps", steps);
+    set_mean_and_max(lua, all);
+    set_totals(lua, of, group);
+}
+
+int push_result(lua_State *lua, batch &of) {
+    lua_createtable(lua, 0, 5);
+    set_count(lua, "experts", of.totals.size());
+    set_totals(lua, of, ALL_GROUPS);
+    push_steps(lua, of);
+    lua_setfield(lua, -2, "steps");
+    lua_createtable(lua, 0, 2);
+    set_places(lua, "mean", of.places, [](const mean_and_max &place) { return place.mean(); });
+    set_places(lua, "max", of.places, [](const mean_and_max &place) { return place.max; });
+    lua_setfield(lua, -2, "places");
+    lua_createtable(lua, int(of.group_count), 0);
+    for (size_t group = 0; group < of.group_count; group++) {
+        push_group(lua, of, group);
+        lua_rawseti(lua, -2, lua_Integer(group) + 1);
+    }
+    lua_setfield(lua, -2, "groups");
+    return 1;
+}
+
+int collect_batch(lua_State *lua) {
+    delete *static_cast<batch **>(lua_touserdata(lua, 1));
+    return 0;
+}
+
+// Adds file i (from 1) of the arguments of gates.read.
+void add_file(lua_State *lua, batch &to, lua_Integer i, size_t count) {
+    if (lua_rawgeti(lua, PATHS, i) != LUA_TSTRING) luaL_error(lua, "a path is no text");
+    lua_rawgeti(lua, GROUPS, i);
+    lua_Integer group = luaL_checkinteger(lua, -1);
+    luaL_argcheck(lua, group >= 1 && size_t(group) <= count, GROUPS, "no group's number");
+    to.files.push_back({lua_tostring(lua, -2), size_t(group) - 1, {}, {}});
+    to.group_count = std::max(to.group_count, size_t(group));
+    lua_pop(lua, 2);
+}
+
+int read(lua_State *lua) {
+    luaL_checktype(lua, PATHS, LUA_TTABLE);
+    luaL_checktype(lua, GROUPS, LUA_TTABLE);
+    size_t count = lua_rawlen(lua, PATHS);
+    auto **held = static_cast<batch **>(lua_newuserdatauv(lua, sizeof(batch *), 0));
+    *held = nullptr;
+    luaL_setmetatable(lua, BATCH_TYPE);
+    try {
+        *held = new batch;
+        (*held)->files.reserve(count);
+        for (size_t i = 1; i <= count; i++) add_file(lua, **held, lua_Integer(i), count);
+        if (read_all(**held)) return push_result(lua, **held);
+        lua_pushnil(lua);
+        lua_pushstring(lua, (*held)->message.c_str());
+        return 2;
+    } catch (const std::bad_alloc &) {
+    }
+    return luaL_error(lua, "not enough memory");
+}
+
+} // namespace
+
+extern "C" int luaopen_core_gates(lua_State *lua) {
+    static const luaL_Reg functions[] = {{"read", read}, {nullptr, nullptr}};
+    luaL_newmetatable(lua, BATCH_TYPE);
+    lua_pushcfunction(lua, collect_batch);
+    lua_setfield(lua, -2, "__gc");
+    lua_pop(lua, 1);
+    luaL_newlib(lua, functions);
+    return 1;
+}
