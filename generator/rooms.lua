@@ -32,7 +32,7 @@ rooms.generator = {
   { name = "readers", purpose = "one file per foreign format", catalogue = true,
     uses = { "base", "codec", "lists", "rows", "conversation", "reading" } },
   { name = "consult", purpose = "asking an artifact: compile it, look shapes up",
-    uses = { "base", "system", "codec", "lists", "rows", "choose", "table" } },
+    uses = { "base", "system", "codec", "lists", "rows", "choose", "table", "formats" } },
   { name = "sweep", purpose = "which point to measure next, journal, pooling of launches",
     uses = { "base", "system", "codec", "lists", "rows", "choose", "formats", "conversation" } },
   { name = "tune", purpose = "any collective, anyone's candidates",

@@ -1,0 +1,214 @@
+-- What an artifact's choices lose on rows that it was not made from. Asks the artifact's own lookup
+-- (lookup.lua), so that what is judged is what its users get, bins and fallbacks included; and beside it, of
+-- the same choices, the lookup by the floor of log2 that TensorRT-LLM has.
+local fail = require "base.fail"
+local lists = require "lists.lists"
+local lookup = require "consult.lookup"
+local model = require "formats.model"
+local plan = require "rows.cells"
+local rows = require "core.rows"
+
+local regret = {}
+
+-- ---- the rows ---------------------------------------------------------------------------------
+
+-- The shapes of the rows, in order: { world_size, fusion, ..., rows = { strategy -> record } }. All rows have
+-- to be of one machine.
+function regret.shapes(paths)
+  local by_key, shapes, files = {}, {}, {}
+  for i, path in ipairs(paths) do files[i] = { path = path } end
+  model.read_provenance(files)
+  for _, path in ipairs(paths) do
+    for _, record in ipairs(fail.unless(rows.records(path))) do
+      local key = plan.key(plan.record(record))
+      if not by_key[key] then
+        by_key[key] = plan.record(record, nil, { rows = {} })
+        shapes[#shapes + 1] = by_key[key]
+      end
+      by_key[key].rows[record.strategy] = record
+    end
+  end
+  table.sort(shapes, plan.before)
+  return shapes
+end
+
+local function may_win(record) return lists.may_win(record.strategy) end
+
+-- The fastest row of what a table may choose.
+local function best_of(shape)
+  local best
+  for _, record in pairs(shape.rows) do
+    local is_first = not best or record.time_us < best.time_us
+      or (record.time_us == best.time_us and record.strategy < best.strategy)
+    if may_win(record) and is_first then best = record end
+  end
+  return best
+end
+
+-- ---- regret -----------------------------------------------------------------------------------
+
+-- What a choice loses at a shape: as measured, as a share of the best time; and what is certain, the most
+-- that its interval lies above that of another strategy, as a share of where that one ends. Nil where the
+-- shape has no row of the choice.
+local function regret_at(shape, strategy)
+  local chosen, best = shape.rows[strategy], best_of(shape)
+  if not chosen or not best then return nil end
+  local raw = chosen.time_us / best.time_us - 1
+  if not chosen.low_us or not best.high_us then return raw, raw end
+  local certain = 0
+  for _, record in pairs(shape.rows) do
+    if record.high_us and may_win(record) then
+      certain = math.max(certain, chosen.low_us / record.high_us - 1)
+    end
+  end
+  return raw, certain
+end
+
+local function percentile(sorted, share) return sorted[math.max(1, math.ceil(share * #sorted))] or 0 end
+
+local function spread_of(values)
+  table.sort(values)
+  local total = 0
+  for _, value in ipairs(values) do total = total + value end
+  return { mean = #values > 0 and total / #values or 0, p99 = percentile(values, 0.99),
+    worst = values[#values] or 0 }
+end
+
+-- What the answers lose over all shapes: { shapes, unanswered, unmeasured, certain, raw, worst = list }.
+local function judge(shapes, answers)
+  local certain, raw, losses = {}, {}, {}
+  local found = { shapes = #shapes, unanswered = 0, unmeasured = 0 }
+  for i, shape in ipairs(shapes) do
+    local answer = answers[i]
+    local as_measured, sure = regret_at(shape, answer.strategy)
+    if not answer.measured then found.unmeasured = found.unmeasured + 1 end
+    if as_measured then
+      raw[#raw + 1], certain[#certain + 1] = as_measured, sure
+      losses[#losses + 1] = { shape = shape, strategy = answer.strategy, best = best_of(shape),
+        raw = as_measured, certain = sure }
+    else
+      found.unanswered = found.unanswered + 1
+    end
+  end
+  table.sort(losses, function(a, b)
+    if a.certain ~= b.certain then return a.certain > b.certain end
+    if a.raw ~= b.raw then return a.raw > b.raw end
+    return plan.before(a.shape, b.shape)
+  end)
+  found.certain, found.raw, found.worst = spread_of(certain), spread_of(raw), losses
+  return found
+end
+
+-- ---- cells that answer for several shapes ------------------------------------------------------
+
+-- The least that one choice for all shapes of a cell loses at its worst of them, and certainly; nil where no
+-- strategy has a row at each.
+local function least_loss(shapes)
+  local least
+  for name in pairs(shapes[1].rows) do
+    local most = 0
+    for _, shape in ipairs(shapes) do
+      local _, certain = regret_at(shape, name)
+      most = certain and most and math.max(most, certain)
+    end
+    if most and (not least or most < least) then least = most end
+  end
+  return least
+end
+
+-- Different shapes that the lookup sends to one cell: { cells, shapes, torn = cells for all of whose shapes
+-- no one choice is right, loss = the most that such a cell loses at least }; nil where nothing tells cells.
+local function aliased(shapes, answers, facts)
+  if not facts.cells then return nil end
+  local by_cell, order = {}, {}
+  for i, answer in ipairs(answers) do
+    if answer.cell then
+      if not by_cell[answer.cell] then
+        by_cell[answer.cell] = {}
+        order[#order + 1] = by_cell[answer.cell]
+      end
+      table.insert(by_cell[answer.cell], shapes[i])
+    end
+  end
+  local found = { cells = 0, shapes = 0, torn = 0, loss = 0 }
+  for _, of_cell in ipairs(order) do
+    if #of_cell > 1 then
+      local loss = least_loss(of_cell) or 0
+      found.cells, found.shapes = found.cells + 1, found.shapes + #of_cell
+      if loss > 0 then found.torn, found.loss = found.torn + 1, math.max(found.loss, loss) end
+    end
+  end
+  return found
+end
+
+-- ---- two lookups ------------------------------------------------------------------------------
+
+local function floor_of(value)
+  local power = 1
+  while 2 * power <= value do power = 2 * power end
+  return power
+end
+
+-- The shape that TensorRT-LLM's lookup takes for this one: TP 3 reads the row of TP 2, 2880 that of 2048.
+local function floored(shape)
+  local out = plan.record(shape)
+  for _, axis in ipairs { "world_size", "hidden_size", "num_tokens" } do out[axis] = floor_of(shape[axis]) end
+  return out
+end
+
+-- The SM version that the rows' files are named after; nil: none, or several.
+function regret.sm_version(paths)
+  local found
+  for _, path in ipairs(paths) do
+    local sm = path:match("benchmark%.tp%d+%.sm(%d+)[^/]*%.csv$")
+    if not sm or found and found ~= sm then return nil end
+    found = sm
+  end
+  return math.tointeger(tonumber(found))
+end
+
+-- What the artifact answers, by its own lookup and by the floor of log2: { answers, floored, facts }.
+local function answers_of(path, shapes, sm)
+  local asked = table.move(shapes, 1, #shapes, 1, {})
+  for i, shape in ipairs(shapes) do asked[#shapes + i] = floored(shape) end
+  local answers, facts = lookup.artifact(path, asked, { sm = sm })
+  local by_floor = table.move(answers, #shapes + 1, 2 * #shapes, 1, {})
+  for i, answer in ipairs(by_floor) do
+    by_floor[i] = { strategy = answer.strategy, measured = answer.measured,
+      cell = answer.measured and plan.key(asked[#shapes + i]) or nil }
+  end
+  return { answers = table.move(answers, 1, #shapes, 1, {}), floored = by_floor, facts = facts }
+end
+
+-- The shapes that the artifact is about, where it says so, and how many it is not about.
+local function kept(shapes, answers, facts)
+  local kept_shapes, kept_answers = {}, {}
+  for i, shape in ipairs(shapes) do
+    local is_of = true
+    for _, axis in ipairs { "dtype", "op", "fusion" } do
+      is_of = is_of and (facts[axis] or shape[axis]) == shape[axis]
+    end
+    if is_of then
+      kept_shapes[#kept_shapes + 1], kept_answers[#kept_answers + 1] = shape, answers[i]
+    end
+  end
+  return kept_shapes, kept_answers, #shapes - #kept_shapes
+end
+
+-- All that is found of one lookup.
+local function judge_lookup(shapes, answers, facts)
+  local of, given, others = kept(shapes, answers, facts)
+  local found = judge(of, given)
+  found.others, found.aliased = others, aliased(of, given, facts)
+  return found
+end
+
+-- What the choices of the artifact at `path` lose on these shapes: by its own lookup, and by the floor of
+-- log2. Each is { shapes, others, unanswered, unmeasured, certain, raw, worst = list, aliased }.
+function regret.of(path, shapes, sm_version)
+  local both = answers_of(path, shapes, sm_version)
+  local by_floor = setmetatable({ cells = true }, { __index = both.facts })
+  return judge_lookup(shapes, both.answers, both.facts), judge_lookup(shapes, both.floored, by_floor)
+end
+
+return regret
