@@ -368,15 +368,13 @@ static void probe_bound(struct host_pass *tune, struct op_cell *cell) {
 static void print_row(const struct host_pass *tune, size_t index, const struct reduced *reduced) {
     const struct variant *variant = &tune->variants[index];
     const struct candidate *candidate = &host_candidates[variant->candidate];
-    const struct summary *time = &reduced->time_us;
-    fprintf(tune->out,
-            "row id=%zu strategy=%s time_us=%.4f low_us=%.4f high_us=%.4f samples=%zu min_us=%.4f "
-            "p95_us=%.4f p99_us=%.4f skew_us=%.4f bound_us=%.4f bits=0 mode=eager accumulate=%s placement=%s "
-            "epilogue=%s",
-            variant->cell + 1, candidate->name, time->median, time->low, time->high, time->samples, time->min,
-            time->p95, time->p99, reduced->skew_us, tune->cells[variant->cell].bound_us,
-            candidate->accumulates_fp32 ? "fp32" : "native",
-            tune->group->oversubscribed ? "oversubscribed" : "dedicated", epilogue_names[variant->kind]);
+    const struct request request = {.id = variant->cell + 1, .mode = MODE_EAGER};
+    const struct result result = {.candidate = candidate,
+                                  .time_us = reduced->time_us,
+                                  .skew_us = reduced->skew_us,
+                                  .bound_us = tune->cells[variant->cell].bound_us};
+    protocol_write_row(tune->out, tune->harness, &request, &result);
+    fprintf(tune->out, " epilogue=%s", epilogue_names[variant->kind]);
     pass_write_fields(tune->out, &tune->pass.entrants[index], reduced);
     if (plugins_place(candidate) != NULL) fprintf(tune->out, " place=%s", plugins_place(candidate));
     fputc('\n', tune->out);
