@@ -130,7 +130,7 @@ static void displace(void *place) {
 }
 
 static struct call call_at(void *place, const struct candidate *candidate, size_t shift, int slot) {
-    (void)candidate; // who works in place alone is refused
+    (void)candidate; // those that work only in place are refused
     (void)slot;
     return cell_call(((struct place *)place)->cell, shift);
 }
@@ -225,7 +225,7 @@ static const char *refusal_of(const struct candidate *candidate, const struct gr
     const char *refusal = NULL;
     if (candidate->plugin != NULL) {
         refusal = plugins_refusal(candidate, group, call);
-        if (refusal == NULL && plugins_is_in_place(candidate)) refusal = "works in place alone";
+        if (refusal == NULL && plugins_is_in_place(candidate)) refusal = "works only in place";
     }
     return refusal != NULL ? refusal : candidate->strategy->supports(group, call);
 }

@@ -125,7 +125,7 @@ int back_to_back_measure(struct harness *harness, const struct request *request,
             all_opened ? cell_call(&site.cell, 0) : (struct call){.dtype = request->shape.dtype};
         results[i].reason = harness_refusal(harness, i, &request->shape, &call);
         if (results[i].reason == NULL && plugins_is_in_place(&backend->candidates[i]))
-            results[i].reason = "works in place alone: calls in a row have no fresh data for that";
+            results[i].reason = "works only in place, and back-to-back calls have no fresh data for that";
         if (results[i].reason == NULL && !all_opened) {
             snprintf(harness->reasons[i], REASON_SIZE, "%s", reason);
             results[i].reason = harness->reasons[i];

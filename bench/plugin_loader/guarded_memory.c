@@ -1,5 +1,5 @@
-// Buffers between unmapped memory; see plugin_services.h. What a backend maps is filled with canaries, and
-// the buffer laid at its end or beginning.
+// Buffers between unmapped memory; see plugin_services.h. The mapped memory is filled with canaries, and the
+// buffer lies at its end or beginning.
 #include <stdlib.h>
 #include <string.h>
 
@@ -37,7 +37,7 @@ static bool is_full_of(const unsigned char *data, size_t bytes, int byte) {
     return bytes == 0 || (data[0] == byte && memcmp(data, data + 1, bytes - 1) == 0);
 }
 
-// A copy of all that is mapped, for free(); NULL: see group_failure.
+// A copy of all mapped bytes, for free(); NULL: see group_failure.
 static unsigned char *copy_of(struct group *group, const struct guarded *buffer) {
     unsigned char *copy = malloc(buffer->mapped_bytes);
     if (copy == NULL) group_fail(group, "out of memory");

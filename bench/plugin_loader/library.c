@@ -1,4 +1,5 @@
-// Libraries of plug-ins; see library.h. Nothing of a library has been checked yet when its first code runs.
+// Libraries of plug-ins; see library.h. The first code of a library runs before anything is known of it, so
+// signals of crashes are caught.
 #include "library.h"
 
 #include <dlfcn.h>
@@ -11,9 +12,9 @@ enum { CRASHES = 5 };
 static const int crashes[CRASHES] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
 static const char *const words[CRASHES] = {"segmentation fault", "bus error", "arithmetic error",
                                            "illegal instruction", "abort"};
-static char crash_lines[CRASHES][PLUGIN_REASON_SIZE]; // written before: a handler may write and no more
+static char crash_lines[CRASHES][PLUGIN_REASON_SIZE]; // formatted ahead: a signal handler may only write
 
-static void tell_crash(int number) {
+static void report_crash(int number) {
     for (int i = 0; i < CRASHES; i++) {
         if (crashes[i] != number) continue;
         if (write(STDERR_FILENO, crash_lines[i], strlen(crash_lines[i])) < 0) _exit(2);
@@ -24,8 +25,8 @@ static void tell_crash(int number) {
 static void begin_watch(const char *path, struct sigaction before[CRASHES]) {
     for (int i = 0; i < CRASHES; i++) {
         snprintf(crash_lines[i], sizeof crash_lines[i],
-                 "gentables-bench: %.400s: crashed (%s) when it was asked what it has\n", path, words[i]);
-        sigaction(crashes[i], &(struct sigaction){.sa_handler = tell_crash}, &before[i]);
+                 "gentables-bench: %.400s: crashed (%s) in gentables_plugin\n", path, words[i]);
+        sigaction(crashes[i], &(struct sigaction){.sa_handler = report_crash}, &before[i]);
     }
 }
 
@@ -33,7 +34,7 @@ static void end_watch(const struct sigaction before[CRASHES]) {
     for (int i = 0; i < CRASHES; i++) sigaction(crashes[i], &before[i], NULL);
 }
 
-static const gt_plugin *ask(const char *path, char reason[PLUGIN_REASON_SIZE]) {
+static const gt_plugin *load(const char *path, char reason[PLUGIN_REASON_SIZE]) {
     typedef const gt_plugin *entry(uint32_t abi);
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (library == NULL) {
@@ -50,8 +51,7 @@ static const gt_plugin *ask(const char *path, char reason[PLUGIN_REASON_SIZE]) {
     }
     const gt_plugin *says = of_library(GENTABLES_PLUGIN_ABI);
     if (says == NULL) {
-        snprintf(reason, PLUGIN_REASON_SIZE, "%s: knows another version of the interface; this is version 1",
-                 path);
+        snprintf(reason, PLUGIN_REASON_SIZE, "%s: does not support version 1 of the interface", path);
     }
     return says;
 }
@@ -59,7 +59,7 @@ static const gt_plugin *ask(const char *path, char reason[PLUGIN_REASON_SIZE]) {
 const gt_plugin *library_load(const char *path, char reason[PLUGIN_REASON_SIZE]) {
     struct sigaction before[CRASHES];
     begin_watch(path, before);
-    const gt_plugin *says = ask(path, reason);
+    const gt_plugin *says = load(path, reason);
     end_watch(before);
     return says;
 }

@@ -1,4 +1,4 @@
-// Shared libraries of plug-ins: opened, and asked what they have; one that crashes there is told by its path.
+// Opens the shared libraries of plug-ins.
 #ifndef BENCH_LIBRARY_H
 #define BENCH_LIBRARY_H
 
@@ -6,8 +6,8 @@
 
 enum { PLUGIN_REASON_SIZE = 512 };
 
-// What the library at `path` says of itself; NULL: `reason`. Where it crashes this ends the process, with
-// exit code 1 and a line.
+// Loads the library at `path`, and returns what its gentables_plugin() returns. NULL: `reason`. If the
+// library crashes, the process ends with exit code 1 and a line on stderr that names it.
 const gt_plugin *library_load(const char *path, char reason[PLUGIN_REASON_SIZE]);
 
 #endif

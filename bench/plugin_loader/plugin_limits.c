@@ -1,4 +1,4 @@
-// What candidates of plug-ins declare of the calls that they do; see plugin_limits.h.
+// Limits that candidates of plug-ins declare; see plugin_limits.h.
 #include "plugin_limits.h"
 
 #include "calls/cell.h"
@@ -9,8 +9,7 @@ size_t plugins_alignment(const struct candidate *candidate) {
     return alignment > 0 ? alignment : 1;
 }
 
-// Whether the part of the larger buffer that is every rank's smaller one in place lies where the candidate
-// wants it.
+// In place the smaller buffer of a rank is a part of the larger one: whether that part is aligned.
 static bool is_aligned_in_place(const gt_candidate *says, const struct group *group,
                                 const struct call *call) {
     size_t unit = says->alignment > 0 ? says->alignment : 1;
@@ -25,14 +24,14 @@ const char *plugins_place_refusal(const struct candidate *candidate, const struc
     if (candidate->plugin == NULL) return in_place ? "is not called in place" : NULL;
     const gt_candidate *says = &candidate->plugin->says;
     if ((says->places & (in_place ? GT_PLACE_IN : GT_PLACE_OUT)) == 0)
-        return in_place ? "does not work in place" : "works in place alone";
+        return in_place ? "does not work in place" : "works only in place";
     if (!in_place) return NULL;
     if (call->op == OP_ALLTOALL || call->op == OP_ALLTOALLV)
-        return "works in place alone, and NCCL defines none for this op";
+        return "works only in place, which NCCL does not define for this op";
     if (call->fusion != FUSION_NONE && !candidate->plugin->has_epilogue_apart)
-        return "works in place alone, and an epilogue is not called so";
+        return "works only in place, and epilogues are called out of place";
     if (!is_aligned_in_place(says, group, call))
-        return "its part of the buffer in place has no such alignment";
+        return "its part of the buffer in place is not aligned as it requires";
     return NULL;
 }
 
@@ -45,7 +44,7 @@ const char *plugins_place(const struct candidate *candidate) {
     return plugins_is_in_place(candidate) ? "in" : "out";
 }
 
-// Calls whose data sets lie `stride` apart, and not each where an array begins.
+// Data sets of one cell lie `stride` elements apart: whether each of them is aligned.
 static bool is_strided_well(const gt_candidate *says, const struct call *call) {
     bool has_rows = call->fusion != FUSION_NONE || call->plan == NULL;
     size_t stride = call->op == OP_ALLREDUCE ? call->hidden_size : CELL_STRIDE_ELEMENTS;
@@ -62,13 +61,13 @@ const char *plugins_refusal(const struct candidate *candidate, const struct grou
     if (is_fused && (says->fusions >> call->fusion & 1) == 0) return "has no such fusion";
     if (!is_fused && (says->fusions >> FUSION_NONE & 1) == 0) return "does no call without an epilogue";
     if (call->fusion == FUSION_NONE && candidate->plugin->has_epilogue_apart)
-        return "there is no epilogue to separate";
+        return "the call has no epilogue";
     if (says->world_sizes != 0 && (says->world_sizes >> group->size & 1) == 0)
         return "does not do this number of ranks";
     if (bytes < says->min_bytes) return "does not do so small a size";
     if (says->max_bytes != 0 && bytes > says->max_bytes) return "does not do so large a size";
     if (says->count_multiple > 1 && call_elements(call) % says->count_multiple != 0)
-        return "does not do a number of elements that is no multiple of its own";
-    if (!is_strided_well(says, call)) return "needs rows of a better alignment";
+        return "the number of elements is no multiple of its count_multiple";
+    if (!is_strided_well(says, call)) return "rows are not aligned as it requires";
     return plugins_place_refusal(candidate, group, call, plugins_is_in_place(candidate));
 }

@@ -29,11 +29,11 @@ bool plugin_is_cancelled(const struct plugin *plugin, int rank) {
 
 // ---- callbacks ----------------------------------------------------------------------------------
 
-// Collective calls in a run have to be declared.
+// Collective callbacks are allowed outside of run, and in a run of a candidate with GT_FLAG_COLLECTIVE_RUN.
 static bool may_call(struct instance *instance) {
     char text[FAILURE_SIZE];
     if (instance->in_run == NULL) return true;
-    snprintf(text, sizeof text, "strategy %s: a collective callback in run, which was not declared",
+    snprintf(text, sizeof text, "strategy %s: a collective callback in run without GT_FLAG_COLLECTIVE_RUN",
              instance->in_run);
     group_fail(instance->group, text);
     return false;
@@ -85,7 +85,7 @@ static void host_free(void *context, void *memory) {
     }
 }
 
-// One line at a time, whatever the library makes of it: what ranks say is one stream in the end.
+// Writes one line, with control characters as spaces, since all ranks write to one stream.
 static void host_log(void *context, const char *line) {
     const struct instance *instance = context;
     char text[LOG_SIZE];
@@ -101,7 +101,7 @@ static void host_log(void *context, const char *line) {
 
 const char *plugin_error(const struct plugin *plugin, void *state) {
     const char *text = plugin->functions.error(state);
-    return text == NULL || text[0] == '\0' ? "it does not say why" : text;
+    return text == NULL || text[0] == '\0' ? "its error() returns no reason" : text;
 }
 
 static void fill_rank(struct instance *instance) {
@@ -128,7 +128,7 @@ static void close_instance(struct instance *instance) {
     free(instance);
 }
 
-// Whether init went well here. `has_state`: there is one, which maybe came too late.
+// Whether init succeeded on this rank. *has_state: it made a state, maybe after its deadline.
 static bool start_instance(struct instance *instance, bool *has_state, char reason[REASON_SIZE]) {
     struct group *group = instance->group;
     struct plugin *plugin = instance->plugin;
@@ -150,7 +150,7 @@ void plugin_end_instance(struct instance *instance) {
     close_instance(instance);
 }
 
-// Collective. NULL: `reason`. Since fini is collective, it is called where all ranks have a state.
+// Collective. NULL: `reason`. fini is collective, so it is called only if all ranks have a state.
 static struct instance *make_instance(struct plugin *plugin, struct group *group, char reason[REASON_SIZE]) {
     struct instance *instance = calloc(1, sizeof *instance);
     bool done = false, has_state = false;

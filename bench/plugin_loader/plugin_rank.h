@@ -1,4 +1,4 @@
-// One rank's state of a plug-in, from init to fini, and what its callbacks need.
+// One rank's state of a plug-in from init to fini, and its callbacks.
 #ifndef BENCH_PLUGIN_RANK_H
 #define BENCH_PLUGIN_RANK_H
 
@@ -10,7 +10,7 @@ struct instance {
     void *services; // its own state of them
     gt_host host;
     gt_rank rank;
-    const char *in_run; // the name of one that runs, and has not declared collective calls there; or NULL
+    const char *in_run; // name of the running candidate, if it has no GT_FLAG_COLLECTIVE_RUN; or NULL
     void *state;
     struct allocation {
         void *memory;
@@ -19,21 +19,21 @@ struct instance {
     } * allocations;
 };
 
-// Collective, as init is. The first candidate of a plug-in makes it, the others share it, or why there is
-// none.
+// Collective. The first candidate of a plug-in calls init, the others share the instance, or the reason why
+// there is none. NULL: `reason`.
 struct instance *plugin_open_instance(struct plugin *plugin, struct group *group, char reason[REASON_SIZE]);
 void plugin_end_instance(struct instance *instance);
 
-// Before each call of a library: what it was told of an earlier one is over.
+// Call it before each call of a library: resets the cancel flag, and sets the device.
 void plugin_begin_call(struct plugin *plugin, struct group *group);
 
-// Whether the library was told to end the call that it has come back from.
+// Whether the call that has just returned was cancelled.
 bool plugin_is_cancelled(const struct plugin *plugin, int rank);
 
-// Tells the library that a rank of this process called last that this work is no longer wanted.
+// Cancels the last call that this rank, of this process, made to a library.
 void plugins_cancel(int rank);
 
-// Why its last call failed; `state` is NULL where init failed.
+// Why its last call failed; `state` is NULL if init failed.
 const char *plugin_error(const struct plugin *plugin, void *state);
 
 #endif

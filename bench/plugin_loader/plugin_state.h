@@ -1,4 +1,4 @@
-// A library that is loaded, and its candidates. Of this folder alone.
+// A loaded library and its candidates. Private to this folder.
 #ifndef BENCH_PLUGIN_STATE_H
 #define BENCH_PLUGIN_STATE_H
 
@@ -15,15 +15,15 @@ struct plugin_candidate {
 };
 
 struct plugin {
-    char path[256], name[61]; // the name that it gives itself
+    char path[256], name[61]; // gt_plugin's name, or the file's
     uint64_t hash;
     gt_plugin functions;
     struct plugin_candidate *candidates;
-    unsigned comm;                         // the kind of communicator that any of them needs; 0: none
-    struct instance *instances[MAX_RANKS]; // of the ranks of this process, while any candidate is set up
+    unsigned comm;                         // kind of communicator that a candidate needs; 0: none
+    struct instance *instances[MAX_RANKS]; // of the ranks of this process, while a candidate is set up
     int users[MAX_RANKS];
-    char refusals[MAX_RANKS][REASON_SIZE]; // why its init failed, which is not called again then; or ""
-    volatile int32_t cancel[MAX_RANKS];    // what it has been told since its last call began
+    char refusals[MAX_RANKS][REASON_SIZE]; // why its init failed, which is then not called again; or ""
+    volatile int32_t cancel[MAX_RANKS];    // gt_host.cancel of each rank
 };
 
 #endif

@@ -19,7 +19,7 @@ struct plan {
 };
 
 struct kept_plan {
-    struct call call; // its shape; pointers in it mean nothing
+    struct call call; // its shape; its pointers are not used
     size_t largest;
     bool in_place;
     struct plan *plan;
@@ -46,7 +46,7 @@ static int plugin_setup(const struct candidate *candidate, struct group *group, 
 
 // ---- plans --------------------------------------------------------------------------------------
 
-// What a plug-in sees of a call's shape. The arrays live in `counts`.
+// The call as plug-ins see it. Its arrays are those of `counts`.
 static gt_call shape_of(const struct call *call, const struct group *group, uint64_t counts[4][MAX_RANKS]) {
     gt_call shape = {.size = sizeof shape,
                      .op = (int32_t)call->op,
@@ -82,12 +82,12 @@ static void fail_candidate(const struct plugin_state *state, const char *what, c
     group_fail(state->instance->group, text);
 }
 
-// Whether the plan can be used: with the workspace that it wants.
+// Whether the plan can be used: prepare succeeded in time, and its workspace was allocated.
 static bool complete_plan(struct plan *made, gt_status status, char reason[REASON_SIZE]) {
     const struct plugin *plugin = made->candidate->plugin;
     void *state = plugin->instances[made->group->rank]->state;
     if (status == GT_UNSUPPORTED) {
-        snprintf(reason, REASON_SIZE, "does not do such a call");
+        snprintf(reason, REASON_SIZE, "does not support such a call");
     } else if (plugin_is_cancelled(plugin, made->group->rank)) {
         snprintf(reason, REASON_SIZE, "prepare: did not come back in time: it ended when it was cancelled");
     } else if (status != GT_OK) {
@@ -101,7 +101,7 @@ static bool complete_plan(struct plan *made, gt_status status, char reason[REASO
     return false;
 }
 
-// What the first rank has to say that cannot do it, on all ranks; 0: all can.
+// Collective. The status and reason of the first rank that cannot do it, on all ranks; 0: all can.
 static int share_refusal(struct group *group, int status, char reason[REASON_SIZE]) {
     long first = group_min(group, status == 0 ? INT32_MAX : group->rank);
     if (first == INT32_MAX) return 0;
@@ -116,7 +116,8 @@ static void call_release(const struct plan *plan) {
     plugin->functions.release(plan->plan);
 }
 
-// Collective. 1: it is not made for such a call; -1: it cannot; `reason`, alike on all ranks.
+// Collective. 1: the candidate does not support such a call; -1: it failed; `reason` is the same on all
+// ranks.
 static int prepare(struct plugin_state *state, const struct call *call, struct plan **plan,
                    char reason[REASON_SIZE]) {
     const gt_plugin *functions = &state->candidate->plugin->functions;
@@ -165,7 +166,7 @@ static bool is_of(const struct kept_plan *kept, const struct call *call, size_t 
            kept->in_place == in_place;
 }
 
-// The plan of this call's shape, where the caller keeps none.
+// The plan of this call's shape, if the caller keeps none.
 static int kept_plan(struct plugin_state *state, const struct call *call, struct plan **plan,
                      char reason[REASON_SIZE]) {
     size_t largest = call->traffic ? call->traffic->largest : 0;
@@ -200,10 +201,11 @@ static int plan_of(struct plugin_state *state, const struct call *call, struct p
 static const char *plugin_supports(const struct group *group, const struct call *call) {
     (void)group;
     (void)call;
-    return NULL; // plugins_refusal has the candidate that it takes to say so
+    return NULL; // plugins_refusal decides, since it has the candidate
 }
 
-// What the library is asked for: where the epilogue comes apart, the sum, to where that finds it.
+// The part of a call that the library does. With a separate epilogue it is the sum, written to residual_out,
+// where the epilogue reads it.
 static struct call own_part(const struct plugin_state *state, const struct call *call) {
     struct call part = *call;
     if (!state->candidate->has_epilogue_apart) return part;

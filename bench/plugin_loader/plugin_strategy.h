@@ -1,4 +1,4 @@
-// Candidates of plug-ins as strategies (elements/strategy.h): their plans, and their calls.
+// Candidates of plug-ins as strategies (elements/strategy.h): their plans and calls.
 #ifndef BENCH_PLUGIN_STRATEGY_H
 #define BENCH_PLUGIN_STRATEGY_H
 
@@ -6,7 +6,7 @@
 
 extern const struct strategy strategy_plugin;
 
-// Frees a plan that a strategy left in call.plan. False: somebody wrote beyond its workspace.
+// Frees a plan that a strategy left in call.plan. False: the plug-in wrote beyond its workspace.
 bool plugins_release(const struct candidate *candidate, void *plan);
 
 #endif

@@ -1,4 +1,4 @@
-// Plug-ins: loaded, checked, adapted; see plugins.h.
+// Plug-ins, loaded and checked; see plugins.h.
 #include "plugins.h"
 
 #include <stdio.h>
@@ -26,9 +26,9 @@ _Static_assert((int)GT_FUSION_NONE == FUSION_NONE &&
 static struct plugin plugins[PLUGINS_MAX];
 static int plugin_count;
 
-// ---- what a library says ------------------------------------------------------------------------
+// ---- what a library declares --------------------------------------------------------------------
 
-// A struct of which the writer knew `size` bytes: the rest is zero.
+// Copies a struct of the size that it begins with; the rest is zero.
 static void take_struct(void *to, size_t room, const void *from) {
     size_t size;
     memcpy(&size, from, sizeof size);
@@ -58,25 +58,24 @@ static int refuse_candidate(char reason[], const char *path, const char *name, c
     return -1;
 }
 
-// What is wrong with the numbers and masks of a candidate, or NULL: what is not known is refused.
+// What is wrong with the numbers and masks of a candidate, or NULL. Unknown values are rejected.
 static const char *wrong_mask(const gt_candidate *says) {
     const unsigned known_flags = GT_FLAG_COLLECTIVE_RUN | GT_FLAG_CAPTURABLE | GT_FLAG_FP32;
     bool sums = false;
     for (int op = 0; op < OPS; op++) sums = sums || ((says->ops >> op & 1) != 0 && op_sums[op]);
-    if (says->ops == 0 || says->ops >> OPS != 0) return "has an op that this gentables does not know";
-    if (says->dtypes == 0 || says->dtypes >> DTYPES != 0)
-        return "has a data type that this gentables does not know";
-    if (says->reduce_ops >> (GT_SUM + 1) != 0) return "has a reduce op that this gentables does not know";
+    if (says->ops == 0 || says->ops >> OPS != 0) return "declares no op, or an unknown one";
+    if (says->dtypes == 0 || says->dtypes >> DTYPES != 0) return "declares no data type, or an unknown one";
+    if (says->reduce_ops >> (GT_SUM + 1) != 0) return "declares an unknown reduce op";
     if (sums && says->reduce_ops == 0)
-        return "has an op that sums, and no reduce op; 1u << GT_SUM would be right";
-    if (says->fusions >> FUSIONS != 0) return "has a fusion that this gentables does not know";
-    if (says->fusions == 0) return "has no fusion; 1u << GT_FUSION_NONE says that it has no epilogue";
+        return "declares an op that sums, but no reduce op; set reduce_ops to 1u << GT_SUM";
+    if (says->fusions >> FUSIONS != 0) return "declares an unknown fusion";
+    if (says->fusions == 0)
+        return "declares no fusion; without an epilogue set fusions to 1u << GT_FUSION_NONE";
     if ((says->memory & ~(unsigned)(GT_MEMORY_HOST | GT_MEMORY_CUDA)) != 0)
-        return "has a kind of memory that this gentables does not know";
-    if ((says->places & ~(unsigned)(GT_PLACE_OUT | GT_PLACE_IN)) != 0)
-        return "has a place that this gentables does not know";
-    if ((says->flags & ~known_flags) != 0) return "has a flag that this gentables does not know";
-    if (says->comm > GT_COMM_NCCL) return "needs a kind of communicator that this gentables does not know";
+        return "declares an unknown kind of memory";
+    if ((says->places & ~(unsigned)(GT_PLACE_OUT | GT_PLACE_IN)) != 0) return "declares an unknown place";
+    if ((says->flags & ~known_flags) != 0) return "declares an unknown flag";
+    if (says->comm > GT_COMM_NCCL) return "declares an unknown kind of communicator";
     return NULL;
 }
 
@@ -84,33 +83,33 @@ static int check_candidate(const struct plugin *plugin, const gt_candidate *says
     const char *path = plugin->path, *name = says->name;
     if (name == NULL || !is_name(name)) {
         return refuse_candidate(reason, path, name ? name : "?",
-                                "a name is letters, digits and _, 60 at most");
+                                "invalid name; a name has letters, digits and _, at most 60");
     }
-    if (is_taken(name)) return refuse_candidate(reason, path, name, "there is another of this name");
+    if (is_taken(name)) return refuse_candidate(reason, path, name, "another candidate has this name");
     const char *wrong = wrong_mask(says);
     if (wrong != NULL) return refuse_candidate(reason, path, name, wrong);
     if ((says->memory & backend->services->memory) == 0) return 0; // left out
     if (says->comm != GT_COMM_NONE && (backend->services->comms >> says->comm & 1) == 0) {
         char what[80];
-        snprintf(what, sizeof what, "needs a communicator that there is not; %s there is",
+        snprintf(what, sizeof what, "needs another communicator than this backend's, which is %s",
                  backend->services->comm_name);
         return refuse_candidate(reason, path, name, what);
     }
     if (says->places == 0)
         return refuse_candidate(reason, path, name, "works neither in place nor out of place");
     if (says->alignment > LARGEST_ALIGNMENT || (says->alignment & (says->alignment - 1)) != 0)
-        return refuse_candidate(reason, path, name, "an alignment is a power of two, 4096 at most");
+        return refuse_candidate(reason, path, name, "its alignment must be a power of two, at most 4096");
     if (says->max_bytes != 0 && says->min_bytes > says->max_bytes)
-        return refuse_candidate(reason, path, name, "its smallest size is above its largest");
+        return refuse_candidate(reason, path, name, "its min_bytes is larger than its max_bytes");
     return 0;
 }
 
-// Appends a candidate to the backend's; its name is its own, and what it fails at is told of the one that the
-// library has.
+// Appends a candidate to the backend's. A NAME_EPILOGUE has a name of its own; faults are reported of NAME,
+// the candidate of the library.
 static void append(struct plugin_candidate *candidate) {
-    bool apart = candidate->has_epilogue_apart; // then the sum is rounded on its way to the epilogue
+    bool apart = candidate->has_epilogue_apart; // then the sum is rounded before the epilogue reads it
     snprintf(candidate->name, sizeof candidate->name, "%s%s", candidate->says.name, apart ? "_EPILOGUE" : "");
-    if (apart && is_taken(candidate->name)) return; // the library has one of this name itself
+    if (apart && is_taken(candidate->name)) return; // the library has a candidate of this name
     snprintf(candidate->work, sizeof candidate->work, "strategy %s", candidate->says.name);
     backend->candidates[(*backend->candidate_count)++] = (struct candidate){
         .name = candidate->name,
@@ -124,14 +123,15 @@ static void append(struct plugin_candidate *candidate) {
     };
 }
 
-// Those of a library, and, where the backend has kernels for it, each allreduce with its epilogue apart.
+// Adds the candidates of a library; if the backend has epilogue kernels, also NAME_EPILOGUE of each
+// allreduce.
 static int add_candidates(struct plugin *plugin, char reason[]) {
     uint32_t count = plugin->functions.candidate_count;
     int before = candidate_count();
     if (count == 0) return refuse(reason, plugin->path, "has no candidate");
     bool has_twins = backend->services->epilogue != NULL;
     if (count > (uint32_t)(MAX_CANDIDATES - before) / (has_twins ? 2 : 1)) {
-        return refuse(reason, plugin->path, "has more candidates than there is room for");
+        return refuse(reason, plugin->path, "has too many candidates");
     }
     plugin->candidates = calloc(count, 2 * sizeof *plugin->candidates);
     if (plugin->candidates == NULL) return refuse(reason, plugin->path, "out of memory");
@@ -164,13 +164,15 @@ static int add_candidates(struct plugin *plugin, char reason[]) {
 static int check_functions(const struct plugin *plugin, char reason[]) {
     const gt_plugin *functions = &plugin->functions;
     if (GENTABLES_PLUGIN_MAJOR_OF(functions->abi) != GENTABLES_PLUGIN_MAJOR) {
-        return refuse(reason, plugin->path, "is of another version of the interface; this is version 1");
+        return refuse(reason, plugin->path, "is of another version of the interface; version 1 is required");
     }
     if (functions->init == NULL || functions->prepare == NULL || functions->run == NULL ||
         functions->release == NULL || functions->fini == NULL || functions->error == NULL ||
         functions->candidates == NULL) {
-        return refuse(reason, plugin->path,
-                      "lacks a function; init, prepare, run, release, fini and error it is");
+        return refuse(
+            reason, plugin->path,
+            "lacks a function or the list of candidates; init, prepare, run, release, fini and error "
+            "are required");
     }
     return 0;
 }
@@ -184,7 +186,7 @@ static uint64_t hash_file(const char *path) {
     return hash;
 }
 
-// Its name, as far as it is one; else its file's.
+// Its declared name if that is valid, else its file's.
 static void name_plugin(struct plugin *plugin) {
     const char *name = plugin->functions.name, *slash = strrchr(plugin->path, '/');
     if (name == NULL || !is_name(name)) name = slash != NULL ? slash + 1 : plugin->path;
@@ -192,8 +194,8 @@ static void name_plugin(struct plugin *plugin) {
 }
 
 int plugins_load(const char *path, char reason[PLUGIN_REASON_SIZE]) {
-    if (strchr(path, '/') == NULL) return refuse(reason, path, "a path has a slash, such as ./mine.so");
-    if (plugin_count == PLUGINS_MAX) return refuse(reason, path, "one plug-in too many");
+    if (strchr(path, '/') == NULL) return refuse(reason, path, "the path needs a slash, such as ./mine.so");
+    if (plugin_count == PLUGINS_MAX) return refuse(reason, path, "too many plug-ins; maximum 16");
     struct plugin *plugin = &plugins[plugin_count];
     *plugin = (struct plugin){.hash = hash_file(path)};
     snprintf(plugin->path, sizeof plugin->path, "%s", path);

@@ -1,5 +1,4 @@
-// Plug-ins as candidates: loads shared libraries (plugin.h), checks what they say, and adapts them to
-// elements/strategy.h.
+// Plug-ins as candidates: loads shared libraries (plugins/plugin.h), and checks what they declare.
 #ifndef BENCH_PLUGINS_H
 #define BENCH_PLUGINS_H
 
@@ -11,24 +10,23 @@
 
 enum { PLUGINS_MAX = 16 };
 
-// Loads a library and appends those of its candidates to the backend's that work on its memory; before
-// harnesses are opened. -1 and `reason` where it is none, or anything it says is not known.
+// Loads a library, and appends its candidates for this backend's memory to the backend's candidates. Call it
+// before harness_open. -1: `reason`; the library is no valid plug-in, or declares something unknown.
 int plugins_load(const char *path, char reason[PLUGIN_REASON_SIZE]);
 
-// A hash of the files of all libraries that are loaded.
+// A hash of the files of all loaded libraries.
 uint64_t plugins_hash(void);
 
-// The parameters of a candidate of a plug-in, for people; "" where it has none, or is one of ours.
+// The declared parameters of a candidate, for people; "" if it has none, or is no plug-in's.
 const char *plugins_parameters(const struct candidate *candidate);
 
-// Whether it is one whose epilogue is a kernel of ours behind its allreduce: NAME_EPILOGUE beside each NAME.
+// Whether it is NAME_EPILOGUE: the allreduce of a plug-in's candidate NAME, then the backend's own epilogue.
 bool plugins_has_epilogue_apart(const struct candidate *candidate);
 
-// "strategy NAME" of one of a plug-in, which may not come back (ranks/fault_report.h); NULL: it is one of
-// ours.
+// "strategy NAME" for fault_work() if it is a plug-in's, which may hang or crash; NULL if it is not.
 const char *plugins_work(const struct candidate *candidate);
 
-// How many libraries are loaded.
+// The number of loaded libraries.
 int plugins_loaded(void);
 
 #endif

@@ -21,7 +21,7 @@ same_name() {
     tune --op allreduce --sizes 1K --dtype float32 --plugin "$PLUGINS/bad_nothing.so" \
         --plugin "$WORK/again.so" --strategies MPI,GOOD --json
     [ "$status" = 0 ] || fail "a name of another plug-in: $status: $(cat "$WORK/err")"
-    said err "again.so: .*there is another of this name; it is left out"
+    said err "again.so: .*another candidate has this name; it is left out"
     said out '"strategy": "GOOD"'
 }
 
@@ -83,7 +83,7 @@ no_multiple() {
     tune --op allreduce --sizes 1K --dtype float32 --plugin "$PLUGINS/bad_multiple.so" \
         --strategies MPI,GOOD,FAULTY
     [ "$status" = 0 ] || fail "multiple ended with $status: $(cat "$WORK/err")"
-    said out "no time: FAULTY: does not do a number of elements that is no multiple of its own"
+    said out "no time: FAULTY: the number of elements is no multiple of its count_multiple"
 }
 
 is_sanitized() { ldd "$BENCH" | grep -q libasan; }
@@ -97,13 +97,13 @@ left_out hang "did not come back in time"
 left_out cancelled "did not come back in time: it ended when it was cancelled"
 refused abi "another version of the interface"
 refused symbol "exports no gentables_plugin"
-refused twice "there is another of this name"
-refused op "has an op that this gentables does not know"
-refused dtype "has a data type that this gentables does not know"
-refused flag "has a flag that this gentables does not know"
-refused reduce_op "has a reduce op that this gentables does not know"
-refused no_sum "has an op that sums, and no reduce op"
-refused fusionless "has no fusion"
+refused twice "another candidate has this name"
+refused op "declares no op, or an unknown one"
+refused dtype "declares no data type, or an unknown one"
+refused flag "declares an unknown flag"
+refused reduce_op "declares an unknown reduce op"
+refused no_sum "declares an op that sums, but no reduce op"
+refused fusionless "declares no fusion"
 refused null "candidate 2 of 2 is NULL"
 refused short_plugin "lacks a function"
 same_name

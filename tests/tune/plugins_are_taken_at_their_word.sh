@@ -61,7 +61,7 @@ aligned() {
     quiet
 }
 
-# Who works in place alone is called so, and rows say it; ops that have no such place are not asked of him.
+# A candidate that works only in place is called so, and rows have it; it gets no ops without such a place.
 in_place() {
     taken in_place --op allreduce --sizes 4K --strategies MPI,FAULTY
     timed MPI FAULTY
@@ -70,7 +70,7 @@ in_place() {
 }
 in_no_place() {
     taken in_place --op alltoall --sizes 4K --strategies MPI,FAULTY
-    said out "works in place alone, and NCCL defines none for this op"
+    said out "works only in place, which NCCL does not define for this op"
     [ "$(wc -l <"$WORK/err")" = 1 ] || fail "in place, alltoall: $(cat "$WORK/err")"
 }
 in_place_fused() {
@@ -123,7 +123,7 @@ speechless() {
 
 cases "$@" <<'END'
 speechless hangs_asked "no answer within $timeout s"
-speechless dies "crashed (segmentation fault) when it was asked what it has"
+speechless dies "crashed (segmentation fault) in gentables_plugin"
 large large_beyond 8M
 large large_only 1K,8M
 uncalled

@@ -1,5 +1,5 @@
-// An example of a plug-in: an allreduce through shared memory, in chunks whose size is its parameter. Each
-// rank copies a chunk where all can read it, waits for the others' chunks, and adds all up in rank order.
+// An example of a plug-in: an allreduce through shared memory, in chunks whose size is a parameter. Each rank
+// copies a chunk to shared memory, waits for the chunks of the others, and sums all of them in rank order.
 //
 //   cc -O2 -shared -fPIC -I bench/plugins bench/plugins/examples/chunked.c -o chunked.so
 //   build/bin/gentables tune --op allreduce --sizes 1K:1M --dtype float32 --plugin ./chunked.so
@@ -56,7 +56,7 @@ static gt_status chunked_prepare(void *state, uint32_t candidate, const gt_call 
     return GT_OK;
 }
 
-// A processor is given to somebody else after a while: ranks may have to share one.
+// After some polls the rank yields its processor, since ranks may share one.
 static int wait_for(const struct state *state, const _Atomic uint32_t *published, uint32_t target) {
     for (unsigned polls = 0; (int32_t)(atomic_load_explicit(published, memory_order_acquire) - target) < 0;
          polls++) {
@@ -73,8 +73,8 @@ static void add_up(float *out, const float *const sources[], int ranks, size_t c
     }
 }
 
-// A rank that publishes chunk c has added c-1, for which all had published c-1, and so had added c-2: with
-// two slots that of c is free.
+// A rank that publishes chunk c has added chunk c-1, for which all ranks had published c-1 and so had added
+// c-2. With two slots, the slot of c is free by then.
 static gt_status chunked_run(void *plan, const gt_buffers *buffers, void *stream) {
     const struct plan *todo = plan;
     struct state *state = todo->state;

@@ -1,15 +1,15 @@
 // An example of a plug-in for GPUs that wraps another library's call: NCCL's allreduce, on the communicator
-// that it is given. The library is the one that the communicator is of, and is already in the process.
+// in gt_rank. The NCCL library of that communicator is already loaded in the process.
 //
 //   cc -O2 -shared -fPIC -I bench/plugins bench/plugins/examples/nccl_allreduce.c -o nccl_allreduce.so
-//   gentables tune --backend cuda --op allreduce --sizes 1M:64M --plugin ./nccl_allreduce.so
+//   build/bin/gentables tune --backend cuda --op allreduce --sizes 1M:64M --plugin ./nccl_allreduce.so
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "plugin.h"
 
-// As in nccl.h, which need not be here.
+// As in nccl.h, so that it need not be installed.
 typedef int nccl_allreduce(const void *send, void *receive, size_t count, int dtype, int op, void *comm,
                            void *stream);
 enum { NCCL_FLOAT16 = 6, NCCL_FLOAT32 = 7, NCCL_BFLOAT16 = 9, NCCL_SUM = 0 };

@@ -1,13 +1,14 @@
 // An example of a plug-in for GPUs: an allgather and a broadcast by copies between GPUs. Each rank pushes its
-// data into the others' outputs, in pieces whose size is a parameter. It needs no nvcc and no CUDA library to
-// link with: the driver's functions are looked up at run time. Ranks are threads of one process, whose
-// addresses and events all of them know; on one GPU or on many.
+// data into the outputs of the others, in pieces whose size is a parameter. It needs no nvcc and links to no
+// CUDA library: it looks the driver's functions up at run time. Ranks are threads of one process that share
+// addresses and events, on one GPU or on many.
 //
-//   cc -O2 -shared -fPIC -I bench/plugins -I /usr/local/cuda/include bench/plugins/examples/peer_copies.c -o
-//   peer_copies.so gentables tune --backend cuda --op allgather --sizes 1M:64M --plugin ./peer_copies.so
+//   FLAGS="-O2 -shared -fPIC -I bench/plugins -I /usr/local/cuda/include"
+//   cc $FLAGS bench/plugins/examples/peer_copies.c -o peer_copies.so
+//   build/bin/gentables tune --backend cuda --op allgather --sizes 1M:64M --plugin ./peer_copies.so
 //
-// The order on the GPUs: nobody pushes into an output before its rank has come to the call, and nobody is
-// through before all have pushed. Both are events; the host only says which, and waits for no GPU.
+// The order on the GPUs: no rank pushes into an output before its owner has begun the call, and no call ends
+// before all ranks have pushed. Events on the streams enforce both; the host waits for no GPU.
 #include <cuda.h>
 #include <dlfcn.h>
 #include <stdbool.h>
@@ -50,7 +51,7 @@ struct plan {
     size_t send_bytes;
 };
 
-// What a rank tells the others at the beginning of a call.
+// What a rank sends the others at the beginning of a call.
 struct call_of_rank {
     CUdeviceptr receive;
     CUevent come, pushed;
@@ -174,11 +175,11 @@ static gt_status copies_run(void *of, const gt_buffers *buffers, void *on) {
         if (driver->cuStreamWaitEvent(stream, calls[peer].pushed, 0) != CUDA_SUCCESS)
             return fail(state, "no wait");
     }
-    // An event is recorded again only when nobody still has to wait for it as it was.
+    // An event may be recorded again only once no rank waits for its last record any more.
     return host->barrier(host->context) == 0 ? GT_OK : fail(state, "no barrier");
 }
 
-// ---- what a library exports -------------------------------------------------------------------------
+// ---- the exported function ----------------------------------------------------------------------------
 
 #define CANDIDATE(the_name, the_parameters)                                                                  \
     {                                                                                                        \

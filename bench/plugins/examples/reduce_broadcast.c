@@ -1,5 +1,5 @@
-// An example of a plug-in that wraps another library's calls: an allreduce by MPI_Reduce and MPI_Bcast on the
-// communicator that it is given, and an allgather by MPI_Allgather. Built with mpicc, or with MPI's flags.
+// An example of a plug-in that wraps another library's calls: an allreduce by MPI_Reduce and MPI_Bcast, and
+// an allgather by MPI_Allgather, on the communicator in gt_rank. Build it with mpicc, or with MPI's flags.
 //
 //   mpicc -O2 -shared -fPIC -I bench/plugins bench/plugins/examples/reduce_broadcast.c -o reduce_broadcast.so
 //   build/bin/gentables tune --op allreduce,allgather --dtype float32 --plugin ./reduce_broadcast.so
