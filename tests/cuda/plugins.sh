@@ -70,8 +70,8 @@ fused fused_beyond
 grep -q "NOTED: .*touched memory beyond a buffer\|NOTED: writes beyond a buffer" "$WORK/err" ||
     fail "a norm beyond its buffer is not told"
 
-# A candidate that works only in place is called so, as NCCL defines it for each op, and rows say it; so is a pair's sum;
-# and who works in either place is timed out of place.
+# A candidate that works only in place is called so, as NCCL defines it for each op, and rows have it; so is
+# a pair's sum; and who works in either place is timed out of place.
 tune "" --op allreduce,reducescatter --sizes 1K,4K --plugin "$PLUGINS/in_place.so" \
     --strategies PLACED,NCCL
 [ "$status" = 0 ] || fail "in place: $status"
@@ -93,7 +93,7 @@ for op in allreduce reducescatter; do
     grep -q "PLACED  *$above_0 .* 0\$" "$WORK/out" || fail "$op in place in a graph"
 done
 bench "" --plugin "$PLUGINS/in_place.so" -b 512 -e 512 -n 3 --strategies PLACED,NCCL
-grep -q "PLACED .*works only in place, and back-to-back calls" "$WORK/out" || fail "back-to-back calls in place"
+grep -q "PLACED .*works only in place, and back-to-back calls" "$WORK/out" || fail "back to back in place"
 
 # By hand, too; what cannot be captured is told.
 graph="-b 512 -e 512 --mode graph --samples 3"
