@@ -2,72 +2,15 @@
 // what ran (kernel), and the arrow between them.
 #include "trace.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "trace_events.h"
+
 enum { BUFFER = 1 << 20, TEXT = 512 };
-
-struct writer {
-    const struct trace *trace;
-    FILE *file;
-    bool first;               // no event is written yet
-    unsigned events;          // host events so far: Ev Idx, and External id counts from 1
-    unsigned correlation;     // of the last launch
-    uint64_t communicated_ns; // what the first communication stream has been busy until
-    size_t work;              // of a step that a profiler told of: the next one that is not written
-};
-
-// ---- pieces -------------------------------------------------------------------------------------
-
-// Text in JSON; names hold no control characters.
-static void quote(const struct writer *writer, const char *text) {
-    fputc('"', writer->file);
-    for (; *text != '\0'; text++) {
-        if (*text == '"' || *text == '\\') fputc('\\', writer->file);
-        if ((unsigned char)*text >= ' ') fputc(*text, writer->file);
-    }
-    fputc('"', writer->file);
-}
-
-static void print_us(const struct writer *writer, const char *key, uint64_t ns) {
-    fprintf(writer->file, ",\"%s\":%llu.%03llu", key, (unsigned long long)(ns / 1000),
-            (unsigned long long)(ns % 1000));
-}
-
-static uint64_t since_base(const struct writer *writer, uint64_t ns) {
-    return ns - writer->trace->base_ns;
-}
-
-static void begin_event(struct writer *writer, const char *phase) {
-    fprintf(writer->file, "%s\n{\"ph\":\"%s\"", writer->first ? "" : ",", phase);
-    writer->first = false;
-}
-
-static void begin_complete(struct writer *writer, const char *category, const char *name, int pid, int tid,
-                           uint64_t begin_ns, uint64_t end_ns) {
-    begin_event(writer, "X");
-    fprintf(writer->file, ",\"cat\":\"%s\",\"name\":", category);
-    quote(writer, name);
-    fprintf(writer->file, ",\"pid\":%d,\"tid\":%d", pid, tid);
-    print_us(writer, "ts", since_base(writer, begin_ns));
-    print_us(writer, "dur", end_ns - begin_ns);
-}
-
-static void metadata(struct writer *writer, const char *name, int pid, int tid, const char *key,
-                     const char *value) {
-    begin_event(writer, "M");
-    fprintf(writer->file, ",\"name\":\"%s\",\"pid\":%d,\"tid\":%d,\"ts\":0.000,\"args\":{\"%s\":", name, pid,
-            tid, key);
-    if (strcmp(key, "sort_index") == 0)
-        fputs(value, writer->file);
-    else
-        quote(writer, value);
-    fputs("}}", writer->file);
-}
 
 // What readers call an element's type, as an input of an op and of a collective.
 static const char *const input_types[DTYPES] = {
@@ -77,14 +20,14 @@ static const char *const message_types[DTYPES] = {
 
 // ---- who is there -------------------------------------------------------------------------------
 
-static void write_process(struct writer *writer, int pid, const char *name, const char *labels,
+static void write_process(struct trace_writer *writer, int pid, const char *name, const char *labels,
                           const char *sort_index) {
-    metadata(writer, "process_name", pid, 0, "name", name);
-    metadata(writer, "process_labels", pid, 0, "labels", labels);
-    metadata(writer, "process_sort_index", pid, 0, "sort_index", sort_index);
+    trace_metadata(writer, "process_name", pid, 0, "name", name);
+    trace_metadata(writer, "process_labels", pid, 0, "labels", labels);
+    trace_metadata(writer, "process_sort_index", pid, 0, "sort_index", sort_index);
 }
 
-static void write_names(struct writer *writer) {
+static void write_names(struct trace_writer *writer) {
     const struct trace *trace = writer->trace;
     char text[TEXT], sort_index[16];
     int rank = trace->program->rank;
@@ -93,26 +36,26 @@ static void write_names(struct writer *writer) {
     write_process(writer, trace->pid, trace->program->name, "CPU", "0");
     write_process(writer, rank, trace->program->name, text, sort_index);
     snprintf(text, sizeof text, "thread %d (compute)", trace->tid);
-    metadata(writer, "thread_name", trace->pid, trace->tid, "name", text);
+    trace_metadata(writer, "thread_name", trace->pid, trace->tid, "name", text);
     snprintf(text, sizeof text, "stream %d (compute)", COMPUTE_STREAM);
-    metadata(writer, "thread_name", rank, COMPUTE_STREAM, "name", text);
+    trace_metadata(writer, "thread_name", rank, COMPUTE_STREAM, "name", text);
     for (int i = 0; i < trace->words->streams; i++) {
         snprintf(text, sizeof text, "stream %d (communication, thread %d)", COMMUNICATION_STREAM + i,
                  trace->words->tids[i]);
         if (trace->words->tids[i] == 0)
             snprintf(text, sizeof text, "stream %d (communication)", COMMUNICATION_STREAM + i);
-        metadata(writer, "thread_name", rank, COMMUNICATION_STREAM + i, "name", text);
+        trace_metadata(writer, "thread_name", rank, COMMUNICATION_STREAM + i, "name", text);
     }
 }
 
-static void write_ranks(const struct writer *writer) {
+static void write_ranks(const struct trace_writer *writer) {
     for (int rank = 0; rank < writer->trace->program->ranks; rank++) {
         fprintf(writer->file, "%s%d", rank > 0 ? ", " : "", rank);
     }
 }
 
 // Types of operands whose GEMMs are computed in another, and in which.
-static void write_computed_in(const struct writer *writer) {
+static void write_computed_in(const struct trace_writer *writer) {
     const char *comma = "";
     fputs("\"computed_in\":{", writer->file);
     for (int i = 0; i < DTYPES; i++) {
@@ -124,14 +67,14 @@ static void write_computed_in(const struct writer *writer) {
     fputs("}", writer->file);
 }
 
-static void write_header(struct writer *writer) {
+static void write_header(struct trace_writer *writer) {
     const struct trace *trace = writer->trace;
     FILE *file = writer->file;
     int ranks = trace->program->ranks;
     fprintf(file, "{\"schemaVersion\":1,\n\"deviceProperties\":[");
     for (int rank = 0; rank < ranks; rank++) {
         fprintf(file, "%s{\"id\":%d,\"name\":", rank > 0 ? "," : "", rank);
-        quote(writer, trace->words->device);
+        trace_quote(writer, trace->words->device);
         fprintf(file, ",\"totalGlobalMem\":0,\"numSms\":%d}", trace->words->multiprocessors);
     }
     fprintf(file, "],\n\"gentables\":{\"backend\":\"%s\",\"clock\":\"%s\",\"oversubscribed\":%s,",
@@ -149,74 +92,11 @@ static void write_header(struct writer *writer) {
     fprintf(file, "]}]},\n\"record_shapes\":1,\"displayTimeUnit\":\"ms\",\"baseTimeNanoseconds\":%llu,\n",
             (unsigned long long)trace->base_unix_ns);
     fprintf(file, "\"traceName\":");
-    quote(writer, trace->program->name);
+    trace_quote(writer, trace->program->name);
     fprintf(file, ",\n\"traceEvents\":[");
 }
 
 // ---- an action ----------------------------------------------------------------------------------
-
-// The host's side of an action, open for more arguments; its number is the External id.
-static unsigned begin_operation(struct writer *writer, const char *name, const struct note *note) {
-    begin_complete(writer, "cpu_op", name, writer->trace->pid, writer->trace->tid, note->begin_ns,
-                   note->end_ns);
-    unsigned id = ++writer->events;
-    fprintf(writer->file, ",\"args\":{\"External id\":%u,\"Record function id\":0,\"Ev Idx\":%u", id, id - 1);
-    return id;
-}
-
-// A launch, on the host from and until these times, and the arrow to what it launches, which begins at
-// `work_ns`.
-static void write_launch(struct writer *writer, unsigned id, uint64_t from_ns, uint64_t until_ns, int stream,
-                         uint64_t work_ns) {
-    const struct trace *trace = writer->trace;
-    unsigned correlation = ++writer->correlation;
-    begin_complete(writer, "cuda_runtime", "gentablesLaunch", trace->pid, trace->tid, from_ns,
-                   from_ns > until_ns ? from_ns : until_ns);
-    fprintf(writer->file, ",\"args\":{\"External id\":%u,\"cbid\":0,\"correlation\":%u}}", id, correlation);
-    begin_event(writer, "s");
-    fprintf(writer->file, ",\"id\":%u,\"pid\":%d,\"tid\":%d", correlation, trace->pid, trace->tid);
-    print_us(writer, "ts", since_base(writer, from_ns));
-    fputs(",\"cat\":\"ac2g\",\"name\":\"ac2g\"}", writer->file);
-    begin_event(writer, "f");
-    fprintf(writer->file, ",\"id\":%u,\"pid\":%d,\"tid\":%d", correlation, trace->program->rank, stream);
-    print_us(writer, "ts", since_base(writer, work_ns));
-    fputs(",\"cat\":\"ac2g\",\"name\":\"ac2g\",\"bp\":\"e\"}", writer->file);
-}
-
-// What the last launch ran, open for more arguments.
-static void begin_work(struct writer *writer, const char *category, const char *name, unsigned id, int stream,
-                       uint64_t begin_ns, uint64_t end_ns) {
-    int rank = writer->trace->program->rank;
-    begin_complete(writer, category, name, rank, stream, begin_ns, end_ns);
-    fprintf(writer->file, ",\"args\":{\"External id\":%u,\"device\":%d,\"stream\":%d,\"correlation\":%u", id,
-            rank, stream, writer->correlation);
-}
-
-// A kernel of which only the times are known. On a processor it is one thread in one block, whose processor
-// time is known, too; on a GPU its grid is not told.
-static void begin_kernel(struct writer *writer, const char *name, unsigned id, int stream, uint64_t begin_ns,
-                         uint64_t end_ns, uint64_t cpu_ns) {
-    begin_work(writer, "kernel", name, id, stream, begin_ns, end_ns);
-    if (cpu_ns == NO_CPU) return;
-    fputs(",\"context\":0,\"grid\":[1,1,1],\"block\":[1,1,1]", writer->file);
-    print_us(writer, "cpu time (us)", cpu_ns);
-}
-
-// What a profiler told of, open for more arguments.
-static void begin_told(struct writer *writer, const struct work *work, const char *name, unsigned id,
-                       int stream) {
-    static const char *const categories[] = {
-        [WORK_KERNEL] = "kernel", [WORK_MEMCPY] = "gpu_memcpy", [WORK_MEMSET] = "gpu_memset"};
-    const int32_t *grid = work->grid, *block = work->block;
-    begin_work(writer, categories[work->kind], name, id, stream, work->begin_ns, work->end_ns);
-    fprintf(writer->file, ",\"context\":%u", work->context);
-    if (work->kind == WORK_KERNEL)
-        fprintf(writer->file,
-                ",\"grid\":[%d,%d,%d],\"block\":[%d,%d,%d],\"registers per thread\":%u,\"shared memory\":%u",
-                grid[0], grid[1], grid[2], block[0], block[1], block[2], work->registers, work->shared_bytes);
-    else
-        fprintf(writer->file, ",\"bytes\":%llu", (unsigned long long)work->bytes);
-}
 
 static const char *name_of(const struct work *work, const char *of_kernel) {
     static const char *const names[] = {[WORK_MEMCPY] = "Memcpy", [WORK_MEMSET] = "Memset"};
@@ -236,11 +116,11 @@ static uint64_t launch_of(const struct note *note, const struct work *work) {
     return within(note, is_told ? work->launch_ns : work->begin_ns);
 }
 
-typedef void write_work(struct writer *writer, const struct work *work, unsigned id, const void *of);
+typedef void write_work(struct trace_writer *writer, const struct work *work, unsigned id, const void *of);
 
 // Writes each work of an action that a profiler told of, each with a launch of its own. Where it did not tell
 // of that: the first launch is the hand-over up to the second.
-static void write_told(struct writer *writer, const struct step_notes *step, size_t action, unsigned id,
+static void write_told(struct trace_writer *writer, const struct step_notes *step, size_t action, unsigned id,
                        int stream, const void *of, write_work *write) {
     const struct note *note = &step->notes[action];
     const struct work *works = &step->works[writer->work];
@@ -251,13 +131,13 @@ static void write_told(struct writer *writer, const struct step_notes *step, siz
         uint64_t from_ns = i > 0 || is_told ? launch_of(note, &works[i]) : note->launch_ns;
         uint64_t until_ns = is_told ? within(note, works[i].launched_ns) : from_ns;
         if (i == 0 && !is_told) until_ns = count > 1 ? launch_of(note, &works[1]) : note->launched_ns;
-        write_launch(writer, id, from_ns, until_ns, stream, works[i].begin_ns);
+        trace_write_launch(writer, id, from_ns, until_ns, stream, works[i].begin_ns);
         write(writer, &works[i], id, of);
     }
     writer->work += count;
 }
 
-static void write_shapes(const struct writer *writer, const struct gemm *gemm) {
+static void write_shapes(const struct trace_writer *writer, const struct gemm *gemm) {
     FILE *file = writer->file;
     size_t m = gemm->m, n = gemm->n, k = gemm->k;
     bool adds = gemm->accumulate;
@@ -274,20 +154,22 @@ static void write_shapes(const struct writer *writer, const struct gemm *gemm) {
             adds ? "\"\",\"\",\"\",\"1\",\"1\"" : "\"\",\"\"");
 }
 
-static void write_gemm_work(struct writer *writer, const struct work *work, unsigned id, const void *of) {
-    begin_told(writer, work, name_of(work, work->name != NULL ? work->name : of), id, COMPUTE_STREAM);
+static void write_gemm_work(struct trace_writer *writer, const struct work *work, unsigned id,
+                            const void *of) {
+    trace_begin_activity(writer, work, name_of(work, work->name != NULL ? work->name : of), id,
+                         COMPUTE_STREAM);
     fputs("}}", writer->file);
 }
 
-static void write_gemm(struct writer *writer, const struct step_notes *step, size_t action) {
+static void write_gemm(struct trace_writer *writer, const struct step_notes *step, size_t action) {
     const struct gemm *gemm = &writer->trace->program->gemms[writer->trace->program->actions[action].index];
     const struct note *note = &step->notes[action];
     char kernel[TEXT];
-    unsigned id = begin_operation(writer, gemm->accumulate ? "aten::addmm" : "aten::mm", note);
+    unsigned id = trace_begin_operation(writer, gemm->accumulate ? "aten::addmm" : "aten::mm", note);
     write_shapes(writer, gemm);
     fprintf(writer->file, ",\"Sequence number\":%zu,\"Fwd thread id\":%d,\"layer\":", gemm->sequence,
             gemm->backward ? 1 : 0);
-    quote(writer, gemm->name);
+    trace_quote(writer, gemm->name);
     fputs(",\"written by\":\"gentables\"}}", writer->file);
     snprintf(kernel, sizeof kernel, "%s_%c%c", writer->trace->words->gemm_kernels[gemm->dtype],
              gemm->trans_a ? 'T' : 'N', gemm->trans_b ? 'T' : 'N');
@@ -295,8 +177,8 @@ static void write_gemm(struct writer *writer, const struct step_notes *step, siz
         write_told(writer, step, action, id, COMPUTE_STREAM, kernel, write_gemm_work);
         return;
     }
-    write_launch(writer, id, note->launch_ns, note->launched_ns, COMPUTE_STREAM, note->work_ns);
-    begin_kernel(writer, kernel, id, COMPUTE_STREAM, note->work_ns, note->work_end_ns, note->cpu_ns);
+    trace_write_launch(writer, id, note->launch_ns, note->launched_ns, COMPUTE_STREAM, note->work_ns);
+    trace_begin_kernel(writer, kernel, id, COMPUTE_STREAM, note->work_ns, note->work_end_ns, note->cpu_ns);
     fputs("}}", writer->file);
 }
 
@@ -308,8 +190,8 @@ static const char *collective_name(const struct collective *collective) {
     return collective->kind == ALL_TO_ALL && !collective->even ? "all_to_allv" : names[collective->kind];
 }
 
-static void write_splits(const struct writer *writer, const char *key, const struct collective *collective,
-                         const size_t splits[]) {
+static void write_splits(const struct trace_writer *writer, const char *key,
+                         const struct collective *collective, const size_t splits[]) {
     bool has = collective->kind == ALL_TO_ALL && !collective->even;
     fprintf(writer->file, ",\"%s\":\"[", key);
     for (int peer = 0; has && peer < writer->trace->program->ranks; peer++) {
@@ -318,7 +200,8 @@ static void write_splits(const struct writer *writer, const char *key, const str
     fputs("]\"", writer->file);
 }
 
-static void write_collective_arguments(const struct writer *writer, const struct collective *collective) {
+static void write_collective_arguments(const struct trace_writer *writer,
+                                       const struct collective *collective) {
     fprintf(writer->file,
             ",\"Collective name\":\"%s\",\"In msg nelems\":%zu,\"Out msg nelems\":%zu,\"Group size\":%d,"
             "\"dtype\":\"%s\"",
@@ -335,7 +218,8 @@ static void write_collective_arguments(const struct writer *writer, const struct
 
 // "ncclGentables_TWOSHOT_f32", "ncclGentables_MPI_ALL_TO_ALL_f32": names that begin with nccl are known
 // everywhere as collectives.
-static void kernel_name(const struct writer *writer, const struct collective *collective, char name[TEXT]) {
+static void kernel_name(const struct trace_writer *writer, const struct collective *collective,
+                        char name[TEXT]) {
     static const char *const kinds[COLLECTIVE_KINDS] = {"ALLREDUCE", "ALL_GATHER", "REDUCE_SCATTER",
                                                         "ALL_TO_ALL"};
     const char *transport = writer->trace->words->transport_kernel, *type = dtype_words[collective->dtype];
@@ -349,7 +233,7 @@ static void kernel_name(const struct writer *writer, const struct collective *co
 
 // From when the first thread began to when the last was done. Threads go on to the next collective while
 // others are at this one; on one stream it then begins when this one is over.
-static struct span whole_span(struct writer *writer, const struct span *spans) {
+static struct span whole_span(struct trace_writer *writer, const struct span *spans) {
     struct span whole = spans[0];
     for (int i = 1; i < writer->trace->words->streams; i++) {
         if (spans[i].begin_ns < whole.begin_ns) whole.begin_ns = spans[i].begin_ns;
@@ -364,48 +248,49 @@ static struct span whole_span(struct writer *writer, const struct span *spans) {
 
 // Kernels that are not called as everybody knows collectives are called as ours; what is copied for one says
 // nothing of it.
-static void write_collective_work(struct writer *writer, const struct work *work, unsigned id,
+static void write_collective_work(struct trace_writer *writer, const struct work *work, unsigned id,
                                   const void *of) {
     const struct collective *collective = of;
     char kernel[TEXT];
     kernel_name(writer, collective, kernel);
     bool has_name = work->name != NULL && strncmp(work->name, "nccl", 4) == 0;
-    begin_told(writer, work, name_of(work, has_name ? work->name : kernel), id, COMMUNICATION_STREAM);
+    trace_begin_activity(writer, work, name_of(work, has_name ? work->name : kernel), id,
+                         COMMUNICATION_STREAM);
     if (work->kind == WORK_KERNEL) write_collective_arguments(writer, collective);
     fputs("}}", writer->file);
 }
 
-static void write_collective(struct writer *writer, const struct collective *collective, unsigned id,
+static void write_collective(struct trace_writer *writer, const struct collective *collective, unsigned id,
                              const struct note *note, const struct span *spans) {
     char kernel[TEXT];
     struct span whole = whole_span(writer, spans);
     kernel_name(writer, collective, kernel);
-    write_launch(writer, id, note->launch_ns, note->launched_ns, COMMUNICATION_STREAM, whole.begin_ns);
-    begin_kernel(writer, kernel, id, COMMUNICATION_STREAM, whole.begin_ns, whole.end_ns, whole.cpu_ns);
+    trace_write_launch(writer, id, note->launch_ns, note->launched_ns, COMMUNICATION_STREAM, whole.begin_ns);
+    trace_begin_kernel(writer, kernel, id, COMMUNICATION_STREAM, whole.begin_ns, whole.end_ns, whole.cpu_ns);
     write_collective_arguments(writer, collective);
     fputs("}}", writer->file);
     for (int i = 1; i < writer->trace->words->streams; i++) { // what further threads did of it
-        begin_complete(writer, "gpu_user_annotation", collective->name, writer->trace->program->rank,
-                       COMMUNICATION_STREAM + i, spans[i].begin_ns, spans[i].end_ns);
+        trace_begin_complete(writer, "gpu_user_annotation", collective->name, writer->trace->program->rank,
+                             COMMUNICATION_STREAM + i, spans[i].begin_ns, spans[i].end_ns);
         fprintf(writer->file, ",\"args\":{\"External id\":%u", id);
-        print_us(writer, "cpu time (us)", spans[i].cpu_ns);
+        trace_print_us(writer, "cpu time (us)", spans[i].cpu_ns);
         fputs("}}", writer->file);
     }
 }
 
-static void write_post(struct writer *writer, const struct step_notes *step, size_t action) {
+static void write_post(struct trace_writer *writer, const struct step_notes *step, size_t action) {
     const struct program *program = writer->trace->program;
     int index = program->actions[action].index;
     const struct collective *collective = &program->collectives[index];
     const struct note *note = &step->notes[action];
-    unsigned id = begin_operation(writer, "record_param_comms", note);
+    unsigned id = trace_begin_operation(writer, "record_param_comms", note);
     fprintf(writer->file,
             ",\"Input Dims\":[[%zu]],\"Input type\":[\"%s\"],\"Input Strides\":[[1]],"
             "\"Concrete Inputs\":[\"\"],\"Rank\":%d",
             collective->in_elements, input_types[collective->dtype], program->rank);
     write_collective_arguments(writer, collective);
     fputs(",\"bucket\":", writer->file);
-    quote(writer, collective->name);
+    trace_quote(writer, collective->name);
     fputs("}}", writer->file);
     if (step->is_told)
         write_told(writer, step, action, id, COMMUNICATION_STREAM, collective, write_collective_work);
@@ -413,29 +298,30 @@ static void write_post(struct writer *writer, const struct step_notes *step, siz
         write_collective(writer, collective, id, note, &step->spans[index * MAX_THREADS]);
 }
 
-static void write_await(struct writer *writer, int index, uint64_t begin_ns, uint64_t end_ns) {
+static void write_await(struct trace_writer *writer, int index, uint64_t begin_ns, uint64_t end_ns) {
     const struct trace *trace = writer->trace;
-    begin_complete(writer, "cuda_runtime", "gentablesWait", trace->pid, trace->tid, begin_ns, end_ns);
+    trace_begin_complete(writer, "cuda_runtime", "gentablesWait", trace->pid, trace->tid, begin_ns, end_ns);
     fprintf(writer->file, ",\"args\":{\"cbid\":0,\"correlation\":%u,\"bucket\":", ++writer->correlation);
-    quote(writer, trace->program->collectives[index].name);
+    trace_quote(writer, trace->program->collectives[index].name);
     fputs("}}", writer->file);
 }
 
 // ---- steps --------------------------------------------------------------------------------------
 
-static void write_step(struct writer *writer, size_t number) {
+static void write_step(struct trace_writer *writer, size_t number) {
     const struct trace *trace = writer->trace;
     const struct step_notes *step = &trace->steps[number];
     char name[TEXT];
     snprintf(name, sizeof name, "ProfilerStep#%zu", number);
-    begin_complete(writer, "user_annotation", name, trace->pid, trace->tid, step->begin_ns, step->end_ns);
+    trace_begin_complete(writer, "user_annotation", name, trace->pid, trace->tid, step->begin_ns,
+                         step->end_ns);
     unsigned id = ++writer->events;
     fprintf(writer->file, ",\"args\":{\"External id\":%u,\"Record function id\":0,\"Ev Idx\":%u}}", id,
             id - 1);
     for (int stream = 0; stream <= trace->words->streams; stream++) {
-        begin_complete(writer, "gpu_user_annotation", name, trace->program->rank,
-                       stream == 0 ? COMPUTE_STREAM : COMMUNICATION_STREAM + stream - 1, step->begin_ns,
-                       step->end_ns);
+        trace_begin_complete(writer, "gpu_user_annotation", name, trace->program->rank,
+                             stream == 0 ? COMPUTE_STREAM : COMMUNICATION_STREAM + stream - 1, step->begin_ns,
+                             step->end_ns);
         fprintf(writer->file, ",\"args\":{\"External id\":%u}}", id);
     }
     writer->work = 0;
@@ -454,7 +340,7 @@ static void write_step(struct writer *writer, size_t number) {
 }
 
 static int write_all(const struct trace *trace, FILE *file) {
-    struct writer writer = {.trace = trace, .file = file, .first = true};
+    struct trace_writer writer = {.trace = trace, .file = file, .first = true};
     write_header(&writer);
     write_names(&writer);
     for (size_t i = 0; i < trace->step_count; i++) write_step(&writer, i);
