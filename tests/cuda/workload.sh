@@ -46,7 +46,7 @@ done
 
 gpus own_gpu 0 workload run --backend cuda -f "$reduced" -p 2 --steps 1 --warm-up 0
 gpus "own_gpu same_gpu" 1 workload run --backend cuda -f "$reduced" -p 2 --steps 1 --warm-up 0
-one_line '2 ranks and 1 GPU: a GPU for each rank would be right'
+one_line '2 ranks and 1 GPU: each rank needs a GPU'
 
 # ---- a sweep: what NCCL's log says stands in the summary ----
 gpus "most_channels=32" 0 workload sweep --backend cuda -f "$reduced" -p 2 -c 28,42 -t 256 --steps 2 \

@@ -72,7 +72,7 @@ grep -q '^backend   host, for no GPU can be used: no CUDA driver' "$stdout" || d
 only cuda cublasLt nccl
 run() { gpus "$1" 1 workload run --backend cuda -f "$reduced" -p 2 --steps 1 --warm-up 0; }
 run gpus=1
-one_line '2 ranks and 1 GPU: a GPU for each rank would be right'
+one_line '2 ranks and 1 GPU: each rank needs a GPU'
 run gpus=0
 one_line 'no GPU: the driver sees none'
 run memory_mib=100

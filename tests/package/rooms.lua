@@ -20,8 +20,7 @@ local SHARED_NAMES = {
 local LONG_FILES = {
   ["generator/table/table_lua.c"] = true,
   ["generator/trace/analysis/analysis_lua.cpp"] = true, ["generator/trace/reader/part.cpp"] = true,
-  ["bench/cuda/nccl.c"] = true, ["bench/workload/engines/engine_cuda.c"] = true,
-  ["bench/workload/engines/engine_loopback.c"] = true,
+  ["bench/cuda/nccl.c"] = true,
   ["tests/cuda/stand_in_driver.cpp"] = true,
   ["tests/sweep/sweep.lua"] = true,
 }

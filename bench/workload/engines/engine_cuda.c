@@ -11,33 +11,28 @@
 #include "ranks/group_mpi.h"
 #include "workload/engine.h"
 #include "workload/gpu/gpu_nccl.h"
-#include "workload/gpu/gpu_needs.h"
+#include "workload/gpu/gpu_queues.h"
 #include "workload/gpu/gpu_rank.h"
-#include "workload/gpu/gpu_streams.h"
+#include "workload/gpu/gpu_records.h"
 
 struct state {
     const struct engine_setup *setup;
-    const struct cuda_driver *driver;
-    CUstream compute, communication;
+    struct gpu_queues queues;
     CUdeviceptr memory; // of the program's arrays
     struct gpu_rank rank;
     struct gpu_gemm **gemms;
     struct gpu_events *by_action, *by_collective, *step;
     CUevent ready; // of a collective's input
     CUevent known; // a moment of which the host's time is known
-    bool by_cupti;
-    enum need *needs;      // of CUPTI's records, by action
-    bool is_outside;       // `lost` says of times that are outside the step, no more
-    char lost[WORDS_SIZE]; // what a step lacks of CUPTI, of which the sentence begins with its name
-    int number;            // of this rank's GPU, as this process counts them
-    int channels, threads, multiprocessors;
+    struct gpu_records records;
+    int channels, threads;
     uint64_t begin_ns; // of the step, on the host's clock
-    char device[100], gemm_library[WORDS_SIZE], library[WORDS_SIZE], note[NOTES_SIZE];
+    char library[WORDS_SIZE], note[NOTES_SIZE];
     char problem[PROGRAM_REASON];
 };
 
-static bool ok(struct state *state, CUresult result, const char *what) {
-    return driver_ok(state->driver, result, what, state->problem, sizeof state->problem);
+static bool ok(const struct state *state, CUresult result, const char *what) {
+    return gpu_ok(&state->queues, result, what);
 }
 
 // Whether it went well on all ranks; else one of their reasons is everybody's, and which rank's, where others
@@ -60,76 +55,14 @@ static bool all_well(struct state *state, bool well, char reason[PROGRAM_REASON]
     return false;
 }
 
-// A semicolon stands between two notes, and in none.
-static void add_note(struct state *state, const char *text) {
-    size_t length = strlen(state->note), begin = length + (length > 0 ? 2 : 0);
-    snprintf(state->note + length, sizeof state->note - length, "%s%s", length > 0 ? "; " : "", text);
-    for (size_t i = begin; i < sizeof state->note && state->note[i] != '\0'; i++)
-        if (state->note[i] == ';') state->note[i] = ',';
-}
-
 // ---- opening --------------------------------------------------------------------------------------------
-
-static bool look_up_streams(struct state *state) {
-    const char *missing = gpu_streams_load();
-    if (missing != NULL)
-        snprintf(state->problem, sizeof state->problem, "the CUDA driver has no %s", missing);
-    return missing == NULL;
-}
-
-// A rank's GPU has its number; one that sees fewer than there are ranks takes its first, which is its own
-// where the launcher shows each rank others.
-static bool choose_gpu(struct state *state, CUuuid *uuid) {
-    const struct cuda_driver *driver = driver_load(state->problem, sizeof state->problem);
-    const struct group *group = state->setup->group;
-    CUdevice device;
-    int count = 0;
-    state->driver = driver;
-    if (driver == NULL || !ok(state, driver->cuDeviceGetCount(&count), "the number of GPUs")) return false;
-    state->number = count >= group->size ? group->rank : 0;
-    return ok(state, driver->cuDeviceGet(&device, state->number), "the GPU") &&
-           ok(state, driver->cuDeviceGetUuid(uuid, device), "its name for all");
-}
-
-// Collective. Whether each rank's GPU is another one.
-static bool own_gpus(struct state *state, const CUuuid *mine) {
-    const struct group *group = state->setup->group;
-    CUuuid all[MAX_RANKS];
-    int count = 0;
-    MPI_Allgather(mine, sizeof *mine, MPI_CHAR, all, sizeof *mine, MPI_CHAR, group_comm(group));
-    state->driver->cuDeviceGetCount(&count);
-    for (int rank = 0; rank < group->size; rank++) {
-        if (rank == group->rank || memcmp(&all[rank], mine, sizeof *mine) != 0) continue;
-        snprintf(state->problem, sizeof state->problem,
-                 "%d ranks and %d GPU%s: a GPU for each rank would be right, by --ranks, or --transport own",
-                 group->size, count, count == 1 ? "" : "s");
-        return false;
-    }
-    return true;
-}
-
-static bool open_gpu(struct state *state) {
-    int number = state->number;
-    CUdevice device;
-    const struct cuda_driver *driver =
-        gpu_gemms_open(number, &state->compute, state->gemm_library, sizeof state->gemm_library,
-                       state->problem, sizeof state->problem);
-    return driver != NULL && look_up_streams(state) &&
-           ok(state, driver->cuDeviceGet(&device, number), "the GPU") &&
-           ok(state, driver->cuDeviceGetName(state->device, sizeof state->device, device), "its name") &&
-           ok(state,
-              driver->cuDeviceGetAttribute(&state->multiprocessors, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT,
-                                           device),
-              "its multiprocessors") &&
-           ok(state, gpu_streams_make_first(&state->communication), "a stream");
-}
 
 static bool make_arrays(struct state *state) {
     char what[64];
     if (!gpu_rank_lay_out(&state->rank, state->setup->program))
         return ok(state, CUDA_ERROR_OUT_OF_MEMORY, "arrays");
     snprintf(what, sizeof what, "%.1f GB of arrays for a rank", (double)state->rank.bytes * 1e-9);
-    return ok(state, state->driver->cuMemAlloc(&state->memory, state->rank.bytes), what);
+    return ok(state, state->queues.driver->cuMemAlloc(&state->memory, state->rank.bytes), what);
 }
 
 static bool make_gemms(struct state *state) {
@@ -146,18 +79,19 @@ static bool make_gemms(struct state *state) {
 
 static bool make_events(struct state *state) {
     const struct program *program = state->setup->program;
-    const struct cuda_driver *driver = state->driver;
+    const struct cuda_driver *driver = state->queues.driver;
     return ok(state, gpu_events_make(driver, &state->by_action, program->action_count), "an event") &&
            ok(state, gpu_events_make(driver, &state->by_collective, program->collective_count), "an event") &&
            ok(state, gpu_events_make(driver, &state->step, 1), "an event") &&
            ok(state, driver->cuEventCreate(&state->ready, CU_EVENT_DISABLE_TIMING), "an event") &&
-           ok(state, driver->cuEventCreate(&state->known, CU_EVENT_DEFAULT), "an event");
+           ok(state, driver->cuEventCreate(&state->known, CU_EVENT_DEFAULT), "an event") &&
+           (gpu_records_open(&state->records, program, 1) || ok(state, CUDA_ERROR_OUT_OF_MEMORY, "records"));
 }
 
 static void note_events(struct state *state, const char *why) {
     char note[WORDS_SIZE];
     snprintf(note, sizeof note, "traces are timed by events: %.120s", why);
-    add_note(state, note);
+    gpu_add_note(state->note, note);
 }
 
 // Without CUPTI on one rank no rank has it, so that all traces are of one clock.
@@ -165,9 +99,9 @@ static void open_activity(struct state *state) {
     char why[WORDS_SIZE] = "another rank has no CUPTI", reason[PROGRAM_REASON];
     bool mine = gpu_activity_open(why, sizeof why);
     snprintf(state->problem, sizeof state->problem, "%s", why);
-    state->by_cupti = all_well(state, mine, reason);
-    if (mine && !state->by_cupti) gpu_activity_close();
-    if (!state->by_cupti) note_events(state, reason);
+    state->records.are_taken = all_well(state, mine, reason);
+    if (mine && !state->records.are_taken) gpu_activity_close();
+    if (!state->records.are_taken) note_events(state, reason);
     state->problem[0] = '\0';
 }
 
@@ -182,13 +116,13 @@ static int open_nccl(struct state *state, char reason[PROGRAM_REASON]) {
         if (group_failure(setup->group) == NULL) all_well(state, state->problem[0] == '\0', reason);
         return -1;
     }
-    snprintf(state->library, sizeof state->library, "%.100s, %s", state->gemm_library, nccl);
+    snprintf(state->library, sizeof state->library, "%.100s, %s", state->queues.library, nccl);
     if (state->channels <= 0 || state->threads <= 0)
-        add_note(state, "NCCL's log does not say its channels and threads");
+        gpu_add_note(state->note, "NCCL's log does not say its channels and threads");
     if (gpu_nccl_answer()[0] != '\0') {
         char answer[WORDS_SIZE];
         snprintf(answer, sizeof answer, "NCCL: %s", gpu_nccl_answer());
-        add_note(state, answer);
+        gpu_add_note(state->note, answer);
     }
     return 0;
 }
@@ -200,7 +134,7 @@ static bool finish(struct state *state, CUevent event) {
     const struct group *group = state->setup->group;
     const char *failure = NULL;
     CUresult result;
-    while ((result = state->driver->cuEventQuery(event)) == CUDA_ERROR_NOT_READY &&
+    while ((result = state->queues.driver->cuEventQuery(event)) == CUDA_ERROR_NOT_READY &&
            (failure = group_failure(group)) == NULL)
         sched_yield();
     if (failure == NULL) return ok(state, result, "the GPU");
@@ -208,19 +142,16 @@ static bool finish(struct state *state, CUevent event) {
     return false;
 }
 
-static bool record(struct state *state, CUevent event, CUstream stream) {
-    return ok(state, state->driver->cuEventRecord(event, stream), "an event");
-}
-
 static bool move_array(struct state *state, size_t index, bool to_gpu) {
-    const struct cuda_driver *driver = state->driver;
+    const struct cuda_driver *driver = state->queues.driver;
     const struct array *array = &state->setup->program->arrays[index];
     CUdeviceptr there = state->memory + state->rank.offsets[index];
     size_t bytes = array_bytes(array);
     if (bytes == 0) return true;
-    CUresult result = to_gpu ? driver->cuMemcpyHtoDAsync(there, array->data, bytes, state->compute)
-                             : driver->cuMemcpyDtoHAsync(array->data, there, bytes, state->compute);
-    return ok(state, result, "a copy") && record(state, state->step->end, state->compute) &&
+    CUresult result = to_gpu ? driver->cuMemcpyHtoDAsync(there, array->data, bytes, state->queues.compute)
+                             : driver->cuMemcpyDtoHAsync(array->data, there, bytes, state->queues.compute);
+    return ok(state, result, "a copy") &&
+           gpu_record(&state->queues, state->step->end, state->queues.compute) &&
            finish(state, state->step->end);
 }
 
@@ -245,38 +176,29 @@ static int take(void *of) {
 static bool post(struct state *state, int index, bool is_noted) {
     const struct collective *collective = &state->setup->program->collectives[index];
     struct gpu_events *pair = &state->by_collective[index];
-    if (!record(state, state->ready, state->compute) ||
-        !ok(state, gpu_streams.cuStreamWaitEvent(state->communication, state->ready, 0), "a wait") ||
-        (is_noted && !record(state, pair->begin, state->communication)))
+    if (!gpu_record(&state->queues, state->ready, state->queues.compute) ||
+        !gpu_follow(&state->queues, state->queues.communication, state->ready) ||
+        (is_noted && !gpu_record(&state->queues, pair->begin, state->queues.communication)))
         return false;
     CUdeviceptr in = state->memory + gpu_rank_offset(&state->rank, collective->in);
     CUdeviceptr out = state->memory + gpu_rank_offset(&state->rank, collective->out);
-    if (gpu_nccl_enqueue(collective, in, out, state->communication) != 0) {
+    if (gpu_nccl_enqueue(collective, in, out, state->queues.communication) != 0) {
         snprintf(state->problem, sizeof state->problem, "%s", gpu_nccl_problem());
         return false;
     }
-    return record(state, pair->end, state->communication);
+    return gpu_record(&state->queues, pair->end, state->queues.communication);
 }
 
 static bool await(struct state *state, int index) {
-    return ok(state, gpu_streams.cuStreamWaitEvent(state->compute, state->by_collective[index].end, 0),
-              "a wait");
-}
-
-static bool multiply(struct state *state, size_t number, int index, bool is_noted) {
-    const struct gpu_events *pair = &state->by_action[number];
-    if (is_noted && !record(state, pair->begin, state->compute)) return false;
-    if (!gpu_gemm_enqueue(state->gemms[index])) {
-        snprintf(state->problem, sizeof state->problem, "cuBLASLt refuses a GEMM that it took before");
-        return false;
-    }
-    return !is_noted || record(state, pair->end, state->compute);
+    return gpu_follow(&state->queues, state->queues.compute, state->by_collective[index].end);
 }
 
 // `is_noted`: with events around it.
 static bool act(struct state *state, enum step_mode mode, size_t number, bool is_noted) {
     struct action action = state->setup->program->actions[number];
-    if (action.kind == DO_GEMM) return multiply(state, number, action.index, is_noted);
+    if (action.kind == DO_GEMM)
+        return gpu_multiply(&state->queues, state->queues.compute, state->gemms[action.index],
+                            is_noted ? &state->by_action[number] : NULL);
     if (!step_communicates(mode)) return true;
     if (action.kind == DO_AWAIT) return await(state, action.index);
     return post(state, action.index, is_noted) && (mode != STEP_SERIAL || await(state, action.index));
@@ -285,10 +207,10 @@ static bool act(struct state *state, enum step_mode mode, size_t number, bool is
 static bool act_and_note(struct state *state, enum step_mode mode, size_t number, struct note *note) {
     *note = (struct note){.begin_ns = clock_ns(), .cpu_ns = NO_CPU};
     note->launch_ns = note->begin_ns;
-    if (state->by_cupti) gpu_activity_enter((uint32_t)number);
-    bool well = act(state, mode, number, !state->by_cupti);
+    if (state->records.are_taken) gpu_activity_enter((uint32_t)number);
+    bool well = act(state, mode, number, !state->records.are_taken);
     note->launched_ns = clock_ns();
-    if (state->by_cupti) gpu_activity_leave();
+    if (state->records.are_taken) gpu_activity_leave();
     note->end_ns = clock_ns();
     note->work_ns = note->work_end_ns = note->end_ns; // until it is known
     return well;
@@ -304,7 +226,7 @@ static bool enqueue_all(struct state *state, enum step_mode mode, struct step_no
     for (int i = 0; step_communicates(mode) && i < (int)program->collective_count; i++) {
         if (!await(state, i)) return false;
     }
-    return record(state, state->step->end, state->compute);
+    return gpu_record(&state->queues, state->step->end, state->queues.compute);
 }
 
 // ---- what was noted -------------------------------------------------------------------------------------
@@ -329,18 +251,10 @@ static void take_activity(void *context, const struct work *work) {
 }
 
 static bool take_activities(struct state *state, enum step_mode mode, struct step_notes *notes) {
-    const struct program *program = state->setup->program;
     struct telling telling = {.state = state, .notes = notes};
-    const struct gpu_activity_wish wish = {.needs = state->needs,
-                                           .count = program->action_count,
-                                           .begin_ns = notes->begin_ns,
-                                           .end_ns = notes->end_ns};
     notes->is_told = true;
     notes->work_count = 0;
-    gpu_needs_set(state->needs, program, 1, mode);
-    if (gpu_activity_end(&wish, state->lost, sizeof state->lost))
-        state->is_outside = gpu_needs_say(state->needs, program, 1, state->lost, sizeof state->lost);
-    if (state->lost[0] != '\0') return true;
+    if (!gpu_records_end(&state->records, mode, notes->begin_ns, notes->end_ns)) return true;
     gpu_activity_each(take_activity, &telling);
     step_sort_works(notes);
     if (telling.is_lost) snprintf(state->problem, sizeof state->problem, "out of memory for a trace");
@@ -349,9 +263,7 @@ static bool take_activities(struct state *state, enum step_mode mode, struct ste
 
 // When an event was, on the host's clock; one that fails leaves a problem.
 static uint64_t time_of(struct state *state, CUevent event) {
-    float ms = 0;
-    ok(state, state->driver->cuEventElapsedTime(&ms, state->step->begin, event), "a time");
-    return state->begin_ns + (uint64_t)((double)ms * 1e6);
+    return state->begin_ns + gpu_ns_between(&state->queues, state->step->begin, event);
 }
 
 static void take_events(struct state *state, enum step_mode mode, struct step_notes *notes) {
@@ -378,7 +290,7 @@ static bool tell(struct state *state, enum step_mode mode, struct step_notes *no
     notes->begin_ns = state->begin_ns;
     notes->end_ns = time_of(state, state->step->end);
     notes->is_told = false;
-    if (state->by_cupti) return take_activities(state, mode, notes) && state->problem[0] == '\0';
+    if (state->records.are_taken) return take_activities(state, mode, notes) && state->problem[0] == '\0';
     take_events(state, mode, notes);
     return state->problem[0] == '\0';
 }
@@ -390,7 +302,8 @@ static bool read_clocks(struct state *state, uint64_t *known_ns) {
     uint64_t before_ns;
     do {
         before_ns = clock_ns();
-        if (!record(state, state->known, state->compute) || !finish(state, state->known)) return false;
+        if (!gpu_record(&state->queues, state->known, state->queues.compute) || !finish(state, state->known))
+            return false;
         *known_ns = clock_ns();
     } while (!gpu_clock_is_close(&clock, *known_ns - before_ns));
     return group_start_together(state->setup->group);
@@ -401,45 +314,39 @@ static bool begin(struct state *state, enum step_mode mode) {
     uint64_t known_ns = 0;
     float ms = 0;
     if (step_is_noted(mode) && !read_clocks(state, &known_ns)) return false;
-    if (!record(state, state->step->begin, state->compute) || !finish(state, state->step->begin))
+    if (!gpu_record(&state->queues, state->step->begin, state->queues.compute) ||
+        !finish(state, state->step->begin))
         return false;
     if (!step_is_noted(mode)) return true;
-    if (!ok(state, state->driver->cuEventElapsedTime(&ms, state->known, state->step->begin), "a time"))
+    if (!ok(state, state->queues.driver->cuEventElapsedTime(&ms, state->known, state->step->begin), "a time"))
         return false;
     state->begin_ns = known_ns + (uint64_t)((double)ms * 1e6);
     return true;
 }
 
-// CUPTI's records are whole when all streams were waited for; there is nothing left to do on them.
-static bool settle(struct state *state) {
-    return ok(state, gpu_streams.cuStreamSynchronize(state->communication), "the GPU") &&
-           ok(state, gpu_streams.cuStreamSynchronize(state->compute), "the GPU");
-}
-
-// Returns how long it took; 0: it failed. What CUPTI lost of a noted step is in `lost`.
+// Returns how long it took; 0: it failed. What CUPTI lost of a noted step is in `records.lack`.
 static uint64_t run_step(struct state *state, enum step_mode mode, struct step_notes *notes) {
-    bool records = step_is_noted(mode) && state->by_cupti;
+    bool records = gpu_records_step(&state->records, mode);
     float ms = 0;
-    state->lost[0] = '\0';
-    state->is_outside = false;
-    if (records && !gpu_activity_begin()) {
-        snprintf(state->problem, sizeof state->problem, "CUPTI does not record any more");
-        return 0;
-    }
+    if (!gpu_records_begin(&state->records, mode, state->problem)) return 0;
     if (!begin(state, mode) || !enqueue_all(state, mode, notes)) return 0;
     if (records) gpu_activity_launched();
     if (!finish(state, state->step->end) ||
-        !ok(state, state->driver->cuEventElapsedTime(&ms, state->step->begin, state->step->end), "a time"))
+        !ok(state, state->queues.driver->cuEventElapsedTime(&ms, state->step->begin, state->step->end),
+            "a time"))
         return 0;
-    if ((records && !settle(state)) || (step_is_noted(mode) && !tell(state, mode, notes))) return 0;
+    if ((records && !gpu_finish_streams(&state->queues)) ||
+        (step_is_noted(mode) && !tell(state, mode, notes)))
+        return 0;
     return (uint64_t)((double)ms * 1e6) + 1;
 }
 
 // All ranks run the step again where one has times that are outside it. Who fails does not arrive here, and
 // ends the waits of all.
 static bool is_again(struct state *state, enum step_mode mode) {
-    return step_is_noted(mode) && state->by_cupti && (state->lost[0] == '\0' || state->is_outside) &&
-           group_max(state->setup->group, state->is_outside) > 0;
+    const struct gpu_records *records = &state->records;
+    return gpu_records_step(records, mode) && (records->lack[0] == '\0' || records->are_outside) &&
+           group_max(state->setup->group, records->are_outside) > 0;
 }
 
 static uint64_t step(void *of, enum step_mode mode, struct step_notes *notes) {
@@ -447,8 +354,8 @@ static uint64_t step(void *of, enum step_mode mode, struct step_notes *notes) {
     uint64_t ns = run_step(state, mode, notes);
     for (int tries = 1; ns > 0 && tries < STEP_TRIES && is_again(state, mode); tries++)
         ns = run_step(state, mode, notes);
-    if (ns == 0 || state->lost[0] == '\0') return ns;
-    snprintf(state->problem, sizeof state->problem, "CUPTI %s", state->lost);
+    if (ns == 0 || state->records.lack[0] == '\0') return ns;
+    snprintf(state->problem, sizeof state->problem, "CUPTI %s", state->records.lack);
     return 0;
 }
 
@@ -458,16 +365,16 @@ static uint64_t step(void *of, enum step_mode mode, struct step_notes *notes) {
 // does not tell all on one rank, no rank has it. False: a rank cannot go on.
 static bool try_step(struct state *state, enum step_mode mode, struct step_notes *notes, char reason[]) {
     struct group *group = state->setup->group;
-    if (!state->by_cupti) return true;
+    if (!state->records.are_taken) return true;
     bool well = group_start_together(group) && run_step(state, mode, notes) > 0;
     if (!well && group_failure(group) == NULL) rank_fails(group, state->problem, reason);
     if (!well || !group_barrier(group)) {
         snprintf(reason, PROGRAM_REASON, "%s", group_failure(group));
         return false;
     }
-    snprintf(state->problem, sizeof state->problem, "CUPTI %s", state->lost);
-    if (!all_well(state, state->lost[0] == '\0', reason)) {
-        state->by_cupti = false;
+    snprintf(state->problem, sizeof state->problem, "CUPTI %s", state->records.lack);
+    if (!all_well(state, state->records.lack[0] == '\0', reason)) {
+        state->records.are_taken = false;
         gpu_activity_close();
         note_events(state, reason);
     }
@@ -481,8 +388,7 @@ static bool try_activity(struct state *state, char reason[PROGRAM_REASON]) {
     struct step_notes notes = {.notes = calloc(program->action_count + 1, sizeof *notes.notes),
                                .spans =
                                    calloc(program->collective_count * MAX_THREADS + 1, sizeof *notes.spans)};
-    state->needs = calloc(program->action_count + 1, sizeof *state->needs);
-    bool well = notes.notes != NULL && notes.spans != NULL && state->needs != NULL;
+    bool well = notes.notes != NULL && notes.spans != NULL;
     if (!well) rank_fails(state->setup->group, "out of memory", reason);
     well = well && try_step(state, STEP_TRACED, &notes, reason) &&
            try_step(state, STEP_GEMMS_TRACED, &notes, reason);
@@ -494,13 +400,12 @@ static bool try_activity(struct state *state, char reason[PROGRAM_REASON]) {
 
 static void close_engine(void *of) {
     struct state *state = of;
-    if (state->by_cupti) gpu_activity_close();
+    gpu_records_close(&state->records);
     for (size_t i = 0; state->gemms != NULL && i < state->setup->program->gemm_count; i++)
         gpu_gemm_end(state->gemms[i]);
     gpu_nccl_close();
     free(state->gemms);
     gpu_rank_forget(&state->rank);
-    free(state->needs);
     free(state->step);
     free(state->by_action);
     free(state->by_collective);
@@ -511,9 +416,11 @@ static int open_engine(const struct engine_setup *setup, void **to, char reason[
     struct state *state = calloc(1, sizeof *state);
     if (state == NULL) return rank_fails(setup->group, "out of memory", reason);
     state->setup = setup;
-    CUuuid uuid = {{0}};
-    bool well = all_well(state, choose_gpu(state, &uuid), reason) &&
-                all_well(state, own_gpus(state, &uuid), reason) && all_well(state, open_gpu(state), reason) &&
+    state->queues.problem = state->problem;
+    struct gpu_queues *queues = &state->queues;
+    bool well = all_well(state, gpu_queues_choose(queues, setup->group), reason) &&
+                all_well(state, gpu_queues_are_own(queues, setup->group), reason) &&
+                all_well(state, gpu_queues_open(queues), reason) &&
                 all_well(state, make_arrays(state) && make_gemms(state) && make_events(state), reason) &&
                 open_nccl(state, reason) == 0;
     if (well) {
@@ -530,18 +437,9 @@ static int open_engine(const struct engine_setup *setup, void **to, char reason[
 
 static void describe(const void *of, struct engine_words *words) {
     const struct state *state = of;
-    *words = (struct engine_words){.backend = "cuda",
-                                   .clock = state->by_cupti ? "cupti" : "event",
-                                   .transport_kernel = "NCCL",
-                                   .channels = state->channels,
-                                   .threads = state->threads,
-                                   .multiprocessors = state->multiprocessors,
-                                   .streams = 1};
-    for (int i = 0; i < DTYPES; i++) {
-        snprintf(words->gemm_kernels[i], WORDS_SIZE, "cublasLt_gemm_%s", dtype_words[i]);
-        words->computed_in[i] = (enum dtype)i;
-    }
-    snprintf(words->device, WORDS_SIZE, "%s", state->device);
+    *words = (struct engine_words){
+        .transport_kernel = "NCCL", .channels = state->channels, .threads = state->threads};
+    gpu_queues_describe(&state->queues, state->records.are_taken, words);
     snprintf(words->library, WORDS_SIZE, "%s", state->library);
     snprintf(words->note, NOTES_SIZE, "%s", state->note);
 }

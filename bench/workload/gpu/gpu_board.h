@@ -1,0 +1,46 @@
+// Memory that ranks share whose GPU is one: their layouts, from which rank 0 works for all of them, their
+// arrays on the way to the GPU and back, and what is noted of a step.
+#ifndef BENCH_WORKLOAD_GPU_BOARD_H
+#define BENCH_WORKLOAD_GPU_BOARD_H
+
+#include "gpu_rank.h"
+#include "ranks/group.h"
+#include "workload/step.h"
+
+// Where a rank's message lies in its memory, and how many elements go to each rank (ALL_TO_ALL).
+struct gpu_message {
+    size_t in, in_bytes, out, sent[MAX_RANKS];
+};
+
+struct gpu_board {
+    struct group *group;
+    const struct program *program;
+    struct gpu_rank layout;                              // of this rank
+    size_t bytes[MAX_RANKS], from[MAX_RANKS], all_bytes; // of each rank's arrays, and where they begin
+    struct gpu_gemm_shape *shapes;                       // [rank][gemm], in memory that begins at 0
+    struct gpu_message *messages;                        // [rank][collective]
+    struct note *notes;                                  // [rank][action]
+    struct span *spans;                                  // [rank][collective]
+    unsigned char *arrays;                               // [rank][its bytes]
+};
+
+// Collective. Maps the memory, and every rank writes its layout there, which the caller has set. False with
+// `reason`, alike on all ranks; then it is closed as well.
+bool gpu_board_open(struct gpu_board *board, struct group *group, const struct program *program,
+                    char reason[PROGRAM_REASON]);
+void gpu_board_close(struct gpu_board *board);
+
+const struct gpu_gemm_shape *gpu_board_shapes(const struct gpu_board *board, int rank);
+const struct gpu_message *gpu_board_message(const struct gpu_board *board, int rank, int collective);
+size_t gpu_board_largest_message(const struct gpu_board *board); // in bytes; at least 1
+struct note *gpu_board_notes(const struct gpu_board *board, int rank);
+struct span *gpu_board_spans(const struct gpu_board *board, int rank);
+
+// Copies this rank's arrays to the board, or from there.
+void gpu_board_write_arrays(const struct gpu_board *board);
+void gpu_board_read_arrays(const struct gpu_board *board);
+
+// Copies what was noted for this rank.
+void gpu_board_read_notes(const struct gpu_board *board, struct step_notes *notes);
+
+#endif

@@ -1,0 +1,297 @@
+// Steps of all ranks on one GPU; see shared_gpu.h.
+#include "shared_gpu.h"
+
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const double AFTER_GIVING_UP_S = 2; // how long kernels may take to end once they must give up
+enum { LOOKS = 4 };                        // at a step's progress within the setup's patience
+
+static bool ok(const struct shared_gpu *gpu, CUresult result, const char *what) {
+    return gpu_ok(&gpu->queues, result, what);
+}
+
+// ---- open and close ------------------------------------------------------------------------------------
+
+static bool make_gemms(struct shared_gpu *gpu, struct lane *lane, const struct gpu_gemm_shape shapes[]) {
+    size_t count = gpu->setup->program->gemm_count;
+    lane->gemms = calloc(count, sizeof(struct gpu_gemm *));
+    if (lane->gemms == NULL) return ok(gpu, CUDA_ERROR_OUT_OF_MEMORY, "GEMMs");
+    for (size_t i = 0; i < count; i++) {
+        struct gpu_gemm_shape shape = shapes[i];
+        shape.a += lane->memory;
+        shape.b += lane->memory;
+        shape.c += lane->memory;
+        lane->gemms[i] = gpu_gemm_make(&shape, gpu->queues.problem, PROGRAM_REASON);
+        if (lane->gemms[i] == NULL) return false;
+    }
+    return true;
+}
+
+static bool make_lane_events(struct shared_gpu *gpu, struct lane *lane) {
+    size_t count = gpu->setup->program->collective_count;
+    lane->ready = calloc(count + 1, sizeof *lane->ready);
+    if (lane->ready == NULL) return ok(gpu, CUDA_ERROR_OUT_OF_MEMORY, "events");
+    for (size_t i = 0; i < count; i++) {
+        if (!ok(gpu, gpu->queues.driver->cuEventCreate(&lane->ready[i], CU_EVENT_DISABLE_TIMING), "an event"))
+            return false;
+    }
+    return ok(gpu, gpu->queues.driver->cuEventCreate(&lane->end, CU_EVENT_DEFAULT), "an event");
+}
+
+static bool make_lane(struct shared_gpu *gpu, int rank) {
+    const struct cuda_driver *driver = gpu->queues.driver;
+    const struct program *program = gpu->setup->program;
+    struct lane *lane = &gpu->lanes[rank];
+    char what[64];
+    snprintf(what, sizeof what, "%.1f GB of arrays for rank %d", (double)gpu->board->bytes[rank] * 1e-9,
+             rank);
+    bool has_stream =
+        rank == 0 || ok(gpu, driver->cuStreamCreate(&lane->compute, CU_STREAM_NON_BLOCKING), "a stream");
+    return has_stream && ok(gpu, driver->cuMemAlloc(&lane->memory, gpu->board->bytes[rank]), what) &&
+           ok(gpu, driver->cuMemAlloc(&lane->workspace, GPU_GEMM_WORKSPACE), "a workspace") &&
+           make_gemms(gpu, lane, gpu_board_shapes(gpu->board, rank)) &&
+           ok(gpu, gpu_events_make(driver, &lane->by_action, program->action_count), "an event") &&
+           make_lane_events(gpu, lane);
+}
+
+bool shared_gpu_open(struct shared_gpu *gpu) {
+    const struct engine_setup *setup = gpu->setup;
+    const struct program *program = setup->program;
+    if (!gpu_queues_open(&gpu->queues)) return false;
+    gpu->lanes[0].compute = gpu->queues.compute;
+    for (int rank = 0; rank < setup->group->size; rank++) {
+        if (!make_lane(gpu, rank)) return false;
+    }
+    const struct gpu_own_wish wish = {.device = gpu->queues.device,
+                                      .stream = gpu->queues.communication,
+                                      .program = program,
+                                      .blocks = (unsigned)setup->channels,
+                                      .threads = (unsigned)setup->threads,
+                                      .bytes = gpu_board_largest_message(gpu->board)};
+    return ok(gpu, gpu_events_make(gpu->queues.driver, &gpu->by_collective, program->collective_count),
+              "an event") &&
+           ok(gpu, gpu_events_make(gpu->queues.driver, &gpu->step, 1), "an event") &&
+           gpu_own_open(&gpu->own, gpu->queues.driver, &wish, gpu->queues.problem, PROGRAM_REASON);
+}
+
+static void close_lane(const struct shared_gpu *gpu, struct lane *lane) {
+    for (size_t i = 0; lane->gemms != NULL && i < gpu->setup->program->gemm_count; i++)
+        gpu_gemm_end(lane->gemms[i]);
+    free(lane->gemms);
+    free(lane->by_action);
+    free(lane->ready);
+    if (gpu->hangs) return;
+    if (lane->memory != 0) gpu->queues.driver->cuMemFree(lane->memory);
+    if (lane->workspace != 0) gpu->queues.driver->cuMemFree(lane->workspace);
+}
+
+// Memory of a GPU that hangs is not freed: that would wait for the GPU.
+void shared_gpu_close(struct shared_gpu *gpu) {
+    for (int rank = 0; rank < gpu->setup->group->size; rank++) close_lane(gpu, &gpu->lanes[rank]);
+    if (gpu->own.driver != NULL && !gpu->hangs) gpu_own_close(&gpu->own);
+    free(gpu->by_collective);
+    free(gpu->step);
+}
+
+// ---- a step --------------------------------------------------------------------------------------------
+
+// Counts the events of a step that have passed: on each rank's stream before each collective, and after it.
+static size_t events_passed(const struct shared_gpu *gpu) {
+    size_t reached = 0;
+    for (size_t i = 0; i < gpu->setup->program->collective_count; i++) {
+        reached += gpu->queues.driver->cuEventQuery(gpu->by_collective[i].end) == CUDA_SUCCESS;
+        for (int rank = 0; rank < gpu->setup->group->size; rank++)
+            reached += gpu->queues.driver->cuEventQuery(gpu->lanes[rank].ready[i]) == CUDA_SUCCESS;
+    }
+    return reached;
+}
+
+// Waits for an event as long as the step makes progress. CUDA_ERROR_NOT_READY: it makes none. Several looks
+// in a row must find no progress, for this thread may have had no processor during one of them.
+static CUresult wait_during_progress(const struct shared_gpu *gpu, CUevent event) {
+    uint64_t looked_ns = clock_ns(), between_ns = (uint64_t)(gpu->setup->patience_s * 1e9 / LOOKS);
+    size_t before = 0;
+    CUresult result = CUDA_SUCCESS;
+    for (int looks = 0; looks < LOOKS;) {
+        result = gpu->queues.driver->cuEventQuery(event);
+        if (result != CUDA_ERROR_NOT_READY) return result;
+        sched_yield();
+        if (clock_ns() - looked_ns < between_ns) continue;
+        size_t reached = events_passed(gpu);
+        looks = reached > before ? 0 : looks + 1;
+        if (reached > before) gpu->setup->still_there(gpu->setup->context);
+        before = reached;
+        looked_ns = clock_ns();
+    }
+    return result;
+}
+
+// Makes kernels give up that wait for each other, or for multiprocessors that GEMMs hold, for too long. The
+// step's results are worthless then. Returns the state of the event afterwards.
+static CUresult give_up(struct shared_gpu *gpu, CUevent event) {
+    uint64_t since_ns = clock_ns();
+    CUresult result;
+    gpu_own_give_up(&gpu->own);
+    while ((result = gpu->queues.driver->cuEventQuery(event)) == CUDA_ERROR_NOT_READY &&
+           (double)(clock_ns() - since_ns) * 1e-9 < AFTER_GIVING_UP_S)
+        sched_yield();
+    return result;
+}
+
+static bool finish(struct shared_gpu *gpu, CUevent event) {
+    CUresult result = wait_during_progress(gpu, event);
+    if (result != CUDA_ERROR_NOT_READY) return ok(gpu, result, "the GPU");
+    result = give_up(gpu, event);
+    gpu->hangs = result == CUDA_ERROR_NOT_READY;
+    if (result != CUDA_SUCCESS && !gpu->hangs) return ok(gpu, result, "the GPU, after its kernels gave up");
+    snprintf(gpu->queues.problem, PROGRAM_REASON, "a step made no progress for more than %g s, and %s",
+             gpu->setup->patience_s, gpu->hangs ? "the GPU hangs" : "its kernels gave up");
+    return false;
+}
+
+// Records that the collective's input is complete, on all ranks.
+static bool mark_ready(struct shared_gpu *gpu, int index) {
+    for (int rank = 0; rank < gpu->setup->group->size; rank++) {
+        const struct lane *lane = &gpu->lanes[rank];
+        if (!gpu_record(&gpu->queues, lane->ready[index], lane->compute)) return false;
+    }
+    return true;
+}
+
+static struct gpu_own_call call_of(const struct shared_gpu *gpu, int index) {
+    const struct collective *collective = &gpu->setup->program->collectives[index];
+    struct gpu_own_call call = {
+        .kind = collective->kind, .dtype = collective->dtype, .elements = collective->elements};
+    for (int rank = 0; rank < gpu->setup->group->size; rank++) {
+        const struct gpu_message *message = gpu_board_message(gpu->board, rank, index);
+        call.in[rank] = gpu->lanes[rank].memory + message->in;
+        call.out[rank] = gpu->lanes[rank].memory + message->out;
+        memcpy(call.sent[rank], message->sent, sizeof call.sent[rank]);
+    }
+    return call;
+}
+
+// Enqueues a collective after all that the ranks have enqueued so far.
+static bool post(struct shared_gpu *gpu, int index, bool is_noted) {
+    const struct gpu_events *around = &gpu->by_collective[index];
+    const struct gpu_own_call call = call_of(gpu, index);
+    if (!mark_ready(gpu, index)) return false;
+    for (int rank = 0; rank < gpu->setup->group->size; rank++) {
+        if (!gpu_follow(&gpu->queues, gpu->queues.communication, gpu->lanes[rank].ready[index])) return false;
+    }
+    return (!is_noted || gpu_record(&gpu->queues, around->begin, gpu->queues.communication)) &&
+           ok(gpu, gpu_own_enqueue(&gpu->own, &call), "a launch") &&
+           gpu_record(&gpu->queues, around->end, gpu->queues.communication);
+}
+
+// What the ranks enqueue next begins after the collective.
+static bool await(struct shared_gpu *gpu, int index) {
+    for (int rank = 0; rank < gpu->setup->group->size; rank++) {
+        if (!gpu_follow(&gpu->queues, gpu->lanes[rank].compute, gpu->by_collective[index].end)) return false;
+    }
+    return true;
+}
+
+// The id of a rank's action in CUPTI's records; a collective of all ranks is rank 0's.
+static uint32_t id_of(const struct shared_gpu *gpu, int rank, size_t number) {
+    return (uint32_t)((size_t)rank * gpu->setup->program->action_count + number);
+}
+
+static bool multiply(struct shared_gpu *gpu, struct lane *lane, size_t number, int index, bool is_noted) {
+    gpu_gemms_go_on(lane->compute, lane->workspace);
+    return gpu_multiply(&gpu->queues, lane->compute, lane->gemms[index],
+                        is_noted ? &lane->by_action[number] : NULL);
+}
+
+// Enqueues an action of all ranks, and notes for each rank what the host did.
+static bool act(struct shared_gpu *gpu, enum step_mode mode, size_t number) {
+    const struct action action = gpu->setup->program->actions[number];
+    bool records = gpu_records_step(gpu->records, mode), has_events = step_is_noted(mode) && !records,
+         well = true;
+    if (action.kind == DO_GEMM) {
+        for (int rank = 0; well && rank < gpu->setup->group->size; rank++) {
+            struct note *note = &gpu_board_notes(gpu->board, rank)[number];
+            note->begin_ns = note->launch_ns = clock_ns();
+            if (records) gpu_activity_enter(id_of(gpu, rank, number));
+            well = multiply(gpu, &gpu->lanes[rank], number, action.index, has_events);
+            note->launched_ns = clock_ns();
+            if (records) gpu_activity_leave();
+            note->end_ns = clock_ns();
+        }
+        return well;
+    }
+    uint64_t begin_ns = clock_ns();
+    if (records) gpu_activity_enter(id_of(gpu, 0, number));
+    if (action.kind == DO_AWAIT)
+        well = !step_communicates(mode) || await(gpu, action.index);
+    else if (!step_communicates(mode))
+        well = mark_ready(gpu, action.index);
+    else
+        well = post(gpu, action.index, has_events) && (mode != STEP_SERIAL || await(gpu, action.index));
+    if (records) gpu_activity_leave();
+    for (int rank = 0; rank < gpu->setup->group->size; rank++) {
+        struct note *note = &gpu_board_notes(gpu->board, rank)[number];
+        note->begin_ns = note->launch_ns = begin_ns;
+        note->launched_ns = note->end_ns = clock_ns();
+    }
+    return well;
+}
+
+bool shared_gpu_run_step(struct shared_gpu *gpu, enum step_mode mode) {
+    const struct program *program = gpu->setup->program;
+    for (size_t i = 0; i < program->action_count; i++) {
+        if (!act(gpu, mode, i)) return false;
+    }
+    for (int i = 0; step_communicates(mode) && i < (int)program->collective_count; i++) {
+        if (!await(gpu, i)) return false;
+    }
+    for (int rank = 0; rank < gpu->setup->group->size; rank++) {
+        const struct lane *lane = &gpu->lanes[rank];
+        if (!gpu_record(&gpu->queues, lane->end, lane->compute) ||
+            !gpu_follow(&gpu->queues, gpu->queues.communication, lane->end))
+            return false;
+    }
+    if (!gpu_record(&gpu->queues, gpu->step->end, gpu->queues.communication)) return false;
+    if (gpu_records_step(gpu->records, mode)) gpu_activity_launched();
+    return finish(gpu, gpu->step->end);
+}
+
+bool shared_gpu_begin_step(struct shared_gpu *gpu, enum step_mode mode, uint64_t *begin_ns) {
+    struct gpu_clock clock = {0};
+    uint64_t before_ns;
+    do {
+        before_ns = clock_ns();
+        if (!gpu_record(&gpu->queues, gpu->step->begin, gpu->lanes[0].compute) ||
+            !finish(gpu, gpu->step->begin))
+            return false;
+        *begin_ns = clock_ns();
+    } while (step_is_noted(mode) && !gpu_clock_is_close(&clock, *begin_ns - before_ns));
+    return true;
+}
+
+bool shared_gpu_finish_streams(const struct shared_gpu *gpu) {
+    bool well = gpu_finish_streams(&gpu->queues);
+    for (int rank = 1; well && rank < gpu->setup->group->size; rank++)
+        well = ok(gpu, gpu_streams.cuStreamSynchronize(gpu->lanes[rank].compute), "the GPU");
+    return well;
+}
+
+// ---- arrays --------------------------------------------------------------------------------------------
+
+bool shared_gpu_copy(struct shared_gpu *gpu, bool to_gpu) {
+    const struct cuda_driver *driver = gpu->queues.driver;
+    for (int rank = 0; rank < gpu->setup->group->size; rank++) {
+        const struct lane *lane = &gpu->lanes[rank];
+        unsigned char *here = gpu->board->arrays + gpu->board->from[rank];
+        CUresult result =
+            to_gpu ? driver->cuMemcpyHtoDAsync(lane->memory, here, gpu->board->bytes[rank], lane->compute)
+                   : driver->cuMemcpyDtoHAsync(here, lane->memory, gpu->board->bytes[rank], lane->compute);
+        if (!ok(gpu, result, "a copy") || !gpu_record(&gpu->queues, lane->end, lane->compute) ||
+            !finish(gpu, lane->end))
+            return false;
+    }
+    return true;
+}

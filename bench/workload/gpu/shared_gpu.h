@@ -1,0 +1,49 @@
+// A GPU that all ranks share. Rank 0 enqueues the steps of all of them: each rank has a stream for its GEMMs,
+// and one stream of higher priority has the collectives, each of which is one launch for all ranks. Functions
+// that return bool are false after a failure, and queues.problem says which.
+#ifndef BENCH_WORKLOAD_SHARED_GPU_H
+#define BENCH_WORKLOAD_SHARED_GPU_H
+
+#include "gpu_board.h"
+#include "gpu_own.h"
+#include "gpu_queues.h"
+#include "gpu_records.h"
+
+// What rank 0 has of each rank.
+struct lane {
+    CUstream compute;
+    CUdeviceptr memory, workspace;
+    struct gpu_gemm **gemms;
+    struct gpu_events *by_action;
+    CUevent *ready; // by collective: its input is complete, or would be, where there are GEMMs alone
+    CUevent end;    // of this rank's step
+};
+
+// The caller sets the first three, and queues.problem.
+struct shared_gpu {
+    const struct engine_setup *setup;
+    const struct gpu_board *board;
+    const struct gpu_records *records;
+    struct gpu_queues queues;
+    struct lane lanes[MAX_RANKS];
+    struct gpu_events *by_collective, *step;
+    struct gpu_own own;
+    bool hangs; // it did not even end what it should give up
+};
+
+bool shared_gpu_open(struct shared_gpu *gpu);
+void shared_gpu_close(struct shared_gpu *gpu);
+
+// Begins a step when the GPU is idle, and reads the host's clock at that moment.
+bool shared_gpu_begin_step(struct shared_gpu *gpu, enum step_mode mode, uint64_t *begin_ns);
+
+// Enqueues a step and waits for it; notes on the board what the host did for each rank.
+bool shared_gpu_run_step(struct shared_gpu *gpu, enum step_mode mode);
+
+// Waits until the GPU is idle: only then are CUPTI's records complete.
+bool shared_gpu_finish_streams(const struct shared_gpu *gpu);
+
+// Copies the arrays of all ranks from the board to the GPU, or back.
+bool shared_gpu_copy(struct shared_gpu *gpu, bool to_gpu);
+
+#endif
