@@ -16,7 +16,7 @@ enum { COMPARE_BLOCKS = 128, COMPARE_THREADS = 256, ALIGNMENT = 256, LOST = 0xff
 
 struct own {
     struct group *group;
-    struct channel *channel; // NCCL's; NULL: none was asked for
+    struct communicator *communicator; // NULL: no communicator was requested
     const void *comm;
     char library[32];
 };
@@ -32,12 +32,12 @@ static int open_services(struct group *group, unsigned comm, gt_rank *rank, void
     if (device->joint != NULL && problem[0] == '\0')
         snprintf(problem, sizeof problem, "plug-ins launch for each rank: --streams would be right");
     if (ranks_are_fine(group, problem) && comm == GT_COMM_NCCL) {
-        made->channel = nccl_open(device, &made->comm, problem);
+        made->communicator = nccl_open(device, &made->comm, problem);
         ranks_are_fine(group, problem);
     }
     if (problem[0] != '\0') {
         snprintf(reason, REASON_SIZE, "%s", problem);
-        if (made != NULL && made->channel != NULL) nccl_close(made->channel);
+        if (made != NULL && made->communicator != NULL) nccl_close(made->communicator);
         free(made);
         return -1;
     }
@@ -58,7 +58,7 @@ static int open_services(struct group *group, unsigned comm, gt_rank *rank, void
 
 static void close_services(void *own) {
     struct own *made = own;
-    if (made->channel != NULL) nccl_close(made->channel);
+    if (made->communicator != NULL) nccl_close(made->communicator);
     free(made);
 }
 

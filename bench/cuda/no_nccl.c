@@ -10,15 +10,15 @@ int nccl_version(void) {
 
 void nccl_abort_all(void) {}
 
-struct channel *nccl_open(struct device *device, const void **comm, char reason[]) {
+struct communicator *nccl_open(struct device *device, const void **comm, char reason[]) {
     (void)device;
     (void)comm;
     snprintf(reason, REASON_SIZE, "built without NCCL, whose header was not found");
     return NULL;
 }
 
-void nccl_close(struct channel *channel) {
-    (void)channel;
+void nccl_close(struct communicator *communicator) {
+    (void)communicator;
 }
 
 static const char *no_supports(const struct group *group, const struct call *call) {

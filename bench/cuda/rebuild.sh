@@ -22,9 +22,9 @@ for unit in "$source"/generated/*.cu; do
     running="$running $!"
 done
 for one in $running; do wait "$one"; done
-nccl=$source/bench/cuda/no_nccl.c
-for place in "$include" /usr/include; do
-    if [ -f "$place/nccl.h" ]; then nccl=$source/bench/cuda/nccl.c; fi
+has_nccl=no
+for folder_of_headers in "$include" /usr/include; do
+    if [ -f "$folder_of_headers/nccl.h" ]; then has_nccl=yes; fi
 done
 set -- "${CC:-cc}" -std=gnu17 -O3 -D_GNU_SOURCE '-DBUILT_KERNELS=KERNELS(portable)' \
     -DKERNELS_SYMBOL=kernels_portable '-DKERNELS_ISA="portable"' -ffp-contract=off "-Wa,-I$source/generated" \
@@ -32,10 +32,11 @@ set -- "${CC:-cc}" -std=gnu17 -O3 -D_GNU_SOURCE '-DBUILT_KERNELS=KERNELS(portabl
 for unit in "$source"/bench/*.c "$source"/bench/*/*.c "$source"/bench/*/*/*.c \
     "$source"/generated/*.c; do
     case $unit in
-    */nccl.c | */no_nccl.c) ;;
-    *) set -- "$@" "$unit" ;;
+    */nccl.c | */communicator.c) [ $has_nccl = yes ] || continue ;;
+    */no_nccl.c) [ $has_nccl = no ] || continue ;;
     esac
+    set -- "$@" "$unit"
 done
-"$@" "$nccl" -o "$folder/built" -lm -ldl -lpthread -lrt
+"$@" -o "$folder/built" -lm -ldl -lpthread -lrt
 mv "$folder/built" "$folder/gentables-bench-cuda"
 rm -rf "$TMPDIR"

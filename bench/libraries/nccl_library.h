@@ -1,19 +1,20 @@
-// The NCCL that would be loaded.
+// NCCL, loaded at run time; bench/cuda implements this.
 #ifndef BENCH_CUDA_NCCL_LIBRARY_H
 #define BENCH_CUDA_NCCL_LIBRARY_H
 
-// Such as 22809 for 2.28.9; 0: there is none that could be used.
+// Such as 22809 for 2.28.9; 0: NCCL cannot be used.
 int nccl_version(void);
 
-// Aborts all communicators of this process, of whatever rank; no other one of them is used by then.
+// Aborts all communicators of this process, of any rank. None of them may be used afterwards.
 void nccl_abort_all(void);
 
-// A communicator for a plug-in, whose calls block.
+// A communicator for a plug-in; its calls block.
 struct device;
-struct channel;
+struct communicator;
 
-// Collective. `comm` is to point to an ncclComm_t, until nccl_close. NULL: `reason`, maybe not on all ranks.
-struct channel *nccl_open(struct device *device, const void **comm, char reason[]);
-void nccl_close(struct channel *channel);
+// Collective. Sets `comm` to an ncclComm_t, valid until nccl_close. NULL: `reason`, which may be "" on ranks
+// that did not fail.
+struct communicator *nccl_open(struct device *device, const void **comm, char reason[]);
+void nccl_close(struct communicator *communicator);
 
 #endif

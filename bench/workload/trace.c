@@ -340,7 +340,13 @@ static void write_step(struct trace_writer *writer, size_t number) {
 }
 
 static int write_all(const struct trace *trace, FILE *file) {
-    struct trace_writer writer = {.trace = trace, .file = file, .first = true};
+    struct trace_writer writer = {.trace = trace,
+                                  .file = file,
+                                  .pid = trace->pid,
+                                  .tid = trace->tid,
+                                  .rank = trace->program->rank,
+                                  .base_ns = trace->base_ns,
+                                  .first = true};
     write_header(&writer);
     write_names(&writer);
     for (size_t i = 0; i < trace->step_count; i++) write_step(&writer, i);

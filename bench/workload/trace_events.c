@@ -18,7 +18,7 @@ void trace_print_us(const struct trace_writer *writer, const char *key, uint64_t
 }
 
 static uint64_t since_base(const struct trace_writer *writer, uint64_t ns) {
-    return ns - writer->trace->base_ns;
+    return ns - writer->base_ns;
 }
 
 static void begin_event(struct trace_writer *writer, const char *phase) {
@@ -51,8 +51,7 @@ void trace_metadata(struct trace_writer *writer, const char *name, int pid, int 
 // ---- an action ----------------------------------------------------------------------------------
 
 unsigned trace_begin_operation(struct trace_writer *writer, const char *name, const struct note *note) {
-    trace_begin_complete(writer, "cpu_op", name, writer->trace->pid, writer->trace->tid, note->begin_ns,
-                         note->end_ns);
+    trace_begin_complete(writer, "cpu_op", name, writer->pid, writer->tid, note->begin_ns, note->end_ns);
     unsigned id = ++writer->events;
     fprintf(writer->file, ",\"args\":{\"External id\":%u,\"Record function id\":0,\"Ev Idx\":%u", id, id - 1);
     return id;
@@ -60,17 +59,16 @@ unsigned trace_begin_operation(struct trace_writer *writer, const char *name, co
 
 void trace_write_launch(struct trace_writer *writer, unsigned id, uint64_t from_ns, uint64_t until_ns,
                         int stream, uint64_t work_ns) {
-    const struct trace *trace = writer->trace;
     unsigned correlation = ++writer->correlation;
-    trace_begin_complete(writer, "cuda_runtime", "gentablesLaunch", trace->pid, trace->tid, from_ns,
+    trace_begin_complete(writer, "cuda_runtime", "gentablesLaunch", writer->pid, writer->tid, from_ns,
                          from_ns > until_ns ? from_ns : until_ns);
     fprintf(writer->file, ",\"args\":{\"External id\":%u,\"cbid\":0,\"correlation\":%u}}", id, correlation);
     begin_event(writer, "s");
-    fprintf(writer->file, ",\"id\":%u,\"pid\":%d,\"tid\":%d", correlation, trace->pid, trace->tid);
+    fprintf(writer->file, ",\"id\":%u,\"pid\":%d,\"tid\":%d", correlation, writer->pid, writer->tid);
     trace_print_us(writer, "ts", since_base(writer, from_ns));
     fputs(",\"cat\":\"ac2g\",\"name\":\"ac2g\"}", writer->file);
     begin_event(writer, "f");
-    fprintf(writer->file, ",\"id\":%u,\"pid\":%d,\"tid\":%d", correlation, trace->program->rank, stream);
+    fprintf(writer->file, ",\"id\":%u,\"pid\":%d,\"tid\":%d", correlation, writer->rank, stream);
     trace_print_us(writer, "ts", since_base(writer, work_ns));
     fputs(",\"cat\":\"ac2g\",\"name\":\"ac2g\",\"bp\":\"e\"}", writer->file);
 }
@@ -78,10 +76,9 @@ void trace_write_launch(struct trace_writer *writer, unsigned id, uint64_t from_
 // The work of the last launch, open for more arguments.
 static void begin_work(struct trace_writer *writer, const char *category, const char *name, unsigned id,
                        int stream, uint64_t begin_ns, uint64_t end_ns) {
-    int rank = writer->trace->program->rank;
-    trace_begin_complete(writer, category, name, rank, stream, begin_ns, end_ns);
+    trace_begin_complete(writer, category, name, writer->rank, stream, begin_ns, end_ns);
     fprintf(writer->file, ",\"args\":{\"External id\":%u,\"device\":%d,\"stream\":%d,\"correlation\":%u", id,
-            rank, stream, writer->correlation);
+            writer->rank, stream, writer->correlation);
 }
 
 void trace_begin_kernel(struct trace_writer *writer, const char *name, unsigned id, int stream,

@@ -4,11 +4,13 @@
 
 #include <stdio.h>
 
-#include "trace.h"
+#include "step.h"
 
 struct trace_writer {
-    const struct trace *trace;
+    const struct trace *trace; // what trace.c writes
     FILE *file;
+    int pid, tid, rank;       // of this rank's process, of the thread that computes, of its device
+    uint64_t base_ns;         // where times count from
     bool first;               // no event is written yet
     unsigned events;          // host events so far: Ev Idx, and External id counts from 1
     unsigned correlation;     // of the last launch

@@ -63,7 +63,7 @@ fits "gpus=1 memory_mib=200" --streams
 only cuda nccl nvidia-ml
 without ONESHOT "no_peers" "no peer access between the GPUs"
 without NCCL "gpus=1" "duplicate GPU" --loopback
-without NCCL_SYMMETRIC "nccl=22600" "NCCL has no symmetric windows; 2.27 or later would be right"
+without NCCL_SYMMETRIC "nccl=22600" "NCCL has no symmetric windows; version 2.27 or later is required"
 without NCCL_SYMMETRIC "nccl_without_windows" "NCCL has no symmetric windows here"
 without NCCL_SYMMETRIC "nccl_falls_back" "NCCL fell back"
 without NVLS_TWOSHOT "" "the hardware has no multicast"
@@ -83,10 +83,10 @@ beside lost lost
 # From 2.30 on NCCL puts several ranks on one GPU, where it is told to; it launches for each of them.
 allowed="duplicate GPU: NCCL takes one for several ranks with NCCL_MULTI_RANK_GPU_ENABLE=1"
 without NCCL "gpus=1 nccl=23000" "$allowed" --streams
-without NCCL "gpus=1 nccl=22999" "duplicate GPU: NCCL wants one for each rank" --streams
+without NCCL "gpus=1 nccl=22999" "duplicate GPU: this NCCL needs one for each rank" --streams
 export NCCL_MULTI_RANK_GPU_ENABLE=1
-without NCCL "gpus=1 nccl=22999" "duplicate GPU: NCCL wants one for each rank" --streams
-without NCCL "gpus=1 nccl=23000" "NCCL launches for each rank: --streams would be right" --loopback
+without NCCL "gpus=1 nccl=22999" "duplicate GPU: this NCCL needs one for each rank" --streams
+without NCCL "gpus=1 nccl=23000" "NCCL launches for each rank; use --streams" --loopback
 bench "gpus=1 nccl=23000" -b 256 -e 256 --samples 2 --budget 0.03 --streams --strategies ONESHOT,NCCL
 grep -q "^  *256 .* sum  *NCCL  *$above_0 " "$WORK/out" || fail "several ranks on a GPU: NCCL has no time"
 unset NCCL_MULTI_RANK_GPU_ENABLE

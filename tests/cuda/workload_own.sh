@@ -122,4 +122,4 @@ own 0 "gpus=1 paced_ms=40 paced=75" "$spread" -p 2 -c 2 -t 32 --launcher "$WORK/
 grep -q '^progress done=0 ' "$WORK/said" || die "a long step does not say that it goes on"
 own 1 "gpus=1 held_blocks=4 give_up_breaks" "$spread" -p 2 -c 4 -t 32 \
     --launcher "$WORK/short_patience {ranks}"
-one_line 'the GPU, told to give up: .*700'
+one_line 'the GPU, after its kernels gave up: .*700'

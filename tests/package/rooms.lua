@@ -20,7 +20,6 @@ local SHARED_NAMES = {
 local LONG_FILES = {
   ["generator/table/table_lua.c"] = true,
   ["generator/trace/analysis/analysis_lua.cpp"] = true, ["generator/trace/reader/part.cpp"] = true,
-  ["bench/cuda/nccl.c"] = true,
   ["tests/cuda/stand_in_driver.cpp"] = true,
   ["tests/sweep/sweep.lua"] = true,
 }
