@@ -1,17 +1,27 @@
--- Texts of people and programs to numbers: plain decimal ones only, no hexadecimal, no blanks, no infinity.
+-- Texts to numbers and back. Only plain decimal numbers are read: no hexadecimal, no blanks, no infinity.
 local numbers = {}
 
--- A whole number of [least, most]; nil: the text is none. `least` is 1 by default, `most` the largest signed
+-- The whole number of [least, most] in a text, or nil. `least` is 1 by default, `most` the largest signed
 -- number of 32 bits.
 function numbers.whole(text, least, most)
   local number = tostring(text):find("^%-?%d+$") and math.tointeger(tonumber(text))
   return number and number >= (least or 1) and number <= (most or 0x7fffffff) and number or nil
 end
 
--- A finite number; nil: the text is none.
+-- The finite number in a text, or nil.
 function numbers.finite(text)
   local number = tostring(text):find("^[+-]?[%d.]+[eE]?[+-]?%d*$") and tonumber(text)
   return number and number - number == 0 and number or nil
+end
+
+-- The shortest text of a finite number that reads back as the same number; of a float with a point or an
+-- exponent.
+function numbers.shortest(number)
+  if math.type(number) == "integer" then return ("%d"):format(number) end
+  for digits = 15, 17 do
+    local text = ("%." .. digits .. "g"):format(number)
+    if tonumber(text) == number then return text:find("[.e]") and text or text .. ".0" end
+  end
 end
 
 return numbers

@@ -5,6 +5,8 @@
 -- null is json.null. Arrays that were decoded, or made by json.array{...}, stay arrays when they are empty;
 -- any other table is an array if it is a sequence with something in it, and else an object. json.object{...}
 -- makes an object that is written in an order of its own.
+local numbers = require "base.numbers"
+
 local json = {}
 
 local array_type = { __name = "json.array" }
@@ -42,16 +44,11 @@ local function encode_text(text)
   end) .. '"'
 end
 
--- The shortest text that reads back as the same number.
 local function encode_number(number)
-  if math.type(number) == "integer" then return ("%d"):format(number) end
   if number ~= number or number == math.huge or number == -math.huge then
     error("JSON has no " .. tostring(number), 0)
   end
-  for digits = 15, 17 do
-    local text = ("%." .. digits .. "g"):format(number)
-    if tonumber(text) == number then return text:find("[.e]") and text or text .. ".0" end
-  end
+  return numbers.shortest(number)
 end
 
 local function is_array(value) return getmetatable(value) == array_type or #value > 0 end

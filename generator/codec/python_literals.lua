@@ -2,6 +2,8 @@
 -- because those who read such sheets parse them so.
 --
 -- A value is a Lua number, text or boolean, a list (a table; written as a tuple), or python.none.
+local numbers = require "base.numbers"
+
 local python = {}
 
 python.none = setmetatable({}, { __name = "python.none" })
@@ -15,15 +17,10 @@ function python.text(text)
   return quote .. text .. quote
 end
 
--- The shortest text that reads back as the same number.
 function python.number(number)
-  if math.type(number) == "integer" then return ("%d"):format(number) end
   if number ~= number then return "nan" end
   if number == math.huge or number == -math.huge then return number > 0 and "inf" or "-inf" end
-  for digits = 15, 17 do
-    local text = ("%." .. digits .. "g"):format(number)
-    if tonumber(text) == number then return text:find("[.e]") and text or text .. ".0" end
-  end
+  return numbers.shortest(number)
 end
 
 local function sequence(values, is_list)
