@@ -1,5 +1,5 @@
--- A verb that has commands of its own: the module that verbs.lua takes. `list` has a row { name, help } for
--- each; its file is verbs/VERB/NAME.lua.
+-- A verb that has commands of its own, for verbs.lua. `list` has a row { name, help } for each command, whose
+-- file is verbs/VERB/NAME.lua.
 --
 --   return require("base.commands").of(VERB, LIST)
 local fail = require "base.fail"
@@ -13,13 +13,13 @@ function commands.of(verb, list)
     out[#out + 1] = ("\ngentables %s COMMAND --help shows its options and an example.\n"):format(verb)
     return table.concat(out, "\n")
   end
-  -- The command that `argv` (not empty) begins with, which is taken off: its full name and its declaration.
+  -- Removes the first word of `argv`, which is not empty; returns that command's full name and declaration.
   local function command(argv)
     local name = table.remove(argv, 1)
     for _, row in ipairs(list) do
       if row.name == name then return verb .. " " .. name, require("verbs." .. verb .. "." .. name) end
     end
-    fail.input("%s has no command %q; gentables %s --help lists them", verb, name, verb)
+    fail.input("%s has no command %q; for a list: gentables %s --help", verb, name, verb)
   end
   return { commands = list, usage = usage, command = command }
 end

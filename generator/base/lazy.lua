@@ -1,12 +1,12 @@
--- A module that is read when something of it is asked for: for what few runs of a verb need, as reading a
--- module takes longer than most of what is done with a small table.
+-- A module that is loaded when one of its fields is first read. For modules that few runs of a verb need:
+-- loading one takes longer than most work on a small table.
 --
 --   local spec = require "base.lazy" "room.module"
 --
--- It only gives what the module has; nothing can be set in it, nor is it a list.
+-- Fields can be read, not set; # and ipairs do not work.
 return function(name)
   return setmetatable({}, {
     __index = function(_, key) return require(name)[key] end,
-    __newindex = function() error(name .. ": is read lazily here, and not written") end,
+    __newindex = function() error(name .. ": a lazily loaded module is read-only") end,
   })
 end

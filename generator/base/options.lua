@@ -1,4 +1,4 @@
--- The command line of a verb: read it, and print its help, from one declaration.
+-- Reads the command line of a verb and prints its help, both from one declaration.
 --
 -- A verb declares
 --   options = { { name = "data-dir", value = "DIR", help = "...", default = "...", required = true }, ... }
@@ -34,7 +34,7 @@ local function find(verb, field, text)
   end
 end
 
--- What values of an option are, for messages.
+-- The values that an option takes, for messages.
 local function kind_of(option)
   if option.one_of then return "one of " .. table.concat(option.one_of, ", ") end
   local limits = {}
@@ -84,7 +84,7 @@ local function store(args, option, value)
     args[key] = args[key] or {}
     table.insert(args[key], value)
   elseif args[key] ~= nil then
-    fail.input("--%s is given twice; once would be right", option.name)
+    fail.input("--%s is given twice; give it once", option.name)
   else
     args[key] = value
   end
@@ -107,7 +107,7 @@ local function check(verb, name, args)
   end
 end
 
--- The text of the next argument, which is used up; nil where there is none.
+-- Removes and returns the next argument; nil at the end.
 local function take(line)
   line.at = line.at + 1
   return line.words[line.at]
@@ -115,8 +115,8 @@ end
 
 local function is_option(word) return word:find("^%-.") ~= nil end
 
--- Enters the value of an option, or its values: `value` if it stood in the same word, else from the next
--- ones. `shown` is how it was written.
+-- Stores the value of an option, or its values: `value` if it was in the same word, else from the next words.
+-- `shown` is the option as it was written.
 local function enter(line, option, shown, value)
   if not option.value then
     if value then fail.input("%s takes no value", shown) end
@@ -150,7 +150,7 @@ local function enter_short(line, word)
   enter(line, option, word:sub(1, 2), #word > 2 and word:sub(3) or nil)
 end
 
--- Reads `argv` (a list of texts) for the verb called `name`. Wrong use raises with exit code 2.
+-- Reads `argv` (a list of texts) for the verb called `name`. Wrong use raises an error with exit code 2.
 function options.parse(verb, name, argv)
   local line = { verb = verb, name = name, words = argv, at = 0, args = {} }
   local only_positional = false
@@ -169,7 +169,7 @@ function options.parse(verb, name, argv)
   return line.args
 end
 
--- Whether the command line asks for help.
+-- Whether the command line has --help or -h.
 function options.wants_help(argv)
   for _, word in ipairs(argv) do
     if word == "--" then return false end

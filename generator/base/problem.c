@@ -1,4 +1,4 @@
-// What went wrong, as a text; see problem.h.
+// The message of an error; see problem.h.
 #include "problem.h"
 
 #include <stdarg.h>

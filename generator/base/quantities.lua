@@ -1,21 +1,21 @@
--- Numbers with units and nouns, as text for people.
+-- Numbers with units and nouns, as text.
 local quantities = {}
 
--- A size in bytes, for people.
+-- A size in bytes, rounded to four digits.
 function quantities.bytes(size)
   local units, unit = { "B", "KiB", "MiB", "GiB", "TiB" }, 1
   while size >= 1024 and unit < #units do size, unit = size / 1024, unit + 1 end
   return ("%.4g %s"):format(size, units[unit])
 end
 
--- The same to the byte: in a unit only where that divides it.
+-- A size in bytes, exactly: in MiB or KiB if it is a multiple of that.
 function quantities.exact_bytes(size)
   if size >= 1 << 20 and size % (1 << 20) == 0 then return (size >> 20) .. " MiB" end
   if size >= 1 << 10 and size % (1 << 10) == 0 then return (size >> 10) .. " KiB" end
   return size .. " B"
 end
 
--- A number in three digits without an exponent, for cells and ticks.
+-- A number with about three digits and no exponent, for table cells and axis ticks.
 function quantities.three_digits(value)
   if value >= 99999.5 then return ("%.0fk"):format(value / 1000) end
   if value >= 99.95 then return ("%.0f"):format(value) end
@@ -23,7 +23,7 @@ function quantities.three_digits(value)
   return ("%.2f"):format(value)
 end
 
--- A count with its noun in the right number: "1 cell", "2 cells".
+-- A count with its noun in the singular or plural: "1 cell", "2 cells".
 function quantities.counted(count, noun) return ("%d %s%s"):format(count, noun, count == 1 and "" or "s") end
 
 return quantities

@@ -1,5 +1,5 @@
--- sorted_keys(map) -> its keys in a list, from the least to the most: pairs has no order, and the same input
--- is to give the same bytes.
+-- sorted_keys(map) -> its keys in ascending order. The order of pairs varies, and equal input must give equal
+-- output.
 return function(map)
   local keys = {}
   for key in pairs(map) do keys[#keys + 1] = key end

@@ -1,4 +1,4 @@
--- Statistics of lists of numbers, which stay as they are, and distributions.
+-- Statistics of lists of numbers, and distributions. The lists are not changed.
 local statistics = {}
 
 -- Sorted copy.
@@ -8,14 +8,14 @@ local function sorted(values)
   return ordered
 end
 
--- The median, of an even number of values the mean of the two in the middle; nil of none.
+-- The median; of an even number of values the mean of the two in the middle, of no values nil.
 function statistics.median(values)
   if #values == 0 then return nil end
   local ordered = sorted(values)
   return (ordered[(#ordered + 1) // 2] + ordered[#ordered // 2 + 1]) / 2
 end
 
--- The median, of an even number of values the lower one of the two in the middle: a value that was measured.
+-- The median; of an even number of values the lower one of the two in the middle, so that it is one of them.
 function statistics.lower_median(values) return sorted(values)[(#values + 1) // 2] end
 
 -- The probability that Student's t with `freedom` degrees, a whole number, is above t: the finite series of
@@ -55,8 +55,8 @@ local function deviation_of(values, mean)
   return #values < 2 and 0.0 or math.sqrt(squares / (#values - 1))
 end
 
--- { count, mean, median, min, max, standard_deviation } of at least one value; the last as of a sample
--- (n - 1), 0 for one value. The median of an odd number of integers is an integer.
+-- { count, mean, median, min, max, standard_deviation } of at least one value; the standard deviation is that
+-- of a sample (n - 1), and 0 for one value. The median of an odd number of integers is an integer.
 function statistics.summarise(values)
   local ordered, middle = sorted(values), #values // 2
   local median = #ordered % 2 == 1 and ordered[middle + 1] or (ordered[middle] + ordered[middle + 1]) / 2
