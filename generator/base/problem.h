@@ -1,5 +1,5 @@
-// The message of an error: `FILE:LINE: what is wrong; what to do`. A C function that can fail returns false (or
-// NULL) and fills one; its binding to Lua returns nil, message.
+// The message of an error: `FILE:LINE: what is wrong; what to do`. A C function that can fail returns false
+// (or NULL) and fills one; its binding to Lua returns nil, message.
 #ifndef GENTABLES_PROBLEM_H
 #define GENTABLES_PROBLEM_H
 
@@ -9,7 +9,7 @@ struct problem {
     char text[1024];
 };
 
-// Fills `problem` as printf does; a longer text is cut. Returns false, so that a caller can return the result.
+// Fills `problem` as printf does; a longer text is cut. Returns false, for the caller to return.
 __attribute__((format(printf, 2, 3))) bool problem_set(struct problem *problem, const char *format, ...);
 
 #endif

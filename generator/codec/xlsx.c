@@ -327,7 +327,7 @@ static int close_book(lua_State *lua) {
     book->workbook = NULL;
     if (error != LXW_NO_ERROR) {
         const char *reason = errno != 0 ? strerror(errno) : lxw_strerror(error);
-        problem_set(&problem, "%s: cannot be written: %s; what was there is unchanged", book->path, reason);
+        problem_set(&problem, "%s: cannot be written: %s; the old file is unchanged", book->path, reason);
         drop(lua);
         return fail(lua, &problem);
     }

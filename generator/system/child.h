@@ -1,9 +1,9 @@
-// What the two modules share that work through child processes (process.c, workers.c): signals while children
-// live, waiting for the end of a child, and why it ended.
+// Child processes, as process.c and workers.c both need them: signals while children live, waiting for the
+// end of a child, the reason of its end.
 //
-// Between signals_catch and signals_release SIGINT, SIGTERM and SIGHUP do not end the program; the waits of
-// its callers end, and signals_caught gives the number. A signal that the program was started to ignore
-// (nohup) stays ignored.
+// Between signals_catch and signals_release, SIGINT, SIGTERM and SIGHUP do not end the program: callers end
+// their waits when signals_caught returns a number. Signals that are ignored at the start (nohup) stay
+// ignored.
 #ifndef GENTABLES_CHILD_H
 #define GENTABLES_CHILD_H
 
@@ -12,29 +12,29 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-// Each call needs one of signals_release.
+// Calls nest: each needs one call of signals_release.
 void signals_catch(void);
 void signals_release(void);
 
-// The last signal that was caught; 0: none.
+// The number of the last signal that was caught, or 0.
 int signals_caught(void);
 
-// In a child that was forked while its parent caught signals, and has handlers of its own: none was caught,
-// and no caller catches any.
+// For a child that was forked while its parent caught signals, and installs handlers of its own: forgets the
+// signal that was caught and the calls of signals_catch.
 void signals_start_anew(void);
 
-// Those that are caught, and blocking them; `former` gets the mask as it was.
+// The set of these signals; and blocking them, with the former mask in `former`.
 void signals_fill(sigset_t *set);
 void signals_block(sigset_t *former);
 
-// Whether a child has ended. It is not reaped: a zombie keeps its number, which names its session and its
-// process group.
+// Whether a child has ended. It is not reaped: as a zombie it keeps its process id, which is also the id of
+// its session and its process group.
 bool child_has_ended(pid_t pid);
 
 // Waits for the end of a child and reaps it; returns its status.
 int child_reap(pid_t pid);
 
-// Why a child ended, in words, from its status.
+// Writes the reason of a child's end, from its status: "exit code 1", "killed by SIGSEGV (...)".
 enum { EXIT_REASON_SIZE = 128 };
 void child_exit_reason(int status, char reason[EXIT_REASON_SIZE]);
 

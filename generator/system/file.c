@@ -16,7 +16,7 @@
 
 bool file_open(const char *path, struct file_map *map, struct problem *problem) {
     *map = (struct file_map){"", 0};
-    // O_NONBLOCK: a FIFO is told from a file, not waited for.
+    // O_NONBLOCK: opening a FIFO must not wait for a writer.
     int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     struct stat status;
     if (file < 0 || fstat(file, &status) != 0) {
@@ -56,7 +56,7 @@ static bool write_all(int file, const char *data, size_t size) {
     return true;
 }
 
-// The mode of the file that is replaced, or what a new file gets under the umask.
+// The mode of the file that is replaced, or that of a new file under the umask.
 static mode_t mode_for(const char *path) {
     struct stat status;
     if (stat(path, &status) == 0) return status.st_mode & 0777;
@@ -65,8 +65,8 @@ static mode_t mode_for(const char *path) {
     return 0666 & ~mask;
 }
 
-// The folder of `path`, synced, so that the rename itself survives a power cut. Best effort: not all file
-// systems can.
+// Syncs the folder of `path`, so that the rename survives a power failure. Not all file systems support it;
+// failures are ignored.
 static void sync_folder_of(const char *path) {
     char folder[PATH_MAX];
     const char *slash = strrchr(path, '/');
@@ -80,11 +80,11 @@ static void sync_folder_of(const char *path) {
 }
 
 static bool write_failed(const char *path, int reason, struct problem *problem) {
-    return problem_set(problem, "%s: cannot be written: %s; what was there is unchanged", path,
+    return problem_set(problem, "%s: cannot be written: %s; the old file is unchanged", path,
                        strerror(reason));
 }
 
-// Ends the stage without a file in its place.
+// Ends the stage without replacing the file.
 static bool stage_failed(struct file_stage *stage, int reason, struct problem *problem) {
     const char *path = stage->path;
     file_stage_drop(stage);
@@ -109,7 +109,7 @@ bool file_stage_write(struct file_stage *stage, const char *data, size_t size, s
     return write_all(stage->file, data, size) || stage_failed(stage, errno, problem);
 }
 
-// Makes the file whole; it then waits under its temporary name.
+// Completes the file under its temporary name.
 static bool stage_close(struct file_stage *stage, bool sync, struct problem *problem) {
     bool whole = fchmod(stage->file, mode_for(stage->path)) == 0 && (!sync || fsync(stage->file) == 0);
     if (!whole) return stage_failed(stage, errno, problem);
@@ -170,7 +170,7 @@ bool file_holds(const char *path, const char *data, size_t size) {
     return same;
 }
 
-// Lua from here on.
+// ---- Lua --------------------------------------------------------------------------------------
 
 static int fail(lua_State *lua, const struct problem *problem) {
     lua_pushnil(lua);
@@ -199,12 +199,12 @@ static int lua_write(lua_State *lua) {
     return 1;
 }
 
-// write_all(list of { path, text } [, sync]) -> true, or nil, message; all in one folder
+// write_all(list of { path, text } [, sync]) -> true, or nil, message; all files are in one folder
 static int lua_write_all(lua_State *lua) {
     struct file_text files[MOST_FILES];
     luaL_checktype(lua, 1, LUA_TTABLE);
     size_t count = (size_t)lua_rawlen(lua, 1);
-    bool sync = lua_toboolean(lua, 2); // now: what is pushed may come to stand there
+    bool sync = lua_toboolean(lua, 2); // before any push, which could become argument 2
     luaL_argcheck(lua, count <= MOST_FILES, 1, "too many files");
     luaL_checkstack(lua, 3 * MOST_FILES, NULL);
     for (size_t i = 0; i < count; i++) {
@@ -228,14 +228,13 @@ static int lua_holds(lua_State *lua) {
     return 1;
 }
 
-// exists(path) -> whether anything stands there
+// exists(path) -> whether there is a file or folder
 static int lua_exists(lua_State *lua) {
     lua_pushboolean(lua, access(luaL_checkstring(lua, 1), F_OK) == 0);
     return 1;
 }
 
-// status(path) -> "file", "folder" or "other", its bytes, and when it was last changed, in ns; or nil,
-// message
+// status(path) -> "file", "folder" or "other", size in bytes, time of the last change in ns; or nil, message
 static int lua_file_status(lua_State *lua) {
     const char *path = luaL_checkstring(lua, 1);
     struct problem problem;
@@ -264,8 +263,8 @@ static int lua_real_path(lua_State *lua) {
     return 1;
 }
 
-// temporary(name) -> the path of a new, empty file in the folder for such, whose name begins so, or nil,
-// message
+// temporary(name) -> the path of a new, empty file in TMPDIR (default /tmp) whose name begins with `name`, or
+// nil, message
 static int lua_temporary(lua_State *lua) {
     const char *folder = getenv("TMPDIR"), *name = luaL_checkstring(lua, 1);
     if (folder == NULL || folder[0] == '\0') folder = "/tmp";
@@ -284,7 +283,7 @@ static int lua_temporary(lua_State *lua) {
     return 1;
 }
 
-// list(folder) -> its names without . and .., in no order, or nil, message
+// list(folder) -> the names in it without . and .., in any order, or nil, message
 static int lua_list(lua_State *lua) {
     const char *path = luaL_checkstring(lua, 1);
     struct problem problem;
@@ -304,8 +303,7 @@ static int lua_list(lua_State *lua) {
     return 1;
 }
 
-// make_folder(path) -> true, or nil, message; makes those above it too, and is content where it stands
-// already
+// make_folder(path) -> true, or nil, message; makes missing parents too; an existing folder is no error
 static int lua_make_folder(lua_State *lua) {
     const char *path = luaL_checkstring(lua, 1);
     struct problem problem;

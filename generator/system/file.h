@@ -1,4 +1,4 @@
-// Files as the generator needs them: mapped to read, written whole or not at all, folders listed and made.
+// Files: mapped for reading, and written completely or not at all.
 #ifndef GENTABLES_FILE_H
 #define GENTABLES_FILE_H
 
@@ -11,13 +11,13 @@ struct file_map {
     size_t size;
 };
 
-// Maps the file at `path` to read. A file that is replaced by rename meanwhile keeps its old content.
+// Maps the file at `path` for reading. If the file is replaced by a rename, the map keeps the old content.
 bool file_open(const char *path, struct file_map *map, struct problem *problem);
 void file_close(struct file_map *map);
 
-// Replaces the file at `path` by these bytes: written to a temporary name beside it, then renamed. With
-// `sync` they are on the disk before that. Where it fails, what was there is still there and the temporary
-// file is gone.
+// Replaces the file at `path` by these bytes: writes a temporary file beside it, and renames that. With
+// `sync` the bytes are on the disk before the rename. On failure the old file is unchanged and the temporary
+// file is removed.
 bool file_write(const char *path, const char *data, size_t size, bool sync, struct problem *problem);
 
 struct file_text {
@@ -27,26 +27,26 @@ struct file_text {
 
 enum { MOST_FILES = 512 };
 
-// Replaces up to MOST_FILES files of one folder: all are whole under temporary names (with `sync` on the
-// disk) before any takes its place, so that a full disk changes none. A kill between two renames can still
-// leave some new and some old.
+// Replaces up to MOST_FILES files of one folder. All are written under temporary names, with `sync` to the
+// disk, before the first is renamed, so that a full disk changes none. A kill between two renames can leave
+// some files new and some old.
 bool file_write_all(const struct file_text files[], size_t count, bool sync, struct problem *problem);
 
-// A file that is written piece by piece under a temporary name beside `path`, which it then replaces. Every
-// stage that was opened is either committed or dropped.
+// A file that is written piece by piece under a temporary name beside `path`, and then replaces that. Each
+// stage that was opened must be committed or dropped.
 struct file_stage {
     int file; // open to write; -1: none
     const char *path;
     char *temporary;
 };
 
-// `path` has to stay until the end of the stage.
+// `path` must live until the end of the stage.
 bool file_stage_open(struct file_stage *stage, const char *path, struct problem *problem);
 bool file_stage_write(struct file_stage *stage, const char *data, size_t size, struct problem *problem);
-// Puts the file in its place, with the mode of what it replaces; with `sync` it is on the disk before. Where
-// that fails, what was there is still there and the temporary file is gone.
+// Renames the file to `path`, with the mode of the file that it replaces; with `sync` its bytes are on the
+// disk before that. On failure the old file is unchanged and the temporary file is removed.
 bool file_stage_commit(struct file_stage *stage, bool sync, struct problem *problem);
-// Takes the temporary file away. Does nothing to a stage that has ended.
+// Removes the temporary file. Does nothing to a stage that has ended.
 void file_stage_drop(struct file_stage *stage);
 
 // Whether the file at `path` holds exactly these bytes.

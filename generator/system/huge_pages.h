@@ -1,11 +1,11 @@
-// Memory for what is large and filled from end to end.
+// Memory for large arrays that are filled completely.
 #ifndef GENTABLES_LARGE_H
 #define GENTABLES_LARGE_H
 
 #include <stddef.h>
 
-// Uninitialised memory, in huge pages where the system has them: that spares a page fault for every 4 KiB.
-// NULL where it runs out; free() frees it.
+// Uninitialised memory, in huge pages if the system has them, which saves a page fault for every 4 KiB. NULL
+// if memory runs out. The caller frees it with free().
 void *large_allocate(size_t size);
 
 #endif

@@ -1,4 +1,4 @@
-// The same work on many pieces, on as many threads as there are cores.
+// The same work on many pieces, on several threads.
 #ifndef GENTABLES_PARALLEL_H
 #define GENTABLES_PARALLEL_H
 
@@ -8,9 +8,9 @@
 extern "C" {
 #endif
 
-// Calls task(context, i) for every i below `count`, each once, in no order, on at most `threads` threads (0
-// and 1: on this one). The tasks must not write to the same memory. Where no thread can be started, fewer do
-// it all.
+// Calls task(context, i) once for every i below `count`, in any order, on at most `threads` threads (0 and 1:
+// on the calling one), but not more than there are cores. Tasks must not write to the same memory. If a
+// thread cannot be started, the others do its work.
 void parallel_run(size_t count, size_t threads, void (*task)(void *context, size_t index), void *context);
 
 #ifdef __cplusplus

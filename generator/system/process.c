@@ -15,10 +15,10 @@
 #include "process_session.h"
 
 enum {
-    LINE_LIMIT = 1 << 20, // a longer line is an error: the child talks something else
-    PIECES = 64,          // of a pipe, read at once
+    LINE_LIMIT = 1 << 20, // a longer line is an error
+    PIECES = 64,          // buffers that are read from a pipe at once
     EXEC_FAILED = 127,
-    CLOSE_TICK_MS = 5, // how often an ending child is looked at
+    CLOSE_TICK_MS = 5, // between two looks at a child that should end
 };
 
 // ---- time and waiting -------------------------------------------------------------------------
@@ -29,8 +29,8 @@ double process_now(void) {
     return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
 
-// Waits until one of `polls` is ready or `deadline` (as of process_now()) has passed. A signal that came
-// before counts too.
+// Waits until one of `polls` is ready or `deadline`, a time of process_now(), has passed. A signal that was
+// caught earlier ends the wait, too.
 static enum wait_result wait_until(struct pollfd *polls, nfds_t count, double deadline) {
     sigset_t former;
     signals_block(&former);
@@ -60,21 +60,21 @@ static void close_all(int *ends, int count) {
     for (int i = 0; i < count; i++) close_end(&ends[i]);
 }
 
-// In the child: never returns. An exec that fails sends its errno through `report`.
+// Runs in the child and never returns. If exec fails, writes errno to `report`.
 static void become(char *const argv[], char *const environment[], const int standard[3], int report,
                    pid_t parent) {
     setsid();
-    // The parent may have died before the death signal was asked for.
+    // The parent may have died before PR_SET_PDEATHSIG was set.
     if (prctl(PR_SET_PDEATHSIG, SIGTERM) != 0 || getppid() != parent) _exit(EXEC_FAILED);
     for (int i = 0; i < 3; i++) dup2(standard[i], i);
-    signal(SIGPIPE, SIG_DFL); // gentables ignores it, and exec hands that on
+    signal(SIGPIPE, SIG_DFL); // gentables ignores it, and exec inherits that
     execvpe(argv[0], argv, environment);
     int problem = errno;
     if (write(report, &problem, sizeof problem) < 0) _exit(EXEC_FAILED);
     _exit(EXEC_FAILED);
 }
 
-// Returns 0, or the errno that exec failed with in the child. `report` ends empty when exec succeeds.
+// Returns 0, or the errno of a failed exec in the child. If exec succeeds, it closes `report`.
 static int exec_problem(int report) {
     int problem = 0;
     ssize_t got;
@@ -96,7 +96,7 @@ int process_start(struct process *process, char *const argv[], char *const envir
     }
     const int standard[3] = {ends[0], ends[3], ends[5]};
     pid_t parent = getpid();
-    signals_catch(); // before it can be seen: who sees it may signal us
+    signals_catch(); // before the child can be seen from outside
     pid_t pid = fork();
     if (pid == 0) become(argv, environment, standard, ends[7], parent);
     int problem = pid < 0 ? errno : 0;
@@ -120,7 +120,7 @@ int process_start(struct process *process, char *const argv[], char *const envir
     return 0;
 }
 
-// ---- talk -------------------------------------------------------------------------------------
+// ---- input and output -------------------------------------------------------------------------
 
 static bool text_reserve(struct text *text, size_t more) {
     if (text->length + more <= text->capacity) return true;
@@ -144,7 +144,7 @@ static void keep_tail(struct process *process, const char *data, size_t length) 
     process->tail_length = kept + length;
 }
 
-// Reads what is there, `size` bytes at most, and closes the end where no more can come. Returns how many.
+// Reads at most `size` available bytes; at the end of the file closes `end`. Returns the number of bytes.
 static size_t read_piece(int *end, char *buffer, size_t size) {
     if (*end < 0) return 0;
     ssize_t got = read(*end, buffer, size);

@@ -25,7 +25,7 @@ static int push_message(lua_State *lua, const char *message) {
     return 2;
 }
 
-// Pushes an array of the texts in the list at `index`, with room for `more` and a NULL.
+// Pushes an array of the texts in the list at `index`, with space for `more` texts and a NULL.
 static char **push_texts(lua_State *lua, int index, size_t more) {
     size_t count = (size_t)lua_rawlen(lua, index);
     char **texts = lua_newuserdatauv(lua, (count + more + 1) * sizeof *texts, 1);
@@ -49,7 +49,7 @@ static bool is_set(char *const *settings, size_t count, const char *setting) {
     return false;
 }
 
-// Pushes the environment: the list at `index`, and what is set already under other names.
+// Pushes the environment: the settings in the list at `index`, and the inherited ones with other names.
 static char **push_environment(lua_State *lua, int index) {
     size_t added = (size_t)lua_rawlen(lua, index), inherited = 0;
     while (environ[inherited] != NULL) inherited++;
@@ -118,7 +118,7 @@ static int lua_process_write(lua_State *lua) {
     return 1;
 }
 
-// process:close(grace_seconds) -> how it ended, whether that was exit code 0
+// process:close(grace_seconds) -> the reason of its end, whether that was exit code 0
 static int lua_process_close(lua_State *lua) {
     struct process *process = check_process(lua);
     process_close(process, luaL_checknumber(lua, 2));
@@ -129,7 +129,7 @@ static int lua_process_close(lua_State *lua) {
     return 2;
 }
 
-// process:ends_within(seconds) -> whether it has ended by then; it is still to be closed.
+// process:ends_within(seconds) -> whether it has ended by then; it must still be closed
 static int lua_process_ends_within(lua_State *lua) {
     struct process *process = check_process(lua);
     double seconds = luaL_checknumber(lua, 2);
@@ -137,7 +137,7 @@ static int lua_process_ends_within(lua_State *lua) {
     return 1;
 }
 
-// process:stopped() -> which processes of its session are stopped, in words | nil
+// process:stopped() -> a text that lists the stopped processes of its session | nil
 static int lua_process_stopped(lua_State *lua) {
     struct process *process = check_process(lua);
     char text[256] = "";
@@ -154,7 +154,7 @@ static int lua_process_kill(lua_State *lua) {
     return 0;
 }
 
-// process:errors() -> the end of what it wrote to stderr
+// process:errors() -> the last 4 KiB that it wrote to stderr
 static int lua_process_errors(lua_State *lua) {
     struct process *process = check_process(lua);
     if (process->running) process_read_available(process, true);
@@ -175,7 +175,7 @@ static int lua_process_collect(lua_State *lua) {
     return 0;
 }
 
-// interrupted() -> number and name of the signal that was caught | nil
+// interrupted() -> number and name of the last signal that was caught | nil
 static int lua_process_interrupted(lua_State *lua) {
     int number = signals_caught();
     if (number == 0) return 0;
@@ -184,7 +184,8 @@ static int lua_process_interrupted(lua_State *lua) {
     return 2;
 }
 
-// hold_signals(whether): keeps SIGINT, SIGTERM and SIGHUP waiting, for steps that should not be cut in half.
+// hold_signals(whether): blocks or unblocks SIGINT, SIGTERM and SIGHUP, for steps that must not be
+// interrupted.
 static int lua_process_hold_signals(lua_State *lua) {
     sigset_t set;
     signals_fill(&set);
@@ -192,7 +193,7 @@ static int lua_process_hold_signals(lua_State *lua) {
     return 0;
 }
 
-// now() -> seconds of a clock that is never set back
+// now() -> seconds of the monotonic clock
 static int lua_process_now(lua_State *lua) {
     lua_pushnumber(lua, process_now());
     return 1;

@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MOST_PASSES = 500, PASS_NS = 2000000 }; // a process that is killed takes a moment to end
+enum { MOST_PASSES = 500, PASS_NS = 2000000 }; // a killed process needs a moment to end
 
 struct entry {
     pid_t pid, session;
@@ -19,7 +19,7 @@ struct entry {
     char name[32]; // of the program
 };
 
-// The process that /proc has under this name; false where there is none.
+// Reads the process of this name in /proc. False if it is no process, or has ended.
 static bool read_entry(const char *name, struct entry *entry) {
     char path[64], line[512];
     if (!isdigit((unsigned char)name[0])) return false;
@@ -29,7 +29,7 @@ static bool read_entry(const char *name, struct entry *entry) {
     size_t got = fread(line, 1, sizeof line - 1, file);
     fclose(file);
     line[got] = '\0';
-    // pid (name) state ppid pgrp session: the name may hold anything, so count from its last bracket.
+    // pid (name) state ppid pgrp session: the name may contain brackets, so fields start at the last one.
     const char *start = strchr(line, '('), *end = strrchr(line, ')');
     int session;
     if (start == NULL || end == NULL || sscanf(end + 1, " %c %*d %*d %d", &entry->state, &session) != 2) {
@@ -49,9 +49,9 @@ static bool next_of(DIR *folder, pid_t session, struct entry *entry) {
     return false;
 }
 
-// ---- segments that a launcher which is killed cannot take away -------------------------------------
+// ---- segments that a killed launcher leaves behind -------------------------------------------------
 
-// Paths, each with its 0, one after the other.
+// Paths, each with its NUL, one after the other.
 struct paths {
     char *text;
     size_t size;
@@ -90,7 +90,7 @@ static void add_segments(pid_t pid, struct paths *paths) {
 
 // ---- the end -----------------------------------------------------------------------------------------
 
-// Kills what there is; returns whether anything was, zombies left out.
+// Kills the processes that exist now. Returns whether there were any, apart from zombies.
 static bool kill_once(pid_t session, struct paths *segments) {
     DIR *folder = opendir("/proc");
     bool found = false;
@@ -113,9 +113,9 @@ void session_kill(pid_t session) {
     free(segments.text);
 }
 
-// ---- who is stopped ------------------------------------------------------------------------------------
+// ---- stopped processes ---------------------------------------------------------------------------------
 
-// The number that its launcher gave a process; -1: none.
+// The rank that a launcher gave to the process; -1: none.
 static long rank_of(pid_t pid) {
     static const char *const names[] = {"OMPI_COMM_WORLD_RANK=", "PMIX_RANK=", "PMI_RANK=", "SLURM_PROCID="};
     char path[64], *setting = NULL;

@@ -1,17 +1,17 @@
-// The processes of a session, as /proc tells: a child of gentables leads one, and all that it starts is in
-// it.
+// The processes of a session, from /proc. Each child of gentables leads a session, which has all processes
+// that the child starts.
 #ifndef GENTABLES_SESSION_H
 #define GENTABLES_SESSION_H
 
 #include <stddef.h>
 #include <sys/types.h>
 
-// Kills all of them, and waits until they have ended: groups of their own do not hide them, nor do they start
-// others meanwhile. The segments of Open MPI that they had mapped go, too.
+// Kills all processes of the session, whatever their process groups, and waits until they have ended, for at
+// most a second. Removes the segments of Open MPI's shared-memory transport that they had mapped.
 void session_kill(pid_t session);
 
-// Writes which of them are stopped, such as `rank 1 is stopped`, by the numbers that launchers give to ranks.
-// "" where none is.
+// Lists the stopped processes in `text`, by rank if their launcher gave them one: `rank 1 is stopped`. If
+// none is stopped, `text` is "".
 void session_stopped(pid_t session, char text[], size_t size);
 
 #endif

@@ -1,6 +1,5 @@
--- One line with a bar on a terminal: what is being done, how far it is, how long it will still take. In a
--- pipe it stays quiet. Lines that have to be said meanwhile go through say(), which keeps the bar below
--- them.
+-- A progress bar on a terminal, one line: the current work, the steps done, the time left. Nothing is drawn
+-- in a pipe. Other lines are printed with say(), which keeps the bar below them.
 local process = require "core.process"
 local system = require "core.system"
 
@@ -9,7 +8,7 @@ progress.__index = progress
 
 local BAR, MIN_INTERVAL = 20, 0.05
 
--- progress.new(total [, stream]): `total` steps are to come; `stream` is io.stderr unless told.
+-- progress.new(total [, stream]): for `total` steps; the default `stream` is io.stderr.
 function progress.new(total, stream)
   stream = stream or io.stderr
   return setmetatable({ total = total, done = 0, text = "", stream = stream, drawn_at = -math.huge,
@@ -23,7 +22,7 @@ local function clock(seconds)
   return ("%d:%02d"):format(minutes, seconds % 60)
 end
 
--- The line as drawn, `columns` wide at most.
+-- The line that is drawn, at most `columns` wide.
 function progress:line(now, columns)
   local filled = self.total > 0 and BAR * self.done // self.total or BAR
   local left = ""
@@ -48,14 +47,14 @@ function progress:show(text)
   draw(self)
 end
 
--- One step is done; `left`: how many are to come, where that has changed.
+-- Counts a step as done. `left`: the number of steps that remain, if it has changed.
 function progress:step(left)
   self.done = self.done + 1
   if left then self.total = self.done + left end
   draw(self)
 end
 
--- Takes the bar away.
+-- Removes the bar.
 function progress:clear()
   if not self.live then return end
   self.stream:write("\r\27[K")

@@ -1,6 +1,5 @@
-// The few things that Lua's own library lacks, or is too slow for: syncing and locking files, the terminal,
-// a hash, the environment, a bound on memory. From Lua: require("core.system"); what fails returns nil,
-// message.
+// require "core.system": functions that Lua's library lacks: syncing and locking files, the terminal, a hash,
+// the environment, a limit on memory. On failure they return nil, message.
 #include <errno.h>
 #include <inttypes.h>
 #include <lauxlib.h>
@@ -23,7 +22,7 @@ static int terminal_columns(void) {
     return size.ws_col;
 }
 
-// FNV-1a (Fowler, Noll, Vo), 64 bits. Tells things apart; protects nothing.
+// FNV-1a (Fowler, Noll, Vo), 64 bits. Not for security.
 static uint64_t fnv1a(const char *data, size_t size) {
     uint64_t hash = 0xcbf29ce484222325;
     for (size_t i = 0; i < size; i++) hash = (hash ^ (unsigned char)data[i]) * 0x100000001b3;
@@ -44,8 +43,9 @@ static int lua_system_sync(lua_State *lua) {
     return luaL_fileresult(lua, fflush(file) == 0 && fsync(fileno(file)) == 0, NULL);
 }
 
-// lock(file [, seconds]): locks it against other processes until it and what children inherited of it are
-// closed; fails where another has it for so long, or has removed it before this one came to lock it.
+// lock(file [, seconds]): locks it against other processes until it and the copies that children inherited
+// are closed. Fails if another process holds the lock for that long (default 0), or removed the file before
+// it was locked.
 static int lua_system_lock(lua_State *lua) {
     int file = fileno(check_file(lua));
     double patience = luaL_optnumber(lua, 2, 0);
@@ -109,7 +109,7 @@ static int lua_system_environment(lua_State *lua) {
     return 1;
 }
 
-// Memory that may still be taken, of the allocator that was there before.
+// The memory that may still be allocated, and the allocator that is replaced.
 struct budget {
     lua_Alloc allocate;
     void *context;
@@ -125,8 +125,7 @@ static void *allocate_within(void *of, void *block, size_t old_size, size_t size
     return moved;
 }
 
-// within(bytes, fn, ...) -> what fn(...) returns; where it takes more memory than so many bytes, Lua's own
-// error.
+// within(bytes, fn, ...) -> what fn(...) returns. If it needs more memory than this, Lua raises its error.
 static int lua_system_within(lua_State *lua) {
     struct budget budget = {.left = (size_t)luaL_checkinteger(lua, 1)};
     luaL_checktype(lua, 2, LUA_TFUNCTION);

@@ -1,9 +1,9 @@
-// Work on several items at once, each in a child process: a crash takes one item with it, and the memory of
-// an item goes back when it is done. Says nothing of what the work is; workers.lua is what Lua calls.
+// require "core.workers": works on several items at once, each in a child process, so that a crash fails one
+// item only and the memory of an item is freed when it is done. Lua modules use system/workers.lua.
 //
-// A child leads a process group of its own. It ends with gentables (the kernel sends it SIGTERM), and when
-// SIGINT, SIGTERM or SIGHUP come to gentables; it then finishes the step in C that it is at, so that no file
-// is left half-written, for ALARM_SECONDS at most. From Lua: require("core.workers").map(...).
+// A child leads a process group of its own. It ends when gentables ends (the kernel sends SIGTERM) and when
+// gentables receives SIGINT, SIGTERM or SIGHUP. It then completes its current call of C, for at most
+// ALARM_SECONDS, so that no file is left half-written.
 #include <errno.h>
 #include <fcntl.h>
 #include <lauxlib.h>
@@ -23,10 +23,10 @@
 #include "child.h"
 
 enum {
-    PIECE = 1 << 16,   // of a pipe, read at once
-    ALARM_SECONDS = 2, // what a child has to end once it is told to
-    GRACE_MS = 3000,   // after which it is killed
-    TICK_MS = 5,       // how often an ending child is looked at
+    PIECE = 1 << 16,   // bytes that are read from a pipe at once
+    ALARM_SECONDS = 2, // that a child has to end after a signal
+    GRACE_MS = 3000,   // until it is killed
+    TICK_MS = 5,       // between two looks at a child that should end
     MOST_WORKERS = 1024,
 };
 
@@ -34,7 +34,7 @@ struct worker {
     pid_t pid;
     int pipe; // -1: not in use
     lua_Integer item;
-    char *data; // what it has answered so far
+    char *data; // its answer so far
     size_t length, capacity;
     bool out_of_memory;
 };
@@ -51,17 +51,17 @@ enum { ARG_COUNT = 1, ARG_JOBS, ARG_RUN, ARG_DONE };
 
 // ---- signals ----------------------------------------------------------------------------------
 
-static lua_State *working_lua;            // in a child: what runs the item
-static volatile sig_atomic_t told_to_end; // in a child
+static lua_State *working_lua;              // in a child: runs the item
+static volatile sig_atomic_t ending_signal; // in a child; 0: none came
 
 static void raise_interrupted(lua_State *lua, lua_Debug *debug) {
     (void)debug;
     luaL_error(lua, "interrupted");
 }
 
-// In a child: the item ends at the next step in Lua. Lua's own program does it like this.
+// In a child: makes the next step in Lua raise an error, as Lua's own interpreter does.
 static void end_work(int number) {
-    told_to_end = number;
+    ending_signal = number;
     lua_sethook(working_lua, raise_interrupted, LUA_MASKCALL | LUA_MASKRET | LUA_MASKLINE | LUA_MASKCOUNT, 1);
     alarm(ALARM_SECONDS);
 }
@@ -80,22 +80,22 @@ static void write_answer(int pipe, const char *data, size_t length) {
 
 static void listen_for_the_end(lua_State *lua, pid_t parent) {
     working_lua = lua;
-    told_to_end = 0;
+    ending_signal = 0;
     signals_start_anew();
     setpgid(0, 0);
     signal(SIGALRM, SIG_DFL);
     struct sigaction action = {.sa_handler = end_work};
     sigemptyset(&action.sa_mask);
-    // Ctrl-C does not come here, where it is another process group; gentables tells.
+    // A terminal's Ctrl-C does not reach this process group; gentables sends SIGTERM.
     sigaction(SIGINT, &action, NULL), sigaction(SIGTERM, &action, NULL), sigaction(SIGHUP, &action, NULL);
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
-    // The parent may have died before the death signal was asked for.
+    // The parent may have died before PR_SET_PDEATHSIG was set.
     if (prctl(PR_SET_PDEATHSIG, SIGTERM) != 0 || getppid() != parent) _exit(EXIT_FAILURE);
 }
 
-// Runs the item and answers through `pipe`: never returns.
+// Runs the item and writes its answer to `pipe`. Never returns.
 static void work_on(lua_State *lua, lua_Integer item, int pipe, pid_t parent) {
     listen_for_the_end(lua, parent);
     lua_pushvalue(lua, ARG_RUN);
@@ -103,7 +103,7 @@ static void work_on(lua_State *lua, lua_Integer item, int pipe, pid_t parent) {
     int status = lua_pcall(lua, 1, 1, 0);
     size_t length = 0;
     const char *answer = lua_tolstring(lua, -1, &length);
-    if (told_to_end != 0) _exit(EXIT_FAILURE);
+    if (ending_signal != 0) _exit(EXIT_FAILURE);
     if (status != LUA_OK || answer == NULL) {
         fprintf(stderr, "gentables: internal error: %s\n",
                 answer == NULL ? "an item without answer" : answer);
@@ -122,11 +122,11 @@ static void close_pipes(struct work *work) {
     }
 }
 
-// Starts the next item in a place that is free. Returns 0, or an errno value.
+// Starts the next item as `worker`, which is free. Returns 0, or an errno value.
 static int start_next(lua_State *lua, struct work *work, struct worker *worker) {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0) return errno;
-    fflush(NULL); // what is buffered is written once, not by every child
+    fflush(NULL); // else every child writes what is buffered
     sigset_t former;
     signals_block(&former);
     pid_t parent = getpid(), pid = fork();
@@ -140,7 +140,7 @@ static int start_next(lua_State *lua, struct work *work, struct worker *worker) 
     if (problem != 0) {
         close(ends[0]);
     } else {
-        setpgid(pid, pid); // as the child does: whoever comes first
+        setpgid(pid, pid); // both parent and child: the group exists when either goes on
         *worker = (struct worker){.pid = pid, .pipe = ends[0], .item = work->next++};
         work->running++;
     }
@@ -148,7 +148,7 @@ static int start_next(lua_State *lua, struct work *work, struct worker *worker) 
     return problem;
 }
 
-// Starts what there is room for. Returns an errno value where nothing runs and nothing can be started.
+// Starts items while workers are free. Returns an errno value if nothing runs and nothing can be started.
 static int start_more(lua_State *lua, struct work *work) {
     for (size_t i = 0; i < work->jobs && work->next <= work->count; i++) {
         if (work->workers[i].pipe >= 0) continue;
@@ -168,7 +168,7 @@ static bool reserve(struct worker *worker) {
     return true;
 }
 
-// Reads what a worker has to say. Returns whether that was all.
+// Reads a part of a worker's answer. Returns whether that was the last one.
 static bool read_answer(struct worker *worker) {
     if (!reserve(worker)) {
         worker->out_of_memory = true;
@@ -210,10 +210,10 @@ static int hand_over(lua_State *lua, struct work *work, struct worker *worker) {
     return lua_pcall(lua, 3, 0, 0);
 }
 
-// Waits until some worker has something to say. Returns false where a signal came.
+// Waits until an answer can be read. Returns false if a signal was caught.
 static bool wait_for_some(struct work *work) {
     for (size_t i = 0; i < work->jobs; i++) {
-        work->polls[i] = (struct pollfd){work->workers[i].pipe, POLLIN, 0}; // -1 is passed over
+        work->polls[i] = (struct pollfd){work->workers[i].pipe, POLLIN, 0}; // ppoll ignores -1
     }
     sigset_t former;
     signals_block(&former);
@@ -225,7 +225,7 @@ static bool wait_for_some(struct work *work) {
     return signals_caught() == 0;
 }
 
-// Ends every child: told to first, killed with its group where that does not help.
+// Ends every child: with SIGTERM, and after GRACE_MS with SIGKILL to its process group.
 static void end_all(struct work *work) {
     for (size_t i = 0; i < work->jobs; i++) {
         if (work->workers[i].pipe >= 0) kill(-work->workers[i].pid, SIGTERM);
@@ -237,7 +237,7 @@ static void end_all(struct work *work) {
         for (; waited_ms < GRACE_MS && !child_has_ended(worker->pid); waited_ms += TICK_MS) {
             nanosleep(&(struct timespec){.tv_nsec = TICK_MS * 1000000}, NULL);
         }
-        kill(-worker->pid, SIGKILL); // not reaped yet: the number is still its own
+        kill(-worker->pid, SIGKILL); // not reaped yet: its id is not reused
         reap(worker);
         free(worker->data);
         worker->data = NULL;
@@ -247,8 +247,8 @@ static void end_all(struct work *work) {
 
 enum outcome { OUTCOME_DONE, OUTCOME_SIGNAL, OUTCOME_NO_CHILD, OUTCOME_ERROR };
 
-// Works until all items are done. On OUTCOME_ERROR the error is on the stack, on OUTCOME_NO_CHILD errno says
-// why.
+// Works until all items are done. On OUTCOME_ERROR the error is on the stack, on OUTCOME_NO_CHILD the reason
+// is in errno.
 static enum outcome work_through(lua_State *lua, struct work *work) {
     while (work->next <= work->count || work->running > 0) {
         int problem = start_more(lua, work);
@@ -279,10 +279,10 @@ static struct work new_work(lua_State *lua) {
     return work;
 }
 
-// map(count, jobs, run, done): for every item 1..count, up to `jobs` at once, run(item) -> text in a child
-// and then done(item, text | nil, reason) here, in the order of ending. Returns true; or nil, the number and
-// the name of the signal that ended it all; or nil, nil, why no child can be started. An error of `done` ends
-// all children before it goes on.
+// map(count, jobs, run, done): calls run(item), which returns a text, in a child for every item of 1..count,
+// up to `jobs` at once, and then done(item, text | nil, reason) in this process, in the order of completion.
+// Returns true; or nil, number and name of the signal that ended the work; or nil, nil, why no child can be
+// started. An error in `done` ends all children and is then raised.
 static int lua_workers_map(lua_State *lua) {
     luaL_checktype(lua, ARG_RUN, LUA_TFUNCTION);
     luaL_checktype(lua, ARG_DONE, LUA_TFUNCTION);
@@ -309,7 +309,7 @@ static int lua_workers_map(lua_State *lua) {
     return 3;
 }
 
-// cores() -> how many this process may use
+// cores() -> the number of processors that this process may use
 static int lua_workers_cores(lua_State *lua) {
     cpu_set_t set;
     int count = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;

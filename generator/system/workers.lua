@@ -1,13 +1,13 @@
 -- workers.map: the same work on many items, each in a child process of its own (workers.c), as many at once
--- as there are cores. What a child changes in memory stays its own; what it returns is one text. For work
--- that takes milliseconds at least: starting a child takes about one.
+-- as there are processors. Changes in a child's memory do not reach this process; its result is one text.
+-- For work of at least some milliseconds: starting a child takes about one.
 local core = require "core.workers"
 local fail = require "base.fail"
 local progress = require "system.progress"
 
 local workers = {}
 
--- What an item answers: the exit code that it asks for as one character, and its text.
+-- A child's answer: the exit code as one character, and the text.
 local DONE = "\0"
 
 -- Runs in the child.
@@ -29,7 +29,7 @@ local function result_of(text, reason)
   return { ok = code == 0, value = text:sub(2), code = code }
 end
 
--- A bar for `title`, drawn where stderr is a terminal, if asked for (true: a new one; or an own progress).
+-- The progress bar for options.progress: a new one for true, or the given one.
 local function bar_of(wanted, count, title)
   if not wanted then return nil end
   local bar = type(wanted) == "table" and wanted or progress.new(count)
@@ -37,18 +37,18 @@ local function bar_of(wanted, count, title)
   return bar
 end
 
--- How many children run at once unless told: one for each core that this process may use.
+-- The default number of children that run at once: one for each processor that this process may use.
 function workers.jobs() return core.cores() end
 
 -- workers.map(items, fn, options) -> results, one for each item, in their order:
 --   { ok = true, value = the text that fn(item, index) returned in its child, code = 0 } or
---   { ok = false, value = why not, code = the exit code that fits: 2 input, 1 anything else }.
--- A child that crashes or is killed is the failure of its item alone. Options:
---   jobs      how many at once (default: workers.jobs())
+--   { ok = false, value = reason, code = exit code: 2 for input, 1 for anything else }.
+-- A child that crashes or is killed fails its item only. Options:
+--   jobs      the number of children that run at once (default: workers.jobs())
 --   progress  true, or a progress object whose total the caller has set: a step for each item
---   title     what the bar says
---   each      each(index, result): called here as soon as an item is done
--- SIGINT, SIGTERM and SIGHUP end all children, and then this raises with exit code 128 + their number.
+--   title     the text of the bar
+--   each      each(index, result): called in this process as soon as an item is done
+-- SIGINT, SIGTERM and SIGHUP end all children and raise an error with exit code 128 + their number.
 function workers.map(items, fn, options)
   options = options or {}
   local results, bar = {}, bar_of(options.progress, #items, options.title)
@@ -61,7 +61,7 @@ function workers.map(items, fn, options)
     return answer(fn, items[index], index)
   end, done)
   if bar and bar ~= options.progress then bar:clear() end
-  if number then fail.with(128 + number, "interrupted by %s; what was whole is kept", name) end
+  if number then fail.with(128 + number, "interrupted by %s; complete results are kept", name) end
   if not ok then fail.work("no process can be started: %s", name) end
   return results
 end

@@ -12,7 +12,7 @@ echo old >"$out/allreduce_table.h"
 # shellcheck disable=SC2016
 ends_with 1 sh -c 'trap "" XFSZ; ulimit -f 1; exec "$0" generate --data-dir "$1" --arch sm90 --out "$2"' \
     "$GENTABLES" "$WORK/data" "$out" </dev/null
-one_line 'generated_lookup_table.cpp: cannot be written: File too large; what was there is unchanged'
+one_line 'generated_lookup_table.cpp: cannot be written: File too large; the old file is unchanged'
 [ "$(ls -A "$out")" = allreduce_table.h ] || die "left behind: $(ls -A "$out")"
 [ "$(cat "$out/allreduce_table.h")" = old ] || die "what was there is gone"
 
