@@ -4,6 +4,7 @@ local fail = require "base.fail"
 local file = require "core.file"
 local lists = require "lists.lists"
 local process = require "core.process"
+local scratch = require "system.scratch"
 local template = require "codec.template"
 
 local compiled = {}
@@ -74,37 +75,34 @@ function compiled.trtllm_world(text, sm)
   return others
 end
 
-local function remove_all(made)
-  for i = #made, 1, -1 do os.remove(made[i]) end
-end
-
--- Compiles { compiler, words, suffix, source, others = { { folder } or { path, text }... } of files that it
--- includes, or nil }, which is about the file at `path`. Returns what is made as { path =, closed: it is
--- gone }. Raises where it does not compile.
-function compiled.make(path, what)
-  local folder = os.tmpname()
-  os.remove(folder)
-  fail.unless(file.make_folder(folder))
+local function build(folder, path, what)
   local code, target = folder .. "/lookup." .. what.suffix, folder .. "/lookup"
-  local made = { folder }
   for _, other in ipairs(what.others or {}) do
-    made[#made + 1] = folder .. "/" .. (other.folder or other.path)
     if other.folder then
-      fail.unless(file.make_folder(made[#made]))
+      fail.unless(file.make_folder(folder .. "/" .. other.folder))
     else
-      fail.unless(file.write(made[#made], other.text))
+      fail.unless(file.write(folder .. "/" .. other.path, other.text))
     end
   end
   fail.unless(file.write(code, what.source))
-  table.move({ code, target }, 1, 2, #made + 1, made)
   local words = table.move(what.words, 1, #what.words, 2, { what.compiler })
   table.move({ "-I", folder, "-o", target, code }, 1, 5, #words + 1, words)
   local lines, problem = compiled.run(words, "", COMPILE_S)
-  if not lines then
-    remove_all(made)
-    fail.input("%s: does not compile with %s (%s)", path, what.compiler, problem)
+  if not lines then fail.input("%s: does not compile with %s (%s)", path, what.compiler, problem) end
+  return target
+end
+
+-- Compiles { compiler, words, suffix, source, others = { { folder } or { path, text }... } of files that it
+-- includes, or nil }, which is about the file at `path`. Returns the program as { path =, closed: it is
+-- removed }. Raises if it does not compile.
+function compiled.make(path, what)
+  local folder = scratch.folder("gentables-lookup")
+  local built, target = pcall(build, folder.path, path, what)
+  if not built then
+    folder:remove()
+    error(target, 0)
   end
-  return setmetatable({ path = target }, { __close = function() remove_all(made) end })
+  return setmetatable({ path = target }, { __close = function() folder:remove() end })
 end
 
 return compiled

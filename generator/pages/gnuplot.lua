@@ -6,6 +6,7 @@
 --   gnuplot.draw(gnuplot.png(6, 4) .. "plot " .. gnuplot.quote("a.dat") .. " with lines\n", "a.png")
 local file = require "core.file"
 local process = require "core.process"
+local scratch = require "system.scratch"
 
 local gnuplot = {}
 
@@ -150,15 +151,14 @@ end
 
 -- Whether PNGs will have text: true | nil, message. Without a font gnuplot draws none, and says nothing.
 function gnuplot.has_font()
-  local written, blank = os.tmpname(), os.tmpname()
+  local folder <close> = scratch.folder("gentables-font")
+  local written, blank = folder.path .. "/written.png", folder.path .. "/blank.png"
   local frame = "set terminal pngcairo size 60,40\nunset border\nunset tics\nunset key\n%s\n" ..
     "plot [0:1] [0:1] NaN\n"
   local label = frame:format('set label "WORD" at graph 0.1, 0.5')
   local done, problem = gnuplot.draw(label, written)
   if done then done, problem = gnuplot.draw(frame:format(""), blank) end
   local same = done and file.read(written) == file.read(blank)
-  os.remove(written)
-  os.remove(blank)
   if not done then return nil, problem end
   if not same then return true end
   return nil, "there is no font, so pictures would have no text; install one (Debian: fonts-dejavu-core)"

@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <ftw.h>
 #include <lauxlib.h>
 #include <limits.h>
 #include <lua.h>
@@ -263,24 +264,60 @@ static int lua_real_path(lua_State *lua) {
     return 1;
 }
 
-// temporary(name) -> the path of a new, empty file in TMPDIR (default /tmp) whose name begins with `name`, or
-// nil, message
-static int lua_temporary(lua_State *lua) {
-    const char *folder = getenv("TMPDIR"), *name = luaL_checkstring(lua, 1);
+// Writes the template of a temporary name in TMPDIR, NAME.XXXXXX, into `path` of PATH_MAX bytes. Returns its
+// folder, or NULL and the problem.
+static const char *temporary_template(const char *name, char *path, struct problem *problem) {
+    const char *folder = getenv("TMPDIR");
     if (folder == NULL || folder[0] == '\0') folder = "/tmp";
+    int length = snprintf(path, PATH_MAX, "%s/%s.XXXXXX", folder, name);
+    if (length > 0 && length < PATH_MAX) return folder;
+    problem_set(problem, "%s: the path of a temporary file is too long; set TMPDIR to a shorter one", folder);
+    return NULL;
+}
+
+static int temporary_failed(lua_State *lua, const char *folder, struct problem *problem) {
+    if (folder != NULL) {
+        problem_set(problem, "%s: cannot be written: %s; set TMPDIR to another folder", folder,
+                    strerror(errno));
+    }
+    return fail(lua, problem);
+}
+
+// temporary(name) -> the path of a new, empty file in TMPDIR, whose name begins with `name`, or nil, message
+static int lua_temporary(lua_State *lua) {
     struct problem problem;
     char path[PATH_MAX];
-    int length = snprintf(path, sizeof path, "%s/%s.XXXXXX", folder, name);
-    bool fits = length > 0 && (size_t)length < sizeof path;
-    int file = fits ? mkostemp(path, O_CLOEXEC) : -1;
-    if (file < 0) {
-        problem_set(&problem, "%s: no temporary file can be made there: %s", folder,
-                    fits ? strerror(errno) : "too long a name");
-        return fail(lua, &problem);
-    }
+    const char *folder = temporary_template(luaL_checkstring(lua, 1), path, &problem);
+    int file = folder == NULL ? -1 : mkostemp(path, O_CLOEXEC);
+    if (file < 0) return temporary_failed(lua, folder, &problem);
     close(file);
     lua_pushstring(lua, path);
     return 1;
+}
+
+// temporary_folder(name) -> the path of a new folder in TMPDIR, whose name begins with `name` and which only
+// this user can enter, or nil, message
+static int lua_temporary_folder(lua_State *lua) {
+    struct problem problem;
+    char path[PATH_MAX];
+    const char *folder = temporary_template(luaL_checkstring(lua, 1), path, &problem);
+    if (folder == NULL || mkdtemp(path) == NULL) return temporary_failed(lua, folder, &problem);
+    lua_pushstring(lua, path);
+    return 1;
+}
+
+static int remove_entry(const char *path, const struct stat *status, int kind, struct FTW *place) {
+    (void)status, (void)kind, (void)place;
+    (void)remove(path);
+    return 0;
+}
+
+// remove_tree(path) -> removes the folder with everything in it, as far as that can be removed. Links are
+// removed, not followed.
+static int lua_remove_tree(lua_State *lua) {
+    enum { OPEN_FOLDERS = 16 };
+    (void)nftw(luaL_checkstring(lua, 1), remove_entry, OPEN_FOLDERS, FTW_DEPTH | FTW_PHYS);
+    return 0;
 }
 
 // list(folder) -> the names in it without . and .., in any order, or nil, message
@@ -340,6 +377,8 @@ int luaopen_core_file(lua_State *lua) {
         {"status", lua_file_status},
         {"real_path", lua_real_path},
         {"temporary", lua_temporary},
+        {"temporary_folder", lua_temporary_folder},
+        {"remove_tree", lua_remove_tree},
         {NULL, NULL},
     };
     luaL_newlib(lua, functions);
