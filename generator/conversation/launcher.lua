@@ -2,6 +2,7 @@
 -- are told apart by what they say of themselves; any other launcher is given as text, such as `srun
 -- --mpi=pmix -n {ranks}`.
 local fail = require "base.fail"
+local file = require "core.file"
 local process = require "core.process"
 local system = require "core.system"
 
@@ -73,6 +74,38 @@ function launcher.command(ranks, cores, text)
     return open_mpi(version, ranks, cores)
   end
   return { "mpirun", "-n", tostring(ranks) }
+end
+
+-- Where Open MPI keeps the files of a run.
+local function session_root()
+  for _, name in ipairs { "TMPDIR", "TEMP", "TMP" } do
+    local folder = os.getenv(name)
+    if folder and folder ~= "" then return folder end
+  end
+  return "/tmp"
+end
+
+-- This host's name up to the first dot, as Open MPI names it; nil if it is unknown.
+local function host()
+  local handle <close> = io.open("/proc/sys/kernel/hostname")
+  return handle and (handle:read("l") or ""):match("^[^.]+")
+end
+
+-- Removes the session folder that an Open MPI launcher left which had to be killed: up to version 4
+-- ompi.HOST.UID/pid.PID, since then prterun.HOST.PID.UID. `pid` is the launcher's; it has ended, as all its
+-- ranks have.
+function launcher.remove_session(pid)
+  local root, here = session_root(), host()
+  if not here then return end
+  for _, name in ipairs(file.list(root) or {}) do
+    local path = root .. "/" .. name
+    if name:find("ompi." .. here, 1, true) == 1 then
+      file.remove_tree(("%s/pid.%d"):format(path, pid))
+      os.remove(path) -- fails while other runs have folders in it
+    elseif name:find("prterun." .. here, 1, true) == 1 and name:find("." .. pid .. ".", 1, true) then
+      file.remove_tree(path)
+    end
+  end
 end
 
 -- Who died and of what, as Open MPI's mpirun wrote it on stderr: the rank, a number as text, where it is
