@@ -119,7 +119,7 @@ for text in 'ours and &lt;mpi&gt; have 1 configuration in common' 'differ in the
     grep -q "$text" "$WORK/c.html" || die "the comparison does not say: $text"
 done
 ends_with 2 "$GENTABLES" workload compare "$sweep" "$WORK/other" --label one
-one_line 'given 1 times for 2 inputs'
+one_line '1 --label for 2 inputs'
 
 # ---- of an older gentables, which did not know what communication costs GEMMs ----
 for result in "$WORK"/other/1thread/*/result.json; do
