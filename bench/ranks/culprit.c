@@ -1,8 +1,9 @@
 // Finds the rank that holds the others up; see culprit.h.
 //
-// Who is stopped or gone the kernel tells (/proc). Else it is who has reached fewer barriers than others, or
-// who sleeps, for ranks that wait here or in MPI spin. Before the ranks share memory they are found as
-// children of one launcher, which gives each its number in the environment.
+// A rank that is stopped or gone according to /proc is the culprit. Else it is the rank that has reached
+// fewer barriers than others, or a rank that sleeps, since ranks that wait here or in MPI spin. Before the
+// ranks share memory they are found as children of one launcher, which sets the rank's number in their
+// environment.
 #include "culprit.h"
 
 #include <ctype.h>
@@ -17,7 +18,7 @@
 
 enum { LOOKS = 5, LOOK_EVERY_NS = 2000000 };
 
-static _Atomic(const struct group *) ranks; // that may be the culprits
+static _Atomic(const struct group *) ranks; // the possible culprits
 
 void culprit_among(const struct group *group) {
     atomic_store(&ranks, group);
@@ -27,7 +28,7 @@ const struct group *culprit_group(void) {
     return atomic_load_explicit(&ranks, memory_order_relaxed);
 }
 
-// ---- what the kernel tells --------------------------------------------------------------------
+// ---- /proc --------------------------------------------------------------------------------------
 
 bool culprit_is_stopped(char state) {
     return state == 'T' || state == 't';
@@ -55,12 +56,12 @@ int culprit_rank_of(int pid) {
     return rank;
 }
 
-// Who started a rank that has this parent: that one, or, where ranks have wardens, its parent.
+// The launcher of a rank that has this parent: the parent, or with isolation processes the parent's parent.
 static int starter(int parent) {
-    int of_warden = -1;
+    int of_parent = -1;
     if (!is_isolated()) return parent;
-    process_state(parent, &of_warden);
-    return of_warden;
+    process_state(parent, &of_parent);
+    return of_parent;
 }
 
 int culprit_stopped_sibling(void) {
@@ -76,7 +77,7 @@ int culprit_stopped_sibling(void) {
     return found;
 }
 
-// ---- who it is ----------------------------------------------------------------------------------
+// ---- the culprit --------------------------------------------------------------------------------
 
 void culprit_phase(enum phase phase, const char *name, char text[], size_t size) {
     static const char *const words[] = {
@@ -84,7 +85,7 @@ void culprit_phase(enum phase phase, const char *name, char text[], size_t size)
         [PHASE_WARM_UP] = "in the warm-up", [PHASE_TIMED] = "in timed calls", [PHASE_TEARDOWN] = "at the end",
         [PHASE_TRIAL] = "in the trial",     [PHASE_PASS] = "in the pass",
     };
-    bool is_known = phase <= PHASE_PASS; // the peer's memory may hold anything
+    bool is_known = phase <= PHASE_PASS; // the peer's memory may be damaged
     snprintf(text, size, "%s%s%s", is_known ? words[phase] : "somewhere", name[0] != '\0' ? " of " : "",
              name);
 }
@@ -102,7 +103,7 @@ static uint32_t barriers_of(const struct group *group, int rank) {
     return atomic_load_explicit(&group->control->arrived[rank].value, memory_order_relaxed);
 }
 
-// A rank that is behind another one; -1: none is.
+// A rank that has reached fewer barriers than another one; -1: none.
 static int last_rank(const struct group *group) {
     int last = 0, first = 0;
     for (int rank = 1; rank < group->size; rank++) {
@@ -112,14 +113,14 @@ static int last_rank(const struct group *group) {
     return barriers_of(group, last) == barriers_of(group, first) ? -1 : last;
 }
 
-// Others may look at this rank meanwhile: asleep it would look like the culprit.
+// Stays awake, since a sleeping rank would look like the culprit to others.
 static void wait_awake(uint64_t ns) {
     uint64_t since_ns = clock_ns();
     while (clock_ns() - since_ns < ns) sched_yield();
 }
 
-// The first rank that is gone or stopped; or else that is behind; or else that sleeps in most of some looks,
-// for who spins may sleep for a moment, and who sleeps be woken; -1: none is.
+// The first rank that is gone or stopped; else one that is behind; else one that sleeps in most of five
+// looks, since a spinning rank may sleep for a moment, and a sleeping one may wake up. -1: none.
 static int find_culprit(const struct group *group, int asking, char *state) {
     int asleep[MAX_RANKS] = {0}, unused;
     for (int look = 0; look < LOOKS; look++) {
@@ -147,7 +148,7 @@ int culprit_name(const struct group *group, int asking, char *state, char text[]
     if (culprit >= 0) {
         snprintf(text, size, "rank %d %s, %s", culprit, verb, phase);
     } else {
-        snprintf(text, size, "no rank comes back, %s", phase);
+        snprintf(text, size, "no rank responds, %s", phase);
     }
     return culprit;
 }

@@ -1,4 +1,4 @@
-// Which rank holds the others up, by what the kernel and the shared memory show.
+// Finds the rank that holds the others up, from /proc and the shared memory of the group.
 #ifndef BENCH_CULPRIT_H
 #define BENCH_CULPRIT_H
 
@@ -7,12 +7,12 @@
 
 #include "group_state.h"
 
-// From now on the ranks of this group may be the culprits; NULL: none any more. And the group.
+// Sets the group whose ranks may be culprits, NULL for none; and returns it.
 void culprit_among(const struct group *group);
 const struct group *culprit_group(void);
 
-// Finds the culprit and writes what it does to `text`; -1: no rank can be named. `asking` is the rank that
-// wants to know, which may be the culprit itself. *state is the culprit's state as in /proc.
+// Finds the culprit and describes what it does in `text`; -1: no rank can be named. `asking` is the calling
+// rank, which may be the culprit itself. *state is the culprit's state as in /proc.
 int culprit_name(const struct group *group, int asking, char *state, char text[], size_t size);
 
 // The rank of a stopped process that the same launcher started; -1: none.
@@ -21,7 +21,7 @@ int culprit_stopped_sibling(void);
 // The rank that its launcher gave a process; -1: none.
 int culprit_rank_of(int pid);
 
-// A phase, of the candidate `name` or "", in words.
+// Describes a phase, of the candidate `name` or "", for messages.
 void culprit_phase(enum phase phase, const char *name, char text[], size_t size);
 
 // Whether a state of /proc is that of a stopped process.

@@ -1,4 +1,4 @@
-// Deadlines and crashes, by name; see fault_report.h. The thread only looks at a clock, 20 times a second.
+// Deadlines and crashes; see fault_report.h. A thread checks the deadlines 20 times a second.
 #include "fault_report.h"
 
 #include <pthread.h>
@@ -20,32 +20,32 @@
 
 enum {
     GUARDS = 256,
-    GRACE_PARTS = 16, // of the deadline: for what was told to end
+    GRACE_PARTS = 16, // of the deadline: time to end after a cancel
     LONGEST_GRACE_NS = 500000000,
     NAME_SIZE = 80,         // of work
-    STACK_BYTES = 64 << 10, // of a handler, where a candidate has used up its own
+    STACK_BYTES = 64 << 10, // of a signal handler, since a candidate may have used up its own stack
 };
 
 // One rank of this process.
-struct desk {
+struct rank_work {
     const char *_Atomic work;
     _Atomic uint64_t since_ns;
     _Atomic bool is_taken;
-    char name[NAME_SIZE]; // of the work, for the warden, who sees nothing else of this process
+    char name[NAME_SIZE]; // of the work, for the isolation process, which cannot follow pointers
 };
 
-// What the warden sees, where there is one.
-struct office {
-    struct desk desks[MAX_RANKS];
-    _Atomic bool has_spoken; // why the process ends has been told
+// Shared with the isolation process, if there is one.
+struct shared_work {
+    struct rank_work ranks[MAX_RANKS];
+    _Atomic bool is_reported; // the reason for the end has been reported
 };
 
-static struct office own_office, *office = &own_office;
+static struct shared_work own_work, *shared = &own_work;
 static unsigned char stacks[MAX_RANKS][STACK_BYTES];
 static pid_t own_process;                    // not that of children that plug-ins make
-static struct deadline deadlines[MAX_RANKS]; // the watcher's
+static struct deadline deadlines[MAX_RANKS]; // of the watcher thread
 static void (*_Atomic on_late)(int rank);
-static _Thread_local int own_rank = -1; // -1: a thread that no rank is, such as one of a plug-in
+static _Thread_local int own_rank = -1; // -1: the thread is no rank, but for example one of a plug-in
 static uint64_t timeout_ns;
 static struct { const char *_Atomic begin, *_Atomic end; } guards[GUARDS];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; // of guards, and of beginning and ending
@@ -59,8 +59,8 @@ static void put(char *text, size_t size, const char *more) {
     text[used] = '\0';
 }
 
-// Nothing but write: this may be a signal handler. The line is whole, so that it stays one.
-static void tell(int rank, const char *what, const char *happened) {
+// Only write(), since this may run in a signal handler; the line is written at once, so that it stays whole.
+static void report(int rank, const char *what, const char *happened) {
     char text[256] = "", digits[4] = {(char)('0' + rank / 10), (char)('0' + rank % 10), '\0'};
     put(text, sizeof text, "gentables-bench: rank ");
     put(text, sizeof text, rank < 10 ? digits + 1 : digits);
@@ -69,17 +69,17 @@ static void tell(int rank, const char *what, const char *happened) {
     put(text, sizeof text, ": ");
     put(text, sizeof text, happened);
     put(text, sizeof text, "\n");
-    atomic_store(&office->has_spoken, true);
+    atomic_store(&shared->is_reported, true);
     if (write(STDERR_FILENO, text, strlen(text)) < 0 && getpid() == own_process) _exit(1);
 }
 
-// The rank that this thread is; of another thread, one that is at work; or else any.
+// The rank of this thread; for a thread that is no rank, a rank with current work, else any.
 static int rank_here(void) {
     int taken = 0;
     if (own_rank >= 0) return own_rank;
     for (int rank = 0; rank < MAX_RANKS; rank++) {
-        if (!atomic_load(&office->desks[rank].is_taken)) continue;
-        if (atomic_load(&office->desks[rank].work) != NULL) return rank;
+        if (!atomic_load(&shared->ranks[rank].is_taken)) continue;
+        if (atomic_load(&shared->ranks[rank].work) != NULL) return rank;
         taken = rank;
     }
     return taken;
@@ -96,66 +96,66 @@ static void end_crashed_rank(int number, siginfo_t *info, void *unused) {
     (void)unused;
     if (getpid() != own_process) _exit(1);
     int rank = rank_here();
-    const char *what = atomic_load(&office->desks[rank].work);
+    const char *what = atomic_load(&shared->ranks[rank].work);
     const char *how = number == SIGSEGV && is_guarded(info->si_addr) ? "touched memory beyond a buffer"
                       : number == SIGSEGV                            ? "crashed (segmentation fault)"
                       : number == SIGBUS                             ? "crashed (bus error)"
                       : number == SIGFPE                             ? "crashed (arithmetic error)"
                       : number == SIGILL                             ? "crashed (illegal instruction)"
                                                                      : "crashed (abort)";
-    tell(rank, what == NULL ? "the bench" : what, how);
+    report(rank, what == NULL ? "the bench" : what, how);
     _exit(1);
 }
 
 static void note_exit(void) {
     int rank = rank_here();
-    const char *what = atomic_load(&office->desks[rank].work);
-    if (what == NULL || atomic_load(&ended) || atomic_load(&office->has_spoken)) return;
+    const char *what = atomic_load(&shared->ranks[rank].work);
+    if (what == NULL || atomic_load(&ended) || atomic_load(&shared->is_reported)) return;
     if (getpid() != own_process) return;
-    tell(rank, what, "ended the process");
+    report(rank, what, "ended the process");
     _exit(1);
 }
 
-// In the warden, once the process has ended: of ranks that are threads of it, who was last to begin.
+// Runs in the isolation process after the end of the process. If its ranks were threads, it reports the work
+// that began last.
 static bool note_silent_end(int status) {
     int rank = -1;
     char how[80] = "ended the process, or let another program take its place";
     for (int i = 0; i < MAX_RANKS; i++) {
-        const struct desk *desk = &office->desks[i];
-        if (!atomic_load(&desk->is_taken) || atomic_load(&desk->work) == NULL) continue;
-        if (rank < 0 || atomic_load(&desk->since_ns) > atomic_load(&office->desks[rank].since_ns)) rank = i;
+        const struct rank_work *own = &shared->ranks[i];
+        if (!atomic_load(&own->is_taken) || atomic_load(&own->work) == NULL) continue;
+        if (rank < 0 || atomic_load(&own->since_ns) > atomic_load(&shared->ranks[rank].since_ns)) rank = i;
     }
-    if (rank < 0 || atomic_load(&office->has_spoken)) return false;
+    if (rank < 0 || atomic_load(&shared->is_reported)) return false;
     const char *name = WIFSIGNALED(status) ? sigabbrev_np(WTERMSIG(status)) : NULL;
     if (name != NULL) snprintf(how, sizeof how, "was killed by SIG%s", name);
     if (name == NULL && WIFSIGNALED(status)) // one of real time has no name
         snprintf(how, sizeof how, "was killed by signal %d", WTERMSIG(status));
-    tell(rank, office->desks[rank].name, how);
+    report(rank, shared->ranks[rank].name, how);
     return true;
 }
 
-// Of a phase, in which all wait for all, it is told who held them up; of a candidate it is he, unless a rank
-// is stopped, which is no candidate's doing, or gone: then who was stopped may run on for a while, and finds
-// himself late.
-static void tell_late(int rank, const char *what) {
+// In a phase in which all ranks wait for each other, reports the rank that holds them up. A late candidate is
+// reported itself, unless a rank is stopped, which no candidate does, or gone.
+static void report_late(int rank, const char *what) {
     static const char candidate[] = "strategy ";
-    atomic_store(&office->has_spoken, true); // now, in whatever words
+    atomic_store(&shared->is_reported, true); // before either of them reports it
     if (!watch_report(rank, what, strncmp(what, candidate, sizeof candidate - 1) == 0))
-        tell(rank, what, "did not come back in time");
+        report(rank, what, "did not come back in time");
 }
 
-// Ends the process where this rank's work has had all of its time; a grace before, it is told to end.
+// Cancels this rank's work a grace time before its deadline, and ends the process at the deadline.
 static void look_at(int rank) {
-    struct desk *desk = &office->desks[rank];
-    const char *what = atomic_load(&desk->work);
-    uint64_t since = atomic_load(&desk->since_ns), grace_ns = timeout_ns / GRACE_PARTS;
+    struct rank_work *own = &shared->ranks[rank];
+    const char *what = atomic_load(&own->work);
+    uint64_t since = atomic_load(&own->since_ns), grace_ns = timeout_ns / GRACE_PARTS;
     if (grace_ns > LONGEST_GRACE_NS) grace_ns = LONGEST_GRACE_NS;
-    if (what == NULL || atomic_load(&desk->work) != what || atomic_load(&desk->since_ns) != since) return;
+    if (what == NULL || atomic_load(&own->work) != what || atomic_load(&own->since_ns) != since) return;
     void (*cancel)(int) = atomic_load(&on_late);
     enum verdict verdict = deadline_look(&deadlines[rank], since, clock_ns(), timeout_ns, grace_ns);
-    if (verdict == VERDICT_TELL && cancel != NULL) cancel(rank);
+    if (verdict == VERDICT_CANCEL && cancel != NULL) cancel(rank);
     if (verdict != VERDICT_END) return;
-    tell_late(rank, what);
+    report_late(rank, what);
     _exit(1);
 }
 
@@ -186,14 +186,14 @@ static void begin_process(double timeout_s) {
 }
 
 int fault_isolate(void) {
-    if (office != &own_office) return 0;
-    void *shared = mmap(NULL, sizeof *office, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (shared == MAP_FAILED) return -1;
-    office = shared;
+    if (shared != &own_work) return 0;
+    void *memory = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) return -1;
+    shared = memory;
     return isolation_begin(note_silent_end);
 }
 
-// Handlers of this thread get a stack of their own, unless a sanitizer has given them one.
+// Gives signal handlers of this thread a stack of their own, unless a sanitizer has done so.
 static void take_stack(int rank) {
     stack_t stack = {.ss_sp = stacks[rank], .ss_size = STACK_BYTES}, former;
     if (sigaltstack(NULL, &former) == 0 && (former.ss_flags & SS_DISABLE) != 0) sigaltstack(&stack, NULL);
@@ -209,21 +209,21 @@ void fault_begin(int rank, double timeout_s) {
     pthread_mutex_lock(&lock);
     own_rank = rank;
     take_stack(rank);
-    atomic_store(&office->desks[rank].is_taken, true);
+    atomic_store(&shared->ranks[rank].is_taken, true);
     if (ranks_here++ == 0) begin_process(timeout_s);
     pthread_mutex_unlock(&lock);
 }
 
 void fault_work(const char *what) {
     if (own_rank < 0) return;
-    struct desk *desk = &office->desks[own_rank];
+    struct rank_work *own = &shared->ranks[own_rank];
     if (what != NULL) {
-        atomic_store_explicit(&desk->since_ns, clock_ns(), memory_order_relaxed);
+        atomic_store_explicit(&own->since_ns, clock_ns(), memory_order_relaxed);
         size_t length = strnlen(what, NAME_SIZE - 1);
-        memcpy(desk->name, what, length);
-        desk->name[length] = '\0';
+        memcpy(own->name, what, length);
+        own->name[length] = '\0';
     }
-    atomic_store_explicit(&desk->work, what, memory_order_release);
+    atomic_store_explicit(&own->work, what, memory_order_release);
 }
 
 void fault_on_late(void (*cancel)(int rank)) {
@@ -231,15 +231,15 @@ void fault_on_late(void (*cancel)(int rank)) {
 }
 
 const char *fault_current_work(void) {
-    return own_rank < 0 ? NULL : atomic_load(&office->desks[own_rank].work);
+    return own_rank < 0 ? NULL : atomic_load(&shared->ranks[own_rank].work);
 }
 
 void fault_already_reported(void) {
-    atomic_store(&office->has_spoken, true);
+    atomic_store(&shared->is_reported, true);
 }
 
 _Noreturn void fault_exit(const char *what, const char *happened) {
-    tell(rank_here(), what, happened);
+    report(rank_here(), what, happened);
     _exit(1);
 }
 
@@ -269,7 +269,7 @@ void fault_end(void) {
     fault_work(NULL);
     pthread_mutex_lock(&lock);
     if (own_rank >= 0) {
-        atomic_store(&office->desks[own_rank].is_taken, false);
+        atomic_store(&shared->ranks[own_rank].is_taken, false);
         leave_stack(own_rank);
     }
     own_rank = -1;

@@ -1,37 +1,37 @@
-// Who is at work, should it not come back: a candidate that crashes, ends the process or takes too long is
-// told on stderr by its name, and the process ends; ranks that are others' processes are ended by mpirun.
+// Reports faults of candidates: a candidate that crashes, ends the process or takes too long is named on
+// stderr, and the process ends; mpirun then ends the ranks in other processes.
 #ifndef BENCH_FAULT_REPORT_H
 #define BENCH_FAULT_REPORT_H
 
-// Before libraries of others are loaded: those whom no handler sees ending are told, too, by a process beside
-// this one (isolation_process.h). -1: that cannot be, see errno.
+// Call it before plug-ins are loaded: a process beside this one (isolation_process.h) also reports ends that
+// no signal handler sees. -1: see errno.
 int fault_isolate(void);
 
-// Once per rank, after MPI_Init; ranks may be threads of one process.
+// Call it once per rank, after MPI_Init; ranks may be threads of one process.
 void fault_begin(int rank, double timeout_s);
 
-// From here on this rank is at this work: "strategy NAME" or the name of a phase, a text that stays; NULL:
-// nothing that has a deadline.
+// This rank now does `what`, with a deadline: "strategy NAME" or the name of a phase, which must stay valid.
+// NULL: work without a deadline.
 void fault_work(const char *what);
 
-// What to do shortly before a rank's deadline, in a thread of its own: who waits for a word to end gets it.
+// The function that a thread calls shortly before a rank's deadline, to cancel its work.
 void fault_on_late(void (*cancel)(int rank));
 
-// What this rank is at; NULL: nothing.
+// The current work of this rank; NULL: none.
 const char *fault_current_work(void);
 
-// Why the process will end has been told; who is at work is not to blame for that.
+// The reason why the process ends has been reported: no fault of the current work follows.
 void fault_already_reported(void);
 
-// Says what `what` did, and ends the process.
+// Reports `what` and what happened, and ends the process.
 _Noreturn void fault_exit(const char *what, const char *happened);
 
-// Memory between `begin` and `end` belongs to nobody, until it is told again by its beginning: who touches it
-// touched what lies beyond a buffer. Of very many at once some are not known.
+// An access to the memory between `begin` and `end` is reported as one beyond a buffer, until fault_unguard.
+// At most 256 ranges at a time; further ones are ignored.
 void fault_guard(const void *begin, const void *end);
 void fault_unguard(const void *begin);
 
-// Once per rank that has begun.
+// Call it once per rank that has begun.
 void fault_end(void);
 
 #endif

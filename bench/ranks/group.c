@@ -1,8 +1,8 @@
 // Ranks, shared memory and waiting; see group.h.
 //
-// Segments are files in /dev/shm that never have a name, so that nothing is left of them however a rank ends:
-// rank 0 makes them, of real pages (so that a full /dev/shm is an error here and no SIGBUS later), and the
-// others open them through /proc.
+// Segments are files in /dev/shm without a name, so that they vanish however a rank ends. Rank 0 makes them
+// and allocates their pages (so that a full /dev/shm is an error here, and not a SIGBUS later); the others
+// open them through /proc.
 #include "group.h"
 
 #include <errno.h>
@@ -21,14 +21,14 @@
 #include "culprit.h"
 
 enum {
-    SPINS = 4000,                    // some microseconds: longer than a message between idle cores takes
+    SPINS = 4000,                    // some microseconds: longer than a message between idle cores
     SPINS_OVERSUBSCRIBED = 1,        // the peer cannot run before we yield
     START_AFTER_NS = 1500,           // every rank has seen the release by then
     POLLS_BETWEEN_CHECKS = 256,      // of peers and deadline, once we yield
     POLLS_BEFORE_SLEEP = 512,        // of ranks that are threads, likewise
-    IDLE_US = 50,                    // who may wait for ever leaves the processor to others
-    LAST_LOOK = 1,                   // in the time since when somebody waits: the deadline was not over yet
-    FAILURE_WRITTEN_NS = 1000000000, // for a line: long, even where the writer has lost its processor
+    IDLE_US = 50,                    // sleep of waits without a deadline
+    LAST_LOOK = 1,                   // lowest bit of *since_ns: one more look after the deadline
+    FAILURE_WRITTEN_NS = 1000000000, // for a line: long, even if the writer has lost its processor
 };
 
 static inline void relax(void) {
@@ -43,7 +43,7 @@ static inline void relax(void) {
 
 // ---- failure ------------------------------------------------------------------------------------
 
-// The first failure wins. It is told before anybody can see that there is one, and then ends the ranks.
+// The first failure counts. It is written to stderr before other ranks can see it and end.
 void group_fail(const struct group *group, const char *text) {
     uint32_t nobody = 0;
     if (!atomic_compare_exchange_strong(&group->control->failed_rank, &nobody, FAILURE_BEING_WRITTEN)) return;
@@ -57,13 +57,12 @@ static bool somebody_failed(const struct group *group) {
     return failed != 0 && failed != FAILURE_BEING_WRITTEN;
 }
 
-// Who asks cannot go on, perhaps because another rank failed at the same moment: that rank's reason is waited
-// for, unless it was killed while it wrote.
+// If another rank is just writing its failure, waits for that reason, unless the rank was killed meanwhile.
 const char *group_failure(const struct group *group) {
     uint64_t until_ns = clock_ns() + FAILURE_WRITTEN_NS;
     uint32_t failed;
     while ((failed = atomic_load(&group->control->failed_rank)) == FAILURE_BEING_WRITTEN) {
-        if (clock_ns() > until_ns) return "a rank failed, and could not say why";
+        if (clock_ns() > until_ns) return "a rank failed while it wrote the reason";
         sched_yield();
     }
     return failed != 0 ? group->control->failure : NULL;
@@ -76,9 +75,9 @@ static bool peers_alive(const struct group *group) {
     return true;
 }
 
-void group_blame(const struct group *group) {
+void group_fail_late(const struct group *group) {
     char culprit[FAILURE_SIZE / 2], text[FAILURE_SIZE], state;
-    if (group->shares_process) { // of threads the kernel tells nothing
+    if (group->shares_process) { // /proc does not show which thread is late
         snprintf(text, sizeof text, "rank %d waited for %g s", group->rank, group->timeout_s);
         group_fail(group, text);
         return;
@@ -100,7 +99,8 @@ bool group_poll(struct group *group, uint64_t *polls, uint64_t *since_ns) {
         relax();
         return true;
     }
-    // Ranks that are threads wait for GPUs, which time their calls themselves: they need not wake at once.
+    // Ranks that are threads wait for GPUs, which time their calls themselves, so a late wake does not
+    // matter.
     if (group->shares_process && poll - group->spin_limit > POLLS_BEFORE_SLEEP) {
         usleep(IDLE_US);
     } else {
@@ -119,11 +119,11 @@ bool group_poll(struct group *group, uint64_t *polls, uint64_t *since_ns) {
         return false;
     }
     if ((double)(now - *since_ns) * 1e-9 < group->timeout_s) return true;
-    if ((*since_ns & LAST_LOOK) != 0) { // perhaps this rank had no processor itself: it looks once more
+    if ((*since_ns & LAST_LOOK) != 0) { // this rank itself may have had no processor: one more look
         *since_ns &= ~(uint64_t)LAST_LOOK;
         return true;
     }
-    group_blame(group);
+    group_fail_late(group);
     return false;
 }
 
@@ -135,7 +135,7 @@ bool group_wait_slow(struct group *group, const _Atomic uint32_t *counter, uint3
     return true;
 }
 
-// All ranks arrive; rank 0 tells them to leave, at `start_after_ns` from then.
+// All ranks arrive; rank 0 releases them, and sets the start to `start_after_ns` from then.
 static bool gather_and_release(struct group *group, uint64_t start_after_ns) {
     struct control *control = group->control;
     uint32_t turn = atomic_load_explicit(&control->arrived[group->rank].value, memory_order_relaxed) + 1;
@@ -156,8 +156,7 @@ bool group_barrier(struct group *group) {
 }
 
 bool group_start_together(struct group *group) {
-    if (group->oversubscribed)
-        return group_barrier(group); // a rank that does not run cannot keep an appointment
+    if (group->oversubscribed) return group_barrier(group); // a rank without a processor would miss the start
     if (!gather_and_release(group, START_AFTER_NS)) return false;
     uint64_t start_at_ns = atomic_load_explicit(&group->control->start_at_ns, memory_order_relaxed);
     while (clock_ns() < start_at_ns) relax();
@@ -165,14 +164,14 @@ bool group_start_together(struct group *group) {
 }
 
 bool group_agree(struct group *group, uint64_t *value) {
-    if (!group_barrier(group)) return false; // nobody still reads the last decision
+    if (!group_barrier(group)) return false; // no rank still reads the last decision
     if (group->rank == 0) atomic_store_explicit(&group->control->decision, *value, memory_order_relaxed);
     if (!group_barrier(group)) return false;
     *value = atomic_load_explicit(&group->control->decision, memory_order_relaxed);
     return true;
 }
 
-// ---- telling each other ------------------------------------------------------------------------
+// ---- exchanges ----------------------------------------------------------------------------------
 
 bool group_exchange(struct group *group, const void *mine, size_t bytes, void *all) {
     struct control *control = group->control;
@@ -288,18 +287,17 @@ void group_unmap(void *memory, size_t bytes) {
 
 // ---- the group ----------------------------------------------------------------------------------
 
-// Whole cores' worth of time that a container's quota allows (cgroup v2); INT_MAX without one.
+// The whole cores that a container's CPU quota allows (cgroup v2); INT_MAX without a quota.
 static int quota_cores(void) {
     long long quota, period;
     FILE *file = fopen("/sys/fs/cgroup/cpu.max", "r");
-    int read =
-        file == NULL ? 0 : fscanf(file, "%lld %lld", &quota, &period); // "max 100000" where there is none
+    int read = file == NULL ? 0 : fscanf(file, "%lld %lld", &quota, &period); // "max 100000" without a quota
     if (file != NULL) fclose(file);
     if (read != 2 || quota <= 0 || period <= 0) return INT_MAX;
     return quota < period ? 1 : (int)(quota / period);
 }
 
-// The cores that the ranks together may run on. Bound ranks have one each; the union counts.
+// The number of cores on which the ranks together may run: the union of their affinities.
 static int count_cores(struct group *group) {
     cpu_set_t mine, all[MAX_RANKS];
     CPU_ZERO(&mine);
@@ -311,7 +309,7 @@ static int count_cores(struct group *group) {
     return (int)(cores < quota ? cores : quota);
 }
 
-// As the kernel tells it; what the C library tells is several times too much in some virtual machines.
+// From /sys; the C library's number is several times too large in some virtual machines.
 static size_t last_level_cache_bytes(void) {
     size_t kib = 0;
     for (int index = 0; index < 8; index++) {
@@ -330,7 +328,7 @@ bool group_size_is_possible(int size) {
     return size >= 1 && size <= MAX_RANKS;
 }
 
-// Of threads the first one stands for all.
+// Of ranks that are threads the first one is watched for all.
 static bool is_watched(const struct group *group) {
     return group->rank == 0 || !group->shares_process;
 }

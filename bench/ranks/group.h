@@ -1,9 +1,8 @@
-// The ranks of a run: who they are, memory that they share, waiting for each other, and telling each other
-// small things. They are processes that MPI started (group_open, group_mpi.c), or threads of this one
-// (group_open_thread); all on one machine.
+// The ranks of a run: shared memory, waits and exchanges of small data. Ranks are processes that MPI started
+// (group_open, group_mpi.c), or threads of this process (group_open_thread), all on one machine.
 //
-// A rank that waits here notices that a peer died or gave up, and that a deadline passed; the wait then
-// returns false, and group_failure() says why. Calls into MPI have the deadline of watch.h.
+// A rank that waits here notices that a peer died or failed, or that the deadline passed. The wait then
+// returns false, and group_failure() returns the reason. Calls into MPI have the deadline of watch.h.
 #ifndef BENCH_HOST_GROUP_H
 #define BENCH_HOST_GROUP_H
 
@@ -14,28 +13,28 @@
 
 #include "group_state.h"
 
-// Leaves the group; group_mpi.h opens that of MPI's ranks.
+// Leaves the group. group_mpi.h opens a group of MPI's ranks.
 void group_close(struct group *group);
 
-// Collective. Opens that of `size` threads that share `control`, zeroed and the caller's.
+// Collective. Opens a group of `size` threads that share `control`, which the caller owns and has zeroed.
 void group_open_thread(struct group *group, struct control *control, int rank, int size, double timeout_s);
 
-// Collective. What both have in common, once there is a control.
+// Collective. The common part of opening both kinds of groups, once `control` is set.
 void group_begin(struct group *group);
 
-// Whether so many ranks are possible.
+// Whether `size` ranks are possible.
 bool group_size_is_possible(int size);
 
-// Collective. Zeroed private memory, on cache lines, for free(); NULL with `reason`, on all ranks alike.
+// Collective. Zeroed private memory, aligned to cache lines, for free(); NULL with `reason`, on all ranks.
 void *group_allocate(struct group *group, size_t bytes, char reason[], size_t reason_size);
 
-// Collective. Zeroed memory that all ranks map, in whole pages; gone with the last process. NULL with
-// `reason`, on all ranks alike. group_unmap gives it back.
+// Collective. Zeroed memory that all ranks map, in whole pages, until group_unmap or the end of the process.
+// NULL with `reason`, on all ranks.
 void *group_map(struct group *group, size_t bytes, char reason[], size_t reason_size);
 void group_unmap(void *memory, size_t bytes);
 
-// The parts of that. Rank 0: a file without a name. The others: the file that the process has under this
-// number. Both: maps it. -1 or NULL, and *error, where that cannot be.
+// The steps of group_map. Rank 0 makes a file without a name; the others open the file that process `pid` has
+// open as `number`; all map it. On failure -1 or NULL, and *error.
 int group_make_segment(size_t bytes, int *error);
 int group_open_segment(int pid, int number, int *error);
 void *group_map_segment(int file, size_t bytes, int *error);
@@ -49,38 +48,39 @@ static inline bool group_wait(struct group *group, const _Atomic uint32_t *count
     return group_wait_slow(group, counter, target);
 }
 
-// Waiting by hand: call with a counter of polls that begins at 0, while what is waited for is not there.
+// One poll of a wait of one's own: call it while the condition does not hold, with *polls and *since_ns 0 at
+// first. False: see group_failure.
 bool group_poll(struct group *group, uint64_t *polls, uint64_t *since_ns);
 
 // All ranks arrive before any leaves. False: see group_failure.
 bool group_barrier(struct group *group);
 
-// A barrier that all ranks leave at one time on the clock, as far as each has a core of its own.
+// A barrier that all ranks leave at the same time on the clock, if each rank has a core of its own.
 bool group_start_together(struct group *group);
 
-// Rank 0's value, on all ranks; a barrier too.
+// Sets *value to rank 0's on all ranks; also a barrier.
 bool group_agree(struct group *group, uint64_t *value);
 
-// Collective. Every rank's `mine`, of at most EXCHANGE_SIZE bytes, into `all`, in rank order. False: see
-// group_failure. The functions that stand on it return this rank's own value then, and the next wait false.
+// Collective. Copies every rank's `mine`, of at most EXCHANGE_SIZE bytes, to `all`, in rank order. False: see
+// group_failure; the reductions below then return this rank's own value, and the next wait returns false.
 bool group_exchange(struct group *group, const void *mine, size_t bytes, void *all);
 bool group_broadcast(struct group *group, int root, void *data, size_t bytes);     // at most EXCHANGE_SIZE
-bool group_gather(struct group *group, const void *mine, size_t bytes, void *all); // as many as there are
+bool group_gather(struct group *group, const void *mine, size_t bytes, void *all); // of any size
 double group_max(struct group *group, double mine);
 long group_min(struct group *group, long mine);
 uint64_t group_sum(struct group *group, uint64_t mine); // modulo 2^64
 
-// Whether all ranks are right; else `reason` is that of the first one that is not, on all ranks.
+// Collective. Whether is_right holds on all ranks; else `reason` becomes that of the first rank without it.
 bool group_all_right(struct group *group, bool is_right, char reason[], size_t reason_size);
 
-// Ends all waits of all ranks, and says why on stderr: this rank cannot go on. The first reason counts.
+// This rank cannot continue: writes the reason to stderr, and ends all waits of all ranks. The first reason
+// counts.
 void group_fail(const struct group *group, const char *reason);
 
-// A deadline has passed: says in group_failure() who held this rank up, unless a failure stands there
-// already.
-void group_blame(const struct group *group);
+// A deadline has passed: fails the group with the rank that held this one up, unless it has failed already.
+void group_fail_late(const struct group *group);
 
-// Why a wait returned false, which has been told on stderr; NULL: nothing failed.
+// Why a wait returned false, which has already been written to stderr; NULL: nothing failed.
 const char *group_failure(const struct group *group);
 
 #endif

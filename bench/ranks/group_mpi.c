@@ -1,5 +1,4 @@
-// The group of ranks that MPI started; see group_mpi.h. MPI is asked for nothing but what the ranks need to
-// find their shared memory.
+// The group of ranks that MPI started; see group_mpi.h. MPI only helps the ranks to find their shared memory.
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
@@ -23,7 +22,7 @@ static bool is_on_one_machine(MPI_Comm comm, int size) {
     return node_size == size;
 }
 
-// Maps the control, as group_map does, which stands on it; 0, or the worst error of all ranks.
+// Maps the control block as group_map does, which itself needs it; 0, or an error of one of the ranks.
 static int map_control(struct group *group, MPI_Comm comm) {
     int error = 0, worst, file = -1;
     size_t bytes = sizeof *group->control;
@@ -51,7 +50,7 @@ int group_open(struct group *group, MPI_Comm comm, double timeout_s, char reason
         return -1;
     }
     if (!is_on_one_machine(comm, group->size)) {
-        snprintf(reason, reason_size, "the ranks are on several machines; all on one would be right");
+        snprintf(reason, reason_size, "the ranks are on several machines; all must be on one");
         return -1;
     }
     group->run_id = make_run_id(comm);

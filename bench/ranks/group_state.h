@@ -1,5 +1,5 @@
-// What the ranks of a run share, and what each has of its own: memory that all map, counters, and what every
-// rank is doing, for others to read. The functions on it are group.h's.
+// The data of a group of ranks: shared memory, counters, and the current activity of every rank. group.h has
+// the functions.
 #ifndef BENCH_GROUP_STATE_H
 #define BENCH_GROUP_STATE_H
 
@@ -24,7 +24,7 @@ enum phase {
 
 enum { ACTIVITY_WORDS = 4 };
 
-// What a rank does, for others to read: a phase, and the candidate's name (cut off where it is longer).
+// What a rank does, for the other ranks: a phase, and the candidate's name, cut off if it is too long.
 struct activity {
     _Alignas(64) _Atomic uint32_t phase;
     _Atomic uint64_t name[ACTIVITY_WORDS];
@@ -43,41 +43,41 @@ struct stamp {
     uint64_t end_ns;
 };
 
-// What the harness shares: one per group.
+// The shared memory of the harness, one per group.
 struct control {
     struct counter arrived[MAX_RANKS]; // barriers that a rank has reached
     struct counter released;           // barriers that are over
     struct counter ping, pong;         // round-trip probe
     _Alignas(CACHE_LINE) _Atomic uint64_t start_at_ns;
     _Atomic uint64_t decision;
-    _Alignas(CACHE_LINE) _Atomic uint32_t failed_rank; // 0: nobody; else rank + 1
+    _Alignas(CACHE_LINE) _Atomic uint32_t failed_rank; // 0: none; else rank + 1
     char failure[FAILURE_SIZE];
     int32_t pids[MAX_RANKS];
     struct activity activities[MAX_RANKS];
     struct stamp stamps[MAX_RANKS][MAX_BURST];
     uint32_t wrong[MAX_RANKS];  // a rank's result was wrong
-    uint32_t varied[MAX_RANKS]; // or right, with other bits than before
+    uint32_t varied[MAX_RANKS]; // it was right, with other bits than before
     _Alignas(CACHE_LINE) unsigned char exchange[MAX_RANKS][EXCHANGE_SIZE];
 };
 
 struct group {
-    unsigned char comm[8]; // of MPI's ranks: their communicator (group_mpi.h), which not all programs know
+    unsigned char comm[8]; // of MPI's ranks: their communicator (group_mpi.h); not all programs have MPI
     bool shares_process;   // ranks are threads of one process
-    void *device;          // what this rank runs on, as its backend knows it
+    void *device;          // this rank's device, of the backend's own type
     int rank, size;
-    int cores;           // that the ranks together may run on, CPU quota included
+    int cores;           // on which the ranks together may run, limited by the CPU quota
     bool oversubscribed; // more ranks than cores
-    unsigned spin_limit; // polls before the processor is given to somebody else
-    size_t cache_bytes;  // of the last level; 0: not known
+    unsigned spin_limit; // polls before the rank yields its processor
+    size_t cache_bytes;  // of the last level; 0: unknown
     double timeout_s;    // of one wait
     const struct kernels *kernels;
     struct control *control;
-    uint64_t run_id;    // of MPI's ranks: tells their sockets from those of other runs
+    uint64_t run_id;    // of MPI's ranks: makes names of their sockets unique among runs
     int slowest_peer;   // the rank that was slowest to answer rank 0 at first
-    uint64_t unseen_ns; // what the last call's strategy did before it launched, for clocks that do not see it
+    uint64_t unseen_ns; // time before the launch in the last call, for clocks that begin at the launch
 };
 
-// Whether a counter, modulo 2^32, has come to `target`.
+// Whether a counter, modulo 2^32, has reached `target`.
 static inline bool counter_reached(uint32_t value, uint32_t target) {
     return (int32_t)(value - target) >= 0;
 }

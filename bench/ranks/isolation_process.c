@@ -1,4 +1,4 @@
-// Processes that watch over processes; see isolation_process.h.
+// Isolation processes; see isolation_process.h.
 #include "isolation_process.h"
 
 #include <ctype.h>
@@ -14,16 +14,16 @@
 #include <unistd.h>
 
 enum {
-    GRACE_US = 500000, // for who is asked to end
-    LAST_S = 5,        // for those who are left to be gone
+    GRACE_US = 500000, // after a signal, until the child is killed
+    LAST_S = 5,        // until the processes that the child left must have ended
 };
 
-static const int asking[] = {SIGTERM, SIGINT, SIGHUP};
-enum { ASKING = sizeof asking / sizeof *asking };
+static const int end_signals[] = {SIGTERM, SIGINT, SIGHUP};
+enum { END_SIGNALS = sizeof end_signals / sizeof *end_signals };
 
-static pid_t own_warden;        // of the child; 0: none
-static volatile pid_t own_ward; // of the warden; 0: it has ended
-static volatile sig_atomic_t is_asked;
+static pid_t own_parent;         // in the child: the isolation process; 0: none
+static volatile pid_t own_child; // in the isolation process; 0: it has ended
+static volatile sig_atomic_t is_signalled;
 
 char process_state(pid_t pid, pid_t *parent) {
     char path[64], line[512], state = PROCESS_GONE;
@@ -33,19 +33,19 @@ char process_state(pid_t pid, pid_t *parent) {
     size_t got = fread(line, 1, sizeof line - 1, file);
     fclose(file);
     line[got] = '\0';
-    const char *after_name = strrchr(line, ')'); // the name may hold anything
+    const char *after_name = strrchr(line, ')'); // the name may contain any character
     if (after_name == NULL || sscanf(after_name + 1, " %c %d", &state, parent) != 2) return PROCESS_GONE;
     return state == 'Z' ? PROCESS_GONE : state;
 }
 
-// Calls `each` for every process that has this parent, which returns whether it counts; returns how many do.
+// Calls `each` for every child of `parent`, and returns for how many it returned true.
 static long children_of(pid_t parent, bool (*each)(pid_t)) {
     long count = 0;
     DIR *folder = opendir("/proc");
     for (const struct dirent *entry; folder != NULL && (entry = readdir(folder)) != NULL;) {
         if (!isdigit((unsigned char)entry->d_name[0])) continue;
         pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10), its_parent = -1;
-        process_state(pid, &its_parent); // that has ended, too, if nobody has waited for it
+        process_state(pid, &its_parent); // also of zombies
         if (its_parent == parent) count += each(pid);
     }
     if (folder != NULL) closedir(folder);
@@ -57,34 +57,34 @@ static bool is_another(pid_t pid) {
 }
 
 bool is_isolated(void) {
-    return own_warden != 0;
+    return own_parent != 0;
 }
 
 long isolation_children(void) {
-    return children_of(getpid(), is_another) + (own_warden != 0 ? children_of(own_warden, is_another) : 0);
+    return children_of(getpid(), is_another) + (own_parent != 0 ? children_of(own_parent, is_another) : 0);
 }
 
-// ---- the warden -----------------------------------------------------------------------------------------
+// ---- the isolation process --------------------------------------------------------------------------------
 
-static void hand_on(int number) {
-    is_asked = 1;
-    if (own_ward == 0) _exit(128 + number);
-    kill(own_ward, number);
+static void pass_on(int number) {
+    is_signalled = 1;
+    if (own_child == 0) _exit(128 + number);
+    kill(own_child, number);
     setitimer(ITIMER_REAL, &(struct itimerval){.it_value.tv_usec = GRACE_US}, NULL);
 }
 
-static void lose_patience(int unused) {
+static void kill_child(int unused) {
     (void)unused;
-    if (own_ward == 0) _exit(1); // who is left does not end, such as one that waits within a driver
-    kill(own_ward, SIGKILL);
+    if (own_child == 0) _exit(1); // a process does not end, for example because it waits in a driver
+    kill(own_child, SIGKILL);
 }
 
-// How the child ended. Those who have lost their parents come here, and are waited for meanwhile.
-static int status_of_ward(void) {
+// How the child ended. Reaps orphans of the child meanwhile.
+static int status_of_child(void) {
     int status = 0;
     for (;;) {
         pid_t pid = waitpid(-1, &status, 0);
-        if (pid == own_ward) return status;
+        if (pid == own_child) return status;
         if (pid < 0 && errno != EINTR) return 1 << 8; // cannot be
     }
 }
@@ -93,7 +93,7 @@ static bool end_one(pid_t pid) {
     return kill(pid, SIGKILL) == 0;
 }
 
-// Who is killed may leave others.
+// Kills in rounds, since a killed process may leave children.
 static void end_those_left(void) {
     while (children_of(getpid(), end_one) > 0) {
         if (waitpid(-1, NULL, 0) < 0 && errno != EINTR) return;
@@ -102,9 +102,9 @@ static void end_those_left(void) {
     }
 }
 
-_Noreturn static void end_alike(int status, bool is_failure) {
+_Noreturn static void end_as_child(int status, bool is_failure) {
     if (WIFSIGNALED(status)) {
-        prctl(PR_SET_DUMPABLE, 0); // there is a core already, where cores are wanted
+        prctl(PR_SET_DUMPABLE, 0); // the child has already written a core, if cores are enabled
         signal(WTERMSIG(status), SIG_DFL);
         kill(getpid(), WTERMSIG(status));
         _exit(128 + WTERMSIG(status));
@@ -113,42 +113,42 @@ _Noreturn static void end_alike(int status, bool is_failure) {
 }
 
 _Noreturn static void watch_over(bool (*ended)(int status)) {
-    signal(SIGPIPE, SIG_IGN); // what is left is ended, be there somebody who reads or not
+    signal(SIGPIPE, SIG_IGN); // the processes are killed even if stderr is closed
     close(STDIN_FILENO);
     close(STDOUT_FILENO);
-    closefrom(STDERR_FILENO + 1); // who waits for their end waits for the child
-    int status = status_of_ward();
-    own_ward = 0;
+    closefrom(STDERR_FILENO + 1); // the child has them, and readers wait for its end
+    int status = status_of_child();
+    own_child = 0;
     setitimer(ITIMER_REAL, &(struct itimerval){.it_value.tv_sec = LAST_S}, NULL);
-    bool is_failure = !is_asked && ended(status);
+    bool is_failure = !is_signalled && ended(status);
     end_those_left();
-    end_alike(status, is_failure);
+    end_as_child(status, is_failure);
 }
 
 int isolation_begin(bool (*ended)(int status)) {
     sigset_t signals, former;
-    pid_t warden = getpid();
-    struct sigaction actions[ASKING];
-    if (own_warden != 0) return 0;
+    pid_t parent = getpid();
+    struct sigaction actions[END_SIGNALS];
+    if (own_parent != 0) return 0;
     sigemptyset(&signals);
-    for (int i = 0; i < ASKING; i++) sigaddset(&signals, asking[i]);
+    for (int i = 0; i < END_SIGNALS; i++) sigaddset(&signals, end_signals[i]);
     sigprocmask(SIG_BLOCK, &signals, &former);
     if (prctl(PR_SET_CHILD_SUBREAPER, 1) != 0) return -1;
-    signal(SIGCHLD, SIG_DFL); // ignored, as some who start us have it, nobody could be waited for
-    pid_t ward = fork();
-    if (ward > 0) {
-        own_ward = ward;
-        for (int i = 0; i < ASKING; i++) {
-            sigaction(asking[i], NULL, &actions[i]);
-            if (actions[i].sa_handler != SIG_IGN) signal(asking[i], hand_on); // nohup's stay ignored
+    signal(SIGCHLD, SIG_DFL); // some launchers ignore it, and then waitpid returns no status
+    pid_t child = fork();
+    if (child > 0) {
+        own_child = child;
+        for (int i = 0; i < END_SIGNALS; i++) {
+            sigaction(end_signals[i], NULL, &actions[i]);
+            if (actions[i].sa_handler != SIG_IGN) signal(end_signals[i], pass_on); // nohup's stay ignored
         }
-        signal(SIGALRM, lose_patience);
+        signal(SIGALRM, kill_child);
     }
     sigprocmask(SIG_SETMASK, &former, NULL);
-    if (ward > 0) watch_over(ended);
-    if (ward < 0) return -1;
-    // The warden may have ended before its death signal was asked for.
-    if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != warden) _exit(1);
-    own_warden = warden;
+    if (child > 0) watch_over(ended);
+    if (child < 0) return -1;
+    // The parent may have ended before its death signal was set.
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent) _exit(1);
+    own_parent = parent;
     return 0;
 }

@@ -1,27 +1,28 @@
-// The warden of a process that runs others' code: the process that was started, of which the one that does
-// the work is a child from then on. It sees how that ends, whatever ends it, before whoever started it can;
-// and nothing that it leaves behind outlives it.
+// The isolation process of a process that runs foreign code. The process that was started becomes the
+// isolation process, and a child of it does the work. So every end of the child is noticed before the
+// launcher notices it, and no process that the child leaves behind outlives the isolation process.
 #ifndef BENCH_ISOLATION_PROCESS_H
 #define BENCH_ISOLATION_PROCESS_H
 
 #include <stdbool.h>
 #include <sys/types.h>
 
-// Returns in the child, once: before threads, and before libraries that do not outlive a fork. -1: there is
-// none, see errno. The warden hands on signals that ask for an end. When the child has ended it calls
-// `ended(status)`, with waitpid's status, unless it was asked for that end; then it kills the processes that
-// the child has left, theirs too, and ends in the same way, or, where `ended` returned true, with exit code 1
-// at best. Its memory is a copy, but for what is shared.
+// Forks, and returns in the child. Call it once, before threads are made and libraries are loaded that do not
+// survive a fork. -1: no isolation process, see errno. The isolation process passes SIGTERM, SIGINT and
+// SIGHUP on to the child. When the child has ended without such a signal, it calls `ended(status)` with the
+// status of waitpid. Then it kills the processes that the child left, with their children, and ends as the
+// child did; if `ended` returned true, its exit code is not 0. Its memory is a copy of the child's, except
+// for shared mappings.
 int isolation_begin(bool (*ended)(int status));
 
-// Whether this process has one.
+// Whether this process has an isolation process.
 bool is_isolated(void);
 
-// Processes of this one, and, where it has a warden, those that they left to it.
+// The number of child processes of this process, and of those that its isolation process has inherited.
 long isolation_children(void);
 
-// A process's state letter as in /proc, and its parent; PROCESS_GONE, where it is not there, or has ended and
-// nobody has waited for it, which still has a parent.
+// The state letter of a process as in /proc, and its parent. PROCESS_GONE: it does not exist, or is a zombie,
+// of which *parent is still set.
 enum { PROCESS_GONE = 'X' };
 char process_state(pid_t pid, pid_t *parent);
 

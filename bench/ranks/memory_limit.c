@@ -1,5 +1,5 @@
-// Memory of the machine and limits of control groups; see memory_limit.h. A process may be told of a path
-// that its own view of the groups does not have, as in a container: what is there of it counts.
+// Memory of the machine and limits of control groups; see memory_limit.h. In a container the path of a group
+// may be partly invisible: the visible part of it counts.
 #include "memory_limit.h"
 
 #include <stdbool.h>
@@ -10,7 +10,7 @@
 
 enum { PATH_SIZE = 8192 };
 
-// What a version calls its files; what may be taken back at any time is a line of memory.stat.
+// The names of a version's files; `reclaimable` is a line of memory.stat.
 struct files {
     const char *limit, *used, *reclaimable;
 };
@@ -18,8 +18,8 @@ static const struct files first_version = {"memory.limit_in_bytes", "memory.usag
                                            "total_inactive_file"},
                           second_version = {"memory.max", "memory.current", "inactive_file"};
 
-// What is asked of one group; UINT64_MAX: it has no limit.
-typedef uint64_t question(const char *folder, const struct files *files);
+// A value of one group; UINT64_MAX: it has no limit.
+typedef uint64_t group_value(const char *folder, const struct files *files);
 
 static FILE *open_in(const char *folder, const char *name) {
     char path[PATH_SIZE];
@@ -27,7 +27,7 @@ static FILE *open_in(const char *folder, const char *name) {
     return length < (int)sizeof path ? fopen(path, "re") : NULL;
 }
 
-// The number in a file; `otherwise` without one, as where it says "max".
+// The number in a file; `otherwise` if it has none, such as "max".
 static uint64_t number_of(const char *folder, const char *name, uint64_t otherwise) {
     unsigned long long bytes = 0;
     FILE *file = open_in(folder, name);
@@ -66,16 +66,16 @@ static uint64_t smaller(uint64_t a, uint64_t b) {
     return a < b ? a : b;
 }
 
-// The smallest answer of the group at `path` and of those around it, up to where they are mounted.
-static uint64_t smallest_on_path(const char *mount, const char *path, question *ask,
+// The smallest value of the group at `path` and of its parents, up to the mount point.
+static uint64_t smallest_on_path(const char *mount, const char *path, group_value *value,
                                  const struct files *files) {
     char folder[PATH_SIZE];
     int length = snprintf(folder, sizeof folder, "%s%s", mount, path);
     if (length >= (int)sizeof folder) return UINT64_MAX;
-    uint64_t smallest = ask(folder, files);
+    uint64_t smallest = value(folder, files);
     while (strlen(folder) > strlen(mount)) {
         *strrchr(folder, '/') = '\0';
-        smallest = smaller(smallest, ask(folder, files));
+        smallest = smaller(smallest, value(folder, files));
     }
     return smallest;
 }
@@ -91,7 +91,7 @@ static bool names_memory(const char *controllers) {
 }
 
 // By a line "ID:CONTROLLERS:PATH" of /proc/self/cgroup; without controllers it is of version 2.
-static uint64_t ask_by_line(const char *root, char *line, question *ask) {
+static uint64_t value_by_line(const char *root, char *line, group_value *value) {
     char mount[PATH_SIZE / 2];
     char *controllers = strchr(line, ':'), *path = controllers ? strchr(controllers + 1, ':') : NULL;
     if (path == NULL || path[1] != '/') return UINT64_MAX;
@@ -101,17 +101,17 @@ static uint64_t ask_by_line(const char *root, char *line, question *ask) {
     if (!is_second && !names_memory(controllers)) return UINT64_MAX;
     int length = snprintf(mount, sizeof mount, "%s/sys/fs/cgroup%s", root, is_second ? "" : "/memory");
     if (length >= (int)sizeof mount) return UINT64_MAX;
-    return smallest_on_path(mount, path, ask, is_second ? &second_version : &first_version);
+    return smallest_on_path(mount, path, value, is_second ? &second_version : &first_version);
 }
 
-// The smallest answer of all groups that this process is in.
-static uint64_t ask_all(const char *root, question *ask) {
+// The smallest value of all groups of this process.
+static uint64_t smallest_of_all(const char *root, group_value *value) {
     char *line = NULL;
     size_t room = 0;
     uint64_t smallest = UINT64_MAX;
     FILE *groups = open_in(root, "proc/self/cgroup");
     while (groups != NULL && getline(&line, &room, groups) >= 0) {
-        smallest = smaller(smallest, ask_by_line(root, line, ask));
+        smallest = smaller(smallest, value_by_line(root, line, value));
     }
     free(line);
     if (groups != NULL) fclose(groups);
@@ -119,12 +119,12 @@ static uint64_t ask_all(const char *root, question *ask) {
 }
 
 uint64_t machine_memory_limit(const char *root) {
-    return ask_all(root, limit_of);
+    return smallest_of_all(root, limit_of);
 }
 
 uint64_t machine_memory_left(const char *root) {
     uint64_t kilobytes = number_behind(root, "proc/meminfo", "MemAvailable:", UINT64_MAX >> 10);
-    return smaller(kilobytes << 10, ask_all(root, left_of));
+    return smaller(kilobytes << 10, smallest_of_all(root, left_of));
 }
 
 uint64_t machine_memory_bytes(const char *root) {

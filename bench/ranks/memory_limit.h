@@ -1,18 +1,18 @@
-// How much memory this process may use: the machine's, or what a control group leaves of it.
+// How much memory this process may use: the machine's, or the limit of its control groups.
 #ifndef BENCH_MACHINE_MEMORY_H
 #define BENCH_MACHINE_MEMORY_H
 
 #include <stdint.h>
 
-// In bytes. The machine's files are looked for below `root`, "" but in tests.
+// In bytes. The machine's files are read below `root`, which is "" except in tests.
 uint64_t machine_memory_bytes(const char *root);
 
-// The smallest limit of the control groups that this process is in, of both versions and with all that these
-// lie in; UINT64_MAX: there is none.
+// The smallest limit of the control groups (v1 and v2) of this process and of their parents; UINT64_MAX:
+// none.
 uint64_t machine_memory_limit(const char *root);
 
-// What is left of it now: what the machine says is available, within what each of these groups has left; what
-// it holds of files and may take back counts as left. Very much, where nothing says so.
+// The memory that is available now: the machine's MemAvailable, and at most what each of these groups has
+// left, where reclaimable file pages count as left. A very large number if neither is known.
 uint64_t machine_memory_left(const char *root);
 
 #endif

@@ -1,4 +1,4 @@
-// See waited_time.h.
+// The time that a thread has had; see waited_time.h.
 #include "waited_time.h"
 
 #include <stdio.h>

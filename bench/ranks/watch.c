@@ -1,4 +1,4 @@
-// The thread that watches a rank; see watch.h. Who holds it up is culprit.h's to find.
+// The thread that watches a rank; see watch.h. culprit.h finds the rank that holds it up.
 #include "watch.h"
 
 #include <pthread.h>
@@ -13,7 +13,7 @@
 #include "group.h"
 #include "isolation_process.h"
 
-enum { NAME_SIZE = ACTIVITY_WORDS * 8, SAY_IT_NS = 200000000, LAST_LOOK_NS = 50000000 };
+enum { NAME_SIZE = ACTIVITY_WORDS * 8, REPORT_NS = 200000000, LAST_LOOK_NS = 50000000 };
 
 static uint64_t timeout_ns;
 static _Atomic uint64_t deadline_ns; // 0: none
@@ -34,13 +34,13 @@ bool watch_report(int asking, const char *what, bool is_candidate) {
 
 // ---- the thread ---------------------------------------------------------------------------------
 
-// Says who it is, unless another rank did.
-static void tell(void) {
+// Reports the culprit, unless another rank has done so.
+static void report(void) {
     const struct group *group = culprit_group();
     char culprit[FAILURE_SIZE], phase[80];
     double timeout_s = (double)timeout_ns * 1e-9;
     if (group != NULL) {
-        group_blame(group);
+        group_fail_late(group);
         return;
     }
     int rank = culprit_stopped_sibling();
@@ -48,14 +48,14 @@ static void tell(void) {
     if (rank >= 0) {
         snprintf(culprit, sizeof culprit, "rank %d is stopped, %s", rank, phase);
     } else {
-        snprintf(culprit, sizeof culprit, "the ranks do not get on, %s", phase);
+        snprintf(culprit, sizeof culprit, "the ranks make no progress, %s", phase);
     }
     fprintf(stderr, "gentables-bench: %s; rank %d waited for %g s\n", culprit, culprit_rank_of(getpid()),
             timeout_s);
 }
 
-// Sleeps no longer than a timeout, and so wakes in time for a deadline that is set meanwhile. Perhaps the
-// whole machine stood still: what is late gets a little more, once.
+// Sleeps for at most one timeout, and so wakes in time for a deadline that is set meanwhile. A late step gets
+// a little more time once, since the whole machine may have been suspended.
 static void *watch(void *unused) {
     (void)unused;
     for (uint64_t late = 0;;) {
@@ -71,8 +71,8 @@ static void *watch(void *unused) {
                                  .tv_nsec = (long)(until_ns % 1000000000u)};
         clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
     }
-    tell();
-    nanosleep(&(struct timespec){.tv_nsec = SAY_IT_NS}, NULL); // another rank may still be saying it
+    report();
+    nanosleep(&(struct timespec){.tv_nsec = REPORT_NS}, NULL); // another rank may still be writing
     _exit(1);
 }
 

@@ -1,9 +1,9 @@
-// The watch of a rank: a thread that sleeps until a deadline has passed, then says on stderr who held this
-// rank up, and ends it, whereupon the launcher ends the others. It covers calls into MPI too, which wait for
-// ever.
+// The watch of a rank: a thread that sleeps until a deadline has passed. Then it reports on stderr which rank
+// held this one up, and ends the process; the launcher then ends the other ranks. It also covers calls into
+// MPI, which have no timeout.
 //
-// A rank tells it what it does, which renews the deadline. Nothing here is done inside of a timed call: the
-// thread wakes once per timeout.
+// Each step that a rank notes here renews the deadline. Nothing happens inside a timed call: the thread wakes
+// once per timeout.
 #ifndef BENCH_HOST_WATCH_H
 #define BENCH_HOST_WATCH_H
 
@@ -14,16 +14,16 @@
 // Starts the watch, before MPI_Init; the rank has `timeout_s` from here on.
 void watch_begin(double timeout_s);
 
-// This rank now does this, and has a whole timeout for it. `name`: of the candidate, or "".
+// This rank begins a step, and has a whole timeout for it. `name`: the candidate's, or "".
 void watch_step(enum phase phase, const char *name);
 
-// This rank waits for a request, or does what has deadlines of its own (fault_report.h): none here.
+// This rank waits for a request, or does work with deadlines of its own (fault_report.h): no deadline here.
 void watch_rest(enum phase phase);
 
-// Work with a deadline of its own, `what`, is late: says who holds the watched ranks up, once for all of
-// them. False: nothing was said, for there is none, or ranks are threads, of which the kernel tells nothing;
-// or it is a candidate's work, and no rank is stopped (as by SIGSTOP or a debugger) or gone, so that it is
-// his fault.
+// Work with a deadline of its own, `what`, is late: reports the rank that holds the others up, once for all
+// ranks. False: nothing was reported, because there is no group, or its ranks are threads, which /proc does
+// not show; or because it is a candidate's work and no rank is stopped (by SIGSTOP or a debugger) or gone, so
+// that the candidate is at fault.
 bool watch_report(int asking, const char *what, bool is_candidate);
 
 #endif

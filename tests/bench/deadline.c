@@ -1,4 +1,4 @@
-// Who is late is told, and has his grace from then on, however seldom somebody looks.
+// Late work is cancelled, and has its grace time from then on, however seldom the watcher looks.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,24 +14,24 @@ static enum verdict look(struct deadline *deadline, uint64_t now) {
     return deadline_look(deadline, BEGAN, BEGAN + now, MOST, GRACE);
 }
 
-static void he_is_told_a_grace_before_his_deadline(void **state) {
+static void work_is_cancelled_a_grace_before_its_deadline(void **state) {
     (void)state;
     struct deadline deadline = {0};
     for (uint64_t now = 0; now <= MOST - GRACE; now += 5) {
         assert_int_equal(look(&deadline, now), VERDICT_NONE);
     }
-    assert_int_equal(look(&deadline, MOST - GRACE + 5), VERDICT_TELL);
+    assert_int_equal(look(&deadline, MOST - GRACE + 5), VERDICT_CANCEL);
     assert_int_equal(look(&deadline, MOST), VERDICT_NONE);
     assert_int_equal(look(&deadline, MOST + 5), VERDICT_NONE);
     assert_int_equal(look(&deadline, MOST + 10), VERDICT_END);
 }
 
 // As on a machine with much else to do: each look comes when all of it is over.
-static void who_is_told_late_has_his_grace_all_the_same(void **state) {
+static void work_that_is_cancelled_late_still_has_its_grace(void **state) {
     (void)state;
     struct deadline deadline = {0};
     assert_int_equal(look(&deadline, 1000), VERDICT_NONE);
-    assert_int_equal(look(&deadline, 2000), VERDICT_TELL);
+    assert_int_equal(look(&deadline, 2000), VERDICT_CANCEL);
     assert_int_equal(look(&deadline, 2001), VERDICT_NONE);
     assert_int_equal(look(&deadline, 3000), VERDICT_NONE);
     assert_int_equal(look(&deadline, 3001), VERDICT_END);
@@ -41,17 +41,17 @@ static void other_work_begins_anew(void **state) {
     (void)state;
     struct deadline deadline = {0};
     look(&deadline, 1000);
-    assert_int_equal(look(&deadline, 2000), VERDICT_TELL);
+    assert_int_equal(look(&deadline, 2000), VERDICT_CANCEL);
     uint64_t began = BEGAN + 2001;
     assert_int_equal(deadline_look(&deadline, began, began + MOST, MOST, GRACE), VERDICT_NONE);
-    assert_int_equal(deadline_look(&deadline, began, began + MOST + 1, MOST, GRACE), VERDICT_TELL);
+    assert_int_equal(deadline_look(&deadline, began, began + MOST + 1, MOST, GRACE), VERDICT_CANCEL);
     assert_int_equal(deadline_look(&deadline, began + 500, began + 499, MOST, GRACE), VERDICT_NONE);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(he_is_told_a_grace_before_his_deadline),
-        cmocka_unit_test(who_is_told_late_has_his_grace_all_the_same),
+        cmocka_unit_test(work_is_cancelled_a_grace_before_its_deadline),
+        cmocka_unit_test(work_that_is_cancelled_late_still_has_its_grace),
         cmocka_unit_test(other_work_begins_anew),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -103,7 +103,7 @@ static void a_deadline_is_told(void **state) {
     struct group group = group_of(0, 0.01);
     control->pids[0] = control->pids[1] = (int32_t)getpid();
     assert_false(group_wait(&group, &control->ping.value, 1));
-    assert_string_equal(group_failure(&group), "no rank comes back, at the start; rank 0 waited for 0.01 s");
+    assert_string_equal(group_failure(&group), "no rank responds, at the start; rank 0 waited for 0.01 s");
 }
 
 static void the_first_failure_is_told_by_all(void **state) {
@@ -112,7 +112,7 @@ static void the_first_failure_is_told_by_all(void **state) {
     control->pids[0] = control->pids[1] = (int32_t)getpid();
     pid_t child = start(give_up);
     assert_false(group_wait(&group, &control->ping.value, 1));
-    assert_string_equal(group_failure(&group), "no rank comes back, at the start; rank 1 waited for 0.01 s");
+    assert_string_equal(group_failure(&group), "no rank responds, at the start; rank 1 waited for 0.01 s");
     waitpid(child, NULL, 0);
 }
 
