@@ -37,6 +37,7 @@ std::string cannot_read(int reason) {
 // Functions that return bool return false after setting `problem`.
 struct gate_log_reader::state {
     od::parser parser;
+    od::document document;
     std::vector<char> text; // of the file, then padding
     size_t size = 0;
     std::vector<double> numbers; // of the list that was read last
@@ -66,7 +67,7 @@ struct gate_log_reader::state {
     }
 
     // The document is no JSON, or ends early.
-    bool fail_json(od::document &document, simdjson::error_code code) {
+    bool fail_json(simdjson::error_code code) {
         const char *where = nullptr;
         if (document.current_location().get(where) != simdjson::SUCCESS) where = text.data() + size;
         return fail_at(where, simdjson::error_message(code));
@@ -77,8 +78,6 @@ struct gate_log_reader::state {
     // Where a value begins.
     static const char *begin_of(value &of) { return of.raw_json_token().value_unsafe().data(); }
 
-    const char *end() const { return text.data() + size; }
-
     bool open_list(value &of, const char *name, od::array &list) {
         const char *token = begin_of(of);
         if (of.get_array().get(list) == simdjson::SUCCESS) return true;
@@ -86,8 +85,7 @@ struct gate_log_reader::state {
     }
 
     bool fail_number(value &element, const char *name) {
-        if (element.error() != simdjson::SUCCESS)
-            return fail_at(end(), simdjson::error_message(element.error()));
+        if (element.error() != simdjson::SUCCESS) return fail_json(element.error());
         const char *token = begin_of(element);
         return fail_at(token, shown(token) + " in " + name + "; a number is required");
     }
@@ -130,7 +128,7 @@ struct gate_log_reader::state {
     }
 
     bool read_step(value step) {
-        if (step.error() != simdjson::SUCCESS) return fail_at(end(), simdjson::error_message(step.error()));
+        if (step.error() != simdjson::SUCCESS) return fail_json(step.error());
         const char *where = begin_of(step);
         if (!read_numbers(step, KEY_NAMES[EXPERT_LOADS])) return false;
         size_t experts = numbers.size();
@@ -174,15 +172,15 @@ struct gate_log_reader::state {
         return is_read;
     }
 
-    bool read_object(od::document &document) {
+    bool read_object() {
         od::object object;
         simdjson::error_code code = document.get_object().get(object);
         if (code == simdjson::INCORRECT_TYPE) return fail("is no JSON object");
-        if (code != simdjson::SUCCESS) return fail_json(document, code);
+        if (code != simdjson::SUCCESS) return fail_json(code);
         for (simdjson::simdjson_result<od::field> entry : object) {
             od::field field;
             code = std::move(entry).get(field);
-            if (code != simdjson::SUCCESS) return fail_json(document, code);
+            if (code != simdjson::SUCCESS) return fail_json(code);
             if (!read_field(field)) return false;
         }
         const char *rest;
@@ -232,12 +230,11 @@ struct gate_log_reader::state {
     }
 
     bool parse() {
-        od::document document;
         simdjson::error_code code = parser.iterate(text.data(), size, text.size()).get(document);
         if (code == simdjson::MEMALLOC) throw std::bad_alloc();
         if (code != simdjson::SUCCESS)
             return fail(simdjson::error_message(code)); // of the whole, no place is known
-        return read_object(document) && check_lists();
+        return read_object() && check_lists();
     }
 };
 

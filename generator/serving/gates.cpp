@@ -1,6 +1,5 @@
 // Reads many gate logs at once, on all cores, and summarises them for Lua: core.gates. gate_log.h reads one.
 //
-// clang-format off
 //   gates.read(paths, groups) -> table | nil, message
 //
 //   groups[i] is the group of file i: 1, 2, ... without gaps. The table has
@@ -9,7 +8,6 @@
 //     steps     { count, without_load, mean, max, p50, p95, idle_mean, idle_max } of all steps
 //     places    { mean = {...}, max = {...} } of the n-th steps of all logs; false: none of them has load
 //     groups    { totals = load per expert, steps, mean, max } of each group
-// clang-format on
 //
 // mean, max and the percentiles (linear between neighbours) are of the coefficient of variation over the
 // experts of a step, for the steps with load; idle counts the experts without load in a step. If a log cannot

@@ -87,7 +87,8 @@ bad_log '{"step": [1], "num_tokens": [3], "expert_loads": [[1, 1e999]]}' 'byte 5
 bad_log '{"step": [1], "num_tokens": [3], "expert_loads": [[1, -2]]}' 'byte 54: a number below zero.*'
 bad_log '{"step": [1], "num_tokens": [3], "expert_loads": [[1, 1e16]]}' 'byte 50: .* above 1e15 .*'
 bad_log '{"step": [1], "num_tokens": [3], "expert_loads": [[1, 2 3]]}' 'byte 56: .*'
-bad_log "$good x" 'byte 73: x after the object'
+bad_log "$good x" 'byte 0: JSON document ended early .*'
+bad_log "$good {}" 'byte 73: { after the object'
 
 # No load at all.
 for i in 0 1 2 3; do

@@ -1,13 +1,14 @@
 // The kernels that communicate, with what their args say of the collective. Which of them belong together on
 // different ranks is trace/collectives/matching.lua's.
 //
-//   t:collectives() -> { { start, duration, stream, uid, told = k }... }, { [k] = { kernel, name, dtype,
-//                      group, ranks, in_split, out_split, in_elements, out_elements, group_size }... }
-//   t:collective_durations() -> { { told, durations = { us... } }... }: those that are told to be the same
-//   but
-//                      for kernel and splits; both in order of their starts
+//   t:collectives() -> events, descriptions; in order of the file
+//       events: { start, duration, stream, uid, told = k }..., descriptions[k]: { kernel, name, dtype, group,
+//       ranks, in_split, out_split, in_elements, out_elements, group_size }
+//   t:collective_durations() -> { { told = description, durations = { ... } }... }
+//       one entry for all collectives whose descriptions are equal but for kernel and splits; entries and
+//       durations are in order of their starts
 //
-// t:collectives() in order of the file; times in us; what is not told is nil.
+// Times are in us. A field that the trace does not have is nil.
 #include "collectives.h"
 
 #include <algorithm>

@@ -120,25 +120,25 @@ void select_launchers(const analysis &analysis, selection &to) {
 
 namespace {
 
-bool is_below_its_like(const trace &of, const model_flags &models, const event &op) {
-    uint8_t sheet = models[op.name] & SHEET;
+bool is_below_its_like(const trace &of, const op_models &models, const event &op) {
+    uint8_t sheet = models[op.name].sheet;
     for (uint32_t up = op.parent; sheet != 0 && up != NONE; up = of.events[up].parent) {
-        if (of.events[up].kind == kind::cpu_op && (models[of.events[up].name] & SHEET) == sheet) return true;
+        if (of.events[up].kind == kind::cpu_op && models[of.events[up].name].sheet == sheet) return true;
     }
     return false;
 }
 
 } // namespace
 
-void select_modelled(const analysis &analysis, const model_flags &models, selection &to) {
+void select_modelled(const analysis &analysis, const op_models &models, selection &to) {
     to.of = &analysis;
     const std::vector<event> &events = analysis.of->events;
     slot_list slots(events.size(), NONE);
     for (uint32_t i = 0; i < events.size(); i++) {
         const event &op = events[i];
-        if (op.kind != kind::cpu_op || !(models[op.name] & MODELLED)) continue;
+        if (op.kind != kind::cpu_op || !models[op.name].is_modelled()) continue;
         bool is_nested = is_below_its_like(*analysis.of, models, op);
-        if (is_nested && (models[op.name] & OUTERMOST)) continue;
+        if (is_nested && models[op.name].outermost) continue;
         add_instance(to, slots, i);
         to.nested += is_nested;
     }
@@ -172,14 +172,13 @@ std::vector<backward> backwards(const trace &of) {
     return result;
 }
 
-void select_backward(const analysis &analysis, const model_flags &models, selection &to) {
+void select_backward(const analysis &analysis, const op_models &models, selection &to) {
     to.of = &analysis;
     const std::vector<event> &events = analysis.of->events;
     std::vector<backward> pairs = backwards(*analysis.of);
     slot_list slots(events.size(), NONE); // of forward ops
     for (const backward &pair : pairs) {
-        if (pair.forward != NONE && (models[events[pair.forward].name] & BACKWARD_SUMS))
-            slots[pair.forward] = 0;
+        if (pair.forward != NONE && models[events[pair.forward].name].has_backward) slots[pair.forward] = 0;
     }
     for (uint32_t i = 0; i < events.size(); i++) {
         if (slots[i] != NONE) add_instance(to, slots, i);
@@ -220,10 +219,10 @@ void mark_launch(const trace &of, std::vector<uint8_t> &marks, uint32_t launch) 
 using forwards = std::unordered_map<uint32_t, uint32_t>; // event → the forward op it belongs to, or NONE
 
 // The only backward of each forward op that has sums for it: the event of the engine.
-forwards single_backwards(const trace &of, const model_flags &models) {
+forwards single_backwards(const trace &of, const op_models &models) {
     forwards engine_of, result;
     for (const backward &pair : backwards(of)) {
-        if (pair.forward == NONE || !(models[of.events[pair.forward].name] & BACKWARD_SUMS)) continue;
+        if (pair.forward == NONE || !models[of.events[pair.forward].name].has_backward) continue;
         auto [at, is_new] = engine_of.emplace(pair.forward, pair.engine);
         if (!is_new) at->second = NONE;
     }
@@ -234,7 +233,7 @@ forwards single_backwards(const trace &of, const model_flags &models) {
 }
 
 // The ops that such events of the engine are named after, and run.
-forwards backward_ops(const trace &of, const model_flags &models) {
+forwards backward_ops(const trace &of, const op_models &models) {
     forwards engines = single_backwards(of, models), result;
     if (engines.empty()) return result;
     for (uint32_t i : of.host) {
@@ -249,7 +248,7 @@ forwards backward_ops(const trace &of, const model_flags &models) {
     return result;
 }
 
-std::vector<uint8_t> mark_all(const analysis &analysis, const model_flags &models) {
+std::vector<uint8_t> mark_all(const analysis &analysis, const op_models &models) {
     const trace &of = *analysis.of;
     std::vector<uint8_t> marks(of.events.size(), 0);
     for (uint32_t place : analysis.by_launch) {
@@ -261,7 +260,7 @@ std::vector<uint8_t> mark_all(const analysis &analysis, const model_flags &model
     }
     for (uint32_t i : of.host) {
         const event &one = of.events[i];
-        bool is_modelled = one.kind == kind::cpu_op && (models[one.name] & MODELLED);
+        bool is_modelled = one.kind == kind::cpu_op && models[one.name].is_modelled();
         if (is_modelled && (marks[i] & HAS_GPU)) mark_up(of, marks, one.parent, HAS_MODEL);
     }
     return marks;
@@ -275,7 +274,7 @@ bool is_taken(bool is_modelled, bool is_backward, uint8_t marks) {
 }
 
 // Gives every taken op, and all below it, the number of its instance.
-slot_list take_ops(const analysis &analysis, const model_flags &models, selection &to) {
+slot_list take_ops(const analysis &analysis, const op_models &models, selection &to) {
     const trace &of = *analysis.of;
     std::vector<uint8_t> marks = mark_all(analysis, models);
     forwards forward_of = backward_ops(of, models);
@@ -285,13 +284,13 @@ slot_list take_ops(const analysis &analysis, const model_flags &models, selectio
         const event &one = of.events[i];
         if (one.parent != NONE) taken_by[i] = taken_by[one.parent];
         if (taken_by[i] != NONE || one.kind != kind::cpu_op || !(marks[i] & HAS_GPU)) continue;
-        if (is_taken(models[one.name] & MODELLED, forward_of.count(i) > 0, marks[i])) taken_by[i] = i;
+        if (is_taken(models[one.name].is_modelled(), forward_of.count(i) > 0, marks[i])) taken_by[i] = i;
     }
     for (uint32_t i = 0; i < of.events.size(); i++) {
         if (taken_by[i] != i) continue;
         add_instance(to, slots, i);
         auto found = forward_of.find(i);
-        bool is_modelled = models[of.events[i].name] & MODELLED;
+        bool is_modelled = models[of.events[i].name].is_modelled();
         if (found != forward_of.end() && !is_modelled) to.instances.back().forward = found->second;
     }
     for (uint32_t i = 0; i < of.events.size(); i++) {
@@ -302,7 +301,7 @@ slot_list take_ops(const analysis &analysis, const model_flags &models, selectio
 
 } // namespace
 
-void select_unified(const analysis &analysis, const model_flags &models, selection &to) {
+void select_unified(const analysis &analysis, const op_models &models, selection &to) {
     to.of = &analysis;
     const trace &of = *analysis.of;
     slot_list slots = take_ops(analysis, models, to);

@@ -38,14 +38,15 @@ struct selection {
     const gpu_event &gpu_at(size_t place) const { return of->gpu[gpu[place]]; }
 };
 
-// What Lua says about the name of an op.
-enum : uint8_t {
-    MODELLED = 1,      // there are sums for it
-    BACKWARD_SUMS = 2, // and for its backward
-    OUTERMOST = 4,     // its sheet does not list it below another op of that sheet
-    SHEET = 0xF8,      // which sheet lists it, from 1
+// What the performance models have for ops of one name (trace/ops/families.lua).
+struct op_model {
+    uint8_t sheet = 0; // which sheet lists it, from 1; 0: there is no model of it
+    bool has_backward = false;
+    bool outermost = false; // its sheet does not list it below another op of that sheet
+
+    bool is_modelled() const { return sheet != 0; }
 };
-using model_flags = std::vector<uint8_t>; // of each text
+using op_models = std::vector<op_model>; // of each text
 
 // The ops, or calls of the runtime, that launched something other than communication themselves; own GPU
 // events: what they launched.
@@ -53,13 +54,13 @@ void select_launchers(const analysis &analysis, selection &to);
 
 // Every modelled cpu_op, but those below another one of their sheet where that is not wanted; own GPU events:
 // all below it.
-void select_modelled(const analysis &analysis, const model_flags &models, selection &to);
+void select_modelled(const analysis &analysis, const op_models &models, selection &to);
 
 // Every modelled cpu_op with backward sums and a backward; own GPU events: all below its backward.
-void select_backward(const analysis &analysis, const model_flags &models, selection &to);
+void select_backward(const analysis &analysis, const op_models &models, selection &to);
 
 // Every GPU event but communication once, under the op that says most of it; own GPU events: all below that.
-void select_unified(const analysis &analysis, const model_flags &models, selection &to);
+void select_unified(const analysis &analysis, const op_models &models, selection &to);
 
 // The events of autograd's engine, each with the forward op it belongs to: pairs of events.
 struct backward {

@@ -47,6 +47,8 @@ struct analysis;
 // The analysis that is the first argument; raises where it, or its trace, is none.
 const analysis &check_analysis(lua_State *lua);
 
+int lua_select(lua_State *lua); // selection_lua.cpp: a method of an analysis
+void make_selection_type(lua_State *lua);
 int lua_event_rows(lua_State *lua); // event_rows.cpp: methods of an analysis, like the next two
 int lua_short_rows(lua_State *lua);
 int lua_gpu_rows(lua_State *lua);

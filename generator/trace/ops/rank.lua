@@ -1,5 +1,5 @@
--- One rank's trace with what its sheets share: arguments and tracks, the flags of ops that there are sums
--- for, selections, which are made at most once.
+-- One rank's trace with what its sheets share: arguments and tracks, the models of its ops,
+-- selections, which are made at most once.
 --
 --   rank.open(path[, options]) -> rank | nil, message        options as of core.trace
 --   rank.of(trace) -> the rank of an open trace
@@ -45,31 +45,33 @@ function rank:track(number)
   return found
 end
 
--- What core.trace is told of each name: whether there are sums for it, and the number of its sheet.
-local function flags_of(analysis)
+-- What core.trace needs of each name that has a performance model: { sheet, has_backward, outermost }; see
+-- op_model in trace/analysis/selection.h.
+local function models_of(analysis)
   local sheet_numbers, count = {}, 0
-  local flags = {}
+  local models = {}
   local numbers, names = analysis:op_names()
   for i, number in ipairs(numbers) do
     local op = families.op(names[i])
     if op then
-      local sheet, is_outermost = families.family(op).sheet, families.family(op).outermost
-      if not sheet_numbers[sheet] then
+      local family = families.family(op)
+      if not sheet_numbers[family.sheet] then
         count = count + 1
-        sheet_numbers[sheet] = count
+        sheet_numbers[family.sheet] = count
       end
-      flags[number] = 1 + (op.has_backward and 2 or 0) + (is_outermost and 4 or 0) + 8 * sheet_numbers[sheet]
+      models[number] = { sheet = sheet_numbers[family.sheet], has_backward = op.has_backward,
+        outermost = family.outermost }
     end
   end
-  return flags
+  return models
 end
 
 -- A selection: "launchers", "modelled", "backward" or "unified"; and its combos.
 function rank:select(kind)
   local found = self.selections[kind]
   if not found then
-    self.flags = self.flags or flags_of(self.analysis)
-    local selection = self.analysis:select(kind, self.flags)
+    self.models = self.models or models_of(self.analysis)
+    local selection = self.analysis:select(kind, self.models)
     found = { selection = selection, combos = selection:combos() }
     self.selections[kind] = found
   end
