@@ -40,7 +40,7 @@ bool csv_quoted_cell(const char **at, const char *line_end, struct csv_text *cel
     cell->end = p;
     *at = p + 1;
     if (*at == line_end || **at == ',') return true;
-    return problem_set(problem, "text after a closing quote; a comma or the end of the line would be right");
+    return problem_set(problem, "text after a closing quote; a comma or the end of the line must follow");
 }
 
 struct csv_shown csv_show(const struct csv_text *text) {

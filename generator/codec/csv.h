@@ -1,6 +1,6 @@
-// The cells of one line of a CSV file (RFC 4180), as they lie in memory; columns and values are the callers'.
-// Read: CRLF, a UTF-8 byte order mark, quoted cells. Refused: a quote that is not closed, text after a
-// closing quote, UTF-16. csv_lua.c reads whole tables with line breaks in quoted cells, for Lua.
+// Lines and cells of CSV (RFC 4180), in place. CRLF, a UTF-8 byte order mark and quoted cells are read; a
+// quote that is not closed, text after a closing quote, and UTF-16 are errors. csv_lua.c reads whole tables
+// for Lua, with line breaks in quoted cells.
 #ifndef GENTABLES_CSV_H
 #define GENTABLES_CSV_H
 
@@ -11,13 +11,13 @@
 
 struct csv_text {
     const char *begin, *end;
-    bool doubled; // of a cell: there are quotes in it, each written twice
+    bool doubled; // a cell with quotes in it, each written twice
 };
 
-// The text after a byte order mark. Fails (the message lacks the file) where it is not UTF-8.
+// Removes a byte order mark. Fails (the message lacks the file) if the text is UTF-16.
 bool csv_begin(struct csv_text *text, struct problem *problem);
 
-// Takes the next line off `text`, without its line end. False at the end of the text.
+// Removes the next line from `text`, without its line end. False at the end of the text.
 bool csv_line(struct csv_text *text, struct csv_text *line);
 
 // Reads a quoted cell that begins at *at; see csv_cell.
@@ -35,7 +35,7 @@ static inline bool csv_cell(const char **at, const char *line_end, struct csv_te
     return true;
 }
 
-// `text` with everything that a terminal would not show as such replaced, cut to fit, for messages.
+// `text` for messages: cut to fit, with "?" in place of control characters.
 struct csv_shown {
     char text[64];
 };

@@ -1,9 +1,9 @@
-// require "core.csv": CSV tables with a header whose columns are found by name, of any size that memory
-// holds. Rows of benchmarks have a reader of their own (rows/rows_reading.c).
+// require "core.csv": CSV tables with a header, whose columns are found by name. Rows of benchmarks have a
+// reader of their own (rows/rows_reading.c).
 //
 //   parse(text, name) -> { columns = names, rows = { { name = text }... }, line = numbers } | nil, message
 //
-// `line` has the number of each row's first line; `name` is the file in messages. Empty lines are left out.
+// `line` has the number of each row's first line; `name` is the file in messages. Empty lines are skipped.
 #include "csv_lua.h"
 
 #include <lauxlib.h>
@@ -22,7 +22,7 @@ void csv_push(lua_State *lua, const struct csv_text *cell) {
     luaL_pushresult(&buffer);
 }
 
-// Where the line that begins at `p` ends: at a newline outside of quotes.
+// The end of the line that begins at `p`: a newline outside of quotes.
 static const char *find_end(const char *p, const char *end) {
     for (;; p++) { // at the beginning of a cell
         if (p < end && *p == '"') {
@@ -33,7 +33,7 @@ static const char *find_end(const char *p, const char *end) {
     }
 }
 
-// Pushes the list of a line's cells; false, with the table on the stack: `problem` is filled.
+// Pushes the list of a line's cells. False if a quote is broken: `problem` is filled, the list is incomplete.
 static bool push_cells(lua_State *lua, const struct csv_text *line, lua_Integer *count,
                        struct problem *problem) {
     const char *at = line->begin;
@@ -47,7 +47,7 @@ static bool push_cells(lua_State *lua, const struct csv_text *line, lua_Integer 
     }
 }
 
-// The list of cells on top of the stack becomes a table by the names in the list at `columns`.
+// Replaces the list of cells on top of the stack by a table with the names in the list at `columns` as keys.
 static void name_cells(lua_State *lua, int columns, lua_Integer count) {
     lua_createtable(lua, 0, (int)count);
     for (lua_Integer i = 1; i <= count; i++) {
@@ -100,7 +100,7 @@ static int lua_parse(lua_State *lua) {
         number++;
         text.begin = end < text.end ? end + 1 : end;
     }
-    if (columns == 0) return fail_at(lua, name, number, "is empty; a header would be right");
+    if (columns == 0) return fail_at(lua, name, number, "is empty; a header is required");
     lua_createtable(lua, 0, 3);
     lua_insert(lua, COLUMNS);
     lua_setfield(lua, COLUMNS, "line");

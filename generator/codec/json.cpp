@@ -61,8 +61,8 @@ int collect_parser(lua_State *lua) {
     return 0;
 }
 
-// Parses the text argument. The parser, which owns the memory of `root`, lies on the stack until it is
-// collected, so that a Lua error loses nothing. False, with nil and a message pushed, if the text is no JSON.
+// Parses the text argument. The parser owns the memory of `root`; Lua collects it, so that an error leaks
+// nothing. False, with nil and a message pushed, if the text is not JSON.
 bool parse_argument(lua_State *lua, element &root) {
     size_t length;
     const char *text = luaL_checklstring(lua, TEXT, &length);
@@ -88,7 +88,7 @@ int decode(lua_State *lua) {
 }
 
 // pick(text, null, array, key...) -> { key = value } of the outermost object | nil, message. The rest of the
-// text is checked, and not turned into values.
+// text is checked, but makes no values.
 int pick(lua_State *lua) {
     int keys = lua_gettop(lua);
     element root, value;
@@ -96,7 +96,7 @@ int pick(lua_State *lua) {
     if (!parse_argument(lua, root)) return 2;
     if (root.get(object) != simdjson::SUCCESS) {
         lua_pushnil(lua);
-        lua_pushstring(lua, "is no object");
+        lua_pushstring(lua, "is not an object");
         return 2;
     }
     lua_newtable(lua);

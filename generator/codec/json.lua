@@ -1,10 +1,10 @@
--- JSON: decode(text), pick(text, key...), encode(value), compact(value). Decoding is simdjson's (json.cpp);
--- encoding is here and deterministic: sorted keys, two spaces of indent, an array of plain values on one
--- line; or, compact, without any space.
+-- JSON: decode(text), pick(text, key...), encode(value), compact(value). simdjson decodes (json.cpp). encode
+-- is deterministic: sorted keys, an indent of two spaces, arrays of plain values on one line; compact writes
+-- no spaces.
 --
 -- null is json.null. Arrays that were decoded, or made by json.array{...}, stay arrays when they are empty;
--- any other table is an array if it is a sequence with something in it, and else an object. json.object{...}
--- makes an object that is written in an order of its own.
+-- any other table is an array if it is a sequence that is not empty, and else an object. json.object{...}
+-- makes an object with keys in a given order.
 local numbers = require "base.numbers"
 
 local json = {}
@@ -16,8 +16,8 @@ json.null = setmetatable({}, { __tostring = function() return "null" end, __name
 -- Marks a list as an array, and returns it.
 function json.array(list) return setmetatable(list, array_type) end
 
--- { { key, value }, ... } -> an object that encode writes in this order; a key that it gets later has no
--- place there, and raises. A value that is nil leaves its key out.
+-- { { key, value }, ... } -> an object that encode writes in this order, without keys whose value is nil.
+-- Keys must not be added later: encode raises an error.
 function json.object(fields)
   local object, order = {}, {}
   for _, field in ipairs(fields) do
@@ -28,11 +28,11 @@ function json.object(fields)
   return setmetatable(object, { __name = "json.object", order = order })
 end
 
--- text -> value | nil, message. core.json is loaded by the first call: loading it takes a while.
+-- text -> value | nil, message. The first call loads core.json, which takes a while.
 function json.decode(text) return require("core.json").decode(text, json.null, array_type) end
 
--- text, keys... -> { key = value } of the outermost object, the others left out | nil, message. For large
--- texts of which little is wanted.
+-- text, keys... -> { key = value } of the outermost object, with these keys only | nil, message. For large
+-- texts of which little is needed.
 function json.pick(text, ...) return require("core.json").pick(text, json.null, array_type, ...) end
 
 local escapes = { ['"'] = '\\"', ["\\"] = "\\\\", ["\b"] = "\\b", ["\f"] = "\\f", ["\n"] = "\\n",
@@ -62,7 +62,7 @@ local function keys_in_order(object)
     keys[#keys + 1] = key
   end
   if meta and meta.order then
-    if #meta.order ~= #keys then error("a JSON object in order has keys that are not in it", 0) end
+    if #meta.order ~= #keys then error("keys were added to an object of json.object", 0) end
     return meta.order
   end
   table.sort(keys)
@@ -93,7 +93,7 @@ local function encode_object(object, indent)
   return "{" .. inner .. table.concat(fields, "," .. inner) .. "\n" .. indent .. "}"
 end
 
--- `indent`: of the line that it begins on; nil: compact.
+-- `indent`: that of the line on which the value begins; nil: compact.
 function encode_value(value, indent)
   local kind = type(value)
   if value == json.null then return "null" end
@@ -105,11 +105,11 @@ function encode_value(value, indent)
   return encode_object(value, indent)
 end
 
--- value -> text, without a newline at the end. Raises on what JSON has no word for (NaN, functions, other
--- keys).
+-- value -> text, without a newline at the end. Raises an error for values that JSON cannot express: NaN,
+-- infinity, functions, keys that are no texts.
 function json.encode(value) return encode_value(value, "") end
 
--- The same on one line, without spaces: for data that programs read.
+-- The same on one line, without spaces.
 function json.compact(value) return encode_value(value) end
 
 return json

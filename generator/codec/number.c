@@ -1,7 +1,7 @@
-// Decimal text to doubles and back; see number.h. The fast way to read: the digits as a 64-bit integer m,
-// then one 128-by-64-bit division by the power of five, which gives 64 bits of quotient and, in the
-// remainder, whether anything follows: all that rounding to 53 bits needs. Whatever does not fit (more than
-// 19 digits, more than 27 decimals, an exponent) goes to strtod.
+// Decimal text to doubles and back; see number.h. The fast path reads the digits as a 64-bit integer m and
+// divides it by a power of five, 128 by 64 bits. Rounding to 53 bits needs no more than the 64 bits of the
+// quotient and whether there is a remainder. Other texts (more than 19 digits, more than 27 decimals, an
+// exponent) go to strtod.
 #include "number.h"
 
 #include <endian.h>
@@ -51,7 +51,7 @@ static double divide_by_power_of_ten(uint64_t m, int decimals) {
     int m_shift = __builtin_clzll(m), divisor_shift = __builtin_clzll(divisor);
     m <<= m_shift;
     divisor <<= divisor_shift;
-    // Both have their top bit set, so that this shift gives a quotient of exactly 64 bits.
+    // The top bit of both is set, so that this shift gives a quotient of exactly 64 bits.
     int shift = m < divisor ? 64 : 63;
     unsigned __int128 numerator = (unsigned __int128)m << shift;
     uint64_t quotient = (uint64_t)(numerator / divisor);
@@ -66,7 +66,7 @@ static double divide_by_power_of_ten(uint64_t m, int decimals) {
     return value;
 }
 
-// The text as strtod reads it. The caller has checked its form.
+// Reads the text with strtod. The caller has checked its form.
 static bool parse_slowly(const char *begin, const char *end, double *value) {
     char text[MAX_TEXT];
     size_t length = (size_t)(end - begin);

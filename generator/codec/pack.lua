@@ -1,7 +1,6 @@
--- Tables as texts, from a child process to its parent: what pack makes of a value, unpack makes into it
--- again. Values are nil, truth values, numbers, texts, and tables of them without cycles; lists of floats go
--- fast.
-local digest = {}
+-- Lua values as texts, to send them from a child process to its parent: pack writes, unpack reads. Values are
+-- nil, booleans, numbers, texts, and tables of them without cycles. Lists of floats have a fast format.
+local pack = {}
 
 local CHUNK = 100 -- floats packed by one call
 local many = ("d"):rep(CHUNK)
@@ -55,12 +54,12 @@ function pack_value(out, value)
   elseif kind == "table" then
     if is_float_list(value) then pack_floats(out, value) else pack_table(out, value) end
   else
-    error("a digest has no " .. kind, 0)
+    error("a value of type " .. kind .. " cannot be packed", 0)
   end
 end
 
 -- value -> text
-function digest.pack(value)
+function pack.pack(value)
   local out = {}
   pack_value(out, value)
   return table.concat(out)
@@ -108,6 +107,6 @@ local readers = {
 function unpack_value(text, at) return readers[text:sub(at, at)](text, at + 1) end
 
 -- text -> value
-function digest.unpack(text) return (unpack_value(text, 1)) end
+function pack.unpack(text) return (unpack_value(text, 1)) end
 
-return digest
+return pack

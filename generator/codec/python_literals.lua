@@ -1,7 +1,7 @@
--- Values as Python writes them: shapes, types and details of kernels stand in the sheets as Python literals,
--- because those who read such sheets parse them so.
+-- Values as Python literals: the sheets have shapes, types and details of kernels in this form, because
+-- scripts that read such sheets parse it.
 --
--- A value is a Lua number, text or boolean, a list (a table; written as a tuple), or python.none.
+-- A value is a number, a text, a boolean, a list (written as a tuple), or python.none.
 local numbers = require "base.numbers"
 
 local python = {}
@@ -30,7 +30,7 @@ local function sequence(values, is_list)
   return "(" .. table.concat(out, ", ") .. (#out == 1 and ",)" or ")")
 end
 
--- The literal of a value. `as_lists`: lists have brackets, as in the columns named _first.
+-- The literal of a value. `as_lists`: lists are written with brackets, as in the columns named _first.
 function python.write(value, as_lists)
   local kind = type(value)
   if kind == "string" then return python.text(value) end

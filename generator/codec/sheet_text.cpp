@@ -1,5 +1,5 @@
-// A sheet as CSV (RFC 4180, lines end in \n): numbers as short as reads back the same, truth values as True
-// and False, no value as nothing, texts as they are. Lua: require "core.sheet_text":
+// require "core.sheet_text": sheets as CSV (RFC 4180, lines end in \n). Numbers are the shortest text that
+// reads back as the same number, booleans True and False, nil an empty cell.
 //
 // - csv(columns, rows) gives the text; `rows` is a list of rows, or a function that gives the next one.
 // - number(value) gives a number's text.
@@ -14,8 +14,8 @@ namespace {
 
 constexpr size_t NUMBER_ROOM = 32;
 
-// Whole numbers of type float end in .0, and from 1e16 on (below 1e-4) there is an exponent, as Python has
-// it: files that other tools wrote then differ from ours only where the values do.
+// As Python: floats that are whole end in .0; from 1e16 on, and below 1e-4, there is an exponent. Files of
+// other tools then differ from ours only if their values do.
 char *print_float(char *out, double value) {
     if (std::isnan(value)) return static_cast<char *>(std::memcpy(out, "nan", 3)) + 3;
     if (std::isinf(value)) {
@@ -40,7 +40,7 @@ char *print_number(lua_State *lua, char *out) {
     return print_float(out, lua_tonumber(lua, -1));
 }
 
-// Adds a text, in quotes where it needs them.
+// Adds a text, in quotes if it needs them.
 void add_text(std::string &out, const char *text, size_t size) {
     bool quoted = std::memchr(text, ',', size) != nullptr || std::memchr(text, '"', size) != nullptr ||
                   std::memchr(text, '\n', size) != nullptr || std::memchr(text, '\r', size) != nullptr;
@@ -56,7 +56,7 @@ void add_text(std::string &out, const char *text, size_t size) {
     out += '"';
 }
 
-// Adds the value at the top of the stack; false where a cell cannot be that.
+// Adds the value at the top of the stack. False if a cell cannot have such a value.
 bool add_cell(lua_State *lua, std::string &out) {
     switch (lua_type(lua, -1)) {
     case LUA_TNIL: return true;
@@ -86,13 +86,13 @@ bool add_line(lua_State *lua, std::string &out, lua_Integer columns) {
         lua_pop(lua, 1);
         if (!added) return false;
     }
-    if (columns == 1 && out.size() == begin) out += "\"\""; // an empty line is no row
+    if (columns == 1 && out.size() == begin) out += "\"\""; // an empty line would be no row
     out += '\n';
     return true;
 }
 
-// Pushes the next row of the list or function at place 2: 1 where there is one, 0 after the last (nothing is
-// pushed), -1 where the function failed (its error is pushed).
+// Pushes the next row of the list or function at place 2. Returns 1; or 0 after the last row, with nothing
+// pushed; or -1 if the function failed, with its error pushed.
 int push_row(lua_State *lua, lua_Integer place) {
     if (lua_isfunction(lua, 2)) {
         lua_pushvalue(lua, 2);
@@ -105,7 +105,7 @@ int push_row(lua_State *lua, lua_Integer place) {
     return 0;
 }
 
-// Pushes the text, or an error; false where it is one.
+// Pushes the text; false: pushes an error.
 bool push_csv(lua_State *lua, lua_Integer columns) {
     std::string out;
     lua_pushvalue(lua, 1);

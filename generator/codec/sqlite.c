@@ -1,11 +1,11 @@
 // SQLite databases for Lua, read only: core.sqlite.
 //
 //   sqlite.open(path) -> database | nil, message
-//   database:query(sql, each, ...) -> true | nil, message     ... are bound to the ? of sql; each(columns...)
-//                                                             is called for every row
-//   database:close()                                          also done by the collector
+//   database:query(sql, each, ...) -> true | nil, message     binds ... to the ? of sql, and calls
+//                                                             each(columns...) for every row
+//   database:close()                                          the garbage collector closes it, too
 //
-// NULL is nil; text and blobs are texts. An error that `each` raises goes through.
+// NULL is nil; text and blobs are texts. query raises the errors of `each`.
 #include <lauxlib.h>
 #include <lua.h>
 #include <sqlite3.h>

@@ -1,12 +1,12 @@
--- Text with % and ${}: turns a template into a function from a model to text.
+-- Templates: text with % and ${}, compiled to a function from a model to text.
 --
 --   % for _, n in ipairs(sizes) do      a line that starts with % is Lua
 --   int size_${n};                      ${...} is a value; nil is an error that names template and line
 --   % end
 --   %% a line of text that starts with one %
 --
--- Every line of the template becomes one line of Lua, so that Lua's own errors name the template's line too.
--- Braces within ${...} have to balance.
+-- Every line of the template becomes one line of Lua, so that Lua's errors name the template's line. Braces
+-- within ${...} must balance.
 local fail = require "base.fail"
 local file = require "core.file"
 
@@ -23,7 +23,7 @@ local function value_of(value, text)
   return tostring(value)
 end
 
--- One line of text as Lua, which puts it out in one piece. Errors name the template and the line's number.
+-- The Lua that outputs one line of text. Errors name the template and the line's number.
 local function translate_text(line, newline, name, number)
   if newline ~= "" and not line:find("${", 1, true) then return ("_out(%q .. '\\n')"):format(line) end
   local pieces, at = {}, 1
@@ -37,7 +37,7 @@ local function translate_text(line, newline, name, number)
   if rest:find("${", 1, true) then
     return ("error(%q, 0)"):format(("%s:%d: ${ is not closed on its line"):format(name, number))
   end
-  -- The newline is written as an escape, so that the Lua text keeps one line per line of the template.
+  -- The newline is an escape, so that the Lua text has one line for each line of the template.
   if rest ~= "" or newline ~= "" then
     pieces[#pieces + 1] = ('%q%s'):format(rest, newline ~= "" and ' .. "\\n"' or "")
   end
@@ -59,15 +59,15 @@ local function translate(text, name)
   return table.concat(out, "\n")
 end
 
--- Compiles template text; `name` stands in errors. Returns function(model) -> text. Raises on a broken
--- template.
+-- Compiles the text of a template; errors contain `name`. Returns function(model) -> text. Raises an error
+-- for a broken template.
 function template.compile(text, name)
   local environment = {}
   local code = "local _out, _value = ... " .. translate(text, name)
   local chunk, message = load(code, "@" .. name, "t", environment)
   if not chunk then fail.input("%s", message) end
   return function(model)
-    for key in pairs(environment) do environment[key] = nil end -- what the last rendering set
+    for key in pairs(environment) do environment[key] = nil end -- set by the last rendering
     setmetatable(environment, { __index = function(_, key)
       local found = model[key]
       if found == nil then found = base[key] end

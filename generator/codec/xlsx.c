@@ -1,13 +1,13 @@
-// Workbooks by libxlsxwriter, sheet after sheet, each row written as it comes. Nothing stands at the path
-// until the workbook is whole; the same sheets give the same bytes. Which sheets, names and formats is
-// pages/sheets.lua's.
-// Lua: require "core.xlsx":
+// require "core.xlsx": workbooks by libxlsxwriter, written sheet by sheet and row by row. The file is at its
+// path only when the workbook is complete; equal sheets give equal bytes. pages/sheets.lua decides on sheets,
+// names and formats.
 //
-// - open(path) gives a book, or nil, message.
-// - book:add{ name =, columns = { titles }, rows = list of rows, or a function that gives the next row,
+// - open(path) returns a book, or nil, message.
+// - book:add{ name =, columns = { titles }, rows = a list of rows, or a function that returns the next row,
 //   formats = { [place] = number format }, colours = { [place] = { 0xRRGGBB, ... } of two or three } }
-//   gives cells that were cut to what a cell holds, and rows that no sheet has room for.
-// - book:close() gives true, or nil, message. A book that is not closed leaves nothing.
+//   returns the number of cells that were cut to the length that a cell can have, and the number of rows that
+//   were dropped because a sheet has no more.
+// - book:close() returns true, or nil, message. A book that is not closed leaves no file.
 #include <errno.h>
 #include <lauxlib.h>
 #include <limits.h>
@@ -21,16 +21,16 @@
 
 static const char book_type[] = "gentables.xlsx";
 
-// What a workbook can hold, and how wide a column may get, in characters.
+// Limits of a workbook, and widths of columns in characters.
 enum { MOST_ROWS = LXW_ROW_MAX, MOST_COLUMNS = LXW_COL_MAX, MOST_CELL_UNITS = 32767 };
 enum { LEAST_WIDTH = 6, MOST_WIDTH = 60, FILTER_WIDTH = 3, NUMBER_WIDTH = 11 };
-// Doubles, and so cells, hold whole numbers up to this one.
+// Doubles, and so cells, have all whole numbers up to this one.
 #define MOST_EXACT (1LL << 53)
 
 struct book {
     lxw_workbook *workbook; // NULL: closed
     lxw_format *header;
-    struct file_stage stage; // the library writes to its temporary name
+    struct file_stage stage; // the library writes its temporary file
     char path[PATH_MAX];
 };
 
@@ -38,9 +38,9 @@ struct book {
 struct sheet {
     lxw_worksheet *worksheet;
     int columns;          // at most MOST_COLUMNS
-    lxw_format **formats; // one for each column, NULL: as it comes
+    lxw_format **formats; // one for each column; NULL: the default
     int *widths;          // in characters
-    lua_Integer cut;      // cells
+    lua_Integer cut;      // the number of cells that were cut
 };
 
 static int fail(lua_State *lua, const struct problem *problem) {
@@ -63,8 +63,8 @@ static int drop(lua_State *lua) {
     return 0;
 }
 
-// The folder of the file, where the parts are put together, too: a disk that has no room for them has none
-// for the workbook either, and that is noticed.
+// The folder of the file. The library's temporary files are there, too, so that a full disk is an error when
+// they are written.
 static void folder_of(const char *path, char folder[PATH_MAX]) {
     const char *slash = strrchr(path, '/');
     size_t length = slash == NULL ? 0 : (size_t)(slash - path) + 1;
@@ -97,7 +97,7 @@ static int open_book(lua_State *lua) {
     return 1;
 }
 
-// The length of a UTF-8 sequence at `text` that is well formed and may stand in XML; 0 where there is none.
+// The length of the UTF-8 sequence at `text`; 0 if it is malformed or XML does not allow the character.
 static size_t sequence_length(const unsigned char *text, size_t left) {
     unsigned char first = text[0];
     if (first < 0x80) return first >= 0x20 || first == '\t' || first == '\n' || first == '\r' ? 1 : 0;
@@ -111,7 +111,7 @@ static size_t sequence_length(const unsigned char *text, size_t left) {
     return overlong || no_character ? 0 : length;
 }
 
-// Pushes `text` as a cell can hold it: what is no character of XML becomes U+FFFD, the end is cut.
+// Pushes `text` for a cell: bytes that are no character of XML become U+FFFD, and a long text is cut.
 static const char *push_cell_text(lua_State *lua, const char *text, size_t size, bool *cut) {
     luaL_Buffer out;
     luaL_buffinit(lua, &out);
@@ -131,7 +131,7 @@ static const char *push_cell_text(lua_State *lua, const char *text, size_t size,
     return lua_tostring(lua, -1);
 }
 
-// Whether `text` can be written as it is.
+// Whether `text` can be written without a change.
 static bool is_plain(const char *text, size_t size) {
     if (size > MOST_CELL_UNITS) return false;
     for (size_t i = 0; i < size; i++)
@@ -160,7 +160,7 @@ static size_t digits_of(double value) {
     return (value < 0) + (size < 10 ? 1 : (size_t)log10(size) + 1);
 }
 
-// Numbers that no cell can hold (infinite, undefined, whole ones too large for a double) are written as text.
+// Numbers that no cell can have (infinity, NaN, whole ones too large for a double) are written as text.
 static void write_number(lua_State *lua, struct sheet *sheet, lxw_row_t row, int column) {
     lxw_format *format = sheet->formats[column];
     double value = lua_tonumber(lua, -1);
@@ -203,7 +203,7 @@ static void write_header(lua_State *lua, struct sheet *sheet, int titles, lxw_fo
     }
 }
 
-// Pushes the next row of the list or function at `rows`. False, and nothing pushed, after the last one.
+// Pushes the next row of the list or function at `rows`. After the last one returns false and pushes nothing.
 static bool push_row(lua_State *lua, int rows, lua_Integer place) {
     if (lua_isfunction(lua, rows)) {
         lua_pushvalue(lua, rows);
@@ -216,7 +216,7 @@ static bool push_row(lua_State *lua, int rows, lua_Integer place) {
     return false;
 }
 
-// Gives the rows that there were.
+// Returns the number of rows.
 static lua_Integer write_rows(lua_State *lua, struct sheet *sheet, int rows) {
     lua_Integer place = 1;
     for (; push_row(lua, rows, place); place++) {
@@ -283,7 +283,7 @@ static void lay_out(const struct sheet *sheet, lxw_row_t last_row) {
     }
 }
 
-// A zeroed buffer that the stack keeps.
+// Pushes a zeroed buffer.
 static void *push_buffer(lua_State *lua, size_t size) {
     void *buffer = lua_newuserdatauv(lua, size + 1, 0);
     memset(buffer, 0, size + 1);

@@ -1,10 +1,10 @@
-// YAML through libyaml, for Lua: core.yaml. Reads one document; what only YAML has (tags, several documents,
-// cyclic aliases) is refused.
+// require "core.yaml": reads one document of YAML with libyaml. Several documents and cyclic aliases are
+// errors; tags are ignored.
 //
-//   yaml.decode(text, null) -> value | nil, message      `null` is what stands for YAML's null
+//   yaml.decode(text, null) -> value | nil, message      `null` stands for YAML's null
 //
-// Mappings and sequences become tables, plain scalars booleans, integers, floats or null as YAML 1.1 has
-// them, everything else text. The message names the line.
+// Mappings and sequences become tables; plain scalars become booleans, integers, floats or null as in YAML
+// 1.1; other scalars become texts. The message has the line.
 #include <errno.h>
 #include <lauxlib.h>
 #include <lua.h>
@@ -71,12 +71,12 @@ static void push_plain(lua_State *lua, const char *text, size_t length) {
     }
 }
 
-// What is being turned into Lua values.
+// A document while it becomes Lua values.
 struct reader {
     lua_State *lua;
     yaml_document_t *yaml;
-    int nodes_left; // aliases are written out, and could multiply without end
-    size_t line;    // of the node at hand
+    int nodes_left; // a limit, because nested aliases can expand to very many nodes
+    size_t line;    // of the current node
 };
 
 static const char *push_node(struct reader *reader, int id, int depth);
@@ -100,10 +100,10 @@ static const char *push_mapping(struct reader *reader, const yaml_node_t *node, 
     for (; pair < end; pair++) {
         yaml_node_t *key = yaml_document_get_node(reader->yaml, pair->key);
         reader->line = key->start_mark.line;
-        if (key->type != YAML_SCALAR_NODE) return "a key that is no scalar";
+        if (key->type != YAML_SCALAR_NODE) return "a key that is not a scalar";
         lua_pushlstring(lua, (const char *)key->data.scalar.value, key->data.scalar.length);
         lua_pushvalue(lua, -1);
-        if (lua_rawget(lua, -3) != LUA_TNIL) return "a key that stands there twice";
+        if (lua_rawget(lua, -3) != LUA_TNIL) return "a duplicate key";
         lua_pop(lua, 1);
         const char *problem = push_node(reader, pair->value, depth + 1);
         if (problem != NULL) return problem;
@@ -112,7 +112,7 @@ static const char *push_mapping(struct reader *reader, const yaml_node_t *node, 
     return NULL;
 }
 
-// Pushes the value of a node. Returns what is wrong with it, its line in reader->line; NULL: nothing.
+// Pushes the value of a node. Returns NULL, or what is wrong, with the line in reader->line.
 static const char *push_node(struct reader *reader, int id, int depth) {
     const yaml_node_t *node = yaml_document_get_node(reader->yaml, id);
     reader->line = node->start_mark.line;
@@ -132,7 +132,7 @@ static const char *push_node(struct reader *reader, int id, int depth) {
     return NULL;
 }
 
-// Reads the only document of `text`. Returns what is wrong, with its line; NULL: nothing.
+// Reads the only document of `text`. Returns NULL, or what is wrong, with its line.
 static const char *load(struct document *document, const char *text, size_t length, size_t *line,
                         char message[MESSAGE_SIZE]) {
     yaml_parser_t parser;
@@ -175,7 +175,7 @@ static int decode(lua_State *lua) {
     const char *problem = load(document, text, length, &line, message);
     if (problem != NULL) return fail_at(lua, problem, line);
     if (yaml_document_get_root_node(&document->yaml) == NULL) {
-        lua_pushvalue(lua, NULL_VALUE); // an empty text
+        lua_pushvalue(lua, NULL_VALUE); // the text is empty
         return 1;
     }
     struct reader reader = {.lua = lua, .yaml = &document->yaml, .nodes_left = MOST_NODES};

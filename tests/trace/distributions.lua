@@ -50,11 +50,11 @@ function TestDistributions.test_csv_as_spreadsheets_write_it()
   lu.assertEquals(read.rows, { { a = "1", ['b "x", y'] = "two\nlines" }, { a = "3", ['b "x", y'] = "" } })
   lu.assertEquals(read.line, { 2, 5 })
   lu.assertEquals({ csv.parse('a\n"x"y\n', "t.csv") },
-    { nil, "t.csv:2: text after a closing quote; a comma or the end of the line would be right" })
+    { nil, "t.csv:2: text after a closing quote; a comma or the end of the line must follow" })
   lu.assertEquals({ csv.parse('a\n1\n"x\n2\n', "t.csv") },
     { nil, "t.csv:3: a quote is opened and not closed; close it, or leave it out" })
   lu.assertEquals({ csv.parse("a,b\n1\n", "t.csv") }, { nil, "t.csv:2: 1 cells; the header has 2" })
-  lu.assertEquals({ csv.parse("", "t.csv") }, { nil, "t.csv:1: is empty; a header would be right" })
+  lu.assertEquals({ csv.parse("", "t.csv") }, { nil, "t.csv:1: is empty; a header is required" })
 end
 
 local suites = dofile(arg[0]:match("^(.*/)") .. "../suites.lua")
