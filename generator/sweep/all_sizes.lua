@@ -7,11 +7,11 @@ local fail = require "base.fail"
 local journal = require "sweep.journal"
 local launches = require "sweep.launches"
 local outcome = require "sweep.outcome"
-local pace = require "sweep.cost"
+local cost = require "sweep.cost"
 local process = require "core.process"
 local progress = require "system.progress"
 local provenance = require "rows.provenance"
-local worlds = require "sweep.tp_size"
+local tp_size = require "sweep.tp_size"
 
 local all_sizes = {}
 
@@ -26,11 +26,11 @@ local WRITE_SHARE = 0.02      -- of a budget, that is kept for what comes before
 
 -- Journals that hold nothing go.
 local function drop_empty_journals(job)
-  for _, world in ipairs(job.worlds) do
-    local begun = world.journal
-    if begun and not begun.holds_cells and not world.continues then
+  for _, state in ipairs(job.states) do
+    local begun = state.journal
+    if begun and not begun.holds_cells and not state.continues then
       begun:remove()
-      world.journal = nil
+      state.journal = nil
     end
   end
 end
@@ -40,24 +40,24 @@ end
 -- the next sweep writes them again.
 local function write_worlds(job)
   process.hold_signals(true)
-  for _, world in ipairs(job.worlds) do
-    world:settle(job)
-    world:write(job)
+  for _, state in ipairs(job.states) do
+    state:settle(job)
+    state:write(job)
   end
   drop_empty_journals(job)
-  for _, world in ipairs(job.worlds) do
-    if world.journal and not world.refusal then world.journal:remove() end
+  for _, state in ipairs(job.states) do
+    if state.journal and not state.refusal then state.journal:remove() end
   end
   process.hold_signals(false)
 end
 
 -- ---- measuring --------------------------------------------------------------------------------
 
--- The worlds with something to measure.
+-- The states with something to measure.
 local function open_worlds(job)
   local open = {}
-  for _, world in ipairs(job.worlds) do
-    if world:is_open() then open[#open + 1] = world end
+  for _, state in ipairs(job.states) do
+    if state:is_open() then open[#open + 1] = state end
   end
   return open
 end
@@ -66,9 +66,9 @@ end
 local function check_budget(job, open)
   if not job.budget_s then return end
   local least = 0
-  for _, world in ipairs(open) do
-    local planner = (world:chosen() or world).planner
-    least = least + job.spec.limits.launches * START_S + STOP_S + planner:cost_of_a_round(pace.least)
+  for _, state in ipairs(open) do
+    local planner = (state:chosen() or state).planner
+    least = least + job.spec.limits.launches * START_S + STOP_S + planner:cost_of_a_round(cost.least)
   end
   least = least / (1 - WRITE_SHARE)
   if job.budget_s >= least then return end
@@ -86,28 +86,28 @@ local function limits_of(job)
   return limits
 end
 
-local function say_what_is_measured(job, world)
+local function say_what_is_measured(job, state)
   job.progress:clear()
-  local open, total = world:count_open()
+  local open, total = state:count_open()
   if job.exhaustive then
-    print(("TP %d: %d of %d cells to measure"):format(world.size, open, total))
+    print(("TP %d: %d of %d cells to measure"):format(state.size, open, total))
   else
-    print(("TP %d: %d of %d cells are open, to be measured where it matters"):format(world.size, open, total))
+    print(("TP %d: %d of %d cells are open, to be measured where it matters"):format(state.size, open, total))
   end
   io.stdout:flush()
 end
 
 -- Measures at all TP sizes, each with its share of what is left of the budget.
 local function measure(job, open)
-  for i, world in ipairs(open) do
-    say_what_is_measured(job, world)
+  for i, state in ipairs(open) do
+    say_what_is_measured(job, state)
     local share
     if job.budget_s then
       local left = job.budget_s * (1 - WRITE_SHARE) - (process.now() - job.began_at)
       share = math.max(0, left / (#open - i + 1) - STOP_S)
     end
-    world:begin(job.limits.cell_us / 1e6, share)
-    launches.run(job, world)
+    state:begin(job.limits.cell_us / 1e6, share)
+    launches.run(job, state)
   end
   job.progress:clear()
 end
@@ -116,23 +116,23 @@ end
 -- none does are another machine's, for no table is made of two machines.
 local function check_refused(job, open)
   local refused, has_started = {}, false
-  for _, world in ipairs(open) do
-    if world.refusal then refused[#refused + 1] = world end
+  for _, state in ipairs(open) do
+    if state.refusal then refused[#refused + 1] = state end
   end
-  for _, world in ipairs(job.worlds) do -- now, or in a sweep that was cut off with all of it in a journal
-    has_started = has_started or world.launches > 0 or (world.taken_up and not world.refusal)
+  for _, state in ipairs(job.states) do -- now, or in a sweep that was cut off with all of it in a journal
+    has_started = has_started or state.launches > 0 or (state.taken_up and not state.refusal)
   end
   if #refused == 0 then return {} end
   if not has_started then
     drop_empty_journals(job)
     outcome.fail_for(refused, "")
   end
-  for _, world in ipairs(refused) do
-    local other = world:other_machine(job)
+  for _, state in ipairs(refused) do
+    local other = state:other_machine(job)
     if other then
       drop_empty_journals(job)
       local words = "; nothing is written, for %s has the rows of %s: another --arch or --out would be right"
-      outcome.fail_for(refused, words:format(world.csv, provenance.describe(other)))
+      outcome.fail_for(refused, words:format(state.csv, provenance.describe(other)))
     end
   end
   return refused
@@ -142,17 +142,17 @@ end
 -- patience, fresh, launcher, program, identity, machine, fingerprint, environment, began_at }.
 function all_sizes.run(job)
   job.asked, job.failed, job.incomplete, job.failed_in_a_row = 0, 0, 0, 0
-  job.worlds = {}
-  for i, size in ipairs(job.sizes) do job.worlds[i] = worlds.load(job, size) end
+  job.states = {}
+  for i, size in ipairs(job.sizes) do job.states[i] = tp_size.load(job, size) end
   outcome.announce(job)
   local open = open_worlds(job)
   check_budget(job, open)
   job.limits = limits_of(job)
   job.progress = progress.new(0)
-  for _, world in ipairs(open) do
-    job.progress.total = job.progress.total + world.planner:outlook()
-    world.journal = world.journal or journal.open(world.part)
-    world.journal:begin(job.fingerprint, world.fresh, world.continues)
+  for _, state in ipairs(open) do
+    job.progress.total = job.progress.total + state.planner:outlook()
+    state.journal = state.journal or journal.open(state.part)
+    state.journal:begin(job.fingerprint, state.fresh, state.continues)
   end
   measure(job, open)
   local refused = check_refused(job, open)

@@ -6,8 +6,8 @@
 -- Pure: it looks at no clock.
 local plan = require "rows.cells"
 
-local pace = {}
-pace.__index = pace
+local cost = {}
+cost.__index = cost
 
 local BYTE_S = 5e-9          -- of one strategy's message: prepared, verified, called once; before any tells
 local BYTE_WEIGHT = 32 << 20 -- bytes that this guess counts as
@@ -17,16 +17,16 @@ local BESIDE_S = 0.02        -- of a visit, that is neither sampling nor goes wi
 local function key_of(cell) return plan.key(plan.record(cell)) end
 
 -- The least that one sample of each strategy takes, as far as bytes tell.
-function pace.least(cell, strategies) return math.max(LEAST_S, cell.size * strategies * BYTE_S) end
+function cost.least(cell, strategies) return math.max(LEAST_S, cell.size * strategies * BYTE_S) end
 
 -- `cell_s`: the time that a visit's sampling is given.
-function pace.new(cell_s)
+function cost.new(cell_s)
   return setmetatable({ beside_s = cell_s + BESIDE_S, seconds = BYTE_WEIGHT * BYTE_S, bytes = BYTE_WEIGHT,
-    seen = {} }, pace)
+    seen = {} }, cost)
 end
 
 -- Takes it that a visit of `cell` with so many strategies took so long.
-function pace:take(cell, strategies, seconds)
+function cost:take(cell, strategies, seconds)
   self.seen[key_of(cell)] = seconds / strategies
   self.seconds = self.seconds + math.max(0, seconds - self.beside_s)
   self.bytes = self.bytes + cell.size * strategies
@@ -34,10 +34,10 @@ end
 
 -- What a visit of `cell` with so many strategies is expected to take: as long as there before, or as its
 -- bytes tell.
-function pace:expect(cell, strategies)
+function cost:expect(cell, strategies)
   local before = self.seen[key_of(cell)]
   if before then return before * strategies end
   return self.beside_s + cell.size * strategies * self.seconds / self.bytes
 end
 
-return pace
+return cost

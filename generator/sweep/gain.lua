@@ -2,7 +2,7 @@
 -- explore.lua. It learns from visits how far launches differ, and how well points predict each other.
 local sweep_points = require "sweep.points"
 local statistics = require "base.statistics"
-local surface = require "choose.interpolation"
+local interpolation = require "choose.interpolation"
 
 local count = sweep_points.count
 local ranked = sweep_points.ranked
@@ -70,7 +70,9 @@ end
 -- without others. What is nearer than a doubling tells of noise.
 local function missed(points, point, rival)
   local best = ranked(point)[1]
-  local function predict(name) return surface.predict(points[name], point, entry_of(points[name], point)) end
+  local function predict(name)
+    return interpolation.predict(points[name], point, entry_of(points[name], point))
+  end
   local time_of_best, _, distance = predict(best.name)
   local time_of_rival = predict(rival.name)
   if not time_of_best or not time_of_rival then return nil end
@@ -122,7 +124,7 @@ local function predictions(points, point)
   local out = {}
   for name, list in pairs(points) do
     if not point.without[name] then
-      local time, nearest, distance = surface.predict(list, point)
+      local time, nearest, distance = interpolation.predict(list, point)
       out[name] = { time = time, nearest = nearest, distance = distance }
     end
   end
@@ -143,7 +145,7 @@ local function node_of(plane, point)
   if point.on_grid then return point end
   local nearest, least
   for _, node in ipairs(plane.points) do
-    local distance = node.on_grid and surface.distance(node, point)
+    local distance = node.on_grid and interpolation.distance(node, point)
     if distance and (not least or distance < least) then nearest, least = node, distance end
   end
   return nearest or point

@@ -20,24 +20,24 @@ local LOST_IN_A_ROW = 20 -- visits during which the regime changed; after so man
 
 local function in_brackets(text) return text ~= "" and (" (%s)"):format(text) or "" end
 
--- Starts a bench, whatever regime it is in; nil: the world is refused, and knows why.
-local function start(job, world)
-  if job.command_size ~= world.size then
-    job.command = job.backend.command(job, world.size)
-    job.arguments = job.backend.arguments(job, world.size)
-    job.command_size = world.size
+-- Starts a bench, whatever regime it is in; nil: the state is refused, and knows why.
+local function start(job, state)
+  if job.command_size ~= state.size then
+    job.command = job.backend.command(job, state.size)
+    job.arguments = job.backend.arguments(job, state.size)
+    job.command_size = state.size
   end
   local began = process.now()
   local session, failure = bench.start({ command = job.command, program = job.program,
-    arguments = job.arguments, world_size = world.size, identity = job.identity, patience = job.patience,
+    arguments = job.arguments, world_size = state.size, identity = job.identity, patience = job.patience,
     strategies = job.spec.strategies, environment = job.environment })
   if session then
-    world.devices, world.unavailable = session.devices, session.unavailable
-    world.start_s = process.now() - began
+    state.devices, state.unavailable = session.devices, session.unavailable
+    state.start_s = process.now() - began
     return session
   end
   local says_it_already = failure.reason:find(failure.detail, 1, true)
-  world:refuse(failure.reason, says_it_already and "" or in_brackets(failure.detail))
+  state:refuse(failure.reason, says_it_already and "" or in_brackets(failure.detail))
 end
 
 local function show(job, cell, best)
@@ -47,9 +47,9 @@ local function show(job, cell, best)
 end
 
 -- The limits of a request that is made now.
-local function limits_now(job, world)
-  if not world.ends_at then return job.limits end
-  local limits = { left_us = math.max(1, math.floor((world.ends_at - process.now()) * 1e6)) }
+local function limits_now(job, state)
+  if not state.ends_at then return job.limits end
+  local limits = { left_us = math.max(1, math.floor((state.ends_at - process.now()) * 1e6)) }
   for name, limit in pairs(job.limits) do limits[name] = limit end
   return limits
 end
@@ -67,7 +67,7 @@ end
 
 -- Asks the bench for one task. Returns { rows, no_time, is_late }, or nil and the failure. `is_late`: time
 -- was over before all strategies had one.
-local function ask(job, world, session, task)
+local function ask(job, state, session, task)
   local wanted, no_time = {}, {}
   for _, strategy in ipairs(task.strategies) do
     local reason = session.unavailable[strategy]
@@ -82,17 +82,17 @@ local function ask(job, world, session, task)
   show(job, task.cell)
   job.asked = job.asked + 1
   local began = process.now()
-  local limits = limits_now(job, world)
+  local limits = limits_now(job, state)
   local result, failure = session:measure(job.asked, task.cell, wanted, limits, function(record)
     if not best or record.time_us < best.time_us then best = record end
     show(job, task.cell, best)
   end)
   local took = process.now() - began
-  world.measured_s = world.measured_s + took
+  state.measured_s = state.measured_s + took
   if not result then return nil, failure end
   local is_late = drop_unreached(result)
-  if not is_late then world.pace:take(task.cell, #wanted, took) end
-  world.placement = session.placement
+  if not is_late then state.cost:take(task.cell, #wanted, took) end
+  state.placement = session.placement
   table.move(result.no_time, 1, #result.no_time, #no_time + 1, no_time)
   return { rows = result.rows, no_time = no_time, is_late = is_late }
 end
@@ -107,13 +107,13 @@ end
 -- Measures one task in a regime. Returns the bench to go on with (nil: none), and its result; nil: it failed,
 -- and `failure` says why, with `culprit`, where all attempts ended in the turn of one strategy of several;
 -- false: the regime changed meanwhile, or no bench starts any more.
-local function measure(job, world, regime, session, task)
+local function measure(job, state, regime, session, task)
   local culprit
   for attempt = 1, ATTEMPTS do
-    session = session or start(job, world)
-    if not session or world:regime_of(session) ~= regime then return session, false end
-    local result, failure = ask(job, world, session, task)
-    if result and world:regime_of(session) ~= regime then return session, false end
+    session = session or start(job, state)
+    if not session or state:regime_of(session) ~= regime then return session, false end
+    local result, failure = ask(job, state, session, task)
+    if result and state:regime_of(session) ~= regime then return session, false end
     if result then return session, result end
     if attempt == 1 then culprit = failure.strategy end
     if culprit ~= failure.strategy then culprit = nil end
@@ -136,11 +136,11 @@ local function without(task, strategy)
 end
 
 -- Leaves out what spoiled other cells before.
-local function without_spoilers(world, regime, task)
-  for strategy, spoiled in pairs(world.spoiled) do
+local function without_spoilers(state, regime, task)
+  for strategy, spoiled in pairs(state.spoiled) do
     local rest = spoiled.cells >= SPOILED and without(task, strategy) or task
     if #rest.strategies < #task.strategies then
-      world.leave_out(regime, task.cell, strategy, ("not asked for after %d cells: %s"):format(spoiled.cells,
+      state.leave_out(regime, task.cell, strategy, ("not asked for after %d cells: %s"):format(spoiled.cells,
         spoiled.reason))
       task = rest
     end
@@ -149,16 +149,16 @@ local function without_spoilers(world, regime, task)
 end
 
 -- The same, and where one strategy ends the bench in each attempt, the others go on without it.
-local function measure_without_culprits(job, world, regime, session, task)
-  task = without_spoilers(world, regime, task)
+local function measure_without_culprits(job, state, regime, session, task)
+  task = without_spoilers(state, regime, task)
   while #task.strategies > 0 do
     local result, failure
-    session, result, failure = measure(job, world, regime, session, task)
+    session, result, failure = measure(job, state, regime, session, task)
     local culprit = failure and failure.culprit
     if not culprit then return session, result, failure, task end
-    local spoiled = world.spoiled[culprit] or { cells = 0 }
-    world.spoiled[culprit] = { cells = spoiled.cells + 1, reason = failure.reason }
-    world.leave_out(regime, task.cell, culprit, failure.reason)
+    local spoiled = state.spoiled[culprit] or { cells = 0 }
+    state.spoiled[culprit] = { cells = spoiled.cells + 1, reason = failure.reason }
+    state.leave_out(regime, task.cell, culprit, failure.reason)
     job.incomplete = job.incomplete + 1
     task = without(task, culprit)
   end
@@ -166,81 +166,81 @@ local function measure_without_culprits(job, world, regime, session, task)
 end
 
 -- Ends a bench, or says that it did not end well.
-local function stop(job, world, session)
+local function stop(job, state, session)
   if not session then return end
   local ended, failure = session:stop()
-  world:take_end(session.devices)
+  state:take_end(session.devices)
   if ended then return end
   job.progress:say(("gentables: TP %d: the bench did not end well: %s%s; what it measured counts"):format(
-    world.size, failure.reason, in_brackets(failure.detail)))
+    state.size, failure.reason, in_brackets(failure.detail)))
 end
 
-local function give_up(job, world, session)
-  stop(job, world, session)
+local function give_up(job, state, session)
+  stop(job, state, session)
   fail.work("%d cells in a row failed; what was measured is kept, and the same command goes on from there",
     job.failed_in_a_row)
 end
 
 -- Notes that a visit was lost; after too many of them regimes are told apart no more.
-local function lose_visit(job, world)
-  world.lost_in_a_row = (world.lost_in_a_row or 0) + 1
-  if world.lost_in_a_row < LOST_IN_A_ROW then return end
-  world.has_one_regime = true
+local function lose_visit(job, state)
+  state.lost_in_a_row = (state.lost_in_a_row or 0) + 1
+  if state.lost_in_a_row < LOST_IN_A_ROW then return end
+  state.has_one_regime = true
   job.progress:say(("gentables: TP %d: the machine changes all the time (a round trip between ranks takes "
-    .. "%s us); rows hold all of it"):format(world.size, world:roundtrips()))
+    .. "%s us); rows hold all of it"):format(state.size, state:roundtrips()))
 end
 
 -- The tasks of one launch, as long as the regime stays. Returns the bench, if it goes on.
-local function run_tasks(job, world, regime, session)
+local function run_tasks(job, state, regime, session)
   for task in function() return regime.planner:next(regime.launch) end do
     local result, failure, asked
-    session, result, failure, asked = measure_without_culprits(job, world, regime, session, task)
+    session, result, failure, asked = measure_without_culprits(job, state, regime, session, task)
     if result == false then
-      if session then lose_visit(job, world) end
+      if session then lose_visit(job, state) end
       return session
     elseif result then
-      if result.is_late then world:end_budget() end
+      if result.is_late then state:end_budget() end
       if #result.rows + #result.no_time > 0 then
-        world:take_visit(regime, task.cell, result.rows, result.no_time)
+        state:take_visit(regime, task.cell, result.rows, result.no_time)
       end
-      job.failed_in_a_row, world.lost_in_a_row = 0, 0
+      job.failed_in_a_row, state.lost_in_a_row = 0, 0
     else
-      world.take_failure(regime, asked, failure)
+      state.take_failure(regime, asked, failure)
       job.failed, job.failed_in_a_row = job.failed + 1, job.failed_in_a_row + 1
     end
     job.progress:step(regime.planner:outlook())
-    if job.failed_in_a_row == GIVE_UP_AFTER then give_up(job, world, session) end
+    if job.failed_in_a_row == GIVE_UP_AFTER then give_up(job, state, session) end
   end
   return session
 end
 
 -- Says, once, that the machine is in another regime than its rows are of.
-local function say_regime(job, world, regime)
-  if not world:leaves_rows(regime) or world.told_regime then return end
-  world.told_regime = true
+local function say_regime(job, state, regime)
+  if not state:leaves_rows(regime) or state.told_regime then return end
+  state.told_regime = true
   job.progress:say(("gentables: TP %d: the machine is in another regime than when its rows were measured (a "
     .. "round trip between ranks takes %.2f us, and took %.2f); they are not mixed: all is measured anew")
-    :format(world.size, regime.roundtrip_us, world.old.roundtrip_us))
+    :format(state.size, regime.roundtrip_us, state.old.roundtrip_us))
 end
 
 -- Runs launches until one regime's planner wants no more, the time is over, or no bench starts: then the
--- world is refused. `job` has program, identity, patience, machine, launcher, limits, progress and counts;
--- `world` is a world.
-function launches.run(job, world)
+-- state is refused. `job` has program, identity, patience, machine, launcher, limits, progress and counts;
+-- `state` is a state.
+function launches.run(job, state)
   local regime
   repeat
-    local session = start(job, world)
+    local session = start(job, state)
     if not session then return end
-    regime = world:regime_of(session)
-    say_regime(job, world, regime)
+    regime = state:regime_of(session)
+    say_regime(job, state, regime)
     regime.launch = regime.launch + 1
-    world.launches = world.launches + 1
-    session = run_tasks(job, world, regime, session)
-    stop(job, world, session)
-    if world.refusal then return end
-  until not (world:can_start() and regime.planner:wants(regime.launch + 1))
-  world.cut_off = world.ends_at ~= nil and regime.planner:is_cut_off(regime.launch + 1)
-  if not world.cut_off then world.ended_in = regime end
+    state.launches = state.launches + 1
+    session = run_tasks(job, state, regime, session)
+    stop(job, state, session)
+    if state.refusal then return end
+  until not (state:can_start() and regime.planner:wants(regime.launch + 1))
+  state.cut_off = state.ends_at ~= nil and regime.planner:is_cut_off(regime.launch + 1)
+  if not state.cut_off then state.ended_in = regime end
 end
 
 return launches

@@ -22,9 +22,9 @@ end
 function outcome.announce(job)
   say_left_out(job)
   local continues = false
-  for _, world in ipairs(job.worlds) do
-    if world.note then print(("%s: %s"):format(world.csv, world.note)) end
-    continues = continues or world.taken_up
+  for _, state in ipairs(job.states) do
+    if state.note then print(("%s: %s"):format(state.csv, state.note)) end
+    continues = continues or state.taken_up
   end
   if continues then print("goes on where an interrupted sweep stopped") end
 end
@@ -57,86 +57,86 @@ local function winners(with)
   return ranked, count
 end
 
-local function say_best(world)
-  local ranked, count = winners(world.with)
+local function say_best(state)
+  local ranked, count = winners(state.with)
   for i, entry in ipairs(ranked) do
     print(("%s %-24s lowest median in %d of %d cells, %s to %s"):format(
-      i == 1 and ("TP %d:"):format(world.size) or (" "):rep(4 + #tostring(world.size)), entry.strategy,
+      i == 1 and ("TP %d:"):format(state.size) or (" "):rep(4 + #tostring(state.size)), entry.strategy,
       entry.cells, count, quantities.exact_bytes(entry.from),
       quantities.exact_bytes(entry.to)))
   end
 end
 
-local function say_effort(world)
-  if world.launches == 0 then return end
-  print(("      measured for %.1f s, in %d launches of the bench"):format(world.measured_s, world.launches))
+local function say_effort(state)
+  if state.launches == 0 then return end
+  print(("      measured for %.1f s, in %d launches of the bench"):format(state.measured_s, state.launches))
 end
 
 -- Where the regime of earlier rows makes the rows after all: what others had.
-local function say_regimes(world)
-  local regime, others = world:chosen(), 0
-  for _, other in ipairs(world.regimes) do
+local function say_regimes(state)
+  local regime, others = state:chosen(), 0
+  for _, other in ipairs(state.regimes) do
     if other ~= regime then others = others + other.planner:count_visits() end
   end
-  if regime and regime.keeps and next(world.known) and others > 0 then
+  if regime and regime.keeps and next(state.known) and others > 0 then
     print(("TP %d: %d visits in another regime of the machine do not count; the rows are of that of before")
-      :format(world.size, others))
+      :format(state.size, others))
   end
 end
 
-local function say_cut_off(job, world)
-  if not world.cut_off then return end
-  local regime = world:chosen()
+local function say_cut_off(job, state)
+  if not state.cut_off then return end
+  local regime = state:chosen()
   local reached, wanted = regime and regime.launch - regime.before or 0, job.spec.limits.launches
   local of = reached <= wanted and (" of %d"):format(wanted) or ""
-  print(("TP %d: budget spent: %d%s launches, %s; the next sweep goes on"):format(world.size, reached, of,
-    world.unreached == 0 and "not of all points, but every cell reached" or ("%d cell%s not reached"):format(
-      world.unreached, world.unreached == 1 and "" or "s")))
+  print(("TP %d: budget spent: %d%s launches, %s; the next sweep goes on"):format(state.size, reached, of,
+    state.unreached == 0 and "not of all points, but every cell reached" or ("%d cell%s not reached"):format(
+      state.unreached, state.unreached == 1 and "" or "s")))
 end
 
-local function say_without(world)
+local function say_without(state)
   local counts, reasons = {}, {}
-  for _, entry in ipairs(world.without) do
+  for _, entry in ipairs(state.without) do
     if not counts[entry.reason] then reasons[#reasons + 1] = entry.reason end
     counts[entry.reason] = (counts[entry.reason] or 0) + 1
   end
   for _, reason in ipairs(reasons) do print(("      no time for %d: %s"):format(counts[reason], reason)) end
-  if world.derived then
+  if state.derived then
     local words = "      not measured: %d, which follow from what was; --exhaustive measures them"
-    print(words:format(world.derived))
+    print(words:format(state.derived))
   end
 end
 
-local function say_refused(world)
-  if file.exists(world.csv) then return end
-  print(("TP %d: no bench starts"):format(world.size))
-  say_without(world)
+local function say_refused(state)
+  if file.exists(state.csv) then return end
+  print(("TP %d: no bench starts"):format(state.size))
+  say_without(state)
 end
 
 function outcome.print(job)
-  for _, world in ipairs(job.worlds) do
-    local count = #world.with == 1 and "1 row" or #world.with .. " rows"
-    if world.refusal and file.exists(world.csv) then
-      print(("%s: stays as it was"):format(world.csv))
-    elseif world.refusal and #world.with > 0 then
-      print(("%s: not written; %s are kept for the next sweep, which goes on"):format(world.csv, count))
-    elseif #world.with == 0 then
-      print(("%s: not written, for nothing has a time"):format(world.csv))
-    elseif world.current then
-      print(("%s: up to date, %s of this machine, spec and bench"):format(world.csv, count))
+  for _, state in ipairs(job.states) do
+    local count = #state.with == 1 and "1 row" or #state.with .. " rows"
+    if state.refusal and file.exists(state.csv) then
+      print(("%s: stays as it was"):format(state.csv))
+    elseif state.refusal and #state.with > 0 then
+      print(("%s: not written; %s are kept for the next sweep, which goes on"):format(state.csv, count))
+    elseif #state.with == 0 then
+      print(("%s: not written, for nothing has a time"):format(state.csv))
+    elseif state.current then
+      print(("%s: up to date, %s of this machine, spec and bench"):format(state.csv, count))
     else
-      print(("wrote %s: %s, and %s"):format(world.csv, count, world.json:match("[^/]*$")))
+      print(("wrote %s: %s, and %s"):format(state.csv, count, state.json:match("[^/]*$")))
     end
   end
-  for _, world in ipairs(job.worlds) do
-    if world.refusal then
-      say_refused(world)
-    elseif not world.current then
-      say_regimes(world)
-      say_cut_off(job, world)
-      say_best(world)
-      say_without(world)
-      say_effort(world)
+  for _, state in ipairs(job.states) do
+    if state.refusal then
+      say_refused(state)
+    elseif not state.current then
+      say_regimes(state)
+      say_cut_off(job, state)
+      say_best(state)
+      say_without(state)
+      say_effort(state)
     end
   end
 end
@@ -146,10 +146,10 @@ end
 -- Raises where no bench started at some TP sizes. `goes_on`: what is said of the others.
 function outcome.fail_for(refused, goes_on)
   local sizes, reasons = {}, {}
-  for _, world in ipairs(refused) do
-    local reason = world.refusal_told
+  for _, state in ipairs(refused) do
+    local reason = state.refusal_told
     if not sizes[reason] then reasons[#reasons + 1], sizes[reason] = reason, {} end
-    table.insert(sizes[reason], world.size)
+    table.insert(sizes[reason], state.size)
   end
   for i, reason in ipairs(reasons) do
     reasons[i] = ("TP %s: %s"):format(table.concat(sizes[reason], ", "), reason)
@@ -169,8 +169,8 @@ function outcome.raise(job, refused)
     fail.work("%d cell%s could be measured without a strategy that fails there; the next sweep tries it "
       .. "again", job.incomplete, job.incomplete == 1 and "" or "s")
   end
-  for _, world in ipairs(job.worlds) do
-    if #world.with == 0 then fail.work("TP %d: no cell has a time, so there are no rows", world.size) end
+  for _, state in ipairs(job.states) do
+    if #state.with == 0 then fail.work("TP %d: no cell has a time, so there are no rows", state.size) end
   end
 end
 

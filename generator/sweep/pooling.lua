@@ -11,7 +11,7 @@ local rows = require "core.rows"
 local sorted_keys = require "base.sorted_keys"
 local statistics = require "base.statistics"
 
-local visits = {}
+local pooling = {}
 
 -- The values of a field, without those that are nil.
 local function field(records, name)
@@ -67,7 +67,7 @@ local function launches(by_launch)
 end
 
 -- The row of one cell and strategy from { [launch] = record }, at least one.
-function visits.row(by_launch)
+function pooling.row(by_launch)
   local records = {}
   for i, launch in ipairs(sorted_keys(by_launch)) do records[i] = by_launch[launch] end
   local first = records[1]
@@ -91,7 +91,7 @@ end
 
 -- The other way round: { [launch] = record } of a row. Each launch has its own median; what a row tells of
 -- all launches alone, each has the same of, and its share of the samples.
-function visits.split(row)
+function pooling.split(row)
   local times, count = row.launches or { row.time_us }, 0
   for _, time in ipairs(times) do count = count + (time and 1 or 0) end
   local out, left = {}, row.samples
@@ -109,4 +109,4 @@ function visits.split(row)
   return out
 end
 
-return visits
+return pooling

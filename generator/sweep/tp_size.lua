@@ -10,15 +10,15 @@ local fail = require "base.fail"
 local file = require "core.file"
 local journal = require "sweep.journal"
 local lists = require "lists.lists"
-local pace = require "sweep.cost"
+local cost = require "sweep.cost"
 local plan = require "rows.cells"
 local process = require "core.process"
 local provenance = require "rows.provenance"
 local rows = require "core.rows"
-local visits = require "sweep.pooling"
+local pooling = require "sweep.pooling"
 
-local world = {}
-world.__index = world
+local tp_size = {}
+tp_size.__index = tp_size
 
 -- ---- what is there already --------------------------------------------------------------------
 
@@ -41,7 +41,7 @@ local function is_asked_for(spec, record)
 end
 
 -- Takes the finished rows of this TP size, where they are of the same machine, bench and limits.
-function world:take_finished(job)
+function tp_size:take_finished(job)
   if not file.exists(self.csv) then return end
   if not file.exists(self.json) then
     fail.input("%s: no %s beside it says whose rows these are; --fresh replaces them, --arch host-NAME " ..
@@ -80,7 +80,7 @@ function world:take_finished(job)
   end
 end
 
-function world:take_reason(record) self.why[plan.key(record)] = record end
+function tp_size:take_reason(record) self.why[plan.key(record)] = record end
 
 -- Takes what a launch said of a cell.
 local function note_visit(regime, cell, launch, with, without)
@@ -98,7 +98,7 @@ end
 
 -- Takes the rows of a sweep that its budget cut off as what they were: visits in launches, of which more may
 -- follow.
-function world:take_begun()
+function tp_size:take_begun()
   if #self.begun == 0 then return end
   self.note = "goes on where the budget of an earlier sweep was spent"
   local regime = self:regime_of { roundtrip_us = self.old.roundtrip_us or 0, placement = self.old.placement }
@@ -107,7 +107,7 @@ function world:take_begun()
     local cell = plan.record(row)
     local key = plan.key(cell)
     cells[key] = cells[key] or { cell = cell, launches = {} }
-    for launch, record in pairs(visits.split(row)) do
+    for launch, record in pairs(pooling.split(row)) do
       local of = cells[key].launches
       of[launch] = of[launch] or {}
       table.insert(of[launch], record)
@@ -121,7 +121,7 @@ function world:take_begun()
   end
 end
 
-function world:take_journal(found)
+function tp_size:take_journal(found)
   self.continues = true
   for _, cell in ipairs(found.cells) do
     local regime = self:regime_of { roundtrip_us = cell.roundtrip_us }
@@ -162,7 +162,7 @@ end
 
 -- The regime that a session, or a journal's entry, is in. Where ranks share cores a round trip tells of the
 -- scheduler, and all is one regime.
-function world:regime_of(session)
+function tp_size:regime_of(session)
   local is_one = self.has_one_regime or session.placement == "oversubscribed"
   for _, regime in ipairs(self.regimes) do
     if is_one or provenance.same_regime(session.roundtrip_us, regime.roundtrip_us) then return regime end
@@ -173,10 +173,10 @@ function world:regime_of(session)
 end
 
 -- Whether a regime is another one than that of finished rows, which then do not count in it.
-function world:leaves_rows(regime) return not regime.keeps and next(self.known) ~= nil end
+function tp_size:leaves_rows(regime) return not regime.keeps and next(self.known) ~= nil end
 
 -- The round trips of all regimes, in words.
-function world:roundtrips()
+function tp_size:roundtrips()
   local words = {}
   for i, regime in ipairs(self.regimes) do words[i] = ("%.2f"):format(regime.roundtrip_us) end
   return table.concat(words, ", ")
@@ -198,12 +198,12 @@ end
 -- cells it alone could not be measured in); is_finished (nothing is to be measured); planner (of what is
 -- there already; none if it is finished); regimes; launches and measured_s (how often a bench was started for
 -- it, and how long one measured, lost visits included).
-function world.load(job, size)
+function tp_size.load(job, size)
   local csv = ("%s/benchmark.tp%d.%s.csv"):format(job.out, size, job.arch)
   local self = setmetatable({ job = job, size = size, csv = csv, json = provenance.path_of(csv),
     part = csv .. ".part", known = {}, why = {}, begun = {}, unavailable = {}, finished = 0, regimes = {},
     spoiled = {}, ended = {}, launches = 0, measured_s = 0,
-    cells = plan.cells(job.spec, size) }, world)
+    cells = plan.cells(job.spec, size) }, tp_size)
   if file.exists(self.part) then self.journal = journal.open(self.part) end
   local found = not job.fresh and self.journal and journal.read(self.part, size)
   local usable = found and found.fingerprint == job.fingerprint
@@ -223,14 +223,14 @@ function world.load(job, size)
 end
 
 -- Whether anything is to be measured.
-function world:is_open()
+function tp_size:is_open()
   if self.is_finished then return false end
   local regime = self:chosen()
   return regime == nil and self.planner:wants(1) or regime ~= nil and regime.planner:wants(regime.launch + 1)
 end
 
 -- How many of the spec's cells are not known yet, and how many there are.
-function world:count_open()
+function tp_size:count_open()
   local open, planner = 0, (self:chosen() or self).planner
   for _, cell in ipairs(self.cells) do
     if not cell.skip and planner:is_open(cell) then open = open + 1 end
@@ -240,7 +240,7 @@ end
 
 -- The regime that makes the rows: the one that was finished, or else that with the most visits; nil without
 -- any.
-function world:chosen()
+function tp_size:chosen()
   if self.ended_in then return self.ended_in end
   local best, most = nil, -1
   for _, regime in ipairs(self.regimes) do
@@ -253,20 +253,20 @@ end
 -- ---- measuring --------------------------------------------------------------------------------
 
 -- Takes what the regime's launch said of a cell, and journals it.
-function world:take_visit(regime, cell, with, without)
+function tp_size:take_visit(regime, cell, with, without)
   self.journal:add(cell, regime, with, without)
   note_visit(regime, cell, regime.launch, with, without)
 end
 
 -- Takes it that a strategy has no time in a cell for now: the next sweep asks for it again.
-function world.leave_out(regime, cell, strategy, reason)
+function tp_size.leave_out(regime, cell, strategy, reason)
   local record = plan.record(cell, strategy, { reason = reason, failed = true })
   if not regime.visits[plan.key(record)] then regime.why[plan.key(record)] = record end
   regime.planner:keep_without(record)
 end
 
 -- Takes it that a task failed for good: what has no time yet stays without.
-function world.take_failure(regime, task, failure)
+function tp_size.take_failure(regime, task, failure)
   for _, strategy in ipairs(task.strategies) do
     local record = plan.record(task.cell, strategy, { reason = failure.reason, failed = true })
     if not regime.visits[plan.key(record)] then regime.why[plan.key(record)] = record end
@@ -276,7 +276,7 @@ end
 
 -- Takes it that no bench starts at this TP size: that is the reason of all cells that nothing is known of,
 -- and what stands in its files and its journal stays. `detail`: more for who looks on.
-function world:refuse(reason, detail)
+function tp_size:refuse(reason, detail)
   self.refusal, self.refusal_told = "unavailable: " .. reason, reason .. detail
   for key, wanted in pairs(plan.wanted(self.job.spec, self.cells)) do
     if not self.why[key] then
@@ -287,14 +287,14 @@ function world:refuse(reason, detail)
 end
 
 -- The machine whose rows stand here, where it is another one; nil: this one, or nobody knows.
-function world:other_machine(job)
+function tp_size:other_machine(job)
   local old = file.exists(self.csv) and provenance.read(self.json)
   return old and not provenance.same_machine(old.machine, job.machine) and old.machine or nil
 end
 
 -- Takes what became of the devices of a launch. What was seen in any launch, such as the least clock and what
 -- held it back, is told of the last.
-function world:take_end(devices)
+function tp_size:take_end(devices)
   for i, device in ipairs(devices) do
     local now, before = device.at_end, self.ended[i]
     for name, value in pairs(now and before or {}) do
@@ -308,29 +308,29 @@ function world:take_end(devices)
 end
 
 -- From now on it measures, each visit's sampling with so much time; with a budget, for so long in all.
-function world:begin(cell_s, budget_s)
-  self.pace = pace.new(cell_s)
+function tp_size:begin(cell_s, budget_s)
+  self.cost = cost.new(cell_s)
   if not budget_s then return end
   self.ends_at = process.now() + budget_s
   for _, regime in ipairs(self.regimes) do regime.planner.ends_at = self.ends_at end
 end
 
 -- The time is over.
-function world:end_budget()
+function tp_size:end_budget()
   self.ends_at = process.now()
   for _, regime in ipairs(self.regimes) do regime.planner.ends_at = self.ends_at end
 end
 
 -- Whether a visit can be over in time.
-function world:fits(cell, strategies)
+function tp_size:fits(cell, strategies)
   if not self.ends_at then return true end
   local count = 0
   for _, name in ipairs(strategies) do count = count + (self.unavailable[name] and 0 or 1) end
-  return process.now() + self.pace:expect(cell, count) <= self.ends_at
+  return process.now() + self.cost:expect(cell, count) <= self.ends_at
 end
 
 -- Whether a launch can start in time, if it starts as the last one did.
-function world:can_start() return not self.ends_at or process.now() + self.start_s < self.ends_at end
+function tp_size:can_start() return not self.ends_at or process.now() + self.start_s < self.ends_at end
 
 -- ---- writing ----------------------------------------------------------------------------------
 
@@ -344,7 +344,7 @@ local function entry_of(record)
 end
 
 -- The cells of the grid that the budget did not reach, as a set of their keys.
-function world:unreached_cells()
+function tp_size:unreached_cells()
   local set, planner = {}, (self:chosen() or self).planner
   self.unreached = 0
   for _, cell in ipairs(self.cut_off and self.cells or {}) do
@@ -359,10 +359,10 @@ end
 -- If the files are `current`, nothing is written, and `with` is only there to be counted.
 -- `derived`: how many times of the grid were not measured, for the sweep was sure without them. `unreached`:
 -- how many cells its budget did not reach, in whole or in part.
-function world:settle(job)
+function tp_size:settle(job)
   local all, regime = {}, self:chosen() or { visits = {}, why = {} }
   for key, record in pairs(regime.keeps ~= false and self.known or {}) do all[key] = record end
-  for key, by_launch in pairs(regime.visits) do all[key] = visits.row(by_launch) end
+  for key, by_launch in pairs(regime.visits) do all[key] = pooling.row(by_launch) end
   self.with, self.without = {}, {}
   for _, record in pairs(all) do table.insert(self.with, record) end
   self.current = self.is_finished and self.finished == #self.with
@@ -386,7 +386,7 @@ function world:settle(job)
   for i, record in ipairs(self.without) do self.without[i] = entry_of(record) end
 end
 
-function world:provenance(job)
+function tp_size:provenance(job)
   local measured = self.placement or self.continues or not self.old
   local regime, complete = self:chosen(), nil
   if self.cut_off then complete = false end
@@ -411,7 +411,7 @@ end
 
 -- Writes the rows and their provenance, if they have changed. Where nothing has a time, or no bench starts,
 -- what was there stays; without any rows the provenance alone says why there are none.
-function world:write(job)
+function tp_size:write(job)
   local ok, message
   if self.refusal then
     ok = file.exists(self.csv)
@@ -424,4 +424,4 @@ function world:write(job)
   if not ok then fail.work("%s; what was measured is kept in %s", message, self.part) end
 end
 
-return world
+return tp_size

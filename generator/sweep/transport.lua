@@ -109,20 +109,20 @@ local function times_of_launch(job, size, candidate)
 end
 
 -- Launches a setting once, and enters its times with the control's beside them.
-local function launch(job, world, candidate)
-  job.progress:show(("TP %d: %s"):format(world.size, candidate.text))
-  local times, problem = times_of_launch(job, world.size, candidate)
+local function launch(job, search, candidate)
+  job.progress:show(("TP %d: %s"):format(search.size, candidate.text))
+  local times, problem = times_of_launch(job, search.size, candidate)
   job.progress:step()
   if not times then
-    if lists.contains(world.defaults, candidate) then
-      fail.work("TP %d, the defaults: %s", world.size, problem)
+    if lists.contains(search.defaults, candidate) then
+      fail.work("TP %d, the defaults: %s", search.size, problem)
     end
     candidate.left_out = problem
     return
   end
   for size, by_strategy in pairs(times) do
     local control = by_strategy[CONTROL]
-    if control then push(world.controls, size, control) end
+    if control then push(search.controls, size, control) end
     candidate.times[size] = candidate.times[size] or {}
     by_strategy[CONTROL] = nil
     for strategy, time in pairs(by_strategy) do
@@ -147,10 +147,10 @@ end
 
 -- The times that count of a setting: size -> strategy -> microseconds. The defaults, to which the others
 -- compare, have some at every size.
-local function times_of(world, candidate)
-  local out, need = {}, lists.contains(world.defaults, candidate)
+local function times_of(search, candidate)
+  local out, need = {}, lists.contains(search.defaults, candidate)
   for size, by_strategy in pairs(candidate.times) do
-    local controls = world.controls[size]
+    local controls = search.controls[size]
     local middle = controls and statistics.lower_median(controls)
     out[size] = {}
     for strategy, entries in pairs(by_strategy) do out[size][strategy] = counted(entries, middle, need) end
@@ -160,9 +160,9 @@ end
 
 -- The geometric mean of the best algorithm's time, as a share of the defaults' and a logarithm, over the
 -- sizes at which it has one that counts; nil: it has none anywhere.
-local function cost_of(world, candidate)
-  local sum, count, defaults = 0, 0, times_of(world, world.defaults[1])
-  for size, by_strategy in pairs(times_of(world, candidate)) do
+local function cost_of(search, candidate)
+  local sum, count, defaults = 0, 0, times_of(search, search.defaults[1])
+  for size, by_strategy in pairs(times_of(search, candidate)) do
     local best = math.huge
     for _, times in pairs(by_strategy) do best = math.min(best, statistics.lower_median(times)) end
     if best < math.huge then
@@ -172,11 +172,11 @@ local function cost_of(world, candidate)
   return count > 0 and sum / count or nil
 end
 
--- ---- the race ---------------------------------------------------------------------------------
+-- ---- the search ---------------------------------------------------------------------------------
 
-local function new_candidate(world, family, text)
+local function new_candidate(search, family, text)
   local candidate = { text = text, family = family, times = {}, launches = 0 }
-  table.insert(world.order, candidate)
+  table.insert(search.order, candidate)
   return candidate
 end
 
@@ -196,14 +196,14 @@ local function settings_of(family)
 end
 
 -- Everything that is in the race, and the defaults, which stay in it to the end.
-local function enter(world, families)
+local function enter(search, families)
   local others, as_it_is = {}, { component = "none" }
-  world.defaults = { new_candidate(world, as_it_is, ompi.default_setting),
-    new_candidate(world, as_it_is, ompi.default_again) }
-  others[1] = new_candidate(world, {}, ompi.rules_alone) -- a family of its own: it stays, for its rules
+  search.defaults = { new_candidate(search, as_it_is, ompi.default_setting),
+    new_candidate(search, as_it_is, ompi.default_again) }
+  others[1] = new_candidate(search, {}, ompi.rules_alone) -- a family of its own: it stays, for its rules
   for _, family in ipairs(families) do
     for _, text in ipairs(settings_of(family)) do
-      if text ~= "" then others[#others + 1] = new_candidate(world, family, text) end
+      if text ~= "" then others[#others + 1] = new_candidate(search, family, text) end
     end
   end
   return others
@@ -228,25 +228,25 @@ end
 -- Launches each once, in random order, until the time is up; the defaults last, for who has as many launches
 -- as they have is comparable, and in the first turn at first, whatever the time is, for nothing is comparable
 -- without them. Returns whether all of it was done.
-local function take_turn(job, world, candidates, ends_at)
+local function take_turn(job, search, candidates, ends_at)
   local order = table.move(candidates, 1, #candidates, 1, {})
   shuffle(order)
-  local is_first = world.defaults[1].launches == 0
+  local is_first = search.defaults[1].launches == 0
   local place = is_first and 1 or #order + 1
-  for i, default in ipairs(world.defaults) do table.insert(order, place + i - 1, default) end
+  for i, default in ipairs(search.defaults) do table.insert(order, place + i - 1, default) end
   for i, candidate in ipairs(order) do
-    if process.now() >= ends_at and not (is_first and i <= #world.defaults) then return false end
-    launch(job, world, candidate)
+    if process.now() >= ends_at and not (is_first and i <= #search.defaults) then return false end
+    launch(job, search, candidate)
   end
   return true
 end
 
 -- The faster half of one family's, but no fewer than its finalists, without what is hopeless; and those of
 -- which nothing is known yet, for all of their launches met another state of the machine.
-local function faster_half(world, candidates)
+local function faster_half(search, candidates)
   local cost, known, kept = {}, {}, {}
   for _, candidate in ipairs(candidates) do
-    cost[candidate] = cost_of(world, candidate)
+    cost[candidate] = cost_of(search, candidate)
     table.insert(cost[candidate] and known or kept, candidate)
   end
   table.sort(known, function(a, b)
@@ -259,7 +259,7 @@ local function faster_half(world, candidates)
 end
 
 -- The faster half of each family: what is best but for some size leaves room for what is better there.
-local function faster_halves(world, candidates)
+local function faster_halves(search, candidates)
   local by_family, families, kept = {}, {}, {}
   for _, candidate in ipairs(candidates) do
     local family = candidate.family
@@ -267,50 +267,50 @@ local function faster_halves(world, candidates)
     table.insert(by_family[family], candidate)
   end
   for _, family in ipairs(families) do
-    for _, candidate in ipairs(faster_half(world, by_family[family])) do kept[#kept + 1] = candidate end
+    for _, candidate in ipairs(faster_half(search, by_family[family])) do kept[#kept + 1] = candidate end
   end
   return kept
 end
 
 -- Heats, until their share of the budget is spent. Returns the finalists.
-local function run_heats(job, world, candidates, ends_at)
+local function run_heats(job, search, candidates, ends_at)
   for heat = 1, HEATS do
     for turn = 1, HEAT do
-      job.progress.total = job.progress.done + (HEATS - heat + 1) * HEAT * (#candidates + #world.defaults)
-      if not take_turn(job, world, candidates, ends_at) then
-        world.unfinished = ("heat %d of %d, turn %d of %d"):format(heat, HEATS, turn, HEAT)
+      job.progress.total = job.progress.done + (HEATS - heat + 1) * HEAT * (#candidates + #search.defaults)
+      if not take_turn(job, search, candidates, ends_at) then
+        search.unfinished = ("heat %d of %d, turn %d of %d"):format(heat, HEATS, turn, HEAT)
         return remaining(candidates)
       end
       candidates = remaining(candidates)
     end
-    candidates = faster_halves(world, candidates)
+    candidates = faster_halves(search, candidates)
   end
   return candidates
 end
 
-local function race(job, world, families)
-  local candidates, started = enter(world, families), process.now()
+local function find_finalists(job, search, families)
+  local candidates, started = enter(search, families), process.now()
   job.progress = progress.new(0)
-  local finalists = run_heats(job, world, candidates, started + job.budget_s * (1 - LAST_SHARE))
+  local finalists = run_heats(job, search, candidates, started + job.budget_s * (1 - LAST_SHARE))
   for turn = 1, LAST_TURNS do
-    job.progress.total = job.progress.done + (LAST_TURNS - turn + 1) * (#finalists + #world.defaults)
-    if not take_turn(job, world, finalists, started + job.budget_s) then break end
+    job.progress.total = job.progress.done + (LAST_TURNS - turn + 1) * (#finalists + #search.defaults)
+    if not take_turn(job, search, finalists, started + job.budget_s) then break end
     finalists = remaining(finalists)
   end
-  world.finalists = finalists
+  search.finalists = finalists
   job.progress:clear()
 end
 
 -- ---- what is written --------------------------------------------------------------------------
 
 -- The rows of a candidate: the middle, the least and the most of its times that count.
-local function add_rows(out, job, world, candidate)
-  local times = times_of(world, candidate)
+local function add_rows(out, job, search, candidate)
+  local times = times_of(search, candidate)
   for _, size in ipairs(sorted_keys(times)) do
     for _, strategy in ipairs(lists.names("strategies")) do
       local of = times[size][strategy]
       if of then
-        out[#out + 1] = ("%d,%s,%s,%s,%d,%.4f,%.4f,%.4f,%d"):format(world.size, job.library, candidate.text,
+        out[#out + 1] = ("%d,%s,%s,%s,%d,%.4f,%.4f,%.4f,%d"):format(search.size, job.library, candidate.text,
           strategy, size, statistics.lower_median(of), math.min(table.unpack(of)), math.max(table.unpack(of)),
           candidate.launches)
       end
@@ -318,51 +318,51 @@ local function add_rows(out, job, world, candidate)
   end
 end
 
-local function text_of(job, world)
+local function text_of(job, search)
   local out = { table.concat(ompi.columns, ",") }
-  for _, candidate in ipairs(world.order) do
-    if not candidate.left_out then add_rows(out, job, world, candidate) end
+  for _, candidate in ipairs(search.order) do
+    if not candidate.left_out then add_rows(out, job, search, candidate) end
   end
   return table.concat(out, "\n") .. "\n"
 end
 
-local function write(job, world)
-  local text = text_of(job, world)
-  local written, message = provenance.write(world.path, text, { world_size = world.size, arch = job.arch,
+local function write(job, search)
+  local text = text_of(job, search)
+  local written, message = provenance.write(search.path, text, { world_size = search.size, arch = job.arch,
     fingerprint = job.fingerprint, machine = job.machine, bench = job.identity, spec = { hash = "transport" },
-    placement = world.size > job.machine.cores and "oversubscribed" or "dedicated",
+    placement = search.size > job.machine.cores and "oversubscribed" or "dedicated",
     date = os.date("!%Y-%m-%dT%H:%M:%SZ"), no_time = {} })
   if not written then fail.work("%s", message) end
 end
 
 -- Whether the file is of this machine and bench.
-local function is_current(job, world)
-  local path = provenance.path_of(world.path)
-  if job.fresh or not (file.exists(world.path) and file.exists(path)) then return false end
+local function is_current(job, search)
+  local path = provenance.path_of(search.path)
+  if job.fresh or not (file.exists(search.path) and file.exists(path)) then return false end
   local old = provenance.read(path)
   return old and old.fingerprint == job.fingerprint
 end
 
-local function say_unfinished(job, world)
+local function say_unfinished(job, search)
   local out, reasons = {}, {}
-  for _, candidate in ipairs(world.order) do
+  for _, candidate in ipairs(search.order) do
     local reason = candidate.left_out
     if reason and not out[reason] then out[reason], reasons[#reasons + 1] = 0, reason end
     if reason then out[reason] = out[reason] + 1 end
   end
   for _, reason in ipairs(reasons) do print(("      left out: %d, %s"):format(out[reason], reason)) end
-  if world.unfinished then
+  if search.unfinished then
     print(("      not finished in %g s: %s was cut off, with %d settings left; a larger --budget would do")
-      :format(job.budget_s, world.unfinished, #world.finalists))
+      :format(job.budget_s, search.unfinished, #search.finalists))
   end
 end
 
-local function say(job, world)
-  local best = ompi.best(world.path)
+local function say(job, search)
+  local best = ompi.best(search.path)
   print(("TP %d: best of %d settings: %s: %.2f times faster than the defaults, %.2f where it is least " ..
-    "(the defaults against themselves: %.2f)"):format(world.size, #world.order, best.setting, best.gain,
+    "(the defaults against themselves: %.2f)"):format(search.size, #search.order, best.setting, best.gain,
     best.worst, best.spread))
-  say_unfinished(job, world)
+  say_unfinished(job, search)
 end
 
 -- Searches for each TP size. `job` is sweep's: { out, arch, sizes, program, identity, machine, fingerprint,
@@ -377,14 +377,15 @@ function transport.run(job)
   job.fingerprint = job.fingerprint .. " transport"
   job.budget_s = job.budget_s and job.budget_s / #job.sizes or BUDGET_S
   for _, size in ipairs(job.sizes) do
-    local world = { size = size, order = {}, controls = {}, path = ompi.search_path(job.out, size, job.arch) }
-    if is_current(job, world) then
-      print(("%s: up to date, of this machine and bench"):format(world.path))
+    local search = { size = size, order = {}, controls = {},
+      path = ompi.search_path(job.out, size, job.arch) }
+    if is_current(job, search) then
+      print(("%s: up to date, of this machine and bench"):format(search.path))
     else
-      race(job, world, families)
-      write(job, world)
-      say(job, world)
-      print(("wrote %s"):format(world.path))
+      find_finalists(job, search, families)
+      write(job, search)
+      say(job, search)
+      print(("wrote %s"):format(search.path))
     end
   end
 end

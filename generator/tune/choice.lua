@@ -148,7 +148,7 @@ end
 -- Chooses for all cells; job.stays: a table (of core.table) whose choices stay within noise, or nil.
 function choice.make(job)
   for _, cell in ipairs(job.cells) do rank(job, cell) end
-  for _, world_size in ipairs(job.worlds) do
+  for _, world_size in ipairs(job.world_sizes) do
     local canonical = table_of(job, world_size)
     for _, cell in ipairs(job.cells) do
       if cell.world_size == world_size then choose(job, canonical, cell) end

@@ -135,7 +135,7 @@ end
 
 -- Says how weights are of ranks where there are not as many, and where nothing is left of them.
 local function note_splits(job, text, weights)
-  for _, ranks in ipairs(job.worlds) do
+  for _, ranks in ipairs(job.world_sizes) do
     local of_ranks = splits.of_ranks(weights, ranks)
     local words = ("gentables: --splits %s at TP %d is %s: "):format(text, ranks, table.concat(of_ranks, ":"))
     if math.max(table.unpack(of_ranks)) == 0 then
@@ -161,13 +161,13 @@ function plan.cells(job, args)
   local text, weights = read_splits(args.splits)
   local cells, rounded = {}, {}
   job.notes = {}
-  for _, world_size in ipairs(job.worlds) do
+  for _, world_size in ipairs(job.world_sizes) do
     for _, op in ipairs(job.ops) do
       for _, size in ipairs(job.sizes) do
         local cell = cell_of(job, op, dtype, world_size, size, text, weights)
         if cell and fusion and op.name == "allreduce" then
           with_fusion(cell, fusion.name, hidden_size, dtype.bytes)
-          local is_told = world_size ~= job.worlds[1]
+          local is_told = world_size ~= job.world_sizes[1]
           if cell.size ~= size and not is_told then rounded[#rounded + 1] = { size, cell.size } end
         end
         local before = cells[#cells]

@@ -121,7 +121,7 @@ end
 -- Looks at what is in `folder` before anything is measured: rows and choices of another machine raise, and
 -- the choices of a table there stay within noise, as `gentables generate` has it.
 function write.prepare(job, folder)
-  for _, world_size in ipairs(job.launches > 1 and job.worlds or {}) do
+  for _, world_size in ipairs(job.launches > 1 and job.world_sizes or {}) do
     merge.read(job, rows_path(job, folder, world_size))
   end
   job.before = document.read(folder .. "/tuned.json", job)
@@ -141,7 +141,7 @@ function write.all(job, folder)
   if words then
     job.progress:say(("gentables: %s/tuned.json, gentables_tuned.py: %s"):format(folder, words))
   end
-  for _, world_size in ipairs(job.launches > 1 and job.worlds or {}) do
+  for _, world_size in ipairs(job.launches > 1 and job.world_sizes or {}) do
     write_rows(job, folder, world_size)
   end
 end

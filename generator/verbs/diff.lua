@@ -7,7 +7,7 @@ local formats = require "base.lazy" "formats.list"
 local model = require "base.lazy" "formats.model"
 local render = require "table.diff_formats"
 local rows = require "core.rows"
-local shifts = require "base.lazy" "table.strategy_drift"
+local strategy_drift = require "base.lazy" "table.strategy_drift"
 local tables = require "core.table"
 
 -- ---- reading ----------------------------------------------------------------------------------
@@ -159,10 +159,10 @@ local function records_of(side)
 end
 
 -- Enters into the result which strategies became slower as a whole; needs the rows of both sides.
-local function add_shifts(result, old, new)
+local function add_drift(result, old, new)
   local before, after = records_of(old), records_of(new)
   if not before or not after then return end
-  result.strategies = shifts.compare(before, after, result)
+  result.strategies = strategy_drift.compare(before, after, result)
   for _, entry in ipairs(result.strategies or {}) do
     if entry.verdict == "slower" then result.material = result.material + 1 end
   end
@@ -198,7 +198,7 @@ return {
     local result = changes.compare(old.table, new.table, rows_of_both, options)
     if old.is_header or new.is_header then drop_what_headers_lack(result, old, new) end
     result.arch, result.old, result.new = new.arch, args[1], args[2]
-    add_shifts(result, old, new)
+    add_drift(result, old, new)
     local text = render.of(args.format)(result)
     if args.out then
       local written, message = file.write(args.out, text)

@@ -3,7 +3,7 @@
 local fail = require "base.fail"
 local file = require "core.file"
 local foreign = require "reading.foreign"
-local joined = require "rows.regroup"
+local regroup = require "rows.regroup"
 local lists = require "lists.lists"
 local provenance = require "rows.provenance"
 local readers = require "reading.list"
@@ -38,7 +38,7 @@ import.example = "gentables import all_reduce_perf.txt --arch sm90 --out rows/"
 local function options_of(args)
   if args.tp then table.sort(args.tp) end
   return { tp = args.tp, dtype = args.dtype, hidden_size = args.hidden_size, strategy = args.strategy,
-    arch = joined.check_arch(args.arch), era = args.era, calls = args.calls, nodes = args.nodes,
+    arch = regroup.check_arch(args.arch), era = args.era, calls = args.calls, nodes = args.nodes,
     in_place = args.in_place }
 end
 
@@ -128,20 +128,20 @@ local function read_records(args, reader, options)
     if result.devices then devices[result.world_size] = result.devices end
   end
   if #records == 0 then fail.input("%s: holds no row with a time", args[1]) end
-  return joined.records(records), facts, no_time, devices
+  return regroup.records(records), facts, no_time, devices
 end
 
 local function import_rows(args, reader, options)
   local groups, facts, no_time, devices
   if reader.file == "benchmark_csv" then
-    groups, facts, no_time = joined.files(args), { from = reader.name }, {}
+    groups, facts, no_time = regroup.files(args), { from = reader.name }, {}
   else
     groups, facts, no_time, devices = read_records(args, reader, options)
   end
-  local paths, arch = joined.places(groups, args.out, options.arch)
-  joined.make_folder(args.out)
+  local paths, arch = regroup.places(groups, args.out, options.arch)
+  regroup.make_folder(args.out)
   for i, of_size in ipairs(groups) do
-    joined.write(paths[i], of_size, record_of(of_size, arch, facts, no_time, devices))
+    regroup.write(paths[i], of_size, record_of(of_size, arch, facts, no_time, devices))
   end
 end
 
@@ -181,7 +181,7 @@ local function import_table(args, reader, options)
   end
   for _, one in ipairs(tables) do
     local path = is_file and args.out or ("%s/%s/table.csv"):format(args.out:gsub("(.)/+$", "%1"), one.arch)
-    joined.make_folder(path)
+    regroup.make_folder(path)
     local written, message = file.write(path, foreign.table_text(one.arch, one.cells))
     if not written then fail.work("%s", message) end
     io.stdout:write(("wrote %s: %d cells of %s\n"):format(path, #one.cells, one.arch))

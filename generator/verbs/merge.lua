@@ -2,7 +2,7 @@
 -- arch, the same cell and strategy twice, and, unless it is asked for, another machine, bench or launcher.
 local fail = require "base.fail"
 local file = require "core.file"
-local joined = require "rows.regroup"
+local regroup = require "rows.regroup"
 local lists = require "lists.lists"
 local provenance = require "rows.provenance"
 
@@ -21,7 +21,7 @@ merge.example = "gentables merge monday/benchmark.tp*.host.csv tuesday/benchmark
 -- What is known of a file beside its rows. `record` is nil where there is no provenance.
 local function describe(path)
   local json_path = provenance.path_of(path)
-  local of_file = { path = path, arch = joined.of_name(path) }
+  local of_file = { path = path, arch = regroup.of_name(path) }
   if file.exists(json_path) then
     of_file.record = fail.unless(provenance.read(json_path))
     if not provenance.describes(of_file.record, fail.unless(file.read(path))) then
@@ -106,13 +106,13 @@ function merge.run(args)
   for i, path in ipairs(args) do
     files[i] = describe(path)
   end
-  local arch = check_archs(files, joined.check_arch(args.arch))
+  local arch = check_archs(files, regroup.check_arch(args.arch))
   if not args.across_machines then check_machines(files) end
-  local groups = joined.files(table.move(args, 1, #args, 1, {}))
-  local paths = joined.places(groups, args.out, arch)
-  joined.make_folder(args.out)
+  local groups = regroup.files(table.move(args, 1, #args, 1, {}))
+  local paths = regroup.places(groups, args.out, arch)
+  regroup.make_folder(args.out)
   for i, of_size in ipairs(groups) do
-    joined.write(paths[i], of_size, record_of(files, of_size, arch))
+    regroup.write(paths[i], of_size, record_of(files, of_size, arch))
   end
 end
 

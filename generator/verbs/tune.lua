@@ -101,8 +101,8 @@ local function new_job(args)
   job.candidates, job.libraries = group.candidates(job)
   job.ops = plan.read_ops(args, job.backend)
   job.sizes = plan.read_sizes(args.sizes)
-  job.worlds = args.tp
-  table.sort(job.worlds)
+  job.world_sizes = args.tp
+  table.sort(job.world_sizes)
   job.cells = plan.cells(job, args)
   plan.check_default(job)
   return job
@@ -120,7 +120,7 @@ end
 -- be measured where that is so, as a list of texts.
 local function measure(job, kept)
   local problems = {}
-  for _, world_size in ipairs(job.worlds) do
+  for _, world_size in ipairs(job.world_sizes) do
     local cells = kept:missing(job, world_size)
     local problem = #cells > 0 and group.measure(job, world_size, cells)
     if problem then
@@ -145,7 +145,7 @@ function tune.run(args)
   if args.json then print(write.json(job)) else choice.report(job) end
   if #problems > 0 then
     fail.work("%s; every op takes its default, %s%s", table.concat(problems, "; "), job.default,
-      #problems < #job.worlds and ", there" or "")
+      #problems < #job.world_sizes and ", there" or "")
   end
 end
 
