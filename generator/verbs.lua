@@ -1,9 +1,9 @@
--- The verbs of gentables, one row each: name and one line of help; the file is verbs/NAME.lua. Help and
--- completion are made from this list.
+-- The verbs of gentables, one row each: name and one line of help. `gentables --help` is made from this list.
 --
--- A new verb is a row here and a file that returns { summary, options, positional, example, run }, where
--- run(args) returns the exit code (nil is 0). See base/options.lua for how options are declared. A verb that
--- has commands of its own returns { commands = list, command = function(argv) } instead: see verbs/trace.lua.
+-- How to add a verb: a row here, and a file verbs/NAME.lua that returns { summary, options, positional,
+-- example, run }. run(args) returns the exit code; nil is 0. base/options.lua describes how to declare
+-- options; the numbers are made in rooms. A verb with commands of its own has a list of them: see
+-- verbs/trace.lua.
 local fail = require "base.fail"
 local options = require "base.options"
 
@@ -11,22 +11,22 @@ local verbs = {}
 
 verbs.list = {
   { name = "sweep", help = "measure this machine: spec -> rows" },
-  { name = "tune", help = "any collective, anyone's implementation: which is best at which size" },
+  { name = "tune", help = "measure candidates of any collective: which is best at which size" },
   { name = "generate", help = "rows -> table -> artifacts" },
-  { name = "check", help = "say whether what is checked in is what the rows give" },
+  { name = "check", help = "compare committed tables with what the rows give" },
   { name = "diff", help = "what changed between two tables, what it costs, whether the data supports it" },
   { name = "import", help = "other programs' measurements -> rows; their tables -> table.csv" },
-  { name = "merge", help = "rows of several runs or machines -> one set of rows" },
+  { name = "merge", help = "rows of several runs or machines -> one folder of rows" },
   { name = "plot", help = "pictures of rows: heat maps, crossovers, confidence, bandwidth, scaling" },
-  { name = "report", help = "one page of what is best where, how sure that is, and all numbers" },
-  { name = "compare", help = "sweeps side by side in one page: what is faster, what is chosen differently" },
+  { name = "report", help = "one HTML page: the best strategy of each cell, its confidence, all numbers" },
+  { name = "compare", help = "one HTML page: sweeps side by side" },
   { name = "regret", help = "what a table's choices lose on fresh rows" },
   { name = "metric", help = "one number of a serving run, gate log, kernel summary or profiler file" },
   { name = "trace", help = "reports, comparisons and merged timelines of profiler traces" },
-  { name = "replay", help = "the GEMMs and convolutions of a trace that mattered, run again here" },
+  { name = "replay", help = "run the GEMMs and convolutions of a trace again on this machine" },
   { name = "workload", help = "steps of GEMMs and collectives that overlap: measured, traced, analysed" },
-  { name = "template", help = "render one template by hand (the build of the bench uses it)" },
-  { name = "lua", help = "run a Lua script with the modules of gentables at hand" },
+  { name = "template", help = "render one template (the build of the bench uses it)" },
+  { name = "lua", help = "run a Lua script that may require the modules of gentables" },
 }
 
 local function usage()
@@ -42,10 +42,10 @@ local function find(name)
   end
 end
 
--- The commands of a verb: asked for on stdout, missing on stderr.
-local function print_usage(module, asked)
-  (asked and io.stdout or io.stderr):write(module.usage())
-  return asked and 0 or 2
+-- Prints the commands of a verb: with --help on stdout, without a command on stderr.
+local function print_usage(module, is_help)
+  (is_help and io.stdout or io.stderr):write(module.usage())
+  return is_help and 0 or 2
 end
 
 local function run(name, argv)

@@ -1,11 +1,11 @@
--- What `gentables tune` measured before: one JSON file, read and written by this process alone, whole or not
--- at all. Ranks never see it: they measure what they are told to, so that a hit on one and a miss on another
--- cannot be.
+-- The results of earlier runs of `gentables tune`: one JSON file, read and written by this process alone,
+-- whole or not at all. Ranks never read it; they measure the requests of the plan, so that a hit on one rank
+-- and a miss on another cannot happen.
 --
--- The key of a result: machine, library and bench, how it was measured, and what the environment tells the
--- libraries (environment.lua); op, data type, bytes, ranks, epilogue and candidate; of a plug-in's
--- candidate the libraries of plug-ins, of AUTO the table that it asks. How much memory data may take is not
--- in it: that makes batches of a pass, and no other times.
+-- The key of a result: machine, library and bench; samples, launches and synchronisation; the variables that
+-- libraries read (environment.lua); op, data type, bytes, ranks, epilogue and candidate; for a plug-in's
+-- candidate the libraries of plug-ins, for AUTO the table that it looks up. The memory limit of data is not
+-- in it: it divides a pass into batches, and does not change times.
 local backends = require "conversation.backends"
 local columns = require "lists.columns"
 local environment = require "tune.environment"
@@ -20,7 +20,7 @@ local cache = {}
 cache.__index = cache
 
 local VERSION = 1
-local LOCK_PATIENCE = 10 -- seconds; whoever has the lock writes one file
+local LOCK_PATIENCE = 10 -- seconds; the lock is held while one file is written
 
 local function default_path()
   local folder = os.getenv("XDG_CACHE_HOME")
@@ -29,7 +29,7 @@ local function default_path()
 end
 
 local TEXTS = { "strategy", "epilogue", "reason", "accumulate", "placement", "place" }
-local TIMES = { "time_us", "low_us", "high_us", "samples" } -- of whoever has no reason for having none
+local TIMES = { "time_us", "low_us", "high_us", "samples" } -- of a result without a reason
 
 local is_number = { pass = true }
 for _, column in ipairs(columns) do
@@ -38,7 +38,7 @@ end
 
 local function is_of_type(wanted, value) return value == nil or type(value) == wanted end
 
--- Whether a value is a result as this module writes it.
+-- Whether a value has the form of the results that this module writes.
 local function is_result(value)
   if type(value) ~= "table" or not value.strategy or not value.epilogue then return false end
   for _, name in ipairs(TEXTS) do
@@ -54,7 +54,7 @@ local function is_result(value)
   return true
 end
 
--- Whether all of a decoded file is as this module writes it.
+-- Whether a decoded file has the form that this module writes.
 local function is_cache(content)
   if type(content) ~= "table" or content.version ~= VERSION or type(content.results) ~= "table" then
     return false
@@ -73,18 +73,18 @@ local function read(path)
   if not file.exists(path) then return {} end
   local content = json.decode(fail.unless(file.read(path)))
   if not is_cache(content) then
-    fail.input("%s: is no cache of this gentables, or damaged; remove it, or name another by --cache", path)
+    fail.input("%s: is no cache of this gentables, or damaged; remove it, or use another --cache", path)
   end
   return content.results
 end
 
--- Opens the file at `path` (nil: the usual one). `fresh`: nothing in it counts.
+-- Opens the file at `path` (nil: the default path). `fresh`: its results are ignored.
 function cache.open(path, fresh)
   path = path or default_path()
   return setmetatable({ path = path, results = read(path), fresh = fresh }, cache)
 end
 
--- What else a candidate's times depend on.
+-- The other facts that a candidate's times depend on.
 local function parts_of(job, name)
   if name == "AUTO" then return job.incumbent or "" end
   local row = lists.find("strategies", name)
@@ -102,8 +102,8 @@ end
 
 local function epilogues_of(cell) return cell.fusion and { "fused", "separate", "alone" } or { "none" } end
 
--- Takes what is known of a candidate into a cell. Who was left out where it was given as much time is left
--- out again.
+-- Adds the stored results of a candidate to a cell. A candidate that was left out with at least this timeout
+-- is left out again.
 local function take_known(self, job, cell, name)
   local complete, found = true, {}
   for _, epilogue in ipairs(epilogues_of(cell)) do
@@ -125,7 +125,7 @@ local function take_known(self, job, cell, name)
   end
 end
 
--- Whether some of a cell's times were kept of another run than others, which measured other candidates.
+-- Whether a cell's times are of several runs.
 local function are_of_several_passes(cell)
   local first = cell.results[1]
   for _, result in ipairs(cell.results) do
@@ -134,7 +134,7 @@ local function are_of_several_passes(cell)
   return false
 end
 
--- Takes what is known into the cells.
+-- Adds the stored results to the cells of a job.
 function cache:take(job)
   job.print = provenance.hash(json.encode({ machine = job.machine, bench = job.identity,
     launcher = job.launcher or "", samples = job.samples, warm_up = job.warm_up, launches = job.launches,
@@ -147,9 +147,8 @@ function cache:take(job)
   end
 end
 
--- The cells at this number of ranks with candidates that are not known, which are their candidates from here
--- on. Times of different launches are not compared: where one candidate of a cell is unknown, all are
--- measured. Of who is left out already nothing has to be known.
+-- The cells at this number of ranks that have to be measured. Times of different launches are not comparable:
+-- if the cache lacks one candidate of a cell, all are measured, except those that are excluded already.
 function cache.missing(_, job, world_size)
   local missing = {}
   for _, cell in ipairs(job.cells) do
@@ -166,8 +165,8 @@ function cache.missing(_, job, world_size)
   return missing
 end
 
--- What is to be kept of a cell, by key: of a candidate that has no time in one launch that alone; of one that
--- was left out here, why, and what it was given.
+-- The results of a cell to be stored, by key. For a candidate without a time in one launch: only the reason;
+-- for one that was left out at this number of ranks: the reason and the timeout.
 local function kept_of(job, cell)
   local kept = {}
   for _, entry in ipairs(cell.no_time) do
@@ -202,7 +201,8 @@ local function next_pass(results)
   return last + 1
 end
 
--- Adds what was measured of these cells, and writes the file: what others have added to it meanwhile stays.
+-- Adds the results of these cells and writes the file. Results that other processes have added meanwhile
+-- stay.
 function cache:save(job, cells)
   if #cells == 0 then return end
   local folder = self.path:match("^(.*)/[^/]*$")

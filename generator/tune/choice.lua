@@ -1,10 +1,9 @@
--- Which candidate is best at which size, by how much and how sure that is; and the report of it.
+-- The best candidate for each size, its margin and whether it is certain; and the report of them.
 --
--- A candidate's time is the median over launches of its medians. The choice is that of tables
--- (choose/select.c), made of the same rows: differences within noise decide nothing, and among those within
--- noise the choice changes least from size to size. It is sure where the chosen one's interval ends below the
--- runner-up's; with several launches, where it is the faster one in each of them. Who did not end well in
--- every launch does not compete.
+-- A candidate's time is the median over launches of its medians. The choice is that of a table of the same
+-- rows (choose/select.c): differences within noise are ignored, and among candidates within noise the choice
+-- changes least from size to size. A choice is sure if its interval ends below the runner-up's; with several
+-- launches, if it is the faster one in each. Only candidates that ended well in every launch take part.
 local fail = require "base.fail"
 local lists = require "lists.lists"
 local quantities = require "base.quantities"
@@ -55,7 +54,7 @@ local function is_sure(best, other)
   return best.high_us < other.low_us
 end
 
--- What the fusion gains: the separate pair against the fused one.
+-- The gain of the fusion: the time of the separate pair over that of the fused one.
 local function add_gain(entry, found)
   local separate = found[entry.strategy .. " separate"]
   if entry.epilogue == "fused" and separate then entry.fusion_gain = separate.time_us / entry.time_us end
@@ -63,8 +62,8 @@ end
 
 local function kind_of(entry) return entry.strategy .. " " .. entry.epilogue end
 
--- Takes out of a cell whoever is left out, had no time in some launch, or is missing in one: times of other
--- launches are compared with nobody's.
+-- Drops from a cell the candidates that are excluded, had no time in some launch, or are missing in one:
+-- times of different launches are not comparable.
 local function drop_incomplete(job, cell)
   local barred, count, most = {}, {}, 0
   for _, entry in ipairs(cell.no_time) do barred[kind_of(entry)] = true end
@@ -93,7 +92,7 @@ local function rank(job, cell)
   for _, entry in ipairs(cell.ranked) do add_gain(entry, cell.by_kind) end
 end
 
--- The table of one number of ranks; nil where nothing has a time.
+-- The table of one number of ranks; nil if nothing has a time.
 local function table_of(job, world_size)
   local records = tune_rows.records(job, world_size)
   if #records == 0 then return nil end
@@ -102,7 +101,7 @@ local function table_of(job, world_size)
     loopback = job.arch:find("%-loopback$") ~= nil }))
 end
 
--- What the table chose for a cell; nil: nothing.
+-- The table's choice for a cell; nil without one.
 local function found_in(canonical, cell, fusion)
   local of_table = canonical:find { world_size = cell.world_size, dtype = cell.dtype, op = cell.op,
     mode = tune_rows.MODE, splits = cell.splits, fusion = fusion,
@@ -111,8 +110,8 @@ local function found_in(canonical, cell, fusion)
   return of_table and of_table.strategy
 end
 
--- The entry in `running`, fastest first, that the table chose; of two ways of a pair the faster one. A size
--- that no row can tell goes by its times alone.
+-- The entry in `running`, fastest first, that the table chose; of two ways of an epilogue the faster one. For
+-- a size that no row can hold, the fastest.
 local function chosen_of(job, canonical, cell, fusion, running)
   local name = canonical and tune_rows.fits(cell) and found_in(canonical, cell, fusion)
   for _, entry in ipairs(running) do
@@ -120,8 +119,8 @@ local function chosen_of(job, canonical, cell, fusion, running)
   end
 end
 
--- The entries of these ways that may be chosen; what the list says may never be, as the call through an
--- incumbent's lookup, is told only.
+-- The entries of these ways that may be chosen: not those that the list of strategies excludes from choices,
+-- such as the call through an incumbent's lookup.
 local function running_of(cell, is_way)
   local running = {}
   for _, entry in ipairs(cell.ranked) do
@@ -145,7 +144,7 @@ local function choose(job, canonical, cell)
   cell.sure = is_sure(cell.best, cell.runner_up)
 end
 
--- Chooses for all cells; job.stays: a table (of core.table) whose choices stay within noise, or nil.
+-- Chooses for all cells. job.stays: a table (of core.table) whose choices stay within noise, or nil.
 function choice.make(job)
   for _, cell in ipairs(job.cells) do rank(job, cell) end
   for _, world_size in ipairs(job.world_sizes) do
@@ -156,7 +155,7 @@ function choice.make(job)
   end
 end
 
--- Nothing that was measured at this number of ranks counts: all of them take the default.
+-- Gives all cells at this number of ranks the default, without results.
 function choice.take_default(job, world_size, reason)
   for _, cell in ipairs(job.cells) do
     if cell.world_size == world_size then
@@ -213,7 +212,7 @@ local function has_times(job)
   return false
 end
 
--- Prints which candidate won where, by how much and how sure.
+-- Prints the choice of each cell, its margin and whether it is within noise.
 function choice.report(job)
   local head
   for _, cell in ipairs(job.cells) do
@@ -223,12 +222,12 @@ function choice.report(job)
     head = this
     print("  " .. line_of(cell))
   end
-  local told = {}
+  local is_printed = {}
   for _, cell in ipairs(job.cells) do
     for _, entry in ipairs(cell.no_time) do
       local words = ("%s: %s"):format(entry.strategy, entry.reason)
-      if not told[words] then print("no time: " .. words) end
-      told[words] = true
+      if not is_printed[words] then print("no time: " .. words) end
+      is_printed[words] = true
     end
   end
   for _, candidate in ipairs(job.candidates) do
@@ -237,9 +236,9 @@ function choice.report(job)
   end
   say_cost(job)
   if job.launches == 1 and has_times(job) then
-    print("one launch: another may differ by more than the intervals; --launches 5 tells")
+    print("one launch: another may differ by more than the intervals; --launches 5 measures that")
   end
-  if (job.measured or 0) == 0 then print("all of it was measured before; --fresh measures anew") end
+  if (job.measured or 0) == 0 then print("all results are from the cache; --fresh measures again") end
 end
 
 return choice

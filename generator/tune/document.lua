@@ -1,5 +1,5 @@
--- tuned.json: what `gentables tune` measured and chose, as a document of cells; and two of them as one. What
--- is there of the same machine stays, but for cells that were measured now: so one file has all ops.
+-- tuned.json: the times and choices of `gentables tune`, by cell. A new document keeps the cells of an older
+-- one of the same machine that were not measured again, so that one file can have all ops.
 local fail = require "base.fail"
 local file = require "core.file"
 local json = require "codec.json"
@@ -60,17 +60,17 @@ function document.of(job)
   return whole(job, cells, excluded)
 end
 
--- What stands at `path`; nil: nothing does. Raises where it is of another version, machine or arch.
+-- The document at `path`; nil without a file. Raises if it is of another version, machine or arch.
 function document.read(path, job)
   if not file.exists(path) then return nil end
   local found = json.decode(fail.unless(file.read(path)))
   if type(found) ~= "table" or found.version ~= VERSION or type(found.cells) ~= "table"
     or type(found.machine) ~= "table" then
-    fail.input("%s: is not of this version of gentables; remove it, or another --out would be right", path)
+    fail.input("%s: is not of this version of gentables; remove it, or use another --out", path)
   end
   local is_ours = found.arch == job.arch and provenance.same_machine(found.machine, job.machine)
   if not is_ours then
-    fail.input("%s: is of %s (%s), and this is %s (%s); another --out would be right", path,
+    fail.input("%s: is of %s (%s), and this is %s (%s); another --out is required", path,
       provenance.describe(found.machine), tostring(found.arch), provenance.describe(job.machine), job.arch)
   end
   return found
@@ -91,8 +91,8 @@ local function ops_of(cells)
   return table.concat(names, ", ")
 end
 
--- `now`, and behind it what stays of `before`, in words, too. `libraries`: the paths of those that answered
--- now, who are not left out any more.
+-- The document of `now` and of the cells of `before` that stay, and a text about both. `libraries`: the paths
+-- of plug-ins that answered now, which are not excluded any more.
 function document.join(now, before, libraries)
   local cells, is_new, stay, gone = table.move(now.cells, 1, #now.cells, 1, json.array {}), {}, {}, 0
   for _, cell in ipairs(now.cells) do is_new[key_of(cell)] = true end
@@ -104,7 +104,7 @@ function document.join(now, before, libraries)
   for _, of in ipairs { before.excluded, now.excluded } do
     for name, reason in pairs(of) do excluded[name] = reason end
   end
-  for _, cell in ipairs(now.cells) do -- who runs again is not left out any more
+  for _, cell in ipairs(now.cells) do -- a candidate that has run now is not excluded any more
     for _, candidate in ipairs(cell.candidates) do
       if not now.excluded[candidate.strategy] then excluded[candidate.strategy] = nil end
     end

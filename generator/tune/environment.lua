@@ -1,14 +1,14 @@
--- Which variables of the environment may change a time: those that libraries read, by the beginnings of their
--- names, but for those that only say what is logged, dumped or cached, and where. This is the list; of a
--- variable that names a file the file counts, too.
+-- The variables of the environment that may change a time: those that libraries read, except those that only
+-- control what is logged, dumped or cached, and where. If the value is the path of a file, its content
+-- counts, too.
 --
--- How to add one: a pattern of Lua in one of these.
+-- How to add one: a Lua pattern in one of these lists.
 local file = require "core.file"
 local provenance = require "rows.provenance"
 
 local environment = {}
 
--- Open MPI's, its runtimes', MPICH's, UCX's, libfabric's; the driver's and NCCL's; and of allocators.
+-- Of Open MPI, its runtimes, MPICH, UCX, libfabric, CUDA's driver, NCCL, and allocators.
 local COUNT = { "^OMPI_MCA_", "^PMIX_MCA_", "^PRTE_MCA_", "^MPIR_CVAR_", "^UCX_", "^UCC_", "^FI_", "^CUDA_",
   "^NCCL_", "^GLIBC_TUNABLES$", "^MALLOC_", "^LD_PRELOAD$" }
 
@@ -30,7 +30,7 @@ local function matches(name, patterns)
   return false
 end
 
--- Those variables of an environment (name -> value) that may change a time.
+-- The variables of an environment (name -> value) that may change a time.
 function environment.variables(all)
   local found = {}
   for name, value in pairs(all) do
@@ -42,8 +42,8 @@ function environment.variables(all)
   return found
 end
 
--- Whether somebody else reads NCCL's log, in which the bench would find whether NCCL took its kernels for
--- symmetric memory: without it, they have no time.
+-- Whether NCCL's log goes elsewhere. The bench finds there whether NCCL took its kernels for symmetric
+-- memory; without the log, these strategies have no time.
 function environment.has_log_of_nccl(all) return all.NCCL_DEBUG ~= nil or all.NCCL_DEBUG_FILE ~= nil end
 
 return environment

@@ -1,6 +1,6 @@
--- The launches of `gentables tune`, on the host and on GPUs: asks the bench for its candidates, tries
--- plug-ins in processes of their own, then measures all candidates together, in one pass over all cells; one
--- that fails there is left out, and the group starts again without it and without that launch's times.
+-- The launches of `gentables tune`, on the host and on GPUs. The bench lists its candidates; each plug-in is
+-- tried in processes of its own; then all candidates are measured together, in one pass over all cells. If
+-- one fails there, it is left out, and the group starts again without it and without that launch's times.
 local backends = require "conversation.backends"
 local columns = require "lists.columns"
 local fail = require "base.fail"
@@ -15,19 +15,19 @@ local ways = require "tune.ways"
 local group = {}
 
 local GRACE, START_S = 10, 60 -- seconds; what a launch takes beyond its calls
-local SLOWER = 4 -- times the deadline, where every access is looked at
+local SLOWER = 4 -- times the deadline under compute-sanitizer
 
--- In a trial no thread of the C library keeps freed memory for later: then the heap can be counted.
+-- In a trial no thread of the C library caches freed memory, so that the heap can be counted.
 local EXACT_HEAP = "glibc.malloc.tcache_count=0"
 
--- The options that load libraries, behind a command line.
+-- Appends the options that load libraries to a command line.
 local function with_plugins(argv, plugins)
   for _, path in ipairs(plugins) do table.move({ "--plugin", path }, 1, 2, #argv + 1, argv) end
   return argv
 end
 
--- Reads all lines of a child: on_line(kind, fields, line), without a kind where it is not one of ours.
--- Returns how it ended: nil: well; else a reason; and its last words.
+-- Starts a program and reads all its lines: on_line(kind, fields, line); kind is nil for lines that are not
+-- of the protocol. Returns nil if it ended well, else the reason; and its stderr.
 local function follow(argv, seconds, on_line)
   local child, message = process.start(argv)
   if not child then return "cannot be started: " .. message, "" end
@@ -46,11 +46,11 @@ local function follow(argv, seconds, on_line)
   return reason, child:errors()
 end
 
--- What libraries log is on stderr, too, between the words of ranks.
+-- Logs of libraries are on stderr, too, between messages of ranks.
 local LOG = "gentables%-bench: log of ([^\n]-, rank %d+: [^\n]*)"
 
--- Says each line of it once, however often a launch is repeated; returns the words without them.
-local function tell_logs(job, words)
+-- Prints each line of a log once, even if a launch is repeated; returns the text without them.
+local function print_logs(job, words)
   job.logged = job.logged or {}
   for line in (words or ""):gmatch(LOG) do
     if not job.logged[line] then job.progress:say("gentables: " .. line) end
@@ -61,9 +61,9 @@ end
 
 -- ---- candidates -------------------------------------------------------------------------------
 
--- Every candidate that there is with these libraries, by name and in order, { name, plugin, usual, ops,
--- parameters }; and a hash of the libraries. Or nil and why not.
-local function ask_for_candidates(job, plugins)
+-- All candidates with these libraries, by name and in order, { name, plugin, usual, ops, parameters }, and a
+-- hash of the libraries; or nil and why not.
+local function read_candidates(job, plugins)
   local candidates, hash = {}, nil
   local seconds = math.min(START_S, job.timeout)
   local reason, words = follow(with_plugins({ job.program, "--candidates" }, plugins), seconds,
@@ -77,11 +77,11 @@ local function ask_for_candidates(job, plugins)
     end)
   if not reason and not hash then reason = "it ended without an answer" end
   if not reason then return candidates, hash end
-  local said = words:match("gentables%-bench: ([^\n]+)")
-  return nil, said or ("%s: %s"):format(plugins[#plugins] or job.program, reason)
+  local message = words:match("gentables%-bench: ([^\n]+)")
+  return nil, message or ("%s: %s"):format(plugins[#plugins] or job.program, reason)
 end
 
--- The names of a library's own candidates: those that were not there before it. Others are made of these.
+-- The names of a library's own candidates: those that are not in `before`. The bench makes others of these.
 local function own_names(candidates, before)
   local names = {}
   for _, row in ipairs(candidates) do
@@ -90,24 +90,25 @@ local function own_names(candidates, before)
   return names
 end
 
--- A path that names no file is a slip of the hand, and no fault of a plug-in.
+-- A path without a file is wrong use, not a fault of a plug-in.
 local function check_path(path)
   if not path:find("/", 1, true) then fail.input("--plugin %s: name it with a slash, as ./%s", path, path) end
   if not file.exists(path) then fail.input("--plugin %s: there is no such file", path) end
 end
 
--- The candidates of ours and of all plug-ins, and a hash of the libraries. Each plug-in is asked in a process
--- that has those before it, too, so that a name can be told that is there already; where it answers it is in
--- job.plugins, with its candidates in job.owned. One that says something wrong, crashes or hangs is left out.
+-- The candidates of ours and of all plug-ins, and a hash of the libraries. Each plug-in is loaded in a
+-- process with those before it, so that a name that exists already is found. Plug-ins that answer are in
+-- job.plugins, their candidates in job.owned. A plug-in with an invalid answer, or that crashes or hangs, is
+-- left out.
 function group.candidates(job)
   for _, path in ipairs(job.plugins) do check_path(path) end
-  local candidates, hash = ask_for_candidates(job, {})
+  local candidates, hash = read_candidates(job, {})
   if not candidates then fail.input("%s", hash) end
   local answering = {}
   job.owned = {}
   for _, path in ipairs(job.plugins) do
     answering[#answering + 1] = path
-    local more, answer = ask_for_candidates(job, answering)
+    local more, answer = read_candidates(job, answering)
     if more then
       job.owned[path] = own_names(more, candidates)
       candidates, hash = more, answer
@@ -123,8 +124,8 @@ end
 
 -- ---- failures ---------------------------------------------------------------------------------
 
--- Whom the last words of ranks name: a candidate and what it did. One that crashed says more than those that
--- wait for it in vain.
+-- The candidate that the last messages of ranks name, and what it did. The message about one that crashed
+-- counts before those of ranks that wait for it.
 local function culprit(words)
   local name, what
   for found, did in words:gmatch("gentables%-bench: [^\n]-strategy ([%w_]+): ([^\n]+)") do
@@ -146,7 +147,7 @@ local function last_words(words, reason)
   return ("%s; %s"):format(reason, last and "last line: " .. last or "it printed no message")
 end
 
--- Leaves a candidate out from here on, and says so.
+-- Leaves a candidate out from here on, and prints why.
 local function exclude(job, world_size, name, reason)
   job.excluded[name], job.excluded_at[name] = reason, world_size
   job.progress:say(("gentables: %s: %s; it is left out"):format(name, reason))
@@ -154,19 +155,20 @@ end
 
 -- ---- launches ---------------------------------------------------------------------------------
 
--- The candidates of a cell that are still in, and of these (all: nil).
-local function ask(job, cells, only)
-  local asked = {}
+-- Sets the requests of each cell: its candidates that are not excluded, and of these those in the set `only`
+-- (nil: all). Returns the cells that have any.
+local function request(job, cells, only)
+  local requested = {}
   for _, cell in ipairs(cells) do
-    cell.asked = {}
+    cell.requested = {}
     for _, name in ipairs(cell.candidates) do
-      if not job.excluded[name] and (not only or only[name]) then cell.asked[#cell.asked + 1] = name end
+      if not job.excluded[name] and (not only or only[name]) then table.insert(cell.requested, name) end
     end
-    cell.requests = only and { { fusion = cell.fusion, names = cell.asked } }
-      or ways.requests(job, cell, cell.asked)
-    if #cell.asked > 0 then asked[#asked + 1] = cell end
+    cell.requests = only and { { fusion = cell.fusion, names = cell.requested } }
+      or ways.requests(job, cell, cell.requested)
+    if #cell.requested > 0 then requested[#requested + 1] = cell end
   end
-  return asked
+  return requested
 end
 
 local function with_exact_heap()
@@ -174,7 +176,7 @@ local function with_exact_heap()
   return { "env", "GLIBC_TUNABLES=" .. (set and set ~= "" and set .. ":" or "") .. EXACT_HEAP }
 end
 
--- What a backend asks of a job for its options.
+-- The facts of a job that a backend needs for its options.
 local function setting(job, cells)
   local largest, all = 0, 0
   for _, cell in ipairs(cells) do
@@ -185,7 +187,7 @@ local function setting(job, cells)
     spec = { limits = { message_bytes = largest } } }
 end
 
--- A file of the plan, which goes with the variable that holds it, however a launch ends.
+-- A temporary file with the plan; closing the variable removes it.
 local function plan_file(job, cells, seed)
   local path = fail.unless(file.temporary("gentables-tune-plan"))
   local handle = setmetatable({ path = path }, { __close = function() os.remove(path) end })
@@ -195,44 +197,45 @@ end
 
 -- `under`: the words of a program that runs the bench, or nil.
 local function launch(job, world_size, kind, cells, plugins, seed, on_line, under)
-  local asked <close> = plan_file(job, cells, seed)
+  local file_of_plan <close> = plan_file(job, cells, seed)
   local backend = backends[job.backend]
   local argv = backend.command(job, world_size)
-  -- A driver of GPUs has a heap of its own mind.
+  -- The heap is counted on the host only: the driver of a GPU allocates at any time.
   local before = kind == "trial" and job.backend == "host" and with_exact_heap() or {}
   argv = table.move(argv, 1, #argv, #before + 1, before)
   if under then table.move(under, 1, #under, #argv + 1, argv) end
   local timeout = (under and SLOWER or 1) * job.timeout
-  table.move({ job.program, "--" .. kind, asked.path, "--timeout", tostring(timeout) }, 1, 5, #argv + 1, argv)
+  local words_of_bench = { job.program, "--" .. kind, file_of_plan.path, "--timeout", tostring(timeout) }
+  table.move(words_of_bench, 1, #words_of_bench, #argv + 1, argv)
   local own = backend.arguments(setting(job, cells), world_size)
   table.move(own, 1, #own, #argv + 1, argv)
   local reason, words = follow(with_plugins(argv, plugins), timeout + START_S, on_line)
-  return reason, tell_logs(job, words)
+  return reason, print_logs(job, words)
 end
 
--- What a trial says of a candidate that has not failed in it, and that is worth knowing.
-local function tell_untried(job, fields)
+-- Prints the notes of a trial about a candidate that has not failed in it.
+local function print_untried(job, fields)
   local about
   if fields.status == "uncalled" then
     about = ("was not called in its trial: %s"):format(fields.reason)
   elseif fields.untried then
-    about = ("was not tried with %s and more: no memory for that"):format(quantities.exact_bytes(
+    about = ("was not tried with %s and more: not enough memory"):format(quantities.exact_bytes(
       math.tointeger(tonumber(fields.untried))))
   end
   if about then job.progress:say(("gentables: %s: %s"):format(fields.strategy, about)) end
 end
 
--- Tries the plug-in at `path`, which has these candidates, until those that are left pass.
+-- Tries the plug-in at `path`, which has these candidates; again after each failure, until the rest passes.
 local function try_plugin(job, world_size, cells, path, names)
   while true do
-    local asked = ask(job, cells, names)
-    if #asked == 0 then return end
+    local requested = request(job, cells, names)
+    if #requested == 0 then return end
     local failed = {}
     job.progress:show("trial of " .. path)
-    local reason, words = launch(job, world_size, "trial", asked, { path }, 1, function(kind, fields)
+    local reason, words = launch(job, world_size, "trial", requested, { path }, 1, function(kind, fields)
       if kind == "progress" then job.progress:show(("trial of %s: %s calls"):format(path, fields.done)) end
       if kind == "trial" and fields.status == "failed" then failed[fields.strategy] = fields.reason end
-      if kind == "trial" then tell_untried(job, fields) end
+      if kind == "trial" then print_untried(job, fields) end
     end)
     for name, why in pairs(failed) do exclude(job, world_size, name, why) end
     if not reason then return end
@@ -248,12 +251,12 @@ local function try_plugin(job, world_size, cells, path, names)
   end
 end
 
--- Tries what has passed once more, briefly, where memcheck sees every access. What it reports leaves out all
--- that is left of the plug-in, in one line, for it names a kernel and no candidate; all else that goes wrong
--- under it is told, and no reason.
+-- Tries the candidates that passed once more, briefly, under compute-sanitizer's memcheck. An error that it
+-- reports excludes the rest of the plug-in, because it names a kernel and no candidate; any other failure
+-- under it is printed and excludes nothing.
 local function look_closer(job, world_size, cells, path, names)
-  local asked = ask(job, cells, names)
-  if not job.sanitizer or #asked == 0 then return end
+  local requested = request(job, cells, names)
+  if not job.sanitizer or #requested == 0 then return end
   local report, failed = sanitizer.report(), nil
   job.progress:show("compute-sanitizer with " .. path)
   local function on_line(kind, fields, line)
@@ -262,7 +265,7 @@ local function look_closer(job, world_size, cells, path, names)
       failed = ("%s: %s"):format(fields.strategy, fields.reason)
     end
   end
-  local reason = launch(job, world_size, "brief-trial", asked, { path }, 1, on_line,
+  local reason = launch(job, world_size, "brief-trial", requested, { path }, 1, on_line,
     sanitizer.words(job.sanitizer))
   local found, why, always = report:verdict(reason or failed)
   if found then
@@ -273,7 +276,7 @@ local function look_closer(job, world_size, cells, path, names)
     end
   elseif why then
     if always then job.sanitizer = nil end
-    job.progress:say(("gentables: %s: compute-sanitizer could not look at it: %s"):format(path, why))
+    job.progress:say(("gentables: %s: compute-sanitizer could not check it: %s"):format(path, why))
   end
 end
 
@@ -302,7 +305,7 @@ local function take(job, cells, kind, fields)
   cell.fresh[#cell.fresh + 1] = entry
 end
 
--- The plug-ins that have a candidate left: the others are not even started.
+-- The plug-ins that have a candidate left; the others are not loaded.
 local function living(job)
   local paths = {}
   for _, path in ipairs(job.plugins) do
@@ -321,20 +324,20 @@ local function words_of(job, world_size, number, fields)
   return ("TP %d: launch %d of %d%s"):format(world_size, number, job.launches, calls)
 end
 
--- Takes into a cell what a launch that ended well said of it. Who has no time in one launch has none: what it
--- said then stays, once.
+-- Adds the results of a launch that ended well to its cell. A candidate without a time in one launch has
+-- none; its reason is kept once.
 local function keep(cell)
   for _, result in ipairs(cell.fresh) do cell.results[#cell.results + 1] = result end
-  local told = {}
-  for _, entry in ipairs(cell.no_time) do told[entry.strategy .. " " .. entry.epilogue] = true end
+  local has = {}
+  for _, entry in ipairs(cell.no_time) do has[entry.strategy .. " " .. entry.epilogue] = true end
   for _, entry in ipairs(cell.fresh_no_time) do
-    if not told[entry.strategy .. " " .. entry.epilogue] then table.insert(cell.no_time, entry) end
+    if not has[entry.strategy .. " " .. entry.epilogue] then table.insert(cell.no_time, entry) end
   end
 end
 
--- Leaves out whom the last words of the group name. A plug-in begins and ends there as long as anything of it
--- is in: where one that is out is named all the same, the rest of its plug-in is out, too. False: nobody is
--- named who was in.
+-- Leaves out the candidate that the last messages of the group name. A plug-in's init and end run in the
+-- group as long as it has a candidate; if an excluded candidate is named, the rest of its plug-in is left
+-- out, too. Returns false if no candidate is left out.
 local function exclude_culprit(job, world_size, name, what)
   local rest = name and not job.excluded[name] and { name } or {}
   for _, path in ipairs(#rest == 0 and name and living(job) or {}) do
@@ -350,23 +353,23 @@ local function exclude_culprit(job, world_size, name, what)
   return #rest > 0
 end
 
--- One launch of the group; once more without a candidate that fails there. Returns nil, or why nothing can be
--- measured at all.
+-- One launch of the group, repeated without each candidate that fails there. Returns nil, or why nothing can
+-- be measured.
 local function run_group(job, world_size, cells, number)
   while true do
-    local asked, cost = ask(job, cells), nil
-    if #asked == 0 then return "no candidate is left" end
-    for _, cell in ipairs(asked) do cell.fresh, cell.fresh_no_time = {}, {} end
+    local requested, cost = request(job, cells), nil
+    if #requested == 0 then return "no candidate is left" end
+    for _, cell in ipairs(requested) do cell.fresh, cell.fresh_no_time = {}, {} end
     local function on_line(kind, fields)
-      if kind == "row" or kind == "none" then take(job, asked, kind, fields) end
+      if kind == "row" or kind == "none" then take(job, requested, kind, fields) end
       if kind == "pass" then cost = fields end
       if kind == "progress" then job.progress:show(words_of(job, world_size, number, fields)) end
     end
     job.progress:show(words_of(job, world_size, number))
-    local reason, words = launch(job, world_size, "pass", asked, living(job), number, on_line)
+    local reason, words = launch(job, world_size, "pass", requested, living(job), number, on_line)
     if not reason then
       job.cost = cost
-      for _, cell in ipairs(asked) do
+      for _, cell in ipairs(requested) do
         ways.complete(job, cell)
         keep(cell)
       end

@@ -1,7 +1,6 @@
--- Rows of `gentables tune` into a file of rows that is there already, of the same machine: rows of other
--- cells stay, and those of a cell that was measured now go, for times of different launches are compared with
--- nobody's. What another bench, or a sweep, measured keeps company with them, as `gentables merge` would have
--- it, and the provenance says so.
+-- Writes rows of `gentables tune` into an existing file of rows of the same machine. New rows replace all
+-- rows of their cells, because times of different launches are not comparable; rows of other cells stay, also
+-- those of a sweep or of another bench. The provenance then lists the fingerprints of all.
 local fail = require "base.fail"
 local file = require "core.file"
 local json = require "codec.json"
@@ -17,21 +16,21 @@ local function cell_of(record)
   return plan.key(plan.record(record)) .. size
 end
 
--- What stands at `csv`: { records, record = its provenance }; nil: nothing does. Raises where it is nobody's,
--- or another machine's.
+-- The rows at `csv`: { records, record = its provenance }; nil without a file. Raises if they have no
+-- provenance, or are of another machine.
 function tune_merge.read(job, csv)
   if not file.exists(csv) then return nil end
   local json_path = provenance.path_of(csv)
   if not file.exists(json_path) then
-    fail.input("%s: no %s beside it says whose rows these are; another --out would be right", csv,
+    fail.input("%s: no %s beside it, so the machine of its rows is unknown; another --out is required", csv,
       json_path:match("[^/]*$"))
   end
   local record = fail.unless(provenance.read(json_path))
   if not provenance.describes(record, fail.unless(file.read(csv))) then
-    fail.input("%s: tells of other rows than those in %s; another --out would be right", json_path, csv)
+    fail.input("%s: is not of the rows in %s; another --out is required", json_path, csv)
   end
   if not provenance.same_machine(record.machine, job.machine) then
-    fail.input("%s: rows of %s, and this is %s; another --out would be right", csv,
+    fail.input("%s: rows of %s, and this is %s; another --out is required", csv,
       provenance.describe(record.machine), provenance.describe(job.machine))
   end
   return { records = fail.unless(rows.records(csv)), record = record }
@@ -44,7 +43,7 @@ local function cells_of(records)
   return cells
 end
 
--- Both together; how many of the old ones stay, and how many go.
+-- The records of both; how many of the old ones stay, and how many are replaced.
 local function join(old, records)
   local is_new, all = cells_of(records), table.move(records, 1, #records, 1, {})
   for _, record in ipairs(old.records) do
@@ -54,7 +53,7 @@ local function join(old, records)
   return all, stay, #old.records - stay
 end
 
--- What had no time, but for cells that were measured now.
+-- The old entries without a time, except those of cells that were measured now.
 local function no_time_of(old, records, world_size)
   local is_new, kept = cells_of(records), {}
   for _, entry in ipairs(old.record.no_time) do
@@ -74,7 +73,7 @@ local function plugins_of(before, now)
   return { libraries = now.libraries, candidates = candidates }
 end
 
--- What the rows of both are of: `record`, completed by what stood there.
+-- The provenance of the rows of both: `record`, completed by the old one.
 local function complete(record, before)
   for _, name in ipairs { "spec", "complete", "derived", "exhaustive", "roundtrip_us", "devices" } do
     record[name] = before[name]
@@ -91,7 +90,7 @@ local function complete(record, before)
   return record
 end
 
--- Writes records and their provenance to `csv`, beside what stays there, and says what became of that.
+-- Writes records and their provenance to `csv`, beside the old rows that stay, and prints how many do.
 function tune_merge.write(job, csv, records, record)
   local old = tune_merge.read(job, csv)
   local all, stay, go = records, 0, 0

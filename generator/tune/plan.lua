@@ -1,5 +1,5 @@
--- What `gentables tune` is asked to measure: ops, sizes and ranks of the command line as cells, and the plan
--- of a pass as the bench reads it (bench/protocol/plan_file.h).
+-- The cells of `gentables tune`, from the ops, sizes and ranks of the command line, and the plan of a pass as
+-- the bench reads it (bench/protocol/plan_file.h).
 --
 -- A cell is { op, dtype, world_size, size (bytes), count (elements of the larger buffer), splits, fusion,
 -- hidden_size, num_tokens, results = { { strategy, epilogue, time_us... }... }, no_time = { { strategy,
@@ -37,13 +37,13 @@ function plan.read_ops(args, backend)
     local has_splits = row and row.name == "alltoall" and args.splits and not is_named.alltoallv
     if has_splits then row = lists.find("ops", "alltoallv") end
     if not row or not lists.contains(row.measured_by or {}, backend) then
-      fail.input("--op: %s is no op that is measured here; allreduce, allgather, reducescatter, alltoall, "
-        .. "alltoallv and broadcast are", word)
+      fail.input("--op: %s is no op that is measured here; valid ops: allreduce, allgather, reducescatter, "
+        .. "alltoall, alltoallv, broadcast", word)
     end
     if not seen[row.name] then ops[#ops + 1] = row end
     seen[row.name] = true
   end
-  if #ops == 0 then fail.input("--op: names no op") end
+  if #ops == 0 then fail.input("--op: no op") end
   if args.splits and not seen.alltoallv then fail.input("--splits goes with --op alltoallv") end
   return ops
 end
@@ -53,7 +53,7 @@ local function read_size(text)
   local value = digits and math.tointeger(tonumber(digits))
   local bytes = value and units[unit] and value << units[unit]
   if not bytes or bytes < 1 or bytes > MOST_BYTES then
-    fail.input("--sizes: %s is no size; 64, 16K or 4M would be right, up to 4G", text)
+    fail.input("--sizes: %s is no size; a size such as 64, 16K or 4M is required, at most 4G", text)
   end
   return bytes
 end
@@ -66,7 +66,7 @@ function plan.read_sizes(text)
     local bytes, most = read_size(first), read_size(last)
     factor = factor == "" and 2 or math.tointeger(tonumber(factor))
     if factor < 2 or bytes > most then
-      fail.input("--sizes: %s; A:B with A not above B, and a factor of 2 or more, would be right", text)
+      fail.input("--sizes: %s; A:B with A not above B, and a factor of 2 or more, is required", text)
     end
     while bytes <= most do sizes[#sizes + 1], bytes = bytes, bytes * factor end
     return sizes
@@ -79,11 +79,12 @@ end
 local function read_splits(text)
   text = text or "2:1"
   local weights = splits.read(text)
-  if not weights then fail.input("--splits: %s; %s would be right", text, splits.RIGHT) end
+  if not weights then fail.input("--splits: %s; %s are required", text, splits.RIGHT) end
   return text, weights
 end
 
--- By what the elements of the larger buffer divide: bench/elements/traffic.c. 0: nobody gets anything.
+-- The number of elements of which the larger buffer has a multiple, as in bench/elements/traffic.c. 0: no
+-- rank receives anything.
 local function unit_of(op, world_size, weights)
   if op == "allreduce" or op == "broadcast" then return 1 end
   if op ~= "alltoallv" then return world_size end
@@ -92,7 +93,7 @@ end
 
 local function cell_of(job, op, dtype, world_size, size, text, weights)
   local unit = unit_of(op.name, world_size, weights)
-  if unit == 0 then return nil end -- which note_splits says
+  if unit == 0 then return nil end -- note_splits has a message for it
   local count = size // dtype.bytes // unit * unit
   if count == 0 then
     job.notes[#job.notes + 1] = ("gentables: %s of %d bytes: less than one element for each of %d ranks; "
@@ -103,7 +104,7 @@ local function cell_of(job, op, dtype, world_size, size, text, weights)
     size = count * dtype.bytes, splits = op.splits and text or nil, results = {}, no_time = {} }
 end
 
--- A cell with an epilogue: whole tokens, of which there is one at least.
+-- Makes the size of a cell with an epilogue a multiple of a token, at least one.
 local function with_fusion(cell, fusion, hidden_size, bytes)
   cell.fusion, cell.hidden_size = fusion, hidden_size
   cell.num_tokens = math.max(1, cell.count // hidden_size)
@@ -112,7 +113,7 @@ local function with_fusion(cell, fusion, hidden_size, bytes)
   return cell
 end
 
--- Says what of a size becomes of whole tokens, and which ops have no epilogue.
+-- Notes which sizes were rounded to whole tokens, and which ops have no epilogue.
 local function note_fusion(job, fusion, rounded, token_bytes)
   local without = {}
   for _, op in ipairs(fusion and job.ops or {}) do
@@ -133,13 +134,13 @@ local function note_fusion(job, fusion, rounded, token_bytes)
   end
 end
 
--- Says how weights are of ranks where there are not as many, and where nothing is left of them.
+-- Notes the weights of each number of ranks that is not the number of weights, and those that are all 0.
 local function note_splits(job, text, weights)
   for _, ranks in ipairs(job.world_sizes) do
     local of_ranks = splits.of_ranks(weights, ranks)
     local words = ("gentables: --splits %s at TP %d is %s: "):format(text, ranks, table.concat(of_ranks, ":"))
     if math.max(table.unpack(of_ranks)) == 0 then
-      job.notes[#job.notes + 1] = words .. "nobody gets anything; left out"
+      job.notes[#job.notes + 1] = words .. "no rank receives anything; left out"
     elseif ranks ~= #weights then
       job.notes[#job.notes + 1] = words
         .. (ranks > #weights and "the weights repeat" or "the others have no rank")
@@ -151,11 +152,11 @@ end
 function plan.cells(job, args)
   local dtype = lists.find("dtypes", args.dtype)
   if not dtype then
-    fail.input("--dtype: %s; %s would be right", args.dtype, table.concat(lists.names("dtypes"), ", "))
+    fail.input("--dtype: %s; valid types: %s", args.dtype, table.concat(lists.names("dtypes"), ", "))
   end
   local fusion = args.fusion and lists.find("fusions", args.fusion)
   if args.fusion and (not fusion or fusion.name == "NONE") then
-    fail.input("--fusion: %s; %s would be right", args.fusion, table.concat(lists.names("fusions"), ", ", 2))
+    fail.input("--fusion: %s; valid fusions: %s", args.fusion, table.concat(lists.names("fusions"), ", ", 2))
   end
   local hidden_size = args.hidden_size
   local text, weights = read_splits(args.splits)
@@ -167,8 +168,8 @@ function plan.cells(job, args)
         local cell = cell_of(job, op, dtype, world_size, size, text, weights)
         if cell and fusion and op.name == "allreduce" then
           with_fusion(cell, fusion.name, hidden_size, dtype.bytes)
-          local is_told = world_size ~= job.world_sizes[1]
-          if cell.size ~= size and not is_told then rounded[#rounded + 1] = { size, cell.size } end
+          local is_first = world_size == job.world_sizes[1]
+          if cell.size ~= size and is_first then rounded[#rounded + 1] = { size, cell.size } end
         end
         local before = cells[#cells]
         local same = cell and before and before.op == cell.op and before.count == cell.count
@@ -194,8 +195,8 @@ function plan.choose_candidates(job, text, cells)
     if not job.candidates[word] then fail.input("--strategies: there is no %s", word) end
     local base = ways.base(job, word)
     if base then
-      fail.input("--strategies: %s is %s with its epilogue apart, which --fusion times, too; %s would be "
-        .. "right", word, base, base)
+      fail.input("--strategies: %s is %s with its epilogue apart, which --fusion measures, too; %s is "
+        .. "required", word, base, base)
     end
   end
   for _, cell in ipairs(cells) do
@@ -206,7 +207,7 @@ function plan.choose_candidates(job, text, cells)
         cell.candidates[#cell.candidates + 1] = candidate.name
       end
     end
-    if #cell.candidates == 0 then fail.input("no candidate does an %s; see --strategies", cell.op) end
+    if #cell.candidates == 0 then fail.input("no candidate implements %s; see --strategies", cell.op) end
   end
 end
 
@@ -214,11 +215,13 @@ function plan.check_default(job)
   local default = job.candidates[job.default]
   if not default then fail.input("--default: there is no %s", job.default) end
   for _, op in ipairs(job.ops) do
-    if not default.ops[op.name] then fail.input("--default: %s does no %s", job.default, op.name) end
+    if not default.ops[op.name] then
+      fail.input("--default: %s does not implement %s", job.default, op.name)
+    end
   end
 end
 
--- The plan of a pass: what the bench reads. The requests of a cell (ways.lua) are of one op.
+-- The plan of a pass, as the bench reads it. The requests of a cell (ways.lua) are of one op.
 function plan.text(job, cells, seed)
   local lines = { ("plan samples=%d warm_up=%d seed=%d sync=%s"):format(job.samples, job.warm_up, seed,
     job.sync) }

@@ -1,24 +1,25 @@
--- compute-sanitizer around the trial of a plug-in for GPUs: where it is, the words before the program, and
--- what its own lines say. Its memcheck names the kernel and the access that the driver only knows to be
--- wrong. What it reports counts against the plug-in; that it cannot run here counts against nobody.
+-- compute-sanitizer around the trial of a plug-in for GPUs: its path, the command line before the program,
+-- and the errors in its output. Its memcheck names the kernel and the access; the driver only reports that
+-- some access was invalid. Its errors exclude the plug-in; that it cannot run here excludes nothing.
 local fail = require "base.fail"
 local file = require "core.file"
 
 local sanitizer = {}
 
 local PROGRAM, NONE = "compute-sanitizer", "none"
-local FOUND = 86 -- the exit code of a program that ends well, and of which it reports errors
+local FOUND = 86 -- exit code of a program that ends well although compute-sanitizer reports errors
 local MARK = "^========= ?"
 
--- Its program: what `asked` names ("none": no program), or what there is. nil: there is none.
-function sanitizer.find(asked)
-  if asked == NONE then return nil end
-  if asked then
-    if not asked:find("/", 1, true) or not file.exists(asked) then
-      fail.input("--sanitizer: %s is no path of a program; /usr/local/cuda/bin/%s, or %s, would be right",
-        asked, PROGRAM, NONE)
+-- The path of compute-sanitizer: that of --sanitizer (`given`), else of PATH or CUDA_HOME; nil for "none",
+-- and if there is none.
+function sanitizer.find(given)
+  if given == NONE then return nil end
+  if given then
+    if not given:find("/", 1, true) or not file.exists(given) then
+      fail.input("--sanitizer: %s is no path of a program; a path such as /usr/local/cuda/bin/%s, or %s, is "
+        .. "required", given, PROGRAM, NONE)
     end
-    return asked
+    return given
   end
   local home = os.getenv("CUDA_HOME")
   local folders = (os.getenv("PATH") or "") .. (home and home ~= "" and ":" .. home .. "/bin" or "")
@@ -29,14 +30,14 @@ function sanitizer.find(asked)
   return nil
 end
 
--- The words before the program that it looks at. Calls of the driver that fail are no errors to it: a program
--- asks in vain for what an older driver does not have.
+-- The command line before the program. Failed calls of the driver are not errors: a program may try functions
+-- that an older driver does not have.
 function sanitizer.words(path)
   return { path, "--tool", "memcheck", "--target-processes", "all", "--report-api-errors", "no",
     "--error-exitcode", tostring(FOUND) }
 end
 
--- ---- what it says -----------------------------------------------------------------------------
+-- ---- its output -------------------------------------------------------------------------------
 
 local report = {}
 report.__index = report
@@ -58,8 +59,8 @@ function report:take(line)
   end
 end
 
--- What it has against the program, which ended for `reason` (nil: well); else nil, and why it told nothing
--- (nil: for there is nothing), and whether that is so with every program.
+-- The error of the program, which ended for `reason` (nil: well); nil without one. Then also why
+-- compute-sanitizer could not check it (nil: it could), and whether that holds for every program.
 function report:verdict(reason)
   if self.error then return self.error end
   if self.complaint then return nil, self.complaint, true end

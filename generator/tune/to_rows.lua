@@ -1,6 +1,5 @@
--- The rows of what `gentables tune` measured, as a sweep's files have them: each candidate of a cell without
--- an epilogue, and with it as it does the pair best, fused or in a pass of its own. Files of rows, and the
--- choice (choice.lua), are made of these.
+-- The results of `gentables tune` as rows, in the form of a sweep's: each candidate of a cell without an
+-- epilogue, and with it in its faster way, fused or separate. Files of rows and choice.lua use them.
 local columns = require "lists.columns"
 local lists = require "lists.lists"
 local rows = require "core.rows"
@@ -9,12 +8,12 @@ local tune_rows = {}
 
 tune_rows.MODE = "eager"
 
--- How rows and tables name a candidate.
+-- The name of a candidate in rows and tables.
 function tune_rows.name(job, name)
   return (job.candidates[name].plugin and lists.plugin_prefix or "") .. name
 end
 
--- The entries of a cell (of choice.rank) that are rows: of a pair's two ways the faster one.
+-- The entries of a cell that become rows: of an epilogue's two ways the faster one.
 local function entries_of(cell)
   local entries, by_kind = {}, cell.by_kind
   for _, entry in ipairs(cell.ranked) do
@@ -45,7 +44,7 @@ local function record_of(job, cell, entry)
   return record
 end
 
--- Whether a row can tell the cell's size.
+-- Whether a row can hold the cell's size.
 function tune_rows.fits(cell) return cell.num_tokens ~= nil or cell.size < rows.HIDDEN_SIZE_NONE end
 
 -- The rows of one number of ranks.

@@ -1,16 +1,16 @@
--- The ways in which an allreduce with an epilogue is measured, and whom to ask for each: fused, as a
--- candidate does it; separate, with a kernel of its own behind the sum; and the sum alone.
+-- The three ways to measure an allreduce with an epilogue: fused, by the candidate itself; separate, with a
+-- kernel for the epilogue after the sum; and the sum alone.
 --
--- The bench of the host knows these ways itself, and is asked once. On GPUs each is a candidate's own: one
--- request is for all who do it whole, one for the sum alone, and both are in one order (plan.lua). An
--- allreduce with its epilogue apart is a candidate of the bench, too, called NAME_EPILOGUE there.
+-- The bench of the host measures all three for one request. On GPUs there are two requests, which the bench
+-- interleaves (plan.lua): one with the epilogue, and one for the sum alone. There a candidate with a separate
+-- epilogue is a candidate of its own, NAME_EPILOGUE.
 local lists = require "lists.lists"
 
 local ways = {}
 
 local APART = "_EPILOGUE"
 
--- The candidate that `name` is with its epilogue apart; nil: it is none of those that are made of another.
+-- The candidate NAME of NAME_EPILOGUE; nil for any other name.
 function ways.base(job, name)
   local candidate = job.candidates[name]
   local base = name:sub(-#APART) == APART and name:sub(1, -#APART - 1)
@@ -18,8 +18,7 @@ function ways.base(job, name)
   return base and is_made and job.candidates[base] and base or nil
 end
 
--- The candidate that is called `name` on GPUs, and how it does the epilogue of `cell` in a request for
--- `fusion`.
+-- The candidate with this name on GPUs, and the way of its epilogue in a request of `cell` for `fusion`.
 function ways.kind(job, cell, fusion, name)
   if not cell.fusion then return name, "none" end
   if fusion == "NONE" then return name, "alone" end
@@ -41,16 +40,16 @@ function ways.requests(job, cell, names)
   return { { fusion = cell.fusion, names = whole }, { fusion = "NONE", names = names } }
 end
 
--- Says of each candidate that was asked in which ways there is none to time.
+-- Adds a reason for each way that a requested candidate does not have.
 function ways.complete(job, cell)
   if job.backend == "host" or not cell.fusion then return end
-  local told = {}
+  local has = {}
   for _, list in ipairs { cell.fresh, cell.fresh_no_time } do
-    for _, entry in ipairs(list) do told[entry.strategy .. " " .. entry.epilogue] = true end
+    for _, entry in ipairs(list) do has[entry.strategy .. " " .. entry.epilogue] = true end
   end
-  for _, name in ipairs(cell.asked) do
+  for _, name in ipairs(cell.requested) do
     for _, epilogue in ipairs { "fused", "separate" } do
-      if not told[name .. " " .. epilogue] then
+      if not has[name .. " " .. epilogue] then
         table.insert(cell.fresh_no_time, { strategy = name, epilogue = epilogue,
           reason = ("there is no %s epilogue of it"):format(epilogue) })
       end

@@ -1,5 +1,5 @@
--- What `gentables tune` leaves: tuned.json (document.lua), gentables_tuned.py made of that
--- (templates/tune), and, of several launches, rows for tables.
+-- The files of `gentables tune`: tuned.json (document.lua), gentables_tuned.py rendered from it
+-- (templates/tune), and, with several launches, rows for tables.
 local choice_lookup = require "choose.lookup_rule"
 local document = require "tune.document"
 local fail = require "base.fail"
@@ -14,12 +14,12 @@ local tune_rows = require "tune.to_rows"
 
 local write = {}
 
--- What was measured now, as JSON.
+-- The results of this run as JSON.
 function write.json(job) return json.encode(document.of(job)) end
 
 -- ---- Python -----------------------------------------------------------------------------------
 
--- What is chosen in a cell for `epilogue` (nil: without any), as { strategy, epilogue }; nil: nothing.
+-- The choice in a cell for `epilogue` (nil: without one), as { strategy, epilogue }; nil without a choice.
 local function chosen_in(cell, epilogue)
   if cell.is_default then return { strategy = cell.strategy, epilogue = "separate" } end
   local strategy = cell.strategy
@@ -27,7 +27,7 @@ local function chosen_in(cell, epilogue)
   return strategy and { strategy = strategy, epilogue = cell.epilogue }
 end
 
--- The group of a cell in `groups`, which it is new to where there is none.
+-- The group of a cell in `groups`; adds it if it is new.
 local function group_of(groups, cell, epilogue)
   for _, found in ipairs(groups) do
     if found.op == cell.op and found.world_size == cell.world_size and found.dtype == cell.dtype
@@ -39,8 +39,8 @@ local function group_of(groups, cell, epilogue)
   return made
 end
 
--- Neighbours with one answer are one range; between two sizes the border is their geometric mean, rounded
--- down.
+-- Neighbouring sizes with the same choice are one range; the border between two sizes is their geometric
+-- mean, rounded down.
 local function add_ranges(found)
   table.sort(found.chosen, function(a, b) return a.size < b.size end)
   local sizes, last = {}, nil
@@ -58,9 +58,9 @@ local function add_ranges(found)
   end
 end
 
--- op, TP, dtype -> { { largest bytes (false: any), strategy }... } of plain calls; `of_pairs`: those of an
--- allreduce with its epilogue, which say how that is done, too. Of cells of one size the first counts, which
--- is the newest; and of an alltoallv the splits of the first, for who asks does not name any.
+-- op, TP, dtype -> { { largest bytes (false: any), strategy }... } of plain calls; with `of_pairs`: of an
+-- allreduce with its epilogue, with the way of the epilogue. Of several cells of one size the first, which is
+-- the newest, counts; of an alltoallv the splits of the first, because a call names none.
 local function ranges_of(cells, of_pairs)
   local groups = {}
   for _, cell in ipairs(cells) do
@@ -86,7 +86,7 @@ end
 
 -- ---- rows -------------------------------------------------------------------------------------
 
--- Whose rows these are, as a sweep says it; and of plug-ins what they were.
+-- The provenance of the rows, in the form of a sweep's; with the parameters of plug-ins.
 local function provenance_of(job, world_size, records)
   local plugins = json.array {}
   for _, candidate in ipairs(job.candidates) do
@@ -118,8 +118,8 @@ local function put(path, text)
   if not written then fail.work("%s", message) end
 end
 
--- Looks at what is in `folder` before anything is measured: rows and choices of another machine raise, and
--- the choices of a table there stay within noise, as `gentables generate` has it.
+-- Reads the files in `folder` before anything is measured. Raises if rows or choices are of another machine;
+-- the choices of a table there stay within noise, as in `gentables generate`.
 function write.prepare(job, folder)
   for _, world_size in ipairs(job.launches > 1 and job.world_sizes or {}) do
     merge.read(job, rows_path(job, folder, world_size))

@@ -1,4 +1,4 @@
--- gentables check: whether the tables that are checked in are what the rows give. Writes nothing.
+-- gentables check: compares committed tables with what the rows give. Writes nothing.
 local changes = require "table.changes"
 local choice = require "table.settings"
 local file = require "core.file"
@@ -17,7 +17,7 @@ local function lines_of(text)
   return lines
 end
 
--- How many lines two lists begin and end with alike.
+-- How many lines two lists have in common at their starts, and at their ends.
 local function alike(old, new)
   local head, tail, shorter = 0, 0, math.min(#old, #new)
   while head < shorter and old[head + 1] == new[head + 1] do head = head + 1 end
@@ -31,7 +31,8 @@ local function show(out, mark, lines, first, last)
   if more > 0 then out[#out + 1] = ("%s ... and %d more lines"):format(mark, more) end
 end
 
--- The difference of two texts in the manner of diff -u: from the first line that differs to the last.
+-- The difference of two texts in the form of diff -u, as one hunk: from the first line that differs to the
+-- last.
 local function difference(path, old_text, new_text)
   local old, new = lines_of(old_text), lines_of(new_text)
   local head, tail = alike(old, new)
@@ -59,14 +60,14 @@ local function mending_command(args, out)
   return table.concat(words, " ")
 end
 
--- What differs in the canonical table, cell by cell; nothing where the old one cannot be read.
+-- One line about the cells that differ in the canonical table; "" if the old one cannot be read.
 local function sum_of_changes(path, text, rows)
   local old = tables.read(path)
   local new = old and tables.parse(path, text)
   return new and ("%s: %s\n"):format(path, changes.sum(changes.compare(old, new, rows))) or ""
 end
 
--- Compares one artifact with its file; prints the difference. Returns whether they are the same.
+-- Compares one artifact with its file, and prints the difference. Returns whether they are the same.
 local function compare(path, text, rows)
   if file.holds(path, text) then return true end
   if not file.exists(path) then
@@ -81,15 +82,16 @@ end
 
 return {
   difference = difference,
-  summary = "Says whether the tables in a folder are what the rows give; exit code 1 if not.",
+  summary = "Compares the tables in a folder with what the rows give; exit code 1 if they differ.",
   options = options.with(choice.options, {
     { name = "data-dir", value = "DIR", help = "folder of benchmark.tp{N}.{arch}.csv", required = true },
     { name = "arch", value = "ARCH", required = true,
-      help = "what it is for: host, host-NAME, sm90 ..., or all: every smXX" },
-    { name = "tables", value = "DIR", help = "what is checked in (default: where the rows are)" },
+      help = "host, host-NAME, sm90 ...; all: every smXX of the folder, for the formats that hold several" },
+    { name = "tables", value = "DIR", help = "the committed tables (default: those beside the rows)" },
     { name = "formats", value = "LIST",
-      help = "of " .. table.concat(formats.names(), ",") .. " (default: all)" },
-    { name = "mend", value = "COMMAND", help = "what mends a difference, to be printed (default: generate)" },
+      help = "of " .. table.concat(formats.names(), ",") .. " (default: all of the arch)" },
+    { name = "mend", value = "COMMAND",
+      help = "the command that check prints to mend a difference (default: gentables generate ...)" },
   }),
   example = "gentables check --data-dir tables/host --arch host --tables tables/host",
   run = function(args)
@@ -102,14 +104,14 @@ return {
     end
     local stale = render.stale(source, args.formats, chosen, folder)
     for _, left in ipairs(stale) do
-      io.stdout:write(("%s/%s: is of no rows here; remove it (%s)\n"):format(folder, left.file, left.why))
+      io.stdout:write(("%s/%s: has no rows here; remove it (%s)\n"):format(folder, left.file, left.why))
     end
     if differing == 0 and #stale > 0 then return 1 end
     if differing == 0 then
       io.stdout:write(("%s: %d of %d files are what the rows give\n"):format(folder, #chosen, #chosen))
       return 0
     end
-    io.stdout:write(("%s: %d of %d files differ; this mends it: %s\n"):format(folder, differing, #chosen,
+    io.stdout:write(("%s: %d of %d files differ; to mend it: %s\n"):format(folder, differing, #chosen,
       mending_command(args, folder)))
     return 1
   end,

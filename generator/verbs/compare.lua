@@ -1,5 +1,5 @@
--- gentables compare: two or more sweeps in one page: machines, versions, dates; side by side and as
--- difference. The numbers are made in report/comparison.lua, the page in report/comparison_page.lua.
+-- gentables compare: two or more sweeps in one page, side by side and as differences. report/comparison.lua
+-- has the numbers, report/comparison_page.lua the page.
 local fail = require "base.fail"
 local file = require "core.file"
 local model = require "formats.model"
@@ -20,14 +20,14 @@ local function archs_in(folder)
   return out
 end
 
--- Which arch of a folder is meant: the one that is asked for, or the only one.
-local function arch_of(folder, asked)
-  if asked then return asked end
+-- The arch of a folder: that of --arch, or the only one.
+local function arch_of(folder, given)
+  if given then return given end
   local archs = archs_in(folder)
   if #archs == 0 then
-    fail.input("%s: no benchmark.tp{N}.{arch}.csv is there; gentables sweep makes them", folder)
+    fail.input("%s: no benchmark.tp{N}.{arch}.csv; gentables sweep writes them", folder)
   elseif #archs > 1 then
-    fail.input("%s: has rows of %s; --arch with one of them would be right", folder,
+    fail.input("%s: has rows of %s; --arch with one of them is required", folder,
       table.concat(archs, ", "))
   end
   return archs[1]
@@ -36,15 +36,16 @@ end
 local function check(args)
   local labels, archs = args.label or {}, args.arch or {}
   if #labels > 0 and #labels ~= #args then
-    fail.input("compare has %d folders and %d --label; none, or one for each, would be right", #args, #labels)
+    fail.input("compare has %d folders and %d --label; none, or one for each, is required", #args, #labels)
   end
   if #archs > 1 and #archs ~= #args then
-    fail.input("compare has %d folders and %d --arch; none, one for all, or one for each, would be right",
+    fail.input("compare has %d folders and %d --arch; none, one for all, or one for each, is required",
       #args, #archs)
   end
 end
 
--- A name for each sweep: its label, or the last part of its folder; with a number where it is not the first.
+-- A label for each sweep: that of --label, or the last part of its folder; with a number if an earlier sweep
+-- has the same.
 local function labels_of(args, folders)
   local out, seen = {}, {}
   for i, folder in ipairs(folders) do
@@ -61,13 +62,14 @@ local function labels_of(args, folders)
 end
 
 return {
-  summary = "Writes one page that sets sweeps beside each other: what is faster, what is chosen differently.",
+  summary = "Writes one HTML page with sweeps side by side: which times and which choices differ.",
   positional = { name = "DIR DIR...", min = 2, max = math.huge,
     help = "folders of benchmark.tp{N}.{arch}.csv; the first is the base" },
   options = {
-    { name = "label", value = "L", many = true, help = "what to call a sweep, in their order" },
+    { name = "label", value = "L", many = true,
+      help = "label of a sweep; once for each, in their order (default: the folders' names)" },
     { name = "arch", value = "ARCH", many = true,
-      help = "where a folder has rows of several: for all, or one for each" },
+      help = "for folders with rows of several archs: once for all, or once for each" },
     { name = "out", value = "FILE", help = "the page, FILE.html", required = true },
   },
   example = "gentables compare before after --label 'NCCL 2.27' --label 'NCCL 2.28' --out compare.html",
@@ -76,8 +78,8 @@ return {
     local folders, sources = {}, {}
     for i, folder in ipairs(args) do folders[i] = without_slash(folder) end
     for i, folder in ipairs(folders) do
-      local asked = args.arch and (args.arch[i] or args.arch[1])
-      sources[i] = model.load(folder, arch_of(folder, asked))
+      local given = args.arch and (args.arch[i] or args.arch[1])
+      sources[i] = model.load(folder, arch_of(folder, given))
     end
     local page = require("report.comparison_page").page(sources, labels_of(args, folders))
     local written, message = page:write(args.out)

@@ -1,5 +1,5 @@
--- gentables diff: what changed between two tables, what it costs, whether the data supports it. A table is a
--- table.csv, a header of TensorRT-LLM's, or a folder with either table.csv or rows.
+-- gentables diff: what changed between two tables, what it costs, and whether the data supports it. A table
+-- is a table.csv, a header of TensorRT-LLM's, or a folder with table.csv or rows.
 local changes = require "table.changes"
 local fail = require "base.fail"
 local file = require "core.file"
@@ -12,7 +12,7 @@ local tables = require "core.table"
 
 -- ---- reading ----------------------------------------------------------------------------------
 
--- The archs whose rows stand in a folder.
+-- The archs of the rows in a folder.
 local function archs_in(folder)
   local found, seen = {}, {}
   for _, name in ipairs(fail.unless(file.list(folder))) do
@@ -32,7 +32,7 @@ local function only_arch(folder, wanted)
   if #found == 0 then
     fail.input("%s: has neither table.csv nor benchmark.tp{N}.{arch}.csv", folder)
   end
-  fail.input("%s: has rows of %s; --arch would choose", folder, table.concat(found, ", "))
+  fail.input("%s: has rows of %s; --arch with one of them is required", folder, table.concat(found, ", "))
 end
 
 local function of_folder(path, wanted)
@@ -48,7 +48,8 @@ end
 -- The benchmark files of a side that is a folder; {} where there are none.
 local function files_of(side) return side.folder and model.find_files(side.folder, side.arch) or {} end
 
--- Those dtype, op and mode that a header is compared as: what the other side's cells have most of.
+-- The dtype, op and mode for the cells of a header, which has none: those that the other side has in the most
+-- cells.
 local function axes_of(other)
   local best
   for _, block in ipairs(other.table:blocks()) do
@@ -69,7 +70,7 @@ local function of_header(path, text, wanted, axes)
     if one.arch == wanted or #result.tables == 1 then found = one end
   end
   if not found then
-    fail.input("%s: has tables of %s; --arch would choose", path, table.concat(names, ", "))
+    fail.input("%s: has tables of %s; --arch with one of them is required", path, table.concat(names, ", "))
   end
   for _, cell in ipairs(axes and found.cells or {}) do
     cell.dtype, cell.op, cell.mode = axes.dtype, axes.op, axes.mode
@@ -84,7 +85,7 @@ local function of_csv(path)
   return { table = fail.unless(read, arch), arch = arch, path = path }
 end
 
--- Whether the path is a header; its text, then.
+-- The text of the file if it is a header; else nil or false.
 local function header_text(path)
   local handle <close> = io.open(path, "rb")
   local text = handle and handle:read("a")
@@ -93,7 +94,7 @@ end
 
 local function is_folder(path) return file.list(path) ~= nil end
 
--- Reads both sides; a header is read last, for the axes it lacks.
+-- Reads both sides; a header last, because it takes its axes from the other side.
 local function read_sides(paths, wanted)
   local sides, texts = {}, {}
   for i, path in ipairs(paths) do
@@ -110,7 +111,7 @@ local function read_sides(paths, wanted)
   return sides[1], sides[2]
 end
 
--- The rows that the times come from: --rows, or those of the new folder, or of the old one; nil: none.
+-- The rows with the times: those of --rows, else of the new folder, else of the old one; nil without any.
 local function rows_of(args, old, new)
   local paths = {}
   for _, side in ipairs(args.rows and {} or { new, old }) do
@@ -133,8 +134,8 @@ end
 
 -- ---- the verb ---------------------------------------------------------------------------------
 
--- What a header cannot say is no change: it has no cells off its grid, and its number for what is unmeasured
--- is that of a strategy.
+-- Drops changes that a header cannot express: it has no cells off its grid, and its number for an unmeasured
+-- cell is that of the fallback.
 local function drop_what_headers_lack(result, old, new)
   local lists = require "lists.lists"
   local kept = {}
@@ -148,7 +149,7 @@ local function drop_what_headers_lack(result, old, new)
   result.changes, result.changed = kept, #kept
 end
 
--- The records of a folder's rows; nil where it is none, or has none.
+-- The records of a folder's rows; nil if the side is no folder, or has no rows.
 local function records_of(side)
   local out = {}
   for _, entry in ipairs(files_of(side)) do
@@ -158,7 +159,7 @@ local function records_of(side)
   return #out > 0 and out or nil
 end
 
--- Enters into the result which strategies became slower as a whole; needs the rows of both sides.
+-- Adds to the result the strategies that became slower over all cells; requires the rows of both sides.
 local function add_drift(result, old, new)
   local before, after = records_of(old), records_of(new)
   if not before or not after then return end
@@ -169,29 +170,29 @@ local function add_drift(result, old, new)
 end
 
 return {
-  summary = "Says what changed between two tables, what that costs, and whether the data supports it.",
+  summary = "Prints what changed between two tables, what it costs, and whether the data supports it.",
   positional = { name = "OLD NEW", min = 2, max = 2,
-    help = "table.csv, TensorRT-LLM's header, or a folder of rows or with table.csv" },
+    help = "table.csv, TensorRT-LLM's header, or a folder with table.csv or rows" },
   options = {
     { name = "rows", value = "DIR", list = true,
-      help = "rows that the times come from (default: those of NEW, or OLD)" },
-    { name = "arch", value = "ARCH", help = "which one, of a header or folder with several" },
+      help = "folders or files of the rows with the times (default: those of NEW, else of OLD)" },
+    { name = "arch", value = "ARCH", help = "arch, for a header or folder with several" },
     { name = "format", value = "NAME", one_of = render.names, default = "text",
       help = "of " .. table.concat(render.names, ", ") },
     { name = "fail-on", value = "WHAT", one_of = { "any", "material" }, default = "any",
-      help = "exit code 1 for any difference, or only a material one" },
+      help = "exit code 1 for any difference, or only for a material one" },
     { name = "threshold", value = "SHARE", type = "number", least = 0, most = 10,
-      help = "differences up to this do not matter (default: 0.02)" },
+      help = "a difference of times up to this share is not material (default: 0.02)" },
     { name = "alpha", value = "P", type = "number", least = 0, most = 1,
-      help = "chance of any false alarm, over all cells (default: 0.05)" },
-    { name = "out", value = "FILE", help = "where to write (default: standard output)" },
+      help = "probability of a false alarm, over all cells (default: 0.05)" },
+    { name = "out", value = "FILE", help = "output file (default: standard output)" },
   },
   example = "gentables diff old/table.csv tables/sm90 --rows tables/sm90 --format md",
   run = function(args)
     local options = { threshold = args.threshold, alpha = args.alpha }
     local old, new = read_sides(args, args.arch)
     if old.arch ~= new.arch then
-      fail.input("%s is of %s, %s of %s; tables of one arch would be right", args[1], old.arch, args[2],
+      fail.input("%s is of %s, %s of %s; two tables of one arch are required", args[1], old.arch, args[2],
         new.arch)
     end
     local function rows_of_both() return rows_of(args, old, new) end

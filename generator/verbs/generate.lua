@@ -11,19 +11,23 @@ local trtllm_generator = require "sweep.trtllm_generator"
 local function padded(word) return ("%-10s"):format(word) end
 
 return {
-  summary = "Makes an arch's tables from the rows in a folder: in each cell what is expected to lose least.",
+  summary = "Writes an arch's tables from the rows in a folder; each cell has the strategy with the least\n"
+    .. "expected loss. Measures nothing.",
   options = options.with(choice.options, {
     { name = "data-dir", value = "DIR", help = "folder of benchmark.tp{N}.{arch}.csv" },
-    { name = "arch", value = "ARCH", help = "what it is for: host, host-NAME, sm90 ..., or all: every smXX" },
-    { name = "sm", value = "N,N...", help = "of all smXX only those that programs built for these use" },
-    { name = "out", value = "DIR", help = "where to write (default: where the rows are)" },
+    { name = "arch", value = "ARCH",
+      help = "host, host-NAME, sm90 ...; all: every smXX of the folder, for the formats that hold several" },
+    { name = "sm", value = "N,N...",
+      help = "with --arch all: only the tables that programs built for these SM versions use" },
+    { name = "out", value = "DIR", help = "folder of the tables (default: that of the rows)" },
     { name = "formats", value = "LIST",
-      help = "of " .. table.concat(formats.names(), ",") .. " (default: all)" },
+      help = "of " .. table.concat(formats.names(), ",") .. " (default: all of the arch)" },
     { name = "sm-version", value = "N",
-      help = "as TensorRT-LLM's generator does (--sm_version, --data_dir ... read alike): docs/trtllm.md" },
-    { name = "save-csv-dir", value = "DIR", help = "with --sm-version: where that sweep writes" },
-    { name = "enable-auto", help = "with --sm-version: report AUTO, the incumbent's lookup" },
-    { name = "incumbent", value = "HEADER", help = "with --enable-auto: the incumbent, for a sweep" },
+      help = "run as TensorRT-LLM's generator does; see docs/trtllm.md" },
+    { name = "save-csv-dir", value = "DIR",
+      help = "with --sm-version, without --data-dir: folder of the rows of a sweep" },
+    { name = "enable-auto", help = "with --sm-version: measure AUTO, the incumbent's lookup, and report it" },
+    { name = "incumbent", value = "HEADER", help = "with --enable-auto: the header of that lookup" },
   }),
   example = "gentables generate --data-dir tables/host --arch host --out tables/host",
   run = function(args)
@@ -32,7 +36,7 @@ return {
     if not args.arch then fail.input("generate needs --arch ARCH; see gentables generate --help") end
     local out = (args.out or args.data_dir):gsub("(.)/+$", "%1")
     local source = model.load(args.data_dir, args.arch, args, out)
-    -- Everything is rendered before anything is written, so that a fault in the input leaves all as it was.
+    -- Everything is rendered before anything is written: an error in the input changes no file.
     local texts = {}
     for i, made in ipairs(render.files(source, args.formats)) do
       texts[i] = { path = out .. "/" .. made.file, text = made.text }

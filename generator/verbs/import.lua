@@ -1,5 +1,5 @@
--- gentables import: other programs' measurements to rows, and their tables to table.csv. What a file is, its
--- content says; the readers stand in reading/list.lua.
+-- gentables import: other programs' measurements to rows, and their tables to table.csv. The content of a
+-- file determines its reader; reading/list.lua lists them.
 local fail = require "base.fail"
 local file = require "core.file"
 local foreign = require "reading.foreign"
@@ -13,23 +13,28 @@ local sorted_keys = require "base.sorted_keys"
 local import = {}
 
 import.summary = "Reads other programs' measurements as rows, and other programs' tables as table.csv."
-import.positional = { name = "FILE...", min = 1, max = math.huge, help = "what they are, their content says" }
+import.positional = { name = "FILE...", min = 1, max = math.huge,
+  help = "files of one kind; their content determines the reader" }
 import.options = {
   { name = "out", value = "PATH", required = true,
-    help = "FILE.csv; or a folder: benchmark.tp{N}.{arch}.csv, {arch}/table.csv" },
-  { name = "from", value = "NAME", help = "what the files are: " .. table.concat(readers.names(), ", ") },
-  { name = "arch", value = "ARCH", help = "what it is for: sm90 ...; of several tables which one" },
+    help = "FILE.csv; or a folder for benchmark.tp{N}.{arch}.csv, or {arch}/table.csv" },
+  { name = "from", value = "NAME",
+    help = "reader, one of: " .. table.concat(readers.names(), ", ") },
+  { name = "arch", value = "ARCH",
+    help = "arch, such as sm90; of a file with several tables, the one to read" },
   { name = "tp", value = "N,N...", type = "whole", most = 65535, comma = true,
-    help = "number of ranks, where the file does not say" },
-  { name = "dtype", value = "NAME", help = "data type, where the file does not say (bfloat16)" },
+    help = "number of ranks, for files without it" },
+  { name = "dtype", value = "NAME", help = "data type, for files without it (default: bfloat16)" },
   { name = "hidden-size", value = "N", type = "whole",
-    help = "elements of a token, where only sizes are known (all)" },
-  { name = "strategy", value = "NAME", help = "what was measured (nccl-tests: NCCL, osu: MPI)" },
-  { name = "era", value = "NAME", help = "enum of a header's numbers: today, or oneshot1 (ONESHOT is 1)" },
-  { name = "calls", value = "N", type = "whole", help = "trtllm-printed: calls in a loop" },
+    help = "elements of a token, for files with bytes alone (default: one token for each size)" },
+  { name = "strategy", value = "NAME",
+    help = "strategy of the times (default: nccl-tests NCCL, osu MPI)" },
+  { name = "era", value = "NAME",
+    help = "enum of a header's numbers: today, or oneshot1, in which ONESHOT is 1" },
+  { name = "calls", value = "N", type = "whole", help = "trtllm-printed: number of calls in a timed loop" },
   { name = "nodes", value = "N", type = "whole",
-    help = "NCCL's files: only what is for this number of nodes" },
-  { name = "in-place", help = "nccl-tests: the in-place times" },
+    help = "NCCL's files: read only entries for this number of nodes" },
+  { name = "in-place", help = "nccl-tests: read the in-place times" },
 }
 import.example = "gentables import all_reduce_perf.txt --arch sm90 --out rows/"
 
@@ -52,17 +57,17 @@ end
 local function reader_of(path, name)
   if name then
     return readers.find(name)
-      or fail.input("--from %s: there is no such reader; there are %s", name,
+      or fail.input("--from %s: no such reader; valid readers: %s", name,
         table.concat(readers.names(), ", "))
   end
   return readers.of(head_of(path))
-    or fail.input("%s: is nothing that is known; there are %s, which --from NAME tells", path,
+    or fail.input("%s: is of no known kind; --from NAME chooses a reader: %s", path,
       table.concat(readers.names(), ", "))
 end
 
 -- ---- reading ----------------------------------------------------------------------------------
 
--- What a reader makes of a file.
+-- The result of a reader for a file. Prints what it left out.
 local function read(path, reader, options)
   local text = fail.unless(file.read(path))
   local of_file = source.new(path, text, options)
@@ -77,8 +82,8 @@ end
 
 local no_time_fields = { "dtype", "op", "mode", "fusion", "hidden_size", "num_tokens", "strategy", "reason" }
 
--- What says where imported rows come from. What the files do not tell, such as the CPU, is not there.
--- `devices`: of each number of ranks, where files tell of them.
+-- The provenance of imported rows. Facts that the files lack, such as the CPU, are absent. `devices`: those
+-- of each number of ranks, if the files have them.
 local function record_of(of_size, arch, facts, no_time, devices)
   local entries, placement = {}, nil
   for _, entry in ipairs(no_time) do
@@ -127,7 +132,7 @@ local function read_records(args, reader, options)
     table.move(result.no_time, 1, #result.no_time, #no_time + 1, no_time)
     if result.devices then devices[result.world_size] = result.devices end
   end
-  if #records == 0 then fail.input("%s: holds no row with a time", args[1]) end
+  if #records == 0 then fail.input("%s: has no row with a time", args[1]) end
   return regroup.records(records), facts, no_time, devices
 end
 
@@ -147,10 +152,10 @@ end
 
 -- ---- tables -----------------------------------------------------------------------------------
 
--- Those tables that --arch asks for: the one of that name, or the only one, which gets it.
+-- The tables to write: with --arch the one of that arch, or the only one, which becomes that arch's.
 local function choose(tables, options, path)
   if not options.arch then
-    if not tables[1].arch then fail.input("%s: does not say what it is for; --arch ARCH would", path) end
+    if not tables[1].arch then fail.input("%s: has no arch; --arch ARCH is required", path) end
     return tables
   end
   if #tables == 1 and not tables[1].arch then
@@ -176,7 +181,7 @@ local function import_table(args, reader, options)
   if is_file and #tables > 1 then
     local names = {}
     for i, one in ipairs(tables) do names[i] = one.arch end
-    fail.input("--out %s: there are tables of %s; a folder would be right, or --arch", args.out,
+    fail.input("--out %s: there are tables of %s; a folder, or --arch, is required", args.out,
       table.concat(names, ", "))
   end
   for _, one in ipairs(tables) do
@@ -196,7 +201,7 @@ function import.run(args)
   for i = 2, #args do
     local other = reader_of(args[i], args.from)
     if other ~= reader then
-      fail.input("%s: is %s, and %s is %s; files of one kind at a time", args[i], other.name, args[1],
+      fail.input("%s: is %s, and %s is %s; files of one kind are required", args[i], other.name, args[1],
         reader.name)
     end
   end

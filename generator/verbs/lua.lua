@@ -1,10 +1,10 @@
--- gentables lua: runs a Lua script with the modules of gentables at hand (require "rows", require "table"
--- ...). For tests, and for people who want a picture or a table by their own script.
+-- gentables lua: runs a Lua script that may require the modules of gentables (require "core.rows", require
+-- "formats.model" ...). For tests, and for people who make a picture or a table by a script of their own.
 local fail = require "base.fail"
 
 return {
   raw = true,
-  summary = "Runs a Lua script with the modules of gentables at hand; `arg` holds what follows the name.",
+  summary = "Runs a Lua script that may require the modules of gentables; `arg` holds its arguments.",
   positional = { name = "SCRIPT [ARGUMENT...]", min = 1, max = 1 },
   example = "echo 'print(gentables.version)' > version.lua && gentables lua version.lua",
   run = function(argv)

@@ -1,5 +1,5 @@
--- gentables merge: rows of several files, one set of them. What does not belong together is refused: another
--- arch, the same cell and strategy twice, and, unless it is asked for, another machine, bench or launcher.
+-- gentables merge: joins the rows of several files. Rejects rows of different archs, the same cell and
+-- strategy twice, and, without --across-machines, rows of different machines, benches or launchers.
 local fail = require "base.fail"
 local file = require "core.file"
 local regroup = require "rows.regroup"
@@ -8,24 +8,24 @@ local provenance = require "rows.provenance"
 
 local merge = {}
 
-merge.summary = "Joins rows of several runs, refusing what does not belong together."
+merge.summary = "Joins rows of several runs; rejects rows that are not comparable."
 merge.positional = { name = "FILE...", min = 1, max = math.huge, help = "benchmark files" }
 merge.options = {
   { name = "out", value = "PATH", required = true,
     help = "FILE.csv; or a folder: benchmark.tp{N}.{arch}.csv" },
-  { name = "arch", value = "ARCH", help = "what the rows are for (default: as the files' names say)" },
-  { name = "across-machines", help = "also rows of other machines, benches and limits" },
+  { name = "arch", value = "ARCH", help = "arch of the rows (default: that in the files' names)" },
+  { name = "across-machines", help = "join rows of different machines, benches and limits, too" },
 }
 merge.example = "gentables merge monday/benchmark.tp*.host.csv tuesday/benchmark.tp*.host.csv --out rows"
 
--- What is known of a file beside its rows. `record` is nil where there is no provenance.
+-- The facts of a file beside its rows: { path, arch, record }. `record` is nil without provenance.
 local function describe(path)
   local json_path = provenance.path_of(path)
   local of_file = { path = path, arch = regroup.of_name(path) }
   if file.exists(json_path) then
     of_file.record = fail.unless(provenance.read(json_path))
     if not provenance.describes(of_file.record, fail.unless(file.read(path))) then
-      fail.input("%s: tells of other rows than those in %s; remove it if the rows were changed by hand",
+      fail.input("%s: is not of the rows in %s; remove it if the rows were changed by hand",
         json_path, path)
     end
     of_file.arch = of_file.arch or of_file.record.arch
@@ -45,12 +45,12 @@ local function check_archs(files, asked)
   return asked or first and first.arch
 end
 
--- What makes the rows of two files strangers; nil where nothing is known that does.
+-- Why the rows of two files are not comparable, as text; nil if no reason is known.
 local function difference(a, b)
   if not a.record and not b.record then return nil end
   if not a.record or not b.record then
     local without = a.record and b or a
-    return ("%s has no %s beside it, which would say whose rows they are"):format(without.path,
+    return ("%s has no %s beside it, so the machine of its rows is unknown"):format(without.path,
       provenance.path_of(without.path):match("[^/]*$"))
   end
   if not provenance.same_machine(a.record.machine, b.record.machine) then
@@ -63,14 +63,12 @@ end
 
 local function check_machines(files)
   for i = 2, #files do
-    local stranger = difference(files[1], files[i])
-    if stranger then
-      fail.input("%s: %s; --across-machines joins them all the same", files[i].path, stranger)
-    end
+    local why = difference(files[1], files[i])
+    if why then fail.input("%s: %s; --across-machines joins them nevertheless", files[i].path, why) end
   end
 end
 
--- What has no time, of all files of one number of ranks.
+-- The entries without a time, of all files of one number of ranks.
 local function no_time_of(files, paths)
   local out = {}
   for _, entry in ipairs(files) do
@@ -82,8 +80,8 @@ local function no_time_of(files, paths)
   return out
 end
 
--- The provenance of the rows of one number of ranks: that of the first file where all are alike; or else a
--- list of the machines of all files, so that what was merged on purpose belongs together.
+-- The provenance of the rows of one number of ranks: that of the first file if all are comparable, else a
+-- list of the machines of all files.
 local function record_of(files, of_size, arch)
   local alike, first = true, nil
   local base = { world_size = of_size.world_size, arch = arch, no_time = no_time_of(files, of_size.paths) }

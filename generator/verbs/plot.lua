@@ -1,5 +1,5 @@
--- gentables plot: the pictures of a folder of rows, or one picture of one file. What there is to see is in
--- pictures/list.lua; this file reads the command line.
+-- gentables plot: the pictures of a folder of rows, or one picture of one file. pictures/list.lua lists the
+-- kinds of pictures.
 local fail = require "base.fail"
 local file = require "core.file"
 local gnuplot = require "pages.gnuplot"
@@ -24,27 +24,27 @@ end
 local function find_kind(name)
   local kind = kinds.find(name)
   if not kind then
-    fail.input("there is no picture %q; there are %s", name, table.concat(kinds.names(), ", "))
+    fail.input("no picture %q; valid pictures: %s", name, table.concat(kinds.names(), ", "))
   end
   return kind
 end
 
--- The rows of pictures/list.lua that a list of names means.
+-- The rows of pictures/list.lua with these names.
 local function kinds_of(names)
   if names == "all" then return kinds.kinds end
   local out = {}
   for name in names:gmatch("[^,]+") do out[#out + 1] = find_kind(name) end
-  if #out == 0 then fail.input("--kinds names none; %s would be right", documented()) end
+  if #out == 0 then fail.input("--kinds: no kind; such as %s is required", documented()) end
   return out
 end
 
 local function endings_of(names)
   local out = {}
   for name in names:gmatch("[^,]+") do
-    if not pictures.formats[name] then fail.input("--format: no format %q; png,svg would be right", name) end
+    if not pictures.formats[name] then fail.input("--format: no format %q; use png or svg", name) end
     if not lists.contains(out, name) then out[#out + 1] = name end
   end
-  if #out == 0 then fail.input("--format names none; png,svg would be right") end
+  if #out == 0 then fail.input("--format: no format; use png, svg or png,svg") end
   return out
 end
 
@@ -80,7 +80,7 @@ end
 local function plot_folder(args)
   if not args.arch then fail.input("plot needs --arch ARCH beside --data-dir; see gentables plot --help") end
   if args.fusion or args.tp then
-    fail.input("--fusion and --tp are for plot KIND FILE; of --data-dir all are drawn")
+    fail.input("--fusion and --tp go with plot KIND FILE; --data-dir draws all of them")
   end
   local endings, wanted = endings_of(args.format or "png"), kinds_of(args.kinds or documented())
   check_gnuplot(endings)
@@ -111,7 +111,7 @@ local function tp_of(rows, wanted)
   elseif #rows.tp_sizes == 1 then
     return rows.tp_sizes[1]
   end
-  fail.input("%s: has TP %s; --tp with one of them would be right", rows.source.data_dir,
+  fail.input("%s: has TP %s; --tp with one of them is required", rows.source.data_dir,
     table.concat(rows.tp_sizes, ", "))
 end
 
@@ -121,7 +121,7 @@ local function plot_one(args)
   if not args.fusion or not args.out then
     fail.input("plot %s needs --fusion F and --out PATH; see gentables plot --help", kind.name)
   end
-  if args.arch or args.kinds then fail.input("--arch and --kinds are for plot --data-dir") end
+  if args.arch or args.kinds then fail.input("--arch and --kinds go with plot --data-dir") end
   local ending = args.out:match("%.(%w+)$")
   if not pictures.formats[ending or ""] then
     fail.input("--out %s: ends in neither .png nor .svg", args.out)
@@ -135,7 +135,7 @@ local function plot_one(args)
   local drawn, message, code = pictures.draw(kind.name, rows, of)
   if code == "empty" then
     fail.input("%s: %s; no picture%s", rows.source.data_dir, message,
-      over_tp_sizes and "; a FILE for each of several would be right" or "")
+      over_tp_sizes and "; a FILE for each of several TP sizes is required" or "")
   end
   if not drawn then fail.with(code or 1, "%s", message) end
   io.stdout:write("written   ", args.out, "\n")
@@ -151,28 +151,30 @@ local function kinds_in_words()
 end
 
 return {
-  summary = "Draws pictures of rows: which strategy is best where, by how much, how sure that is.",
+  summary = "Draws pictures of rows: the best strategy of each cell, its margin and its confidence.",
   positional = { name = "KIND FILE...", min = 0, max = math.huge,
-    help = "one picture; KIND is one of\n" .. kinds_in_words() },
+    help = "draw one picture; KIND is one of\n" .. kinds_in_words() },
   options = {
-    { name = "data-dir", value = "DIR", help = "all pictures of a folder of benchmark.tp{N}.{arch}.csv" },
-    { name = "arch", value = "ARCH", help = "of the folder: host, host-NAME, sm90 ..." },
-    { name = "out", value = "PATH", help = "a folder for viz/{fusion}/ (default: DIR), or the one picture" },
-    { name = "format", value = "LIST", help = "of png,svg (default: png)" },
-    { name = "kinds", value = "LIST", help = "all, or some of KIND (default: " .. documented() .. ")" },
-    { name = "fusion", value = "F", help = "of the one picture" },
-    { name = "tp", value = "N", type = "whole",
-      help = "of the one picture, where FILE has several TP sizes" },
-    { name = "dtype", value = "D", help = "where rows have several (default: as the spec's table)" },
-    { name = "op", value = "OP", help = "the same" },
-    { name = "mode", value = "MODE", help = "the same" },
+    { name = "data-dir", value = "DIR", help = "draw pictures of a folder of benchmark.tp{N}.{arch}.csv" },
+    { name = "arch", value = "ARCH", help = "with --data-dir: host, host-NAME, sm90 ..." },
+    { name = "out", value = "PATH",
+      help = "with --data-dir: folder of viz/{fusion}/ (default: DIR); with KIND: the .png or .svg" },
+    { name = "format", value = "LIST", help = "with --data-dir: png, svg or png,svg (default: png)" },
+    { name = "kinds", value = "LIST",
+      help = "with --data-dir: all, or a list of KIND (default: " .. documented() .. ")" },
+    { name = "fusion", value = "F", help = "with KIND: the fusion" },
+    { name = "tp", value = "N", type = "whole", help = "with KIND: the TP size, if FILE has several" },
+    { name = "dtype", value = "D",
+      help = "data type, if rows have several (default: that of the spec's table)" },
+    { name = "op", value = "OP", help = "operation, likewise" },
+    { name = "mode", value = "MODE", help = "mode, likewise" },
   },
   example = "gentables plot --data-dir tables/host --arch host --out pictures\n" ..
     "  gentables plot heatmap benchmark.tp2.sm90.csv --fusion NONE --out heatmap.png",
   run = function(args)
-    if args[1] and args.data_dir then fail.input("plot draws of --data-dir DIR, or KIND FILE, not both") end
+    if args[1] and args.data_dir then fail.input("plot takes --data-dir DIR, or KIND FILE, not both") end
     if args.data_dir then
-      if not file.exists(args.data_dir) then fail.input("%s: there is no such folder", args.data_dir) end
+      if not file.exists(args.data_dir) then fail.input("%s: no such folder", args.data_dir) end
       return plot_folder(args)
     end
     if not args[1] then fail.input("plot needs --data-dir DIR, or KIND FILE; see gentables plot --help") end

@@ -10,18 +10,18 @@ local counted = quantities.counted
 
 local DEFAULT_WORST = 5
 
--- ---- what to say ------------------------------------------------------------------------------
+-- ---- what is printed --------------------------------------------------------------------------
 
 local function percent(share) return ("%.2f %%"):format(100 * share) end
 
 local function say_aliased(found)
   if not found then
-    print("  which shapes share a cell: its lookup does not tell")
+    print("  which shapes share a cell is unknown for this lookup")
   elseif found.cells == 0 then
-    print("  no cell answers for several of the shapes")
+    print("  no cell has several of the shapes")
   else
-    print(("  %s for several shapes, %d in all; for %d of them no one choice is right at each%s"):format(
-      found.cells == 1 and "1 cell answers" or counted(found.cells, "cell") .. " answer", found.shapes,
+    print(("  %s several shapes, %d in all; in %d no choice is the best for all%s"):format(
+      found.cells == 1 and "1 cell has" or counted(found.cells, "cell") .. " have", found.shapes,
       found.torn, found.torn > 0 and (", at a loss of up to " .. percent(found.loss)) or ""))
   end
 end
@@ -33,17 +33,17 @@ local function say_lookup(title, found)
       percent(line[2].worst)))
   end
   if found.unmeasured > 0 then
-    print(("  %s answered by the fallback: not measured"):format(counted(found.unmeasured, "shape")))
+    print(("  %s unmeasured: the lookup returns the fallback"):format(counted(found.unmeasured, "shape")))
   end
   if found.unanswered > 0 then
-    print(("  %s without a row of the strategy that was answered, not judged"):format(
+    print(("  %s left out: no row of the strategy that the lookup returns"):format(
       counted(found.unanswered, "shape")))
   end
   say_aliased(found.aliased)
 end
 
 local function say(path, found, by_floor)
-  print(("%s: %s asked"):format(path, counted(found.shapes, "shape")))
+  print(("%s: %s looked up"):format(path, counted(found.shapes, "shape")))
   if found.others > 0 then
     print(("  %s of another data type, operation or fusion left out"):format(counted(found.others, "shape")))
   end
@@ -82,18 +82,19 @@ local function print_json(path, found, by_floor)
 end
 
 return {
-  summary = "Says what an artifact's choices lose on fresh rows, by asking its own lookup.",
+  summary = "Prints how much time an artifact's choices lose on rows that it was not made from. The choices\n"
+    .. "are those of the artifact's own lookup.",
   options = {
     { name = "table", value = "FILE", required = true,
       help = "allreduce_table.h, customAllReduceUtils.h (TensorRT-LLM's own, too), thresholds.json, "
         .. "generated_lookup_table.cpp or table.csv" },
     { name = "rows", value = "FILE", many = true, required = true,
-      help = "benchmark.tp{N}.{arch}.csv that the table was not made from; again for more" },
+      help = "benchmark.tp{N}.{arch}.csv that the table was not made from; repeat it for more" },
     { name = "sm", value = "N", type = "whole",
-      help = "which table of a header that holds several (default: that of the rows' file names)" },
+      help = "SM version, for a header with several (default: that in the rows' file names)" },
     { name = "most", value = "SHARE", type = "number", least = 0,
-      help = "exit code 1 if the mean regret is above this" },
-    { name = "json", help = "for programs" },
+      help = "exit code 1 if the mean regret outside the rows' intervals is above this share" },
+    { name = "json", help = "print JSON" },
   },
   example = "gentables regret --table tables/host/allreduce_table.h --rows fresh/benchmark.tp2.host.csv",
   run = function(args)
@@ -105,7 +106,7 @@ return {
       say(args.table, found, by_floor)
       say_worst(found, DEFAULT_WORST)
     end
-    if #found.worst == 0 then fail.work("no shape could be judged: the rows have none of the answers") end
+    if #found.worst == 0 then fail.work("no shape has a row of the strategy that the lookup returns") end
     if args.most and found.certain.mean > args.most then
       fail.work("the mean regret is %s, above %s", percent(found.certain.mean), percent(args.most))
     end

@@ -1,6 +1,6 @@
--- gentables replay: the matrix products and convolutions that mattered in a trace, computed again on this
--- machine, each result checked, with warm and with cold caches. Which they are: replay/chosen_ops.lua; how
--- they are computed: bench/replay. Ops that were saved are replayed alone.
+-- gentables replay: GEMMs and convolutions of a trace, computed again on this machine with warm and with cold
+-- caches, each result checked. replay/chosen_ops.lua chooses them; bench/replay computes them. Saved ops are
+-- replayed without a trace.
 local fail = require "base.fail"
 local file = require "core.file"
 local job = require "trace.runs.job"
@@ -13,7 +13,7 @@ local NAME = "node_replay_report"
 
 -- ---- from traces ---------------------------------------------------------------------------------------
 
--- What the ranks of a configuration say, those that could be read.
+-- The ops of those ranks of a configuration whose traces could be read.
 local function lists_of(configuration, answers)
   local out = {}
   for _, entry in ipairs(configuration.files) do
@@ -34,8 +34,9 @@ local function base_of(configuration, count)
   return table.concat(words, "_") .. "_" .. NAME
 end
 
--- What was read, in words: the configuration's folder, or the first of files that lie elsewhere, too.
-local function told(configuration)
+-- What was read, as text: the configuration's folder, or its first file and the number of others if some are
+-- in other folders.
+local function name_of(configuration)
   local folder, files = configuration.folder .. "/", configuration.files
   for _, entry in ipairs(files) do
     if entry.path:sub(1, #folder) ~= folder then
@@ -51,7 +52,7 @@ local function replay_configuration(work, configuration, lists, options, out, co
     return work:fail(replay_ops.nothing(configuration.files, chosen), 2)
   end
   local base = base_of(configuration, count)
-  options.name = told(configuration)
+  options.name = name_of(configuration)
   options.ops_folder = ("%s/%s_ops"):format(out, base)
   local list, summary = session.run(chosen, options)
   work:save(list, out .. "/" .. base)
@@ -75,7 +76,7 @@ end
 
 -- ---- from saved ops ------------------------------------------------------------------------------------
 
--- The ops of these files; chosen.threads: of a call, as the first says that tells it.
+-- The ops of these files; chosen.threads: the threads of a call, from the first op that has them.
 local function read_ops(paths)
   local chosen = { gemm = {}, conv = {}, devices = {}, notes = {} }
   for _, path in ipairs(paths) do
@@ -85,7 +86,7 @@ local function read_ops(paths)
       if line ~= "" then
         local one, id = request.read(line)
         if not one then
-          fail.input("%s:%d: %s; an op that gentables replay saved would be right", path, number, id)
+          fail.input("%s:%d: %s; an op that gentables replay saved is required", path, number, id)
         end
         local list = one.kind == "gemm" and chosen.gemm or chosen.conv
         chosen.threads = chosen.threads or request.value(one, "threads")
@@ -96,7 +97,7 @@ local function read_ops(paths)
   return chosen
 end
 
--- At once, so that what is there can be seen before the rest.
+-- Prints each row as soon as it is measured.
 local function print_row(row)
   local at = row.answer
   local note = row.note ~= "" and "; " .. row.note or ""
@@ -128,24 +129,26 @@ local function are_saved(args)
     if path:find("%.op$") then count = count + 1 end
   end
   if count > 0 and count < #args then
-    fail.input("saved ops and traces are both given; one of them would be right")
+    fail.input("saved ops and traces together; either of them is required")
   end
   return count > 0
 end
 
 return {
-  summary = "The GEMMs and convolutions that made 99% of their kind's kernel time, run again here.",
+  summary = "Runs the GEMMs and convolutions with 99 % of their kind's kernel time again on this machine.",
   positional = { name = "PATH...", min = 0, max = math.huge,
-    help = "a trace of each rank, a sweep, a configuration's folder; or ops that were saved (.op)" },
+    help = "a trace of each rank, a sweep, or a configuration's folder; or saved ops (.op)" },
   options = job.options({
-    { name = "out", value = "DIR", help = "where the report and the ops' files go" },
-    { name = "device", value = "NAME", help = "host or cuda (default: cuda where there is a GPU)" },
-    { name = "budget", value = "SECONDS", help = "so long in all; what is not reached says so" },
-    { name = "samples", value = "N", help = "so many warm and cold calls of each (default: 5 to 50)" },
-    { name = "try-all", help = "of several libraries time the fastest; the row says by how much" },
+    { name = "out", value = "DIR", help = "folder of the report and of the saved ops" },
+    { name = "device", value = "NAME", help = "host or cuda (default: cuda if there is a GPU)" },
+    { name = "budget", value = "SECONDS",
+      help = "time for all ops; the report lists those that it did not reach" },
+    { name = "samples", value = "N", help = "warm and cold calls of each op (default: 5 to 50)" },
+    { name = "try-all", help = "try all libraries and time the fastest; the report has its gain" },
     { name = "threads-per-call", value = "N",
       help = "threads of a call (default: as in a trace of this processor, or one for each core)" },
-    { name = "program", value = "PROGRAM", help = "in place of the gentables-replay beside gentables" },
+    { name = "program", value = "PROGRAM",
+      help = "replay program (default: the gentables-replay beside gentables)" },
   }, true),
   example = "gentables replay traces_rank_0.json traces_rank_1.json --out replay",
   run = function(args)

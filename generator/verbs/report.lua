@@ -1,5 +1,5 @@
--- gentables report: report.html, the page that says what is best where, how sure that is, and why. One file,
--- all numbers in it. What it shows is made in report/; this file reads the command line.
+-- gentables report: report.html, one file with the best strategy of each cell, its confidence and all
+-- numbers. report/body.lua makes the page.
 local fail = require "base.fail"
 local file = require "core.file"
 local lists = require "lists.lists"
@@ -23,18 +23,18 @@ end
 local function check(args)
   local dirs, archs = #args.data_dir, #args.arch
   if dirs ~= 1 and dirs ~= archs then
-    fail.input("report has %d --data-dir and %d --arch; one folder for all, or one for each, would be right",
+    fail.input("report has %d --data-dir and %d --arch; one folder for all, or one for each, is required",
       dirs, archs)
   end
 end
 
--- Raises where no workbook can be written, before anything is.
+-- Raises if workbooks cannot be written, before any file is.
 local function check_xlsx()
   local can, why = require("pages.sheets").has_xlsx()
   if not can then fail.work("--xlsx: %s", why) end
 end
 
--- Writes report.ARCH.xlsx; what did not fit into it is said.
+-- Writes report.ARCH.xlsx, and prints what did not fit into it.
 local function write_workbook(source, out)
   local path = ("%s/report.%s.xlsx"):format(out, source.arch)
   local notes, message = require("report.workbook").write(source, path)
@@ -46,16 +46,16 @@ local function write_workbook(source, out)
 end
 
 return {
-  summary = "Writes report.html: what is best where, how sure that is, and all numbers behind it.",
+  summary = "Writes report.html: the best strategy of each cell, its confidence, and all numbers.",
   options = {
     { name = "data-dir", value = "DIR", many = true, required = true,
-      help = "folder of benchmark.tp{N}.{arch}.csv; again for each further --arch" },
+      help = "folder of benchmark.tp{N}.{arch}.csv; once for all --arch, or once for each" },
     { name = "arch", value = "ARCH", many = true, required = true,
-      help = "host, host-NAME, sm90 ...; again for more in one page" },
-    { name = "out", value = "DIR", help = "where to write (default: the first folder of rows)" },
+      help = "host, host-NAME, sm90 ...; repeat it for several in one page" },
+    { name = "out", value = "DIR", help = "folder of the page (default: the first folder of rows)" },
     { name = "against", value = "TABLE", many = true,
-      help = "the incumbent, a table.csv: its choices stand beside the new ones" },
-    { name = "xlsx", help = "also report.ARCH.xlsx: summary, table and rows for spreadsheets" },
+      help = "the incumbent, a table.csv; the page shows its choices beside the new ones" },
+    { name = "xlsx", help = "write report.ARCH.xlsx, too: summary, table and rows" },
   },
   example = "gentables report --data-dir tables/host --arch host --out build/report",
   run = function(args)

@@ -1,5 +1,4 @@
--- gentables sweep: measures what a spec asks for and is not there yet, and writes the rows and where they
--- come from.
+-- gentables sweep: measures the cells of a spec that have no rows yet, and writes rows and their provenance.
 local backends = require "conversation.backends"
 local bench = require "conversation.bench"
 local fail = require "base.fail"
@@ -13,51 +12,55 @@ local system = require "core.system"
 
 local sweep = {}
 
-sweep.summary = "Measures what a spec asks for and is not there yet: spec -> rows."
-sweep.positional = { name = "SPEC", min = 0, max = 1, help = "what to sweep (default: DIR/spec.lua)" }
+sweep.summary = "Measures the cells of a spec that have no rows yet. The same command resumes a sweep that\n"
+  .. "was interrupted."
+sweep.positional = { name = "SPEC", min = 0, max = 1, help = "the spec (default: DIR/spec.lua)" }
 sweep.options = {
-  { name = "out", value = "DIR", help = "where the rows are and go", required = true },
-  { name = "arch", value = "A", help = "name for this machine's rows (default: the spec's)" },
+  { name = "out", value = "DIR", help = "folder of the rows", required = true },
+  { name = "arch", value = "A", help = "arch of the rows (default: the spec's)" },
   { name = "sm-version", value = "N", type = "whole",
-    help = "the rows are for this SM version, whatever GPU this is" },
+    help = "SM version of the rows, if it is not that of this GPU" },
   { name = "tp", value = "N,N...", type = "whole", comma = true,
     help = "only these TP sizes (default: the spec's)" },
   { name = "budget", value = "SECONDS", type = "number", above = 0, most = 1e9,
-    help = "that measuring may take (default: until it is sure; with --transport 240 for each TP size)" },
-  { name = "exhaustive", help = "measure every cell, not only where it matters" },
-  { name = "fresh", help = "measure anew what is there already" },
-  { name = "transport", help = "search Open MPI's parameters, of the transport and others: transport.tp{N}" },
-  { name = "launcher", value = "COMMAND", help = "in place of mpirun, with {ranks}; or GENTABLES_LAUNCHER" },
+    help = "time for measuring (default: no limit; with --transport 240 for each TP size)" },
+  { name = "exhaustive", help = "measure every cell, not only those that may change a choice" },
+  { name = "fresh", help = "measure cells again that have rows" },
+  { name = "transport", help = "search Open MPI's parameters instead: transport.tp{N}.{arch}.csv" },
+  { name = "launcher", value = "COMMAND",
+    help = "launcher in place of mpirun, with {ranks} (default: $GENTABLES_LAUNCHER)" },
   { name = "incumbent", value = "HEADER",
-    help = "whose lookup AUTO asks: allreduce_table.h or customAllReduceUtils.h (default: as built)" },
-  { name = "bench", value = "PROGRAM", help = "in place of the gentables-bench beside gentables" },
+    help = "lookup of AUTO: allreduce_table.h or customAllReduceUtils.h (default: as built)" },
+  { name = "bench", value = "PROGRAM", help = "bench (default: the gentables-bench beside gentables)" },
   { name = "patience", value = "SECONDS", type = "number", above = 0, most = 1e9, default = 60,
-    help = "how long a bench may be silent beyond its time for a cell" },
+    help = "stall timeout of a bench, beyond its time for a cell" },
 }
 sweep.example = "gentables sweep tables/host/spec.lua --out tables/host --tp 2"
 
 -- ---- the command line -------------------------------------------------------------------------
 
-local function check_tp(sizes, asked)
-  if not sizes then return asked.tp end
+local function check_tp(sizes, of_spec)
+  if not sizes then return of_spec.tp end
   for _, size in ipairs(sizes) do
-    if not lists.contains(asked.tp, size) then
-      fail.input("--tp: %d is no TP size of the spec, which has %s", size, table.concat(asked.tp, ", "))
+    if not lists.contains(of_spec.tp, size) then
+      fail.input("--tp: %d is no TP size of the spec, which has %s", size, table.concat(of_spec.tp, ", "))
     end
   end
   table.sort(sizes)
   return sizes
 end
 
--- The name for the rows: the spec's, or another of the same backend.
-local function read_arch(name, asked)
-  if not name then return asked.arch end
+-- The arch of the rows: the spec's, or another of the same backend.
+local function read_arch(name, of_spec)
+  if not name then return of_spec.arch end
   local row = lists.arch(name)
   if not row then
-    fail.input("--arch: %s is no arch; it is host, host-NAME, sm and a number, or gpu for what is here", name)
+    fail.input("--arch: %s is no arch; valid archs: host, host-NAME, smNN, gpu (the GPU of this machine)",
+      name)
   end
-  if row.backend ~= lists.arch(asked.arch).backend then
-    fail.input("--arch: %s is not what the spec measures, %s; a spec for it would be right", name, asked.arch)
+  if row.backend ~= lists.arch(of_spec.arch).backend then
+    fail.input("--arch: %s is of another backend than the spec's %s; a spec for it is required", name,
+      of_spec.arch)
   end
   return name
 end
@@ -69,11 +72,11 @@ local function launcher_of_environment()
   return text ~= "" and text or nil
 end
 
--- The module of the incumbent that is named, which the bench finds by the environment; nil: none is.
+-- The module of the incumbent's lookup, which the bench finds by the environment; nil without --incumbent.
 local function open_incumbent(args, job)
   if not args.incumbent then return nil end
   if not lists.contains(job.spec.strategies, "AUTO") then
-    fail.input("--incumbent is for AUTO, which is not among the spec's strategies")
+    fail.input("--incumbent goes with AUTO, which is not among the spec's strategies")
   end
   local module = incumbents.module(args.incumbent, job.arch)
   job.environment = { "GENTABLES_INCUMBENT=" .. module.path }
@@ -109,7 +112,7 @@ function sweep.run(args)
   local made, message = file.make_folder(job.out)
   if not made then fail.work("%s", message) end
   if args.transport then
-    if args.launcher then fail.input("--transport takes no --launcher: it starts Open MPI's mpirun") end
+    if args.launcher then fail.input("--transport takes no --launcher; it starts Open MPI's mpirun") end
     return require("sweep.transport").run(job)
   end
   require("sweep.all_sizes").run(job)

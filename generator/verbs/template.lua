@@ -1,4 +1,4 @@
--- gentables template: renders one template by hand, as the build of the bench does.
+-- gentables template: renders one template, for the build of the bench.
 local fail = require "base.fail"
 local file = require "core.file"
 local lists = require "lists.lists"
@@ -6,9 +6,9 @@ local template = require "codec.template"
 
 local verb = {}
 
-verb.summary = "Renders one template; each NAME=VALUE is there as a text, beside `lists`."
+verb.summary = "Renders one template, which sees `lists` and each NAME=VALUE as a text."
 verb.positional = { name = "TEMPLATE [NAME=VALUE...]", min = 1, max = math.huge }
-verb.options = { { name = "out", value = "FILE", help = "where to write", required = true } }
+verb.options = { { name = "out", value = "FILE", help = "the rendered file", required = true } }
 verb.example = "gentables template templates/bench/lists.h.tmpl --out lists.h"
 
 function verb.run(args)
@@ -19,7 +19,7 @@ function verb.run(args)
     model[name] = value
   end
   local text = template.load(args[1])(model)
-  if file.holds(args.out, text) then return end -- as old as it is, so that nothing is compiled again
+  if file.holds(args.out, text) then return end -- keeps its date, so that nothing is compiled again
   local written, message = file.write(args.out, text)
   if not written then fail.work("%s", message) end
 end

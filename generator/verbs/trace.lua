@@ -1,3 +1,3 @@
--- gentables trace: reports, comparisons and merged timelines of what a profiler wrote. What can be asked for
--- is verbs/trace/list.lua; each command is a file of trace/ that looks like a verb's.
+-- gentables trace: reports, comparisons and merged timelines of profiler traces. verbs/trace/list.lua has the
+-- commands; each is a file of verbs/trace/ in the form of a verb.
 return require("base.commands").of("trace", require "verbs.trace.list")

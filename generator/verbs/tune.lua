@@ -1,10 +1,10 @@
--- gentables tune: any collective, anyone's implementation: which candidate is best at which size, for a
--- program to use.
+-- gentables tune: measures candidates of any collective, ours and those of plug-ins, and chooses the best for
+-- each size.
 --
--- What is asked for (tune/plan.lua) is measured in one group of ranks, all candidates interleaved
--- (tune/measure.lua); plug-ins are tried in processes of their own before that. What was measured before by
--- the same machine, bench and libraries is kept (tune/cache.lua). Then the choice is made, told and written
--- (tune/choice.lua, tune/write.lua).
+-- All candidates of the command line's cells (tune/plan.lua) are measured in one group of ranks, interleaved
+-- (tune/measure.lua); before that, plug-ins are tried in processes of their own. The cache (tune/cache.lua)
+-- keeps results of the same machine, bench and libraries. tune/choice.lua chooses and prints, tune/write.lua
+-- writes.
 local backends = require "conversation.backends"
 local bench = require "conversation.bench"
 local cache = require "tune.cache"
@@ -22,48 +22,51 @@ local write = require "tune.write"
 
 local tune = {}
 
-tune.summary = "Measures candidates of any collective on this machine and says which is best at which size."
+tune.summary = "Measures candidates of any collective on this machine, and prints the best for each size."
 tune.options = {
   { name = "op", value = "OP,OP...", required = true,
     help = "allreduce, allgather, reducescatter, alltoall, alltoallv, broadcast; or PyTorch's names" },
   { name = "sizes", value = "A:B[:F]", default = "1K:1M:4",
-    help = "bytes of the larger buffer of a rank, from A to B, each F times the one before (2); or A,B,C" },
+    help = "bytes of the larger buffer of a rank: from A to B by a factor F (default 2); or A,B,C" },
   { name = "dtype", value = "NAME", default = "bfloat16", help = "bfloat16, float16 or float32" },
   { name = "tp", value = "N,N...", type = "whole", least = 2, most = 16, comma = true, default = "2",
     help = "numbers of ranks" },
-  { name = "splits", value = "A:B...", help = "of an alltoallv: weights of the destinations, as 3:1 or 2:0" },
-  { name = "fusion", value = "NAME", help = "of an allreduce: time it with this epilogue, too" },
+  { name = "splits", value = "A:B...",
+    help = "alltoallv: weights of the destinations, such as 3:1 or 2:0 (default: 2:1)" },
+  { name = "fusion", value = "NAME", help = "allreduce: measure it with this epilogue, too" },
   { name = "hidden-size", value = "N", type = "whole", least = 16, most = 1 << 24, default = 4096,
-    help = "of an epilogue" },
-  { name = "plugin", value = "LIB.so", many = true, help = "candidates of a shared library beside ours" },
-  { name = "strategies", value = "A,B...", help = "only these candidates" },
+    help = "hidden size of the epilogue" },
+  { name = "plugin", value = "LIB.so", many = true,
+    help = "a shared library with more candidates; repeat it for several" },
+  { name = "strategies", value = "A,B...", help = "only these candidates (default: all usual ones)" },
   { name = "default", value = "NAME",
-    help = "what to take where nothing can be measured (MPI; on GPUs NCCL)" },
+    help = "the choice if nothing can be measured (default: MPI; with --backend cuda NCCL)" },
   { name = "samples", value = "N", type = "whole", most = 100000, default = 20,
-    help = "calls per candidate and size that are timed" },
+    help = "timed calls of each candidate at each size" },
   { name = "warm-up", value = "N", type = "whole", least = 0, most = 100000, default = 5,
-    help = "calls before these" },
+    help = "calls before the timed ones" },
   { name = "backend", value = "NAME", one_of = { "host", "cuda" }, default = "host",
-    help = "host, or cuda: on GPUs" },
+    help = "host: CPU ranks; cuda: GPU ranks" },
   { name = "sanitizer", value = "PATH",
-    help = "on GPUs, compute-sanitizer for trials (the one in PATH or $CUDA_HOME/bin); none: without" },
-  { name = "loopback", help = "with --backend cuda: all ranks on one GPU, whose free memory they share" },
+    help = "cuda: compute-sanitizer for trials of plug-ins, or none (default: in PATH or $CUDA_HOME/bin)" },
+  { name = "loopback", help = "cuda: all ranks on one GPU, whose free memory they share" },
   { name = "launches", value = "N", type = "whole", most = rows.LAUNCHES_MAX, default = 1,
-    help = "of the ranks; 5 for rows of tables" },
+    help = "launches of the ranks; above 1, --out gets rows for tables, too" },
   { name = "sync", value = "HOW", one_of = { "pass", "op", "both" }, default = "pass",
-    help = "pass: one order for all; op: op by op; both: and what that costs and changes" },
+    help = "synchronise ranks once for all (pass) or before each op (op); both: compare the two" },
   { name = "timeout", value = "SECONDS", type = "number", above = 0, most = 1e6, default = 30,
-    help = "that a candidate, or a rank, may take" },
-  { name = "out", value = "DIR", help = "where tuned.json, gentables_tuned.py and rows go" },
-  { name = "cache", value = "FILE", help = "what was measured before (default: below ~/.cache)" },
-  { name = "fresh", help = "measure anew what the cache has" },
+    help = "time that a candidate, or a rank, may take" },
+  { name = "out", value = "DIR", help = "folder of tuned.json, gentables_tuned.py and rows" },
+  { name = "cache", value = "FILE",
+    help = "results of earlier runs (default: ~/.cache/gentables/tune.json)" },
+  { name = "fresh", help = "measure cells again that the cache has" },
   { name = "json", help = "print JSON" },
-  { name = "bench", value = "PROGRAM", help = "in place of the gentables-bench beside gentables" },
-  { name = "launcher", value = "COMMAND", help = "in place of mpirun, with {ranks}" },
+  { name = "bench", value = "PROGRAM", help = "bench (default: the gentables-bench beside gentables)" },
+  { name = "launcher", value = "COMMAND", help = "launcher in place of mpirun, with {ranks}" },
 }
 tune.example = "gentables tune --op allgather --sizes 1K:64K --plugin ./mine.so"
 
--- What a backend cannot do is said before anything is started.
+-- Rejects options of the other backend before anything is started.
 local function check_backend(args)
   if args.backend == "host" and args.sanitizer then fail.input("--sanitizer goes with --backend cuda") end
   if args.backend == "host" and args.loopback then fail.input("--loopback goes with --backend cuda") end
@@ -108,7 +111,7 @@ local function new_job(args)
   return job
 end
 
--- Keeps results for the next time; that they cannot be kept loses no results.
+-- Keeps results for the next run. If they cannot be kept, the run goes on.
 local function keep(kept, job, cells)
   local is_kept, problem = pcall(kept.save, kept, job, cells)
   if is_kept then return end
@@ -116,8 +119,8 @@ local function keep(kept, job, cells)
   job.progress:say(("gentables: %s; these times are not kept for the next run"):format(problem.message))
 end
 
--- Measures what the cache does not have, and keeps what each number of ranks gives. Returns why nothing could
--- be measured where that is so, as a list of texts.
+-- Measures the cells that the cache does not have, and keeps the results of each number of ranks. Returns a
+-- list of texts: for each number of ranks at which nothing could be measured, the reason.
 local function measure(job, kept)
   local problems = {}
   for _, world_size in ipairs(job.world_sizes) do

@@ -106,7 +106,7 @@ left_alone() {
     sanitizer "$1"
     tune peer_copies
     lines 1
-    grep -q "peer_copies.so: compute-sanitizer could not look at it: $2" "$WORK/err" || fail "not told: $2"
+    grep -q "peer_copies.so: compute-sanitizer could not check it: $2" "$WORK/err" || fail "not told: $2"
     timed PEER_COPIES || fail "left out without an error: $2"
 }
 unset CUDA_HOME

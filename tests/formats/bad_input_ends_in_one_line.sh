@@ -31,12 +31,12 @@ given() {
 }
 
 # ---- what a file is
-given 'is nothing that is known; there are trtllm-header, .*--from NAME tells' 'hello'
+given 'is of no known kind; --from NAME chooses a reader: trtllm-header, ' 'hello'
 : >"$bad"
 refuses 'bad: is empty' "$bad"
 refuses 'is empty, or a folder|Is a directory' "$WORK"
 refuses 'No such file' "$WORK/missing"
-refuses '--from osu7: there is no such reader' "$inputs/osu_7.txt" --from osu7
+refuses '--from osu7: no such reader' "$inputs/osu_7.txt" --from osu7
 refuses 'is nccl-tests, and .*osu_7.txt is osu; files of one kind' \
     "$inputs/osu_7.txt" "$inputs/nccl_tests.txt" --tp 2
 refuses 'has no line # size count' "$inputs/osu_7.txt" --from nccl-tests
@@ -88,7 +88,7 @@ wrong "$own" 's/Hidden:.1024, 2880/Hidden:[1024/' 'the comment says 1 hidden siz
 wrong "$own" 's/Hidden:.1024, 2880/Hidden:[2880, 1024/' 'ascending numbers, one for each'
 wrong "$own" 's/TP=4/TP=2/' 'a list with axes of its own, and no TP size above 2'
 refuses '--era 2024 is none; there are today' "$header_file" --era 2024 --arch sm90
-refuses 'there are tables of sm90, sm100; a folder would be right, or --arch' "$header_file"
+refuses 'there are tables of sm90, sm100; a folder, or --arch, is required' "$header_file"
 refuses 'has no table of sm89; it has sm90, sm100' "$header_file" --arch sm89
 given 'has thresholds \(HeuristicThresholdLP\) and no table' 'inline std::map<> HeuristicThresholdLP{'
 given 'ends within the name of a table' 'inline AllReduceBestStrategyTableType AllReduceBestStrategyTableSM'
@@ -172,7 +172,7 @@ given ':1: 3[0-9][0-9] characters; the plugin reads 255' "$rule$(printf '%300s' 
 given 'its rules are for any number of ranks; --tp N,N' allreduce,0,1,ring,ll,2,-1,-1 --arch sm90
 given ':2: 8 ranks on 2 nodes, and on 1 before; --nodes' "$rule
 allreduce,0,1024,ring,ll,2,2,8" --arch sm90
-given 'does not say what it is for; --arch ARCH would' "$rule"
+given 'has no arch; --arch ARCH is required' "$rule"
 given 'has no rule for allreduce' broadcast,0,1024,ring,ll,2,1,8 --arch sm90
 
 # ---- Open MPI's rules

@@ -52,7 +52,7 @@ sed 's/H100/H200/; s/^\( *\)\(8\|16\|32\) \( *\)\(4\|8\|16\) /\1\200 \3\400 /' "
     >"$WORK/other.txt"
 imports "$WORK/other.txt" "$WORK/other.csv"
 imports "$inputs/trtllm_d.csv" "$WORK/trtllm.csv"
-stays_apart 'other.csv: rows of 2 NVIDIA H200.*--across-machines joins them all the same' --arch sm90 \
+stays_apart 'other.csv: rows of 2 NVIDIA H200.*--across-machines joins them nevertheless' --arch sm90 \
     "$WORK/gpu.csv" "$WORK/other.csv"
 stays_apart 'trtllm.csv: rows of an unknown machine, and .*gpu.csv has rows of' --arch sm90 "$WORK/gpu.csv" \
     "$WORK/trtllm.csv"
@@ -70,5 +70,5 @@ stays_apart 'benchmark.tp2.sm90.csv: rows of sm90, and .*host.csv is of host' --
 stays_apart 'gpu.csv:2: the same cell and strategy, NCCL, as in .*gpu.csv:2' --arch sm90 "$WORK/gpu.csv" \
     "$WORK/gpu.csv"
 echo '2,bfloat16,64,1,32,NCCL,NONE,allreduce,9.5,,,,,,,,,eager,,dedicated' >>"$WORK/gpu.csv"
-stays_apart 'gpu.json: tells of other rows than those in .*gpu.csv' --arch sm90 "$WORK/gpu.csv"
+stays_apart 'gpu.json: is not of the rows in .*gpu.csv' --arch sm90 "$WORK/gpu.csv"
 stays_apart 'is a folder; --arch names the files' "$WORK/trtllm.csv"

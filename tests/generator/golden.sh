@@ -17,7 +17,7 @@ grep -q '^@@ -2,1 +2,1 @@' "$stdout" || die "no place of the difference"
 grep -q '^-sm90,2,NONE,bfloat16,allreduce,unknown,1024,1,TWOSHOT' "$stdout" || die "no old line"
 grep -q '^+sm90,2,NONE,bfloat16,allreduce,unknown,1024,1,ONESHOT' "$stdout" || die "no new line"
 grep -q 'report.md: is missing' "$stdout" || die "the missing file was not named"
-mend=$(sed -n 's/^.* this mends it: //p' "$stdout")
+mend=$(sed -n 's/^.* to mend it: //p' "$stdout")
 eval "ends_with 0 $mend"
 [ "$(grep -c '^written ' "$stdout")" = 2 ] || die "did not write just the two"
 ends_with 0 "$GENTABLES" check --data-dir "$golden" --arch sm90 --tables "$WORK/tables"

@@ -45,12 +45,12 @@ time_of 1024 256 ONESHOT 40 39 41
 time_of 1024 256 TWOSHOT 10 9 11
 fresh=$WORK/benchmark.tp2.sm90.csv
 regret "$WORK/rows/allreduce_table.h" "$fresh"
-says '3 shapes asked'
+says '3 shapes looked up'
 says '^ +regret +mean +p99 +worst$'
 says 'outside the rows. intervals +5.56 % +16.67 % +16.67 %'
 says 'as measured +16.67 % +50.00 % +50.00 %'
 # 100 and 256 tokens share a threshold; either choice is wrong for one of them.
-says '1 cell answers for several shapes, 2 in all; for 1 of them no one choice is right at each'
+says '1 cell has several shapes, 2 in all; in 1 no choice is the best for all'
 says 'by the floor of log2'
 [ "$(sed -n '/floor of log2/,$p' "$stdout" | grep -Ec 'intervals +0\.00 % +0\.00 % +0\.00 %')" = 1 ] ||
     die "flooring reads ONESHOT at 100 tokens, which is right"
@@ -74,7 +74,7 @@ says 'as measured +16.67 % +50.00 % +50.00 %'
 regret "$WORK/rows/thresholds.json" "$fresh"
 says 'as measured +16.67 % +50.00 % +50.00 %'
 regret "$WORK/rows/generated_lookup_table.cpp" "$fresh"
-says '3 shapes asked'
+says '3 shapes looked up'
 
 # What was not measured is said, and not judged where the rows have no time of the fallback.
 begin "$WORK/other/benchmark.tp4.sm90.csv"
@@ -82,8 +82,8 @@ time_of 1024 1 ONESHOT 10 9 11 4
 time_of 1024 1 NCCL_SYMMETRIC 20 19 21 4
 time_of 1024 2 ONESHOT 10 9 11 4
 regret "$WORK/rows/allreduce_table.h" "$WORK/other/benchmark.tp4.sm90.csv"
-says '2 shapes answered by the fallback: not measured'
-says '1 shape without a row of the strategy that was answered, not judged'
+says '2 shapes unmeasured: the lookup returns the fallback'
+says '1 shape left out: no row of the strategy that the lookup returns'
 says 'as measured +100.00 % +100.00 % +100.00 %'
 sed 's/bfloat16/float16/' "$fresh" >"$WORK/float16.csv"
 ends_with 1 "$GENTABLES" regret --table "$WORK/rows/allreduce_table.h" --rows "$WORK/float16.csv"
@@ -92,7 +92,7 @@ says '3 shapes of another data type, operation or fusion left out'
 # The whole header for TensorRT-LLM, and one that somebody else made, are asked by their own lookup.
 ends_with 0 "$GENTABLES" generate --data-dir "$WORK/rows" --arch all --out "$WORK/rows" --choose corner
 regret "$WORK/rows/customAllReduceUtils.h" "$fresh"
-says '3 shapes asked'
+says '3 shapes looked up'
 says 'as measured'
 # Its thresholds: from 256 tokens on TWOSHOT, 5; by bytes from above the geometric mean of 32 and 512 KiB.
 whole=$WORK/rows/customAllReduceUtils.h
@@ -121,7 +121,7 @@ inline AllReduceStrategyType selectStrategyLookUpTable(size_t tokens, size_t hid
 } // namespace tensorrt_llm::utils::customAllReduceUtils
 END
 regret "$WORK/theirs.h" "$fresh"
-says '1 shape answered by the fallback' # 256 tokens are beyond its table
+says '1 shape unmeasured: the lookup returns the fallback' # 256 tokens are beyond its table
 says 'as measured +0.00 % +0.00 % +0.00 %' # 4, ONESHOT, at 63 and 100
 regret "$WORK/theirs.h" "$WORK/float16.csv" --sm 90
 ends_with 2 "$GENTABLES" regret --table "$WORK/theirs.h" --rows "$WORK/float16.csv"

@@ -28,7 +28,7 @@ refused diff "$host/table.csv" "$WORK/changed.csv" $rows
 
 # On purpose.
 ends_with 2 "$GENTABLES" merge "$data"/benchmark.tp*.csv --out "$WORK/merged"
-one_line "--across-machines joins them all the same"
+one_line "--across-machines joins them nevertheless"
 ends_with 0 "$GENTABLES" merge --across-machines "$data"/benchmark.tp*.csv --out "$WORK/merged"
 cp "$host/spec.lua" "$WORK/merged"
 ends_with 0 "$GENTABLES" generate --data-dir "$WORK/merged" --arch host --out "$WORK/out" --formats table

@@ -182,7 +182,7 @@ function TestBadInput.test_wrong_use()
     { { "replay", path }, "replay needs --out DIR" },
     { { "replay", path, "--out", out, "--budget", "soon" }, "--budget: soon is no time" },
     { { "replay", path, "--out", out, "--samples", "0" }, "--samples: 0 is no count" },
-    { { "replay", path, lib.work .. "/x.op", "--out", out }, "saved ops and traces are both given" },
+    { { "replay", path, lib.work .. "/x.op", "--out", out }, "saved ops and traces together" },
     { { "trace", "report", path, "--out", out, "--budget", "3" }, "--budget goes with -b" },
     { { "trace", "report", "-b", lib.work, "--budget", "3" }, "--budget goes with -r" },
   }

@@ -146,14 +146,14 @@ wrong() {
 }
 wrong 'needs --data-dir DIR, or KIND FILE'
 wrong 'needs --arch ARCH' --data-dir "$WORK/data"
-wrong 'there is no such folder' --data-dir "$WORK/none" --arch sm90
+wrong 'no such folder' --data-dir "$WORK/none" --arch sm90
 wrong 'no benchmark.tp.N..sm80.csv is there' --data-dir "$WORK/data" --arch sm80
-wrong 'there is no picture "pie"; there are heatmap' pie "$one" --fusion NONE --out "$WORK/a.png"
-wrong 'there is no picture "pie"' --data-dir "$WORK/data" --arch sm90 --kinds heatmap,pie
+wrong 'no picture "pie"; valid pictures: heatmap' pie "$one" --fusion NONE --out "$WORK/a.png"
+wrong 'no picture "pie"' --data-dir "$WORK/data" --arch sm90 --kinds heatmap,pie
 wrong 'needs a FILE' heatmap --fusion NONE --out "$WORK/a.png"
 wrong 'needs --fusion F and --out PATH' heatmap "$one" --out "$WORK/a.png"
 wrong 'ends in neither .png nor .svg' heatmap "$one" --fusion NONE --out "$WORK/a.pdf"
-wrong 'no format "pdf"; png,svg would be right' --data-dir "$WORK/data" --arch sm90 --format pdf
+wrong 'no format "pdf"; use png or svg' --data-dir "$WORK/data" --arch sm90 --format pdf
 wrong 'there is no such dtype; bfloat16' --data-dir "$WORK/data" --arch sm90 --dtype int8
 wrong 'no row of float32 allreduce' --data-dir "$WORK/data" --arch sm90 --dtype fp32
 wrong 'No such file' heatmap "$WORK/none.csv" --fusion NONE --out "$WORK/a.png"

@@ -64,8 +64,8 @@ refused() {
 }
 cp "$rows.json" "$WORK/kept.json"
 sed 's/"cpu": *"[^"]*"/"cpu": "Another 9000"/' "$WORK/kept.json" >"$rows.json"
-refused "rows of Another 9000.*another --out would be right"
+refused "rows of Another 9000.*another --out is required"
 sed 's/"hash": *"[^"]*"/"hash": "0123456789abcdef"/' "$WORK/kept.json" >"$rows.json"
-refused "tells of other rows"
+refused "is not of the rows in"
 rm "$rows.json"
-refused "says whose rows these are"
+refused "the machine of its rows is unknown"

@@ -27,7 +27,7 @@ said out "1 KiB *MPI$"
 said out "one launch: "
 grep -q '"allgather", 2, ' "$WORK/tuned/gentables_tuned.py" || fail "TP 2 is not in the module"
 with_cache one --tp 2
-said out "all of it was measured before"
+said out "all results are from the cache"
 said out "one launch: "
 with_cache one --tp 4
 [ "$status" = 1 ] || fail "TP 4 alone ended with $status"
@@ -51,7 +51,7 @@ wait "$process" || status=$?
 [ "$status" = 143 ] || fail "interrupted, it ended with $status: $(cat "$WORK/err")"
 [ -z "$(ls -A "$WORK/temporary")" ] || fail "left behind: $(ls -A "$WORK/temporary")"
 with_cache two --tp 2
-said out "all of it was measured before"
+said out "all results are from the cache"
 
 # Two runs that began with the same file: the one that ends first is the launcher of the other.
 cat >"$WORK/busy" <<'END'
@@ -68,7 +68,7 @@ tune --op allgather --sizes 1K --dtype float32 --strategies MPI,DIRECT --cache "
 [ "$status" = 0 ] || fail "two at once: $(cat "$WORK/err")"
 tune --op broadcast --sizes 1K --dtype float32 --strategies MPI,DIRECT --cache "$CACHE" \
     --launcher "$LAUNCHER {ranks}"
-said out "all of it was measured before"
+said out "all results are from the cache"
 tune --op allgather --sizes 1K --dtype float32 --strategies MPI,DIRECT --cache "$CACHE" \
     --launcher "$WORK/busy {ranks}"
-said out "all of it was measured before"
+said out "all results are from the cache"

@@ -16,12 +16,12 @@ refused "a whole number from 2 to 16" --op allgather --tp 1
 refused "a whole number from 2 to 16" --op allgather --tp 17
 refused "is no size" --op allgather --sizes 1Q
 refused "A not above B" --op allgather --sizes 2K:1K
-refused "float32 would be right" --op allgather --dtype int8
+refused "valid types: bfloat16, float16, float32" --op allgather --dtype int8
 refused "goes with --op alltoallv" --op allgather --splits 3:1
 refused "weights from 0 to 14.*not all of them 0" --op alltoallv --splits 0:0
 refused "weights from 0 to 14" --op alltoallv --splits 15:1
 refused "there is no WRONG" --op allgather --strategies WRONG
-refused "does no allgather" --op allgather --default ONESHOT
+refused "does not implement allgather" --op allgather --default ONESHOT
 refused "no size is left" --op allgather --sizes 1
 refused "a number above 0 and at most 1000000" --op allgather --timeout never
 refused "one of pass, op, both" --op allgather --sync never
