@@ -1,4 +1,4 @@
-// A cell's data and its truth; see cell.h.
+// The data and the reference of a cell; see cell.h.
 #include "cell.h"
 
 #include <stdlib.h>
@@ -12,8 +12,8 @@ enum {
     PAGE = 4096,
     MANY_SHIFTS_UP_TO_BYTES = 256 << 10, // larger cells have fewer shifts: each is checked once per strategy
     FEW_SHIFTS = 3,
-    WHO_RESIDUAL = 1000, // seeds beside those of the ranks
-    WHO_GAMMA = 1001,
+    STREAM_RESIDUAL = 1000, // random streams beside those of the ranks
+    STREAM_GAMMA = 1001,
 };
 
 // ---- data ---------------------------------------------------------------------------------------
@@ -25,17 +25,17 @@ static void fill(enum dtype dtype, void *to, size_t count, uint32_t seed) {
     }
 }
 
-// Weights of a norm are near 1.
+// The weights of a norm are near 1.
 static void fill_gamma(enum dtype dtype, void *to, size_t count, uint32_t seed) {
     for (size_t i = 0; i < count; i++) element_store(dtype, to, i, 1 + value_at(seed, i, 6) / 2);
 }
 
-// Elements that all calls of a cell read together, if one reads `elements`.
+// The elements that all calls of a cell read together, if one call reads `elements`.
 static size_t with_shifts(const struct cell *cell, size_t elements) {
     return elements + (cell->shifts - 1) * cell->stride;
 }
 
-// What this rank gets of the sum begins where its share of every input does.
+// This rank's share of the sum begins where its share of every input begins.
 static void sum_over_ranks(struct cell *cell) {
     int bits = dtype_significand_bits[cell->shape.dtype];
     size_t count = with_shifts(cell, cell->out_elements), first = cell->traffic.send_at[cell->rank];
@@ -73,7 +73,7 @@ static void *pages(size_t bytes) {
     return bytes == 0 ? NULL : aligned_alloc(PAGE, whole_pages(bytes));
 }
 
-// All of a cell but its arrays.
+// Sets all of a cell but its arrays.
 static void set_sizes(struct cell *cell, const struct shape *shape, int rank, int ranks, uint32_t seed) {
     size_t elements = shape->num_tokens * shape->hidden_size;
     *cell = (struct cell){.shape = *shape, .rank = rank, .ranks = ranks, .seed = seed};
@@ -94,7 +94,7 @@ static void set_sizes(struct cell *cell, const struct shape *shape, int rank, in
         cell->block_scales_bytes = block_scales_bytes(shape->num_tokens, shape->hidden_size);
 }
 
-// Bytes of the arrays that results are not in.
+// Bytes of the arrays that are only read.
 struct read_bytes {
     size_t input, residual, gamma, sum;
 };
@@ -127,7 +127,7 @@ int cell_open(struct cell *cell, const struct shape *shape, int rank, int ranks,
     bool fused = shape->fusion != FUSION_NONE;
     cell->input = pages(read.input);
     cell->sum = pages(read.sum);
-    cell->out = pages(cell->out_bytes > 0 ? cell->out_bytes : 1); // who gets nothing has an address, too
+    cell->out = pages(cell->out_bytes > 0 ? cell->out_bytes : 1); // also a rank that receives nothing
     cell->residual = pages(read.residual);
     cell->gamma = pages(read.gamma);
     cell->residual_out = pages(cell->residual_out_bytes);
@@ -142,8 +142,8 @@ int cell_open(struct cell *cell, const struct shape *shape, int rank, int ranks,
     }
     fill(shape->dtype, cell->input, elements, seed_of(seed, rank));
     if (fused) {
-        fill(shape->dtype, cell->residual, elements, seed_of(seed, WHO_RESIDUAL));
-        fill_gamma(shape->dtype, cell->gamma, shape->hidden_size, seed_of(seed, WHO_GAMMA));
+        fill(shape->dtype, cell->residual, elements, seed_of(seed, STREAM_RESIDUAL));
+        fill_gamma(shape->dtype, cell->gamma, shape->hidden_size, seed_of(seed, STREAM_GAMMA));
     }
     if (op_sums[shape->op]) sum_over_ranks(cell);
     return 0;
@@ -185,7 +185,7 @@ struct call cell_call(const struct cell *cell, size_t shift) {
 void cell_poison(struct cell *cell) {
     memset(cell->out, 0xff, cell->out_bytes);
     if (cell->residual_out) memset(cell->residual_out, 0xff, cell->residual_out_bytes);
-    // The padding of the scales belongs to nobody; it stays the same, so that hashes can be compared.
+    // The padding of the scales is poisoned, too, so that hashes can be compared.
     if (cell->block_scales) memset(cell->block_scales, 0xff, cell->block_scales_bytes);
 }
 

@@ -1,8 +1,7 @@
-// One cell to be measured: its data on one rank, and the truth about the result.
+// One cell to be measured: its data on one rank, and the reference result.
 //
-// Data differ from rank to rank and from call to call: a cell holds a few rows more than a call has, and call
-// n reads its rows from a place that moves with n. The reference is computed once for all these rows, in
-// float64.
+// Data differ between ranks and calls: a cell has a few more rows than a call, and call n reads its rows from
+// an offset that moves with n. The reference is computed once for all these rows, in float64.
 #ifndef BENCH_CELL_H
 #define BENCH_CELL_H
 
@@ -15,16 +14,15 @@
 
 enum {
     MAX_SHIFTS = 8,
-    CELL_STRIDE_ELEMENTS = 64, // between the data of calls, where there are no rows
+    CELL_STRIDE_ELEMENTS = 64, // between the data of calls without rows
 };
 
-// num_tokens * hidden_size elements are those of the larger one of a rank's input and output; see
-// elements/traffic.h.
+// The larger of a rank's input and output has num_tokens * hidden_size elements; see elements/traffic.h.
 struct shape {
     enum dtype dtype;
     enum fusion fusion;
     size_t num_tokens;
-    size_t hidden_size; // of a size without tokens: all of its elements, and one token
+    size_t hidden_size; // with is_size_alone: all elements, in one token
     bool is_size_alone;
     enum op op;
     uint64_t splits; // of an alltoallv; see elements/traffic.h
@@ -41,34 +39,35 @@ struct cell {
     unsigned char *input, *residual, *gamma;
     unsigned char *residual_out, *out, *block_scales;
     size_t residual_out_bytes, out_bytes, block_scales_bytes;
-    double *sum;    // over ranks, of all that this rank gets of it; NULL for ops without a sum
-    void *norm_out; // the rounded norm that was quantised, where a backend has it, and frees it; else NULL
+    double *sum;    // over ranks, of the elements that this rank receives; NULL for ops without a sum
+    void *norm_out; // the rounded norm that was quantised, if the backend provides it, which owns it; or NULL
 };
 
-// Why no strategy can do this shape, or NULL.
+// Why no strategy supports this shape, or NULL.
 const char *shape_refusal(const struct shape *shape);
 
-// The same for so many ranks.
+// The same for `ranks` ranks.
 const char *shape_refusal_of_ranks(const struct shape *shape, int ranks);
 
-// Fills the cell for one rank of `ranks`; ranks with equal `seed` fit together. -1: out of memory, and
-// nothing is held.
+// Fills the cell for one rank of `ranks`; all ranks need the same seed. -1: out of memory; nothing is
+// allocated.
 int cell_open(struct cell *cell, const struct shape *shape, int rank, int ranks, uint32_t seed);
 void cell_close(struct cell *cell);
 
-// What the arrays of an open cell take.
+// The bytes of the arrays of an open cell.
 size_t cell_bytes(const struct shape *shape, int rank, int ranks);
 
 // Call number `shift`, below cell->shifts. The call points into the cell.
 struct call cell_call(const struct cell *cell, size_t shift);
 
-// Fills the results with ones, which no right result is full of.
+// Fills the results with ones, which no right result consists of.
 void cell_poison(struct cell *cell);
 
 // A hash of all results.
 uint64_t cell_hash(const struct cell *cell, uint64_t (*hash)(const void *, size_t));
 
-// The same with every -0 as +0, which it makes of them: equal for results that are equal as numbers.
+// Changes every -0 of the results to +0, and returns their hash: the same for results that are equal as
+// numbers.
 uint64_t cell_bits(struct cell *cell, uint64_t (*hash)(const void *, size_t));
 
 #endif

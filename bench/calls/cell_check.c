@@ -1,4 +1,4 @@
-// The check of a cell's results against its truth; see cell_check.h.
+// Compares a cell's results with its reference; see cell_check.h.
 #include "cell_check.h"
 
 #include <math.h>
@@ -42,8 +42,8 @@ static inline double read_at(struct reader reader, size_t index) {
     return (double)reader.table[((const uint16_t *)reader.array)[index]];
 }
 
-// How far a right sum may be from the exact one, beside `rounding` times its size. Inputs are smaller than 1,
-// so the sum of their sizes is below the number of ranks.
+// The error that a right sum may have besides its own rounding. Inputs are smaller than 1 in magnitude, so
+// the sum of their magnitudes is below the number of ranks.
 static double sum_tolerance(const struct cell *cell, bool accumulates_fp32) {
     double ranks = cell->ranks;
     double unit = accumulates_fp32 ? 0x1p-24 : dtype_unit_roundoff(cell->shape.dtype);
@@ -132,7 +132,8 @@ static bool check_norm(const struct cell *cell, const char *name, const void *no
     return true;
 }
 
-// Where the norm that was quantised is known, it is compared itself, and codes have to be exactly its own.
+// If the backend provides the norm that was quantised, that is compared, and the codes must be exactly its
+// own.
 static bool take_rounded_norm(const struct cell *cell, size_t row, double y[], double tolerance[],
                               char what[], size_t what_size) {
     struct reader norm = reader_of(cell->shape.dtype, cell->norm_out);
@@ -213,7 +214,7 @@ static bool check_row(const struct cell *cell, size_t row, double y[], double to
     return result_checks[cell->shape.fusion](cell, row, y, tolerance, what, what_size);
 }
 
-// What is moved, is moved as it is.
+// Moved data must not change.
 static bool check_moved(const struct cell *cell, size_t shift, char what[], size_t what_size) {
     const struct traffic *traffic = &cell->traffic;
     struct reader out = reader_of(cell->shape.dtype, cell->out);

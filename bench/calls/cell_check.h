@@ -1,13 +1,13 @@
-// Whether the results of a cell are right; nothing wrong is timed.
+// Checks the results of a cell, so that no wrong strategy is timed.
 #ifndef BENCH_CELL_CHECK_H
 #define BENCH_CELL_CHECK_H
 
 #include "cell.h"
 
-// Whether the results of call `shift` are right: what was moved bit by bit; sums against float64: what was
-// accumulated in fp32 within one rounding (two where sums travel rounded), what was rounded at every step
-// within a bound that grows with the ranks; the norm and the codes against the float64 norm of the residual
-// that was written. Else `what` names the first wrong element.
+// Whether the results of call `shift` are right. Moved data must be equal bit by bit. Sums are compared with
+// float64: those accumulated in fp32 must be within one rounding (two if the sum is rounded on its way),
+// those rounded at every step within a bound that grows with the ranks. The norm and the codes are compared
+// with the float64 norm of the residual that the call wrote. If wrong, `what` names the first wrong element.
 bool cell_check(const struct cell *cell, size_t shift, bool accumulates_fp32, char what[], size_t what_size);
 
 #endif

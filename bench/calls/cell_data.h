@@ -1,5 +1,5 @@
 // The data of cells: every element is a function of a seed and its index, so that a check needs no copy of
-// what ranks sent. Of cell.c and cell_check.c alone.
+// what ranks sent. Private to cell.c and cell_check.c.
 #ifndef BENCH_CELL_DATA_H
 #define BENCH_CELL_DATA_H
 
@@ -26,8 +26,8 @@ static inline float value_at(uint32_t seed, size_t index, int bits) {
     return (float)(x >> (32 - bits)) * bits_as_float(exponent_bits);
 }
 
-static inline uint32_t seed_of(uint32_t seed, int who) {
-    return mix(seed * 0x9e3779b9u + (uint32_t)who + 1);
+static inline uint32_t seed_of(uint32_t seed, int stream) {
+    return mix(seed * 0x9e3779b9u + (uint32_t)stream + 1);
 }
 
 #endif

@@ -1,9 +1,9 @@
 // Exact data; see exact_data.h. Numbers are 1/8 to 7/8 with a sign: sums of 16 of them are multiples of 1/8
 // below 16, which 8 bits of significand hold. None is zero, so no sum is -0.
 //
-// The numbers repeat after a period that stays in a core's own cache, so that a check reads from farther away
-// no more than the result itself. Blocks of a power of two of elements are alike from the 509th on at the
-// earliest: one in another's place is a wrong result.
+// The numbers repeat after a period that fits in a core's own cache, so that a check reads only the result
+// from farther away. Blocks of a power of two of elements repeat after 509 blocks at the earliest, so a block
+// in another block's place is a wrong result.
 #include "exact_data.h"
 
 #include <stdlib.h>
@@ -14,8 +14,8 @@
 
 enum {
     PERIOD = 32 * 509, // elements
-    STRIDE = 2048,     // whole pages: between the calls
-    APART = 31 * 2048, // between the ranks
+    STRIDE = 2048,     // elements between the calls: whole pages
+    APART = 31 * 2048, // elements between the ranks
 };
 
 static uint32_t mix(uint32_t x) {
@@ -71,7 +71,7 @@ const void *pool_input(const struct pool *pool, int rank, size_t shift) {
     return pool->data + ((size_t)rank * APART + shift * STRIDE) * dtype_sizes_bytes[pool->dtype];
 }
 
-// What is done with bytes of an output, and those that they have to be. False ends it.
+// Handles some bytes of an output and their right values. False ends the visit.
 typedef bool visitor(unsigned char *out, const unsigned char *should, size_t bytes);
 
 static bool is_same(unsigned char *out, const unsigned char *should, size_t bytes) {
@@ -83,7 +83,7 @@ static bool take(unsigned char *out, const unsigned char *should, size_t bytes) 
     return true;
 }
 
-// Visits `count` elements that have to be those of `period`, which repeats, from place `first` on.
+// Visits `count` elements, of which the right values are those of the repeating `period` from `first` on.
 static bool visit_period(unsigned char *out, const unsigned char *period, size_t first, size_t count,
                          size_t element_bytes, visitor *visit) {
     size_t at = first % PERIOD;

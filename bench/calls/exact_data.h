@@ -1,7 +1,7 @@
 // Data of which every sum is exact, for many ops at once: one array of random numbers, small enough that sums
-// over ranks have no rounding in any order. Each rank's input is a window of it, so that nothing is filled in
-// for a call, and the right result is known bit by bit. The numbers repeat after about 16000, so that a check
-// finds them in a core's own cache.
+// over ranks are not rounded in any order. Each rank's input is a window of it, so that a call needs no new
+// data, and every bit of the right result is known. The numbers repeat after about 16000, so that a check
+// reads them from a core's own cache.
 #ifndef BENCH_EXACT_DATA_H
 #define BENCH_EXACT_DATA_H
 
@@ -17,17 +17,17 @@ struct pool {
     unsigned char *data, *sums; // of sums one period
 };
 
-// For calls of up to `elements`. -1: out of memory. A pool of zeros is none.
+// For calls of up to `elements` elements. -1: out of memory. A pool of zeros may be closed.
 int pool_open(struct pool *pool, enum dtype dtype, size_t elements, int ranks, const struct kernels *kernels);
 void pool_close(struct pool *pool);
 
 // The input of `rank` in call `shift`, below POOL_SHIFTS; page-aligned.
 const void *pool_input(const struct pool *pool, int rank, size_t shift);
 
-// Writes to `out` what call.out has to hold.
+// Writes the right contents of call.out to `out`.
 void pool_expect(const struct pool *pool, const struct call *call, int rank, size_t shift, void *out);
 
-// Whether call.out holds what rank `rank` has to have; no epilogue.
+// Whether call.out is right on rank `rank`; without an epilogue.
 bool pool_is_right(const struct pool *pool, const struct call *call, int rank, size_t shift);
 
 #endif

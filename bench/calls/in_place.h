@@ -4,8 +4,8 @@
 
 #include "elements/strategy.h"
 
-// Whether input and output of the call are in place, as NCCL defines it; and puts them in place so in
-// `buffer`, which is as large as the larger one of them. No data move.
+// Whether input and output of the call are in place, as NCCL defines it; and sets their addresses so in
+// `buffer`, which has the size of the larger of them. No data are copied.
 bool call_is_in_place(const struct call *call, int rank);
 void call_put_in_place(struct call *call, int rank, void *buffer);
 

@@ -63,7 +63,7 @@ struct RankParameters rank_parameters(int rank, const struct call *call) {
         .out = call->out,
         .residual = call->residual,
         .residual_out = call->residual_out,
-        .norm_out = call->tells_norm ? call->norm_out : NULL,
+        .norm_out = call->writes_norm ? call->norm_out : NULL,
         .block_scales = call->block_scales,
     };
 }

@@ -104,7 +104,7 @@ struct call place_call(void *of, const struct candidate *candidate, size_t shift
     call.out = pointer(results + layout->out);
     call.residual_out = fused ? pointer(results + layout->residual_out) : NULL;
     call.norm_out = layout->norm_bytes > 0 ? pointer(results + layout->norm_out) : NULL;
-    call.tells_norm = call.norm_out != NULL && place->tells_norm;
+    call.writes_norm = call.norm_out != NULL && place->writes_norm;
     call.block_scales = place->cell->block_scales_bytes > 0 ? pointer(results + layout->block_scales) : NULL;
     if (candidate != NULL && plugins_is_in_place(candidate)) put_in_place(place, candidate, &call, slot);
     return call;
@@ -225,7 +225,7 @@ int place_poison(void *of) {
     struct device *device = place->device;
     size_t bytes = (size_t)place->slots * place->layout.slot_bytes;
     place->hashes_are_there = place->hashes_are_known = false;
-    place->tells_norm = true; // what comes is verified in full
+    place->writes_norm = true; // what comes is verified in full
     CUresult result = device->driver->cuMemsetD8Async(slot_address(place, 0), POISON, bytes, device->stream);
     return device_ok(device, result, "clearing results") && device_finish(device) ? 0 : -1;
 }
@@ -233,7 +233,7 @@ int place_poison(void *of) {
 int place_finish(void *of) {
     struct place *place = of;
     if (device_enqueues(place->device) && !device_finish(place->device)) return -1;
-    place->hashes_are_there = place->hashes_are_known = place->tells_norm = place->has_norm = false;
+    place->hashes_are_there = place->hashes_are_known = place->writes_norm = place->has_norm = false;
     return group_barrier(place->device->group) ? 0 : -1;
 }
 

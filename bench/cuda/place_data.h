@@ -13,7 +13,7 @@ struct work {
     void *state;
     const struct grid *empty;
     bool is_nothing;
-    bool tells_norm; // for the check, which costs time
+    bool writes_norm; // for the check, which costs time
 };
 
 // Slots of a place, one for each call of what is timed at once.
@@ -46,7 +46,7 @@ struct place {
     bool is_amid; // the last sample's results are amid the larger buffer
     CUdeviceptr hashes;
     void *norm;                // of a slot, for the check
-    bool tells_norm, has_norm; // the next sample; the last one
+    bool writes_norm, has_norm; // the next sample; the last one
     uint64_t known_hashes[MAX_SLOTS];
     bool hashes_are_there, hashes_are_known; // on the GPU; here
     struct grid grid_of_floor;

@@ -231,7 +231,7 @@ static struct span short_chain(const struct place *place) {
 
 static bool same_work(const struct work *a, const struct work *b) {
     return a->candidate == b->candidate && a->state == b->state && a->empty == b->empty &&
-           a->tells_norm == b->tells_norm && a->is_nothing == b->is_nothing;
+           a->writes_norm == b->writes_norm && a->is_nothing == b->is_nothing;
 }
 
 // Captures a chain, whose calls other ranks have published.
@@ -341,11 +341,11 @@ static bool time_work(struct place *place, const struct work *work, size_t shift
 int place_sample(void *of, const struct candidate *candidate, void *state, size_t shift, struct stamp *stamp,
                  char reason[REASON_SIZE]) {
     struct place *place = of;
-    struct work work = {.candidate = candidate, .state = state, .tells_norm = place->tells_norm};
+    struct work work = {.candidate = candidate, .state = state, .writes_norm = place->writes_norm};
     double time_us;
     if (!time_work(place, &work, shift, &time_us, reason)) return -1;
-    place->has_norm = place->tells_norm;
-    place->tells_norm = false;
+    place->has_norm = place->writes_norm;
+    place->writes_norm = false;
     *stamp = (struct stamp){.start_ns = 0, .end_ns = (uint64_t)(time_us * 1000 + 0.5)};
     return 0;
 }

@@ -1,4 +1,4 @@
-// Elements one at a time; see element.h.
+// Small formats and their rounding; see element.h.
 #include "element.h"
 
 #include <math.h>

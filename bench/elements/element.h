@@ -20,8 +20,8 @@ struct minifloat {
 extern const struct minifloat minifloat_e4m3; // 448 at most, no infinity, 0x7f is NaN
 extern const struct minifloat minifloat_e2m1; // 0 0.5 1 1.5 2 3 4 6
 
-// A code's value, and between which values those lie that round to it (to nearest even, saturating); the ends
-// may belong to a neighbour. A code that is not finite has an empty interval.
+// The value of a code, and the interval of values that round to it (to nearest even, saturating); its ends
+// may round to a neighbour. The interval of a code that is not finite is empty.
 struct code_range {
     double value, low, high;
 };

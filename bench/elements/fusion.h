@@ -1,4 +1,4 @@
-// Sizes of what an epilogue writes, by the facts of the list.
+// Sizes of the results of an epilogue, from the list of fusions.
 #ifndef BENCH_FUSION_H
 #define BENCH_FUSION_H
 
@@ -11,7 +11,7 @@ static inline bool fusion_has_codes(enum fusion fusion) {
     return fusion_facts[fusion].code_bits > 0;
 }
 
-// Bytes of so many elements of the result.
+// The bytes of `elements` elements of the result.
 static inline size_t fusion_out_bytes(enum fusion fusion, enum dtype dtype, size_t elements) {
     unsigned bits = fusion_facts[fusion].code_bits;
     return bits > 0 ? elements * bits / 8 : elements * dtype_sizes_bytes[dtype];

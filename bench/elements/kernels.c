@@ -1,6 +1,5 @@
-// Picks the kernels of the best instruction set that this processor has; see kernels.h.
-//
-// The build gives KERNELS(isa) for each instruction set that it compiled, best first.
+// Chooses the kernels of the best instruction set of this processor; see kernels.h. The build defines
+// BUILT_KERNELS as KERNELS(isa) for each compiled instruction set, best first.
 #include "kernels.h"
 
 #include <string.h>
@@ -8,7 +7,7 @@
 #if defined(__x86_64__)
 #include <cpuid.h>
 
-// CPUID leaf 1; clang 14 knows no name for it.
+// CPUID leaf 1; clang 14 has no name for it.
 static int has_f16c(void) {
     unsigned eax, ebx, ecx, edx;
     return __get_cpuid(1, &eax, &ebx, &ecx, &edx) && (ecx & bit_F16C);
@@ -42,7 +41,7 @@ const struct kernels *kernels_best(void) {
     for (int i = 0; kernels_all[i] != NULL; i++) {
         if (runs[i]()) return kernels_all[i];
     }
-    return NULL; // not reached: the portable ones run everywhere
+    return NULL; // not reached: the portable kernels run everywhere
 }
 
 const struct kernels *kernels_find(const char *isa) {

@@ -1,6 +1,6 @@
 // The arithmetic of the host strategies, compiled once per instruction set from
-// templates/bench/kernels.c.tmpl and picked at run time. All of it is deterministic: the same input gives the
-// same bits on every rank.
+// templates/bench/kernels.c.tmpl, and chosen at run time. It is deterministic: the same input gives the same
+// bits on every rank.
 #ifndef BENCH_HOST_KERNELS_H
 #define BENCH_HOST_KERNELS_H
 
@@ -39,19 +39,20 @@ struct kernels {
     sum_residual_kernel *sum_residual[DTYPES][MAX_RANKS + 1];
     norm_kernel *norm[DTYPES][FUSIONS]; // NULL for FUSION_NONE
     uint64_t (*hash)(const void *data, size_t bytes);
-    // Asks for cache lines, to own them: a hint that who reads them now will write them next.
+    // Prefetches cache lines for writing: a hint for lines that this rank reads now and writes next.
     void (*claim)(const void *memory, size_t bytes);
-    // Copies past the caches, where the processor can. Others see it for sure once stream_end has returned.
+    // Copies past the caches if the processor can. The data are visible to others once stream_end has
+    // returned.
     void (*stream)(void *to, const void *from, size_t bytes);
     void (*stream_end)(void);
 };
 
-// The best kernels that this processor runs, or those called `isa` (NULL if it is unknown or cannot run
-// here).
+// The best kernels that this processor runs; and those named `isa`, NULL if there are none or it cannot run
+// them.
 const struct kernels *kernels_best(void);
 const struct kernels *kernels_find(const char *isa);
 
-// All kernels that were built; ends with NULL. Not all of them may run here.
+// All built kernels, up to a NULL; this processor may not run all of them.
 extern const struct kernels *const kernels_all[];
 
 #endif

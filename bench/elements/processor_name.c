@@ -1,14 +1,14 @@
-// The processor's name, as Linux tells it; see processor_name.h.
+// The processor's name from /proc/cpuinfo; see processor_name.h.
 #include "processor_name.h"
 
 #include <stdio.h>
 #include <string.h>
 
-// The words of /proc/cpuinfo, the best first: x86 has the first, ARM the others.
+// Keys of /proc/cpuinfo, best first: x86 has the first one, ARM the others.
 static const char *const keys[] = {"model name", "Model", "CPU part"};
 enum { KEYS = sizeof keys / sizeof keys[0], NAME_SIZE = 200 };
 
-// What stands behind "key :" in a line; NULL: it is another line.
+// The value of `key` in a line "key : value"; NULL: the line has another key.
 static const char *value_of(const char *line, const char *key) {
     size_t length = strlen(key);
     if (strncmp(line, key, length) != 0) return NULL;

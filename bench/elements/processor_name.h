@@ -1,11 +1,11 @@
-// What this machine's processor calls itself. Traces that were written on a processor name it, and so do
-// their replays, which are compared where both names are the same.
+// The name of this machine's processor. Traces and their replays contain it; both are compared only if it is
+// the same.
 #ifndef BENCH_PROCESSOR_H
 #define BENCH_PROCESSOR_H
 
 #include <stddef.h>
 
-// "AMD EPYC 9654 96-Core Processor"; the number of the part where the system tells no name, or "CPU".
+// "AMD EPYC 9654 96-Core Processor"; without a name the part number, else "CPU".
 void processor_name(char name[], size_t size);
 
 #endif

@@ -1,4 +1,4 @@
-// What is said of the samples of one cell and strategy.
+// The summary of the samples of one cell and strategy.
 #ifndef BENCH_STATISTICS_H
 #define BENCH_STATISTICS_H
 
@@ -13,7 +13,7 @@ struct summary {
 
 // Summarises `count` (at least 1) samples; sorts them in place. The interval is the nonparametric one from
 // order statistics (Le Boudec, Performance Evaluation of Computer and Communication Systems, section 2.2);
-// with fewer than six samples it is all of their range.
+// with fewer than six samples it is their range.
 struct summary summarise(double *samples, size_t count);
 
 // The median of `count` (at least 1) numbers; sorts them in place.

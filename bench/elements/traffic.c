@@ -51,14 +51,14 @@ size_t traffic_unit(enum op op, uint64_t splits, int ranks) {
     switch (op) {
     case OP_ALLREDUCE:
     case OP_BROADCAST: return 1;
-    case OP_ALLTOALLV: // who receives most
+    case OP_ALLTOALLV: // by the rank that receives most
         if (traffic_moves(op, splits, ranks)) return (size_t)ranks * largest_weight(splits, ranks);
         return (size_t)ranks;
     default: return (size_t)ranks;
     }
 }
 
-// Each rank's share of what one rank sends, and where it begins.
+// The share that a rank sends to each rank, and its offset.
 static void share_out(uint64_t splits, size_t unit_elements, int ranks, size_t shares[], size_t begins[]) {
     size_t at = 0;
     for (int rank = 0; rank < ranks; rank++) {

@@ -1,5 +1,4 @@
-// What an op moves: how many elements from which rank to which, for a shape of which the larger buffer is
-// known, as nccl-tests has sizes.
+// The traffic of an op, for a shape that gives the size of the larger buffer, as in nccl-tests.
 #ifndef BENCH_TRAFFIC_H
 #define BENCH_TRAFFIC_H
 
@@ -7,21 +6,21 @@
 
 #include "strategy.h"
 
-// Uneven shares of an alltoallv: the weight of each destination, repeated over the ranks; four bits each, the
-// first lowest, of a weight and one more, so that 0 is: no more. Who has weight 0 gets nothing from anybody.
+// The splits of an alltoallv: a weight per destination, repeated over the ranks. Each takes four bits, the
+// first the lowest, with weight + 1, so that 0 ends the list. A rank of weight 0 receives nothing.
 enum { SPLITS_MAX = 16, SPLITS_BITS = 4, SPLITS_LARGEST = 14 };
 
-// Reads "3:1" and the like. False where it is none, and where all weights are 0.
+// Reads splits such as "3:1". False for other texts, and if all weights are 0.
 bool splits_read(const char *text, uint64_t *splits);
 
-// The text of splits, to be read back.
+// Writes splits as text that splits_read reads.
 enum { SPLITS_TEXT = SPLITS_MAX * 3 };
 void splits_print(uint64_t splits, char text[SPLITS_TEXT]);
 
-// By what the elements of the larger buffer have to be divisible for `ranks` ranks.
+// The elements of the larger buffer must be a multiple of this number for `ranks` ranks.
 size_t traffic_unit(enum op op, uint64_t splits, int ranks);
 
-// Whether anybody gets anything: the weights that `ranks` ranks have are not all 0.
+// Whether any rank receives anything: not all of the weights of `ranks` ranks are 0.
 bool traffic_moves(enum op op, uint64_t splits, int ranks);
 
 // The traffic of rank `rank`; `elements` is a multiple of the unit. Not for an allreduce.
