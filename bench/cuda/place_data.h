@@ -45,7 +45,7 @@ struct place {
     int slots;
     bool is_amid; // the last sample's results are amid the larger buffer
     CUdeviceptr hashes;
-    void *norm;                // of a slot, for the check
+    void *norm;                 // of a slot, for the check
     bool writes_norm, has_norm; // the next sample; the last one
     uint64_t known_hashes[MAX_SLOTS];
     bool hashes_are_there, hashes_are_known; // on the GPU; here

@@ -32,10 +32,10 @@ struct traffic {
 // `root`; a reducescatter sums the elements received from all ranks to the beginning of the output.
 //
 // The arrays of an allreduce are row-major [num_tokens, hidden_size]. With the sum of `input` over the ranks,
-//   FUSION_NONE writes the sum to `out`; other fusions write r = round(sum + residual) to `residual_out`, and
-//   y = round(r * rsqrt(mean(r^2) + epsilon) * gamma) of each row to `out`, or the codes of y: FP8 one byte,
-//   y / scale in e4m3; NVFP4 two codes a byte, with a scale per 16 elements in `block_scales`, and `scale` as
-//   the global scale.
+//   FUSION_NONE writes the sum to `out`;
+//   other fusions write r = round(sum + residual) to `residual_out`, and y = round(r * rsqrt(mean(r^2) +
+//   epsilon) * gamma) of each row to `out`, or the codes of y: FP8 one byte, y / scale in e4m3; NVFP4 two
+//   codes a byte, with a scale per 16 elements in `block_scales`, and `scale` as the global scale.
 struct call {
     enum op op;
     const struct traffic *traffic; // NULL for an allreduce

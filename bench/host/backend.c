@@ -247,7 +247,7 @@ static const struct backend host_backend = {
     .incumbent = incumbent,
     .services = &host_plugin_services,
     .modes = {[MODE_EAGER] = true},
-    .tells_skew = true,
+    .measures_skew = true,
     .last_resort = 1,
     .refusal = refusal_of,
     .tune = tune,

@@ -1,5 +1,5 @@
-// Calls in a row; see back_to_back.h. A call may begin on one rank while another is still in the one before,
-// so that what overlaps counts as it does in a program that does nothing else.
+// Back-to-back calls; see back_to_back.h. A call may begin on one rank while another rank is still in the
+// previous one, so that overlap counts as in a program that does nothing else.
 #include "back_to_back.h"
 
 #include <stdio.h>
@@ -17,7 +17,7 @@ struct site {
     void *place;
 };
 
-// `count` calls, from data set `first` on, until they are complete. -1: a peer is gone or hangs.
+// `count` calls, from data set `first` on, until they are complete. -1: see group_failure.
 static int call_often(struct harness *harness, int index, const struct site *site, size_t first,
                       size_t count) {
     for (size_t i = 0; i < count; i++) {
@@ -29,7 +29,7 @@ static int call_often(struct harness *harness, int index, const struct site *sit
     return backend->finish(site->place);
 }
 
-// On how many ranks the result of data set `shift` is wrong.
+// The number of ranks on which the result of data set `shift` is wrong.
 static size_t wrong_ranks(struct group *group, const struct candidate *candidate, const struct site *site,
                           size_t shift) {
     char what[REASON_SIZE];
@@ -38,7 +38,7 @@ static size_t wrong_ranks(struct group *group, const struct candidate *candidate
     return group_sum(group, wrong);
 }
 
-// How many calls fit into the budget, on all ranks alike; one is taken to see how long it takes.
+// The number of calls that fit into the budget, the same on all ranks, by the time of one call.
 static int fitting_calls(struct harness *harness, int index, const struct site *site,
                          const struct back_to_back *how, uint32_t *count) {
     *count = how->iterations;
@@ -97,7 +97,7 @@ static const char *unprepared(struct harness *harness, int index, const struct s
     return status == 0 ? NULL : harness->reasons[index];
 }
 
-// Whether all ranks have the cell and its place; else why one of them has not.
+// Whether all ranks have the cell and its place; else `reason` of the first rank without.
 static bool open_site(struct group *group, const struct request *request, struct site *site,
                       char reason[REASON_SIZE]) {
     const struct shape *shape = &request->shape;

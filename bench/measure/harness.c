@@ -1,14 +1,13 @@
 // Measures cells; see harness.h.
 //
-// A call is timed like this: all ranks arrive at a barrier, and start at one agreed time where each has a
-// core of its own; each notes when it entered and left. The call took the longest that any rank took; the
-// skew is how far apart they entered. No two calls in a row have the same data. A result that was compared
-// with the reference in full leaves its hash; a timed call counts when its result has that hash, or passes
-// the full comparison.
+// How a call is timed: all ranks arrive at a barrier, and start at one agreed time if each has a core of its
+// own. Each rank notes when it entered and left the call. The time of the call is the longest of any rank;
+// the skew is the largest difference of the entries. Consecutive calls have different data. A result that
+// passed the full comparison with the reference leaves its hash; the result of a timed call is right if it
+// has that hash, or passes the full comparison.
 //
-// Sampling ends when it has decided: who is clearly slower than the best is sampled no more, and neither is
-// who is known precisely enough (request.precision). The budget ends it otherwise; and request.left_us ends
-// it wherever it is, between two calls.
+// Sampling of a contender ends when it is clearly slower than the best, or known precisely enough
+// (request.precision). Otherwise it ends with the budget. request.left_us ends it between any two calls.
 #include "harness.h"
 
 #include <math.h>
@@ -20,13 +19,13 @@
 #include "timed_cell.h"
 
 enum {
-    BURST_NS = 100000,          // calls of one candidate in a row, about so long
+    BURST_NS = 100000,          // duration of consecutive calls of one contender
     WARM_UP_BELOW_NS = 1000000, // longer calls need no untimed call before a burst
-    FEWEST_SAMPLES = 3,         // even when they cost several budgets
-    SLOWER_SAMPLES = 5,         // of both, when one is dropped because all of its samples are slower
-    SETTLED_EVERY_ROUND = 8,    // up to this one, then in each power of two: sorting costs, too
-    OVERDRAFT = 4,              // budgets, until fewer samples than asked for must do
-    LONG_CALL_NS = 10000000,    // of these no two are made without a look at the time that is left
+    FEWEST_SAMPLES = 3,         // even if they take several budgets
+    SLOWER_SAMPLES = 5,         // of both, when one is settled because it is slower
+    SETTLED_EVERY_ROUND = 8,    // up to this one, then in each power of two, since sorting takes time
+    OVERDRAFT = 4,              // budgets, after which fewer than min_samples suffice
+    LONG_CALL_NS = 10000000,    // the time limit is checked between calls longer than this
 };
 
 static const char budget_spent[] = "budget spent";
@@ -35,7 +34,7 @@ static double to_us(uint64_t ns) {
     return (double)ns / 1000;
 }
 
-// Rank 0: takes over the times of a burst from all ranks.
+// Rank 0: collects the times of a burst from all ranks.
 static void keep_samples(struct timed_cell *timed, struct contender *contender, int calls) {
     struct control *control = timed->group->control;
     for (int i = 0; i < calls; i++) {
@@ -55,7 +54,7 @@ static void keep_samples(struct timed_cell *timed, struct contender *contender, 
     }
 }
 
-// Some calls of one contender in a row, the first of them untimed where calls are short.
+// Some consecutive calls of one contender, the first of them untimed if calls are short.
 static int burst(struct timed_cell *timed, struct contender *contender) {
     struct control *control = timed->group->control;
     int rank = timed->group->rank, calls = (int)((double)BURST_NS / (contender->estimate_ns + 1));
@@ -74,7 +73,7 @@ static int burst(struct timed_cell *timed, struct contender *contender) {
         if (!contender->is_dropped &&
             timed_cell_call(timed, contender, shift, &control->stamps[rank][i]) != 0)
             return -1;
-        if (contender->is_dropped) { // on all ranks alike
+        if (contender->is_dropped) { // the same on all ranks
             calls = i;
             break;
         }
@@ -105,8 +104,8 @@ static bool is_sampled(const struct timed_cell *timed, const struct contender *c
     return !contender->is_dropped && !contender->settled && contender->count < timed->request->max_samples;
 }
 
-// Rank 0: settles who is clearly slower than the best, or known precisely enough. The probe goes on as long
-// as anyone does.
+// Rank 0: settles contenders that are clearly slower than the best, or known precisely enough. The probe is
+// sampled as long as any contender is.
 static void settle(struct timed_cell *timed) {
     struct summary summaries[MAX_IN_A_REQUEST + 1];
     double best_high_us = INFINITY;
@@ -126,7 +125,7 @@ static void settle(struct timed_cell *timed) {
     }
 }
 
-// Rank 0 decides whether to go round once more.
+// Rank 0 decides whether there is another round.
 static bool wants_more(const struct timed_cell *timed, uint64_t since_ns) {
     const struct request *request = timed->request;
     size_t fewest = SIZE_MAX;
@@ -145,7 +144,7 @@ static bool wants_more(const struct timed_cell *timed, uint64_t since_ns) {
            (elapsed_us < (double)OVERDRAFT * request->budget_us ? request->min_samples : FEWEST_SAMPLES);
 }
 
-// Rank 0's word on who is sampled in this round, one bit each, on all ranks; 0: the race is over.
+// Rank 0's decision on all ranks: the contenders that are sampled in this round, one bit each; 0: none.
 static bool agree_on_round(struct timed_cell *timed, uint64_t since_ns, size_t round, uint64_t *sampled) {
     *sampled = 0;
     if (timed->group->rank == 0) {
@@ -209,7 +208,7 @@ static void report(struct timed_cell *timed, struct result results[]) {
     }
 }
 
-// Nobody is sampled unless there was time to admit everyone: a race with some says nothing of who is best.
+// Samples only if there was time to admit all contenders: a comparison of some does not show the best one.
 static int measure_cell(struct timed_cell *timed) {
     for (int i = 0; i < timed->count; i++) {
         if (timed_cell_check_time(timed) != 0) return -1;
@@ -235,7 +234,7 @@ int harness_measure(struct harness *harness, const struct request *request, stru
     if (timed_cell_open(&timed)) status = measure_cell(&timed);
     if (status == 0 && group->rank == 0) report(&timed, results);
     if (status == 0) harness->at_work = "";
-    // Where ranks share cores a round trip tells of the scheduler, and takes long.
+    // If ranks share cores, a round trip measures the scheduler, and takes long.
     if (status == 0 && !group->oversubscribed) status = backend->round_trip(group, &harness->roundtrip_us);
     watch_rest(PHASE_IDLE);
     timed_cell_close(&timed);

@@ -1,5 +1,4 @@
-// What is asked of the harness, and what it answers: a cell and how long to sample it; a result per
-// candidate.
+// A request to the harness, a cell and how long to sample it, and its results, one per candidate.
 #ifndef BENCH_REQUEST_H
 #define BENCH_REQUEST_H
 
@@ -16,25 +15,25 @@ struct request {
     struct shape shape;
     enum mode mode;
     uint32_t min_samples, max_samples;
-    double budget_us; // of the sampling of all candidates together
-    double left_us;   // for all of the request; what has no time by then has none. 0: as long as it takes
-    double precision; // half an interval that is narrow enough, as a share of the median; 0: sample on
+    double budget_us; // for sampling all candidates
+    double left_us;   // time limit of the whole request; candidates without a time by then get none. 0: none
+    double precision; // sufficient half width of the interval, relative to the median; 0: none suffices
     uint32_t seed;
     uint8_t wanted[MAX_CANDIDATES]; // by index into backend->candidates
 };
 
-// What is known of one candidate after a request, on rank 0. Times are in microseconds.
+// The result of one candidate, on rank 0. Times are in microseconds.
 struct result {
     const struct candidate *candidate;
     const char *reason; // why there is no time, or NULL
     struct summary time_us;
     double skew_us;  // median over the calls: last start - first start
     double bound_us; // the physical bound of this cell
-    double floor_us; // what a call that does nothing takes, launched in the same way; 0: not told
+    double floor_us; // time of a call that does nothing, launched in the same way; 0: unknown
     int calls;       // in a sample
-    uint64_t bits; // a hash of the results, -0 as +0; equal of strategies with equal bits. 0: none, for ranks
-                   // or calls differ
-    size_t wrong;  // timed calls with a wrong result (then there is a reason too)
+    uint64_t bits; // hash of the results, with -0 as +0, the same for strategies with equal bits; 0: the bits
+                   // differ between ranks or calls
+    size_t wrong;  // timed calls with a wrong result; then `reason` is set
 };
 
 #endif

@@ -25,7 +25,7 @@ int harness_open(struct harness *harness, struct group *group, const uint8_t wan
     for (int i = 0; i < candidate_count(); i++) {
         const struct candidate *candidate = &backend->candidates[i];
         if (wanted != NULL && !wanted[i]) {
-            snprintf(harness->unavailable[i], REASON_SIZE, "not asked for at the start");
+            snprintf(harness->unavailable[i], REASON_SIZE, "not requested at the start");
             continue;
         }
         watch_step(PHASE_SET_UP, candidate->name);

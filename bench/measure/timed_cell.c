@@ -57,7 +57,7 @@ static bool ranks_agree(struct timed_cell *timed, uint64_t hash) {
     return group_min(timed->group, first == hash) != 0;
 }
 
-// Whether its results have the same bits on all ranks and in all calls.
+// Whether its results must have the same bits on all ranks and in all calls.
 static bool repeats_bits(const struct contender *contender) {
     return contender->candidate->accumulates_fp32 && !contender->candidate->bits_may_vary;
 }
@@ -66,19 +66,19 @@ static bool ranks_share_result(const struct timed_cell *timed) {
     return timed->request->shape.op == OP_ALLREDUCE || timed->request->shape.op == OP_BROADCAST;
 }
 
-// Takes the bits of one more result into the contender's, as long as all ranks have the same.
+// Adds the bits of one more result to the contender's, as long as all ranks have the same.
 static void take_bits(struct timed_cell *timed, struct contender *contender, size_t shift) {
     uint64_t bits = cell_bits(&timed->cell, timed->group->kernels->hash);
-    if (shift > 0 && contender->bits == NO_BITS) return; // on all ranks alike
+    if (shift > 0 && contender->bits == NO_BITS) return; // the same on all ranks
     bool same = !ranks_share_result(timed) || ranks_agree(timed, bits);
-    if (!ranks_share_result(timed)) { // then it is of all of them together
+    if (!ranks_share_result(timed)) { // combined over the ranks
         bits = group_sum(timed->group, bits * (2 * (uint64_t)timed->group->rank + 1));
     }
     contender->bits = same ? (contender->bits * 31 + bits) | 1 : NO_BITS;
 }
 
-// Compares a result with the reference. Strategies often agree in every bit; what has the hash of a result
-// that passed as strict a comparison is right without another.
+// Compares a result with the reference. Strategies often agree in every bit: a result with the hash of one
+// that passed an equally strict comparison is right without another one.
 static bool result_passes(struct timed_cell *timed, size_t shift, bool fp32, uint64_t hash, char what[],
                           size_t what_size) {
     struct right_result *right = timed->right[shift];
@@ -90,7 +90,7 @@ static bool result_passes(struct timed_cell *timed, size_t shift, bool fp32, uin
     return true;
 }
 
-// Whether a slot's results, which have been fetched, were there when the call was over.
+// Whether a slot's results, which have been fetched, were complete when the call ended.
 static bool is_in_time(struct timed_cell *timed, int slot, char what[], size_t what_size) {
     if (backend->stays(timed->place, slot)) return true;
     snprintf(what, what_size, "wrong result: it changes after the call is over");
@@ -121,7 +121,7 @@ static int verify_call(struct timed_cell *timed, struct contender *contender, si
     return 0;
 }
 
-// Runs every set of data once, in full view of the reference; these calls warm up too.
+// Runs every data set once, compared with the reference; these calls are also the warm-up.
 static int verify(struct timed_cell *timed, struct contender *contender) {
     double took_ns = 0, least_ns = 1e18;
     for (size_t shift = 0; shift < timed->cell.shifts && !contender->is_dropped; shift++) {

@@ -1,5 +1,5 @@
-// One request's cell and those who are timed with it: opened, verified, called and checked; harness.c and
-// cell_pass.c decide how often and in which order.
+// The cell of one request and the contenders that are timed with it: opened, verified, called and checked.
+// harness.c and cell_pass.c decide how often and in which order.
 #ifndef BENCH_TIMED_CELL_H
 #define BENCH_TIMED_CELL_H
 
@@ -7,14 +7,14 @@
 
 #define NO_BITS 0
 
-// One who is timed: a candidate, or the probe of the physical bound (candidate NULL), which copies input to
+// A candidate that is timed, or the probe of the physical bound (candidate NULL), which copies input to
 // output.
 struct contender {
     const struct candidate *candidate;
     void *state;
     bool is_dropped;
     char reason[REASON_SIZE];
-    bool settled; // known well enough: sampled no more
+    bool settled; // known precisely enough: not sampled any more
     uint64_t hashes[MAX_SHIFTS];
     uint64_t bits; // of all results, the same on all ranks and in all calls; or NO_BITS
     double estimate_ns, floor_us;
@@ -36,47 +36,47 @@ struct timed_cell {
     void *place; // of the cell; NULL: there is none
     struct contender contenders[MAX_IN_A_REQUEST + 1];
     int count;
-    size_t calls;      // so far; decides which data the next call has
-    double copy_us;    // what the probe took in a pass; 0: nothing that counts
-    uint64_t since_ns; // when the request came
-    bool is_late;      // all of its time is over
+    size_t calls;      // so far; selects the data of the next call
+    double copy_us;    // the probe's time in a pass; 0: none
+    uint64_t since_ns; // when the request arrived
+    bool is_late;      // its time limit has passed
     struct right_result right[MAX_SHIFTS][MAX_CANDIDATES];
     int right_count[MAX_SHIFTS];
 };
 
-// Collective. Whether all ranks have the cell and its place; otherwise nobody is timed, with the reason.
-// `timed` has its harness, group, request and when that came; its contenders are the probe, then those who
-// are wanted.
+// Collective. Whether all ranks have the cell and its place; else all contenders are dropped, with the
+// reason. `timed` must have its harness, group, request and since_ns; its contenders become the probe, then
+// the wanted candidates.
 bool timed_cell_open(struct timed_cell *timed);
 void timed_cell_close(struct timed_cell *timed);
 
-// How many there will be, if nobody is refused: with the probe.
+// The number of contenders with the probe, if none is dropped.
 size_t timed_cell_most_contenders(const struct request *request);
 
-// What it takes of the host's memory on one rank while it is open.
+// The bytes of the host's memory on one rank while it is open.
 size_t timed_cell_bytes(const struct request *request, int rank, int ranks);
 
-// Collective. Prepares, verifies, and takes the floor under the times to come. -1: see group_failure.
+// Collective. Prepares and verifies a contender, and measures its floor_us. -1: see group_failure.
 int timed_cell_admit(struct timed_cell *timed, struct contender *contender);
 
-// Its first part: whoever cannot do such a call drops out.
+// The first part of it: drops a contender that cannot do such a call.
 int timed_cell_prepare(struct timed_cell *timed, struct contender *contender);
 
-// Collective. One sample with the data set `shift` first, after which whoever cannot be timed is out of the
-// timed; and whether the results that it left are right on this rank. -1: see group_failure.
+// Collective. One sample that begins with data set `shift`; a contender that cannot be timed is dropped. And
+// whether its results are right on this rank. -1: see group_failure.
 int timed_cell_call(struct timed_cell *timed, struct contender *contender, size_t shift, struct stamp *stamp);
 bool timed_cell_results_are_right(struct timed_cell *timed, struct contender *contender, size_t shift);
 
 // The data set of the next call.
 size_t timed_cell_next_shift(struct timed_cell *timed);
 
-// Times it no more; the first reason counts.
+// Excludes a contender; the first reason counts.
 void timed_cell_drop(struct contender *contender, const char *reason);
 
-// Who is at work, for those who look for a culprit.
+// Notes the phase and contender, for the watch (ranks/watch.h).
 void timed_cell_step(const struct timed_cell *timed, enum phase phase, const struct contender *contender);
 
-// Whether all of the request's time is over: rank 0's word, on all ranks. -1: see group_failure.
+// Sets is_late on all ranks if the time limit has passed on rank 0. -1: see group_failure.
 int timed_cell_check_time(struct timed_cell *timed);
 
 #endif

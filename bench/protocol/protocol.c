@@ -74,7 +74,7 @@ void protocol_write_row(FILE *out, const struct harness *harness, const struct r
             time->samples, time->min, time->p95, time->p99, result->bound_us,
             (unsigned long long)result->bits, call_mode_names[request->mode],
             result->candidate->accumulates_fp32 ? "fp32" : "native", backend->placement(harness->group));
-    if (backend->tells_skew) fprintf(out, " skew_us=%.4f", result->skew_us);
+    if (backend->measures_skew) fprintf(out, " skew_us=%.4f", result->skew_us);
     if (result->floor_us > 0) fprintf(out, " floor_us=%.4f calls=%d", result->floor_us, result->calls);
 }
 
