@@ -10,10 +10,10 @@
 --   names        the list in lists.lua that the values are names of
 --   may_be_empty of names: a row may have none
 --   bench        "always": each `row` line of the bench has it; "sometimes": some backends report it
---   least, above the limit of the bench's values: at least, or above; without both: at least 0
+--   least, above the values of the bench are at least this, or above it; without both: at least 0
 --   whole        a whole number
---   pool         what a row has of several launches: their "median", "least" or "sum"; of columns without it
---                sweep/pooling.lua says how
+--   pool         how the values of several launches become that of a row: "median", "least" or "sum"; other
+--                columns are computed in sweep/pooling.lua
 --   title        the heading in the workbook; without one the workbook leaves the column out
 --
 -- How to add a column: a row at the end of the list, with `ours` and `filled`, and the code that computes the

@@ -1,13 +1,13 @@
--- The lists that everything else is made from: data types, fusions, operations, strategies, archs. They
--- stand here and nowhere else; the bench's C enums, help, tables and documentation are rendered from them.
+-- Data types, fusions, operations, modes, strategies and archs, each in one list. The bench's C enums, help,
+-- tables and documentation are rendered from these lists.
 --
--- How to add a strategy: a row in `strategies` (for a host strategy also the file
--- bench/host/strategies/SOURCE.c with `const struct strategy strategy_SOURCE`; see
--- bench/elements/strategy.h). How to add a format: formats/list.lua.
+-- How to add a strategy: a row in `strategies`; for a host strategy also the file
+-- bench/host/strategies/SOURCE.c with `const struct strategy strategy_SOURCE` (bench/elements/strategy.h).
+-- Columns of rows are in lists/columns.lua, formats in formats/list.lua.
 local lists = {}
 
--- `bytes` per element; `significand_bits` count the leading one; `aliases` are read in specs and rows, and
--- never written.
+-- `bytes` per element; `significand_bits` count the leading one; `aliases` are read in specs and rows,
+-- and never written.
 lists.dtypes = {
   { name = "bfloat16", short = "bf16", bytes = 2, significand_bits = 8, aliases = { "bf16" } },
   { name = "float16", short = "fp16", bytes = 2, significand_bits = 11, aliases = { "fp16", "half" } },
@@ -33,10 +33,10 @@ lists.fusions = {
     code_bits = 4, block = 16, scale = 128 },
 }
 
--- What stands for all SM versions of a folder, beside the archs of lists.archs.
+-- The name for all SM versions of a folder, in addition to the archs of lists.archs.
 lists.all_archs = { name = "all", scope = "all" }
 
--- TensorRT-LLM's grid; its table has these cells and no others.
+-- The cells of TensorRT-LLM's table.
 lists.trtllm_grid = {
   tp = { 2, 4, 8 },
   hidden_sizes = { 128, 256, 512, 1024, 2048, 4096, 8192 },
@@ -45,10 +45,10 @@ lists.trtllm_grid = {
 
 local function share_of_others(ranks) return (ranks - 1) / ranks end
 
--- `measured_by`: the backends that can time it. `bus_factor`: busbw / algbw by the number of ranks, as
--- nccl-tests has it; absent: there is no such thing. `aliases`: among them PyTorch's names. `sums`: results
--- are rounded; those of the others are the very bits that were sent. `splits`: ranks get uneven shares, which
--- a row tells. `ompi`: what Open MPI's variable coll_tuned_NAME_algorithm calls it.
+-- `measured_by`: the backends that can time it. `bus_factor`: busbw / algbw by the number of ranks, as in
+-- nccl-tests; absent: not defined. `aliases`: other names, PyTorch's among them. `sums`: results are sums,
+-- and rounded; results of other ops are the bits that were sent. `splits`: shares are uneven, and rows have
+-- their weights. `ompi`: the NAME in Open MPI's variable coll_tuned_NAME_algorithm.
 lists.ops = {
   { name = "allreduce", measured_by = { "host", "cuda" }, sums = true, ompi = "allreduce",
     aliases = { "all_reduce", "all_reduce_" },
@@ -70,19 +70,19 @@ lists.ops = {
     aliases = { "bcast", "broadcast_" } },
 }
 
--- How a call was made. Rows of other tools do not say; theirs is `unknown`.
+-- How calls are made. Rows of other tools have no mode; it is read as `unknown`.
 lists.modes = {
   { name = "eager", measured_by = { "host", "cuda" } },
   { name = "graph", measured_by = { "cuda" } },
   { name = "cold", measured_by = { "cuda" } }, -- eager, and caches are flushed before each call
-  { name = "cold_graph", measured_by = { "cuda" } }, -- of a graph, and the same
+  { name = "cold_graph", measured_by = { "cuda" } }, -- graph, with caches flushed likewise
   { name = "unknown" },
 }
 
--- What formats without axes for them hold, where nobody said.
+-- The default of a spec's `table`: the rows for formats that have no axes for these.
 lists.default_table = { dtype = "bfloat16", op = "allreduce", mode = "eager" }
 
--- Whether every rank had a core, or a GPU, of its own.
+-- `dedicated`: every rank has a core, or a GPU, of its own.
 lists.placements = {
   { name = "dedicated" },
   { name = "oversubscribed" },
@@ -90,21 +90,23 @@ lists.placements = {
   { name = "unknown" },
 }
 
--- How a strategy rounds its sum: at every step in the data type, or once at the end. Rows of other tools do
--- not say.
+-- How a strategy rounds its sum: at every step, in the data type (native), or once at the end (fp32). Rows of
+-- other tools have no value.
 lists.accumulates = {
   { name = "native" },
   { name = "fp32" },
 }
 
--- What an allreduce by a kernel of bench/cuda sends out of each GPU over its links, in messages, by
--- the number of ranks: what it stores into other GPUs' memory, and what of its own others read.
--- ONESHOT stores all of it to every other rank; TWOSHOT's others read their slices of it, and it
--- stores its sums to them: 2 (N-1) / N, as any allreduce without help from the switch needs at least.
--- multimem.ld_reduce has the switch read the memory of all GPUs of the team, the asking one's, too,
--- and give back the sum (PTX ISA, multimem): for NVLS_ONESHOT N ranks ask for all of it, for
--- NVLS_TWOSHOT each for its slice, whose sum it then stores to the switch once, which spreads it:
--- (N+1) / N. Derived here from what the instructions do; no counter has confirmed it.
+-- The traffic out of each GPU over its links in an allreduce by a kernel of bench/cuda, in messages, by the
+-- number of ranks N: its stores into the memory of other GPUs, and reads of its memory by others.
+-- ONESHOT stores its message to each other rank: N - 1.
+-- TWOSHOT: the others read their slices of its message, and it stores the sum of its slice to them:
+--   2 (N - 1) / N, the minimum of an allreduce without a switch that adds.
+-- NVLS: multimem.ld_reduce makes the switch read the memory of all GPUs of the team, that of the requesting
+--   GPU included, and return the sum (PTX ISA, multimem). In NVLS_ONESHOT N ranks request all of the message:
+--   N. In NVLS_TWOSHOT each requests its slice, and stores the sum once to the switch, which distributes it:
+--   1 + 1/N.
+-- Derived from the definition of the instructions; not confirmed by hardware counters.
 lists.kernel_links = {
   oneshot = function(ranks) return ranks - 1 end,
   twoshot = function(ranks) return 2 * share_of_others(ranks) end,
@@ -112,24 +114,28 @@ lists.kernel_links = {
   nvls_twoshot = function(ranks) return 1 + 1 / ranks end,
 }
 
--- `backend`: who runs it ("host", "cuda"; none: known from rows of other tools only); where a GPU runs it
--- (too), `cuda` says how: `kernel`, of bench/cuda, and where not in that, its `epilogue` ("one" kernel, or
--- "separate"); or `nccl` = { symmetric, separate }; or `auto`: it calls another one; and `needs`, for people:
--- the hardware and libraries that it wants. `candidate = false`: never a winner. `ops`: what it does;
--- nil: an allreduce. `trtllm`: the number in TensorRT-LLM's AllReduceStrategyType; absent: TensorRT-LLM
--- cannot name it. `ompi_algorithm`: the number in Open MPI's coll/tuned for an allreduce; `ompi_algorithms`:
--- those of other ops; `ompi_component`: another coll component; `mpich_algorithm`: MPICH's name;
--- `own_operations`: only for MPI's own operations. `optional`: a sweep measures it only where the spec names
--- it. `accumulate`: how the sum is rounded. In pictures and pages: `mark`, one or two letters, which tell all
--- apart in print; `colour`; `hatched`: that colour with white lines. Colours of the same hatch differ for
--- colour-blind people, too; where no op is done by both, they may be the same.
+--   backend          "host" or "cuda"; absent: only rows of other tools have it
+--   source           of a host strategy: its file in bench/host/strategies
+--   cuda             how a GPU runs it: `kernel` of bench/cuda, with `epilogue` = "one" kernel or "separate"
+--                    if the kernel does not include it; or `nccl` = { symmetric, separate }; or `auto`, a call
+--                    of another strategy; and `needs`, the required hardware and libraries, as text
+--   ops              the operations that it does; absent: an allreduce
+--   accumulate       how the sum is rounded, a name of lists.accumulates
+--   optional         a sweep measures it only if the spec names it
+--   candidate        false: a table never chooses it
+--   trtllm           the number in TensorRT-LLM's AllReduceStrategyType; absent: it has none
+--   ompi_algorithm   the number in Open MPI's coll/tuned for an allreduce; `ompi_algorithms`: for other ops
+--   ompi_component   another coll component of Open MPI
+--   mpich_algorithm  MPICH's name; `own_operations`: it supports only the predefined operations of MPI
+--   mark, colour, hatched  in pictures and pages: one or two letters, unique; a colour; with white lines.
+--                    Colours with the same hatch differ for colour-blind people, too, if some op has both.
 --
--- Room for NCCL's device API (2.28: kernels of our own on NCCL's windows): a row whose `cuda` is { device =
--- "oneshot", needs = "NCCL 2.28 with device communicators" }; its candidates beside CUDA_NCCL_CANDIDATES in
--- templates/bench/lists.h.tmpl; and bench/cuda/nccl_device.c with its struct of functions, which makes
--- communicator and window as nccl.c does, and then ncclDevCommCreate. What its kernel does differently is
--- where slots and flags of the others are (ncclGetLsaPointer, the switch's ncclGetLsaMultimemPointer);
--- selection, tables and reports take it as they take any row.
+-- A strategy on NCCL's device API (2.28: own kernels on NCCL's windows) would be a row with `cuda` = {
+-- device = "oneshot", needs = "NCCL 2.28 with device communicators" }, its candidates beside
+-- CUDA_NCCL_CANDIDATES in templates/bench/lists.h.tmpl, and bench/cuda/nccl_device.c with its struct of
+-- functions, which makes communicator and window as nccl.c does, and then calls ncclDevCommCreate. Its kernel
+-- finds the slots and flags of other ranks by ncclGetLsaPointer, and those of the switch by
+-- ncclGetLsaMultimemPointer.
 lists.strategies = {
   { name = "MPI", backend = "host", source = "mpi", accumulate = "native",
     ops = { "allreduce", "allgather", "reducescatter", "alltoall", "alltoallv", "broadcast" },
@@ -265,9 +271,9 @@ lists.strategies = {
     help = "PyTorch symmetric memory" },
 }
 
--- NCCL's algorithms and protocols for an allreduce, and channel counts: each combination is a strategy of its
--- own, named such as NCCL_RING_LL128_16CH; without channels (NCCL_RING_LL128) NCCL chose their number itself.
--- `tuner`: the word of a tuner's file. Rows have no other channel counts; how to add one: a number here.
+-- NCCL's algorithms and protocols for an allreduce, and channel counts. Each combination is a strategy, such
+-- as NCCL_RING_LL128_16CH; in NCCL_RING_LL128, without a count, NCCL chooses the channels. `tuner`: the word
+-- in a file of NCCL's tuner. Rows cannot have other channel counts; to add one, add a number here.
 lists.nccl = {
   algorithms = {
     { name = "RING", tuner = "ring", mark = "R", protocols = { "LL", "LL128", "SIMPLE" } },
@@ -283,7 +289,7 @@ lists.nccl = {
     SIMPLE = { tuner = "simple", mark = "S" },
   },
   channels = { 1, 2, 4, 6, 8, 10, 12, 16, 20, 24, 32, 48, 64 },
-  -- One for each algorithm and protocol; their channel counts look alike.
+  -- One for each algorithm and protocol; channel counts share a colour.
   colours = { "#009e73", "#56b4e9", "#0072b2", "#e69f00", "#d55e00", "#999933", "#cc79a7", "#882255",
     "#ddcc77", "#4d4d4d" },
 }
@@ -311,13 +317,13 @@ local function add_nccl_strategies()
 end
 add_nccl_strategies()
 
--- Candidates of plug-ins, as rows and tables name them: nobody could list them, so they join the strategies
--- where a file, or a measurement, names them first. They may win like others; their own name comes after the
--- prefix.
+-- The prefix of plug-ins' candidates in rows and tables, before the candidate's own name. They cannot be
+-- listed here: they join the strategies when a file or a measurement first names one. A table may choose
+-- them.
 lists.plugin_prefix = "PLUGIN_"
 
--- Adds one by its name in rows, which is returned. What else a row of it tells is made up from how many there
--- are.
+-- Adds a candidate of a plug-in by its name in rows, and returns the name. Mark and colour follow from the
+-- number of such candidates.
 function lists.add_plugin(name)
   local number, colours = 1, lists.nccl.colours
   for _, row in ipairs(lists.strategies) do
@@ -328,20 +334,21 @@ function lists.add_plugin(name)
   return name
 end
 
--- What a search of Open MPI's parameters looks at, by major version: families of settings { base, axes }. A
--- setting is its family's base and one text of each axis: parameters joined by ";", "" where all stay as they
--- are. `component`: another coll component takes all calls, and there is no algorithm to choose. Up to Open
--- MPI 4 the shared-memory transport is called vader, and copies in one go by the mechanism that it names.
+-- The parameters of Open MPI that `sweep --transport` searches, by major version: families of settings {
+-- base, axes }. A setting is the family's base and one text of each axis: parameters joined by ";", or "" for
+-- the defaults. `component`: this coll component does all calls, and has no algorithms to choose from. Up to
+-- Open MPI 4 the shared-memory transport is called vader, and a parameter names the mechanism of its single
+-- copies.
 --
--- Without single copies a message goes in pieces, of which more may be under way than the usual three.
--- coll/sm passes a message through segments, a fragment per rank each, in as many sets as it has flags for
--- those in use: with more of them ranks wait less for one another. Its control blocks lie a page apart, and
--- its fragments a power of two, unless told: all of them then meet in a few sets of a cache.
+-- Without single copies a message is sent in pieces, and more of them may be in flight than the default of
+-- three. coll/sm passes a message through segments with a fragment for each rank; the sets of segments have a
+-- flag each, and with more sets ranks wait less for each other. By default its control blocks are a page
+-- apart, and its fragments a power of two, so that they compete for few sets of a cache.
 --
--- UCX, where Open MPI was built with it, takes a network's devices only, unless told. Names in capitals are
--- variables of the environment, by which it is set: shared memory alone, pieces (above a limit by a
--- rendezvous) in place of single copies, and a queue whose elements hold small messages whole: the first
--- calls that need a piece seem to be slow, its pages being new, which a longer call bears better.
+-- UCX, if Open MPI was built with it, uses only devices of a network by default. Names in capitals are
+-- variables of the environment that configure it: shared memory only; pieces in place of single copies, above
+-- a limit with a rendezvous; and queue elements that fit small messages, because the first calls that need a
+-- piece seem to be slow (its pages are new), which matters less for longer calls.
 function lists.ompi_parameters(major)
   local btl = major >= 5 and "btl_sm" or "btl_vader"
   local one_copy = major < 5 and "btl_vader_single_copy_mechanism=none;" or ""
@@ -365,18 +372,18 @@ function lists.ompi_parameters(major)
       axes = { pieces, elements } } }
 end
 
--- What a table is for. The first pattern that matches counts. `backend`: who measures it. `fallback`: what a
--- reader uses where nothing was measured. `sm`: TensorRT-LLM's tables may be made for it.
+-- What a table is for; the first matching pattern counts. `backend`: the one that measures it. `fallback`:
+-- the strategy of lookups for unmeasured cells. `sm`: TensorRT-LLM's tables can be made for it.
 lists.archs = {
   { pattern = "^host$", backend = "host", fallback = "MPI" },
   { pattern = "^host%-[%w_.]+$", backend = "host", fallback = "MPI" },
   { pattern = "^sm%d+$", backend = "cuda", fallback = "NCCL_SYMMETRIC", sm = true },
   { pattern = "^sm%d+%-loopback$", backend = "cuda", fallback = "NCCL_SYMMETRIC" },
-  { pattern = "^gpu$", backend = "cuda", fallback = "NCCL_SYMMETRIC" }, -- a sweep puts its own there
+  { pattern = "^gpu$", backend = "cuda", fallback = "NCCL_SYMMETRIC" }, -- becomes the GPU's SM version
   { pattern = "^gpu%-loopback$", backend = "cuda", fallback = "NCCL_SYMMETRIC" },
 }
 
--- Whether a list, any, has this value.
+-- Whether a list, of any kind, has this value.
 function lists.contains(list, wanted)
   for _, value in ipairs(list) do
     if value == wanted then return true end
@@ -386,7 +393,7 @@ end
 
 local found = {} -- kind -> name or alias -> row
 
--- Drops the strategies behind the first `count`: candidates of plug-ins that a file named which is not read.
+-- Removes the strategies after the first `count`: candidates of plug-ins in a file that is refused.
 function lists.drop_plugins(count)
   for i = #lists.strategies, count + 1, -1 do lists.strategies[i] = nil end
   found.strategies = nil
@@ -406,8 +413,8 @@ function lists.find(kind, name)
   return row
 end
 
--- The strategy of NCCL's words: algorithm and protocol as a tuner's file has them, in small letters; channels
--- nil where NCCL chose them. nil where there is none such.
+-- The strategy with this algorithm and protocol, in lower case as in files of NCCL's tuner, and this number
+-- of channels (nil: chosen by NCCL); nil if there is none.
 function lists.nccl_strategy(algorithm, protocol, channels)
   for _, row in ipairs(lists.strategies) do
     local nccl = row.nccl
@@ -438,8 +445,8 @@ function lists.runs_on(row, backend)
   return row.backend == backend or backend == "cuda" and row.cuda ~= nil
 end
 
--- The names of the strategies that a backend runs, in order; none: there is no such backend yet. `usual`:
--- without those that are optional. `op`: only those that do it.
+-- The names of the strategies that a backend runs, in order. `usual`: without optional ones. `op`: only those
+-- that do it.
 function lists.strategies_of(backend, usual, op)
   local names = {}
   for _, row in ipairs(lists.strategies) do
@@ -449,7 +456,7 @@ function lists.strategies_of(backend, usual, op)
   return names
 end
 
--- The row of `archs` for an arch, or nil where it is none.
+-- The row of `archs` for an arch, or nil.
 function lists.arch(name)
   for _, row in ipairs(lists.archs) do
     if name:find(row.pattern) then return row end

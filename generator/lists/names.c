@@ -1,5 +1,5 @@
-// Names and their indices; see names.h. An open-addressed table of a fixed size: the lists are short, and are
-// asked for four names on every line of a benchmark file.
+// Names and their indices; see names.h. An open-addressed table of fixed size: the lists are short, and each
+// line of a benchmark file needs about four lookups.
 #include "names.h"
 
 #include <ctype.h>
@@ -50,7 +50,7 @@ uint8_t names_find(const struct names *names, const char *begin, const char *end
     return NAME_NONE;
 }
 
-// Reads lists[field]; the texts stay alive because package.loaded holds the list. Stack: the lists.
+// Reads lists[field] of the lists on top of the stack. package.loaded keeps the texts alive.
 static void read_names(lua_State *lua, struct names *names, const char *field, const char *what) {
     names->what = what;
     if (lua_getfield(lua, -1, field) != LUA_TTABLE) luaL_error(lua, "lists.lua has no list %s", field);
@@ -74,19 +74,19 @@ static void read_names(lua_State *lua, struct names *names, const char *field, c
     lua_pop(lua, 1);
 }
 
-// Which strategies may win. Stack: the lists.
+// Reads `candidate` of the strategies. The lists are on top of the stack.
 static void read_candidates(lua_State *lua, struct lists *lists) {
     lua_getfield(lua, -1, "strategies");
     for (size_t i = 0; i < lists->strategies.count; i++) {
         lua_geti(lua, -1, (lua_Integer)i + 1);
-        bool said = lua_getfield(lua, -1, "candidate") != LUA_TNIL;
-        lists->candidate[i] = !said || lua_toboolean(lua, -1);
+        bool is_given = lua_getfield(lua, -1, "candidate") != LUA_TNIL;
+        lists->candidate[i] = !is_given || lua_toboolean(lua, -1);
         lua_pop(lua, 2);
     }
     lua_pop(lua, 1);
 }
 
-// Which fusion each one quantises. Stack: the lists.
+// Reads `quantises` of the fusions. The lists are on top of the stack.
 static void read_quantised(lua_State *lua, struct lists *lists) {
     memset(lists->quantises, NAME_NONE, sizeof lists->quantises);
     lua_getfield(lua, -1, "fusions");
@@ -146,7 +146,8 @@ const struct lists *lists_of(struct lua_State *lua) {
     return lists;
 }
 
-// Adds a strategy that is not there: to the list in Lua, which keeps its text, and here. Stack: the lists.
+// Adds a strategy, if it is new, to the list in Lua, which keeps its text, and to `lists`. The lists of Lua
+// are on top of the stack.
 static bool learn_name(lua_State *lua, struct lists *lists, const char *name, size_t length) {
     if (names_find(&lists->strategies, name, name + length) != NAME_NONE) return false;
     if (lists->strategies.count == NAMES_MAX || length > UINT8_MAX) return false;
@@ -188,7 +189,7 @@ void lists_forget(struct lua_State *lua, size_t count) {
     struct lists *lists = (struct lists *)(uintptr_t)lists_of(lua);
     struct names *names = &lists->strategies;
     if (names->count <= count) return;
-    // The last names filled slots that were free: without them the table is as it was before.
+    // Names that were added last filled free slots; without them the table is as before.
     for (size_t slot = 0; slot < NAMES_SLOTS; slot++) {
         if (names->slot[slot].index >= count) names->slot[slot] = (struct name_slot){0};
     }

@@ -1,9 +1,9 @@
--- Uneven shares of an alltoallv: weights of the destinations, as bench/elements/traffic.h has them.
+-- Uneven shares of an alltoallv: weights of the destinations, as in bench/elements/traffic.h.
 local splits = {}
 
 splits.RIGHT = "up to 16 weights from 0 to 14 such as 3:1, not all of them 0,"
 
--- The weights of a text; nil: it is none.
+-- The list of weights in a text, or nil.
 function splits.read(text)
   local weights, moves = {}, false
   for word in (text .. ":"):gmatch("([^:]*):") do
@@ -14,7 +14,7 @@ function splits.read(text)
   return moves and weights or nil
 end
 
--- Those of so many ranks: they repeat where there are fewer.
+-- The weights of `ranks` ranks; if there are fewer weights, they repeat.
 function splits.of_ranks(weights, ranks)
   local of_ranks = {}
   for rank = 1, ranks do of_ranks[rank] = weights[(rank - 1) % #weights + 1] end
