@@ -225,7 +225,7 @@ end
 -- are not told, beside some that are; with `varies`, of those whose bits are not the same each time.
 function summary.numerics(source)
   local classes, unknown = {}, {}
-  if not source.rows:tells_bits() then return classes, unknown end
+  if not source.rows:has_bits() then return classes, unknown end
   for _, slice in ipairs(source.rows:slices()) do
     local found, shapes, untold, varying = source.rows:classes(slice, { loopback = source.loopback,
       first = source.same_bits_as })

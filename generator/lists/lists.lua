@@ -117,8 +117,8 @@ lists.kernel_links = {
 --   backend          "host" or "cuda"; absent: only rows of other tools have it
 --   source           of a host strategy: its file in bench/host/strategies
 --   cuda             how a GPU runs it: `kernel` of bench/cuda, with `epilogue` = "one" kernel or "separate"
---                    if the kernel does not include it; or `nccl` = { symmetric, separate }; or `auto`, a call
---                    of another strategy; and `needs`, the required hardware and libraries, as text
+--                    if the kernel does not include it; or `nccl` = { symmetric, separate }; or `auto`, a
+--                    call of another strategy; and `needs`, the required hardware and libraries, as text
 --   ops              the operations that it does; absent: an allreduce
 --   accumulate       how the sum is rounded, a name of lists.accumulates
 --   optional         a sweep measures it only if the spec names it

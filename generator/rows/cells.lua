@@ -1,10 +1,11 @@
--- Which cell next: what a spec asks for at one TP size, and what of it is still to be measured. Pure
--- functions; nothing here measures, reads or writes.
+-- Cells and records: the cells of a spec at one TP size, those of them that are not measured yet, keys and
+-- order of records. Nothing here measures, reads or writes.
 local lists = require "lists.lists"
 
 local plan = {}
 
--- What makes a cell, in the order that rows are sorted by; `list` where names sort as in lists/lists.lua.
+-- The fields of a cell with a strategy, in the order by which rows are sorted; names with a `list` in the
+-- order of that list.
 local axes = {
   { name = "world_size" },
   { name = "dtype", list = "dtypes" },
@@ -24,7 +25,7 @@ for _, axis in ipairs(axes) do
   end
 end
 
--- Whether record `a` comes before `b`: the order of rows files.
+-- Whether record `a` comes before `b` in a rows file.
 function plan.before(a, b)
   for _, axis in ipairs(axes) do
     local left, right = a[axis.name], b[axis.name]
@@ -37,15 +38,15 @@ function plan.before(a, b)
   return false
 end
 
--- A text that two records share just if they are of the same cell and strategy.
+-- A text that is the same for two records if and only if they are of the same cell and strategy.
 function plan.key(record)
   local parts = {}
   for i, axis in ipairs(axes) do parts[i] = tostring(record[axis.name]) end
-  parts[#parts + 1] = record.splits -- of an alltoallv alone
+  parts[#parts + 1] = record.splits -- of an alltoallv
   return table.concat(parts, " ")
 end
 
--- The fields of a cell with a strategy and `extra` beside them: what rows and lines of `no_time` start from.
+-- A record with the fields of a cell, a strategy, and the fields of `extra`.
 function plan.record(cell, strategy, extra)
   local record = { world_size = cell.world_size, dtype = cell.dtype, op = cell.op, mode = cell.mode,
     fusion = cell.fusion, hidden_size = cell.hidden_size, num_tokens = cell.num_tokens, strategy = strategy,
@@ -54,7 +55,7 @@ function plan.record(cell, strategy, extra)
   return record
 end
 
--- The cell in words, for progress and messages.
+-- The cell as text, for progress and messages.
 function plan.describe(cell)
   return ("TP %d %s %s, hidden size %d, %d token%s"):format(cell.world_size, cell.dtype, cell.fusion,
     cell.hidden_size, cell.num_tokens, cell.num_tokens == 1 and "" or "s")
@@ -66,9 +67,9 @@ local function limit_reason(spec, cell)
   end
 end
 
--- All cells of the spec at one TP size, in the order of rows files. Each is { world_size, dtype, op, mode,
--- fusion, hidden_size, num_tokens, size (bytes of one rank's message), skip (why it is not measured, or
--- nil) }.
+-- All cells of the spec at one TP size, in the order of rows files: { world_size, dtype, op, mode, fusion,
+-- hidden_size, num_tokens, splits, size (bytes of one rank's message), skip (why it is not measured, or nil)
+-- }.
 function plan.cells(spec, world_size)
   local cells = {}
   for _, dtype in ipairs(spec.dtypes) do
@@ -88,8 +89,8 @@ function plan.cells(spec, world_size)
   return cells
 end
 
--- What is still to be measured: a list of { cell, strategies } in order. `done` has plan.key of all that is
--- known.
+-- The cells with strategies that are not measured yet: a list of { cell, strategies }, in order. `done` has
+-- the plan.key of each measured record.
 function plan.missing(spec, cells, done)
   local missing = {}
   for _, cell in ipairs(cells) do
@@ -102,8 +103,8 @@ function plan.missing(spec, cells, done)
   return missing
 end
 
--- Everything that the spec asks for at these cells, as { key -> record without a time }; `skip` where it is
--- not measured.
+-- All records that the spec requires at these cells, as { key -> record without a time }; `skip` is set if
+-- the record is not measured.
 function plan.wanted(spec, cells)
   local wanted = {}
   for _, cell in ipairs(cells) do

@@ -1,8 +1,8 @@
--- Where rows come from: the machine, the bench and the spec, in a JSON file beside the rows
--- (benchmark.tp{N}.{arch}.json), and the fingerprint that says whether two rows may stand in one file.
+-- The provenance of rows: machine, bench and spec, in a JSON file beside the rows
+-- (benchmark.tp{N}.{arch}.json), and a fingerprint. Only rows with equal fingerprints may be in one file.
 --
--- The fingerprint covers what changes a time: CPU model, cores, caches, MPI, bench, launcher, and the spec's
--- limits on samples and time. It leaves out what does not: host name, system, memory, date.
+-- The fingerprint covers what influences times: CPU model, cores, caches, MPI, bench, launcher, and the
+-- spec's limits on samples and time; not host name, system, memory and date.
 local file = require "core.file"
 local json = require "codec.json"
 local system = require "core.system"
@@ -10,7 +10,7 @@ local sorted_keys = require "base.sorted_keys"
 
 local provenance = {}
 
-local SAME_REGIME = 1.6 -- round trips that differ by less, as a ratio, are of one regime
+local SAME_REGIME = 1.6 -- round trips with a smaller ratio are of one regime
 
 local VERSION = 1
 
@@ -19,13 +19,13 @@ provenance.hash = system.hash
 
 -- ---- the machine ------------------------------------------------------------------------------
 
--- The first line of a file of /proc or /sys; nil where there is none.
+-- The first line of a file of /proc or /sys, or nil.
 local function first_line(path)
   local handle <close> = io.open(path, "r")
   return handle and handle:read("l")
 end
 
--- The rest of the first line that starts with `name`, after a colon or equals sign.
+-- The value of the first line `name: value` or `name = value`, or nil.
 local function field(path, name)
   local handle <close> = io.open(path, "r")
   if not handle then return nil end
@@ -35,7 +35,7 @@ local function field(path, name)
   end
 end
 
--- The CPUs that this process may use, from text such as 0-3,8.
+-- The numbers of the CPUs that this process may use, from a text such as 0-3,8.
 local function allowed_cpus()
   local cpus = {}
   local list = field("/proc/self/status", "Cpus_allowed_list") or "0"
@@ -45,7 +45,7 @@ local function allowed_cpus()
   return cpus
 end
 
--- How many cores those CPUs belong to; hardware threads of one core count once.
+-- The number of cores of these CPUs; hardware threads of one core count once.
 local function count_cores()
   local seen, cores = {}, 0
   for _, cpu in ipairs(allowed_cpus()) do
@@ -56,7 +56,7 @@ local function count_cores()
   return cores
 end
 
--- The caches that a core reaches: L1d, L2, L3 ... -> size as the system writes it.
+-- The data caches of a core: L1d, L2, L3 ... -> size as text of the system.
 local function caches()
   local found = {}
   for index = 0, 9 do
@@ -75,12 +75,12 @@ local function cpu_model()
     or field("/proc/cpuinfo", "CPU part") or "unknown CPU"
 end
 
--- "Open MPI v4.1.4, package: ..." -> "Open MPI 4.1.4": what follows names the builder and the host.
+-- "Open MPI v4.1.4, package: ..." -> "Open MPI 4.1.4"; the rest names the builder and the host.
 local function short_library(library)
   return (library:match("^[^,;]*"):gsub(" v(%d)", " %1"):gsub("%s+$", ""))
 end
 
--- The facts about this machine; `library` is what the MPI library says of itself.
+-- The facts about this machine; `library` is the MPI library's version text.
 function provenance.machine(library)
   local memory_kib = tonumber((field("/proc/meminfo", "MemTotal") or ""):match("%d+"))
   local os_name = field("/etc/os-release", "PRETTY_NAME") or "unknown"
@@ -94,24 +94,25 @@ function provenance.machine(library)
   }
 end
 
--- Those of its facts that make it another machine.
+-- The facts by which two machines differ.
 local function identity(machine)
   return { cpu = machine.cpu, cores = machine.cores, caches = machine.caches, mpi = machine.mpi,
     gpu = machine.gpu, machines = machine.machines }
 end
 
--- Whether two values say the same.
+-- Whether two values are equal, as JSON.
 function provenance.same(a, b) return json.encode({ a }) == json.encode({ b }) end
 
--- Whether rows of both may stand in one file, as far as the machine goes.
+-- Whether rows of both machines may be in one file.
 function provenance.same_machine(a, b) return json.encode(identity(a)) == json.encode(identity(b)) end
 
--- Whether two round trips of a flag between ranks, in microseconds, are of one regime of a machine; 0: none.
+-- Whether two round trips of a flag between ranks, in microseconds, are of one regime of a machine; 0:
+-- unknown.
 function provenance.same_regime(a, b)
   return a == b or a < SAME_REGIME * b and b < SAME_REGIME * a
 end
 
--- The machine in a few words. Of imported rows little is known.
+-- A short text about the machine. Few facts of imported rows are known.
 function provenance.describe(machine)
   if machine.machines then return table.concat(machine.machines, " and ") end
   if not machine.cpu then return machine.gpu or "an unknown machine" end
@@ -121,10 +122,10 @@ end
 
 -- ---- fingerprints and the file ----------------------------------------------------------------
 
--- The fingerprint over machine, bench, limits and launcher: the text that was given in place of mpirun, which
--- binds and places ranks in its own way; nil for mpirun as conversation/launcher.lua starts it. The largest
--- message is left out: it adds cells or takes them away, and changes none. `incumbent`: the text of the
--- header that was named for AUTO, or nil.
+-- The fingerprint of machine, bench, limits and launcher. `launcher`: the command in place of mpirun, which
+-- binds and places ranks in its own way; nil for mpirun as conversation/launcher.lua starts it. `incumbent`:
+-- the text of the header that was named for AUTO, or nil. The limit of messages is not included: it adds or
+-- removes cells, but does not change their times.
 function provenance.fingerprint(machine, bench, limits, launcher, incumbent)
   return provenance.hash(json.encode({
     machine = identity(machine), bench = bench, launcher = launcher,
@@ -133,12 +134,13 @@ function provenance.fingerprint(machine, bench, limits, launcher, incumbent)
   }))
 end
 
--- The fingerprint of rows that another program measured: what their files tell of it.
+-- The fingerprint of rows of another program, from the facts in their files.
 function provenance.imported_fingerprint(machine, bench)
   return provenance.hash(json.encode({ machine = machine, bench = bench }))
 end
 
--- Completes a record of rows from several machines or benches: `sources` are { path =, record = (or nil) }.
+-- Completes a record of rows from several machines or benches; `sources` is a list of { path =, record = (or
+-- nil) }.
 function provenance.merged(record, sources)
   local machines, prints, seen = {}, {}, {}
   for i, source in ipairs(sources) do
@@ -153,13 +155,13 @@ function provenance.merged(record, sources)
   return record
 end
 
--- The hash of a spec that spec.load returned.
+-- The hash of a spec of spec.load.
 function provenance.spec_hash(spec) return provenance.hash(json.encode(spec)) end
 
--- Where the provenance of the rows file at `path` stands.
+-- The path of the provenance of the rows file at `path`.
 function provenance.path_of(path) return (path:gsub("%.csv$", "") .. ".json") end
 
--- ---- the checks of a file that was read: what a field has to be, by its name -------------------
+-- ---- checks of a file: the type of each field, by name -----------------------------------------
 
 local function is_text(value) return type(value) == "string" or "text" end
 local function is_integer(value) return math.type(value) == "integer" or "a whole number" end
@@ -171,7 +173,7 @@ end
 
 local machine_fields = { cpu = is_text, cores = is_integer, mpi = is_text,
   caches = optional(is_object), os = optional(is_text), memory_gib = optional(is_integer) }
--- The machine of rows that were imported, or merged from several machines.
+-- The machine of imported rows, and of rows merged from several machines.
 local foreign_fields = { gpu = optional(is_text), machines = optional(is_object) }
 local no_time_fields = { strategy = is_text, dtype = is_text, op = is_text, mode = is_text, fusion = is_text,
   hidden_size = is_integer, num_tokens = is_integer, reason = is_text }
@@ -179,7 +181,7 @@ local record_fields = { fingerprint = is_text, machine = is_object, bench = is_o
   complete = optional(is_flag),
   spec = optional(is_object), placement = optional(is_text), date = optional(is_text), no_time = is_object }
 
--- Returns what is wrong with the first field of `value`, by name, that is not as it has to be; or nil.
+-- Returns a message about the first field of `value`, by name, that has another type; or nil.
 local function wrong_field(value, fields, where)
   for _, name in ipairs(sorted_keys(fields)) do
     local wanted = fields[name](value[name])
@@ -196,12 +198,12 @@ local function wrong_entry(entries)
   end
 end
 
--- Whether the rows are not, or not all, of one machine that gentables measured.
+-- Whether the rows were imported, or merged from several machines.
 local function is_foreign(record) return record.bench.imported ~= nil or record.bench.merged ~= nil end
 
 local function wrong_record(record)
   if type(record) ~= "table" or record.version ~= VERSION then
-    return ("is no provenance of version %d"):format(VERSION)
+    return ("is not a provenance file of version %d"):format(VERSION)
   end
   return wrong_field(record, record_fields, "")
     or wrong_field(record.machine, is_foreign(record) and foreign_fields or machine_fields, "machine.")
@@ -209,18 +211,18 @@ local function wrong_record(record)
     or wrong_entry(record.no_time)
 end
 
--- Reads a provenance file. Returns its record | nil, message. A file that is not there is a message too.
+-- Reads a provenance file. Returns its record | nil, message, also if there is no file.
 function provenance.read(path)
   local text, message = file.read(path)
   if not text then return nil, message end
   local record, problem = json.decode(text)
-  if not record then return nil, ("%s: is no JSON: %s"):format(path, problem) end
+  if not record then return nil, ("%s: is not JSON: %s"):format(path, problem) end
   problem = wrong_record(record)
-  if problem then return nil, ("%s: %s; sweep --fresh writes it anew"):format(path, problem) end
+  if problem then return nil, ("%s: %s; sweep --fresh replaces it"):format(path, problem) end
   return record
 end
 
--- Whether the record is of these very rows (the text of their file), and not of some that stood there once.
+-- Whether the record belongs to this text of a rows file, and not to an earlier one.
 function provenance.describes(record, rows_text) return record.rows.hash == provenance.hash(rows_text) end
 
 local function text_of(record, rows_text)
@@ -230,14 +232,15 @@ local function text_of(record, rows_text)
   return json.encode(record) .. "\n"
 end
 
--- Writes the text of a rows file and its provenance. If that ends halfway, by a kill as well, there is a
--- provenance without its rows: rows without provenance would be refused. Returns true | nil, message.
+-- Writes the text of a rows file and its provenance. If that is interrupted, even by a kill, at most the
+-- provenance is written without the rows; rows without a provenance would be refused. Returns true | nil,
+-- message.
 function provenance.write(csv, rows_text, record)
   local text = text_of(record, rows_text)
   return file.write_all({ { provenance.path_of(csv), text }, { csv, rows_text } }, true)
 end
 
--- Writes the provenance where there are no rows, and no file of them: it says why. Returns true | nil,
+-- Writes a provenance without rows, which has the reasons why nothing has a time. Returns true | nil,
 -- message.
 function provenance.write_alone(csv, record)
   return file.write_all({ { provenance.path_of(csv), text_of(record, "") } }, true)

@@ -1,5 +1,5 @@
--- Rows of several sources as files of ours, one for each number of ranks: what import and merge share. Large
--- files go through C; a row for each Lua table is for small ones.
+-- Rows of several sources as files of ours, one for each number of ranks, for import and merge. Files are
+-- read and written in C, because a Lua table for each row suits only small ones.
 local fail = require "base.fail"
 local file = require "core.file"
 local lists = require "lists.lists"
@@ -7,15 +7,15 @@ local plan = require "rows.cells"
 local provenance = require "rows.provenance"
 local rows = require "core.rows"
 
-local joined = {}
+local regroup = {}
 
--- The arch and TP size that the name of a rows file says; nil where it is another name.
-function joined.of_name(path)
+-- The arch and TP size in the name of a rows file; nil for other names.
+function regroup.of_name(path)
   local tp, arch = path:match("benchmark%.tp(%d+)%.([^/]+)%.csv$")
   return arch, math.tointeger(tonumber(tp))
 end
 
--- The group of rows of `size` ranks in a list of groups; made where it is not there.
+-- The group of rows of `size` ranks in a list of groups, which it joins if it is new.
 local function group_of(groups, size)
   for _, of_size in ipairs(groups) do
     if of_size.world_size == size then return of_size end
@@ -35,7 +35,7 @@ local function group(paths)
   local groups, missing = {}, {}
   for _, entry in ipairs(read:missing()) do missing[entry.path] = entry.count end
   for _, entry in ipairs(read:files()) do
-    if not entry.world_size then fail.input("%s: holds no row with a time; leave it out", entry.path) end
+    if not entry.world_size then fail.input("%s: no row has a time; leave the file out", entry.path) end
     local of_size = group_of(groups, entry.world_size)
     of_size.paths[#of_size.paths + 1] = entry.path
     of_size.count = of_size.count + entry.count
@@ -44,9 +44,9 @@ local function group(paths)
   return sort(groups), read
 end
 
--- Reads benchmark files. Returns { { world_size =, paths =, text =, count =, missing = }... }: the text in
--- our columns, sorted. The same cell and strategy twice raises, with both places.
-function joined.files(paths)
+-- Reads benchmark files. Returns { { world_size =, paths =, text =, count =, missing = }... }, with the text
+-- in our columns, sorted. Two rows of the same cell and strategy are an error that names both lines.
+function regroup.files(paths)
   local groups, read = group(paths)
   for _, of_size in ipairs(groups) do
     local part = #groups == 1 and read or fail.unless(rows.read(of_size.paths))
@@ -55,21 +55,21 @@ function joined.files(paths)
   return groups
 end
 
--- Raises where two records are of one cell and strategy. `where`: path and line of a record.
+-- Raises an error if two records are of one cell and strategy. `where`: path and line of a record.
 local function check_single(records)
   local seen = {}
   for _, record in ipairs(records) do
     local key = plan.key(record)
     if seen[key] then
-      fail.input("%s: the same cell and strategy, %s, as in %s; one time each would be right", record.where,
+      fail.input("%s: the same cell and strategy, %s, as in %s; keep one of them", record.where,
         record.strategy, seen[key].where)
     end
     seen[key] = record
   end
 end
 
--- The same for records, each with `where`.
-function joined.records(records)
+-- Like regroup.files, for records; each has `where`.
+function regroup.records(records)
   check_single(records)
   local groups = {}
   for _, record in ipairs(records) do
@@ -83,15 +83,15 @@ function joined.records(records)
   return groups
 end
 
--- Where the rows of each group go: --out is a file where there is one group, or else a folder. Returns paths,
--- and the arch that their names say.
-function joined.places(groups, out, arch)
-  local named_arch, tp = joined.of_name(out)
+-- The path for the rows of each group: --out is a folder, or, for one group, a file. Returns the paths, and
+-- the arch in their names.
+function regroup.places(groups, out, arch)
+  local named_arch, tp = regroup.of_name(out)
   if out:find("%.csv$") then
     if #groups > 1 then
       local sizes = {}
       for i, of_size in ipairs(groups) do sizes[i] = of_size.world_size end
-      fail.input("--out %s: there are rows of TP %s; a folder would be right", out, table.concat(sizes, ", "))
+      fail.input("--out %s: the rows are of TP %s; name a folder", out, table.concat(sizes, ", "))
     elseif tp and tp ~= groups[1].world_size then
       fail.input("--out %s: the rows are of TP %d", out, groups[1].world_size)
     elseif arch and named_arch and arch ~= named_arch then
@@ -107,24 +107,24 @@ function joined.places(groups, out, arch)
   return paths, arch
 end
 
--- Makes the folder that `out` is, if it is none, or the one that it is in.
-function joined.make_folder(out)
+-- Makes the folder `out`, or the folder of the file `out`, if it is missing.
+function regroup.make_folder(out)
   local folder = out:find("%.csv$") and out:match("^(.*)/[^/]*$") or not out:find("%.csv$") and out
   if not folder then return end
   local made, message = file.make_folder(folder)
   if not made then fail.work("%s", message) end
 end
 
--- Raises unless `arch`, if there is one, is an arch.
-function joined.check_arch(arch)
+-- Raises an error if `arch` is neither nil nor an arch.
+function regroup.check_arch(arch)
   if arch and not lists.arch(arch) then
-    fail.input("--arch %s: no such arch; host, host-NAME, smNN or smNN-loopback would be right", arch)
+    fail.input("--arch %s: unknown arch; valid: host, host-NAME, smNN, smNN-loopback", arch)
   end
   return arch
 end
 
--- Writes rows and their provenance; says so.
-function joined.write(path, of_size, record)
+-- Writes rows and their provenance, and prints the file names.
+function regroup.write(path, of_size, record)
   local written, message = provenance.write(path, of_size.text, record)
   if not written then fail.work("%s", message) end
   local left_out = of_size.missing > 0 and (", %d without a time left out"):format(of_size.missing) or ""
@@ -132,4 +132,4 @@ function joined.write(path, of_size, record)
     provenance.path_of(path):match("[^/]*$")))
 end
 
-return joined
+return regroup

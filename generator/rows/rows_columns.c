@@ -1,4 +1,4 @@
-// What a row consists of: its names, the slice it belongs to, splits as text; see rows.h.
+// Parts of a row: its names, its slice, its splits as text; see rows.h.
 #include "rows.h"
 
 #include <assert.h>
@@ -39,7 +39,7 @@ char *splits_print(char *out, uint64_t splits) {
 }
 
 bool splits_parse(const char *begin, const char *end, uint64_t *splits) {
-    bool moves = begin == end; // no splits are none
+    bool moves = begin == end; // an empty text: no splits
     *splits = 0;
     for (unsigned shift = 0; begin < end; shift += 4) {
         const char *colon = memchr(begin, ':', (size_t)(end - begin));

@@ -1,10 +1,9 @@
-// The first line of a benchmark file: which column stands where, what is missing, what nobody knows; see
-// rows_reading.h.
+// The first line of a benchmark file: the order of its columns, missing and unknown ones; see rows_reading.h.
 #include <string.h>
 
 #include "rows_reading.h"
 
-// Columns that say nothing new: of the --benchmark mode, and of generation B.
+// Columns without further facts: of the --benchmark mode, and of generation B.
 static const char *const idle_columns[] = {"algbw_GBps", "version"};
 
 static const struct column shape = {.name = "shape", .kind = COLUMN_SHAPE};
@@ -38,7 +37,7 @@ static const struct column *column_of(const struct columns *columns, const char 
     return column;
 }
 
-// Enters a known column into the layout. False: it, or what it says, stands there already.
+// Enters a known column into the layout. False if the layout has it, or its values, already.
 static bool enter_column(struct layout *layout, const struct column *column, const struct columns *columns) {
     if (column == &shape) {
         return enter_column(layout, column_of(columns, "num_tokens"), columns) &&
@@ -50,7 +49,7 @@ static bool enter_column(struct layout *layout, const struct column *column, con
     return is_new;
 }
 
-// The first column of a header that is not known.
+// The first unknown column of a header.
 struct unknown_column {
     bool there;
     size_t place;
@@ -60,18 +59,18 @@ struct unknown_column {
 static bool fail_missing_column(const struct rows_source *source, const char *name,
                                 const struct unknown_column *unknown, struct problem *problem) {
     if (unknown->there) {
-        return problem_set(
-            problem, "%s:1: there is no column \"%s\", but an unknown one, \"%s\"; rename it if it is that",
-            source->path, name, unknown->name.text);
+        return problem_set(problem,
+                           "%s:1: no column \"%s\", but an unknown one, \"%s\"; rename that if it is meant",
+                           source->path, name, unknown->name.text);
     }
     return problem_set(
         problem,
-        "%s:1: there is no column \"%s\"; expected are TensorRT-LLM's columns world_size,dtype,size,"
-        "num_tokens,hidden_size,strategy,fusion,op,time (us), or its --benchmark mode's",
+        "%s:1: no column \"%s\"; TensorRT-LLM's columns are required: world_size,dtype,size,num_tokens,"
+        "hidden_size,strategy,fusion,op,time (us), or those of its --benchmark mode",
         source->path, name);
 }
 
-// Whether all that must be there is, and what is not known stands at the end of a file that is not ours.
+// Checks that no required column is missing, and that unknown ones are at the end of a file of another tool.
 static bool check_layout(const struct rows_source *source, const struct columns *columns, size_t last_known,
                          const struct unknown_column *unknown, struct problem *problem) {
     const struct layout *layout = &source->layout;
@@ -85,11 +84,11 @@ static bool check_layout(const struct rows_source *source, const struct columns 
         return fail_missing_column(source, (has_low ? high : low)->name, unknown, problem);
     }
     if (unknown->there && (layout->ours || unknown->place < last_known)) {
-        return problem_set(
-            problem,
-            "%s:1: unknown column \"%s\"; other tools' columns may only follow TensorRT-LLM's, at the "
-            "end, and not among ours",
-            source->path, unknown->name.text);
+        return problem_set(problem,
+                           "%s:1: unknown column \"%s\"; columns of other tools may only follow "
+                           "TensorRT-LLM's columns, in a "
+                           "file without ours",
+                           source->path, unknown->name.text);
     }
     return true;
 }
@@ -116,7 +115,7 @@ bool rows_read_header(struct rows_source *source, const struct csv_text *line, c
         const struct column *column = find_column(&cell, columns, &other_name);
         if (column != &ignored) {
             if (!enter_column(layout, column, columns)) {
-                return problem_set(problem, "%s:1: the column \"%s\" stands there twice", source->path,
+                return problem_set(problem, "%s:1: duplicate column \"%s\"", source->path,
                                    csv_show(&cell).text);
             }
             layout->zero_is_missing |= column->kind == COLUMN_TIME && other_name;

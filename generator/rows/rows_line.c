@@ -1,5 +1,5 @@
-// A line of a benchmark file to a row; see rows_reading.h. A line begins much like the one before it: cells
-// that are byte for byte those of the previous line keep their values.
+// A line of a benchmark file to a row; see rows_reading.h. Lines mostly begin like the previous one: cells
+// with the same bytes keep their values without being parsed.
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,16 +12,15 @@ static bool fail_cell(struct line_parser *parser, const struct column *column, c
     bool carriage_return = memchr(cell->begin, '\r', (size_t)(cell->end - cell->begin)) != NULL;
     return problem_set(parser->problem, "%s:%zu: %s is \"%s\"; %s", parser->source->path, parser->line,
                        column->name, csv_show(cell).text,
-                       carriage_return ? "a lone carriage return stands there; lines end in LF or CRLF"
-                                       : what);
+                       carriage_return ? "it has a lone carriage return; lines end in LF or CRLF" : what);
 }
 
-// The name of a column that has a list of them.
+// A name of the column's list.
 static bool parse_name(struct line_parser *parser, const struct column *column, const struct csv_text *cell) {
     uint8_t *index = rows_name(&parser->row, column->kind);
     *index = names_find(column->names, cell->begin, cell->end);
     if (*index != NAME_NONE || (cell->begin == cell->end && column->may_be_empty)) return true;
-    char known[800] = "that is not known; one of ";
+    char known[800] = "it must be one of ";
     for (size_t i = 0; i < column->names->count; i++) {
         size_t used = strlen(known);
         snprintf(known + used, sizeof known - used, "%s%s", i == 0 ? "" : ", ", column->names->name[i]);
@@ -32,26 +31,26 @@ static bool parse_name(struct line_parser *parser, const struct column *column, 
 static bool parse_count(struct line_parser *parser, const struct column *column, const struct csv_text *cell,
                         uint64_t limit, uint64_t *value) {
     if (number_parse_unsigned(cell->begin, cell->end, limit, value) && *value > 0) return true;
-    return fail_cell(parser, column, cell, "a whole number above 0 would be right");
+    return fail_cell(parser, column, cell, "it must be a whole number above 0");
 }
 
 static bool parse_time(struct line_parser *parser, const struct column *column, const struct csv_text *cell) {
     double *time = &parser->row.time_us;
     if (!number_parse(cell->begin, cell->end, time)) {
-        return fail_cell(parser, column, cell, "a number of microseconds would be right");
+        return fail_cell(parser, column, cell, "it must be a number of microseconds");
     }
     if (*time > 0 || (*time == 0 && parser->source->layout.zero_is_missing)) return true;
-    return fail_cell(parser, column, cell, "a measured time is above 0; leave out what was not measured");
+    return fail_cell(parser, column, cell, "a measured time is above 0; leave out rows without a time");
 }
 
-// A number of our own columns; an empty cell says that there is none.
+// A number of our own columns; an empty cell: none.
 static bool parse_number(struct line_parser *parser, const struct column *column,
                          const struct csv_text *cell) {
     double *value = &parser->detail.number[column->number];
     *value = NAN;
     if (cell->begin == cell->end) return true;
     if (number_parse(cell->begin, cell->end, value) && *value >= 0) return true;
-    return fail_cell(parser, column, cell, "a number of microseconds, or nothing, would be right");
+    return fail_cell(parser, column, cell, "it must be a number of at least 0, or empty");
 }
 
 // 16x4096: tokens and hidden size.
@@ -63,7 +62,7 @@ static bool parse_shape(struct line_parser *parser, const struct column *column,
     while (x < cell->end && *x != 'x') x++;
     if (x == cell->end || !number_parse_unsigned(cell->begin, x, INT32_MAX, &num_tokens) || num_tokens == 0 ||
         !number_parse_unsigned(x + 1, cell->end, INT32_MAX, &hidden_size) || hidden_size == 0) {
-        return fail_cell(parser, column, cell, "tokens and hidden size, such as 16x4096, would be right");
+        return fail_cell(parser, column, cell, "it must be tokens and hidden size, such as 16x4096");
     }
     key->num_tokens = (uint32_t)num_tokens;
     key->hidden_size = (uint32_t)hidden_size;
@@ -86,8 +85,7 @@ static bool parse_launches(struct line_parser *parser, const struct column *colu
         if (!right) {
             char what[80];
             snprintf(what, sizeof what,
-                     "up to %d times in microseconds with semicolons between them would be right",
-                     LAUNCHES_MAX);
+                     "it must be at most %d times in microseconds, separated by semicolons", LAUNCHES_MAX);
             return fail_cell(parser, column, cell, what);
         }
         detail->launches++;
@@ -101,7 +99,7 @@ static bool parse_bits(struct line_parser *parser, const struct column *column, 
     parser->detail.bits_vary = rows_cell_is(cell, rows_bits_vary);
     if (parser->detail.bits_vary) return true;
     if (number_parse_hex(cell->begin, cell->end, &parser->detail.bits)) return true;
-    return fail_cell(parser, column, cell, "16 hexadecimal digits, varies or nothing would be right");
+    return fail_cell(parser, column, cell, "it must be 16 hexadecimal digits, varies or empty");
 }
 
 // A count of tokens or a hidden size; both may be empty.
@@ -141,14 +139,14 @@ static bool parse_cell(struct line_parser *parser, const struct column *column, 
     case COLUMN_SPLITS:
         if (splits_parse(cell->begin, cell->end, &key->splits)) return true;
         return fail_cell(parser, column, cell,
-                         "weights from 0 to 14 such as 3:1, not all 0, or nothing, would be right");
+                         "it must be weights from 0 to 14 such as 3:1, not all 0, or empty");
     case COLUMN_NUMBER: return parse_number(parser, column, cell);
     case COLUMN_IGNORED: return true;
     default: return parse_name(parser, column, cell);
     }
 }
 
-// How many bytes two texts begin with alike.
+// The length of the longest common prefix of two texts, at most `limit`.
 static size_t common_prefix(const char *a, const char *b, size_t limit) {
     size_t length = 0;
     for (; length + sizeof(uint64_t) <= limit; length += sizeof(uint64_t)) {
@@ -161,14 +159,14 @@ static size_t common_prefix(const char *a, const char *b, size_t limit) {
     return length;
 }
 
-// A size without tokens and hidden size.
+// Completes the row of a size without tokens and hidden size.
 static bool complete_shape(struct line_parser *parser) {
     struct row *row = &parser->row;
     if (!parser->no_tokens && !parser->no_hidden_size) return true;
     if (parser->no_tokens != parser->no_hidden_size || row->size_bytes >= HIDDEN_SIZE_NONE) {
         return problem_set(
             parser->problem,
-            "%s:%zu: num_tokens and hidden_size are whole numbers above 0, or both empty, for a "
+            "%s:%zu: num_tokens and hidden_size must be whole numbers above 0; both may be empty for a "
             "size below 4 GiB",
             parser->source->path, parser->line);
     }
@@ -177,7 +175,7 @@ static bool complete_shape(struct line_parser *parser) {
     return true;
 }
 
-// What holds of a row as a whole.
+// Checks that concern several columns of a row.
 static bool check_row(struct line_parser *parser) {
     const struct rows_source *source = parser->source;
     const struct row *row = &parser->row;
@@ -185,19 +183,19 @@ static bool check_row(struct line_parser *parser) {
     if (source->world_size != 0 && row->key.world_size != source->world_size) {
         return problem_set(
             parser->problem,
-            "%s:%zu: world_size is %u in a file of TP %u (mixed worlds); its place is benchmark.tp%u.*.csv",
-            source->path, parser->line, row->key.world_size, source->world_size, row->key.world_size);
+            "%s:%zu: world_size is %u in a file of TP %u; move the row to benchmark.tp%u.*.csv", source->path,
+            parser->line, row->key.world_size, source->world_size, row->key.world_size);
     }
     const double *number = parser->detail.number;
     if (number[NUMBER_LOW_US] > row->time_us || number[NUMBER_HIGH_US] < row->time_us) {
         return problem_set(parser->problem,
-                           "%s:%zu: time (us) lies outside low (us) to high (us), its interval", source->path,
+                           "%s:%zu: time (us) is outside its interval, low (us) to high (us)", source->path,
                            parser->line);
     }
     return true;
 }
 
-// A line with a wrong number of cells mostly has a wrong cell too; how many there are says more.
+// A line with a wrong number of cells often has an invalid cell, too; then the number is the better message.
 static bool fail_count(struct line_parser *parser, const struct csv_text *line) {
     const struct layout *layout = &parser->source->layout;
     size_t count = 0;
@@ -208,12 +206,13 @@ static bool fail_count(struct line_parser *parser, const struct csv_text *line) 
         if (!csv_cell(&at, line->end, &cell, &ignored) || at == line->end) break;
     }
     if (count == layout->count) return false;
-    return problem_set(parser->problem, "%s:%zu: %s cells than the header's %zu", parser->source->path,
-                       parser->line, count < layout->count ? "fewer" : "more", layout->count);
+    return problem_set(parser->problem, "%s:%zu: %s cells than the header, which has %zu",
+                       parser->source->path, parser->line, count < layout->count ? "fewer" : "more",
+                       layout->count);
 }
 
-// Whether the cell at `at` is followed by another and reads as that of the line before, which began at
-// `begin`.
+// Whether the cell at `at` is followed by another cell and equals that of the previous line, which begins at
+// `begin` there.
 static bool is_as_before(const struct line_parser *parser, size_t column, size_t begin, const char *at,
                          const char *end) {
     if (parser->previous == NULL) return false;
@@ -222,7 +221,7 @@ static bool is_as_before(const struct line_parser *parser, size_t column, size_t
     return memcmp(parser->previous + begin, at, length) == 0;
 }
 
-// What a row says where its file has no such column.
+// The values of columns that a file does not have.
 static struct row default_row(const struct lists *lists) {
     static const char op[] = "allreduce", unknown[] = "unknown";
     struct row row = {.accumulate = NAME_NONE};
@@ -245,10 +244,10 @@ bool line_parser_take(struct line_parser *parser, const struct csv_text *line) {
     size_t length = (size_t)(line->end - line->begin), column = 0;
     if (parser->previous != NULL) {
         size_t limit = length < parser->previous_length ? length : parser->previous_length;
-        size_t alike = common_prefix(parser->previous, line->begin, limit);
-        while (column < layout->count - 1 && parser->cell_end[column] < alike) column++;
+        size_t common = common_prefix(parser->previous, line->begin, limit);
+        while (column < layout->count - 1 && parser->cell_end[column] < common) column++;
     }
-    size_t begin = column == 0 ? 0 : parser->cell_end[column - 1] + 1; // of the cell, in the line before
+    size_t begin = column == 0 ? 0 : parser->cell_end[column - 1] + 1; // of the cell, in the previous line
     const char *at = line->begin + begin;
     for (;; column++, at++) {
         struct csv_text cell;

@@ -1,19 +1,21 @@
-// require "core.rows": benchmark files to rows and back, for Lua.
+// require "core.rows": benchmark files to rows and back, for Lua. On failure all functions return nil,
+// message.
 //
-// - read(paths) gives rows: #rows, rows:files() and rows:missing(), both { { path =, count =, world_size =
-//   }... } (a file without rows has no world_size), and rows:strategies(), { NAME = true... } of those that
-//   have a row. rows:tells_bits(): whether any says its bits. rows:text() gives them as one file.
-//   rows:slices() and rows:slice(of): see rows_slices.c; rows:classes(of): see choose/classes.c;
-//   rows:times(changes): see choose/cell_times.c.
-// - records(path...) gives { { world_size =, dtype =, ..., time_us =, low_us = ... }... }; the keys stand in
+// - read(paths) returns rows. #rows is their number.
+//   rows:files(), rows:missing()  { { path =, count =, world_size = }... } of rows with, and without, a time;
+//                                 a file without rows has no world_size
+//   rows:strategies()             { NAME = true... } of the strategies that have a row
+//   rows:has_bits()               whether any row has bits
+//   rows:text()                   the rows as the text of one file
+//   rows:slices(), rows:slice(of [, keys])  see rows_slices.c
+//   rows:classes(of)              see choose/classes.c
+//   rows:times(changes)           see choose/cell_times.c
+// - records(path...) returns { { world_size =, dtype =, ..., time_us =, low_us = ... }... }, with the keys of
 //   lists/columns.lua.
-// - text(path, records) gives the text of such a file, sorted; the path is for messages alone.
-// - of(path, records) gives them as rows, as if such a file had been read.
-// - LAUNCHES_MAX: of how many launches a row has the times. HIDDEN_SIZE_NONE: in place of the hidden size of
-// a
-//   size without tokens; its tokens are its bytes then.
-//
-// All give nil, message where a file or a record is not right.
+// - text(path, records) returns the text of such a file, sorted; the path is for messages only.
+// - of(path, records) returns the records as rows, as if such a file had been read.
+// - LAUNCHES_MAX is the number of launches whose times a row can have. HIDDEN_SIZE_NONE is the hidden size of
+//   a row that has a size only; its tokens are its bytes.
 #include <lauxlib.h>
 #include <lua.h>
 #include <math.h>
@@ -31,7 +33,7 @@ static int fail(lua_State *lua, const struct problem *problem) {
     return 2;
 }
 
-// Pushes a value that will own rows, none yet.
+// Pushes a value that owns rows; NULL so far.
 static struct rows **push_rows(lua_State *lua) {
     struct rows **rows = lua_newuserdatauv(lua, sizeof(struct rows *), 0);
     *rows = NULL;
@@ -50,14 +52,14 @@ static int lua_free(lua_State *lua) {
     return 0;
 }
 
-// Reads the `count` paths that lie on the stack from `first`; pushes the rows. False: `problem` is filled.
+// Reads the `count` paths on the stack from index `first`; pushes the rows. False: `problem` is filled.
 static bool read_stack(lua_State *lua, int first, int count, struct problem *problem) {
     const char **paths = lua_newuserdatauv(lua, ((size_t)count + 1) * sizeof *paths, 0);
     for (int i = 0; i < count; i++) paths[i] = luaL_checkstring(lua, first + i);
     struct rows **rows = push_rows(lua);
     *rows = rows_read(paths, (size_t)count, lists_of(lua), problem);
     size_t known = lists_of(lua)->strategies.count;
-    bool learned = false; // what cannot be read may name candidates of plug-ins that were not met before
+    bool learned = false; // the files may name new candidates of plug-ins
     for (int i = 0; i < count && *rows == NULL; i++) learned |= lists_learn_file(lua, paths[i]);
     if (learned) *rows = rows_read(paths, (size_t)count, lists_of(lua), problem);
     if (*rows == NULL) lists_forget(lua, known);
@@ -111,7 +113,6 @@ static int lua_missing(lua_State *lua) {
     return 1;
 }
 
-// The strategies that have a row, as { NAME = true }.
 static int lua_strategies(lua_State *lua) {
     const struct rows *rows = rows_check(lua, 1);
     const struct lists *lists = lists_of(lua);
@@ -126,14 +127,14 @@ static int lua_strategies(lua_State *lua) {
     return 1;
 }
 
-// Whether any row tells its bits, or that they vary.
-static int lua_tells_bits(lua_State *lua) {
+// Bits that vary count.
+static int lua_has_bits(lua_State *lua) {
     const struct rows *rows = rows_check(lua, 1);
-    bool told = false;
-    for (size_t i = 0; rows->detail != NULL && i < rows->count && !told; i++) {
-        told = rows->detail[i].bits != 0 || rows->detail[i].bits_vary;
+    bool found = false;
+    for (size_t i = 0; rows->detail != NULL && i < rows->count && !found; i++) {
+        found = rows->detail[i].bits != 0 || rows->detail[i].bits_vary;
     }
-    lua_pushboolean(lua, told);
+    lua_pushboolean(lua, found);
     return 1;
 }
 
@@ -174,7 +175,7 @@ static void push_bits(lua_State *lua, const struct row_detail *detail) {
     }
 }
 
-// Tokens or hidden size; nil for a size without them.
+// Pushes tokens or a hidden size; nil if the row has a size only.
 static void push_shape(lua_State *lua, const struct row *row, uint32_t value) {
     if (row->key.hidden_size == HIDDEN_SIZE_NONE) {
         lua_pushnil(lua);
@@ -247,7 +248,7 @@ static int lua_records(lua_State *lua) {
     return 1;
 }
 
-// The list on top of the stack, as push_launches has it.
+// Reads the list on top of the stack, in the form of push_launches. False if it has another.
 static bool take_launches(lua_State *lua, struct row_detail *detail) {
     detail->launches = 0;
     if (lua_isnil(lua, -1)) return true;
@@ -260,7 +261,7 @@ static bool take_launches(lua_State *lua, struct row_detail *detail) {
     return true;
 }
 
-// The text on top of the stack; nothing there: an empty one, for adding to no pointer is undefined.
+// The text on top of the stack; "" if there is none, because adding to NULL is undefined.
 static const char *text_on_top(lua_State *lua, size_t *length) {
     const char *text = lua_tolstring(lua, -1, length);
     return text != NULL ? text : "";
@@ -280,14 +281,14 @@ static bool take_splits(lua_State *lua, struct row *row) {
     return splits_parse(text, text + length, &row->key.splits);
 }
 
-// Tokens or hidden size, on top of the stack; nil: 0.
+// Reads tokens or a hidden size from the top of the stack; nil gives 0.
 static bool take_shape(lua_State *lua, uint32_t *value) {
     lua_Integer whole = lua_tointeger(lua, -1);
     *value = (uint32_t)whole;
     return lua_isnil(lua, -1) || (whole > 0 && whole <= INT32_MAX);
 }
 
-// A size without tokens and hidden size is known by its bytes. False: one of them is there.
+// Completes a row that has a size only. False if it has tokens or a hidden size, but not both.
 static bool complete_shape(struct row *row) {
     if (row->key.num_tokens != 0 && row->key.hidden_size != 0) return true;
     if (row->key.num_tokens != 0 || row->key.hidden_size != 0) return false;
@@ -311,7 +312,7 @@ static bool take_number(lua_State *lua, double *value) {
     return lua_isnil(lua, -1) || (is_number && isfinite(number) && number >= 0);
 }
 
-// Takes record[key], on top of the stack, into the row. False: it is not what such a row holds.
+// Enters record[key], on top of the stack, into the row. False if such a column cannot have that value.
 static bool take_value(lua_State *lua, const struct column *column, struct row *row,
                        struct row_detail *detail) {
     lua_Integer whole = lua_tointeger(lua, -1);
@@ -350,7 +351,8 @@ static bool take_records(lua_State *lua, int index, const char *path, struct row
             lua_pop(lua, 1);
         }
         if (!complete_shape(row)) {
-            return problem_set(problem, "%s: row %zu cannot be written: it has tokens or a hidden size alone",
+            return problem_set(problem,
+                               "%s: row %zu cannot be written: it has only one of num_tokens and hidden_size",
                                path, rows->count + 1);
         }
         lua_pop(lua, 1);
@@ -358,7 +360,7 @@ static bool take_records(lua_State *lua, int index, const char *path, struct row
     return true;
 }
 
-// The records at stack place `index` as rows, pushed; NULL: `problem` is filled.
+// Pushes the records at stack index `index` as rows. NULL: `problem` is filled.
 static struct rows *push_records(lua_State *lua, int index, const char *path, struct problem *problem) {
     size_t count = (size_t)luaL_len(lua, index), known = lists_of(lua)->strategies.count;
     struct rows **owner = push_rows(lua);
@@ -413,7 +415,7 @@ int luaopen_core_rows(lua_State *lua) {
     static const luaL_Reg functions[] = {
         {"read", lua_read}, {"records", lua_records}, {"text", lua_text}, {"of", lua_of}, {NULL, NULL}};
     static const luaL_Reg methods[] = {{"missing", lua_missing},       {"files", lua_files},
-                                       {"strategies", lua_strategies}, {"tells_bits", lua_tells_bits},
+                                       {"strategies", lua_strategies}, {"has_bits", lua_has_bits},
                                        {"text", lua_read_text},        {"slices", rows_lua_slices},
                                        {"slice", rows_lua_slice},      {"classes", rows_lua_classes},
                                        {"times", rows_lua_times},      {NULL, NULL}};

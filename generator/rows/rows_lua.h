@@ -1,4 +1,4 @@
-// Rows as Lua holds them, for the C modules that take them.
+// Rows in Lua, for the C modules that work on them.
 #ifndef GENTABLES_ROWS_LUA_H
 #define GENTABLES_ROWS_LUA_H
 
@@ -7,10 +7,10 @@
 
 #include "rows.h"
 
-// The rows at stack place `index`; raises a Lua error where there are none. They live as long as that value.
+// The rows at stack index `index`; raises a Lua error if there are none. They live as long as that value.
 const struct rows *rows_check(lua_State *lua, int index);
 
-// The slice that the table at stack place `index` names; raises where it is none.
+// The slice that the table at stack index `index` describes; raises a Lua error if it is none.
 struct slice_key slice_key_take(lua_State *lua, int index);
 
 // Pushes the value of a column; nil if the row has none. Launches are a list of times, false where a launch

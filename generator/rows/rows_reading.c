@@ -1,9 +1,9 @@
-// Benchmark files to rows: fast, in parallel, refusing what is not right; see rows.h. Columns are in
-// rows_columns.c, a file's header and lines in rows_header.c and rows_line.c, writing in rows_write.c, the
-// Lua side in rows_lua.c.
+// Reads benchmark files to rows, in parallel; see rows.h. rows_header.c reads a file's header, rows_line.c
+// its lines.
 //
-// A file is mapped and cut into pieces at line ends. The lines of all pieces are counted first, so that every
-// piece knows the number of its first line and its place among the rows, and then parsed into one array.
+// A file is mapped and cut into pieces at line ends. The lines of all pieces are counted first, which gives
+// the line number and the place among the rows where each piece begins; then the pieces are parsed into one
+// array.
 #include "rows.h"
 
 #include <stdint.h>
@@ -24,7 +24,7 @@ struct source {
     struct csv_text body; // after the header
 };
 
-// A run of whole lines of one file.
+// Consecutive lines of one file.
 struct piece {
     const struct source *source;
     struct csv_text text;
@@ -36,7 +36,7 @@ struct piece {
 
 // ---- a file
 
-// The N of benchmark.tpN.ARCH.csv, or 0 where the name is another.
+// The N of benchmark.tpN.ARCH.csv; 0 for other names.
 static uint32_t world_size_of(const char *path) {
     static const char prefix[] = "benchmark.tp";
     const char *slash = strrchr(path, '/');
@@ -57,7 +57,7 @@ static bool open_source(struct source *source, const char *path, const struct co
     if (!csv_begin(&text, &detail)) return problem_set(problem, "%s: %s", path, detail.text);
     if (!csv_line(&text, &header)) {
         return problem_set(
-            problem, "%s: is empty; a line with the names of the columns, then rows, would be right", path);
+            problem, "%s: is empty; a line with the names of the columns, then rows, are required", path);
     }
     source->body = text;
     return rows_read_header(&source->source, &header, columns, problem);
@@ -79,7 +79,7 @@ static void count_lines(struct piece *piece) {
     piece->lines = lines;
 }
 
-// Parses a piece to its place in `rows`. A line without a row (empty, or a missing time) leaves time_us at 0.
+// Parses a piece to its place in `rows`. A line without a row (empty, or a missing time) has a time_us of 0.
 static void parse_piece(struct piece *piece, const struct lists *lists, struct rows *rows) {
     struct line_parser parser = line_parser_begin(&piece->source->source, lists, &piece->problem);
     struct csv_text text = piece->text, line;
@@ -119,7 +119,7 @@ static void parse_task(void *context, size_t index) {
     parse_piece(&reading->pieces[index], reading->lists, reading->rows);
 }
 
-// How many threads the pieces are worth: small input is not worth a second one.
+// The number of threads: one for each PIECE_SIZE of input, so that small input uses one.
 static size_t count_threads(const struct piece *pieces, size_t count) {
     size_t size = 0;
     for (size_t i = 0; i < count; i++) size += (size_t)(pieces[i].text.end - pieces[i].text.begin);
@@ -149,7 +149,7 @@ static struct piece *cut(const struct source *sources, size_t source_count, size
     return pieces;
 }
 
-// ---- the whole
+// ---- all files
 
 static bool allocate_rows(struct rows *rows, const struct source *sources, size_t source_count,
                           size_t lines) {
@@ -167,7 +167,7 @@ static bool allocate_rows(struct rows *rows, const struct source *sources, size_
     return true;
 }
 
-// Numbers the lines and rows of the pieces; returns how many lines there are.
+// Numbers the lines and rows of the pieces; returns the number of lines.
 static size_t number_pieces(struct piece *pieces, size_t count) {
     size_t lines = 0;
     for (size_t i = 0; i < count; i++) {
@@ -179,7 +179,7 @@ static size_t number_pieces(struct piece *pieces, size_t count) {
     return lines;
 }
 
-// Closes the gaps that lines without a row left, and notes which rows are whose.
+// Closes the gaps of lines without a row, and records which rows are of which file.
 static void settle(struct rows *rows, const struct source *sources, const struct piece *pieces,
                    size_t count) {
     for (size_t i = 0; i < count; i++) {
@@ -203,18 +203,17 @@ static void settle(struct rows *rows, const struct source *sources, const struct
     }
 }
 
-// A file whose name does not say its world size has one all the same.
+// Checks that all rows of a file have one world size, if its name has none.
 static bool check_worlds(const struct rows *rows, const struct source *sources, struct problem *problem) {
     for (size_t i = 0; i < rows->file_count; i++) {
         if (sources[i].source.world_size != 0) continue;
         const struct row *row = &rows->row[rows->files[i].first];
         for (size_t j = 1; j < rows->files[i].count; j++) {
             if (row[j].key.world_size == row[0].key.world_size) continue;
-            return problem_set(
-                problem,
-                "%s:%u: world_size is %u, and %u in line %u (mixed worlds); a file for each would be right",
-                sources[i].source.path, row[j].line, row[j].key.world_size, row[0].key.world_size,
-                row[0].line);
+            return problem_set(problem,
+                               "%s:%u: world_size is %u, but %u in line %u; put each into a file of its own",
+                               sources[i].source.path, row[j].line, row[j].key.world_size,
+                               row[0].key.world_size, row[0].line);
         }
     }
     return true;

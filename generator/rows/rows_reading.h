@@ -1,6 +1,5 @@
-// What the parts of reading a benchmark file share: the layout that its header tells (rows_header.c), the
-// parser of its lines (rows_line.c), which rows_reading.c runs over the pieces of all files. Nobody else
-// includes it.
+// The parts of the reader of benchmark files: the layout by the header (rows_header.c), and the parser of
+// lines (rows_line.c), which rows_reading.c runs over the pieces of all files. Private to these files.
 #ifndef GENTABLES_ROWS_READING_H
 #define GENTABLES_ROWS_READING_H
 
@@ -9,20 +8,20 @@
 
 enum { MAX_COLUMNS = 64 };
 
-// What the header of a file says.
+// The columns of a file, from its header.
 struct layout {
     const struct column *column[MAX_COLUMNS];
     size_t count;
     bool has[COLUMNS_MAX]; // by the list of columns
-    bool ours;             // it has columns that only we write
+    bool ours;             // it has columns that only gentables writes
     bool zero_is_missing;  // --benchmark mode
 };
 
-// A file as its lines need it.
+// What the parser of lines needs of a file.
 struct rows_source {
     const char *path;
     struct layout layout;
-    uint32_t world_size; // that of the file's name, or 0
+    uint32_t world_size; // in the file's name; 0: none
 };
 
 struct line_parser {
@@ -30,7 +29,8 @@ struct line_parser {
     const struct lists *lists;
     struct problem *problem;
     size_t line; // its number in the file
-    // The line before, and what it said. cell_end: where each of its cells ends, from its beginning.
+    // The previous line; `row` and `detail` have its values. cell_end: the end of each cell, from its
+    // beginning.
     const char *previous;
     size_t previous_length;
     size_t cell_end[MAX_COLUMNS];
@@ -42,17 +42,19 @@ struct line_parser {
 // Whether a cell's text is `name`.
 bool rows_cell_is(const struct csv_text *text, const char *name);
 
-// Fills source->layout (zero before) from the first line of the file. False: `problem` names file and column.
+// Fills source->layout, which is zero before, from the first line of the file. False: `problem` names file
+// and column.
 bool rows_read_header(struct rows_source *source, const struct csv_text *line, const struct columns *columns,
                       struct problem *problem);
 
-// A parser whose row says what rows of a file without a column say. It owns nothing; the rest must outlive
+// A parser whose row has the default values of missing columns. It owns nothing; the arguments must outlive
 // it.
 struct line_parser line_parser_begin(const struct rows_source *source, const struct lists *lists,
                                      struct problem *problem);
 
-// Parses line number parser->line, which is not empty, to parser->row and ->detail; a missing time leaves
-// time_us at 0. The text of the line before must still be there. False: parser->problem names file and line.
+// Parses line number parser->line, which is not empty, to parser->row and ->detail; a missing time gives a
+// time_us of 0. The text of the previous line must still be valid. False: parser->problem names file and
+// line.
 bool line_parser_take(struct line_parser *parser, const struct csv_text *line);
 
 #endif

@@ -1,13 +1,12 @@
-// Rows by columns, for Lua: what pictures and pages show is a slice of one TP size, dtype, op, mode and
-// fusion, and a Lua table for each of half a million rows would take half a gigabyte.
+// Slices of rows, by columns, for Lua. Pictures and pages show rows of one TP size, dtype, op, mode and
+// fusion; a Lua table for each of half a million rows would take half a gigabyte.
 //
-// - rows:slices() gives { { world_size =, dtype =, op =, mode =, fusion =, splits =, sizes_only =,
-//   count = rows }... } in the order in which they begin.
-// - rows:slice(one of these [, keys]) gives { count =, and by its key a list of that length for each column
-//   (lists/columns.lua) of these keys, or, without keys, for each column but bits, launches and those that
-//   few files have }; false stands where a row has no value. All rows of a slice have the same TP size,
-//   dtype, op, mode, fusion and splits, so these are no columns of it. A size without tokens has its bytes as
-//   num_tokens, and HIDDEN_SIZE_NONE as hidden_size.
+// - rows:slices() returns { { world_size =, dtype =, op =, mode =, fusion =, splits =, sizes_only =,
+//   count = rows }... } in the order of their first rows.
+// - rows:slice(one of these [, keys]) returns { count =, [key] = list of that length... } with the columns of
+//   `keys` (lists/columns.lua); by default all but bits, launches and those that few files have. A missing
+//   value is false. TP size, dtype, op, mode, fusion and splits are the same in all rows of a slice, and are
+//   not columns of it. A row with a size only has its bytes as num_tokens, HIDDEN_SIZE_NONE as hidden_size.
 #include <lauxlib.h>
 #include <lua.h>
 #include <stdlib.h>
@@ -37,7 +36,7 @@ static void push_slice(lua_State *lua, struct slice_key key, const struct lists 
 
 int rows_lua_slices(lua_State *lua) {
     const struct rows *rows = rows_check(lua, 1);
-    struct slice_key *keys = NULL; // few; Lua's memory, so that an error leaks nothing
+    struct slice_key *keys = NULL; // few; in Lua's memory, so that an error leaks nothing
     size_t *counts = NULL, found = 0, room = 0, last = 0;
     for (size_t i = 0; i < rows->count; i++) {
         struct slice_key key = slice_key_of(&rows->row[i]);
@@ -66,7 +65,7 @@ int rows_lua_slices(lua_State *lua) {
     return 1;
 }
 
-// The name in the field of the table at stack place `index`.
+// The name in a field of the table at stack index `index`.
 static uint8_t take_name(lua_State *lua, int index, const char *field, const struct names *names) {
     size_t length;
     lua_getfield(lua, index, field);
@@ -91,14 +90,14 @@ struct slice_key slice_key_take(lua_State *lua, int index) {
     size_t length = 0;
     lua_getfield(lua, index, "splits");
     const char *splits = luaL_optlstring(lua, -1, "", &length);
-    if (!splits_parse(splits, splits + length, &key.splits)) luaL_error(lua, "%s is no splits", splits);
+    if (!splits_parse(splits, splits + length, &key.splits)) luaL_error(lua, "splits: %s", splits);
     lua_getfield(lua, index, "sizes_only");
     key.sizes_only = lua_toboolean(lua, -1);
     lua_pop(lua, 2);
     return key;
 }
 
-// What all rows of a slice share is no column of it.
+// Fields that all rows of a slice share are not columns of it.
 static bool is_in_slices(const struct column *column) {
     switch (column->kind) {
     case COLUMN_WORLD_SIZE:
@@ -111,12 +110,12 @@ static bool is_in_slices(const struct column *column) {
     }
 }
 
-// Launches are a table for each row, and bits a text; columns that few files have are not asked for either.
+// Launches and bits would make a table and a text for each row; few files have the `filled` columns.
 static bool is_usual(const struct column *column) {
     return !column->filled && column->kind != COLUMN_LAUNCHES && column->kind != COLUMN_BITS;
 }
 
-// The wanted columns: those in the list at stack place 3, or the usual ones. Returns their number.
+// The columns whose keys are in the list at stack index 3, or the usual ones. Returns their number.
 static int take_columns(lua_State *lua, const struct column *wanted[COLUMNS_MAX]) {
     const struct columns *columns = &lists_of(lua)->columns;
     int count = 0;

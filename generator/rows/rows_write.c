@@ -1,4 +1,4 @@
-// Rows to the text of a benchmark file: our own columns, sorted, four decimals. See rows.h.
+// Writes rows as the text of a benchmark file: our own columns, sorted, four decimals. See rows.h.
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,7 +6,7 @@
 #include "codec/number.h"
 #include "rows.h"
 
-// The longest name in any list has to fit beside the numbers.
+// Enough for numbers in all columns, launches, splits, and the longest names that lists can have.
 enum { LINE_SIZE = (COLUMNS_MAX + LAUNCHES_MAX) * (NUMBER_TEXT_SIZE + 1) + SPLITS_TEXT_SIZE + 7 * UINT8_MAX };
 
 static int compare_numbers(uint64_t a, uint64_t b) {
@@ -74,13 +74,13 @@ static char *put_cell(char *out, const struct column *column, struct row *row,
     }
 }
 
-// Whether a row has a value in a column that is written only if one has.
+// Whether a row has a value in a column that is written only if some row has one.
 static bool is_filled(const struct column *column, const struct row *row, const struct row_detail *detail) {
     if (column->kind == COLUMN_SPLITS) return row->key.splits != 0;
     return !isnan(detail->number[column->number]);
 }
 
-// How many columns the file has.
+// The number of columns of the file.
 static size_t count_columns(const struct rows *rows, const struct columns *columns) {
     size_t count = 0;
     while (count < columns->count && !columns->of[count].filled) count++;
@@ -101,12 +101,11 @@ static char *put_header(char *out, const struct columns *columns, size_t count) 
     return out;
 }
 
-// The same for rows that were read, whose files and lines are known.
+// For rows that were read: the message has their files and lines.
 static bool refuse_twice_read(const struct rows *rows, size_t one, size_t other, const struct lists *lists,
                               struct problem *problem) {
     size_t first = one < other ? one : other, second = one < other ? other : one;
-    return problem_set(problem,
-                       "%s:%u: the same cell and strategy, %s, as in %s:%u; one time each would be right",
+    return problem_set(problem, "%s:%u: the same cell and strategy, %s, as in %s:%u; keep one of them",
                        rows_file_of(rows, second)->path, rows->row[second].line,
                        lists->strategies.name[rows->row[second].strategy], rows_file_of(rows, first)->path,
                        rows->row[first].line);
@@ -118,8 +117,7 @@ static bool refuse_twice(const struct rows *rows, const size_t *order, const str
         const struct row *row = &rows->row[order[i]];
         if (compare_rows(&rows->row[order[i - 1]], row) != 0) continue;
         if (rows->file_count > 0) return refuse_twice_read(rows, order[i - 1], order[i], lists, problem);
-        return problem_set(problem,
-                           "two rows of %s at hidden_size %u, num_tokens %u; one time each would be right",
+        return problem_set(problem, "two rows of %s at hidden_size %u, num_tokens %u; keep one of them",
                            lists->strategies.name[row->strategy], row->key.hidden_size, row->key.num_tokens);
     }
     return true;

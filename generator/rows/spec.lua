@@ -1,8 +1,8 @@
--- What to sweep: reads a spec, checks it, fills in what it leaves out.
+-- Specs: what to sweep. Reads a spec, checks it, and fills in the defaults.
 --
--- A spec is a Lua file that returns one table; tables/host/spec.lua is one, with every key explained. It runs
--- without any functions at hand and not for long. load(path) returns it with canonical names and sorted
--- numbers; what is wrong raises with file and line. The names themselves stand in lists/lists.lua.
+-- A spec is a Lua file that returns one table; tables/host/spec.lua is an example with every key explained.
+-- It runs without any functions, and with limits on time and memory. load(path) returns it with canonical
+-- names (lists/lists.lua) and sorted numbers, or raises an error with file and line.
 local fail = require "base.fail"
 local file = require "core.file"
 local lists = require "lists.lists"
@@ -14,20 +14,20 @@ local spec = {}
 
 spec.default_table = lists.default_table
 
--- Unless the spec says otherwise: messages above `message_bytes` are left out; in each of `launches` launches
--- of the bench a strategy is called between `min_samples` and `max_samples` times per cell, and all
--- strategies of a cell together for about `cell_us`.
+-- Larger messages than `message_bytes` are skipped. In each of `launches` launches of the bench a strategy is
+-- called between `min_samples` and `max_samples` times per cell, and all strategies of a cell together take
+-- about `cell_us`.
 spec.default_limits = { message_bytes = 64 << 20, min_samples = 20, max_samples = 2000, cell_us = 500000,
   launches = 5 }
 
--- What the bench takes at most.
+-- The largest values that the bench accepts.
 local largest_limits = { message_bytes = 1 << 40, min_samples = 1000000, max_samples = 1000000,
   cell_us = 1000000000000, launches = rows.LAUNCHES_MAX }
 
 local MAX_BYTES, MAX_INSTRUCTIONS = 1024 * 1024, 10000000
-local LOOK_EVERY, MAX_KIB = 10, 64 * 1024 -- instructions between two looks; what a spec may take
+local LOOK_EVERY, MAX_KIB = 10, 64 * 1024 -- instructions between two checks; the memory that a spec may use
 
--- ---- where things stand in the file, for messages ---------------------------------------------
+-- ---- lines of the file, for messages ----------------------------------------------------------
 
 -- The line on which `key` is set, or 1.
 local function line_of(source, key)
@@ -49,11 +49,11 @@ local function names_of(map) return table.concat(sorted_keys(map), ", ") end
 -- ---- the checks, one per kind of value --------------------------------------------------------
 
 local function check_list(source, key, value)
-  if type(value) ~= "table" then reject(source, key, "%s is no list; write %s = { ... }", key, key) end
+  if type(value) ~= "table" then reject(source, key, "%s is not a list; write %s = { ... }", key, key) end
   if #value == 0 then reject(source, key, "%s is empty; name at least one", key) end
   for index in pairs(value) do
     if math.type(index) ~= "integer" or index < 1 or index > #value then
-      reject(source, key, "%s is a list and has no %s", key, tostring(index))
+      reject(source, key, "%s is a list; remove the key %s", key, tostring(index))
     end
   end
 end
@@ -65,7 +65,7 @@ local function integers(low, high)
     local sorted = {}
     for i, number in ipairs(value) do
       if math.type(number) ~= "integer" or number < low or number > high then
-        reject(source, key, "%s has %s; it takes whole numbers from %d to %d", key, tostring(number), low,
+        reject(source, key, "%s has %s; valid are whole numbers from %d to %d", key, tostring(number), low,
           high)
       end
       sorted[i] = number
@@ -81,7 +81,7 @@ end
 local function check_name(source, key, kind, name)
   local row = type(name) == "string" and lists.find(kind, name)
   if not row then
-    reject(source, key, "%s has %s; it takes %s", key, tostring(name), table.concat(lists.names(kind), ", "))
+    reject(source, key, "%s has %s; valid: %s", key, tostring(name), table.concat(lists.names(kind), ", "))
   end
   return row.name
 end
@@ -105,22 +105,22 @@ end
 
 local function check_arch(source, key, value)
   if type(value) ~= "string" or not lists.arch(value) then
-    reject(source, key, "%s is no arch; it is host, host-NAME, or sm and a number", tostring(value))
+    reject(source, key, "unknown arch %s; valid: host, host-NAME, sm and a number", tostring(value))
   end
   return value
 end
 
 local function check_limits(source, key, value)
-  if type(value) ~= "table" then reject(source, key, "limits is no table; write limits = { ... }") end
+  if type(value) ~= "table" then reject(source, key, "limits is not a table; write limits = { ... }") end
   local limits = {}
   for name, default in pairs(spec.default_limits) do limits[name] = default end
   for name, limit in pairs(value) do
     if spec.default_limits[name] == nil then
-      reject(source, tostring(name), "limits has no %s; it takes %s", tostring(name),
+      reject(source, tostring(name), "unknown key %s in limits; valid keys: %s", tostring(name),
         names_of(spec.default_limits))
     end
     if math.type(limit) ~= "integer" or limit < 1 or limit > largest_limits[name] then
-      reject(source, name, "%s is %s; it takes a whole number from 1 to %d", name, tostring(limit),
+      reject(source, name, "%s is %s; valid is a whole number from 1 to %d", name, tostring(limit),
         largest_limits[name])
     end
     limits[name] = limit
@@ -133,30 +133,33 @@ local function check_limits(source, key, value)
 end
 
 local function check_table(source, key, value)
-  if type(value) ~= "table" then reject(source, key, "table is no table; write table = { dtype = ... }") end
+  if type(value) ~= "table" then
+    reject(source, key, "table is not a table; write table = { dtype = ... }")
+  end
   local kinds = { dtype = "dtypes", op = "ops", mode = "modes" }
   local checked = {}
   for name, text in pairs(value) do
     if not kinds[name] then
-      reject(source, tostring(name), "table has no %s; it takes dtype, op, mode", tostring(name))
+      reject(source, tostring(name), "unknown key %s in table; valid keys: dtype, op, mode", tostring(name))
     end
     checked[name] = check_name(source, name, kinds[name], text)
   end
   return checked
 end
 
--- What it says is checked where a table is chosen; see table/settings.lua.
+-- Checks the types; table/settings.lua checks the values.
 local function check_choice(source, key, value)
   local known = { numerics = "string", workload = "string", at = "string", regret = "number" }
   if type(value) ~= "table" then
-    reject(source, key, "choice is no table; write choice = { numerics = ... }")
+    reject(source, key, "choice is not a table; write choice = { numerics = ... }")
   end
   for name, text in pairs(value) do
     if not known[name] then
-      reject(source, tostring(name), "choice has no %s; it takes %s", tostring(name), names_of(known))
+      reject(source, tostring(name), "unknown key %s in choice; valid keys: %s", tostring(name),
+        names_of(known))
     end
     if type(text) ~= known[name] then
-      reject(source, name, "%s is %s; it takes a %s", name, tostring(text),
+      reject(source, name, "%s is %s; valid is a %s", name, tostring(text),
         known[name] == "string" and "text" or "number")
     end
   end
@@ -166,7 +169,7 @@ end
 -- Weights of the destinations of an alltoallv.
 local function check_splits(source, key, value)
   if not splits.read(tostring(value)) then
-    reject(source, key, "splits is %s; %s would be right", tostring(value), splits.RIGHT)
+    reject(source, key, "splits is %s; valid are %s", tostring(value), splits.RIGHT)
   end
   return value
 end
@@ -188,7 +191,8 @@ local required = { "arch", "tp", "hidden_sizes", "num_tokens" }
 
 -- ---- reading ----------------------------------------------------------------------------------
 
--- Runs the spec's text; returns what it returns. It sees no functions; strings have no methods meanwhile.
+-- Runs the text of a spec and returns its result. Meanwhile there are no functions, and strings have no
+-- methods.
 local function evaluate(source)
   local chunk, message = load(source.text, "@" .. source.path, "t", {})
   if not chunk and message:sub(1, #source.path) ~= source.path then
@@ -206,9 +210,9 @@ local function evaluate(source)
   local function look()
     looks = looks + 1
     if looks * LOOK_EVERY > MAX_INSTRUCTIONS then
-      stop("it runs on and on; a spec only returns a table")
+      stop("the spec runs too long; it should only return a table")
     elseif collectgarbage("count") > allowed_kib then
-      stop("it takes more than 64 MiB; a spec is a short table")
+      stop("the spec needs more than 64 MiB; it should be a short table")
     end
   end
   debug.sethook(look, "", LOOK_EVERY)
@@ -217,12 +221,13 @@ local function evaluate(source)
   strings.__index = index
   if not ok then fail.input("%s", tostring(value)) end
   if type(value) ~= "table" then
-    fail.input("%s:1: it returns %s; a spec returns a table: return { arch = ... }", source.path, type(value))
+    fail.input("%s:1: the spec returns %s; it must return a table: return { arch = ... }", source.path,
+      type(value))
   end
   return value
 end
 
--- The `table` of a spec, its gaps filled in; `dtype` is what it has where it names none.
+-- The `table` of a spec with its defaults; `dtype` is that of the data type.
 local function full_table(given, dtype)
   local default = spec.default_table
   given = given or {}
@@ -247,15 +252,15 @@ local function fill_in(source, found)
   end
 end
 
--- Reads the keys that the spec at `path` gives. Returns them, and the source for further messages.
+-- Reads the keys of the spec at `path`. Returns them, and the source for further messages.
 local function read(path)
   local source = { path = path, text = fail.unless(file.read(path)) }
-  if #source.text > MAX_BYTES then fail.input("%s: larger than 1 MiB; a spec is a short table", path) end
+  if #source.text > MAX_BYTES then fail.input("%s: is larger than 1 MiB; a spec is a short table", path) end
   local found = {}
   local given = evaluate(source)
   for key, value in pairs(given) do
     if not keys[key] then
-      reject(source, tostring(key), "a spec has no %s; it takes %s", tostring(key), names_of(keys))
+      reject(source, tostring(key), "unknown key %s; valid keys: %s", tostring(key), names_of(keys))
     end
     found[key] = keys[key](source, key, value)
   end
@@ -265,24 +270,24 @@ end
 local function complete(found, source)
   for _, key in ipairs(required) do
     if found[key] == nil then
-      fail.input("%s:1: %s is missing; tables/host/spec.lua shows one", source.path, key)
+      fail.input("%s:1: %s is missing; for an example see tables/host/spec.lua", source.path, key)
     end
   end
   fill_in(source, found)
   return found
 end
 
--- Raises unless the backend of the spec's arch can measure what the spec asks for.
+-- Raises an error if the backend of the spec's arch cannot measure what the spec requires.
 local function check_measurable(found, source)
   local backend = lists.arch(found.arch).backend
   local known = lists.strategies_of(backend, false, found.table.op)
   if #known == 0 then
-    reject(source, "arch", "%s is measured by the backend %s, which this gentables has not; %s", found.arch,
+    reject(source, "arch", "%s is measured by the backend %s, which this gentables lacks; %s", found.arch,
       backend, "rows of other tools need no sweep")
   end
   for _, name in ipairs(found.strategies) do
     if not lists.contains(known, name) then
-      reject(source, "strategies", "strategies has %s, which %s does not measure; it takes %s", name,
+      reject(source, "strategies", "strategies has %s, which %s does not measure; valid: %s", name,
         found.arch, table.concat(known, ", "))
     end
   end
@@ -301,8 +306,8 @@ function spec.load(path)
   return check_measurable(complete(found, source), source)
 end
 
--- The same for those who measure nothing: beside rows of another tool a spec may have `table` alone, and then
--- this is all that is returned.
+-- Like spec.load, but for tables only: beside rows of another tool a spec may have nothing but `table`, and
+-- then only that is returned.
 function spec.load_for_tables(path)
   local found, source = read(path)
   local first = next(found)

@@ -40,9 +40,9 @@ refuses '--from osu7: no such reader' "$inputs/osu_7.txt" --from osu7
 refuses 'is nccl-tests, and .*osu_7.txt is osu; files of one kind' \
     "$inputs/osu_7.txt" "$inputs/nccl_tests.txt" --tp 2
 refuses 'has no line # size count' "$inputs/osu_7.txt" --from nccl-tests
-refuses 'there are rows of TP 2, 4; a folder would be right' "$golden/benchmark.tp2.sm90.csv" \
+refuses 'the rows are of TP 2, 4; name a folder' "$golden/benchmark.tp2.sm90.csv" \
     "$golden/benchmark.tp4.sm90.csv"
-refuses '--arch sm: no such arch' "$inputs/osu_7.txt" --arch sm
+refuses '--arch sm: unknown arch' "$inputs/osu_7.txt" --arch sm
 refuses '--tp: "two" is not a whole number' "$inputs/osu_7.txt" --tp two
 refuses '--dtype is .*; |unknown --dtype "fp8"; there are bfloat16' "$inputs/osu_7.txt" --tp 2 --dtype fp8
 printf '# OSU MPI Allreduce Latency Test v7\0\n' >"$bad"
@@ -95,9 +95,10 @@ given 'ends within the name of a table' 'inline AllReduceBestStrategyTableType A
 given 'SM90: 0 TP sizes' 'T AllReduceBestStrategyTableSM90 = {};'
 
 # ---- TensorRT-LLM's CSVs
-wrong "$inputs/trtllm_b.csv" '2s/1x1024/1024/' ':2: shape is "1024"; tokens and hidden size, such as 16x4096'
+wrong "$inputs/trtllm_b.csv" '2s/1x1024/1024/' \
+    ':2: shape is "1024"; it must be tokens and hidden size, such as 16x4096'
 wrong "$inputs/trtllm_b.csv" '2s/1x1024/1x/' ':2: shape is "1x"'
-wrong "$inputs/trtllm_b.csv" '1s/version/num_tokens/' ':1: the column "num_tokens" stands there twice'
+wrong "$inputs/trtllm_b.csv" '1s/version/num_tokens/' ':1: duplicate column "num_tokens"'
 wrong "$inputs/trtllm_c.csv" '3s/,8.5//' ':3: fewer cells than the header'
 wrong "$inputs/trtllm_d.csv" '3s/ONESHOT/ONESHOTS/' ':3: '
 refuses 'has times of whole loops; --calls N' "$inputs/trtllm_a.txt"

@@ -46,15 +46,15 @@ bad_bytes 'holds no row with a time' "$header\\n"
 rows "$data/benchmark.tp4.sm90.csv" '4,bfloat16,2048,1,1024,NCCL,NONE,allreduce,9.5'
 refuses 'benchmark.tp2.sm90.csv: holds no row with a time; measure again, or remove it'
 rm "$data/benchmark.tp4.sm90.csv"
-bad_bytes ':1: there is no column "world_size"' 'NCCL\n'
-bad_bytes ':1: there is no column "time \(us\)"' \
+bad_bytes ':1: no column "world_size"' 'NCCL\n'
+bad_bytes ':1: no column "time \(us\)"' \
     'world_size,dtype,size,num_tokens,hidden_size,strategy,fusion,op\n'
 bad_bytes ':1: .*"fusion", but an unknown one, "fuson"; rename' \
     'world_size,dtype,size,num_tokens,hidden_size,strategy,fuson,op,time (us)\n'
 bad_bytes ':1: unknown column "speed"' "speed,$header\\n"
 bad_bytes ':1: unknown column "low\(us\)"' "$header,mode,low(us)\\n"
-bad_bytes ':1: there is no column "high \(us\)"' "$header,low (us)\\n"
-bad_bytes ':1: the column "op" stands there twice' "$header,op\\n"
+bad_bytes ':1: no column "high \(us\)"' "$header,low (us)\\n"
+bad_bytes ':1: duplicate column "op"' "$header,op\\n"
 bad_bytes 'is UTF-16; save it as UTF-8' '\377\376w\000'
 bad_bytes ':1: a lone carriage return' "$header\\r$row\\r"
 bad_bytes ':2: fusion is .* lone carriage return' \
@@ -63,25 +63,26 @@ bad_bytes ':2: a quote is opened and not closed' \
     "$header\\n2,\"bfloat16,2048,1,1024,NCCL,NONE,allreduce,9.5\\n"
 bad_bytes ':2: text after a closing quote' "$header\\n2,\"bfloat16\"x,2048,1,1024,NCCL,NONE,allreduce,9.5\\n"
 
-bad ':3: time \(us\) is "fast"; a number' '2,bfloat16,2048,1,1024,ONESHOT,NONE,allreduce,fast'
-bad ':3: time \(us\) is ""; a number' '2,bfloat16,2048,1,1024,ONESHOT,NONE,allreduce,'
-bad ':3: time \(us\) is "1.5 "; a number' '2,bfloat16,2048,1,1024,ONESHOT,NONE,allreduce,1.5 '
-bad ':3: time \(us\) is "0x1p3"; a number' '2,bfloat16,2048,1,1024,ONESHOT,NONE,allreduce,0x1p3'
-bad ':3: time \(us\) is "nan"; a number' '2,bfloat16,2048,1,1024,ONESHOT,NONE,allreduce,nan'
-bad ':3: time \(us\) is "inf"; a number' '2,bfloat16,2048,1,1024,ONESHOT,NONE,allreduce,inf'
-bad ':3: time \(us\) is "1e999"; a number' '2,bfloat16,2048,1,1024,ONESHOT,NONE,allreduce,1e999'
+bad ':3: time \(us\) is "fast"; it must be a number' '2,bfloat16,2048,1,1024,ONESHOT,NONE,allreduce,fast'
+bad ':3: time \(us\) is ""; it must be a number' '2,bfloat16,2048,1,1024,ONESHOT,NONE,allreduce,'
+bad ':3: time \(us\) is "1.5 "; it must be a number' '2,bfloat16,2048,1,1024,ONESHOT,NONE,allreduce,1.5 '
+bad ':3: time \(us\) is "0x1p3"; it must be a number' '2,bfloat16,2048,1,1024,ONESHOT,NONE,allreduce,0x1p3'
+bad ':3: time \(us\) is "nan"; it must be a number' '2,bfloat16,2048,1,1024,ONESHOT,NONE,allreduce,nan'
+bad ':3: time \(us\) is "inf"; it must be a number' '2,bfloat16,2048,1,1024,ONESHOT,NONE,allreduce,inf'
+bad ':3: time \(us\) is "1e999"; it must be a number' '2,bfloat16,2048,1,1024,ONESHOT,NONE,allreduce,1e999'
 bad ':3: time \(us\) is "0.0"; a measured time is above 0' '2,bfloat16,2048,1,1024,ONESHOT,NONE,allreduce,0.0'
 bad ':3: time \(us\) is "-1"; a measured time is above 0' '2,bfloat16,2048,1,1024,ONESHOT,NONE,allreduce,-1'
-bad ':3: num_tokens is "0"; a whole number above 0' '2,bfloat16,2048,0,1024,ONESHOT,NONE,allreduce,1.5'
-bad ':3: hidden_size is "1e3"; a whole number' '2,bfloat16,2048,1,1e3,ONESHOT,NONE,allreduce,1.5'
-bad ':3: strategy is "ONESHOTS"; that is not known; one of MPI, ' \
+bad ':3: num_tokens is "0"; it must be a whole number above 0' \
+    '2,bfloat16,2048,0,1024,ONESHOT,NONE,allreduce,1.5'
+bad ':3: hidden_size is "1e3"; it must be a whole number' '2,bfloat16,2048,1,1e3,ONESHOT,NONE,allreduce,1.5'
+bad ':3: strategy is "ONESHOTS"; it must be one of MPI, ' \
     '2,bfloat16,2048,1,1024,ONESHOTS,NONE,allreduce,1.5'
-bad ':3: fusion is "RMS"; that is not known' '2,bfloat16,2048,1,1024,ONESHOT,RMS,allreduce,1.5'
-bad ':3: dtype is "bf17"; that is not known' '2,bf17,2048,1,1024,ONESHOT,NONE,allreduce,1.5'
-bad ':3: op is "reduce"; that is not known' '2,bfloat16,2048,1,1024,ONESHOT,NONE,reduce,1.5'
+bad ':3: fusion is "RMS"; it must be one of ' '2,bfloat16,2048,1,1024,ONESHOT,RMS,allreduce,1.5'
+bad ':3: dtype is "bf17"; it must be one of ' '2,bf17,2048,1,1024,ONESHOT,NONE,allreduce,1.5'
+bad ':3: op is "reduce"; it must be one of ' '2,bfloat16,2048,1,1024,ONESHOT,NONE,reduce,1.5'
 bad ':3: fewer cells' '2,bfloat16,2048,1,1024,ONESHOT,NONE,1.5'
 bad ':3: more cells' "2,bfloat16,2048,1,1024,ONESHOT,NONE,allreduce,1.5,"
-bad ':3: world_size is 4 in a file of TP 2 \(mixed worlds\)' \
+bad ':3: world_size is 4 in a file of TP 2; move the row to benchmark.tp4' \
     '4,bfloat16,2048,1,1024,ONESHOT,NONE,allreduce,1.5'
 bad ':4: the same cell and strategy, NCCL, as in .*csv:2;' \
     '2,bfloat16,2048,1,1024,ONESHOT,NONE,allreduce,1.5' '2,bfloat16,2048,1,1024,NCCL,NONE,allreduce,1.5'
@@ -90,8 +91,8 @@ bad ':4: the same cell and strategy, NCCL, as in .*csv:2;' '' '2,bf16,2048,1,102
 
 header=$header,'low (us),high (us),mode,placement'
 row=$row',9,10,eager,dedicated'
-bad ':3: time \(us\) lies outside' '2,bfloat16,2048,1,1024,ONESHOT,NONE,allreduce,1.5,2,3,eager,dedicated'
-bad ':3: mode is "lazy"; that is not known' \
+bad ':3: time \(us\) is outside' '2,bfloat16,2048,1,1024,ONESHOT,NONE,allreduce,1.5,2,3,eager,dedicated'
+bad ':3: mode is "lazy"; it must be one of ' \
     '2,bfloat16,2048,1,1024,ONESHOT,NONE,allreduce,1.5,1,2,lazy,dedicated'
 bad ':3: placement is "here"' '2,bfloat16,2048,1,1024,ONESHOT,NONE,allreduce,1.5,1,2,eager,here'
 bad ':3: low \(us\) is "nan"' '2,bfloat16,2048,1,1024,ONESHOT,NONE,allreduce,1.5,nan,2,eager,dedicated'

@@ -52,7 +52,7 @@ ends_with 2 "$GENTABLES" generate --data-dir "$WORK/two" --arch sm90
 one_line "another machine's \(other, 2 cores"
 echo '{' >"$WORK/two/benchmark.tp4.sm90.json"
 ends_with 2 "$GENTABLES" generate --data-dir "$WORK/two" --arch sm90
-one_line 'benchmark.tp4.sm90.json: is no JSON'
+one_line 'benchmark.tp4.sm90.json: is not JSON'
 
 # A spec with an unknown key.
 rows "$WORK/spec/benchmark.tp2.sm90.csv" "$row"
@@ -62,7 +62,7 @@ return {
   tokens = { 1 } }
 END
 ends_with 2 "$GENTABLES" generate --data-dir "$WORK/spec" --arch sm90
-one_line 'spec.lua:3: a spec has no tokens'
+one_line 'spec.lua:3: unknown key tokens'
 printf 'return { ["to%%\\nkens"] = 1 }\n' >"$WORK/spec/spec.lua"
 ends_with 2 "$GENTABLES" generate --data-dir "$WORK/spec" --arch sm90
-one_line 'spec.lua:1: a spec has no to%[?]kens'
+one_line 'spec.lua:1: unknown key to%[?]kens'

@@ -118,10 +118,10 @@ function TestProvenance.test_a_field_that_is_not_what_it_has_to_be_is_told_by_na
   end
   local record = a_record()
   record.spec = "text"
-  lu.assertEquals(told(record), "spec is not an object; sweep --fresh writes it anew")
+  lu.assertEquals(told(record), "spec is not an object; sweep --fresh replaces it")
   record = a_record()
   record.no_time = { "text" }
-  lu.assertEquals(told(record), "no_time[0] is not an object; sweep --fresh writes it anew")
+  lu.assertEquals(told(record), "no_time[0] is not an object; sweep --fresh replaces it")
   os.remove(path)
 end
 

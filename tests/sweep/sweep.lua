@@ -325,7 +325,7 @@ function TestSweep:test_the_host_measures_for_no_gpu()
   lib.write(self.folder .. "/spec.lua", (small_spec:gsub('"host"', '"sm90"')))
   ended, _, err = self:sweep()
   lu.assertEquals(ended, "exit code 2")
-  lu.assertStrContains(err, "spec.lua:2: strategies has MPI, which sm90 does not measure; it takes ONESHOT, ")
+  lu.assertStrContains(err, "spec.lua:2: strategies has MPI, which sm90 does not measure; valid: ONESHOT, ")
   lu.assertFalse(file.exists(self.folder .. "/benchmark.tp2.sm90.csv"))
 end
 
@@ -372,7 +372,7 @@ function TestSweep:test_broken_provenance_is_told_and_fresh_mends_it()
   lib.write(self.json, "{")
   local ended, _, err = self:sweep()
   lu.assertEquals(ended, "exit code 2")
-  lu.assertStrContains(err, self.json .. ": is no JSON")
+  lu.assertStrContains(err, self.json .. ": is not JSON")
   self:sweep_well({}, "--fresh")
   self:has_all_rows()
 end
@@ -841,7 +841,7 @@ function TestSweep:test_a_misspelt_key_is_told_with_its_line()
   lib.write(self.folder .. "/spec.lua", (small_spec:gsub("num_tokens", "num_token")))
   local ended, _, err = self:sweep()
   lu.assertEquals(ended, "exit code 2")
-  lu.assertStrMatches(err, "gentables: [^\n]*/spec.lua:2: a spec has no num_token; it takes [^\n]*\n")
+  lu.assertStrMatches(err, "gentables: [^\n]*/spec.lua:2: unknown key num_token; valid keys: [^\n]*\n")
 end
 
 function TestSweep:test_a_missing_spec_is_told()
