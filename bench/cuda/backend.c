@@ -71,10 +71,12 @@ static int round_trip(struct group *group, double *time_us) {
 static double link_factor(const struct group *group, const struct candidate *candidate, enum op op) {
     const struct device *device = group->device;
     if (candidate->strategy == &strategy_cuda_kernel)
-        return ((const struct kernel_detail *)candidate->detail)->link_factors[group->size];
+        return cuda_kernel_facts[((const struct kernel_detail *)candidate->detail)->kernel]
+            .link_factors[group->size];
     double factor = op_bus_factors[op][group->size];
     bool in_switch = op == OP_ALLREDUCE && device->can_multicast;
-    return in_switch ? fmin(factor, link_factors_of_nvls_twoshot[group->size]) : factor;
+    return in_switch ? fmin(factor, cuda_kernel_facts[KERNEL_NVLS_TWOSHOT].link_factors[group->size])
+                     : factor;
 }
 
 // That, over the bandwidth of its links.

@@ -9,9 +9,7 @@ enum epilogue { EPILOGUE_FUSED, EPILOGUE_ONE, EPILOGUE_SEPARATE };
 
 // One of our own kernels (kernel_candidates.c).
 struct kernel_detail {
-    const char *kernel;         // as kernels are named: oneshot, twoshot, nvls_oneshot, nvls_twoshot
-    const double *link_factors; // messages that leave a GPU, by the number of ranks
-    enum workspace_kind workspace;
+    enum cuda_kernel kernel;
     enum epilogue epilogue;
 };
 

@@ -3,7 +3,7 @@
 
 enum { ACCESS_BYTES = 16, WARP_THREADS = 32, NVFP4_FROM_SM = 100 };
 
-#define KERNEL_ROW(its_name, optional, its_kernel, its_links, its_workspace, its_epilogue, fp32, varies)     \
+#define KERNEL_ROW(its_name, optional, its_kernel, its_epilogue, fp32, varies)                               \
     {.name = its_name,                                                                                       \
      .strategy = &strategy_cuda_kernel,                                                                      \
      .accumulates_fp32 = fp32,                                                                               \
@@ -12,7 +12,7 @@ enum { ACCESS_BYTES = 16, WARP_THREADS = 32, NVFP4_FROM_SM = 100 };
      .ops = 1u << OP_ALLREDUCE,                                                                              \
      .ompi_component = "",                                                                                   \
      .mpich_algorithm = "",                                                                                  \
-     .detail = &(const struct kernel_detail){its_kernel, its_links, its_workspace, its_epilogue}},
+     .detail = &(const struct kernel_detail){its_kernel, its_epilogue}},
 
 #define NCCL_ROW(its_name, its_ops, optional, is_symmetric, its_epilogue, its_algorithm, its_protocol,       \
                  its_channels)                                                                               \

@@ -1,6 +1,6 @@
-// The strategies that are kernels of our own: ONESHOT, TWOSHOT and those of the switch, with their epilogues.
-// Strategies of one kind share a workspace and its state; a call is one launch, on a shared GPU for all
-// ranks.
+// Strategies that are kernels of our own: ONESHOT, TWOSHOT and those of the switch, with their epilogues.
+// Strategies with the same kernel share its workspace and state. A call is one launch; on a shared GPU it is
+// one launch for all ranks.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,27 +33,32 @@ struct parameters {
 
 // ---- the workspace ----------------------------------------------------------------------------------------
 
-// Messages of the largest size that a workspace holds on each rank.
-static size_t messages_of(enum workspace_kind kind, int ranks) {
-    switch (kind) {
-    case WORKSPACE_ONESHOT: return (size_t)ROTATION * (size_t)ranks;
-    case WORKSPACE_NVLS_ONESHOT: return 3;
-    default: return 2;
+// Messages of the largest size that a kernel's workspace holds on each rank.
+static size_t messages_of(enum cuda_kernel kernel, int ranks) {
+    size_t messages = 0;
+    switch (kernel) {
+#define MESSAGES(its_kernel, function, strategy, its_messages, fp32)                                         \
+    case its_kernel: messages = (size_t)(its_messages); break;
+        CUDA_KERNEL_LIST(MESSAGES)
+#undef MESSAGES
+    case CUDA_KERNELS: break;
     }
+    (void)ranks; // not every kernel's number depends on them
+    return messages;
 }
 
-static size_t flags_offset(const struct device *device, enum workspace_kind kind) {
-    return messages_of(kind, device->group->size) * device->workspace_bytes;
+static size_t flags_offset(const struct device *device, enum cuda_kernel kernel) {
+    return messages_of(kernel, device->group->size) * device->workspace_bytes;
 }
 
 // Empty slots, no flags, state at its beginning.
-static bool clear_workspace(struct device *device, enum workspace_kind kind) {
+static bool clear_workspace(struct device *device, enum cuda_kernel kernel) {
     const struct cuda_driver *driver = device->driver;
-    const struct shared_memory *memory = &device->workspaces[kind];
+    const struct shared_memory *memory = &device->workspaces[kernel];
     CUdeviceptr own = memory->of[device->group->rank];
-    size_t flags_at = flags_offset(device, kind);
-    unsigned empty = kind == WORKSPACE_ONESHOT ? (unsigned)EMPTY_SLOT : 0;
-    CUdeviceptr state = device->states + (size_t)kind * sizeof(struct RankState);
+    size_t flags_at = flags_offset(device, kernel);
+    unsigned empty = cuda_kernel_facts[kernel].starts_empty ? (unsigned)EMPTY_SLOT : 0;
+    CUdeviceptr state = device->states + (size_t)kernel * sizeof(struct RankState);
     CUresult result = driver->cuMemsetD32Async(own, empty, flags_at / 4, device->stream);
     if (result == CUDA_SUCCESS) {
         result = driver->cuMemsetD8Async(own + flags_at, 0, memory->bytes - flags_at, device->stream);
@@ -63,27 +68,28 @@ static bool clear_workspace(struct device *device, enum workspace_kind kind) {
     return device_ok(device, result, "clearing a workspace") && device_finish(device);
 }
 
-size_t workspace_bytes_of(const struct device *device, enum workspace_kind kind) {
+size_t workspace_bytes_of(const struct device *device, enum cuda_kernel kernel) {
     size_t flags = (size_t)PHASES * (size_t)device->group->size * MAX_BLOCKS * sizeof(uint32_t);
-    return flags_offset(device, kind) + flags;
+    return flags_offset(device, kernel) + flags;
 }
 
-static int open_workspace(struct device *device, enum workspace_kind kind, char reason[REASON_SIZE]) {
-    if (device->users[kind] == 0) {
-        if (shared_memory_open(device, workspace_bytes_of(device, kind), workspace_needs_switch(kind),
-                               "--workspace", &device->workspaces[kind], reason) != 0)
+static int open_workspace(struct device *device, enum cuda_kernel kernel, char reason[REASON_SIZE]) {
+    if (device->users[kernel] == 0) {
+        if (shared_memory_open(device, workspace_bytes_of(device, kernel),
+                               cuda_kernel_facts[kernel].needs_switch, "--workspace",
+                               &device->workspaces[kernel], reason) != 0)
             return -1;
-        if (!clear_workspace(device, kind) || !group_barrier(device->group)) {
+        if (!clear_workspace(device, kernel) || !group_barrier(device->group)) {
             snprintf(reason, REASON_SIZE, "%s", group_failure(device->group));
             return -1;
         }
     }
-    device->users[kind]++;
+    device->users[kernel]++;
     return 0;
 }
 
-static void close_workspace(struct device *device, enum workspace_kind kind) {
-    if (--device->users[kind] == 0) shared_memory_close(device, &device->workspaces[kind]);
+static void close_workspace(struct device *device, enum cuda_kernel kernel) {
+    if (--device->users[kernel] == 0) shared_memory_close(device, &device->workspaces[kernel]);
 }
 
 // ---- set-up ------------------------------------------------------------------------------------------
@@ -95,8 +101,9 @@ static void find_kernels(struct own *own) {
     for (int dtype = 0; dtype < DTYPES; dtype++) {
         bool fp32 = own->candidate->accumulates_fp32 || dtype == DTYPE_FLOAT32; // there it is the same
         for (int fusion = 0; fusion < FUSIONS; fusion++) {
-            snprintf(name, sizeof name, "gentables_%s_%s_%s_%s_tp%d", own->detail->kernel,
-                     dtype_short_names[dtype], fp32 ? "fp32" : "native", fusion_facts[fusion].short_name, tp);
+            snprintf(name, sizeof name, "gentables_%s_%s_%s_%s_tp%d",
+                     cuda_kernel_facts[own->detail->kernel].name, dtype_short_names[dtype],
+                     fp32 ? "fp32" : "native", fusion_facts[fusion].short_name, tp);
             own->kernels[dtype][fusion] = device_kernel(device, name);
         }
     }
@@ -105,7 +112,7 @@ static void find_kernels(struct own *own) {
 // Why none of its calls can be done here, or nothing.
 static void check_device(const struct own *own, char reason[REASON_SIZE]) {
     const struct device *device = own->device;
-    bool needs_switch = workspace_needs_switch(own->detail->workspace);
+    bool needs_switch = cuda_kernel_facts[own->detail->kernel].needs_switch;
     reason[0] = '\0';
     if (own->kernels[DTYPE_FLOAT32][FUSION_NONE] == NULL) {
         snprintf(reason, REASON_SIZE, "kernels are built for TP %s; -DGENTABLES_CUDA_TP=... builds others",
@@ -122,7 +129,7 @@ static void check_device(const struct own *own, char reason[REASON_SIZE]) {
 
 static void own_teardown(void *state) {
     struct own *own = state;
-    close_workspace(own->device, own->detail->workspace);
+    close_workspace(own->device, own->detail->kernel);
     free(own);
 }
 
@@ -139,13 +146,13 @@ static int own_setup(const struct candidate *candidate, struct group *group, voi
     own->device = device_of(group);
     find_kernels(own);
     check_device(own, reason);
-    if (reason[0] != '\0' || open_workspace(own->device, own->detail->workspace, reason) != 0) {
+    if (reason[0] != '\0' || open_workspace(own->device, own->detail->kernel, reason) != 0) {
         free(own);
         return -1;
     }
-    if (workspace_needs_switch(own->detail->workspace) &&
-        own->device->workspaces[own->detail->workspace].multicast == 0) {
-        snprintf(reason, REASON_SIZE, "%s", own->device->workspaces[own->detail->workspace].no_multicast);
+    if (cuda_kernel_facts[own->detail->kernel].needs_switch &&
+        own->device->workspaces[own->detail->kernel].multicast == 0) {
+        snprintf(reason, REASON_SIZE, "%s", own->device->workspaces[own->detail->kernel].no_multicast);
         own_teardown(own);
         return -1;
     }
@@ -166,7 +173,7 @@ static const char *own_supports(const struct group *group, const struct call *ca
 
 // Whether each rank adds up a part of the tokens.
 static bool deals_out(const struct own *own) {
-    return own->detail->workspace == WORKSPACE_TWOSHOT || own->detail->workspace == WORKSPACE_NVLS_TWOSHOT;
+    return cuda_kernel_facts[own->detail->kernel].slices;
 }
 
 // How wide the rows of a size alone are, in accesses, `most` at most: so that there is a row for each
@@ -224,11 +231,11 @@ static void append(struct parameters *parameters, const void *bytes, size_t coun
 // For the ranks of this launch: all that share the GPU, or this one.
 static void fill_parameters(const struct own *own, const struct call *call, struct parameters *parameters) {
     struct device *device = own->device;
-    enum workspace_kind kind = own->detail->workspace;
-    const struct shared_memory *workspace = &device->workspaces[kind];
+    enum cuda_kernel kernel = own->detail->kernel;
+    const struct shared_memory *workspace = &device->workspaces[kernel];
     int ranks = device->group->size;
     struct CallParameters shared = call_parameters(device, call);
-    size_t flags_at = flags_offset(device, kind);
+    size_t flags_at = flags_offset(device, kernel);
     parameters->used = 0;
     shared.multicast = (void *)workspace->multicast;
     append(parameters, &shared, sizeof shared);
@@ -243,7 +250,7 @@ static void fill_parameters(const struct own *own, const struct call *call, stru
         struct RankParameters mine = rank_parameters(rank, of);
         CUdeviceptr states = device->joint != NULL ? device->joint->states[rank] : device->states;
         if (own->detail->epilogue != EPILOGUE_FUSED) mine.out = of->residual_out; // the sum
-        mine.state = (struct RankState *)(states + (size_t)kind * sizeof(struct RankState));
+        mine.state = (struct RankState *)(states + (size_t)kernel * sizeof(struct RankState));
         append(parameters, &mine, sizeof mine);
     }
 }

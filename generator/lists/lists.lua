@@ -1,8 +1,13 @@
 -- Data types, fusions, operations, modes, strategies and archs, each in one list. The bench's C enums, help,
 -- tables and documentation are rendered from these lists.
 --
--- How to add a strategy: a row in `strategies`; for a host strategy also the file
--- bench/host/strategies/SOURCE.c with `const struct strategy strategy_SOURCE` (bench/elements/strategy.h).
+-- How to add a strategy on CPUs: the file bench/host/strategies/SOURCE.c with `const struct strategy
+-- strategy_SOURCE` (bench/elements/strategy.h), and a row in `strategies`.
+--
+-- How to add a strategy on GPUs: the file bench/cuda/kernels/KERNEL.h with the device function KERNEL<Type,
+-- accumulate, tp, fusion> (twoshot.h is a short example), and a row in `strategies` whose `cuda` describes
+-- it. With an #include of the file, tests/cuda/kernel_cases.cpp runs all its cases on a CPU.
+--
 -- Columns of rows are in lists/columns.lua, formats in formats/list.lua.
 local lists = {}
 
@@ -97,28 +102,19 @@ lists.accumulates = {
   { name = "fp32" },
 }
 
--- The traffic out of each GPU over its links in an allreduce by a kernel of bench/cuda, in messages, by the
--- number of ranks N: its stores into the memory of other GPUs, and reads of its memory by others.
--- ONESHOT stores its message to each other rank: N - 1.
--- TWOSHOT: the others read their slices of its message, and it stores the sum of its slice to them:
---   2 (N - 1) / N, the minimum of an allreduce without a switch that adds.
--- NVLS: multimem.ld_reduce makes the switch read the memory of all GPUs of the team, that of the requesting
---   GPU included, and return the sum (PTX ISA, multimem). In NVLS_ONESHOT N ranks request all of the message:
---   N. In NVLS_TWOSHOT each requests its slice, and stores the sum once to the switch, which distributes it:
---   1 + 1/N.
--- Derived from the definition of the instructions; not confirmed by hardware counters.
-lists.kernel_links = {
-  oneshot = function(ranks) return ranks - 1 end,
-  twoshot = function(ranks) return 2 * share_of_others(ranks) end,
-  nvls_oneshot = function(ranks) return ranks end,
-  nvls_twoshot = function(ranks) return 1 + 1 / ranks end,
-}
-
 --   backend          "host" or "cuda"; absent: only rows of other tools have it
 --   source           of a host strategy: its file in bench/host/strategies
 --   cuda             how a GPU runs it: `kernel` of bench/cuda, with `epilogue` = "one" kernel or "separate"
 --                    if the kernel does not include it; or `nccl` = { symmetric, separate }; or `auto`, a
---                    call of another strategy; and `needs`, the required hardware and libraries, as text
+--                    call of another strategy; and `needs`, the required hardware and libraries, as text.
+--                    The first row of a kernel describes it:
+--     links          messages that leave each GPU over its links in an allreduce, by the number of ranks: its
+--                    stores into the memory of other GPUs, and reads of its memory by others
+--     messages       the size of its workspace on each rank, in messages: a C expression of `ranks`
+--     starts_empty   its workspace begins with empty slots, else with zeros
+--     slices         each rank reduces a slice of the tokens
+--     switch         the switch adds: it needs multicast, sums in fp32 alone, and bits may vary
+--     file           in bench/cuda/kernels, if it is not KERNEL.h
 --   ops              the operations that it does; absent: an allreduce
 --   accumulate       how the sum is rounded, a name of lists.accumulates
 --   optional         a sweep measures it only if the spec names it
@@ -133,8 +129,8 @@ lists.kernel_links = {
 -- A strategy on NCCL's device API (2.28: own kernels on NCCL's windows) would be a row with `cuda` = {
 -- device = "oneshot", needs = "NCCL 2.28 with device communicators" }, its candidates beside
 -- CUDA_NCCL_CANDIDATES in templates/bench/lists.h.tmpl, and bench/cuda/nccl_device.c with its struct of
--- functions, which makes communicator and window as nccl.c does, and then calls ncclDevCommCreate. Its kernel
--- finds the slots and flags of other ranks by ncclGetLsaPointer, and those of the switch by
+-- functions, which makes a communicator (communicator.h) with a window, and then calls ncclDevCommCreate. Its
+-- kernel finds the slots and flags of other ranks by ncclGetLsaPointer, and those of the switch by
 -- ncclGetLsaMultimemPointer.
 lists.strategies = {
   { name = "MPI", backend = "host", source = "mpi", accumulate = "native",
@@ -142,11 +138,15 @@ lists.strategies = {
     mark = "M", colour = "#4d4d4d",
     help = "MPI's own call, as the library decides" },
   { name = "ONESHOT", backend = "host", source = "oneshot", accumulate = "fp32", trtllm = 4,
-    cuda = { kernel = "oneshot", needs = "P2P" },
+    cuda = { kernel = "oneshot", messages = "ROTATION * ranks", starts_empty = true,
+      links = function(ranks) return ranks - 1 end, needs = "P2P" },
     mark = "1S", colour = "#e69f00",
     help = "every rank reads every other rank's message and reduces all of it" },
   { name = "TWOSHOT", backend = "host", source = "twoshot", accumulate = "fp32", trtllm = 5,
-    cuda = { kernel = "twoshot", needs = "P2P, tokens >= TP" },
+    -- The others read their slices of its message, and it stores the sum of its slice to them: the minimum
+    -- of an allreduce without a switch that adds.
+    cuda = { kernel = "twoshot", messages = "2", slices = true,
+      links = function(ranks) return 2 * share_of_others(ranks) end, needs = "P2P, tokens >= TP" },
     mark = "2S", colour = "#0072b2",
     help = "every rank reduces its slice, then gathers the others'" },
   { name = "DIRECT", backend = "host", source = "direct", accumulate = "fp32",
@@ -229,11 +229,17 @@ lists.strategies = {
     mark = "1U", colour = "#999933", hatched = true,
     help = "ONESHOT, then kernels that add, normalise and quantise" },
   { name = "NVLS_ONESHOT", backend = "cuda", accumulate = "fp32",
-    cuda = { kernel = "nvls_oneshot", needs = "multicast (NVSwitch, SM90)" },
+    -- multimem.ld_reduce makes the switch read the memory of all GPUs of the team, that of the requesting GPU
+    -- included, and return the sum (PTX ISA, multimem); N ranks request all of the message. Derived from the
+    -- definition of the instructions; not confirmed by hardware counters.
+    cuda = { kernel = "nvls_oneshot", file = "nvls", messages = "3", switch = true,
+      links = function(ranks) return ranks end, needs = "multicast (NVSwitch, SM90)" },
     mark = "V1", colour = "#009e73", hatched = true,
     help = "every rank has the switch add up all of the message" },
   { name = "NVLS_TWOSHOT", backend = "cuda", accumulate = "fp32",
-    cuda = { kernel = "nvls_twoshot", needs = "multicast (NVSwitch, SM90), tokens >= TP" },
+    -- Each rank requests its slice, and stores the sum once to the switch, which distributes it.
+    cuda = { kernel = "nvls_twoshot", file = "nvls", messages = "2", slices = true, switch = true,
+      links = function(ranks) return 1 + 1 / ranks end, needs = "multicast (NVSwitch, SM90), tokens >= TP" },
     mark = "V2", colour = "#cc79a7", hatched = true,
     help = "every rank has the switch add up its slice, and stores that to all" },
   { name = "NCCL", backend = "cuda", accumulate = "native", trtllm = 0,
@@ -460,6 +466,21 @@ end
 function lists.arch(name)
   for _, row in ipairs(lists.archs) do
     if name:find(row.pattern) then return row end
+  end
+end
+
+-- The kernels of bench/cuda: the `cuda` of the rows that describe one, with its strategy's name, and the ways
+-- in which strategies let it `accumulate`.
+lists.kernels = {}
+for _, row in ipairs(lists.strategies) do
+  local cuda = row.cuda
+  if cuda and cuda.links then
+    cuda.name, cuda.accumulates = row.name, {}
+    lists.kernels[#lists.kernels + 1] = cuda
+    lists.kernels[cuda.kernel] = cuda
+  end
+  if cuda and cuda.kernel and not lists.contains(lists.kernels[cuda.kernel].accumulates, row.accumulate) then
+    table.insert(lists.kernels[cuda.kernel].accumulates, row.accumulate)
   end
 end
 

@@ -16,16 +16,11 @@ namespace {
 template <class Type, Accumulate accumulate, int tp, Fusion fusion>
 void add_fusion(std::vector<Case> &cases, int dtype) {
     const char *word = accumulate == Accumulate::native ? "native" : "fp32";
-    cases.push_back({"ONESHOT", word, dtype, tp, fusion,
-                     [](const Arguments &a) { oneshot<Type, accumulate, tp, fusion>(a); }});
-    cases.push_back({"TWOSHOT", word, dtype, tp, fusion,
-                     [](const Arguments &a) { twoshot<Type, accumulate, tp, fusion>(a); }});
-    if constexpr (accumulate == Accumulate::fp32) {
-        cases.push_back({"NVLS_ONESHOT", word, dtype, tp, fusion,
-                         [](const Arguments &a) { nvls_oneshot<Type, accumulate, tp, fusion>(a); }});
-        cases.push_back({"NVLS_TWOSHOT", word, dtype, tp, fusion,
-                         [](const Arguments &a) { nvls_twoshot<Type, accumulate, tp, fusion>(a); }});
-    }
+#define ADD_CASE(kernel, function, strategy, messages, fp32_alone)                                           \
+    if constexpr (!(fp32_alone) || accumulate == Accumulate::fp32)                                           \
+        cases.push_back({strategy, word, dtype, tp, fusion,                                                  \
+                         [](const Arguments &a) { function<Type, accumulate, tp, fusion>(a); }});
+    CUDA_KERNEL_LIST(ADD_CASE)
 }
 
 template <class Type, Accumulate accumulate, int tp> void add_fusions(std::vector<Case> &cases, int dtype) {

@@ -18,9 +18,9 @@ static size_t share_of(struct device *device, char reason[REASON_SIZE]) {
     return (size_t)group_min(device->group, (long)(left / sharers)); // all have asked before any takes
 }
 
-static bool has_use_for(const struct device *device, enum workspace_kind kind) {
+static bool has_use_for(const struct device *device, enum cuda_kernel kernel) {
     return device->modules[1] != NULL && device->reach != REACH_NONE &&
-           (!workspace_needs_switch(kind) || device->can_multicast);
+           (!cuda_kernel_facts[kernel].needs_switch || device->can_multicast);
 }
 
 // What is left of a share for the data of calls, which take at least `least` of it. All memory is taken in
@@ -29,10 +29,10 @@ static size_t room_for_data(const struct device *device, size_t share, size_t le
     size_t meeting = shared_memory_rounded(device, MEETING_BYTES, false);
     size_t room = share - share / PART_OF_OTHERS;
     room = room < meeting + least ? least : room - meeting;
-    for (int kind = 0; kind < WORKSPACE_KINDS; kind++) {
-        if (!has_use_for(device, (enum workspace_kind)kind)) continue;
-        size_t bytes = shared_memory_rounded(device, workspace_bytes_of(device, (enum workspace_kind)kind),
-                                             workspace_needs_switch((enum workspace_kind)kind));
+    for (int kernel = 0; kernel < CUDA_KERNELS; kernel++) {
+        if (!has_use_for(device, (enum cuda_kernel)kernel)) continue;
+        size_t bytes = shared_memory_rounded(device, workspace_bytes_of(device, (enum cuda_kernel)kernel),
+                                             cuda_kernel_facts[kernel].needs_switch);
         if (bytes <= room - least) room -= bytes;
     }
     return room;

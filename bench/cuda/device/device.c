@@ -383,7 +383,7 @@ static void make_stream(struct device *device, char reason[REASON_SIZE]) {
         pthread_cond_init(&device->held.changed, NULL);
     }
     if (result == CUDA_SUCCESS)
-        result = driver->cuMemAlloc(&device->states, WORKSPACE_KINDS * sizeof(struct RankState));
+        result = driver->cuMemAlloc(&device->states, CUDA_KERNELS * sizeof(struct RankState));
     if (result == CUDA_SUCCESS) result = driver->cuMemAlloc(&device->counter, sizeof(uint64_t));
     if (result == CUDA_SUCCESS) result = driver->cuMemAlloc(&device->flush, 2 * device->l2_bytes + 4096);
     driver_ok(driver, result, "preparing a GPU", reason, REASON_SIZE);

@@ -41,19 +41,6 @@ struct joint {
     CUdeviceptr states[MAX_TP];
 };
 
-// The kinds of workspace: strategies of one kind share it, and its state.
-enum workspace_kind {
-    WORKSPACE_ONESHOT,
-    WORKSPACE_TWOSHOT,
-    WORKSPACE_NVLS_ONESHOT,
-    WORKSPACE_NVLS_TWOSHOT,
-    WORKSPACE_KINDS
-};
-
-static inline bool workspace_needs_switch(enum workspace_kind kind) {
-    return kind == WORKSPACE_NVLS_ONESHOT || kind == WORKSPACE_NVLS_TWOSHOT;
-}
-
 enum { MEETING_BYTES = 4096 };
 
 // The shape of a launch. `programmatic`: it may start before the launch ahead has ended, and waits by itself.
@@ -104,10 +91,10 @@ struct device {
     uint32_t *give_up;          // pinned; not zero: kernels leave their waits
     CUdeviceptr give_up_address;
     struct shared_memory meeting; // flags and epochs of barriers between ranks, ours
-    struct shared_memory workspaces[WORKSPACE_KINDS];
-    int users[WORKSPACE_KINDS];
+    struct shared_memory workspaces[CUDA_KERNELS];
+    int users[CUDA_KERNELS];
     size_t workspace_bytes;     // the largest message
-    CUdeviceptr states;         // a RankState for each kind of workspace
+    CUdeviceptr states;         // a RankState for each kernel
     struct shared_memory arena; // data of calls, of all places that are open
     size_t arena_taken;         // its bytes, alike on all ranks
     struct place *places;       // that are open
@@ -178,7 +165,7 @@ size_t shared_memory_rounded(const struct device *device, size_t bytes, bool mul
 size_t arena_budget(struct device *device, size_t wanted, size_t least, char reason[REASON_SIZE]);
 
 // kernel_candidates.c: what a workspace takes on each rank.
-size_t workspace_bytes_of(const struct device *device, enum workspace_kind kind);
+size_t workspace_bytes_of(const struct device *device, enum cuda_kernel kernel);
 
 // memory.c: memory of this rank alone, that the GPUs of a process reach, amid addresses without any. -1:
 // there is none.
