@@ -1,5 +1,5 @@
-// The backend of GPUs: a rank has a device (device.h), or in loopback all ranks share one; a cell's place is
-// in its memory (place.h). See calls/backend.h.
+// The backend of GPUs. A rank has a device (device.h), in loopback all ranks share one, and a cell has a
+// place in its memory (place.h). See calls/backend.h.
 #include "calls/backend.h"
 
 #include <math.h>
@@ -26,7 +26,7 @@ static const char *placement(const struct group *group) {
     return device_of(group)->options.loopback ? "loopback" : "dedicated";
 }
 
-// That of this SM version; in loopback its own, before that of GPUs with links.
+// The incumbent of this SM version; in loopback first loopback's own, then that of GPUs with links.
 static bool incumbent(const struct group *group, int which, char suffix[], size_t suffix_size) {
     const struct device *device = group->device;
     bool loopback = device->options.loopback;
@@ -35,14 +35,14 @@ static bool incumbent(const struct group *group, int which, char suffix[], size_
     return which < 1 + loopback;
 }
 
-// Who was told of the devices hears at last what has become of them.
+// If the output has described the devices, their state at the end follows.
 static void close_device(struct group *group) {
-    if (group_max(group, device_of(group)->is_told) > 0) detect_write_end(group, protocol_out());
+    if (group_max(group, device_of(group)->is_described) > 0) detect_write_end(group, protocol_out());
     device_close(group);
 }
 
-// One barrier of the ranks on their GPUs, of many in one launch. What comes behind each cell has the clocks
-// looked at, too, while the GPU has just been busy.
+// Times one barrier of the ranks on their GPUs, of many in one launch. It comes after each cell, so it also
+// notes the clocks, while the GPU has just been busy.
 static int round_trip(struct group *group, double *time_us) {
     struct device *device = device_of(group);
     double samples[ROUND_SAMPLES];
@@ -66,8 +66,8 @@ static int round_trip(struct group *group, double *time_us) {
     return 0;
 }
 
-// Messages that have to leave each rank at least: those of one of our kernels as it is; of anything else, as
-// many as the op takes, in the switch where there is one that adds up.
+// The minimum number of messages that leave each rank: for our kernels, what they send; for anything else,
+// what the op takes, with the help of the switch if there is one that adds.
 static double link_factor(const struct group *group, const struct candidate *candidate, enum op op) {
     const struct device *device = group->device;
     if (candidate->strategy == &strategy_cuda_kernel)
@@ -79,7 +79,7 @@ static double link_factor(const struct group *group, const struct candidate *can
                      : factor;
 }
 
-// That, over the bandwidth of its links.
+// The time of these messages at the bandwidth of the links.
 static double link_us(const struct group *group, const struct candidate *candidate, const struct call *call) {
     const struct device *device = group->device;
     if (device->link_bytes_per_us <= 0) return 0;

@@ -1,10 +1,10 @@
-// What the GPU backend knows of a candidate beside its name.
+// The GPU backend's candidates.
 #ifndef BENCH_CUDA_CANDIDATE_H
 #define BENCH_CUDA_CANDIDATE_H
 
 #include "cuda/device/device.h"
 
-// Where the epilogue is: in the kernel that adds up, in one kernel after it, or in one for each step.
+// Where the epilogue is: in the kernel that adds, in one kernel after it, or in one for each step.
 enum epilogue { EPILOGUE_FUSED, EPILOGUE_ONE, EPILOGUE_SEPARATE };
 
 // One of our own kernels (kernel_candidates.c).
@@ -23,21 +23,21 @@ struct nccl_detail {
 
 extern const struct strategy strategy_cuda_kernel, strategy_cuda_nccl, strategy_auto;
 
-// Those of the list, and then those of plug-ins.
+// The list's candidates, then those of plug-ins.
 extern struct candidate cuda_candidates[MAX_CANDIDATES];
 extern int cuda_candidate_count;
 
-// What of a call the kernels are told. `accesses_per_token`: of 16 bytes.
+// A call as parameters of a kernel. An access has 16 bytes.
 struct CallParameters call_parameters(const struct device *device, const struct call *call);
 struct RankParameters rank_parameters(int rank, const struct call *call);
 
-// Threads for a row of a call, and how many blocks are useful for `rows` of them.
+// Threads for a row of a call, `most` at most.
 unsigned row_threads(const struct call *call, unsigned most);
 
-// Whether the kernels can do this call at all, whoever adds up; NULL or why not.
+// Why our kernels and epilogues cannot do this call, or NULL.
 const char *call_refusal(const struct device *device, const struct call *call);
 
-// epilogues.c: the epilogue of a call after its sum, which lies where residual_out goes. Nothing for NONE.
+// epilogues.c: enqueues the epilogue of a call whose sum is at residual_out; nothing for FUSION_NONE.
 bool epilogue_launch(struct device *device, enum epilogue epilogue, const struct call *call);
 
 #endif

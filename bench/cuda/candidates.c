@@ -1,4 +1,5 @@
-// The candidates of the GPU backend, from the list (generator/lists/lists.lua), and what they share.
+// The candidates of the GPU backend, from the list (generator/lists/lists.lua), and functions that they
+// share.
 #include "candidate.h"
 
 enum { ACCESS_BYTES = 16, WARP_THREADS = 32, NVFP4_FROM_SM = 100 };

@@ -1,5 +1,5 @@
-// What plug-ins get on a GPU: its number, the stream of their rank, NCCL's communicator where they need one,
-// and callbacks that go by the ranks' own shared memory, without MPI. See cuda_services.h of the bench.
+// Services for plug-ins on a GPU: its number, their rank's stream, NCCL's communicator if they need one, and
+// callbacks that use the shared memory of the ranks, without MPI. See cuda_services.h.
 #include "cuda_services.h"
 
 #include <pthread.h>
@@ -30,7 +30,7 @@ static int open_services(struct group *group, unsigned comm, gt_rank *rank, void
     char problem[REASON_SIZE] = "";
     if (made == NULL) snprintf(problem, sizeof problem, "out of memory");
     if (device->joint != NULL && problem[0] == '\0')
-        snprintf(problem, sizeof problem, "plug-ins launch for each rank: --streams would be right");
+        snprintf(problem, sizeof problem, "plug-ins launch for each rank; use --streams");
     if (ranks_are_fine(group, problem) && comm == GT_COMM_NCCL) {
         made->communicator = nccl_open(device, &made->comm, problem);
         ranks_are_fine(group, problem);
@@ -97,8 +97,8 @@ static bool put(struct group *group, void *to, const void *from, size_t bytes) {
            device_finish(device);
 }
 
-// A copy to memory of the host's waits for the stream in the driver, which knows no deadline: so who copies
-// waits himself before.
+// A copy to host memory waits for the stream in the driver, which has no deadline; so device_finish comes
+// first.
 static bool get(struct group *group, void *to, const void *from, size_t bytes) {
     struct device *device = device_of(group);
     if (bytes == 0) return device_finish(device);
@@ -118,14 +118,14 @@ static bool fill(struct group *group, void *to, int byte, size_t bytes) {
            device_finish(device);
 }
 
-// A kernel counts the bytes that differ; nobody waits between the run and it.
+// A kernel counts the bytes that differ; the host does not wait between the run and the kernel.
 static bool compare(struct group *group, const void *is, const void *should, size_t bytes, bool *same) {
     struct device *device = device_of(group);
     const struct cuda_driver *driver = device->driver;
     struct ArrayParameters parameters = {.words = bytes};
     uint64_t differing = 0, blocks = (bytes + COMPARE_THREADS - 1) / COMPARE_THREADS;
     *same = true;
-    if (bytes == 0) return device_finish(device); // no launch is of no blocks
+    if (bytes == 0) return device_finish(device); // a launch has at least one block
     struct grid grid = {.blocks = blocks < COMPARE_BLOCKS ? (unsigned)blocks : COMPARE_BLOCKS,
                         .ranks = 1,
                         .threads = COMPARE_THREADS};
@@ -159,7 +159,7 @@ static size_t device_bytes(const struct group *group) {
 
 // ---- holding a stream ---------------------------------------------------------------------------------
 
-// In nanoseconds from now, by the clock that condition variables wait by.
+// The time so many nanoseconds from now, on the clock of condition variables.
 static struct timespec in_ns(uint64_t nanoseconds) {
     struct timespec at;
     clock_gettime(CLOCK_MONOTONIC, &at);
@@ -169,10 +169,10 @@ static struct timespec in_ns(uint64_t nanoseconds) {
     return at;
 }
 
-// A run that waits for the stream would never come back, so another thread lets go in the end: once the run
-// has had its time, and not where its thread had no processor.
-static void *let_go_in_the_end(void *told) {
-    struct held_stream *held = told;
+// A run that waits for the held stream would never return, so another thread releases the stream once the run
+// has had its time; time in which the run's thread had no processor does not count.
+static void *release_after_patience(void *context) {
+    struct held_stream *held = context;
     struct waited_time waited;
     waited_time_begin(&waited, clock_ns(), waited_time_starved_ns(held->runner));
     pthread_mutex_lock(&held->lock);
@@ -198,14 +198,14 @@ static bool hold(struct group *group, void *lost, size_t bytes) {
     held->runner = gettid();
     CUresult result = device->driver->cuStreamWaitValue32(device->stream, held->address, held->number,
                                                           CU_STREAM_WAIT_VALUE_GEQ);
-    if (result == CUDA_ERROR_NOT_SUPPORTED) return true; // then it is not told whether a run waits
+    if (result == CUDA_ERROR_NOT_SUPPORTED) return true; // then a run that waits is not detected
     if (result == CUDA_SUCCESS && bytes > 0)
         result = device->driver->cuMemsetD8Async(address_of(lost), LOST, bytes, device->stream);
     if (!device_ok(device, result, "holding a stream")) {
-        __atomic_store_n(held->flag, held->number, __ATOMIC_RELEASE); // what waits already goes on
+        __atomic_store_n(held->flag, held->number, __ATOMIC_RELEASE); // releases what waits already
         return false;
     }
-    held->is_held = pthread_create(&held->thread, NULL, let_go_in_the_end, held) == 0;
+    held->is_held = pthread_create(&held->thread, NULL, release_after_patience, held) == 0;
     if (!held->is_held) __atomic_store_n(held->flag, held->number, __ATOMIC_RELEASE);
     return true;
 }

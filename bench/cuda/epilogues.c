@@ -1,5 +1,5 @@
-// Epilogues in kernels of their own, after an allreduce: one kernel, or one for each step. Where one launch
-// is for all ranks, so are these.
+// Epilogues in kernels of their own, after an allreduce: one kernel, or one for each step. With joint
+// launches, these are joint as well.
 #include <stdio.h>
 
 #include "candidate.h"
@@ -7,9 +7,9 @@
 
 enum { MOST_THREADS = 1024, BLOCKS_PER_MULTIPROCESSOR = 2, NAME_SIZE = 96 };
 
-// What a step reads and writes beside residual_out.
+// What a step reads and writes besides residual_out.
 struct step {
-    bool reads_norm; // else the sum, which lies where residual_out goes
+    bool reads_norm; // else the sum, which is at residual_out
     bool writes_norm;
 };
 

@@ -51,7 +51,7 @@ static size_t flags_offset(const struct device *device, enum cuda_kernel kernel)
     return messages_of(kernel, device->group->size) * device->workspace_bytes;
 }
 
-// Empty slots, no flags, state at its beginning.
+// Empties the slots, and clears flags and state.
 static bool clear_workspace(struct device *device, enum cuda_kernel kernel) {
     const struct cuda_driver *driver = device->driver;
     const struct shared_memory *memory = &device->workspaces[kernel];
@@ -99,7 +99,7 @@ static void find_kernels(struct own *own) {
     char name[NAME_SIZE];
     int tp = device->group->size;
     for (int dtype = 0; dtype < DTYPES; dtype++) {
-        bool fp32 = own->candidate->accumulates_fp32 || dtype == DTYPE_FLOAT32; // there it is the same
+        bool fp32 = own->candidate->accumulates_fp32 || dtype == DTYPE_FLOAT32; // for which both are the same
         for (int fusion = 0; fusion < FUSIONS; fusion++) {
             snprintf(name, sizeof name, "gentables_%s_%s_%s_%s_tp%d",
                      cuda_kernel_facts[own->detail->kernel].name, dtype_short_names[dtype],
@@ -109,7 +109,7 @@ static void find_kernels(struct own *own) {
     }
 }
 
-// Why none of its calls can be done here, or nothing.
+// Sets the reason why none of its calls can be done on this device, or "".
 static void check_device(const struct own *own, char reason[REASON_SIZE]) {
     const struct device *device = own->device;
     bool needs_switch = cuda_kernel_facts[own->detail->kernel].needs_switch;
@@ -165,20 +165,20 @@ static const char *own_supports(const struct group *group, const struct call *ca
     const char *refusal = call_refusal(device, call);
     if (refusal != NULL) return refusal;
     if (call_bytes(call) > device->workspace_bytes)
-        return "its message is above the workspace; see --workspace";
+        return "its message is larger than the workspace; see --workspace";
     return NULL;
 }
 
 // ---- shapes ------------------------------------------------------------------------------------------
 
-// Whether each rank adds up a part of the tokens.
-static bool deals_out(const struct own *own) {
+// Whether each rank reduces a slice of the tokens.
+static bool has_slices(const struct own *own) {
     return cuda_kernel_facts[own->detail->kernel].slices;
 }
 
-// How wide the rows of a size alone are, in accesses, `most` at most: so that there is a row for each
-// multiprocessor, of at least a warp and not above what a block moves at once; or, since rows are all of one
-// width, what comes next to that and divides the size.
+// The width of the rows of a call that is a size alone, in accesses, `most` at most. The aim is a row for
+// each multiprocessor, of at least a warp and at most what a block moves at once. Rows have equal widths, so
+// the result is the nearest width that divides the size.
 static size_t row_width(const struct own *own, size_t accesses, size_t most) {
     size_t sharers = own->device->options.loopback ? (size_t)own->device->group->size : 1;
     size_t wanted = accesses * sharers / (size_t)own->device->multiprocessors;
@@ -196,11 +196,11 @@ static size_t row_width(const struct own *own, size_t accesses, size_t most) {
     return narrow;
 }
 
-// The call as tokens that suit the kernel, where it has none of its own.
+// The call with tokens that suit the kernel, if it is a size alone.
 static struct call with_tokens(const struct own *own, const struct call *call) {
     struct call shaped = *call;
     size_t bytes = call_bytes(call), accesses = bytes / ACCESS_BYTES;
-    size_t least = deals_out(own) ? (size_t)own->device->group->size : 1;
+    size_t least = has_slices(own) ? (size_t)own->device->group->size : 1;
     if (!call->is_size_alone || accesses < least) return shaped;
     size_t width = row_width(own, accesses, accesses / least);
     shaped.num_tokens = accesses / width;
@@ -208,11 +208,11 @@ static struct call with_tokens(const struct own *own, const struct call *call) {
     return shaped;
 }
 
-// What a strategy itself asks of a call; supports knows no strategy.
+// Checks what the strategy requires of a call; own_supports checks what all of them require.
 static int own_prepare(void *state, const struct call *call, char reason[REASON_SIZE]) {
     const struct own *own = state;
     const char *refused = NULL;
-    if (deals_out(own) && with_tokens(own, call).num_tokens < (size_t)own->device->group->size)
+    if (has_slices(own) && with_tokens(own, call).num_tokens < (size_t)own->device->group->size)
         refused = call->is_size_alone ? "fewer than 16 bytes for each rank" : "fewer tokens than ranks";
     if (own->detail->epilogue != EPILOGUE_FUSED && call->fusion == FUSION_NONE)
         refused = "there is no epilogue to separate";
@@ -228,7 +228,7 @@ static void append(struct parameters *parameters, const void *bytes, size_t coun
     parameters->used += count;
 }
 
-// For the ranks of this launch: all that share the GPU, or this one.
+// For the ranks of this launch: all that share the GPU, or this rank.
 static void fill_parameters(const struct own *own, const struct call *call, struct parameters *parameters) {
     struct device *device = own->device;
     enum cuda_kernel kernel = own->detail->kernel;
@@ -255,11 +255,11 @@ static void fill_parameters(const struct own *own, const struct call *call, stru
     }
 }
 
-// As many blocks as there are rows for, and as the GPU holds at once.
+// A block for each row, as far as the GPU can hold them at once.
 static struct grid grid_of(struct own *own, const struct call *call, CUfunction kernel) {
     struct device *device = own->device;
     size_t rows = call->num_tokens, ranks = (size_t)device->group->size;
-    if (deals_out(own)) rows = (rows + ranks - 1) / ranks;
+    if (has_slices(own)) rows = (rows + ranks - 1) / ranks;
     unsigned threads = row_threads(call, ranks > 8 ? MOST_THREADS / 2 : MOST_THREADS);
     bool programmatic = !device_is_joint(device);
     unsigned resident = device_resident_blocks(device, kernel, threads, programmatic);
@@ -275,8 +275,8 @@ static int own_run(void *state, const struct call *call) {
     struct group *group = device->group;
     const struct call shaped = with_tokens(own, call);
     struct parameters parameters;
-    bool tells = device->joint != NULL && !device->is_published;
-    if (tells) {
+    bool publishes = device->joint != NULL && !device->is_published;
+    if (publishes) {
         device->slot = 0;
         device->joint->calls[group->rank][0] = *call;
         if (!group_barrier(group)) return -1;
@@ -295,7 +295,7 @@ static int own_run(void *state, const struct call *call) {
     }
     if (launched && own->detail->epilogue != EPILOGUE_FUSED)
         launched = epilogue_launch(device, own->detail->epilogue, call);
-    if (tells && !group_barrier(group)) return -1;
+    if (publishes && !group_barrier(group)) return -1;
     return launched ? 0 : -1;
 }
 

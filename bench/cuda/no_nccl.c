@@ -1,4 +1,4 @@
-// In place of nccl.c, where NCCL's header was not found when this was built.
+// Replaces nccl.c and communicator.c if the build found no header of NCCL.
 #include <stdio.h>
 
 #include "candidate.h"
@@ -13,7 +13,7 @@ void nccl_abort_all(void) {}
 struct communicator *nccl_open(struct device *device, const void **comm, char reason[]) {
     (void)device;
     (void)comm;
-    snprintf(reason, REASON_SIZE, "built without NCCL, whose header was not found");
+    snprintf(reason, REASON_SIZE, "built without NCCL: the build found no nccl.h");
     return NULL;
 }
 
@@ -32,7 +32,7 @@ static int no_setup(const struct candidate *candidate, struct group *group, void
     (void)candidate;
     (void)group;
     (void)state;
-    snprintf(reason, REASON_SIZE, "built without NCCL, whose header was not found");
+    snprintf(reason, REASON_SIZE, "built without NCCL: the build found no nccl.h");
     return -1;
 }
 

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Fills the folder that is taken to a machine with a GPU, to be run there by `sh verify.sh .`: the program,
-# and the sources, for where it does not start. sh pack.sh BENCH-SOURCES GENERATED PROGRAM FOLDER SOURCE...;
-# the build calls it.
+# Fills the folder that is copied to a machine with a GPU, where `sh verify.sh .` runs it: the program, and
+# the sources, from which rebuild.sh builds it if it does not start. The build calls sh pack.sh BENCH-SOURCES
+# GENERATED PROGRAM FOLDER SOURCE...
 set -eu
 bench=$1 generated=$2 program=$3 folder=$4
 shift 4

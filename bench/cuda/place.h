@@ -1,10 +1,10 @@
-// Cells on a GPU: their data, calls that are timed there, and hashes of what these leave.
+// Cells on a GPU: their data, their timed calls, and hashes of the results.
 #ifndef BENCH_CUDA_PLACE_H
 #define BENCH_CUDA_PLACE_H
 
 #include "cuda/device/device.h"
 
-// The functions of struct backend that go by a place.
+// The functions of struct backend that take a place.
 int place_open(struct group *group, struct cell *cell, enum mode mode, void **place,
                char reason[REASON_SIZE]);
 size_t place_bytes(const struct shape *shape);
@@ -21,9 +21,8 @@ int place_fetch(void *place, int slot);
 uint64_t place_hash(void *place, int slot);
 bool place_stays(void *place, int slot);
 
-// Destroys what this rank's open places have captured; the next samples capture it again. For NCCL: a
-// captured call is of one communicator, which NCCL does not end before the graphs are gone: it waits for
-// that.
+// Destroys the graphs that this rank's open places have captured; the next samples capture them again. For
+// NCCL: the end of a communicator waits until graphs with calls of it are destroyed.
 void place_forget_graphs(struct device *device);
 
 #endif

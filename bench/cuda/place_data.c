@@ -1,5 +1,5 @@
-// Cells on a GPU; see place.h: where their arrays lie, what comes there and is fetched from there, and hashes
-// and poison that go through the stream.
+// Data of cells on a GPU (see place.h): the layout of their arrays, copies to and from the GPU, and hashes
+// and poison in the stream.
 #include "place.h"
 
 #include <stdio.h>
@@ -14,14 +14,15 @@
 #include "plugin_loader/plugins.h"
 
 enum {
-    ALIGNMENT = 4096, // of arrays: what a window of NCCL asks for
+    ALIGNMENT = 4096, // of arrays, as NCCL's windows require
     HASH_BLOCKS = 128,
     HASH_THREADS = 256,
-    POISON = 0xff,             // in every byte: no right result is full of it
-    POISONED_BYTES = 32 << 10, // of larger arrays, at both ends: enough to lose what came too early
+    POISON = 0xff, // in every byte: no right result consists of it
+    POISONED_BYTES =
+        32 << 10, // of larger arrays, at both ends: enough to destroy results that came too early
 };
 
-// ---- where things are ---------------------------------------------------------------------------------
+// ---- layout -------------------------------------------------------------------------------------------
 
 static size_t aligned(size_t bytes) {
     return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
@@ -31,13 +32,13 @@ static size_t row_bytes(const struct cell *cell) {
     return cell->shape.hidden_size * dtype_sizes_bytes[cell->shape.dtype];
 }
 
-// Of a norm that is kept for the check.
+// Bytes of a norm that is kept for the check.
 static size_t norm_bytes(const struct shape *shape) {
     size_t elements = shape->num_tokens * shape->hidden_size;
     return fusion_has_codes(shape->fusion) ? elements * dtype_sizes_bytes[shape->dtype] : 0;
 }
 
-// Bytes that all calls read together, where one reads `elements`.
+// Bytes that all calls read together, if one call reads `elements`.
 static size_t read_bytes(const struct cell *cell, size_t elements) {
     return (elements + (cell->shifts - 1) * cell->stride) * dtype_sizes_bytes[cell->shape.dtype];
 }
@@ -57,7 +58,7 @@ static struct layout layout_of(const struct cell *cell) {
     layout.norm_bytes = norm_bytes(&cell->shape);
     layout.gamma = layout.residual + (fused ? rows : 0);
     layout.slots = layout.gamma + (fused ? aligned(row_bytes(cell)) : 0);
-    layout.larger = aligned(cell->out_bytes > 0 ? cell->out_bytes : 1); // no two slots in one place
+    layout.larger = aligned(cell->out_bytes > 0 ? cell->out_bytes : 1); // no two slots have the same address
     layout.residual_out = layout.larger + (has_larger ? aligned(place_input_bytes(cell)) : 0);
     layout.norm_out = layout.residual_out + aligned(cell->residual_out_bytes);
     layout.block_scales = layout.norm_out + aligned(layout.norm_bytes);
@@ -73,13 +74,13 @@ static void *pointer(CUdeviceptr address) {
     return (void *)(uintptr_t)address;
 }
 
-// Slots without which there is nothing to time: of two chains that differ, where there are chains.
+// The minimum number of slots: for chains, two of different lengths.
 static int least_slots(enum mode mode) {
     return place_is_chain(mode) ? 3 : 1;
 }
 
-// Where a candidate works in place alone, that is: of an allreduce with its epilogue apart, where the sum is
-// sought; else where the output goes, or what that is a part of.
+// For candidates that work in place alone: the input is at the sum's address, if the epilogue is apart; else
+// at the output's address, or in the larger buffer that the output is a part of.
 static void put_in_place(const struct place *place, const struct candidate *candidate, struct call *call,
                          int slot) {
     bool is_part = call->op == OP_REDUCESCATTER;
@@ -123,14 +124,13 @@ static size_t bytes_of(const struct place *place, int slots) {
     return place->layout.slots + (size_t)slots * place->layout.slot_bytes;
 }
 
-// Gives the place its part of the arena, behind those that are open.
+// Gives the place its part of the arena, after the open places.
 static bool find_room(struct place *place, char reason[REASON_SIZE]) {
     const struct device *device = place->device;
     size_t room = device->arena.bytes - device->arena_taken;
     int least = least_slots(place->mode);
     if (bytes_of(place, least) > room) {
-        snprintf(reason, REASON_SIZE,
-                 "%s need %zu KiB, above the %zu there are; a larger --arena would be right",
+        snprintf(reason, REASON_SIZE, "%s need %zu KiB, and %zu are free; use a larger --arena",
                  least > 1 ? "the data of two chains of calls" : "its data",
                  (bytes_of(place, least) + 1023) >> 10, room >> 10);
         return false;
@@ -163,7 +163,7 @@ static bool make_place(struct place *place, char reason[REASON_SIZE]) {
     return uploaded;
 }
 
-// The next place lies behind this one on all ranks alike, whose results may differ in size.
+// The next place begins at the same offset on all ranks, though their results may differ in size.
 int place_open(struct group *group, struct cell *cell, enum mode mode, void **place_made,
                char reason[REASON_SIZE]) {
     struct device *device = device_of(group);
@@ -181,7 +181,7 @@ int place_open(struct group *group, struct cell *cell, enum mode mode, void **pl
     }
     long slots = group_min(group, made ? place->slots : MAX_SLOTS);
     if (made) {
-        place->slots = (int)slots; // chains are as long on all ranks
+        place->slots = (int)slots; // chains have the same length on all ranks
         taken = (double)bytes_of(place, place->slots);
     }
     device->arena_taken += (size_t)group_max(group, taken);
@@ -198,7 +198,7 @@ void place_forget_graphs(struct device *device) {
     for (struct place *place = device->places; place != NULL; place = place->next) place_drop_graphs(place);
 }
 
-// Where a GPU may hang, memory is not given back, which would wait for it; the process ends.
+// If the GPU may hang, memory is not freed, because that would wait for the GPU; the process ends.
 void place_close(void *of) {
     struct place *place = of, **at = &place->device->places;
     const struct cuda_driver *driver = place->device->driver;
@@ -224,8 +224,8 @@ int place_poison(void *of) {
     struct place *place = of;
     struct device *device = place->device;
     size_t bytes = (size_t)place->slots * place->layout.slot_bytes;
-    place->hashes_are_there = place->hashes_are_known = false;
-    place->writes_norm = true; // what comes is verified in full
+    place->hashes_are_enqueued = place->hashes_are_known = false;
+    place->writes_norm = true; // the next results are verified in full
     CUresult result = device->driver->cuMemsetD8Async(slot_address(place, 0), POISON, bytes, device->stream);
     return device_ok(device, result, "clearing results") && device_finish(device) ? 0 : -1;
 }
@@ -233,14 +233,13 @@ int place_poison(void *of) {
 int place_finish(void *of) {
     struct place *place = of;
     if (device_enqueues(place->device) && !device_finish(place->device)) return -1;
-    place->hashes_are_there = place->hashes_are_known = place->writes_norm = place->has_norm = false;
+    place->hashes_are_enqueued = place->hashes_are_known = place->writes_norm = place->has_norm = false;
     return group_barrier(place->device->group) ? 0 : -1;
 }
 
 // ---- checks in the stream -----------------------------------------------------------------------------
 
-// Adds an array to the hash of a slot, on the stream of `by`; what fills up its last 16 bytes is always the
-// same.
+// Adds an array to the hash of a slot, on the stream of `by`; the padding of its last 16 bytes never changes.
 static bool hash_more(const struct place *place, struct device *by, int slot, CUdeviceptr array, size_t bytes,
                       uint64_t salt) {
     if (bytes == 0) return true;
@@ -253,7 +252,7 @@ static bool hash_more(const struct place *place, struct device *by, int slot, CU
     return device_launch(by, device_kernel(by, "gentables_hash"), grid, &parameters, sizeof parameters);
 }
 
-// Brings results to where they are looked for.
+// Copies results that are inside the larger buffer to the output's address.
 static bool take_from_amid(const struct place *place, int slot) {
     const struct cell *cell = place->cell;
     const struct device *device = place->device;
@@ -281,13 +280,13 @@ bool place_enqueue_hashes(const struct place *place, struct device *by, struct s
     return right;
 }
 
-// Poisons the array at `offset` of these slots, or its ends.
+// Poisons the array at `offset` of these slots, or both its ends.
 static bool poison_array(const struct place *place, struct device *by, struct span span, size_t offset,
                          size_t bytes) {
     const struct cuda_driver *driver = by->driver;
     size_t width = bytes < POISONED_BYTES ? bytes : POISONED_BYTES, rest = bytes - width;
     size_t slots = (size_t)span.calls;
-    size_t pitch = slots > 1 ? place->layout.slot_bytes : width; // of one slot it is none, but is limited
+    size_t pitch = slots > 1 ? place->layout.slot_bytes : width; // of one slot it is unused, but has a limit
     CUdeviceptr at = slot_address(place, span.first) + offset;
     CUresult result = CUDA_SUCCESS;
     if (width > 0) result = driver->cuMemsetD2D8Async(at, pitch, POISON, width, slots, by->stream);
@@ -330,12 +329,12 @@ static bool fetch_hashes(struct place *place) {
     return download(place, place->known_hashes, place->hashes, bytes) && device_finish(place->device);
 }
 
-// Of all slots at once, for each fetch costs a wait.
+// Fetches the hashes of all slots at once, because each fetch waits for the GPU.
 uint64_t place_hash(void *of, int slot) {
     struct place *place = of;
     if (!place->hashes_are_known) {
         bool there =
-            place->hashes_are_there || place_enqueue_hashes(place, place->device, place_all_slots(place));
+            place->hashes_are_enqueued || place_enqueue_hashes(place, place->device, place_all_slots(place));
         place->hashes_are_known = there && fetch_hashes(place);
     }
     return place->known_hashes[slot];
@@ -344,7 +343,7 @@ uint64_t place_hash(void *of, int slot) {
 bool place_stays(void *of, int slot) {
     struct place *place = of;
     uint64_t before[MAX_SLOTS];
-    bool are_of_the_call = place->hashes_are_there;
+    bool are_of_the_call = place->hashes_are_enqueued;
     place_hash(place, slot);
     if (!are_of_the_call) return true;
     memcpy(before, place->known_hashes, sizeof before);

@@ -1,4 +1,4 @@
-// What a place is: shared by place.c, which has its data, and timing.c, which times calls on them.
+// A place: place_data.c has its data, and timing.c times calls on them.
 #ifndef BENCH_CUDA_PLACE_PARTS_H
 #define BENCH_CUDA_PLACE_PARTS_H
 
@@ -16,7 +16,7 @@ struct work {
     bool writes_norm; // for the check, which costs time
 };
 
-// Slots of a place, one for each call of what is timed at once.
+// Slots of a place, one for each call that is timed at once.
 struct span {
     int first, calls;
 };
@@ -28,12 +28,12 @@ struct graph {
     CUgraphExec exec;
 };
 
-// Where arrays lie in the arena, alike on all ranks.
+// Offsets of arrays in the arena, the same on all ranks.
 struct layout {
     size_t input, residual, gamma, slots;             // offsets
     size_t out, residual_out, norm_out, block_scales; // within a slot
     size_t slot_bytes, norm_bytes;
-    size_t larger; // in a slot, too: where a reducescatter in place works, of which the output is but a part
+    size_t larger; // in a slot: the buffer of a reducescatter in place; the output is a part of it
 };
 
 struct place {
@@ -43,12 +43,12 @@ struct place {
     struct layout layout;
     CUdeviceptr base;
     int slots;
-    bool is_amid; // the last sample's results are amid the larger buffer
+    bool is_amid; // the last sample's results are inside the larger buffer
     CUdeviceptr hashes;
     void *norm;                 // of a slot, for the check
     bool writes_norm, has_norm; // the next sample; the last one
     uint64_t known_hashes[MAX_SLOTS];
-    bool hashes_are_there, hashes_are_known; // on the GPU; here
+    bool hashes_are_enqueued, hashes_are_known; // on the GPU; on the host
     struct grid grid_of_floor;
     uint64_t begun_ns;    // when the host began to enqueue what is timed
     bool is_late;         // it took longer than the delay
@@ -71,14 +71,13 @@ static inline struct span place_all_slots(const struct place *place) {
     return (struct span){0, place->slots};
 }
 
-// Has these slots of a place hashed, in order behind what is in the stream of `by`.
+// Enqueues the hashes of these slots of a place in the stream of `by`.
 bool place_enqueue_hashes(const struct place *place, struct device *by, struct span span);
 
-// Poisons the results in these slots, in order behind what is in the stream of `by`: large arrays at both
-// ends.
+// Enqueues the poison for the results in these slots in the stream of `by`; large arrays get it at both ends.
 bool place_poison_slots(const struct place *place, struct device *by, struct span span);
 
-// Destroys what the place has captured.
+// Destroys the graphs that the place has captured.
 void place_drop_graphs(struct place *place);
 
 #endif

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Builds gentables-bench-cuda from the sources that travel with it, where the one that was built elsewhere
-# does not run: sh rebuild.sh FOLDER. Needs cc and nvcc, and NCCL's header where there is one. Kernels are for
-# the GPU that is here, or for GENTABLES_CUDA_ARCH, such as sm_90.
+# Builds gentables-bench-cuda from the sources in the folder, if the program in the folder does not run here:
+# sh rebuild.sh FOLDER. It needs cc and nvcc, and uses NCCL's header if there is one. Kernels are built for
+# this machine's GPU, or for GENTABLES_CUDA_ARCH, such as sm_90.
 set -eu
 folder=${1:?usage: sh rebuild.sh FOLDER}
 source=$folder/source
@@ -9,11 +9,11 @@ nvcc=$(command -v nvcc || ls /usr/local/cuda/bin/nvcc)
 export TMPDIR="$folder/compiling" # a machine's own may be small
 mkdir -p "$TMPDIR"
 
-# Where its headers are nvcc itself tells: where it lies says nothing, as it may be a script that calls it.
-echo '#include <cuda.h>' >"$TMPDIR/asks.cu"
-"$nvcc" -M -o "$TMPDIR/asks.d" "$TMPDIR/asks.cu"
-include=$(tr -s ' ' '\n' <"$TMPDIR/asks.d" | sed -n 's|^\(/.*\)/cuda\.h$|\1|p')
-[ -f "$include/cuda.h" ] || { echo "$nvcc does not tell where cuda.h is" >&2; exit 1; }
+# nvcc lists where its headers are. Its own path does not show that: it may be a script that calls nvcc.
+echo '#include <cuda.h>' >"$TMPDIR/includes.cu"
+"$nvcc" -M -o "$TMPDIR/includes.d" "$TMPDIR/includes.cu"
+include=$(tr -s ' ' '\n' <"$TMPDIR/includes.d" | sed -n 's|^\(/.*\)/cuda\.h$|\1|p')
+[ -f "$include/cuda.h" ] || { echo "rebuild.sh: $nvcc finds no cuda.h" >&2; exit 1; }
 
 running=
 for unit in "$source"/generated/*.cu; do

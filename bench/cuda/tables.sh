@@ -1,9 +1,9 @@
 #!/bin/sh
-# Rows that verify.sh brought from a machine with a GPU become a folder of tables, with its report:
+# Makes a folder of tables, with its report, from the rows that verify.sh measured on a machine with a GPU:
 #
 #   sh bench/cuda/tables.sh VERIFIED [TABLES]   VERIFIED has rows.tpN.txt; TABLES: tables/smNN-loopback
 #
-# GENTABLES is the program, or build/bin/gentables. A spec.lua is written where there is none.
+# GENTABLES: the program; default build/bin/gentables. If there is no spec.lua, it writes one.
 set -eu
 verified=${1:?usage: sh tables.sh FOLDER-OF-rows.tpN.txt [TABLES]}
 gentables=${GENTABLES:-$(dirname "$0")/../../build/bin/gentables}
@@ -11,7 +11,7 @@ arch=$(cat "$verified"/rows.tp*.txt | sed -n 's/^hello .* isa=sm_\([0-9]*\) .*/s
 case $arch in
 sm*-loopback) ;;
 *)
-    echo "tables.sh: $verified/rows.tp*.txt: no rows of one GPU; what verify.sh wrote would be right" \
+    echo "tables.sh: $verified/rows.tp*.txt: no rows of one GPU; give the folder that verify.sh wrote" \
         >&2
     exit 2
     ;;

@@ -1,24 +1,25 @@
-// How a call on a GPU is timed, of a place (place_data.h):
+// How a call on a GPU is timed, in a place (place_data.h):
 //
-//   eager       a delay holds the stream until the host has enqueued all, ranks meet on their GPUs, and
-//               events stand right before and after the call
-//   cold        the same, and caches are flushed before ranks meet
-//   graph       two captured chains of calls, a long one and a short one, each launched like that; a call
-//               took the difference of their times by the difference of their lengths, so that what a
-//               launch of a graph costs cancels. Each call of either chain has results of its own
-//   cold_graph  the same, with a flush before each call; what a chain of flushes alone takes is taken off
+//   eager       a delay holds the stream until the host has enqueued everything, then comes a barrier of the
+//               ranks on their GPUs; events are right before and after the call
+//   cold        the same, with caches flushed before the barrier
+//   graph       two captured chains of calls, a long and a short one, each launched like that; the time of a
+//   call
+//               is the difference of their times divided by the difference of their lengths, so that the cost
+//               of launching a graph cancels out. Each call of either chain has results of its own
+//   cold_graph  the same, with a flush before each call, less the time of a chain of flushes alone
 //
-// A time counts where the host was early enough: else it is the host's, the delay is made longer, and the
-// same is timed once more; who is late however often it is tried has no time. What a strategy does on the
-// host before it launches (AUTO's lookup) no event sees; it is added to the time of a call that is launched
-// by itself, and into a graph it does not go.
+// A time is valid if the host enqueued everything within the delay; else it includes the host's time: then
+// the call is timed again, with longer delays. A call for which the host is always late has no time. Events
+// do not include what a strategy does on the host before it launches (AUTO's lookup); that is added to the
+// time of a call that is launched by itself, and is not part of a graph.
 //
-// What is timed is also checked, in the same stream and before anybody waits for it: results are poisoned
-// behind the delay, and hashed right behind the last event. Work on a stream of a candidate's own that this
-// one does not wait for comes too late for the hash; work that does not wait for this one, too early.
+// Timed results are also checked, in the same stream and before the host waits: they are poisoned after the
+// delay, and hashed right after the last event. Work on a candidate's own stream that this stream does not
+// wait for comes too late for the hash; work that does not wait for this stream comes too early.
 //
-// Where one launch is for all ranks, rank 0 alone enqueues, what poisons and hashes everybody's results, too,
-// and the others say what their calls are.
+// With joint launches rank 0 alone enqueues, also what poisons and hashes the results of all; the other ranks
+// publish their calls.
 #include <stdio.h>
 
 #include "elements/statistics.h"
@@ -26,7 +27,7 @@
 #include "plugin_loader/plugin_limits.h"
 
 enum {
-    LONGEST_DELAY_NS = 100000000, // to which the tries below lead, from 100 us on
+    LONGEST_DELAY_NS = 100000000, // reached from 100 us within the tries below
     MOST_TRIES_IN_TIME = 12,
     FLOOR_SAMPLES = 9,
     MOST_TRIES_AT_A_SLOPE = 12,
@@ -36,17 +37,18 @@ enum {
 
 // ---- one call -----------------------------------------------------------------------------------------
 
-// As many blocks as the GPU holds, for all ranks that share it, or as there is something for.
+// As many blocks as the GPU holds, for all ranks that share it, or as are useful.
 static struct grid grid_of_copy(const struct device *device, size_t words) {
     unsigned ranks = device_is_joint(device) ? (unsigned)device->group->size : 1;
-    size_t useful = words == 0 ? 1 : (words + COPY_THREADS - 1) / COPY_THREADS; // no launch is of no blocks
+    size_t useful =
+        words == 0 ? 1 : (words + COPY_THREADS - 1) / COPY_THREADS; // a launch has at least one block
     size_t blocks = (unsigned)(device->multiprocessors * COPY_BLOCKS_PER_MULTIPROCESSOR) / ranks;
     if (blocks == 0) blocks = 1;
     return (struct grid){
         .blocks = (unsigned)(useful < blocks ? useful : blocks), .ranks = ranks, .threads = COPY_THREADS};
 }
 
-// Bytes that every way to do the call has to read, and to write: of the smaller buffer.
+// Bytes that any way to do the call must read and write: the size of the smaller buffer.
 static size_t least_bytes(const struct call *call) {
     const struct traffic *traffic = call->traffic;
     if (traffic == NULL) return call_bytes(call);
@@ -54,13 +56,13 @@ static size_t least_bytes(const struct call *call) {
     return (sent < received ? sent : received) * dtype_sizes_bytes[call->dtype];
 }
 
-// Where the 16 bytes begin that `pointer` is in: data sets of odd rows begin anywhere, and threads read whole
-// ones.
+// The address of the 16 bytes that contain `pointer`: data sets with odd rows begin anywhere, and threads
+// read whole accesses.
 static const void *whole_words(const void *pointer) {
     return (const void *)((uintptr_t)pointer & ~(uintptr_t)15);
 }
 
-// What any way to do the call has to do: read the input, write as much.
+// Enqueues what any way to do the call must do: read the input, and write as much.
 static bool enqueue_copy(struct place *place, const struct call *call) {
     struct device *device = place->device;
     struct ArrayParameters parameters = {.words = least_bytes(call) / 16};
@@ -87,7 +89,7 @@ static bool enqueue(struct place *place, const struct work *work, size_t shift, 
     return device_launch(device, device_kernel(device, "gentables_empty"), *work->empty, &none, sizeof none);
 }
 
-// Says what this rank's calls are, where rank 0 makes them.
+// Publishes this rank's calls, if rank 0 enqueues them.
 static bool publish(struct place *place, size_t shift) {
     struct device *device = place->device;
     if (device->joint == NULL) return true;
@@ -102,12 +104,12 @@ static bool publish(struct place *place, size_t shift) {
 
 // ---- times -------------------------------------------------------------------------------------------
 
-// Whether results are hashed right behind what is timed: those of a candidate's calls.
-static bool is_hashed_behind(const struct work *work) {
+// Whether results are hashed right after the timed work: only a candidate's calls have any.
+static bool is_hashed_after(const struct work *work) {
     return work->candidate != NULL;
 }
 
-// Does this to the places whose calls this rank enqueues: its own, or, in one launch for all, everybody's.
+// Calls `act` for the places whose calls this rank enqueues: its own, or, with joint launches, all ranks'.
 static bool each_place(struct place *place, struct span span,
                        bool (*act)(const struct place *place, struct device *by, struct span span)) {
     struct device *by = place->device;
@@ -118,7 +120,7 @@ static bool each_place(struct place *place, struct span span,
     return true;
 }
 
-// Leaves nothing of the data in the caches.
+// Removes the data from the caches.
 static bool flush(struct device *device) {
     CUresult result = device->driver->cuMemsetD8Async(device->flush, 0, 2 * device->l2_bytes, device->stream);
     return device_ok(device, result, "a flush");
@@ -128,7 +130,7 @@ static bool is_in_place(const struct work *work) {
     return work->candidate != NULL && plugins_is_in_place(work->candidate);
 }
 
-// Puts the inputs of calls in place.
+// Copies the inputs of calls to where they work in place.
 static bool put_inputs(struct place *place, const struct work *work, size_t shift, struct span span) {
     struct device *device = place->device;
     for (int slot = span.first; slot < span.first + span.calls; slot++) {
@@ -143,28 +145,28 @@ static bool put_inputs(struct place *place, const struct work *work, size_t shif
     return true;
 }
 
-// Holds the stream, poisons results that are hashed afterwards, puts inputs in place, flushes where asked to,
-// has ranks meet, and marks the beginning.
+// Enqueues the delay, the poison for results that are hashed afterwards, inputs in place, a flush in cold
+// mode, the ranks' barrier, and the event at the beginning.
 static bool begin(struct place *place, const struct work *work, size_t shift, struct span span) {
     struct device *device = place->device;
     const struct cuda_driver *driver = device->driver;
     place->begun_ns = clock_ns();
     if (!device_delay(device, device->delay_ns)) return false;
-    if (is_hashed_behind(work) && !each_place(place, span, place_poison_slots)) return false;
+    if (is_hashed_after(work) && !each_place(place, span, place_poison_slots)) return false;
     if (is_in_place(work) && !put_inputs(place, work, shift, span)) return false;
     if (place->mode == MODE_COLD && !flush(device)) return false;
     if (device->reach != REACH_NONE && device->group->size > 1 && !device_barrier(device, 1)) return false;
     return device_ok(device, driver->cuEventRecord(device->before, device->stream), "an event");
 }
 
-// Marks the end, has results hashed behind it, waits, and says how long it took.
+// Enqueues the event at the end and the hashes after it, waits, and reads the time.
 static bool end(struct place *place, const struct work *work, struct span span, double *time_us) {
     struct device *device = place->device;
     const struct cuda_driver *driver = device->driver;
     float ms = 0;
     if (!device_ok(device, driver->cuEventRecord(device->after, device->stream), "an event")) return false;
     place->is_late = clock_ns() - place->begun_ns > device->delay_ns;
-    if (is_hashed_behind(work) && !each_place(place, span, place_enqueue_hashes)) return false;
+    if (is_hashed_after(work) && !each_place(place, span, place_enqueue_hashes)) return false;
     if (!device_ok(device, driver->cuEventRecord(device->checked, device->stream), "an event") ||
         !device_wait(device, device->checked))
         return false;
@@ -173,13 +175,13 @@ static bool end(struct place *place, const struct work *work, struct span span, 
     return device_ok(device, result, "a time");
 }
 
-// Times the calls of a span once, of which that in the first slot of all has data set `shift`. All ranks have
-// published them.
+// Times the calls of a span once. The call in the first slot of the place has data set `shift`. All ranks
+// have published their calls.
 typedef bool timing(struct place *place, const struct work *work, size_t shift, struct span span,
                     double *time_us);
 
-// Collective. Times until no host was late, or has given that up; a host that was held up once needs no
-// longer delay.
+// Collective. Times until no host was late, MOST_TRIES_IN_TIME times at most. After a single late try the
+// delay stays: the host may only have been interrupted.
 static bool time_in_time(struct place *place, timing *once, const struct work *work, size_t shift,
                          struct span span, double *time_us) {
     struct device *device = place->device;
@@ -218,7 +220,7 @@ static bool time_eager(struct place *place, const struct work *work, size_t shif
 
 // ---- graphs -----------------------------------------------------------------------------------------------
 
-// The slots of a sample's long chain, and of its short one: the rest, one at least.
+// The slots of a sample's long chain; the rest, at least one, are those of the short chain.
 static struct span long_chain(const struct place *place) {
     int fewer = place->slots / (SHORT_CHAIN + 1);
     return (struct span){0, place->slots - (fewer > 0 ? fewer : 1)};
@@ -234,7 +236,7 @@ static bool same_work(const struct work *a, const struct work *b) {
            a->writes_norm == b->writes_norm && a->is_nothing == b->is_nothing;
 }
 
-// Captures a chain, whose calls other ranks have published.
+// Captures a chain. The other ranks have published their calls.
 static bool capture(struct place *place, struct graph *graph) {
     struct device *device = place->device;
     const struct cuda_driver *driver = device->driver;
@@ -254,7 +256,7 @@ static bool capture(struct place *place, struct graph *graph) {
     return enqueued && device_ok(device, result, "a graph") && device_finish(device);
 }
 
-// The chain in these slots, captured once; NULL: it cannot be.
+// The chain in these slots, captured at most once; NULL: the capture failed.
 static struct graph *find_graph(struct place *place, const struct work *work, size_t shift,
                                 struct span span) {
     for (int i = 0; i < place->graph_count; i++) {
@@ -262,7 +264,7 @@ static struct graph *find_graph(struct place *place, const struct work *work, si
         if (same_work(&graph->work, work) && graph->shift == shift && graph->span.first == span.first)
             return graph;
     }
-    if (place->graph_count == MOST_GRAPHS) place_drop_graphs(place); // which come again
+    if (place->graph_count == MOST_GRAPHS) place_drop_graphs(place); // they are captured again when needed
     struct graph *graph = &place->graphs[place->graph_count];
     *graph = (struct graph){.work = *work, .shift = shift, .span = span};
     if (!capture(place, graph)) return NULL;
@@ -275,7 +277,7 @@ static bool time_chain(struct place *place, const struct work *work, size_t shif
     struct device *device = place->device;
     struct graph *graph = NULL;
     if (device_enqueues(device)) {
-        graph = find_graph(place, work, shift, span); // made while no rank's kernels wait for another's
+        graph = find_graph(place, work, shift, span); // captured while no rank's kernels wait for another's
         if (graph == NULL) return false;
     }
     if (!group_barrier(device->group)) return false;
@@ -286,7 +288,7 @@ static bool time_chain(struct place *place, const struct work *work, size_t shif
     return end(place, work, span, time_us);
 }
 
-// One call of a long chain, by what it takes longer than a short one.
+// The time of one call, from how much longer a long chain takes than a short one.
 static bool time_slope(struct place *place, const struct work *work, size_t shift, double *time_us) {
     struct span many = long_chain(place), few = short_chain(place);
     double of_few_us = 0, of_many_us = 0;
@@ -315,17 +317,17 @@ static bool time_graphs(struct place *place, const struct work *work, size_t shi
 
 // ---- samples ----------------------------------------------------------------------------------------------
 
-// Collective. `reason`: it is no time of the GPUs.
+// Collective. With a `reason`, the time is not valid.
 static bool time_work(struct place *place, const struct work *work, size_t shift, double *time_us,
                       char reason[REASON_SIZE]) {
     struct device *device = place->device;
     place->is_amid = is_in_place(work) && place->cell->shape.op == OP_REDUCESCATTER;
-    place->hashes_are_there = place->hashes_are_known = place->was_never_early = false;
+    place->hashes_are_enqueued = place->hashes_are_known = place->was_never_early = false;
     place->has_no_slope = false;
     bool timed = place_is_chain(place->mode) ? time_graphs(place, work, shift, time_us)
                                              : time_eager(place, work, shift, time_us);
     device->is_published = false;
-    place->hashes_are_there = is_hashed_behind(work);
+    place->hashes_are_enqueued = is_hashed_after(work);
     if (place->was_never_early) {
         snprintf(
             reason, REASON_SIZE,
@@ -363,7 +365,7 @@ int place_floor(void *of, const struct candidate *candidate, void *state, double
         samples[i] = group_max(place->device->group, mine_us);
     }
     *time_us = median(samples, FLOOR_SAMPLES);
-    // The next floor is of another shape, and its graphs are others.
+    // The next floor has another shape and other graphs.
     for (int i = 0; i < place->graph_count;) {
         if (place->graphs[i].work.empty == NULL) {
             i++;

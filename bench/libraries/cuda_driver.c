@@ -32,7 +32,7 @@ static void start_driver(void) {
     CUresult result = loaded.cuInit(0);
     if (result == CUDA_ERROR_NO_DEVICE ||
         (result == CUDA_SUCCESS && loaded.cuDeviceGetCount(&gpu_count) == CUDA_SUCCESS && gpu_count == 0)) {
-        refuse("no GPU: the driver sees none; `nvidia-smi` and CUDA_VISIBLE_DEVICES tell more", 0, 0);
+        refuse("no GPU: the driver sees none; check `nvidia-smi` and CUDA_VISIBLE_DEVICES", 0, 0);
     } else if (result != CUDA_SUCCESS) {
         char words[128];
         driver_ok(&loaded, result, "the CUDA driver does not start", words, sizeof words);
@@ -47,33 +47,33 @@ static void set_environment(void) {
     setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
 }
 
-// In this order: the version is asked for before functions that an old driver may not have.
+// Checks the version before it looks up functions that an old driver may not have.
 static void load(void) {
     set_environment();
     void *library = dlopen("libcuda.so.1", RTLD_NOW);
     if (library == NULL) {
-        refuse("no CUDA driver (libcuda.so.1); one of version %d.%d or later would be right",
-               CUDA_VERSION / 1000, CUDA_VERSION % 1000 / 10);
+        refuse("no CUDA driver (libcuda.so.1); version %d.%d or later is required", CUDA_VERSION / 1000,
+               CUDA_VERSION % 1000 / 10);
         return;
     }
     *(void **)&loaded.cuDriverGetVersion = dlsym(library, "cuDriverGetVersion");
     if (loaded.cuDriverGetVersion != NULL) loaded.cuDriverGetVersion(&loaded.version);
     if (loaded.version == 0) {
-        refuse("no CUDA driver: its library says version 0; one of %d.%d or later would be right",
+        refuse("no CUDA driver: its library reports version 0; version %d.%d or later is required",
                CUDA_VERSION / 1000, CUDA_VERSION % 1000 / 10);
         return;
     }
     if (loaded.version / 1000 < CUDA_VERSION / 1000) {
         snprintf(refusal, sizeof refusal,
-                 "the CUDA driver is for %d.%d, older than this program's CUDA %d.%d; a newer driver, or a "
-                 "build with an older CUDA would be right",
+                 "the CUDA driver is for %d.%d, older than this program's CUDA %d.%d; install a "
+                 "newer driver, or build with an older CUDA",
                  loaded.version / 1000, loaded.version % 1000 / 10, CUDA_VERSION / 1000,
                  CUDA_VERSION % 1000 / 10);
         return;
     }
     const char *missing = look_up_functions(library);
     if (missing != NULL) {
-        snprintf(refusal, sizeof refusal, "the CUDA driver has no %s; a newer one would be right", missing);
+        snprintf(refusal, sizeof refusal, "the CUDA driver has no %s; a newer driver is required", missing);
         return;
     }
     start_driver();

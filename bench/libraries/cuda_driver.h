@@ -82,10 +82,10 @@ struct cuda_driver {
     int version; // 13000 is 13.0
 };
 
-// Loads the driver and starts it, once per process. NULL: `reason` says why, and what would be right.
+// Loads the driver and starts it, once per process. NULL: `reason`.
 const struct cuda_driver *driver_load(char reason[], size_t reason_size);
 
-// How many GPUs the driver sees. 0: `reason` says why there is none, or no driver.
+// How many GPUs the driver sees. 0: `reason`.
 int driver_gpus(char reason[], size_t reason_size);
 
 // The version of the driver, without starting it; 0: there is none.

@@ -29,22 +29,21 @@ without() {
 only
 refused "" "no CUDA driver (libcuda.so.1)"
 only cuda nvidia-ml
-refused "driver=0" "no CUDA driver: its library says version 0"
+refused "driver=0" "no CUDA driver: its library reports version 0"
 refused "driver=11080" "the CUDA driver is for 11.8, older than this program's CUDA 1"
 refused "gpus=0" "no GPU: the driver sees none"
 refused "gpus=1" "2 ranks need 2 GPUs, and here is 1; --loopback puts all ranks on one"
 refused "gpus=4" "8 ranks need 8 GPUs, and here are 4; --loopback puts all ranks on one" --ranks 8
 refused "sm=90,80" "GPUs of several kinds: rank 0 has sm_90, rank 1 sm_80"
 refused "sm=75 no_binary" "kernels were built for sm_"
-room="would be right"
 need="messages of 8192 KiB need 64 MiB for their data, and a rank has"
 refused "memory_mib=60" "$need 59 of GPU 0" --workspace 8M
-refused "gpus=1 memory_mib=100" "$need 49 of GPU 0; smaller ones, or a smaller --arena, $room" \
+refused "gpus=1 memory_mib=100" "$need 49 of GPU 0; use a smaller --workspace or --arena" \
     --workspace 8M --loopback
 without NCCL "" "NCCL is not here (libnccl.so.2)"
 without ONESHOT "memory_mib=12" "out of memory on GPU" --hidden-size 64 --workspace 1M
 none="out of memory on GPU 0: 6[0-9]* KiB for a rank, and [0-9]* are free"
-grep -q "^# .*$none; a smaller --workspace $room" "$WORK/out" || fail "which memory is out is not said"
+grep -q "^# .*$none; use a smaller --workspace" "$WORK/out" || fail "which memory is out is not said"
 
 # What there is of a GPU's memory is divided among its ranks: more data than fit wait for others to go.
 # fits SETTINGS OPTION...

@@ -20,7 +20,7 @@ case $short in *" calls=3"*) ;; *) fail "short chains: $short" ;; esac
 echo "$short $long" | tr ' ' '\n' | sed -n 's/^time_us=//p' |
     awk '{ time[NR] = $1 } END { exit !(time[1] < 2 * time[2] && time[2] < 2 * time[1]) }' ||
     fail "the launch of a graph is in the time: $short"
-chains 140K | grep -q "two chains of calls need [0-9]* KiB, above the [0-9]* there are; a larger --arena" ||
+chains 140K | grep -q "two chains of calls need [0-9]* KiB, and [0-9]* are free; use a larger --arena" ||
     fail "no room for two chains of calls: not said"
 
 # The bound of a call on slow links is what each strategy has to send over them: of 2 ranks ONESHOT and

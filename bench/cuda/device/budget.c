@@ -1,21 +1,21 @@
-// How much of a GPU's memory the data of calls get; see device.h. What is free is divided among the ranks
-// that share the GPU. Of a rank's share a part stays for what nobody can count before it is there: NCCL's
-// buffers, graphs, plug-ins. Then come the workspaces of our own kernels, as far as there is room for them
-// beside the least that the data need; strategies whose workspace has none say so when they are set up.
+// How much of a GPU's memory the data of calls get; see device.h. Free memory is divided among the ranks that
+// share the GPU. A part of a rank's share is reserved for what cannot be counted in advance: NCCL's buffers,
+// graphs, plug-ins. Then come the workspaces of our own kernels, if they fit beside the minimum for the data;
+// a strategy without room for its workspace fails in its setup.
 #include "device.h"
 
 #include <stdio.h>
 
-enum { PART_OF_OTHERS = 8 }; // they get this part of a share
+enum { PART_OF_OTHERS = 8 }; // an eighth of a share is reserved
 
-// What a rank has to itself of its GPU's memory, the same on all. 0: `reason`.
+// This rank's share of its GPU's memory, the same on all ranks. 0: `reason`.
 static size_t share_of(struct device *device, char reason[REASON_SIZE]) {
     size_t left = 0, all = 0;
     CUresult result = device->driver->cuMemGetInfo(&left, &all);
     driver_ok(device->driver, result, "asking for free memory", reason, REASON_SIZE);
     if (!ranks_are_fine(device->group, reason)) return 0;
     size_t sharers = device->options.loopback ? (size_t)device->group->size : 1;
-    return (size_t)group_min(device->group, (long)(left / sharers)); // all have asked before any takes
+    return (size_t)group_min(device->group, (long)(left / sharers)); // all have read before any allocates
 }
 
 static bool has_use_for(const struct device *device, enum cuda_kernel kernel) {
@@ -23,8 +23,8 @@ static bool has_use_for(const struct device *device, enum cuda_kernel kernel) {
            (!cuda_kernel_facts[kernel].needs_switch || device->can_multicast);
 }
 
-// What is left of a share for the data of calls, which take at least `least` of it. All memory is taken in
-// pieces, which may be large.
+// What is left of a share for the data of calls, `least` at least. Memory is allocated in pieces, which may
+// be large.
 static size_t room_for_data(const struct device *device, size_t share, size_t least) {
     size_t meeting = shared_memory_rounded(device, MEETING_BYTES, false);
     size_t room = share - share / PART_OF_OTHERS;
@@ -38,7 +38,7 @@ static size_t room_for_data(const struct device *device, size_t share, size_t le
     return room;
 }
 
-// Whole pieces, as many as there is room for, of what is wanted.
+// `wanted` bytes as whole pieces, or as many pieces as there is room for.
 static size_t in_pieces(const struct device *device, size_t wanted, size_t room) {
     size_t bytes = shared_memory_rounded(device, wanted, false);
     if (bytes <= room) return bytes;
@@ -53,8 +53,8 @@ size_t arena_budget(struct device *device, size_t wanted, size_t least, char rea
     least = shared_memory_rounded(device, least, false);
     if (least > share) {
         snprintf(reason, REASON_SIZE,
-                 "messages of %u KiB need %u MiB for their data, and a rank has %u of GPU %d; smaller ones, "
-                 "or a smaller --arena, would be right",
+                 "messages of %u KiB need %u MiB for their data, and a rank has %u of GPU %d; use a "
+                 "smaller --workspace or --arena",
                  (unsigned)(device->workspace_bytes >> 10), (unsigned)(least >> 20), (unsigned)(share >> 20),
                  device->ordinal);
         return 0;

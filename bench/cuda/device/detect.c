@@ -1,6 +1,5 @@
-// What this machine's GPUs, links and libraries are, as the protocol and people are told: in the beginning,
-// and, of what changes meanwhile, such as clocks, after the last request again. What NVML alone knows is left
-// out where it is not there.
+// Describes this machine's GPUs, links and libraries, for the protocol and for people: at the beginning, and
+// what changes meanwhile, such as clocks, again after the last request. Without NVML, its facts are left out.
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -67,7 +66,7 @@ static int active_links(void *handle) {
     return count;
 }
 
-// The PCIe link, as generation x width now, which a GPU lowers that has nothing to do, and at most: a field.
+// Fields of the PCIe link: generation x width now, which an idle GPU lowers, and at most.
 static void describe_pcie(void *handle, char words[], size_t words_size) {
     unsigned of[4] = {0};
     words[0] = '\0';
@@ -77,7 +76,7 @@ static void describe_pcie(void *handle, char words[], size_t words_size) {
     snprintf(words, words_size, " pcie=%ux%u pcie_most=%ux%u", of[0], of[1], of[2], of[3]);
 }
 
-// What NVML says of clocks now. NULL: it says nothing.
+// Reads the clocks from NVML. Returns its handle of the GPU; NULL: it has none.
 static void *look(const struct device *device, struct gpu_clocks *now) {
     void *handle = NULL;
     *now = (struct gpu_clocks){0};
@@ -88,7 +87,7 @@ static void *look(const struct device *device, struct gpu_clocks *now) {
     return handle;
 }
 
-// Right behind calls: at either end of a run the GPU may be idle, and its clocks are low for that.
+// Called right after calls: at the ends of a run the GPU may be idle, with low clocks for that reason.
 void detect_look(struct device *device) {
     struct gpu_clocks now, *seen = &device->clocks_seen;
     if (look(device, &now) == NULL) return;
@@ -97,7 +96,7 @@ void detect_look(struct device *device) {
     seen->throttle |= now.throttle;
 }
 
-// Clocks, why they are held back (as bits, 0: nothing), and links, as fields.
+// Fields of clocks, the reasons for their throttling (as bits; 0: none), and links.
 static void describe_state(const struct device *device, char words[], size_t words_size) {
     char pcie[64];
     struct gpu_clocks now;
@@ -132,11 +131,11 @@ void detect_line(struct device *device, char line[], size_t line_size) {
 
 void detect_write(const struct group *group, FILE *out) {
     struct device *device = device_of(group);
-    device->is_told = true;
+    device->is_described = true;
     for (int rank = 0; rank < group->size; rank++) fprintf(out, "%s\n", device->lines[rank]);
 }
 
-// The same words, and the least clocks and all reasons of the whole time.
+// Writes the same fields, and the lowest clocks and all reasons of the whole run.
 void detect_write_end(struct group *group, FILE *out) {
     struct device *device = device_of(group);
     char state[STATE_SIZE], line[LINE_SIZE] = "";

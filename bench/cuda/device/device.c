@@ -16,7 +16,7 @@ enum {
     ARENA_MESSAGES = 8, // of the largest size, that the data of calls have room for
     ARENA_USUAL_BYTES = 64 << 20,
     AFTER_GIVING_UP_S = 2,
-    GROUP_PATIENCE = 4, // times that of a GPU, so that who hangs is told, and not who waits for him
+    GROUP_PATIENCE = 4, // times a GPU's, so that the rank that hangs is reported, not one that waits for it
     BANDWIDTH_REPEATS = 4,
     DELAY_NS = 100000, // at first
 };
@@ -33,7 +33,7 @@ bool device_enqueues(const struct device *device) {
     return !device_is_joint(device) || device->group->rank == 0;
 }
 
-// The group has failed, by whoever is at work.
+// Fails the group, with the name of the candidate or plug-in that is at work.
 __attribute__((format(printf, 2, 3))) static void problem(struct device *device, const char *format, ...) {
     const char *who = fault_current_work();
     va_list arguments;
@@ -77,15 +77,14 @@ static void refuse_count(const struct device *device, int count, char reason[REA
 static void refuse_sharing(const struct device *device, char reason[REASON_SIZE]) {
     int count = 0;
     device->driver->cuDeviceGetCount(&count);
-    snprintf(
-        reason, REASON_SIZE,
-        "unavailable: shared GPU: %d processes, and each sees %d; one for each, or ranks that are threads "
-        "(gentables-bench-cuda --loopback), would be right",
-        device->group->size, count);
+    snprintf(reason, REASON_SIZE,
+             "unavailable: shared GPU: %d processes, and each sees %d; give each its own, or run the "
+             "ranks as threads (gentables-bench-cuda --loopback)",
+             device->group->size, count);
 }
 
-// Rank r takes GPU r, in loopback GPU 0; and a process that sees fewer GPUs than there are ranks its first,
-// which is its own where the launcher shows each rank others (compare_cards looks whether it is).
+// Rank r takes GPU r, and in loopback GPU 0. A process that sees fewer GPUs than there are ranks takes its
+// first: some launchers show each rank another GPU, which compare_cards checks.
 static void choose(struct device *device, char reason[REASON_SIZE]) {
     int count = 0;
     device->driver->cuDeviceGetCount(&count);
@@ -114,7 +113,7 @@ static void describe(struct device *device) {
     device->can_multicast = attribute(device, CU_DEVICE_ATTRIBUTE_MULTICAST_SUPPORTED) != 0;
 }
 
-// Takes the GPU, its context and the modules.
+// Opens the GPU, its context and the modules.
 static void take(struct device *device, char reason[REASON_SIZE]) {
     const struct cuda_driver *driver = device->driver;
     CUresult result = driver->cuDeviceGet(&device->id, device->ordinal);
@@ -135,7 +134,7 @@ static void take(struct device *device, char reason[REASON_SIZE]) {
     driver_ok(driver, result, "loading kernels", reason, REASON_SIZE);
 }
 
-// What every rank tells the others of its GPU.
+// What ranks exchange about their GPUs.
 struct card {
     int sm;
     CUuuid uuid;
@@ -143,8 +142,8 @@ struct card {
     char bus[32];
 };
 
-// Whether this GPU reaches another rank's. Of one that this process does not see the driver only tells once
-// memory is mapped.
+// Whether this GPU reaches another rank's. If this process does not see that GPU, only mapping its memory
+// shows it; until then it counts as reached.
 static bool reaches(struct device *device, const struct card *other) {
     CUdevice id;
     int can = 1;
@@ -156,8 +155,8 @@ static bool reaches(struct device *device, const struct card *other) {
     return can != 0;
 }
 
-// Whether all ranks have GPUs of one kind, each its own; a multicast team, and handles, are all ranks' or
-// nobody's.
+// Checks that all ranks have GPUs of one kind, each its own. Multicast and kinds of handles are used only if
+// all ranks have them.
 static void compare_cards(struct device *device, char reason[REASON_SIZE]) {
     struct card mine = {.sm = device->sm,
                         .can_fabric = device->can_fabric,
@@ -189,7 +188,7 @@ static void compare_cards(struct device *device, char reason[REASON_SIZE]) {
     if (device->options.loopback) device->can_multicast = false; // a team is of different GPUs
 }
 
-// Whether this rank may make memory with such a handle: that the hardware can is not enough.
+// Whether this rank may make memory with such a handle, which the hardware's support does not guarantee.
 static bool handle_works(struct device *device, CUmemAllocationHandleType type) {
     const struct cuda_driver *driver = device->driver;
     CUmemAllocationProp wanted = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
@@ -229,8 +228,8 @@ static void choose_reach(struct device *device) {
 
 // ---- launches and waiting -----------------------------------------------------------------------------
 
-// Those of a TP size say so in their names. A module is not asked for what it has not: tools that watch the
-// driver count an error.
+// Kernels of a TP size have it in their names. Only the right module is searched: a failed lookup would count
+// as an error in tools that watch the driver.
 CUfunction device_kernel(struct device *device, const char *name) {
     CUfunction kernel = NULL;
     CUmodule module = device->modules[strstr(name, "_tp") != NULL];
@@ -262,7 +261,7 @@ unsigned device_resident_blocks(struct device *device, CUfunction kernel, unsign
     int per_multiprocessor = 0;
     device->driver->cuOccupancyMaxActiveBlocksPerMultiprocessor(&per_multiprocessor, kernel, (int)threads, 0);
     unsigned sharers = device->options.loopback ? (unsigned)device->group->size : 1;
-    unsigned launches = programmatic ? 2 : 1; // the next one is there already
+    unsigned launches = programmatic ? 2 : 1; // the next launch is resident already
     unsigned blocks = (unsigned)(per_multiprocessor * device->multiprocessors) / (sharers * launches);
     return blocks > MAX_BLOCKS ? MAX_BLOCKS : blocks;
 }
@@ -272,8 +271,8 @@ static void *abort_all(void *unused) {
     return unused;
 }
 
-// Kernels leave their waits; whether the event comes then. NCCL has its kernels leave, and then waits for the
-// graphs that hold them: no thread that has something to say may do that.
+// Makes kernels leave their waits. Returns whether the event has passed then. NCCL's abort waits for graphs
+// that contain its kernels, so another thread calls it.
 static bool give_up(struct device *device, CUevent event) {
     pthread_t thread;
     struct timespec until;
@@ -291,7 +290,7 @@ static bool give_up(struct device *device, CUevent event) {
     return left;
 }
 
-// Before the deadline is over for good the event is asked once more: the clock is read before that.
+// The clock is read before the event is queried, so that the event has a last chance after the deadline.
 bool device_wait(struct device *device, CUevent event) {
     uint64_t since_ns = clock_ns(), waited_ns = 0;
     for (uint64_t polls = 1;; polls++) {
@@ -338,9 +337,10 @@ bool device_delay(struct device *device, uint64_t nanoseconds) {
                          sizeof parameters);
 }
 
-// ---- what a rank holds ----------------------------------------------------------------------------------
+// ---- resources of a rank --------------------------------------------------------------------------------
 
-// Every rank copies to the next one at once; bytes per microsecond of the slowest. 0 without links.
+// Times copies of all ranks to the next rank at once. Returns the bytes per microsecond of the slowest; 0:
+// there are no links.
 static double measure_links(struct device *device) {
     const struct cuda_driver *driver = device->driver;
     struct group *group = device->group;
@@ -389,7 +389,7 @@ static void make_stream(struct device *device, char reason[REASON_SIZE]) {
     driver_ok(driver, result, "preparing a GPU", reason, REASON_SIZE);
 }
 
-// The next way in which ranks that are processes may reach each other's memory. False: there is none.
+// Chooses the next way in which processes may reach each other's memory. False: no way is left.
 static bool step_down(struct device *device) {
     switch (device->reach) {
     case REACH_FABRIC: device->reach = device->can_file ? REACH_FILE : REACH_IPC; return true;
@@ -399,9 +399,9 @@ static bool step_down(struct device *device) {
     }
 }
 
-// Collective. The data of calls, which are the first memory of all. Whether GPUs that do not see each other
-// reach each other, and whether handles get to other processes, shows only now: what is refused is tried in
-// the next way, and in the end each rank's memory is its alone.
+// Collective. Makes the memory for the data of calls, the first shared memory of all. Only now it shows
+// whether GPUs that do not see each other reach each other, and whether other processes can import handles: a
+// way that fails is replaced by the next, and if all fail, each rank has memory of its own alone.
 static int open_arena(struct device *device, size_t bytes, char reason[REASON_SIZE]) {
     for (;;) {
         int status = shared_memory_open(device, bytes, false, "--arena", &device->arena, reason);
@@ -412,7 +412,7 @@ static int open_arena(struct device *device, size_t bytes, char reason[REASON_SI
     }
 }
 
-// Collective. What ranks meet by, and the data of calls: as much as is asked for, if the GPU has it.
+// Collective. Makes the memory for barriers and for the data of calls.
 static int make_memory(struct device *device, char reason[REASON_SIZE]) {
     size_t message = device->options.workspace_bytes;
     device->workspace_bytes = message > 0 ? message : DEFAULT_WORKSPACE_BYTES;
@@ -425,7 +425,7 @@ static int make_memory(struct device *device, char reason[REASON_SIZE]) {
     return shared_memory_open(device, MEETING_BYTES, false, "--arena", &device->meeting, reason);
 }
 
-// Collective. Rank 0's, which all threads see.
+// Collective. Rank 0 makes it; all ranks are threads and see it.
 static int open_joint(struct device *device, char reason[REASON_SIZE]) {
     if (!device_is_joint(device)) return 0;
     if (device->group->rank == 0) device->joint = calloc(1, sizeof *device->joint);

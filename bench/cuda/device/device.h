@@ -34,10 +34,10 @@ enum { LONG_CHAIN = 32, SHORT_CHAIN = 4, MAX_SLOTS = LONG_CHAIN + LONG_CHAIN / S
 
 struct place;
 
-// What the threads of a joint launch tell rank 0: the calls of a sample.
+// What rank 0 needs of the other threads for a joint launch: the calls of a sample.
 struct joint {
     struct call calls[MAX_TP][MAX_SLOTS];
-    struct place *places[MAX_TP]; // that these are of
+    struct place *places[MAX_TP]; // of these calls
     CUdeviceptr states[MAX_TP];
 };
 
@@ -104,10 +104,10 @@ struct device {
     CUdeviceptr flush, counter; // what a cache is emptied by; of bytes that differ
     struct held_stream held;
     double link_bytes_per_us;      // measured; 0: there are no links
-    struct grid last;              // launch of a candidate; of one that does not say, the least
+    struct grid last;              // the last launch of a candidate; the smallest, if the candidate sets none
     struct gpu_clocks clocks_seen; // the least, and all reasons; 0: none yet
-    bool is_told;                  // of rank 0's: somebody was told of the devices, and is in the end
-    char lines[MAX_TP][LINE_SIZE]; // what the protocol says of each rank's
+    bool is_described;             // rank 0's: the output has lines of devices, and gets more at the end
+    char lines[MAX_TP][LINE_SIZE]; // of each rank's device, for the protocol
     char problem[REASON_SIZE];
 };
 
@@ -124,57 +124,57 @@ bool device_enqueues(const struct device *device);
 int device_open(struct group *group, const struct device_options *options, char reason[REASON_SIZE]);
 void device_close(struct group *group);
 
-// False, and the group has failed, if a call of the driver did.
+// Whether a call of the driver succeeded; if not, the group fails.
 bool device_ok(struct device *device, CUresult result, const char *what);
 
-// Collective. Says the first rank's problem, if any has one, on all ranks; whether there was none.
+// Collective. Whether no rank has a reason; if one has, all ranks get the first rank's.
 bool ranks_are_fine(struct group *group, char reason[REASON_SIZE]);
 
-// Which kernels there are: NULL where this name is not built in.
+// NULL: the program has no kernel of this name.
 CUfunction device_kernel(struct device *device, const char *name);
 
 // Enqueues a kernel.
 bool device_launch(struct device *device, CUfunction kernel, struct grid grid, const void *parameters,
                    size_t bytes);
 
-// Blocks of this kernel that the GPU holds at once, for one rank.
+// Blocks of this kernel that the GPU can hold at once, for one rank.
 unsigned device_resident_blocks(struct device *device, CUfunction kernel, unsigned threads,
                                 bool programmatic);
 
-// Waits for an event until the group's time is over; then kernels give up and the group fails.
+// Waits for an event until the deadline; then kernels give up and the group fails.
 bool device_wait(struct device *device, CUevent event);
 bool device_finish(struct device *device); // all that is in the stream
 
-// Ranks meet `times` times, on their GPUs.
+// Enqueues `times` barriers of the ranks on their GPUs.
 bool device_barrier(struct device *device, int times);
 bool device_delay(struct device *device, uint64_t nanoseconds);
 
-// Collective, memory.c. Zeroed memory that all ranks reach, and with `multicast` by one address, too, where
-// the hardware can; `option` says how much. -1: there is no such memory, -2: the others do not get to it:
-// `reason`, alike on all ranks.
+// Collective, memory.c. Makes zeroed memory that all ranks reach, with `multicast` also by one address, if
+// the hardware can. `option` is the command line's option for its size. -1: it cannot be made; -2: other
+// ranks cannot reach it; both with `reason`, the same on all ranks.
 int shared_memory_open(struct device *device, size_t bytes, bool multicast, const char *option,
                        struct shared_memory *memory, char reason[REASON_SIZE]);
 void shared_memory_close(struct device *device, struct shared_memory *memory);
 
-// The pieces that such memory of `bytes` is taken in, and what it takes with that.
+// The granularity of such memory of `bytes`, and its size rounded up to that.
 size_t shared_memory_granularity(const struct device *device, size_t bytes, bool multicast);
 size_t shared_memory_rounded(const struct device *device, size_t bytes, bool multicast);
 
-// Collective, budget.c. The bytes of `wanted` that the data of calls get on each rank, and never less than
-// `least` where that much is wanted. 0: `reason`, alike on all ranks.
+// Collective, budget.c. How many of the `wanted` bytes the data of calls get on each rank: at least `least`,
+// or `wanted`, if that is smaller. 0: `reason`, the same on all ranks.
 size_t arena_budget(struct device *device, size_t wanted, size_t least, char reason[REASON_SIZE]);
 
-// kernel_candidates.c: what a workspace takes on each rank.
+// kernel_candidates.c: the size of a kernel's workspace on each rank.
 size_t workspace_bytes_of(const struct device *device, enum cuda_kernel kernel);
 
-// memory.c: memory of this rank alone, that the GPUs of a process reach, amid addresses without any. -1:
-// there is none.
+// memory.c: memory of this rank alone, which the GPUs of its process reach, between unmapped addresses. -1:
+// out of memory.
 int memory_reserve(struct device *device, struct guarded *buffer, size_t bytes);
 void memory_give_back(struct device *device, struct guarded *buffer);
 
-// detect.c: what this machine's GPUs and links are, for people and for provenance. detect_line: of this rank.
-// detect_look: takes note of clocks, and what holds them back, as they are now. detect_write_end, collective:
-// what has become of them.
+// detect.c: this machine's GPUs and links, for people and for provenance. detect_line: this rank's.
+// detect_look notes the clocks, and the reasons for their throttling, as they are now. detect_write_end,
+// collective: writes the state at the end.
 void detect_describe(char library[], size_t library_size, char isa[], size_t isa_size);
 void detect_write(const struct group *group, FILE *out);
 void detect_line(struct device *device, char line[], size_t line_size);

@@ -1,10 +1,10 @@
-// Memory that all ranks reach; see device.h. Each rank makes physical memory on its GPU and maps it; the
-// others map it, too:
+// Memory that all ranks reach; see device.h. Each rank makes physical memory on its GPU and maps it, and the
+// other ranks map it as well:
 //
 //   loopback, process   addresses are the same for all threads of a process; access is granted to their GPUs
 //   fabric              a handle that any process may import
 //   file                a file descriptor, sent over a UNIX socket
-//   ipc                 where none of these is there: memory of cuMemAlloc, and its handle
+//   ipc                 if none of these works: memory of cuMemAlloc, and its handle
 //
 // With multicast, a team of all GPUs binds the same memory, and one address reaches all of it.
 #include "device.h"
@@ -16,7 +16,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-// What a rank gives to the others, so that they can map its memory.
+// What other ranks need to map a rank's memory.
 union ticket {
     CUdeviceptr address;
     CUmemFabricHandle fabric;
@@ -33,8 +33,8 @@ static CUmemAllocationHandleType handle_type(const struct device *device) {
                                          : CU_MEM_HANDLE_TYPE_NONE;
 }
 
-// What memory is made with: all that works here, for NCCL, which maps it once more for its symmetric windows,
-// has its own mind of what it takes.
+// All kinds of handles that work here: NCCL, which maps the memory once more for its symmetric windows,
+// chooses one by itself.
 static CUmemAllocationHandleType handle_types(const struct device *device) {
     unsigned types = CU_MEM_HANDLE_TYPE_NONE;
     if (device->can_fabric) types |= CU_MEM_HANDLE_TYPE_FABRIC;
@@ -81,7 +81,7 @@ static bool send_file(const struct group *group, int from, int to_rank, int file
     return sendmsg(from, &message, 0) == (ssize_t)sizeof rank;
 }
 
-// One peer's descriptor into its place. False: `errno`.
+// Receives a peer's descriptor into files[peer]. False: `errno`.
 static bool receive_file(int socket_of_rank, int files[]) {
     union {
         struct cmsghdr header;
@@ -116,7 +116,7 @@ static int open_socket(const struct group *group) {
     return -1;
 }
 
-// Collective. Whether it went well on all ranks; else this one's reason, if it is one that failed.
+// Collective. Whether all ranks are right; ranks that are not get a reason.
 static bool all_sent(struct group *group, bool right, const char *what, int peer, char reason[REASON_SIZE]) {
     if (!right) {
         snprintf(reason, REASON_SIZE, "a file descriptor of memory, %s rank %d: %s", what, peer,
@@ -127,9 +127,10 @@ static bool all_sent(struct group *group, bool right, const char *what, int peer
 
 enum { EVERY_RANK = -1 };
 
-// Collective. Passes descriptors on: every rank's, or that of `sender` alone. files[], which begins with -1
-// everywhere, gets them as this process has them. Each rank sends to one and receives from one at a time, and
-// only what all have sent: where one cannot, nobody waits. False on all ranks: one of them has a `reason`.
+// Collective. Exchanges descriptors: every rank's, or that of `sender` alone. files[], which is -1 everywhere
+// at first, gets them as this process numbers them. Each rank sends to one and receives from one at a time,
+// after all have sent, so that no rank waits for one that failed. False on all ranks: one of them has a
+// `reason`.
 static bool exchange_files(struct group *group, int sender, int mine, int files[], char reason[REASON_SIZE]) {
     int rank = group->rank, size = group->size, own = open_socket(group);
     bool right = all_sent(group, own >= 0, "the socket of", rank, reason);
@@ -173,20 +174,20 @@ static CUdeviceptr map_handle(struct device *device, CUmemGenericAllocationHandl
     if (result == CUDA_SUCCESS) result = grant(device, address, bytes, for_all);
     if (fine(device, result, "mapping memory", reason)) return address;
     if (address != 0) {
-        driver->cuMemUnmap(address, bytes); // where it was only access that could not be had
+        driver->cuMemUnmap(address, bytes); // if only the access was refused
         driver->cuMemAddressFree(address, bytes);
     }
     return 0;
 }
 
-// Whether memory was there; else how much was.
-static bool was_there(struct device *device, CUresult result, size_t bytes, const char *option,
-                      char reason[REASON_SIZE]) {
+// Whether memory was allocated; if not, the reason has the amount that is free.
+static bool is_allocated(struct device *device, CUresult result, size_t bytes, const char *option,
+                         char reason[REASON_SIZE]) {
     size_t left = 0, all = 0;
     if (result != CUDA_ERROR_OUT_OF_MEMORY) return fine(device, result, "taking memory", reason);
     device->driver->cuMemGetInfo(&left, &all);
     snprintf(reason, REASON_SIZE,
-             "out of memory on GPU %d: %zu KiB for a rank, and %zu are free; a smaller %s would be right",
+             "out of memory on GPU %d: %zu KiB for a rank, and %zu are free; use a smaller %s",
              device->ordinal, bytes >> 10, left >> 10, option);
     return false;
 }
@@ -200,11 +201,11 @@ static void make_own(struct device *device, struct shared_memory *memory, const 
     CUresult result;
     if (device->reach == REACH_IPC) {
         result = driver->cuMemAlloc(own, memory->bytes);
-        if (!was_there(device, result, memory->bytes, option, reason)) return;
+        if (!is_allocated(device, result, memory->bytes, option, reason)) return;
     } else {
         CUmemAllocationProp wanted = properties(device);
         result = driver->cuMemCreate(&memory->handles[rank], memory->bytes, &wanted, 0);
-        if (!was_there(device, result, memory->bytes, option, reason)) return;
+        if (!is_allocated(device, result, memory->bytes, option, reason)) return;
         *own =
             map_handle(device, memory->handles[rank], memory->bytes, device->reach == REACH_PROCESS, reason);
         if (*own == 0) return;
@@ -217,7 +218,7 @@ static void make_own(struct device *device, struct shared_memory *memory, const 
     }
 }
 
-// What the others need; `file` is made where that is a descriptor.
+// Makes the ticket; or `file`, if memory is shared by descriptors.
 static void make_ticket(struct device *device, const struct shared_memory *memory, union ticket *ticket,
                         int *file, char reason[REASON_SIZE]) {
     const struct cuda_driver *driver = device->driver;
@@ -261,7 +262,7 @@ static void map_peer(struct device *device, struct shared_memory *memory, int pe
     memory->is_mapped[peer] = memory->of[peer] != 0;
 }
 
-// Collective. Gives every rank every other's memory.
+// Collective. Maps every other rank's memory.
 static bool map_peers(struct device *device, struct shared_memory *memory, char reason[REASON_SIZE]) {
     struct group *group = device->group;
     union ticket mine, tickets[MAX_TP];
@@ -296,7 +297,7 @@ union team_ticket {
     CUmemFabricHandle fabric;
 };
 
-// Rank 0's team, and what the others need of it.
+// Makes rank 0's team, and the ticket with which the others join.
 static void make_team(struct device *device, struct shared_memory *memory, union team_ticket *ticket,
                       int *file, char reason[REASON_SIZE]) {
     const struct cuda_driver *driver = device->driver;
@@ -312,7 +313,7 @@ static void make_team(struct device *device, struct shared_memory *memory, union
     fine(device, result, "a multicast team", reason);
 }
 
-// Another rank's part of it, and joining.
+// Imports the team on the other ranks, and joins it.
 static void join_team(struct device *device, struct shared_memory *memory, union team_ticket *ticket,
                       int file, char reason[REASON_SIZE]) {
     const struct cuda_driver *driver = device->driver;
@@ -435,7 +436,7 @@ int shared_memory_open(struct device *device, size_t bytes, bool multicast, cons
 
 void shared_memory_close(struct device *device, struct shared_memory *memory) {
     const struct cuda_driver *driver = device->driver;
-    group_barrier(device->group); // nobody uses it any more
+    group_barrier(device->group); // no rank uses it any more
     if (memory->multicast != 0) {
         driver->cuMemUnmap(memory->multicast, memory->bytes);
         driver->cuMemAddressFree(memory->multicast, memory->bytes);

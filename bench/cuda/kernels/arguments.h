@@ -1,4 +1,4 @@
-// What a kernel is given, on one rank: its call and its workspace. Plain data, the same for host and device.
+// A kernel's arguments on one rank: its call and its workspace.
 #ifndef BENCH_CUDA_ARGUMENTS_H
 #define BENCH_CUDA_ARGUMENTS_H
 
@@ -18,7 +18,7 @@ struct Call {
     const Word4 *residual; // the fusions
     Word4 *residual_out;   // the fusions
     const Word4 *gamma;    // the fusions
-    Word4 *norm_out;       // the rounded norm that is quantised, for checks; NULL: not wanted
+    Word4 *norm_out;       // the rounded norm that is quantised, for checks; NULL: not stored
     uint8_t *codes;        // FP8: a byte per element; NVFP4: two elements a byte
     uint8_t *block_scales; // NVFP4
     bool linear_scales;    // NVFP4: row by row, else swizzled in tiles of 128 x 4
@@ -71,7 +71,7 @@ DEVICE_FUNCTION Call call_of(const CallParameters &call, const RankParameters &r
             call.scale};
 }
 
-// This block's rank, as it finds it in a launch.
+// The arguments of this block's rank.
 template <int tp> DEVICE_FUNCTION Arguments arguments_of(const Launch<tp> &launch) {
     const RankParameters &mine = launch.ranks[rank_index()];
     return {static_cast<int>(mine.rank),

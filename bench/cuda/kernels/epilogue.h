@@ -1,5 +1,5 @@
 // From the sum of a token to the results of the call: residual add, RMSNorm, quantisation, by all threads of
-// a block together. See bench/elements/strategy.h for what the results are.
+// a block together. bench/elements/strategy.h defines the results.
 #ifndef BENCH_CUDA_EPILOGUE_H
 #define BENCH_CUDA_EPILOGUE_H
 
@@ -9,7 +9,7 @@
 constexpr int WARP = 32;
 constexpr int MAX_WARPS = 32;
 
-// The sum over the block, for every thread. All threads take part; block_size is a multiple of WARP.
+// Returns the sum over the block to every thread. All threads take part; block_size is a multiple of WARP.
 // `partial` has MAX_WARPS floats of shared memory.
 DEVICE_FUNCTION float block_sum(float value, float *partial) {
     for (int mask = WARP / 2; mask > 0; mask /= 2) value += shuffle_xor(value, mask);
@@ -24,14 +24,14 @@ DEVICE_FUNCTION float block_sum(float value, float *partial) {
     return sum;
 }
 
-// Where the scale of elements 16 * column .. 16 * column + 15 of a row stands, in TensorRT-LLM's swizzled
+// The offset of the scale of elements 16 * column .. 16 * column + 15 of a row in TensorRT-LLM's swizzled
 // layout: tiles of 128 rows and 4 columns.
 DEVICE_FUNCTION size_t swizzled_scale_offset(size_t row, size_t column, size_t hidden_size) {
     size_t tiles = (hidden_size + 63) / 64;
     return row / 128 * tiles * 512 + column / 4 * 512 + row % 32 * 16 + row % 128 / 32 * 4 + column % 4;
 }
 
-// r = round(sum + residual) at one access, which is stored and returned; adds its squares to *squares.
+// Stores and returns r = round(sum + residual) at one access, and adds its squares to *squares.
 template <class Type>
 DEVICE_FUNCTION Word4 add_residual(const Call &call, size_t at, Word4 sum, Word4 residual, float *squares) {
     constexpr int n = Type::per_access;
@@ -54,7 +54,7 @@ template <class Type> DEVICE_FUNCTION void store_fp8(const Call &call, size_t at
     store_bytes(call.codes + at * n, codes, n);
 }
 
-// A block of 16 elements is held by 16 / n neighbouring threads of one warp; all threads of the warp take
+// A block of 16 elements is spread over 16 / n neighbouring threads of one warp; all threads of the warp take
 // part.
 template <class Type>
 DEVICE_FUNCTION void store_nvfp4(const Call &call, size_t token, int column, bool active, const float *norm) {
@@ -82,7 +82,7 @@ DEVICE_FUNCTION void store_nvfp4(const Call &call, size_t token, int column, boo
     if (active) store_bytes(call.codes + (token * hidden_size + first) / 2, codes, n / 2);
 }
 
-// y of one access, from r, gamma and the row's factor, to where it goes.
+// Computes y of one access from r, gamma and the row's factor, and stores what the fusion needs of it.
 template <class Type, Fusion fusion>
 DEVICE_FUNCTION void store_norm(const Call &call, size_t token, int column, bool active, Word4 r, Word4 gamma,
                                 float factor) {
@@ -103,22 +103,21 @@ DEVICE_FUNCTION void store_norm(const Call &call, size_t token, int column, bool
     if constexpr (fusion == Fusion::nvfp4) store_nvfp4<Type>(call, token, column, active, norm);
 }
 
-// How many accesses each thread has at most in a row that is wider than the block.
+// The maximum number of accesses of a thread in a row, which may be wider than the block.
 DEVICE_FUNCTION int rounds_of(const Call &call) {
     int block = static_cast<int>(block_size());
     return (call.accesses_per_token + block - 1) / block;
 }
 
-// Takes one token from its sums to the results. sum_at(column) gives the sum at an access of it, and is
-// called once for each, by the thread whose it is. All threads of the block take part. `early`: the residual
-// is asked for before the sum, which may have to wait for other ranks, and gamma before the block meets; that
-// costs registers.
+// Finishes one token. sum_at(column) returns the sum at an access of it; the thread of that access calls it
+// once. All threads of the block take part. `early`: loads the residual before the sum, which may have to
+// wait for other ranks, and gamma before the block's barrier; that costs registers.
 template <class Type, Fusion fusion, bool early = false, class SumAt>
 DEVICE_FUNCTION void finish_token(const Call &call, int token, float *partial, SumAt sum_at) {
     int rounds = rounds_of(call), block = static_cast<int>(block_size());
     size_t first = static_cast<size_t>(token) * static_cast<size_t>(call.accesses_per_token);
     float squares = 0;
-    Word4 kept{}, gamma{}; // of the first round; those of wider rows are read again
+    Word4 kept{}, gamma{}; // of the first round; further rounds load theirs again
     for (int round = 0; round < rounds; round++) {
         int column = round * block + static_cast<int>(thread_index());
         if (column >= call.accesses_per_token) continue;

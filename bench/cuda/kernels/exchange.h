@@ -1,12 +1,12 @@
-// Collectives that are no allreduce: EXCHANGE, where every rank has a part for every other (all_gather: the
-// same for all; all_to_all: parts of any sizes), and REDUCE_SCATTER, which adds up the parts. Every rank
-// copies its input into its workspace, the ranks meet, and each takes what is for it from all workspaces;
-// they meet again, so that the next launch may overwrite them. Grids are equal on all ranks and in all
-// launches on a workspace, and all blocks have to be resident together.
+// Collectives other than allreduce: EXCHANGE, in which each rank has a part for each other (all_gather: the
+// same part for all; all_to_all: parts of any sizes), and REDUCE_SCATTER, which adds the parts. Each rank
+// copies its input into its workspace; after a barrier each takes its parts from all workspaces; after
+// another barrier the next launch may overwrite them. Grids must be equal on all ranks and in all launches on
+// a workspace, and all blocks must be resident together.
 //
-// A part is dealt out to blocks and threads in chunks of 16 bytes from its beginning, in the same way where
-// it is copied in and where it is taken: block b needs block b of the other ranks alone. A part that does not
-// begin or end on 16 bytes is moved in smaller accesses.
+// A part is distributed over blocks and threads in chunks of 16 bytes from its beginning, in the same way
+// when it is copied in and when it is taken: block b needs only block b of the other ranks. A part that does
+// not begin or end on 16 bytes is moved in smaller accesses.
 #ifndef BENCH_CUDA_EXCHANGE_H
 #define BENCH_CUDA_EXCHANGE_H
 
@@ -16,8 +16,8 @@
 
 constexpr uint64_t CHUNK = sizeof(Word4);
 
-// What one rank sends to another: where it is in the sender's input and workspace, where the receiver has it,
-// and how many bytes it has.
+// What one rank sends to another: its offset in the sender's input and workspace, its offset in the
+// receiver's output, and its size.
 struct Part {
     uint64_t from, to, bytes;
 };
@@ -40,7 +40,7 @@ template <int tp> DEVICE_FUNCTION Part part_of(const ExchangeLaunch<tp> &launch,
     return part;
 }
 
-// The widest access that the part can be moved in, on both sides.
+// The widest access that can move the part, on both sides.
 DEVICE_FUNCTION unsigned width_of(const Part &part) {
     uint64_t all = part.from | part.to | part.bytes;
 #ifdef FAULT_WIDE_ACCESSES
@@ -113,7 +113,7 @@ DEVICE_FUNCTION void add_parts(const ExchangeLaunch<tp> &launch, const Part &par
     });
 }
 
-// This block's rank, as far as ranks_barrier and end_launch ask.
+// The arguments of this block's rank that ranks_barrier and end_launch use.
 template <int tp> DEVICE_FUNCTION Arguments arguments_of(const ExchangeLaunch<tp> &launch) {
     const RankParameters &mine = launch.ranks[rank_index()];
     Arguments arguments{};
@@ -132,7 +132,7 @@ template <int tp> DEVICE_FUNCTION void copy_parts_in(const ExchangeLaunch<tp> &l
     }
 }
 
-// Copies in, meets, takes(rank) what is for this rank, meets again.
+// Copies in, waits for all ranks, calls takes(rank), and waits for all ranks again.
 template <int tp, class Takes>
 DEVICE_FUNCTION void exchange_by(const ExchangeLaunch<tp> &launch, Takes takes) {
     const Arguments arguments = arguments_of<tp>(launch);

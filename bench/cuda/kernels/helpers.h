@@ -1,6 +1,6 @@
-// What is launched around the strategies' kernels: a delay and a barrier before a call, copies for the bound,
-// hashes for the checks, an empty kernel for the floor; and the epilogue of an allreduce that is not ours, as
-// one kernel or as three.
+// Kernels that are launched around those of the strategies: a delay and a barrier before a call, copies for
+// the bound, hashes for the checks, an empty kernel for the floor; and an epilogue after an allreduce, as one
+// kernel or as three.
 #ifndef BENCH_CUDA_HELPERS_H
 #define BENCH_CUDA_HELPERS_H
 
@@ -15,18 +15,18 @@ DEVICE_FUNCTION void delay(const DelayParameters &parameters) {
     }
 }
 
-// What any launch does, as the next one in a chain sees it.
+// Does what any launch does for the next launch in a chain.
 DEVICE_FUNCTION void empty(const DelayParameters &) {
     wait_for_earlier_launches();
     let_next_launch_start();
 }
 
-// Ranks meet some times: thread p tells rank p and waits for it. One block a rank.
+// Barriers of the ranks: thread p sets rank p's flag and waits for its own. One block per rank.
 DEVICE_FUNCTION void meet_ranks(const BarrierParameters &parameters) {
     uint32_t *epoch_of_rank = parameters.epochs[rank_index()];
     int rank = parameters.rank + static_cast<int>(rank_index()), peer = static_cast<int>(thread_index());
     uint32_t epoch = load_bytes(epoch_of_rank, sizeof epoch);
-    block_barrier(); // all have read it
+    block_barrier(); // all threads have read it
     for (int time = 0; time < parameters.times; time++) {
         epoch++;
         if (peer < parameters.tp) {
@@ -59,7 +59,7 @@ DEVICE_FUNCTION uint64_t mixed(uint64_t x) {
     return x ^ x >> 33;
 }
 
-// Adds up what each word and its place give, in any order.
+// Adds the hashes of each word and its index, in any order.
 DEVICE_FUNCTION void hash_array(const ArrayParameters &parameters) {
     const Word4 *from = static_cast<const Word4 *>(parameters.from[0]);
     uint64_t stride = static_cast<uint64_t>(grid_size()) * block_size(), sum = 0;
@@ -73,7 +73,7 @@ DEVICE_FUNCTION void hash_array(const ArrayParameters &parameters) {
     add_to_hash(static_cast<uint64_t *>(parameters.to[0]), sum);
 }
 
-// Counts the bytes that differ; here `words` are bytes.
+// Counts the bytes that differ; `words` is a number of bytes here.
 DEVICE_FUNCTION void compare_arrays(const ArrayParameters &parameters) {
     const uint8_t *is = static_cast<const uint8_t *>(parameters.from[0]);
     const uint8_t *should = static_cast<const uint8_t *>(parameters.from[1]);
@@ -85,7 +85,7 @@ DEVICE_FUNCTION void compare_arrays(const ArrayParameters &parameters) {
     if (differing > 0) add_to_hash(static_cast<uint64_t *>(parameters.to[0]), differing);
 }
 
-// All of an epilogue, from sums that lie in memory.
+// A whole epilogue, of sums in memory.
 template <class Type, Fusion fusion> DEVICE_FUNCTION void finish_sums(const EpilogueParameters &parameters) {
     SHARED_ARRAY(float, partial, MAX_WARPS);
     Call call = call_of(parameters.call, parameters.ranks[rank_index()]);
@@ -98,8 +98,8 @@ template <class Type, Fusion fusion> DEVICE_FUNCTION void finish_sums(const Epil
     }
 }
 
-// The same in three: r, from sum and residual; y, from r; codes, from y. Each reads what the one before
-// wrote.
+// An epilogue in three kernels: r, from sum and residual; y, from r; codes, from y. Each reads the output of
+// the one before.
 template <class Type> DEVICE_FUNCTION void add_residuals(const EpilogueParameters &parameters) {
     Call call = call_of(parameters.call, parameters.ranks[rank_index()]);
     float squares = 0;
@@ -135,7 +135,7 @@ template <class Type> DEVICE_FUNCTION void normalise(const EpilogueParameters &p
     }
 }
 
-// y is the input. All threads of a warp take part, for a block of NVFP4 lies across some of them.
+// y is the input. All threads of a warp take part: a block of NVFP4 is spread over several of them.
 template <class Type, Fusion fusion> DEVICE_FUNCTION void quantise(const EpilogueParameters &parameters) {
     Call call = call_of(parameters.call, parameters.ranks[rank_index()]);
     int rounds = rounds_of(call), block = static_cast<int>(block_size());

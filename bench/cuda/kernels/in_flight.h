@@ -1,24 +1,24 @@
-// How many accesses a thread has under way. Those of large calls wait for memory, and what is under way is
-// what memory can be busy with: a GPU of 4.8 TB/s, of which half is read, and some 700 ns from a load to its
-// value (an H200) has to have 1.7 MB of loads under way, 13 KiB on each of 132 multiprocessors. A block of
-// 896 threads, of which a multiprocessor holds one (they have more than 32 registers each), has 14 KiB with
-// one load of 16 bytes each, and nothing while their values are stored; with four it has 56 KiB. That is
-// reasoning: no GPU has measured it.
+// How many accesses a thread has in flight. Large calls wait for memory, which is only as busy as loads are
+// in flight: a GPU with 4.8 TB/s, half of them reads, and about 700 ns of latency (an H200) needs 1.7 MB in
+// flight, 13 KiB on each of 132 multiprocessors. A block of 896 threads, of which a multiprocessor holds one
+// (each thread has more than 32 registers), has 14 KiB in flight with one load of 16 bytes per thread, and
+// nothing while it stores the values; with four loads it has 56 KiB. These numbers are calculated, not
+// measured.
 #ifndef BENCH_CUDA_IN_FLIGHT_H
 #define BENCH_CUDA_IN_FLIGHT_H
 
 #include "arguments.h"
 
-constexpr int IN_FLIGHT = 4; // loads of a thread, at least, as long as there is so much for it
+constexpr int IN_FLIGHT = 4; // minimum number of loads of a thread, if it has so many
 
-// Accesses to be under way, each of which is `loads` loads.
+// The number of accesses in flight, if each of them has `loads` loads.
 constexpr int accesses_in_flight(int loads) {
     return (IN_FLIGHT + loads - 1) / loads;
 }
 
-// For each access at, at + step, ... below `end`: load(at, values) brings its `loads` values, take(at,
-// values) does something with them. So many are loaded before the first is taken; the last ones, where there
-// are fewer, one by one.
+// For each access at, at + step, ... below `end`: load(at, values) loads its `loads` values, and take(at,
+// values) uses them. A batch is loaded before its first access is taken; accesses that fill no batch go one
+// by one.
 template <int loads = 1, int together = accesses_in_flight(loads), class Index, class Load, class Take>
 DEVICE_FUNCTION void keep_in_flight(Index at, Index step, Index end, Load load, Take take) {
     for (; at + (together - 1) * step < end; at += together * step) {
@@ -29,8 +29,8 @@ DEVICE_FUNCTION void keep_in_flight(Index at, Index step, Index end, Load load, 
     if constexpr (together > 1) keep_in_flight<loads, 1>(at, step, end, load, take);
 }
 
-// The same for this block's accesses of the tokens from `begin` up to `end`, which are dealt out to blocks,
-// and the accesses of each to threads.
+// The same for this block's accesses of the tokens from `begin` up to `end`: tokens are distributed over
+// blocks, and the accesses of each token over threads.
 template <int loads = 1, class Load, class Take>
 DEVICE_FUNCTION void for_each_access(const Call &call, int begin, int end, Load load, Take take) {
     uint32_t width = static_cast<uint32_t>(call.accesses_per_token), columns = width;

@@ -1,9 +1,9 @@
-// The thin layer between kernels and what runs them: on a GPU this file, under test tests/cuda/layer.h, which
-// runs every CUDA thread as a fiber of one CPU thread.
+// The thin layer between kernels and the machine: on a GPU this file, in tests layer_on_cpu.h (tests/cuda),
+// which runs each CUDA thread as a fiber of one CPU thread.
 //
-// Memory that another rank or another launch can see is touched through these functions and in no other way.
-// A communication access of 16 bytes is four relaxed accesses of 32 bits, and may tear between them; flags
-// are released and acquired. Every wait goes through keep_waiting.
+// Kernels access memory that another rank or launch can see only through these functions. A communication
+// access of 16 bytes is four relaxed accesses of 32 bits and may tear between them; flags are released and
+// acquired. All waits call keep_waiting.
 #ifndef BENCH_CUDA_LAYER_H
 #define BENCH_CUDA_LAYER_H
 
@@ -35,15 +35,15 @@ DEVICE_FUNCTION unsigned block_size() {
 DEVICE_FUNCTION unsigned grid_size() {
     return gridDim.x;
 }
-// Which of a launch's ranks this block works for.
+// The rank, among those of a launch, that this block works for.
 DEVICE_FUNCTION unsigned rank_index() {
     return blockIdx.y;
 }
-// All threads of the block meet; what they wrote before is visible to all after.
+// A barrier of the block's threads; what they wrote before is visible to all of them afterwards.
 DEVICE_FUNCTION void block_barrier() {
     __syncthreads();
 }
-// The value of the lane whose number differs in the bits of `mask`; all lanes of the warp take part.
+// The value of the lane whose number differs in the bits of `mask`. All lanes of the warp take part.
 DEVICE_FUNCTION float shuffle_xor(float value, int mask) {
     return __shfl_xor_sync(0xffffffffu, value, mask);
 }
@@ -61,7 +61,7 @@ DEVICE_FUNCTION void store_relaxed(Word4 *to, Word4 value) {
                  "r"(value.word[1]), "r"(value.word[2]), "r"(value.word[3])
                  : "memory");
 }
-// Plain accesses, ordered by barriers and flags alone.
+// Plain accesses; only barriers and flags order them.
 DEVICE_FUNCTION Word4 load_plain(const Word4 *from) {
     return *from;
 }
@@ -83,13 +83,13 @@ DEVICE_FUNCTION void store_bytes(void *to, uint64_t value, int bytes) {
         *static_cast<uint16_t *>(to) = static_cast<uint16_t>(value);
 }
 
-// Two or four.
+// Accesses of two or four bytes.
 DEVICE_FUNCTION uint32_t load_bytes(const void *from, int bytes) {
     return bytes == 4 ? *static_cast<const uint32_t *>(from) : *static_cast<const uint16_t *>(from);
 }
 
-// The sum over all ranks' memory behind a multicast address, made by the switch in fp32 and rounded once;
-// which order it takes them in is its own. From SM90 on.
+// The sum over all ranks' memory at a multicast address. The switch adds in fp32, in an order of its own, and
+// rounds once. Needs SM90.
 template <class Type> DEVICE_FUNCTION Word4 multicast_load_sum(const Word4 *from) {
     Word4 value = {};
 #if __CUDA_ARCH__ >= 900
@@ -112,8 +112,8 @@ template <class Type> DEVICE_FUNCTION Word4 multicast_load_sum(const Word4 *from
 #endif
     return value;
 }
-// A multicast address and a rank's own are two names of the same memory: what was done by one is ordered
-// before what is done by the other only where this stands on the way between them (PTX: proxies).
+// A multicast address and a rank's own address are two names of the same memory. Accesses by one name are
+// ordered before accesses by the other only if this is called between them (PTX: proxies).
 DEVICE_FUNCTION void order_multicast() {
     asm volatile("fence.proxy.alias;" ::: "memory");
 }
@@ -134,7 +134,7 @@ DEVICE_FUNCTION uint32_t load_acquire(const uint32_t *from) {
 DEVICE_FUNCTION void store_release(uint32_t *to, uint32_t value) {
     asm volatile("st.release.sys.global.u32 [%0], %1;" ::"l"(to), "r"(value) : "memory");
 }
-// Says something that nothing else hangs on.
+// Stores a value that orders no other access.
 DEVICE_FUNCTION void set_flag(uint32_t *flag) {
     asm volatile("st.relaxed.sys.global.u32 [%0], 1;" ::"l"(flag) : "memory");
 }
@@ -142,7 +142,7 @@ DEVICE_FUNCTION void set_flag(uint32_t *flag) {
 DEVICE_FUNCTION void add_to_hash(uint64_t *hash, uint64_t value) {
     atomicAdd(reinterpret_cast<unsigned long long *>(hash), static_cast<unsigned long long>(value));
 }
-// Of a clock that goes on at any frequency of the GPU.
+// A clock that does not depend on the GPU's frequency.
 DEVICE_FUNCTION uint64_t nanoseconds() {
     uint64_t now;
     asm volatile("mov.u64 %0, %globaltimer;" : "=l"(now));
@@ -151,7 +151,7 @@ DEVICE_FUNCTION uint64_t nanoseconds() {
 
 enum { POLLS_BEFORE_LOOKING_UP = 1 << 12 }; // about a millisecond: a poll is some 250 ns
 
-// Between two polls. False: the host has given up, so leave. `polls` begins at 0.
+// Called between two polls, with `polls` 0 at first. False: the host has given up; leave the wait.
 DEVICE_FUNCTION bool keep_waiting(const uint32_t *give_up, uint32_t *polls) {
     if (++*polls % POLLS_BEFORE_LOOKING_UP != 0) return true;
     uint32_t given_up;
@@ -169,7 +169,7 @@ DEVICE_FUNCTION float reciprocal_square_root(float value) {
     return rsqrtf(value);
 }
 
-// Two floats, rounded to nearest even, in one word: `low` in the low half. NaN becomes 0x7fff.
+// Two floats, rounded to nearest even, in one word, `low` in the low half. NaN becomes 0x7fff.
 DEVICE_FUNCTION uint32_t pack_bfloat16(float low, float high) {
     uint32_t pair;
     asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
@@ -186,13 +186,13 @@ DEVICE_FUNCTION float float_of_float16(uint32_t half) {
     return value;
 }
 
-// Programmatic launch: from here on what earlier launches wrote is visible.
+// Programmatic launch: afterwards, what earlier launches wrote is visible.
 DEVICE_FUNCTION void wait_for_earlier_launches() {
 #if __CUDA_ARCH__ >= 900
     asm volatile("griddepcontrol.wait;" ::: "memory");
 #endif
 }
-// The next launch may begin to start. Only after wait_for_earlier_launches.
+// Lets the next launch start. Call it only after wait_for_earlier_launches.
 DEVICE_FUNCTION void let_next_launch_start() {
 #if __CUDA_ARCH__ >= 900
     asm volatile("griddepcontrol.launch_dependents;" ::: "memory");

@@ -1,10 +1,10 @@
-// NVLS_ONESHOT and NVLS_TWOSHOT: the switch adds up, through a multicast address of all ranks' workspaces.
+// NVLS_ONESHOT and NVLS_TWOSHOT: the switch adds, through a multicast address of all ranks' workspaces.
 //
-// NVLS_ONESHOT: every rank copies its message in, all meet, and each has the switch add up all of it. Two
-// input buffers take turns, so that no second barrier is needed: a rank overwrites the inputs of launch n in
-// launch n+2, after the barrier of launch n+1, which others reach only when they have ended launch n.
-// NVLS_TWOSHOT: each rank has its range of tokens added up, and stores the sums to all; then all meet again.
-// As in TWOSHOT, block b of every rank handles the same tokens, and all blocks have to be resident together.
+// NVLS_ONESHOT: each rank copies its message in; after a barrier each has the switch add all of it. Two input
+// buffers take turns, so that no second barrier is needed: a rank overwrites the inputs of launch n in launch
+// n+2, after the barrier of launch n+1, which others reach only after they have ended launch n. NVLS_TWOSHOT:
+// each rank has the switch add its range of tokens and stores the sums to all; another barrier follows. As in
+// TWOSHOT, block b of each rank handles the same tokens, and all blocks must be resident together.
 #ifndef BENCH_CUDA_NVLS_H
 #define BENCH_CUDA_NVLS_H
 

@@ -1,10 +1,10 @@
-// ONESHOT: every rank stores its message into every rank's buffer and adds up all messages itself. No barrier
-// between ranks and no flag: an empty slot holds the bits of -0.0f, and a word that is something else has
-// arrived (Lamport). A message's own -0.0f pairs travel as +0.0f.
+// ONESHOT: each rank stores its message into every rank's buffer and adds all messages itself. Ranks need
+// neither barriers nor flags: an empty slot has the bits of -0.0f, and any other word has arrived (Lamport).
+// The message's own words of these bits are sent as +0.0f.
 //
-// Three buffers take turns. Launch n writes buffer n, and empties buffer n-1, which it has read to the end in
-// launch n-1. A peer stores into that one again in its launch n+2, which it begins after it has seen this
-// rank's message of launch n+1, stored after this launch has ended.
+// Three buffers take turns. Launch n writes buffer n and empties buffer n-1, which this rank finished reading
+// in launch n-1. A peer stores into buffer n-1 again in its launch n+2, which begins after it has seen this
+// rank's message of launch n+1, which was stored after this launch ended.
 #ifndef BENCH_CUDA_ONESHOT_H
 #define BENCH_CUDA_ONESHOT_H
 
@@ -16,7 +16,7 @@
 constexpr uint32_t EMPTY = 0x80000000u;
 constexpr int POLLED_TOGETHER = 8; // ranks; more would cost registers
 
-// Those of an epilogue that has fewer registers left, as ptxas assembles it for GPUs before SM90.
+// Fewer for an epilogue that leaves fewer registers, as ptxas assembles it for GPUs before SM90.
 #if defined __CUDA_ARCH__ && __CUDA_ARCH__ < 900
 template <Fusion fusion> constexpr int polled_together = fusion == Fusion::nvfp4 ? 4 : POLLED_TOGETHER;
 #else
@@ -41,8 +41,8 @@ DEVICE_FUNCTION bool has_arrived(Word4 value) {
 #endif
 }
 
-// This thread's access of its block's first token, where there is one. It is on its way together with the
-// state: where a launch has one token, a wait for memory less.
+// Loads this thread's access of its block's first token, if there is one, together with the state: that saves
+// one wait for memory in a launch of one token.
 DEVICE_FUNCTION Word4 first_access(const Call &call) {
     int token = static_cast<int>(block_index()), column = static_cast<int>(thread_index());
     if (token >= call.num_tokens || column >= call.accesses_per_token) return Word4{};
@@ -50,7 +50,7 @@ DEVICE_FUNCTION Word4 first_access(const Call &call) {
                       static_cast<size_t>(column));
 }
 
-// Puts this rank's tokens into every rank's buffer; `first_one` is there already.
+// Stores this rank's tokens into every rank's buffer; `first_one` is loaded already.
 template <int tp>
 DEVICE_FUNCTION void send_tokens(const Arguments &arguments, size_t buffer, Word4 first_one) {
     const Call &call = arguments.call;
@@ -70,7 +70,7 @@ DEVICE_FUNCTION void send_tokens(const Arguments &arguments, size_t buffer, Word
     for_each_access(call, 0, call.num_tokens, load, take);
 }
 
-// Empties what the launch before has filled.
+// Empties what the previous launch filled.
 template <int tp>
 DEVICE_FUNCTION void clear_buffer(const Arguments &arguments, size_t buffer, uint32_t filled) {
 #ifndef FAULT_NO_CLEAR
@@ -86,7 +86,7 @@ DEVICE_FUNCTION void clear_buffer(const Arguments &arguments, size_t buffer, uin
 #endif
 }
 
-// Waits for one access of `count` ranks from `first_rank` on.
+// Waits for one access of each of `count` ranks, from `first_rank`.
 template <int count>
 DEVICE_FUNCTION void receive(const Workspace &workspace, const Word4 *slots, int first_rank, Word4 *values) {
     uint32_t polls = 0;
@@ -122,7 +122,8 @@ DEVICE_FUNCTION Word4 sum_of_ranks(const Arguments &arguments, size_t buffer, si
     return sum.rounded();
 }
 
-// All tokens' sums, where that is all: of several accesses at once, what has arrived when it is looked at.
+// Stores the sums of all tokens, without an epilogue. Polls several accesses at once, and adds those that
+// have arrived.
 template <class Type, Accumulate accumulate, int tp>
 DEVICE_FUNCTION void store_sums(const Arguments &arguments, size_t buffer) {
     const Workspace &workspace = arguments.workspace;
@@ -155,7 +156,7 @@ DEVICE_FUNCTION void oneshot(const Arguments &arguments) {
     send_tokens<tp>(arguments, buffer, first_one);
     let_next_launch_start();
     clear_buffer<tp>(arguments, before * buffer_size, state.filled);
-    constexpr bool stores_sums = fusion == Fusion::none && tp < IN_FLIGHT; // else there is enough under way
+    constexpr bool stores_sums = fusion == Fusion::none && tp < IN_FLIGHT; // else enough is in flight
     if constexpr (stores_sums) store_sums<Type, accumulate, tp>(arguments, buffer);
     constexpr int most = polled_together<fusion>;
     for (int token = first; !stores_sums && token < call.num_tokens; token += stride) {

@@ -1,5 +1,5 @@
-// What a launch hands to a kernel, byte for byte as host and device see it: plain C for both. A launch is for
-// one rank, or, where all ranks share a GPU, for all of them (grid.y); arrays have a place for each rank.
+// Parameters of kernels, with the same bytes on host and device: plain C for both. A launch is for one rank,
+// or, if all ranks share a GPU, for all of them (grid.y); arrays have an element for each rank.
 #ifndef BENCH_CUDA_PARAMETERS_H
 #define BENCH_CUDA_PARAMETERS_H
 
@@ -8,15 +8,15 @@
 
 enum {
     MAX_TP = 16,
-    MAX_BLOCKS = 1024, // of a rank, in a launch whose blocks wait for each other
+    MAX_BLOCKS = 1024, // of a rank, in a launch in which blocks wait for each other
     ROTATION = 3,      // buffers of ONESHOT
 };
 
-// One rank's state, in device memory, since a captured graph replays with the parameters that it had. All
-// zeros at first, and again after a launch that gave up.
+// A rank's state. It is in device memory, because a captured graph is replayed with the parameters of its
+// capture. All zeros at first, and again after a launch that gave up.
 struct RankState {
     alignas(16) uint32_t copies[MAX_BLOCKS][4]; // for each block of a launch; see state.h
-    uint32_t gave_up; // a wait was left: results are worthless, and so is the workspace
+    uint32_t gave_up;                           // a wait was left; results and the workspace are worthless
 };
 
 // The same for all ranks of a launch.
@@ -30,7 +30,7 @@ struct CallParameters {
     const uint32_t *give_up;
 };
 
-// What differs. Pointers that a fusion has no use for are NULL.
+// Different for each rank. Pointers that a fusion does not use are NULL.
 struct RankParameters {
     int64_t rank;
     const void *input;
@@ -45,18 +45,18 @@ struct RankParameters {
 // A kernel of TP ranks takes CallParameters, void *slots[TP], uint32_t *flags[TP], RankParameters ranks[TP],
 // one after the other.
 
-// Those of exchange.h take ExchangeCall, slots, flags and ranks likewise, of which they look at the input,
-// out and state alone, and then uint64_t bytes[TP][TP]: what goes from each rank to each.
+// Kernels of exchange.h take ExchangeCall, slots, flags and ranks likewise, of which they use only input, out
+// and state, and then uint64_t bytes[TP][TP], from each rank to each rank.
 struct ExchangeCall {
     const uint32_t *give_up;
     int32_t max_blocks;
-    int32_t gathers; // a rank's parts for all others are one and the same
-    int32_t reduces; // what is for a rank is added up
-    int32_t nothing; // fills
+    int32_t gathers; // a rank sends the same part to all others
+    int32_t reduces; // the parts for a rank are added
+    int32_t nothing; // padding
 };
 
-// The kernels that serve all the others, and take these alone.
-struct BarrierParameters { // ranks meet `times` times, from *epoch on
+// Parameters of the kernels in helpers.h.
+struct BarrierParameters { // `times` barriers of the ranks, from *epoch
     uint32_t *flags[MAX_TP];
     uint32_t *epochs[MAX_TP]; // by grid.y; a launch for one rank has its own first
     const uint32_t *give_up;

@@ -1,17 +1,17 @@
-// What the strategies with barriers share: who handles which accesses, and how blocks of all ranks meet.
+// What the strategies with barriers share: the ranges of accesses, and the barrier of blocks of all ranks.
 #ifndef BENCH_CUDA_RANKS_H
 #define BENCH_CUDA_RANKS_H
 
 #include "epilogue.h"
 #include "in_flight.h"
 
-// The first token of a rank's range; those of the first ranks are longer by one.
+// The first token of a rank's range. The ranges of the first ranks are longer by one, if ranges are uneven.
 DEVICE_FUNCTION int range_begin(int num_tokens, int tp, int rank) {
     int each = num_tokens / tp, rest = num_tokens % tp;
     return rank * each + (rank < rest ? rank : rest);
 }
 
-// Loads and takes what this block has of the accesses of a rank's range; see in_flight.h.
+// Loads and takes this block's accesses of a rank's range; see in_flight.h.
 template <int loads = 1, class Load, class Take>
 DEVICE_FUNCTION void for_range(const Call &call, int tp, int rank, Load load, Take take) {
     int begin = range_begin(call.num_tokens, tp, rank), end = range_begin(call.num_tokens, tp, rank + 1);
@@ -28,7 +28,7 @@ DEVICE_FUNCTION void copy_in(const Arguments &arguments, int tp, Word4 *slots) {
     }
 }
 
-// Takes all tokens of this block to the results; sum_at(access) gives their sums.
+// Finishes all tokens of this block; sum_at(access) returns their sums.
 template <class Type, int tp, Fusion fusion, class SumAt>
 DEVICE_FUNCTION void finish_tokens(const Call &call, float *partial, SumAt sum_at) {
     for (int rank = 0; rank < tp; rank++) {
@@ -48,11 +48,11 @@ DEVICE_FUNCTION void finish_tokens(const Call &call, float *partial, SumAt sum_a
     }
 }
 
-// Whether a flag has come to an epoch, or to the next one: where a launch has one barrier, a rank that is
-// through may be at the next launch's before others have looked. It is at most one ahead, for it passes that
-// one only when all others have come to it, too, by when they had passed this one (tests/cuda/flags.pml tries
-// all orders). Any other number is of an earlier launch, however long ago: the flags of a block stand still
-// while grids are smaller, and epochs go on and round.
+// Whether a flag has this epoch or the next one. If a launch has one barrier, a rank that has passed it may
+// reach the next launch's barrier before others have polled. It is at most one epoch ahead, because it passes
+// that barrier only after all others have reached it, and so have passed this one (tests/cuda/flags.pml tries
+// all orders). Any other number is of an earlier launch, no matter how long ago: the flags of a block do not
+// change while grids are smaller, and epochs wrap around.
 DEVICE_FUNCTION bool has_come(uint32_t flag, uint32_t epoch) {
 #if defined FAULT_NO_LATER_EPOCH
     return flag == epoch;
@@ -63,7 +63,7 @@ DEVICE_FUNCTION bool has_come(uint32_t flag, uint32_t epoch) {
 #endif
 }
 
-// Block b of every rank meets block b of all others. What they wrote before is visible to all after.
+// A barrier of the blocks b of all ranks. What they wrote before is visible to all of them afterwards.
 template <int tp> DEVICE_FUNCTION void ranks_barrier(const Arguments &arguments, int phase, uint32_t epoch) {
     const Workspace &workspace = arguments.workspace;
 #ifndef FAULT_NO_BLOCK_BARRIER

@@ -5,7 +5,7 @@
 #include "arguments.h"
 #include "types.h"
 
-// A sum over ranks at one access that takes its terms in rank order: in fp32, rounded once at the end, or
+// A sum over ranks at one access, with its terms in rank order: in fp32 and rounded once at the end, or
 // rounded to the type at every step (native).
 template <class Type, Accumulate accumulate> struct Sum {
     float values[Type::per_access];

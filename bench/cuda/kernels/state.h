@@ -1,18 +1,18 @@
-// What a launch finds of the one before it, and leaves to the next: a rank's state, in device memory.
+// A rank's state in device memory, which a launch takes over from the one before and leaves to the next.
 //
-// Every block of a launch has a copy of its own, which nobody else reads or writes in that launch; as it
-// ends, the blocks that are there deal all copies out among themselves, those of the blocks that are not
-// there, too. So no block has to know that others have read theirs, and there is no counter, and no fence,
-// at the end of each launch.
+// Each block of a launch has a copy of its own, which no other block reads or writes before the launch ends.
+// Then its blocks write all copies for the next launch, including those of blocks that this launch does not
+// have. So no block depends on whether others have read theirs, and a launch needs no counter and no fence at
+// its end.
 #ifndef BENCH_CUDA_STATE_H
 #define BENCH_CUDA_STATE_H
 
 #include "arguments.h"
 
 struct State {
-    uint32_t epoch;  // launches so far; goes round
-    uint32_t turn;   // of ROTATION: which buffer of ONESHOT is this launch's
-    uint32_t filled; // accesses, per source rank, that lie in the buffer before that one
+    uint32_t epoch;  // launches so far; wraps around
+    uint32_t turn;   // below ROTATION: this launch's buffer of ONESHOT
+    uint32_t filled; // accesses per source rank in the previous buffer
 };
 
 DEVICE_FUNCTION Word4 *copies_of(const Workspace &workspace) {
@@ -24,7 +24,8 @@ DEVICE_FUNCTION State state_of(const Workspace &workspace) {
     return {copy.word[0], copy.word[1], copy.word[2]};
 }
 
-// Ends a launch, in which this rank has got `filled` accesses of each. All threads of all blocks call it.
+// Ends a launch in which this rank received `filled` accesses from each rank. All threads of all blocks call
+// it.
 DEVICE_FUNCTION void end_launch(const Workspace &workspace, State state, uint32_t filled) {
     Word4 next = {{state.epoch + 1, (state.turn + 1) % ROTATION, filled, 0}};
     block_barrier(); // all threads of this block have read its copy

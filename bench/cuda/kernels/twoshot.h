@@ -1,11 +1,10 @@
-// TWOSHOT: the tokens are dealt out; every rank adds up its range from all ranks' inputs, stores the sums
-// into every rank's workspace, and all finish all tokens from their own. Two barriers between the ranks, by
-// flags: block b of every rank meets block b of all others, which handles the same tokens.
+// TWOSHOT: each rank has a range of the tokens. It adds that range from all ranks' inputs and stores the sums
+// into every rank's workspace; then each rank finishes all tokens from its own workspace. There are two
+// barriers, by flags, each of the blocks b of all ranks, which handle the same tokens.
 //
-// A block that passes the second barrier knows that all have read its inputs, so the next launch may
-// overwrite them; sums are overwritten only after the first barrier of the next launch, which no block
-// reaches before this launch has ended on its rank. All blocks have to be resident together, and grids to be
-// equal on all ranks.
+// After the second barrier all ranks have read a block's inputs, so the next launch may overwrite them. Sums
+// are overwritten only after the first barrier of the next launch, which no block reaches before this launch
+// has ended on its rank. All blocks must be resident together, and grids must be equal on all ranks.
 #ifndef BENCH_CUDA_TWOSHOT_H
 #define BENCH_CUDA_TWOSHOT_H
 
@@ -14,7 +13,7 @@
 #include "reduce.h"
 #include "state.h"
 
-// The sums of this rank's range, from all ranks' inputs into all ranks' workspaces.
+// Stores the sums of this rank's range into all ranks' workspaces.
 template <class Type, Accumulate accumulate, int tp>
 DEVICE_FUNCTION void reduce_range(const Arguments &arguments) {
     const Workspace &workspace = arguments.workspace;

@@ -1,5 +1,5 @@
-// Data types of the kernels: how sixteen bytes become floats and back, and the codes of FP8 and NVFP4. The
-// same on a GPU and under test.
+// Data types of the kernels: conversions of sixteen bytes to floats and back, and the codes of FP8 and NVFP4.
+// The same on a GPU and in tests.
 #ifndef BENCH_CUDA_TYPES_H
 #define BENCH_CUDA_TYPES_H
 
