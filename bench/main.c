@@ -1,10 +1,11 @@
 // gentables-bench, on CPUs, and gentables-bench-cuda, on GPUs: times strategies of collectives over ranks.
 //
-//   mpirun -n 2 gentables-bench                      a table, from 256 B to 16 MiB (protocol/by_hand.h)
-//   mpirun -n 2 gentables-bench --serve              answers requests (protocol/protocol.h); what the
-//   generator starts mpirun -n 2 gentables-bench --pass PLAN          one pass over many ops
-//   (host/host_pass.h) mpirun -n 2 gentables-bench --trial PLAN --plugin ./mine.so    whether a plug-in
-//   behaves (trial/trial.h) gentables-bench --version                        who it is, without mpirun
+//   mpirun -n 2 gentables-bench                a table, from 256 B to 16 MiB (protocol/by_hand.h) mpirun -n 2
+//   gentables-bench --serve        requests on standard input (protocol/protocol.h), for gentables mpirun -n
+//   2 gentables-bench --pass PLAN    one pass over many ops (protocol/pass.h) mpirun -n 2 gentables-bench
+//   --trial PLAN --plugin ./mine.so
+//                                              checks of a plug-in (trial/trial.h)
+//   gentables-bench --version                  protocol, source hash and library, without mpirun
 #include <errno.h>
 #include <getopt.h>
 #include <sched.h>
@@ -25,7 +26,7 @@
 
 enum { MOST_SAMPLES = 1000000 };
 
-// As nccl-tests has them.
+// The defaults of nccl-tests.
 static const struct back_to_back usual_calls = {.iterations = 20, .warm_up = 1, .check = true};
 
 struct options {
@@ -34,7 +35,7 @@ struct options {
     enum plan_use plan_use;
     bool lists_candidates;
     double timeout_s;
-    int ranks; // 0: the launcher says
+    int ranks; // 0: set by the launcher
     struct device_options device;
     struct by_hand by_hand;
 };
@@ -44,52 +45,47 @@ static void print_help(void) {
         "usage: mpirun -n RANKS gentables-bench [options]\n"
         "       gentables-bench-cuda --ranks N [options]\n"
         "\n"
-        "Times every strategy of a collective, each call verified, and prints a table as nccl-tests does.\n"
+        "Times every strategy of a collective, verifies each call, and prints a table like nccl-tests.\n"
         "\n"
         "  -b, --minbytes SIZE       smallest message (default: 256)\n"
         "  -e, --maxbytes SIZE       largest message (default: 16M)\n"
-        "  -f, --stepfactor N        from one size to the next (default: 4)\n"
-        "  -i, --stepbytes SIZE      or so many bytes more\n"
+        "  -f, --stepfactor N        factor from one size to the next (default: 4)\n"
+        "  -i, --stepbytes SIZE      increment from one size to the next, in place of -f\n"
         "      --op NAME             allreduce, allgather, reducescatter, alltoall, alltoallv, broadcast\n"
         "                            (default: allreduce)\n"
-        "      --splits A:B...       uneven shares of the destinations of an alltoallv (default: 2:1)\n"
+        "      --splits A:B...       shares of the destinations of an alltoallv (default: 2:1)\n"
         "  -d, --dtype NAME          bfloat16, float16 or float32 (default: bfloat16)\n"
         "      --fusion NAME         epilogue (default: NONE)\n"
         "      --hidden-size N       elements of a token (default: 4096, or one shorter token)\n"
-        "      --strategies A,B      which (default: all)\n"
-        "  -n, --iters N             N calls in a row, as nccl-tests does, and their mean (with -w or -c: "
-        "20);\n"
-        "                            without these three each call is timed by itself; in a graph, or "
-        "cold,\n"
-        "                            N samples, each verified\n"
-        "  -w, --warmup_iters N      calls before that (default: 1)\n"
-        "  -c, --check 0|1           whether results of calls in a row are checked (default: 1)\n"
-        "  -G, --cudagraph 0|1       whether calls are those of a graph, on GPUs (as --mode graph)\n"
-        "  -J, --output_file FILE    JSON, as nccl-tests writes it\n"
-        "      --samples N           samples per strategy and size, at most (default: 200)\n"
-        "      --budget SECONDS      per size, all strategies together (default: 0.5); for calls in a row\n"
-        "                            per strategy, with at most N of them (default: no end)\n"
-        "      --timeout SECONDS     that a rank waits for another (default: 30)\n"
-        "      --mode NAME           eager, graph (a chain of calls in one), cold or cold_graph (caches "
-        "flushed)\n"
-        "      --ranks N             of gentables-bench-cuda: ranks that are threads, a GPU each (default: "
-        "2)\n"
-        "      --loopback            all on one GPU, in one launch for all: real kernels, unreal links\n"
-        "      --streams             the same, with a launch for each rank\n"
+        "      --strategies A,B      only these strategies (default: all)\n"
+        "  -n, --iters N             time N back-to-back calls like nccl-tests, and print their mean (with\n"
+        "                            -w or -c alone: 20). Without -n, -w and -c each call is timed by\n"
+        "                            itself. With --mode graph or cold: N samples, each verified\n"
+        "  -w, --warmup_iters N      back-to-back calls before those (default: 1)\n"
+        "  -c, --check 0|1           verify back-to-back calls (default: 1)\n"
+        "  -G, --cudagraph 0|1       calls in a CUDA graph (as --mode graph)\n"
+        "  -J, --output_file FILE    write JSON like nccl-tests\n"
+        "      --samples N           maximum of samples per strategy and size (default: 200)\n"
+        "      --budget SECONDS      time per size for all strategies together (default: 0.5); with -n, -w\n"
+        "                            or -c per strategy (default: no limit)\n"
+        "      --timeout SECONDS     limit of a rank's wait for another rank (default: 30)\n"
+        "      --mode NAME           eager; graph (a chain of calls in a CUDA graph); cold, cold_graph\n"
+        "                            (caches are flushed before each call)\n"
+        "      --ranks N             gentables-bench-cuda: ranks, as threads with a GPU each (default: 2)\n"
+        "      --loopback            all ranks on one GPU, in one launch: real kernels, unreal links\n"
+        "      --streams             like --loopback, with a launch for each rank\n"
         "      --workspace SIZE      largest message of GPU kernels (default: 64M)\n"
-        "      --arena SIZE          for the data of a rank's calls on its GPU (default: 8 such messages, "
-        "64M at least),\n"
-        "                            as far as it is free: ranks on one GPU share what is\n"
-        "      --emulate-nvfp4       on GPUs before sm_100, too\n"
+        "      --arena SIZE          GPU memory for the data of a rank's calls (default: 8 such messages, "
+        "at\n"
+        "                            least 64M, limited by the free memory, which ranks on one GPU share)\n"
+        "      --emulate-nvfp4       NVFP4 also on GPUs before sm_100\n"
         "      --serve               answer requests on standard input\n"
-        "      --plugin ./LIB.so     strategies of a shared library beside ours (plugins/plugin.h); several "
-        "are "
-        "possible\n"
-        "      --candidates          list the strategies and what they do, without mpirun\n"
+        "      --plugin ./LIB.so     add the candidates of a shared library (plugins/plugin.h); repeatable\n"
+        "      --candidates          list the strategies and their ops, without mpirun\n"
         "      --pass PLAN           measure a plan in one pass (protocol/plan_file.h)\n"
-        "      --trial PLAN          try plug-ins with the sizes of a plan (trial/trial.h)\n"
-        "      --brief-trial PLAN    with the first size that each does, without a look for leaks: for\n"
-        "                            compute-sanitizer and the like\n"
+        "      --trial PLAN          check plug-ins with the sizes of a plan (trial/trial.h)\n"
+        "      --brief-trial PLAN    the same with the first size of each op that a candidate does, and\n"
+        "                            without the check for leaks, for compute-sanitizer and the like\n"
         "      --version             print protocol, source hash and library\n"
         "\n"
         "example:\n"
@@ -98,7 +94,7 @@ static void print_help(void) {
 
 // ---- options ------------------------------------------------------------------------------------
 
-// "64", "16K", "16M", "1G"; 0 where it is none.
+// "64", "16K", "16M", "1G"; 0 for other texts.
 static size_t read_size(const char *text) {
     char *end;
     unsigned long long value = strtoull(text, &end, 10);
@@ -109,7 +105,7 @@ static size_t read_size(const char *text) {
 }
 
 static int wrong_option(const char *option, const char *value) {
-    fprintf(stderr, "gentables-bench: --%s cannot be %s; see --help\n", option, value);
+    fprintf(stderr, "gentables-bench: --%s: invalid value %s; see --help\n", option, value);
     return -1;
 }
 
@@ -164,7 +160,7 @@ static const struct option long_options[] = {
     {NULL, 0, NULL, 0},
 };
 
-// A count of calls; they are in a row from here on.
+// Reads a count of calls, and switches to back-to-back calls.
 static int read_calls(const char *name, const char *text, uint32_t least, struct back_to_back *calls,
                       uint32_t *count) {
     char *end;
@@ -186,7 +182,7 @@ static int read_mode(const char *text, enum mode *mode) {
     return status == 0 && !backend->modes[index] ? wrong_option("mode", text) : status;
 }
 
-// The options that nccl-tests has; 1: this is none of them.
+// Reads an option of nccl-tests; 1: it is another option.
 static int read_nccl_option(struct by_hand *options, int option, const char *value) {
     uint32_t number = 0;
     int status;
@@ -206,9 +202,7 @@ static int read_nccl_option(struct by_hand *options, int option, const char *val
     case 'G':
         if (strcmp(value, "0") == 0) return 0;
         if (backend->modes[MODE_GRAPH]) return read_mode("graph", &options->request.mode);
-        fprintf(stderr,
-                "gentables-bench: -G %s: there are no graphs on the host, whose calls are all eager; "
-                "-G 0 would be right\n",
+        fprintf(stderr, "gentables-bench: -G %s: calls on the host are eager, without graphs; use -G 0\n",
                 value);
         return -1;
     case 'J': options->json_path = value; return 0;
@@ -216,17 +210,17 @@ static int read_nccl_option(struct by_hand *options, int option, const char *val
     }
 }
 
-// Under a tool that looks at every access the process is the one that the tool began; and one that only lists
-// its strategies ends before there is any work.
+// With --brief-trial there is no isolation process, since tools such as compute-sanitizer watch the process
+// that they started; with --candidates there is none, since nothing runs.
 static int load_plugin(const struct options *options, const char *path) {
     char reason[PLUGIN_REASON_SIZE];
-    bool is_apart = !options->lists_candidates && options->plan_use != PLAN_BRIEF_TRIAL;
-    if (is_apart && fault_isolate() != 0) {
-        fprintf(stderr, "gentables-bench: no process beside this one: %s\n", strerror(errno));
+    bool needs_isolation = !options->lists_candidates && options->plan_use != PLAN_BRIEF_TRIAL;
+    if (needs_isolation && fault_isolate() != 0) {
+        fprintf(stderr, "gentables-bench: cannot start an isolation process: %s\n", strerror(errno));
         return -1;
     }
     if (protocol_keep_apart() != 0) {
-        fprintf(stderr, "gentables-bench: standard output cannot be kept for rows: %s\n", strerror(errno));
+        fprintf(stderr, "gentables-bench: cannot separate standard output for rows: %s\n", strerror(errno));
         return -1;
     }
     if (plugins_load(path, reason) == 0) return 0;
@@ -302,21 +296,21 @@ static int read_option(struct options *options, int option, char *value) {
     }
 }
 
-// Calls in a row are launched one by one, with warm caches; of another mode there are as many samples.
+// Back-to-back calls are eager, with warm caches; in another mode their count becomes the count of samples.
 static void settle_calls(struct back_to_back *calls, struct request *request) {
     if (request->mode == MODE_EAGER || calls->iterations == 0) return;
     request->min_samples = request->max_samples = calls->iterations;
     calls->iterations = 0;
 }
 
-// What depends on several options.
+// Completes and checks what depends on several options.
 static int complete_options(struct by_hand *by_hand) {
     struct request *request = &by_hand->request;
     settle_calls(&by_hand->calls, request);
     if (request->shape.op == OP_ALLTOALLV && request->shape.splits == 0)
         splits_read("2:1", &request->shape.splits);
     if (request->shape.op != OP_ALLTOALLV && request->shape.splits != 0) {
-        fprintf(stderr, "gentables-bench: --splits goes with --op alltoallv\n");
+        fprintf(stderr, "gentables-bench: --splits requires --op alltoallv\n");
         return -1;
     }
     const char *refusal =
@@ -339,7 +333,7 @@ static int read_options(int argc, char **argv, struct options *options) {
         if (read_option(options, option, optarg) != 0) return -1;
     }
     if (optind == argc) return complete_options(&options->by_hand);
-    fprintf(stderr, "gentables-bench: %s is no option; see --help\n", argv[optind]);
+    fprintf(stderr, "gentables-bench: unexpected argument %s; see --help\n", argv[optind]);
     return -1;
 }
 
@@ -388,14 +382,14 @@ static int serve(struct harness *harness, struct result results[]) {
 
 // ---- main ---------------------------------------------------------------------------------------
 
-// Says why, and ends all ranks. `at_work`: the candidate whose turn it was, or "".
+// Reports the failure, and ends all ranks. `at_work`: the candidate that ran, or "".
 static void give_up(const struct group *group, const char *at_work) {
     const char *failure = group_failure(group);
     if (failure == NULL) {
         failure = "a call of MPI failed";
         fprintf(stderr, "gentables-bench: rank %d: %s\n", group->rank, failure);
     }
-    static atomic_flag ending = ATOMIC_FLAG_INIT; // ranks that are threads: one speaks and ends the process
+    static atomic_flag ending = ATOMIC_FLAG_INIT; // of ranks that are threads one ends the process
     while (atomic_flag_test_and_set(&ending)) sched_yield();
     if (group->rank == 0 || group->shares_process) {
         fprintf(protocol_out(), "error %s%s%sreason=%s\n", at_work[0] != '\0' ? "strategy=" : "", at_work,
@@ -413,7 +407,7 @@ static int measure(struct group *group, struct options *options) {
         fprintf(stderr, "gentables-bench: out of memory\n");
         launch_abort();
     }
-    // Deadlines of what others wrote are a little shorter than those of waits for it.
+    // Deadlines of plug-ins are a little shorter than those of waits for them.
     if (plugins_loaded() > 0) {
         fault_on_late(plugins_cancel);
         fault_begin(group->rank, 0.9 * options->timeout_s);
@@ -431,7 +425,7 @@ static int measure(struct group *group, struct options *options) {
     return status;
 }
 
-// What every rank does.
+// Runs on every rank.
 static int run(struct group *group, void *argument) {
     struct options *options = argument;
     char reason[REASON_SIZE];

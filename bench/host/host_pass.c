@@ -380,7 +380,7 @@ static void print_row(const struct host_pass *tune, size_t index, const struct r
     fputc('\n', tune->out);
 }
 
-static void tell(void *of, size_t index, const struct reduced *reduced) {
+static void report(void *of, size_t index, const struct reduced *reduced) {
     const struct host_pass *tune = of;
     const struct variant *variant = &tune->variants[index];
     char reason[REASON_SIZE];
@@ -428,8 +428,8 @@ static void close_pass(struct host_pass *tune) {
 int host_pass_run(struct group *group, const struct tune_plan *plan, FILE *out) {
     struct harness harness;
     struct host_pass tune = {.harness = &harness, .group = group, .plan = plan, .out = out};
-    tune.pass =
-        (struct pass){.group = group, .plan = plan, .out = out, .of = &tune, .call = take_call, .tell = tell};
+    tune.pass = (struct pass){
+        .group = group, .plan = plan, .out = out, .of = &tune, .call = take_call, .report = report};
     int all, status = harness_open(&harness, group, NULL);
     watch_rest(PHASE_PASS);
     if (status != 0) return status;

@@ -1,11 +1,12 @@
-// AUTO: the call through the lookup of the table that is there, its cost included, as a program makes it
-// that uses the table. It says what a new table could win, and is no candidate itself.
+// AUTO: a call through the lookup of the incumbent table, with its cost, as programs that use the table make
+// it. It shows what a new table could gain, and is never a winner itself.
 //
-// The lookup is the header of that table, in a module (made from templates/incumbent) beside the program;
-// another one can be named in GENTABLES_INCUMBENT. Each strategy that it may choose is set up as for itself;
-// one that cannot be had, or cannot do a call, gives way to the backend's fallback, as it does in programs.
-// Where the backend's clock does not see the host, how long the host was in the lookup is told apart
-// (group.h); into a graph goes what was chosen, and no call of it asks again.
+// The lookup is the header of that table, in a module (made from templates/incumbent) beside the program, or
+// the one that GENTABLES_INCUMBENT names. Each strategy that it may choose is set up as if it were measured
+// itself. A strategy that is unavailable, or does not support a call, is replaced by the backend's fallback,
+// as programs do. If the backend's clock does not include the host, the host's time in the lookup is reported
+// separately (unseen_ns in group_state.h). A graph contains the chosen strategy, and its calls do not look up
+// again.
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,11 +20,11 @@ enum { PATH_SIZE = 4096, SUFFIX_SIZE = 64, CLOCK_TRIES = 64 };
 // A strategy that the lookup may choose.
 struct choice {
     const struct candidate *candidate;
-    void *state; // NULL: it cannot be had here, and `reason` says why
+    void *state; // NULL: it is unavailable, for `reason`
     char reason[REASON_SIZE];
 };
 
-// A cell that its strategy could not be prepared for.
+// A cell for which its strategy could not be prepared.
 struct refused {
     enum dtype dtype;
     enum fusion fusion;
@@ -32,20 +33,20 @@ struct refused {
 
 struct automatic {
     struct group *group;
-    int count, fallback; // of choices; the place of the one that can do any call
+    int count, fallback; // of choices; the index of the one that supports any call
     void *module;
     int (*choose)(int tp_size, int fusion, int hidden_size, int num_tokens);
     struct choice choices[MAX_CANDIDATES + 1];
     struct refused *refused;
     size_t refused_count;
-    uint64_t clock_ns; // that two looks at the clock take by themselves
+    uint64_t clock_ns; // cost of two readings of the clock
 };
 
 extern const struct strategy strategy_auto;
 
 // ---- the module ---------------------------------------------------------------------------------
 
-// Opens the module that is named, or that lies beside the program; NULL: there is none.
+// Opens the module that GENTABLES_INCUMBENT names, or the one beside the program; NULL: there is none.
 static void *open_module(const struct group *group) {
     char path[PATH_SIZE], suffix[SUFFIX_SIZE];
     const char *named = getenv("GENTABLES_INCUMBENT");
@@ -63,9 +64,9 @@ static void *open_module(const struct group *group) {
     return module;
 }
 
-// ---- what it may choose -------------------------------------------------------------------------
+// ---- the choices --------------------------------------------------------------------------------
 
-// One of the list's, but AUTO itself.
+// A strategy of the list, except AUTO itself.
 static const struct candidate *find_candidate(const char *name) {
     for (int i = 0; i < candidate_count(); i++) {
         const struct candidate *candidate = &backend->candidates[i];
@@ -94,7 +95,7 @@ static void add_choice(struct automatic *automatic, const struct candidate *cand
     automatic->count++;
 }
 
-// Sets up all strategies that the lookup knows, and the fallback. -1: `reason`.
+// Sets up all strategies that the lookup may return, and the fallback. -1: `reason`.
 static int open_choices(struct automatic *automatic, char reason[REASON_SIZE]) {
     const char *(*name_of)(int) = NULL;
     *(void **)&name_of = dlsym(automatic->module, "incumbent_name");
@@ -107,7 +108,8 @@ static int open_choices(struct automatic *automatic, char reason[REASON_SIZE]) {
     for (int i = 0; i < MAX_CANDIDATES && strcmp(name_of(i), "unknown") != 0; i++) {
         const struct candidate *candidate = find_candidate(name_of(i));
         if (candidate == NULL) {
-            snprintf(reason, REASON_SIZE, "the incumbent's table has %.60s, which is not here", name_of(i));
+            snprintf(reason, REASON_SIZE, "the incumbent's table has %.60s, which this bench lacks",
+                     name_of(i));
             return -1;
         }
         add_choice(automatic, candidate);
@@ -123,7 +125,7 @@ static int look_up(const struct automatic *automatic, const struct call *call) {
                              (int)call->num_tokens);
 }
 
-// The least that two looks at the clock are apart.
+// The smallest difference between two readings of the clock.
 static uint64_t clock_cost(void) {
     uint64_t least = UINT64_MAX;
     for (int i = 0; i < CLOCK_TRIES; i++) {
@@ -141,9 +143,9 @@ static int timed_look_up(const struct automatic *automatic, const struct call *c
     return place;
 }
 
-// ---- what is done of it -------------------------------------------------------------------------
+// ---- refused cells ------------------------------------------------------------------------------
 
-// The place of a cell among those that were refused, or their number.
+// The index of a cell among the refused ones, or their number.
 static size_t find_refused(const struct automatic *automatic, const struct call *call) {
     size_t i = 0;
     for (; i < automatic->refused_count; i++) {
@@ -171,14 +173,14 @@ static void forget_refused(struct automatic *automatic, const struct call *call)
     if (i < automatic->refused_count) automatic->refused[i] = automatic->refused[--automatic->refused_count];
 }
 
-// Why a strategy cannot do a call, or NULL.
+// Why a strategy does not support a call, or NULL.
 static const char *refusal_of(const struct automatic *automatic, const struct choice *choice,
                               const struct call *call) {
     return choice->state == NULL ? choice->reason
                                  : choice->candidate->strategy->supports(automatic->group, call);
 }
 
-// Collective. Prepares a strategy for a call. -1: it cannot do it, and `reason` says why.
+// Collective. Prepares a strategy for a call. -1: `reason`.
 static int prepare_choice(struct automatic *automatic, struct choice *choice, const struct call *call,
                           char reason[REASON_SIZE]) {
     const struct strategy *strategy = choice->candidate->strategy;
@@ -189,7 +191,7 @@ static int prepare_choice(struct automatic *automatic, struct choice *choice, co
     return -1;
 }
 
-// What does a call that the lookup sends to `place`. Calls of many cells may come in any order.
+// The strategy for a call for which the lookup returned `place`. Calls of many cells may come in any order.
 static const struct choice *choice_for(const struct automatic *automatic, int place,
                                        const struct call *call) {
     const struct choice *asked = &automatic->choices[place];
@@ -215,8 +217,8 @@ static int auto_setup(const struct candidate *candidate, struct group *group, vo
     automatic->module = open_module(group);
     if (group_min(group, automatic->module != NULL) == 0) {
         snprintf(reason, REASON_SIZE,
-                 "no incumbent: no table was there when the bench was built; gentables sweep --incumbent "
-                 "HEADER names one");
+                 "no incumbent: the bench was built without a table; name one with gentables sweep "
+                 "--incumbent HEADER");
     } else if (open_choices(automatic, reason) == 0) {
         *state = automatic;
         return 0;
@@ -225,13 +227,13 @@ static int auto_setup(const struct candidate *candidate, struct group *group, vo
     return -1;
 }
 
-// A cell answers for shapes around it, among which are some that its strategy cannot do.
+// A cell of the table applies to a range of shapes; its strategy may not support some of them.
 static int auto_prepare(void *state, const struct call *call, char reason[REASON_SIZE]) {
     struct automatic *automatic = state;
     char why[REASON_SIZE];
     int place = look_up(automatic, call);
     if (place < 0 || place >= automatic->count) {
-        snprintf(reason, REASON_SIZE, "the incumbent's table chooses what is not here");
+        snprintf(reason, REASON_SIZE, "the incumbent's table chooses a strategy that this bench lacks");
         return -1;
     }
     struct choice *asked = &automatic->choices[place];
@@ -247,7 +249,7 @@ static int auto_run(void *state, const struct call *call) {
     struct automatic *automatic = state;
     int place = backend->sees_host ? look_up(automatic, call) : timed_look_up(automatic, call);
     if (place < 0 || place >= automatic->count) {
-        group_fail(automatic->group, "the incumbent's table chooses what is not here");
+        group_fail(automatic->group, "the incumbent's table chooses a strategy that this bench lacks");
         return -1;
     }
     const struct choice *choice = choice_for(automatic, place, call);

@@ -1,5 +1,5 @@
-// The bench by hand; see by_hand.h. Each strategy has a line of its own, its name where nccl-tests has the
-// root; what has no time is a comment. The table and the JSON can be read back by `gentables import`.
+// The bench by hand; see by_hand.h. Each strategy has a line, with its name in nccl-tests' column for the
+// root; a strategy without a time is a comment. `gentables import` reads the table and the JSON.
 #include "by_hand.h"
 
 #include <stdio.h>
@@ -11,14 +11,14 @@
 
 enum { DEFAULT_HIDDEN_SIZE = 4096, HOST_SIZE = 256, LIBRARY_SIZE = 512 };
 
-// What the lines at the end say.
+// The totals for the last lines.
 struct totals {
     double bus_bandwidth;
     size_t lines, wrong;
 };
 
-// A message of about `bytes`: whole tokens, or one short one; of ops but the allreduce, whole shares of all
-// ranks.
+// A message of about `bytes`: whole tokens, or one shorter token; for ops other than the allreduce, whole
+// shares of all ranks.
 static struct shape shape_of(const struct by_hand *options, size_t bytes, int ranks) {
     struct shape shape = options->request.shape;
     size_t elements = bytes / dtype_sizes_bytes[shape.dtype];
@@ -38,7 +38,7 @@ static struct shape shape_of(const struct by_hand *options, size_t bytes, int ra
 
 // ---- the head -----------------------------------------------------------------------------------
 
-// Where each rank runs, and on what.
+// The host, process and device of each rank.
 struct seat {
     char host[HOST_SIZE];
     char device[HOST_SIZE];
@@ -51,7 +51,7 @@ static void gather_seats(struct group *group, struct seat seats[]) {
     group_exchange(group, &mine, sizeof mine, seats);
 }
 
-// The device's name, behind its number and address.
+// The device's name, after its number and address.
 static const char *name_of_device(const struct seat *seat) {
     const char *end = strstr(seat->device, "] ");
     return end != NULL ? end + 2 : seat->device;
@@ -61,7 +61,7 @@ static bool is_captured(const struct by_hand *options) {
     return options->request.mode == MODE_GRAPH || options->request.mode == MODE_COLD_GRAPH;
 }
 
-// GPUs of a rank, of which only backends with graphs have any.
+// The GPUs of a rank; only backends with graphs have any.
 static int gpu_count(void) {
     return backend->modes[MODE_GRAPH];
 }
@@ -94,7 +94,7 @@ static void print_head(const struct group *group, const struct by_hand *options,
             "(us)", "(GB/s)", "(GB/s)");
 }
 
-// A text as JSON has it.
+// A text as a JSON string.
 static void put_text(FILE *json, const char *text) {
     fputc('"', json);
     for (; *text != '\0'; text++) {
@@ -200,7 +200,7 @@ static void put_totals(FILE *json, const struct totals *totals) {
     fprintf(json, "\"average_bus_bandwidth\":{\"bandwidth\":%.6f,\"okay\":\"unchecked\"}}\n", mean);
 }
 
-// The whole text under another name first, so that there is all of the file or none.
+// Writes the text under another name first, so that the file is never incomplete.
 static bool write_file(const char *path, const char *text, size_t size) {
     size_t room = strlen(path) + sizeof ".tmp";
     char *temporary = malloc(room);
@@ -233,7 +233,7 @@ static int measure_sizes(struct harness *harness, const struct by_hand *options,
         }
         fflush(protocol_out());
         size_t next = options->factor > 0 ? bytes * options->factor : bytes + options->increment;
-        if (next / (options->factor > 0 ? options->factor : 1) < bytes) break; // past the largest number
+        if (next / (options->factor > 0 ? options->factor : 1) < bytes) break; // overflow
         bytes = next;
     }
     return 0;

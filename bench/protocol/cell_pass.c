@@ -1,4 +1,4 @@
-// All races of a plan in one order; see cell_pass.h.
+// All cells of a plan in one order; see cell_pass.h.
 #include "cell_pass.h"
 
 #include <math.h>
@@ -12,7 +12,7 @@
 #include "ranks/memory_limit.h"
 #include "ranks/watch.h"
 
-enum { SHARE_OF_ALL = 8 }; // of the memory there is, that open races may take
+enum { SHARE_OF_ALL = 8 }; // open cells may take this part of the machine's memory
 
 struct seat {
     struct timed_cell *timed;
@@ -30,10 +30,10 @@ struct cell_pass {
     struct pass pass;
 };
 
-// ---- which races are open -------------------------------------------------------------------------
+// ---- open cells -----------------------------------------------------------------------------------
 
-// What an open race holds of the host's memory on all ranks. Each has its own stamps, and in the end all
-// ranks'.
+// The host memory of an open cell on all ranks. Each rank has its own stamps, and at the end those of all
+// ranks.
 static size_t host_bytes(const struct cell_pass *cells, size_t index) {
     const struct request *request = &cells->plan->cells[index];
     size_t ranks = (size_t)cells->group->size;
@@ -49,7 +49,8 @@ static void close_one(struct cell_pass *cells, size_t index) {
     cells->of[index] = NULL;
 }
 
-// Whether the race of a request is open, or cannot be; false: there is no room beside the others.
+// Opens the cell of a request. False: it does not fit beside the others. The first cell stays, even if it
+// failed to open.
 static bool open_one(struct cell_pass *cells, size_t index) {
     struct timed_cell *timed = cells->of[index];
     *timed = (struct timed_cell){.harness = cells->harness,
@@ -59,7 +60,7 @@ static bool open_one(struct cell_pass *cells, size_t index) {
     return timed_cell_open(timed) || index == cells->first;
 }
 
-// Collective. Opens as many as there is room for, from `first` on. -1: see group_failure.
+// Collective. Opens as many cells as fit, from `first` on. -1: see group_failure.
 static int open_some(struct cell_pass *cells) {
     uint64_t room = machine_memory_bytes("") / SHARE_OF_ALL;
     uint64_t taken = 0;
@@ -67,7 +68,7 @@ static int open_some(struct cell_pass *cells) {
     for (cells->end = cells->first; cells->end < cells->plan->count; cells->end++) {
         taken += host_bytes(cells, cells->end);
         if (taken > room && cells->end > cells->first) return 0;
-        pass_tell_progress(&cells->pass);
+        pass_report_progress(&cells->pass);
         cells->of[cells->end] = malloc(sizeof **cells->of);
         if (group_min(cells->group, cells->of[cells->end] != NULL) == 0) {
             group_fail(cells->group, "out of memory");
@@ -87,21 +88,21 @@ static void close_all(struct cell_pass *cells) {
     pass_close(&cells->pass);
 }
 
-// ---- who is timed -----------------------------------------------------------------------------------
+// ---- entrants ---------------------------------------------------------------------------------------
 
 static int admit_all(struct cell_pass *cells) {
     for (size_t i = cells->first; i < cells->end; i++) {
         struct timed_cell *timed = cells->of[i];
         for (int of = 0; of < timed->count; of++) {
             struct contender *contender = &timed->contenders[of];
-            pass_tell_progress(&cells->pass);
+            pass_report_progress(&cells->pass);
             if (!contender->is_dropped && timed_cell_admit(timed, contender) != 0) return -1;
         }
     }
     return 0;
 }
 
-static bool drops_out_somewhere(const struct cell_pass *cells, const struct candidate *candidate) {
+static bool is_dropped_somewhere(const struct cell_pass *cells, const struct candidate *candidate) {
     for (size_t i = cells->first; i < cells->end; i++) {
         const struct timed_cell *timed = cells->of[i];
         for (int of = 1; of < timed->count; of++) {
@@ -111,14 +112,14 @@ static bool drops_out_somewhere(const struct cell_pass *cells, const struct cand
     return false;
 }
 
-// Prepares those once more who were refused another call. Who is refused now is counted.
+// Prepares contenders again that were dropped from another cell, and counts those that are dropped now.
 static int prepare_again(struct cell_pass *cells, size_t *refused) {
     *refused = 0;
     for (size_t i = cells->first; i < cells->end; i++) {
         struct timed_cell *timed = cells->of[i];
         for (int of = 1; of < timed->count; of++) {
             struct contender *contender = &timed->contenders[of];
-            if (contender->is_dropped || !drops_out_somewhere(cells, contender->candidate)) continue;
+            if (contender->is_dropped || !is_dropped_somewhere(cells, contender->candidate)) continue;
             if (timed_cell_prepare(timed, contender) != 0) return -1;
             *refused += contender->is_dropped;
         }
@@ -126,8 +127,8 @@ static int prepare_again(struct cell_pass *cells, size_t *refused) {
     return 0;
 }
 
-// Who was refused a call may have nothing left to do others with, such as a communicator; and so may those
-// that were ready, where one is refused now.
+// A candidate that was refused a call may have lost a resource, such as a communicator, that its other calls
+// need: prepares these again until no further one is refused.
 static int admit_again(struct cell_pass *cells) {
     size_t refused = 1;
     while (refused > 0) {
@@ -136,11 +137,11 @@ static int admit_again(struct cell_pass *cells) {
     return 0;
 }
 
-// The probe is timed where anybody is.
+// The probe is timed if any candidate is.
 static bool is_timed(const struct timed_cell *timed, int index) {
-    bool anybody = false;
-    for (int i = 1; i < timed->count; i++) anybody = anybody || !timed->contenders[i].is_dropped;
-    return anybody && !timed->contenders[index].is_dropped;
+    bool any = false;
+    for (int i = 1; i < timed->count; i++) any = any || !timed->contenders[i].is_dropped;
+    return any && !timed->contenders[index].is_dropped;
 }
 
 static int take_seats(struct cell_pass *cells) {
@@ -168,7 +169,7 @@ static int call_one(void *of, size_t index, struct stamp *stamp, bool *is_right)
     struct contender *contender = cells->seats[index].contender;
     size_t shift = timed_cell_next_shift(timed);
     timed_cell_step(timed, PHASE_TIMED, contender);
-    if (contender->is_dropped) return 0; // on all ranks alike
+    if (contender->is_dropped) return 0; // the same on all ranks
     if (timed_cell_call(timed, contender, shift, stamp) != 0) return -1;
     *is_right = contender->is_dropped || timed_cell_results_are_right(timed, contender, shift);
     return 0;
@@ -176,30 +177,30 @@ static int call_one(void *of, size_t index, struct stamp *stamp, bool *is_right)
 
 // ---- answers ------------------------------------------------------------------------------------------
 
-static void tell_none(const struct cell_pass *cells, const struct timed_cell *timed,
-                      const struct contender *contender, const char *reason) {
+static void report_none(const struct cell_pass *cells, const struct timed_cell *timed,
+                        const struct contender *contender, const char *reason) {
     fprintf(cells->out, "none id=%llu strategy=%s fusion=%s reason=%s\n",
             (unsigned long long)timed->request->id, contender->candidate->name,
             fusion_names[timed->request->shape.fusion], reason);
 }
 
-static void tell(void *of, size_t index, const struct reduced *reduced) {
+static void report(void *of, size_t index, const struct reduced *reduced) {
     struct cell_pass *cells = of;
     struct timed_cell *timed = cells->seats[index].timed;
     const struct contender *contender = cells->seats[index].contender;
     const struct entrant *entrant = &cells->pass.entrants[index];
-    if (contender->candidate == NULL) { // the first of its race
+    if (contender->candidate == NULL) { // the probe, which comes first in its cell
         timed->copy_us = contender->is_dropped ? 0 : reduced->time_us.median;
         return;
     }
-    if (contender->is_dropped) { // since it was timed
-        tell_none(cells, timed, contender, contender->reason);
+    if (contender->is_dropped) { // while it was timed
+        report_none(cells, timed, contender, contender->reason);
         return;
     }
     if (entrant->wrong_anywhere > 0) {
         char reason[REASON_SIZE];
         snprintf(reason, sizeof reason, "wrong result in %u calls, over all ranks", entrant->wrong_anywhere);
-        tell_none(cells, timed, contender, reason);
+        report_none(cells, timed, contender, reason);
         return;
     }
     struct call call = cell_call(&timed->cell, 0);
@@ -220,19 +221,19 @@ static void tell(void *of, size_t index, const struct reduced *reduced) {
     fputc('\n', cells->out);
 }
 
-static void tell_who_is_out(const struct cell_pass *cells) {
+static void report_dropped(const struct cell_pass *cells) {
     for (size_t i = cells->first; i < cells->end; i++) {
         const struct timed_cell *timed = cells->of[i];
         for (int of = 1; of < timed->count; of++) {
             const struct contender *contender = &timed->contenders[of];
-            if (contender->is_dropped) tell_none(cells, timed, contender, contender->reason);
+            if (contender->is_dropped) report_none(cells, timed, contender, contender->reason);
         }
     }
 }
 
 // ---- the pass -----------------------------------------------------------------------------------------
 
-// Whose turn comes later is not known before; at most, all who are asked for.
+// An upper bound of the entrants of later cells: all wanted candidates.
 static size_t most_seats_from(const struct cell_pass *cells, size_t first) {
     size_t seats = 0;
     for (size_t i = first; i < cells->plan->count; i++) {
@@ -245,7 +246,7 @@ static int run_some(struct cell_pass *cells) {
     if (open_some(cells) != 0 || admit_all(cells) != 0 || admit_again(cells) != 0) return -1;
     if (take_seats(cells) != 0) return -1;
     pass_expect(&cells->pass, most_seats_from(cells, cells->end));
-    if (cells->group->rank == 0) tell_who_is_out(cells);
+    if (cells->group->rank == 0) report_dropped(cells);
     if (cells->pass.count > 0 && pass_run(&cells->pass, clock_ns()) != 0) return -1;
     close_all(cells);
     cells->first = cells->end;
@@ -270,8 +271,8 @@ static int run_all(struct cell_pass *cells) {
 int cell_pass_run(struct group *group, const struct tune_plan *plan, FILE *out) {
     struct harness harness;
     struct cell_pass cells = {.harness = &harness, .group = group, .plan = plan, .out = out};
-    cells.pass =
-        (struct pass){.group = group, .plan = plan, .out = out, .of = &cells, .call = call_one, .tell = tell};
+    cells.pass = (struct pass){
+        .group = group, .plan = plan, .out = out, .of = &cells, .call = call_one, .report = report};
     if (harness_open(&harness, group, NULL) != 0) return -1;
     watch_rest(PHASE_PASS);
     fault_work(NULL);

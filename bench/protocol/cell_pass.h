@@ -1,5 +1,5 @@
-// The pass over many ops (pass.h) of backends whose cells have a place: each request of the plan is a race
-// (timed_cell.h), all of them are open at once, and every call is checked where it was made.
+// The pass over many ops (pass.h) of backends whose cells have a place: each request of the plan is a timed
+// cell (timed_cell.h), all of them are open at once, and every call is checked in its place.
 #ifndef BENCH_CELL_PASS_H
 #define BENCH_CELL_PASS_H
 
@@ -7,10 +7,10 @@
 
 #include "plan_file.h"
 
-// Collective. Sets every candidate up, and measures the plan; rank 0 prints a line `row` or `none` for each
-// request and candidate, as in protocol/protocol.h, with its fusion and what pass.h adds, and then a line
-// `pass`. What has no room beside the others, in the memory of this machine or of its GPUs, has an order of
-// its own behind them. -1: see group_failure.
+// Collective. Sets up every candidate, and measures the plan. Rank 0 prints a line `row` or `none` for each
+// request and candidate, as in protocol/protocol.h, with its fusion and the fields of pass.h, and then a line
+// `pass`. Cells that do not fit into the memory of this machine or its GPUs together with the others are
+// measured after them, in an order of their own. -1: see group_failure.
 int cell_pass_run(struct group *group, const struct tune_plan *plan, FILE *out);
 
 #endif

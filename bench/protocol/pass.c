@@ -6,7 +6,7 @@
 
 #include "ranks/fault_report.h"
 
-static const uint64_t TOLD_EVERY_NS = 1000000000;
+static const uint64_t REPORT_EVERY_NS = 1000000000;
 
 int pass_open(struct pass *pass, size_t count) {
     pass->count = count;
@@ -48,15 +48,15 @@ static uint32_t next_random(uint32_t *state) {
     return *state ^= *state << 5;
 }
 
-static void tell_now(struct pass *pass) {
+static void report_now(struct pass *pass) {
     if (pass->group->rank != 0) return;
-    pass->told_ns = clock_ns();
+    pass->reported_ns = clock_ns();
     fprintf(pass->out, "progress done=%zu of=%zu\n", pass->done, pass->calls);
     fflush(pass->out);
 }
 
-void pass_tell_progress(struct pass *pass) {
-    if (clock_ns() - pass->told_ns >= TOLD_EVERY_NS) tell_now(pass);
+void pass_report_progress(struct pass *pass) {
+    if (clock_ns() - pass->reported_ns >= REPORT_EVERY_NS) report_now(pass);
 }
 
 static int take_call(struct pass *pass, size_t index) {
@@ -69,7 +69,7 @@ static int take_call(struct pass *pass, size_t index) {
     entrant->calls++;
     entrant->wrong += !is_right;
     pass->done++;
-    pass_tell_progress(pass);
+    pass_report_progress(pass);
     return 0;
 }
 
@@ -97,7 +97,7 @@ static int run_in_random_order(struct pass *pass, size_t first, size_t end, uint
 
 // ---- reduction ----------------------------------------------------------------------------------
 
-// `all` holds the stamps of rank 0, then those of rank 1...; `stride` is how many each has.
+// `all` has the stamps of rank 0, then those of rank 1, and so on, `stride` stamps each.
 static struct reduced reduce(const struct stamp *all, size_t stride, size_t first, size_t samples, int ranks,
                              double *scratch) {
     struct reduced reduced = {0};
@@ -194,16 +194,16 @@ static int run_per_op(struct pass *pass, uint32_t *random, double *scratch) {
     return 0;
 }
 
-static void tell_all(struct pass *pass, const struct stamp *all, double *scratch) {
+static void report_all(struct pass *pass, const struct stamp *all, double *scratch) {
     size_t samples = pass->plan->samples;
     for (size_t i = 0; i < pass->count; i++) {
         struct reduced reduced =
             reduce(all, pass->count * samples, i * samples, samples, pass->group->size, scratch);
-        pass->tell(pass->of, i, &reduced);
+        pass->report(pass->of, i, &reduced);
     }
 }
 
-// Both ways; where only the one op by op is asked for, its samples are those of the rows, too.
+// Runs the requested orders. With SYNC_OP alone its samples are also those of the rows.
 static struct stamp *run_orders(struct pass *pass, uint64_t since_ns, double *scratch) {
     uint32_t random = pass->plan->seed * 2654435761u | 1;
     double before_us = pass->cost.calls_us;
@@ -226,16 +226,16 @@ int pass_run(struct pass *pass, uint64_t since_ns) {
         group_fail(pass->group, "out of memory");
         return -1;
     }
-    pass->told_ns = clock_ns();
+    pass->reported_ns = clock_ns();
     struct stamp *all = run_orders(pass, since_ns, scratch);
-    if (all != NULL) tell_now(pass);
-    if (all != NULL && pass->group->rank == 0) tell_all(pass, all, scratch);
+    if (all != NULL) report_now(pass);
+    if (all != NULL && pass->group->rank == 0) report_all(pass, all, scratch);
     free(all);
     free(scratch);
     return all != NULL ? 0 : -1;
 }
 
-// ---- words --------------------------------------------------------------------------------------
+// ---- lines of the protocol ----------------------------------------------------------------------
 
 void pass_write_cost(FILE *out, const struct pass_cost *cost) {
     fprintf(out, "pass total_us=%.1f calls_us=%.1f reduce_us=%.1f op_total_us=%.1f op_calls_us=%.1f\n",

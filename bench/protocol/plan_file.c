@@ -12,7 +12,7 @@
 
 static uint64_t hash_text(uint64_t hash, const char *text) {
     for (; *text != '\0'; text++) hash = (hash ^ (unsigned char)*text) * 0x100000001b3u;
-    return (hash ^ 0xff) * 0x100000001b3u; // where it ends counts, too
+    return (hash ^ 0xff) * 0x100000001b3u; // the end of the text counts, too
 }
 
 // The whole file, for free(); NULL with errno.
@@ -28,7 +28,7 @@ static char *read_file(const char *path) {
     return text;
 }
 
-// Collective. Rank 0's text on all ranks, for free(); NULL where it has none, or nobody has the memory.
+// Collective. Rank 0's text on all ranks, for free(); NULL if it has none, or a rank has no memory for it.
 static char *share_text(char *text, struct group *group) {
     long length = text == NULL ? -1 : (long)strlen(text);
     group_broadcast(group, 0, &length, sizeof length);

@@ -1,12 +1,12 @@
-// What a pass is to measure: a file of a line `plan` and requests (protocol.h), which every rank gets from
-// rank 0.
+// The plan of a pass: a file with a line `plan` and requests (protocol.h), which rank 0 reads and sends to
+// all ranks.
 //
 //   plan samples=20 warm_up=5 seed=7 sync=pass
 //   measure op=allgather dtype=bfloat16 count=512 strategies=MPI,DIRECT
 //
-// Requests of one id, one after the other, are of one op; without ids each is.
-#ifndef BENCH_TUNE_PLAN_H
-#define BENCH_TUNE_PLAN_H
+// Consecutive requests with the same id are one op; without ids each request is an op of its own.
+#ifndef BENCH_PLAN_FILE_H
+#define BENCH_PLAN_FILE_H
 
 #include "measure/harness.h"
 
@@ -20,12 +20,12 @@ struct tune_plan {
     uint64_t hash; // of its text
 };
 
-// Collective: reads the file on rank 0. -1 and `reason`, on all ranks alike.
+// Collective. Reads the file on rank 0. -1 with `reason`, on all ranks.
 int tune_plan_read(struct tune_plan *plan, const char *path, struct group *group, char reason[REASON_SIZE]);
 void tune_plan_free(struct tune_plan *plan);
 
-// Collective. Compares what all ranks are about to do: the plan, the candidates with their order and
-// parameters, the libraries of plug-ins. -1 and `reason` on all ranks where any rank differs.
+// Collective. Compares the plan, the candidates with their order and parameters, and the libraries of
+// plug-ins of all ranks. -1 with `reason` on all ranks if any rank differs.
 int tune_plan_agree(const struct tune_plan *plan, struct group *group, char reason[REASON_SIZE]);
 
 #endif

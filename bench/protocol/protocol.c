@@ -11,7 +11,7 @@
 #include "bench_identity.h"
 #include "plugin_loader/plugins.h"
 
-static FILE *apart; // NULL: nobody else prints
+static FILE *apart; // NULL: standard output is not shared with libraries
 
 FILE *protocol_out(void) {
     return apart != NULL ? apart : stdout;
@@ -105,7 +105,7 @@ void protocol_write_candidates(FILE *out) {
             fprintf(out, "%s%s", comma, op_names[op]);
             comma = ",";
         }
-        fprintf(out, " reason=%s\n", plugins_parameters(candidate)); // the field that takes the rest
+        fprintf(out, " reason=%s\n", plugins_parameters(candidate)); // may contain spaces
     }
     fprintf(out, "libraries hash=%016llx\n", (unsigned long long)plugins_hash());
 }
@@ -166,7 +166,7 @@ static int read_number(const char *text, double least, double most, double *numb
 static int read_integer(const char *text, double least, double most, double *number) {
     bool is_one = read_number(text, least, most, number) == 0 && *number == floor(*number) &&
                   strspn(text, "0123456789") == strlen(text);
-    if (!is_one) *number = 0; // fits every type that callers convert it to
+    if (!is_one) *number = 0; // fits all types to which callers convert it
     return is_one ? 0 : -1;
 }
 

@@ -1,4 +1,4 @@
-// Whether all ranks are one bench; see consistency.h.
+// Compares the ranks; see consistency.h.
 #include "consistency.h"
 
 #include <stdio.h>
@@ -11,8 +11,7 @@
 
 enum { SHOWN_SIZE = 256 };
 
-// ---- hashes: FNV-1a (Fowler, Noll, Vo), eight bytes at a time, as this is compared between ranks alone
-// ------
+// ---- hashes: like FNV-1a, eight bytes at a time; they are compared only between ranks --------------
 
 static const uint64_t NO_HASH = 0xcbf29ce484222325;
 
@@ -61,9 +60,9 @@ static uint64_t hash_of_options(int argc, char **argv) {
     return hash;
 }
 
-// ---- who differs ----------------------------------------------------------------------------------
+// ---- the odd rank -----------------------------------------------------------------------------------
 
-// A value that no other has more often; rank 0's if it is one.
+// A most frequent value; rank 0's if it is one.
 static uint64_t usual_value(const struct identity identities[], int count, enum trait trait) {
     uint64_t usual = 0;
     int most = 0;
@@ -85,9 +84,9 @@ int consistency_find_odd_rank(const struct identity identities[], int count, enu
     return -1;
 }
 
-// ---- what to say of it ------------------------------------------------------------------------------
+// ---- the message ------------------------------------------------------------------------------------
 
-// What this rank can show of the trait that makes it a stranger.
+// Describes the trait of this rank that differs.
 static void show_trait(enum trait trait, int argc, char **argv, char shown[SHOWN_SIZE]) {
     memset(shown, 0, SHOWN_SIZE);
     switch (trait) {
@@ -104,15 +103,15 @@ static void show_trait(enum trait trait, int argc, char **argv, char shown[SHOWN
     }
 }
 
-static void write_reason(int stranger, enum trait trait, const char *shown, char reason[], size_t size) {
+static void write_reason(int odd_rank, enum trait trait, const char *shown, char reason[], size_t size) {
     static const char *const words[TRAITS] = {
-        [TRAIT_PROTOCOL] = "speaks another protocol than",
+        [TRAIT_PROTOCOL] = "has another protocol version than",
         [TRAIT_BINARY] = "runs another binary than",
         [TRAIT_CANDIDATES] = "has other candidates than",
-        [TRAIT_OPTIONS] = "was given other options than",
+        [TRAIT_OPTIONS] = "has other options than",
     };
     snprintf(reason, size,
-             "rank %d %s the other ranks (%s); start one bench with the same options everywhere", stranger,
+             "rank %d %s the other ranks (%s); start one bench with the same options everywhere", odd_rank,
              words[trait], shown);
 }
 
@@ -134,11 +133,11 @@ int consistency_check(MPI_Comm comm, int argc, char **argv, char reason[], size_
     }
     MPI_Allgather(&mine, TRAITS, MPI_UINT64_T, all, TRAITS, MPI_UINT64_T, comm);
     enum trait trait;
-    int stranger = consistency_find_odd_rank(all, size, &trait);
+    int odd_rank = consistency_find_odd_rank(all, size, &trait);
     free(all);
-    if (stranger < 0) return 0;
-    if (rank == stranger) show_trait(trait, argc, argv, shown);
-    MPI_Bcast(shown, SHOWN_SIZE, MPI_CHAR, stranger, comm);
-    write_reason(stranger, trait, shown, reason, reason_size);
+    if (odd_rank < 0) return 0;
+    if (rank == odd_rank) show_trait(trait, argc, argv, shown);
+    MPI_Bcast(shown, SHOWN_SIZE, MPI_CHAR, odd_rank, comm);
+    write_reason(odd_rank, trait, shown, reason, reason_size);
     return -1;
 }

@@ -1,27 +1,27 @@
-// Whether all ranks are one bench: the same protocol, binary, list of candidates and options. Ranks that are
-// not would wait for each other for ever, or time one thing under the name of another.
-#ifndef BENCH_ALIKE_H
-#define BENCH_ALIKE_H
+// Checks that all ranks are the same bench: the same protocol, binary, list of candidates and options.
+// Otherwise they would wait for each other forever, or time one strategy under the name of another.
+#ifndef BENCH_CONSISTENCY_H
+#define BENCH_CONSISTENCY_H
 
 #include <mpi.h>
 #include <stddef.h>
 #include <stdint.h>
 
-// What has to be alike, first the one that explains the others.
+// What must be the same; a difference in one explains differences in the later ones.
 enum trait { TRAIT_PROTOCOL, TRAIT_BINARY, TRAIT_CANDIDATES, TRAIT_OPTIONS, TRAITS };
 
-enum { ALIKE_REASON_SIZE = 512 };
+enum { CONSISTENCY_REASON_SIZE = 512 };
 
-// What a rank says of itself. Every version of the bench has to exchange the same, so this never changes.
+// The hashes that ranks exchange. This struct never changes, since ranks of different versions exchange it,
+// too.
 struct identity {
     uint64_t traits[TRAITS];
 };
 
-// The rank that differs from most others (at a tie, from rank 0), and in what; -1: none does.
+// The rank that differs from most others (at a tie, from rank 0), and its trait that differs; -1: none.
 int consistency_find_odd_rank(const struct identity identities[], int count, enum trait *trait);
 
-// Collective, and the first thing that ranks do together. -1 with `reason`, alike on all ranks, that names
-// the rank.
+// Collective; must be the first collective call of the ranks. -1: `reason` names the rank, on all ranks.
 int consistency_check(MPI_Comm comm, int argc, char **argv, char reason[], size_t reason_size);
 
 #endif

@@ -1,4 +1,4 @@
-// Ranks that a launcher of MPI started; see launch.h.
+// Ranks that an MPI launcher started; see launch.h.
 #include "launch.h"
 
 #include <mpi.h>
@@ -15,7 +15,7 @@ const char *const launch_prefix = "mpirun -n 2 ", *const launch_suffix = "";
 
 static MPI_Comm world;
 
-// Rank 0 says why these ranks cannot work together.
+// Rank 0 reports why these ranks cannot work together.
 static void refuse(const char *reason) {
     int rank;
     MPI_Comm_rank(world, &rank);
@@ -27,9 +27,7 @@ static void refuse(const char *reason) {
 int launch(int *argc, char ***argv, int ranks, double timeout_s, int (*rank_main)(struct group *, void *),
            void *argument) {
     if (ranks > 0) {
-        fprintf(stderr,
-                "gentables-bench: --ranks is for ranks that are threads; mpirun -n %d would be right\n",
-                ranks);
+        fprintf(stderr, "gentables-bench: --ranks is for ranks that are threads; use mpirun -n %d\n", ranks);
         return 2;
     }
     int provided, status = 2;
@@ -37,7 +35,7 @@ int launch(int *argc, char ***argv, int ranks, double timeout_s, int (*rank_main
     MPI_Init_thread(argc, argv, MPI_THREAD_FUNNELED, &provided); // the watch is a thread
     world = MPI_COMM_WORLD;
     struct group group;
-    char reason[ALIKE_REASON_SIZE];
+    char reason[CONSISTENCY_REASON_SIZE];
     if (consistency_check(world, *argc, *argv, reason, sizeof reason) == 0 &&
         group_open(&group, world, timeout_s, reason, sizeof reason) == 0) {
         status = rank_main(&group, argument);

@@ -15,7 +15,7 @@ enum { USUAL_RANKS = 2 };
 
 const char *const launch_prefix = "", *const launch_suffix = " --ranks 2";
 
-// What a thread is told, and what it says.
+// The arguments and the result of a thread.
 struct rank_thread {
     pthread_t thread;
     struct control *control;
@@ -25,8 +25,8 @@ struct rank_thread {
     void *argument;
 };
 
-static void *run_rank(void *told) {
-    struct rank_thread *self = told;
+static void *run_rank(void *argument) {
+    struct rank_thread *self = argument;
     struct group group;
     group_open_thread(&group, self->control, self->rank, self->ranks, self->timeout_s);
     self->status = self->rank_main(&group, self->argument);

@@ -1,6 +1,6 @@
 // Plans of candidates to try, as a program that tunes writes them.
-#ifndef BENCH_PLANS_H
-#define BENCH_PLANS_H
+#ifndef BENCH_TRIAL_PLANS_H
+#define BENCH_TRIAL_PLANS_H
 
 struct group;
 

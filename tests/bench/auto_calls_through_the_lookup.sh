@@ -37,7 +37,7 @@ done
 for name in NOSUCH AUTO; do
     module $name
     run 2 -b 2K -e 2K --samples 1 --strategies AUTO >"$WORK/out" || fail "a strategy that is not here"
-    grep -q "AUTO .*the incumbent's table has $name, which is not here" "$WORK/out" ||
+    grep -q "AUTO .*the incumbent's table has $name, which this bench lacks" "$WORK/out" ||
         fail "$(cat "$WORK/out")"
 done
 GENTABLES_INCUMBENT=$WORK/none.so

@@ -21,10 +21,10 @@ static int new_ranks(void **state) {
     return 0;
 }
 
-static void expect(int stranger, enum trait wanted, int count) {
+static void expect(int odd_rank, enum trait wanted, int count) {
     enum trait trait;
-    assert_int_equal(consistency_find_odd_rank(ranks, count, &trait), stranger);
-    if (stranger >= 0) assert_int_equal(trait, wanted);
+    assert_int_equal(consistency_find_odd_rank(ranks, count, &trait), odd_rank);
+    if (odd_rank >= 0) assert_int_equal(trait, wanted);
 }
 
 static void ranks_that_are_alike_have_no_stranger(void **state) {

@@ -103,15 +103,15 @@ auto "nccl_falls_back"
 has_time "NCCL that falls back"
 module TWOSHOT 'return 7;'
 auto ""
-has_none "the incumbent's table chooses what is not here"
+has_none "the incumbent's table chooses a strategy that this bench lacks"
 for name in NOSUCH AUTO; do
     module $name
     auto ""
-    has_none "the incumbent's table has $name, which is not here"
+    has_none "the incumbent's table has $name, which this bench lacks"
 done
 GENTABLES_INCUMBENT=$WORK/none.so
 auto ""
-has_none "no incumbent: no table was there when the bench was built; gentables sweep --incumbent HEADER"
+has_none "no incumbent: the bench was built without a table; name one with gentables sweep --incumbent HEADER"
 unset GENTABLES_INCUMBENT
 bench "" -b 512 -e 512 --hidden-size 64 --samples 2
 if grep -q AUTO "$WORK/out"; then fail "AUTO was not asked for"; fi
@@ -137,7 +137,7 @@ rows=benchmark.tp2.sm90.csv
 mkdir "$WORK/first"
 spec "$WORK/first" eager
 gentables 0 sweep --out "$WORK/first" --bench "$BENCH"
-grep -q "no time for 2: unavailable: no incumbent: .* --incumbent HEADER names one" "$WORK/out" ||
+grep -q "no time for 2: unavailable: no incumbent: .* --incumbent HEADER" "$WORK/out" ||
     fail "no incumbent, in a sweep"
 gentables 0 generate --data-dir "$WORK/first" --arch sm90
 gentables 0 generate --data-dir "$WORK/first" --arch all --formats trtllm-header

@@ -41,7 +41,7 @@ function TestAlike:test_another_binary()
 end
 
 function TestAlike:test_other_options()
-  local message = "rank 1 was given other options than the other ranks (--serve --timeout %s)"
+  local message = "rank 1 has other options than the other ranks (--serve --timeout %s)"
   self:expect(message:format(lib.timeout), nil, self:launcher_with(self.case.bench .. " --strategies MPI"))
 end
 
@@ -50,7 +50,7 @@ function TestAlike:test_other_candidates()
 end
 
 function TestAlike:test_another_protocol()
-  self:expect("rank 1 speaks another protocol than the other ranks", { FAULT = "PROTOCOL", RANK = 1 })
+  self:expect("rank 1 has another protocol version than the other ranks", { FAULT = "PROTOCOL", RANK = 1 })
 end
 
 local suites = dofile(arg[0]:match("^(.*/)") .. "../suites.lua")
