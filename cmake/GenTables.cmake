@@ -1,35 +1,35 @@
-# The targets of gentables for a CMake project: gentables_add(), and the umbrella targets over all its calls.
+# gentables_add(): the targets of gentables in a CMake project, and the umbrella targets over all calls.
 #
-# The same file serves the source tree, add_subdirectory() and the installed package. It builds nothing
-# itself: it calls the program GenTables::gentables, and where that is missing (no Lua), the committed tables
-# are used. gentables_trtllm(), for TensorRT-LLM's own build, stands in GenTablesTrtllm.cmake.
+# The source tree, add_subdirectory() and the installed package use this file. Its targets run the program
+# GenTables::gentables; without the program (no Lua) the committed tables are used. gentables_trtllm(), for
+# the build of TensorRT-LLM, is in GenTablesTrtllm.cmake.
 include_guard(GLOBAL)
 include(${CMAKE_CURRENT_LIST_DIR}/GenTablesTrtllm.cmake)
 
 #[==[
 gentables_add(
-  NAME name          the targets are named after it
-  ARCH arch          what the table is for: host, host-NAME, sm90, ...
-  DATA_DIR dir       the folder of the rows, benchmark.tp{N}.{ARCH}.csv, and of spec.lua, which says what to
-                     sweep; without it nothing is swept here
-  [TABLES dir]       the folder of what is made from them and checked in; default: DATA_DIR
-  [FORMATS f...])    what to make; default: every format that the arch has
+  NAME name          the targets' names begin with it
+  ARCH arch          the arch of the table: host, host-NAME, sm90, ...
+  DATA_DIR dir       the folder of the rows, benchmark.tp{N}.{ARCH}.csv, and of spec.lua, which lists what to
+                     sweep; without spec.lua there is no sweep
+  [TABLES dir]       the folder of the committed tables; default: DATA_DIR
+  [FORMATS f...])    the formats to render; default: all formats of the arch
 
-Adds one table to the project. Relative paths start at the current source folder. It makes
+Adds one table to the project. Relative paths start at the current source folder. The targets are
 
-  name          INTERFACE library: its users can #include "allreduce_table.h", or, where one target uses
-                several tables, "name/allreduce_table.h". The header is rendered from the rows into the build
-                tree; without the program, or without rows, the one in TABLES is used
-  name-render   writes the tables to TABLES, from the rows that are there; touches only what changes
-  name-check    fails, and prints the difference and what mends it, if TABLES is not what the rows give
-  name-sweep    measures what the rows lack (only for host archs, with a bench and a spec)
-  name-gen      name-sweep, then name-render, in one go; where cells could not be measured it renders the
-                others, and fails
-  name-report   for people: report.html, a workbook and pictures, in gentables/name-report of the build tree
+  name          INTERFACE library: its users #include "allreduce_table.h", or, if one target uses several
+                tables, "name/allreduce_table.h". The header is rendered from the rows into the build tree;
+                without the program, or without rows, the header in TABLES is used
+  name-render   writes the tables to TABLES, from the existing rows; files that do not change keep their dates
+  name-check    fails if TABLES differs from what the rows give, and prints the difference and the command
+                that updates TABLES
+  name-sweep    measures the missing rows (only for host archs, with a bench and a spec)
+  name-gen      name-sweep, then name-render; if cells cannot be measured, it renders the others and fails
+  name-report   report.html, a workbook and pictures, in gentables/name-report of the build tree
 
-and enters them into render-tables, check-tables, sweep-tables, gen-tables and report-tables. None of these is
-part of `all`; nothing but name-sweep and name-gen measures. Ninja measures one table after another. So does
-Make without -j; with -j two sweeps would disturb each other.
+They are also part of render-tables, check-tables, sweep-tables, gen-tables and report-tables. None of these
+is part of `all`; only name-sweep and name-gen measure. Ninja measures one table after another, and so does
+Make without -j; with -j Make runs sweeps at once, which disturbs their measurements.
 
   find_package(GenTables REQUIRED)
   gentables_add(NAME allreduce ARCH sm90 DATA_DIR tables/sm90)
@@ -59,11 +59,11 @@ function(gentables_add)
   endif()
 endfunction()
 
-# Ends with an error if gentables_add was given what it does not know.
+# Ends the configuration if gentables_add has unknown arguments, or arguments without a value.
 function(_gentables_check_arguments unknown without_value)
   if(NOT unknown STREQUAL "")
     list(JOIN unknown " " unknown)
-    message(FATAL_ERROR "gentables_add: unknown: ${unknown}; it knows NAME ARCH DATA_DIR TABLES FORMATS")
+    message(FATAL_ERROR "gentables_add: unknown: ${unknown}; valid: NAME ARCH DATA_DIR TABLES FORMATS")
   endif()
   if(NOT without_value STREQUAL "")
     list(JOIN without_value ", " without_value)
@@ -71,7 +71,7 @@ function(_gentables_check_arguments unknown without_value)
   endif()
 endfunction()
 
-# Gives the INTERFACE library its header: rendered where that is possible, else the committed one.
+# Adds the header to the INTERFACE library: rendered if possible, else the committed one.
 function(_gentables_add_header name arch data_dir tables)
   file(GLOB rows CONFIGURE_DEPENDS ${data_dir}/benchmark.tp*.${arch}.csv)
   if(rows AND TARGET GenTables::gentables)
@@ -79,7 +79,7 @@ function(_gentables_add_header name arch data_dir tables)
     return()
   endif()
   if(rows)
-    set(why "no generator here")
+    set(why "no generator")
   else()
     set(why "no rows for ${arch} in ${data_dir} yet")
   endif()
@@ -89,18 +89,19 @@ function(_gentables_add_header name arch data_dir tables)
     configure_file(${tables}/allreduce_table.h ${folder}/allreduce_table.h COPYONLY)
     target_include_directories(${name} INTERFACE ${folder} ${folder}/..)
   else()
-    message(STATUS "gentables: ${name}: ${why}, and no ${tables}/allreduce_table.h: it has no header")
+    message(STATUS "gentables: ${name}: ${why}, and no ${tables}/allreduce_table.h: "
+                   "the library has no header")
   endif()
 endfunction()
 
-# Renders the header into the build tree. The output is a stamp, because the program leaves a header that does
-# not change as old as it is: Make would render it again in every build, or compile everything again.
+# Renders the header into the build tree. The output is a stamp, because the program does not touch a header
+# that does not change: otherwise Make would render it in every build, or compile everything again.
 function(_gentables_render_header name arch data_dir)
   _gentables_header_folder(folder ${name})
   set(stamp ${CMAKE_CURRENT_BINARY_DIR}/gentables/${name}.stamp)
   file(GLOB inputs CONFIGURE_DEPENDS ${data_dir}/benchmark.tp*.${arch}.* ${data_dir}/spec.lua)
   list(FILTER inputs INCLUDE REGEX "\\.(csv|json|lua)$")
-  # An input that went, or came with an old date, changes this list.
+  # A removed input, or a new one with an old date, changes this list.
   file(CONFIGURE OUTPUT ${stamp}.inputs CONTENT "${inputs}\n")
   _gentables_own_files(own)
   file(MAKE_DIRECTORY ${folder})
@@ -118,13 +119,13 @@ function(_gentables_render_header name arch data_dir)
   add_dependencies(${name} ${name}-header)
 endfunction()
 
-# Sets `out` to the folder of the header that users of the library `name` see.
+# Sets `out` to the folder of the header for users of the library `name`.
 function(_gentables_header_folder out name)
   set(${out} ${CMAKE_CURRENT_BINARY_DIR}/gentables/${name}-include/${name} PARENT_SCOPE)
 endfunction()
 
-# The Lua files and templates that a table is made with: beside this file's folder in the sources, in
-# share/gentables where it is installed.
+# Sets `out` to the Lua files and templates that render tables: beside this file's folder in the sources, in
+# share/gentables in an installed tree.
 function(_gentables_own_files out)
   foreach(home .. ../../../share/gentables)
     set(home ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/${home})
@@ -134,10 +135,11 @@ function(_gentables_own_files out)
       return()
     endif()
   endforeach()
-  message(FATAL_ERROR "gentables: ${CMAKE_CURRENT_FUNCTION_LIST_FILE} stands alone; install it with the rest")
+  message(FATAL_ERROR "gentables: no generator/verbs.lua near ${CMAKE_CURRENT_FUNCTION_LIST_FILE}; "
+                      "install all of gentables")
 endfunction()
 
-# Sets `out` to `path` as seen from the project's sources, where it is among them, so that verbs print short
+# Sets `out` to `path`, relative to the project's sources if it is below them, so that verbs print short
 # paths.
 function(_gentables_shorten out path)
   file(RELATIVE_PATH short ${CMAKE_SOURCE_DIR} ${path})
@@ -147,9 +149,9 @@ function(_gentables_shorten out path)
   set(${out} ${short} PARENT_SCOPE)
 endfunction()
 
-# The targets that run a verb for one table, in the folder of the sources, and the umbrellas over them.
+# Makes the targets that run a verb for one table, in the folder of the sources, and the umbrellas over them.
 function(_gentables_add_verbs name arch data_dir tables formats)
-  # The bench times CPU ranks; rows of GPUs come from other tools.
+  # A build does not sweep GPUs.
   set(can_sweep FALSE)
   if(TARGET GenTables::gentables-bench AND EXISTS ${data_dir}/spec.lua AND arch MATCHES "^host(-|$)")
     set(can_sweep TRUE)
@@ -177,7 +179,7 @@ function(_gentables_add_verbs name arch data_dir tables formats)
   _gentables_add_report(${name} ${arch} ${data_dir})
   if(can_sweep)
     set(programs ${program} ${bench})
-    set(comment "Measuring what ${name} lacks")
+    set(comment "Measuring the missing rows of ${name}")
     _gentables_add_target(${name} sweep "${programs}" "${comment}" COMMAND ${sweep} USES_TERMINAL)
     _gentables_add_target(${name} gen "${programs}" "${comment}, then rendering"
                           COMMAND ${gen} USES_TERMINAL)
@@ -186,8 +188,8 @@ function(_gentables_add_verbs name arch data_dir tables formats)
   endif()
 endfunction()
 
-# The target NAME-report: a page, a workbook (where the program can write one) and all pictures in the build
-# tree. The pictures come last, because they need gnuplot and the others do not.
+# The target NAME-report: a page, a workbook (if the program can write one) and all pictures, in the build
+# tree. The pictures come last, because only they need gnuplot.
 function(_gentables_add_report name arch data_dir)
   set(xlsx "")
   if(TARGET gentables-xlsx OR EXISTS ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/../../gentables/core/xlsx.so)
@@ -199,15 +201,15 @@ function(_gentables_add_report name arch data_dir)
     COMMAND $<TARGET_FILE:GenTables::gentables> report ${rows} ${xlsx}
     COMMAND $<TARGET_FILE:GenTables::gentables> plot ${rows} --kinds all
     USES_TERMINAL)
-  foreach(module sheet_text xlsx) # which no other verb of these targets loads
+  foreach(module sheet_text xlsx) # only this target loads them
     if(TARGET gentables-${module})
       add_dependencies(${name}-report gentables-${module})
     endif()
   endforeach()
 endfunction()
 
-# _gentables_add_target(name verb programs comment COMMAND ...): the target NAME-VERB, which needs these
-# programs, below the umbrella VERB-tables, which the first call makes.
+# _gentables_add_target(name verb programs comment COMMAND ...): makes the target NAME-VERB, which depends on
+# the programs, and adds it to the umbrella VERB-tables, which the first call makes.
 function(_gentables_add_target name verb programs comment)
   add_custom_target(
     ${name}-${verb} ${ARGN}

@@ -1,24 +1,25 @@
-# TensorRT-LLM's build: gentables_trtllm(), which makes its customAllReduceUtils.h from rows in the build
-# tree. Included by GenTables.cmake, whose private functions it uses.
+# gentables_trtllm(): in the build of TensorRT-LLM, renders its customAllReduceUtils.h from rows. Part of
+# GenTables.cmake, which includes this file; uses private functions of that.
 include_guard(GLOBAL)
 
 #[==[
 gentables_trtllm(
-  TARGETS target...  what includes the header; they may be made later, in any folder
-  DATA_DIR dir       the rows, benchmark.tp{N}.smXX.csv, or folders smXX of them
-  [HEADER path]      the header in the source tree, which is checked in: what NAME-render writes, and what is
-                     used without the program
-  [NAME name])       the targets are named after it; default: trtllm-tables
+  TARGETS target...  the targets that include the header; they may be defined later, in any folder
+  DATA_DIR dir       the folder of the rows, benchmark.tp{N}.smXX.csv, or of folders smXX with rows
+  [HEADER path]      the committed header in the source tree: NAME-render writes it, and without the program
+                     it is used as it is
+  [NAME name])       the targets' names begin with it; default: trtllm-tables
 
-To be called after setup_cuda_architectures(). It makes
+Call it after setup_cuda_architectures(). The targets are
 
   name-header   renders tensorrt_llm/common/customAllReduceUtils.h into the build tree, for the SM versions in
-                CMAKE_CUDA_ARCHITECTURES_ORIG (where that is not set, all that have rows); every target waits
-                for it and has its folder before all other include directories, the source root among them
-  name-render   writes HEADER, with every SM version that has rows; never part of `all`
-  name-check    fails, and prints the difference and what mends it, if HEADER is not what the rows give
+                CMAKE_CUDA_ARCHITECTURES_ORIG (if that is not set, for all that have rows). All TARGETS depend
+                on it, and its folder is the first of their include directories, before the source root
+  name-render   writes HEADER, with all SM versions that have rows; never part of `all`
+  name-check    fails if HEADER differs from what the rows give, and prints the difference and the command
+                that updates HEADER
 
-and enters the last two into render-tables and check-tables. Building needs neither GPU nor MPI nor network,
+The last two are also part of render-tables and check-tables. The build needs neither GPU nor MPI nor network,
 and measures nothing. Relative paths start at the current source folder.
 
   setup_cuda_architectures()
@@ -32,7 +33,7 @@ function(gentables_trtllm)
   cmake_parse_arguments(PARSE_ARGV 0 arg "" "NAME;DATA_DIR;HEADER" "TARGETS")
   if(arg_UNPARSED_ARGUMENTS OR arg_KEYWORDS_MISSING_VALUES)
     message(FATAL_ERROR "gentables_trtllm: unknown or without a value: ${arg_UNPARSED_ARGUMENTS} "
-                        "${arg_KEYWORDS_MISSING_VALUES}; it knows NAME DATA_DIR HEADER TARGETS")
+                        "${arg_KEYWORDS_MISSING_VALUES}; valid: NAME DATA_DIR HEADER TARGETS")
   endif()
   if(NOT DEFINED arg_DATA_DIR)
     message(FATAL_ERROR "gentables_trtllm: DATA_DIR is missing; it needs TARGETS target... DATA_DIR dir")
@@ -46,27 +47,27 @@ function(gentables_trtllm)
     endif()
   endforeach()
   if(arg_HEADER AND NOT arg_HEADER MATCHES "/customAllReduceUtils\\.h$")
-    message(FATAL_ERROR "gentables_trtllm: HEADER ${arg_HEADER}: it is called customAllReduceUtils.h")
+    message(FATAL_ERROR "gentables_trtllm: HEADER ${arg_HEADER}: must be named customAllReduceUtils.h")
   endif()
 
   _gentables_trtllm_header(folder "${arg_NAME}" "${arg_DATA_DIR}" "${arg_HEADER}")
   if(TARGET GenTables::gentables AND arg_HEADER)
     _gentables_trtllm_verbs("${arg_NAME}" "${arg_DATA_DIR}" "${arg_HEADER}")
   endif()
-  # The targets are looked for when the whole project has been read.
+  # When all of the project has been read, the targets exist.
   cmake_language(EVAL CODE "
     cmake_language(DEFER DIRECTORY [[${CMAKE_SOURCE_DIR}]]
                    CALL _gentables_trtllm_attach [[${arg_NAME}]] [[${folder}]] [[${arg_TARGETS}]])")
 endfunction()
 
-# The numbers of the SM versions that are built for, as --sm has them; empty: all.
+# Sets `out` to the SM versions of the build, for --sm; empty: all.
 function(_gentables_trtllm_sms out)
   set(numbers "")
   foreach(arch IN LISTS CMAKE_CUDA_ARCHITECTURES_ORIG)
     if(arch MATCHES "^([0-9]+)")
       list(APPEND numbers ${CMAKE_MATCH_1})
     else()
-      set(numbers "") # native, all: nobody knows which
+      set(numbers "") # "native" and "all" have no numbers
       break()
     endif()
   endforeach()
@@ -75,8 +76,8 @@ function(_gentables_trtllm_sms out)
   set(${out} "${numbers}" PARENT_SCOPE)
 endfunction()
 
-# Renders the header into the build tree; without the program it is the one that is checked in. Sets `out` to
-# the folder that goes before the source root.
+# Renders the header into the build tree, or, without the program, copies the committed one. Sets `out` to the
+# include directory.
 function(_gentables_trtllm_header out name data_dir header)
   set(root ${CMAKE_CURRENT_BINARY_DIR}/gentables/${name}-include)
   set(folder ${root}/tensorrt_llm/common)
@@ -85,9 +86,9 @@ function(_gentables_trtllm_header out name data_dir header)
   file(GLOB rows CONFIGURE_DEPENDS ${data_dir}/benchmark.tp*.sm*.csv ${data_dir}/sm*/benchmark.tp*.sm*.csv)
   if(NOT TARGET GenTables::gentables)
     if(NOT EXISTS "${header}")
-      message(FATAL_ERROR "gentables: ${name}: no generator here, and no HEADER that is checked in")
+      message(FATAL_ERROR "gentables: ${name}: no generator, and no committed HEADER")
     endif()
-    message(STATUS "gentables: ${name}: no generator here; uses the committed ${header}")
+    message(STATUS "gentables: ${name}: no generator; uses the committed ${header}")
     configure_file(${header} ${folder}/customAllReduceUtils.h COPYONLY)
     add_custom_target(${name}-header)
     return()
@@ -117,7 +118,7 @@ function(_gentables_trtllm_header out name data_dir header)
   add_custom_target(${name}-header DEPENDS ${stamp})
 endfunction()
 
-# Refreshing and checking the copy in the source tree.
+# Makes the targets that write and check the header in the source tree.
 function(_gentables_trtllm_verbs name data_dir header)
   cmake_path(GET header PARENT_PATH folder)
   _gentables_shorten(data_dir ${data_dir})
@@ -131,17 +132,17 @@ function(_gentables_trtllm_verbs name data_dir header)
                         --mend "cmake --build ${CMAKE_BINARY_DIR} --target ${name}-render")
 endfunction()
 
-# Puts the folder first among the include directories of every target, and the header before its compilation.
+# Makes the folder the first include directory of every target, and makes the target depend on the header.
 function(_gentables_trtllm_attach name folder targets)
   foreach(target IN LISTS targets)
     if(NOT TARGET ${target})
-      message(FATAL_ERROR "gentables_trtllm: there is no target ${target}; TARGETS names what includes "
-                          "the header")
+      message(FATAL_ERROR "gentables_trtllm: no target ${target}; TARGETS are the targets that include the "
+                          "header")
     endif()
     get_target_property(type ${target} TYPE)
     if(type STREQUAL "INTERFACE_LIBRARY")
-      message(FATAL_ERROR "gentables_trtllm: ${target} compiles nothing; name the targets that "
-                          "include the header")
+      message(FATAL_ERROR "gentables_trtllm: ${target} is an INTERFACE library, which compiles nothing; name "
+                          "the targets that include the header")
     endif()
     target_include_directories(${target} BEFORE PRIVATE ${folder})
     add_dependencies(${target} ${name}-header)

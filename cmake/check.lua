@@ -1,13 +1,13 @@
--- Which tests concern some files: for `sh cmake/dev.sh check`. Prints their names, the most closely related
--- ones first, as many as take BUDGET_S seconds; and on stderr the tests that it leaves to CI.
+-- Selects the tests that concern some files, for `sh cmake/dev.sh check`. Prints their names, the most
+-- closely related first, as many as fit into BUDGET_S seconds; and on stderr those that are left to CI.
 --
 --   cd SOURCES && ctest --test-dir build --show-only=json-v1 >tests.json
 --   gentables lua cmake/check.lua tests.json COSTS FILE...
 --
--- A test concerns a file if the file is the test itself, or if the test reaches it: its script requires a
--- module or runs a verb, a module requires others, and a module in C consists of sources that include others.
--- Other files concern areas of tests (AREAS). Costs are seconds, from earlier runs: the build tree's file
--- CTestCostData.txt.
+-- A test concerns a file if the file is the test itself, or if the test reaches it by uses: a script requires
+-- a module or runs a verb, a module requires others, and a module in C consists of sources that include
+-- others. For other files AREAS lists the tests. COSTS is the file CTestCostData.txt of the build tree, with
+-- the seconds of earlier runs.
 local file = require "core.file"
 local json = require "codec.json"
 local verbs = require "verbs"
@@ -15,8 +15,8 @@ local verbs = require "verbs"
 local BUDGET_S = 40      -- wall time of the tests, two at a time
 local UNKNOWN_COST_S = 3 -- of a test that has not run yet
 
--- The tests that concern the files below a path, as beginnings of their own paths. The first row that matches
--- counts. Modules of the generator have rows only for those that no test reaches.
+-- A beginning of a file's path, and those of the paths of its tests; the first matching row counts. Rows
+-- below generator/ are for modules that no test reaches.
 local AREAS = {
   { "bench/replay/", "tests/replay/" }, { "bench/workload/", "tests/workload/" },
   { "bench/cuda/", "tests/cuda/" }, { "bench/plugins/", "tests/tune/" },
@@ -35,7 +35,7 @@ local AREAS = {
   { "generator/replay/", "tests/replay/" }, { "generator/", "tests/generator/" },
 }
 
--- ---- what uses what -----------------------------------------------------------------------------
+-- ---- uses ---------------------------------------------------------------------------------------
 
 local function files_below(folder, ...)
   local found, suffixes = {}, { ... }
@@ -49,7 +49,7 @@ local function files_below(folder, ...)
   return found
 end
 
--- The sources in C of one module share the first word of their names: rows_line.c, rows_lua.c.
+-- C sources whose names have the same first word are one module: rows_line.c, rows_lua.c.
 local function c_node(path)
   local folder, stem = path:gsub("[^/]+/%.%./", ""):match("^(.*/)([^/]*)%.%w+$")
   return folder .. stem:match("^[^_]*")
@@ -69,8 +69,9 @@ local function add_use(user, used)
   uses[user][used] = true
 end
 
--- Every module that a Lua text requires, `modules` being all there are.
+-- Calls `found` for each module that a Lua text requires; `modules` are all modules.
 local function each_required(text, modules, found)
+  text = text:gsub("%-%-[^\n]*", "") -- comments may have examples
   for name in text:gmatch('require%s*%(?%s*"([%w_.]+)"') do found(name) end
   for name in text:gmatch('require "base.lazy" "([%w_.]+)"') do found(name) end
   for prefix in text:gmatch('require%s*%(%s*"([%w_.]+%.)"%s*%.%.') do -- one of several, by name
@@ -93,7 +94,7 @@ local function read_generator()
   return modules
 end
 
--- The functions that a text declares or defines at the start of a line, but static ones.
+-- The functions that a text declares or defines at the start of a line, without static ones.
 local function functions_of(text)
   local names = {}
   for line in text:gmatch("[^\n]+") do
@@ -103,8 +104,8 @@ local function functions_of(text)
   return names
 end
 
--- Includes are of the file's own folder, or of the root of the generator or the bench. Who uses a header uses
--- the sources of its folder that define what it declares.
+-- Included paths are relative to the file's folder, or to generator/ or bench/. Using a header means using
+-- the sources in its folder that define its functions.
 local function read_c(root)
   local definers, headers = {}, {} -- of functions, by folder and name; functions of headers
   for _, path in ipairs(files_below(root, ".c", ".h", ".cpp", ".cu")) do
@@ -135,7 +136,7 @@ end
 
 -- ---- tests --------------------------------------------------------------------------------------
 
--- The files of a test: its script with what that sources, or the source of its program.
+-- The files of a test: its script with the lib that it sources, or the source of its program.
 local function files_of(test)
   local found = {}
   local words = table.concat(test.command or {}, "\n")
@@ -159,7 +160,7 @@ end
 local verb_names = {}
 for _, verb in ipairs(verbs.list) do verb_names[verb.name] = true end
 
--- What a test's files use directly: modules, verbs, sources of the bench.
+-- The nodes that a test's files use directly: modules, verbs, sources.
 local function direct_uses(test, modules)
   local nodes = {}
   for _, path in ipairs(test.files) do
@@ -178,7 +179,7 @@ local function direct_uses(test, modules)
   return nodes
 end
 
--- { node = steps from the test }, and how many nodes these are.
+-- { node = steps from the test }, and the number of nodes.
 local function reached(nodes)
   local distance, queue = {}, {}
   for node in pairs(nodes) do distance[node], queue[#queue + 1] = 0, node end
@@ -217,12 +218,12 @@ local function read_tests(path, costs, modules)
   return tests
 end
 
--- ---- which concern the files --------------------------------------------------------------------
+-- ---- the tests that concern the files -----------------------------------------------------------
 
 local NOT_CONCERNED = math.huge
-local IN_AREA = 5 -- as far away as a module that the test reaches in so many steps
+local IN_AREA = 5 -- steps to the tests of AREAS
 
--- How far a file is from a test by what uses what: 0 for the test itself.
+-- The number of uses between a test and a file: 0 for the test itself.
 local function steps_to(test, path)
   return test.distance[path] or test.distance[node_of(path)] or NOT_CONCERNED
 end
@@ -236,7 +237,7 @@ local function mentions(test, path)
   return false
 end
 
--- The beginnings of paths of tests that a file's place concerns.
+-- The beginnings of the paths of a file's tests, by its folder.
 local function areas_of(path)
   local folder = path:match("^tests/%w+/")
   if folder then return { folder } end
@@ -255,7 +256,7 @@ local function is_in(test, areas)
   return false
 end
 
--- Sets `far` of each test to how far it is from this file, if that is closer than before.
+-- Sets `far` of each test to its distance from this file, if that is smaller.
 local function note_distances(tests, path)
   local is_reached = false
   for _, test in ipairs(tests) do
@@ -270,7 +271,7 @@ local function note_distances(tests, path)
   end
 end
 
--- The tests that concern these files, the closest first; of equally close ones, those that reach least.
+-- The tests that concern these files, the closest first; of equally close ones those that reach fewer nodes.
 local function concerned(tests, paths)
   local found = {}
   for _, test in ipairs(tests) do test.far = NOT_CONCERNED end

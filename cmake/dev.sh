@@ -1,24 +1,23 @@
 #!/bin/sh
-# One command for a job on any machine: installs what is missing, configures, builds, does the job.
+# Installs missing packages, configures, builds, and runs a target, on any machine.
 #
 #   sh cmake/dev.sh gen-tables      measures this machine and writes its tables
 #   sh cmake/dev.sh test            builds and runs all tests
 #   sh cmake/dev.sh check           builds and runs the tests that concern the files you changed
 #
-# Programs, headers and libraries are looked for first; a package manager is asked only for what is not there,
-# and sudo only by who is not root. It may be called from any folder. The build is that of the preset
-# `default`.
+# Only missing programs, headers and libraries are installed, by sudo if the user is not root. The script can
+# be called from any folder. It uses the preset `default`.
 set -eu
 
 usage() {
     cat <<'END'
 usage: sh cmake/dev.sh TARGET [ARGUMENT...]
-  gen-tables              measure what is missing here, write the tables
+  gen-tables              measure missing rows, write the tables
   test                    build and run all tests; ARGUMENTs go to ctest
-  check [FILE...]         style, build and the tests that concern the FILEs; default: those that git reports
-                          as changed. Takes less than a minute in a tree that is built
+  check [FILE...]         style, build and the tests that concern the FILEs (default: the files that git
+                          reports as changed); less than a minute in a built tree
   TARGET                  any other target of the build, such as check-tables; ARGUMENTs go to cmake --build
-  deps [build|test|all]   only install what is missing (default: all)
+  deps [build|test|all]   only install missing packages (default: all)
 END
 }
 
@@ -27,7 +26,7 @@ fail() {
     exit 2
 }
 
-# What is needed: by whom (more: metrics and pictures), how it is recognised (see `have`), the packages of apt
+# Dependencies: group (build, test; more: metrics and pictures), how it is found (see `have`), packages of apt
 # and of dnf.
 needs() {
     cat <<'END'
@@ -84,7 +83,7 @@ have_luaunit() {
     return 1
 }
 
-# have_python MODULE. Debian's packages are for its own python3, which need not be the first.
+# have_python MODULE. Debian's packages are for its own python3, which need not be the first in PATH.
 have_python() {
     for python in python3 /usr/bin/python3; do
         if "$python" -c "import $1" >/dev/null 2>&1; then return 0; fi
@@ -92,7 +91,7 @@ have_python() {
     return 1
 }
 
-# Loaded at run time by this name; no headers are needed.
+# OpenBLAS is loaded at run time by this name; no headers are needed.
 have_openblas() {
     for folder in /usr/lib /usr/lib64 /lib /usr/local/lib /usr/lib/*-linux-gnu; do
         for name in libopenblas.so.0 libopenblasp.so.0; do
@@ -117,8 +116,8 @@ have() {
     esac
 }
 
-# missing GROUP COLUMN: column 2 (what) or 3 and 4 (packages of apt, dnf) of every need of this group that is
-# not met.
+# missing GROUP COLUMN: prints column 2 (what), 3 (packages of apt) or 4 (of dnf) of each missing dependency
+# of the group.
 missing() {
     needs | while read -r group what apt dnf; do
         if [ "$1" != all ] && [ "$1" != "$group" ]; then continue; fi
@@ -137,11 +136,11 @@ as_root() {
     elif command -v sudo >/dev/null 2>&1; then
         sudo "$@"
     else
-        fail "packages are missing, and neither root nor sudo is at hand; run as root: $*"
+        fail "packages are missing, and there is neither root nor sudo; run as root: $*"
     fi
 }
 
-# Fedora keeps MPI out of PATH, for `module load`.
+# On Fedora MPI is not in PATH; `module load` adds it.
 find_mpi() {
     if ! command -v mpicc >/dev/null 2>&1 && [ -x /usr/lib64/openmpi/bin/mpicc ]; then
         PATH=/usr/lib64/openmpi/bin:$PATH
@@ -149,13 +148,13 @@ find_mpi() {
     fi
 }
 
-# install_missing GROUP: installs what the group lacks. What the build needs has to be there afterwards; of
-# what only tests need, it says what is not.
+# install_missing GROUP: installs the missing dependencies of the group. Fails if any of the build is missing
+# afterwards; of other groups, only prints them.
 install_missing() {
     find_mpi
     what=$(missing "$1" 2)
     if [ -z "$what" ]; then return; fi
-    echo "gentables: installing what is missing: $what"
+    echo "gentables: installing: $what"
     if command -v apt-get >/dev/null 2>&1; then
         as_root apt-get -qq update
         # shellcheck disable=SC2046 # a list of packages
@@ -166,14 +165,14 @@ install_missing() {
         as_root dnf install -qy --setopt=install_weak_deps=False --setopt=strict=0 \
             $(missing "$1" 4)
     else
-        fail "no apt-get or dnf here; install what they call: $(missing "$1" 3)"
+        fail "neither apt-get nor dnf found; install these, by their Debian names: $(missing "$1" 3)"
     fi
     find_mpi
     if [ "$1" != test ] && [ -n "$(missing build 2)" ]; then
-        fail "still missing: $(missing build 2)(CMake has to be 3.25 or newer, Lua 5.4)"
+        fail "still missing: $(missing build 2)(CMake 3.25 or later and Lua 5.4 are required)"
     fi
     if [ -n "$(missing "$1" 2)" ]; then
-        echo "gentables: goes on without $(missing "$1" 2)and skips the tests that need it"
+        echo "gentables: missing: $(missing "$1" 2); tests that need it are skipped"
     fi
 }
 
@@ -188,7 +187,8 @@ changed_files() {
     git ls-files --others --exclude-standard
 }
 
-# files_of_root FILE...: these files as seen from the root, one a line; they were named in the folder $from.
+# files_of_root FILE...: the paths of these files relative to the root, one in each line; FILEs are relative
+# to $from.
 files_of_root() {
     for file in "$@"; do
         path=$(cd "$from" && realpath -- "$file")
@@ -197,11 +197,11 @@ files_of_root() {
     done
 }
 
-# check FILE...: what concerns these files, and no more.
+# check FILE...: style, build and the tests that concern these files.
 check() {
     if [ $# -eq 0 ]; then files=$(changed_files); else files=$(files_of_root "$@"); fi
     if [ -z "$files" ]; then
-        echo "gentables: nothing differs from the last commit; to check a file all the same, name it"
+        echo "gentables: no changes since the last commit; name the files to check"
         return
     fi
     # shellcheck disable=SC2086 # a list
@@ -215,16 +215,18 @@ check() {
     tests=$(build/bin/gentables lua cmake/check.lua build/tests.json \
         build/Testing/Temporary/CTestCostData.txt "$@")
     if [ -z "$tests" ]; then
-        echo "gentables: no test is known to concern $*; CI runs all tests"
+        echo "gentables: no test concerns $*; CI runs all tests"
         return
     fi
     ctest --preset default -R "^($(echo "$tests" | sed 's/[.]/[.]/g' | paste -sd '|'))\$"
 }
 
-# From here on every path is the checkout's, wherever the call came from.
+# From here on paths are relative to the root of the checkout.
 from=$(pwd)
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
-if [ ! -f "$root/CMakePresets.json" ]; then fail "$root is not gentables; call its own cmake/dev.sh"; fi
+if [ ! -f "$root/CMakePresets.json" ]; then
+    fail "$root is not a checkout of gentables; call the dev.sh of one"
+fi
 cd "$root"
 
 if [ $# -eq 0 ]; then
@@ -247,7 +249,7 @@ test)
     ctest --preset default "$@"
     ;;
 check) check "$@" ;;
--*) fail "there is no option $target; see sh cmake/dev.sh --help" ;;
+-*) fail "unknown option $target; see sh cmake/dev.sh --help" ;;
 *)
     install_missing build
     build --target "$target" "$@"

@@ -1,8 +1,7 @@
-# What is installed: the programs, their Lua files and templates, the modules that are files of their own, and
-# the CMake package.
+# Installs the programs, their Lua files and templates, loadable modules, and the CMake package.
 #
-# The program looks for its files in ../share/gentables and ../lib/gentables, and the package for the program
-# in ../../../bin, so the folders below the prefix are fixed and the installed tree may be moved.
+# The program finds its files in ../share/gentables and ../lib/gentables, and the package finds the program in
+# ../../../bin. So the folders below the prefix are fixed, and the installed tree may be moved.
 include(CMakePackageConfigHelpers)
 
 set(programs "")

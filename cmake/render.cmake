@@ -1,10 +1,10 @@
-# What the build makes for itself: the kernels and headers that gentables renders, and hashes.
+# Generated sources of the build: kernels and headers that gentables renders, and hashes.
 include_guard(GLOBAL)
 
-# _gentables_keep(output comment COMMAND command... DEPENDS file...) Makes `output` with a command that leaves
-# it as old as it is if nothing in it changes, so that nothing is compiled from it again. Its users depend on
-# a custom target of `output`.stamp, which is as new as the last run: without a stamp Make would run the
-# command in every build.
+# _gentables_keep(output comment COMMAND command... DEPENDS file...) Makes `output` with a command that does
+# not touch it if its content does not change, so that nothing is compiled again. Its users depend on a custom
+# target of `output`.stamp, which has the time of the last run; without a stamp Make would run the command in
+# every build.
 function(_gentables_keep output comment)
   cmake_parse_arguments(PARSE_ARGV 2 arg "" "" "COMMAND;DEPENDS")
   cmake_path(GET output PARENT_PATH folder)
@@ -19,9 +19,9 @@ function(_gentables_keep output comment)
     VERBATIM)
 endfunction()
 
-# _gentables_render(output template [NAME=VALUE...] [DEPENDS file...]) Renders a template, which sees the
-# lists of the generator and the values, with `output`.stamp as above. It is rendered again after an edit of
-# the program, the template, or a file that is named.
+# _gentables_render(output template [NAME=VALUE...] [DEPENDS file...]) Renders a template with the lists of
+# the generator and the values, with `output`.stamp as above. It is rendered again after a change of the
+# program, the template, or a file of DEPENDS.
 function(_gentables_render output template)
   cmake_parse_arguments(PARSE_ARGV 2 arg "" "" "DEPENDS")
   cmake_path(ABSOLUTE_PATH template BASE_DIRECTORY ${PROJECT_SOURCE_DIR}/templates)

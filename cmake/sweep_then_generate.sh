@@ -1,11 +1,11 @@
 #!/bin/sh
-# What the target NAME-gen of gentables_add() runs: the sweep, then the tables from the rows that are there.
+# The command of the target NAME-gen of gentables_add(): a sweep, then the tables from the rows.
 #
 #   sweep_then_generate.sh GENTABLES SPEC DATA_DIR ARCH OPTION...     the OPTIONs are those of generate
 #
-# A sweep that could not measure every cell ends with 1 and keeps the rest: that is rendered all the same, so
-# that one cell which always fails does not keep back the others; the exit code is still the sweep's. Wrong
-# use and a signal end it at once.
+# If some cells cannot be measured, the sweep ends with exit code 1 and keeps the others. The tables are
+# rendered from those, so that a cell that always fails does not prevent all tables; the exit code is still 1.
+# Wrong use (2) and signals end the script at once.
 set -eu
 
 gentables=$1 spec=$2 data_dir=$3 arch=$4

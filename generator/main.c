@@ -1,8 +1,8 @@
-// gentables: starts Lua, hands it the C modules, runs the verb; nothing else.
+// gentables: starts Lua, registers the C modules, runs the verb.
 //
-// The Lua files and the templates are found beside the program, in ../share/gentables: in an installed tree
-// they are files, in a build tree links to the sources. GENTABLES_HOME overrides that. Modules that are not
-// in the program, such as core.json, are in ../lib/gentables.
+// Lua files and templates are in ../share/gentables, relative to the program: in an installed tree they are
+// files, in a build tree links to the sources. GENTABLES_HOME overrides that folder. Loadable modules, such
+// as core.json, are in ../lib/gentables.
 #include <lauxlib.h>
 #include <limits.h>
 #include <lua.h>
@@ -31,7 +31,7 @@ static bool join(char path[PATH_MAX], const char *folder, const char *below) {
     return written >= 0 && written < PATH_MAX;
 }
 
-// Returns false if they cannot be told.
+// Returns false if /proc/self/exe cannot be read, or a path is too long.
 static bool find_folders(struct folders *folders) {
     char program[PATH_MAX];
     ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
@@ -41,9 +41,9 @@ static bool find_folders(struct folders *folders) {
     if (slash == NULL) return false;
     *slash = '\0';
     const char *home = getenv("GENTABLES_HOME");
-    bool told =
+    bool found =
         home != NULL ? join(folders->home, home, "") : join(folders->home, program, "/../share/gentables");
-    return told && join(folders->modules, program, "/../lib/gentables");
+    return found && join(folders->modules, program, "/../lib/gentables");
 }
 
 static int traceback(lua_State *lua) {
@@ -61,7 +61,7 @@ static void preload_modules(lua_State *lua) {
     lua_pop(lua, 1);
 }
 
-// Puts FOLDER/PATTERN before the others in package[`field`].
+// Puts FOLDER/PATTERN in front of package[`field`].
 static void search_first(lua_State *lua, const char *field, const char *folder, const char *pattern) {
     lua_getglobal(lua, "package");
     lua_pushfstring(lua, "%s/%s;", folder, pattern);
@@ -99,7 +99,7 @@ static int run_verb(lua_State *lua, int argc, char **argv) {
     return (int)lua_tointeger(lua, -1);
 }
 
-// Whether standard output is a pipe that nobody reads any more, as after `| head`: that is no failure.
+// Whether standard output is a pipe whose reader has ended, as after `| head`; that is not an error.
 static bool reader_has_left(void) {
     struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};
     return poll(&out, 1, 0) == 1 && (out.revents & POLLERR) != 0;
@@ -107,10 +107,10 @@ static bool reader_has_left(void) {
 
 int main(int argc, char **argv) {
     signal(SIGPIPE, SIG_IGN);
-    signal(SIGCHLD, SIG_DFL); // ignored, as some who start us have it, no child could be waited for
+    signal(SIGCHLD, SIG_DFL); // may be inherited as ignored, and then children could not be waited for
     struct folders folders;
     if (!find_folders(&folders)) {
-        fprintf(stderr, "gentables: cannot tell where its own files are: /proc/self/exe is unreadable\n");
+        fprintf(stderr, "gentables: its files are not found: /proc/self/exe cannot be read\n");
         return EXIT_USAGE;
     }
     lua_State *lua = luaL_newstate();

@@ -1,6 +1,7 @@
-// The C modules that Lua can require, one luaopen_ function each. A new module: its .c file, a declaration
-// and a row here, and its file in generator/CMakeLists.txt. Those that stand on a large library (core.json,
-// core.activity, core.trace, core.yaml, core.sqlite, core.xlsx) are files that require loads.
+// The C modules of the program, one luaopen_ function each. How to add one: its .c file, a declaration and a
+// row here, and the file in generator/CMakeLists.txt. Modules that need a large library, or the C++ library
+// (such as core.json, core.trace, core.xlsx), are loadable instead: a line _gentables_module in
+// CMakeLists.txt.
 #ifndef GENTABLES_MODULES_H
 #define GENTABLES_MODULES_H
 

@@ -10,7 +10,7 @@ echo "/* edited */" >>"$header"
 fails target check-tables
 said allreduce_table.h
 said "/* edited */"
-mend=$(sed -n 's/^.*mends it: //p' "$output" | head -n 1)
+mend=$(sed -n 's/^.*to mend it: //p' "$output" | head -n 1)
 if [ -z "$mend" ]; then die "no command that mends it was printed"; fi
 passes sh -c "cd '$project' && PATH='$GENTABLES_PREFIX/bin:$PATH' && $mend"
 passes target allreduce-check

@@ -75,14 +75,14 @@ said "gentables: still missing: ninja" "$output"
 # shellcheck disable=SC2086
 machine $build_tools
 ends 2
-said "gentables: no apt-get or dnf here; install what they call: ninja-build" "$output"
+said "gentables: neither apt-get nor dnf found; install these, by their Debian names: ninja-build" "$output"
 
 # shellcheck disable=SC2086
 machine $build_tools
 stand_in id "echo 1000"
 stand_in apt-get
 ends 2
-said "neither root nor sudo is at hand; run as root: apt-get" "$output"
+said "there is neither root nor sudo; run as root: apt-get" "$output"
 
 # shellcheck disable=SC2086
 machine $build_tools

@@ -42,7 +42,7 @@ passes cmake --build "$build" --target clean
 # A target that is not there, and no rows.
 sed -i 's/common_src kernels_src$/common_src nowhere/' "$project/CMakeLists.txt"
 fails cmake "$build"
-said "there is no target nowhere"
+said "no target nowhere"
 rm -r "$project"/cpp/tables/sm*
 fails cmake "$build"
 said "no benchmark.tp{N}.smXX.csv in"

@@ -17,7 +17,7 @@ subdirectory)
     said "gentables: no Lua 5.4"
     ;;
 esac
-said "gentables: allreduce: no generator here; uses the committed $project/tables/sm90/allreduce_table.h"
+said "gentables: allreduce: no generator; uses the committed $project/tables/sm90/allreduce_table.h"
 passes cmake --build "$build"
 passes "$build/server"
 fails target render-tables
