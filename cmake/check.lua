@@ -18,21 +18,27 @@ local UNKNOWN_COST_S = 3 -- of a test that has not run yet
 -- A beginning of a file's path, and those of the paths of its tests; the first matching row counts. Rows
 -- below generator/ are for modules that no test reaches.
 local AREAS = {
-  { "bench/replay/", "tests/replay/" }, { "bench/workload/", "tests/workload/" },
-  { "bench/cuda/", "tests/cuda/" }, { "bench/plugins/", "tests/tune/" },
-  { "bench/", "tests/bench/", "tests/tune/" }, { "workloads/", "tests/workload/" },
-  { "templates/bench/", "tests/bench/", "tests/cuda/" }, { "templates/plots/", "tests/report/" },
-  { "templates/reports/", "tests/page/", "tests/report/" },
-  { "templates/tables/", "tests/generator/", "tests/formats/" }, { "templates/tune/", "tests/tune/" },
-  { "templates/", "tests/generator/" }, { "python/", "tests/tune/", "tests/formats/" },
-  { "cmake/dev.sh", "tests/package/dev_sh" }, { "cmake/check.lua", "tests/package/dev_sh" },
-  { "cmake/", "tests/package/" }, { "tables/", "tests/package/committed" },
-  { "docs/", "tests/package/pages" }, { "README.md", "tests/package/pages" },
-  { "tests/golden/sm90", "tests/generator/" }, { "tests/golden/trace", "tests/trace/" },
-  { "tests/consumer", "tests/package/" }, { "generator/trace/", "tests/trace/" },
-  { "generator/metric/", "tests/metric/" }, { "generator/profile/", "tests/metric/" },
-  { "generator/serving/", "tests/metric/" }, { "generator/workload/", "tests/workload/" },
-  { "generator/replay/", "tests/replay/" }, { "generator/", "tests/generator/" },
+  { "bench/replay/", "tests/bench/replay/", "tests/unit/replay/" },
+  { "bench/workload/", "tests/bench/workload/", "tests/unit/workload/" },
+  { "bench/cuda/", "tests/bench/cuda/", "tests/bench/kernels/", "tests/bench/gpu_" },
+  { "bench/plugins/", "tests/unit/tune/", "tests/bench/trial/" },
+  { "bench/", "tests/bench/ranks/", "tests/bench/host/", "tests/unit/tune/", "tests/bench/trial/" },
+  { "workloads/", "tests/unit/workload/" },
+  { "templates/bench/", "tests/bench/" }, { "templates/plots/", "tests/unit/report/" },
+  { "templates/reports/", "tests/unit/pages/", "tests/unit/report/" },
+  { "templates/tables/", "tests/unit/formats/", "tests/readers/" }, { "templates/tune/", "tests/unit/tune/" },
+  { "templates/", "tests/unit/formats/" }, { "python/", "tests/unit/tune/", "tests/unit/formats/" },
+  { "cmake/dev.sh", "tests/style/dev_sh" }, { "cmake/check.lua", "tests/style/dev_sh" },
+  { "cmake/", "tests/system/package/" }, { "tables/", "tests/style/committed" },
+  { "docs/", "tests/style/pages" }, { "README.md", "tests/style/pages" },
+  { "tests/golden/sm90", "tests/unit/formats/" }, { "tests/golden/trace", "tests/unit/trace/" },
+  { "tests/stand_ins/bench.c", "tests/unit/sweep/" },
+  { "tests/stand_ins/plugins/", "tests/unit/tune/", "tests/bench/trial/", "tests/bench/gpu_plugins/" },
+  { "tests/stand_ins/", "tests/bench/cuda/", "tests/bench/kernels/", "tests/bench/gpu_" },
+  { "tests/system/consumer", "tests/system/package/" }, { "generator/trace/", "tests/unit/trace/" },
+  { "generator/metric/", "tests/unit/metric/" }, { "generator/profile/", "tests/unit/profile/" },
+  { "generator/serving/", "tests/unit/metric/" }, { "generator/workload/", "tests/unit/workload/" },
+  { "generator/replay/", "tests/unit/replay/" }, { "generator/", "tests/unit/", "tests/readers/" },
 }
 
 -- ---- uses ---------------------------------------------------------------------------------------
@@ -150,8 +156,11 @@ local function files_of(test)
   local program = words:match("/test_([%w_]+)")
   if program and #found == 0 then
     for _, path in ipairs(files_below("tests", ".c", ".cpp")) do
-      local area, stem = path:match("^tests/(%w+)/([%w_]+)%.%w+$")
-      if stem and (program == stem or program == area .. "_" .. stem) then found[#found + 1] = path end
+      local folders, stem = path:match("^tests(/.*/)([%w_]+)%.%w+$")
+      local area = stem and program:match("^(.*)_" .. stem .. "$")
+      if program == stem or area and folders:find("/" .. area .. "/", 1, true) then
+        found[#found + 1] = path
+      end
     end
   end
   return found
@@ -239,12 +248,10 @@ end
 
 -- The beginnings of the paths of a file's tests, by its folder.
 local function areas_of(path)
-  local folder = path:match("^tests/%w+/")
-  if folder then return { folder } end
   for _, row in ipairs(AREAS) do
     if path:sub(1, #row[1]) == row[1] then return { table.unpack(row, 2) } end
   end
-  return {}
+  return { path:match("^tests/[%w_/]+/") }
 end
 
 local function is_in(test, areas)

@@ -207,7 +207,7 @@ check() {
     # shellcheck disable=SC2086 # a list
     set -- $files
     for tool in line-length clang-format luacheck shellcheck; do
-        sh tests/package/style.sh "$tool" "$@" || [ $? -eq 77 ] || fail "$tool: see above"
+        sh tests/style/style.sh "$tool" "$@" || [ $? -eq 77 ] || fail "$tool: see above"
     done
     if [ ! -f build/CMakeCache.txt ]; then install_missing all; fi
     build

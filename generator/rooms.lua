@@ -1,5 +1,5 @@
 -- The rooms: folders of modules, from the lowest to the highest. A room may use the rooms that it names, all
--- of which come before it in this list; tests/package/rooms.lua fails on any other use, on circles, and on
+-- of which come before it in this list; tests/style/rooms.lua fails on any other use, on circles, and on
 -- rooms, files and functions that are too large. "Where things are" in docs/development.md is rendered from
 -- this list.
 --

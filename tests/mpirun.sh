@@ -4,4 +4,4 @@
 # program).
 #
 #   $mpirun -n 2 PROGRAM...
-mpirun=$("${GENTABLES:?}" lua "$(dirname -- "$0")/../mpirun.lua")
+mpirun=$("${GENTABLES:?}" lua "$SOURCE/tests/mpirun.lua")

@@ -6,7 +6,7 @@
 --
 -- How to add a strategy on GPUs: the file bench/cuda/kernels/KERNEL.h with the device function KERNEL<Type,
 -- accumulate, tp, fusion> (twoshot.h is a short example), and a row in `strategies` whose `cuda` describes
--- it. With an #include of the file, tests/cuda/kernel_cases.cpp runs all its cases on a CPU.
+-- it. With an #include of the file, tests/bench/kernels/kernel_cases.cpp runs all its cases on a CPU.
 --
 -- Columns of rows are in lists/columns.lua, formats in formats/list.lua.
 local lists = {}

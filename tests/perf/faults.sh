@@ -1,6 +1,6 @@
 #!/bin/sh
 # How long after a fault the sweep names the culprit: of each kind of fault, in each phase, of each rank.
-# Prints times, judges none; tests/faults judges what is said and what is left.
+# Prints times, judges none; tests/system/faults judges what is said and what is left.
 #
 #   sh tests/perf/faults.sh [BUILD]     default: build; needs Open MPI
 #   GENTABLES_NIGHTLY=1 ctest -R faults_     more of the tests themselves
@@ -19,7 +19,8 @@ return { arch = "host", tp = { 2 }, fusions = { "NONE" }, hidden_sizes = { 1024 
   strategies = { "MPI" }, limits = { cell_us = 20000, launches = 1 } }
 END
 launcher="$("$build/bin/gentables" lua "$here/../mpirun.lua") -n {ranks}"
-launcher="$launcher --mca btl_vader_backing_directory $work/shm -x LD_PRELOAD=$build/tests/faults/libfault.so"
+launcher="$launcher --mca btl_vader_backing_directory $work/shm"
+launcher="$launcher -x LD_PRELOAD=$build/tests/system/faults/libfault.so"
 
 # named_after FAULT PHASE RANK: seconds from the fault to the first line that names the rank.
 named_after() {

@@ -1,5 +1,5 @@
-// The thin layer between kernels and the machine: on a GPU this file, in tests layer_on_cpu.h (tests/cuda),
-// which runs each CUDA thread as a fiber of one CPU thread.
+// The thin layer between kernels and the machine: on a GPU this file, in tests layer_on_cpu.h
+// (tests/stand_ins/engine), which runs each CUDA thread as a fiber of one CPU thread.
 //
 // Kernels access memory that another rank or launch can see only through these functions. A communication
 // access of 16 bytes is four relaxed accesses of 32 bits and may tear between them; flags are released and
@@ -200,7 +200,7 @@ DEVICE_FUNCTION void let_next_launch_start() {
 }
 
 #else
-#include "layer_on_cpu.h" // tests/cuda
+#include "layer_on_cpu.h" // tests/stand_ins/engine
 #endif
 
 #endif

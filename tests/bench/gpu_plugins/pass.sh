@@ -1,0 +1,171 @@
+#!/bin/sh
+# gentables tune on GPUs: one pass over all ops, in one random order that all ranks share, with the sum alone
+# amid the ways that have an epilogue; or op by op, with the same answers; or in several orders, where there
+# is no room for all at once.
+. "$(dirname "$0")/../cuda/lib_stand_in.sh"
+only cuda nccl nvidia-ml
+
+# pass SYNC ARGUMENT...: three ops and one with an epilogue.
+pass() {
+    tokens="hidden_size=64 num_tokens=4"
+    cat >"$WORK/plan" <<END
+plan samples=5 warm_up=1 seed=3 sync=$1
+measure id=1 op=allreduce dtype=bfloat16 count=512 strategies=NCCL,ONESHOT,NOTED
+measure id=2 op=allgather dtype=bfloat16 count=256 strategies=NCCL,ONESHOT
+measure id=3 op=allreduce dtype=bfloat16 $tokens fusion=RESIDUAL_RMS_NORM strategies=NCCL,NOTED
+measure id=3 op=allreduce dtype=bfloat16 $tokens fusion=NONE strategies=NCCL,NOTED
+END
+    shift
+    rm -f "$WORK"/notes.*
+    NOTES=$WORK/notes
+    export NOTES
+    bench "" --pass "$WORK/plan" --plugin "$PLUGINS/fused.so" "$@"
+    [ "$status" = 0 ] || fail "a pass: $status"
+}
+
+# timed: every candidate of every request has a time that is reduced in each way.
+timed() {
+    grep -q "^none id=2 strategy=ONESHOT .*does not do this op" "$WORK/out" || fail "who has no time"
+    for row in "1 strategy=NCCL" "1 strategy=ONESHOT" "1 strategy=NOTED" "2 strategy=NCCL"; do
+        grep -q "^row id=$row time_us=.* samples=5 .* fusion=NONE mean_of_max_us=[0-9]" "$WORK/out" ||
+            fail "no time of $row"
+    done
+    for fusion in RESIDUAL_RMS_NORM NONE; do
+        for name in NCCL NOTED; do
+            grep -q "^row id=3 strategy=$name time_us=.* fusion=$fusion " "$WORK/out" ||
+                fail "no time of $name with $fusion"
+        done
+    done
+}
+
+# What NOTED was called with in a row, once its three requests had been verified.
+order() {
+    uniq "$WORK/notes.0" | tail -n +4 >"$WORK/order"
+    uniq "$WORK/notes.1" | tail -n +4 | cmp -s - "$WORK/order" || fail "ranks differ in the order"
+    [ "$(grep -c '^256 0$' "$WORK/order")" -gt 1 ] || fail "the sum alone is not amid: $(cat "$WORK/order")"
+}
+
+pass pass
+timed
+order
+[ "$(grep -c '^512 0$' "$WORK/order")" -gt 1 ] || fail "no random order: $(cat "$WORK/order")"
+grep -q '^pass total_us=[1-9].* op_total_us=0.0 ' "$WORK/out" || fail "the cost of a pass"
+
+pass op
+timed
+order
+[ "$(grep -c '^512 0$' "$WORK/order")" = 1 ] || fail "ops are mixed: $(cat "$WORK/order")"
+grep -q '^pass total_us=0.0 .* op_total_us=[1-9]' "$WORK/out" || fail "the cost op by op"
+
+pass both
+timed
+grep -q '^pass total_us=[1-9].* op_total_us=[1-9]' "$WORK/out" || fail "both costs"
+[ "$(grep -c '^row .* op_us=[0-9.]*[1-9]' "$WORK/out")" = 8 ] || fail "no time op by op"
+
+# There is room for one of these, and then for the other; for the third there is none.
+cat >"$WORK/plan" <<END
+plan samples=3 warm_up=0 seed=1 sync=pass
+measure op=allreduce dtype=bfloat16 count=200000 strategies=NCCL
+measure op=broadcast dtype=bfloat16 count=220000 strategies=NCCL
+measure op=broadcast dtype=bfloat16 count=2000000 strategies=NCCL
+END
+bench "" --pass "$WORK/plan" --arena 2M
+[ "$status" = 0 ] || fail "an order after the other: $status"
+grep -q "^row id=1 strategy=NCCL .* samples=3 " "$WORK/out" || fail "the first order"
+grep -q "^row id=2 strategy=NCCL .* samples=3 " "$WORK/out" || fail "the second order"
+grep -q "^none id=3 strategy=NCCL .*its data need" "$WORK/out" || fail "what has no room at all"
+# How far it is, in all of the pass: NCCL and the bound of each request, three times.
+for done in 6 12; do
+    grep -q "^progress done=$done of=18\$" "$WORK/out" || fail "how far the pass is: $done calls"
+done
+
+# A communicator that is lost costs the op with which it was lost; the ops before and behind have another.
+# What was captured with it goes before it, and is captured again with the other.
+allreduces() {
+    echo "plan samples=2 warm_up=0 seed=1 sync=pass"
+    for count in 512 256 1024; do
+        echo "measure op=allreduce dtype=bfloat16 count=$count mode=$1 strategies=NCCL,ONESHOT"
+    done
+}
+for mode in graph eager; do
+    allreduces $mode >"$WORK/plan"
+    bench "nccl_breaks=256" --pass "$WORK/plan"
+    [ "$status" = 0 ] || fail "a communicator that is lost, $mode: $status"
+    for id in 1 3; do
+        grep -q "^row id=$id strategy=NCCL .* mode=$mode " "$WORK/out" ||
+            fail "no other communicator for op $id, $mode"
+    done
+    grep -q "^none id=2 strategy=NCCL .*NCCL, allreduce: the stand-in" "$WORK/out" ||
+        fail "who lost it is not told, $mode"
+    if grep "a graph holds" "$WORK/err"; then fail "a graph is left of a communicator that is lost"; fi
+done
+# Where the other one is lost, too, who was ready before gets a third, and is not called without any.
+bench "nccl_breaks=256 nccl_breaks_behind=512:1024" --pass "$WORK/plan"
+[ "$status" = 0 ] || fail "two communicators that are lost: $status"
+grep -q "^row id=1 strategy=NCCL " "$WORK/out" || fail "no third communicator"
+for id in 2 3; do
+    grep -q "^none id=$id strategy=NCCL .*NCCL, allreduce: the stand-in" "$WORK/out" ||
+        fail "without a communicator op $id has a time"
+done
+
+# Whom the host is always late for has no time, but a reason; it is late once that one is verified.
+echo "plan samples=3 warm_up=1 seed=1 sync=pass
+measure op=allreduce dtype=bfloat16 count=512 strategies=ONESHOT,NCCL" >"$WORK/plan"
+bench "slow_on=oneshot slow_after=20" --pass "$WORK/plan"
+[ "$status" = 0 ] || fail "a host that is late: $status"
+grep -q "^row id=1 strategy=NCCL " "$WORK/out" || fail "the one that the host is in time for"
+grep -q "^none id=1 strategy=ONESHOT .*a host took longer than its GPU's delay" "$WORK/out" ||
+    fail "whom the host is late for"
+if grep "^row .*strategy=ONESHOT " "$WORK/out"; then fail "whom the host is late for has a time"; fi
+
+# Calls in a row say what there is no room for, too.
+bench "" --arena 512K -b 1M -e 1M -n 3 --strategies NCCL
+grep -q "^# .* NCCL  *its data need [0-9]* KiB" "$WORK/out" || fail "calls in a row without room"
+
+# In one launch for all ranks, too; what a kernel writes behind the stream is not what was timed.
+plan="plan samples=3 warm_up=0 seed=1 sync=pass
+measure op=allreduce dtype=bfloat16 count=512 strategies=ONESHOT,ONESHOT_NATIVE"
+echo "$plan" >"$WORK/plan"
+bench "gpus=1" --pass "$WORK/plan" --loopback
+[ "$(grep -c '^row ' "$WORK/out")" = 2 ] || fail "one launch for all"
+bench "gpus=1 late_on=oneshot_bf16_fp32" --pass "$WORK/plan" --loopback
+grep -q "^row id=1 strategy=ONESHOT_NATIVE " "$WORK/out" || fail "the one that is in time"
+grep -q "^none id=1 strategy=ONESHOT .*wrong result" "$WORK/out" || fail "what comes late in one launch"
+
+# A size alone has no shape: who shares out tokens takes it as rows of his own, of any number of 16 bytes, be
+# it odd or prime, and says which size cannot be had so.
+sizes() {
+    echo "plan samples=2 warm_up=0 seed=1 sync=pass"
+    for count in 8 16 24 1000 1001 8072 32768; do
+        echo "measure id=$count op=allreduce dtype=bfloat16 count=$count strategies=$1"
+    done
+}
+# in_rows STRATEGY...
+in_rows() {
+    for strategy in "$@"; do
+        for count in 16 24 1000 8072 32768; do
+            grep -q "^row id=$count strategy=$strategy " "$WORK/out" || fail "$strategy of $count elements"
+        done
+        grep -q "^none id=1001 strategy=$strategy .*is no multiple of 16 bytes, which" "$WORK/out" ||
+            fail "$strategy of 2002 bytes"
+    done
+}
+sizes ONESHOT,TWOSHOT,TWOSHOT_NATIVE,NVLS_ONESHOT,NVLS_TWOSHOT >"$WORK/plan"
+bench "multicast" --pass "$WORK/plan"
+in_rows ONESHOT TWOSHOT TWOSHOT_NATIVE NVLS_ONESHOT NVLS_TWOSHOT
+for strategy in TWOSHOT TWOSHOT_NATIVE NVLS_TWOSHOT; do
+    grep -q "^none id=8 strategy=$strategy .*fewer than 16 bytes for each rank" "$WORK/out" ||
+        fail "$strategy of 16 bytes"
+done
+sizes ONESHOT,TWOSHOT >"$WORK/plan"
+bench "gpus=1" --pass "$WORK/plan" --loopback
+in_rows ONESHOT TWOSHOT
+
+# One candidate, with its epilogue apart, has no name of its own here.
+status=0
+LD_LIBRARY_PATH=$folder "$GENTABLES" tune --backend cuda --bench "$BENCH" --op allreduce --sizes 4K \
+    --fusion RESIDUAL_RMS_NORM --hidden-size 64 --plugin "$PLUGINS/fused.so" \
+    --strategies NOTED,NOTED_EPILOGUE >"$WORK/out" 2>"$WORK/err" || status=$?
+[ "$status" = 2 ] || fail "a twin by its name: $status"
+grep -q "NOTED_EPILOGUE is NOTED with its epilogue apart.*NOTED is required" "$WORK/err" ||
+    fail "a twin by its name"

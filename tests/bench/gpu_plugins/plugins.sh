@@ -1,0 +1,112 @@
+#!/bin/sh
+# Plug-ins on GPUs: the examples pass their trial and are timed beside NCCL and our kernels, on a GPU each and
+# all on one; with an epilogue fused, apart and without; in place; and by hand.
+. "$(dirname "$0")/../cuda/lib_stand_in.sh"
+. "$(dirname "$0")/lib_plugins.sh"
+only cuda nccl nvidia-ml
+
+copies=$PLUGINS/peer_copies.so
+tune "" --op allgather,broadcast --sizes 4K --plugin "$copies"
+[ "$status" = 0 ] || fail "copies on a GPU each: $status"
+has PEER_COPIES PEER_COPIES_256K NCCL
+[ ! -s "$WORK/err" ] || fail "copies on a GPU each say something"
+tune "gpus=1" --op allgather --sizes 4K --plugin "$copies" --loopback --default PEER_COPIES
+[ "$status" = 0 ] || fail "copies on one GPU: $status"
+has PEER_COPIES PEER_COPIES_256K
+[ ! -s "$WORK/err" ] || fail "copies on one GPU say something"
+tune "gpus=1 memory_mib=100" --op allgather --sizes 4K,256K --plugin "$copies" --loopback \
+    --default PEER_COPIES
+[ "$status" = 0 ] || fail "copies on one GPU of little memory: $status"
+has PEER_COPIES PEER_COPIES_256K
+tune "" --op allreduce --sizes 4K --plugin "$PLUGINS/nccl_allreduce.so" \
+    --strategies WRAPPED_NCCL,NCCL,ONESHOT
+[ "$status" = 0 ] || fail "NCCL's allreduce, wrapped: $status"
+has WRAPPED_NCCL NCCL ONESHOT
+[ ! -s "$WORK/err" ] || fail "NCCL's allreduce, wrapped, says something"
+
+# With an epilogue: fused where a kernel does it, behind the sum as a kernel of its own, and the sum alone;
+# what the fusion gains is in the rows.
+tune "" --op allreduce --sizes 4K --fusion RESIDUAL_RMS_NORM --hidden-size 64 --launches 2 \
+    --out "$WORK/fused" --plugin "$PLUGINS/nccl_allreduce.so" --strategies WRAPPED_NCCL,NCCL,ONESHOT
+[ "$status" = 0 ] || fail "an epilogue: $status"
+[ ! -s "$WORK/err" ] || fail "an epilogue says something"
+# way STRATEGY EPILOGUE
+way() {
+    grep -A 1 "\"strategy\": \"$1\"" "$WORK/out" | grep -q "\"epilogue\": \"$2\"" ||
+        fail "$1 has no time $2"
+}
+for strategy in WRAPPED_NCCL NCCL ONESHOT; do
+    way "$strategy" separate
+    way "$strategy" alone
+done
+way ONESHOT fused
+grep -q '"fusion_gain": [0-9]' "$WORK/out" || fail "what the fusion gains is not told"
+number='[0-9][0-9.]*'
+rows=$WORK/fused/benchmark.tp2.sm90.csv
+head -n 1 "$rows" | grep -q ',separate (us),alone (us)' || fail "no columns of the ways"
+grep -q "^2,bfloat16,4096,32,64,ONESHOT,RESIDUAL_RMS_NORM,.*,$number,$number\$" "$rows" ||
+    fail "a fused row says not what the others take"
+for strategy in PLUGIN_WRAPPED_NCCL NCCL; do
+    grep -q "^2,bfloat16,4096,32,64,$strategy,RESIDUAL_RMS_NORM,.*,,$number\$" "$rows" ||
+        fail "no row of $strategy with the epilogue behind it"
+    grep -q "^2,bfloat16,4096,32,64,$strategy,NONE," "$rows" || fail "no row of $strategy alone"
+done
+
+# A library that fuses by itself: all three ways have a time; where it fuses wrongly, it is left out.
+# fused PLUGIN
+fused() {
+    tune "" --op allreduce --sizes 4K --fusion RESIDUAL_RMS_NORM --hidden-size 64 \
+        --plugin "$PLUGINS/$1.so" --strategies NOTED,NCCL
+    [ "$status" = 0 ] || fail "$1: $status"
+    way NCCL separate
+}
+fused fused
+[ ! -s "$WORK/err" ] || fail "one that fuses by itself says something"
+for each in fused separate alone; do way NOTED $each; done
+fused fused_weight
+grep -q "NOTED: wrong result: out" "$WORK/err" || fail "forgotten weights are not told"
+[ "$(wc -l <"$WORK/err")" = 1 ] || fail "forgotten weights: not one line"
+fused fused_beyond
+grep -q "NOTED: .*touched memory beyond a buffer\|NOTED: writes beyond a buffer" "$WORK/err" ||
+    fail "a norm beyond its buffer is not told"
+
+# A candidate that works only in place is called so, as NCCL defines it for each op, and rows have it; so is
+# a pair's sum; and who works in either place is timed out of place.
+tune "" --op allreduce,reducescatter --sizes 1K,4K --plugin "$PLUGINS/in_place.so" \
+    --strategies PLACED,NCCL
+[ "$status" = 0 ] || fail "in place: $status"
+[ ! -s "$WORK/err" ] || fail "in place says something"
+[ "$(grep -c '"place": "in"' "$WORK/out")" = 4 ] || fail "no rows in place"
+tune "" --op allgather,broadcast --sizes 1K,4K --plugin "$PLUGINS/bad_placed.so"
+[ "$status" = 0 ] || fail "in place, gathered: $status"
+[ ! -s "$WORK/err" ] || fail "in place, gathered, says something"
+[ "$(grep -c '"place": "in"' "$WORK/out")" = 4 ] || fail "no gathered rows in place"
+[ "$(grep -c '"place": "out"' "$WORK/out")" = 4 ] || fail "no gathered rows out of place"
+tune "" --op allreduce --sizes 4K --fusion RESIDUAL_RMS_NORM --hidden-size 64 \
+    --plugin "$PLUGINS/in_place.so" --strategies PLACED,NCCL
+[ "$status" = 0 ] || fail "an epilogue in place: $status"
+way PLACED separate
+way PLACED alone
+for op in allreduce reducescatter; do
+    bench "" --plugin "$PLUGINS/in_place.so" --op "$op" -b 512 -e 512 --mode graph --samples 3 \
+        --strategies PLACED,NCCL
+    grep -q "PLACED  *$above_0 .* 0\$" "$WORK/out" || fail "$op in place in a graph"
+done
+bench "" --plugin "$PLUGINS/in_place.so" -b 512 -e 512 -n 3 --strategies PLACED,NCCL
+grep -q "PLACED .*works only in place, and back-to-back calls" "$WORK/out" || fail "back to back in place"
+
+# By hand, too; what cannot be captured is told.
+graph="-b 512 -e 512 --mode graph --samples 3"
+# shellcheck disable=SC2086
+bench "" --plugin "$PLUGINS/nccl_allreduce.so" $graph --strategies WRAPPED_NCCL,NCCL
+grep -q "WRAPPED_NCCL  *$above_0 .* 0\$" "$WORK/out" || fail "a captured run"
+# shellcheck disable=SC2086
+bench "" --plugin "$copies" --op allgather $graph --strategies PEER_COPIES,NCCL
+grep -q "PEER_COPIES .*cannot be captured into a graph" "$WORK/out" ||
+    fail "what cannot be captured is not told"
+
+tune "" --op allreduce --sizes 4K --plugin "$PLUGINS/chunked.so"
+[ "$status" = 0 ] || fail "a library for the host: $status"
+grep -q "none of its candidates works on memory of GPUs; it is left out" "$WORK/err" ||
+    fail "a library for the host: not said"
+has NCCL ONESHOT

@@ -1,0 +1,16 @@
+#!/bin/sh
+# A plug-in on GPUs that hangs, crashes, fails, leaks or waits for the GPU: one clear line leaves out the
+# candidate that has the fault, and no other.
+. "$(dirname "$0")/../cuda/lib_stand_in.sh"
+. "$(dirname "$0")/lib_plugins.sh"
+only cuda nccl nvidia-ml
+
+beside hang left_out hang "did not come back in time" 10
+beside waits left_out waits "its run waits for the GPU, and does not only enqueue" 10
+beside later_hang left_out later_hang "did not come back in time" 10
+left_out crash "crashed (abort)"
+left_out fails "run: it does not feel like it"
+left_out leak "its plug-in leaks device memory" 20 2 "" # whose leak it is, nobody can tell
+left_out init "crashed (abort)" 20 2 ""                 # so is it here
+left_out later_crash "crashed (abort)"
+all_beside

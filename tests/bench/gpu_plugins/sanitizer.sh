@@ -1,0 +1,122 @@
+#!/bin/sh
+# compute-sanitizer around trials on GPUs, as a script in its place that says what it would: a plug-in that it
+# has nothing against stays, with one brief trial under it; what it reports leaves the plug-in out, in one
+# line; where it cannot run, one line says so, and nobody is left out.
+. "$(dirname "$0")/../cuda/lib_stand_in.sh"
+only cuda nccl nvidia-ml
+SEEN=$WORK/seen
+export SEEN
+
+# sanitizer BODY: the script. "$@" is the program that it is to run.
+sanitizer() {
+    mkdir -p "$WORK/bin"
+    cat >"$WORK/bin/compute-sanitizer" <<END
+#!/bin/sh
+echo "\$*" >>"\$SEEN"
+echo "========= COMPUTE-SANITIZER"
+while case \$1 in --*) true ;; *) false ;; esac do shift 2; done
+$1
+END
+    chmod +x "$WORK/bin/compute-sanitizer"
+    rm -f "$SEEN"
+}
+
+# tune LIBRARY ARGUMENT...: with nothing in PATH but the script.
+tune() {
+    library=$1
+    shift
+    status=0
+    STAND_IN="" LD_LIBRARY_PATH=$folder PATH=${path-$WORK/bin} "$GENTABLES" tune --backend cuda \
+        --bench "$BENCH" --op allgather --sizes 4K --samples 2 --warm-up 1 --cache "$WORK/tune.json" \
+        --fresh --json --plugin "$PLUGINS/$library.so" "$@" >"$WORK/out" 2>"$WORK/err" || status=$?
+    [ "$status" = 0 ] || fail "$library: $status"
+}
+
+# lines N: that many were said, of whatever kind.
+lines() {
+    [ "$(wc -l <"$WORK/err")" = "$1" ] || fail "not $1 lines"
+}
+
+# timed STRATEGY
+timed() { grep -q "\"strategy\": \"$1\"" "$WORK/out"; }
+
+# shellcheck disable=SC2016 # the script's own
+good='"$@" && status=0 || status=$?
+echo "========= ERROR SUMMARY: 0 errors"
+exit "$status"'
+
+sanitizer "$good"
+tune peer_copies
+lines 0
+timed PEER_COPIES || fail "who has passed has no time"
+[ "$(wc -l <"$SEEN")" = 1 ] || fail "not one trial under it"
+grep -q -- "--tool memcheck .*--error-exitcode [1-9][0-9]* .*$BENCH --brief-trial " "$SEEN" ||
+    fail "not a brief trial"
+
+# One that did not pass the trial before is not looked at again, and its neighbour is.
+tune bad_crash
+lines 1
+grep -q "FAULTY: crashed" "$WORK/err" || fail "a crash is not told"
+timed GOOD || fail "the neighbour of one that crashes"
+
+sanitizer 'echo none' # and none of it where it is not wanted
+tune peer_copies --sanitizer none
+lines 0
+[ ! -e "$SEEN" ] || fail "it ran all the same"
+
+# The one of CUDA_HOME, where there is none in PATH; and the one that is named.
+sanitizer "$good"
+path=$WORK/empty CUDA_HOME=$WORK/nowhere tune peer_copies
+[ ! -e "$SEEN" ] || fail "found where there is none"
+mkdir -p "$WORK/cuda"
+mv "$WORK/bin" "$WORK/cuda/bin"
+export CUDA_HOME="$WORK/cuda"
+path=$WORK/empty tune peer_copies
+[ "$(wc -l <"$SEEN")" = 1 ] || fail "not found in CUDA_HOME"
+path=$WORK/empty CUDA_HOME=$WORK/nowhere tune peer_copies --sanitizer "$WORK/cuda/bin/compute-sanitizer"
+[ "$(wc -l <"$SEEN")" = 2 ] || fail "not the one that is named"
+if "$GENTABLES" tune --backend cuda --bench "$BENCH" --op allgather --sanitizer "$WORK/absent" \
+    >"$WORK/out" 2>"$WORK/err"; then fail "one that is not there"; fi
+grep -q "absent is no path of a program" "$WORK/err" || fail "one that is not there is not told"
+
+# Errors, as it prints them.
+# shellcheck disable=SC2016
+sanitizer '"$@" || exit
+say() { echo "========= $*"; }
+say "Invalid __global__ write of size 4 bytes"
+say "    at copy_words(unsigned int *)+0x60 in mine.cu:6"
+say "    by thread (0,0,0) in block (0,0,0)"
+say "    Address 0x7f004700004f is out of bounds"
+say
+say "Invalid __global__ read of size 8 bytes"
+say "    at others()+0x10"
+say "ERROR SUMMARY: 2 errors"
+exit 86'
+tune peer_copies
+lines 1
+said="Invalid __global__ write of size 4 bytes at copy_words(unsigned int \*)+0x60 in mine.cu:6"
+grep -q "peer_copies.so: compute-sanitizer: $said; it is left out" "$WORK/err" || fail "an error is not told"
+if timed PEER_COPIES || timed PEER_COPIES_256K; then fail "who has errors has a time"; fi
+timed NCCL || fail "an error spoils the others"
+grep -q "\"PEER_COPIES\": \"compute-sanitizer: Invalid" "$WORK/out" || fail "who is left out, and why"
+
+# It cannot run here; the program fails under it; it has no such option.
+# left_alone BODY WHY
+left_alone() {
+    sanitizer "$1"
+    tune peer_copies
+    lines 1
+    grep -q "peer_copies.so: compute-sanitizer could not check it: $2" "$WORK/err" || fail "not told: $2"
+    timed PEER_COPIES || fail "left out without an error: $2"
+}
+unset CUDA_HOME
+left_alone 'echo "========= Error: Device not supported."; exit 1' "Device not supported."
+# shellcheck disable=SC2016
+left_alone '"$@" >/dev/null; echo "========= ERROR SUMMARY: 0 errors"; exit 3' "exit code 3"
+left_alone 'echo "trial strategy=PEER_COPIES status=failed reason=writes beyond a buffer"' \
+    "PEER_COPIES: writes beyond a buffer"
+sanitizer 'exit 86'
+tune peer_copies
+grep -q "peer_copies.so: compute-sanitizer: errors without a place; it is left out" "$WORK/err" ||
+    fail "its exit code is not heard"
+left_alone 'echo "no option --tool" >&2; exit 1' "exit code 1"

@@ -1,0 +1,34 @@
+#!/bin/sh
+# Ranks that are processes share memory by fabric handles, where these work; else by file descriptors; else
+# by CUDA IPC. A GPU they do not share.
+. "$(dirname "$0")/../cuda/lib_stand_in.sh"
+only cuda
+# mpirun's own files apart from those of others, which take the folder away that they share as they end.
+TMPDIR=$(mktemp -d)
+export TMPDIR
+trap 'rm -rf "$TMPDIR"' EXIT
+# shellcheck source=tests/mpirun.sh
+. "$SOURCE/tests/mpirun.sh"
+# shellcheck disable=SC2086
+if STAND_IN="gpus=1" LD_LIBRARY_PATH=$folder:${LD_LIBRARY_PATH:-} timeout 200 $mpirun \
+    -n 2 "$BENCH-mpi" --loopback -b 256 -e 256 >"$WORK/out" 2>"$WORK/err"; then
+    fail "processes that share a GPU"
+fi
+grep -q "gentables-bench: unavailable: shared GPU" "$WORK/err" || fail "a shared GPU is not told"
+
+# own_gpu: as a launcher does that shows each rank its own GPU alone.
+# shellcheck disable=SC2086
+if STAND_IN="own_gpu same_gpu" LD_LIBRARY_PATH=$folder:${LD_LIBRARY_PATH:-} timeout 200 $mpirun \
+    -n 2 "$BENCH-mpi" -b 256 -e 256 >"$WORK/out" 2>"$WORK/err"; then
+    fail "processes that see the same GPU"
+fi
+grep -q "gentables-bench: unavailable: shared GPU" "$WORK/err" || fail "the same GPU is not told"
+
+for setting in "has_fabric fabric:fabric" "has_fabric:file" ":file" "no_files:ipc" "own_gpu:file" \
+    "own_gpu has_fabric fabric:fabric" "own_gpu no_files:ipc" "own_gpu no_hidden_peers:none"; do
+    settings=${setting%:*} wanted=${setting#*:}
+    # shellcheck disable=SC2086
+    STAND_IN="gpus=3 $settings" LD_LIBRARY_PATH=$folder:${LD_LIBRARY_PATH:-} timeout 200 $mpirun \
+        -n 3 "$HANDLES" >"$WORK/out" 2>"$WORK/err" || fail "$setting"
+    grep -qx "$wanted" "$WORK/out" || fail "$setting"
+done

@@ -1,0 +1,59 @@
+#!/bin/sh
+# Ranks that are processes: every strategy is right, whichever way handles go; what a way refuses is done the
+# next way, or is a reason.
+. "$(dirname "$0")/../cuda/lib_stand_in.sh"
+# shellcheck source=tests/bench/gpu_processes/lib_processes.sh
+. "$(dirname "$0")/lib_processes.sh"
+
+# ---- every way to share memory, every strategy ----
+# shellcheck disable=SC2086
+{
+    processes 2 "multicast has_fabric fabric" --mode graph --fusion RESIDUAL_RMS_NORM_QUANT_FP8
+    all_timed "fabric handles" $own $switch $nccl NCCL_UNFUSED
+    processes 2 "multicast" --fusion RESIDUAL_RMS_NORM
+    all_timed "file descriptors" $own $switch $nccl NCCL_UNFUSED
+    processes 2 "no_files"
+    all_timed "CUDA IPC" $own $nccl
+    reason NVLS_ONESHOT "the hardware has no multicast"
+    processes 2 "own_gpu multicast"
+    all_timed "a GPU that only its process sees" $own $switch $nccl
+    processes 4 "gpus=4 multicast"
+    all_timed "four of them" $own $switch $nccl
+    processes 4 "gpus=4 multicast has_fabric fabric own_gpu" --strategies TWOSHOT,NVLS_TWOSHOT
+    all_timed "four by fabric handles" TWOSHOT NVLS_TWOSHOT
+}
+
+# ---- what a way refuses is done the next way ----
+# reached WAY SETTINGS: so memory is shared.
+asked="measure id=1 op=allreduce dtype=bfloat16 fusion=NONE hidden_size=64 num_tokens=4 mode=eager"
+asked="$asked min_samples=2 max_samples=2 budget_us=100000 precision=0.5 seed=1"
+asked="$asked strategies=TWOSHOT,NVLS_TWOSHOT"
+reached() {
+    printf '%s\nquit\n' "$asked" >"$WORK/requests"
+    # shellcheck disable=SC2086
+    STAND_IN=$2 LD_LIBRARY_PATH=$folder:${LD_LIBRARY_PATH:-} timeout 200 $mpirun 2 "$BENCH-mpi" --serve \
+        --workspace 64K <"$WORK/requests" >"$WORK/out" 2>"$WORK/err" || fail "$2: not served"
+    [ "$(grep -c "^device .* reach=$1 " "$WORK/out")" = 2 ] || fail "$2: memory is not shared by $1"
+    grep -q "^row id=1 strategy=TWOSHOT " "$WORK/out" || fail "$2: TWOSHOT has no time"
+}
+reached fabric "has_fabric fabric"
+reached file "has_fabric"               # refused to this user
+reached file "has_fabric fabric own_fabric" # refused by who is to import them
+reached ipc "no_files"                  # which the device says,
+reached ipc "no_files has_files"        # or only whoever asks for them learns
+reached ipc "bad_files"                 # they do not get to the others
+reached ipc "has_fabric fabric own_fabric bad_files multicast"
+grep -q "^none id=1 strategy=NVLS_TWOSHOT .*no multicast for memory of the kind: ipc" "$WORK/out" ||
+    fail "memory that has no multicast: not said"
+processes 2 "no_files no_ipc"
+# shellcheck disable=SC2086
+all_timed "no way to share memory" $nccl
+for strategy in $own $switch; do
+    reason "$strategy" "ranks share no memory: ipc, sharing memory: an error of the stand-in"
+done
+processes 2 "multicast bad_team"
+# shellcheck disable=SC2086
+all_timed "a team that does not get to the others" $own $nccl
+for strategy in $switch; do
+    reason "$strategy" "a file descriptor of memory, to rank 1: Bad file descriptor"
+done

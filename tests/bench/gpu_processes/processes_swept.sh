@@ -1,0 +1,53 @@
+#!/bin/sh
+# Ranks that are processes: the rows that gentables sweeps so; a wrong result has none; a rank that stops or
+# dies costs none.
+. "$(dirname "$0")/../cuda/lib_stand_in.sh"
+# shellcheck source=tests/bench/gpu_processes/lib_processes.sh
+. "$(dirname "$0")/lib_processes.sh"
+
+# ---- rows ----
+spec=$WORK/spec.lua
+cat >"$spec" <<'END'
+return { arch = "gpu", tp = { 2 }, hidden_sizes = { 64 }, num_tokens = { 4 },
+  fusions = { "NONE", "RESIDUAL_RMS_NORM" }, strategies = { "ONESHOT", "TWOSHOT", "NVLS_TWOSHOT", "NCCL" },
+  limits = { min_samples = 3, max_samples = 4, cell_us = 100000, message_bytes = 65536, launches = 1 },
+  table = { mode = "graph" } }
+END
+# sweep SETTINGS FOLDER OPTION...
+sweep() {
+    settings=$1 to=$2
+    shift 2
+    status=0
+    STAND_IN=$settings LD_LIBRARY_PATH=$folder:${LD_LIBRARY_PATH:-} timeout 300 "$GENTABLES" sweep \
+        "$spec" --out "$WORK/$to" --bench "$BENCH-mpi" --launcher "$mpirun {ranks}" --exhaustive \
+        "$@" >"$WORK/out" 2>"$WORK/err" || status=$?
+    rows=$WORK/$to/benchmark.tp2.sm90.csv
+}
+# One that stops, or dies, costs its cell a second bench, and the sweep nothing: 2 x 4 rows below the head.
+# one_ends END
+one_ends() {
+    sweep "multicast ${1}_rank=1 after_kernels=40 once=$WORK/once" rows --patience 40
+    [ "$status" = 0 ] || fail "a sweep with a rank that is $1: exit code $status"
+    [ -e "$WORK/once" ] || fail "no rank is $1"
+    grep -q "once more, with a fresh bench" "$WORK/err" || fail "a rank that is $1: not told"
+    [ "$(wc -l <"$rows")" = 9 ] || fail "$1: not all rows"
+    nothing_is_left "a sweep with a rank that is $1"
+}
+for end in stopped dead; do beside $end in_place one_ends $end; done
+
+sweep multicast rows
+[ "$status" = 0 ] || fail "a sweep: exit code $status"
+for fusion in NONE RESIDUAL_RMS_NORM; do
+    for strategy in ONESHOT TWOSHOT NVLS_TWOSHOT NCCL; do
+        grep -q "^2,bfloat16,512,4,64,$strategy,$fusion,allreduce,.*,graph," "$rows" ||
+            fail "no row of $strategy, $fusion"
+    done
+done
+grep -q '"reach": *"file"' "${rows%.csv}.json" || fail "the provenance does not say how memory is shared"
+nothing_is_left "a sweep"
+sweep "multicast wrong_rank=1 wrong_on=_twoshot" wrong
+grep -q ",ONESHOT," "$rows" || fail "a fault of another strategy leaves no row"
+if grep -q ",TWOSHOT," "$rows"; then fail "a wrong result has a time"; fi
+grep -q "wrong result" "${rows%.csv}.json" || fail "a wrong result is not told"
+[ "$(wc -l <"$WORK/rows/benchmark.tp2.sm90.csv")" = 9 ] || fail "not 8 rows"
+all_beside

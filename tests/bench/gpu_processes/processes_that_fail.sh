@@ -1,0 +1,54 @@
+#!/bin/sh
+# Ranks that are processes: what does not fit is told in one line; a fault in one process is caught; one that
+# dies or stops ends the bench, of which nothing is left.
+. "$(dirname "$0")/../cuda/lib_stand_in.sh"
+# shellcheck source=tests/bench/gpu_processes/lib_processes.sh
+. "$(dirname "$0")/lib_processes.sh"
+
+# not_the_same: what a rank has from the others is a copy: nobody meets.
+not_the_same() {
+    processes 2 "private_rank=1" --timeout 6
+    ended "memory that is not the same" 1 "rank [01]'s GPU hung for 6 s; its kernels gave up"
+}
+
+# ---- one that stops, or dies, amid the others' kernels; before and while times are taken ----
+# stops KERNELS; dies KERNELS
+stops() {
+    processes 2 "stopped_rank=1 after_kernels=$1" --timeout 6
+    ended "a process that stops" 1 "rank 0's GPU hung for 6 s; its kernels gave up"
+}
+dies() {
+    processes 2 "dead_rank=1 after_kernels=$1" --timeout 6
+    [ "$status" != 0 ] || fail "a process that dies: as if nothing was"
+    grep -q "process rank 1 .* exited on signal 9" "$WORK/err" || fail "a process that dies: not told"
+    nothing_is_left "a process that dies"
+}
+beside not_the_same in_place not_the_same
+for kernels in 0 30; do
+    beside stops_$kernels in_place stops $kernels
+    beside dies_$kernels in_place dies $kernels
+done
+
+# ---- what does not fit ----
+processes 2 "sm=90,80"
+ended "GPUs of two kinds" 2 "GPUs of several kinds: rank 0 has sm_90, rank 1 sm_80;"
+processes 2 "own_gpu sm=90,80"
+ended "GPUs of two kinds, each its own" 2 "GPUs of several kinds: rank 0 has sm_90, rank 1 sm_80;"
+processes 2 "gpus=1"
+ended "too few GPUs" 2 "unavailable: shared GPU: 2 processes, and each sees 1;"
+processes 4 "gpus=3"
+ended "too few GPUs for four" 2 "unavailable: shared GPU: 4 processes, and each sees 3;"
+processes 2 "no_peers"
+# shellcheck disable=SC2086
+all_timed "no peer access" $nccl
+for strategy in $own $switch; do reason "$strategy" "no peer access between the GPUs"; done
+
+# ---- a fault in one process ----
+processes 2 "multicast wrong_rank=1 wrong_on=twoshot"
+all_timed "one rank's output" ONESHOT NVLS_ONESHOT
+for strategy in TWOSHOT TWOSHOT_NATIVE NVLS_TWOSHOT; do reason "$strategy" "wrong result: out[0]"; done
+processes 2 "nccl_adds_wrong_rank=1"
+# shellcheck disable=SC2086
+all_timed "one rank's addend" $own
+reason NCCL "wrong result: out[0]"
+all_beside

@@ -1,0 +1,313 @@
+-- Replays on a GPU, with stand-ins for the driver, cuBLASLt and cuDNN that compute on the CPU: every kind of
+-- operands is right, algorithms that are faster are told and wrong ones are not, and whatever is not there or
+-- fails is said of what needs it alone.
+package.path = os.getenv("SOURCE") .. "/tests/unit/replay/?.lua;" .. package.path
+local file = require "core.file"
+local lib = require "lib"
+local luaunit = require "luaunit"
+
+local out = lib.work .. "/out"
+local sheets = out .. "/node_replay_report_csvs"
+
+-- A folder with the libraries of these names; the others cannot be loaded.
+local function libraries(names)
+  local folder = lib.work .. "/libraries"
+  assert(file.make_folder(folder))
+  for _, name in ipairs(file.list(os.getenv("STAND_INS"))) do
+    local is_wanted = false
+    for _, wanted in ipairs(names) do
+      is_wanted = is_wanted or name:find("lib" .. wanted .. ".so", 1, true)
+    end
+    local text = is_wanted and assert(file.read(os.getenv("STAND_INS") .. "/" .. name)) or ""
+    assert(file.write(folder .. "/" .. name, text))
+  end
+  return folder
+end
+
+local function front(settings, names)
+  return ("env STAND_IN='%s' LD_LIBRARY_PATH='%s'"):format(settings,
+    libraries(names or { "cuda", "cublasLt", "cudnn" }))
+end
+
+-- Replays lines of ops; returns the exit code, what was said, and the errors.
+local function replay(lines, settings, names, ...)
+  lib.clean()
+  local path = lib.work .. "/ops.op"
+  assert(file.write(path, table.concat(lines, "\n") .. "\n"))
+  return lib.run_with(front(settings, names), "replay", path, "--out", out, "--csv", ...)
+end
+
+local function gemm(id, more)
+  local fields = { dtype = "float32", batch = 1, m = 5, n = 7, k = 9, trans_a = 0, trans_b = 0, lda = 9,
+    ldb = 7, stride_a = 0, stride_b = 0, addend = "none" }
+  for name, value in pairs(more or {}) do fields[name] = value end
+  local words = { "gemm id=" .. id }
+  for name, value in pairs(fields) do words[#words + 1] = ("%s=%s"):format(name, value) end
+  return table.concat(words, " ")
+end
+
+local function convolution(id, more)
+  local fields = { dtype = "float32", spatial = 2, batch = 2, in_channels = 4, out_channels = 6, groups = 1,
+    input = "8,9", filter = "3,2", stride = "1,2", padding = "1,0", dilation = "1,1", output_padding = "0,0",
+    transposed = 0, bias = 0, input_channels_last = 0, filter_channels_last = 0 }
+  for name, value in pairs(more or {}) do fields[name] = value end
+  local words = { "convolution id=" .. id }
+  for name, value in pairs(fields) do words[#words + 1] = ("%s=%s"):format(name, value) end
+  return table.concat(words, " ")
+end
+
+local function fp8(id, more)
+  local fields = { m = 16, n = 32, k = 48, trans_b = 1, lda = 48, ldb = 48, dtype = "float8_e4m3fn",
+    scaling = "tensor", out_dtype = "bfloat16", fast_accumulation = 1 }
+  for name, value in pairs(more or {}) do fields[name] = value end
+  return gemm(id, fields)
+end
+
+local function gemms() return lib.rows(sheets, "gemm_node_replay") end
+local function convolutions() return lib.rows(sheets, "conv_node_replay") end
+
+local TestReplay = {}
+
+-- Results are checked by the replay itself: who reads an operand the wrong way has no time.
+function TestReplay.test_every_kind_of_product_is_right()
+  local code, said = replay({
+    gemm "plain",
+    gemm("turned", { trans_a = 1, trans_b = 1, lda = 6, ldb = 11 }),
+    gemm("row", { dtype = "bfloat16", addend = "row" }),
+    gemm("matrix", { dtype = "float16", batch = 2, stride_a = 45, stride_b = 63, addend = "matrix",
+      alpha = 2, beta = 0.5 }),
+    gemm("batch", { dtype = "float64", batch = 3, trans_a = 1, lda = 5, stride_b = 63 }),
+    fp8 "scaled",
+    fp8("rows", { dtype = "float8_e5m2", scaling = "row", out_dtype = "float16", addend = "row" }),
+  }, "")
+  luaunit.assertEquals(code, 0, said)
+  for i, row in ipairs(gemms()) do
+    luaunit.assertEquals(row.library, "cublaslt", i)
+    luaunit.assertEquals(row["replay device"], "stand-in GPU")
+  end
+  luaunit.assertEquals(gemms()[6]["computed in"], "float8_e4m3fn")
+end
+
+-- What has so many scales that they have room of their own, and extents that no block divides.
+function TestReplay.test_scales_of_blocks_are_right()
+  local sizes = { m = 144, n = 272, k = 400, lda = 400, ldb = 400, scaling = "block" }
+  local function blocks(id, a, b, more)
+    local fields = { block_a = a, block_b = b }
+    for _, list in ipairs { sizes, more or {} } do
+      for name, value in pairs(list) do fields[name] = value end
+    end
+    return fp8(id, fields)
+  end
+  local lines = { blocks("both", "1x128", "1x128"), blocks("weights", "1x128", "128x128"),
+    blocks("turned", "128x128", "1x128", { fast_accumulation = 0 }), blocks("small", "1x32", "1x32"),
+    blocks("squares", "128x128", "128x128"), blocks("mixed", "1x32", "1x128") }
+  luaunit.assertEquals((replay(lines, "")), 1)
+  for i, row in ipairs(gemms()) do
+    luaunit.assertEquals(row["warm median (us)"] ~= "", i <= 3, row.note)
+    if i > 3 then luaunit.assertStrContains(row.note, "CUBLAS_STATUS_NOT_SUPPORTED") end
+  end
+  luaunit.assertEquals((replay(lines, "sm=100")), 1)
+  for i, row in ipairs(gemms()) do luaunit.assertEquals(row["warm median (us)"] ~= "", i == 4, row.note) end
+  local many = { m = 16, n = 1310720, k = 16, lda = 16, ldb = 16, limit_us = 1 }
+  luaunit.assertEquals((replay({ blocks("many", "1x128", "1x128", many) }, "")), 0)
+  many.scaling = "row"
+  luaunit.assertEquals((replay({ fp8("rows", many) }, "")), 0)
+end
+
+function TestReplay.test_every_kind_of_convolution_is_right()
+  local code, said = replay({
+    convolution "picture",
+    convolution("last", { dtype = "bfloat16", groups = 2, bias = 1, dilation = "2,1", input_channels_last = 1,
+      filter_channels_last = 1 }),
+    convolution("line", { dtype = "float16", spatial = 1, input = 20, filter = 5, stride = 2, padding = 2,
+      dilation = 1, output_padding = 0, bias = 1 }),
+    convolution("room", { spatial = 3, input = "4,5,6", filter = "2,3,3", stride = "1,1,2",
+      padding = "0,1,1", dilation = "1,1,1", output_padding = "0,0,0" }),
+    convolution("up", { transposed = 1, groups = 2, stride = "2,2", output_padding = "1,0" }),
+    convolution("up_with_bias", { transposed = 1, bias = 1, input_channels_last = 1 }),
+  }, "")
+  luaunit.assertEquals(code, 0, said)
+  for i, row in ipairs(convolutions()) do luaunit.assertEquals(row.library, "cudnn", i) end
+end
+
+-- 50 µs, 20 µs and 80 µs: the first is the library's choice, whose time the row has.
+function TestReplay.test_a_faster_algorithm_is_told()
+  luaunit.assertEquals((replay({ gemm "one", convolution "two" }, "algorithms_us=50,20,80")), 0)
+  for _, row in ipairs { gemms()[1], convolutions()[1] } do
+    luaunit.assertEquals(row.algorithms, "3")
+    luaunit.assertEquals(row["fastest algorithm"], "1")
+    luaunit.assertAlmostEquals(tonumber(row["warm median (us)"]), 50, 3)
+    luaunit.assertAlmostEquals(tonumber(row["gain over its choice (pct)"]), 150, 20)
+    luaunit.assertTrue(tonumber(row["gain, 95% low (pct)"]) > 100)
+  end
+end
+
+-- Of a limit that the first calls use up nothing is left to compare with.
+function TestReplay.test_algorithms_that_no_time_was_left_for_are_not_compared()
+  luaunit.assertEquals((replay({ gemm("one", { limit_us = 1 }) }, "algorithms_us=50,20,80")), 0)
+  local row = gemms()[1]
+  luaunit.assertEquals(row.algorithms, "0")
+  luaunit.assertEquals(row["fastest algorithm"], "")
+  luaunit.assertEquals(row["gain over its choice (pct)"], "")
+  luaunit.assertStrContains(row.note, "0 of 3 algorithms timed: the budget was used up")
+end
+
+function TestReplay.test_an_algorithm_that_is_wrong_is_not_the_fastest()
+  luaunit.assertEquals((replay({ gemm "one", convolution "two" }, "algorithms_us=50,20,40 wrong=1")), 0)
+  for _, row in ipairs { gemms()[1], convolutions()[1] } do
+    luaunit.assertEquals(row["fastest algorithm"], "2")
+    luaunit.assertStrContains(row.note, "algorithm 1: the library's result is wrong")
+  end
+end
+
+function TestReplay.test_a_result_that_is_wrong_has_no_time()
+  local code = replay({ gemm "one", convolution "two" }, "wrong=0")
+  luaunit.assertEquals(code, 1)
+  for _, row in ipairs { gemms()[1], convolutions()[1] } do
+    luaunit.assertEquals(row["warm median (us)"], "")
+    luaunit.assertStrContains(row.note, "not replayed: the library's result is wrong")
+  end
+end
+
+-- Bits of cuDNN's numerical notes.
+local TENSOR_CORE, DOWN_CONVERT, REDUCED, FFT, WINOGRAD = 1, 2, 4, 8, 32
+
+-- What one convolution's engine is, and its note, where engines have these notes.
+local function engine_of(dtype, notes, more)
+  local code, _, errors = replay({ convolution("one", { dtype = dtype }) },
+    ("algorithms_us=50,40,30 notes=%s %s"):format(table.concat(notes, ","), more or ""))
+  luaunit.assertEquals(code, 0, errors)
+  local row = convolutions()[1]
+  luaunit.assertEquals(row["computed in"], dtype)
+  return row.kernel, row.note, row
+end
+
+-- The check's numbers are exact in TF32, so that only the engine's own word tells.
+function TestReplay.test_an_engine_in_less_than_float32_is_not_taken_for_it()
+  for _, note in ipairs { TENSOR_CORE, DOWN_CONVERT, REDUCED, TENSOR_CORE + FFT } do
+    local kernel, said, row = engine_of("float32", { note, 0, note })
+    luaunit.assertEquals(kernel, "engine_41", note)
+    luaunit.assertStrContains(said, "2 of 3 engine configurations left out that compute in less")
+    luaunit.assertAlmostEquals(tonumber(row["warm median (us)"]), 40, 3)
+    luaunit.assertEquals(row["fastest algorithm"] or "", "", note) -- 30 µs is not offered
+  end
+  for _, dtype in ipairs { "float16", "bfloat16" } do
+    local kernel, said = engine_of(dtype, { TENSOR_CORE + REDUCED, 0, 0 })
+    luaunit.assertEquals(kernel, "engine_40", dtype)
+    luaunit.assertNotStrContains(said, "left out")
+    luaunit.assertEquals((engine_of(dtype, { TENSOR_CORE + DOWN_CONVERT, TENSOR_CORE })), "engine_41")
+  end
+end
+
+function TestReplay.test_beyond_the_first_engines_there_may_be_one_in_float32()
+  local times, notes = {}, {}
+  for i = 1, 20 do times[i], notes[i] = 50, TENSOR_CORE end
+  notes[20] = WINOGRAD
+  luaunit.assertEquals((replay({ convolution "one" }, ("algorithms_us=%s notes=%s"):format(
+    table.concat(times, ","), table.concat(notes, ",")))), 0)
+  luaunit.assertEquals(convolutions()[1].kernel, "engine_59")
+  luaunit.assertEquals((engine_of("float32", { TENSOR_CORE, TENSOR_CORE, TENSOR_CORE }, "fallback=1")),
+    "engine_70")
+  luaunit.assertEquals((replay({ convolution "one" }, "notes=1")), 1)
+  luaunit.assertStrContains(convolutions()[1].note, "all engines that it names compute in less")
+end
+
+-- Transforms round: such an engine is right if it is near; any other is not.
+function TestReplay.test_an_engine_that_transforms_is_near_the_right_result()
+  for _, note in ipairs { FFT, WINOGRAD } do
+    for _, dtype in ipairs { "float32", "float16" } do
+      luaunit.assertEquals((engine_of(dtype, { note }, "near=0")), "engine_40")
+    end
+    luaunit.assertEquals((replay({ convolution "one" }, ("notes=%d wrong=0"):format(note))), 1)
+  end
+  luaunit.assertEquals((replay({ convolution "one" }, "near=0")), 1)
+  luaunit.assertStrContains(convolutions()[1].note, "the library's result is wrong")
+end
+
+function TestReplay.test_an_algorithm_that_cannot_run_is_left_out()
+  luaunit.assertEquals((replay({ gemm "one" }, "algorithms_us=50,20,80 broken=0")), 0)
+  luaunit.assertEquals(gemms()[1].algorithms, "2")
+  luaunit.assertAlmostEquals(tonumber(gemms()[1]["warm median (us)"]), 20, 3)
+end
+
+-- Where they are of the same device, a trace's times and those of the replay are compared.
+function TestReplay.test_the_traced_device_is_compared_with()
+  lib.clean()
+  local trace = lib.trace()
+  trace:run("aten::mm", 300, lib.mm(32, 24, 16))
+  trace:run("aten::convolution", 70, lib.convolution(2, 4, 9, "float"))
+  local path = lib.save(trace, "t.json", { device = "stand-in GPU" })
+  luaunit.assertEquals((lib.run_with(front "", "replay", path, "--out", out, "--csv")), 0)
+  luaunit.assertTrue(tonumber(gemms()[1]["Diff profile vs. replay (us)"]) < 0)
+  luaunit.assertStrContains(lib.about(sheets, "Diff columns"), "traced and replayed on the same device;")
+  luaunit.assertStrContains(lib.about(sheets, "cublaslt"), "workspace_mib 64")
+end
+
+-- ---- what is not there, or fails -----------------------------------------------------------------------
+
+function TestReplay.test_without_cudnn_only_convolutions_have_no_time()
+  local code, _, errors = replay({ gemm "one", convolution "two" }, "", { "cuda", "cublasLt" })
+  luaunit.assertEquals(code, 1)
+  luaunit.assertStrContains(errors, "libcudnn.so")
+  luaunit.assertEquals(select(2, errors:gsub("\n", "")), 1, errors)
+  luaunit.assertStrContains(convolutions()[1].note, "nothing here computes a convolution in float32")
+  luaunit.assertEquals(gemms()[1].library, "cublaslt")
+end
+
+function TestReplay.test_without_cublaslt_only_products_have_no_time()
+  local code, _, errors = replay({ gemm "one", convolution "two" }, "", { "cuda", "cudnn" })
+  luaunit.assertEquals(code, 1)
+  luaunit.assertStrContains(errors, "libcublasLt.so")
+  luaunit.assertEquals(convolutions()[1].library, "cudnn")
+  _, _, errors = replay({ gemm "one", convolution "two" }, "no_start")
+  luaunit.assertStrContains(errors, "cuBLASLt does not start")
+end
+
+function TestReplay.test_without_a_gpu_the_host_computes()
+  local code, _, errors = replay({ gemm "one" }, "gpus=0", nil, "--device", "cuda")
+  luaunit.assertEquals(code, 1)
+  luaunit.assertStrContains(errors, "no GPU: the driver sees none")
+  _, _, errors = replay({ gemm "one" }, "driver=11080", nil, "--device", "cuda")
+  luaunit.assertStrContains(errors, "the CUDA driver is for 11.8, older than this program's")
+  _, _, errors = replay({ gemm "one" }, "", {}, "--device", "cuda")
+  luaunit.assertStrContains(errors, "no CUDA driver")
+  code, _, errors = replay({ gemm "one" }, "", nil, "--device", "tpu")
+  luaunit.assertEquals(code, 2)
+  luaunit.assertStrContains(errors, "--device: there is no tpu; host or cuda would be right")
+  local lacks = lib.lacks("openblas")
+  luaunit.skipIf(lacks, lacks)
+  luaunit.assertEquals((replay({ gemm "one" }, "gpus=0")), 0)
+  luaunit.assertNotEquals(gemms()[1].library, "cublaslt")
+end
+
+function TestReplay.test_what_a_library_refuses_is_told()
+  luaunit.assertEquals((replay({ gemm "one", convolution "two" }, "refuses")), 1)
+  luaunit.assertStrContains(gemms()[1].note, "cuBLASLt does not compute this (CUBLAS_STATUS_NOT_SUPPORTED)")
+  luaunit.assertStrContains(convolutions()[1].note,
+    "cuDNN does not compute this (CUDNN_STATUS_NOT_SUPPORTED)")
+  luaunit.assertEquals((replay({ convolution "two" }, "no_engine")), 1)
+  luaunit.assertStrContains(convolutions()[1].note, "it names no engine")
+  luaunit.assertEquals((replay({ fp8("one", { trans_b = 0, ldb = 32 }), fp8("two", { scaling = "block" }),
+    gemm("three", { addend = "row", beta = 2 }) }, "")), 1)
+  luaunit.assertStrContains(gemms()[1].note, "CUBLAS_STATUS_NOT_SUPPORTED")
+  luaunit.assertStrContains(gemms()[2].note, "the trace does not tell which elements of A or of B share")
+  luaunit.assertStrContains(gemms()[3].note, "cuBLASLt adds a row as it is")
+end
+
+function TestReplay.test_what_the_gpus_memory_does_not_hold()
+  local large = gemm("large", { m = 6000, n = 6000, k = 1, lda = 1, ldb = 6000 })
+  luaunit.assertEquals((replay({ large, gemm "small" }, "memory_mib=150")), 1)
+  luaunit.assertStrContains(gemms()[1].note, "GB of the GPU's memory: out of memory")
+  luaunit.assertNotEquals(gemms()[2]["warm median (us)"], "")
+end
+
+-- A kernel that breaks the GPU for good takes its process with it, and no other op.
+function TestReplay.test_an_op_that_breaks_the_gpu()
+  local code, said = replay({ gemm "one", gemm("two", { m = 13 }), gemm "three" }, "illegal=13")
+  luaunit.assertEquals(code, 1)
+  luaunit.assertEquals(gemms()[2]["warm median (us)"], "")
+  luaunit.assertNotEquals(gemms()[3]["warm median (us)"], "", said)
+end
+
+local suites = dofile(arg[0]:match("^(.*/)") .. "../../suites.lua")
+return suites { { "TestReplay", TestReplay } }

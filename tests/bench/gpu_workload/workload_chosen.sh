@@ -1,0 +1,92 @@
+#!/bin/sh
+# Where a workload runs by default, with stand-ins: on GPUs where these can be used; and what is missing there
+# ends in one clear line.
+# shellcheck source=tests/unit/workload/lib.sh
+. "$SOURCE/tests/unit/workload/lib.sh"
+# shellcheck source=tests/bench/gpu_workload/lib_libraries.sh
+. "$SOURCE/tests/bench/gpu_workload/lib_libraries.sh"
+odd_workloads 2 13 21
+
+# ---- where it runs unless told: where a GPU can be used, there ----
+only cuda cublasLt nccl
+unasked() {
+    settings=$1
+    code=$2
+    shift 2
+    gpus "$settings" "$code" workload sweep -f "$reduced" -p 2 --steps 1 --warm-up 0 "$@"
+}
+swept=$WORK/sweep_20260102_030411
+unasked "" 0 -c 28,42 -t 256,512 -o "$swept"
+for file in "$stdout" "$swept"/nccl_thread_sweep_20*.log; do
+    grep -q 'cuda, for 2 GPUs are seen; --backend host decides otherwise' "$file" || die "who decided"
+done
+grep -q '"backend": *"cuda"' "$swept/workload.json" || die "a GPU can be used, and is not taken"
+grep -q '4 measured, 0 there already, 0 failed' "$stdout" || die "a sweep on the GPUs that are seen"
+# It goes on as it was begun, or says what is in the way.
+unasked "gpus=0" 0 -c 28,42 -t 256,512 -o "$swept"
+grep -q '^backend   cuda, as this sweep was begun$' "$stdout" || die "why it goes on there"
+grep -q '0 measured, 4 there already' "$stdout" || die "what is there was measured again"
+unasked "" 2 -c 2 -t 1 -o "$swept" --backend host
+one_line 'was measured with another backend; another --out, or --fresh, would be right'
+unasked "" 0 -c 2 -t 1 -o "$WORK/told" --backend host
+grep -q '"backend": *"host"' "$WORK/told/workload.json" || die "the host was asked for"
+if grep -q '^backend' "$stdout"; then die "what was asked for was decided"; fi
+unasked "" 0 -c 2,3 -t 1 -o "$WORK/told"
+grep -q '^backend   host, as this sweep was begun$' "$stdout" || die "a sweep of the host goes on there"
+grep -q '1 measured, 1 there already' "$stdout" || die "a sweep of the host does not go on"
+unasked "gpus=0" 2 -c 28 -t 256 -o "$WORK/none"
+one_line '--threads: 256 is impossible; .* on the host, for no GPU can be used: no GPU: the driver'
+[ ! -e "$WORK/none" ] || die "a sweep that is refused has begun"
+unasked "gpus=0" 0 -c 2 -t 1 -o "$WORK/none"
+grep -q '^backend   host, for no GPU can be used: no GPU: the driver' "$stdout" || die "why on the host"
+# NCCL has a GPU for each rank; all on one are ours. Of several each has a rank.
+gpus "gpus=1" 0 workload run -f "$reduced" -c 2 -t 64 --steps 1 --warm-up 0
+grep -q '^backend   cuda, all ranks on one GPU, by --transport own; --backend' "$stdout" ||
+    die "ranks that share the GPU that is there"
+gpus "gpus=3" 0 workload run -f "$spread" --steps 1 --warm-up 0 --json
+grep -q '"backend": *"cuda"' "$stdout" || die "JSON alone, of the GPUs"
+head -c 1 "$stdout" | grep -q '{' || die "JSON does not stand alone"
+grep -q '^backend   cuda, for 3 GPUs are seen' "$stderr" || die "who decided, beside JSON"
+[ "$(grep -o '"gemm_alone_us"' "$stdout" | wc -l)" = 3 ] || die "a rank for each GPU"
+# A transport that only one of them has decides, too.
+gpus "" 0 workload run -f "$reduced" -p 2 --steps 1 --warm-up 0 --transport mpi --json
+grep -q '"backend": *"host"' "$stdout" || die "MPI's collectives are of the host"
+gpus "gpus=0" 1 workload run -f "$reduced" -p 2 --steps 1 --warm-up 0 --transport nccl
+grep -q 'no GPU: the driver sees none' "$stderr" || die "NCCL's are of GPUs"
+gpus "" 0 workload run -f "$reduced" -p 2 -c 2 -t 64 --steps 1 --warm-up 0 --transport own
+grep -q '^backend   cuda, all ranks on one GPU, by --transport own; --backend' "$stdout" ||
+    die "ranks that share one of several"
+# Without the libraries that steps need there.
+only cuda cublasLt
+gpus "" 0 workload run -f "$reduced" -p 2 -c 2 -t 64 --steps 1 --warm-up 0
+grep -q '^backend   cuda, all ranks on one GPU, by --transport own, for NCCL is not here' "$stdout" ||
+    die "without NCCL"
+only cuda nccl
+gpus "" 0 workload run -f "$reduced" -p 2 --steps 1 --warm-up 0
+grep -q '^backend   host, for no GPU can be used: libcublasLt' "$stdout" || die "without cuBLASLt"
+only
+gpus "" 0 workload run -f "$reduced" -p 2 --steps 1 --warm-up 0
+grep -q '^backend   host, for no GPU can be used: no CUDA driver' "$stdout" || die "without a driver"
+
+# ---- what is missing ----
+only cuda cublasLt nccl
+run() { gpus "$1" 1 workload run --backend cuda -f "$reduced" -p 2 --steps 1 --warm-up 0; }
+run gpus=1
+one_line '2 ranks and 1 GPU: each rank needs a GPU'
+run gpus=0
+one_line 'no GPU: the driver sees none'
+run memory_mib=100
+one_line 'out of memory'
+run nccl_refuses
+one_line 'NCCL makes no communicator: invalid usage; no such thing'
+run refuses
+one_line 'cuBLASLt does not compute this'
+only cuda cublasLt
+run ""
+one_line 'NCCL is not here'
+only cuda nccl
+run ""
+one_line 'libcublasLt.so'
+only
+run ""
+one_line 'no CUDA driver'

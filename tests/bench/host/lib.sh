@@ -1,0 +1,18 @@
+#!/bin/sh
+# What the tests of the bench share: how it is started, and how a test fails. Sourced.
+set -eu
+mkdir -p "$WORK"
+# shellcheck source=tests/mpirun.sh
+. "$SOURCE/tests/mpirun.sh"
+
+# run RANKS ARGUMENT...: the bench under mpirun.
+run() {
+    ranks=$1
+    shift
+    $mpirun -n "$ranks" "$BENCH" "$@"
+}
+
+fail() {
+    echo "$*" >&2
+    exit 1
+}

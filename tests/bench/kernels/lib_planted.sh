@@ -1,0 +1,98 @@
+#!/bin/sh
+# Builds test programs of kernels on the engine with a fault planted in them, and runs them on a few seeds.
+# SOURCE: the tree; GENERATED: what the build made; ENGINE: its object; WORK: a folder of this test's own.
+set -eu
+rm -rf "$WORK"
+mkdir -p "$WORK"
+shared=$WORK
+tests=$SOURCE/tests/bench/kernels
+
+# compile OBJECT UNIT COMPILER FLAG...
+compile() {
+    object=$1 unit=$2 compiler=$3
+    shift 3
+    for folder in "$tests" "$SOURCE/tests/stand_ins/engine" "$SOURCE/bench/cuda/kernels" "$SOURCE/bench" \
+        "$GENERATED"; do
+        set -- "$@" -I "$folder"
+    done
+    "$compiler" -std=c++17 -O1 -DFEW_CASES -DCASES_TP=3 "$@" -c "$tests/$unit.cpp" -o "$object"
+}
+
+# build PROGRAM TEST COMPILER FLAG...: TEST.cpp with what it needs. Faults are of kernels alone: kernels.cpp,
+# which has none, is compiled once, by build_shared.
+build() {
+    program=$1 test=$2 compiler=$3
+    shift 3
+    if [ "$test" = kernels ]; then
+        compile "$program.o" kernel_cases "$compiler" "$@"
+        set -- "$@" "$shared/kernels.o"
+    else
+        compile "$program.o" "$test" "$compiler" "$@"
+    fi
+    "$compiler" "$@" "$program.o" "$ENGINE" "$shared/element.o" -lm -o "$program"
+}
+
+# build_shared COMPILER FLAG...: once, with the flags that all programs have.
+build_shared() { compile "$shared/kernels.o" kernels "$@"; }
+
+# two_at_a_time COMMAND NAME...: COMMAND NAME for each, in two lines side by side; a name has a folder of its
+# own in WORK.
+two_at_a_time() {
+    command=$1 first="" second=""
+    shift
+    for name in "$@"; do
+        mkdir "$WORK/$name"
+        # shellcheck disable=SC2086
+        set -- $second "$name"
+        second=$first first=$*
+    done
+    in_line "$command" "$first" &
+    first=$!
+    in_line "$command" "$second" &
+    second=$!
+    failed=0
+    wait "$first" || failed=1
+    wait "$second" || failed=1
+    [ "$failed" = 0 ] || exit 1
+}
+in_line() {
+    for name in $2; do (in_folder "$1" "$name"); done
+}
+in_folder() {
+    WORK=$WORK/$2
+    "$1" "$2"
+}
+
+# planted_inputs COMPILER [CASE]: all that the results depend on; CASE where a script proves several.
+planted_inputs() {
+    # shellcheck source=tests/proof.sh
+    . "$SOURCE/tests/proof.sh"
+    if [ -n "${2:-}" ]; then proof_name=${proof_name}_tp$2; fi
+    proof_inputs "$tests/lib_planted.sh" "$tests/kernels.cpp" "$tests/kernel_cases.cpp" \
+        "$tests/exchange.cpp" "$tests"/*.h "$SOURCE"/tests/stand_ins/engine/*.[ch]* \
+        "$SOURCE"/bench/cuda/kernels/*.h \
+        "$SOURCE"/bench/elements/element.[ch] "$GENERATED/lists.h" -- "$("$1" --version | head -n 1)" \
+        "$(uname -m)"
+}
+
+# fails PROGRAM REASON [NAME]: whether some of a few seeds fail, in cases whose names hold NAME, and print a
+# line that REASON (a pattern) matches. What ends in another way than a failed test (1, or 66 of
+# ThreadSanitizer), as by a signal, was not caught by a check: the whole test fails.
+fails() {
+    for seed in 1 2 3; do
+        code=0
+        "$1" "$seed" "${3- bfloat16}" >"$WORK/output" 2>&1 || code=$?
+        case $code in
+        0) ;;
+        1 | 66) if grep -q "$2" "$WORK/output"; then return 0; fi ;;
+        *)
+            echo "FAILED: $1 ended with $code, seed $seed" && tail -n 20 "$WORK/output"
+            exit 1
+            ;;
+        esac
+    done
+    return 1
+}
+
+cc -std=gnu17 -O1 -I "$SOURCE/bench" -I "$GENERATED" -c "$SOURCE/bench/elements/element.c" \
+    -o "$WORK/element.o"

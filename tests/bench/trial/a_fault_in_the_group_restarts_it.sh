@@ -1,0 +1,138 @@
+#!/bin/sh
+# A candidate that fails in the group, after it has passed its trial: the group is killed, that launch's
+# samples are dropped, and it starts again without it; all others are measured as often as was asked for. That
+# is twice for one fault of each kind, and once for the others; with GENTABLES_NIGHTLY=1 twice for all.
+. "$(dirname "$0")/../../unit/tune/lib.sh"
+hurries
+
+# A launcher that notes what it starts; with IN_GROUP, HANGS or CRASHES, bad_start does so there, and not in
+# the trial.
+launcher <<'END'
+case " $* " in
+*" --pass "*) echo group >>"$LAUNCHES"; [ -z "${IN_GROUP:-}" ] || export "BAD_START_$IN_GROUP=1" ;;
+*) echo trial >>"$LAUNCHES" ;;
+esac
+END
+LAUNCHES=$WORK/launches
+export LAUNCHES
+
+launches=1
+[ "${GENTABLES_NIGHTLY:-}" != 1 ] || launches=2
+twice() {
+    launches=2
+    "$@"
+}
+
+# later FAULT [SAMPLES]: one launch more than was asked for, since the first is lost.
+later() {
+    samples=${2:-120}
+    tune --op allreduce,allgather --sizes 1K --dtype float32 --plugin "$PLUGINS/bad_$1.so" --fresh --json \
+        --launches "$launches" --strategies MPI,GOOD,FAULTY --timeout $timeout \
+        --launcher "$WORK/launcher {ranks}"
+    [ "$status" = 0 ] || fail "$1 ended with $status: $(cat "$WORK/err")"
+}
+
+# launched WORDS: what was started, in this order.
+launched() {
+    [ "$(tr '\n' ' ' <"$LAUNCHES")" = "$1" ] || fail "launches: $(cat "$LAUNCHES")"
+}
+
+# All candidates with a time, as NAME LAUNCHES, one a line.
+each() {
+    "$GENTABLES" lua "$(dirname "$0")/results.lua" "$WORK/out"
+}
+
+# timed NAME...: just these have a time in each launch, for both ops.
+timed() {
+    for op in allgather allreduce; do printf "$op %s $launches\n" "$@"; done >"$WORK/right"
+    each | LC_ALL=C sort | cmp -s - "$WORK/right" || fail "times: $(each)"
+}
+
+# in_call FAULT PATTERN
+in_call() {
+    later "$1"
+    said err "FAULTY: $2.*; it is left out"
+    [ "$(wc -l <"$WORK/err")" = 1 ] || fail "$1: more than a line: $(cat "$WORK/err")"
+    if [ "$launches" = 1 ]; then launched "trial group group "; else launched "trial group group group "; fi
+    timed GOOD MPI
+}
+
+# What comes when all samples are there: of a plan, that candidate's fault; of fini, its plug-in's, which ends
+# as long as anything of it is in.
+# in_release FAULT PATTERN
+in_release() {
+    later "$1" 5
+    said err "^gentables: FAULTY: $2.*; it is left out"
+    [ "$(wc -l <"$WORK/err")" = 1 ] || fail "$1: more than a line: $(cat "$WORK/err")"
+    each | grep -q "allreduce GOOD $launches" || fail "$1: no GOOD: $(each)"
+}
+
+# in_fini FAULT PATTERN
+in_fini() {
+    later "$1" 5
+    said err "^gentables: FAULTY: $2.*; it is left out"
+    said err "^gentables: GOOD: its plug-in: $2.*; it is left out"
+    [ "$(wc -l <"$WORK/err")" = 2 ] || fail "$1: more than two lines: $(cat "$WORK/err")"
+    timed MPI
+}
+
+# A result that is wrong now and then ends nothing: it has no time, and says so.
+wrong_later() {
+    later later_wrong
+    [ ! -s "$WORK/err" ] || fail "later_wrong: $(cat "$WORK/err")"
+    launched "trial group group "
+    each | grep -q FAULTY && fail "a wrong candidate has a time"
+    each | grep -q "allreduce GOOD $launches" || fail "later_wrong: no GOOD: $(each)"
+    said out "wrong result in"
+}
+
+# An init that does so takes all that its plug-in has with it, and nobody else.
+# in_start FAULT PATTERN
+in_start() {
+    IN_GROUP=$1
+    export IN_GROUP
+    tune --op allreduce --sizes 1K --dtype float32 --plugin "$PLUGINS/bad_start.so" --fresh \
+        --timeout $timeout --strategies MPI,GOOD,FAULTY --launcher "$WORK/launcher {ranks}" --json
+    [ "$status" = 0 ] || fail "a start that $1 ended with $status: $(cat "$WORK/err")"
+    said err "^gentables: GOOD: $2.*; it is left out"
+    said err "^gentables: FAULTY: .*$2.*; it is left out"
+    [ "$(wc -l <"$WORK/err")" = 2 ] || fail "a start that $1: more than two lines: $(cat "$WORK/err")"
+    [ "$(each)" = "allreduce MPI 1" ] || fail "a start that $1: $(each)"
+}
+
+# An init that comes back with a state when it is told to is late, and ends that state; it alone is out, for
+# the others were told nothing.
+late_start() {
+    IN_GROUP=HANGS
+    export IN_GROUP
+    tune --op allreduce --sizes 1K --dtype float32 --plugin "$PLUGINS/bad_start_late.so" \
+        --plugin "$PLUGINS/chunked.so" --strategies MPI,GOOD,FAULTY,CHUNKED_8192 --fresh \
+        --timeout $timeout --launcher "$WORK/launcher {ranks}" --json
+    [ "$status" = 0 ] || fail "a late start ended with $status: $(cat "$WORK/err")"
+    [ "$(each | LC_ALL=C sort | tr '\n' ' ')" = "allreduce CHUNKED_8192 1 allreduce MPI 1 " ] ||
+        fail "a late start: $(each)"
+    said out "its init failed: did not come back in time"
+    said err "^gentables: bad, rank 0: fini$"
+    said err "^gentables: bad, rank 1: fini$"
+    [ "$(wc -l <"$WORK/err")" = 2 ] || fail "a late start: $(cat "$WORK/err")"
+}
+
+cases "$@" <<'END'
+in_call later_hang "did not come back in time"
+in_release release_hang "did not come back in time"
+in_fini fini_hang "did not come back in time"
+in_start HANGS "did not come back in time"
+late_start
+twice in_call later_crash crashed
+in_call later_late "writes after it has returned"
+in_call later_stack "crashed (segmentation fault)"
+in_call later_kill "was killed by SIGKILL"
+in_call later_term "was killed by SIGTERM"
+in_call later_unhandled "was killed by SIGSEGV"
+in_call later_exec "ended the process, or let another program take its place"
+twice in_release release_crash crashed
+twice in_fini fini_crash crashed
+in_fini fini_leave "ended the process"
+twice wrong_later
+in_start CRASHES crashed
+END

@@ -1,0 +1,137 @@
+#!/bin/sh
+# Each fault of a plug-in gives a clear line, and leaves the rest unharmed: a library that says something
+# wrong is left out, and a candidate that does something wrong, and it alone; all others are measured. Only a
+# path that names no library is wrong use.
+. "$(dirname "$0")/../../unit/tune/lib.sh"
+hurries
+
+# refused FAULT PATTERN: that library is left out in one line, and the one beside it has its times.
+refused() {
+    tune --op allreduce --sizes 1K --dtype float32 --plugin "$PLUGINS/bad_$1.so" \
+        --plugin "$PLUGINS/bad_nothing.so" --strategies MPI,GOOD --json
+    [ "$status" = 0 ] || fail "$1 ended with $status: $(cat "$WORK/err")"
+    [ "$(wc -l <"$WORK/err")" = 1 ] || fail "$1: not one line: $(cat "$WORK/err")"
+    said err "$1.so: .*$2.*; it is left out"
+    said out '"strategy": "GOOD"'
+    said out '"strategy": "MPI"'
+}
+# A name that another plug-in has: the first that was named keeps it.
+same_name() {
+    cp "$PLUGINS/bad_nothing.so" "$WORK/again.so"
+    tune --op allreduce --sizes 1K --dtype float32 --plugin "$PLUGINS/bad_nothing.so" \
+        --plugin "$WORK/again.so" --strategies MPI,GOOD --json
+    [ "$status" = 0 ] || fail "a name of another plug-in: $status: $(cat "$WORK/err")"
+    said err "again.so: .*another candidate has this name; it is left out"
+    said out '"strategy": "GOOD"'
+}
+
+# What is no library at all.
+no_library() {
+    echo "no library" >"$WORK/text.so"
+    tune --op allreduce --sizes 1K --dtype float32 --plugin "$WORK/text.so" --strategies MPI
+    [ "$status" = 0 ] || fail "no library: $status"
+    said err "text.so: cannot be loaded: .*; it is left out"
+}
+
+# no_path PATH PATTERN
+no_path() {
+    tune --op allreduce --sizes 1K --plugin "$1"
+    [ "$status" = 2 ] || fail "$1 is taken"
+    [ "$(wc -l <"$WORK/err")" = 1 ] || fail "$1: not one line: $(cat "$WORK/err")"
+    said err "$2"
+}
+# left_out FAULT PATTERN [LINES]: one line, or two, are said.
+left_out() {
+    tune --op allreduce --sizes 1K --dtype float32 --plugin "$PLUGINS/bad_$1.so" \
+        --strategies MPI,GOOD,FAULTY --timeout $timeout --fresh --json
+    [ "$status" = 0 ] || fail "$1 ended with $status: $(cat "$WORK/err")"
+    said err "FAULTY: $2"
+    [ "$(wc -l <"$WORK/err")" -le "${3:-1}" ] || fail "$1: more than a line: $(cat "$WORK/err")"
+    grep -q '"strategy": "MPI", ' "$WORK/out" || grep -q '"strategy": "MPI"' "$WORK/out" || fail "$1: no MPI"
+    case $1 in leak* | fork* | heap) return ;; esac # whose leak it is, nobody can tell
+    grep -q '"strategy": "GOOD"' "$WORK/out" || fail "$1: no GOOD: $(cat "$WORK/err")"
+}
+
+# An epilogue is tried, too; one that is right is timed fused.
+forgets_in_fusion() {
+    tune --op allreduce --sizes 16K --dtype float32 --plugin "$PLUGINS/bad_fused.so" --fresh --json \
+        --strategies MPI,GOOD,FAULTY --fusion RESIDUAL_RMS_NORM --hidden-size 1024
+    [ "$status" = 0 ] || fail "fused ended with $status: $(cat "$WORK/err")"
+    said err "FAULTY: wrong result: out"
+    "$GENTABLES" lua "$(dirname "$0")/fused_by.lua" "$WORK/out" GOOD || fail "fused: $(cat "$WORK/out")"
+}
+
+# fused_left_out FAULT PATTERN
+fused_left_out() {
+    tune --op allreduce --sizes 16K --dtype float32 --plugin "$PLUGINS/bad_$1.so" --fresh --json \
+        --strategies MPI,GOOD,FAULTY --fusion RESIDUAL_RMS_NORM --hidden-size 1024
+    [ "$status" = 0 ] || fail "$1 ended with $status: $(cat "$WORK/err")"
+    said err "FAULTY: $2"
+    "$GENTABLES" lua "$(dirname "$0")/fused_by.lua" "$WORK/out" GOOD || fail "$1: $(cat "$WORK/out")"
+}
+
+# taken FAULT: all is well.
+taken() {
+    tune --op allreduce --sizes 1K --dtype float32 --plugin "$PLUGINS/bad_$1.so" \
+        --strategies MPI,GOOD,FAULTY --fresh --json
+    if [ "$status" != 0 ] || [ -s "$WORK/err" ]; then fail "$1: $(cat "$WORK/err")"; fi
+    said out '"strategy": "FAULTY"'
+}
+
+# Sizes that do not divide: no time, a reason, and the others are measured.
+no_multiple() {
+    tune --op allreduce --sizes 1K --dtype float32 --plugin "$PLUGINS/bad_multiple.so" \
+        --strategies MPI,GOOD,FAULTY
+    [ "$status" = 0 ] || fail "multiple ended with $status: $(cat "$WORK/err")"
+    said out "no time: FAULTY: the number of elements is no multiple of its count_multiple"
+}
+
+is_sanitized() { ldd "$BENCH" | grep -q libasan; }
+
+# fork, fork_away: who waits for the end of what these processes write would wait for them. leak_page, heap: a
+# page at a time, and 24 bytes a call; a sanitizer's own memory comes and goes in larger pieces. short: of a
+# writer who knew fewer members of a struct; what lies beyond counts as zero. fork_waited: a child that is
+# waited for is no fault.
+cases "$@" <<'END'
+left_out hang "did not come back in time"
+left_out cancelled "did not come back in time: it ended when it was cancelled"
+refused abi "another version of the interface"
+refused symbol "exports no gentables_plugin"
+refused twice "another candidate has this name"
+refused op "declares no op, or an unknown one"
+refused dtype "declares no data type, or an unknown one"
+refused flag "declares an unknown flag"
+refused reduce_op "declares an unknown reduce op"
+refused no_sum "declares an op that sums, but no reduce op"
+refused fusionless "declares no fusion"
+refused null "candidate 2 of 2 is NULL"
+refused short_plugin "lacks a function"
+same_name
+no_library
+no_path bad_abi.so "with a slash, as ./bad_abi.so"
+no_path /nowhere/mine.so "there is no such file"
+left_out beyond "touched memory beyond a buffer\|writes beyond a buffer"
+left_out late "writes after it has returned"
+left_out late_release "writes after it has returned"
+left_out late_fini "writes after it has returned"
+left_out workspace "touched memory beyond a buffer\|writes beyond its workspace"
+left_out differs "wrong result"
+left_out crash "crashed (segmentation fault)"
+left_out leave "ended the process"
+left_out rounds "wrong result: out.*, for sums in fp32"
+left_out bits "its sums in fp32 have other bits on another rank"
+left_out stack "crashed (segmentation fault)"
+left_out fork "its plug-in leaks child processes" 2
+left_out fork_away "its plug-in leaks child processes" 2
+left_out leak "its plug-in leaks open files" 2
+left_out leak_thread "its plug-in leaks threads" 2
+left_out leak_map "its plug-in leaks mapped bytes" 2
+is_sanitized || left_out leak_page "its plug-in leaks mapped bytes" 2
+is_sanitized || left_out heap "its plug-in leaks heap memory" 2
+forgets_in_fusion
+fused_left_out fused_beyond "touched memory beyond a buffer"
+fused_left_out fused_late "writes after it has returned"
+taken short
+taken fork_waited
+no_multiple
+END

@@ -1,0 +1,43 @@
+#!/bin/sh
+# A hit on one rank and a miss on another cannot be: ranks measure what rank 0's plan says, whatever caches
+# lie about. Rank 0 runs where the cache is empty, rank 1 where it holds everything; what is measured is what
+# the cache of the one who asks does not have.
+. "$(dirname "$0")/../../unit/tune/lib.sh"
+
+cat >"$WORK/launcher" <<'END'
+#!/bin/sh
+shift
+for word; do
+    case $previous in --pass) cp "$word" "$PLAN" ;; esac
+    previous=$word
+done
+exec $MPIRUN -n 1 env XDG_CACHE_HOME="$EMPTY" HOME="$EMPTY" "$@" : \
+    -n 1 env XDG_CACHE_HOME="$FULL" HOME="$FULL" "$@"
+END
+chmod +x "$WORK/launcher"
+# shellcheck source=tests/mpirun.sh
+. "$SOURCE/tests/mpirun.sh"
+PLAN=$WORK/plan EMPTY=$WORK/empty FULL=$WORK/full MPIRUN=$mpirun
+export PLAN EMPTY FULL MPIRUN
+mkdir -p "$EMPTY"
+
+again() {
+    rm -f "$PLAN"
+    tune --op allgather --dtype float32 --strategies MPI,DIRECT --json \
+        --launcher "$WORK/launcher {ranks}" "$@"
+    [ "$status" = 0 ] || fail "$*: $(cat "$WORK/err")"
+}
+again --sizes 1K,2K,4K --cache "$FULL/gentables/tune.json"
+[ "$(grep -c ^measure "$PLAN")" = 3 ] || fail "not all was measured at first"
+again --sizes 1K --cache "$WORK/mine.json"
+
+# One size is in the cache of the one who asks, two are not; rank 1's has all three, rank 0's none.
+again --sizes 1K,2K,4K --cache "$WORK/mine.json"
+[ "$(grep -c ^measure "$PLAN")" = 2 ] || fail "measured: $(cat "$PLAN")"
+grep -q "count=256 " "$PLAN" && fail "what was there was measured again"
+"$GENTABLES" lua "$(dirname "$0")/results.lua" "$WORK/out" >"$WORK/results"
+[ "$(wc -l <"$WORK/results")" = 6 ] || fail "not all have times: $(cat "$WORK/results")"
+[ -z "$(ls -A "$EMPTY")" ] || fail "a rank wrote a cache: $(ls -A "$EMPTY")"
+
+again --sizes 1K,2K,4K --cache "$WORK/mine.json"
+[ ! -e "$PLAN" ] || fail "what is known was measured"

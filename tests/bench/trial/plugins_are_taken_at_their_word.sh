@@ -1,0 +1,144 @@
+#!/bin/sh
+# What a candidate says of itself counts: its alignment, its places, its sizes, its fusions. And what it does
+# beside its work harms nobody: it may print, and log, and its library may crash or hang when it is asked.
+. "$(dirname "$0")/../../unit/tune/lib.sh"
+hurries
+
+# taken FAULT ARGUMENT...: all went well.
+taken() {
+    fault=$1
+    shift
+    tune --dtype float32 --plugin "$PLUGINS/bad_$fault.so" --fresh --json "$@"
+    [ "$status" = 0 ] || fail "$fault ended with $status: $(cat "$WORK/err")"
+}
+
+# timed NAME...: each has one; quiet: nothing was said.
+timed() {
+    for name in "$@"; do
+        grep -A 1 "\"strategy\": \"$name\"" "$WORK/out" | grep -q '"epilogue"' ||
+            fail "$fault: no time of $name"
+    done
+}
+quiet() {
+    [ ! -s "$WORK/err" ] || fail "$fault: $(cat "$WORK/err")"
+}
+
+# Standard output of a candidate is no row, and no part of one.
+prints() {
+    taken prints --op allreduce --sizes 1K --strategies MPI,GOOD,FAULTY
+    timed MPI GOOD FAULTY
+    quiet
+}
+
+# A log is told, once a line, and is nobody's last words.
+logs() {
+    taken logs --op allreduce --sizes 1K --strategies MPI,GOOD,FAULTY
+    timed MPI GOOD FAULTY
+    said err "^gentables: bad, rank 0: strategy MPI: crashed, says the log$"
+    said err "^gentables: bad, rank 1: strategy MPI: crashed, says the log$"
+    [ "$(wc -l <"$WORK/err")" = 2 ] || fail "logs: $(cat "$WORK/err")"
+}
+
+# Large calls are tried, too.
+large() {
+    taken "$1" --op allreduce --sizes "$2" --strategies MPI,GOOD,FAULTY
+    timed MPI GOOD
+    said err "FAULTY: touched memory beyond a buffer; it is left out"
+}
+
+# Who has no call in his trial is told.
+uncalled() {
+    taken large_only --op allreduce --sizes 1K --strategies MPI,GOOD,FAULTY
+    timed MPI GOOD
+    said err "FAULTY: was not called in its trial: does not do so small a size"
+    said out '"reason": "does not do so small a size"'
+}
+
+# Buffers lie as it says, at sizes that do not; in place a part of one may not, and is not used.
+aligned() {
+    taken aligned --op "$1" --sizes "$2" --strategies MPI,FAULTY
+    timed MPI FAULTY
+    quiet
+}
+
+# A candidate that works only in place is called so, and rows have it; it gets no ops without such a place.
+in_place() {
+    taken in_place --op allreduce --sizes 4K --strategies MPI,FAULTY
+    timed MPI FAULTY
+    quiet
+    [ "$(grep -c '"place": "in"' "$WORK/out")" = 1 ] || fail "no row says in place: $(cat "$WORK/out")"
+}
+in_no_place() {
+    taken in_place --op alltoall --sizes 4K --strategies MPI,FAULTY
+    said out "works only in place, which NCCL does not define for this op"
+    [ "$(wc -l <"$WORK/err")" = 1 ] || fail "in place, alltoall: $(cat "$WORK/err")"
+}
+in_place_fused() {
+    taken in_place --op allreduce --sizes 4K --strategies MPI,FAULTY --fusion RESIDUAL_RMS_NORM \
+        --hidden-size 256
+    timed FAULTY
+    quiet
+}
+in_both_places() {
+    taken in_place_both --op allreduce --sizes 4K --strategies MPI,FAULTY
+    [ "$(grep -c '"place": "out"' "$WORK/out")" = 1 ] || fail "no row says out of place: $(cat "$WORK/out")"
+    quiet
+}
+
+# Ranks may get nothing, and then nothing is theirs to write.
+uneven() {
+    fault="splits $1"
+    tune --op alltoallv --splits "$1" --sizes 4K --dtype float32 --plugin "$PLUGINS/uneven.so" \
+        --strategies MPI,GATHERED --json
+    [ "$status" = 0 ] || fail "splits $1: $(cat "$WORK/err")"
+    timed MPI GATHERED
+    quiet
+}
+bad_uneven() {
+    tune --op alltoallv --splits 0:1 --sizes 4K --dtype float32 --plugin "$PLUGINS/bad_uneven.so" \
+        --strategies MPI,GATHERED --json
+    said err "GATHERED: .* beyond a buffer; it is left out"
+}
+
+# Only with an epilogue.
+fused_only() {
+    taken fused_only --op allreduce --sizes 4K --strategies MPI,FAULTY --fusion RESIDUAL_RMS_NORM \
+        --hidden-size 256
+    grep -A 1 '"strategy": "FAULTY"' "$WORK/out" | grep -q '"epilogue": "fused"' ||
+        fail "fused: $(cat "$WORK/out")"
+    quiet
+}
+fused_only_without() {
+    taken fused_only --op allreduce --sizes 4K --strategies MPI,FAULTY
+    said out "does no call without an epilogue"
+}
+
+# A library that crashes or hangs before it says anything is left out, by its path, and no other.
+speechless() {
+    taken "$1" --op allreduce --sizes 1K --plugin "$PLUGINS/chunked.so" --strategies MPI,CHUNKED_8192 \
+        --timeout $timeout
+    timed MPI CHUNKED_8192
+    said err "bad_$1.so: $2; it is left out"
+}
+
+cases "$@" <<'END'
+speechless hangs_asked "no answer within $timeout s"
+speechless dies "crashed (segmentation fault) in gentables_plugin"
+large large_beyond 8M
+large large_only 1K,8M
+uncalled
+prints
+logs
+aligned allreduce 1040
+aligned allgather 2080
+in_place
+in_no_place
+in_place_fused
+in_both_places
+uneven 0:1
+uneven 2:0
+uneven 3:1
+bad_uneven
+fused_only
+fused_only_without
+END

@@ -1,0 +1,31 @@
+#!/bin/sh
+# Ranks with other candidates stop before anything is measured, and say which rank differs; a cache is one
+# process's
+# and whole, or refused; rows of several launches are read again.
+. "$(dirname "$0")/../../unit/tune/lib.sh"
+
+printf 'plan samples=2 warm_up=0 seed=1 sync=pass\nmeasure op=allreduce dtype=float32 count=256\n' \
+    >"$WORK/plan"
+# shellcheck source=tests/mpirun.sh
+. "$SOURCE/tests/mpirun.sh"
+status=0
+$mpirun -n 1 "$BENCH" \
+    --pass "$WORK/plan" : -n 1 "$BENCH" \
+    --pass "$WORK/plan" --plugin "$PLUGINS/chunked.so" >"$WORK/out" 2>"$WORK/err" || status=$?
+[ "$status" != 0 ] || fail "ranks that differ are measured"
+said err "rank 1"
+grep -q "^row" "$WORK/out" && fail "something was measured"
+
+echo nonsense >"$WORK/nonsense"
+tune --op allgather --sizes 1K --cache "$WORK/nonsense"
+[ "$status" = 2 ] || fail "a broken cache ended with $status"
+said err "is no cache of this gentables"
+
+tune --op allgather,alltoallv --splits 3:1 --sizes 2K:8K:4 --launches 2 --out "$WORK/rows"
+[ "$status" = 0 ] || fail "two launches: $(cat "$WORK/err")"
+rows=$WORK/rows/benchmark.tp2.host.csv
+head -1 "$rows" | grep -q ',launches (us),bits,splits$' || fail "no splits: $(head -1 "$rows")"
+grep -q '^2,bfloat16,2048,,,DIRECT,NONE,allgather,.*,$' "$rows" || fail "no size alone: $(cat "$rows")"
+grep -q ',DIRECT,NONE,alltoallv,.*,3:1$' "$rows" || fail "no alltoallv: $(cat "$rows")"
+"$GENTABLES" merge "$rows" \
+    --out "$WORK/again.csv" >/dev/null 2>"$WORK/err" || fail "merge: $(cat "$WORK/err")"

@@ -1,0 +1,23 @@
+#!/bin/sh
+# A trial of many sizes tells how far it is, so that whoever waits for its next line does not take it for one
+# that hangs; once a second at most. It rests for 2 ms after each call, and here it makes more than 700.
+. "$(dirname "$0")/../../unit/tune/lib.sh"
+
+echo "plan samples=2 warm_up=0 seed=1 sync=pass" >"$WORK/plan"
+count=256
+while [ "$count" -le 1536 ]; do
+    echo "measure op=allreduce dtype=float32 count=$count strategies=CHUNKED_8192,CHUNKED_65536"
+    count=$((count + 256))
+done >>"$WORK/plan"
+# shellcheck source=tests/mpirun.sh
+. "$SOURCE/tests/mpirun.sh"
+$mpirun -n 2 "$BENCH" --trial "$WORK/plan" \
+    --plugin "$PLUGINS/chunked.so" --timeout 60 >"$WORK/out" 2>"$WORK/err" ||
+    fail "a trial: $(cat "$WORK/err")"
+said out "^progress done=[1-9][0-9]*$"
+said out "^trial strategy=CHUNKED_8192 status=passed$"
+said out "^trial strategy=CHUNKED_65536 status=passed$"
+case $(tail -n 1 "$WORK/out") in
+    trial*) ;;
+    *) fail "not the verdicts are last: $(cat "$WORK/out")" ;;
+esac

@@ -1,0 +1,208 @@
+-- What README.md and the pages of docs/ point at is there: files, headings, and the options of verbs. A page
+-- that names an option which no verb takes sends people into an error.
+--
+--   gentables lua tests/style/pages_say_what_is_there.lua SOURCES
+local file = require "core.file"
+local verbs = require "verbs"
+
+local source = arg[1]
+
+-- Options that pages show beside ours and that other programs take: CMake and CTest, mpirun, srun,
+-- all_reduce.py. What is a command of these programs as a whole is not looked at.
+local OF_OTHERS = { ["build"] = true, ["target"] = true, ["preset"] = true, ["install"] = true,
+  ["prefix"] = true, ["test-dir"] = true, ["allow-run-as-root"] = true, ["tune"] = true, ["mpi"] = true,
+  ["gpus-per-task"] = true, ["help"] = true, ["benchmark"] = true }
+local OTHERS = { chromium = true, gh = true }
+
+local wrong = 0
+local checked = { links = 0, options = 0, commands = 0 }
+
+local function say(path, line, message, ...)
+  wrong = wrong + 1
+  print(("%s:%d: "):format(path, line) .. message:format(...))
+end
+
+-- The files below the sources whose names end like this, but for what is no page: builds and inputs.
+local function pages()
+  local found = {}
+  local names = assert(io.popen(("cd '%s' && find . -name '*.md' ! -path './build*' ! -path './.git/*' " ..
+    "! -path './tests/fuzz/*' ! -path './tests/readers/*' ! -path './tests/unit/formats/*' | sort")
+    :format(source)))
+  for path in names:lines() do found[#found + 1] = path:sub(3) end
+  assert(names:close(), "the pages cannot be listed")
+  return found
+end
+
+-- The lines of a page; each with whether it is code as a whole, for a fence or four spaces.
+local function lines_of(path)
+  local lines, fenced = {}, false
+  for text in (assert(file.read(source .. "/" .. path)) .. "\n"):gmatch("(.-)\n") do
+    local fence = text:find("^```") ~= nil
+    lines[#lines + 1] = { text = text, is_code = fence or fenced or text:find("^    ") ~= nil }
+    if fence then fenced = not fenced end
+  end
+  return lines
+end
+
+-- ---- links --------------------------------------------------------------------------------------
+
+-- What a heading is called in a link: lower case, without punctuation, a dash for each space.
+local function anchor_of(heading)
+  return (heading:lower():gsub("[^%w%s_-]", ""):gsub("%s", "-"))
+end
+
+local function anchors_of(path)
+  local anchors = {}
+  for _, line in ipairs(lines_of(path)) do
+    local heading = not line.is_code and line.text:match("^#+%s+(.-)%s*$")
+    if heading then anchors[anchor_of(heading)] = true end
+  end
+  return anchors
+end
+
+-- Whether there is a file or a folder; no link ends with a slash.
+local function exists(path) return (os.rename(path, path)) ~= nil end
+
+local function check_link(path, number, target)
+  if target:find("^%a+:") then return end -- another place's
+  checked.links = checked.links + 1
+  local name, anchor = target:match("^([^#]*)#?(.*)$")
+  local folder = path:match("^(.*/)") or ""
+  local there = name == "" and path or folder .. name
+  while there:find("[^/]+/%.%./") do there = there:gsub("[^/]+/%.%./", "", 1) end
+  if not exists(source .. "/" .. there) then
+    say(path, number, "links to %s, which is not there", target)
+  elseif anchor ~= "" and there:find("%.md$") and not anchors_of(there)[anchor] then
+    say(path, number, "links to %s, and %s has no such heading", target, there)
+  end
+end
+
+-- What stands in `text` as `pattern` says, which begins with (): calls `check` with the line and the rest.
+local function each(text, pattern, check)
+  local number, at = 1, 1
+  for start, found in text:gmatch(pattern) do
+    number = number + select(2, text:sub(at, start - 1):gsub("\n", ""))
+    at = start
+    check(number, found)
+  end
+end
+
+-- A page's prose as one text, for links and code may go over the end of a line; code lines are empty.
+local function prose_of(path)
+  local kept = {}
+  for i, line in ipairs(lines_of(path)) do kept[i] = line.is_code and "" or line.text end
+  return table.concat(kept, "\n")
+end
+
+local function check_links(path)
+  local text = prose_of(path):gsub("`[^`]*`", function(code) return (code:gsub("[^\n]", "")) end)
+  each(text, "()%]%(%s*([^)%s]+)%)", function(number, target) check_link(path, number, target) end)
+end
+
+-- ---- options ------------------------------------------------------------------------------------
+
+-- The declarations of options, by the words that name a verb or a command of one.
+local function declared_options()
+  local found = {}
+  for _, verb in ipairs(verbs.list) do
+    local module = require("verbs." .. verb.name)
+    found[verb.name] = module.options or {}
+    for _, row in ipairs(module.commands or {}) do
+      found[verb.name .. " " .. row.name] = require("verbs." .. verb.name .. "." .. row.name).options or {}
+    end
+  end
+  return found
+end
+
+local declared = declared_options()
+
+local function has(options, field, name)
+  for _, option in ipairs(options) do
+    if option[field] == name then return true end
+  end
+  return name == "help"
+end
+
+local function of_any(name)
+  for _, options in pairs(declared) do
+    if has(options, "name", name) then return true end
+  end
+  return false
+end
+
+-- What the programs below bench/ and the scripts say of themselves.
+local function told_by_programs()
+  local texts = {}
+  for _, name in ipairs { "bench/main.c", "bench/replay/main.c", "bench/workload/main.c" } do
+    texts[#texts + 1] = assert(file.read(source .. "/" .. name))
+  end
+  return table.concat(texts)
+end
+
+local programs = told_by_programs()
+
+-- A command of gentables in a line of code or between backticks: its options are the verb's.
+local function check_command(path, number, command)
+  local verb, rest = command:match("^gentables%s+(%l+)%f[%W](.*)$")
+  if not verb then return end
+  if not declared[verb] then
+    if verb ~= "help" then say(path, number, "there is no verb %s", verb) end
+    return
+  end
+  checked.commands = checked.commands + 1
+  local second = rest:match("^%s+(%l+)%f[%W]")
+  local name = second and declared[verb .. " " .. second] and verb .. " " .. second or verb
+  if #declared[name] == 0 then return end -- a verb that has commands, or takes none
+  for option in rest:gmatch("%s%-%-([%w_-]+)") do
+    if not has(declared[name], "name", (option:gsub("_", "-"))) then
+      say(path, number, "gentables %s has no option --%s", name, option)
+    end
+  end
+  for option in rest:gmatch("%s%-(%w)%f[%s%z]") do
+    if not has(declared[name], "short", option) then
+      say(path, number, "gentables %s has no option -%s", name, option)
+    end
+  end
+end
+
+-- Any other option has to be one of some verb, or of a program that is built here.
+local function check_option(path, number, option)
+  local name = option:gsub("_", "-")
+  checked.options = checked.options + 1
+  if OF_OTHERS[name] or of_any(name) then return end
+  if programs:find("--" .. name, 1, true) or programs:find('"' .. name .. '"', 1, true) then return end
+  say(path, number, "nothing here takes --%s", option)
+end
+
+local function check_code(path, number, code)
+  if OTHERS[code:match("%S+")] then return end
+  for start in code:gmatch("()%f[%w_]gentables%s+%l") do
+    if not code:sub(1, start - 1):find("[%w_-]$") then
+      check_command(path, number, (code:sub(start):gsub("%s[#|;&].*", "")))
+    end
+  end
+  for option in (" " .. code):gmatch("%s%-%-(%a[%w_-]*)") do check_option(path, number, option) end
+end
+
+local function check_options(path)
+  for number, line in ipairs(lines_of(path)) do
+    if line.is_code and not line.text:find("^    gentables: ") then check_code(path, number, line.text) end
+  end
+  each(prose_of(path), "()`([^`]+)`", function(number, code) check_code(path, number, code) end)
+end
+
+-- Where no page is found, or nothing in them, nothing would be wrong.
+local function check_all()
+  local found = {}
+  for _, path in ipairs(pages()) do
+    found[path] = true
+    check_links(path)
+    if path == "README.md" or path:find("^docs/") then check_options(path) end
+  end
+  assert(found["README.md"] and found["docs/development.md"], "pages are missing")
+  for word, count in pairs(checked) do assert(count > 0, "the pages have no " .. word) end
+end
+
+check_all()
+if wrong > 0 then print(("%d of the pages' links and options are wrong"):format(wrong)) end
+return wrong > 0 and 1 or 0

@@ -1,0 +1,57 @@
+-- Ranks that are not one bench are named before anything is measured: another binary, other candidates,
+-- another protocol, other options.
+package.path = package.path .. ";" .. arg[0]:match("^(.*/)") .. "?.lua"
+local lu = require "luaunit"
+local file = require "core.file"
+local lib = require "lib"
+
+if lib.skip_without_mpirun() then return 77 end
+
+local TestAlike = {}
+
+function TestAlike:setUp() self.case = lib.new_case() end
+
+function TestAlike:tearDown() self.case:clean() end
+
+-- A sweep whose rank 1 is told to differ ends in one line that names it, and leaves nothing.
+function TestAlike:expect(message, faults, launcher)
+  local ended, _, err = self.case:run(faults, launcher)
+  lu.assertEquals(ended, "exit code 1")
+  lu.assertEquals(select(2, err:gsub("\n", "")), 1, err)
+  lu.assertStrContains(err, "gentables: TP 2: the bench says: " .. message)
+  lu.assertFalse(file.exists(self.case.csv))
+  lu.assertEquals(self.case:requests(), 0)
+  self.case:leaves_nothing(message)
+end
+
+-- Gives a rank another program: what follows `: -n 1` in a line of mpirun's.
+function TestAlike:launcher_with(program)
+  return self.case:mpirun(("-n 1 %s --serve --timeout %s : -n 1 env RANKS={ranks}"):format(program,
+    lib.timeout))
+end
+
+function TestAlike:test_another_binary()
+  local folder = lib.scratch("/tmp")
+  local other = folder .. "/other"
+  lib.write(other, lib.read(os.getenv("BENCH")) .. "\n") -- runs as the first one does
+  assert(os.execute("chmod +x " .. other))
+  self:expect(("rank 1 runs another binary than the other ranks (%s)"):format(os.getenv("BENCH")), nil,
+    self:launcher_with(other))
+  lib.clean(folder)
+end
+
+function TestAlike:test_other_options()
+  local message = "rank 1 has other options than the other ranks (--serve --timeout %s)"
+  self:expect(message:format(lib.timeout), nil, self:launcher_with(self.case.bench .. " --strategies MPI"))
+end
+
+function TestAlike:test_other_candidates()
+  self:expect("rank 1 has other candidates than the other ranks", { FAULT = "CANDIDATES", RANK = 1 })
+end
+
+function TestAlike:test_another_protocol()
+  self:expect("rank 1 has another protocol version than the other ranks", { FAULT = "PROTOCOL", RANK = 1 })
+end
+
+local suites = dofile(arg[0]:match("^(.*/)") .. "../../suites.lua")
+return suites { { "TestAlike", TestAlike } }

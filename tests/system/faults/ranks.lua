@@ -1,0 +1,127 @@
+-- A rank that is killed, stopped or hangs, whichever it is and wherever it happens: it is named, nothing is
+-- left of it, what was measured is whole, and only the cell in flight is measured again.
+--
+-- Each fault happens at each place, and each place has each rank, of which one is killed and the other one
+-- stopped; with GENTABLES_NIGHTLY=1 it is each rank with each fault, at more places.
+package.path = package.path .. ";" .. arg[0]:match("^(.*/)") .. "?.lua"
+local lu = require "luaunit"
+local lib = require "lib"
+
+local AT_ONCE = 8 -- cases; much of their time they wait
+
+if lib.skip_without_mpirun() then return 77 end
+
+local before_cells, between_cells, in_cell, after_cells = "before", "between", "in", "after"
+-- Where it happens, and in what words the bench says so.
+local places = {
+  start = { when = before_cells, words = "at the start" },
+  segment = { when = before_cells, words = "at the start" },
+  connected = { when = before_cells, words = "at the start" },
+  ["set-up"] = { when = before_cells, words = "in the set-up of MPI" },
+  ["warm-up"] = { when = in_cell, words = "in the warm-up of MPI" },
+  timed = { when = in_cell, words = "in timed calls of MPI" },
+  teardown = { when = after_cells },
+  finalize = { when = after_cells },
+  idle = { when = between_cells },
+}
+local is_nightly = os.getenv("GENTABLES_NIGHTLY") == "1"
+local phases = { "start", "segment", "set-up", "warm-up", "timed", "teardown" }
+if is_nightly then
+  phases = { "start", "segment", "connected", "set-up", "warm-up", "timed", "teardown", "finalize" }
+end
+
+local verbs = { STOP = "is stopped", HANG = "hangs" }
+
+local NAMELESS = "one rank died, and mpirun does not say which"
+
+-- What stderr has to say of it. At the end it may be the sweep that says it, which knows no phases.
+local function blame(fault, at, rank)
+  if fault == "KILL" then return ("rank %d died: "):format(rank) end
+  if places[at].when == between_cells then
+    return ("the bench did not answer within %s s (rank %d is stopped); once more"):format(lib.waits_s, rank)
+  end
+  local words = places[at].words
+  return ("rank %d %s%s"):format(rank, verbs[fault], words and ", " .. words or "")
+end
+
+-- Checks the sweep in which it happens; starts the next one where that one has measured nothing.
+local function check_fault(case)
+  local ended, _, err = case:finish()
+  -- Of one that has hardly begun mpirun does not always say which it was.
+  local is_nameless = case.fault == "KILL" and places[case.at].words == "at the start"
+    and err:find(NAMELESS, 1, true)
+  if not is_nameless then lu.assertStrContains(err, blame(case.fault, case.at, case.rank)) end
+  case:leaves_nothing(case.what)
+  local when = places[case.at].when
+  if when == before_cells then
+    lu.assertEquals(ended, "exit code 1", case.what)
+    lu.assertEquals(select(2, err:gsub("\n", "")), 1, case.what .. ": " .. err)
+    lu.assertEquals(case:requests(), 0, case.what)
+    case:start()
+    return
+  end
+  lu.assertEquals(ended, "exit code 0", case.what .. ": " .. err)
+  if when == in_cell then lu.assertStrContains(err, "once more, with a fresh bench") end
+  if when == after_cells then lu.assertStrContains(err, "the bench did not end well") end
+end
+
+local function check_rest(case)
+  local when = places[case.at].when
+  if when == before_cells then
+    local ended, _, err = case:finish()
+    lu.assertEquals({ ended, err }, { "exit code 0", "" }, case.what)
+  end
+  -- One that is stopped between two cells may begin the next one when mpirun wakes it to end it.
+  if when ~= between_cells then
+    lu.assertEquals(case:requests(), when == in_cell and 3 or 2, case.what)
+  end
+  case:requests()
+  case:is_finished(case.what)
+end
+
+local function start(fault, at, rank)
+  local case = lib.new_case()
+  case.fault, case.at, case.rank, case.what = fault, at, rank, ("%s at %s of rank %d"):format(fault, at, rank)
+  -- Nobody waits with a deadline for rank 0 between two cells but the sweep itself.
+  if places[at].when == between_cells then case:is_noticed_by_the_sweep() end
+  case:start { FAULT = fault, AT = at, RANK = rank }
+  return case
+end
+
+-- Runs cases, some at once, each { fault, at, rank }.
+local function run_all(wanted)
+  for first = 1, #wanted, AT_ONCE do
+    local cases = {}
+    for i = first, math.min(#wanted, first + AT_ONCE - 1) do
+      cases[#cases + 1] = start(table.unpack(wanted[i]))
+    end
+    for _, case in ipairs(cases) do check_fault(case) end
+    for _, case in ipairs(cases) do
+      check_rest(case)
+      case:clean()
+    end
+  end
+end
+
+-- Adds both ranks, or one, the other one at each next place.
+local function add(wanted, fault, names, rank)
+  for i, at in ipairs(names) do
+    for each = 0, 1 do
+      if is_nightly or each == (rank + i) % 2 then wanted[#wanted + 1] = { fault, at, each } end
+    end
+  end
+end
+
+local TestRanks = {}
+
+function TestRanks.test_a_rank_that_goes_wrong()
+  local wanted = { { "STOP", "idle", 0 } }
+  add(wanted, "STOP", phases, 0)
+  add(wanted, "HANG", { "set-up", "timed" }, 0)
+  add(wanted, "KILL", phases, 1)
+  run_all(wanted)
+  print(#wanted .. " cases")
+end
+
+local suites = dofile(arg[0]:match("^(.*/)") .. "../../suites.lua")
+return suites { { "TestRanks", TestRanks } }

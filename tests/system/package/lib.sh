@@ -1,0 +1,72 @@
+# What the tests of the package share: a copy of tests/system/consumer to work on, and calls of CMake on it.
+# Sourced.
+# GENTABLES_SOURCE, GENTABLES_PREFIX (the installed package) and GENTABLES_WORK come from CMakeLists.txt.
+# shellcheck shell=sh
+set -eu
+
+# begin NAME: a fresh copy of the consumer in $project, to be built in $build; $output takes what commands
+# print.
+begin() {
+    work=$GENTABLES_WORK/$1
+    project=$work/project
+    build=$work/build
+    output=$work/output
+    rm -rf "$work"
+    mkdir -p "$work"
+    cp -R "$GENTABLES_SOURCE/tests/system/consumer" "$project"
+    case $1 in *"Unix Makefiles"*) prove_with_make "$1" ;; esac
+}
+
+# prove_with_make NAME: with Make a test is a slow proof. What CMake does there depends on our CMake files;
+# every run shows with Ninja what the program does.
+prove_with_make() {
+    SOURCE=$GENTABLES_SOURCE WORK=$work
+    # shellcheck source=tests/proof.sh
+    . "$SOURCE/tests/proof.sh"
+    proof_name=$(echo "$1" | tr ' ' _)
+    inputs=$(cd "$SOURCE" && find CMakeLists.txt generator bench cmake tests/system/package/lib.sh \
+        tests/system/consumer tests/system/consumer_trtllm -type f \
+        \( -name CMakeLists.txt -o -path 'cmake/*' -o -path 'tests/*' \))
+    cd "$SOURCE"
+    # shellcheck disable=SC2086 # a list
+    proof_inputs $inputs -- "$(cmake --version | head -n 1)" "$(make --version | head -n 1)"
+    cd "$work"
+    trap 'if [ $? = 0 ]; then proof_holds; fi' EXIT
+}
+
+die() {
+    if [ -s "$output" ]; then cat "$output"; fi
+    echo "FAILED: $1"
+    exit 1
+}
+
+# passes COMMAND..., fails COMMAND...: runs it and says if it ended otherwise.
+passes() {
+    "$@" >"$output" 2>&1 || die "should pass: $*"
+}
+
+fails() {
+    if "$@" >"$output" 2>&1; then die "should fail: $*"; fi
+}
+
+# said TEXT: the last command printed this.
+said() {
+    grep -qF -- "$1" "$output" || die "should have been printed: $1"
+}
+
+# configure [OPTION...]: against the installed package, unless an option says otherwise.
+configure() {
+    passes cmake -S "$project" -B "$build" -DCMAKE_PREFIX_PATH="${prefix:-$GENTABLES_PREFIX}" \
+        -DCMAKE_C_FLAGS="-Wall -Wextra -Wconversion -Werror" \
+        -DCMAKE_CXX_FLAGS="-Wall -Wextra -Wconversion -Werror" "$@"
+}
+
+# target NAME: the command line that builds it, for passes and fails.
+target() {
+    cmake --build "$build" --target "$1"
+}
+
+# same_tables: the project's tables are, file for file, as they came.
+same_tables() {
+    passes diff -r "$GENTABLES_SOURCE/tests/system/consumer/tables" "$project/tables"
+}

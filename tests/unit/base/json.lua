@@ -1,0 +1,61 @@
+-- json.lua: what comes back from JSON, and that what goes out is always the same text.
+local lu = require "luaunit"
+local json = require "codec.json"
+
+local TestJson = {}
+
+function TestJson.test_values_are_decoded()
+  local value = json.decode('{"a":[1,2.5,null,true],"b":"\\u00e9\\n","c":{},"d":[]}')
+  lu.assertEquals(value.a[1], 1)
+  lu.assertEquals(math.type(value.a[1]), "integer")
+  lu.assertEquals(value.a[2], 2.5)
+  lu.assertIs(value.a[3], json.null)
+  lu.assertEquals(value.a[4], true)
+  lu.assertEquals(value.b, "\u{e9}\n")
+end
+
+function TestJson.test_encoding_sorts_and_indents()
+  local text = json.encode { b = { 1, 2 }, a = { y = "q\"\\\n\1", x = 0.1 }, c = { { k = 1 } }, d = 1.0 }
+  lu.assertEquals(text, [[
+{
+  "a": {
+    "x": 0.1,
+    "y": "q\"\\\n\u0001"
+  },
+  "b": [1, 2],
+  "c": [
+    {
+      "k": 1
+    }
+  ],
+  "d": 1.0
+}]])
+end
+
+function TestJson.test_a_round_trip_changes_nothing()
+  local text = '{\n  "a": [],\n  "b": {},\n  "c": null,\n  "d": [1, -9007199254740993, 0.1, 1e+300]\n}'
+  lu.assertEquals(json.encode(json.decode(text)), text)
+end
+
+function TestJson.test_plain_values_stand_alone()
+  lu.assertEquals(json.decode("7"), 7)
+  lu.assertEquals(json.decode('"x"'), "x")
+  lu.assertEquals(json.encode(json.array {}), "[]")
+end
+
+function TestJson.test_broken_text_is_refused()
+  for _, text in ipairs { "", "{", "[1,]", "{'a':1}", "[1] 2", "\"\xff\"", ("["):rep(100000) } do
+    local value, message = json.decode(text)
+    lu.assertNil(value, text:sub(1, 20))
+    lu.assertIsString(message)
+  end
+end
+
+function TestJson.test_what_json_has_no_word_for_is_refused()
+  for _, value in ipairs { 0 / 0, math.huge, print, { [true] = 1 } } do
+    lu.assertErrorMsgContains("JSON has no", json.encode, value)
+  end
+end
+
+local suites = dofile(arg[0]:match("^(.*/)") .. "../../suites.lua")
+return suites { { "TestJson", TestJson } }

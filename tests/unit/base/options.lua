@@ -1,0 +1,130 @@
+-- options.lua: what a command line may say.
+local fail = require "base.fail"
+local luaunit = require "luaunit"
+local options = require "base.options"
+
+local tests = {}
+
+local verb = {
+  summary = "Does.",
+  options = {
+    { name = "data-dir", value = "DIR", help = "a folder", required = true },
+    { name = "label", value = "L", help = "labels", many = true },
+    { name = "count", value = "N", help = "how many", default = "3" },
+    { name = "fast", help = "a flag" },
+    { name = "filter", short = "f", value = "TEXT", list = true, help = "texts", default = { "a", "b" } },
+    { name = "quick", short = "q", help = "a flag" },
+  },
+  positional = { name = "FILE", min = 0, max = 1, help = "a file" },
+  example = "gentables do --data-dir x",
+}
+
+local function parse(...) return options.parse(verb, "do", { ... }) end
+
+local function failure(...)
+  local ok, problem = pcall(parse, ...)
+  luaunit.assertFalse(ok)
+  luaunit.assertTrue(fail.is_failure(problem))
+  luaunit.assertEquals(problem.code, 2)
+  return problem.message
+end
+
+function tests.test_values_come_after_a_space_or_an_equals_sign()
+  luaunit.assertEquals(parse("--data-dir", "a").data_dir, "a")
+  luaunit.assertEquals(parse("--data-dir=a=b").data_dir, "a=b")
+end
+
+function tests.test_underscores_read_as_dashes()
+  luaunit.assertEquals(parse("--data_dir", "a").data_dir, "a")
+end
+
+function tests.test_defaults_flags_and_lists()
+  local args = parse("--data-dir", "a", "--label", "x", "--fast", "--label=y", "file")
+  luaunit.assertEquals(args.count, "3")
+  luaunit.assertTrue(args.fast)
+  luaunit.assertEquals(args.label, { "x", "y" })
+  luaunit.assertEquals(args[1], "file")
+end
+
+function tests.test_an_option_may_have_a_name_after_one_dash()
+  local args = parse("--data-dir", "a", "-q", "-fx")
+  luaunit.assertTrue(args.quick)
+  luaunit.assertEquals(args.filter, { "x" })
+  luaunit.assertEquals(parse("--data-dir", "a").filter, { "a", "b" })
+end
+
+local typed = {
+  summary = "Counts.",
+  options = {
+    { name = "samples", value = "N", type = "whole", most = 100, default = "20", help = "how many" },
+    { name = "warm-up", value = "N", type = "whole", least = 0, default = 5, help = "before these" },
+    { name = "tp", value = "N,N...", type = "whole", least = 2, most = 16, comma = true, help = "ranks" },
+    { name = "share", value = "X", type = "number", least = 0, most = 1, help = "of the time" },
+    { name = "timeout", value = "SECONDS", type = "number", above = 0, help = "how long" },
+    { name = "sync", value = "HOW", one_of = { "pass", "op" }, default = "pass", help = "when" },
+  },
+}
+
+local function typed_failure(...)
+  local ok, problem = pcall(options.parse, typed, "count", { ... })
+  luaunit.assertFalse(ok)
+  luaunit.assertEquals(problem.code, 2)
+  return problem.message
+end
+
+function tests.test_typed_options_are_numbers()
+  local args = options.parse(typed, "count",
+    { "--tp", "8,2,8", "--share=0.5", "--timeout", "1e3", "--sync=op" })
+  luaunit.assertEquals(args, { samples = 20, warm_up = 5, tp = { 8, 2 }, share = 0.5, timeout = 1000.0,
+    sync = "op" })
+  luaunit.assertEquals(math.type(args.samples), "integer")
+end
+
+function tests.test_values_of_another_type_are_refused()
+  for _, text in ipairs { "0", "101", "x", "1.5", "", "0x10", " 1", "-1", "1e2", "99999999999999999999" } do
+    luaunit.assertEquals(typed_failure("--samples", text),
+      ('--samples: "%s" is not a whole number from 1 to 100'):format(text))
+  end
+  luaunit.assertEquals(typed_failure("--warm-up=-1"), '--warm-up: "-1" is not a whole number of at least 0')
+  luaunit.assertEquals(typed_failure("--tp", "2,,4"), '--tp: "" is not a whole number from 2 to 16')
+  luaunit.assertEquals(typed_failure("--share", "1.1"), '--share: "1.1" is not a number from 0 to 1')
+  for _, text in ipairs { "nan", "inf", "1e999", "0", "-1", "1 s" } do
+    luaunit.assertEquals(typed_failure("--timeout", text),
+      ('--timeout: "%s" is not a number above 0'):format(text))
+  end
+  luaunit.assertEquals(typed_failure("--sync", "both"), '--sync: "both" is not one of pass, op')
+end
+
+function tests.test_a_list_takes_the_words_up_to_the_next_option()
+  local args = parse("file", "-f", "x", "y", "--data-dir", "a", "--filter=z")
+  luaunit.assertEquals(args.filter, { "x", "y", "z" })
+  luaunit.assertEquals(args[1], "file")
+  luaunit.assertEquals(parse("-f", "x", "--data-dir", "a", "--", "file")[1], "file")
+end
+
+function tests.test_two_dashes_end_the_options()
+  luaunit.assertEquals(parse("--data-dir", "a", "--", "--fast")[1], "--fast")
+end
+
+function tests.test_wrong_use_says_what_would_be_right()
+  luaunit.assertStrContains(failure(), "do needs --data-dir DIR")
+  luaunit.assertStrContains(failure("--data-dir"), "--data-dir needs a value: --data-dir DIR")
+  luaunit.assertStrContains(failure("--data-dir", "a", "--slow"), "do has no option --slow")
+  luaunit.assertStrContains(failure("--data-dir", "a", "-x"), "do has no option -x")
+  luaunit.assertStrContains(failure("--data-dir", "a", "-f"), "-f needs a value: -f TEXT")
+  luaunit.assertStrContains(failure("--data-dir", "a", "-qx"), "-q takes no value")
+  luaunit.assertStrContains(failure("--data-dir", "a", "--fast=yes"), "--fast takes no value")
+  luaunit.assertStrContains(failure("--data-dir", "a", "--data-dir", "b"), "--data-dir is given twice")
+  luaunit.assertStrContains(failure("--data-dir", "a", "b", "c"), "do takes FILE")
+end
+
+function tests.test_help_names_every_option()
+  local help = options.help(verb, "do")
+  for _, text in ipairs { "usage: gentables do [FILE] [options]", "--data-dir DIR", "(required)",
+    "(default: 3)", "-f, --filter TEXT...", "(default: a b)", "-q, --quick", "gentables do --data-dir x" } do
+    luaunit.assertStrContains(help, text)
+  end
+end
+
+local suites = dofile(arg[0]:match("^(.*/)") .. "../../suites.lua")
+return suites { { "options", tests } }

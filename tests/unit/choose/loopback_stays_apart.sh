@@ -1,0 +1,51 @@
+#!/bin/sh
+# Rows of ranks that share a GPU never enter a table for smXX, wherever they stand, unless --allow-loopback is
+# given; and then every artifact says so.
+. "$SOURCE/tests/lib.sh"
+
+data=$WORK/data
+# measured PLACEMENT STRATEGY TIME FILE...: adds a row that says where its ranks ran.
+measured() {
+    placement=$1 strategy=$2 time=$3 file=$4
+    if [ ! -e "$file" ]; then
+        mkdir -p "$data"
+        more="low (us),high (us),samples,min (us),p95 (us),p99 (us),bound (us),mode,accumulate,placement"
+        echo "$header,$more" >"$file"
+    fi
+    times=$time,$time,$time,20,$time,$time,$time,0.1
+    echo "2,bfloat16,2048,1,1024,$strategy,NONE,allreduce,$times,eager,fp32,$placement" >>"$file"
+}
+# chosen: what table.csv has for the one cell.
+chosen() {
+    awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == "strategy") at = i; next } { print $at }' \
+        "$WORK/out/table.csv"
+}
+
+# Beside others, although it is faster.
+measured dedicated NCCL 9 "$data/benchmark.tp2.sm90.csv"
+measured loopback ONESHOT 2 "$data/benchmark.tp2.sm90.csv"
+ends_with 0 "$GENTABLES" generate --data-dir "$data" --arch sm90 --out "$WORK/out"
+[ "$(chosen)" = NCCL ] || die "a loopback row won: $(chosen)"
+grep -q "1 loopback row" "$WORK/out/report.md" || die "what was left out is not told"
+if grep -rl "from loopback rows" "$WORK/out"; then die "a table without loopback rows says it has some"; fi
+
+ends_with 0 "$GENTABLES" generate --data-dir "$data" --arch sm90 --out "$WORK/out" --allow-loopback
+[ "$(chosen)" = ONESHOT ] || die "--allow-loopback changes nothing"
+for artifact in allreduce_table.h generated_lookup_table.cpp report.md; do
+    grep -q "loopback" "$WORK/out/$artifact" || die "$artifact does not say that it is of loopback rows"
+done
+
+# Alone in the file: there is nothing to choose.
+rm -r "$data"
+measured loopback ONESHOT 2 "$data/benchmark.tp2.sm90.csv"
+ends_with 2 "$GENTABLES" generate --data-dir "$data" --arch sm90 --out "$WORK/alone"
+one_line "ran in loopback"
+
+# In a file of their own, which is another arch's.
+rm -r "$data"
+measured loopback ONESHOT 2 "$data/benchmark.tp2.sm90-loopback.csv"
+ends_with 2 "$GENTABLES" generate --data-dir "$data" --arch sm90 --out "$WORK/own"
+one_line "no benchmark.tp\{N\}.sm90.csv is there"
+ends_with 0 "$GENTABLES" generate --data-dir "$data" --arch sm90 --out "$WORK/own" --allow-loopback
+grep -q "from loopback rows" "$WORK/own/generated_lookup_table.cpp" || die "the table does not say so"
+ends_with 0 "$GENTABLES" generate --data-dir "$data" --arch sm90-loopback --out "$WORK/own"

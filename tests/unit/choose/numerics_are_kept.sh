@@ -1,0 +1,135 @@
+#!/bin/sh
+# A table of one class of numerics: no cell, derived or at the edge of what was measured, has other bits, and
+# every file that can says which bits it keeps to.
+. "$SOURCE/tests/lib.sh"
+
+data=$WORK/rows
+columns="$header,low (us),high (us),bits"
+# time_of FUSION TOKENS STRATEGY TIME BITS [FILE]
+time_of() {
+    echo "2,bfloat16,$(($2 * 2048)),$2,1024,$3,$1,allreduce,$4,$4,$4,$5" \
+        >>"$data/${6:-benchmark.tp2.host.csv}"
+}
+begin() {
+    rm -rf "$data"
+    mkdir -p "$data"
+    echo "$columns" >"$data/benchmark.tp2.host.csv"
+}
+# winners FUSION: what the table has there, in the order of the token counts
+winners() {
+    awk -F, -v fusion="$1" '$3 == fusion { printf "%s%s", sep, $9; sep = " " }' "$data/table.csv"
+}
+wins() { # FUSION STRATEGIES
+    [ "$(winners "$1")" = "$2" ] || die "$1: $(winners "$1"), not $2"
+}
+generate() { # OPTION...
+    ends_with 0 "$GENTABLES" generate --data-dir "$data" --arch host --against none "$@"
+}
+has() { # FILE TEXT
+    grep -Fq -- "$2" "$data/$1" || die "$1 lacks: $2"
+}
+lacks() { # FILE TEXT
+    if grep -Fq -- "$2" "$data/$1"; then die "$1 has: $2"; fi
+}
+class_of() { # FUSION STRATEGIES: the report has this class
+    has report.md "| $1 | $2 |"
+}
+
+# Bits that differ off the table's grid differ: the report's classes are the table's.
+begin
+echo 'return { arch = "host", tp = { 2 }, dtypes = { "bfloat16" }, hidden_sizes = { 1024 },
+  num_tokens = { 1, 16 }, fusions = { "NONE" },
+  table = { dtype = "bfloat16", op = "allreduce", mode = "eager" } }' >"$data/spec.lua"
+sed -i '1s/$/,mode/' "$data/benchmark.tp2.host.csv"
+for tokens in 1 4 16; do
+    time_of NONE $tokens ONESHOT 20 "0a,eager"
+    time_of NONE $tokens TWOSHOT 10 "$([ $tokens = 4 ] && echo 0b || echo 0a),eager"
+done
+generate --numerics same-as=ONESHOT
+wins NONE "ONESHOT ONESHOT"
+class_of NONE ONESHOT
+class_of NONE TWOSHOT
+generate
+wins NONE "TWOSHOT TWOSHOT"
+sed -i 's/,0b,/,0a,/' "$data/benchmark.tp2.host.csv"
+generate --numerics same-as=ONESHOT
+wins NONE "TWOSHOT TWOSHOT"
+class_of NONE "ONESHOT, TWOSHOT"
+
+# Bits that are not the same each time are nobody's; bits that no row tells (another tool's) say nothing.
+begin
+for tokens in 1 16; do time_of NONE $tokens ONESHOT 20 0a; done
+time_of NONE 1 TWOSHOT 10 0a
+time_of NONE 16 TWOSHOT 10 varies
+generate --numerics same-as=ONESHOT
+wins NONE "ONESHOT ONESHOT"
+has report.md "TP 2, NONE: bits that are not the same each time, of no class: TWOSHOT."
+lacks report.md "| NONE | TWOSHOT |"
+generate --numerics same-as=TWOSHOT # which is what was asked for, whatever its bits
+wins NONE "TWOSHOT TWOSHOT"
+sed -i 's/,varies$/,/' "$data/benchmark.tp2.host.csv"
+generate --numerics same-as=ONESHOT
+wins NONE "TWOSHOT TWOSHOT"
+lacks report.md "not the same each time"
+
+# Where nothing of the class was measured, programs get the strategy that was asked for, and not MPI.
+begin
+for tokens in 1 16; do
+    time_of NONE $tokens ONESHOT 20 0a
+    time_of NONE $tokens MPI 10 0c
+    time_of RESIDUAL_RMS_NORM $tokens MPI 10 0c
+done
+generate
+cp -R "$data" "$WORK/any"
+lacks allreduce_table.h numerics
+lacks thresholds.json numerics
+has thresholds.json '"fallback": "MPI"'
+generate --numerics same-as=ONESHOT
+wins RESIDUAL_RMS_NORM "unmeasured unmeasured"
+has allreduce_table.h "numerics same-as=ONESHOT: only strategies with the bits of ONESHOT"
+has allreduce_table.h "FALLBACK = 0, /* ONESHOT */"
+lacks allreduce_table.h MPI
+has thresholds.json '"numerics": "same-as=ONESHOT"'
+has thresholds.json '"fallback": "ONESHOT"'
+lacks thresholds.json MPI
+has report.md "numerics same-as=ONESHOT"
+has report.md "a TP size, fusion or cell that was not measured gets ONESHOT"
+has best_strategy.svg "numerics same-as=ONESHOT"
+generate --numerics any
+for file in "$WORK/any"/*; do
+    cmp -s "$file" "$data/${file##*/}" || die "${file##*/}: other bytes once nothing is restricted"
+done
+
+# A format whose reader has a rule of its own for that says so.
+begin
+mv "$data/benchmark.tp2.host.csv" "$data/benchmark.tp2.sm90.csv"
+time_of NONE 1 ONESHOT 20 0a benchmark.tp2.sm90.csv
+time_of NONE 1 NCCL 10 0c benchmark.tp2.sm90.csv
+for arch in sm90 all; do
+    ends_with 0 "$GENTABLES" generate --data-dir "$data" --arch $arch --against none \
+        --numerics same-as=ONESHOT
+done
+has customAllReduceUtils.h "may have other bits"
+has report.md "NCCL at once; what answers then may have other bits than ONESHOT"
+has report.md "generated_lookup_table.cpp, table.csv cannot say so in the file"
+has allreduce_table.h "FALLBACK = 0, /* ONESHOT */"
+
+# Quantisers hide what differs: what is not equal before them is not equal after them.
+begin
+for tokens in 1 16; do
+    for fusion in RESIDUAL_RMS_NORM RESIDUAL_RMS_NORM_QUANT_NVFP4; do
+        time_of $fusion $tokens ONESHOT 20 0a
+        time_of $fusion $tokens MPI 15 0a
+        time_of $fusion $tokens TWOSHOT 10 "$([ $fusion = RESIDUAL_RMS_NORM ] && echo 0b || echo 0a)"
+    done
+    time_of RESIDUAL_RMS_NORM_QUANT_FP8 $tokens ONESHOT 20 0a
+    time_of RESIDUAL_RMS_NORM_QUANT_FP8 $tokens SYMM_MEM 10 0a
+done
+generate --numerics same-as=ONESHOT
+wins RESIDUAL_RMS_NORM "MPI MPI"
+wins RESIDUAL_RMS_NORM_QUANT_NVFP4 "MPI MPI"
+class_of RESIDUAL_RMS_NORM_QUANT_NVFP4 TWOSHOT
+wins RESIDUAL_RMS_NORM_QUANT_FP8 "SYMM_MEM SYMM_MEM" # whose sums alone were not measured
+
+ends_with 2 "$GENTABLES" generate --data-dir "$data" --arch host --numerics same-as=AUTO
+one_line "same-as=AUTO is no class"

@@ -1,0 +1,110 @@
+-- sizes.lua: what formats by message size choose, by the rule that tables by shape have. Takes a folder to
+-- write to.
+local file = require "core.file"
+local luaunit = require "luaunit"
+local model = require "formats.model"
+local rows = require "core.rows"
+local select = require "core.select"
+local sizes = require "choose.by_bytes"
+
+local root = os.getenv "WORK"
+local tests = {}
+
+-- Rows of ONESHOT and TWOSHOT at hidden size 1024: { [tokens] = { ONESHOT = {...}, TWOSHOT = {...} } }, of
+-- which each is a row's time_us, low_us, high_us and launches.
+local function source_of(times)
+  local records = {}
+  for tokens, of in pairs(times) do
+    for strategy, time in pairs(of) do
+      records[#records + 1] = { world_size = 2, dtype = "bfloat16", size = tokens * 2048,
+        num_tokens = tokens, hidden_size = 1024, strategy = strategy, fusion = "NONE", op = "allreduce",
+        time_us = time[1], low_us = time[2], high_us = time[3], launches = time[4], mode = "eager",
+        placement = "dedicated" }
+    end
+  end
+  table.sort(records, function(a, b)
+    return a.size < b.size or a.size == b.size and a.strategy < b.strategy
+  end)
+  os.execute(("rm -rf '%s'"):format(root)) -- of a former run
+  assert(file.make_folder(root))
+  local csv = root .. "/benchmark.tp2.host.csv"
+  assert(file.write(csv, assert(rows.text(csv, records))))
+  return model.load(root, "host", { against = "none" })
+end
+
+local function only_world(source)
+  local worlds = sizes.worlds(source, function() return true end)
+  luaunit.assertEquals(#worlds, 1)
+  return worlds[1]
+end
+
+-- "ONESHOT to BYTES, TWOSHOT"
+local function words(world)
+  local out = {}
+  for i, segment in ipairs(world.segments) do
+    out[i] = segment.strategy.name .. (segment.last and " to " .. segment.last or "")
+  end
+  return table.concat(out, ", ")
+end
+
+-- Launches differ by more than the strategies, which differ by the same in each of them.
+local SLOW_AND_FAST = { { 10, 12, 14, 16 }, { 9, 10.8, 12.6, 14.4 } }
+
+function tests.test_what_each_launch_shows_is_no_noise()
+  local slow, fast = table.unpack(SLOW_AND_FAST)
+  local world = only_world(source_of { [1] = { ONESHOT = { 1, 0.9, 1.1 }, TWOSHOT = { 2, 1.9, 2.1 } },
+    [64] = { ONESHOT = { 13, 9, 17, slow }, TWOSHOT = { 11.7, 8, 15, fast } } })
+  luaunit.assertEquals(words(world), "ONESHOT to 16384, TWOSHOT")
+  luaunit.assertAlmostEquals(world.points[2].badness.ONESHOT, 13 / 11.7 - 1, 1e-9)
+end
+
+function tests.test_what_only_intervals_tell_is_noise_where_they_overlap()
+  local world = only_world(source_of { [1] = { ONESHOT = { 1, 0.9, 1.1 }, TWOSHOT = { 2, 1.9, 2.1 } },
+    [64] = { ONESHOT = { 13, 9, 17 }, TWOSHOT = { 11.7, 8, 15 } } })
+  luaunit.assertEquals(words(world), "ONESHOT")
+end
+
+-- A sweep did without ONESHOT at 8 tokens, and without all of 64.
+function tests.test_derived_times_count_and_are_no_measured_sizes()
+  local source = source_of { [1] = { ONESHOT = { 1, 0.9, 1.1 }, TWOSHOT = { 2, 1.9, 2.1 } },
+    [8] = { TWOSHOT = { 8, 7.9, 8.1 } } }
+  luaunit.assertEquals(words(only_world(source)), "ONESHOT to 5792, TWOSHOT") -- it has no other time at 8
+  local function derived(tokens, strategy, time_us)
+    return { world_size = 2, dtype = "bfloat16", op = "allreduce", mode = "eager", fusion = "NONE",
+      hidden_size = 1024, num_tokens = tokens, strategy = strategy, time_us = time_us, spread = 0.2,
+      noise = 0.01, placement = "dedicated" }
+  end
+  source.derived = { derived(8, "ONESHOT", 7.9), derived(64, "ONESHOT", 64), derived(64, "TWOSHOT", 40) }
+  local world = only_world(source)
+  luaunit.assertEquals(words(world), "ONESHOT to 46340, TWOSHOT")
+  luaunit.assertEquals(world.measured, { first = 2048, last = 16384 })
+  source.derived[1].fusion, source.derived[2].fusion = "RESIDUAL_RMS_NORM", "RESIDUAL_RMS_NORM"
+  luaunit.assertEquals(words(only_world(source)), "ONESHOT to 5792, TWOSHOT")
+end
+
+-- Beside a shape that was measured, one that was not throws out nobody; and alone it makes no table.
+function tests.test_derived_shapes_only_speak_where_no_other_does()
+  local source = source_of { [8] = { MPI = { 1.5, 1.4, 1.6 }, TWOSHOT = { 4, 3.9, 4.1 } } }
+  source.derived = {}
+  for strategy, time_us in pairs { ONESHOT = 3, TWOSHOT = 2 } do
+    table.insert(source.derived, { world_size = 2, dtype = "bfloat16", op = "allreduce", mode = "eager",
+      fusion = "NONE", hidden_size = 2048, num_tokens = 4, strategy = strategy, time_us = time_us,
+      spread = 0.2, noise = 0.01, placement = "dedicated" })
+  end
+  luaunit.assertEquals(words(only_world(source)), "MPI")
+  luaunit.assertEquals(sizes.worlds(source, function(strategy) return strategy.name == "ONESHOT" end), {})
+end
+
+function tests.test_noise_is_that_of_the_table_by_shape()
+  local slow, fast = table.unpack(SLOW_AND_FAST)
+  local function time(of)
+    return { time_us = of[1], launches = of, low_us = of[1] / 2, high_us = of[1] * 2 }
+  end
+  luaunit.assertAlmostEquals(select.noise(time(fast), time(slow)), 0, 1e-9)
+  luaunit.assertNil(select.noise({ time_us = 1 }, { time_us = 2 }))
+  luaunit.assertAlmostEquals(select.noise({ time_us = 1, low_us = 0.9, high_us = 1.1 },
+    { time_us = 2, spread = 0.5, noise = 0 }), math.log(1.1 / 0.9) / 2, 1e-9)
+end
+
+local suites = dofile(arg[0]:match("^(.*/)") .. "../../suites.lua")
+return suites { { "sizes", tests } }

@@ -1,0 +1,57 @@
+#!/bin/sh
+# With the flags of TensorRT-LLM's generator: its file in its place, byte for byte where its answer is right;
+# where its answer is wrong, ours; where nothing can be measured, one line.
+. "$SOURCE/tests/readers/lib.sh"
+command -v python3 >/dev/null || {
+    echo "skipped: no python3"
+    exit 77
+}
+table=gen_heuristic_code/generated_lookup_table.cpp
+data=$WORK/data
+
+# drop_in OPTION...: on the CSVs in $data.
+drop_in() {
+    ends_with 0 "$GENTABLES" generate --data_dir "$data" --sm_version 90 "$@"
+}
+
+python3 "$SOURCE/tests/perf/make_rows.py" "$data" small
+cp -r "$data" "$WORK/oracle"
+python3 "$SOURCE/tests/unit/formats/heuristic.py" "$WORK/oracle" 90
+drop_in --save_csv_dir "$WORK/unused"
+cmp "$data/$table" "$WORK/oracle/$table" || die "another table"
+[ ! -e "$WORK/unused" ] || die "data was there, and something was swept"
+[ "$(ls "$data")" = "$(ls "$WORK/oracle")" ] || die "more than its table was written"
+
+# AUTO never wins, and what it costs is said.
+for tp in 2 4 8; do
+    sed -n 's/,ONESHOT,\(.*,\)[^,]*$/,AUTO,\10.0001/p' "$data/benchmark.tp$tp.sm90.csv" >"$WORK/auto"
+    cat "$WORK/auto" >>"$data/benchmark.tp$tp.sm90.csv"
+done
+drop_in --enable_auto
+cmp "$data/$table" "$WORK/oracle/$table" || die "AUTO changed the table"
+grep -q "^AUTO, the call through the incumbent's lookup, took 0.00 times .* mean of 1260 cells" "$stdout" ||
+    die "AUTO is not reported"
+
+# Rows of other operations do not compete, and a winner without a number leaves the runner-up.
+for tp in 2 4 8; do
+    sed -n 's/,NCCL,\(.*\),allreduce,[^,]*$/,NCCL,\1,gemm_allreduce,0.0001/p
+        s/,TWOSHOT,\(.*,\)[^,]*$/,SYMM_MEM,\10.0001/p' "$data/benchmark.tp$tp.sm90.csv" >"$WORK/others"
+    cat "$WORK/others" >>"$data/benchmark.tp$tp.sm90.csv"
+done
+drop_in
+cmp "$data/$table" "$WORK/oracle/$table" || die "others' rows changed the table"
+
+# A TP size without rows is said, and does not keep the others from having a table.
+rm "$data/benchmark.tp8.sm90.csv"
+drop_in
+one_line 'benchmark.tp8.sm90.csv is not there: its cells read 8'
+python3 "$SOURCE/tests/unit/formats/fragment.py" "$data" 90 >"$WORK/expected"
+cmp "$WORK/expected" "$data/$table" || die "another table of TP 2 and 4"
+
+# What does not go together: one line.
+ends_with 2 "$GENTABLES" generate --data_dir "$data" --sm_version 90 --arch sm90
+one_line 'two names for one thing'
+ends_with 2 "$GENTABLES" generate --data_dir "$data" --sm_version Hopper
+one_line 'a number such as 89 would be right'
+ends_with 2 "$GENTABLES" generate --data_dir "$data" --arch sm90 --enable_auto
+one_line 'is for --sm_version'

@@ -1,0 +1,81 @@
+-- Where a backend measures the arch, --sm_version without --data_dir sweeps TP 2, 4 and 8 on TensorRT-LLM's
+-- grid, AUTO too where it is asked for, and a sweep that fails ends it. Here the bench's part is played.
+local fail = require "base.fail"
+local file = require "core.file"
+local lists = require "lists.lists"
+local luaunit = require "luaunit"
+
+local work = os.getenv("WORK")
+local started
+
+-- Stands in for core.process: a child that says one line and ends well or not.
+local process = { ends_well = true }
+function process.start(words)
+  started = words
+  local said = false
+  return {
+    read_line = function()
+      if said then return nil end
+      said = true
+      return "TP 2: measured"
+    end,
+    errors = function() return "gentables: it broke\n" end,
+    close = function() return "exit code 1", process.ends_well end,
+  }
+end
+
+package.loaded["core.process"] = process
+local trtllm_generator = require "sweep.trtllm_generator"
+local named = { "ONESHOT", "TWOSHOT", "NCCL", "NCCL_SYMMETRIC" }
+
+local function prepared(options)
+  os.remove(work .. "/rows/spec.lua")
+  local args = { sm_version = "89", save_csv_dir = work .. "/rows" }
+  for name, value in pairs(options) do args[name] = value end
+  trtllm_generator.prepare(args)
+  return args, file.read(work .. "/rows/spec.lua")
+end
+
+local tests = {}
+
+function tests.test_sweeps_the_grid_and_writes_beside_it()
+  local args, text = prepared {}
+  luaunit.assertEquals({ started[2], started[3], started[4], started[5] },
+    { "sweep", work .. "/rows/spec.lua", "--out", work .. "/rows" })
+  local spec = assert(load(text))()
+  luaunit.assertEquals(spec.arch, "sm89")
+  luaunit.assertEquals(spec.tp, { 2, 4, 8 })
+  luaunit.assertEquals(spec.num_tokens, lists.trtllm_grid.num_tokens)
+  luaunit.assertEquals(spec.strategies, named)
+  luaunit.assertEquals({ args.data_dir, args.out, args.formats, args.arch },
+    { work .. "/rows", work .. "/rows/gen_heuristic_code", "trtllm", "sm89" })
+end
+
+function tests.test_measures_auto_only_if_asked_for()
+  local _, text = prepared { enable_auto = true }
+  luaunit.assertEquals(assert(load(text))().strategies, { named[1], named[2], named[3], named[4], "AUTO" })
+end
+
+function tests.test_passes_the_incumbent_on()
+  prepared { enable_auto = true, incumbent = "there.h" }
+  luaunit.assertEquals({ started[6], started[7], started[8] }, { "--exhaustive", "--incumbent", "there.h" })
+end
+
+function tests.test_a_failed_sweep_makes_no_table()
+  process.ends_well = false
+  local ok, err = pcall(prepared, {})
+  process.ends_well = true
+  luaunit.assertFalse(ok)
+  luaunit.assertTrue(fail.is_failure(err))
+  luaunit.assertEquals(err.message,
+    "the sweep of " .. work .. "/rows failed (exit code 1): gentables: it broke")
+end
+
+function tests.test_needs_a_place_for_rows()
+  local ok, err = pcall(trtllm_generator.prepare, { sm_version = "89" })
+  luaunit.assertFalse(ok)
+  luaunit.assertStrContains(err.message, "--save_csv_dir DIR says where rows go")
+end
+
+local suites = dofile(arg[0]:match("^(.*/)") .. "../../suites.lua")
+return suites { { "drop_in_sweeps", tests } }

@@ -1,0 +1,19 @@
+#!/bin/sh
+# TensorRT-LLM's fragment, chosen at the corners of its bins, is byte for byte what fragment.py makes of the
+# same CSVs: the golden ones, and made-up ones that fill its grid.
+. "$SOURCE/tests/lib.sh"
+command -v python3 >/dev/null || {
+    echo "skipped: no python3"
+    exit 77
+}
+
+golden=$SOURCE/tests/golden/sm90
+python3 "$SOURCE/tests/unit/formats/fragment.py" "$golden" 90 >"$WORK/expected"
+ends_with 0 "$GENTABLES" generate --data-dir "$golden" --arch sm90 --formats trtllm --choose corner \
+    --out "$WORK"
+cmp "$WORK/expected" "$WORK/generated_lookup_table.cpp"
+
+python3 "$SOURCE/tests/perf/make_rows.py" "$WORK/small" small
+python3 "$SOURCE/tests/unit/formats/fragment.py" "$WORK/small" 90 >"$WORK/expected"
+ends_with 0 "$GENTABLES" generate --data-dir "$WORK/small" --arch sm90 --formats trtllm --choose corner
+cmp "$WORK/expected" "$WORK/small/generated_lookup_table.cpp"

@@ -1,0 +1,32 @@
+#!/bin/sh
+# The golden artifacts come out; an edit by hand is found, shown and mended by the command that check prints.
+. "$SOURCE/tests/lib.sh"
+
+golden=$SOURCE/tests/golden/sm90
+ends_with 0 "$GENTABLES" check --data-dir "$golden" --arch sm90 --tables "$golden"
+grep -q '6 of 6 files are what the rows give' "$stdout" || die "did not say so"
+
+cp -r "$golden" "$WORK/tables"
+ends_with 0 "$GENTABLES" generate --data-dir "$WORK/tables" --arch sm90 --out "$WORK/tables"
+[ "$(grep -c '^unchanged ' "$stdout")" = 6 ] || die "wrote what does not change"
+
+sed 's/ONESHOT,4.1250/TWOSHOT,4.1250/' "$golden/table.csv" >"$WORK/tables/table.csv"
+rm "$WORK/tables/report.md"
+ends_with 1 "$GENTABLES" check --data-dir "$golden" --arch sm90 --tables "$WORK/tables"
+grep -q '^@@ -2,1 +2,1 @@' "$stdout" || die "no place of the difference"
+grep -q '^-sm90,2,NONE,bfloat16,allreduce,unknown,1024,1,TWOSHOT' "$stdout" || die "no old line"
+grep -q '^+sm90,2,NONE,bfloat16,allreduce,unknown,1024,1,ONESHOT' "$stdout" || die "no new line"
+grep -q 'report.md: is missing' "$stdout" || die "the missing file was not named"
+mend=$(sed -n 's/^.* to mend it: //p' "$stdout")
+eval "ends_with 0 $mend"
+[ "$(grep -c '^written ' "$stdout")" = 2 ] || die "did not write just the two"
+ends_with 0 "$GENTABLES" check --data-dir "$golden" --arch sm90 --tables "$WORK/tables"
+
+# The host has no table of TensorRT-LLM's; that is said only where somebody asks for one.
+sed 's/NCCL_SYMMETRIC/MPI_SM/; s/NCCL/MPI/; /SYMM_MEM/d; /AUTO/d; /UB/d' "$golden/benchmark.tp2.sm90.csv" \
+    >"$WORK/benchmark.tp2.host.csv"
+ends_with 0 "$GENTABLES" generate --data-dir "$WORK" --arch host --out "$WORK/host"
+[ ! -s "$stderr" ] || die "said something"
+[ ! -e "$WORK/host/generated_lookup_table.cpp" ] || die "wrote a table that the host has not"
+ends_with 0 "$GENTABLES" generate --data-dir "$WORK" --arch host --out "$WORK/host" --formats trtllm,c
+one_line 'generated_lookup_table.cpp: not for host'

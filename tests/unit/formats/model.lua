@@ -1,0 +1,182 @@
+-- model.lua, render.lua and summary.lua: what a folder of rows becomes for a format. Takes a folder
+-- to write to.
+local fail = require "base.fail"
+local file = require "core.file"
+local formats = require "formats.list"
+local luaunit = require "luaunit"
+local model = require "formats.model"
+local provenance = require "rows.provenance"
+local render = require "formats.render"
+local rows = require "core.rows"
+local summary = require "formats.summary"
+
+local root = os.getenv "WORK"
+local tests, count = {}, 0
+
+local function record(changes)
+  local made = { world_size = 2, dtype = "bfloat16", size = 2048, num_tokens = 1, hidden_size = 1024,
+    strategy = "ONESHOT", fusion = "NONE", op = "allreduce", time_us = 4, low_us = 3, high_us = 5,
+    samples = 20, bound_us = 1, mode = "eager", accumulate = "fp32", placement = "dedicated" }
+  for key, value in pairs(changes or {}) do made[key] = value end
+  return made
+end
+
+-- A new folder of these rows; { [TP size] = records }.
+local function folder(arch, worlds)
+  count = count + 1
+  local path = ("%s/%d"):format(root, count)
+  os.execute(("rm -rf '%s'"):format(path)) -- of a former run
+  assert(file.make_folder(path))
+  for tp, records in pairs(worlds) do
+    for _, made in ipairs(records) do made.world_size = tp end
+    local csv = ("%s/benchmark.tp%d.%s.csv"):format(path, tp, arch)
+    assert(file.write(csv, assert(rows.text(csv, records))))
+  end
+  return path
+end
+
+local function view(path, arch, name) return model.for_format(model.load(path, arch), formats.find(name)) end
+
+local function failure(...)
+  local ok, problem = pcall(...)
+  luaunit.assertFalse(ok)
+  luaunit.assertTrue(fail.is_failure(problem))
+  return problem.message
+end
+
+function tests.test_worlds_are_ascending_and_hold_the_winners()
+  local path = folder("host", { [4] = { record { strategy = "MPI" } }, [16] = { record() },
+    [2] = { record(), record { num_tokens = 8, strategy = "TWOSHOT" }, record { hidden_size = 64 } } })
+  local seen = view(path, "host", "c")
+  luaunit.assertEquals({ seen.worlds[1].tp, seen.worlds[2].tp, seen.worlds[3].tp }, { 2, 4, 16 })
+  luaunit.assertEquals(seen.worlds[1].hidden_sizes, { 64, 1024 })
+  local winners = seen.world_of[2].fusions[1].rows
+  luaunit.assertEquals(winners[1][1].name, "ONESHOT")
+  luaunit.assertFalse(winners[1][2])
+  luaunit.assertEquals(winners[2][2].name, "TWOSHOT")
+  local names = {}
+  for i, strategy in ipairs(seen.strategies) do names[i] = strategy.name end
+  luaunit.assertEquals(names, { "MPI", "ONESHOT", "TWOSHOT" })
+end
+
+function tests.test_rows_of_unknown_mode_stand_in_only_where_there_are_no_others()
+  local path = folder("sm90", {
+    [2] = { record { mode = "unknown" }, record { mode = "eager", strategy = "NCCL" },
+      record { mode = "graph" } },
+    [4] = { record { mode = "unknown" }, record { mode = "graph", strategy = "NCCL" } },
+    [8] = { record { mode = "graph" } } })
+  local seen = view(path, "sm90", "c")
+  luaunit.assertEquals(#seen.worlds, 2)
+  luaunit.assertEquals(seen.world_of[2].mode, "eager")
+  luaunit.assertEquals(seen.world_of[2].fusions[1].rows[1][1].name, "NCCL")
+  luaunit.assertEquals(seen.world_of[4].mode, "unknown")
+  luaunit.assertEquals(seen.world_of[4].fusions[1].rows[1][1].name, "ONESHOT")
+end
+
+function tests.test_the_spec_says_which_dtype_and_asks_for_cells()
+  local path = folder("host", { [2] = { record { dtype = "float32" }, record { strategy = "TWOSHOT" } } })
+  assert(file.write(path .. "/spec.lua", [[return { arch = "host", tp = { 2, 4 }, dtypes = { "float32" },
+    fusions = { "NONE" }, hidden_sizes = { 512 }, num_tokens = { 1 }, table = { dtype = "float32" } }]]))
+  local seen = view(path, "host", "c")
+  luaunit.assertEquals(seen.world_of[2].hidden_sizes, { 512, 1024 })
+  luaunit.assertFalse(seen.world_of[2].fusions[1].rows[1][1])
+  luaunit.assertEquals(seen.world_of[2].fusions[1].rows[2][1].name, "ONESHOT")
+  luaunit.assertStrContains(render.text(seen.source, formats.find "table"),
+    "host,4,NONE,float32,allreduce,eager,512,1,unmeasured,,,,,")
+end
+
+function tests.test_a_format_that_would_be_all_fallback_is_refused()
+  local path = folder("host", { [2] = { record { dtype = "float16" }, record { dtype = "float32" } } })
+  local source = model.load(path, "host")
+  luaunit.assertStrContains(failure(render.text, source, formats.find "c"),
+    "no row for allreduce_table.h, which holds bfloat16 allreduce eager; the rows are " ..
+    "float16 allreduce eager; float32 allreduce eager; a spec.lua there")
+  luaunit.assertStrContains(render.text(source, formats.find "table"), "float16")
+  luaunit.assertStrContains(render.text(source, formats.find "report"), "everything: no row is of bfloat16")
+end
+
+-- Rows of another tool, with the advice that the refusal gives.
+function tests.test_the_advice_works_for_rows_of_another_tool()
+  local path = folder("sm90", { [2] = { record { dtype = "float16", mode = "unknown" },
+    record { dtype = "float32", mode = "unknown" } } })
+  local advice = failure(render.text, model.load(path, "sm90"), formats.find "c"):match("such as: (.*)")
+  assert(file.write(path .. "/spec.lua", advice))
+  local seen = view(path, "sm90", "c")
+  luaunit.assertEquals(seen.axes, { dtype = "float16", op = "allreduce", mode = "eager" })
+  luaunit.assertEquals(seen.world_of[2].fusions[1].rows[1][1].name, "ONESHOT")
+  local in_graphs = folder("host", { [2] = { record { mode = "graph" } } })
+  advice = failure(render.text, model.load(in_graphs, "host"), formats.find "c"):match("such as: (.*)")
+  assert(file.write(in_graphs .. "/spec.lua", advice))
+  luaunit.assertEquals(view(in_graphs, "host", "c").world_of[2].mode, "graph")
+end
+
+function tests.test_without_a_spec_the_only_dtype_is_meant()
+  local seen = view(folder("sm90", { [2] = { record { dtype = "float16", mode = "unknown" } } }), "sm90", "c")
+  luaunit.assertEquals(seen.axes.dtype, "float16")
+  luaunit.assertEquals(#seen.worlds, 1)
+end
+
+function tests.test_formats_that_leave_nothing_to_do_are_refused()
+  for _, names in ipairs { "", ",", "trtllm" } do
+    luaunit.assertStrContains(failure(render.formats, names, "host"),
+      ("--formats: %q names no format of host; there are c, thresholds, "):format(names))
+  end
+end
+
+function tests.test_loopback_rows_enter_no_table_of_real_hardware()
+  local records = { record { placement = "loopback" }, record { strategy = "NCCL", time_us = 4.5 } }
+  local function winner(path, arch) return view(path, arch, "c").world_of[2].fusions[1].rows[1][1].name end
+  luaunit.assertEquals(winner(folder("sm90", { [2] = records }), "sm90"), "NCCL")
+  local path = folder("sm90-loopback", { [2] = records })
+  luaunit.assertEquals(winner(path, "sm90-loopback"), "ONESHOT")
+  luaunit.assertStrContains(failure(model.load, path, "sm90"), "no benchmark.tp{N}.sm90.csv is there")
+end
+
+function tests.test_a_winner_without_a_number_leaves_its_cell_to_the_next()
+  local path = folder("sm90", { [2] = { record { strategy = "SYMM_MEM" }, record { time_us = 5 },
+    record { strategy = "NCCL", time_us = 5, low_us = 4 } } })
+  luaunit.assertEquals(view(path, "sm90", "c").world_of[2].fusions[1].rows[1][1].name, "SYMM_MEM")
+  luaunit.assertEquals(view(path, "sm90", "trtllm").world_of[2].fusions[1].rows[1][1].name, "ONESHOT")
+end
+
+function tests.test_formats_are_chosen_by_name_and_arch()
+  local function names(wanted, arch)
+    local out = {}
+    for i, format in ipairs(render.formats(wanted, arch)) do out[i] = format.name end
+    return table.concat(out, " ")
+  end
+  luaunit.assertEquals(names(nil, "sm90"), "trtllm c thresholds nccl table picture report")
+  luaunit.assertEquals(names(nil, "host"),
+    "c thresholds ompi ompi-v2 ompi-json ompi-parameters ompi-parameters-rules mpich table picture report")
+  luaunit.assertEquals(names(nil, "sm90-loopback"), "c thresholds nccl table picture report")
+  luaunit.assertEquals(names("table,c", "sm90"), "table c")
+end
+
+function tests.test_the_report_tells_machine_doubts_and_what_has_no_time()
+  local path = folder("host", { [2] = { record(), record { strategy = "MPI", time_us = 4.5 },
+    record { num_tokens = 8, placement = "oversubscribed" } } })
+  local csv = path .. "/benchmark.tp2.host.csv"
+  assert(provenance.write(csv, file.read(csv), { world_size = 2, arch = "host", fingerprint = "f",
+    machine = { cpu = "A CPU", cores = 2, mpi = "Open MPI 4.1.4", caches = { L1d = "48K" } },
+    bench = { protocol = 1, hash = "h", isa = "avx512", compiler = "gcc-12" }, date = "2020-01-01",
+    no_time = { { dtype = "bfloat16", op = "allreduce", mode = "eager", fusion = "NONE", hidden_size = 1024,
+      num_tokens = 1, strategy = "TWOSHOT", reason = "fewer tokens | than ranks" } } }))
+  local report = render.text(model.load(path, "host"), formats.find "report")
+  for _, text in ipairs { "| CPU | A CPU |", "| Caches | L1d 48K |", "| Bench | gcc-12, avx512, protocol 1 |",
+    "| 1024 | ONESHOT? | ONESHOT* |", "In doubt: 1 choice,", "more ranks than cores", "25 % (25 % to 25 %)",
+    "| 2 | 1 | TWOSHOT | fewer tokens \\| than ranks |" } do
+    luaunit.assertStrContains(report, text)
+  end
+  luaunit.assertNotStrContains(report, "2020")
+  luaunit.assertNotStrContains(report, root)
+end
+
+function tests.test_short_names_stay_different()
+  local short = summary.short_names { { name = "MPI" }, { name = "MPI_RECURSIVE_DOUBLING" },
+    { name = "NCCL" }, { name = "MPI_RAPID_DELIVERY" }, { name = "MPI_RING" } }
+  luaunit.assertEquals(short, { MPI = "MPI", MPI_RECURSIVE_DOUBLING = "MPI-RD", NCCL = "NCCL",
+    MPI_RAPID_DELIVERY = "MPI_RAPID_DELIVERY", MPI_RING = "MPI_RING" })
+end
+
+local suites = dofile(arg[0]:match("^(.*/)") .. "../../suites.lua")
+return suites { { "model", tests } }

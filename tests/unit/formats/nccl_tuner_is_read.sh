@@ -1,0 +1,56 @@
+#!/bin/sh
+# nccl_tuner.csv: a strict reader takes it, and NCCL's example plugin, which takes anything, does what was
+# best at each measured size, and something measured at every other.
+. "$SOURCE/tests/readers/lib.sh"
+
+# A row for each: tp, size, algorithm, protocol, channels, time.
+mkdir -p "$WORK/data"
+row_of() { # TP SIZE STRATEGY TIME
+    echo "$1,float32,$2,1,$(($2 / 4)),$3,NONE,allreduce,$4"
+}
+for tp in 2 8; do
+    {
+        echo "$header"
+        for size in 1024 32768 1048576 16777216; do
+            row_of $tp $size NCCL_RING_SIMPLE_16CH $((size / 16384 + 30))
+            row_of $tp $size NCCL_RING_LL128_8CH $((size / 8192 + 15))
+            row_of $tp $size NCCL_TREE_LL_2CH $((size / 1024 + 5))
+            row_of $tp $size NCCL_NVLS_SIMPLE_24CH $((size / 20000 + 100 * (9 - tp)))
+            row_of $tp $size NCCL_RING_LL 1 # NCCL's own choice of channels: no rule can say that
+            row_of $tp $size NCCL 1
+        done
+    } >"$WORK/data/benchmark.tp$tp.sm90.csv"
+done
+ends_with 0 "$GENTABLES" generate --data-dir "$WORK/data" --arch sm90 --out "$WORK" --formats nccl
+tuner=$WORK/nccl_tuner.csv
+[ "$(awk 'length >= 255' "$tuner")" = "" ] || die "a line is too long"
+
+for compiler in $(compilers c); do
+    "$compiler" -std=c17 -D_GNU_SOURCE -Wall -Wextra -Werror "$SOURCE/tests/unit/formats/tuner.c" \
+        -o "$WORK/tuner"
+done
+says() { # RANKS BYTES ANSWER
+    said=$(echo "$1 $2" | "$WORK/tuner" "$tuner") || die "not read: $said"
+    [ "$said" = "$3" ] || die "$1 ranks, $2 bytes: $said, not $3"
+}
+says 2 1024 "tree ll 2"
+says 2 0 "tree ll 2"
+says 2 32768 "ring ll128 8"
+says 2 1048576 "ring simple 16"
+says 8 16777216 "nvls simple 24"
+says 2 16777216 "ring simple 16"
+says 2 18446744073709551615 "ring simple 16"
+says 4 1024 "default default 1"
+# Nothing between the rules, and no overlap.
+for tp in 2 8; do
+    awk -F, -v tp=$tp '!/^#/ && $8 == tp { if ($2 != next_first + 0) bad = 1; last = $3; next_first = $3 + 1 }
+        END { exit bad || last != "18446744073709551615" }' "$tuner" ||
+        die "TP $tp has a gap: $(cat "$tuner")"
+done
+
+# Where no row has channels, it is refused.
+grep -v CH, "$WORK/data/benchmark.tp2.sm90.csv" >"$WORK/data/benchmark.tp2.sm100.csv"
+ends_with 2 "$GENTABLES" generate --data-dir "$WORK/data" --arch sm100 --out "$WORK/out" --formats nccl
+one_line 'nccl_tuner.csv: no row of an algorithm, protocol and number of channels .* measure'
+ends_with 0 "$GENTABLES" generate --data-dir "$WORK/data" --arch sm100 --out "$WORK/out"
+[ ! -e "$WORK/out/nccl_tuner.csv" ] || die "written without rows"

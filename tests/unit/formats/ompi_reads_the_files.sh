@@ -1,0 +1,107 @@
+#!/bin/sh
+# Open MPI really reads the rules and the parameter file: its calls of an operation of our own show which
+# algorithm ran at each size, and ompi_info under mpirun shows the parameters. Nothing is timed.
+. "$SOURCE/tests/readers/lib.sh"
+if ! command -v mpicc >"$stdout" || ! mpirun --version >"$stdout" 2>&1; then
+    echo "skipped: no mpicc or mpirun"
+    exit 77
+fi
+grep -q 'Open MPI) 4\.' "$stdout" || exit 77 # the classic rules, and names of parameters
+root=""
+[ "$(id -u)" -ne 0 ] || root=--allow-run-as-root
+
+# Rows by which 2 ranks take basic_linear at 256 B and the ring at 64 KiB; and a search.
+mkdir -p "$WORK/data"
+{
+    echo "$header"
+    for size in 256 65536; do
+        for strategy in MPI MPI_BASIC_LINEAR MPI_RING MPI_RECURSIVE_DOUBLING; do
+            case $size$strategy in 256MPI_BASIC_LINEAR | 65536MPI_RING) time=1 ;; *) time=5 ;; esac
+            echo "2,float32,$size,1,$((size / 4)),$strategy,NONE,allreduce,$time"
+        done
+    done
+} >"$WORK/data/benchmark.tp2.host.csv"
+columns="world_size,library,setting,strategy,size,time (us),low (us),high (us),launches"
+{
+    echo "$columns"
+    for size in 256 65536; do
+        echo "2,4.1.4,default,MPI,$size,10,9,11,3"
+        for strategy in MPI MPI_BASIC_LINEAR MPI_RING; do
+            case $size$strategy in 256MPI_BASIC_LINEAR | 65536MPI_RING) time=1 ;; *) time=5 ;; esac
+            setting="btl_vader_eager_limit=12345;btl_vader_single_copy_mechanism=none;UCX_TLS=posix"
+            echo "2,4.1.4,$setting,$strategy,$size,$time,1,9,3"
+        done
+    done
+} >"$WORK/data/transport.tp2.host.csv"
+ends_with 0 "$GENTABLES" generate --data-dir "$WORK/data" --arch host --out "$WORK/out"
+mpicc -O1 "$SOURCE/tests/unit/formats/calls_of_rank.c" -o "$WORK/calls" >"$stdout" 2>"$stderr" ||
+    die "no compiler"
+cd "$WORK/out"
+# mpirun's own files apart from those of others, which take the folder away that they share as they end.
+TMPDIR=$(mktemp -d)
+export TMPDIR
+trap 'rm -rf "$TMPDIR"' EXIT
+
+transport=$("$GENTABLES" lua "$SOURCE/tests/mpirun.lua" transport) # and Open MPI's own decisions
+
+# calls OPTION...: what rank 1 of 2 is asked to add at 256 B and 64 KiB.
+calls() {
+    # shellcheck disable=SC2086
+    timeout 200 $transport -n 2 "$@" \
+        "$WORK/calls" 256 65536 >"$WORK/calls.out" 2>"$stderr" || die "mpirun $*"
+    tr '\n' ' ' <"$WORK/calls.out"
+}
+# By default both sizes are recursive doubling or a ring: rank 1 adds. basic_linear leaves that to rank 0; the
+# ring adds halves.
+[ "$(calls | cut -d' ' -f2)" = 1 ] || die "the default was to add on rank 1: $(cat "$WORK/calls.out")"
+rules=$(calls --mca coll_tuned_use_dynamic_rules 1 --mca coll_tuned_dynamic_rules_filename ompi_rules.conf)
+[ "$rules" = "256 0 0 65536 1 8192 " ] || die "the rules were not read: $rules"
+# The parameter file names its own rules, which are others where the search found others.
+tuned=$(calls --tune ompi_tp2.conf)
+[ "$tuned" = "256 0 0 65536 1 8192 " ] || die "the parameter file was not read: $tuned"
+rm ompi_rules.conf
+[ "$(calls --tune ompi_tp2.conf)" = "$tuned" ] || die "the parameter file needs rules that are not its own"
+ends_with 0 "$GENTABLES" generate --data-dir "$WORK/data" --arch host --out "$WORK/both" \
+    --formats ompi-parameters
+if [ ! -e "$WORK/both/ompi_tp2_rules.conf" ]; then die "a parameter file without its rules"; fi
+ends_with 0 "$GENTABLES" generate --data-dir "$WORK/data" --arch host --out "$WORK/out"
+# Variables of the environment reach the ranks.
+# shellcheck disable=SC2086
+timeout 200 mpirun $root -n 1 --tune ompi_tp2.conf env >"$stdout"
+has '^UCX_TLS=posix$' "$stdout"
+# shellcheck disable=SC2086
+timeout 200 mpirun $root -n 1 --tune ompi_tp2.conf ompi_info --param btl vader --level 9 --parsable >"$stdout"
+has '^mca:btl:vader:param:btl_vader_eager_limit:value:12345$' "$stdout"
+has '^mca:btl:vader:param:btl_vader_single_copy_mechanism:value:none$' "$stdout"
+# A search that Open MPI 4.1.4 was measured by makes no files for newer ones, and says so.
+if [ -e ompi_rules_v2.conf ] || [ -e ompi_rules.json ]; then die "4.1.4 reads neither"; fi
+ends_with 2 "$GENTABLES" generate --data-dir "$WORK/data" --arch host --out "$WORK/out" --formats ompi-v2
+one_line 'ompi_rules_v2.conf: Open MPI 5.0.7 and later read it, and the rows are of Open MPI 4.1.4'
+ends_with 2 "$GENTABLES" generate --data-dir "$WORK/data" --arch host --out "$WORK/out" --formats ompi-json
+one_line 'ompi_rules.json: Open MPI 6.0 and later read it, and the rows are of Open MPI 4.1.4'
+sed -i 's/^2,4.1.4,/2,5.0.7,/' "$WORK/data/transport.tp2.host.csv"
+ends_with 2 "$GENTABLES" generate --data-dir "$WORK/data" --arch host --out "$WORK/out" --formats ompi-json
+one_line 'Open MPI 6.0 and later read it, and the rows are of Open MPI 5.0.7'
+# check sees a file whose search is of other times, or is gone.
+ends_with 0 "$GENTABLES" generate --data-dir "$WORK/data" --arch host --out "$WORK/out"
+ends_with 0 "$GENTABLES" check --data-dir "$WORK/data" --arch host --tables "$WORK/out"
+sed -i 's/12345/23456/' "$WORK/data/transport.tp2.host.csv"
+ends_with 1 "$GENTABLES" check --data-dir "$WORK/data" --arch host --tables "$WORK/out"
+has '^-btl_vader_eager_limit = 12345$' "$stdout"
+rm "$WORK/data/transport.tp2.host.csv"
+ends_with 1 "$GENTABLES" check --data-dir "$WORK/data" --arch host --tables "$WORK/out"
+has 'out/ompi_tp2.conf: is of no rows here; remove it .no transport.tp' "$stdout"
+has 'out/ompi_tp2_rules.conf: is of no rows here; remove it .no transport.tp' "$stdout"
+# Version 2 is the same with another head, and JSON that is read as such. These rows do not say their library.
+ends_with 0 "$GENTABLES" generate --data-dir "$WORK/data" --arch host --out "$WORK/out"
+[ "$(head -1 ompi_rules_v2.conf)" = rule-file-version-2 ] || die "version 2 begins with its version"
+sed 's/ *#.*//; s/^\([0-9]* [0-9] 0 0\) 0$/\1/' ompi_rules_v2.conf | grep '^[0-9]' >"$WORK/v2"
+sed 's/ *#.*//' ompi_rules.conf | grep '^[0-9]' >"$WORK/v1"
+cmp -s "$WORK/v1" "$WORK/v2" || die "version 2 says something else"
+if command -v python3 >"$stdout"; then
+    python3 -c 'import json, sys
+rules = json.load(open(sys.argv[1]))["collectives"]["allreduce"][0]["rules"]
+assert [r["alg"] for r in rules] == ["basic_linear", "ring"], rules
+assert rules[0]["msg_size_max"] + 1 == rules[1]["msg_size_min"] and rules[1]["msg_size_max"] == "inf"' \
+        ompi_rules.json || die "$(cat ompi_rules.json)"
+fi

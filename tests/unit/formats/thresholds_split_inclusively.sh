@@ -1,0 +1,82 @@
+#!/bin/sh
+# thresholds.json and its Python module: every measured size gets what is best there, split points are
+# inclusive, and files that are not right are refused.
+. "$SOURCE/tests/readers/lib.sh"
+command -v python3 >/dev/null || {
+    echo "skipped: no python3"
+    exit 77
+}
+
+# ONESHOT up to 64 KiB, TWOSHOT up to 1 MiB, NCCL above; TP 6 has one size only.
+mkdir -p "$WORK/data"
+for tp in 2 6; do
+    echo "$header" >"$WORK/data/benchmark.tp$tp.sm103.csv"
+    for tokens in 1 8 64 512; do
+        [ $tp = 6 ] && [ $tokens != 8 ] && continue
+        case $tokens in
+        1 | 8) times="ONESHOT:5 TWOSHOT:9 NCCL:20" ;;
+        64) times="ONESHOT:50 TWOSHOT:20 NCCL:40" ;;
+        *) times="ONESHOT:500 TWOSHOT:200 NCCL:100" ;;
+        esac
+        for time in $times; do
+            echo "$tp,bfloat16,$((tokens * 8192)),$tokens,4096,${time%:*},NONE,allreduce,${time#*:}"
+        done
+    done >>"$WORK/data/benchmark.tp$tp.sm103.csv"
+done
+ends_with 0 "$GENTABLES" generate --data-dir "$WORK/data" --arch sm103 --out "$WORK" --formats thresholds
+has '"capability": "10.3"' "$WORK/thresholds.json"
+
+cat >"$WORK/ask.py" <<'END'
+import json
+import sys
+
+from gentables_thresholds import Thresholds, ThresholdsError
+
+path = sys.argv[1]
+known = Thresholds.load(path)
+borders = [int((a * b) ** 0.5) for a, b in ((65536, 524288), (524288, 4194304))]
+assert known.world_sizes() == [2, 6]
+for size, best in ((0, "ONESHOT"), (8192, "ONESHOT"), (borders[0], "ONESHOT"), (borders[0] + 1, "TWOSHOT"),
+                   (524288, "TWOSHOT"), (borders[1], "TWOSHOT"), (borders[1] + 1, "NCCL"), (1 << 62, "NCCL")):
+    assert known.strategy(2, size) == best, (size, known.strategy(2, size), best)
+assert known.strategy(6, 1 << 40) == "ONESHOT"
+assert known.strategy(4, 8192) == known.fallback == "NCCL_SYMMETRIC"
+assert known.custom_max_bytes(2) == borders[1] and known.custom_max_bytes(3) == 0
+
+
+class Tensor:  # what a dispatcher asks of PyTorch's
+    def __init__(self, count):
+        self.count = count
+
+    def numel(self):
+        return self.count
+
+    def element_size(self):
+        return 2
+
+
+dispatch = known.dispatcher(2, {"ONESHOT": lambda t: "one", "TWOSHOT": lambda t: "two"}, lambda t: "nccl")
+assert [dispatch(Tensor(n)) for n in (1, borders[0] // 2, 262144, 1 << 24)] == ["one", "one", "two", "nccl"]
+
+good = json.load(open(path))
+for key, value in (("version", 2), ("format", "x"), ("world_sizes", []), ("fallback", None)):
+    try:
+        Thresholds({**good, key: value}, path)
+    except ThresholdsError as error:
+        assert path in str(error)
+    else:
+        raise AssertionError(key)
+rules = [{"max_bytes": 5, "strategy": "A"}, {"max_bytes": 5, "strategy": "B"}, {"strategy": "C"}]
+for wrong in (rules, rules[:1], [], None, [{"max_bytes": None}]):
+    try:
+        Thresholds({**good, "world_sizes": {"2": {"rules": wrong}}})
+    except ThresholdsError:
+        continue
+    raise AssertionError(wrong)
+END
+PYTHONPATH=$SOURCE/python PYTHONDONTWRITEBYTECODE=1 ends_with 0 python3 "$WORK/ask.py" "$WORK/thresholds.json"
+
+# Nothing to decide between.
+grep -v SHOT "$WORK/data/benchmark.tp2.sm103.csv" >"$WORK/data/benchmark.tp2.sm90.csv"
+ends_with 2 "$GENTABLES" generate --data-dir "$WORK/data" --arch sm90 --out "$WORK" --formats thresholds
+one_line 'thresholds.json: no row of ONESHOT or TWOSHOT.* measure them'

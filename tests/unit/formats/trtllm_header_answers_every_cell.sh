@@ -1,0 +1,109 @@
+#!/bin/sh
+# customAllReduceUtils.h, over several SM versions with odd sizes and holes: it compiles with TensorRT-LLM's
+# includes, answers every cell as table.csv does, and everything else on purpose.
+. "$SOURCE/tests/readers/lib.sh"
+here=$SOURCE/tests/unit/formats
+tables=$WORK/tables
+
+# Rows of all kinds: tp, hidden, tokens; winners by a rule of their own; one cell in seven is missing.
+make_rows() { # SM TP HIDDEN... : a file
+    sm=$1 tp=$2
+    shift 2
+    mkdir -p "$tables/sm$sm"
+    echo "$header" >"$tables/sm$sm/benchmark.tp$tp.sm$sm.csv"
+    for hidden; do
+        for tokens in 1 2 8 64 100 4096; do
+            for fusion in NONE RESIDUAL_RMS_NORM RESIDUAL_RMS_NORM_QUANT_NVFP4; do
+                number=$((sm + 3 * tp + hidden + 5 * tokens + ${#fusion}))
+                [ $((number % 7)) = 0 ] && continue
+                for strategy in NCCL ONESHOT TWOSHOT NCCL_SYMMETRIC; do
+                    number=$(((number * 31 + 7) % 1009))
+                    bytes=$((2 * hidden * tokens))
+                    echo "$tp,bfloat16,$bytes,$tokens,$hidden,$strategy,$fusion,allreduce,$number.5"
+                done
+            done
+        done
+    done >>"$tables/sm$sm/benchmark.tp$tp.sm$sm.csv"
+}
+make_rows 89 2 128 4096
+make_rows 90 2 1024 2880 8192
+make_rows 90 3 2880
+make_rows 90 8 128
+make_rows 100 4 1024
+make_rows 120 2 7168
+mkdir "$tables/host" "$tables/sm90-loopback"
+cp "$tables/sm90/benchmark.tp2.sm90.csv" "$tables/host/benchmark.tp2.host.csv"
+cp "$tables/sm90/benchmark.tp2.sm90.csv" "$tables/sm90-loopback/benchmark.tp2.sm90-loopback.csv"
+
+ends_with 0 "$GENTABLES" generate --data-dir "$tables" --arch all --out "$WORK/include/tensorrt_llm/common" \
+    --choose corner
+for sm in 89 90 100 120; do
+    ends_with 0 "$GENTABLES" generate --data-dir "$tables/sm$sm" --arch sm$sm --out "$WORK/sm$sm" \
+        --formats table --choose corner
+done
+made=$WORK/include/tensorrt_llm/common/customAllReduceUtils.h
+has 'for SM 89, 90, 100, 120\.' "$made"
+if grep -qi 'host\b.*allreduce\|loopback' "$made"; then die "host or loopback entered"; fi
+
+# What it has to say: the cells, then what is outside. 8 is NCCL_SYMMETRIC.
+awk -F, 'BEGIN { number["NCCL"] = 0; number["ONESHOT"] = 4; number["TWOSHOT"] = 5
+                 number["NCCL_SYMMETRIC"] = 8; number["unmeasured"] = 8; fusion["NONE"] = 0
+                 fusion["RESIDUAL_RMS_NORM"] = 1
+                 fusion["RESIDUAL_RMS_NORM_QUANT_NVFP4"] = 5 }
+         FNR > 1 { print substr($1, 3), $2, fusion[$3], $7, $8 >questions; print number[$9] >answers }' \
+    questions="$WORK/questions" answers="$WORK/answers" "$WORK"/sm*/table.csv
+[ "$(wc -l <"$WORK/questions")" -gt 100 ] || die "too few cells"
+cells=$(wc -l <"$WORK/questions")
+cell() { # SM TP FUSION HIDDEN TOKENS: what table.csv says there
+    awk -F, -v tp="$2" -v fusion="$3" -v hidden="$4" -v tokens="$5" '
+        BEGIN { number["NCCL"] = 0; number["ONESHOT"] = 4; number["TWOSHOT"] = 5; number["NCCL_SYMMETRIC"] = 8
+                number["unmeasured"] = 8 }
+        $2 == tp && $3 == fusion && $7 == hidden && $8 == tokens { print number[$9] }' "$WORK/sm$1/table.csv"
+}
+ask() { # ANSWER SM TP FUSION-NUMBER HIDDEN TOKENS
+    echo "$1" >>"$WORK/answers"
+    shift
+    echo "$@" >>"$WORK/questions"
+}
+for tp in 0 1 5 6 7 16 -3 1024; do ask 8 90 "$tp" 0 1024 8; done # no such TP size: never a neighbour's row
+ask "$(cell 90 3 NONE 2880 8)" 90 3 0 2880 8                     # TP 3 was measured
+for hidden in 0 1 127 16384 999999999; do ask 8 90 8 0 $hidden 8; done
+for tokens in 0 8192 18446744073709551615; do ask 8 90 8 0 128 $tokens; done
+ask "$(cell 90 8 NONE 128 4096)" 90 8 0 255 8191 # the last answers below its double
+ask "$(cell 90 2 NONE 1024 8)" 90 2 0 2047 63    # the floor of both
+for op in 2 3 77; do ask 8 90 2 $op 1024 8; done # fusions without a table
+ask "$(cell 90 2 RESIDUAL_RMS_NORM_QUANT_NVFP4 1024 8)" 90 2 7 1024 8
+ask "$(cell 89 2 NONE 128 8)" 80 2 0 128 8 # older than all: the oldest
+ask "$(cell 100 4 NONE 1024 8)" 103 4 0 1024 8
+ask "$(cell 120 2 NONE 7168 8)" 121 2 0 7168 8
+
+[ -n "$(compilers c++)" ] || {
+    echo "skipped: no C++ compiler"
+    exit 77
+}
+for compiler in $(compilers c++); do
+    for options in -std=c++17 "-std=c++20 -I $here/trtllm_newer"; do
+        # shellcheck disable=SC2086
+        "$compiler" $options -O0 -Wall -Wextra -Wshadow -Wconversion -Werror \
+            -I "$WORK/include" -I "$here/trtllm" "$here/trtllm/ask.cpp" -o "$WORK/ask" \
+            >"$stdout" 2>"$stderr" ||
+            die "$compiler $options"
+    done
+    "$WORK/ask" <"$WORK/questions" >"$WORK/said" || die "$(cat "$WORK/said")"
+    cut -d' ' -f1 "$WORK/said" | paste -d' ' "$WORK/questions" - "$WORK/answers" |
+        awk '$6 != $7' >"$WORK/wrong"
+    [ ! -s "$WORK/wrong" ] || die "sm tp fusion hidden tokens, said, right: $(head -3 "$WORK/wrong")"
+    # The thresholds say the same at every cell.
+    head -n "$cells" "$WORK/said" | awk '$1 != $3' >"$WORK/wrong"
+    [ ! -s "$WORK/wrong" ] || die "table, LP, by tokens, by bytes: $(head -3 "$WORK/wrong")"
+    [ "$(wc -l <"$WORK/said")" = "$(wc -l <"$WORK/questions")" ] || die "not all was answered"
+done
+
+# Rows of an SM version in two places, and none at all.
+cp "$tables/sm90/benchmark.tp2.sm90.csv" "$tables"
+ends_with 2 "$GENTABLES" generate --data-dir "$tables" --arch all --out "$WORK/out"
+one_line 'rows of sm90 stand there and in'
+ends_with 2 "$GENTABLES" generate --data-dir "$tables/host" --arch all --out "$WORK/out"
+one_line 'no benchmark.tp\{N\}.smXX.csv is there'
+ends_with 2 "$GENTABLES" generate --data-dir "$golden" --arch sm90 --out "$WORK/out" --formats trtllm-header
+one_line 'names no format of sm90'

@@ -1,0 +1,117 @@
+#!/bin/sh
+# Serving metrics of runs that this test makes: one number over the files, a table over runs, JSON; and what
+# is documented for wrong input.
+# Needs: yaml
+. "$SOURCE/tests/unit/metric/lib.sh"
+
+# run_folder NAME PHASE: a run without results.
+run_folder() {
+    mkdir -p "$WORK/$1/results_json"
+    printf 'workload:\n  model:\n    phase: %s\n' "$2" >"$WORK/$1/card.yaml"
+}
+
+# result RUN FILE TTFT THROUGHPUT: a result file; the arrays are there to be skipped.
+result() {
+    cat >"$WORK/$1/results_json/$2" <<END
+{"date": "20250101", "completed": 3, "ttfts": [0.1, 0.2], "itls": [[0.1], []], "errors": ["", "a \"quote\""],
+ "mean_ttft_ms": $3, "p99_ttft_ms": 9, "median_itl_ms": 2.5e-3, "output_throughput": $4}
+END
+}
+
+# prints NAME RUN TEXT
+prints() {
+    ends_with 0 "$GENTABLES" metric "$1" --trace "$WORK/$2"
+    [ "$(cat "$stdout")" = "$3" ] || die "$1 of $2 is not $3"
+    [ ! -s "$stderr" ] || die "something on stderr"
+}
+
+run_folder 'a[baseline_32_8192]' inference
+result 'a[baseline_32_8192]' b.json 4000.5 0.1
+result 'a[baseline_32_8192]' a.json 4518.32 0.2
+printf 'not read' >"$WORK/a[baseline_32_8192]/results_json/notes.txt"
+prints TTFT 'a[baseline_32_8192]' 4259.41
+prints TTFT 'a[baseline_32_8192]/' 4259.41
+prints p99_TTFT 'a[baseline_32_8192]' 9.0
+prints median_ITL 'a[baseline_32_8192]' 0.0025
+# 0.1 + 0.2 is 0.30000000000000004 in doubles, and half of that 0.15000000000000002.
+prints output_throughput 'a[baseline_32_8192]' 0.15000000000000002
+
+ends_with 0 "$GENTABLES" metric TTFT --trace "$WORK/a[baseline_32_8192]" --json
+python3 - "$stdout" <<'END' || die "the JSON is not what two values give"
+import json, math, statistics, sys
+run, values = json.load(open(sys.argv[1])), [4518.32, 4000.5]
+assert run["count"] == 2 and run["unit"] == "ms" and run["metric"] == "TTFT", run
+assert run["mean"] == statistics.mean(values) and run["median"] == statistics.median(values), run
+assert math.isclose(run["standard_deviation"], statistics.stdev(values)), run
+assert (run["min"], run["max"]) == (min(values), max(values)), run
+assert [path.rsplit("/", 1)[1] for path in run["files"]] == ["a.json", "b.json"], run
+END
+
+run_folder b inference
+mv "$WORK/b/card.yaml" "$WORK/b/card.yml"
+result b x.json 7 1
+ends_with 0 "$GENTABLES" metric TTFT --trace "$WORK/b" --trace "$WORK/a[baseline_32_8192]"
+[ "$(sed -n 2p "$stdout")" = "    7.0      1  $WORK/b" ] || die "no row of the table for b"
+[ "$(sed -n 3p "$stdout")" = "4259.41      2  $WORK/a[baseline_32_8192]" ] || die "no row of the table for a"
+
+# Wrong use and wrong input, as documented.
+ends_with 1 "$GENTABLES" metric speed --trace "$WORK/b"
+[ "$(sed -n 1p "$stderr")" = "Error: Unknown metric: speed" ] || die "the documented line"
+sed -n 2p "$stderr" | grep -q 'TTFT, .*output_throughput' || die "the metrics that there are"
+ends_with 1 "$GENTABLES" metric TPOT
+refused "Error: --trace argument required for metric: TPOT" "--trace"
+ends_with 1 "$GENTABLES" metric TTFT --trace "$WORK/nowhere"
+refused "Error: Trace directory not found: $WORK/nowhere" "is not there"
+mkdir -p "$WORK/bare"
+ends_with 1 "$GENTABLES" metric TTFT --trace "$WORK/bare"
+refused "Error: No workload YAML file found in trace directory" "$WORK/bare"
+for text in '- a list' 'a: [' 'a word' '' '*unknown'; do
+    printf '%s\n' "$text" >"$WORK/bare/card.yaml"
+    ends_with 1 "$GENTABLES" metric TTFT --trace "$WORK/bare"
+    refused "Error: Invalid workload YAML format" "card.yaml"
+done
+run_folder bare training
+ends_with 1 "$GENTABLES" metric TTFT --trace "$WORK/bare"
+refused "Error: TTFT metric requires inference phase, found: training" "card.yaml"
+ends_with 1 "$GENTABLES" metric request_throughput --trace "$WORK/bare"
+refused "Error: Request throughput metric requires inference phase, found: training" "card.yaml"
+ends_with 1 "$GENTABLES" metric output_throughput --trace "$WORK/bare"
+refused "Error: Output throughput metric requires inference phase, found: training" "card.yaml"
+ends_with 1 "$GENTABLES" metric TPOT --trace "$WORK/bare"
+refused "Error: TPOT metric requires inference phase, found: training" "card.yaml"
+run_folder bare inference
+cp "$WORK/bare/card.yaml" "$WORK/bare/other.yml"
+ends_with 1 "$GENTABLES" metric TTFT --trace "$WORK/bare"
+one_line 'card.yaml, other.yml'
+rm -r "$WORK/bare/other.yml" "$WORK/bare/results_json"
+ends_with 1 "$GENTABLES" metric TTFT --trace "$WORK/bare"
+refused "Error: results_json directory not found" "$WORK/bare/results_json"
+mkdir "$WORK/bare/results_json"
+ends_with 1 "$GENTABLES" metric TTFT --trace "$WORK/bare"
+one_line 'holds no .*json'
+
+# One file among many that cannot be used: it is named, and there is no number from the rest.
+for value in null '"4000.5"' '[1]' 1e999; do
+    result b y.json "$value" 1
+    ends_with 1 "$GENTABLES" metric TTFT --trace "$WORK/b"
+    one_line 'b/results_json/y.json'
+    [ ! -s "$stdout" ] || die "a number from the rest"
+done
+printf '{"mean_ttft_ms": 1' >"$WORK/b/results_json/y.json"
+ends_with 1 "$GENTABLES" metric TTFT --trace "$WORK/b"
+one_line 'b/results_json/y.json'
+printf '[1]' >"$WORK/b/results_json/y.json"
+ends_with 1 "$GENTABLES" metric TTFT --trace "$WORK/b"
+one_line 'b/results_json/y.json'
+rm "$WORK/b/results_json/y.json" && mkdir "$WORK/b/results_json/y.json"
+ends_with 1 "$GENTABLES" metric TTFT --trace "$WORK/b"
+one_line 'b/results_json/y.json'
+rmdir "$WORK/b/results_json/y.json"
+
+# A key that some files have is the mean over those, and said; one that none has is no zero.
+printf '{"completed": 1}' >"$WORK/b/results_json/z.json"
+ends_with 0 "$GENTABLES" metric TTFT --trace "$WORK/b"
+[ "$(cat "$stdout")" = 7.0 ] || die "TTFT of the file that has it"
+one_line '1 of 2 files have no mean_ttft_ms'
+ends_with 1 "$GENTABLES" metric TPOT --trace "$WORK/b"
+one_line 'none of its 2 files has mean_tpot_ms'

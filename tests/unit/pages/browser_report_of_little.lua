@@ -1,0 +1,61 @@
+-- report.html of one strategy, of one cell, of a fusion without rows: it opens, says what is missing, and
+-- shows the rest.
+local lu = require "luaunit"
+package.path = os.getenv "SOURCE" .. "/tests/unit/pages/?.lua;" .. package.path
+local lib = require "lib"
+
+if not lib.has_browser() then return 77 end
+
+local head = "world_size,dtype,size,num_tokens,hidden_size,strategy,fusion,op,time (us)\n"
+
+local function look(name, rows, fragment, spec)
+  local out = lib.folder(name)
+  lib.write(out .. "/benchmark.tp2.sm90.csv", head .. rows)
+  if spec then lib.write(out .. "/spec.lua", spec) end
+  lib.gentables(("report --data-dir '%s' --arch sm90 --out '%s'"):format(out, out))
+  return lib.browse(out, ([[
+    const page = await open("report.html#%s"), { document } = page;
+    return { list: texts(document.querySelectorAll("#list tbody td")), text: document.body.innerText,
+      details: document.getElementById("details").textContent,
+      grids: [...document.querySelectorAll(".grid")].filter((grid) => grid.offsetHeight > 0).length };]])
+    :format(fragment))
+end
+
+local tests = {}
+
+function tests.test_one_cell()
+  local page = look("one_cell", "2,bfloat16,2048,1,1024,NCCL,NONE,allreduce,9.5\n", "cell=1x1024")
+  lu.assertEquals(page.grids, 1)
+  lu.assertEquals(table.concat(page.list, "|"), "1|1024|NCCL|9.5000||||")
+  lu.assertStrContains(page.details, "NCCL is best. No other was measured.")
+end
+
+function tests.test_one_strategy()
+  local page = look("one_strategy", "2,bfloat16,2048,1,1024,NCCL,NONE,allreduce,9.5\n" ..
+    "2,bfloat16,4096,2,1024,NCCL,NONE,allreduce,9.75\n", "view=time")
+  lu.assertEquals(table.concat(page.list, "|"), "1|1024|NCCL|9.5000|||||2|1024|NCCL|9.7500||||")
+end
+
+function tests.test_fusion_without_rows()
+  local spec = 'return { arch = "sm90", tp = { 2 }, dtypes = { "bfloat16" }, hidden_sizes = { 1024 }, ' ..
+    'num_tokens = { 1 }, fusions = { "NONE", "RESIDUAL_RMS_NORM" }, ' ..
+    'table = { dtype = "bfloat16", op = "allreduce", mode = "unknown" } }'
+  local page = look("no_fusion", "2,bfloat16,2048,1,1024,NCCL,NONE,allreduce,9.5\n",
+    "fusion=RESIDUAL_RMS_NORM", spec)
+  lu.assertStrContains(page.text, "missing: no rows of TP 2, RESIDUAL_RMS_NORM")
+end
+
+function tests.test_fusion_that_one_tp_lacks()
+  local out = lib.folder "uneven"
+  lib.write(out .. "/benchmark.tp2.sm90.csv", head .. "2,bfloat16,2048,1,1024,NCCL,NONE,allreduce,9.5\n")
+  lib.write(out .. "/benchmark.tp4.sm90.csv", head ..
+    "4,bfloat16,2048,1,1024,NCCL,RESIDUAL_RMS_NORM,allreduce,9.5\n")
+  lib.gentables(("report --data-dir '%s' --arch sm90 --out '%s'"):format(out, out))
+  local text = lib.browse(out, [[
+    const page = await open("report.html#tp=4&fusion=NONE");
+    return page.document.getElementById("choice").innerText;]])
+  lu.assertStrContains(text, "missing: no rows of sm90, TP 4, NONE")
+end
+
+local suites = dofile(arg[0]:match("^(.*/)") .. "../../suites.lua")
+return suites { { "browser_report_of_little", tests } }

@@ -1,0 +1,180 @@
+-- What report.html shows is what table.csv says: every TP size and fusion of two archs, every cell, the
+-- details of cells, sorting, copying, moving by keys, and the state in the address.
+local lu = require "luaunit"
+local lists = require "lists.lists"
+package.path = os.getenv "SOURCE" .. "/tests/unit/pages/?.lua;" .. package.path
+local lib = require "lib"
+
+if not lib.has_browser() then return 77 end
+
+local out = lib.folder "report"
+local host, sm90 = lib.source .. "/tables/host", lib.source .. "/tests/golden/sm90"
+lib.gentables(("report --data-dir '%s' --arch host --data-dir '%s' --arch sm90 --out '%s'"):format(host, sm90,
+  out))
+
+-- table.csv of both, by the state that shows it.
+local function expected()
+  local by_state, states = {}, {}
+  for _, folder in ipairs { host, sm90 } do
+    for _, record in ipairs(lib.csv(folder .. "/table.csv")) do
+      local state = ("arch=%s&tp=%s&fusion=%s&data=%s.%s.%s"):format(record.arch, record.world_size,
+        record.fusion, record.dtype, record.op, record.mode)
+      if not by_state[state] then
+        by_state[state] = {}
+        states[#states + 1] = state
+      end
+      table.insert(by_state[state], record)
+    end
+  end
+  return by_state, states
+end
+
+local by_state, states = expected()
+
+local columns = { "num_tokens", "hidden_size", "strategy", "time (us)", "runner_up", "margin", "confidence",
+  "regret" }
+
+local function mark_of(record)
+  if record.strategy == "unmeasured" then return "–" end
+  local confidence, margin = tonumber(record.confidence), tonumber(record.margin)
+  local doubt = confidence and confidence < 0.95 or not confidence and margin and margin < 0.05
+  return lists.find("strategies", record.strategy).mark .. (doubt and "?" or "")
+end
+
+local tests = {}
+
+function tests.test_every_table()
+  local quoted = {}
+  for i, state in ipairs(states) do quoted[i] = ("%q"):format(state) end
+  local pages = lib.browse(out, [[
+    const page = await open("report.html#view=best"), all = [];
+    const visible = () => [...page.document.querySelectorAll(".grid")]
+      .filter((grid) => grid.offsetHeight > 0);
+    for (const state of []] .. table.concat(quoted, ",") .. [[]) {
+      await go(page, state);
+      const grid = visible()[0];
+      all.push({ id: grid.id, count: visible().length,
+        tokens: texts(grid.querySelectorAll("thead th")).slice(1),
+        cells: [...grid.querySelectorAll("tbody tr")].map((row) => texts(row.cells)),
+        list: [...page.document.querySelectorAll("#list tbody tr")].map((row) => texts(row.cells)) });
+    }
+    return all;]])
+  lu.assertEquals(#pages, #states)
+  lu.assertTrue(#states >= 12)
+  for i, state in ipairs(states) do
+    local records, page = by_state[state], pages[i]
+    lu.assertEquals(page.id, state)
+    lu.assertEquals(page.count, 1)
+    lu.assertEquals(#page.list, #records)
+    local cell_of = {}
+    for _, row in ipairs(page.cells) do
+      for t, tokens in ipairs(page.tokens) do cell_of[row[1] .. "x" .. tokens] = row[t + 1] end
+    end
+    for r, record in ipairs(records) do
+      for c, name in ipairs(columns) do
+        local shown, written = page.list[r][c], record[name]
+        local are_numbers = tonumber(shown) and tonumber(written) -- a page writes 1e-7, a file 1e-07
+        if are_numbers then shown, written = tonumber(shown), tonumber(written) end
+        lu.assertEquals(shown, written, state .. " " .. name)
+      end
+      lu.assertEquals(cell_of[record.hidden_size .. "x" .. record.num_tokens], mark_of(record), state)
+    end
+  end
+end
+
+-- The rows of TP 2 and NONE: by cell, strategy -> record.
+local function rows_of_a_table()
+  local by_cell = {}
+  for _, record in ipairs(lib.csv(host .. "/benchmark.tp2.host.csv")) do
+    if record.fusion == "NONE" then
+      local key = record.num_tokens .. "x" .. record.hidden_size
+      by_cell[key] = by_cell[key] or {}
+      by_cell[key][record.strategy] = record
+    end
+  end
+  return by_cell
+end
+
+function tests.test_details_have_every_strategy()
+  local shown = lib.browse(out, [[
+    const page = await open("report.html#arch=host&tp=2&fusion=NONE"), all = {};
+    const grid = page.document.querySelector(".grid.chosen"), rows = [...grid.querySelectorAll("tbody tr")];
+    const tokens = texts(grid.querySelectorAll("thead th")).slice(1);
+    for (const row of rows) tokens.forEach((count, t) => {
+      row.cells[t + 1].dispatchEvent(new page.MouseEvent("mouseover", { bubbles: true }));
+      all[count + "x" + row.cells[0].textContent] =
+        [...page.document.querySelectorAll("#details tbody tr")].map((line) => texts(line.cells));
+    });
+    return all;]])
+  local by_cell, cells = rows_of_a_table(), 0
+  for key, records in pairs(by_cell) do
+    local lines, last = shown[key], 0
+    if not lines then goto between end -- measured between the grid's lines
+    local count = 0
+    for _ in pairs(records) do count = count + 1 end
+    lu.assertEquals(#lines, count, key)
+    for _, line in ipairs(lines) do
+      local record = records[line[1]:match("[%w_]+$")]
+      local time, low, high = tonumber(line[3]), line[4]:match("^(%S+) to (%S+)$")
+      local function near(a, b) return math.abs(a - b) <= 5e-3 * b end
+      lu.assertTrue(near(time, tonumber(record["time (us)"])), key)
+      lu.assertTrue(near(tonumber(low), tonumber(record["low (us)"])), key)
+      lu.assertTrue(near(tonumber(high), tonumber(record["high (us)"])), key)
+      local bound = 100 * tonumber(record["bound (us)"]) / tonumber(record["time (us)"])
+      lu.assertTrue(math.abs(tonumber(line[7]:match("^%d+")) - bound) <= 0.51, key)
+      lu.assertTrue(time >= last, key)
+      last = time
+    end
+    cells = cells + 1
+    ::between::
+  end
+  lu.assertTrue(cells > 3)
+end
+
+function tests.test_sorting_copying_and_keys()
+  local shown = lib.browse(out, [[
+    const page = await open("report.html#arch=host&tp=4&fusion=NONE&cell=16x2880"), { document } = page;
+    const result = { selected: document.querySelector("#details h3").textContent };
+    let copied = "";
+    const clipboard = { writeText: async (text) => { copied = text; } };
+    Object.defineProperty(page.navigator, "clipboard", { value: clipboard });
+    const column = (title) => [...document.querySelectorAll("#list thead th")]
+      .findIndex((head) => head.textContent === title);
+    const values = (at) => texts([...document.querySelectorAll("#list tbody tr")]
+      .map((row) => row.cells[at]));
+    const sort = () => document.querySelectorAll("#list thead button")[column("time (us)")].click();
+    sort();
+    result.up = values(column("time (us)"));
+    sort();
+    result.down = values(column("time (us)"));
+    document.querySelector("#list .copy").click();
+    await new Promise((resolve) => setTimeout(resolve, 10));
+    result.copied = copied.trim().split("\n").length;
+    document.querySelector(".grid.chosen td.current").dispatchEvent(
+      new page.KeyboardEvent("keydown", { key: "ArrowRight", bubbles: true, cancelable: true }));
+    result.moved = document.querySelector("#details h3").textContent;
+    result.fragment = page.location.hash;
+    const box = document.querySelector("#controls [name=tp]");
+    box.value = "2";
+    box.dispatchEvent(new page.Event("change"));
+    result.other = document.querySelector(".grid.chosen").id;
+    return result;]])
+  lu.assertStrContains(shown.selected, "16 tokens × hidden size 2880")
+  lu.assertStrContains(shown.moved, "64 tokens × hidden size 2880")
+  lu.assertStrContains(shown.fragment, "cell=64x2880")
+  lu.assertStrContains(shown.other, "tp=2&fusion=NONE")
+  lu.assertEquals(shown.copied, #shown.up + 1)
+  local filled = 0
+  for i, text in ipairs(shown.up) do
+    if text ~= "" then
+      filled = filled + 1
+      lu.assertEquals(shown.down[i] ~= "", true, "empty cells stand last")
+      if i > 1 then lu.assertTrue(tonumber(text) >= tonumber(shown.up[i - 1])) end
+    end
+  end
+  lu.assertTrue(filled > 20)
+  lu.assertEquals(shown.down[1], shown.up[filled])
+end
+
+local suites = dofile(arg[0]:match("^(.*/)") .. "../../suites.lua")
+return suites { { "browser_report_shows_the_table", tests } }

@@ -1,0 +1,226 @@
+-- What cannot be replayed is said, in one clear line or in its row, and the rest goes on.
+package.path = os.getenv("SOURCE") .. "/tests/unit/replay/?.lua;" .. package.path
+local file = require "core.file"
+local lib = require "lib"
+local luaunit = require "luaunit"
+
+local lacks = lib.lacks("openblas", "onednn")
+if lacks then
+  print("skipped: " .. lacks)
+  return 77
+end
+
+local function two_ops(more)
+  local one = lib.trace()
+  one:run("aten::mm", 300, lib.mm(32, 24, 16, more))
+  one:run("aten::mm", 200, lib.mm(16, 16, 16))
+  return one
+end
+
+local out = lib.work .. "/out"
+local sheets = out .. "/node_replay_report_csvs"
+
+local function replay(front, trace, ...)
+  lib.clean()
+  local path = lib.save(trace, "t.json")
+  return lib.run_with(front, "replay", path, "--out", out, "--csv", "--samples", "1", ...)
+end
+
+local function notes()
+  local list = {}
+  for i, row in ipairs(lib.rows(sheets, "gemm_node_replay")) do list[i] = row.note end
+  return list
+end
+
+local function one_line(errors)
+  luaunit.assertEquals(select(2, errors:gsub("\n", "")), 1, errors)
+  luaunit.assertStrContains(errors, "gentables: ")
+end
+
+local TestBadInput = {}
+
+function TestBadInput.test_a_trace_without_shapes()
+  local one = lib.trace()
+  one:run("aten::mm", 300, {})
+  local code, _, errors = replay("env", one)
+  luaunit.assertEquals(code, 2)
+  luaunit.assertStrContains(errors, "/t.json: no GEMM or convolution with shapes")
+  luaunit.assertStrContains(errors, "1 ops left out: aten::mm")
+  luaunit.assertStrContains(errors, "record_shapes would be right")
+  luaunit.assertNil((file.list(out)))
+end
+
+function TestBadInput.test_a_type_that_no_library_computes()
+  local code = replay("env", two_ops { types = { "c10::Half", "c10::Half" } })
+  luaunit.assertEquals(code, 0)
+  luaunit.assertEquals(notes()[1], "not replayed: nothing here computes a matrix product in float16")
+  luaunit.assertEquals(lib.rows(sheets, "gemm_node_replay")[1]["Avg. replay time (us)"], "")
+  luaunit.assertTrue(tonumber(lib.rows(sheets, "gemm_node_replay")[2]["Avg. replay time (us)"]) > 0)
+end
+
+function TestBadInput.test_a_type_that_is_not_known()
+  local types = { "c10::complex<float>", "c10::complex<float>" }
+  luaunit.assertEquals((replay("env", two_ops { types = types })), 0)
+  luaunit.assertEquals(notes()[1], "not replayed: there is no replay in complex<float>")
+end
+
+function TestBadInput.test_strides_that_are_not_told()
+  luaunit.assertEquals((replay("env", two_ops { strides = {} })), 0)
+  luaunit.assertStrContains(notes()[1], "strides are not in the trace: taken as contiguous")
+end
+
+function TestBadInput.test_without_openblas_onednn_computes()
+  local code, _, errors = replay("env GENTABLES_OPENBLAS=/nowhere/libopenblas.so", two_ops())
+  luaunit.assertEquals(code, 0)
+  one_line(errors)
+  luaunit.assertStrContains(errors, "GENTABLES_OPENBLAS")
+  luaunit.assertEquals(lib.rows(sheets, "gemm_node_replay")[1].library, "onednn")
+end
+
+function TestBadInput.test_without_onednn_only_convolutions_have_no_time()
+  local one = two_ops()
+  one:run("aten::convolution", 70, lib.convolution(2, 4, 9, "float"))
+  local code, said, errors = replay("env GENTABLES_ONEDNN=/nowhere/libdnnl.so", one)
+  luaunit.assertEquals(code, 0)
+  one_line(errors)
+  luaunit.assertStrContains(said, "2 of 3 ops have a time")
+  luaunit.assertStrContains(lib.rows(sheets, "conv_node_replay")[1].note,
+    "not replayed: nothing here computes a convolution in float32; GENTABLES_ONEDNN")
+end
+
+function TestBadInput.test_without_any_library_the_ops_are_saved()
+  local code, _, errors = replay("env GENTABLES_OPENBLAS=/nowhere/a GENTABLES_ONEDNN=/nowhere/b", two_ops())
+  luaunit.assertEquals(code, 1)
+  luaunit.assertStrContains(errors, "no op has a time; the sheet says why")
+  luaunit.assertNotNil(file.read(out .. "/node_replay_report_ops/gemm_001.op"))
+end
+
+function TestBadInput.test_without_the_program_the_ops_are_saved()
+  local code, _, errors = replay("env", two_ops(), "--program", "/nowhere/gentables-replay")
+  luaunit.assertEquals(code, 1)
+  luaunit.assertStrContains(errors, "/nowhere/gentables-replay")
+  luaunit.assertNotNil(file.read(out .. "/node_replay_report_ops/gemm_002.op"))
+end
+
+-- The first op ends the process; the next one gets a new process.
+function TestBadInput.test_an_op_that_ends_the_process()
+  lib.clean()
+  local program = lib.program("replay", [[
+echo "hello protocol=1 threads=1 device=a stand-in"
+echo "ready"
+read -r line
+case $line in
+*gemm_001*) kill -SEGV $$ ;;
+esac
+warm="warm_mean_us=1 warm_median_us=1 warm_low_us=1 warm_high_us=1 warm_samples=1"
+cold="cold_mean_us=2 cold_median_us=2 cold_low_us=2 cold_high_us=2 cold_samples=1"
+echo "replayed id=x by=b computed=float32 kernel=k $warm $cold note="
+]])
+  local path = lib.save(two_ops(), "t.json")
+  local code, said = lib.run("replay", path, "--out", out, "--csv", "--program", program)
+  luaunit.assertEquals(code, 0)
+  luaunit.assertStrContains(said, "1 of 2 ops have a time")
+  luaunit.assertStrContains(notes()[1], "not replayed: the library ended the process")
+  luaunit.assertEquals(lib.rows(sheets, "gemm_node_replay")[2]["warm median (us)"], "1")
+end
+
+function TestBadInput.test_a_budget_that_is_used_up()
+  local code = replay("env", two_ops(), "--budget", "0.000001")
+  luaunit.assertEquals(code, 1)
+  luaunit.assertStrContains(notes()[2], "the budget of 1e-06 s was used up before")
+end
+
+-- Two configurations: what the first uses up the second does not get anew, so that what is left to an op only
+-- falls.
+function TestBadInput.test_a_budget_is_one_for_the_whole_command()
+  lib.clean()
+  local program = lib.program("replay", [[
+echo "hello protocol=1 threads=1 machine=host device=a stand-in"
+echo "ready"
+while read -r line && [ "$line" != quit ]; do
+    echo "$line" >>"${0%/*}/asked"
+    echo "none id=x reason=not asked for"
+done
+]])
+  local names, left = { "256", "512" }, {}
+  for _, threads in ipairs(names) do
+    lib.save(two_ops(), ("sweep/%sthread/nccl_28channels/torch_profiler/rank0/t.json"):format(threads))
+  end
+  local code, said = lib.run("replay", lib.work .. "/sweep", "--out", out, "--csv", "--budget", "1000",
+    "--program", program)
+  luaunit.assertEquals(code, 1)
+  luaunit.assertStrContains(said, "0 of 2 ops have a time")
+  for us in assert(file.read(lib.work .. "/bin/asked")):gmatch("limit_us=(%S+)") do
+    left[#left + 1] = tonumber(us)
+  end
+  luaunit.assertEquals(#left, 4)
+  for i = 2, #left do luaunit.assertTrue(left[i] < left[i - 1]) end
+end
+
+-- As of one configuration, so of a batch: gentables replay and the batch report end alike.
+function TestBadInput.test_a_batch_without_any_time_is_a_failed_measurement()
+  lib.clean()
+  lib.save(two_ops(), "runs/a/t_rank_0.json")
+  local code, said, errors = lib.run_with("env GENTABLES_OPENBLAS=/nowhere/a GENTABLES_ONEDNN=/nowhere/b",
+    "trace", "report", "-b", lib.work .. "/runs", "-r", "--csv")
+  luaunit.assertEquals(code, 1)
+  luaunit.assertStrContains(said, "0 of 2 ops have a time")
+  luaunit.assertStrContains(errors, "/runs/a: no op has a time; the sheet says why")
+end
+
+function TestBadInput.test_an_empty_product()
+  local one = two_ops()
+  one:run("aten::mm", 400, lib.mm(0, 24, 16))
+  luaunit.assertEquals((replay("env", one)), 0)
+  luaunit.assertEquals(notes()[1], "not replayed: an empty product has nothing to time")
+end
+
+function TestBadInput.test_wrong_use()
+  lib.clean()
+  local path = lib.save(two_ops(), "t.json")
+  local wrong = {
+    { { "replay", path }, "replay needs --out DIR" },
+    { { "replay", path, "--out", out, "--budget", "soon" }, "--budget: soon is no time" },
+    { { "replay", path, "--out", out, "--samples", "0" }, "--samples: 0 is no count" },
+    { { "replay", path, lib.work .. "/x.op", "--out", out }, "saved ops and traces together" },
+    { { "trace", "report", path, "--out", out, "--budget", "3" }, "--budget goes with -b" },
+    { { "trace", "report", "-b", lib.work, "--budget", "3" }, "--budget goes with -r" },
+  }
+  for _, case in ipairs(wrong) do
+    local code, _, errors = lib.run(table.unpack(case[1]))
+    luaunit.assertEquals(code, 2, case[2])
+    one_line(errors)
+    luaunit.assertStrContains(errors, case[2])
+  end
+end
+
+function TestBadInput.test_files_that_hold_no_op()
+  lib.clean()
+  local good = "gemm id=a dtype=float32 batch=1 m=2 n=2 k=2 trans_a=0 trans_b=0 lda=2 ldb=2 stride_a=0 "
+    .. "stride_b=0 addend=none"
+  local wrong = {
+    { "hello", "it begins with neither gemm nor convolution" },
+    { "gemm m=1 n", "n is no field name=value" },
+    { good:gsub("m=2", "m=0"), "the field m is missing or wrong" },
+    { good:gsub("lda=2", "lda=1"), "lda is below A's width" },
+    { good .. " colour=red", "there is no field colour" },
+    { good:gsub("float32", "float31"), "the field dtype is missing or wrong" },
+  }
+  for i, case in ipairs(wrong) do
+    local path = ("%s/%d.op"):format(lib.work, i)
+    assert(file.write(path, case[1] .. "\n"))
+    local code, said, errors = lib.run("replay", path)
+    luaunit.assertTrue(code > 0)
+    luaunit.assertStrContains(said .. errors, case[2])
+  end
+end
+
+-- Terabytes: nothing is reserved for it.
+function TestBadInput.test_an_op_that_memory_does_not_hold()
+  luaunit.assertEquals((replay("env", two_ops { dims = { { 900000, 900000 }, { 900000, 900000 } },
+    strides = { { 900000, 1 }, { 900000, 1 } } })), 0)
+  luaunit.assertStrMatches(notes()[1], "not replayed: takes [%d.]+ GB of memory, and [%d.]+ GB are available")
+end
+
+local suites = dofile(arg[0]:match("^(.*/)") .. "../../suites.lua")
+return suites { { "TestBadInput", TestBadInput } }

@@ -1,0 +1,142 @@
+-- What the tests of replays share: traces of ops whose kernel times are known, running gentables, and
+-- programs that stand in for those of others.
+--
+--   local trace = lib.trace()
+--   trace:run("aten::mm", 50, { dims = {...}, types = {...} })       an op, and its kernel of 50 µs
+--   lib.save(trace, "rank_0.json", { device = "AMD EPYC" })
+package.path = os.getenv("SOURCE") .. "/tests/unit/trace/reports/?.lua;" .. package.path
+local csv = require "codec.csv"
+local file = require "core.file"
+local json = require "codec.json"
+local process = require "core.process"
+local small_trace = require "small_trace"
+
+local lib = {}
+
+lib.work = assert(os.getenv("WORK"))
+lib.replay = os.getenv("GENTABLES"):gsub("[^/]*$", "") .. "gentables-replay"
+
+function lib.clean()
+  os.execute(("rm -rf '%s'"):format(lib.work))
+  assert(file.make_folder(lib.work))
+end
+
+function lib.trace()
+  local trace, at = small_trace.new(), 0
+  function trace.run(self, name, duration, args, kernel)
+    at = at + 1000
+    self:op(name, at, 100, args)
+    self:launch(at + 10, duration, { kernel = kernel })
+  end
+  return trace
+end
+
+-- An mm of these sizes; `more` replaces what its arguments are by default.
+function lib.mm(m, n, k, more)
+  local args = { dims = { { m, k }, { k, n } }, types = { "float", "float" },
+    strides = { { k, 1 }, { n, 1 } }, concrete = { "", "" } }
+  for key, value in pairs(more or {}) do args[key] = value end
+  return args
+end
+
+function lib.addmm(m, n, k, added, dtype)
+  local dims = { added, { m, k }, { k, n }, {}, {} }
+  return { dims = dims, types = { dtype, dtype, dtype, "Scalar", "Scalar" },
+    strides = { #added == 1 and { 1 } or { n, 1 }, { k, 1 }, { 1, k }, {}, {} },
+    concrete = { "", "", "", "1", "1" } }
+end
+
+-- A convolution of 3 × 3 with padding 1.
+function lib.convolution(batch, channels, size, dtype)
+  local image, filter = { batch, channels, size, size }, { channels, channels, 3, 3 }
+  local image_strides = { channels * size * size, size * size, size, 1 }
+  return { dims = { image, filter, {}, {}, {}, {}, {}, {}, {} },
+    types = { dtype, dtype, "", "ScalarList", "ScalarList", "ScalarList", "Scalar", "ScalarList", "Scalar" },
+    strides = { image_strides, { channels * 9, 9, 3, 1 }, {}, {}, {}, {}, {}, {}, {} },
+    concrete = { "", "", "", "[1, 1]", "[1, 1]", "[1, 1]", "False", "[0, 0]", "1" } }
+end
+
+-- Writes the trace; header = { device, threads, rank, world_size, gentables }. Returns its path.
+function lib.save(trace, name, header)
+  local path = ("%s/%s"):format(lib.work, name)
+  assert(file.make_folder(path:match("^(.*)/")))
+  local document = { traceEvents = json.array(trace.events) }
+  header = header or {}
+  if header.device then
+    document.deviceProperties = json.array { { id = 0, name = header.device, numSms = header.threads } }
+  end
+  document.gentables = header.gentables
+  if header.rank then document.distributedInfo = { rank = header.rank, world_size = header.world_size } end
+  assert(file.write(path, json.encode(document)))
+  return path
+end
+
+-- Makes what is run a copy of gentables with this stand-in beside it, as gentables-replay; nil: as it was.
+function lib.take(text)
+  lib.gentables = text and lib.program("gentables-replay", text):gsub("%-replay$", "")
+  if not text then return end
+  local bin = os.getenv("GENTABLES"):match("^(.*)/")
+  os.execute(("cp '%s/gentables' '%s' && ln -sfn '%s/../share' '%s/../lib' '%s'"):format(bin, lib.gentables,
+    bin, bin, lib.work))
+end
+
+-- Runs gentables, with these words in front (`env A=B`); returns its exit code, what it wrote, its errors.
+function lib.run_with(front, ...)
+  local words = { front, lib.gentables or os.getenv("GENTABLES") }
+  for _, word in ipairs { ... } do words[#words + 1] = ("'%s'"):format(word) end
+  local out, errors = lib.work .. "/stdout", lib.work .. "/stderr"
+  local _, how, code = os.execute(("%s >'%s' 2>'%s'"):format(table.concat(words, " "), out, errors))
+  assert(how == "exit", "ended by a signal")
+  return code, assert(file.read(out)), assert(file.read(errors))
+end
+
+function lib.run(...) return lib.run_with("env", ...) end
+
+-- Rows of a sheet in a folder of CSVs, by title; one at least, for tests go through all of them.
+function lib.rows(folder, sheet)
+  local rows = assert(csv.read(("%s/%s.csv"):format(folder, sheet))).rows
+  assert(#rows > 0, sheet .. " has no row")
+  return rows
+end
+
+-- What the sheet node_replay says of something.
+function lib.about(folder, what)
+  for _, row in ipairs(lib.rows(folder, "node_replay")) do
+    if row.what == what then return row.value end
+  end
+end
+
+-- A program in the folder `bin` of this test.
+function lib.program(name, text)
+  local folder = lib.work .. "/bin"
+  assert(file.make_folder(folder))
+  assert(file.write(folder .. "/" .. name, "#!/bin/sh\n" .. text))
+  os.execute(("chmod +x '%s/%s'"):format(folder, name))
+  return folder .. "/" .. name
+end
+
+-- What gentables-replay calls this machine, and which libraries it has: { openblas = true... }.
+function lib.host()
+  local child = assert(process.start { lib.replay, "--serve" })
+  local device, libraries = nil, {}
+  while true do
+    local line = assert(child:read_line(60))
+    device = device or line:match("^hello .* device=(.*)$")
+    local name = line:match("^present name=(%S+)")
+    if name then libraries[name] = true end
+    if line == "ready" then break end
+  end
+  child:close(1)
+  return device, libraries
+end
+
+-- Which of these libraries this machine lacks, as a reason to skip; nil: none. And what it is called.
+function lib.lacks(...)
+  local device, libraries = lib.host()
+  for _, name in ipairs { ... } do
+    if not libraries[name] then return "no " .. name, device end
+  end
+  return nil, device
+end
+
+return lib

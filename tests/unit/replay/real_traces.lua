@@ -1,0 +1,41 @@
+-- Real traces: which ops are chosen of them, and that what was recorded on AMD's GPUs can be computed here.
+package.path = os.getenv("SOURCE") .. "/tests/unit/replay/?.lua;" .. package.path
+local lib = require "lib"
+local luaunit = require "luaunit"
+
+local data = os.getenv("GENTABLES_DATA")
+if not data then
+  print("skipped: GENTABLES_DATA is not set")
+  return 77
+end
+
+local out = lib.work .. "/out"
+local sheets = out .. "/node_replay_report_csvs"
+
+local TestReal = {}
+
+-- 137 of the 166 shapes of this rank make 99%. Nothing is computed: the program is not there.
+function TestReal.test_the_ops_of_a_training_step()
+  lib.clean()
+  lib.run("replay", data .. "/traces/sampled_rank-0.json.gz", "--out", out, "--csv", "--program",
+    "/nowhere/x")
+  local rows = lib.rows(sheets, "gemm_node_replay")
+  luaunit.assertEquals(#rows, 137)
+  luaunit.assertTrue(tonumber(rows[136].profile_time_sum_cum_pct) < 0.99)
+  luaunit.assertTrue(tonumber(rows[137].profile_time_sum_cum_pct) >= 0.99)
+end
+
+function TestReal.test_convolutions_of_a_resnet()
+  local lacks = lib.lacks("onednn")
+  luaunit.skipIf(lacks, lacks)
+  lib.clean()
+  local code = lib.run("replay", data .. "/traces/mi300_resnet_rank0of8.json.gz", "--out", out, "--csv",
+    "--samples", "1")
+  luaunit.assertEquals(code, 0)
+  local rows = lib.rows(sheets, "conv_node_replay")
+  luaunit.assertTrue(#rows > 3)
+  for _, row in ipairs(rows) do luaunit.assertTrue(tonumber(row["Avg. replay time (us)"]) > 0, row.note) end
+end
+
+local suites = dofile(arg[0]:match("^(.*/)") .. "../../suites.lua")
+return suites { { "TestReal", TestReal } }

@@ -1,0 +1,228 @@
+-- Ops of a trace as requests: how operands lie, what is added, and what is said of what cannot be as it was.
+local families = require "trace.ops.families"
+local luaunit = require "luaunit"
+local perf_model = require "trace.ops.perf_model"
+local request = require "replay.request"
+
+local function no_kernels() return {} end
+
+-- The request of an op, and why there is none.
+local function of(name, call)
+  call.kernels = no_kernels
+  local op = families.op(name)
+  return request.of(op, call, assert(perf_model.of(op, call)))
+end
+
+local function mm(dims, strides, dtype)
+  local types = { dtype or "float", dtype or "float" }
+  return assert(of("aten::mm", { dims = dims, strides = strides, types = types }))
+end
+
+local function values(one, ...)
+  local out = {}
+  for i, name in ipairs { ... } do out[i] = request.value(one, name) end
+  return out
+end
+
+local TestRequests = {}
+
+function TestRequests.test_strides_tell_how_a_matrix_lies()
+  local cases = { -- of A, 4 × 8: transposed, leading dimension
+    { { 8, 1 }, 0, 8 }, { { 1, 4 }, 1, 4 }, { { 11, 1 }, 0, 11 }, { { 1, 9 }, 1, 9 }, { { 0, 1 }, 0, 8 },
+    { { 2, 16 }, 0, 8 },
+  }
+  for _, case in ipairs(cases) do
+    local one = mm({ { 4, 8 }, { 8, 2 } }, { case[1], { 2, 1 } })
+    luaunit.assertEquals(values(one, "trans_a", "lda"), { case[2], case[3] })
+  end
+end
+
+function TestRequests.test_a_dimension_of_one_fits_any_stride()
+  local one = mm({ { 1, 8 }, { 8, 1 } }, { { 99, 1 }, { 1, 77 } })
+  luaunit.assertEquals(values(one, "trans_a", "trans_b", "ldb"), { 0, 0, 1 })
+  luaunit.assertEquals(one.notes, {})
+  one = mm({ { 1, 8 }, { 8, 2 } }, { { 1, 5 }, { 2, 1 } }) -- every fifth element of a column
+  luaunit.assertEquals(values(one, "trans_a", "lda"), { 1, 5 })
+end
+
+function TestRequests.test_what_lies_in_neither_way_is_copied_and_said()
+  local one = mm({ { 4, 8 }, { 8, 2 } }, { { 0, 1 }, { 2, 1 } })
+  luaunit.assertEquals(one.notes, { "A has strides (0, 1): copied first, and the copy not timed" })
+end
+
+function TestRequests.test_batches_keep_their_strides()
+  local one = assert(of("aten::bmm", { dims = { { 3, 4, 8 }, { 3, 8, 2 } }, types = { "float", "float" },
+    strides = { { 0, 8, 1 }, { 16, 1, 8 } } }))
+  luaunit.assertEquals(values(one, "batch", "stride_a", "trans_b", "ldb", "stride_b"), { 3, 0, 1, 8, 16 })
+end
+
+local function addmm(added, concrete)
+  return assert(of("aten::addmm", { dims = { added, { 4, 8 }, { 8, 2 }, {}, {} }, concrete = concrete,
+    types = { "float", "float", "float", "Scalar", "Scalar" },
+    strides = { {}, { 8, 1 }, { 2, 1 }, {}, {} } }))
+end
+
+function TestRequests.test_what_is_added_is_a_row_or_a_matrix()
+  local concrete = { "", "", "", "0.5", "2" }
+  luaunit.assertEquals(values(addmm({ 2 }, concrete), "addend", "beta", "alpha"), { "row", 0.5, 2 })
+  luaunit.assertEquals(values(addmm({ 1, 2 }, concrete), "addend"), { "row" })
+  luaunit.assertEquals(values(addmm({ 4, 2 }, concrete), "addend"), { "matrix" })
+  luaunit.assertEquals(addmm({ 4, 2 }, concrete).notes, {})
+  luaunit.assertEquals(addmm({ 4, 1 }, concrete).notes,
+    { "what is added is expanded first, and that not timed" })
+  luaunit.assertEquals(addmm({ 2 }).notes, { "alpha and beta are not in the trace: taken as 1" })
+end
+
+function TestRequests.test_scaled_products_keep_their_scales_and_types()
+  local call = { dims = { { 16, 32 }, { 32, 16 }, {}, {}, {}, {}, {}, {} },
+    types = { "c10::Float8_e4m3fn", "c10::Float8_e4m3fn", "float", "float", "", "", "Scalar", "Scalar" },
+    strides = { { 32, 1 }, { 1, 32 }, {}, {}, {}, {}, {}, {} },
+    concrete = { "", "", "", "", "", "", "15", "True" } }
+  local one = assert(of("aten::_scaled_mm", call))
+  luaunit.assertEquals(values(one, "dtype", "out_dtype", "scaling", "fast_accumulation", "trans_b"),
+    { "float8_e4m3fn", "bfloat16", "tensor", 1, 1 })
+  luaunit.assertEquals(values(one, "addend"), { "none" })
+  luaunit.assertEquals(one.notes, {})
+end
+
+-- A scaled product of 16 × 32 by 32 × 24; `change` alters its arguments.
+local function scaled(change)
+  local call = { dims = { { 16, 32 }, { 32, 24 }, {}, {}, {}, {}, {}, {} },
+    types = { "c10::Float8_e4m3fn", "c10::Float8_e4m3fn", "float", "float", "", "", "Scalar", "Scalar" },
+    strides = { { 32, 1 }, { 1, 32 }, {}, {}, {}, {}, {}, {} },
+    concrete = { "", "", "", "", "", "", "15", "False" } }
+  change(call)
+  return of("aten::_scaled_mm", call)
+end
+
+function TestRequests.test_the_scales_of_both_operands_are_read()
+  local cases = { -- of A and of B: the kind, and what the note begins with
+    { {}, {}, "tensor" }, { { 16, 1 }, { 1, 24 }, "row" }, { { 1, 1 }, { 1 }, "tensor" },
+    { {}, { 1, 24 }, "row", "A has one scale, and B one for each column" },
+    { { 16, 1 }, {}, "row", "B has one scale, and A one for each row" },
+    { { 16, 2 }, { 2, 24 }, "block" }, { {}, { 2, 24 }, "block" }, { { 16, 1 }, { 1, 16 }, "block" },
+  }
+  for i, case in ipairs(cases) do
+    local one = assert(scaled(function(call) call.dims[3], call.dims[4] = case[1], case[2] end))
+    luaunit.assertEquals(values(one, "scaling"), { case[3] }, "case " .. i)
+    luaunit.assertEquals(#one.notes, case[4] and 1 or 0)
+    if case[4] then luaunit.assertStrContains(one.notes[1], case[4]) end
+  end
+end
+
+-- Of 300 × 700 by 700 × 520: six blocks of 128 along K, padded to eight; 22 of 32, padded to 24.
+function TestRequests.test_the_shapes_of_scales_tell_their_blocks()
+  local e8m0 = "c10::Float8_e8m0fnu"
+  local cases = { -- the scales of A and of B, their type, the blocks
+    { { 300, 6 }, { 6, 520 }, "float", "1x128", "1x128" },
+    { { 300, 6 }, { 6, 5 }, "float", "1x128", "128x128" },
+    { { 300, 6 }, { 8, 5 }, "float", "1x128", "128x128" },
+    { { 3, 6 }, { 6, 520 }, "float", "128x128", "1x128" },
+    { { 384 * 24 }, { 640 * 24 }, e8m0, "1x32", "1x32" },
+    { { 300, 22 }, { 520, 22 }, e8m0, "1x32", "1x32" },
+    { { 300, 6 }, {}, "float" }, { { 300, 7 }, { 7, 520 }, "float" }, { { 300, 6 }, { 6, 520 }, e8m0 },
+    { { 300, 6 }, { 6, 520 }, "c10::Float8_e4m3fn" },
+  }
+  for i, case in ipairs(cases) do
+    local one = assert(scaled(function(call)
+      call.dims = { { 300, 700 }, { 700, 520 }, case[1], case[2], {}, {}, {}, {} }
+      call.strides = { { 700, 1 }, { 1, 700 }, {}, {}, {}, {}, {}, {} }
+      call.types[3], call.types[4] = case[3], case[3]
+    end))
+    luaunit.assertEquals(values(one, "scaling"), { "block" }, "case " .. i)
+    luaunit.assertEquals(request.value(one, "block_a"), case[4], "case " .. i)
+    luaunit.assertEquals(request.value(one, "block_b"), case[5], "case " .. i)
+  end
+end
+
+function TestRequests.test_the_bias_of_a_scaled_product_is_added()
+  local one = assert(scaled(function(call) call.dims[5], call.types[5] = { 24 }, "c10::BFloat16" end))
+  luaunit.assertEquals(values(one, "addend", "alpha", "beta"), { "row", 1, 1 })
+  luaunit.assertEquals(one.notes, {})
+end
+
+function TestRequests.test_scaled_products_of_two_types_are_refused()
+  local one, why = scaled(function(call) call.types[2] = "c10::Float8_e5m2" end)
+  luaunit.assertNil(one)
+  luaunit.assertEquals(why, "A and B are of different types (float8_e4m3fn and float8_e5m2)")
+end
+
+function TestRequests.test_the_type_of_a_scaled_result_is_not_guessed()
+  local function out_of(text)
+    local one, why = scaled(function(call) call.concrete[7] = text end)
+    return one and values(one, "out_dtype")[1], why
+  end
+  luaunit.assertEquals(out_of "5", "float16")
+  luaunit.assertEquals(out_of "24", "float8_e4m3fn")
+  luaunit.assertEquals(out_of "", "float8_e4m3fn") -- not given: that of A
+  luaunit.assertEquals({ out_of "99" }, { nil, "there is no replay into PyTorch's type 99" })
+  local one = assert(scaled(function(call) call.concrete = nil end))
+  luaunit.assertEquals(one.notes, { "the result's type is not in the trace: taken as bfloat16" })
+  one = assert(scaled(function(call) call.types[6] = "float" end))
+  luaunit.assertEquals(one.notes, { "the result's scale is left out" })
+end
+
+-- Its result is argument 0, so that all others stand one place later.
+function TestRequests.test_cutlass_takes_its_scales_from_their_own_places()
+  local one = assert(of("_C::cutlass_scaled_mm", {
+    dims = { { 16, 24 }, { 16, 32 }, { 32, 24 }, { 16, 1 }, { 1, 24 }, { 24 } },
+    types = { "c10::Half", "c10::Float8_e4m3fn", "c10::Float8_e4m3fn", "float", "float", "c10::Half" },
+    strides = { { 24, 1 }, { 32, 1 }, { 1, 32 }, { 1, 1 }, { 1, 1 }, { 1 } } }))
+  luaunit.assertEquals(values(one, "scaling", "out_dtype", "addend", "trans_b"),
+    { "row", "float16", "row", 1 })
+  luaunit.assertEquals(one.notes, {})
+end
+
+function TestRequests.test_empty_ops_have_nothing_to_time()
+  for _, dims in ipairs { { { 0, 8 }, { 8, 2 } }, { { 4, 0 }, { 0, 2 } }, { { 4, 8 }, { 8, 0 } } } do
+    local one, why = of("aten::mm", { dims = dims, types = { "float", "float" } })
+    luaunit.assertNil(one)
+    luaunit.assertEquals(why, "an empty product has nothing to time")
+  end
+end
+
+local function convolution(input_strides, filter_strides)
+  return assert(of("aten::convolution", { dims = { { 2, 4, 5, 6 }, { 8, 2, 3, 3 }, { 8 } },
+    types = { "c10::BFloat16", "c10::BFloat16", "c10::BFloat16" },
+    strides = { input_strides, filter_strides },
+    concrete = { "", "", "", "[2]", "[1, 0]", "[1, 1]", "False", "[0, 0]", "2" } }))
+end
+
+function TestRequests.test_convolutions_say_where_channels_lie()
+  local one = convolution({ 120, 30, 6, 1 }, { 18, 9, 3, 1 })
+  luaunit.assertEquals(values(one, "spatial", "stride", "padding", "groups", "bias", "out_channels", "input"),
+    { 2, "2,2", "1,0", 2, 1, 8, "5,6" })
+  luaunit.assertEquals(values(one, "input_channels_last", "filter_channels_last"), { 0, 0 })
+  one = convolution({ 120, 1, 24, 4 }, { 18, 1, 6, 2 })
+  luaunit.assertEquals(values(one, "input_channels_last", "filter_channels_last"), { 1, 1 })
+  luaunit.assertEquals(convolution({ 240, 60, 12, 2 }, { 18, 9, 3, 1 }).notes,
+    { "the input has strides (240, 60, 12, 2): copied first, and the copy not timed" })
+end
+
+function TestRequests.test_a_line_reads_back_as_the_same_request()
+  for _, one in ipairs { addmm({ 2 }, { "", "", "", "0.1", "1" }), convolution({ 120, 30, 6, 1 },
+    { 18, 9, 3, 1 }) } do
+    local line = request.line(one, "x")
+    local again, id = request.read(line)
+    luaunit.assertEquals(id, "x")
+    luaunit.assertEquals(request.line(again, "x"), line)
+    luaunit.assertEquals(request.line(assert(request.read(request.saved(one, "x"))), "x"), line)
+  end
+end
+
+function TestRequests.test_a_saved_op_keeps_its_notes()
+  local one = mm({ { 4, 8 }, { 8, 2 } }, { { 0, 1 }, { 2, 1 } })
+  local again, id = request.read(request.saved(one, "x"))
+  luaunit.assertEquals(id, "x")
+  luaunit.assertEquals(again.notes, one.notes)
+  luaunit.assertEquals(request.saved(again, "x"), request.saved(one, "x"))
+end
+
+function TestRequests.test_types_that_are_not_known_are_said()
+  local one, why = of("aten::mm", { dims = { { 4, 8 }, { 8, 2 } }, types = { "long int", "long int" } })
+  luaunit.assertNil(one)
+  luaunit.assertEquals(why, "there is no replay in long int")
+end
+
+local suites = dofile(arg[0]:match("^(.*/)") .. "../../suites.lua")
+return suites { { "TestRequests", TestRequests } }

@@ -1,0 +1,160 @@
+#!/bin/sh
+# gentables plot as a command: the documented names, formats and kinds; what is left out is said; bad input
+# ends in one line and leaves no picture.
+. "$SOURCE/tests/lib.sh"
+command -v gnuplot >/dev/null || {
+    echo "skipped: there is no gnuplot here"
+    exit 77
+}
+
+plot() {
+    "$GENTABLES" plot "$@"
+}
+
+no_picture() {
+    [ -z "$(find "$1" -type f 2>/dev/null)" ] || die "there is a picture, or what is left of one"
+}
+
+# cells FUSION TP: rows of two strategies in two cells.
+cells() {
+    for cell in '1,1024' '2,1024'; do
+        for strategy in ONESHOT,3.5 TWOSHOT,4.5; do
+            echo "$2,bfloat16,2048,$cell,${strategy%,*},$1,allreduce,${strategy#*,}"
+        done
+    done
+}
+
+folder() {
+    rm -rf "$WORK/data"
+    mkdir -p "$WORK/data"
+    for tp in 2 4; do
+        { echo "$header" && cells NONE "$tp" && cells RESIDUAL_RMS_NORM "$tp"; } \
+            >"$WORK/data/benchmark.tp$tp.sm90.csv"
+    done
+}
+
+# The three pictures of each fusion and TP size, where and as they are documented.
+folder
+ends_with 0 plot --data_dir "$WORK/data/" --arch sm90
+for fusion in NONE RESIDUAL_RMS_NORM; do
+    for tp in 2 4; do
+        for kind in heatmap best_strategy strategy_difference_heatmap; do
+            [ -s "$WORK/data/viz/$fusion/benchmark.tp$tp.sm90_$kind.png" ] || die "no $kind of $tp, $fusion"
+        done
+    done
+done
+[ "$(find "$WORK/data/viz" -type f | wc -l)" = 12 ] || die "other files, too"
+grep -q '^TP 2, NONE: ONESHOT 100.0 %$' "$stdout" || die "no shares"
+grep -q "^12 pictures in $WORK/data/viz$" "$stdout" || die "not counted"
+[ ! -s "$stderr" ] || die "said something"
+
+# All kinds, as SVG, elsewhere; and both formats.
+ends_with 0 plot --data-dir "$WORK/data" --arch sm90 --out "$WORK/out" --kinds all --format svg
+[ "$(find "$WORK/out/viz" -name '*.svg' | wc -l)" = 30 ] || die "not 7 x 4 + 2 SVGs"
+python3 -c 'import sys, xml.dom.minidom as m; [m.parse(path) for path in sys.argv[1:]]' \
+    "$WORK"/out/viz/*/*.svg || die "that is no SVG"
+ends_with 0 plot --data-dir "$WORK/data" --arch sm90 --out "$WORK/both" --kinds scaling --format png,svg
+[ "$(find "$WORK/both/viz" -type f | wc -l)" = 4 ] || die "not 2 PNGs and 2 SVGs"
+
+# One picture by name. Files of several TP sizes need one.
+one=$WORK/data/benchmark.tp2.sm90.csv
+for kind in heatmap best_strategy strategy_difference_heatmap time_vs_size; do
+    ends_with 0 plot "$kind" "$one" --fusion NONE --out "$WORK/one.svg"
+    [ -s "$WORK/one.svg" ] || die "no $kind"
+    rm "$WORK/one.svg"
+done
+ends_with 0 plot scaling "$one" "$WORK/data/benchmark.tp4.sm90.csv" --fusion NONE --out "$WORK/one.svg"
+ends_with 2 plot heatmap "$one" "$WORK/data/benchmark.tp4.sm90.csv" --fusion NONE --out "$WORK/one.png"
+one_line 'tp2.sm90.csv: has TP 2, 4; --tp'
+ends_with 0 plot heatmap "$one" "$WORK/data/benchmark.tp4.sm90.csv" --tp 4 --fusion NONE --out "$WORK/one.png"
+rm -f "$WORK/one.png" "$WORK/one.svg"
+
+# The rows of other dtypes are left out, and that is said; they can be asked for.
+{ cells NONE 2 | sed 's/bfloat16/float16/; s/ONESHOT/NCCL/'; } >>"$one"
+ends_with 0 plot --data-dir "$WORK/data" --arch sm90 --out "$WORK/mixed" --kinds best_strategy --format svg
+one_line 'shows bfloat16 allreduce .*left out: float16 allreduce'
+ends_with 0 plot best_strategy "$one" --fusion NONE --dtype fp16 --out "$WORK/one.svg"
+grep -q 'NCCL: 2 of 2 cells' "$WORK/one.svg" || die "not the rows of float16"
+rm "$WORK/one.svg"
+
+# A fusion that one TP size has not: said, and no empty picture. One that there is nowhere is wrong use.
+folder
+{ echo "$header" && cells NONE 4; } >"$WORK/data/benchmark.tp4.sm90.csv"
+ends_with 0 plot --data-dir "$WORK/data" --arch sm90 --out "$WORK/gap" --kinds best_strategy,scaling \
+    --format svg
+grep -q 'best_strategy, RESIDUAL_RMS_NORM: TP 4 has no rows of RESIDUAL_RMS_NORM; no picture' "$stderr" ||
+    die "the gap is not told"
+grep -q 'scaling, RESIDUAL_RMS_NORM: there is one TP size only' "$stderr" ||
+    die "the gap in scaling is not told"
+[ "$(find "$WORK/gap" -type f | wc -l)" = 4 ] || die "an empty picture"
+ends_with 2 plot heatmap "$one" --fusion RESIDUAL_RMS_NORM_QUANT_FP8 --out "$WORK/none/a.png"
+one_line 'no rows of fusion RESIDUAL_RMS_NORM_QUANT_FP8; it has NONE, RESIDUAL_RMS_NORM'
+no_picture "$WORK/none"
+
+# One strategy in one cell.
+rows "$WORK/single/benchmark.tp2.sm90.csv" '2,bfloat16,2048,1,1024,NCCL,NONE,allreduce,9.5'
+ends_with 0 plot --data-dir "$WORK/single" --arch sm90 --kinds all --format svg
+[ "$(find "$WORK/single/viz" -name '*.svg' | wc -l)" = 7 ] || die "not 7 pictures of one cell"
+one_line 'scaling, NONE: there is one TP size only; no picture'
+
+# Markup and quotes in a machine's name stand in the picture as they are, and run nothing.
+mkdir "$WORK/names"
+cp "$SOURCE/tables/host/benchmark.tp2.host.csv" "$SOURCE/tables/host/spec.lua" "$WORK/names"
+python3 - "$SOURCE/tables/host/benchmark.tp2.host.json" "$WORK/names/benchmark.tp2.host.json" <<'END'
+import json, sys
+told = json.load(open(sys.argv[1]))
+told["machine"]["cpu"] = "A\"quoted\" <b>&amp;</b> {/Bold x}_y `touch ran` $(touch ran) 'z' %s \\n"
+json.dump(told, open(sys.argv[2], "w"))
+END
+sed 's/tp = { 2, 4 }/tp = { 2 }/' "$SOURCE/tables/host/spec.lua" >"$WORK/names/spec.lua"
+(cd "$WORK/names" && ends_with 0 plot --data-dir . --arch host --kinds best_strategy --format svg)
+[ ! -e "$WORK/names/ran" ] || die "a name was run"
+python3 - "$WORK/names/viz/NONE/benchmark.tp2.host_best_strategy.svg" <<'END' || die "the name is not there"
+import sys, xml.dom.minidom as m
+texts = m.parse(sys.argv[1]).getElementsByTagName("text")
+words = "".join(node.data for t in texts for s in [t] + list(t.childNodes) for node in s.childNodes
+                if node.nodeType == node.TEXT_NODE)
+wanted = "A\"quoted\" <b>&amp;</b> {/Bold x}_y `touch ran` $(touch ran) 'z' %s \\n"
+assert "".join(wanted.split()) in "".join(words.split()), words  # it may stand on two lines
+END
+
+# Nothing to write to, to draw with or to write with.
+folder
+echo >"$WORK/file"
+ends_with 1 plot --data-dir "$WORK/data" --arch sm90 --out "$WORK/file"
+one_line "$WORK/file"
+no_picture "$WORK/data/viz"
+ends_with 1 plot heatmap "$one" --fusion NONE --out "$WORK/nowhere/a.png"
+one_line 'nowhere/a.png: cannot be written: No such file or directory'
+ends_with 1 env PATH=/nonexistent "$GENTABLES" plot --data-dir "$WORK/data" --arch sm90
+one_line 'pictures need gnuplot'
+no_picture "$WORK/data/viz"
+mkdir "$WORK/no_fonts"
+printf '%s\n' '<?xml version="1.0"?><!DOCTYPE fontconfig SYSTEM "fonts.dtd">' \
+    "<fontconfig><dir>$WORK/no_fonts</dir><cachedir>$WORK/no_fonts</cachedir></fontconfig>" \
+    >"$WORK/fonts.conf"
+ends_with 1 env FONTCONFIG_FILE="$WORK/fonts.conf" "$GENTABLES" plot --data-dir "$WORK/data" --arch sm90
+one_line 'there is no font'
+no_picture "$WORK/data/viz"
+
+# Wrong use.
+wrong() {
+    pattern=$1
+    shift
+    ends_with 2 plot "$@"
+    one_line "$pattern"
+}
+wrong 'needs --data-dir DIR, or KIND FILE'
+wrong 'needs --arch ARCH' --data-dir "$WORK/data"
+wrong 'no such folder' --data-dir "$WORK/none" --arch sm90
+wrong 'no benchmark.tp.N..sm80.csv is there' --data-dir "$WORK/data" --arch sm80
+wrong 'no picture "pie"; valid pictures: heatmap' pie "$one" --fusion NONE --out "$WORK/a.png"
+wrong 'no picture "pie"' --data-dir "$WORK/data" --arch sm90 --kinds heatmap,pie
+wrong 'needs a FILE' heatmap --fusion NONE --out "$WORK/a.png"
+wrong 'needs --fusion F and --out PATH' heatmap "$one" --out "$WORK/a.png"
+wrong 'ends in neither .png nor .svg' heatmap "$one" --fusion NONE --out "$WORK/a.pdf"
+wrong 'no format "pdf"; use png or svg' --data-dir "$WORK/data" --arch sm90 --format pdf
+wrong 'there is no such dtype; bfloat16' --data-dir "$WORK/data" --arch sm90 --dtype int8
+wrong 'no row of float32 allreduce' --data-dir "$WORK/data" --arch sm90 --dtype fp32
+wrong 'No such file' heatmap "$WORK/none.csv" --fusion NONE --out "$WORK/a.png"
+no_picture "$WORK/data/viz"

@@ -1,0 +1,98 @@
+#!/bin/sh
+# Every kind of bad input ends in one line with file, line and a way out, exit code 2, and nothing written.
+. "$SOURCE/tests/lib.sh"
+
+data=$WORK/data
+out=$WORK/out
+csv=$data/benchmark.tp2.sm90.csv
+
+# refuses PATTERN: generating from $data does.
+refuses() {
+    ends_with 2 "$GENTABLES" generate --data-dir "$data" --arch sm90 --out "$out"
+    one_line "$1"
+    [ ! -e "$out" ] || die "something was written"
+}
+
+# bad PATTERN LINE...: a file of a good row and these is refused.
+bad() {
+    pattern=$1
+    shift
+    rows "$csv" "$row" "$@"
+    refuses "$pattern"
+}
+
+# bad_bytes PATTERN FORMAT: a file of these bytes, as printf makes them, is refused.
+bad_bytes() {
+    mkdir -p "$data"
+    # shellcheck disable=SC2059
+    printf "$2" >"$csv"
+    refuses "$1"
+}
+
+refuses "$data: cannot be read"
+mkdir -p "$data"
+refuses 'no benchmark.tp\{N\}.sm90.csv is there'
+mkdir "$csv"
+refuses 'benchmark.tp2.sm90.csv: is not a file'
+rmdir "$csv"
+# A FIFO that nobody writes to is refused, not waited for.
+mkfifo "$csv"
+ends_with 2 timeout 200 "$GENTABLES" generate --data-dir "$data" --arch sm90 --out "$out"
+one_line 'benchmark.tp2.sm90.csv: is not a file'
+rm "$csv"
+
+bad_bytes 'benchmark.tp2.sm90.csv: is empty' ''
+bad_bytes 'holds no row with a time' "$header\\n"
+rows "$data/benchmark.tp4.sm90.csv" '4,bfloat16,2048,1,1024,NCCL,NONE,allreduce,9.5'
+refuses 'benchmark.tp2.sm90.csv: holds no row with a time; measure again, or remove it'
+rm "$data/benchmark.tp4.sm90.csv"
+bad_bytes ':1: no column "world_size"' 'NCCL\n'
+bad_bytes ':1: no column "time \(us\)"' \
+    'world_size,dtype,size,num_tokens,hidden_size,strategy,fusion,op\n'
+bad_bytes ':1: .*"fusion", but an unknown one, "fuson"; rename' \
+    'world_size,dtype,size,num_tokens,hidden_size,strategy,fuson,op,time (us)\n'
+bad_bytes ':1: unknown column "speed"' "speed,$header\\n"
+bad_bytes ':1: unknown column "low\(us\)"' "$header,mode,low(us)\\n"
+bad_bytes ':1: no column "high \(us\)"' "$header,low (us)\\n"
+bad_bytes ':1: duplicate column "op"' "$header,op\\n"
+bad_bytes 'is UTF-16; save it as UTF-8' '\377\376w\000'
+bad_bytes ':1: a lone carriage return' "$header\\r$row\\r"
+bad_bytes ':2: fusion is .* lone carriage return' \
+    "$header\\n2,bfloat16,2048,1,1024,NCCL,NO\\rNE,allreduce,9.5\\n"
+bad_bytes ':2: a quote is opened and not closed' \
+    "$header\\n2,\"bfloat16,2048,1,1024,NCCL,NONE,allreduce,9.5\\n"
+bad_bytes ':2: text after a closing quote' "$header\\n2,\"bfloat16\"x,2048,1,1024,NCCL,NONE,allreduce,9.5\\n"
+
+bad ':3: time \(us\) is "fast"; it must be a number' '2,bfloat16,2048,1,1024,ONESHOT,NONE,allreduce,fast'
+bad ':3: time \(us\) is ""; it must be a number' '2,bfloat16,2048,1,1024,ONESHOT,NONE,allreduce,'
+bad ':3: time \(us\) is "1.5 "; it must be a number' '2,bfloat16,2048,1,1024,ONESHOT,NONE,allreduce,1.5 '
+bad ':3: time \(us\) is "0x1p3"; it must be a number' '2,bfloat16,2048,1,1024,ONESHOT,NONE,allreduce,0x1p3'
+bad ':3: time \(us\) is "nan"; it must be a number' '2,bfloat16,2048,1,1024,ONESHOT,NONE,allreduce,nan'
+bad ':3: time \(us\) is "inf"; it must be a number' '2,bfloat16,2048,1,1024,ONESHOT,NONE,allreduce,inf'
+bad ':3: time \(us\) is "1e999"; it must be a number' '2,bfloat16,2048,1,1024,ONESHOT,NONE,allreduce,1e999'
+bad ':3: time \(us\) is "0.0"; a measured time is above 0' '2,bfloat16,2048,1,1024,ONESHOT,NONE,allreduce,0.0'
+bad ':3: time \(us\) is "-1"; a measured time is above 0' '2,bfloat16,2048,1,1024,ONESHOT,NONE,allreduce,-1'
+bad ':3: num_tokens is "0"; it must be a whole number above 0' \
+    '2,bfloat16,2048,0,1024,ONESHOT,NONE,allreduce,1.5'
+bad ':3: hidden_size is "1e3"; it must be a whole number' '2,bfloat16,2048,1,1e3,ONESHOT,NONE,allreduce,1.5'
+bad ':3: strategy is "ONESHOTS"; it must be one of MPI, ' \
+    '2,bfloat16,2048,1,1024,ONESHOTS,NONE,allreduce,1.5'
+bad ':3: fusion is "RMS"; it must be one of ' '2,bfloat16,2048,1,1024,ONESHOT,RMS,allreduce,1.5'
+bad ':3: dtype is "bf17"; it must be one of ' '2,bf17,2048,1,1024,ONESHOT,NONE,allreduce,1.5'
+bad ':3: op is "reduce"; it must be one of ' '2,bfloat16,2048,1,1024,ONESHOT,NONE,reduce,1.5'
+bad ':3: fewer cells' '2,bfloat16,2048,1,1024,ONESHOT,NONE,1.5'
+bad ':3: more cells' "2,bfloat16,2048,1,1024,ONESHOT,NONE,allreduce,1.5,"
+bad ':3: world_size is 4 in a file of TP 2; move the row to benchmark.tp4' \
+    '4,bfloat16,2048,1,1024,ONESHOT,NONE,allreduce,1.5'
+bad ':4: the same cell and strategy, NCCL, as in .*csv:2;' \
+    '2,bfloat16,2048,1,1024,ONESHOT,NONE,allreduce,1.5' '2,bfloat16,2048,1,1024,NCCL,NONE,allreduce,1.5'
+# The same cell by an alias of its dtype, and with a line between that nobody reads.
+bad ':4: the same cell and strategy, NCCL, as in .*csv:2;' '' '2,bf16,2048,1,1024,NCCL,NONE,allreduce,1.5'
+
+header=$header,'low (us),high (us),mode,placement'
+row=$row',9,10,eager,dedicated'
+bad ':3: time \(us\) is outside' '2,bfloat16,2048,1,1024,ONESHOT,NONE,allreduce,1.5,2,3,eager,dedicated'
+bad ':3: mode is "lazy"; it must be one of ' \
+    '2,bfloat16,2048,1,1024,ONESHOT,NONE,allreduce,1.5,1,2,lazy,dedicated'
+bad ':3: placement is "here"' '2,bfloat16,2048,1,1024,ONESHOT,NONE,allreduce,1.5,1,2,eager,here'
+bad ':3: low \(us\) is "nan"' '2,bfloat16,2048,1,1024,ONESHOT,NONE,allreduce,1.5,nan,2,eager,dedicated'

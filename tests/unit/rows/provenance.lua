@@ -1,0 +1,143 @@
+-- provenance.lua: the machine, what its fingerprint covers and what not, and the file.
+package.path = package.path .. ";" .. arg[0]:match("^(.*/)") .. "../sweep/?.lua"
+local lu = require "luaunit"
+local json = require "codec.json"
+local lib = require "lib"
+local file = require "core.file"
+local provenance = require "rows.provenance"
+
+local TestProvenance = {}
+
+local function machine(changes)
+  local facts = { cpu = "A CPU", cores = 4, caches = { L1d = "32K", L2 = "1M" }, memory_gib = 16,
+    os = "Debian", mpi = "Open MPI 4.1.4" }
+  for key, value in pairs(changes or {}) do facts[key] = value end
+  return facts
+end
+
+local bench = { protocol = 1, hash = "abc", isa = "avx2", compiler = "gcc-12" }
+local limits = { min_samples = 1, max_samples = 2, cell_us = 3, message_bytes = 4 }
+
+local function fingerprint(changes, other_bench, other_limits)
+  return provenance.fingerprint(machine(changes), other_bench or bench, other_limits or limits)
+end
+
+function TestProvenance.test_the_fingerprint_covers_what_changes_a_time()
+  local same = fingerprint()
+  local others = { { cpu = "B" }, { cores = 2 }, { caches = { L1d = "32K" } }, { mpi = "MPICH 4" } }
+  for _, changes in ipairs(others) do
+    lu.assertNotEquals(fingerprint(changes), same)
+    lu.assertFalse(provenance.same_machine(machine(changes), machine()))
+  end
+  lu.assertNotEquals(fingerprint({}, { protocol = 1, hash = "abd", isa = "avx2", compiler = "gcc-12" }), same)
+  lu.assertNotEquals(fingerprint({}, bench, { min_samples = 1, max_samples = 2, cell_us = 4 }), same)
+end
+
+function TestProvenance.test_the_fingerprint_covers_a_launcher_that_was_given()
+  local function with(launcher) return provenance.fingerprint(machine(), bench, limits, launcher) end
+  lu.assertNotEquals(with("srun -n {ranks}"), with(nil))
+  lu.assertNotEquals(with("srun -n {ranks}"), with("srun --exclusive -n {ranks}"))
+end
+
+function TestProvenance.test_the_fingerprint_leaves_out_what_does_not()
+  lu.assertEquals(fingerprint { os = "Fedora", memory_gib = 8 }, fingerprint())
+  local larger = { min_samples = 1, max_samples = 2, cell_us = 3, message_bytes = 9 }
+  lu.assertEquals(fingerprint({}, bench, larger), fingerprint())
+end
+
+function TestProvenance.test_this_machine_is_described()
+  local facts = provenance.machine("Open MPI v4.1.4, package: someone@somewhere, ident: 4.1.4")
+  lu.assertEquals(facts.mpi, "Open MPI 4.1.4")
+  lu.assertTrue(facts.cores >= 1)
+  lu.assertStrMatches(provenance.describe(facts), ".+, %d+ cores?, Open MPI 4.1.4")
+end
+
+function TestProvenance.test_the_hash_is_fnv_1a()
+  lu.assertEquals(provenance.hash(""), "cbf29ce484222325")
+  lu.assertEquals(provenance.hash("foobar"), "85944171f73967e8")
+end
+
+local function a_record()
+  return { version = 1, world_size = 2, arch = "host", fingerprint = fingerprint(), machine = machine(),
+    bench = bench, rows = { hash = "1" }, spec = { hash = "1" }, placement = "dedicated",
+    date = "2026-01-01T00:00:00Z", no_time = { { strategy = "MPI", dtype = "bfloat16", op = "allreduce",
+      mode = "eager", fusion = "NONE", hidden_size = 64, num_tokens = 1, reason = "too large" } } }
+end
+
+function TestProvenance.test_a_record_is_written_and_read_back()
+  local folder = lib.scratch()
+  local csv = folder .. "/benchmark.tp2.host.csv"
+  local path = provenance.path_of(csv)
+  lu.assertEquals(path, folder .. "/benchmark.tp2.host.json")
+  local record = a_record()
+  record.no_time = {}
+  lu.assertTrue(provenance.write(csv, "rows", record))
+  lu.assertEquals(provenance.read(path), record)
+  lu.assertEquals(lib.read(csv), "rows")
+  lu.assertTrue(provenance.describes(record, "rows"))
+  lu.assertFalse(provenance.describes(record, "others"))
+  lu.assertStrContains(lib.read(path), '"no_time": []')
+  lib.clean(folder)
+end
+
+function TestProvenance.test_what_is_no_provenance_is_told_with_its_file()
+  local path = os.tmpname()
+  for _, text in ipairs { "{", "[]", "{}", '{"version": 2, "fingerprint": "x", "machine": {}}', "7",
+    '{"version": null}' } do
+    lib.write(path, text)
+    local record, message = provenance.read(path)
+    lu.assertNil(record)
+    lu.assertEquals(message:sub(1, #path + 1), path .. ":")
+  end
+  os.remove(path)
+end
+
+-- Every field, replaced by an array and left out: told by its name, or not needed; read never raises.
+function TestProvenance.test_a_field_that_is_not_what_it_has_to_be_is_told_by_name()
+  local path = os.tmpname()
+  local function told(record)
+    lib.write(path, json.encode(record))
+    local read, message = provenance.read(path)
+    return read and "" or message:gsub("^" .. path:gsub("%p", "%%%0") .. ": ", "")
+  end
+  lu.assertEquals(told(a_record()), "")
+  for place, names in pairs { [""] = { "fingerprint", "machine", "bench", "rows", "no_time" },
+    ["machine."] = { "cpu", "cores", "mpi" }, ["rows."] = { "hash" },
+    ["no_time[0]."] = { "strategy", "dtype", "op", "mode", "fusion", "hidden_size", "num_tokens",
+      "reason" } } do
+    for _, name in ipairs(names) do
+      for _, value in ipairs { json.null, 1.5, false } do
+        local record = a_record()
+        local of = place == "" and record or place == "no_time[0]." and record.no_time[1]
+          or record[place:sub(1, -2)]
+        of[name] = value or nil
+        local field = (place .. name):gsub("%p", "%%%0")
+        lu.assertStrMatches(told(record), field .. " is not [%w ]+; sweep %-%-fresh .*")
+      end
+    end
+  end
+  local record = a_record()
+  record.spec = "text"
+  lu.assertEquals(told(record), "spec is not an object; sweep --fresh replaces it")
+  record = a_record()
+  record.no_time = { "text" }
+  lu.assertEquals(told(record), "no_time[0] is not an object; sweep --fresh replaces it")
+  os.remove(path)
+end
+
+-- A folder in the place of one of the two stands for a kill between them.
+function TestProvenance.test_rows_never_stand_without_their_provenance()
+  local folder = lib.scratch()
+  local csv = folder .. "/benchmark.tp2.host.csv"
+  assert(file.make_folder(provenance.path_of(csv)))
+  lu.assertNil((provenance.write(csv, "rows", a_record())))
+  lu.assertFalse(file.exists(csv))
+  local other = folder .. "/benchmark.tp4.host.csv"
+  assert(file.make_folder(other))
+  lu.assertNil((provenance.write(other, "rows", a_record())))
+  lu.assertTrue(provenance.describes(assert(provenance.read(provenance.path_of(other))), "rows"))
+  lib.clean(folder)
+end
+
+local suites = dofile(arg[0]:match("^(.*/)") .. "../../suites.lua")
+return suites { { "TestProvenance", TestProvenance } }

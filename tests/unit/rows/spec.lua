@@ -1,0 +1,140 @@
+-- spec.lua: what a spec may say, and that what is wrong is told with file and line.
+local lu = require "luaunit"
+local fail = require "base.fail"
+local file = require "core.file"
+local spec = require "rows.spec"
+
+local TestSpec = {}
+
+function TestSpec:setUp() self.path = os.tmpname() end
+function TestSpec:tearDown() os.remove(self.path) end
+
+function TestSpec:load(text)
+  assert(file.write(self.path, text))
+  return spec.load(self.path)
+end
+
+-- The message that `text` is refused with, without the file's name.
+function TestSpec:refusal(text)
+  local ok, problem = pcall(self.load, self, text)
+  lu.assertFalse(ok)
+  lu.assertTrue(fail.is_failure(problem), tostring(problem))
+  lu.assertEquals(problem.code, 2)
+  lu.assertEquals(problem.message:sub(1, #self.path + 1), self.path .. ":")
+  return problem.message:sub(#self.path + 2)
+end
+
+local least = 'arch = "host", tp = { 4, 2 }, hidden_sizes = { 1024 }, num_tokens = { 16, 1 }'
+
+function TestSpec:test_what_the_bench_cannot_measure_is_refused_with_its_line()
+  local function refused(line, key_and_value, words)
+    local message = self:refusal("return { " .. least .. ",\n" .. key_and_value .. " }")
+    lu.assertStrMatches(message, line .. ": .*" .. words .. ".*")
+  end
+  refused(2, 'strategies = { "NCCL" }', "NCCL, which host does not measure; valid: MPI, ONESHOT")
+  refused(2, 'table = { op = "gemm_allreduce" }', "host does not measure the op gemm_allreduce")
+  refused(2, 'table = { mode = "graph" }', "host does not measure the mode graph")
+  refused(2, "limits = { max_samples = 1 << 62 }", "from 1 to 1000000")
+end
+
+function TestSpec:test_what_is_left_out_is_filled_in()
+  local found = self:load("return { " .. least .. " }")
+  lu.assertEquals(found.tp, { 2, 4 })
+  lu.assertEquals(found.num_tokens, { 1, 16 })
+  lu.assertEquals(found.dtypes, { "bfloat16" })
+  lu.assertEquals(#found.fusions, 4)
+  lu.assertEquals(found.strategies[1], "MPI")
+  lu.assertNotStrContains(table.concat(found.strategies, " "), "NCCL")
+  lu.assertEquals(found.limits, spec.default_limits)
+  lu.assertEquals(found.table, spec.default_table)
+end
+
+function TestSpec:test_aliases_become_names_in_the_order_of_the_lists()
+  local found = self:load("return { " .. least .. ', dtypes = { "fp32", "bf16" } }')
+  lu.assertEquals(found.dtypes, { "bfloat16", "float32" })
+end
+
+function TestSpec:test_the_table_takes_a_dtype_that_is_swept()
+  lu.assertEquals(self:load("return { " .. least .. ', dtypes = { "float16" } }').table.dtype, "float16")
+  local refusal = self:refusal("return { " .. least .. ', table = { dtype = "float32" } }')
+  lu.assertStrContains(refusal, "not among dtypes")
+end
+
+function TestSpec.test_the_shipped_spec_is_right()
+  local found = spec.load(gentables.home .. "/generator/../tables/host/spec.lua")
+  lu.assertEquals(found.arch, "host")
+end
+
+function TestSpec:test_an_unknown_key_is_told_with_its_line()
+  lu.assertStrMatches(self:refusal("return {\n  " .. least .. ",\n  hiden_sizes = { 3 },\n}"),
+    "3: unknown key hiden_sizes; valid keys: arch, .*")
+  lu.assertStrMatches(self:refusal("return {\n" .. least .. ",\nlimits = {\n  cell_ms = 3 } }"),
+    "4: unknown key cell_ms in limits; .*")
+  lu.assertStrMatches(self:refusal("return {\n" .. least .. ",\n['two words'] = 1 }"),
+    "3: unknown key two words.*")
+end
+
+function TestSpec:test_a_key_in_a_comment_is_not_its_line()
+  lu.assertStrMatches(self:refusal("-- tp = { 1 }\nreturn {\n tp = { 1 } }"), "3: tp has 1; .*")
+end
+
+function TestSpec:test_wrong_values_are_refused()
+  local base = 'return {\narch = "host", tp = %s, hidden_sizes = %s, num_tokens = %s,\nstrategies = %s }'
+  local good = { "{ 2 }", "{ 64 }", "{ 1 }", '{ "MPI" }' }
+  local cases = {
+    { 1, "{ 1 }", "2: tp has 1; valid are whole numbers from 2 to 16" },
+    { 1, "{ 17 }", "2: tp has 17;" }, { 1, "{ 2.5 }", "2: tp has 2.5;" },
+    { 1, "{ 2, 2 }", "2: tp has 2 twice" },
+    { 1, "{}", "2: tp is empty" }, { 1, "2", "2: tp is not a list" }, { 1, '{ "2" }', "2: tp has 2;" },
+    { 1, "{ 2, x = 4 }", "2: tp is a list; remove the key x" },
+    { 2, "{ 0 }", "2: hidden_sizes has 0;" }, { 3, "{ -4 }", "2: num_tokens has -4;" },
+    { 3, "{ 0/0 }", "2: num_tokens has" },
+    { 4, '{ "ONSHOT" }', "3: strategies has ONSHOT; valid: MPI, ONESHOT" },
+    { 4, "{ 7 }", "3: strategies has 7" },
+    { 4, '{ "MPI", "MPI" }', "3: strategies has MPI twice" },
+  }
+  for _, case in ipairs(cases) do
+    local values = { table.unpack(good) }
+    values[case[1]] = case[2]
+    lu.assertStrContains(self:refusal(base:format(table.unpack(values))), case[3])
+  end
+end
+
+function TestSpec:test_limits_are_whole_and_in_order()
+  local function refusal(limits)
+    return self:refusal("return {\n" .. least .. ",\nlimits = " .. limits .. "}")
+  end
+  lu.assertStrContains(refusal("{ cell_us = 0 }"), "3: cell_us is 0")
+  lu.assertStrContains(refusal("{ min_samples = 9, max_samples = 8 }"), "3: min_samples is 9, above")
+end
+
+function TestSpec:test_missing_keys_are_named()
+  lu.assertStrContains(self:refusal('return { arch = "host" }'), "1: tp is missing")
+  lu.assertStrContains(self:refusal('return { arch = "tpu" }'), "1: unknown arch tpu")
+end
+
+function TestSpec:test_a_spec_is_a_table_and_nothing_else()
+  lu.assertStrContains(self:refusal("return 5"), "1: the spec returns number")
+  lu.assertStrContains(self:refusal(""), "1: the spec returns nil")
+  lu.assertStrContains(self:refusal("return {\n tp = = }"), "2: unexpected symbol")
+  lu.assertStrContains(self:refusal("\nwhile true do end"), "2: the spec runs too long")
+  local doubling = "local s = 'x'\nfor _ = 1, 40 do s = s .. s end\nreturn s"
+  lu.assertStrContains(self:refusal(doubling), "2: the spec needs more than 64 MiB")
+  lu.assertStrContains(self:refusal("os.exit(0)"), "1: attempt to index a nil value")
+  lu.assertStrContains(self:refusal("return ('x'):rep(1 << 40)"), "1: attempt to index a string value")
+  lu.assertStrContains(self:refusal("\27Lua"), "attempt to load a binary chunk")
+end
+
+function TestSpec:test_text_still_has_its_methods_afterwards()
+  pcall(self.load, self, "error()")
+  lu.assertEquals(("x"):rep(2), "xx")
+end
+
+function TestSpec.test_a_missing_file_is_told()
+  local ok, problem = pcall(spec.load, "/nonexistent/spec.lua")
+  lu.assertFalse(ok)
+  lu.assertStrContains(problem.message, "/nonexistent/spec.lua")
+end
+
+local suites = dofile(arg[0]:match("^(.*/)") .. "../../suites.lua")
+return suites { { "TestSpec", TestSpec } }

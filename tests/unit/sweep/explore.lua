@@ -1,0 +1,259 @@
+-- explore.lua: which points a sweep visits, played against times that are known everywhere.
+local lu = require "luaunit"
+local explore = require "sweep.explore"
+local plan = require "rows.cells"
+
+local TestExplore = {}
+
+local function spec_with(changes)
+  local spec = { dtypes = { "bfloat16" }, fusions = { "NONE" }, hidden_sizes = { 1024, 2048, 4096, 8192 },
+    num_tokens = { 1, 4, 16, 64, 256, 1024 }, strategies = { "MPI", "ONESHOT", "TWOSHOT" },
+    limits = { message_bytes = 1 << 30 }, table = { op = "allreduce", mode = "eager" } }
+  for key, value in pairs(changes or {}) do spec[key] = value end
+  return spec
+end
+
+-- ONESHOT up to about 256 KiB, TWOSHOT beyond; MPI never.
+local function time_of(strategy, cell)
+  local bytes = cell.size
+  if strategy == "MPI" then return 20 + bytes / 1000 end
+  if strategy == "ONESHOT" then return 1 + bytes / 4000 end
+  return 33 + bytes / 8000
+end
+
+-- Plays the planner to its end. Returns the visits, { cell, launch, strategies }.
+local function play(options, time)
+  local now = 0
+  local spec = options.spec or spec_with()
+  local planner = explore.new { spec = spec, cells = plan.cells(spec, 2), launches = options.launches or 5,
+    exhaustive = options.exhaustive, now = function() return now end, ends_at = options.ends_at,
+    fits = options.fits }
+  local visits, launch = {}, 0
+  while planner:wants(launch + 1) do
+    launch = launch + 1
+    for task in function() return planner:next(launch) end do
+      now = now + 1
+      local rows = {}
+      for _, strategy in ipairs(task.strategies) do
+        local time_us = (time or time_of)(strategy, task.cell)
+        rows[#rows + 1] = plan.record(task.cell, strategy, { time_us = time_us })
+      end
+      visits[#visits + 1] = { cell = task.cell, launch = launch, strategies = task.strategies }
+      planner:take(task.cell, launch, rows, {})
+    end
+    lu.assertTrue(launch < 20)
+  end
+  return visits, planner
+end
+
+local function cells_of(visits)
+  local seen, count = {}, 0
+  for _, visit in ipairs(visits) do
+    local key = plan.key(plan.record(visit.cell))
+    if not seen[key] then seen[key], count = 0, count + 1 end
+    seen[key] = seen[key] + 1
+  end
+  return seen, count
+end
+
+function TestExplore.test_exhaustive_visits_every_cell_with_all_in_every_launch()
+  local visits = play { exhaustive = true, launches = 3 }
+  local seen, count = cells_of(visits)
+  lu.assertEquals({ count, #visits }, { 24, 72 })
+  for _, times in pairs(seen) do lu.assertEquals(times, 3) end
+  for _, visit in ipairs(visits) do lu.assertEquals(#visit.strategies, 3) end
+end
+
+function TestExplore.test_what_is_clear_is_visited_at_few_points()
+  local function one_wins(strategy, cell) return (strategy == "ONESHOT" and 1 or 5) * cell.size end
+  local _, count = cells_of((play({}, one_wins)))
+  lu.assertTrue(count < 24 // 2, count)
+end
+
+function TestExplore.test_a_clearly_slower_strategy_is_measured_once_a_point()
+  local later = 0
+  for _, visit in ipairs((play {})) do
+    local has_mpi = table.concat(visit.strategies, " "):find("MPI", 1, true) ~= nil
+    if visit.launch > 2 then
+      later = later + 1
+      lu.assertFalse(has_mpi)
+    end
+  end
+  lu.assertTrue(later > 0)
+end
+
+-- AUTO is never chosen: it steers nothing, however fast, and has as many launches as the best.
+function TestExplore.test_AUTO_comes_along_and_steers_nothing()
+  local function names(visits, left_out)
+    local lines = {}
+    for i, visit in ipairs(visits) do
+      local asked = table.concat(visit.strategies, " "):gsub(left_out, "")
+      lines[i] = ("%d %s %s"):format(visit.launch, plan.describe(visit.cell), asked)
+    end
+    return lines
+  end
+  local without = play {}
+  local with = play({ spec = spec_with { strategies = { "MPI", "ONESHOT", "TWOSHOT", "AUTO" } } },
+    function(strategy, cell) return strategy == "AUTO" and 0.001 or time_of(strategy, cell) end)
+  lu.assertEquals(names(with, " AUTO"), names(without, " AUTO"))
+  for _, visit in ipairs(with) do lu.assertEquals(visit.strategies[#visit.strategies], "AUTO") end
+end
+
+-- Where the strategies cross, the planner looks; far from there it does not, but for the first points.
+function TestExplore.test_points_crowd_where_strategies_cross()
+  local times = cells_of((play {}))
+  local near = 0
+  for _, visit in ipairs((play {})) do
+    local key = plan.key(plan.record(visit.cell))
+    local is_first = times[key] == 5
+    if not is_first then
+      near = near + 1
+      lu.assertTrue(math.abs(math.log(visit.cell.size / 256000, 2)) < 3, plan.describe(visit.cell))
+    end
+  end
+  lu.assertTrue(near > 0)
+end
+
+function TestExplore.test_what_is_sure_after_two_launches_is_visited_twice_but_for_the_first_points()
+  local times, count = cells_of((play { launches = 5 }))
+  local five = 0
+  for _, visits in pairs(times) do
+    lu.assertTrue(visits == 2 or visits == 5, visits)
+    if visits == 5 then five = five + 1 end
+  end
+  lu.assertEquals(five, 6)
+  lu.assertTrue(count > 6, count)
+end
+
+-- Two strategies that are equally fast, with and without noise that differs from launch to launch.
+function TestExplore.test_what_launches_disagree_about_is_visited_more_often()
+  local random = 1
+  local function quiet(strategy, cell) return (strategy == "MPI" and 3 or 1) * cell.size end
+  local function noisy(strategy, cell)
+    random = random * 48271 % 0x7fffffff
+    return quiet(strategy, cell) * (0.9 + 0.2 * random / 0x7fffffff)
+  end
+  lu.assertTrue(#play({}, noisy) > #play({}, quiet) + 10)
+end
+
+function TestExplore.test_a_budget_ends_it()
+  local visits = play { exhaustive = true, ends_at = 10 }
+  lu.assertEquals(#visits, 10)
+end
+
+local function small_enough(cell) return cell.size <= 1 << 20 end
+
+function TestExplore.test_what_does_not_fit_is_not_asked_for_and_is_unreached()
+  for _, exhaustive in ipairs { true, false } do
+    local visits, planner = play { exhaustive = exhaustive, launches = 2, fits = small_enough }
+    for _, visit in ipairs(visits) do lu.assertTrue(small_enough(visit.cell)) end
+    lu.assertTrue(#visits > 0)
+    lu.assertTrue(planner:is_cut_off(3))
+    local largest, smallest = {}, {}
+    for _, cell in ipairs(plan.cells(spec_with(), 2)) do
+      if cell.hidden_size == 8192 and cell.num_tokens == 1024 then largest = cell end
+      if cell.hidden_size == 1024 and cell.num_tokens == 1 then smallest = cell end
+    end
+    lu.assertTrue(planner:is_unreached(largest))
+    lu.assertFalse(planner:is_unreached(smallest))
+  end
+end
+
+function TestExplore.test_what_ended_by_itself_is_not_cut_off()
+  for _, exhaustive in ipairs { true, false } do
+    local visits, planner = play { exhaustive = exhaustive, ends_at = 1000 }
+    lu.assertFalse(planner:is_cut_off(visits[#visits].launch + 1))
+    for _, cell in ipairs(plan.cells(spec_with(), 2)) do lu.assertFalse(planner:is_unreached(cell)) end
+  end
+end
+
+-- New points get a share of the budget alone, but all of the time that launches of others leave: they are
+-- found later, in launches of their own.
+function TestExplore.test_a_budget_that_holds_it_all_ends_nothing()
+  local function last_launch(visits) return visits[#visits].launch end
+  local function count_cells(visits) return select(2, cells_of(visits)) end
+  local visits = play { launches = 2 }
+  local with_budget, planner = play { launches = 2, ends_at = 2 * #visits }
+  lu.assertFalse(planner:is_cut_off(last_launch(with_budget) + 1))
+  lu.assertEquals(count_cells(with_budget), count_cells(visits))
+  with_budget, planner = play { launches = 2, ends_at = #visits + 1 }
+  lu.assertFalse(planner:is_cut_off(last_launch(with_budget) + 1))
+  lu.assertTrue(last_launch(with_budget) > last_launch(visits))
+end
+
+-- Between the grid's lines there is always something to look at; what is said is of its cells.
+function TestExplore.test_points_between_cells_that_were_not_reached_are_no_loss()
+  local visits = play {}
+  for ends_at = 20, #visits + 10 do
+    local _, planner = play { ends_at = ends_at }
+    local is_cut_off, unreached = planner:is_cut_off(20), 0
+    for _, cell in ipairs(plan.cells(spec_with(), 2)) do
+      if planner:is_unreached(cell) then unreached = unreached + 1 end
+    end
+    if is_cut_off then lu.assertTrue(unreached > 0 or planner:outlook() > 0) end
+    if not is_cut_off then lu.assertEquals(unreached, 0) end
+  end
+end
+
+function TestExplore.test_the_same_answers_give_the_same_plan()
+  local function keys(visits)
+    local out = {}
+    for i, visit in ipairs(visits) do out[i] = plan.key(plan.record(visit.cell)) .. " " .. visit.launch end
+    return out
+  end
+  lu.assertEquals(keys((play {})), keys((play {})))
+end
+
+-- What launches of one fusion disagree about changes what is expected of the other: a planner that was asked
+-- before it knew says the same as one that was not.
+function TestExplore.test_noise_that_one_fusion_shows_counts_for_all()
+  local spec = spec_with { fusions = { "NONE", "RESIDUAL_RMS_NORM" }, strategies = { "ONESHOT", "TWOSHOT" } }
+  local cells = plan.cells(spec, 2)
+  local function new()
+    return explore.new { spec = spec, cells = cells, launches = 5, now = function() return 0 end }
+  end
+  local function take(planner, fusion, launch, time)
+    for _, cell in ipairs(cells) do
+      local is_corner = (cell.hidden_size == 1024 or cell.hidden_size == 8192)
+        and (cell.num_tokens == 1 or cell.num_tokens == 1024)
+      if cell.fusion == fusion and is_corner then
+        planner:take(cell, launch, { plan.record(cell, "ONESHOT", { time_us = time(cell, 1) }),
+          plan.record(cell, "TWOSHOT", { time_us = time(cell, 1.1) }) }, {})
+      end
+    end
+  end
+  local function unreached(planner)
+    local out = {}
+    for i, cell in ipairs(cells) do out[i] = cell.fusion == "NONE" and planner:is_unreached(cell) end
+    return out
+  end
+  local asked, silent = new(), new()
+  local before
+  for _, planner in ipairs { asked, silent } do
+    take(planner, "NONE", 1, function(cell, factor) return cell.size * factor end)
+    if planner == asked then before = unreached(planner) end
+    for launch = 1, 5 do
+      take(planner, "RESIDUAL_RMS_NORM", launch, function(cell, factor)
+        return cell.size * (factor > 1 and 1 + 0.2 * (launch % 2) or 1)
+      end)
+    end
+  end
+  lu.assertNotEquals(unreached(silent), before)
+  lu.assertEquals(unreached(asked), unreached(silent))
+end
+
+function TestExplore.test_rows_that_are_kept_are_not_asked_for()
+  local spec = spec_with()
+  local planner = explore.new { spec = spec, cells = plan.cells(spec, 2), launches = 2, exhaustive = true,
+    now = function() return 0 end }
+  for _, cell in ipairs(plan.cells(spec, 2)) do
+    for _, strategy in ipairs { "MPI", "ONESHOT" } do
+      planner:keep(plan.record(cell, strategy, { time_us = time_of(strategy, cell) }))
+    end
+  end
+  local task = planner:next(1)
+  lu.assertEquals(task.strategies, { "TWOSHOT" })
+end
+
+local suites = dofile(arg[0]:match("^(.*/)") .. "../../suites.lua")
+return suites { { "TestExplore", TestExplore } }

@@ -1,0 +1,142 @@
+-- journal.lua: what a sweep that was cut off leaves behind, cut off anywhere.
+package.path = package.path .. ";" .. arg[0]:match("^(.*/)") .. "?.lua"
+local lu = require "luaunit"
+local fail = require "base.fail"
+local file = require "core.file"
+local journal = require "sweep.journal"
+local lib = require "lib"
+local plan = require "rows.cells"
+local system = require "core.system"
+
+local TestJournal = {}
+
+function TestJournal:setUp()
+  self.folder = lib.scratch()
+  self.path = self.folder .. "/rows.csv.part"
+end
+
+function TestJournal:tearDown() lib.clean(self.folder) end
+
+local function cell_with(num_tokens)
+  return { world_size = 2, op = "allreduce", dtype = "bfloat16", fusion = "NONE", hidden_size = 64,
+    num_tokens = num_tokens, mode = "eager", size = 128 * num_tokens }
+end
+
+local function row(cell, time_us)
+  return plan.record(cell, "MPI", { size = cell.size, time_us = time_us, low_us = time_us, high_us = time_us,
+    samples = 9, min_us = 0.5, p95_us = 2.0, p99_us = 3.0, skew_us = 0.0, bound_us = 0.25,
+    accumulate = "native", placement = "dedicated", bits = "0b" })
+end
+
+local function add(into, num_tokens)
+  local cell = cell_with(num_tokens)
+  local without = plan.record(cell, "TWOSHOT", { reason = "fewer tokens than ranks" })
+  into:add(cell, { launch = 1, roundtrip_us = 0.25 }, { row(cell, 1.25) }, { without })
+end
+
+local function begun(path, ...)
+  local into = journal.open(path)
+  into:begin(...)
+  return into
+end
+
+function TestJournal:write(...)
+  local into = begun(self.path, "f00d", false, false)
+  for _, num_tokens in ipairs { ... } do add(into, num_tokens) end
+  into:close()
+end
+
+function TestJournal:test_what_was_added_is_read_back()
+  self:write(1, 4)
+  local found = journal.read(self.path, 2)
+  lu.assertEquals(found.fingerprint, "f00d")
+  lu.assertFalse(found.fresh)
+  lu.assertEquals(#found.cells, 2)
+  lu.assertEquals(found.cells[2].rows, { row(cell_with(4), 1.25) })
+  lu.assertEquals(found.cells[2].no_time[1].reason, "fewer tokens than ranks")
+end
+
+function TestJournal:test_a_new_journal_starts_empty_and_a_continued_one_does_not()
+  self:write(1)
+  local into = begun(self.path, "f00d", false, true)
+  add(into, 4)
+  into:close()
+  lu.assertEquals(#journal.read(self.path, 2).cells, 2)
+  begun(self.path, "beef", true, false):close()
+  lu.assertEquals(journal.read(self.path, 2), { fingerprint = "beef", fresh = true, cells = {} })
+end
+
+-- Cut at every byte: only whole cells are read, none of them wrong, and what is added afterwards is read too.
+function TestJournal:test_cut_off_at_every_byte_it_keeps_the_whole_cells_before()
+  self:write(1, 4)
+  local text = lib.read(self.path)
+  local _, head = text:find("\n")
+  local _, first = text:find("done\n")
+  for size = 0, #text do
+    lib.write(self.path, text:sub(1, size))
+    local found = journal.read(self.path, 2)
+    local whole = size < head and -1 or size < first and 0 or size < #text and 1 or 2
+    lu.assertEquals(found and #found.cells or -1, whole, size)
+    for i, cell in ipairs(found and found.cells or {}) do
+      lu.assertEquals(cell.rows, { row(cell_with(i == 1 and 1 or 4), 1.25) }, size)
+    end
+    if found then
+      local into = begun(self.path, "f00d", false, true)
+      add(into, 16)
+      into:close()
+      local cells = journal.read(self.path, 2).cells
+      lu.assertEquals(cells[#cells].rows, { row(cell_with(16), 1.25) }, size)
+    end
+  end
+end
+
+function TestJournal:test_a_cell_that_does_not_read_loses_no_other()
+  self:write(1, 4, 16)
+  local text = lib.read(self.path)
+  local at = text:find("row", text:find("num_tokens=4", 1, true), true)
+  lib.write(self.path, text:sub(1, at) .. "\0\0\0" .. text:sub(at + 4))
+  local cells = journal.read(self.path, 2).cells
+  lu.assertEquals(#cells, 2)
+  lu.assertEquals(cells[2].cell.num_tokens, 16)
+end
+
+function TestJournal:test_what_is_no_journal_is_none()
+  lib.write(self.path, "world_size,dtype\n2,bfloat16\n")
+  lu.assertNil(journal.read(self.path, 2))
+  lu.assertNil(journal.read(self.path .. ".missing", 2))
+end
+
+-- What system.lock is given is how long it would wait; it need not be waited for.
+function TestJournal:test_two_sweeps_do_not_write_one_journal()
+  local first = begun(self.path, "f00d", false, false)
+  local lock, waits_s = system.lock, nil
+  local _ <close> = setmetatable({}, { __close = function() system.lock = lock end })
+  function system.lock(handle, seconds)
+    waits_s = seconds
+    return lock(handle, 0.01)
+  end
+  local ok, problem = pcall(journal.open, self.path)
+  lu.assertFalse(ok)
+  lu.assertTrue(fail.is_failure(problem))
+  lu.assertStrContains(problem.message, "another sweep")
+  lu.assertTrue(waits_s >= 1, "ranks of a sweep that was killed hold its lock until they are gone")
+  first:close()
+end
+
+function TestJournal:test_one_that_is_empty_gets_its_head()
+  begun(self.path, "f00d", true, true):close()
+  lu.assertEquals(journal.read(self.path, 2), { fingerprint = "f00d", fresh = true, cells = {} })
+end
+
+-- As between the opening and the locking of a sweep that starts while another one ends.
+function TestJournal:test_what_was_removed_meanwhile_is_not_locked()
+  local first = journal.open(self.path)
+  local late <close> = io.open(self.path, "ab")
+  lu.assertNil((system.lock(late)))
+  first:remove()
+  lu.assertNil((system.lock(late)))
+  lu.assertFalse(file.exists(self.path))
+end
+
+local suites = dofile(arg[0]:match("^(.*/)") .. "../../suites.lua")
+return suites { { "TestJournal", TestJournal } }

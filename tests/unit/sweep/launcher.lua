@@ -1,0 +1,93 @@
+-- launcher: which words start the ranks, for each MPI that says its version, with enough cores and without;
+-- and who died, by what mpirun says. The mpirun that is asked is a script that says what the real one would.
+package.path = package.path .. ";" .. arg[0]:match("^(.*/)") .. "?.lua"
+local lu = require "luaunit"
+local launcher = require "conversation.launcher"
+local lib = require "lib"
+local system = require "core.system"
+
+local TestLauncher = {}
+
+function TestLauncher:setUp() self.folder = lib.scratch("/tmp") end
+
+function TestLauncher:tearDown() lib.clean(self.folder) end
+
+-- The words for `ranks` ranks on `cores` cores where mpirun says `version`; nil: there is none.
+local function words(self, version, ranks, cores, text, environment)
+  local script = ("%s/ask.lua"):format(self.folder)
+  lib.write(script, ([[
+    local words = require("conversation.launcher").command(%d, %d, %s)
+    print("<" .. table.concat(words, "> <") .. ">")
+  ]]):format(ranks, cores, text and ("%q"):format(text) or "nil"))
+  local mpirun = self.folder .. "/mpirun"
+  if version then
+    lib.write(mpirun, ("#!/bin/sh\necho '%s'\n"):format(version))
+    assert(os.execute(("chmod +x '%s'"):format(mpirun)))
+  end
+  local ended, out, errors = lib.run({ lib.gentables, "lua", script },
+    { "PATH=" .. self.folder .. (version and ":/usr/bin:/bin" or ""), table.unpack(environment or {}) })
+  return out, ended, errors
+end
+
+local as_root = system.is_root() and " <--allow-run-as-root>" or ""
+local one_node = " <--mca> <pml> <ob1> <--mca> <btl> <self,vader>"
+local components = " <--mca> <coll_sm_priority> <1> <--mca> <coll_tuned_use_dynamic_rules> <1>"
+
+function TestLauncher:test_open_mpi_4_with_a_core_for_each_rank()
+  lu.assertEquals(words(self, "mpirun (Open MPI) 4.1.4", 2, 2), "<mpirun> <-n> <2>" .. as_root ..
+    " <--bind-to> <core>" .. one_node .. components)
+end
+
+function TestLauncher:test_open_mpi_4_with_more_ranks_than_cores()
+  lu.assertEquals(words(self, "mpirun (Open MPI) 4.1.4", 4, 2), "<mpirun> <-n> <4>" .. as_root ..
+    " <--oversubscribe> <--bind-to> <none>" .. one_node .. components)
+end
+
+function TestLauncher:test_open_mpi_5_calls_its_transport_sm()
+  lu.assertStrContains(words(self, "mpirun (Open MPI) 5.0.3", 2, 2), "<pml> <ob1> <--mca> <btl> <self,sm>")
+end
+
+-- Open MPI 4.1 refuses a parameter that is given twice, and the command line wins over the environment.
+function TestLauncher:test_the_environments_own_pml_stays()
+  local found = words(self, "mpirun (Open MPI) 4.1.4", 2, 2, nil, { "OMPI_MCA_pml=ucx" })
+  lu.assertNotStrContains(found, "pml")
+  lu.assertStrContains(found, "<btl> <self,vader>")
+end
+
+function TestLauncher:test_another_mpi_gets_no_flags_of_open_mpi()
+  lu.assertEquals(words(self, "HYDRA build details:", 4, 2), "<mpirun> <-n> <4>")
+end
+
+function TestLauncher:test_a_launcher_that_is_given_is_taken_as_it_is()
+  lu.assertEquals(words(self, nil, 4, 2, "srun --mpi=pmix -n {ranks}"), "<srun> <--mpi=pmix> <-n> <4>")
+end
+
+function TestLauncher:test_what_cannot_start_ranks_is_told()
+  local _, ended, errors = words(self, nil, 2, 2)
+  lu.assertEquals(ended, "exit code 2")
+  lu.assertStrMatches(errors, "gentables: no mpirun .*\n")
+  for _, text in ipairs { "srun -n 2", " " } do
+    _, ended, errors = words(self, nil, 2, 2, text)
+    lu.assertEquals(ended, "exit code 2")
+    lu.assertStrMatches(errors, "gentables: the launcher [^\n]*{ranks}[^\n]*\n")
+  end
+end
+
+-- As Open MPI 4.1.4 writes it, lines broken where it pleases.
+function TestLauncher.test_who_died()
+  local cases = {
+    { "mpirun noticed that process rank 1 with PID 0 on node n\nexited on signal 9 (Killed).\n", "1",
+      "rank 1 died: signal 9 (Killed)" },
+    { "-----\nmpirun detected:\n\n  Process name: [[60811,1],3]\n  Exit code:    7\n---\n", "3",
+      "rank 3 died: exit code 7" },
+    { "Primary job  terminated normally, but 1 process returned\na non-zero exit code. Per user-direction, "
+      .. "the job has been aborted.\n", nil, "one rank died, and mpirun does not say which" },
+    { "mpirun was unable to find the executable\n" },
+  }
+  for _, case in ipairs(cases) do
+    lu.assertEquals({ launcher.who_died(case[1]) }, { case[2], case[3] })
+  end
+end
+
+local suites = dofile(arg[0]:match("^(.*/)") .. "../../suites.lua")
+return suites { { "TestLauncher", TestLauncher } }

@@ -1,0 +1,899 @@
+-- gentables sweep from the outside, with a stand-in bench that goes wrong on demand: what is kept, what is
+-- measured again, what is told, and that nothing is left running.
+package.path = package.path .. ";" .. arg[0]:match("^(.*/)") .. "?.lua"
+local lu = require "luaunit"
+local file = require "core.file"
+local lib = require "lib"
+local process = require "core.process"
+local provenance = require "rows.provenance"
+local rows = require "core.rows"
+
+local SIGHUP, SIGINT, SIGKILL, SIGTERM = 1, 2, 9, 15
+local SOON = 60 -- seconds: more than it can take
+
+local TestSweep = {}
+
+-- Eight cells; MPI_SM is unavailable, TWOSHOT does one token on two ranks not: 20 rows and 12 without a time.
+local small_spec = [[
+return { arch = "host", tp = { 2 }, fusions = { "NONE", "RESIDUAL_RMS_NORM" }, hidden_sizes = { 64, 128 },
+  num_tokens = { 1, 4 }, strategies = { "MPI", "ONESHOT", "TWOSHOT", "MPI_SM" },
+  limits = { launches = 1 } }
+]]
+
+function TestSweep:setUp()
+  self.folder = lib.scratch()
+  self.log = self.folder .. "/log"
+  self.csv = self.folder .. "/benchmark.tp2.host.csv"
+  self.json = self.folder .. "/benchmark.tp2.host.json"
+  lib.write(self.folder .. "/spec.lua", small_spec)
+end
+
+function TestSweep:tearDown() lib.clean(self.folder) end
+
+function TestSweep:environment(settings)
+  local list = { "STAND_IN_LOG=" .. self.log }
+  for name, value in pairs(settings or {}) do list[#list + 1] = "STAND_IN_" .. name .. "=" .. value end
+  return list
+end
+
+-- Sweeps; returns how it ended, stdout, stderr.
+function TestSweep:sweep(settings, ...) return lib.sweep(self.folder, self:environment(settings), ...) end
+
+-- Sweeps and expects it to be well.
+function TestSweep:sweep_well(settings, ...)
+  local ended, out, err = self:sweep(settings, ...)
+  lu.assertEquals(ended, "exit code 0", err)
+  lu.assertEquals(err, "")
+  return out
+end
+
+-- What the bench was asked since this was called last: the requests.
+function TestSweep:requests()
+  local found = {}
+  if file.exists(self.log) then
+    for line in lib.read(self.log):gmatch("[^\n]+") do
+      if line:find("^measure") then found[#found + 1] = line end
+    end
+    os.remove(self.log)
+  end
+  return found
+end
+
+-- Every process that the bench ran as.
+function TestSweep:pids()
+  local found = {}
+  for pid in (file.read(self.log) or ""):gmatch("pid (%d+)") do found[#found + 1] = math.tointeger(pid) end
+  return found
+end
+
+function TestSweep:leaves_nothing_running()
+  local pids = self:pids()
+  lu.assertTrue(#pids > 0, "no bench wrote its process into the log")
+  for _, pid in ipairs(pids) do lu.assertFalse(lib.runs(pid)) end
+end
+
+function TestSweep:has_all_rows()
+  lu.assertEquals(#rows.records(self.csv), 20)
+  lu.assertEquals(#provenance.read(self.json).no_time, 12)
+  lu.assertFalse(file.exists(self.csv .. ".part"))
+end
+
+-- ---- what is measured, and what is not --------------------------------------------------------
+
+function TestSweep:test_a_sweep_writes_rows_and_where_they_come_from()
+  local out = self:sweep_well()
+  self:has_all_rows()
+  lu.assertStrContains(out, "TP 2: 8 of 8 cells to measure")
+  lu.assertStrContains(out, "wrote " .. self.csv .. ": 20 rows")
+  lu.assertStrContains(out, "lowest median in 8 of 8 cells")
+  lu.assertStrContains(out, "no time for 8: unavailable: not in here")
+  local record = provenance.read(self.json)
+  lu.assertEquals({ record.world_size, record.arch, record.bench.hash, record.placement },
+    { 2, "host", "stand-in", "dedicated" })
+  lu.assertNotStrContains(lib.read(self.json), self.folder)
+end
+
+-- Here AUTO is faster, but no table may choose it.
+function TestSweep:test_what_is_never_chosen_is_never_called_the_best()
+  lib.write(self.folder .. "/spec.lua", (small_spec:gsub('"MPI", "ONESHOT"', '"AUTO", "ONESHOT"')))
+  local out = self:sweep_well()
+  lu.assertStrContains(lib.read(self.csv), ",AUTO,")
+  lu.assertStrContains(out, "lowest median in 8 of 8 cells")
+  lu.assertNotStrContains(out, "AUTO")
+end
+
+function TestSweep:test_a_finished_sweep_starts_no_bench()
+  self:sweep_well()
+  self:requests()
+  local before = lib.read(self.csv) .. lib.read(self.json)
+  local out = self:sweep_well()
+  lu.assertStrContains(out, "up to date, 20 rows")
+  lu.assertEquals(self:pids(), {})
+  lu.assertEquals(lib.read(self.csv) .. lib.read(self.json), before)
+end
+
+function TestSweep:test_a_grown_spec_measures_only_what_is_new()
+  self:sweep_well()
+  self:requests()
+  lib.write(self.folder .. "/spec.lua", (small_spec:gsub("{ 1, 4 }", "{ 1, 4, 16 }")))
+  self:sweep_well()
+  local asked = self:requests()
+  lu.assertEquals(#asked, 4)
+  for _, request in ipairs(asked) do lu.assertStrContains(request, "num_tokens=16 ") end
+  lu.assertEquals(#rows.records(self.csv), 32)
+end
+
+function TestSweep:test_a_new_strategy_is_measured_alone()
+  lib.write(self.folder .. "/spec.lua", (small_spec:gsub('"ONESHOT", ', "")))
+  self:sweep_well()
+  self:requests()
+  lib.write(self.folder .. "/spec.lua", small_spec)
+  self:sweep_well()
+  local asked = self:requests()
+  lu.assertEquals(#asked, 8)
+  for _, request in ipairs(asked) do lu.assertStrMatches(request, ".* strategies=ONESHOT") end
+  self:has_all_rows()
+end
+
+function TestSweep:test_a_smaller_spec_leaves_out_rows_and_measures_nothing()
+  self:sweep_well()
+  self:requests()
+  lib.write(self.folder .. "/spec.lua", (small_spec:gsub("{ 64, 128 }", "{ 64 }")))
+  self:sweep_well()
+  lu.assertEquals(self:requests(), {})
+  lu.assertEquals(#rows.records(self.csv), 10)
+end
+
+function TestSweep:test_cells_beyond_a_limit_have_a_reason_and_are_measured_once_it_grows()
+  local limited = small_spec:gsub("launches = 1", "launches = 1, message_bytes = 512")
+  lib.write(self.folder .. "/spec.lua", limited)
+  self:sweep_well()
+  lu.assertEquals(#self:requests(), 6)
+  local skipped = 0
+  for _, entry in ipairs(provenance.read(self.json).no_time) do
+    if entry.reason:find("limit of 512 bytes", 1, true) then skipped = skipped + 1 end
+  end
+  lu.assertEquals(skipped, 8)
+  lib.write(self.folder .. "/spec.lua", (limited:gsub("512", "1024")))
+  self:sweep_well()
+  lu.assertEquals(#self:requests(), 2)
+  self:has_all_rows()
+end
+
+function TestSweep:test_fresh_measures_anew()
+  self:sweep_well()
+  self:requests()
+  self:sweep_well({}, "--fresh")
+  lu.assertEquals(#self:requests(), 8)
+end
+
+function TestSweep:test_an_interrupted_fresh_sweep_stays_fresh()
+  self:sweep_well()
+  self:requests()
+  self:interrupt_at("id=5 ", SIGKILL, "--fresh")
+  self:requests()
+  self:sweep_well()
+  lu.assertEquals(#self:requests(), 4)
+end
+
+function TestSweep:test_a_budget_bounds_each_cell()
+  self:sweep_well({}, "--budget", "20")
+  lu.assertStrContains(self:requests()[1], " budget_us=200000 ")
+end
+
+function TestSweep:test_a_budget_that_is_too_small_says_what_would_do()
+  local ended, _, err = self:sweep({}, "--budget", "0.5")
+  lu.assertEquals(ended, "exit code 2")
+  lu.assertStrContains(err, "--budget 0.5 is too small for one sample per cell; 2 seconds")
+end
+
+-- One cell of 1 GiB: what it needs is told from its bytes, before any bench is asked.
+function TestSweep:test_a_budget_that_is_hopeless_for_such_messages_is_refused()
+  lib.write(self.folder .. "/spec.lua", [[return { arch = "host", tp = { 2 }, dtypes = { "float32" },
+    fusions = { "NONE" }, hidden_sizes = { 8192 }, num_tokens = { 32768 }, strategies = { "MPI", "ONESHOT" },
+    limits = { launches = 1, message_bytes = 1 << 30 } }]])
+  local ended, _, err = self:sweep({}, "--budget", "5")
+  lu.assertEquals(ended, "exit code 2")
+  local seconds = tonumber(err:match("too small for one sample per cell; (%d+) seconds would do, as far as"))
+  lu.assertTrue(seconds and seconds > 8 and seconds < 200, err)
+  lu.assertEquals(self:requests(), {})
+  self:sweep_well({}, "--budget", tostring(4 * seconds))
+end
+
+-- What is kept for the end is not the bench's, and without a budget it has all the time it needs.
+function TestSweep:test_a_request_says_how_much_of_the_budget_is_left()
+  self:sweep_well({}, "--budget", "20")
+  local before, asked = 19.2e6, self:requests()
+  lu.assertEquals(#asked, 8)
+  for _, request in ipairs(asked) do
+    local left = tonumber(request:match(" left_us=(%d+) "))
+    lu.assertTrue(left and left < before, request)
+    before = left
+  end
+  self:sweep_well({}, "--fresh")
+  lu.assertNotStrContains(self:requests()[1], "left_us")
+end
+
+-- Ends a sweep of two launches by its budget at one of its requests.
+function TestSweep:cut_off_at(id, ...)
+  lib.write(self.folder .. "/spec.lua", (small_spec:gsub("launches = 1", "launches = 2")))
+  local out = self:sweep_well({ FAULT = "spent", AT = ("id=%d "):format(id) }, "--budget", "20", ...)
+  lu.assertEquals(#self:requests(), id)
+  lu.assertFalse(provenance.read(self.json).complete)
+  return out
+end
+
+function TestSweep:test_a_sweep_that_its_budget_cut_off_is_no_finished_one_and_goes_on()
+  local out = self:cut_off_at(4)
+  lu.assertStrContains(out, "TP 2: budget spent: 1 of 2 launches, 5 cells not reached; the next sweep goes")
+  lu.assertNotStrContains(out, "follow from what was")
+  lu.assertNil(provenance.read(self.json).derived)
+  out = self:sweep_well()
+  lu.assertStrContains(out, "goes on where the budget of an earlier sweep was spent")
+  lu.assertStrContains(out, "TP 2: 8 of 8 cells to measure")
+  lu.assertEquals(#self:requests(), 16 - 3)
+  self:has_all_rows()
+  lu.assertNil(provenance.read(self.json).complete)
+  for _, record in ipairs(rows.records(self.csv)) do lu.assertEquals(record.samples, 40) end
+  lu.assertStrContains(self:sweep_well(), "up to date, 20 rows")
+  lu.assertEquals(self:requests(), {})
+end
+
+function TestSweep:test_launches_that_a_point_lacks_are_made_up()
+  lu.assertStrContains(self:cut_off_at(11),
+    "budget spent: 2 of 2 launches, not of all points, but every cell reached; the next sweep goes on")
+  lu.assertEquals(#rows.records(self.csv), 20)
+  self:sweep_well()
+  lu.assertEquals(#self:requests(), 6)
+  for _, record in ipairs(rows.records(self.csv)) do
+    local count = 0
+    for _, time in ipairs(record.launches) do count = count + (time and 1 or 0) end
+    lu.assertEquals({ count, record.samples }, { 2, 40 })
+  end
+end
+
+function TestSweep:test_a_sweep_can_be_cut_off_twice_and_keeps_what_was_measured()
+  self:cut_off_at(4)
+  self:cut_off_at(3)
+  self:sweep_well()
+  lu.assertEquals(#self:requests(), 16 - 3 - 2)
+  self:has_all_rows()
+end
+
+-- `script` of util-linux gives the sweep a terminal.
+function TestSweep:test_a_terminal_sees_how_far_it_is()
+  local words = {}
+  for i, word in ipairs(lib.sweep_command(self.folder)) do words[i] = "'" .. word .. "'" end
+  local command = { "script", "-qec", "stty cols 150; exec " .. table.concat(words, " "), "/dev/null" }
+  if not process.start({ "script", "--version" }) then lu.skip("there is no script of util-linux") end
+  local ended, out = lib.run(command, self:environment())
+  lu.assertEquals(ended, "exit code 0")
+  lu.assertStrContains(out, "\r\27[K[....................] 0/8  TP 2 bfloat16 ")
+  self:has_all_rows()
+end
+
+function TestSweep:test_only_the_tp_sizes_that_are_asked_for()
+  lib.write(self.folder .. "/spec.lua", (small_spec:gsub("tp = { 2 }", "tp = { 2, 4 }")))
+  self:sweep_well({}, "--tp", "4")
+  lu.assertFalse(file.exists(self.csv))
+  lu.assertEquals(rows.records(self.folder .. "/benchmark.tp4.host.csv")[1].world_size, 4)
+  local ended, _, err = self:sweep({}, "--tp", "3")
+  lu.assertEquals(ended, "exit code 2")
+  lu.assertStrContains(err, 'gentables: --tp: 3 is no TP size of the spec, which has 2, 4')
+end
+
+function TestSweep:test_the_rows_of_another_machine_are_replaced_and_it_says_whose()
+  self:sweep_well({ LIBRARY = "Open MPI v4.0.3, package: x" })
+  self:requests()
+  local out = self:sweep_well()
+  local name = self.csv:gsub("%p", "%%%0")
+  lu.assertStrMatches(out, ".*" .. name .. ": replaces the rows of [^\n]*, Open MPI 4.0.3\n.*")
+  lu.assertEquals(#self:requests(), 8)
+end
+
+function TestSweep:test_another_arch_keeps_the_rows_of_another_machine()
+  self:sweep_well({ LIBRARY = "Open MPI v4.0.3" })
+  local before = lib.read(self.csv)
+  self:sweep_well({}, "--arch", "host-here")
+  lu.assertEquals(lib.read(self.csv), before)
+  lu.assertEquals(#rows.records(self.folder .. "/benchmark.tp2.host-here.csv"), 20)
+end
+
+function TestSweep:test_another_bench_measures_anew()
+  self:sweep_well()
+  self:requests()
+  lu.assertStrContains(self:sweep_well({ HASH = "other" }), "measures anew: the bench")
+  lu.assertEquals(#self:requests(), 8)
+end
+
+function TestSweep:test_rows_of_an_unknown_machine_are_replaced_only_on_purpose()
+  self:sweep_well()
+  local before = lib.read(self.csv)
+  os.remove(self.json)
+  local ended, _, err = self:sweep()
+  lu.assertEquals(ended, "exit code 2")
+  lu.assertStrMatches(err, "gentables: [^\n]*tp2.host.csv: no [^\n]*whose rows these are; %-%-fresh[^\n]*\n")
+  lu.assertEquals(lib.read(self.csv), before)
+  self:sweep_well({}, "--fresh")
+  self:has_all_rows()
+end
+
+function TestSweep:test_the_host_measures_for_no_gpu()
+  local ended, _, err = self:sweep({}, "--arch", "sm90")
+  lu.assertEquals(ended, "exit code 2")
+  lu.assertStrContains(err, "--arch: sm90 is not what the spec measures, host")
+  lib.write(self.folder .. "/spec.lua", (small_spec:gsub('"host"', '"sm90"')))
+  ended, _, err = self:sweep()
+  lu.assertEquals(ended, "exit code 2")
+  lu.assertStrContains(err, "spec.lua:2: strategies has MPI, which sm90 does not measure; valid: ONESHOT, ")
+  lu.assertFalse(file.exists(self.folder .. "/benchmark.tp2.sm90.csv"))
+end
+
+function TestSweep:test_where_nothing_has_a_time_the_rows_stay()
+  self:sweep_well()
+  local before = lib.read(self.csv)
+  local limited = small_spec:gsub("launches = 1", "launches = 1, message_bytes = 1")
+  lib.write(self.folder .. "/spec.lua", limited)
+  local ended, out, err = self:sweep()
+  lu.assertEquals(ended, "exit code 1")
+  lu.assertStrContains(out, "not written, for nothing has a time")
+  lu.assertStrContains(err, "TP 2: no cell has a time, so there are no rows")
+  lu.assertEquals(lib.read(self.csv), before)
+end
+
+function TestSweep:test_a_tp_size_that_the_spec_no_longer_has_is_named_and_in_no_table()
+  lib.write(self.folder .. "/spec.lua", (small_spec:gsub("tp = { 2 }", "tp = { 2, 3 }")))
+  self:sweep_well()
+  lib.write(self.folder .. "/spec.lua", small_spec)
+  lu.assertStrContains(self:sweep_well(), "benchmark.tp3.host.csv: the spec has no TP 3; it stays")
+  local generate = { lib.gentables, "generate", "--data-dir", self.folder, "--arch", "host" }
+  local ended, _, err = lib.run(generate)
+  lu.assertEquals(ended, "exit code 0")
+  lu.assertStrContains(err, "benchmark.tp3.host.csv: left out: spec.lua has no TP 3")
+  lu.assertNotStrContains(lib.read(self.folder .. "/table.csv"), "host,3,")
+end
+
+function TestSweep:test_rows_that_the_provenance_does_not_tell_of_are_measured_anew()
+  self:sweep_well()
+  lib.write(self.csv, (lib.read(self.csv):gsub("\n[^\n]*\n$", "\n")))
+  local generate = { lib.gentables, "generate", "--data-dir", self.folder, "--arch", "host" }
+  local ended, _, err = lib.run(generate)
+  lu.assertEquals(ended, "exit code 2")
+  local message = ("%s: tells of other rows than those in %s; sweep again"):format(self.json, self.csv)
+  lu.assertStrContains(err, message)
+  lu.assertStrContains(self:sweep_well(), "measures anew: " .. self.json .. " tells of other rows")
+  self:has_all_rows()
+  ended, _, err = lib.run(generate)
+  lu.assertEquals(ended, "exit code 0", err)
+end
+
+function TestSweep:test_broken_provenance_is_told_and_fresh_mends_it()
+  self:sweep_well()
+  lib.write(self.json, "{")
+  local ended, _, err = self:sweep()
+  lu.assertEquals(ended, "exit code 2")
+  lu.assertStrContains(err, self.json .. ": is not JSON")
+  self:sweep_well({}, "--fresh")
+  self:has_all_rows()
+end
+
+-- ---- launches and regimes --------------------------------------------------------------------
+
+function TestSweep:with_launches(count)
+  lib.write(self.folder .. "/spec.lua", (small_spec:gsub("launches = 1", "launches = " .. count)))
+end
+
+function TestSweep:test_every_launch_is_a_bench_of_its_own_and_stands_in_the_row()
+  self:with_launches(3)
+  self:sweep_well()
+  lu.assertEquals(#self:pids(), 3)
+  lu.assertEquals(#self:requests(), 3 * 8)
+  self:has_all_rows()
+  for _, record in ipairs(rows.records(self.csv)) do
+    lu.assertEquals(#record.launches, 3)
+    lu.assertEquals(record.samples, 3 * 20)
+    lu.assertEquals(record.bits, record.strategy == "MPI" and "0000000000000007" or "0000000000000009")
+  end
+end
+
+function TestSweep:test_cells_come_in_another_order_in_each_launch()
+  self:with_launches(2)
+  self:sweep_well()
+  local order = { {}, {} }
+  for i, request in ipairs(self:requests()) do
+    table.insert(order[i <= 8 and 1 or 2], request:match("fusion=%S* hidden_size=%S* num_tokens=%S*"))
+  end
+  lu.assertNotEquals(order[1], order[2])
+  table.sort(order[1])
+  table.sort(order[2])
+  lu.assertEquals(order[1], order[2])
+end
+
+-- The machine changes at the third answer, and for one answer.
+function TestSweep:test_what_was_measured_in_another_regime_does_not_count()
+  self:sweep_well { ROUNDTRIPS = "0.1,0.1,0.1,0.4,0.1" }
+  self:has_all_rows()
+  local record = provenance.read(self.json)
+  lu.assertAlmostEquals(record.roundtrip_us, 0.1, 1e-6)
+  lu.assertEquals(#self:requests(), 9)
+end
+
+-- The machine changes at the third answer for good: what was measured before is too little for a table.
+function TestSweep:test_the_regime_that_stays_makes_the_rows()
+  self:sweep_well { ROUNDTRIPS = "0.1,0.1,0.1,0.4" }
+  self:has_all_rows()
+  lu.assertAlmostEquals(provenance.read(self.json).roundtrip_us, 0.4, 1e-6)
+  for _, record in ipairs(rows.records(self.csv)) do lu.assertEquals(record.samples, 20) end
+end
+
+function TestSweep:grow() -- by one number of tokens: four cells of twelve
+  lib.write(self.folder .. "/spec.lua", (small_spec:gsub("{ 1, 4 }", "{ 1, 4, 16 }")))
+end
+
+-- Finished rows are of one regime, and the machine is in another one when their spec has grown.
+function TestSweep:test_rows_of_another_regime_are_not_mixed_with_new_ones()
+  self:sweep_well { ROUNDTRIPS = "0.1" }
+  self:requests()
+  self:grow()
+  local ended, out, err = self:sweep { ROUNDTRIPS = "0.4" }
+  lu.assertEquals(ended, "exit code 0")
+  lu.assertEquals(err, "gentables: TP 2: the machine is in another regime than when its rows were "
+    .. "measured (a round trip between ranks takes 0.40 us, and took 0.10); they are not mixed: all is "
+    .. "measured anew\n")
+  lu.assertNotStrContains(out, "do not count")
+  lu.assertEquals(#self:requests(), 12)
+  lu.assertEquals(#rows.records(self.csv), 32)
+  lu.assertAlmostEquals(provenance.read(self.json).roundtrip_us, 0.4, 1e-6)
+end
+
+-- Here it goes back to the regime of the rows, in which only what is new is missing.
+function TestSweep:test_rows_are_kept_where_their_regime_comes_back()
+  self:sweep_well { ROUNDTRIPS = "0.1" }
+  self:requests()
+  self:grow()
+  local ended, out = self:sweep { ROUNDTRIPS = "0.4,0.4,0.4,0.1" }
+  lu.assertEquals(ended, "exit code 0")
+  lu.assertStrContains(out, "TP 2: 2 visits in another regime of the machine do not count")
+  lu.assertEquals(#self:requests(), 3 + 4)
+  lu.assertEquals(#rows.records(self.csv), 32)
+  lu.assertAlmostEquals(provenance.read(self.json).roundtrip_us, 0.1, 1e-6)
+end
+
+-- What was measured later was measured in other launches, with which nothing is compared launch by launch.
+function TestSweep:test_launches_of_a_later_sweep_are_others()
+  lib.write(self.folder .. "/spec.lua", (small_spec:gsub('"ONESHOT", ', "")))
+  self:sweep_well()
+  lib.write(self.folder .. "/spec.lua", small_spec)
+  self:sweep_well()
+  self:has_all_rows()
+  for _, record in ipairs(rows.records(self.csv)) do
+    local is_later = record.strategy == "ONESHOT"
+    lu.assertEquals({ #record.launches, record.launches[1] == false }, { is_later and 2 or 1, is_later })
+  end
+  lu.assertEquals(provenance.read(self.json).launches, 2)
+end
+
+-- ---- interruptions ----------------------------------------------------------------------------
+
+-- Starts a sweep whose bench hangs at the first request that holds `text`, and sends it a signal there.
+-- Returns how it ended and what it said.
+function TestSweep:interrupt_at(text, signal, ...)
+  local settings = self:environment { FAULT = "hang", AT = text }
+  local child = assert(process.start(lib.sweep_command(self.folder, ...), settings))
+  lib.wait_for(child, function() return (file.read(self.log) or ""):find(text, 1, true) end)
+  child:kill(signal)
+  while child:read_line(SOON) do end
+  return child:close(SOON), child:errors(), child
+end
+
+function TestSweep:test_a_killed_sweep_goes_on_where_it_stopped()
+  local ended = self:interrupt_at("id=7 ", SIGKILL)
+  lu.assertStrContains(ended, "killed by SIGKILL")
+  local pids = self:pids()
+  lib.wait_for(assert(process.start({ "cat" })), function() return not lib.runs(pids[1]) end)
+  lu.assertEquals(#self:requests(), 7)
+  lu.assertFalse(file.exists(self.csv))
+  local out = self:sweep_well()
+  lu.assertStrContains(out, "goes on where an interrupted sweep stopped")
+  lu.assertStrContains(out, "TP 2: 2 of 8 cells to measure")
+  lu.assertEquals(#self:requests(), 2)
+  self:has_all_rows()
+end
+
+function TestSweep:test_a_resumed_sweep_ends_with_the_rows_of_one_that_was_not()
+  self:sweep_well()
+  local whole = lib.read(self.csv)
+  os.remove(self.csv)
+  os.remove(self.json)
+  self:requests()
+  self:interrupt_at("id=5 ", SIGTERM)
+  self:sweep_well()
+  lu.assertEquals((lib.read(self.csv):gsub(",;", ",")), whole) -- but that there was a second launch
+end
+
+function TestSweep:test_signals_end_it_with_128_and_their_number_and_leave_nothing()
+  for number, name in pairs { [SIGINT] = "SIGINT", [SIGTERM] = "SIGTERM", [SIGHUP] = "SIGHUP" } do
+    local ended, err = self:interrupt_at("num_tokens=4", number, "--fresh")
+    lu.assertEquals(ended, "exit code " .. 128 + number)
+    lu.assertEquals(err, "gentables: interrupted by " .. name
+      .. "; the same command goes on where this one stopped\n")
+    self:leaves_nothing_running()
+    self:requests()
+  end
+end
+
+function TestSweep:test_a_journal_of_another_machine_is_not_taken_up()
+  self:interrupt_at("id=5 ", SIGTERM)
+  self:requests()
+  local out = self:sweep_well({ LIBRARY = "Open MPI v4.0.3" })
+  lu.assertStrContains(out, self.csv .. ": begins again: what is unfinished there is of another machine")
+  lu.assertEquals(#self:requests(), 8)
+end
+
+function TestSweep:test_all_tp_sizes_are_finished_before_any_file_is_written()
+  lib.write(self.folder .. "/spec.lua", (small_spec:gsub("tp = { 2 }", "tp = { 2, 4 }")))
+  self:sweep_well({ HASH = "former" })
+  local before = lib.read(self.csv) .. lib.read(self.json)
+  self:requests()
+  self:interrupt_at("id=12 ", SIGTERM)
+  lu.assertEquals(lib.read(self.csv) .. lib.read(self.json), before)
+  lu.assertTrue(file.exists(self.csv .. ".part"))
+  self:requests()
+  self:sweep_well()
+  lu.assertEquals(#self:requests(), 5)
+  lu.assertEquals(provenance.read(self.json).bench.hash, "stand-in")
+end
+
+-- ---- a bench that goes wrong ------------------------------------------------------------------
+
+local faults = {
+  die = "the bench died: killed by SIGABRT (Aborted) (stand-in: first words / stand-in: last words)",
+  leave = "the bench died: exit code 3",
+  hang = "the bench did not answer within 6.5 s",
+  late = "the bench did not answer within 6.5 s",
+  garbage = "the bench answered what protocol 2 does not know: Segment ID: 7 ?[31mred",
+  no_time = "the bench answered nonsense: time_us=nan in: row id=",
+  silent_about_one = "the bench gave no answer for ",
+  wrong_id = "the bench answered what protocol 2 does not know: done id=10",
+  refuse = "the bench says: no such fusion",
+}
+-- Seconds of patience: an answer that never comes, or too late, is waited for so long that a healthy stand-in
+-- answers in it on a busy machine, too. Meanwhile the other tests run.
+local patience = { hang = "6", late = "6" }
+local culprit = "fusion=NONE hidden_size=128 num_tokens=4"
+
+-- Starts a sweep whose bench goes wrong once.
+function TestSweep:start_fault(fault, seconds)
+  local settings = self:environment { FAULT = fault, AT = culprit, ONCE = self.folder .. "/" .. fault }
+  local argv = lib.sweep_command(self.folder, "--fresh", "--patience", seconds)
+  return assert(process.start(argv, settings))
+end
+
+function TestSweep:survives_fault(fault, child)
+  local ended, _, err = lib.finish(child)
+  lu.assertEquals(ended, "exit code 0", fault)
+  lu.assertStrContains(err, "gentables: TP 2 bfloat16 NONE, hidden size 128, 4 tokens: " .. faults[fault])
+  lu.assertStrMatches(err, "[^\n]*once more, with a fresh bench\n")
+  self:has_all_rows()
+  self:leaves_nothing_running()
+  lu.assertEquals(#self:requests(), 9)
+end
+
+-- Where the bench answers or dies, no time is judged.
+function TestSweep:test_a_fault_that_passes_costs_one_more_request()
+  for fault in pairs(faults) do
+    if not patience[fault] then self:survives_fault(fault, self:start_fault(fault, "60")) end
+  end
+end
+
+function TestSweep:test_a_fault_that_stays_costs_its_cell_alone()
+  local ended, out, err = self:sweep { FAULT = "die", AT = culprit }
+  lu.assertEquals(ended, "exit code 1")
+  lu.assertStrContains(err, "it stays without a time")
+  lu.assertStrMatches(err, ".*gentables: 1 cell could not be measured; the next sweep tries them again\n")
+  lu.assertStrContains(out, "wrote " .. self.csv)
+  lu.assertEquals(#rows.records(self.csv), 17)
+  local failed = 0
+  for _, entry in ipairs(provenance.read(self.json).no_time) do
+    if entry.failed then
+      failed = failed + 1
+      lu.assertEquals(entry.reason, "the bench died: killed by SIGABRT (Aborted)")
+    end
+  end
+  lu.assertEquals(failed, 4)
+  self:requests()
+  self:sweep_well()
+  lu.assertEquals(#self:requests(), 1)
+  self:has_all_rows()
+end
+
+function TestSweep:test_a_strategy_that_ends_the_bench_costs_its_own_time_alone()
+  local ended, _, err = self:sweep { FAULT = "blame", AT = culprit }
+  lu.assertEquals(ended, "exit code 1")
+  lu.assertStrContains(err, "4 tokens: the bench says: it hung; TWOSHOT stays without a time\n")
+  lu.assertStrContains(err, "1 cell could be measured without a strategy that fails there; the next sweep")
+  lu.assertEquals(#self:requests(), 10)
+  lu.assertEquals(#rows.records(self.csv), 19)
+  local failed = {}
+  for _, entry in ipairs(provenance.read(self.json).no_time) do
+    if entry.failed then failed[#failed + 1] = entry.strategy end
+  end
+  lu.assertEquals(failed, { "TWOSHOT" })
+  self:sweep_well()
+  self:has_all_rows()
+end
+
+-- Two attempts in each of three cells, then it is left out.
+function TestSweep:test_a_strategy_that_always_ends_the_bench_is_left_out_after_a_while()
+  local ended, _, err = self:sweep { FAULT = "blame" }
+  lu.assertEquals(ended, "exit code 1")
+  lu.assertStrContains(err, "3 cells could be measured without a strategy that fails there")
+  local left_out = 0
+  for _, entry in ipairs(provenance.read(self.json).no_time) do
+    if entry.reason == "not asked for after 3 cells: the bench says: it hung" then left_out = left_out + 1 end
+  end
+  lu.assertTrue(left_out > 0)
+  self:sweep_well()
+  self:has_all_rows()
+end
+
+function TestSweep:test_a_bench_that_always_fails_is_given_up()
+  local ended, _, err = self:sweep { FAULT = "leave" }
+  lu.assertEquals(ended, "exit code 1")
+  lu.assertStrContains(err, "gentables: 5 cells in a row failed; what was measured is kept")
+  lu.assertEquals(#self:requests(), 10)
+  lu.assertFalse(file.exists(self.csv))
+end
+
+function TestSweep:test_a_bench_that_does_not_start_ends_the_sweep_in_one_line()
+  local messages = {
+    die_at_start = "TP 2: " .. faults.die,
+    mute_at_start = "TP 2: the bench did not answer within 0.1 s",
+    other_protocol = "TP 2: the bench speaks protocol 3, gentables 2; build both from the same tree",
+    other_bench = "TP 2: the launcher started bench other, and not stand-in",
+  }
+  for fault, message in pairs(messages) do
+    -- The mute one never speaks, so that its patience may be short.
+    local seconds = fault == "mute_at_start" and "0.1" or "60"
+    local ended, _, err = self:sweep({ FAULT = fault }, "--patience", seconds)
+    lu.assertEquals(ended, "exit code 1")
+    lu.assertEquals(err, "gentables: " .. message .. "\n")
+    self:leaves_nothing_running()
+  end
+end
+
+function TestSweep:with_launcher(text)
+  local ended, _, err = lib.run({ lib.gentables, "sweep", "--out", self.folder, "--bench", lib.stand_in,
+    "--launcher", text })
+  return ended, err
+end
+
+function TestSweep:test_a_launcher_with_other_ranks_is_told()
+  local ended, err = self:with_launcher("env RANKS=3 NOTE={ranks}")
+  lu.assertEquals(ended, "exit code 1")
+  lu.assertEquals(err, "gentables: TP 2: the launcher started 3 ranks, not 2\n")
+end
+
+function TestSweep:test_a_launcher_has_to_take_the_number_of_ranks()
+  local ended, err = self:with_launcher("env RANKS=2")
+  lu.assertEquals(ended, "exit code 2")
+  lu.assertStrContains(err, "does not say where the number of ranks goes; write {ranks} there")
+end
+
+function TestSweep:test_a_launcher_that_is_not_there_is_told()
+  local ended, err = self:with_launcher("no-such-launcher {ranks}")
+  lu.assertEquals(ended, "exit code 1")
+  lu.assertStrContains(err, "TP 2: cannot be started: no-such-launcher: No such file or directory")
+end
+
+function TestSweep:test_what_became_of_the_devices_in_all_launches_is_in_the_provenance()
+  lib.write(self.folder .. "/spec.lua", (small_spec:gsub("launches = 1", "launches = 2")))
+  self:sweep_well { DEVICES = 1 }
+  lu.assertEquals(provenance.read(self.json).devices, { { rank = "0", clock_mhz = "1980",
+    at_end = { clock_mhz = "1980", least_clock_mhz = "1200", throttle_seen = "0x44" } } })
+end
+
+-- ---- a TP size that does not start ------------------------------------------------------------
+
+-- Sweeps TP 2 and 4, with `to` in place of `from` in the spec, by a launcher that starts 4 ranks only so
+-- often (nil: always). Returns as lib.run does.
+function TestSweep:sweep_where_few_start(starts, settings, from, to)
+  local count = self.folder .. "/starts"
+  lib.write(self.folder .. "/launch.sh", ([[
+if [ "$1" = 4 ] && [ -e COUNT ]; then
+  left=$(cat COUNT)
+  [ "$left" -gt 0 ] || { printf -- '-----\nno room for %s\nranks\n\nask for fewer\n' "$1" >&2; exit 1; }
+  echo $((left - 1)) >COUNT
+fi
+[ -e COUNT.none ] && exit 1
+RANKS=$1; export RANKS; shift; exec "$@"]]):gsub("COUNT", count))
+  os.remove(count)
+  if starts then lib.write(count, tostring(starts)) end
+  lib.write(self.folder .. "/spec.lua", (small_spec:gsub("tp = { 2 }", "tp = { 2, 4 }")
+    :gsub(from or "^$", to or "")))
+  return lib.run({ lib.gentables, "sweep", "--out", self.folder, "--bench", lib.stand_in, "--exhaustive",
+    "--launcher", "sh " .. self.folder .. "/launch.sh {ranks}" }, self:environment(settings))
+end
+
+local no_room = "the bench died: exit code 1 (no room for 4 ranks)"
+local tries_again = "; the next sweep tries again, unless --tp has others alone\n"
+
+function TestSweep:test_a_tp_size_that_does_not_start_harms_no_other()
+  local of_4 = self.folder .. "/benchmark.tp4.host"
+  local ended, out, err = self:sweep_where_few_start(0)
+  lu.assertEquals(ended, "exit code 1")
+  lu.assertEquals(err, "gentables: TP 4: " .. no_room .. tries_again)
+  lu.assertStrContains(out, "no time for 32: unavailable: the bench died: exit code 1")
+  self:has_all_rows()
+  lu.assertFalse(file.exists(of_4 .. ".csv"))
+  lu.assertFalse(file.exists(of_4 .. ".csv.part"))
+  local record = provenance.read(of_4 .. ".json")
+  lu.assertEquals({ #record.no_time, record.no_time[1].reason, record.no_time[1].failed },
+    { 32, "unavailable: the bench died: exit code 1", true })
+  local _, problem
+  ended, _, problem = lib.run { lib.gentables, "generate", "--data-dir", self.folder, "--arch", "host" }
+  lu.assertEquals(ended, "exit code 0", problem)
+  lu.assertStrContains(lib.read(self.folder .. "/report.md"),
+    "| 4 | 32 | MPI, ONESHOT, TWOSHOT, MPI_SM | unavailable: the bench died: exit code 1 |")
+  self:requests()
+  ended, _, problem = self:sweep_where_few_start()
+  lu.assertEquals(ended, "exit code 0", problem)
+  lu.assertEquals(#self:requests(), 8)
+  lu.assertEquals(#rows.records(of_4 .. ".csv"), 20)
+  lu.assertEquals(#provenance.read(of_4 .. ".json").no_time, 12)
+end
+
+function TestSweep:test_rows_of_a_tp_size_that_does_not_start_stay()
+  local of_4 = self.folder .. "/benchmark.tp4.host"
+  self:sweep_where_few_start()
+  local before = lib.read(of_4 .. ".csv") .. lib.read(of_4 .. ".json")
+  local ended, out = self:sweep_where_few_start(0, {}, "{ 1, 4 }", "{ 1, 4, 16 }")
+  lu.assertEquals(ended, "exit code 1")
+  lu.assertStrContains(out, of_4 .. ".csv: stays as it was")
+  lu.assertEquals(lib.read(of_4 .. ".csv") .. lib.read(of_4 .. ".json"), before)
+  lu.assertEquals(#rows.records(self.csv), 32)
+  self:requests()
+  ended = self:sweep_where_few_start(nil, {}, "{ 1, 4 }", "{ 1, 4, 16 }")
+  lu.assertEquals(ended, "exit code 0")
+  lu.assertEquals(#self:requests(), 4)
+end
+
+function TestSweep:test_where_no_tp_size_starts_nothing_is_written()
+  self:sweep_where_few_start()
+  local names = { self.csv, self.json, self.folder .. "/benchmark.tp4.host.csv",
+    self.folder .. "/benchmark.tp4.host.json" }
+  local function files()
+    local texts = {}
+    for i, name in ipairs(names) do texts[i] = lib.read(name) end
+    return texts
+  end
+  local before = files()
+  lib.write(self.folder .. "/starts.none", "")
+  local ended, _, err = self:sweep_where_few_start(0, { HASH = "other" })
+  lu.assertEquals(ended, "exit code 1")
+  lu.assertEquals(err, "gentables: TP 2: the bench died: exit code 1; TP 4: " .. no_room .. "\n")
+  lu.assertEquals(files(), before)
+  lu.assertFalse(file.exists(self.csv .. ".part"))
+end
+
+-- No table is made of two machines.
+function TestSweep:test_rows_of_another_machine_at_a_tp_size_that_does_not_start_keep_all_as_it_was()
+  self:sweep_where_few_start(nil, { LIBRARY = "Open MPI v4.0.3" })
+  local before = lib.read(self.csv)
+  local ended, _, err = self:sweep_where_few_start(0)
+  lu.assertEquals(ended, "exit code 1")
+  lu.assertStrMatches(err, "gentables: TP 4: [^\n]*; nothing is written, for [^\n]*tp4.host.csv has the "
+    .. "rows of [^\n]*, Open MPI 4.0.3: another %-%-arch or %-%-out would be right\n")
+  lu.assertEquals(lib.read(self.csv), before)
+  os.remove(self.folder .. "/benchmark.tp4.host.csv")
+  os.remove(self.folder .. "/benchmark.tp4.host.json")
+  self:requests()
+  ended, _, err = self:sweep_where_few_start(0)
+  lu.assertEquals({ ended, err }, { "exit code 1", "gentables: TP 4: " .. no_room .. tries_again })
+  self:has_all_rows() -- what TP 2 measured was kept
+  ended = self:sweep_where_few_start()
+  lu.assertEquals(ended, "exit code 0")
+  lu.assertEquals(#self:requests(), 8)
+end
+
+function TestSweep:test_a_tp_size_that_starts_no_more_keeps_what_it_measured()
+  local launches = { "launches = 1", "launches = 2" }
+  local ended, out, err = self:sweep_where_few_start(1, {}, table.unpack(launches))
+  lu.assertEquals(ended, "exit code 1")
+  lu.assertEquals(err, "gentables: TP 4: " .. no_room .. tries_again)
+  lu.assertStrContains(out, "benchmark.tp4.host.csv: not written; 20 rows are kept for the next sweep")
+  self:has_all_rows()
+  self:requests()
+  ended = self:sweep_where_few_start(nil, {}, table.unpack(launches))
+  lu.assertEquals(ended, "exit code 0")
+  lu.assertEquals(#self:requests(), 8)
+  lu.assertEquals(#rows.records(self.folder .. "/benchmark.tp4.host.csv"), 20)
+end
+
+function TestSweep:test_a_bench_that_died_and_does_not_start_again_keeps_what_it_measured()
+  local ended, _, err = self:sweep_where_few_start(1, { FAULT = "die", AT = "id=12 " })
+  lu.assertEquals(ended, "exit code 1")
+  lu.assertStrMatches(err, "gentables: TP 4 [^\n]* once more, with a fresh bench\ngentables: TP 4: the bench "
+    .. "died: exit code 1 %(no room for 4 ranks%); the next sweep tries again, unless %-%-tp [^\n]*\n")
+  self:has_all_rows()
+  self:requests()
+  ended = self:sweep_where_few_start()
+  lu.assertEquals(ended, "exit code 0")
+  lu.assertEquals(#self:requests(), 5)
+end
+
+-- ---- what is missing, full or not writable ----------------------------------------------------
+
+function TestSweep:test_no_mpirun_is_told()
+  local ended, _, err = lib.run({ lib.gentables, "sweep", "--out", self.folder, "--bench", lib.stand_in },
+    { "PATH=/nonexistent", "GENTABLES_LAUNCHER=" })
+  lu.assertEquals(ended, "exit code 2")
+  lu.assertStrMatches(err, "gentables: no mpirun [^\n]*; install Open MPI or MPICH, [^\n]*\n")
+end
+
+function TestSweep:test_no_bench_is_told()
+  local ended, _, err = lib.run({ lib.gentables, "sweep", "--out", self.folder, "--bench", "/nonexistent" })
+  lu.assertEquals(ended, "exit code 2")
+  lu.assertStrMatches(err, "gentables: no bench %(/nonexistent: No such file or directory%); [^\n]*\n")
+end
+
+function TestSweep:test_a_misspelt_key_is_told_with_its_line()
+  lib.write(self.folder .. "/spec.lua", (small_spec:gsub("num_tokens", "num_token")))
+  local ended, _, err = self:sweep()
+  lu.assertEquals(ended, "exit code 2")
+  lu.assertStrMatches(err, "gentables: [^\n]*/spec.lua:2: unknown key num_token; valid keys: [^\n]*\n")
+end
+
+function TestSweep:test_a_missing_spec_is_told()
+  os.remove(self.folder .. "/spec.lua")
+  local ended, _, err = self:sweep()
+  lu.assertEquals(ended, "exit code 2")
+  lu.assertStrMatches(err, "gentables: [^\n]*/spec.lua: [^\n]*\n")
+end
+
+function TestSweep:test_a_folder_that_cannot_be_made_is_told()
+  local out = self.folder .. "/spec.lua/rows"
+  local ended, _, err = lib.run({ lib.gentables, "sweep", self.folder .. "/spec.lua", "--out", out,
+    "--bench", lib.stand_in })
+  lu.assertEquals(ended, "exit code 1")
+  lu.assertStrMatches(err, "gentables: [^\n]*spec.lua: the folder cannot be made: [^\n]*\n")
+end
+
+-- A limit on the size of files stops the journal as a full disk does.
+function TestSweep:test_a_file_that_cannot_grow_loses_nothing()
+  self:sweep_well()
+  self:requests()
+  local before = lib.read(self.csv) .. lib.read(self.json)
+  local words = {}
+  for i, word in ipairs(lib.sweep_command(self.folder, "--fresh")) do words[i] = "'" .. word .. "'" end
+  local script = "trap '' XFSZ; ulimit -f 2; exec " .. table.concat(words, " ")
+  local ended, _, err = lib.run({ "sh", "-c", script }, self:environment())
+  lu.assertEquals(ended, "exit code 1")
+  lu.assertStrMatches(err, "gentables: [^\n]*%.part: cannot be written: [^\n]*File too large[^\n]*\n")
+  lu.assertEquals(lib.read(self.csv) .. lib.read(self.json), before)
+  local asked = #self:requests()
+  lu.assertTrue(asked > 1 and asked < 8)
+  self:sweep_well()
+  lu.assertEquals(#self:requests(), 8 - (asked - 1)) -- but the last one's answer found no room
+  self:has_all_rows()
+end
+
+-- ---- a bench that is waited for ---------------------------------------------------------------
+
+local TestWaiting, waiting = {}, {}
+
+for fault, seconds in pairs(patience) do
+  local sweep = setmetatable({}, { __index = TestSweep })
+  sweep:setUp()
+  waiting[fault] = { sweep = sweep, child = sweep:start_fault(fault, seconds) }
+end
+
+function TestWaiting.test_no_answer_in_time_costs_one_more_request()
+  for fault, of in pairs(waiting) do
+    of.sweep:survives_fault(fault, of.child)
+    of.sweep:tearDown()
+  end
+end
+
+local suites = dofile(arg[0]:match("^(.*/)") .. "../../suites.lua")
+return suites { { "TestSweep", TestSweep }, { "TestWaiting", TestWaiting } }

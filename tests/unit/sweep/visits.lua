@@ -1,0 +1,154 @@
+-- visits.lua, surface.lua and derive.lua: launches become a row, and points tell of what lies between them.
+local lu = require "luaunit"
+local derive = require "choose.derive"
+local plan = require "rows.cells"
+local surface = require "choose.interpolation"
+local visits = require "sweep.pooling"
+
+local TestVisits = {}
+
+local cell = { world_size = 2, dtype = "bfloat16", op = "allreduce", mode = "eager", fusion = "NONE",
+  hidden_size = 1024, num_tokens = 4, size = 8192 }
+
+local function record(time_us, changes)
+  local made = plan.record(cell, "ONESHOT", { size = 8192, time_us = time_us, low_us = time_us * 0.9,
+    high_us = time_us * 1.1, samples = 20, min_us = time_us / 2, p95_us = 2.0 * time_us,
+    p99_us = 3.0 * time_us,
+    skew_us = 0.1, bound_us = 0.5, accumulate = "fp32",
+    placement = "dedicated", bits = "ab" })
+  for key, value in pairs(changes or {}) do made[key] = value end
+  return made
+end
+
+function TestVisits.test_the_time_is_the_median_of_the_launches()
+  local row = visits.row { record(10), record(30), record(11), record(9), record(12) }
+  lu.assertEquals({ row.time_us, row.samples, row.bits }, { 11, 100, "ab" })
+  lu.assertEquals(row.launches, { 10, 30, 11, 9, 12 })
+  lu.assertAlmostEquals(row.low_us, 8.1, 1e-9)
+  lu.assertAlmostEquals(row.high_us, 33, 1e-9)
+end
+
+function TestVisits.test_of_many_launches_one_that_is_off_does_not_widen_the_interval()
+  local launches = {}
+  for launch = 1, 12 do launches[launch] = record(launch == 3 and 90 or 9 + launch % 4) end
+  lu.assertTrue(visits.row(launches).high_us <= 12)
+end
+
+function TestVisits.test_a_launch_that_left_it_out_has_its_place()
+  local row = visits.row { [1] = record(10), [4] = record(12) }
+  lu.assertEquals(row.launches, { 10, false, false, 12 })
+end
+
+function TestVisits.test_bits_that_differ_between_launches_vary()
+  lu.assertEquals(visits.row({ record(10), record(10, { bits = "cd" }) }).bits, "varies")
+end
+
+-- Time proportional to bytes, but for a fixed part.
+local function points()
+  local out = {}
+  for x = 0, 10, 2 do
+    for y = 10, 13 do
+      out[#out + 1] = { x = x, y = y, time = math.log(1 + 2 ^ (x + y) / 4096, 2), spread = 0.01 }
+    end
+  end
+  return out
+end
+
+function TestVisits.test_what_was_measured_is_met()
+  for _, point in ipairs(points()) do
+    local time, nearest, distance = surface.predict(points(), point)
+    lu.assertEquals({ time, nearest, distance }, { point.time, point, 0 })
+  end
+end
+
+function TestVisits.test_between_points_it_is_near()
+  local list = points()
+  local time, _, distance = surface.predict(list, { x = 5, y = 11.5 })
+  lu.assertAlmostEquals(time, math.log(1 + 2 ^ 16.5 / 4096, 2), 0.15)
+  lu.assertTrue(distance > 0)
+  lu.assertTrue(math.abs(surface.predict(list, list[3], list[3]) - list[3].time) > 1e-6) -- left out
+  lu.assertNil(surface.predict({}, { x = 1, y = 1 }))
+end
+
+function TestVisits.test_a_row_is_split_into_its_launches_and_makes_the_same_row_again()
+  local row = plan.record(cell, "ONESHOT", { size = 8, time_us = 3.0, low_us = 1.0, high_us = 9.0,
+    samples = 25, min_us = 0.5, p95_us = 7.0, p99_us = 8.0, skew_us = 0.1, bound_us = 0.2,
+    accumulate = "fp32", placement = "dedicated", launches = { 2.0, false, 4.0 }, bits = "0f" })
+  local by_launch = visits.split(row)
+  lu.assertEquals({ by_launch[1].time_us, by_launch[2], by_launch[3].time_us }, { 2.0, nil, 4.0 })
+  lu.assertEquals({ by_launch[1].samples, by_launch[3].samples }, { 12, 13 })
+  lu.assertEquals(visits.row(by_launch), row)
+end
+
+function TestVisits.test_only_what_has_neither_time_nor_reason_is_derived()
+  local spec = { dtypes = { "bfloat16" }, fusions = { "NONE" }, hidden_sizes = { 1024 },
+    num_tokens = { 1, 4, 16, 64 }, strategies = { "ONESHOT", "TWOSHOT" },
+    limits = { message_bytes = 1 << 20 }, table = { op = "allreduce", mode = "eager" } }
+  local with, without = {}, {}
+  for _, num_tokens in ipairs { 1, 4, 64 } do
+    local made = plan.record(cell, "ONESHOT", { time_us = 1.0 + num_tokens, placement = "dedicated" })
+    made.num_tokens = num_tokens
+    with[#with + 1] = made
+  end
+  for _, num_tokens in ipairs { 1, 4, 16, 64 } do
+    local made = plan.record(cell, "TWOSHOT", { reason = "fewer tokens than ranks" })
+    made.num_tokens = num_tokens
+    without[#without + 1] = made
+  end
+  local derived = derive.times(spec, 2, with, without)
+  lu.assertEquals(#derived, 1)
+  lu.assertEquals({ derived[1].strategy, derived[1].num_tokens, derived[1].placement },
+    { "ONESHOT", 16, "dedicated" })
+  lu.assertTrue(derived[1].time_us > 5 and derived[1].time_us < 65)
+end
+
+-- The derived points of a strategy that was measured at some and refused (or `failed`) at others,
+-- "tokens x hidden" -> true
+local function derived_around(measured, refused, failed)
+  local spec = { dtypes = { "bfloat16" }, fusions = { "NONE" }, hidden_sizes = { 1024, 2048, 4096 },
+    num_tokens = { 1, 4, 16, 64 }, strategies = { "TWOSHOT" },
+    limits = { message_bytes = 1 << 20 }, table = { op = "allreduce", mode = "eager" } }
+  local function records(places, outcome)
+    local out = {}
+    for i, point in ipairs(places) do
+      out[i] = plan.record(cell, "TWOSHOT", outcome)
+      out[i].num_tokens, out[i].hidden_size = point[1], point[2]
+    end
+    return out
+  end
+  local found = {}
+  for _, of in ipairs(derive.times(spec, 4, records(measured, { time_us = 5, placement = "dedicated" }),
+    records(refused, { reason = "fewer tokens than ranks", failed = failed }))) do
+    found[("%d x %d"):format(of.num_tokens, of.hidden_size)] = true
+  end
+  return found
+end
+
+function TestVisits.test_where_the_bench_refused_a_neighbour_nothing_is_derived()
+  local found = derived_around({ { 4, 1024 }, { 64, 1024 }, { 64, 4096 }, { 16, 2048 } },
+    { { 1, 1024 }, { 1, 4096 } })
+  lu.assertTrue(found["16 x 1024"])
+  lu.assertTrue(found["64 x 2048"])
+  lu.assertNil(found["1 x 2048"]) -- between two that were refused
+  found = derived_around({ { 1, 1024 }, { 64, 1024 }, { 1, 4096 }, { 64, 4096 } },
+    { { 1, 2048 }, { 64, 2048 } })
+  lu.assertTrue(found["16 x 4096"])
+  lu.assertNil(found["16 x 2048"]) -- of a hidden size that is refused, between two that are not
+end
+
+function TestVisits.test_where_a_strategy_failed_beside_it_nothing_is_derived()
+  local found = derived_around({ { 1, 1024 }, { 64, 1024 }, { 1, 4096 }, { 64, 4096 } },
+    { { 4, 2048 }, { 64, 2048 } }, true)
+  lu.assertTrue(found["16 x 4096"])
+  lu.assertNil(found["16 x 2048"])
+end
+
+function TestVisits.test_beyond_what_was_measured_nothing_is_derived()
+  local found = derived_around({ { 4, 1024 }, { 64, 1024 }, { 64, 2048 }, { 16, 2048 } }, {})
+  lu.assertTrue(found["16 x 1024"])
+  lu.assertNil(found["16 x 4096"])
+  lu.assertNil(found["1 x 1024"])
+end
+
+local suites = dofile(arg[0]:match("^(.*/)") .. "../../suites.lua")
+return suites { { "TestVisits", TestVisits } }

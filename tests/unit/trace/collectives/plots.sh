@@ -1,0 +1,97 @@
+#!/bin/sh
+# trace plots: five pictures of the variance CSV, whatever threads, channels and ranks it has; bad input ends
+# in one line and leaves no picture.
+. "$SOURCE/tests/lib.sh"
+# shellcheck source=tests/pictures.sh
+. "$SOURCE/tests/pictures.sh"
+command -v gnuplot >/dev/null || {
+    echo "skipped: there is no gnuplot here"
+    exit 77
+}
+five='variance_by_channels_boxplot.png
+variance_by_ranks_boxplot.png
+variance_by_threads_boxplot.png
+variance_thread_channel_interaction.png
+variance_violin_combined.png'
+
+plots() {
+    "$GENTABLES" trace plots "$@"
+}
+
+has_five() {
+    [ "$(cd "$1" && LC_ALL=C ls)" = "$five" ] || die "not the five pictures in $1"
+    for name in $five; do
+        [ "$(head -c 8 "$1/$name" | od -An -tx1)" = ' 89 50 4e 47 0d 0a 1a 0a' ] || die "$name is no PNG"
+    done
+}
+
+# Threads x channels x ranks, as trace variance writes them; names hold commas, quotes and line ends.
+python3 - "$WORK/all.csv" "$WORK/odd.csv" "$WORK/same.csv" <<'END'
+import csv, random, sys
+random.seed(1)
+columns = ["threads", "channel", "rank", "kernel_name", "kernel_time_min_us", "kernel_time_max_us",
+           "time_diff_us", "col_UID"]
+def write(path, keys, value, columns=columns):
+    with open(path, "w", newline="") as out:
+        rows = csv.DictWriter(out, columns)
+        rows.writeheader()
+        for threads, channel, rank in keys:
+            for _ in range(5):
+                rows.writerow(dict(zip(columns, [0] * len(columns)), threads=threads, channel=channel,
+                                   rank=rank, kernel_name='a "b", c\nd', time_diff_us=value()))
+keys = [(t, c, r) for t in (256, 512) for c in (28, 56, 112) for r in range(8)]
+write(sys.argv[1], keys, lambda: random.lognormvariate(2, 1))
+write(sys.argv[2], [(1, 1, 63), (77, 3, 5)], lambda: random.lognormvariate(2, 3), columns[::-1])
+write(sys.argv[3], [(64, 4, 0)], lambda: 0.0)
+END
+ends_with 0 plots "$WORK/all.csv" --out "$WORK/all"
+has_five "$WORK/all"
+# What the pictures show, not only texts and axes: boxes and their medians, violins, a line for each thread
+# count.
+for name in threads channels ranks; do
+    has_colours "$WORK/all/variance_by_${name}_boxplot.png" "#9ecae1" "#3182bd" "#d94801"
+done
+has_colours "$WORK/all/variance_violin_combined.png" "#9ecae1" "#3182bd"
+has_colours "$WORK/all/variance_thread_channel_interaction.png" "#0072b2" "#d55e00"
+[ "$(wc -l <"$stdout")" = 5 ] || die "the pictures are not named"
+ends_with 0 plots --csv-path "$WORK/odd.csv" --output-dir "$WORK/odd/deep"
+has_five "$WORK/odd/deep"
+ends_with 0 plots "$WORK/same.csv" "$WORK/odd.csv" # beside the CSV
+has_five "$WORK/plots"
+ends_with 0 plots "$WORK/same.csv" --out "$WORK/same"
+has_five "$WORK/same"
+
+no_pictures() {
+    [ ! -e "$WORK/none" ] || [ -z "$(ls "$WORK/none")" ] || die "there is a picture, or what is left of one"
+}
+
+wrong() {
+    pattern=$1
+    shift
+    ends_with 2 plots "$@" --out "$WORK/none"
+    one_line "$pattern"
+    no_pictures
+}
+wrong 'needs a CSV'
+wrong 'No such file' "$WORK/no.csv"
+: >"$WORK/bad.csv"
+wrong 'is empty' "$WORK/bad.csv"
+echo 'threads,channel,rank,time_diff_us' >"$WORK/bad.csv"
+wrong 'holds no row' "$WORK/bad.csv"
+printf 'threads,channel,time_diff_us\n1,2,3\n' >"$WORK/bad.csv"
+wrong 'has no column rank' "$WORK/bad.csv"
+printf 'threads,channel,rank,time_diff_us\n1,2,3,4\n1,2,3,fast\n' >"$WORK/bad.csv"
+wrong 'bad.csv:3: time_diff_us is "fast"' "$WORK/bad.csv"
+printf 'threads,channel,rank,time_diff_us\n1,2,3,nan\n' >"$WORK/bad.csv"
+wrong 'bad.csv:2: time_diff_us is "nan"' "$WORK/bad.csv"
+printf 'threads,channel,rank,time_diff_us\n1,2,3\n' >"$WORK/bad.csv"
+wrong 'bad.csv:2: 3 cells; the header has 4' "$WORK/bad.csv"
+printf 'threads,channel,rank,time_diff_us\n1,"2,3,4\n' >"$WORK/bad.csv"
+wrong 'bad.csv:2: a quote that is not closed' "$WORK/bad.csv"
+
+ends_with 1 env PATH=/nonexistent "$GENTABLES" trace plots "$WORK/all.csv" --out "$WORK/none"
+one_line 'pictures need gnuplot'
+no_pictures
+echo >"$WORK/file"
+ends_with 1 plots "$WORK/all.csv" --out "$WORK/file"
+one_line "$WORK/file"

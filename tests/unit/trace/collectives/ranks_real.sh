@@ -1,0 +1,23 @@
+#!/bin/sh
+# Collectives of a real pair of ranks without metadata, and of a sweep derived from a real trace: what trace
+# collectives and trace overlap say equals what Python computes from the files.
+# shellcheck source=tests/unit/metric/lib.sh
+. "$SOURCE/tests/unit/metric/lib.sh"
+skip_without_data traces
+command -v python3 >/dev/null || {
+    echo "skipped: no python3"
+    exit 77
+}
+
+ends_with 0 "$GENTABLES" trace collectives "$data/sampled_rank-0.json.gz" "$data/sampled_rank-1.json.gz" \
+    --csv --out "$WORK/pair"
+grep -q 'ranks 2-127 of 128 are missing' "$stderr" || die "the missing ranks are not told"
+grep -q 'not on all their ranks at one time' "$stderr" || die "what is apart in time is not told"
+python3 "$SOURCE/tests/unit/trace/collectives/ranks_real.py" pair "$WORK/pair/collective_csvs" "$data"
+
+python3 "$data/../tools/make_sweep.py" "$data/mi300_resnet_rank0of8.json.gz" "$WORK/sweep" \
+    --threads 256 --channels 28 --ranks 3 --inject-nccl 300
+ends_with 0 "$GENTABLES" trace collectives "$WORK/sweep" --csv --out "$WORK/out"
+ends_with 0 "$GENTABLES" trace overlap "$WORK/sweep" --all --out "$WORK/out"
+ends_with 0 "$GENTABLES" trace overlap "$WORK/sweep" --out "$WORK/out"
+python3 "$SOURCE/tests/unit/trace/collectives/ranks_real.py" sweep "$WORK/out" "$WORK/sweep"

@@ -1,0 +1,69 @@
+-- What tests of core.trace share: dofile(SOURCE/tests/unit/trace/reader/lib.lua).
+local core = require "core.trace"
+local lib = {}
+
+function lib.work_path(name)
+  require("core.file").make_folder(os.getenv("WORK"))
+  return os.getenv("WORK") .. "/" .. name
+end
+
+function lib.write(path, text)
+  local file <close> = assert(io.open(path, "wb"))
+  assert(file:write(text))
+  return path
+end
+
+function lib.text_of(path)
+  local file <close> = assert(io.open(path, "rb"))
+  return file:read("a")
+end
+
+local function told(value)
+  if value == nil then return "-" end
+  if math.type(value) == "float" then return ("%.17g"):format(value) end
+  return (tostring(value):gsub("[\n\t]", " "))
+end
+
+local function line(label, row, keys)
+  local out = { label }
+  for key in keys:gmatch("%S+") do out[#out + 1] = key .. "=" .. told(row[key]) end
+  return table.concat(out, "\t") .. "\n"
+end
+
+-- What core.trace reads of the file, a line for each kept event | nil, message.
+function lib.dump(path, options)
+  local trace, why = core.open(path, options)
+  if not trace then return nil, why end
+  local info = trace:info()
+  local out = { line("trace", info,
+    "rank world_size base_nanoseconds devices events kept_events gpu_events linked_by") }
+  for _, flaw in ipairs(info.flaws) do
+    out[#out + 1] = line("flaw", flaw, "name count first_byte first_uid")
+  end
+  for i = 1, info.kept_events do
+    local event = trace:event(i)
+    event.parent = event.parent and trace:event(event.parent).uid
+    out[#out + 1] = line("event", event, "uid kind name start duration pid tid process_name process_label "
+      .. "thread_name link external device stream sequence parent dims types strides concrete")
+    if event.collective then
+      out[#out + 1] = line("collective", event.collective,
+        "name dtype group ranks in_split out_split in_elements out_elements group_size")
+    end
+  end
+  trace:close()
+  return table.concat(out)
+end
+
+-- The trace that this text is | nil, message.
+function lib.open(text, options) return core.open(lib.write(lib.work_path("trace.json"), text), options) end
+
+-- Of each flaw how many there are, and the first ones' places.
+function lib.flaws(trace)
+  local counts, firsts = {}, {}
+  for _, flaw in ipairs(trace:info().flaws) do
+    counts[flaw.name], firsts[flaw.name] = flaw.count, flaw.first_byte or flaw.first_uid
+  end
+  return counts, firsts
+end
+
+return lib

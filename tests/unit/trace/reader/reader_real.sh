@@ -1,0 +1,25 @@
+#!/bin/sh
+# Of real traces the reader keeps, names and links what an independent reader does, plain and packed.
+. "$SOURCE/tests/unit/metric/lib.sh"
+
+skip_without_data traces
+skip_without_traces
+mkdir -p "$WORK"
+
+# dump FILE: what the reader makes of it.
+dump() { "$GENTABLES" lua "$SOURCE/tests/unit/trace/reader/dump.lua" "$1"; }
+
+for trace in "$data"/*.json.gz; do
+    python3 "$SOURCE/tests/unit/trace/reader/oracle.py" "$trace" >"$WORK/oracle"
+    dump "$trace" >"$WORK/dump"
+    cmp "$WORK/oracle" "$WORK/dump" || die "$trace is read otherwise"
+    grep -q parent= "$WORK/dump" || die "nothing was compared"
+done
+gzip -dc "$trace" >"$WORK/plain.json"
+dump "$WORK/plain.json" | cmp - "$WORK/oracle" || die "plain"
+command -v zstd >/dev/null || {
+    echo "skipped: no zstd"
+    exit 77
+}
+zstd -qf "$WORK/plain.json" -o "$WORK/packed.zst"
+dump "$WORK/packed.zst" | cmp - "$WORK/oracle" || die "zstd"

@@ -1,0 +1,173 @@
+#!/bin/sh
+# trace report -b: a report over ranks for each folder of traces, as documented: names, defaults, filters, a
+# configuration that fails; and what its sheets say of traces made here, whose sums can be told by hand.
+# Needs: zlib xlsx
+. "$SOURCE/tests/lib.sh"
+
+if ! command -v python3 >/dev/null; then
+    echo "skipped: no python3"
+    exit 77
+fi
+
+# Rank R of a configuration: GEMMs with kernels of 20+R and 30+R µs, the second with a copy of 4 µs first; a
+# convolution; a kernel without External id; a collective; a memcpy.
+python3 - "$WORK" <<'PYTHON'
+import json
+import os
+import sys
+
+events = []
+
+
+def op(name, start, kernels, dims, **more):
+    number = len(events) + 1
+    events.append({"ph": "X", "cat": "cpu_op", "name": name, "pid": 1, "tid": 1, "ts": start, "dur": 50,
+                   "args": {"External id": number, "Input Dims": dims, "Input type": ["float"] * len(dims),
+                            "Input Strides": [[1] * len(dim) for dim in dims],
+                            "Concrete Inputs": [""] * len(dims)}})
+    for i, (kernel, duration) in enumerate(kernels):
+        link, at = number * 10 + i, start + 10 * i
+        args = {"correlation": link, "External id": number, "stream": 7}
+        events.append({"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 1, "tid": 1,
+                       "ts": at + 1, "dur": 2, "args": {"correlation": link, "External id": number}})
+        events.append({"ph": "X", "cat": "kernel", "name": kernel, "pid": 0, "tid": 7,
+                       "ts": start + 100 + 50 * i, "dur": duration, "args": dict(args, **more)})
+
+
+def trace(rank):
+    events.clear()
+    mm = [[4, 8], [8, 2]]
+    op("aten::mm", 1000, [("gemm_a", 20 + rank)], mm)
+    op("aten::mm", 2000, [("void at::native::direct_copy_kernel_cuda(int)", 4), ("gemm_b", 30 + rank)], mm)
+    op("aten::add", 3000, [("void at::native::vectorized_elementwise_kernel<1>", 5)], [[4, 8], [4, 8], []])
+    op("record_param_comms", 4000, [("ncclDevKernel_AllReduce", 40)], [], **{"Collective name": "allreduce",
+       "In msg nelems": 1024, "Out msg nelems": 1024, "Group size": 2, "dtype": "Float",
+       "Process Group Name": "0", "Process Group Ranks": "[0, 1]"})
+    events.append({"ph": "X", "cat": "kernel", "name": "lone", "pid": 0, "tid": 7, "ts": 5000, "dur": 3,
+                   "args": {"stream": 7}})
+    events.append({"ph": "X", "cat": "gpu_memcpy", "name": "Memcpy HtoD", "pid": 0, "tid": 7, "ts": 5010,
+                   "dur": 8, "args": {"stream": 7}})
+    return json.dumps({"distributedInfo": {"rank": rank, "world_size": 2}, "traceEvents": events})
+
+
+for configuration in "a", "b", "sub/c":
+    folder = "%s/profiles/%s" % (sys.argv[1], configuration)
+    os.makedirs(folder)
+    for rank in 0, 1:
+        with open("%s/traces_rank_%d_step_8.json" % (folder, rank), "w") as file:
+            file.write(trace(rank))
+PYTHON
+base=$WORK/profiles
+echo '{"traceEvents": [' >"$base/b/traces_rank_1_step_8.json"
+echo "not a rank" >"$base/a/notes_step_8.json"
+
+# The defaults: one rank. A dry run writes nothing.
+ends_with 0 "$GENTABLES" trace report -b "$base" -d
+[ "$(grep -c ' -> ' "$stdout")" = 3 ] || die "not these configurations"
+[ "$(grep -c '  rank 0 ' "$stdout")" = 3 ] || die "not these traces"
+[ ! -e "$base/a/a_rank_0_performance_report.xlsx" ] || die "a dry run writes"
+ends_with 0 "$GENTABLES" trace report -b "$base" --csv
+grep -q "written   $base/sub/c/c_rank_0_performance_report_csvs: 1 rank$" "$stdout" || die "c is not written"
+[ ! -e "$base/a/a_rank_0_performance_report_csvs/nccl_long.csv" ] || die "collectives of one rank"
+
+# All ranks; b cannot be read, and what it has stays.
+mkdir "$base/b/b_step_8_performance_report_csvs"
+echo before >"$base/b/b_step_8_performance_report_csvs/gemm.csv"
+ends_with 1 "$GENTABLES" trace report -b "$base" -f step_8 -a --csv
+grep -q "^gentables: $base/b: no report: .*traces_rank_1_step_8.json: byte" "$stderr" || die "b is not told"
+[ "$(cat "$base/b/b_step_8_performance_report_csvs/gemm.csv")" = before ] || die "what was there is gone"
+[ -e "$base/sub/c/c_step_8_performance_report_csvs/gemm.csv" ] || die "b ended the batch"
+csvs=$base/a/a_step_8_performance_report_csvs
+python3 - "$csvs" <<'PYTHON' || die "the sheets say something else"
+import csv
+import math
+import os
+import statistics
+import sys
+
+
+def read(name):
+    with open("%s/%s.csv" % (sys.argv[1], name), newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def near(text, number):
+    assert math.isclose(float(text), number, rel_tol=1e-9, abs_tol=1e-12), (text, number)
+
+
+def check_times(row, title, values):
+    near(row[title + "_mean"], statistics.mean(values))
+    near(row[title + "_std"], statistics.stdev(values))
+    near(row[title + "_sum"], sum(values))
+
+
+expected = {"gemm", "conv", "attn", "un_elemwise", "bin_elemwise", "kernel_launchers", "gpu_timelines",
+            "linked_short_kernels", "unlinked_short_kernels", "short_cpu_op_counts", "cuda_events_summary",
+            "grouped_breakdown", "nccl_summary_implicit_sync", "nccl_summary_long", "nccl_long",
+            "nccl_implicit_sync", "straggler_summary", "kernels_0", "kernels_1"}
+assert expected <= {name[:-4] for name in os.listdir(sys.argv[1])}, os.listdir(sys.argv[1])
+
+[mm] = read("gemm")
+assert (mm["name"], mm["param: M"], mm["param: N"], mm["param: K"], mm["name_count"]) == \
+    ("aten::mm", "4", "2", "8", "4"), mm
+check_times(mm, "Kernel Time (µs)", [20, 34, 21, 35])
+check_times(mm, "Non-Data-Mov Kernel Time (µs)", [20, 30, 21, 31])
+near(mm["GFLOPS_first"], 2 * 4 * 2 * 8 / 1e9)
+near(mm["TFLOPS/s_mean"], statistics.mean(128 / (t * 1e6) for t in [20, 34, 21, 35]))
+near(mm["Non-Data-Mov TFLOPS/s_mean"], statistics.mean(128 / (t * 1e6) for t in [20, 30, 21, 31]))
+near(mm["kernel_time_sum_cum_pct"], 1)
+[add] = read("bin_elemwise")
+assert add["name"] == "aten::add" and add["Kernel Time (µs)_sum"] == "10.0", add
+assert read("conv") == [] and read("attn") == [] and read("un_elemwise") == []
+
+launchers = {row["name"]: row for row in read("kernel_launchers")}
+assert set(launchers) == {"aten::mm", "aten::add"}, launchers
+near(launchers["aten::mm"]["total_direct_kernel_time_sum"], 110)
+near(launchers["aten::mm"]["Percentage (%)"], 100 * 110 / 120)
+
+total = {row["type"]: row for row in read("gpu_timelines")}["computation_time"]
+near(total["rank_0 time ms"], 59 / 1e3)
+near(total["rank_1 time ms"], 61 / 1e3)
+near(total["average time ms"], 60 / 1e3)
+near(total["std time ms"], statistics.stdev([0.059, 0.061]))
+
+linked = {row["Kernel name"]: row for row in read("linked_short_kernels")}
+assert len(linked) == 2 and all(row["Short Kernel count"] == "2" for row in linked.values()), linked
+[lone] = read("unlinked_short_kernels")
+assert (lone["Kernel name"], lone["Short Kernel count"], lone["Parent cpu_op"]) == ("lone", "2", ""), lone
+assert {row["Parent cpu_op"]: row["Short Kernel count"] for row in read("short_cpu_op_counts")} == \
+    {"aten::mm": "2", "aten::add": "2"}
+events = {(row["category"], row["name"]): row for row in read("cuda_events_summary")}
+assert events["cuda_runtime", "cudaLaunchKernel"]["count"] == "10", events
+near(events["gpu_memcpy", "Memcpy HtoD"]["duration (µs)_sum"], 16)
+groups = {row["Group"]: float(row["Time (s)"]) for row in read("grouped_breakdown")}
+assert list(groups) == ["Attention", "GEMM", "Conv", "Norm", "UpSample", "Pad", "Elemwise", "Concat", "MoE",
+                        "Triton", "Comms", "Memcpy", "Other", "Total"], groups
+for group, time in {"GEMM": 55, "Elemwise": 5, "Comms": 40, "Memcpy": 8, "Other": 3, "Total": 111}.items():
+    near(groups[group], time / 1e6)
+assert [row["name"] for row in read("kernels_1")][-2:] == ["lone", "Memcpy HtoD"]
+assert read("kernels_1")[0]["parent"] == "aten::mm" and read("kernels_1")[0]["dur"] == "21.0"
+PYTHON
+
+# The report's name, the pattern, packed traces.
+mkdir "$base/d" && gzip -c "$base/a/traces_rank_0_step_8.json" >"$base/d/node-r-0.json.gz"
+ends_with 0 "$GENTABLES" trace report -b "$base/d" -e gz -p r- -f node- d/ -o "$WORK/named.xlsx" --csv
+[ -e "$WORK/named_csvs/gemm.csv" ] || die "the report has another name"
+
+# Bad input: one line.
+bad() { # PATTERN ARGUMENT...
+    pattern=$1
+    shift
+    ends_with 2 "$GENTABLES" trace report "$@"
+    one_line "$pattern"
+}
+bad 'no file below ends in .json and has absent in its path' -b "$base" -f absent
+bad 'none has "step-" and a number in its name; -p says' -b "$base" -f step_8 -p step-
+bad '-o names one report, and there are 3 configurations' -b "$base" -o "$WORK/x.xlsx" -f rank_0
+bad 'absent: cannot be read' -b "$base/absent"
+bad '-b: .*is no folder' -b "$base/a/traces_rank_0_step_8.json"
+bad 'out does not go with -b' -b "$base" --out "$WORK/x"
+bad 'dry-run goes with -b' "$base/a" --out "$WORK/x" -d
+bad 'trace report needs --out DIR' "$base/a"
+cp "$base/a/traces_rank_0_step_8.json" "$base/a/traces_rank_0_step_9.json"
+bad 'traces_rank_0_step_8.json and .*step_9.json are both of rank 0; a further -f' -b "$base/a"

@@ -1,0 +1,193 @@
+-- Traces that are not whole give a report that says so, never a wrong number in silence.
+package.path = os.getenv("SOURCE") .. "/tests/unit/trace/reports/?.lua;" .. package.path
+local luaunit = require "luaunit"
+local per_rank = require "trace.reports.rank_report"
+local small_trace = require "small_trace"
+
+local MATRICES = { dims = { { 4, 8 }, { 8, 2 } }, types = { "float", "float" } }
+
+-- The note called `what`: count and text; nil: there is none.
+local function note(notes, what)
+  for _, row in ipairs(notes) do
+    if row[1] == what then return row[2], row[4], row[3] end
+  end
+end
+
+local TestBadInput = {}
+
+function TestBadInput.test_a_whole_trace_has_no_notes()
+  local trace = small_trace.new()
+  trace:op("aten::mm", 0, 10, MATRICES)
+  trace:launch(1, 5)
+  local sheets, notes = trace:sheets("whole")
+  luaunit.assertEquals(notes, {})
+  luaunit.assertNil(sheets.incomplete)
+  luaunit.assertNil(per_rank.warning("path", notes))
+end
+
+function TestBadInput.test_gpu_events_that_overlap_on_a_stream_are_clipped_counted_and_said()
+  local trace = small_trace.new()
+  trace:op("aten::mm", 0, 10, MATRICES)
+  trace:launch(1, 10, { at = 100 })
+  trace:op("aten::mm", 20, 10, MATRICES)
+  trace:launch(21, 10, { at = 104 }) -- until 114: 4 of it are left
+  trace:op("aten::mm", 40, 10, MATRICES)
+  local inside = trace:launch(41, 2, { at = 105 }) -- nothing is left
+  trace:op("aten::mm", 60, 10, MATRICES)
+  trace:launch(61, 10, { at = 106, stream = 8 }) -- another stream: no overlap
+  local sheets, notes = trace:sheets("overlapping")
+  local count, text, first = note(notes, "overlapping GPU")
+  luaunit.assertEquals(count, 2)
+  luaunit.assertStrContains(text, "clipped")
+  luaunit.assertEquals(first, "event " .. inside - 5) -- the second kernel
+  luaunit.assertEquals(sheets.GEMM.cell(1, "Kernel Time (µs)_sum"), 10.0 + 4 + 0 + 10)
+  luaunit.assertEquals(sheets.kernel_summary.cell(1, "Kernel duration (µs)_sum"), 14.0)
+  luaunit.assertEquals(sheets.gpu_timeline.cell(1, "time ms"), 0.016)
+  luaunit.assertStrContains(per_rank.warning("a.json", notes), "a.json: incomplete: overlapping GPU 2;")
+end
+
+function TestBadInput.test_missing_shapes_leave_ops_out_counted()
+  local trace = small_trace.new()
+  for i = 0, 2 do
+    trace:op("aten::mm", 20 * i, 10)
+    trace:launch(20 * i + 1, 5)
+  end
+  trace:op("aten::mm", 80, 10, { dims = { { 4, 8 }, { 9, 2 } }, types = { "float", "float" } })
+  trace:launch(81, 5)
+  local sheets, notes = trace:sheets("shapes")
+  luaunit.assertNil(sheets.GEMM)
+  luaunit.assertEquals(sheets.ops_summary.cell(1, "Count"), 4)
+  luaunit.assertEquals(#notes, 2)
+  luaunit.assertEquals({ notes[1][2], notes[1][4] }, { 3, "aten::mm: shapes are missing" })
+  luaunit.assertEquals({ notes[2][2], notes[2][4] }, { 1, "aten::mm: the shapes of A and B do not fit" })
+  luaunit.assertEquals(sheets.unified_perf_summary.cell(1, "has_perf_model"), "False")
+end
+
+function TestBadInput.test_arguments_of_any_form_do_no_harm()
+  local trace = small_trace.new()
+  local forms = { { dims = { "x", { 8, 2 } } }, { dims = { { 4, 8 }, { 8, { 2 } } } },
+    { dims = { { -1, 8 }, { 8, 2 } } }, { dims = { { 4, 8 } } }, { dims = {} }, { dims = { {}, {} } },
+    { dims = { { { 4, 8 } }, { 8, 2 } } }, { dims = { { 4.5, 8 }, { 8, 2 } } }, { types = { 1, 2 } } }
+  local ops = { "aten::mm", "aten::addmm", "aten::_scaled_dot_product_flash_attention",
+    "aten::convolution", "aten::convolution_backward", "aten::copy_", "aten::add", "aten::mean",
+    "aten::cumsum", "aten::layer_norm", "aten::native_batch_norm_backward", "aten::upsample_nearest2d",
+    "aten::replication_pad2d" }
+  local at = 0
+  for _, name in ipairs(ops) do
+    for _, form in ipairs(forms) do
+      form.concrete = { "?", "[x]", "[]", "True", "[0", "-", "1e999" }
+      trace:op(name, at, 10, form)
+      trace:launch(at + 1, 5)
+      at = at + 20
+    end
+  end
+  local sheets = trace:sheets("forms")
+  local launched = 0
+  for row = 1, #sheets.ops_summary.rows do launched = launched + sheets.ops_summary.cell(row, "Count") end
+  luaunit.assertEquals(launched, #ops * #forms)
+end
+
+function TestBadInput.test_without_gpu_events_times_are_zero_and_it_is_said()
+  local trace = small_trace.new()
+  trace:op("aten::mm", 0, 10, MATRICES)
+  local sheets, notes = trace:sheets("no_gpu")
+  luaunit.assertEquals(note(notes, "no GPU events"), 0)
+  for row = 1, 8 do
+    luaunit.assertEquals(sheets.gpu_timeline.cell(row, "time ms"), 0.0)
+    luaunit.assertEquals(sheets.gpu_timeline.cell(row, "percent"), 0.0)
+  end
+  luaunit.assertEquals(#sheets.ops_summary.rows, 0)
+  luaunit.assertEquals(#sheets.short_kernel_histogram.rows, 0)
+end
+
+function TestBadInput.test_without_flows_correlations_link()
+  local trace = small_trace.new()
+  trace:op("aten::mm", 0, 10, MATRICES)
+  trace:launch(1, 5, { without_flow = true })
+  local sheets, notes = trace:sheets("no_flows")
+  luaunit.assertEquals(notes, {})
+  luaunit.assertEquals(sheets.GEMM.cell(1, "Kernel Time (µs)_sum"), 5.0)
+end
+
+function TestBadInput.test_kernels_without_a_launch_are_said_and_counted_where_asked_for()
+  local trace = small_trace.new()
+  trace:kernel(100, 10)
+  local sheets, notes = trace:sheets("unlinked")
+  luaunit.assertEquals(note(notes, "unlinked"), 1)
+  luaunit.assertEquals(note(notes, "no linked GPU events"), 0)
+  luaunit.assertEquals(sheets.gpu_timeline.cell(1, "time ms"), 0.0)
+  luaunit.assertNil(sheets.kernel_summary.cell(1, "Parent cpu_op"))
+  sheets = trace:sheets("unlinked", { include_unlinked = true })
+  luaunit.assertEquals(sheets.gpu_timeline.cell(1, "time ms"), 0.01)
+end
+
+function TestBadInput.test_an_op_whose_kernels_take_no_time_has_no_rate()
+  local trace = small_trace.new()
+  trace:op("aten::mm", 0, 10, MATRICES)
+  trace:launch(1, 0)
+  local gemm = trace:sheets("no_time").GEMM
+  luaunit.assertEquals(gemm.cell(1, "Kernel Time (µs)_sum"), 0.0)
+  luaunit.assertNil(gemm.cell(1, "TFLOPS/s_mean"))
+end
+
+function TestBadInput.test_ops_that_ran_nothing_on_the_gpu_are_said()
+  local trace = small_trace.new()
+  trace:op("aten::mm", 0, 10, MATRICES)
+  trace:launch(1, 6)
+  trace:op("aten::mm", 20, 10, MATRICES)
+  local sheets, notes = trace:sheets("idle")
+  luaunit.assertEquals(note(notes, "without GPU events"), 1)
+  luaunit.assertEquals(sheets.GEMM.cell(1, "name_count"), 2)
+  luaunit.assertEquals(sheets.GEMM.cell(1, "Kernel Time (µs)_min"), 0.0)
+end
+
+-- Threads that the trace has no name for are one row, as are arguments that differ in what is left out.
+function TestBadInput.test_no_two_rows_of_a_sheet_have_the_same_key()
+  local trace = small_trace.new()
+  for i = 0, 3 do
+    local types = i < 2 and { "float", "float" } or { "c10::BFloat16", "float" }
+    trace:op("my::op", 20 * i, 10, { dims = MATRICES.dims, types = types, tid = i % 2 + 1 })
+    trace:launch(20 * i + 1, 5, { tid = i % 2 + 1 })
+  end
+  local sheets = trace:sheets("same_keys")
+  luaunit.assertEquals(#sheets.ops_unique_args.rows, 2)
+  luaunit.assertEquals(#sheets.unified_perf_summary.rows, 2)
+  luaunit.assertEquals(#sheets.short_kernels_summary.rows, 1)
+  luaunit.assertEquals(sheets.short_kernels_summary.cell(1, "Short Kernel count"), 4)
+end
+
+function TestBadInput.test_names_that_need_quotes_are_python_literals()
+  local trace = small_trace.new()
+  trace:op("my::'op'", 0, 10, { dims = { {} }, types = { "it's" }, concrete = { 'say "it\'s"\n' } })
+  trace:launch(1, 5, { kernel = "kernel<'a'>" })
+  local ops = trace:sheets("quotes").ops_unique_args
+  luaunit.assertEquals(ops.cell(1, "Input type"), '("it\'s",)')
+  luaunit.assertEquals(ops.cell(1, "Concrete Inputs"), [[('say "it\'s"\n',)]])
+  luaunit.assertStrContains(ops.cell(1, "kernel_details_summary"), [["kernel<'a'>"]])
+end
+
+-- Arguments that are written with escapes, floats and words, and what is no list at all.
+function TestBadInput.test_arguments_are_read_as_json()
+  local function written(arguments)
+    local path = os.getenv("WORK") .. "/arguments.json"
+    assert(require("core.file").write(path, ([[{"traceEvents": [
+      {"ph": "X", "cat": "cpu_op", "name": "my::op", "pid": 1, "tid": 1, "ts": 0, "dur": 9,
+       "args": {"Concrete Inputs": %s}},
+      {"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 1, "tid": 1, "ts": 1, "dur": 1,
+       "args": {"correlation": 1}},
+      {"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7, "ts": 5, "dur": 1,
+       "args": {"correlation": 1}}]}]]):format(arguments)))
+    local one = assert(require("trace.ops.rank").open(path))
+    local selection, combos = one:select("launchers")
+    return (select(4, one:arguments(combos.arguments[1]))), one:call(selection, combos, 1).concrete
+  end
+  local text, value = written([=[["\u00e9\ud83d\ude00\u0001\"\\\n", 1.5e3, true, null, [ -2 ] ]]=])
+  luaunit.assertEquals(text, [[('é😀\x01"\\\n', 1.5e3, True, None, (-2,))]])
+  luaunit.assertEquals(value, { "é😀\1\"\\\n", 1500.0, true, false, { -2 } })
+  luaunit.assertNil((written('{"a": 1}')))
+  luaunit.assertNil((written(("["):rep(80) .. ("]"):rep(80))))
+  luaunit.assertEquals(written("[]"), "()")
+end
+
+local suites = dofile(arg[0]:match("^(.*/)") .. "../../../suites.lua")
+return suites { { "TestBadInput", TestBadInput } }

@@ -1,0 +1,31 @@
+#!/bin/sh
+# The report of a real trace is that of a widely used analyser, cell by cell, but where report_oracle.py says
+# that the analyser is wrong.
+# Needs: zlib
+. "$SOURCE/tests/lib.sh"
+command -v python3 >/dev/null || {
+    echo "skipped: no python3"
+    exit 77
+}
+
+golden=$SOURCE/tests/golden/trace/h100_bert
+ends_with 0 "$GENTABLES" trace report "$golden/h100_bert.json.gz" --out "$WORK/reports" --csv
+[ ! -s "$stderr" ] || die "something is said of a whole trace"
+ends_with 0 python3 "$SOURCE/tests/unit/trace/reports/report_oracle.py" "$golden" \
+    "$WORK/reports/h100_bert_csvs"
+cat "$stdout"
+
+# What compares them sees a difference.
+for change in 's/5.806942210477941/5.806942220477941/' '/aten::eq/d' "s/'stream': 7/'stream': 8/"; do
+    rm -rf "$WORK/changed"
+    cp -r "$WORK/reports/h100_bert_csvs" "$WORK/changed"
+    sed "$change" "$WORK/reports/h100_bert_csvs/ops_unique_args.csv" >"$WORK/changed/ops_unique_args.csv"
+    ends_with 1 python3 "$SOURCE/tests/unit/trace/reports/report_oracle.py" "$golden" "$WORK/changed"
+done
+
+# The same input gives the same bytes, whoever reads it.
+ends_with 0 "$GENTABLES" trace report "$golden/h100_bert.json.gz" --out "$WORK/again" --csv
+diff -r "$WORK/reports" "$WORK/again" || die "a second report differs"
+gzip -dc "$golden/h100_bert.json.gz" >"$WORK/h100_bert.json"
+ends_with 0 "$GENTABLES" trace report "$WORK/h100_bert.json" --out "$WORK/plain" --csv
+diff -r "$WORK/reports" "$WORK/plain" || die "the report of the unpacked trace differs"

@@ -1,0 +1,87 @@
+#!/bin/sh
+# gentables trace report: its options, its files, and what it refuses.
+# Needs: zlib xlsx
+. "$SOURCE/tests/lib.sh"
+
+trace=$SOURCE/tests/golden/trace/h100_bert/h100_bert.json.gz
+csvs=$WORK/out/h100_bert_csvs
+
+report() { ends_with 0 "$GENTABLES" trace report "$trace" --out "$WORK/out" "$@"; }
+lines() { wc -l <"$csvs/$1.csv"; }
+
+# Both forms by default, one where one is asked for; without a library for workbooks CSVs.
+report
+[ -s "$csvs/GEMM.csv" ] || die "no CSVs"
+echo 'os.exit((require "pages.sheets".has_xlsx()) and 0 or 1)' >"$WORK/has_xlsx.lua"
+if "$GENTABLES" lua "$WORK/has_xlsx.lua"; then
+    [ -s "$WORK/out/h100_bert.xlsx" ] || die "no workbook"
+    rm -r "$WORK/out"
+    report --xlsx
+    [ ! -e "$csvs" ] || die "CSVs that nobody asked for"
+    [ -s "$WORK/out/h100_bert.xlsx" ] || die "no workbook"
+    has_xlsx=true
+else
+    one_line 'no workbook: .*libxlsxwriter'
+    has_xlsx=false
+fi
+rm -r "$WORK/out"
+report --csv
+[ ! -e "$WORK/out/h100_bert.xlsx" ] || die "a workbook that nobody asked for"
+
+[ "$(lines short_kernel_histogram)" = 101 ] || die "not 100 bins"
+report --csv --bins 7 --top-short 3 --short-limit 6 --micro-idle 100
+[ "$(lines short_kernel_histogram)" = 8 ] || die "not 7 bins"
+[ "$(lines short_kernels_summary)" = 4 ] || die "not the first 3 rows"
+awk -F, 'NR > 1 { total += $3 } END { exit total != 47 }' "$csvs/short_kernel_histogram.csv" ||
+    die "not the 47 kernels below 6 us"
+# What idle time is split into adds up.
+awk -F, '$1 == "idle_time" { idle = $2 } $1 ~ /^(micro|macro)_idle_time$/ { parts += $2; count++ }
+    END { exit !(count == 2 && parts - idle < 1e-9 && idle - parts < 1e-9) }' "$csvs/gpu_timeline.csv" ||
+    die "micro and macro idle time are not the idle time"
+
+report --csv --kernel-summary
+[ -e "$csvs/kernel_summary.csv" ] || die "no kernel_summary"
+rm -r "$WORK/out"
+report --csv --no-kernel-summary
+[ ! -e "$csvs/kernel_summary.csv" ] || die "a kernel_summary that nobody wants"
+
+# Several traces: those of the same name are told apart, and one that fails does not end the others.
+mkdir -p "$WORK/a" "$WORK/b"
+cp "$trace" "$WORK/a/one.json.gz"
+cp "$trace" "$WORK/b/one.json.gz"
+echo '{"traceEvents": [{' >"$WORK/b/broken.json"
+ends_with 1 "$GENTABLES" trace report "$WORK/a/one.json.gz" "$WORK/b/one.json.gz" "$WORK/b/broken.json" \
+    --out "$WORK/many" --csv
+one_line 'b/broken.json: byte '
+for folder in a b; do
+    [ -e "$WORK/many/${folder}__one_csvs/GEMM.csv" ] || die "not both reports"
+done
+ends_with 2 "$GENTABLES" trace report "$WORK/b/broken.json" --out "$WORK/broken"
+one_line 'b/broken.json: byte '
+[ ! -e "$WORK/broken" ] || die "a report of a trace that cannot be read"
+
+# The same file twice is read once.
+ends_with 0 "$GENTABLES" trace report "$trace" "$trace" --out "$WORK/once" --csv
+[ "$(find "$WORK/once" -name GEMM.csv | wc -l)" = 1 ] || die "not one report"
+
+# A sweep's reports stand as its tree has them.
+mkdir -p "$WORK/sweep_1/256thread/nccl_28channels/torch_profiler/rank3"
+cp "$trace" "$WORK/sweep_1/256thread/nccl_28channels/torch_profiler/rank3/trace.json.gz"
+ends_with 0 "$GENTABLES" trace report "$WORK/sweep_1" --out "$WORK/tree"
+report=$WORK/tree/256thread/individual_reports/perf_28ch_rank3
+[ -s "${report}_csvs/GEMM.csv" ] || die "not where the tree has it"
+[ "$has_xlsx" = false ] || [ -s "$report.xlsx" ] || die "not where the tree has it"
+
+# Refused.
+ends_with 2 "$GENTABLES" trace report --out "$WORK/out"
+ends_with 2 "$GENTABLES" trace report "$trace"
+one_line 'needs --out DIR'
+ends_with 2 "$GENTABLES" trace report "$WORK/nothing.json" --out "$WORK/out"
+one_line 'nothing.json'
+for wrong in '--bins 0' '--bins many' '--bins 1000000000' '--short-limit -1' '--short-limit soon' \
+    '--micro-idle x' '--top-short 0' '--kernel-summary --no-kernel-summary'; do
+    # shellcheck disable=SC2086
+    ends_with 2 "$GENTABLES" trace report "$trace" --out "$WORK/refused" $wrong
+    one_line "$(echo "$wrong" | cut -d' ' -f1)"
+done
+[ ! -e "$WORK/refused" ] || die "something is written that was refused"

@@ -1,0 +1,242 @@
+-- Which ops the sheets list, and which GPU events they count: small traces whose answers are plain.
+package.path = os.getenv("SOURCE") .. "/tests/unit/trace/reports/?.lua;" .. package.path
+local luaunit = require "luaunit"
+local small_trace = require "small_trace"
+
+local MATRICES = { dims = { { 4, 8 }, { 8, 2 } }, types = { "float", "float" },
+  strides = { { 8, 1 }, { 2, 1 } }, concrete = { "", "" } }
+
+local function names(sheet)
+  local out = {}
+  for row = 1, sheet and #sheet.rows or 0 do out[row] = sheet.cell(row, "name") end
+  return out
+end
+
+local TestLaunchers = {}
+
+function TestLaunchers.test_a_launch_counts_for_the_op_around_it()
+  local trace = small_trace.new()
+  trace:op("outer", 0, 100)
+  trace:op("aten::mm", 10, 20, MATRICES)
+  trace:launch(12, 5)
+  trace:launch(14, 6)
+  trace:launch(50, 7)
+  local ops = trace:sheets("around").ops_summary
+  luaunit.assertEquals(names(ops), { "aten::mm", "outer" })
+  luaunit.assertEquals(ops.cell(1, "total_direct_kernel_time_sum"), 11.0)
+  luaunit.assertEquals(ops.cell(2, "total_direct_kernel_time_sum"), 7.0)
+  luaunit.assertEquals(ops.cell(2, "total_subtree_kernel_time_sum"), 18.0)
+  luaunit.assertEquals(ops.cell(1, "Categories"), "['GEMM']")
+end
+
+function TestLaunchers.test_execute_is_a_frame_and_a_launch_without_an_op_stands_for_itself()
+  local trace = small_trace.new()
+  trace:op("my::op", 0, 40)
+  trace:op("execute", 10, 20)
+  trace:launch(12, 5)
+  trace:launch(200, 3, { runtime = "cudaGraphLaunch" })
+  local sheets = trace:sheets("execute")
+  luaunit.assertEquals(names(sheets.ops_summary), { "my::op", "cudaGraphLaunch" })
+  luaunit.assertEquals(sheets.kernel_summary.cell(2, "Parent op category"), "graph")
+end
+
+function TestLaunchers.test_communication_is_no_op_but_is_below_one()
+  local trace = small_trace.new()
+  trace:op("outer", 0, 100)
+  trace:launch(10, 5)
+  trace:launch(20, 50, { kernel = "ncclDevKernel_AllReduce" })
+  local sheets = trace:sheets("communication")
+  luaunit.assertEquals(sheets.ops_summary.cell(1, "total_direct_kernel_time_sum"), 5.0)
+  luaunit.assertEquals(sheets.ops_summary.cell(1, "total_subtree_kernel_time_sum"), 55.0)
+  luaunit.assertEquals(sheets.gpu_timeline.cell(2, "time ms"), 0.05)
+end
+
+function TestLaunchers.test_a_category_comes_from_the_first_kernel_where_no_name_tells()
+  local trace = small_trace.new()
+  trace:op("my::one", 0, 10)
+  trace:launch(1, 5, { kernel = "void at::native::reduce_kernel<512>()" })
+  trace:op("my::two", 20, 10)
+  trace:launch(21, 4, { kernel = "void at::native::vectorized_elementwise_kernel<4>()" })
+  trace:op("triton_poi_fused", 40, 10)
+  trace:launch(41, 3)
+  trace:op("my::three", 60, 10)
+  trace:launch(61, 2)
+  local ops = trace:sheets("categories").ops_summary_by_category
+  local got = {}
+  for row = 1, 4 do got[row] = ops.cell(row, "op category") end
+  luaunit.assertEquals(got, { "reduce", "elementwise", "triton", "other" })
+end
+
+function TestLaunchers.test_rows_of_the_same_time_stand_in_the_order_of_the_file()
+  local trace = small_trace.new()
+  for i, name in ipairs { "c", "a", "b" } do
+    trace:op(name, 20 * i, 10)
+    trace:launch(20 * i + 1, 5)
+  end
+  luaunit.assertEquals(names(trace:sheets("ties").ops_summary), { "c", "a", "b" })
+end
+
+local TestPerOp = {}
+
+function TestPerOp.test_gemms_count_all_kernels_below_them_and_busy_time_once()
+  local trace = small_trace.new()
+  trace:op("aten::mm", 10, 50, MATRICES)
+  trace:op("my::inner", 20, 30)
+  trace:launch(22, 10, { at = 1000, stream = 7 })
+  trace:launch(24, 10, { at = 1005, stream = 8 })
+  local gemm = trace:sheets("busy").GEMM
+  luaunit.assertEquals(gemm.cell(1, "Kernel Time (µs)_sum"), 15.0)
+  luaunit.assertEquals(gemm.cell(1, "param: M"), 4)
+  luaunit.assertEquals(gemm.cell(1, "GFLOPS_first"), 2 * 4 * 2 * 8 / 1e9)
+  luaunit.assertEquals(gemm.cell(1, "Data Moved (MB)_first"), 4 * (32 + 16 + 8) / 2 ^ 20)
+  luaunit.assertAlmostEquals(gemm.cell(1, "TFLOPS/s_mean"), 128 / 15e-6 / 1e12, 1e-15)
+  luaunit.assertEquals(gemm.cell(1, "Compute Spec"), "matrix_fp32")
+end
+
+function TestPerOp.test_an_op_below_another_of_its_sheet_is_not_listed_again()
+  local trace = small_trace.new()
+  local args = { dims = { { 2, 8 }, {}, { 8 }, { 8 } }, types = { "float", "ScalarList", "float", "float" },
+    concrete = { "", "[8]", "", "" } }
+  trace:op("aten::layer_norm", 0, 50, args)
+  trace:op("aten::native_layer_norm", 10, 30, args)
+  trace:launch(12, 5)
+  luaunit.assertEquals(names(trace:sheets("norm").Normalization), { "aten::layer_norm" })
+end
+
+function TestPerOp.test_other_ops_below_their_like_are_listed_and_said()
+  local trace = small_trace.new()
+  local args = { dims = { { 8 }, { 8 } }, types = { "float", "float" } }
+  trace:op("aten::div", 0, 50, args)
+  trace:op("aten::div", 10, 30, args)
+  trace:launch(12, 5)
+  local sheets, notes = trace:sheets("div")
+  luaunit.assertEquals(sheets.BinaryElementwise.cell(1, "name_count"), 2)
+  luaunit.assertEquals(sheets.BinaryElementwise.cell(1, "Kernel Time (µs)_sum"), 10.0)
+  luaunit.assertEquals({ notes[1][1], notes[1][2] }, { "nested ops", 1 })
+end
+
+function TestPerOp.test_columns_that_only_other_ops_have_are_nan()
+  local trace = small_trace.new()
+  trace:op("aten::mm", 0, 10, MATRICES)
+  trace:launch(1, 5, { kernel = "Cijk_Alik_Bljk_x" })
+  trace:op("aten::mm", 20, 10, MATRICES)
+  trace:launch(21, 4)
+  local gemm = trace:sheets("nan").GEMM
+  luaunit.assertEquals(gemm.cell(1, "param: transpose"), "(True, False)")
+  luaunit.assertEquals(gemm.cell(2, "param: transpose"), "nan")
+end
+
+local QUERY = { 2, 3, 5, 7 } -- B, H, N, d
+local ATTENTION = { dims = { QUERY, QUERY, QUERY, {}, {} },
+  types = { "c10::BFloat16", "c10::BFloat16", "c10::BFloat16", "Scalar", "Scalar" },
+  concrete = { "", "", "", "0.", "True" } }
+
+-- A forward op, and its backward on another thread.
+local function add_attention(trace)
+  ATTENTION.sequence = 11
+  trace:op("aten::scaled_dot_product_attention", 0, 60, { sequence = 11 })
+  trace:op("aten::_scaled_dot_product_flash_attention", 10, 30, ATTENTION)
+  trace:launch(12, 5)
+  trace:op("autograd::engine::evaluate_function: FlashBackward0", 200, 50, { sequence = 11, tid = 2 })
+  trace:op("FlashBackward0", 205, 40, { tid = 2, sequence = 11 })
+  trace:op("my::backward", 210, 20, { tid = 2 })
+  trace:launch(212, 9, { tid = 2 })
+end
+
+function TestPerOp.test_a_backward_is_the_row_of_its_forward_op()
+  local trace = small_trace.new()
+  add_attention(trace)
+  local sheets = trace:sheets("backward")
+  luaunit.assertEquals(names(sheets.SDPA_bwd), { "aten::_scaled_dot_product_flash_attention" })
+  luaunit.assertEquals(sheets.SDPA_bwd.cell(1, "Kernel Time (µs)_sum"), 9.0)
+  local depth = 2 * 7 + 2 * 7 + 7
+  luaunit.assertEquals(sheets.SDPA_bwd.cell(1, "GFLOPS_first"), 2 * 2 * 3 * 5 * 5 * depth / 2 / 1e9)
+  luaunit.assertEquals(sheets.SDPA_fwd.cell(1, "GFLOPS_first"), 2 * 2 * 3 * 5 * 5 * 14 / 2 / 1e9)
+end
+
+local TestUnified = {}
+
+function TestUnified.test_a_backward_op_has_the_sums_of_its_forward()
+  local trace = small_trace.new()
+  add_attention(trace)
+  local unified = trace:sheets("unified_backward").unified_perf_summary
+  luaunit.assertEquals(names(unified), { "FlashBackward0", "aten::_scaled_dot_product_flash_attention" })
+  luaunit.assertEquals(unified.cell(1, "has_perf_model"), "True")
+  luaunit.assertStrContains(unified.cell(1, "perf_params"), "'causal': True")
+end
+
+function TestUnified.test_what_no_op_says_anything_of_is_a_row_of_its_own()
+  local trace = small_trace.new()
+  trace:op("outer", 0, 100)
+  trace:op("aten::mm", 10, 20, MATRICES)
+  trace:launch(12, 5)
+  trace:launch(50, 7, { kernel = "left_over" })
+  local unified = trace:sheets("synthetic").unified_perf_summary
+  luaunit.assertEquals(names(unified), { "outer->left_over (Synthetic Op)", "aten::mm" })
+  luaunit.assertEquals(unified.cell(1, "ex_UID"), #trace.events)
+  luaunit.assertEquals(unified.cell(1, "total_duration_us"), 100.0)
+  luaunit.assertEquals(unified.cell(2, "Cumulative Percentage (%)"), 100.0)
+end
+
+-- The second launch runs first, on another stream.
+function TestUnified.test_kernels_stand_in_order_of_launch_and_time_is_the_union()
+  local trace = small_trace.new()
+  trace:op("my::op", 0, 50)
+  trace:launch(1, 10, { at = 105, stream = 7, kernel = "launched_first" })
+  trace:launch(3, 10, { at = 100, stream = 8, kernel = "void at::native::reduce_kernel<1>" })
+  local rank = trace:rank("order")
+  local selection = rank:select("unified")
+  luaunit.assertEquals(selection:kernels(1), { "launched_first", "void at::native::reduce_kernel<1>" })
+  luaunit.assertEquals(rank:select("launchers"):kernels(1)[2], "launched_first")
+  local unified = trace:sheets("order").unified_perf_summary
+  luaunit.assertEquals(unified.cell(1, "Kernel Time (µs)_sum"), 15.0)
+  luaunit.assertEquals(unified.cell(1, "op category"), "reduce")
+end
+
+function TestUnified.test_ops_with_other_kernels_are_other_combos_of_one_row()
+  local trace = small_trace.new()
+  for i, kernel in ipairs { "one", "other", "one" } do
+    trace:op("my::op", 20 * i, 10)
+    trace:launch(20 * i + 1, i, { kernel = kernel })
+  end
+  local selection, combos = trace:rank("combos"):select("unified")
+  luaunit.assertEquals(combos.count, { 2, 1 })
+  luaunit.assertEquals(selection:kernels(2), { "other" })
+  local unified = trace:sheets("combos").unified_perf_summary
+  luaunit.assertEquals(unified.cell(1, "operation_count"), 3)
+  luaunit.assertEquals(unified.cell(1, "Kernel Time (µs)_std"), 1.0)
+end
+
+-- Two backwards of one forward op: neither has its sums.
+function TestUnified.test_one_of_several_backwards_has_no_sums()
+  local trace = small_trace.new()
+  add_attention(trace)
+  trace:op("autograd::engine::evaluate_function: OtherBackward0", 300, 50, { sequence = 11, tid = 2 })
+  trace:op("OtherBackward0", 305, 40, { tid = 2, sequence = 11 })
+  trace:launch(310, 20, { tid = 2 })
+  local unified = trace:sheets("two_backwards").unified_perf_summary
+  for row = 1, #unified.rows do
+    local is_forward = unified.cell(row, "name") == "aten::_scaled_dot_product_flash_attention"
+    luaunit.assertEquals(unified.cell(row, "has_perf_model"), is_forward and "True" or "False")
+  end
+  luaunit.assertEquals(#unified.rows, 3)
+end
+
+-- Every linked GPU event but communication stands in one row, and in one only.
+function TestUnified.test_every_gpu_event_counts_once()
+  local trace = small_trace.new()
+  add_attention(trace)
+  trace:op("deep", 300, 100)
+  for i = 1, 8 do trace:op("my::" .. i, 300 + i, 100 - 4 * i) end
+  for i = 1, 40 do trace:launch(310 + i, i) end
+  trace:launch(380, 100, { kernel = "ncclSomething" })
+  local rank = trace:rank("once")
+  local selection, combos = rank:select("unified")
+  local seen = 0
+  for combo = 1, #combos.name do seen = seen + combos.count[combo] * #selection:kernels(combo) end
+  luaunit.assertEquals(seen, 42)
+end
+
+local suites = dofile(arg[0]:match("^(.*/)") .. "../../../suites.lua")
+return suites { { "TestLaunchers", TestLaunchers },
+  { "TestPerOp", TestPerOp }, { "TestUnified", TestUnified } }

@@ -1,0 +1,17 @@
+#!/bin/sh
+# Reports of real traces of all vendors: their sums agree with those that another program makes of the trace.
+. "$SOURCE/tests/unit/metric/lib.sh"
+skip_without_data traces
+command -v python3 >/dev/null || {
+    echo "skipped: no python3"
+    exit 77
+}
+
+# shellcheck disable=SC2154
+ends_with 0 "$GENTABLES" trace report "$data"/*.json.gz --out "$WORK/reports" --csv --include-unlinked
+for trace in "$data"/*.json.gz; do
+    name=$(basename "$trace" .json.gz)
+    ends_with 0 python3 "$SOURCE/tests/unit/trace/reports/report_sums.py" "$trace" \
+        "$WORK/reports/${name}_csvs"
+    cat "$stdout"
+done

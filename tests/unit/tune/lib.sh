@@ -1,0 +1,60 @@
+#!/bin/sh
+# shellcheck disable=SC2034 # what it sets is for whoever sources it
+# What the tests of tune share. Sourced. BENCH, GENTABLES, PLUGINS, FAULT_CLOCK_LIBRARY and WORK come from
+# CMakeLists.txt.
+set -eu
+[ $# = 0 ] || WORK=$WORK/${1%% *} # see cases
+rm -rf "$WORK"
+mkdir -p "$WORK"
+XDG_CACHE_HOME=$WORK/cache
+export XDG_CACHE_HOME
+
+fail() {
+    echo "FAILED: $*" >&2
+    exit 1
+}
+
+# cases "$@": each line of stdin is a command. Some run at once, each by this script in a folder of its own,
+# called with the number of a line and the line.
+cases() {
+    if [ $# != 0 ]; then
+        eval "${1#* }"
+    else
+        grep -n . | sed 's/:/ /' | xargs -d '\n' -P 6 -n 1 sh "$0" || fail "some of the cases, see above"
+    fi
+}
+
+# tune ARGUMENT...: `samples` samples (5); exit code in $status, what it says in $WORK/out and $WORK/err.
+tune() {
+    status=0
+    rm -f "$WORK/clock"
+    env ${preload:+"LD_PRELOAD=$preload" FAULT_CLOCK="$WORK/clock"} \
+        "$GENTABLES" tune --bench "$BENCH" --samples "${samples:-5}" --warm-up 1 "$@" >"$WORK/out" \
+        2>"$WORK/err" || status=$?
+}
+
+# hurries: where a plug-in hangs, the clock hurries up to the last seconds of the time that a call has of
+# $timeout (tests/system/faults/clock.c, bench/trial/plans.c).
+timeout=30
+hurries() {
+    preload=$FAULT_CLOCK_LIBRARY
+    export FAULT_CLOCK_SKIP=$((timeout * 9 / 10 - 2))
+}
+
+# launcher: makes $WORK/launcher, which starts as many ranks as its first argument says, by mpirun, once it
+# has done what stdin says.
+launcher() {
+    # shellcheck source=tests/mpirun.sh
+    . "$SOURCE/tests/mpirun.sh"
+    {
+        printf '#!/bin/sh\nranks=$1\nshift\n'
+        cat
+        echo "exec $mpirun -n \"\$ranks\" \"\$@\""
+    } >"$WORK/launcher"
+    chmod +x "$WORK/launcher"
+}
+
+# said FILE PATTERN
+said() {
+    grep -q -- "$2" "$WORK/$1" || fail "no '$2' in: $(cat "$WORK/out" "$WORK/err")"
+}

@@ -1,0 +1,68 @@
+#!/bin/sh
+# A command line, spec or folder that is wrong ends in one line and exit code 2.
+. "$SOURCE/tests/lib.sh"
+
+golden=$SOURCE/tests/golden/sm90
+
+ends_with 2 "$GENTABLES" generate --arch sm90
+one_line 'needs --data-dir DIR'
+ends_with 2 "$GENTABLES" generate --data-dir "$golden" --arch gpu9
+one_line '--arch gpu9: no such arch; host, host-NAME, smNN'
+ends_with 2 "$GENTABLES" generate --data-dir "$golden" --arch sm90 --formats c,excel
+one_line 'no format "excel"; there are trtllm, trtllm-header, c, .*, report'
+ends_with 2 "$GENTABLES" check --data-dir "$golden" --arch sm90 --fast
+one_line 'has no option --fast'
+ends_with 2 "$GENTABLES" check --data-dir "$golden" --arch sm90 --formats ,
+one_line '"," names no format of sm90; there are trtllm, c, .*, report'
+
+# A table in which nothing was measured would be one long fallback.
+rows "$WORK/other/benchmark.tp2.sm90.csv" '2,float16,2048,1,1024,NCCL,NONE,allreduce,9.5' \
+    '2,float32,2048,1,1024,NCCL,NONE,allreduce,9.5'
+ends_with 2 "$GENTABLES" generate --data-dir "$WORK/other" --arch sm90
+one_line 'holds bfloat16 allreduce eager; the rows are float16 allreduce unknown; float32'
+
+# Rows on no grid.
+mkdir "$WORK/scattered"
+awk -v header="$header" 'BEGIN {
+    print header
+    for (i = 1; i <= 5000; i++) printf "2,bfloat16,2,%d,%d,NCCL,NONE,allreduce,1\n", i, i
+}' >"$WORK/scattered/benchmark.tp2.sm90.csv"
+ends_with 2 "$GENTABLES" generate --data-dir "$WORK/scattered" --arch sm90
+one_line 'a table needs rows on a grid'
+
+# Two machines in one folder.
+# provenance CPU HASH: of the rows with this hash.
+provenance() {
+    cat <<END
+{"version": 1, "fingerprint": "f",
+ "machine": {"cpu": "$1", "cores": 2, "caches": {}, "mpi": "Open MPI 4.1.4"},
+ "bench": {}, "rows": {"hash": "$2"}, "no_time": []}
+END
+}
+hash_of() {
+    # shellcheck disable=SC2016
+    echo 'print(require("rows.provenance").hash(require("core.file").read(arg[1])))' >"$WORK/hash.lua"
+    "$GENTABLES" lua "$WORK/hash.lua" "$1"
+}
+rows "$WORK/two/benchmark.tp2.sm90.csv" "$row"
+rows "$WORK/two/benchmark.tp4.sm90.csv" '4,bfloat16,2048,1,1024,NCCL,NONE,allreduce,9.5'
+provenance one "$(hash_of "$WORK/two/benchmark.tp2.sm90.csv")" >"$WORK/two/benchmark.tp2.sm90.json"
+provenance other "$(hash_of "$WORK/two/benchmark.tp4.sm90.csv")" >"$WORK/two/benchmark.tp4.sm90.json"
+ends_with 2 "$GENTABLES" generate --data-dir "$WORK/two" --arch sm90
+one_line "another machine's \(other, 2 cores"
+echo '{' >"$WORK/two/benchmark.tp4.sm90.json"
+ends_with 2 "$GENTABLES" generate --data-dir "$WORK/two" --arch sm90
+one_line 'benchmark.tp4.sm90.json: is not JSON'
+
+# A spec with an unknown key.
+rows "$WORK/spec/benchmark.tp2.sm90.csv" "$row"
+cat >"$WORK/spec/spec.lua" <<'END'
+return {
+  arch = "sm90", tp = { 2 }, hidden_sizes = { 1024 }, num_tokens = { 1 },
+  tokens = { 1 } }
+END
+ends_with 2 "$GENTABLES" generate --data-dir "$WORK/spec" --arch sm90
+one_line 'spec.lua:3: unknown key tokens'
+printf 'return { ["to%%\\nkens"] = 1 }\n' >"$WORK/spec/spec.lua"
+ends_with 2 "$GENTABLES" generate --data-dir "$WORK/spec" --arch sm90
+one_line 'spec.lua:1: unknown key to%[?]kens'

@@ -1,0 +1,238 @@
+#!/bin/sh
+# Whatever is wrong with a workload, an option or the machine ends in one clear line, and leaves nothing half
+# made.
+# shellcheck source=tests/unit/workload/lib.sh
+. "$SOURCE/tests/unit/workload/lib.sh"
+
+# refused PATTERN [RANKS]: the workload on standard input.
+refused() {
+    file=$(workload refused)
+    ends_with 2 "$GENTABLES" workload show -f "$file" -p "${2:-2}"
+    one_line "refused.lua:.*$1"
+}
+
+step='layers = { { name = "l", gemms = { { name = "g", n = 8, k = 8 } } } }'
+
+echo "return { name = 'x', tokens = 8, colour = 1, $step }" |
+    refused 'workload: there is no key colour; .*tokens'
+echo "return { name = 'x', $step }" | refused 'tokens: is missing'
+echo "return { name = 'x', tokens = 0, $step }" | refused 'tokens: 0 is impossible; .* from 1'
+echo "return { name = 'x', tokens = 2.5, $step }" | refused 'tokens: 2.5 is impossible'
+echo "return { name = 'x', tokens = 9, micro_batches = 2, $step }" | refused 'tokens: 9 is no multiple of 2'
+echo "return { name = 'a b', tokens = 8, $step }" | refused 'name: a b is no name'
+echo "return { tokens = 8, $step }" | refused 'name: is missing'
+echo "return { name = 'x', tokens = 8 }" | refused 'layers: a list'
+echo "return { name = 'x', tokens = 8, layers = {} }" | refused 'layers: a list'
+echo "return { name = 'x', tokens = 8,
+    layers = { { name = 'l', gemms = { { name = 'g', n = -8, k = 8 } } } } }" |
+    refused 'layers\[1\].gemms\[1\].n: -8 is impossible'
+echo "return { name = 'x', tokens = 8,
+    layers = { { name = 'l', gemms = { { name = 'g', n = 8, kk = 8 } } } } }" |
+    refused 'layers\[1\].gemms\[1\]: there is no key kk'
+echo "return { name = 'x', tokens = 8, layers = { { name = 'l', experts = { load = { 0 } },
+    gemms = { { name = 'g', n = 8, k = 8 } } } } }" | refused '.*experts.load\[1\]: 0 is impossible'
+echo "return { name = 'x', tokens = 1, layers = { { name = 'l', experts = { load = { 1, 9 } },
+    gemms = { { name = 'g', n = 8, k = 8 } } } } }" | refused 'l: rank . of 2 gets no tokens'
+echo "return { name = 'x', tokens = 8, gradients = { collective = 'gossip' }, $step }" |
+    refused 'gradients.collective: there is no gossip; allreduce'
+echo "return { name = 'x', tokens = 8, dtype = 'int7', $step }" | refused 'dtype.*: there is no int7'
+echo "return 5" | refused 'returns no table'
+echo "return {" | refused 'expected'
+echo "while true do end" | refused 'it takes too long'
+echo "return { name = os.getenv('HOME') }" | refused "global 'os'"
+# What a file says, and what it takes, has an end.
+echo "return { name = ('x'):rep(1e9), tokens = 8, $step }" | refused 'attempt to index a string value'
+echo "local s = 'x' while true do s = s .. s end" | refused 'it takes more than 64 MiB'
+long=$(printf '%0200d' 7)
+for odd in "name = 'a $long', tokens = 8" "name = 'x', tokens = '$long'" \
+    "name = 'x', tokens = 8, dtype = '$long'" "name = 'x', tokens = 8, x$long = 1" \
+    "name = 'x', tokens = 8, gradients = { collective = '$long' }"; do
+    echo "return { $odd, $step }" | refused '00000[.][.][.]'
+    if grep -q "$long" "$stderr"; then die "a value is printed whole"; fi
+done
+echo "return { name = 'x', tokens = 8,
+    layers = { { name = 'l', gemms = { { name = 'g', n = 8, k = 8, dtype = 'int7' } } } } }" |
+    refused 'layers\[1\].gemms\[1\].dtype: there is no int7; bfloat16, float16, float32 are'
+echo "return { name = 'x', tokens = 8,
+    layers = { { name = 'l', gemms = { { name = 'g', n = 8, k = 8, dtype = { tpu = 'int7' } } } } } }" |
+    refused 'layers\[1\].gemms\[1\].dtype: there is no key tpu; cuda, host are'
+echo "return { name = 'x', tokens = 8,
+    layers = { { name = 'l', gemms = { { name = 'g', n = 8, k = 8, dtype = 16 } } } } }" |
+    refused 'layers\[1\].gemms\[1\].dtype: a table'
+
+# What a step can be at most, and what is more: that is refused before anything starts, in words of the file.
+# gentables-workload takes the former (without `end`, which has it make the arrays).
+# shellcheck source=tests/mpirun.sh
+. "$SOURCE/tests/mpirun.sh"
+# at_most RANKS MOST MORE PATTERN: of the workload on standard input, with either in place of %.
+at_most() {
+    cat >"$WORK/limit"
+    sed "s/%/$2/" "$WORK/limit" >"$WORK/most.lua"
+    ends_with 0 "$GENTABLES" workload show -f "$WORK/most.lua" -p "$1"
+    sed '1,/^$/d; /^end$/d' "$stdout" >"$WORK/program"
+    $mpirun -n "$1" "${GENTABLES%/*}/gentables-workload" <"$WORK/program" >"$WORK/answer" 2>&1 ||
+        die "the program refuses $2: $(cat "$WORK/answer")"
+    sed "s/%/$3/" "$WORK/limit" | refused "$4" "$1"
+}
+gemm="gemms = { { name = 'g', n = 1, k = 1 } }"
+at_most 2 50 51 'layers\[1\]: brings a step to 102000 GEMMs, .*; at most 100000 would be right' <<END
+local parts = % return { name = 'x', tokens = parts, micro_batches = parts, layers = { { name = 'l',
+  copies = 1000, gemms = { { name = 'g', n = 1, k = 1, backward = false },
+    { name = 'h', n = 1, k = 1, backward = false } } } } }
+END
+at_most 2 1000 "1000, $gemm }, { name = 'm'" 'layers: a step has 100100 actions: .*; at most 100000' <<END
+return { name = 'x', tokens = 33, micro_batches = 33, gradients = { bucket_bytes = 1 },
+  layers = { { name = 'l', copies = %, $gemm } } }
+END
+at_most 4 1048575 1048576 'l.g: tokens: of sums of 1048576 products on each of 4 .* at most 1048575' <<END
+return { name = 'x', tokens = %, layers = { { name = 'l', $gemm } } }
+END
+at_most 4 1048575 1048576 'l.g: m: of sums of 1048576 products' <<END
+return { name = 'x', tokens = 1,
+  layers = { { name = 'l', gemms = { { name = 'g', m = %, n = 1, k = 1 } } } } }
+END
+at_most 4 1048575 1048576 'l.g: k: of sums of 1048576 products' <<END
+return { name = 'x', tokens = 1, layers = { { name = 'l', gemms = { { name = 'g', n = 1, k = % } } } } }
+END
+at_most 4 1048575 1048576 'l.g: n: of sums of 1048576 products' <<END
+return { name = 'x', tokens = 1, layers = { { name = 'l', gemms = { { name = 'g', n = %, k = 1 } } } } }
+END
+at_most 6 699048 699052 'l.g: tokens: of sums of 699052 products on each of 6 .* at most 699050' <<END
+return { name = 'x', tokens = %, micro_batches = 4, layers = { { name = 'l', $gemm } } }
+END
+at_most 2 1048575 1048576 'l.big: gradients, n [*] k: 2147483648 elements .*; at most 2147483647' <<END
+return { name = 'x', tokens = 1, gradients = { bucket_bytes = 1 << 30 }, layers = { { name = 'l',
+  gemms = { { name = 'big', n = 1048576, k = 2047 }, { name = 'g', n = %, k = 1 } } } } }
+END
+at_most 2 2047 2048 'l: weights, n [*] k: 2147483648 elements' <<END
+return { name = 'x', tokens = 1, gradients = { collective = 'reduce_scatter' }, layers = { { name = 'l',
+  gemms = { { name = 'g', n = 1048576, k = % } } } } }
+END
+at_most 2 2047 2048 'l.g: tokens of experts: 2147483648 elements' <<END
+return { name = 'x', tokens = 1048576, layers = { { name = 'l', experts = { load = { 1 } },
+  gemms = { { name = 'g', n = %, k = 1 } } } } }
+END
+at_most 2 1 2 'l: rank 0 of 2 gets 2097152 tokens; at most 1048576, by fewer tokens or a smaller top_k' <<END
+return { name = 'x', tokens = 1048576, layers = { { name = 'l', experts = { load = { 1 }, top_k = % },
+  $gemm } } }
+END
+long=a123456789b123456789c123456789d123456789
+at_most 2 e123456789f123456789gh e123456789f123456789ghi "$long.*has 64 characters; .* at most 63" <<END
+return { name = 'x', tokens = 1, layers = { { name = '$long', gemms = { { name = '%', n = 1, k = 1 } } } } }
+END
+# Before the sweep has a folder.
+ends_with 2 "$GENTABLES" workload sweep -f "$WORK/refused.lua" -p 2 -o "$WORK/never"
+one_line 'refused.lua: .* at most 63'
+[ ! -e "$WORK/never" ] || die "a sweep of what is impossible has begun"
+
+ends_with 2 "$GENTABLES" workload show -f "$WORK/none.lua"
+one_line 'none.lua: no such file, and no workload that comes along; those are small'
+
+# Options.
+run() { ends_with 2 "$GENTABLES" workload run -f small "$@"; }
+run -c 0 && one_line '--channels: 0 is impossible; .* 1 to 32'
+run -c 42 --backend host &&
+    one_line '--channels: 42 is impossible; .* 1 to 32 .* on the host [(]--backend cuda .* 128[)]'
+run -c 42 && one_line '--channels: 42 is impossible; .* on the host, for no GPU can be used: .*--backend'
+run -t 512 && one_line '--threads: 512 is impossible; .* on the host, for no GPU can be used: .*--backend'
+run -t x && one_line '--threads: x is impossible'
+run -c 1, && one_line '--channels: "1," has an empty entry; whole numbers from 1 to 32, with a comma between'
+run -t 1,,2 && one_line '--threads: "1,,2" has an empty entry'
+run -c "" && one_line '--channels: "" has an empty entry'
+run -c 1,2 && one_line '--channels: one configuration is run'
+run -p 1 && one_line '--ranks: 1 is impossible'
+run -p 99 && one_line '--ranks: 99 is impossible'
+run --wait long && one_line '--wait: there is no long; futex or spin or yield'
+run --transport pigeon && one_line '--transport: there is no pigeon; mpi or own'
+run --backend cuda --transport mpi && one_line '--transport: there is no mpi; nccl or own would be right'
+run --backend cuda -c 129 && one_line '--channels: 129 is impossible; .* 1 to 128'
+run --backend cuda -t 1025 && one_line '--threads: 1025 is impossible; .* 1 to 1024'
+run --backend tpu && one_line 'there is no tpu; cuda or host would be right'
+run --steps 0 && one_line '--steps: 0 is impossible'
+run --patience -1 && one_line '--patience'
+run --program "$WORK/none" && one_line 'no gentables-workload'
+run --program /bin/true && one_line 'does not say protocol'
+run --launcher 'mpirun' && one_line '[{]ranks[}]'
+run --trace out.json && one_line '%r'
+bf16=$(echo "return { name = 'x', tokens = 8, dtype = { cuda = 'bfloat16' }, $step }" | workload bf16)
+for command in run show; do
+    ends_with 2 "$GENTABLES" workload "$command" -f "$bf16"
+    one_line 'dtype: there is none for host; bfloat16, float16, float32 would be right'
+done
+host=$(echo "return { name = 'x', tokens = 8, dtype = { host = 'float32' }, $step }" | workload host)
+ends_with 2 "$GENTABLES" workload run --backend cuda -f "$host"
+one_line 'dtype: there is none for cuda; bfloat16, float16, float32 would be right'
+ends_with 2 "$GENTABLES" workload report "$WORK"
+one_line 'no workload.json in it'
+# What is wrong with the report is told before anything is measured.
+for wrong in "--top-k 0:--top-k: 0 is no count; 1 or more" "--without foo:--without: foo is no step; repo"; do
+    # shellcheck disable=SC2086
+    ends_with 2 "$GENTABLES" workload pipeline -f small -p 2 ${wrong%%:*} -o "$WORK/never"
+    one_line "${wrong#*:}"
+    [ ! -e "$WORK/never" ] || die "${wrong%%:*} is refused after the sweep has begun"
+    # shellcheck disable=SC2086
+    ends_with 2 "$GENTABLES" workload report "$WORK" ${wrong%%:*}
+    one_line "${wrong#*:}"
+done
+ends_with 2 "$GENTABLES" workload compare "$WORK" "$WORK"
+one_line 'no workload.json in it'
+# Settings that lack what they have to have.
+for settings in '{}' '[]' '{"ranks": 2}'; do
+    mkdir -p "$WORK/bare"
+    echo "$settings" >"$WORK/bare/workload.json"
+    for command in "report $WORK/bare" "compare $WORK/bare $WORK/bare -o $WORK/c.html"; do
+        # shellcheck disable=SC2086
+        ends_with 2 "$GENTABLES" workload $command
+        one_line 'bare/workload.json: lacks a right backend, id, name and . more: .*; its sweep again'
+    done
+    ends_with 2 "$GENTABLES" workload sweep -f small -p 2 -o "$WORK/bare"
+    one_line 'bare/workload.json: lacks a right backend, id, name and . more: .*; another --out, or --fresh'
+done
+ends_with 2 "$GENTABLES" workload dance
+one_line 'workload has no command "dance"'
+
+# The machine: one clear line, and exit code 1 for work that failed.
+ends_with 1 env GENTABLES_OPENBLAS="$WORK/none.so" "$GENTABLES" workload run -f small -p 2
+one_line 'GENTABLES_OPENBLAS: .*none.so'
+ends_with 1 env GENTABLES_OPENBLAS=libm.so.6 "$GENTABLES" workload run -f small -p 2
+one_line 'what was loaded as OpenBLAS lacks some of its functions'
+ends_with 1 "$GENTABLES" workload run -f small --launcher "$WORK/none -n {ranks}"
+one_line 'it cannot be started'
+ends_with 1 "$GENTABLES" workload run -f small --launcher 'false {ranks}'
+one_line 'it died: exit code 1'
+# A launcher that says which rank died, and of what, as Open MPI does where it knows.
+dies() {
+    printf '#!/bin/sh\nprintf "%s" >&2\nexit 9\n' "$1" >"$WORK/launch"
+    chmod +x "$WORK/launch"
+    ends_with 1 "$GENTABLES" workload run -f small --launcher "$WORK/launch {ranks}"
+    one_line "$2"
+}
+dies 'mpirun noticed that process rank 1 with PID 0 on node n.a exited\n on signal 9 (Killed).\n' \
+    'rank 1 died: signal 9 [(]Killed[)]'
+dies 'mpirun detected it:\n\n  Process name: [[60811,1],3]\n  Exit code:    7\n---\n' \
+    'rank 3 died: exit code 7'
+# A rank that saw it, and the launcher; and where the launcher tells of who ended the others, or of nobody.
+seen='gentables-bench: rank 1 died, at the start\n'
+dies "${seen}noticed that process rank 1 with PID 0 on node n.a exited\n on signal 9 (Killed).\n" \
+    'rank 1 died: signal 9 [(]Killed[)]'
+dies "${seen}noticed that process rank 0 with PID 0 on node n.a exited\n on signal 15 (Terminated).\n" \
+    'rank 1 died$'
+dies "${seen}" 'rank 1 died$'
+dies 'Primary job  terminated normally, but 1 process returned\na non-zero exit code.\n' \
+    'one rank died, and mpirun does not say which'
+
+# Where there is no GPU, or no CUDA to build with.
+if ! nvidia-smi >/dev/null 2>&1; then
+    ends_with 1 "$GENTABLES" workload run -f small -p 2 --backend cuda
+    one_line 'no CUDA driver|no GPU|the CUDA driver|built without CUDA'
+fi
+
+needs_blas
+huge=$(echo "return { name = 'x', tokens = 1000000, layers = { { name = 'l', copies = 50,
+    gemms = { { name = 'g', n = 60000, k = 8, backward = false } } } } }" | workload huge)
+ends_with 1 "$GENTABLES" workload run -f "$huge" -p 2
+one_line 'GB of arrays for each of 2 ranks: more than is free'
+# Before a hundred thousand steps, which would take longer than a test may.
+ends_with 1 "$GENTABLES" workload run -f small -p 2 --steps 100000 --trace "$WORK/none/%r.json"
+one_line 'a trace cannot be written: No such file'
+

@@ -1,0 +1,68 @@
+# What the shell tests of workloads share. Sourced; GENTABLES (the program), SOURCE (the source tree) and WORK
+# (a folder of this test's own) come from CMakeLists.txt.
+# shellcheck shell=sh
+# shellcheck source=tests/lib.sh
+. "$SOURCE/tests/lib.sh"
+
+# The host is what is tested, on machines with GPUs, too: a driver shows none of them.
+export CUDA_VISIBLE_DEVICES=""
+
+# Without OpenBLAS no step can be run here.
+needs_blas() {
+    code=0
+    "$GENTABLES" workload run -f small -p 2 --steps 1 --warm-up 0 >"$stdout" 2>"$stderr" || code=$?
+    if grep -q 'no OpenBLAS' "$stderr"; then
+        echo "skipped: no OpenBLAS"
+        exit 77
+    fi
+    [ "$code" = 0 ] || die "a small step does not run"
+}
+
+# workload NAME: standard input becomes the workload's file, whose name is printed.
+workload() {
+    cat >"$WORK/$1.lua"
+    echo "$WORK/$1.lua"
+}
+
+# mixed_workloads N K: $mixed, whose GEMMs are of three types, in experts, too, and so are its collectives;
+# and $mixed_spread, the same with weights spread over the ranks.
+# shellcheck disable=SC2034
+mixed_workloads() {
+    mixed=$(workload mixed <<END
+return { name = "mixed", dtype = "bfloat16", tokens = 12, micro_batches = 2,
+  layers = { { name = "a", copies = 2, gemms = { { name = "g", n = $1, k = $2 },
+      { name = "router", n = 3, k = $1, dtype = "float32" },
+      { name = "half", n = 5, k = 7, dtype = "float16" } } },
+    { name = "e", experts = { load = { 1, 2 } }, gemms = { { name = "up", n = 3, k = 5, dtype = "float16" },
+      { name = "down", n = 5, k = 3 } } } },
+  gradients = { collective = "allreduce", bucket_bytes = 200 } }
+END
+    )
+    mixed_spread=$WORK/mixed_spread.lua
+    sed 's/"allreduce", bucket_bytes = 200/"reduce_scatter"/' "$mixed" >"$mixed_spread"
+}
+
+# types_are_told N K TRACE...: in traces of $mixed or $mixed_spread, of a step each.
+types_are_told() {
+    "$GENTABLES" lua "$SOURCE/tests/unit/workload/check_types.lua" "$@" ||
+        die "types are not what they should be"
+    shift 2
+    "$GENTABLES" lua "$SOURCE/tests/unit/workload/check_trace.lua" "$@" || die "traces break the rules"
+}
+
+# odd_workloads COPIES N K: $reduced, whose gradients are all-reduced, and $spread, where they are scattered;
+# of sizes that nothing divides.
+# shellcheck disable=SC2034
+odd_workloads() {
+    layers="{ { name = 'a', copies = $1,
+      gemms = { { name = 'g', n = $2, k = $3 }, { name = 'h', n = 5, k = 3 } } } }"
+    reduced=$(workload reduced <<END
+return { name = "reduced", tokens = 6, micro_batches = 2, layers = $layers,
+  gradients = { collective = "allreduce", bucket_bytes = 1000 } }
+END
+    )
+    spread=$(workload spread <<END
+return { name = "spread", tokens = 7, layers = $layers, gradients = { collective = "reduce_scatter" } }
+END
+    )
+}

@@ -1,0 +1,63 @@
+#!/bin/sh
+# Every GEMM and every collective of every kind of workload is right, of every type, on several ranks, by both
+# transports, over channels and threads and ways to wait: the program checks each before and after it
+# measures, and ends with an error otherwise. Sizes are odd, so that no part is as large as another.
+# shellcheck source=tests/unit/workload/lib.sh
+. "$SOURCE/tests/unit/workload/lib.sh"
+needs_blas
+
+# right RANKS FILE OPTION...
+right() {
+    ranks=$1
+    file=$2
+    shift 2
+    ends_with 0 "$GENTABLES" workload run -f "$file" -p "$ranks" --steps 2 --warm-up 0 "$@"
+}
+
+odd_workloads 3 37 91
+routed=$(workload routed <<'END'
+return { name = "routed", tokens = 60, micro_batches = 2,
+  layers = {
+    { name = "e", experts = { load = { 1, 2, 4 }, top_k = 2 }, gemms = { { name = "up", n = 33, k = 17 },
+      { name = "down", n = 17, k = 33 } } },
+    { name = "f", experts = { load = { 3, 1 } }, gemms = { { name = "one", n = 9, k = 17 } } },
+    { name = "a", gemms = { { name = "g", n = 12, k = 9 } } },
+    { name = "h", experts = { load = { 1 } }, gemms = { { name = "one", n = 9, k = 12 } } },
+  } }
+END
+)
+# Larger than the slots of shared memory, so that they are gone through several times.
+large=$(workload large <<'END'
+return { name = "large", tokens = 16,
+  layers = { { name = "a", gemms = { { name = "g", n = 1001, k = 511 } } } } }
+END
+)
+for transport in own mpi; do
+    for file in "$reduced" "$spread" "$routed"; do
+        right 2 "$file" --transport "$transport" -c 3 -t 2
+        right 3 "$file" --transport "$transport" -c 1 -t 1
+    done
+    right 2 "$large" --transport "$transport" -c 2 -t 1
+done
+right 4 "$spread" -c 2 -t 2 --wait yield
+right 4 "$routed" -c 4 -t 1 --wait yield
+right 3 "$large" -c 4 -t 3
+right 2 "$reduced" -c 1 -t 1 --wait spin
+# GEMMs of several types in a step: what is summed and sent together is of one.
+mixed_workloads 37 91
+for transport in own mpi; do
+    for file in "$mixed" "$mixed_spread"; do
+        ends_with 0 "$GENTABLES" workload run -f "$file" -p 2 --steps 1 --warm-up 0 --transport "$transport" \
+            -c 3 -t 2 --trace "$WORK/mixed%r.json"
+        types_are_told 37 91 "$WORK"/mixed[01].json
+        grep -q '^OpenBLAS computes in fp32: GEMMs of 16-bit' "$stdout" || die "who computes is not said"
+        right 3 "$file" --transport "$transport" -c 2 -t 1
+    done
+done
+none=$(workload none <<'END'
+return { name = "none", tokens = 5, layers = { { name = "a", gemms = { { name = "g", n = 7, k = 6 } } } },
+  gradients = { collective = "none" } }
+END
+)
+right 2 "$none"
+grep -q 'is not known of 2 steps' "$stdout" || die "where nothing is communicated nothing is hidden"
