@@ -1,11 +1,11 @@
-# What .ci/run and .ci/nightly share: a clean environment, stages, and the summary of their results. Sourced
-# by bash, in the root of the sources.
+# Common parts of .ci/run and .ci/nightly: a clean environment, stages, and the summary of their results.
+# Sourced by bash, in the root of the sources.
 #
 #   ci_clean_environment "$@"     starts the script again under env -i with a plain PATH
 #   ci_stage NAME COMMAND...      runs a command that writes a JUnit file to $results/NAME.xml
 #   ci_preset NAME [OPTION...]    configures, builds and tests a preset; for ci_stage
-#   ci_summary                    prints what failed, what .ci/manifest and the results disagree about, the
-#                                 slowest tests, and last the number of tests; returns 1 if anything failed
+#   ci_summary                    prints failures, differences from .ci/manifest, the slowest tests, and last
+#                                 the number of tests; returns 1 if anything failed
 # shellcheck shell=bash
 
 ci_clean_environment() {

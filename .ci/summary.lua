@@ -1,5 +1,5 @@
--- The results of CI's stages: what failed, what differs from the manifest, the slowest tests, the number of
--- tests. Returns 1 if anything is wrong.
+-- Prints the results of CI's stages: failures, differences from the manifest, the slowest tests, the number
+-- of tests. Returns 1 if anything is wrong.
 --
 --   gentables lua .ci/summary.lua RESULTS MANIFEST STAGE:CODE:SECONDS...
 --
@@ -65,7 +65,7 @@ local function check_skip(stage, test, allowed)
   for reason in test.output:gmatch("skipped: ([^\n]*)") do
     count = count + 1
     if not allowed then
-      report("%s: %s was skipped: %s; if that is right, add the reason to its line in the manifest", stage,
+      report("%s: %s was skipped: %s; to allow that, add the reason to its line in the manifest", stage,
         test.name, reason)
     elseif not reason:find(allowed, 1, true) then
       report("%s: %s was skipped: %s; the manifest allows only: %s", stage, test.name, reason, allowed)
@@ -93,7 +93,7 @@ local function check_stage(stage, tests, expected)
   for _, name in ipairs(missing) do report("%s: %s did not run", stage, name) end
 end
 
--- Counts the tests of a stage; prints those that failed, and what proofs ask to be recorded.
+-- Counts the tests of a stage; prints failed tests, and the lines of proofs to commit.
 local function count_stage(stage, tests, total)
   for _, test in ipairs(tests) do
     total[test.state] = total[test.state] + 1

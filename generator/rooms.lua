@@ -130,8 +130,8 @@ rooms.bench = {
     uses = { "elements", "ranks", "libraries" } },
   { name = "workload/gpu", purpose = "the steps on a GPU",
     uses = { "ranks", "libraries", "cuda/kernels", "cuda/device", "replay", "replay/engines", "workload" } },
-  { name = "workload/engines", purpose = "one file per engine of steps: host, CUDA, loopback", catalogue = true,
-    uses = { "elements", "ranks", "workload", "workload/gpu" } },
+  { name = "workload/engines", purpose = "one file per engine of steps: host, CUDA, loopback",
+    catalogue = true, uses = { "elements", "ranks", "workload", "workload/gpu" } },
   { name = "", purpose = "main.c",
     uses = { "ranks", "plugin_loader", "measure", "protocol", "trial", "start" } },
 }

@@ -1,4 +1,4 @@
-"""Reads thresholds.json, which gentables generates, and decides by bytes and world size.
+"""Reads thresholds.json of gentables, and returns the strategy for a number of bytes and a world size.
 
     thresholds = Thresholds.load("tables/sm90/thresholds.json")
     thresholds.strategy(world_size=8, size_bytes=65536)        # "ONESHOT"
@@ -6,8 +6,8 @@
     dispatch = thresholds.dispatcher(8, {"ONESHOT": one_shot, "TWOSHOT": two_shot}, otherwise=nccl)
     dispatch(tensor)                                           # PyTorch: by the bytes of the tensor
 
-Split points are inclusive: a rule holds up to its max_bytes, that size included. A world size that was not
-measured has no rule, and gets the fallback. Needs nothing but Python 3.8 or later; PyTorch is not imported.
+Split points are inclusive: a rule covers sizes up to its max_bytes, that size included. An unmeasured world
+size has no rules, and gets the fallback. Requires only Python 3.8 or later; PyTorch is not imported.
 """
 
 import bisect
@@ -18,7 +18,7 @@ VERSION = 1
 
 
 class ThresholdsError(ValueError):
-    """A file that is not right, or of another version."""
+    """An invalid file, or a file of another version."""
 
 
 def _check(condition, path, message):
@@ -49,13 +49,13 @@ def _read_rules(path, world_size, rules):
 
 
 class Thresholds:
-    """The decisions of one machine, data type and operation."""
+    """The choices for one machine, data type and operation."""
 
     def __init__(self, document, path="thresholds"):
         _check(isinstance(document, dict) and document.get("format") == FORMAT, path,
                "is no file of thresholds; gentables generate --formats thresholds writes one")
         _check(document.get("version") == VERSION, path,
-               "has version %s; this module knows %d" % (document.get("version"), VERSION))
+               "has version %s; version %d is required" % (document.get("version"), VERSION))
         _check(isinstance(document.get("fallback"), str), path, "has no fallback")
         worlds = document.get("world_sizes")
         _check(isinstance(worlds, dict), path, "has no world_sizes")
@@ -71,7 +71,7 @@ class Thresholds:
 
     @classmethod
     def load(cls, path):
-        """Reads a file. Raises ThresholdsError where it is not right."""
+        """Reads a file. Raises ThresholdsError if the file is invalid."""
         try:
             with open(path, encoding="utf-8") as file:
                 return cls(json.load(file), str(path))
@@ -85,20 +85,20 @@ class Thresholds:
         return sorted(self._rules)
 
     def strategy(self, world_size, size_bytes):
-        """The name of the strategy for a message of so many bytes on each rank."""
+        """The name of the strategy for a message of size_bytes on each rank."""
         if world_size not in self._rules:
             return self.fallback
         ends, strategies = self._rules[world_size]
         return strategies[bisect.bisect_left(ends, size_bytes)]
 
     def custom_max_bytes(self, world_size):
-        """Up to how many bytes, inclusive, ONESHOT or TWOSHOT is best; 0: not even at the smallest."""
+        """The size up to which, inclusive, every choice is ONESHOT or TWOSHOT; 0: not even the smallest."""
         return self._custom.get(world_size, 0)
 
     def dispatcher(self, world_size, functions, otherwise):
         """A function of one PyTorch tensor that calls functions[strategy](tensor), or otherwise(tensor).
 
-        Every rank has the same shape in an allreduce, so all of them decide alike.
+        All ranks of an allreduce have the same shape, so they choose the same strategy.
         """
 
         def dispatch(tensor):

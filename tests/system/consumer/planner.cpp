@@ -1,4 +1,4 @@
-// A C++ program that asks the table: planner TP_SIZE HIDDEN_SIZE NUM_TOKENS prints the strategy to take.
+// A C++ program that uses the table: planner TP_SIZE HIDDEN_SIZE NUM_TOKENS prints the strategy.
 #include <cstdio>
 #include <cstdlib>
 

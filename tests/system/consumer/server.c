@@ -1,9 +1,9 @@
-// A C program that asks the table: what was measured, what lies between two measured sizes, and what was not
-// measured. Ends with 1 if an answer is not that of tables/sm90.
+// A C program that looks up measured shapes, a shape between two measured ones, and an unmeasured one. Exits
+// with 1 if a result is not that of tables/sm90.
 #include <stdio.h>
 #include <string.h>
 
-#include "allreduce/allreduce_table.h" // by the name of the table, for who has several
+#include "allreduce/allreduce_table.h" // with the table's name, for projects with several tables
 
 static int wrong = 0;
 

@@ -1,4 +1,4 @@
-// Says how many tables the header has, and what it chooses.
+// Prints the number of tables in the header, and a choice.
 #include <iostream>
 
 int commonTables();
