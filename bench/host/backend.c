@@ -1,5 +1,5 @@
-// The backend of CPU ranks: a cell's place is the cell itself, and a call is timed by the clock of its rank,
-// from one agreed time where each rank has a core of its own.
+// The backend of CPU ranks: a cell's place is the cell itself, and each rank times its calls by its clock,
+// from one agreed time if each rank has a core of its own.
 #include "calls/backend.h"
 
 #include <mpi.h>
@@ -18,7 +18,7 @@ static void describe(char library[], size_t library_size, char isa[], size_t isa
     char version[MPI_MAX_LIBRARY_VERSION_STRING];
     int length;
     MPI_Get_library_version(version, &length);
-    version[strcspn(version, ",\n")] = '\0'; // Open MPI goes on with package and date
+    version[strcspn(version, ",\n")] = '\0'; // without Open MPI's package and date
     snprintf(library, library_size, "%s", version);
     snprintf(isa, isa_size, "%s", kernels_best()->isa);
 }
@@ -48,16 +48,16 @@ static const char *placement(const struct group *group) {
     return group->oversubscribed ? "oversubscribed" : "dedicated";
 }
 
-// The one of the arch that the build is for.
+// The module of the arch for which the bench was built.
 static bool incumbent(const struct group *group, int which, char suffix[], size_t suffix_size) {
     (void)group;
     snprintf(suffix, suffix_size, "%s", "");
     return which == 0;
 }
 
-// ---- the regime ---------------------------------------------------------------------------------
+// ---- the round trip -----------------------------------------------------------------------------
 
-// Median time for a flag to go from rank 0 to `peer` and back.
+// The median time of a flag from rank 0 to `peer` and back.
 static bool flag_round_trip(struct group *group, int peer, double *result_us) {
     double samples[ROUNDTRIP_SAMPLES];
     struct control *control = group->control;
@@ -101,7 +101,7 @@ static int round_trip(struct group *group, double *time_us) {
 
 // ---- calls ----------------------------------------------------------------------------------------
 
-// A cell, and the group whose calls it is for.
+// A cell and its group.
 struct place {
     struct group *group;
     struct cell *cell;
@@ -145,7 +145,7 @@ static int poison(void *place) {
     return 0;
 }
 
-// What every way to do it has to do at least: write the output, from what was read.
+// The work that every strategy must do at least: read the input, and write the output.
 static void copy_input(const struct call *call) {
     if (call->traffic == NULL) {
         memcpy(call->residual_out ? call->residual_out : call->out, call->input, call_bytes(call));
@@ -194,7 +194,7 @@ static uint64_t hash(void *place, int slot) {
     return cell_hash(of->cell, of->group->kernels->hash);
 }
 
-// A call of the host's is over when it returns, and then its results are hashed.
+// A call on the host is complete when it returns, and its results are hashed after that.
 static bool stays(void *place, int slot) {
     (void)place;
     (void)slot;

@@ -1,4 +1,4 @@
-// The candidates of the host backend, made from the list (generator/lists/lists.lua); plug-ins append theirs.
+// The candidates of the host backend, from the list (generator/lists/lists.lua); plug-ins append their own.
 #include "elements/strategy.h"
 
 #define DECLARE(source, name, fp32, ops, algorithms, component, mpich, optional)                             \

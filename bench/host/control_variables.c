@@ -8,8 +8,8 @@
 
 // ---- Open MPI's own -----------------------------------------------------------------------------
 
-// As opal/mca/base/mca_base_var.h declares them in Open MPI 4 and 5; they return 0 where all is well. What
-// the tools interface writes has the source "set".
+// As declared in opal/mca/base/mca_base_var.h of Open MPI 4 and 5; they return 0 on success. Values that the
+// tools interface writes have the source "set".
 typedef int find_function(const char *full_name, int *index);
 typedef int get_function(int index, const void *value, int *source, const char **file);
 typedef int set_function(int index, const void *value, size_t size, int source, const char *file);
@@ -22,7 +22,7 @@ static struct {
     set_function *set;
 } own;
 
-// Takes the address of a function that a library of this process exports; NULL: none does.
+// Looks up an exported function of the libraries of this process; NULL: there is none.
 static void look_up(const char *name, void *function) {
     void *symbol = dlsym(RTLD_DEFAULT, name);
     memcpy(function, &symbol, sizeof symbol);
@@ -40,7 +40,7 @@ static bool has_own(void) {
 
 static bool own_is_on(const char *name) {
     int index;
-    const bool *storage = NULL; // the library gives the address of its variable
+    const bool *storage = NULL; // get returns the address of the variable
     return own.find(name, &index) == 0 && own.get(index, &storage, NULL, NULL) == 0 && storage != NULL &&
            *storage;
 }
@@ -53,7 +53,7 @@ static int own_write(const char *name, int value) {
 
 // ---- MPI's tools interface ----------------------------------------------------------------------
 
-// Opens it once, and for good: MPICH has no variables any more once it was closed.
+// Opens it once and for good: MPICH has no variables any more once it has been closed.
 static bool open_tools(void) {
     static int opened = -1;
     int provided;

@@ -1,21 +1,18 @@
-// Control variables of the MPI library: by MPI's tools interface, or, where the library is Open MPI, by the
-// functions behind it.
-//
-// Open MPI loads every component that it has when its tools interface is opened, which takes longer than all
-// of MPI_Init; the functions behind it need none of that.
+// Control variables of the MPI library, through MPI's tools interface, or, for Open MPI, through the internal
+// functions behind it: opening the tools interface makes Open MPI load all of its components, which takes
+// longer than MPI_Init, and these functions do not.
 #ifndef GENTABLES_HOST_CONTROL_VARIABLES_H
 #define GENTABLES_HOST_CONTROL_VARIABLES_H
 
 #include <stdbool.h>
 
-// Whether there is a variable of that name. If it is not one of Open MPI's, the tools interface is open then,
-// and stays so.
+// Whether a variable exists. For libraries other than Open MPI this opens the tools interface for good.
 bool control_variable_is_there(const char *name);
 
-// Whether there is a variable of that name, of the kind that is on or off, and it is on.
+// Whether a boolean variable exists and is true.
 bool control_variable_is_on(const char *name);
 
-// Writes an integer variable; -1 where there is none of that name, or it refuses.
+// Writes an integer variable. -1: it does not exist, or rejects the value.
 int control_variable_write(const char *name, int value);
 
 #endif

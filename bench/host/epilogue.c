@@ -1,4 +1,4 @@
-// From sums to results; see epilogue.h.
+// The epilogue on CPUs; see epilogue.h.
 #include "epilogue.h"
 
 void epilogue_begin(struct epilogue *epilogue, const struct kernels *kernels, const struct call *call,

@@ -1,15 +1,15 @@
-// Which kind of store is cheaper to hand data over; see handover.h.
+// Chooses the cheaper kind of stores; see handover.h.
 #include "handover.h"
 
 #include <string.h>
 
 enum {
-    LEAST_BYTES = 4 << 10, // smaller copies are not worth a clock
-    PROBE_EVERY = 64,      // copies: one by the other kind
-    TIME_EVERY = 8,        // copies: one of the kind in use
+    LEAST_BYTES = 4 << 10, // smaller copies are not timed, and never stream
+    PROBE_EVERY = 64,      // every so many copies the other kind is tried
+    TIME_EVERY = 8,        // every so many copies the clock is read
 };
 
-// Streaming makes readers go to memory; so much cheaper must the writing be.
+// Streaming makes readers read from memory, so writing must be cheaper by this factor.
 static const double STREAMING_GAIN = 2;
 static const double FORGETTING = 1.25; // how fast an estimate climbs towards what is timed now
 
@@ -31,8 +31,8 @@ static void copy(const struct handover *handover, bool streaming, void *to, cons
     handover->kernels->stream_end();
 }
 
-// Interruptions only lengthen a copy: what is less than the estimate is taken at once, what is more bit by
-// bit.
+// Interruptions only lengthen a copy: a smaller time replaces the estimate at once, a larger one raises it by
+// a limited factor.
 static void learn(double *estimate, double ns_per_byte) {
     double most = *estimate * FORGETTING;
     *estimate = *estimate == 0 || ns_per_byte < most ? ns_per_byte : most;

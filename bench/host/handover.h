@@ -1,10 +1,10 @@
-// Copies into shared memory what other ranks read next: through the cache, or past it.
+// Copies data to shared memory for other ranks, with ordinary or with streaming stores.
 //
-// What such memory held was last read by another rank. Where that rank shares a cache with this one, an
-// ordinary store is best: the reader finds the data there. Where it does not (another socket, another
-// last-level cache), an ordinary store first fetches the old lines from over there, and a streaming one does
-// not: the readers find the data in memory. Who sits where is not told reliably, and less so in a virtual
-// machine, where it changes. So now and then a copy is timed, and the kind that is cheaper to write is used.
+// The old contents of that memory were last read by another rank. If that rank shares a cache with this one,
+// ordinary stores are best: the reader finds the data in the cache. If it does not (another socket, another
+// last-level cache), ordinary stores first fetch the old lines from there, and streaming stores do not: the
+// reader finds the data in memory. The placement of ranks is not known reliably, and changes in virtual
+// machines. So some copies are timed, and the kind of stores that is cheaper to write is used.
 #ifndef BENCH_HOST_HANDOVER_H
 #define BENCH_HOST_HANDOVER_H
 
@@ -13,19 +13,19 @@
 
 #include "ranks/group.h"
 
-// What one rank knows of writing to one place.
+// The measurements of one rank for one destination.
 struct handover {
     const struct kernels *kernels;
-    bool tries;            // streaming at all
+    bool tries;            // whether streaming is tried at all
     unsigned copies;       // so far
-    double ns_per_byte[2]; // by ordinary, by streaming stores: the least of late; 0: unknown
+    double ns_per_byte[2]; // of ordinary and streaming stores: a recent minimum; 0: unknown
 };
 
-// Two ranks never stream: what one of them writes it has read last (see the strategies), so that it owns the
-// cache lines already.
+// Two ranks never stream: a rank writes to lines that it has read last (see the strategies), so that it
+// already owns them.
 void handover_begin(struct handover *handover, const struct group *group);
 
-// Copies `bytes` to shared memory; a release store may publish them then.
+// Copies `bytes` to shared memory; a release store after it publishes them.
 void handover_copy(struct handover *handover, void *to, const void *from, size_t bytes);
 
 #endif

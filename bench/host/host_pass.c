@@ -1,7 +1,7 @@
 // The pass; see host_pass.h.
 //
-// An allreduce with an epilogue is timed in three ways: fused, as the candidate does it; alone, without the
-// epilogue; and separate, the allreduce and then a pass over its result. So the choice is of the pair.
+// An allreduce with an epilogue is timed in three variants: fused, as the candidate does it; alone, without
+// the epilogue; and separate, the allreduce and then a pass over its result.
 #include "host_pass.h"
 #include "calls/cell_check.h"
 #include "calls/in_place.h"
@@ -23,21 +23,22 @@
 
 enum {
     PROBES = 3,
-    OWN_BELOW = 4 << 20, // bytes of outputs that caches may hold: then it counts who wrote there last
+    OWN_BELOW = 4 << 20, // bytes of outputs that may stay in caches, where the last writer affects times
     SHARED = MAX_CANDIDATES,
-    NOBODY = -1,
+    NO_CANDIDATE = -1,
 };
 
 enum epilogue_kind { EPILOGUE_NONE, EPILOGUE_FUSED, EPILOGUE_SEPARATE, EPILOGUE_ALONE, EPILOGUE_KINDS };
 static const char *const epilogue_names[] = {"none", "fused", "separate", "alone"};
 
+// One way to do one op: a candidate, and how the epilogue is done.
 struct variant {
     size_t cell;
     int candidate;
     enum epilogue_kind kind;
     bool in_place;
     void *plan;
-    char work[80];               // its name, for the watch
+    char work[80];               // its name, for fault_work()
     uint64_t hashes[MAX_SHIFTS]; // of results with an epilogue that were right
 };
 
@@ -46,7 +47,7 @@ struct op_cell {
     const struct request *request;
     struct traffic traffic;
     struct cell with_epilogue; // if it has one
-    int last_fused;            // the candidate of a plug-in that wrote to it last; its results are poisoned
+    int last_fused; // the candidate of a plug-in that wrote the results last, which are poisoned now
     const char *refusal;
     double bound_us;
 };
@@ -58,7 +59,7 @@ struct host_pass {
     struct op_cell *cells;
     struct variant *variants;
     size_t count;
-    struct pass pass; // whose entrants they are
+    struct pass pass; // its entrants are the variants
     struct pool pools[DTYPES];
     struct outputs outputs[MAX_CANDIDATES + 1]; // of the largest call
     bool has_plugins;
@@ -76,7 +77,7 @@ static void open_cell(struct host_pass *tune, size_t index) {
     struct op_cell *cell = &tune->cells[index];
     struct group *group = tune->group;
     cell->request = &tune->plan->cells[index];
-    cell->last_fused = NOBODY;
+    cell->last_fused = NO_CANDIDATE;
     const struct shape *shape = &cell->request->shape;
     cell->refusal = shape_refusal_of_ranks(shape, group->size);
     if (cell->refusal != NULL) return;
@@ -145,20 +146,21 @@ static int open_data(struct host_pass *tune) {
     return all ? 0 : -1;
 }
 
-static void look_at_cell(struct op_cell *of) {
+static void check_cell_for_late_writes(struct op_cell *of) {
     const struct cell *cell = &of->with_epilogue;
-    if (of->last_fused == NOBODY) return;
+    if (of->last_fused == NO_CANDIDATE) return;
     bool untouched = is_poisoned(cell->out, cell->out_bytes) &&
                      is_poisoned(cell->residual_out, cell->residual_out_bytes) &&
                      is_poisoned(cell->block_scales, cell->block_scales_bytes);
     if (!untouched) exit_for_late_write(of->last_fused);
 }
 
-static void look_at_everything(struct host_pass *tune) {
+static void check_for_late_writes(struct host_pass *tune) {
     for (int i = 0; i < SHARED; i++) {
-        for (int place = 0; place < OUTPUTS; place++) output_look_at(&tune->outputs[i].of[place]);
+        for (int place = 0; place < OUTPUTS; place++) output_check(&tune->outputs[i].of[place]);
     }
-    for (size_t i = 0; tune->cells != NULL && i < tune->plan->count; i++) look_at_cell(&tune->cells[i]);
+    for (size_t i = 0; tune->cells != NULL && i < tune->plan->count; i++)
+        check_cell_for_late_writes(&tune->cells[i]);
 }
 
 // ---- one call -----------------------------------------------------------------------------------
@@ -182,8 +184,8 @@ static struct call call_of(struct host_pass *tune, struct variant *variant, size
     if (has_epilogue(variant)) {
         struct call call = cell_call(&cell->with_epilogue, shift % cell->with_epilogue.shifts);
         call.plan = &variant->plan;
-        look_at_cell(cell);
-        cell->last_fused = NOBODY;
+        check_cell_for_late_writes(cell);
+        cell->last_fused = NO_CANDIDATE;
         cell_poison(&cell->with_epilogue);
         void *behind_sum = call.out;
         if (variant->in_place) move_in_place(tune, &call, output->data);
@@ -203,7 +205,7 @@ static struct call call_of(struct host_pass *tune, struct variant *variant, size
     return call;
 }
 
-// What the candidate of a plug-in has returned from, and what was compared, is poisoned again.
+// Poisons the results of a plug-in's candidate again after the comparison, to detect late writes.
 static void end_call(struct host_pass *tune, const struct variant *variant, const struct call *call,
                      struct output *output) {
     struct op_cell *cell = &tune->cells[variant->cell];
@@ -251,7 +253,7 @@ static int take_call(void *of, size_t index, struct stamp *stamp, bool *right) {
     size_t shift = tune->calls++ % POOL_SHIFTS;
     struct call call = call_of(tune, variant, shift, output);
     if (!group_start_together(tune->group)) return -1;
-    fault_work(variant->work); // not before: who waits for others is not to blame
+    fault_work(variant->work); // not before: waiting for others is not the candidate's fault
     stamp->start_ns = clock_ns();
     int status = variant->kind == EPILOGUE_SEPARATE ? run_separately(tune, variant, &call, output->data)
                                                     : host_candidates[variant->candidate].strategy->run(
@@ -292,7 +294,7 @@ static void print_none(const struct host_pass *tune, FILE *out, size_t cell, int
             epilogue_names[kind], reason);
 }
 
-// Collective. Makes the plan of a plug-in. Not 0: `reason`, alike on all ranks.
+// Collective. Makes the plan of a plug-in. Not 0: `reason`, the same on all ranks.
 static int prepare(struct host_pass *tune, struct variant *variant, char reason[REASON_SIZE]) {
     const struct strategy *strategy = host_candidates[variant->candidate].strategy;
     if (!is_of_plugin(variant->candidate)) return 0;
@@ -347,7 +349,7 @@ static int enter_all(struct host_pass *tune, FILE *out) {
     return 0;
 }
 
-// What every way to do it has to do at least, on this rank: write its output.
+// Measures the work that every candidate must do at least on this rank: write its output.
 static void probe_bound(struct host_pass *tune, struct op_cell *cell) {
     if (cell->refusal != NULL) return;
     const struct shape *shape = &cell->request->shape;
@@ -401,9 +403,9 @@ static int measure(struct host_pass *tune) {
     return 0;
 }
 
-// Ends what plug-ins have, and looks at what they returned from once more, after fini.
+// Releases plans and candidates, and checks for late writes before and after fini.
 static void close_pass(struct host_pass *tune) {
-    look_at_everything(tune);
+    check_for_late_writes(tune);
     for (size_t i = 0; i < tune->count; i++) {
         const struct variant *variant = &tune->variants[i];
         fault_work(variant->work);
@@ -412,7 +414,7 @@ static void close_pass(struct host_pass *tune) {
     }
     fault_work("end");
     harness_close(tune->harness);
-    look_at_everything(tune);
+    check_for_late_writes(tune);
     for (size_t i = 0; tune->cells != NULL && i < tune->plan->count; i++) {
         cell_close(&tune->cells[i].with_epilogue);
     }
@@ -433,7 +435,7 @@ int host_pass_run(struct group *group, const struct tune_plan *plan, FILE *out) 
     int all, status = harness_open(&harness, group, NULL);
     watch_rest(PHASE_PASS);
     if (status != 0) return status;
-    fault_work("start"); // still: who waits here in MPI has no other deadline
+    fault_work("start"); // again: a wait in MPI has no other deadline
     int ready = open_data(&tune) == 0 && enter_all(&tune, out) == 0;
     fault_work("start");
     MPI_Allreduce(&ready, &all, 1, MPI_INT, MPI_MIN, group_comm(tune.group));

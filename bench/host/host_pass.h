@@ -1,5 +1,6 @@
-// One pass over many ops: every op x candidate x sample in one random order, the same on all ranks, each call
-// on fresh data and checked bit by bit, all times reduced once at the end.
+// The pass over many ops (protocol/pass.h) on CPUs: each call has fresh data and is checked bit by bit.
+// Unlike protocol/cell_pass.c it uses data with exact sums, so that cells without an epilogue need no data
+// and no reference of their own, and it also times an allreduce with a separate epilogue.
 #ifndef BENCH_HOST_PASS_H
 #define BENCH_HOST_PASS_H
 
@@ -7,14 +8,14 @@
 
 #include "protocol/plan_file.h"
 
-// Collective. Sets every candidate up, and measures the plan; rank 0 prints, for each op and candidate, a
-// line `row` or `none` as in protocol/protocol.h, with id = the number of the cell from 1, and then a line
-// `pass` about the cost of it all.
+// Collective. Sets up every candidate, and measures the plan. Rank 0 prints a line `row` or `none` for each
+// op and candidate, as in protocol/protocol.h, with id = the number of the cell from 1, and then a line
+// `pass` with the cost. Further fields of rows:
 //   epilogue=none|fused|separate|alone   how the candidate was called
 //   max_of_means_us, mean_of_max_us, mean_us   other reductions: over ranks of means, over calls of maxima,
 //                                              over both
 //   op_us   the median with one synchronisation per op (sync=both)
-// A candidate of a plug-in that writes to an output after it has returned ends the process, and is told by
+// A candidate of a plug-in that writes to an output after it has returned ends the process, with a message of
 // ranks/fault_report.h. -1: see group_failure.
 int host_pass_run(struct group *group, const struct tune_plan *plan, FILE *out);
 

@@ -1,5 +1,5 @@
-// What plug-ins get on the host: MPI's communicator, a copy for each library, and memory between pages that
-// nobody may touch. See calls/plugin_services.h.
+// Services for plug-ins on the host: a duplicate of MPI's communicator for each library, and memory between
+// inaccessible pages. See calls/plugin_services.h.
 #include "calls/plugin_services.h"
 
 #include <stdio.h>
@@ -16,7 +16,7 @@ struct own {
 
 static int open_services(struct group *group, unsigned comm, gt_rank *rank, void **own,
                          char reason[REASON_SIZE]) {
-    (void)comm; // there is one in any case: the callbacks go by it
+    (void)comm; // there always is one, since the callbacks use it
     struct own *made = calloc(1, sizeof *made);
     int length;
     if (group_min(group, made != NULL) == 0) {

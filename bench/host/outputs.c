@@ -9,8 +9,8 @@
 
 enum { FULLY_POISONED = 64 << 10 }; // bytes; of larger outputs only a part is
 
-// Ones, which no right result has: everywhere, or, in large outputs, in the first line of each page and in
-// the last bytes: enough to tell that nothing was written there. What is older than that is of other data.
+// Poison is all ones, of which no right result consists. Small outputs are poisoned as a whole, large ones in
+// the first cache line of each page and in the last one, which is enough to detect writes.
 typedef bool stretch(unsigned char *at, size_t bytes);
 
 static bool poison(unsigned char *at, size_t bytes) {
@@ -36,13 +36,13 @@ _Noreturn void exit_for_late_write(int candidate) {
     fault_exit(what, "writes after it has returned");
 }
 
-void output_look_at(const struct output *output) {
+void output_check(const struct output *output) {
     if (!of_output(output->data, output->poisoned_bytes, is_poisoned)) exit_for_late_write(output->candidate);
 }
 
 struct output *outputs_next(struct outputs *outputs) {
     struct output *output = &outputs->of[outputs->calls++ % OUTPUTS];
-    output_look_at(output);
+    output_check(output);
     output->poisoned_bytes = 0;
     return output;
 }

@@ -1,5 +1,4 @@
-// What a rank does that was given a plan: tunes, or tries candidates of plug-ins; see trial_plans.h and
-// trial/trial.h.
+// Runs of a plan; see plans.h.
 #include "plans.h"
 
 #include <stdio.h>
@@ -15,7 +14,7 @@
 int plans_run(struct group *group, const char *path, enum plan_use use, double timeout_s) {
     struct tune_plan plan;
     char reason[REASON_SIZE] = "";
-    // Here deadlines are of single candidates, and a little shorter than those of waits for them.
+    // Deadlines are those of single candidates here, a little shorter than those of waits for them.
     watch_rest(use == PLAN_PASS ? PHASE_PASS : PHASE_TRIAL);
     fault_on_late(plugins_cancel);
     fault_begin(group->rank, 0.9 * timeout_s);

@@ -1,4 +1,4 @@
-// Plans of candidates to try, as a program that tunes writes them.
+// Runs of a plan (protocol/plan_file.h), which the verb tune writes.
 #ifndef BENCH_TRIAL_PLANS_H
 #define BENCH_TRIAL_PLANS_H
 
@@ -6,8 +6,9 @@ struct group;
 
 enum plan_use { PLAN_PASS, PLAN_TRIAL, PLAN_BRIEF_TRIAL };
 
-// Collective. `timeout_s` is what a candidate may take. Reads a plan, agrees on it with all ranks, sets up,
-// and does what is asked. 1: there is no such plan, or no agreement, which is said; -1: see group_failure.
+// Collective. Reads a plan, compares it between all ranks, and measures it in one pass or tries its plug-ins.
+// `timeout_s`: the limit of a candidate. 1: the plan cannot be read or differs, which a message reports; -1:
+// see group_failure.
 int plans_run(struct group *group, const char *path, enum plan_use use, double timeout_s);
 
 #endif

@@ -1,4 +1,4 @@
-// Counts of what this process holds; see resource_snapshot.h.
+// Counts of this process's resources; see resource_snapshot.h.
 #include "resource_snapshot.h"
 
 #include <dirent.h>
@@ -19,8 +19,8 @@ const char *const resource_names[RESOURCE_KINDS] = {
     [RESOURCE_SHARED] = "files in /dev/shm", [RESOURCE_STRAYS] = "files in /dev/shm",
     [RESOURCE_BYTES] = "mapped bytes",       [RESOURCE_HEAP] = "heap memory"};
 
-// Growth that tells. Mapped bytes stay as they are to the page once all is warm; but a sanitizer's own
-// memory, of which malloc's counts say nothing, comes and goes in larger pieces.
+// Significant growth. Mapped bytes stay the same to the page after warm-up; but the memory of a sanitizer,
+// which malloc's counts do not include, varies in larger pieces.
 #if defined __SANITIZE_ADDRESS__
 enum { LEAST_BYTES = 128 << 10 };
 #elif defined __has_feature
@@ -34,7 +34,7 @@ enum { LEAST_BYTES = 1 };
 #endif
 static const long least_growth[RESOURCE_KINDS] = {1, 1, 1, 1, 1, 1, LEAST_BYTES, 1};
 
-// Files in /dev/shm that were this process's, by their numbers; of more than these the rest are strays.
+// Inode numbers of this process's files in /dev/shm; files beyond this number count as strays.
 enum { MOST_SEEN = 1024 };
 static struct {
     size_t count;
@@ -88,7 +88,7 @@ void snapshot_note_shared_files(void) {
     look_at_open_files();
 }
 
-// Files of this user that came during the trial. The MPI library's own are named after it.
+// Files of this user that appeared during the trial, except the MPI library's, which their names show.
 static void count_shared_files(time_t since, struct resource_snapshot *snapshot) {
     DIR *list = opendir("/dev/shm");
     for (const struct dirent *entry; list != NULL && (entry = readdir(list)) != NULL;) {
@@ -104,8 +104,8 @@ static void count_shared_files(time_t since, struct resource_snapshot *snapshot)
     if (list != NULL) closedir(list);
 }
 
-// Whether malloc's counts are to the byte: where threads keep nothing for later, which whoever starts a trial
-// sees to, and it is glibc's malloc, and none of a sanitizer in its place.
+// Whether malloc's counts are exact: with glibc's malloc, and without its thread caches, which the program
+// that starts a trial disables.
 static bool heap_is_exact(void) {
 #if defined __GLIBC__ && __GLIBC_PREREQ(2, 33)
     const char *tunables = getenv("GLIBC_TUNABLES");
@@ -115,8 +115,8 @@ static bool heap_is_exact(void) {
 #endif
 }
 
-// Bytes that are mapped, but for Open MPI's own files, some of which stay after their communicator, and the
-// heap, which may grow by holes.
+// Mapped bytes without Open MPI's files, some of which outlive their communicator, and without the heap,
+// which may grow by fragmentation.
 static long mapped_bytes(FILE *maps) {
     char line[512];
     unsigned long begin, end, bytes = 0;
@@ -128,7 +128,7 @@ static long mapped_bytes(FILE *maps) {
     return (long)bytes;
 }
 
-// What malloc has given out. The part of it that is mapped for itself comes off the mapped bytes.
+// Bytes allocated by malloc. Subtracts from *mapped those that malloc mapped separately.
 static long heap_bytes(long *mapped) {
 #if defined __GLIBC__ && __GLIBC_PREREQ(2, 33)
     struct mallinfo2 info = mallinfo2();
@@ -141,7 +141,7 @@ static long heap_bytes(long *mapped) {
 }
 
 struct resource_snapshot snapshot_take(time_t since) {
-    static char buffer[BUFSIZ]; // nothing is allocated between the two
+    static char buffer[BUFSIZ]; // so that reading the maps allocates nothing
     struct resource_snapshot snapshot = {{[RESOURCE_CHILDREN] = isolation_children(),
                                           [RESOURCE_THREADS] = entries_of("/proc/self/task"),
                                           [RESOURCE_FILES] = entries_of("/proc/self/fd")}};

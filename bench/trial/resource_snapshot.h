@@ -1,13 +1,13 @@
-// What a process holds, to be compared: child processes, threads, open files, shared and mapped memory, the
-// heap; and of its device's memory, which who asks fills in.
+// Resource snapshot of a process, for leak detection: child processes, threads, open files, shared and mapped
+// memory, the heap; and device memory, which the caller fills in.
 #ifndef BENCH_RESOURCE_SNAPSHOT_H
 #define BENCH_RESOURCE_SNAPSHOT_H
 
 #include <time.h>
 
-// In the order in which they are told: what takes memory of a device may take others for it. Files in
-// /dev/shm are of two kinds, for nobody can ask who made one: those that this process has been seen to have
-// open or mapped, and strays of the same user, which may be another program's.
+// In the order of reports: a leak of device memory may cause leaks of other kinds. There are two kinds of
+// files in /dev/shm, since their maker is not recorded: those that this process had open or mapped at some
+// look, and strays of the same user, which may be another program's.
 enum {
     RESOURCE_DEVICE,
     RESOURCE_CHILDREN,
@@ -25,14 +25,14 @@ struct resource_snapshot {
     long count[RESOURCE_KINDS];
 };
 
-// Remembers the files in /dev/shm that this process has open or mapped now.
+// Records the files in /dev/shm that this process has open or mapped now.
 void snapshot_note_shared_files(void);
 
-// Now. Files in /dev/shm count from `since` on. The heap is counted to the byte, or, where that cannot be
-// (resource_snapshot.c), not at all.
+// A snapshot now. Files in /dev/shm count if they changed since `since`. The heap is counted to the byte, or,
+// if that is impossible (resource_snapshot.c), not at all.
 struct resource_snapshot snapshot_take(time_t since);
 
-// The first kind of which there is more after than before, as far as that tells; RESOURCE_KINDS: none.
+// The first kind that grew significantly; RESOURCE_KINDS: none.
 int snapshot_growth(const struct resource_snapshot *before, const struct resource_snapshot *after);
 
 #endif

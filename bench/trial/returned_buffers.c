@@ -1,4 +1,4 @@
-// What is written after a call has returned; see returned_buffers.h.
+// Detection of late writes; see returned_buffers.h.
 #include "returned_buffers.h"
 
 #include <stdlib.h>
@@ -10,30 +10,30 @@ enum {
 
 static const char writes_late[] = "writes after it has returned";
 
-// A buffer of a call that has returned: overwritten, and to stay so until fini.
+// A buffer of a call that has returned: it was overwritten, and must stay so until fini.
 struct returned_buffer {
     struct guarded buffer;
     int candidate;
-    unsigned long number; // they are counted
+    unsigned long number; // consecutive
     struct returned_buffer *next;
 };
 
-static void look_at(struct trial *trial, const struct returned_buffer *kept) {
+static void check(struct trial *trial, const struct returned_buffer *kept) {
     if (!guarded_holds(trial->group, &kept->buffer, OVERWRITTEN))
         trial_fail(trial, kept->candidate, writes_late);
     if (!guarded_is_whole(trial->group, &kept->buffer))
         trial_fail(trial, kept->candidate, "writes beyond a buffer");
 }
 
-void returned_look_at_last(struct trial *trial, unsigned long first) {
+void returned_check(struct trial *trial, unsigned long first) {
     for (const struct returned_buffer *kept = trial->first; kept != NULL; kept = kept->next) {
-        if (kept->number >= first) look_at(trial, kept);
+        if (kept->number >= first) check(trial, kept);
     }
 }
 
 void returned_drop_oldest(struct trial *trial) {
     struct returned_buffer *oldest = trial->first;
-    look_at(trial, oldest);
+    check(trial, oldest);
     trial->first = oldest->next;
     if (trial->first == NULL) trial->last = &trial->first;
     trial->kept_bytes -= oldest->buffer.bytes;

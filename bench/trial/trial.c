@@ -17,18 +17,17 @@
 
 enum {
     BRIEF_ROUNDS = 2,    // buffers end, then begin, at unmapped memory
-    ROUNDS = 3,          // of init-run-fini; what grows from the second to the third may be a leak
-    MORE_ROUNDS = 3,     // then it has to go on growing
-    WITHOUT_ROUNDS = 4,  // times as long as a round somebody looks whether it grows without one
+    ROUNDS = 3,          // of init-run-fini; growth from the second to the third may be a leak
+    MORE_ROUNDS = 3,     // rounds over which it must continue to grow
+    WITHOUT_ROUNDS = 4,  // round times during which growth without a call is watched
     SLICE_NS = 20000000, // between two looks
     LEAST_SLICES = 10,
-    COPIES = 12,       // of a call's bytes that its trial holds, at most: data, results, those kept
-    COPIES_FUSED = 32, // with float64 sums
-    SHARE_OF_FREE = 2, // the part of the free memory that trials may take
+    COPIES = 12,       // copies of a call's bytes in its trial, at most: data, results, returned buffers
+    COPIES_FUSED = 32, // the same with float64 sums
+    SHARE_OF_FREE = 2, // trials may take this part of the free memory
 };
 
-// Why the candidate is not tried with a shape: with its epilogue (or FUSION_NONE), in this place; NULL: it
-// is. Those of one op and type differ in size alone.
+// Why the candidate is not tried with a shape, a fusion (or FUSION_NONE) and a place; NULL if it is.
 static const char *why_not(const struct trial *trial, int index, const struct shape *shape,
                            enum fusion fusion, bool in_place) {
     const struct candidate *candidate = &backend->candidates[index];
@@ -47,7 +46,7 @@ static const char *why_not(const struct trial *trial, int index, const struct sh
     return refusal != NULL ? refusal : plugins_place_refusal(candidate, trial->group, &call, in_place);
 }
 
-// Whether there is memory for the trial of a shape; alike on all ranks.
+// Whether memory suffices for the trial of a shape; the same on all ranks.
 static bool has_room(struct trial *trial, int index, const struct shape *shape) {
     double bytes = (double)shape_bytes(shape) * (shape->fusion == FUSION_NONE ? COPIES : COPIES_FUSED);
     if (bytes <= trial->free_bytes / SHARE_OF_FREE || shape_bytes(shape) <= LARGE_BYTES) return true;
@@ -55,7 +54,7 @@ static bool has_room(struct trial *trial, int index, const struct shape *shape) 
     return false;
 }
 
-// In one place, with or without the epilogue. -1: see group_failure.
+// Tries a shape in one place, with or without the epilogue. -1: see group_failure.
 static int try_way(struct trial *trial, int index, const struct shape *shape, enum fusion fusion,
                    bool in_place) {
     const char *refusal = why_not(trial, index, shape, fusion, in_place);
@@ -107,8 +106,8 @@ static int open_states(struct trial *trial, bool open[MAX_CANDIDATES]) {
     return 0;
 }
 
-// Of ranks that are threads of one process one looks at what it holds.
-static bool looks_for_all(const struct trial *trial) {
+// Of ranks that are threads of one process one takes the snapshots.
+static bool takes_snapshots(const struct trial *trial) {
     return trial->group->rank == 0 || !trial->group->shares_process;
 }
 
@@ -118,7 +117,7 @@ static int run_round(struct trial *trial) {
     for (int i = 0; i < candidate_count() && status == 0; i++) {
         if (open[i]) status = try_candidate(trial, i);
     }
-    if (looks_for_all(trial)) snapshot_note_shared_files(); // before fini
+    if (takes_snapshots(trial)) snapshot_note_shared_files(); // before fini
     for (int i = 0; i < candidate_count() && status == 0; i++) {
         if (!open[i]) continue;
         fault_work(trial->work[i]);
@@ -133,26 +132,26 @@ static int run_round(struct trial *trial) {
     return status;
 }
 
-// The kind that grew, on all ranks; RESOURCE_KINDS: nothing did, anywhere.
+// The first kind that grew on any rank; RESOURCE_KINDS: none.
 static int growth(struct trial *trial, const struct resource_snapshot *before,
                   const struct resource_snapshot *after) {
     return (int)group_min(trial->group, snapshot_growth(before, after));
 }
 
-// What this process and its device hold. Of ranks that are threads one looks, while the others rest.
+// A snapshot of this process and its device. Of ranks that are threads one takes it while the others wait.
 static struct resource_snapshot snapshot_of(struct trial *trial, time_t since) {
     struct resource_snapshot snapshot = {{0}};
     struct group *group = trial->group;
-    if (looks_for_all(trial)) snapshot = snapshot_take(since);
+    if (takes_snapshots(trial)) snapshot = snapshot_take(since);
     snapshot.count[RESOURCE_DEVICE] = (long)backend->services->device_bytes(group);
     group_barrier(group);
     return snapshot;
 }
 
-// Whether strays come while nothing of the plug-in runs, too: then they tell nothing of it. Looks for several
-// times as long as a round takes, and takes those that came into `after`.
-static bool strays_come_anyway(struct trial *trial, time_t since, uint64_t round_ns,
-                               struct resource_snapshot *after) {
+// Whether strays also appear while nothing of the plug-in runs: then they are no sign of a leak. Watches for
+// several times the duration of a round, and adds the new ones to `after`.
+static bool strays_appear_anyway(struct trial *trial, time_t since, uint64_t round_ns,
+                                 struct resource_snapshot *after) {
     double without_ns = group_max(trial->group, (double)round_ns) * WITHOUT_ROUNDS;
     size_t slices = LEAST_SLICES + (size_t)(without_ns / SLICE_NS);
     bool came = false;
@@ -161,31 +160,31 @@ static bool strays_come_anyway(struct trial *trial, time_t since, uint64_t round
         long strays = snapshot_of(trial, since).count[RESOURCE_STRAYS];
         came = group_max(trial->group, strays > after->count[RESOURCE_STRAYS]) > 0;
         after->count[RESOURCE_STRAYS] = strays;
-        trial_tell_progress(trial);
+        trial_report_progress(trial);
     }
     return came;
 }
 
-// The rounds. What holds more after each of the last ones than after the one before, leaks; so do processes
-// that outlive fini, be they more or not, for they hold what the rank has open. `grown`: what does;
-// RESOURCE_KINDS: nothing.
+// The rounds. A kind that grows in each of the last rounds leaks; so do processes that outlive fini, even if
+// their number does not grow, since they keep the rank's files open. *grown: the kind; RESOURCE_KINDS: none.
 static int run_rounds(struct trial *trial, int *grown) {
     time_t since = time(NULL);
     struct resource_snapshot before = {{0}};
-    long children = looks_for_all(trial) ? isolation_children() : 0;
+    long children = takes_snapshots(trial) ? isolation_children() : 0;
     *grown = RESOURCE_KINDS;
     for (trial->round = 0; trial->round < ROUNDS + MORE_ROUNDS; trial->round++) {
         uint64_t begun_ns = clock_ns();
         if (run_round(trial) != 0) return -1;
         if (trial->is_brief && trial->round == BRIEF_ROUNDS - 1) return 0;
         uint64_t round_ns = clock_ns() - begun_ns;
-        for (int i = 0; looks_for_all(trial) && i < LEAST_SLICES && isolation_children() > children; i++)
-            nanosleep(&(struct timespec){.tv_nsec = SLICE_NS}, NULL); // who is just ending is no leak
+        for (int i = 0; takes_snapshots(trial) && i < LEAST_SLICES && isolation_children() > children; i++)
+            nanosleep(&(struct timespec){.tv_nsec = SLICE_NS},
+                      NULL); // processes that are just ending are no leak
         struct resource_snapshot after = snapshot_of(trial, since);
         before.count[RESOURCE_CHILDREN] = children;
         if (trial->round >= ROUNDS - 1) {
             *grown = growth(trial, &before, &after);
-            if (*grown == RESOURCE_STRAYS && strays_come_anyway(trial, since, round_ns, &after)) {
+            if (*grown == RESOURCE_STRAYS && strays_appear_anyway(trial, since, round_ns, &after)) {
                 before.count[RESOURCE_STRAYS] = after.count[RESOURCE_STRAYS];
                 *grown = growth(trial, &before, &after);
             }
@@ -196,7 +195,7 @@ static int run_rounds(struct trial *trial, int *grown) {
     return 0;
 }
 
-// Tries all; who leaks, nobody can tell, so that all of the plug-in have failed.
+// Tries all candidates. A leak cannot be attributed to one of them, so all of the plug-in have failed then.
 static int run_all(struct trial *trial) {
     int grown;
     if (run_rounds(trial, &grown) != 0) return -1;
@@ -208,7 +207,7 @@ static int run_all(struct trial *trial) {
     return 0;
 }
 
-// What each rank may take of the machine's memory, and of its own address space.
+// The memory that each rank may use: its share of the machine's, within the limit of its address space.
 static double room_of_rank(struct group *group) {
     struct rlimit limit;
     double bytes = (double)machine_memory_left("") / group->size;
@@ -236,8 +235,8 @@ static int open_pools(struct trial *trial) {
     return group_min(trial->group, complete) != 0 ? 0 : -1;
 }
 
-// What became of a candidate. One that was never called has not passed.
-static void tell_outcome(const struct trial *trial, int index) {
+// Prints the outcome of a candidate. One that was never called has not passed.
+static void print_outcome(const struct trial *trial, int index) {
     const char *name = backend->candidates[index].name, *reason = trial->reasons[index];
     if (reason[0] != '\0') {
         fprintf(trial->out, "trial strategy=%s status=failed reason=%s\n", name, reason);
@@ -261,7 +260,7 @@ int trial_run(struct group *group, const struct tune_plan *plan, bool is_brief, 
     trial->plan = plan;
     trial->is_brief = is_brief;
     trial->out = out;
-    trial->told_ns = clock_ns();
+    trial->reported_ns = clock_ns();
     trial->last = &trial->first;
     for (int i = 0; i < candidate_count(); i++) {
         for (size_t cell = 0; cell < plan->count; cell++) {
@@ -276,7 +275,7 @@ int trial_run(struct group *group, const struct tune_plan *plan, bool is_brief, 
     fault_work(NULL);
     if (status == 0) status = run_all(trial);
     for (int i = 0; i < candidate_count() && status == 0 && group->rank == 0; i++) {
-        if (trial->wanted[i]) tell_outcome(trial, i);
+        if (trial->wanted[i]) print_outcome(trial, i);
     }
     for (int dtype = 0; dtype < DTYPES; dtype++) pool_close(&trial->pools[dtype]);
     free(trial);

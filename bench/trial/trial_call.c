@@ -14,13 +14,13 @@
 
 enum {
     CALLS = 3,   // of one shape
-    LATE_MS = 2, // until a late write is looked for the first time
+    LATE_MS = 2, // until the first check for late writes
 };
 
-// The arrays of a call, of which those without an epilogue have the first and the last but one.
+// The arrays of a call. Calls without an epilogue have ARRAY_INPUT and ARRAY_OUT.
 enum array { ARRAY_INPUT, ARRAY_RESIDUAL, ARRAY_GAMMA, ARRAY_RESIDUAL_OUT, ARRAY_OUT, ARRAY_SCALES, ARRAYS };
 
-// One shape with the buffers of its call at hand.
+// One shape, and the buffers of its current call.
 struct probe {
     const struct shape *shape;
     struct call call;
@@ -59,7 +59,7 @@ static void set_shape(struct trial *trial, struct probe *probe, const struct sha
                                 .hidden_size = shape->hidden_size};
 }
 
-// How large the arrays of a call are; `cell`: of one with an epilogue, or NULL.
+// The sizes of the arrays of a call. `cell`: its cell if it has an epilogue, or NULL.
 static void size_arrays(const struct probe *probe, const struct cell *cell, size_t bytes[ARRAYS]) {
     const struct call *call = &probe->call;
     size_t sent = send_bytes(call), received = receive_bytes(call);
@@ -74,7 +74,7 @@ static void size_arrays(const struct probe *probe, const struct cell *cell, size
     bytes[ARRAY_SCALES] = cell->block_scales_bytes;
 }
 
-// Where the call finds them.
+// Sets the addresses in the call.
 static void place_arrays(struct probe *probe, int rank) {
     struct call *call = &probe->call;
     unsigned char *out = probe->arrays[ARRAY_OUT].data;
@@ -95,7 +95,7 @@ static bool open_arrays(struct trial *trial, int index, struct probe *probe, con
     size_arrays(probe, cell, bytes);
     for (int i = 0; i < ARRAYS && ready; i++) {
         struct guarded *array = &probe->arrays[i];
-        if (bytes[i] == 0 && i != ARRAY_OUT) continue; // who gets nothing has an address all the same
+        if (bytes[i] == 0 && i != ARRAY_OUT) continue; // an empty output has an address, too
         ready = guarded_open(trial->group, array, bytes[i], alignment, at_end) == 0 &&
                 backend->services->fill(trial->group, array->data, 0xff, bytes[i]);
     }
@@ -107,7 +107,7 @@ static void close_arrays(struct trial *trial, struct probe *probe) {
     for (int i = 0; i < ARRAYS; i++) guarded_close(trial->group, &probe->arrays[i]);
 }
 
-// Gives the call its data, from the arrays of `data` in the host's memory.
+// Copies the data of the call from the arrays of `data` in the host's memory.
 static bool put_data(struct trial *trial, struct probe *probe, const struct call *data) {
     const struct plugin_services *services = backend->services;
     const struct call *call = &probe->call;
@@ -118,7 +118,7 @@ static bool put_data(struct trial *trial, struct probe *probe, const struct call
            (gamma->data == NULL || services->put(trial->group, gamma->data, data->gamma, gamma->bytes));
 }
 
-// Whether what was only read is as it was.
+// Whether the arrays that are only read are unchanged.
 static bool has_data(struct trial *trial, const struct probe *probe, const struct call *data) {
     const void *const should[] = {
         [ARRAY_INPUT] = data->input, [ARRAY_RESIDUAL] = data->residual, [ARRAY_GAMMA] = data->gamma};
@@ -134,7 +134,7 @@ static bool has_data(struct trial *trial, const struct probe *probe, const struc
     return true;
 }
 
-// Collective. Whether there is a plan for the call; a shape that it is not made for is left out.
+// Collective. Whether there is a plan for the call; an unsupported shape is skipped.
 static bool prepare(struct trial *trial, int index, struct probe *probe) {
     char reason[REASON_SIZE];
     const struct strategy *strategy = backend->candidates[index].strategy;
@@ -144,13 +144,13 @@ static bool prepare(struct trial *trial, int index, struct probe *probe) {
     return status == 0;
 }
 
-// Collective. Runs the call on new buffers, and right behind it compares its output with `should` (in the
-// memory that calls work on), or, where that is NULL, nothing.
+// Collective. Runs the call on new buffers, and right after it compares its output with `should`, in the
+// memory of calls, unless that is NULL.
 static int run_call(struct trial *trial, int index, struct probe *probe, const struct call *data,
                     const struct cell *cell, const struct guarded *should, bool *same) {
     const struct candidate *candidate = &backend->candidates[index];
     trial->calls++;
-    trial_tell_progress(trial);
+    trial_report_progress(trial);
     if (!open_arrays(trial, index, probe, cell)) {
         trial_lack_memory(trial, index, probe->shape);
         close_arrays(trial, probe);
@@ -181,7 +181,7 @@ static int run_call(struct trial *trial, int index, struct probe *probe, const s
     return status;
 }
 
-// What became of the buffers; then they are overwritten, and looked at again later.
+// Checks the buffers; then they are overwritten, and checked again later.
 static int end_call(struct trial *trial, int index, struct probe *probe, const struct call *data) {
     if (probe->arrays[ARRAY_OUT].data == NULL) return 0;
     if (!has_data(trial, probe, data)) trial_fail(trial, index, "changes its input");
@@ -193,11 +193,11 @@ static int end_call(struct trial *trial, int index, struct probe *probe, const s
     unsigned long first = trial->kept_so_far;
     for (int i = 0; i < ARRAYS; i++) kept = returned_keep(trial, index, &probe->arrays[i]) && kept;
     nanosleep(&(struct timespec){.tv_nsec = LATE_MS * 1000000}, NULL);
-    returned_look_at_last(trial, first);
+    returned_check(trial, first);
     return kept && group_failure(trial->group) == NULL ? 0 : -1;
 }
 
-// A call with data of which every sum is exact: all of its bits are known.
+// A call with data of which every sum is exact, so that all bits of the result are known.
 static int call_exactly(struct trial *trial, int index, struct probe *probe, size_t shift) {
     const struct pool *pool = &trial->pools[probe->call.dtype];
     int rank = trial->group->rank, status = -1;
@@ -223,14 +223,14 @@ static int call_exactly(struct trial *trial, int index, struct probe *probe, siz
 
 // ---- sums that are rounded, and epilogues -----------------------------------------------------------
 
-// Whether all ranks have these bits. Collective.
+// Collective. Whether all ranks have these bits.
 static bool has_same_bits(struct group *group, const void *data, size_t bytes) {
     uint64_t hash = group->kernels->hash(data, bytes), first = hash;
     group_broadcast(group, 0, &first, sizeof first);
     return group_min(group, first == hash) != 0;
 }
 
-// Brings the results of a call to its cell.
+// Copies the results of a call to its cell.
 static bool fetch(struct trial *trial, const struct probe *probe, struct cell *cell) {
     const struct plugin_services *services = backend->services;
     const struct call *call = &probe->call;
@@ -241,7 +241,8 @@ static bool fetch(struct trial *trial, const struct probe *probe, struct cell *c
             services->get(trial->group, cell->block_scales, call->block_scales, cell->block_scales_bytes));
 }
 
-// Checks what a call left against the float64 sums of its cell, as near as the candidate says it rounds.
+// Checks the results of a call against the float64 sums of its cell, within the rounding that the candidate
+// declares.
 static void check_cell(struct trial *trial, int index, struct cell *cell, size_t shift) {
     bool fp32 = backend->candidates[index].accumulates_fp32, is_fused = cell->shape.fusion != FUSION_NONE;
     char what[REASON_SIZE / 2], reason[REASON_SIZE];
@@ -254,8 +255,8 @@ static void check_cell(struct trial *trial, int index, struct cell *cell, size_t
     if (!is_same) trial_fail(trial, index, "its sums in fp32 have other bits on another rank");
 }
 
-// Calls with data whose sums have to be rounded: exact sums do not tell how; with an epilogue where the
-// shape has one.
+// Calls with data whose sums must be rounded, since exact sums do not show the rounding; with an epilogue if
+// the shape has one.
 static int call_with_rounding(struct trial *trial, int index, struct probe *probe) {
     struct cell cell;
     const struct shape *shape = probe->shape;
@@ -295,7 +296,7 @@ static int end_shape(struct trial *trial, int index, struct probe *probe, int st
         if (!plugins_release(&backend->candidates[index], probe->plan))
             trial_fail(trial, index, "writes beyond its workspace");
         fault_work(NULL);
-        returned_look_at_last(trial, probe->first_kept);
+        returned_check(trial, probe->first_kept);
     }
     close_arrays(trial, probe);
     return status;

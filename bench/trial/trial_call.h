@@ -1,4 +1,4 @@
-// The calls of one shape by one candidate, and what is checked of them.
+// The calls of one shape by one candidate, and their checks.
 #ifndef BENCH_TRIAL_CALL_H
 #define BENCH_TRIAL_CALL_H
 

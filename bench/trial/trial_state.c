@@ -1,15 +1,15 @@
 // Outcome and progress of a trial; see trial_state.h.
 #include "trial_state.h"
 
-static const uint64_t TOLD_EVERY_NS = 1000000000;
+static const uint64_t REPORT_EVERY_NS = 1000000000;
 
 void trial_fail(struct trial *trial, int index, const char *reason) {
     if (trial->reasons[index][0] == '\0') snprintf(trial->reasons[index], REASON_SIZE, "%s", reason);
 }
 
-void trial_tell_progress(struct trial *trial) {
-    if (trial->group->rank != 0 || clock_ns() - trial->told_ns < TOLD_EVERY_NS) return;
-    trial->told_ns = clock_ns();
+void trial_report_progress(struct trial *trial) {
+    if (trial->group->rank != 0 || clock_ns() - trial->reported_ns < REPORT_EVERY_NS) return;
+    trial->reported_ns = clock_ns();
     fprintf(trial->out, "progress done=%zu\n", trial->calls);
     fflush(trial->out);
 }

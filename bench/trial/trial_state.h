@@ -1,4 +1,4 @@
-// What the parts of a trial share. Of this folder alone.
+// The state of a trial. Private to this folder.
 #ifndef BENCH_TRIAL_STATE_H
 #define BENCH_TRIAL_STATE_H
 
@@ -10,7 +10,7 @@
 
 enum {
     LARGE_BYTES = 4 << 20, // larger shapes take one call in each place and brief round, with exact sums
-    LEAST_ALIGNMENT = 16,  // what vector code may ask for without saying so
+    LEAST_ALIGNMENT = 16,  // which vector code may assume without declaring it
 };
 
 struct returned_buffer;
@@ -20,7 +20,7 @@ struct trial {
     const struct tune_plan *plan;
     bool is_brief;
     FILE *out;
-    uint64_t told_ns;
+    uint64_t reported_ns;
     size_t calls; // so far
     struct pool pools[DTYPES];
     void *states[MAX_CANDIDATES];
@@ -28,9 +28,9 @@ struct trial {
     char reasons[MAX_CANDIDATES][REASON_SIZE]; // why it failed; "" so far
     bool wanted[MAX_CANDIDATES];
     bool was_called[MAX_CANDIDATES];
-    const char *refusals[MAX_CANDIDATES]; // why the last shape that was not for it was not
-    size_t untried[MAX_CANDIDATES];       // bytes of the smallest shape that there was no memory for; 0: none
-    double free_bytes;                    // of the host's memory, for each rank, when all began
+    const char *refusals[MAX_CANDIDATES]; // why it did not support the last unsupported shape
+    size_t untried[MAX_CANDIDATES];       // bytes of the smallest shape without enough memory; 0: none
+    double free_bytes;                    // of the host's memory, for each rank, at the start
     int round;
     struct returned_buffer *first, **last; // the oldest; where the next one goes
     unsigned long kept_so_far;
@@ -43,14 +43,13 @@ static inline size_t shape_bytes(const struct shape *shape) {
 
 void trial_fail(struct trial *trial, int index, const char *reason);
 
-// Collective. What one rank has against a candidate, on all ranks.
+// Collective. Sets the reason of the first rank that has one on all ranks.
 void trial_share_reason(struct trial *trial, int index);
 
-// There is no memory for a call: a large one is left out of the trial, which is told.
+// There is no memory for a call: a large shape is skipped, and reported as untried.
 void trial_lack_memory(struct trial *trial, int index, const struct shape *shape);
 
-// Between two calls. Who reads this waits for the next line, not for the end: a plug-in may have many
-// candidates and sizes.
-void trial_tell_progress(struct trial *trial);
+// Between two calls: prints progress at most once a second, since readers have a timeout for the next line.
+void trial_report_progress(struct trial *trial);
 
 #endif

@@ -1,11 +1,9 @@
-// DIRECT: every rank puts what it sends where all can read it, and takes what is its own from there, adding
-// it up in rank order in fp32 where the op is a sum. For all ops but the allreduce, whose ways are ONESHOT
-// and TWOSHOT.
+// DIRECT: every rank copies its data to shared memory, and reads its own share from the memory of all ranks;
+// sums are in rank order in fp32. For all ops but the allreduce, which has ONESHOT and TWOSHOT.
 //
-// What a rank sends goes in rounds through four slots of its own: in one, a piece for each destination lies
-// beside the others', or one piece lies there for all. Every rank takes part in every round, even with
-// nothing to send: a rank that publishes round c+1 has consumed c-1, so all had published c-1, so they had
-// consumed c-3: its slot is free.
+// The data of a rank go in rounds through four slots: a slot has a piece for each destination, or one piece
+// for all. Every rank takes part in every round, also without data. A rank that publishes round c+1 has
+// consumed c-1, so all ranks had published c-1 and so had consumed c-3: the slot of c-3 is free.
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,14 +32,14 @@ struct plan {
     const struct call *call;
     const struct traffic *traffic;
     size_t element_bytes, piece_bytes, rounds;
-    bool for_all; // one piece a round, and not one for each destination
+    bool for_all; // one piece a round, instead of one for each destination
 };
 
 static struct counter *published_of(const struct direct *direct, int rank) {
     return (struct counter *)(direct->shared + (size_t)rank * direct->rank_bytes);
 }
 
-// Where `rank` leaves its piece for `destination` in a round.
+// The address of `rank`'s piece for `destination` in a round.
 static unsigned char *piece_of(const struct direct *direct, const struct plan *plan, int rank,
                                int destination, uint32_t round) {
     unsigned char *slots = direct->shared + (size_t)rank * direct->rank_bytes + PAGE;
@@ -59,7 +57,7 @@ static struct plan cut(const struct direct *direct, const struct call *call) {
     return plan;
 }
 
-// Bytes of a part of `elements` that are left for a round.
+// The bytes of a part of `elements` that are left for a round.
 static size_t left_for(const struct plan *plan, size_t elements, size_t round) {
     size_t bytes = elements * plan->element_bytes, first = round * plan->piece_bytes;
     if (first >= bytes) return 0;
@@ -79,7 +77,7 @@ static void publish(struct direct *direct, const struct plan *plan, size_t round
     atomic_store_explicit(&published_of(direct, me)->value, number + 1, memory_order_release);
 }
 
-// This rank's own share, which nobody has to hand over.
+// This rank's own share, which is copied directly.
 static void keep_own(const struct direct *direct, const struct plan *plan) {
     int me = direct->group->rank;
     const struct traffic *traffic = plan->traffic;

@@ -1,15 +1,15 @@
-// MPI: the library's own call for each op; an allreduce with an epilogue has a separate pass for that. One
-// family of candidates: the library's own decision, the algorithms of Open MPI's coll/tuned, and other
-// components of its coll framework, all in one process.
+// MPI: the library's call for each op; the epilogue of an allreduce is a separate pass. The candidates are
+// the library's own decision, the algorithms of Open MPI's coll/tuned, and other components of its coll
+// framework, all in one process.
 //
-// An algorithm is chosen per communicator: coll/tuned reads coll_tuned_OP_algorithm when a
-// communicator is made, so the control variable is written before MPI_Comm_dup and set back after it. That
-// works only if coll_tuned_use_dynamic_rules is 1 from the start. A component is preferred by the info key
-// ompi_comm_coll_preference, if its priority is at least 1 from the start; that it really took the
-// communicator is seen from what it maps. MPICH reads its variable in every call.
+// An algorithm is chosen per communicator: coll/tuned reads coll_tuned_OP_algorithm when a communicator is
+// made, so the control variable is written before MPI_Comm_dup and set back after it. That works only if
+// coll_tuned_use_dynamic_rules is 1 from the start. The info key ompi_comm_coll_preference prefers a
+// component, if its priority is at least 1 from the start; the files that it maps show whether it really
+// serves the communicator. MPICH reads its variable in every call.
 //
-// MPI has no 16-bit floating-point types: these are summed by a commutative operation of our own that rounds
-// at every step. Algorithms that MPICH has for MPI's own operations alone are a strategy of float32.
+// MPI has no 16-bit floating-point types: they are summed by a user-defined commutative operation that rounds
+// at every step. Algorithms of MPICH that support only predefined operations are strategies for float32.
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +22,7 @@
 
 struct mpi {
     struct group *group;
-    MPI_T_cvar_handle algorithm; // of MPICH, where one is forced
+    MPI_T_cvar_handle algorithm; // of MPICH, if one is forced
     int algorithm_number;
     MPI_Comm comm;
     MPI_Datatype types[DTYPES];
@@ -49,8 +49,8 @@ static const char *mpi_supports(const struct group *group, const struct call *ca
     return call_elements(call) > INT32_MAX ? "more elements than MPI counts" : NULL;
 }
 
-// MPICH ends the program where an algorithm for its own operations is forced upon another, or upon fewer
-// elements than it can scatter.
+// MPICH ends the program if such an algorithm is forced for a user-defined operation, or for fewer elements
+// than it can scatter.
 static const char *mpi_own_supports(const struct group *group, const struct call *call) {
     if (call->dtype != DTYPE_FLOAT32) {
         return "MPICH has this algorithm for MPI's own operations only: float32, not 16-bit sums";
@@ -61,7 +61,7 @@ static const char *mpi_own_supports(const struct group *group, const struct call
 
 // ---- one algorithm of coll/tuned ----------------------------------------------------------------
 
-// Writes the variable of each op that this candidate forces; `back`: to the library's choice.
+// Writes the variable of each op that this candidate forces; with `back` resets it to the library's choice.
 static int force_algorithms(const struct candidate *candidate, bool back, char reason[REASON_SIZE]) {
     for (int op = 0; op < OPS; op++) {
         int algorithm = back ? 0 : candidate->ompi_algorithms[op];
@@ -131,8 +131,8 @@ static int dup_with_component(const struct group *group, const char *component, 
 
 // ---- one algorithm of MPICH ---------------------------------------------------------------------
 
-// The number of an algorithm: MPICH numbers them as the variable's description lists them, each as `name -
-// what it does`, with nothing in between. -1: it is not there.
+// The number of an algorithm: its position in the list of the variable's description, whose entries are `name
+// - description`. -1: it is not in the list.
 static int number_of(const char *description, const char *algorithm) {
     for (const char *at = strstr(description, algorithm); at != NULL; at = strstr(at + 1, algorithm)) {
         const char *end = at + strlen(algorithm), *dash = end + strspn(end, " ");
@@ -209,7 +209,7 @@ static void *sum_buffer(struct mpi *mpi, const struct call *call) {
     return mpi->sum;
 }
 
-// The sum, by the algorithm that is forced, which other calls do not see.
+// The sum, by the forced algorithm; the variable is reset for other calls.
 static int sum_over_ranks(struct mpi *mpi, const struct call *call, void *sum) {
     int none = 0, count = (int)call_elements(call);
     if (mpi->algorithm_number > 0) MPI_T_cvar_write(mpi->algorithm, &mpi->algorithm_number);
@@ -240,7 +240,7 @@ static int all_to_all_uneven(const struct mpi *mpi, const struct call *call, MPI
     return MPI_Alltoallv(call->input, sent, send_at, type, call->out, received, receive_at, type, mpi->comm);
 }
 
-// In place where the input is where MPI wants it then.
+// MPI_IN_PLACE if the input is where MPI expects it then.
 static const void *input_of(const struct mpi *mpi, const struct call *call, size_t share) {
     const char *place = (const char *)call->out + (size_t)mpi->group->rank * share;
     return call->input == (const void *)place ? MPI_IN_PLACE : call->input;
@@ -293,7 +293,7 @@ const struct strategy strategy_mpi = {
     .teardown = mpi_teardown,
 };
 
-// The same of algorithms that take MPI's own operations and no others.
+// The same for algorithms that support only predefined operations.
 const struct strategy strategy_mpi_own = {
     .supports = mpi_own_supports,
     .setup = mpi_setup,

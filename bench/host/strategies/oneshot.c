@@ -1,15 +1,15 @@
-// ONESHOT: every rank puts its message where all can read it, and reduces all messages itself, in rank order
-// in fp32.
+// ONESHOT: every rank copies its message to shared memory, and reduces all messages itself, in rank order in
+// fp32.
 //
 // Small messages travel in lines of 60 bytes and a tag, so that data and flag arrive with one cache line. Two
-// sets of lines alternate: who has seen all tags of call n knows that all ranks have left call n-1, so its
-// set is free again.
+// sets of lines alternate: once a rank has seen all tags of call n, all ranks have left call n-1, whose set
+// is free.
 //
-// Larger ones travel in chunks through four slots per rank; chunk c+1 is copied in before chunk c is waited
-// for. A rank that copies in chunk c has consumed c-2, so all ranks had published c-2, so they had consumed
-// c-4: that slot is free.
+// Larger messages travel in chunks through four slots per rank; chunk c+1 is copied in before the wait for
+// chunk c. A rank that copies in chunk c has consumed c-2, so all ranks had published c-2 and so had consumed
+// c-4: the slot of c-4 is free.
 //
-// Two ranks need no such argument: what a rank overwrites there came from the other one, and it has read it.
+// Two ranks need no such argument: a rank overwrites only data of the other rank that it has read.
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,8 +21,8 @@
 enum {
     SLOTS = 4,
     CHUNK_BYTES = 32 << 10,
-    CHUNK_BYTES_OVERSUBSCRIBED = 256 << 10, // every chunk costs a switch between ranks
-    PORTION_BYTES = 1 << 10,                // claimed ahead: what the line fill buffers take
+    CHUNK_BYTES_OVERSUBSCRIBED = 256 << 10, // every chunk costs a context switch between ranks
+    PORTION_BYTES = 1 << 10,                // prefetched ahead: the capacity of the line fill buffers
     LINE_BYTES = 60,
     LINES_UP_TO_BYTES = 2 << 10,
     LINES = (LINES_UP_TO_BYTES + LINE_BYTES - 1) / LINE_BYTES,
@@ -33,7 +33,7 @@ struct line {
     _Atomic uint32_t tag;
 };
 
-// What one rank writes and the others read.
+// Written by one rank, and read by the others.
 struct mailbox {
     struct counter published; // chunks
     struct line lines[2][LINES];
@@ -45,25 +45,26 @@ struct oneshot {
     unsigned char *mailboxes; // one per rank, mailbox_bytes each, shared
     size_t mailbox_bytes;
     size_t chunk_bytes;
-    uint32_t chunks;                                                  // so far, on every rank
-    uint32_t tag;                                                     // of the last call with lines
-    struct handover to_all;                                           // of chunks
-    _Alignas(CACHE_LINE) unsigned char received[][LINES_UP_TO_BYTES]; // lines put together, by peer
+    uint32_t chunks;        // so far, on every rank
+    uint32_t tag;           // of the last call with lines
+    struct handover to_all; // of chunks
+    _Alignas(
+        CACHE_LINE) unsigned char received[][LINES_UP_TO_BYTES]; // messages assembled from lines, by peer
 };
 
 static struct mailbox *mailbox_of(const struct oneshot *oneshot, int rank) {
     return (struct mailbox *)(oneshot->mailboxes + (size_t)rank * oneshot->mailbox_bytes);
 }
 
-// Where `rank` puts chunk `number`. Two ranks take turns with their slots: who has claimed a slot to read it
-// owns its cache lines already, and writes its own next chunk there, so that a line crosses once per chunk
-// and not twice.
+// The slot for chunk `number` of `rank`. Two ranks swap their slots: a rank that prefetched a slot for
+// writing when it read it owns its cache lines, and writes its own next chunk there, so that a line crosses
+// once per chunk instead of twice.
 static unsigned char *slot_of(const struct oneshot *oneshot, int rank, uint32_t number) {
     int home = oneshot->group->size == 2 ? rank ^ (int)(number / SLOTS & 1) : rank;
     return mailbox_of(oneshot, home)->slots + number % SLOTS * oneshot->chunk_bytes;
 }
 
-// Where `rank` puts the lines of the call with this tag; two ranks take turns here as well.
+// The lines of `rank` in the call with this tag; two ranks swap them as well.
 static struct line *lines_of(const struct oneshot *oneshot, int rank, uint32_t tag) {
     if (oneshot->group->size == 2) return mailbox_of(oneshot, rank ^ (int)(tag & 1))->lines[0];
     return mailbox_of(oneshot, rank)->lines[tag & 1];
@@ -126,8 +127,7 @@ static int run_in_lines(struct oneshot *oneshot, const struct call *call, struct
     struct group *group = oneshot->group;
     size_t bytes = call_bytes(call);
     uint32_t tag = ++oneshot->tag;
-    if (tag == 0)
-        tag = oneshot->tag = 2; // 0 is the tag of an empty line; odd and even tags go on to alternate
+    if (tag == 0) tag = oneshot->tag = 2; // 0 is the tag of an empty line; odd and even tags still alternate
     const void *sources[MAX_RANKS];
     send_lines(lines_of(oneshot, group->rank, tag), call->input, bytes, tag);
     for (int rank = 0; rank < group->size; rank++) {
@@ -141,7 +141,7 @@ static int run_in_lines(struct oneshot *oneshot, const struct call *call, struct
     return 0;
 }
 
-// Bytes of chunk number `chunk` of this call; 0 past the end.
+// The bytes of chunk `chunk` of this call; 0 past the end.
 static size_t chunk_size(const struct oneshot *oneshot, size_t message_bytes, size_t chunk) {
     size_t first = chunk * oneshot->chunk_bytes;
     if (first >= message_bytes) return 0;
@@ -157,7 +157,7 @@ static void publish_chunk(struct oneshot *oneshot, const struct call *call, size
     atomic_store_explicit(&mine->published.value, number + 1, memory_order_release);
 }
 
-// Adds a chunk in portions; with two ranks the peer's next portion is claimed while this one is added.
+// Adds a chunk in portions; with two ranks the peer's next portion is prefetched while this one is added.
 static void consume_chunk(const struct group *group, struct epilogue *epilogue, const void *const chunks[],
                           size_t count) {
     size_t element_bytes = dtype_sizes_bytes[epilogue->call->dtype], portion = PORTION_BYTES / element_bytes;

@@ -1,15 +1,15 @@
 // TWOSHOT: every rank reduces its own slice of the message, in rank order in fp32, and then gathers the other
 // slices.
 //
-// Each pair of ranks has slots of its own, in which one gives its input to the other, the owner of the slice.
-// The owner leaves the sum in one more slot, for all to read. Two ranks need none: there the sum goes back in
-// the slot that the input came in, so that a cache line crosses once each way, and who reads it claims it,
-// because he writes it next.
+// Each pair of ranks has slots in which one passes its input to the other, the owner of the slice. The owner
+// writes the sum to one more slot, which all read. Two ranks do not need that slot: the sum goes back in the
+// slot of the input, so that a cache line crosses once each way; a rank prefetches a line that it reads for
+// writing, since it writes it next.
 //
-// It is a pipeline over pieces of the slices: when piece p is reduced, the inputs of p+1 are there already,
+// It is a pipeline over pieces of the slices: when piece p is reduced, the inputs of p+1 have been copied in,
 // and the sums of p-1 are gathered after it. A rank that copies in p+1 has gathered p-2, so its owner has
-// read the inputs of p-2; a rank that reduces p has seen everybody's inputs of p, so all have gathered p-3.
-// Four slots are enough for both.
+// read the inputs of p-2; a rank that reduces p has seen the inputs of p of all ranks, so all have gathered
+// p-3. Four slots are enough for both.
 //
 // With a fusion, slices are whole rows, so that every rank sums the squares of a row in the same order.
 #include <stdlib.h>
@@ -23,13 +23,13 @@
 enum {
     SLOTS = 4,
     ROUND_BYTES = 128 << 10,                // pieces of all slices together
-    ROUND_BYTES_OVERSUBSCRIBED = 256 << 10, // every round costs two switches between ranks
-    PORTION_BYTES = 1 << 10,                // claimed ahead: what the line fill buffers take
+    ROUND_BYTES_OVERSUBSCRIBED = 256 << 10, // every round costs two context switches between ranks
+    PORTION_BYTES = 1 << 10,                // prefetched ahead: the capacity of the line fill buffers
     ALIGN_ELEMENTS = 64,
     PAGE = 4096,
 };
 
-// What one rank counts for the others to see.
+// The progress of one rank, which the others read.
 struct progress {
     struct counter copied_in; // pieces
     struct counter reduced;   // pieces
@@ -41,10 +41,10 @@ struct twoshot {
     size_t piece_bytes;
     uint32_t pieces;                              // so far, on every rank
     struct handover to[MAX_RANKS];                // inputs to each owner; to[own rank]: sums to all
-    _Alignas(CACHE_LINE) unsigned char own_sum[]; // a piece, where it does not go straight to the output
+    _Alignas(CACHE_LINE) unsigned char own_sum[]; // a piece that is not written directly to the output
 };
 
-// Which elements each rank owns in one call.
+// The elements that each rank owns in one call.
 struct slices {
     size_t first[MAX_RANKS + 1]; // rank r owns first[r] .. first[r+1]-1
     size_t piece_elements;
@@ -55,15 +55,14 @@ static struct progress *progress_of(const struct twoshot *twoshot, int rank) {
     return (struct progress *)(twoshot->shared + (size_t)rank * PAGE);
 }
 
-// The slot in which `writer` gives its input of piece `number` to `owner`.
+// The slot in which `writer` passes its input of piece `number` to `owner`.
 static unsigned char *slot_of(const struct twoshot *twoshot, int writer, int owner, uint32_t number) {
     size_t ranks = (size_t)twoshot->group->size;
     size_t index = ((size_t)writer * ranks + (size_t)owner) * SLOTS + number % SLOTS;
     return twoshot->shared + ranks * PAGE + index * twoshot->piece_bytes;
 }
 
-// The slot in which `owner` leaves the sum of piece `number`. Nobody gives an input to himself: that slot is
-// free.
+// The slot of the sum of piece `number` of `owner`: the one for its own input, which is never passed.
 static unsigned char *sums_of(const struct twoshot *twoshot, int owner, uint32_t number) {
     return slot_of(twoshot, twoshot->group->size == 2 ? 1 - owner : owner, owner, number);
 }
@@ -96,7 +95,7 @@ static int twoshot_setup(const struct candidate *candidate, struct group *group,
     return -1;
 }
 
-// As even as whole units allow: the first ranks have one unit more.
+// Slices of whole units, as even as possible: the first ranks may have one unit more.
 static struct slices cut(const struct twoshot *twoshot, const struct call *call) {
     struct slices slices = {.piece_elements = twoshot->piece_bytes / dtype_sizes_bytes[call->dtype]};
     size_t elements = call_elements(call), ranks = (size_t)twoshot->group->size;
@@ -112,7 +111,7 @@ static struct slices cut(const struct twoshot *twoshot, const struct call *call)
     return slices;
 }
 
-// Where piece `piece` of `owner`'s slice begins, and how many elements it has (0: past the end).
+// The first element of piece `piece` of `owner`'s slice, and its number of elements (0: past the end).
 static size_t piece_of(const struct slices *slices, int owner, size_t piece, size_t *first) {
     size_t end = slices->first[owner + 1];
     *first = slices->first[owner] + piece * slices->piece_elements;
@@ -134,8 +133,8 @@ static void copy_in(struct twoshot *twoshot, const struct call *call, const stru
     atomic_store_explicit(&progress_of(twoshot, me)->copied_in.value, number + 1, memory_order_release);
 }
 
-// Adds up two ranks' piece in portions, and puts the sum in the slot that is read here; the next portion of
-// it is claimed meanwhile.
+// Adds a piece of two ranks in portions, and writes the sum to the slot that is read here, whose next portion
+// is prefetched meanwhile.
 static void reduce_in_place(struct twoshot *twoshot, enum dtype dtype, const void *const inputs[2],
                             unsigned char *sum, unsigned char *shared_sum, size_t bytes) {
     const struct kernels *kernels = twoshot->group->kernels;
@@ -148,7 +147,7 @@ static void reduce_in_place(struct twoshot *twoshot, enum dtype dtype, const voi
     }
 }
 
-// Adds up this rank's piece into `sum`, and leaves it for the others.
+// Adds this rank's piece to `sum`, and publishes it for the others.
 static void reduce_piece(struct twoshot *twoshot, enum dtype dtype, const unsigned char *input,
                          unsigned char *sum, size_t bytes, uint32_t number) {
     struct group *group = twoshot->group;
@@ -165,8 +164,8 @@ static void reduce_piece(struct twoshot *twoshot, enum dtype dtype, const unsign
     handover_copy(&twoshot->to[group->rank], shared_sum, sum, bytes);
 }
 
-// Takes one owner's sums to the epilogue, in portions that are the same on every rank, as the bits depend on
-// them.
+// Passes one owner's sums to the epilogue, in portions that are the same on every rank, since the bits depend
+// on them.
 static void take_sums(const struct group *group, struct epilogue *epilogue, const unsigned char *sums,
                       size_t count) {
     size_t element_bytes = dtype_sizes_bytes[epilogue->call->dtype], bytes = count * element_bytes;
@@ -212,9 +211,9 @@ static int gather(struct twoshot *twoshot, const struct slices *slices, size_t p
     return 0;
 }
 
-// Whether the inputs and outputs of all ranks do not fit the last-level cache together: then an output that
-// is written past it need not be read from memory first. (Ranks on several such caches stream a little
-// early.)
+// Whether the inputs and outputs of all ranks together do not fit in the last-level cache: then streaming
+// stores avoid reading the output from memory first. (Ranks on several such caches begin to stream at smaller
+// sizes.)
 static bool outgrows_cache(const struct group *group, const struct call *call) {
     return group->cache_bytes > 0 && 2 * call_bytes(call) * (size_t)group->size >= group->cache_bytes;
 }

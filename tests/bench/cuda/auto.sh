@@ -196,7 +196,7 @@ sed '20,$s/;$//' "$WORK/first/allreduce_table.h" >"$WORK/cut.h"
 refused "cut.h: does not compile with" \
     sweep --out "$WORK/bad" --bench "$BENCH" --incumbent "$WORK/cut.h"
 sed -i 's/, "AUTO"//' "$WORK/bad/spec.lua"
-refused "--incumbent is for AUTO, which is not among the spec's strategies" \
+refused "--incumbent goes with AUTO, which is not among the spec's strategies" \
     sweep --out "$WORK/bad" --bench "$BENCH" --incumbent "$WORK/first/allreduce_table.h"
 refused "--incumbent is for --enable_auto" \
     generate --sm_version 90 --save_csv_dir "$WORK/bad" --incumbent "$WORK/first/allreduce_table.h"
