@@ -3,7 +3,6 @@
 -- several ranks the shortest counts.
 local collective = require "profile.collective"
 local per_collective = require "profile.per_collective"
-local per_rank = require "profile.per_rank"
 
 -- bytes, bytes that a link carries (nil: not known of all calls), time in ns.
 local function sums(calls)
@@ -20,13 +19,12 @@ return per_collective.metric {
   match_ranks = true,
   columns = { { key = "algbw_gbps", title = "algbw (GB/s)" }, { key = "busbw_gbps", title = "busbw (GB/s)" },
     { key = "share_of_peak", title = "share of peak" }, { key = "calls", title = "calls" } },
-  check = function(args) per_rank.positive(args, "peak-gbps") end,
   row = function(calls, args)
     local sized, without = per_collective.sized(calls)
     if #sized == 0 then return nil, per_collective.no_bytes end
     local bytes, link_bytes, time_ns = sums(sized)
     if time_ns == 0 then return nil, "collectives that take time" end
-    local peak, busbw = per_rank.positive(args, "peak-gbps"), link_bytes and link_bytes / time_ns
+    local peak, busbw = args.peak_gbps, link_bytes and link_bytes / time_ns
     return { algbw_gbps = bytes / time_ns, busbw_gbps = busbw or nil, calls = #sized,
       calls_without_bytes = without, bytes = bytes, time_ms = time_ns / 1e6,
       share_of_peak = peak and busbw and busbw / peak }

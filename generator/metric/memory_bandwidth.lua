@@ -20,12 +20,11 @@ local function sums(copies)
 end
 
 return per_rank.metric {
-  check = function(args) per_rank.positive(args, "peak-gbps") end,
   value = function(rank, args)
     local all, by_name = sums(rank.copies)
     if all.copies == 0 then return nil, "copies with their bytes: there is none" end
     if all.time_ns == 0 then return nil, "copies that take time: all are shorter than the clock's step" end
-    local gbps, peak = all.bytes / all.time_ns, per_rank.positive(args, "peak-gbps")
+    local gbps, peak = all.bytes / all.time_ns, args.peak_gbps
     return gbps, { bytes = all.bytes, copies = all.copies, by_copy = by_name,
       copies_without_bytes = #rank.copies.start - all.copies, share_of_peak = peak and gbps / peak }
   end,

@@ -14,7 +14,7 @@ end
 
 return per_rank.metric {
   check = function(args)
-    if not per_rank.positive(args, "peak-tflops") then
+    if not args.peak_tflops then
       fail.input("mfu needs --peak-tflops N, what the GPU can do in the data type used; no peak, no number")
     end
   end,
@@ -28,7 +28,7 @@ return per_rank.metric {
     tell_what_is_missing(rank, model)
     local span_ns = intervals.span(rank.kernels, rank.copies, rank.sets)
     local tflops = model.flops / span_ns / 1e3
-    return tflops / per_rank.positive(args, "peak-tflops"), { flops = model.flops, gemms = model.calls,
+    return tflops / args.peak_tflops, { flops = model.flops, gemms = model.calls,
       gemms_without_shapes = model.without_shapes, total_ms = span_ns / 1e6, tflops = tflops }
   end,
 }

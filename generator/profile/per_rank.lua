@@ -73,14 +73,4 @@ function per_rank.metric(metric)
     run = function(args, row) return run(metric, args, row) end }
 end
 
--- The number that an option has, or an error; nil where it is not given.
-function per_rank.positive(args, option)
-  local text = args[option:gsub("-", "_")]
-  local number = tonumber(text)
-  if text and not (number and number > 0 and number < math.huge) then
-    fail.input("--%s: %s is no number above 0", option, text)
-  end
-  return number
-end
-
 return per_rank

@@ -13,7 +13,6 @@
 local amd = require "replay.amd"
 local fail = require "base.fail"
 local file = require "core.file"
-local job = require "trace.runs.job"
 local node_sheets = require "replay.node_sheets"
 local process = require "core.process"
 local progress = require "system.progress"
@@ -311,15 +310,11 @@ local function start(chosen, rows, options)
 end
 
 function session.options(args)
-  local budget = args.budget and tonumber(args.budget)
-  if args.budget and not (budget and budget > 0 and budget < math.huge) then
-    fail.input("--budget: %s is no time; seconds above 0 would be right", args.budget)
-  end
-  local threads = job.positive(args.threads_per_call, "threads-per-call")
+  local threads = args.threads_per_call
   if args.device and not machines[args.device] then
     fail.input("--device: there is no %s; host or cuda would be right", args.device)
   end
-  return { began = process.now(), budget = budget, samples = job.positive(args.samples, "samples"),
+  return { began = process.now(), budget = args.budget, samples = args.samples,
     threads = threads and tostring(threads), tries_all = args.try_all,
     machine = args.device,
     program = args.program or system.program():gsub("[^/]*$", "") .. "gentables-replay" }

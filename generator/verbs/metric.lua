@@ -55,8 +55,10 @@ return {
     { name = "json", help = "print JSON: count, mean, median, spread and the files used" },
     { name = "traces", value = "DIR", help = "plot: the folder with the runs' folders" },
     { name = "out", value = "DIR", help = "folder of the files (default: the working folder)" },
-    { name = "peak-tflops", value = "N", help = "mfu: peak of the GPU, in TFLOP/s; required for a number" },
-    { name = "peak-gbps", value = "N", help = "bandwidth metrics: peak of the memory or link, in GB/s" },
+    { name = "peak-tflops", value = "N", type = "number", above = 0,
+      help = "mfu: peak of the GPU, in TFLOP/s; required for a number" },
+    { name = "peak-gbps", value = "N", type = "number", above = 0,
+      help = "bandwidth metrics: peak of the memory or link, in GB/s" },
   },
   example = "gentables metric TTFT --trace runs/baseline_32_8192",
   run = function(args)

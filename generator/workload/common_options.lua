@@ -2,6 +2,7 @@
 local fail = require "base.fail"
 local lists = require "lists.lists"
 local sorted_keys = require "base.sorted_keys"
+local numbers = require "base.numbers"
 local model = require "workload.description"
 local session = require "workload.configuration"
 local steps = require "workload.steps"
@@ -9,8 +10,9 @@ local workers = require "system.workers"
 
 local asked = {}
 
-local MOST_RANKS, MOST_STEPS = 16, 100000
-local WAITS = { futex = true, yield = true, spin = true }
+asked.MOST_RANKS = 16
+
+local MOST_STEPS = 100000
 
 -- Where steps run: how much of each there can be, what a sweep and a single run have unless told, and who
 -- moves data, the first of them unless told.
@@ -27,11 +29,13 @@ asked.BACKEND = { name = "backend", value = "NAME",
 asked.options = {
   { name = "config", short = "f", value = "FILE", required = true,
     help = "the workload: a Lua file, or " .. table.concat(model.shipped, ", ") },
-  { name = "ranks", short = "p", value = "N",
+  { name = "ranks", short = "p", value = "N", type = "whole", least = 2, most = asked.MOST_RANKS,
     help = "how many ranks (default: one for each core, or each GPU, 2 to 8)" },
-  { name = "steps", value = "N", help = "steps that are measured (default: the workload's, 20)" },
-  { name = "warm-up", value = "N", help = "steps before these (default: the workload's, 3)" },
-  { name = "wait", value = "HOW", default = "futex",
+  { name = "steps", value = "N", type = "whole", most = MOST_STEPS,
+    help = "steps that are measured (default: the workload's, 20)" },
+  { name = "warm-up", value = "N", type = "whole", least = 0, most = MOST_STEPS,
+    help = "steps before these (default: the workload's, 3)" },
+  { name = "wait", value = "HOW", one_of = { "futex", "yield", "spin" }, default = "futex",
     help = "how communication threads wait: futex, yield or spin" },
   { name = "transport", value = "NAME",
     help = "who moves data: own (shared memory) or mpi (its non-blocking collectives); on GPUs nccl,"
@@ -39,13 +43,14 @@ asked.options = {
   asked.BACKEND,
   { name = "launcher", value = "COMMAND", help = "in place of mpirun, with {ranks}; or GENTABLES_LAUNCHER" },
   { name = "program", value = "FILE", help = "in place of the gentables-workload beside gentables" },
-  { name = "patience", value = "SECONDS", default = 120, help = "how long it may be silent" },
+  { name = "patience", value = "SECONDS", type = "number", above = 0, most = 1e9, default = 120,
+    help = "how long it may be silent" },
 }
 
 -- `more`: what the message says besides.
 local function whole(text, option, least, most, more)
-  local number = math.tointeger(tonumber(text))
-  if not number or number < least or number > most then
+  local number = numbers.whole(text, least, most)
+  if not number then
     fail.input("--%s: %s is impossible; a whole number from %d to %d would be right%s", option, text, least,
       most, more or "")
   end
@@ -141,14 +146,6 @@ local function transport_of(args)
   return one_of(args.transport or names[1], "transport", known)
 end
 
-function asked.ranks(text) return whole(text, "ranks", 2, MOST_RANKS) end
-
-local function seconds(text)
-  local number = tonumber(text)
-  if number and number > 0 and number < 1e9 then return number end
-  fail.input("--patience: %s is no number of seconds", text)
-end
-
 -- One for each core, or for each GPU that can be used.
 local function default_ranks(args)
   local is_of_gpus = args.backend == "cuda" and (args.gpus or 0) > 0
@@ -158,14 +155,14 @@ end
 -- What is to be measured, all but channels and threads; after asked.settle.
 function asked.read(args)
   local workload = model.load(args.config)
-  local ranks = args.ranks and asked.ranks(args.ranks) or default_ranks(args)
+  local ranks = args.ranks or default_ranks(args)
   local program, identity = session.identify(args.program)
   return { workload = workload, ranks = ranks, program = program, identity = identity,
     text = steps.text(steps.of(workload, ranks, args.backend)),
-    steps = args.steps and whole(args.steps, "steps", 1, MOST_STEPS) or workload.steps,
-    warm_up = args.warm_up and whole(args.warm_up, "warm-up", 0, MOST_STEPS) or workload.warm_up,
-    wait = one_of(args.wait, "wait", WAITS), transport = transport_of(args), backend = args.backend,
-    launcher = args.launcher or os.getenv("GENTABLES_LAUNCHER"), patience = seconds(args.patience) }
+    steps = args.steps or workload.steps,
+    warm_up = args.warm_up or workload.warm_up,
+    wait = args.wait, transport = transport_of(args), backend = args.backend,
+    launcher = args.launcher or os.getenv("GENTABLES_LAUNCHER"), patience = args.patience }
 end
 
 -- The options of session.measure for one configuration.

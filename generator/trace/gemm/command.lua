@@ -7,16 +7,17 @@ local variance = require "trace.gemm.variance"
 
 local gemm_command = {}
 
-gemm_command.top_k = 5
+local TOP_K = 5
+
 gemm_command.no_gemm = "no GEMM in these traces: no op of PyTorch or of the libraries known here with shapes "
   .. "and GPU events; profiling with record_shapes would be right"
 
--- The number that --top-k says.
-function gemm_command.top_k_of(args) return job.positive(args.top_k, "top-k") or gemm_command.top_k end
+-- The number of --top-k.
+function gemm_command.top_k_of(args) return args.top_k or TOP_K end
 
 gemm_command.options = {
   { name = "out", value = "DIR", help = "where the CSV goes (default: beside that of --input-csv)" },
-  { name = "top-k", value = "K", help = "so many GEMMs of each trace (default: 5)" },
+  { name = "top-k", value = "K", type = "whole", help = "so many GEMMs of each trace (default: 5)" },
 }
 
 -- Writes a sheet as DIR/NAME.csv and says so.

@@ -21,7 +21,8 @@ local shared = {
   { name = "base-path", value = "DIR", many = true,
     help = "the same as PATH; tracelens_analysis/ in a sweep stands for the sweep" },
   { name = "tracelens-path", value = "DIR", many = true, help = "the same" },
-  { name = "jobs", value = "N", help = "how many traces at once (default: one for each core)" },
+  { name = "jobs", value = "N", type = "whole",
+    help = "how many traces at once (default: one for each core)" },
 }
 
 local forms = {
@@ -35,28 +36,6 @@ function job.options(own, with_sheets)
   table.move(shared, 1, #shared, #out + 1, out)
   if with_sheets then table.move(forms, 1, #forms, #out + 1, out) end
   return out
-end
-
-local function positive(text, option)
-  if text == nil then return nil end
-  local number = math.tointeger(tonumber(text))
-  if not number or number < 1 then
-    fail.input("--%s: %s is no count; 1 or more would be right", option, text)
-  end
-  return number
-end
-
-job.positive = positive
-
--- The microseconds that args say of an option; `default` where they do not.
-function job.microseconds(args, option, default)
-  local text = args[option:gsub("-", "_")]
-  if text == nil then return default end
-  local number = tonumber(text)
-  if not number or number < 0 or number ~= number or number == math.huge then
-    fail.input("--%s: %s is no time; microseconds, 0 or more, would be right", option, text)
-  end
-  return number
 end
 
 -- What is to be read, each path once.
@@ -87,7 +66,7 @@ function job.new(args)
     threads = layout.numbers(args.threads, "threads"), channels = layout.numbers(args.channels, "channels"),
     ranks = layout.numbers(args.ranks, "ranks") })
   return setmetatable({ configurations = found.configurations, sweep = found.sweep,
-    jobs = positive(args.jobs, "jobs"), csv = args.csv or not args.xlsx, xlsx = wants_xlsx(args), done = 0,
+    jobs = args.jobs, csv = args.csv or not args.xlsx, xlsx = wants_xlsx(args), done = 0,
     failures = {}, said = {} }, job)
 end
 

@@ -41,7 +41,7 @@ local function compare_all(list, args, out)
     save(comparisons.sheets(comparison), out.folder .. "/" .. comparison.name, args)
     io.stdout:flush()
     return ""
-  end, { jobs = tonumber(args.jobs), progress = true, title = "comparisons" })
+  end, { jobs = args.jobs, progress = true, title = "comparisons" })
   local failed = 0
   for i, result in ipairs(results) do
     if not result.ok then
@@ -129,7 +129,8 @@ return {
     { name = "csv", help = "write CSVs; without --csv, --xlsx and --html all are written" },
     { name = "xlsx", help = "write workbooks" },
     { name = "html", help = "write the page comparison.html" },
-    { name = "jobs", value = "N", help = "how many comparisons at once (default: one for each core)" },
+    { name = "jobs", value = "N", type = "whole",
+      help = "how many comparisons at once (default: one for each core)" },
   },
   example = "gentables trace compare sweep_base sweep_new --label base --label new --out comparison",
   run = function(args)

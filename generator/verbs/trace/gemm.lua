@@ -34,7 +34,7 @@ end
 local function run(args)
   local work = job.new(args)
   local usable = work:usable()
-  local answers = work:read(usable, ask(job.positive(args.top_k, "top-k") or math.maxinteger))
+  local answers = work:read(usable, ask(args.top_k or math.maxinteger))
   local found = gemm_command.found(usable, answers)
   local sheet = sheet_of(found)
   if #found > 0 and #sheet.rows == 0 then fail.work(gemm_command.no_gemm) end
@@ -47,7 +47,8 @@ return {
   positional = job.positional,
   options = job.options({
     { name = "out", value = "DIR", help = "where the table goes", required = true },
-    { name = "top-k", value = "K", help = "only so many of each trace, by the sum of their time" },
+    { name = "top-k", value = "K", type = "whole",
+      help = "only so many of each trace, by the sum of their time" },
   }, true),
   example = "gentables trace gemm experiments/sweep_20251124_222204 --ranks 0 --out gemm",
   run = run,

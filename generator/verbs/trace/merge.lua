@@ -5,13 +5,9 @@ local layout = require "trace.runs.run_folder"
 local merging = require "trace.merge.merging"
 
 local function ranks_below(count)
-  local number = math.tointeger(tonumber(count))
-  if not number or number < 1 then
-    fail.input("--num-ranks: %s is no number of ranks; 8 would be right", count)
-  end
   local ranks = {}
-  for rank = 0, number - 1 do ranks[rank] = true end
-  return ranks, number
+  for rank = 0, count - 1 do ranks[rank] = true end
+  return ranks
 end
 
 -- Files whose names say no rank are counted in their order.
@@ -24,14 +20,14 @@ end
 local function find(args)
   local found = layout.find(args, { trace_name = args.trace_name })
   if not args.num_ranks then return found end
-  local ranks, count = ranks_below(args.num_ranks)
+  local count = args.num_ranks
   local named = { configurations = {}, sweep = found.sweep }
   for _, configuration in ipairs(found.configurations) do
     take_first(configuration, count)
     for place, entry in ipairs(configuration.files) do entry.rank = entry.rank or place - 1 end
     table.insert(named.configurations, configuration)
   end
-  return layout.select(named, { ranks = ranks })
+  return layout.select(named, { ranks = ranks_below(count) })
 end
 
 -- The ranks that --num-ranks asked for and no file is of.
@@ -47,7 +43,7 @@ end
 local function merge_one(path, configuration, args)
   local merged = merging.must_merge(path, configuration, { gzip = args.gzip, keep = args.keep })
   for _, note in ipairs(merged.notes) do io.stderr:write("gentables: note: ", note, "\n") end
-  local absent = args.num_ranks and missing(configuration, tonumber(args.num_ranks)) or {}
+  local absent = args.num_ranks and missing(configuration, args.num_ranks) or {}
   if #absent > 0 then
     io.stderr:write(("gentables: note: %s: no trace of rank %s, which --num-ranks %s asks for\n"):format(
       configuration.folder, table.concat(absent, ", "), args.num_ranks))
@@ -82,7 +78,8 @@ return {
   options = {
     { name = "output", short = "o", value = "FILE", required = true,
       help = "the merged trace; packed where its name ends in .gz; of a sweep: a folder" },
-    { name = "num-ranks", short = "n", value = "N", help = "only ranks 0 to N-1 (default: all)" },
+    { name = "num-ranks", short = "n", value = "N", type = "whole",
+      help = "only ranks 0 to N-1 (default: all)" },
     { name = "trace-name", value = "NAME", help = "the trace's file name in each rank's folder" },
     { name = "gzip", help = "pack it by gzip, whatever its name" },
     { name = "keep", value = "CATEGORY", many = true,

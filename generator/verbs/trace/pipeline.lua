@@ -158,9 +158,6 @@ end
 
 -- Raises where an option is wrong that says what is made, whatever the traces.
 local function check(args)
-  gemm_command.top_k_of(args)
-  job.microseconds(args, "micro-idle")
-  job.microseconds(args, "short-limit")
   without_of(args)
 end
 
@@ -169,8 +166,8 @@ local function plan_of(args, work)
   local analysis = (out:gsub("(.)/+$", "%1")) .. "/" .. ANALYSIS
   local jobs = work.jobs or workers.jobs()
   local options = { include_unlinked = not args.linked_only,
-    micro_idle = job.microseconds(args, "micro-idle"),
-    short_limit = job.microseconds(args, "short-limit", SHORT_LIMIT) }
+    micro_idle = args.micro_idle,
+    short_limit = args.short_limit or SHORT_LIMIT }
   local forms = work.xlsx and "csv xlsx" or "csv" -- comparisons read CSVs
   local top_k = gemm_command.top_k_of(args)
   return { work = work, out = out, analysis = analysis, jobs = jobs, top_k = top_k, csv = true,
@@ -204,9 +201,11 @@ return {
   options = job.options({
     { name = "out", value = "DIR",
       help = "where tracelens_analysis/ and merged_traces/ go (default: into the sweep)" },
-    { name = "top-k", value = "K", help = "so many GEMMs of each trace (default: 5)" },
-    { name = "short-limit", value = "US", help = "kernels below this are short (default: 50)" },
-    { name = "micro-idle", value = "US", help = "gpu_timeline: split idle time at pauses of this length" },
+    { name = "top-k", value = "K", type = "whole", help = "so many GEMMs of each trace (default: 5)" },
+    { name = "short-limit", value = "US", type = "number", least = 0,
+      help = "kernels below this are short (default: 50)" },
+    { name = "micro-idle", value = "US", type = "number", least = 0,
+      help = "gpu_timeline: split idle time at pauses of this length" },
     { name = "linked-only", help = "gpu_timeline: without GPU events that no launch was found for" },
     { name = "without", value = "STEP", list = true, help = "leave out: " .. table.concat(STEPS, ", ") },
     { name = "gzip", help = "pack the merged traces" },

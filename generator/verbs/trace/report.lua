@@ -14,14 +14,12 @@ local EXTENSIONS = { "%.json$", "%.json%.gz$", "%.json%.zst$" }
 
 -- The options of trace/reports/rank_report.lua that the command line asks for.
 local function options_of(args)
-  local bins = job.positive(args.bins, "bins")
-  if bins and bins > 100000 then fail.input("--bins: %d are too many; up to 100000 would be right", bins) end
   if args.kernel_summary and args.no_kernel_summary then
     fail.input("--kernel-summary and --no-kernel-summary are both given; one of them would be right")
   end
-  return { include_unlinked = args.include_unlinked, micro_idle = job.microseconds(args, "micro-idle"),
-    short_limit = job.microseconds(args, "short-limit", per_rank.defaults.short_limit),
-    bins = bins or per_rank.defaults.bins, top_short = job.positive(args.top_short, "top-short"),
+  return { include_unlinked = args.include_unlinked, micro_idle = args.micro_idle,
+    short_limit = args.short_limit or per_rank.defaults.short_limit,
+    bins = args.bins or per_rank.defaults.bins, top_short = args.top_short,
     kernel_summary = not args.no_kernel_summary, collectives = not args.no_collectives,
     by_kernel_count = args.by_kernel_count }
 end
@@ -127,7 +125,7 @@ local function report_all(entries, args, options)
     local entry = entries[1]
     return { { ok = true, value = report(entry.path, args.out .. "/" .. entry.base, args, options) } }
   end
-  local jobs = job.positive(args.jobs, "jobs") or workers.jobs()
+  local jobs = args.jobs or workers.jobs()
   local threads = math.max(1, workers.jobs() // math.min(jobs, #entries))
   local bar = progress.new(#entries)
   local results = workers.map(entries, function(entry)
@@ -162,7 +160,7 @@ local function run_batch(args)
   return require("trace.reports.workbooks").run { base = args.base, pattern = args.pattern,
     extension = args.extension,
     filters = args.filter, dry_run = args.dry_run, all_kernels = args.all_kernels, output = args.output,
-    csv = args.csv, xlsx = args.xlsx, jobs = job.positive(args.jobs, "jobs"),
+    csv = args.csv, xlsx = args.xlsx, jobs = args.jobs,
     replay = args.replay and require("replay.run").options(args) }
 end
 
@@ -181,10 +179,14 @@ return {
     { name = "out", value = "DIR",
       help = "where reports go: NAME.xlsx and NAME_csvs/; those of a sweep as its tree has them" },
     { name = "include-unlinked", help = "gpu_timeline: also GPU events without a launch" },
-    { name = "micro-idle", value = "US", help = "gpu_timeline: split idle time at pauses of this length" },
-    { name = "short-limit", value = "US", help = "kernels below this are short (default: 10)" },
-    { name = "bins", value = "N", help = "bins of short_kernel_histogram (default: 100)" },
-    { name = "top-short", value = "K", help = "only the first K rows of short_kernels_summary" },
+    { name = "micro-idle", value = "US", type = "number", least = 0,
+      help = "gpu_timeline: split idle time at pauses of this length" },
+    { name = "short-limit", value = "US", type = "number", least = 0,
+      help = "kernels below this are short (default: 10)" },
+    { name = "bins", value = "N", type = "whole", most = 100000,
+      help = "bins of short_kernel_histogram (default: 100)" },
+    { name = "top-short", value = "K", type = "whole",
+      help = "only the first K rows of short_kernels_summary" },
     { name = "kernel-summary", help = "write the sheet kernel_summary (the default)" },
     { name = "no-kernel-summary", help = "leave the sheet kernel_summary out" },
     { name = "no-collectives", help = "leave the sheet nccl_summary_long out" },
@@ -203,7 +205,8 @@ return {
       help = "-b: the report's name, of one configuration" },
     { name = "replay", short = "r",
       help = "-b: also run the GEMMs and convolutions that mattered again: a report of its own" },
-    { name = "budget", value = "SECONDS", help = "-b -r: so long in all; what is not reached says so" },
+    { name = "budget", value = "SECONDS", type = "number", above = 0,
+      help = "-b -r: so long in all; what is not reached says so" },
   }, true),
   example = "gentables trace report rank0.json.gz rank1.json.gz --out reports",
   run = function(args)

@@ -27,12 +27,13 @@ return {
   options = {
     { name = "config", short = "f", value = "FILE", required = true,
       help = "the workload: a Lua file, or " .. table.concat(model.shipped, ", ") },
-    { name = "ranks", short = "p", value = "N", default = 2, help = "on how many ranks" },
+    { name = "ranks", short = "p", value = "N", type = "whole", least = 2, most = asked.MOST_RANKS,
+      default = 2, help = "on how many ranks" },
     { name = "backend", value = "NAME", default = "host", help = "where: host, or cuda" },
   },
   example = "gentables workload show -f moe -p 2",
   run = function(args)
-    local workload, ranks = model.load(args.config), asked.ranks(args.ranks)
+    local workload, ranks = model.load(args.config), args.ranks
     local program = steps.of(workload, ranks, asked.backend(args.backend))
     print(("%s: %d GEMMs and %d collectives a step"):format(workload.name, #program.gemms,
       #program.collectives))

@@ -89,8 +89,8 @@ grep -q '"Memcpy HtoD": {' "$stdout" || die "the copy's direction is not named"
 refuses step_time 'rank1.json: step_time needs marks of steps' rank1.json
 refuses mfu 'rank1.json: mfu needs GEMMs' rank1.json --peak-tflops 8
 refuses mfu 'mfu needs --peak-tflops N' rank0.json
-refuses mfu 'peak-tflops: nought is no number above 0' rank0.json --peak-tflops nought
-refuses mfu 'peak-tflops: 0 is no number above 0' rank0.json --peak-tflops 0
+refuses mfu 'peak-tflops: "nought" is not a number above 0' rank0.json --peak-tflops nought
+refuses mfu 'peak-tflops: "0" is not a number above 0' rank0.json --peak-tflops 0
 refuses moe_share 'rank1.json: moe_share needs MoE kernels' rank1.json
 refuses memory_bandwidth 'rank1.json: memory_bandwidth needs copies' rank1.json
 refuses memory_bound_share 'needs roofline data' rank0.json

@@ -180,8 +180,8 @@ function TestBadInput.test_wrong_use()
   local path = lib.save(two_ops(), "t.json")
   local wrong = {
     { { "replay", path }, "replay needs --out DIR" },
-    { { "replay", path, "--out", out, "--budget", "soon" }, "--budget: soon is no time" },
-    { { "replay", path, "--out", out, "--samples", "0" }, "--samples: 0 is no count" },
+    { { "replay", path, "--out", out, "--budget", "soon" }, '--budget: "soon" is not a number above 0' },
+    { { "replay", path, "--out", out, "--samples", "0" }, '--samples: "0" is not a whole number' },
     { { "replay", path, lib.work .. "/x.op", "--out", out }, "saved ops and traces together" },
     { { "trace", "report", path, "--out", out, "--budget", "3" }, "--budget goes with -b" },
     { { "trace", "report", "-b", lib.work, "--budget", "3" }, "--budget goes with -r" },

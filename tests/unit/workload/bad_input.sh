@@ -140,15 +140,15 @@ run -c 1, && one_line '--channels: "1," has an empty entry; whole numbers from 1
 run -t 1,,2 && one_line '--threads: "1,,2" has an empty entry'
 run -c "" && one_line '--channels: "" has an empty entry'
 run -c 1,2 && one_line '--channels: one configuration is run'
-run -p 1 && one_line '--ranks: 1 is impossible'
-run -p 99 && one_line '--ranks: 99 is impossible'
-run --wait long && one_line '--wait: there is no long; futex or spin or yield'
+run -p 1 && one_line '--ranks: "1" is not a whole number from 2 to 16'
+run -p 99 && one_line '--ranks: "99" is not a whole number'
+run --wait long && one_line '--wait: "long" is not one of futex, yield, spin'
 run --transport pigeon && one_line '--transport: there is no pigeon; mpi or own'
 run --backend cuda --transport mpi && one_line '--transport: there is no mpi; nccl or own would be right'
 run --backend cuda -c 129 && one_line '--channels: 129 is impossible; .* 1 to 128'
 run --backend cuda -t 1025 && one_line '--threads: 1025 is impossible; .* 1 to 1024'
 run --backend tpu && one_line 'there is no tpu; cuda or host would be right'
-run --steps 0 && one_line '--steps: 0 is impossible'
+run --steps 0 && one_line '--steps: "0" is not a whole number'
 run --patience -1 && one_line '--patience'
 run --program "$WORK/none" && one_line 'no gentables-workload'
 run --program /bin/true && one_line 'does not say protocol'
@@ -165,7 +165,7 @@ one_line 'dtype: there is none for cuda; bfloat16, float16, float32 would be rig
 ends_with 2 "$GENTABLES" workload report "$WORK"
 one_line 'no workload.json in it'
 # What is wrong with the report is told before anything is measured.
-for wrong in "--top-k 0:--top-k: 0 is no count; 1 or more" "--without foo:--without: foo is no step; repo"; do
+for wrong in "--top-k 0:--top-k: .0. is not a whole number" "--without foo:--without: foo is no step"; do
     # shellcheck disable=SC2086
     ends_with 2 "$GENTABLES" workload pipeline -f small -p 2 ${wrong%%:*} -o "$WORK/never"
     one_line "${wrong#*:}"

@@ -179,9 +179,9 @@ function TestPipeline.test_steps_that_are_left_out()
 end
 
 function TestPipeline.test_wrong_use_ends_in_one_line()
-  for pattern, words in pairs { ["--short-limit: soon is no time"] = { "--short-limit", "soon" },
+  for pattern, words in pairs { ['--short-limit: "soon" is not a number'] = { "--short-limit", "soon" },
     ["--without: pictures is no step"] = { "--without", "pictures" },
-    ["--top-k: 0 is no count"] = { "--top-k", "0" },
+    ['--top-k: "0" is not a whole number'] = { "--top-k", "0" },
     ["two configurations of one name"] = { "--csv", lib.work .. "/other" } } do
     os.execute(("cp -r '%s/sweep' '%s/other'"):format(lib.work, lib.work))
     local code, _, errors = run(table.unpack(words))
