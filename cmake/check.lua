@@ -55,7 +55,7 @@ local function files_below(folder, ...)
   return found
 end
 
--- C sources whose names have the same first word are one module: rows_line.c, rows_lua.c.
+-- C sources with the same first word in their names are one module: rows_line.c, rows_lua.c.
 local function c_node(path)
   local folder, stem = path:gsub("[^/]+/%.%./", ""):match("^(.*/)([^/]*)%.%w+$")
   return folder .. stem:match("^[^_]*")

@@ -99,7 +99,7 @@ static int run_verb(lua_State *lua, int argc, char **argv) {
     return (int)lua_tointeger(lua, -1);
 }
 
-// Whether standard output is a pipe whose reader has ended, as after `| head`; that is not an error.
+// Whether standard output is a pipe without a reader, as after `| head`; that is not an error.
 static bool reader_has_left(void) {
     struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};
     return poll(&out, 1, 0) == 1 && (out.revents & POLLERR) != 0;

@@ -1,4 +1,4 @@
--- A verb that has commands of its own, for verbs.lua. `list` has a row { name, help } for each command, whose
+-- A verb that has commands of its own, for verbs.lua. `list` has a row { name, help } for each command; its
 -- file is verbs/VERB/NAME.lua.
 --
 --   return require("base.commands").of(VERB, LIST)

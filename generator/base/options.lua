@@ -15,7 +15,7 @@
 --   one_of = { ... }     is one of these texts
 --   comma = true         has several values with commas between them; gives a list, each value once
 -- A value of another kind ends with exit code 2 and a message that gives the kind. options.check_value is for
--- values whose limits depend on other options.
+-- values with limits that depend on other options.
 local fail = require "base.fail"
 local numbers = require "base.numbers"
 
@@ -27,7 +27,7 @@ function options.with(shared, own)
   return table.move(shared, 1, #shared, #all + 1, all)
 end
 
--- The option whose `field` (name, short) is this text.
+-- The option with this text in `field` (name or short).
 local function find(verb, field, text)
   for _, option in ipairs(verb.options or {}) do
     if option[field] == text then return option end

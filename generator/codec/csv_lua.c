@@ -1,4 +1,4 @@
-// require "core.csv": CSV tables with a header, whose columns are found by name. Rows of benchmarks have a
+// require "core.csv": CSV tables with a header; columns are found by name. Rows of benchmarks have a
 // reader of their own (rows/rows_reading.c).
 //
 //   parse(text, name) -> { columns = names, rows = { { name = text }... }, line = numbers } | nil, message

@@ -16,7 +16,7 @@ json.null = setmetatable({}, { __tostring = function() return "null" end, __name
 -- Marks a list as an array, and returns it.
 function json.array(list) return setmetatable(list, array_type) end
 
--- { { key, value }, ... } -> an object that encode writes in this order, without keys whose value is nil.
+-- { { key, value }, ... } -> an object that encode writes in this order, without keys that have no value.
 -- Keys must not be added later: encode raises an error.
 function json.object(fields)
   local object, order = {}, {}

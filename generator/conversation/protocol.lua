@@ -4,6 +4,7 @@
 -- journal is written in the same words. Text only: bench.lua has the process that speaks
 -- them.
 local columns = require "lists.columns"
+local numbers = require "base.numbers"
 local plan = require "rows.cells"
 local system = require "core.system"
 
@@ -70,8 +71,8 @@ for _, column in ipairs(columns) do
 end
 
 local function read_number(column, text)
-  local number = text and text:find("^[%d.eE+-]+$") and tonumber(text)
-  if not number or number ~= number or number == math.huge then return nil end
+  local number = numbers.finite(text)
+  if not number then return nil end
   if column.above and number <= column.above or number < (column.least or 0) then return nil end
   if column.whole then return math.tointeger(number) end
   return number + 0.0

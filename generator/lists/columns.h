@@ -41,7 +41,7 @@ struct column {
     const char *name;          // in the first line of a file
     const char *other_name;    // in TensorRT-LLM's --benchmark mode; NULL: the same
     const char *key;           // in a Lua record
-    const struct names *names; // of columns whose values are names; names.c enters them
+    const struct names *names; // of columns of names; names.c enters them
     enum column_kind kind;
     uint8_t number; // of COLUMN_NUMBER: which of a row's numbers
     bool required, ours, filled, may_be_empty, whole;

@@ -1,4 +1,6 @@
 -- Uneven shares of an alltoallv: weights of the destinations, as in bench/elements/traffic.h.
+local numbers = require "base.numbers"
+
 local splits = {}
 
 splits.RIGHT = "up to 16 weights from 0 to 14 such as 3:1, not all of them 0,"
@@ -7,8 +9,8 @@ splits.RIGHT = "up to 16 weights from 0 to 14 such as 3:1, not all of them 0,"
 function splits.read(text)
   local weights, moves = {}, false
   for word in (text .. ":"):gmatch("([^:]*):") do
-    local weight = word:find("^%d+$") and math.tointeger(tonumber(word))
-    if not weight or weight > 14 or #weights == 16 then return nil end
+    local weight = numbers.whole(word, 0, 14)
+    if not weight or #weights == 16 then return nil end
     weights[#weights + 1], moves = weight, moves or weight > 0
   end
   return moves and weights or nil

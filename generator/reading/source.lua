@@ -6,6 +6,7 @@
 --                              nodes, in_place; nil where they are not given
 local fail = require "base.fail"
 local lists = require "lists.lists"
+local numbers = require "base.numbers"
 
 local source = {}
 source.__index = source
@@ -59,8 +60,8 @@ end
 
 -- A whole number of [least, most].
 function source:whole(line, what, text, least, most)
-  local number = tostring(text):find("^%-?%d+$") and math.tointeger(tonumber(text))
-  if not number or number < (least or 1) or number > (most or math.maxinteger) then
+  local number = numbers.whole(text, least, most or math.maxinteger)
+  if not number then
     self:fail(line, "%s is %s; a whole number%s would be right", what, self.shown(text),
       most and (" of %d to %d"):format(least or 1, most) or (" from %d on"):format(least or 1))
   end
@@ -69,9 +70,8 @@ end
 
 -- A number above 0, such as a time.
 function source:positive(line, what, text)
-  local plain = tostring(text):find("^%d+%.?%d*[eE]?[+-]?%d*$")
-  local number = plain and tonumber(text)
-  if not number or number <= 0 or number == math.huge then
+  local number = numbers.finite(text)
+  if not number or number <= 0 then
     self:fail(line, "%s is %s; a number above 0 would be right", what, self.shown(text))
   end
   return number

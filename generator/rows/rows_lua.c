@@ -14,7 +14,8 @@
 //   lists/columns.lua.
 // - text(path, records) returns the text of such a file, sorted; the path is for messages only.
 // - of(path, records) returns the records as rows, as if such a file had been read.
-// - LAUNCHES_MAX is the number of launches whose times a row can have. HIDDEN_SIZE_NONE is the hidden size of
+// - LAUNCHES_MAX is the number of launches that a row can have times of. HIDDEN_SIZE_NONE is the hidden size
+// of
 //   a row that has a size only; its tokens are its bytes.
 #include <lauxlib.h>
 #include <lua.h>

@@ -47,7 +47,7 @@ bool rows_cell_is(const struct csv_text *text, const char *name);
 bool rows_read_header(struct rows_source *source, const struct csv_text *line, const struct columns *columns,
                       struct problem *problem);
 
-// A parser whose row has the default values of missing columns. It owns nothing; the arguments must outlive
+// A parser with the default values of missing columns in its row. It owns nothing; the arguments must outlive
 // it.
 struct line_parser line_parser_begin(const struct rows_source *source, const struct lists *lists,
                                      struct problem *problem);

@@ -115,7 +115,7 @@ static bool is_usual(const struct column *column) {
     return !column->filled && column->kind != COLUMN_LAUNCHES && column->kind != COLUMN_BITS;
 }
 
-// The columns whose keys are in the list at stack index 3, or the usual ones. Returns their number.
+// The columns with keys in the list at stack index 3, or the usual ones. Returns their number.
 static int take_columns(lua_State *lua, const struct column *wanted[COLUMNS_MAX]) {
     const struct columns *columns = &lists_of(lua)->columns;
     int count = 0;

@@ -283,7 +283,8 @@ static int temporary_failed(lua_State *lua, const char *folder, struct problem *
     return fail(lua, problem);
 }
 
-// temporary(name) -> the path of a new, empty file in TMPDIR, whose name begins with `name`, or nil, message
+// temporary(name) -> the path of a new, empty file in TMPDIR with a name that begins with `name`, or nil,
+// message
 static int lua_temporary(lua_State *lua) {
     struct problem problem;
     char path[PATH_MAX];
@@ -295,8 +296,8 @@ static int lua_temporary(lua_State *lua) {
     return 1;
 }
 
-// temporary_folder(name) -> the path of a new folder in TMPDIR, whose name begins with `name` and which only
-// this user can enter, or nil, message
+// temporary_folder(name) -> the path of a new folder in TMPDIR that only this user can enter, with a name
+// that begins with `name`, or nil, message
 static int lua_temporary_folder(lua_State *lua) {
     struct problem problem;
     char path[PATH_MAX];

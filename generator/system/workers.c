@@ -186,7 +186,7 @@ static int reap(struct worker *worker) {
     return child_reap(worker->pid);
 }
 
-// Calls done(item, answer | nil, reason). Returns the status of that call, whose error stays on the stack.
+// Calls done(item, answer | nil, reason). Returns the status of that call; its error stays on the stack.
 static int hand_over(lua_State *lua, struct work *work, struct worker *worker) {
     int status = reap(worker);
     work->running--;

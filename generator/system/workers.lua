@@ -45,7 +45,7 @@ function workers.jobs() return core.cores() end
 --   { ok = false, value = reason, code = exit code: 2 for input, 1 for anything else }.
 -- A child that crashes or is killed fails its item only. Options:
 --   jobs      the number of children that run at once (default: workers.jobs())
---   progress  true, or a progress object whose total the caller has set: a step for each item
+--   progress  true, or a progress object with its total set: a step for each item
 --   title     the text of the bar
 --   each      each(index, result): called in this process as soon as an item is done
 -- SIGINT, SIGTERM and SIGHUP end all children and raise an error with exit code 128 + their number.

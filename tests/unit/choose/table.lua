@@ -1,8 +1,10 @@
 -- core.rows and core.table together: rows written and read back, which of them compete, the table read back.
 -- Takes a folder to write to.
+local columns = require "lists.columns"
 local file = require "core.file"
 local lists = require "lists.lists"
 local luaunit = require "luaunit"
+local pooling = require "sweep.pooling"
 local rows = require "core.rows"
 local tables = require "core.table"
 
@@ -384,6 +386,28 @@ function tests.test_rows_of_other_splits_are_of_other_cells()
     record { op = "alltoallv", splits = "3:1", time_us = 4.625 } })
   luaunit.assertEquals({ even.rivals, uneven.rivals }, { 1, 1 })
   luaunit.assertEquals({ even.old_times.time, uneven.old_times.time }, { 4.5, 4.625 })
+end
+
+-- Each number of lists/columns.lua is written, read, part of a slice and pooled, without code of its own.
+function tests.test_every_number_of_the_list_of_columns_comes_back()
+  local path, full = folder .. "/columns.csv", record()
+  for i, column in ipairs(columns) do
+    local is_number = not column.names and full[column.key] == nil and column.key ~= "launches"
+      and column.key ~= "bits" and column.key ~= "splits"
+    if is_number then full[column.key] = column.whole and 32.0 or i + 0.25 end
+  end
+  write(path, { full })
+  luaunit.assertEquals(rows.records(path), { full })
+  local read = assert(rows.read { path })
+  for key, value in pairs(full) do
+    if math.type(value) == "float" then
+      luaunit.assertEquals(read:slice(read:slices()[1], { key }), { count = 1, [key] = { value } })
+    end
+  end
+  local pooled = pooling.row { full, full }
+  for _, column in ipairs(columns) do
+    if column.pool == "median" then luaunit.assertEquals(pooled[column.key], full[column.key]) end
+  end
 end
 
 -- Candidates of plug-ins join the list of strategies when a file names them, but not if that file is refused.
