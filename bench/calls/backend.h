@@ -71,7 +71,7 @@ struct backend {
     void (*displace)(void *place);
     size_t (*place_bytes)(const struct shape *shape); // of the host's memory, beside the cell's
 
-    // The call of data set `shift` whose results go to `slot`, for a candidate (NULL: the probe). It is in
+    // The call of data set `shift` with its results in `slot`, for a candidate (NULL: the probe). It is in
     // place if the candidate works only so; its input is then copied there when a sample begins.
     struct call (*call)(void *place, const struct candidate *candidate, size_t shift, int slot);
     int (*slots)(const void *place); // calls of a sample
@@ -79,7 +79,7 @@ struct backend {
     // Fills the results of all slots with ones, which no right result consists of.
     int (*poison)(void *place);
 
-    // Collective. Times one sample of a candidate (NULL: the copy that bounds it), whose first call has data
+    // Collective. Times one sample of a candidate (NULL: the copy that bounds it). Its first call has data
     // set `shift`, and each further one the next. The stamp is of one call. If the sample is not valid, sets
     // `reason`, the same on all ranks; else `reason` stays as it is. -1: see group_failure.
     int (*sample)(void *place, const struct candidate *candidate, void *state, size_t shift,

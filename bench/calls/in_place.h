@@ -1,4 +1,4 @@
-// Calls whose input and output share one buffer.
+// Calls with input and output in one buffer.
 #ifndef BENCH_IN_PLACE_H
 #define BENCH_IN_PLACE_H
 

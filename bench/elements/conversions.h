@@ -41,7 +41,7 @@ static inline float float_of_float16(uint16_t half) {
     return bits_as_float(sign | ((half & 0x7c00) == 0x7c00 ? magnitude | 0x7f800000 : finite));
 }
 
-// Normal numbers are rounded by an addition to their bits. Subnormal numbers are rounded by adding 0.5, whose
+// Normal numbers are rounded by an addition to their bits. Subnormal numbers are rounded by adding 0.5: its
 // last place in a float is the step of subnormal fp16 numbers.
 static inline uint16_t float16_of_float(float value) {
     uint32_t bits = float_as_bits(value), sign = bits >> 16 & 0x8000, magnitude = bits & 0x7fffffff;

@@ -154,7 +154,7 @@ bool timed_cell_results_are_right(struct timed_cell *timed, struct contender *co
     return right;
 }
 
-// ---- who is timed -------------------------------------------------------------------------------
+// ---- contenders ---------------------------------------------------------------------------------
 
 static void enter(struct timed_cell *timed, int index) {
     struct harness *harness = timed->harness;

@@ -49,17 +49,17 @@ static const gt_plugin *load(const char *path, char reason[PLUGIN_REASON_SIZE]) 
                  path);
         return NULL;
     }
-    const gt_plugin *says = of_library(GENTABLES_PLUGIN_ABI);
-    if (says == NULL) {
+    const gt_plugin *declared = of_library(GENTABLES_PLUGIN_ABI);
+    if (declared == NULL) {
         snprintf(reason, PLUGIN_REASON_SIZE, "%s: does not support version 1 of the interface", path);
     }
-    return says;
+    return declared;
 }
 
 const gt_plugin *library_load(const char *path, char reason[PLUGIN_REASON_SIZE]) {
     struct sigaction before[CRASHES];
     begin_watch(path, before);
-    const gt_plugin *says = load(path, reason);
+    const gt_plugin *declared = load(path, reason);
     end_watch(before);
-    return says;
+    return declared;
 }

@@ -9,7 +9,7 @@
 struct plugin_candidate {
     struct plugin *plugin;
     uint32_t index;
-    gt_candidate says;
+    gt_candidate declared;
     bool has_epilogue_apart;
     char name[80], work[80];
 };

@@ -78,7 +78,7 @@ static gt_call shape_of(const struct call *call, const struct group *group, uint
 
 static void fail_candidate(const struct plugin_state *state, const char *what, const char *why) {
     char text[FAILURE_SIZE];
-    snprintf(text, sizeof text, "strategy %s: %s: %s", state->candidate->says.name, what, why);
+    snprintf(text, sizeof text, "strategy %s: %s: %s", state->candidate->declared.name, what, why);
     group_fail(state->instance->group, text);
 }
 
@@ -221,7 +221,7 @@ static int plugin_prepare(void *state, const struct call *whole, char reason[REA
     struct plugin_state *own = state;
     struct plan *unused;
     struct call call = own_part(own, whole);
-    if (!call.captured || (own->candidate->says.flags & GT_FLAG_CAPTURABLE) != 0)
+    if (!call.captured || (own->candidate->declared.flags & GT_FLAG_CAPTURABLE) != 0)
         return plan_of(own, &call, &unused, reason);
     snprintf(reason, REASON_SIZE, "cannot be captured into a graph");
     return 1;
@@ -249,8 +249,8 @@ static int run_part(struct plugin_state *own, const struct call *call) {
                           .quant_out = has_codes ? call->out : NULL,
                           .scale_out = call->block_scales};
     plugin_begin_call(own->candidate->plugin, plan->group);
-    bool is_declared = (own->candidate->says.flags & GT_FLAG_COLLECTIVE_RUN) != 0;
-    own->instance->in_run = is_declared ? NULL : own->candidate->says.name;
+    bool is_declared = (own->candidate->declared.flags & GT_FLAG_COLLECTIVE_RUN) != 0;
+    own->instance->in_run = is_declared ? NULL : own->candidate->declared.name;
     gt_status status =
         own->candidate->plugin->functions.run(plan->plan, &buffers, own->instance->rank.stream);
     own->instance->in_run = NULL;

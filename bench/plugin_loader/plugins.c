@@ -18,10 +18,12 @@ _Static_assert((int)GT_OP_ALLREDUCE == OP_ALLREDUCE && (int)GT_OP_ALLGATHER == O
                "the ops of the interface are those of the list");
 _Static_assert((int)GT_BFLOAT16 == DTYPE_BFLOAT16 && (int)GT_FLOAT16 == DTYPE_FLOAT16 &&
                    (int)GT_FLOAT32 == DTYPE_FLOAT32,
-               "so are the data types");
-_Static_assert((int)GT_FUSION_NONE == FUSION_NONE &&
-                   (int)GT_FUSION_RESIDUAL_RMS_NORM_QUANT_NVFP4 == FUSION_RESIDUAL_RMS_NORM_QUANT_NVFP4,
-               "so are the fusions");
+               "and the data types");
+#define EPILOGUE(fusion, short_name)                                                                         \
+    _Static_assert((int)GT_##fusion == (int)fusion, "and the fusions: plugins/plugin.h has the same "        \
+                                                    "numbers");
+EPILOGUES(EPILOGUE)
+#undef EPILOGUE
 
 static struct plugin plugins[PLUGINS_MAX];
 static int plugin_count;
@@ -59,47 +61,48 @@ static int refuse_candidate(char reason[], const char *path, const char *name, c
 }
 
 // What is wrong with the numbers and masks of a candidate, or NULL. Unknown values are rejected.
-static const char *wrong_mask(const gt_candidate *says) {
+static const char *wrong_mask(const gt_candidate *declared) {
     const unsigned known_flags = GT_FLAG_COLLECTIVE_RUN | GT_FLAG_CAPTURABLE | GT_FLAG_FP32;
     bool sums = false;
-    for (int op = 0; op < OPS; op++) sums = sums || ((says->ops >> op & 1) != 0 && op_sums[op]);
-    if (says->ops == 0 || says->ops >> OPS != 0) return "declares no op, or an unknown one";
-    if (says->dtypes == 0 || says->dtypes >> DTYPES != 0) return "declares no data type, or an unknown one";
-    if (says->reduce_ops >> (GT_SUM + 1) != 0) return "declares an unknown reduce op";
-    if (sums && says->reduce_ops == 0)
+    for (int op = 0; op < OPS; op++) sums = sums || ((declared->ops >> op & 1) != 0 && op_sums[op]);
+    if (declared->ops == 0 || declared->ops >> OPS != 0) return "declares no op, or an unknown one";
+    if (declared->dtypes == 0 || declared->dtypes >> DTYPES != 0)
+        return "declares no data type, or an unknown one";
+    if (declared->reduce_ops >> (GT_SUM + 1) != 0) return "declares an unknown reduce op";
+    if (sums && declared->reduce_ops == 0)
         return "declares an op that sums, but no reduce op; set reduce_ops to 1u << GT_SUM";
-    if (says->fusions >> FUSIONS != 0) return "declares an unknown fusion";
-    if (says->fusions == 0)
+    if (declared->fusions >> FUSIONS != 0) return "declares an unknown fusion";
+    if (declared->fusions == 0)
         return "declares no fusion; without an epilogue set fusions to 1u << GT_FUSION_NONE";
-    if ((says->memory & ~(unsigned)(GT_MEMORY_HOST | GT_MEMORY_CUDA)) != 0)
+    if ((declared->memory & ~(unsigned)(GT_MEMORY_HOST | GT_MEMORY_CUDA)) != 0)
         return "declares an unknown kind of memory";
-    if ((says->places & ~(unsigned)(GT_PLACE_OUT | GT_PLACE_IN)) != 0) return "declares an unknown place";
-    if ((says->flags & ~known_flags) != 0) return "declares an unknown flag";
-    if (says->comm > GT_COMM_NCCL) return "declares an unknown kind of communicator";
+    if ((declared->places & ~(unsigned)(GT_PLACE_OUT | GT_PLACE_IN)) != 0) return "declares an unknown place";
+    if ((declared->flags & ~known_flags) != 0) return "declares an unknown flag";
+    if (declared->comm > GT_COMM_NCCL) return "declares an unknown kind of communicator";
     return NULL;
 }
 
-static int check_candidate(const struct plugin *plugin, const gt_candidate *says, char reason[]) {
-    const char *path = plugin->path, *name = says->name;
+static int check_candidate(const struct plugin *plugin, const gt_candidate *declared, char reason[]) {
+    const char *path = plugin->path, *name = declared->name;
     if (name == NULL || !is_name(name)) {
         return refuse_candidate(reason, path, name ? name : "?",
                                 "invalid name; a name has letters, digits and _, at most 60");
     }
     if (is_taken(name)) return refuse_candidate(reason, path, name, "another candidate has this name");
-    const char *wrong = wrong_mask(says);
+    const char *wrong = wrong_mask(declared);
     if (wrong != NULL) return refuse_candidate(reason, path, name, wrong);
-    if ((says->memory & backend->services->memory) == 0) return 0; // left out
-    if (says->comm != GT_COMM_NONE && (backend->services->comms >> says->comm & 1) == 0) {
+    if ((declared->memory & backend->services->memory) == 0) return 0; // skipped
+    if (declared->comm != GT_COMM_NONE && (backend->services->comms >> declared->comm & 1) == 0) {
         char what[80];
         snprintf(what, sizeof what, "needs another communicator than this backend's, which is %s",
                  backend->services->comm_name);
         return refuse_candidate(reason, path, name, what);
     }
-    if (says->places == 0)
+    if (declared->places == 0)
         return refuse_candidate(reason, path, name, "works neither in place nor out of place");
-    if (says->alignment > LARGEST_ALIGNMENT || (says->alignment & (says->alignment - 1)) != 0)
+    if (declared->alignment > LARGEST_ALIGNMENT || (declared->alignment & (declared->alignment - 1)) != 0)
         return refuse_candidate(reason, path, name, "its alignment must be a power of two, at most 4096");
-    if (says->max_bytes != 0 && says->min_bytes > says->max_bytes)
+    if (declared->max_bytes != 0 && declared->min_bytes > declared->max_bytes)
         return refuse_candidate(reason, path, name, "its min_bytes is larger than its max_bytes");
     return 0;
 }
@@ -108,14 +111,15 @@ static int check_candidate(const struct plugin *plugin, const gt_candidate *says
 // the candidate of the library.
 static void append(struct plugin_candidate *candidate) {
     bool apart = candidate->has_epilogue_apart; // then the sum is rounded before the epilogue reads it
-    snprintf(candidate->name, sizeof candidate->name, "%s%s", candidate->says.name, apart ? "_EPILOGUE" : "");
+    snprintf(candidate->name, sizeof candidate->name, "%s%s", candidate->declared.name,
+             apart ? "_EPILOGUE" : "");
     if (apart && is_taken(candidate->name)) return; // the library has a candidate of this name
-    snprintf(candidate->work, sizeof candidate->work, "strategy %s", candidate->says.name);
+    snprintf(candidate->work, sizeof candidate->work, "strategy %s", candidate->declared.name);
     backend->candidates[(*backend->candidate_count)++] = (struct candidate){
         .name = candidate->name,
         .strategy = &strategy_plugin,
-        .accumulates_fp32 = !apart && (candidate->says.flags & GT_FLAG_FP32) != 0,
-        .ops = apart ? 1u << OP_ALLREDUCE : candidate->says.ops,
+        .accumulates_fp32 = !apart && (candidate->declared.flags & GT_FLAG_FP32) != 0,
+        .ops = apart ? 1u << OP_ALLREDUCE : candidate->declared.ops,
         .ompi_component = "",
         .mpich_algorithm = "",
         .plugin = candidate,
@@ -144,12 +148,12 @@ static int add_candidates(struct plugin *plugin, char reason[]) {
             snprintf(what, sizeof what, "candidate %u of %u is NULL", i + 1, count);
             return refuse(reason, plugin->path, what);
         }
-        take_struct(&candidate->says, sizeof candidate->says, plugin->functions.candidates[i]);
-        if (check_candidate(plugin, &candidate->says, reason) != 0) return -1;
-        if ((candidate->says.memory & backend->services->memory) == 0) continue;
-        if (candidate->says.comm != GT_COMM_NONE) plugin->comm = candidate->says.comm;
+        take_struct(&candidate->declared, sizeof candidate->declared, plugin->functions.candidates[i]);
+        if (check_candidate(plugin, &candidate->declared, reason) != 0) return -1;
+        if ((candidate->declared.memory & backend->services->memory) == 0) continue;
+        if (candidate->declared.comm != GT_COMM_NONE) plugin->comm = candidate->declared.comm;
         append(candidate);
-        bool is_summed = (candidate->says.ops >> OP_ALLREDUCE & 1) != 0;
+        bool is_summed = (candidate->declared.ops >> OP_ALLREDUCE & 1) != 0;
         if (!is_summed || !has_twins) continue;
         *apart = *candidate;
         apart->has_epilogue_apart = true;
@@ -199,9 +203,9 @@ int plugins_load(const char *path, char reason[PLUGIN_REASON_SIZE]) {
     struct plugin *plugin = &plugins[plugin_count];
     *plugin = (struct plugin){.hash = hash_file(path)};
     snprintf(plugin->path, sizeof plugin->path, "%s", path);
-    const gt_plugin *says = library_load(path, reason);
-    if (says == NULL) return -1;
-    take_struct(&plugin->functions, sizeof plugin->functions, says);
+    const gt_plugin *declared = library_load(path, reason);
+    if (declared == NULL) return -1;
+    take_struct(&plugin->functions, sizeof plugin->functions, declared);
     if (check_functions(plugin, reason) != 0) return -1;
     name_plugin(plugin);
     plugin_count++;
@@ -224,7 +228,7 @@ const char *plugins_work(const struct candidate *candidate) {
 
 const char *plugins_parameters(const struct candidate *candidate) {
     const struct plugin_candidate *plugin = candidate->plugin;
-    return plugin == NULL || plugin->says.parameters == NULL ? "" : plugin->says.parameters;
+    return plugin == NULL || plugin->declared.parameters == NULL ? "" : plugin->declared.parameters;
 }
 
 bool plugins_has_epilogue_apart(const struct candidate *candidate) {

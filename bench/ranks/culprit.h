@@ -7,7 +7,7 @@
 
 #include "group_state.h"
 
-// Sets the group whose ranks may be culprits, NULL for none; and returns it.
+// Sets the group of possible culprits, NULL for none; and returns it.
 void culprit_among(const struct group *group);
 const struct group *culprit_group(void);
 

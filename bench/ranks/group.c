@@ -45,8 +45,8 @@ static inline void relax(void) {
 
 // The first failure counts. It is written to stderr before other ranks can see it and end.
 void group_fail(const struct group *group, const char *text) {
-    uint32_t nobody = 0;
-    if (!atomic_compare_exchange_strong(&group->control->failed_rank, &nobody, FAILURE_BEING_WRITTEN)) return;
+    uint32_t none = 0;
+    if (!atomic_compare_exchange_strong(&group->control->failed_rank, &none, FAILURE_BEING_WRITTEN)) return;
     snprintf(group->control->failure, sizeof group->control->failure, "%s", text);
     fprintf(stderr, "gentables-bench: %s\n", text);
     atomic_store_explicit(&group->control->failed_rank, (uint32_t)group->rank + 1, memory_order_release);
@@ -180,7 +180,7 @@ bool group_exchange(struct group *group, const void *mine, size_t bytes, void *a
     for (int rank = 0; rank < group->size; rank++) {
         memcpy((char *)all + (size_t)rank * bytes, control->exchange[rank], bytes);
     }
-    return group_barrier(group); // all have read, before anybody writes again
+    return group_barrier(group); // all have read, before any rank writes again
 }
 
 bool group_broadcast(struct group *group, int root, void *data, size_t bytes) {

@@ -255,8 +255,8 @@ static void check_cell(struct trial *trial, int index, struct cell *cell, size_t
     if (!is_same) trial_fail(trial, index, "its sums in fp32 have other bits on another rank");
 }
 
-// Calls with data whose sums must be rounded, since exact sums do not show the rounding; with an epilogue if
-// the shape has one.
+// Calls with data of which the sums must be rounded, since exact sums do not show the rounding; with an
+// epilogue if the shape has one.
 static int call_with_rounding(struct trial *trial, int index, struct probe *probe) {
     struct cell cell;
     const struct shape *shape = probe->shape;

@@ -4,8 +4,8 @@
 
 #include "trial_state.h"
 
-// Collective. Calls without an epilogue, on data of which every sum is exact, then on data whose sums are
-// rounded. -1: see group_failure.
+// Collective. Calls without an epilogue, on data of which every sum is exact, then on data with rounded
+// sums. -1: see group_failure.
 int trial_try_shape(struct trial *trial, int index, const struct shape *shape, bool in_place);
 
 // Collective. Calls with the epilogue of a shape. -1: see group_failure.

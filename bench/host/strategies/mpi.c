@@ -131,8 +131,8 @@ static int dup_with_component(const struct group *group, const char *component, 
 
 // ---- one algorithm of MPICH ---------------------------------------------------------------------
 
-// The number of an algorithm: its position in the list of the variable's description, whose entries are `name
-// - description`. -1: it is not in the list.
+// The number of an algorithm: its position in the list of the variable's description, with entries such as
+// `name - description`. -1: it is not in the list.
 static int number_of(const char *description, const char *algorithm) {
     for (const char *at = strstr(description, algorithm); at != NULL; at = strstr(at + 1, algorithm)) {
         const char *end = at + strlen(algorithm), *dash = end + strspn(end, " ");

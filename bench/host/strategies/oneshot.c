@@ -2,7 +2,7 @@
 // fp32.
 //
 // Small messages travel in lines of 60 bytes and a tag, so that data and flag arrive with one cache line. Two
-// sets of lines alternate: once a rank has seen all tags of call n, all ranks have left call n-1, whose set
+// sets of lines alternate: once a rank has seen all tags of call n, all ranks have left call n-1, and its set
 // is free.
 //
 // Larger messages travel in chunks through four slots per rank; chunk c+1 is copied in before the wait for

@@ -133,7 +133,7 @@ static void copy_in(struct twoshot *twoshot, const struct call *call, const stru
     atomic_store_explicit(&progress_of(twoshot, me)->copied_in.value, number + 1, memory_order_release);
 }
 
-// Adds a piece of two ranks in portions, and writes the sum to the slot that is read here, whose next portion
+// Adds a piece of two ranks in portions, and writes the sum to the slot that is read here; its next portion
 // is prefetched meanwhile.
 static void reduce_in_place(struct twoshot *twoshot, enum dtype dtype, const void *const inputs[2],
                             unsigned char *sum, unsigned char *shared_sum, size_t bytes) {

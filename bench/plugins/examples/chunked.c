@@ -1,4 +1,4 @@
-// An example of a plug-in: an allreduce through shared memory, in chunks whose size is a parameter. Each rank
+// An example of a plug-in: an allreduce through shared memory, in chunks of a given size. Each rank
 // copies a chunk to shared memory, waits for the chunks of the others, and sums all of them in rank order.
 //
 //   cc -O2 -shared -fPIC -I bench/plugins bench/plugins/examples/chunked.c -o chunked.so

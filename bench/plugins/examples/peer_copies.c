@@ -1,5 +1,5 @@
 // An example of a plug-in for GPUs: an allgather and a broadcast by copies between GPUs. Each rank pushes its
-// data into the outputs of the others, in pieces whose size is a parameter. It needs no nvcc and links to no
+// data into the outputs of the others, in pieces of a given size. It needs no nvcc and links to no
 // CUDA library: it looks the driver's functions up at run time. Ranks are threads of one process that share
 // addresses and events, on one GPU or on many.
 //

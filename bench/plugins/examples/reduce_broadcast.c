@@ -60,7 +60,7 @@ static gt_status mpi_run(void *plan, const gt_buffers *buffers, void *stream) {
         if (status == MPI_SUCCESS)
             status = MPI_Bcast(buffers->receive, todo->count, MPI_FLOAT, 0, state->comm);
     }
-    state->error = status == MPI_SUCCESS ? "" : "MPI says no";
+    state->error = status == MPI_SUCCESS ? "" : "a call of MPI failed";
     return status == MPI_SUCCESS ? GT_OK : GT_FAILED;
 }
 
