@@ -116,7 +116,7 @@ local function check_limits(source, key, value)
   for name, default in pairs(spec.default_limits) do limits[name] = default end
   for name, limit in pairs(value) do
     if spec.default_limits[name] == nil then
-      reject(source, tostring(name), "unknown key %s in limits; valid keys: %s", tostring(name),
+      reject(source, tostring(name), 'unknown key "%s" in limits; valid keys: %s', tostring(name),
         names_of(spec.default_limits))
     end
     if math.type(limit) ~= "integer" or limit < 1 or limit > largest_limits[name] then
@@ -140,7 +140,7 @@ local function check_table(source, key, value)
   local checked = {}
   for name, text in pairs(value) do
     if not kinds[name] then
-      reject(source, tostring(name), "unknown key %s in table; valid keys: dtype, op, mode", tostring(name))
+      reject(source, tostring(name), 'unknown key "%s" in table; valid keys: dtype, op, mode', tostring(name))
     end
     checked[name] = check_name(source, name, kinds[name], text)
   end
@@ -155,7 +155,7 @@ local function check_choice(source, key, value)
   end
   for name, text in pairs(value) do
     if not known[name] then
-      reject(source, tostring(name), "unknown key %s in choice; valid keys: %s", tostring(name),
+      reject(source, tostring(name), 'unknown key "%s" in choice; valid keys: %s', tostring(name),
         names_of(known))
     end
     if type(text) ~= known[name] then
@@ -260,7 +260,7 @@ local function read(path)
   local given = evaluate(source)
   for key, value in pairs(given) do
     if not keys[key] then
-      reject(source, tostring(key), "unknown key %s; valid keys: %s", tostring(key), names_of(keys))
+      reject(source, tostring(key), 'unknown key "%s"; valid keys: %s', tostring(key), names_of(keys))
     end
     found[key] = keys[key](source, key, value)
   end

@@ -67,11 +67,11 @@ end
 
 function TestSpec:test_an_unknown_key_is_told_with_its_line()
   lu.assertStrMatches(self:refusal("return {\n  " .. least .. ",\n  hiden_sizes = { 3 },\n}"),
-    "3: unknown key hiden_sizes; valid keys: arch, .*")
+    '3: unknown key "hiden_sizes"; valid keys: arch, .*')
   lu.assertStrMatches(self:refusal("return {\n" .. least .. ",\nlimits = {\n  cell_ms = 3 } }"),
-    "4: unknown key cell_ms in limits; .*")
+    '4: unknown key "cell_ms" in limits; .*')
   lu.assertStrMatches(self:refusal("return {\n" .. least .. ",\n['two words'] = 1 }"),
-    "3: unknown key two words.*")
+    '3: unknown key "two words.*')
 end
 
 function TestSpec:test_a_key_in_a_comment_is_not_its_line()

@@ -321,7 +321,7 @@ end
 function TestSweep:test_the_host_measures_for_no_gpu()
   local ended, _, err = self:sweep({}, "--arch", "sm90")
   lu.assertEquals(ended, "exit code 2")
-  lu.assertStrContains(err, "--arch: sm90 is not what the spec measures, host")
+  lu.assertStrContains(err, "--arch: sm90 is of another backend than the spec's host")
   lib.write(self.folder .. "/spec.lua", (small_spec:gsub('"host"', '"sm90"')))
   ended, _, err = self:sweep()
   lu.assertEquals(ended, "exit code 2")
@@ -841,7 +841,7 @@ function TestSweep:test_a_misspelt_key_is_told_with_its_line()
   lib.write(self.folder .. "/spec.lua", (small_spec:gsub("num_tokens", "num_token")))
   local ended, _, err = self:sweep()
   lu.assertEquals(ended, "exit code 2")
-  lu.assertStrMatches(err, "gentables: [^\n]*/spec.lua:2: unknown key num_token; valid keys: [^\n]*\n")
+  lu.assertStrMatches(err, 'gentables: [^\n]*/spec.lua:2: unknown key "num_token"; valid keys: [^\n]*\n')
 end
 
 function TestSweep:test_a_missing_spec_is_told()

@@ -62,7 +62,7 @@ return {
   tokens = { 1 } }
 END
 ends_with 2 "$GENTABLES" generate --data-dir "$WORK/spec" --arch sm90
-one_line 'spec.lua:3: unknown key tokens'
+one_line 'spec.lua:3: unknown key "tokens"'
 printf 'return { ["to%%\\nkens"] = 1 }\n' >"$WORK/spec/spec.lua"
 ends_with 2 "$GENTABLES" generate --data-dir "$WORK/spec" --arch sm90
-one_line 'spec.lua:1: unknown key to%[?]kens'
+one_line 'spec.lua:1: unknown key "to%[?]kens'
