@@ -14,8 +14,6 @@
 
 #include "lists.h"
 
-enum { MAX_RANKS = 16 };
-
 struct group;
 
 // The traffic of one rank, in elements: it sends sent[r] elements to rank r, from send_at[r] of the input,

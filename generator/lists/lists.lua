@@ -11,6 +11,9 @@
 -- Columns of rows are in lists/columns.lua, formats in formats/list.lua.
 local lists = {}
 
+-- The maximum of ranks of a group; kernels are rendered for each number of them.
+lists.most_ranks = 16
+
 -- `bytes` per element; `significand_bits` count the leading one; `aliases` are read in specs and rows,
 -- and never written.
 lists.dtypes = {

@@ -177,7 +177,7 @@ end
 local keys = {
   splits = check_splits,
   arch = check_arch,
-  tp = integers(2, 16),
+  tp = integers(2, lists.most_ranks),
   dtypes = names("dtypes"),
   fusions = names("fusions"),
   hidden_sizes = integers(1, 1 << 24),
