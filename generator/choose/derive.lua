@@ -9,8 +9,8 @@
 -- missed by more than large ones: the mean is a local one (Nadaraya-Watson, over log2 of the bytes). To it
 -- comes what the nearest point's own interval leaves open. tests/recorded/derived_times_keep_their_word.lua
 -- counts how many times lie outside.
+local cell_records = require "rows.cell_records"
 local fail = require "base.fail"
-local plan = require "rows.cells"
 local rows = require "core.rows"
 local surface = require "choose.interpolation"
 
@@ -126,11 +126,11 @@ end
 function derive.times(spec, world_size, records, no_time)
   local known, out, misses, means = {}, {}, {}, {}
   local points, refused = measured_points(records), refused_points(no_time)
-  for _, record in ipairs(records) do known[plan.key(record)] = true end
+  for _, record in ipairs(records) do known[cell_records.key(record)] = true end
   for _, entry in ipairs(no_time) do
-    known[plan.key(plan.record(entry, entry.strategy, { world_size = world_size }))] = true
+    known[cell_records.key(cell_records.record(entry, entry.strategy, { world_size = world_size }))] = true
   end
-  for key, record in pairs(plan.wanted(spec, plan.cells(spec, world_size))) do
+  for key, record in pairs(cell_records.wanted(spec, cell_records.cells(spec, world_size))) do
     local plane = points[plane_of(record)]
     local where = { x = log2(record.num_tokens), y = log2(record.hidden_size) }
     if not known[key] and not record.skip and plane and #plane >= FEWEST_POINTS and is_within(plane, where)
@@ -144,7 +144,7 @@ function derive.times(spec, world_size, records, no_time)
       out[#out + 1] = record
     end
   end
-  table.sort(out, plan.before)
+  table.sort(out, cell_records.before)
   return out
 end
 

@@ -8,13 +8,13 @@
 -- shapes share where one choice was made for them, nil where none was or nothing tells. facts: { cells =
 -- whether answers have cells, dtype =, op =, fusion = of all that it holds, or nil }. sm is for headers that
 -- hold several.
+local cell_records = require "rows.cell_records"
 local compiled = require "consult.compiled"
 local fail = require "base.fail"
 local file = require "core.file"
 local json = require "codec.json"
 local lists = require "lists.lists"
 local lookup = require "choose.lookup_rule"
-local plan = require "rows.cells"
 local tables = require "core.table"
 
 local ask = {}
@@ -127,7 +127,7 @@ local function ask_table(path, shapes)
       num_tokens = block.num_tokens[lookup.nearest(block.num_tokens, shape.num_tokens)] }
     local cell = at and table_of:find(at)
     answers[i] = { strategy = cell and cell.strategy, measured = cell ~= nil,
-      cell = cell and plan.key(at) }
+      cell = cell and cell_records.key(at) }
   end
   return answers, { cells = true }
 end

@@ -1,11 +1,11 @@
 -- What an artifact's choices lose on rows that it was not made from. Asks the artifact's own lookup
 -- (lookup.lua), so that what is judged is what its users get, bins and fallbacks included; and beside it, of
 -- the same choices, the lookup by the floor of log2 that TensorRT-LLM has.
+local cell_records = require "rows.cell_records"
 local fail = require "base.fail"
 local lists = require "lists.lists"
 local lookup = require "consult.lookup"
 local model = require "formats.model"
-local plan = require "rows.cells"
 local rows = require "core.rows"
 
 local regret = {}
@@ -20,15 +20,15 @@ function regret.shapes(paths)
   model.read_provenance(files)
   for _, path in ipairs(paths) do
     for _, record in ipairs(fail.unless(rows.records(path))) do
-      local key = plan.key(plan.record(record))
+      local key = cell_records.key(cell_records.record(record))
       if not by_key[key] then
-        by_key[key] = plan.record(record, nil, { rows = {} })
+        by_key[key] = cell_records.record(record, nil, { rows = {} })
         shapes[#shapes + 1] = by_key[key]
       end
       by_key[key].rows[record.strategy] = record
     end
   end
-  table.sort(shapes, plan.before)
+  table.sort(shapes, cell_records.before)
   return shapes
 end
 
@@ -93,7 +93,7 @@ local function judge(shapes, answers)
   table.sort(losses, function(a, b)
     if a.certain ~= b.certain then return a.certain > b.certain end
     if a.raw ~= b.raw then return a.raw > b.raw end
-    return plan.before(a.shape, b.shape)
+    return cell_records.before(a.shape, b.shape)
   end)
   found.certain, found.raw, found.worst = spread_of(certain), spread_of(raw), losses
   return found
@@ -151,7 +151,7 @@ end
 
 -- The shape that TensorRT-LLM's lookup takes for this one: TP 3 reads the row of TP 2, 2880 that of 2048.
 local function floored(shape)
-  local out = plan.record(shape)
+  local out = cell_records.record(shape)
   for _, axis in ipairs { "world_size", "hidden_size", "num_tokens" } do out[axis] = floor_of(shape[axis]) end
   return out
 end
@@ -175,7 +175,7 @@ local function answers_of(path, shapes, sm)
   local by_floor = table.move(answers, #shapes + 1, 2 * #shapes, 1, {})
   for i, answer in ipairs(by_floor) do
     by_floor[i] = { strategy = answer.strategy, measured = answer.measured,
-      cell = answer.measured and plan.key(asked[#shapes + i]) or nil }
+      cell = answer.measured and cell_records.key(asked[#shapes + i]) or nil }
   end
   return { answers = table.move(answers, 1, #shapes, 1, {}), floored = by_floor, facts = facts }
 end

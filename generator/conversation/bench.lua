@@ -5,10 +5,10 @@
 -- a file, `detail` (its last words) is for the person who looks on, `strategy` is whose turn it was, where
 -- the bench says so. A signal to gentables ends the bench and raises with 128 + its number. The words are
 -- protocol.lua's.
+local cell_records = require "rows.cell_records"
 local fail = require "base.fail"
 local file = require "core.file"
 local launcher = require "conversation.launcher"
-local plan = require "rows.cells"
 local process = require "core.process"
 local protocol = require "conversation.protocol"
 
@@ -200,7 +200,7 @@ local function take_answer(result, cell, kind, fields)
     if not record then return nil, problem end
     table.insert(result.rows, record)
   elseif fields.reason then
-    table.insert(result.no_time, plan.record(cell, strategy, { reason = fields.reason }))
+    table.insert(result.no_time, cell_records.record(cell, strategy, { reason = fields.reason }))
   else
     return nil, "no reason"
   end

@@ -3,9 +3,9 @@
 -- line. After `quit` the bench may tell of its devices once more: what has become of them. The sweep's
 -- journal is written in the same words. Text only: bench.lua has the process that speaks
 -- them.
+local cell_records = require "rows.cell_records"
 local columns = require "lists.columns"
 local numbers = require "base.numbers"
-local plan = require "rows.cells"
 local system = require "core.system"
 
 local protocol = { version = 2 }
@@ -40,7 +40,9 @@ function protocol.line(kind, fields)
 end
 
 -- The seed of a cell's data: always the same, so that the bits of results can be compared between launches.
-local function seed_of(cell) return tonumber(system.hash(plan.key(plan.record(cell))):sub(1, 8), 16) end
+local function seed_of(cell)
+  return tonumber(system.hash(cell_records.key(cell_records.record(cell))):sub(1, 8), 16)
+end
 
 -- The reason of what had no time before a request's left_us were over.
 protocol.BUDGET_SPENT = "budget spent"
@@ -80,7 +82,7 @@ end
 
 -- The record of a `row` line about `cell`; or nil, what is wrong with it.
 function protocol.row_record(cell, fields)
-  local record = plan.record(cell, fields.strategy, { size = cell.size })
+  local record = cell_records.record(cell, fields.strategy, { size = cell.size })
   for _, column in ipairs(row_numbers) do
     local key = column.key
     record[key] = read_number(column, fields[key])

@@ -2,8 +2,8 @@
 -- verify.sh brings rows from a machine that has nothing but the bench. A file that was cut off holds rows up
 -- to there.
 local backends = require "conversation.backends"
+local cell_records = require "rows.cell_records"
 local lists = require "lists.lists"
-local plan = require "rows.cells"
 local protocol = require "conversation.protocol"
 
 local ASKED = { op = "ops", dtype = "dtypes", fusion = "fusions", mode = "modes" }
@@ -59,7 +59,7 @@ end
 function take.none(source, line, fields, out)
   local cell = asked_cell(source, line, fields, out)
   out.no_time[#out.no_time + 1] =
-    plan.record(cell, fields.strategy, { reason = fields.reason or "it does not say why" })
+    cell_records.record(cell, fields.strategy, { reason = fields.reason or "it does not say why" })
 end
 
 return function(source)

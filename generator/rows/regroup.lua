@@ -1,9 +1,9 @@
 -- Rows of several sources as files of ours, one for each number of ranks, for import and merge. Files are
 -- read and written in C, because a Lua table for each row suits only small ones.
+local cell_records = require "rows.cell_records"
 local fail = require "base.fail"
 local file = require "core.file"
 local lists = require "lists.lists"
-local plan = require "rows.cells"
 local provenance = require "rows.provenance"
 local rows = require "core.rows"
 
@@ -59,7 +59,7 @@ end
 local function check_single(records)
   local seen = {}
   for _, record in ipairs(records) do
-    local key = plan.key(record)
+    local key = cell_records.key(record)
     if seen[key] then
       fail.input("%s: the same cell and strategy, %s, as in %s; keep one of them", record.where,
         record.strategy, seen[key].where)

@@ -4,7 +4,7 @@
 -- message and the strategies that are asked for: data are prepared, results verified, and the fewest calls
 -- made even where they take longer. How long a byte takes is a guess first, and then what visits have told.
 -- Pure: it looks at no clock.
-local plan = require "rows.cells"
+local cell_records = require "rows.cell_records"
 
 local cost = {}
 cost.__index = cost
@@ -14,7 +14,7 @@ local BYTE_WEIGHT = 32 << 20 -- bytes that this guess counts as
 local LEAST_S = 1e-3         -- for a visit, however small
 local BESIDE_S = 0.02        -- of a visit, that is neither sampling nor goes with its bytes
 
-local function key_of(cell) return plan.key(plan.record(cell)) end
+local function key_of(cell) return cell_records.key(cell_records.record(cell)) end
 
 -- The least that one sample of each strategy takes, as far as bytes tell.
 function cost.least(cell, strategies) return math.max(LEAST_S, cell.size * strategies * BYTE_S) end

@@ -15,9 +15,9 @@
 -- expected gain is the knowledge gradient of optimal learning: Frazier, Powell, Dayanik, 2008.)
 --
 -- Pure but for options.now and options.fits: it measures nothing, reads and writes nothing.
+local cell_records = require "rows.cell_records"
 local gain = require "sweep.gain"
 local lists = require "lists.lists"
-local plan = require "rows.cells"
 local points = require "sweep.points"
 
 local explore = {}
@@ -160,9 +160,9 @@ local function fill_queue(self, launch)
   self.queue, self.queue_of = shuffle(self, list), launch
 end
 
--- options: { spec, cells (of plan.cells), launches (visits that a point needs), exhaustive, now (a clock in
--- seconds), ends_at (when on it; nil: whenever it is sure), fits (whether a visit of a cell with a list
--- of strategies can be over by then; nil: any can) }
+-- options: { spec, cells (of cell_records.cells), launches (visits that a point needs), exhaustive, now (a
+-- clock in seconds), ends_at (when on it; nil: whenever it is sure), fits (whether a visit of a cell with a
+-- list of strategies can be over by then; nil: any can) }
 function explore.new(options)
   local self = setmetatable({ spec = options.spec, launches = options.launches,
     exhaustive = options.exhaustive, now = options.now, ends_at = options.ends_at or math.huge,
@@ -174,7 +174,7 @@ function explore.new(options)
 end
 
 -- The point of a record's cell; nil where it is none of this plan's.
-local function point_of(self, record) return self.point_of[plan.key(plan.record(record))] end
+local function point_of(self, record) return self.point_of[cell_records.key(cell_records.record(record))] end
 
 -- What was learned without this point's news.
 local function forget(self, point)

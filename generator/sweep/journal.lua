@@ -11,9 +11,9 @@
 --   done
 -- A cell counts from its `done` on. What was cut off, and whatever does not read, loses its own cell and no
 -- other.
+local cell_records = require "rows.cell_records"
 local fail = require "base.fail"
 local file = require "core.file"
-local plan = require "rows.cells"
 local protocol = require "conversation.protocol"
 local system = require "core.system"
 
@@ -50,7 +50,7 @@ local function take(open, world_size, kind, fields, finish)
     table.insert(open.rows, record)
     return record and open
   elseif open and kind == "none" and fields.strategy and fields.reason then
-    table.insert(open.no_time, plan.record(open.cell, fields.strategy, { reason = fields.reason }))
+    table.insert(open.no_time, cell_records.record(open.cell, fields.strategy, { reason = fields.reason }))
     return open
   elseif open and kind == "done" then
     finish(open)

@@ -6,8 +6,8 @@
 -- count. Otherwise each regime of the machine has visits and a planner of its own (tp_size.lua). A sweep ends
 -- with the first one that is finished; the one with the most visits makes the rows.
 local bench = require "conversation.bench"
+local cell_records = require "rows.cell_records"
 local fail = require "base.fail"
-local plan = require "rows.cells"
 local process = require "core.process"
 local protocol = require "conversation.protocol"
 
@@ -41,7 +41,7 @@ local function start(job, state)
 end
 
 local function show(job, cell, best)
-  local text = plan.describe(cell)
+  local text = cell_records.describe(cell)
   if best then text = ("%s: %s %.2f us"):format(text, best.strategy, best.time_us) end
   job.progress:show(text)
 end
@@ -72,7 +72,7 @@ local function ask(job, state, session, task)
   for _, strategy in ipairs(task.strategies) do
     local reason = session.unavailable[strategy]
     if reason then
-      no_time[#no_time + 1] = plan.record(task.cell, strategy, { reason = reason })
+      no_time[#no_time + 1] = cell_records.record(task.cell, strategy, { reason = reason })
     else
       wanted[#wanted + 1] = strategy
     end
@@ -100,7 +100,7 @@ end
 local function report_failure(job, task, failure, last)
   local goes_on = not last and "once more, with a fresh bench"
     or failure.culprit and ("%s stays without a time"):format(failure.culprit) or "it stays without a time"
-  job.progress:say(("gentables: %s: %s%s; %s"):format(plan.describe(task.cell), failure.reason,
+  job.progress:say(("gentables: %s: %s%s; %s"):format(cell_records.describe(task.cell), failure.reason,
     in_brackets(failure.detail), goes_on))
 end
 

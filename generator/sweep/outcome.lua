@@ -1,8 +1,8 @@
 -- The messages of a sweep about its TP sizes: before it measures, after it has written, and about failures.
+local cell_records = require "rows.cell_records"
 local fail = require "base.fail"
 local file = require "core.file"
 local lists = require "lists.lists"
-local plan = require "rows.cells"
 local quantities = require "base.quantities"
 
 local outcome = {}
@@ -35,7 +35,7 @@ end
 local function winners(with)
   local best = {}
   for _, record in ipairs(with) do
-    local cell = plan.key(plan.record(record))
+    local cell = cell_records.key(cell_records.record(record))
     local is_better = not best[cell] or record.time_us < best[cell].time_us
     if is_better and lists.may_win(record.strategy) then best[cell] = record end
   end

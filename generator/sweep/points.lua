@@ -1,6 +1,6 @@
 -- The points that a sweep may visit, and what its visits have shown of each. See explore.lua.
+local cell_records = require "rows.cell_records"
 local lists = require "lists.lists"
-local plan = require "rows.cells"
 local statistics = require "base.statistics"
 
 local points = {}
@@ -55,7 +55,7 @@ local function add_points(self, plane, grid)
       if not cell.skip and cell.size <= limit and not (is_between and self.exhaustive) then
         local point = new_point(plane, cell, on_grid)
         plane.points[#plane.points + 1] = point
-        self.point_of[plan.key(plan.record(cell))] = point
+        self.point_of[cell_records.key(cell_records.record(cell))] = point
       end
     end
   end

@@ -5,8 +5,8 @@
 -- allow: from the lowest end to the highest of the launches' own intervals, and from six launches on the
 -- nonparametric 95% interval of the median over launches. Each launch's median stays in the row, in the
 -- launch's place, so that two strategies can be compared launch by launch: what slows a launch slows both.
+local cell_records = require "rows.cell_records"
 local columns = require "lists.columns"
-local plan = require "rows.cells"
 local rows = require "core.rows"
 local sorted_keys = require "base.sorted_keys"
 local statistics = require "base.statistics"
@@ -73,7 +73,7 @@ function pooling.row(by_launch)
   local first = records[1]
   local low, high = interval(records)
   local time = statistics.median(field(records, "time_us"))
-  local row = plan.record(first, first.strategy, {
+  local row = cell_records.record(first, first.strategy, {
     size = first.size,
     time_us = time,
     low_us = math.min(low, time),
@@ -98,7 +98,7 @@ function pooling.split(row)
   for launch, time in ipairs(times) do
     if time then
       local samples = math.max(1, left // count)
-      local record = plan.record(row, row.strategy, { time_us = time, samples = samples })
+      local record = cell_records.record(row, row.strategy, { time_us = time, samples = samples })
       for name, value in pairs(row) do
         if record[name] == nil and name ~= "launches" then record[name] = value end
       end

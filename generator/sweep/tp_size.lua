@@ -11,7 +11,7 @@ local file = require "core.file"
 local journal = require "sweep.journal"
 local lists = require "lists.lists"
 local cost = require "sweep.cost"
-local plan = require "rows.cells"
+local cell_records = require "rows.cell_records"
 local process = require "core.process"
 local provenance = require "rows.provenance"
 local rows = require "core.rows"
@@ -68,29 +68,30 @@ function tp_size:take_finished(job)
       if old.complete == false then
         table.insert(self.begun, record)
       else
-        self.known[plan.key(record)] = record
+        self.known[cell_records.key(record)] = record
       end
     end
   end
   for _, entry in ipairs(old.no_time) do
     -- What failed is tried again; what is above a limit, the spec says itself.
     if not entry.failed and not entry.skipped then
-      self:take_reason(plan.record(entry, entry.strategy, { reason = entry.reason, world_size = self.size }))
+      self:take_reason(cell_records.record(entry, entry.strategy,
+        { reason = entry.reason, world_size = self.size }))
     end
   end
 end
 
-function tp_size:take_reason(record) self.why[plan.key(record)] = record end
+function tp_size:take_reason(record) self.why[cell_records.key(record)] = record end
 
 -- Takes what a launch said of a cell.
 local function note_visit(regime, cell, launch, with, without)
   for _, record in ipairs(with) do
-    local key = plan.key(record)
+    local key = cell_records.key(record)
     regime.visits[key] = regime.visits[key] or {}
     regime.visits[key][launch], regime.why[key] = record, nil
   end
   for _, record in ipairs(without) do
-    local key = plan.key(record)
+    local key = cell_records.key(record)
     if not regime.visits[key] then regime.why[key] = record end
   end
   regime.planner:take(cell, launch, with, without)
@@ -104,8 +105,8 @@ function tp_size:take_begun()
   local regime = self:regime_of { roundtrip_us = self.old.roundtrip_us or 0, placement = self.old.placement }
   local cells = {} -- key -> { cell, launches = { [launch] = records } }
   for _, row in ipairs(self.begun) do
-    local cell = plan.record(row)
-    local key = plan.key(cell)
+    local cell = cell_records.record(row)
+    local key = cell_records.key(cell)
     cells[key] = cells[key] or { cell = cell, launches = {} }
     for launch, record in pairs(pooling.split(row)) do
       local of = cells[key].launches
@@ -203,7 +204,7 @@ function tp_size.load(job, size)
   local self = setmetatable({ job = job, size = size, csv = csv, json = provenance.path_of(csv),
     part = csv .. ".part", known = {}, why = {}, begun = {}, unavailable = {}, finished = 0, regimes = {},
     spoiled = {}, ended = {}, launches = 0, measured_s = 0,
-    cells = plan.cells(job.spec, size) }, tp_size)
+    cells = cell_records.cells(job.spec, size) }, tp_size)
   if file.exists(self.part) then self.journal = journal.open(self.part) end
   local found = not job.fresh and self.journal and journal.read(self.part, size)
   local usable = found and found.fingerprint == job.fingerprint
@@ -260,16 +261,16 @@ end
 
 -- Takes it that a strategy has no time in a cell for now: the next sweep asks for it again.
 function tp_size.leave_out(regime, cell, strategy, reason)
-  local record = plan.record(cell, strategy, { reason = reason, failed = true })
-  if not regime.visits[plan.key(record)] then regime.why[plan.key(record)] = record end
+  local record = cell_records.record(cell, strategy, { reason = reason, failed = true })
+  if not regime.visits[cell_records.key(record)] then regime.why[cell_records.key(record)] = record end
   regime.planner:keep_without(record)
 end
 
 -- Takes it that a task failed for good: what has no time yet stays without.
 function tp_size.take_failure(regime, task, failure)
   for _, strategy in ipairs(task.strategies) do
-    local record = plan.record(task.cell, strategy, { reason = failure.reason, failed = true })
-    if not regime.visits[plan.key(record)] then regime.why[plan.key(record)] = record end
+    local record = cell_records.record(task.cell, strategy, { reason = failure.reason, failed = true })
+    if not regime.visits[cell_records.key(record)] then regime.why[cell_records.key(record)] = record end
   end
   regime.planner:give_up(task.cell)
 end
@@ -278,7 +279,7 @@ end
 -- and what stands in its files and its journal stays. `detail`: more for who looks on.
 function tp_size:refuse(reason, detail)
   self.refusal, self.refusal_told = "unavailable: " .. reason, reason .. detail
-  for key, wanted in pairs(plan.wanted(self.job.spec, self.cells)) do
+  for key, wanted in pairs(cell_records.wanted(self.job.spec, self.cells)) do
     if not self.why[key] then
       wanted.reason, wanted.failed = self.refusal, true
       self.why[key] = wanted
@@ -349,7 +350,7 @@ function tp_size:unreached_cells()
   self.unreached = 0
   for _, cell in ipairs(self.cut_off and self.cells or {}) do
     if not cell.skip and planner:is_unreached(cell) then
-      set[plan.key(plan.record(cell))], self.unreached = true, self.unreached + 1
+      set[cell_records.key(cell_records.record(cell))], self.unreached = true, self.unreached + 1
     end
   end
   return set
@@ -368,7 +369,7 @@ function tp_size:settle(job)
   self.current = self.is_finished and self.finished == #self.with
   if self.current then return end
   local unreached = self:unreached_cells()
-  for key, wanted in pairs(plan.wanted(job.spec, self.cells)) do
+  for key, wanted in pairs(cell_records.wanted(job.spec, self.cells)) do
     if wanted.skip then
       wanted.reason, wanted.skipped = wanted.skip, true
       table.insert(self.without, wanted)
@@ -376,13 +377,13 @@ function tp_size:settle(job)
       local why = regime.why[key] or self.why[key]
       if why then
         table.insert(self.without, why)
-      elseif not unreached[plan.key(plan.record(wanted))] then
+      elseif not unreached[cell_records.key(cell_records.record(wanted))] then
         self.derived = (self.derived or 0) + 1
       end
     end
   end
-  table.sort(self.with, plan.before)
-  table.sort(self.without, plan.before)
+  table.sort(self.with, cell_records.before)
+  table.sort(self.without, cell_records.before)
   for i, record in ipairs(self.without) do self.without[i] = entry_of(record) end
 end
 

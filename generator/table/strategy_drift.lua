@@ -7,7 +7,7 @@
 -- sure a shift is follows from the launches, not from the cells: its variance is the jackknife's over the
 -- launches of both sweeps, each left out once (Efron, 1982, chapter 3), and its distribution Student's with
 -- one degree of freedom less than the smaller sweep has launches.
-local plan = require "rows.cells"
+local cell_records = require "rows.cell_records"
 local statistics = require "base.statistics"
 
 local shifts = {}
@@ -37,7 +37,7 @@ local function levels_of(records)
     end
     if next(by_launch) then
       levels[record.strategy] = levels[record.strategy] or {}
-      levels[record.strategy][plan.key(plan.record(record))] = by_launch
+      levels[record.strategy][cell_records.key(cell_records.record(record))] = by_launch
     end
   end
   return levels, most

@@ -1,11 +1,11 @@
 -- Writes rows of `gentables tune` into an existing file of rows of the same machine. New rows replace all
 -- rows of their cells, because times of different launches are not comparable; rows of other cells stay, also
 -- those of a sweep or of another bench. The provenance then lists the fingerprints of all.
+local cell_records = require "rows.cell_records"
 local fail = require "base.fail"
 local file = require "core.file"
 local json = require "codec.json"
 local lists = require "lists.lists"
-local plan = require "rows.cells"
 local provenance = require "rows.provenance"
 local rows = require "core.rows"
 
@@ -13,7 +13,7 @@ local tune_merge = {}
 
 local function cell_of(record)
   local size = record.num_tokens and "" or " " .. record.size
-  return plan.key(plan.record(record)) .. size
+  return cell_records.key(cell_records.record(record)) .. size
 end
 
 -- The rows at `csv`: { records, record = its provenance }; nil without a file. Raises if they have no
@@ -57,7 +57,7 @@ end
 local function no_time_of(old, records, world_size)
   local is_new, kept = cells_of(records), {}
   for _, entry in ipairs(old.record.no_time) do
-    local is_measured = is_new[cell_of(plan.record(entry, nil, { world_size = world_size }))]
+    local is_measured = is_new[cell_of(cell_records.record(entry, nil, { world_size = world_size }))]
     if not is_measured then kept[#kept + 1] = entry end
   end
   return kept

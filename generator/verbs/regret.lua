@@ -1,8 +1,8 @@
 -- gentables regret: what an artifact's choices lose on rows that it was not made from. consult/regret.lua has
 -- the numbers.
+local cell_records = require "rows.cell_records"
 local fail = require "base.fail"
 local json = require "codec.json"
-local plan = require "rows.cells"
 local quantities = require "base.quantities"
 local regret = require "consult.regret"
 
@@ -55,7 +55,7 @@ local function say_worst(found, count)
   for i = 1, math.min(count, #found.worst) do
     local loss = found.worst[i]
     if loss.raw <= 0 then break end
-    print(("  %s: %s takes %.2f us, %s %.2f (%s)"):format(plan.describe(loss.shape), loss.strategy,
+    print(("  %s: %s takes %.2f us, %s %.2f (%s)"):format(cell_records.describe(loss.shape), loss.strategy,
       loss.shape.rows[loss.strategy].time_us, loss.best.strategy, loss.best.time_us, percent(loss.raw)))
   end
 end

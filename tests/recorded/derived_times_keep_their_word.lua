@@ -4,9 +4,9 @@
 -- they say nothing.
 local lu = require "luaunit"
 package.path = os.getenv "SOURCE" .. "/tests/recorded/?.lua;" .. package.path
+local cell_records = require "rows.cell_records"
 local derive = require "choose.derive"
 local lib = require "lib"
-local plan = require "rows.cells"
 local visits = require "sweep.pooling"
 
 local RUNS = 3
@@ -15,7 +15,7 @@ local recording = lib.read(os.getenv "SOURCE" .. "/tests/recorded/benchmark.tp2.
 local function rows_of(found)
   local out = {}
   for _, by_launch in pairs(found) do out[#out + 1] = visits.row(by_launch) end
-  table.sort(out, plan.before)
+  table.sort(out, cell_records.before)
   return out
 end
 
@@ -31,10 +31,10 @@ local function judge(known_of)
       local order, spec = lib.shuffled(#recording.any.launches, seed), lib.spec(recording, fusion)
       local fresh = {}
       for _, row in ipairs(rows_of(lib.sweep(recording, order, lib.LAUNCHES + 1, { fusion = fusion }))) do
-        fresh[plan.key(row)] = row
+        fresh[cell_records.key(row)] = row
       end
       for _, derived in ipairs(derive.times(spec, recording.world_size, known_of(spec, order, fusion), {})) do
-        local row = fresh[plan.key(derived)]
+        local row = fresh[cell_records.key(derived)]
         if row then
           local half = 1.96 * derived.spread
           local is_outside = math.abs(math.log(row.time_us / derived.time_us, 2)) > half

@@ -1,10 +1,10 @@
 -- Recorded rows: one TP size, with ten launches of the bench a point, from which sweeps of five launches
 -- can be made up. See README.md here for where they come from. Shared by the tests of this folder and by
 -- tests/perf/planner.lua.
+local cell_records = require "rows.cell_records"
 local explore = require "sweep.explore"
 local fail = require "base.fail"
 local file = require "core.file"
-local plan = require "rows.cells"
 local provenance = require "rows.provenance"
 local rows = require "core.rows"
 local visits = require "sweep.pooling"
@@ -29,7 +29,7 @@ function lib.read(path)
   local recording = { of = {}, provenance = fail.unless(provenance.read(provenance.path_of(path))) }
   for _, record in ipairs(fail.unless(rows.records(path))) do
     for name, values in pairs(seen) do values[record[name]] = true end
-    local key = plan.key(plan.record(record))
+    local key = cell_records.key(cell_records.record(record))
     recording.of[key] = recording.of[key] or {}
     recording.of[key][record.strategy] = record
     recording.world_size, recording.any = record.world_size, record
@@ -89,7 +89,7 @@ end
 function lib.write_rows(folder, recording, spec, found)
   local with = {}
   for _, by_launch in pairs(found) do with[#with + 1] = visits.row(by_launch) end
-  table.sort(with, plan.before)
+  table.sort(with, cell_records.before)
   fail.unless(file.make_folder(folder))
   local size = spec.tp[1]
   local csv = ("%s/benchmark.tp%d.host.csv"):format(folder, size)
@@ -113,7 +113,7 @@ function lib.sweep(recording, order, first, options)
       end
       local is_asked = not (options.on_grid and lib.off_grid[recorded.hidden_size])
         and (not options.fusion or recorded.fusion == options.fusion)
-      if is_asked and next(by_launch) then found[plan.key(recorded) .. strategy] = by_launch end
+      if is_asked and next(by_launch) then found[cell_records.key(recorded) .. strategy] = by_launch end
     end
   end
   return found
@@ -122,24 +122,24 @@ end
 -- Visits cells as the planner asks, in the launches of `order`. Returns by_launch of each cell and strategy,
 -- and how many strategies were visited how often.
 function lib.play(recording, spec, order, exhaustive)
-  local cells = plan.cells(spec, recording.world_size)
+  local cells = cell_records.cells(spec, recording.world_size)
   local planner = explore.new { spec = spec, cells = cells, launches = lib.LAUNCHES, exhaustive = exhaustive,
     now = function() return 0 end }
   local found, cost, launch = {}, 0, 0
   repeat
     launch = launch + 1
     for task in function() return planner:next(launch) end do
-      local of = recording.of[plan.key(plan.record(task.cell))]
+      local of = recording.of[cell_records.key(cell_records.record(task.cell))]
       local with, without = {}, {}
       for _, strategy in ipairs(of and task.strategies or {}) do
         local record = of[strategy] and lib.record_of(of[strategy], order[launch])
         if record then
           with[#with + 1], cost = record, cost + 1
-          local key = plan.key(record)
+          local key = cell_records.key(record)
           found[key] = found[key] or {}
           found[key][launch] = record
         else
-          without[#without + 1] = plan.record(task.cell, strategy, { reason = "not recorded" })
+          without[#without + 1] = cell_records.record(task.cell, strategy, { reason = "not recorded" })
         end
       end
       if not of then planner:give_up(task.cell) end

@@ -1,7 +1,7 @@
 -- explore.lua: which points a sweep visits, played against times that are known everywhere.
 local lu = require "luaunit"
 local explore = require "sweep.explore"
-local plan = require "rows.cells"
+local cell_records = require "rows.cell_records"
 
 local TestExplore = {}
 
@@ -25,7 +25,8 @@ end
 local function play(options, time)
   local now = 0
   local spec = options.spec or spec_with()
-  local planner = explore.new { spec = spec, cells = plan.cells(spec, 2), launches = options.launches or 5,
+  local planner = explore.new { spec = spec, cells = cell_records.cells(spec, 2),
+    launches = options.launches or 5,
     exhaustive = options.exhaustive, now = function() return now end, ends_at = options.ends_at,
     fits = options.fits }
   local visits, launch = {}, 0
@@ -36,7 +37,7 @@ local function play(options, time)
       local rows = {}
       for _, strategy in ipairs(task.strategies) do
         local time_us = (time or time_of)(strategy, task.cell)
-        rows[#rows + 1] = plan.record(task.cell, strategy, { time_us = time_us })
+        rows[#rows + 1] = cell_records.record(task.cell, strategy, { time_us = time_us })
       end
       visits[#visits + 1] = { cell = task.cell, launch = launch, strategies = task.strategies }
       planner:take(task.cell, launch, rows, {})
@@ -49,7 +50,7 @@ end
 local function cells_of(visits)
   local seen, count = {}, 0
   for _, visit in ipairs(visits) do
-    local key = plan.key(plan.record(visit.cell))
+    local key = cell_records.key(cell_records.record(visit.cell))
     if not seen[key] then seen[key], count = 0, count + 1 end
     seen[key] = seen[key] + 1
   end
@@ -88,7 +89,7 @@ function TestExplore.test_AUTO_comes_along_and_steers_nothing()
     local lines = {}
     for i, visit in ipairs(visits) do
       local asked = table.concat(visit.strategies, " "):gsub(left_out, "")
-      lines[i] = ("%d %s %s"):format(visit.launch, plan.describe(visit.cell), asked)
+      lines[i] = ("%d %s %s"):format(visit.launch, cell_records.describe(visit.cell), asked)
     end
     return lines
   end
@@ -104,11 +105,11 @@ function TestExplore.test_points_crowd_where_strategies_cross()
   local times = cells_of((play {}))
   local near = 0
   for _, visit in ipairs((play {})) do
-    local key = plan.key(plan.record(visit.cell))
+    local key = cell_records.key(cell_records.record(visit.cell))
     local is_first = times[key] == 5
     if not is_first then
       near = near + 1
-      lu.assertTrue(math.abs(math.log(visit.cell.size / 256000, 2)) < 3, plan.describe(visit.cell))
+      lu.assertTrue(math.abs(math.log(visit.cell.size / 256000, 2)) < 3, cell_records.describe(visit.cell))
     end
   end
   lu.assertTrue(near > 0)
@@ -150,7 +151,7 @@ function TestExplore.test_what_does_not_fit_is_not_asked_for_and_is_unreached()
     lu.assertTrue(#visits > 0)
     lu.assertTrue(planner:is_cut_off(3))
     local largest, smallest = {}, {}
-    for _, cell in ipairs(plan.cells(spec_with(), 2)) do
+    for _, cell in ipairs(cell_records.cells(spec_with(), 2)) do
       if cell.hidden_size == 8192 and cell.num_tokens == 1024 then largest = cell end
       if cell.hidden_size == 1024 and cell.num_tokens == 1 then smallest = cell end
     end
@@ -163,7 +164,9 @@ function TestExplore.test_what_ended_by_itself_is_not_cut_off()
   for _, exhaustive in ipairs { true, false } do
     local visits, planner = play { exhaustive = exhaustive, ends_at = 1000 }
     lu.assertFalse(planner:is_cut_off(visits[#visits].launch + 1))
-    for _, cell in ipairs(plan.cells(spec_with(), 2)) do lu.assertFalse(planner:is_unreached(cell)) end
+    for _, cell in ipairs(cell_records.cells(spec_with(), 2)) do
+      lu.assertFalse(planner:is_unreached(cell))
+    end
   end
 end
 
@@ -187,7 +190,7 @@ function TestExplore.test_points_between_cells_that_were_not_reached_are_no_loss
   for ends_at = 20, #visits + 10 do
     local _, planner = play { ends_at = ends_at }
     local is_cut_off, unreached = planner:is_cut_off(20), 0
-    for _, cell in ipairs(plan.cells(spec_with(), 2)) do
+    for _, cell in ipairs(cell_records.cells(spec_with(), 2)) do
       if planner:is_unreached(cell) then unreached = unreached + 1 end
     end
     if is_cut_off then lu.assertTrue(unreached > 0 or planner:outlook() > 0) end
@@ -198,7 +201,9 @@ end
 function TestExplore.test_the_same_answers_give_the_same_plan()
   local function keys(visits)
     local out = {}
-    for i, visit in ipairs(visits) do out[i] = plan.key(plan.record(visit.cell)) .. " " .. visit.launch end
+    for i, visit in ipairs(visits) do
+      out[i] = cell_records.key(cell_records.record(visit.cell)) .. " " .. visit.launch
+    end
     return out
   end
   lu.assertEquals(keys((play {})), keys((play {})))
@@ -208,7 +213,7 @@ end
 -- before it knew says the same as one that was not.
 function TestExplore.test_noise_that_one_fusion_shows_counts_for_all()
   local spec = spec_with { fusions = { "NONE", "RESIDUAL_RMS_NORM" }, strategies = { "ONESHOT", "TWOSHOT" } }
-  local cells = plan.cells(spec, 2)
+  local cells = cell_records.cells(spec, 2)
   local function new()
     return explore.new { spec = spec, cells = cells, launches = 5, now = function() return 0 end }
   end
@@ -217,8 +222,8 @@ function TestExplore.test_noise_that_one_fusion_shows_counts_for_all()
       local is_corner = (cell.hidden_size == 1024 or cell.hidden_size == 8192)
         and (cell.num_tokens == 1 or cell.num_tokens == 1024)
       if cell.fusion == fusion and is_corner then
-        planner:take(cell, launch, { plan.record(cell, "ONESHOT", { time_us = time(cell, 1) }),
-          plan.record(cell, "TWOSHOT", { time_us = time(cell, 1.1) }) }, {})
+        planner:take(cell, launch, { cell_records.record(cell, "ONESHOT", { time_us = time(cell, 1) }),
+          cell_records.record(cell, "TWOSHOT", { time_us = time(cell, 1.1) }) }, {})
       end
     end
   end
@@ -244,11 +249,12 @@ end
 
 function TestExplore.test_rows_that_are_kept_are_not_asked_for()
   local spec = spec_with()
-  local planner = explore.new { spec = spec, cells = plan.cells(spec, 2), launches = 2, exhaustive = true,
+  local planner = explore.new { spec = spec, cells = cell_records.cells(spec, 2), launches = 2,
+    exhaustive = true,
     now = function() return 0 end }
-  for _, cell in ipairs(plan.cells(spec, 2)) do
+  for _, cell in ipairs(cell_records.cells(spec, 2)) do
     for _, strategy in ipairs { "MPI", "ONESHOT" } do
-      planner:keep(plan.record(cell, strategy, { time_us = time_of(strategy, cell) }))
+      planner:keep(cell_records.record(cell, strategy, { time_us = time_of(strategy, cell) }))
     end
   end
   local task = planner:next(1)

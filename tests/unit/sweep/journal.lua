@@ -5,7 +5,7 @@ local fail = require "base.fail"
 local file = require "core.file"
 local journal = require "sweep.journal"
 local lib = require "lib"
-local plan = require "rows.cells"
+local cell_records = require "rows.cell_records"
 local system = require "core.system"
 
 local TestJournal = {}
@@ -23,14 +23,15 @@ local function cell_with(num_tokens)
 end
 
 local function row(cell, time_us)
-  return plan.record(cell, "MPI", { size = cell.size, time_us = time_us, low_us = time_us, high_us = time_us,
+  return cell_records.record(cell, "MPI", { size = cell.size, time_us = time_us, low_us = time_us,
+    high_us = time_us,
     samples = 9, min_us = 0.5, p95_us = 2.0, p99_us = 3.0, skew_us = 0.0, bound_us = 0.25,
     accumulate = "native", placement = "dedicated", bits = "0b" })
 end
 
 local function add(into, num_tokens)
   local cell = cell_with(num_tokens)
-  local without = plan.record(cell, "TWOSHOT", { reason = "fewer tokens than ranks" })
+  local without = cell_records.record(cell, "TWOSHOT", { reason = "fewer tokens than ranks" })
   into:add(cell, { launch = 1, roundtrip_us = 0.25 }, { row(cell, 1.25) }, { without })
 end
 

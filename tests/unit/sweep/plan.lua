@@ -1,6 +1,6 @@
--- plan.lua: which cells a spec asks for, which are missing, and the order of rows.
+-- rows.cell_records: the cells of a spec, missing cells, and the order of rows.
 local lu = require "luaunit"
-local plan = require "rows.cells"
+local cell_records = require "rows.cell_records"
 
 local TestPlan = {}
 
@@ -14,22 +14,22 @@ local function spec_with(changes)
 end
 
 function TestPlan.test_every_shape_is_a_cell_in_the_order_of_rows()
-  local cells = plan.cells(spec_with(), 2)
+  local cells = cell_records.cells(spec_with(), 2)
   lu.assertEquals(#cells, 8)
   for i = 2, #cells do
-    lu.assertTrue(plan.before(cells[i - 1], cells[i]))
-    lu.assertFalse(plan.before(cells[i], cells[i - 1]))
+    lu.assertTrue(cell_records.before(cells[i - 1], cells[i]))
+    lu.assertFalse(cell_records.before(cells[i], cells[i - 1]))
   end
 end
 
 function TestPlan.test_a_message_is_hidden_size_times_tokens_times_bytes()
-  local cells = plan.cells(spec_with { dtypes = { "float32" } }, 2)
+  local cells = cell_records.cells(spec_with { dtypes = { "float32" } }, 2)
   lu.assertEquals(cells[#cells].size, 128 * 4 * 4)
 end
 
 function TestPlan.test_cells_beyond_the_limit_are_skipped_with_a_reason()
   local spec = spec_with { limits = { message_bytes = 64 * 4 * 2 } }
-  local cells = plan.cells(spec, 2)
+  local cells = cell_records.cells(spec, 2)
   local skipped = {}
   for _, cell in ipairs(cells) do
     if cell.skip then skipped[#skipped + 1] = cell end
@@ -37,16 +37,16 @@ function TestPlan.test_cells_beyond_the_limit_are_skipped_with_a_reason()
   lu.assertEquals(#skipped, 2)
   lu.assertEquals(skipped[1].hidden_size * skipped[1].num_tokens, 128 * 4)
   lu.assertStrContains(skipped[1].skip, "limit of 512 bytes")
-  lu.assertEquals(#plan.missing(spec, cells, {}), 6)
+  lu.assertEquals(#cell_records.missing(spec, cells, {}), 6)
 end
 
 function TestPlan.test_only_what_is_not_done_is_missing()
   local spec = spec_with()
-  local cells = plan.cells(spec, 2)
+  local cells = cell_records.cells(spec, 2)
   local done = {}
-  for _, cell in ipairs(cells) do done[plan.key(plan.record(cell, "MPI"))] = true end
-  done[plan.key(plan.record(cells[1], "ONESHOT"))] = true
-  local missing = plan.missing(spec, cells, done)
+  for _, cell in ipairs(cells) do done[cell_records.key(cell_records.record(cell, "MPI"))] = true end
+  done[cell_records.key(cell_records.record(cells[1], "ONESHOT"))] = true
+  local missing = cell_records.missing(spec, cells, done)
   lu.assertEquals(#missing, 7)
   lu.assertEquals(missing[1].strategies, { "ONESHOT" })
   lu.assertEquals(missing[1].cell, cells[2])
@@ -55,10 +55,11 @@ end
 function TestPlan.test_names_sort_as_in_the_lists()
   local base = { world_size = 2, dtype = "bfloat16", op = "allreduce", mode = "eager", fusion = "NONE",
     hidden_size = 64, num_tokens = 1 }
-  lu.assertTrue(plan.before(plan.record(base, "TWOSHOT"), plan.record(base, "MPI_BASIC_LINEAR")))
-  local other = plan.record(base, "MPI")
+  lu.assertTrue(cell_records.before(cell_records.record(base, "TWOSHOT"),
+    cell_records.record(base, "MPI_BASIC_LINEAR")))
+  local other = cell_records.record(base, "MPI")
   other.dtype = "float16"
-  lu.assertTrue(plan.before(plan.record(base, "MPI_SM"), other))
+  lu.assertTrue(cell_records.before(cell_records.record(base, "MPI_SM"), other))
 end
 
 local suites = dofile(arg[0]:match("^(.*/)") .. "../../suites.lua")

@@ -1,7 +1,7 @@
 -- visits.lua, surface.lua and derive.lua: launches become a row, and points tell of what lies between them.
 local lu = require "luaunit"
 local derive = require "choose.derive"
-local plan = require "rows.cells"
+local cell_records = require "rows.cell_records"
 local surface = require "choose.interpolation"
 local visits = require "sweep.pooling"
 
@@ -11,7 +11,7 @@ local cell = { world_size = 2, dtype = "bfloat16", op = "allreduce", mode = "eag
   hidden_size = 1024, num_tokens = 4, size = 8192 }
 
 local function record(time_us, changes)
-  local made = plan.record(cell, "ONESHOT", { size = 8192, time_us = time_us, low_us = time_us * 0.9,
+  local made = cell_records.record(cell, "ONESHOT", { size = 8192, time_us = time_us, low_us = time_us * 0.9,
     high_us = time_us * 1.1, samples = 20, min_us = time_us / 2, p95_us = 2.0 * time_us,
     p99_us = 3.0 * time_us,
     skew_us = 0.1, bound_us = 0.5, accumulate = "fp32",
@@ -71,7 +71,7 @@ function TestVisits.test_between_points_it_is_near()
 end
 
 function TestVisits.test_a_row_is_split_into_its_launches_and_makes_the_same_row_again()
-  local row = plan.record(cell, "ONESHOT", { size = 8, time_us = 3.0, low_us = 1.0, high_us = 9.0,
+  local row = cell_records.record(cell, "ONESHOT", { size = 8, time_us = 3.0, low_us = 1.0, high_us = 9.0,
     samples = 25, min_us = 0.5, p95_us = 7.0, p99_us = 8.0, skew_us = 0.1, bound_us = 0.2,
     accumulate = "fp32", placement = "dedicated", launches = { 2.0, false, 4.0 }, bits = "0f" })
   local by_launch = visits.split(row)
@@ -86,12 +86,12 @@ function TestVisits.test_only_what_has_neither_time_nor_reason_is_derived()
     limits = { message_bytes = 1 << 20 }, table = { op = "allreduce", mode = "eager" } }
   local with, without = {}, {}
   for _, num_tokens in ipairs { 1, 4, 64 } do
-    local made = plan.record(cell, "ONESHOT", { time_us = 1.0 + num_tokens, placement = "dedicated" })
+    local made = cell_records.record(cell, "ONESHOT", { time_us = 1.0 + num_tokens, placement = "dedicated" })
     made.num_tokens = num_tokens
     with[#with + 1] = made
   end
   for _, num_tokens in ipairs { 1, 4, 16, 64 } do
-    local made = plan.record(cell, "TWOSHOT", { reason = "fewer tokens than ranks" })
+    local made = cell_records.record(cell, "TWOSHOT", { reason = "fewer tokens than ranks" })
     made.num_tokens = num_tokens
     without[#without + 1] = made
   end
@@ -111,7 +111,7 @@ local function derived_around(measured, refused, failed)
   local function records(places, outcome)
     local out = {}
     for i, point in ipairs(places) do
-      out[i] = plan.record(cell, "TWOSHOT", outcome)
+      out[i] = cell_records.record(cell, "TWOSHOT", outcome)
       out[i].num_tokens, out[i].hidden_size = point[1], point[2]
     end
     return out

@@ -30,7 +30,7 @@ local function cell(size, ...)
 end
 
 local function job(launches, ...)
-  return { arch = "host", launches = launches, worlds = { 2 }, excluded = {}, cells = { ... },
+  return { arch = "host", launches = launches, world_sizes = { 2 }, excluded = {}, cells = { ... },
     candidates = { MPI = {}, DIRECT = {}, MPI_BASIC_LINEAR = {}, ONESHOT = {}, TWOSHOT = {} } }
 end
 
@@ -155,7 +155,7 @@ local function notes_of(ops, sizes, worlds, args)
   local said = {}
   local candidate = { name = "MPI", usual = true, ops = {} }
   local progress = { say = function(_, text) said[#said + 1] = text end }
-  local of = { ops = {}, sizes = sizes, worlds = worlds, backend = "host", progress = progress,
+  local of = { ops = {}, sizes = sizes, world_sizes = worlds, backend = "host", progress = progress,
     candidates = { candidate, MPI = candidate } }
   for i, name in ipairs(ops) do
     of.ops[i], candidate.ops[name] = lists.find("ops", name), true

@@ -2,7 +2,7 @@
 -- order of records. Nothing here measures, reads or writes.
 local lists = require "lists.lists"
 
-local plan = {}
+local cell_records = {}
 
 -- The fields of a cell with a strategy, in the order by which rows are sorted; names with a `list` in the
 -- order of that list.
@@ -26,7 +26,7 @@ for _, axis in ipairs(axes) do
 end
 
 -- Whether record `a` comes before `b` in a rows file.
-function plan.before(a, b)
+function cell_records.before(a, b)
   for _, axis in ipairs(axes) do
     local left, right = a[axis.name], b[axis.name]
     if left ~= right then
@@ -39,7 +39,7 @@ function plan.before(a, b)
 end
 
 -- A text that is the same for two records if and only if they are of the same cell and strategy.
-function plan.key(record)
+function cell_records.key(record)
   local parts = {}
   for i, axis in ipairs(axes) do parts[i] = tostring(record[axis.name]) end
   parts[#parts + 1] = record.splits -- of an alltoallv
@@ -47,7 +47,7 @@ function plan.key(record)
 end
 
 -- A record with the fields of a cell, a strategy, and the fields of `extra`.
-function plan.record(cell, strategy, extra)
+function cell_records.record(cell, strategy, extra)
   local record = { world_size = cell.world_size, dtype = cell.dtype, op = cell.op, mode = cell.mode,
     fusion = cell.fusion, hidden_size = cell.hidden_size, num_tokens = cell.num_tokens, strategy = strategy,
     splits = cell.splits }
@@ -56,7 +56,7 @@ function plan.record(cell, strategy, extra)
 end
 
 -- The cell as text, for progress and messages.
-function plan.describe(cell)
+function cell_records.describe(cell)
   return ("TP %d %s %s, hidden size %d, %d token%s"):format(cell.world_size, cell.dtype, cell.fusion,
     cell.hidden_size, cell.num_tokens, cell.num_tokens == 1 and "" or "s")
 end
@@ -70,7 +70,7 @@ end
 -- All cells of the spec at one TP size, in the order of rows files: { world_size, dtype, op, mode, fusion,
 -- hidden_size, num_tokens, splits, size (bytes of one rank's message), skip (why it is not measured, or nil)
 -- }.
-function plan.cells(spec, world_size)
+function cell_records.cells(spec, world_size)
   local cells = {}
   for _, dtype in ipairs(spec.dtypes) do
     local bytes = lists.find("dtypes", dtype).bytes
@@ -90,13 +90,14 @@ function plan.cells(spec, world_size)
 end
 
 -- The cells with strategies that are not measured yet: a list of { cell, strategies }, in order. `done` has
--- the plan.key of each measured record.
-function plan.missing(spec, cells, done)
+-- the cell_records.key of each measured record.
+function cell_records.missing(spec, cells, done)
   local missing = {}
   for _, cell in ipairs(cells) do
     local strategies = {}
     for _, strategy in ipairs(cell.skip and {} or spec.strategies) do
-      if not done[plan.key(plan.record(cell, strategy))] then strategies[#strategies + 1] = strategy end
+      local key = cell_records.key(cell_records.record(cell, strategy))
+      if not done[key] then strategies[#strategies + 1] = strategy end
     end
     if #strategies > 0 then missing[#missing + 1] = { cell = cell, strategies = strategies } end
   end
@@ -105,15 +106,15 @@ end
 
 -- All records that the spec requires at these cells, as { key -> record without a time }; `skip` is set if
 -- the record is not measured.
-function plan.wanted(spec, cells)
+function cell_records.wanted(spec, cells)
   local wanted = {}
   for _, cell in ipairs(cells) do
     for _, strategy in ipairs(spec.strategies) do
-      local record = plan.record(cell, strategy, { skip = cell.skip })
-      wanted[plan.key(record)] = record
+      local record = cell_records.record(cell, strategy, { skip = cell.skip })
+      wanted[cell_records.key(record)] = record
     end
   end
   return wanted
 end
 
-return plan
+return cell_records
