@@ -23,7 +23,7 @@ struct device_options {
     size_t arena_bytes;     // for the data of calls; 0: the default
 };
 
-struct tune_plan;
+struct pass_plan;
 
 struct backend {
     const char *name;
@@ -45,7 +45,7 @@ struct backend {
                            const struct call *call);
 
     // Collective. Measures a plan in one pass (trial/plans.h). -1: see group_failure.
-    int (*tune)(struct group *group, const struct tune_plan *plan);
+    int (*run_pass)(struct group *group, const struct pass_plan *plan);
 
     // The libraries and devices, as `library=` of the protocol; and the instruction set of its kernels. Needs
     // no group.

@@ -93,7 +93,7 @@ static const char *refusal_of(const struct candidate *candidate, const struct gr
     return refusal != NULL ? refusal : candidate->strategy->supports(group, call);
 }
 
-static int tune(struct group *group, const struct tune_plan *plan) {
+static int run_pass(struct group *group, const struct pass_plan *plan) {
     return cell_pass_run(group, plan, protocol_out());
 }
 
@@ -107,7 +107,7 @@ static const struct backend cuda_backend = {
     .modes = {[MODE_EAGER] = true, [MODE_GRAPH] = true, [MODE_COLD] = true, [MODE_COLD_GRAPH] = true},
     .last_resort = 8, // GPUs and NCCL have deadlines of their own, before that of the group
     .refusal = refusal_of,
-    .tune = tune,
+    .run_pass = run_pass,
     .describe = detect_describe,
     .open = device_open,
     .close = close_device,

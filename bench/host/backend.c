@@ -230,7 +230,7 @@ static const char *refusal_of(const struct candidate *candidate, const struct gr
     return refusal != NULL ? refusal : candidate->strategy->supports(group, call);
 }
 
-static int tune(struct group *group, const struct tune_plan *plan) {
+static int run_pass(struct group *group, const struct pass_plan *plan) {
     return host_pass_run(group, plan, protocol_out());
 }
 
@@ -250,7 +250,7 @@ static const struct backend host_backend = {
     .measures_skew = true,
     .last_resort = 1,
     .refusal = refusal_of,
-    .tune = tune,
+    .run_pass = run_pass,
     .describe = describe,
     .open = open_nothing,
     .close = close_nothing,

@@ -55,7 +55,7 @@ struct op_cell {
 struct host_pass {
     struct harness *harness;
     struct group *group;
-    const struct tune_plan *plan;
+    const struct pass_plan *plan;
     struct op_cell *cells;
     struct variant *variants;
     size_t count;
@@ -73,10 +73,10 @@ static size_t elements_of(const struct request *request) {
     return request->shape.num_tokens * request->shape.hidden_size;
 }
 
-static void open_cell(struct host_pass *tune, size_t index) {
-    struct op_cell *cell = &tune->cells[index];
-    struct group *group = tune->group;
-    cell->request = &tune->plan->cells[index];
+static void open_cell(struct host_pass *host, size_t index) {
+    struct op_cell *cell = &host->cells[index];
+    struct group *group = host->group;
+    cell->request = &host->plan->cells[index];
     cell->last_fused = NO_CANDIDATE;
     const struct shape *shape = &cell->request->shape;
     cell->refusal = shape_refusal_of_ranks(shape, group->size);
@@ -86,7 +86,7 @@ static void open_cell(struct host_pass *tune, size_t index) {
                    &cell->traffic);
     }
     if (shape->fusion != FUSION_NONE &&
-        cell_open(&cell->with_epilogue, shape, group->rank, group->size, tune->plan->seed) != 0)
+        cell_open(&cell->with_epilogue, shape, group->rank, group->size, host->plan->seed) != 0)
         cell->refusal = "out of memory";
 }
 
@@ -94,28 +94,28 @@ static bool is_of_plugin(int candidate) {
     return host_candidates[candidate].plugin != NULL;
 }
 
-static bool is_wanted(const struct host_pass *tune, int candidate) {
-    for (size_t i = 0; i < tune->plan->count; i++) {
-        if (tune->plan->cells[i].wanted[candidate]) return true;
+static bool is_wanted(const struct host_pass *host, int candidate) {
+    for (size_t i = 0; i < host->plan->count; i++) {
+        if (host->plan->cells[i].wanted[candidate]) return true;
     }
     return false;
 }
 
-static struct outputs *outputs_of(struct host_pass *tune, int candidate) {
-    struct outputs *own = &tune->outputs[candidate];
-    return own->of[0].data != NULL ? own : &tune->outputs[SHARED];
+static struct outputs *outputs_of(struct host_pass *host, int candidate) {
+    struct outputs *own = &host->outputs[candidate];
+    return own->of[0].data != NULL ? own : &host->outputs[SHARED];
 }
 
-static bool open_outputs(struct host_pass *tune, size_t bytes) {
+static bool open_outputs(struct host_pass *host, size_t bytes) {
     bool complete = true;
     for (int i = 0; i < host_candidate_count; i++) {
-        tune->has_plugins = tune->has_plugins || (is_of_plugin(i) && is_wanted(tune, i));
+        host->has_plugins = host->has_plugins || (is_of_plugin(i) && is_wanted(host, i));
     }
     for (int i = 0; i <= SHARED; i++) {
-        bool is_own = i < host_candidate_count && is_wanted(tune, i) &&
-                      (is_of_plugin(i) || (tune->has_plugins && bytes <= OWN_BELOW));
+        bool is_own = i < host_candidate_count && is_wanted(host, i) &&
+                      (is_of_plugin(i) || (host->has_plugins && bytes <= OWN_BELOW));
         for (int place = 0; place < OUTPUTS && (is_own || i == SHARED); place++) {
-            struct output *output = &tune->outputs[i].of[place];
+            struct output *output = &host->outputs[i].of[place];
             *output = (struct output){.data = aligned_alloc(PAGE_BYTES, bytes), .candidate = i};
             complete = complete && output->data != NULL;
         }
@@ -123,26 +123,26 @@ static bool open_outputs(struct host_pass *tune, size_t bytes) {
     return complete;
 }
 
-static int open_data(struct host_pass *tune) {
+static int open_data(struct host_pass *host) {
     size_t elements[DTYPES] = {0};
-    for (size_t i = 0; i < tune->plan->count; i++) {
-        const struct shape *shape = &tune->plan->cells[i].shape;
-        size_t count = elements_of(&tune->plan->cells[i]), bytes = count * dtype_sizes_bytes[shape->dtype];
+    for (size_t i = 0; i < host->plan->count; i++) {
+        const struct shape *shape = &host->plan->cells[i].shape;
+        size_t count = elements_of(&host->plan->cells[i]), bytes = count * dtype_sizes_bytes[shape->dtype];
         if (count > elements[shape->dtype]) elements[shape->dtype] = count;
-        if (bytes > tune->largest_bytes) tune->largest_bytes = bytes;
+        if (bytes > host->largest_bytes) host->largest_bytes = bytes;
     }
     int complete = 1, all;
-    size_t room = (tune->largest_bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
+    size_t room = (host->largest_bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
     for (int dtype = 0; dtype < DTYPES; dtype++) {
         if (elements[dtype] == 0) continue;
-        complete = complete && pool_open(&tune->pools[dtype], (enum dtype)dtype, elements[dtype],
-                                         tune->group->size, tune->group->kernels) == 0;
+        complete = complete && pool_open(&host->pools[dtype], (enum dtype)dtype, elements[dtype],
+                                         host->group->size, host->group->kernels) == 0;
     }
-    complete = open_outputs(tune, room) && complete;
-    tune->cells = calloc(tune->plan->count, sizeof *tune->cells);
-    complete = complete && tune->cells;
-    MPI_Allreduce(&complete, &all, 1, MPI_INT, MPI_MIN, group_comm(tune->group));
-    for (size_t i = 0; all && i < tune->plan->count; i++) open_cell(tune, i);
+    complete = open_outputs(host, room) && complete;
+    host->cells = calloc(host->plan->count, sizeof *host->cells);
+    complete = complete && host->cells;
+    MPI_Allreduce(&complete, &all, 1, MPI_INT, MPI_MIN, group_comm(host->group));
+    for (size_t i = 0; all && i < host->plan->count; i++) open_cell(host, i);
     return all ? 0 : -1;
 }
 
@@ -155,21 +155,21 @@ static void check_cell_for_late_writes(struct op_cell *of) {
     if (!untouched) exit_for_late_write(of->last_fused);
 }
 
-static void check_for_late_writes(struct host_pass *tune) {
+static void check_for_late_writes(struct host_pass *host) {
     for (int i = 0; i < SHARED; i++) {
-        for (int place = 0; place < OUTPUTS; place++) output_check(&tune->outputs[i].of[place]);
+        for (int place = 0; place < OUTPUTS; place++) output_check(&host->outputs[i].of[place]);
     }
-    for (size_t i = 0; tune->cells != NULL && i < tune->plan->count; i++)
-        check_cell_for_late_writes(&tune->cells[i]);
+    for (size_t i = 0; host->cells != NULL && i < host->plan->count; i++)
+        check_cell_for_late_writes(&host->cells[i]);
 }
 
 // ---- one call -----------------------------------------------------------------------------------
 
 // Puts the input of an in-place call where the output goes.
-static void move_in_place(struct host_pass *tune, struct call *call, unsigned char *out) {
+static void move_in_place(struct host_pass *host, struct call *call, unsigned char *out) {
     size_t elements = call->traffic ? call->traffic->send_elements : call_elements(call);
     const void *input = call->input;
-    call_put_in_place(call, tune->group->rank, out);
+    call_put_in_place(call, host->group->rank, out);
     memcpy((void *)(uintptr_t)call->input, input, elements * dtype_sizes_bytes[call->dtype]);
 }
 
@@ -177,9 +177,9 @@ static bool has_epilogue(const struct variant *variant) {
     return variant->kind == EPILOGUE_FUSED || variant->kind == EPILOGUE_SEPARATE;
 }
 
-static struct call call_of(struct host_pass *tune, struct variant *variant, size_t shift,
+static struct call call_of(struct host_pass *host, struct variant *variant, size_t shift,
                            struct output *output) {
-    struct op_cell *cell = &tune->cells[variant->cell];
+    struct op_cell *cell = &host->cells[variant->cell];
     const struct shape *shape = &cell->request->shape;
     if (has_epilogue(variant)) {
         struct call call = cell_call(&cell->with_epilogue, shift % cell->with_epilogue.shifts);
@@ -188,7 +188,7 @@ static struct call call_of(struct host_pass *tune, struct variant *variant, size
         cell->last_fused = NO_CANDIDATE;
         cell_poison(&cell->with_epilogue);
         void *behind_sum = call.out;
-        if (variant->in_place) move_in_place(tune, &call, output->data);
+        if (variant->in_place) move_in_place(host, &call, output->data);
         call.out = behind_sum;
         return call;
     }
@@ -198,17 +198,17 @@ static struct call call_of(struct host_pass *tune, struct variant *variant, size
                         .dtype = shape->dtype,
                         .num_tokens = shape->num_tokens,
                         .hidden_size = shape->hidden_size,
-                        .input = pool_input(&tune->pools[shape->dtype], tune->group->rank, shift),
+                        .input = pool_input(&host->pools[shape->dtype], host->group->rank, shift),
                         .out = output->data};
     output_poison(output, call_bytes(&call));
-    if (variant->in_place) move_in_place(tune, &call, output->data);
+    if (variant->in_place) move_in_place(host, &call, output->data);
     return call;
 }
 
 // Poisons the results of a plug-in's candidate again after the comparison, to detect late writes.
-static void end_call(struct host_pass *tune, const struct variant *variant, const struct call *call,
+static void end_call(struct host_pass *host, const struct variant *variant, const struct call *call,
                      struct output *output) {
-    struct op_cell *cell = &tune->cells[variant->cell];
+    struct op_cell *cell = &host->cells[variant->cell];
     if (!is_of_plugin(variant->candidate)) return;
     if (variant->kind == EPILOGUE_FUSED) {
         cell_poison(&cell->with_epilogue);
@@ -218,28 +218,28 @@ static void end_call(struct host_pass *tune, const struct variant *variant, cons
     }
 }
 
-static int run_separately(struct host_pass *tune, const struct variant *variant, const struct call *call,
+static int run_separately(struct host_pass *host, const struct variant *variant, const struct call *call,
                           unsigned char *sum) {
     const struct candidate *candidate = &host_candidates[variant->candidate];
     struct call alone = *call;
     struct epilogue epilogue;
     alone.fusion = FUSION_NONE;
     alone.out = sum;
-    int status = candidate->strategy->run(tune->harness->states[variant->candidate], &alone);
-    epilogue_begin(&epilogue, tune->group->kernels, call, 0);
+    int status = candidate->strategy->run(host->harness->states[variant->candidate], &alone);
+    epilogue_begin(&epilogue, host->group->kernels, call, 0);
     epilogue_consume(&epilogue, (const void *const[]){sum}, 1, call_elements(call));
     return status;
 }
 
-static bool is_right(struct host_pass *tune, struct variant *variant, const struct call *call, size_t shift) {
-    struct op_cell *cell = &tune->cells[variant->cell];
+static bool is_right(struct host_pass *host, struct variant *variant, const struct call *call, size_t shift) {
+    struct op_cell *cell = &host->cells[variant->cell];
     if (!has_epilogue(variant)) {
-        return pool_is_right(&tune->pools[call->dtype], call, tune->group->rank, shift);
+        return pool_is_right(&host->pools[call->dtype], call, host->group->rank, shift);
     }
     char what[REASON_SIZE];
     bool fp32 = variant->kind == EPILOGUE_FUSED && host_candidates[variant->candidate].accumulates_fp32;
     shift %= cell->with_epilogue.shifts;
-    uint64_t hash = cell_hash(&cell->with_epilogue, tune->group->kernels->hash);
+    uint64_t hash = cell_hash(&cell->with_epilogue, host->group->kernels->hash);
     if (hash == variant->hashes[shift]) return true;
     if (!cell_check(&cell->with_epilogue, shift, fp32, what, sizeof what)) return false;
     variant->hashes[shift] = hash;
@@ -247,202 +247,203 @@ static bool is_right(struct host_pass *tune, struct variant *variant, const stru
 }
 
 static int take_call(void *of, size_t index, struct stamp *stamp, bool *right) {
-    struct host_pass *tune = of;
-    struct variant *variant = &tune->variants[index];
-    struct output *output = outputs_next(outputs_of(tune, variant->candidate));
-    size_t shift = tune->calls++ % POOL_SHIFTS;
-    struct call call = call_of(tune, variant, shift, output);
-    if (!group_start_together(tune->group)) return -1;
+    struct host_pass *host = of;
+    struct variant *variant = &host->variants[index];
+    struct output *output = outputs_next(outputs_of(host, variant->candidate));
+    size_t shift = host->calls++ % POOL_SHIFTS;
+    struct call call = call_of(host, variant, shift, output);
+    if (!group_start_together(host->group)) return -1;
     fault_work(variant->work); // not before: waiting for others is not the candidate's fault
     stamp->start_ns = clock_ns();
-    int status = variant->kind == EPILOGUE_SEPARATE ? run_separately(tune, variant, &call, output->data)
+    int status = variant->kind == EPILOGUE_SEPARATE ? run_separately(host, variant, &call, output->data)
                                                     : host_candidates[variant->candidate].strategy->run(
-                                                          tune->harness->states[variant->candidate], &call);
+                                                          host->harness->states[variant->candidate], &call);
     stamp->end_ns = clock_ns();
     fault_work(NULL);
     if (status != 0) return -1;
-    *right = is_right(tune, variant, &call, shift);
-    end_call(tune, variant, &call, output);
+    *right = is_right(host, variant, &call, shift);
+    end_call(host, variant, &call, output);
     return 0;
 }
 
 // ---- variants ---------------------------------------------------------------------------------
 
-static const char *refusal_of(struct host_pass *tune, size_t cell, int index, enum epilogue_kind kind) {
+static const char *refusal_of(struct host_pass *host, size_t cell, int index, enum epilogue_kind kind) {
     const struct candidate *candidate = &host_candidates[index];
-    const struct request *request = tune->cells[cell].request;
+    const struct request *request = host->cells[cell].request;
     void *no_plan = NULL;
     bool reads_rows = kind == EPILOGUE_SEPARATE && !plugins_is_in_place(candidate); // where they are
-    if (tune->cells[cell].refusal != NULL) return tune->cells[cell].refusal;
+    if (host->cells[cell].refusal != NULL) return host->cells[cell].refusal;
     struct call call = {.op = request->shape.op,
-                        .traffic = request->shape.op == OP_ALLREDUCE ? NULL : &tune->cells[cell].traffic,
+                        .traffic = request->shape.op == OP_ALLREDUCE ? NULL : &host->cells[cell].traffic,
                         .plan = reads_rows ? NULL : &no_plan,
                         .dtype = request->shape.dtype,
                         .fusion = kind == EPILOGUE_FUSED ? request->shape.fusion : FUSION_NONE,
                         .num_tokens = request->shape.num_tokens,
                         .hidden_size = request->shape.hidden_size};
     if (!candidate_does(candidate, request->shape.op)) return "does not do this op";
-    if (!tune->harness->is_set_up[index]) return tune->harness->unavailable[index];
-    if (candidate->plugin != NULL) return plugins_refusal(candidate, tune->group, &call);
-    return candidate->strategy->supports(tune->group, &call);
+    if (!host->harness->is_set_up[index]) return host->harness->unavailable[index];
+    if (candidate->plugin != NULL) return plugins_refusal(candidate, host->group, &call);
+    return candidate->strategy->supports(host->group, &call);
 }
 
-static void print_none(const struct host_pass *tune, FILE *out, size_t cell, int candidate,
+static void print_none(const struct host_pass *host, FILE *out, size_t cell, int candidate,
                        enum epilogue_kind kind, const char *reason) {
-    if (tune->group->rank != 0) return;
+    if (host->group->rank != 0) return;
     fprintf(out, "none id=%zu strategy=%s epilogue=%s reason=%s\n", cell + 1, host_candidates[candidate].name,
             epilogue_names[kind], reason);
 }
 
 // Collective. Makes the plan of a plug-in. Not 0: `reason`, the same on all ranks.
-static int prepare(struct host_pass *tune, struct variant *variant, char reason[REASON_SIZE]) {
+static int prepare(struct host_pass *host, struct variant *variant, char reason[REASON_SIZE]) {
     const struct strategy *strategy = host_candidates[variant->candidate].strategy;
     if (!is_of_plugin(variant->candidate)) return 0;
-    struct output *output = outputs_next(outputs_of(tune, variant->candidate));
-    struct call call = call_of(tune, variant, 0, output);
+    struct output *output = outputs_next(outputs_of(host, variant->candidate));
+    struct call call = call_of(host, variant, 0, output);
     if (variant->kind == EPILOGUE_SEPARATE) {
         call.fusion = FUSION_NONE;
         call.out = output->data;
     }
     fault_work(variant->work);
-    int status = strategy->prepare(tune->harness->states[variant->candidate], &call, reason);
+    int status = strategy->prepare(host->harness->states[variant->candidate], &call, reason);
     fault_work(NULL);
     return status;
 }
 
-static void enter(struct host_pass *tune, FILE *out, size_t cell, int candidate, enum epilogue_kind kind) {
+static void enter(struct host_pass *host, FILE *out, size_t cell, int candidate, enum epilogue_kind kind) {
     char reason[REASON_SIZE];
-    const char *refusal = refusal_of(tune, cell, candidate, kind);
+    const char *refusal = refusal_of(host, cell, candidate, kind);
     if (refusal != NULL) {
-        print_none(tune, out, cell, candidate, kind, refusal);
+        print_none(host, out, cell, candidate, kind, refusal);
         return;
     }
-    struct variant *variant = &tune->variants[tune->count];
+    struct variant *variant = &host->variants[host->count];
     *variant = (struct variant){.cell = cell,
                                 .candidate = candidate,
                                 .kind = kind,
                                 .in_place = plugins_is_in_place(&host_candidates[candidate])};
     snprintf(variant->work, sizeof variant->work, "strategy %s", host_candidates[candidate].name);
-    if (prepare(tune, variant, reason) == 0)
-        tune->count++;
+    if (prepare(host, variant, reason) == 0)
+        host->count++;
     else
-        print_none(tune, out, cell, candidate, kind, reason);
+        print_none(host, out, cell, candidate, kind, reason);
 }
 
-static int enter_all(struct host_pass *tune, FILE *out) {
-    size_t most = tune->plan->count * (size_t)host_candidate_count * EPILOGUE_KINDS;
-    tune->variants = calloc(most, sizeof *tune->variants);
-    if (tune->variants == NULL) return -1;
-    for (size_t cell = 0; cell < tune->plan->count; cell++) {
-        bool fused = tune->plan->cells[cell].shape.fusion != FUSION_NONE;
+static int enter_all(struct host_pass *host, FILE *out) {
+    size_t most = host->plan->count * (size_t)host_candidate_count * EPILOGUE_KINDS;
+    host->variants = calloc(most, sizeof *host->variants);
+    if (host->variants == NULL) return -1;
+    for (size_t cell = 0; cell < host->plan->count; cell++) {
+        bool fused = host->plan->cells[cell].shape.fusion != FUSION_NONE;
         for (int i = 0; i < host_candidate_count; i++) {
-            if (!tune->plan->cells[cell].wanted[i]) continue;
-            if (!fused) enter(tune, out, cell, i, EPILOGUE_NONE);
+            if (!host->plan->cells[cell].wanted[i]) continue;
+            if (!fused) enter(host, out, cell, i, EPILOGUE_NONE);
             for (int kind = EPILOGUE_FUSED; fused && kind < EPILOGUE_KINDS; kind++) {
-                enter(tune, out, cell, i, (enum epilogue_kind)kind);
+                enter(host, out, cell, i, (enum epilogue_kind)kind);
             }
         }
     }
-    if (pass_open(&tune->pass, tune->count) != 0) return -1;
-    pass_expect(&tune->pass, 0);
-    for (size_t i = 0; i < tune->count; i++) tune->pass.entrants[i].op = tune->variants[i].cell;
+    if (pass_open(&host->pass, host->count) != 0) return -1;
+    pass_expect(&host->pass, 0);
+    for (size_t i = 0; i < host->count; i++) host->pass.entrants[i].op = host->variants[i].cell;
     return 0;
 }
 
 // Measures the work that every candidate must do at least on this rank: write its output.
-static void probe_bound(struct host_pass *tune, struct op_cell *cell) {
+static void probe_bound(struct host_pass *host, struct op_cell *cell) {
     if (cell->refusal != NULL) return;
     const struct shape *shape = &cell->request->shape;
     size_t elements = shape->op == OP_ALLREDUCE ? elements_of(cell->request) : cell->traffic.receive_elements;
     double times_us[PROBES];
     for (int i = 0; i < PROBES; i++) {
         uint64_t since_ns = clock_ns();
-        memcpy(tune->outputs[SHARED].of[0].data,
-               pool_input(&tune->pools[shape->dtype], tune->group->rank, (size_t)i),
+        memcpy(host->outputs[SHARED].of[0].data,
+               pool_input(&host->pools[shape->dtype], host->group->rank, (size_t)i),
                elements * dtype_sizes_bytes[shape->dtype]);
         times_us[i] = (double)(clock_ns() - since_ns) / 1000;
     }
-    cell->bound_us = fmax(median(times_us, PROBES), tune->harness->roundtrip_us);
+    cell->bound_us = fmax(median(times_us, PROBES), host->harness->roundtrip_us);
 }
 
 // ---- answers ------------------------------------------------------------------------------------
 
-static void print_row(const struct host_pass *tune, size_t index, const struct reduced *reduced) {
-    const struct variant *variant = &tune->variants[index];
+static void print_row(const struct host_pass *host, size_t index, const struct reduced *reduced) {
+    const struct variant *variant = &host->variants[index];
     const struct candidate *candidate = &host_candidates[variant->candidate];
-    const struct request request = {.id = variant->cell + 1, .mode = MODE_EAGER};
-    const struct result result = {.candidate = candidate,
-                                  .time_us = reduced->time_us,
-                                  .skew_us = reduced->skew_us,
-                                  .bound_us = tune->cells[variant->cell].bound_us};
-    protocol_write_row(tune->out, tune->harness, &request, &result);
-    fprintf(tune->out, " epilogue=%s", epilogue_names[variant->kind]);
-    pass_write_fields(tune->out, &tune->pass.entrants[index], reduced);
-    if (plugins_place(candidate) != NULL) fprintf(tune->out, " place=%s", plugins_place(candidate));
-    fputc('\n', tune->out);
+    struct request request = *host->cells[variant->cell].request;
+    request.id = variant->cell + 1;
+    struct result result = {.candidate = candidate,
+                            .time_us = reduced->time_us,
+                            .skew_us = reduced->skew_us,
+                            .bound_us = host->cells[variant->cell].bound_us};
+    protocol_write_row(host->out, host->harness, &request, &result);
+    fprintf(host->out, " epilogue=%s", epilogue_names[variant->kind]);
+    pass_write_fields(host->out, &host->pass.entrants[index], reduced);
+    if (plugins_place(candidate) != NULL) fprintf(host->out, " place=%s", plugins_place(candidate));
+    fputc('\n', host->out);
 }
 
 static void report(void *of, size_t index, const struct reduced *reduced) {
-    const struct host_pass *tune = of;
-    const struct variant *variant = &tune->variants[index];
+    const struct host_pass *host = of;
+    const struct variant *variant = &host->variants[index];
     char reason[REASON_SIZE];
-    uint32_t wrong = tune->pass.entrants[index].wrong_anywhere;
+    uint32_t wrong = host->pass.entrants[index].wrong_anywhere;
     if (wrong == 0) {
-        print_row(tune, index, reduced);
+        print_row(host, index, reduced);
         return;
     }
     snprintf(reason, sizeof reason, "wrong result in %u calls, over all ranks", wrong);
-    print_none(tune, tune->out, variant->cell, variant->candidate, variant->kind, reason);
+    print_none(host, host->out, variant->cell, variant->candidate, variant->kind, reason);
 }
 
-static int measure(struct host_pass *tune) {
+static int measure(struct host_pass *host) {
     uint64_t since_ns = clock_ns();
-    for (size_t i = 0; i < tune->plan->count; i++) probe_bound(tune, &tune->cells[i]);
-    if (pass_run(&tune->pass, since_ns) != 0) return -1;
-    if (tune->group->rank == 0) pass_write_cost(tune->out, &tune->pass.cost);
+    for (size_t i = 0; i < host->plan->count; i++) probe_bound(host, &host->cells[i]);
+    if (pass_run(&host->pass, since_ns) != 0) return -1;
+    if (host->group->rank == 0) pass_write_cost(host->out, &host->pass.cost);
     return 0;
 }
 
 // Releases plans and candidates, and checks for late writes before and after fini.
-static void close_pass(struct host_pass *tune) {
-    check_for_late_writes(tune);
-    for (size_t i = 0; i < tune->count; i++) {
-        const struct variant *variant = &tune->variants[i];
+static void close_pass(struct host_pass *host) {
+    check_for_late_writes(host);
+    for (size_t i = 0; i < host->count; i++) {
+        const struct variant *variant = &host->variants[i];
         fault_work(variant->work);
         if (!plugins_release(&host_candidates[variant->candidate], variant->plan))
             fault_exit(variant->work, "writes beyond its workspace");
     }
     fault_work("end");
-    harness_close(tune->harness);
-    check_for_late_writes(tune);
-    for (size_t i = 0; tune->cells != NULL && i < tune->plan->count; i++) {
-        cell_close(&tune->cells[i].with_epilogue);
+    harness_close(host->harness);
+    check_for_late_writes(host);
+    for (size_t i = 0; host->cells != NULL && i < host->plan->count; i++) {
+        cell_close(&host->cells[i].with_epilogue);
     }
-    for (int dtype = 0; dtype < DTYPES; dtype++) pool_close(&tune->pools[dtype]);
+    for (int dtype = 0; dtype < DTYPES; dtype++) pool_close(&host->pools[dtype]);
     for (int i = 0; i <= SHARED; i++) {
-        for (int place = 0; place < OUTPUTS; place++) free(tune->outputs[i].of[place].data);
+        for (int place = 0; place < OUTPUTS; place++) free(host->outputs[i].of[place].data);
     }
-    free(tune->cells);
-    free(tune->variants);
-    pass_close(&tune->pass);
+    free(host->cells);
+    free(host->variants);
+    pass_close(&host->pass);
 }
 
-int host_pass_run(struct group *group, const struct tune_plan *plan, FILE *out) {
+int host_pass_run(struct group *group, const struct pass_plan *plan, FILE *out) {
     struct harness harness;
-    struct host_pass tune = {.harness = &harness, .group = group, .plan = plan, .out = out};
-    tune.pass = (struct pass){
-        .group = group, .plan = plan, .out = out, .of = &tune, .call = take_call, .report = report};
+    struct host_pass host = {.harness = &harness, .group = group, .plan = plan, .out = out};
+    host.pass = (struct pass){
+        .group = group, .plan = plan, .out = out, .of = &host, .call = take_call, .report = report};
     int all, status = harness_open(&harness, group, NULL);
     watch_rest(PHASE_PASS);
     if (status != 0) return status;
     fault_work("start"); // again: a wait in MPI has no other deadline
-    int ready = open_data(&tune) == 0 && enter_all(&tune, out) == 0;
+    int ready = open_data(&host) == 0 && enter_all(&host, out) == 0;
     fault_work("start");
-    MPI_Allreduce(&ready, &all, 1, MPI_INT, MPI_MIN, group_comm(tune.group));
+    MPI_Allreduce(&ready, &all, 1, MPI_INT, MPI_MIN, group_comm(host.group));
     fault_work(NULL);
-    if (!all) group_fail(tune.group, "out of memory");
+    if (!all) group_fail(host.group, "out of memory");
     status = all ? 0 : -1;
-    if (status == 0 && tune.count > 0) status = measure(&tune);
-    if (status == 0) close_pass(&tune);
+    if (status == 0 && host.count > 0) status = measure(&host);
+    if (status == 0) close_pass(&host);
     return status;
 }

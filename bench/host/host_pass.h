@@ -17,6 +17,6 @@
 //   op_us   the median with one synchronisation per op (sync=both)
 // A candidate of a plug-in that writes to an output after it has returned ends the process, with a message of
 // ranks/fault_report.h. -1: see group_failure.
-int host_pass_run(struct group *group, const struct tune_plan *plan, FILE *out);
+int host_pass_run(struct group *group, const struct pass_plan *plan, FILE *out);
 
 #endif

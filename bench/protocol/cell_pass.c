@@ -22,7 +22,7 @@ struct seat {
 struct cell_pass {
     struct harness *harness;
     struct group *group;
-    const struct tune_plan *plan;
+    const struct pass_plan *plan;
     FILE *out;
     struct timed_cell **of; // of each request
     size_t first, end;      // those that are open
@@ -268,7 +268,7 @@ static int run_all(struct cell_pass *cells) {
     return 0;
 }
 
-int cell_pass_run(struct group *group, const struct tune_plan *plan, FILE *out) {
+int cell_pass_run(struct group *group, const struct pass_plan *plan, FILE *out) {
     struct harness harness;
     struct cell_pass cells = {.harness = &harness, .group = group, .plan = plan, .out = out};
     cells.pass = (struct pass){

@@ -11,6 +11,6 @@
 // request and candidate, as in protocol/protocol.h, with its fusion and the fields of pass.h, and then a line
 // `pass`. Cells that do not fit into the memory of this machine or its GPUs together with the others are
 // measured after them, in an order of their own. -1: see group_failure.
-int cell_pass_run(struct group *group, const struct tune_plan *plan, FILE *out);
+int cell_pass_run(struct group *group, const struct pass_plan *plan, FILE *out);
 
 #endif

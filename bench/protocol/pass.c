@@ -166,7 +166,7 @@ static struct stamp *gather(struct pass *pass, size_t first, size_t end) {
 static int agree(struct pass *pass) {
     char reason[REASON_SIZE];
     fault_work("agreement");
-    int status = tune_plan_agree(pass->plan, pass->group, reason);
+    int status = pass_plan_agree(pass->plan, pass->group, reason);
     fault_work(NULL);
     if (status != 0) group_fail(pass->group, reason);
     return status;

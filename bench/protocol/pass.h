@@ -32,7 +32,7 @@ struct pass_cost {
 
 struct pass {
     struct group *group;
-    const struct tune_plan *plan;
+    const struct pass_plan *plan;
     FILE *out; // of rank 0: lines `progress done=N of=N`, at most one a second, and one at the end
     void *of;
     // Collective: one call of entrant `index`, timed and checked. -1: see group_failure.

@@ -44,7 +44,7 @@ static char *share_text(char *text, struct group *group) {
     return text;
 }
 
-static int read_head(struct tune_plan *plan, const char *line, char reason[REASON_SIZE]) {
+static int read_head(struct pass_plan *plan, const char *line, char reason[REASON_SIZE]) {
     char sync[8];
     const char *const syncs[] = {"pass", "op", "both"};
     int read = sscanf(line, "plan samples=%u warm_up=%u seed=%u sync=%7s", &plan->samples, &plan->warm_up,
@@ -58,7 +58,7 @@ static int read_head(struct tune_plan *plan, const char *line, char reason[REASO
     return -1;
 }
 
-static int read_cells(struct tune_plan *plan, char *text, char reason[REASON_SIZE]) {
+static int read_cells(struct pass_plan *plan, char *text, char reason[REASON_SIZE]) {
     char *rest = NULL, *line = strtok_r(text, "\n", &rest);
     if (read_head(plan, line ? line : "", reason) != 0) return -1;
     for (line = strtok_r(NULL, "\n", &rest); line != NULL; line = strtok_r(NULL, "\n", &rest)) {
@@ -77,8 +77,8 @@ static int read_cells(struct tune_plan *plan, char *text, char reason[REASON_SIZ
     return -1;
 }
 
-int tune_plan_read(struct tune_plan *plan, const char *path, struct group *group, char reason[REASON_SIZE]) {
-    *plan = (struct tune_plan){0};
+int pass_plan_read(struct pass_plan *plan, const char *path, struct group *group, char reason[REASON_SIZE]) {
+    *plan = (struct pass_plan){0};
     char *text = group->rank == 0 ? read_file(path) : NULL;
     const char *problem = group->rank == 0 ? strerror(errno) : "";
     text = share_text(text, group);
@@ -89,16 +89,16 @@ int tune_plan_read(struct tune_plan *plan, const char *path, struct group *group
     plan->hash = hash_text(0xcbf29ce484222325u, text);
     int status = read_cells(plan, text, reason);
     free(text);
-    if (status != 0) tune_plan_free(plan);
+    if (status != 0) pass_plan_free(plan);
     return status;
 }
 
-void tune_plan_free(struct tune_plan *plan) {
+void pass_plan_free(struct pass_plan *plan) {
     free(plan->cells);
-    *plan = (struct tune_plan){0};
+    *plan = (struct pass_plan){0};
 }
 
-int tune_plan_agree(const struct tune_plan *plan, struct group *group, char reason[REASON_SIZE]) {
+int pass_plan_agree(const struct pass_plan *plan, struct group *group, char reason[REASON_SIZE]) {
     uint64_t hash = hash_text(plan->hash ^ plugins_hash(), BENCH_HASH), all[MAX_RANKS];
     for (int i = 0; i < candidate_count(); i++) {
         hash = hash_text(hash, backend->candidates[i].name);

@@ -12,7 +12,7 @@
 
 enum sync { SYNC_PASS, SYNC_OP, SYNC_BOTH };
 
-struct tune_plan {
+struct pass_plan {
     uint32_t samples, warm_up, seed;
     enum sync sync;
     size_t count;
@@ -21,11 +21,11 @@ struct tune_plan {
 };
 
 // Collective. Reads the file on rank 0. -1 with `reason`, on all ranks.
-int tune_plan_read(struct tune_plan *plan, const char *path, struct group *group, char reason[REASON_SIZE]);
-void tune_plan_free(struct tune_plan *plan);
+int pass_plan_read(struct pass_plan *plan, const char *path, struct group *group, char reason[REASON_SIZE]);
+void pass_plan_free(struct pass_plan *plan);
 
 // Collective. Compares the plan, the candidates with their order and parameters, and the libraries of
 // plug-ins of all ranks. -1 with `reason` on all ranks if any rank differs.
-int tune_plan_agree(const struct tune_plan *plan, struct group *group, char reason[REASON_SIZE]);
+int pass_plan_agree(const struct pass_plan *plan, struct group *group, char reason[REASON_SIZE]);
 
 #endif

@@ -12,25 +12,25 @@
 #include "trial.h"
 
 int plans_run(struct group *group, const char *path, enum plan_use use, double timeout_s) {
-    struct tune_plan plan;
+    struct pass_plan plan;
     char reason[REASON_SIZE] = "";
     // Deadlines are those of single candidates here, a little shorter than those of waits for them.
     watch_rest(use == PLAN_PASS ? PHASE_PASS : PHASE_TRIAL);
     fault_on_late(plugins_cancel);
     fault_begin(group->rank, 0.9 * timeout_s);
     fault_work("agreement");
-    int status = tune_plan_read(&plan, path, group, reason);
-    if (status == 0 && (status = tune_plan_agree(&plan, group, reason)) != 0) tune_plan_free(&plan);
+    int status = pass_plan_read(&plan, path, group, reason);
+    if (status == 0 && (status = pass_plan_agree(&plan, group, reason)) != 0) pass_plan_free(&plan);
     if (status != 0) {
         if (group->rank == 0) fprintf(stderr, "gentables-bench: agreement: %s\n", reason);
         fault_end();
         return 1;
     }
     fault_work("start");
-    status = use == PLAN_PASS ? backend->tune(group, &plan)
+    status = use == PLAN_PASS ? backend->run_pass(group, &plan)
                               : trial_run(group, &plan, use == PLAN_BRIEF_TRIAL, protocol_out());
     if (status < 0) return -1;
     fault_end();
-    tune_plan_free(&plan);
+    pass_plan_free(&plan);
     return status;
 }

@@ -253,7 +253,7 @@ static void print_outcome(const struct trial *trial, int index) {
     }
 }
 
-int trial_run(struct group *group, const struct tune_plan *plan, bool is_brief, FILE *out) {
+int trial_run(struct group *group, const struct pass_plan *plan, bool is_brief, FILE *out) {
     struct trial *trial = calloc(1, sizeof *trial);
     if (trial == NULL) return -1;
     trial->group = group;

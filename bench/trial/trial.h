@@ -18,6 +18,6 @@
 // only the first cell that a candidate does, and no leak detection, for tools that slow everything down. A
 // candidate that crashes or hangs ends the process, with a message of ranks/fault_report.h. -1: see
 // group_failure.
-int trial_run(struct group *group, const struct tune_plan *plan, bool is_brief, FILE *out);
+int trial_run(struct group *group, const struct pass_plan *plan, bool is_brief, FILE *out);
 
 #endif
