@@ -90,8 +90,8 @@ ends_with 1 "$GENTABLES" check --data-dir "$WORK/data" --arch host --tables "$WO
 has '^-btl_vader_eager_limit = 12345$' "$stdout"
 rm "$WORK/data/transport.tp2.host.csv"
 ends_with 1 "$GENTABLES" check --data-dir "$WORK/data" --arch host --tables "$WORK/out"
-has 'out/ompi_tp2.conf: is of no rows here; remove it .no transport.tp' "$stdout"
-has 'out/ompi_tp2_rules.conf: is of no rows here; remove it .no transport.tp' "$stdout"
+has 'out/ompi_tp2.conf: has no rows here; remove it .no transport.tp' "$stdout"
+has 'out/ompi_tp2_rules.conf: has no rows here; remove it .no transport.tp' "$stdout"
 # Version 2 is the same with another head, and JSON that is read as such. These rows do not say their library.
 ends_with 0 "$GENTABLES" generate --data-dir "$WORK/data" --arch host --out "$WORK/out"
 [ "$(head -1 ompi_rules_v2.conf)" = rule-file-version-2 ] || die "version 2 begins with its version"

@@ -87,7 +87,7 @@ wrong 'bad.csv:2: time_diff_us is "nan"' "$WORK/bad.csv"
 printf 'threads,channel,rank,time_diff_us\n1,2,3\n' >"$WORK/bad.csv"
 wrong 'bad.csv:2: 3 cells; the header has 4' "$WORK/bad.csv"
 printf 'threads,channel,rank,time_diff_us\n1,"2,3,4\n' >"$WORK/bad.csv"
-wrong 'bad.csv:2: a quote that is not closed' "$WORK/bad.csv"
+wrong 'bad.csv:2: a quote is opened and not closed' "$WORK/bad.csv"
 
 ends_with 1 env PATH=/nonexistent "$GENTABLES" trace plots "$WORK/all.csv" --out "$WORK/none"
 one_line 'pictures need gnuplot'
